@@ -2,10 +2,9 @@ package bth
 
 import "encoding/binary"
 
-// AppendHeaders appends the BTH and the extension headers of p.Opcode to dst,
-// with the pad count and version of p as they are. Reserved bits are zero.
-// Fields wider than the wire's (PSN, QPN, MSN) are cut to 24 bits. For an
-// opcode RoCEv2 does not carry it appends the BTH alone.
+// AppendHeaders appends the BTH and the extension headers of p.Opcode to dst. It writes p.Pad
+// and p.Version unchanged and reserved bits as zero, and truncates PSN, QPNs and MSN to their
+// 24 bits. For an opcode that RoCEv2 does not carry it appends the BTH alone.
 func (p *Packet) AppendHeaders(dst []byte) []byte {
 	be := binary.BigEndian
 	dst = append(dst,
@@ -54,10 +53,9 @@ func (p *Packet) AppendHeaders(dst []byte) []byte {
 	return dst
 }
 
-// Append appends the whole packet but its ICRC: headers, payload and zeroed pad
-// bytes. It sets p.Pad from the length of the payload. It writes whatever p
-// holds, a payload on an opcode that carries none included, so that a tester
-// can make packets a receiver must refuse.
+// Append appends the whole packet except the ICRC: headers, payload and zeroed pad bytes. It
+// sets p.Pad from the length of the payload. It does not validate p, so that tests can build
+// packets that a receiver must reject, such as a payload on an opcode that carries none.
 func (p *Packet) Append(dst []byte) []byte {
 	p.Pad = PadFor(len(p.Payload))
 	dst = p.AppendHeaders(dst)

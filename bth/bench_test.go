@@ -72,7 +72,7 @@ func BenchmarkSeed(b *testing.B) {
 	})
 }
 
-// BenchmarkICRC takes the seed and the ICRC of a WRITE of so many bytes.
+// BenchmarkICRC measures the seed and the ICRC of WRITEs of several lengths.
 func BenchmarkICRC(b *testing.B) {
 	for _, n := range []int{64, 1024, 4096} {
 		body := randomPacket(1, n)
@@ -88,8 +88,7 @@ func BenchmarkICRC(b *testing.B) {
 	}
 }
 
-// BenchmarkSolveID takes the whole of SolveID, and the part of it that is not
-// the ICRC.
+// BenchmarkSolveID measures SolveID, and the part of it that follows the ICRC.
 func BenchmarkSolveID(b *testing.B) {
 	for _, n := range []int{64, 1024, 4096} {
 		h, packet := solvable(1, n, 0xabcd)

@@ -1,9 +1,8 @@
 package bth_test
 
-// bitwiseICRC computes the ICRC of a whole IP datagram as the standard tells
-// it, bit by bit and with nothing of the package under test: the eight ones,
-// the headers with their variant fields set to ones, the packet but its last
-// four bytes, through a shift register.
+// bitwiseICRC computes the ICRC of a whole IP datagram bit by bit as the standard specifies it,
+// independently of the package under test: a shift register processes eight bytes of ones, the
+// headers with their variant fields set to ones, and the packet except its last four bytes.
 func bitwiseICRC(ip []byte) uint32 {
 	covered := append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, ip[:len(ip)-4]...)
 	outer := covered[8:]

@@ -52,8 +52,8 @@ func TestGoldenPacketsStandInTheCaptures(t *testing.T) {
 	}
 }
 
-// roceDatagrams returns the IP datagrams to the RoCE port in an Ethernet
-// capture, by frame number counted from 1.
+// roceDatagrams returns the IP datagrams to the RoCE port in an Ethernet capture, by frame
+// number, starting at 1.
 func roceDatagrams(t *testing.T, file string) map[int][]byte {
 	t.Helper()
 	f, err := os.Open(file)
@@ -86,8 +86,8 @@ func roceDatagrams(t *testing.T, file string) map[int][]byte {
 	}
 }
 
-// roceDatagram returns the IP datagram in an Ethernet frame, without padding of
-// the frame, or nil when it is not UDP to the RoCE port.
+// roceDatagram returns the IP datagram in an Ethernet frame without the frame's padding, or nil
+// if it is not UDP to the RoCE port.
 func roceDatagram(frame []byte) []byte {
 	if len(frame) < 14+20+8 {
 		return nil

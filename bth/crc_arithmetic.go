@@ -2,9 +2,9 @@ package bth
 
 import "hash/crc32"
 
-// Arithmetic of polynomials modulo the generator of CRC-32, which is [crc32.IEEE]
-// as in the ICRC, in its reflected form: bit 31 is the coefficient of x^0, bit 0
-// that of x^31. The constants of updateFolded and SolveID come from it.
+// Polynomial arithmetic modulo the CRC-32 generator. Polynomials are in the reflected form of
+// [crc32.IEEE], as in the ICRC: bit 31 is the coefficient of x^0, bit 0 that of x^31.
+// updateFolded and SolveID get their constants from here.
 
 const polyOne uint32 = 1 << 31
 
@@ -25,7 +25,7 @@ func divX(a uint32) uint32 {
 	return (a^crc32.IEEE&-low)<<1 | low
 }
 
-// powX returns x^n modulo the generator, n from 0 on.
+// powX returns x^n modulo the generator, for n >= 0.
 func powX(n int) uint32 {
 	p, square := polyOne, polyOne>>1
 	for ; n > 0; n >>= 1 {
@@ -37,9 +37,9 @@ func powX(n int) uint32 {
 	return p
 }
 
-// Inverse powers: inverseLow[i] is x^-8i, inverseHigh[i] is x^-8(i*inverseStep).
-// One multiplication serves every packet up to a path MTU of 4096, two the
-// longest UDP datagram.
+// Inverse powers: inverseLow[i] is x^(-8*i), inverseHigh[i] is x^(-8*i*inverseStep).
+// divideByPower needs one multiplication for a packet of any path MTU up to 4096, and two for
+// the longest UDP datagram.
 const inverseStep = 8192
 
 var inverseLow, inverseHigh = makeInverses()
@@ -62,8 +62,7 @@ func makeInverses() (*[inverseStep]uint32, *[1<<16/inverseStep + 1]uint32) {
 	return low, high
 }
 
-// divideByPower returns a / x^(8*n) modulo the generator, for n from 0 to
-// 65536.
+// divideByPower returns a / x^(8*n) modulo the generator, for n from 0 to 65536.
 func divideByPower(a uint32, n int) uint32 {
 	a = mulPoly(a, inverseLow[n%inverseStep])
 	if n >= inverseStep {

@@ -19,7 +19,7 @@ func TestUpdateSmallIsTheStandardCRC(t *testing.T) {
 }
 
 func TestEachUpdateIsTheStandardCRC(t *testing.T) {
-	// The buffer ends where the longest input ends.
+	// The longest input ends at the end of the buffer.
 	const most = 9000
 	buffer := make([]byte, most+63)
 	rand.NewChaCha8([32]byte{}).Read(buffer)
@@ -76,9 +76,8 @@ func TestDivideByPowerUndoesAppendedZeroes(t *testing.T) {
 	})
 }
 
-// An error of one bit anywhere behind the identification, in a datagram of up
-// to 9000 bytes, differs from every error of the identification: SolveID
-// refuses all of them.
+// In datagrams of up to 9000 bytes, the error of a single bit after the identification differs
+// from every error of the identification: SolveID rejects all of them.
 func TestNoSingleBitErrorLooksLikeAnIdentification(t *testing.T) {
 	v := polyOne
 	for k := 1; k <= 8*9000; k++ {

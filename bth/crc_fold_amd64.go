@@ -10,31 +10,33 @@ import (
 )
 
 var (
-	// canFold tells that the processor has what one of the two functions uses, and that the operating system saves the
-	// registers.
+	// canFold reports whether the processor has the instructions of foldWords512 or
+	// foldWords256 and the operating system saves their registers.
 	canFold    = canFold512 || cpu.X86.HasAVX2 && extendedFeatures()&vpclmulqdq != 0
 	canFold512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VPCLMULQDQ
 )
 
-// extendedFeatures returns ECX of CPUID leaf 7, which all processors with AVX2 have. Package cpu tells of VPCLMULQDQ
-// only where there is AVX-512.
+// extendedFeatures returns ECX of CPUID leaf 7, which every processor with AVX2 has. Package
+// cpu reports VPCLMULQDQ only on processors with AVX-512.
 func extendedFeatures() uint32
 
 const vpclmulqdq = 1 << 10
 
-// foldConstants are those of Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
-// Instruction" (Intel 2009), for the reflected form. crc_fold_amd64.s has the offsets of the fields.
+// foldConstants are the constants of Gopal et al., "Fast CRC Computation for Generic
+// Polynomials Using PCLMULQDQ Instruction" (Intel 2009), for the reflected form.
+// crc_fold_amd64.s contains the offsets of the fields.
 type foldConstants struct {
-	// What the first and what the last eight bytes of 16 are multiplied by, to move them on by so many bytes.
+	// Multipliers of the first and last 8 bytes of a 16-byte value, which move it 256 and 64
+	// bytes ahead.
 	by256, by64 [2]uint64
-	toLast      [4][2]uint64 // moves three quarters of a block to its last one, by 48, 32 and 16 bytes
+	toLast      [4][2]uint64 // 48, 32 and 16 bytes ahead: moves the first three quarters of a block onto the last
 
-	to64    [2]uint64 // takes 96 bits to 64, in the first half
-	barrett [2]uint64 // the generator, and x^64 divided by it
-	low     [2]uint64 // masks of the lower half of each half
+	to64    [2]uint64 // first half: multiplier that reduces 96 bits to 64
+	barrett [2]uint64 // generator, and x^64 divided by it
+	low     [2]uint64 // masks of the lower 32 bits of each half
 
 	by128 [2]uint64
-	shift [32]byte // VPSHUFB with the 16 bytes from n on keeps the first n bytes, behind zeroes
+	shift [32]byte // VPSHUFB masks: the 16 bytes from offset n on move the first n bytes to the end, after zeros
 }
 
 var folds = &foldConstants{
@@ -55,21 +57,24 @@ func moveBy(bytes int) [2]uint64 {
 	return [2]uint64{uint64(powX(bits+32)) << 1, uint64(powX(bits-32)) << 1}
 }
 
-// foldWords512 returns the register that the n bytes at p lead to from reg. n is a multiple of 4, and not 0.
+// foldWords512 returns the CRC register after the n bytes at p, starting from reg. n is a
+// positive multiple of 4.
 //
 //go:noescape
 func foldWords512(by *foldConstants, reg uint32, p *byte, n int) uint32
 
-// foldWords256 is foldWords512 for processors without AVX-512. n is at least 16.
+// foldWords256 is foldWords512 for processors without AVX-512. n is a multiple of 4, at least
+// 16.
 //
 //go:noescape
 func foldWords256(by *foldConstants, reg uint32, p *byte, n int) uint32
 
-// updateFolded is crc32.Update with the IEEE table, for 16 bytes and more, and only where canFold.
+// updateFolded is [crc32.Update] with the IEEE table, for at least 16 bytes. It requires
+// canFold.
 //
-// The standard library has one accumulator of 64 bytes where there is AVX-512, and waits for the result of each
-// multiplication; four accumulators keep four of them under way. Without AVX-512 it multiplies 16 bytes at once,
-// foldWords256 32.
+// With AVX-512 the standard library uses a single accumulator of 64 bytes and waits for the
+// result of each multiplication; four accumulators keep four multiplications in flight. Without
+// AVX-512 it multiplies 16 bytes at a time, foldWords256 32.
 func updateFolded(crc uint32, b []byte) uint32 {
 	n := len(b) &^ 3
 	reg := ^crc

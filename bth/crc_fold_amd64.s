@@ -2,7 +2,8 @@
 
 #include "textflag.h"
 
-// FOLD512 moves what acc stands for on by the distance of the constants in by, and adds a block. t is overwritten.
+// FOLD512 multiplies acc by the constants in by, which moves it ahead by their distance, and
+// adds a block. It overwrites t.
 #define FOLD512(by, block, acc, t) \
 	VPCLMULQDQ $0x00, by, acc, t   \
 	VPCLMULQDQ $0x11, by, acc, acc \
@@ -15,8 +16,8 @@
 	VPXOR      block, t, t         \
 	VPXOR      t, acc, acc
 
-// REDUCE takes what X0 stands for to 96 and to 64 bits, and by Barrett's reduction to the 32 bits of AX. X7 has the
-// constants for 16 bytes.
+// REDUCE reduces the value of X0 to 96 and to 64 bits, and by Barrett reduction to the 32 bits of
+// AX. X7 contains the constants for 16 bytes.
 #define REDUCE \
 	VMOVDQU    96(DI), X5        \
 	VMOVDQU    112(DI), X6       \
@@ -43,7 +44,8 @@ TEXT ·foldWords512(SB), NOSPLIT, $0-36
 	MOVQ            n+24(FP), DX
 	VBROADCASTI32X4 16(DI), Z6
 
-	// The first block is 4 to 64 bytes, so that full ones follow, behind words of zeroes, which change nothing.
+	// The first block has 4 to 64 bytes, so that only full blocks follow. Leading zero words, which
+	// do not change the CRC, fill it.
 	LEAQ           -1(DX), CX
 	ANDQ           $60, CX
 	LEAQ           4(SI)(CX*1), SI
@@ -59,7 +61,7 @@ TEXT ·foldWords512(SB), NOSPLIT, $0-36
 	VMOVDQU32.Z    -64(SI), K1, Z0
 	VPBROADCASTD.Z AX, K2, Z4
 	VPXORQ         Z4, Z0, Z0
-	SUBQ           $452, DX           // CX was 4 less than the block
+	SUBQ           $452, DX           // CX was the block length - 4
 	JLT            few
 
 	// Four accumulators, each for every fourth block.
@@ -92,7 +94,7 @@ one:
 	SUBQ $64, DX
 	JNE  one
 
-	// Three quarters of the block to the place of the last one.
+	// Fold the first three quarters of the block onto the last.
 quarters:
 	VMOVDQU64     32(DI), Z7
 	VPCLMULQDQ    $0x00, Z7, Z0, Z8
@@ -117,7 +119,8 @@ TEXT ·foldWords256(SB), NOSPLIT, $0-36
 	MOVQ    n+24(FP), DX
 	VMOVDQU 64(DI), X7
 
-	// The first block is 4 to 16 bytes, so that full ones follow, behind words of zeroes, which change nothing.
+	// The first block has 4 to 16 bytes, so that only full blocks follow. Leading zero words, which
+	// do not change the CRC, fill it.
 	LEAQ    -1(DX), CX
 	ANDQ    $12, CX
 	VMOVD   AX, X0

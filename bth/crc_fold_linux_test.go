@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What lies behind a packet may belong to others, or to nobody: the page there cannot be read.
+// The page after the buffer is not readable: the function must not read past the packet.
 func TestAnUpdateReadsNothingOutsideItsInput(t *testing.T) {
 	if !canFold {
 		t.Skip("this processor lacks VPCLMULQDQ, or the build has the tag purego")

@@ -5,8 +5,8 @@ import (
 	"hash/crc32"
 )
 
-// slicing[i][v] is the CRC register after byte v and i zero bytes, from an
-// empty register: eight table look-ups take eight bytes at once.
+// slicing[i][v] is the CRC register after byte v and i zero bytes, starting from 0. With it,
+// eight table look-ups process eight bytes at once (slicing-by-8).
 var slicing = makeSlicing()
 
 func makeSlicing() *[8][256]uint32 {
@@ -20,9 +20,9 @@ func makeSlicing() *[8][256]uint32 {
 	return t
 }
 
-// updateSmall is crc32.Update with the IEEE table for a few dozen bytes. The
-// standard library calls its implementation through a variable, which makes
-// every buffer escape; here a buffer on the stack stays there.
+// updateSmall is [crc32.Update] with the IEEE table, for inputs of a few dozen bytes. The
+// standard library calls its implementation through a variable, so every buffer escapes; a
+// stack buffer passed to updateSmall does not.
 func updateSmall(crc uint32, b []byte) uint32 {
 	t := slicing
 	crc = ^crc
@@ -40,7 +40,7 @@ func updateSmall(crc uint32, b []byte) uint32 {
 	return ^crc
 }
 
-// updateEight takes eight bytes into the register, the first of them lowest in v.
+// updateEight returns the register after the eight bytes of v, least significant byte first.
 func updateEight(reg uint32, v uint64) uint32 {
 	t := slicing
 	lo, hi := reg^uint32(v), uint32(v>>32)
@@ -48,7 +48,7 @@ func updateEight(reg uint32, v uint64) uint32 {
 		t[3][byte(hi)] ^ t[2][byte(hi>>8)] ^ t[1][byte(hi>>16)] ^ t[0][hi>>24]
 }
 
-// updateFour takes four bytes into the register, the first of them lowest in v.
+// updateFour returns the register after the four bytes of v, least significant byte first.
 func updateFour(reg, v uint32) uint32 {
 	t := slicing
 	v ^= reg

@@ -2,18 +2,17 @@ package bth
 
 import "encoding/binary"
 
-// Decode reads the packet in b, a UDP payload from the BTH to the ICRC. It
-// does not check the ICRC, see [ICRC]. Payload borrows from b.
+// Decode parses b, a UDP payload from the BTH to the ICRC, into p. It does not check the ICRC;
+// see [CheckICRC]. p.Payload aliases b.
 //
-// The error is a [*DecodeError]; it allocates nothing. After an error the BTH
-// fields hold what the packet says unless the reason is [ReasonShortBTH], the
-// extension headers hold what it says unless it is that or one of
-// [ReasonVersion], [ReasonUnknownOpcode] and [ReasonShortHeader], and Payload
-// is nil.
+// The error is a [*DecodeError]; Decode never allocates. After an error Payload is nil. The BTH
+// fields are still valid unless the reason is [ReasonShortBTH]; the extension headers are valid
+// unless the reason is ReasonShortBTH, [ReasonVersion], [ReasonUnknownOpcode] or
+// [ReasonShortHeader].
 //
-// Reserved bits are ignored (IBA 9.2). Rules that need more than the packet,
-// such as the length of a FIRST packet against the path MTU, are the
-// transport's, and those of the IP and UDP headers those of [SeedIP].
+// Reserved bits are ignored (IBA 9.2). Decode checks only what the packet alone shows: package
+// transport checks the rest, such as the length of a FIRST packet against the path MTU, and
+// [SeedIP] checks the IP and UDP headers.
 func (p *Packet) Decode(b []byte) error {
 	info, err := p.decodeHeaders(b)
 	if err != nil {
@@ -22,9 +21,9 @@ func (p *Packet) Decode(b []byte) error {
 	return p.decodePayload(b[info.HeaderLen:], info)
 }
 
-// DecodeParts reads a packet that lies in two pieces and has neither pad nor ICRC, as frames are before they
-// are sealed: headers starts with the BTH. Without a payload, what follows the headers in headers is the
-// payload. Otherwise it is Decode.
+// DecodeParts is [Packet.Decode] for an outgoing frame before sealing, which has neither pad
+// nor ICRC. headers starts with the BTH. If payload is empty, the payload is the rest of
+// headers.
 func (p *Packet) DecodeParts(headers, payload []byte) error {
 	info, err := p.decodeHeaders(headers)
 	if err != nil {
@@ -44,8 +43,8 @@ func (p *Packet) DecodeParts(headers, payload []byte) error {
 	return p.take(payload, info)
 }
 
-// decodeHeaders takes the BTH and the extension headers at the start of b, which is at least that long if
-// there is no error.
+// decodeHeaders parses the BTH and the extension headers at the start of b. If it returns no
+// error, b contains all of them.
 func (p *Packet) decodeHeaders(b []byte) (*OpcodeInfo, error) {
 	p.Payload = nil
 	if len(b) < BTHLen {
@@ -79,8 +78,7 @@ func (p *Packet) decodeBTH(b *[BTHLen]byte) {
 	p.PSN = PSN(binary.BigEndian.Uint32(b[8:12])) & MaxPSN
 }
 
-// decodeExtensions reads the headers of the set h from b, which holds exactly
-// them.
+// decodeExtensions parses the extension headers of h. b holds exactly these headers.
 func (p *Packet) decodeExtensions(b []byte, h Headers) {
 	be := binary.BigEndian
 	if h&HasDETH != 0 {
@@ -120,7 +118,7 @@ func (p *Packet) decodeExtensions(b []byte, h Headers) {
 	}
 }
 
-// decodePayload takes what follows the headers: payload, pad and ICRC.
+// decodePayload parses b, which is payload, pad and ICRC.
 func (p *Packet) decodePayload(b []byte, info *OpcodeInfo) error {
 	n := len(b) - ICRCLen
 	switch {
@@ -138,7 +136,7 @@ func (p *Packet) decodePayload(b []byte, info *OpcodeInfo) error {
 	return p.take(b[:n-int(p.Pad)], info)
 }
 
-// take makes b, which is the payload without its pad, that of the packet.
+// take sets p.Payload to b, the payload without pad.
 func (p *Packet) take(b []byte, info *OpcodeInfo) error {
 	switch {
 	case len(b) != 8 && info.Op == OpAtomicWrite:

@@ -15,7 +15,7 @@ const (
 	icrcHex = " 01020304"
 )
 
-// hostile packets, one or more for each reason.
+// Malformed packets, at least one for each reason.
 var hostile = []struct {
 	name   string
 	wire   string
@@ -143,8 +143,8 @@ func TestDecodeAccepts(t *testing.T) {
 	}
 }
 
-// Every prefix of a good packet of every opcode is refused or decodes to
-// something within its bounds, and none panics.
+// Every prefix of a valid packet of every opcode is rejected or decodes within its bounds,
+// without a panic.
 func TestDecodeOfEveryTruncation(t *testing.T) {
 	for o := range bth.Opcodes() {
 		p := bth.Packet{Opcode: o, AETH: bth.AETH{Syndrome: bth.AckUnlimited}}

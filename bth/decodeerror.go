@@ -1,29 +1,28 @@
 package bth
 
-// Reason says why a packet was refused. Reasons are dense from 0 to
-// [NumReasons]-1: an array indexed by them is a set of counters, and String
-// gives a counter's name.
+// Reason says why a packet was rejected. Values are contiguous from 0 to [NumReasons]-1, so
+// that an array indexed by Reason can serve as a set of counters, named by String.
 type Reason uint8
 
 const (
-	ReasonNone              Reason = iota // not refused
+	ReasonNone              Reason = iota // not rejected
 	ReasonShortBTH                        // shorter than a BTH
 	ReasonVersion                         // transport header version not 0
-	ReasonUnknownOpcode                   // an opcode RoCEv2 does not carry
-	ReasonShortHeader                     // the opcode's extension headers do not fit
-	ReasonShortICRC                       // no room for the ICRC after the headers
+	ReasonUnknownOpcode                   // opcode that RoCEv2 does not carry
+	ReasonShortHeader                     // shorter than the headers of its opcode
+	ReasonShortICRC                       // no space for the ICRC after the headers
 	ReasonUnaligned                       // length not a multiple of 4
 	ReasonOversize                        // payload and pad longer than MaxPayload
 	ReasonUnexpectedPayload               // payload after an opcode that carries none
-	ReasonPad                             // more pad than there are bytes to pad
+	ReasonPad                             // pad count larger than the payload
 	ReasonAtomicWriteLength               // ATOMIC WRITE whose payload is not 8 bytes
 	ReasonSyndrome                        // AETH syndrome of a reserved type
 	ReasonIPVersion                       // neither IPv4 nor IPv6
 	ReasonIPTruncated                     // shorter than its IP or UDP header says
 	ReasonIPOptions                       // IPv4 options or IPv6 extension headers
 	ReasonIPFragment                      // a fragment of an IP datagram
-	ReasonNotUDP                          // another protocol than UDP
-	ReasonUDPLength                       // UDP length at odds with the IP length
+	ReasonNotUDP                          // protocol other than UDP
+	ReasonUDPLength                       // UDP length inconsistent with the IP length
 
 	// NumReasons is the number of reasons, ReasonNone included.
 	NumReasons = int(iota)
@@ -58,14 +57,14 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// DecodeError is the error of [Packet.Decode] and [SeedIP]. There is one value
-// for each reason, made in advance, so that hostile packets cost no memory.
-// [Explain] gives the same verdict with the values that led to it.
+// DecodeError is the error of [Packet.Decode] and [SeedIP]. The values, one for each reason,
+// are preallocated, so that malformed packets cost no memory. [Explain] returns the same
+// verdict with the field values that caused it.
 type DecodeError struct {
 	Reason Reason
 }
 
-// Error says which rule the packet broke.
+// Error says which rule the packet violates.
 func (e *DecodeError) Error() string {
 	if int(e.Reason) < NumReasons {
 		return "bth: packet refused: " + reasons[e.Reason].text
@@ -73,9 +72,8 @@ func (e *DecodeError) Error() string {
 	return "bth: packet refused"
 }
 
-// ReasonOf returns the reason carried by an error of [Packet.Decode] or
-// [SeedIP], and [ReasonNone] for any other error and for nil. It looks at err
-// itself, not at what err wraps.
+// ReasonOf returns the reason of an error of [Packet.Decode] or [SeedIP], and [ReasonNone] for
+// nil and for any other error. It does not unwrap err.
 func ReasonOf(err error) Reason {
 	if e, ok := err.(*DecodeError); ok && e != nil {
 		return e.Reason

@@ -6,7 +6,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// A SEND in one packet, made, sealed and read back as the other side reads it.
+// A single-packet SEND, built and sealed, and decoded as the receiver does it.
 func Example() {
 	p := bth.Packet{
 		Opcode: bth.RCSendOnly, MigReq: true, PKey: 0xffff, DestQP: 17, AckReq: true, PSN: 1000,
@@ -36,7 +36,7 @@ func Example() {
 	// ICRC good: true
 }
 
-// A UDP socket does not show the IPv4 identification, which the ICRC covers.
+// A UDP socket does not report the IPv4 identification, which the ICRC covers.
 func ExampleSolveID() {
 	p := bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 17, PSN: 1000, AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 1}}
 	packet := p.Append(nil)
@@ -58,8 +58,7 @@ func ExampleSolveID() {
 	// false
 }
 
-// The opcode table, walked for the packets that answer a requester and
-// the length of their headers.
+// The response opcodes of the table, with the length of their headers.
 func ExampleOpcodes() {
 	for o := range bth.Opcodes() {
 		if info := o.Info(); info.Response() {
@@ -75,7 +74,7 @@ func ExampleOpcodes() {
 	// 18 RC_ATOMIC_ACKNOWLEDGE 24
 }
 
-// Counters by reason, and the words for a person.
+// Counters by reason, and a description for display.
 func ExampleReason() {
 	var refused [bth.NumReasons]uint64
 	hostile := make([]byte, 40) // the UDP payload of the datagram that panics Linux rxe

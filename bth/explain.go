@@ -2,9 +2,9 @@ package bth
 
 import "fmt"
 
-// Explain says why [Packet.Decode] refuses b, with the values that led to it,
-// for people who look at a trace. It returns nil when Decode accepts b. The
-// error wraps the [*DecodeError]. Unlike Decode, it allocates.
+// Explain returns why [Packet.Decode] rejects b, with the field values that caused it, for
+// display in a trace. It returns nil if Decode accepts b. The error wraps the [*DecodeError].
+// Unlike Decode, Explain allocates.
 func Explain(b []byte) error {
 	var p Packet
 	err := p.Decode(b)

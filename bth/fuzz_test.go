@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// FuzzDecode: whatever Decode accepts, Append gives back but for reserved bits;
-// whatever it refuses has a reason and leaves no payload behind.
+// FuzzDecode: Append reproduces every packet that Decode accepts, except reserved bits; every
+// rejected packet has a reason and leaves no payload.
 func FuzzDecode(f *testing.F) {
 	for _, g := range readGolden(f, "testdata/rxe.txt") {
 		if _, packet, err := bth.SeedIP(g.ip); err == nil && len(packet) < 128 {
@@ -41,8 +41,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// withoutReserved returns the packet b, whose fields are p, with its reserved
-// bits and pad bytes cleared.
+// withoutReserved returns the packet b, decoded as p, with reserved bits and pad bytes cleared.
 func withoutReserved(p *bth.Packet, b []byte) []byte {
 	b = bytes.Clone(b)
 	b[4] &= 0xc0
@@ -61,8 +60,8 @@ func withoutReserved(p *bth.Packet, b []byte) []byte {
 	return b
 }
 
-// FuzzICRC: the ICRC is the bitwise one however the packet is cut, and gives the
-// identification back.
+// FuzzICRC: the ICRC equals the bitwise one however the packet is split, and SolveID returns
+// the identification.
 func FuzzICRC(f *testing.F) {
 	for i, n := range []int{0, 1, 8, 100, 700, 4096} {
 		f.Add(uint16(i*0x1111), uint16(n/2), randomPacket(uint64(i), n))
@@ -94,8 +93,8 @@ func FuzzICRC(f *testing.F) {
 	})
 }
 
-// FuzzSeedIP: whatever datagram SeedIP accepts, its seed is the bitwise one and
-// the payload lies within the datagram.
+// FuzzSeedIP: for every datagram that SeedIP accepts, the seed equals the bitwise one and the
+// payload lies within the datagram.
 func FuzzSeedIP(f *testing.F) {
 	for _, g := range readGolden(f, "testdata/published.txt") {
 		f.Add(g.ip)

@@ -71,8 +71,8 @@ func TestGoldenPacketsOfOthers(t *testing.T) {
 	}
 }
 
-// checkGolden compares every field that another reader saw with what Decode
-// sees, and the rest with checkDatagram.
+// checkGolden compares every field that another decoder reported with the result of Decode, and
+// checks the rest with checkDatagram.
 func checkGolden(t *testing.T, g *golden) {
 	p := checkDatagram(t, g.ip)
 	headers := p.Opcode.Info().Headers
@@ -128,10 +128,9 @@ func checkGolden(t *testing.T, g *golden) {
 	}
 }
 
-// checkDatagram holds a good IP datagram against every property of this
-// package: it decodes, appending gives the same bytes back, the ICRC is the one
-// on the wire and the one an independent computation gives, in one piece and in
-// many, and the IPv4 identification follows from it.
+// checkDatagram checks a valid IP datagram against all properties of this package: it decodes;
+// encoding reproduces it; the ICRC equals the one on the wire and an independently computed
+// one, however the packet is split; and SolveID returns the IPv4 identification.
 func checkDatagram(t testing.TB, ip []byte) *bth.Packet {
 	t.Helper()
 	seed, b, err := bth.SeedIP(ip)

@@ -2,8 +2,8 @@ package bth
 
 import "strings"
 
-// Headers is the set of extension headers that follow the BTH. On the wire
-// they stand in the order of the constants.
+// Headers is the set of extension headers that follow the BTH. The order of the constants is
+// the order on the wire.
 type Headers uint16
 
 const (
@@ -15,7 +15,7 @@ const (
 	HasAtomicAckETH                     // atomic acknowledge: original value
 	HasImmDt                            // immediate data
 	HasIETH                             // R_Key to invalidate
-	HasCNP                              // the reserved bytes of a congestion notification packet
+	HasCNP                              // reserved bytes of a congestion notification packet
 )
 
 // Lengths of the parts of a packet, in bytes.
@@ -32,13 +32,13 @@ const (
 	CNPReservedLen  = 16
 	ICRCLen         = 4
 
-	// MaxHeaderLen is the longest BTH with its extension headers, that of an
-	// atomic request.
+	// MaxHeaderLen is the maximum length of BTH and extension headers, that of an atomic
+	// request.
 	MaxHeaderLen = BTHLen + AtomicETHLen
-	// MaxPayload is the longest payload with its pad: the largest path MTU
-	// (256, 512, 1024, 2048 or 4096).
+	// MaxPayload is the maximum length of payload and pad: the largest path MTU (256, 512,
+	// 1024, 2048 or 4096).
 	MaxPayload = 4096
-	// MaxPacketLen is the longest UDP payload a RoCEv2 packet can be.
+	// MaxPacketLen is the maximum length of a RoCEv2 packet, which is a UDP payload.
 	MaxPacketLen = MaxHeaderLen + MaxPayload + ICRCLen
 )
 
@@ -57,7 +57,7 @@ var headerKinds = [...]struct {
 	{"CNP", CNPReservedLen},
 }
 
-// Len returns the bytes the extension headers of the set take.
+// Len returns the total length of the headers in bytes.
 func (h Headers) Len() int {
 	n := 0
 	for i, k := range headerKinds {
@@ -68,7 +68,8 @@ func (h Headers) Len() int {
 	return n
 }
 
-// String lists the set in wire order, such as "RETH+ImmDt"; the empty set is "".
+// String lists the headers in wire order, such as "RETH+ImmDt"; it returns "" for the empty
+// set.
 func (h Headers) String() string {
 	var names []string
 	for i, k := range headerKinds {

@@ -5,20 +5,20 @@ import (
 	"hash/crc32"
 )
 
-// ICRC returns the invariant CRC of a packet (IBA A17.3.3, 7.8.1). seed comes from
-// [Header4.Seed], [Header6.Seed] or [SeedIP]; b runs from the BTH to the last
-// pad byte, without the ICRC. The BTH's FECN, BECN and the six reserved bits
-// beside them may change on the way and count as ones.
+// ICRC returns the invariant CRC of a packet (IBA A17.3.3, 7.8.1). seed is the result of
+// [Header4.Seed], [Header6.Seed] or [SeedIP]; b is the packet from the BTH to the last pad
+// byte, without the ICRC. FECN, BECN and the six reserved bits beside them in the BTH may
+// change in transit, so they are computed as ones.
 //
 // b should not be on the caller's stack: hash/crc32 makes it escape.
 func ICRC(seed uint32, b []byte) uint32 { return ICRCStart(seed, b) }
 
-// ICRCStart begins the ICRC of a packet in pieces. headers starts with the BTH
-// and holds at least all of it. The result is the running CRC in the sense of
-// [crc32.Update]; after the last piece it is the ICRC.
+// ICRCStart begins the ICRC of a packet in several buffers. headers contains at least the BTH.
+// The result is a running CRC as in [crc32.Update]; after the last buffer it is the ICRC.
 func ICRCStart(seed uint32, headers []byte) uint32 {
 	if len(headers) >= BTHLen {
-		// The congestion bits are in the first eight bytes, which are one step of the table's.
+		// The congestion bits lie in the first eight bytes, which updateEight processes in one
+		// step.
 		v := binary.LittleEndian.Uint64(headers) | 0xff<<32
 		return update(^updateEight(^seed, v), headers[8:])
 	}
@@ -28,16 +28,16 @@ func ICRCStart(seed uint32, headers []byte) uint32 {
 	return updateSmall(seed, first[:n])
 }
 
-// ICRCContinue adds the next piece of the packet: payload, or pad.
+// ICRCContinue adds the next buffer of the packet, payload or pad, to the running CRC.
 func ICRCContinue(state uint32, b []byte) uint32 {
 	return update(state, b)
 }
 
-// foldLeast is the number of bytes from which on updateFolded is the fastest, on an Intel Xeon (Sapphire Rapids) and
-// an AMD EPYC (Milan): see docs/decisions/icrc.md.
+// foldLeast is the minimum length in bytes at which updateFolded is the fastest, measured on
+// Intel Xeon (Sapphire Rapids) and AMD EPYC (Milan): see docs/decisions/icrc.md.
 const foldLeast = 24
 
-// update is crc32.Update with the IEEE table.
+// update is [crc32.Update] with the IEEE table.
 func update(state uint32, b []byte) uint32 {
 	switch {
 	case canFold && len(b) >= foldLeast:
@@ -48,21 +48,22 @@ func update(state uint32, b []byte) uint32 {
 	return updateStandard(state, b)
 }
 
-// updateStandard takes 64 bytes and more. The standard library takes them in blocks of 16, and the rest byte by
-// byte: those are taken here, four or eight at a time.
+// updateStandard is update for at least 64 bytes with the standard library, which processes
+// blocks of 16 bytes and the remainder byte by byte. updateSmall, at four or eight bytes at a
+// time, therefore processes the remainder, here the first bytes.
 func updateStandard(state uint32, b []byte) uint32 {
 	lead := len(b) % 16
 	return crc32.Update(updateSmall(state, b[:lead]), crc32.IEEETable, b[lead:])
 }
 
-// AppendICRC appends the ICRC to a packet, least significant byte first, as
-// every implementation sends it.
+// AppendICRC appends the ICRC v to dst, least significant byte first, as every implementation
+// sends it.
 func AppendICRC(dst []byte, v uint32) []byte {
 	return binary.LittleEndian.AppendUint32(dst, v)
 }
 
-// ReadICRC returns the ICRC a packet carries in its last four bytes. A packet
-// shorter than that gives 0; [Packet.Decode] refuses it.
+// ReadICRC returns the ICRC in the last four bytes of b. It returns 0 if b is shorter;
+// [Packet.Decode] rejects such a packet.
 func ReadICRC(b []byte) uint32 {
 	if len(b) < ICRCLen {
 		return 0
@@ -70,7 +71,7 @@ func ReadICRC(b []byte) uint32 {
 	return binary.LittleEndian.Uint32(b[len(b)-ICRCLen:])
 }
 
-// CheckICRC reports whether the ICRC at the end of b is the right one.
+// CheckICRC reports whether the ICRC at the end of b is correct.
 func CheckICRC(seed uint32, b []byte) bool {
 	return len(b) >= BTHLen+ICRCLen && ICRC(seed, b[:len(b)-ICRCLen]) == ReadICRC(b)
 }

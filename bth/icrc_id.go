@@ -2,18 +2,17 @@ package bth
 
 import "math/bits"
 
-// SolveID finds the IPv4 identification of a received packet. h describes the
-// packet except that h.ID is not known and not read; b is the UDP payload with
-// its ICRC. ok reports that an identification exists with which the ICRC is
-// right; it is then the only one.
+// SolveID returns the IPv4 identification of a received packet. h describes the packet except
+// the identification: h.ID is ignored. b is the UDP payload including the ICRC. ok reports
+// whether an identification exists for which the ICRC is correct; there is at most one.
 //
-// This takes the place of the check of the ICRC for a receiver that does not
-// see the IP header, and is weaker: of the 32 bits, 16 go into the
-// identification, so of packets corrupt at random one in 65536 passes. A single
-// wrong bit never does in a datagram of up to 9000 bytes. Where the
+// SolveID replaces the ICRC check in a receiver that does not see the IP header. It is a weaker
+// check: 16 of the 32 bits determine the identification, so one in 65536 randomly corrupted
+// packets passes. In datagrams of up to 9000 bytes, single-bit errors never pass. If the
 // identification can be predicted, compare it with the prediction.
 //
-// The flags are not solved for: every RoCEv2 packet over IPv4 carries "don't
+// The IPv4 flags are not solved for: every RoCEv2 packet over IPv4 has only "don't fragment"
+// set (CA17-7), and a receiver drops any other (CA17-24).
 // fragment" alone (CA17-7), and one that does not shall be dropped (CA17-24).
 func SolveID(h *Header4, b []byte) (id uint16, ok bool) {
 	if len(b) < BTHLen+ICRCLen {
@@ -25,10 +24,9 @@ func SolveID(h *Header4, b []byte) (id uint16, ok bool) {
 	return SolveIDFrom(0, v, ReadICRC(b), len(b))
 }
 
-// SolveIDFrom is [SolveID] for a caller who has already computed the ICRC with
-// a guessed identification: it costs no second pass over the packet. computed
-// is that ICRC, wire the received one, n the length of the UDP payload with its
-// ICRC in bytes.
+// SolveIDFrom is [SolveID] for a caller that has already computed the ICRC with a guessed
+// identification; it makes no second pass over the packet. computed is that ICRC, wire the
+// received one, and n the length of the UDP payload in bytes, including the ICRC.
 func SolveIDFrom(guess uint16, computed, wire uint32, n int) (id uint16, ok bool) {
 	if computed == wire {
 		return guess, true
@@ -36,11 +34,10 @@ func SolveIDFrom(guess uint16, computed, wire uint32, n int) (id uint16, ok bool
 	if n < ICRCLen || n > maxUDPPayload {
 		return 0, false
 	}
-	// Between the identification and the end of the covered bytes lie the rest
-	// of the IPv4 header, the UDP header and the packet. A difference D in the
-	// identification shows in the CRC as D * x^(8*after+32) modulo the
-	// generator, so dividing by that power gives D back: a polynomial of degree
-	// below 16, or no solution.
+	// The identification is followed by the rest of the IPv4 header, the UDP header and the
+	// packet. A difference D in the identification changes the CRC by D * x^(8*after+32) modulo
+	// the generator. Division by that power yields D, a polynomial of degree below 16, or shows
+	// that there is no solution.
 	after := IPv4HeaderLen - 6 + UDPHeaderLen + n - ICRCLen
 	d := divideByPower(computed^wire, after+4)
 	if d&0xffff != 0 {
@@ -49,5 +46,5 @@ func SolveIDFrom(guess uint16, computed, wire uint32, n int) (id uint16, ok bool
 	return guess ^ bits.ReverseBytes16(uint16(d>>16)), true
 }
 
-// maxUDPPayload is the longest UDP payload in IPv4.
+// maxUDPPayload is the maximum length of a UDP payload over IPv4.
 const maxUDPPayload = 1<<16 - 1 - IPv4HeaderLen - UDPHeaderLen

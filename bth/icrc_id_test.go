@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// solvable returns a packet with a good ICRC and its header.
+// solvable returns a packet with a correct ICRC and its header.
 func solvable(seed uint64, n int, id uint16) (bth.Header4, []byte) {
 	body := randomPacket(seed, n)
 	h := testHeader4(len(body) + bth.ICRCLen)
@@ -17,7 +17,7 @@ func solvable(seed uint64, n int, id uint16) (bth.Header4, []byte) {
 }
 
 func TestSolveIDFindsTheIdentification(t *testing.T) {
-	// Lengths on both sides of every limit of the tables.
+	// Lengths on both sides of the limits of the tables.
 	for _, n := range []int{0, 4, 64, 1024, 4096, 8192 - 80, 8192 - 64, 8192 - 60, 8192, 9000, 16384, 65400} {
 		for _, id := range []uint16{0, 1, 0x0100, 0x8000, 0x00ff, 0xff00, 0xabcd, 0xffff} {
 			h, packet := solvable(1, n, id)
@@ -63,8 +63,8 @@ func TestSolveIDAgreesWithTryingEveryIdentification(t *testing.T) {
 	}
 }
 
-// A corrupt packet that happens to look like one with another identification:
-// the same bits changed in the identification and, through the ICRC, undone.
+// A corrupt packet that is indistinguishable from one with another identification: the same
+// bits are changed in the identification and compensated through the ICRC.
 func TestSolveIDTakesTheOneIdentificationThatFitsACorruptPacket(t *testing.T) {
 	h, packet := solvable(9, 8, 77)
 	other := h
@@ -113,7 +113,7 @@ func TestSolveIDAcceptsFewCorruptPackets(t *testing.T) {
 			accepted++
 		}
 	}
-	// Expected 4 of 2^18; the seed is fixed, so the bound cannot flicker.
+	// 4 of 2^18 are expected; the seed is fixed, so the result is deterministic.
 	if accepted > 16 {
 		t.Errorf("%d of %d random ICRCs accepted, expected about %d", accepted, tries, tries>>16)
 	}

@@ -2,12 +2,11 @@ package bth
 
 import "encoding/binary"
 
-// SeedIP returns the ICRC seed of a whole IP datagram, and the UDP payload in
-// it. Bytes after the datagram's own length, such as the padding of a short
-// Ethernet frame, are ignored. The UDP ports are not looked at.
+// SeedIP returns the ICRC seed and the UDP payload of a whole IP datagram. It ignores bytes
+// after the end of the datagram, such as the padding of a short Ethernet frame, and does not
+// check the UDP ports.
 //
-// The error is a [*DecodeError] with one of the IP reasons; it allocates
-// nothing.
+// The error is a [*DecodeError] with one of the IP and UDP reasons. SeedIP never allocates.
 func SeedIP(ip []byte) (seed uint32, udpPayload []byte, err error) {
 	if len(ip) == 0 {
 		return 0, nil, refuse(ReasonIPTruncated)
@@ -79,8 +78,8 @@ func seedIPv6(ip []byte) (seed uint32, udpPayload []byte, err error) {
 	return h.Seed(), udp[UDPHeaderLen:], nil
 }
 
-// isIPv6Extension reports the extension headers that may stand before UDP
-// (IANA protocol numbers; RFC 8200 section 4).
+// isIPv6Extension reports whether next is an extension header that may precede UDP (IANA
+// protocol numbers; RFC 8200 section 4).
 func isIPv6Extension(next byte) bool {
 	switch next {
 	case 0, 43, 44, 51, 60, 135, 139, 140:

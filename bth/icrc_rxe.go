@@ -1,15 +1,15 @@
 package bth
 
-// ICRCRxeFlush returns the ICRC that Linux rxe gives to a FLUSH and expects of one, seen
-// with 6.12: its table of opcodes has no place for the payload of a FLUSH, so that the CRC
-// runs over the packet twice, the second time without a mask. seed and b are those of
-// [ICRC]. Other implementations, and rxe's other packets, follow the rule.
+// ICRCRxeFlush returns the ICRC that Linux rxe (observed with 6.12) sends and expects in a
+// FLUSH. The opcode table of rxe has no payload offset for FLUSH, so rxe computes the CRC over
+// the packet twice, the second time without the masked fields. seed and b are those of [ICRC].
+// Other implementations, and the other opcodes of rxe, comply with the specification.
 func ICRCRxeFlush(seed uint32, b []byte) uint32 { return ICRCContinue(ICRCStart(seed, b), b) }
 
-// CheckICRCRxeFlush reports whether b is a FLUSH that carries the ICRC of [ICRCRxeFlush].
+// CheckICRCRxeFlush reports whether b is a FLUSH with the ICRC of [ICRCRxeFlush].
 func CheckICRCRxeFlush(seed uint32, b []byte) bool {
 	return IsFlush(b) && ICRCRxeFlush(seed, b[:len(b)-ICRCLen]) == ReadICRC(b)
 }
 
-// IsFlush reports whether b, a UDP payload of at least a BTH and an ICRC, is a FLUSH.
+// IsFlush reports whether b, a UDP payload, contains at least a BTH and an ICRC and is a FLUSH.
 func IsFlush(b []byte) bool { return len(b) >= BTHLen+ICRCLen && Opcode(b[0]) == RCFlush }

@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// Datagrams of Linux rxe 6.12.107 (Debian 13), which was told by ibv_wr_flush to flush a range.
+// Datagrams of Linux rxe 6.12.107 (Debian 13), for flushes of a range posted with ibv_wr_flush.
 var rxeFlushes = map[string]string{
 	"IPv4, 4000 bytes":  "45000040aeb140004011ffd3c6120001c6120002d83412b7002c00001c00ffff00e21f9480de122f0000000100000b1832c90000882f938c00000fa056cb4e04",
 	"IPv4, 65536 bytes": "45000040b08940004011fdfbc6120001c6120002d19012b7002c00001c00ffff00724b03803aea5c00000001000034d417422000d23eb67100010000292cc952",
@@ -33,7 +33,7 @@ func TestRxeFlushHasTheICRCOfItsHeadersTwice(t *testing.T) {
 			}
 			for i := range b {
 				if i == 4 {
-					continue // FECN, BECN: masked once and not the other time
+					continue // FECN, BECN: masked in the first pass only
 				}
 				b[i] ^= 1
 				if bth.CheckICRCRxeFlush(seed, b) {

@@ -2,7 +2,7 @@ package bth
 
 import "encoding/binary"
 
-// Lengths of the headers around a RoCEv2 packet, in bytes.
+// Lengths of the headers before a RoCEv2 packet, in bytes.
 const (
 	IPv4HeaderLen = 20
 	IPv6HeaderLen = 40
@@ -11,22 +11,22 @@ const (
 
 const protocolUDP = 17
 
-// lrhSeed is the CRC of the eight bytes of ones that stand for the local route
-// header, which RoCE does not have (CA17-22a).
+// lrhSeed is the CRC of eight bytes of ones, which replace the local route header that RoCEv2
+// lacks (CA17-22a).
 const lrhSeed uint32 = 0x2144df1c
 
-// Header4 is what the ICRC covers of the IPv4 and UDP headers. The header has
-// no options (CA17-3). Type of service, time to live and both checksums count
-// as ones and so have no field here.
+// Header4 holds the fields of the IPv4 and UDP headers that the ICRC covers. The IPv4 header
+// has no options (CA17-3). The type of service, time to live and both checksums are computed as
+// ones, so they have no field.
 type Header4 struct {
 	Src, Dst         [4]byte
 	ID               uint16 // identification
 	FlagsFragment    uint16 // flags and fragment offset: 0x4000, "don't fragment" alone (CA17-7)
 	SrcPort, DstPort uint16
-	UDPLen           int // the UDP length field: 8 + packet + 4 bytes of ICRC (CA17-21)
+	UDPLen           int // UDP length field: 8 + packet + 4 bytes of ICRC (CA17-21)
 }
 
-// Seed returns the running CRC before the BTH.
+// Seed returns the running CRC of the headers before the BTH.
 func (h *Header4) Seed() uint32 {
 	be := binary.BigEndian
 	var b [IPv4HeaderLen + UDPHeaderLen]byte
@@ -42,12 +42,12 @@ func (h *Header4) Seed() uint32 {
 	return updateSmall(lrhSeed, b[:])
 }
 
-// IDSeed is what an identification changes in the seed of an IPv4 packet: the seed for it is that for
-// identification 0, exclusive or IDSeed of it. (CRC is linear.) So who sends or receives many packets that
-// differ in it alone computes one seed.
+// IDSeed returns the contribution of an IPv4 identification to the seed: because the CRC is
+// linear, the seed for id is the seed for identification 0, XORed with IDSeed(id). With it, a
+// sender or receiver of many packets that differ only in the identification computes one seed.
 func IDSeed(id uint16) uint32 { return idSeeds[0][id>>8] ^ idSeeds[1][id&0xff] }
 
-// idSeeds is IDSeed by the upper and by the lower byte.
+// idSeeds holds IDSeed of the upper and of the lower byte.
 var idSeeds = makeIDSeeds()
 
 func makeIDSeeds() *[2][256]uint32 {
@@ -63,16 +63,16 @@ func makeIDSeeds() *[2][256]uint32 {
 	return t
 }
 
-// Header6 is what the ICRC covers of the IPv6 and UDP headers. The header has
-// no extensions. Traffic class, flow label, hop limit and the UDP checksum
-// count as ones and so have no field here.
+// Header6 holds the fields of the IPv6 and UDP headers that the ICRC covers. The IPv6 header
+// has no extension headers. Traffic class, flow label, hop limit and UDP checksum are computed
+// as ones, so they have no field.
 type Header6 struct {
 	Src, Dst         [16]byte
 	SrcPort, DstPort uint16
-	UDPLen           int // the UDP length field: 8 + packet + 4 bytes of ICRC (CA17-21)
+	UDPLen           int // UDP length field: 8 + packet + 4 bytes of ICRC (CA17-21)
 }
 
-// Seed returns the running CRC before the BTH.
+// Seed returns the running CRC of the headers before the BTH.
 func (h *Header6) Seed() uint32 {
 	be := binary.BigEndian
 	var b [IPv6HeaderLen + UDPHeaderLen]byte

@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// testHeader4 is an outer header for packets of n bytes with their ICRC.
+// testHeader4 is an outer header for packets of n bytes including the ICRC.
 func testHeader4(n int) bth.Header4 {
 	return bth.Header4{
 		Src: [4]byte{198, 18, 0, 2}, Dst: [4]byte{198, 18, 0, 3}, ID: 0x1234, FlagsFragment: 0x4000,
@@ -54,7 +54,7 @@ func appendUDP(b []byte, src, dst uint16, length int, packet []byte) []byte {
 	return append(b, packet...)
 }
 
-// randomPacket returns a WRITE of n payload bytes, pad included, ICRC not.
+// randomPacket returns a WRITE with n bytes of payload and pad, without ICRC.
 func randomPacket(seed uint64, n int) []byte {
 	r := rand.New(rand.NewPCG(seed, uint64(n)))
 	p := bth.Packet{
@@ -112,8 +112,7 @@ func TestICRCOfThePiecesIsTheICRCOfTheWhole(t *testing.T) {
 	}
 }
 
-// What a router or the congestion machinery may change does not change the
-// ICRC; anything else does.
+// Changes that a router or congestion control may make do not change the ICRC; all others do.
 func TestICRCCoversExactlyTheInvariantBits(t *testing.T) {
 	body := randomPacket(3, 8)
 	n := len(body) + bth.ICRCLen

@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// layouts spells packets out by hand, a group of digits for each field of IBA
-// 9.2 and 9.3: all headers, those no capture has among them.
+// layouts are hand-encoded packets, with a group of digits for each field of IBA 9.2 and 9.3.
+// All headers occur, including those that no capture contains.
 var layouts = []struct {
 	name string
 	wire string // without ICRC

@@ -2,8 +2,8 @@ package bth
 
 import "iter"
 
-// Opcode is the first byte of the BTH. Its top three bits name the transport
-// service, the rest the operation (IBA 9.2).
+// Opcode is the first byte of the BTH. Its upper three bits select the transport service, the
+// lower five the operation (IBA 9.2.1).
 type Opcode uint8
 
 // Reliable Connection.

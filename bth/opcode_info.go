@@ -1,14 +1,14 @@
 package bth
 
-// Service is the transport service an opcode belongs to.
+// Service is the transport service of an opcode.
 type Service uint8
 
 const (
-	ServiceNone Service = iota // the opcode is not valid
+	ServiceNone Service = iota // invalid opcode
 	ServiceRC                  // Reliable Connection
 	ServiceUC                  // Unreliable Connection
 	ServiceUD                  // Unreliable Datagram
-	ServiceCNP                 // congestion notification, for any queue pair
+	ServiceCNP                 // congestion notification, to a queue pair of any service
 )
 
 // String returns the service's name, such as "RC".
@@ -16,16 +16,16 @@ func (s Service) String() string { return name(serviceNames[:], s) }
 
 var serviceNames = [...]string{"none", "RC", "UC", "UD", "CNP"}
 
-// Operation is what a packet asks for or answers.
+// Operation is the operation that a packet requests or responds to.
 type Operation uint8
 
 const (
-	OpNone         Operation = iota // the opcode is not valid
+	OpNone         Operation = iota // invalid opcode
 	OpSend                          // SEND, with or without immediate or invalidate
 	OpWrite                         // RDMA WRITE, with or without immediate
 	OpReadRequest                   // RDMA READ request
 	OpReadResponse                  // RDMA READ response; also answers FLUSH and ATOMIC WRITE
-	OpAck                           // acknowledge: ACK, NAK or RNR NAK
+	OpAck                           // acknowledge: ACK, RNR NAK or NAK
 	OpAtomicAck                     // atomic acknowledge
 	OpCmpSwap                       // compare and swap
 	OpFetchAdd                      // fetch and add
@@ -42,8 +42,8 @@ var operationNames = [...]string{
 	"ATOMIC_ACKNOWLEDGE", "COMPARE_SWAP", "FETCH_ADD", "FLUSH", "ATOMIC_WRITE", "CNP",
 }
 
-// Position is where a packet stands in its message. Single-packet operations
-// such as a READ request or an ACK are [Only].
+// Position is the position of a packet in its message. Single-packet operations such as a READ
+// request or an ACK are [Only].
 type Position uint8
 
 const (
@@ -62,30 +62,30 @@ var positionNames = [...]string{"FIRST", "MIDDLE", "LAST", "ONLY"}
 type OpcodeInfo struct {
 	Name      string    // IBA name, such as "RC_SEND_FIRST"
 	Service   Service   // transport service
-	Op        Operation // what the packet does
-	Pos       Position  // where it stands in its message
+	Op        Operation // operation
+	Pos       Position  // position in the message
 	Headers   Headers   // extension headers after the BTH
-	HeaderLen int       // bytes of BTH and extension headers
-	Payload   bool      // a payload may follow the headers
-	Valid     bool      // RoCEv2 carries the opcode
+	HeaderLen int       // length of BTH and extension headers in bytes
+	Payload   bool      // whether a payload may follow the headers
+	Valid     bool      // whether RoCEv2 carries the opcode
 }
 
-// Response reports whether the packet travels from responder to requester: a
-// READ response, an acknowledge or an atomic acknowledge.
+// Response reports whether the responder sends the packet: a READ response, an acknowledge or
+// an atomic acknowledge.
 func (i *OpcodeInfo) Response() bool {
 	return i.Op == OpReadResponse || i.Op == OpAck || i.Op == OpAtomicAck
 }
 
-// Request reports whether the packet travels from requester to responder. A
-// CNP is neither request nor response.
+// Request reports whether the requester sends the packet. A CNP is neither a request nor a
+// response.
 func (i *OpcodeInfo) Request() bool {
 	return i.Valid && i.Op != OpCNP && !i.Response()
 }
 
-// Starts reports whether the packet begins a message (FIRST or ONLY).
+// Starts reports whether the packet is the first of a message (FIRST or ONLY).
 func (i *OpcodeInfo) Starts() bool { return i.Pos == First || i.Pos == Only }
 
-// Ends reports whether the packet ends a message (LAST or ONLY).
+// Ends reports whether the packet is the last of a message (LAST or ONLY).
 func (i *OpcodeInfo) Ends() bool { return i.Pos == Last || i.Pos == Only }
 
 func name[T ~uint8](names []string, v T) string {

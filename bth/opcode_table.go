@@ -2,7 +2,7 @@ package bth
 
 import "fmt"
 
-// row is one opcode as the table of IBA 9.2 describes it.
+// row is one opcode of the table of IBA 9.2.1.
 type row struct {
 	op      Opcode
 	name    string
@@ -13,8 +13,8 @@ type row struct {
 	payload bool
 }
 
-// rows is the opcode table of IBA 9.2, with FLUSH and ATOMIC WRITE from annex
-// A19 and the CNP from A17.9.3.
+// rows is the opcode table of IBA 9.2.1, with FLUSH and ATOMIC WRITE of annex A19 and the CNP
+// of A17.9.3.
 var rows = [...]row{
 	{RCSendFirst, "RC_SEND_FIRST", ServiceRC, OpSend, First, 0, true},
 	{RCSendMiddle, "RC_SEND_MIDDLE", ServiceRC, OpSend, Middle, 0, true},
@@ -61,7 +61,7 @@ var rows = [...]row{
 	{CNP, "CNP", ServiceCNP, OpCNP, Only, HasCNP, false},
 }
 
-// opcodes is rows by opcode number, the holes filled with invalid entries.
+// opcodes maps every opcode number to its info; numbers not in rows have an invalid entry.
 var opcodes = indexRows()
 
 func indexRows() *[256]OpcodeInfo {

@@ -9,8 +9,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// The whole set RoCEv2 carries, by number, so that a row lost from or slipped
-// into the table shows.
+// All opcodes that RoCEv2 carries, by number, to detect missing and surplus rows of the table.
 func TestOpcodesAreThoseRoCEv2Carries(t *testing.T) {
 	var want []bth.Opcode
 	for o := range bth.Opcode(0x15) {

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawPacket makes a packet of any valid opcode with the fields that opcode
-// has, and nothing in the others.
+// drawPacket returns a packet of a random valid opcode with the fields of that opcode; other
+// fields are zero.
 func drawPacket(t *rapid.T) bth.Packet {
 	u8, u16, u32, u64, flip := rapid.Uint8(), rapid.Uint16(), rapid.Uint32(), rapid.Uint64(), rapid.Bool()
 	u24 := rapid.Uint32Range(0, 0xffffff)

@@ -4,12 +4,11 @@ package bth
 type QPN uint32
 
 const (
-	// GSI is the queue pair of the general services interface, where the
-	// connection manager speaks.
+	// GSI is the queue pair of the general services interface, which the communication manager
+	// uses.
 	GSI QPN = 1
-	// MulticastQPN is the destination of every multicast packet.
+	// MulticastQPN is the destination queue pair of every multicast packet.
 	MulticastQPN QPN = 0xffffff
-	// MaxQPN is the largest number a queue pair of its own can have; the one
-	// above it is [MulticastQPN].
+	// MaxQPN is the largest number of an ordinary queue pair; the next one is [MulticastQPN].
 	MaxQPN QPN = 0xfffffe
 )

@@ -70,7 +70,7 @@ func TestRNRCarriesItsTimer(t *testing.T) {
 	}
 }
 
-// IBA 9.7.5, table 45.
+// IBA 9.7.5.2.8, table 45.
 func TestRNRDelay(t *testing.T) {
 	for code, want := range map[uint8]time.Duration{
 		0: 655360 * time.Microsecond, 1: 10 * time.Microsecond, 7: 120 * time.Microsecond, 12: 640 * time.Microsecond,
@@ -80,7 +80,7 @@ func TestRNRDelay(t *testing.T) {
 			t.Errorf("RNRDelay(%d) = %v, want %v", code, got, want)
 		}
 	}
-	// From code 3 on every second step doubles the delay.
+	// From code 3 on, the delay doubles every second step.
 	for code := uint8(3); code <= 29; code++ {
 		if a, b := bth.RNRDelay(code), bth.RNRDelay(code+2); b != 2*a {
 			t.Errorf("RNRDelay(%d) = %d, RNRDelay(%d) = %d, want twice as much", code, a, code+2, b)

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Connect sends a REQ to a peer. The caller sets everything but LocalCommID and LocalCAGUID.
-// Without an answer it is sent MaxCMRetries times again, each after the remote response
-// timeout and the way there and back. The event Replied follows, or one that ends the
+// Connect sends a REQ to a peer. The caller sets all fields except LocalCommID and LocalCAGUID.
+// An unanswered REQ is retransmitted up to MaxCMRetries times, each time after the remote
+// response timeout and two packet life times. The event Replied follows, or one that ends the
 // connection.
 func (m *Manager) Connect(now Time, peer Peer, req *mad.REQ) (mad.CommID, error) {
 	id := m.newID()
@@ -28,13 +28,13 @@ func (m *Manager) Connect(now Time, peer Peer, req *mad.REQ) (mad.CommID, error)
 	return id, nil
 }
 
-// transaction returns the transaction ID of the messages with which this side asks about a
-// connection. Nothing but the connection's own messages tells its upper half.
+// transaction returns the transaction ID of the messages that this side sends as requests of a
+// connection. Only the connection's own messages reveal the upper half.
 func (m *Manager) transaction(id mad.CommID) uint64 {
 	return m.ids.transaction(id)<<32 | uint64(id)
 }
 
-// reply takes a REP for a REQ.
+// reply handles the REP to a REQ.
 func (m *Manager) reply(now Time, c *conn, msg *mad.Message) Verdict {
 	r := &msg.REP
 	c.remote, c.remoteKnown, c.peerQPN, c.peerGUID = r.LocalCommID, true, r.LocalQPN, r.LocalCAGUID
@@ -56,8 +56,8 @@ func (m *Manager) reply(now Time, c *conn, msg *mad.Message) Verdict {
 	return VerdictTaken
 }
 
-// Established answers a REP with RTU: the caller's queue pair is ready to receive. Until CommEst
-// says that the peer sends, the RTU is repeated: see repeatRTU.
+// Established answers a REP with RTU: the caller's queue pair is ready to receive. The RTU is
+// repeated until CommEst reports a packet of the peer; see repeatRTU.
 func (m *Manager) Established(now Time, id mad.CommID, private []byte) error {
 	c, err := m.lookup(id, "Established", StateREPRcvd)
 	if err != nil {

@@ -2,19 +2,19 @@ package cm
 
 import "math/bits"
 
-// backOff begins to repeat the REP of a connection in REP_SENT, each time after twice the wait
-// before, up to the time at which 15 retries at even waits would end. A REQ may bear the address
-// of a third party, which a REP for every retry would reach: so a REQ draws five REPs and a DREQ
-// at most, which are as long as itself. A peer that misses all of them repeats its REQ, and each
-// is answered.
+// backOff starts to repeat the REP of a connection in REP_SENT with doubling intervals, up to the
+// time at which 15 retries at equal intervals would end. A REQ may carry the address of a third
+// party, to which a REP for every retry would be sent: with the backoff, a REQ causes at most
+// five REPs and one DREQ, each of the length of the REQ. A peer that misses all of them repeats
+// its REQ, and each of those is answered.
 func (m *Manager) backOff(now Time, c *conn) {
 	c.gap = c.reply
-	// The waits 1, 2, 4 ... of reply that fit into the time that is left.
+	// Number of intervals 1, 2, 4 ... times reply that fit into the remaining time.
 	c.left = uint8(max(bits.Len64(uint64(max(c.until-now, 0)/Time(c.reply)))-1, 0))
 	m.setTimer(c, c.nextREP(now))
 }
 
-// nextREP is when the REP is due again, or given up.
+// nextREP returns when the REP is due again, or when the connection is given up.
 func (c *conn) nextREP(now Time) Time {
 	if c.left == 0 {
 		return max(c.until, now)
@@ -22,12 +22,13 @@ func (c *conn) nextREP(now Time) Time {
 	return now + Time(c.gap)
 }
 
-// firstRTU is the part of the time given to an answer after which an RTU is repeated.
+// firstRTU is the divisor of the response timeout that gives the first interval of repeated RTUs.
 const firstRTU = 8
 
-// repeatRTU sends the RTU of a connection once more, after twice the wait before: nobody answers
-// it, and a peer that repeats its REP for the RTU does so a few times only. Linux sends it once,
-// and for each REP. It ends when the peer sends something (CommEst), or has given up.
+// repeatRTU sends the RTU of a connection again, with doubling intervals: an RTU is not
+// acknowledged, and a peer that repeats its REP to get the RTU does so only a few times. Linux
+// sends it once, and once per REP. The repetition ends when the peer sends a packet (CommEst), or
+// has given up.
 func (m *Manager) repeatRTU(now Time, c *conn) {
 	if now >= c.until {
 		m.stop(c)

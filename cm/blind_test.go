@@ -68,7 +68,7 @@ var lives = [numStates]string{
 		> A SIDR_REP 0x22 0`,
 }
 
-// forged is a message of each kind for the receiver's and the sender's ID, from the peer's
+// forged returns a message of each kind with the receiver's and the sender's ID, from the peer's
 // address, with the peer's GUID and queue pair, and the receiver's queue pair.
 func forged(a mad.Attribute, receiver, sender mad.CommID) *mad.Message {
 	guid := binary.BigEndian.AppendUint64(nil, 0x77)
@@ -86,8 +86,8 @@ func forged(a mad.Attribute, receiver, sender mad.CommID) *mad.Message {
 	}
 }
 
-// Somebody who does not see our ID of a connection, but knows all else that a message names, the
-// address, the GUID, the queue pairs and the peer's ID, changes nothing about it.
+// An attacker that does not see our ID of a connection, but knows everything else in a message,
+// the address, the GUID, the queue pairs and the peer's ID, cannot change the connection.
 func TestWhoDoesNotKnowOurIDChangesNothing(t *testing.T) {
 	for state := range State(numStates) {
 		for a := mad.AttrREQ; a <= mad.AttrSIDRREP; a++ {
@@ -95,9 +95,9 @@ func TestWhoDoesNotKnowOurIDChangesNothing(t *testing.T) {
 				for _, sender := range []mad.CommID{0, 0x22, 0x23} {
 					switch {
 					case sender == 0x22 && (a == mad.AttrREQ || a == mad.AttrSIDRREQ):
-						continue // the request itself once more
+						continue // the request itself again
 					case sender == 0x22 && a == mad.AttrREJ && state == StateREQRcvd:
-						continue // the peer gives up its REQ, and was not told our ID
+						continue // the peer gives up its REQ without knowing our ID
 					}
 					t.Run(fmt.Sprintf("%v in %v, IDs %#x and %#x", a, state, uint32(receiver), uint32(sender)), func(t *testing.T) {
 						holds(t, state, forged(a, receiver, sender))
@@ -108,7 +108,8 @@ func TestWhoDoesNotKnowOurIDChangesNothing(t *testing.T) {
 	}
 }
 
-// Who knows our ID, but not the peer's, changes nothing either where the peer has one.
+// An attacker that knows our ID, but not the peer's, cannot change the connection either if the
+// peer has an ID.
 func TestWhoDoesNotKnowThePeersIDChangesNothing(t *testing.T) {
 	for state := range State(numStates) {
 		if state == StateREQSent || state == StateSIDRREQSent {
@@ -124,8 +125,8 @@ func TestWhoDoesNotKnowThePeersIDChangesNothing(t *testing.T) {
 	}
 }
 
-// Who knows our ID of a request that its peer has not answered, but not its transaction ID, which
-// every answer returns, changes nothing either.
+// An attacker that knows our ID of an unanswered request, but not its transaction ID, which every
+// answer returns, cannot change it either.
 func TestWhoDoesNotKnowTheTransactionIDAnswersNoRequest(t *testing.T) {
 	for _, state := range []State{StateREQSent, StateSIDRREQSent} {
 		for _, a := range []mad.Attribute{mad.AttrMRA, mad.AttrREJ, mad.AttrREP, mad.AttrDREP, mad.AttrRTU, mad.AttrSIDRREP} {
@@ -143,7 +144,7 @@ func TestWhoDoesNotKnowTheTransactionIDAnswersNoRequest(t *testing.T) {
 	}
 }
 
-// holds delivers a message 100 times to a connection in a state, which changes nothing about it.
+// holds delivers a message 100 times to a connection in a state, which must not change.
 func holds(t *testing.T, state State, msg *mad.Message) {
 	t.Helper()
 	s := runScript(t, Config{}, lives[state])
@@ -166,14 +167,14 @@ func holds(t *testing.T, state State, msg *mad.Message) {
 		t.Fatal("the connection is gone")
 	}
 	after := *c
-	// That the peer was asked for the connection is not of its state.
+	// Probes of the peer are not part of the state.
 	after.probes, after.probe, after.probeEnd = before.probes, before.probe, before.probeEnd
 	if after != before {
 		t.Errorf("the connection is %+v, was %+v", after, before)
 	}
 }
 
-// Silence at an ID in use would show anybody, at their own address, which IDs are.
+// Silence for an ID in use would reveal to a host at its own address which IDs are in use.
 func TestNoAnswerTellsWhetherAnIDIsInUse(t *testing.T) {
 	for state := range State(numStates) {
 		for a := mad.AttrMRA; a <= mad.AttrSIDRREP; a++ {
@@ -193,7 +194,7 @@ func TestNoAnswerTellsWhetherAnIDIsInUse(t *testing.T) {
 						if o.Peer != peerNamed("B") {
 							t.Errorf("%v is told", o.Peer)
 						}
-						// All but the ID.
+						// Everything except the ID.
 						var m mad.Message
 						if err := m.Decode(o.MAD[:]); err != nil {
 							t.Fatal(err)

@@ -9,50 +9,50 @@ import (
 )
 
 // A conn is a connection, or a request for a service ID, from its first message until it is
-// forgotten.
+// removed.
 type conn struct {
 	local       mad.CommID
 	remote      mad.CommID
-	remoteKnown bool // remote holds
+	remoteKnown bool // remote is valid
 	state       State
 	since       Time
-	active      bool          // this side asked
-	service     mad.ServiceID // for what
-	source      uint16        // port of who asked, 0 if it is not known
+	active      bool          // this side sent the REQ or SIDR_REQ
+	service     mad.ServiceID // requested service
+	source      uint16        // port of the requesting side, 0 if unknown
 	peer        Peer
-	tid         uint64 // of the REQ or SIDR_REQ, which its answers return
+	tid         uint64 // of the REQ or SIDR_REQ, returned by the answers to it
 	localQPN    bth.QPN
 	peerQPN     bth.QPN
 	peerGUID    mad.GUID
 	lifetime    mad.Timeout // packet life time
-	reply       int64       // ns to wait for the answer to what was sent last
-	retries     uint8       // how often it may be sent again at most
-	left        uint8       // how often it may be sent again from here
-	rest        int64       // ns of timewait
+	reply       int64       // response timeout of the last message in ns
+	retries     uint8       // maximum number of retransmissions of a message
+	left        uint8       // remaining retransmissions of the last message
+	rest        int64       // duration of TIMEWAIT in ns
 	gap         int64       // ns between the last REP or RTU and the next
-	patience    Time        // by which MRAs may still lengthen the wait for the RTU
-	heard       bool        // a packet has come for its queue pair: the peer has sent its RTU
-	until       Time        // when the wait for an answer to the REP ends, here or at the peer
-	probes      uint8       // DREQs sent to ask whether the peer still knows the connection
-	probe       uint64      // transaction ID of these, 0 before the first
-	probeEnd    Time        // when it is no longer believed
-	waits       *listener   // whose backlog it counts in, nil once the program has answered
-	half        bool        // it counts as half-open
+	patience    Time        // remaining time by which MRAs may extend the wait for the RTU
+	heard       bool        // a packet arrived for its queue pair: the peer has sent its RTU
+	until       Time        // end of the wait for an answer to the REP, at this side or at the peer
+	probes      uint8       // DREQs sent to probe whether the peer still knows the connection
+	probe       uint64      // transaction ID of the probes, 0 before the first
+	probeEnd    Time        // time from which an answer to the probe is ignored
+	waits       *listener   // listener whose backlog includes it, nil once the program has answered
+	half        bool        // counted as half-open
 
-	// sent is the message that is sent again on a timeout or a duplicate, where has is true.
+	// sent is the message to retransmit on a timeout or a duplicate; it is valid if has is true.
 	sent [mad.Len]byte
 	has  bool
 
 	deadline Time
-	at       int // place in the timers; -1 is none
+	at       int // index in the timers, -1 if none
 
-	// digest is that of the REQ or SIDR_REQ received: see Manager.requests.
+	// digest is that of the received REQ or SIDR_REQ: see Manager.requests.
 	digest [sha256.Size]byte
 
 	links [numLists]links
 }
 
-// asked notes what is asked for, by whom of those who send from the peer's or this address.
+// asked records the requested service, and the port of the requesting side.
 func (c *conn) asked(service mad.ServiceID, private []byte) {
 	c.service = service
 	var h mad.IPHeader
@@ -61,8 +61,8 @@ func (c *conn) asked(service mad.ServiceID, private []byte) {
 	}
 }
 
-// remoteID and remoteQPN are the names of a connection at the other end. The address is part
-// of them, so that nobody at another one can take part by claiming the same GUID.
+// remoteID and remoteQPN identify a connection by the peer's numbers. They include the address,
+// so that a host at another address cannot interfere by claiming the same GUID.
 type (
 	remoteID struct {
 		gid  qp.GID
@@ -80,11 +80,12 @@ func (c *conn) remoteID() remoteID { return remoteID{c.peer.GID, c.peerGUID, c.r
 
 func (c *conn) remoteQPN() remoteQPN { return remoteQPN{c.peer.GID, c.peerGUID, c.peerQPN} }
 
-// requestID names a request before its sender is proven: the address and all bytes of the message.
-// A communication ID is not enough. Linux numbers its connections one after the other, so anyone who
-// has seen one can send a REQ with the next ID under the same address; that must not pass for the
-// REQ of the owner of the address, nor keep it out. Any number of requests may name the same queue pair
-// or communication ID of the peer: until one is proven, they are in the table of requests alone.
+// requestID identifies a request before its sender is proven: by the address and a digest of the
+// whole message. A communication ID is not enough. Linux numbers its connections consecutively,
+// so an attacker that has seen one ID can send a REQ with the next ID and the same address; that
+// REQ must neither pass for the REQ of the address's owner nor exclude it. Several requests may
+// contain the same queue pair or communication ID of the peer: until one is proven, they are only
+// in the table of requests.
 type requestID struct {
 	from   Peer
 	digest [sha256.Size]byte
@@ -117,10 +118,10 @@ func (h *timers) Pop() any {
 	return c
 }
 
-// timewait lists the connections that rest, oldest first.
+// timewait lists the connections in TIMEWAIT, oldest first.
 type timewait struct {
 	list
-	peers map[qp.GID]int // of n, none of 0
+	peers map[qp.GID]int // number per peer, without zero entries
 }
 
 func (l *timewait) add(c *conn) {

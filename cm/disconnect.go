@@ -2,8 +2,8 @@ package cm
 
 import "github.com/gorxe/gorxe/cm/mad"
 
-// Disconnect sends a DREQ, in answer to which the event Disconnected comes; without an answer
-// it comes after as many tries as the REQ asked for.
+// Disconnect sends a DREQ. The event Disconnected follows its answer, or the last retransmission
+// without an answer.
 func (m *Manager) Disconnect(now Time, id mad.CommID, private []byte) error {
 	c, err := m.lookup(id, "Disconnect", StateEstablished, StateREPSent)
 	if err != nil {
@@ -13,7 +13,7 @@ func (m *Manager) Disconnect(now Time, id mad.CommID, private []byte) error {
 	m.out.DREQ = mad.DREQ{LocalCommID: c.local, RemoteCommID: c.remote, RemoteQPN: c.peerQPN, PrivateData: private}
 	c.reply, c.retries = replyTime(c.lifetime, 0), dreqRetries
 	if c.state == StateREPSent {
-		// Nothing says that the peer is at its address: see backOff.
+		// Nothing proves that the peer is at its address: see backOff.
 		c.retries = 0
 	}
 	if err := m.keep(now, c, &m.out); err != nil {
@@ -24,8 +24,8 @@ func (m *Manager) Disconnect(now Time, id mad.CommID, private []byte) error {
 	return nil
 }
 
-// Withdraw ends a request that the peer has not answered, without an event and without a word to
-// the peer: its host has said that nothing there can answer.
+// Withdraw ends a request that the peer has not answered, without an event and without a message
+// to the peer: the peer's host has reported that no program there can answer.
 func (m *Manager) Withdraw(id mad.CommID) error {
 	c, err := m.lookup(id, "Withdraw", StateREQSent, StateSIDRREQSent)
 	if err != nil {
@@ -35,8 +35,8 @@ func (m *Manager) Withdraw(id mad.CommID) error {
 	return nil
 }
 
-// Ignore forgets a request, as if it had been lost: its peer repeats it, which is then a new one, until
-// its retries are spent.
+// Ignore removes a request as if it had been lost: the peer repeats it, which is then a new
+// request, until its retries are exhausted.
 func (m *Manager) Ignore(id mad.CommID) error {
 	c, err := m.lookup(id, "Ignore", StateREQRcvd, StateSIDRREQRcvd)
 	if err != nil {
@@ -47,19 +47,19 @@ func (m *Manager) Ignore(id mad.CommID) error {
 	return nil
 }
 
-// A DREQ is answered by a connection manager without asking a program, so its sender need not
-// wait as long as that of a REQ, nor ask as often.
+// A connection manager answers a DREQ without asking the program, so the DREQ needs a shorter
+// timeout and fewer retransmissions than a REQ.
 const dreqRetries = 7
 
-// replyTime is how long in nanoseconds to wait for the answer of a peer that chose the times
-// itself: no less than 0.5 s and no more than 8.6 s, so that it can neither draw a burst of
-// repetitions nor hold a half-open connection for hours.
+// replyTime returns the response timeout in nanoseconds for a peer that chose the codes itself:
+// at least 0.5 s and at most 8.6 s, so that the peer can neither cause a burst of retransmissions
+// nor keep a connection half-open for hours.
 func replyTime(lifetime, response mad.Timeout) int64 {
 	return min(max(mad.ReplyTimeout(lifetime, response), 500e6), mad.Timeout(21).Nanoseconds())
 }
 
 // Cancel ends a connection that is not established, or a request for a service ID, without an
-// event: the program does not want it any more.
+// event: the program no longer wants it.
 func (m *Manager) Cancel(now Time, id mad.CommID) error {
 	c, err := m.lookup(id, "Cancel", StateREQSent, StateREPRcvd, StateREQRcvd, StateREPSent, StateSIDRREQSent, StateSIDRREQRcvd)
 	if err != nil {
@@ -73,24 +73,24 @@ func (m *Manager) Cancel(now Time, id mad.CommID) error {
 	return nil
 }
 
-// restNow lets a connection rest: a peer that repeats itself finds it in TIMEWAIT, and its
-// communication IDs are not given to another. The peer's queue pair is the peer's to use again, at
-// once if it does not mind what may still be on the way; Linux takes it, too. A DREQ is answered with
-// the DREP that tid belongs to.
+// restNow moves a connection to TIMEWAIT, where it answers a peer that repeats messages and keeps
+// its communication IDs reserved. The peer may reuse its queue pair at once if it tolerates
+// packets still in flight; Linux accepts that too. A DREQ is answered with the DREP of
+// transaction tid.
 func (m *Manager) restNow(now Time, c *conn, tid uint64) {
 	m.settle(c)
 	m.forgetQPN(c)
 	c.state = StateTimewait
 	m.out.Attribute, m.out.TransactionID = mad.AttrDREP, tid
 	m.out.DREP = mad.DREP{LocalCommID: c.local, RemoteCommID: c.remote}
-	// The error is of values that do not fit their fields, and a DREP has none such.
+	// Encode fails only for values that do not fit their fields; a DREP has none.
 	_ = m.out.Encode(&c.sent)
 	c.has = true
 	m.remember(c, now+Time(c.rest))
 }
 
-// remember keeps what has ended until t, or until there is no room. A peer for which there is
-// none makes no other's be forgotten.
+// remember keeps an ended connection until t, or until its entry is needed. A peer at its own
+// limit does not evict the entries of others.
 func (m *Manager) remember(c *conn, t Time) {
 	if m.rest.peers[c.peer.GID] >= m.cfg.MaxTimewaitPeer {
 		m.counters.Forgotten++
@@ -105,9 +105,9 @@ func (m *Manager) remember(c *conn, t Time) {
 	m.setTimer(c, t)
 }
 
-// maxRest bounds what a peer can ask for: 4.3 s, twice what Linux asks for.
+// maxRest limits the time that a peer can request: 4.3 s, twice what Linux requests.
 const maxRest mad.Timeout = 20
 
-// restTime is how long packets of a connection may be on their way after its end: the local
-// ACK timeout, as Linux has it.
+// restTime returns how long packets of a connection may be in flight after its end, in
+// nanoseconds: the local ACK timeout, as in Linux.
 func restTime(localACK mad.Timeout) int64 { return min(localACK, maxRest).Nanoseconds() }

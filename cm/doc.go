@@ -1,24 +1,27 @@
-// Package cm is the InfiniBand connection manager: the state machine of the messages that two RDMA hosts exchange
-// before and after the queue pairs that they connect.
+// Package cm implements the InfiniBand connection manager (CM): the state machine of the messages
+// that two RDMA hosts exchange before and after they connect queue pairs.
 //
-// The CM sends management datagrams (MADs) of 256 bytes between queue pairs 1 of two hosts. They are not acknowledged:
-// a side that misses an answer sends its message again. Each side names a connection by a communication ID of its own.
+// The CM sends management datagrams (MADs) of 256 bytes between the queue pairs 1 of two hosts.
+// They are not acknowledged: a side that gets no answer retransmits its message. Each side names
+// a connection by its own communication ID.
 //
 //	active       passive
 //	REQ    --->          queue pair, PSN, path, service ID, private data
-//	       <---  MRA     later, as an answer to REQ or REP: it takes longer
+//	       <---  MRA     answer to REQ or REP: the reply takes longer
 //	       <---  REP     queue pair, PSN, private data; or REJ with a reason
 //	RTU    --->          data may overtake it
-//	DREQ   <-->  DREP    the end; the queue pair number then rests (timewait)
+//	DREQ   <-->  DREP    end of the connection, followed by TIMEWAIT
 //
-// A datagram queue pair has no connection: SIDR_REQ asks for the queue pair of
-// a service, SIDR_REP names it and its Q_Key.
+// A datagram queue pair has no connection: SIDR_REQ requests the queue pair of a service, and
+// SIDR_REP contains its number and its Q_Key.
 //
-// [Manager] is the machine of one host: it takes MADs, calls of the program and the time, and returns MADs and events. What the
-// messages hold and how they are encoded is in package [github.com/gorxe/gorxe/cm/mad].
+// [Manager] is the state machine of one host. Its inputs are MADs, calls of the program and the
+// time; its outputs are MADs and events. Package [github.com/gorxe/gorxe/cm/mad] contains the
+// messages and their encoding.
 //
-// The package has no clock, no goroutine, no lock and no I/O.
+// The package has no clock, no goroutine, no lock and no I/O: the caller serializes all calls of
+// a Manager.
 //
-// The tables in the comments are those of chapter 12 of the InfiniBand
-// Architecture Specification, volume 1 (IBA). Facts of Linux are those of its ib_cm and rdma_cm.
+// The tables in the comments are those of chapter 12 of the InfiniBand Architecture
+// Specification, Volume 1 (IBA). Facts about Linux refer to its ib_cm and rdma_cm.
 package cm

@@ -5,18 +5,18 @@ import (
 	"strconv"
 )
 
-// EventKind is what happened to a connection.
+// EventKind is the kind of an event of a connection.
 type EventKind uint8
 
 const (
 	Requested     EventKind = iota // REQ: answer with Accept or Reject
 	Replied                        // REP: answer with Established or Reject
-	Established                    // passive: RTU came, or data
-	Rejected                       // REJ: the end
-	Unreachable                    // nobody answered, or it was displaced (see Config.MaxHalfOpen): the end
-	Disconnected                   // DREQ or DREP, or nobody answered the DREQ: the end
+	Established                    // passive side: RTU arrived
+	Rejected                       // REJ: the connection has ended
+	Unreachable                    // no answer, or displaced (see Config.MaxHalfOpen): the connection has ended
+	Disconnected                   // DREQ or DREP, or no answer to the DREQ: the connection has ended
 	SIDRRequested                  // SIDR_REQ: answer with Answer
-	Resolved                       // SIDR_REP: the end of a request
+	Resolved                       // SIDR_REP: the request has ended
 )
 
 var eventNames = [...]string{
@@ -31,24 +31,24 @@ func (k EventKind) String() string {
 	return "event " + strconv.Itoa(int(k))
 }
 
-// An Event tells the program what happened. Only the message that it is about is there; its
-// private data is the event's own.
+// An Event reports what happened to a connection. Only the message of its kind is set; the event
+// owns its private data.
 type Event struct {
 	Kind     EventKind
 	ID       mad.CommID
 	Peer     Peer
 	Listener ListenerID // of Requested and SIDRRequested
 
-	REQ     *mad.REQ     // Requested
-	REP     *mad.REP     // Replied
-	REJ     *mad.REJ     // Rejected, and Disconnected by a peer that gave up
-	DREQ    *mad.DREQ    // Disconnected by the peer
-	SIDRREQ *mad.SIDRREQ // SIDRRequested
-	SIDRREP *mad.SIDRREP // Resolved
+	REQ     *mad.REQ     // of Requested
+	REP     *mad.REP     // of Replied
+	REJ     *mad.REJ     // of Rejected, and of Disconnected by a peer that gave up
+	DREQ    *mad.DREQ    // of Disconnected by the peer
+	SIDRREQ *mad.SIDRREQ // of SIDRRequested
+	SIDRREP *mad.SIDRREP // of Resolved
 }
 
-// Events returns how many events wait to be taken. There is no bound to them here: who lets a
-// peer talk on while they are not taken keeps them all.
+// Events returns the number of queued events. The queue has no limit: a caller that keeps calling
+// Receive without taking events lets it grow.
 func (m *Manager) Events() int { return len(m.events.items) - m.events.head }
 
 func (m *Manager) tell(c *conn, kind EventKind) *Event {

@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
-// A REQ for TCP port 7174, rping's, made and read back as the other side reads it.
+// A REQ for TCP port 7174, that of rping, encoded and decoded as by the receiver.
 func Example() {
 	h := mad.IPHeader{
 		SourcePort: 34384, Source: netip.MustParseAddr("198.18.0.2"), Destination: netip.MustParseAddr("198.18.0.3"),
@@ -50,7 +50,7 @@ func Example() {
 	// queue pair 17 PSN 1000
 }
 
-// Counters by reason, and the words for a person.
+// Counters by reason, and a description for display.
 func ExampleReason() {
 	var refused [mad.NumReasons]uint64
 	hostile := make([]byte, mad.Len)
@@ -68,7 +68,7 @@ func ExampleReason() {
 	// cm: message refused: base version of the MAD is not 1: it is 0
 }
 
-// How long the sender of a REQ waits for the REP with the times that Linux uses.
+// How long the sender of a REQ waits for the REP with the timeouts of Linux.
 func ExampleReplyTimeout() {
 	ns := mad.ReplyTimeout(18, 20)
 	fmt.Printf("%.1f s\n", float64(ns)/1e9)

@@ -8,20 +8,20 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// A REQ that names a third party as its sender, and asks for as many retries as there are, has
-// that host sent six messages at most, none longer than the REQ, whatever the program does.
+// A REQ with the address of a third party, and with the maximum number of retries, causes at most
+// six messages to that host, none longer than the REQ, whatever the program does.
 func TestAForgedREQDrawsSixMessagesAtMost(t *testing.T) {
 	const hosts, of = 50, 20
 	for _, tt := range []struct {
 		name   string
 		act    func(m *Manager, now Time, id mad.CommID) error
-		repeat int  // how often each REQ comes
-		apart  Time // between them
-		later  Time // the program's second thoughts
+		repeat int  // number of copies of each REQ
+		apart  Time // time between them
+		later  Time // delay of the program's second call
 		then   func(m *Manager, now Time, id mad.CommID) error
-		most   int  // messages for a REQ
+		most   int  // maximum number of messages per REQ
 		open   int  // half-open connections of a host, 0 is the default
-		step   Time // between the REQs of a host
+		step   Time // time between the REQs of a host
 	}{
 		{"accepted", accept, 1, 0, 0, nil, 6, 0, 0},
 		{"accepted, repeated at once", accept, 3, 0, 0, nil, 6, 0, 0},
@@ -110,15 +110,15 @@ func accept(m *Manager, now Time, id mad.CommID) error {
 
 func disconnect(m *Manager, now Time, id mad.CommID) error { return m.Disconnect(now, id, nil) }
 
-// A flood of REQs that bear a victim's address displaces the victim's own connection only if more of
-// them than fit are accepted between its REP and its RTU: see makeRoom. Before and after it nothing
-// keeps the victim out.
+// A flood of REQs with a victim's address displaces the victim's own connection only if more of
+// them than the limit are accepted between its REP and its RTU: see makeRoom. Before and after
+// that the victim can connect.
 func TestAFloodUnderAnAddressKeepsItsOwnerOutOnlyAboveARate(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		trip    Time // from REP to RTU
-		rate    int  // forged REQs a second
-		waiting int  // how many requests wait for the program
+		rate    int  // forged REQs per second
+		waiting int  // requests that wait for the program
 		in      bool
 	}{
 		{"1 ms, 100,000 a second", 1e6, 100_000, 0, true},
@@ -160,7 +160,7 @@ func TestAFloodUnderAnAddressKeepsItsOwnerOutOnlyAboveARate(t *testing.T) {
 				if v := deliver(now, req(i)); v != VerdictTaken {
 					t.Fatalf("a REQ of the flood is %v", v)
 				}
-				// The victim repeats its REQ until it is taken.
+				// The victim repeats its REQ until it is accepted.
 				if conn == 0 && now >= start {
 					deliver(now, req(mine))
 				}
@@ -194,7 +194,7 @@ func TestAFloodUnderAnAddressKeepsItsOwnerOutOnlyAboveARate(t *testing.T) {
 			if c := m.conns[conn]; tt.in && (c == nil || c.state != StateEstablished) {
 				t.Errorf("the victim's connection is %+v", c)
 			}
-			// The flood displaces nothing that is established.
+			// The flood does not displace established connections.
 			for i := range mad.CommID(3000) {
 				deliver(rtu, req(mine-1-i))
 			}

@@ -7,9 +7,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// FuzzManager lets strangers say anything to a manager that has connections in every state,
-// and a program that answers some of it. Each message is 4 bytes of what to do first, then the
-// beginning of a MAD.
+// FuzzManager sends arbitrary messages to a manager that has connections in every state, with a
+// program that answers some of them. Each message is 4 bytes that select preceding actions, then
+// the start of a MAD.
 func FuzzManager(f *testing.F) {
 	asked := New(Config{}).transaction(our(1))
 	for _, seed := range []mad.Message{
@@ -57,7 +57,7 @@ func FuzzManager(f *testing.F) {
 			m.Timeout(now)
 			m.Receive(now, Peer{SGIDIndex: do[1] & 1, GID: qp.GID{15: 'A' + do[1]>>7}}, b[:])
 			for ev := (Event{}); m.NextEvent(&ev); {
-				// The program answers at random; an error says that it is too late.
+				// The program answers at random; an error means that it is too late.
 				switch {
 				case do[2]&1 == 0:
 				case ev.Kind == Requested && do[2]&2 == 0:

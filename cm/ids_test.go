@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// IDs of connections of one's own say nothing of those of others: neither differences nor
-// bits in common repeat, and a bit of the secret changes all of them.
+// The IDs of one's own connections reveal nothing about those of others: neither differences nor
+// common bits repeat, and each bit of the secret changes all IDs.
 func TestCommunicationIDsDoNotShowTheirOrder(t *testing.T) {
 	const n = 1 << 14
 	ids, other := newIDs([32]byte{1}), newIDs([32]byte{3})

@@ -9,18 +9,19 @@ import (
 
 // ConnInfo describes a connection or a request for a service ID.
 type ConnInfo struct {
-	ID, RemoteID mad.CommID // RemoteID is 0 while it is not known
+	ID, RemoteID mad.CommID // RemoteID is 0 until it is known
 	State        State
-	Since        Time // when it came to be
+	Since        Time // time of creation
 	Peer         Peer
-	QPN, PeerQPN bth.QPN // 0 while they are not known
-	Active       bool    // this side asked
+	QPN, PeerQPN bth.QPN // 0 until they are known
+	Active       bool    // this side sent the request
 	Service      mad.ServiceID
-	SourcePort   uint16 // of the side that asked, 0 if it has no IP header
-	RetriesLeft  uint8  // of what was sent last, where the peer has not answered
+	SourcePort   uint16 // of the requesting side, 0 if the request has no IP header
+	RetriesLeft  uint8  // remaining retransmissions of the last message, if it is unanswered
 }
 
-// All goes through what there is, in no order. The manager must not be used meanwhile.
+// All iterates over the connections and requests, in no order. The manager must not be used
+// during the iteration.
 func (m *Manager) All() iter.Seq[ConnInfo] {
 	return func(yield func(ConnInfo) bool) {
 		for _, c := range m.conns {
@@ -39,7 +40,7 @@ func (m *Manager) All() iter.Seq[ConnInfo] {
 	}
 }
 
-// waitsForPeer is true where what was sent is sent again.
+// waitsForPeer reports whether a connection in state s retransmits its last message.
 func (s State) waitsForPeer() bool {
 	return s == StateREQSent || s == StateREPSent || s == StateDREQSent || s == StateSIDRREQSent
 }

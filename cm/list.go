@@ -7,15 +7,14 @@ type list struct {
 	of          listKind
 }
 
-// listKind says which of a connection's links a list uses: a connection is on one list of each kind
-// at most.
+// listKind selects the links that a list uses: a connection is on at most one list of each kind.
 type listKind uint8
 
 const (
 	ofTimewait     listKind = iota
-	ofAnswered              // of all that are in REP_SENT
-	ofAnsweredPeer          // of those of one address
-	ofWaitingPeer           // of one address, those that the program has not answered
+	ofAnswered              // in REP_SENT, of all addresses
+	ofAnsweredPeer          // in REP_SENT, of one address
+	ofWaitingPeer           // not answered by the program, of one address
 
 	numLists = iota
 )
@@ -38,7 +37,7 @@ func (l *list) add(c *conn) {
 	l.n++
 }
 
-// remove takes c off the list and reports whether it was on it.
+// remove removes c from the list and reports whether it was on it.
 func (l *list) remove(c *conn) bool {
 	at := &c.links[l.of]
 	if !at.on {

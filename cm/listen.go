@@ -7,13 +7,13 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// ListenerID names a listener.
+// ListenerID identifies a listener.
 type ListenerID uint32
 
-// AnyGID lets a listener take what arrives at every entry of the GID table.
+// AnyGID makes a listener receive requests that arrive at any entry of the GID table.
 const AnyGID = -1
 
-// place is where a listener listens.
+// place is the address of a listener.
 type place struct {
 	service mad.ServiceID
 	gid     int // entry of the GID table, or AnyGID
@@ -24,15 +24,15 @@ type listener struct {
 	at      place
 	backlog int
 	waiting int            // requests that the program has not answered
-	peers   map[qp.GID]int // of them, by who sent them; none of 0
+	peers   map[qp.GID]int // waiting per peer, without zero entries
 }
 
-// Listen takes requests for a service: REQs if it is of the port space TCP, SIDR_REQs if it is
-// of UDP, both otherwise. gid is the entry of the GID table to listen at, or [AnyGID]; a
-// listener at an entry goes before one at any. As many requests as backlog, at least 1, may
-// wait for the program, and as many again of peers that have less than their share of it: what
-// backlog is by the number of peers that wait, at least 1. So no peer keeps others out. What is
-// more is dropped, and its sender tries again.
+// Listen receives requests for a service: REQs in the port space TCP, SIDR_REQs in the port space
+// UDP, otherwise both. gid is the entry of the GID table to listen at, or [AnyGID]; a listener at
+// an entry takes precedence over one at any. Up to backlog requests, at least 1, may wait for the
+// program, and up to as many again of peers that have less than their share: the backlog divided
+// by the number of waiting peers, at least 1. One peer therefore cannot exclude others. Requests
+// beyond that are dropped; their senders retry.
 func (m *Manager) Listen(service mad.ServiceID, gid, backlog int) (ListenerID, error) {
 	at := place{service, max(gid, AnyGID)}
 	if m.listeners[at] != nil {
@@ -44,7 +44,7 @@ func (m *Manager) Listen(service mad.ServiceID, gid, backlog int) (ListenerID, e
 	return m.nextListener, nil
 }
 
-// StopListening ends a listener. Requests that wait for the program are the program's still.
+// StopListening closes a listener. Requests that wait for the program remain.
 func (m *Manager) StopListening(id ListenerID) {
 	if at, open := m.places[id]; open {
 		delete(m.places, id)
@@ -52,7 +52,8 @@ func (m *Manager) StopListening(id ListenerID) {
 	}
 }
 
-// listening finds who listens for a service at an entry of the GID table.
+// listening returns the listener for a service at an entry of the GID table, nil if there is
+// none.
 func (m *Manager) listening(service mad.ServiceID, gid uint8) *listener {
 	if l := m.listeners[place{service, int(gid)}]; l != nil {
 		return l
@@ -60,7 +61,7 @@ func (m *Manager) listening(service mad.ServiceID, gid uint8) *listener {
 	return m.listeners[place{service, AnyGID}]
 }
 
-// admit says whether there is room for one more request of a peer, and makes it: see makeRoom.
+// admit checks whether one more request of a peer fits, and makes room for it: see makeRoom.
 func (m *Manager) admit(now Time, l *listener, from Peer) Verdict {
 	switch {
 	case l.waiting >= 2*l.backlog:
@@ -71,10 +72,11 @@ func (m *Manager) admit(now Time, l *listener, from Peer) Verdict {
 	return m.makeRoom(now, from)
 }
 
-// share is how many requests of a peer that waits may wait where the backlog is full. One of which none waits may always ask.
+// share returns the number of requests that one peer may have waiting when the backlog is full. A
+// peer without a waiting request may always send one.
 func (l *listener) share() int { return max(l.backlog/len(l.peers), 1) }
 
-// Len returns how many connections there are in each state.
+// Len returns the number of connections in each state.
 func (m *Manager) Len() (n [numStates]int) {
 	for _, c := range m.conns {
 		n[c.state]++

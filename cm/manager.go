@@ -8,45 +8,45 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Time is nanoseconds of a monotonic clock that the caller keeps.
+// Time is a time in nanoseconds of the caller's monotonic clock.
 type Time int64
 
-// Peer is the port at the other end of a MAD's way, and the local one.
+// Peer is the port that a MAD comes from or goes to, and the local port.
 type Peer struct {
-	SGIDIndex uint8 // entry of the GID table from which MADs leave and at which they arrive
+	SGIDIndex uint8 // entry of the GID table at which MADs are sent and received
 	GID       qp.GID
 }
 
-// Config is what a [Manager] is made with. Zero limits mean the defaults.
+// Config configures a [Manager]. Zero limits mean the defaults.
 type Config struct {
-	// CAGUID tells this instance from all others in the world: peers take another
-	// connection of the same GUID and queue pair number for the old one.
+	// CAGUID identifies this instance globally: peers take a new connection with the same GUID
+	// and queue pair number for the old one.
 	CAGUID mad.GUID
-	// Secret is the key of the communication IDs, which must not be guessed: 32 bytes of
+	// Secret is the key of the communication IDs, which must be unpredictable: 32 bytes of
 	// crypto/rand. Two managers with the same secret use the same IDs.
 	Secret [32]byte
-	// MaxHalfOpen and MaxHalfOpenPeer bound how many requests wait for the program's answer or
-	// for the peer's RTU, in all and of one address. At a bound a new request displaces the one
-	// that has waited longest for its RTU, which ends with the event Unreachable: one of the same
-	// address, or, at the bound of all, of any if the address has less than its share, which is
-	// the bound by the number of addresses. If there is none the new request is dropped: a peer
-	// sends its REQ again. Defaults 4,096 and 1,024.
+	// MaxHalfOpen and MaxHalfOpenPeer limit the number of requests that wait for the program's
+	// answer or for the peer's RTU, in total and per address. At a limit, a new request displaces
+	// the one that has waited longest for its RTU, which ends with the event Unreachable: one of
+	// the same address, or, at the total limit, of any address if this one has less than its
+	// share, which is the limit divided by the number of addresses. If there is none, the new
+	// request is dropped; the peer retransmits its REQ. Defaults: 4,096 and 1,024.
 	MaxHalfOpen, MaxHalfOpenPeer int
-	// MaxTimewait and MaxTimewaitPeer bound how many ended connections and answered requests for
-	// a service ID are remembered, in all and of one address; defaults 65,536 and 16,384. Of all,
-	// the oldest are forgotten for others. What ends beyond an address's own is forgotten at once:
-	// a DREQ that is repeated then is answered as a stranger's, and a SIDR_REQ asked of the program
-	// again.
+	// MaxTimewait and MaxTimewaitPeer limit the number of ended connections and answered requests
+	// for a service ID that are kept, in total and per address; defaults: 65,536 and 16,384. At
+	// the total limit the oldest are removed. Beyond the limit of an address, entries are removed
+	// at once: a repeated DREQ is then answered as one of an unknown connection, and a repeated
+	// SIDR_REQ is a new request to the program.
 	MaxTimewait, MaxTimewaitPeer int
-	// Allow says which peers may ask for anything, nil means all. A REQ of another one is
-	// refused as a program would, its SIDR_REQ likewise; all else is dropped.
+	// Allow reports whether a peer may send requests; nil allows all. A REQ or SIDR_REQ of
+	// another peer is rejected as if by the program; its other messages are dropped.
 	Allow func(qp.GID) bool
-	// Local returns an entry of the GID table and the path MTU that its link carries; ok is false if
-	// there is none. With it the manager refuses a REQ that [REQ.Check] refuses, and keeps nothing of
-	// it. nil leaves the check to the program. It must not call the manager.
+	// Local returns an entry of the GID table and the path MTU of its link; ok is false if there
+	// is none. The manager uses it to reject REQs that fail [mad.REQ.Check], without keeping
+	// state. If it is nil, the program checks REQs. It must not call the manager.
 	Local func(sgidIndex uint8) (gid qp.GID, mtu qp.MTU, ok bool)
-	// Patience is how long in nanoseconds a request may wait for the program's answer after
-	// the peer was last heard of, and how long at most an MRA makes this side wait; default
+	// Patience is how long in nanoseconds a request may wait for the program's answer after the
+	// last message of the peer, and the maximum time for which MRAs make this side wait; default
 	// 90 s.
 	Patience int64
 }
@@ -65,17 +65,17 @@ func (c *Config) defaults() {
 	}
 }
 
-// Manager is the connection manager of one device: every connection and every request for a
-// service ID, as values in its tables. It is for one caller at a time, who tells it the time.
+// Manager is the connection manager of one device. It holds every connection and every request
+// for a service ID. Its calls must not overlap, and the caller supplies the time.
 //
-// After each call there may be MADs to send and events to tell the program of: the caller
-// takes them with [Manager.NextSend] and [Manager.NextEvent] until there are none, and calls
-// [Manager.Timeout] when the time of [Manager.NextTimeout] has come.
+// After each call there may be MADs to send and events for the program: the caller takes them
+// with [Manager.NextSend] and [Manager.NextEvent] until there are none, and calls
+// [Manager.Timeout] at the time that [Manager.NextTimeout] returns.
 //
-// A connection is named by its local communication ID. It ends with exactly one event of kind
-// Rejected, Unreachable or Disconnected, unless the program ended it itself by Reject or
-// Cancel. Its queue pair then is the program's again; its number must rest as long as the
-// other end may remember it, which is a few seconds.
+// A connection is identified by its local communication ID. It ends with exactly one event of
+// kind Rejected, Unreachable or Disconnected, unless the program ended it by Reject or Cancel.
+// The program may then reuse its queue pair, but not the queue pair's number while the peer may
+// remember it, which is a few seconds.
 type Manager struct {
 	cfg          Config
 	ids          idSequence
@@ -83,12 +83,12 @@ type Manager struct {
 	places       map[ListenerID]place // of listeners
 	nextListener ListenerID
 	conns        map[mad.CommID]*conn
-	requests     map[requestID]*conn // those that a peer made, until it is proven: see requestID
+	requests     map[requestID]*conn // requests of peers that are not proven yet: see requestID
 	byID         map[remoteID]*conn  // all others whose remote ID is known
-	byQPN        map[remoteQPN]*conn // of these, those that are not over
+	byQPN        map[remoteQPN]*conn // of byID, those that have not ended
 	timers       timers
 	half         halfOpen
-	peers        map[qp.GID]*halfOpen // those of each address, none without
+	peers        map[qp.GID]*halfOpen // per address, without empty entries
 	rest         timewait
 	in, out      mad.Message // scratch
 	sends        queue[Outgoing]
@@ -102,7 +102,7 @@ type Outgoing struct {
 	MAD  [mad.Len]byte
 }
 
-// New makes a manager without listeners and connections.
+// New creates a manager without listeners and connections.
 func New(cfg Config) *Manager {
 	cfg.defaults()
 	return &Manager{
@@ -114,7 +114,7 @@ func New(cfg Config) *Manager {
 	}
 }
 
-// Receive takes a MAD that came to queue pair 1. b is borrowed for the call.
+// Receive processes a MAD that arrived at queue pair 1. It does not retain b.
 func (m *Manager) Receive(now Time, from Peer, b []byte) Verdict {
 	if err := m.in.Decode(b); err != nil {
 		m.counters.Malformed[mad.ReasonOf(err)]++
@@ -149,7 +149,7 @@ func (m *Manager) receive(now Time, from Peer, msg *mad.Message, raw []byte) Ver
 	case c == nil:
 		return m.stranger(from, msg)
 	case c.peer != from:
-		// The answer is that to an unknown ID: silence would tell anybody which IDs are in use.
+		// The answer is the one for an unknown ID: silence would reveal which IDs are in use.
 		m.stranger(from, msg)
 		return VerdictWrongPeer
 	case c.remoteKnown && c.remote != remote && msg.Attribute != mad.AttrSIDRREP:
@@ -160,8 +160,8 @@ func (m *Manager) receive(now Time, from Peer, msg *mad.Message, raw []byte) Ver
 	return m.react(now, c, msg)
 }
 
-// stranger answers what belongs to no connection so that its sender need not repeat it: a
-// DREQ by DREP, as Linux does, a REP by REJ. Nothing is kept of it.
+// stranger answers a message that belongs to no connection, so that its sender stops repeating
+// it: a DREQ with DREP, as Linux does, a REP with REJ. It keeps no state.
 func (m *Manager) stranger(from Peer, msg *mad.Message) Verdict {
 	switch msg.Attribute {
 	case mad.AttrDREQ:
@@ -177,7 +177,7 @@ func (m *Manager) stranger(from Peer, msg *mad.Message) Verdict {
 	return VerdictUnknownConnection
 }
 
-// turnAway answers a peer that may not ask.
+// turnAway rejects the requests of a peer that Config.Allow does not allow.
 func (m *Manager) turnAway(from Peer, msg *mad.Message) Verdict {
 	switch msg.Attribute {
 	case mad.AttrREQ:
@@ -188,7 +188,7 @@ func (m *Manager) turnAway(from Peer, msg *mad.Message) Verdict {
 	return VerdictNotAllowed
 }
 
-// NextTimeout returns when Timeout is due; ok is false when nothing waits.
+// NextTimeout returns when Timeout is due; ok is false if no timer is set.
 func (m *Manager) NextTimeout() (t Time, ok bool) {
 	if len(m.timers) == 0 {
 		return 0, false
@@ -196,8 +196,8 @@ func (m *Manager) NextTimeout() (t Time, ok bool) {
 	return m.timers[0].deadline, true
 }
 
-// Timeout does what is due: it sends again what was not answered, gives up what was sent
-// often enough, and forgets connections that have rested.
+// Timeout handles the timers that have expired: it retransmits unanswered messages, gives up
+// after the last retransmission, and removes connections whose TIMEWAIT has ended.
 func (m *Manager) Timeout(now Time) {
 	for len(m.timers) > 0 && m.timers[0].deadline <= now {
 		m.expire(now, m.timers[0])
@@ -210,11 +210,11 @@ func (m *Manager) NextSend(o *Outgoing) bool { return m.sends.take(o) }
 // NextEvent takes the next event, oldest first.
 func (m *Manager) NextEvent(e *Event) bool { return m.events.take(e) }
 
-// Counters returns what has been counted. They go on counting.
+// Counters returns the counters of the manager, which continue to change.
 func (m *Manager) Counters() *Counters { return &m.counters }
 
-// send encodes and queues a message, and returns its bytes. What the manager itself puts
-// together fits; what a program put in was checked where it came in.
+// send encodes and queues a message, and returns its bytes. Values of the manager always fit;
+// values of the program are checked where they are passed in.
 func (m *Manager) send(to Peer, msg *mad.Message) (sent [mad.Len]byte, err error) {
 	o := Outgoing{Peer: to}
 	if err := msg.Encode(&o.MAD); err != nil {
@@ -225,7 +225,7 @@ func (m *Manager) send(to Peer, msg *mad.Message) (sent [mad.Len]byte, err error
 	return o.MAD, nil
 }
 
-// lookup finds the program's connection in one of the states that a call is for.
+// lookup returns the program's connection if it is in one of the states.
 func (m *Manager) lookup(id mad.CommID, call string, states ...State) (*conn, error) {
 	c := m.conns[id]
 	if c == nil {
@@ -239,7 +239,7 @@ func (m *Manager) lookup(id mad.CommID, call string, states ...State) (*conn, er
 	return nil, fmt.Errorf("cm: %s of connection %#x: it is in state %v", call, uint32(id), c.state)
 }
 
-// newID returns a communication ID that is not in use.
+// newID returns an unused communication ID.
 func (m *Manager) newID() mad.CommID {
 	for {
 		if id := m.ids.next(); id != 0 && m.conns[id] == nil {
@@ -248,14 +248,14 @@ func (m *Manager) newID() mad.CommID {
 	}
 }
 
-// add enters a connection in state s.
+// add stores a connection in state s.
 func (m *Manager) add(now Time, c *conn, s State) {
 	c.state, c.since, c.at = s, now, -1
 	c.active = s == StateREQSent || s == StateSIDRREQSent
 	m.conns[c.local] = c
 }
 
-// remove forgets a connection.
+// remove removes a connection from all tables.
 func (m *Manager) remove(c *conn) {
 	m.stop(c)
 	m.settle(c)
@@ -264,7 +264,7 @@ func (m *Manager) remove(c *conn) {
 	m.forgetRemote(c)
 }
 
-// forgetRemote takes the connection out of the tables by what the peer calls it.
+// forgetRemote removes the connection from the tables that are indexed by the peer's numbers.
 func (m *Manager) forgetRemote(c *conn) {
 	m.forgetRequest(c)
 	if k := c.remoteID(); m.byID[k] == c {
@@ -273,21 +273,21 @@ func (m *Manager) forgetRemote(c *conn) {
 	m.forgetQPN(c)
 }
 
-// forgetRequest takes the connection out of the table of requests.
+// forgetRequest removes the connection from the table of requests.
 func (m *Manager) forgetRequest(c *conn) {
 	if k := c.requestID(); m.requests[k] == c {
 		delete(m.requests, k)
 	}
 }
 
-// forgetQPN takes the connection out of the table of the peers' queue pairs.
+// forgetQPN removes the connection from the table of the peers' queue pairs.
 func (m *Manager) forgetQPN(c *conn) {
 	if k := c.remoteQPN(); m.byQPN[k] == c {
 		delete(m.byQPN, k)
 	}
 }
 
-// setTimer sets when the connection's next timeout is.
+// setTimer sets the connection's timer to t.
 func (m *Manager) setTimer(c *conn, t Time) {
 	c.deadline = t
 	if c.at < 0 {

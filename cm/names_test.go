@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/cm"
 )
 
-// The first and the last of a kind have their names, and what is beyond the last has none.
+// The first and the last of a kind have names, and a value beyond the last has none.
 func TestNames(t *testing.T) {
 	for _, tt := range []struct {
 		v    fmt.Stringer

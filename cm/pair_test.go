@@ -13,8 +13,8 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
-// end is one of two managers that talk to each other over a way that loses, repeats and delays,
-// with a program that does everything a program may do.
+// end is one of two managers connected by a path that loses, duplicates and delays messages, with
+// a program that uses all calls.
 type end struct {
 	name  string
 	m     *Manager
@@ -23,13 +23,13 @@ type end struct {
 	conns map[mad.CommID]*story
 }
 
-// story is what a program saw of one connection.
+// story is what a program has seen of one connection.
 type story struct {
-	peer        mad.CommID // what the other end calls it, 0: not known
+	peer        mad.CommID // ID of the other end, 0 if it is unknown
 	active      bool
 	established bool
-	over        bool // by an event, or by the program's own doing
-	mine        bool // it was the program's doing
+	over        bool // ended by an event or by the program
+	mine        bool // ended by the program
 	sidr        bool
 }
 
@@ -57,19 +57,21 @@ type pairWorld struct {
 	now     Time
 	ends    [2]*end
 	air     flights
-	percent int // of messages that are lost
+	percent int // percentage of lost messages
 	chance  func(percent int) bool
 	delay   func() Time
-	lost    func(a mad.Attribute) bool // which messages are lost besides
-	// untold are connections of which the last word to an end was lost: it cannot know.
+	lost    func(a mad.Attribute) bool // additional lost messages
+	// untold are connections whose last message to an end was lost, so that it cannot know their
+	// end.
 	untold map[*end]map[word]bool
 }
 
-// word names a message that ends a connection by the communication ID of its receiver and, of a DREQ,
-// that of its sender: a repeated REQ makes two connections at the other end, which say each their own.
+// word identifies a message that ends a connection by the communication ID of its receiver and,
+// for a DREQ, that of its sender: a repeated REQ creates two connections at the other end, each
+// with its own messages.
 type word struct{ to, from mad.CommID }
 
-// randomPairWorld is a world in which rapid decides.
+// randomPairWorld returns a world whose choices rapid draws.
 func randomPairWorld(t *rapid.T) *pairWorld {
 	w := newPairWorld(t)
 	w.percent = rapid.SampledFrom([]int{0, 0, 5, 20, 40}).Draw(t, "loss")
@@ -96,7 +98,7 @@ func newPairWorld(t rapid.TB) *pairWorld {
 	return w
 }
 
-// drain sends what the managers want to send, and lets the programs see their events.
+// drain delivers the managers' messages, and passes the events to the programs.
 func (w *pairWorld) drain() {
 	for _, e := range w.ends {
 		for o := (Outgoing{}); e.m.NextSend(&o); {
@@ -111,11 +113,11 @@ func (w *pairWorld) drain() {
 				copies = 2
 			}
 			switch msg.Attribute {
-			case mad.AttrREJ: // which ends nothing that is established
+			case mad.AttrREJ: // which does not end an established connection
 				if copies == 0 {
 					w.untold[e.other][word{to: msg.REJ.RemoteCommID}] = true
 				}
-			case mad.AttrDREQ: // the last of which counts
+			case mad.AttrDREQ: // the last one decides
 				w.untold[e.other][word{msg.DREQ.RemoteCommID, msg.DREQ.LocalCommID}] = copies == 0
 			}
 			for range copies {
@@ -170,7 +172,7 @@ func (w *pairWorld) event(e *end, ev *Event) {
 	}
 }
 
-// connect lets a program ask for a connection.
+// connect makes a program request a connection.
 func (w *pairWorld) connect(e *end) {
 	e.qpn++
 	id, err := e.m.Connect(w.now, Peer{}, &mad.REQ{
@@ -181,7 +183,7 @@ func (w *pairWorld) connect(e *end) {
 	e.conns[id] = &story{active: true}
 }
 
-// act lets a program do something to one of its connections.
+// act makes a program act on one of its connections.
 func (w *pairWorld) act(e *end, id mad.CommID, c *story) {
 	mc := e.m.conns[id]
 	if c.over || mc == nil {
@@ -226,7 +228,7 @@ func (w *pairWorld) act(e *end, id mad.CommID, c *story) {
 	w.drain()
 }
 
-// run lets time pass until t.
+// run advances the time to t.
 func (w *pairWorld) run(t Time) {
 	for {
 		next := t + 1
@@ -254,9 +256,9 @@ func (w *pairWorld) run(t Time) {
 	}
 }
 
-// TestTwoEndsAgreeOrLearnThatTheyDoNot plays two managers against each other. After some time in
-// which both have answered everything, an established connection is established at the other
-// end too, or the word that it is not was lost; and when all is disconnected nothing is left.
+// TestTwoEndsAgreeOrLearnThatTheyDoNot connects two managers. After a time in which both have
+// answered everything, an established connection is also established at the other end, or the
+// message that it has ended was lost; after everything is disconnected, nothing remains.
 func TestTwoEndsAgreeOrLearnThatTheyDoNot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := randomPairWorld(t)
@@ -284,8 +286,8 @@ func TestTwoEndsAgreeOrLearnThatTheyDoNot(t *testing.T) {
 	})
 }
 
-// TestAChainOfMRAsIsWaitedFor: B answers each REQ that comes twice with an MRA, and what else it
-// says is lost, so A waits for 70 s after every second REQ.
+// TestAChainOfMRAsIsWaitedFor: B answers each duplicate REQ with an MRA, and its other messages
+// are lost, so A waits for 70 s after every second REQ.
 func TestAChainOfMRAsIsWaitedFor(t *testing.T) {
 	w := newPairWorld(t)
 	w.delay = func() Time { return 1e6 }
@@ -301,16 +303,15 @@ func TestAChainOfMRAsIsWaitedFor(t *testing.T) {
 	w.finish()
 }
 
-// settleTime is how long it takes at most until all retries have come to an end, where programs
-// answer at once. A REQ is sent eight times. Each may be answered with an MRA, which the sender
-// waits for as long as it asks: patience bounds that. Then the REP is repeated, and an MRA may
-// answer that, too.
+// settleTime is the maximum time until all retries have ended if programs answer at once. A REQ
+// is sent eight times. Each may be answered with an MRA, for which the sender waits as long as
+// requested, up to patience. Then the REP is retransmitted, and an MRA may answer that too.
 const settleTime = 2 * (pairRetries + 1) * Time(90e9)
 
-// pairRetries is how often the REQs ask for repetitions.
+// pairRetries is the maximum number of retries of the REQs.
 const pairRetries = 7
 
-// settle lets the programs answer all that is asked of them, and all retries come to an end.
+// settle makes the programs answer everything, and lets all retries end.
 func (w *pairWorld) settle() {
 	for end := w.now + settleTime; w.unsettled(); {
 		if w.now > end {
@@ -340,7 +341,7 @@ func (w *pairWorld) settle() {
 	}
 }
 
-// unsettled is true while something is being asked or answered, or is on its way.
+// unsettled reports whether a request is unanswered or a message is in flight.
 func (w *pairWorld) unsettled() bool {
 	for _, e := range w.ends {
 		for _, c := range e.m.conns {
@@ -372,7 +373,7 @@ func (w *pairWorld) agree() {
 	}
 }
 
-// finish disconnects everything and looks for what is left.
+// finish disconnects everything and checks that nothing remains.
 func (w *pairWorld) finish() {
 	for _, e := range w.ends {
 		for _, id := range slices.Sorted(maps.Keys(e.conns)) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// request takes a REQ, of which raw is the bytes.
+// request handles a REQ, whose bytes are raw.
 func (m *Manager) request(now Time, from Peer, msg *mad.Message, raw []byte) Verdict {
 	r := &msg.REQ
 	c := &conn{
@@ -54,7 +54,7 @@ func (m *Manager) request(now Time, from Peer, msg *mad.Message, raw []byte) Ver
 	return VerdictTaken
 }
 
-// acceptable reports whether a program could accept a REQ, and refuses it if none could.
+// acceptable reports whether a program could accept a REQ. If not, it rejects the REQ.
 func (m *Manager) acceptable(from Peer, msg *mad.Message) bool {
 	if m.cfg.Local == nil {
 		return true
@@ -73,9 +73,9 @@ func (m *Manager) acceptable(from Peer, msg *mad.Message) bool {
 	return false
 }
 
-// known finds the connection of which a peer's request is a copy, or whose communication ID it has.
-// While nothing is proven, only a copy belongs to a connection: two requests that differ are two
-// connections, and the RTU says which of them is the peer's.
+// known returns the connection of which a peer's request is a copy, or that has its communication
+// ID. Until a request is proven, only an exact copy belongs to it: two different requests are two
+// connections, and the RTU shows which of them is the peer's.
 func (m *Manager) known(request *conn) *conn {
 	if c := m.requests[request.requestID()]; c != nil {
 		return c
@@ -84,7 +84,7 @@ func (m *Manager) known(request *conn) *conn {
 }
 
 // Accept answers a request with REP. The caller sets LocalQPN, StartingPSN, the resources, the
-// RNR retry count, SRQ, flow control and private data; the rest is filled in. The event
+// RNR retry count, SRQ, flow control and private data; Accept sets the rest. The event
 // Established follows, or one that ends the connection.
 func (m *Manager) Accept(now Time, id mad.CommID, rep *mad.REP) error {
 	c, err := m.lookup(id, "Accept", StateREQRcvd)
@@ -104,7 +104,7 @@ func (m *Manager) Accept(now Time, id mad.CommID, rep *mad.REP) error {
 	return nil
 }
 
-// Reject refuses a request, or a reply, and ends the connection without an event.
+// Reject rejects a request, or a reply, and ends the connection without an event.
 func (m *Manager) Reject(id mad.CommID, reason mad.RejectReason, ari, private []byte) error {
 	c, err := m.lookup(id, "Reject", StateREQRcvd, StateREPRcvd)
 	if err != nil {
@@ -122,10 +122,11 @@ func (m *Manager) Reject(id mad.CommID, reason mad.RejectReason, ari, private []
 	return nil
 }
 
-// CommEst tells that a packet came for the queue pair of a connection. In ESTABLISHED the peer has
-// the RTU that this side sent. In REP_SENT the RTU is late or lost: unless it comes, the REP asks
-// for it. The packet itself establishes nothing (IBA 12.9.7.2 would let it): it names the queue
-// pair, which has 24 bits, and anybody can send one under the address that stood on a forged REQ.
+// CommEst reports that a packet arrived for the queue pair of a connection. In ESTABLISHED it
+// means that the peer has the RTU that this side sent. In REP_SENT the peer's RTU is late or
+// lost; unless it arrives, the REP is repeated to request it. The packet does not establish the
+// connection, although IBA 12.9.7.2 permits that: it contains only the queue pair number of 24
+// bits, and anyone can send one with the address of a forged REQ.
 func (m *Manager) CommEst(now Time, id mad.CommID) {
 	c := m.conns[id]
 	switch {
@@ -140,12 +141,13 @@ func (m *Manager) CommEst(now Time, id mad.CommID) {
 	}
 }
 
-// rtuLate is how long an RTU may be overtaken by data, in nanoseconds.
+// rtuLate is how long data may overtake an RTU, in nanoseconds.
 const rtuLate = Time(10e6)
 
-// established ends the wait for an RTU. The peer's queue pair belongs to the connection that was
-// proven first: an RTU for another one is dropped, and the peer is asked for the first. If the peer
-// has lost that, its answer ends it, and the RTU for the repeated REP finds the queue pair free.
+// established handles an RTU. The peer's queue pair belongs to the connection that was proven
+// first: an RTU for another one is dropped, and a probe asks the peer for the first. If the peer
+// no longer has that, its answer ends it, and the RTU for the repeated REP finds the queue pair
+// free.
 func (m *Manager) established(now Time, c *conn) Verdict {
 	if other := m.byQPN[c.remoteQPN()]; other != nil {
 		if m.suspect(now, other) {
@@ -165,10 +167,10 @@ func (m *Manager) established(now Time, c *conn) Verdict {
 	return VerdictTaken
 }
 
-// rejected finds the connection that a REJ is about. A peer that gave up its REQ knows only its
-// own communication ID, and then names its GUID; so it finds a request that this side has not
-// accepted, by the transaction ID of the REQ. Once a REP was sent or received, a REJ must name both
-// communication IDs.
+// rejected returns the connection that a REJ refers to. A peer that abandons its REQ knows only
+// its own communication ID, and sends its GUID: by these and the transaction ID of the REQ it
+// identifies a request that this side has not accepted. Once a REP was sent or received, a REJ
+// must contain both communication IDs.
 func (m *Manager) rejected(from Peer, msg *mad.Message) *conn {
 	r := &msg.REJ
 	if r.Reason == mad.RejectTimeout && len(r.ARI) >= 8 {
@@ -180,8 +182,8 @@ func (m *Manager) rejected(from Peer, msg *mad.Message) *conn {
 	return m.conns[r.RemoteCommID]
 }
 
-// unaccepted finds a request that the program has not answered. It looks at all of the address, of
-// which there are no more than backlogs hold.
+// unaccepted returns a request that the program has not answered, nil if there is none. It
+// searches all requests of the address, whose number the backlogs limit.
 func (m *Manager) unaccepted(id remoteID, tid uint64) *conn {
 	p := m.peers[id.gid]
 	if p == nil {
@@ -195,7 +197,7 @@ func (m *Manager) unaccepted(id remoteID, tid uint64) *conn {
 	return nil
 }
 
-// guid is this side's GUID as additional information of a REJ.
+// guid returns this side's GUID as additional information of a REJ.
 func (m *Manager) guid() []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(m.cfg.CAGUID))
 }

@@ -1,18 +1,17 @@
 package cm
 
-// A queue is what waits to be taken, oldest first. Taking the last gives its memory to the
-// next that come, as much as is usual.
+// A queue is a FIFO. It reuses its memory once it is empty, up to keep items.
 type queue[T any] struct {
 	items []T
 	head  int
 }
 
-// keep is how many items' memory an empty queue holds on to.
+// keep is the maximum capacity that an empty queue retains, in items.
 const keep = 64
 
 func (q *queue[T]) put(v T) {
 	if q.head >= keep && q.head > len(q.items)/2 {
-		// A queue that never gets empty takes no more memory than twice what waits.
+		// A queue that never becomes empty uses at most twice the memory of its items.
 		n := copy(q.items, q.items[q.head:])
 		clear(q.items[n:])
 		q.items, q.head = q.items[:n], 0

@@ -2,7 +2,8 @@ package cm
 
 import "testing"
 
-// What waits in a queue that is never empty keeps its order, and what was taken keeps no memory.
+// A queue that is never empty preserves the order, and retains no memory of items that were
+// taken.
 func TestQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 	var q queue[int]
 	const waiting = 100
@@ -21,8 +22,8 @@ func TestQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 	}
 }
 
-// The items that wait move to the front, over those taken, only once these are at least keep and
-// more than half: so fewer items are moved than taken.
+// The waiting items are moved to the front only once those taken are at least keep and more than
+// half: fewer items are moved than taken.
 func TestAQueueMovesItsItemsOnceMoreThanHalfAndKeepAreTaken(t *testing.T) {
 	for _, tt := range []struct {
 		put, take int

@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
-// react does what the table of reactions says.
+// react does what the table of reactions specifies.
 func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 	switch reactions[c.state][msg.Attribute.Index()] {
 	case ignored:
@@ -35,8 +35,8 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 	case longer:
 		wait := Time(min(mad.MRATimeout(msg.MRA.ServiceTimeout, c.lifetime), m.cfg.Patience))
 		if c.state == StateREPSent {
-			// All of them together lengthen the wait by Patience: a peer does not stay half-open
-			// for as long as it likes.
+			// All MRAs together extend the wait by at most Patience, so that a peer cannot keep a
+			// connection half-open indefinitely.
 			wait = min(wait, c.patience)
 			c.patience -= wait
 			if wait == 0 {
@@ -45,7 +45,8 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 			c.until += wait
 			c.left = max(c.left, 1)
 			if c.heard {
-				// The data overtook the MRA: the RTU was sent, and the REP goes on asking for it.
+				// The data overtook the MRA: the RTU was sent, and the repeated REP continues to
+				// request it.
 				return VerdictTaken
 			}
 		}
@@ -90,7 +91,7 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 	return VerdictTaken
 }
 
-// expire does what is due for a connection whose deadline has come.
+// expire handles the timer of a connection.
 func (m *Manager) expire(now Time, c *conn) {
 	switch c.state {
 	case StateTimewait, StateSIDRREPSent:
@@ -118,7 +119,7 @@ func (m *Manager) expire(now Time, c *conn) {
 	}
 }
 
-// giveUp ends a connection of which nobody was heard in time.
+// giveUp ends a connection whose peer has not answered in time.
 func (m *Manager) giveUp(now Time, c *conn) {
 	switch c.state {
 	case StateDREQSent:
@@ -133,9 +134,9 @@ func (m *Manager) giveUp(now Time, c *conn) {
 	}
 }
 
-// quit ends a connection that is not established with a REJ that says that this side no
-// longer waits. The peer may know the connection by the GUID in it alone. After a REP it is a
-// DREQ: the peer may be established, and takes no REJ then.
+// quit ends a connection that is not established with a REJ that means that this side no longer
+// waits. The peer may know the connection only by the GUID in the REJ. After a REP, quit sends a
+// DREQ instead: the peer may be established, and then accepts no REJ.
 func (m *Manager) quit(now Time, c *conn) {
 	if c.state == StateREPSent {
 		m.release(c)
@@ -150,17 +151,17 @@ func (m *Manager) quit(now Time, c *conn) {
 	m.remove(c)
 }
 
-// release sends a DREQ that is not repeated.
+// release sends a DREQ that is not retransmitted.
 func (m *Manager) release(c *conn) { m.sendDREQ(c, m.transaction(c.local), c.peerQPN) }
 
 func (m *Manager) sendDREQ(c *conn, tid uint64, qpn bth.QPN) {
 	m.out.Attribute, m.out.TransactionID = mad.AttrDREQ, tid
 	m.out.DREQ = mad.DREQ{LocalCommID: c.local, RemoteCommID: c.remote, RemoteQPN: qpn}
-	// The error is of values that do not fit their fields, and these do.
+	// send fails only for values that do not fit their fields; these fit.
 	_, _ = m.send(c.peer, &m.out)
 }
 
-// answers says which message of the peer a REJ of the connection would be about.
+// answers returns which message of the peer a REJ of the connection answers.
 func (c *conn) answers() mad.Answered {
 	switch c.state {
 	case StateREQRcvd:
@@ -171,7 +172,7 @@ func (c *conn) answers() mad.Answered {
 	return mad.AnsweredOther
 }
 
-// resend sends the connection's latest message once more and returns which it is.
+// resend retransmits the connection's last message and returns its attribute.
 func (m *Manager) resend(c *conn) mad.Attribute {
 	m.sends.put(Outgoing{Peer: c.peer, MAD: c.sent})
 	a := mad.Attribute(c.sent[16])<<8 | mad.Attribute(c.sent[17])
@@ -179,7 +180,7 @@ func (m *Manager) resend(c *conn) mad.Attribute {
 	return a
 }
 
-// keep sends msg and has it sent again until it is answered.
+// keep sends msg and retransmits it until it is answered.
 func (m *Manager) keep(now Time, c *conn, msg *mad.Message) error {
 	sent, err := m.send(c.peer, msg)
 	if err != nil {
@@ -190,14 +191,14 @@ func (m *Manager) keep(now Time, c *conn, msg *mad.Message) error {
 	return nil
 }
 
-// reject sends a REJ. What the manager puts into it fits.
+// reject sends a REJ. Its values always fit.
 func (m *Manager) reject(to Peer, tid uint64, rej *mad.REJ) {
 	m.out.Attribute, m.out.TransactionID, m.out.REJ = mad.AttrREJ, tid, *rej
-	// The error is of values that do not fit their fields, and these do.
+	// send fails only for values that do not fit their fields; these fit.
 	_, _ = m.send(to, &m.out)
 }
 
-// acknowledge tells a peer that repeats itself that the program takes longer.
+// acknowledge sends an MRA to a peer that repeats its message: the program takes longer.
 func (m *Manager) acknowledge(now Time, c *conn, msg *mad.Message) {
 	m.setTimer(c, now+Time(m.cfg.Patience))
 	m.out.Attribute, m.out.TransactionID = mad.AttrMRA, msg.TransactionID
@@ -205,7 +206,7 @@ func (m *Manager) acknowledge(now Time, c *conn, msg *mad.Message) {
 	_, _ = m.send(c.peer, &m.out)
 }
 
-// mraServiceTimeout is what rdma_cm of Linux asks for: 69 s.
+// mraServiceTimeout is the code that Linux rdma_cm uses: 69 s.
 const mraServiceTimeout mad.Timeout = 24
 
 func clone(r *mad.REJ) *mad.REJ {

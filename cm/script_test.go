@@ -17,26 +17,26 @@ import (
 // The step language. A script is a list of lines, each a step:
 //
 //	listen PORT [udp] [gid=1] [backlog=2]   the program listens, unlisten ends the first listener
-//	connect | resolve                       the program connects, or asks for a service ID
-//	accept #1 | reject #1 | ready #1 | disconnect #1 | cancel #1 | withdraw #1 | ignore #1 | answer #1 | data #1
+//	connect | resolve                       the program connects, or requests a service ID
+//	accept #1 | reject #1 | ready #1 | disconnect #1 | cancel #1 | withdraw #1 | ignore #1 |
+//	answer #1 | data #1                     a call of the program
 //	refused CALL #1                         a call of the program that must fail
 //	< REQ 0x22 [port=7] [qpn=..] [guid=..] [from=B] ...   a message arrives from peer A
 //	< REP 0x22 #1                           the sender's communication ID, then the receiver's
 //	> A REQ #1                              a message must have been sent
 //	event REQUESTED #1                      an event must have happened
-//	verdict duplicate                       what the manager made of the last that arrived
-//	advance 10s                             time passes, timers fire in their turn
-//	late 10s                                time passes, timers fire at its end
+//	verdict duplicate                       verdict on the last message
+//	advance 10s                             time passes, each timer fires at its time
+//	late 10s                                time passes, all timers fire at its end
 //	state #1 ESTABLISHED                    or: state #1 gone
-//	open 1                                  so many connections are half-open
-//	backlog 1 1                             so many wait at each listener
-//	displaced 1                             so many half-open connections were displaced
-//	ignored 1                               so many requests were left without an answer
+//	open 1                                  number of half-open connections
+//	backlog 1 1                             number of waiting requests per listener
+//	displaced 1                             number of displaced half-open connections
+//	ignored 1                               number of ignored requests
 //
-// What the manager puts out must be asked for by the next > and event steps in any order;
-// what nobody asked for fails the test at the next other step. #1 is the manager's first
-// communication ID, #2 its second. The program's queue pair is 0x11, the peer's 0x33, the
-// peer's GUID 0x77.
+// The next > and event steps must list the output of the manager, in any order; unlisted output
+// fails the test at the next other step. #1 is the manager's first communication ID, #2 its second.
+// The program's queue pair is 0x11, the peer's 0x33, the peer's GUID 0x77.
 type script struct {
 	t       *testing.T
 	m       *Manager
@@ -78,7 +78,7 @@ func (s *script) quiet() {
 	}
 }
 
-// ourIDs are those of a manager without a secret.
+// ourIDs are the IDs of a manager with a zero secret.
 var ourIDs = newIDs([32]byte{})
 
 func our(n int) mad.CommID { return ourIDs.at(uint32(n)) }
@@ -209,7 +209,7 @@ func (s *script) step(f []string) {
 	s.check()
 }
 
-// advance lets every timer fire at its own time.
+// advance fires every timer at its own time.
 func (s *script) advance(to Time) {
 	for {
 		t, ok := s.m.NextTimeout()
@@ -276,7 +276,7 @@ func (s *script) call(f []string) error {
 	return err
 }
 
-// deliver lets a message arrive.
+// deliver delivers a message.
 func (s *script) deliver(message string, words []string) {
 	plain, named := parse(words)
 	from := "A"
@@ -351,10 +351,10 @@ func (s *script) deliver(message string, words []string) {
 		s.fail("%v", err)
 	}
 	s.verdict = s.m.Receive(s.now, peer, b[:])
-	clear(b[:]) // it was borrowed
+	clear(b[:]) // Receive must not retain it
 }
 
-// collect turns what the manager put out into lines.
+// collect converts the manager's output to lines.
 func (s *script) collect() {
 	for o := (Outgoing{}); s.m.NextSend(&o); {
 		var msg mad.Message
@@ -411,7 +411,7 @@ func fields(m *mad.Message) string {
 	return name(m.SIDRREP.RequestID) + " " + strconv.Itoa(int(m.SIDRREP.Status))
 }
 
-// check holds the manager's tables against each other.
+// check compares the manager's tables with each other.
 func (s *script) check() {
 	s.t.Helper()
 	if err := s.m.invariants(); err != nil {
@@ -419,7 +419,7 @@ func (s *script) check() {
 	}
 }
 
-// invariants says which table of the manager is wrong.
+// invariants returns an error if a table of the manager is inconsistent.
 func (m *Manager) invariants() error {
 	half, resting, timed, answered, unanswered := 0, 0, 0, 0, 0
 	peers := map[qp.GID]int{}
@@ -529,11 +529,11 @@ func (m *Manager) invariants() error {
 	return nil
 }
 
-// unproven reports whether the peer has sent nothing but a REQ, which may bear another's address: see
-// requestID.
+// unproven reports whether the peer has sent only a REQ, which may carry the address of another
+// host: see requestID.
 func (c *conn) unproven() bool { return c.state == StateREQRcvd || c.state == StateREPSent }
 
-// check walks the list both ways. Each connection on it must be one that may be.
+// check walks the list in both directions. Each connection on it must satisfy may.
 func (l *list) check(may func(*conn) bool) error {
 	n := 0
 	var before *conn
@@ -549,7 +549,7 @@ func (l *list) check(may func(*conn) bool) error {
 	return nil
 }
 
-// attributeNamed returns the message of a name; one that is none for a name that nobody has.
+// attributeNamed returns the attribute with a name, an invalid one for an unknown name.
 func attributeNamed(name string) mad.Attribute {
 	a := mad.AttrREQ
 	for a.Valid() && a.String() != name {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Resolve asks a peer for the queue pair of a service, with retries as [Manager.Connect]: a
-// request is sent again after wait nanoseconds. The event Resolved or Unreachable follows.
+// Resolve requests the queue pair of a service from a peer, with retries as [Manager.Connect]:
+// the request is retransmitted after wait nanoseconds. The event Resolved or Unreachable follows.
 func (m *Manager) Resolve(now Time, peer Peer, req *mad.SIDRREQ, wait int64, retries uint8) (mad.CommID, error) {
 	id := m.newID()
 	c := &conn{local: id, peer: peer, tid: m.transaction(id), reply: wait, retries: retries}
@@ -22,7 +22,7 @@ func (m *Manager) Resolve(now Time, peer Peer, req *mad.SIDRREQ, wait int64, ret
 	return id, nil
 }
 
-// sidrRequest takes a SIDR_REQ, of which raw is the bytes.
+// sidrRequest handles a SIDR_REQ, whose bytes are raw.
 func (m *Manager) sidrRequest(now Time, from Peer, msg *mad.Message, raw []byte) Verdict {
 	r := &msg.SIDRREQ
 	c := &conn{remote: r.RequestID, remoteKnown: true, peer: from, tid: msg.TransactionID, digest: sha256.Sum256(raw)}
@@ -50,15 +50,15 @@ func (m *Manager) sidrRequest(now Time, from Peer, msg *mad.Message, raw []byte)
 	return VerdictTaken
 }
 
-// refuseSIDR answers a SIDR_REQ of which nothing is kept.
+// refuseSIDR rejects a SIDR_REQ without keeping state.
 func (m *Manager) refuseSIDR(to Peer, msg *mad.Message, status mad.SIDRStatus) {
 	m.out.Attribute, m.out.TransactionID = mad.AttrSIDRREP, msg.TransactionID
 	m.out.SIDRREP = mad.SIDRREP{RequestID: msg.SIDRREQ.RequestID, Status: status, ServiceID: msg.SIDRREQ.ServiceID}
 	_, _ = m.send(to, &m.out)
 }
 
-// Answer answers a request for a service ID. The caller sets all but the RequestID. The answer
-// is kept for a while: a peer that missed it asks again, and the program is not asked twice.
+// Answer answers a request for a service ID. The caller sets all fields except the RequestID. The
+// answer is kept for a few seconds: a peer that missed it gets it again, without another event.
 func (m *Manager) Answer(now Time, id mad.CommID, rep *mad.SIDRREP) error {
 	c, err := m.lookup(id, "Answer", StateSIDRREQRcvd)
 	if err != nil {
@@ -76,5 +76,5 @@ func (m *Manager) Answer(now Time, id mad.CommID, rep *mad.SIDRREP) error {
 	return nil
 }
 
-// sidrKept is how long an answer is kept, in nanoseconds: twice as long as Linux waits for it.
+// sidrKept is how long an answer is kept, in nanoseconds: twice the response timeout of Linux.
 const sidrKept = int64(10e9)

@@ -2,23 +2,25 @@ package cm
 
 import "github.com/gorxe/gorxe/cm/mad"
 
-// probeTime is how long the answer to a probe is believed, and for how long further probes are the same.
+// probeTime is how long the answer to a probe is accepted, and how long further probes use the
+// same transaction ID, in nanoseconds.
 const probeTime = Time(10e9)
 
-// staleProbes is how many messages that name the queue pair of an established connection for another
-// one make this side ask the peer, before one is refused.
+// staleProbes is the number of messages that use the queue pair of an established connection for
+// another one and cause a probe, before one is rejected.
 const staleProbes = 3
 
-// suspect asks the peer of an established connection whether it still knows it, because a REQ, a REP
-// or an RTU is for another connection with its queue pair. Either the peer has lost the connection
-// without our knowing, or somebody else has sent that message (RFC 5961 section 4 answers a SYN so).
+// suspect probes whether the peer of an established connection still has it, because a REQ, a REP
+// or an RTU uses its queue pair for another connection. Either the peer has lost the connection
+// without notice, or an attacker has sent that message (RFC 5961 section 4 answers a SYN in the
+// same way).
 //
-// The question is a DREQ with both communication IDs, a transaction ID that cannot be guessed, and
-// queue pair number 0, which no connection has. A peer that has the connection drops the DREQ,
-// because the queue pair is not its own (IBA 12.6.10 has the field for that, and Linux compares it).
-// A peer that has not answers with DREP, which ends the connection here. The REQ or the RTU is
-// dropped meanwhile, and taken when its sender repeats it. Of every four that find the connection
-// still there one is refused; an RTU has no refusal and is dropped.
+// The probe is a DREQ with both communication IDs, an unpredictable transaction ID, and queue
+// pair number 0, which no connection has. A peer that has the connection drops the DREQ, because
+// the queue pair is not its own (IBA 12.6.10 defines the field, and Linux compares it). A peer
+// that does not have it answers with DREP, which ends the connection here. Meanwhile the REQ or
+// RTU is dropped; it is accepted when its sender repeats it. One of every four messages that find
+// the connection still present is rejected; an RTU cannot be rejected and is dropped.
 func (m *Manager) suspect(now Time, c *conn) (asked bool) {
 	if c.state != StateEstablished {
 		return false
@@ -34,7 +36,8 @@ func (m *Manager) suspect(now Time, c *conn) (asked bool) {
 	return true
 }
 
-// deniedBy reports whether msg answers a probe of the connection: its peer does not know it.
+// deniedBy reports whether msg answers a probe of the connection, so that the peer does not have
+// it.
 func (c *conn) deniedBy(now Time, msg *mad.Message) bool {
 	return c.probe != 0 && msg.TransactionID == c.probe && now < c.probeEnd
 }

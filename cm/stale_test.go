@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The question whether a peer still has a connection is answered by its transaction ID, and soon.
+// Only an answer with the probe's transaction ID, within the probe time, ends a connection.
 func TestOnlyTheAnswerToAProbeEndsAConnection(t *testing.T) {
 	for name, c := range map[string]struct {
 		later Time

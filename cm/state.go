@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// State is the state of a connection or of a request for a service ID, as Linux names them;
-// where a side waits longer because of an MRA is no state of its own.
+// State is the state of a connection or of a request for a service ID, with the names of Linux. A
+// side that waits longer because of an MRA does not change its state.
 type State uint8
 
 const (
@@ -14,12 +14,12 @@ const (
 	StateREQRcvd                  // passive: waits for the program
 	StateREPRcvd                  // active: waits for the program
 	StateREPSent                  // passive: waits for RTU
-	StateEstablished              // both
+	StateEstablished              // both sides
 	StateDREQSent                 // waits for DREP
-	StateTimewait                 // over: answers what is left on the way
+	StateTimewait                 // ended: answers messages still in flight
 	StateSIDRREQSent              // waits for SIDR_REP
 	StateSIDRREQRcvd              // waits for the program
-	StateSIDRREPSent              // answered: answers the same request again
+	StateSIDRREPSent              // answered: repeats the answer to the same request
 
 	numStates = iota
 )
@@ -37,31 +37,31 @@ func (s State) String() string {
 	return "state " + strconv.Itoa(int(s))
 }
 
-// A reaction is what a message does to a connection that it belongs to.
+// A reaction is the effect of a message on its connection.
 type reaction uint8
 
 const (
 	outOfPlace reaction = iota // dropped
-	ignored                    // duplicate: nobody waits for an answer
-	again                      // duplicate: what was sent last goes out again
+	ignored                    // duplicate that needs no answer
+	again                      // duplicate: retransmit the last message
 	mra                        // duplicate, the program has not answered: MRA
-	stale                      // REQ of a connection that is over: REJ
-	over                       // RTU of a connection that is over: DREQ
+	stale                      // REQ of an ended connection: REJ
+	over                       // RTU of an ended connection: DREQ
 	replied                    // REP: the program decides
-	longer                     // MRA: the deadline moves
-	refused                    // REJ: it ends
-	lost                       // REJ of a queue pair that may be in use: it ends with a rest
+	longer                     // MRA: extend the deadline
+	refused                    // REJ: the connection ends
+	lost                       // REJ for a queue pair that may be in use: TIMEWAIT
 	ready                      // RTU: established
-	release                    // DREQ: DREP, and it ends with a rest
-	released                   // DREP: it ends with a rest
-	denied                     // DREP: the peer does not know the connection, if it was asked
+	release                    // DREQ: DREP and TIMEWAIT
+	released                   // DREP: TIMEWAIT
+	denied                     // DREP: the peer does not have the connection, if it answers a probe
 	resolved                   // SIDR_REP: the request ends
 )
 
-// reactions says what each message does in each state. Linux differs: it drops a duplicate REQ in
-// REQ_RCVD unless the program asked for the MRA, and one in REP_SENT; it takes no DREQ in REQ_SENT
-// (one that has overtaken its REP) and REP_RCVD, but a REJ in ESTABLISHED; it answers no RTU in
-// TIMEWAIT; and it ends a connection as stale without asking.
+// reactions defines the effect of each message in each state. Linux differs: it drops a duplicate
+// REQ in REQ_RCVD unless the program requested the MRA, and one in REP_SENT; it accepts no DREQ
+// in REQ_SENT (one that has overtaken its REP) and REP_RCVD, but a REJ in ESTABLISHED; it does
+// not answer an RTU in TIMEWAIT; and it ends a connection as stale without a probe.
 var reactions = [numStates][numMessages]reaction{
 	StateREQSent:     {iMRA: longer, iREJ: refused, iREP: replied, iDREQ: release},
 	StateREQRcvd:     {iREQ: mra, iREJ: refused},
@@ -75,7 +75,7 @@ var reactions = [numStates][numMessages]reaction{
 	StateSIDRREPSent: {iSIDRREQ: again},
 }
 
-// Places of messages in tables: the attribute less that of REQ.
+// Indexes of messages in tables: the attribute minus that of REQ.
 const (
 	iREQ = iota
 	iMRA

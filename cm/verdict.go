@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// Verdict is what a [Manager] made of a MAD. Verdicts are dense from 0 to [NumVerdicts]-1.
+// Verdict is the result of [Manager.Receive]. Verdicts are consecutive from 0 to [NumVerdicts]-1.
 type Verdict uint8
 
 const (
 	VerdictTaken             Verdict = iota
-	VerdictDuplicate                 // heard before; answered again where somebody waits
+	VerdictDuplicate                 // received before; answered again if its sender waits for an answer
 	VerdictMalformed                 // see Counters.Malformed
 	VerdictUnsupported               // LAP and APR: alternate paths
-	VerdictUnknownConnection         // it names no connection of this side
-	VerdictWrongPeer                 // it names one, and comes from another address
-	VerdictWrongQPN                  // a DREQ that names another queue pair
-	VerdictOutOfPlace                // nothing to do with it in this state
-	VerdictNotAllowed                // refused or dropped: see Config.Allow
-	VerdictNoListener                // refused: nobody listens
-	VerdictRefused                   // refused: no program could accept it, see REQ.Check
-	VerdictStale                     // refused, or an RTU dropped: the peer's queue pair belongs to another connection
-	VerdictSuspect                   // dropped: likewise, and the peer was asked for that connection
-	VerdictBacklog                   // dropped: too many wait for the program
+	VerdictUnknownConnection         // belongs to no connection of this side
+	VerdictWrongPeer                 // belongs to a connection, but comes from another address
+	VerdictWrongQPN                  // DREQ for another queue pair
+	VerdictOutOfPlace                // not valid in this state
+	VerdictNotAllowed                // rejected or dropped: see Config.Allow
+	VerdictNoListener                // rejected: no listener
+	VerdictRefused                   // rejected: no program could accept it, see mad.REQ.Check
+	VerdictStale                     // rejected, or an RTU dropped: the peer's queue pair belongs to another connection
+	VerdictSuspect                   // dropped: likewise, and a probe was sent for that connection
+	VerdictBacklog                   // dropped: too many requests wait for the program
 	VerdictBacklogPeer               // dropped: the backlog is full, and the peer has its share of it
-	VerdictHalfOpenPeer              // dropped: too many half-open connections of the peer, and none in REP_SENT
-	VerdictHalfOpen                  // dropped: too many half-open connections, and none in REP_SENT that the peer may displace
+	VerdictHalfOpenPeer              // dropped: too many half-open connections of the peer, none in REP_SENT
+	VerdictHalfOpen                  // dropped: too many half-open connections, none that the peer may displace
 
 	// NumVerdicts is the number of verdicts.
 	NumVerdicts = int(iota)
@@ -44,25 +44,25 @@ func (v Verdict) String() string {
 	return "unknown"
 }
 
-// Counters are what a [Manager] has counted, by message where they are arrays of one: the place
-// of each is its attribute less that of REQ.
+// Counters holds the counters of a [Manager]. Arrays by message are indexed by the attribute
+// minus that of REQ.
 type Counters struct {
 	Received, Duplicates [numMessages]uint64
-	Sent, Retries        [numMessages]uint64 // Sent counts those that are sent again, too
+	Sent, Retries        [numMessages]uint64 // Sent includes retransmissions
 	Verdicts             [NumVerdicts]uint64
-	// Malformed counts what could not be read, and requests whose IP header or GID was refused;
-	// see [Counters.Distrusted].
+	// Malformed counts messages that could not be decoded, and requests whose IP header or GID
+	// was rejected; see [Counters.Distrusted].
 	Malformed [mad.NumReasons]uint64
-	// Forgotten counts what ended and was forgotten early: see Config.MaxTimewait.
+	// Forgotten counts ended connections that were removed early: see Config.MaxTimewait.
 	Forgotten uint64
 	// Displaced counts half-open connections that were displaced: see Config.MaxHalfOpen.
 	Displaced uint64
-	// Ignored counts requests that the program left without an answer: see [Manager.Ignore].
+	// Ignored counts requests that the program did not answer: see [Manager.Ignore].
 	Ignored uint64
 }
 
-// Each calls f for each counter with its name, such as "cm_rx_msgs_req": those that Linux has
-// under /sys/class/infiniband/*/ports/1/ are named as there.
+// Each calls f for each counter with its name, such as "cm_rx_msgs_req". Counters that Linux has
+// under /sys/class/infiniband/*/ports/1/ have the same names.
 func (c *Counters) Each(f func(name string, value uint64)) {
 	for _, group := range []struct {
 		name   string
@@ -83,9 +83,10 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 	f("cm_ignored", c.Ignored)
 }
 
-// Distrusted counts a request that is refused for what [IPHeader.Decode], [IPHeader.Check],
-// [IPHeader.CheckSender] or [REQ.CheckSender] says of its addresses. The program reads the IP header,
-// which not every service has; the manager checks the REQ itself where it has Config.Local.
+// Distrusted counts a request that is rejected because of an error of [mad.IPHeader.Decode],
+// [mad.IPHeader.Check], [mad.IPHeader.CheckSender] or [mad.REQ.CheckSender]. The program decodes
+// the IP header, which not every service has; the manager checks the REQ itself if it has
+// Config.Local.
 func (c *Counters) Distrusted(err error) { c.Malformed[mad.ReasonOf(err)]++ }
 
 func (c *Counters) verdict(v Verdict) Verdict {

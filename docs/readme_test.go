@@ -29,7 +29,8 @@ func documents() []string {
 	return append(append(docs, more...), "README.md", "CONTRIBUTING.md", "SECURITY.md")
 }
 
-// Go files that the documents name must be there. What is below internal is named without that.
+// Go files that the documents name must exist. Those below internal are named without that
+// prefix.
 func TestDocumentsNameGoFilesThatExist(t *testing.T) {
 	t.Chdir("..")
 	file := regexp.MustCompile("`((?:[a-z]+/)+[a-z_]+\\.go)`")

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Access is a set of rights on a region or a queue pair. Values are those of
-// ibv_access_flags. Reading by the owner is always allowed and has no bit.
+// Access is a set of access rights of a region or a queue pair. The values are those of
+// ibv_access_flags. Local read access is always granted and has no bit.
 type Access uint32
 
 const (
@@ -23,8 +23,8 @@ const (
 	RelaxedOrdering Access = 1 << 20
 )
 
-// Verbs lets a provider ignore any flag in this range, so that a program may ask for
-// what the device does not know (IBV_ACCESS_OPTIONAL_RANGE).
+// optionalAccess is IBV_ACCESS_OPTIONAL_RANGE: flags that a provider may ignore, so that a
+// program can set flags that the device does not know.
 const optionalAccess Access = 0x3ff00000
 
 var accessNames = []struct {
@@ -44,8 +44,8 @@ var accessNames = []struct {
 	{RelaxedOrdering, "RELAXED_ORDERING"},
 }
 
-// String joins the verbs names without their IBV_ACCESS_ prefix, as in
-// "LOCAL_WRITE|REMOTE_READ". Bits without a name follow in hex; no bits give "0".
+// String joins the verbs names without their IBV_ACCESS_ prefix, such as
+// "LOCAL_WRITE|REMOTE_READ". Bits without a name follow in hex. It returns "0" for no bits.
 func (a Access) String() string {
 	if a == 0 {
 		return "0"
@@ -63,7 +63,7 @@ func (a Access) String() string {
 	return strings.Join(parts, "|")
 }
 
-// validate applies the rules of ibv_reg_mr to the flags of a new region.
+// validate checks the flags of a new region against the rules of ibv_reg_mr.
 func (a Access) validate() error {
 	known := optionalAccess
 	for _, n := range accessNames {

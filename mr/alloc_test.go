@@ -32,7 +32,7 @@ func TestAccessAllocatesNothing(t *testing.T) {
 	}
 }
 
-// quiet is memory by offset that notes nothing.
+// quiet is memory by offset that records nothing.
 type quiet struct{ b []byte }
 
 func (m *quiet) Size() uint64                       { return uint64(len(m.b)) }

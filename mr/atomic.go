@@ -5,32 +5,35 @@ import (
 	"sync/atomic"
 )
 
-// atomicSize is the width of a remote atomic operation in bytes (IBA 9.4.5).
+// atomicSize is the operand size of a remote atomic operation in bytes (IBA 9.4.5).
 const atomicSize = 8
 
-// Locker is a mutual exclusion, such as a sync.Mutex.
+// Locker is a mutex, such as a sync.Mutex.
 type Locker interface {
 	Lock()
 	Unlock()
 }
 
-// GuardAtomics gives the table the lock under which its regions execute those atomics that no
-// single instruction does. A table whose regions are used by several goroutines at once needs
-// one, before the first region: that makes atomics atomic towards one another, whatever memory
-// they meet and through whatever region, as IBV_ATOMIC_HCA demands. The lock is held for one
-// read and one write of 8 bytes; memory that blocks meanwhile delays the others.
+// GuardAtomics sets the lock under which the regions of the table execute atomics that have no
+// single CPU instruction. A table whose regions several goroutines use at once needs a lock,
+// set before the first region: it makes all atomics of the table atomic with respect to each
+// other, through any region and on any memory, as IBV_ATOMIC_HCA requires. The lock is held for
+// one read and one write of 8 bytes; memory that blocks during them delays the other atomics.
 func (t *Table) GuardAtomics(l Locker) { t.atomics = l }
 
-// CompareSwap stores swap in the 8 bytes at addr if they hold compare, and returns what
-// they held before. The value has the byte order of the host. It is atomic towards
-// programs that use the same memory through sync/atomic, where the place is a multiple
-// of 8 in memory and the memory is addressable or [Atomic]. Elsewhere it is atomic towards
-// CompareSwap, FetchAdd and WriteAtomic of all regions of the table ([Table.GuardAtomics]), and
-// not towards other writes: one of those between its read and its write is lost (IBA 9.4.5
-// promises no more). The rule that addr is a multiple of 8 (IBA 9.4.5) is the caller's to
-// check, and is about addr alone: memory whose place differs from its address modulo 8, which
-// Linux does not register, is served all the same. The error is an [*AccessError] when the
-// range is out of bounds or the region is gone, otherwise that of the memory.
+// CompareSwap stores swap in the 8 bytes at addr if they equal compare, and returns their
+// previous value. Values are in host byte order.
+//
+// If the memory is addressable or [Atomic], and the location is 8-byte aligned in memory, the
+// operation is atomic with respect to programs that access the memory through sync/atomic. All
+// other operations are atomic only with respect to CompareSwap, FetchAdd and WriteAtomic on all
+// regions of the table ([Table.GuardAtomics]): another write between the read and the write is
+// lost, which IBA 9.4.5 permits.
+//
+// The caller checks that addr is a multiple of 8 (IBA 9.4.5). That rule is about addr alone:
+// memory whose alignment differs from that of its address, which Linux does not register, works
+// too. The error is an [*AccessError] if the range is out of bounds or the region is no longer
+// valid, otherwise that of the memory.
 func (r *Region) CompareSwap(addr, compare, swap uint64) (old uint64, err error) {
 	if r.words != nil && r.fault(addr, atomicSize) == OK {
 		return r.words.CompareSwapAt(r.place(addr), compare, swap)
@@ -43,8 +46,8 @@ func (r *Region) CompareSwap(addr, compare, swap uint64) (old uint64, err error)
 	})
 }
 
-// FetchAdd adds add to the 8 bytes at addr, modulo 2^64, and returns what they held
-// before; the rest is as with [Region.CompareSwap].
+// FetchAdd adds add to the 8 bytes at addr, modulo 2^64, and returns their previous value.
+// Atomicity and errors are those of [Region.CompareSwap].
 func (r *Region) FetchAdd(addr, add uint64) (old uint64, err error) {
 	if r.words != nil && r.fault(addr, atomicSize) == OK {
 		return r.words.FetchAddAt(r.place(addr), add)
@@ -52,7 +55,7 @@ func (r *Region) FetchAdd(addr, add uint64) (old uint64, err error) {
 	return r.update(addr, func(v uint64) uint64 { return v + add })
 }
 
-// update replaces the value at addr by f of it and returns the old one.
+// update replaces the value v at addr with f(v) and returns v.
 func (r *Region) update(addr uint64, f func(uint64) uint64) (old uint64, err error) {
 	if fault := r.fault(addr, atomicSize); fault != OK {
 		return 0, r.accessError("atomic", fault, addr, atomicSize)
@@ -70,14 +73,14 @@ func (r *Region) update(addr uint64, f func(uint64) uint64) (old uint64, err err
 	return r.updateGuarded(addr, f)
 }
 
-// updateGuarded is update with the table's lock, which a panic of the memory does not leave locked.
+// updateGuarded is update under the table's lock. It unlocks even if the memory panics.
 func (r *Region) updateGuarded(addr uint64, f func(uint64) uint64) (old uint64, err error) {
 	if r.atomics != nil {
 		r.atomics.Lock()
 		defer r.atomics.Unlock()
 	}
 	var b [atomicSize]byte
-	if r.addressable { // in the words of LoadUint64 and WriteFinal: there may be writers beside
+	if r.addressable { // by LoadUint64 and WriteFinal, because others may write at the same time
 		binary.NativeEndian.PutUint64(b[:], r.LoadUint64(addr))
 	} else if err := r.Read(b[:], addr); err != nil {
 		return 0, err
@@ -87,9 +90,9 @@ func (r *Region) updateGuarded(addr uint64, f func(uint64) uint64) (old uint64, 
 	return old, r.WriteFinal(addr, b[:])
 }
 
-// WriteAtomic stores the 8 bytes of b at addr, where the memory allows it in one piece: the
-// conditions are those of [Region.CompareSwap]. Elsewhere it is [Region.WriteFinal], atomic
-// towards CompareSwap and FetchAdd.
+// WriteAtomic stores the 8 bytes of b at addr. The store is a single one under the conditions
+// of [Region.CompareSwap]; otherwise it is [Region.WriteFinal], atomic with respect to
+// CompareSwap and FetchAdd.
 func (r *Region) WriteAtomic(addr uint64, b *[atomicSize]byte) error {
 	if fault := r.fault(addr, atomicSize); fault != OK {
 		return r.accessError("write", fault, addr, atomicSize)

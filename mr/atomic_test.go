@@ -58,7 +58,7 @@ func TestAtomicsStayInsideTheRegion(t *testing.T) {
 	}
 }
 
-// A local program may count in the same word with sync/atomic.
+// A local program may increment the same word with sync/atomic.
 func TestAtomicsAreAtomicTowardsLocalPrograms(t *testing.T) {
 	buf := make([]byte, 8)
 	r, err := mr.NewTable([32]byte{1}, 1).Register(&mr.PD{}, mr.Bytes(buf), 0, 8, mr.LocalWrite|mr.RemoteAtomic)

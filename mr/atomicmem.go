@@ -1,11 +1,11 @@
 package mr
 
-// Atomic is Memory that is not addressable and whose bytes programs reach by a way of their
-// own, such as a mapping of the same file. What a region promises of addressable memory, the
-// order of a message's end and words in one piece, such memory promises itself: each method is
-// that of [Region] with an offset for the address. Accesses are inside the memory. Towards one
-// another CompareSwapAt, FetchAddAt and StoreUint64At are atomic at any offset: no lock of the table
-// is held.
+// Atomic is Memory that is not addressable, but that programs access directly in another way,
+// such as through a mapping of the same file. It provides what a region provides for
+// addressable memory: the end of a message becomes visible last, and words are accessed in one
+// piece. Each method is the method of [Region], with an offset instead of an address. The range
+// is always inside the memory. CompareSwapAt, FetchAddAt and StoreUint64At are atomic with
+// respect to each other at any offset: the caller does not hold the lock of the table.
 type Atomic interface {
 	Memory
 	// WriteFinalAt stores p at off as [Region.WriteFinal] does.
@@ -14,7 +14,7 @@ type Atomic interface {
 	CompareSwapAt(off, compare, swap uint64) (old uint64, err error)
 	// FetchAddAt is [Region.FetchAdd].
 	FetchAddAt(off, add uint64) (old uint64, err error)
-	// StoreUint64At is [Region.WriteAtomic] of a value in the byte order of the host.
+	// StoreUint64At is [Region.WriteAtomic] of a value in host byte order.
 	StoreUint64At(off, v uint64) error
 	// LoadByteAt is [Region.LoadByte].
 	LoadByteAt(off uint64) (byte, error)
@@ -22,10 +22,10 @@ type Atomic interface {
 	LoadUint64At(off uint64) (uint64, error)
 }
 
-// ReadOnly is Memory that may refuse every write. A region on memory that does is registered
-// without LOCAL_WRITE, and so without the rights that need it.
+// ReadOnly is Memory that can be read-only. A region on read-only memory is registered without
+// LOCAL_WRITE, and so without the rights that require it.
 type ReadOnly interface {
 	Memory
-	// ReadOnly reports whether it does; the answer does not change.
+	// ReadOnly reports whether the memory rejects all writes. The result never changes.
 	ReadOnly() bool
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// words is memory by offset that notes what it is asked to do itself.
+// words is memory by offset that records the calls of Atomic's methods.
 type words struct {
 	remote
 	calls []string
@@ -50,8 +50,8 @@ func (m *words) LoadUint64At(off uint64) (uint64, error) {
 	return 4, m.broken
 }
 
-// useWords does with r, from address at on, all that atomic memory does itself, and returns
-// the values and errors.
+// useWords calls all methods of r that Atomic memory implements, at address at, and returns the
+// values and errors.
 func useWords(r *mr.Region, at uint64) (values []uint64, errs []error) {
 	var b [8]byte
 	binary.NativeEndian.PutUint64(b[:], 9)
@@ -134,7 +134,7 @@ func TestErrorsOfAtomicMemoryArrive(t *testing.T) {
 	}
 }
 
-// readOnly is memory that may refuse every write.
+// readOnly is memory that can be read-only.
 type readOnly struct {
 	remote
 	is bool

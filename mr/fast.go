@@ -2,41 +2,41 @@ package mr
 
 import "fmt"
 
-// FastRegion is a key whose memory is given and taken by work requests: REG_MR makes it a
-// region, LOCAL_INV or a peer's SEND with invalidate ends that, and so on for as often as
-// one likes. It is made by [Table.AllocFast] (IBA 10.6.4, fast register).
+// FastRegion is a fast-register memory region (IBA 10.6.4). [Table.AllocFast] creates one.
+// REG_MR binds memory to its key; LOCAL_INV or a SEND with invalidate of the peer takes the
+// memory away. Both can be repeated any number of times.
 type FastRegion struct {
 	pd     *PD
 	max    uint64
 	key    uint32
-	region *Region // nil while invalid
+	region *Region // nil while not registered
 }
 
-// PD is the protection domain the region belongs to.
+// PD returns the protection domain of the region.
 func (f *FastRegion) PD() *PD { return f.pd }
 
-// Key is the region's L_Key and R_Key, which are the same number. Each registration may
-// change its low byte.
+// Key returns the L_Key and R_Key of the region, which are the same number. Each registration
+// may change the low byte.
 func (f *FastRegion) Key() uint32 { return f.key }
 
-// MaxLength is how many bytes the region can be registered with.
+// MaxLength returns the maximum length of the region in bytes.
 func (f *FastRegion) MaxLength() uint64 { return f.max }
 
-// Registered is true while the key leads to memory.
+// Registered reports whether the key resolves to memory.
 func (f *FastRegion) Registered() bool { return f.region != nil }
 
-// FastReg is a work request that registers a fast region.
+// FastReg is a work request (REG_MR) that registers a fast region.
 type FastReg struct {
-	Key    uint32 // of the fast region
-	NewKey uint32 // of the region once it is registered; see [IncRKey]
+	Key    uint32 // current key of the fast region
+	NewKey uint32 // key after the registration; see [IncRKey]
 	Memory Memory
 	IOVA   uint64 // address of the first byte
 	Length uint64 // bytes from the start of Memory
 	Access Access
 }
 
-// AllocFast makes a fast region of at most max bytes that is not registered. It counts as
-// a region of the table.
+// AllocFast creates a fast region of at most max bytes that is not registered yet. It counts
+// towards the limit of regions of the table.
 func (t *Table) AllocFast(pd *PD, max uint64) (*FastRegion, error) {
 	if pd == nil {
 		return nil, fmt.Errorf("mr: fast region: no protection domain given")
@@ -53,8 +53,8 @@ func (t *Table) AllocFast(pd *PD, max uint64) (*FastRegion, error) {
 	return f, nil
 }
 
-// FreeFast ends a fast region, registered or not. It refuses one that memory windows are
-// bound to.
+// FreeFast deallocates a fast region, registered or not. It fails if memory windows are bound
+// to the region.
 func (t *Table) FreeFast(f *FastRegion) error {
 	if f == nil {
 		return fmt.Errorf("mr: fast region: no region given")
@@ -72,16 +72,17 @@ func (t *Table) FreeFast(f *FastRegion) error {
 	return nil
 }
 
-// RegisterFast executes a REG_MR on a queue pair of domain pd. Besides the rules of
-// [Table.Register] it demands that the region is invalid now, of the same domain, and made
-// for that many bytes. After an error nothing is changed.
+// RegisterFast executes a REG_MR on a queue pair of domain pd. In addition to the rules of
+// [Table.Register], the region must not be registered, must belong to pd, and must allow a
+// region of q.Length bytes. After an error nothing has changed.
 func (t *Table) RegisterFast(pd *PD, q *FastReg) error {
 	f := t.entry(q.Key).fast
 	switch {
 	case f == nil || f.key != q.Key:
 		return fmt.Errorf("mr: fast register: no fast region has key %#08x", q.Key)
 	case q.NewKey>>variantBits != q.Key>>variantBits:
-		return fmt.Errorf("mr: fast register: region %#08x cannot get key %#08x; only the low byte may change", q.Key, q.NewKey)
+		return fmt.Errorf("mr: fast register: region %#08x cannot get key %#08x; only the low byte may change",
+			q.Key, q.NewKey)
 	case f.pd != pd:
 		return fmt.Errorf("mr: fast register: region %#08x is in another protection domain than the queue pair", q.Key)
 	case f.Registered():
@@ -99,7 +100,7 @@ func (t *Table) RegisterFast(pd *PD, q *FastReg) error {
 	return nil
 }
 
-// invalidateFast takes the memory from a fast region.
+// invalidateFast takes the memory away from a fast region, if it is registered.
 func (t *Table) invalidateFast(f *FastRegion) {
 	if f.region == nil {
 		return

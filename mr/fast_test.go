@@ -26,7 +26,7 @@ func request(f *mr.FastRegion, b []byte, access mr.Access) *mr.FastReg {
 func TestFastRegionIsRegisteredAndInvalidatedOverAndOver(t *testing.T) {
 	tab, pd, f := fastRegion(t)
 	var kept []*mr.Region
-	for i := range 300 { // the low byte of the key comes round
+	for i := range 300 { // the low byte of the key wraps
 		buf := make([]byte, 64)
 		if err := tab.RegisterFast(pd, request(f, buf, mr.LocalWrite|mr.RemoteWrite)); err != nil {
 			t.Fatal(err)

@@ -2,24 +2,24 @@ package mr
 
 import "fmt"
 
-// Fault says why an access is refused.
+// Fault is the reason why an access is rejected.
 type Fault uint8
 
 const (
-	// OK: the access may happen.
+	// OK: the access is permitted.
 	OK Fault = iota
-	// BadKey: no region has the key, or it belonged to one that is deregistered.
+	// BadKey: no region has the key; it may be that of a deregistered region.
 	BadKey
 	// WrongPD: the region is in another protection domain than the queue pair.
 	WrongPD
 	// OutOfBounds: some byte of the access lies outside the region.
 	OutOfBounds
-	// NoAccess: the region was registered without a right that the access needs.
+	// NoAccess: the region was registered without an access right that the access requires.
 	NoAccess
-	// Gone: the region was deregistered or invalidated, or the window unbound, after the key
-	// had been resolved.
+	// Gone: after the key was resolved, the region was deregistered or invalidated, or the
+	// window unbound.
 	Gone
-	// WindowKey: a work request names local memory by the key of a memory window.
+	// WindowKey: a work request uses the key of a memory window for local memory.
 	WindowKey
 	// WrongQP: the memory window is bound to another queue pair.
 	WrongQP
@@ -38,7 +38,7 @@ var faultTexts = [numFaults]string{
 	WrongQP:     "memory window is bound on another queue pair",
 }
 
-// String says the fault in words.
+// String returns the fault in words.
 func (f Fault) String() string {
 	if f < numFaults {
 		return faultTexts[f]
@@ -46,16 +46,16 @@ func (f Fault) String() string {
 	return fmt.Sprintf("fault %d", uint8(f))
 }
 
-// AccessError is the error of an access to a region that failed.
+// AccessError is the error of a rejected access to a region.
 type AccessError struct {
 	Op           string // "read", "write", "atomic", "flush"
 	Fault        Fault
-	Addr, Length uint64 // of the access
+	Addr, Length uint64 // range of the access
 	Key          uint32
-	IOVA, Size   uint64 // of the region
+	IOVA, Size   uint64 // range of the region
 }
 
-// Error names the access, the region and the fault.
+// Error describes the access, the region and the fault.
 func (e *AccessError) Error() string {
 	return fmt.Sprintf("mr: %s of %d bytes at %#x: %v (key %#08x covers %d bytes from %#x)",
 		e.Op, e.Length, e.Addr, e.Fault, e.Key, e.Size, e.IOVA)

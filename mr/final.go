@@ -6,18 +6,18 @@ import (
 	"unsafe"
 )
 
-// FinalBytes is how much of a message's end becomes visible after all the rest: programs
-// poll a flag or a counter of up to this size.
+// FinalBytes is the number of bytes at the end of a message that become visible after all
+// others: programs poll a flag or a counter of up to this size.
 const FinalBytes = 8
 
-// WriteFinal writes the end of a message: it is Write, except that the last bytes, at
-// most 8, become visible to a poller after all others, in ascending order of the aligned
-// 8-byte words they lie in, each word at once.
+// WriteFinal writes the end of a message. It is [Region.Write], except that the last bytes, up
+// to [FinalBytes], become visible to a poller after all others. They become visible in
+// ascending order of the aligned 8-byte words that contain them, each word at once.
 //
-// A word of which only some bytes are written keeps its other bytes by compare-and-swap:
-// no other store is lost, but the race detector takes it for an access to the whole word.
-// Where such a word reaches over the region's edge, an aligned 4-byte word takes its
-// place, and single bytes where that does not fit either; those are plain stores.
+// If only a part of a word is written, a compare-and-swap preserves the other bytes: no
+// concurrent store is lost, but the race detector sees an access to the whole word. If such a
+// word crosses the edge of the region, WriteFinal uses the aligned 4-byte word instead, or
+// plain stores of single bytes if that crosses the edge too.
 //
 // Memory that is neither addressable nor [Atomic] is written in two calls, the last bytes in
 // the second.
@@ -47,13 +47,13 @@ func (r *Region) WriteFinal(addr uint64, src []byte) error {
 	return nil
 }
 
-// LoadByte reads the byte at addr so that a goroutine may poll for what WriteFinal
-// writes beside it: once it sees a byte of the message's last word, it may read the
-// whole message plainly. The result is 0 when addr is out of bounds, the region is gone or
-// its memory cannot be read.
+// LoadByte reads the byte at addr so that a goroutine may poll for data that WriteFinal writes
+// concurrently: once it returns a byte of the last word of the message, the goroutine may read
+// the whole message with plain loads. It returns 0 if addr is out of bounds, the region is no
+// longer valid, or the memory cannot be read.
 //
-// Not every byte lies in an aligned word inside its region: the first and last three of
-// one that does not begin or end at a multiple of 4 may not. Those are loaded plainly.
+// Bytes that no aligned word inside the region contains are loaded plainly. There are up to
+// three of them at each end of a region that does not start or end at a multiple of 4.
 func (r *Region) LoadByte(addr uint64) byte {
 	if r.fault(addr, 1) != OK {
 		return 0
@@ -75,9 +75,9 @@ func (r *Region) LoadByte(addr uint64) byte {
 	return loadByte(r.bytes, off)
 }
 
-// LoadUint64 reads the 8 bytes at addr in the byte order of the host, as LoadByte does.
-// Where their place in memory is a multiple of 8 the value is read at once; elsewhere the
-// bytes that WriteFinal makes visible last are read first.
+// LoadUint64 reads the 8 bytes at addr in host byte order, as LoadByte does. It reads the value
+// at once if it is 8-byte aligned in memory; otherwise it reads the bytes from the last to the
+// first, so those that WriteFinal makes visible last are read first.
 func (r *Region) LoadUint64(addr uint64) uint64 {
 	if r.fault(addr, 8) != OK {
 		return 0
@@ -106,7 +106,7 @@ func (r *Region) LoadUint64(addr uint64) uint64 {
 	return binary.NativeEndian.Uint64(b[:])
 }
 
-// storeOrdered stores src at b[off:], word by word from the lowest address up.
+// storeOrdered stores src at b[off:], word by word in ascending order.
 func storeOrdered(b []byte, off uint64, src []byte) {
 	for len(src) > 0 {
 		start, width := wordAt(b, off)
@@ -139,9 +139,9 @@ func loadByte(b []byte, off uint64) byte {
 	return w[off-start]
 }
 
-// wordAt finds the widest aligned word that contains b[off] and lies wholly in b: its
-// offset and its width, 8 or 4, or 1 when there is none. Store and load must agree on it,
-// because the race detector orders two goroutines by the address of the word they share.
+// wordAt returns offset and width of the widest aligned word inside b that contains b[off]:
+// width is 8 or 4, or 1 if there is none. Store and load must choose the same word, because the
+// race detector synchronizes goroutines by the address of the word they share.
 func wordAt(b []byte, off uint64) (start, width uint64) {
 	for width = 8; width >= 4; width /= 2 {
 		skip := uint64(address(b, off)) % width

@@ -11,8 +11,8 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// Every place and length around word edges, in regions that themselves begin and end
-// anywhere in a word: the same bytes as by copy, and none beside them.
+// All positions and lengths around word boundaries, in regions that themselves start and end
+// anywhere in a word: the result equals that of a copy, and no other byte changes.
 func TestWriteFinalStoresWhatCopyStores(t *testing.T) {
 	src := make([]byte, 24)
 	for i := range src {
@@ -93,8 +93,8 @@ func TestWriteFinalByOffsetWritesTheEndLast(t *testing.T) {
 	}
 }
 
-// A goroutine polls the last byte of a message and then reads all of it plainly. The race
-// detector watches; without it the content still tells whether the end came last.
+// A goroutine polls the last byte of a message and then reads the whole message plainly. The
+// race detector checks it; without it, the content shows whether the end became visible last.
 func TestPollerSeesTheWholeMessageOnceItSeesTheEnd(t *testing.T) {
 	for _, off := range []uint64{0, 1, 3, 4, 7, 8} {
 		for _, n := range []uint64{1, 2, 7, 8, 9, 13, 16, 64, 1000} {
@@ -133,8 +133,8 @@ func TestPollerSeesTheWholeMessageOnceItSeesTheEnd(t *testing.T) {
 	}
 }
 
-// A counter of 8 bytes at an aligned place is never seen half written, and while its
-// neighbours are polled by others nothing of them is lost.
+// An aligned 8-byte counter is never seen half written, and concurrent stores to its neighbours
+// are not lost.
 func TestCounterIsSeenWhole(t *testing.T) {
 	const rounds = 20_000
 	buf := make([]byte, 64)
@@ -161,7 +161,7 @@ func TestCounterIsSeenWhole(t *testing.T) {
 	wg.Wait()
 }
 
-// Two writers of one word each keep the other's bytes.
+// Two writers of one word preserve each other's bytes.
 func TestPartsOfAWordAreMerged(t *testing.T) {
 	const rounds = 5_000
 	buf := make([]byte, 8)

@@ -1,10 +1,11 @@
 package mr
 
-// Finder looks keys up in a table for one queue pair, whose packets mostly name the key of the packet
-// before: that one needs no search. Calls must not overlap, and the rules of [Table.Lookup] hold.
+// Finder looks up keys in a table for one queue pair. It caches the last entry, because
+// successive packets of a queue pair mostly use the same key. Calls must not overlap; the rules
+// of [Table.Lookup] apply.
 type Finder struct {
 	*Table
-	last *entry // of the last key that was found; the zero entry once the index of that key is free
+	last *entry // entry of the last key found; the zero entry once its index is free
 }
 
 // Lookup is [Table.Lookup].

@@ -1,17 +1,17 @@
 package mr
 
-// Flusher is Memory that can be told to bring what was written where it lasts.
+// Flusher is Memory that can make written bytes visible or persistent on request.
 type Flusher interface {
 	Memory
-	// Flush returns when the n bytes at off are visible to all and, if persist is asked for
-	// and the memory knows how, will outlast a loss of power.
+	// Flush returns when the n bytes at off are globally visible and, if persist is set and the
+	// memory supports it, will survive a power loss.
 	Flush(off, n uint64, persist bool) error
 }
 
-// Flush makes n bytes at addr globally visible and, if persist, persistent, as far as the
-// memory knows how: it calls the memory's Flush. For other memory there is nothing to do: bytes that
-// were written are visible. The error is an [*AccessError] when the range is out of bounds
-// or the region is gone, otherwise that of the memory.
+// Flush makes n bytes at addr globally visible and, if persist is set and the memory supports
+// it, persistent. For memory that is not a [Flusher] it does nothing, because written bytes are
+// already visible. The error is an [*AccessError] if the range is out of bounds or the region
+// is no longer valid, otherwise that of the memory.
 func (r *Region) Flush(addr, n uint64, persist bool) error {
 	if f := r.fault(addr, n); f != OK {
 		return r.accessError("flush", f, addr, n)
@@ -25,7 +25,8 @@ func (r *Region) Flush(addr, n uint64, persist bool) error {
 	return nil
 }
 
-// FlushAll is Flush of the whole region; through a window, of the region it is bound to.
+// FlushAll flushes the whole region; for a window, the whole region that the window is bound
+// to.
 func (r *Region) FlushAll(persist bool) error {
 	if r.valid && r.parent != nil {
 		r = r.parent

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// durable is memory by offset that notes what it is told to flush.
+// durable is memory by offset that records the flushes.
 type durable struct {
 	remote
 	flushed []flushed

@@ -6,7 +6,8 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// guard is a lock that counts, and memory that notes under which of its locks it is called.
+// guard is a lock that counts, and memory that records which of its locks is held during a
+// call.
 type guard struct {
 	held  bool
 	locks int
@@ -19,7 +20,7 @@ func (g *guard) Unlock() { g.held = false }
 type guarded struct {
 	quiet
 	guard *guard
-	under []int // of each call, 0 without the lock
+	under []int // per call, 0 without the lock
 	fails bool
 }
 
@@ -37,7 +38,7 @@ func (m *guarded) note() {
 func (m *guarded) ReadAt(p []byte, off uint64) error  { m.note(); return m.quiet.ReadAt(p, off) }
 func (m *guarded) WriteAt(p []byte, off uint64) error { m.note(); return m.quiet.WriteAt(p, off) }
 
-// guardedRegion is a region over mem with the lock, made in one of the ways there are.
+// guardedRegion returns a region over mem with the lock, created in one of the possible ways.
 func guardedRegion(t *testing.T, way string, g *guard, mem mr.Memory) *mr.Region {
 	t.Helper()
 	tab, pd := mr.NewTable([32]byte{1}, 4), &mr.PD{}
@@ -100,7 +101,7 @@ func TestOneLockSpansBothCallsOfAnAtomic(t *testing.T) {
 					t.Errorf("call %d: %d calls of the memory, lock held %v", i, len(m.under), g.held)
 				}
 			}
-			// What is no atomic does not wait for one.
+			// Accesses that are not atomics do not wait for one.
 			m.under = nil
 			if err := r.WriteFinal(0x1000, make([]byte, 32)); err != nil {
 				t.Fatal(err)

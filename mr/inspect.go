@@ -1,6 +1,6 @@
 package mr
 
-// KeyKind says what a key was made for.
+// KeyKind is the kind of object that a key belongs to.
 type KeyKind uint8
 
 const (
@@ -10,29 +10,29 @@ const (
 	KeyWindow2                // a memory window of type 2
 )
 
-// String is a word for people: "region", "fast", "window1" or "window2".
+// String returns a word for display: "region", "fast", "window1" or "window2".
 func (k KeyKind) String() string {
 	return [...]string{"region", "fast", "window1", "window2"}[k&3]
 }
 
-// KeyInfo is what a look into a table finds of one key.
+// KeyInfo describes one key of a table.
 type KeyInfo struct {
-	Number  uint64 // in the order in which the keys came; one that is given memory or rights anew may keep its
+	Number  uint64 // position in the order of allocation; a key that gets new memory or rights may keep it
 	Kind    KeyKind
 	Key     uint32
-	PD      uint32 // its ID
-	Opens   bool   // it leads to memory; false of a window that is not bound and a fast region that is not registered
+	PD      uint32 // ID of the protection domain
+	Opens   bool   // whether the key resolves to memory; false for an unbound window or an unregistered fast region
 	IOVA    uint64 // address of the first byte
-	Length  uint64 // in bytes; of a fast region without memory, how many it can have
+	Length  uint64 // in bytes; maximum length if a fast region has no memory
 	Access  Access
-	Windows int    // bound to it
-	Parent  uint32 // of a bound window: key of its region
-	QPN     uint32 // of a bound window of type 2: the queue pair it is open to
+	Windows int    // number of windows bound to it
+	Parent  uint32 // key of the region that a bound window belongs to
+	QPN     uint32 // queue pair that a bound window of type 2 belongs to
 }
 
-// Look describes the keys whose numbers are above after, as many as fit into dst and in the
-// order of their numbers, and returns how many. Keys that come and go between two calls do
-// not move the others.
+// Look stores in dst the keys with a Number above after, in ascending order of Number, until
+// dst is full. It returns how many it stored. Keys that are allocated or freed between two
+// calls do not change the Number of others.
 func (t *Table) Look(after uint64, dst []KeyInfo) (n int) {
 	t.order.After(after, func(number uint64, index uint32) bool {
 		if n == len(dst) {

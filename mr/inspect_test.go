@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// look describes all keys of a table, two at a time.
+// look returns all keys of a table, two at a time.
 func look(tab *mr.Table) (all []mr.KeyInfo) {
 	var some [2]mr.KeyInfo
 	for after := uint64(0); ; after = all[len(all)-1].Number {
@@ -80,7 +80,7 @@ func TestLookDescribesEveryKey(t *testing.T) {
 	}
 }
 
-// A region that is registered anew keeps its place as long as it keeps its key.
+// A re-registered region keeps its position as long as it keeps its key.
 func TestLookFollowsAReregisteredRegion(t *testing.T) {
 	tab, _, r := register(t, mr.Bytes(make([]byte, 256)), 0x1000, 256, mr.LocalWrite)
 	same, err := tab.Reregister(r, &mr.Rereg{Change: mr.ChangeAccess, Access: mr.RemoteRead})

@@ -2,23 +2,23 @@ package mr
 
 import "fmt"
 
-// Invalidate executes a LOCAL_INV on a queue pair of domain pd: the window of type 2 or
-// the fast region with that key opens no memory any more. As in Linux rxe, a region made
-// by [Table.Register] cannot be invalidated, nor a window of type 1, nor a fast region with
-// windows bound to it; a fast region that is not registered stays so. A window that is not
-// bound is refused. After an error nothing is changed.
+// Invalidate executes a LOCAL_INV on a queue pair of domain pd: the window of type 2 or the
+// fast region with that key no longer gives access to memory. As in Linux rxe, the request
+// fails for a region created by [Table.Register], for a window of type 1, and for a fast region
+// to which windows are bound; an unregistered fast region stays unregistered. An unbound window
+// is an error. After an error nothing has changed.
 func (t *Table) Invalidate(pd *PD, key uint32) error {
 	return t.invalidate(pd, key, func(*Window) bool { return true })
 }
 
-// InvalidateRemote is Invalidate on behalf of the peer of queue pair qpn, by a SEND with
-// invalidate: a window must have been bound on that queue pair.
+// InvalidateRemote is Invalidate for a SEND with invalidate from the peer of queue pair qpn: a
+// window must have been bound on that queue pair.
 func (t *Table) InvalidateRemote(pd *PD, qpn, key uint32) error {
 	return t.invalidate(pd, key, func(w *Window) bool { return w.qpn == qpn })
 }
 
-// InvalidatesRemote reports whether InvalidateRemote would take a key away: it changes nothing for a key that it
-// refuses, and for a fast region that is not registered.
+// InvalidatesRemote reports whether InvalidateRemote would change anything. It returns false
+// for a key that InvalidateRemote rejects and for an unregistered fast region.
 func (t *Table) InvalidatesRemote(pd *PD, qpn, key uint32) bool {
 	w, f, err := t.invalidated(pd, key, func(w *Window) bool { return w.qpn == qpn })
 	return err == nil && (w != nil || f.region != nil)
@@ -37,7 +37,8 @@ func (t *Table) invalidate(pd *PD, key uint32, mayUnbind func(*Window) bool) err
 	return nil
 }
 
-// invalidated returns the window or the fast region that an invalidation of key is about, or why it is refused.
+// invalidated returns the window or the fast region that an invalidation of key applies to, or
+// the error of a rejected invalidation.
 func (t *Table) invalidated(pd *PD, key uint32, mayUnbind func(*Window) bool) (*Window, *FastRegion, error) {
 	e := t.entry(key)
 	switch w, f := e.window, e.fast; {
@@ -60,7 +61,8 @@ func (w *Window) mayInvalidate(pd *PD, mayUnbind func(*Window) bool) error {
 	case !w.Bound():
 		return fmt.Errorf("mr: invalidate: window %#08x is not bound", w.key)
 	case !mayUnbind(w):
-		return fmt.Errorf("mr: invalidate: window %#08x is bound on queue pair %#06x, not on the one of the request", w.key, w.qpn)
+		return fmt.Errorf("mr: invalidate: window %#08x is bound on queue pair %#06x, not on the one of the request",
+			w.key, w.qpn)
 	}
 	return nil
 }

@@ -2,23 +2,24 @@ package mr
 
 import "github.com/gorxe/gorxe/internal/prp"
 
-// A key is an index of 24 bits and, in the low byte, a variant of 8 bits, the "key portion"
-// of IBA 10.6.
+// A key consists of an index of 24 bits and, in the low byte, a variant of 8 bits, the "key
+// portion" of IBA 10.6.
 const (
 	indexBits   = prp.Bits
 	variantBits = 8
 )
 
-// variantTweak has the index added: each has an order of its own for its variants.
+// variantTweak plus the index is the tweak of the permutation that orders the variants of that
+// index.
 const variantTweak = 1 << 32
 
-// keySequence walks through all 2^32 keys, each once, before any comes again: 256 laps over
-// all indexes, and in each lap another variant of an index. A freed index returns after at
-// least 15/16 of the others, and under another key.
+// keySequence generates all 2^32 keys, each once, before it repeats one: in 256 laps over all
+// indexes, each with another variant of an index. A freed index is reused after at least 15/16
+// of the other indexes, with another key.
 //
-// The orders of indexes and of variants are keyed permutations (AES-256). A peer that knows any
-// number of keys can exclude those from the next one and, if it knows a whole lap, learns which
-// 16th of the indexes comes next; it learns nothing else.
+// The orders of indexes and variants are keyed permutations (AES-256). A peer that knows any
+// number of keys can exclude those from the next one. If it knows a whole lap, it learns which
+// 16th of the indexes comes next. It learns nothing else.
 type keySequence struct {
 	order *prp.Permutation
 	walk  prp.Walk

@@ -4,7 +4,8 @@ import "testing"
 
 const lap = 1 << indexBits
 
-// With what package prp tests of a walk this makes all 2^32 keys, and late returns of an index.
+// Together with the tests of a walk in package prp: all 2^32 keys occur, and an index recurs
+// late.
 func TestAnIndexHasEachVariantInOneOf256Laps(t *testing.T) {
 	s := newKeySequence([32]byte{7})
 	for step := range uint64(1 << 12) {
@@ -41,11 +42,11 @@ func TestVariantsAreNoSequence(t *testing.T) {
 		}
 		before = v
 	}
-	// By chance 39 each.
+	// 39 each are expected by chance.
 	if same > 80 || next > 80 {
 		t.Errorf("of 10000 keys %d have the variant of the one before, %d the next", same, next)
 	}
-	// Of one index, from lap to lap.
+	// The variants of one index, from lap to lap.
 	next = 0
 	for l := range uint32(255) {
 		a, b := s.order.Map(variantBits, variantTweak|5, l), s.order.Map(variantBits, variantTweak|5, l+1)
@@ -86,7 +87,7 @@ func TestConsecutiveIndexesAreNoNeighbours(t *testing.T) {
 		}
 		last = k
 	}
-	// By chance 512 of 2^24 distances are that small: 0.3 expected here.
+	// 512 of 2^24 distances are that small by chance: 0.3 are expected here.
 	if near > 10 {
 		t.Errorf("%d of 10000 consecutive indexes lie within 256 of each other", near)
 	}
@@ -94,7 +95,7 @@ func TestConsecutiveIndexesAreNoNeighbours(t *testing.T) {
 
 func TestIndexZeroIsSkipped(t *testing.T) {
 	tab := NewTable([32]byte{9}, 0)
-	const step = 14173055 // of the walk of this secret that leads to index 0
+	const step = 14173055 // step of this secret's walk that yields index 0
 	tab.keys.next = step
 	if k := tab.keys.key(); k>>variantBits != 0 {
 		t.Fatalf("step %d leads to key %#08x", step, k)
@@ -116,7 +117,7 @@ func TestLiveIndexIsPassedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tab.keys.next = 0 // where the index of live comes again
+	tab.keys.next = 0 // where the index of live recurs
 	r, err := tab.Register(pd, mem, 0, 8, 0)
 	if err != nil {
 		t.Fatal(err)

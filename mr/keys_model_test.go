@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// keyModel is what a table must know: which keys open memory, and what keeps what.
+// keyModel is the reference state of a table: which keys are valid, and what depends on what.
 type keyModel struct {
 	t       *Table
 	pd      *PD
@@ -16,10 +16,10 @@ type keyModel struct {
 	fast    []*FastRegion
 	windows []*Window
 	open    map[uint32]bool
-	dead    []*Region // what keys led to before
+	dead    []*Region // regions that keys resolved to before
 	within  map[*Window]uint32
 	qpn     map[*Window]uint32
-	finders map[uint32]*Finder // one for each key that ever led to memory
+	finders map[uint32]*Finder // one for each key that ever resolved to a region
 }
 
 const modelAccess = LocalWrite | MWBind | RemoteWrite
@@ -45,7 +45,7 @@ func pick[T any](t *rapid.T, from []T) T {
 	return rapid.SampledFrom(from).Draw(t, "which")
 }
 
-// holders is how many windows are bound to the region of a key.
+// holders returns the number of windows bound to the region of a key.
 func (m *keyModel) holders(key uint32) (n int) {
 	for _, k := range m.within {
 		if k == key {
@@ -55,7 +55,7 @@ func (m *keyModel) holders(key uint32) (n int) {
 	return n
 }
 
-// shut notes that a key opens nothing any more.
+// shut records that a key is no longer valid.
 func (m *keyModel) shut(key uint32) {
 	if m.open[key] {
 		m.dead = append(m.dead, m.t.Lookup(key))
@@ -63,14 +63,15 @@ func (m *keyModel) shut(key uint32) {
 	delete(m.open, key)
 }
 
-// agree fails unless an operation succeeded where the model lets it.
+// agree fails unless an operation succeeded exactly if the model permits it.
 func agree(t *rapid.T, op string, err error, allowed bool) {
 	if (err == nil) != allowed {
 		t.Fatalf("%s: %v, the model allows it: %v", op, err, allowed)
 	}
 }
 
-// Regions, fast regions and windows, made, bound, shut and ended in any order.
+// Regions, fast regions and windows are created, bound, invalidated and deallocated in any
+// order.
 func TestKeysModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &keyModel{

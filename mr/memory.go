@@ -2,15 +2,16 @@ package mr
 
 import "fmt"
 
-// Memory is a run of bytes that a region gives access to. Offsets count from its start.
+// Memory is a contiguous range of bytes that a region gives access to. Offsets are relative to
+// its start.
 //
-// A device calls the methods from several goroutines at once, also for bytes that overlap: its
-// shards serve peers side by side, and the owner's own work requests come in between. Only the
-// two calls of one atomic are not interleaved with those of another ([Table.GuardAtomics]). A
-// call holds the lock of a shard, so it must not call the device; while it blocks, all
-// queue pairs of that shard wait.
+// A device calls the methods from several goroutines at once, also for overlapping bytes: its
+// shards serve peers concurrently, and local work requests run between them. Only the two calls
+// of a guarded atomic do not interleave with those of another ([Table.GuardAtomics]). The
+// caller holds the lock of a shard, so a method must not call the device; while a method
+// blocks, all queue pairs of that shard wait.
 type Memory interface {
-	// Size is the number of bytes; it must not change while a region uses the memory.
+	// Size returns the number of bytes, which must not change while a region uses the memory.
 	Size() uint64
 	// ReadAt fills p with the bytes at off. It reads all of p or returns an error.
 	ReadAt(p []byte, off uint64) error
@@ -18,34 +19,35 @@ type Memory interface {
 	WriteAt(p []byte, off uint64) error
 }
 
-// Addressable is Memory that this process can reach by pointer.
+// Addressable is Memory in the address space of this process.
 type Addressable interface {
 	Memory
-	// Bytes is the whole memory, Size bytes long. It must be the same array on every call.
+	// Bytes returns the whole memory, Size bytes long. It must return the same array on every
+	// call.
 	Bytes() []byte
 }
 
-// Vectored is Memory that stores several pieces in one call, which is worth it where a call costs
-// much. Memory that is Addressable as well is used by pointer.
+// Vectored is Memory that stores several pieces in one call, for memory where each call is
+// expensive. Memory that is also Addressable is accessed by pointer instead.
 type Vectored interface {
 	Memory
-	// WritePieces stores the pieces in turn. It returns how many it has stored: all of them, or
-	// fewer and an error, which is about the next one.
+	// WritePieces stores the pieces in order. It returns the number of pieces stored: all of
+	// them, or fewer and the error of the next one.
 	WritePieces(pieces []Piece) (stored int, err error)
 }
 
-// Piece is a part of what [Vectored] memory stores.
+// Piece is a range of bytes to store in [Vectored] memory.
 type Piece struct {
-	Off  uint64 // of the first byte
+	Off  uint64 // offset of the first byte
 	Data []byte
-	// Final bytes, at most [FinalBytes], become visible after all pieces before them and before all
-	// pieces behind them, and among themselves as [Region.WriteFinal] says. Other pieces become
-	// visible in any order up to the next final one, except that of two pieces that overlap the
-	// later one is seen in the end.
+	// Final bytes, at most [FinalBytes] of them, become visible after all earlier pieces and
+	// before all later ones, and among themselves in the order of [Region.WriteFinal]. The
+	// pieces between two final ones become visible in any order, except that the later one of
+	// two overlapping pieces wins.
 	Final bool
 }
 
-// Bytes makes a slice usable as Memory. The slice is used in place, not copied.
+// Bytes returns b as Memory. The slice is used in place, not copied.
 func Bytes(b []byte) Memory { return slice(b) }
 
 type slice []byte

@@ -5,19 +5,17 @@ import (
 	"sync/atomic"
 )
 
-// PD is a protection domain: a region can be reached only through a queue pair of the
-// same PD. Domains are told apart by pointer; ID is for people. Its methods may be called by several
-// goroutines at once.
+// PD is a protection domain: a region is accessible only through a queue pair of the same PD.
+// Domains are compared by pointer; ID is for display. The methods are safe for concurrent use.
 type PD struct {
 	ID    uint32
-	users atomic.Int64 // regions, windows, queue pairs and SRQs; deallocated where it is over
+	users atomic.Int64 // number of regions, windows, queue pairs and SRQs, or deallocated
 }
 
-// deallocated is the number of users of a domain that is to have no others.
+// deallocated is the value of users in a deallocated domain.
 const deallocated = -1
 
-// Hold counts an object of the domain, which ends with Release. It refuses a domain that was
-// deallocated.
+// Hold adds a user to the domain, which Release removes. It fails if the domain is deallocated.
 func (p *PD) Hold() error {
 	for {
 		n := p.users.Load()
@@ -30,11 +28,12 @@ func (p *PD) Hold() error {
 	}
 }
 
-// Release takes back one Hold.
+// Release undoes one Hold.
 func (p *PD) Release() { p.users.Add(-1) }
 
-// Dealloc ends the domain: nothing can be made in it any more. It refuses one that has regions,
-// windows, queue pairs or SRQs, as ibv_dealloc_pd does with EBUSY. Deallocating again does nothing.
+// Dealloc deallocates the domain, so that no object can be created in it. It fails if the
+// domain has regions, windows, queue pairs or SRQs, as ibv_dealloc_pd does with EBUSY.
+// Deallocating a domain again does nothing.
 func (p *PD) Dealloc() error {
 	if p.users.CompareAndSwap(0, deallocated) {
 		return nil

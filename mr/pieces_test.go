@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// piecewise is memory that stores several pieces in one call; it notes them.
+// piecewise is memory that stores several pieces in one call and records them.
 type piecewise struct {
 	Memory
 	pieces []Piece

@@ -1,54 +1,54 @@
 package mr
 
-// Region is memory that a key leads to: a region as verbs knows it, made by
-// [Table.Register] or [Table.RegisterFast], or the part of one that a memory window is
-// bound to. It never comes back to life: what is registered or bound again is another
-// Region, so that a pointer kept from before stays refused.
+// Region is the memory that a key resolves to: a region in the sense of verbs, made by
+// [Table.Register] or [Table.RegisterFast], or the part of one that a memory window is bound
+// to. A region that is no longer valid never becomes valid again: a new registration or binding
+// creates another Region, so that accesses through a stale pointer stay rejected.
 type Region struct {
 	bytes        []byte
 	iova, length uint64
 	pd           *PD
 	mem          Memory
-	words        Atomic   // mem, where it is that
-	vectored     Vectored // mem, where it is that and not addressable
-	atomics      Locker   // the table's
-	window       *Window  // whose binding this is; nil for a region of its own
-	parent       *Region  // that the window is bound to
-	start        uint64   // of the window's part, as the parent counts
-	base         uint64   // of the region's first byte in mem
-	windows      int      // bound to this region
+	words        Atomic   // mem as Atomic, nil if it is not
+	vectored     Vectored // mem as Vectored, nil if it is not or is addressable
+	atomics      Locker   // lock of the table, see GuardAtomics
+	window       *Window  // window of this binding; nil for a registered region
+	parent       *Region  // region that the window is bound to
+	start        uint64   // address of the window's first byte in parent
+	base         uint64   // offset of the region's first byte in mem
+	windows      int      // number of windows bound to this region
 	access       Access
 	key          uint32
 	valid        bool
 	addressable  bool
 }
 
-// PD is the protection domain the region belongs to.
+// PD returns the protection domain of the region.
 func (r *Region) PD() *PD { return r.pd }
 
-// IOVA is the address of the region's first byte, as work requests and peers name it.
+// IOVA returns the address of the region's first byte, as work requests and peers use it.
 func (r *Region) IOVA() uint64 { return r.iova }
 
-// Length is the region's size in bytes.
+// Length returns the length of the region in bytes.
 func (r *Region) Length() uint64 { return r.length }
 
-// Access is what the region was registered for.
+// Access returns the access rights of the region.
 func (r *Region) Access() Access { return r.access }
 
-// LKey is the key for local work requests.
+// LKey returns the key for local work requests.
 func (r *Region) LKey() uint32 { return r.key }
 
-// RKey is the key for remote peers. It is the same number as LKey; the access flags
-// decide what a peer may do with it.
+// RKey returns the key for remote peers. It is the same number as LKey; the access rights limit
+// what a peer can do with it.
 func (r *Region) RKey() uint32 { return r.key }
 
-// Valid is true until the region is deregistered or invalidated, or the window unbound.
+// Valid reports whether the region is still registered, or the window still bound.
 func (r *Region) Valid() bool { return r != nil && r.valid }
 
-// Check says whether a work request on a queue pair of domain pd may access length bytes at
-// addr with the rights in need (0 for a local read). An access of length 0 is in bounds
-// wherever it points. A nil region has [BadKey], so what Lookup returned can be checked as
-// it comes. The key of a memory window is for peers only.
+// Check checks whether a work request on a queue pair of domain pd may access length bytes at
+// addr with the rights in need (0 for a local read). An access of length 0 is in bounds at any
+// address. Check returns [BadKey] if r is nil, so the result of Lookup can be checked directly,
+// and [WindowKey] if r is a window, whose key is for remote access only.
 func (r *Region) Check(pd *PD, addr, length uint64, need Access) Fault {
 	if r != nil && r.window != nil {
 		return WindowKey
@@ -56,8 +56,8 @@ func (r *Region) Check(pd *PD, addr, length uint64, need Access) Fault {
 	return r.check(pd, addr, length, need)
 }
 
-// CheckRemote is Check for what a peer asks of the queue pair qpn: a window of type 2 is
-// open to the queue pair it was bound on and to no other (IBA 10.6.7.2).
+// CheckRemote is [Region.Check] for a remote access through queue pair qpn: a window of type 2
+// is accessible only through the queue pair it was bound on (IBA 10.6.7.2).
 func (r *Region) CheckRemote(pd *PD, qpn uint32, addr, length uint64, need Access) Fault {
 	if r != nil && r.window != nil && r.window.typ == WindowType2 && r.window.qpn != qpn {
 		return WrongQP
@@ -81,16 +81,16 @@ func (r *Region) check(pd *PD, addr, length uint64, need Access) Fault {
 	return OK
 }
 
-// contains compares offsets, never sums, so no address and length can overflow it: an
-// address below the region gives an offset beyond any length.
+// contains compares offsets, not sums, so it cannot overflow: an address below the region gives
+// an offset beyond any length.
 func (r *Region) contains(addr, n uint64) bool {
 	off := addr - r.iova
 	return n == 0 || addr >= r.iova && off < r.length && n <= r.length-off
 }
 
-// View returns the n bytes at addr themselves, for use without a copy until the region is
-// deregistered. It is nil when the memory is not addressable, and also when the range is
-// out of bounds or the region is gone: [Region.Check] comes first.
+// View returns the n bytes at addr without a copy. The slice is valid until the region is
+// deregistered. View returns nil if the memory is not addressable, and also if the range is out
+// of bounds or the region is no longer valid; call [Region.Check] first to distinguish these.
 func (r *Region) View(addr, n uint64) []byte {
 	if !r.addressable || r.fault(addr, n) != OK {
 		return nil
@@ -102,8 +102,8 @@ func (r *Region) View(addr, n uint64) []byte {
 	return r.bytes[off : off+n : off+n]
 }
 
-// Read copies the bytes at addr to dst. The error is an [*AccessError] when the range is
-// out of bounds or the region is gone, otherwise that of the memory.
+// Read copies the bytes at addr to dst. The error is an [*AccessError] if the range is out of
+// bounds or the region is no longer valid, otherwise that of the memory.
 func (r *Region) Read(dst []byte, addr uint64) error {
 	n := uint64(len(dst))
 	if f := r.fault(addr, n); f != OK {
@@ -119,8 +119,8 @@ func (r *Region) Read(dst []byte, addr uint64) error {
 	return nil
 }
 
-// Write copies src to the bytes at addr; errors are as those of Read. No order among the
-// bytes is promised.
+// Write copies src to the bytes at addr. The bytes become visible in any order. Errors are
+// those of [Region.Read].
 func (r *Region) Write(addr uint64, src []byte) error {
 	n := uint64(len(src))
 	if f := r.fault(addr, n); f != OK {
@@ -136,11 +136,11 @@ func (r *Region) Write(addr uint64, src []byte) error {
 	return nil
 }
 
-// Vectored is true where [Region.WritePieces] takes one call of the memory.
+// Vectored reports whether the region supports [Region.WritePieces].
 func (r *Region) Vectored() bool { return r.vectored != nil }
 
-// WritePieces stores pieces, whose Off are addresses, as [Vectored] says; errors are as those of
-// Read. The region must be Vectored. Off of the pieces is changed.
+// WritePieces stores pieces as specified in [Vectored], with addresses in Off, which it
+// changes. The region must be Vectored. Errors are those of [Region.Read].
 func (r *Region) WritePieces(pieces []Piece) (stored int, err error) {
 	for i := range pieces {
 		p := &pieces[i]
@@ -160,7 +160,7 @@ func (r *Region) WritePieces(pieces []Piece) (stored int, err error) {
 	return stored, err
 }
 
-// place is where the byte at addr lies in the memory.
+// place returns the offset in mem of the byte at addr.
 func (r *Region) place(addr uint64) uint64 { return addr - r.iova + r.base }
 
 func (r *Region) fault(addr, n uint64) Fault {
@@ -177,7 +177,8 @@ func (r *Region) accessError(op string, f Fault, addr, n uint64) error {
 	return &AccessError{Op: op, Fault: f, Addr: addr, Length: n, Key: r.key, IOVA: r.iova, Size: r.length}
 }
 
-// end drops the memory, so that a pointer kept to a dead region keeps nothing else alive.
+// end invalidates the region. It drops the memory, so that a stale pointer to the region does
+// not keep it alive.
 func (r *Region) end() {
 	r.valid = false
 	r.bytes, r.mem, r.words, r.vectored = nil, nil, nil, nil

@@ -66,7 +66,7 @@ func TestCheckOfNoRegionIsBadKey(t *testing.T) {
 	}
 }
 
-// Bounds in exact arithmetic: the access lies in the region when no byte of it does not.
+// Bounds in exact arithmetic: every byte of an access in bounds lies in the region.
 func TestBoundsModel(t *testing.T) {
 	mem := &remote{b: make([]byte, 300)}
 	rapid.Check(t, func(t *rapid.T) {

@@ -2,7 +2,7 @@ package mr_test
 
 import "fmt"
 
-// remote is Memory that is reached by offset only, as that of another process. It notes
+// remote is memory that is accessed by offset only, such as that of another process. It records
 // the writes.
 type remote struct {
 	b      []byte

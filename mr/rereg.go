@@ -2,7 +2,7 @@ package mr
 
 import "fmt"
 
-// Change says what [Table.Reregister] changes. Values are those of ibv_rereg_mr_flags.
+// Change selects what [Table.Reregister] changes. The values are those of ibv_rereg_mr_flags.
 type Change uint8
 
 const (
@@ -11,8 +11,7 @@ const (
 	ChangeAccess      Change = 1 << 2
 )
 
-// Rereg holds the new properties of a region; of those that Change does not name nothing
-// is looked at.
+// Rereg holds the new properties of a region. Fields that Change does not select are ignored.
 type Rereg struct {
 	Change Change
 	Memory Memory
@@ -22,18 +21,19 @@ type Rereg struct {
 	Access Access
 }
 
-// Reregister changes a region as ibv_rereg_mr does and returns it in its new form; r itself
-// ends, so that work under way through it is refused as after a [Table.Deregister]. With
-// ChangeTranslation it has a new key, because a stale key must not reach other memory;
-// otherwise it keeps its key. A region that memory windows are bound to is refused. After
-// an error nothing is changed.
+// Reregister changes a region as ibv_rereg_mr does and returns the changed region. r itself
+// becomes invalid, so that outstanding work through r is rejected as after [Table.Deregister].
+// With ChangeTranslation the region gets a new key, because a stale key must not reach other
+// memory; otherwise it keeps its key. It fails if memory windows are bound to r. After an error
+// nothing has changed.
 func (t *Table) Reregister(r *Region, q *Rereg) (*Region, error) {
 	const all = ChangeTranslation | ChangePD | ChangeAccess
 	if err := t.owns("reregister", r); err != nil {
 		return nil, err
 	}
 	if q.Change == 0 || q.Change&^all != 0 {
-		return nil, fmt.Errorf("mr: reregister: change %#x; name at least one of translation, PD and access", uint8(q.Change))
+		return nil, fmt.Errorf("mr: reregister: change %#x; name at least one of translation, PD and access",
+			uint8(q.Change))
 	}
 	pd, mem, iova, length, access := r.pd, r.mem, r.iova, r.length, r.access
 	if q.Change&ChangeTranslation != 0 {

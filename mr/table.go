@@ -7,40 +7,40 @@ import (
 	"github.com/gorxe/gorxe/internal/roster"
 )
 
-// Limits on the regions of a table that may be registered at one time.
+// Limits on the number of registered regions of a table.
 const (
 	DefaultMaxRegions = 1 << 19
 	MaxRegions        = 1 << 23
 )
 
-// Table hands out the keys of memory regions and windows and resolves them.
+// Table allocates the keys of memory regions and windows and resolves them.
 type Table struct {
 	keys    keySequence
 	byIndex idmap.Map[uint32, *entry]
-	order   roster.List[uint32] // the indexes in use, as they came
+	order   roster.List[uint32] // indexes in use, in order of allocation
 	regions int
 	windows int
-	max     int                // regions
-	bound   map[uint32]*Window // the first window of type 2 that is bound on a queue pair
-	atomics Locker             // nil where one goroutine uses the table
+	max     int                // maximum number of regions
+	bound   map[uint32]*Window // by QPN, head of the list of bound windows of type 2
+	atomics Locker             // nil if only one goroutine uses the table
 }
 
-// entry is what an index of keys stands for. A window that is not bound and a fast
-// region that is not registered hold their index without a region.
+// entry is what an index resolves to. An unbound window and an unregistered fast region have an
+// index without a region.
 type entry struct {
 	region *Region
 	window *Window
 	fast   *FastRegion
-	number uint64 // in the order of the table
+	number uint64 // key in Table.order
 }
 
-// enter gives e the index of a key that is free.
+// enter stores e under the index of key, which must be free.
 func (t *Table) enter(key uint32, e entry) {
 	e.number = t.order.Add(key >> variantBits)
 	t.byIndex.Put(key>>variantBits, &e)
 }
 
-// entry returns what the index of a key stands for, the zero entry if it is free.
+// entry returns the entry of the index of key, the zero entry if the index is free.
 func (t *Table) entry(key uint32) entry {
 	if e := t.byIndex.Get(key >> variantBits); e != nil {
 		return *e
@@ -48,15 +48,14 @@ func (t *Table) entry(key uint32) entry {
 	return entry{}
 }
 
-// replace changes what the index of a key in use stands for.
+// replace changes the entry of the index of key, which must be in use.
 func (t *Table) replace(key uint32, e entry) {
 	at := t.byIndex.Get(key >> variantBits)
 	e.number = at.number
 	*at = e
 }
 
-// remove frees the index of a key. A [Finder] may still have its entry, which stands for nothing
-// from now on.
+// remove frees the index of key. It clears the entry, because a [Finder] may still hold it.
 func (t *Table) remove(key uint32) {
 	e := t.byIndex.Get(key >> variantBits)
 	t.order.Remove(e.number)
@@ -64,9 +63,9 @@ func (t *Table) remove(key uint32) {
 	t.byIndex.Delete(key >> variantBits)
 }
 
-// NewTable returns an empty table for at most max regions at a time: 1 to [MaxRegions];
-// a larger max is lowered to it, and 0 or less stands for [DefaultMaxRegions]. The keys follow
-// from the secret: peers that must not guess them require one from crypto/rand.
+// NewTable returns an empty table for at most max regions: 1 to [MaxRegions]; a larger max is
+// lowered to MaxRegions, and 0 or less means [DefaultMaxRegions]. The secret determines all
+// keys: take it from crypto/rand if peers must not guess them.
 func NewTable(secret [32]byte, max int) *Table {
 	if max <= 0 {
 		max = DefaultMaxRegions
@@ -78,13 +77,12 @@ func NewTable(secret [32]byte, max int) *Table {
 	}
 }
 
-// Len is the number of regions, fast regions that are not registered included.
+// Len returns the number of regions, including unregistered fast regions.
 func (t *Table) Len() int { return t.regions }
 
-// Register makes the first length bytes of mem reachable under a new key, at the
-// addresses from iova on. It refuses access flags that verbs refuses, such as remote
-// write without local write, a range that does not fit mem or the 64-bit address space,
-// and a region beyond the table's limit.
+// Register registers the first length bytes of mem under a new key, at the addresses from iova
+// on. It fails for access flags that verbs reject, such as remote write without local write,
+// for a range outside mem or the 64-bit address space, and if the table is full.
 func (t *Table) Register(pd *PD, mem Memory, iova, length uint64, access Access) (*Region, error) {
 	r, err := t.newRegion("register", pd, mem, iova, length, access)
 	if err != nil {
@@ -106,7 +104,7 @@ func (t *Table) fullError(op string) error {
 	return fmt.Errorf("mr: %s: all %d regions are in use; deregister one", op, t.max)
 }
 
-// newRegion applies the rules of registration and makes a region that has no key yet.
+// newRegion checks the rules of registration and returns a region without a key.
 func (t *Table) newRegion(op string, pd *PD, mem Memory, iova, length uint64, access Access) (*Region, error) {
 	if pd == nil {
 		return nil, fmt.Errorf("mr: %s: no protection domain given", op)
@@ -128,7 +126,8 @@ func (t *Table) newRegion(op string, pd *PD, mem Memory, iova, length uint64, ac
 	}
 	r := &Region{pd: pd, mem: mem, iova: iova, length: length, access: access, valid: true, atomics: t.atomics}
 	if m, ok := mem.(ReadOnly); ok && m.ReadOnly() && access&LocalWrite != 0 {
-		return nil, fmt.Errorf("mr: %s: access %v on memory that can only be read; clear LOCAL_WRITE and what needs it", op, access)
+		return nil, fmt.Errorf("mr: %s: access %v on memory that can only be read; clear LOCAL_WRITE and what needs it",
+			op, access)
 	}
 	if a, ok := mem.(Addressable); ok {
 		b := a.Bytes()
@@ -144,9 +143,9 @@ func (t *Table) newRegion(op string, pd *PD, mem Memory, iova, length uint64, ac
 	return r, nil
 }
 
-// newKey takes keys from the sequence until one's index is free. Little more than half of
-// all indexes are in use, so one is near. No key has index 0: whatever variant its owner
-// gives it, it is not 0.
+// newKey takes keys from the sequence until it finds one with a free index. At most a little
+// more than half of the indexes are in use, so few attempts suffice. Index 0 is never used, so
+// that no key is 0, whatever variant its owner selects.
 func (t *Table) newKey() uint32 {
 	for {
 		key := t.keys.key()
@@ -156,9 +155,9 @@ func (t *Table) newKey() uint32 {
 	}
 }
 
-// Deregister ends the region: its key resolves no more and every access through a
-// pointer kept from before is refused as [Gone]. It refuses a region that is not
-// registered in this table, or no longer, and one that memory windows are bound to.
+// Deregister deregisters a region: its key no longer resolves, and accesses through stale
+// pointers fail with [Gone]. It fails if r is not, or no longer, registered in this table, or
+// if memory windows are bound to it.
 func (t *Table) Deregister(r *Region) error {
 	if err := t.owns("deregister", r); err != nil {
 		return err
@@ -170,7 +169,7 @@ func (t *Table) Deregister(r *Region) error {
 	return nil
 }
 
-// owns says why r is not a region of this table that may be changed or ended.
+// owns returns an error if r is not a region of this table that may be changed or deregistered.
 func (t *Table) owns(op string, r *Region) error {
 	if r == nil {
 		return fmt.Errorf("mr: %s: no region given", op)
@@ -187,17 +186,18 @@ func (t *Table) owns(op string, r *Region) error {
 	return r.unwatched(op)
 }
 
-// unwatched says which windows keep a region from being changed.
+// unwatched returns an error if memory windows are bound to the region.
 func (r *Region) unwatched(op string) error {
 	if r.windows > 0 {
-		return fmt.Errorf("mr: %s: %d memory windows are bound to the region of key %#08x; unbind them first", op, r.windows, r.key)
+		return fmt.Errorf("mr: %s: %d memory windows are bound to the region of key %#08x; unbind them first",
+			op, r.windows, r.key)
 	}
 	return nil
 }
 
-// Lookup returns the region that has the key now, or nil. A stale key gives nil: its
-// index comes back only after 15/16 of the others, with another variant. The key of a bound window
-// gives the window's part of its region.
+// Lookup returns the region with this key, or nil. A stale key gives nil: its index is reused
+// only after 15/16 of the others, with another variant. The key of a bound window resolves to
+// the window's part of its region.
 func (t *Table) Lookup(key uint32) *Region {
 	if e := t.find(key); e != nil {
 		return e.region
@@ -205,7 +205,7 @@ func (t *Table) Lookup(key uint32) *Region {
 	return nil
 }
 
-// find returns the entry that has the region of a key, or nil.
+// find returns the entry whose region has this key, or nil.
 func (t *Table) find(key uint32) *entry {
 	if e := t.byIndex.Get(key >> variantBits); e != nil && e.leads(key) {
 		return e
@@ -213,5 +213,5 @@ func (t *Table) find(key uint32) *entry {
 	return nil
 }
 
-// leads reports whether the entry has the region of a key.
+// leads reports whether the region of the entry has this key.
 func (e *entry) leads(key uint32) bool { return e.region != nil && e.region.key == key }

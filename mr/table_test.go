@@ -17,7 +17,7 @@ func TestRegisterRefuses(t *testing.T) {
 		mem          mr.Memory
 		iova, length uint64
 		access       mr.Access
-		want         string // in the error; empty means it is taken
+		want         string // in the error; empty means success
 	}{
 		{"plain region", pd, mem, 0x1000, 4096, mr.LocalWrite, ""},
 		{"read-only region", pd, mem, 0x1000, 4096, mr.RemoteRead, ""},
@@ -62,7 +62,7 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// liar claims to be larger than its bytes.
+// liar reports a larger size than that of its bytes.
 type liar struct{ mr.Addressable }
 
 func (liar) Size() uint64 { return 1 << 20 }
@@ -95,7 +95,7 @@ func TestDeregisterRefusesWhatIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The other table has a region under the same key.
+	// The other table has a region with the same key.
 	if _, err := other.Register(pd, mem, 0, 8, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +113,8 @@ func TestDeregisterRefusesWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// The table against a map: a key resolves to its region while that is registered, and
-// never again.
+// The table against a map: a key resolves to its region while the region is registered, and
+// never again after that.
 func TestTableModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tab := mr.NewTable([32]byte{rapid.Byte().Draw(t, "secret")}, 20)

@@ -2,65 +2,65 @@ package mr
 
 import "fmt"
 
-// WindowType tells how a memory window is bound and unbound. Values are those of
-// ibv_mw_type.
+// WindowType is the type of a memory window. The values are those of ibv_mw_type.
 type WindowType uint8
 
 const (
-	// WindowType1: open to every queue pair of its domain. Binding it again ends the former
-	// binding, binding it to nothing unbinds it; it cannot be invalidated.
+	// WindowType1 windows are accessible through every queue pair of their protection domain. A
+	// new binding replaces the previous one, and a binding of length 0 unbinds the window. They
+	// cannot be invalidated.
 	WindowType1 WindowType = 1
-	// WindowType2 is type 2B of IBA 10.6.7.2: open to the queue pair it was bound on, until
-	// it is invalidated; only then it can be bound again.
+	// WindowType2 is type 2B of IBA 10.6.7.2: accessible through the queue pair that it was
+	// bound on until it is invalidated. It can be bound again only after that.
 	WindowType2 WindowType = 2
 )
 
-// MaxWindows is how many memory windows a table holds at one time.
+// MaxWindows is the maximum number of memory windows of a table.
 const MaxWindows = 1 << 19
 
-// windowAccess are the rights a window may be bound with.
-const windowAccess = RemoteWrite | RemoteRead | RemoteAtomic | ZeroBased | FlushGlobal | FlushPersistent | optionalAccess
+// windowAccess are the access rights that a window can be bound with.
+const windowAccess = RemoteWrite | RemoteRead | RemoteAtomic | ZeroBased | FlushGlobal |
+	FlushPersistent | optionalAccess
 
-// Window is a memory window: a key of its own to a part of a region. It is made by
-// [Table.AllocWindow].
+// Window is a memory window: a key for a part of a region. [Table.AllocWindow] creates one.
 type Window struct {
 	typ    WindowType
 	pd     *PD
 	key    uint32
-	qpn    uint32  // where a window of type 2 is bound
-	region *Region // the binding, nil for none
+	qpn    uint32  // queue pair that a window of type 2 is bound on
+	region *Region // bound part of a region, nil while unbound
 
-	// Neighbours among the windows of type 2 that are bound on qpn.
+	// Neighbours in the list of windows of type 2 that are bound on qpn.
 	before, behind *Window
 }
 
-// Type is the type the window was made with.
+// Type returns the type of the window.
 func (w *Window) Type() WindowType { return w.typ }
 
-// PD is the protection domain the window belongs to.
+// PD returns the protection domain of the window.
 func (w *Window) PD() *PD { return w.pd }
 
-// RKey is the window's key. Each binding may change its low byte.
+// RKey returns the key of the window. Each binding may change the low byte.
 func (w *Window) RKey() uint32 { return w.key }
 
-// Bound is true while the window's key opens memory.
+// Bound reports whether the window is bound to memory.
 func (w *Window) Bound() bool { return w.region != nil }
 
 // Bind is a work request that binds a memory window.
 type Bind struct {
-	Key    uint32 // of the window
-	NewKey uint32 // of the window once it is bound; see [IncRKey]
-	LKey   uint32 // of the region; not looked at when Length is 0
-	Addr   uint64 // of the first byte, as the region counts
+	Key    uint32 // current key of the window
+	NewKey uint32 // key after the binding; see [IncRKey]
+	LKey   uint32 // key of the region; ignored if Length is 0
+	Addr   uint64 // address of the first byte in the region
 	Length uint64 // 0 unbinds a window of type 1
-	Access Access // remote rights, and ZeroBased for addresses from 0 on
+	Access Access // remote access rights, and ZeroBased for addresses from 0 on
 }
 
-// IncRKey returns key with the next value of its low byte, the part that belongs to the
-// window's owner. It is ibv_inc_rkey.
+// IncRKey returns key with its low byte incremented, the part that the owner of the window
+// selects. It is ibv_inc_rkey.
 func IncRKey(key uint32) uint32 { return key&^(1<<variantBits-1) | uint32(uint8(key)+1) }
 
-// AllocWindow makes a memory window that is not bound.
+// AllocWindow creates an unbound memory window.
 func (t *Table) AllocWindow(pd *PD, typ WindowType) (*Window, error) {
 	if pd == nil {
 		return nil, fmt.Errorf("mr: window: no protection domain given")
@@ -80,7 +80,7 @@ func (t *Table) AllocWindow(pd *PD, typ WindowType) (*Window, error) {
 	return w, nil
 }
 
-// DeallocWindow ends a window, whether it is bound or not.
+// DeallocWindow deallocates a window, bound or not.
 func (t *Table) DeallocWindow(w *Window) error {
 	if w == nil {
 		return fmt.Errorf("mr: window: no window given")
@@ -95,12 +95,15 @@ func (t *Table) DeallocWindow(w *Window) error {
 	return nil
 }
 
-// Bind binds a window for a queue pair qpn of domain pd: its key gives access to a part of
-// a region. The rules are those of IBA 10.6.7.2, as Linux rxe applies them: window, region
-// and queue pair share a domain; the region was registered with MW_BIND, holds all of the
-// range, is not zero-based, and was registered with LOCAL_WRITE where the window is to be
-// written; a window of type 2 is not bound yet, one of type 1 is not zero-based. After an
-// error nothing is changed.
+// Bind binds a window on queue pair qpn of domain pd to a part of a region. The rules are those
+// of IBA 10.6.7.2, as Linux rxe applies them:
+//
+//   - Window, region and queue pair belong to the same domain.
+//   - The region has MW_BIND, contains the whole range and is not zero-based. It has LOCAL_WRITE
+//     if the window permits remote writes or atomics, and all FLUSH rights of the window.
+//   - A window of type 2 is not bound yet; a window of type 1 is not zero-based.
+//
+// After an error nothing has changed.
 func (t *Table) Bind(pd *PD, qpn uint32, b *Bind) error {
 	w := t.entry(b.Key).window
 	if w == nil || w.key != b.Key {
@@ -135,7 +138,7 @@ func (t *Table) Bind(pd *PD, qpn uint32, b *Bind) error {
 	return nil
 }
 
-// mayBind holds the request against the window's type.
+// mayBind checks the request against the type of the window.
 func (w *Window) mayBind(b *Bind) error {
 	if bad := b.Access &^ windowAccess; bad != 0 {
 		return fmt.Errorf("mr: bind: a memory window cannot be bound with access %v", bad)
@@ -150,12 +153,13 @@ func (w *Window) mayBind(b *Bind) error {
 		return fmt.Errorf("mr: bind: window %#08x of type 2 is bound; invalidate it first", b.Key)
 	}
 	if b.Length == 0 {
-		return fmt.Errorf("mr: bind: window %#08x is of type 2: it is unbound by invalidating it, not by length 0", b.Key)
+		return fmt.Errorf("mr: bind: window %#08x is of type 2: it is unbound by invalidating it, not by length 0",
+			b.Key)
 	}
 	return nil
 }
 
-// admits says why the region does not take the window.
+// admits returns an error if the window cannot be bound to the region.
 func (r *Region) admits(pd *PD, b *Bind) error {
 	if r == nil || r.window != nil {
 		return fmt.Errorf("mr: bind: no memory region has key %#08x", b.LKey)
@@ -170,16 +174,19 @@ func (r *Region) admits(pd *PD, b *Bind) error {
 	case r.access&ZeroBased != 0:
 		return fmt.Errorf("mr: bind: region %#08x is zero-based and takes no memory windows", b.LKey)
 	case writes != 0 && r.access&LocalWrite == 0:
-		return fmt.Errorf("mr: bind: a window with %v needs a region with LOCAL_WRITE, which %#08x has not", writes, b.LKey)
+		return fmt.Errorf("mr: bind: a window with %v needs a region with LOCAL_WRITE, which %#08x has not",
+			writes, b.LKey)
 	case r.access&flushes != flushes:
-		return fmt.Errorf("mr: bind: a window with %v needs a region with the same, which %#08x has not", flushes, b.LKey)
+		return fmt.Errorf("mr: bind: a window with %v needs a region with the same, which %#08x has not",
+			flushes, b.LKey)
 	case !r.contains(b.Addr, b.Length):
-		return fmt.Errorf("mr: bind: %d bytes at %#x are not inside region %#08x of %d bytes from %#x", b.Length, b.Addr, b.LKey, r.length, r.iova)
+		return fmt.Errorf("mr: bind: %d bytes at %#x are not inside region %#08x of %d bytes from %#x",
+			b.Length, b.Addr, b.LKey, r.length, r.iova)
 	}
 	return nil
 }
 
-// part makes the region that the window's key leads to.
+// part returns the region that the key of the bound window resolves to.
 func (r *Region) part(w *Window, b *Bind) *Region {
 	off := b.Addr - r.iova
 	p := &Region{
@@ -196,7 +203,7 @@ func (r *Region) part(w *Window, b *Bind) *Region {
 	return p
 }
 
-// unbind ends what the window is bound to.
+// unbind unbinds the window, if it is bound.
 func (t *Table) unbind(w *Window) {
 	r := w.region
 	if r == nil {
@@ -211,7 +218,7 @@ func (t *Table) unbind(w *Window) {
 	}
 }
 
-// link enters w among the windows that are bound on its queue pair.
+// link adds w to the list of windows bound on its queue pair.
 func (t *Table) link(w *Window) {
 	if first := t.bound[w.qpn]; first != nil {
 		first.before, w.behind = w, first
@@ -219,7 +226,7 @@ func (t *Table) link(w *Window) {
 	t.bound[w.qpn] = w
 }
 
-// unlink takes w out of them.
+// unlink removes w from that list.
 func (t *Table) unlink(w *Window) {
 	if w.behind != nil {
 		w.behind.before = w.before
@@ -235,11 +242,12 @@ func (t *Table) unlink(w *Window) {
 	w.before, w.behind = nil, nil
 }
 
-// HasBound reports whether windows of type 2 are bound on a queue pair.
+// HasBound reports whether windows of type 2 are bound on queue pair qpn.
 func (t *Table) HasBound(qpn uint32) bool { return t.bound[qpn] != nil }
 
-// ForgetQP unbinds the windows of type 2 that are bound on a queue pair which ceases to
-// exist: its number may come back. It takes time for each of those windows, whatever the number of keys.
+// ForgetQP unbinds the windows of type 2 that are bound on a destroyed queue pair, whose number
+// may be reused. It takes time proportional to the number of those windows, not to that of all
+// keys.
 func (t *Table) ForgetQP(qpn uint32) {
 	for w := t.bound[qpn]; w != nil; w = t.bound[qpn] {
 		t.unbind(w)

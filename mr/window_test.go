@@ -11,7 +11,7 @@ import (
 
 const bindable = mr.LocalWrite | mr.MWBind
 
-// windowOf makes a window in the domain of a region.
+// windowOf creates a window in the protection domain of a region.
 func windowOf(t *testing.T, tab *mr.Table, pd *mr.PD, typ mr.WindowType) *mr.Window {
 	t.Helper()
 	w, err := tab.AllocWindow(pd, typ)
@@ -129,8 +129,8 @@ func TestWindowOfType2IsOpenToItsQueuePairOnly(t *testing.T) {
 	}
 }
 
-// Whatever ends a binding: the key opens nothing, a pointer kept from before is refused, and
-// the region is free again.
+// Whatever ends a binding, the key becomes invalid, a stale pointer is rejected, and the region
+// can be deregistered.
 func TestEndOfABinding(t *testing.T) {
 	for name, c := range map[string]struct {
 		typ mr.WindowType
@@ -282,7 +282,7 @@ func TestInvalidateRefuses(t *testing.T) {
 	}
 }
 
-// The owner of a region cannot end what belongs to a window's key.
+// The part of a region that a window's key resolves to cannot be deregistered.
 func TestPartOfAWindowIsNoRegionOfItsOwn(t *testing.T) {
 	tab, pd, r := register(t, mr.Bytes(make([]byte, 256)), 0x1000, 256, bindable)
 	w := windowOf(t, tab, pd, mr.WindowType1)

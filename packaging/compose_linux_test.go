@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The services of the compose file, in their order, in network namespaces instead of containers.
+// The services of the compose file run in order, in network namespaces instead of containers.
 func TestTheComposeFileEndsWithSuccess(t *testing.T) {
 	if !apart(t) {
 		return
@@ -57,7 +57,8 @@ func TestTheComposeFileEndsWithSuccess(t *testing.T) {
 	}
 }
 
-// listens tells whether a host's server is there: perf's has a TCP port, rping's has UDP port 4791.
+// listens reports whether a host's server is running: perf's has a TCP port, rping's UDP port
+// 4791.
 func listens(t *testing.T, h *host, tool string) bool {
 	t.Helper()
 	file, port := "udp", ":12B7 "

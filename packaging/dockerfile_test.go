@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// An instruction is one of a Dockerfile, continuation lines joined.
+// An instruction is an instruction of a Dockerfile, with continuation lines joined.
 type instruction struct{ name, args string }
 
-// A stage is what one FROM begins.
+// A stage is a build stage, which begins with FROM.
 type stage struct {
 	from, name string
 	steps      []instruction
@@ -49,7 +49,7 @@ func dockerfile(t *testing.T) []stage {
 	return stages
 }
 
-// all returns the arguments of every instruction of one name.
+// all returns the arguments of all instructions with a name.
 func (s *stage) all(name string) []string {
 	var list []string
 	for _, i := range s.steps {
@@ -60,7 +60,7 @@ func (s *stage) all(name string) []string {
 	return list
 }
 
-// one returns the arguments of an instruction that there must be once.
+// one returns the arguments of an instruction that must occur exactly once.
 func (s *stage) one(t *testing.T, name string) string {
 	t.Helper()
 	list := s.all(name)
@@ -70,7 +70,7 @@ func (s *stage) one(t *testing.T, name string) string {
 	return list[0]
 }
 
-// words reads the form of ENTRYPOINT, CMD and HEALTHCHECK that needs no shell.
+// words parses the exec form of ENTRYPOINT, CMD and HEALTHCHECK.
 func words(t *testing.T, args string) []string {
 	t.Helper()
 	var list []string
@@ -128,7 +128,8 @@ func TestTheImageIsSmallAndItsUserIsNotRoot(t *testing.T) {
 	}
 }
 
-// Modules are fetched before the sources come, so that a change of them fetches nothing again.
+// Modules are downloaded before the sources are copied, so that a change of the sources does not
+// download them again.
 func TestTheImageFetchesModulesOnce(t *testing.T) {
 	build := dockerfile(t)[0]
 	modules := slices.Index(build.steps, instruction{"RUN", "go mod download"})
@@ -138,7 +139,7 @@ func TestTheImageFetchesModulesOnce(t *testing.T) {
 	}
 }
 
-// What .dockerignore leaves out is not missed by the build.
+// The build does not need the files that .dockerignore excludes.
 func TestTheBuilderGetsWhatItNeeds(t *testing.T) {
 	var ignored []string
 	for line := range strings.Lines(read(t, "../.dockerignore")) {
@@ -179,7 +180,7 @@ func TestTheBuilderGetsWhatItNeeds(t *testing.T) {
 	}
 }
 
-// leftOut tells whether a pattern of .dockerignore matches a file or a folder above it.
+// leftOut reports whether a pattern of .dockerignore matches a file or a folder above it.
 func leftOut(pattern, file string) bool {
 	pattern, deep := strings.CutPrefix(pattern, "**/")
 	parts := strings.Split(file, "/")
@@ -196,20 +197,20 @@ func leftOut(pattern, file string) bool {
 	return false
 }
 
-// inside is the variable that names the place that built has made to a test that was started
-// once more, in namespaces.
+// inside is the environment variable with the directory of built, for a test that is started
+// again in namespaces.
 const inside = "GORXE_PACKAGING_APART"
 
 var madeDir = os.Getenv(inside)
 
-// What the image is told that it is built from.
+// The build arguments of the image.
 const (
 	builtVersion = "v0.0.1-7-gfeedface"
 	builtCommit  = "feedface0123456789abcdef0123456789abcdef"
 )
 
-// built runs the steps that build what the image takes, with another place for /out, and
-// returns that place, which outlives the test.
+// built runs the build steps of the image, with a temporary folder for /out, and returns that
+// folder, which outlives the test.
 var built = sync.OnceValues(func() (string, error) {
 	if madeDir != "" {
 		return filepath.Join(madeDir, "out"), nil
@@ -245,7 +246,7 @@ type buildError struct {
 
 func (e *buildError) Error() string { return e.step + ": " + e.err.Error() + "\n" + e.out }
 
-// imageRoot lays out the image's root below dir.
+// imageRoot copies the image's root file system to dir.
 func imageRoot(t *testing.T, dir string) {
 	t.Helper()
 	out, err := built()

@@ -1,5 +1,5 @@
-// Package packaging checks the files that put gorxe on hosts, as far as that can be done without
-// the programs that they are for.
+// Package packaging checks the files for installing gorxe on hosts, as far as possible without
+// the programs that use them.
 package packaging
 
 import (
@@ -23,10 +23,10 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Where the example configurations say it, the metrics are on the port that docs/operations.md uses.
+// The example configurations serve metrics on the port that docs/operations.md uses.
 const metricsPort = "9481"
 
-// compose is of compose.yaml what the tests look at.
+// compose is the part of compose.yaml that the tests examine.
 type compose struct {
 	Services map[string]composeService `yaml:"services"`
 	Networks map[string]any            `yaml:"networks"`
@@ -46,7 +46,8 @@ type composeService struct {
 	} `yaml:"build"`
 }
 
-// after lists the services that start before this one, and whether they must have ended with 0.
+// after returns the services that start before this one, and whether they must have exited with
+// 0.
 func (s *composeService) after() map[string]bool {
 	before := map[string]bool{}
 	switch d := s.Depends.(type) {
@@ -93,7 +94,7 @@ func TestTheComposeFileRunsTwoHosts(t *testing.T) {
 	}
 }
 
-// daemonSet is of daemonset.yaml what the tests look at.
+// daemonSet is the part of daemonset.yaml that the tests examine.
 type daemonSet struct {
 	config    string
 	pod       map[string]any
@@ -136,7 +137,7 @@ func daemonSetFile(t *testing.T) daemonSet {
 	return d
 }
 
-// get follows keys through YAML.
+// get returns the YAML value at a path of keys.
 func get[T any](t *testing.T, m map[string]any, keys ...string) T {
 	t.Helper()
 	var v any = m
@@ -182,7 +183,7 @@ func TestThePodsHaveTheLeastRights(t *testing.T) {
 	for _, key := range []string{"requests", "limits"} {
 		get[string](t, d.container, "resources", key, "memory")
 	}
-	// The root is read-only: what is written to needs a volume.
+	// The root file system is read-only: writable directories need a volume.
 	volumes := map[string]bool{}
 	for _, v := range get[[]any](t, d.spec, "volumes") {
 		volumes[get[string](t, v.(map[string]any), "name")] = true
@@ -223,7 +224,7 @@ func TestTheFilesAgree(t *testing.T) {
 		t.Errorf("Prometheus is sent to port %s", got)
 	}
 
-	// The program, and how it is asked whether it is well.
+	// The program, and its health check.
 	entry := words(t, image.one(t, "ENTRYPOINT"))
 	if got := strings.Fields(unit["ExecStart"][0])[0]; got != entry[0] {
 		t.Errorf("the unit starts %s, the image %s", got, entry[0])
@@ -242,7 +243,7 @@ func TestTheFilesAgree(t *testing.T) {
 		t.Errorf("HEALTHCHECK runs %q", check)
 	}
 
-	// Each is given longer to stop than its configuration says.
+	// The stop timeout of each is longer than that of its configuration.
 	for what, c := range map[string]struct {
 		file, text, limit string
 	}{
@@ -266,7 +267,7 @@ func TestTheFilesAgree(t *testing.T) {
 	}
 }
 
-// The example configurations are accepted, also with what is commented out in them.
+// The example configurations are valid, also with their commented-out settings.
 func TestTheExampleConfigurationsAreAccepted(t *testing.T) {
 	commented := regexp.MustCompile(`(?m)^# (\[\[device\]\]|\w+ = .*)$`)
 	for name, text := range map[string]string{"gorxe.toml": read(t, "systemd/gorxe.toml"), "daemonset.yaml": daemonSetFile(t).config} {
@@ -293,7 +294,7 @@ func TestTheExampleConfigurationsAreAccepted(t *testing.T) {
 	}
 }
 
-// unitFile has the settings of the unit; those that are given more than once have several values.
+// unitFile returns the settings of the unit; repeated settings have several values.
 func unitFile(t *testing.T) map[string][]string {
 	t.Helper()
 	settings := map[string][]string{}
@@ -328,7 +329,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndex(text, "\n")+1:]
 }
 
-// systemd's own opinion of the unit, of which it needs the program to be there.
+// systemd-analyze verify needs the unit's program to exist.
 func TestSystemdAcceptsTheUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -340,11 +341,12 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 	if err := os.WriteFile(unit, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// "verify" ends with 0 when it only warns.
+	// "verify" exits with 0 if it only warns.
 	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || strings.Contains(string(out), "gorxe.service") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	// The exposure, in tenths: what is above 0 is the network, netlink and the control socket.
+	// The exposure level, in tenths. The remaining exposure is the network, netlink and the
+	// control socket.
 	out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=15", "--no-pager", unit).CombinedOutput()
 	if strings.Contains(string(out), "unrecognized option") {
 		t.Skipf("this systemd-analyze does not judge files: %s", out)

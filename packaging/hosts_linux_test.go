@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// apart runs the rest of a test in namespaces of its own, in which it may mount, make networks
-// and start what it likes: all of it ends with the test. It returns false outside of them,
-// where the test has been run when it returns.
+// apart runs the rest of a test in separate namespaces, in which it may mount file systems,
+// configure networks and start processes: all of them end with the test. It returns false outside
+// the namespaces, after the test has run in them.
 func apart(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(inside) == "" {
@@ -57,7 +57,7 @@ func need(t *testing.T, programs ...string) {
 	}
 }
 
-// must runs a line of the shell.
+// must runs a shell command line.
 func must(t *testing.T, line string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", line).CombinedOutput()
@@ -67,7 +67,7 @@ func must(t *testing.T, line string) string {
 	return string(out)
 }
 
-// A host is a network namespace with eth0, and a root with the image in it.
+// A host is a network namespace with eth0, and a root file system with the image.
 type host struct {
 	t          *testing.T
 	name, root string
@@ -75,7 +75,7 @@ type host struct {
 	user       string
 }
 
-// newHosts makes hosts of the image, on one network, which know each other by name.
+// newHosts makes hosts of the image on one network, which know each other's names.
 func newHosts(t *testing.T, names ...string) map[string]*host {
 	t.Helper()
 	image := dockerfile(t)[1]
@@ -114,8 +114,8 @@ func newHosts(t *testing.T, names ...string) map[string]*host {
 	return hosts
 }
 
-// command is one as a container's runtime starts it: without privileges, not as root, on a root
-// that is read-only.
+// command returns a command that runs as a container runtime would start it: without privileges,
+// not as root, on a read-only root file system.
 func (h *host) command(ctx context.Context, words []string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "ip", slices.Concat([]string{"netns", "exec", h.name,
 		"setpriv", "--no-new-privs", "chroot", "--userspec=" + h.user, "--groups=", h.root}, words)...)
@@ -123,7 +123,7 @@ func (h *host) command(ctx context.Context, words []string) *exec.Cmd {
 	return c
 }
 
-// A service is a command under way.
+// A service is a running command.
 type service struct {
 	*exec.Cmd
 	out  lines
@@ -149,7 +149,8 @@ func (h *host) run(words ...string) (string, error) {
 	return string(out), err
 }
 
-// until asks again and again, because there is nothing that would tell, while the service is there.
+// until polls ask until it returns true, because no event reports that. It fails the test if the
+// service ends.
 func (s *service) until(t *testing.T, what string, ask func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ask(); time.Sleep(20 * time.Millisecond) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// maxBinary is how large a small image may become, in bytes.
+// maxBinary is the maximum size of the image's program in bytes.
 const maxBinary = 24 << 20
 
 func TestTheImageHoldsOneStaticProgram(t *testing.T) {

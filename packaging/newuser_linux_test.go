@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Somebody who has nothing but the program and docs/operations.md, on a host with nothing else on
-// it: no services, no directory for the user, no configuration.
+// A user has only the program and docs/operations.md, on a minimal host: without services, a
+// directory for the user, or a configuration.
 func TestANewUserStartsConnectsLooksAndStops(t *testing.T) {
 	if !apart(t) {
 		return

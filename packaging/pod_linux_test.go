@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A pod of the DaemonSet on a node, whom another node pings: with the image's user, a root that
-// is read-only and the ConfigMap's configuration.
+// A pod of the DaemonSet runs on a node and is pinged by another node: with the image's user, a
+// read-only root file system and the ConfigMap's configuration.
 func TestAPodStartsIsPingedIsWellAndStops(t *testing.T) {
 	if !apart(t) {
 		return

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// notHere is how boot.sh ends where the kernel refuses what it needs.
+// notHere is the exit status of boot.sh if the kernel lacks a feature that it needs.
 const notHere = 77
 
-// The commands of docs/operations.md, as root on a copy of this host that systemd runs and that
-// forgets everything: what they start is the unit with all of its restrictions.
+// The commands of docs/operations.md run as root on a temporary copy of this host with systemd:
+// they start the unit with all of its restrictions.
 func TestTheServiceIsInstalledAndUsedAsTheOperationsPageSays(t *testing.T) {
 	need(t, "unshare", "ip", "systemctl", "systemd-sysusers", "journalctl", "runuser", "useradd", "nsenter")
 	if _, err := os.Stat("/lib/systemd/systemd"); err != nil {
@@ -37,7 +37,7 @@ func TestTheServiceIsInstalledAndUsedAsTheOperationsPageSays(t *testing.T) {
 			for _, line := range commands(t, page, "Connect") {
 				steps = append(steps, "ip netns exec peer "+line)
 			}
-			// Who looks is neither root nor the user of the daemon.
+			// The commands run neither as root nor as the daemon's user.
 			for _, line := range commands(t, page, "Look inside") {
 				if !strings.Contains(line, "--watch") && !strings.HasPrefix(line, "curl") {
 					steps = append(steps, "runuser -u gorxe-alice -- "+line)
@@ -79,7 +79,7 @@ func TestTheServiceIsInstalledAndUsedAsTheOperationsPageSays(t *testing.T) {
 	t.Logf("%s", did)
 }
 
-// commands are the lines of the shell blocks of a section.
+// commands returns the lines of the shell blocks of a section.
 func commands(t *testing.T, page, section string) (list []string) {
 	t.Helper()
 	_, text, ok := strings.Cut(page, "\n## "+section+"\n")

@@ -1,15 +1,16 @@
 package packet
 
-// Batch is a list of frames of fixed capacity that is filled, sent and filled again without an allocation.
-// It belongs to one goroutine at a time.
+// Batch is a list of frames with a fixed capacity, which can be filled, sent and reused without
+// allocation. Only one goroutine at a time may use it.
 type Batch struct {
-	// Sent is the index of the first frame Send has not dealt with: frames before it have left, or were
-	// refused and counted. Prepare and Send begin there. After [ErrReprepare] the frames from Sent on are to
-	// be prepared and sealed again. Setting it to 0 sends the frames once more.
+	// Sent is the index of the first frame that Send has not processed: earlier frames were
+	// sent, or rejected and counted. Prepare and Send start there. After [ErrReprepare] the
+	// frames from Sent on must be prepared and sealed again. To send all frames again, set Sent
+	// to 0.
 	Sent int
-	// Lone asks Prepare to let every frame leave as a datagram of its own, never as a segment of a train:
-	// what Prepare then announces stays true when frames are left out, repeated or put in another order.
-	// Reset clears it.
+	// Lone makes Prepare send every frame as a datagram of its own, never as a segment of a
+	// train, so that the values that Prepare sets stay correct when frames are dropped,
+	// duplicated or reordered. Reset clears it.
 	Lone bool
 
 	frames []Frame
@@ -17,7 +18,7 @@ type Batch struct {
 	arena  arena
 }
 
-// NewBatch returns an empty batch with room for capacity frames, at least 1.
+// NewBatch returns an empty batch for up to capacity frames, at least 1.
 func NewBatch(capacity int) *Batch {
 	b := &Batch{frames: make([]Frame, max(capacity, 1))}
 	for i := range b.frames {
@@ -30,16 +31,16 @@ func NewBatch(capacity int) *Batch {
 // Len returns the number of frames in the batch.
 func (b *Batch) Len() int { return b.n }
 
-// Cap returns the number of frames the batch has room for.
+// Cap returns the capacity of the batch in frames.
 func (b *Batch) Cap() int { return len(b.frames) }
 
-// Full reports whether Next would return nil.
+// Full reports whether the batch has no space for another frame.
 func (b *Batch) Full() bool { return b.n == len(b.frames) }
 
 // At returns frame i, 0 <= i < Len.
 func (b *Batch) At(i int) *Frame { return &b.frames[:b.n][i] }
 
-// Next appends an empty frame and returns it, or nil when the batch is full.
+// Next appends an empty frame and returns it. It returns nil if the batch is full.
 func (b *Batch) Next() *Frame {
 	if b.Full() {
 		return nil
@@ -49,7 +50,7 @@ func (b *Batch) Next() *Frame {
 	return f
 }
 
-// Drop takes the last frame back out of the batch.
+// Drop removes the last frame of the batch.
 func (b *Batch) Drop() {
 	if b.n > 0 {
 		b.n--
@@ -57,7 +58,7 @@ func (b *Batch) Drop() {
 	}
 }
 
-// Reset empties the batch and lets go of everything it borrowed.
+// Reset empties the batch and drops all references to borrowed memory.
 func (b *Batch) Reset() {
 	for i := range b.frames[:b.n] {
 		b.frames[i].reset()
@@ -66,19 +67,19 @@ func (b *Batch) Reset() {
 	b.arena.reset()
 }
 
-// arenaChunk is the least an arena asks the allocator for, in bytes.
+// arenaChunk is the minimum size of a chunk in bytes.
 const arenaChunk = 64 << 10
 
-// arena hands out bytes from chunks that it keeps over a reset.
+// arena allocates bytes from chunks, which it keeps across a reset.
 type arena struct {
 	chunks [][]byte
-	cur    int // chunk in use
-	off    int // first free byte of it
+	cur    int // index of the chunk in use
+	off    int // offset of its first free byte
 }
 
 func (a *arena) alloc(n int) []byte { return a.take(n, 0) }
 
-// allocAligned returns n bytes of which byte k lies at a multiple of 16.
+// allocAligned returns n bytes, of which byte k is 16-byte aligned in its chunk.
 func (a *arena) allocAligned(n, k int) []byte {
 	if a.cur < len(a.chunks) && a.off+15+n <= len(a.chunks[a.cur]) {
 		return a.take(n, -(a.off+k)&15)
@@ -87,7 +88,7 @@ func (a *arena) allocAligned(n, k int) []byte {
 	return a.take(n, -k&15)
 }
 
-// take returns n bytes that lie gap bytes behind the last ones, or at the start of a chunk.
+// take returns the next n bytes, after a gap of gap bytes unless they start a chunk.
 func (a *arena) take(n, gap int) []byte {
 	if a.cur == len(a.chunks) || a.off+gap+n > len(a.chunks[a.cur]) {
 		a.next(gap + n)
@@ -97,7 +98,7 @@ func (a *arena) take(n, gap int) []byte {
 	return a.chunks[a.cur][start:a.off:a.off]
 }
 
-// next goes on to a chunk with room for n bytes.
+// next selects a chunk with space for n bytes.
 func (a *arena) next(n int) {
 	for a.off = 0; a.cur < len(a.chunks); {
 		if a.cur++; a.cur < len(a.chunks) && n <= len(a.chunks[a.cur]) {

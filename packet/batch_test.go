@@ -110,7 +110,7 @@ func TestJoinKeepsBytesAndRoomAndLetsGoOfPayload(t *testing.T) {
 			t.Errorf("frame %d still borrows %q", i, f.Payload)
 		}
 	}
-	// What was appended to the first is not where the second begins.
+	// Appending to the first buffer does not overwrite the second.
 	for i := range b.Len() {
 		if got, want := string(b.At(i).AppendTo(nil)), "headpayload\x00icrc"; got != want {
 			t.Errorf("frame %d is %q, want %q", i, got, want)

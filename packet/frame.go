@@ -1,42 +1,45 @@
 package packet
 
 const (
-	// HeaderRoom is what fits in Frame.Header without an allocation, in bytes.
+	// HeaderRoom is the capacity of Frame.Header without an allocation, in bytes.
 	HeaderRoom = 80
-	// TrailerRoom is what fits in Frame.Trailer without an allocation, in bytes: 3 of pad, 4 of ICRC.
+	// TrailerRoom is the capacity of Frame.Trailer without an allocation, in bytes: 3 of pad, 4
+	// of ICRC.
 	TrailerRoom = 8
-	// DontFragment is the DF bit as it stands in Frame.FlagsFragment.
+	// DontFragment is the DF bit in Frame.FlagsFragment.
 	DontFragment = 0x4000
 )
 
-// Frame is one outgoing datagram, in the pieces that the link gathers: Header, Payload, Trailer.
-// Frames live in a [Batch] and are got from [Batch.Next].
+// Frame is one outgoing datagram, in pieces that the link gathers: Header, Payload, Trailer.
+// Frames belong to a [Batch]; [Batch.Next] returns one.
 type Frame struct {
 	// Path is borrowed until Send returns.
 	Path *Path
-	// Header starts empty, in an array of the frame with HeaderRoom bytes: fill it by append.
+	// Header is empty at first, with capacity HeaderRoom: append to it.
 	Header []byte
-	// Payload starts empty; append pieces to it. The bytes are borrowed until Send returns.
+	// Payload is empty at first: append pieces to it. The bytes are borrowed until Send
+	// returns.
 	Payload [][]byte
-	// Trailer starts empty, in an array of the frame with TrailerRoom bytes: fill it by append.
+	// Trailer is empty at first, with capacity TrailerRoom: append to it.
 	Trailer []byte
 
-	// SrcPort, ID and FlagsFragment are what will stand on the wire in the UDP source port and in the
-	// identification and the flags-and-fragment-offset fields of the IPv4 header. Link.Prepare sets them.
-	// ID and FlagsFragment are 0 over IPv6.
+	// SrcPort, ID and FlagsFragment are the UDP source port and the identification and
+	// flags/fragment-offset fields of the IPv4 header with which the frame will be sent.
+	// Link.Prepare sets them. ID and FlagsFragment are 0 over IPv6.
 	SrcPort       uint16
 	ID            uint16
 	FlagsFragment uint16
 
-	// Train is how many frames leave together as the segment train that this frame leads; 0 and 1: it leaves alone.
-	// Link.Prepare sets it, for its own Send.
+	// Train is the number of frames in the segment train that starts with this frame; 0 and 1
+	// mean that the frame is not part of a train. Link.Prepare sets it for Link.Send.
 	Train int
 
-	// Volatile says that the payload's memory may change until the frame has left, as memory that a READ reads may: what is
-	// sealed and sent has to be one copy of it. Links do not look at it.
+	// Volatile marks a payload in memory that may change until the frame is sent, such as
+	// memory that a READ reads: the sealed and the sent bytes must be the same copy. Links
+	// ignore it.
 	Volatile bool
-	// Seal says how the frame is to be sealed. It is its maker's and its sealer's affair: 0 is the usual way, and links
-	// do not look at it.
+	// Seal selects how to seal the frame. Its values are defined by the code that builds and
+	// seals frames: 0 is the default, and links ignore it.
 	Seal uint8
 
 	batch   *Batch
@@ -44,7 +47,7 @@ type Frame struct {
 	trailer [TrailerRoom]byte
 }
 
-// Len returns the length of the UDP payload as the frame stands, in bytes.
+// Len returns the current length of the UDP payload in bytes.
 func (f *Frame) Len() int {
 	n := len(f.Header) + len(f.Trailer)
 	for _, p := range f.Payload {
@@ -53,14 +56,15 @@ func (f *Frame) Len() int {
 	return n
 }
 
-// Alloc returns n bytes that belong to the frame's batch until its next Reset. Their content is undefined.
-// It is for payload that cannot be borrowed from where it lives.
+// Alloc returns n bytes of undefined content, valid until the next Reset of the batch. It is
+// for payload that cannot be borrowed from its original location.
 func (f *Frame) Alloc(n int) []byte { return f.batch.arena.alloc(n) }
 
-// Join moves header, payload and trailer into one stretch of the batch's memory, where seal bytes more may be appended to the
-// trailer. Frames that are joined one after the other lie one behind the other, so that a train of them is a single piece
-// for who gathers it. That is worth the copy where the payload is short, some hundred bytes, or the copy has to be made.
-// A long payload begins at a multiple of 16, where copies are fast. The result is all of the stretch but the room for the seal.
+// Join copies header, payload and trailer into one contiguous buffer of the batch, with space
+// for seal more bytes of trailer. Frames joined in succession are adjacent in memory, so that a
+// train of them is a single piece to gather. This is worth the copy if the payload is short, a
+// few hundred bytes, or must be copied anyway. A long payload starts 16-byte aligned, where
+// copies are fast. Join returns the buffer without the space for the seal.
 func (f *Frame) Join(seal int) []byte {
 	n, size := len(f.Header), f.Len()+seal
 	var b []byte
@@ -79,12 +83,14 @@ func (f *Frame) Join(seal int) []byte {
 	return b[:end]
 }
 
-// alignedCopy is the length in bytes of a frame whose copy gains more by alignment than a gap in the arena costs.
+// alignedCopy is the minimum size in bytes at which aligning the copy is worth the gap in the
+// arena.
 const alignedCopy = 1024
 
-// Rim moves header and trailer next to each other into the batch's memory, where seal bytes more may be appended to the trailer.
-// Of frames that are treated so one after the other, each trailer lies right before the next header, so that a train of them has
-// a piece less for each.
+// Rim copies header and trailer next to each other into memory of the batch, with space for
+// seal more bytes of trailer. If frames are processed in succession, the trailer of each is
+// adjacent to the header of the next, so that a train of them has one piece less for each
+// frame.
 func (f *Frame) Rim(seal int) {
 	n, m := len(f.Header), len(f.Trailer)
 	b := f.Alloc(n + m + seal)
@@ -93,7 +99,7 @@ func (f *Frame) Rim(seal int) {
 	f.Header, f.Trailer = b[:n:n], b[n:n+m]
 }
 
-// AppendTo appends the bytes of the frame, gathered, to dst.
+// AppendTo appends the bytes of the frame to dst.
 func (f *Frame) AppendTo(dst []byte) []byte {
 	dst = append(dst, f.Header...)
 	for _, p := range f.Payload {
@@ -102,7 +108,7 @@ func (f *Frame) AppendTo(dst []byte) []byte {
 	return append(dst, f.Trailer...)
 }
 
-// Alias makes f the same datagram as g without copying a byte: f borrows from g.
+// Alias makes f the same datagram as g without copying: f borrows the memory of g.
 func (f *Frame) Alias(g *Frame) {
 	f.Path = g.Path
 	f.Header = g.Header
@@ -111,9 +117,9 @@ func (f *Frame) Alias(g *Frame) {
 	f.SrcPort, f.ID, f.FlagsFragment = g.SrcPort, g.ID, g.FlagsFragment
 }
 
-// letGo empties the payload.
+// letGo empties the payload and drops its references.
 func (f *Frame) letGo() {
-	// Nearly all have one piece at most, for which clear takes longer than a store.
+	// Nearly all payloads have at most one piece, for which a store is faster than clear.
 	if len(f.Payload) == 1 {
 		f.Payload[0] = nil
 	} else {

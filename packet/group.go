@@ -6,27 +6,30 @@ import (
 	"net/netip"
 )
 
-// Receiver is where frames come from. A Link is one.
+// Receiver receives frames. Every Link is a Receiver.
 type Receiver interface {
-	// Recv is as that of Link.
+	// Recv is that of [Link].
 	Recv(rb *RecvBatch) error
-	// Close ends the receiver and wakes everybody waiting in Recv. Closing again does nothing.
+	// Close closes the receiver and wakes all goroutines waiting in Recv. Closing again does
+	// nothing.
 	Close() error
 }
 
-// Joiner is a link that can join multicast groups. Any link sends to a group; to receive what is sent to it takes
-// membership, and a Receiver of its own: what comes to the group does not come to the link.
+// Joiner is a link that can join multicast groups. Every link can send to a group. Receiving
+// from a group requires membership and a Receiver of its own: the link does not receive frames
+// sent to the group.
 type Joiner interface {
-	// Join makes the network device of the link a member of group. What is sent to group from then on, by this host as
-	// well, comes to the Receiver, with group as its Dst, until the Receiver is closed. It does not end with the link.
-	// Each Join, by whatever link, gets a copy of its own.
+	// Join makes the network device of the link a member of group. The Receiver receives the
+	// frames sent to group from then on, including those of this host, with group as Dst.
+	// Membership lasts until the Receiver is closed, even after the link is. Every Join, on
+	// whatever link, receives a copy of each frame.
 	Join(group netip.Addr) (Receiver, error)
 }
 
-// ErrNoMulticast is a link that cannot join multicast groups.
+// ErrNoMulticast is the error for a link that cannot join multicast groups.
 var ErrNoMulticast = errors.New("the link cannot join multicast groups")
 
-// Join joins group with l; the error is [ErrNoMulticast] if l is not a [Joiner].
+// Join joins group on l. The error is [ErrNoMulticast] if l is not a [Joiner].
 func Join(l Link, group netip.Addr) (Receiver, error) {
 	j, ok := l.(Joiner)
 	if !ok {
@@ -35,7 +38,7 @@ func Join(l Link, group netip.Addr) (Receiver, error) {
 	return j.Join(group)
 }
 
-// CheckGroup says whether a link at local can join group, and returns it without zone.
+// CheckGroup returns group without zone, or an error if a link at local cannot join it.
 func CheckGroup(local, group netip.Addr) (netip.Addr, error) {
 	group = group.Unmap().WithZone("")
 	switch {

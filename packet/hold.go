@@ -2,44 +2,43 @@ package packet
 
 import "net/netip"
 
-// Holder is a link that keeps what it knows of the ways to peers. Decorators pass on
-// what they are told.
+// Holder is a link that caches next hops. Decorators forward the calls. All methods may be
+// called at any time and do not block.
 type Holder interface {
-	// Expect tells that dst will be sent to soon: what it takes to know the way can be done
-	// meanwhile. It may be called at any time, and does not wait.
+	// Expect announces that frames will be sent to dst soon, so that the link can resolve the
+	// next hop in advance.
 	Expect(dst netip.Addr)
-	// Hold tells that dst is a peer that is there, until Release is called as often. Both may be
-	// called at any time, and do not wait.
+	// Hold marks dst as a live peer, until Release is called the same number of times.
 	Hold(dst netip.Addr)
 	Release(dst netip.Addr)
 }
 
-// Expect tells l that dst will be sent to soon, if l wants to know.
+// Expect calls Expect of l if l is a [Holder].
 func Expect(l Link, dst netip.Addr) {
 	if h, ok := l.(Holder); ok {
 		h.Expect(dst)
 	}
 }
 
-// Hold tells l that dst is a peer that is there, if l wants to know.
+// Hold calls Hold of l if l is a [Holder].
 func Hold(l Link, dst netip.Addr) {
 	if h, ok := l.(Holder); ok {
 		h.Hold(dst)
 	}
 }
 
-// Release takes back one Hold.
+// Release calls Release of l if l is a [Holder].
 func Release(l Link, dst netip.Addr) {
 	if h, ok := l.(Holder); ok {
 		h.Release(dst)
 	}
 }
 
-// Expect is that of the link below.
+// Expect calls that of the wrapped link.
 func (t *tap) Expect(dst netip.Addr) { Expect(t.Link, dst) }
 
-// Hold is that of the link below.
+// Hold calls that of the wrapped link.
 func (t *tap) Hold(dst netip.Addr) { Hold(t.Link, dst) }
 
-// Release is that of the link below.
+// Release calls that of the wrapped link.
 func (t *tap) Release(dst netip.Addr) { Release(t.Link, dst) }

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// HostAddrs returns the addresses of device, its MTU in bytes and the name of its network interface. device is the name
-// of an interface, or the text of one local IP address, which is then the only one returned. The addresses of an
-// interface come in the order in which Linux rxe lists them as GIDs: IPv6 link-local (with zone), IPv4, other IPv6.
+// HostAddrs returns the addresses of device, its MTU in bytes and the name of its network
+// interface. device is the name of an interface or one local IP address; for an address, only
+// that address is returned. The addresses of an interface are in the order in which Linux rxe
+// lists them as GIDs: IPv6 link-local (with zone), IPv4, other IPv6.
 func HostAddrs(device string) (addrs []netip.Addr, mtu int, ifname string, err error) {
 	ifs, err := net.Interfaces()
 	if err != nil {
@@ -41,7 +42,7 @@ func HostAddrs(device string) (addrs []netip.Addr, mtu int, ifname string, err e
 	return addrs, ifc.MTU, ifc.Name, nil
 }
 
-// hostAddr finds the interface that carries addr.
+// hostAddr finds the interface with address addr.
 func hostAddr(addr netip.Addr, ifs []net.Interface) ([]netip.Addr, int, string, error) {
 	var have []string
 	for i := range ifs {
@@ -56,7 +57,7 @@ func hostAddr(addr netip.Addr, ifs []net.Interface) ([]netip.Addr, int, string, 
 			case a.addr == addr, addr.Zone() == "" && a.addr.WithZone("") == addr:
 				return []netip.Addr{a.addr}, ifc.MTU, ifc.Name, nil
 			case ifc.Flags&net.FlagLoopback != 0 && addr.Is4() && a.prefix.Contains(addr):
-				// Every address of a loopback IPv4 prefix is local.
+				// All addresses of a loopback IPv4 prefix are local.
 				return []netip.Addr{addr}, ifc.MTU, ifc.Name, nil
 			}
 		}
@@ -64,10 +65,11 @@ func hostAddr(addr netip.Addr, ifs []net.Interface) ([]netip.Addr, int, string, 
 	if len(have) == 0 {
 		have = []string{"none"}
 	}
-	return nil, 0, "", fmt.Errorf("packet: %v is not an address of this host: it has %s", addr, strings.Join(have, ", "))
+	return nil, 0, "", fmt.Errorf("packet: %v is not an address of this host: it has %s",
+		addr, strings.Join(have, ", "))
 }
 
-// interfaceAddr is an address of an interface, with its zone if link-local, and the prefix it came with.
+// interfaceAddr is an address of an interface, with zone if link-local, and its prefix.
 type interfaceAddr struct {
 	addr   netip.Addr
 	prefix netip.Prefix
@@ -101,7 +103,7 @@ func interfaceAddrs(ifc *net.Interface) ([]interfaceAddr, error) {
 	return out, nil
 }
 
-// gidRank orders addresses as a GID table does.
+// gidRank returns the position of a in the order of HostAddrs.
 func gidRank(a netip.Addr) int {
 	switch {
 	case a.Is6() && a.IsLinkLocalUnicast():

@@ -19,7 +19,7 @@ func TestHostAddrsInTheOrderOfAGIDTable(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		// The kernel may have made a link-local address of its own next to the one given.
+		// The kernel may have added a link-local address of its own.
 		if diff := cmp.Diff([]netip.Addr{netip.MustParseAddr(linktest.LeftIPv4), netip.MustParseAddr(linktest.LeftIPv6)}, addrs[len(addrs)-2:], byText); diff != "" {
 			t.Error(diff)
 		}

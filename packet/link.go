@@ -6,70 +6,77 @@ import (
 	"net/netip"
 )
 
-// Caps says what a link can do.
+// Caps describes the capabilities of a link.
 type Caps struct {
 	// Name is the kind of the link, decorators first: "udp", "tap(fault(pipe))".
 	Name string
-	// MTU is that of the network device: the longest IP packet in bytes, IP header included.
+	// MTU is the MTU of the network device: the maximum IP packet in bytes, including the IP
+	// header.
 	MTU int
-	// Batch is the number of frames that the link sends or receives best in one call.
+	// Batch is the number of frames per call that the link handles best.
 	Batch int
-	// SeesHeader says that received frames come with HeaderSeen set, but for those of an IPv4 train behind its first.
+	// SeesHeader means that received frames have HeaderSeen set, except those of an IPv4 train
+	// after its first.
 	SeesHeader bool
-	// GSO says that equal-sized frames to one path leave in one go.
+	// GSO means that the link sends frames of equal size to one path together.
 	GSO bool
-	// Detail is what else there is to know of the link, for people; "" for most.
+	// Detail is further information for display; usually "".
 	Detail string
 }
 
-// Link carries frames from and to one local address. Prepare, Send and Recv may be called from several goroutines
-// at once, each with its own batch; Close may be called at any time.
+// Link sends and receives frames at one local address. Prepare, Send and Recv may be called
+// concurrently, with different batches; Close may be called at any time.
 type Link interface {
 	Caps() Caps
-	// Local returns the address frames leave from and arrive at. A link-local IPv6 address carries its zone.
+	// Local returns the address that frames are sent from and received at. A link-local IPv6
+	// address has its zone.
 	Local() netip.Addr
-	// Prepare sets SrcPort, ID and FlagsFragment of the frames from b.Sent on. It looks at their lengths: afterwards a
-	// frame's Trailer may still grow within its room, by the same amount in every frame, and nothing else may change.
+	// Prepare sets SrcPort, ID and FlagsFragment of the frames from b.Sent on. They depend on
+	// the frame lengths: after Prepare, the only change allowed is to append to Trailer within
+	// its capacity, the same number of bytes in every frame.
 	Prepare(b *Batch)
-	// Send sends the frames from b.Sent on, in order, and moves b.Sent on. It waits for room, but not for long: see
-	// [Stats.TxQueueFull].
-	// Frames the host refuses are skipped and counted, the rest is sent, and a *SendError tells. [ErrReprepare] asks for the
-	// frames from b.Sent on to be prepared and sealed again. After Close it returns an error that is net.ErrClosed.
+	// Send sends the frames from b.Sent on, in order, and advances b.Sent. It waits for buffer
+	// space for a limited time only: see [Stats.TxQueueFull]. Frames that the host rejects are
+	// skipped and counted, the others are sent, and Send returns a *SendError. After
+	// [ErrReprepare] the caller prepares and seals the frames from b.Sent on again. After
+	// Close, Send returns an error that wraps net.ErrClosed.
 	Send(b *Batch) error
-	// Recv waits until there is at least one frame and fills rb.Frames.
-	// After Close it returns an error that is net.ErrClosed.
+	// Recv waits for at least one frame and sets rb.Frames. After Close it returns an error
+	// that wraps net.ErrClosed.
 	Recv(rb *RecvBatch) error
-	// Close ends the link and wakes everybody waiting in it. Closing again does nothing.
+	// Close closes the link and wakes all goroutines waiting in it. Closing again does nothing.
 	Close() error
 }
 
-// Resizable is a link that wants to be told when the MTU of its network device is another than when it was opened, as
-// those of package socket do. Decorators do not pass it on: it is for who opened the link.
+// Resizable is a link to which the MTU of its network device can be reported when it has
+// changed since the link was opened, such as those of package socket. Decorators do not forward
+// it: it is for the code that opened the link.
 type Resizable interface {
-	// SetMTU makes mtu, in bytes, what Caps says from now on. It may be called at any time.
+	// SetMTU sets the MTU that Caps returns, in bytes. It may be called at any time.
 	SetMTU(mtu int)
 }
 
-// Stats counts what a link did since it was opened. Frames are those of the caller's, not system calls' messages.
+// Stats counts the operations of a link since it was opened. Frames are those of the caller,
+// not the messages of system calls.
 type Stats struct {
-	TxFrames, TxBytes uint64 // handed to the network; bytes of UDP payload
-	TxCalls           uint64 // calls into the host (system calls) to do so
-	TxRefused         uint64 // frames the host refused
-	// TxNoNeighbour counts frames that were dropped because the host does not know the link-layer
-	// address of their next hop. It would keep them until that has answered or not, for about 3 s,
-	// in the room that all destinations share. No more go to the host than an eighth of that room
-	// holds, besides one each second to each next hop, which makes the host ask for the address, as
-	// far as other parts of the room hold those.
+	TxFrames, TxBytes uint64 // sent to the network; bytes of UDP payload
+	TxCalls           uint64 // calls into the host (system calls) for them
+	TxRefused         uint64 // frames that the host rejected
+	// TxNoNeighbour counts frames that were dropped because the link-layer address of their
+	// next hop is unknown. The kernel would queue them for about 3 s in the send buffer that
+	// all destinations share. The link therefore sends them only while no more than an eighth
+	// of the send buffer is in use. Beyond that it sends one frame per second to each next hop,
+	// to trigger neighbour discovery, within a limit of its own.
 	TxNoNeighbour uint64
-	// TxQueueFull counts frames that were dropped because the host had no room for them for a second.
+	// TxQueueFull counts frames that were dropped after waiting a second for send buffer space.
 	TxQueueFull       uint64
-	RxFrames, RxBytes uint64 // handed to the caller of Recv
-	RxCalls           uint64 // calls into the host that brought at least one
-	RxDropped         uint64 // dropped for want of room in the receive queue, as far as the host tells
-	RxMalformed       uint64 // dropped as cut short or as having headers that cannot be
+	RxFrames, RxBytes uint64 // received by the callers of Recv
+	RxCalls           uint64 // calls into the host that returned at least one frame
+	RxDropped         uint64 // dropped because the receive queue was full, as far as the host reports it
+	RxMalformed       uint64 // dropped because truncated or because of invalid headers
 }
 
-// Add adds o to s, count by count.
+// Add adds the counts of o to s.
 func (s *Stats) Add(o Stats) {
 	s.TxFrames += o.TxFrames
 	s.TxBytes += o.TxBytes
@@ -84,37 +91,41 @@ func (s *Stats) Add(o Stats) {
 	s.RxMalformed += o.RxMalformed
 }
 
-// Counted is a link that counts. The links of this module do; decorators answer for the link they wrap.
+// Counted is a link with counters. All links of this module have them; decorators return those
+// of the wrapped link.
 type Counted interface{ Stats() Stats }
 
-// ErrReprepare is returned by Send when the host refuses the grouping Prepare chose, before any frame from b.Sent on has
-// left. What Prepare announced for these frames will not be what stands on the wire: call Prepare again, seal
-// the frames from b.Sent on again (they still hold the old seal in Trailer), and Send.
+// ErrReprepare is returned by Send if the host rejects the segmentation that Prepare chose,
+// before any frame from b.Sent on was sent. The values that Prepare set for these frames are
+// then wrong: call Prepare again, replace the seal in Trailer of the frames from b.Sent on, and
+// call Send again.
 var ErrReprepare = errors.New("packet: host refuses segmentation offload: prepare and seal the remaining frames again")
 
-// ErrTooLong is a frame longer than the path to its destination takes in one IP packet.
+// ErrTooLong is the error for a frame that exceeds the MTU of its path.
 var ErrTooLong = errors.New("frame longer than the MTU of the path")
 
-// ErrAddressFamily is a path whose destination is not of the link's address family.
+// ErrAddressFamily is the error for a path to a destination of another address family than the
+// link's.
 var ErrAddressFamily = errors.New("destination is not of the link's address family")
 
-// SendError tells that Send went through but the host refused frames.
+// SendError is the error of a Send that completed, but some of whose frames the host rejected.
 type SendError struct {
-	Refused int   // frames refused
-	Frame   int   // index in the batch of the first of them
-	Dst     Path  // its path
-	Len     int   // its length in bytes of UDP payload
-	Err     error // why it was refused
+	Refused int   // number of rejected frames
+	Frame   int   // index in the batch of the first rejected frame
+	Dst     Path  // path of that frame
+	Len     int   // length of that frame in bytes of UDP payload
+	Err     error // why that frame was rejected
 }
 
 func (e *SendError) Error() string {
-	return fmt.Sprintf("packet: %d frames not sent; the first is frame %d, %d bytes to %v: %v", e.Refused, e.Frame, e.Len, e.Dst.Dst, e.Err)
+	return fmt.Sprintf("packet: %d frames not sent; the first is frame %d, %d bytes to %v: %v",
+		e.Refused, e.Frame, e.Len, e.Dst.Dst, e.Err)
 }
 
 func (e *SendError) Unwrap() error { return e.Err }
 
-// Refuse records that frames i to i+n of b were refused for err, and returns the record,
-// which is a new one if e is nil.
+// Refuse records that the n frames of b from i on were rejected with err. It returns the
+// record, a new one if e is nil.
 func (e *SendError) Refuse(b *Batch, i, n int, err error) *SendError {
 	if e == nil {
 		f := b.At(i)
@@ -127,7 +138,7 @@ func (e *SendError) Refuse(b *Batch, i, n int, err error) *SendError {
 	return e
 }
 
-// Result is the error of a Send that refused what e records, nil for nothing.
+// Result returns e as an error, nil if e is nil.
 func (e *SendError) Result() error {
 	if e == nil {
 		return nil
@@ -135,7 +146,7 @@ func (e *SendError) Result() error {
 	return e
 }
 
-// StatsOf returns what l counted, zeros if it does not count.
+// StatsOf returns the counts of l, zeros if l is not [Counted].
 func StatsOf(l any) Stats {
 	if c, ok := l.(Counted); ok {
 		return c.Stats()

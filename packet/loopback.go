@@ -1,42 +1,46 @@
 package packet
 
-// Loopback is a link, or a decorator, that has a say in frames which a device hands over within itself instead of
-// sending them to itself by the link. A link that is none has nothing against it and wants to see nothing.
+// Loopback is a link, or a decorator, that can observe or forbid loopback: frames that a device
+// sends to itself and delivers internally, without the link. A link that does not implement
+// Loopback permits it and observes nothing.
 type Loopback interface {
-	// LoopsBack reports whether a device may do that. The answer does not change.
+	// LoopsBack reports whether the device may deliver such frames internally. The result never
+	// changes.
 	LoopsBack() bool
-	// SeesLoops reports whether SeeLooped wants the frames now.
+	// SeesLoops reports whether SeeLooped must currently be called.
 	SeesLoops() bool
-	// SeeLooped is called with each frame, sealed as for the link, before it is handed over. The frame is borrowed.
+	// SeeLooped is called with each frame, sealed as for the link, before its delivery. The
+	// frame is borrowed.
 	SeeLooped(f *Frame)
 }
 
-// LoopsBack reports whether a device may hand frames to itself without l, which is nil while there is no link.
+// LoopsBack reports whether a device with link l may deliver frames to itself internally. It
+// returns false while there is no link, l == nil.
 func LoopsBack(l Link) bool {
 	b, ok := l.(Loopback)
 	return l != nil && (!ok || b.LoopsBack())
 }
 
-// SeesLoops reports whether SeeLooped of l wants frames now.
+// SeesLoops reports whether SeeLooped must currently be called for l.
 func SeesLoops(l Link) bool {
 	b, ok := l.(Loopback)
 	return ok && b.SeesLoops()
 }
 
-// SeeLooped shows l a frame that is handed over without it.
+// SeeLooped reports an internally delivered frame to l.
 func SeeLooped(l Link, f *Frame) {
 	if b, ok := l.(Loopback); ok {
 		b.SeeLooped(f)
 	}
 }
 
-// LoopsBack is that of the link below.
+// LoopsBack returns that of the wrapped link.
 func (t *tap) LoopsBack() bool { return LoopsBack(t.Link) }
 
-// SeesLoops is true while the tap sees frames.
+// SeesLoops reports whether the tap or the wrapped link observes frames.
 func (t *tap) SeesLoops() bool { return !t.off() || SeesLoops(t.Link) }
 
-// SeeLooped lets the tap see a frame as an outgoing one.
+// SeeLooped reports the frame to the tap as an outgoing one.
 func (t *tap) SeeLooped(f *Frame) {
 	SeeLooped(t.Link, f)
 	if t.off() {

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/packet/pipe"
 )
 
-// What a decorator is put on decides whether it can tell.
+// The wrapped link determines whether a decorator reports pending frames.
 func TestDecoratorsPassPendingOn(t *testing.T) {
 	for name, wrap := range map[string]func(packet.Link) packet.Link{"fault": faultless, "tap": linktest.IgnoringTap} {
 		t.Run(name, func(t *testing.T) {

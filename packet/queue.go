@@ -5,23 +5,25 @@ import (
 	"fmt"
 )
 
-// Queue is one of several queues that a link receives by. Everything it says of a frame is as the link says it, and what it
-// counts the link counts.
+// Queue is one of several receive queues of a link. The frames it returns are those of the
+// link, which also counts them.
 type Queue interface {
 	Shared
 	Pender
 }
 
-// Splitter is a link that can receive by several queues.
+// Splitter is a link that can receive through several queues.
 type Splitter interface {
-	// Split is as the function [Split]. Its error is [errors.ErrUnsupported] where the host does not let it.
+	// Split is the function [Split] for this link. The error is [errors.ErrUnsupported] if the
+	// host does not support it.
 	Split(n int) ([]Queue, error)
 }
 
-// Split makes l receive by n queues, 2 and more: a packet for queue pair q comes to queue q mod n, as far as the host can tell
-// which that is. It is called once, before anybody receives from l, and from then on only the queues are received from. They
-// are closed with the link. A link that cannot, or around which a decorator stands that harms frames, gives an error that is
-// [errors.ErrUnsupported], and receives as before.
+// Split makes l receive through n queues, at least 2: a packet for queue pair q arrives in
+// queue q mod n, as far as the host can determine q. Split must be called once, before the
+// first receive from l; from then on, receive only from the queues. Closing the link closes
+// them. If the link cannot be split, or a fault-injecting decorator wraps it, the error is
+// [errors.ErrUnsupported] and the link receives as before.
 func Split(l Link, n int) ([]Queue, error) {
 	if s, ok := l.(Splitter); ok {
 		return s.Split(n)
@@ -29,7 +31,7 @@ func Split(l Link, n int) ([]Queue, error) {
 	return nil, fmt.Errorf("packet: %s: several receive queues: %w", l.Caps().Name, errors.ErrUnsupported)
 }
 
-// Split makes the link below receive by n queues, and sees what comes by each.
+// Split splits the wrapped link and taps each queue.
 func (t *tap) Split(n int) ([]Queue, error) {
 	queues, err := Split(t.Link, n)
 	for i, q := range queues {

@@ -2,25 +2,27 @@ package packet
 
 import "sync"
 
-// Shared is a link that several goroutines receive from in turn with one [RecvBatch], which a mutex guards: one waits, others
-// look in between whether something has come. What they take is in order as long as each deals with the frames before it
-// lets go of the mutex. [SharedOf] tells which links can.
+// Shared is a link from which several goroutines receive in turn with one [RecvBatch],
+// protected by a mutex: one of them waits for frames, the others poll. Frames are processed in
+// order as long as each goroutine processes its frames before it unlocks the mutex. [SharedOf]
+// returns whether a link supports this.
 type Shared interface {
-	// RecvLocked is Recv that waits without mu and takes what comes with mu held. It returns with mu held if there is no
-	// error, and only then. One goroutine calls it at a time; rb and mu are always the same.
+	// RecvLocked is Recv that waits without mu and takes frames with mu held. It returns with
+	// mu held if and only if there is no error. Only one goroutine at a time may call it,
+	// always with the same rb and mu.
 	RecvLocked(rb *RecvBatch, mu *sync.Mutex) error
-	// TryRecv fills rb.Frames with what has come, which may be nothing. It does not wait. The caller holds the mutex.
-	// After Close it returns an error that is net.ErrClosed.
+	// TryRecv sets rb.Frames to the frames that have arrived, possibly none. It does not block.
+	// The caller holds the mutex. After Close it returns an error that wraps net.ErrClosed.
 	TryRecv(rb *RecvBatch) error
 }
 
-// Sharer is a decorator. Whether it can do what [Shared] says depends on the link that it wraps.
+// Sharer is a decorator that is [Shared] if the link it wraps is.
 type Sharer interface {
-	// Shared returns what the decorated link can do as Shared, nil where it cannot.
+	// Shared returns the decorated link as Shared, nil if the wrapped link is not Shared.
 	Shared() Shared
 }
 
-// SharedOf returns what l can do as Shared, with what decorators do if it is a [Sharer]; nil where it cannot.
+// SharedOf returns l as Shared, nil if it is not. If l is a [Sharer], it returns l.Shared().
 func SharedOf(l Link) Shared {
 	if d, ok := l.(Sharer); ok {
 		return d.Shared()
@@ -29,7 +31,7 @@ func SharedOf(l Link) Shared {
 	return s
 }
 
-// Shared is that of the link below, with what the tap sees.
+// Shared returns the wrapped link as Shared, with the tap.
 func (t *tap) Shared() Shared {
 	if below := SharedOf(t.Link); below != nil {
 		return &sharedTap{t, below}

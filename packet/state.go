@@ -1,14 +1,14 @@
 package packet
 
-// StateWatcher is a link that tells when what it stands on goes down and comes up again. A link that is none counts as
-// up while it is open. Decorators pass on what the link they wrap tells: see [WatchState].
+// StateWatcher is a link that reports when the network device it uses goes down or up. Any
+// other link counts as up while it is open. Decorators forward the call: see [WatchState].
 type StateWatcher interface {
-	// WatchState calls changed with the state that the link is in, and again with every change, one call at a time and
-	// not after Close has returned. It returns at once.
+	// WatchState calls changed with the current state of the link and again with every change,
+	// one call at a time and not after Close has returned. WatchState itself does not block.
 	WatchState(changed func(up bool))
 }
 
-// WatchState is WatchState of a link that may be no [StateWatcher].
+// WatchState calls WatchState of l. If l is not a [StateWatcher], it calls changed(true) once.
 func WatchState(l Link, changed func(up bool)) {
 	if w, ok := l.(StateWatcher); ok {
 		w.WatchState(changed)
@@ -17,5 +17,5 @@ func WatchState(l Link, changed func(up bool)) {
 	changed(true)
 }
 
-// WatchState is that of the link below.
+// WatchState calls that of the wrapped link.
 func (t *tap) WatchState(changed func(up bool)) { WatchState(t.Link, changed) }

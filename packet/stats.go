@@ -2,28 +2,30 @@ package packet
 
 import "sync/atomic"
 
-// Counters is [Stats] in atomics, for a link to count by. The zero value is ready to use.
+// Counters holds the counts of [Stats] as atomics, for the implementation of a link. The zero
+// value is ready to use.
 type Counters struct {
 	TxFrames, TxBytes, TxCalls                         atomic.Uint64
 	TxRefused, TxNoNeighbour, TxQueueFull              atomic.Uint64
 	RxFrames, RxBytes, RxCalls, RxDropped, RxMalformed atomic.Uint64
 }
 
-// AddTx counts frames that were sent with so many calls into the host, and their bytes.
+// AddTx counts frames and their bytes that were sent with the given number of calls into the
+// host.
 func (s *Counters) AddTx(calls, frames, bytes int) {
 	s.TxCalls.Add(uint64(calls))
 	s.TxFrames.Add(uint64(frames))
 	s.TxBytes.Add(uint64(bytes))
 }
 
-// AddRx counts the frames of one call that brought some, and their bytes.
+// AddRx counts the frames of one receive call and their bytes.
 func (s *Counters) AddRx(frames, bytes int) {
 	s.RxCalls.Add(1)
 	s.RxFrames.Add(uint64(frames))
 	s.RxBytes.Add(uint64(bytes))
 }
 
-// Load returns what was counted so far.
+// Load returns the current counts.
 func (s *Counters) Load() Stats {
 	return Stats{
 		TxFrames: s.TxFrames.Load(), TxBytes: s.TxBytes.Load(), TxCalls: s.TxCalls.Load(),

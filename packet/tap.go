@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Direction says which way a frame went through a tap.
+// Direction is the direction of a frame through a tap.
 type Direction uint8
 
 const (
@@ -21,27 +21,31 @@ func (d Direction) String() string {
 	return "in"
 }
 
-// TapFrame is a frame as a tap sees it.
+// TapFrame is a frame that a tap observes.
 type TapFrame struct {
-	// Data is the UDP payload, in one piece. It is borrowed: valid until the callback returns, and not to be written to.
+	// Data is the UDP payload in one piece. It is read-only and valid until the callback
+	// returns.
 	Data     []byte
 	Src, Dst netip.Addr // without zone
 	SrcPort  uint16
-	// HeaderSeen, ID and FlagsFragment are as in Received. What goes out is always known.
+	// HeaderSeen, ID and FlagsFragment are as in Received; for outgoing frames they are always
+	// exact.
 	HeaderSeen             bool
 	ID, FlagsFragment      uint16
 	TrafficClass, HopLimit uint8
 }
 
-// Tap returns l with see called for every frame that is sent and received. Calls come one at a time, and in the order in
-// which things happened: an answer is not seen before what it answers. A frame is seen once it was sent, those the host
-// refused as well. see must not use the link.
+// Tap returns l with see called for every sent and received frame. The calls do not overlap and
+// are in causal order: a response is never seen before its request. An outgoing frame is seen
+// after Send has processed it, including a frame that the host rejected. see must not use the
+// link.
 func Tap(l Link, see func(Direction, TapFrame)) Link {
 	return &tap{Link: l, see: see, src: l.Local().WithZone("")}
 }
 
-// TapWhile is [Tap] that sees something only while on is set, which may change at any time. While it is not, the link costs what
-// looking at on costs, once a batch. The name of the link does not tell that there is a tap.
+// TapWhile is [Tap] that calls see only while on is set, which may change at any time. While it
+// is not set, the only cost is one load of on per batch. The tap does not appear in the name of
+// the link.
 func TapWhile(l Link, on *atomic.Bool, see func(Direction, TapFrame)) Link {
 	return &tap{Link: l, see: see, src: l.Local().WithZone(""), on: on}
 }
@@ -50,7 +54,7 @@ type tap struct {
 	Link
 	see func(Direction, TapFrame)
 	src netip.Addr
-	on  *atomic.Bool // nil is always
+	on  *atomic.Bool // nil means always on
 
 	mu  sync.Mutex
 	buf []byte
@@ -64,7 +68,7 @@ func (t *tap) Caps() Caps {
 	return c
 }
 
-// off reports that nobody looks.
+// off reports whether the tap is disabled.
 func (t *tap) off() bool { return t.on != nil && !t.on.Load() }
 
 func (t *tap) Stats() Stats { return StatsOf(t.Link) }
@@ -73,7 +77,7 @@ func (t *tap) Send(b *Batch) error {
 	if t.off() {
 		return t.Link.Send(b)
 	}
-	// Holding the lock while sending keeps answers from being seen first.
+	// Holding mu while sending ensures that responses are not seen before the frames.
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	first := b.Sent
@@ -86,7 +90,7 @@ func (t *tap) Send(b *Batch) error {
 	return err
 }
 
-// seeSent lets the tap see an outgoing frame. mu is held.
+// seeSent passes an outgoing frame to see. mu is held.
 func (t *tap) seeSent(f *Frame) {
 	t.buf = f.AppendTo(t.buf[:0])
 	t.see(Outgoing, TapFrame{
@@ -104,7 +108,7 @@ func (t *tap) Recv(rb *RecvBatch) error {
 	return nil
 }
 
-// Join lets the tap see what comes to the group, too.
+// Join joins group and taps the receiver.
 func (t *tap) Join(group netip.Addr) (Receiver, error) {
 	r, err := Join(t.Link, group)
 	if err != nil {

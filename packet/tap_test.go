@@ -38,7 +38,7 @@ func TestTapSeesBothDirectionsInOrder(t *testing.T) {
 	}
 }
 
-// reluctant asks for frames from index 1 on to be prepared again at the first Send.
+// reluctant returns ErrReprepare for the frames from index 1 on at the first Send.
 type reluctant struct {
 	packet.Link
 	Asked bool

@@ -2,14 +2,14 @@ package qp
 
 import "github.com/gorxe/gorxe/mr"
 
-// AH is an address handle: the way to a receiver of datagrams, resolved once by the device
-// that will send. It does not change, so that many requests may name it at the same time.
+// AH is an address handle: the path to a datagram receiver, which the sending device resolves
+// once. It is immutable, so any number of requests can use it concurrently.
 type AH interface {
-	// PD is the domain that the handle was made in; a queue pair uses handles of its own
-	// domain only.
+	// PD returns the protection domain of the handle; a queue pair accepts only handles of its
+	// own domain.
 	PD() *mr.PD
-	// Vector is what the handle was made from.
+	// Vector returns the address vector that the handle was created from.
 	Vector() AddressVector
-	// Multicast is true when the way leads to a multicast group.
+	// Multicast reports whether the handle is for a multicast group.
 	Multicast() bool
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// handle is an address handle that leads nowhere.
+// handle is an address handle without a destination.
 type handle struct {
 	Domain *mr.PD
 	Group  bool

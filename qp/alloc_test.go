@@ -17,7 +17,7 @@ func TestQueuesAllocateNothingOnceGrown(t *testing.T) {
 	var into qp.RecvWQE
 	out := make([]qp.WC, 64)
 	q := &qp.QP{Type: qp.RC, Recv: rq, Attr: qp.Attr{State: qp.RTS}}
-	// Each slot sees each kind of request in the first rounds.
+	// In the first rounds, each slot holds each kind of request.
 	round := func() {
 		for i := range 65 {
 			wr := sends[i%2]
@@ -46,7 +46,7 @@ func TestQueuesAllocateNothingOnceGrown(t *testing.T) {
 	}
 }
 
-var idle *qp.QP // keeps a benchmark's result on the heap
+var idle *qp.QP // keeps the result of a benchmark on the heap
 
 func newIdle() *qp.QP {
 	const depth = 128
@@ -138,12 +138,12 @@ func TestAQueueThatBecomesSmallerGivesItsMemoryBack(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// The slots of a queue that has another depth have room for requests of one piece, as they had before.
+// After a resize, the slots of a queue have preallocated space for one SGE as before.
 func TestReceivesAllocateNothingInAResizedQueue(t *testing.T) {
 	const full = 64
 	for name, depth := range map[string]int{"smaller": full / 2, "larger": 2 * full} {
 		t.Run(name, func(t *testing.T) {
-			var queues [2]*qp.SRQ // AllocsPerRun calls once more than it measures
+			var queues [2]*qp.SRQ // AllocsPerRun makes one extra call
 			wr := &qp.RecvWR{SGList: make([]qp.SGE, 1)}
 			for i := range queues {
 				s := qp.NewSRQ(&mr.PD{}, full, 4)
@@ -176,7 +176,7 @@ func TestReceivesAllocateNothingInAResizedQueue(t *testing.T) {
 func heapGrowth(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.GC()
-	runtime.GC() // frees what the first one found in pools
+	runtime.GC() // releases pooled memory of the first run
 	runtime.ReadMemStats(&before)
 	f()
 	runtime.GC()

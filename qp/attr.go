@@ -9,35 +9,35 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// Attr holds the attributes of a queue pair, as ibv_qp_attr.
+// Attr holds the attributes of a queue pair. It is ibv_qp_attr.
 type Attr struct {
 	State    State
-	CurState State // for Modify: the state the caller believes the QP is in; of a query: as State
+	CurState State // Modify: state that the caller expects the QP to be in; Query: same as State
 	PathMTU  MTU
 	MigState MigState
 	QKey     uint32
 	RQPSN    bth.PSN // first PSN expected from the peer
-	SQPSN    bth.PSN // first PSN sent
+	SQPSN    bth.PSN // first PSN to send
 	DestQPN  bth.QPN
-	Access   mr.Access // what a peer may do; RemoteWrite, RemoteRead and RemoteAtomic count
+	Access   mr.Access // access rights of the peer; only RemoteWrite, RemoteRead and RemoteAtomic are used
 	AV       AddressVector
 
 	PKeyIndex uint16
 	Port      uint8
 
-	MaxRdAtomic     uint8 // READs and atomics this side may have outstanding
-	MaxDestRdAtomic uint8 // READs and atomics the peer may have outstanding here
+	MaxRdAtomic     uint8 // maximum number of outstanding READs and atomics as requester
+	MaxDestRdAtomic uint8 // maximum number of outstanding READs and atomics as responder
 
-	MinRNRTimer uint8 // 5-bit code of the wait asked of a peer when no receive is posted
-	Timeout     uint8 // ACK timeout 4.096 µs * 2^Timeout; 0 waits for ever
-	RetryCnt    uint8 // retries without an answer; 7 is endless on rxe
-	RNRRetry    uint8 // retries when the peer has no receive; 7 is endless
+	MinRNRTimer uint8 // 5-bit timer code of the RNR NAKs that it sends
+	Timeout     uint8 // ACK timeout 4.096 µs * 2^Timeout; 0 means infinite
+	RetryCnt    uint8 // number of retries after a timeout; 7 means infinite on rxe
+	RNRRetry    uint8 // number of retries after an RNR NAK; 7 means infinite
 
 	SQDAsyncNotify bool // raise SQ_DRAINED when the send queue is drained
-	SQDraining     bool // of a query: in SQD, started work is not finished
+	SQDraining     bool // Query: in SQD, started work is not complete yet
 }
 
-// AddressVector is the way to a peer, as ibv_ah_attr with a GRH.
+// AddressVector is the path to a peer. It is ibv_ah_attr with a GRH.
 type AddressVector struct {
 	DGID         GID
 	FlowLabel    uint32 // 20 bits
@@ -46,8 +46,8 @@ type AddressVector struct {
 	HopLimit     uint8
 }
 
-// MigState is the path migration state, as ibv_mig_state. RoCE has no alternate path, so
-// a queue pair is always Migrated.
+// MigState is the path migration state. It is ibv_mig_state. RoCE has no alternate path, so a
+// queue pair is always Migrated.
 type MigState uint8
 
 const (
@@ -56,7 +56,7 @@ const (
 	Armed
 )
 
-// AttrMask names attributes of a queue pair. Values are those of ibv_qp_attr_mask.
+// AttrMask is a set of queue pair attributes. The values are those of ibv_qp_attr_mask.
 type AttrMask uint32
 
 const (
@@ -91,8 +91,8 @@ var attrNames = [32]string{
 	17: "MAX_DEST_RD_ATOMIC", 18: "PATH_MIG_STATE", 19: "CAP", 20: "DEST_QPN", 25: "RATE_LIMIT",
 }
 
-// String joins the verbs names, as in "IBV_QP_STATE|IBV_QP_AV". A bit without a name
-// shows as hex; no bits give "0".
+// String joins the verbs names, such as "IBV_QP_STATE|IBV_QP_AV". Bits without a name are in
+// hex. It returns "0" for no bits.
 func (m AttrMask) String() string {
 	if m == 0 {
 		return "0"

@@ -1,24 +1,26 @@
 package qp
 
-// A CompletionStore holds completions until a program takes them: a queue of this process ([CQ]), or a
-// ring in memory that another process shares. Calls must not block, and do not overlap.
+// A CompletionStore holds completions until the program polls them: a queue of this process
+// ([CQ]), or a ring in memory shared with another process. Calls must not block or overlap.
 type CompletionStore interface {
-	// Push appends a copy of wc. A store without room for it is in error from then on, as after
-	// IBV_EVENT_CQ_ERR: it takes no more. notify reports that the program has asked for a notification
-	// of wc; each request is for one notification. A ring makes wc visible to the program before it
-	// decides notify, so a program that asks and then polls misses no completion.
+	// Push appends a copy of wc. A full store goes into the error state, as after
+	// IBV_EVENT_CQ_ERR: it accepts no more completions. notify reports that the program
+	// requested a notification and wc satisfies the request, which is then used up. A ring
+	// makes wc visible to the program before it decides notify, so a program that requests a
+	// notification and then polls misses no completion.
 	Push(wc *WC) (notify bool)
-	// Len returns the number of completions that wait.
+	// Len returns the number of completions in the store.
 	Len() int
-	// Depth returns the number of completions that the store was made for.
+	// Depth returns the capacity in completions.
 	Depth() int
-	// Overflowed reports whether a completion found no room.
+	// Overflowed reports whether a completion was lost because the store was full.
 	Overflowed() bool
-	// Resize changes the depth, to no less than Len.
+	// Resize changes the depth, which must not be less than Len.
 	Resize(depth int) error
 }
 
-// notice is the kind of completion that the program requested a notification of (IBA 11.4.2.2).
+// notice is the kind of completion that the program requested a notification for (IBA
+// 11.4.2.2).
 type notice uint8
 
 const (
@@ -27,14 +29,15 @@ const (
 	noticeNext             // the next completion
 )
 
-// due reports whether wc is such a completion.
+// due reports whether wc satisfies the request.
 func (n notice) due(wc *WC) bool {
 	return n == noticeNext || n == noticeSolicited && (wc.Solicited || wc.Status != WCSuccess)
 }
 
-// Arm requests a notification of the next completion or, with solicitedOnly, of the next completion
-// that is solicited or in error. Completions that are in the queue already do not count. A request for
-// solicited completions does not replace an earlier one for any completion (IBA 11.4.2.2).
+// Arm requests a notification of the next completion or, with solicitedOnly, of the next
+// completion that is solicited or in error. Completions that are already in the queue do not
+// trigger it. A request for solicited completions does not replace an earlier request for any
+// completion (IBA 11.4.2.2).
 func (c *CQ) Arm(solicitedOnly bool) {
 	switch {
 	case !solicitedOnly:

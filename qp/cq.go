@@ -10,24 +10,25 @@ type CQ struct {
 	armed      notice
 }
 
-// NewCQ returns a queue for depth completions; depth is taken into 1 to [MaxDepth].
+// NewCQ returns a queue for depth completions; depth is limited to the range 1 to [MaxDepth].
 func NewCQ(depth int) *CQ { return &CQ{depth: min(max(depth, 1), MaxDepth)} }
 
-// Len is how many completions wait to be polled.
+// Len returns the number of completions in the queue.
 func (c *CQ) Len() int { return c.ring.len() }
 
-// Depth is how many completions the queue was made for.
+// Depth returns the capacity in completions.
 func (c *CQ) Depth() int { return c.depth }
 
-// Overflowed is true once a completion found the queue full. From then on the queue is in
-// error, as after IBV_EVENT_CQ_ERR: those it holds can be polled, no more are taken.
+// Overflowed reports whether a completion found the queue full. After that the queue is in the
+// error state, as after IBV_EVENT_CQ_ERR: it accepts no more completions, but those it holds
+// can be polled.
 func (c *CQ) Overflowed() bool { return c.overflowed }
 
-// Complete is Push without its result, for a queue that is only polled.
+// Complete is [CQ.Push] without the result, for a queue that is only polled.
 func (c *CQ) Complete(wc *WC) { c.Push(wc) }
 
-// Push appends a copy of wc, unless the queue is full or has overflowed before. It reports whether
-// [CQ.Arm] has asked for a notification of wc; a completion that is lost notifies too.
+// Push appends a copy of wc, unless the queue is full or has overflowed before. It reports
+// whether wc satisfies a request of [CQ.Arm] for a notification; a lost completion does too.
 func (c *CQ) Push(wc *WC) (notify bool) {
 	if notify = c.armed.due(wc); notify {
 		c.armed = noticeNone
@@ -44,7 +45,7 @@ func (c *CQ) Push(wc *WC) (notify bool) {
 	return notify
 }
 
-// Poll moves the oldest completions to dst, as many as fit, and returns how many.
+// Poll moves the oldest completions to dst, up to len(dst), and returns their number.
 func (c *CQ) Poll(dst []WC) int {
 	n := min(len(dst), c.Len())
 	for i := range n {
@@ -54,14 +55,15 @@ func (c *CQ) Poll(dst []WC) int {
 	return n
 }
 
-// Resize changes how many completions the queue holds: 1 to [MaxDepth], not fewer than are
-// in it. It keeps what is in it and, where the queue overflowed, that it did.
+// Resize changes the depth to 1 to [MaxDepth] completions, but not to fewer than the queue
+// holds. The queue keeps its completions and the result of Overflowed.
 func (c *CQ) Resize(depth int) error {
 	switch {
 	case depth < 1 || depth > MaxDepth:
 		return fmt.Errorf("qp: resize CQ: depth %d is out of range: it must be 1 to %d", depth, MaxDepth)
 	case depth < c.Len():
-		return fmt.Errorf("qp: resize CQ: depth %d is less than the %d completions in the queue; poll them first", depth, c.Len())
+		return fmt.Errorf("qp: resize CQ: depth %d is less than the %d completions in the queue; poll them first",
+			depth, c.Len())
 	}
 	c.depth = depth
 	c.ring.shrink(depth)

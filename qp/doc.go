@@ -1,14 +1,19 @@
-// Package qp holds queue pairs as objects: their states and attributes, the send and
-// receive queues, work requests and work completions. It decides nothing about packets;
-// the machines of package transport take work from the queues and complete it.
+// Package qp implements queue pairs as data structures: states and attributes ([QP], [Attr]),
+// send and receive queues ([SendQueue], [RecvQueue], [SRQ]), work requests ([SendWR], [RecvWR])
+// and completions ([WC], [CQ]). It does not handle packets: the requester and responder of
+// package transport take work from the queues and complete it.
 //
-// Values, names and texts are those of verbs (rdma-core's infiniband/verbs.h), so that
-// what a program or a person sees here is what they know. The states and what each
-// transition needs are data: see [Requirements].
+// A queue pair takes receives from a [RecvSource] and passes completions to a [Completer]; a
+// [CompletionStore] holds them until the program polls. RecvSource, CompletionStore and the
+// [SendSource] of a send queue may be rings in memory that another process shares.
 //
-// The package is pure: it takes no lock and starts nothing. A queue pair with its queues,
-// and a CQ, may be used by one goroutine at a time.
+// Values, names and texts are those of verbs (rdma-core's infiniband/verbs.h), so that programs
+// and users see what they know. The states and the attributes that each transition requires are
+// a table: see [Requirements].
 //
-// Queues grow with use: one that was never posted to costs its header only. Once grown
-// they allocate no more.
+// The package has no lock and starts no goroutine. At any time, only one goroutine may use a
+// queue pair with its queues, or a CQ.
+//
+// Queues grow with use: an unused queue has no slots. A queue that has grown to its depth does
+// not allocate any more.
 package qp

@@ -2,36 +2,35 @@ package qp
 
 import "fmt"
 
-// EventType is the kind of an asynchronous event: what happened to a device, a port, a
-// queue pair, a CQ or an SRQ that no completion tells of (IBA 11.6.3). Values are those of
-// ibv_event_type.
+// EventType is the type of an asynchronous event: a change of a device, port, queue pair, CQ or
+// SRQ that no completion reports (IBA 11.6.3). The values are those of ibv_event_type.
 type EventType uint8
 
 const (
 	EventCQErr            EventType = 0  // the CQ overflowed
-	EventQPFatal          EventType = 1  // the queue pair failed for a reason on this side
-	EventQPReqErr         EventType = 2  // the peer's request was not valid
-	EventQPAccessErr      EventType = 3  // the peer's request reached for memory it may not
-	EventCommEst          EventType = 4  // the first request arrived in RTR
+	EventQPFatal          EventType = 1  // the queue pair failed because of a local error
+	EventQPReqErr         EventType = 2  // the peer sent an invalid request
+	EventQPAccessErr      EventType = 3  // a request of the peer violated access rights
+	EventCommEst          EventType = 4  // first request received in RTR
 	EventSQDrained        EventType = 5  // in SQD, the last started request is complete
 	EventPathMig          EventType = 6  // RoCE has no path migration
-	EventPathMigErr       EventType = 7  // likewise
-	EventDeviceFatal      EventType = 8  // the device cannot receive any more
-	EventPortActive       EventType = 9  // the network interface came up, or the first address came
-	EventPortErr          EventType = 10 // the network interface went down, or the last address went
+	EventPathMigErr       EventType = 7  // RoCE has no path migration
+	EventDeviceFatal      EventType = 8  // the device can no longer receive
+	EventPortActive       EventType = 9  // the network interface came up or got its first address
+	EventPortErr          EventType = 10 // the network interface went down or lost its last address
 	EventLIDChange        EventType = 11 // RoCE has no LIDs
 	EventPKeyChange       EventType = 12
 	EventSMChange         EventType = 13
 	EventSRQErr           EventType = 14
-	EventSRQLimitReached  EventType = 15 // fewer receives are left than the limit
-	EventQPLastWQEReached EventType = 16 // in ERR, the queue pair takes no more from its SRQ
+	EventSRQLimitReached  EventType = 15 // the SRQ holds fewer receives than its limit
+	EventQPLastWQEReached EventType = 16 // in ERR, the queue pair takes no more receives from its SRQ
 	EventClientReregister EventType = 17
-	EventGIDChange        EventType = 18 // an address came or went, or has another MTU
+	EventGIDChange        EventType = 18 // an address was added or removed, or its MTU changed
 
 	NumEventTypes = 19
 )
 
-// The texts are those of ibv_event_type_str.
+// eventTypes has the texts of ibv_event_type_str.
 var eventTypes = [NumEventTypes]struct{ name, text string }{
 	EventCQErr:            {"CQ_ERR", "CQ error"},
 	EventQPFatal:          {"QP_FATAL", "local work queue catastrophic error"},
@@ -54,7 +53,7 @@ var eventTypes = [NumEventTypes]struct{ name, text string }{
 	EventGIDChange:        {"GID_CHANGE", "GID table change"},
 }
 
-// String is the text of ibv_event_type_str, such as "last WQE reached".
+// String returns the text of ibv_event_type_str, such as "last WQE reached".
 func (e EventType) String() string {
 	if e < NumEventTypes {
 		return eventTypes[e].text
@@ -62,7 +61,7 @@ func (e EventType) String() string {
 	return "unknown"
 }
 
-// Name is the name as in IBV_EVENT_*, such as "QP_LAST_WQE_REACHED".
+// Name returns the name without IBV_EVENT_, such as "QP_LAST_WQE_REACHED".
 func (e EventType) Name() string {
 	if e < NumEventTypes {
 		return eventTypes[e].name
@@ -70,7 +69,7 @@ func (e EventType) Name() string {
 	return fmt.Sprintf("EVENT(%d)", uint8(e))
 }
 
-// EventSink takes the asynchronous events of one object. It must not call back into what
+// EventSink receives the asynchronous events of one object. Event must not call the object that
 // raised the event.
 type EventSink interface {
 	Event(e EventType)

@@ -1,6 +1,6 @@
 package qp
 
-// The counters of an empty queue put elsewhere, so that tests reach their wrap.
+// Sets the counters of an empty queue, so that tests reach their wrap-around.
 
 func (q *SendQueue) StartAt(n uint32) { q.ring.head, q.ring.tail = n, n }
 

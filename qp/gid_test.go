@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Texts are those that glibc's inet_ntop gives for the same bytes.
+// Texts are those of glibc's inet_ntop for the same bytes.
 func TestGIDForms(t *testing.T) {
 	for _, c := range []struct {
 		addr, text, hex string
@@ -114,7 +114,7 @@ func TestMTU(t *testing.T) {
 	}
 }
 
-// The reference: 1500 gives 1024, 4096 needs 4176.
+// Reference values: 1500 gives 1024, 4096 requires 4176.
 func TestMTUForLinkLeaves80Bytes(t *testing.T) {
 	for netdev, want := range map[int]qp.MTU{
 		0: 0, 335: 0, 336: 256, 591: 256, 592: 512, 1280: 1024, 1500: 1024, 2127: 1024, 2128: 2048, 4175: 2048,

@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// Limits of attributes. Those with a bit width are of IBA, the others those of rxe.
+// Limits of attributes: those with a bit width are from IBA, the others from rxe.
 const (
 	MaxRdAtomic  = 128
 	maxTimer     = 31 // 5 bits: ACK timeout, RNR timer
@@ -19,27 +19,27 @@ const (
 	numPKeys     = 1
 )
 
-// ModifyError is why a Modify was refused; the queue pair is as it was.
+// ModifyError is the error of a rejected Modify, which has changed nothing.
 type ModifyError struct {
 	QPN      bth.QPN
 	Type     Type
 	From, To State
-	Attr     AttrMask // the one attribute at fault
+	Attr     AttrMask // attribute that caused the error
 	Reason   string
 }
 
-// Error names the transition, the attribute and the reason.
+// Error describes the transition, the attribute and the reason.
 func (e *ModifyError) Error() string {
-	return fmt.Sprintf("qp: modify QP %#06x (%v) from %v to %v: %v %s", uint32(e.QPN), e.Type, e.From, e.To, e.Attr, e.Reason)
+	return fmt.Sprintf("qp: modify QP %#06x (%v) from %v to %v: %v %s",
+		uint32(e.QPN), e.Type, e.From, e.To, e.Attr, e.Reason)
 }
 
-// Modify gives the queue pair the attributes of a that mask names, as ibv_modify_qp. With
-// [AttrState] it moves the queue pair to a.State; [AttrCurState] refuses the call when the
-// queue pair is not in a.CurState. Modify does all or, with an error that is a
-// [*ModifyError], nothing.
+// Modify sets the attributes of a that mask selects, as ibv_modify_qp does. With [AttrState] it
+// moves the queue pair to a.State; with [AttrCurState] it fails if the queue pair is not in
+// a.CurState. On error, a [*ModifyError], nothing has changed.
 //
-// The move to RESET sets all attributes back to zero. The queues are emptied in RESET, and
-// flushed in ERR, by the machine that works on them.
+// The transition to RESET zeroes all attributes. Modify does not touch the queues: the
+// transport empties them in RESET and flushes them in ERR.
 func (q *QP) Modify(a *Attr, mask AttrMask) error {
 	if err := q.CheckModify(a, mask); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (q *QP) Modify(a *Attr, mask AttrMask) error {
 	return nil
 }
 
-// CheckModify returns the error that Modify would return, and changes nothing.
+// CheckModify returns the error that Modify would return, without changing anything.
 func (q *QP) CheckModify(a *Attr, mask AttrMask) error {
 	if mask == 0 {
 		return nil
@@ -67,20 +67,20 @@ func (q *QP) CheckModify(a *Attr, mask AttrMask) error {
 	return nil
 }
 
-// Query returns the attributes with what a query alone tells: CurState and SQDraining.
+// Query returns the attributes, including CurState and SQDraining.
 func (q *QP) Query() Attr {
 	a := q.Attr
 	a.CurState, a.SQDraining = a.State, q.SQDraining()
 	return a
 }
 
-// SQDraining is true in SQD while work that was started before is not finished, as
-// ibv_qp_attr.sq_draining.
+// SQDraining reports whether the queue pair is in SQD with started work that is not complete,
+// as ibv_qp_attr.sq_draining does.
 func (q *QP) SQDraining() bool {
 	return q.Attr.State == SQD && q.SQ != nil && q.SQ.Len() > 0 && q.SQ.At(q.SQ.Head()).Started
 }
 
-// fail notes the fault and returns true.
+// fail records the attribute and the reason, and returns true.
 func (e *ModifyError) fail(attr AttrMask, format string, args ...any) bool {
 	e.Attr, e.Reason = attr, fmt.Sprintf(format, args...)
 	return true
@@ -109,8 +109,8 @@ func (e *ModifyError) checkTransition(a *Attr, mask AttrMask) bool {
 	return false
 }
 
-// checkDraining holds the queue pair in SQD until its started work is finished (IBA
-// 10.3.1.5), except on the way out by RESET or ERR.
+// checkDraining rejects changes of a queue pair in SQD until its started work is complete (IBA
+// 10.3.1.5), except transitions to RESET or ERR.
 func (e *ModifyError) checkDraining(q *QP, mask AttrMask) bool {
 	if q.SQDraining() && e.To != RESET && e.To != ERR {
 		return e.fail(lowest(mask), "cannot change yet: the send queue is still draining; wait for its completions")

@@ -38,7 +38,7 @@ A queue pair goes to ERR with QP_ACCESS_ERR, QP_REQ_ERR or QP_FATAL where no com
 the peer reached for memory it may not, was not valid, or met a fault on this side (RC); or a completion was lost.
 `
 
-// docs/qp-states.md says what the table says.
+// docs/qp-states.md must match the table.
 func TestPageOfStatesIsTheTable(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(statesHead)

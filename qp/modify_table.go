@@ -1,7 +1,7 @@
 package qp
 
-// transition is one row of the state table: the attributes that a queue pair of one of
-// these types must and may be given on the way between two states.
+// transition is one row of the state table: the attributes that a transition of queue pairs of
+// these types requires and permits.
 type transition struct {
 	from, to           State
 	types              typeSet
@@ -10,7 +10,7 @@ type transition struct {
 
 var datagram = types(UD, GSI)
 
-// Attributes that always go together.
+// Attributes that the transitions use together.
 const (
 	initAttrs  = AttrPKeyIndex | AttrPort | AttrAccess
 	initUD     = AttrPKeyIndex | AttrPort | AttrQKey
@@ -20,9 +20,9 @@ const (
 	retryAttrs = AttrTimeout | AttrRetryCnt | AttrRNRRetry | AttrMaxRdAtomic
 )
 
-// transitions is the table of IBA 11.2.5.2 in the form the Linux kernel checks it
-// (ib_modify_qp_is_ok). Rows with equal states are a move without a change of state. To
-// RESET and to ERR there is a way from every state, with no attributes: see [Requirements].
+// transitions is the table of IBA 11.2.5.2 as Linux checks it (ib_modify_qp_is_ok). Rows with
+// equal states change attributes only. Transitions to RESET and ERR are not in the table: they
+// are allowed from every state, without attributes; see [Requirements].
 var transitions = []transition{
 	{RESET, INIT, connected, initAttrs, 0},
 	{RESET, INIT, types(UD), initUD, 0},
@@ -50,7 +50,8 @@ var transitions = []transition{
 	{SQD, RTS, types(UC), 0, AttrCurState | pathAttrs},
 	{SQD, RTS, datagram, 0, AttrCurState | AttrQKey},
 
-	{SQD, SQD, types(RC), 0, AttrPort | AttrAV | retryAttrs | AttrMaxDestRdAtomic | pathAttrs | AttrPKeyIndex | AttrMinRNRTimer},
+	{SQD, SQD, types(RC), 0, AttrPort | AttrAV | retryAttrs | AttrMaxDestRdAtomic | pathAttrs |
+		AttrPKeyIndex | AttrMinRNRTimer},
 	{SQD, SQD, types(UC), 0, AttrAV | pathAttrs | AttrPKeyIndex},
 	{SQD, SQD, datagram, 0, AttrPKeyIndex | AttrQKey},
 
@@ -59,9 +60,9 @@ var transitions = []transition{
 	{SQE, RTS, datagram, 0, AttrCurState | AttrQKey},
 }
 
-// Requirements tells which attributes besides [AttrState] a queue pair of type t must be
-// given to move between two states, and which it may be given. With from equal to to it
-// is about changing attributes alone. ok is false when there is no such way.
+// Requirements returns the attributes besides [AttrState] that a queue pair of type t must set,
+// and may set, in a transition. If from equals to, they are those of a change without a
+// transition. ok is false if there is no such transition.
 func Requirements(t Type, from, to State) (required, optional AttrMask, ok bool) {
 	if !t.Valid() || !from.Valid() || !to.Valid() {
 		return 0, 0, false

@@ -17,8 +17,8 @@ var (
 	allStates = []qp.State{qp.RESET, qp.INIT, qp.RTR, qp.RTS, qp.SQD, qp.SQE, qp.ERR}
 )
 
-// What ib_modify_qp_is_ok of Linux 6.12 demands for each way but those to RESET and ERR:
-// the required attributes, then the optional ones.
+// Attributes that ib_modify_qp_is_ok of Linux 6.12 requires for each transition, except those
+// to RESET and ERR: the required attributes, then the optional ones.
 const linuxTable = `
 GSI RESET INIT: PKEY_INDEX QKEY;
 GSI INIT INIT: ; PKEY_INDEX QKEY
@@ -112,9 +112,9 @@ func TestRequirementsOfUnknownNumbersAreNone(t *testing.T) {
 	}
 }
 
-// Every type, every pair of states: the move with exactly what it needs succeeds; it fails
-// without any one required attribute and with any one attribute that does not belong; and a
-// failure names the attribute and leaves the queue pair alone.
+// For every type and pair of states: the transition succeeds with exactly the required
+// attributes. It fails without any one of them and with any one attribute that is not
+// permitted; the error names the attribute, and the queue pair is unchanged.
 func TestModifyHoldsTheTable(t *testing.T) {
 	for _, typ := range allTypes {
 		for _, from := range allStates {
@@ -193,7 +193,7 @@ func refused(t *testing.T, typ qp.Type, from, to qp.State, mask, fault qp.AttrMa
 	}
 }
 
-// goodAttr has a value in range for every attribute.
+// goodAttr has a valid value for every attribute.
 func goodAttr() qp.Attr {
 	return qp.Attr{
 		PathMTU: 1024, RQPSN: 1, SQPSN: 2, DestQPN: 3, Port: 1, QKey: 4,

@@ -17,7 +17,7 @@ const (
 	toRTS  = qp.AttrState | qp.AttrTimeout | qp.AttrRetryCnt | qp.AttrRNRRetry | qp.AttrSQPSN | qp.AttrMaxRdAtomic
 )
 
-// walk moves a new RC queue pair on from RESET.
+// walk moves a new RC queue pair from RESET through further states.
 func walk(t testing.TB, states ...qp.State) *qp.QP {
 	t.Helper()
 	q := &qp.QP{Num: 0x11, Type: qp.RC, SQ: qp.NewSendQueue(4, 1, false)}
@@ -65,7 +65,7 @@ func TestEveryAttributeOfTheMaskArrives(t *testing.T) {
 	if err := q.Modify(&a, optional&^qp.AttrAltPath); err != nil {
 		t.Fatal(err)
 	}
-	// What SQD cannot change stays as it was.
+	// Attributes that cannot change in SQD are unchanged.
 	ignore := cmpopts.IgnoreFields(qp.Attr{}, "PathMTU", "RQPSN", "SQPSN", "DestQPN", "QKey")
 	if diff := cmp.Diff(a, q.Attr, ignore); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -120,7 +120,7 @@ func TestValuesOutOfRangeAreRefused(t *testing.T) {
 		mask  qp.AttrMask
 		fault qp.AttrMask
 		set   func(*qp.Attr)
-		want  string // empty: taken
+		want  string // empty: success
 	}{
 		{"P_Key index", qp.RESET, toInit, qp.AttrPKeyIndex, func(a *qp.Attr) { a.PKeyIndex = 1 }, "index 1, it must be 0 to 0"},
 		{"port 0", qp.RESET, toInit, qp.AttrPort, func(a *qp.Attr) { a.Port = 0 }, "port 0, it must be 1 to 1"},
@@ -170,7 +170,7 @@ func TestValuesOutOfRangeAreRefused(t *testing.T) {
 	}
 }
 
-// IBA 10.3.1.5: the way back to RTS opens when the started work is finished.
+// IBA 10.3.1.5: the transition to RTS is possible once the started work is finished.
 func TestDrainingHoldsTheQueuePairInSQD(t *testing.T) {
 	q := walk(t, qp.INIT, qp.RTR, qp.RTS)
 	for range 2 {
@@ -203,7 +203,7 @@ func TestAnEmptySendQueueIsDrained(t *testing.T) {
 	if err := q.SQ.Push(&qp.SendWR{Opcode: qp.WRSend}); err != nil {
 		t.Fatal(err)
 	}
-	// Every slot of the ring was used by a request that was started.
+	// Every slot of the ring was used by a started request.
 	for range 8 {
 		q.SQ.At(q.SQ.Head()).Started = true
 		q.SQ.Pop()

@@ -1,6 +1,6 @@
 package qp
 
-// checkValues holds every attribute that mask names against its range.
+// checkValues checks the ranges of the attributes that mask selects.
 func (e *ModifyError) checkValues(a *Attr, mask AttrMask) bool {
 	for _, r := range []struct {
 		attr        AttrMask
@@ -38,7 +38,7 @@ func (e *ModifyError) checkValues(a *Attr, mask AttrMask) bool {
 	return false
 }
 
-// assign takes over the attributes that mask names.
+// assign copies the attributes that mask selects.
 func (q *Attr) assign(a *Attr, mask AttrMask) {
 	set(&q.State, a.State, mask, AttrState)
 	set(&q.SQDAsyncNotify, a.SQDAsyncNotify, mask, AttrSQDAsyncNotify)

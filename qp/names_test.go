@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Numbers as in rdma-core's verbs.h, names as in its enums.
+// Numbers are those of rdma-core's verbs.h, names those of its enums.
 func TestNumbersAndNamesAreThoseOfVerbs(t *testing.T) {
 	type named interface{ String() string }
 	for _, c := range []struct {

@@ -71,7 +71,7 @@ func TestCheckPostHoldsTheRulesOfTheOpcode(t *testing.T) {
 		name string
 		typ  qp.Type
 		wr   qp.SendWR
-		want string // empty: taken
+		want string // empty: success
 	}{
 		{"inline send", qp.RC, qp.SendWR{Opcode: qp.WRSend, Flags: qp.Inline, InlineData: []byte("x")}, ""},
 		{"inline read", qp.RC, qp.SendWR{Opcode: qp.WRRead, Flags: qp.Inline}, "RDMA_READ has no data to send inline"},

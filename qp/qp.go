@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// Cap holds the sizes a queue pair was made for, as ibv_qp_cap.
+// Cap holds the capacities of a queue pair. It is ibv_qp_cap.
 type Cap struct {
 	MaxSendWR  int
 	MaxRecvWR  int
@@ -16,38 +16,39 @@ type Cap struct {
 	MaxInline  int // bytes
 }
 
-// QP is a queue pair. Whoever makes it fills the fields; Attr is changed by [QP.Modify],
-// and its State also by the machine that works on the queues.
+// QP is a queue pair. Its creator sets the fields. After that, only [QP.Modify] changes Attr,
+// except that the transport may change Attr.State.
 type QP struct {
 	Num    bth.QPN
 	Type   Type
-	SigAll bool // every send request ends in a completion
+	SigAll bool // every send request generates a completion
 	PD     *mr.PD
 	Attr   Attr
 	Cap    Cap
 	SQ     *SendQueue
-	Recv   RecvSource // never nil: a queue pair that takes no receives has an empty one
+	Recv   RecvSource // never nil: a queue pair without receives has an empty one
 	SendCQ Completer
 	RecvCQ Completer
 	Events EventSink // may be nil
 }
 
-// Raise tells of an asynchronous event.
+// Raise raises an asynchronous event.
 func (q *QP) Raise(e EventType) {
 	if q.Events != nil {
 		q.Events.Event(e)
 	}
 }
 
-// State is the state the queue pair is in.
+// State returns the current state of the queue pair.
 func (q *QP) State() State { return q.Attr.State }
 
-// CheckPost says whether the queue pair takes the send request now: its state must be RTS
-// or SQD, or SQE or ERR where the request will be flushed, and its type must know the
-// opcode. Sizes are the affair of [SendQueue.Push].
+// CheckPost returns an error if the send request cannot be posted now. The state must be RTS or
+// SQD, or SQE or ERR, in which the request will be flushed, and the type must support the
+// opcode. [SendQueue.Push] checks the sizes.
 func (q *QP) CheckPost(wr *SendWR) error {
 	if !q.takesSends() {
-		return fmt.Errorf("qp: %w: cannot post a send in state %v; move the queue pair to RTS first", ErrBadState, q.Attr.State)
+		return fmt.Errorf("qp: %w: cannot post a send in state %v; move the queue pair to RTS first",
+			ErrBadState, q.Attr.State)
 	}
 	if !wr.Opcode.Valid() {
 		return fmt.Errorf("qp: %w: unknown send opcode %d", ErrBadWR, uint8(wr.Opcode))
@@ -71,8 +72,8 @@ func (q *QP) CheckPost(wr *SendWR) error {
 	return nil
 }
 
-// takesSends reports whether send requests may be posted in the state the queue pair is in. In SQE and
-// ERR they are flushed.
+// takesSends reports whether send requests can be posted in the current state. In SQE and ERR
+// they are flushed.
 func (q *QP) takesSends() bool {
 	switch q.Attr.State {
 	case RTS, SQD, SQE, ERR:
@@ -81,34 +82,38 @@ func (q *QP) takesSends() bool {
 	return false
 }
 
-// checkReceiver says whether the request names a receiver that a datagram can be sent to.
+// checkReceiver checks the destination of a datagram.
 func (q *QP) checkReceiver(wr *SendWR) error {
 	switch {
 	case wr.AH == nil:
-		return fmt.Errorf("qp: %w: a send on a queue pair of type %v needs AH, the way to its receiver", ErrBadWR, q.Type)
+		return fmt.Errorf("qp: %w: a send on a queue pair of type %v needs AH, the way to its receiver",
+			ErrBadWR, q.Type)
 	case wr.AH.PD() != q.PD:
 		return fmt.Errorf("qp: %w: its AH is not of the queue pair's protection domain", ErrBadWR)
 	case wr.RemoteQPN > maxQPN:
 		return fmt.Errorf("qp: %w: RemoteQPN %#x does not fit 24 bits", ErrBadWR, uint32(wr.RemoteQPN))
 	case wr.AH.Multicast() && wr.RemoteQPN != bth.MulticastQPN:
-		return fmt.Errorf("qp: %w: RemoteQPN %#x cannot be sent to a multicast group, which takes %#x", ErrBadWR, uint32(wr.RemoteQPN), uint32(bth.MulticastQPN))
+		return fmt.Errorf("qp: %w: RemoteQPN %#x cannot be sent to a multicast group, which takes %#x",
+			ErrBadWR, uint32(wr.RemoteQPN), uint32(bth.MulticastQPN))
 	}
 	return nil
 }
 
-// CheckPostRecv says whether the queue pair takes a receive request now: in every state
-// but RESET, unless it takes its receives from an SRQ. In ERR it will be flushed.
+// CheckPostRecv returns an error if a receive request cannot be posted now. It can in every
+// state except RESET, unless the queue pair uses an SRQ. In ERR the request will be flushed.
 func (q *QP) CheckPostRecv() error {
 	if q.Recv.Shared() {
-		return fmt.Errorf("qp: %w: the queue pair takes its receives from a shared receive queue; post them there", ErrBadWR)
+		return fmt.Errorf("qp: %w: the queue pair takes its receives from a shared receive queue; post them there",
+			ErrBadWR)
 	}
 	if q.Attr.State == RESET {
-		return fmt.Errorf("qp: %w: cannot post a receive in state RESET; move the queue pair to INIT first", ErrBadState)
+		return fmt.Errorf("qp: %w: cannot post a receive in state RESET; move the queue pair to INIT first",
+			ErrBadState)
 	}
 	return nil
 }
 
-// length is that of the message the request describes.
+// length returns the length of the message in bytes.
 func (wr *SendWR) length() (n uint64) {
 	if wr.Flags&Inline != 0 {
 		return uint64(len(wr.InlineData))

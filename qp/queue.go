@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// Why a work request is not taken, for errors.Is. The errors themselves say which value
-// broke which limit.
+// Errors of a rejected work request, for errors.Is. The returned errors wrap them and name the
+// value and the limit.
 var (
 	ErrQueueFull = errors.New("queue is full")
 	ErrTooLarge  = errors.New("work request is too large")
@@ -16,11 +16,11 @@ var (
 	ErrBadWR     = errors.New("work request is not valid")
 )
 
-// MaxDepth is the largest number of requests a queue can be made for.
+// MaxDepth is the maximum depth of a queue.
 const MaxDepth = 1 << 20
 
-// Segment is a piece of local memory in a queue: an SGE, and its region once the machine
-// that executes the request has resolved and checked it.
+// Segment is a range of local memory in a queued request: an SGE and, once the transport has
+// resolved and checked it, the region.
 type Segment struct {
 	Addr   uint64
 	Length uint32
@@ -28,7 +28,7 @@ type Segment struct {
 	Region *mr.Region
 }
 
-// fullError is made once for each queue: a poster that runs into it does so often.
+// fullError is allocated once for each queue, because a program may often post to a full queue.
 type fullError struct {
 	queue string
 	depth int
@@ -41,7 +41,8 @@ func (e *fullError) Error() string {
 
 func (e *fullError) Unwrap() error { return ErrQueueFull }
 
-// messageLength adds up the pieces of a request and holds them against the queue's limits.
+// messageLength returns the total length of the SGEs. It fails if they exceed a limit of the
+// queue.
 func messageLength(queue string, sg []SGE, maxSGE int) (uint64, error) {
 	if len(sg) > maxSGE {
 		return 0, fmt.Errorf("qp: %w: %d SGEs, the %s queue was made for %d", ErrTooLarge, len(sg), queue, maxSGE)
@@ -56,8 +57,8 @@ func messageLength(queue string, sg []SGE, maxSGE int) (uint64, error) {
 	return n, nil
 }
 
-// room returns s with space for n elements: in one step to the limit when s is too small,
-// so that a slot allocates once at most.
+// room returns s with length n. If s is too small, it allocates limit elements at once, so that
+// a slot allocates at most once.
 func room[T any](s []T, n, limit int) []T {
 	if n <= cap(s) {
 		return s[:n]

@@ -114,7 +114,7 @@ func TestSendQueueModel(t *testing.T) {
 	})
 }
 
-// counter draws where the free-running counters of a queue start: they wrap soon, or not.
+// counter draws the start of the wrapping counters of a queue: close to the wrap or not.
 func counter(t *rapid.T) uint32 {
 	return rapid.OneOf(rapid.Just(uint32(0)), rapid.Uint32Range(math.MaxUint32-30, math.MaxUint32)).Draw(t, "counter")
 }
@@ -287,7 +287,7 @@ func TestQueueSizesOutOfRangeAreTakenIn(t *testing.T) {
 		t.Error(err)
 	}
 	q.Pop()
-	q.Pop() // of an empty queue
+	q.Pop() // on an empty queue
 	if q.Len() != 0 || q.Head() != 1 {
 		t.Errorf("len %d, head %d after popping one of one twice", q.Len(), q.Head())
 	}
@@ -297,7 +297,7 @@ func TestQueueSizesOutOfRangeAreTakenIn(t *testing.T) {
 func TestACompletionIsToldOfOnceWhereItWasAskedFor(t *testing.T) {
 	plain, solicited, failed := qp.WC{}, qp.WC{Solicited: true}, qp.WC{Status: qp.WCWRFlushErr}
 	for name, c := range map[string]struct {
-		arm  []bool // solicited only
+		arm  []bool // solicitedOnly
 		adds []qp.WC
 		want []bool
 	}{

@@ -2,21 +2,21 @@ package qp
 
 import "github.com/gorxe/gorxe/mr"
 
-// RecvWQE is a receive work request taken from its queue.
+// RecvWQE is a receive work request that was taken from a queue.
 type RecvWQE struct {
 	ID     uint64
 	SG     []Segment
-	Length uint64 // room in all pieces together
+	Length uint64 // total length of SG in bytes
 }
 
-// RecvQueue holds receive work requests until a message takes them, oldest first. It is the
-// [RecvSource] of a queue pair that has a receive queue of its own.
+// RecvQueue holds receive work requests in FIFO order until messages consume them. It is the
+// [RecvSource] of a queue pair without an SRQ.
 type RecvQueue struct {
 	pd     *mr.PD
 	ring   ring[recvSlot]
 	depth  int
 	maxSGE int
-	name   string // for people
+	name   string // for error messages
 	full   *fullError
 }
 
@@ -26,19 +26,19 @@ type recvSlot struct {
 	sg     []SGE
 }
 
-// NewRecvQueue returns a queue for depth requests of up to maxSGE pieces, whose memory is in pd;
-// numbers out of range are taken to the nearest that is in.
+// NewRecvQueue returns a queue for depth requests of up to maxSGE SGEs in memory of pd. Values
+// out of range are set to the nearest limit.
 func NewRecvQueue(pd *mr.PD, depth, maxSGE int) *RecvQueue {
 	return &RecvQueue{pd: pd, depth: min(max(depth, 0), MaxDepth), maxSGE: max(maxSGE, 0), name: "receive"}
 }
 
-// Len is how many requests are in the queue.
+// Len returns the number of requests in the queue.
 func (q *RecvQueue) Len() int { return q.ring.len() }
 
-// Depth is how many requests the queue was made for.
+// Depth returns the capacity in requests.
 func (q *RecvQueue) Depth() int { return q.depth }
 
-// Push appends a copy of the request; the error tells which limit it breaks.
+// Push appends a copy of the request. It fails if the request exceeds a limit of the queue.
 func (q *RecvQueue) Push(wr *RecvWR) error {
 	if q.Len() >= q.depth {
 		if q.full == nil {
@@ -62,8 +62,7 @@ func (q *RecvQueue) Push(wr *RecvWR) error {
 	return nil
 }
 
-// Take moves the oldest request to dst, whose SG is reused, and returns false when
-// there is none.
+// Take moves the oldest request to dst, reusing dst.SG. It returns false if the queue is empty.
 func (q *RecvQueue) Take(dst *RecvWQE) bool {
 	if q.ring.len() == 0 {
 		return false
@@ -78,17 +77,16 @@ func (q *RecvQueue) Take(dst *RecvWQE) bool {
 	return true
 }
 
-// PD returns the protection domain of the memory that requests name.
+// PD returns the protection domain of the requests' memory.
 func (q *RecvQueue) PD() *mr.PD { return q.pd }
 
-// Shared is false: the queue is of one queue pair.
+// Shared returns false: only one queue pair uses the queue.
 func (q *RecvQueue) Shared() bool { return false }
 
-// Reset removes all requests without a completion, as the RESET state demands.
+// Reset removes all requests without completions, as the RESET state requires.
 func (q *RecvQueue) Reset() { q.ring.head = q.ring.tail }
 
-// resize sets the depth, which is not below Len. A ring that is larger than the depth
-// needs gives way to a smaller one.
+// resize sets the depth, which must not be less than Len. It shrinks the ring to that depth.
 func (q *RecvQueue) resize(depth int) {
 	q.depth, q.full = depth, nil
 	if q.ring.shrink(depth) {
@@ -96,7 +94,8 @@ func (q *RecvQueue) resize(depth int) {
 	}
 }
 
-// shareRoom lets the free slots share one array for requests of one piece, which nearly all are.
+// shareRoom allocates one array for the first SGE of all free slots, as nearly all requests
+// have one SGE.
 func (q *RecvQueue) shareRoom() {
 	if q.maxSGE == 0 {
 		return

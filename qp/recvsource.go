@@ -2,22 +2,22 @@ package qp
 
 import "github.com/gorxe/gorxe/mr"
 
-// A RecvSource is where a queue pair takes its receives from: its own queue ([RecvQueue]), a
-// shared one ([SRQ]), or a ring that another process fills. The transport calls it under the
-// lock of the queue pair and never learns which of them it is. Calls must not block.
+// A RecvSource provides the receives of a queue pair: its own queue ([RecvQueue]), a shared one
+// ([SRQ]), or a ring that another process fills. The transport calls it under the lock of the
+// queue pair and does not depend on the kind. Calls must not block.
 type RecvSource interface {
-	// Take moves the next receive to dst, whose SG is reused, and returns false if there is none.
-	// What dst has then is a copy: nobody else can change it.
+	// Take moves the next receive to dst, reusing dst.SG. It returns false if there is none.
+	// dst is a copy that no other process can change.
 	Take(dst *RecvWQE) bool
-	// PD returns the protection domain of the memory that receives name (IBA 10.2.9 for an SRQ).
+	// PD returns the protection domain of the receives' memory (for an SRQ: IBA 10.2.9).
 	PD() *mr.PD
-	// Shared reports whether other queue pairs take receives from the source too. Flushing one
-	// queue pair leaves what is in a shared source, and so does its RESET.
+	// Shared reports whether other queue pairs take receives from the source too. Flushing or
+	// resetting one queue pair leaves the receives in a shared source.
 	Shared() bool
-	// Len returns the number of receives that are queued.
+	// Len returns the number of queued receives.
 	Len() int
-	// Depth returns the number of receives that the source was made for.
+	// Depth returns the capacity in receives.
 	Depth() int
-	// Reset removes all receives without a completion, as the state RESET demands.
+	// Reset removes all receives without completions, as the RESET state requires.
 	Reset()
 }

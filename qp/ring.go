@@ -2,28 +2,28 @@ package qp
 
 import "math/bits"
 
-// ring holds the items of a queue by numbers that count up from 0 and wrap at 2^32: head is the oldest
-// item, tail the number of the next one. Its memory grows with what is in it.
+// ring holds the items of a queue, numbered by counters that wrap at 2^32: head is the oldest
+// item, tail the next item to add. It grows with the number of items.
 type ring[T any] struct {
-	slots      []T // a power of two; none at first
+	slots      []T // length is a power of two, or 0 before first use
 	head, tail uint32
 }
 
-// firstSlots is the size of a ring that is used for the first time.
+// firstSlots is the initial number of slots.
 const firstSlots = 4
 
 func (r *ring[T]) len() int { return int(r.tail - r.head) }
 
-// at returns the slot of number i. There must be slots.
+// at returns the slot of item i. The ring must have slots.
 func (r *ring[T]) at(i uint32) *T { return &r.slots[i&uint32(len(r.slots)-1)] }
 
-// full is true where the next item finds no slot.
+// full reports whether there is no free slot.
 func (r *ring[T]) full() bool { return r.len() == len(r.slots) }
 
-// free returns how many slots have no item; they begin at tail.
+// free returns the number of free slots, which start at tail.
 func (r *ring[T]) free() int { return len(r.slots) - r.len() }
 
-// grow makes slots for one more item at least, of a queue for depth items.
+// grow adds slots for at least one more item. depth is the depth of the queue.
 func (r *ring[T]) grow(depth int) {
 	if n := len(r.slots); n > 0 {
 		r.move(2 * n)
@@ -32,8 +32,8 @@ func (r *ring[T]) grow(depth int) {
 	}
 }
 
-// shrink gives back slots beyond those for depth items, which is not below len, and reports whether
-// there were any.
+// shrink reduces the slots to those that depth items need, and reports whether it did. depth
+// must not be less than len.
 func (r *ring[T]) shrink(depth int) bool {
 	slots := ceilPow2(depth)
 	if slots >= len(r.slots) {

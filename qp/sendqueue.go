@@ -6,34 +6,33 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// SendWQE is a send work request in the queue, and what the requester notes on it.
+// SendWQE is a send work request in the queue, with the state that the requester keeps for it.
 type SendWQE struct {
 	ID         uint64
 	RemoteAddr uint64
 	CompareAdd uint64
 	Swap       uint64
 	SG         []Segment
-	Inline     []byte // the message, when Flags has Inline
-	Length     uint64 // of the message
+	Inline     []byte // message data, if Flags has Inline
+	Length     uint64 // message length in bytes
 	AH         AH
 	RKey       uint32
 	Imm        uint32
 	RemoteQPN  bth.QPN
 	RemoteQKey uint32
 	Flush      Flush
-	Local      *LocalWork // kept for the slot's next use; holds for WRBindMW and WRRegMR only
+	Local      *LocalWork // parameters of WRBindMW and WRRegMR; other opcodes keep it only for reuse
 	Flags      SendFlags
 	Opcode     WROpcode
 
-	Refused  WCStatus // other than WCSuccess: the request fails with it when its turn comes
-	Started  bool     // FirstPSN and Packets hold
-	FirstPSN bth.PSN  // of the request
-	Packets  uint32   // PSNs the request takes
+	Refused  WCStatus // if not WCSuccess, the request fails with it when its turn comes
+	Started  bool     // FirstPSN and Packets are valid
+	FirstPSN bth.PSN  // PSN of the first packet
+	Packets  uint32   // number of PSNs that the request uses
 }
 
-// SendQueue holds send work requests from their posting to their completion, in order.
-// They are numbered by free-running counters: Head is the oldest, Tail is where the next
-// one will stand.
+// SendQueue holds send work requests in order, from posting until completion. They are numbered
+// by counters that wrap at 2^32: Head is the oldest request, Tail the next one to post.
 type SendQueue struct {
 	ring      ring[SendWQE]
 	depth     int
@@ -41,45 +40,44 @@ type SendQueue struct {
 	maxInline int
 	sigAll    bool
 	full      *fullError
-	source    SendSource // nil where the program of this process posts
-	fetched   SendWR     // scratch for what comes from source
+	source    SendSource // nil if this process posts the requests
+	fetched   SendWR     // buffer for requests fetched from source
 }
 
-// NewSendQueue returns a queue for depth requests of up to maxSGE pieces; numbers out of
-// range are taken to the nearest that is in. With sigAll every request ends in a completion.
+// NewSendQueue returns a queue for depth requests of up to maxSGE SGEs. Values out of range are
+// set to the nearest limit. With sigAll every request generates a completion.
 func NewSendQueue(depth, maxSGE int, sigAll bool) *SendQueue {
 	return &SendQueue{depth: min(max(depth, 0), MaxDepth), maxSGE: max(maxSGE, 0), sigAll: sigAll}
 }
 
-// atomicBytes is what an ATOMIC_WRITE writes. It may always come inline, as ibv_wr_atomic_write
-// demands.
+// atomicBytes is the operand size of ATOMIC_WRITE. A request may carry it inline whatever the
+// inline limit, as ibv_wr_atomic_write requires.
 const atomicBytes = 8
 
-// SetMaxInline sets how many bytes a request may carry inline; it is 0 in a new queue.
+// SetMaxInline sets the maximum inline data of a request in bytes; it is 0 in a new queue.
 func (q *SendQueue) SetMaxInline(n int) { q.maxInline = max(n, 0) }
 
-// Head is the number of the oldest request.
+// Head returns the number of the oldest request.
 func (q *SendQueue) Head() uint32 { return q.ring.head }
 
-// Tail is the number the next request will get.
+// Tail returns the number of the next request to be posted.
 func (q *SendQueue) Tail() uint32 { return q.ring.tail }
 
-// Len is how many requests are in the queue.
+// Len returns the number of requests in the queue.
 func (q *SendQueue) Len() int { return q.ring.len() }
 
-// Depth is how many requests the queue was made for.
+// Depth returns the capacity in requests.
 func (q *SendQueue) Depth() int { return q.depth }
 
-// SigAll is true when every request is to end in a completion.
+// SigAll reports whether every request generates a completion.
 func (q *SendQueue) SigAll() bool { return q.sigAll }
 
-// At is request number i, which must be from Head up to but not Tail. The pointer holds
-// until the next Push.
+// At returns request i, Head <= i < Tail. The pointer is valid until the next Push.
 func (q *SendQueue) At(i uint32) *SendWQE { return q.ring.at(i) }
 
-// Push appends a copy of the request. The error tells what broke which limit: the queue is
-// full, too many SGEs, too long a message, too much inline data. Opcode and state are the
-// affair of [QP.CheckPost].
+// Push appends a copy of the request. It fails if the queue is full, or if the request has too
+// many SGEs, too long a message or too much inline data. [QP.CheckPost] checks opcode and
+// state.
 func (q *SendQueue) Push(wr *SendWR) error {
 	n, err := q.check(wr)
 	if err != nil {
@@ -124,23 +122,25 @@ func (q *SendQueue) check(wr *SendWR) (uint64, error) {
 		return n, nil
 	}
 	if len(wr.SGList) > 0 {
-		return 0, fmt.Errorf("qp: %w: inline request with %d SGEs; put the bytes in InlineData", ErrBadWR, len(wr.SGList))
+		return 0, fmt.Errorf("qp: %w: inline request with %d SGEs; put the bytes in InlineData",
+			ErrBadWR, len(wr.SGList))
 	}
 	if wr.Opcode == WRAtomicWrite && len(wr.InlineData) <= atomicBytes {
 		return uint64(len(wr.InlineData)), nil
 	}
 	if len(wr.InlineData) > q.maxInline {
-		return 0, fmt.Errorf("qp: %w: %d bytes inline, the limit of this queue pair is %d", ErrTooLarge, len(wr.InlineData), q.maxInline)
+		return 0, fmt.Errorf("qp: %w: %d bytes inline, the limit of this queue pair is %d",
+			ErrTooLarge, len(wr.InlineData), q.maxInline)
 	}
 	return uint64(len(wr.InlineData)), nil
 }
 
-// Pop removes the oldest request; on an empty queue it does nothing.
+// Pop removes the oldest request. On an empty queue it does nothing.
 func (q *SendQueue) Pop() {
 	if q.Len() == 0 {
 		return
 	}
-	// The slot must not keep alive what the request named.
+	// Drop the references of the request, so that the free slot does not keep them alive.
 	w := q.At(q.ring.head)
 	w.AH = nil
 	if w.Local != nil {
@@ -149,7 +149,8 @@ func (q *SendQueue) Pop() {
 	q.ring.head++
 }
 
-// Reset removes all requests without a completion, as the RESET state demands, also from the source.
+// Reset removes all requests without completions, as the RESET state requires, also from the
+// source.
 func (q *SendQueue) Reset() {
 	for q.Len() > 0 {
 		q.Retire()
@@ -165,7 +166,7 @@ func (q *SendQueue) grow() {
 	if q.maxSGE == 0 {
 		return
 	}
-	// Nearly all requests have one piece: the free slots share one array for those.
+	// Nearly all requests have one SGE: allocate one array for the first SGE of all free slots.
 	sg := make([]Segment, q.ring.free())
 	for n := range sg {
 		q.At(q.ring.tail + uint32(n)).SG = sg[n : n : n+1]

@@ -1,47 +1,49 @@
 package qp
 
-// A SendSource holds send requests that another process writes, such as a ring in shared memory. The
-// device calls it under the lock of the queue pair. Calls must not block, and what they return must not
-// alias memory that others can change: it is checked after they return.
+// A SendSource provides send requests that another process posts, for example to a ring in
+// shared memory. The device calls it under the lock of the queue pair. Calls must not block.
+// Results must not alias memory that others can change, because the device checks them after
+// the call.
 type SendSource interface {
-	// Fetch copies the next request to wr, whose slices it may reuse, and tells whether there was one.
+	// Fetch copies the next request to wr, reusing the slices of wr.
 	Fetch(wr *SendWR) FetchStatus
-	// Retire tells that the n oldest requests that were fetched are complete: their places are free
-	// again. Where they leave a completion, this comes before it.
+	// Retire reports that the n oldest fetched requests are complete and frees their places. It
+	// is called before the completion of a request is generated.
 	Retire(n int)
-	// Reset removes all requests without a completion, as the state RESET demands: those that were
-	// fetched, and those that still wait.
+	// Reset removes all requests without completions, both fetched and not yet fetched, as the
+	// RESET state requires.
 	Reset()
 }
 
-// FetchStatus is what [SendSource.Fetch] found.
+// FetchStatus is the result of [SendSource.Fetch].
 type FetchStatus uint8
 
 const (
-	FetchNone FetchStatus = iota // no request waits
-	FetchGot                     // a request
-	FetchBad                     // something that is no request: only the ID of wr holds
+	FetchNone FetchStatus = iota // no request available
+	FetchGot                     // wr holds a request
+	FetchBad                     // malformed request: only the ID of wr is valid
 )
 
-// SetSource makes the queue take its requests from src, by [QP.Fetch]. It is called before the first
-// request.
+// SetSource makes the queue take its requests from src, by [QP.Fetch]. It must be called before
+// the first request.
 func (q *SendQueue) SetSource(src SendSource) { q.source = src }
 
-// Sourced reports whether requests come from a source: none may be pushed then by anybody else.
+// Sourced reports whether requests come from a source: the program must then not call Push.
 func (q *SendQueue) Sourced() bool { return q.source != nil }
 
-// Retire tells the source, if there is one, that the oldest request is complete. Pop follows.
+// Retire reports the completion of the oldest request to the source, if there is one. Pop
+// follows.
 func (q *SendQueue) Retire() {
 	if q.source != nil {
 		q.source.Retire(1)
 	}
 }
 
-// Fetch moves requests from the source of the send queue to the queue, until one of them has no more,
-// and returns how many. local reports whether there are some among them that change memory keys. A
-// request that cannot be carried out is moved as well, and fails when its turn comes, with
-// LOC_QP_OP_ERR or, where its message is too long, LOC_LEN_ERR: no caller waits for an error. In a state
-// in which nothing may be posted, nothing is fetched.
+// Fetch moves requests from the source of the send queue to the queue, until the queue is full
+// or the source has no more, and returns their number. local reports whether any of them
+// changes memory keys. An invalid request is queued too and fails when its turn comes, with
+// LOC_LEN_ERR if its message is too long, otherwise with LOC_QP_OP_ERR, because there is no
+// caller to return an error to. In a state in which nothing can be posted, Fetch does nothing.
 func (q *QP) Fetch() (n int, local bool) {
 	sq := q.SQ
 	if sq.source == nil || !q.takesSends() {
@@ -67,7 +69,8 @@ func (q *QP) Fetch() (n int, local bool) {
 	return n, local
 }
 
-// refuse appends a request of which only the ID is known, and that fails with status in its turn.
+// refuse appends a request of which only the ID is known. It fails with status when its turn
+// comes.
 func (q *SendQueue) refuse(id uint64, status WCStatus) {
 	if q.ring.full() {
 		q.grow()

@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// fixedSource has these requests, and no more.
+// fixedSource has only these requests.
 type fixedSource struct {
 	wrs     []qp.SendWR
 	retired int
@@ -39,7 +39,7 @@ func TestWhatIsFetched(t *testing.T) {
 		state qp.State
 		n     int
 		local bool
-		last  qp.WCStatus // with which the last that was fetched fails
+		last  qp.WCStatus // result of the last fetched request
 	}{
 		"nothing":                    {nil, qp.RTS, 0, false, 0},
 		"a request":                  {[]qp.SendWR{write}, qp.RTS, 1, false, 0},
@@ -76,7 +76,7 @@ func TestWhatIsFetched(t *testing.T) {
 	}
 }
 
-// A place of a request that failed takes any other after it.
+// The slot of a failed request can hold any other request afterwards.
 func TestARefusedRequestLeavesNothing(t *testing.T) {
 	q := &qp.QP{Type: qp.RC, PD: &mr.PD{}, SQ: qp.NewSendQueue(1, 2, false), Attr: qp.Attr{State: qp.RTS}}
 	source := &fixedSource{wrs: []qp.SendWR{{ID: 1, Opcode: qp.WRFlush}, {ID: 2, Opcode: qp.WRWrite, SGList: []qp.SGE{{Length: 3}}}}}

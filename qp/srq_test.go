@@ -173,7 +173,7 @@ func TestEventsReachTheSinkIfThereIsOne(t *testing.T) {
 	}
 }
 
-// Numbers and texts as in rdma-core's verbs.h and enum_strs.c.
+// Numbers and texts are those of rdma-core's verbs.h and enum_strs.c.
 func TestEventTypesAreThoseOfVerbs(t *testing.T) {
 	names := strings.Fields(`CQ_ERR QP_FATAL QP_REQ_ERR QP_ACCESS_ERR COMM_EST SQ_DRAINED PATH_MIG PATH_MIG_ERR
 		DEVICE_FATAL PORT_ACTIVE PORT_ERR LID_CHANGE PKEY_CHANGE SM_CHANGE SRQ_ERR SRQ_LIMIT_REACHED

@@ -6,7 +6,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// WCStatus says how a work request ended. Values are those of ibv_wc_status.
+// WCStatus is the result of a work request. The values are those of ibv_wc_status.
 type WCStatus uint8
 
 const (
@@ -36,7 +36,7 @@ const (
 	WCTMRndvIncomplete WCStatus = 23
 )
 
-// The texts are those of ibv_wc_status_str, which tools print and people search for.
+// wcStatuses has the texts of ibv_wc_status_str, which tools print and users search for.
 var wcStatuses = [...]struct{ name, text string }{
 	WCSuccess:          {"SUCCESS", "success"},
 	WCLocLenErr:        {"LOC_LEN_ERR", "local length error"},
@@ -64,7 +64,7 @@ var wcStatuses = [...]struct{ name, text string }{
 	WCTMRndvIncomplete: {"TM_RNDV_INCOMPLETE", "TM software rendezvous"},
 }
 
-// String is the text of ibv_wc_status_str, such as "transport retry counter exceeded".
+// String returns the text of ibv_wc_status_str, such as "transport retry counter exceeded".
 func (s WCStatus) String() string {
 	if int(s) < len(wcStatuses) {
 		return wcStatuses[s].text
@@ -72,7 +72,7 @@ func (s WCStatus) String() string {
 	return "unknown"
 }
 
-// Name is the name as in IBV_WC_*, such as "RETRY_EXC_ERR".
+// Name returns the name without IBV_WC_, such as "RETRY_EXC_ERR".
 func (s WCStatus) Name() string {
 	if int(s) < len(wcStatuses) {
 		return wcStatuses[s].name
@@ -80,8 +80,8 @@ func (s WCStatus) Name() string {
 	return fmt.Sprintf("WC(%d)", uint8(s))
 }
 
-// WCOpcode is the operation that completed. Values are those of ibv_wc_opcode; those of
-// receives have bit 7 set. It is valid only when the status is WCSuccess.
+// WCOpcode is the completed operation. The values are those of ibv_wc_opcode; bit 7 marks
+// receives. It is valid only if the status is WCSuccess.
 type WCOpcode uint8
 
 const (
@@ -94,7 +94,7 @@ const (
 	WCLocalInv     WCOpcode = 6
 	WCFlush        WCOpcode = 8
 	WCAtomicWrite  WCOpcode = 9
-	WCRegMR        WCOpcode = 10 // IB_WC_REG_MR
+	WCRegMR        WCOpcode = 10 // IB_WC_REG_MR of the kernel
 	WCRecv         WCOpcode = 128
 	WCRecvWriteImm WCOpcode = 129
 )
@@ -114,7 +114,7 @@ var wcOpcodeNames = map[WCOpcode]string{
 	WCRecvWriteImm: "RECV_RDMA_WITH_IMM",
 }
 
-// String is the name as in IBV_WC_*, such as "RECV_RDMA_WITH_IMM".
+// String returns the name without IBV_WC_, such as "RECV_RDMA_WITH_IMM".
 func (o WCOpcode) String() string {
 	if name, ok := wcOpcodeNames[o]; ok {
 		return name
@@ -122,42 +122,42 @@ func (o WCOpcode) String() string {
 	return fmt.Sprintf("WC(%d)", uint8(o))
 }
 
-// IsRecv is true for completions of the receive queue.
+// IsRecv reports whether the completion is of the receive queue.
 func (o WCOpcode) IsRecv() bool { return o&WCRecv != 0 }
 
-// WCFlags say which optional fields of a WC hold. Values are those of ibv_wc_flags.
+// WCFlags are the valid optional fields of a WC. The values are those of ibv_wc_flags.
 type WCFlags uint32
 
 const (
 	GRH     WCFlags = 1 << 0 // the buffer starts with a GRH (UD)
 	WithImm WCFlags = 1 << 1 // Imm is immediate data
-	WithInv WCFlags = 1 << 3 // Imm is the key that the peer invalidated
+	WithInv WCFlags = 1 << 3 // Imm is the R_Key that the peer invalidated
 )
 
-// WC is a work completion. With a status other than WCSuccess only WRID, Status, QPN and
-// VendorErr hold.
+// WC is a work completion. If the status is not WCSuccess, only WRID, Status, QPN and VendorErr
+// are valid.
 type WC struct {
 	WRID      uint64
 	Status    WCStatus
 	Opcode    WCOpcode
-	Solicited bool // a receive whose sender asked for a solicited event
+	Solicited bool // receive whose sender requested a solicited event
 	VendorErr uint32
 	ByteLen   uint32
 	Imm       uint32
 	QPN       bth.QPN
 	SrcQP     bth.QPN
 	Flags     WCFlags
-	SL        uint8 // of a datagram: the network header that it came with, [SLIPv4] or [SLIPv6]
+	SL        uint8 // received datagram: [SLIPv4] or [SLIPv6], by its IP version
 }
 
-// What RNICs (mlx5) put into the service level of a completed receive of a datagram, which RoCE has no other use for: a
-// UDP header after an IPv4 or IPv6 header. UCX reads it.
+// Service levels of received datagrams. RoCE does not use the field; mlx5 RNICs put the L3
+// header type into it, UDP after IPv4 or IPv6, and UCX reads it.
 const (
 	SLIPv4 = 8 | 2
 	SLIPv6 = 8 | 1
 )
 
-// Completer takes the completions of a queue. It copies wc.
+// Completer receives the completions of a queue. Complete must copy wc.
 type Completer interface {
 	Complete(wc *WC)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// WROpcode is the operation of a send work request. Values are those of ibv_wr_opcode and
-// of the kernel's ib_wr_opcode.
+// WROpcode is the operation of a send work request. The values are those of ibv_wr_opcode and
+// the kernel's ib_wr_opcode.
 type WROpcode uint8
 
 const (
@@ -24,54 +24,54 @@ const (
 	WRSendInv     WROpcode = 9
 	WRFlush       WROpcode = 14
 	WRAtomicWrite WROpcode = 15
-	WRRegMR       WROpcode = 0x20 // IB_WR_REG_MR; libibverbs has no name for it
+	WRRegMR       WROpcode = 0x20 // IB_WR_REG_MR of the kernel; libibverbs has no name for it
 )
 
-// SendFlags modify a send work request. Values are those of ibv_send_flags.
+// SendFlags modify a send work request. The values are those of ibv_send_flags.
 type SendFlags uint32
 
 const (
 	Fence     SendFlags = 1 << 0 // wait until earlier READs and atomics are complete
-	Signaled  SendFlags = 1 << 1 // complete with a WC even when all is well
+	Signaled  SendFlags = 1 << 1 // generate a completion even on success
 	Solicited SendFlags = 1 << 2 // raise a solicited event at the receiver
-	Inline    SendFlags = 1 << 3 // take the data from InlineData when posted
+	Inline    SendFlags = 1 << 3 // copy the data from InlineData when posting
 )
 
-// MaxMessage is the largest length of one message in bytes (IBA 9.7.1).
+// MaxMessage is the maximum length of a message in bytes (IBA 9.7.1).
 const MaxMessage = 1 << 31
 
-// SGE is one piece of local memory. A length of 0 is an empty piece.
+// SGE is a scatter/gather element: a range of local memory. Length may be 0.
 type SGE struct {
 	Addr   uint64
 	Length uint32
 	LKey   uint32
 }
 
-// SendWR is a work request for the send queue. Posting copies it; the caller may reuse it
-// and what it points to, but AH, at once.
+// SendWR is a work request for the send queue. Posting copies it, so that the caller can reuse
+// it and everything it points to at once, except AH.
 type SendWR struct {
 	ID     uint64
 	Opcode WROpcode
 	Flags  SendFlags
 	SGList []SGE
 
-	// InlineData is the message when Flags has Inline; SGList must then be empty.
+	// InlineData is the message if Flags has Inline; SGList must then be empty.
 	InlineData []byte
 
-	Imm uint32 // immediate data; for WRSendInv and WRLocalInv the key to invalidate
+	Imm uint32 // immediate data; R_Key to invalidate for WRSendInv and WRLocalInv
 
 	RemoteAddr uint64
 	RKey       uint32
 
-	CompareAdd uint64 // WRCmpSwap: compared value; WRFetchAdd: what is added
+	CompareAdd uint64 // WRCmpSwap: value to compare; WRFetchAdd: value to add
 	Swap       uint64
 
 	Flush Flush       // for WRFlush, with RemoteAddr and RKey
 	Bind  *mr.Bind    // for WRBindMW
 	Reg   *mr.FastReg // for WRRegMR
 
-	// The receiver, for UD and GSI. RemoteQPN is bth.MulticastQPN for a multicast group. A
-	// RemoteQKey whose highest bit is set stands for the sending queue pair's own Q_Key.
+	// Receiver of a UD or GSI message. RemoteQPN is bth.MulticastQPN for a multicast group. If
+	// the highest bit of RemoteQKey is set, the queue pair's own Q_Key is sent instead.
 	AH         AH
 	RemoteQPN  bth.QPN
 	RemoteQKey uint32
@@ -83,13 +83,13 @@ type RecvWR struct {
 	SGList []SGE
 }
 
-// wrOpcode is what CheckPost and completions need to know of an opcode.
+// wrOpcode holds the properties of an opcode that CheckPost and completions need.
 type wrOpcode struct {
 	name   string
-	types  typeSet  // where it may be posted
-	wc     WCOpcode // of its completion
+	types  typeSet  // types that support the opcode
+	wc     WCOpcode // opcode of the completion
 	flags  wrFlags
-	length uint32 // exact message length for wrExact
+	length uint32 // exact message length in bytes with wrExact
 }
 
 type typeSet uint8
@@ -107,9 +107,9 @@ type wrFlags uint8
 
 const (
 	wrInline wrFlags = 1 << iota // data may be inline
-	wrExact                      // the message has one length only
-	wrNoData                     // there is no message
-	wrLocal                      // nothing goes over the wire
+	wrExact                      // message length is fixed
+	wrNoData                     // no message
+	wrLocal                      // no packet is sent
 )
 
 var (
@@ -118,8 +118,8 @@ var (
 	reliable  = types(RC)
 )
 
-// wrOpcodes follows the table of ibv_post_send(3). WRSendInv is left to RC, because the
-// wire has no such opcode for UC.
+// wrOpcodes follows the table of ibv_post_send(3), except that WRSendInv is limited to RC,
+// because UC has no such opcode on the wire.
 var wrOpcodes = [...]wrOpcode{
 	WRWrite:       {"RDMA_WRITE", connected, WCWrite, wrInline, 0},
 	WRWriteImm:    {"RDMA_WRITE_WITH_IMM", connected, WCWrite, wrInline, 0},
@@ -136,10 +136,10 @@ var wrOpcodes = [...]wrOpcode{
 	WRRegMR:       {"REG_MR", connected, WCRegMR, wrNoData | wrLocal, 0},
 }
 
-// Valid is true for the opcodes above.
+// Valid reports whether o is one of the opcodes above.
 func (o WROpcode) Valid() bool { return int(o) < len(wrOpcodes) && wrOpcodes[o].name != "" }
 
-// String is the name as in IBV_WR_*, such as "RDMA_WRITE".
+// String returns the name without IBV_WR_, such as "RDMA_WRITE".
 func (o WROpcode) String() string {
 	if o.Valid() {
 		return wrOpcodes[o].name
@@ -147,7 +147,7 @@ func (o WROpcode) String() string {
 	return fmt.Sprintf("WR(%d)", uint8(o))
 }
 
-// WCOpcode is the opcode of the completion that a request with this opcode ends in.
+// WCOpcode returns the opcode of the completion of a request with this opcode.
 func (o WROpcode) WCOpcode() WCOpcode {
 	if o.Valid() {
 		return wrOpcodes[o].wc
@@ -155,5 +155,5 @@ func (o WROpcode) WCOpcode() WCOpcode {
 	return WCSend
 }
 
-// Allowed is true when a queue pair of type t takes the opcode.
+// Allowed reports whether a queue pair of type t supports the opcode.
 func (o WROpcode) Allowed(t Type) bool { return o.Valid() && t.Valid() && wrOpcodes[o].types.has(t) }

@@ -6,19 +6,23 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// Options are what an [Analyzer] is told to do. The zero value is usable.
+// Options configure an [Analyzer]. The zero value is usable.
 type Options struct {
-	// Flows is how many flows are followed at a time; 0 stands for 4096. When one more begins the one that was silent for longest
-	// is given up: it is handed to Flow, its Cut is set, and if it goes on it counts as a flow of its own.
+	// Flows is the maximum number of flows that are followed at a time; 0 means 4096. At the
+	// limit, a new flow evicts the one that has been silent for longest: it is passed to Flow
+	// with Cut set, and later packets of it begin a new flow.
 	Flows int
-	// Outstanding is how many messages of each end of a flow are followed at a time; 0 stands for 1024. When one more begins the
-	// oldest is given up and handed to Message.
+	// Outstanding is the maximum number of messages of each end of a flow that are followed at a
+	// time; 0 means 1024. At the limit, a new message evicts the oldest, which is passed to
+	// Message.
 	Outstanding int
-	// NoMeaning leaves [Packet].Meaning empty, which saves about a third of the time.
+	// NoMeaning leaves Packet.Meaning empty, which saves about a third of the time.
 	NoMeaning bool
-	// Message is called with every message when it is done, has failed or is given up; at the latest by Finish.
+	// Message is called once for every message: when it completes, fails or is evicted, or by
+	// Finish.
 	Message func(*Message)
-	// Flow is called with every flow when it is given up, or by Finish in the order of their numbers.
+	// Flow is called once for every flow: when it is evicted or replaced, or by Finish in order
+	// of number.
 	Flow func(*Flow)
 }
 
@@ -27,8 +31,8 @@ const (
 	defaultOutstanding = 1024
 )
 
-// Analyzer says what each packet of a capture does in its conversation. It looks at packets in the order of the capture, never
-// ahead, and what it keeps is bounded by its [Options].
+// Analyzer explains each packet of a capture in its conversation. It processes packets in capture
+// order, without lookahead, and keeps state bounded by its [Options].
 type Analyzer struct {
 	o     Options
 	table table
@@ -38,16 +42,16 @@ type Analyzer struct {
 	line  line
 	use   budget
 
-	p    *Packet // the packet in hand
+	p    *Packet // packet being processed
 	info *bth.OpcodeInfo
-	at   int64 // its time in nanoseconds, or noTime
-	size int   // its payload in bytes, on the wire
-	good bool  // nothing says that the receiver drops it
+	at   int64 // Time of p in nanoseconds, or noTime
+	size int   // payload bytes of p on the wire
+	good bool  // p's ICRC gives no reason for the receiver to drop it
 
-	notes notes // of its frame
+	notes notes // comments of the frame of p
 }
 
-// NewAnalyzer returns an Analyzer that has seen nothing.
+// NewAnalyzer returns an Analyzer without state.
 func NewAnalyzer(o Options) *Analyzer {
 	if o.Flows <= 0 {
 		o.Flows = defaultFlows
@@ -61,8 +65,8 @@ func NewAnalyzer(o Options) *Analyzer {
 	return a
 }
 
-// Add says what p does: it fills in Flow, Role, Message, Again, Meaning and Findings. Flow and Message go on changing with later
-// packets. Nothing of p is kept.
+// Add explains p: it sets Flow, Role, Message, Again, Meaning and Findings. Later packets still
+// modify *Flow and *Message. Add keeps no reference to p.
 func (a *Analyzer) Add(p *Packet) {
 	p.Flow, p.Role, p.Message, p.Again, p.Meaning, p.Findings = nil, NoRole, nil, false, "", nil
 	a.p, a.info, a.at = p, p.BTH.Opcode.Info(), nanoseconds(p.Time)
@@ -84,8 +88,8 @@ func (a *Analyzer) Add(p *Packet) {
 	a.p = nil
 }
 
-// Finish hands over what is still open: messages that were not answered, and all flows. The Analyzer can be used on, as if it
-// was a new one except for the numbers of flows.
+// Finish passes the remaining messages and all flows to the callbacks of [Options]. The Analyzer
+// can be used again; flow numbers continue.
 func (a *Analyzer) Finish() {
 	for _, c := range a.table.byNumber() {
 		a.end(c, false)
@@ -94,7 +98,8 @@ func (a *Analyzer) Finish() {
 	a.cms = exchanges{}
 }
 
-// Followed returns how many flows are followed at the moment, and how many were given up to keep to the bound.
+// Followed returns the number of flows being followed, and how many were evicted to respect the
+// limit.
 func (a *Analyzer) Followed() (now int, evicted uint64) { return a.table.count, a.table.evicted }
 
 func (a *Analyzer) analyse() {
@@ -124,7 +129,7 @@ func (a *Analyzer) analyse() {
 	}
 }
 
-// connected takes a packet of a reliable or an unreliable connection.
+// connected processes a packet of an RC or UC connection.
 func (a *Analyzer) connected() {
 	p := a.p
 	h := a.half()
@@ -151,7 +156,8 @@ func (a *Analyzer) connected() {
 	}
 }
 
-// end hands over what is left of c. cut means that c is given up to make room.
+// end passes the remaining messages of c, and then c, to the callbacks. cut reports whether c is
+// evicted.
 func (a *Analyzer) end(c *conn, cut bool) {
 	c.Cut = cut
 	a.cms.forget(c)
@@ -170,7 +176,8 @@ func (a *Analyzer) end(c *conn, cut bool) {
 	}
 }
 
-// whyOpen says why messages of st have no answer; nothing where the capture ends before.
+// whyOpen returns why messages of st have no response, or "" if the capture ends before a
+// response.
 func (c *conn) whyOpen(st *stream) string {
 	switch {
 	case st.refused:

@@ -98,7 +98,7 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// BenchmarkAddLosses is the capture with losses over and over: a finding for every second packet.
+// BenchmarkAddLosses repeats the capture with losses: a finding for every second packet.
 func BenchmarkAddLosses(b *testing.B) {
 	file, err := os.Open("testdata/loss_write.pcap.gz")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// What went wrong in a capture: its findings that cost time, and what the connections add up to.
+// Print what went wrong in a capture: the findings that cost time, and the totals of connections.
 func ExampleAnalyzer() {
 	file, err := os.Open("testdata/loss_write.pcap.gz")
 	if err != nil {

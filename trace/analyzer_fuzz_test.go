@@ -11,13 +11,14 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// FuzzAnalyzer shows an Analyzer packets of any kind in any order: eight bytes of input make one.
+// FuzzAnalyzer passes an Analyzer packets of any kind in any order. Eight bytes of input make a
+// packet.
 func FuzzAnalyzer(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0})
-	// A SEND and its acknowledgement, a READ and its response, twice.
+	// A SEND and its acknowledgement, a READ and its response, twice
 	f.Add([]byte{0x04, 0x10, 1, 0, 0, 9, 0, 0, 0x11, 0x91, 1, 0, 0, 0, 0, 0, 0x0c, 0x10, 2, 0, 0, 99, 0, 0, 0x10, 0x91, 2, 0, 0, 99, 0, 0,
 		0x0c, 0x10, 2, 0, 0, 99, 0, 0, 0x10, 0x91, 2, 0, 0, 99, 0, 0})
-	// REQ, REP, RTU, DREQ, DREP.
+	// REQ, REP, RTU, DREQ, DREP
 	f.Add([]byte{0xf0, 0, 1, 0, 0, 1, 1, 2, 0xf3, 0x81, 1, 0, 0, 2, 2, 1, 0xf4, 0, 1, 0, 0, 1, 1, 2, 0xf5, 0, 1, 0, 0, 1, 1, 2, 0xf6, 0x81, 1, 0, 0, 2, 2, 1})
 	f.Fuzz(analyseAnything)
 }
@@ -29,11 +30,11 @@ func TestAnyPacketsInAnyOrderKeepTheBounds(t *testing.T) {
 		for i := range data {
 			data[i] = byte(random.Uint32())
 			switch i % 8 {
-			case 0: // reliable connections, mostly
+			case 0: // mostly RC
 				if random.IntN(4) > 0 {
 					data[i] %= 0x1e
 				}
-			case 1, 3: // few wrong ICRCs and marks, near PSNs
+			case 1, 3: // few wrong ICRCs and ECN marks, nearby PSNs
 				data[i] &= 0x83 &^ byte(random.IntN(2)*0x40)
 			case 2, 5:
 				data[i] &= 0x1f
@@ -88,7 +89,8 @@ func analyseAnything(t *testing.T, data []byte) {
 	}
 }
 
-// fuzzPacket makes a packet: opcode or message of the CM; host, bad ICRC, mark, queue pair; PSN; length; syndrome and more.
+// fuzzPacket makes a packet from opcode or CM attribute; host, bad ICRC, mark, queue pair; PSN;
+// length; syndrome and more.
 func fuzzPacket(b [8]byte, now time.Time) *trace.Packet {
 	src, dst := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 	if b[1]&0x80 != 0 {

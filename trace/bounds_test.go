@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// bare makes a packet of a stream from host 10.0.0.1 to a queue pair of 10.0.0.2.
+// bare returns a packet of a stream from host 10.0.0.1 to a queue pair of 10.0.0.2.
 func bare(number int, op bth.Opcode, to bth.QPN, psn bth.PSN) *trace.Packet {
 	p := &trace.Packet{
 		Number: number, Part: 1, Parts: 1, Time: time.Unix(1000, 0).Add(time.Duration(number) * time.Microsecond),
@@ -30,7 +30,7 @@ func TestTheFlowThatWasSilentForLongestGivesWay(t *testing.T) {
 			whole = append(whole, f.Number)
 		}
 	}})
-	for i, to := range []bth.QPN{21, 22, 21, 23, 21, 22} { // flows 1, 2, 1, 3, 1 and what is then flow 4
+	for i, to := range []bth.QPN{21, 22, 21, 23, 21, 22} { // flows 1, 2, 1, 3, 1 and, after an eviction, 4
 		a.Add(bare(i+1, bth.RCSendOnly, to, bth.PSN(i)))
 	}
 	if n, evicted := a.Followed(); n != 2 || evicted != 2 {
@@ -67,7 +67,7 @@ func TestALongStreamTakesNoMoreMemoryThanAShortOne(t *testing.T) {
 			t.Errorf("%s: %d records, %d messages", op, records, messages)
 		}
 	}
-	// Nobody answers in this one: the bounds hold, whatever is asked for.
+	// There are no responses: the bounds hold for any requests.
 	a := trace.NewAnalyzer(trace.Options{})
 	n := 0
 	for i := range 300 {

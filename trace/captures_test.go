@@ -11,7 +11,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// readAll shows every packet of a capture and returns what was counted.
+// readAll shows every packet of a capture and returns the counts.
 func readAll(t testing.TB, r io.Reader, show func(*capture.Frame, *trace.Packet)) trace.Counts {
 	t.Helper()
 	c, err := capture.Open(r)

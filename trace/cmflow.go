@@ -8,24 +8,24 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
-// exchanges are the conversations of connection managers, by the communication IDs of both sides.
+// exchanges are the CM exchanges, indexed by the communication IDs of both sides.
 type exchanges map[commKey]*exchange
 
 type commKey struct {
-	addr netip.Addr // whose ID it is
+	addr netip.Addr // host that assigned the ID
 	id   mad.CommID
 }
 
-// exchange is what was seen of one connection's messages.
+// exchange is what the capture shows of the CM messages of one connection.
 type exchange struct {
 	c     *conn
 	keys  []commKey
-	qpn   bth.QPN // of the side that asked
+	qpn   bth.QPN // queue pair of the active side
 	times [int(mad.AttrAPR-mad.AttrREQ) + 1]sighting
-	rep   bool // both queue pairs are known
+	rep   bool // REP was seen: both queue pairs are known
 }
 
-// sighting is the latest message of one kind.
+// sighting is the latest message of one attribute.
 type sighting struct {
 	count int
 	frame int
@@ -54,7 +54,7 @@ func (x exchanges) forget(c *conn) {
 	}
 }
 
-// managed takes a message of the connection manager.
+// managed processes a CM message.
 func (a *Analyzer) managed() {
 	p := a.p
 	p.Role = CM
@@ -88,7 +88,7 @@ func (a *Analyzer) managed() {
 	a.sayMAD(e)
 }
 
-// exchangeOf returns the connection that a message is about, or nil.
+// exchangeOf returns the exchange that m belongs to, or nil.
 func (a *Analyzer) exchangeOf(m *mad.Message) *exchange {
 	src, dst := a.p.Src.Addr(), a.p.Dst.Addr()
 	local, remote := ids(m)
@@ -122,7 +122,7 @@ func (a *Analyzer) exchangeOf(m *mad.Message) *exchange {
 	return nil
 }
 
-// ids returns the communication IDs in a message: the sender's and the receiver's.
+// ids returns the communication IDs in m: the sender's and the receiver's.
 func ids(m *mad.Message) (local, remote mad.CommID) {
 	switch m.Attribute {
 	case mad.AttrREQ:
@@ -152,7 +152,7 @@ func (a *Analyzer) exchange(c *conn) *exchange {
 	return e
 }
 
-// asked begins a connection with its REQ.
+// asked creates the exchange and the flow of a REQ.
 func (a *Analyzer) asked(r *mad.REQ) *exchange {
 	p := a.p
 	src, dst := p.Src.Addr(), p.Dst.Addr()
@@ -177,8 +177,8 @@ func (a *Analyzer) asked(r *mad.REQ) *exchange {
 	return e
 }
 
-// know makes key the direction of c that its end from sends, beginning with psn. While only one direction is known the other
-// one may turn up without a message that tells.
+// know makes key the direction of c that its end from sends, starting with psn. Until both
+// directions are known, the other one may be matched by packets instead of a CM message.
 func (a *Analyzer) know(c *conn, key halfKey, from int, psn bth.PSN) {
 	h := a.table.attach(key, c, from)
 	h.service = c.Service
@@ -195,7 +195,7 @@ func (a *Analyzer) know(c *conn, key halfKey, from int, psn bth.PSN) {
 	}
 }
 
-// repliedUnasked begins a connection with its REP, where the capture has no REQ.
+// repliedUnasked creates the exchange and the flow of a REP whose REQ is not in the capture.
 func (a *Analyzer) repliedUnasked(r *mad.REP) *exchange {
 	p := a.p
 	c := a.table.add(bth.ServiceRC, p)
@@ -205,7 +205,7 @@ func (a *Analyzer) repliedUnasked(r *mad.REP) *exchange {
 	return e
 }
 
-// replied takes a REP: the other queue pair and its first PSN are known.
+// replied processes a REP, which tells the passive side's queue pair and its first PSN.
 func (a *Analyzer) replied(e *exchange) {
 	p, r, c := a.p, &a.p.MAD.REP, e.c
 	if e.rep || p.Src.Addr() != c.Ends[1].Addr {
@@ -214,7 +214,7 @@ func (a *Analyzer) replied(e *exchange) {
 	e.rep = true
 	a.cms.put(commKey{p.Src.Addr(), r.LocalCommID}, e)
 	if len(c.halves) > 1 {
-		return // what was sent before this message told already
+		return // packets sent before the REP already identified the other direction
 	}
 	c.Ends[1].QPN = r.LocalQPN
 	a.know(c, halfKey{src: c.Ends[0].Addr, dst: c.Ends[1].Addr, to: r.LocalQPN}, 0, r.StartingPSN)

@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
-// sayMAD says what a message of the connection manager does. e is nil where its connection is not known.
+// sayMAD writes the meaning of a CM message. e is nil if its exchange is not known.
 func (a *Analyzer) sayMAD(e *exchange) {
 	l, m := &a.line, a.p.MAD
 	if l.quiet {
@@ -55,7 +55,7 @@ func (a *Analyzer) sayMAD(e *exchange) {
 	}
 }
 
-// seenBefore notes a message that was sent before.
+// seenBefore detects a retransmitted CM message of e.
 func (a *Analyzer) seenBefore(e *exchange) {
 	p := a.p
 	attr := p.MAD.Attribute
@@ -78,7 +78,7 @@ func (a *Analyzer) seenBefore(e *exchange) {
 	s.frame, s.at, s.src = p.Number, p.Time, p.Src.Addr()
 }
 
-// resolves notes a SIDR_REQ that was sent before, if it is one of the latest between the two hosts.
+// resolves detects a retransmitted SIDR_REQ, among the latest maxAsking between the two hosts.
 func (a *Analyzer) resolves(c *conn, id mad.CommID) {
 	p := a.p
 	now := asking{id: id, sighting: sighting{frame: p.Number, at: p.Time, src: p.Src.Addr()}}
@@ -100,16 +100,16 @@ func (a *Analyzer) resolves(c *conn, id mad.CommID) {
 	c.asked++
 }
 
-// maxAsking is how many SIDR_REQs between two hosts are remembered.
+// maxAsking is the number of SIDR_REQs that are remembered per pair of hosts.
 const maxAsking = 8
 
-// asking is a SIDR_REQ.
+// asking is a remembered SIDR_REQ.
 type asking struct {
 	id mad.CommID
 	sighting
 }
 
-// rejected takes a REJ.
+// rejected processes a REJ.
 func (a *Analyzer) rejected(e *exchange) {
 	p, r := a.p, &a.p.MAD.REJ
 	why := r.Reason.String() + a.ari(r)
@@ -132,7 +132,7 @@ func (a *Analyzer) rejected(e *exchange) {
 	a.note(CMRejected, Error, text, frames...)
 }
 
-// ari says what the additional information of a REJ is, where its reason defines that.
+// ari describes the additional reject information of r, if its reason defines one.
 func (a *Analyzer) ari(r *mad.REJ) string {
 	switch {
 	case r.Reason == mad.RejectInvalidGID && len(r.ARI) == 16:
@@ -143,7 +143,7 @@ func (a *Analyzer) ari(r *mad.REJ) string {
 	return ""
 }
 
-// rejectMeanings says more of the reasons that people meet.
+// rejectMeanings explains common reject reasons.
 var rejectMeanings = map[mad.RejectReason]string{
 	mad.RejectInvalidServiceID: "nobody listens at this port",
 	mad.RejectStaleConn:        "the queue pair belongs to another connection there, or did until a moment ago",
@@ -152,7 +152,7 @@ var rejectMeanings = map[mad.RejectReason]string{
 	mad.RejectInvalidGID:       "the address is not one of the receiver's, or it has no way back to the sender",
 }
 
-// unanswered notes what has no answer when the connection ends.
+// unanswered notes the first message of each end that has no response when the connection ends.
 func (a *Analyzer) unanswered(c *conn) {
 	for i := range c.dir {
 		q := &c.dir[i].works

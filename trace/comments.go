@@ -8,25 +8,28 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// Comments on the frames of gorxe's own traces. The [Analyzer] takes WR and WC of messages from them.
+// Prefixes of the frame comments in gorxe's own traces. The [Analyzer] sets Message.WR and
+// Message.WC from them.
 const (
 	requestNote    = "work request: "
 	completionNote = "completion of PSN "
 )
 
-// RequestNote is the comment on a packet that says which work request it belongs to.
+// RequestNote returns the frame comment that names the work request of a packet.
 func RequestNote(wr string) string { return requestNote + wr }
 
-// CompletionNote is the comment on the packet that led to the completion of a work request whose first packet has the PSN first.
+// CompletionNote returns the frame comment for the packet that completed a work request. first is
+// the PSN of the work request's first packet.
 func CompletionNote(first bth.PSN, wc string) string {
 	return fmt.Sprintf("%s%d: %s", completionNote, uint32(first), wc)
 }
 
-// notes are the comments on a frame that mean something to the [Analyzer]. They are read once: a frame may have thousands of packets.
+// notes are the parsed comments of a frame. They are parsed once per frame, which may have
+// thousands of packets.
 type notes struct {
-	frame       int    // 0 while the packet in hand has no comments
-	missing     bool   // packets are missing before it
-	request     string // the work request, empty if there is none
+	frame       int    // frame number; 0: the current packet has no comments
+	missing     bool   // packets are missing before the frame
+	request     string // work request, or ""
 	completions []completion
 }
 
@@ -35,11 +38,12 @@ type completion struct {
 	wc    string
 }
 
-// readNotes reads the comments of the packet in hand, if it is the first of its frame that is added.
+// readNotes parses the comments of the current packet's frame, unless an earlier packet of it
+// did.
 func (a *Analyzer) readNotes() {
 	p, n := a.p, &a.notes
 	if p.Part > 1 && p.Number == n.frame {
-		n.missing = false // the first packet has dealt with it
+		n.missing = false // the first packet of the frame handled it
 		return
 	}
 	*n = notes{frame: p.Number}
@@ -57,11 +61,11 @@ func (a *Analyzer) readNotes() {
 	}
 }
 
-// maxNote is how many bytes of a work request or completion are kept with an open message. Those of gorxe have about a hundred; an
-// option of pcapng has room for 65,535.
+// maxNote limits the bytes of a work request or completion that are kept with an open message.
+// gorxe writes about a hundred; a pcapng option has up to 65,535.
 const maxNote = 1 << 10
 
-// cut returns text with no more than maxNote bytes. It does not keep the rest in memory.
+// cut returns text truncated to maxNote bytes. The result does not keep the rest in memory.
 func cut(text string) string {
 	const more = "…"
 	if len(text) <= maxNote {
@@ -70,10 +74,11 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:maxNote-len(more)], "") + more
 }
 
-// noted gives messages of c the completions that gorxe noted on the packet in hand, which comes from c's end from.
+// noted sets WC of the messages of c that complete according to the comments of the current
+// packet, which end from sent.
 func (a *Analyzer) noted(c *conn, from int) {
 	for _, n := range a.notes.completions {
-		// The packet is an answer to it, or a later packet of its own end.
+		// The packet is a response to the request, or a later packet of the same end.
 		for _, end := range [2]int{1 - from, from} {
 			if w := c.dir[end].works.find(n.first); w != nil {
 				w.m.WC = n.wc
@@ -81,10 +86,10 @@ func (a *Analyzer) noted(c *conn, from int) {
 			}
 		}
 	}
-	a.notes.completions = nil // further packets of the frame need not look
+	a.notes.completions = nil // apply them once per frame
 }
 
-// requested gives the message of the packet in hand its work request, if gorxe noted that.
+// requested sets WR of the current packet's message, if the frame has a comment with it.
 func (a *Analyzer) requested() {
 	if wr := a.notes.request; wr != "" && a.p.Message != nil && a.p.Parts == 1 {
 		a.p.Message.WR = wr
@@ -93,10 +98,11 @@ func (a *Analyzer) requested() {
 
 const missingNote = " packets before this one are missing: they came faster than the trace could be written"
 
-// MissingNote is the comment on a frame before which a trace of gorxe lacks n frames.
+// MissingNote returns the comment on a frame before which gorxe could not write n frames.
 func MissingNote(n uint64) string { return fmt.Sprint(n, missingNote) }
 
-// Missing is how many packets a comment on a frame says are missing before it, 0 for other comments.
+// Missing returns the number of packets that comment reports as missing before its frame, 0 if it
+// is a different comment.
 func Missing(comment string) uint64 {
 	digits, ok := strings.CutSuffix(comment, missingNote)
 	if !ok {
@@ -109,11 +115,13 @@ func Missing(comment string) uint64 {
 	return n
 }
 
-// Gap tells that the capture lacks packets before the one that is added next. What the ends of each flow expect is not
-// known from there on, as at the beginning of a capture; that a packet was not captured is no finding. Messages that are
-// open are handed over. Add does this by itself where a comment says that packets are missing.
+// Gap tells the Analyzer that the capture lacks packets before the next one. The state of all
+// flows restarts, as at the beginning of a capture, and packets lost to the gap cause no
+// findings. Open messages are passed to the callback. Add calls Gap when a comment reports
+// missing packets.
 func (a *Analyzer) Gap() {
-	// Flows without a packet since the last gap know nothing that this one could make doubtful. They are older than the others.
+	// Flows without a packet since the last gap have no state to reset. They are the oldest in
+	// the list.
 	c := a.table.newest
 	for c != nil && !c.gapped && c.older != nil && !c.older.gapped {
 		c = c.older

@@ -15,7 +15,8 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// Messages have what the end that captured them noted: also one whose completion comes with a later packet of its own end.
+// Messages have the work request and completion noted by the capturing end, even if the
+// completion follows a later packet of the same end.
 func TestMessagesHaveTheirWorkRequestAndCompletion(t *testing.T) {
 	var done []trace.Message
 	a := trace.NewAnalyzer(trace.Options{Message: func(m *trace.Message) { done = append(done, *m) }})
@@ -76,7 +77,8 @@ func TestWhatTheCaptureItselfLeftOutIsNoFinding(t *testing.T) {
 	}
 }
 
-// findingsWithout are those of a capture that lacks n frames from one on, and says so.
+// findingsWithout returns the findings of a capture that lacks n frames from one on, with a
+// comment about it.
 func findingsWithout(t *testing.T, path string, from, n int) (out []numbered) {
 	t.Helper()
 	file, err := os.Open(path)

@@ -7,40 +7,41 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// conn is a flow and what has to be remembered to follow it. The flow is an allocation of its own: outputs and messages may keep it,
-// and must not keep the rest with it.
+// conn is a flow with the state that the Analyzer needs to follow it. Flow is allocated
+// separately: outputs and messages may keep it without keeping the rest.
 type conn struct {
 	*Flow
-	// dir[i] are the requests that Ends[i] sends, and what became of them.
+	// dir[i] are the requests that Ends[i] sends, and their state.
 	dir    [2]stream
 	halves []*half
-	asking []asking // the latest SIDR_REQs, between queue pairs 1
+	asking []asking // latest SIDR_REQs, a ring; only for queue pairs 1
 	asked  int
-	tell   [2]bool // that end i never sets MigReq was said
+	tell   [2]bool // whether it was reported that end i never sets MigReq
 
 	cm           *exchange
-	ce           [2]int // frame of the latest packet from end i that a switch marked
-	newer, older *conn  // by the latest packet
-	gapped       bool   // no packet came since the latest gap
+	ce           [2]int // latest frame from end i with ECN CE
+	newer, older *conn  // list in order of the latest packet
+	gapped       bool   // no packet since the latest gap
 }
 
-// half is one direction of a conversation as the wire shows it: a BTH names its destination only.
+// half is one direction of a conversation. A BTH identifies only the destination queue pair, so
+// directions are matched by pair.
 type half struct {
 	key  halfKey
 	conn *conn
-	from int // which of conn.Ends sends it
-	// paired is set when the other direction is known.
+	from int // index in conn.Ends of the sender
+	// paired reports whether the other direction is known.
 	paired  bool
 	port    uint16 // UDP source port
 	packets int
 	service bth.Service
-	tries   int // acknowledgements that fit several conversations
+	tries   int // acknowledgements that matched several directions equally
 }
 
 type halfKey struct {
 	src, dst netip.Addr
 	to       bth.QPN
-	by       bth.QPN // of datagrams alone
+	by       bth.QPN // source queue pair, for datagrams only
 }
 
 // way is a direction between two hosts.
@@ -48,11 +49,11 @@ type way struct{ src, dst netip.Addr }
 
 func (w way) back() way { return way{w.dst, w.src} }
 
-// table has the flows that are followed.
+// table holds the flows that are followed.
 type table struct {
 	limit          int
 	halves         map[halfKey]*half
-	loose          map[way][]*half // those that are not paired
+	loose          map[way][]*half // halves that are not paired
 	recent         [2]*half
 	newest, oldest *conn
 	count          int
@@ -61,7 +62,7 @@ type table struct {
 	end            func(c *conn, cut bool)
 }
 
-// maxLoose is how many directions between two hosts are looked at for the partner of one.
+// maxLoose limits the unpaired halves per way that pair searches.
 const maxLoose = 64
 
 func (t *table) init(limit int, end func(*conn, bool)) {
@@ -92,7 +93,7 @@ func (t *table) find(key halfKey) *half {
 	return h
 }
 
-// add makes a conn that begins with p.
+// add creates a conn whose first packet is p. At the limit it evicts the oldest.
 func (t *table) add(service bth.Service, p *Packet) *conn {
 	if t.count >= t.limit {
 		t.evicted++
@@ -105,7 +106,8 @@ func (t *table) add(service bth.Service, p *Packet) *conn {
 	return c
 }
 
-// attach makes key a direction of c, from its end from. Another conversation that had the key is over.
+// attach makes key the direction of c that end from sends. It ends another conversation that had
+// the key.
 func (t *table) attach(key halfKey, c *conn, from int) *half {
 	if old := t.halves[key]; old != nil {
 		if old.conn == c {
@@ -120,7 +122,7 @@ func (t *table) attach(key halfKey, c *conn, from int) *half {
 	return h
 }
 
-// drop ends c and forgets it.
+// drop ends c and removes it.
 func (t *table) drop(c *conn, cut bool) {
 	t.end(c, cut)
 	for _, h := range c.halves {
@@ -140,7 +142,7 @@ func (t *table) forget(h *half) {
 	}
 }
 
-// loosen puts h among those that have no partner yet, the oldest of which gives way.
+// loosen adds h to the unpaired halves of its way, and drops the oldest at the limit.
 func (t *table) loosen(h *half) {
 	w := way{h.key.src, h.key.dst}
 	l := t.loose[w]
@@ -150,13 +152,13 @@ func (t *table) loosen(h *half) {
 	t.loose[w] = append(l, h)
 }
 
-// tighten takes h out of those that have no partner.
+// tighten removes h from the unpaired halves.
 func (t *table) tighten(h *half) {
 	w := way{h.key.src, h.key.dst}
 	l := t.loose[w]
 	for i, x := range l {
 		if x == h {
-			l = slices.Delete(l, i, i+1) // which leaves no pointer to x behind the end
+			l = slices.Delete(l, i, i+1) // Delete clears the pointer beyond the end
 			if len(l) == 0 {
 				delete(t.loose, w)
 			} else {
@@ -167,7 +169,7 @@ func (t *table) tighten(h *half) {
 	}
 }
 
-// touch makes c the one with the latest packet.
+// touch makes c the conn with the latest packet.
 func (t *table) touch(c *conn) {
 	c.gapped = false
 	if t.newest != c {
@@ -201,7 +203,7 @@ func (t *table) unlink(c *conn) {
 	c.newer, c.older = nil, nil
 }
 
-// byNumber returns all conns in the order of their numbers.
+// byNumber returns all conns in order of number.
 func (t *table) byNumber() []*conn {
 	all := make([]*conn, 0, t.count)
 	for c := t.oldest; c != nil; c = c.newer {

@@ -6,7 +6,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// datagram takes a packet of an unreliable datagram queue pair: a message by itself, which nobody answers.
+// datagram processes a UD packet, which is a complete message without a response.
 func (a *Analyzer) datagram() {
 	p := a.p
 	p.Role = Datagram
@@ -34,7 +34,8 @@ func (a *Analyzer) datagram() {
 	}
 }
 
-// between returns the flow of the datagrams between the queue pair by of the packet's source and the one that it goes to.
+// between returns the flow of datagrams between queue pair by of the packet's source and its
+// destination queue pair, and the end that sent the packet.
 func (a *Analyzer) between(by bth.QPN) (c *conn, from int) {
 	p := a.p
 	key := halfKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, by: by | datagramMark}
@@ -56,10 +57,11 @@ func (a *Analyzer) between(by bth.QPN) (c *conn, from int) {
 	return h.conn, h.from
 }
 
-// datagramMark keeps the keys of datagrams from queue pair 0 apart from those of connections.
+// datagramMark distinguishes datagrams from queue pair 0 from packets of a connection in
+// halfKey.by.
 const datagramMark bth.QPN = 1 << 24
 
-// notified takes a congestion notification: a packet of the queue pair that it goes to was marked by a switch.
+// notified processes a CNP: a switch marked packets of the queue pair that it is addressed to.
 func (a *Analyzer) notified() {
 	p := a.p
 	p.Role = CNP

@@ -9,8 +9,8 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// Decoder finds the RoCEv2 packets in frames. The zero value is ready. In steady state it allocates nothing, but for
-// packets that it cannot decode.
+// Decoder finds the RoCEv2 packets in frames. The zero value is ready to use. In steady state it
+// allocates only for packets that cannot be decoded.
 type Decoder struct {
 	Counts Counts
 
@@ -20,10 +20,11 @@ type Decoder struct {
 	mad      mad.Message
 }
 
-// Decode shows the RoCEv2 packets of a frame in their order. The packet is borrowed until show returns, and what it points to until the next frame.
+// Decode calls show for each RoCEv2 packet of f, in order. The Packet is valid until show
+// returns; the data that it points to is valid until the next frame.
 //
-// RoCEv2 is what goes to UDP port 4791. Other programs may use that port as well: where neither the ICRC is right nor the
-// headers make sense, the packet is shown with an error and Doubt set.
+// RoCEv2 packets are UDP datagrams to port 4791. Other programs may use that port: if neither the
+// ICRC nor the headers are valid, the packet has Err and Doubt set.
 func (d *Decoder) Decode(f *capture.Frame, show func(*Packet)) {
 	d.Counts.Frames++
 	at, dir, skip := network(f)
@@ -50,7 +51,7 @@ func (d *Decoder) Decode(f *capture.Frame, show func(*Packet)) {
 	}
 }
 
-// parts shows the packets of a datagram whose headers are right.
+// parts shows the packets of a datagram with valid IP and UDP headers.
 func (d *Decoder) parts(f *capture.Frame, g *datagram, p *Packet, show func(*Packet)) {
 	if len(g.payload) == g.n {
 		p.ICRC = g.icrc(0, g.payload)
@@ -91,7 +92,7 @@ func (d *Decoder) parts(f *capture.Frame, g *datagram, p *Packet, show func(*Pac
 	}
 }
 
-// finish counts a packet and shows it.
+// finish counts p and shows it.
 func (d *Decoder) finish(p *Packet, show func(*Packet)) {
 	c := &d.Counts
 	c.Packets++
@@ -110,7 +111,7 @@ func (d *Decoder) finish(p *Packet, show func(*Packet)) {
 	show(p)
 }
 
-// single decodes p.Bytes, which is one packet or the beginning of it.
+// single decodes p.Bytes, a packet or the captured beginning of one.
 func (d *Decoder) single(p *Packet) {
 	if len(p.Bytes) < p.Len {
 		d.cutShort(p)
@@ -127,7 +128,8 @@ func (d *Decoder) single(p *Packet) {
 	d.management(p)
 }
 
-// management decodes a message of the connection manager. Queue pair 1 takes those of other classes as well.
+// management decodes a CM message. Queue pair 1 receives MADs of other classes, too; these are
+// not decoded.
 func (d *Decoder) management(p *Packet) {
 	if p.BTH.DestQP != bth.GSI || p.BTH.Opcode.Info().Service != bth.ServiceUD {
 		return
@@ -142,7 +144,8 @@ func (d *Decoder) management(p *Packet) {
 
 var errCutHeaders = errors.New("too little of it was captured to read its headers")
 
-// cutShort decodes what there is of a packet that was not captured whole, and leaves alone what the missing bytes decide.
+// cutShort decodes a packet that was not captured completely. It skips checks that need the
+// missing bytes.
 func (d *Decoder) cutShort(p *Packet) {
 	err := p.BTH.Decode(p.Bytes)
 	info := p.BTH.Opcode.Info()
@@ -163,7 +166,7 @@ func (d *Decoder) cutShort(p *Packet) {
 	}
 }
 
-// broken reads what can be read of a packet whose IP or UDP header is wrong.
+// broken decodes as much as possible of a packet whose IP or UDP header is invalid.
 func (d *Decoder) broken(p *Packet, why error) {
 	_ = p.BTH.Decode(p.Bytes)
 	p.BTH.Payload = nil
@@ -171,16 +174,16 @@ func (d *Decoder) broken(p *Packet, why error) {
 	p.Doubt = len(p.Bytes) < bth.BTHLen || p.BTH.Version != 0 || !p.BTH.Opcode.Valid()
 }
 
-// Skip says why a frame has no packet.
+// Skip is the reason why a frame has no RoCEv2 packet.
 type Skip uint8
 
 const (
-	SkipLinkType  Skip = iota // of a link type that is not known: see [capture.LinkType.Known]
+	SkipLinkType  Skip = iota // unsupported link type; see [capture.LinkType.Known]
 	SkipNotIP                 // ARP, LLDP and others
 	SkipOther                 // TCP, ICMP, UDP to other ports
-	SkipFragment              // a fragment of an IP datagram, not the first: it does not say what it belongs to
-	SkipCut                   // too little of it was captured to tell
-	SkipMalformed             // it ends inside its headers, or they contradict each other
+	SkipFragment              // a fragment of an IP datagram other than the first, which has no UDP header
+	SkipCut                   // captured too short to tell
+	SkipMalformed             // ends within its headers, or has contradictory headers
 
 	// NumSkips is the number of reasons.
 	NumSkips = int(iota)
@@ -197,7 +200,7 @@ var skipNames = [NumSkips]string{
 	SkipMalformed: "with broken headers",
 }
 
-// String says it of several frames, such as "not IP".
+// String returns the reason in a form that fits a count of frames, such as "not IP".
 func (s Skip) String() string {
 	if int(s) < NumSkips {
 		return skipNames[s]
@@ -205,15 +208,15 @@ func (s Skip) String() string {
 	return "unknown"
 }
 
-// Counts is what a [Decoder] found.
+// Counts are the totals of a [Decoder].
 type Counts struct {
 	Frames  uint64
 	Packets uint64 // RoCEv2 packets in them
-	Merged  uint64 // frames that held several packets
-	Cut     uint64 // packets that were not captured whole
+	Merged  uint64 // frames with several packets
+	Cut     uint64 // packets that were not captured completely
 	Wrong   uint64 // packets with a wrong ICRC
-	Doubt   uint64 // packets that may be something else: see Packet.Doubt
-	Failed  uint64 // packets that could not be decoded, with those in doubt
+	Doubt   uint64 // packets that may not be RoCEv2; see Packet.Doubt
+	Failed  uint64 // packets that could not be decoded, including those in doubt
 
-	Skipped [NumSkips]uint64 // frames without a packet
+	Skipped [NumSkips]uint64 // frames without a packet, by reason
 }

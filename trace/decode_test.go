@@ -72,7 +72,7 @@ func TestPacketsAreFoundOnEveryLink(t *testing.T) {
 	}
 }
 
-// What a capture says of a frame's way goes over what the link header says.
+// The direction in the capture file overrides that of the link header.
 func TestDirectionOfTheCaptureIsTaken(t *testing.T) {
 	b := append([]byte{0, 4, 0, 1, 0, 6, 2, 0, 0, 0, 0, 2, 0, 0, 8, 0}, ip4(nil, udp(roce4(0, write(bth.RCWriteOnly, 5, 9))))...)
 	var d trace.Decoder
@@ -96,7 +96,7 @@ func TestFramesWithoutPacketsAreCountedByReason(t *testing.T) {
 		name   string
 		link   capture.LinkType
 		data   []byte
-		length int // on the wire, if it is another
+		length int // on the wire, if different
 		want   trace.Skip
 	}{
 		{"radio", 127, good, 0, trace.SkipLinkType},

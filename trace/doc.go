@@ -1,18 +1,23 @@
-// Package trace says what RoCEv2 packets mean: which message each belongs to, which verb that was, what was lost, why something
-// was sent again and what a connection waited for.
+// Package trace explains RoCEv2 packets: the message and verb that each belongs to, what was
+// lost, why a packet was retransmitted, and what a connection waited for.
 //
 // # From bytes to meaning
 //
-//	capture.Reader   a capture file, frame by frame
-//	Decoder          a frame's RoCEv2 packets: their fields, and whether their ICRCs are right
-//	Analyzer         what each packet does in its conversation; messages, flows and findings
-//	Pipeline         all three, from frames to outputs
+//	capture.Reader   reads the frames of a capture file
+//	Decoder          finds the RoCEv2 packets of a frame, decodes their headers and checks ICRCs
+//	Analyzer         explains each packet in its conversation: messages, flows and findings
+//	Pipeline         runs all three, from a source of frames to outputs
 //
-//	capture.Open(r) ─ Frame ─▶ Decoder.Decode ─ *Packet ─▶ Analyzer.Add ─ *Packet with Flow, Role, Message, Meaning, Findings
+//	capture.Open(r) ─ Frame ─▶ Decoder.Decode ─ *Packet ─▶ Analyzer.Add ─ *Packet
 //
-// Each step looks at one packet at a time and keeps a bounded amount, so that a capture of any length streams through. Package
-// capture reads the files, package live a network interface. Packages text, json, pcapng and html write the packets, fields
-// names their header fields, filter chooses packets by an expression, and lesson explains what can be learned from them.
+// The Decoder sets the first part of a [Packet]; the Analyzer sets Flow, Role, Message, Again,
+// Meaning and Findings.
 //
-// Nothing here has goroutines or locks; a value of these types is for one goroutine at a time.
+// Every stage processes one packet at a time and keeps a bounded amount of state, so captures of
+// any length can be streamed. Package capture reads files, package live a network interface.
+// Packages text, json, pcapng and html write packets; package fields names their header fields,
+// filter selects packets by an expression, and lesson explains what they demonstrate.
+//
+// The packages use no goroutines and no locks. No type is safe for concurrent use, except where
+// its documentation says so.
 package trace

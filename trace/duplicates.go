@@ -9,12 +9,12 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// skipped takes a request with PSN s whose predecessors did not come: they were lost, the capture missed them, or the requester
-// did not repeat what was acknowledged meanwhile.
+// skipped handles a request with PSN s whose predecessors are missing: they were lost, the
+// capture missed them, or the requester skipped what was acknowledged in the meantime.
 func (a *Analyzer) skipped(c *conn, st *stream, s bth.PSN) {
 	from := st.pos
 	if b := &st.back; b.on && !b.tail && s.Diff(b.from) >= 0 {
-		from = later(from, b.from) // who repeats only what was asked for goes on where it was
+		from = later(from, b.from) // after a repair of single packets the requester continues where it was
 	}
 	if st.exact && st.una.Diff(from) > 0 {
 		from = st.una
@@ -22,10 +22,10 @@ func (a *Analyzer) skipped(c *conn, st *stream, s bth.PSN) {
 	a.missing(c, st, from, s)
 }
 
-// missing notes that the PSNs from up to s did not come before the packet in hand.
+// missing notes that the PSNs in [from, s) are missing before the current packet.
 func (a *Analyzer) missing(c *conn, st *stream, from, s bth.PSN) {
 	if w := st.readAt(s); w != nil {
-		s = w.first // who asks for the rest of a READ has what is before it
+		s = w.first // a request for the rest of a READ implies that the earlier responses arrived
 	}
 	n := int(s.Diff(from))
 	if n <= 0 {
@@ -59,8 +59,8 @@ func (a *Analyzer) missing(c *conn, st *stream, from, s bth.PSN) {
 	a.note(Gap, Warning, fmt.Sprintf("%s %s missing before this packet: %s", what, is, why), frames...)
 }
 
-// strays reports whether a request with PSN s that is behind others is not a repetition by the requester, but a packet that the
-// network copied or overtook.
+// strays reports whether a request with PSN s, which is older than the latest, is not a
+// retransmission but a packet that the network duplicated or reordered.
 func (a *Analyzer) strays(c *conn, st *stream, s bth.PSN) bool {
 	r := st.at(s)
 	seen := r != nil && r.times > 0
@@ -87,21 +87,23 @@ func (a *Analyzer) strays(c *conn, st *stream, s bth.PSN) bool {
 }
 
 const (
-	// fewIDs is the most IP identification that a sender with segmentation offload may use again and again.
+	// fewIDs is the highest IP identification that a sender with segmentation offload may reuse.
 	fewIDs = 64
-	// copyTime is within what the copy of a packet comes, if identifications do not tell; a requester's timer takes longer.
+	// copyTime is the maximum delay of a network duplicate, if IP identifications do not identify
+	// it. A requester's timer takes longer.
 	copyTime = 20 * time.Microsecond
-	// promptly is within what a requester obeys a NAK, where no round trip is known.
+	// promptly is the maximum time within which a requester reacts to a NAK, if no RTT is known.
 	promptly = time.Millisecond
-	// overtaken is within what a packet comes that others overtook, if identifications do not tell.
+	// overtaken is the maximum delay of a reordered packet, if IP identifications do not identify
+	// it.
 	overtaken = 100 * time.Microsecond
 )
 
-// goBack takes the first packet of a repetition and finds out what the requester went back for.
+// goBack processes the first packet of a retransmission and determines its cause.
 func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	p, n, r := a.p, &st.nak, st.at(s)
 	if !st.exact && s.Diff(st.una) < 0 {
-		st.una = s // the requester goes back to its oldest
+		st.una = s // the requester goes back to its oldest unacknowledged PSN
 	}
 	b := goingBack{on: true, from: st.pos, until: st.next, frame: p.Number}
 	if st.back.on && !st.back.tail {
@@ -156,8 +158,8 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	}
 }
 
-// patience is within what a requester obeys the NAK n, as far as the round trips of c tell. What asks too late is hardly obeyed,
-// and not long after.
+// patience returns the maximum time in nanoseconds within which a requester reacts to the NAK n,
+// based on the RTTs of c. A late NAK gets a short time, because requesters mostly ignore it.
 func (n *nak) patience(c *conn) int64 {
 	switch rtt := int64(c.RTT.Max); {
 	case n.late:
@@ -169,7 +171,7 @@ func (n *nak) patience(c *conn) int64 {
 	}
 }
 
-// timedOut says why a packet is sent again that nobody asked for.
+// timedOut describes a retransmission that no NAK requested.
 func (a *Analyzer) timedOut(st *stream, s bth.PSN, r *record) string {
 	switch {
 	case r == nil || r.latest == 0:
@@ -199,7 +201,7 @@ func (st *stream) readAt(psn bth.PSN) *work {
 	return nil
 }
 
-// repeated notes that the packet in hand, of w, was sent before.
+// repeated marks the current packet, which belongs to w, as retransmitted, if again is set.
 func (a *Analyzer) repeated(c *conn, st *stream, w *work, r *record, again bool) {
 	p := a.p
 	if !again {
@@ -220,7 +222,7 @@ func (a *Analyzer) repeated(c *conn, st *stream, w *work, r *record, again bool)
 	}
 }
 
-// readAgain notes that the rest of a READ is asked for again.
+// readAgain notes a repeated request for a READ or the rest of one.
 func (a *Analyzer) readAgain(w *work) {
 	p := a.p
 	off := p.BTH.PSN.Diff(w.first)

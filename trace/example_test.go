@@ -9,7 +9,8 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// The packets of a capture with their verdicts. The file has the beginning of an rping between two Linux hosts.
+// Print the packets of a capture with the results of their ICRC checks. The file is the beginning
+// of an rping between two Linux hosts.
 func Example() {
 	file, err := os.Open("testdata/rping.pcap")
 	if err != nil {

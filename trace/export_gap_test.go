@@ -1,6 +1,6 @@
 package trace
 
-// SinceGap returns how many flows the next Gap deals with.
+// SinceGap returns the number of flows that the next Gap processes.
 func (a *Analyzer) SinceGap() (n int) {
 	for c := a.table.oldest; c != nil; c = c.newer {
 		if !c.gapped {

@@ -1,6 +1,6 @@
 package trace
 
-// Rings returns how many messages the rings of the flows that are followed have room for.
+// Rings returns the total capacity of the rings of all flows, in messages.
 func (a *Analyzer) Rings() (n int) {
 	for c := a.table.oldest; c != nil; c = c.newer {
 		n += len(c.dir[0].works.ring) + len(c.dir[1].works.ring)
@@ -8,7 +8,7 @@ func (a *Analyzer) Rings() (n int) {
 	return n
 }
 
-// Stale returns how many directions without a partner are still pointed to though they are no longer in the list.
+// Stale returns the number of removed unpaired directions that are still referenced.
 func (a *Analyzer) Stale() (n int) {
 	for _, l := range a.table.loose {
 		for _, h := range l[len(l):cap(l)] {

@@ -6,10 +6,11 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// Kept returns how many records and messages the Analyzer remembers.
+// Kept returns the number of records and messages that the Analyzer remembers.
 func (a *Analyzer) Kept() (records, messages int) { return a.use.records, a.use.works }
 
-// CheckBounds reports what the Analyzer keeps more of than it may, and sums that do not agree with what is there.
+// CheckBounds returns an error if the Analyzer exceeds a limit, or if its counts are
+// inconsistent.
 func (a *Analyzer) CheckBounds() error {
 	t := &a.table
 	records, held, conns := 0, 0, 0

@@ -7,66 +7,67 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// Finding is something that a reader should know of a packet, with the packets it came from.
+// Finding is a remarkable fact about a packet, with the frames that it is derived from.
 type Finding struct {
 	Kind  Kind
 	Level Level
-	// Text is one plain sentence: what happened and why.
+	// Text is one sentence: what happened and why.
 	Text string
-	// Frames are the numbers of the frames that it is concluded from, the finding's own last.
+	// Frames are the frames that the finding is derived from. The frame of the packet itself is
+	// the last.
 	Frames []int
 }
 
-// Level is how much a finding matters.
+// Level is the severity of a finding.
 type Level uint8
 
 const (
-	Info    Level = iota // as it should be, and worth knowing
+	Info    Level = iota // normal, but worth knowing
 	Warning              // costs time
 	Error                // breaks a rule, or ends a connection
 )
 
 func (l Level) String() string { return [...]string{"info", "warning", "error"}[min(l, Error)] }
 
-// Kind names a finding. Its text is stable: it stands in JSON, and filters name it.
+// Kind identifies a type of finding. Its value is stable: JSON output and filters use it.
 type Kind string
 
 const (
 	WrongICRC    Kind = "icrc_wrong"
-	RxeICRC      Kind = "icrc_of_rxe"     // of a FLUSH
-	Malformed    Kind = "malformed"       // it cannot be decoded
+	RxeICRC      Kind = "icrc_of_rxe"     // the ICRC of a FLUSH as Linux rxe computes it
+	Malformed    Kind = "malformed"       // cannot be decoded
 	Gap          Kind = "gap"             // a PSN is missing
-	Duplicate    Kind = "duplicate"       // the same packet again, and nothing was lost
-	Reordered    Kind = "reordered"       // it comes after one that was sent later
-	SequenceNAK  Kind = "nak_sequence"    // a responder asks for what it misses
-	ErrorNAK     Kind = "nak_error"       // a responder refuses: its text has address, length and key
+	Duplicate    Kind = "duplicate"       // a repeated packet although nothing was lost
+	Reordered    Kind = "reordered"       // arrived after a packet that was sent later
+	SequenceNAK  Kind = "nak_sequence"    // a responder requests a missing PSN
+	ErrorNAK     Kind = "nak_error"       // a responder refuses a request; the text has address, length and key
 	RNRNAK       Kind = "rnr_nak"         // no receive was posted
-	AfterNAK     Kind = "again_after_nak" // sent again because a sequence NAK asked for it
-	KeptEarly    Kind = "kept_early"      // a responder had kept what came after a gap
+	AfterNAK     Kind = "again_after_nak" // retransmitted after a sequence NAK
+	KeptEarly    Kind = "kept_early"      // a responder had kept packets after a gap
 	AfterTimeout Kind = "again_after_timeout"
 	AfterRNR     Kind = "again_after_rnr"
 	ImpliedNAK   Kind = "implied_nak"     // a later response shows that one was lost
-	ReadAgain    Kind = "read_again"      // the rest of a READ is asked for again
-	AtomicReplay Kind = "atomic_replayed" // a duplicate atomic is answered from memory
+	ReadAgain    Kind = "read_again"      // a READ, or the rest of one, is requested again
+	AtomicReplay Kind = "atomic_replayed" // a duplicate atomic is answered with the saved result
 	AckCoalesced Kind = "ack_coalesced"   // one acknowledgement for several requests
-	NoCredit     Kind = "no_credit"       // the requester may not send
+	NoCredit     Kind = "no_credit"       // the requester has no credit to send
 	ECNMarked    Kind = "ecn_ce"
 	Congestion   Kind = "cnp"
 	CMRetry      Kind = "cm_retry"
 	CMRejected   Kind = "cm_rejected"
-	NotGoBackN   Kind = "responder_breaks_go_back_n" // it acknowledges what it cannot have
+	NotGoBackN   Kind = "responder_breaks_go_back_n" // a responder acknowledges what it cannot have received
 	PadLies      Kind = "pad_or_length"              // payload and headers contradict each other
-	NeverMigReq  Kind = "no_migreq"                  // a peer that never sets MigReq, which the CM's APM may take for a migration
+	NeverMigReq  Kind = "no_migreq"                  // a peer never sets MigReq; APM may read that as migration
 	Misnumbered  Kind = "misnumbered"                // one PSN for two different packets
-	Unanswered   Kind = "unanswered"                 // the capture or the connection ends before an answer
+	Unanswered   Kind = "unanswered"                 // the capture or the connection ends before a response
 )
 
-// note adds a finding to the packet in hand.
+// note adds a finding to the current packet.
 func (a *Analyzer) note(k Kind, l Level, text string, frames ...int) {
 	a.p.Findings = append(a.p.Findings, Finding{Kind: k, Level: l, Text: text, Frames: frames})
 }
 
-// checkPacket notes what a packet shows by itself.
+// checkPacket adds the findings that depend only on the packet itself.
 func (a *Analyzer) checkPacket() {
 	p := a.p
 	switch p.ICRC.Verdict {
@@ -87,7 +88,7 @@ func (a *Analyzer) checkPacket() {
 	a.checkMigReq(a.host())
 }
 
-// malformed notes a packet that cannot be decoded. It takes part in nothing.
+// malformed handles a packet that cannot be decoded. It does not change the state of its flow.
 func (a *Analyzer) malformed() {
 	p := a.p
 	kind := Malformed
@@ -112,12 +113,12 @@ func (a *Analyzer) malformed() {
 	}
 }
 
-// padReasons are those of packets whose headers contradict their length.
+// padReasons are the decode errors of packets whose headers contradict their length.
 var padReasons = map[bth.Reason]bool{
 	bth.ReasonUnaligned: true, bth.ReasonPad: true, bth.ReasonUnexpectedPayload: true, bth.ReasonAtomicWriteLength: true, bth.ReasonOversize: true,
 }
 
-// learnMTU takes the path MTU from the length of a packet that is not the last of its message.
+// learnMTU derives the path MTU from the length of a packet that is not the last of its message.
 func (a *Analyzer) learnMTU(c *conn) {
 	if a.info.Pos == bth.Last || a.info.Pos == bth.Only {
 		return
@@ -136,7 +137,7 @@ func (a *Analyzer) learnMTU(c *conn) {
 	a.note(PadLies, Error, fmt.Sprintf("%s carries %d bytes, but the path MTU is %d", a.info.Name, a.size, c.MTU), a.p.Number)
 }
 
-// checkLengths compares what a WRITE says of its length with what it carries.
+// checkLengths compares the length of a WRITE according to its RETH with the received payload.
 func (a *Analyzer) checkLengths(c *conn, w *work) {
 	p := a.p
 	switch {
@@ -156,14 +157,14 @@ func (a *Analyzer) checkLengths(c *conn, w *work) {
 	}
 }
 
-// checkRead compares what a READ asked for with what it got.
+// checkRead compares the length that a READ requested with the length of its responses.
 func (a *Analyzer) checkRead(w *work) {
 	if w.op == bth.OpReadRequest && w.got != w.total && w.m.Packets == int(w.end.Diff(w.first)) {
 		a.note(PadLies, Error, fmt.Sprintf("the READ of frame %d asked for %d bytes and got %d", w.m.Frames[0], w.total, w.got), w.m.Frames[0], a.p.Number)
 	}
 }
 
-// compare notes a PSN that two different packets have.
+// compare notes two different packets with the same PSN.
 func (a *Analyzer) compare(r *record) {
 	if r.times == 0 || r.op == a.p.BTH.Opcode && int(r.size) == a.size || a.info.Op == bth.OpReadRequest && r.op == bth.RCReadRequest {
 		return

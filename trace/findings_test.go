@@ -12,10 +12,10 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// The captures in testdata are those of Linux rxe, see testdata/README.md. What is asserted here was found
-// in them by hand, in a list of PSNs that tshark made.
+// The captures in testdata are from Linux rxe; see testdata/README.md. The expected values were
+// found manually in a list of PSNs from tshark.
 
-// analysed is a capture of testdata: its packets by frame, its messages and flows.
+// analysed is an analysed capture of testdata: its packets by frame, its messages and flows.
 type analysed struct {
 	packets  map[int]trace.Packet
 	messages []*trace.Message
@@ -42,14 +42,14 @@ func analyse(t *testing.T, name string) analysed {
 	return r
 }
 
-// run is a repetition in loss_write: the frames between its first and its last that host 198.18.0.2 sent.
+// repetition is a retransmission in loss_write: its first and last frame sent by host 198.18.0.2.
 type repetition struct {
 	first, last int
 	kind        trace.Kind
 }
 
-// Frame 100 is the first with a PSN that was not sent before; so are 270 and 430, and what frame 220 repeats begins before the
-// repetition from frame 187 is at its end.
+// Frame 100 is the first with a new PSN, as are 270 and 430. The retransmission from frame 220
+// starts before that from frame 187 has finished.
 var repetitions = []repetition{
 	{72, 99, trace.AfterNAK}, {187, 219, trace.AfterNAK}, {220, 269, trace.AfterTimeout}, {367, 429, trace.AfterNAK}, {446, 500, trace.AfterTimeout},
 }
@@ -64,7 +64,7 @@ func repetitionOf(frame int) *repetition {
 }
 
 func TestEveryFindingInACaptureWithLosses(t *testing.T) {
-	// All findings but those of packets inside of a repetition.
+	// All findings except those within a retransmission.
 	want := map[int][]string{
 		27:  {"no_migreq [20 27]"},
 		45:  {"gap [44 45] PSN 9803639 is"},
@@ -91,7 +91,7 @@ func TestEveryFindingInACaptureWithLosses(t *testing.T) {
 		463: {"gap [462 463] PSN 9803766 is"},
 		471: {"gap [470 471] PSN 9803775 is"},
 	}
-	// What was lost the first time comes for the first time in a repetition.
+	// Packets that were lost the first time first appear in a retransmission.
 	late := map[int]bool{75: true, 94: true, 204: true, 256: true, 373: true}
 	r := analyse(t, "loss_write.pcap.gz")
 	if len(r.packets) != 480 {
@@ -131,7 +131,7 @@ func TestEveryFindingInACaptureWithLosses(t *testing.T) {
 	}
 }
 
-// takeFinding takes a finding of p away that begins like want: its kind, its frames, its text.
+// takeFinding removes a finding of p that matches want: its kind, its frames, its text.
 func takeFinding(p *trace.Packet, want string) bool {
 	for i, f := range p.Findings {
 		if strings.HasPrefix(fmt.Sprintf("%s %v %s", f.Kind, f.Frames, f.Text), want) {
@@ -149,7 +149,7 @@ func TestWhatTheCaptureWithLossesAddsUpTo(t *testing.T) {
 	}
 	f := r.flows[0]
 	type sums struct{ Packets, Lost, Again, NAKs, Timeouts, RNRs, Messages, Payload uint64 }
-	// All PSNs up to 9803765, the last before frame 463, came in their order.
+	// All PSNs up to 9803765, the last before frame 463, arrived in order.
 	want := sums{Packets: 480, Lost: 13, Again: 227, NAKs: 4, Timeouts: 2, Messages: 14, Payload: (9803766 - 9803614) * 4096}
 	if diff := cmp.Diff(want, sums{f.Packets, f.Lost, f.Again, f.NAKs, f.Timeouts, f.RNRs, f.Messages, f.Payload}); diff != "" {
 		t.Error(diff)
@@ -169,7 +169,8 @@ func TestWhatTheCaptureWithLossesAddsUpTo(t *testing.T) {
 	if len(r.messages) != 14 || done != 8 {
 		t.Errorf("%d messages, %d of them done; want 14 and 8", len(r.messages), done)
 	}
-	// A duplicate makes rxe acknowledge the newest that it has: 32 of the 33 PSNs that frame 220 repeats of those it had came.
+	// rxe acknowledges the newest PSN for a duplicate: of the 33 PSNs in the retransmission from
+	// frame 220 it had 32.
 	n := 0
 	for _, p := range r.packets {
 		if p.Role == trace.Ack && p.BTH.PSN == 9803733 {

@@ -8,58 +8,60 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// Flow is one connection, or the datagrams between two queue pairs.
+// Flow is a connection, or the datagrams between two queue pairs.
 type Flow struct {
-	Number  int // from 1, in the order of the first packets
+	Number  int // from 1, in order of the first packets
 	Service bth.Service
-	// Ends are the two queue pairs. The first is the one that asks first, as far as the capture shows.
+	// Ends are the two queue pairs. The first is the one that sends requests first in the
+	// capture.
 	Ends  [2]End
-	First int // number of the frame of the first packet
+	First int // frame number of the first packet
 	Begin time.Time
 	Last  time.Time
 
-	// Managed is set where the capture shows the exchange of the connection manager.
+	// Managed is not nil if the capture shows the CM exchange.
 	Managed *Managed
-	// Running is set where the connection was there before the capture: what happened before is not known.
+	// Running reports whether the connection began before the capture.
 	Running bool
-	// Path MTU in bytes that the packets show; 0 where no message has several packets. Exact is set where the CM said so.
+	// MTU is the path MTU in bytes, 0 if unknown. Exact reports whether the CM specified it;
+	// otherwise it is derived from packet lengths.
 	MTU   int
 	Exact bool
 
 	Packets, Bytes   uint64 // on the wire, from BTH to ICRC
-	Payload          uint64 // bytes that arrived for the first time, of requests and READ responses
+	Payload          uint64 // bytes delivered in requests and READ responses, without retransmissions
 	Messages         uint64
-	Again            uint64 // packets that were sent again
-	Lost             uint64 // packets that the capture shows to be missing at the receiver
+	Again            uint64 // retransmitted packets
+	Lost             uint64 // packets that the capture shows as missing
 	NAKs, RNRs, CNPs uint64
-	Timeouts         uint64 // retransmissions that no NAK asked for
-	Window           int    // most packets that were under way at a time, by either end
-	RTT              RTT    // from a request packet that asks for an acknowledgement to that
-	Err              string // how the connection failed; empty if it did not
+	Timeouts         uint64 // retransmissions that no NAK requested
+	Window           int    // maximum number of packets in flight, of either end
+	RTT              RTT    // from a request with AckReq to its acknowledgement
+	Err              string // why the connection failed; empty if it did not
 
-	// Cut is set when the flow was given up before its end because too many were followed.
+	// Cut reports whether the flow was evicted before its end, because of the limit on flows.
 	Cut bool
 
-	chosen bool // a Pipeline has shown a packet of it, or of a flow that was joined to it
+	chosen bool // a Pipeline selected a packet of this flow, or of one that was merged into it
 }
 
 // End is a queue pair.
 type End struct {
 	Addr netip.Addr
-	QPN  bth.QPN // 0 while it is not known: no packet to it was captured
+	QPN  bth.QPN // 0 if unknown: no packet to it was captured
 }
 
-// RTT are the round trips of a flow.
+// RTT summarizes the RTT samples of a flow.
 type RTT struct {
 	Count         int
 	Min, Max, Sum time.Duration
 }
 
-// add counts a round trip of ns nanoseconds.
+// add adds a sample of ns nanoseconds, unless it is negative or the sum would overflow.
 func (r *RTT) add(ns int64) {
 	d := time.Duration(ns)
 	if d < 0 || d > math.MaxInt64-r.Sum {
-		return // times that go back, or that no clock shows
+		return // timestamps that go back or are unrealistic
 	}
 	if r.Count == 0 || d < r.Min {
 		r.Min = d
@@ -69,19 +71,19 @@ func (r *RTT) add(ns int64) {
 	r.Count++
 }
 
-// Managed is what the connection manager's exchange of a flow says.
+// Managed summarizes the CM exchange of a flow.
 type Managed struct {
 	ServiceID uint64
-	Port      uint16 // of rdma_cm, from the service ID; 0 for others
+	Port      uint16 // from the service ID of rdma_cm; 0 for others
 	Asked     time.Time
 	Took      time.Duration // from the first REQ to the RTU
 	Retries   int
-	Rejected  string // the reason of the REJ in words
-	Ended     bool   // DREQ and DREP were seen
+	Rejected  string // reason of the REJ, as text
+	Ended     bool   // a DREP was seen
 }
 
-// noTime is the time in nanoseconds of a packet whose time is not known, because the capture has none or because it has one that
-// nanoseconds since 1970 in 63 bits cannot express, which no clock shows. Nothing can be concluded from the distance to it.
+// noTime represents an unknown packet time in nanoseconds: the capture has none, or one that does
+// not fit into 63 bits of nanoseconds since 1970. Differences with it are meaningless.
 const noTime = math.MinInt64
 
 func nanoseconds(t time.Time) int64 {
@@ -91,7 +93,7 @@ func nanoseconds(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// since returns the time from at to the packet in hand in nanoseconds, 0 if it is not known.
+// since returns the time from at to the current packet in nanoseconds, 0 if unknown.
 func (a *Analyzer) since(at int64) int64 {
 	if a.at == noTime || at == noTime {
 		return 0
@@ -99,14 +101,14 @@ func (a *Analyzer) since(at int64) int64 {
 	return a.at - at
 }
 
-// roundTrip counts the time from at to the packet in hand to the round trips of c, if it is known.
+// roundTrip adds the time from at to the current packet as an RTT sample of c, if known.
 func (a *Analyzer) roundTrip(c *conn, at int64) {
 	if a.at != noTime && at != noTime {
 		c.RTT.add(a.at - at)
 	}
 }
 
-// elapsed returns the time between two packets; 0 if it is not known: one of them has no time, or the later one the earlier time.
+// elapsed returns to-from, or 0 if that is negative or either time is unknown.
 func elapsed(from, to time.Time) time.Duration {
 	d := to.Sub(from)
 	if d < 0 || d == math.MaxInt64 {

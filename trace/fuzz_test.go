@@ -8,7 +8,8 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// FuzzDecoder: of any frame each byte belongs to one packet at most, and what is said of the packets agrees.
+// FuzzDecoder checks that each byte of a frame belongs to at most one packet, and that the fields
+// of the packets are consistent.
 func FuzzDecoder(f *testing.F) {
 	var many []byte
 	for i := range 4 {

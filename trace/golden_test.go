@@ -13,7 +13,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// analysis is what an Analyzer says of a capture, packet by packet, then its messages and flows.
+// analysis returns the output of an Analyzer for a capture: packets, then messages and flows.
 func analysis(t *testing.T, path string) string {
 	t.Helper()
 	file, err := os.Open(path)

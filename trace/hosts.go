@@ -7,22 +7,22 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// hosts are what is known of the addresses that packets come from.
+// hosts is what is known about the source addresses.
 type hosts map[netip.Addr]*host
 
 type host struct {
-	right   bool // a packet of it had the right ICRC
-	migReq  bool // a packet of it had MigReq
-	packets int  // without MigReq
-	first   int  // frame of the first
+	right   bool // sent a packet with a right ICRC
+	migReq  bool // sent a packet with MigReq
+	packets int  // number of packets without MigReq
+	first   int  // frame of the first packet
 }
 
 const (
 	maxHosts  = 4096
-	migReqAny = 8 // packets without MigReq after which an address counts as one that never sets it
+	migReqAny = 8 // packets without MigReq after which an address counts as never setting it
 )
 
-// host returns what is known of the sender of the packet in hand; nil where there are too many.
+// host returns the state of the current packet's source, or nil if there are too many.
 func (a *Analyzer) host() *host {
 	h := a.hosts[a.p.Src.Addr()]
 	if h == nil && len(a.hosts) < maxHosts {
@@ -35,8 +35,9 @@ func (a *Analyzer) host() *host {
 	return h
 }
 
-// trusted reports whether the receiver takes the packet in hand, as far as its ICRC tells. Where no packet of a host has had a
-// right one, its ICRCs are computed behind the capture, or by rules of its own, and say nothing.
+// trusted reports whether the receiver accepts the current packet, judging by its ICRC. If no
+// packet of the host has had a right ICRC, its ICRCs are ignored: hardware may compute them after
+// the capture point.
 func (a *Analyzer) trusted() bool {
 	if a.p.ICRC.Verdict == Wrong {
 		h := a.host()
@@ -63,8 +64,9 @@ func (a *Analyzer) checkMigReq(h *host) {
 	}
 }
 
-// plausible takes a packet whose ICRC is wrong: its receiver drops it, and what it says of itself may be wrong. Only a request that
-// is just what comes next counts as sent and lost; of all others it says that they are dropped.
+// plausible handles a packet with a wrong ICRC, which the receiver drops and whose headers may be
+// corrupt. It returns true only for a request with exactly the next PSN, which is then analysed
+// as sent and lost.
 func (a *Analyzer) plausible() bool {
 	p := a.p
 	h := a.table.find(halfKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP})

@@ -26,20 +26,23 @@ const (
 type datagram struct {
 	src, dst netip.AddrPort
 	ip       IP
-	// One of them gives the seed of an ICRC; UDPLen and ID are those of each packet.
+	// h4 or h6, depending on the IP version, is the input of the ICRC seed. seed sets UDPLen and
+	// ID for each packet.
 	h4 bth.Header4
 	h6 bth.Header6
-	// odd is set where the IP header has what RoCEv2 does not: options or extension headers.
+	// odd reports whether the IP header has options or extension headers, which RoCEv2 does not
+	// use.
 	odd     bool
-	payload []byte // of UDP, as far as it was captured
-	n       int    // its bytes on the wire
-	fault   error  // what is wrong with the headers
+	payload []byte // captured part of the UDP payload
+	n       int    // length of the UDP payload on the wire
+	fault   error  // what is wrong with the headers, or nil
 }
 
-// errFragment is of the first fragment; the others do not say that they are RoCEv2.
+// errFragment is the fault of a first fragment. Later fragments have no UDP header to identify
+// them.
 var errFragment = errors.New("the first fragment of an IP datagram: it is not put together, and a RoCEv2 packet shall not be fragmented")
 
-// parse reads the headers in b, of which wire bytes were sent.
+// parse parses the IP and UDP headers in b. wire is the length of the IP datagram on the wire.
 func (d *datagram) parse(b []byte, wire int) Skip {
 	d.fault, d.odd = nil, false
 	switch {
@@ -53,7 +56,8 @@ func (d *datagram) parse(b []byte, wire int) Skip {
 	return SkipMalformed
 }
 
-// lacking says of headers that are not all there whether the capture is to blame.
+// lacking returns the reason for incomplete headers: the capture's length limit, or a malformed
+// frame.
 func lacking(b []byte, wire int) Skip {
 	if len(b) < wire {
 		return SkipCut
@@ -68,7 +72,7 @@ func (d *datagram) parse4(b []byte, wire int) Skip {
 	}
 	header := int(b[0]&0x0f) * 4
 	total := int(be.Uint16(b[2:]))
-	if total == 0 { // left to the network card, as senders with offload do
+	if total == 0 { // filled in by the NIC; senders with offload leave it 0
 		total = wire
 	}
 	flags := be.Uint16(b[6:])
@@ -131,7 +135,8 @@ func (d *datagram) parse6(b []byte, wire int) Skip {
 	return taken
 }
 
-// upper6 passes over the extension headers of IPv6 and finds where UDP begins, and whether it is the first fragment of more.
+// upper6 skips the IPv6 extension headers. It returns the offset of the UDP header, and whether
+// the datagram is the first of several fragments.
 func upper6(b []byte, wire int) (at int, first bool, skip Skip) {
 	next, at := b[6], bth.IPv6HeaderLen
 	for range maxExtensions {
@@ -162,7 +167,8 @@ func upper6(b []byte, wire int) (at int, first bool, skip Skip) {
 	return 0, false, SkipMalformed
 }
 
-// isExtension reports the headers that may stand before UDP (IANA protocol numbers).
+// isExtension reports whether next is an extension header that may precede UDP (IANA protocol
+// numbers).
 func isExtension(next byte) bool {
 	switch next {
 	case 0, 43, protoFragment, protoAH, 60, 135, 139, 140:
@@ -171,8 +177,8 @@ func isExtension(next byte) bool {
 	return false
 }
 
-// cut takes the payload out of b, which begins with the UDP header. ipLen is how much the IP header says that there is, wire
-// how much was sent.
+// cut sets n and payload from b, which begins with the UDP header. ipLen is the length of UDP
+// header and payload according to the IP header, wire the length on the wire.
 func (d *datagram) cut(b []byte, ipLen, wire int) {
 	udpLen := int(binary.BigEndian.Uint16(b[4:]))
 	length := udpLen
@@ -191,7 +197,7 @@ func (d *datagram) cut(b []byte, ipLen, wire int) {
 	d.payload = b[bth.UDPHeaderLen:min(len(b), length)]
 }
 
-// seed is the ICRC's seed for a packet of n bytes, whose identification is that much above the datagram's.
+// seed returns the ICRC seed of a packet of n bytes with identification ip.ID+step.
 func (d *datagram) seed(step uint16, n int) uint32 {
 	if d.ip.Version == 4 {
 		d.h4.ID = d.ip.ID + step
@@ -202,14 +208,14 @@ func (d *datagram) seed(step uint16, n int) uint32 {
 	return d.h6.Seed()
 }
 
-// right reports whether p, which was sent as the datagram's packet of that index, carries its ICRC.
+// right reports whether p, as packet number index of the datagram, has a right ICRC.
 func (d *datagram) right(index int, p []byte) bool {
 	v := d.icrc(index, p).Verdict
 	return v == Right || v == RightAsRxe
 }
 
-// icrc checks the ICRC of p, the packet with that index of the datagram. A sender with segmentation offload counts the
-// identification up from packet to packet; some network cards leave it as it is.
+// icrc checks the ICRC of p, packet number index of the datagram. Senders with segmentation
+// offload increment the identification from packet to packet; some NICs leave it unchanged.
 func (d *datagram) icrc(index int, p []byte) ICRC {
 	if len(p) < bth.BTHLen+bth.ICRCLen {
 		return ICRC{}
@@ -226,7 +232,7 @@ func (d *datagram) icrc(index int, p []byte) ICRC {
 	case index > 0 && d.ip.Version == 4 && bth.ICRC(d.seed(0, len(p)), body) == v.Wire:
 		v.Verdict, v.Want = Right, v.Wire
 	case d.odd:
-		v.Verdict = NotChecked // over headers that RoCEv2 does not have nobody says how
+		v.Verdict = NotChecked // the ICRC over options or extension headers is not defined
 	}
 	return v
 }

@@ -17,8 +17,8 @@ const (
 	typeIPv6 = 0x86dd
 )
 
-// network finds the IP datagram in a frame: where it begins, or why there is none. dir is what the link header says of the
-// frame's way.
+// network locates the IP datagram in a frame: it returns its offset, or the reason why there is
+// none. dir is the direction according to the link header.
 func network(f *capture.Frame) (at int, dir capture.Direction, skip Skip) {
 	b := f.Data
 	be := binary.BigEndian
@@ -74,7 +74,8 @@ func network(f *capture.Frame) (at int, dir capture.Direction, skip Skip) {
 	return at, dir, taken
 }
 
-// short says of a frame that ends too early whether the capture is to blame.
+// short returns the reason for a frame that ends within its link header: the capture's length
+// limit, or a malformed frame.
 func short(f *capture.Frame) Skip {
 	if len(f.Data) < f.Length {
 		return SkipCut
@@ -82,13 +83,14 @@ func short(f *capture.Frame) Skip {
 	return SkipMalformed
 }
 
-// isVLAN reports the types of tags: IEEE 802.1Q, 802.1ad, and two that were used for outer tags before it.
+// isVLAN reports whether kind is a VLAN tag: IEEE 802.1Q, 802.1ad, or one of two older types of
+// outer tags.
 func isVLAN(kind uint16) bool {
 	return kind == 0x8100 || kind == 0x88a8 || kind == 0x9100 || kind == 0x9200
 }
 
-// cookedDirection is the packet type of Linux cooked headers: 0 for this host, 1 and 2 for all or several, 3 for another
-// host, 4 sent by this one.
+// cookedDirection returns the direction for a packet type of Linux cooked headers: 0 to this
+// host, 1 broadcast, 2 multicast, 3 to another host, 4 sent by this host.
 func cookedDirection(packetType uint16) capture.Direction {
 	switch packetType {
 	case 0, 1, 2:
@@ -99,8 +101,9 @@ func cookedDirection(packetType uint16) capture.Direction {
 	return capture.Unknown
 }
 
-// familyType is the Ethernet type that stands for an address family: 2 is IPv4 everywhere, IPv6 is 10 on Linux, 24 on NetBSD
-// and OpenBSD, 28 on FreeBSD and 30 on macOS. A file does not tell the byte order of its host, so both are taken.
+// familyType returns the EtherType for an address family: IPv4 is 2 everywhere, IPv6 is 10 on
+// Linux, 24 on NetBSD and OpenBSD, 28 on FreeBSD and 30 on macOS. The file does not specify the
+// host's byte order, so both are accepted.
 func familyType(b []byte) uint16 {
 	family := binary.BigEndian.Uint32(b)
 	if family > 0xffff {

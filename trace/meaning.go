@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// line is the meaning of a packet while it is put together.
+// line builds the meaning of a packet.
 type line struct {
 	b     []byte
 	quiet bool
@@ -40,7 +40,7 @@ func (l *line) hex(n uint64) *line {
 	return l
 }
 
-// qpn writes a queue pair number as tools do, with six digits.
+// qpn appends q as tools print it, with six hexadecimal digits.
 func (l *line) qpn(q bth.QPN) *line {
 	if l.quiet {
 		return l
@@ -52,10 +52,10 @@ func (l *line) qpn(q bth.QPN) *line {
 	return l
 }
 
-// message names m, such as "WRITE #3".
+// message appends the name of m, such as "WRITE #3".
 func (l *line) message(m *Message) *line { return l.s(m.Verb).s(" #").n(m.Number) }
 
-// op names the operation of an opcode, such as "READ response".
+// op appends the name of the operation, such as "READ response".
 func (l *line) op(info *bth.OpcodeInfo) *line {
 	switch info.Op {
 	case bth.OpReadResponse:
@@ -68,7 +68,7 @@ func (l *line) op(info *bth.OpcodeInfo) *line {
 	return l.s(verb(info))
 }
 
-// latency says how long m took.
+// latency appends the latency of m, if known.
 func (l *line) latency(m *Message) *line {
 	if l.quiet || !m.HasLatency() {
 		return l
@@ -77,14 +77,14 @@ func (l *line) latency(m *Message) *line {
 	return l.s(" after it was asked for")
 }
 
-// lasting writes a time of ns nanoseconds with three digits.
+// lasting formats a duration of ns nanoseconds with three significant digits.
 func lasting(ns int64) string { return string(appendLasting(nil, ns)) }
 
 func appendLasting(b []byte, ns int64) []byte {
 	if ns < 0 {
 		b, ns = append(b, '-'), -ns
 	}
-	ns = int64(min(uint64(ns), 1<<62)) // what no capture has must not overflow
+	ns = int64(min(uint64(ns), 1<<62)) // avoid overflow with unrealistic times
 	digit := int64(1)
 	for ns/digit >= 1000 {
 		digit *= 10
@@ -110,7 +110,7 @@ func appendLasting(b []byte, ns int64) []byte {
 	return append(b, unit...)
 }
 
-// psns names the PSNs from x to y.
+// psns formats the PSNs from x to y.
 func psns(x, y bth.PSN) string {
 	if x == y {
 		return "PSN " + strconv.Itoa(int(x))
@@ -118,7 +118,7 @@ func psns(x, y bth.PSN) string {
 	return "PSNs " + strconv.Itoa(int(x)) + " to " + strconv.Itoa(int(y))
 }
 
-// sayRequest says what the request packet in hand does.
+// sayRequest appends what the current request packet does.
 func (a *Analyzer) sayRequest(c *conn, st *stream, w *work, r *record, again bool) {
 	l, p := &a.line, a.p
 	if l.quiet {
@@ -156,7 +156,7 @@ var repetitions = map[Kind]string{
 	ImpliedNAK: ", again after an implied NAK",
 }
 
-// sayAsked says what a request asks for that has a response of its own.
+// sayAsked appends what a request with its own response asks for.
 func (a *Analyzer) sayAsked(w *work) {
 	l, b := &a.line, &a.p.BTH
 	switch w.op {
@@ -176,7 +176,7 @@ func (a *Analyzer) sayAsked(w *work) {
 	}
 }
 
-// sayPart says which part of a SEND or WRITE the packet is.
+// sayPart appends which part of a SEND or WRITE the packet is.
 func (a *Analyzer) sayPart(w *work) {
 	l, b := &a.line, &a.p.BTH
 	reth := a.info.Headers&bth.HasRETH != 0
@@ -202,7 +202,7 @@ func (a *Analyzer) sayPart(w *work) {
 	}
 }
 
-// sayResponse says which part of the answer to w the packet in hand is.
+// sayResponse appends which part of the response to w the current packet is.
 func (a *Analyzer) sayResponse(w *work, s bth.PSN) {
 	l := &a.line
 	if l.quiet {
@@ -232,10 +232,10 @@ func (a *Analyzer) sayResponse(w *work, s bth.PSN) {
 	}
 }
 
-// answersNow reports whether w is complete with the packet in hand.
+// answersNow reports whether the current packet completes w.
 func (a *Analyzer) answersNow(w *work) bool { return w.m.Done && w.m.End.Equal(a.p.Time) }
 
-// sayAck says what an acknowledgement up to PSN s covers: messages from that with the index first on.
+// sayAck appends what an acknowledgement up to PSN s covers: messages from index first on.
 func (a *Analyzer) sayAck(st *stream, s bth.PSN, first int) {
 	l := &a.line
 	if l.quiet {

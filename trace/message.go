@@ -6,34 +6,35 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// Message is one message: what a work request asked for.
+// Message is the message of one work request.
 type Message struct {
 	Number int // in its flow, from 1
 	Flow   *Flow
-	From   int // the index in Flow.Ends of who asked
+	From   int // index in Flow.Ends of the requester
 	Verb   string
 	Op     bth.Operation
-	First  bth.PSN // of its first packet
-	Last   bth.PSN // of its last; only valid if Complete or the length is known from a RETH
-	// Bytes is the length: of WRITE and READ what the RETH says, of SEND what came so far.
+	First  bth.PSN // PSN of its first packet
+	Last   bth.PSN // PSN of its last packet; final if Done, or if a RETH specified the length
+	// Bytes is the length: for WRITE and READ from the RETH, for SEND the payload so far.
 	Bytes   uint64
 	Packets int // request packets, or response packets of a READ
-	Again   int // of them sent again
+	Again   int // retransmitted packets
 	Begin   time.Time
-	End     time.Time // of the acknowledgement, or of the last response
-	Frames  [2]int    // numbers of the first and the last frame of it
-	Done    bool      // it was acknowledged or answered
-	Failed  string    // why it failed, in words
-	Partial bool      // the capture begins in its middle
-	Cut     bool      // it was given up before its end because too many messages or flows were followed
+	End     time.Time // time of the acknowledgement or of the last response
+	Frames  [2]int    // numbers of its first and last frame
+	Done    bool      // acknowledged or answered
+	Failed  string    // why it failed, or ""
+	Partial bool      // the capture begins in the middle of it
+	Cut     bool      // evicted before its end, because of the limit on messages or flows
 
-	// WR and WC are what gorxe itself noted in a trace of its own: the work request and the completion it led to.
+	// WR and WC are the work request and its completion, from the comments in gorxe's own traces.
 	WR, WC string
 
-	chosen bool // a Pipeline has shown a packet of it
+	chosen bool // a Pipeline selected a packet of it
 }
 
-// Latency is the time from the first packet to the answer to the last; 0 while there is none, and where HasLatency is false.
+// Latency returns the time from the first packet to the last response, 0 if unknown; see
+// [Message.HasLatency].
 func (m *Message) Latency() time.Duration {
 	if !m.Done {
 		return 0
@@ -41,13 +42,13 @@ func (m *Message) Latency() time.Duration {
 	return elapsed(m.Begin, m.End)
 }
 
-// HasLatency reports whether the message was answered, and the times in the capture tell after how long. They do not where the
-// capture has no times, or its times go back.
+// HasLatency reports whether the message was answered and the capture's timestamps tell its
+// latency. They do not if they are missing or go back.
 func (m *Message) HasLatency() bool {
 	return m.Latency() > 0 || m.Done && !m.End.IsZero() && m.End.Equal(m.Begin)
 }
 
-// arrived ends a message of an unreliable connection: nobody answers it.
+// arrived completes a UC message after its last packet; there is no response.
 func (a *Analyzer) arrived(st *stream, w *work) {
 	if w.over || !a.info.Ends() {
 		return
@@ -60,7 +61,7 @@ func (a *Analyzer) arrived(st *stream, w *work) {
 	a.advance(st)
 }
 
-// bound gives up the oldest messages if there are too many.
+// bound evicts the oldest messages while there are too many.
 func (a *Analyzer) bound(st *stream) {
 	q := &st.works
 	for n := q.n - q.done; n > a.o.Outstanding || n > fewWorks && a.use.works > allWorks; n = q.n - q.done {
@@ -73,7 +74,7 @@ func (a *Analyzer) bound(st *stream) {
 	}
 }
 
-// advance moves past messages that are over, and forgets those that have been for long.
+// advance moves done past messages that are over, and drops those that are over beyond kept.
 func (a *Analyzer) advance(st *stream) {
 	q := &st.works
 	for q.done < q.n && q.get(q.done).over {
@@ -85,7 +86,7 @@ func (a *Analyzer) advance(st *stream) {
 	}
 }
 
-// finish hands over a message that nothing more will happen to.
+// finish marks w as over and passes its message to the callback.
 func (a *Analyzer) finish(w *work) {
 	w.over = true
 	if a.o.Message != nil {
@@ -93,7 +94,7 @@ func (a *Analyzer) finish(w *work) {
 	}
 }
 
-// giveUp ends all messages of st that are not over: they failed, if why says so.
+// giveUp finishes all open messages of st. RC messages fail with the reason why, unless it is "".
 func (a *Analyzer) giveUp(st *stream, why string, cut bool) {
 	q := &st.works
 	for i := range q.n {
@@ -108,12 +109,12 @@ func (a *Analyzer) giveUp(st *stream, why string, cut bool) {
 	a.use.works -= q.n
 	*q = works{ring: q.ring}
 	if len(q.ring) > smallRing {
-		q.ring = nil // as many messages may never be open again
+		q.ring = nil // do not keep a large ring for a stream without messages
 	}
 	clear(q.ring)
 }
 
-// verb names what the message of a request packet is, as far as this packet tells.
+// verb returns the verb of the message of a request packet, as far as this packet tells.
 func verb(info *bth.OpcodeInfo) string {
 	switch {
 	case info.Headers&bth.HasIETH != 0:

@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// A capture that begins in the middle of its conversations shows less, but nothing that is not so.
+// A capture that begins within its conversations shows less, but nothing that is wrong.
 func TestACaptureThatBeginsAnywhereShowsNothingWrong(t *testing.T) {
 	for _, path := range rxetraffic.Unpack(t) {
 		name := filepath.Base(path)
@@ -34,7 +34,8 @@ type numbered struct {
 	trace.Finding
 }
 
-// sameFinding reports whether a finding may be one of another kind when less is known: what was sent again shows as new.
+// sameFinding reports whether a finding may have another kind with less context: a retransmission
+// appears as new.
 func sameFinding(whole, now trace.Kind) bool {
 	return whole == now || whole == trace.AfterNAK && now == trace.AfterTimeout
 }

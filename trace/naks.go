@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// sequenceNAK takes a NAK that asks for PSN s and acknowledges all before.
+// sequenceNAK processes a NAK that requests PSN s and acknowledges all PSNs before it.
 func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 	p := a.p
 	c.NAKs++
@@ -60,7 +60,7 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 	a.line.s(": it is missing at the responder")
 }
 
-// acknowledgeBefore takes what a NAK of PSN s says of the PSNs before.
+// acknowledgeBefore acknowledges the PSNs before s, for a NAK of s.
 func (a *Analyzer) acknowledgeBefore(c *conn, st *stream, s bth.PSN) {
 	if st.exact && s.Diff(st.una) <= 0 {
 		return
@@ -72,7 +72,7 @@ func (a *Analyzer) acknowledgeBefore(c *conn, st *stream, s bth.PSN) {
 	a.advance(st)
 }
 
-// rnrNAK takes a receiver that is not ready for PSN s.
+// rnrNAK processes an RNR NAK for PSN s.
 func (a *Analyzer) rnrNAK(c *conn, st *stream, s bth.PSN) {
 	p := a.p
 	c.RNRs++
@@ -100,7 +100,7 @@ func nth(n int) string {
 	return fmt.Sprintf(" (RNR NAK %d in a row)", n)
 }
 
-// errorNAK takes a NAK that ends the connection.
+// errorNAK processes a NAK that ends the connection.
 func (a *Analyzer) errorNAK(c *conn, st *stream, s bth.PSN) {
 	p, syn := a.p, a.p.BTH.AETH.Syndrome
 	c.NAKs++
@@ -127,7 +127,7 @@ func (a *Analyzer) errorNAK(c *conn, st *stream, s bth.PSN) {
 	a.advance(st)
 }
 
-// where says what memory w is about.
+// where describes the memory that w accesses.
 func (w *work) where() string {
 	switch {
 	case w.reth:
@@ -138,7 +138,7 @@ func (w *work) where() string {
 	return fmt.Sprintf(" (%d bytes)", w.got)
 }
 
-// refusal says in words what an error NAK means for the message w.
+// refusal explains an error NAK for the message w.
 func refusal(syn bth.Syndrome, w *work) string {
 	switch syn {
 	case bth.NakInvalidRequest:
@@ -154,7 +154,8 @@ func refusal(syn bth.Syndrome, w *work) string {
 	return "a code that has no meaning here"
 }
 
-// keys is what R_Keys have been good for: what they reached before tells why they do not reach something else.
+// keys records the ranges and operations that each R_Key has successfully been used for. An error
+// NAK for a key is explained by comparison with them.
 type keys map[keyOf]reached
 
 type keyOf struct {
@@ -163,15 +164,15 @@ type keyOf struct {
 }
 
 type reached struct {
-	from, to uint64 // addresses, all of them between
-	ops      uint16 // a bit for each operation
-	frame    int    // of the latest answer
+	from, to uint64 // address range of all successful accesses
+	ops      uint16 // bit set of operations
+	frame    int    // frame of the latest response
 }
 
-// maxKeys is how many are remembered; then all are forgotten.
+// maxKeys limits the number of remembered keys. At the limit all are forgotten.
 const maxKeys = 4096
 
-// reached notes that w was answered by the packet in hand.
+// reached records that the current packet answered w.
 func (a *Analyzer) reached(w *work) {
 	if !w.reth && !w.dataOp() || w.total == 0 {
 		return
@@ -193,7 +194,7 @@ func (a *Analyzer) reached(w *work) {
 
 func (w *work) key() keyOf { return keyOf{w.m.Flow.Ends[1-w.m.From].Addr, w.rkey} }
 
-// hint says what the capture tells of the key of w, which was refused with syn.
+// hint explains a refusal of w with syn from the history of its key.
 func (a *Analyzer) hint(syn bth.Syndrome, w *work) string {
 	if syn != bth.NakRemoteAccess || !w.reth && !w.dataOp() {
 		return ""

@@ -8,7 +8,8 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// The comments on a frame are looked at with its first packet: with each of thousands, a small file would take minutes.
+// Comments are parsed once per frame: for each of thousands of packets, a small file would take
+// minutes.
 func TestTheCommentsOnAFrameAreReadOnce(t *testing.T) {
 	var done []trace.Message
 	a := trace.NewAnalyzer(trace.Options{Message: func(m *trace.Message) { done = append(done, *m) }})
@@ -33,7 +34,8 @@ func TestTheCommentsOnAFrameAreReadOnce(t *testing.T) {
 	}
 }
 
-// Gap looks only at the flows that had a packet since the last one: a file may have one at each of its frames.
+// Gap processes only flows that had a packet since the last gap: a file may have a gap at every
+// frame.
 func TestAGapLeavesFlowsAloneThatHadNoPacketSinceTheLast(t *testing.T) {
 	var ended []int
 	a := trace.NewAnalyzer(trace.Options{Message: func(m *trace.Message) { ended = append(ended, m.Flow.Number) }})

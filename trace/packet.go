@@ -9,36 +9,38 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// Packet is one RoCEv2 packet of a capture. The first part is what stands in it, by [Decoder]; the second what it means, by
-// [Analyzer].
+// Packet is one RoCEv2 packet of a capture. The [Decoder] sets the fields before Flow, the
+// contents of the packet; the [Analyzer] sets the others, its meaning.
 type Packet struct {
-	Frame       *capture.Frame // that it was in; borrowed as Bytes is
-	Number      int            // of its frame
-	Part, Parts int            // a frame of a sender with segmentation offload holds several packets; else 1 of 1
+	Frame       *capture.Frame // valid as long as Bytes
+	Number      int            // frame number
+	Part, Parts int            // index from 1, and number of packets in the frame; see splitter
 	Time        time.Time
 	Direction   capture.Direction
 	Src, Dst    netip.AddrPort
 	IP          IP
-	Comments    []string // of its frame, see [capture.Frame]
+	Comments    []string // comments of the frame; see [capture.Frame]
 
-	BTH   bth.Packet // its Payload is borrowed as Bytes is
-	Bytes []byte     // from the BTH to the ICRC, as far as they were captured; borrowed until the next frame
-	Len   int        // bytes from the BTH to the ICRC, on the wire
-	Err   error      // why the packet could not be decoded; BTH then holds what could be read
+	BTH   bth.Packet // Payload is valid as long as Bytes
+	Bytes []byte     // captured bytes from BTH to ICRC; valid until the next frame
+	Len   int        // length from BTH to ICRC on the wire
+	Err   error      // why the packet could not be decoded; BTH then holds the decodable fields
 	ICRC  ICRC
-	MAD   *mad.Message // a message of the connection manager, borrowed as the packet is; nil in other packets
-	// Doubt is set where a datagram to the RoCEv2 port may be something else: neither its ICRC nor its headers are right.
+	MAD   *mad.Message // CM message, valid as long as the Packet; nil in other packets
+	// Doubt reports whether a datagram to the RoCEv2 port may not be RoCEv2: its ICRC and its
+	// headers are invalid.
 	Doubt bool
 
 	Flow     *Flow
 	Role     Role
-	Message  *Message // nil for acknowledgements of several, and what belongs to none
-	Again    bool     // a request, a response or a message of the CM that was sent before with the same number, seen here then or lost before it came here
+	Message  *Message // nil for packets without a message, and acknowledgements of several
+	Again    bool     // retransmission of a PSN or CM message that was seen, or missing, before
 	Meaning  string   // one line: what the packet does in its conversation
 	Findings []Finding
 }
 
-// PayloadLen is how many bytes of payload the packet has on the wire, without pad; the capture may hold fewer.
+// PayloadLen returns the payload length on the wire in bytes, without pad. Fewer may have been
+// captured.
 func (p *Packet) PayloadLen() int {
 	info := p.BTH.Opcode.Info()
 	if !info.Payload {
@@ -47,48 +49,48 @@ func (p *Packet) PayloadLen() int {
 	return max(0, p.Len-info.HeaderLen-int(p.BTH.Pad)-bth.ICRCLen)
 }
 
-// IP is what stands in the IP header around a packet and is not an address.
+// IP holds the fields of the IP header except the addresses.
 type IP struct {
 	Version      uint8 // 4 or 6
-	TrafficClass uint8 // DSCP, and in its lowest two bits the ECN field (RFC 3168)
+	TrafficClass uint8 // DSCP, and ECN in the two lowest bits (RFC 3168)
 	HopLimit     uint8
-	ID           uint16 // identification; 0 in IPv6
+	ID           uint16 // 0 in IPv6
 }
 
-// CE reports whether a switch marked the packet for congestion (RFC 3168).
+// CE reports whether a switch marked the packet as Congestion Experienced (RFC 3168).
 func (i IP) CE() bool { return i.TrafficClass&3 == 3 }
 
-// ICRC is a packet's invariant CRC and what it should be.
+// ICRC is the invariant CRC of a packet and its expected value.
 type ICRC struct {
 	Verdict    Verdict
-	Wire, Want uint32 // as numbers whose least significant byte is sent first; Want is valid unless the packet was cut
+	Wire, Want uint32 // least significant byte first on the wire; Want is valid unless the capture is incomplete
 }
 
-// Verdict says whether an ICRC is right.
+// Verdict is the result of an ICRC check.
 type Verdict uint8
 
 const (
-	NotChecked Verdict = iota // the capture does not hold the whole packet, or its IP header is one that RoCEv2 does not have
+	NotChecked Verdict = iota // packet captured incompletely, or IP header without a defined ICRC
 	Right
 	Wrong
-	RightAsRxe // of a FLUSH, over the packet as Linux rxe computes it
+	RightAsRxe // right as Linux rxe computes it for a FLUSH
 )
 
 func (v Verdict) String() string {
 	return [...]string{"not checked", "right", "wrong", "right as Linux rxe computes it"}[min(v, RightAsRxe)]
 }
 
-// Role is what a packet is to its conversation.
+// Role is the role of a packet in its conversation.
 type Role uint8
 
 const (
 	NoRole   Role = iota
 	Request       // SEND, WRITE, READ request, atomic, FLUSH
-	Response      // of a READ or an atomic: it carries data
-	Ack           // an acknowledgement, a NAK or an RNR NAK
-	Datagram      // of an unreliable service: nobody answers
-	CM            // a message of the connection manager
-	CNP           // a congestion notification
+	Response      // response of a READ or atomic, with data
+	Ack           // ACK, NAK or RNR NAK
+	Datagram      // packet of an unreliable service, without response
+	CM            // CM message
+	CNP           // congestion notification packet
 )
 
 func (r Role) String() string {

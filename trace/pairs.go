@@ -11,13 +11,13 @@ func sortByNumber(all []*conn) {
 	slices.SortFunc(all, func(x, y *conn) int { return cmp.Compare(x.Number, y.Number) })
 }
 
-// half returns the direction of the conversation that the packet in hand belongs to.
+// half returns the direction that the current packet belongs to.
 func (a *Analyzer) half() *half {
 	p := a.p
 	key := halfKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}
 	h := a.table.find(key)
 	if h != nil && h.service != 0 && h.service != a.info.Service {
-		h = nil // the queue pair's number serves another one
+		h = nil // the queue pair number was reused for another service
 	}
 	if h == nil {
 		h = a.begin(key)
@@ -29,7 +29,7 @@ func (a *Analyzer) half() *half {
 	return h
 }
 
-// begin makes a conversation that the capture has nothing of yet. Who asks is at its first end.
+// begin creates the conversation of a direction that is new. The requester becomes its first end.
 func (a *Analyzer) begin(key halfKey) *half {
 	c := a.table.add(a.info.Service, a.p)
 	from := 0
@@ -44,19 +44,20 @@ func (a *Analyzer) begin(key halfKey) *half {
 	return h
 }
 
-// How well two directions fit, as a number of points.
+// Points for how well two directions match.
 const (
-	fitsPort   = 8 // the UDP source port is the one that Linux derives from the two queue pair numbers
-	fitsExact  = 4 // a response to just that kind of request, or an acknowledgement of a packet that asked for one
-	fitsSource = 2 // both use the same UDP source port
-	fitsRange  = 1 // the PSN is one that waits for an answer
+	fitsPort   = 8 // UDP source port is the one that Linux derives from the two queue pair numbers
+	fitsExact  = 4 // response to such a request, or acknowledgement of a packet with AckReq
+	fitsSource = 2 // both directions use the same UDP source port
+	fitsRange  = 1 // the PSN awaits a response
 )
 
-// maxAmbiguous is how many acknowledgements a direction may have that fit several others equally well before the first of them
-// is taken.
+// maxAmbiguous limits the acknowledgements of a direction that match several others equally well.
+// At the limit, the first match is taken.
 const maxAmbiguous = 16
 
-// pair returns the conversation of h. If its other direction is not known yet, it looks whether the packet in hand tells.
+// pair returns the conversation of h. If its other direction is unknown, pair tries to find it
+// with the current packet.
 func (a *Analyzer) pair(h *half) *conn {
 	if h.paired {
 		return h.conn
@@ -86,7 +87,7 @@ func (a *Analyzer) pair(h *half) *conn {
 	return a.join(h, best)
 }
 
-// fit says how well the packet in hand, of h, goes with the direction o; 0 means not at all.
+// fit returns how well the current packet, of h, matches the direction o; 0 means not at all.
 func (a *Analyzer) fit(h, o *half) int {
 	points := 0
 	if derivedPort(h.key.to, o.key.to) == h.port && h.port == o.port {
@@ -97,13 +98,14 @@ func (a *Analyzer) fit(h, o *half) int {
 	}
 	if a.info.Service == bth.ServiceUC {
 		if points < fitsPort {
-			return 0 // nothing answers in an unreliable connection, so nothing else tells
+			return 0 // UC has no responses, so only the port can match
 		}
 		return points
 	}
 	s := a.p.BTH.PSN
 	if !a.info.Response() {
-		// What o acknowledged before the capture had any request of h is what h goes on from.
+		// The requests of h continue after what o acknowledged before the capture saw any of
+		// them.
 		if st := &o.conn.dir[1-o.from]; st.onlyAcks && s.Diff(st.una) >= 0 && s.Diff(st.una) < maxUnder {
 			return points + fitsRange
 		}
@@ -115,7 +117,7 @@ func (a *Analyzer) fit(h, o *half) int {
 	st := &o.conn.dir[o.from]
 	oldest := st.una
 	if !st.exact {
-		oldest = st.una.Sub(maxUnder) // what was sent before the capture began
+		oldest = st.una.Sub(maxUnder) // sent before the capture began
 	}
 	if !st.open || st.onlyAcks || s.Diff(oldest) < 0 || s.Diff(st.next) >= 0 {
 		return 0
@@ -134,10 +136,12 @@ func (a *Analyzer) fit(h, o *half) int {
 	return points + fitsRange
 }
 
-// maxUnder is how many packets may be under way in a conversation that the capture begins in the middle of.
+// maxUnder is the assumed maximum number of packets in flight when a capture begins within a
+// conversation.
 const maxUnder = 1024
 
-// derivedPort is the UDP source port that Linux gives a connection without a flow label, from both queue pair numbers.
+// derivedPort returns the UDP source port that Linux derives from both queue pair numbers for a
+// connection without a flow label.
 func derivedPort(x, y bth.QPN) uint16 {
 	v := uint64(x) * uint64(y)
 	v ^= v >> 20
@@ -146,14 +150,14 @@ func derivedPort(x, y bth.QPN) uint16 {
 	return uint16(0xc000 | (fl&0x3fff ^ fl>>14))
 }
 
-// join makes one conversation of two directions. The one that was seen first keeps its flow.
+// join merges two directions into one conversation. The one with the lower number keeps its flow.
 func (a *Analyzer) join(h, o *half) *conn {
 	keep, other := h, o
 	if o.conn.Number < h.conn.Number {
 		keep, other = o, h
 	}
 	c, d := keep.conn, other.conn
-	// other is sent by the end that keep goes to.
+	// The end that keep goes to sends other.
 	from := 1 - keep.from
 	c.Ends[from].Addr = other.key.src
 	c.Ends[1-from].QPN = other.key.to
@@ -167,13 +171,13 @@ func (a *Analyzer) join(h, o *half) *conn {
 	a.table.unlink(d)
 	a.table.count--
 	if d.Packets == 0 && d.Number == a.table.number {
-		a.table.number-- // nobody was told of it
+		a.table.number-- // its number was never visible
 	}
 	a.table.touch(c)
 	return c
 }
 
-// absorb takes over what was seen of d, whose ends are those of c in the same order or swapped.
+// absorb merges the state of d into c. same reports whether the ends of both have the same order.
 func (a *Analyzer) absorb(c, d *conn, same bool) {
 	for i := range d.dir {
 		j := i
@@ -189,7 +193,7 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 			a.giveUp(&d.dir[i], "the connection began anew", false)
 			a.use.records -= len(d.dir[i].recs)
 		}
-		d.dir[i] = stream{} // taken over or given back: d has no claim on it
+		d.dir[i] = stream{} // moved or released: d must not release it again
 		c.ce[j] = max(c.ce[j], d.ce[i])
 		c.tell[j] = c.tell[j] || d.tell[i]
 	}

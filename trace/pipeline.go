@@ -10,18 +10,20 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// Source gives frames, io.EOF after the last. [capture.Reader] is one, and so is what package live captures.
+// Source is a source of frames. Next returns io.EOF after the last frame. [capture.Reader] and
+// live.Capture are Sources.
 type Source interface {
 	Next(*capture.Frame) error
 }
 
-// Output is shown the packets that a [Pipeline] chooses, each borrowed for the call. It may implement more:
+// Output receives the packets that a [Pipeline] selects, each valid during the call. An Output
+// may implement further methods:
 //
-//	Begin(time.Time)              gets the time of the first frame before anything else
-//	Frame(*capture.Frame) error   gets the frames without packets, unless there is a Filter
-//	Message(*Message) error       gets each message of which a packet was chosen when it ends
-//	Flow(*Flow) error             the same for flows
-//	Flush() error                 writes what is held back; see Pipeline.Flush
+//	Begin(time.Time)              is called first, with the time of the first frame
+//	Frame(*capture.Frame) error   receives the frames without packets, unless there is a Filter
+//	Message(*Message) error       receives each message with a selected packet when it ends
+//	Flow(*Flow) error             receives each flow with a selected packet when it ends
+//	Flush() error                 writes buffered output; see Pipeline.Flush
 //
 // The writers of packages text, json, pcapng and html are Outputs.
 type Output interface {
@@ -36,14 +38,16 @@ type (
 	flusher       interface{ Flush() error }
 )
 
-// Pipeline takes frames through [Decoder], [Analyzer] and a filter to outputs. It is for one [Pipeline.Run].
+// Pipeline passes frames through [Decoder], [Analyzer] and a filter to outputs. It is for one
+// [Pipeline.Run].
 type Pipeline struct {
-	// Filter chooses packets; nil chooses all. The Analyzer sees the others as well.
+	// Filter selects packets; nil selects all. The Analyzer also processes packets that are not
+	// selected.
 	Filter interface{ Match(*Packet) bool }
-	// Outputs get what is chosen, in this order. They may be added until Run.
+	// Outputs receive the selected packets, in this order. Outputs may be appended before Run.
 	Outputs []Output
-	// Options are the Analyzer's. Its functions are called before the outputs, for messages and flows that were not
-	// chosen, too.
+	// Options configure the Analyzer. Its callbacks are called before the outputs, also for
+	// messages and flows without a selected packet.
 	Options Options
 
 	decoder  Decoder
@@ -52,21 +56,22 @@ type Pipeline struct {
 	ended    endings
 	shown    uint64
 	missing  uint64
-	err      error // the first of an output
+	err      error // first error of an output
 }
 
-// OutputError is the error of an output.
+// OutputError wraps the error of an Output.
 type OutputError struct{ Err error }
 
-// Error says that writing failed, and why.
+// Error returns the error text.
 func (e *OutputError) Error() string { return fmt.Sprintf("writing: %v", e.Err) }
 
-// Unwrap returns the error of the output.
+// Unwrap returns the error of the Output.
 func (e *OutputError) Unwrap() error { return e.Err }
 
-// Run takes the frames of src through the pipeline, until src ends, ctx does, or an output fails; then it
-// flushes the outputs. A [*capture.ReadError] says that the capture cannot be read on; what is before that has been
-// shown. An [*OutputError] comes from an output. ctx is looked at between frames.
+// Run processes the frames of src until src ends, ctx is done or an output fails, and then
+// flushes the outputs. A [*capture.ReadError] means that the capture is damaged; everything
+// before the damage was processed. An [*OutputError] is the error of an output. Run checks ctx
+// between frames.
 func (p *Pipeline) Run(ctx context.Context, src Source) error {
 	o := p.Options
 	p.ended.of = o
@@ -98,7 +103,7 @@ func (p *Pipeline) read(ctx context.Context, src Source) error {
 	}
 }
 
-// take shows the packets of the frame in hand.
+// take processes the current frame.
 func (p *Pipeline) take() {
 	if p.frame.Number == 1 {
 		each(p, func(o beginner) error { o.Begin(p.frame.Time); return nil })
@@ -132,19 +137,20 @@ func (p *Pipeline) show(k *Packet) {
 	}
 }
 
-// Flush makes the outputs write what they hold back. Call it from the source where that is about to wait for more.
+// Flush makes the outputs write what they buffer. A Source calls it before it blocks.
 func (p *Pipeline) Flush() error {
 	each(p, flusher.Flush)
 	return p.err
 }
 
-// Counts returns what the Decoder counted.
+// Counts returns the totals of the Decoder.
 func (p *Pipeline) Counts() Counts { return p.decoder.Counts }
 
-// Shown returns how many packets were chosen.
+// Shown returns the number of selected packets.
 func (p *Pipeline) Shown() uint64 { return p.shown }
 
-// Missing returns how many packets are missing in a trace of gorxe's own, according to its comments.
+// Missing returns the number of packets that gorxe's own comments report as missing from its
+// trace.
 func (p *Pipeline) Missing() uint64 { return p.missing }
 
 // each calls f for the outputs that implement T, until one fails.
@@ -156,17 +162,18 @@ func each[T any](p *Pipeline, f func(T) error) {
 	}
 }
 
-// failed keeps the first error of an output.
+// failed records the first error of an output.
 func (p *Pipeline) failed(err error) {
 	if p.err == nil && err != nil {
 		p.err = &OutputError{err}
 	}
 }
 
-// endings are the messages and flows that end by the packet in hand: outputs are told of those of which a [Pipeline] chose a
-// packet. That is noted in the messages and flows themselves, so that nothing here keeps one that never ends.
+// endings collects the messages and flows that end during the current packet, for the outputs.
+// Whether a packet of them was selected is stored in the messages and flows themselves, so that
+// this state does not grow with those that never end.
 type endings struct {
-	of       Options // of the pipeline: its functions are called, too
+	of       Options // of the Pipeline; its callbacks are called, too
 	messages []*Message
 	flows    []*Flow
 }
@@ -185,7 +192,8 @@ func (e *endings) flow(f *Flow) {
 	}
 }
 
-// choose notes that k is shown. A message that had ended before k is not told again.
+// choose marks the message and flow of k as selected. A message that ended before k is not
+// reported again.
 func (e *endings) choose(k *Packet) {
 	if k.Message != nil {
 		k.Message.chosen = true
@@ -195,7 +203,7 @@ func (e *endings) choose(k *Packet) {
 	}
 }
 
-// tellEnded hands what has ended since the last call to the outputs.
+// tellEnded passes the messages and flows that have ended since the last call to the outputs.
 func (p *Pipeline) tellEnded() {
 	e := &p.ended
 	for _, m := range e.messages {

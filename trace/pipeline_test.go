@@ -14,7 +14,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// A recorder notes what it is shown. It fails at the call that failAt names.
+// A recorder records what it is shown. It fails at the call named by failAt.
 type recorder struct {
 	calls  []string
 	failAt string
@@ -37,7 +37,7 @@ func (r *recorder) Message(m *trace.Message) error { return r.note(fmt.Sprint("m
 func (r *recorder) Flow(f *trace.Flow) error       { return r.note(fmt.Sprint("flow ", f.Packets)) }
 func (r *recorder) Flush() error                   { return r.note("flush") }
 
-// scripted gives frames, and then err.
+// scripted returns frames, and then err.
 type scripted struct {
 	frames []capture.Frame
 	err    error
@@ -52,7 +52,8 @@ func (s *scripted) Next(f *capture.Frame) error {
 	return nil
 }
 
-// conversation is a SEND, something that is not RoCEv2, the acknowledgement, and another SEND that is not answered.
+// conversation returns a SEND, a packet that is not RoCEv2, the acknowledgement, and another SEND
+// without response.
 func conversation() *scripted {
 	packet := func(op bth.Opcode, psn bth.PSN) []byte {
 		return ip4(nil, udp(roce4(0, bth.Packet{Opcode: op, DestQP: 0x11, PSN: psn, AckReq: true})))

@@ -6,7 +6,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// response takes a response that is more than an acknowledgement, to a request of c's end to.
+// response processes a response that is more than an acknowledgement, to a request of c's end to.
 func (a *Analyzer) response(c *conn, to int) {
 	p, st := a.p, &c.dir[to]
 	s := p.BTH.PSN
@@ -36,7 +36,7 @@ func (a *Analyzer) response(c *conn, to int) {
 	a.advance(st)
 }
 
-// reach returns the newest READ if s can be one of its responses, whose number was not known.
+// reach returns the newest READ if s can be one of its responses, whose number is not yet known.
 func (st *stream) reach(s bth.PSN) *work {
 	w := st.works.newest()
 	if w == nil || w.whole || w.op != bth.OpReadRequest || s.Diff(w.first) < 0 || uint64(s.Diff(w.first)) > w.total/256 {
@@ -45,7 +45,8 @@ func (st *stream) reach(s bth.PSN) *work {
 	return w
 }
 
-// before takes what a response says of the requests before its own: they are acknowledged, or a response was lost.
+// before handles what a response to w implies for earlier requests: they are acknowledged, or a
+// response was lost.
 func (a *Analyzer) before(c *conn, st *stream, w *work) {
 	if st.exact && w.first.Diff(st.una) <= 0 || w.over {
 		return
@@ -56,7 +57,7 @@ func (a *Analyzer) before(c *conn, st *stream, w *work) {
 	}
 }
 
-// readResponse takes one packet of a READ's data, or the empty one that answers FLUSH and ATOMIC WRITE.
+// readResponse processes a response of a READ, or the empty response to a FLUSH or ATOMIC WRITE.
 func (a *Analyzer) readResponse(c *conn, st *stream, w *work) {
 	p, m := a.p, w.m
 	s := p.BTH.PSN
@@ -105,7 +106,8 @@ func (a *Analyzer) readResponse(c *conn, st *stream, w *work) {
 	a.sayResponse(w, s)
 }
 
-// learnSpan finds out how many responses a READ has, where the path MTU was not known when it was asked for.
+// learnSpan determines the number of responses of a READ that was requested before the path MTU
+// was known.
 func (a *Analyzer) learnSpan(c *conn, st *stream, w *work) {
 	if w.whole || w.op != bth.OpReadRequest {
 		return
@@ -127,7 +129,7 @@ func later(x, y bth.PSN) bth.PSN {
 	return x
 }
 
-// atomicAck takes the answer to an atomic: what was in the memory before.
+// atomicAck processes the response to an atomic, which carries the original value.
 func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
 	p := a.p
 	found := p.BTH.AtomicAck

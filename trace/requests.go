@@ -4,10 +4,10 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// far is how many PSNs apart two packets of one conversation are not.
+// far is a PSN distance that two packets of one conversation cannot have.
 const far = 1 << 17
 
-// request takes a request packet of c's end from, or a packet of an unreliable connection.
+// request processes a request packet of c's end from, or a UC packet.
 func (a *Analyzer) request(c *conn, from int) {
 	p, st := a.p, &c.dir[from]
 	s := p.BTH.PSN
@@ -18,7 +18,7 @@ func (a *Analyzer) request(c *conn, from int) {
 	inTurn := true
 	switch d := s.Diff(st.pos); {
 	case (d > 0 || d == 0 && !st.back.tail) && again && st.nak.fresh && s == st.nak.psn:
-		a.goBack(c, st, s) // from one repetition to the next
+		a.goBack(c, st, s) // a retransmission follows another
 	case d > 0:
 		a.skipped(c, st, s)
 	case d == 0 && again:
@@ -65,7 +65,7 @@ func (a *Analyzer) request(c *conn, from int) {
 	a.bound(st)
 }
 
-// forgotten takes a packet of a message that was acknowledged too long ago to be remembered.
+// forgotten handles a packet of a message that was acknowledged too long ago to be remembered.
 func (a *Analyzer) forgotten(c *conn, st *stream, s bth.PSN) {
 	a.p.Again = true
 	c.Again++
@@ -73,7 +73,8 @@ func (a *Analyzer) forgotten(c *conn, st *stream, s bth.PSN) {
 	a.line.s(verb(a.info)).s(" with PSN ").psn(s).s(" again, of a message that was acknowledged before")
 }
 
-// enter makes st begin with PSN s if it has not begun, or if s is too far away to belong to what came before.
+// enter starts st at PSN s if it is not open, or if s is too far from the current PSNs to belong
+// to it.
 func (a *Analyzer) enter(c *conn, st *stream, s bth.PSN) {
 	switch d := s.Diff(st.next); {
 	case !st.open, d > far, d < -far:
@@ -92,7 +93,8 @@ func (a *Analyzer) enter(c *conn, st *stream, s bth.PSN) {
 	}
 }
 
-// settleRead sets the end of a READ whose number of responses was not known, from the PSN of what follows it.
+// settleRead determines the end of a READ with an unknown number of responses from the PSN of the
+// next request.
 func (st *stream) settleRead(c *conn, s bth.PSN) {
 	w := st.works.newest()
 	if w == nil || w.whole || w.op != bth.OpReadRequest || s.Diff(w.end) < 0 {
@@ -101,7 +103,7 @@ func (st *stream) settleRead(c *conn, s bth.PSN) {
 	n := uint64(s.Diff(w.first))
 	for mtu := uint64(256); mtu <= bth.MaxPayload; mtu *= 2 {
 		if (w.total+mtu-1)/mtu == n {
-			if n > 1 { // one response may be as short at a greater path MTU
+			if n > 1 { // a single response fits any larger path MTU
 				c.MTU = max(c.MTU, int(mtu))
 			}
 			st.grow(c, w, uint32(n))
@@ -110,7 +112,7 @@ func (st *stream) settleRead(c *conn, s bth.PSN) {
 	}
 }
 
-// grow makes w take n PSNs.
+// grow sets the number of PSNs of w to n.
 func (st *stream) grow(c *conn, w *work, n uint32) {
 	was := w.end
 	w.end, w.whole = w.first.Add(n), true
@@ -123,7 +125,7 @@ func (st *stream) grow(c *conn, w *work, n uint32) {
 	c.Window = max(c.Window, int(st.next.Diff(st.una)))
 }
 
-// workOf returns the message that the packet in hand belongs to.
+// workOf returns the message that the current packet belongs to.
 func (a *Analyzer) workOf(c *conn, from int, st *stream, s bth.PSN) *work {
 	w := st.works.newest()
 	if w == nil || s.Diff(w.first) < 0 {
@@ -142,7 +144,7 @@ func (a *Analyzer) workOf(c *conn, from int, st *stream, s bth.PSN) *work {
 		return w
 	}
 	end := s.Add(1)
-	if w != nil { // the end of one and the beginning of another were lost
+	if w != nil { // the end of one message and the beginning of another were lost
 		if a.info.Pos == bth.First {
 			end = w.end
 		}
@@ -155,7 +157,7 @@ func (a *Analyzer) workOf(c *conn, from int, st *stream, s bth.PSN) *work {
 	return w
 }
 
-// create makes the message of which the packet in hand is the first that was seen.
+// create creates the message of w. The current packet is the first of it that was seen.
 func (a *Analyzer) create(c *conn, from int, w *work) {
 	p, b := a.p, &a.p.BTH
 	c.Messages++
@@ -180,10 +182,11 @@ func (a *Analyzer) create(c *conn, from int, w *work) {
 	}
 }
 
-// maxSpan is the most PSNs that one message takes: 2^31 bytes at the smallest path MTU.
+// maxSpan is the maximum number of PSNs of a message: 2^31 bytes at the smallest path MTU.
 const maxSpan = 1 << 23
 
-// packets returns how many PSNs n bytes take; ok is false where the path MTU must be known for that and is not.
+// packets returns the number of PSNs of n bytes. ok is false if that depends on an unknown path
+// MTU.
 func packets(n uint64, mtu int) (count uint32, ok bool) {
 	switch {
 	case mtu > 0:
@@ -194,7 +197,7 @@ func packets(n uint64, mtu int) (count uint32, ok bool) {
 	return 1, false
 }
 
-// span returns how many PSNs the packet in hand, of w, takes.
+// span returns the number of PSNs that the current packet, of w, takes.
 func (a *Analyzer) span(c *conn, w *work) uint32 {
 	if a.info.Op != bth.OpReadRequest {
 		return 1
@@ -210,7 +213,8 @@ func (a *Analyzer) span(c *conn, w *work) uint32 {
 	return n
 }
 
-// take counts the packet in hand to its message. known means that it was counted before, if it is not remembered.
+// take adds the current packet to its message. known reports whether a packet without a record
+// was counted before.
 func (a *Analyzer) take(c *conn, st *stream, w *work, r *record, known bool) {
 	p, m := a.p, w.m
 	first := r.times == 0 && !known
@@ -248,7 +252,7 @@ func (a *Analyzer) take(c *conn, st *stream, w *work, r *record, known bool) {
 	a.checkLengths(c, w)
 }
 
-// deliver moves the responder's expected PSN if the packet in hand is what it waits for.
+// deliver advances the responder's expected PSN if the current packet has it.
 func (a *Analyzer) deliver(c *conn, st *stream, s, end bth.PSN) {
 	if c.Service == bth.ServiceUC {
 		st.expect = end

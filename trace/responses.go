@@ -6,7 +6,8 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// meet makes st begin before PSN s of an answer, where the capture has no request yet.
+// meet opens st before the PSN s of a response, if the capture has no request yet. strange
+// reports whether s is beyond the newest request.
 func (a *Analyzer) meet(st *stream, s, una bth.PSN) (strange bool) {
 	d := s.Diff(st.next)
 	switch {
@@ -23,7 +24,7 @@ func (a *Analyzer) meet(st *stream, s, una bth.PSN) (strange bool) {
 	return false
 }
 
-// acknowledgement takes an ACK, NAK or RNR NAK of the requests of c's end to.
+// acknowledgement processes an ACK, NAK or RNR NAK for the requests of c's end to.
 func (a *Analyzer) acknowledgement(c *conn, to int) {
 	p, st := a.p, &c.dir[to]
 	s, syn := p.BTH.PSN, p.BTH.AETH.Syndrome
@@ -52,7 +53,7 @@ func (a *Analyzer) acknowledgement(c *conn, to int) {
 	}
 }
 
-// ack takes a positive acknowledgement up to PSN s.
+// ack processes a positive acknowledgement up to PSN s.
 func (a *Analyzer) ack(c *conn, st *stream, s bth.PSN) {
 	p, end := a.p, s.Add(1)
 	a.credit(st)
@@ -97,8 +98,9 @@ func (a *Analyzer) ack(c *conn, st *stream, s bth.PSN) {
 	a.advance(st)
 }
 
-// beyond takes an acknowledgement that reaches end, as far as that is more than what came in order: the responder has kept what
-// came early, or has what cannot have come as far as the capture shows.
+// beyond handles an acknowledgement up to end, beyond the PSNs that arrived in order: the
+// responder has kept packets after a gap, or acknowledges packets that the capture shows as
+// missing.
 func (a *Analyzer) beyond(c *conn, st *stream, end bth.PSN) {
 	if end.Diff(st.expect) <= 0 {
 		return
@@ -112,7 +114,7 @@ func (a *Analyzer) beyond(c *conn, st *stream, end bth.PSN) {
 		b.end = b.until
 	}
 	if !st.exact || !st.whole && st.una.Diff(st.began) < maxUnder {
-		return // it may have come before the capture began
+		return // it may have arrived before the capture began
 	}
 	for n := 0; was != end && n < firstRecords; n++ {
 		if r := st.at(was); r != nil && r.missed > r.latest {
@@ -125,7 +127,7 @@ func (a *Analyzer) beyond(c *conn, st *stream, end bth.PSN) {
 	}
 }
 
-// early counts the payload from PSN from up to end, of packets that came before their turn and were kept.
+// early counts the payload of the PSNs in [from, end) that arrived out of order and were kept.
 func (a *Analyzer) early(c *conn, st *stream, from, end bth.PSN) {
 	if st.count.Diff(from) > 0 {
 		from = st.count
@@ -139,8 +141,8 @@ func (a *Analyzer) early(c *conn, st *stream, from, end bth.PSN) {
 	}
 }
 
-// complete takes all before end as acknowledged. It returns the READ or atomic before which it stopped, because its data did not
-// come, and how many messages are done by it.
+// complete acknowledges all PSNs before end. missing is the READ or atomic at which it stops
+// because response data is missing; done is the number of messages that it completes.
 func (a *Analyzer) complete(c *conn, st *stream, end bth.PSN) (missing *work, done int) {
 	if r := st.at(end.Sub(1)); r != nil && r.times == 1 && r.ackReq && st.una.Diff(end) < 0 {
 		a.roundTrip(c, r.at)
@@ -173,7 +175,7 @@ func (a *Analyzer) complete(c *conn, st *stream, end bth.PSN) (missing *work, do
 	return nil, done
 }
 
-// answered ends a message with success.
+// answered completes a message successfully.
 func (a *Analyzer) answered(w *work) {
 	w.m.Done, w.m.End = true, a.p.Time
 	a.reached(w)
@@ -181,7 +183,8 @@ func (a *Analyzer) answered(w *work) {
 	a.finish(w)
 }
 
-// impliedBy notes that the packet in hand answers what comes after w, whose own answer did not come.
+// impliedBy notes that the current packet responds to a request after w, whose response is
+// missing.
 func (a *Analyzer) impliedBy(c *conn, st *stream, w *work) {
 	if st.implied.fresh && st.implied.psn == w.resp {
 		return
@@ -196,18 +199,18 @@ func (a *Analyzer) impliedBy(c *conn, st *stream, w *work) {
 		w.resp, what, w.m.Frames[0]), w.m.Frames[0], a.p.Number)
 }
 
-// creditCounts are the credits that the codes 0 to 30 stand for.
+// creditCounts maps credit codes 0 to 30 to counts.
 var creditCounts = [...]int{0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192,
 	12288, 16384, 24576, 32768}
 
-// sayCredit says how many more requests may be sent, where the responder limits them.
+// sayCredit appends how many more requests the responder's credits permit, if it limits them.
 func (a *Analyzer) sayCredit() {
 	if code := int(a.p.BTH.AETH.Syndrome.Credits()); code < len(creditCounts) {
 		a.line.s(", credit for ").n(creditCounts[code]).s(" more")
 	}
 }
 
-// credit notes that the responder limits what may be sent.
+// credit notes that the responder has no credits left.
 func (a *Analyzer) credit(st *stream) {
 	if a.p.BTH.AETH.Syndrome.Credits() != 0 {
 		st.waits = 0

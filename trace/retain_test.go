@@ -14,7 +14,8 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// frameFrom is a frame of raw IPv4 with one packet of a host to another, from a UDP source port.
+// frameFrom returns a raw IPv4 frame with one packet from one host to another, from a UDP source
+// port.
 func frameFrom(number int, src, dst netip.Addr, port uint16, p bth.Packet) capture.Frame {
 	h := bth.Header4{Src: src.As4(), Dst: dst.As4(), FlagsFragment: 0x4000, SrcPort: port, DstPort: trace.Port}
 	b := p.Append(nil)
@@ -38,8 +39,8 @@ func ackTo(qp bth.QPN, psn bth.PSN) bth.Packet {
 	return bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: qp, PSN: psn, AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 1}}
 }
 
-// generated is a capture that is made while it is read: rounds times what round makes. At its end it calls atEnd, while all is
-// still open.
+// generated is a capture that is generated while it is read: rounds calls of round. At its end,
+// while all flows are open, it calls atEnd.
 type generated struct {
 	round  func(i int, put func(src, dst netip.Addr, port uint16, p bth.Packet))
 	rounds int
@@ -65,7 +66,8 @@ func (g *generated) Next(f *capture.Frame) error {
 	return nil
 }
 
-// remembering counts which of the messages and flows that it was shown are still in memory. It does not keep them.
+// remembering counts which of the messages and flows that it received are still in memory, with
+// weak pointers.
 type remembering struct {
 	messages map[weak.Pointer[trace.Message]]bool
 	flows    map[weak.Pointer[trace.Flow]]bool
@@ -103,8 +105,8 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// joined shows both directions of a connection as flows of their own, one with many records, before an acknowledgement joins
-// them; then an unreliable connection takes the place of the flow that is left.
+// joined puts both directions of a connection as separate flows, one with many records, before an
+// acknowledgement joins them; then a UC connection replaces the remaining flow.
 func joined(_ int, put func(src, dst netip.Addr, port uint16, p bth.Packet)) {
 	put(hostA, hostB, 50000, sendTo(0x11, 0))
 	put(hostB, hostA, 50001, sendTo(0x12, 0))
@@ -147,7 +149,7 @@ func TestAPipelineForgetsWhatHasEnded(t *testing.T) {
 	}
 }
 
-// keeping keeps all flows that it is shown, as an output may.
+// keeping keeps all flows that it receives, as an output may.
 type keeping struct {
 	flows []*trace.Flow
 	last  *trace.Flow
@@ -168,7 +170,7 @@ func TestAFlowThatAnOutputKeepsTakesLittle(t *testing.T) {
 	if err := p.Run(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}
-	// With their records they would take more than 200 MiB.
+	// With their records the flows would take more than 200 MiB.
 	if len(out.flows) < 2000 || used > 32<<20 {
 		t.Errorf("%d flows take %d bytes", len(out.flows), used)
 	}
@@ -179,7 +181,7 @@ func TestAFlowIsToldOfWhosePacketWasChosenBeforeItWasJoined(t *testing.T) {
 	out := &recorder{}
 	src := &generated{rounds: 1, atEnd: func() {}, round: func(_ int, put func(src, dst netip.Addr, port uint16, p bth.Packet)) {
 		put(hostA, hostB, 50000, sendTo(0x11, 0))
-		put(hostB, hostA, 50001, sendTo(0x12, 77)) // a flow of its own, until the acknowledgement
+		put(hostB, hostA, 50001, sendTo(0x12, 77)) // a separate flow, until the acknowledgement
 		put(hostB, hostA, 50001, ackTo(0x12, 0))
 	}}
 	p := trace.Pipeline{Filter: onlyPSN(77), Outputs: []trace.Output{out}}

@@ -13,18 +13,18 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// A script says what two hosts send, and what the Analyzer shall say of it:
+// A script describes what two hosts send, and what the Analyzer must say about it:
 //
-//	a WRITE_FIRST psn=100 len=1024 dma=2000   host a sends a packet of this opcode to host b; b the other way
+//	a WRITE_FIRST psn=100 len=1024 dma=2000   host a sends a packet with this opcode to host b;
 //	    = WRITE #1, packet 1 of 2...          its meaning; dots stand for any text
 //	    ! gap PSN 99 is missing...            a finding and its text
 //	+5ms                                      time passes; between two packets it is 1ms
-//	message WRITE #1 done                     a message that was handed over, or "failed: ..." or "open"
-//	flow 1 lost=2 mtu=1024                    what a flow holds, at the end of the script
+//	message WRITE #1 done                     a completed message, or "failed: ..." or "open"
+//	flow 1 lost=2 mtu=1024                    fields of a flow at the end of the script
 //
-// Findings that are not asked for fail the test. Of the words of a packet, to=QPN is the queue pair it goes to (a's are 0x11 and
-// b's 0x22), id= the IP identification, which counts up otherwise, bad stands for a wrong ICRC, ce for an ECN mark, and nom for
-// a packet without MigReq.
+// Findings that are not listed fail the test. Words of a packet: to=QPN is the destination queue
+// pair (by default a's is 0x11 and b's 0x22), id= the IP identification (by default it
+// increments), bad means a wrong ICRC, ce an ECN CE mark, nom a packet without MigReq.
 type script struct {
 	t        *testing.T
 	a        *trace.Analyzer
@@ -108,7 +108,7 @@ func (s *script) run(text string) {
 	s.settled()
 }
 
-// like reports whether got is want, in which dots stand for any text.
+// like reports whether got matches want, in which dots stand for any text.
 func like(got, want string) bool {
 	parts := strings.Split(want, "...")
 	if !strings.HasPrefix(got, parts[0]) {
@@ -133,7 +133,7 @@ func (s *script) errorf(format string, args ...any) {
 	s.t.Errorf("%s: "+format, append([]any{s.where}, args...)...)
 }
 
-// settled fails on findings that were not asked for.
+// settled fails on unexpected findings.
 func (s *script) settled() {
 	s.t.Helper()
 	for _, f := range s.findings {
@@ -212,7 +212,7 @@ var syndromes = map[string]bth.Syndrome{
 	"ack": bth.AckUnlimited, "seq": bth.NakPSNSequence, "inv": bth.NakInvalidRequest, "acc": bth.NakRemoteAccess, "op": bth.NakRemoteOperational,
 }
 
-// packet sends one.
+// packet sends a packet.
 func (s *script) packet(host string, words []string) {
 	s.t.Helper()
 	f := fields{}
@@ -285,7 +285,7 @@ func (s *script) opcode(name string) bth.Opcode {
 	return 0
 }
 
-// message makes a message of the connection manager.
+// message returns a CM message.
 func message(name string, f fields) *mad.Message {
 	local, remote := mad.CommID(f.num("id", 0)), mad.CommID(f.num("peer", 0))
 	local = mad.CommID(f.num("comm", uint64(local)))
@@ -315,7 +315,7 @@ func message(name string, f fields) *mad.Message {
 	return nil
 }
 
-// scenario is a script under the rule that it shows.
+// scenario is a script, named after the rule that it tests.
 type scenario struct {
 	rule   string
 	script string

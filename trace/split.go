@@ -4,29 +4,31 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// A sender with UDP segmentation offload hands many packets to the kernel as one datagram, a receiver may put them together
-// again, and captures on the hosts (or on veth and loopback, where nobody cuts it) show it whole. All packets in it have the
-// same length except the last, which may be shorter. The length itself is not captured. It is found by the ICRCs: it is the
-// one with which they are right.
+// A sender with UDP segmentation offload passes many packets to the kernel as one datagram; a
+// receiver with receive offload may merge them again. Captures on these hosts, and on veth and
+// loopback, contain the merged datagram. All packets in it have the same length except the last,
+// which may be shorter. That length is not captured. splitter finds it with the ICRCs: they are
+// right only for the correct length.
 
 const (
 	minPacket = bth.BTHLen + bth.ICRCLen
-	// maxSearches is after how many datagrams without any right ICRC the search for unlikely lengths ends: in a capture whose
-	// addresses were replaced, say, it would find nothing.
+	// maxSearches is the number of consecutive datagrams without any right ICRC after which
+	// splitter stops to search for unlikely lengths. In a capture with rewritten addresses, for
+	// example, it would never succeed.
 	maxSearches = 64
 )
 
-// pathMTUs are those of the IBA; 0 is for packets without payload.
+// pathMTUs are the path MTUs of the IBA; 0 is for packets without payload.
 var pathMTUs = [...]int{4096, 2048, 1024, 512, 256, 0}
 
-// splitter finds the lengths of packets.
+// splitter finds the packet lengths in merged datagrams.
 type splitter struct {
-	last     int // length that was right last
-	searches int // without success, in a row
+	last     int // last successful length
+	searches int // consecutive failed searches
 }
 
-// size returns the length of each packet of d but the last, or the datagram's own if it is one packet. It is 0 if there are
-// several and nothing tells where they begin. v is what a check of it as one packet has found.
+// size returns the length of the packets of d, except the last. It is d.n if d is one packet, and
+// 0 if d has several and their length is unknown. v is the ICRC check of d as one packet.
 func (s *splitter) size(d *datagram, v ICRC) int {
 	n := d.n
 	if v.Verdict == Right || v.Verdict == RightAsRxe || n < 2*minPacket || len(d.payload) < bth.BTHLen {
@@ -56,7 +58,8 @@ func (s *splitter) size(d *datagram, v ICRC) int {
 	return n
 }
 
-// candidate is the i-th length that is worth trying first: what was right before, then full packets of the first opcode.
+// candidate returns the i-th likely length: the last successful one, then full packets of the
+// first opcode.
 func (s *splitter) candidate(i int, op *bth.OpcodeInfo) int {
 	if i == 0 {
 		return s.last
@@ -66,7 +69,8 @@ func (s *splitter) candidate(i int, op *bth.OpcodeInfo) int {
 
 const candidates = 1 + len(pathMTUs)
 
-// likely tries the lengths that most senders use: first whether the first packet is right, then whether a later one is.
+// likely tries the candidates: first those with which the first packet is right, then the one
+// with which most later packets are right.
 func (s *splitter) likely(d *datagram, op *bth.OpcodeInfo) int {
 	for i := range candidates {
 		if size := s.candidate(i, op); d.fits(size) && d.packetRight(0, size) {
@@ -92,7 +96,8 @@ func (s *splitter) likely(d *datagram, op *bth.OpcodeInfo) int {
 	return best
 }
 
-// search tries every length with the first three packets: one that is wrong, or two, do not hide the others.
+// search tries all lengths with each of the first three packets, so it still works if up to two
+// are corrupt.
 func search(d *datagram) int {
 	for at := range 3 {
 		for size := minPacket; size <= min(bth.MaxPacketLen, d.n-minPacket); size += 4 {
@@ -107,7 +112,7 @@ func search(d *datagram) int {
 	return 0
 }
 
-// fits reports whether the datagram can be packets of the size and a last one.
+// fits reports whether the datagram can consist of packets of size bytes and a shorter last one.
 func (d *datagram) fits(size int) bool {
 	if size < minPacket || size >= d.n {
 		return false
@@ -116,14 +121,15 @@ func (d *datagram) fits(size int) bool {
 	return rest == 0 || rest >= minPacket
 }
 
-// packetRight reports whether the packet with that index is right if all have the size. It is not if it was not captured whole.
+// packetRight reports whether packet number index, with packets of size bytes, is complete and
+// has a right ICRC.
 func (d *datagram) packetRight(index, size int) bool {
 	begin := index * size
 	end := min(begin+size, d.n)
 	return begin < end && end <= len(d.payload) && d.right(index, d.payload[begin:end])
 }
 
-// plausible reports whether the datagram can be one packet, by its headers and length.
+// plausible reports whether headers and length of d permit a single packet.
 func plausible(d *datagram, op *bth.OpcodeInfo) bool {
 	payload := d.n - op.HeaderLen - bth.ICRCLen
 	switch {
@@ -142,8 +148,8 @@ func plausible(d *datagram, op *bth.OpcodeInfo) bool {
 	return true
 }
 
-// guess returns a likely length with which headers that fit together stand wherever a packet would begin. This is for
-// datagrams whose ICRCs are all wrong or not captured.
+// guess returns a likely length with which all packets have consistent headers, for datagrams
+// whose ICRCs are all wrong or not captured.
 func (s *splitter) guess(d *datagram, op *bth.OpcodeInfo) int {
 	for i := range candidates {
 		if size := s.candidate(i, op); d.fits(size) && d.headersFit(size) {
@@ -153,8 +159,8 @@ func (s *splitter) guess(d *datagram, op *bth.OpcodeInfo) int {
 	return 0
 }
 
-// headersFit reports whether all packets of the size begin with a valid opcode and go to the same queue pair. At least the
-// beginning of the second must have been captured.
+// headersFit reports whether packets of size bytes all have a valid opcode and the same
+// destination queue pair. At least the BTH of the second must have been captured.
 func (d *datagram) headersFit(size int) bool {
 	first := d.payload
 	seen := 0

@@ -13,11 +13,11 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// part is what becomes of one packet of a long datagram.
+// part is the expected result for one packet of a merged datagram.
 type part struct {
 	len   int
 	right bool
-	whole bool // it was captured to its end
+	whole bool // captured completely
 }
 
 func check(t *testing.T, f *capture.Frame, want []part, parts int) {
@@ -41,7 +41,7 @@ func check(t *testing.T, f *capture.Frame, want []part, parts int) {
 	}
 }
 
-// merged is a datagram of equal packets and a last one.
+// merged returns a datagram of equal packets and a last one.
 func merged(n, payload, last int) (b []byte, want []part) {
 	for i := range n {
 		p := write(bth.RCWriteMiddle, bth.PSN(i), payload)
@@ -86,7 +86,7 @@ func TestPacketsOfACutDatagramAreSplitAsFarAsTheyGo(t *testing.T) {
 	for _, tt := range []struct{ kept, packets, whole int }{
 		{len(b) - 1, 6, 5},
 		{5 * size, 5, 5},
-		{3*size + 11, 3, 3}, // no BTH of the fourth
+		{3*size + 11, 3, 3}, // the BTH of the fourth is missing
 		{3*size + 12, 4, 3},
 		{size, 1, 1},
 	} {
@@ -98,7 +98,7 @@ func TestPacketsOfACutDatagramAreSplitAsFarAsTheyGo(t *testing.T) {
 	}
 }
 
-// A datagram that is longer than any packet, of which less than one packet is there.
+// A datagram longer than any packet, of which less than one packet was captured.
 func TestADatagramOfSeveralPacketsThatNothingTellsApart(t *testing.T) {
 	b, _ := merged(6, 1024, 100)
 	var d trace.Decoder
@@ -112,7 +112,7 @@ func TestADatagramOfSeveralPacketsThatNothingTellsApart(t *testing.T) {
 	}
 }
 
-// All ICRCs are wrong, as in a capture whose addresses were replaced.
+// All ICRCs are wrong, as in a capture with rewritten addresses.
 func TestHeadersSplitADatagramWhoseICRCsAreAllWrong(t *testing.T) {
 	b, want := merged(6, 1024, 100)
 	for i := range want {
@@ -153,7 +153,7 @@ func TestPacketsOverIPv6AreSplit(t *testing.T) {
 	}
 }
 
-// Network cards may leave the identification as it is.
+// NICs may leave the identification unchanged.
 func TestSegmentsMayShareTheirIdentification(t *testing.T) {
 	var b []byte
 	var want []part
@@ -177,7 +177,7 @@ func TestPartsSayWhichIdentificationTheyHave(t *testing.T) {
 	}
 }
 
-// A single wrong packet stays one.
+// A single packet with a wrong ICRC remains one.
 func TestAWrongPacketIsNotSplit(t *testing.T) {
 	for _, p := range []bth.Packet{
 		write(bth.RCWriteOnly, 0, 1500), write(bth.RCWriteMiddle, 0, 4096), write(bth.RCWriteLast, 0, 700),
@@ -213,7 +213,8 @@ func TestAnyDatagramOfSegmentsIsSplitWhereItWasJoined(t *testing.T) {
 	})
 }
 
-// In a capture in which nothing is right the search for unlikely lengths ends, until something is right again.
+// In a capture without any right ICRC the search for unlikely lengths stops, until an ICRC is
+// right again.
 func TestTheSearchForLengthsEndsWhereItFindsNothing(t *testing.T) {
 	wrong := roce4(0, write(bth.RCWriteOnly, 0, 1500))
 	wrong[30] ^= 1
@@ -237,7 +238,7 @@ func TestTheSearchForLengthsEndsWhereItFindsNothing(t *testing.T) {
 	}
 }
 
-// What gorxe sent over loopback, where nobody cuts the datagram of a sender with segmentation offload.
+// A datagram that gorxe sent over loopback, where segmentation offload never splits it.
 func TestARealDatagramOfSegmentsIsSplit(t *testing.T) {
 	file, err := os.Open("testdata/gso.pcap")
 	if err != nil {

@@ -2,20 +2,20 @@ package trace
 
 import "github.com/gorxe/gorxe/bth"
 
-// stream are the requests of one end of a connection as the capture shows them: where the requester stands, and where its
-// responder must stand if it got what passed here.
+// stream is the state of the requests of one end of a connection: of the requester, and of its
+// responder if it received what was captured.
 type stream struct {
 	open     bool // PSNs are known
-	onlyAcks bool // from acknowledgements alone: no request was seen yet
-	exact    bool // una is: the connection manager or an acknowledgement told
-	whole    bool // the capture has it from its beginning
+	onlyAcks bool // known from responses only, no request seen
+	exact    bool // una is certain, from the CM or an acknowledgement
+	whole    bool // captured from its first packet
 
-	began  bth.PSN // of the first request that was seen
-	una    bth.PSN // the oldest that is not acknowledged
-	expect bth.PSN // that the responder waits for
-	pos    bth.PSN // behind the latest packet
-	next   bth.PSN // behind the newest packet
-	count  bth.PSN // behind the newest packet whose payload was counted
+	began  bth.PSN // PSN of the first captured request
+	una    bth.PSN // oldest unacknowledged PSN
+	expect bth.PSN // PSN that the responder expects
+	pos    bth.PSN // PSN after the latest packet
+	next   bth.PSN // PSN after the newest packet
+	count  bth.PSN // PSN after the newest packet whose payload was counted
 
 	recs  []record
 	works works
@@ -25,13 +25,13 @@ type stream struct {
 	implied implied
 	id      uint16 // IP identification of the latest request
 	acked   int    // frame of the latest acknowledgement
-	acks    int    // how often it was repeated
-	rnrs    int    // RNR NAKs in a row
-	refused bool   // by an error NAK
-	waits   int64  // since when only one request may be sent for want of credit
+	acks    int    // repetitions of the latest acknowledgement
+	rnrs    int    // consecutive RNR NAKs
+	refused bool   // failed with an error NAK
+	waits   int64  // time since which the requester is limited to one request by lack of credit, 0: not limited
 }
 
-// record is what is remembered of one request packet.
+// record is the state of one request packet.
 type record struct {
 	psn    bth.PSN
 	used   bool
@@ -39,39 +39,39 @@ type record struct {
 	op     bth.Opcode
 	size   uint16
 	id     uint16
-	times  int   // how often it was seen
-	first  int   // frame of the first and of the latest time
+	times  int   // times seen
+	first  int   // frame of the first and of the latest sighting
 	latest int   //
 	missed int   // frame that showed it to be missing, 0: none
-	at     int64 // of the latest time
+	at     int64 // time of the latest sighting
 }
 
-// goingBack is a repetition: from a PSN up to where the requester was before.
+// goingBack is a retransmission: from a PSN to where the requester was before.
 type goingBack struct {
 	on    bool
 	kind  Kind
 	until bth.PSN
-	from  bth.PSN // where the requester was
-	tail  bool    // one of its packets so far follows another though nobody asked for it
-	end   bth.PSN // behind them
-	frame int     // where it began
-	cause int     // frame that asked for it; 0: none
+	from  bth.PSN // PSN that the requester had reached
+	tail  bool    // it contains a packet that nothing requested: go-back-N, not a repair of single packets
+	end   bth.PSN // PSN after its packets so far
+	frame int     // frame of its first packet
+	cause int     // frame that caused it, 0: none
 }
 
 // nak is the latest NAK or RNR NAK, until the requester goes back.
 type nak struct {
 	fresh    bool
-	late     bool // what it asks for was sent again before it came
+	late     bool // the requested packet was retransmitted before the NAK
 	psn      bth.PSN
 	syndrome bth.Syndrome
 	frame    int
 	at       int64
 }
 
-// implied is an answer that shows an earlier one to be missing.
+// implied is an implied NAK: a response that shows that an earlier one is missing.
 type implied struct {
 	fresh bool
-	psn   bth.PSN // of the request or of the response that is missing
+	psn   bth.PSN // PSN of the missing response
 	frame int
 }
 
@@ -79,21 +79,21 @@ const (
 	firstRecords = 32
 	maxRecords   = 4096
 	allRecords   = 1 << 19 // of all streams, beyond the first of each
-	fewWorks     = 16      // that each stream may have
+	fewWorks     = 16      // guaranteed to each stream
 	allWorks     = 1 << 16 // of all streams, beyond the few of each
 )
 
-// budget is what all streams of an Analyzer have in use.
+// budget is the usage of all streams of an Analyzer.
 type budget struct{ records, works int }
 
-// start makes psn the first.
+// start opens the stream with psn as its first PSN.
 func (s *stream) start(psn bth.PSN) {
 	recs := s.recs
 	clear(recs)
 	*s = stream{open: true, began: psn, una: psn, expect: psn, pos: psn, next: psn, count: psn, recs: recs, works: s.works}
 }
 
-// at returns what is remembered of psn, or nil.
+// at returns the record of psn, or nil.
 func (s *stream) at(psn bth.PSN) *record {
 	if len(s.recs) == 0 {
 		return nil
@@ -104,7 +104,7 @@ func (s *stream) at(psn bth.PSN) *record {
 	return nil
 }
 
-// slot returns the place of psn, whatever was in it is forgotten unless it is psn's.
+// slot returns the record of psn. It replaces the record of another PSN in the same place.
 func (s *stream) slot(psn bth.PSN, b *budget) *record {
 	s.room(psn, b)
 	r := &s.recs[int(psn)&(len(s.recs)-1)]
@@ -114,7 +114,7 @@ func (s *stream) slot(psn bth.PSN, b *budget) *record {
 	return r
 }
 
-// room makes the records reach from what is not acknowledged to psn, as far as the bounds permit.
+// room grows the records to cover all PSNs from una to psn, within the limits.
 func (s *stream) room(psn bth.PSN, b *budget) {
 	n := max(len(s.recs), firstRecords)
 	for d := max(int(psn.Diff(s.una)), int(s.next.Diff(s.una))); n <= d && n < maxRecords && b.records+n <= allRecords; {
@@ -133,34 +133,34 @@ func (s *stream) room(psn bth.PSN, b *budget) {
 	}
 }
 
-// work is a message and what has to be remembered of it.
+// work is a message with its state.
 type work struct {
 	m     *Message
 	first bth.PSN
-	end   bth.PSN // behind its last, as far as it is known
+	end   bth.PSN // PSN after its last packet, as far as known
 	op    bth.Operation
-	open  bool // its last packet has not come
-	whole bool // end is right
-	over  bool // answered, failed or given up
+	open  bool // its last packet was not seen
+	whole bool // end is final
+	over  bool // answered, failed or evicted
 
-	total   uint64 // of the RETH
-	got     uint64 // bytes that came, each once
+	total   uint64 // length from the RETH
+	got     uint64 // payload bytes received, without duplicates
 	va      uint64
 	rkey    uint32
 	reth    bool
-	resp    bth.PSN // the response that is to come
-	high    bth.PSN // behind the newest response
-	value   uint64  // that an atomic found
+	resp    bth.PSN // PSN of the next response
+	high    bth.PSN // PSN after the newest response
+	value   uint64  // original value returned by an atomic
 	answers int
-	request int // frame of the latest request
+	request int // frame of the latest request packet
 }
 
-// dataOp reports whether the requester needs the response itself: its data.
+// dataOp reports whether the response carries data that the requester needs.
 func (w *work) dataOp() bool {
 	return w.op == bth.OpReadRequest || w.op == bth.OpCmpSwap || w.op == bth.OpFetchAdd
 }
 
-// answerOp is what answers it besides an acknowledgement.
+// answerOp returns the operation of the response to w: OpAck, or that of a response of its own.
 func (w *work) answerOp() bth.Operation {
 	switch w.op {
 	case bth.OpReadRequest, bth.OpFlush, bth.OpAtomicWrite:
@@ -171,18 +171,20 @@ func (w *work) answerOp() bth.Operation {
 	return bth.OpAck
 }
 
-// works are the messages of one end in the order of their PSNs: those that wait for an answer, and some that have theirs.
+// works are the messages of one end in PSN order: those that await a response, and some that are
+// over.
 type works struct {
 	ring []work
-	head int // of the oldest
+	head int // index of the oldest
 	n    int
-	done int // how many of the oldest are over
+	done int // number of the oldest messages that are over
 }
 
-// kept is how many messages are remembered after their end, for what is repeated of them.
+// kept is the number of messages that are remembered after their end, to recognize
+// retransmissions.
 const kept = 64
 
-// smallRing is the length that a ring of messages may keep whatever is in it: enough for those kept, and some more.
+// smallRing is the length up to which a ring is never shrunk.
 const smallRing = 2 * kept
 
 func (q *works) get(i int) *work { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
@@ -217,7 +219,7 @@ func (q *works) index(psn bth.PSN) int {
 	return lo - 1
 }
 
-// insert makes room for a message that begins at psn and returns it.
+// insert inserts a message that begins at psn, in PSN order, and returns it.
 func (q *works) insert(psn bth.PSN) *work {
 	if q.n == len(q.ring) {
 		q.resize(max(8, 2*len(q.ring)))
@@ -233,7 +235,7 @@ func (q *works) insert(psn bth.PSN) *work {
 	return w
 }
 
-// drop forgets the oldest.
+// drop removes the oldest message.
 func (q *works) drop() {
 	*q.get(0) = work{}
 	q.head = (q.head + 1) & (len(q.ring) - 1)

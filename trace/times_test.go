@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// answered is what an Analyzer makes of SENDs that are acknowledged, with the times of both; a zero time is none.
+// answered analyses SENDs that are acknowledged, with the times of both; a zero time means none.
 func answered(t *testing.T, times [][2]time.Time) (messages []trace.Message, f trace.Flow) {
 	t.Helper()
 	a := trace.NewAnalyzer(trace.Options{
@@ -39,7 +39,7 @@ func TestTimesThatTellNothingGiveNoLatencyAndNoRoundTrip(t *testing.T) {
 	times := [][2]time.Time{
 		{at(0), at(5000)},
 		{at(6000), at(6000)}, // a coarse clock
-		{at(9000), at(7000)}, // the times go back
+		{at(9000), at(7000)}, // time goes back
 		{none, at(10_000)},
 		{at(11_000), none},
 		{none, none},

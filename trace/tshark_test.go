@@ -17,7 +17,8 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// sharkFields are fields of Wireshark and what they are in a packet, as tshark writes them: "" where the packet has none.
+// sharkFields are Wireshark fields and their values in a packet as tshark writes them; "" if
+// absent.
 var sharkFields = []struct {
 	name  string
 	value func(*trace.Packet) string
@@ -58,7 +59,7 @@ var sharkFields = []struct {
 	{"infiniband.atomiceth.cmpdt", func(p *trace.Packet) string { return only(has(p, bth.HasAtomicETH), "%d", p.BTH.AtomicETH.Compare) }},
 	{"infiniband.atomicacketh.origremdt", func(p *trace.Packet) string { return only(has(p, bth.HasAtomicAckETH), "%d", p.BTH.AtomicAck) }},
 	{"infiniband.immdt", func(p *trace.Packet) string { return only(has(p, bth.HasImmDt), "%08x", p.BTH.Imm) }},
-	// tshark reads the bytes of the ICRC as a big-endian number.
+	// tshark shows the bytes of the ICRC as a big-endian number.
 	{"infiniband.invariant.crc", func(p *trace.Packet) string {
 		return "0x" + fmt.Sprintf("%x", []byte{byte(p.ICRC.Wire), byte(p.ICRC.Wire >> 8), byte(p.ICRC.Wire >> 16), byte(p.ICRC.Wire >> 24)})
 	}},
@@ -108,7 +109,7 @@ func ofMAD(p *trace.Packet, a mad.Attribute, format string, value func(*mad.Mess
 	return fmt.Sprintf(format, value(p.MAD))
 }
 
-// same compares what versions of tshark write with other digits or words.
+// same compares values, ignoring differences between tshark versions.
 func same(a, b string) bool {
 	if a == b {
 		return true

@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// Ends of the packets that tests make.
+// Ends of the packets in tests.
 var (
 	addr4 = [2]netip.Addr{netip.MustParseAddr("198.18.0.2"), netip.MustParseAddr("198.18.0.3")}
 	addr6 = [2]netip.Addr{netip.MustParseAddr("fd00:18::2"), netip.MustParseAddr("fd00:18::3")}
@@ -32,7 +32,7 @@ func header6(n int) *bth.Header6 {
 	return &bth.Header6{Src: addr6[0].As16(), Dst: addr6[1].As16(), SrcPort: testPort, DstPort: trace.Port, UDPLen: bth.UDPHeaderLen + n}
 }
 
-// roce4 is a packet with its ICRC, as the step-th segment of a datagram over IPv4.
+// roce4 returns a packet with its ICRC, as segment number step of an IPv4 datagram.
 func roce4(step int, p bth.Packet) []byte {
 	b := p.Append(nil)
 	return bth.AppendICRC(b, bth.ICRC(header4(step, len(b)+bth.ICRCLen).Seed(), b))
@@ -50,7 +50,7 @@ func udp(payload []byte) []byte {
 	return append(append(b, 0, 0), payload...)
 }
 
-// ip4 puts an IPv4 header with those options before b.
+// ip4 prepends an IPv4 header with the given options to b.
 func ip4(options, b []byte) []byte {
 	h := []byte{0x45 + byte(len(options)/4), 2, 0, 0, testID >> 8, testID & 0xff, 0x40, 0, 64, 17, 0, 0}
 	binary.BigEndian.PutUint16(h[2:], uint16(20+len(options)+len(b)))
@@ -59,7 +59,7 @@ func ip4(options, b []byte) []byte {
 	return append(append(h, options...), b...)
 }
 
-// ip6 puts an IPv6 header and those extension headers, the first of that kind, before b.
+// ip6 prepends an IPv6 header and the given extension headers, the first of type next, to b.
 func ip6(next byte, extensions, b []byte) []byte {
 	h := []byte{0x60, 0x20, 0, 0, 0, 0, next, 64}
 	binary.BigEndian.PutUint16(h[4:], uint16(len(extensions)+len(b)))
@@ -72,19 +72,19 @@ func ether(kind uint16, b []byte) []byte {
 	return append(binary.BigEndian.AppendUint16([]byte{2, 0, 0, 0, 0, 3, 2, 0, 0, 0, 0, 2}, kind), b...)
 }
 
-// frameOf is an Ethernet frame with an IPv4 datagram of that UDP payload, captured whole.
+// frameOf returns a complete Ethernet frame with an IPv4 datagram with the given UDP payload.
 func frameOf(payload []byte) *capture.Frame {
 	b := ether(0x0800, ip4(nil, udp(payload)))
 	return &capture.Frame{Number: 1, Time: time.Unix(1, 0).UTC(), Link: capture.LinkEthernet, Length: len(b), Data: b}
 }
 
-// snap keeps n bytes of the UDP payload.
+// snap truncates the captured UDP payload to n bytes.
 func snap(f *capture.Frame, n int) *capture.Frame {
 	f.Data = f.Data[:14+20+8+n]
 	return f
 }
 
-// write is a WRITE packet with n bytes of payload that differ with psn.
+// write returns a WRITE packet with n bytes of payload that depend on psn.
 func write(op bth.Opcode, psn bth.PSN, n int) bth.Packet {
 	p := bth.Packet{Opcode: op, PKey: 0xffff, DestQP: 0x11, PSN: psn, RETH: bth.RETH{VA: 0x1000, RKey: 0x22, DMALen: 9999}, Payload: make([]byte, n)}
 	for i := range p.Payload {
@@ -93,7 +93,7 @@ func write(op bth.Opcode, psn bth.PSN, n int) bth.Packet {
 	return p
 }
 
-// shown is what a test looks at in a packet.
+// shown is the part of a packet that tests compare.
 type shown struct {
 	Part, Parts int
 	Len, Got    int

@@ -12,8 +12,8 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// A host that is none of the device's peers is refused by its connection manager without a
-// reason, and is not connected to.
+// The connection manager rejects a host that is not a peer of the device, without a reason, and
+// connecting to it fails.
 func TestConnectionsOfHostsThatAreNoPeersAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := verbstest.PipeLinks(t)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Errors of arguments that are nil. No call panics on one: an argument is refused before a lock is taken.
+// Errors of nil arguments. No call panics on one: arguments are checked before a lock is taken.
 var (
 	errNilContext = errors.New("the context is nil: give one, such as context.Background()")
 	errNilWR      = errors.New("the work request is nil: give one or leave it out")
@@ -14,7 +14,7 @@ var (
 	errNilQP      = errors.New("the queue pair is nil or not one of PD.CreateQP: make it there")
 )
 
-// checkContext refuses a nil context.
+// checkContext returns an error if ctx is nil.
 func checkContext(ctx context.Context) error {
 	if ctx == nil {
 		return errNilContext
@@ -22,7 +22,7 @@ func checkContext(ctx context.Context) error {
 	return nil
 }
 
-// checkOn returns why a call on dev cannot take q, nil if it can.
+// checkOn returns an error if q is nil or belongs to another device than dev.
 func (q *QP) checkOn(dev *Device) error {
 	switch {
 	case q == nil || q.qp == nil:
@@ -33,7 +33,7 @@ func (q *QP) checkOn(dev *Device) error {
 	return nil
 }
 
-// apply calls each option with the options to change, and refuses a nil one.
+// apply applies opts to options in order. It returns an error for a nil option.
 func apply[O any, F ~func(*O)](options *O, opts []F) error {
 	for i, opt := range opts {
 		if opt == nil {
@@ -44,22 +44,22 @@ func apply[O any, F ~func(*O)](options *O, opts []F) error {
 	return nil
 }
 
-// postable returns the requests before the first one that a post has to refuse without looking at the
-// queue, and why it refuses that one, nil if there is none.
+// postable returns the requests before the first one that is invalid regardless of the queue, and
+// the error of that one; nil if there is none.
 func postable(wrs []*SendWR) ([]*SendWR, error) {
 	for i, wr := range wrs {
 		switch {
 		case wr == nil:
 			return wrs[:i], errNilWR
 		case wr.Opcode == WRBindMW && wr.Bind != nil && wr.Bind.LKey == 0 && wr.Bind.Length > 0:
-			// No region has this key: see MW.Bind.
+			// No region has the L_Key 0: see MW.Bind.
 			return wrs[:i], errors.New("bind: no region given: LKey of Bind is 0; give MW.Bind the region")
 		}
 	}
 	return wrs, nil
 }
 
-// postableRecvs is postable of receives.
+// postableRecvs is postable for receives.
 func postableRecvs(wrs []*RecvWR) ([]*RecvWR, error) {
 	for i, wr := range wrs {
 		if wr == nil {
@@ -69,8 +69,8 @@ func postableRecvs(wrs []*RecvWR) ([]*RecvWR, error) {
 	return wrs, nil
 }
 
-// posted returns the error of a post that has taken n requests: err where one of them was refused, else refused, which
-// is why the one after them could not be posted.
+// posted returns the error of a post in which the queue accepted n requests. err is the error of
+// the queue; if it is nil, refused is the error of the request after them.
 func posted(n int, err, refused error) error {
 	if err == nil {
 		err = refused

@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// nilErr is called with what a call returned besides its error.
+// nilErr returns the error of a call with two results.
 func nilErr[T any](_ T, err error) error { return err }
 
 func TestNilArgumentsAreRefusedWithWhatToDo(t *testing.T) {
@@ -36,7 +36,7 @@ func TestNilArgumentsAreRefusedWithWhatToDo(t *testing.T) {
 	bind := func(m *verbs.MR) error {
 		return qp.PostSend(&verbs.SendWR{Opcode: verbs.WRBindMW, Bind: w2.Bind(m, 0, 8, verbs.RemoteRead)})
 	}
-	var none context.Context // of calls that get no context
+	var none context.Context // a nil context
 	wc, param, at := make([]verbs.WC, 1), verbs.DefaultConnParam(), other.At(7)
 	for _, test := range []struct {
 		name string
@@ -86,7 +86,7 @@ func TestNilArgumentsAreRefusedWithWhatToDo(t *testing.T) {
 	if err := conn.Err(); err != nil {
 		t.Errorf("the connection ended: %v", err)
 	}
-	// No lock is held: the objects still work, and end.
+	// No lock is held: the objects still work and can be closed.
 	if got := own.Writes(t); got != verbs.WCSuccess {
 		t.Errorf("another client's WRITE: %v", got)
 	}
@@ -152,7 +152,7 @@ func TestPostTakesTheWorkRequestsBeforeANilOne(t *testing.T) {
 	}{
 		{"PostSend", func() error { return a.QP.PostSend(write, write, nil, write) }, 2},
 		{"PostRecv", func() error { return b.QP.PostRecv(&verbs.RecvWR{}, nil) }, 1},
-		// What the queue refuses goes before what comes later.
+		// The error of the queue takes precedence over that of a later request.
 		{"one that is refused", func() error { return a.QP.PostSend(write, &verbs.SendWR{Opcode: 99}, nil) }, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {

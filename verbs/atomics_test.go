@@ -14,7 +14,7 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// farMemory is memory that is reached by calls only. Between two calls it lets others go first.
+// farMemory is memory that is not addressable. It yields to other goroutines after each call.
 type farMemory struct {
 	mu    sync.Mutex
 	bytes []byte
@@ -37,7 +37,7 @@ func (m *farMemory) WriteAt(p []byte, off uint64) error {
 	return nil
 }
 
-// linksSideBySide are several links on each side, each of which has a goroutine that receives.
+// linksSideBySide returns several links on each side, each with a receiving goroutine.
 func linksSideBySide(t testing.TB, links int) (cfg [2]verbs.Config) {
 	t.Helper()
 	n := pipe.NewNet()
@@ -61,7 +61,8 @@ type adder struct {
 	sge  verbs.SGE
 }
 
-// newAdder connects a queue pair from a link of one node with one of the other, which allows atomics.
+// newAdder connects a queue pair on a link of one node with one of the other, which allows
+// atomics.
 func newAdder(t testing.TB, nodes [2]*verbstest.Node, i, link int) *adder {
 	t.Helper()
 	a := &adder{node: nodes[0], sge: nodes[0].MR.SGE(8*i, 8)}
@@ -93,7 +94,7 @@ func newAdder(t testing.TB, nodes [2]*verbstest.Node, i, link int) *adder {
 	return a
 }
 
-// add adds 1 to the first word of a region, so many times, 16 of them at a time.
+// add adds 1 to the first word of a region the given number of times, with up to 16 outstanding.
 func (a *adder) add(region *verbs.MR, times int) error {
 	var wc [16]verbs.WC
 	for open, left := 0, times; open > 0 || left > 0; {
@@ -120,8 +121,8 @@ func (a *adder) add(region *verbs.MR, times int) error {
 	return nil
 }
 
-// DeviceAttr announces IBV_ATOMIC_HCA: atomics are atomic towards all others of the device,
-// whatever memory they meet, whatever shard executes them and by whatever region they come.
+// DeviceAttr announces IBV_ATOMIC_HCA: atomics are atomic with respect to all others of the
+// device, on any memory, in any shard and through any region.
 func TestAtomicsOfAllShardsAddUp(t *testing.T) {
 	const queuePairs, links = 8, 4
 	times := 2000

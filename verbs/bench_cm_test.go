@@ -11,8 +11,8 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// BenchmarkConnect makes a connection with new queue pairs at both ends, and ends it: from Dial to
-// the answer to Disconnect, some at a time, over UDP sockets.
+// BenchmarkConnect establishes a connection with new queue pairs at both ends, and ends it: from
+// Dial until Disconnect is answered, several at a time, over UDP sockets.
 func BenchmarkConnect(b *testing.B) {
 	cfg := verbstest.UDPDevices(b)
 	client, server := verbstest.Open(b, cfg[0], 64), verbstest.Open(b, cfg[1], 64)

@@ -9,11 +9,11 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// depth is how many messages the bandwidth benchmarks keep outstanding.
+// depth is the number of messages that the bandwidth benchmarks keep outstanding.
 const depth = 64
 
-// BenchmarkBandwidth is what ib_write_bw, ib_read_bw and ib_send_bw measure, between two
-// devices of one process over UDP sockets: one operation is one message.
+// BenchmarkBandwidth measures what ib_write_bw, ib_read_bw and ib_send_bw do, between two devices
+// of one process over UDP sockets: one operation is one message.
 func BenchmarkBandwidth(b *testing.B) {
 	for _, op := range []verbs.WROpcode{verbs.WRWrite, verbs.WRRead, verbs.WRSend} {
 		for _, size := range []int{64, 4096, 65536, 1 << 20} {
@@ -69,8 +69,8 @@ func bandwidth(b *testing.B, op verbs.WROpcode, size int) {
 	b.ReportMetric(float64(x.QP.Counters().Retransmitted)/float64(b.N), "resent/op")
 }
 
-// BenchmarkLatency is what ib_write_lat measures, here with a sleeping receiver: one
-// operation is one SEND and one SEND back.
+// BenchmarkLatency measures what ib_write_lat does, here with a sleeping receiver: one operation
+// is one SEND and one SEND back.
 func BenchmarkLatency(b *testing.B) {
 	for _, size := range []int{2, 4096} {
 		b.Run(fmt.Sprintf("SEND/%d", size), func(b *testing.B) {
@@ -114,8 +114,8 @@ func BenchmarkLatency(b *testing.B) {
 	}
 }
 
-// BenchmarkPostOneByOne is bandwidth of 64-byte WRITEs for a program that posts them one at
-// a time: the device coalesces what is posted while it sends.
+// BenchmarkPostOneByOne measures the bandwidth of 64-byte WRITEs posted one at a time: the device
+// coalesces what is posted while it sends.
 func BenchmarkPostOneByOne(b *testing.B) {
 	x, y := verbstest.Connected(b, verbstest.UDPDevices(b), 4096)
 	wr := x.OneSided(verbs.WRWrite, y, 64)
@@ -144,8 +144,8 @@ func BenchmarkPostOneByOne(b *testing.B) {
 	b.ReportMetric(float64(c["tx_packets"])/float64(c["link_tx_calls"]), "packets/call")
 }
 
-// BenchmarkManyQPs is a WRITE of 64 bytes on one of so many connected queue pairs after the other, in memory: what having more of
-// them costs each. B/QP is what one holds.
+// BenchmarkManyQPs posts a WRITE of 64 bytes on each of a number of connected queue pairs in
+// turn, in memory. B/QP is the memory of each.
 func BenchmarkManyQPs(b *testing.B) {
 	for _, count := range []int{1, 100, 1000, 10_000} {
 		b.Run(fmt.Sprint(count), func(b *testing.B) {
@@ -189,7 +189,7 @@ func BenchmarkManyQPs(b *testing.B) {
 	}
 }
 
-// BenchmarkIdleQP prints what a connected queue pair costs that was used once and is idle.
+// BenchmarkIdleQP prints the memory of a connected queue pair that was used once and is idle.
 func BenchmarkIdleQP(b *testing.B) {
 	for b.Loop() {
 		perQP := manyQPs(b, 10_000)

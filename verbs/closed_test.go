@@ -14,7 +14,7 @@ import (
 func TestListenAfterTheDeviceIsClosedIsRefused(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		ran   bool // the connection manager
+		ran   bool // whether the connection manager runs
 		local netip.AddrPort
 	}{
 		{"the connection manager ran", true, netip.AddrPort{}},

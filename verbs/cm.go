@@ -21,40 +21,41 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// PortSpace is the kind of service that a port of the connection manager belongs to.
+// PortSpace is the port space of a port of the connection manager, such as RDMA_PS_TCP; see
+// [mad.PortSpace].
 type PortSpace = mad.PortSpace
 
-// RejectReason says why a connection was refused (IBA table 109).
+// RejectReason is the reason of a rejected connection (IBA table 109); see [mad.RejectReason].
 type RejectReason = mad.RejectReason
 
 const (
-	PortSpaceTCP = mad.PortSpaceTCP // connected queue pairs, RC: RDMA_PS_TCP
-	PortSpaceUDP = mad.PortSpaceUDP // datagram queue pairs, UD: RDMA_PS_UDP
+	PortSpaceTCP = mad.PortSpaceTCP // RDMA_PS_TCP: connections, queue pairs of type RC
+	PortSpaceUDP = mad.PortSpaceUDP // RDMA_PS_UDP: datagram services, queue pairs of type UD
 
-	// UDPQKey is the Q_Key that programs of rdma_cm give to datagram queue pairs.
+	// UDPQKey is the Q_Key that programs that use rdma_cm assign to datagram queue pairs.
 	UDPQKey = 0x01234567
 )
 
-// Room for a program's private data in bytes. Data that is shorter arrives with zeros behind it:
-// a program that needs its length sends it along.
+// Maximum lengths of a program's private data in bytes. Shorter data arrives padded with zeros,
+// so a program that needs the length must send it.
 const (
-	DialPrivateLen   = mad.REQPrivateLen - mad.IPHeaderLen     // of Dial: 56
-	AcceptPrivateLen = mad.REPPrivateLen                       // of Accept: 196
-	RejectPrivateLen = mad.REJPrivateLen                       // of Reject: 148
-	DialUDPrivateLen = mad.SIDRREQPrivateLen - mad.IPHeaderLen // of DialUD: 180
-	UDPrivateLen     = mad.SIDRREPPrivateLen                   // of AcceptUD and RejectUD: 136
+	DialPrivateLen   = mad.REQPrivateLen - mad.IPHeaderLen     // Dial: 56
+	AcceptPrivateLen = mad.REPPrivateLen                       // Accept: 196
+	RejectPrivateLen = mad.REJPrivateLen                       // Reject: 148
+	DialUDPrivateLen = mad.SIDRREQPrivateLen - mad.IPHeaderLen // DialUD: 180
+	UDPrivateLen     = mad.SIDRREPPrivateLen                   // AcceptUD and RejectUD: 136
 )
 
-// Errors of connecting, for errors.Is.
+// Errors of connections, for errors.Is.
 var (
-	// ErrUnreachable says that the peer did not answer.
+	// ErrUnreachable means that the peer does not answer.
 	ErrUnreachable = errors.New("unreachable: the peer does not answer")
-	// ErrDisconnected says that the peer has ended the connection.
+	// ErrDisconnected means that the peer disconnected.
 	ErrDisconnected = errors.New("the peer has disconnected")
 )
 
-// NotListeningError says that the host of a peer answers, but has nothing at UDP port 4791: gorxe, or
-// whatever should be its NIC, does not run there. It is [ErrUnreachable] and ECONNREFUSED, too.
+// NotListeningError means that the peer's host answers but has no socket at UDP port 4791:
+// neither gorxe nor another NIC runs there. It is also [ErrUnreachable] and ECONNREFUSED.
 type NotListeningError struct {
 	Host netip.Addr
 }
@@ -63,18 +64,18 @@ func (e *NotListeningError) Error() string {
 	return fmt.Sprintf("nothing listens on UDP %d at %v", packet.Port, e.Host)
 }
 
-// Is says which other errors e is.
+// Is reports whether target is ErrUnreachable or ECONNREFUSED.
 func (e *NotListeningError) Is(target error) bool {
 	return target == ErrUnreachable || target == syscall.ECONNREFUSED
 }
 
-// RejectError says that the peer refused a connection, or gave it up.
+// RejectError means that the peer rejected or abandoned a connection.
 type RejectError struct {
 	Reason      RejectReason
-	PrivateData []byte // the peer program's, with [RejectConsumerDefined]; 148 bytes, or 136 of a datagram service
+	PrivateData []byte // of the peer's program, with [RejectConsumerDefined]; 148 bytes, or 136 of a datagram service
 }
 
-// Error names the reason.
+// Error describes the reason.
 func (e *RejectError) Error() string {
 	switch e.Reason {
 	case mad.RejectInvalidServiceID:
@@ -85,52 +86,52 @@ func (e *RejectError) Error() string {
 	return fmt.Sprintf("refused: %v (reason %d)", e.Reason, uint16(e.Reason))
 }
 
-// ConnParam is what the two ends of a connection choose, as rdma_conn_param. Start from
-// [DefaultConnParam]. MaxRdAtomic is the initiator depth and MaxDestRdAtomic the responder
-// resources; each end uses what both can do.
+// ConnParam holds the parameters that each end of a connection chooses, as rdma_conn_param. Start
+// from [DefaultConnParam]. MaxRdAtomic is the initiator depth and MaxDestRdAtomic the responder
+// resources; the connection uses the smaller of what the two ends offer.
 type ConnParam struct {
 	ConnAttr
-	PrivateData []byte // see DialPrivateLen, AcceptPrivateLen
+	PrivateData []byte // at most DialPrivateLen or AcceptPrivateLen bytes
 }
 
-// DefaultConnParam is [DefaultConnAttr] without private data, and with the acknowledgement timeout
-// of rdma_cm of Linux: 17 (0.5 s). The end that dials tells its own to the peer, which uses it, too;
-// Linux rxe with many connections takes longer than perftest's 67 ms, and would repeat everything.
+// DefaultConnParam returns [DefaultConnAttr] without private data and with the acknowledgement
+// timeout of Linux rdma_cm: 17 (0.5 s). The peer uses the timeout of the end that dials. Linux
+// rxe with many connections takes longer to answer than the 67 ms of perftest, and would
+// retransmit everything.
 func DefaultConnParam() ConnParam {
 	p := ConnParam{ConnAttr: DefaultConnAttr()}
 	p.Timeout = 17
 	return p
 }
 
-// connections is what a device knows of its connection manager: which program object each
-// event is for.
+// connections is the connection manager of a device with the objects that its events belong to.
 //
-// mu guards the maps and the fields of connections and listeners that say so. It is taken
-// after the manager's own lock, and no lock of the device is taken with it held.
+// mu guards the maps, and the fields of connections and listeners that name it. It is acquired
+// after the manager's lock; no lock of the device is acquired while it is held.
 type connections struct {
 	dev  *Device
 	open sync.Once
-	err  error // of opening
+	err  error // error of opening gsi
 	gsi  *gsi.Agent
-	runs atomic.Bool // gsi can be used
+	runs atomic.Bool // whether gsi can be used
 
 	mu        sync.Mutex
 	conns     map[mad.CommID]ender
 	listeners map[cm.ListenerID]*Listener
 }
 
-// An ender waits for the events of one communication ID.
+// An ender receives the events of one communication ID.
 type ender interface {
 	event(e *cm.Event)
 }
 
-// cm returns the device's connection manager, which starts with its first use.
+// cm returns the device's connection manager and starts it on first use.
 func (d *Device) cm() (*connections, error) {
 	c := &d.connections
 	c.open.Do(func() {
 		c.dev, c.conns, c.listeners = d, map[mad.CommID]ender{}, map[cm.ListenerID]*Listener{}
 		var secret [32]byte
-		// It fails on no system: see crypto/rand.
+		// crand.Read never returns an error: see crypto/rand.
 		_, _ = crand.Read(secret[:])
 		c.gsi, c.err = gsi.Open(d.nic, cm.Config{
 			CAGUID: mad.GUID(d.NodeGUID()), Secret: secret,
@@ -151,7 +152,7 @@ func (d *Device) StartConnManager() error {
 	return err
 }
 
-// running is the manager if it has started, else nil.
+// running returns the manager if it has started, else nil.
 func (c *connections) running() *gsi.Agent {
 	if !c.runs.Load() {
 		return nil
@@ -159,7 +160,7 @@ func (c *connections) running() *gsi.Agent {
 	return c.gsi
 }
 
-// event hands an event to whom it is for. It runs in the manager's goroutine.
+// event passes an event to the object it belongs to. It runs in the manager's goroutine.
 func (c *connections) event(e *cm.Event) {
 	switch e.Kind {
 	case cm.Requested, cm.SIDRRequested:
@@ -178,8 +179,8 @@ func (c *connections) event(e *cm.Event) {
 	}
 }
 
-// enter makes to the one who gets the events of id. The manager's lock is held, so that none
-// comes before.
+// enter routes the events of id to to. The caller holds the manager's lock, so that no event
+// precedes it.
 func (c *connections) enter(id mad.CommID, to ender) {
 	c.mu.Lock()
 	c.conns[id] = to
@@ -192,14 +193,14 @@ func (c *connections) forget(id mad.CommID) {
 	c.mu.Unlock()
 }
 
-// cancel gives up a request. An error says that it has ended by itself.
+// cancel abandons a request. The error is ignored: it means that the request has already ended.
 func (c *connections) cancel(id mad.CommID) {
 	_ = c.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Cancel(now, id) })
 	c.forget(id)
 }
 
-// nothingListens is closed when the peer's host says that nothing there can answer a request. It
-// is nil where no host is asked.
+// nothingListens returns a channel that is closed when the peer's host reports that no socket can
+// answer a request. It returns nil if the device's links are not those of a host.
 func (d *Device) nothingListens(ctx context.Context, local, remote netip.Addr) <-chan struct{} {
 	if !d.onHost {
 		return nil
@@ -213,7 +214,8 @@ func (d *Device) nothingListens(ctx context.Context, local, remote netip.Addr) <
 	return said
 }
 
-// withdraw gives up a request that nothing can answer; an error says that something has.
+// withdraw abandons a request that no socket can answer. It returns an error if the peer has
+// answered.
 func (c *connections) withdraw(id func() mad.CommID) error {
 	return c.gsi.Do(func(_ cm.Time, m *cm.Manager) error {
 		if err := m.Withdraw(id()); err != nil {
@@ -224,12 +226,13 @@ func (c *connections) withdraw(id func() mad.CommID) error {
 	})
 }
 
-// EphemeralPort returns a port for an end that needs any (RFC 6335: 49152 to 65535).
+// EphemeralPort returns a random port of the dynamic range, 49152 to 65535 (RFC 6335, section 6).
 func EphemeralPort() uint16 { return uint16(49152 + rand.IntN(1<<14)) }
 
-// ResolveAddr finds the entry of the GID table from which a peer is reached, and sees to it that the
-// host knows the way there, as rdma_resolve_addr. It has the address from if that is valid. Where packets
-// go by themselves, as in memory, any entry does that is of the same family, scope and zone.
+// ResolveAddr returns the entry of the GID table from which remote is reached, and waits until
+// the host has resolved the next hop, as rdma_resolve_addr. If from is valid, the entry must have
+// that address. On links that are not the host's, such as a pipe, it returns the first entry of
+// the same family, scope and zone.
 func (d *Device) ResolveAddr(ctx context.Context, from, remote netip.Addr) (GIDEntry, error) {
 	remote = remote.Unmap()
 	gids := d.GIDs()
@@ -266,8 +269,9 @@ func (d *Device) ResolveAddr(ctx context.Context, from, remote netip.Addr) (GIDE
 	return GIDEntry{}, fmt.Errorf("packets leave from %v, which is not an address of %s", r.Src, d.name)
 }
 
-// Drain ends what the connection manager has in order: listeners close, every connection is
-// disconnected, and it returns when the peers have answered, or with the cause of ctx.
+// Drain ends the connections of the connection manager in order: it closes the listeners,
+// disconnects every connection, and returns when the peers have answered. If ctx ends first, it
+// returns the cause of ctx.
 func (d *Device) Drain(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return fmt.Errorf("drain: %w", err)
@@ -291,7 +295,7 @@ func (d *Device) Drain(ctx context.Context) error {
 	return nil
 }
 
-// hangUp tells the peers of all connections that they are over, and returns the connections.
+// hangUp disconnects all connections and returns them.
 func (c *connections) hangUp() (open []*Conn) {
 	c.mu.Lock()
 	for _, e := range c.conns {

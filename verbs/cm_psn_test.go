@@ -11,10 +11,10 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// psns are the PSNs that an end's messages name and that its first request has.
+// psns are the PSN in an end's messages and the PSN of its first request.
 type psns struct{ named, used verbs.PSN }
 
-// The PSN in a REQ or a REP is that with which its receiver begins; so rxe has it.
+// The PSN in a REQ or a REP is the first one that its receiver sends, as in rxe.
 func TestEitherEndBeginsWithThePSNThatThePeerNamed(t *testing.T) {
 	cfg := verbstest.PipeLinks(t)
 	var mu sync.Mutex

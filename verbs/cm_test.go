@@ -143,7 +143,8 @@ func TestARequestThatIsLeftWithoutAnAnswerComesAgain(t *testing.T) {
 	})
 }
 
-// The program gives up while the RTU is on its way: whichever comes first, nothing stays established.
+// The program gives up while the RTU is in flight: in either order, no connection remains
+// established.
 func TestAnAcceptThatIsGivenUpLeavesNoConnection(t *testing.T) {
 	cfg := verbstest.PipeLinks(t)
 	a, b := verbstest.Open(t, cfg[0], 8), verbstest.Open(t, cfg[1], 8)
@@ -274,7 +275,7 @@ func TestADatagramServiceMayRefuse(t *testing.T) {
 	}
 }
 
-// faulty are links in memory with faults in both directions.
+// faulty returns links in memory with faults in both directions.
 func faulty(t *testing.T, f fault.Config) [2]verbs.Config {
 	cfg := verbstest.PipeLinks(t)
 	for i := range cfg {
@@ -341,7 +342,7 @@ func TestAClientMayGiveUp(t *testing.T) {
 	if d := <-out; !errors.Is(d.Err, why) {
 		t.Errorf("Dial = %v", d.Err)
 	}
-	// The request may hear of it before or after it is accepted, but must hear of it.
+	// The request may notice before or after it is accepted, but must notice.
 	if _, err := r.Accept(t.Context(), b.QP, verbs.DefaultConnParam()); err == nil {
 		t.Error("a request whose sender gave up was accepted")
 	}
@@ -394,8 +395,8 @@ func TestClosingTellsThePeer(t *testing.T) {
 	}
 }
 
-// killable are two connected nodes, the second of which goes without a word when its link is closed,
-// as by kill -9.
+// killable returns two connected nodes. kill closes the link of the second one without notice, as
+// kill -9 would.
 func killable(t *testing.T) (a *verbstest.Node, c *verbs.Conn, kill func()) {
 	t.Helper()
 	cfg := verbstest.PipeLinks(t)
@@ -484,7 +485,7 @@ func TestAListenerThatClosesRefusesWhatWaits(t *testing.T) {
 	out := a.Dial(t.Context(), b.At(l.Addr().Port()), verbs.DefaultConnParam())
 	r := b.Next(l)
 	waiting := a.MoreDial(t, b.At(l.Addr().Port()))
-	// The second waits in the queue when the first was taken, or on the wire.
+	// When the first is taken, the second waits in the queue or is in flight.
 	for range 2 {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
@@ -497,7 +498,7 @@ func TestAListenerThatClosesRefusesWhatWaits(t *testing.T) {
 	if _, err := l.Next(t.Context()); !errors.Is(err, verbs.ErrClosed) {
 		t.Errorf("Next = %v", err)
 	}
-	// What was taken lives on.
+	// The request that was taken remains valid.
 	if _, err := r.Accept(t.Context(), b.QP, verbs.DefaultConnParam()); err != nil {
 		t.Error(err)
 	}
@@ -557,7 +558,7 @@ func TestADeviceTellsWhatItsConnectionManagerHas(t *testing.T) {
 	if _, started := b.Device.Counters()["cm_rx_msgs_req"]; started {
 		t.Error("the connection manager runs though nobody needs it")
 	}
-	// It answers though nobody listens.
+	// It answers even if no program listens.
 	var rej *verbs.RejectError
 	if _, err := b.Device.Dial(t.Context(), a.At(1), b.QP, verbs.DefaultConnParam()); !errors.As(err, &rej) {
 		t.Errorf("Dial = %v", err)
@@ -603,7 +604,7 @@ func TestProgramsCannotSpeakToQueuePair1(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Wait(1, make([]verbs.WC, 1))
-	// What follows comes after it.
+	// The next request is handled after it.
 	var rej *verbs.RejectError
 	if _, err := a.Device.Dial(t.Context(), b.At(1), a.QP, verbs.DefaultConnParam()); !errors.As(err, &rej) {
 		t.Errorf("Dial = %v", err)

@@ -9,37 +9,40 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// CMEvent is what happened to a [CommID].
+// CMEvent is an event of a [CommID]; see [cm.Event].
 type CMEvent = cm.Event
 
-// CommParam is what one end of a connection tells the other, where the program moves its queue pair itself.
+// CommParam holds what one end of a connection tells the other if the program modifies its queue
+// pair itself.
 type CommParam struct {
 	QPN         QPN
-	PSN         PSN // the first that the peer sends: RQPSN of the queue pair
+	PSN         PSN // first PSN that the peer sends: RQPSN of the queue pair
 	SRQ         bool
 	FlowControl bool
 	ConnParam
 }
 
-// CommID is one end of a connection, or a request for a datagram queue pair, of a program that moves its queue pair
-// itself, as struct ib_cm_id of the kernel. [Device.Dial] and [ConnRequest.Accept] are for all others.
+// CommID is one end of a connection, or a request for a datagram queue pair, of a program that
+// modifies its queue pair itself, as struct ib_cm_id in the Linux kernel. All other programs use
+// [Device.Dial] and [ConnRequest.Accept].
 //
-// What happens is told by events: to the end that asks Replied, which it answers by SendRTU or SendREJ, or Resolved; to
-// the other Established; to both Disconnected, Rejected or Unreachable, which are the last. The function for events is
-// called by the goroutine of the connection manager and must not wait; it may call the methods, which are safe for
-// concurrent use.
+// Events report the progress. The active end gets Replied, which it answers with SendRTU or
+// SendREJ, or Resolved; the passive end gets Established; the last event at both is Disconnected,
+// Rejected or Unreachable. The goroutine of the connection manager calls the function for events,
+// which must not block; it may call the methods, which are safe for concurrent use.
 type CommID struct {
 	cm     *connections
 	handle func(*CMEvent)
 	peer   cm.Peer
-	req    *mad.REQ // of the end that asks for a connection
+	req    *mad.REQ // REQ of the active end of a connection
 
 	id     mad.CommID // guarded by the manager's lock
 	closed bool       // guarded by the manager's lock
 }
 
-// SendREQ asks the program that listens at remote for a connection. from is an entry of the GID table that
-// [Device.ResolveAddr] has returned, port the port of this end. The path MTU is that of the entry if it is 0.
+// SendREQ requests a connection from the program that listens at remote. from is an entry of the
+// GID table that [Device.ResolveAddr] returned, port the port of this end. A path MTU of 0 means
+// that of the entry.
 func (d *Device) SendREQ(
 	from GIDEntry, port uint16, remote netip.AddrPort, p CommParam, handle func(*CMEvent),
 ) (*CommID, error) {
@@ -62,7 +65,8 @@ func (d *Device) SendREQ(
 	return c, nil
 }
 
-// SendSIDRREQ asks the program that listens at remote for a datagram queue pair; see SendREQ.
+// SendSIDRREQ requests a datagram queue pair from the program that listens at remote; see
+// SendREQ.
 func (d *Device) SendSIDRREQ(
 	from GIDEntry, port uint16, remote netip.AddrPort, private []byte, handle func(*CMEvent),
 ) (*CommID, error) {
@@ -92,7 +96,7 @@ func (d *Device) newCommID(from GIDEntry, remote netip.AddrPort, handle func(*CM
 	return &CommID{cm: m, handle: handle, peer: cm.Peer{SGIDIndex: uint8(from.Index), GID: gidOf(remote.Addr())}}, nil
 }
 
-// entered takes the communication ID of a request. The manager's lock is held.
+// entered stores the communication ID of a request. The caller holds the manager's lock.
 func (c *CommID) entered(id mad.CommID, err error) error {
 	if err == nil {
 		c.id = id
@@ -111,7 +115,8 @@ func (c *CommID) ask() error {
 	})
 }
 
-// event hands an event to the program, except a refusal of the path MTU that names another one: that is asked for.
+// event passes an event to the program. It handles a REJ that names a smaller path MTU itself, by
+// sending the REQ again with that MTU.
 func (c *CommID) event(e *CMEvent) {
 	if e.Kind == cm.Rejected && c.req != nil && lowerMTU(c.req, e.REJ) && c.ask() == nil {
 		return
@@ -119,7 +124,7 @@ func (c *CommID) event(e *CMEvent) {
 	c.handle(e)
 }
 
-// PathMTU returns the path MTU that was asked for last. It is final with the event Replied.
+// PathMTU returns the path MTU of the last REQ. It is final with the event Replied.
 func (c *CommID) PathMTU() MTU { return qp.MTUFromEnum(int(c.req.PathMTU)) }
 
 // SendRTU answers a REP: the queue pair is ready.
@@ -127,7 +132,7 @@ func (c *CommID) SendRTU() error {
 	return c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Established(now, c.id, nil) })
 }
 
-// SendREJ refuses a REP. It is the end; no event follows.
+// SendREJ rejects a REP. It ends the CommID; no event follows.
 func (c *CommID) SendREJ(reason RejectReason, private []byte) error {
 	return c.cm.gsi.Do(func(_ cm.Time, m *cm.Manager) error {
 		if err := m.Reject(c.id, reason, nil, private); err != nil {
@@ -138,12 +143,14 @@ func (c *CommID) SendREJ(reason RejectReason, private []byte) error {
 	})
 }
 
-// SendDREQ ends an established connection, or one whose REP is not answered. The event Disconnected follows.
+// SendDREQ disconnects an established connection, or one whose REP is not answered yet. The event
+// Disconnected follows.
 func (c *CommID) SendDREQ() error {
 	return c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Disconnect(now, c.id, nil) })
 }
 
-// CommEst tells that a packet of the peer has come for the queue pair of the connection, as ib_cm_notify.
+// CommEst reports that a packet of the peer has arrived for the connection's queue pair, as
+// ib_cm_notify.
 func (c *CommID) CommEst() error {
 	return c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
 		m.CommEst(now, c.id)
@@ -151,7 +158,8 @@ func (c *CommID) CommEst() error {
 	})
 }
 
-// Watch has q tell of the first packet that comes for it, in place of CommEst.
+// Watch makes q report its first packet to the connection manager; the program need not call
+// CommEst.
 func (c *CommID) Watch(q *QP) error {
 	return c.cm.gsi.Do(func(cm.Time, *cm.Manager) error {
 		c.cm.gsi.OnFirstPacket(q.qp, c.id)
@@ -159,10 +167,11 @@ func (c *CommID) Watch(q *QP) error {
 	})
 }
 
-// Close ends it in whatever state it is, as ib_destroy_cm_id: a peer that knows of it is told. An event may be under
-// way in another goroutine; none follows. Closing again does nothing.
+// Close ends the CommID in any state, as ib_destroy_cm_id, and notifies a peer that knows of it.
+// An event may still be running in another goroutine; no event starts afterwards. Closing it
+// again has no effect.
 func (c *CommID) Close() {
-	// An error says that the device is closed, or that it has ended.
+	// The error is ignored: it means that the device is closed, or that the connection has ended.
 	_ = c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
 		c.closed = true
 		c.cm.forget(c.id)
@@ -173,8 +182,8 @@ func (c *CommID) Close() {
 	})
 }
 
-// SendREP accepts the request for a queue pair that the program has made ready to receive. The events Established or
-// Disconnected, Rejected or Unreachable follow.
+// SendREP accepts the request for a queue pair that the program has moved to RTR. The events
+// Established or Disconnected, Rejected or Unreachable follow.
 func (r *ConnRequest) SendREP(p CommParam, handle func(*CMEvent)) (*CommID, error) {
 	if r.req == nil {
 		return nil, fmt.Errorf("REP to %v: the peer asks for a datagram queue pair: use SendSIDRREP", r.remote)
@@ -196,7 +205,7 @@ func (r *ConnRequest) SendSIDRREP(qpn QPN, qkey uint32, private []byte) error {
 	})
 }
 
-// SendREJ refuses the request for a reason; see Reject.
+// SendREJ rejects the request with a reason; see Reject.
 func (r *ConnRequest) SendREJ(reason RejectReason, private []byte) error {
 	if err := r.refuse(reason, private); err != nil {
 		return fmt.Errorf("REJ to %v: %w", r.remote, err)
@@ -204,8 +213,9 @@ func (r *ConnRequest) SendREJ(reason RejectReason, private []byte) error {
 	return nil
 }
 
-// GIDIndex returns the entry of the GID table at which the request arrived.
+// GIDIndex returns the index of the GID table entry at which the request arrived.
 func (r *ConnRequest) GIDIndex() int { return int(r.peer.SGIDIndex) }
 
-// REQ returns the message, nil of a request for a datagram queue pair. It must not be changed.
+// REQ returns the message, or nil for a request for a datagram queue pair. It must not be
+// modified.
 func (r *ConnRequest) REQ() *mad.REQ { return r.req }

@@ -12,49 +12,50 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Conn is a connection that the connection manager made: a queue pair of type RC with a peer.
-// Its methods may be called by many goroutines.
+// Conn is a connection of the connection manager: a queue pair of type RC connected to a peer.
+// Its methods are safe for concurrent use.
 type Conn struct {
 	cm            *connections
 	qp            *QP
-	id            mad.CommID // changed with the manager's lock held, while it is not established
+	id            mad.CommID // set under the manager's lock while the connection is not established
 	local, remote netip.AddrPort
-	index         int // of the GID table
+	index         int // index of the local address in the GID table
 	attr          ConnAttr
-	req           *mad.REQ // of an end that dials, until the peer has answered
-	peer          cm.Peer  // likewise
+	req           *mad.REQ // REQ of an end that dials, until the peer has answered
+	peer          cm.Peer  // peer of req
 
 	ready chan struct{} // closed when the connection is established or has failed
-	over  chan struct{} // closed when it has ended
+	over  chan struct{} // closed when the connection has ended
 
 	mu          sync.Mutex
 	established bool   // guarded by mu
 	leaving     bool   // guarded by mu: Disconnect was called
-	err         error  // guarded by mu: why it ended
+	err         error  // guarded by mu: why the connection ended
 	private     []byte // guarded by mu until ready is closed
-	psn         PSN    // the first that the peer sends
+	psn         PSN    // first PSN that the peer sends
 }
 
 // QP returns the connection's queue pair.
 func (c *Conn) QP() *QP { return c.qp }
 
-// Local and Remote return the two ends' addresses and ports.
+// Local and Remote return the addresses and ports of the two ends.
 func (c *Conn) Local() netip.AddrPort  { return c.local }
 func (c *Conn) Remote() netip.AddrPort { return c.remote }
 
-// PrivateData returns what the peer's program sent along when the connection was made: to who
-// called Dial 196 bytes, to who accepted 56.
+// PrivateData returns the private data of the peer's program from the connection setup: 196 bytes
+// after Dial, 56 bytes after Accept.
 func (c *Conn) PrivateData() []byte { return c.private }
 
-// Attr returns what the two ends have agreed on.
+// Attr returns the attributes that the two ends agreed on.
 func (c *Conn) Attr() ConnAttr { return c.attr }
 
-// Done is closed when the connection has ended, by whichever end. The queue pair is in ERR then.
+// Done returns a channel that is closed when either end has ended the connection. The queue pair
+// is then in ERR.
 func (c *Conn) Done() <-chan struct{} { return c.over }
 
-// Err returns why the connection ended: nil while it lives and when this end disconnected,
-// [ErrDisconnected], a [*FatalError], or another error. When the program has a completion that
-// failed, Err is set; Done is closed a moment later.
+// Err returns why the connection ended: [ErrDisconnected], a [*FatalError], or another error. It
+// is nil while the connection is alive and if this end disconnected. Once the program has polled
+// a failed completion, Err is set; Done is closed shortly after.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,10 +65,11 @@ func (c *Conn) Err() error {
 	return c.err
 }
 
-// Disconnect ends the connection as rdma_disconnect: the queue pair goes to ERR, where
-// outstanding work completes with WR_FLUSH_ERR, and the peer is told. It returns when the
-// peer has answered, or does not for about four seconds, or with the cause of ctx; the
-// connection is over in any case, except that a nil ctx is refused. Calling it again does nothing.
+// Disconnect ends the connection, as rdma_disconnect: it moves the queue pair to ERR, where
+// outstanding work completes with WR_FLUSH_ERR, and notifies the peer. It returns when the peer
+// has answered or after about four seconds; if ctx ends first, it returns the cause of ctx. In
+// each case the connection has ended, except that a nil ctx is rejected. Calling it again has no
+// effect.
 func (c *Conn) Disconnect(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return fmt.Errorf("disconnect: %w", err)
@@ -84,7 +86,7 @@ func (c *Conn) Disconnect(ctx context.Context) error {
 	}
 }
 
-// leave takes the queue pair to ERR and tells the peer.
+// leave moves the queue pair to ERR and disconnects.
 func (c *Conn) leave() {
 	c.mu.Lock()
 	first := !c.leaving
@@ -100,22 +102,22 @@ func (c *Conn) leave() {
 	c.fail()
 	err := c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Disconnect(now, c.id, nil) })
 	if err != nil {
-		// It is not established, or has ended already.
+		// It is not established, or has already ended.
 		c.end(nil)
 		c.cancel()
 	}
 	if over {
-		// It has failed before. Nothing else frees the queue pair.
+		// It failed before. No other path releases the queue pair.
 		c.qp.conn.CompareAndSwap(c, nil)
 	}
 }
 
-// fail takes the queue pair to ERR. An error says that it is closed.
+// fail moves the queue pair to ERR. The error is ignored: it means that the queue pair is closed.
 func (c *Conn) fail() {
 	_ = c.qp.Modify(&QPAttr{State: ERR}, AttrState)
 }
 
-// event takes what the manager says of the connection.
+// event handles an event of the manager.
 func (c *Conn) event(e *cm.Event) {
 	switch e.Kind {
 	case cm.Replied:
@@ -134,7 +136,8 @@ func (c *Conn) event(e *cm.Event) {
 			c.end(fmt.Errorf("%w: %w", ErrDisconnected, &RejectError{Reason: e.REJ.Reason}))
 			return
 		}
-		// Without a DREQ the peer has answered that of this end, or has lost the connection.
+		// Without a DREQ, the peer has answered the DREQ of this end, or no longer has the
+		// connection.
 		c.end(ErrDisconnected)
 	}
 }
@@ -152,11 +155,11 @@ func (c *Conn) begin() {
 	}
 }
 
-// cancel gives up what is not established. After end, nothing is asked any more. The peer's answer may
-// have established the connection meanwhile: then it is disconnected.
+// cancel abandons a connection that is not established. After end, no REQ is sent. If the peer's
+// answer has established the connection meanwhile, cancel disconnects it.
 func (c *Conn) cancel() {
 	var id mad.CommID
-	// An error says that it has ended by itself.
+	// The error is ignored: it means that the connection has already ended.
 	_ = c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
 		if id = c.id; m.Cancel(now, id) == nil {
 			return nil
@@ -166,14 +169,14 @@ func (c *Conn) cancel() {
 	c.cm.forget(id)
 }
 
-// isOver is true when the connection has ended, or is to end.
+// isOver reports whether the connection has ended or is being disconnected.
 func (c *Conn) isOver() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.isDone() || c.leaving
 }
 
-// isDone is true when the connection has ended.
+// isDone reports whether the connection has ended.
 func (c *Conn) isDone() bool {
 	select {
 	case <-c.over:
@@ -183,7 +186,8 @@ func (c *Conn) isDone() bool {
 	}
 }
 
-// end marks the connection as over. A nil err, or any after Disconnect, is no error.
+// end marks the connection as ended. err is why; nil, and any error after Disconnect, is no
+// error.
 func (c *Conn) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,8 +198,9 @@ func (c *Conn) end(err error) {
 	c.qp.conn.CompareAndSwap(c, nil)
 }
 
-// finish takes the queue pair to ERR and closes Done. What made the queue pair fail before is why
-// the connection ended, although the peer has disconnected since. The lock is held.
+// finish moves the queue pair to ERR and closes Done. If the queue pair failed before, that
+// failure is why the connection ended, even if the peer has disconnected since. The caller holds
+// mu.
 func (c *Conn) finish(err error) {
 	if c.isDone() {
 		return
@@ -213,7 +218,7 @@ func (c *Conn) finish(err error) {
 	close(c.over)
 }
 
-// wait returns when the connection is established, or says why it is not.
+// wait returns when the connection is established, or why it is not.
 func (c *Conn) wait(ctx context.Context) error {
 	var nobody <-chan struct{}
 	if c.req != nil {
@@ -227,7 +232,7 @@ func (c *Conn) wait(ctx context.Context) error {
 		case <-c.ready:
 		case <-nobody:
 			nobody = nil
-			// A peer that has answered is there.
+			// A peer that has answered has a socket after all.
 			if done = c.cm.withdraw(func() mad.CommID { return c.id }) == nil; done {
 				c.end(&NotListeningError{Host: c.remote.Addr()})
 			}
@@ -249,19 +254,20 @@ func (c *Conn) wait(ctx context.Context) error {
 	return c.err
 }
 
-// errOver is that of a connection that this end has ended before it began.
+// errOver is the error of a connection that this end closed before it was established.
 var errOver = errors.New("the queue pair was closed meanwhile")
 
-// FatalError says that a connection ended because its queue pair failed: a work request completed with an error, or a
-// request of the peer was refused. It is [ErrUnreachable] where the peer did not answer.
+// FatalError means that a connection ended because its queue pair failed: a work request
+// completed with an error, or a request of the peer was invalid. It is [ErrUnreachable] if the
+// peer did not answer.
 type FatalError struct {
-	// Status is that of the completion, [WCSuccess] where there was none.
+	// Status is the status of the failed completion, or [WCSuccess] if there was none.
 	Status WCStatus
-	// Event tells which request of the peer was refused where there was no completion.
+	// Event is the event of the peer's invalid request if there was no completion.
 	Event EventType
 }
 
-// Error says how the queue pair failed.
+// Error describes how the queue pair failed.
 func (e *FatalError) Error() string {
 	if e.Status != WCSuccess {
 		return fmt.Sprintf("the queue pair failed: %v (%s)", e.Status, e.Status.Name())
@@ -269,7 +275,7 @@ func (e *FatalError) Error() string {
 	return fmt.Sprintf("the queue pair failed: %v", e.Event)
 }
 
-// Unwrap returns ErrUnreachable where the peer did not answer, else nil.
+// Unwrap returns ErrUnreachable if the peer did not answer, else nil.
 func (e *FatalError) Unwrap() error {
 	if e.Status == qp.WCRetryExcErr {
 		return ErrUnreachable
@@ -277,7 +283,7 @@ func (e *FatalError) Unwrap() error {
 	return nil
 }
 
-// failure is why the connection's queue pair has failed, nil if it has not.
+// failure returns why the connection's queue pair failed, nil if it has not.
 func (c *Conn) failure() error {
 	f := c.qp.qp.Failure()
 	if f.None() {
@@ -286,8 +292,9 @@ func (c *Conn) failure() error {
 	return &FatalError{Status: f.Status, Event: f.Event}
 }
 
-// failed ends the connection whose queue pair has failed. The peer hears of it when this end disconnects or closes the
-// queue pair: a DREQ could overtake the NAK that tells the peer more.
+// failed ends the connection if its queue pair has failed. The peer is not notified before this
+// end disconnects or closes the queue pair: a DREQ could overtake the NAK, which tells the peer
+// more.
 func (c *Conn) failed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,17 +8,17 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// ConnInfo is what each end of a connection has to tell the other, in whatever way the two
-// can talk before they are connected.
+// ConnInfo is what each end of a connection tells the other before they are connected, by any
+// means of communication, such as a TCP connection.
 type ConnInfo struct {
 	QPN QPN
-	PSN PSN // the first that this end will send, see RandomPSN
+	PSN PSN // first PSN that this end sends; see RandomPSN
 	GID GID
-	MTU MTU // the largest path MTU this end can use; 0 where the exchange does not tell
+	MTU MTU // maximum path MTU of this end; 0 if the exchange does not include it
 }
 
-// Local returns what to tell the peer: this queue pair, at the entry gidIndex of the GID
-// table, starting with psn.
+// Local returns the ConnInfo to send to the peer: this queue pair, at the entry gidIndex of the
+// GID table, starting with psn.
 func (q *QP) Local(gidIndex int, psn PSN) (ConnInfo, error) {
 	g, err := q.ctx.dev.GID(gidIndex)
 	if err != nil {
@@ -29,44 +29,48 @@ func (q *QP) Local(gidIndex int, psn PSN) (ConnInfo, error) {
 
 const maxPSN = 1<<24 - 1
 
-// RandomPSN returns a PSN to start with that nobody can guess: packets left over from an
-// earlier connection, or made by a stranger, are not taken for this one's.
+// RandomPSN returns an unpredictable initial PSN. Packets of an earlier connection and forged
+// packets are then unlikely to match this connection.
 func RandomPSN() PSN { return PSN(random64() & maxPSN) }
 
-// random64 returns 64 bits that nobody can guess.
+// random64 returns 64 unpredictable bits.
 func random64() uint64 {
 	var b [8]byte
 	rand.Read(b[:])
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// ConnAttr holds what the two ends of a connection choose. Start from [DefaultConnAttr].
+// ConnAttr holds the attributes that each end of a connection chooses. Start from
+// [DefaultConnAttr].
 type ConnAttr struct {
-	// PathMTU must be the same at both ends. 0 takes the smaller of the two ends' MTU.
+	// PathMTU is the path MTU, which must be the same at both ends. 0 means the smaller of the
+	// two ends' maximum.
 	PathMTU MTU
-	// Access is what the peer may do, within the rights of each region.
+	// Access holds the rights of the peer, within the rights of each region.
 	Access Access
-	// MaxRdAtomic is how many READs this end has outstanding, MaxDestRdAtomic how many it
-	// takes: 0 to 128. The one should not be more than the other at the peer.
+	// MaxRdAtomic is the number of READs and atomics that this end may have outstanding,
+	// MaxDestRdAtomic the number it accepts: 0 to 128. MaxRdAtomic should not exceed the peer's
+	// MaxDestRdAtomic.
 	MaxRdAtomic, MaxDestRdAtomic uint8
-	// Timeout t makes an unanswered packet wait 4.096 µs × 2^t, 1 to 31; 0 waits for ever.
+	// Timeout is the code of the acknowledgement timeout: 4.096 µs × 2^Timeout, 1 to 31; 0
+	// disables it.
 	Timeout uint8
-	// RetryCnt is how often it is sent again without progress, 0 to 7.
+	// RetryCnt is the number of retransmissions without progress, 0 to 7.
 	RetryCnt uint8
-	// RNRRetry is how often a peer without a receive is tried again, 0 to 6; 7 is without end.
+	// RNRRetry is the number of retries after RNR NAKs, 0 to 6; 7 means unlimited.
 	RNRRetry uint8
-	// MinRNRTimer is the code of the wait asked of a peer that finds no receive posted (IBA
-	// table 45: 1 is 10 µs, 12 is 640 µs, 0 is 655 ms).
+	// MinRNRTimer is the code of the delay that RNR NAKs request from a peer whose message finds
+	// no receive posted (IBA table 45: 1 is 10 µs, 12 is 640 µs, 0 is 655 ms).
 	MinRNRTimer uint8
-	// TrafficClass, HopLimit and FlowLabel go into the IP header. A HopLimit of 0 or 1
+	// TrafficClass, HopLimit and FlowLabel are fields of the IP header. A HopLimit of 0 or 1
 	// means 64.
 	TrafficClass, HopLimit uint8
 	FlowLabel              uint32
 }
 
-// DefaultConnAttr returns what perftest and rdma_cm use where they have a choice: remote
-// WRITE and READ allowed, 16 READs each way, timeout 14 (67 ms), 7 retries, RNR retries
-// without end after 640 µs each.
+// DefaultConnAttr returns the defaults of perftest and rdma_cm: remote WRITE and READ allowed, 16
+// READs in each direction, timeout 14 (67 ms), 7 retries, unlimited RNR retries after 640 µs
+// each.
 func DefaultConnAttr() ConnAttr {
 	return ConnAttr{
 		Access:      RemoteWrite | RemoteRead,
@@ -75,9 +79,9 @@ func DefaultConnAttr() ConnAttr {
 	}
 }
 
-// Connect takes a queue pair from RESET (or INIT) by INIT and RTR to RTS. local is what
-// [QP.Local] gave and the peer was told, remote what the peer told. On success the peer may
-// not have connected yet: what is sent before it has is sent again.
+// Connect moves a queue pair from RESET or INIT through RTR to RTS. local is the result of
+// [QP.Local] that the peer received, remote the peer's. The peer may not have connected yet when
+// Connect returns: packets that it drops until then are retransmitted.
 func (q *QP) Connect(local, remote ConnInfo, attr ConnAttr) error {
 	index, err := q.ctx.dev.gidIndex(local.GID)
 	if err != nil {
@@ -89,15 +93,15 @@ func (q *QP) Connect(local, remote ConnInfo, attr ConnAttr) error {
 	return q.connect(index, local.PSN, remote, attr)
 }
 
-// Init takes a queue pair of type RC or UC from RESET to INIT, where receives can be posted and
-// nothing is received yet. In INIT it changes what the peer may do. A queue pair that is
-// connected by [Device.Dial] or [ConnRequest.Accept] takes its rights from there.
+// Init moves a queue pair of type RC or UC from RESET to INIT, where receives can be posted but
+// nothing is received yet. In INIT it changes the rights of the peer. [Device.Dial] and
+// [ConnRequest.Accept] replace these rights by those of their parameters.
 func (q *QP) Init(access Access) error {
 	needs, _, _ := qp.Requirements(q.qp.Type(), RESET, INIT)
 	return q.Modify(&QPAttr{State: INIT, Port: 1, Access: access}, needs|AttrState)
 }
 
-// connect is Connect from the entry of the GID table with the given index, starting with psn.
+// connect is Connect from the GID table entry with the given index, starting with psn.
 func (q *QP) connect(index int, psn PSN, remote ConnInfo, attr ConnAttr) error {
 	for from, step := range []QPAttr{
 		{State: INIT, Port: 1, Access: attr.Access},
@@ -114,7 +118,7 @@ func (q *QP) connect(index int, psn PSN, remote ConnInfo, attr ConnAttr) error {
 			RNRRetry: attr.RNRRetry, MaxRdAtomic: attr.MaxRdAtomic,
 		},
 	} {
-		// The states up to RTS follow one another, and so do their numbers.
+		// The states up to RTS and their numbers are consecutive.
 		needs, _, _ := qp.Requirements(q.qp.Type(), qp.State(from), step.State)
 		if err := q.Modify(&step, needs|AttrState); err != nil {
 			return fmt.Errorf("connecting to QP %#06x at %v: %w", uint32(remote.QPN), remote.GID, err)
@@ -123,7 +127,7 @@ func (q *QP) connect(index int, psn PSN, remote ConnInfo, attr ConnAttr) error {
 	return nil
 }
 
-// commonMTU is the smaller of two path MTUs, where 0 does not count.
+// commonMTU returns the smaller of two path MTUs; 0 means unknown.
 func commonMTU(a, b MTU) MTU {
 	if a == 0 || b == 0 {
 		return max(a, b)

@@ -9,38 +9,39 @@ import (
 	"github.com/gorxe/gorxe/internal/nic"
 )
 
-// ContextLimits bound the number of objects that a [Context] has at a time. 0 is no bound but the
-// device's.
+// ContextLimits limits the number of objects that a [Context] can have at a time. 0 means no
+// limit other than the device's.
 type ContextLimits struct {
 	MaxPD  int
 	MaxCQ  int
 	MaxSRQ int
 	MaxQP  int
-	MaxMR  int // regions, those of AllocFastMR included
+	MaxMR  int // regions, including those of AllocFastMR
 	MaxMW  int
 }
 
-// Context owns the objects of one client of a device, as struct ib_ucontext of the kernel those of one
-// process: [Context.Close] ends them all. Objects of different contexts cannot be combined. The methods
-// of [Device] that make objects use a context of the device's own, which has no limits.
+// Context owns the objects of one client of a device, as struct ib_ucontext in the Linux kernel
+// owns those of one process; [Context.Close] destroys them all. Objects of different contexts
+// cannot be combined. The methods of [Device] that create objects use the device's own context,
+// which has no limits.
 type Context struct {
 	dev    *Device
 	client *nic.Client      // nil for the device's own context
-	limits [objectKinds]int // 0 is none
+	limits [objectKinds]int // 0 means no limit
 	owner  atomic.Pointer[string]
 
-	// creating is held for reading while an object is made, so that Close sees every object that
-	// was made before it and none is made after it.
+	// creating is read-locked while an object is created, so that Close sees every object created
+	// before it and none is created after it.
 	creating sync.RWMutex
 	closed   bool // guarded by creating
 
 	mu sync.Mutex
-	// objects are guarded by mu. They are nil in the device's own context, which ends nothing.
+	// objects is guarded by mu. It is nil in the device's own context, which is never closed.
 	objects [objectKinds]map[*owned]struct{}
 }
 
-// objectKind is a kind of object, in the order in which Close ends them: each uses only kinds that
-// come later.
+// objectKind is a kind of object, in the order in which Close destroys them: each kind uses only
+// later kinds.
 type objectKind int
 
 const (
@@ -60,14 +61,14 @@ var objectNames = [objectKinds]string{
 	objectPD: "protection domains",
 }
 
-// owned is the part of every object that ties it to its context.
+// owned is the part of every object that links it to its context.
 type owned struct {
 	ctx  *Context
 	kind objectKind
-	end  func() error // ends the object
+	end  func() error // destroys the object
 }
 
-// OpenContext makes a context for one client.
+// OpenContext creates a context for one client.
 func (d *Device) OpenContext(limits ContextLimits) *Context {
 	c := &Context{dev: d, client: d.nic.NewClient(), limits: [objectKinds]int{
 		objectPD: limits.MaxPD, objectCQ: limits.MaxCQ, objectSRQ: limits.MaxSRQ, objectQP: limits.MaxQP,
@@ -79,13 +80,14 @@ func (d *Device) OpenContext(limits ContextLimits) *Context {
 	return c
 }
 
-// Device returns the device the context is on.
+// Device returns the context's device.
 func (c *Context) Device() *Device { return c.dev }
 
-// Close ends the objects of the context: queue pairs, whose outstanding work is flushed and whose peers
-// are told if they are connected; then shared receive queues, completion queues and channels, memory
-// windows, regions, and protection domains. When it returns, nothing reads or writes memory that was
-// registered. No object can be made in it any more. Closing again does nothing.
+// Close destroys the objects of the context: queue pairs, whose outstanding work is flushed and
+// whose connected peers are notified; then shared receive queues, completion queues and channels,
+// memory windows, regions, and protection domains. When it returns, the device no longer accesses
+// memory that was registered. No object can be created in the context afterwards. Closing it
+// again has no effect.
 func (c *Context) Close() error {
 	c.creating.Lock()
 	c.closed = true
@@ -111,8 +113,8 @@ func (c *Context) all(k objectKind) []*owned {
 	return all
 }
 
-// add makes an object by create and enters it. The object gives itself up when end, which Close
-// calls, has ended it.
+// add creates an object with create and registers it in the context. end, which Close calls,
+// destroys the object and must deregister it.
 func (c *Context) add(k objectKind, o *owned, end, create func() error) error {
 	return c.whileOpen(func() error {
 		*o = owned{ctx: c, kind: k, end: end}
@@ -151,14 +153,14 @@ func (c *Context) enter(o *owned) error {
 	return nil
 }
 
-// giveUp takes the object out of its context. Doing so again does nothing.
+// giveUp removes the object from its context. Repeating it has no effect.
 func (o *owned) giveUp() {
 	o.ctx.mu.Lock()
 	delete(o.ctx.objects[o.kind], o)
 	o.ctx.mu.Unlock()
 }
 
-// ended gives the object up if it has ended without an error, which it returns.
+// ended removes the object from its context if err is nil. It returns err.
 func (o *owned) ended(err error) error {
 	if err == nil {
 		o.giveUp()
@@ -166,12 +168,12 @@ func (o *owned) ended(err error) error {
 	return err
 }
 
-// SetOwner names the client of the context for people who look into the device; see [Device.Owner]. It applies to
-// protection domains that are made later.
+// SetOwner names the client of the context in diagnostics; see [Device.Owner]. It applies to
+// protection domains that are allocated later.
 func (c *Context) SetOwner(name string) { c.owner.Store(&name) }
 
-// Owner returns the name of the client that a protection domain belongs to, by [PD.ID], which [QPInfo] and [MRInfo]
-// have. It is empty for domains of contexts without a name.
+// Owner returns the name of the client that a protection domain belongs to. pd is its [PD.ID],
+// which [QPInfo] and [MRInfo] contain. The name is empty for domains of contexts without a name.
 func (d *Device) Owner(pd uint32) string {
 	if name, ok := d.owners.Load(pd); ok {
 		return name.(string)
@@ -179,7 +181,7 @@ func (d *Device) Owner(pd uint32) string {
 	return ""
 }
 
-// own enters a new domain under the name of its client.
+// own records the name of the client for a new domain.
 func (c *Context) own(pd uint32) {
 	if name := c.owner.Load(); name != nil {
 		c.dev.owners.Store(pd, *name)

@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// client holds one object of each kind in a context of its own.
+// client holds one object of each kind in its own context.
 type client struct {
 	ctx     *verbs.Context
 	pd      *verbs.PD
@@ -143,7 +143,7 @@ func TestAContextHasNoMoreObjectsThanItsLimits(t *testing.T) {
 		verbstest.Says(t, create(), want, "of the context are in use")
 	}
 	verbstest.Says(t, second(full.pd.AllocFastMR(64)), "all 2 memory regions")
-	// An object that ended makes room, once.
+	// An object that was destroyed makes space for one other.
 	for range 2 {
 		_ = full.mr.Dereg()
 	}
@@ -151,7 +151,7 @@ func TestAContextHasNoMoreObjectsThanItsLimits(t *testing.T) {
 		t.Error(err)
 	}
 	verbstest.Says(t, more["all 2 memory regions"](), "all 2 memory regions")
-	// One that could not be made takes none.
+	// An object that could not be created uses none.
 	if err := full.qp.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestAContextHasNoMoreObjectsThanItsLimits(t *testing.T) {
 	}
 }
 
-// A domain that is in no use costs nothing once the program has let go of it.
+// An unused domain costs nothing once the program drops it.
 func TestTheDeviceKeepsNoListOfItsOwnDomains(t *testing.T) {
 	dev := verbstest.Open(t, verbstest.PipeLinks(t)[0], 8).Device
 	collected := make(chan struct{})
@@ -200,7 +200,7 @@ func TestObjectsOfTwoContextsAreNotCombined(t *testing.T) {
 	}
 }
 
-// Nothing that is made while the context is closed outlives it.
+// No object that is created while the context is being closed outlives it.
 func TestCloseOfAContextMeetsObjectsBeingMade(t *testing.T) {
 	dev := verbstest.Open(t, verbstest.PipeLinks(t)[0], 8).Device
 	objects := func() (n int) {

@@ -10,9 +10,9 @@ import (
 
 // Errors for errors.Is.
 var (
-	// ErrClosed is what calls on a closed device, queue pair or completion queue return.
+	// ErrClosed is the error of calls on a closed device, queue pair or completion queue.
 	ErrClosed = nic.ErrClosed
-	// ErrCQOverflow says that a completion queue was full and completions were lost.
+	// ErrCQOverflow means that a completion queue was full and completions were lost.
 	ErrCQOverflow = nic.ErrCQOverflow
 )
 
@@ -22,30 +22,29 @@ type CQ struct {
 	cq *nic.CQ
 }
 
-// A CQOption changes how [Context.CreateCQ] makes a queue.
+// A CQOption is an option of [Context.CreateCQ].
 type CQOption func(*cqOptions)
 
 type cqOptions struct{ channel *CompChannel }
 
-// OnChannel lets the queue tell of completions on ch, when [CQ.ReqNotify] asks for it. With a nil ch the
-// queue has no channel.
+// OnChannel attaches the queue to ch, on which it raises events when [CQ.ReqNotify] requests
+// them. With a nil ch, the queue has no channel.
 func OnChannel(ch *CompChannel) CQOption {
 	return func(o *cqOptions) { o.channel = ch }
 }
 
-// CreateCQ makes a queue for up to depth completions, 1 to 2^20. Memory is taken as it
-// fills, so a depth that is large enough for all outstanding work costs nothing.
+// CreateCQ creates a queue for up to depth completions, 1 to 2^20. Its memory grows as it fills,
+// so a depth that covers all outstanding work costs nothing.
 //
 // A completion that finds the queue full is lost, and the queue is in error: it raises
-// [EventCQErr], and every queue pair that completes into it goes to ERR with
-// [EventQPFatal].
+// [EventCQErr], and every queue pair that completes into it moves to ERR with [EventQPFatal].
 //
-// The queue is of the device's own context.
+// The queue belongs to the device's own context.
 func (d *Device) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 	return d.ctx.CreateCQ(depth, opts...)
 }
 
-// CreateCQ makes a completion queue of the context; see [Device.CreateCQ].
+// CreateCQ creates a completion queue of the context; see [Device.CreateCQ].
 func (c *Context) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 	if depth < 1 || depth > maxCQE {
 		return nil, fmt.Errorf("a completion queue of depth %d: it must be 1 to %d", depth, maxCQE)
@@ -76,14 +75,14 @@ func (c *Context) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 	return out, nil
 }
 
-// Poll moves the oldest completions to wc, as many as fit, and returns how many. It does not
-// wait for one. When there is none it looks whether packets have come, and if so deals with them
-// on the spot: a program that polls has its completions sooner and with less work than one that
-// waits. What is to be answered is sent as by [QP.PostSend].
+// Poll moves the oldest completions to wc, as many as fit, and returns their number. It does not
+// block. If the queue is empty, it also receives: it takes packets that have arrived from the
+// link and processes them in the caller's goroutine, so a polling program gets its completions
+// sooner and with less work than one that waits. Responses are sent as by [QP.PostSend].
 func (c *CQ) Poll(wc []WC) int { return c.cq.Poll(wc) }
 
-// Wait is Poll that sleeps until there is at least one completion. With none it returns
-// the cause of ctx, [ErrCQOverflow], or [ErrClosed].
+// Wait is Poll that blocks until there is at least one completion. Without one it returns the
+// cause of ctx, [ErrCQOverflow], or [ErrClosed].
 func (c *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 	if err := checkContext(ctx); err != nil {
 		return 0, fmt.Errorf("wait for completions: %w", err)
@@ -91,38 +90,39 @@ func (c *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 	return c.cq.Wait(ctx, wc)
 }
 
-// Resize changes how many completions the queue holds: 1 to 2^20, not fewer than are in it.
+// Resize changes the depth of the queue: 1 to 2^20, and at least the number of completions in it.
 func (c *CQ) Resize(depth int) error { return c.cq.Resize(depth) }
 
-// Depth returns how many completions the queue holds.
+// Depth returns the number of completions that the queue can hold.
 func (c *CQ) Depth() int { return c.cq.Depth() }
 
-// ReqNotify asks for one event on the queue's completion channel, as ibv_req_notify_cq: when
-// the next completion is added, or with solicitedOnly the next that is a receive whose
-// sender asked for it ([Solicited]) or that is in error. Completions that are in the queue
-// already make no event, so poll once more after asking. [CQ.Wait] needs none of this.
+// ReqNotify requests one event on the queue's completion channel, as ibv_req_notify_cq: for the
+// next completion, or with solicitedOnly for the next receive whose sender set [Solicited] or
+// completion with an error. Completions already in the queue raise no event, so poll again after
+// the request. [CQ.Wait] needs no ReqNotify.
 func (c *CQ) ReqNotify(solicitedOnly bool) error { return c.cq.ReqNotify(solicitedOnly) }
 
-// Close destroys the queue and ends every Wait. It refuses while queue pairs use it.
+// Close destroys the queue and ends every Wait. It fails while queue pairs use the queue.
 func (c *CQ) Close() error { return c.ended(c.cq.Close()) }
 
-// CompChannel is a completion channel, as ibv_comp_channel: one goroutine waits on it for
-// many completion queues. A program with one queue for each waiter needs none: [CQ.Wait]
-// does the same in one call.
+// CompChannel is a completion channel, as ibv_comp_channel: one goroutine waits on it for many
+// completion queues. A program with one goroutine per queue needs none: [CQ.Wait] does the same
+// in one call.
 type CompChannel struct {
 	owned
 	ch *nic.CompChannel
 }
 
-// CreateCompChannel makes a completion channel of the device's own context. Queues get on it by
-// [OnChannel].
+// CreateCompChannel creates a completion channel of the device's own context. [OnChannel]
+// attaches queues to it.
 func (d *Device) CreateCompChannel() *CompChannel {
-	// The device's own context is not closed and has no limits.
+	// The device's own context is never closed and has no limits.
 	ch, _ := d.ctx.CreateCompChannel()
 	return ch
 }
 
-// CreateCompChannel makes a completion channel of the context. Queues get on it by [OnChannel].
+// CreateCompChannel creates a completion channel of the context. [OnChannel] attaches queues to
+// it.
 func (c *Context) CreateCompChannel() (*CompChannel, error) {
 	ch := &CompChannel{}
 	err := c.add(objectChannel, &ch.owned, ch.Close, func() error {
@@ -135,10 +135,10 @@ func (c *Context) CreateCompChannel() (*CompChannel, error) {
 	return ch, nil
 }
 
-// Wait returns the queue of the next event, as ibv_get_cq_event: one event for each
-// [CQ.ReqNotify] that came true, oldest queue first. Without one it returns the cause of
-// ctx, or [ErrClosed]. Events need no acknowledgement: a queue can be closed at any time and
-// takes its events along.
+// Wait returns the queue of the next event, oldest first, as ibv_get_cq_event. There is one event
+// for each [CQ.ReqNotify] whose condition occurred. Without one it returns the cause of ctx, or
+// [ErrClosed]. Events are not acknowledged: a queue can be closed at any time, which removes its
+// events.
 func (ch *CompChannel) Wait(ctx context.Context) (*CQ, error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, fmt.Errorf("wait on the completion channel: %w", err)
@@ -150,12 +150,13 @@ func (ch *CompChannel) Wait(ctx context.Context) (*CQ, error) {
 	return c.Owner.(*CQ), nil
 }
 
-// Close ends every Wait. It refuses while queues are on the channel.
+// Close ends every Wait. It fails while queues are attached to the channel.
 func (ch *CompChannel) Close() error { return ch.ended(ch.ch.Close()) }
 
-// CreateCQOver makes a completion queue whose completions go to store, from which another process takes
-// them: [CQ.Poll] finds nothing. notify is called when the store reports that the process has requested a
-// notification. It must not block and must not call the device.
+// CreateCQOver creates a completion queue that delivers its completions to store, from which
+// another process takes them: [CQ.Poll] finds nothing. The device calls notify when the store
+// reports that the process has requested a notification. notify must not block and must not call
+// the device.
 func (c *Context) CreateCQOver(store CompletionStore, notify func()) (*CQ, error) {
 	if store == nil || notify == nil {
 		return nil, errors.New("completion queue: the store and the function that notifies must not be nil")

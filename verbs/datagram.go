@@ -14,16 +14,16 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// GRHLen is how many bytes stand before the payload in a receive of a queue pair of type
-// UD: an IPv6 header, or 20 zero bytes and an IPv4 header, as Linux rxe lays them. They
-// count in the completion's ByteLen.
+// GRHLen is the number of bytes before the payload in a receive of a queue pair of type UD: an
+// IPv6 header, or 20 zero bytes and an IPv4 header, as in Linux rxe. The ByteLen of the
+// completion includes them.
 const GRHLen = transport.GRHLen
 
-// CreateAH makes an address handle: the way to a receiver of datagrams, which any number of
-// send requests in the domain may name in SendWR.AH, at once and again. The vector's SGIDIndex
-// is the entry of the GID table to send from, its DGID the receiver's GID or that of a
-// multicast group. A HopLimit of 0 or 1 means 64. There is nothing to destroy: a handle
-// that nobody names is gone. The error is [ErrClosed] once the context or the device is closed.
+// CreateAH creates an address handle, which names a receiver of datagrams. Any number of send
+// requests in the domain may use it at once, in SendWR.AH. The vector's SGIDIndex is the entry of
+// the GID table to send from, its DGID the GID of the receiver or of a multicast group. A
+// HopLimit of 0 or 1 means 64. An address handle need not be destroyed. The error is [ErrClosed]
+// once the context or the device is closed.
 func (p *PD) CreateAH(av AddressVector) (*AH, error) {
 	var ah *AH
 	err := p.ctx.whileOpen(func() error {
@@ -40,11 +40,11 @@ func (p *PD) CreateAH(av AddressVector) (*AH, error) {
 	return ah, nil
 }
 
-// CreateAHFromWC makes the address handle of whoever sent a datagram, as
-// ibv_create_ah_from_wc. wc is the completion of its receive, and buf what was received: the
-// [GRHLen] bytes at its beginning are looked at. The answer goes to queue pair wc.SrcQP, from
-// the address that the datagram was sent to; one sent to a multicast group is answered from
-// the first address of its family.
+// CreateAHFromWC creates an address handle for the sender of a received datagram, as
+// ibv_create_ah_from_wc. wc is the completion of the receive and buf its buffer, of which the
+// first [GRHLen] bytes are read. The reply goes to queue pair wc.SrcQP, from the address that the
+// datagram was sent to. The reply to a multicast datagram is sent from the first address of its
+// family.
 func (p *PD) CreateAHFromWC(wc *WC, buf []byte) (*AH, error) {
 	if wc == nil {
 		return nil, errors.New("address handle: the completion is nil: give that of the datagram's receive")
@@ -62,12 +62,12 @@ func (p *PD) CreateAHFromWC(wc *WC, buf []byte) (*AH, error) {
 	return p.CreateAH(av)
 }
 
-// StartDatagrams takes a queue pair of type UD from RESET by INIT and RTR to RTS, where it
-// sends and receives datagrams. It takes those that carry its Q_Key qkey, whoever sent them;
-// psn numbers what it sends and matters to nobody.
+// StartDatagrams moves a queue pair of type UD from RESET through INIT and RTR to RTS, where it
+// sends and receives datagrams. It receives those that carry its Q_Key qkey, from any sender. psn
+// is the first PSN that it sends; receivers ignore it.
 func (q *QP) StartDatagrams(qkey uint32, psn PSN) error {
 	for from, to := range []QPState{INIT, RTR, RTS} {
-		// The states up to RTS follow one another, and so do their numbers.
+		// The states up to RTS and their numbers are consecutive.
 		needs, _, ok := qp.Requirements(q.qp.Type(), QPState(from), to)
 		if !ok || q.qp.Type().Connected() {
 			return fmt.Errorf("queue pair %#06x is of type %v: datagrams need %v", uint32(q.QPN()), q.qp.Type(), UD)
@@ -80,14 +80,14 @@ func (q *QP) StartDatagrams(qkey uint32, psn PSN) error {
 	return nil
 }
 
-// MulticastQPN is SendWR.RemoteQPN of a datagram to a multicast group.
+// MulticastQPN is the SendWR.RemoteQPN of a datagram to a multicast group.
 const MulticastQPN = bth.MulticastQPN
 
 const maxGroups = nic.MaxGroups
 
-// MulticastGID returns the GID of the multicast group at an IP address: of an IPv6 one the
-// address itself, of IPv4 a.b.c.d ::ffff:a.b.c.d, as rdma_cm names it on RoCEv2.
-// (ff0e::ffff:a.b.c.d, its name on RoCEv1, is an IPv6 group here, as it is to Linux.)
+// MulticastGID returns the GID of the multicast group with an IP address: for IPv6 the address
+// itself, for IPv4 a.b.c.d the GID ::ffff:a.b.c.d, as rdma_cm on RoCEv2. (As in Linux, the GID of
+// RoCEv1, ff0e::ffff:a.b.c.d, names an IPv6 group.)
 func MulticastGID(group netip.Addr) (GID, error) {
 	if !group.Unmap().IsMulticast() {
 		return GID{}, fmt.Errorf("%v is not the address of a multicast group: those are 224.0.0.0/4 and ff00::/8", group)
@@ -95,36 +95,39 @@ func MulticastGID(group netip.Addr) (GID, error) {
 	return qp.GIDFromAddr(group), nil
 }
 
-// AttachMulticast makes a queue pair of type UD receive what is sent to a multicast group,
-// as ibv_attach_mcast, and more: the host joins the group on the network too, so that
-// switches bring what other hosts send. That takes no privilege. To send to a group nobody
-// needs to be attached: a request names its AH, made from its GID, and [MulticastQPN].
+// AttachMulticast attaches a queue pair of type UD to a multicast group, as ibv_attach_mcast. It
+// also joins the group on the host's network, so that switches forward datagrams of other hosts.
+// This needs no privilege. A sender need not be attached: a send request uses an AH with the
+// group's GID, and [MulticastQPN].
 //
-// Each attached queue pair gets one copy, if the datagram has its Q_Key; so do those of
-// other devices on the same host. A queue pair does not get what it sends itself, the others
-// of its device do. A group is joined at the first address of the device that is of its
-// family, and again at another when that one goes; device and caller must be in one network namespace. A device joins up to 8192
-// groups, and 56 queue pairs can be attached to each, as on rxe.
+// Each attached queue pair receives one copy of a datagram with its Q_Key; so do those of other
+// devices on the same host. A queue pair does not receive its own datagrams, but other queue
+// pairs of its device do. The group is joined at the first address of the device of the group's
+// family, and again at another one when that address is removed; device and caller must be in the
+// same network namespace. A device joins up to 8192 groups, and up to 56 queue pairs can be
+// attached to each, as on rxe.
 func (q *QP) AttachMulticast(group GID) error { return q.qp.AttachMulticast(group) }
 
-// DetachMulticast ends it, as ibv_detach_mcast. So does closing the queue pair.
+// DetachMulticast detaches the queue pair from a group, as ibv_detach_mcast. Closing the queue
+// pair detaches it too.
 func (q *QP) DetachMulticast(group GID) error { return q.qp.DetachMulticast(group) }
 
-// UDPeer is a datagram queue pair that another program has told of: what send work requests
-// need to reach it.
+// UDPeer is a datagram queue pair of another program: what send work requests need to reach it.
 type UDPeer struct {
 	AH          *AH
 	QPN         QPN
 	QKey        uint32
-	PrivateData []byte // the peer program's, 136 bytes
+	PrivateData []byte // of the peer's program, 136 bytes
 }
 
-// sidrWait is how long an answer is waited for, as Linux does: 4.3 s and 15 times again.
+// sidrWait is the response timeout of a SIDR_REQ in nanoseconds, as in Linux: 4.3 s. The request
+// is retried 15 times.
 const sidrWait = int64(4096 << 20)
 
-// DialUD asks a program that listens at remote in the port space UDP of rdma_cm for its datagram
-// queue pair, by SIDR. The address handle is of domain pd. An error is a [*RejectError] with the
-// status of the answer in words, a [*NotListeningError], [ErrUnreachable], or the cause of ctx.
+// DialUD requests the datagram queue pair of a program that listens at remote in the port space
+// UDP of rdma_cm, by SIDR. The address handle belongs to the domain. An error is a [*RejectError]
+// for a negative status of the answer, a [*NotListeningError], [ErrUnreachable], or the cause of
+// ctx.
 func (p *PD) DialUD(ctx context.Context, remote netip.AddrPort, private []byte) (*UDPeer, error) {
 	u, err := p.dialUD(ctx, remote, private)
 	if err != nil {
@@ -199,7 +202,7 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 	}
 }
 
-// newSIDRREQ is the request for the datagram queue pair of a program at remote.
+// newSIDRREQ returns the request for the datagram queue pair of a program at remote.
 func newSIDRREQ(local, remote netip.AddrPort, private []byte) (*mad.SIDRREQ, error) {
 	head, err := ipHeader(local, remote)
 	if err != nil {
@@ -210,12 +213,12 @@ func newSIDRREQ(local, remote netip.AddrPort, private []byte) (*mad.SIDRREQ, err
 	}, nil
 }
 
-// udWait waits for the answer to a SIDR_REQ; nil is none.
+// udWait waits for the answer to a SIDR_REQ; nil means that there was none.
 type udWait struct{ answer chan *mad.SIDRREP }
 
 func (w *udWait) event(e *cm.Event) { w.answer <- e.SIDRREP }
 
-// sidrError says what a SIDR_REP refuses in the words of a REJ.
+// sidrError converts the status of a negative SIDR_REP to a REJ reason.
 func sidrError(r *mad.SIDRREP) error {
 	e := &RejectError{Reason: mad.RejectConsumerDefined, PrivateData: r.PrivateData}
 	switch r.Status {
@@ -232,7 +235,7 @@ func sidrError(r *mad.SIDRREP) error {
 }
 
 // AcceptUD answers a request for a datagram queue pair with q and its Q_Key. The private data is
-// for the peer's program, 136 bytes at most.
+// for the peer's program, up to 136 bytes.
 func (r *ConnRequest) AcceptUD(q *QP, private []byte) error {
 	if err := r.acceptUD(q, private); err != nil {
 		return fmt.Errorf("accept %v: %w", r.remote, err)

@@ -17,77 +17,82 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Config says what a device stands on. One of Device and Links is needed.
+// Config configures a device. One of Device and Links is required.
 type Config struct {
-	// Name is for people; empty means the name of the interface, or "gorxe0" for a device made of Links.
+	// Name is the name of the device, for display. An empty Name means the name of the interface,
+	// or "gorxe0" for a device with Links.
 	Name string
-	// Device is a network interface ("eth0"), of which every address becomes an entry of
-	// the GID table, or one local address ("192.0.2.1", "127.0.0.2"). The device listens
-	// on UDP port 4791 of these addresses. It needs Linux, and no privileges but those that Link says.
+	// Device is a network interface ("eth0"), each address of which becomes an entry of the GID
+	// table, or one local address ("192.0.2.1", "127.0.0.2"). The device listens on UDP port 4791
+	// of these addresses. Device requires Linux, and no privileges except those of Link.
 	Device string
-	// Link is the kind of the links that are opened on the addresses of Device. "udp", which "" stands for,
-	// is ListenUDP of package socket; "raw" is its ListenRaw and takes the capability CAP_NET_RAW; "xdp" is Listen of package xdp,
-	// takes root and offers path MTU 2048 where the kernel has no frames in several buffers; "auto" is
-	// [links.Choose], and [Device.LinkChoices] says why. Links are as they are.
+	// Link is the kind of link to open on the addresses of Device. "udp", the default, is
+	// ListenUDP of package socket. "raw" is ListenRaw of package socket and requires CAP_NET_RAW.
+	// "xdp" is Listen of package xdp; it requires root, and offers path MTU 2048 if the kernel
+	// does not support multi-buffer frames. "auto" is [links.Choose]; [Device.LinkChoices]
+	// returns the reasons for its choice. Links is not affected.
 	Link string
-	// Follow lets the device follow the host: an address that Device gets becomes an entry of
-	// the GID table, one that it loses goes from it, and a changed MTU counts for what is
-	// connected from then on. An interface or address that does not exist yet, or not any
-	// more, is waited for, with the port down. See [Device.GIDs] for what becomes of what is
-	// connected. It needs Linux, and no privileges but those of Link.
+	// Follow makes the device follow the addresses of the host: an address that Device gains
+	// becomes an entry of the GID table, an address that it loses is removed, and a changed MTU
+	// applies to later connections. If the interface or address does not exist yet, or no longer,
+	// the device waits with the port down. See [Device.GIDs] for the effect on connections.
+	// Follow requires Linux, and no privileges except those of Link.
 	Follow bool
-	// Links are used instead of Device: each is one entry of the GID table, in this order.
-	// The device closes them.
+	// Links replaces Device: each link is one entry of the GID table, in this order. The device
+	// closes the links.
 	Links []packet.Link
-	// Wrap, if set, is put around every link, such as [packet.Tap] or New of package fault.
+	// Wrap, if set, wraps every link, for example in a [packet.Tap] or New of package fault.
 	Wrap func(packet.Link) packet.Link
 
-	// Admit, if set, chooses which addresses of Device become entries of the GID table.
+	// Admit, if set, selects the addresses of Device that become entries of the GID table.
 	Admit func(netip.Addr) bool
-	// MTU is the largest path MTU that the device offers; 0 is what each link carries.
+	// MTU is the maximum path MTU that the device offers; 0 means the maximum of each link.
 	MTU MTU
-	// Peers are the networks whose hosts may talk to the device; none means everybody. What
-	// others send is dropped and counted as drop_not_admitted, except to the connection
-	// manager, which turns them away; and no connection to them can be made.
+	// Peers lists the networks whose hosts may communicate with the device; empty means all
+	// hosts. Packets of other hosts are dropped and counted as drop_not_admitted, except those to
+	// the connection manager, which rejects their requests. Connecting to other hosts fails.
 	Peers []netip.Prefix
 
-	// MaxQP and MaxMR limit how many queue pairs and regions can exist at one time;
-	// 0 means 1,048,560 and 524,288.
+	// MaxQP and MaxMR limit the number of queue pairs and regions at a time; 0 means 1,048,560
+	// and 524,288.
 	MaxQP, MaxMR int
-	// Spin is for how long a receiver that has dealt with packets looks for the next ones before it
-	// sleeps: 0 means 50 µs, a negative value not at all, 1 ms is the most. It looks only while packets mostly
-	// come that soon, so an idle device uses no processor. Latency and message rate gain, in
-	// virtual machines the most; who counts every cycle of a busy but slow link sets it to -1.
+	// Spin is how long a receiver busy-polls for more packets before it sleeps: 0 means 50 µs, a
+	// negative value disables it, the maximum is 1 ms. A receiver polls only while most packets
+	// arrive within that time, so an idle device uses no processor time. Polling improves latency
+	// and message rate, most of all in virtual machines. Disable it to save processor time on a
+	// busy but slow link.
 	Spin time.Duration
-	// Shards is how many parts the connected queue pairs are divided into, each of which a
-	// processor serves by itself: 1 to [MaxShards]; 0 means half as many as there are processors, 8
-	// at most. Where the link is udp each receives by a queue of its own. The shard of a queue pair
-	// is drawn at random, so two busy ones may share a processor while another is idle. A program
-	// with few queue pairs, or with two processors, gains nothing by several. With an Observer
-	// there is one, and unless told otherwise with a Seed.
+	// Shards is the number of shards that the connected queue pairs are divided into; each is
+	// served by one processor at a time: 1 to [MaxShards]; 0 means half the number of processors,
+	// up to 8. On udp links, each shard receives from a queue of its own. The shard of a queue
+	// pair is random, so two busy queue pairs may share a processor while another is idle. A
+	// program with few queue pairs, or on two processors, gains nothing from several shards. With
+	// an Observer there is one shard; with a Seed, one is the default.
 	Shards int
-	// Loopback lets connected queue pairs of the device that are each other's peers, and in one shard,
-	// exchange packets in memory: not through the host's network stack, where a capture on an interface
-	// could see them. A [packet.Tap] of Wrap sees them as outgoing; with faults of Wrap they go by the link.
+	// Loopback lets connected queue pairs of the device that are each other's peers, and in the
+	// same shard, exchange packets in memory instead of through the host's network stack, where a
+	// capture on an interface could see them. A [packet.Tap] in Wrap sees them as outgoing. If
+	// Wrap injects faults, they use the link.
 	Loopback bool
-	// Transport sets windows and acknowledgement policy. The zero value is right for most.
+	// Transport sets windows and acknowledgement policy. The zero value suits most programs.
 	Transport TransportConfig
-	// Seed makes queue pair numbers, keys and the GUID repeatable, for tests only: a peer that knows the
-	// seed computes all of them, the keys of memory included, and the GUID, which every peer is
-	// told, confirms a guess. 0 draws each from crypto/rand, independent of the others.
+	// Seed makes queue pair numbers, keys and the GUID repeatable, for tests only. A peer that
+	// knows the seed can compute all of them, including the keys of memory; the GUID, which every
+	// peer receives, confirms a guess. 0 draws each from crypto/rand, independently of the
+	// others.
 	Seed uint64
-	// ConnManager starts the connection manager with the device, so that it answers requests
-	// though nobody listens. Otherwise it starts with the first Listen or Dial.
+	// ConnManager starts the connection manager with the device, so that it answers requests even
+	// if no program listens. Otherwise it starts with the first Listen or Dial.
 	ConnManager bool
-	// Observer, if set, is told which work requests packets belong to and what comes of them, for traces. It costs time;
-	// without it nothing does.
+	// Observer, if set, receives the work request of each packet and its result, for traces. It
+	// costs time; without it there is no cost.
 	Observer Observer
-	// Logger gets what no call could report, such as packets the host refuses to send.
-	// nil is silence.
+	// Logger receives errors that no call could return, such as packets that the host refuses to
+	// send. nil disables logging.
 	Logger *slog.Logger
 }
 
-// Device is a NIC. Its methods may be called by many goroutines.
+// Device is a NIC. Its methods are safe for concurrent use.
 type Device struct {
 	nic     *nic.Device
 	name    string
@@ -97,17 +102,17 @@ type Device struct {
 	maxMR   int
 	skipped atomic.Pointer[[]error]
 	pds     atomic.Uint32
-	owners  sync.Map // names of clients by the ID of a protection domain: uint32 to string
-	ctx     *Context // of objects that are made by methods of the device
+	owners  sync.Map // names of clients (string) by PD ID (uint32)
+	ctx     *Context // context of objects that methods of Device create
 
-	onHost      bool // its addresses are the host's: it was opened by Config.Device
+	onHost      bool // opened by Config.Device, so its addresses are those of the host
 	choices     linkChoices
 	connections connections
-	watching    func() // ends what watchPort or a hostlinks.Follower began
+	watching    func() // stops watchPort or the hostlinks.Follower
 	closing     sync.Once
 }
 
-// Open starts a device. The error says what is wrong with which interface or address.
+// Open starts a device. The error names the interface or address that cannot be used, and why.
 func Open(cfg Config) (*Device, error) {
 	d := &Device{name: cfg.Name, log: cfg.Logger, maxQP: cfg.MaxQP, maxMR: cfg.MaxMR, onHost: cfg.Device != ""}
 	d.ctx = &Context{dev: d}
@@ -164,16 +169,16 @@ func Open(cfg Config) (*Device, error) {
 }
 
 const (
-	// DefaultSpin is what 0 means as [Config.Spin].
+	// DefaultSpin is the default of [Config.Spin].
 	DefaultSpin = 50 * time.Microsecond
-	// MaxSpin is the most that it can be.
+	// MaxSpin is the maximum of [Config.Spin].
 	MaxSpin = time.Millisecond
 )
 
-// MaxShards is the most that [Config.Shards] can be.
+// MaxShards is the maximum of [Config.Shards].
 const MaxShards = nic.MaxShards
 
-// usualShards is the most that there are unasked.
+// usualShards is the maximum of the default of Config.Shards.
 const usualShards = 8
 
 func shards(cfg *Config) int {
@@ -181,7 +186,7 @@ func shards(cfg *Config) int {
 	case cfg.Observer != nil:
 		return 1
 	case cfg.Shards <= 0 && cfg.Seed != 0:
-		return 1 // numbers depend on how many there are, and are to be the same on every host
+		return 1 // numbers depend on the number of shards, and must be the same on every host
 	case cfg.Shards <= 0:
 		return min(max(runtime.GOMAXPROCS(0)/2, 1), usualShards)
 	}
@@ -198,8 +203,9 @@ func spin(d time.Duration) time.Duration {
 	return min(d, MaxSpin)
 }
 
-// Close ends the device: the peers of its connections are told once, outstanding work completes with WR_FLUSH_ERR, links are closed,
-// every wait ([CQ.Wait], [Device.Event]) returns, and no goroutine is left. Closing again does nothing.
+// Close closes the device: it notifies the peers of its connections once, completes outstanding
+// work with WR_FLUSH_ERR, closes the links, and ends every wait ([CQ.Wait], [Device.Event]). When
+// it returns, all goroutines have ended. Closing it again has no effect.
 func (d *Device) Close() error {
 	open := d.connections.hangUp()
 	err := d.nic.Close()
@@ -227,26 +233,27 @@ func (d *Device) checkOpen() error {
 // Name returns the device's name.
 func (d *Device) Name() string { return d.name }
 
-// NetDev returns the name of the network interface of a device opened by Config.Device, ""
-// while there is none.
+// NetDev returns the name of the network interface of a device opened by Config.Device, "" while
+// there is none.
 func (d *Device) NetDev() string { return *d.netdev.Load() }
 
 func (d *Device) setNetDev(name string) { d.netdev.Store(&name) }
 
-// NodeGUID returns the GUID of this instance: every Open gives another one.
+// NodeGUID returns the GUID of the device; it is different after each Open.
 func (d *Device) NodeGUID() uint64 { return d.nic.GUID() }
 
-// Admits is true for a host that Config.Peers lets talk to the device.
+// Admits reports whether Config.Peers admits a host.
 func (d *Device) Admits(peer netip.Addr) bool { return d.nic.Admits(peer) }
 
-// SendError returns the latest error with which the host refused to send a packet, nil if
-// it never did. It tells more than a RETRY_EXC_ERR about a peer that cannot be reached.
+// SendError returns the latest error of the host when sending a packet, nil if there was none. It
+// explains more than RETRY_EXC_ERR why a peer cannot be reached.
 func (d *Device) SendError() error { return d.nic.SendError() }
 
-// Counters returns all counters of the device by name: packets and bytes, packets dropped
-// by reason ("drop_..."), what the transport made of the others ("verdict_..."), the
-// transport's own, named as rxe's hardware counters, the links' ("link_..."), and, once it has
-// started, the connection manager's ("cm_..."), named as Linux' where it has the same.
+// Counters returns all counters of the device by name: packets and bytes, dropped packets by
+// reason ("drop_..."), what the transport did with the others ("verdict_..."), the transport's
+// counters, named as the hardware counters of rxe, those of the links ("link_..."), and, once it
+// has started, those of the connection manager ("cm_..."), named as in Linux where it has the
+// same counter.
 func (d *Device) Counters() map[string]uint64 {
 	m := make(map[string]uint64)
 	each := func(name string, value uint64) { m[name] = value }

@@ -59,7 +59,7 @@ func TestGIDTable(t *testing.T) {
 	verbstest.Says(t, err, "3", "0 (::ffff:192.0.2.1)", "1 (2001:db8::1)", "2 (fe80::1)")
 }
 
-// rxe 1: the largest of 256 to 4096 that is not above the netdev's MTU - 80.
+// As rxe: the largest of 256 to 4096 that is at most the netdev's MTU - 80.
 func TestActiveMTU(t *testing.T) {
 	for netdev, want := range map[int]verbs.MTU{1400: 1024, 1500: 1024, 4175: 2048, 4176: 4096, 9000: 4096, 65535: 4096, 576: 256} {
 		if got := verbstest.OpenPipe(t, netdev, "192.0.2.1").PortAttr().ActiveMTU; got != want {

@@ -10,19 +10,20 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// The times that this side gives to others, as codes of 4.096 µs × 2^n: how long the peer's
-// connection manager may take to answer (1.1 s), and how often either side asks again.
+// Parameters of a REQ: the code of the time in which the peer's connection manager must answer,
+// 4.096 µs × 2^18 = 1.1 s, and the number of retries of either end.
 const (
 	cmResponse = 18
 	cmRetries  = 15
 )
 
-// Dial connects q, a queue pair of type RC in RESET or INIT, to a program that listens at
-// remote in the port space TCP of rdma_cm; Linux, RNICs and gorxe speak it. Receives that must
-// be there from the beginning are posted before, in INIT (see [QP.Init]).
+// Dial connects q, a queue pair of type RC in RESET or INIT, to a program that listens at remote
+// in the port space TCP of rdma_cm, which Linux, RNICs and gorxe implement. Receives that the
+// peer may use at once must be posted before, in INIT (see [QP.Init]).
 //
-// An error is a [*RejectError], a [*NotListeningError], [ErrUnreachable] after about 26 s, the cause
-// of ctx, or says which value is wrong; the queue pair is in ERR then, unless it was never used.
+// An error is a [*RejectError], a [*NotListeningError], [ErrUnreachable] after about 26 s, the
+// cause of ctx, or names the wrong value. After an error the queue pair is in ERR, unless it was
+// never used.
 func (d *Device) Dial(ctx context.Context, remote netip.AddrPort, q *QP, p ConnParam) (*Conn, error) {
 	c, err := d.dial(ctx, remote, q, &p)
 	if err != nil {
@@ -98,8 +99,8 @@ func (c *Conn) ask() error {
 	})
 }
 
-// smaller asks again with the path MTU that a REJ names as the one to use, if it is smaller than the
-// one that was asked for. It runs in the manager's goroutine.
+// smaller sends the REQ again if a REJ names a smaller path MTU. It runs in the manager's
+// goroutine.
 func (c *Conn) smaller(r *mad.REJ) bool {
 	if c.req == nil || !lowerMTU(c.req, r) {
 		return false
@@ -108,7 +109,7 @@ func (c *Conn) smaller(r *mad.REJ) bool {
 	return c.ask() == nil
 }
 
-// lowerMTU gives a REQ the path MTU that a REJ names as the one to use, if it is smaller than that of the REQ.
+// lowerMTU sets the path MTU of a REQ to the one that a REJ names, if that is smaller.
 func lowerMTU(req *mad.REQ, r *mad.REJ) bool {
 	if r.Reason != mad.RejectInvalidMTU || len(r.ARI) < 1 || r.ARI[0] >= req.PathMTU {
 		return false
@@ -120,7 +121,7 @@ func lowerMTU(req *mad.REQ, r *mad.REJ) bool {
 	return true
 }
 
-// request is the REQ of a connection.
+// request returns the REQ of a connection.
 func (c *Conn) request(local GID, p *ConnParam) (*mad.REQ, error) {
 	return newREQ(local, c.local, c.remote, &CommParam{
 		QPN: c.qp.QPN(), PSN: c.psn, SRQ: c.qp.qp.SharesReceives(),
@@ -128,7 +129,7 @@ func (c *Conn) request(local GID, p *ConnParam) (*mad.REQ, error) {
 	})
 }
 
-// newREQ is the REQ of a connection from gid, whose address is local's.
+// newREQ returns the REQ of a connection from gid, which is the GID of local's address.
 func newREQ(gid GID, local, remote netip.AddrPort, p *CommParam) (*mad.REQ, error) {
 	private, err := ipHeader(local, remote)
 	if err != nil {
@@ -149,7 +150,7 @@ func newREQ(gid GID, local, remote netip.AddrPort, p *CommParam) (*mad.REQ, erro
 	}, nil
 }
 
-// ipHeader is what stands before the program's private data in a request.
+// ipHeader returns the header before the program's private data in a request.
 func ipHeader(local, remote netip.AddrPort) ([]byte, error) {
 	h := mad.IPHeader{
 		SourcePort: local.Port(), Source: local.Addr().WithZone(""), Destination: remote.Addr().Unmap().WithZone(""),
@@ -157,8 +158,8 @@ func ipHeader(local, remote netip.AddrPort) ([]byte, error) {
 	return h.Append(nil)
 }
 
-// replied takes the peer's REP: the queue pair goes to RTS and the peer is told, or it is told
-// why not. It runs in the manager's goroutine.
+// replied handles the peer's REP: it moves the queue pair to RTS and sends an RTU, or a REJ if
+// that fails. It runs in the manager's goroutine.
 func (c *Conn) replied(e *cm.Event) {
 	r := e.REP
 	c.attr.MaxRdAtomic = min(c.attr.MaxRdAtomic, r.ResponderResources)
@@ -174,7 +175,7 @@ func (c *Conn) replied(e *cm.Event) {
 		tell = func(_ cm.Time, m *cm.Manager) error { return m.Reject(c.id, mad.RejectConsumerDefined, nil, nil) }
 	}
 	if lost := c.cm.gsi.Do(tell); lost != nil && err == nil {
-		// Something else has ended it in the meantime, and its event tells what.
+		// The connection has ended meanwhile, and its last event reports why.
 		return
 	}
 	if err != nil {

@@ -7,19 +7,18 @@ import (
 	"github.com/gorxe/gorxe/internal/nic"
 )
 
-// AsyncEvent is something that happened and that no completion tells of, as
-// ibv_async_event.
+// AsyncEvent is an event that no completion reports, as ibv_async_event.
 type AsyncEvent struct {
 	Type EventType
-	// What it is about. For an event of the device all are nil and Port is 0.
+	// Object of the event. For an event of the device, all are nil and Port is 0.
 	QP   *QP
 	CQ   *CQ
 	SRQ  *SRQ
-	Port int // 1 for those of the port
+	Port int // 1 for an event of the port
 }
 
-// String names the event and its object in the words of ibv_event_type_str, such as
-// "QP 0x000011: last WQE reached".
+// String returns the event and its object in the words of ibv_event_type_str, such as "QP
+// 0x000011: last WQE reached".
 func (e AsyncEvent) String() string {
 	switch {
 	case e.QP != nil:
@@ -30,13 +29,13 @@ func (e AsyncEvent) String() string {
 	return e.Type.String()
 }
 
-// Event waits for the next asynchronous event of the device, as ibv_get_async_event. Without
-// one it returns the cause of ctx, or [ErrClosed]. Several goroutines may wait; each event
-// goes to one of them; [Device.NewEventReader] reads beside them. Nothing has to be acknowledged.
+// Event waits for the next asynchronous event of the device, as ibv_get_async_event. Without one
+// it returns the cause of ctx, or [ErrClosed]. Several goroutines may wait; each event goes to
+// one of them. [Device.NewEventReader] reads independently of them. Events are not acknowledged.
 //
-// Nobody has to read events. One that was not read yet stands for all of its type about
-// the same object, in the place of the latest, and those about an object that is closed
-// are dropped; so they never take more memory than the objects they are about.
+// Events need not be read. An unread event stands for all of its type about the same object, in
+// the position of the latest; closing an object removes its events. The memory of unread events
+// is therefore bounded by that of the objects.
 func (d *Device) Event(ctx context.Context) (AsyncEvent, error) {
 	if err := checkContext(ctx); err != nil {
 		return AsyncEvent{}, fmt.Errorf("wait for an event: %w", err)
@@ -45,14 +44,16 @@ func (d *Device) Event(ctx context.Context) (AsyncEvent, error) {
 	return eventOf(e, err)
 }
 
-// EventReader reads the asynchronous events of a device: all of them, whoever else reads events of the device. All
+// EventReader reads all asynchronous events of a device, independently of other readers. All
 // methods are safe for concurrent use.
 type EventReader struct{ reader *nic.EventReader }
 
-// NewEventReader returns a reader of the events from now on. Close ends it; with the device it ends by itself.
+// NewEventReader returns a reader of the events from now on. Closing the reader or the device
+// ends it.
 func (d *Device) NewEventReader() *EventReader { return &EventReader{d.nic.NewEventReader()} }
 
-// Event waits for the next event, as [Device.Event]. Once the reader is closed it returns [ErrClosed].
+// Event waits for the next event, as [Device.Event]. Once the reader is closed it returns
+// [ErrClosed].
 func (r *EventReader) Event(ctx context.Context) (AsyncEvent, error) {
 	if err := checkContext(ctx); err != nil {
 		return AsyncEvent{}, fmt.Errorf("wait for an event: %w", err)
@@ -61,7 +62,7 @@ func (r *EventReader) Event(ctx context.Context) (AsyncEvent, error) {
 	return eventOf(e, err)
 }
 
-// Close ends the reader. Closing again does nothing.
+// Close closes the reader. Closing it again has no effect.
 func (r *EventReader) Close() { r.reader.Close() }
 
 func eventOf(e nic.AsyncEvent, err error) (AsyncEvent, error) {

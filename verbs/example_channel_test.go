@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// One goroutine serves many completion queues: it asks each for an event, waits on their
-// channel, asks again, and polls until the queue is empty.
+// One goroutine serves many completion queues: it requests an event from each, waits on their
+// channel, requests the next event, and polls until the queue is empty.
 func ExampleCompChannel() {
 	a, b := twoNodes()
 	defer a.dev.Close()
@@ -42,7 +42,7 @@ func ExampleCompChannel() {
 	// receive 2 solicited true
 }
 
-// A completion queue that is too small fails the queue pairs that use it, and events say why.
+// A completion queue that is too small fails the queue pairs that use it, and events report why.
 func ExampleDevice_Event() {
 	a, b := twoNodes()
 	defer a.dev.Close()
@@ -53,7 +53,8 @@ func ExampleDevice_Event() {
 	check(qp.Modify(&verbs.QPAttr{State: verbs.INIT, Port: 1},
 		verbs.AttrState|verbs.AttrPKeyIndex|verbs.AttrPort|verbs.AttrAccess))
 	check(qp.PostRecv(&verbs.RecvWR{ID: 1}, &verbs.RecvWR{ID: 2}))
-	check(qp.Modify(&verbs.QPAttr{State: verbs.ERR}, verbs.AttrState)) // flushes two into one
+	// Flushes two requests, but there is space for one completion.
+	check(qp.Modify(&verbs.QPAttr{State: verbs.ERR}, verbs.AttrState))
 
 	event := must(b.dev.Event(context.Background()))
 	fmt.Println(event, event.CQ == cq)

@@ -10,9 +10,9 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A server listens at a port, a client dials it: the connection manager connects their queue
-// pairs, as rdma_cm does between Linux hosts and RNICs. What a program has to say beforehand, such
-// as the key of a region, goes along as private data.
+// A server listens at a port and a client dials it: the connection manager connects their queue
+// pairs, as rdma_cm does between Linux hosts and RNICs. Data that a program needs in advance,
+// such as the key of a region, is sent as private data.
 func ExampleDevice_Dial() {
 	network := pipe.NewNet()
 	open := func(addr string) (*verbs.Device, *verbs.PD, *verbs.QP) {

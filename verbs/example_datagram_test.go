@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// newDatagramNode is a node whose queue pair sends and receives datagrams.
+// newDatagramNode returns a node whose queue pair sends and receives datagrams.
 func newDatagramNode(link packet.Link, qkey uint32) (*node, *verbs.PD) {
 	n := &node{buf: make([]byte, 4096)}
 	n.dev = must(verbs.Open(verbs.Config{Links: []packet.Link{link}}))
@@ -22,8 +22,8 @@ func newDatagramNode(link packet.Link, qkey uint32) (*node, *verbs.PD) {
 	return n, pd
 }
 
-// A datagram goes to whoever its request names, and the receiver finds the way back in what
-// it receives.
+// A datagram goes to the receiver that its request names; the receiver can reply to the sender of
+// what it receives.
 func Example_datagram() {
 	const qkey = 0x11111111
 	network := pipe.NewNet()
@@ -34,7 +34,7 @@ func Example_datagram() {
 	ctx := context.Background()
 	var wc [1]verbs.WC
 
-	// A receive has room for the network header in front of the message.
+	// A receive needs space for the network header before the message.
 	check(server.qp.PostRecv(&verbs.RecvWR{SGList: []verbs.SGE{server.mr.SGE(0, verbs.GRHLen+100)}}))
 	check(client.qp.PostRecv(&verbs.RecvWR{SGList: []verbs.SGE{client.mr.SGE(1000, verbs.GRHLen+100)}}))
 

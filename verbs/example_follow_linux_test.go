@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A program that runs for long follows the host: the device below has whatever addresses its
-// interface has, and this loop tells of them until the device is closed. The interface of the
+// A long-running program follows the host: the device below has the current addresses of its
+// interface, and this loop reports changes until the device is closed. The interface of the
 // example does not exist; the device waits for it, with its port down.
 func ExampleConfig_follow() {
 	dev, err := verbs.Open(verbs.Config{Device: "rdma-net0", Follow: true})
@@ -34,7 +34,7 @@ func ExampleConfig_follow() {
 				fmt.Println(e) // such as "port 1: port active"
 				continue
 			}
-			// The event says that something changed, the table what there is.
+			// The event reports that the table has changed; GIDs returns its contents.
 			clear(known)
 			for _, g := range dev.GIDs() {
 				known[g.Index] = g.Addr

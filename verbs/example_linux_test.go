@@ -7,9 +7,9 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Two devices on loopback addresses, and an RDMA WRITE with immediate data between them over
-// UDP port 4791. On two hosts it is the same, with one device opened on each and their
-// ConnInfo exchanged by whatever means.
+// Two devices on loopback addresses, and an RDMA WRITE with immediate data between them over UDP
+// port 4791. On two hosts it is the same, with one device opened on each and their ConnInfo
+// exchanged by any means.
 func Example() {
 	type end struct {
 		dev  *verbs.Device
@@ -35,7 +35,7 @@ func Example() {
 	check(a.qp.Connect(a.info, b.info, verbs.DefaultConnAttr()))
 	check(b.qp.Connect(b.info, a.info, verbs.DefaultConnAttr()))
 
-	check(b.qp.PostRecv(&verbs.RecvWR{})) // for the immediate data, which tells b of the WRITE
+	check(b.qp.PostRecv(&verbs.RecvWR{})) // for the immediate data, which notifies b of the WRITE
 	n := copy(a.buf, "written from afar")
 	check(a.qp.PostSend(&verbs.SendWR{
 		Opcode: verbs.WRWriteImm, Imm: 42, SGList: []verbs.SGE{a.mr.SGE(0, n)},

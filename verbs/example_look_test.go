@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A running program can be looked into at any time.
+// A running program can be inspected at any time.
 func ExampleDevice_QPs() {
 	link, err := pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 1500)
 	check(err)
@@ -25,7 +25,7 @@ func ExampleDevice_QPs() {
 	// queue pair 1: RC in RESET, 0 of 128 sends queued
 }
 
-// A device that is told its peers drops what anybody else sends.
+// A device with Peers drops the packets of all other hosts.
 func ExampleDevice_Admits() {
 	link, err := pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 1500)
 	check(err)

@@ -20,7 +20,7 @@ func (n *node) complete(count int) {
 	}
 }
 
-// write lets a write into memory of b and tells how that ended.
+// write writes into memory of b and returns the status.
 func (n *node) write(addr uint64, rkey uint32) verbs.WCStatus {
 	check(n.qp.PostSend(&verbs.SendWR{
 		Opcode: verbs.WRWrite, Flags: verbs.Signaled,
@@ -31,7 +31,7 @@ func (n *node) write(addr uint64, rkey uint32) verbs.WCStatus {
 	return wc[0].Status
 }
 
-// A window of type 1 opens a part of a region to the peer, until it is bound to nothing.
+// A window of type 1 gives the peer access to a part of a region, until it is unbound.
 func ExampleQP_BindMW() {
 	a, b := twoNodes()
 	defer a.dev.Close()
@@ -53,8 +53,8 @@ func ExampleQP_BindMW() {
 	// unbound: remote access error
 }
 
-// A window of type 2 is bound by a work request; a SEND behind it may carry the key. The peer
-// shuts it with a SEND that names the key.
+// A work request binds a window of type 2; a SEND posted after it may carry the key. The peer
+// invalidates the window by a SEND with the key.
 func ExampleMW_Bind() {
 	a, b := twoNodes()
 	defer a.dev.Close()
@@ -85,7 +85,7 @@ func ExampleMW_Bind() {
 	// invalidated: true true true
 }
 
-// A fast region gets its memory from a work request and gives it back by another.
+// A work request registers the memory of a fast region, and another one invalidates it.
 func ExampleFastMR() {
 	a, b := twoNodes()
 	defer a.dev.Close()
@@ -128,7 +128,8 @@ func ExampleMR_Rereg() {
 	// after: remote access error
 }
 
-// An ATOMIC WRITE after a FLUSH: whoever sees the eight bytes finds what was written before.
+// An ATOMIC WRITE after a FLUSH: a program that reads the eight bytes also finds the data written
+// before.
 func Example_flush() {
 	a, b := twoNodes()
 	defer a.dev.Close()

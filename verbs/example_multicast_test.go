@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// What is sent to a multicast group reaches every queue pair that is attached to it.
+// A datagram to a multicast group reaches every queue pair that is attached to it.
 func Example_multicast() {
 	const qkey = 0x11111111
 	network := pipe.NewNet()

@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Queue pairs that share an SRQ need no receives of their own, and an event tells when the
-// receives run low.
+// Queue pairs that share an SRQ need no receives of their own, and an event reports when few
+// receives are left.
 func ExamplePD_CreateSRQ() {
 	a, b := twoNodes()
 	defer a.dev.Close()
@@ -21,7 +21,7 @@ func ExamplePD_CreateSRQ() {
 		check(srq.PostRecv(&verbs.RecvWR{ID: uint64(i), SGList: []verbs.SGE{mr.SGE(i*1024, 1024)}}))
 	}
 	for i := range 2 {
-		// A connection, of which there may be thousands.
+		// A connection; there may be thousands.
 		from := must(a.dev.AllocPD().CreateQP(verbs.QPInitAttr{SendCQ: a.cq}))
 		to := must(pd.CreateQP(verbs.QPInitAttr{SendCQ: b.cq, SRQ: srq}))
 		ai, bi := must(from.Local(0, verbs.RandomPSN())), must(to.Local(0, verbs.RandomPSN()))

@@ -45,7 +45,7 @@ func newNode(link packet.Link, psn verbs.PSN) *node {
 	return n
 }
 
-// twoNodes are connected over a network in memory.
+// twoNodes returns two nodes connected over a network in memory.
 func twoNodes() (a, b *node) {
 	network := pipe.NewNet()
 	a = newNode(must(network.Open(netip.MustParseAddr("192.0.2.1"), 9000)), 1000)
@@ -64,7 +64,7 @@ func (n *node) completion(name string) {
 	fmt.Printf("%s: %v, %v, %d bytes\n", name, wc[0].Opcode, wc[0].Status, wc[0].ByteLen)
 }
 
-// An RDMA WRITE puts bytes into the peer's memory; nothing happens at the peer but that.
+// An RDMA WRITE stores bytes in the peer's memory, without involving the peer's program.
 func Example_write() {
 	a, b := twoNodes()
 	defer a.dev.Close()
@@ -83,7 +83,7 @@ func Example_write() {
 	// b has "hello, memory"
 }
 
-// An RDMA READ gets bytes out of the peer's memory.
+// An RDMA READ fetches bytes from the peer's memory.
 func Example_read() {
 	a, b := twoNodes()
 	defer a.dev.Close()
@@ -102,7 +102,7 @@ func Example_read() {
 	// a has "far away"
 }
 
-// A SEND goes where the peer's next receive says, and completes at both ends.
+// A SEND goes into the buffer of the peer's next receive, and completes at both ends.
 func Example_send() {
 	a, b := twoNodes()
 	defer a.dev.Close()
@@ -123,8 +123,8 @@ func Example_send() {
 	// b has "a message"
 }
 
-// A fetch and add changes eight bytes of the peer's memory and returns what was there. It is
-// executed exactly once, whatever the network loses.
+// A fetch and add changes eight bytes of the peer's memory and returns their previous value. It
+// is executed exactly once, even if the network loses packets.
 func Example_fetchAdd() {
 	a, b := twoNodes()
 	defer a.dev.Close()

@@ -35,7 +35,7 @@ func TestErrIsSetWhenAFatalCompletionIsThere(t *testing.T) {
 	})
 }
 
-// Whichever end the queue pair fails at knows it, and closing it tells the other.
+// The end at which the queue pair fails notices it, and closing it notifies the other.
 func TestAConnectionEndsWhenItsQueuePairFails(t *testing.T) {
 	for name, test := range map[string]struct {
 		wr     verbs.SendWR
@@ -87,7 +87,7 @@ func (g *gated) Recv(b *packet.RecvBatch) error {
 	return err
 }
 
-// The peer that refuses a request disconnects, and both messages are received at once.
+// The peer that rejects a request disconnects, and both messages are received at once.
 func TestWhyTheQueuePairFailedIsNotHiddenByThePeersDisconnecting(t *testing.T) {
 	for range 3 {
 		cfg := verbstest.PipeLinks(t)
@@ -118,7 +118,7 @@ func TestWhyTheQueuePairFailedIsNotHiddenByThePeersDisconnecting(t *testing.T) {
 	}
 }
 
-// behind is a link whose receiver is behind while the flag is set.
+// behind is a link whose receiver reports that it is behind while the flag is set.
 type behind struct {
 	packet.Link
 	is atomic.Bool
@@ -126,7 +126,7 @@ type behind struct {
 
 func (b *behind) Pending() bool { return b.is.Load() }
 
-// The retries of a connection with a long timeout, or with none, take longer.
+// With a long timeout, or with none, the retries would take longer.
 func TestKeepAliveNeedsNoRetries(t *testing.T) {
 	for _, c := range []struct {
 		what       string

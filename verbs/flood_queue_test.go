@@ -11,7 +11,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A peer that asks and gives up in turns has no half-open connection, and so meets no bound.
+// A peer that alternately requests and gives up has no half-open connection, and so reaches no
+// limit.
 func TestRequestsThatWereGivenUpDoNotWaitForTheProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, peer := rawPeer(t, "192.0.2.1", "192.0.2.66")

@@ -42,8 +42,8 @@ func hear(t *testing.T, p *rawcm.Peer, a mad.Attribute) *mad.Message {
 	return &m
 }
 
-// A host whose address stands on a REQ that it never sent gets six packets at most, each as long as
-// the REQ, though the server accepts.
+// The owner of the address in a forged REQ gets at most six packets, each as long as the REQ,
+// even though the server accepts it.
 func TestAForgedRequestDrawsSixPacketsAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, victim := rawPeer(t, "192.0.2.1", "192.0.2.66")
@@ -71,7 +71,7 @@ func TestAForgedRequestDrawsSixPacketsAtMost(t *testing.T) {
 		if n := got.Load(); n < 2 || n > 6 {
 			t.Errorf("%d packets for one", n)
 		}
-		// All that left was a MAD, as the REQ was.
+		// Everything sent was a MAD, as the REQ was.
 		sent := uint64(0)
 		for name, n := range b.Device.Counters() {
 			if strings.HasPrefix(name, "cm_tx_msgs_") {
@@ -87,8 +87,8 @@ func TestAForgedRequestDrawsSixPacketsAtMost(t *testing.T) {
 // readAll is the time in which the connection manager reads a hundred messages.
 const readAll = 20 * time.Millisecond
 
-// A host whose address stands on more REQs than may be half-open connects all the same, also with a
-// queue pair that the last of them names, and what the program has accepted for them is released.
+// The owner of an address in more forged REQs than may be half-open can still connect, even with
+// a queue pair that the last of them names, and the program's resources for them are released.
 func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const forged, bound = 1100, 1024
@@ -194,8 +194,8 @@ func TestARequestThatNamesAQueuePairElsewhereIsCounted(t *testing.T) {
 	})
 }
 
-// A REQ that names the queue pair of a connection is somebody's who wants it to end, or its peer's
-// that has started anew. The peer says which.
+// A REQ with the queue pair of a connection is from an attacker who wants to end it, or from its
+// peer after a restart. The peer itself tells which.
 func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, peer := rawPeer(t, "192.0.2.1", "192.0.2.66")
@@ -253,7 +253,7 @@ func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *te
 		if n := b.Device.Counters()["cm_verdict_suspect"]; n != 75 {
 			t.Errorf("%d REQs had the peer asked, want 75 of 100", n)
 		}
-		// The peer has started anew. Only the answer to what it is asked tells.
+		// The peer has restarted. Only its answer to the probe tells.
 		drep := mad.Message{Attribute: mad.AttrDREP, DREP: mad.DREP{LocalCommID: 1, RemoteCommID: id}}
 		say(t, peer, &drep)
 		say(t, peer, &again)
@@ -272,7 +272,7 @@ func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *te
 	})
 }
 
-// A listener at all addresses of its device tells its port in a form that can be read back.
+// A listener at all addresses of its device reports its port in a form that can be parsed.
 func TestAListenerKeepsItsPort(t *testing.T) {
 	b := verbstest.Open(t, verbstest.PipeLinks(t)[0], 64)
 	for _, at := range []netip.AddrPort{

@@ -12,22 +12,22 @@ import (
 type GIDEntry struct {
 	Index  int
 	GID    GID
-	Addr   netip.Addr // the same as an IP address, with the zone of a link-local one
+	Addr   netip.Addr // IP address of the GID, with the zone of a link-local address
 	Type   string     // "RoCE v2"
-	NetDev string     // network interface, "" where the link has none
+	NetDev string     // network interface, "" if the link has none
 	Link   string     // kind of link, such as "udp" or "pipe"
-	MTU    MTU        // largest path MTU
-	Detail string     // what else there is to know of the link, "" for most
+	MTU    MTU        // maximum path MTU
+	Detail string     // details of the link, "" for most
 }
 
 // GIDs returns the entries of the GID table whose addresses the device has now, by index.
 //
-// With [Config.Follow] addresses come and go; each time there is an [EventGIDChange]. An index
-// stays what it is while its address is away: what is connected over it goes on when the
-// address comes back before its retries are spent, and ends with RETRY_EXC_ERR otherwise;
-// datagrams are lost; nothing else can be connected over it meanwhile. When all 256 indices are
-// taken, the one whose address went first is given to another, if no queue pair and no address
-// handle has to do with it. An MTU that changes is that of what is connected from then on.
+// With [Config.Follow], addresses come and go; each change raises an [EventGIDChange]. An address
+// keeps its index while it is absent. Connections over it continue if the address returns before
+// their retries are exhausted, and otherwise end with RETRY_EXC_ERR; datagrams are lost; new
+// connections over it fail. When all 256 indices are in use, the one whose address has been
+// absent longest is reused, if no queue pair and no address handle uses it. A changed MTU applies
+// to later connections.
 func (d *Device) GIDs() []GIDEntry {
 	var out []GIDEntry
 	netdev := d.NetDev()
@@ -40,7 +40,7 @@ func (d *Device) GIDs() []GIDEntry {
 	return out
 }
 
-// GID returns the entry at index. The error lists what there is.
+// GID returns the entry at index. The error lists the entries that exist.
 func (d *Device) GID(index int) (GIDEntry, error) {
 	gids := d.GIDs()
 	for _, g := range gids {
@@ -51,10 +51,10 @@ func (d *Device) GID(index int) (GIDEntry, error) {
 	return GIDEntry{}, fmt.Errorf("%s has no GID with index %d: it has %s", d.name, index, listGIDs(gids))
 }
 
-// gidOf is the GID of an address, whose zone it does not have.
+// gidOf returns the GID of an address, without its zone.
 func gidOf(a netip.Addr) GID { return qp.GIDFromAddr(a.WithZone("")) }
 
-// gidIndex finds the entry of a GID.
+// gidIndex returns the index of a GID.
 func (d *Device) gidIndex(gid GID) (int, error) {
 	gids := d.GIDs()
 	for _, g := range gids {

@@ -12,110 +12,110 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// QPInfo is what [Device.QPs] tells of a queue pair.
+// QPInfo describes a queue pair; see [Device.QPs].
 type QPInfo struct {
-	Number    uint64 // in the order in which queue pairs were made; none comes twice
+	Number    uint64 // position in the order of creation, unique
 	QPN       QPN
 	Type      QPType
 	State     QPState
 	PD        uint32        // see [PD.ID]
-	Age       time.Duration // since it was made
-	GIDIndex  int           // of the address it sends from; -1 while it has no peer, and of datagrams
-	Local     netip.Addr    // that address; invalid where GIDIndex is -1
-	Remote    netip.Addr    // its peer's address, likewise
+	Age       time.Duration // since creation
+	GIDIndex  int           // index of the local address; -1 without a peer, and for datagrams
+	Local     netip.Addr    // local address; invalid if GIDIndex is -1
+	Remote    netip.Addr    // address of the peer; invalid if GIDIndex is -1
 	RemoteQPN QPN
 	PathMTU   MTU
 
-	SendPSN     PSN    // that the next packet will have which was never sent
-	AckPSN      PSN    // oldest that was sent and is not acknowledged; SendPSN where there is none
-	RecvPSN     PSN    // expected from the peer
-	Window      uint32 // packets that may be unacknowledged at the moment; 0 of UC and UD
+	SendPSN     PSN    // PSN of the next packet that was never sent
+	AckPSN      PSN    // oldest PSN that is sent and not acknowledged; SendPSN if there is none
+	RecvPSN     PSN    // PSN expected from the peer
+	Window      uint32 // packets that may be unacknowledged at present; 0 for UC and UD
 	Reads       int    // READ and atomic requests that wait for their responses
-	RetriesLeft uint8  // before RETRY_EXC_ERR, without progress
-	RNRLeft     uint8  // before RNR_RETRY_EXC_ERR, without progress; 7 is without end
-	RNRWait     bool   // the peer has no receive posted and asked for patience
-	Early       int    // request packets that are held until an earlier one comes
+	RetriesLeft uint8  // retries without progress before RETRY_EXC_ERR
+	RNRLeft     uint8  // RNR retries without progress before RNR_RETRY_EXC_ERR; 7 means unlimited
+	RNRWait     bool   // waiting after an RNR NAK of the peer
+	Early       int    // request packets held until an earlier one arrives
 
-	SendQueue, SendDepth int    // work requests in the queue, and how many it holds
+	SendQueue, SendDepth int    // work requests in the queue, and its depth
 	RecvQueue, RecvDepth int    // likewise; of the SRQ, if it has one
-	SRQ                  uint64 // number of its SRQ, 0 for none
+	SRQ                  uint64 // number of its SRQ, 0 if none
 	SendCQ, RecvCQ       uint64 // numbers of its CQs
 	Counters             QPCounters
 }
 
-// Unacked is how many packets were sent and are not acknowledged.
+// Unacked returns the number of packets that are sent and not acknowledged.
 func (i *QPInfo) Unacked() int { return int((i.SendPSN - i.AckPSN) & maxPSN) }
 
-// MRKind says what a key was made for.
+// MRKind is the kind of object that a key belongs to; see [mr.KeyKind].
 type MRKind = mr.KeyKind
 
 // Kinds of keys.
 const (
-	MRRegion  = mr.KeyRegion  // a region of [PD.RegMR] or [PD.RegMemory]
-	MRFast    = mr.KeyFast    // a [FastMR]
-	MRWindow1 = mr.KeyWindow1 // an [MW] of type 1
-	MRWindow2 = mr.KeyWindow2 // an [MW] of type 2
+	MRRegion  = mr.KeyRegion  // region of [PD.RegMR] or [PD.RegMemory]
+	MRFast    = mr.KeyFast    // [FastMR]
+	MRWindow1 = mr.KeyWindow1 // [MW] of type 1
+	MRWindow2 = mr.KeyWindow2 // [MW] of type 2
 )
 
-// MRInfo is what [Device.MRs] tells of a memory region or window. Who has its Key may use
-// it: show it to nobody else.
+// MRInfo describes a memory region or window; see [Device.MRs]. Its Key gives access to the
+// memory: show it only to those who may have that access.
 type MRInfo = mr.KeyInfo
 
-// CQInfo is what [Device.CQs] tells of a completion queue.
+// CQInfo describes a completion queue; see [Device.CQs].
 type CQInfo struct {
 	Number     uint64
-	Len, Depth int  // completions that wait to be polled, and how many it holds
+	Len, Depth int  // completions to be polled, and the depth
 	Users      int  // send and receive queues that complete into it
 	Waiting    int  // goroutines in [CQ.Wait]
-	Channel    bool // made with [OnChannel]
+	Channel    bool // created with [OnChannel]
 	Overflowed bool
 }
 
-// SRQInfo is what [Device.SRQs] tells of a shared receive queue.
+// SRQInfo describes a shared receive queue; see [Device.SRQs].
 type SRQInfo struct {
 	Number     uint64
 	PD         uint32 // see [PD.ID]
-	Len, Depth int    // receives in the queue, and how many it holds
-	Limit      int    // below which [EventSRQLimitReached] is due, 0 for none
-	Users      int    // queue pairs that take their receives from it
+	Len, Depth int    // receives in the queue, and its depth
+	Limit      int    // armed limit of [EventSRQLimitReached], 0 if none
+	Users      int    // queue pairs that use it
 }
 
-// GroupInfo is what [Device.Groups] tells of a multicast group.
+// GroupInfo describes a multicast group; see [Device.Groups].
 type GroupInfo struct {
 	Addr    netip.Addr
 	Members []QPN // queue pairs attached to it
 }
 
-// lookSlice is how many objects are described at a time, while the data path waits.
+// lookSlice is the number of objects described at a time, while the data path waits.
 const lookSlice = 64
 
-// QPs describes the queue pairs of the device in the order in which they were made, for people who
-// look into a program that runs: it takes the lock of the data path for 64 of them at a time and
-// not while the caller has one in hand. Each is described as it was at one moment, at another one
-// than others. A queue pair that is there all the while is told once; one that comes or goes
-// meanwhile, once or not at all. Where memory of a queue pair stalls for a second, those of its
-// shard are left out.
+// QPs returns descriptions of the device's queue pairs in the order of creation, for diagnostics
+// of a running program. It holds the lock of the data path for 64 of them at a time, never while
+// the caller processes one. Each description is consistent, but they are not of the same moment.
+// A queue pair that exists during the whole iteration occurs once; one that is created or closed
+// meanwhile, at most once. If the memory of a queue pair stalls for a second, the queue pairs of
+// its shard are omitted.
 func (d *Device) QPs() iter.Seq[QPInfo] {
 	return look(d.nic.LookQPs, func(i *nic.QPInfo) (uint64, QPInfo) { return i.Number, QPInfo(*i) })
 }
 
-// MRs describes the device's memory regions and windows, as [Device.QPs] does.
+// MRs returns descriptions of the device's memory regions and windows, as [Device.QPs].
 func (d *Device) MRs() iter.Seq[MRInfo] {
 	return look(d.nic.LookKeys, func(i *MRInfo) (uint64, MRInfo) { return i.Number, *i })
 }
 
-// CQs describes the device's completion queues, as [Device.QPs] does.
+// CQs returns descriptions of the device's completion queues, as [Device.QPs].
 func (d *Device) CQs() iter.Seq[CQInfo] {
 	return look(d.nic.LookCQs, func(i *nic.CQInfo) (uint64, CQInfo) { return i.Number, CQInfo(*i) })
 }
 
-// SRQs describes the device's shared receive queues, as [Device.QPs] does.
+// SRQs returns descriptions of the device's shared receive queues, as [Device.QPs].
 func (d *Device) SRQs() iter.Seq[SRQInfo] {
 	return look(d.nic.LookSRQs, func(i *nic.SRQInfo) (uint64, SRQInfo) { return i.Number, SRQInfo(*i) })
 }
 
-// look walks through what f describes, some at a time; tell gives the number and the public
-// form of each.
+// look iterates over the objects that f describes, lookSlice at a time. tell returns the number
+// and the public form of each.
 func look[E, T any](f func(after uint64, dst []E) int, tell func(*E) (uint64, T)) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		some := make([]E, lookSlice)
@@ -132,7 +132,7 @@ func look[E, T any](f func(after uint64, dst []E) int, tell func(*E) (uint64, T)
 }
 
 // Groups describes the multicast groups that queue pairs of the device are attached to, by
-// address. All are of one moment, the members of each of another.
+// address. The list of groups is of one moment; the members of each group are of another.
 func (d *Device) Groups() []GroupInfo {
 	groups := d.nic.LookGroups()
 	out := make([]GroupInfo, len(groups))
@@ -143,13 +143,13 @@ func (d *Device) Groups() []GroupInfo {
 	return out
 }
 
-// ListenerInfo is what [Device.Listeners] tells of a [Listener].
+// ListenerInfo describes a [Listener]; see [Device.Listeners].
 type ListenerInfo struct {
 	PortSpace PortSpace
 	Local     netip.AddrPort
 }
 
-// Listeners describes the listeners that are open, by port.
+// Listeners describes the open listeners, by port.
 func (d *Device) Listeners() []ListenerInfo {
 	c := &d.connections
 	c.mu.Lock()
@@ -165,19 +165,20 @@ func (d *Device) Listeners() []ListenerInfo {
 	return out
 }
 
-// CMInfo is what [Device.CMs] tells of a connection of the connection manager, or of a request
-// for a datagram queue pair.
+// CMInfo describes a connection of the connection manager, or a request for a datagram queue
+// pair; see [Device.CMs].
 type CMInfo struct {
-	LocalID, RemoteID uint32 // communication IDs; RemoteID is 0 while it is not known
-	State             string // as Linux names it, such as "ESTABLISHED"
+	LocalID, RemoteID uint32 // communication IDs; RemoteID is 0 until it is known
+	State             string // name in Linux, such as "ESTABLISHED"
 	PortSpace         PortSpace
-	Local, Remote     netip.AddrPort // port 0 where it is not known
-	QPN, RemoteQPN    QPN            // 0 while they are not known
+	Local, Remote     netip.AddrPort // port 0 if it is not known
+	QPN, RemoteQPN    QPN            // 0 until they are known
 	Age               time.Duration
 }
 
-// CMs describes what the connection manager has, in the order in which it came to be: also what
-// is being made, and what has just ended and rests. All are of one moment.
+// CMs returns descriptions of the connections and requests of the connection manager, in the
+// order of creation, including those that are being established and those in TIME-WAIT. All are
+// of one moment.
 func (d *Device) CMs() iter.Seq[CMInfo] {
 	return func(yield func(CMInfo) bool) {
 		g := d.connections.running()

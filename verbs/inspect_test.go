@@ -49,8 +49,8 @@ func TestALookIntoADeviceFindsItsObjects(t *testing.T) {
 	}
 }
 
-// Who has seen enough stops, and what is told comes in the order in which it was made,
-// over more than one slice.
+// The caller can stop an iteration, and objects are returned in the order of creation, over more
+// than one slice.
 func TestALookMayEndAnywhere(t *testing.T) {
 	a := verbstest.Open(t, verbstest.PipeLinks(t)[0], 64)
 	for range 200 {

@@ -7,23 +7,22 @@ import (
 	"time"
 )
 
-// KeepAlive finds out when the peer is gone without a word: it was killed, or its host lost power.
-// A connection over which this end sends nothing would not notice otherwise; one that ends by a
-// program's death on Linux tells its peer once, and the word may be lost.
+// KeepAlive detects a peer that is gone without notice: it was killed, or its host lost power. A
+// connection over which this end sends nothing would not detect that. A peer killed on Linux
+// notifies this end once, and that packet may be lost.
 //
-// While nothing is outstanding it posts an empty RDMA WRITE each time that every has passed,
-// which needs no memory and which the peer's program does not see. The peer is gone when the
-// retries run out, or when work has been outstanding for four times every, and at least a second,
-// without a packet from the peer: with every = 500 ms that is 2.5 s after its death at the latest,
-// however long the retries take. A host that is too busy to look at what has come waits for up to
-// 10 s.
+// While nothing is outstanding, KeepAlive posts an empty RDMA WRITE once per period every; it
+// needs no memory, and the peer's program does not see it. The peer is gone when the retries are
+// exhausted, or when work has been outstanding for four periods, and at least a second, without a
+// packet from the peer: with every = 500 ms, at most 2.5 s after its death, regardless of the
+// retry timeout. If this host is too busy to process arrived packets, KeepAlive waits up to 10 s.
 //
 // KeepAlive returns nil when either end has ended the connection, the cause of ctx, or an error
-// that is [ErrUnreachable] when the peer is gone; the connection is over then. Another
-// [*FatalError] says that the queue pair failed.
+// that is [ErrUnreachable] when the peer is gone; the connection has then ended. Any other
+// [*FatalError] means that the queue pair failed.
 //
-// It takes a place in the send queue for as long as the peer needs to answer. The peer must have
-// given this end [RemoteWrite], as rdma_cm does. What fails adds a completion with the ID 0.
+// The WRITE occupies the send queue until the peer answers. The peer must grant [RemoteWrite], as
+// rdma_cm does. A failed WRITE adds a completion with the ID 0.
 func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
 	if err := checkContext(ctx); err != nil {
 		return fmt.Errorf("keep alive: %w", err)
@@ -46,7 +45,7 @@ func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
 			if c.isOver() {
 				return c.lost()
 			}
-			// Done closes a moment after the failure.
+			// Done closes shortly after the failure.
 			err := c.failure()
 			if err == nil {
 				err = ErrUnreachable
@@ -60,7 +59,7 @@ func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
 			return ErrUnreachable
 		}
 		if idle {
-			// What it refuses is a queue pair on its way to ERR.
+			// An error means that the queue pair is moving to ERR.
 			_ = c.qp.PostSend(&SendWR{Opcode: WRWrite})
 		}
 	}
@@ -70,18 +69,19 @@ func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
 const (
 	quietTicks  = 4
 	quietTime   = time.Second
-	quietBehind = 10 * time.Second // while this end has not looked at all that has come, as on a busy host
+	quietBehind = 10 * time.Second // while this end has not processed all arrived packets, as on a busy host
 )
 
-// quietness is how long work has been outstanding without a packet from the peer.
+// quietness measures how long work has been outstanding without a packet from the peer.
 type quietness struct {
 	packets uint64 // received when it began
 	since   time.Time
 	ticks   int
 }
 
-// tooLong is told at every tick whether work was outstanding and how many packets have been received, and reports
-// whether the peer is gone. What the peer has sent may wait in the host while behind is true.
+// tooLong is called at every tick with whether no work was outstanding and the number of packets
+// received. It reports whether the peer is gone. While behind returns true, packets of the peer
+// may be waiting in the host.
 func (q *quietness) tooLong(idle bool, packets uint64, behind func() bool) bool {
 	if idle || packets != q.packets {
 		*q = quietness{packets: packets, since: time.Now()}
@@ -94,7 +94,8 @@ func (q *quietness) tooLong(idle bool, packets uint64, behind func() bool) bool 
 	return q.ticks >= quietTicks && time.Since(q.since) >= quietTime
 }
 
-// lost is why KeepAlive ends on a connection that is over: nil unless its queue pair has failed, of which the peer is told.
+// lost returns why KeepAlive ends on a connection that has ended: nil unless its queue pair
+// failed. In that case it notifies the peer.
 func (c *Conn) lost() error {
 	var fatal *FatalError
 	if err := c.Err(); errors.As(err, &fatal) {
@@ -104,7 +105,7 @@ func (c *Conn) lost() error {
 	return nil
 }
 
-// abandon ends the connection for err: the peer is told, but nobody waits for it.
+// abandon ends the connection with err and notifies the peer without waiting.
 func (c *Conn) abandon(err error) {
 	c.end(err)
 	c.leave()

@@ -11,7 +11,7 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// Linux answers every REQ to a host without a NIC by ICMP, from the loopback interface, too.
+// Linux answers a REQ to a host without a NIC with ICMP, on the loopback interface too.
 func TestAHostWithoutANICIsNotWaitedFor(t *testing.T) {
 	host := netip.MustParseAddr("127.55.4.22")
 	a := verbstest.Open(t, verbs.Config{Device: "127.55.4.21"}, 64)
@@ -36,7 +36,7 @@ func TestAHostWithoutANICIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A host where the port is open and nothing answers is waited for.
+// If the port is open but nothing answers, Dial keeps waiting.
 func TestAHostThatIsSilentIsWaitedFor(t *testing.T) {
 	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 55, 4, 24), Port: 4791})
 	if err != nil {
@@ -45,7 +45,7 @@ func TestAHostThatIsSilentIsWaitedFor(t *testing.T) {
 	defer c.Close()
 	a := verbstest.Open(t, verbs.Config{Device: "127.55.4.23"}, 64)
 	dialed := a.Dial(t.Context(), netip.MustParseAddrPort("127.55.4.24:7"), verbs.DefaultConnParam())
-	// The REQ, and a question after it.
+	// The REQ, and the probe after it.
 	b := make([]byte, 2048)
 	for port := 4791; port == 4791; {
 		n, from, err := c.ReadFromUDP(b)

@@ -5,14 +5,14 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Limits of a device; where rxe has the same they are rxe's.
+// Limits of a device. They are those of rxe if rxe has the limit.
 const (
-	MaxQP     = 1<<20 - 16 // queue pairs that can exist at one time
+	MaxQP     = 1<<20 - 16 // queue pairs at a time
 	MaxQPWR   = 1 << 16    // work requests of a send or receive queue
 	MaxInline = 512        // bytes of an inline send
 )
 
-// Limits that a program finds in [DeviceAttr] only.
+// Limits that only [DeviceAttr] reports.
 const (
 	maxSGE    = 32
 	maxCQ     = 1 << 20
@@ -21,12 +21,12 @@ const (
 	maxSRQ    = 1<<20 - 1
 	maxSRQWR  = qp.MaxDepth
 	maxSRQSGE = 27
-	maxAH     = 32767 // as rxe says; there is no limit here
+	maxAH     = 32767 // as rxe reports; gorxe has no limit
 	rxeVendor = 0xffffff
 	ackDelay  = 15 // local_ca_ack_delay: 4.096 µs × 2^15 = 134 ms
 )
 
-// DeviceAttr describes a device as ibv_device_attr does. What gorxe does not have yet is 0.
+// DeviceAttr describes a device, as ibv_device_attr. Fields that gorxe does not support are 0.
 type DeviceAttr struct {
 	FWVer           string
 	NodeGUID        uint64
@@ -41,7 +41,7 @@ type DeviceAttr struct {
 	DeviceCapFlags  uint32 // bits of ibv_device_cap_flags
 	MaxSGE          int
 	MaxSGERd        int
-	MaxInline       int // of a queue pair; ibv_device_attr has no field for it
+	MaxInline       int // of a queue pair; ibv_device_attr has no such field
 	MaxCQ           int
 	MaxCQE          int
 	MaxMR           int
@@ -61,12 +61,12 @@ type DeviceAttr struct {
 	LocalCAAckDelay int
 	PhysPortCnt     int
 
-	// DeviceCapFlagsEx is device_cap_flags_ex of ibv_device_attr_ex: DeviceCapFlags, and
-	// above it the bits of ib_uverbs_device_cap_flags that do not fit there.
+	// DeviceCapFlagsEx is device_cap_flags_ex of ibv_device_attr_ex: DeviceCapFlags and, above
+	// them, those bits of ib_uverbs_device_cap_flags that do not fit there.
 	DeviceCapFlagsEx uint64
 }
 
-// Attr returns the device's description and limits.
+// Attr returns the device's attributes and limits.
 func (d *Device) Attr() DeviceAttr {
 	guid := d.nic.GUID()
 	return DeviceAttr{
@@ -82,25 +82,25 @@ func (d *Device) Attr() DeviceAttr {
 	}
 }
 
-// deviceCaps are the bits of ibv_device_cap_flags that hold: IBV_DEVICE_CURR_QP_STATE_MOD,
-// PORT_ACTIVE_EVENT, SYS_IMAGE_GUID, RC_RNR_NAK_GEN, SRQ_RESIZE, MEM_WINDOW,
-// MEM_MGT_EXTENSIONS and MEM_WINDOW_TYPE_2B. Those of rxe that are not among them are the
-// counters of bad P_Keys and Q_Keys, path migration and what only devices of many ports do.
+// deviceCaps are the supported bits of ibv_device_cap_flags: IBV_DEVICE_CURR_QP_STATE_MOD,
+// PORT_ACTIVE_EVENT, SYS_IMAGE_GUID, RC_RNR_NAK_GEN, SRQ_RESIZE, MEM_WINDOW, MEM_MGT_EXTENSIONS
+// and MEM_WINDOW_TYPE_2B. Of the bits of rxe, those missing are the counters of bad P_Keys and
+// Q_Keys, path migration, and features of devices with several ports.
 const deviceCaps = 1<<7 | 1<<10 | 1<<11 | 1<<12 | 1<<13 | 1<<17 | 1<<21 | 1<<24
 
-// deviceCapsEx are IB_UVERBS_DEVICE_FLUSH_GLOBAL, FLUSH_PERSISTENT and ATOMIC_WRITE. As with
-// rxe, it takes memory that lasts for FLUSH_PERSISTENT to mean something (see [mr.Flusher]).
+// deviceCapsEx are IB_UVERBS_DEVICE_FLUSH_GLOBAL, FLUSH_PERSISTENT and ATOMIC_WRITE. As with rxe,
+// FLUSH_PERSISTENT has an effect only on persistent memory (see [mr.Flusher]).
 const deviceCapsEx = 1<<38 | 1<<39 | 1<<40
 
 // atomicHCA is IBV_ATOMIC_HCA: atomics are atomic among all queue pairs of the device.
 const atomicHCA = 1
 
-// PortAttr describes port 1 as ibv_port_attr does.
+// PortAttr describes port 1, as ibv_port_attr.
 type PortAttr struct {
 	State       string // "PORT_ACTIVE", or "PORT_DOWN" while the network interface is down
 	MaxMTU      MTU
-	ActiveMTU   MTU    // the largest that fits every link of the device
-	GIDTableLen int    // one more than the largest index that an address has or had
+	ActiveMTU   MTU    // maximum that every link of the device supports
+	GIDTableLen int    // one more than the maximum index that an address has or had
 	MaxMsgSize  uint64 // bytes
 	PkeyTblLen  int
 	LID         uint16 // 0: RoCE has none
@@ -108,10 +108,10 @@ type PortAttr struct {
 	LinkLayer   string // "Ethernet"
 }
 
-// PortAttr returns the description of the device's port. Its state is that of the network
-// interface of a device opened by Config.Device, on Linux, and of the links that tell it
-// otherwise (see [packet.StateWatcher]); without an address it is down. [EventPortErr] and
-// [EventPortActive] tell of changes.
+// PortAttr returns the attributes of the device's port. On Linux, its state is that of the
+// network interface if Config.Device opened the device, otherwise that of the links that report
+// it (see [packet.StateWatcher]). Without an address it is down. [EventPortErr] and
+// [EventPortActive] report changes.
 func (d *Device) PortAttr() PortAttr {
 	gids := d.nic.GIDs()
 	active := qp.MaxMTU

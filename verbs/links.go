@@ -15,8 +15,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// links returns those of cfg, or opens a link on each address of its device, and says
-// who follows it.
+// links returns the links of cfg, or opens one on each address of its device. With Config.Follow
+// it returns the Follower that opens and closes links.
 func (d *Device) links(cfg *Config) ([]packet.Link, *hostlinks.Follower, error) {
 	switch {
 	case cfg.Device == "" && len(cfg.Links) == 0:
@@ -43,7 +43,7 @@ func (d *Device) links(cfg *Config) ([]packet.Link, *hostlinks.Follower, error) 
 	return links, nil, err
 }
 
-// admitted are those addresses that cfg chooses.
+// admitted returns the addresses that cfg.Admit selects.
 func admitted(cfg *Config, addrs []netip.Addr) []netip.Addr {
 	if cfg.Admit == nil {
 		return addrs
@@ -51,7 +51,7 @@ func admitted(cfg *Config, addrs []netip.Addr) []netip.Addr {
 	return slices.DeleteFunc(addrs, func(a netip.Addr) bool { return !cfg.Admit(a) })
 }
 
-// linksOn opens a link on each address that cfg.Device has.
+// linksOn opens a link on each address of cfg.Device.
 func (d *Device) linksOn(cfg *Config) ([]packet.Link, error) {
 	device := cfg.Device
 	addrs, _, ifname, err := packet.HostAddrs(device)
@@ -70,7 +70,7 @@ func (d *Device) linksOn(cfg *Config) ([]packet.Link, error) {
 		case err == nil:
 			links = append(links, l)
 		case errors.Is(err, syscall.EADDRNOTAVAIL):
-			// An IPv6 address is tentative for a second after it was set.
+			// An IPv6 address is tentative for about a second after it is added.
 			left = append(left, err)
 		default:
 			closeLinks(links)
@@ -84,7 +84,7 @@ func (d *Device) linksOn(cfg *Config) ([]packet.Link, error) {
 	return links, nil
 }
 
-// wrapLinks puts Config.Wrap around each of the links, and refuses nil ones.
+// wrapLinks applies Config.Wrap to each link. It returns an error for a nil link.
 func wrapLinks(cfg *Config, links []packet.Link) error {
 	for i, l := range links {
 		if l == nil {
@@ -105,13 +105,14 @@ func wrapLinks(cfg *Config, links []packet.Link) error {
 func closeLinks(links []packet.Link) {
 	for _, l := range links {
 		if l != nil {
-			// What failed before is what the caller has to hear of.
+			// The caller reports an earlier error.
 			_ = l.Close()
 		}
 	}
 }
 
-// openLink opens a link of a kind on an address of the host. It logs what cannot be known from the kind.
+// openLink opens a link of a kind on an address of the host. It logs details that the kind does
+// not imply.
 func (d *Device) openLink(kind string, addr netip.Addr) (packet.Link, error) {
 	if kind != links.Auto {
 		l, err := links.Listen(kind, addr)
@@ -129,7 +130,7 @@ func (d *Device) openLink(kind string, addr netip.Addr) (packet.Link, error) {
 	return l, nil
 }
 
-// logLink tells of a link in one line.
+// logLink logs a link in one line.
 func (d *Device) logLink(l packet.Link, choices []links.Choice) {
 	c := l.Caps()
 	args := []any{"device", d.name, "address", l.Local(), "link", c.Name, "path_mtu", int(qp.MTUForLink(c.MTU))}
@@ -144,14 +145,14 @@ func (d *Device) logLink(l packet.Link, choices []links.Choice) {
 	d.log.Info("link opened", args...)
 }
 
-// linkChoices are why the links of a device are of their kinds, where [links.Auto] chose them.
+// linkChoices holds the kinds of link considered per address, if [links.Auto] chose.
 type linkChoices struct {
 	mu sync.Mutex
 	of map[netip.Addr][]links.Choice
 }
 
-// LinkChoices says what became of each kind of link at an address of the device, the best kind first, when Config.Link was
-// [links.Auto]; nil otherwise.
+// LinkChoices returns the result of each kind of link at an address of the device, the best kind
+// first, if Config.Link is [links.Auto]; otherwise nil.
 func (d *Device) LinkChoices(addr netip.Addr) []links.Choice {
 	d.choices.mu.Lock()
 	defer d.choices.mu.Unlock()
@@ -174,7 +175,7 @@ func (c *linkChoices) forget(addr netip.Addr) {
 }
 
 // Skipped returns why addresses of Config.Device are not in the GID table, nil if all are. With
-// Config.Follow that changes as the addresses do.
+// Config.Follow the result changes with the addresses.
 func (d *Device) Skipped() []error {
 	if list := d.skipped.Load(); list != nil {
 		return *list
@@ -182,7 +183,7 @@ func (d *Device) Skipped() []error {
 	return nil
 }
 
-// leftOut takes note of why addresses are left out, and logs what was not said before.
+// leftOut stores why addresses are omitted, and logs the reasons that are new.
 func (d *Device) leftOut(why []error) {
 	said := d.Skipped()
 	for _, err := range why {
@@ -193,9 +194,9 @@ func (d *Device) leftOut(why []error) {
 	d.skipped.Store(&why)
 }
 
-// watchPort lets the port follow the network interface of a device that was opened by its
-// name or address, or the links that tell their state. A port is active as long as one of
-// its links is up.
+// watchPort makes the port state follow the network interface of a device opened by its name or
+// address, or the links that report their state. A port is active while at least one of its links
+// is up.
 func (d *Device) watchPort(links []packet.Link) {
 	if name := d.NetDev(); name != "" {
 		d.watching = netdev.WatchCarrier(name, d.nic.PortChanged)

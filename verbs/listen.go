@@ -10,14 +10,14 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
-// Listener takes requests for connections, or for a datagram queue pair, at a port. Its methods
-// may be called by many goroutines.
+// Listener receives requests for connections, or for a datagram queue pair, at a port. Its
+// methods are safe for concurrent use.
 type Listener struct {
 	cm    *connections
 	id    cm.ListenerID
 	ps    PortSpace
 	local netip.AddrPort
-	// handle takes the requests; nil leaves them to Next.
+	// handle receives the requests; if it is nil, Next returns them.
 	handle func(*ConnRequest)
 
 	queue []*ConnRequest // guarded by cm.mu
@@ -25,21 +25,21 @@ type Listener struct {
 	done  chan struct{} // closed with the listener
 }
 
-// defaultBacklog is how many requests wait for the program where it does not say.
+// defaultBacklog is the default number of requests that wait for the program.
 const defaultBacklog = 128
 
-// Listen takes requests at a port of the port space TCP, for connections, or UDP, for datagram
-// queue pairs. An address that is invalid or unspecified stands for all of the device, port 0
-// for any that is free. As many requests as backlog wait for the program's answer, 0 means 128,
-// and, where some peers fill that, as many again of others, each up to its share. What is more is
-// dropped and counted, and its sender tries again.
+// Listen receives requests at a port of the port space TCP, for connections, or UDP, for datagram
+// queue pairs. An invalid or unspecified address means all addresses of the device, port 0 any
+// free port. Up to backlog requests, 0 means 128, wait for the program's answer. If some peers
+// fill the backlog, up to as many again of other peers wait, each up to its share. Requests
+// beyond that are dropped and counted; their senders retry.
 func (d *Device) Listen(ps PortSpace, local netip.AddrPort, backlog int) (*Listener, error) {
 	return d.ListenFunc(ps, local, backlog, nil)
 }
 
-// ListenFunc is [Device.Listen] for a program that has requests handed to it in place of [Listener.Next].
-// handle is called by the goroutine of the connection manager and must not wait; it may answer at once or
-// leave that to others.
+// ListenFunc is [Device.Listen] with a callback in place of [Listener.Next]. The goroutine of the
+// connection manager calls handle, which must not block; it may answer at once or later, from
+// another goroutine.
 func (d *Device) ListenFunc(
 	ps PortSpace, local netip.AddrPort, backlog int, handle func(*ConnRequest),
 ) (*Listener, error) {
@@ -56,7 +56,7 @@ func (d *Device) listen(ps PortSpace, local netip.AddrPort, backlog int, handle 
 	}
 	index, at := cm.AnyGID, local.Addr()
 	if !at.IsValid() {
-		// A port without an address is no AddrPort that prints.
+		// The String method of an AddrPort without an address does not print the port.
 		at = netip.IPv6Unspecified()
 	}
 	if !at.IsUnspecified() {
@@ -97,8 +97,8 @@ func (d *Device) listen(ps PortSpace, local netip.AddrPort, backlog int, handle 
 	return l, nil
 }
 
-// Addr returns the address and the port that the listener is at. All addresses are "::", or what
-// Listen was given for them.
+// Addr returns the address and port of the listener. All addresses are "::", or the unspecified
+// address that Listen got.
 func (l *Listener) Addr() netip.AddrPort { return l.local }
 
 // Next waits for a request. Without one it returns the cause of ctx, or [ErrClosed] once the
@@ -144,7 +144,8 @@ func (l *Listener) wake() {
 	}
 }
 
-// Close ends the listener and every Next. Requests that wait are refused; connections go on.
+// Close closes the listener and ends every Next. It rejects waiting requests; connections
+// continue.
 func (l *Listener) Close() error {
 	_ = l.cm.gsi.Do(func(_ cm.Time, m *cm.Manager) error {
 		m.StopListening(l.id)
@@ -165,13 +166,13 @@ func (l *Listener) Close() error {
 	}
 	close(l.done)
 	for _, r := range waiting {
-		// An error says that its sender has given up.
+		// The error is ignored: it means that the sender has given up.
 		_ = r.Reject(nil)
 	}
 	return nil
 }
 
-// leave takes the request from its listener's queue. The lock is held.
+// leave removes the request from its listener's queue. The caller holds cm.mu.
 func (r *ConnRequest) leave() {
 	l := r.waits
 	if l == nil {
@@ -184,19 +185,19 @@ func (r *ConnRequest) leave() {
 	}
 }
 
-// event takes the end of a request that waits for the program, which does not get to see it.
+// event handles the end of a request that still waits for the program, which never sees it.
 func (r *ConnRequest) event(*cm.Event) {
 	r.cm.mu.Lock()
 	defer r.cm.mu.Unlock()
 	r.leave()
 }
 
-// request takes a request from the wire to its listener, unless it cannot be accepted by any
-// program. It runs in the manager's goroutine.
+// request passes an incoming request to its listener, unless no program could accept it. It runs
+// in the manager's goroutine.
 func (c *connections) request(e *cm.Event) {
 	r := &ConnRequest{cm: c, id: e.ID, peer: e.Peer, req: e.REQ, sidr: e.SIDRREQ}
 	if reason, distrust := r.check(); reason != 0 {
-		// An error says that its sender has given up.
+		// The error is ignored: it means that the sender has given up.
 		_ = c.gsi.Do(func(now cm.Time, m *cm.Manager) error {
 			if distrust != nil {
 				m.Counters().Distrusted(distrust)

@@ -17,7 +17,7 @@ import (
 var liveFor = flag.Duration("live", 0, "for how long TestPeersMayPollMemoryThatChanges reads in each case; 0 is for 16 MiB")
 
 // One end polls memory of the other with READs, while its owner increments it and another
-// connection writes to it, and neither of the two ever pauses. No response may have a wrong ICRC.
+// connection writes to it, without pauses. No response may have a wrong ICRC.
 func TestPeersMayPollMemoryThatChanges(t *testing.T) {
 	if race.Enabled {
 		t.Skip("memory that changes while it is read is a data race by definition: run without -race")

@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// manyQPs connects count queue pairs of two devices in memory, moves a message over each,
-// and returns the bytes of heap that each queue pair holds afterwards.
+// manyQPs connects count queue pairs of two devices in memory, transfers a message over each, and
+// returns the heap bytes of each queue pair afterwards.
 func manyQPs(t testing.TB, count int) float64 {
 	t.Helper()
 	cfg := verbstest.PipeLinks(t)
@@ -49,8 +49,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// Ten thousand connections on one device work, and one that is idle costs little: what it
-// needs while it has work goes back, or was never taken.
+// Ten thousand connections on one device work, and an idle one costs little: memory that it needs
+// only while it has work is released, or was never allocated.
 func TestTenThousandQPs(t *testing.T) {
 	const limit = 4096
 	if perQP := manyQPs(t, 10_000); perQP > limit {
@@ -60,8 +60,8 @@ func TestTenThousandQPs(t *testing.T) {
 	}
 }
 
-// In steady state neither end allocates: not per message, not per packet. Counted over the
-// whole process, receiving goroutines included.
+// In steady state neither end allocates, per message or per packet. The count covers the whole
+// process, including receiving goroutines.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for _, link := range []struct {
 		name string
@@ -93,8 +93,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 				for range 200 {
 					round()
 				}
-				// How deep the queues get is up to the scheduler: what grows once more on a busy
-				// host is not the steady state.
+				// The depth of the queues depends on the scheduler: a queue that grows once more
+				// on a busy host is not in steady state.
 				n := testing.AllocsPerRun(100, round)
 				for tries := 0; n != 0 && tries < 4; tries++ {
 					n = testing.AllocsPerRun(100, round)

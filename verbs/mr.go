@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// Memory is what a region can be registered on besides a slice; see package mr.
+// Memory is memory other than a slice that a region can be registered on; see [mr.Memory].
 type Memory = mr.Memory
 
 // MR is a registered memory region.
@@ -18,7 +18,7 @@ type MR struct {
 	region atomic.Pointer[mr.Region]
 }
 
-// An MROption changes how [PD.RegMR] registers.
+// An MROption is an option of [PD.RegMR] and [PD.RegMemory].
 type MROption func(*mrOptions)
 
 type mrOptions struct {
@@ -27,29 +27,30 @@ type mrOptions struct {
 	randomIOVA bool
 }
 
-// WithIOVA makes the region begin at addr instead of the address of its buffer.
+// WithIOVA makes the region start at addr instead of the address of its buffer.
 func WithIOVA(addr uint64) MROption {
 	return func(o *mrOptions) { o.iova, o.hasIOVA, o.randomIOVA = addr, true, false }
 }
 
-// WithRandomIOVA makes the region begin at an address that nobody can guess, below 2^63 and at
-// the same place in its page of 4096 bytes as the memory. A peer has to be told the address;
-// a stranger that forges the peer's packets would have to guess it beside the key. It does not go
-// with [ZeroBased].
+// WithRandomIOVA makes the region start at an unpredictable address, below 2^63 and at the same
+// offset in its page of 4096 bytes as the memory. The program must tell the peer the address; an
+// attacker that forges packets of the peer would have to guess it in addition to the key.
+// WithRandomIOVA cannot be combined with [ZeroBased].
 func WithRandomIOVA() MROption {
 	return func(o *mrOptions) { o.hasIOVA, o.randomIOVA = false, true }
 }
 
-// RegMR registers buf in place: work requests and, as far as access allows, peers reach
-// its bytes under the region's keys, at addresses that begin with the buffer's own. The
-// region keeps buf alive until [MR.Dereg].
+// RegMR registers buf in place: work requests and, as far as access permits, peers access its
+// bytes by the region's keys, at addresses that start with that of the buffer. The region keeps
+// buf alive until [MR.Dereg].
 //
-// If buf is a mapping, as of syscall.Mmap, it must stay mapped until Dereg returns, and its file must
-// not become shorter. Otherwise an access by a peer or a work request ends the process with SIGSEGV or
-// SIGBUS: the device accesses the memory in goroutines of its own, where the program cannot recover. For
-// memory that can go away use [PD.RegMemory] with a [Memory] whose methods return an error then, as
-// internal/host/hostmem does for the regions of gorxe daemon: the error becomes the NAK remote
-// operational error for a peer, and LOC_PROT_ERR for a work request of this device.
+// If buf is a mapping, such as from syscall.Mmap, it must stay mapped until Dereg returns, and
+// its file must not be truncated. Otherwise an access by a peer or a work request ends the
+// process with SIGSEGV or SIGBUS: the device accesses the memory in its own goroutines, where the
+// program cannot recover. For memory that can disappear, use [PD.RegMemory] with a [Memory] whose
+// methods return an error in that case, as internal/host/hostmem does for the regions of gorxe
+// daemon. The error becomes a NAK remote operational error for a peer, and LOC_PROT_ERR for a
+// work request of this device.
 func (p *PD) RegMR(buf []byte, access Access, opts ...MROption) (*MR, error) {
 	iova := addressOf(buf)
 	if access&ZeroBased != 0 {
@@ -60,8 +61,9 @@ func (p *PD) RegMR(buf []byte, access Access, opts ...MROption) (*MR, error) {
 
 func addressOf(buf []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf)))) }
 
-// RegMemory registers memory that is not a slice of this process, or that can go away. Its addresses begin at 0
-// without [WithIOVA] or [WithRandomIOVA]; where peers are not trusted, take the latter.
+// RegMemory registers memory that is not a slice of this process, or that can disappear. Its
+// addresses start at 0 without [WithIOVA] or [WithRandomIOVA]; use the latter if peers are not
+// trusted.
 func (p *PD) RegMemory(mem Memory, access Access, opts ...MROption) (*MR, error) {
 	if mem == nil {
 		return nil, errors.New("register: the memory is nil: give one, or use RegMR for a slice")
@@ -97,12 +99,12 @@ func (p *PD) register(mem Memory, iova, length uint64, access Access, opts []MRO
 	return m, nil
 }
 
-// pageMask has the bits of an address that tell a byte of its page.
+// pageMask is the mask of the offset in a page.
 const pageMask = 1<<12 - 1
 
-// randomIOVA returns an address in the lower half of the address space, whose page is random:
-// 51 bits. Of a region of n bytes a peer that does not know the address hits some byte with a
-// chance of n in 2^63. Up to 2^63 bytes fit behind it.
+// randomIOVA returns an address in the lower half of the address space with a random page: 51
+// bits. A peer that does not know the address hits a byte of a region of n bytes with probability
+// n/2^63. Up to 2^63 bytes fit after the address.
 func randomIOVA(inPage uint64) uint64 { return random64()>>1&^pageMask | inPage&pageMask }
 
 // Addr returns the address of the region's first byte, as peers and work requests name it.
@@ -117,15 +119,15 @@ func (m *MR) LKey() uint32 { return m.region.Load().LKey() }
 // RKey returns the key for a peer.
 func (m *MR) RKey() uint32 { return m.region.Load().RKey() }
 
-// SGE returns the piece of n bytes at offset off. A piece that is not inside the region
-// makes the work request that names it fail with LOC_PROT_ERR.
+// SGE returns an element of n bytes at offset off. If it is not inside the region, the work
+// request that uses it fails with LOC_PROT_ERR.
 func (m *MR) SGE(off, n int) SGE {
 	return SGE{Addr: m.Addr() + uint64(off), Length: uint32(n), LKey: m.LKey()}
 }
 
-// LoadByte reads the byte at offset off, in a way that may run while a peer writes it: the
-// last bytes of an RDMA WRITE become visible last, so a program that waits for one in its
-// buffer polls it with this. Outside the region it gives 0.
+// LoadByte reads the byte at offset off, safely while a peer writes it. The last bytes of an RDMA
+// WRITE become visible last, so a program polls them with LoadByte. It returns 0 outside the
+// region.
 func (m *MR) LoadByte(off int) byte {
 	if off < 0 || off >= m.Len() {
 		return 0
@@ -133,8 +135,8 @@ func (m *MR) LoadByte(off int) byte {
 	return m.region.Load().LoadByte(m.Addr() + uint64(off))
 }
 
-// LoadUint64 reads 8 bytes at offset off, a multiple of 8, in this host's byte order and
-// like [MR.LoadByte].
+// LoadUint64 reads 8 bytes at offset off, a multiple of 8, in this host's byte order, as
+// [MR.LoadByte].
 func (m *MR) LoadUint64(off int) uint64 {
 	if off < 0 || off > m.Len()-8 {
 		return 0
@@ -142,23 +144,24 @@ func (m *MR) LoadUint64(off int) uint64 {
 	return m.region.Load().LoadUint64(m.Addr() + uint64(off))
 }
 
-// Dereg ends the region. When it returns nothing reads or writes its memory any more; work
-// that still names it ends in an error. A region that memory windows are bound to is refused.
+// Dereg deregisters the region. When it returns, the device no longer accesses the memory; work
+// that still uses the region completes with an error. Dereg fails if memory windows are bound to
+// the region.
 func (m *MR) Dereg() error {
 	return m.ended(m.ctx.dev.nic.Deregister(m.region.Load()))
 }
 
-// A ReregOption names one thing that [MR.Rereg] changes.
+// A ReregOption is a change that [MR.Rereg] makes.
 type ReregOption func(*rereg)
 
 type rereg struct {
 	mr.Rereg
-	ctx  *Context // of the new domain
-	iova uint64   // of the new memory, where not zero-based
-	err  error    // why an option cannot be followed
+	ctx  *Context // context of the new domain
+	iova uint64   // address of the new memory, unless zero-based
+	err  error    // error of an invalid option
 }
 
-// ReregAccess gives the region other rights (IBV_REREG_MR_CHANGE_ACCESS).
+// ReregAccess changes the rights of the region (IBV_REREG_MR_CHANGE_ACCESS).
 func ReregAccess(access Access) ReregOption {
 	return func(r *rereg) { r.Change, r.Access = r.Change|mr.ChangeAccess, access }
 }
@@ -174,8 +177,8 @@ func ReregPD(p *PD) ReregOption {
 	}
 }
 
-// ReregBuf gives the region another buffer, with the buffer's addresses unless the region is
-// zero-based (IBV_REREG_MR_CHANGE_TRANSLATION).
+// ReregBuf replaces the region's buffer and uses the addresses of the new one, unless the region
+// is zero-based (IBV_REREG_MR_CHANGE_TRANSLATION).
 func ReregBuf(buf []byte) ReregOption {
 	return func(r *rereg) {
 		r.Change, r.Memory, r.Length = r.Change|mr.ChangeTranslation, mr.Bytes(buf), uint64(len(buf))
@@ -183,10 +186,10 @@ func ReregBuf(buf []byte) ReregOption {
 	}
 }
 
-// Rereg changes the region as ibv_rereg_mr does, all at once or, with an error, not at all.
-// With [ReregBuf] the region gets another key; otherwise it keeps its key. When it returns
-// nothing reads or writes as the region was before: work under way through it ends in an
-// error. A region that memory windows are bound to is refused.
+// Rereg changes the region, as ibv_rereg_mr: all options take effect at once, or none after an
+// error. With [ReregBuf] the region gets a new key; otherwise it keeps its key. When Rereg
+// returns, no access uses the old registration: work in progress on it completes with an error.
+// Rereg fails if memory windows are bound to the region.
 func (m *MR) Rereg(opts ...ReregOption) error {
 	var r rereg
 	err := apply(&r, opts)

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// On one host each device gets a copy, and every queue pair of it but the sender.
+// On one host each device gets a copy, and so does each of its queue pairs except the sender.
 func TestMulticastOverUDPOnOneHost(t *testing.T) {
 	cfg := verbstest.UDPDevices(t)
 	a, b := verbstest.OpenDatagram(t, cfg[0], 8192), verbstest.OpenDatagram(t, cfg[1], 8192)
@@ -51,7 +51,7 @@ func TestMulticastOverUDPOnOneHost(t *testing.T) {
 	b.Heard(a, 3)
 }
 
-// rdma_cm's names of groups on RoCEv2 (cma_iboe_set_mgid in Linux).
+// The GIDs of groups of rdma_cm on RoCEv2 (cma_iboe_set_mgid in Linux).
 func TestMulticastGID(t *testing.T) {
 	for addr, want := range map[string]string{"239.1.2.3": "::ffff:239.1.2.3", "::ffff:239.1.2.3": "::ffff:239.1.2.3", "ff0e::7": "ff0e::7"} {
 		if got := verbstest.MustMulticastGID(t, addr).String(); got != want {

@@ -6,15 +6,15 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// MW is a memory window: a key to a part of a region, which is given to a peer and taken
-// back without a new registration.
+// MW is a memory window: a key for a part of a region, which a program gives to a peer and
+// invalidates without a new registration.
 type MW struct {
 	owned
 	window *mr.Window
 }
 
-// AllocMW makes a memory window that opens nothing yet. One of type 1 is bound by
-// [QP.BindMW]; one of type 2 by a WRBindMW work request, see [MW.Bind].
+// AllocMW allocates an unbound memory window. [QP.BindMW] binds a window of type 1, a WRBindMW
+// work request one of type 2; see [MW.Bind].
 func (p *PD) AllocMW(typ MWType) (*MW, error) {
 	w := &MW{}
 	err := p.ctx.add(objectMW, &w.owned, w.Dealloc, func() (err error) {
@@ -27,26 +27,26 @@ func (p *PD) AllocMW(typ MWType) (*MW, error) {
 	return w, nil
 }
 
-// Type returns the type the window was made with.
+// Type returns the type of the window.
 func (w *MW) Type() MWType { return w.window.Type() }
 
-// RKey returns the key the window has now. A bind changes its low byte when it is executed.
+// RKey returns the current key of the window. A bind changes its low byte when it is executed.
 func (w *MW) RKey() uint32 {
 	key, _ := w.ctx.dev.nic.WindowKey(w.window)
 	return key
 }
 
-// Bound is true while the window's key opens memory.
+// Bound reports whether the window is bound to memory.
 func (w *MW) Bound() bool {
 	_, bound := w.ctx.dev.nic.WindowKey(w.window)
 	return bound
 }
 
-// Bind returns what a WRBindMW work request needs to bind the window to length bytes at
-// addr of m, a region registered with [MWBind]. The key for the peer will be the NewKey of
-// the result, from the moment in which the request is executed: a SEND posted after it may
-// already carry the key. access are the peer's rights; with ZeroBased it counts addresses
-// from 0. Without a region the result has LKey 0, which [QP.PostSend] refuses.
+// Bind returns the parameters of a WRBindMW work request that binds the window to length bytes at
+// addr of m, a region registered with [MWBind]. The peer's key will be NewKey of the result once
+// the request is executed; a SEND posted after the request may already carry it. access holds the
+// peer's rights; with ZeroBased, the addresses of the window start at 0. If m is nil, the result
+// has LKey 0, which [QP.PostSend] rejects.
 func (w *MW) Bind(m *MR, addr, length uint64, access Access) *Bind {
 	key := w.RKey()
 	b := &Bind{Key: key, NewKey: mr.IncRKey(key), Addr: addr, Length: length, Access: access}
@@ -56,22 +56,22 @@ func (w *MW) Bind(m *MR, addr, length uint64, access Access) *Bind {
 	return b
 }
 
-// Dealloc ends the window. When it returns no peer reaches memory through it.
+// Dealloc deallocates the window. When it returns, no peer accesses memory through it.
 func (w *MW) Dealloc() error { return w.ended(w.ctx.dev.nic.DeallocWindow(w.window)) }
 
-// BindInfo says what [QP.BindMW] binds a window to, as ibv_mw_bind.
+// BindInfo holds the parameters of [QP.BindMW], as ibv_mw_bind.
 type BindInfo struct {
-	ID     uint64 // of the completion
+	ID     uint64 // ID of the completion
 	Flags  SendFlags
-	MR     *MR    // registered with [MWBind]; nil unbinds
-	Addr   uint64 // of the first byte, as the region counts
+	MR     *MR    // region registered with [MWBind]; nil unbinds
+	Addr   uint64 // address of the first byte, in the region's addresses
 	Length uint64 // in bytes; 0 unbinds
 	Access Access // rights of the peer
 }
 
-// BindMW binds a window of type 1, or unbinds it, as ibv_bind_mw: it posts a work request
-// to the send queue, and what is posted after it finds the window bound. It returns the
-// key that the window will have. A bind that the rules refuse completes with MW_BIND_ERR.
+// BindMW binds or unbinds a window of type 1, as ibv_bind_mw: it posts a work request to the send
+// queue. Requests posted afterwards find the window bound. It returns the future key of the
+// window. A bind that violates the rules completes with MW_BIND_ERR.
 func (q *QP) BindMW(w *MW, info BindInfo) (rkey uint32, err error) {
 	wr := &SendWR{
 		ID: info.ID, Opcode: WRBindMW, Flags: info.Flags,
@@ -93,15 +93,15 @@ func (q *QP) BindMW(w *MW, info BindInfo) (rkey uint32, err error) {
 	return rkey, nil
 }
 
-// FastMR is a region whose memory work requests give and take: a WRRegMR registers it, a
-// WRLocalInv or a peer's SEND with invalidate takes the memory back, at the cost of a work
-// request and without waiting.
+// FastMR is a region whose memory work requests register and invalidate: a WRRegMR registers it,
+// a WRLocalInv or a peer's SEND with invalidate invalidates it, without waiting and at the cost
+// of a work request.
 type FastMR struct {
 	owned
 	region *mr.FastRegion
 }
 
-// AllocFastMR makes a fast region for up to maxLen bytes that has no memory yet.
+// AllocFastMR allocates a fast region of up to maxLen bytes without memory.
 func (p *PD) AllocFastMR(maxLen uint64) (*FastMR, error) {
 	f := &FastMR{}
 	err := p.ctx.add(objectMR, &f.owned, f.Dereg, func() (err error) {
@@ -114,21 +114,21 @@ func (p *PD) AllocFastMR(maxLen uint64) (*FastMR, error) {
 	return f, nil
 }
 
-// Key returns the key the region has now, for local work requests and for peers. A
+// Key returns the current key of the region, for local work requests and for peers. A
 // registration changes its low byte when it is executed.
 func (f *FastMR) Key() uint32 {
 	key, _ := f.ctx.dev.nic.FastKey(f.region)
 	return key
 }
 
-// Registered is true while the region has memory.
+// Registered reports whether the region has memory.
 func (f *FastMR) Registered() bool {
 	_, registered := f.ctx.dev.nic.FastKey(f.region)
 	return registered
 }
 
-// Reg returns what a WRRegMR work request needs to register buf, at the addresses of the
-// buffer itself or with ZeroBased from 0. The region's key will be the NewKey of the result.
+// Reg returns the parameters of a WRRegMR work request that registers buf, at the addresses of
+// the buffer, or from 0 with ZeroBased. The region's key will be NewKey of the result.
 func (f *FastMR) Reg(buf []byte, access Access) *FastReg {
 	key := f.Key()
 	r := &FastReg{
@@ -140,10 +140,10 @@ func (f *FastMR) Reg(buf []byte, access Access) *FastReg {
 	return r
 }
 
-// Dereg ends the region, registered or not. When it returns nothing reaches memory through
-// it. A region that memory windows are bound to is refused.
+// Dereg deallocates the region, registered or not. When it returns, no access to memory through
+// it is possible. It fails if memory windows are bound to the region.
 func (f *FastMR) Dereg() error { return f.ended(f.ctx.dev.nic.FreeFast(f.region)) }
 
-// IncRKey returns key with the next value of its low byte, which belongs to the owner of a
-// window or a fast region. It is ibv_inc_rkey.
+// IncRKey returns key with its low byte incremented, as ibv_inc_rkey. The low byte belongs to the
+// owner of a window or a fast region.
 func IncRKey(key uint32) uint32 { return mr.IncRKey(key) }

@@ -34,7 +34,7 @@ func TestBindMWRefusesBeforePosting(t *testing.T) {
 	verbstest.MustFail(t, one.Dealloc(), "is not a window of this table")
 }
 
-// Each bind gets the key after the one before it, executed or not.
+// Each queued bind gets the key after that of the previous bind, executed or not.
 func TestBindsInTheQueueCountTheKeyOn(t *testing.T) {
 	a, _ := verbstest.Connected(t, verbstest.PipeLinks(t), 64)
 	region, w := a.BindableRegion(64), a.Window(verbs.MWType1)
@@ -74,7 +74,7 @@ func TestWindowsKeepTheirRegion(t *testing.T) {
 		t.Fatal(err)
 	}
 	verbstest.MustFail(t, region.Dereg(), "1 memory windows")
-	// A window of type 2 goes with its queue pair.
+	// A window of type 2 is unbound when its queue pair is closed.
 	if err := a.QP.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestRegionThatBeginsAtZero(t *testing.T) {
 	if string(a.Buf[32:39]) != "to zero" {
 		t.Errorf("read %q", a.Buf[32:39])
 	}
-	// The same bytes from this side, addresses from 0 too.
+	// The same bytes from this side, also with addresses from 0.
 	b.Ends(&verbs.SendWR{Opcode: verbs.WRWrite, SGList: []verbs.SGE{m.SGE(3, 4)}, RemoteAddr: a.MR.Addr(), RKey: a.MR.RKey()}, verbs.WCSuccess)
 	a.Fence()
 	if string(a.Buf[:4]) != "zero" {
@@ -211,7 +211,7 @@ func TestMessagesOf32Pieces(t *testing.T) {
 	a.QP, ai = wide(a)
 	b.QP, bi = wide(b)
 	verbstest.ConnectQPs(t, a.QP, b.QP, ai, bi)
-	// Pieces of 0 to 31 times 33 bytes, in reverse order of their places: nothing is aligned.
+	// Pieces of 0 to 31 times 33 bytes, in reverse order of their offsets: nothing is aligned.
 	pieces := func(n *verbstest.Node) (sg []verbs.SGE, total int) {
 		for i := range 32 {
 			sg = append(sg, n.MR.SGE((31-i)*1024, i*33))
@@ -245,7 +245,7 @@ func TestMessagesOf32Pieces(t *testing.T) {
 	}
 	same("SEND")
 
-	// What a READ scatters, a WRITE gathers back.
+	// A WRITE gathers what a READ has scattered.
 	want := bytes.Repeat([]byte("0123456789"), 32*1024/10+1)[:total]
 	copy(b.Buf, want)
 	read := &verbs.SendWR{Opcode: verbs.WRRead, SGList: sg, RemoteAddr: b.MR.Addr(), RKey: b.MR.RKey()}

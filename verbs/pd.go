@@ -6,15 +6,16 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// AllocPD makes a protection domain of the device's own context: regions and queue pairs of different
-// domains do not reach each other.
+// AllocPD allocates a protection domain of the device's own context. Queue pairs cannot access
+// regions of another domain.
 func (d *Device) AllocPD() *PD {
-	// The device's own context is not closed and has no limits.
+	// The device's own context is never closed and has no limits.
 	p, _ := d.ctx.AllocPD()
 	return p
 }
 
-// AllocPD makes a protection domain of the context. What is made in the domain is the context's too.
+// AllocPD allocates a protection domain of the context. Objects created in the domain belong to
+// the context too.
 func (c *Context) AllocPD() (*PD, error) {
 	p := &PD{}
 	err := c.add(objectPD, &p.owned, p.Dealloc, func() error {
@@ -34,16 +35,16 @@ type PD struct {
 	pd *mr.PD
 }
 
-// ID tells the domain apart from the others of its device: 1 for the first, and none comes
-// twice.
+// ID returns the number of the domain, unique on its device: 1 for the first.
 func (p *PD) ID() uint32 { return p.pd.ID }
 
-// Device returns the device the domain is on.
+// Device returns the domain's device.
 func (p *PD) Device() *Device { return p.ctx.dev }
 
-// Dealloc ends the domain, as ibv_dealloc_pd: nothing can be made in it any more. It refuses one that
-// has regions, memory windows, queue pairs or shared receive queues. Address handles are no obstacle:
-// no queue pair is left that could use them. Deallocating again does nothing.
+// Dealloc deallocates the domain, as ibv_dealloc_pd; no object can be created in it afterwards.
+// It fails while the domain has regions, memory windows, queue pairs or shared receive queues.
+// Address handles do not prevent it: no queue pair remains that could use them. Deallocating it
+// again has no effect.
 func (p *PD) Dealloc() error {
 	err := p.pd.Dealloc()
 	if err == nil {
@@ -52,5 +53,5 @@ func (p *PD) Dealloc() error {
 	return p.ended(err)
 }
 
-// Domain returns the domain as package mr has it, for the [RecvSource] of a queue pair.
+// Domain returns the domain as a value of package mr, for the [RecvSource] of a queue pair.
 func (p *PD) Domain() *mr.PD { return p.pd }

@@ -53,7 +53,7 @@ func TestADomainIsDeallocatedWhenNothingIsInIt(t *testing.T) {
 		if err := pd.Dealloc(); err == nil || !strings.Contains(err.Error(), "in use by 1 ") {
 			t.Errorf("with %s in it Dealloc = %v", name, err)
 		}
-		// The end of what has ended takes nothing away.
+		// Deallocating an object twice has no further effect.
 		for range 2 {
 			_ = end()
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// watchedLink is a link whose state the test decides.
+// watchedLink is a link whose state the test sets.
 type watchedLink struct {
 	packet.Link
 	changed func(up bool)
@@ -21,7 +21,7 @@ func (l *watchedLink) WatchState(changed func(up bool)) {
 	changed(true)
 }
 
-// A port is active while one of its links is, whatever is wrapped around them.
+// A port is active while one of its links is up, even if the links are wrapped.
 func TestPortFollowsItsLinks(t *testing.T) {
 	n := pipe.NewNet()
 	var links []*watchedLink

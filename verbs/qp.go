@@ -9,18 +9,18 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// QPInitAttr says what to make a queue pair from, as ibv_qp_init_attr.
+// QPInitAttr holds the initial attributes of a queue pair, as ibv_qp_init_attr.
 type QPInitAttr struct {
 	Type   QPType // 0 means RC
 	SendCQ *CQ
 	RecvCQ *CQ   // nil means SendCQ
-	SRQ    *SRQ  // where receives come from; nil gives the queue pair its own queue
-	Cap    QPCap // the zero Cap means 128 work requests of 4 SGEs each way, no inline data
-	SigAll bool  // every send work request ends in a completion, not only Signaled ones
+	SRQ    *SRQ  // source of receives; nil gives the queue pair a receive queue
+	Cap    QPCap // zero means 128 work requests of 4 SGEs in each queue, no inline data
+	SigAll bool  // generate a completion for every send work request, not only Signaled ones
 
-	// Sends and Receives are queues that another process fills, in place of PostSend and PostRecv: the
-	// queue pair fetches from them, see [QP.Doorbell]. nil means that requests are posted. A queue pair
-	// with Receives has no SRQ.
+	// Sends and Receives are queues that another process fills, in place of PostSend and
+	// PostRecv: the queue pair fetches from them, see [QP.Doorbell]. If they are nil, requests
+	// are posted. A queue pair with Receives has no SRQ.
 	Sends    SendSource
 	Receives RecvSource
 }
@@ -31,11 +31,11 @@ var defaultCap = QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE
 type QP struct {
 	owned
 	qp   *nic.QP
-	conn atomic.Pointer[Conn] // that it belongs to, if any
+	conn atomic.Pointer[Conn] // connection that uses it, nil if none
 }
 
-// CreateQP makes a queue pair in RESET. Connect it with [QP.Connect], or make it ready for
-// datagrams with [QP.StartDatagrams], or go step by step with [QP.Modify].
+// CreateQP creates a queue pair in RESET. Connect it with [QP.Connect], prepare it for datagrams
+// with [QP.StartDatagrams], or move it step by step with [QP.Modify].
 func (p *PD) CreateQP(init QPInitAttr) (*QP, error) {
 	if init.Type == 0 {
 		init.Type = RC
@@ -110,21 +110,21 @@ func (p *PD) checkInit(init *QPInitAttr) error {
 	return nil
 }
 
-// QPN returns the queue pair's number. It does not come back soon after Close.
+// QPN returns the queue pair's number. It is not reused soon after Close.
 func (q *QP) QPN() QPN { return q.qp.Num() }
 
-// State returns the state the queue pair is in now.
+// State returns the current state of the queue pair.
 func (q *QP) State() QPState { return q.qp.State() }
 
-// Query returns the attributes and the sizes the queue pair has now.
+// Query returns the current attributes and capacities of the queue pair.
 func (q *QP) Query() (QPAttr, QPCap) { return q.qp.Query() }
 
-// Counters returns what the queue pair's transport has counted.
+// Counters returns the transport counters of the queue pair.
 func (q *QP) Counters() QPCounters { return q.qp.Counters() }
 
-// Modify gives the queue pair the attributes of attr that mask names, as ibv_modify_qp.
-// The address vector must name an entry of the GID table, the path MTU must fit its link.
-// After an error nothing is changed.
+// Modify sets the attributes of the queue pair that mask names to those of attr, as
+// ibv_modify_qp. The address vector must name an entry of the GID table, and the path MTU must
+// fit its link. After an error nothing has changed.
 func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	if attr == nil {
 		return fmt.Errorf("queue pair %#06x: %w", uint32(q.QPN()), errNilAttr)
@@ -132,14 +132,14 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	return q.qp.Modify(attr, mask)
 }
 
-// PostError is the error of a post. Work requests before Index were taken, that at Index
-// was refused for Err, those after it were not looked at.
+// PostError is the error of a post. The work requests before Index were accepted, the one at
+// Index failed with Err, and those after it were not examined.
 type PostError struct {
 	Index int
 	Err   error
 }
 
-// Error names the work request by its index where there is more than one to choose from.
+// Error describes the error. It names the index of the work request unless that is 0.
 func (e *PostError) Error() string {
 	if e.Index == 0 {
 		return fmt.Sprintf("post: %v", e.Err)
@@ -147,20 +147,20 @@ func (e *PostError) Error() string {
 	return fmt.Sprintf("post of work request %d: %v", e.Index, e.Err)
 }
 
-// Unwrap returns why the work request was refused.
+// Unwrap returns why the work request failed.
 func (e *PostError) Unwrap() error { return e.Err }
 
-// PostSend queues send work requests and sends what may leave at once. Several in one call
-// cost less than one at a time. The requests are copied; the memory they name is not. The
-// error is a [*PostError].
+// PostSend posts send work requests, and transmits what the windows permit at once. One call for
+// several requests costs less than one call each. The requests are copied; the memory they name
+// is not. The error is a [*PostError].
 func (q *QP) PostSend(wrs ...*SendWR) error {
 	wrs, refused := postable(wrs)
 	n, err := q.qp.PostSend(wrs)
 	return posted(n, err, refused)
 }
 
-// PostRecv queues receive work requests; see PostSend. A queue pair that was made with an
-// SRQ refuses them: they go to [SRQ.PostRecv].
+// PostRecv posts receive work requests; see PostSend. It fails on a queue pair with an SRQ, whose
+// receives are posted by [SRQ.PostRecv].
 func (q *QP) PostRecv(wrs ...*RecvWR) error {
 	wrs, refused := postableRecvs(wrs)
 	n, err := q.qp.PostRecv(wrs)
@@ -176,9 +176,9 @@ func (q *QP) join(c *Conn) error {
 	return nil
 }
 
-// Close destroys the queue pair. Outstanding work ends without a completion. To get
-// completions first, move it to ERR. The peer of a connection that is not over is told.
-// Closing again does nothing.
+// Close destroys the queue pair. Outstanding work gets no completion; to get completions, move
+// the queue pair to ERR first. The peer of an open connection is notified. Closing it again has
+// no effect.
 func (q *QP) Close() error {
 	if c := q.conn.Load(); c != nil {
 		c.leave()
@@ -188,7 +188,7 @@ func (q *QP) Close() error {
 	return nil
 }
 
-// Doorbell announces work requests in the sources of the queue pair ([QPInitAttr]). It fetches send
-// requests and transmits them, as [QP.PostSend] does. Receives are fetched when messages arrive; in ERR
-// the doorbell flushes them.
+// Doorbell announces work requests in the sources of the queue pair ([QPInitAttr]). It fetches
+// send requests and transmits them, as [QP.PostSend] does. Receives are fetched when messages
+// arrive; in ERR the doorbell flushes them.
 func (q *QP) Doorbell() error { return q.qp.Doorbell() }

@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// hugeMemory is as long as it says and keeps nothing.
+// hugeMemory is memory of that length that stores nothing.
 type hugeMemory uint64
 
 func (m hugeMemory) Size() uint64                   { return uint64(m) }
@@ -41,7 +41,7 @@ func TestARandomIOVAKeepsThePlaceInThePageAndTellsNothing(t *testing.T) {
 			t.Fatalf("address %#x of memory that is not in this process is not that of a page", far.Addr())
 		}
 	}
-	// In 200 draws each bit of the page is seen both ways, but for a chance of 51 in 2^199.
+	// In 200 draws each bit of the page has both values, except with probability 51 in 2^199.
 	const page = 1<<63 - 1<<12
 	if ones&page != page || zeros&page != page || ones>>63 != 0 {
 		t.Errorf("bits that were 1: %#x, and 0: %#x; want all of %#x", ones, zeros, uint64(page))

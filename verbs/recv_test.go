@@ -9,8 +9,8 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// Who has a completion owns the memory of that receive, and may use it while the next
-// message arrives in the byte beside it. The race detector sees when that is not so.
+// A program that has a completion owns the memory of that receive, and may use it while the next
+// message arrives in the adjacent byte. The race detector reports violations.
 func TestAReceiveTouchesNoByteBesideIt(t *testing.T) {
 	const messages = 64
 	a, b := verbstest.Connected(t, verbstest.PipeLinks(t), messages+1)

@@ -29,7 +29,7 @@ func init() {
 	if path == "" {
 		return
 	}
-	go func() { // end with the test, whatever becomes of it
+	go func() { // end with the test in any case
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(1)
 	}()
@@ -40,8 +40,8 @@ func init() {
 	os.Exit(0)
 }
 
-// besideRegion polls the last byte of each message, looks at all of it, adds to the counter
-// and acknowledges in word 0.
+// besideRegion polls the last byte of each message, checks all of it, adds to the counter and
+// acknowledges in word 0.
 func besideRegion(path string) error {
 	b, err := mapExport(path)
 	if err != nil {

@@ -23,8 +23,8 @@ const (
 	exported   = verbs.LocalWrite | verbs.RemoteWrite | verbs.RemoteRead | verbs.RemoteAtomic | verbs.FlushGlobal | verbs.FlushPersistent
 )
 
-// An export is a region of b over memory of the host, a peer a of it, and what a local program
-// beside b has mapped.
+// An export is a region of b over memory of the host, a peer a of it, and the mapping of a local
+// program beside b.
 type export struct {
 	*testing.T
 	a, b   *verbstest.Node
@@ -82,7 +82,7 @@ func mapExport(path string) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), 0, exportSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 }
 
-// connect connects two queue pairs that permit the peer everything.
+// connect connects two queue pairs that grant the peer all rights.
 func (x *export) connect(a, b *verbs.QP, ai, bi verbs.ConnInfo) {
 	x.Helper()
 	attr := verbs.DefaultConnAttr()
@@ -92,7 +92,7 @@ func (x *export) connect(a, b *verbs.QP, ai, bi verbs.ConnInfo) {
 	}
 }
 
-// do posts a request on n and returns how it ends.
+// do posts a request on n and returns its status.
 func (x *export) do(n *verbstest.Node, wr *verbs.SendWR) verbs.WCStatus {
 	x.Helper()
 	wr.Flags |= verbs.Signaled
@@ -111,7 +111,7 @@ func (x *export) status(n *verbstest.Node) verbs.WCStatus {
 	return wc[0].Status
 }
 
-// request is one of a's on the first n bytes of its buffer and offset off of the region.
+// request returns a request of a on the first n bytes of its buffer and offset off of the region.
 func (x *export) request(op verbs.WROpcode, off uint64, n int) *verbs.SendWR {
 	wr := &verbs.SendWR{Opcode: op, RemoteAddr: x.region.Addr() + off, RKey: x.region.RKey()}
 	switch op {

@@ -14,8 +14,8 @@ import (
 // The file ends in the middle of a page, so that some bytes are lost without a fault.
 const cutTo = exportSize/2 + 100
 
-// Each operation that needs what a file has lost ends in one status, in the one queue pair; all
-// else on the device goes on.
+// Each operation on lost bytes of a truncated file fails with one status, in one queue pair;
+// everything else on the device continues.
 func TestFileThatShrinksIsARefusal(t *testing.T) {
 	for _, c := range []struct {
 		op      verbs.WROpcode
@@ -86,7 +86,7 @@ func TestFileShrinksUnderTraffic(t *testing.T) {
 			if err := os.Truncate(x.path, 4096); err != nil {
 				t.Fatal(err)
 			}
-			// Those that were complete by then may still be on their way to us.
+			// Completions of earlier requests may still be in flight.
 			if err := x.a.QP.PostSend(wr); err != nil {
 				t.Fatal(err)
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// ConnRequest is a peer's request for a connection, or for a datagram queue pair. It is
-// answered by one of Accept, AcceptUD and Reject; one that is not is lost after 90 s.
+// ConnRequest is a peer's request for a connection, or for a datagram queue pair. It is answered
+// by one of Accept, AcceptUD and Reject; an unanswered request is dropped after 90 s.
 type ConnRequest struct {
 	cm            *connections
 	id            mad.CommID
@@ -22,24 +22,25 @@ type ConnRequest struct {
 	local, remote netip.AddrPort
 	private       []byte
 
-	waits *Listener // in whose queue it is, nil once it is out; guarded by cm.mu
+	waits *Listener // listener whose queue holds it, nil once it is removed; guarded by cm.mu
 }
 
-// Local and Remote return the two ends' addresses and ports.
+// Local and Remote return the addresses and ports of the two ends.
 func (r *ConnRequest) Local() netip.AddrPort  { return r.local }
 func (r *ConnRequest) Remote() netip.AddrPort { return r.remote }
 
-// RemoteGID returns where the request came from, which is where the packets of the connection
-// come from as well. Its address is that of Remote: a request that says another is refused before
-// a program sees it.
+// RemoteGID returns the GID that the request came from, from which the packets of the connection
+// come too. It has the address of Remote: a request that claims another address is rejected
+// before a program sees it.
 func (r *ConnRequest) RemoteGID() GID { return r.peer.GID }
 
-// PrivateData returns what the peer's program sent along: 56 bytes, 180 for a datagram queue pair.
+// PrivateData returns the private data of the peer's program: 56 bytes, 180 for a datagram queue
+// pair.
 func (r *ConnRequest) PrivateData() []byte { return r.private }
 
-// Peer returns what the peer asks for: the READs and atomics that it wants to have outstanding
-// as MaxRdAtomic, those that it takes as MaxDestRdAtomic, the path MTU, and the retries that it
-// wants this end to use.
+// Peer returns the attributes that the peer requests: MaxRdAtomic is the number of READs and
+// atomics that it wants to have outstanding, MaxDestRdAtomic the number that it accepts. The path
+// MTU and the retries are those that it wants this end to use.
 func (r *ConnRequest) Peer() ConnAttr {
 	if r.req == nil {
 		return ConnAttr{}
@@ -51,9 +52,9 @@ func (r *ConnRequest) Peer() ConnAttr {
 	}
 }
 
-// check reads the addresses and ports of the two ends, which are in the private data. With a reason
-// that is not 0 no program can accept the request, and distrust is what is wrong with the addresses,
-// if that is it.
+// check decodes the addresses and ports of the two ends, which are in the private data. A reason
+// other than 0 means that no program can accept the request; distrust is then the error in the
+// addresses, if that is the cause.
 func (r *ConnRequest) check() (reason RejectReason, distrust error) {
 	g, err := r.cm.dev.GID(int(r.peer.SGIDIndex))
 	if err != nil {
@@ -68,7 +69,7 @@ func (r *ConnRequest) check() (reason RejectReason, distrust error) {
 	}
 	var h mad.IPHeader
 	r.private, err = h.Decode(private)
-	// Between two programs of one host it is right that the addresses are its loopback's.
+	// Between two programs of one host, loopback addresses are valid.
 	here := gidOf(h.Source) == r.peer.GID && h.Destination == g.Addr.WithZone("")
 	if err == nil && !here {
 		err = h.Check()
@@ -77,8 +78,8 @@ func (r *ConnRequest) check() (reason RejectReason, distrust error) {
 		err = h.CheckSender(r.peer.GID)
 	}
 	if err != nil {
-		// So Linux refuses the addresses that it does not believe, whatever the field. An invalid
-		// GID (12) would be of this side's, and have its sender look for another path.
+		// Linux rejects implausible addresses with this reason, regardless of the field. Invalid
+		// GID (12) would concern this end's GID and make the sender look for another path.
 		return mad.RejectConsumerDefined, err
 	}
 	_, port, _ := service.IP()
@@ -88,7 +89,7 @@ func (r *ConnRequest) check() (reason RejectReason, distrust error) {
 	return 0, nil
 }
 
-// zoneFor is the zone of a link-local peer: that of the address it came to.
+// zoneFor returns the zone of a link-local peer: that of the local address.
 func zoneFor(peer, local netip.Addr) string {
 	if peer.IsLinkLocalUnicast() {
 		return local.Zone()
@@ -97,9 +98,9 @@ func zoneFor(peer, local netip.Addr) string {
 }
 
 // Accept connects q, a queue pair of type RC in RESET or INIT, to the peer. It returns when the
-// peer is ready. An error is the cause of ctx, [ErrUnreachable], a
-// [*RejectError], or says which value is wrong; in the last case the request can still be
-// accepted with another or rejected.
+// peer is ready. An error is the cause of ctx, [ErrUnreachable], a [*RejectError], or names the
+// wrong value; in the last case the request can still be accepted with another value, or
+// rejected.
 func (r *ConnRequest) Accept(ctx context.Context, q *QP, p ConnParam) (*Conn, error) {
 	c, err := r.accept(ctx, q, &p)
 	if err != nil {
@@ -137,7 +138,7 @@ func (r *ConnRequest) accept(ctx context.Context, q *QP, p *ConnParam) (*Conn, e
 	if err := q.join(c); err != nil {
 		return nil, err
 	}
-	// Ready to receive before the peer can know of it.
+	// The queue pair must be ready to receive before the peer gets the REP.
 	err := q.connect(c.index, r.req.StartingPSN, ConnInfo{QPN: r.req.LocalQPN, PSN: c.psn, GID: r.peer.GID}, c.attr)
 	if err != nil {
 		q.conn.CompareAndSwap(c, nil)
@@ -160,7 +161,7 @@ func (r *ConnRequest) accept(ctx context.Context, q *QP, p *ConnParam) (*Conn, e
 	return c, nil
 }
 
-// reply sends the REP; events of the connection are to's from then on.
+// reply sends the REP and routes the events of the connection to to.
 func (r *ConnRequest) reply(to ender, p *CommParam) error {
 	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
 		err := m.Accept(now, r.id, &mad.REP{
@@ -175,9 +176,9 @@ func (r *ConnRequest) reply(to ender, p *CommParam) error {
 	})
 }
 
-// Reject refuses the request. The private data is for the peer's program, 148 bytes at most,
-// 136 for a datagram queue pair. The error says that it is too long, or that the request was
-// answered or has ended.
+// Reject rejects the request. The private data is for the peer's program, up to 148 bytes, 136
+// for a datagram queue pair. It fails if the data is too long, or if the request is answered or
+// has ended.
 func (r *ConnRequest) Reject(private []byte) error {
 	if err := r.refuse(mad.RejectConsumerDefined, private); err != nil {
 		return fmt.Errorf("reject %v: %w", r.remote, err)
@@ -185,10 +186,10 @@ func (r *ConnRequest) Reject(private []byte) error {
 	return nil
 }
 
-// Ignore leaves the request without an answer, as if it had been lost: the peer's host repeats it some
-// seconds later, as a new request. A program that receives a flood of requests ignores most of them:
-// they may be forged, and each refusal would go to the forged address. The error says that the request
-// was answered or has ended.
+// Ignore drops the request without an answer, as if it had been lost: the peer's host repeats it
+// after some seconds, as a new request. A program should ignore most requests of a flood: they
+// may be forged, and a rejection would go to the forged address. It fails if the request is
+// answered or has ended.
 func (r *ConnRequest) Ignore() error {
 	err := r.cm.gsi.Do(func(_ cm.Time, m *cm.Manager) error { return m.Ignore(r.id) })
 	if err != nil {
@@ -201,7 +202,7 @@ func (r *ConnRequest) refuse(reason RejectReason, private []byte) error {
 	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return r.decline(now, m, reason, private) })
 }
 
-// decline is refuse with the manager in hand.
+// decline is refuse for a caller that already holds the manager.
 func (r *ConnRequest) decline(now cm.Time, m *cm.Manager, reason RejectReason, private []byte) error {
 	if r.req == nil {
 		return m.Answer(now, r.id, &mad.SIDRREP{Status: mad.SIDRReject, ServiceID: r.sidr.ServiceID, PrivateData: private})

@@ -15,7 +15,7 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// rawPeer is a device at the address server, and a peer on its network at the address peer.
+// rawPeer returns a device at the address server, and a peer on its network at the address peer.
 func rawPeer(t *testing.T, server, peer string) (*verbstest.Node, *rawcm.Peer) {
 	t.Helper()
 	n := pipe.NewNet()
@@ -34,7 +34,7 @@ func rawPeer(t *testing.T, server, peer string) (*verbstest.Node, *rawcm.Peer) {
 	return verbstest.Open(t, verbs.Config{Links: links[:1]}, 64), rawcm.New(links[1], netip.MustParseAddr(server))
 }
 
-// Linux tells a program of any address that its routing table takes for a neighbour's.
+// Linux passes a program any address that its routing table considers a neighbour's.
 func TestARequestThatGivesAnothersAddressForItsOwnIsRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name, server, peer string

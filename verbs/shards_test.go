@@ -13,7 +13,8 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// A strand is a connection between two nodes with completion queues of its own and a part of their buffers.
+// A strand is a connection between two nodes with its own completion queues and a part of their
+// buffers.
 type strand struct {
 	node   [2]*verbstest.Node // the client and the server
 	qp     [2]*verbs.QP
@@ -65,7 +66,8 @@ func (s *strand) completes(end int, what string) error {
 	return nil
 }
 
-// round opens a window in the server's memory, writes through it, takes it away from afar and reads back what was written.
+// round binds a window in the server's memory, writes through it, invalidates it from the peer
+// and reads back what was written.
 func (s *strand) round(region *verbs.MR, memory []byte, number byte) error {
 	client, part := s.node[0], memory[s.at:][:strandSize]
 	addr := region.Addr() + uint64(s.at)
@@ -80,7 +82,7 @@ func (s *strand) round(region *verbs.MR, memory []byte, number byte) error {
 	if err := s.does(0, &verbs.SendWR{Opcode: verbs.WRWrite, SGList: sge, RemoteAddr: addr, RKey: key}); err != nil {
 		return err
 	}
-	s.qp[0].State() // see Node.fence
+	s.qp[0].State() // see Node.Fence
 	clear(client.Buf[s.at:][:strandSize])
 	s.qp[0].State()
 	if err := s.does(0, &verbs.SendWR{Opcode: verbs.WRRead, SGList: sge, RemoteAddr: addr, RKey: key}); err != nil {
@@ -89,7 +91,8 @@ func (s *strand) round(region *verbs.MR, memory []byte, number byte) error {
 	if err := s.qp[1].PostRecv(&verbs.RecvWR{}); err != nil {
 		return err
 	}
-	// The WRITE says the same again. It is there so that the SEND may overtake a part of it.
+	// The WRITE stores the same data again. It is posted so that the SEND may overtake a part of
+	// it.
 	again := &verbs.SendWR{Opcode: verbs.WRWrite, SGList: sge, RemoteAddr: addr, RKey: key}
 	if err := s.qp[0].PostSend(again, &verbs.SendWR{Opcode: verbs.WRSendInv, Imm: key, Flags: verbs.Signaled}); err != nil {
 		return err
@@ -116,7 +119,7 @@ func roughLinks(t testing.TB) [2]verbs.Config {
 	return cfg
 }
 
-// Queue pairs of several shards work at the same time, and open and close memory meanwhile.
+// Queue pairs of several shards work concurrently, and bind and invalidate memory meanwhile.
 func TestShardsServeTheirQueuePairsSideBySide(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -162,7 +165,7 @@ func TestShardsServeTheirQueuePairsSideBySide(t *testing.T) {
 	}
 }
 
-// However the queue pairs are divided, a look shows all of them, in the order in which they were made.
+// An iteration returns all queue pairs in the order of creation, independently of their shards.
 func TestALookGoesThroughAllShards(t *testing.T) {
 	cfg := verbstest.PipeLinks(t)[0]
 	cfg.Shards = 5

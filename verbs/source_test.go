@@ -63,7 +63,7 @@ func (r *receives) Len() int     { return len(r.wr) }
 func (r *receives) Depth() int   { return cap(r.wr) }
 func (r *receives) Reset()       {}
 
-// store keeps completions and says of each that a notification is due.
+// store keeps completions and requests a notification for each.
 type store struct {
 	mu  sync.Mutex
 	wcs []verbs.WC
@@ -81,7 +81,8 @@ func (s *store) Depth() int       { return 1 << 20 }
 func (s *store) Overflowed() bool { return false }
 func (s *store) Resize(int) error { return nil }
 
-// With several shards, queue pairs that share receives call their source one at a time: the race detector sees it.
+// With several shards, queue pairs that share receives call their source one at a time: the race
+// detector checks it.
 func TestAProgramOfAnotherProcessSendsAndReceivesThroughItsOwnQueues(t *testing.T) {
 	cfg := pipeConfigs(t)
 	a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
@@ -171,7 +172,7 @@ func TestSourcesAndStoresThatCannotBeUsedAreRefused(t *testing.T) {
 	verbstest.Says(t, err, "no protection domain")
 }
 
-// pipeConfigs are two links in memory, of devices with several shards.
+// pipeConfigs returns two links in memory, for devices with several shards.
 func pipeConfigs(t *testing.T) [2]verbs.Config {
 	cfg := verbstest.PipeLinks(t)
 	cfg[0].Shards, cfg[1].Shards = 4, 4

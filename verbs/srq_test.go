@@ -14,7 +14,7 @@ func TestSRQSizesAreThoseOfTheDevice(t *testing.T) {
 	pd := d.AllocPD()
 	for _, c := range []struct {
 		init verbs.SRQInitAttr
-		word string // of the error, "" for none
+		word string // of the error, "" if there is none
 	}{
 		{verbs.SRQInitAttr{MaxWR: attr.MaxSRQWR, MaxSGE: attr.MaxSRQSGE, Limit: attr.MaxSRQWR}, ""},
 		{verbs.SRQInitAttr{MaxWR: 1}, ""},

@@ -8,49 +8,93 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Names for what the packages below define; see there.
+// Types that other packages define, under the names of this package.
 type (
-	Observer      = nic.Observer // of what the queue pairs of a device do
-	QPN           = bth.QPN      // queue pair number, 24 bits
-	PSN           = bth.PSN      // packet sequence number, 24 bits
-	GID           = qp.GID       // address of a port
-	MTU           = qp.MTU       // path MTU in bytes, 256 to 4096
-	QPType        = qp.Type      // service of a queue pair
-	QPState       = qp.State     // RESET to ERR
-	QPCap         = qp.Cap       // sizes of a queue pair
-	QPAttr        = qp.Attr      // attributes of a queue pair, as ibv_qp_attr
-	QPAttrMask    = qp.AttrMask
-	AddressVector = qp.AddressVector
-	Access        = mr.Access // rights on a region or a queue pair
-	SGE           = qp.SGE    // a piece of a registered region
-	SendWR        = qp.SendWR
-	RecvWR        = qp.RecvWR
-	SendFlags     = qp.SendFlags
-	WROpcode      = qp.WROpcode
-	WC            = qp.WC // work completion
-	WCStatus      = qp.WCStatus
-	WCOpcode      = qp.WCOpcode
-	WCFlags       = qp.WCFlags
-	Bind          = mr.Bind    // what a WRBindMW binds
-	FastReg       = mr.FastReg // what a WRRegMR registers
-	MWType        = mr.WindowType
-	Flush         = qp.Flush // what a WRFlush flushes
-	FlushType     = qp.FlushType
-	FlushLevel    = qp.FlushLevel
-	SRQAttr       = qp.SRQAttr // attributes of a shared receive queue
-	SRQAttrMask   = qp.SRQAttrMask
-	EventType     = qp.EventType // kind of an asynchronous event
+	// Observer receives what the queue pairs of a device do, for traces; see [Config.Observer].
+	Observer = nic.Observer
 
-	SendSource      = qp.SendSource      // send requests that another process writes
-	RecvSource      = qp.RecvSource      // receives that another process writes
-	CompletionStore = qp.CompletionStore // completions that another process takes
+	// QPN is a queue pair number, 24 bits; see [bth.QPN].
+	QPN = bth.QPN
+	// PSN is a packet sequence number, 24 bits; see [bth.PSN].
+	PSN = bth.PSN
+
+	// GID is the address of a port; see [qp.GID].
+	GID = qp.GID
+	// MTU is a path MTU in bytes, 256 to 4096; see [qp.MTU].
+	MTU = qp.MTU
+
+	// QPType is the transport service of a queue pair; see [qp.Type].
+	QPType = qp.Type
+	// QPState is a state of a queue pair, RESET to ERR; see [qp.State].
+	QPState = qp.State
+	// QPCap holds the capacities of a queue pair, as ibv_qp_cap; see [qp.Cap].
+	QPCap = qp.Cap
+	// QPAttr holds the attributes of a queue pair, as ibv_qp_attr; see [qp.Attr].
+	QPAttr = qp.Attr
+	// QPAttrMask is a set of attributes of a queue pair; see [qp.AttrMask].
+	QPAttrMask = qp.AttrMask
+	// AddressVector is the path to a peer; see [qp.AddressVector].
+	AddressVector = qp.AddressVector
+
+	// Access is a set of access rights of a region or a queue pair; see [mr.Access].
+	Access = mr.Access
+	// SGE is a scatter/gather element, a range of a registered region; see [qp.SGE].
+	SGE = qp.SGE
+
+	// SendWR is a send work request; see [qp.SendWR].
+	SendWR = qp.SendWR
+	// RecvWR is a receive work request; see [qp.RecvWR].
+	RecvWR = qp.RecvWR
+	// SendFlags is a set of flags of a send work request; see [qp.SendFlags].
+	SendFlags = qp.SendFlags
+	// WROpcode is the operation of a send work request; see [qp.WROpcode].
+	WROpcode = qp.WROpcode
+
+	// WC is a work completion; see [qp.WC].
+	WC = qp.WC
+	// WCStatus is the status of a completion; see [qp.WCStatus].
+	WCStatus = qp.WCStatus
+	// WCOpcode is the operation that a completion reports; see [qp.WCOpcode].
+	WCOpcode = qp.WCOpcode
+	// WCFlags tells which fields of a completion are valid; see [qp.WCFlags].
+	WCFlags = qp.WCFlags
+
+	// Bind holds the parameters of a WRBindMW work request; see [mr.Bind].
+	Bind = mr.Bind
+	// FastReg holds the parameters of a WRRegMR work request; see [mr.FastReg].
+	FastReg = mr.FastReg
+
+	// MWType is the type of a memory window; see [mr.WindowType].
+	MWType = mr.WindowType
+
+	// Flush holds the parameters of a WRFlush work request; see [qp.Flush].
+	Flush = qp.Flush
+	// FlushType is the set of effects of a flush; see [qp.FlushType].
+	FlushType = qp.FlushType
+	// FlushLevel is the extent of a flush, a range or a region; see [qp.FlushLevel].
+	FlushLevel = qp.FlushLevel
+
+	// SRQAttr holds the attributes of a shared receive queue; see [qp.SRQAttr].
+	SRQAttr = qp.SRQAttr
+	// SRQAttrMask is a set of attributes of a shared receive queue; see [qp.SRQAttrMask].
+	SRQAttrMask = qp.SRQAttrMask
+
+	// EventType is the type of an asynchronous event; see [qp.EventType].
+	EventType = qp.EventType
+
+	// SendSource is a queue of send requests that another process writes; see [qp.SendSource].
+	SendSource = qp.SendSource
+	// RecvSource is a queue of receives that another process writes; see [qp.RecvSource].
+	RecvSource = qp.RecvSource
+	// CompletionStore receives completions for another process; see [qp.CompletionStore].
+	CompletionStore = qp.CompletionStore
 
 	// AH is an address handle; see [PD.CreateAH].
 	AH = transport.AH
-
-	// QPCounters are what the transport of one queue pair has counted.
+	// QPCounters holds the transport counters of one queue pair; see [transport.Counters].
 	QPCounters = transport.Counters
-	// TransportConfig holds what the IBA leaves to the implementation.
+
+	// TransportConfig holds what the IBA leaves to the implementation; see [transport.Config].
 	TransportConfig = transport.Config
 )
 
@@ -58,7 +102,7 @@ type (
 const (
 	RC = qp.RC // reliable connection
 	UC = qp.UC // unreliable connection: SEND and WRITE without acknowledgement
-	UD = qp.UD // unreliable datagrams: SEND to anybody, see [QP.StartDatagrams]
+	UD = qp.UD // unreliable datagram: SEND to any receiver, see [QP.StartDatagrams]
 )
 
 // States of a queue pair (IBA 10.3.1).
@@ -72,7 +116,7 @@ const (
 	ERR   = qp.ERR
 )
 
-// Rights on a region, and of a peer on a queue pair.
+// Access rights: of a region, and of a peer on a queue pair.
 const (
 	LocalWrite      = mr.LocalWrite
 	RemoteWrite     = mr.RemoteWrite
@@ -95,8 +139,8 @@ const (
 	WRCmpSwap  = qp.WRCmpSwap
 	WRFetchAdd = qp.WRFetchAdd
 
-	WRSendInv     = qp.WRSendInv     // SEND that invalidates the peer's key in Imm
-	WRAtomicWrite = qp.WRAtomicWrite // 8 bytes, in one piece
+	WRSendInv     = qp.WRSendInv     // SEND that invalidates the peer's R_Key in Imm
+	WRAtomicWrite = qp.WRAtomicWrite // 8 bytes, written at once
 	WRFlush       = qp.WRFlush
 	WRLocalInv    = qp.WRLocalInv // invalidates the key in Imm
 	WRBindMW      = qp.WRBindMW
@@ -105,11 +149,11 @@ const (
 
 // Types of memory windows.
 const (
-	MWType1 = mr.WindowType1 // for every queue pair of the domain, bound by [QP.BindMW]
-	MWType2 = mr.WindowType2 // 2B: for one queue pair, bound by work requests
+	MWType1 = mr.WindowType1 // type 1: for every queue pair of the domain, bound by [QP.BindMW]
+	MWType2 = mr.WindowType2 // type 2B: for one queue pair, bound by work requests
 )
 
-// What a flush brings about, and how much it flushes.
+// Types and levels of a flush.
 const (
 	FlushToGlobal     = qp.FlushToGlobal
 	FlushToPersistent = qp.FlushToPersistent
@@ -125,7 +169,7 @@ const (
 	Inline    = qp.Inline
 )
 
-// Operations that completions name.
+// Operations that completions report.
 const (
 	WCSend         = qp.WCSend
 	WCWrite        = qp.WCWrite
@@ -141,13 +185,13 @@ const (
 	WCRecvWriteImm = qp.WCRecvWriteImm
 )
 
-// Attributes that [SRQ.Modify] may name; values of ibv_srq_attr_mask.
+// Attributes that [SRQ.Modify] can change. The values are those of ibv_srq_attr_mask.
 const (
 	SRQMaxWR = qp.SRQMaxWR
 	SRQLimit = qp.SRQLimit
 )
 
-// Asynchronous events that this device raises; values of ibv_event_type.
+// Asynchronous events that this device raises. The values are those of ibv_event_type.
 const (
 	EventCQErr            = qp.EventCQErr
 	EventQPFatal          = qp.EventQPFatal
@@ -163,14 +207,14 @@ const (
 	EventGIDChange        = qp.EventGIDChange
 )
 
-// Fields of a completion that hold.
+// Optional fields of a completion that are valid.
 const (
 	WCWithImm = qp.WithImm
 	WCWithInv = qp.WithInv
-	WCGRH     = qp.GRH // the receive begins with GRHLen bytes of network header
+	WCGRH     = qp.GRH // the receive starts with a network header of GRHLen bytes
 )
 
-// How a work request ended.
+// Statuses of completed work requests.
 const (
 	WCSuccess        = qp.WCSuccess
 	WCLocLenErr      = qp.WCLocLenErr
@@ -187,7 +231,7 @@ const (
 	WCRNRRetryExcErr = qp.WCRNRRetryExcErr
 )
 
-// Attributes that [QP.Modify] may name; values of ibv_qp_attr_mask.
+// Attributes that [QP.Modify] can change. The values are those of ibv_qp_attr_mask.
 const (
 	AttrState           = qp.AttrState
 	AttrCurState        = qp.AttrCurState

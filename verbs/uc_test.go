@@ -12,8 +12,8 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// ucPair connects two devices in memory by an unreliable connection; what leaves the first
-// meets faults.
+// ucPair connects two devices in memory by an unreliable connection; faults are injected into the
+// packets of the first.
 func ucPair(t *testing.T, faults fault.Config) (a, b *verbstest.Node) {
 	t.Helper()
 	cfgs := verbstest.PipeLinks(t)
@@ -70,7 +70,8 @@ func TestUnreliableConnectionDeliversOverAGoodLink(t *testing.T) {
 	}
 }
 
-// What arrives is whole, whatever was lost, repeated or overtaken; every send completes.
+// Received messages are complete, whatever was lost, duplicated or reordered; every send
+// completes.
 func TestUnreliableConnectionLosesWholeMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := ucPair(t, fault.Config{Seed: 3, Drop: 0.02, Duplicate: 0.02, Reorder: 0.02})

@@ -68,7 +68,7 @@ func TestDatagramsToItselfOverIPv6(t *testing.T) {
 	exchangeDatagrams(t, a, &b)
 }
 
-// IBA C10-93.1.1, and what rxe does: a datagram over the MTU is sent successfully to nobody.
+// IBA C10-93.1.1, and as rxe: a datagram over the MTU completes successfully without being sent.
 func TestDatagramOverTheMTU(t *testing.T) {
 	cfg := verbstest.PipeLinks(t)
 	a, b := verbstest.OpenDatagram(t, cfg[0], 8192), verbstest.OpenDatagram(t, cfg[1], 8192)

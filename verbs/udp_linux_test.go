@@ -17,8 +17,8 @@ func TestUDPExchange(t *testing.T) {
 	verbstest.Exchange(t, a, b)
 }
 
-// Two queue pairs of one device: its link carries both ways, and over IPv6 the ICRC is
-// checked in full.
+// Two queue pairs of one device: its link carries both directions, and over IPv6 the ICRC is
+// fully checked.
 func TestUDPToItselfOverIPv6(t *testing.T) {
 	if _, _, _, err := packet.HostAddrs("::1"); err != nil {
 		t.Skipf("no IPv6 loopback address: %v", err)
@@ -62,14 +62,14 @@ func TestUDPCloseLeavesNoGoroutine(t *testing.T) {
 	if err := errors.Join(a.Device.Close(), b.Device.Close()); err != nil {
 		t.Fatal(err)
 	}
-	// A goroutine that Close has waited for still has its last instructions to run, when the
-	// host lets it. One that stays is shown by name when the test runs into its time limit.
+	// A goroutine that Close has waited for still has its last instructions to run. A remaining
+	// goroutine is shown by name when the test times out.
 	for runtime.NumGoroutine() > before {
 		runtime.Gosched()
 	}
 }
 
-// Of the addresses of an interface those become GIDs that Admit chooses.
+// Config.Admit selects the addresses of an interface that become GIDs.
 func TestAdmitChoosesGIDs(t *testing.T) {
 	dev, err := verbs.Open(verbs.Config{Device: "127.55.4.9", Admit: netip.Addr.Is4})
 	if err != nil {

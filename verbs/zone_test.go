@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// A link-local address is another host's on each link.
+// The same link-local address belongs to different hosts on different links.
 func TestALinkLocalPeerIsDialedOnTheLinkOfItsZone(t *testing.T) {
 	pipes := pipe.NewNet()
 	open := func(addrs ...string) *verbstest.Node {

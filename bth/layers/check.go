@@ -7,11 +7,13 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// CheckICRC reports whether the ICRC of a decoded packet is right. ok is false where that cannot be said: the packet has no
-// layers of RoCEv2, was not captured whole, or its IP header has options.
+// CheckICRC reports whether the ICRC of a decoded packet is correct. ok is false if that cannot
+// be determined: the packet has no RoCEv2 layers, was truncated by the capture, or has IPv4
+// options or IPv6 extension headers.
 func CheckICRC(p gopacket.Packet) (right, ok bool) {
 	udp, isUDP := p.Layer(layers.LayerTypeUDP).(*layers.UDP)
-	if _, isRoCE := p.Layer(LayerTypeICRC).(*ICRC); !isUDP || !isRoCE || len(udp.Payload) != int(udp.Length)-bth.UDPHeaderLen {
+	if _, isRoCE := p.Layer(LayerTypeICRC).(*ICRC); !isUDP || !isRoCE ||
+		len(udp.Payload) != int(udp.Length)-bth.UDPHeaderLen {
 		return false, false
 	}
 	switch ip := p.NetworkLayer().(type) {
@@ -20,8 +22,9 @@ func CheckICRC(p gopacket.Packet) (right, ok bool) {
 			return false, false
 		}
 		h := bth.Header4{
-			Src: [4]byte(ip.SrcIP.To4()), Dst: [4]byte(ip.DstIP.To4()), ID: ip.Id, FlagsFragment: uint16(ip.Flags)<<13 | ip.FragOffset,
-			SrcPort: uint16(udp.SrcPort), DstPort: uint16(udp.DstPort), UDPLen: int(udp.Length),
+			Src: [4]byte(ip.SrcIP.To4()), Dst: [4]byte(ip.DstIP.To4()), ID: ip.Id,
+			FlagsFragment: uint16(ip.Flags)<<13 | ip.FragOffset,
+			SrcPort:       uint16(udp.SrcPort), DstPort: uint16(udp.DstPort), UDPLen: int(udp.Length),
 		}
 		return bth.CheckICRC(h.Seed(), udp.Payload), true
 	case *layers.IPv6:

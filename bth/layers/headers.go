@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// kinds are the extension headers in the order of the wire.
+// kinds are the extension headers in wire order.
 var kinds = []struct {
 	header bth.Headers
 	layer  func(*bth.Packet, layers.BaseLayer) gopacket.Layer
@@ -23,7 +23,8 @@ var kinds = []struct {
 	{bth.HasCNP, func(_ *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &CNP{b} }},
 }
 
-// Layers of the extension headers. Payload of each is what follows it, to the ICRC and with it.
+// Layers of the extension headers. The Payload of each is the rest of the packet, including the
+// ICRC.
 type (
 	// DETH is the datagram extended transport header.
 	DETH struct {
@@ -53,7 +54,7 @@ type (
 	// AtomicAckETH is the atomic acknowledge extended transport header.
 	AtomicAckETH struct {
 		layers.BaseLayer
-		Original uint64 // the value that was there before
+		Original uint64 // value before the operation
 	}
 	// ImmDt is immediate data.
 	ImmDt struct {
@@ -65,13 +66,13 @@ type (
 		layers.BaseLayer
 		RKey uint32
 	}
-	// CNP is the reserved bytes of a congestion notification.
+	// CNP is the reserved bytes of a congestion notification packet.
 	CNP struct{ layers.BaseLayer }
 	// ICRC is the invariant CRC at the end of a packet, with the pad before it.
 	ICRC struct {
 		layers.BaseLayer
 		Pad   int    // bytes, 0 to 3
-		Value uint32 // its least significant byte is sent first
+		Value uint32 // sent least significant byte first
 	}
 )
 
@@ -113,7 +114,8 @@ func (l *AETH) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOptio
 
 // SerializeTo writes the header.
 func (l *AtomicAckETH) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
-	return prepend(w, &bth.Packet{Opcode: bth.RCAtomicAck, AtomicAck: l.Original}, bth.BTHLen+bth.AETHLen, bth.AtomicAckETHLen)
+	return prepend(w, &bth.Packet{Opcode: bth.RCAtomicAck, AtomicAck: l.Original},
+		bth.BTHLen+bth.AETHLen, bth.AtomicAckETHLen)
 }
 
 // SerializeTo writes the header.
@@ -131,7 +133,7 @@ func (l *CNP) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOption
 	return prepend(w, &bth.Packet{Opcode: bth.CNP}, bth.BTHLen, bth.CNPReservedLen)
 }
 
-// SerializeTo writes zeroed pad and the value as it is; [bth.ICRC] computes that.
+// SerializeTo writes zeroed pad and Value, which [bth.ICRC] computes.
 func (l *ICRC) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
 	pad := max(0, min(l.Pad, 3))
 	b, err := w.PrependBytes(pad + bth.ICRCLen)

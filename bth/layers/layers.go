@@ -1,10 +1,11 @@
-// Package layers teaches github.com/google/gopacket to decode RoCEv2. Importing it is enough: what goes to UDP port 4791 is
-// then decoded as layers of the types below, one for each header, with the payload between them and the ICRC at the end:
+// Package layers is a RoCEv2 decoder for github.com/google/gopacket. Once it is imported,
+// gopacket decodes the payload of UDP port 4791 as layers of the types below: one for each
+// header, then the payload, then the ICRC:
 //
 //	import _ "github.com/gorxe/gorxe/bth/layers"
 //
-// A datagram in which a sender with segmentation offload left several packets together is not split here; package trace does
-// that.
+// The package does not split a datagram into which segmentation offload of the sender put
+// several packets; package trace does.
 package layers
 
 import (
@@ -17,7 +18,8 @@ import (
 // Port is the UDP port of RoCEv2.
 const Port = 4791
 
-// The types of the layers. Their numbers are among those that gopacket leaves to libraries (1000 to 1999).
+// Layer types. Their numbers are in the range that gopacket reserves for libraries (1000 to
+// 1999).
 var (
 	LayerTypeBTH          = register(1791, "BTH", decode)
 	LayerTypeDETH         = register(1792, "DETH", nil)
@@ -32,7 +34,8 @@ var (
 	LayerTypeICRC         = register(1801, "ICRC", nil)
 )
 
-// register names a type. Headers other than the BTH cannot be decoded without it: its opcode says which they are.
+// register registers a layer type. Only the BTH has a decoder: the opcode in the BTH determines
+// which extension headers follow, so they cannot be decoded on their own.
 func register(number int, name string, f gopacket.DecodeFunc) gopacket.LayerType {
 	m := gopacket.LayerTypeMetadata{Name: name, Decoder: gopacket.DecodeUnknown}
 	if f != nil {
@@ -43,7 +46,7 @@ func register(number int, name string, f gopacket.DecodeFunc) gopacket.LayerType
 
 func init() { layers.RegisterUDPPortLayerType(Port, LayerTypeBTH) }
 
-// decode adds the layers of a packet.
+// decode adds the layers of a packet to p.
 func decode(data []byte, p gopacket.PacketBuilder) error {
 	b := &BTH{}
 	err := b.DecodeFromBytes(data, p)
@@ -60,7 +63,8 @@ func decode(data []byte, p gopacket.PacketBuilder) error {
 		if info.Headers&k.header == 0 {
 			continue
 		}
-		p.AddLayer(k.layer(&b.Packet, layers.BaseLayer{Contents: rest[:k.header.Len()], Payload: rest[k.header.Len():]}))
+		p.AddLayer(k.layer(&b.Packet, layers.BaseLayer{Contents: rest[:k.header.Len()],
+			Payload: rest[k.header.Len():]}))
 		rest = rest[k.header.Len():]
 	}
 	if err != nil {
@@ -76,18 +80,18 @@ func decode(data []byte, p gopacket.PacketBuilder) error {
 	return nil
 }
 
-// BTH is the base transport header. Packet has the extension headers as well, so that a DecodingLayerParser needs no other
-// layer of this package.
+// BTH is the base transport header. Packet contains the extension headers too, so that a
+// DecodingLayerParser needs no other layer of this package.
 type BTH struct {
-	layers.BaseLayer // Payload is the packet's, without extension headers, pad and ICRC
+	layers.BaseLayer // Payload is that of the packet, without extension headers, pad and ICRC
 	Packet           bth.Packet
-	ICRC             uint32 // its least significant byte is sent first
+	ICRC             uint32 // sent least significant byte first
 }
 
 func (b *BTH) LayerType() gopacket.LayerType  { return LayerTypeBTH }
 func (b *BTH) CanDecode() gopacket.LayerClass { return LayerTypeBTH }
 
-// NextLayerType is that of the payload, if there is one.
+// NextLayerType returns the type of the payload, or LayerTypeZero if there is none.
 func (b *BTH) NextLayerType() gopacket.LayerType {
 	if len(b.Payload) == 0 {
 		return gopacket.LayerTypeZero
@@ -95,7 +99,7 @@ func (b *BTH) NextLayerType() gopacket.LayerType {
 	return gopacket.LayerTypePayload
 }
 
-// DecodeFromBytes decodes a whole packet: data is the payload of UDP.
+// DecodeFromBytes decodes a whole packet: data is the UDP payload.
 func (b *BTH) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
 	err := b.Packet.Decode(data)
 	b.BaseLayer = layers.BaseLayer{Contents: data[:min(len(data), bth.BTHLen)], Payload: b.Packet.Payload}
@@ -109,7 +113,7 @@ func (b *BTH) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
 	return err
 }
 
-// SerializeTo writes the header alone, not those that Packet has as well.
+// SerializeTo writes the BTH alone, without the extension headers in Packet.
 func (b *BTH) SerializeTo(w gopacket.SerializeBuffer, o gopacket.SerializeOptions) error {
 	p := b.Packet
 	if o.FixLengths {
@@ -118,7 +122,7 @@ func (b *BTH) SerializeTo(w gopacket.SerializeBuffer, o gopacket.SerializeOption
 	return prepend(w, &p, 0, bth.BTHLen)
 }
 
-// prepend writes bytes of the headers of p.
+// prepend writes n bytes of the headers of p, starting at offset from.
 func prepend(w gopacket.SerializeBuffer, p *bth.Packet, from, n int) error {
 	b, err := w.PrependBytes(n)
 	if err != nil {

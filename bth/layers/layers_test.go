@@ -19,7 +19,7 @@ import (
 	"github.com/gorxe/gorxe/internal/rxetraffic"
 )
 
-// filled is a packet of every field.
+// filled is a packet with every field set.
 func filled(op bth.Opcode) bth.Packet {
 	p := bth.Packet{
 		Opcode: op, PKey: 0xffff, DestQP: 0x11, PSN: 5, AckReq: true, RETH: bth.RETH{VA: 1, RKey: 2, DMALen: 8},
@@ -35,7 +35,7 @@ func filled(op bth.Opcode) bth.Packet {
 	return p
 }
 
-// frame4 is an Ethernet frame of a packet with its ICRC.
+// frame4 returns an Ethernet frame of a packet with its ICRC.
 func frame4(p bth.Packet, options ...byte) []byte {
 	b := p.Append(nil)
 	udp := bth.UDPHeaderLen + len(b) + bth.ICRCLen
@@ -83,7 +83,7 @@ func TestEveryOpcodeHasItsLayers(t *testing.T) {
 	}
 }
 
-// again serializes the layers of RoCEv2.
+// again serializes the RoCEv2 layers.
 func again(t *testing.T, p gopacket.Packet, want []byte) {
 	t.Helper()
 	var all []gopacket.SerializableLayer

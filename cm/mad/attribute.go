@@ -2,7 +2,7 @@ package mad
 
 import "strconv"
 
-// Attribute is the attribute ID of a MAD of the class CM: which message it is.
+// Attribute is the attribute ID of a MAD of the class CM: the type of the message.
 type Attribute uint16
 
 const (
@@ -32,5 +32,5 @@ func (a Attribute) String() string {
 	return "attribute 0x" + strconv.FormatUint(uint64(a), 16)
 }
 
-// index returns the index of a message of the CM in an array of all of them: 0 for REQ, 10 for APR.
+// Index returns the index of the message in an array of all CM messages: 0 for REQ, 10 for APR.
 func (a Attribute) Index() int { return int(a - AttrREQ) }

@@ -13,7 +13,7 @@ import (
 	"github.com/gorxe/gorxe/internal/rxetraffic"
 )
 
-// The golden messages are those of the captures, and all of them.
+// The golden messages are all messages of the captures.
 func TestGoldenMessagesAreThoseOfTheCaptures(t *testing.T) {
 	found := map[string]map[int][]byte{}
 	n := 0

@@ -2,25 +2,26 @@ package mad
 
 import "github.com/gorxe/gorxe/qp"
 
-// maxRefusalInfo is the longest additional information of a refusal, a GID.
+// maxRefusalInfo is the maximum length of the additional information of a Refusal, that of a GID.
 const maxRefusalInfo = 16
 
-// A Refusal is why a REQ cannot be accepted, for [Manager.Reject].
+// A Refusal is the reason why a REQ cannot be accepted, for the method Reject of cm.Manager.
 type Refusal struct {
 	Reason RejectReason
 	info   [maxRefusalInfo]byte
 	n      int
 }
 
-// ARI is the additional information of the REJ.
+// ARI returns the additional reject information for the REJ.
 func (r *Refusal) ARI() []byte { return r.info[:r.n] }
 
-// Check says whether a queue pair of this side can be connected as a REQ asks that came from
-// peer to the local GID, whose link carries the path MTU mtu; refuse holds why not if ok is
-// false. What belongs to the program, its IP header and resources, is the program's to check.
+// Check reports whether a queue pair of this side can be connected as a REQ requests. The REQ
+// came from peer to the local GID, whose link has the path MTU mtu. If ok is false, refuse is the
+// reason. The program checks its own parameters: its IP header and resources.
 //
-// It is stricter than Linux in one thing: the queue pair must be at the address that the REQ
-// comes from. Otherwise anybody could direct an answering program's traffic at a third party.
+// Check is stricter than Linux in one respect: the queue pair must be at the address that the REQ
+// came from. Otherwise an attacker could direct the traffic of an accepting program at a third
+// party.
 func (r *REQ) Check(peer, local qp.GID, mtu qp.MTU) (refuse Refusal, ok bool) {
 	asked := qp.MTUFromEnum(int(r.PathMTU))
 	switch {
@@ -40,8 +41,8 @@ func (r *REQ) Check(peer, local qp.GID, mtu qp.MTU) (refuse Refusal, ok bool) {
 	return refuse, false
 }
 
-// CheckSender refuses a REQ whose queue pair is at another address than the REQ comes from. The
-// error is a [*DecodeError], for [Counters.Distrusted].
+// CheckSender returns an error if the queue pair of a REQ is at another address than the REQ came
+// from. The error is a [*DecodeError], for the method Distrusted of cm.Counters.
 func (r *REQ) CheckSender(peer qp.GID) error {
 	if r.Primary.LocalGID != peer {
 		return refuse(ReasonIPSender)
@@ -49,5 +50,5 @@ func (r *REQ) CheckSender(peer qp.GID) error {
 	return nil
 }
 
-// pkeyBase is the default partition, without the bit of full membership.
+// pkeyBase is the default partition, without the full-membership bit.
 const pkeyBase = 0x7fff

@@ -10,12 +10,12 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
-// A refused message differs from a good RTU in what change does.
+// A rejected message is a valid RTU modified by change.
 var hostile = []struct {
 	name   string
 	change func(b []byte) []byte
 	reason mad.Reason
-	says   string // what Explain adds
+	says   string // addition of Explain
 }{
 	{"nothing", func([]byte) []byte { return nil }, mad.ReasonLength, "it is 0"},
 	{"a header alone", func(b []byte) []byte { return b[:mad.HeaderLen] }, mad.ReasonLength, "it is 24"},
@@ -106,8 +106,8 @@ func TestDecodeAccepts(t *testing.T) {
 	}
 }
 
-// What is borrowed ends where its field ends: an append to it does not write over
-// the rest of the MAD.
+// A borrowed slice ends where its field ends: an append to it does not overwrite the rest of the
+// MAD.
 func TestBorrowedBytesEndWithTheirField(t *testing.T) {
 	for _, tt := range layouts {
 		var m mad.Message

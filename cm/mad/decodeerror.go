@@ -1,27 +1,27 @@
 package mad
 
-// Reason says why a message was refused. Reasons are dense from 0 to
-// [NumReasons]-1: an array indexed by them is a set of counters, and String
-// gives a counter's name.
+// Reason is the reason why a message is rejected. Reasons are consecutive from 0 to
+// [NumReasons]-1, so that they can index an array of counters; String returns the name of the
+// counter.
 type Reason uint8
 
 const (
-	ReasonNone          Reason = iota // not refused
-	ReasonLength                      // length not 256
-	ReasonBaseVersion                 // base version not 1
-	ReasonClass                       // management class not CM (7)
-	ReasonClassVersion                // class version not 2
-	ReasonMethod                      // method not Send (3)
-	ReasonAttribute                   // an attribute that is no message of the CM
-	ReasonInfoLength                  // more additional information than its field has room for
-	ReasonIPLength                    // private data too short for an IP header
-	ReasonIPCMVersion                 // version of the IP CM service not 0
+	ReasonNone          Reason = iota // not rejected
+	ReasonLength                      // length is not 256
+	ReasonBaseVersion                 // base version is not 1
+	ReasonClass                       // management class is not CM (7)
+	ReasonClassVersion                // class version is not 2
+	ReasonMethod                      // method is not Send (3)
+	ReasonAttribute                   // attribute is not a message of the CM
+	ReasonInfoLength                  // additional information is longer than its field
+	ReasonIPLength                    // private data is too short for an IP header
+	ReasonIPCMVersion                 // version of the IP CM service is not 0
 	ReasonIPVersion                   // neither IPv4 nor IPv6
-	ReasonIPSource                    // source address that no host can have
-	ReasonIPDestination               // destination address that no host can have
-	ReasonIPSender                    // source address that is not the sender's
+	ReasonIPSource                    // source address is invalid for a host
+	ReasonIPDestination               // destination address is invalid for a host
+	ReasonIPSender                    // source address is not that of the sender
 
-	// NumReasons is the number of reasons, ReasonNone included.
+	// NumReasons is the number of reasons, including ReasonNone.
 	NumReasons = int(iota)
 )
 
@@ -50,15 +50,15 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// DecodeError is the error of [Message.Decode], [IPHeader.Decode],
-// [IPHeader.Check] and [IPHeader.CheckSender]. There is one value for each
-// reason, made in advance, so that hostile messages cost no memory. [Explain]
-// gives the same verdict with the values that led to it.
+// DecodeError is the error of [Message.Decode], [IPHeader.Decode], [IPHeader.Check],
+// [IPHeader.CheckSender] and [REQ.CheckSender]. There is one preallocated value per reason, so
+// that hostile messages cause no allocation. [Explain] returns the same verdict with the values
+// that led to it.
 type DecodeError struct {
 	Reason Reason
 }
 
-// Error says which rule the message broke.
+// Error describes the rule that the message violates.
 func (e *DecodeError) Error() string {
 	if int(e.Reason) < NumReasons {
 		return "cm: message refused: " + reasons[e.Reason].text
@@ -66,8 +66,8 @@ func (e *DecodeError) Error() string {
 	return "cm: message refused"
 }
 
-// ReasonOf returns the reason carried by a [*DecodeError], and [ReasonNone] for
-// any other error and for nil. It looks at err itself, not at what err wraps.
+// ReasonOf returns the reason of a [*DecodeError], and [ReasonNone] for any other error and for
+// nil. It does not unwrap err.
 func ReasonOf(err error) Reason {
 	if e, ok := err.(*DecodeError); ok && e != nil {
 		return e.Reason

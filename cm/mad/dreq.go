@@ -6,7 +6,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// Room for private data in DREQ and DREP.
+// Maximum lengths of private data in DREQ and DREP.
 const (
 	DREQPrivateLen = 220
 	DREPPrivateLen = 224

@@ -11,13 +11,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// limited are the fields that are narrower on the wire than in Go, and those of
-// limited length.
+// limited are the fields that are narrower on the wire than in Go, and those of limited length.
 var limited = []struct {
 	message mad.Attribute
 	field   string
 	limit   uint64
-	most    uint64 // the largest value to try
+	most    uint64 // maximum value to try
 	set     func(m *mad.Message, v uint64)
 }{
 	{mad.AttrREQ, "VendorID", 1<<24 - 1, 1<<32 - 1, func(m *mad.Message, v uint64) { m.REQ.VendorID = uint32(v) }},

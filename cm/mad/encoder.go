@@ -5,21 +5,20 @@ import (
 	"fmt"
 )
 
-// FieldError is the error of [Message.Encode] for a value that its field cannot hold.
+// FieldError is the error of [Message.Encode] for a value that does not fit its field.
 type FieldError struct {
 	Message    Attribute
-	Field      string // name of the field, or of what is counted in it
+	Field      string // name of the field, or of the length that it contains
 	Value, Max uint64
 }
 
-// Error says which field of which message cannot hold which value.
+// Error describes the message, the field and the value.
 func (e *FieldError) Error() string {
 	return fmt.Sprintf("cm: %s of %s is %d, it can be %d at most", e.Field, e.Message, e.Value, e.Max)
 }
 
-// An encoder writes fields into the data of a MAD that is all zeros, and keeps the
-// error of the first that does not fit. Offsets are those of the IBA's tables:
-// bytes after the MAD's header.
+// An encoder writes fields into the data of a zeroed MAD, and keeps the error of the first value
+// that does not fit. Offsets are those of the IBA's tables: bytes after the MAD header.
 type encoder struct {
 	data    *[dataLen]byte
 	message Attribute
@@ -45,7 +44,7 @@ func (e *encoder) u24(at int, field string, v uint32) {
 	}
 }
 
-// bits writes the width bits of the byte that are left of its shift lowest.
+// bits writes width bits of a byte, above its shift lowest bits.
 func (e *encoder) bits(at, shift, width int, field string, v uint8) {
 	if e.fits(field, uint64(v), 1<<width-1) {
 		e.data[at] |= v << shift
@@ -59,7 +58,7 @@ func (e *encoder) flag(at, shift int, v bool) {
 	}
 }
 
-// bytes writes p at the front of a field of limit bytes.
+// bytes writes p at the start of a field of limit bytes.
 func (e *encoder) bytes(at, limit int, field string, p []byte) {
 	if e.fits(field, uint64(len(p)), uint64(limit)) {
 		copy(e.data[at:], p)
@@ -75,5 +74,5 @@ const max24 = 1<<24 - 1
 
 func u24(b []byte) uint32 { return binary.BigEndian.Uint32(b) >> 8 }
 
-// rest borrows the bytes from at to the end of the MAD.
+// rest returns the bytes from at to the end of the MAD, without copying.
 func rest(d *[dataLen]byte, at int) []byte { return d[at:dataLen:dataLen] }

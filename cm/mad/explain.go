@@ -2,9 +2,9 @@ package mad
 
 import "fmt"
 
-// Explain says why [Message.Decode] refuses b, with the values that led to it, for
-// people who look at a trace. It returns nil when Decode accepts b. The error
-// wraps the [*DecodeError]. Unlike Decode, it allocates.
+// Explain returns why [Message.Decode] rejects b, with the values that led to it, for display. It
+// returns nil if Decode accepts b. The error wraps the [*DecodeError]. Unlike Decode, it
+// allocates.
 func Explain(b []byte) error {
 	var m Message
 	err := m.Decode(b)

@@ -7,9 +7,9 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
-// FuzzDecode: whatever Decode accepts, Encode gives back but for reserved bits;
-// whatever it refuses has a reason and an explanation. The private data of a REQ
-// or a SIDR_REQ goes the same way through the IP header.
+// FuzzDecode checks that Encode reproduces what Decode accepts, except reserved bits, and that
+// each rejection has a reason and an explanation. It does the same for the private data of a REQ
+// or a SIDR_REQ with the IP header.
 func FuzzDecode(f *testing.F) {
 	for _, g := range append(readGolden(f, "testdata/rxe.txt"), readGolden(f, "testdata/peer.txt")...) {
 		f.Add(g.mad)

@@ -59,7 +59,7 @@ func readGolden(t testing.TB, path string) []golden {
 	return all
 }
 
-// wire reads hexadecimal digits, with spaces anywhere, as a MAD that ends in zeros.
+// wire decodes hexadecimal digits, with spaces anywhere, to a MAD padded with zeros.
 func wire(t testing.TB, digits string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
@@ -90,8 +90,8 @@ func TestEveryFieldThatWiresharkKnows(t *testing.T) {
 	}
 }
 
-// checkGolden compares every field that Wireshark read with what Decode reads, and
-// the bytes with what Encode writes.
+// checkGolden compares every field that Wireshark decodes with the result of Decode, and the
+// bytes with the result of Encode.
 func checkGolden(t *testing.T, g *golden) {
 	var m mad.Message
 	if err := m.Decode(g.mad); err != nil {
@@ -151,7 +151,7 @@ func asWireshark(t *testing.T, m *mad.Message) map[string]string {
 			"private", r.PrivateData)
 	case mad.AttrDREQ:
 		f.add("cm.dreq.", "localcommid", m.DREQ.LocalCommID, "remotecommid", m.DREQ.RemoteCommID, "private", m.DREQ.PrivateData)
-		f.add("cm.req.", "remoteqpneecn", m.DREQ.RemoteQPN) // the name that Wireshark has for it
+		f.add("cm.req.", "remoteqpneecn", m.DREQ.RemoteQPN) // the name in Wireshark
 	case mad.AttrDREP:
 		f.add("cm.drsp.", "localcommid", m.DREP.LocalCommID, "remotecommid", m.DREP.RemoteCommID, "private", m.DREP.PrivateData)
 	}
@@ -213,8 +213,8 @@ func (f fields) addREQ(t *testing.T, r *mad.REQ) {
 	}
 }
 
-// What Wireshark 4.0.17 misreads follows from the ports, by the rule of rdma_cm, and the
-// address in the private data from the GID.
+// The fields that Wireshark 4.0.17 misreads follow from the ports, by the rule of rdma_cm, and
+// the address in the private data from the GID.
 func TestFlowLabelRateAndSenderOfRxe(t *testing.T) {
 	n := 0
 	for _, g := range readGolden(t, "testdata/rxe.txt") {
@@ -227,7 +227,7 @@ func TestFlowLabelRateAndSenderOfRxe(t *testing.T) {
 		if _, err := h.Decode(m.REQ.PrivateData); err != nil {
 			t.Fatal(err)
 		}
-		// rdma_cm picks the GID by the address that it writes here.
+		// rdma_cm selects the GID by the address that it writes here.
 		if err := h.CheckSender(m.REQ.Primary.LocalGID); err != nil {
 			t.Errorf("%s: %v", &g, err)
 		}

@@ -2,26 +2,26 @@ package mad
 
 import "fmt"
 
-// CommID is a communication ID: the name that one side gives to a connection, or
-// to a request for a service ID. Messages carry the sender's as the local one.
+// CommID is a communication ID: the number that one side assigns to a connection, or to a request
+// for a service ID. In a message, the sender's is the local one.
 type CommID uint32
 
-// GUID names a channel adapter. Together with a communication ID or a queue pair
-// number of that adapter it names one connection in the world.
+// GUID identifies a channel adapter. Together with a communication ID or a queue pair number of
+// that adapter it identifies a connection globally.
 type GUID uint64
 
-// String returns the GUID as rdma-core prints it, such as "5054:00ff:fe00:0002".
+// String returns the GUID in the format of rdma-core, such as "5054:00ff:fe00:0002".
 func (g GUID) String() string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", uint16(g>>48), uint16(g>>32), uint16(g>>16), uint16(g))
 }
 
-// Answered says which message a REJ or an MRA is about.
+// Answered is the message that a REJ or an MRA answers.
 type Answered uint8
 
 const (
 	AnsweredREQ   Answered = 0
 	AnsweredREP   Answered = 1
-	AnsweredOther Answered = 2 // REJ: none, such as a timeout; MRA: LAP
+	AnsweredOther Answered = 2 // REJ: none, for example after a timeout; MRA: LAP
 )
 
 // String returns the message's name.

@@ -8,12 +8,12 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// IPHeaderLen is the length in bytes of what stands before a program's own private
-// data in a REQ or a SIDR_REQ of rdma_cm; 56 and 180 are left.
+// IPHeaderLen is the length in bytes of the header before a program's own private data in a REQ
+// or a SIDR_REQ of rdma_cm; 56 and 180 bytes remain.
 const IPHeaderLen = 36
 
-// IPHeader is that header (IBA annex A11): who the sender is. The port asked for
-// stands in the [ServiceID].
+// IPHeader is the header that identifies the sender of a request (IBA annex A11). The destination
+// port is in the [ServiceID].
 //
 //	byte 0    version, 0
 //	byte 1    IP version in the high half
@@ -22,13 +22,13 @@ const IPHeaderLen = 36
 //	byte 20   destination address
 type IPHeader struct {
 	SourcePort uint16
-	// Source and Destination are both IPv4 or both IPv6. Scopes are not sent.
+	// Source and Destination are both IPv4 or both IPv6. Zones are not sent.
 	Source, Destination netip.Addr
 }
 
-// Decode reads the header at the front of a message's private data and returns the
-// rest, which is the program's, borrowed. The error is a [*DecodeError]; it
-// allocates nothing. Addresses are taken as they are, see [IPHeader.Check].
+// Decode decodes the header at the start of a message's private data and returns the rest, the
+// program's private data, without copying. The error is a [*DecodeError]; Decode does not
+// allocate. Addresses are not validated; see [IPHeader.Check].
 func (h *IPHeader) Decode(private []byte) (consumer []byte, err error) {
 	if len(private) < IPHeaderLen {
 		return nil, refuse(ReasonIPLength)
@@ -49,8 +49,8 @@ func (h *IPHeader) Decode(private []byte) (consumer []byte, err error) {
 	return private[IPHeaderLen:], nil
 }
 
-// Append appends the header to dst. It refuses addresses that are not both IPv4 or
-// both IPv6; an IPv4 address mapped into IPv6 counts as IPv6.
+// Append appends the header to dst. It returns an error if the addresses are not both IPv4 or
+// both IPv6; an IPv4-mapped IPv6 address is IPv6.
 func (h *IPHeader) Append(dst []byte) ([]byte, error) {
 	version := byte(0x60)
 	switch {
@@ -70,11 +70,11 @@ func (h *IPHeader) Append(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// Check refuses addresses that no peer on another host can have: a source that is
-// multicast, broadcast, loopback or unspecified, or a destination that is
-// broadcast, loopback or unspecified. Linux rejects a REQ with such an IPv4
-// address as consumer defined; of IPv6 it asks the routing table, which knows no
-// way to them. All of 0.0.0.0/8 is unspecified. The error is a [*DecodeError].
+// Check rejects addresses that no peer on another host can have: a source that is multicast,
+// broadcast, loopback or unspecified, or a destination that is broadcast, loopback or
+// unspecified. Linux rejects a REQ with such an IPv4 address as consumer defined; for IPv6 it
+// consults the routing table, which has no route for them. All of 0.0.0.0/8 is unspecified. The
+// error is a [*DecodeError].
 func (h *IPHeader) Check() error {
 	if src := h.Source.Unmap(); !reachable(src) || src.IsMulticast() {
 		return refuse(ReasonIPSource)
@@ -85,11 +85,11 @@ func (h *IPHeader) Check() error {
 	return nil
 }
 
-// CheckSender refuses a source address that is not that of the GID which the message comes
-// from: on RoCE the two are one, whether the header calls an address of IPv4 by its own version
-// or as one mapped into IPv6, and zones are part of neither. Linux does not compare them: it asks
-// the routing table alone, so its peers can claim to be any host that lies the same way. The
-// error is a [*DecodeError].
+// CheckSender rejects a source address that is not that of the GID from which the message came.
+// On RoCE the two are equal, whether the header contains an IPv4 address as such or IPv4-mapped;
+// zones are part of neither. Linux does not compare them but only consults the routing table, so
+// its peers can claim the address of any host behind the same route. The error is a
+// [*DecodeError].
 func (h *IPHeader) CheckSender(peer qp.GID) error {
 	if h.Source.As16() != peer {
 		return refuse(ReasonIPSender)

@@ -14,7 +14,7 @@ import (
 
 const noAddr = " 00000000000000000000000000000000 "
 
-// ipHeaders spells the header out, a group of digits for each field.
+// ipHeaders spells out the header, one group of digits per field.
 var ipHeaders = []struct {
 	name     string
 	wire     string

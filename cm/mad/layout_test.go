@@ -22,9 +22,8 @@ var (
 	gid2 = qp.GID{10: 0xff, 0xff, 198, 18, 0, 2}
 )
 
-// layouts spells messages out by hand, a group of digits for each field of the
-// tables of IBA chapter 12: those that no capture has among them. Private data is
-// given without the zeros that fill it up.
+// layouts spells out messages by hand, one group of digits per field of the tables of IBA chapter
+// 12, including those that occur in no capture. Private data is given without its padding.
 var layouts = []struct {
 	name string
 	wire string
@@ -120,7 +119,7 @@ var layouts = []struct {
 	},
 }
 
-// private is text and zeros, n bytes in all.
+// private returns text padded with zeros to n bytes.
 func private(text string, n int) []byte { return append([]byte(text), make([]byte, n-len(text))...) }
 
 func TestLayout(t *testing.T) {

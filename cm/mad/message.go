@@ -8,7 +8,7 @@ import (
 const (
 	// Len is the length of every MAD in bytes.
 	Len = 256
-	// HeaderLen is the length of its header.
+	// HeaderLen is the length of the MAD header in bytes.
 	HeaderLen = 24
 
 	dataLen = Len - HeaderLen
@@ -19,17 +19,16 @@ const (
 	methodSend   = 3
 )
 
-// A Message is one message of the CM, a MAD with its header. Attribute says which, and only
-// the field of that message has meaning; Decode leaves the others as they were,
-// so that a Message can be reused without clearing it.
+// A Message is one message of the CM, a MAD with its header. Attribute is its type, and only the
+// field of that type is valid. Decode leaves the other fields unchanged, so a Message can be
+// reused without clearing it.
 type Message struct {
-	// TransactionID is chosen by the side that sends REQ, SIDR_REQ or DREQ, and
-	// returned in what answers it. Linux gives all that one side asks about one
-	// connection the same one.
+	// TransactionID is chosen by the sender of a REQ, SIDR_REQ or DREQ, and returned in the
+	// answers. Linux uses the same ID for all requests of one side about one connection.
 	TransactionID uint64
 	Attribute     Attribute
-	// AttributeModifier belongs to enhanced connection establishment, together
-	// with the VendorID of the message. 0: not used.
+	// AttributeModifier belongs to enhanced connection establishment, as does the VendorID of the
+	// message. 0: not used.
 	AttributeModifier uint32
 
 	REQ     REQ
@@ -43,15 +42,13 @@ type Message struct {
 	SIDRREP SIDRREP
 }
 
-// Decode reads the MAD in b, the payload of a datagram to queue pair 1. Private
-// data and additional information are borrowed from b. Of LAP and APR it reads
-// the header alone.
+// Decode decodes the MAD in b, the payload of a datagram to queue pair 1. Private data and
+// additional information alias b. For LAP and APR it decodes only the header.
 //
-// The error is a [*DecodeError]; it allocates nothing. The header's fields hold
-// what the MAD says unless the reason is [ReasonLength]. Reserved bits, and the
-// status that a MAD of method Send does not have, are ignored. Values that the
-// IBA gives no meaning, such as a path MTU of 9, are for the connection manager
-// to reject.
+// The error is a [*DecodeError]; Decode does not allocate. The header fields are set unless the
+// reason is [ReasonLength]. Reserved bits, and the status, which a MAD of method Send does not
+// have, are ignored. Decode accepts values without a meaning in the IBA, such as a path MTU of 9;
+// the connection manager rejects them.
 func (m *Message) Decode(b []byte) error {
 	if len(b) != Len {
 		return refuse(ReasonLength)
@@ -95,12 +92,11 @@ func (m *Message) Decode(b []byte) error {
 	return nil
 }
 
-// Encode writes the MAD into b, reserved bits zero and private data filled up
-// with zeros. b must not be the buffer that the private data is borrowed from.
+// Encode writes the MAD into b, with zero reserved bits and private data padded with zeros. b
+// must not be the buffer that the private data aliases.
 //
-// A value that is too large for its field is refused with a [*FieldError], an
-// attribute other than those of the messages in m with another error; b is then
-// all zeros.
+// A value that does not fit its field results in a [*FieldError], an attribute other than those
+// of the messages in m in another error; b is then all zeros.
 func (m *Message) Encode(b *[Len]byte) error {
 	clear(b[:])
 	e := encoder{data: (*[dataLen]byte)(b[HeaderLen:]), message: m.Attribute}
@@ -137,8 +133,8 @@ func (m *Message) Encode(b *[Len]byte) error {
 	return nil
 }
 
-// answersRequest is true for messages that return the transaction ID of the REQ or SIDR_REQ that they
-// answer. Linux copies it into all of them (drivers/infiniband/core/cm.c).
+// AnswersRequest reports whether the message returns the transaction ID of the REQ or SIDR_REQ
+// that it answers. Linux copies it into all such messages (drivers/infiniband/core/cm.c).
 func (m *Message) AnswersRequest() bool {
 	switch m.Attribute {
 	case AttrMRA, AttrREJ, AttrREP, AttrSIDRREP:
@@ -147,7 +143,7 @@ func (m *Message) AnswersRequest() bool {
 	return false
 }
 
-// ids returns the connection that a message names, as the receiver and the sender know it.
+// CommIDs returns the communication IDs in the message, the receiver's and the sender's.
 func (m *Message) CommIDs() (receiver, sender CommID) {
 	switch m.Attribute {
 	case AttrMRA:

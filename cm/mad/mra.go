@@ -2,15 +2,15 @@ package mad
 
 import "encoding/binary"
 
-// MRAPrivateLen is the room for private data in an MRA.
+// MRAPrivateLen is the maximum length of private data in an MRA.
 const MRAPrivateLen = 222
 
-// MRA tells that a message has come and that its answer takes longer than the
-// response timeout (IBA table 107).
+// MRA reports that a message has arrived and that its answer takes longer than the response
+// timeout (IBA table 107).
 type MRA struct {
 	LocalCommID, RemoteCommID CommID
 	MessageMRAed              Answered // 2 bits
-	ServiceTimeout            Timeout  // in which the answer will come; see [MRATimeout]
+	ServiceTimeout            Timeout  // time until the answer; see [MRATimeout]
 	PrivateData               []byte
 }
 

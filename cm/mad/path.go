@@ -6,10 +6,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Path is the way between two ports as a REQ describes it, local being the side of
-// the sender. On RoCE the GIDs, the flow label, the traffic class and the hop limit
-// are those of the IP header, and Linux does not check the LIDs, the rate, the SL and
-// SubnetLocal.
+// Path is a path between two ports as a REQ describes it; local is the side of the sender. On
+// RoCE the GIDs, the flow label, the traffic class and the hop limit are those of the IP header,
+// and Linux does not check the LIDs, the rate, the SL and SubnetLocal.
 type Path struct {
 	LocalLID, RemoteLID uint16 // InfiniBand only; on RoCE Linux sends 0xffff with a hop limit above 1
 	LocalGID, RemoteGID qp.GID
@@ -22,13 +21,12 @@ type Path struct {
 	LocalACKTimeout     Timeout // for the receiver's queue pair; 0: no timeout
 }
 
-// IsZero reports that there is no such path, as in most REQs for the alternate one.
-// Linux looks at the local LID alone: if it is 0, there is none.
+// IsZero reports whether the path is absent, as the alternate path is in most REQs. Linux checks
+// only whether the local LID is 0.
 func (p *Path) IsZero() bool { return *p == Path{} }
 
-// FlowLabel returns the flow label that rdma_cm of Linux gives to the path between
-// two ports, so that connections spread over the ways of a network. An IPv6 program
-// may have asked for another.
+// FlowLabel returns the flow label that Linux rdma_cm uses for a path between two ports, so that
+// connections are distributed over the paths of a network. An IPv6 program may request another.
 func FlowLabel(source, destination uint16) uint32 {
 	return (uint32(source)*31 + uint32(destination)) & maxFlowLabel
 }

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// messages are those with an encoding.
+// messages are the attributes with an encoding.
 var messages = []mad.Attribute{
 	mad.AttrREQ, mad.AttrMRA, mad.AttrREJ, mad.AttrREP, mad.AttrRTU, mad.AttrDREQ, mad.AttrDREP, mad.AttrSIDRREQ, mad.AttrSIDRREP,
 }
@@ -43,7 +43,7 @@ func (d drawer) gid(name string) (g qp.GID) {
 	return g
 }
 
-// bytes draws a slice of up to limit bytes that differ from their neighbours.
+// bytes draws a slice of up to limit bytes, each different from its neighbours.
 func (d drawer) bytes(name string, limit int) []byte {
 	b := make([]byte, rapid.IntRange(0, limit).Draw(d.t, name))
 	first, step := d.u8("first byte", 255), d.u8("step", 126)+1
@@ -87,7 +87,7 @@ func (d drawer) rep() mad.REP {
 	return r
 }
 
-// drawMAD makes a message with values in the range of their fields.
+// drawMAD draws a message with values in the range of their fields.
 func drawMAD(t *rapid.T, attr mad.Attribute) mad.Message {
 	d := drawer{t}
 	m := mad.Message{TransactionID: d.u64("transaction"), Attribute: attr, AttributeModifier: d.u32("modifier")}
@@ -128,8 +128,7 @@ func drawMAD(t *rapid.T, attr mad.Attribute) mad.Message {
 	return m
 }
 
-// filled returns m with its private data as Decode returns it: as long as the room
-// for it.
+// filled returns m with its private data as Decode returns it: padded to the maximum length.
 func filled(m mad.Message) mad.Message {
 	for p, n := range map[*[]byte]int{
 		&m.REQ.PrivateData: mad.REQPrivateLen, &m.MRA.PrivateData: mad.MRAPrivateLen, &m.REJ.PrivateData: mad.REJPrivateLen,

@@ -3,24 +3,23 @@ package mad
 import "encoding/binary"
 
 const (
-	// REJPrivateLen is the room for private data in a REJ.
+	// REJPrivateLen is the maximum length of private data in a REJ.
 	REJPrivateLen = 148
-	// InfoLen is the room for additional information in REJ and SIDR_REP.
+	// InfoLen is the maximum length of additional information in REJ and SIDR_REP.
 	InfoLen = 72
 
 	rejInfoLengthAt = 9
 )
 
-// REJ refuses a REQ or a REP, or gives up a connection that is not established
-// (IBA table 108).
+// REJ rejects a REQ or a REP, or abandons a connection that is not established (IBA table 108).
 type REJ struct {
-	// LocalCommID is 0 when the sender has made none yet, RemoteCommID when it
-	// does not know the receiver's.
+	// LocalCommID is 0 if the sender has assigned none, RemoteCommID is 0 if the sender does not
+	// know the receiver's.
 	LocalCommID, RemoteCommID CommID
 	MessageRejected           Answered // 2 bits
 	Reason                    RejectReason
-	// ARI is additional reject information, at most 72 bytes: for some reasons the
-	// value that would be accepted, such as a GID.
+	// ARI is additional reject information, up to 72 bytes: for some reasons the value that would
+	// be accepted, such as a GID.
 	ARI         []byte
 	PrivateData []byte
 }

@@ -2,20 +2,21 @@ package mad
 
 import "strconv"
 
-// RejectReason says why a REJ was sent (IBA table 109).
+// RejectReason is the reason of a REJ (IBA table 109).
 type RejectReason uint16
 
 const (
-	RejectNoQP                      RejectReason = 1
-	RejectNoEEC                     RejectReason = 2
-	RejectNoResources               RejectReason = 3
-	RejectTimeout                   RejectReason = 4 // gave up waiting; ARI: the CA GUID of the side that did
-	RejectUnsupported               RejectReason = 5
-	RejectInvalidCommID             RejectReason = 6
-	RejectInvalidCommInstance       RejectReason = 7
-	RejectInvalidServiceID          RejectReason = 8 // nobody listens
-	RejectInvalidTransportType      RejectReason = 9
-	RejectStaleConn                 RejectReason = 10 // the sender's queue pair belongs to another connection, or did lately
+	RejectNoQP                 RejectReason = 1
+	RejectNoEEC                RejectReason = 2
+	RejectNoResources          RejectReason = 3
+	RejectTimeout              RejectReason = 4 // timed out; ARI: the CA GUID of the side that gave up
+	RejectUnsupported          RejectReason = 5
+	RejectInvalidCommID        RejectReason = 6
+	RejectInvalidCommInstance  RejectReason = 7
+	RejectInvalidServiceID     RejectReason = 8 // no listener
+	RejectInvalidTransportType RejectReason = 9
+	// RejectStaleConn: the sender's queue pair belongs to another connection, or did recently.
+	RejectStaleConn                 RejectReason = 10
 	RejectRDCNotExist               RejectReason = 11
 	RejectInvalidGID                RejectReason = 12 // ARI: the GID to use
 	RejectInvalidLID                RejectReason = 13
@@ -33,7 +34,7 @@ const (
 	RejectPortRedirect              RejectReason = 25
 	RejectInvalidMTU                RejectReason = 26 // ARI: one byte, the path MTU to use
 	RejectInsufficientRespResources RejectReason = 27
-	RejectConsumerDefined           RejectReason = 28 // the program refused, see the private data
+	RejectConsumerDefined           RejectReason = 28 // rejected by the program, see the private data
 	RejectInvalidRNRRetry           RejectReason = 29
 	RejectDuplicateLocalCommID      RejectReason = 30
 	RejectInvalidClassVersion       RejectReason = 31

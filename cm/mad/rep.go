@@ -6,7 +6,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// Room for private data in REP and RTU.
+// Maximum lengths of private data in REP and RTU.
 const (
 	REPPrivateLen = 196
 	RTUPrivateLen = 224
@@ -19,15 +19,17 @@ type REP struct {
 	LocalQPN                           bth.QPN
 	VendorID                           uint32  // 24 bits, of enhanced connection establishment; 0: not used
 	LocalEECN                          uint32  // 24 bits, reliable datagrams only
-	StartingPSN                        bth.PSN // the first that the receiver shall send: the sender expects it
+	StartingPSN                        bth.PSN // first PSN that the receiver must send
 	ResponderResources, InitiatorDepth uint8   // as in REQ
-	TargetACKDelay                     Timeout // how long the sender's port takes to acknowledge
-	FailoverAccepted                   uint8   // 2 bits; 0: the alternate path is taken, 1: no such service, 2: not taken
-	EndToEndFlowControl                bool
-	RNRRetryCount                      uint8 // 3 bits, for the receiver's queue pair; 7: without end
-	SRQ                                bool  // the sender's queue pair receives from a shared queue
-	LocalCAGUID                        GUID
-	PrivateData                        []byte
+	TargetACKDelay                     Timeout // time that the sender's port takes to acknowledge
+	// FailoverAccepted is the answer to an alternate path, 2 bits: 0 accepted, 1 not supported, 2
+	// rejected.
+	FailoverAccepted    uint8
+	EndToEndFlowControl bool
+	RNRRetryCount       uint8 // 3 bits, for the receiver's queue pair; 7: unlimited
+	SRQ                 bool  // the sender's queue pair uses a shared receive queue
+	LocalCAGUID         GUID
+	PrivateData         []byte
 }
 
 func (r *REP) decode(d *[dataLen]byte) {

@@ -6,10 +6,10 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// REQPrivateLen is the room for private data in a REQ, the [IPHeader] included.
+// REQPrivateLen is the maximum length of private data in a REQ, including the [IPHeader].
 const REQPrivateLen = 92
 
-// REQ asks for a connection (IBA table 106).
+// REQ requests a connection (IBA table 106).
 type REQ struct {
 	LocalCommID CommID
 	VendorID    uint32 // 24 bits, of enhanced connection establishment; 0: not used
@@ -17,39 +17,42 @@ type REQ struct {
 	LocalCAGUID GUID
 	LocalQKey   uint32 // reliable datagrams only
 	LocalQPN    bth.QPN
-	// ResponderResources is how many READs and atomics the sender takes at once,
-	// InitiatorDepth how many it wants to have outstanding. The receiver answers
-	// with its own, neither of them more than the other of the sender.
+	// ResponderResources is the number of READs and atomics that the sender accepts at a time,
+	// InitiatorDepth the number that it wants to have outstanding. The receiver answers with its
+	// own values, each at most the opposite one of the sender.
 	ResponderResources, InitiatorDepth uint8
 	LocalEECN, RemoteEECN              uint32 // 24 bits, reliable datagrams only
-	// RemoteCMResponseTimeout is the time in which the receiver shall answer, without
-	// the way there and back; see [ReplyTimeout]. LocalCMResponseTimeout is how long
-	// the receiver shall wait for the answer to its REP.
+	// RemoteCMResponseTimeout is the time in which the receiver must answer, without the packet
+	// life times; see [ReplyTimeout]. LocalCMResponseTimeout is how long the receiver must wait
+	// for the answer to its REP.
 	RemoteCMResponseTimeout, LocalCMResponseTimeout Timeout
 	TransportService                                TransportService
 	ExtendedTransport                               uint8 // 3 bits; with [TransportExtended]
 	EndToEndFlowControl                             bool
-	StartingPSN                                     bth.PSN // the first that the receiver shall send: the sender expects it
+	StartingPSN                                     bth.PSN // first PSN that the receiver must send
 	RetryCount                                      uint8   // 3 bits, for the queue pair
-	RNRRetryCount                                   uint8   // 3 bits; 7: without end
-	MaxCMRetries                                    uint8   // 4 bits; how often either side sends a message again
-	PKey                                            uint16
-	PathMTU                                         uint8 // 4 bits; 1 for 256 to 5 for 4096 bytes, see qp.MTUFromEnum
-	RDCExists                                       bool  // reliable datagrams only
-	SRQ                                             bool  // the sender's queue pair receives from a shared queue
-	Primary, Alternate                              Path
-	SAPSupported                                    bool // the sender understands suggest alternate path
-	PrivateData                                     []byte
+	RNRRetryCount                                   uint8   // 3 bits; 7: unlimited
+	// MaxCMRetries is the number of retransmissions of a CM message by either side, 4 bits.
+	MaxCMRetries uint8
+	PKey         uint16
+	// PathMTU is a code of 4 bits, 1 for 256 to 5 for 4096 bytes; see qp.MTUFromEnum.
+	PathMTU   uint8
+	RDCExists bool // reliable datagrams only
+	// SRQ reports that the sender's queue pair uses a shared receive queue.
+	SRQ                bool
+	Primary, Alternate Path
+	SAPSupported       bool // the sender supports suggested alternate paths
+	PrivateData        []byte
 }
 
-// TransportService is the service of the queue pair a REQ is for, 2 bits.
+// TransportService is the transport service of the queue pair that a REQ is for, 2 bits.
 type TransportService uint8
 
 const (
 	TransportRC       TransportService = 0 // reliable connection
 	TransportUC       TransportService = 1 // unreliable connection
 	TransportRD       TransportService = 2 // reliable datagram
-	TransportExtended TransportService = 3 // that of ExtendedTransport, 1 for XRC
+	TransportExtended TransportService = 3 // service in ExtendedTransport, 1 for XRC
 )
 
 // String returns the service's name, such as "RC".

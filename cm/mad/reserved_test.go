@@ -8,13 +8,13 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
-// A bitsOf is bits of one byte, counted from the start of the MAD's data.
+// A bitsOf is a set of bits of one byte, counted from the start of the MAD's data.
 type bitsOf struct {
 	at   int
 	mask byte
 }
 
-// reserved are the bits of each message that have no meaning.
+// reserved are the bits of each message without a meaning.
 var reserved = map[mad.Attribute][]bitsOf{
 	mad.AttrREQ: {
 		{4, 0xff}, {24, 0xff}, {25, 0xff}, {26, 0xff}, {27, 0xff},
@@ -31,8 +31,8 @@ var reserved = map[mad.Attribute][]bitsOf{
 	mad.AttrSIDRREP: {},
 }
 
-// withoutReserved returns the good MAD b with all bits cleared that have no meaning:
-// reserved ones, and what follows additional information in its field.
+// withoutReserved returns the valid MAD b with all bits cleared that have no meaning: reserved
+// ones, and the padding of additional information.
 func withoutReserved(b []byte) []byte {
 	b = bytes.Clone(b)
 	clear(b[4:8])
@@ -51,7 +51,7 @@ func withoutReserved(b []byte) []byte {
 	return b
 }
 
-// allOnes is a message with every bit set that Decode allows to be.
+// allOnes returns a message with every bit set that Decode permits.
 func allOnes(attr mad.Attribute) []byte {
 	b := bytes.Repeat([]byte{0xff}, mad.Len)
 	copy(b, []byte{1, 7, 2, 3})

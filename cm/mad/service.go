@@ -2,11 +2,11 @@ package mad
 
 import "fmt"
 
-// ServiceID names what a REQ or a SIDR_REQ is for.
+// ServiceID identifies the service that a REQ or a SIDR_REQ is for.
 type ServiceID uint64
 
-// PortSpace is the kind of service that a port of rdma_cm belongs to (RDMA_PS_TCP
-// and RDMA_PS_UDP of Linux). Its low byte is the IP protocol number.
+// PortSpace is the port space of a port of rdma_cm (RDMA_PS_TCP and RDMA_PS_UDP in Linux). Its
+// low byte is the IP protocol number.
 type PortSpace uint16
 
 const (
@@ -30,8 +30,8 @@ func IPServiceID(ps PortSpace, port uint16) ServiceID {
 	return ServiceID(ps)<<16 | ServiceID(port)
 }
 
-// IP returns the port that the service ID stands for; ok is false for a service
-// ID that is not of the TCP or the UDP port space.
+// IP returns the port that the service ID represents; ok is false if the service ID is not in the
+// TCP or UDP port space.
 func (s ServiceID) IP() (ps PortSpace, port uint16, ok bool) {
 	switch s >> 16 {
 	case ServiceID(PortSpaceTCP), ServiceID(PortSpaceUDP):
@@ -48,7 +48,7 @@ func (s ServiceID) String() string {
 	return fmt.Sprintf("0x%016x", uint64(s))
 }
 
-// Connects reports whether connections are made to the service by REQ: it is false in the UDP port space.
+// Connects reports whether REQs connect to the service: it is false in the UDP port space.
 func (s ServiceID) Connects() bool {
 	ps, _, ok := s.IP()
 	return !ok || ps != PortSpaceUDP

@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// Room for private data in SIDR_REQ, the [IPHeader] included, and SIDR_REP.
+// Maximum lengths of private data in SIDR_REQ, including the [IPHeader], and SIDR_REP.
 const (
 	SIDRREQPrivateLen = 216
 	SIDRREPPrivateLen = 136
@@ -15,7 +15,7 @@ const (
 	sidrInfoLengthAt = 5
 )
 
-// SIDRREQ asks for the datagram queue pair of a service (IBA table 119).
+// SIDRREQ requests the datagram queue pair of a service (IBA table 119).
 type SIDRREQ struct {
 	RequestID   CommID // chosen by the sender, returned in the reply
 	PKey        uint16
@@ -38,8 +38,8 @@ func (r *SIDRREQ) encode(e *encoder) {
 	e.privateData(16, r.PrivateData)
 }
 
-// SIDRREP answers a SIDR_REQ (IBA table 120). The queue pair and its Q_Key have
-// meaning with status [SIDRSuccess].
+// SIDRREP answers a SIDR_REQ (IBA table 120). The queue pair and its Q_Key are valid with status
+// [SIDRSuccess].
 type SIDRREP struct {
 	RequestID CommID
 	Status    SIDRStatus
@@ -47,8 +47,7 @@ type SIDRREP struct {
 	QPN       bth.QPN
 	ServiceID ServiceID
 	QKey      uint32
-	// AdditionalInformation, at most 72 bytes, is the way to the right CM with
-	// status [SIDRRedirect].
+	// AdditionalInformation, up to 72 bytes, names the right CM with status [SIDRRedirect].
 	AdditionalInformation []byte
 	PrivateData           []byte
 }
@@ -86,13 +85,13 @@ func (r *SIDRREP) encode(e *encoder) {
 	e.privateData(96, r.PrivateData)
 }
 
-// SIDRStatus is what a SIDR_REP says of the service.
+// SIDRStatus is the status of a SIDR_REP.
 type SIDRStatus uint8
 
 const (
 	SIDRSuccess            SIDRStatus = 0
-	SIDRUnsupported        SIDRStatus = 1 // nobody listens
-	SIDRReject             SIDRStatus = 2 // the program refused
+	SIDRUnsupported        SIDRStatus = 1 // no listener
+	SIDRReject             SIDRStatus = 2 // rejected by the program
 	SIDRNoQP               SIDRStatus = 3
 	SIDRRedirect           SIDRStatus = 4
 	SIDRUnsupportedVersion SIDRStatus = 5
@@ -107,7 +106,7 @@ var sidrNames = [...]string{
 	SIDRUnsupportedVersion: "unsupported version",
 }
 
-// String returns the status' name, such as "service ID not supported", or its number.
+// String returns the status's name, such as "service ID not supported", or its number.
 func (s SIDRStatus) String() string {
 	if int(s) < len(sidrNames) {
 		return sidrNames[s]

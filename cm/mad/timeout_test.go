@@ -88,7 +88,8 @@ func TestPacketLifeTimeIsHalfOfTheACKTimeout(t *testing.T) {
 }
 
 func TestRxesLocalACKTimeoutFollowsFromItsPacketLifeTime(t *testing.T) {
-	const ackDelay, packetLifeTime = 15, 18 // target ACK delay of rxe's REP; what rdma_cm of Linux 6.1 has for RoCE
+	// The target ACK delay of rxe's REP, and the packet life time of rdma_cm in Linux 6.1 for RoCE.
+	const ackDelay, packetLifeTime = 15, 18
 	for _, g := range readGolden(t, "testdata/rxe.txt") {
 		var m mad.Message
 		if err := m.Decode(g.mad); err != nil {

@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// container begins the command line of what stands in for a container: user, mount, network and PID namespaces of its
-// own, in which the command is process 1 and root.
+// container is the beginning of a command line that replaces a container: separate user, mount,
+// network and PID namespaces, in which the command is process 1 and root.
 const container = "unshare --user --map-root-user --mount --net" + containerRest
 
-// containerOn is container in the network namespace of the caller.
+// containerOn is container, but in the caller's network namespace.
 const containerOn = "unshare --user --map-root-user --mount" + containerRest
 
 const containerRest = " --pid --fork --kill-child --mount-proc ./" + refusing + " "
 
-// refusing is a program that executes its arguments under a seccomp filter, which refuses what the default profile of
-// Docker 20.10 refuses.
+// refusing is a program that executes its arguments under a seccomp filter, which denies the
+// system calls that the default profile of Docker 20.10 denies.
 const refusing = "refusing"
 
 var refused = []uint32{unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP}
@@ -31,7 +31,7 @@ var refused = []uint32{unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, un
 // refuse is main of the program refusing.
 func refuse(args []string) error {
 	runtime.LockOSThread()
-	code := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}} // the number of the call
+	code := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}} // system call number
 	for _, nr := range refused {
 		code = append(code, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: nr, Jf: 1},
 			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)})
@@ -53,7 +53,7 @@ func refuse(args []string) error {
 	return syscall.Exec(path, args, os.Environ())
 }
 
-// needContainers skips a test where p may not make what stands in for containers.
+// needContainers skips a test if p may not create the namespaces that replace a container.
 func (p *place) needContainers() {
 	p.t.Helper()
 	if err := os.Symlink("gorxe", p.dir+"/"+refusing); err != nil {

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAProgramBeginsWithTheSignalsOfItsCommand: nohup ignores SIGHUP, a shell without job control SIGINT and SIGQUIT of
-// commands in the background. Go lets no program know that others which end a process were ignored or blocked.
+// TestAProgramBeginsWithTheSignalsOfItsCommand: nohup ignores SIGHUP, and a shell without job
+// control ignores SIGINT and SIGQUIT for commands in the background. A Go program cannot query
+// whether other terminating signals were ignored or blocked at its start.
 func TestAProgramBeginsWithTheSignalsOfItsCommand(t *testing.T) {
 	needPrograms(t, "env", "nohup", "grep")
 	p := newPlace(t)
@@ -46,7 +47,7 @@ func TestProgramsEndWithGorxeRunAndSayWhy(t *testing.T) {
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.Wait() // until nobody has the pipe of standard error
+	_ = c.Wait() // until no process has the pipe of standard error open
 	if got := c.errors.String(); strings.TrimSpace(got) != says {
 		t.Errorf("standard error: %q, want %q", got, says)
 	}
@@ -87,7 +88,7 @@ func TestGorxeRunEndsWithAKeeperThatIsKilled(t *testing.T) {
 	}
 }
 
-// descendantsOf returns pidfds of the processes below one.
+// descendantsOf returns pidfds of the descendants of a process.
 func descendantsOf(t *testing.T, of int) (fds []int) {
 	t.Helper()
 	for _, pid := range processes() {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A peer that is killed leaves TCP to its kernel and says nothing over RDMA.
+// The kernel of a killed peer closes its TCP connection; over RDMA it sends nothing.
 func TestACommandEndsWhenItsPeerIsKilled(t *testing.T) {
 	p := newPlace(t)
 	for i, c := range []struct{ server, listens, client, runs string }{
@@ -45,7 +45,7 @@ func TestACommandEndsWhenItsPeerIsKilled(t *testing.T) {
 	}
 }
 
-// speaking is a command that goes on.
+// speaking is a command that has printed its first output and continues.
 type speaking struct {
 	*exec.Cmd
 	errors bytes.Buffer
@@ -64,7 +64,7 @@ func (p *place) until(line, word string) *speaking {
 		s.Process.Kill()
 		out.Close()
 	})
-	go func() { // one that ends says no more
+	go func() { // a command that has ended prints nothing more
 		_ = unix.Waitid(unix.P_PID, s.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		out.Close()
 	}()

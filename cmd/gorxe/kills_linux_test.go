@@ -14,13 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Environment variables of the tests below: how many processes they kill, and the seed of which and when.
+// Environment variables of the tests below: the number of kills, and the seed for the choice of
+// process and time.
 const (
 	killsVariable = "GORXE_KILLS"
 	seedVariable  = "GORXE_KILLS_SEED"
 )
 
-// fewKills is the number of kills without killsVariable: one for each traffic.
+// fewKills is the number of kills without killsVariable: one for each kind of traffic.
 const fewKills = 4
 
 // variable returns the number in an environment variable, or another one if it is not set.
@@ -37,29 +38,32 @@ func variable(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// A traffic is what two programs exchange until one of them ends. In the lines ADDR is the server's address, PORT the
-// port and SIZE the length of messages in bytes.
+// A traffic describes the messages that two programs exchange until one of them ends. In the
+// command lines, ADDR is the server's address, PORT the port and SIZE the length of messages in
+// bytes.
 type traffic struct {
 	name           string
 	server, client string
 	sizes          []int
-	// perMessage is by how much a message of up to 4096 bytes moves the PSNs of an end in one direction.
+	// perMessage is the number of PSNs that a message of up to 4096 bytes uses in one direction.
 	perMessage int
-	// says is what an end prints whose peer was killed, one of these. oneWay: the server sends nothing, and is not told.
+	// says lists the possible messages of an end whose peer was killed. oneWay: the server sends
+	// nothing and is not notified.
 	says   []string
 	oneWay bool
-	cm     bool // the connection is made by rdma_cm
+	cm     bool // the connection is established with rdma_cm
 }
 
-// How perftest prints IBV_WC_RETRY_EXC_ERR, and perftest and rping IBV_WC_REM_OP_ERR. The latter ends requests that
-// reach the memory of a program when it has just ended and its queue pairs have not.
+// IBV_WC_RETRY_EXC_ERR in the output of perftest, and IBV_WC_REM_OP_ERR in that of perftest and
+// rping. The latter completes requests for the memory of a program that has ended while its queue
+// pairs still exist.
 const (
 	retryExceeded        = "Failed status 12"
 	remoteOperation      = "Failed status 11"
 	remoteOperationRping = "completion failed status 11"
 )
 
-// perftest makes the traffic of a tool of perftest, with a local ACK timeout of 16.8 ms.
+// perftest returns the traffic of a tool of perftest, with a local ACK timeout of 16.8 ms.
 func perftest(name, line string, oneWay bool) traffic {
 	line += " -F -x 0 -u 12 -s SIZE -p PORT"
 	return traffic{
@@ -71,7 +75,7 @@ func perftest(name, line string, oneWay bool) traffic {
 var traffics = []traffic{
 	perftest("WRITE", "ib_write_bw -b -D 3000", false),
 	perftest("READ", "ib_read_bw -b -D 3000", false),
-	perftest("SEND", "ib_send_bw -e -N -n 100000000", true), // events take no -D
+	perftest("SEND", "ib_send_bw -e -N -n 100000000", true), // -D does not work with events
 	{
 		name: "rping", server: "rping -s -a ADDR -p PORT -S SIZE", client: "rping -c -a ADDR -p PORT -S SIZE",
 		sizes: []int{64, 4096, 65535}, perMessage: 2,
@@ -79,7 +83,7 @@ var traffics = []traffic{
 	},
 }
 
-// finds returns what an end has printed of says, "" for nothing.
+// finds returns the message of says in text; "" for none.
 func (tr *traffic) finds(text string) string {
 	for _, s := range tr.says {
 		if strings.Contains(text, s) {
@@ -89,7 +93,7 @@ func (tr *traffic) finds(text string) string {
 	return ""
 }
 
-// A victim is the kind of process that is killed.
+// A victim is the kind of process to be killed.
 type victim int
 
 const (
@@ -123,8 +127,8 @@ func killUnderTraffic(t *testing.T, v victim) {
 	k.finish()
 }
 
-// A killing kills processes of one kind, one each round. Each round has two programs; the one whose process, gorxe run
-// or daemon is killed uses the first daemon.
+// A killing kills processes of one kind, one per round. Each round has two programs; the program
+// that is killed, or whose gorxe run or daemon is killed, uses the first daemon.
 type killing struct {
 	*place
 	victim  victim
@@ -132,8 +136,8 @@ type killing struct {
 	daemons [2]*counted
 	ends    []*end // of the round
 	killed  map[string]int
-	seen    map[string]int // ends of peers, by what they print
-	files   map[string]int // names in directories before the first round
+	seen    map[string]int // number of ends of peers, by their message
+	files   map[string]int // number of files in directories before the first round
 }
 
 func newKilling(t *testing.T, v victim, rnd *rand.Rand) *killing {
@@ -147,16 +151,17 @@ func newKilling(t *testing.T, v victim, rnd *rand.Rand) *killing {
 	return k
 }
 
-// round lets two programs exchange messages, kills, and waits until nothing is left of both.
+// round lets two programs exchange messages, kills a process, and waits until both have been
+// removed completely.
 func (k *killing) round(i int) {
 	k.t.Helper()
 	tr := &traffics[i%len(traffics)]
-	// Both programs may have one daemon, unless that is to be killed.
+	// Both programs may use one daemon, unless the daemon is to be killed.
 	daemons := [2]*counted{k.daemons[0], k.daemons[1]}
 	if k.victim != theDaemon && k.rnd.IntN(2) == 0 {
 		daemons[1] = daemons[0]
 	}
-	isClient := k.rnd.IntN(2) == 1 // the one that is killed
+	isClient := k.rnd.IntN(2) == 1 // whether the client is killed
 	size := tr.sizes[k.rnd.IntN(len(tr.sizes))]
 	at := daemons[0]
 	if isClient {
@@ -172,7 +177,7 @@ func (k *killing) round(i int) {
 	} else {
 		dies, peer = k.connect(tr, port, daemons[0], server, daemons[1], client)
 	}
-	// The moment is counted in packets.
+	// The time of the kill is measured in packets.
 	packets := tr.perMessage * (size + 4095) / 4096
 	pid := dies.progress(packets + k.rnd.IntN(packets<<k.rnd.IntN(10)))
 	k.kill(dies, pid)
@@ -202,7 +207,7 @@ func (k *killing) connect(tr *traffic, port int, s *counted, server string, c *c
 		switch {
 		case first.over():
 			k.t.Fatalf("%s ended: %v\n%s", server, first.err, first.text())
-		case second.over() && tr.cm: // it was faster than the server
+		case second.over() && tr.cm: // it ended before the server listened
 			second = k.startEnd(c, client)
 		case second.over():
 			k.t.Fatalf("%s ended: %v\n%s", client, second.err, second.text())
@@ -212,7 +217,8 @@ func (k *killing) connect(tr *traffic, port int, s *counted, server string, c *c
 	return first, second
 }
 
-// kill kills the program with a PID, its gorxe run, or its daemon, and waits until program and gorxe run have ended.
+// kill kills the program with a PID, its gorxe run, or its daemon, and waits until program and
+// gorxe run have ended.
 func (k *killing) kill(e *end, pid int) {
 	k.t.Helper()
 	switch k.victim {
@@ -230,7 +236,7 @@ func (k *killing) kill(e *end, pid int) {
 			k.t.Errorf("%s: gorxe run ended and did not say %q:\n%s", e.line, says, text)
 		}
 		if !e.over() {
-			e.terminate() // a program that polls waits for completions for ever
+			e.terminate() // a polling program waits for completions forever
 		}
 	}
 	<-e.done
@@ -245,7 +251,7 @@ func (k *killing) kill(e *end, pid int) {
 // awaitPeer waits for the end of the program whose peer was killed.
 func (k *killing) awaitPeer(tr *traffic, peer *end, killedClient bool) {
 	k.t.Helper()
-	// Of a daemon that was killed no message of rdma_cm comes, and a server that only receives hears nothing.
+	// A killed daemon sends no message of rdma_cm, and a server that only receives gets no error.
 	told := !(tr.cm && k.victim == theDaemon || tr.oneWay && killedClient)
 	if told {
 		until(k.t, fmt.Sprintf("%s is not told that its peer was killed", peer.line), func() bool {
@@ -257,14 +263,14 @@ func (k *killing) awaitPeer(tr *traffic, peer *end, killedClient bool) {
 		peer.terminate()
 	}
 	<-peer.done
-	// rping that is told of the end exits with 0 or not, as it comes to it.
+	// When rping is notified of the end, its exit status varies.
 	if text := peer.text(); peer.err == nil && !tr.cm || told && tr.finds(text) == "" {
 		k.t.Errorf("%s ended with %v, want one of %q\n%s", peer.line, peer.err, tr.says, text)
 	}
 }
 
-// awaitNothing waits until the daemons hold nothing of the programs but connections in TIME-WAIT, and the host has no
-// process of the round.
+// awaitNothing waits until the daemons hold nothing of the programs, except connections in
+// TIME-WAIT, and no process of the round remains.
 func (k *killing) awaitNothing() {
 	k.t.Helper()
 	for _, d := range k.daemons {
@@ -276,8 +282,8 @@ func (k *killing) awaitNothing() {
 	})
 }
 
-// progress waits until the peer has acknowledged a number of packets of the program, or has sent as many, and returns
-// the PID of the program.
+// progress waits until the peer has acknowledged a number of packets of the program, or has sent
+// that many, and returns the PID of the program.
 func (e *end) progress(packets int) int {
 	e.t.Helper()
 	var pid int
@@ -290,7 +296,7 @@ func (e *end) progress(packets int) int {
 			}
 			return false
 		}
-		if first == nil || first.State != q.State { // RTS brings the first PSN that is sent
+		if first == nil || first.State != q.State { // the first PSN to be sent is valid from RTS on
 			first = &q
 		}
 		pid = n
@@ -300,14 +306,14 @@ func (e *end) progress(packets int) int {
 	return pid
 }
 
-// connected reports whether the program has a queue pair that is connected.
+// connected reports whether the program has a connected queue pair.
 func (e *end) connected() bool {
 	_, _, ok := e.find()
 	return ok
 }
 
-// find returns the program's PID and its queue pair in RTS, or in RTR, where a server of perftest that only
-// receives stays.
+// find returns the program's PID and its queue pair in RTS, or in RTR, where a server of perftest
+// that only receives stays.
 func (e *end) find() (pid int, q control.QP, ok bool) {
 	var all qps
 	if err := control.NewClient(e.daemon.control, nil).Get(context.Background(), "/v1/qps", nil, &all); err != nil {

@@ -23,7 +23,7 @@ import (
 
 type unixStatus = syscall.WaitStatus
 
-// An end is a program with a gorxe run of its own.
+// An end is a program with its own gorxe run.
 type end struct {
 	*exec.Cmd
 	t      *testing.T
@@ -53,14 +53,14 @@ func (k *killing) startEnd(d *counted, line string) *end {
 	return e
 }
 
-// Write keeps what the program prints.
+// Write stores the output of the program.
 func (e *end) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.out.Write(p)
 }
 
-// text returns what the program has printed so far.
+// text returns the output of the program so far.
 func (e *end) text() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -83,7 +83,7 @@ func (e *end) signal(pid int, sig unix.Signal) {
 	}
 }
 
-// terminate asks gorxe run, and with it its program, to end. It may have ended by itself.
+// terminate sends SIGTERM to gorxe run, which ends its program. It may have ended already.
 func (e *end) terminate() {
 	e.t.Helper()
 	if err := unix.Kill(e.Process.Pid, unix.SIGTERM); err != nil && err != unix.ESRCH {
@@ -91,12 +91,12 @@ func (e *end) terminate() {
 	}
 }
 
-// A counted daemon is one whose metrics are read.
+// A counted daemon is a daemon whose metrics are read.
 type counted struct {
 	*daemon
 	address, control, programs, metrics string
 	idle                                map[string]float64
-	first                               leaks.Sample // after the first round, which opens what stays open
+	first                               leaks.Sample // after the first round, which opens files that remain open
 	samples                             []leaks.Sample
 }
 
@@ -130,11 +130,11 @@ func (c *counted) gauges(t *testing.T) leaks.Gauges {
 // cmConnections is the gauge of connections, those in TIME-WAIT included.
 const cmConnections = "gorxe_cm_connections"
 
-// metricsInterval is how old metrics may be, see docs/operations.md.
+// metricsInterval is the maximum age of metrics, see docs/operations.md.
 const metricsInterval = 100 * time.Millisecond
 
-// awaitIdle waits until the daemon holds what it held before the first round. Without connections, those of rdma_cm
-// are left out.
+// awaitIdle waits until the daemon holds as much as before the first round. Without connections,
+// those of rdma_cm are not compared.
 func (c *counted) awaitIdle(t *testing.T, connections bool) (g leaks.Gauges) {
 	t.Helper()
 	late := time.After(5 * time.Minute)
@@ -155,7 +155,7 @@ func (c *counted) awaitIdle(t *testing.T, connections bool) (g leaks.Gauges) {
 	}
 }
 
-// surviving are the daemons that are not killed.
+// surviving returns the daemons that are not killed.
 func (k *killing) surviving() []*counted {
 	if k.victim == theDaemon {
 		return k.daemons[1:]
@@ -163,14 +163,14 @@ func (k *killing) surviving() []*counted {
 	return k.daemons[:]
 }
 
-// sample notes what the surviving daemons have of the host after a number of rounds.
+// sample records the host resources of the surviving daemons after a number of rounds.
 func (k *killing) sample(rounds int) {
 	k.t.Helper()
 	for _, c := range k.surviving() {
 		s := c.gauges(k.t).Sample()
 		judged := s
 		if race.Enabled {
-			judged.Resident = 0 // the detector's own memory grows with the addresses that were ever in use
+			judged.Resident = 0 // the race detector's memory grows with the addresses that have been used
 		}
 		c.samples = append(c.samples, judged)
 		if len(c.samples) == 1 {
@@ -185,7 +185,8 @@ func describe(s leaks.Sample) string {
 		s.Resident/(1<<20), s.Heap/(1<<20), s.Goroutines, s.Threads, s.Descriptors)
 }
 
-// finish waits for the end of all connections, compares what there is with what there was, and ends the daemons.
+// finish waits for the end of all connections, compares the resources with those at the start,
+// and ends the daemons.
 func (k *killing) finish() {
 	k.t.Helper()
 	for _, what := range slices.Sorted(maps.Keys(k.killed)) {
@@ -214,7 +215,7 @@ func (k *killing) finish() {
 			k.t.Errorf("the daemon on %s: %v", c.address, err)
 		}
 	}
-	// The next gorxe run removes what one that was killed has left.
+	// The next gorxe run removes the files of one that was killed.
 	if out, err := k.run("gorxe run --socket " + k.daemons[1].programs + " -- true"); err != nil {
 		k.t.Errorf("%v\n%s", err, out)
 	}
@@ -235,7 +236,7 @@ func (k *killing) finish() {
 	}
 }
 
-// names counts the files in the directories where gorxe makes some. Other processes also use the second.
+// names counts the files in the directories that gorxe uses. Other processes also use the second.
 func (k *killing) names() map[string]int {
 	out := map[string]int{}
 	for _, dir := range []string{k.dir, "/dev/shm"} {
@@ -248,7 +249,7 @@ func (k *killing) names() map[string]int {
 	return out
 }
 
-// pids are the processes of the killing that somebody waits for.
+// pids returns the processes of the killing that the test waits for.
 func (k *killing) pids() (out []int) {
 	for _, d := range k.daemons {
 		if d != nil {
@@ -261,7 +262,7 @@ func (k *killing) pids() (out []int) {
 	return out
 }
 
-// strays are the processes that the test has started, directly or not, besides those of pids: they have the place in
+// strays returns the descendants of the test, except for those of pids. They have the place in
 // their environment.
 func (k *killing) strays() (out []string) {
 	mine := []byte("XDG_RUNTIME_DIR=" + k.dir + "\x00")
@@ -303,7 +304,7 @@ func descends(pid, from int) bool {
 	return pid == from
 }
 
-// adoptOrphans makes orphans of the test's processes its own children, so that their ends are seen.
+// adoptOrphans makes orphaned descendants children of the test, so that it can reap them.
 func adoptOrphans(t *testing.T) {
 	t.Helper()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -312,7 +313,7 @@ func adoptOrphans(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) })
 }
 
-// reapOrphans waits for children that have ended, besides those that others wait for.
+// reapOrphans reaps children that have ended, except for those that other code waits for.
 func reapOrphans(others []int) {
 	for _, pid := range processes() {
 		if parentOf(pid) == os.Getpid() && !slices.Contains(others, pid) {

@@ -1,4 +1,4 @@
-// Command gorxe is an RDMA NIC made of software; see package internal/cli.
+// Command gorxe is a software RDMA NIC; see package internal/cli.
 package main
 
 import (
@@ -8,12 +8,14 @@ import (
 	"syscall"
 
 	"github.com/gorxe/gorxe/internal/cli"
-	_ "github.com/gorxe/gorxe/internal/host/sysmon" // starts some commands anew, before most packages are initialized
+	// sysmon executes some subcommands again with another environment. It must run before most
+	// packages are initialized.
+	_ "github.com/gorxe/gorxe/internal/host/sysmon"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program immediately
 	code := cli.Main(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

@@ -15,13 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// netHost is a network namespace with one end of the cable. Both ends have the same interface name.
+// netHost is a network namespace with one end of a veth pair. Both ends have the same interface
+// name.
 type netHost struct {
 	ns     netns.NsHandle
 	v4, v6 netip.Addr
 }
 
-// newNetHosts makes two hosts; net distinguishes the addresses of a test from those of others.
+// newNetHosts makes two hosts; net distinguishes the addresses of tests.
 func newNetHosts(t *testing.T, net int) (left, right netHost) {
 	t.Helper()
 	needPrograms(t, "nsenter")
@@ -40,7 +41,7 @@ func (h netHost) enter() string {
 	return fmt.Sprintf("nsenter --net=/proc/%d/fd/%d ", os.Getpid(), int(h.ns))
 }
 
-// awaitPort waits until something listens on a TCP port of the host.
+// awaitPort waits until a process listens on a TCP port of the host.
 func (h netHost) awaitPort(t *testing.T, port int) {
 	t.Helper()
 	testnet.In(t, h.ns, func() error {
@@ -49,7 +50,8 @@ func (h netHost) awaitPort(t *testing.T, port int) {
 	})
 }
 
-// findGID is an expression of the shell for the index of an address in the GID table of a program's device.
+// findGID returns a shell expression for the index of an address in the GID table of a program's
+// device.
 func findGID(a netip.Addr) string {
 	b := a.As16()
 	var words []string
@@ -59,12 +61,12 @@ func findGID(a netip.Addr) string {
 	return "$(basename $(grep -l " + strings.Join(words, ":") + " /sys/class/infiniband/rxe0/ports/1/gids/*))"
 }
 
-// A netTool is a program with a server and a client. In the lines ADDR is the server's address, V4 that of IPv4, GID
-// the index of the host's own address, and PORT the port.
+// A netTool is a program with a server and a client. In the lines ADDR is the server's address,
+// V4 its IPv4 address, GID the index of the host's own address, and PORT the port.
 type netTool struct {
 	server, client string
-	says           string // by the client
-	cm             bool   // the client connects by rdma_cm
+	says           string // printed by the client
+	cm             bool   // the client connects with rdma_cm
 }
 
 var netTools = []netTool{
@@ -92,7 +94,7 @@ func TestTwoNetworkNamespacesExchangeMessages(t *testing.T) {
 			p := newPlace(t)
 			if c.enter != "" {
 				p.asUser()
-				p.user = nil // nsenter takes root, and changes the user itself
+				p.user = nil // nsenter needs root and changes the user itself
 			}
 			for i, tool := range c.tools {
 				for j, family := range []func(netHost) netip.Addr{
@@ -116,7 +118,7 @@ func TestTwoNetworkNamespacesExchangeMessages(t *testing.T) {
 						if !tool.cm && err != nil {
 							t.Fatalf("%s, %v: %v\n%s", tool.client, server, err, out)
 						}
-						return err == nil // by rdma_cm it fails before the server listens
+						return err == nil // with rdma_cm it fails before the server listens
 					})
 					if !strings.Contains(out, tool.says) {
 						t.Errorf("%s, %v:\n%s", tool.client, server, out)
@@ -133,7 +135,7 @@ func TestTwoNetworkNamespacesExchangeMessages(t *testing.T) {
 	}
 }
 
-// A socket is a file, which processes in all network namespaces find.
+// A socket is a file, which is visible in all network namespaces.
 func TestADaemonOfAnotherNetworkNamespaceIsUsedOnlyIfItsSocketIsNamed(t *testing.T) {
 	needPrograms(t, "ibv_devinfo")
 	left, right := newNetHosts(t, 59)
@@ -158,7 +160,7 @@ func TestADaemonOfAnotherNetworkNamespaceIsUsedOnlyIfItsSocketIsNamed(t *testing
 			t.Errorf("%s: %v, its device does not have the address %v\n%s", c.run, err, c.want.v4, out)
 		}
 	}
-	// The hint is of use to those for whom no daemon can be started.
+	// The message helps users for whom no daemon can be started.
 	out, err := p.run(right.enter() + "gorxe run -d gorxe0 -- true")
 	if err == nil || !strings.Contains(out, "name its socket with --socket") || strings.Count(out, "gorxe: ") != 1 {
 		t.Errorf("%v\n%s", err, out)

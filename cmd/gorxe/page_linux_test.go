@@ -23,14 +23,15 @@ func programsPage(t *testing.T, section string) (before, text string) {
 	return before, text
 }
 
-// The commands of docs/programs.md up to containers, which need a runtime, do what their comments say. They are run
-// with the addresses and the interface of the test, and with fewer iterations.
+// The commands of docs/programs.md before the section on containers, which need a runtime, do
+// what their comments say. They run with the addresses and the interface of the test, and with
+// fewer iterations.
 func TestTheCommandsOfTheProgramsPage(t *testing.T) {
 	needPrograms(t, "ibv_devinfo", "ib_write_bw", "rping")
 	page, _ := programsPage(t, "In containers")
 	left, right := newNetHosts(t, 62)
 	p := newPlace(t)
-	if out, err := p.run(left.enter() + "ip link set lo up"); err != nil { // it carries what the host sends to itself
+	if out, err := p.run(left.enter() + "ip link set lo up"); err != nil { // for packets of the host to itself
 		t.Fatalf("%v\n%s", err, out)
 	}
 	says := map[string]string{
@@ -59,7 +60,7 @@ func TestTheCommandsOfTheProgramsPage(t *testing.T) {
 		until(t, line+" does not succeed", func() bool {
 			var err error
 			out, err = p.run(line)
-			if err != nil && program != "rping" { // which fails before its server listens
+			if err != nil && program != "rping" { // rping fails before its server listens
 				t.Fatalf("%s: %v\n%s", line, err, out)
 			}
 			return err == nil
@@ -80,8 +81,8 @@ func TestTheCommandsOfTheProgramsPage(t *testing.T) {
 	}
 }
 
-// The job that docs/programs.md shows installs packages that this repository's own CI has, builds the command where it
-// is, and runs a Makefile with both ends of a test.
+// The CI job in docs/programs.md installs packages that this repository's own CI has, builds the
+// command in the working tree, and runs a Makefile with both ends of a test.
 func TestTheJobOfTheProgramsPage(t *testing.T) {
 	needPrograms(t, "ib_write_bw", "make")
 	_, section := programsPage(t, "In CI")

@@ -16,7 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain lets the test binary be the program, when the tests start it so.
+// TestMain runs the program instead of the tests if a test started the test binary as the
+// program.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == refusing {
 		fmt.Fprintln(os.Stderr, refuse(os.Args[1:]))
@@ -28,18 +29,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// place is a directory with the program in it and a socket at which daemons say that they are ready.
+// place is a directory with the program and a socket on which daemons report that they are ready.
 type place struct {
 	t     *testing.T
 	dir   string
 	ready *net.UnixConn
 	env   []string
-	user  *syscall.Credential // of the commands; nil: that of the test
+	user  *syscall.Credential // user of the commands; nil: the test's
 }
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "gx") // a short name: it is part of those of sockets
+	dir, err := os.MkdirTemp("", "gx") // a short name, because it is part of socket names
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func (p *place) in(t *testing.T) *place {
 	return &q
 }
 
-// command is one line for the shell.
+// command returns a command line for the shell.
 func (p *place) command(line string) *exec.Cmd {
 	c := exec.CommandContext(p.t.Context(), "sh", "-c", "exec "+line)
 	c.Dir, c.Env = p.dir, p.env
@@ -78,7 +79,7 @@ func (p *place) command(line string) *exec.Cmd {
 	return c
 }
 
-// daemon is one that is ready.
+// daemon is a daemon that is ready.
 type daemon struct {
 	*exec.Cmd
 	log bytes.Buffer
@@ -92,7 +93,7 @@ func (p *place) start(line string) *daemon {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { d.Process.Kill() })
-	// One that cannot start says nothing, but ends.
+	// A daemon that cannot start reports nothing, but ends.
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -112,7 +113,7 @@ func (p *place) start(line string) *daemon {
 	return d
 }
 
-// stop ends a daemon with a signal and drops what it says to the service manager.
+// stop ends a daemon with a signal and discards its messages to the service manager.
 func (p *place) stop(d *daemon, sig os.Signal) error {
 	p.t.Helper()
 	if err := d.Process.Signal(sig); err != nil {
@@ -120,7 +121,7 @@ func (p *place) stop(d *daemon, sig os.Signal) error {
 	}
 	err := d.Wait()
 	var b [64]byte
-	for { // "STOPPING=1", and "over" at last
+	for { // "STOPPING=1", and finally "over"
 		n, rerr := p.ready.Read(b[:])
 		if rerr != nil || string(b[:n]) == "over" {
 			return err
@@ -187,14 +188,14 @@ func TestADaemonTakesThePlaceOfOneThatWasKilled(t *testing.T) {
 	}
 }
 
-// The commands of docs/operations.md do what the page says. They are run with the interface
-// replaced by a loopback address and the port of the metrics by a free one.
+// The commands of docs/operations.md do what the page says. They run with a loopback address
+// instead of the interface, and a free port for the metrics.
 func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, page, ok := strings.Cut(string(text), "\n## Start\n") // what is before it is run by the tests of packaging
+	_, page, ok := strings.Cut(string(text), "\n## Start\n") // the tests of packaging run the part before it
 	if !ok {
 		t.Fatal("the page does not say how to start")
 	}
@@ -204,7 +205,7 @@ func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 	page = strings.ReplaceAll(page, "rping -c -a 192.0.2.1", "rping -c -a 127.55.11.5 -I 127.55.11.6")
 	p := newPlace(t)
 	p.files(page)
-	own := filepath.Join(p.dir, "control.sock") // not the one that a daemon of this host may have
+	own := filepath.Join(p.dir, "control.sock") // not that of a daemon on this host
 	page = strings.ReplaceAll(page, "--unix-socket /run/gorxe/control.sock", "--unix-socket "+own)
 	count := 0
 	var d *daemon
@@ -221,7 +222,7 @@ func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 		switch {
 		case strings.HasPrefix(line, "gorxe daemon"):
 			if !strings.Contains(line, "-c ") {
-				line += " --device 127.55.11.5" // where nothing is said, it would be the host's own
+				line += " --device 127.55.11.5" // the default would be the host's interface
 			}
 			line += " --control-socket " + own
 			if !strings.Contains(line, "--check") {
@@ -233,7 +234,7 @@ func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 				t.Errorf("%s: %v\n%s", line, err, out)
 			}
 		case strings.HasPrefix(line, "gorxe rping"):
-			// Loopback's MTU is more than the last of the daemons takes.
+			// Loopback's MTU is larger than the last of the daemons supports.
 			stop()
 			d = p.start("gorxe daemon -c gorxe.toml --control-socket " + own)
 			if out, err := p.run(line); err != nil || !strings.Contains(out, "10 pings") {
@@ -276,14 +277,14 @@ func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 	}
 }
 
-// said is what commands of 'gorxe region' print.
+// said maps commands of 'gorxe region' to their output.
 var said = map[string]string{
 	"ls":    "scratch  anonymous  1048576  read,write\nsensors  file       4096     read\n",
 	"write": " bytes written\n",
 	"read":  "[[device]]\n",
 }
 
-// files writes the files that the page has in it: blocks of TOML that begin with their name.
+// files writes the files in the page: blocks of TOML that begin with their name.
 func (p *place) files(page string) {
 	p.t.Helper()
 	blocks := strings.Split(page, "```toml\n# ")[1:]
@@ -302,8 +303,8 @@ func (p *place) files(page string) {
 	}
 }
 
-// watchWhile runs a command that says on stderr what it watches, beginning with says, and goes on; runs another, which the first has
-// to tell of in a line with tells; and interrupts the first.
+// watchWhile starts the command line, whose first line on stderr begins with says, runs the
+// command cause, waits for a line of the first command that contains tells, and interrupts it.
 func (p *place) watchWhile(line, says, cause, tells string) {
 	p.t.Helper()
 	c := p.command(line)
@@ -337,7 +338,7 @@ func (p *place) watchWhile(line, says, cause, tells string) {
 	}
 }
 
-// watch runs a command that goes on until it is interrupted, after its first line.
+// watch runs a command until its first line, and interrupts it.
 func (p *place) watch(line string) {
 	p.t.Helper()
 	c := p.command(line)
@@ -362,7 +363,7 @@ func (p *place) watch(line string) {
 	}
 }
 
-// commands are the lines of the page's shell blocks.
+// commands yields the lines of the page's shell blocks.
 func commands(page string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		inside := false

@@ -87,7 +87,7 @@ func TestOneCommandInsideOfAnotherUsesTheSameDevice(t *testing.T) {
 	}
 }
 
-// In a container gorxe run is process 1, which adopts the daemon.
+// In a container gorxe run is process 1, so the daemon becomes its child.
 func TestProcessOneEndsWithItsProgram(t *testing.T) {
 	needPrograms(t, "unshare")
 	if os.Geteuid() != 0 {

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stopStarted ends the daemons that gorxe run has started, and waits for their ends.
+// stopStarted ends the daemons that gorxe run has started, and waits until they have ended.
 func (p *place) stopStarted() {
 	for _, socket := range p.started() {
 		var s control.Status
@@ -37,7 +37,7 @@ func (p *place) stopStarted() {
 	}
 }
 
-// started are the control sockets of daemons that gorxe run has started.
+// started returns the control sockets of daemons that gorxe run has started.
 func (p *place) started() []string {
 	all, err := filepath.Glob(filepath.Join(p.dir, "run", "control-*.sock"))
 	if err != nil {
@@ -46,11 +46,11 @@ func (p *place) started() []string {
 	return all
 }
 
-// asUser lets an ordinary user run the commands.
+// asUser makes the commands run as an ordinary user.
 func (p *place) asUser() {
 	p.t.Helper()
 	if os.Geteuid() != 0 {
-		return // it is one
+		return // already an ordinary user
 	}
 	p.user = &syscall.Credential{Uid: 65534, Gid: 65534}
 	self, err := os.Executable()
@@ -61,7 +61,7 @@ func (p *place) asUser() {
 	if err := os.Remove(name); err != nil {
 		p.t.Fatal(err)
 	}
-	// The folder of the test's own program is closed to others.
+	// Other users cannot access the folder of the test's own program.
 	from, err := os.Open(self)
 	if err != nil {
 		p.t.Fatal(err)
@@ -95,7 +95,7 @@ func (p *place) asUser() {
 type running struct {
 	*exec.Cmd
 	t   *testing.T
-	out bytes.Buffer // to be read after the end
+	out bytes.Buffer // valid after the end
 }
 
 func (p *place) background(line string) *running {
@@ -113,7 +113,7 @@ func (p *place) background(line string) *running {
 	return r
 }
 
-// until looks again and again until there is what it is to find.
+// until calls find repeatedly until it returns true.
 func until(t *testing.T, what string, find func() bool) {
 	t.Helper()
 	late := time.After(time.Minute)
@@ -126,13 +126,15 @@ func until(t *testing.T, what string, find func() bool) {
 	}
 }
 
-// awaitPort waits until something listens on a TCP port, in the network namespace of the calling thread.
+// awaitPort waits until a process listens on a TCP port, in the network namespace of the calling
+// thread.
 func awaitPort(t *testing.T, port int) {
 	t.Helper()
 	until(t, "nobody listens on port "+strconv.Itoa(port), func() bool { return listens(t, port) })
 }
 
-// listens reports whether something listens on a TCP port, in the network namespace of the calling thread.
+// listens reports whether a process listens on a TCP port, in the network namespace of the
+// calling thread.
 func listens(t *testing.T, port int) bool {
 	t.Helper()
 	want := fmt.Sprintf(":%04X", port)
@@ -150,7 +152,7 @@ func listens(t *testing.T, port int) bool {
 	return false
 }
 
-// ask asks a daemon.
+// ask returns a daemon's JSON output of a command.
 func ask[T any](p *place, line string) (v T) {
 	p.t.Helper()
 	text, err := p.run(line)
@@ -165,7 +167,7 @@ func ask[T any](p *place, line string) (v T) {
 
 type qps struct{ QPs []control.QP }
 
-// ofPrograms are the queue pairs that programs have.
+// ofPrograms returns the queue pairs of programs.
 func (q *qps) ofPrograms() (out []control.QP) {
 	for _, x := range q.QPs {
 		if x.Program != "" {
@@ -175,7 +177,7 @@ func (q *qps) ofPrograms() (out []control.QP) {
 	return out
 }
 
-// Both ends on one host with one address: what everybody tries first.
+// Both ends run on one host with one address, as in a first trial.
 func TestTwoCommandsOnOneAddressExchangeMessages(t *testing.T) {
 	needPrograms(t, "ib_write_bw", "ibv_rc_pingpong", "ib_send_lat")
 	for u, user := range []string{"as this user", "as an ordinary user"} {
@@ -233,7 +235,7 @@ func TestTwoCommandsOnOneAddressConnectByRDMACM(t *testing.T) {
 	}
 }
 
-// startDaemon starts a daemon that serves nothing but programs, at "s".
+// startDaemon starts a daemon that serves only programs, at "s".
 func (p *place) startDaemon(address string) *daemon {
 	return p.start("gorxe daemon --control-socket s --rping=false --perftest=false --pingpong=false --device " + address)
 }
@@ -288,7 +290,7 @@ func TestNothingIsLeftInTheDaemonOfACommandThatWasKilled(t *testing.T) {
 			return len(left.ofPrograms()) == 0 && len(s.Programs) == 0
 		})
 		if i == 0 {
-			before = count() // the first one opens what stays open
+			before = count() // the first one opens files that remain open
 			continue
 		}
 		until(t, fmt.Sprintf("the daemon has more than %d descriptors", before), func() bool { return count() <= before })
@@ -307,7 +309,7 @@ func TestAProgramOutlivesItsDaemonWithErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One pipe, so that the order of what is said is kept.
+	// One pipe keeps the order of the output.
 	said, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -337,7 +339,7 @@ func TestAProgramOutlivesItsDaemonWithErrors(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(p.dir, "gorxe-*")); err != nil || len(left) > 0 {
 		t.Errorf("files are left: %v, %v", left, err)
 	}
-	// A new daemon takes the place of the one that was killed.
+	// A new daemon replaces the one that was killed.
 	d = p.startDaemon("127.55.11.27")
 	if out, err := p.run("gorxe run --socket s.programs -- ibv_devinfo"); err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -354,7 +356,7 @@ func TestADaemonThatWasStartedEndsAfterItsLastProgram(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	until(t, "the daemon still runs", func() bool { return len(p.started()) == 0 })
-	// It has ended, or is about to: the next one comes after it.
+	// The daemon has ended or is about to end: the next one starts after it.
 	for range 3 {
 		if out, err := p.run("gorxe run -d 127.55.11.28 --daemon-idle 1ms -- true"); err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -1,5 +1,6 @@
-// Package leaks reads the metrics of a gorxe daemon, and says what it still holds of clients that have gone and whether
-// its memory grows.
+// Package leaks reads the metrics of a gorxe daemon and reports what the daemon still holds for
+// clients that have gone, and whether its memory grows. [Read] returns [Gauges]; a series of
+// [Sample] values gives a [Trend] for each resource.
 package leaks
 
 import (
@@ -13,10 +14,11 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Gauges are metrics by name, each the sum over its labels; a name with a reason label also stands with the reason in braces.
+// Gauges are metrics by name, each the sum over its labels. A metric with a reason label is also
+// stored as name{reason}.
 type Gauges map[string]float64
 
-// Read reads the answer to a GET of /metrics.
+// Read parses the response to a GET of /metrics.
 func Read(r io.Reader) (Gauges, error) {
 	p := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := p.TextToMetricFamilies(r)
@@ -38,7 +40,7 @@ func Read(r io.Reader) (Gauges, error) {
 	return g, nil
 }
 
-// identity reports whether a label tells devices apart.
+// identity reports whether a label identifies a device.
 func identity(l *dto.LabelPair) bool { return l.GetName() == "device" }
 
 // holds are the gauges of what a daemon holds for its clients.
@@ -56,7 +58,8 @@ func (g Gauges) Held() map[string]float64 {
 	return out
 }
 
-// Beyond names the gauges of Held that differ from those of an idle daemon, "" for none. A nil idle differs in none.
+// Beyond describes the gauges of Held that differ from those of an idle daemon, "" if none does.
+// A nil idle matches everything.
 func (g Gauges) Beyond(idle map[string]float64) string {
 	if idle == nil {
 		return ""
@@ -70,16 +73,16 @@ func (g Gauges) Beyond(idle map[string]float64) string {
 	return strings.Join(rest, ", ")
 }
 
-// A Sample is what a process of a daemon has of the host at a time when no client is there.
+// A Sample is the resource use of a daemon's process while it has no clients.
 type Sample struct {
-	Resident    float64 // bytes
-	Heap        float64 // bytes in use by Go's heap
+	Resident    float64 // in bytes
+	Heap        float64 // bytes in use by the Go heap
 	Goroutines  float64
 	Threads     float64
 	Descriptors float64
 }
 
-// Sample returns the gauges of the process.
+// Sample returns the resource use of the process.
 func (g Gauges) Sample() Sample {
 	return Sample{
 		Resident: g["process_resident_memory_bytes"], Heap: g["go_memstats_heap_inuse_bytes"], Goroutines: g["go_goroutines"],
@@ -87,14 +90,16 @@ func (g Gauges) Sample() Sample {
 	}
 }
 
-// flatness is the factor by which the median of the last samples may exceed that of the middle ones.
+// flatness is the factor by which the median of the last samples may exceed that of the middle
+// ones.
 const flatness = 1.05
 
-// enoughSamples is how many there have to be to tell a slope from the noise.
+// enoughSamples is the minimum number of samples for a trend.
 const enoughSamples = 6
 
-// resources are those that must not grow. slack is how much the last samples may have besides flatness: 4 MiB for what a
-// collection has not freed yet, a few threads because Go keeps those that a system call has once held.
+// resources are the resources that must not grow. slack is the permitted excess of the last
+// samples besides flatness: 4 MiB for memory that is not collected yet, a few threads because Go
+// keeps threads that were blocked in a system call.
 var resources = []struct {
 	name  string
 	of    func(Sample) float64
@@ -107,14 +112,15 @@ var resources = []struct {
 	{"descriptors", func(s Sample) float64 { return s.Descriptors }, 0},
 }
 
-// A Trend compares the medians of a resource in the middle third and in the last third of samples.
+// A Trend compares the median of a resource in the middle third of the samples with that in the
+// last third.
 type Trend struct {
 	Name         string
 	Middle, Last float64
 	Rises        bool
 }
 
-// Trends returns the trend of each resource; none of too few samples to tell.
+// Trends returns the trend of each resource, or none if there are fewer than enoughSamples.
 func Trends(samples []Sample) (out []Trend) {
 	if len(samples) < enoughSamples {
 		return nil
@@ -129,7 +135,8 @@ func Trends(samples []Sample) (out []Trend) {
 	return out
 }
 
-// Rising returns an error for the first resource that grows in the later two thirds of samples.
+// Rising returns an error for the first resource that grows over the last two thirds of the
+// samples.
 func Rising(samples []Sample) error {
 	for _, t := range Trends(samples) {
 		if t.Rises {

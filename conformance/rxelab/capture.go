@@ -17,24 +17,27 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
 )
 
-// markPort is the discard port (RFC 863): the datagram that ends a capture is sent there.
+// markPort is the discard port (RFC 863), the destination of the datagram that marks the end of a
+// capture.
 const markPort = 9
 
-// capture is a tcpdump on rxe's interface of a lane whose packets are written to a file of the host.
+// capture is a tcpdump on rxe's interface of a lane that writes to a file of the host.
 //
-// tcpdump gets packets from the kernel in blocks, up to a second late. So that nothing is missed and no cell waits for it, a
-// marker is sent after the last packet, and the next cell may begin while the block with the marker is on its way.
+// tcpdump gets packets from the kernel in blocks, up to a second late. So that no packet is
+// missed and no cell waits for that second, a marker is sent after the last packet, and the next
+// cell may start while the block with the marker is pending.
 type capture struct {
 	lane   *machine.Lane
 	dump   *machine.Tcpdump
 	file   *os.File
-	out    *transcript.Watcher // the packets
+	out    *transcript.Watcher // writes the packets to file
 	marker []byte
 }
 
 const captureEnd = 10 * time.Second
 
-// startCapture returns when packets are being captured. It captures no more than limit frames.
+// startCapture starts a capture and returns when it captures packets. It captures at most limit
+// frames.
 func (l cellLane) startCapture(ctx context.Context, file, marker string, limit int) (*capture, error) {
 	f, err := os.Create(file)
 	if err != nil {
@@ -48,7 +51,7 @@ func (l cellLane) startCapture(ctx context.Context, file, marker string, limit i
 	return c, nil
 }
 
-// mark sends the marker. It comes from gorxe's end: that way nothing disturbs it before tcpdump sees it.
+// mark sends the marker from gorxe's end, where no disturbance affects it before tcpdump sees it.
 func (c *capture) mark(ctx context.Context) error {
 	to := fmt.Sprintf("%s:%d", c.lane.Rxe.Addr[cell.IPv4], markPort)
 	return c.lane.Session.Send(ctx, wire.Datagram{Netns: c.lane.Netns, To: to, Data: c.marker})

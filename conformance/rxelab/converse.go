@@ -13,7 +13,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// converse lets the two ends talk, and returns what went wrong.
+// converse runs the two ends and returns what failed. The error is that of a lost machine or of
+// the context.
 func (l cellLane) converse(ctx context.Context, c cell.Cell, server, client *machine.Program, port int) ([]error, error) {
 	limit := c.Timeout()
 	if server != nil {
@@ -94,7 +95,7 @@ func (l cellLane) serve(ctx context.Context, c cell.Cell, server *machine.Progra
 	}
 }
 
-// held reports whether the lab has to end the server, as nothing else does.
+// held reports whether the lab must end the server, because nothing else does.
 func held(c cell.Cell, server *machine.Program) bool {
 	t := c.Workload.Tool.Talk
 	stock := server.In == "" || c.Workload.Tool.UnderRun

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// counters reads rxe's own counters of the lane; none when they cannot be read, as they only explain a failure.
+// counters returns rxe's counters of the lane, nil if they cannot be read: they only help to
+// explain a failure.
 func (l cellLane) counters(ctx context.Context) map[string]int {
 	files, err := l.Session.ReadFiles(ctx, "/sys/class/infiniband/"+l.Rxe.Device+"/ports/1/hw_counters/*")
 	if err != nil {
@@ -25,7 +26,7 @@ func (l cellLane) counters(ctx context.Context) map[string]int {
 	return out
 }
 
-// moved returns the counters that have changed, by how much.
+// moved returns the counters that have changed, with their increase.
 func moved(before, after map[string]int) map[string]int {
 	d := map[string]int{}
 	for name, n := range after {

@@ -18,37 +18,38 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// Options say what to run and how.
+// Options select what to run and how.
 type Options struct {
 	machine.Options
 	Suites []string       // kernels, by Debian release
-	Level  cell.Level     // how much of the matrix
-	Filter *regexp.Regexp // only cells whose ID it matches; nil: all
+	Level  cell.Level     // part of the matrix
+	Filter *regexp.Regexp // run only cells whose ID matches; nil: all
 
-	CaptureLimit int  // frames captured of a cell
-	Retries      int  // how often a cell that failed is run again
-	KeepAll      bool // keep the files of cells that passed, too
+	CaptureLimit int  // maximum number of captured frames of a cell
+	Retries      int  // maximum number of retries of a failed cell
+	KeepAll      bool // keep the files of passed cells too
 
 	Progress Progress
 }
 
-// artifacts is the directory of a cell's files.
+// artifacts returns the directory for a cell's files.
 func (o *Options) artifacts(id string) string {
 	return filepath.Join(o.Artifacts, filepath.FromSlash(id))
 }
 
-// Progress is told what happens. Its methods are not called at the same time.
+// Progress receives the progress of a run. Its methods are not called concurrently.
 type Progress interface {
-	Begin(k *vm.Kernel, cells int)         // a kernel's cells begin
+	Begin(k *vm.Kernel, cells int)         // the cells of a kernel start
 	Done(r report.Result, done, cells int) // a cell has ended
-	Again(r report.Result)                 // a cell has failed and will be run again
-	Lost(k *vm.Kernel, reason error)       // a machine died and is booted again
+	Again(r report.Result)                 // a cell has failed and will be retried
+	Lost(k *vm.Kernel, reason error)       // a machine died and will be booted again
 }
 
-// maxBoots bounds how often a kernel is booted again after it died.
+// maxBoots is the maximum number of boots of a kernel.
 const maxBoots = 10
 
-// Run runs the matrix. Cells that fail are results; the error tells what kept the lab from running.
+// Run runs the matrix. A failed cell is a result; the error reports what prevented the lab from
+// running.
 func Run(ctx context.Context, o Options) (*report.Report, error) {
 	cells, err := o.cells()
 	if err != nil {
@@ -86,7 +87,7 @@ func Run(ctx context.Context, o Options) (*report.Report, error) {
 	return r, all
 }
 
-// cells are the cells that the options select.
+// cells returns the cells that the options select.
 func (o *Options) cells() ([]cell.Cell, error) {
 	cells, err := cell.Matrix(o.Group, o.Level, o.Suites)
 	if err != nil {
@@ -101,7 +102,7 @@ func (o *Options) cells() ([]cell.Cell, error) {
 	return cells, nil
 }
 
-// runKernel runs the cells of one kernel, on as many machines as it takes.
+// runKernel runs the cells of one kernel, on several machines if a machine dies.
 func (o *Options) runKernel(ctx context.Context, suite string, cells []cell.Cell, r *report.Report) error {
 	k, err := vm.FetchKernel(ctx, o.Cache, suite, o.Step)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// Printer is a Progress that writes a line for every cell; on a terminal only failures stay, and the rest is one line that is
-// written over.
+// Printer is a Progress that prints a line for every cell. On a terminal only failures stay; the
+// other output is one line that is overwritten.
 type Printer struct {
 	W        io.Writer
 	Terminal bool
@@ -29,7 +29,7 @@ func (p *Printer) line(format string, args ...any) {
 	fmt.Fprintf(p.W, format+"\n", args...)
 }
 
-// Step prints that something that takes a while begins.
+// Step prints the start of a step that takes a while.
 func (p *Printer) Step(what string) {
 	if p.Terminal {
 		fmt.Fprintf(p.W, "%s%s ...", clearLine, what)

@@ -6,7 +6,7 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
 )
 
-// queue hands out cells to lanes; a cell that a lost machine left undone goes to the next machine.
+// queue distributes cells to lanes. The next machine runs the cells that a lost machine left.
 type queue struct {
 	mu    sync.Mutex
 	cells []cell.Cell
@@ -25,7 +25,7 @@ func (q *queue) next() (cell.Cell, int, bool) {
 	return c, cell.Port(q.port), true
 }
 
-// add puts a cell at the end.
+// add appends a cell.
 func (q *queue) add(c cell.Cell) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -6,22 +6,23 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/report"
 )
 
-// maxEarly bounds the tries of a cell whose client comes too early, as gorxe's own client does.
+// maxEarly is the maximum number of tries of a cell whose client starts before its server
+// listens.
 const maxEarly = 20
 
-// retries decides which cells that failed are run again. It is not safe for concurrent use.
+// retries decides which failed cells are retried. It is not safe for concurrent use.
 type retries struct {
-	most     int                 // for each cell, besides those of a client that came too early
-	failures map[string][]string // of tries, by cell
-	early    map[string]int      // how many of these were of a client that came too early
+	most     int                 // maximum for each cell, not counting early clients
+	failures map[string][]string // failures of earlier tries, by cell
+	early    map[string]int      // number of these caused by an early client, by cell
 }
 
 func newRetries(most int) *retries {
 	return &retries{most: most, failures: map[string][]string{}, early: map[string]int{}}
 }
 
-// again takes the result of a try, and reports whether there is to be another one. If not, the result gets the failures
-// of the tries before.
+// again takes the result of a try and reports whether the cell should be retried. If not, it
+// stores the failures of earlier tries in the result.
 func (t *retries) again(r *report.Result) bool {
 	before := t.failures[r.ID]
 	if r.Passed() || !t.another(r, len(before)) {

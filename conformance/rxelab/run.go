@@ -15,11 +15,11 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// cellLane is a lane that runs cells, one after the other.
+// cellLane is a lane that runs one cell at a time.
 type cellLane struct{ *machine.Lane }
 
-// run runs a cell. It returns when the lane is free again; finish, called later and from any goroutine, completes the result.
-// The error is ErrLost, or that of the context.
+// run runs a cell. It returns when the lane is free again. finish completes the result; it may be
+// called later and from any goroutine. The error is ErrLost, or that of the context.
 func (l cellLane) run(ctx context.Context, c cell.Cell, port int, dir string, limit int) (finish func() report.Result, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -81,13 +81,14 @@ func writeLogs(dir string, server, client *machine.Program, counters string) {
 			end = vm.Describe(p.Process.Result())
 		}
 		text := fmt.Sprintf("# %s\n%s\n# %s\n", p.Command(), p.Log.String(), end)
-		// A log that cannot be written shows by its absence; the result of the cell stands without it.
+		// Errors are ignored: the result of the cell is valid without its logs.
 		_ = os.WriteFile(filepath.Join(dir, p.role+".log"), []byte(text), 0o644)
 	}
 	_ = os.WriteFile(filepath.Join(dir, "rxe-counters.txt"), []byte(counters), 0o644)
 }
 
-// scarce says what is wrong with the number of packets: a tool that counts nothing itself might have stopped early.
+// scarce returns an error if too few packets were captured: a tool that does not count its own
+// messages might have stopped early.
 func scarce(c cell.Cell, t report.Traffic) error {
 	talk := c.Workload.Tool.Talk
 	if talk == nil || talk.Packets == nil || t.Limited || t.Dropped > 0 {
@@ -99,7 +100,7 @@ func scarce(c cell.Cell, t report.Traffic) error {
 	return nil
 }
 
-// opcodesOf returns the opcodes that an end sent, from whichever of its addresses.
+// opcodesOf returns the opcodes that an end sent from any of its addresses.
 func opcodesOf(s *icrc.Summary, e cell.End) []int {
 	var all icrc.Opcodes
 	for _, addr := range e.Addr {

@@ -18,11 +18,11 @@ import (
 type runner struct {
 	*machine.Machine
 	o     *Options
-	alone sync.RWMutex // locked for a cell that runs alone
+	alone sync.RWMutex // write-locked for a cell that must run alone
 }
 
-// work runs cells on all lanes until the queue is empty, the machine is lost or the context ends. Results go to done, from
-// several goroutines.
+// work runs cells on all lanes until the queue is empty, the machine is lost or ctx is done. It
+// passes results to done, from several goroutines.
 func (m *runner) work(ctx context.Context, q *queue, done func(report.Result)) error {
 	var lanes, tails sync.WaitGroup
 	errs := make([]error, len(m.Lanes))
@@ -55,7 +55,7 @@ func (m *runner) serve(ctx context.Context, l cellLane, q *queue, tails *sync.Wa
 		tails.Go(func() {
 			r := finish()
 			if ctx.Err() != nil {
-				return // cut off: no result
+				return // interrupted: there is no result
 			}
 			for _, b := range bugs {
 				r.Fail("the kernel complained: " + b)
@@ -73,7 +73,7 @@ func (m *runner) serve(ctx context.Context, l cellLane, q *queue, tails *sync.Wa
 	return ctx.Err()
 }
 
-// occupy waits until a cell may run beside those that do.
+// occupy waits until a cell may run concurrently with the running ones.
 func (m *runner) occupy(c cell.Cell) (release func()) {
 	if c.Workload.Params.Alone {
 		m.alone.Lock()
@@ -83,7 +83,8 @@ func (m *runner) occupy(c cell.Cell) (release func()) {
 	return m.alone.RUnlock
 }
 
-// tidy keeps the files of a failed cell and, unless all are wanted, removes those of another.
+// tidy keeps the files of a failed cell and, unless KeepAll is set, removes those of a passed
+// one.
 func (m *runner) tidy(r *report.Result, console bool) {
 	dir := m.o.artifacts(r.ID)
 	if r.Passed() {
@@ -102,7 +103,8 @@ func (m *runner) tidy(r *report.Result, console bool) {
 	setAside(dir)
 }
 
-// setAside gives the files of a failed run a name that the next run of the cell does not use.
+// setAside renames the directory of a failed run, so that the next run of the cell does not
+// overwrite it.
 func setAside(dir string) {
 	for n := 1; ; n++ {
 		to := fmt.Sprintf("%s-failed-%d", dir, n)

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// A source is one Go file that is not a test.
+// A source is a Go file that is not a test.
 type source struct {
 	name  string // slash-separated, relative to the root
 	lines int
@@ -41,7 +41,7 @@ func (s *source) imports() []string {
 	return out
 }
 
-// sources reads every Go file of the module, whatever system it is built for.
+// sources parses all Go files of the module, for all systems.
 func sources(t *testing.T) []*source {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -83,7 +83,7 @@ func sources(t *testing.T) []*source {
 	return out
 }
 
-// placeOf returns the entry of floors that dir belongs to, or nil.
+// placeOf returns the entry of floors for dir, or nil.
 func placeOf(dir string) *place {
 	var best *place
 	for i := range floors {
@@ -98,7 +98,7 @@ func placeOf(dir string) *place {
 	return best
 }
 
-// breach says why a file of dir must not import the package at path, "" if it may.
+// breach returns why a file of dir must not import the package at path, "" if it may.
 func breach(dir, path string) string {
 	from := placeOf(dir)
 	if from == nil {
@@ -133,7 +133,7 @@ func breach(dir, path string) string {
 	return ""
 }
 
-// isTool reports whether the program gorxe does without a folder.
+// isTool reports whether dir is not part of the program gorxe.
 func isTool(dir string) bool {
 	return strings.HasPrefix(dir, "tools/") || dir == "conformance" || strings.HasPrefix(dir, "conformance/")
 }
@@ -182,7 +182,7 @@ func TestFilesStayShort(t *testing.T) {
 	}
 }
 
-// The rules themselves, on imports that nobody has written.
+// The rules themselves, with example imports.
 func TestBreach(t *testing.T) {
 	for _, c := range []struct {
 		dir, path string
@@ -240,7 +240,7 @@ func TestBreach(t *testing.T) {
 	}
 }
 
-// More files than that are a list to search, no picture of the package's parts.
+// A longer list of files gives no overview of the package.
 func TestNoPackageHasMoreThan25Files(t *testing.T) {
 	files := map[string]int{}
 	for _, s := range sources(t) {

@@ -1,20 +1,20 @@
 package archtest
 
-// module is the path of the module.
+// module is the module path.
 const module = "github.com/gorxe/gorxe"
 
-// A place is a folder of the module and what it may import from the module.
-// A folder without an entry belongs to the entry with the longest matching prefix.
+// A place is a folder of the module with its import rule. A folder without an entry belongs to
+// the entry with the longest matching prefix.
 type place struct {
-	dir   string // relative to the root
+	dir   string // relative to the module root
 	floor int    // imports only places with a lower floor
 	pure  bool   // no clock, goroutine, lock, randomness or I/O
-	// only replaces the floor rule for what stands beside the floors: the places it may
-	// import. Floors from 7 up may import it.
+	// only replaces the floor rule: it lists the places that this place may import. Only floors
+	// from 7 up and places that list it may import this place.
 	only []string
 }
 
-// floors is the architecture: see docs/architecture.md.
+// floors defines the architecture; see docs/architecture.md.
 var floors = []place{
 	{dir: "internal/roster", floor: -1, pure: true},
 	{dir: "internal/prp", floor: -1, pure: true},
@@ -77,7 +77,7 @@ var floors = []place{
 	{dir: "internal/cli/app", floor: 9},
 	{dir: "internal/cli/clitest", floor: 10},
 	{dir: "internal/cli/session", floor: 10},
-	// The families of commands are on one floor, so none imports another.
+	// All families of commands have the same floor, so none imports another.
 	{dir: "internal/cli/cmtool", floor: 11},
 	{dir: "internal/cli/daemoncmd", floor: 11},
 	{dir: "internal/cli/demo", floor: 11},
@@ -112,23 +112,23 @@ var floors = []place{
 	{dir: "internal/testnet", only: []string{}},
 }
 
-// impure are the imports that a pure package must do without. A name ending in a
-// slash stands for everything below it.
+// impure are the imports that a pure package must not have. A trailing slash matches everything
+// below.
 var impure = []string{
 	"time", "os", "os/", "io/fs", "io/ioutil", "log", "log/", "context", "syscall", "net", "net/",
 	"sync", "sync/", "math/rand", "math/rand/", "crypto/rand", "golang.org/x/sys/", "golang.org/x/net/", "runtime",
 }
 
-// allowedImpure are the exceptions from impure, by folder. netip holds values only.
+// allowedImpure are exceptions from impure, by folder. netip has only value types.
 var allowedImpure = map[string][]string{
 	"*":                     {"net/netip"},
 	"mr":                    {"sync/atomic"},
-	"bth":                   {"golang.org/x/sys/cpu"}, // what the processor has does not change
+	"bth":                   {"golang.org/x/sys/cpu"}, // CPU features do not change
 	"internal/idmap":        {"sync/atomic"},
 	"internal/rings":        {"sync/atomic"},
-	"internal/sim/scenario": {"math/rand/v2"}, // drawn from a seed
-	"internal/sim/world":    {"math/rand/v2"}, // drawn from a seed
+	"internal/sim/scenario": {"math/rand/v2"}, // seeded
+	"internal/sim/world":    {"math/rand/v2"}, // seeded
 }
 
-// maxLines is the longest a source file may be, tests aside.
+// maxLines is the maximum number of lines of a source file, except tests.
 const maxLines = 400

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Whichever end is killed, in the middle of the traffic or while it waits, the other says so within three seconds.
+// If either end is killed, during the traffic or while it waits, the other reports that within
+// three seconds.
 func TestAKilledPeerIsMissed(t *testing.T) {
 	const at, from = "127.66.0.1", "127.66.0.2"
 	meet := func(line string) [2]string { return [2]string{line + " -d " + at, line + " -d " + from + " " + at} }
@@ -23,7 +24,7 @@ func TestAKilledPeerIsMissed(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		ends   [2]string
-		frames int32 // when so many were received, the end is killed
+		frames int32 // the end is killed after so many received frames
 	}{
 		"pingpong rc":  {meet("pingpong rc -n 1000000"), 500},
 		"pingpong uc":  {meet("pingpong uc -n 1000000"), 500},
@@ -75,7 +76,7 @@ func TestAKilledPeerIsMissed(t *testing.T) {
 	}
 }
 
-// Ends that count differently both end with a line that says so.
+// Ends with different numbers of messages both fail with a line that says so.
 func TestEndsThatWaitForMoreEnd(t *testing.T) {
 	for _, c := range []struct {
 		server, client         string

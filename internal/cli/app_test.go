@@ -25,14 +25,15 @@ func TestHelpTexts(t *testing.T) {
 				t.Error(r)
 			}
 			text := r.Stdout.String()
-			// The one text that differs between systems.
+			// Only this text differs between systems.
 			text = strings.ReplaceAll(text, `(default "pipe")`, `(default "udp")`)
 			golden.Check(t, "help/"+strings.ReplaceAll("gorxe "+line, " ", "_")+".golden", text)
 		})
 	}
 }
 
-// Every wrong command line is one line that says what is wrong, with which value, and exit code 2.
+// Every wrong command line leads to one line with the error and the wrong value, and exit code 2.
+// The peer (192.0.2.9) is not contacted.
 func TestWrongCommandLines(t *testing.T) {
 	for line, want := range map[string]string{
 		"foo":                                  `there is no command "foo" in gorxe; see 'gorxe --help'`,
@@ -99,7 +100,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"perf read_bw -u 32":                   `-u 32: must be 0 to 31`,
 		"perf read_bw -x -1":                   `-x -1: GID indexes start at 0; 'gorxe devinfo -v' lists them`,
 		"perf write_bw -d 127.66.0.1 -m 12345": `path MTU 12345: choose 256, 512, 1024, 2048 or 4096 with -m`,
-		"perf write_bw -m 333 192.0.2.9":       `path MTU 333: choose 256, 512, 1024, 2048 or 4096 with -m`, // nobody was asked there
+		"perf write_bw -m 333 192.0.2.9":       `path MTU 333: choose 256, 512, 1024, 2048 or 4096 with -m`,
 		"pingpong uc -m 333 192.0.2.9":         `path MTU 333: choose 256, 512, 1024, 2048 or 4096 with -m`,
 		"pingpong rc -s 64kk":                  `-s: "64kk" is not a number of bytes: such as 4096, 0x1000, 4K, 16M or 1G; see 'gorxe pingpong rc --help'`,
 		"pingpong rc -s 2G":                    `-s 2147483648: must be 1 to 2147483647`,
@@ -116,7 +117,7 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
-// What fails for another reason than the command line has exit code 1, and says what to do.
+// Errors that are not in the command line lead to exit code 1 and a message that says what to do.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
 		{"pingpong rc -d 127.66.0.1 -g 3", "A GID that is not there: gorxe0 has no GID with index 3: it has 0 (::ffff:127.66.0.1); choose one with -g"},

@@ -9,7 +9,7 @@ import (
 )
 
 // An end whose peer names another address than that of its TCP connection does not send there,
-// unless it is told that it may.
+// unless an option allows it.
 func TestAPeerOfAnotherAddressIsRefused(t *testing.T) {
 	const server, client = "198.51.100.1", "198.51.100.2"
 	for _, tool := range []string{"perf write_bw -n 5 -s 64", "perf send_bw -c UD -n 5 -s 64", "pingpong rc -n 3", "pingpong ud -n 3", "pingpong srq -n 16"} {
@@ -17,7 +17,7 @@ func TestAPeerOfAnotherAddressIsRefused(t *testing.T) {
 			name                     string
 			serverAt, clientAt       string // of TCP
 			serverAllows, clientWill string
-			refuses                  string // the end that does
+			refuses                  string // the end that refuses
 		}{
 			{name: "its own", serverAt: server, clientAt: client},
 			{name: "a third host for a client", serverAt: server, clientAt: "198.51.100.7", refuses: "server"},

@@ -10,10 +10,11 @@ import (
 	"testing/synctest"
 )
 
-// consoleBlock is a piece of a document that shows commands and what they print.
+// consoleBlock matches a block of a document with commands and their output.
 var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
 
-// The walks of docs/learn show what their commands print. Times differ from run to run, the rest does not.
+// The tutorials in docs/learn show the output of their commands. Times differ between runs; the
+// rest must be equal.
 func TestWalksShowWhatTheirCommandsPrint(t *testing.T) {
 	docs, err := filepath.Glob(filepath.Join("..", "..", "docs", "learn", "*.md"))
 	if err != nil || len(docs) < 6 {
@@ -40,7 +41,8 @@ func TestWalksShowWhatTheirCommandsPrint(t *testing.T) {
 	}
 }
 
-// checkStep runs a command of a walk and compares what it prints with what is shown, unless that is nothing.
+// checkStep runs a command of a tutorial and compares its output with the one shown, unless none
+// is shown.
 func checkStep(t *testing.T, line, shown string) {
 	t.Helper()
 	var got string
@@ -63,10 +65,11 @@ func checkStep(t *testing.T, line, shown string) {
 	}
 }
 
-// inlineCommand is a command with arguments in the text itself.
+// inlineCommand matches a command with arguments in running text.
 var inlineCommand = regexp.MustCompile("`(gorxe [^ `]+ [^`]+)`")
 
-// checkInline runs the commands that the text of a document suggests, in its order. One that waits for another is run with the next.
+// checkInline runs the commands in the text of a document in order. A command that waits for a
+// peer runs together with the next one.
 func checkInline(t *testing.T, text string) {
 	t.Helper()
 	all := inlineCommand.FindAllStringSubmatch(text, -1)
@@ -92,7 +95,7 @@ func checkInline(t *testing.T, text string) {
 	}
 }
 
-// shellWords splits a line as a shell does, as far as single quotes go.
+// shellWords splits a line like a shell, but supports only single quotes.
 func shellWords(line string) (words []string) {
 	for i, part := range strings.Split(line, "'") {
 		if i%2 == 1 {
@@ -107,11 +110,12 @@ func shellWords(line string) (words []string) {
 var (
 	someTime  = regexp.MustCompile(`\b\d+(\.\d+)?(ns|µs|ms|s)\b`)
 	someStamp = regexp.MustCompile(`\b\d+\.\d{6}\b`)
-	someRate  = regexp.MustCompile(` in \d\S*: [\d.]+ \S*bit/s`) // there is none where no time went by
+	someRate  = regexp.MustCompile(` in \d\S*: [\d.]+ \S*bit/s`) // absent if no time has passed
 	someSpace = regexp.MustCompile(`[ \t]+`)
 )
 
-// timeless is text as lines without times, in which a width may depend on them.
+// timeless returns the lines of text without times. White space is collapsed, because the width
+// of columns may depend on times.
 func timeless(text string) (lines []string) {
 	text = someRate.ReplaceAllString(text, "")
 	text = someStamp.ReplaceAllString(text, "0.000000")
@@ -124,7 +128,7 @@ func timeless(text string) (lines []string) {
 	return lines
 }
 
-// matchesShown compares lines. One that is "…" stands for any number of them.
+// matchesShown compares lines. A line "…" matches any number of lines.
 func matchesShown(got, shown []string) bool {
 	for i, line := range shown {
 		if line == "…" {

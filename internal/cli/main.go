@@ -25,7 +25,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Main runs the command line args (without the program's name) until it is done or ctx ends, and returns the exit code.
+// Main runs the command line args, without the program's name, until it ends or ctx is done, and
+// returns the exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	a := &app.App{
 		Stdin: os.Stdin, Stdout: stdout, Stderr: stderr, Terminal: app.IsTerminal, Open: verbs.Open, Addrs: packet.HostAddrs, TCP: app.HostTCP{},
@@ -34,13 +35,14 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return a.Main(ctx, args)
 }
 
-// commands are those of the program.
+// commands are the subcommands of the program.
 var commands = append([]app.Command{
 	cmtool.Command, demo.Command, doctor.Command, runcmd.Command, devinfo.Command, pingpong.Command, perf.Command,
 	rpingcmd.Command, regioncmd.Command, daemoncmd.Command, runcmd.StartCommand, tracecmd.Command,
 }, daemoncmd.LookCommands...)
 
-// findControl returns a client of the daemon at a socket, that of this user or of root if it is empty.
+// findControl returns a client of the daemon at a socket. An empty socket selects the daemon of
+// this user or of root.
 func findControl(socket string) *control.Client {
 	if socket == "" {
 		var err error
@@ -51,5 +53,5 @@ func findControl(socket string) *control.Client {
 	return control.NewClient(socket, nil)
 }
 
-// openLive begins a capture; idle is called before it is waited for.
+// openLive starts a capture. idle is called before each wait for a frame.
 func openLive(iface string, idle func()) (app.LiveCapture, error) { return live.Open(iface, idle) }

@@ -57,7 +57,7 @@ func TestShellsComplete(t *testing.T) {
 	}
 }
 
-// A script that waits for the line may start the client then.
+// A script that waits for the line can then start the client.
 func TestWaitingIsSaidWhenThePortIsOpen(t *testing.T) {
 	l, err := net.Listen("tcp", ":0")
 	if err != nil {

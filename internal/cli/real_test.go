@@ -16,7 +16,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Over real sockets: the whole way, without -d at the client, whose device is then where its TCP connection leaves.
+// Real sockets, without -d at the client, whose device then uses the source address of its TCP
+// connection.
 func TestCommandsOverRealSockets(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the UDP link needs Linux")
@@ -53,7 +54,7 @@ func start(t *testing.T, conn app.TCP, line string) *clitest.Run {
 	return r
 }
 
-// realTCP is HostTCP on any free port, from a given address.
+// realTCP is HostTCP with any free port and a given source address.
 type realTCP struct {
 	app.HostTCP
 	ready chan<- net.Addr

@@ -15,8 +15,8 @@ const (
 	notWhole = "gorxe: --trace: /dev/full is not whole: write /dev/full: no space left on device\n"
 )
 
-// A command whose trace cannot be written says so when it happens, and fails, whether it comes to
-// its end or is interrupted.
+// A command whose trace cannot be written reports that immediately and fails, whether it
+// completes or is interrupted.
 func TestACommandFailsWithItsTrace(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip(err)
@@ -35,7 +35,7 @@ func TestACommandFailsWithItsTrace(t *testing.T) {
 	}
 }
 
-// A daemon that is stopped succeeds, unless its trace has failed.
+// A daemon that is stopped exits with 0, unless its trace has failed.
 func TestADaemonFailsWithItsTrace(t *testing.T) {
 	for args, want := range map[string]int{"daemon": 0, "daemon --trace /dev/full": app.ExitFailure} {
 		synctest.Test(t, func(t *testing.T) {

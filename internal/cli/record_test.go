@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 )
 
-// told is what 'gorxe trace' prints.
+// told returns the output of 'gorxe trace'.
 func told(t *testing.T, line string) string {
 	t.Helper()
 	line = "trace " + line
@@ -65,7 +65,7 @@ func TestRpingKeepsItsPacketsAndThoseOfTheConnectionManager(t *testing.T) {
 	}
 }
 
-// The trace is what A's end of the cable shows, and every ICRC in it is right.
+// The trace contains the packets at A's end of the cable, each with a correct ICRC.
 func TestDemoKeepsItsPackets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "demo.pcapng")
 	synctest.Test(t, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestATraceThatCannotBeWrittenIsSaidBeforeAnythingElse(t *testing.T) {
 	}
 }
 
-// Wireshark finds packets, directions, the interface and what gorxe noted.
+// Wireshark decodes packets, directions, the interface and gorxe's comments.
 func TestTsharkReadsWhatADemoKeeps(t *testing.T) {
 	tshark, err := exec.LookPath("tshark")
 	if err != nil {
@@ -147,7 +147,7 @@ func TestTsharkReadsWhatADemoKeeps(t *testing.T) {
 	}
 }
 
-// Each packet of a datagram has its work request and what became of it.
+// Each packet of a datagram has its work request and its result.
 func TestDatagramsHaveTheirWorkRequests(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.pcapng")
 	server, client := clitest.Ends("pingpong ud -n 3 -s 64")

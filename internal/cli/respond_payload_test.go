@@ -11,7 +11,7 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/respond"
 )
 
-// payloadFile is a file of a payload.
+// payloadFile writes a payload file and returns its path.
 func payloadFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "payload.txt")
@@ -26,10 +26,10 @@ const (
 	aByteOff   = "0x01020304,0x05060709,0x01020304,0x05060708" // the fifth of sixteen
 )
 
-// wantsEight has rooms of 64 KiB, as the daemon by default.
+// wantsEight receives each SEND in its own buffer of 64 KiB, like the daemon by default.
 var wantsEight = respond.Limits{Memory: 8 << 20, QPs: 8, Payload: []byte{4, 3, 2, 1, 8, 7, 6, 5}}
 
-// What clients write and send with the payload is looked at, all of it.
+// All payload that clients write and send is checked.
 func TestAResponderChecksWhatClientsWriteAndSend(t *testing.T) {
 	right := payloadFile(t, eightBytes)
 	for _, c := range []struct {
@@ -70,7 +70,7 @@ func TestAResponderChecksWhatClientsWriteAndSend(t *testing.T) {
 	}
 }
 
-// Each of these clients does what the payload does not allow, or sends another.
+// Each of these clients has traffic that a payload does not support, or sends another payload.
 func TestAResponderSaysWhichByteIsWrong(t *testing.T) {
 	wrong, right := " --payload_file_path "+payloadFile(t, aByteOff), payloadFile(t, eightBytes)
 	for _, c := range []struct{ line, counter, says string }{

@@ -18,8 +18,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// responding runs f while a responder answers in the world, and returns what it counted and logged. Nothing of it may be left when all
-// clients are gone.
+// responding runs f with a responder in the world, and returns the responder's counters and log.
+// When all clients have ended, the responder must hold no resources.
 func responding(t *testing.T, limits respond.Limits, f func(t *testing.T, w *clitest.World)) (counted map[string]uint64, logged string) {
 	t.Helper()
 	return respondingIn(t, newWorld, limits, f)
@@ -69,7 +69,7 @@ func respondingIn(t *testing.T, in func() *clitest.World, limits respond.Limits,
 	return counted, log.String()
 }
 
-// answered are the clients that find what they need in a responder.
+// Clients whose parameters the responder supports succeed.
 func TestAResponderAnswersClientsThatItKnowsNothingOf(t *testing.T) {
 	for _, line := range []string{
 		"pingpong rc -n 50", "pingpong rc -n 50 -c", "pingpong rc -s 1 -n 50 -c", "pingpong rc -s 100000 -n 20 -c", "pingpong rc -s 200 -m 4096 -n 9",
@@ -100,7 +100,8 @@ func TestAResponderAnswersClientsThatItKnowsNothingOf(t *testing.T) {
 	}
 }
 
-// Who waits for answers gets them and who does not is not kept waiting, whatever the network loses of messages and acknowledgements.
+// Clients that wait for responses get them, and clients that do not are not delayed, whichever
+// messages and acknowledgements are lost.
 func TestAResponderTellsClientsApartWhenPacketsAreLost(t *testing.T) {
 	payload := " --payload_file_path " + payloadFile(t, eightBytes)
 	for _, c := range []struct {
@@ -140,7 +141,7 @@ func nonzero(m map[string]uint64) string {
 	return b.String()
 }
 
-// What is not served ends, and the log says what would be.
+// A client that is not supported ends, and the log names what is supported.
 func TestAResponderSaysWhatItDoesNotServe(t *testing.T) {
 	for _, c := range []struct{ line, counter, says string }{
 		{"perf write_lat -n 5", "no_packet", "ib_write_lat, -c UC and -c UD are not served"},
@@ -165,7 +166,8 @@ func TestAResponderSaysWhatItDoesNotServe(t *testing.T) {
 	}
 }
 
-// A pingpong's tools do not say when they are done. What is silent makes room for the next.
+// The pingpong tools do not announce their end. A silent client is removed when another one needs
+// its place.
 func TestPingpongsOneAfterTheOtherAreAllAnswered(t *testing.T) {
 	counted, _ := responding(t, respond.Limits{PerPeer: 1}, func(t *testing.T, w *clitest.World) {
 		for range 20 {
@@ -179,7 +181,7 @@ func TestPingpongsOneAfterTheOtherAreAllAnswered(t *testing.T) {
 	}
 }
 
-// Clients that are killed in the middle of their traffic, without a word over TCP or with.
+// Clients that are killed during their traffic, with and without an end of the TCP connection.
 func TestAResponderForgetsClientsThatAreKilled(t *testing.T) {
 	for _, line := range []string{"pingpong rc -n 1000000", "pingpong srq -n 1000000", "perf send_lat -n 1000000", "perf write_bw -n 1000000", "perf read_bw -n 1000000"} {
 		var kill atomic.Pointer[context.CancelFunc]

@@ -33,8 +33,8 @@ func TestPerfAgainstAnotherTool(t *testing.T) {
 	}
 }
 
-// Every command can be interrupted while it waits for a peer and during its traffic, and leaves no goroutine (which the
-// bubble would not forgive).
+// Every command can be interrupted while it waits for a peer and during its traffic, and leaves
+// no goroutine (which synctest would report).
 func TestInterrupted(t *testing.T) {
 	lines := []string{"pingpong rc -n 1000000", "pingpong srq -n 1000000", "pingpong ud -n 1000000", "perf send_bw -c UD -n 1000000", "pingpong rc -c -n 1000000"}
 	for _, test := range wire.Tests {

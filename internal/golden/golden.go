@@ -1,5 +1,5 @@
-// Package golden compares what a test makes with a file that is kept in the tree. A test binary that imports it has the flag
-// -update, which writes the files anew.
+// Package golden compares the output of a test with a golden file in the tree. A test binary that
+// imports it has the flag -update, which rewrites the golden files.
 package golden
 
 import (
@@ -16,20 +16,21 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Check compares got with the file name of the directory testdata, line by line. With -update it writes the file first.
+// Check compares got with the file name in the directory testdata, line by line. With -update it
+// rewrites a file that differs.
 func Check(t testing.TB, name, got string) {
 	t.Helper()
 	CheckFile(t, filepath.Join("testdata", filepath.FromSlash(name)), got)
 }
 
-// CheckFile is Check of a file anywhere.
+// CheckFile is Check for any path.
 func CheckFile(t testing.TB, path, got string) {
 	t.Helper()
 	want, err := os.ReadFile(path)
 	if err != nil && !(*update && errors.Is(err, fs.ErrNotExist)) {
 		t.Fatal(err)
 	}
-	have := strings.ReplaceAll(string(want), "\r\n", "\n") // of a checkout on Windows
+	have := strings.ReplaceAll(string(want), "\r\n", "\n") // git on Windows may check out CRLF
 	if err == nil && have == got {
 		return
 	}

@@ -1,4 +1,4 @@
-// Package histogram counts times of messages in memory that does not grow.
+// Package histogram counts message latencies in bounded memory.
 package histogram
 
 import (
@@ -10,18 +10,19 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Bar is one bucket: Count times lie above the bucket before and up to UpTo. As JSON it is [UpTo, Count].
+// Bar is one bucket: Count times are greater than UpTo of the previous bucket and at most UpTo.
+// Its JSON form is [UpTo, Count].
 type Bar struct {
 	UpTo  float64 // µs
 	Count int64
 }
 
-// MarshalJSON writes [UpTo, Count].
+// MarshalJSON returns [UpTo, Count].
 func (b Bar) MarshalJSON() ([]byte, error) {
 	return json.Marshal([2]any{b.UpTo, b.Count})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON parses the result of MarshalJSON.
 func (b *Bar) UnmarshalJSON(text []byte) error {
 	var pair [2]json.Number
 	if err := json.Unmarshal(text, &pair); err != nil {
@@ -37,20 +38,22 @@ func (b *Bar) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Times counts times of 1 ns to 1 minute in buckets of two significant digits. It is not safe for use by several goroutines.
+// Times counts times of 1 ns to 1 minute in buckets of two significant digits. It is not safe
+// for concurrent use.
 type Times struct{ hist *hdrhistogram.Histogram }
 
 // New returns an empty histogram.
 func New() *Times { return &Times{hdrhistogram.New(1, time.Minute.Nanoseconds(), 2)} }
 
-// Add counts a time in microseconds count times. A time outside of the range counts at the end of the range.
+// Add counts a time in microseconds count times. Times out of range are counted as the nearest
+// limit.
 func (t *Times) Add(us float64, count int64) {
 	ns := int64(math.Round(us * 1e3))
-	// The only error is a time outside of the range.
+	// The only error is a time out of range.
 	_ = t.hist.RecordValues(min(max(ns, 1), time.Minute.Nanoseconds()), count)
 }
 
-// Bars returns the buckets that are not empty, in ascending order.
+// Bars returns the non-empty buckets in ascending order.
 func (t *Times) Bars() []Bar {
 	var out []Bar
 	for _, b := range t.hist.Distribution() {
@@ -61,7 +64,8 @@ func (t *Times) Bars() []Bar {
 	return out
 }
 
-// Percentile returns the time in microseconds below which so many percent (0 to 100) of the times lie.
+// Percentile returns the time in microseconds that percent (0 to 100) of the times do not
+// exceed.
 func (t *Times) Percentile(percent float64) float64 {
 	return float64(t.hist.ValueAtPercentile(percent)) / 1e3
 }

@@ -1,7 +1,8 @@
-// Package idmap is a hash table with open addressing for numbers that this host draws at random: queue
-// pair numbers and the indexes of memory keys. Each packet needs one or two look-ups, which take a
-// third of the time of a look-up in a Go map. The hash has no secret, so an attacker that chooses the
-// numbers can make every look-up long: numbers that a peer chooses belong in a Go map.
+// Package idmap implements a hash table with open addressing, for numbers that this host draws
+// at random: queue pair numbers and the indexes of memory keys. Each packet needs one or two
+// look-ups, which take a third of the time of a Go map look-up. The hash is not keyed, so an
+// attacker that chooses the numbers can make every look-up slow: use a Go map for numbers that
+// a peer chooses.
 package idmap
 
 import (
@@ -9,45 +10,46 @@ import (
 	"sync/atomic"
 )
 
-// Map holds values by number, 0 to 2^32-2. The zero Map is empty.
+// Map maps numbers, 0 to 2^32-2, to values. The zero Map is empty.
 //
-// While one goroutine calls Put for numbers without a value, others may call Get and Has. Everything else is
-// for a goroutine that is alone with the map.
+// Get and Has may run concurrently with one goroutine that calls Put for new numbers. All other
+// combinations of calls, including Put for a number that has a value, must not overlap.
 type Map[K ~uint32, V any] struct {
-	table atomic.Pointer[table[V]] // nil at first
+	table atomic.Pointer[table[V]] // nil if empty at first
 	len   int
 }
 
-// table is the slots of a map: a power of two, at least a quarter of them free.
+// table is the slots of a map. Their number is a power of two; at least a quarter of them is
+// free.
 type table[V any] struct {
 	slots []slot[V]
-	shift uint32 // of a product of 32 bits that becomes an index of slots
+	shift uint32 // shift that turns a 32-bit product into a slot index
 }
 
-// slot is a place for a value. A value whose place is taken is in the next free one behind it. Put sets the
-// value first and the tag after it: a reader that finds the tag may read the value.
+// slot holds one value (linear probing: if the home slot is occupied, the next free one). Put
+// stores the value before the tag, so that a reader that sees the tag can read the value.
 type slot[V any] struct {
-	tag   atomic.Uint32 // the number plus 1, 0 where the slot is free
+	tag   atomic.Uint32 // number plus 1; 0 if the slot is free
 	value V
 }
 
-// fewest is how many slots there are at least.
+// fewest is the minimum number of slots.
 const fewest = 8
 
-// spread is 2^32 divided by the golden ratio: products with numbers that share their low bits, as
-// those of one shard may, differ in the high ones.
+// spread is 2^32 divided by the golden ratio (Fibonacci hashing): products of numbers with
+// equal low bits, such as those of one shard, differ in the high bits.
 const spread = 0x9e3779b1
 
-// Len returns how many values there are.
+// Len returns the number of values.
 func (m *Map[K, V]) Len() int { return m.len }
 
-// Get returns the value of a number, the zero value if it has none.
+// Get returns the value of id, the zero value if there is none.
 func (m *Map[K, V]) Get(id K) (v V) {
 	t := m.table.Load()
 	if t == nil {
 		return v
 	}
-	// Most are at home.
+	// Most values are in their home slot.
 	if s := &t.slots[t.home(uint32(id))]; s.tag.Load() == uint32(id)+1 {
 		return s.value
 	}
@@ -57,7 +59,7 @@ func (m *Map[K, V]) Get(id K) (v V) {
 	return v
 }
 
-// Has reports whether a number has a value.
+// Has reports whether id has a value.
 func (m *Map[K, V]) Has(id K) bool { return m.find(id) != nil }
 
 func (m *Map[K, V]) find(id K) *slot[V] {
@@ -79,10 +81,10 @@ func (t *table[V]) find(id uint32) *slot[V] {
 	}
 }
 
-// home returns the index of the slot where a number belongs.
+// home returns the index of the slot where the probe for id starts.
 func (t *table[V]) home(id uint32) uint32 { return id * spread >> t.shift }
 
-// Put gives a number a value, in place of the one that it may have had.
+// Put sets the value of id, replacing any previous one.
 func (m *Map[K, V]) Put(id K, v V) {
 	if s := m.find(id); s != nil {
 		s.value = v
@@ -115,7 +117,7 @@ func (t *table[V]) grown() *table[V] {
 	return out
 }
 
-// add puts a value into the first free slot from its home on.
+// add stores a value in the first free slot from its home on.
 func (t *table[V]) add(tag uint32, v V) {
 	mask := uint32(len(t.slots) - 1)
 	i := t.home(tag - 1)
@@ -127,8 +129,7 @@ func (t *table[V]) add(tag uint32, v V) {
 	s.tag.Store(tag)
 }
 
-// Delete takes away the value of a number; where it has none it does nothing. The room is kept for
-// others.
+// Delete removes the value of id, if there is one. The table does not shrink.
 func (m *Map[K, V]) Delete(id K) {
 	if !m.Has(id) {
 		return
@@ -139,7 +140,7 @@ func (m *Map[K, V]) Delete(id K) {
 	for t.slots[free].tag.Load() != uint32(id)+1 {
 		free = (free + 1) & mask
 	}
-	// What lies behind moves up, as far as its home allows: a free slot ends every search.
+	// Move later values up where their home permits, because a free slot ends every probe.
 	for i := (free + 1) & mask; ; i = (i + 1) & mask {
 		s := &t.slots[i]
 		tag := s.tag.Load()
@@ -158,8 +159,8 @@ func (m *Map[K, V]) Delete(id K) {
 	m.len--
 }
 
-// All calls yield for each number and its value, in no order, until it returns false. No number may be
-// added or deleted meanwhile.
+// All calls yield for each number and its value, in no particular order, until yield returns
+// false. No number may be added or deleted meanwhile.
 func (m *Map[K, V]) All(yield func(id K, v V) bool) {
 	t := m.table.Load()
 	if t == nil {

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Numbers of every kind that make searches run into each other: few, with equal low bits, with equal
-// high bits, and the largest.
+// Numbers whose probes collide: few numbers, with equal low bits, with equal high bits, and the
+// largest.
 func TestAMapHoldsWhatAGoMapDoes(t *testing.T) {
 	numbers := rapid.OneOf(
 		rapid.Uint32Range(0, 40),
@@ -48,7 +48,8 @@ func TestAMapHoldsWhatAGoMapDoes(t *testing.T) {
 	})
 }
 
-// What was put before a reader was told of it is there, while the map grows.
+// While the map grows, a reader finds every value that was stored before the reader learned of
+// it.
 func TestAReaderFindsWhatIsPutMeanwhile(t *testing.T) {
 	var m Map[uint32, int]
 	var last atomic.Uint32
@@ -79,7 +80,8 @@ func TestAReaderFindsWhatIsPutMeanwhile(t *testing.T) {
 	readers.Wait()
 }
 
-// A search ends at the first free slot, so the time it takes is that of what lies side by side.
+// A probe ends at the first free slot, so its time depends on the length of the runs of used
+// slots.
 func TestRandomNumbersLieNearTheirHomes(t *testing.T) {
 	for _, numbers := range []struct {
 		name string

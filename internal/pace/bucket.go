@@ -1,21 +1,21 @@
-// Package pace limits how often something is done, by token buckets. It has no clock and no lock:
-// time is a parameter, and the caller sees to it that calls of the methods of a [Bucket] do not
+// Package pace implements token buckets for rate limiting. It has no clock and no lock: time is
+// a parameter, and the caller must ensure that calls of the methods of a [Bucket] do not
 // overlap.
 package pace
 
 import "time"
 
-// Rate is how often something is done: Burst times at once, and once in Interval after that.
+// Rate is a rate limit: Burst events at once, and then one per Interval.
 type Rate struct {
 	Burst    int
 	Interval time.Duration
 }
 
-// Bucket is a bucket of Rate.Burst tokens that gets one in Rate.Interval. The zero value is full.
-// Each method of a bucket is called with the same rate.
-type Bucket struct{ full time.Time } // when no token is missing
+// Bucket is a token bucket of Rate.Burst tokens that gains a token every Rate.Interval. The
+// zero value is full. All calls for a bucket must use the same rate.
+type Bucket struct{ full time.Time } // full is the time when the bucket will be full
 
-// Take takes n tokens, also those that are not there yet.
+// Take takes n tokens. If fewer are available, the bucket goes into debt.
 func (b *Bucket) Take(r Rate, now time.Time, n int) {
 	if b.full.Before(now) {
 		b.full = now
@@ -23,7 +23,7 @@ func (b *Bucket) Take(r Rate, now time.Time, n int) {
 	b.full = b.full.Add(time.Duration(n) * r.Interval)
 }
 
-// TakeIfThere takes a token if there is one, and reports whether there was.
+// TakeIfThere takes a token if one is available, and reports whether it did.
 func (b *Bucket) TakeIfThere(r Rate, now time.Time) bool {
 	if b.Wait(r, now, 1) > 0 {
 		return false
@@ -32,10 +32,10 @@ func (b *Bucket) TakeIfThere(r Rate, now time.Time) bool {
 	return true
 }
 
-// Wait returns how long it takes until there are n tokens: 0 or less if there are.
+// Wait returns the time until n tokens are available; 0 or less if they are available now.
 func (b *Bucket) Wait(r Rate, now time.Time, n int) time.Duration {
 	return b.Refill(now) - time.Duration(r.Burst-n)*r.Interval
 }
 
-// Refill returns how long it takes until no token is missing.
+// Refill returns the time until the bucket is full.
 func (b *Bucket) Refill(now time.Time) time.Duration { return max(b.full.Sub(now), 0) }

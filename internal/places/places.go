@@ -1,9 +1,10 @@
-// Package places bounds the clients of a service: in all, of one IPv6 network and of one host. Where a bound is
-// reached, a new client takes the place of one that has asked for a connection and not gone on with it: a request may
-// bear another's address, and such requests must not keep the owner of the address out.
+// Package places limits the number of clients of a service: in total, for each IPv6 network and
+// for each host. When a limit is reached, a new client evicts one that has requested a
+// connection but not completed it: source addresses of requests can be forged, and such
+// requests must not lock out the owner of the address.
 //
-// The package has no clock and no lock: time is a parameter, and the caller sees to it that calls of the
-// methods of [Places] do not overlap.
+// The package has no clock and no lock: time is a parameter, and the caller must ensure that
+// calls of the methods of [Places] do not overlap.
 package places
 
 import (
@@ -15,44 +16,45 @@ import (
 	"github.com/gorxe/gorxe/internal/pace"
 )
 
-// Grace is how long a client that is not connected keeps its place at least, which is the time to go
-// on with its request.
+// Grace is the minimum time that a client that is not connected keeps its place, to complete
+// its request.
 const Grace = 100 * time.Millisecond
 
-// takings is the rate at which clients take the places of others, whatever their hosts: it bounds how often a service
-// accepts requests in vain, each of which takes some 60 to 100 µs of a processor.
+// takings is the maximum rate of evictions, over all hosts: it limits the number of requests
+// that a service accepts in vain, each of which takes some 60 to 100 µs of a processor.
 var takings = pace.Rate{Burst: 128, Interval: time.Millisecond}
 
-// Answers is the rate at which a service answers requests that it refuses. It ignores the others: their
-// senders repeat them, and a third party whose address was forged receives fewer answers.
+// Answers returns the rate at which a service answers the requests that it rejects. It ignores
+// the others: their senders retransmit them, and a third party whose address was forged
+// receives fewer answers.
 func Answers() pace.Rate { return pace.Rate{Burst: 128, Interval: 10 * time.Millisecond} }
 
-// ErrTaken is for the error of a request whose place was taken.
+// ErrTaken is the error of a request whose client was evicted.
 var ErrTaken = errors.New("another client took its place")
 
-// Places are the clients of a service.
+// Places holds the clients of a service.
 type Places struct {
-	all, ofNetwork, ofHost int // bounds
-	total                  int
-	hosts                  map[netip.Addr]int // of total, none of 0
-	networks               map[Network]int    // of total, none of 0
-	asking                 []*Place           // those that are not connected, oldest first
-	answers                pace.Bucket        // of the rate Answers
-	taken                  pace.Bucket        // of the rate takings
+	all, ofNetwork, ofHost int                // limits
+	total                  int                // number of clients
+	hosts                  map[netip.Addr]int // clients by host; no zero counts
+	networks               map[Network]int    // clients by network; no zero counts
+	asking                 []*Place           // clients that are not connected, oldest first
+	answers                pace.Bucket        // rate Answers
+	taken                  pace.Bucket        // rate takings
 }
 
-// Place is that of one client.
+// Place is the place of one client.
 type Place struct {
 	host    netip.Addr
 	network Network
 	since   time.Time
 	giveUp  func()
-	lost    bool          // another client has it
-	before  *Place        // of the client that it was taken from, nil for none
+	lost    bool          // evicted: another client has the place
+	before  *Place        // place of the client that this one evicted, nil if none
 	left    chan struct{} // closed by Leave
 }
 
-// Wait returns when the client that the place was taken from has left. The caller holds no lock.
+// Wait waits until the client that this one evicted has left. The caller must not hold a lock.
 func (p *Place) Wait() {
 	if p.before != nil {
 		<-p.before.left
@@ -60,8 +62,8 @@ func (p *Place) Wait() {
 	}
 }
 
-// New makes places for so many clients in all and of one host. The hosts of a network have three quarters of all
-// together, and at least as many as one of them.
+// New returns Places for up to all clients in total and ofHost clients of each host. The hosts
+// of a network together may have three quarters of all, but at least ofHost.
 func New(all, ofHost int) *Places {
 	return &Places{
 		all: all, ofNetwork: max(all*3/4, ofHost), ofHost: ofHost,
@@ -69,13 +71,13 @@ func New(all, ofHost int) *Places {
 	}
 }
 
-// Taken returns how many clients there are, and of how many hosts.
+// Taken returns the number of clients and the number of their hosts.
 func (p *Places) Taken() (clients, hosts int) { return p.total, len(p.hosts) }
 
-// A Bound is one on the number of clients.
+// A Bound is the kind of a limit.
 type Bound uint8
 
-// The bounds.
+// The kinds of limits.
 const (
 	NoBound   Bound = iota
 	OfAll           // clients of the service
@@ -83,19 +85,21 @@ const (
 	OfHost          // clients of a host
 )
 
-// Refusal says why a client has no place; the zero value is of one that has.
+// Refusal is the reason why a client got no place; the zero value means that it got one.
 type Refusal struct {
-	Bound Bound // that was reached
-	// Soon is set if places within the bound are those of clients that are not connected. The request is not answered
-	// then: its sender repeats it, and may find a place. An answer would end it.
+	Bound Bound // limit that was reached
+	// Soon is set if clients within the limit are not connected yet. The service must then not
+	// answer the request: its sender retransmits it and may get a place, while an answer would
+	// end the attempt.
 	Soon bool
 }
 
-// MayAnswer reports whether a request that is refused now is answered, and counts the answer.
+// MayAnswer reports whether to answer a rejected request now, and counts the answer.
 func (p *Places) MayAnswer(now time.Time) bool { return p.answers.TakeIfThere(Answers(), now) }
 
-// Enter gives a client of host a place. giveUp is called if another takes it before the client is
-// connected. The other waits until the client has left, so that there never are more than the bounds.
+// Enter adds a client of host. giveUp is called if another client evicts it before it is
+// connected. The evicting client waits until the evicted one has left, so that the limits are
+// never exceeded.
 func (p *Places) Enter(now time.Time, host netip.Addr, giveUp func()) (*Place, Refusal) {
 	place := &Place{host: host, network: NetworkOf(host), since: now, giveUp: giveUp, left: make(chan struct{})}
 	if bound, within := p.reached(place); bound != NoBound {
@@ -120,7 +124,8 @@ func (p *Places) Enter(now time.Time, host netip.Addr, giveUp func()) (*Place, R
 	return place, Refusal{}
 }
 
-// reached returns the bound that leaves no room for a place, and which places are within it.
+// reached returns the limit that has no space for n, and a filter for the clients that count
+// towards it.
 func (p *Places) reached(n *Place) (_ Bound, within func(*Place) bool) {
 	switch {
 	case p.hosts[n.host] >= p.ofHost:
@@ -133,13 +138,14 @@ func (p *Places) reached(n *Place) (_ Bound, within func(*Place) bool) {
 	return NoBound, nil
 }
 
-// Connected makes the place its client's until it leaves. It returns false if another has it.
+// Connected makes the place permanent until the client leaves. It returns false if the client
+// was evicted.
 func (p *Places) Connected(place *Place) bool {
 	p.settle(place)
 	return !place.lost
 }
 
-// Leave gives the place back. It is called once.
+// Leave removes the client. It must be called once.
 func (p *Places) Leave(place *Place) {
 	if !place.lost {
 		p.remove(place)
@@ -161,7 +167,7 @@ func (p *Places) remove(place *Place) {
 	}
 }
 
-// settle ends that the place can be taken.
+// settle removes the place from those that can be evicted.
 func (p *Places) settle(place *Place) {
 	if i := slices.Index(p.asking, place); i >= 0 {
 		p.asking = slices.Delete(p.asking, i, i+1)

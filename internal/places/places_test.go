@@ -14,7 +14,7 @@ var (
 
 var granted Refusal
 
-// table drives places and says which clients had to give up.
+// table runs Places and records which clients were evicted.
 type table struct {
 	*testing.T
 	*Places

@@ -1,9 +1,9 @@
-// Package prp has pseudorandom permutations of small numbers. A device gives out keys and queue
-// pair numbers, and the connection manager its IDs, in an order that only a secret tells, so a peer
-// that is told some of them learns nothing about the others.
+// Package prp provides pseudorandom permutations of small numbers. A device allocates keys and
+// queue pair numbers, and the connection manager its IDs, in an order that a secret determines:
+// a peer that knows some of the numbers learns nothing about the others.
 //
-// The package is pure: the secret is a parameter. A Permutation is used by one goroutine at a
-// time, and so are the walks that belong to it.
+// The package has no randomness of its own: the secret is a parameter. Only one goroutine at a
+// time may use a Permutation and the walks that use it.
 package prp
 
 import (
@@ -13,21 +13,21 @@ import (
 )
 
 // Permutation is a family of permutations, one for each width and tweak: a balanced Feistel
-// network whose round function is AES-256, with the ten rounds of FF1 (NIST SP 800-38G).
+// network with AES-256 as the round function and the ten rounds of FF1 (NIST SP 800-38G).
 type Permutation struct {
 	block   cipher.Block
-	in, out [aes.BlockSize]byte // fields, because arguments of an interface's method escape
+	in, out [aes.BlockSize]byte // fields rather than locals, because arguments of an interface method escape
 }
 
 const rounds = 10
 
-// New returns the permutations that belong to a secret.
+// New returns the permutations of a secret.
 func New(secret [32]byte) *Permutation {
-	block, _ := aes.NewCipher(secret[:]) // refuses other lengths of the key only
+	block, _ := aes.NewCipher(secret[:]) // the only error is a wrong key length
 	return &Permutation{block: block}
 }
 
-// Map returns what x becomes, both numbers of the given width, which is even and at most 32 bits.
+// Map returns the image of x. Both are numbers of bits bits; bits is even and at most 32.
 func (p *Permutation) Map(bits uint8, tweak uint64, x uint32) uint32 {
 	half, mask := p.begin(bits, tweak)
 	left, right := x>>half&mask, x&mask
@@ -37,7 +37,7 @@ func (p *Permutation) Map(bits uint8, tweak uint64, x uint32) uint32 {
 	return left<<half | right
 }
 
-// Unmap returns the number that becomes x.
+// Unmap is the inverse of Map.
 func (p *Permutation) Unmap(bits uint8, tweak uint64, x uint32) uint32 {
 	half, mask := p.begin(bits, tweak)
 	left, right := x>>half&mask, x&mask
@@ -47,7 +47,7 @@ func (p *Permutation) Unmap(bits uint8, tweak uint64, x uint32) uint32 {
 	return left<<half | right
 }
 
-// begin sets the part of the round function's input that all rounds share.
+// begin sets the part of the round function's input that is the same in all rounds.
 func (p *Permutation) begin(bits uint8, tweak uint64) (half uint8, mask uint32) {
 	binary.LittleEndian.PutUint64(p.in[:], tweak)
 	p.in[8] = bits

@@ -53,7 +53,7 @@ func TestMapDependsOnSecretTweakAndWidth(t *testing.T) {
 	}
 }
 
-// The walk of 24 bits is too long for a test; a narrow one is the same code.
+// A walk of 24 bits is too long for a test; a narrow one runs the same code.
 func TestAWalkTakesEveryNumberOnceALap(t *testing.T) {
 	const bits, part = 14, 10
 	w := Walk{New([32]byte{2}), bits, part}
@@ -88,7 +88,7 @@ func TestTheWholeWalkHas24Bits(t *testing.T) {
 	}
 }
 
-// What a peer that has seen a whole lap, or the numbers before, makes of it.
+// Predictions by a peer that has seen a whole lap, or the preceding numbers.
 func TestAWalkIsNoSequence(t *testing.T) {
 	w := NewWalk(New([32]byte{3}))
 	const steps = 1 << 14
@@ -108,7 +108,8 @@ func TestAWalkIsNoSequence(t *testing.T) {
 		}
 		before, step = n, n-before
 	}
-	// Expected by chance: 0.02, 8 and 0.001. The secret is fixed, and so is the outcome.
+	// Expected by chance: 0.02, 8 and 0.001. The secret is fixed, so the result is
+	// deterministic.
 	if repeated > 2 || near > 24 || stride > 1 {
 		t.Errorf("of %d numbers %d are at the same place in the next lap, %d lie near the one before, %d go on with the same stride",
 			steps, repeated, near, stride)

@@ -3,32 +3,33 @@ package prp
 const (
 	// Bits is the width of the numbers of a [Walk].
 	Bits = 24
-	// partBits is the width of a part of a lap.
+	// partBits is the width of a position in a part of a lap.
 	partBits = 20
-	// Distance is how many steps of a walk lie at least between a number and the same number: 15/16
-	// of a lap.
+	// Distance is the minimum number of steps between two occurrences of a number: 15/16 of a
+	// lap.
 	Distance = 1<<Bits - 1<<partBits + 1
 )
 
-// Tweaks of a walk have their kind in the highest byte; no other user of its permutation takes these.
+// Tweaks of a walk. The highest byte is the kind; no other user of the permutation uses these
+// values.
 const (
 	lapTweak  = 0xff << 56
-	partTweak = 0xfe << 56 // with lap and part
+	partTweak = 0xfe << 56 // combined with lap and part
 )
 
-// Walk takes all numbers of 24 bits in laps, each number once in a lap, and each lap in an order of
-// its own. The numbers are divided into 16 parts, which follow one another in every lap. So a
-// number comes back late, and a peer that has seen a whole lap knows of the next number only
-// the part.
+// Walk enumerates the 24-bit numbers in laps. Each lap contains every number once, in an order
+// of its own. The numbers are divided into 16 parts, whose order is the same in every lap, so
+// that a number does not recur soon. A peer that has seen a whole lap can therefore predict the
+// part of the next number, but nothing else.
 type Walk struct {
 	order          *Permutation
 	bits, partBits uint8
 }
 
-// NewWalk returns the walk that belongs to the secret of a permutation.
+// NewWalk returns the walk of the secret of order.
 func NewWalk(order *Permutation) Walk { return Walk{order, Bits, partBits} }
 
-// At returns the number at a step, and in which lap it is, both counted from 0.
+// At returns the number at a step, and its lap. Steps and laps start at 0.
 func (w *Walk) At(step uint64) (number uint32, lap uint64) {
 	lap = step >> w.bits
 	part := uint32(step>>w.partBits) & (1<<(w.bits-w.partBits) - 1)

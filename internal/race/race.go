@@ -2,5 +2,5 @@
 
 package race
 
-// Enabled is true in a program that was built with the race detector.
+// Enabled reports whether the program was built with the race detector.
 const Enabled = true

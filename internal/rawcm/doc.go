@@ -1,4 +1,4 @@
-// Package rawcm says to a connection manager, for tests and measurements, what no connection
-// manager would say: any message, with any contents, as fast as a link carries it, and without
-// listening to the answer.
+// Package rawcm sends arbitrary messages to a connection manager, for tests and measurements:
+// messages that no connection manager would send, as fast as a link carries them, and without
+// waiting for answers. A [Peer] is the sender.
 package rawcm

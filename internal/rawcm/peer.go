@@ -12,8 +12,8 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Peer is a host of which only queue pair 1 exists. Put and Flush are for one goroutine, Recv
-// for one other.
+// Peer is a host that has only queue pair 1. Put and Flush must be called by one goroutine, Recv
+// by one goroutine.
 type Peer struct {
 	link  packet.Link
 	path  packet.Path
@@ -21,11 +21,11 @@ type Peer struct {
 	p     bth.Packet
 
 	rb   *packet.RecvBatch
-	next int // of rb.Frames
+	next int // index in rb.Frames
 }
 
-// New makes the peer at the local address of a link, which is the caller's, and speaks to the
-// manager at to.
+// New returns a peer at the local address of link that sends to the manager at address to. The
+// caller keeps ownership of the link.
 func New(link packet.Link, to netip.Addr) *Peer {
 	n := max(link.Caps().Batch, 1)
 	return &Peer{
@@ -36,13 +36,14 @@ func New(link packet.Link, to netip.Addr) *Peer {
 	}
 }
 
-// Speak makes a peer without a link, which makes messages and sends none: Put, Flush and Recv are not for it.
+// Speak returns a peer without a link, which only makes messages: Put, Flush and Recv must not be
+// called.
 func Speak(from, to netip.Addr) *Peer { return &Peer{path: packet.Path{Src: from, Dst: to}} }
 
-// GID is that of the peer.
+// GID returns the GID of the peer.
 func (p *Peer) GID() qp.GID { return qp.GIDFromAddr(p.path.Src) }
 
-// Put encodes a message into what leaves next; a full batch leaves at once.
+// Put encodes a message into the current batch. It sends a full batch immediately.
 func (p *Peer) Put(m *mad.Message) error {
 	var b [mad.Len]byte
 	if err := m.Encode(&b); err != nil {
@@ -51,11 +52,11 @@ func (p *Peer) Put(m *mad.Message) error {
 	return p.PutBytes(b[:])
 }
 
-// PutBytes is Put with bytes that need not be a message.
+// PutBytes is Put for bytes that need not be a message.
 func (p *Peer) PutBytes(b []byte) error {
 	f := p.batch.Next()
 	f.Path = &p.path
-	// Pads come after it, so that every length is one that can be sent.
+	// Padding follows, so b may have any length.
 	p.p.PSN, p.p.Pad = p.p.PSN.Add(1), uint8(-len(b)&3)
 	f.Header = p.p.AppendHeaders(f.Header)
 	own := f.Alloc(len(b))
@@ -69,7 +70,7 @@ func (p *Peer) PutBytes(b []byte) error {
 	return nil
 }
 
-// Flush sends what was put.
+// Flush sends the current batch.
 func (p *Peer) Flush() error {
 	defer p.batch.Reset()
 	p.link.Prepare(p.batch)
@@ -106,7 +107,7 @@ func (p *Peer) seal() {
 	}
 }
 
-// Recv waits for a message of the manager. What else comes is skipped.
+// Recv waits for a message of the manager. It skips other packets.
 func (p *Peer) Recv(m *mad.Message) error {
 	for {
 		for ; p.next < len(p.rb.Frames); p.next++ {

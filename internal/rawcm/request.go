@@ -9,9 +9,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// REQ is a request for a connection that a program at the port can accept, the i-th of the peer:
-// no two have an ID, a GUID or a queue pair in common. It is not asked for again, and nobody
-// waits for its answer for long: half a second is the least that a manager gives.
+// REQ returns the peer's i-th request for a connection, which a program at the port can accept.
+// No two have the same ID, GUID or queue pair. A REQ is not retransmitted, and the manager waits
+// only briefly for an RTU: its minimum is half a second.
 func (p *Peer) REQ(i uint32, port uint16) *mad.Message {
 	to := p.path.Dst
 	return &mad.Message{Attribute: mad.AttrREQ, TransactionID: uint64(i), REQ: mad.REQ{
@@ -25,7 +25,7 @@ func (p *Peer) REQ(i uint32, port uint16) *mad.Message {
 	}}
 }
 
-// GivenUp is what a manager says when it has given up a REQ that nobody answered.
+// GivenUp returns the REJ that a manager sends when a REQ times out.
 func GivenUp(req *mad.Message) *mad.Message {
 	return &mad.Message{Attribute: mad.AttrREJ, TransactionID: req.TransactionID, REJ: mad.REJ{
 		LocalCommID: req.REQ.LocalCommID, Reason: mad.RejectTimeout,
@@ -33,7 +33,7 @@ func GivenUp(req *mad.Message) *mad.Message {
 	}}
 }
 
-// SIDRREQ is a request for a datagram queue pair, as REQ.
+// SIDRREQ returns the peer's i-th request for a datagram queue pair; see REQ.
 func (p *Peer) SIDRREQ(i uint32, port uint16) *mad.Message {
 	return &mad.Message{Attribute: mad.AttrSIDRREQ, TransactionID: uint64(i), SIDRREQ: mad.SIDRREQ{
 		RequestID: mad.CommID(i), PKey: 0xffff, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, port),
@@ -41,10 +41,10 @@ func (p *Peer) SIDRREQ(i uint32, port uint16) *mad.Message {
 	}}
 }
 
-// IPHeader is the front of the private data of a request that says these addresses.
+// IPHeader returns the start of the private data of a request with these addresses.
 func (p *Peer) IPHeader(from, to netip.Addr) []byte {
 	h := mad.IPHeader{SourcePort: 49152, Source: from.WithZone(""), Destination: to.WithZone("")}
-	// The error is of two addresses of different versions.
+	// The only error is that the addresses are of different IP versions.
 	b, err := h.Append(nil)
 	if err != nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// buffer is frames that wait to be written.
+// buffer holds frames that wait to be written.
 type buffer struct {
 	entries []entry
 	data    []byte
@@ -18,19 +18,20 @@ type entry struct {
 	at       time.Time
 	name     string
 	dir      packet.Direction
-	frame    packet.TapFrame // its Data is not valid
-	off, len int             // of its data
-	lost     uint64          // frames that were left out before it
-	qpn      bth.QPN         // that sent it, where an Observer says so
-	taken    bool            // an Observer was told that the queue pair takes it
-	notes    []string        // of an Observer
+	frame    packet.TapFrame // frame without its Data, which is in buffer.data
+	off, len int             // offset and length of the data in bytes
+	lost     uint64          // number of frames dropped before this one
+	qpn      bth.QPN         // queue pair that sent it; set by an Observer
+	taken    bool            // an Observer has reported that the queue pair processes it
+	notes    []string        // notes of an Observer
 }
 
-// entryCost is what an entry counts for besides its data, about its size in bytes.
+// entryCost is the cost of an entry without its data against the limit of add, about its size in
+// bytes.
 const entryCost = 200
 
-// since moves the entries from time at on to another buffer, and the newest in any case. It is true if all of them but the newest
-// are older.
+// since moves the entries from time at on, and the newest in any case, to another buffer. It
+// returns true if the buffer is empty or all entries are older than at.
 func (b *buffer) since(at time.Time, to *buffer) (old bool) {
 	n := max(0, len(b.entries)-1)
 	old = n == len(b.entries) || b.entries[n].at.Before(at)
@@ -48,7 +49,8 @@ func (b *buffer) since(at time.Time, to *buffer) (old bool) {
 	return old
 }
 
-// add copies e with its data, and is false if that would be more than limit bytes.
+// add copies e with its data. It returns false, without a copy, if the buffer would exceed limit
+// bytes.
 func (b *buffer) add(limit int, e *entry) bool {
 	if (len(b.entries)+1)*entryCost+len(b.data)+len(e.frame.Data) > limit {
 		return false

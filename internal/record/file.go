@@ -2,7 +2,7 @@ package record
 
 import "os"
 
-// file is one that knows how long it is.
+// file is a file that tracks its length in bytes.
 type file struct {
 	*os.File
 	path string
@@ -23,7 +23,7 @@ func (f *file) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// rotate gives the file another name and begins the next under its own.
+// rotate renames the file and creates a new one under the original name.
 func (f *file) rotate() error {
 	if err := f.File.Close(); err != nil {
 		return err

@@ -8,13 +8,13 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// framer makes frames of a capture. What it returns is valid until the next.
+// framer makes the frames of a capture. A frame is valid until the next call.
 type framer struct {
 	frame capture.Frame
 	data  []byte
 }
 
-// make returns the frame of e, and what there is to say of it.
+// make returns the frame of e and a comment on it.
 func (m *framer) make(b *buffer, e *entry) (f *capture.Frame, comment string) {
 	payload, t := b.data[e.off:e.off+e.len], &e.frame
 	h := encap.Header{
@@ -45,8 +45,9 @@ func (m *framer) make(b *buffer, e *entry) (f *capture.Frame, comment string) {
 	return &m.frame, comment
 }
 
-// identification is the one of a received datagram whose IPv4 header the link did not see: the one with which its ICRC is right
-// or, if there is none, the link's guess.
+// identification returns the IPv4 identification of a received datagram whose IPv4 header the
+// link did not see: the one with which its ICRC is correct or, if there is none, the link's
+// guess.
 func identification(f *packet.TapFrame, b []byte) uint16 {
 	end := len(b) - bth.ICRCLen
 	if end < bth.BTHLen {
@@ -63,7 +64,8 @@ func identification(f *packet.TapFrame, b []byte) uint16 {
 	}
 	id, ok := bth.SolveIDFrom(f.ID, got, want, len(b))
 	if !ok && bth.IsFlush(b) {
-		// The CRC runs over the packet twice: that much more follows the identification.
+		// rxe computes the CRC of a FLUSH over the packet twice, so end more bytes follow the
+		// identification.
 		id, ok = bth.SolveIDFrom(f.ID, bth.ICRCRxeFlush(seed, b[:end]), want, len(b)+end)
 	}
 	if !ok {

@@ -9,18 +9,18 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Hub lets recorders come and go while links are used. While there is none the links do not notice. Its methods may be called
-// by many goroutines.
+// Hub adds and removes recorders while links are in use. Without a recorder the links have no
+// overhead. Its methods are safe for concurrent use.
 type Hub struct {
 	on atomic.Bool
 
 	mu        sync.Mutex
 	recorders []*Recorder
-	all       atomic.Pointer[[]*Recorder] // of recorders, never changed
+	all       atomic.Pointer[[]*Recorder] // immutable copy of recorders
 }
 
-// Wrap returns l with what it sends and receives recorded by whoever is there, under the name of an interface; empty is the
-// address of l.
+// Wrap returns l with its packets recorded by the current recorders, with name as the interface
+// name; "" selects the address of l.
 func (h *Hub) Wrap(name string, l packet.Link) packet.Link {
 	name = cmp.Or(name, l.Local().String())
 	return packet.TapWhile(l, &h.on, func(dir packet.Direction, f packet.TapFrame) {
@@ -32,7 +32,7 @@ func (h *Hub) Wrap(name string, l packet.Link) packet.Link {
 	})
 }
 
-// Add lets r record from now on.
+// Add starts the recording by r.
 func (h *Hub) Add(r *Recorder) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -40,7 +40,7 @@ func (h *Hub) Add(r *Recorder) {
 	h.changed()
 }
 
-// Remove lets r record no more.
+// Remove ends the recording by r.
 func (h *Hub) Remove(r *Recorder) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,18 +10,19 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// hold is how long a frame waits for what is to be noted on it before it is written, unless there is much to write. It is long
-// for a host that is short of processors. The latest frame waits for the next.
+// hold is the time for which a frame waits for notes before it is written, unless much is to be
+// written. It is long enough for a host that is short of processors. The newest frame waits for
+// the next one.
 const hold = 50 * time.Millisecond
 
-// Bounds on what waits for its frame.
+// Bounds of pending notes.
 const (
-	maxNotes   = 64 // of a frame
+	maxNotes   = 64 // notes of one frame
 	maxLeaving = 4096
-	maxBack    = 1024 // entries that are looked through
+	maxBack    = 1024 // entries that are searched
 )
 
-// key names a packet among those of late: opcode, destination and PSN.
+// key identifies a recent packet: opcode, destination QP and PSN.
 type key [7]byte
 
 func keyOf(b []byte) (k key, ok bool) {
@@ -34,14 +35,15 @@ func keyOf(b []byte) (k key, ok bool) {
 	return k, true
 }
 
-// leaving is what is known of a packet that is going to be sent.
+// leaving holds the notes for a packet that is about to be sent.
 type leaving struct {
 	qpn  bth.QPN
 	note string
 }
 
-// Observer notes on the frames of a Recorder which work requests they belong to, which completions they led to, and what states
-// queue pairs got into. It is for one device: see the Observer of its Config.
+// Observer annotates the frames of a Recorder with their work requests, with the completions that
+// they caused, and with the state changes of queue pairs. It serves one device: see the Observer
+// of the device's Config.
 type Observer struct {
 	r         *Recorder
 	receiving bool
@@ -54,7 +56,7 @@ type Observer struct {
 	note  string
 }
 
-// Observer returns one for a device whose links r records.
+// Observer returns an Observer for a device whose links r records.
 func (r *Recorder) Observer() *Observer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +78,7 @@ func (o *Observer) Sending(q bth.QPN, f *packet.Frame, wr *qp.SendWQE) {
 	}
 	o.r.mu.Lock()
 	defer o.r.mu.Unlock()
-	if len(o.r.leaving) >= maxLeaving { // refused by the link, and never seen
+	if len(o.r.leaving) >= maxLeaving { // packets that the link rejected never reach see, so their entries stay
 		clear(o.r.leaving)
 	}
 	o.r.leaving[k] = leaving{q, o.note}
@@ -90,13 +92,13 @@ func requestText(wr *qp.SendWQE) string {
 	return text
 }
 
-// Receiving says which packet the following comes of.
+// Receiving sets the packet that causes the following notes.
 func (o *Observer) Receiving(_ bth.QPN, p *bth.Packet) {
 	o.receiving = true
 	q := p.DestQP
 	o.current = key{byte(p.Opcode), byte(q >> 16), byte(q >> 8), byte(q), byte(p.PSN >> 16), byte(p.PSN >> 8), byte(p.PSN)}
 
-	// Of several that are alike it is the first that was not taken yet.
+	// Of several identical packets, select the first that was not taken yet.
 	o.r.mu.Lock()
 	defer o.r.mu.Unlock()
 	var first *entry
@@ -113,14 +115,15 @@ func (o *Observer) Receiving(_ bth.QPN, p *bth.Packet) {
 	}
 }
 
-// Received ends what Receiving began.
+// Received ends the effect of Receiving.
 func (o *Observer) Received(bth.QPN) { o.receiving = false }
 
-// Completed notes a completion, unless it is that of something that never had to do with a packet.
+// Completed notes a completion, except that of a work request that never caused a packet.
 func (o *Observer) Completed(q bth.QPN, wc *qp.WC, wr *qp.SendWQE) {
 	switch {
 	case wc.Status == qp.WCWRFlushErr && (wr == nil || !wr.Started):
-		// All that was posted and not used when the queue pair went into error, which is noted.
+		// Work requests that were posted but not started when the queue pair entered the error
+		// state. That state change is noted.
 	case wr != nil && wr.Started:
 		text := trace.CompletionNote(wr.FirstPSN, fmt.Sprintf("wr_id %d %v", wc.WRID, wc.Status))
 		if o.receiving || !o.tellSent(q, wr.FirstPSN.Add(wr.Packets-1), text) {
@@ -133,19 +136,20 @@ func (o *Observer) Completed(q bth.QPN, wc *qp.WC, wr *qp.SendWQE) {
 	}
 }
 
-// Changed notes another state.
+// Changed notes a state change of a queue pair.
 func (o *Observer) Changed(q bth.QPN, from, to qp.State) {
 	o.tell(q, fmt.Sprintf("queue pair %#06x: %v to %v", uint32(q), from, to))
 }
 
-// add adds a note, as long as there are not too many.
+// add adds a note, up to maxNotes.
 func (e *entry) add(text string) {
 	if len(e.notes) < maxNotes {
 		e.notes = append(e.notes, text)
 	}
 }
 
-// tellSent notes on the packet of q with that PSN that it is complete now that it was sent. It is false if that was written already.
+// tellSent adds a note to the outgoing packet of q with that PSN. It returns false if the packet
+// is already written.
 func (o *Observer) tellSent(q bth.QPN, psn bth.PSN, text string) bool {
 	r := o.r
 	r.mu.Lock()
@@ -159,7 +163,7 @@ func (o *Observer) tellSent(q bth.QPN, psn bth.PSN, text string) bool {
 	return false
 }
 
-// latest are the latest entries, the newest first. The lock is held.
+// latest yields the latest entries, newest first. The caller holds r.mu.
 func (r *Recorder) latest(yield func(*entry, key) bool) {
 	all := r.filling.entries
 	for i := len(all) - 1; i >= max(0, len(all)-maxBack); i-- {
@@ -171,8 +175,9 @@ func (r *Recorder) latest(yield func(*entry, key) bool) {
 	}
 }
 
-// tell notes something on the frame that it comes of or, where it comes of none, on the latest of the queue pair. If that was
-// written already it is the latest of the trace, and while there is none the first.
+// tell adds a note to the frame that Receiving selected or, if there is none, to the latest frame
+// of the queue pair. If that frame is already written, tell uses the latest frame of the buffer,
+// or the next one if the buffer is empty.
 func (o *Observer) tell(q bth.QPN, text string) {
 	r := o.r
 	r.mu.Lock()
@@ -197,7 +202,8 @@ func (o *Observer) tell(q bth.QPN, text string) {
 	}
 }
 
-// notes puts what is known of an outgoing frame, or waits for a frame, on e. The lock is held.
+// note adds the notes that are known for an outgoing frame, and the pending ones, to e. The
+// caller holds r.mu.
 func (r *Recorder) note(e *entry) {
 	if r.leaving == nil {
 		return

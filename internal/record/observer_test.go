@@ -15,7 +15,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// Notes stand on the frame that they come of, whatever came in between.
+// Comments are attached to the frame that caused them, whatever was recorded in between.
 func TestNotesStandOnTheirFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var file bytes.Buffer
@@ -30,7 +30,7 @@ func TestNotesStandOnTheirFrames(t *testing.T) {
 		leave.Header = append(leave.Header, sealed(here4, there4, 0, 20)...)
 		o.Sending(0x12, leave, wr)
 		send(t, l, there4, 0, 20)
-		// Two that are alike, and one behind them: it is the first that leads to something.
+		// Two equal frames, and one after them: the first one has an effect.
 		in.frames = []packet.Received{received(there4, here4, 0, 1), received(there4, here4, 0, 1), received(there4, here4, 0, 2)}
 		if err := l.Recv(packet.NewRecvBatch(3)); err != nil {
 			t.Fatal(err)
@@ -41,9 +41,9 @@ func TestNotesStandOnTheirFrames(t *testing.T) {
 		o.Received(0x11)
 		o.Receiving(0x11, took)
 		o.Received(0x11)
-		o.Completed(0x12, &qp.WC{WRID: 7}, wr) // of no packet: on the latest of the queue pair
+		o.Completed(0x12, &qp.WC{WRID: 7}, wr) // without a packet: on the latest frame of the queue pair
 		time.Sleep(time.Minute)
-		o.Changed(0x12, qp.RTS, qp.ERR) // all but the latest are written
+		o.Changed(0x12, qp.RTS, qp.ERR) // all frames except the latest are written
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestNotesStandOnTheirFrames(t *testing.T) {
 	})
 }
 
-// A trace is written while it is made, also with notes.
+// A trace is written continuously, also with comments.
 func TestFramesDoNotWaitForNotesForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var file bytes.Buffer

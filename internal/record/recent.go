@@ -10,19 +10,22 @@ import (
 	"github.com/gorxe/gorxe/trace/pcapng"
 )
 
-// Recent keeps the latest frames of links in memory, for when something goes wrong. Its methods may be called by many goroutines.
+// Recent keeps the latest frames of links in memory, for the diagnosis of a failure. Its methods
+// are safe for concurrent use.
 type Recent struct {
 	limit int
 
 	mu       sync.Mutex
 	old, now *buffer
-	lost     uint64 // frames that are longer than half the room
+	lost     uint64 // frames larger than half the limit
 }
 
-// NewRecent returns a Recent that keeps limit bytes of frames at most, and half of that at least once so much has come.
+// NewRecent returns a Recent that keeps at most limit bytes of frames, and at least the latest
+// half of that.
 func NewRecent(limit int) *Recent { return &Recent{limit: limit / 2, old: &buffer{}, now: &buffer{}} }
 
-// Wrap returns l with what it sends and receives kept, under the name of an interface; empty is the address of l.
+// Wrap returns l with its packets kept, with name as the interface name; "" selects the address
+// of l.
 func (r *Recent) Wrap(name string, l packet.Link) packet.Link {
 	name = cmp.Or(name, l.Local().String())
 	return packet.Tap(l, func(dir packet.Direction, f packet.TapFrame) { r.see(name, dir, &f) })
@@ -43,7 +46,7 @@ func (r *Recent) see(name string, dir packet.Direction, f *packet.TapFrame) {
 	r.lost = 0
 }
 
-// Write writes what is kept to w, as pcapng.
+// Write writes the kept frames to w as pcapng.
 func (r *Recent) Write(w io.Writer, application string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,59 +10,63 @@ import (
 	"github.com/gorxe/gorxe/trace/pcapng"
 )
 
-// DefaultBuffer is how many bytes of packets wait to be written, at most, unless Options say otherwise.
+// DefaultBuffer is the default of Options.Buffer.
 const DefaultBuffer = 16 << 20
 
-// description is that of every interface in a trace.
+// description is the description of every interface in a trace.
 const description = "what gorxe sent and received"
 
-// Options are how a Recorder writes.
+// Options configure a Recorder.
 type Options struct {
-	Application string // that records, with its version
-	Buffer      int    // bytes of packets that may wait to be written; 0 is DefaultBuffer
-	// MaxBytes is how long a file may become, in bytes; 0 is without limit. What would make it longer is left out and counted,
-	// or begins the next file where Rotate is set: the full one then has ".1" after its name, in place of the one that had.
+	Application string // application that records, with its version
+	Buffer      int    // maximum number of bytes of packets that wait to be written; 0: DefaultBuffer
+	// MaxBytes is the maximum length of a file in bytes; 0: no limit. Frames that would exceed it
+	// are dropped and counted or, with Rotate, begin the next file: the full file is renamed with
+	// the suffix ".1", which replaces an earlier one.
 	MaxBytes int64
 	Rotate   bool
-	// Keep, if set, chooses what is recorded. It is called under a lock, with what it may not keep.
+	// Keep, if set, selects the packets to record. It is called under a lock and must not retain
+	// the TapFrame.
 	Keep func(packet.Direction, packet.TapFrame) bool
-	// Failed, if set, is called once with the first error of the file, when it happens, by the goroutine that writes. It must not
-	// call the Recorder, except for Stats.
+	// Failed, if set, is called once with the first error of the file, by the writing goroutine.
+	// It must not call methods of the Recorder except Stats.
 	Failed func(error)
 }
 
-// Recorder records the frames of links that [Recorder.Wrap] has wrapped. Its methods may be called by many goroutines.
+// Recorder records the frames of links that [Recorder.Wrap] has wrapped. Its methods are safe for
+// concurrent use.
 type Recorder struct {
 	o       Options
-	wake    chan struct{} // something is in the buffer, or closed
-	pressed chan struct{} // there is much in it
-	over    chan struct{} // closed when all is written
+	wake    chan struct{} // the buffer is not empty, or the recorder is closed
+	pressed chan struct{} // the buffer is more than half full
+	over    chan struct{} // closed when everything is written
 
 	mu      sync.Mutex
 	filling *buffer
-	lost    uint64 // frames that are left out since the last that is in the buffer
+	lost    uint64 // frames dropped since the last one in the buffer
 	stats   Stats
 	closed  bool
-	closing chan struct{}   // closed with closed
-	leaving map[key]leaving // what an Observer says of what is going to be sent; nil without one
+	closing chan struct{}   // closed when closed is set
+	leaving map[key]leaving // notes of an Observer for packets about to be sent; nil without an Observer
 	pending []string        // notes that wait for a frame
 
-	// Of the goroutine that writes.
-	file   *file // nil where there is none
+	// Only run uses these fields.
+	file   *file // nil without a file
 	out    *pcapng.Writer
 	frame  framer
-	err    error // the first of the file
+	err    error // first error of the file
 	closes func() error
 }
 
 // Stats counts frames.
 type Stats struct {
 	Frames uint64 // recorded
-	Lost   uint64 // left out: they came faster than they could be written
-	Beyond uint64 // left out: the file is as long as it may be, or cannot be written to
+	Lost   uint64 // dropped: the buffer was full
+	Beyond uint64 // dropped: the file has its maximum length, or a write failed
 }
 
-// New returns a Recorder that writes to w. What comes is written at once. An error of w ends it: see [Recorder.Close].
+// New returns a Recorder that writes to w, without delay. An error of w ends the recording: see
+// [Recorder.Close].
 func New(w io.Writer, o Options) *Recorder {
 	r := newRecorder(o)
 	r.out = r.writer(w)
@@ -71,8 +75,8 @@ func New(w io.Writer, o Options) *Recorder {
 	return r
 }
 
-// Create returns a Recorder to a file, which is emptied if it exists. One that it makes is for its user alone: packets may hold
-// anybody's data.
+// Create returns a Recorder that writes to a file, which is truncated if it exists. A new file is
+// accessible to its owner only, because packets may contain private data.
 func Create(path string, o Options) (*Recorder, error) {
 	f, err := create(path)
 	if err != nil {
@@ -103,15 +107,15 @@ func (r *Recorder) writer(w io.Writer) *pcapng.Writer {
 	return pcapng.NewWriter(w, pcapng.Options{Application: r.o.Application, Description: description})
 }
 
-// Wrap returns l with what it sends and receives recorded, under the name of an interface; empty is the address of l. It is the
-// place of the wrapped link among others that decides what the trace shows: what a link around it does to frames that leave is
-// in it, what one inside does is not.
+// Wrap returns l with its packets recorded, with name as the interface name; "" selects the
+// address of l. If several links are nested, the trace shows what a link around this one does to
+// outgoing frames, but not what one inside does.
 func (r *Recorder) Wrap(name string, l packet.Link) packet.Link {
 	name = cmp.Or(name, l.Local().String())
 	return packet.Tap(l, func(dir packet.Direction, f packet.TapFrame) { r.see(name, dir, &f) })
 }
 
-// see is what the taps call. It allocates nothing but while the buffer grows.
+// see is called by the taps. It allocates only while the buffer grows.
 func (r *Recorder) see(name string, dir packet.Direction, f *packet.TapFrame) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,10 +146,10 @@ func (r *Recorder) wakeWriter() {
 	}
 }
 
-// run writes what is in the buffer, until Close.
+// run writes the buffered frames until Close.
 func (r *Recorder) run() {
 	defer close(r.over)
-	r.failed(r.out.Flush()) // the header: a disk that is full shows at once
+	r.failed(r.out.Flush()) // write the header first, so a full disk is detected immediately
 	spare := &buffer{}
 	for closed := false; !closed; {
 		<-r.wake
@@ -161,7 +165,7 @@ func (r *Recorder) run() {
 			}
 		}
 		r.failed(r.out.Flush())
-		if whole && r.err != nil { // nobody knows how much of it is in the file
+		if whole && r.err != nil { // it is unknown how much of the buffer is in the file
 			done = Stats{Beyond: done.Frames + done.Beyond}
 		}
 		full.reset()
@@ -174,7 +178,7 @@ func (r *Recorder) run() {
 	r.failed(r.closes())
 }
 
-// failed keeps the first error, and tells of it.
+// failed stores the first error and reports it.
 func (r *Recorder) failed(err error) {
 	if err == nil || r.err != nil {
 		return
@@ -185,7 +189,8 @@ func (r *Recorder) failed(err error) {
 	}
 }
 
-// take takes what is to be written, and leaves spare to be filled. What an Observer may have something to say of is left there.
+// take takes the frames to write and makes spare the buffer to fill. Frames that an Observer may
+// still annotate stay.
 func (r *Recorder) take(spare *buffer) (full *buffer, closed bool) {
 	r.mu.Lock()
 	holds := r.leaving != nil && !r.closed
@@ -209,12 +214,12 @@ func (r *Recorder) take(spare *buffer) (full *buffer, closed bool) {
 	return full, r.closed
 }
 
-// write writes a frame, and reports whether there is room for it.
+// write writes a frame and reports whether it did: the file may be full or have failed.
 func (r *Recorder) write(b *buffer, e *entry) bool {
 	f, comment := r.frame.make(b, e)
 	f.Comments = e.notes
 	if r.file != nil && r.o.MaxBytes > 0 && r.err == nil {
-		// Most is data; a block and the description of an interface are less than blockRoom.
+		// Most of it is data; a block and an interface description take less than blockRoom.
 		if r.file.len+int64(r.out.Buffered()+len(f.Data)+len(comment)+blockRoom) > r.o.MaxBytes {
 			if !r.o.Rotate {
 				return false
@@ -228,10 +233,10 @@ func (r *Recorder) write(b *buffer, e *entry) bool {
 	return r.err == nil
 }
 
-// blockRoom is more than a block takes for other things than data.
+// blockRoom exceeds the size of a block in bytes without its data.
 const blockRoom = 512
 
-// rotate goes on in another file.
+// rotate continues in a new file.
 func (r *Recorder) rotate() {
 	err := r.out.Flush()
 	if err == nil {
@@ -244,15 +249,16 @@ func (r *Recorder) rotate() {
 	r.out = r.writer(r.file)
 }
 
-// Stats returns the counts so far.
+// Stats returns the current counts.
 func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stats
 }
 
-// Close writes what is in the buffer and ends the file. Links go on without being recorded. The error is the first of the file;
-// what came after it was left out. Closing again returns the same.
+// Close writes the buffered frames and closes the file. The links keep working without being
+// recorded. It returns the first error of the file, after which frames were dropped. Further
+// calls return the same error.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	if !r.closed {

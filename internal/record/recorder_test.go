@@ -22,7 +22,7 @@ var (
 	here6, there6 = netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")
 )
 
-// stub is a link that sends to nobody and receives what it is given.
+// stub is a link that sends nothing and receives the frames that it is given.
 type stub struct {
 	packet.Link
 	local  netip.Addr
@@ -43,7 +43,7 @@ func (s *stub) Recv(rb *packet.RecvBatch) error {
 	return nil
 }
 
-// sealed is a SEND with the ICRC of a datagram with that identification.
+// sealed returns a SEND with the ICRC for a datagram with this identification.
 func sealed(src, dst netip.Addr, id uint16, psn bth.PSN) []byte {
 	p := bth.Packet{Opcode: bth.RCSendOnly, PKey: 0xffff, DestQP: 0x11, PSN: psn, Payload: []byte("data")}
 	b := p.Append(nil)
@@ -64,7 +64,7 @@ func received(src, dst netip.Addr, id uint16, psn bth.PSN) packet.Received {
 	return f
 }
 
-// send sends a packet by l as engines do.
+// send sends a packet through l like an engine.
 func send(t *testing.T, l packet.Link, dst netip.Addr, id uint16, psn bth.PSN) {
 	t.Helper()
 	b := packet.NewBatch(1)
@@ -141,7 +141,7 @@ func TestWhatIsSentAndReceivedIsInTheTrace(t *testing.T) {
 	}
 }
 
-// A trace does not make a packet better than it was.
+// A wrong ICRC is recorded unchanged.
 func TestAPacketWithAWrongICRCKeepsIt(t *testing.T) {
 	f := received(there4, here4, 0, 3)
 	f.HeaderSeen = false
@@ -175,7 +175,7 @@ func TestOnlyWhatIsChosenIsKept(t *testing.T) {
 	}
 }
 
-// gate is a writer that waits until it is opened.
+// gate is a writer that blocks until it is opened.
 type gate struct {
 	bytes.Buffer
 	open chan struct{}
@@ -192,7 +192,7 @@ func TestADeviceDoesNotWaitForTheWriterAndTheTraceSaysWhatIsMissing(t *testing.T
 		r := record.New(file, record.Options{Buffer: 1000})
 		l := r.Wrap("", &stub{local: here4})
 		send(t, l, there4, 0, 0)
-		synctest.Wait() // it writes the first, and waits
+		synctest.Wait() // until it writes the first packet, and blocks
 		for psn := range bth.PSN(100) {
 			send(t, l, there4, 0, psn+1)
 		}
@@ -270,7 +270,7 @@ func TestWhatCannotBeWrittenEndsTheTraceAndNothingElse(t *testing.T) {
 	failed := make(chan error, 10)
 	r := record.New(broken{}, record.Options{Failed: func(err error) { failed <- err }})
 	l := r.Wrap("", &stub{local: here4})
-	if err := <-failed; !errors.Is(err, errBroken) { // while the trace goes on
+	if err := <-failed; !errors.Is(err, errBroken) { // before Close
 		t.Errorf("the error that is told is %v", err)
 	}
 	send(t, l, there4, 0, 0)
@@ -299,7 +299,7 @@ func TestRecordingAllocatesNothingOnceItRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 10_000 { // both buffers have grown to their full size
+	for range 10_000 { // until both buffers have their full size
 		one()
 	}
 	if n := testing.AllocsPerRun(1000, one); n != 0 {

@@ -8,27 +8,28 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// CompletionElemSize is the size of a slot of a [CompletionRing] in bytes. librxe refuses less than
-// the 48 bytes of a completion.
+// CompletionElemSize is the size of a slot of a [CompletionRing] in bytes. librxe rejects slots
+// smaller than a completion, 48 bytes.
 const CompletionElemSize = 64
 
-// CompletionRing is a completion queue that a program polls. It is the [qp.CompletionStore] of a
-// completion queue.
+// CompletionRing is a completion queue that a program polls. It is the [qp.CompletionStore] of
+// a completion queue.
 //
-// A completion is stored in its slot, then the producer index, and then Push looks whether the
-// program has asked for a notification. A program asks by [CompletionRing.Arm] and then polls. So
-// either Push sees the request, or the poll sees the completion.
+// Push stores the completion, then the producer index, and then checks whether the program
+// requested a notification. A program first requests a notification ([CompletionRing.Arm]) and
+// then polls. Therefore either Push sees the request, or the poll sees the completion.
 type CompletionRing struct {
 	mem        memory
 	newBuffer  NewBuffer
 	producer   uint32 // index of the next slot to fill
-	room       int    // slots that a load of the consumer index has shown to be free
+	room       int    // slots that the last load of the consumer index showed to be free
 	overflowed bool
 	armed      atomic.Uint32 // a notice
-	encoded    [wcSize]byte  // the completion being pushed
+	encoded    [wcSize]byte  // buffer for the completion of a Push
 }
 
-// notice is the kind of completion that the program requested a notification of (IBA 11.4.2.2).
+// notice is the kind of completion that the program requested a notification for (IBA
+// 11.4.2.2).
 type notice = uint32
 
 const (
@@ -37,9 +38,9 @@ const (
 	noticeNext             // the next completion
 )
 
-// NewCompletionRing formats buf, which the program must not see yet, and returns the ring in it. The
-// elements of g have [CompletionElemSize] bytes, its depth is 1 or more. newBuffer provides the
-// buffer for Resize; nil means that the depth cannot change.
+// NewCompletionRing formats buf, which must not be visible to the program yet, and returns the
+// ring in it. g must have elements of [CompletionElemSize] bytes and a depth of at least 1.
+// newBuffer provides the buffer for Resize; if it is nil, the depth cannot change.
 func NewCompletionRing(g Geometry, buf []byte, newBuffer NewBuffer) (*CompletionRing, error) {
 	if g.ElemSize() != CompletionElemSize || g.Depth() < 1 {
 		return nil, fmt.Errorf("rings: completion ring for %d elements of %d bytes: it needs 1 or more of %d bytes",
@@ -52,9 +53,8 @@ func NewCompletionRing(g Geometry, buf []byte, newBuffer NewBuffer) (*Completion
 	return r, nil
 }
 
-// Push appends a copy of wc. A ring without room for it has overflowed: it takes no more from then
-// on. notify reports that the program has asked for a notification of wc; a completion that is lost
-// notifies too.
+// Push appends a copy of wc. A full ring overflows: it accepts no more completions. notify
+// reports that wc satisfies a request for a notification; a lost completion does too.
 func (r *CompletionRing) Push(wc *qp.WC) (notify bool) {
 	r.store(wc)
 	for {
@@ -68,7 +68,7 @@ func (r *CompletionRing) Push(wc *qp.WC) (notify bool) {
 	}
 }
 
-// due reports whether a request for a notification is for wc.
+// due reports whether wc satisfies the request armed.
 func due(armed notice, wc *qp.WC) bool {
 	return armed == noticeNext || armed == noticeSolicited && (wc.Solicited || wc.Status != qp.WCSuccess)
 }
@@ -92,16 +92,16 @@ func (r *CompletionRing) store(wc *qp.WC) {
 	r.mem.producer.Store(r.producer)
 }
 
-// used loads the consumer index and returns how many completions the program has not polled: 0 to
-// Depth, whatever it stored.
+// used loads the consumer index and returns the number of completions that the program has not
+// polled: 0 to Depth, whatever the program stored.
 func (r *CompletionRing) used() int {
 	return r.mem.distance(r.mem.consumer.Load()&r.mem.geo.mask(), r.producer)
 }
 
-// Arm requests a notification of the next completion or, with solicitedOnly, of the next completion
-// that is solicited or in error. Completions that are in the ring already do not count. A request for
-// solicited completions does not replace an earlier one for any completion (IBA 11.4.2.2). Arm may be
-// called while other methods run.
+// Arm requests a notification of the next completion or, with solicitedOnly, of the next
+// completion that is solicited or in error. Completions that are already in the ring do not
+// trigger it. A request for solicited completions does not replace an earlier request for any
+// completion (IBA 11.4.2.2). Arm may run concurrently with the other methods.
 func (r *CompletionRing) Arm(solicitedOnly bool) {
 	if solicitedOnly {
 		r.armed.CompareAndSwap(noticeNone, noticeSolicited)
@@ -119,17 +119,18 @@ func (r *CompletionRing) Len() (n int) {
 	return r.used()
 }
 
-// Depth returns the number of completions the ring holds.
+// Depth returns the capacity in completions.
 func (r *CompletionRing) Depth() int { return r.mem.geo.Depth() }
 
-// Overflowed reports whether a completion found no room, or the buffer was lost.
+// Overflowed reports whether a completion was lost because the ring was full or its buffer
+// lost.
 func (r *CompletionRing) Overflowed() bool { return r.overflowed || r.mem.lost.Load() }
 
 // Lost reports whether an access to the buffer faulted. It may be called at any time.
 func (r *CompletionRing) Lost() bool { return r.mem.lost.Load() }
 
-// Resize moves the completions that were not polled to a new buffer for depth or more, 1 to
-// [qp.MaxDepth] and no less than Len. A ring that overflowed stays so.
+// Resize moves the completions that were not polled to a new buffer for at least depth
+// completions, 1 to [qp.MaxDepth] and not less than Len. Resize does not clear Overflowed.
 func (r *CompletionRing) Resize(depth int) error {
 	if depth < 1 {
 		return fmt.Errorf("rings: resize: depth %d is out of range: it must be 1 to %d", depth, qp.MaxDepth)

@@ -79,7 +79,7 @@ func TestNotifications(t *testing.T) {
 		"solicited does not replace it": {[]bool{all, only}, []qp.WC{plain}, []bool{true}},
 	} {
 		r, _ := newCompletionRing(t, 8, nil)
-		r.Push(&failed) // those that are there do not count
+		r.Push(&failed) // completions that are already there do not count
 		for _, solicitedOnly := range c.arm {
 			r.Arm(solicitedOnly)
 		}
@@ -159,7 +159,7 @@ func TestResizeWithoutABuffer(t *testing.T) {
 	}
 }
 
-// Whatever the consumer index, the ring has 0 to Depth completions.
+// Whatever the consumer index, Len is 0 to Depth.
 func TestAnyConsumerIndex(t *testing.T) {
 	for _, consumer := range []uint32{0, 1, 3, 4, 7, 0x80000000, 1<<32 - 1} {
 		r, p := newCompletionRing(t, 3, nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// A program that runs at the same time sees each element after it was stored, and each slot free
-// after it was read: the race detector watches the elements, which are not atomic.
+// A concurrent program sees each element after it was stored, and each slot free after it was
+// read: the race detector checks the elements, which are not atomic.
 func TestProgramAndRingsRunAtTheSameTime(t *testing.T) {
 	const n = 5000
 	var wg sync.WaitGroup
@@ -70,8 +70,8 @@ func TestProgramAndRingsRunAtTheSameTime(t *testing.T) {
 	}
 }
 
-// A program that arms and then polls misses no completion: the notification comes, or the poll finds
-// it.
+// A program that arms and then polls misses no completion: it gets the notification, or the
+// poll finds the completion.
 func TestArmAndPushDoNotMissEachOther(t *testing.T) {
 	const n = 3000
 	completions, p := newCompletionRing(t, 1, nil)

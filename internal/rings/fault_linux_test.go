@@ -11,7 +11,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// mapped returns a mapping of a new file, and what truncates the file to n bytes.
+// mapped returns a mapping of a new file, and a function that truncates the file to n bytes.
 func mapped(t *testing.T, size int) (buf []byte, truncate func(n int64)) {
 	t.Helper()
 	f, err := os.CreateTemp(t.TempDir(), "ring")
@@ -117,7 +117,7 @@ func TestATruncatedFileEndsItsRing(t *testing.T) {
 	}
 }
 
-// A panic that has another cause than the buffer goes on.
+// A panic with a cause outside the buffer is re-panicked.
 func TestAPanicElsewhereIsNotHidden(t *testing.T) {
 	sends, p := newSendRing(t, 3, rings.SendConfig{Datagram: true, AH: func(uint32) (qp.AH, bool) { panic("mine") }})
 	p.post(send(1))

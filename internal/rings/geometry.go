@@ -8,22 +8,22 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Geometry is the shape of a ring. The zero value is not valid; see [NewGeometry].
+// Geometry is the layout of a ring. The zero value is not valid; see [NewGeometry].
 type Geometry struct {
 	slots    uint32 // a power of two
 	log2Elem uint8
 	pageSize int
-	size     int // bytes of the whole buffer, a multiple of pageSize
+	size     int // length of the buffer in bytes, a multiple of pageSize
 }
 
-// maxElem is the largest size of an element in bytes.
+// maxElem is the maximum size of an element in bytes.
 const maxElem = 1 << 16
 
-// NewGeometry returns the shape of a ring for at least depth elements of at least elemSize bytes:
-// the number of slots is the next power of two above depth, because one slot always stays free, and
-// the size of a slot is the next power of two from elemSize on. depth is 0 to [qp.MaxDepth],
-// elemSize 1 to 65536. The buffer is rounded up to a multiple of pageSize, a power of two from 8 on;
-// a buffer of more than 2 GiB - 1 is an error.
+// NewGeometry returns the layout of a ring for at least depth elements of at least elemSize
+// bytes. The number of slots is the smallest power of two greater than depth, because one slot
+// always stays free; the slot size is the smallest power of two not less than elemSize. depth
+// is 0 to [qp.MaxDepth], elemSize 1 to 65536. The buffer length is rounded up to a multiple of
+// pageSize, a power of two of at least 8; more than 2 GiB - 1 is an error.
 func NewGeometry(depth, elemSize, pageSize int) (Geometry, error) {
 	switch {
 	case depth < 0 || depth > qp.MaxDepth:
@@ -48,9 +48,9 @@ func NewGeometry(depth, elemSize, pageSize int) (Geometry, error) {
 	return g, nil
 }
 
-// Depth returns the number of elements the ring holds: one less than it has slots, and at least the
-// depth it was made for. Programs post up to this number, so the queue behind the ring needs the
-// same depth, and the answer to the program names it.
+// Depth returns the capacity in elements: one less than the number of slots, and at least the
+// requested depth. Programs post up to this number, so the queue behind the ring must have the
+// same depth, and the program must be told this number.
 func (g Geometry) Depth() int { return int(g.slots) - 1 }
 
 // Slots returns the number of slots, a power of two.
@@ -62,10 +62,10 @@ func (g Geometry) ElemSize() int { return 1 << g.log2Elem }
 // Size returns the size of the buffer in bytes, a multiple of the page size.
 func (g Geometry) Size() int { return g.size }
 
-// mask is the highest index.
+// mask returns the largest index.
 func (g Geometry) mask() uint32 { return g.slots - 1 }
 
-// withDepth returns the shape of a ring of the same elements with another depth.
+// withDepth returns the layout of a ring with the same elements and another depth.
 func (g Geometry) withDepth(depth int) (Geometry, error) {
 	return NewGeometry(depth, g.ElemSize(), g.pageSize)
 }

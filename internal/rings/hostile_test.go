@@ -15,7 +15,8 @@ const (
 	canary        = 0xc5
 )
 
-// hostileBuffer returns a buffer for g with canaries on both sides. check fails if one has changed.
+// hostileBuffer returns a buffer for g between two canaries. check fails if a canary has
+// changed.
 func hostileBuffer(t *testing.T, g rings.Geometry) (buf []byte, check func()) {
 	const margin = 512
 	around := bytes.Repeat([]byte{canary}, margin)
@@ -34,7 +35,7 @@ func hostileBuffer(t *testing.T, g rings.Geometry) (buf []byte, check func()) {
 	}
 }
 
-// match is three rings and a program that does as its script says.
+// match is three rings and a program that follows its script.
 type match struct {
 	t      *testing.T
 	script []byte
@@ -47,12 +48,12 @@ type match struct {
 
 	wr   qp.SendWR
 	wqe  qp.RecvWQE
-	held int // fetched requests that did not retire
+	held int // number of fetched requests that were not retired
 
-	depths [3]int // of the rings, as they were made or resized
+	depths [3]int // of the rings, as created or resized
 }
 
-// Which of match.bufs.
+// Indexes of match.bufs.
 const (
 	ofSends = iota
 	ofRecvs
@@ -79,7 +80,7 @@ func newMatch(t *testing.T, script []byte) *match {
 	var err error
 	m.sends, err = rings.NewSendRing(g, buf, rings.SendConfig{MaxSGE: hostileSGE, MaxInline: hostileInline,
 		Datagram: datagram, AH: func(num uint32) (qp.AH, bool) {
-			m.scribble() // while the request is decoded
+			m.scribble() // while the request is being decoded
 			return handle{num}, num&1 != 0
 		}})
 	m.must(err)
@@ -107,7 +108,7 @@ func (m *match) byte() byte {
 	return b
 }
 
-// values are what a program stores in fields to break a reader.
+// values are stored in fields to confuse a reader.
 var values = []uint32{0, 1, 2, 3, 4, 5, 7, 8, 9, 14, 15, 63, 64, 65, 1 << 31, 1<<31 - 1, 1<<32 - 1}
 
 func (m *match) value() uint32 {
@@ -126,7 +127,7 @@ func (m *match) scribble() {
 	switch which / 3 % 4 {
 	case 0: // a field of the header
 		at = []int{0, 4, 128, 256}[m.byte()%4]
-	case 1: // a field of a slot, as its place in the slot says
+	case 1: // a field of a slot, by its offset in the slot
 		elem := []int{256, 128, 64}[which%3]
 		at = 384 + int(m.byte()%16)*elem + int(m.byte())%elem
 	default:
@@ -203,7 +204,7 @@ func (m *match) fetch() {
 	m.aliasesNothing()
 }
 
-// aliasesNothing fails if what was fetched or taken changes with the buffers.
+// aliasesNothing fails if fetched or taken data changes with the buffers.
 func (m *match) aliasesNothing() {
 	inline, list, sg := bytes.Clone(m.wr.InlineData), slices.Clone(m.wr.SGList), slices.Clone(m.wqe.SG)
 	m.scribble()
@@ -241,7 +242,7 @@ func (m *match) push() {
 	}
 }
 
-// check fails unless the rings are within what they were made for.
+// check fails unless the rings are within their limits.
 func (m *match) check() {
 	for _, check := range m.checks {
 		check()
@@ -259,27 +260,28 @@ func (m *match) check() {
 	}
 }
 
-// FuzzHostileProgram lets a program write anything anywhere in three rings, between the steps of the
-// device and, where it looks up an address handle, in the middle of one. The script is bytes that
-// choose the steps and what they write.
+// FuzzHostileProgram lets a program write anything anywhere in three rings, between the steps
+// of the device and, in the look-up of an address handle, during one. The bytes of the script
+// select the steps and what they write.
 func FuzzHostileProgram(f *testing.F) {
 	const producer, consumer = 2, 3
 	header := func(which, field, value byte) []byte { return []byte{0, which, field, value} }
 	field := func(which, slot, at, value byte) []byte { return []byte{1, which + 3, slot, at, value} }
 	fetch, take, push := []byte{3, 2, 1, 16}, []byte{6, 2, 1, 16}, []byte{7, 9}
 	for _, seed := range [][]byte{
-		// Indices beyond the ring, and back among what was fetched.
+		// Indexes beyond the ring, and among the fetched slots.
 		slices.Concat([]byte{3, 0}, header(ofSends, producer, 16), fetch, fetch, header(ofSends, producer, 1), fetch, []byte{5, 1}, fetch),
 		// A geometry that changes.
 		slices.Concat([]byte{2, 0}, header(ofSends, 0, 16), header(ofSends, 1, 16), header(ofSends, producer, 3), fetch, fetch, fetch),
-		// SGEs, inline data and an opcode without end; a datagram, whose slot changes meanwhile.
+		// Unlimited SGEs, inline data and opcode; a datagram whose slot changes during
+		// decoding.
 		slices.Concat([]byte{2, 0}, field(ofSends, 0, 12, 2), field(ofSends, 0, 196, 16), field(ofSends, 1, 16, 7), field(ofSends, 1, 184, 16),
 			header(ofSends, producer, 3), fetch, fetch, fetch),
 		slices.Concat([]byte{2, 1}, field(ofSends, 0, 12, 2), field(ofSends, 0, 36, 1), field(ofSends, 0, 196, 3), header(ofSends, producer, 1),
 			[]byte{3}, []byte{3, 0, 196, 16}, []byte{10}),
-		// Receives of many pieces; a resize with an index that lies.
+		// Receives of many SGEs; a resize with a false index.
 		slices.Concat([]byte{3, 0}, field(ofRecvs, 0, 28, 16), header(ofRecvs, producer, 16), take, take, []byte{9, 20, 3, 3}, take, take),
-		// Completions to a program that lies about what it polled.
+		// Completions to a program with a false consumer index.
 		slices.Concat([]byte{1, 0}, push, push, header(ofCompletions, consumer, 16), push, push, []byte{8, 9}, push,
 			header(ofCompletions, producer, 3), push, push),
 		slices.Concat([]byte{1, 0}, push, push, []byte{11, 1}, header(ofCompletions, consumer, 1), push, header(ofCompletions, consumer, 3), []byte{8, 40}, push),

@@ -2,29 +2,29 @@ package rings
 
 import "runtime/debug"
 
-// intake is the consuming side of a ring that a program fills. Slots go through three states: ready
-// (filled, not fetched), held (fetched, not free) and free. The indices are private and are never
-// read back; ready + held is at most Slots - 1 whatever the program stores.
+// intake is the consumer side of a ring that a program fills. Slots are ready (filled, not
+// fetched), held (fetched, not released) or free. The indexes are private and never read back;
+// ready + held is at most Slots - 1, whatever the program stores.
 //
-// Private fields change only after the accesses to the buffer they depend on, so that after a fault
-// they say what was done.
+// Private fields change only after the buffer accesses that they depend on, so that they are
+// correct even after a fault.
 type intake struct {
 	mem   memory
 	freed uint32 // index of the oldest held slot: the consumer index
 	next  uint32 // index of the next slot to fetch
-	held  int    // slots from freed to next
-	ready int    // slots from next on that a load of the producer index has shown to be filled
+	held  int    // number of slots from freed to next
+	ready int    // filled slots from next on, by the last load of the producer index
 }
 
-// filled loads the producer index and returns how many slots from next on are filled. An index among
-// the held slots, which no correct program stores, counts as next.
+// filled loads the producer index and returns the number of filled slots from next on. An index
+// among the held slots, which no correct program stores, is treated as next.
 func (in *intake) filled() int {
 	p := in.mem.producer.Load() & in.mem.geo.mask()
 	return max(in.mem.distance(in.freed, p)-in.held, 0)
 }
 
-// fetch copies the first len(dst) bytes of the next slot to dst, which are at most the size of a
-// slot, and reports whether there was a filled one. The slot is held until release.
+// fetch copies the first len(dst) bytes of the next slot to dst; len(dst) is at most the slot
+// size. It returns false if no slot is ready. The slot is held until release.
 func (in *intake) fetch(dst []byte) (got bool) {
 	if in.mem.lost.Load() {
 		return false
@@ -42,7 +42,7 @@ func (in *intake) fetch(dst []byte) (got bool) {
 	return true
 }
 
-// release frees the n oldest held slots for the program; n beyond the held ones is cut.
+// release frees the n oldest held slots for the program, at most all of them.
 func (in *intake) release(n int) {
 	n = max(min(n, in.held), 0)
 	in.freed = in.mem.advance(in.freed, n)
@@ -59,7 +59,7 @@ func (in *intake) publish() {
 	in.mem.consumer.Store(in.freed)
 }
 
-// waiting returns how many slots are filled and not fetched now.
+// waiting returns the current number of filled slots that were not fetched.
 func (in *intake) waiting() (n int) {
 	if in.mem.lost.Load() {
 		return 0
@@ -68,7 +68,7 @@ func (in *intake) waiting() (n int) {
 	return in.filled()
 }
 
-// clear frees all slots, held ones and filled ones: the ring is empty up to the producer index.
+// clear frees all held and filled slots: it empties the ring up to the producer index.
 func (in *intake) clear() {
 	in.held, in.ready = 0, 0
 	if in.mem.lost.Load() {

@@ -11,7 +11,8 @@ import (
 	"github.com/gorxe/gorxe/internal/rings"
 )
 
-// layout are the offsets that program_test.go and the other tests write out, by expression of C.
+// layout are the offsets that program_test.go and the other tests use as numbers, by C
+// expression.
 var layout = map[string]int{
 	"offsetof(struct rxe_queue_buf, log2_elem_size)":      0,
 	"offsetof(struct rxe_queue_buf, index_mask)":          4,
@@ -70,7 +71,7 @@ var layout = map[string]int{
 	"offsetof(struct ib_uverbs_wc, port_num)":             46,
 }
 
-// flushLayout is of Linux from 6.3 on.
+// flushLayout is for Linux 6.3 and later.
 var flushLayout = map[string]int{
 	"offsetof(struct rxe_send_wr, wr.flush.remote_addr)": 24,
 	"offsetof(struct rxe_send_wr, wr.flush.length)":      32,
@@ -97,7 +98,7 @@ func TestLayoutIsThatOfTheKernelHeaders(t *testing.T) {
 	}
 }
 
-// checkLayout compiles a program that asserts the layout, and returns what the compiler says.
+// checkLayout compiles a program that asserts the layout, and returns the compiler's output.
 func checkLayout(t *testing.T, cc string, want map[string]int) (string, error) {
 	t.Helper()
 	text := "#include <stddef.h>\n#include <rdma/rdma_user_rxe.h>\n#include <rdma/ib_user_verbs.h>\n"

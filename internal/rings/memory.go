@@ -14,7 +14,7 @@ const (
 	offIndexMask = 4
 	offProducer  = 128
 	offConsumer  = 256
-	headerSize   = 384 // where the slots begin
+	headerSize   = 384 // offset of the first slot
 )
 
 // bufferAlign is the alignment of a buffer in bytes: that of the 64-bit fields in its slots.
@@ -26,15 +26,15 @@ const bufferAlign = 8
 //	defer m.leave(debug.SetPanicOnFault(true))
 type memory struct {
 	geo      Geometry
-	buf      []byte // of geo.size bytes
+	buf      []byte // length geo.size
 	producer *atomic.Uint32
 	consumer *atomic.Uint32
 	lost     atomic.Bool // an access faulted
 }
 
-// format takes buf for a ring of shape g: it writes the header and sets both indices to 0. Bytes of
-// buf beyond g.Size are not used. The program must not see buf yet. g is not the zero value: its
-// elements would be too small for any ring.
+// format initializes buf as a ring of layout g: it writes the header and sets both indexes to
+// 0. It ignores bytes of buf beyond g.Size. The program must not see buf yet. g must not be the
+// zero value; callers ensure this, because its elements are too small for any ring.
 func (m *memory) format(g Geometry, buf []byte) error {
 	switch {
 	case len(buf) < g.size:
@@ -61,24 +61,25 @@ func (m *memory) writeHeader() {
 	m.consumer.Store(0)
 }
 
-// errLost is the error of methods on a ring whose buffer faulted.
+// errLost is the error of methods on a ring whose buffer has faulted.
 var errLost = fmt.Errorf("rings: the buffer of the ring is no longer backed by memory")
 
-// slot returns the bytes of slot i, which is at most the mask.
+// slot returns the bytes of slot i, which must be at most the mask.
 func (m *memory) slot(i uint32) []byte {
 	from := headerSize + int(i)<<m.geo.log2Elem
 	to := from + m.geo.ElemSize()
 	return m.buf[from:to:to]
 }
 
-// distance returns how many slots lie from index from up to but not index to, both at most the mask.
+// distance returns the number of slots in [from, to). Both indexes must be at most the mask.
 func (m *memory) distance(from, to uint32) int { return int((to - from) & m.geo.mask()) }
 
 // advance returns the index n slots after i.
 func (m *memory) advance(i uint32, n int) uint32 { return (i + uint32(n)) & m.geo.mask() }
 
-// leave ends an access. It must be deferred itself, because it recovers: after a fault inside the
-// buffer the ring is lost. Any other panic goes on. old is what debug.SetPanicOnFault returned.
+// leave ends an access. It must be deferred directly, because it recovers: after a fault inside
+// the buffer the ring is lost. It re-panics any other panic. old is the result of
+// debug.SetPanicOnFault.
 func (m *memory) leave(old bool) {
 	debug.SetPanicOnFault(old)
 	if r := recover(); r != nil {
@@ -89,7 +90,7 @@ func (m *memory) leave(old bool) {
 	}
 }
 
-// faulted reports whether a panic is that of a fault at an address of the buffer.
+// faulted reports whether r is the panic of a fault inside the buffer.
 func (m *memory) faulted(r any) bool {
 	f, ok := r.(interface{ Addr() uintptr })
 	return ok && f.Addr()-uintptr(unsafe.Pointer(&m.buf[0])) < uintptr(len(m.buf))

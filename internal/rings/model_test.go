@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// A well-behaved program over each ring is one end of a queue.
+// With a well-behaved program, each ring is a FIFO queue.
 
 func TestSendRingIsAQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -16,7 +16,7 @@ var (
 	big  = binary.BigEndian
 )
 
-// tb is what helpers need of a test, a benchmark or a rapid check.
+// tb is the part of a test, a benchmark or a rapid check that helpers need.
 type tb interface {
 	Helper()
 	Fatal(...any)
@@ -28,7 +28,7 @@ func newBuffer(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
 }
 
-// shape is NewGeometry of what is known to be right.
+// shape is NewGeometry for arguments known to be valid.
 func shape(t tb, depth, elemSize int) rings.Geometry {
 	t.Helper()
 	g, err := rings.NewGeometry(depth, elemSize, page)
@@ -38,8 +38,8 @@ func shape(t tb, depth, elemSize int) rings.Geometry {
 	return g
 }
 
-// program is the side of librxe on a ring: it knows the buffer only, and uses the geometry in its
-// header. Offsets are written out here, because they are what is tested.
+// program is the librxe side of a ring: it knows only the buffer, and uses the geometry in its
+// header. Offsets are numbers here, because they are under test.
 type program struct{ buf []byte }
 
 func (p program) mask() uint32         { return host.Uint32(p.buf[4:]) }
@@ -50,7 +50,7 @@ func (p program) index(at int) *atomic.Uint32 {
 func (p program) producer() uint32 { return p.index(128).Load() }
 func (p program) consumer() uint32 { return p.index(256).Load() }
 
-// post stores an element that fill writes, unless the ring is full.
+// post stores an element, which fill writes, unless the ring is full.
 func (p program) post(fill func(e []byte)) bool {
 	at := p.producer()
 	next := (at + 1) & p.mask()
@@ -64,7 +64,7 @@ func (p program) post(fill func(e []byte)) bool {
 	return true
 }
 
-// poll takes a completion.
+// poll polls a completion.
 func (p program) poll() (wc []byte, ok bool) {
 	at := p.consumer()
 	if at == p.producer() {
@@ -75,7 +75,8 @@ func (p program) poll() (wc []byte, ok bool) {
 	return wc, true
 }
 
-// sge writes the pieces of a request, and their number and length, into the struct rxe_dma_info at dma.
+// sge writes the SGEs of a request, with their number and length, to the struct rxe_dma_info at
+// dma.
 func sge(dma []byte, pieces ...qp.SGE) {
 	var length uint32
 	for i, s := range pieces {
@@ -90,14 +91,14 @@ func sge(dma []byte, pieces ...qp.SGE) {
 	host.PutUint32(dma[12:], uint32(len(pieces)))
 }
 
-// sendHead writes what all send requests have.
+// sendHead writes the fields that all send requests have.
 func sendHead(e []byte, id uint64, opcode, flags uint32) {
 	host.PutUint64(e, id)
 	host.PutUint32(e[12:], opcode)
 	host.PutUint32(e[16:], flags)
 }
 
-// send writes a SEND of these pieces.
+// send writes a SEND of these SGEs.
 func send(id uint64, pieces ...qp.SGE) func([]byte) {
 	return func(e []byte) {
 		sendHead(e, id, 2, 0)
@@ -105,7 +106,7 @@ func send(id uint64, pieces ...qp.SGE) func([]byte) {
 	}
 }
 
-// recv writes a receive of these pieces.
+// recv writes a receive of these SGEs.
 func recv(id uint64, pieces ...qp.SGE) func([]byte) {
 	return func(e []byte) {
 		host.PutUint64(e, id)
@@ -146,7 +147,7 @@ func newCompletionRing(t tb, depth int, next rings.NewBuffer) (*rings.Completion
 	return r, p
 }
 
-// buffers provides the buffers of rings that are resized; p is the program, which maps each.
+// buffers provides the buffers of resized rings to the program p, which maps each.
 func buffers(p *program) rings.NewBuffer {
 	return func(g rings.Geometry) ([]byte, error) {
 		p.buf = newBuffer(g.Size())

@@ -51,7 +51,7 @@ func TestAQueuePairFetchesFromASendRing(t *testing.T) {
 	}
 }
 
-// peer is a machine whose queues are in rings, and its program.
+// peer is a transport with its queues in rings, and its program.
 type peer struct {
 	t                 *testing.T
 	keys              *mr.Table
@@ -62,7 +62,7 @@ type peer struct {
 	sends, recvs, cqs program
 }
 
-// completer makes a store the completion queue of a machine, as internal/nic does.
+// completer makes a store the completion queue of a transport, as internal/nic does.
 type completer struct{ qp.CompletionStore }
 
 func (c completer) Complete(wc *qp.WC) { c.Push(wc) }
@@ -93,7 +93,7 @@ func newPeer(t *testing.T, num, dest bth.QPN) *peer {
 	return p
 }
 
-// exchange fetches, and carries packets between two peers until both are silent.
+// exchange fetches requests and carries packets between two peers until both are idle.
 func exchange(t *testing.T, peers ...*peer) {
 	t.Helper()
 	batch := packet.NewBatch(64)
@@ -118,7 +118,7 @@ func exchange(t *testing.T, peers ...*peer) {
 	}
 }
 
-// done fails unless these completions, and no others, wait.
+// done fails unless exactly these completions are in the queue.
 func (p *peer) done(want ...qp.WC) {
 	p.t.Helper()
 	for _, w := range want {
@@ -149,7 +149,7 @@ func (p *peer) post(fill func([]byte)) {
 	}
 }
 
-// sge is a piece of the peer's region.
+// sge is a part of the peer's region.
 func (p *peer) sge(off, n int) qp.SGE {
 	return qp.SGE{Addr: 0x10000 + uint64(off), Length: uint32(n), LKey: p.region.LKey()}
 }
@@ -158,14 +158,14 @@ func TestTwoProgramsTalkOverRings(t *testing.T) {
 	a, b := newPeer(t, 0x11, 0x22), newPeer(t, 0x22, 0x11)
 	copy(a.mem, bytes.Repeat([]byte{1, 2, 3, 4, 5, 6, 7}, 1000))
 
-	// One of each request, three at a time: as many as the ring holds.
+	// One request of each kind, three at a time: the capacity of the ring.
 	b.recvs.post(recv(100, b.sge(0, 2000), b.sge(8192, 3000)))
 	b.recvs.post(recv(101))
-	a.post(func(e []byte) { // a SEND of two pieces
+	a.post(func(e []byte) { // SEND with two SGEs
 		sendHead(e, 1, 2, 0)
 		sge(e[184:], a.sge(0, 1000), a.sge(1000, 3000))
 	})
-	a.post(func(e []byte) { // a WRITE with immediate data, inline
+	a.post(func(e []byte) { // WRITE with immediate, inline
 		sendHead(e, 2, 1, 8)
 		big.PutUint32(e[20:], 0xabcd)
 		host.PutUint64(e[24:], 0x10000+20000)
@@ -173,7 +173,7 @@ func TestTwoProgramsTalkOverRings(t *testing.T) {
 		host.PutUint32(e[184:], 5)
 		copy(e[208:], "hello")
 	})
-	a.post(func(e []byte) { // a READ of what was written
+	a.post(func(e []byte) { // READ of the written data
 		sendHead(e, 3, 4, 0)
 		host.PutUint64(e[24:], 0x10000+20000)
 		host.PutUint32(e[32:], b.region.RKey())
@@ -234,7 +234,7 @@ func TestTwoProgramsTalkOverRings(t *testing.T) {
 		t.Errorf("bound %v, written %q", w.Bound(), b.mem[64:72])
 	}
 
-	// A receive that is not valid fails, and with it its queue pair; both programs see the rest flushed.
+	// An invalid receive fails, and with it its queue pair; both programs see the rest flushed.
 	b.recvs.post(func(e []byte) {
 		recv(102)(e)
 		host.PutUint32(e[28:], 1<<31)

@@ -7,16 +7,16 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// RecvConfig holds what a [RecvRing] is made for.
+// RecvConfig is the configuration of a [RecvRing].
 type RecvConfig struct {
-	PD     *mr.PD // of the memory that receives name
-	MaxSGE int    // pieces of one receive
-	Shared bool   // a shared receive queue
+	PD     *mr.PD // protection domain of the receives' memory
+	MaxSGE int    // maximum number of SGEs of a receive
+	Shared bool   // whether the ring is a shared receive queue
 
-	// Events takes SRQ_LIMIT_REACHED of a shared receive queue; it may be nil.
+	// Events receives SRQ_LIMIT_REACHED of a shared receive queue; it may be nil.
 	Events qp.EventSink
-	// NewBuffer provides the buffer for [RecvRing.Modify] of MaxWR; nil means that the depth cannot
-	// change.
+	// NewBuffer provides the buffer when [RecvRing.Modify] changes MaxWR; if it is nil, the
+	// depth cannot change.
 	NewBuffer NewBuffer
 }
 
@@ -24,23 +24,23 @@ type RecvConfig struct {
 const (
 	recvID     = 0
 	recvDMA    = 16
-	recvHeader = recvDMA + dmaHeader // where SGEs begin
+	recvHeader = recvDMA + dmaHeader // offset of the SGEs
 )
 
-// RecvElemSize returns the size of an element in bytes for receives of up to maxSGE pieces.
+// RecvElemSize returns the element size in bytes for receives of up to maxSGE SGEs.
 func RecvElemSize(maxSGE int) int { return recvHeader + maxSGE*sgeSize }
 
-// RecvRing is a receive queue, of one queue pair or shared, that a program fills. It is the
+// RecvRing is a receive queue that a program fills, of one queue pair or shared. It is the
 // [qp.RecvSource] of its queue pairs.
 type RecvRing struct {
 	in     intake
 	cfg    RecvConfig
-	limit  int    // 0: not armed
-	copied []byte // the slot being decoded
+	limit  int    // 0 while not armed
+	copied []byte // private copy of the slot being decoded
 }
 
-// NewRecvRing formats buf, which the program must not see yet, and returns the ring in it. Elements
-// of g must have room for the limits of cfg: see [RecvElemSize].
+// NewRecvRing formats buf, which must not be visible to the program yet, and returns the ring
+// in it. The elements of g must be large enough for the limits of cfg: see [RecvElemSize].
 func NewRecvRing(g Geometry, buf []byte, cfg RecvConfig) (*RecvRing, error) {
 	if cfg.MaxSGE < 0 {
 		return nil, fmt.Errorf("rings: receive ring for %d SGEs: the limit cannot be negative", cfg.MaxSGE)
@@ -57,9 +57,9 @@ func NewRecvRing(g Geometry, buf []byte, cfg RecvConfig) (*RecvRing, error) {
 	return r, nil
 }
 
-// Take copies the next receive to dst and frees its slot. A receive with more SGEs than the ring was
-// made for, or of more than [qp.MaxMessage] bytes, is taken with its ID and one piece that no key
-// opens: the message that gets it completes it with LOC_PROT_ERR, and a flush with WR_FLUSH_ERR.
+// Take copies the next receive to dst and frees its slot. A receive with more SGEs than
+// cfg.MaxSGE, or longer than [qp.MaxMessage] bytes, is returned with its ID and one SGE with an
+// invalid key: a message completes it with LOC_PROT_ERR, a flush with WR_FLUSH_ERR.
 func (r *RecvRing) Take(dst *qp.RecvWQE) bool {
 	if !r.in.fetch(r.copied) {
 		return false
@@ -73,10 +73,10 @@ func (r *RecvRing) Take(dst *qp.RecvWQE) bool {
 	return true
 }
 
-// notMemory is a piece that never passes the check of its key: [mr.Table] gives out no key 0.
+// notMemory is an SGE that always fails the key check: [mr.Table] never allocates key 0.
 var notMemory = qp.Segment{Length: 1}
 
-// decodeSG fills in the pieces, and reports whether they are within the limits.
+// decodeSG decodes the SGEs to dst, and reports whether they are within the limits.
 func (r *RecvRing) decodeSG(dst *qp.RecvWQE) bool {
 	n := host.Uint32(r.copied[recvDMA+dmaNumSGE:])
 	if uint64(n) > uint64(r.cfg.MaxSGE) {
@@ -95,21 +95,21 @@ func (r *RecvRing) decodeSG(dst *qp.RecvWQE) bool {
 	return dst.Length <= qp.MaxMessage
 }
 
-// PD returns the protection domain of the memory that receives name.
+// PD returns the protection domain of the receives' memory.
 func (r *RecvRing) PD() *mr.PD { return r.cfg.PD }
 
 // Shared reports whether the ring is a shared receive queue.
 func (r *RecvRing) Shared() bool { return r.cfg.Shared }
 
-// Len returns the number of receives that are posted and not taken.
+// Len returns the number of receives that were posted and not taken.
 func (r *RecvRing) Len() int { return r.in.waiting() }
 
-// Depth returns the number of receives the ring holds.
+// Depth returns the capacity in receives.
 func (r *RecvRing) Depth() int { return r.in.mem.geo.Depth() }
 
-// Reset removes all receives without a completion.
+// Reset removes all receives without completions.
 func (r *RecvRing) Reset() { r.in.clear() }
 
-// Lost reports whether an access to the buffer faulted. From then on the ring is empty. It may be
-// called at any time.
+// Lost reports whether an access to the buffer has faulted. After that the ring is empty. Lost
+// may be called at any time.
 func (r *RecvRing) Lost() bool { return r.in.mem.lost.Load() }

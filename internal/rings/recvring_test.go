@@ -55,7 +55,7 @@ func TestWhatIsTaken(t *testing.T) {
 	}
 }
 
-// A receive that is not valid completes in error, because no key opens its piece.
+// An invalid receive completes in error, because the key of its SGE is invalid.
 func TestAReceiveThatIsNotValidNamesNoMemory(t *testing.T) {
 	r, p := newRecvRing(t, 3, rings.RecvConfig{})
 	p.post(recv(1, qp.SGE{Length: 4}))

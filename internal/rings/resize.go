@@ -5,15 +5,15 @@ import (
 	"runtime/debug"
 )
 
-// NewBuffer returns the buffer for a ring of shape g that takes the place of another: at least
-// g.Size bytes that the program does not see yet. It is called with the locks that guard the ring,
-// so a caller that must map memory does so before, and only hands the buffer out here.
+// NewBuffer returns a buffer for a ring of layout g that replaces another ring: at least g.Size
+// bytes that are not visible to the program yet. It is called with the locks of the ring held,
+// so a caller that must map memory does it earlier and only returns the buffer here.
 type NewBuffer func(g Geometry) ([]byte, error)
 
-// moveTo moves m to a new buffer of shape g. The n elements from index from on are copied to its
-// first slots, and the indices are those of n filled slots from slot 0 on. Nothing is changed after
-// an error. The program uses the old buffer until it learns of the new one; librxe does not post or
-// poll meanwhile.
+// moveTo moves m to a new buffer of layout g. It copies the n elements from index from on to
+// the first slots and sets the indexes accordingly. After an error nothing has changed. The
+// program uses the old buffer until it is told of the new one; librxe does not post or poll
+// meanwhile.
 func (m *memory) moveTo(g Geometry, provide NewBuffer, from uint32, n int) error {
 	switch {
 	case m.lost.Load():
@@ -39,8 +39,8 @@ func (m *memory) moveTo(g Geometry, provide NewBuffer, from uint32, n int) error
 	return nil
 }
 
-// copyTo copies n elements from index from on to the first slots of to, and stores its producer
-// index.
+// copyTo copies n elements from index from on to the first slots of to, and stores the producer
+// index of to.
 func (m *memory) copyTo(to *memory, from uint32, n int) {
 	defer m.leave(debug.SetPanicOnFault(true))
 	defer to.leave(true)

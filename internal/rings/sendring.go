@@ -7,35 +7,35 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// SendConfig holds the limits and lookups of a [SendRing].
+// SendConfig is the configuration of a [SendRing].
 type SendConfig struct {
-	MaxSGE    int // pieces of one request
-	MaxInline int // bytes of inline data of one request
+	MaxSGE    int // maximum number of SGEs of a request
+	MaxInline int // maximum inline data of a request in bytes
 	SigAll    bool
-	Datagram  bool // type UD: SENDs name an address handle
+	Datagram  bool // queue pair type UD: SENDs have an address handle
 
-	// AH returns the address handle of a number that the program was given when it created the
-	// handle; false means that it has none of this number. It is called while a request is fetched,
-	// for Datagram only.
+	// AH returns the address handle with a number that was returned to the program on creation
+	// of the handle; false if there is none. It is called during Fetch, only if Datagram is
+	// set.
 	AH func(num uint32) (qp.AH, bool)
 }
 
-// SendElemSize returns the size of an element in bytes for requests of up to maxSGE pieces or
-// maxInline bytes of inline data.
+// SendElemSize returns the element size in bytes for requests of up to maxSGE SGEs or maxInline
+// bytes of inline data.
 func SendElemSize(maxSGE, maxInline int) int {
 	return sendHeader + max(maxSGE*sgeSize, maxInline, atomicBytes)
 }
 
-// SendRing is the send queue that a program fills. It is the [qp.SendSource] of its queue pair.
+// SendRing is a send queue that a program fills. It is the [qp.SendSource] of its queue pair.
 type SendRing struct {
 	in     intake
 	cfg    SendConfig
-	copied []byte // the slot being decoded
+	copied []byte // private copy of the slot being decoded
 	bind   mr.Bind
 }
 
-// NewSendRing formats buf, which the program must not see yet, and returns the ring in it. Elements
-// of g must have room for the limits of cfg: see [SendElemSize].
+// NewSendRing formats buf, which must not be visible to the program yet, and returns the ring
+// in it. The elements of g must be large enough for the limits of cfg: see [SendElemSize].
 func NewSendRing(g Geometry, buf []byte, cfg SendConfig) (*SendRing, error) {
 	if cfg.MaxSGE < 0 || cfg.MaxInline < 0 {
 		return nil, fmt.Errorf("rings: send ring for %d SGEs and %d bytes inline: limits cannot be negative",
@@ -56,9 +56,9 @@ func NewSendRing(g Geometry, buf []byte, cfg SendConfig) (*SendRing, error) {
 	return r, nil
 }
 
-// Fetch copies the next request to wr. The result is FetchBad for a request with an unknown opcode,
-// more SGEs or inline data than the ring was made for, or an unknown address handle. Other rules are
-// those of [qp.QP.CheckPost].
+// Fetch copies the next request to wr. It returns FetchBad for a request with an unknown
+// opcode, more SGEs or inline data than the limits of the ring, or an unknown address handle.
+// [qp.QP.CheckPost] checks the other rules.
 func (r *SendRing) Fetch(wr *qp.SendWR) qp.FetchStatus {
 	if !r.in.fetch(r.copied) {
 		return qp.FetchNone
@@ -73,15 +73,15 @@ func (r *SendRing) Fetch(wr *qp.SendWR) qp.FetchStatus {
 // Retire frees the n oldest fetched slots for the program.
 func (r *SendRing) Retire(n int) { r.in.release(n) }
 
-// Reset removes all requests, fetched or not, without a completion, as the state RESET demands.
+// Reset removes all requests without completions, fetched or not, as the RESET state requires.
 func (r *SendRing) Reset() { r.in.clear() }
 
 // Len returns the number of requests that were posted and not fetched.
 func (r *SendRing) Len() int { return r.in.waiting() }
 
-// Depth returns the number of requests the ring holds.
+// Depth returns the capacity in requests.
 func (r *SendRing) Depth() int { return r.in.mem.geo.Depth() }
 
-// Lost reports whether an access to the buffer faulted. From then on the ring is empty. It may be
-// called at any time.
+// Lost reports whether an access to the buffer has faulted. After that the ring is empty. Lost
+// may be called at any time.
 func (r *SendRing) Lost() bool { return r.in.mem.lost.Load() }

@@ -23,8 +23,8 @@ func findHandle(num uint32) (qp.AH, bool) { return handle{num}, num == 7 }
 
 const junk = 0x5a5a5a5a5a5a5a5a
 
-// element writes fields by their offset, over junk in all others but the opcode and the flags: what
-// has no meaning for the opcode must not matter.
+// element writes fields by offset, over arbitrary data in all other fields except the opcode
+// and the flags: fields that the opcode does not use must be ignored.
 func element(opcode, flags uint32, u32 map[int]uint32, u64 map[int]uint64) func(e []byte) {
 	return func(e []byte) {
 		for i := 0; i < len(e); i += 8 {
@@ -58,7 +58,7 @@ func TestWhatIsFetched(t *testing.T) {
 	for name, c := range map[string]struct {
 		fill func([]byte)
 		ud   bool
-		want *qp.SendWR // nil: no request
+		want *qp.SendWR // nil: invalid request
 	}{
 		"WRITE": {element(0, 2, rdma32, rdma64), false,
 			&qp.SendWR{Opcode: qp.WRWrite, Flags: qp.Signaled, SGList: one, RemoteAddr: 0x40000, RKey: 0x77}},
@@ -211,7 +211,7 @@ func TestResetRemovesFetchedAndWaitingRequests(t *testing.T) {
 	}
 }
 
-// A program that moves its index among the slots that were fetched gets none of them fetched again.
+// If a program moves its index to a fetched slot, no slot is fetched twice.
 func TestAnIndexAmongFetchedSlotsIsNothingNew(t *testing.T) {
 	r, p := newSendRing(t, 7, rings.SendConfig{})
 	var wr qp.SendWR
@@ -233,7 +233,7 @@ func TestAnIndexAmongFetchedSlotsIsNothingNew(t *testing.T) {
 	}
 }
 
-// The program writes to a slot while it is decoded.
+// The program writes to a slot while it is being decoded.
 func TestASlotIsCopiedBeforeItIsExamined(t *testing.T) {
 	var p program
 	r, p := newSendRing(t, 3, rings.SendConfig{MaxSGE: 2, Datagram: true, AH: func(uint32) (qp.AH, bool) {

@@ -9,12 +9,13 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Offsets in struct rxe_send_wqe. The fields between wr and dma are for the kernel's notes.
+// Offsets in struct rxe_send_wqe. The fields between wr and dma are for internal use by the
+// kernel.
 const (
 	sendID     = 0
 	sendOpcode = 12
 	sendFlags  = 16
-	sendImm    = 20 // big endian; or the key to invalidate, in the order of the host
+	sendImm    = 20 // big-endian immediate data, or the key to invalidate in host byte order
 
 	rdmaAddr = 24
 	rdmaKey  = 32
@@ -31,7 +32,7 @@ const (
 	windowAddr   = 24
 	windowLength = 32
 	windowLKey   = 40
-	windowKey    = 44 // of the window before the bind
+	windowKey    = 44 // current key of the window
 	windowNewKey = 48
 	windowAccess = 52
 
@@ -42,14 +43,14 @@ const (
 	flushLevel  = 41
 
 	sendDMA    = 184
-	sendHeader = sendDMA + dmaHeader // where SGEs or inline data begin
+	sendHeader = sendDMA + dmaHeader // offset of the SGEs or the inline data
 )
 
 // Offsets in struct rxe_dma_info.
 const (
 	dmaLength = 0
 	dmaNumSGE = 12
-	dmaHeader = 24 // where SGEs or inline data begin
+	dmaHeader = 24 // offset of the SGEs or the inline data
 )
 
 // Offsets in struct rxe_sge.
@@ -60,17 +61,17 @@ const (
 	sgeSize   = 16
 )
 
-// atomicBytes is the length of the data of an ATOMIC_WRITE.
+// atomicBytes is the operand size of ATOMIC_WRITE in bytes.
 const atomicBytes = 8
 
-// sentFlags are the flags that have a meaning here. Linux ignores the others.
+// sentFlags are the supported flags. Like Linux, the ring ignores the others.
 const sentFlags = qp.Fence | qp.Signaled | qp.Solicited | qp.Inline
 
-// target is the form of the union wr of struct rxe_send_wr.
+// target is the member of the union wr of struct rxe_send_wr that is used.
 type target uint8
 
 const (
-	targetNone target = iota // connected: the peer; UD: member ud
+	targetNone target = iota // none for a connected queue pair; member ud for UD
 	targetRDMA
 	targetAtomic
 	targetWindow
@@ -86,16 +87,16 @@ const (
 	extraKey
 )
 
-// source is where the data of a request are.
+// source is the location of the request's data.
 type source uint8
 
 const (
-	sourceSG    source = iota // SGEs, or inline data where the flags say so
-	sourceNone                // no data: the SGEs are ignored, as in Linux
-	sourceEight               // 8 bytes in place of the first SGE
+	sourceSG    source = iota // SGEs, or inline data with the flag Inline
+	sourceNone                // no data: SGEs are ignored, as in Linux
+	sourceEight               // 8 bytes instead of the first SGE
 )
 
-// A sendForm tells which fields of an element hold for an opcode.
+// A sendForm describes which fields of an element are valid for an opcode.
 type sendForm struct {
 	known  bool
 	target target
@@ -118,11 +119,11 @@ var sendForms = [...]sendForm{
 	qp.WRAtomicWrite: {true, targetRDMA, extraNone, sourceEight},
 }
 
-// host is the byte order of the processor, which the program shares.
+// host is the byte order of the processor, which is that of the program too.
 var host = binary.NativeEndian
 
-// decode fills wr from the private copy of a slot and reports whether it is a request. wr.ID holds
-// in any case.
+// decode fills wr from the private copy of a slot. It returns false if the slot does not hold a
+// valid request; wr.ID is set in any case.
 func (r *SendRing) decode(wr *qp.SendWR) bool {
 	e := r.copied
 	*wr = qp.SendWR{ID: host.Uint64(e[sendID:]), SGList: wr.SGList[:0], InlineData: wr.InlineData[:0]}
@@ -145,7 +146,7 @@ func (r *SendRing) decode(wr *qp.SendWR) bool {
 	return r.decodeTarget(wr, form.target) && r.decodeData(wr, form.source)
 }
 
-// decodeTarget fills in what the request works on, and reports whether it exists.
+// decodeTarget decodes the target of the request, and reports whether it exists.
 func (r *SendRing) decodeTarget(wr *qp.SendWR, t target) bool {
 	e := r.copied
 	switch t {
@@ -166,7 +167,7 @@ func (r *SendRing) decodeTarget(wr *qp.SendWR, t target) bool {
 		r.bind = mr.Bind{
 			Key: host.Uint32(e[windowKey:]), NewKey: host.Uint32(e[windowNewKey:]), LKey: host.Uint32(e[windowLKey:]),
 			Addr: host.Uint64(e[windowAddr:]), Length: host.Uint64(e[windowLength:]),
-			// LOCAL_WRITE says nothing of a window. rxe ignores it, and programs set it.
+			// LOCAL_WRITE has no meaning for a window. rxe ignores it, and programs set it.
 			Access: mr.Access(host.Uint32(e[windowAccess:])) &^ mr.LocalWrite,
 		}
 		wr.Bind = &r.bind
@@ -180,7 +181,7 @@ func (r *SendRing) decodeTarget(wr *qp.SendWR, t target) bool {
 	return true
 }
 
-// decodeData fills in the data of the request, and reports whether they are within the limits.
+// decodeData decodes the data of the request, and reports whether they are within the limits.
 func (r *SendRing) decodeData(wr *qp.SendWR, s source) bool {
 	dma, data := r.copied[sendDMA:sendHeader], r.copied[sendHeader:]
 	switch {
@@ -208,7 +209,7 @@ func (r *SendRing) decodeData(wr *qp.SendWR, s source) bool {
 	return true
 }
 
-// sgeOf decodes the struct rxe_sge at the beginning of b.
+// sgeOf decodes the struct rxe_sge at the start of b.
 func sgeOf(b []byte) qp.SGE {
 	return qp.SGE{Addr: host.Uint64(b[sgeAddr:]), Length: host.Uint32(b[sgeLength:]), LKey: host.Uint32(b[sgeLKey:])}
 }

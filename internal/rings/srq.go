@@ -6,16 +6,18 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Query returns the attributes of a shared receive queue. Limit is 0 once the event was raised.
+// Query returns the attributes of a shared receive queue. Limit is 0 after the event was
+// raised.
 func (r *RecvRing) Query() qp.SRQAttr {
 	return qp.SRQAttr{MaxWR: r.Depth(), MaxSGE: r.cfg.MaxSGE, Limit: r.limit}
 }
 
-// Modify changes the attributes of a shared receive queue that mask names, or with an error none.
+// Modify changes the attributes of a shared receive queue that mask selects. On error it
+// changes nothing.
 //
-// SRQMaxWR moves the receives to a new buffer of at least MaxWR, as [CompletionRing.Resize] does. It
-// cannot be less than the number of receives posted, nor than an armed limit. SRQLimit arms the
-// event SRQ_LIMIT_REACHED by the rules of [qp.SRQ.Modify].
+// SRQMaxWR moves the receives to a new buffer of at least MaxWR receives, as
+// [CompletionRing.Resize] does. It must not be less than the number of posted receives or an
+// armed limit. SRQLimit arms the event SRQ_LIMIT_REACHED by the rules of [qp.SRQ.Modify].
 func (r *RecvRing) Modify(a qp.SRQAttr, mask qp.SRQAttrMask) error {
 	if !r.cfg.Shared {
 		return fmt.Errorf("rings: modify SRQ: this is the receive queue of one queue pair")
@@ -50,7 +52,7 @@ func (r *RecvRing) Modify(a qp.SRQAttr, mask qp.SRQAttrMask) error {
 	return nil
 }
 
-// resize moves the ring to a new buffer of shape g.
+// resize moves the ring to a new buffer of layout g.
 func (r *RecvRing) resize(g Geometry) error {
 	in := &r.in
 	n := in.waiting()
@@ -61,7 +63,7 @@ func (r *RecvRing) resize(g Geometry) error {
 	return nil
 }
 
-// checkLimit raises SRQ_LIMIT_REACHED when fewer receives are left than the armed limit.
+// checkLimit raises SRQ_LIMIT_REACHED if fewer receives than the armed limit remain.
 func (r *RecvRing) checkLimit() {
 	if r.limit == 0 || r.in.waiting() >= r.limit {
 		return

@@ -6,15 +6,15 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Offsets in struct ib_uverbs_wc, whose layout is that of struct ibv_wc. The fields for LIDs and the
-// P_Key index are 0 on RoCE.
+// Offsets in struct ib_uverbs_wc, whose layout is that of struct ibv_wc. The fields for LIDs
+// and the P_Key index are 0 on RoCE.
 const (
 	wcID        = 0
 	wcStatus    = 8
 	wcOpcode    = 12
 	wcVendorErr = 16
 	wcByteLen   = 20
-	wcImm       = 24 // big endian; or the invalidated key, in the order of the host
+	wcImm       = 24 // big-endian immediate data, or the invalidated key in host byte order
 	wcQPN       = 28
 	wcSrcQP     = 32
 	wcFlags     = 36
@@ -26,8 +26,8 @@ const (
 // port is the number of the only port.
 const port = 1
 
-// encodeWC writes wc to b. Values of status, opcode and flags are those of libibverbs, to which
-// librxe hands the bytes as they are; that makes the flag of an invalidated key 8.
+// encodeWC encodes wc to b. Status, opcode and flags have the values of libibverbs, because
+// librxe passes the bytes through unchanged; the flag of an invalidated key is therefore 8.
 func encodeWC(b *[wcSize]byte, wc *qp.WC) {
 	*b = [wcSize]byte{}
 	host.PutUint64(b[wcID:], wc.WRID)

@@ -1,14 +1,14 @@
-// Package roster keeps things in the order in which they came, so that whoever looks through
-// many of them may stop anywhere and go on later: what stayed all the while is met once.
+// Package roster keeps items in order of insertion, so that an iteration over many items can
+// stop at any item and continue later: it visits each item that stays in the list exactly once.
 package roster
 
 import "slices"
 
 // List holds items by number. The zero List is empty. It has no lock.
 type List[T any] struct {
-	seats []seat[T] // in ascending order of their numbers
+	seats []seat[T] // in ascending order of number
 	last  uint64
-	empty int // seats whose items have left
+	empty int // number of seats whose items were removed
 }
 
 type seat[T any] struct {
@@ -17,23 +17,24 @@ type seat[T any] struct {
 	item   T
 }
 
-// fewSeats are not worth tidying up.
+// fewSeats is the length up to which a list is not compacted.
 const fewSeats = 32
 
-// Add appends item and returns its number: 1 for the first, and no number comes twice.
+// Add appends item and returns its number, 1 for the first item. Numbers are never reused.
 func (l *List[T]) Add(item T) (number uint64) {
 	l.Put(l.last+1, item)
 	return l.last
 }
 
-// Put appends item under a number of the caller's, above all that there were.
+// Put appends item with a number of the caller's choice, which must be greater than all earlier
+// ones.
 func (l *List[T]) Put(number uint64, item T) {
 	l.last = number
 	l.seats = append(l.seats, seat[T]{number, true, item})
 }
 
-// Remove takes out the item with a number; where there is none it does nothing. It costs
-// the logarithm of how many there are, and once in a while as much as all of them.
+// Remove removes the item with a number, if there is one. It takes logarithmic time, and
+// occasionally linear time to compact the list.
 func (l *List[T]) Remove(number uint64) {
 	i, ok := l.find(number)
 	if !ok || !l.seats[i].taken {
@@ -65,11 +66,11 @@ func (l *List[T]) find(number uint64) (int, bool) {
 	})
 }
 
-// Len is how many items there are.
+// Len returns the number of items.
 func (l *List[T]) Len() int { return len(l.seats) - l.empty }
 
-// After calls f with the items whose numbers are above number, in order, until f is false.
-// f must not change the list.
+// After calls f for the items with numbers greater than number, in order, until f returns
+// false. f must not change the list.
 func (l *List[T]) After(number uint64, f func(number uint64, item T) bool) {
 	i, found := l.find(number)
 	if found {

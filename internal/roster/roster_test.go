@@ -15,8 +15,8 @@ func numbers[T any](l *List[T], after uint64) []uint64 {
 	return out
 }
 
-// Whatever comes and goes, the list holds what a map would, in the order of arrival, from
-// any number on.
+// After any sequence of operations, the list holds the items of a reference map, in order of
+// arrival, from any number on.
 func TestListHoldsWhatCameAndDidNotGo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l List[int]
@@ -64,7 +64,7 @@ func TestALookEndsWhenTheLookerHasEnough(t *testing.T) {
 	}
 }
 
-// A list through which millions pass holds no more seats than twice its items and a few.
+// After millions of additions, a list has at most a few more seats than twice its items.
 func TestSeatsOfThoseWhoLeftAreGivenUp(t *testing.T) {
 	var l List[*int]
 	for i := range 100_000 {

@@ -1,4 +1,5 @@
-// Package rxetraffic has captures of two Linux rxe hosts for tests; testdata/README.md says what ran.
+// Package rxetraffic provides captures of two Linux rxe hosts for tests. testdata/README.md
+// describes them.
 package rxetraffic
 
 import (
@@ -15,8 +16,8 @@ import (
 //go:embed testdata/*.pcap.gz
 var packed embed.FS
 
-// Unpack writes the captures into a directory that ends with the test, each as NAME.pcap, and returns their paths in the
-// order of their names. Without names it writes all of them.
+// Unpack writes the named captures, or all if there are no names, to a temporary directory of the
+// test, as NAME.pcap. It returns their paths in the order of names.
 func Unpack(t testing.TB, names ...string) []string {
 	t.Helper()
 	if len(names) == 0 {

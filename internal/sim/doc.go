@@ -1,28 +1,28 @@
-// Package sim is a world of RDMA nodes that is decided by a seed: nodes with memory and
-// queue pairs, links that lose, repeat, reorder, delay and corrupt, a clock that is a
-// number. It runs the machines of package transport over packets of real bytes, sealed
-// with a real ICRC, in one goroutine.
+// Package sim is a deterministic simulation of RDMA nodes: memory, queue pairs, a virtual clock,
+// and links that drop, duplicate, reorder, delay and corrupt packets. A seed determines the whole
+// run. The simulation runs the machines of package transport in one goroutine, over real packets
+// with a real ICRC.
 //
-// Package scenario makes a scenario from a seed: which queue pairs are connected, which verbs are
-// posted when, what the links do. [Run] plays it in package world and holds every step against
-// package model, which knows what the InfiniBand Architecture promises:
+// Package scenario generates a scenario from a seed: the connections, the posted work requests,
+// the link faults. [Run] plays it in package world and checks every step against package model, a
+// model of what the InfiniBand Architecture requires:
 //
-//   - every packet that leaves is the one its work request asks for: PSN, opcode, headers,
-//     payload, within the window, after a go-back from the oldest unacknowledged PSN, or that
-//     one alone where the peer keeps what comes after a gap;
-//   - every packet that arrives changes exactly the bytes of memory that it must, once;
-//   - every work request completes exactly once, in order, with the status that fits what
-//     happened to it, and at the step in which the last answer it needs came in;
-//   - nothing is acknowledged that was not executed;
-//   - every asynchronous event of a queue pair and of an SRQ is raised in the step in which it
-//     is due, and no other is;
-//   - a key opens what it was bound or registered for to those it was meant for, and what it
-//     opened before to nobody, whatever is under way;
-//   - a CQ that overflows loses what is past its depth, and only those who complete into it
-//     fail;
-//   - a datagram to a group comes to each member as often as its link brings it, and not to
-//     the sender;
-//   - once the faults are over all of it comes to its end.
+//   - every outgoing packet is the one that its work request requires: PSN, opcode, headers and
+//     payload, within the window; after a go-back from the oldest unacknowledged PSN, or that
+//     packet alone if the peer keeps packets after a gap;
+//   - every incoming packet changes exactly the bytes of memory that it must, once;
+//   - every work request completes exactly once, in order, with the correct status, in the step
+//     that receives the last response it needs;
+//   - nothing is acknowledged before it is executed;
+//   - every asynchronous event of a queue pair or SRQ is raised in the step in which it is due,
+//     and no other event is raised;
+//   - a key grants what it was registered or bound for, and only to the queue pairs it is meant
+//     for; a changed key never grants its former access, even to requests in progress;
+//   - a CQ that overflows loses only the completions beyond its depth, and only the queue pairs
+//     that complete into it fail;
+//   - a multicast datagram reaches each member as often as its link delivers it, and never the
+//     sender;
+//   - after the last fault all outstanding work completes.
 //
-// What does not hold is a [world.Violation]. [Shrink] makes a scenario that has one smaller.
+// A broken rule is a [world.Violation]. [Shrink] reduces a failing scenario.
 package sim

@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// QP_FATAL is not among them: it tells of memory that fails, and that of the nodes does not.
+// QP_FATAL is excluded: it reports memory that fails, and the nodes' memory does not fail.
 func TestEveryEventOfAQueuePairHappens(t *testing.T) {
 	var all world.Stats
 	missing := func() (names []string) {

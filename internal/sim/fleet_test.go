@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// fleet is 16 queue pairs that post two messages of 32 KiB each at the same moment, towards a
-// node that takes perMS packets in a millisecond and lets queue packets wait.
+// fleet returns a scenario of 16 queue pairs that post two messages of 32 KiB each at the same
+// moment, to a node that accepts perMS packets per millisecond and queues up to queue packets.
 func fleet(op qp.WROpcode, seed uint64, perMS, queue int) *scenario.Scenario {
 	const pairs, mtu, message = 16, 1024, 32 << 10
 	const packet = mtu + 60 // with headers
@@ -36,8 +36,8 @@ func fleet(op qp.WROpcode, seed uint64, perMS, queue int) *scenario.Scenario {
 	return sc
 }
 
-// Each queue pair alone would be served. All at once they overrun the queue, their timers
-// expire together, and what they repeat overruns it again.
+// Each queue pair alone would fit. Together they overrun the queue, their timers expire together,
+// and their retransmissions overrun it again.
 func TestAFleetOfQueuePairsConvergesToWhatTheReceiverTakes(t *testing.T) {
 	for _, op := range []qp.WROpcode{qp.WRWrite, qp.WRSend} {
 		for _, queue := range []int{16, 64} {

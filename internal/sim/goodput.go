@@ -10,22 +10,22 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Bulk is a stream of equal messages over one reliable connection.
+// Bulk describes a stream of equal messages over one RC connection.
 type Bulk struct {
 	Op      qp.WROpcode
 	MTU     qp.MTU
 	Message int // bytes
 	Total   int // bytes
-	Depth   int // messages outstanding
+	Depth   int // outstanding messages
 	Window  int // PSNs
 	Loss    float64
-	Rate    float64       // bytes a nanosecond
-	Delay   scenario.Time // one way
+	Rate    float64       // bytes per nanosecond
+	Delay   scenario.Time // one-way
 	Timeout uint8
-	Runs    int // each with losses of its own
+	Runs    int // number of runs, each with its own losses
 }
 
-// Goodput plays b and returns of each run how many bytes of messages arrived in a nanosecond.
+// Goodput plays b and returns the goodput of each run, in message bytes per nanosecond.
 func Goodput(b *Bulk) ([]float64, error) {
 	var rates []float64
 	for run := range b.Runs {
@@ -38,7 +38,7 @@ func Goodput(b *Bulk) ([]float64, error) {
 	return rates, nil
 }
 
-// play is one run.
+// play executes one run and returns its goodput.
 func (b *Bulk) play(seed uint64) (float64, error) {
 	link := scenario.LinkSpec{Rate: b.Rate, Delay: b.Delay, Faults: scenario.Faults{Drop: b.Loss}}
 	end := scenario.EndSpec{

@@ -30,7 +30,7 @@ virtual, so the numbers depend on nothing but the transport: a line that changes
 - Window in PSNs, without a limit in bytes; the default of ` + "`transport.Config`" + ` is 128.
 `
 
-// mean of rates, in Gbit/s.
+// mean returns the mean of rates, in Gbit/s.
 func mean(rates []float64) (m float64) {
 	for _, r := range rates {
 		m += 8 * r / float64(len(rates))
@@ -38,12 +38,12 @@ func mean(rates []float64) (m float64) {
 	return m
 }
 
-// The table that is committed is the one that the transport gives.
+// The committed table is the one that the transport produces.
 func TestGoodputIsAsTheTableSays(t *testing.T) {
 	if race.Enabled || testing.Short() {
 		t.Skip("ten million packets: too slow with the race detector or -short")
 	}
-	// Most of what is allocated is packets that are garbage at once.
+	// Most allocations are packets, which become garbage at once.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	losses := []float64{0, 0.0001, 0.001, 0.01, 0.05}
 	runs := []int{1, 2, 6, 20, 9}

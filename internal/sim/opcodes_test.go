@@ -22,7 +22,7 @@ import (
 const (
 	opcodeDoc     = "../../docs/opcodes.md"
 	opcodeInterop = "../../docs/opcodes-interop.json"
-	opcodeSeeds   = 150 // of the simulation, in which every opcode that it knows is sent
+	opcodeSeeds   = 150 // seeds of the simulation; they cover every opcode that it knows
 )
 
 const opcodeHead = `# Opcodes
@@ -41,7 +41,7 @@ Every opcode of RoCEv2 and what gorxe does with it.
 |---|---|---|---|---|---|
 `
 
-// The table that is committed is the one that the code gives.
+// The committed table is the one that the code generates.
 func TestOpcodesAreAsTheTableSays(t *testing.T) {
 	sent, received := map[bth.Opcode]bool{}, map[bth.Opcode]bool{}
 	for _, service := range []qp.Type{qp.RC, qp.UC, qp.UD} {
@@ -65,7 +65,7 @@ func TestOpcodesAreAsTheTableSays(t *testing.T) {
 	golden.CheckFile(t, opcodeDoc, doc.String())
 }
 
-// interopByOpcode reads what was exchanged with which kernel.
+// interopByOpcode returns, for each opcode, the kernel with which it was exchanged.
 func interopByOpcode(t *testing.T) map[bth.Opcode]string {
 	t.Helper()
 	b, err := os.ReadFile(opcodeInterop)
@@ -110,7 +110,7 @@ func interopByOpcode(t *testing.T) map[bth.Opcode]string {
 	return out
 }
 
-// An exchange is two connected machines that note the opcodes which pass between them.
+// An exchange is two connected machines, with a record of the opcodes that they exchange.
 type exchange struct {
 	*testing.T
 	ends           [2]exchangeEnd
@@ -173,7 +173,7 @@ func newExchange(t *testing.T, service qp.Type, sent, received map[bth.Opcode]bo
 	return x
 }
 
-// all executes every verb of the service that goes over the wire.
+// all executes every verb of the service that sends packets.
 func (x *exchange) all() {
 	for op := range qp.WROpcode(64) {
 		local := op == qp.WRLocalInv || op == qp.WRBindMW || op == qp.WRRegMR
@@ -240,7 +240,7 @@ func (e *exchangeEnd) boundWindow(t *testing.T) uint32 {
 	return w.RKey()
 }
 
-// run carries packets until nobody has more to say.
+// run delivers packets until neither machine has more to send.
 func (x *exchange) run() {
 	for busy := true; busy; {
 		busy = false

@@ -6,15 +6,15 @@ import (
 	"github.com/gorxe/gorxe/internal/sim/world"
 )
 
-// Result is how a run ended.
+// Result is the outcome of a run.
 type Result struct {
 	Stats  world.Stats
-	Err    *world.Violation   // nil when all promises were kept
-	Faults []scenario.FaultID // decisions of links that were carried out
+	Err    *world.Violation   // nil if the run has no violation
+	Faults []scenario.FaultID // link faults that the run applied
 }
 
-// Run plays a scenario. tap, if not nil, sees every datagram as it leaves; it must not
-// keep it.
+// Run plays sc. If tap is not nil, Run calls it with every datagram as it is sent; tap must not
+// keep the slice.
 func Run(sc *scenario.Scenario, tap func(at scenario.Time, datagram []byte)) Result {
 	net := model.New(sc, tap)
 	net.Play()

@@ -5,8 +5,9 @@ import (
 	"maps"
 )
 
-// Shrink returns a scenario that fails as sc does, or in another way, with as few acts and
-// faults as it finds in so many runs at most; and how that one ends.
+// Shrink reduces a failing scenario: it returns the scenario with the fewest acts and faults that
+// it finds in up to runs runs, and the result of that scenario. The returned scenario fails, but
+// not necessarily with the violation of sc. If sc does not fail, Shrink returns it unchanged.
 func Shrink(sc *scenario.Scenario, runs int) (*scenario.Scenario, Result) {
 	return shrink(sc, runs, func(sc *scenario.Scenario) Result { return Run(sc, nil) })
 }
@@ -30,12 +31,12 @@ type shrinker struct {
 	run    func(*scenario.Scenario) Result
 	best   *scenario.Scenario
 	result Result
-	left   int // number of runs
+	left   int // runs left
 }
 
 func (s *shrinker) size() int { return len(s.best.Acts) + len(s.result.Faults) }
 
-// try runs a candidate and keeps it if it fails.
+// try runs sc, and keeps it as the best scenario if it fails.
 func (s *shrinker) try(sc *scenario.Scenario) bool {
 	if s.left <= 0 {
 		return false
@@ -49,7 +50,7 @@ func (s *shrinker) try(sc *scenario.Scenario) bool {
 	return true
 }
 
-// dropConns tries without the programs of each connection.
+// dropConns tries to remove all acts of one connection, for each connection.
 func (s *shrinker) dropConns() {
 	for i := range s.best.Conns {
 		sc := *s.best
@@ -65,7 +66,7 @@ func (s *shrinker) dropConns() {
 	}
 }
 
-// drop tries without the elements [i, j) of a list, long pieces first.
+// drop tries to remove ranges of a list, halving their length from the whole list down to 1.
 func (s *shrinker) drop(length func() int, without func(i, j int) *scenario.Scenario) {
 	for n := length(); n > 0; n /= 2 {
 		for i := 0; i < length() && s.left > 0; {

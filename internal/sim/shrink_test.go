@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/internal/sim/world"
 )
 
-// A run that is said to fail when two of its acts and one fault are in it.
+// The run under test fails exactly if two of its acts and one fault are present.
 func TestShrinkKeepsWhatTheFailureNeeds(t *testing.T) {
 	sc := scenario.Generate(7)
 	if len(sc.Acts) < 20 {

@@ -16,14 +16,14 @@ import (
 
 var seedFlag = flag.Uint64("seed", 1, "the seed that TestSeed plays")
 
-// batches of seeds run side by side, each with its own world.
+// batches is the number of batches of seeds that run in parallel, each seed in its own world.
 const batches = 16
 
 func TestEveryPromiseHoldsUnderMixedFaults(t *testing.T) {
-	seeds := uint64(320) // in each batch
+	seeds := uint64(320) // per batch
 	switch {
 	case race.Enabled:
-		seeds = 8 // the race detector has nothing to find in one goroutine and is fifteen times slower
+		seeds = 8 // each world runs in one goroutine, and the race detector is fifteen times slower
 	case testing.Short():
 		seeds = 30
 	}
@@ -52,10 +52,10 @@ func TestEveryPromiseHoldsUnderMixedFaults(t *testing.T) {
 	}
 }
 
-// shrinkOne lets the first failure alone be made smaller.
+// shrinkOne limits shrinking to the first failure.
 var shrinkOne sync.Once
 
-// play runs a seed. One that fails is made smaller and says how to see it again.
+// play runs a seed. If it fails, play shrinks it and reports how to repeat it.
 func play(t *testing.T, seed uint64) *world.Stats {
 	t.Helper()
 	r := sim.Run(scenario.Generate(seed), nil)
@@ -67,7 +67,7 @@ func play(t *testing.T, seed uint64) *world.Stats {
 	return &r.Stats
 }
 
-// Seeds of [sim.Simple], which keep their meaning.
+// Seeds of [sim.Simple], whose scenarios stay the same.
 func TestSeedsThatOnceFailed(t *testing.T) {
 	for _, c := range []struct {
 		seed uint64
@@ -84,5 +84,5 @@ func TestSeedsThatOnceFailed(t *testing.T) {
 	}
 }
 
-// TestSeed plays one seed: that of the flag when a failure is to be seen again.
+// TestSeed plays the seed of the flag, to repeat a failure.
 func TestSeed(t *testing.T) { play(t, *seedFlag) }

@@ -1,3 +1,3 @@
-// Package testnet makes hosts for tests out of Linux network namespaces. It takes root; a
-// test without it is skipped, and says so. A [Listener] is in memory and needs none.
+// Package testnet makes hosts for tests from Linux network namespaces, which requires root;
+// without root it skips the test. A [Listener] is in memory and needs no privileges.
 package testnet

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Interface is the name of each host's end of the cable.
+// Interface is the name of the veth interface in each host.
 const Interface = "veth0"
 
 // Hosts are two network namespaces with a veth pair, the cable, between them.
@@ -21,15 +21,17 @@ type Hosts struct {
 	cable Cable
 }
 
-// Cable describes what Connect makes.
+// Cable describes the veth pair.
 type Cable struct {
-	MTU         int      // in bytes
-	Segments    int      // the most that the left end takes in one piece, 0 for what the kernel chooses; with 1 the kernel cuts up every train before it goes on the wire
-	Left, Right []string // addresses, as 198.18.0.1/24
+	MTU int // in bytes
+	// Segments is the maximum number of segments of a GSO packet of the left end, 0: the kernel's
+	// default. With 1 the kernel segments every GSO packet before it sends it.
+	Segments    int
+	Left, Right []string // addresses with prefix length, such as 198.18.0.1/24
 }
 
-// Connect makes two hosts and the cable, and returns when it is in. They are gone when the
-// test ends.
+// Connect makes two hosts and the cable and waits until the cable has a carrier. It removes them
+// when the test ends.
 func Connect(t testing.TB, c Cable) *Hosts {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -48,7 +50,7 @@ func Connect(t testing.TB, c Cable) *Hosts {
 	return h
 }
 
-// Plug makes the cable again, after it was cut, and returns when it is in.
+// Plug makes the cable again after Cut, and waits until it has a carrier.
 func (h *Hosts) Plug(t testing.TB) {
 	t.Helper()
 	c := &h.cable
@@ -64,7 +66,7 @@ func (h *Hosts) Plug(t testing.TB) {
 	In(t, h.Right, func() error { return awaitCarrier(t.Context()) })
 }
 
-// Cut takes the cable away: both hosts are without their interface.
+// Cut removes the cable, and with it the interface of both hosts.
 func (h *Hosts) Cut(t testing.TB) {
 	t.Helper()
 	OnInterface(t, h.Left, netlink.LinkDel)
@@ -103,8 +105,7 @@ func bringUp(mtu int, addrs []string) error {
 	return netlink.LinkSetUp(link)
 }
 
-// awaitCarrier waits until the kernel has taken the cable in, which it does a moment after
-// both ends are up.
+// awaitCarrier waits until the interface is operational, shortly after both ends are up.
 func awaitCarrier(ctx context.Context) error {
 	for ctx.Err() == nil {
 		link, err := netlink.LinkByName(Interface)
@@ -132,7 +133,8 @@ func newNamespace() (netns.NsHandle, error) {
 	return ns, goHome(home)
 }
 
-// goHome returns the thread to its namespace. A thread that cannot return stays locked and ends with its goroutine.
+// goHome returns the thread to its namespace. A thread that cannot return stays locked and ends
+// with its goroutine.
 func goHome(home netns.NsHandle) error {
 	err := netns.Set(home)
 	if err == nil {
@@ -141,7 +143,7 @@ func goHome(home netns.NsHandle) error {
 	return err
 }
 
-// In runs f with its thread in ns. Sockets f opens stay there. When f ends the test, its
+// In runs f with its thread in ns. Sockets that f opens stay in ns. If f ends the test, its
 // thread ends too.
 func In(t testing.TB, ns netns.NsHandle, f func() error) {
 	t.Helper()

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Listener is one in memory, whose connections Dial makes. It needs no root.
+// Listener is a net.Listener in memory, to which Dial connects. It needs no privileges.
 type Listener struct {
-	// Gone is what Dial returns when the listener is closed; nil stands for net.ErrClosed.
+	// Gone is the error of Dial after Close; nil: net.ErrClosed.
 	Gone error
 
 	calls chan net.Conn
@@ -16,7 +16,7 @@ type Listener struct {
 	close sync.Once
 }
 
-// Listen makes a listener.
+// Listen returns a listener.
 func Listen() *Listener {
 	return &Listener{calls: make(chan net.Conn), over: make(chan struct{})}
 }
@@ -37,16 +37,16 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// Closed is closed with the listener.
+// Closed returns a channel that is closed with the listener.
 func (l *Listener) Closed() <-chan struct{} { return l.over }
 
-// Addr is that of a Unix socket "memory".
+// Addr returns the address of a Unix socket "memory".
 func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
 
-// Give hands a connection to whoever accepts.
+// Give passes a connection to a caller of Accept.
 func (l *Listener) Give(c net.Conn) { l.calls <- c }
 
-// Dial connects, as soon as somebody accepts.
+// Dial connects when a caller of Accept is ready.
 func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 	a, b := net.Pipe()
 	select {

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TooBig has a host tell another by ICMP that its RoCEv2 packets to a third address are longer than
-// the path there takes, which need not be true, and returns when the kernel of the other has taken
-// note of it. A socket of the other must have port 4791.
+// TooBig makes the host from send an ICMP message to victim, an address of the host to, which
+// says that its RoCEv2 packets to dst exceed the path MTU. That need not be true. TooBig returns
+// when the kernel of to has learned mtu. A socket of to must be bound to port 4791.
 func TooBig(t testing.TB, from, to netns.NsHandle, victim, dst netip.Addr, mtu int) {
 	t.Helper()
 	In(t, from, func() error { return sendTooBig(victim, dst, mtu) })
@@ -75,7 +75,7 @@ const (
 	packetTooBig        = 2
 )
 
-// checksum is that of the Internet (RFC 1071); b has an even number of bytes.
+// checksum returns the Internet checksum of b (RFC 1071), which must have an even length.
 func checksum(b []byte) uint16 {
 	sum := uint32(0)
 	for i := 0; i < len(b); i += 2 {

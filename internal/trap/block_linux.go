@@ -15,22 +15,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A parked call waits for something that may take long.
+// A parked call is a call that waits for an event or in the scheduler's queue.
 type parked struct {
-	call        *Call
-	queued      bool // it was not begun: it can be made again, but not fail; interrupted is unused
+	call *Call
+	// queued marks a call that no worker has begun. The kernel can make it again, but it must not
+	// fail. interrupted is unused then.
+	queued      bool
 	interrupted func(error)
 }
 
-// waiting watches the callers of parked calls. The kernel has no event for a signal that
-// becomes pending in another process, so it looks at /proc, at intervals.
+// waiting watches the callers of parked calls for signals. The kernel reports no event for a
+// signal that becomes pending in another process, so waiting polls /proc.
 type waiting struct {
 	every time.Duration
-	wake  chan struct{} // has room for one
+	wake  chan struct{} // capacity 1
 
 	mu    sync.Mutex
 	calls map[*parked]struct{}
-	ended bool // no caller waits any more
+	ended bool // no caller waits any more; add reports ErrGone
 }
 
 func (w *waiting) add(p *parked) {
@@ -54,8 +56,8 @@ func (w *waiting) remove(p *parked) {
 	w.mu.Unlock()
 }
 
-// run looks at the callers every w.every while there are any. When done is closed all callers
-// are gone.
+// run examines the callers every w.every while there are any. When done is closed, it reports
+// ErrGone for all parked calls.
 func (w *waiting) run(done <-chan struct{}) {
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
@@ -80,7 +82,7 @@ func (w *waiting) run(done <-chan struct{}) {
 	}
 }
 
-// list returns the parked calls; with end there will be no more.
+// list returns the parked calls. If end is true, calls that are added later get ErrGone.
 func (w *waiting) list(end bool) []*parked {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +90,7 @@ func (w *waiting) list(end bool) []*parked {
 	return slices.Collect(maps.Keys(w.calls))
 }
 
-// look notifies p if its caller has a signal or is gone.
+// look notifies p if its caller has a pending signal or was killed.
 func (w *waiting) look(p *parked) {
 	if !p.call.Valid() {
 		w.notify(p, ErrGone)
@@ -100,7 +102,7 @@ func (w *waiting) look(p *parked) {
 	}
 }
 
-// notify tells the cause to the handler of p, once.
+// notify reports cause to the handler of p, at most once.
 func (w *waiting) notify(p *parked, cause error) {
 	w.mu.Lock()
 	_, there := w.calls[p]
@@ -115,23 +117,24 @@ func (w *waiting) notify(p *parked, cause error) {
 	}
 }
 
-// A verdict is how a call may be interrupted.
+// A verdict tells how a call may be interrupted.
 type verdict = uint32
 
 const (
 	mayWait    verdict = iota // no signal
-	mayRestart                // ERESTARTSYS: the kernel knows that this thread has a signal
-	mayFail                   // EINTR: a signal is pending, but perhaps for another thread
+	mayRestart                // ERESTARTSYS: the kernel has marked this thread
+	mayFail                   // EINTR: a signal is pending, but possibly for another thread
 )
 
-// interruption returns how a blocked call of a thread may be interrupted. proc is /proc.
+// interruption returns how a blocked call of the thread tid may be interrupted. proc is the path
+// of /proc.
 //
-// ERESTARTSYS is only correct if the kernel marked this very thread (TIF_SIGPENDING); otherwise
-// it leaks to the program. It did so for a signal to the thread; for a signal to the process if
-// the thread is the leader or the only one that does not block the signal (complete_signal in
-// kernel/signal.c prefers the leader); and for a stop of the process, which the state T of
-// other threads shows. The mark stays until the thread returns from its call, so a verdict stays
-// true.
+// ERESTARTSYS is correct only if the kernel has marked this very thread (TIF_SIGPENDING);
+// otherwise the program sees it as an errno. The kernel marks a thread in three cases: the signal
+// is for the thread; the signal is for the process, and the thread is the leader or the only one
+// that does not block it (complete_signal in kernel/signal.c prefers the leader); the process is
+// being stopped, which the state T of other threads shows. The mark stays until the thread
+// returns from its call, so a verdict stays valid.
 func interruption(proc string, tid int) verdict {
 	st, ok := signalState(fmt.Sprintf("%s/%d/status", proc, tid))
 	switch {
@@ -156,13 +159,14 @@ func interruption(proc string, tid int) verdict {
 	leader, ok := signalState(fmt.Sprintf("%s/%d/status", proc, st.tgid))
 	mine := st.process &^ st.blocked
 	if !ok || mine&leader.blocked == 0 {
-		return mayWait // the leader takes it, or there is none
+		return mayWait // the leader takes the signal, or none is pending
 	}
 	return othersBlock(task, tid, mine)
 }
 
-// stopped reports whether a stop of the process waits for this thread: others are in state T.
-// It looks at 16 of them at most, so it may miss a stop if these wait for an answer too.
+// stopped reports whether the process is being stopped and only waits for this thread: another
+// thread is in state T. It examines at most 16 threads, so it may miss a stop if these wait for
+// an answer too.
 func stopped(dir string, tid int) bool {
 	threads, err := os.ReadDir(dir)
 	if err != nil {
@@ -179,7 +183,8 @@ func stopped(dir string, tid int) bool {
 	return false
 }
 
-// othersBlock returns mayRestart if the threads in dir other than tid block the signals.
+// othersBlock returns mayRestart if all threads in dir other than tid block the signals,
+// otherwise mayFail.
 func othersBlock(dir string, tid int, signals uint64) verdict {
 	threads, err := os.ReadDir(dir)
 	if err != nil {
@@ -197,11 +202,11 @@ func othersBlock(dir string, tid int, signals uint64) verdict {
 	return mayRestart
 }
 
-// signals is the part of /proc/PID/status that is about signals. Bit n-1 is signal n.
+// signals holds the signal fields of /proc/PID/status. Bit n-1 is signal n.
 type signals struct {
 	state                    byte
 	tgid, threads            int
-	thread, process, blocked uint64 // pending for the thread, for the process; blocked
+	thread, process, blocked uint64 // pending for the thread, pending for the process, blocked
 }
 
 func signalState(path string) (signals, bool) {
@@ -228,7 +233,7 @@ func signalState(path string) (signals, bool) {
 			st.blocked, _ = strconv.ParseUint(v, 16, 64)
 		}
 	}
-	const kill = 1 << (unix.SIGKILL - 1) // ends the wait by itself: see ErrGone
+	const kill = 1 << (unix.SIGKILL - 1) // not an interruption: SIGKILL ends the wait with ErrGone
 	st.thread &^= kill
 	st.process &^= kill
 	return st, true

@@ -9,50 +9,50 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// erestartsys is ERESTARTSYS: the kernel makes it EINTR or repeats the call, as SA_RESTART of
-// the signal's handler says. It reaches the program as an errno if no signal is pending.
+// erestartsys is ERESTARTSYS: the kernel turns it into EINTR or restarts the call, depending on
+// SA_RESTART of the signal's handler. If no signal is pending, the program sees it as an errno.
 const erestartsys = 512
 
-// erestartnointr is ERESTARTNOINTR: the kernel repeats the call after the signal's handler in any case.
-// Otherwise it is as erestartsys.
+// erestartnointr is ERESTARTNOINTR: the kernel always restarts the call after the signal's
+// handler. Like erestartsys, it requires a pending signal.
 const erestartnointr = 513
 
-// A Call is a system call of a program that waits for an answer. All methods are safe for
-// concurrent use. The first answer counts; further ones return [ErrAnswered]. An answer returns
-// [ErrGone] if the caller was killed: nobody saw it.
+// A Call is a trapped system call that waits for an answer. All methods are safe for concurrent
+// use. Only the first answer takes effect; later ones return [ErrAnswered]. An answer returns
+// [ErrGone] if the caller was killed: the answer did not reach it.
 type Call struct {
 	s      *Server
 	n      notification
-	group  int // process of the caller, for the scheduler
+	group  int // thread group ID of the caller, for the scheduler
 	proc   ProcID
-	open   *Device // device of an open, for ReplyFD
+	open   *Device // device being opened, for ReplyFD; nil for other calls
 	exec   bool    // the open has O_CLOEXEC
-	queued bool    // guarded by the lock of the scheduler
+	queued bool    // guarded by scheduler.mu
 	wait   *parked // set if the call was queued
 
 	answered atomic.Bool
-	parked   atomic.Pointer[parked] // of OnInterrupt
-	verdict  atomic.Uint32          // verdict of the last look at the caller
+	parked   atomic.Pointer[parked] // set by OnInterrupt
+	verdict  atomic.Uint32          // last verdict about the caller
 }
 
-// TID returns the thread id of the caller, in the PID namespace of this process.
+// TID returns the thread ID of the caller, in the PID namespace of this process.
 func (c *Call) TID() int { return int(c.n.tid) }
 
 // Proc returns the process of the caller.
 func (c *Call) Proc() ProcID { return c.proc }
 
-// Server returns the server that got the call, for [Server.Forget].
+// Server returns the server that received the call, for [Server.Forget].
 func (c *Call) Server() *Server { return c.s }
 
-// Arg returns an argument of the system call, 0 to 5.
+// Arg returns argument i of the system call, 0 to 5.
 func (c *Call) Arg(i int) uint64 { return c.n.args[i] }
 
-// Reply lets the call return val, which is not negative.
+// Reply makes the call return val, which must not be negative.
 func (c *Call) Reply(val int64) error {
 	return c.respond(&response{val: val})
 }
 
-// ReplyErrno lets the call fail.
+// ReplyErrno makes the call fail with errno.
 func (c *Call) ReplyErrno(errno unix.Errno) error {
 	return c.respond(&response{err: -int32(errno)})
 }
@@ -70,7 +70,7 @@ func (c *Call) respond(r *response) error {
 	return c.s.listener.respond(r)
 }
 
-// take claims the right to answer.
+// take claims the right to answer the call. It returns false if the call is already answered.
 func (c *Call) take() bool {
 	if !c.answered.CompareAndSwap(false, true) {
 		return false
@@ -83,21 +83,22 @@ func (c *Call) take() bool {
 
 // An FD is a descriptor to install in the program of a caller.
 type FD struct {
-	File        int    // descriptor of this process; it is duplicated
-	Object      Object // object of calls on it, nil: the kernel handles them
-	Slot        Slot   // number that it gets; in ReplyFD to an open, that of the device counts
-	CloseOnExec bool   // in ReplyFD to an open, O_CLOEXEC of the open counts
+	File        int    // descriptor of this process to duplicate
+	Object      Object // object of calls on it; nil: the kernel handles them
+	Slot        Slot   // number to install it on; ReplyFD to an open uses the slot of the device instead
+	CloseOnExec bool   // FD_CLOEXEC; ReplyFD to an open uses O_CLOEXEC of the open instead
 }
 
-// InstallFD installs a descriptor in the caller and returns its number; the call still waits
-// for its answer. It returns EMFILE if there is no free number. [Server.Forget] ends the
-// connection between the file and the object.
+// InstallFD installs a descriptor in the caller and returns its number; the call still waits for
+// its answer. It returns EMFILE if no number is free. [Server.Forget] removes the association
+// between the file and the object.
 func (c *Call) InstallFD(f FD) (int, error) {
 	return c.install(f, 0)
 }
 
-// ReplyFD installs a descriptor in the caller and lets the call return its number. If that
-// fails the call fails with the errno, EMFILE if there is no free number, and ReplyFD returns it.
+// ReplyFD installs a descriptor in the caller and makes the call return its number. If that
+// fails, the call fails with the same errno, for example EMFILE if no number is free, and ReplyFD
+// returns it.
 func (c *Call) ReplyFD(f FD) error {
 	if c.open != nil {
 		f.Slot, f.CloseOnExec = c.open.Slot, c.exec
@@ -140,12 +141,12 @@ func (c *Call) install(f FD, flags uint32) (int, error) {
 	return n, err
 }
 
-// OnInterrupt asks for a call of f, on a goroutine of the server, when the caller has a signal
-// to handle ([ErrInterrupted]) or was killed, or the server is closed ([ErrGone]). f must not
-// block. It is called at most once, about Config.SignalPoll after the signal, and not after an
-// answer; an answer that is given meanwhile by another goroutine wins. After ErrInterrupted the
-// handler gives up what the caller waits for and answers with ReplyInterrupted: the caller
-// cannot run its signal handlers before. A call takes one OnInterrupt.
+// OnInterrupt requests a call of f, on a goroutine of the server, when the caller has a signal to
+// handle ([ErrInterrupted]) or was killed, or when the server closes ([ErrGone]). f must not
+// block. It is called at most once, about Config.SignalPoll after the signal, and never after an
+// answer; an answer that another goroutine gives at the same time takes precedence. After
+// ErrInterrupted, the handler cancels the operation and answers with ReplyInterrupted: the caller
+// cannot run its signal handlers before. OnInterrupt may be called once per call.
 func (c *Call) OnInterrupt(f func(error)) {
 	p := &parked{call: c, interrupted: f}
 	c.parked.Store(p)
@@ -155,8 +156,8 @@ func (c *Call) OnInterrupt(f func(error)) {
 	}
 }
 
-// ReplyInterrupted ends a call whose caller has a pending signal: the call fails with EINTR or
-// is made again, as SA_RESTART of the signal's handler says. Without such a signal it returns
+// ReplyInterrupted ends a call whose caller has a pending signal: the call fails with EINTR or is
+// restarted, depending on SA_RESTART of the signal's handler. Without such a signal it returns
 // [ErrNotInterrupted], and the call still waits for its answer.
 func (c *Call) ReplyInterrupted() error {
 	if c.answered.Load() {

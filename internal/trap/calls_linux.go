@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A call is a system call that the filter looks at.
+// A call is a system call that the filter examines.
 type call uint8
 
 const (
@@ -42,8 +42,8 @@ const (
 // absent is the number of a call that an architecture does not have.
 const absent = -1
 
-// callTable has the name, the numbers and the arguments of each call.
-// dir and path are the indexes of the arguments that name a file, absent if there is none.
+// callTable maps each call to its name, its numbers and its arguments. dir and path are the
+// indexes of the arguments that name a file, or absent.
 var callTable = [...]struct {
 	name         string
 	amd64, arm64 int32
@@ -77,7 +77,7 @@ var callTable = [...]struct {
 
 func (c call) String() string { return callTable[c].name }
 
-// An arch is an architecture: its AUDIT_ARCH value and its system call numbers.
+// An arch is an architecture, identified by its AUDIT_ARCH value.
 type arch struct {
 	name  string
 	audit uint32
@@ -96,11 +96,11 @@ func native() arch {
 	return archAMD64
 }
 
-// A foreignCall is a call that a program of an architecture can make although it is not one of its own.
+// A foreignCall is a call of another ABI that a program can make.
 type foreignCall struct{ audit, nr uint32 }
 
-// foreignExecs are the calls by which a program of a can execute another program, besides its own: on amd64 those
-// of i386 (int 0x80) and of x32.
+// foreignExecs returns the calls of other ABIs by which a program of a can execute another
+// program: on amd64 those of i386 (int 0x80) and of x32.
 func (a arch) foreignExecs() []foreignCall {
 	if a != archAMD64 {
 		return nil
@@ -120,7 +120,7 @@ func (a arch) executes(audit, nr uint32) bool {
 	return slices.Contains(a.foreignExecs(), foreignCall{audit, nr})
 }
 
-// number returns the number of c, absent if the architecture does not have it.
+// number returns the number of c, or absent if the architecture does not have it.
 func (a arch) number(c call) int32 {
 	if a.name == archARM64.name {
 		return callTable[c].arm64
@@ -128,7 +128,7 @@ func (a arch) number(c call) int32 {
 	return callTable[c].amd64
 }
 
-// nativeCalls are the calls of this architecture by number.
+// nativeCalls maps the numbers of this architecture to calls.
 var nativeCalls = func() map[int32]call {
 	m := map[int32]call{}
 	for c := range callTable {

@@ -9,39 +9,44 @@ import (
 )
 
 const (
-	// reservedDescriptors is how many descriptor numbers are reserved where the limit allows.
+	// reservedDescriptors is the number of descriptor numbers in a window.
 	reservedDescriptors = 64
-	// selectLimit is FD_SETSIZE: programs that use select cannot handle numbers from it up. It is a power of two.
+	// selectLimit is FD_SETSIZE: select(2) cannot handle descriptors from this number up. It is a
+	// power of two.
 	selectLimit = 1024
-	// loweredLimit is the soft limit for which the lower spare numbers are.
+	// loweredLimit is the soft limit that the lower spare window suits.
 	loweredLimit = 256
-	// channelDescriptors is how many of the reserved numbers are of [SlotChannel].
+	// channelDescriptors is the part of a window that belongs to [SlotChannel].
 	channelDescriptors = reservedDescriptors * 3 / 8
 )
 
-// Descriptors are the descriptor numbers reserved for objects in the programs. They are part of
-// the filter, so [Serve] needs the same ones as [Start].
+// Descriptors holds the descriptor numbers that are reserved for objects in the programs. They
+// are part of the filter, so [Serve] needs the same ones as [Start].
 //
-// A program that has other files there, or that has changed its limit, gets spare numbers: 192 to 255, and the last 64
-// of each 1024 numbers. The fewer numbers are spare, the fewer calls on files of a program with thousands are trapped.
+// A program that has its own files on these numbers, or that has changed its limit, gets spare
+// numbers: 192 to 255, and the last 64 of each 1024. The fewer numbers are spare, the fewer file
+// operations of a program with thousands of descriptors are trapped.
 type Descriptors struct {
-	Lo, Hi int // first and last of the numbers that are used first
-	// Channel is the first number of [SlotChannel]; the numbers below are those of [SlotControl].
+	Lo, Hi int // first and last number of the window that is used first
+	// Channel is the first number of [SlotChannel] in that window; the numbers from Lo to below
+	// it belong to [SlotControl].
 	Channel int
-	// WriteLo is the first number whose write is trapped: Channel, or Lo to trap the doorbells
-	// on control descriptors too. It is so of spare numbers as well.
+	// WriteLo is the first number whose write is trapped: Channel, or Lo to trap doorbells on
+	// control descriptors too. Spare windows follow it.
 	WriteLo int
 }
 
-// DescriptorsFor returns the numbers to reserve in programs with this soft RLIMIT_NOFILE: the highest 64 below 1024,
-// 256 or 192, or below a limit that is lower than these; half of the numbers if the limit is below 128. A limit below
-// 32 is [ErrFewDescriptors].
+// DescriptorsFor returns the numbers to reserve in programs with this soft RLIMIT_NOFILE: the
+// highest 64 below 1024, 256 or 192, whichever is the largest that the limit allows. Below 192 it
+// returns the highest 64 below the limit, below 128 the upper half. A limit below 32 is
+// [ErrFewDescriptors].
 func DescriptorsFor(limit uint64) (Descriptors, error) {
 	if limit < 32 {
 		return Descriptors{}, fmt.Errorf("%w: it is %d", ErrFewDescriptors, limit)
 	}
 	top := int(min(limit, selectLimit))
-	for _, t := range []int{selectLimit, loweredLimit, loweredLimit - reservedDescriptors} { // a window is not cut in two
+	// A limit between two of these would split a window.
+	for _, t := range []int{selectLimit, loweredLimit, loweredLimit - reservedDescriptors} {
 		if top >= t {
 			top = t
 			break
@@ -53,16 +58,16 @@ func DescriptorsFor(limit uint64) (Descriptors, error) {
 	return d, nil
 }
 
-// A window is a range of reserved numbers: those from lo to below channel are of [SlotControl], those from channel to
-// hi of [SlotChannel].
+// A window is a range of reserved numbers: those from lo to below channel belong to
+// [SlotControl], those from channel to hi to [SlotChannel].
 type window struct{ lo, channel, hi int }
 
-// windowBelow is that of spare numbers below top.
+// windowBelow returns the window whose numbers end below top.
 func windowBelow(top int) window {
 	return window{top - reservedDescriptors, top - channelDescriptors, top - 1}
 }
 
-// slot returns the numbers of s, first and last.
+// slot returns the first and the last number of s.
 func (w window) slot(s Slot) (lo, hi int) {
 	if s == SlotControl {
 		return w.lo, w.channel - 1
@@ -72,10 +77,10 @@ func (w window) slot(s Slot) (lo, hi int) {
 
 func (w window) contains(fd int) bool { return w.lo <= fd && fd <= w.hi }
 
-// first is the window that is used first.
+// first returns the window that is used first.
 func (d Descriptors) first() window { return window{d.Lo, d.Channel, d.Hi} }
 
-// windows returns the windows in the order in which they are used; the last ones have no end.
+// windows yields the windows in the order of their use, up to the largest descriptor number.
 func (d Descriptors) windows() iter.Seq[window] {
 	return func(yield func(window) bool) {
 		if !yield(d.first()) || !yield(windowBelow(loweredLimit)) {
@@ -89,7 +94,7 @@ func (d Descriptors) windows() iter.Seq[window] {
 	}
 }
 
-// windowOf returns the window of fd; false if it is not reserved.
+// windowOf returns the window that contains fd, or false if fd is not reserved.
 func (d Descriptors) windowOf(fd int) (window, bool) {
 	next := windowBelow(fd/selectLimit*selectLimit + selectLimit)
 	for _, w := range []window{d.first(), windowBelow(loweredLimit), next} {
@@ -100,7 +105,7 @@ func (d Descriptors) windowOf(fd int) (window, bool) {
 	return window{}, false
 }
 
-// Contains reports whether fd is reserved.
+// Contains reports whether fd is a reserved number.
 func (d Descriptors) Contains(fd int) bool {
 	_, ok := d.windowOf(fd)
 	return ok
@@ -122,10 +127,11 @@ func (d Descriptors) valid() bool {
 type Slot uint8
 
 const (
-	// SlotLowest is the lowest free number: ioctl on it is trapped, write and fstat are not.
+	// SlotLowest is the lowest free number. ioctl on it is trapped, write and fstat are not.
 	SlotLowest Slot = iota
-	// SlotControl is a reserved number: ioctl and fstat are trapped, write if WriteLo is Lo.
+	// SlotControl is a reserved number. ioctl and fstat on it are trapped, write only if WriteLo
+	// is Lo.
 	SlotControl
-	// SlotChannel is a reserved number: ioctl, fstat and write are trapped.
+	// SlotChannel is a reserved number. ioctl, fstat and write on it are trapped.
 	SlotChannel
 )

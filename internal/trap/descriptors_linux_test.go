@@ -69,7 +69,8 @@ func descriptorsProgram(args []string) error {
 	return first(want("the ioctl on a forgotten object", err, unix.ENOTTY), mustAdd(again))
 }
 
-// duplicatesProgram holds the numbers of duplicates of reserved descriptors against what the filter promises of them.
+// duplicatesProgram compares the numbers of duplicates of reserved descriptors with what the
+// filter guarantees.
 func duplicatesProgram(args []string) error {
 	var lo, channel int
 	if _, err := fmt.Sscan(args[0]+" "+args[1], &lo, &channel); err != nil {

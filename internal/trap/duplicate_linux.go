@@ -4,9 +4,9 @@ package trap
 
 import "golang.org/x/sys/unix"
 
-// duplicate answers dup, or fcntl with F_DUPFD or F_DUPFD_CLOEXEC, of a reserved descriptor with another reserved
-// number that is at least least: fstat on it has to be trapped too, because ibv_import_device looks what a duplicate
-// is. The kernel answers where that is not possible.
+// duplicate answers dup, or fcntl with F_DUPFD or F_DUPFD_CLOEXEC, of a reserved descriptor with
+// another reserved number, at least least: fstat on the duplicate must be trapped too, because
+// ibv_import_device examines it. If that is not possible, the kernel answers the call.
 func (s *Server) duplicate(c *Call, least int, closeOnExec bool) {
 	fd := int(int32(c.Arg(0)))
 	var st unix.Stat_t
@@ -32,7 +32,8 @@ func (s *Server) duplicate(c *Call, least int, closeOnExec bool) {
 	}
 }
 
-// fetch returns a duplicate, in this process, of a descriptor of the caller, which has the file st.
+// fetch returns a duplicate, in this process, of descriptor fd of the caller. It returns EBADF if
+// the descriptor is not open for the file st.
 func (s *Server) fetch(c *Call, fd int, st *unix.Stat_t) (int, error) {
 	pidfd, err := unix.PidfdOpen(c.proc.PID, 0)
 	if err != nil {
@@ -43,7 +44,8 @@ func (s *Server) fetch(c *Call, fd int, st *unix.Stat_t) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	// The process may have another file there by now, or the thread a descriptor table of its own.
+	// The process may have replaced the file meanwhile, or the thread may have its own descriptor
+	// table.
 	if got, err := InodeOf(file); err != nil || got != inodeOf(st) {
 		_ = unix.Close(file)
 		return -1, unix.EBADF

@@ -11,19 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// executing are the threads that may be executing another program: those whose execve was trapped, until they make
-// another call. The kernel may take long for an execve that goes on: its paths and arguments may be in memory that lets
-// it wait. Meanwhile the other threads of the process run.
+// executing tracks the threads that may be executing another program: those whose execve was
+// trapped, until their next call. An execve may block in the kernel for a long time if its paths
+// and arguments are in memory that blocks. The other threads of the process keep running
+// meanwhile.
 type executing struct {
 	mu      sync.Mutex
 	threads map[int]struct{}
-	room    int // number of threads at which those that have ended are looked for
+	room    int // size of threads at which begin removes the threads that have ended
 }
 
-// minExecuting is the least room.
+// minExecuting is the minimum of room.
 const minExecuting = 1024
 
-// begin is called before an execve goes on.
+// begin records that tid is about to continue with an execve.
 func (x *executing) begin(tid int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -41,14 +42,14 @@ func (x *executing) begin(tid int) {
 	x.threads[tid] = struct{}{}
 }
 
-// over is called with each call: an execve of its thread has ended.
+// over records that tid has made a call, so its execve has ended.
 func (x *executing) over(tid int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.threads, tid)
 }
 
-// within reports whether a thread of a process other than tid may be executing another program.
+// within reports whether a thread of process pid other than tid may be executing another program.
 func (x *executing) within(pid, tid int) bool {
 	x.mu.Lock()
 	none := len(x.threads) == 0
@@ -76,7 +77,8 @@ func (x *executing) within(pid, tid int) bool {
 	return false
 }
 
-// Executing reports whether another thread of the caller's process may be executing another program, in which case
-// [Handler.Exec] may have been called before this call came. A handler that has taken note of the caller's process
-// before it asks learns of each execve, here or from Exec.
+// Executing reports whether another thread of the caller's process may be executing another
+// program. In that case [Handler.Exec] may have been called before this call arrived. A handler
+// that records the caller's process before it calls Executing learns of each execve, either here
+// or from Exec.
 func (c *Call) Executing() bool { return c.s.executing.within(c.proc.PID, c.TID()) }

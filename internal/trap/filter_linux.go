@@ -14,30 +14,29 @@ import (
 // verbsIoctl is RDMA_VERBS_IOCTL (include/uapi/rdma/rdma_user_ioctl_cmds.h).
 const verbsIoctl = 0xc0181b01
 
-// netlinkRDMA is the netlink family NETLINK_RDMA.
+// netlinkRDMA is the netlink family NETLINK_RDMA (include/uapi/linux/netlink.h).
 const netlinkRDMA = 20
 
-// fdcwd is AT_FDCWD as the low half of an argument.
+// fdcwd is the low half of an argument AT_FDCWD.
 const fdcwd = 0xffffff9c
 
-// Results of the filter. refuse answers without a notification.
+// Actions of the filter. refuse fails the call without a notification.
 const (
 	allow  = unix.SECCOMP_RET_ALLOW
 	notify = unix.SECCOMP_RET_USER_NOTIF
 	refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPROTONOSUPPORT)
 )
 
-// A test is a condition on the low 32 bits of one argument. All arguments in rules are int or
-// unsigned int in the kernel, which ignores the high half too.
-// A test compares an argument, or the bits of it that mask has, with a value.
+// A test compares one argument, or the bits of it in mask, with a value. It uses the low 32 bits:
+// all arguments in rules are int or unsigned int in the kernel, which ignores the high half too.
 type test struct {
 	arg  int
 	cond bpf.JumpTest
 	val  uint32
-	mask uint32 // 0 is all
+	mask uint32 // 0: all bits
 }
 
-// A rule gives a call an action if all tests hold. The first rule that applies decides; a call
+// A rule selects an action for a call if all tests hold. The first matching rule decides; a call
 // without one is allowed.
 type rule struct {
 	call   call
@@ -45,8 +44,9 @@ type rule struct {
 	action uint32
 }
 
-// rules is the trap set. Flags of newfstatat and statx with AT_EMPTY_PATH make them an fstat,
-// which only matters for reserved descriptors; with AT_FDCWD the path is probably not empty.
+// rules returns the trap set. AT_EMPTY_PATH makes newfstatat and statx an fstat, which is trapped
+// only for reserved descriptors; with AT_FDCWD they are trapped, because the path is probably not
+// empty.
 func rules(d Descriptors) []rule {
 	var (
 		cwd        = test{arg: 0, cond: bpf.JumpEqual, val: fdcwd}
@@ -75,15 +75,15 @@ func rules(d Descriptors) []rule {
 	)
 }
 
-// on is the rule of a call that is trapped if tests hold.
+// on returns the rule of a call that is trapped if all tests hold.
 func on(c call, tests ...test) []rule { return []rule{{c, tests, notify}} }
 
-// onReserved are the rules of a call on a reserved descriptor.
+// onReserved returns the rules of a call that is trapped on a reserved descriptor.
 func onReserved(d Descriptors, c call, tests ...test) []rule {
 	return onWindows(d, func(w window) int { return w.lo }, c, tests...)
 }
 
-// onWritten are the rules of a call on a descriptor whose writes are trapped.
+// onWritten returns the rules of a call that is trapped on a descriptor whose writes are trapped.
 func onWritten(d Descriptors, c call) []rule {
 	return onWindows(d, func(w window) int {
 		if d.WriteLo == d.Lo {
@@ -93,7 +93,8 @@ func onWritten(d Descriptors, c call) []rule {
 	}, c)
 }
 
-// onWindows are the rules of a call on a descriptor in a window, of whose numbers those count that are from on.
+// onWindows returns the rules of a call that is trapped on a descriptor of a window, from the
+// number that from returns up to the last one of the window.
 func onWindows(d Descriptors, from func(window) int, c call, tests ...test) (out []rule) {
 	add := func(first, last test) {
 		out = append(out, rule{c, append([]test{first, last}, tests...), notify})
@@ -108,16 +109,16 @@ func onWindows(d Descriptors, from func(window) int, c call, tests ...test) (out
 }
 
 // Offsets in struct seccomp_data. Both architectures are little-endian, so the low half of an
-// argument comes first.
+// argument is first.
 const (
 	offNr   = 0
 	offArch = 4
 	offArgs = 16
 )
 
-// filter assembles the rules for one architecture. Calls of other architectures (32-bit
-// programs) and of x32, whose numbers have bit 30 set, are allowed, except those that execute another program. Rules
-// of one call are adjacent.
+// filter assembles the rules for one architecture. Rules of one call must be adjacent. The filter
+// allows calls of other architectures (32-bit programs) and of x32, whose numbers have bit 30
+// set, except those that execute another program.
 func filter(a arch, rules []rule) []bpf.Instruction {
 	var prog []bpf.Instruction
 	for _, f := range a.foreignExecs() {
@@ -170,7 +171,7 @@ func assemble(d Descriptors) ([]bpf.RawInstruction, error) {
 	return bpf.Assemble(filter(native(), rules(d)))
 }
 
-// encode returns instructions as struct sock_filter of the kernel.
+// encode returns instructions as an array of struct sock_filter.
 func encode(raw []bpf.RawInstruction) []byte {
 	var out []byte
 	for _, r := range raw {

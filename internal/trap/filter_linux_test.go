@@ -12,14 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// judge runs the filter of a over a system call.
+// judge runs the filter of a for a system call.
 func judge(t *testing.T, a arch, audit, nr uint32, args ...uint64) uint32 {
 	t.Helper()
 	return judgeFor(t, Descriptors{Lo: 960, Hi: 1023, Channel: 1000, WriteLo: 1000}, a)(audit, nr, args...)
 }
 
-// judgeFor returns a function that runs the filter with some reserved descriptors over system calls. The machine of
-// bpf.VM loads big-endian words and the kernel native ones, so each word is stored the other way.
+// judgeFor returns a function that runs the filter with some reserved descriptors for system
+// calls. The virtual machine of package bpf loads big-endian words and the kernel native ones, so
+// the bytes of each word are swapped.
 func judgeFor(t *testing.T, d Descriptors, a arch) func(audit, nr uint32, args ...uint64) uint32 {
 	t.Helper()
 	vm, err := bpf.NewVM(filter(a, rules(d)))
@@ -138,7 +139,7 @@ func TestFilterAllowsEveryOtherNumber(t *testing.T) {
 	}
 }
 
-// A program of amd64 can make the calls of i386 (int 0x80) and of x32 where the kernel has them.
+// A program of amd64 can make calls of i386 (int 0x80) and, if the kernel supports them, of x32.
 func TestFilterTrapsExecveOfOtherArchitectures(t *testing.T) {
 	for _, c := range []struct {
 		a         arch
@@ -171,7 +172,7 @@ func TestFilterTrapsDoorbellsWhereItIsTold(t *testing.T) {
 	}
 }
 
-// What is said to be reserved and what the filter traps are the same numbers.
+// The filter traps exactly the descriptors that are reported as reserved.
 func TestFilterTrapsEachReservedDescriptor(t *testing.T) {
 	a := native()
 	for _, limit := range []uint64{32, 64, 200, 256, 512, 1024, 1 << 20} {
@@ -205,7 +206,7 @@ func TestFilterTrapsEachReservedDescriptor(t *testing.T) {
 	}
 }
 
-// The kernel accepts these classes of instructions only (seccomp_check_filter).
+// The kernel accepts only these classes of instructions (seccomp_check_filter).
 func TestFilterAssemblesToWhatSeccompAccepts(t *testing.T) {
 	d, err := DescriptorsFor(1024)
 	if err != nil {

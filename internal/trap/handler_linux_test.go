@@ -15,22 +15,22 @@ import (
 
 // Operations of the test handler: the first 8 bytes that arg of the ioctl points to.
 const (
-	opAdd     = iota + 1 // adds 1 to the second 8 bytes
-	opCount              // only counts
-	opPark               // waits for testHandler.released or a signal
-	opForget             // ends the connection of the object with its file
-	opBlock              // keeps its thread of the server until testHandler.released
-	opInstall            // installs the read end of a pipe that has "x" in it and writes its number
+	opAdd     = iota + 1 // add 1 to the second 8 bytes
+	opCount              // only count
+	opPark               // wait for testHandler.released or a signal
+	opForget             // end the connection of the object with its file
+	opBlock              // block the thread of the server until testHandler.released
+	opInstall            // install the read end of a pipe that contains "x", and store its number
 )
 
-// A testHandler has an unlinked file as each device and counts what is called.
+// A testHandler provides an unlinked file as each device and counts the calls.
 type testHandler struct {
 	counted  atomic.Int64
 	opened   chan ProcID
 	exited   chan ProcID
 	execs    chan string // command lines of processes that are about to execute another program
 	slow     atomic.Bool // the execve of slowexec waits for an open
-	during   chan bool   // whether another thread was executing a program at an open meanwhile
+	during   chan bool   // whether, at an open, another thread was executing a program
 	parked   chan *Call
 	ended    chan error // causes of OnInterrupt
 	released chan struct{}

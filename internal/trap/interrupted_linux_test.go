@@ -29,8 +29,8 @@ func openProgram([]string) error {
 	return nil
 }
 
-// interrupt sends signals to all threads of this process until done is closed. The runtime sends such signals itself, to
-// preempt goroutines.
+// interrupt sends signals to all threads of this process until done is closed. The runtime sends
+// such signals itself, to preempt goroutines.
 func interrupt(t *testing.T, done <-chan struct{}) {
 	for {
 		tasks, err := os.ReadDir("/proc/self/task")
@@ -40,7 +40,7 @@ func interrupt(t *testing.T, done <-chan struct{}) {
 		}
 		for _, task := range tasks {
 			if tid, err := strconv.Atoi(task.Name()); err == nil {
-				_ = unix.Tgkill(os.Getpid(), tid, unix.SIGURG) // it may have ended
+				_ = unix.Tgkill(os.Getpid(), tid, unix.SIGURG) // the thread may have ended
 			}
 		}
 		select {
@@ -63,7 +63,8 @@ func TestSignalsOfTheServerDoNotChangeAnswers(t *testing.T) {
 	<-over
 }
 
-// The kernel returns EPOLLERR alone also when a signal comes while it waits for a lock of the filter.
+// The kernel also returns EPOLLERR alone if a signal arrives while it waits for a lock of the
+// filter.
 func TestOnlyAHangUpSaysThatNoProgramIsLeft(t *testing.T) {
 	for events, want := range map[uint32]news{
 		unix.EPOLLERR:                   noNews,

@@ -35,12 +35,13 @@ func TestProgramsEndWithTheirSupervisor(t *testing.T) {
 	}
 }
 
-// TestDescendantsThatForkAreKilled: with more of them than one pass finds.
+// TestDescendantsThatForkAreKilled has more descendants than one pass finds.
 func TestDescendantsThatForkAreKilled(t *testing.T) {
 	endsWithItsSupervisor(t, "echo begun; while :; do (sleep 1000 & sleep 1000 &) & done")
 }
 
-// endsWithItsSupervisor kills the supervisor of a script that has printed a word.
+// endsWithItsSupervisor kills the supervisor of a script that has printed a word and checks that
+// nothing remains.
 func endsWithItsSupervisor(t *testing.T, script string) {
 	t.Helper()
 	a := startAbandoned(t, script)
@@ -51,7 +52,8 @@ func endsWithItsSupervisor(t *testing.T, script string) {
 	a.leavesNothing()
 }
 
-// A program that fills the pipe of its standard error does not keep the keeper from killing it.
+// A program that fills the pipe of its standard error does not prevent the keeper from killing
+// it.
 func TestAProgramEndsWithItsSupervisorThoughNobodyReadsItsErrors(t *testing.T) {
 	a := startAbandoned(t, "echo $$; cat /dev/zero >&2")
 	var pid int
@@ -65,7 +67,7 @@ func TestAProgramEndsWithItsSupervisorThoughNobodyReadsItsErrors(t *testing.T) {
 	awaitEnd(t, fd)
 }
 
-// The program is about to be executed, and nobody answers that call.
+// The program is about to be executed, and the call is never answered.
 func TestAKeeperEndsWithASupervisorThatIsKilledAtTheStart(t *testing.T) {
 	a := startSupervisor(t, "begin")
 	var keeper int
@@ -126,7 +128,7 @@ func TestAKeeperThatItsProgramStopsGoesOn(t *testing.T) {
 	}
 }
 
-// An abandoned is a supervisor of a shell that ends before it.
+// An abandoned is a supervisor of a shell that ends before the shell.
 type abandoned struct {
 	*exec.Cmd
 	t      *testing.T
@@ -185,7 +187,7 @@ func (a *abandoned) scan(to ...any) {
 	}
 }
 
-// says checks what comes on standard error until everything has ended.
+// says checks what is printed to standard error until all processes have ended.
 func (a *abandoned) says(want string) {
 	a.t.Helper()
 	got, err := io.ReadAll(a.errors)
@@ -194,13 +196,13 @@ func (a *abandoned) says(want string) {
 	}
 }
 
-// saysWhatItKills waits for the line of the keeper.
+// saysWhatItKills waits for the message of the keeper.
 func (a *abandoned) saysWhatItKills() {
 	a.t.Helper()
 	a.says("gorxe: gorxe run has ended unexpectedly: killing sh and everything it started\n")
 }
 
-// leavesNothing fails if descendants are left.
+// leavesNothing fails the test if descendants remain.
 func (a *abandoned) leavesNothing() {
 	a.t.Helper()
 	if left := a.left(); len(left) > 0 {
@@ -208,7 +210,7 @@ func (a *abandoned) leavesNothing() {
 	}
 }
 
-// left returns the processes of the supervisor, the program and its descendants.
+// left returns the remaining processes: supervisor, program and descendants.
 func (a *abandoned) left() (out []string) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range all {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startShell starts a script that is served.
+// startShell starts a script under the filter, with a server.
 func startShell(script string) (*Process, *Server, error) {
 	tree, err := makeTree()
 	if err != nil {
@@ -31,7 +31,8 @@ func startShell(script string) (*Process, *Server, error) {
 	return p, s, errors.Join(err, l.Close())
 }
 
-// abandonProgram starts a script, whose standard input is a pipe, and ends at the end of its own.
+// abandonProgram starts a script whose standard input is a pipe, and ends at the end of its own
+// input.
 func abandonProgram(args []string) error {
 	if _, _, err := startShell(args[0]); err != nil {
 		return err
@@ -60,8 +61,8 @@ func tellSignal(p *Process, s *Server) error {
 	return nil
 }
 
-// rabbitsProgram starts a program with processes that fork and end at once, which kills its keeper. A shell that has
-// called 1,000 functions in each other prints an error: their output is lost.
+// rabbitsProgram starts a program with processes that fork and end immediately, and kills its
+// keeper. A shell with 1,000 nested function calls prints an error; that output is discarded.
 func rabbitsProgram([]string) error {
 	p, s, err := startShell("f() { f & }; for i in 1 2 3 4 5 6 7 8; do f 2>/dev/null & done; kill -KILL $PPID; read x")
 	if err != nil {
@@ -86,7 +87,7 @@ func init() {
 	}
 }
 
-// leaderlessProgram ends its first thread, and says so.
+// leaderlessProgram ends its first thread and reports that.
 func leaderlessProgram([]string) error {
 	go func() {
 		for keeper.StatFields("/proc/self/stat")[0] != "Z" {
@@ -99,7 +100,7 @@ func leaderlessProgram([]string) error {
 	return errno
 }
 
-// beginProgram starts a program, until it is to be executed, and prints the keeper's number.
+// beginProgram starts a program up to its execve and prints the keeper's PID.
 func beginProgram([]string) error {
 	d, err := DescriptorsFor(1024)
 	if err != nil {
@@ -131,7 +132,7 @@ func beginProgram([]string) error {
 	return err
 }
 
-// crowdedProgram inherits descriptors with all low numbers and passes them on.
+// crowdedProgram has open descriptors at all low numbers and passes them on.
 func crowdedProgram([]string) error {
 	const last = 300
 	for fd := 0; fd < last; {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// programVariable names the program of programs that the test binary is to be.
+// programVariable names the program of programs that the test binary runs as.
 const programVariable = "GORXE_TRAP_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -64,7 +64,7 @@ func testTree(t testing.TB) *Tree {
 	return tree
 }
 
-// needTrap skips a test where programs cannot run under the filter.
+// needTrap skips a test if programs cannot run under the filter.
 func needTrap(t testing.TB) {
 	t.Helper()
 	if err := Probe(); err != nil {
@@ -83,13 +83,13 @@ type run struct {
 	errors *os.File
 }
 
-// start starts a command with a handler of its own.
+// start starts a command with its own handler.
 func start(t testing.TB, c Command) *run {
 	t.Helper()
 	return startWith(t, c, Config{})
 }
 
-// startWith starts a command with a handler of its own and the other fields of cfg.
+// startWith starts a command with its own handler and the other fields of cfg.
 func startWith(t testing.TB, c Command, cfg Config) *run {
 	t.Helper()
 	needTrap(t)

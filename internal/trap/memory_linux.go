@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	pageSize  = 4096 // smallest of both architectures; only a bound for the first read
-	firstRead = 256  // bytes of a path read at once; nearly all are shorter
-	maxPath   = 4096 // PATH_MAX, with the terminating zero
+	pageSize  = 4096 // smallest of both architectures; bounds only the first read
+	firstRead = 256  // bytes of a path to read first; nearly all paths are shorter
+	maxPath   = 4096 // PATH_MAX, including the terminating zero
 )
 
-// copyFrom copies memory of a thread's process. A short copy is EFAULT.
+// copyFrom copies memory of a thread's process into p. A short copy is EFAULT.
 func copyFrom(tid int, addr uint64, p []byte) error { return copyMemory(tid, addr, p, false) }
 
 // copyTo copies p into the memory of a thread's process. A short copy is EFAULT.
 func copyTo(tid int, addr uint64, p []byte) error { return copyMemory(tid, addr, p, true) }
 
-// vmRefused says that a security policy refuses process_vm_readv and process_vm_writev, as the seccomp
-// profile of Docker 20.10 does, but not /proc/PID/mem, which needs the same right (ptrace(2),
-// PTRACE_MODE_ATTACH).
+// vmRefused is set if a security policy denies process_vm_readv and process_vm_writev, as the
+// seccomp profile of Docker 20.10 does, but not /proc/PID/mem, which needs the same right
+// (ptrace(2), PTRACE_MODE_ATTACH).
 var vmRefused atomic.Bool
 
 func copyMemory(tid int, addr uint64, p []byte, write bool) error {
@@ -38,7 +38,7 @@ func copyMemory(tid int, addr uint64, p []byte, write bool) error {
 			return copyError(n, len(p), err)
 		}
 	}
-	n, err := copyFile(tid, addr, p, write) // fails too without the right
+	n, err := copyFile(tid, addr, p, write) // without the right, this fails too
 	if err == nil {
 		vmRefused.Store(true)
 	}
@@ -55,8 +55,8 @@ func copyVM(tid int, addr uint64, p []byte, write bool) (int, error) {
 	return unix.ProcessVMReadv(tid, local, remote, 0)
 }
 
-// copyFile copies by /proc/TID/mem, which ignores the protection of private pages: only the program's own memory is
-// changed where the kernel would return EFAULT.
+// copyFile copies through /proc/TID/mem. That file ignores the protection of private pages, so a
+// write may change memory of the program for which the kernel would return EFAULT.
 func copyFile(tid int, addr uint64, p []byte, write bool) (int, error) {
 	how, call := unix.O_RDONLY, unix.Pread
 	if write {
@@ -89,8 +89,9 @@ func copyError(n, want int, err error) error {
 	return nil
 }
 
-// readPath reads a path of at most 4095 bytes into buf, first up to the end of the page. It
-// returns ENAMETOOLONG for longer ones and EFAULT for memory that cannot be read.
+// readPath reads a path of at most 4095 bytes into buf. Each read ends at a page boundary, so a
+// path at the end of mapped memory is readable. It returns ENAMETOOLONG for longer paths and
+// EFAULT for memory that cannot be read.
 func readPath(tid int, addr uint64, buf *[maxPath]byte) ([]byte, error) {
 	have := 0
 	for have < maxPath {
@@ -111,9 +112,9 @@ func readPath(tid int, addr uint64, buf *[maxPath]byte) ([]byte, error) {
 	return nil, unix.ENAMETOOLONG
 }
 
-// access calls f, which accesses memory of the caller, for a worker that is in no method of the handler. That
-// takes as long as the program likes, so the end of the server does not wait for it; the result is ErrGone
-// then.
+// access calls f, which accesses memory of the caller, for a worker outside the handler's
+// methods. f can block for an unlimited time, so the end of the server does not wait for it:
+// access then returns ErrGone.
 func (c *Call) access(f func() error) error {
 	c.s.sched.leave()
 	err := f()
@@ -124,7 +125,7 @@ func (c *Call) access(f func() error) error {
 }
 
 // Read copies memory of the caller at addr into p. It returns EFAULT for memory that the caller
-// cannot read and [ErrGone] if the caller was killed, in which case p is not to be trusted.
+// cannot read and [ErrGone] if the caller was killed, in which case the content of p is invalid.
 func (c *Call) Read(addr uint64, p []byte) error {
 	return c.checked(copyFrom(c.TID(), addr, p))
 }
@@ -132,9 +133,9 @@ func (c *Call) Read(addr uint64, p []byte) error {
 // Write copies p into the caller's memory at addr. It returns EFAULT for memory that the caller
 // cannot write and [ErrGone] if the caller was killed.
 //
-// A thread that waits for an answer cannot execute another program, and its number stays its
-// own; Write verifies that before the copy. If the caller is killed by SIGKILL in between, the
-// copy fails unless the number is taken again within that time.
+// A thread that waits for an answer cannot execute another program, and its thread ID cannot be
+// reused; Write verifies before the copy that the thread still waits. If SIGKILL ends the caller
+// in between, the copy fails unless the kernel reuses the thread ID within that time.
 func (c *Call) Write(addr uint64, p []byte) error {
 	if !c.Valid() {
 		return ErrGone
@@ -142,8 +143,8 @@ func (c *Call) Write(addr uint64, p []byte) error {
 	return c.checked(copyTo(c.TID(), addr, p))
 }
 
-// OpenMemory opens the caller's address space (/proc/PID/mem). The file is bound to it: after
-// the caller executed another program or ended, reads return 0 bytes.
+// OpenMemory opens the caller's address space (/proc/PID/mem). The file is bound to that address
+// space: after the caller has executed another program or has ended, reads return 0 bytes.
 func (c *Call) OpenMemory() (*os.File, error) {
 	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", c.TID()), os.O_RDWR, 0)
 	if err != nil {
@@ -156,7 +157,7 @@ func (c *Call) OpenMemory() (*os.File, error) {
 	return f, nil
 }
 
-// checked replaces the result of an access to foreign memory if the caller is gone.
+// checked returns ErrGone in place of err if the caller is gone.
 func (c *Call) checked(err error) error {
 	if !c.Valid() {
 		return ErrGone

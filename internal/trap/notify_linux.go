@@ -21,7 +21,7 @@ const (
 // A notification is struct seccomp_notif: a system call that waits for an answer.
 type notification struct {
 	id    uint64
-	tid   uint32 // thread id, as seen in the PID namespace of this process
+	tid   uint32 // thread ID, in the PID namespace of this process
 	flags uint32
 	nr    int32
 	arch  uint32
@@ -46,11 +46,11 @@ type addFD struct {
 	newFDFlags uint32
 }
 
-// A listener is the descriptor that a filter's notifications come from. Answers may come after
-// the end of the server, so a closed one returns ErrGone.
+// A listener is the descriptor that delivers a filter's notifications. Answers may be given after
+// the end of the server, so a closed listener returns ErrGone.
 type listener struct {
 	mu sync.RWMutex
-	fd int // -1: closed
+	fd int // -1: closed. mu guards it.
 }
 
 func (l *listener) ioctl(cmd uintptr, arg unsafe.Pointer) (int, error) {
@@ -75,15 +75,17 @@ func (l *listener) close() {
 	}
 }
 
-// receive takes a notification. ENOENT: its caller was killed meanwhile. EINTR: a signal came; there may be no
-// notification any more, and the call would wait for the next one with the lock held.
+// receive takes a notification. It returns ENOENT if the caller was killed meanwhile, and EINTR
+// after a signal. It does not retry after EINTR: the notification may be gone, and the retry
+// would wait for the next one with the lock held.
 func (l *listener) receive(n *notification) error {
-	*n = notification{} // the kernel refuses a buffer that is not zeroed
+	*n = notification{} // the kernel requires a zeroed buffer
 	_, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(n))
 	return err
 }
 
-// respond answers a notification. A signal can interrupt it, and the caller would wait for ever.
+// respond answers a notification. It retries after EINTR: otherwise the caller would wait
+// forever.
 func (l *listener) respond(r *response) error {
 	_, err := retry(func() (int, error) { return l.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(r)) })
 	return goneError(err)
@@ -97,10 +99,10 @@ func (l *listener) valid(id uint64) bool {
 
 // addFD installs a descriptor in the caller and returns its number.
 //
-// The thread takes no signals meanwhile, such as those with which the runtime preempts goroutines. A signal makes the
-// kernel give the installation up, but with SECCOMP_ADDFD_FLAG_SEND the call counts as answered then, and returns 0
-// (seccomp_notify_addfd, Linux 6.18). The caller installs the descriptor itself and at once, so this mostly does not
-// take long.
+// It blocks all signals of the thread, such as those by which the runtime preempts goroutines: a
+// signal makes the kernel cancel the installation, but with SECCOMP_ADDFD_FLAG_SEND the call then
+// returns 0 as if it were answered (seccomp_notify_addfd, Linux 6.18). The caller installs the
+// descriptor itself and immediately, so the signals are usually blocked for a short time only.
 func (l *listener) addFD(a *addFD) (int, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -112,17 +114,17 @@ func (l *listener) addFD(a *addFD) (int, error) {
 		return 0, err
 	}
 	n, err := l.ioctl(ioctlAddFD, unsafe.Pointer(a))
-	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) // the arguments are valid
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) // cannot fail: the arguments are valid
 	return n, goneError(err)
 }
 
-// setSyncWakeUp asks for wake-ups on the same processor, Linux 6.6 or newer.
+// setSyncWakeUp requests wake-ups on the same processor. Kernels before Linux 6.6 ignore it.
 func (l *listener) setSyncWakeUp() {
 	const flags = unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP // passed by value
 	_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(l.fd), ioctlSetFlags, flags)
 }
 
-// goneError translates the errors that say that nobody waits for an answer.
+// goneError translates the errors of a notification whose caller is gone to ErrGone.
 func goneError(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
 		return ErrGone
@@ -130,17 +132,18 @@ func goneError(err error) error {
 	return err
 }
 
-// A news is what an event of the listener says.
+// A news is the meaning of an epoll event of the listener.
 type news uint8
 
 const (
 	noNews     news = iota
-	newCall         // a notification is to be received
+	newCall         // a notification is pending
 	noPrograms      // no task has the filter any more
 )
 
-// newsOf returns what the events of the listener say. EPOLLERR alone says nothing: the kernel returns it also when a
-// signal comes while it waits for a lock of the filter (seccomp_notify_poll).
+// newsOf returns the meaning of the events of the listener. EPOLLERR alone means nothing: the
+// kernel also returns it when a signal arrives while it waits for a lock of the filter
+// (seccomp_notify_poll).
 func newsOf(events uint32) news {
 	switch {
 	case events&unix.EPOLLIN != 0:
@@ -151,8 +154,9 @@ func newsOf(events uint32) news {
 	return noNews
 }
 
-// receive waits for a call. It returns nil if its caller is gone, and false at the end. One worker at a time looks at
-// the listener and takes what it has, so that listener.receive never blocks.
+// receive waits for a call. It returns a nil call if its caller is gone, and false at the end of
+// the server. Only one worker at a time waits for the listener and receives from it, so
+// listener.receive never blocks.
 func (s *Server) receive(buf *scratch) (c *Call, ok bool) {
 	var found news
 	var failed error

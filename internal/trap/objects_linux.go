@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An owned is an object and the device that it was opened as, nil if it was not opened.
+// An owned is an object and the device that it was opened as, nil if no open created it.
 type owned struct {
 	object Object
 	device *Device
 }
 
-// objects finds objects by the inode of their files, so that it does not matter on which number
-// or in which process a call is made.
+// objects finds objects by the inode of their files, so the descriptor number and the process of
+// a call do not matter.
 type objects struct {
 	mu sync.RWMutex
 	m  map[Inode]owned
 }
 
-// add connects the file fd with an object until undo or forget.
+// add associates the file of fd with obj until undo or forget.
 func (o *objects) add(fd int, obj Object, d *Device) (undo func(), err error) {
 	if obj == nil {
 		return func() {}, nil
@@ -56,9 +56,9 @@ func (o *objects) get(key Inode) (owned, bool) {
 	return v, ok
 }
 
-// Forget ends the connection between the object and its files; calls on them continue in the
-// kernel. A handler calls it when it releases an object, before it closes its own descriptor of
-// the file: the number of the inode may be used again after that.
+// Forget removes the association between an object and its files; calls on them then continue in
+// the kernel. A handler calls Forget when it releases an object, before it closes its own
+// descriptor of the file: after that the kernel may reuse the inode number.
 func (s *Server) Forget(obj Object) {
 	s.objects.mu.Lock()
 	defer s.objects.mu.Unlock()
@@ -69,15 +69,15 @@ func (s *Server) Forget(obj Object) {
 	}
 }
 
-// Objects returns how many files are connected with an object.
+// Objects returns the number of files that are associated with an object.
 func (s *Server) Objects() int {
 	s.objects.mu.RLock()
 	defer s.objects.mu.RUnlock()
 	return len(s.objects.m)
 }
 
-// find returns the object of a descriptor of the caller, and what its file is. It is false for
-// descriptors that are not ours.
+// find returns the object of descriptor fd of the caller and stores the attributes of its file in
+// st. It returns false if no object has that descriptor.
 func (s *Server) find(c *Call, fd int, st *unix.Stat_t) (owned, bool) {
 	id, err := s.procs.stat(c, fd, 0, st)
 	if err != nil {
@@ -86,12 +86,12 @@ func (s *Server) find(c *Call, fd int, st *unix.Stat_t) (owned, bool) {
 	o, ok := s.objects.get(inodeOf(st))
 	if ok {
 		c.proc = id
-		_ = s.procs.watch(c, s.exit) // which the process that has opened it is already
+		_ = s.procs.watch(c, s.exit) // an error does no harm: the process that opened the file is already watched
 	}
 	return o, ok
 }
 
-// installReserved installs a descriptor on a free number of a slot that is at least least.
+// installReserved installs a descriptor on a free number of a slot, at least least.
 func (s *Server) installReserved(c *Call, a *addFD, slot Slot, least int) (int, error) {
 	defer s.installs.lock(c.group)()
 	for w := range s.cfg.Descriptors.windows() {
@@ -102,17 +102,20 @@ func (s *Server) installReserved(c *Call, a *addFD, slot Slot, least int) (int, 
 		case !errors.Is(err, unix.EBADF):
 			return n, err
 		case hi >= selectLimit:
-			return 0, unix.EMFILE // further windows are above the limit of the program too
+			return 0, unix.EMFILE // further windows exceed the limit of the program too
 		}
 	}
 	return 0, unix.EMFILE
 }
 
-// installWithin installs a descriptor on a free number from lo to hi; EMFILE if there is none, EBADF if it is above
-// the limit of the program. The check and the installation are one step for all our descriptors of a process; a
-// program that opens or duplicates a descriptor in between, and gets that number, loses it. So the numbers that a
-// program would get last are used first where it may have others around. The kernel closes what is lost during the
-// installation, which may take long, so processes have locks of their own.
+// installWithin installs a descriptor on a free number from lo to hi. It returns EMFILE if none
+// is free, EBADF if the number exceeds the limit of the program.
+//
+// A lock for each process makes the check and the installation atomic with respect to our other
+// descriptors. It is not atomic with respect to the program: if the program opens or duplicates a
+// descriptor in between and gets that number, it loses that file. So windows that the program may
+// use itself are filled from the top, with the numbers that it would get last. The kernel closes
+// the lost file during the installation, which may block, so the lock is not shared by processes.
 func (s *Server) installWithin(c *Call, a *addFD, lo, hi int) (int, error) {
 	for i := range max(hi-lo+1, 0) {
 		n := hi - i

@@ -2,10 +2,11 @@
 
 package trap
 
-// A resolver decides which paths belong to the tree, by their text alone: links of the host are
-// not followed, so a path that reaches the tree through one is not recognized.
+// A resolver decides which paths belong to the tree. It examines only the text of a path: it does
+// not follow symbolic links of the host, so it does not recognize a path that reaches the tree
+// through one.
 type resolver struct {
-	roots []string // clean absolute paths without a slash at the end
+	roots []string // clean absolute paths without a trailing slash
 }
 
 // owned reports whether the clean path p is a root or below one.
@@ -19,10 +20,11 @@ func (r *resolver) owned(p []byte) bool {
 	return false
 }
 
-// resolve appends the clean form of the absolute path p to dst: without "//", "/." and a slash
-// at the end, which dir reports because it requires a directory. It returns nil if p is not in
-// the tree. ".." is resolved only inside the tree, which has no links; elsewhere its meaning
-// depends on links of the host, and a path that leaves the tree by it is not in the tree.
+// resolve appends the clean form of the absolute path p to dst: without "//", "/." and a trailing
+// slash. dir reports whether the original text requires a directory. It returns nil if p is not
+// in the tree. ".." is resolved only inside the tree, which has no symbolic links; elsewhere its
+// meaning depends on links of the host, and a path that leaves the tree by ".." is not in the
+// tree.
 func (r *resolver) resolve(dst, p []byte) (clean []byte, dir bool) {
 	if len(p) == 0 || p[0] != '/' {
 		return nil, false
@@ -58,7 +60,7 @@ func (r *resolver) resolve(dst, p []byte) (clean []byte, dir bool) {
 	return dst, dir
 }
 
-// parent returns the clean path above the clean path p.
+// parent returns the directory of the clean path p.
 func parent(p []byte) []byte {
 	for i := len(p) - 1; i >= 0; i-- {
 		if p[i] == '/' {

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFlags are the flags of an open that the open of a rendered file takes over.
+// openFlags are the flags of a program's open that the open of the rendered file keeps.
 const openFlags = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_PATH
 
-// A scratch is the memory of one worker for paths.
+// A scratch holds the buffers of one worker.
 type scratch struct {
 	path, clean [maxPath]byte
 	events      [1]unix.EpollEvent
 }
 
-// path answers a call that names a file. Everything that is not about a path of the tree
+// path answers a call that names a file. A call that does not concern a path of the tree
 // continues in the kernel, which also finds the right errno for arguments that cannot be read.
 func (s *Server) path(c *Call, k call, buf *scratch) {
 	row := &callTable[k]
@@ -56,8 +56,8 @@ func (s *Server) path(c *Call, k call, buf *scratch) {
 	}
 }
 
-// emptyPath answers a call with an empty path or, before Linux 6.11 invalid, a null pointer:
-// with AT_EMPTY_PATH it is about the descriptor.
+// emptyPath answers a call with an empty path or a null pointer, which is invalid before Linux
+// 6.11. With AT_EMPTY_PATH such a call concerns the descriptor.
 func (s *Server) emptyPath(c *Call, k call, readable bool) {
 	flags := -1
 	switch k {
@@ -80,7 +80,7 @@ func (s *Server) emptyPath(c *Call, k call, readable bool) {
 	s.fstat(c, fd, flags, -1, c.Arg(2))
 }
 
-// relative returns the absolute path of p below a directory of the tree, or p if fd is not one.
+// relative returns the absolute path of p if fd is a directory of the tree, otherwise p.
 func (s *Server) relative(c *Call, fd int, p []byte) []byte {
 	link, err := s.procs.link(c, fd)
 	if err != nil {
@@ -93,21 +93,21 @@ func (s *Server) relative(c *Call, fd int, p []byte) []byte {
 	return append([]byte(base+"/"), p...)
 }
 
-// outside reports whether an openat2 resolves an absolute path in a special way that keeps it
-// out of the tree.
+// outside reports whether an openat2 restricts the resolution of an absolute path so that it
+// cannot reach the tree.
 func outside(c *Call, k call) bool {
 	if k != callOpenat2 {
 		return false
 	}
 	var how [24]byte
 	if c.Arg(3) < uint64(len(how)) || c.access(func() error { return c.Read(c.Arg(2), how[:]) }) != nil {
-		return true // the kernel fails with the right errno
+		return true // the kernel returns the right errno
 	}
 	resolve := binary.LittleEndian.Uint64(how[16:])
 	return resolve&(unix.RESOLVE_BENEATH|unix.RESOLVE_IN_ROOT) != 0
 }
 
-// node answers a call about an existing node of the tree.
+// node answers a call that concerns an existing node of the tree.
 func (s *Server) node(c *Call, k call, n *node) {
 	real, attr := s.cfg.Tree.real(n.path), deviceAttr(n.device)
 	switch k {
@@ -161,7 +161,8 @@ func (s *Server) open(c *Call, n *node, how uint64) {
 			return
 		}
 		c.proc = id
-		if err := s.procs.watch(c, s.exit); err != nil { // nothing would tell the handler of an execve
+		// If the process cannot be watched, the handler would miss its execve.
+		if err := s.procs.watch(c, s.exit); err != nil {
 			c.fail(err)
 			return
 		}

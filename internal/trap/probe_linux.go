@@ -16,12 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Probe reports whether this process can run programs under the filter: nil, or [ErrNested],
-// [ErrOldKernel], [ErrDenied] or [ErrForeignMemory], wrapped with the cause. It changes nothing.
+// Probe reports whether this process can run programs under the filter. It returns nil, or
+// [ErrNested], [ErrOldKernel], [ErrDenied] or [ErrForeignMemory], wrapped with the cause. It
+// leaves the process unchanged.
 func Probe() error {
 	result := make(chan error)
 	go func() {
-		// A filter cannot be removed: the thread ends with this goroutine, which stays locked.
+		// A filter cannot be removed, so it is installed on a thread that ends with this
+		// goroutine: the goroutine never unlocks the thread.
 		runtime.LockOSThread()
 		result <- filterError(allowAll())
 	}()
@@ -40,14 +42,15 @@ func allowAll() syscall.Errno {
 	return errno
 }
 
-// probeMemory checks Yama and /proc. Level 1 permits ancestors, level 2 CAP_SYS_PTRACE only.
+// probeMemory checks Yama and /proc. Level 1 of ptrace_scope permits ancestors, level 2 only
+// CAP_SYS_PTRACE.
 func probeMemory() error {
 	if _, err := os.Stat("/proc/self/mem"); err != nil {
 		return fmt.Errorf("%w (%w)", ErrForeignMemory, err)
 	}
 	text, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
 	if err != nil {
-		return nil // no Yama
+		return nil // the kernel has no Yama
 	}
 	scope, _ := strconv.Atoi(string(bytes.TrimSpace(text)))
 	if scope >= 3 || scope == 2 && !capability.Effective(unix.CAP_SYS_PTRACE) {
@@ -56,8 +59,8 @@ func probeMemory() error {
 	return nil
 }
 
-// Nested reports whether a seccomp listener already answers for this process. A program can
-// then be started directly: in gorxe run inside gorxe run, the outer one serves it.
+// Nested reports whether another seccomp listener already receives the calls of this process.
+// Then a program can be started directly: in gorxe run inside gorxe run, the outer one serves it.
 func Nested() bool {
 	result := make(chan syscall.Errno)
 	go func() {

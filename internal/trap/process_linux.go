@@ -15,20 +15,20 @@ import (
 // A Process is a program that runs under the filter.
 type Process struct {
 	PID         int
-	Descriptors Descriptors // reserved in it
+	Descriptors Descriptors // reserved in the program
 
-	keeper int           // PID of its parent
+	keeper int           // PID of the keeper
 	exited chan struct{} // closed when status is set
-	heard  chan struct{} // closed when the keeper says no more
-	reaped chan struct{} // closed when the keeper and all that it kept have ended
+	heard  chan struct{} // closed when no more messages of the keeper follow
+	reaped chan struct{} // closed when the keeper and all its descendants have ended
 
 	mu     sync.Mutex
-	pidfd  int // of the program, -1 after its end
+	pidfd  int // of the program; -1 after its end
 	status syscall.WaitStatus
 	err    error
 }
 
-// listen receives the exit status of the program from the keeper, until that has ended.
+// listen receives the exit status of the program from the keeper, until the socket closes.
 func (p *Process) listen(socket *os.File) {
 	defer close(p.heard)
 	defer func() { _ = socket.Close() }()
@@ -45,9 +45,13 @@ func (p *Process) listen(socket *os.File) {
 	}
 }
 
-// reap waits for the keeper, with all for other children too, until there are none. changes has had each SIGCHLD since
-// before the keeper was started. It tells of a keeper that is stopped, but may come late: the kernel may have chosen a
-// thread for it that waits for memory of a program.
+// reap waits for the keeper until it has ended. If all is true, it then also waits for the other
+// children of this process until none is left. It also resumes a stopped keeper.
+//
+// changes has received SIGCHLD since before the start of the keeper. It reports that the keeper
+// was stopped, but may be late: the kernel may have chosen a thread for the signal that is
+// blocked in an access to memory of a program. Therefore the end of the keeper is also watched by
+// a pidfd.
 func (p *Process) reap(all bool, changes chan os.Signal) {
 	defer signal.Stop(changes)
 	keeperOver := exitOf(p.keeper)
@@ -57,7 +61,7 @@ func (p *Process) reap(all bool, changes chan os.Signal) {
 	}
 	over := make(chan struct{})
 	defer close(over)
-	killed := false // the keeper, with others that are waited for
+	killed := false // the keeper was killed; other children are still waited for
 	for options := syscall.WUNTRACED | syscall.WNOHANG; ; {
 		var ws syscall.WaitStatus
 		pid, err := retry(func() (int, error) { return syscall.Wait4(target, &ws, options, nil) })
@@ -74,11 +78,12 @@ func (p *Process) reap(all bool, changes chan os.Signal) {
 			}
 			return
 		case pid != pidOfKeeper:
-		case ws.Stopped(): // a program stops it, which then would not be waited for
+		// A program has stopped the keeper. A stopped keeper would not reap its children.
+		case ws.Stopped():
 			_ = syscall.Kill(pid, syscall.SIGCONT)
 		default:
 			<-p.heard
-			pidOfKeeper = 0 // another process may get its number
+			pidOfKeeper = 0 // the kernel may reuse its number
 			failed := !ws.Exited() || ws.ExitStatus() != 0
 			if killed = failed && all; killed {
 				go keeper.KillUntil(over)
@@ -92,7 +97,8 @@ func (p *Process) reap(all bool, changes chan os.Signal) {
 	}
 }
 
-// exitOf returns a channel that is closed when a child has ended, or at once if that cannot be waited for.
+// exitOf returns a channel that is closed when a child has ended, or immediately if the child
+// cannot be watched.
 func exitOf(child int) <-chan struct{} {
 	over := make(chan struct{})
 	fd, err := unix.PidfdOpen(child, unix.PIDFD_NONBLOCK)
@@ -104,14 +110,14 @@ func exitOf(child int) <-chan struct{} {
 		defer close(over)
 		f := os.NewFile(uintptr(fd), "pidfd")
 		defer func() { _ = f.Close() }()
-		_ = awaitExit(f) // true, as nothing closes f before
+		_ = awaitExit(f) // always true: nothing closes f before
 	}()
 	return over
 }
 
-// keeperEnded is called when the keeper and all that it kept have ended.
+// keeperEnded records that the keeper and all its descendants have ended.
 func (p *Process) keeperEnded(killed bool) {
-	p.finish(syscall.WaitStatus(syscall.SIGKILL)) // unless it is known
+	p.finish(syscall.WaitStatus(syscall.SIGKILL)) // no effect if the status is known
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if killed {
@@ -134,29 +140,31 @@ func (p *Process) finish(ws syscall.WaitStatus) {
 	close(p.exited)
 }
 
-// Exited is closed when the program, not its descendants, has ended.
+// Exited returns a channel that is closed when the program has ended; its descendants may still
+// run.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Status returns the exit status of the program, after Exited is closed.
+// Status waits for the program and returns its exit status.
 func (p *Process) Status() syscall.WaitStatus {
 	<-p.exited
 	return p.status
 }
 
-// Wait waits for the program and all its descendants. It returns the exit status of the program.
+// Wait waits for the program and all its descendants and returns the exit status of the program.
 func (p *Process) Wait() syscall.WaitStatus {
 	<-p.reaped
 	return p.status
 }
 
-// Err returns [ErrKeeper] if the keeper was killed, after Wait.
+// Err returns [ErrKeeper] if the keeper was killed. It is valid after Wait.
 func (p *Process) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-// Signal sends a signal to the program. It returns [os.ErrProcessDone] after its end.
+// Signal sends a signal to the program. It returns [os.ErrProcessDone] after the end of the
+// program.
 func (p *Process) Signal(sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,7 +26,7 @@ func init() {
 	}
 }
 
-// inheritProgram gives its device to a child by fork and exec.
+// inheritProgram passes its device to a child by fork and exec.
 func inheritProgram([]string) error {
 	fd, err := unix.Open(devicePath, unix.O_RDWR, 0)
 	if err != nil {
@@ -81,7 +81,7 @@ func limitProgram([]string) error {
 	return nil
 }
 
-// threadsProgram looks at paths and uses one device from 8 threads.
+// threadsProgram accesses paths and uses one device from 8 threads.
 func threadsProgram([]string) error {
 	fd, err := unix.Open(devicePath, unix.O_RDWR, 0)
 	if err != nil {
@@ -108,7 +108,7 @@ func threadsProgram([]string) error {
 	return nil
 }
 
-// handle counts a signal, and sets whether its handler has SA_RESTART; Go's handlers do.
+// handle counts a signal and sets whether its handler has SA_RESTART, which Go's handlers have.
 func handle(sig unix.Signal, restart bool) error {
 	signal.Notify(make(chan os.Signal, 1), sig)
 	if restart {
@@ -156,8 +156,8 @@ func timerProgram(args []string) error {
 	return nil
 }
 
-// parkProgram makes a call that blocks, on the leader or on another thread, and prints what it
-// returned.
+// parkProgram makes a call that blocks, on the leader or on another thread, and prints its
+// result.
 func parkProgram(args []string) error {
 	if err := handle(unix.SIGUSR1, args[1] == "restart"); err != nil {
 		return err
@@ -221,8 +221,9 @@ func measureProgram(args []string) error {
 	return nil
 }
 
-// superviseProgram runs a shell that leaves a child behind, as gorxe run would. The child reads
-// a file of the tree after the shell has ended, when standard input ends.
+// superviseProgram runs a shell that leaves a child running, as gorxe run would. After the shell
+// has ended, superviseProgram writes a line to a pipe, and the child then reads a file of the
+// tree.
 func superviseProgram([]string) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -253,8 +254,9 @@ func superviseProgram([]string) error {
 	return nil
 }
 
-// slowExecProgram opens the device again and again while another thread executes a program. It makes the call itself:
-// during syscall.Exec the runtime starts no threads, and there may be none for the opens.
+// slowExecProgram opens the device repeatedly while another thread executes a program. It makes
+// the system call directly: during syscall.Exec the runtime starts no threads, and there may be
+// none for the opens.
 func slowExecProgram([]string) error {
 	path, err := unix.BytePtrFromString("/proc/self/exe")
 	if err != nil {
@@ -268,7 +270,8 @@ func slowExecProgram([]string) error {
 	if err != nil {
 		return err
 	}
-	if err := openDevice(); err != nil { // the handler learns of an execve of a process that has
+	// An execve is reported to the handler only for a process that has opened a device.
+	if err := openDevice(); err != nil {
 		return err
 	}
 	failed := make(chan error, 1)

@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxThreads bounds the descriptors that procs keeps open.
+// maxThreads bounds the number of descriptors that procs keeps open.
 const maxThreads = 256
 
-// A thread is a caller that was seen. dir is an O_PATH descriptor of /proc/TID: it is bound to
-// the thread, so that a later thread of the same number is not taken for it.
+// A thread is a known caller. dir is an O_PATH descriptor of /proc/TID. It is bound to the
+// thread, so it never refers to a later thread with the same number.
 type thread struct {
 	dir  int
 	proc ProcID
-	refs int // users, and 1 while it is in procs.threads
+	refs int // number of users, plus 1 while the thread is in procs.threads; guarded by procs.mu
 }
 
-// procs finds the process and the descriptors of callers by thread id, and watches for the end
-// of processes.
+// procs finds the process and the descriptors of callers by thread ID, and watches processes for
+// their end.
 type procs struct {
 	mu      sync.Mutex
 	threads map[int]*thread
@@ -33,8 +33,8 @@ type procs struct {
 	ends    sync.WaitGroup
 }
 
-// stat reads the attributes of descriptor fd of a caller, flags as for fstatat, and returns its
-// process. ENOENT: the descriptor is not open.
+// stat reads the attributes of descriptor fd of a caller, with the flags of fstatat, and returns
+// the caller's process. ENOENT means that the descriptor is not open.
 func (ps *procs) stat(c *Call, fd, flags int, st *unix.Stat_t) (id ProcID, err error) {
 	name := "fd/" + strconv.Itoa(fd)
 	err = ps.with(c, func(t *thread) error {
@@ -56,8 +56,8 @@ func (ps *procs) link(c *Call, fd int) (string, error) {
 	return string(buf[:max(n, 0)]), err
 }
 
-// with calls f with the thread of c. If a thread with its number was seen before and f fails
-// because that one has ended, it tries again with a new look.
+// with calls f with the thread of c. If f fails because the known thread of that number has
+// ended, with looks the thread up again and calls f once more.
 func (ps *procs) with(c *Call, f func(*thread) error) error {
 	tid := c.TID()
 	ps.mu.Lock()
@@ -81,7 +81,7 @@ func (ps *procs) with(c *Call, f func(*thread) error) error {
 	if err != nil {
 		return err
 	}
-	if !c.Valid() { // then t may be a later thread of that number
+	if !c.Valid() { // otherwise t may be a later thread of that number
 		_ = unix.Close(t.dir)
 		return ErrGone
 	}
@@ -143,7 +143,7 @@ func (ps *procs) unref(t *thread) {
 	}
 }
 
-// drop empties the table; ps.mu is held.
+// drop empties the table. The caller holds ps.mu.
 func (ps *procs) drop() {
 	for _, t := range ps.threads {
 		ps.unref(t)
@@ -178,7 +178,7 @@ func processOf(tid int) (ProcID, error) {
 	return ProcID{PID: st.tgid, Start: ticks}, err
 }
 
-// watch calls exit once after the end of the process of c, which c.proc names.
+// watch arranges that exit is called once after the end of the process c.proc of the caller.
 func (ps *procs) watch(c *Call, exit func(ProcID)) error {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -210,7 +210,8 @@ func (ps *procs) watch(c *Call, exit func(ProcID)) error {
 	return nil
 }
 
-// watches returns the process of a caller and whether its end is watched.
+// watches returns the process of a caller and whether it is watched. It returns a zero ProcID if
+// no process is watched.
 func (ps *procs) watches(c *Call) (ProcID, bool, error) {
 	ps.mu.Lock()
 	none := len(ps.watched) == 0
@@ -228,7 +229,8 @@ func (ps *procs) watches(c *Call) (ProcID, bool, error) {
 	return id, known, nil
 }
 
-// awaitExit waits until a pidfd says that its process has ended, false if it is closed before.
+// awaitExit waits until the process of a pidfd has ended. It returns false if the pidfd is closed
+// before.
 func awaitExit(f *os.File) bool {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -241,7 +243,7 @@ func awaitExit(f *os.File) bool {
 	return err == nil
 }
 
-// close ends the watches without a call of exit and closes all descriptors.
+// close ends all watches without a call of exit and closes all descriptors.
 func (ps *procs) close() {
 	ps.mu.Lock()
 	ps.closed = true

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// programs run under the filter, in processes of their own. They return an error for the first
-// thing that is not as in the kernel.
+// programs run under the filter, each in a separate process. They return an error for the first
+// behaviour that differs from the kernel's.
 var programs map[string]func(args []string) error
 
 func init() {
@@ -55,7 +55,7 @@ func init() {
 	}
 }
 
-// want returns an error if got is not the wanted errno.
+// want returns an error if got is not the expected errno.
 func want(what string, got error, errno unix.Errno) error {
 	if errno == 0 && got == nil || errors.Is(got, errno) && got != nil {
 		return nil
@@ -200,7 +200,7 @@ func hostileProgram([]string) error {
 	at := func(p []byte) uintptr { return uintptr(unsafe.Pointer(&p[0])) }
 	cwd := ^uintptr(99) // AT_FDCWD
 	path := append([]byte(abiPath), 0)
-	ends := mem[page-len(path) : page] // ends with the page
+	ends := mem[page-len(path) : page] // at the end of the page
 	copy(ends, path)
 	long := []byte("/sys/class/infiniband/" + strings.Repeat("x", 5000) + "\x00")
 	nearly := []byte("/sys/class/infiniband" + strings.Repeat("/", 4000) + "rxe0\x00")

@@ -7,37 +7,43 @@ import (
 	"sync"
 )
 
-// A scheduler decides which calls are answered now, and how many workers there are.
+// A scheduler decides which calls are answered now, and how many workers exist.
 //
-// An answer takes as long as an access to memory of the program, or a method of the handler. So that no
-// program keeps others waiting, each call that is answered has a worker of its own, and one more worker takes
-// notifications. One process has scheduler.each workers at most, and one while half of all are busy; its
-// further calls wait in a queue. Processes whose queued calls lack only room among all workers take turns.
-// Processes whose calls keep all workers busy still keep the others waiting, but one process cannot.
+// An answer takes as long as an access to memory of the program or a method of the handler. So
+// that no program delays others, each call that is answered has its own worker, and one more
+// worker receives notifications. One process has at most scheduler.each workers, but only one
+// while at least half of all workers are busy; its further calls are queued. Processes whose
+// queued calls wait only for a free worker take turns. Several processes together can still
+// occupy all workers, but one process cannot.
 //
-// Calls wait here and not in the kernel, where a signal whose handler lacks SA_RESTART would end them with EINTR.
+// Calls are queued here and not in the kernel, where a signal whose handler lacks SA_RESTART
+// would end them with EINTR.
 type scheduler struct {
-	all, each int // most calls answered at a time, of all processes and of one
+	all, each int // maximum number of calls that are answered at a time: of all processes, of one process
 
-	mu     sync.Mutex
-	idle   int            // workers that wait for a notification
-	busy   int            // calls that are answered
-	away   int            // of these, accesses to memory of programs before or after a method of the handler
-	groups map[int]*group // with calls, by thread group id
-	ready  []*group       // with queued calls that lack only room among all
+	mu   sync.Mutex
+	idle int // workers that wait for a notification
+	busy int // calls that are being answered
+	// away is the number of busy calls that access memory of a program outside the handler's
+	// methods.
+	away   int
+	groups map[int]*group // groups with calls, by thread group ID
+	ready  []*group       // groups with queued calls that wait only for a free worker
 	ended  bool
-	quiet  chan struct{} // closed when ended, no worker is idle, and no call is answered except those that are away
+	// quiet is closed when the server has ended, no worker is idle, and all busy calls are away.
+	quiet chan struct{}
 }
 
-// A group is a process (thread group) with calls. The lock of the scheduler guards it.
+// A group is a process (thread group) with calls. scheduler.mu guards it.
 type group struct {
-	busy  int     // calls that are answered; at least 1 if there are queued ones and the group is not in ready
+	busy  int     // calls that are being answered; at least 1 if calls are queued and the group is not in ready
 	queue []*Call // oldest first
-	ready bool    // the group is in scheduler.ready
+	ready bool    // true while the group is in scheduler.ready
 }
 
-// maxIdle is the largest number of workers that stay when there are no calls: with four, calls of one thread, which
-// then go from one processor to another, took three times as long in a fourth of the measurements.
+// maxIdle is the maximum number of workers that stay when there are no calls. With four, the
+// calls of one thread moved between processors and took three times as long in a quarter of the
+// measurements.
 const maxIdle = 2
 
 func (s *scheduler) init(all, each, idle int) {
@@ -45,8 +51,9 @@ func (s *scheduler) init(all, each, idle int) {
 	s.groups, s.quiet = map[int]*group{}, make(chan struct{})
 }
 
-// begin enters a call that an idle worker has received. now: the worker answers it; otherwise it is queued,
-// or the server has ended. more: another worker is to be started, which counts as idle.
+// begin adds a call that an idle worker has received. If now is true, the worker answers it;
+// otherwise the call is queued, or the server has ended. If more is true, the caller starts
+// another worker, which is already counted as idle.
 func (s *scheduler) begin(c *Call) (now, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +79,7 @@ func (s *scheduler) begin(c *Call) (now, more bool) {
 	return true, more
 }
 
-// free reports whether the share of g has room for one more call.
+// free reports whether g may have one more call answered, apart from the limit for all processes.
 func (s *scheduler) free(g *group) bool {
 	return g.busy == 0 || g.busy < s.each && s.busy < (s.all+1)/2
 }
@@ -82,7 +89,7 @@ func (s *scheduler) take(g *group) {
 	s.busy++
 }
 
-// offer puts g in ready if only room among all keeps it from its next call.
+// offer adds g to ready if its next call waits only for a free worker.
 func (s *scheduler) offer(g *group) {
 	if len(g.queue) > 0 && s.free(g) && !g.ready {
 		g.ready = true
@@ -90,8 +97,8 @@ func (s *scheduler) offer(g *group) {
 	}
 }
 
-// finish ends a call that was answered by a worker. next is the call that the worker answers then. If there
-// is none the worker is idle, or is to end if idle is false.
+// finish removes a call that a worker has answered. next is the call that the worker answers
+// next. If next is nil, the worker is idle; if idle is also false, the worker ends.
 func (s *scheduler) finish(c *Call) (next *Call, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +121,7 @@ func (s *scheduler) finish(c *Call) (next *Call, idle bool) {
 	return nil, true
 }
 
-// pop takes the next queued call for the room that a finished call has left, nil if there is none.
+// pop takes the next queued call that may be answered, nil if there is none.
 func (s *scheduler) pop() *Call {
 	for len(s.ready) > 0 {
 		g := s.ready[0]
@@ -133,14 +140,14 @@ func (s *scheduler) pop() *Call {
 	return nil
 }
 
-// tidy forgets a group without calls.
+// tidy removes a group without calls.
 func (s *scheduler) tidy(id int, g *group) {
 	if g.busy == 0 && len(g.queue) == 0 {
 		delete(s.groups, id)
 	}
 }
 
-// withdraw removes a call from its queue, and reports whether it was there.
+// withdraw removes a call from its queue and reports whether the call was queued.
 func (s *scheduler) withdraw(c *Call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +168,8 @@ func (s *scheduler) waits(c *Call) bool {
 	return c.queued
 }
 
-// leave notes that a call that is answered begins an access to memory of its program, outside the methods of
-// the handler.
+// leave records that a call begins an access to memory of its program, outside the methods of the
+// handler.
 func (s *scheduler) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,8 +177,8 @@ func (s *scheduler) leave() {
 	s.settle()
 }
 
-// comeBack notes the end of an access that began with leave. It is false if the server has ended: then the
-// call is given up.
+// comeBack records the end of an access that began with leave. It returns false if the server has
+// ended: the call is then abandoned.
 func (s *scheduler) comeBack() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +186,7 @@ func (s *scheduler) comeBack() bool {
 	return !s.ended
 }
 
-// retire notes that an idle worker ends.
+// retire records that an idle worker ends.
 func (s *scheduler) retire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +194,7 @@ func (s *scheduler) retire() {
 	s.settle()
 }
 
-// end lets the workers end, and drops the queued calls.
+// end makes the workers end and drops the queued calls.
 func (s *scheduler) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +209,7 @@ func (s *scheduler) end() {
 	s.settle()
 }
 
-// settle closes quiet if it is time.
+// settle closes quiet if its condition holds. The caller holds s.mu.
 func (s *scheduler) settle() {
 	if !s.ended || s.idle > 0 || s.busy > s.away {
 		return

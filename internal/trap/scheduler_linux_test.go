@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A timetable makes calls of processes for a scheduler without a server.
+// A timetable makes calls of processes to a scheduler without a server.
 type timetable struct {
 	t *testing.T
 	s scheduler
@@ -20,7 +20,7 @@ func newTimetable(t *testing.T, all, each int) *timetable {
 	return x
 }
 
-// begin enters a call of a process, which must be answered now or be queued.
+// begin enters a call of a process and checks whether it is answered immediately or queued.
 func (x *timetable) begin(process int, answered bool) *Call {
 	x.t.Helper()
 	c := &Call{group: process}
@@ -30,7 +30,7 @@ func (x *timetable) begin(process int, answered bool) *Call {
 	return c
 }
 
-// finish ends a call, after which want must be answered, nil for none.
+// finish ends a call. Next, the server must answer want; nil: no call.
 func (x *timetable) finish(c, want *Call) {
 	x.t.Helper()
 	if next, _ := x.s.finish(c); next != want {
@@ -166,7 +166,7 @@ func TestTheThreadGroupOfEachThreadIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time from what is known
+	for range 2 { // the second time from the cache
 		for _, task := range tasks {
 			tid, err := strconv.Atoi(task.Name())
 			if err != nil {
@@ -177,7 +177,7 @@ func TestTheThreadGroupOfEachThreadIsKnown(t *testing.T) {
 			}
 		}
 	}
-	groups.known[os.Getpid()] = 1 // of an earlier thread of that number
+	groups.known[os.Getpid()] = 1 // from an earlier thread with this number
 	if got := groups.of(os.Getpid()); got != os.Getpid() {
 		t.Errorf("a number that was used again: group %d, want %d", got, os.Getpid())
 	}

@@ -14,23 +14,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Config is what a Server needs besides the listener.
+// A Config configures a Server.
 type Config struct {
 	Handler     Handler
 	Tree        *Tree
-	Descriptors Descriptors // those of Process.Descriptors
-	// Workers is the most calls that are answered at a time, 0: 256. Each has a goroutine, and a thread while its
-	// arguments are read.
+	Descriptors Descriptors // Process.Descriptors of the program
+	// Workers is the maximum number of calls that are answered at a time, 0: 256. Each has a
+	// goroutine, and a thread while it accesses memory of its program.
 	Workers int
-	// PerProcess is how many of them one process has at most, 0: 8. It has one while half of Workers are busy. Further
-	// calls wait.
+	// PerProcess is the maximum number of calls of one process that are answered at a time, 0: 8.
+	// It falls to one while half of Workers are busy. Further calls are queued.
 	PerProcess int
-	// SignalPoll is the interval of the looks for signals of callers that called OnInterrupt,
-	// 0: 20 ms.
+	// SignalPoll is the interval of the polls for signals of callers that called OnInterrupt or
+	// are queued, 0: 20 ms.
 	SignalPoll time.Duration
-	// MaxWrite is the most bytes of a write that the handler gets, 0: 64 KiB.
+	// MaxWrite is the maximum size in bytes of the data that Handler.Write gets, 0: 64 KiB.
 	MaxWrite int
-	// SyncWakeUp wakes callers on the processor of the answering thread, Linux 6.6 or newer.
+	// SyncWakeUp wakes callers on the processor of the answering thread. It needs Linux 6.6 or
+	// newer; older kernels ignore it.
 	SyncWakeUp bool
 }
 
@@ -48,14 +49,14 @@ type Server struct {
 
 	executing executing
 
-	calls *epoll.Instance // has the listener
+	calls *epoll.Instance // waits for the listener
 	ended chan struct{}   // closed when no task has the filter any more
 	end   sync.Once
 	done  chan struct{} // closed when everything is released
 	close sync.Once
 }
 
-// Serve starts to answer the calls that come from a listener, and keeps a duplicate of it.
+// Serve starts to answer the calls of a listener. It keeps a duplicate of l.
 func Serve(l *os.File, cfg Config) (*Server, error) {
 	if !cfg.Descriptors.valid() || cfg.Handler == nil || cfg.Tree == nil {
 		return nil, fmt.Errorf("trap: serve: a handler, a tree and descriptors are required; "+
@@ -96,8 +97,9 @@ func Serve(l *os.File, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// descriptors opens what the workers wait for. The listener is not for the runtime's poller, which takes EPOLLERR for
-// an error that stays (see [newsOf]).
+// descriptors duplicates the listener and opens the epoll instance of the workers. The listener
+// is not registered with the runtime's poller, which takes EPOLLERR for a persistent error (see
+// [newsOf]).
 func (s *Server) descriptors(l *os.File) (err error) {
 	raw, err := l.SyscallConn()
 	if err != nil {
@@ -122,7 +124,8 @@ func (s *Server) closeDescriptors() {
 	}
 }
 
-// work takes notifications and answers them, until the end or until there are too many idle workers.
+// work receives notifications and answers them, until the server ends or too many workers are
+// idle.
 func (s *Server) work() {
 	buf := new(scratch)
 	for {
@@ -157,11 +160,11 @@ func (s *Server) work() {
 	}
 }
 
-// Received returns the number of notifications that the server has received: system calls that were trapped, whatever
-// became of them.
+// Received returns the number of notifications that the server has received, that is, of trapped
+// system calls, including those that continued in the kernel.
 func (s *Server) Received() uint64 { return s.received.Load() }
 
-// queue watches the caller of a call that was queued.
+// queue watches the caller of a queued call for signals.
 func (s *Server) queue(c *Call) {
 	s.waiting.add(c.wait)
 	if !s.sched.waits(c) {
@@ -169,17 +172,17 @@ func (s *Server) queue(c *Call) {
 	}
 }
 
-// unqueue answers a queued call whose caller has a signal. Nothing was done for the call, so the kernel makes
-// it again after the signal's handler, whether that has SA_RESTART or not.
+// unqueue answers a queued call whose caller has a signal. The call has had no effect, so the
+// kernel may restart it after the signal's handler, with or without SA_RESTART.
 func (s *Server) unqueue(c *Call, cause error) {
 	if s.sched.withdraw(c) && cause == ErrInterrupted {
 		_ = c.respond(&response{err: -erestartnointr})
 	}
 }
 
-// wake ends all workers that wait for a call, and the others after their call.
+// wake ends the idle workers, and the busy ones after their call.
 func (s *Server) wake() {
-	s.calls.Stop() // first: finish closes it after the end
+	s.calls.Stop() // must be first: finish closes s.calls after the end of the scheduler
 	s.sched.end()
 }
 
@@ -230,12 +233,12 @@ func (s *Server) write(c *Call) {
 	s.cfg.Handler.Write(c, o.object, data, c.Arg(2))
 }
 
-// exec tells the handler that a process is going to execute another program. A child that shares the memory of its
-// parent (vfork) is a process of its own.
+// exec tells the handler that a process is about to execute another program. A child that shares
+// the memory of its parent (vfork) is a process of its own.
 func (s *Server) exec(c *Call) {
 	s.executing.begin(c.TID())
 	switch id, known, err := s.procs.watches(c); {
-	case err != nil: // the handler may have to know
+	case err != nil: // the handler may have to be told, so the execve must not continue
 		c.fail(err)
 	case known:
 		s.cfg.Handler.Exec(c, id)
@@ -251,22 +254,22 @@ func (s *Server) finish() {
 	<-s.sched.quiet
 	select {
 	case <-s.ended:
-		s.procs.ends.Wait() // each tracked process has ended: Exit for all of them
+		s.procs.ends.Wait() // every watched process has ended: Exit is called for each
 	default:
 	}
 	s.procs.close()
-	s.close.Do(func() {}) // no wake from here on
+	s.close.Do(func() {}) // from here on Close does not call wake
 	s.closeDescriptors()
 	close(s.done)
 }
 
-// Done is closed when no process has the filter any more and Exit was called for each process, or after
-// Close. Only then may this process end without harm to the programs. No method of the handler is called from
-// then on.
+// Done returns a channel that is closed when no process has the filter any more and Exit was
+// called for each process, or after Close. No method of the handler is called after that. Before
+// it is closed, the end of this process harms the programs.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Close stops the server; trapped calls wait from then on until their process is killed. It must not be called by a
-// method of the handler.
+// Close stops the server. Calls that are trapped later wait until their process is killed. A
+// method of the handler must not call Close.
 func (s *Server) Close() {
 	s.close.Do(s.wake)
 	<-s.done

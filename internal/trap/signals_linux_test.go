@@ -42,7 +42,7 @@ func TestCloseEndsTheCallsThatWait(t *testing.T) {
 		t.Errorf("Reply after Close: %v", err)
 	}
 	call.OnInterrupt(func(cause error) { r.h.ended <- cause })
-	r.kill() // the call waits for its end
+	r.kill() // the call waits for the program's end
 	r.Wait()
 	if got := r.text(r.out); got != "" {
 		t.Errorf("the call returned %s", got)
@@ -68,9 +68,10 @@ func TestCallsAreMadeExactlyOnceUnderSignals(t *testing.T) {
 	}
 }
 
-// interrupt sends a signal, to the process or to the thread of a parked call, and returns with what
-// that has ended. Another thread may take one for the process, such as one that Go's runtime just
-// starts: the call does not learn of it then, and the thread gets one.
+// interrupt sends a signal, to the process or to the thread of a parked call, and returns the
+// error with which the call ended. Another thread, such as one that Go's runtime has just
+// started, may take a signal for the process. The call is not interrupted then, and its thread
+// gets a signal.
 func (r *run) interrupt(call *Call, process bool) error {
 	r.t.Helper()
 	if process {
@@ -189,7 +190,7 @@ func TestTheHandlerLearnsThatABlockedCallerWasKilled(t *testing.T) {
 	}
 }
 
-// A verdict of ERESTARTSYS needs a mark of the kernel on the very thread.
+// A verdict of ERESTARTSYS requires the kernel's signal flag on this thread.
 func TestCallsRestartOnlyIfTheSignalIsForTheirThread(t *testing.T) {
 	const usr1 = 1 << 9
 	type threads map[int]signals

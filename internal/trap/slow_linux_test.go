@@ -23,7 +23,7 @@ func TestAProgramWithSlowMemoryKeepsNoOtherFromItsAnswers(t *testing.T) {
 	}
 }
 
-// pipeTo returns a command of a program with a pipe as standard output, and what reads from it.
+// pipeTo returns a command of a program with a pipe as standard output, and a reader of the pipe.
 func pipeTo(t *testing.T, name string, args ...string) (Command, *bufio.Reader, func()) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -63,8 +63,8 @@ func TestTheServerEndsWhileAnAccessToMemoryOfAKilledProgramLasts(t *testing.T) {
 	_ = unix.Close(uffd) // the access ends now
 }
 
-// A thread with a queued call runs its signal handlers, as one that is about to make the call. Nothing of the
-// call was done, so it does not fail with EINTR, and the handler gets it once.
+// A thread with a queued call runs its signal handlers like one that is about to make the call.
+// The call has had no effect, so it does not fail with EINTR, and the handler gets it once.
 func TestQueuedCallsAreMadeAgainAfterASignal(t *testing.T) {
 	for _, mode := range []string{"restart", "interrupt"} {
 		t.Run(mode, func(t *testing.T) {

@@ -28,7 +28,7 @@ const (
 	uffdMessageSize = 32
 )
 
-// openUffd opens a userfaultfd, which must take faults of the kernel too.
+// openUffd opens a userfaultfd that also handles page faults in kernel mode.
 func openUffd() (int, error) {
 	fd, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC, 0, 0)
 	if errno != 0 {
@@ -46,7 +46,7 @@ func needUffd(t *testing.T) {
 	_ = unix.Close(fd)
 }
 
-// A slowPage is memory each access to which waits until fill.
+// A slowPage is memory whose accesses all wait until fill.
 type slowPage struct {
 	page []byte
 	fd   int
@@ -87,7 +87,7 @@ func (p *slowPage) await(n int) error {
 	return nil
 }
 
-// fill ends the accesses that wait: they find content.
+// fill provides the page's content, which ends the waiting accesses.
 func (p *slowPage) fill(content []byte) error {
 	source := make([]byte, len(p.page))
 	copy(source, content)
@@ -95,8 +95,8 @@ func (p *slowPage) fill(content []byte) error {
 	return p.ioctl(uffdCopy, unsafe.Pointer(&move))
 }
 
-// slowProgram makes args[1] calls at a time whose argument is in a slow page, and has another program make calls while
-// args[2] of them are being answered. args[0] is the kind of the calls.
+// slowProgram makes args[1] concurrent calls whose argument is in a slow page. While args[2] of
+// them are being answered, another program makes calls. args[0] is the kind of the calls.
 func slowProgram(args []string) error {
 	var calls, answered int
 	if _, err := fmt.Sscan(strings.Join(args[1:], " "), &calls, &answered); err != nil {
@@ -143,8 +143,8 @@ func slowProgram(args []string) error {
 	return nil
 }
 
-// An otherProgram is a process of the same tree that makes calls when it is told to. The process that has started it
-// makes no trapped calls for that.
+// An otherProgram is a process of the same tree that makes calls on request. The requesting
+// process makes no trapped calls for that.
 type otherProgram struct {
 	*exec.Cmd
 	in     io.Writer
@@ -172,7 +172,7 @@ func startOther() (*otherProgram, error) {
 	return p, err
 }
 
-// work has the program make its calls.
+// work makes the program make its calls.
 func (p *otherProgram) work() error {
 	if _, err := io.WriteString(p.in, "go\n"); err != nil {
 		return err
@@ -201,8 +201,8 @@ func otherMain([]string) error {
 	return nil
 }
 
-// blockProgram makes n calls at a time that the handler answers when the test says so. It prints when it has
-// handled a signal, and at last how many calls returned 0.
+// blockProgram makes n concurrent calls that the handler answers on request of the test. It
+// prints a line for each handled signal, and at the end the first error of the calls.
 func blockProgram(args []string) error {
 	n, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -232,7 +232,7 @@ func blockProgram(args []string) error {
 	return nil
 }
 
-// errnoError is nil for 0.
+// errnoError returns errno as an error; nil for 0.
 func errnoError(errno unix.Errno) error {
 	if errno != 0 {
 		return errno
@@ -240,8 +240,8 @@ func errnoError(errno unix.Errno) error {
 	return nil
 }
 
-// stuckProgram makes a call whose argument is in a slow page, prints the number of the userfaultfd, and waits
-// to be killed.
+// stuckProgram makes a call whose argument is in a slow page, prints the number of the
+// userfaultfd, and waits to be killed.
 func stuckProgram([]string) error {
 	p, err := newSlowPage()
 	if err != nil {
@@ -257,7 +257,8 @@ func stuckProgram([]string) error {
 	select {}
 }
 
-// besideProgram makes n calls at a time that the handler keeps, and has another program make calls beside them.
+// besideProgram makes n concurrent calls that the handler does not answer, and meanwhile makes
+// another program make calls.
 func besideProgram(args []string) error {
 	n, err := strconv.Atoi(args[0])
 	if err != nil {

@@ -19,25 +19,27 @@ import (
 
 // A Command is a program to run under the filter.
 type Command struct {
-	Path string   // executable, not searched in PATH
-	Args []string // with argv[0]; nil: Path alone
-	Env  []string // nil: the environment of this process
-	Dir  string   // working directory, "": that of this process
-	// Files are standard input, output and error, nil: those of this process. Descriptors from
-	// 3 up that this process inherited without FD_CLOEXEC are passed on.
+	Path string   // path of the executable; PATH is not searched
+	Args []string // arguments, including argv[0]; nil: Path alone
+	Env  []string // environment; nil: that of this process
+	Dir  string   // working directory; "": that of this process
+	// Files are standard input, output and error; nil: those of this process. The program
+	// inherits descriptors from 3 up that this process inherited without FD_CLOEXEC.
 	Files [3]*os.File
-	// Descriptors to reserve, zero: DescriptorsFor the limit that the program will have.
+	// Descriptors are the numbers to reserve; zero: DescriptorsFor the limit that the program
+	// will have.
 	Descriptors Descriptors
-	// Subreaper reaps all children of this process, which is their subreaper, and kills all its
-	// descendants if the keeper is killed. The process must have no children of another origin.
+	// Subreaper makes this process the subreaper of the program: it reaps all its children and
+	// kills all its descendants if the keeper is killed. The process must have no other children.
 	Subreaper bool
 }
 
-// Start starts a program under the filter and returns the listener of its calls, which the
-// caller passes to [Serve] and closes after it. The parent of the program is a keeper: see package
-// keeper. If this process ends before the program and all its descendants, the keeper kills these.
+// Start starts a program under the filter. It returns the listener of the program's calls, which
+// the caller passes to [Serve] and then closes. The parent of the program is a keeper: see
+// package keeper. If this process ends before the program and all its descendants, the keeper
+// kills them.
 //
-// Errors are [ExecError], [ErrNested], [ErrOldKernel], [ErrDenied], [ErrFewDescriptors] and
+// The errors are [ExecError], [ErrNested], [ErrOldKernel], [ErrDenied], [ErrFewDescriptors] and
 // those of fork.
 func Start(c Command) (*Process, *os.File, error) {
 	if c.Args == nil {
@@ -59,8 +61,8 @@ func Start(c Command) (*Process, *os.File, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("trap: socketpair: %w", err)
 	}
-	// A goroutine in wait4(2) or recvfrom(2) would keep its processor from the others until the runtime's monitor
-	// notices, which may take 10 ms.
+	// A goroutine in wait4(2) or recvfrom(2) would block other goroutines of its P until the
+	// runtime's monitor notices, which may take 10 ms. So reap waits for SIGCHLD instead.
 	changes := make(chan os.Signal, 1)
 	signal.Notify(changes, unix.SIGCHLD)
 	p, err := fork(&c, pair[1], config)
@@ -71,20 +73,20 @@ func Start(c Command) (*Process, *os.File, error) {
 	}
 	l, err := p.begin(&c, pair[0])
 	if err != nil {
-		_ = unix.Kill(p.keeper, unix.SIGKILL) // not reaped before its end is waited for
+		_ = unix.Kill(p.keeper, unix.SIGKILL) // the PID is still valid: reap has not reaped the keeper yet
 		_ = unix.Close(pair[0])
 		close(p.heard)
 		go p.reap(c.Subreaper, changes)
 		<-p.reaped
 		return nil, nil, err
 	}
-	_ = unix.SetNonblock(pair[0], true) // for the runtime's poller; otherwise a thread waits
+	_ = unix.SetNonblock(pair[0], true) // for the runtime's poller; otherwise listen would occupy a thread
 	go p.listen(os.NewFile(uintptr(pair[0]), "keeper"))
 	go p.reap(c.Subreaper, changes)
 	return p, os.NewFile(uintptr(l), "seccomp listener"), nil
 }
 
-// configure writes what the keeper has to know to a file in memory.
+// configure writes the keeper's configuration to a memfd.
 func configure(c *Command) (*os.File, error) {
 	filter, err := assemble(c.Descriptors)
 	if err != nil || !c.Descriptors.valid() {
@@ -102,8 +104,8 @@ func configure(c *Command) (*os.File, error) {
 	return f, nil
 }
 
-// ignored are the signals that a program begins with ignored, those that this process did at its
-// start: main may let it handle some.
+// ignored holds the signals that the program begins with ignored: those that this process ignored
+// at its start, before main could handle some of them.
 var ignored = keeper.Ignored()
 
 // fork starts the keeper with one end of a socket pair.
@@ -131,8 +133,8 @@ func fork(c *Command, socket int, config *os.File) (*Process, error) {
 	return p, nil
 }
 
-// childFiles returns the descriptors of the keeper, whose numbers from 3 up are those that the program inherits and, in
-// the gaps, those of more.
+// childFiles returns the descriptors of the keeper. Numbers from 3 up that the program inherits
+// keep their place; the descriptors of more fill the gaps. at holds their numbers.
 func childFiles(c *Command, more ...int) (files []uintptr, at []int) {
 	files = []uintptr{0, 1, 2}
 	for i, f := range c.Files {
@@ -150,10 +152,10 @@ func childFiles(c *Command, more ...int) (files []uintptr, at []int) {
 		files = append(files, uintptr(more[0]))
 		more = more[1:]
 	}
-	return files, at // the others have no FD_CLOEXEC
+	return files, at // inherited descriptors beyond these need no entry: they lack FD_CLOEXEC
 }
 
-// begin waits until the program was executed and returns the listener.
+// begin waits until the keeper has executed the program and returns the listener.
 func (p *Process) begin(c *Command, socket int) (int, error) {
 	_, l, err := receive(c, socket)
 	if err != nil {
@@ -170,27 +172,27 @@ func (p *Process) begin(c *Command, socket int) (int, error) {
 	return l, nil
 }
 
-// A notifier is a listener for admitExec.
+// A notifier is a listener, replaceable in tests of admitExec.
 type notifier interface {
 	receive(n *notification) error
 	respond(r *response) error
 }
 
-// admitExec lets the keeper's child execute the program: the filter traps that, and nobody serves the
-// listener yet. If it fails the child tells the keeper through a pipe, which may have a reserved number,
-// so that this is trapped too.
+// admitExec lets the keeper's child execute the program: the filter traps the execve, and no
+// server answers the listener yet. If the execve fails, the child writes the error to a pipe of
+// the keeper. The pipe may have a reserved number, so admitExec admits that write too.
 //
-// A signal for the child that comes before its notification is received or answered takes that back,
-// and the child makes the call again.
+// A signal for the child that arrives before its notification is received or answered cancels the
+// notification, and the child makes the call again.
 func admitExec(l int, from notifier, socket int) error {
 	p := []unix.PollFd{{Fd: int32(l), Events: unix.POLLIN}, {Fd: int32(socket), Events: unix.POLLIN}}
-	executing := 0 // the child, once its execve was let through
+	executing := 0 // thread ID of the child, after its execve was admitted
 	for {
 		if _, err := retry(func() (int, error) { return unix.Poll(p, -1) }); err != nil {
 			return fmt.Errorf("trap: waiting for the keeper: %w", err)
 		}
 		if p[1].Revents != 0 || p[0].Revents&unix.POLLIN == 0 || executing != 0 && !writes(executing) {
-			return nil // the keeper says what has become of it, or has ended
+			return nil // the keeper has sent the result, or has ended
 		}
 		var n notification
 		_, err := retry(func() (int, error) { return 0, from.receive(&n) })
@@ -205,14 +207,15 @@ func admitExec(l int, from notifier, socket int) error {
 	}
 }
 
-// writes reports whether a process, whose call is trapped, makes write(2). Any other call is the program's.
+// writes reports whether a process, whose call is trapped, is in write(2). Any other call belongs
+// to the program.
 func writes(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", pid))
 	nr, _, _ := bytes.Cut(text, []byte(" "))
 	return err == nil && string(nr) == strconv.Itoa(unix.SYS_WRITE)
 }
 
-// receive receives a message of the keeper that comes with a descriptor.
+// receive receives a message of the keeper that carries a descriptor.
 func receive(c *Command, socket int) (value uint32, fd int, err error) {
 	var p [8]byte
 	oob := make([]byte, unix.CmsgSpace(4))
@@ -242,7 +245,7 @@ func receive(c *Command, socket int) (value uint32, fd int, err error) {
 	return m.Value, fds[0], nil
 }
 
-// refusal returns the error that a message of the keeper tells.
+// refusal returns the error that a message of the keeper reports, nil if none.
 func refusal(c *Command, m keeper.Message) error {
 	errno := syscall.Errno(m.Value)
 	switch m.Kind {
@@ -256,7 +259,7 @@ func refusal(c *Command, m keeper.Message) error {
 	return nil
 }
 
-// filterError is the error for an errno of seccomp(2).
+// filterError returns the error for an errno of seccomp(2).
 func filterError(errno syscall.Errno) error {
 	var known error
 	switch errno {

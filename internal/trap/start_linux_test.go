@@ -45,7 +45,8 @@ func TestNestedListenersAreDetected(t *testing.T) {
 	startProgram(t, "nested").mustSucceed()
 }
 
-// aHelper is the listener of a helper, whose call ends with the errors of receive and respond in turn.
+// aHelper is the listener of a helper, whose calls return the errors of receives and responds in
+// order.
 type aHelper struct {
 	receives, responds []error
 	socket             int
@@ -60,7 +61,7 @@ func next(errs *[]error) (err error) {
 
 func (h *aHelper) receive(*notification) error { return next(&h.receives) }
 
-// respond lets the helper execute the program, unless there is an error.
+// respond lets the helper execute the program, unless the next error is not nil.
 func (h *aHelper) respond(*response) error {
 	err := next(&h.responds)
 	if err == nil {
@@ -69,14 +70,15 @@ func (h *aHelper) respond(*response) error {
 	return err
 }
 
-// A signal for the helper takes the notification of its execve back, and the kernel makes another one.
+// A signal for the helper cancels the notification of its execve, and the kernel sends another
+// one.
 func TestTheHelperIsAdmittedWhenASignalHasTakenItsCallBack(t *testing.T) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(pair[0])
-	var ready [2]int // a notification waits
+	var ready [2]int // readable: a notification is pending
 	if err := unix.Pipe2(ready[:], unix.O_CLOEXEC); err != nil {
 		t.Fatal(err)
 	}
@@ -115,8 +117,8 @@ func TestProgramsInheritAsManyDescriptorsAsThereAre(t *testing.T) {
 	}
 }
 
-// The child of the keeper tells that it cannot execute a program with write(2) to the lowest number that is free. If
-// many are inherited, that is a reserved one.
+// The child of the keeper reports that it cannot execute a program with write(2) to the lowest
+// free descriptor. If many are inherited, that is a reserved one.
 func TestAProgramThatCannotBeExecutedIsAnErrorThoughLowNumbersAreReserved(t *testing.T) {
 	needTrap(t)
 	_, _, err := Start(Command{Path: "/no/such/program", Descriptors: Descriptors{Lo: 3, Hi: 66, Channel: 40, WriteLo: 3}})

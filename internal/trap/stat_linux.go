@@ -19,8 +19,8 @@ func deviceAttr(d *Device) Attr {
 	return Attr{Mode: deviceMode, Major: d.Major, Minor: d.Minor}
 }
 
-// override writes a over the attributes of the real file. unix.Stat_t and unix.Statx_t are the
-// kernel's structures on amd64 and arm64, which use 64-bit system calls only.
+// override overwrites attributes of the real file with a. unix.Stat_t and unix.Statx_t are the
+// kernel's structures on amd64 and arm64, which have only 64-bit system calls.
 func (a Attr) override(st *unix.Stat_t) {
 	if a.Mode != 0 {
 		st.Mode, st.Rdev = a.Mode, unix.Mkdev(a.Major, a.Minor)
@@ -35,7 +35,7 @@ func (a Attr) overrideX(st *unix.Statx_t) {
 	}
 }
 
-// replyStat writes the attributes of the file real, changed by a, to the caller.
+// replyStat writes the attributes of the file real, overridden by a, to the caller.
 func (c *Call) replyStat(real string, flags int, a Attr, out uint64) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(unix.AT_FDCWD, real, &st, flags); err != nil {
@@ -56,7 +56,7 @@ func (c *Call) replyStatx(real string, flags, mask int, a Attr, out uint64) {
 	c.replyOut(out, unsafe.Slice((*byte)(unsafe.Pointer(&st)), unsafe.Sizeof(st)))
 }
 
-// replyOut answers 0 after p was written to the caller.
+// replyOut writes p to the caller's memory at addr and answers 0.
 func (c *Call) replyOut(addr uint64, p []byte) {
 	if err := c.access(func() error { return c.Write(addr, p) }); err != nil {
 		c.fail(err)
@@ -65,7 +65,7 @@ func (c *Call) replyOut(addr uint64, p []byte) {
 	_ = c.Reply(0)
 }
 
-// fail answers with the errno of err.
+// fail answers with the errno of err, EIO if it has none.
 func (c *Call) fail(err error) {
 	errno, ok := err.(unix.Errno)
 	switch {
@@ -77,8 +77,8 @@ func (c *Call) fail(err error) {
 	_ = c.ReplyErrno(errno)
 }
 
-// fstat answers a stat of a reserved descriptor. out is the address of the result, mask that of
-// statx, or -1.
+// fstat answers a stat of a reserved descriptor. out is the address of the result in the caller.
+// mask is the mask of statx; -1 for other calls.
 func (s *Server) fstat(c *Call, fd int, flags, mask int, out uint64) {
 	var st unix.Stat_t
 	o, ok := s.find(c, fd, &st)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mutateProgram changes a path, and the access to it, while other threads use it.
+// mutateProgram changes a path and its mapping while other threads use it.
 func mutateProgram([]string) error {
 	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {

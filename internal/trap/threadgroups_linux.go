@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxThreadGroups bounds threadGroups.known.
+// maxThreadGroups bounds the size of threadGroups.known.
 const maxThreadGroups = 4096
 
-// threadGroups finds the thread group ids of callers, mostly with one short system call.
+// threadGroups finds the thread group IDs of callers, usually with one short system call.
 type threadGroups struct {
 	mu    sync.Mutex
-	known map[int]int // by thread ids, except those of leaders; a thread may have ended
+	known map[int]int // by thread ID, without leaders; a thread may have ended
 }
 
-// of returns the thread group id of a thread, 0 if it has ended.
+// of returns the thread group ID of a thread, 0 if the thread has ended.
 func (t *threadGroups) of(tid int) int {
 	t.mu.Lock()
 	id, known := t.known[tid]
@@ -42,10 +42,10 @@ func (t *threadGroups) of(tid int) int {
 	return st.tgid
 }
 
-// inGroup reports whether a thread is in the thread group id: tgkill verifies that before anything else.
+// inGroup reports whether a thread is in the thread group id: tgkill checks that first.
 func inGroup(id, tid int) bool { return unix.Tgkill(id, tid, 0) != unix.ESRCH }
 
-// processLocks are locks of processes, by their thread group ids.
+// processLocks holds one lock for each process, by thread group ID.
 type processLocks struct {
 	mu   sync.Mutex
 	held map[int]*processLock
@@ -56,7 +56,7 @@ type processLock struct {
 	users int // guarded by processLocks.mu
 }
 
-// lock takes the lock of a process. unlock gives it back.
+// lock acquires the lock of a process. unlock releases it.
 func (p *processLocks) lock(id int) (unlock func()) {
 	p.mu.Lock()
 	if p.held == nil {

@@ -139,8 +139,8 @@ func TestAProgramMayCloseAllDescriptorsBeforeItOpensADevice(t *testing.T) {
 	startProgram(t, "closeall").mustSucceed()
 }
 
-// TestAnUntouchedLibibverbsFindsTheDevice: its ioctls are answered with EINVAL here, so it gets
-// no further than to open the device.
+// TestAnUntouchedLibibverbsFindsTheDevice answers ioctls with EINVAL, so libibverbs only opens
+// the device.
 func TestAnUntouchedLibibverbsFindsTheDevice(t *testing.T) {
 	for command, want := range map[string]string{"ibv_devices": "5054", "ibv_devinfo": ""} {
 		path, err := exec.LookPath(command)

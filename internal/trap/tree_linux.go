@@ -14,21 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Device is a character device of the tree. It exists only in the answers to the programs.
+// A Device is a character device of the tree. It exists only in the answers to programs, not as a
+// file.
 type Device struct {
 	Path         string // set by Tree.AddDevice
 	Major, Minor uint32
-	Slot         Slot // number of the descriptors that an open returns
+	Slot         Slot // slot of the descriptors that an open returns
 }
 
-// A Tree holds the files that programs see below the paths it owns; what it does not hold there
-// does not exist for them. Files and directories are rendered to a real directory, so that
-// programs can read them and use openat, readdir and fstat natively. All methods are safe for
-// concurrent use; a change is visible to the next open.
+// A Tree holds the files that programs see below the paths that it owns. Any other path there
+// does not exist for them. Files and directories are rendered to a real directory, so programs
+// can read them and use openat, readdir and fstat natively. All methods are safe for concurrent
+// use; the next open sees a change.
 type Tree struct {
 	resolver
 	rendered *ownedtemp.Dir
-	dir      string // its path, which has no links
+	dir      string // path of rendered, without symbolic links
 
 	mu    sync.RWMutex
 	nodes map[string]*node
@@ -42,8 +43,8 @@ type node struct {
 }
 
 // NewTree returns a tree that owns the given absolute paths and everything below them. It is
-// rendered to a new directory in dir; "" stands for $XDG_RUNTIME_DIR, /dev/shm or the directory
-// of temporary files, the first of them where that is possible. Close removes it.
+// rendered to a new directory in dir. "" selects the first usable one of $XDG_RUNTIME_DIR,
+// /dev/shm and the directory of temporary files. Close removes the new directory.
 func NewTree(dir string, own ...string) (*Tree, error) {
 	t := &Tree{nodes: map[string]*node{}}
 	for _, p := range own {
@@ -75,13 +76,13 @@ func renderPlaces(dir string) []string {
 	return places
 }
 
-// treePrefix begins the names of rendered trees.
+// treePrefix is the prefix of the names of rendered trees.
 const treePrefix = "gorxe-tree-"
 
 // Close removes the rendered tree.
 func (t *Tree) Close() error { return t.rendered.Close() }
 
-// AddFile adds or replaces the file p. Programs can read it, and never see a part of a change.
+// AddFile adds or replaces the file p, which programs can read. The change is atomic.
 func (t *Tree) AddFile(p string, content []byte) error {
 	return t.add(&node{path: p}, content, 0o444)
 }
@@ -93,13 +94,13 @@ func (t *Tree) AddDir(p string) error {
 	return t.mkdir(p)
 }
 
-// AddDevice adds or replaces the device p. Programs see the mode 0666.
+// AddDevice adds or replaces the device p. Programs see it with mode 0666.
 func (t *Tree) AddDevice(p string, d Device) error {
 	d.Path = p
 	return t.add(&node{path: p, device: &d}, nil, 0o666)
 }
 
-// Remove removes p and everything below it. It is no error if p does not exist.
+// Remove removes p and everything below it. It returns no error if p does not exist.
 func (t *Tree) Remove(p string) error {
 	if err := t.check(p); err != nil {
 		return err
@@ -141,7 +142,8 @@ func (t *Tree) add(n *node, content []byte, mode uint32) error {
 	return nil
 }
 
-// writeFile is os.WriteFile and os.Chmod with half as many system calls: a program waits for the files at its start.
+// writeFile is os.WriteFile and os.Chmod with half the system calls: a program waits for these
+// files when it starts.
 func writeFile(name string, content []byte, mode uint32) error {
 	fd, err := retry(func() (int, error) {
 		return unix.Open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_CLOEXEC, 0o600)
@@ -189,7 +191,7 @@ func (t *Tree) check(p string) error {
 	return nil
 }
 
-// real returns the rendered file of p.
+// real returns the path of the rendered file of p.
 func (t *Tree) real(p string) string { return t.dir + p }
 
 // lookup returns the node of a clean path, nil if there is none.
@@ -199,7 +201,7 @@ func (t *Tree) lookup(p []byte) *node {
 	return t.nodes[string(p)]
 }
 
-// underFile reports whether something above the clean path p is not a directory.
+// underFile reports whether an ancestor of the clean path p is not a directory.
 func (t *Tree) underFile(p []byte) bool {
 	for p = parent(p); t.owned(p); p = parent(p) {
 		if n := t.lookup(p); n != nil {
@@ -209,7 +211,8 @@ func (t *Tree) underFile(p []byte) bool {
 	return false
 }
 
-// virtual returns the path in the tree that is rendered as the file real.
+// virtual returns the path in the tree of the rendered file real, or false if real is no such
+// file.
 func (t *Tree) virtual(real string) (string, bool) {
 	p, ok := strings.CutPrefix(real, t.dir)
 	if !ok || p != "" && p[0] != '/' {

@@ -45,7 +45,7 @@ func TestPathsAreMatchedByTheirCleanText(t *testing.T) {
 	}
 }
 
-// Inside the tree the text decides as filepath.Clean does, and the result never leaves it.
+// Inside the tree the lexical result is that of filepath.Clean, and it never leaves the tree.
 func TestCleanPathsAgreeWithFilepathInsideTheTree(t *testing.T) {
 	r := &resolver{roots: []string{"/a/b"}}
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,8 +1,8 @@
 package uapi
 
-// This file has address vectors, address handles and multicast groups.
+// This file defines address vectors, address handles and multicast groups.
 
-// GlobalRoute is a global routing header; FlowLabel is in native byte order (struct
+// GlobalRoute is a global routing header. FlowLabel is in native byte order (struct
 // ib_uverbs_global_route).
 type GlobalRoute struct {
 	DGID         [16]byte `c:"dgid"`
@@ -26,8 +26,8 @@ type AHAttr struct {
 	Reserved    uint8       `c:"reserved"`
 }
 
-// QPDest is the address vector of MODIFY_QP and QUERY_QP; its field order is not that of AHAttr
-// (struct ib_uverbs_qp_dest).
+// QPDest is the address vector of MODIFY_QP and QUERY_QP. Its field order differs from that of
+// AHAttr (struct ib_uverbs_qp_dest).
 type QPDest struct {
 	DGID         [16]byte `c:"dgid"`
 	FlowLabel    uint32   `c:"flow_label"`

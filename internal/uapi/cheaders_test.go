@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// newer are the names that the headers of Debian 12 (Linux 6.1, rdma-core 44) lack. They are left
-// out of the comparison, unless GORXE_UAPI_INCLUDE names a folder with newer headers.
+// newer lists the names that the headers of Debian 12 (Linux 6.1, rdma-core 44) lack. They are
+// not compared unless GORXE_UAPI_INCLUDE names a folder with newer headers.
 var newer = map[string]string{
 	"IB_UVERBS_ACCESS_FLUSH_GLOBAL":     "Linux 6.2: FLUSH",
 	"IB_UVERBS_ACCESS_FLUSH_PERSISTENT": "Linux 6.2: FLUSH",
@@ -30,7 +30,7 @@ var newer = map[string]string{
 	"offsetof(struct rxe_send_wr, wr.flush.level)":       "Linux 6.2: FLUSH",
 }
 
-// renamed are the fields that newer headers have under another name or with another extent.
+// renamed lists the fields that have another name or extent in newer headers.
 var renamed = map[string]string{
 	"ib_uverbs_query_port_resp_ex.reserved": "its last four bytes became active_speed_ex",
 }
@@ -38,13 +38,13 @@ var renamed = map[string]string{
 // includeEnv names a folder with headers to compare with instead of the system's.
 const includeEnv = "GORXE_UAPI_INCLUDE"
 
-// A question is an expression in C and the number that it must have.
+// A question is an expression in C and its required value.
 type question struct {
 	expr string
 	want uint64
 }
 
-// askC compiles a program that prints the expressions and compares its answers.
+// askC compiles a program that prints the values of the expressions, and compares them.
 func askC(t *testing.T, headers []string, questions []question) {
 	t.Helper()
 	cc, err := exec.LookPath("cc")
@@ -101,7 +101,7 @@ func askC(t *testing.T, headers []string, questions []question) {
 	}
 }
 
-// leaveOut reports whether a name is not to be compared.
+// leaveOut reports whether a name is not compared.
 func leaveOut(c string) bool {
 	return newer[c] != "" && os.Getenv(includeEnv) == ""
 }

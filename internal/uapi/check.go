@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// A Request is a call that obeys the rules of its method.
+// A Request is a call that has passed the checks of its method.
 type Request struct {
 	Call  *Call
 	Spec  *MethodSpec
@@ -15,13 +15,14 @@ type Request struct {
 // Check applies the rules of a call's method, in the order of the attributes and with the errors
 // of drivers/infiniband/core/uverbs_ioctl.c:
 //
-//   - EINVAL: another driver than the device's, an attribute twice, a wrong length, a reserved
-//     field other than 0, a mandatory attribute that is missing
+//   - EINVAL: a driver other than the device's, a duplicate attribute, a wrong length, a reserved
+//     field other than 0, a missing mandatory attribute
 //   - EPROTONOSUPPORT: an unknown method, an unknown attribute with AttrMandatory
-//   - EOPNOTSUPP: an input with more than the known bytes, the rest of which is not zero
+//   - EOPNOTSUPP: an input longer than the known bytes whose rest is not zero
 //
-// An unknown attribute without AttrMandatory is ignored. Check looks at inputs in the call itself;
-// Decode makes the last check for those at an address, and handles are the caller's to look up.
+// An unknown attribute without AttrMandatory is ignored. Check examines only inputs that are
+// inline in the call; Decode makes the last check for those at an address. The caller looks up
+// handles.
 func Check(c *Call, driver DriverID) (*Request, error) {
 	if c.DriverID != driver {
 		return nil, fmt.Errorf("call for %v, the device has %v: %w", c.DriverID, driver, EINVAL)
@@ -58,7 +59,7 @@ func Check(c *Call, driver DriverID) (*Request, error) {
 	return r, nil
 }
 
-// check applies the rule to an attribute of a call.
+// check applies the rule s to an attribute of a call.
 func (s *AttrSpec) check(a *Attr) error {
 	if s.Kind != PtrOut && s.ZeroTail && int(a.Len) > s.Max {
 		if b, ok := a.Bytes(); ok && !Cleared(b, s.Max) {
@@ -78,7 +79,8 @@ func (s *AttrSpec) check(a *Attr) error {
 	return nil
 }
 
-// Index returns the index of an attribute in Call.Attrs, -1 if it is absent or not of the method.
+// Index returns the index of an attribute in Call.Attrs, -1 if it is absent or belongs to another
+// method.
 func (r *Request) Index(id AttrID) int {
 	if id.Method() != r.Spec.ID {
 		return -1
@@ -109,7 +111,8 @@ func (r *Request) present(id AttrID) (*Attr, error) {
 	return a, nil
 }
 
-// Uint returns an input of 1 to 8 bytes. ENOENT: it is absent. EINVAL: it is longer.
+// Uint returns an input of 1 to 8 bytes. The error is ENOENT if it is absent, EINVAL if it has
+// another length.
 func (r *Request) Uint(id AttrID) (uint64, error) {
 	a, err := r.present(id)
 	if err != nil {
@@ -121,8 +124,8 @@ func (r *Request) Uint(id AttrID) (uint64, error) {
 	return a.Data & (math.MaxUint64 >> (64 - 8*a.Len)), nil
 }
 
-// Const returns a number, at most most. ENOENT: it is absent. EINVAL: it is greater
-// (_uverbs_get_const).
+// Const returns a number of at most most. The error is ENOENT if it is absent, EINVAL if it is
+// greater (_uverbs_get_const).
 func (r *Request) Const(id AttrID, most uint64) (uint64, error) {
 	v, err := r.Uint(id)
 	if err == nil && v > most {
@@ -131,8 +134,8 @@ func (r *Request) Const(id AttrID, most uint64) (uint64, error) {
 	return v, err
 }
 
-// Flags returns a set of bits of allowed, 0 if the attribute is absent. EINVAL: another bit is set
-// (uverbs_get_flags64).
+// Flags returns a set of bits, 0 if the attribute is absent. The error is EINVAL if a bit outside
+// allowed is set (uverbs_get_flags64).
 func (r *Request) Flags(id AttrID, allowed uint64) (uint64, error) {
 	a := r.Attr(id)
 	if a == nil {
@@ -148,8 +151,8 @@ func (r *Request) Flags(id AttrID, allowed uint64) (uint64, error) {
 	return v, err
 }
 
-// Handle returns the handle of an object. ENOENT: it is absent, or above all handles. EINVAL: it
-// is negative.
+// Handle returns the handle of an object. The error is ENOENT if it is absent or exceeds 32 bits,
+// EINVAL if it is negative.
 func (r *Request) Handle(id AttrID) (uint32, error) {
 	a, err := r.present(id)
 	switch {
@@ -163,8 +166,8 @@ func (r *Request) Handle(id AttrID) (uint32, error) {
 	return uint32(a.Data), nil
 }
 
-// FD returns a file descriptor, which may be negative. ENOENT: it is absent. EINVAL: it is not of
-// 32 bits (lookup_get_fd_uobject of drivers/infiniband/core/rdma_core.c).
+// FD returns a file descriptor, which may be negative. The error is ENOENT if it is absent,
+// EINVAL if it exceeds 32 bits (lookup_get_fd_uobject of drivers/infiniband/core/rdma_core.c).
 func (r *Request) FD(id AttrID) (int32, error) {
 	a, err := r.present(id)
 	if err != nil {

@@ -31,7 +31,7 @@ func qpCreate() *Call {
 	}}
 }
 
-// least returns a call with the mandatory attributes of a method, each as short as it may be.
+// least returns a call with the mandatory attributes of a method, each of minimum length.
 func least(m *MethodSpec) *Call {
 	c := &Call{Method: m.ID, DriverID: DriverRXE}
 	for _, s := range m.Attrs {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// SizeOf returns the size of a struct of this package in bytes, as sizeof in C. v is the struct or
-// a pointer to it; SizeOf panics for a type that is not of fixed size.
+// SizeOf returns the size of a struct of this package in bytes, as sizeof in C. v is the struct
+// or a pointer to it. SizeOf panics for a type that does not have a fixed size.
 func SizeOf(v any) int {
 	n := binary.Size(v)
 	if n < 0 {
@@ -15,9 +15,10 @@ func SizeOf(v any) int {
 	return n
 }
 
-// Decode stores b in the struct that v points to. A short b is extended with zeros; the bytes of b
-// beyond the struct must be zero, or Decode returns EOPNOTSUPP. The kernel reads the requests of
-// older and newer programs by this rule (uverbs_request of drivers/infiniband/core/uverbs_cmd.c).
+// Decode decodes b into the struct that v points to. A short b is extended with zeros. Bytes of b
+// beyond the struct must be zero, otherwise Decode returns EOPNOTSUPP. The kernel reads the
+// requests of older and newer programs by this rule (uverbs_request of
+// drivers/infiniband/core/uverbs_cmd.c).
 func Decode(b []byte, v any) error {
 	size := SizeOf(v)
 	if !Cleared(b, size) {
@@ -28,7 +29,7 @@ func Decode(b []byte, v any) error {
 	return nil
 }
 
-// DecodeAs is Decode into a new T.
+// DecodeAs decodes b into a new T as Decode does.
 func DecodeAs[T any](b []byte) (T, error) {
 	var v T
 	err := Decode(b, &v)
@@ -42,12 +43,12 @@ func decodeInto(b []byte, v any) {
 		b = append(make([]byte, 0, size), b...)[:size]
 	}
 	if _, err := binary.Decode(b[:size], binary.LittleEndian, v); err != nil {
-		panic(fmt.Sprintf("uapi: %v", err)) // v is no pointer
+		panic(fmt.Sprintf("uapi: %v", err)) // v is not a pointer
 	}
 }
 
-// Cleared reports whether all bytes of b from n on are zero, as the kernel's ib_is_buffer_cleared
-// does (include/rdma/ib_verbs.h).
+// Cleared reports whether all bytes of b from index n on are zero, as the kernel's
+// ib_is_buffer_cleared does (include/rdma/ib_verbs.h).
 func Cleared(b []byte, n int) bool {
 	for i := n; i < len(b); i++ {
 		if b[i] != 0 {
@@ -57,8 +58,8 @@ func Cleared(b []byte, n int) bool {
 	return true
 }
 
-// Encode returns the struct v, or the struct that it points to, as bytes. It panics for a type that
-// is not of fixed size.
+// Encode returns the bytes of the struct v, or of the struct that v points to. It panics for a
+// type that does not have a fixed size.
 func Encode(v any) []byte {
 	b, err := binary.Append(make([]byte, 0, SizeOf(v)), binary.LittleEndian, v)
 	if err != nil {
@@ -67,7 +68,7 @@ func Encode(v any) []byte {
 	return b
 }
 
-// Truncate returns the first room bytes of b, or all of b if there are fewer: what uverbs_copy_to
+// Truncate returns the first room bytes of b, or all of b if it is shorter: what uverbs_copy_to
 // stores (drivers/infiniband/core/uverbs_ioctl.c).
 func Truncate(b []byte, room int) []byte { return b[:min(len(b), max(room, 0))] }
 

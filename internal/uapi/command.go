@@ -2,14 +2,14 @@ package uapi
 
 import "fmt"
 
-// This file has the legacy commands, which the method INVOKE_WRITE carries: its attribute WRITE_CMD
-// is a Command, CORE_IN the request without a CmdHdr, CORE_OUT the room for the response. The field
-// Response of a request is ignored there.
+// This file defines the legacy commands, which the method INVOKE_WRITE carries: its attribute
+// WRITE_CMD is a Command, CORE_IN the request without a CmdHdr, CORE_OUT the buffer for the
+// response. INVOKE_WRITE ignores the field Response of a request.
 
 // ABIVersion is the content of /sys/class/infiniband_verbs/abi_version.
 const ABIVersion = 6
 
-// CmdHdr is the header of a legacy command that is written to the device file; lengths are in
+// CmdHdr is the header of a legacy command that is written to the device file. Lengths are in
 // words of 4 bytes (struct ib_uverbs_cmd_hdr).
 type CmdHdr struct {
 	Command  uint32 `c:"command"`
@@ -17,7 +17,7 @@ type CmdHdr struct {
 	OutWords uint16 `c:"out_words"`
 }
 
-// ExCmdHdr follows the CmdHdr of an extended command; lengths are in words of 8 bytes (struct
+// ExCmdHdr follows the CmdHdr of an extended command. Lengths are in words of 8 bytes (struct
 // ib_uverbs_ex_cmd_hdr).
 type ExCmdHdr struct {
 	Response         uint64 `c:"response"`
@@ -31,10 +31,11 @@ var commandStructs = []Struct{
 	{"ib_uverbs_ex_cmd_hdr", headerVerbs, ExCmdHdr{}},
 }
 
-// CmdFlagExtended is set in extended commands.
+// CmdFlagExtended marks extended commands.
 const CmdFlagExtended = 0x80000000
 
-// Command is a legacy command (enum ib_uverbs_write_cmds), with CmdFlagExtended an extended one.
+// Command is a legacy command (enum ib_uverbs_write_cmds), or an extended one with
+// CmdFlagExtended.
 type Command uint32
 
 const (
@@ -66,10 +67,10 @@ const (
 	CmdModifySRQ         Command = 33
 	CmdQuerySRQ          Command = 34
 	CmdDestroySRQ        Command = 35
-	CmdOpenXRCD          Command = 37 // not served: EOPNOTSUPP
-	CmdCloseXRCD         Command = 38 // not served: EOPNOTSUPP
+	CmdOpenXRCD          Command = 37 // not supported: EOPNOTSUPP
+	CmdCloseXRCD         Command = 38 // not supported: EOPNOTSUPP
 	CmdCreateXSRQ        Command = 39
-	CmdOpenQP            Command = 40 // not served: EOPNOTSUPP
+	CmdOpenQP            Command = 40 // not supported: EOPNOTSUPP
 	CmdExQueryDevice     Command = CmdFlagExtended | 1
 	CmdExCreateCQ        Command = CmdFlagExtended | 18
 	CmdExCreateQP        Command = CmdFlagExtended | 24
@@ -118,16 +119,16 @@ var commands = names[Command]{headerVerbs, []name[Command]{
 // String returns the kernel's name of the value.
 func (c Command) String() string { return commands.one(c) }
 
-// A CommandSpec describes a legacy command. MinIn and MinOut are the minimum lengths of the request
-// and of the room for the response in bytes. Resp is nil without a response.
+// A CommandSpec describes a legacy command. MinIn and MinOut are the minimum lengths in bytes of
+// the request and of the response buffer. Resp is nil if there is no response.
 type CommandSpec struct {
 	Command       Command
 	Req, Resp     any
 	MinIn, MinOut int
 }
 
-// commandSpecs has the rules of uverbs_def_write_intf in drivers/infiniband/core/uverbs_cmd.c. The
-// minimum lengths of extended commands end with an early field of the struct.
+// commandSpecs holds the rules of uverbs_def_write_intf in drivers/infiniband/core/uverbs_cmd.c.
+// The minimum length of an extended command includes only the early fields of its struct.
 var commandSpecs = []CommandSpec{
 	{CmdGetContext, GetContext{}, GetContextResp{}, 8, 8},
 	{CmdQueryDevice, QueryDevice{}, QueryDeviceResp{}, 8, 176},
@@ -164,11 +165,12 @@ var commandSpecs = []CommandSpec{
 	{CmdExModifyQP, ExModifyQP{}, ExModifyQPResp{}, 112, 8},
 }
 
-// CommandSpecs returns the legacy commands that gorxe knows. The caller must not change them.
+// CommandSpecs returns the legacy commands that gorxe knows. The caller must not modify the
+// slice.
 func CommandSpecs() []CommandSpec { return commandSpecs }
 
-// FindCommand returns a legacy command. EINVAL: bits other than the number and CmdFlagExtended
-// are set. EOPNOTSUPP: there is no such command (uapi_get_method of
+// FindCommand returns a legacy command. The error is EINVAL if bits other than the number and
+// CmdFlagExtended are set, EOPNOTSUPP if there is no such command (uapi_get_method of
 // drivers/infiniband/core/rdma_core.h).
 func FindCommand(cmd Command) (*CommandSpec, error) {
 	if cmd&^(CmdFlagExtended|0xff) != 0 {
@@ -182,8 +184,9 @@ func FindCommand(cmd Command) (*CommandSpec, error) {
 	return nil, fmt.Errorf("legacy command %v is not served: %w", cmd, EOPNOTSUPP)
 }
 
-// CheckRoom checks the lengths of the request and of the room for the response, in bytes. ENOSPC:
-// one is too short. libibverbs probes for INVOKE_WRITE by a command without both and expects ENOSPC.
+// CheckRoom checks the lengths in bytes of the request and of the response buffer. The error is
+// ENOSPC if one is too short. libibverbs probes for INVOKE_WRITE with a command that has neither
+// and expects ENOSPC.
 func (s *CommandSpec) CheckRoom(in, out int) error {
 	if in < s.MinIn || out < s.MinOut {
 		return fmt.Errorf("%v with %d bytes and room for %d, the least are %d and %d: %w",
@@ -192,8 +195,8 @@ func (s *CommandSpec) CheckRoom(in, out int) error {
 	return nil
 }
 
-// Command returns the legacy command that a call of INVOKE_WRITE carries, after the checks of its
-// number and of the lengths.
+// Command returns the legacy command that a call of INVOKE_WRITE carries, after it has checked
+// the command number and the lengths.
 func (r *Request) Command() (*CommandSpec, error) {
 	n, err := r.Const(AttrWriteCmd, 1<<32-1)
 	if err != nil {

@@ -1,6 +1,6 @@
 package uapi
 
-// This file has completion channels, completion queues and work completions.
+// This file defines completion channels, completion queues and work completions.
 
 // CreateCompChannel is the request of CREATE_COMP_CHANNEL (struct ib_uverbs_create_comp_channel).
 type CreateCompChannel struct {
@@ -30,7 +30,7 @@ type CreateCQResp struct {
 	CQE      uint32 `c:"cqe"`
 }
 
-// ExCreateCQ is the request of the extended CREATE_CQ; Flags is of CQ bits (struct
+// ExCreateCQ is the request of the extended CREATE_CQ. Flags holds CQFlags (struct
 // ib_uverbs_ex_create_cq).
 type ExCreateCQ struct {
 	UserHandle  uint64 `c:"user_handle"`
@@ -75,15 +75,15 @@ type DestroyCQ struct {
 	Reserved uint32 `c:"reserved"`
 }
 
-// DestroyCQResp is the response to DESTROY_CQ, legacy and ioctl: the events that the program has
-// read (struct ib_uverbs_destroy_cq_resp).
+// DestroyCQResp is the response to DESTROY_CQ, legacy and ioctl: the numbers of events that the
+// program has read (struct ib_uverbs_destroy_cq_resp).
 type DestroyCQResp struct {
 	CompEventsReported  uint32 `c:"comp_events_reported"`
 	AsyncEventsReported uint32 `c:"async_events_reported"`
 }
 
 // WC is a work completion, also the element of a completion queue that rxe maps. Ex is immediate
-// data in network byte order with WCWithImm, or the invalidated R_Key in native order with
+// data in network byte order with WCWithImm, or the invalidated R_Key in native byte order with
 // WCWithInv (struct ib_uverbs_wc).
 type WC struct {
 	WRID         uint64  `c:"wr_id"`
@@ -190,8 +190,8 @@ var wcStatuses = names[WCStatus]{headerLibibverbs, []name[WCStatus]{
 // String returns rdma-core's name of the value.
 func (w WCStatus) String() string { return wcStatuses.one(w) }
 
-// WCOpcode is the opcode of a work completion (enum ib_uverbs_wc_opcode; the receive opcodes are
-// in libibverbs only).
+// WCOpcode is the opcode of a work completion (enum ib_uverbs_wc_opcode; only libibverbs has the
+// receive opcodes).
 type WCOpcode uint32
 
 const (

@@ -1,15 +1,15 @@
 package uapi
 
-// This file has the attributes of a device: QUERY_DEVICE in its legacy and extended form, and
-// the records of the legacy GET_CONTEXT.
+// This file defines the attributes of a device: QUERY_DEVICE in its legacy and extended form, and
+// the structs of the legacy GET_CONTEXT.
 
 // GetContext is the request of the legacy GET_CONTEXT (struct ib_uverbs_get_context).
 type GetContext struct {
 	Response uint64 `c:"response"`
 }
 
-// GetContextResp is the response to the legacy GET_CONTEXT; AsyncFD is the asynchronous event file
-// (struct ib_uverbs_get_context_resp).
+// GetContextResp is the response to the legacy GET_CONTEXT. AsyncFD is the asynchronous event
+// file (struct ib_uverbs_get_context_resp).
 type GetContextResp struct {
 	AsyncFD        uint32 `c:"async_fd"`
 	NumCompVectors uint32 `c:"num_comp_vectors"`
@@ -20,8 +20,8 @@ type QueryDevice struct {
 	Response uint64 `c:"response"`
 }
 
-// QueryDeviceResp is the response to QUERY_DEVICE. NodeGUID and SysImageGUID are big-endian,
-// MaxMRSize is in bytes, LocalCAAckDelay is the exponent of 4.096 µs x 2^n (struct
+// QueryDeviceResp is the response to QUERY_DEVICE. NodeGUID and SysImageGUID are big-endian.
+// MaxMRSize is in bytes. LocalCAAckDelay is the exponent n of 4.096 µs x 2^n (struct
 // ib_uverbs_query_device_resp).
 type QueryDeviceResp struct {
 	FWVer                 uint64   `c:"fw_ver"`
@@ -67,14 +67,14 @@ type QueryDeviceResp struct {
 	Reserved              [4]uint8 `c:"reserved"`
 }
 
-// ExQueryDevice is the request of the extended QUERY_DEVICE; the kernel refuses a CompMask or
+// ExQueryDevice is the request of the extended QUERY_DEVICE. The kernel rejects a CompMask or
 // Reserved other than 0 (struct ib_uverbs_ex_query_device).
 type ExQueryDevice struct {
 	CompMask uint32 `c:"comp_mask"`
 	Reserved uint32 `c:"reserved"`
 }
 
-// ODPCaps has the on-demand paging capabilities of a device (struct ib_uverbs_odp_caps).
+// ODPCaps holds the on-demand paging capabilities of a device (struct ib_uverbs_odp_caps).
 type ODPCaps struct {
 	GeneralCaps uint64 `c:"general_caps"`
 	RCODPCaps   uint32 `c:"per_transport_caps.rc_odp_caps"`
@@ -83,7 +83,7 @@ type ODPCaps struct {
 	Reserved    uint32 `c:"reserved"`
 }
 
-// RSSCaps has the receive-side scaling capabilities of a device (struct ib_uverbs_rss_caps).
+// RSSCaps holds the receive-side scaling capabilities of a device (struct ib_uverbs_rss_caps).
 type RSSCaps struct {
 	SupportedQPTs              uint32 `c:"supported_qpts"`
 	MaxRWQIndirectionTables    uint32 `c:"max_rwq_indirection_tables"`
@@ -91,7 +91,7 @@ type RSSCaps struct {
 	Reserved                   uint32 `c:"reserved"`
 }
 
-// TMCaps has the tag matching capabilities of a device (struct ib_uverbs_tm_caps).
+// TMCaps holds the tag matching capabilities of a device (struct ib_uverbs_tm_caps).
 type TMCaps struct {
 	MaxRndvHdrSize uint32 `c:"max_rndv_hdr_size"`
 	MaxNumTags     uint32 `c:"max_num_tags"`
@@ -101,7 +101,7 @@ type TMCaps struct {
 	Reserved       uint32 `c:"reserved"`
 }
 
-// CQModerationCaps has the limits of completion moderation; the period is in µs (struct
+// CQModerationCaps holds the limits of completion moderation. The period is in µs (struct
 // ib_uverbs_cq_moderation_caps).
 type CQModerationCaps struct {
 	MaxCQModerationCount  uint16 `c:"max_cq_moderation_count"`
@@ -110,7 +110,7 @@ type CQModerationCaps struct {
 }
 
 // ExQueryDeviceResp is the response to the extended QUERY_DEVICE. ResponseLength is the number of
-// bytes returned, up to 304; HCACoreClock is in kHz (struct ib_uverbs_ex_query_device_resp).
+// bytes returned, up to 304. HCACoreClock is in kHz (struct ib_uverbs_ex_query_device_resp).
 type ExQueryDeviceResp struct {
 	Base             QueryDeviceResp  `c:"base"`
 	CompMask         uint32           `c:"comp_mask"`
@@ -217,7 +217,7 @@ var atomicCaps = names[AtomicCap]{headerLibibverbs, []name[AtomicCap]{
 // String returns rdma-core's name of the value.
 func (a AtomicCap) String() string { return atomicCaps.one(a) }
 
-// NodeType is the kind of a device, the number in node_type of sysfs (enum rdma_node_type).
+// NodeType is the type of a device, the number in node_type of sysfs (enum rdma_node_type).
 type NodeType uint32
 
 const (
@@ -255,7 +255,7 @@ var driverIDs = names[DriverID]{headerIoctlVerbs, []name[DriverID]{
 // String returns the kernel's name of the value.
 func (d DriverID) String() string { return driverIDs.one(d) }
 
-// CoreSupport is a set of features of the core, which GET_CONTEXT returns (enum
+// CoreSupport is a set of features of the RDMA core, which GET_CONTEXT returns (enum
 // ib_uverbs_core_support).
 type CoreSupport uint64
 

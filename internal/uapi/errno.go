@@ -2,7 +2,7 @@ package uapi
 
 import "errors"
 
-// Errno is an error number of Linux, as on amd64 and arm64. A system call returns it negated.
+// Errno is a Linux error number, as on amd64 and arm64. A system call returns it negated.
 type Errno uint16
 
 const (
@@ -83,7 +83,7 @@ func (e Errno) String() string { return errnos.one(e) }
 // Error returns the name of the error number.
 func (e Errno) Error() string { return e.String() }
 
-// ErrnoOf returns the error number that err wraps: 0 for nil, EIO without one.
+// ErrnoOf returns the error number that err wraps: 0 for nil, EIO if there is none.
 func ErrnoOf(err error) Errno {
 	if err == nil {
 		return 0

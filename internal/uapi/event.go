@@ -1,16 +1,16 @@
 package uapi
 
-// This file has the records that a program reads from its event files.
+// This file defines the records that a program reads from its event files.
 
 // AsyncEventDesc is a record of an asynchronous event file. Element is the user_handle of the
-// queue or the port number (struct ib_uverbs_async_event_desc).
+// queue, or the port number (struct ib_uverbs_async_event_desc).
 type AsyncEventDesc struct {
 	Element   uint64 `c:"element"`
 	EventType uint32 `c:"event_type"`
 	Reserved  uint32 `c:"reserved"`
 }
 
-// CompEventDesc is a record of a completion channel; CQHandle is the user_handle of the queue
+// CompEventDesc is a record of a completion channel. CQHandle is the user_handle of the queue
 // (struct ib_uverbs_comp_event_desc).
 type CompEventDesc struct {
 	CQHandle uint64 `c:"cq_handle"`

@@ -46,7 +46,7 @@ func FuzzCheck(f *testing.F) {
 			if n := int(a.Len); n < s.Min || n > s.Max && !s.ZeroTail {
 				t.Fatalf("%s has %d bytes", s.Name, n)
 			}
-			// Only that these return is of interest.
+			// Only the absence of panics is tested.
 			_, _ = r.Uint(s.ID)
 			_, _ = r.Const(s.ID, 7)
 			_, _ = r.Flags(s.ID, 7)

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// VerbsIoctl is the request number of the ioctl of uverbs (RDMA_VERBS_IOCTL).
+// VerbsIoctl is the request number of the uverbs ioctl (RDMA_VERBS_IOCTL).
 const VerbsIoctl = 0xc0181b01
 
-// Sizes in bytes, and the limit on attributes: a call fits into a page of 4096 bytes
+// Sizes in bytes, and the maximum number of attributes: a call must fit in a page of 4096 bytes
 // (ib_uverbs_ioctl of drivers/infiniband/core/uverbs_ioctl.c).
 const (
 	IoctlHdrSize = 24
@@ -19,13 +19,13 @@ const (
 
 // Flags of an attribute.
 const (
-	AttrMandatory   = 1 << 0 // set by the program: fail if the attribute is unknown
+	AttrMandatory   = 1 << 0 // set by the program: the call fails if the attribute is unknown
 	AttrValidOutput = 1 << 1 // set by the kernel: the output was stored
 )
 
 // IoctlHdr is the header of a call; NumAttrs attributes follow it (struct ib_uverbs_ioctl_hdr).
 type IoctlHdr struct {
-	Length    uint16 `c:"length"` // bytes, with all attributes
+	Length    uint16 `c:"length"` // bytes, including all attributes
 	ObjectID  uint16 `c:"object_id"`
 	MethodID  uint16 `c:"method_id"`
 	NumAttrs  uint16 `c:"num_attrs"`
@@ -35,7 +35,7 @@ type IoctlHdr struct {
 }
 
 // Attr is an attribute of a call (struct ib_uverbs_attr). Data is a value of up to 8 bytes, the
-// address of a longer one or of room for Len bytes, a handle or a file descriptor.
+// address of a longer value or of a buffer of Len bytes, a handle or a file descriptor.
 type Attr struct {
 	AttrID   uint16 `c:"attr_id"`
 	Len      uint16 `c:"len"`
@@ -58,10 +58,10 @@ var ioctlConstants = []Constant{
 	{"UVERBS_ATTR_F_VALID_OUTPUT", headerIoctl, AttrValidOutput},
 }
 
-// Inline reports whether an input of the attribute is in Data itself, not at the address there.
+// Inline reports whether Data is the input itself and not its address.
 func (a *Attr) Inline() bool { return a.Len <= 8 }
 
-// Bytes returns the input of the attribute, up to 8 bytes; ok is false if it is at an address.
+// Bytes returns the input of the attribute, up to 8 bytes. ok is false if it is at an address.
 func (a *Attr) Bytes() (b []byte, ok bool) {
 	if !a.Inline() {
 		return nil, false
@@ -69,16 +69,16 @@ func (a *Attr) Bytes() (b []byte, ok bool) {
 	return binary.LittleEndian.AppendUint64(nil, a.Data)[:a.Len], true
 }
 
-// A Call is the argument of the ioctl.
+// A Call is the argument of the uverbs ioctl.
 type Call struct {
 	Method   Method
 	DriverID DriverID
 	Attrs    []Attr
 }
 
-// ParseHeader checks and returns the header of a call, the first IoctlHdrSize bytes of its
-// argument. Length is the number of bytes that ParseCall needs. Errors: EINVAL for a wrong length,
-// EPROTONOSUPPORT for a reserved field other than 0, EFAULT for a short b.
+// ParseHeader parses and checks the header of a call, the first IoctlHdrSize bytes of its
+// argument. Length is the number of bytes that ParseCall needs. The error is EINVAL for a wrong
+// length, EPROTONOSUPPORT for a reserved field other than 0, EFAULT for a short b.
 func ParseHeader(b []byte) (IoctlHdr, error) {
 	var h IoctlHdr
 	if len(b) < IoctlHdrSize {
@@ -97,8 +97,8 @@ func ParseHeader(b []byte) (IoctlHdr, error) {
 	return h, nil
 }
 
-// ParseCall parses the argument of the ioctl: a header and its attributes. It ignores bytes after
-// them and returns EFAULT if some are missing. The call does not refer to b.
+// ParseCall parses the argument of the ioctl: a header and its attributes. It ignores trailing
+// bytes and returns EFAULT if b is too short. The result does not refer to b.
 func ParseCall(b []byte) (*Call, error) {
 	h, err := ParseHeader(b)
 	if err != nil {
@@ -127,30 +127,30 @@ func decodeAttr(b []byte) Attr {
 	}
 }
 
-// A Patch is bytes to store at an offset of the argument of the ioctl.
+// A Patch is a change to the argument of the ioctl: bytes to store at an offset.
 type Patch struct {
 	Offset int
 	Bytes  []byte
 }
 
 // MarkOutput sets AttrValidOutput in attribute i, which tells the program that the output was
-// stored (uverbs_set_output), and returns the bytes to store. The kernel marks UHW_OUT, if it is
-// present, after every call that succeeds (ib_uverbs_run_method).
+// stored (uverbs_set_output), and returns the patch. The kernel marks UHW_OUT, if present, after
+// every call that succeeds (ib_uverbs_run_method).
 func (c *Call) MarkOutput(i int) Patch {
 	a := &c.Attrs[i]
 	a.Flags |= AttrValidOutput
 	return Patch{IoctlHdrSize + AttrSize*i + 4, binary.LittleEndian.AppendUint16(nil, a.Flags)}
 }
 
-// StoreHandle sets Data of attribute i to a new handle or file descriptor and returns the bytes
-// to store. The kernel does not set AttrValidOutput in such an attribute (uverbs_process_attr).
+// StoreHandle sets Data of attribute i to a new handle or file descriptor and returns the patch.
+// The kernel does not set AttrValidOutput in such an attribute (uverbs_process_attr).
 func (c *Call) StoreHandle(i int, handle uint32) Patch {
 	a := &c.Attrs[i]
 	a.Data = uint64(handle)
 	return Patch{IoctlHdrSize + AttrSize*i + 8, binary.LittleEndian.AppendUint64(nil, a.Data)}
 }
 
-// Bytes returns the argument of the ioctl.
+// Bytes encodes the call as the argument of the ioctl.
 func (c *Call) Bytes() []byte {
 	b := Encode(&IoctlHdr{
 		Length:   uint16(IoctlHdrSize + AttrSize*len(c.Attrs)),

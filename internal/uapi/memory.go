@@ -1,6 +1,6 @@
 package uapi
 
-// This file has protection domains, memory regions and memory windows.
+// This file defines protection domains, memory regions and memory windows.
 
 // AllocPD is the request of ALLOC_PD (struct ib_uverbs_alloc_pd).
 type AllocPD struct {
@@ -17,8 +17,8 @@ type DeallocPD struct {
 	PDHandle uint32 `c:"pd_handle"`
 }
 
-// RegMR is the request of REG_MR. Start and HCAVA are addresses, Length is in bytes; Start and
-// HCAVA agree within a page (struct ib_uverbs_reg_mr).
+// RegMR is the request of REG_MR. Start and HCAVA are addresses with the same offset in a page.
+// Length is in bytes (struct ib_uverbs_reg_mr).
 type RegMR struct {
 	Response    uint64 `c:"response"`
 	Start       uint64 `c:"start"`
@@ -35,7 +35,7 @@ type RegMRResp struct {
 	RKey     uint32 `c:"rkey"`
 }
 
-// ReregMR is the request of REREG_MR; Flags is of Rereg bits (struct ib_uverbs_rereg_mr).
+// ReregMR is the request of REREG_MR. Flags holds ReregFlags (struct ib_uverbs_rereg_mr).
 type ReregMR struct {
 	Response    uint64 `c:"response"`
 	MRHandle    uint32 `c:"mr_handle"`
@@ -77,7 +77,7 @@ type DeallocMW struct {
 	MWHandle uint32 `c:"mw_handle"`
 }
 
-// SGE is a scatter/gather element, Length in bytes (struct ib_uverbs_sge).
+// SGE is a scatter/gather element. Length is in bytes (struct ib_uverbs_sge).
 type SGE struct {
 	Addr   uint64 `c:"addr"`
 	Length uint32 `c:"length"`
@@ -134,7 +134,7 @@ var accessFlags = names[AccessFlags]{headerIoctlVerbs, []name[AccessFlags]{
 // String returns the kernel's names of the bits set, separated by "|".
 func (a AccessFlags) String() string { return accessFlags.flags(a) }
 
-// AccessOptionalRange covers the access flags that a device may ignore, bits 20 to 29.
+// AccessOptionalRange is the mask of the access flags that a device may ignore, bits 20 to 29.
 const AccessOptionalRange = 0x3ff00000
 
 // ReregFlags selects the properties that REREG_MR changes (enum ib_mr_rereg_flags).
@@ -189,5 +189,5 @@ var adviseMRs = names[AdviseMR]{headerIoctlVerbs, []name[AdviseMR]{
 // String returns the kernel's name of the value.
 func (a AdviseMR) String() string { return adviseMRs.one(a) }
 
-// AdviseMRFlush makes ADVISE_MR wait for the prefetch, a bit of its flags.
+// AdviseMRFlush is the flag that makes ADVISE_MR wait for the prefetch.
 const AdviseMRFlush = 1 << 0

@@ -1,6 +1,6 @@
 package uapi
 
-// This file has the methods of the device and of objects without a queue.
+// This file defines the methods of the device and of objects without a queue.
 
 // Attributes of UVERBS_METHOD_INVOKE_WRITE.
 const (
@@ -50,7 +50,7 @@ const (
 	AttrQueryGIDEntryRespEntry
 )
 
-// deviceMethods has the rules of drivers/infiniband/core/uverbs_std_types_device.c.
+// deviceMethods holds the rules of drivers/infiniband/core/uverbs_std_types_device.c.
 var deviceMethods = []MethodSpec{
 	{MethodInvokeWrite, "UVERBS_METHOD_INVOKE_WRITE", uhw(MethodInvokeWrite,
 		inAtLeast(AttrCoreIn, "CORE_IN", 4, optional),
@@ -148,7 +148,7 @@ const (
 	AttrAsyncEventAllocFDHandle AttrID = AttrID(MethodAsyncEventAlloc)<<16 + iota
 )
 
-// objectMethods has the rules of drivers/infiniband/core/uverbs_std_types.c,
+// objectMethods holds the rules of drivers/infiniband/core/uverbs_std_types.c,
 // uverbs_std_types_mr.c and uverbs_std_types_async_fd.c.
 var objectMethods = []MethodSpec{
 	{MethodPDDestroy, "UVERBS_METHOD_PD_DESTROY", []AttrSpec{

@@ -1,6 +1,6 @@
 package uapi
 
-// This file has the methods of completion queues, queue pairs and shared receive queues.
+// This file defines the methods of completion queues, queue pairs and shared receive queues.
 
 // Attributes of UVERBS_METHOD_CQ_CREATE.
 const (
@@ -69,7 +69,7 @@ const (
 	AttrDestroySRQResp
 )
 
-// queueMethods has the rules of drivers/infiniband/core/uverbs_std_types_cq.c,
+// queueMethods holds the rules of drivers/infiniband/core/uverbs_std_types_cq.c,
 // uverbs_std_types_qp.c and uverbs_std_types_srq.c.
 var queueMethods = []MethodSpec{
 	{MethodCQCreate, "UVERBS_METHOD_CQ_CREATE", uhw(MethodCQCreate,

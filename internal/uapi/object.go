@@ -48,10 +48,10 @@ var objects = names[Object]{headerIoctlCmds, []name[Object]{
 // String returns the kernel's name of the value.
 func (o Object) String() string { return objects.one(o) }
 
-// Method is a method of an object: the Object in the upper 16 bits, its method_id below.
+// Method is a method of an object: the Object in the upper 16 bits, its method_id in the lower.
 type Method uint32
 
-// Methods that gorxe serves.
+// Methods that gorxe supports.
 const (
 	MethodInvokeWrite Method = Method(ObjectDevice)<<16 + iota
 	MethodInfoHandles
@@ -86,10 +86,10 @@ const (
 	MethodAsyncEventAlloc Method = Method(ObjectAsyncEvent) << 16
 )
 
-// Object returns the object that the method is of.
+// Object returns the object type of the method.
 func (m Method) Object() Object { return Object(m >> 16) }
 
-// String returns the kernel's name of the method, or object and number of one that is not served.
+// String returns the kernel's name of the method, or the object and number of an unsupported one.
 func (m Method) String() string {
 	if s := FindMethod(m); s != nil {
 		return s.Name
@@ -97,31 +97,32 @@ func (m Method) String() string {
 	return fmt.Sprintf("%v method %d", m.Object(), uint16(m))
 }
 
-// AttrID is an attribute of a method: the Method in the upper 32 of 48 bits, its attr_id below.
+// AttrID identifies an attribute of a method: the Method in the upper 32 of 48 bits, its attr_id
+// in the lower.
 type AttrID uint64
 
-// IDs of the attributes for the data of the driver, the same in all methods that have them.
+// IDs of the attributes with driver data, the same in all methods that have them.
 const (
 	uhwInID  = 0x1000 // UVERBS_ATTR_UHW_IN
 	uhwOutID = 0x1001 // UVERBS_ATTR_UHW_OUT
 )
 
-// Attr returns the attribute of the method with an attr_id.
+// Attr returns the AttrID of the method's attribute with an attr_id.
 func (m Method) Attr(id uint16) AttrID { return AttrID(m)<<16 | AttrID(id) }
 
-// UHWIn returns the attribute with the input for the driver.
+// UHWIn returns the AttrID of the input for the driver.
 func (m Method) UHWIn() AttrID { return m.Attr(uhwInID) }
 
-// UHWOut returns the attribute with the output of the driver.
+// UHWOut returns the AttrID of the output of the driver.
 func (m Method) UHWOut() AttrID { return m.Attr(uhwOutID) }
 
-// Wire returns the attr_id, the number in Attr.AttrID.
+// Wire returns the attr_id, the value of Attr.AttrID.
 func (a AttrID) Wire() uint16 { return uint16(a) }
 
-// Method returns the method that the attribute is of.
+// Method returns the method of the attribute.
 func (a AttrID) Method() Method { return Method(a >> 16) }
 
-// String returns the kernel's name of the attribute, or method and number of an unknown one.
+// String returns the kernel's name of the attribute, or the method and number of an unknown one.
 func (a AttrID) String() string {
 	if m := FindMethod(a.Method()); m != nil {
 		if i := m.index(uint16(a)); i >= 0 {

@@ -1,6 +1,6 @@
 package uapi
 
-// This file has ports and their GIDs: QUERY_PORT, QUERY_GID_TABLE and QUERY_GID_ENTRY.
+// This file defines ports and their GIDs: QUERY_PORT, QUERY_GID_TABLE and QUERY_GID_ENTRY.
 
 // QueryPort is the request of the legacy QUERY_PORT (struct ib_uverbs_query_port).
 type QueryPort struct {
@@ -9,8 +9,8 @@ type QueryPort struct {
 	Reserved [7]uint8 `c:"reserved"`
 }
 
-// QueryPortResp is the response to the legacy QUERY_PORT. SubnetTimeout is an exponent of 4.096 µs
-// x 2^n (struct ib_uverbs_query_port_resp).
+// QueryPortResp is the response to the legacy QUERY_PORT. SubnetTimeout is the exponent n of
+// 4.096 µs x 2^n (struct ib_uverbs_query_port_resp).
 type QueryPortResp struct {
 	PortCapFlags  uint32 `c:"port_cap_flags"`
 	MaxMsgSz      uint32 `c:"max_msg_sz"`
@@ -44,8 +44,8 @@ type QueryPortRespEx struct {
 	Reserved      [6]uint8      `c:"reserved"`
 }
 
-// GIDEntry is an entry of the GID table. NetdevIfindex is 0 without a network interface (struct
-// ib_uverbs_gid_entry).
+// GIDEntry is an entry of the GID table. NetdevIfindex is 0 if there is no network interface
+// (struct ib_uverbs_gid_entry).
 type GIDEntry struct {
 	GID           [16]byte `c:"gid"`
 	GIDIndex      uint32   `c:"gid_index"`
@@ -86,7 +86,7 @@ var portStates = names[PortState]{headerLibibverbs, []name[PortState]{
 func (p PortState) String() string { return portStates.one(p) }
 
 // Physical states of a port, QueryPortResp.PhysState (enum ib_port_phys_state of the kernel's
-// ib_verbs.h; no header of user space has them).
+// ib_verbs.h; no user-space header has them).
 const (
 	PortPhysStateSleep         = 1
 	PortPhysStatePolling       = 2
@@ -98,7 +98,7 @@ const (
 )
 
 // Widths and speeds of a link, QueryPortResp.ActiveWidth and ActiveSpeed (enum ib_port_width and
-// ib_port_speed of the kernel's ib_verbs.h; no header of user space has them).
+// ib_port_speed of the kernel's ib_verbs.h; no user-space header has them).
 const (
 	Width1X  = 1
 	Width4X  = 2
@@ -133,7 +133,7 @@ var linkLayers = names[LinkLayer]{headerLibibverbs, []name[LinkLayer]{
 // String returns rdma-core's name of the value.
 func (l LinkLayer) String() string { return linkLayers.one(l) }
 
-// MTU is a path MTU as the ABI numbers it (enum ib_mtu); see MTU.Bytes.
+// MTU is a path MTU in the encoding of the ABI (enum ib_mtu); see MTU.Bytes.
 type MTU uint8
 
 const (

@@ -1,8 +1,8 @@
 package uapi
 
-// This file has the requests and responses of queue pairs.
+// This file defines the requests and responses of queue pairs.
 
-// QPCap has the capacities of a queue pair, attributes CAP and RESP_CAP of the ioctl method
+// QPCap holds the capacities of a queue pair, attributes CAP and RESP_CAP of the ioctl method
 // QP_CREATE (struct ib_uverbs_qp_cap).
 type QPCap struct {
 	MaxSendWR     uint32 `c:"max_send_wr"`
@@ -72,7 +72,7 @@ type ExCreateQPResp struct {
 	ResponseLength uint32       `c:"response_length"`
 }
 
-// QueryQP is the request of QUERY_QP; AttrMask is of QPMask bits (struct ib_uverbs_query_qp).
+// QueryQP is the request of QUERY_QP. AttrMask holds QPMask bits (struct ib_uverbs_query_qp).
 type QueryQP struct {
 	Response uint64 `c:"response"`
 	QPHandle uint32 `c:"qp_handle"`
@@ -113,7 +113,7 @@ type QueryQPResp struct {
 	Reserved        [5]uint8 `c:"reserved"`
 }
 
-// ModifyQP is the request of MODIFY_QP; AttrMask says which fields are valid (struct
+// ModifyQP is the request of MODIFY_QP. AttrMask selects the valid fields (struct
 // ib_uverbs_modify_qp).
 type ModifyQP struct {
 	Dest             QPDest   `c:"dest"`
@@ -144,7 +144,7 @@ type ModifyQP struct {
 	Reserved         [2]uint8 `c:"reserved"`
 }
 
-// ExModifyQP is the request of the extended MODIFY_QP; RateLimit is in kbit/s (struct
+// ExModifyQP is the request of the extended MODIFY_QP. RateLimit is in kbit/s (struct
 // ib_uverbs_ex_modify_qp).
 type ExModifyQP struct {
 	Base      ModifyQP `c:"base"`
@@ -171,8 +171,8 @@ type DestroyQPResp struct {
 	EventsReported uint32 `c:"events_reported"`
 }
 
-// QPAttr has the attributes that rdma_cm's INIT_QP_ATTR returns; QPAttrMask says which are valid
-// (struct ib_uverbs_qp_attr).
+// QPAttr holds the attributes that INIT_QP_ATTR of rdma_cm returns. QPAttrMask selects the valid
+// ones (struct ib_uverbs_qp_attr).
 type QPAttr struct {
 	QPAttrMask       uint32   `c:"qp_attr_mask"`
 	QPState          uint32   `c:"qp_state"`
@@ -207,8 +207,8 @@ type QPAttr struct {
 	Reserved         [5]uint8 `c:"reserved"`
 }
 
-// PostSend is the request of POST_SEND. librxe writes it, after a CmdHdr, to ring the doorbell of
-// a send queue (struct ib_uverbs_post_send).
+// PostSend is the request of POST_SEND. librxe writes it, after a CmdHdr, as the doorbell of a
+// send queue (struct ib_uverbs_post_send).
 type PostSend struct {
 	Response uint64 `c:"response"`
 	QPHandle uint32 `c:"qp_handle"`

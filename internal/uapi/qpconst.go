@@ -1,6 +1,6 @@
 package uapi
 
-// This file has the constants of queue pairs: types, states, attribute masks, opcodes.
+// This file defines the constants of queue pairs: types, states, attribute masks, opcodes.
 
 // QPType is the transport service of a queue pair (enum ib_uverbs_qp_type).
 type QPType uint8
@@ -54,7 +54,7 @@ var qpStates = names[QPState]{headerLibibverbs, []name[QPState]{
 // String returns rdma-core's name of the value.
 func (q QPState) String() string { return qpStates.one(q) }
 
-// QPMask says which attributes of a queue pair are valid (enum ib_qp_attr_mask).
+// QPMask selects attributes of a queue pair (enum ib_qp_attr_mask).
 type QPMask uint32
 
 const (
@@ -110,8 +110,8 @@ var qpMasks = names[QPMask]{headerLibibverbs, []name[QPMask]{
 // String returns rdma-core's names of the bits set, separated by "|".
 func (q QPMask) String() string { return qpMasks.flags(q) }
 
-// QPMaskLegacy covers the bits that MODIFY_QP accepts; the extended form accepts QPMaskRateLimit
-// as well (drivers/infiniband/core/uverbs_cmd.c).
+// QPMaskLegacy is the mask of the bits that MODIFY_QP accepts; the extended form also accepts
+// QPMaskRateLimit (drivers/infiniband/core/uverbs_cmd.c).
 const QPMaskLegacy = QPMaskDestQPN<<1 - 1
 
 // MigState is the path migration state of a queue pair (enum ib_mig_state).

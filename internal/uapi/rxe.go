@@ -1,50 +1,51 @@
 package uapi
 
-// This file has the data of UHW_IN and UHW_OUT between the driver rxe and librxe, and the layouts
-// of the queues that both map, as sizes and offsets in bytes (rdma_user_rxe.h). A queue is a header
-// followed by elements of 1<<log2_elem_size bytes; an element of a completion queue is a WC.
+// This file defines the data of UHW_IN and UHW_OUT between the driver rxe and librxe, and the
+// layouts of the queues that both map, as sizes and offsets in bytes (rdma_user_rxe.h). A queue
+// is a header followed by elements of 1<<log2_elem_size bytes. An element of a completion queue
+// is a WC.
 
-// MMInfo locates a queue for mmap of the device file. Offset and Size are in bytes and multiples of
-// the page size (struct mminfo).
+// MMInfo is the location of a queue for mmap of the device file. Offset and Size are in bytes and
+// multiples of the page size (struct mminfo).
 type MMInfo struct {
 	Offset uint64 `c:"offset"`
 	Size   uint32 `c:"size"`
 	Pad    uint32 `c:"pad"`
 }
 
-// RXECreateAHResp is rxe's answer to CREATE_AH. librxe resolves the address itself unless AHNum is
-// positive (struct rxe_create_ah_resp).
+// RXECreateAHResp is rxe's response to CREATE_AH. librxe resolves the address itself unless AHNum
+// is positive (struct rxe_create_ah_resp).
 type RXECreateAHResp struct {
 	AHNum    uint32 `c:"ah_num"`
 	Reserved uint32 `c:"reserved"`
 }
 
-// RXECreateCQResp is rxe's answer to CREATE_CQ (struct rxe_create_cq_resp).
+// RXECreateCQResp is rxe's response to CREATE_CQ (struct rxe_create_cq_resp).
 type RXECreateCQResp struct {
 	MI MMInfo `c:"mi"`
 }
 
-// RXEResizeCQResp is rxe's answer to RESIZE_CQ (struct rxe_resize_cq_resp).
+// RXEResizeCQResp is rxe's response to RESIZE_CQ (struct rxe_resize_cq_resp).
 type RXEResizeCQResp struct {
 	MI MMInfo `c:"mi"`
 }
 
-// RXECreateQPResp is rxe's answer to CREATE_QP; RQMI is zero with a shared receive queue (struct
-// rxe_create_qp_resp).
+// RXECreateQPResp is rxe's response to CREATE_QP. RQMI is zero with a shared receive queue
+// (struct rxe_create_qp_resp).
 type RXECreateQPResp struct {
 	RQMI MMInfo `c:"rq_mi"`
 	SQMI MMInfo `c:"sq_mi"`
 }
 
-// RXECreateSRQResp is rxe's answer to CREATE_SRQ (struct rxe_create_srq_resp).
+// RXECreateSRQResp is rxe's response to CREATE_SRQ (struct rxe_create_srq_resp).
 type RXECreateSRQResp struct {
 	MI       MMInfo `c:"mi"`
 	SRQNum   uint32 `c:"srq_num"`
 	Reserved uint32 `c:"reserved"`
 }
 
-// RXEModifySRQCmd is rxe's input of MODIFY_SRQ: the address of the MMInfo to store after a resize
-// (struct rxe_modify_srq_cmd).
+// RXEModifySRQCmd is rxe's input of MODIFY_SRQ: the address at which to store the MMInfo after a
+// resize (struct rxe_modify_srq_cmd).
 type RXEModifySRQCmd struct {
 	MmapInfoAddr uint64 `c:"mmap_info_addr"`
 }
@@ -96,7 +97,7 @@ const (
 const (
 	RXEDMASize      = 24
 	RXEDMALength    = 0  // u32, bytes of the message
-	RXEDMAResid     = 4  // u32, bytes left
+	RXEDMAResid     = 4  // u32, remaining bytes
 	RXEDMACurSGE    = 8  // u32
 	RXEDMANumSGE    = 12 // u32
 	RXEDMASGEOffset = 16 // u32

@@ -13,15 +13,15 @@ const (
 	AFIB    = 27
 )
 
-// SockaddrIn6 is room for a sockaddr_in6, which may hold a sockaddr_in. The family is in native
-// byte order, ports and addresses are big-endian.
+// SockaddrIn6 holds a sockaddr_in6 or a sockaddr_in. The family is in native byte order, ports
+// and addresses are big-endian.
 type SockaddrIn6 [28]byte
 
 // SockaddrStorage is a __kernel_sockaddr_storage.
 type SockaddrStorage [128]byte
 
-// NewSockaddr returns an address and port of TCP/IP as a sockaddr_in or sockaddr_in6. An invalid
-// address gives zeros. Zones must be numbers; others are left out.
+// NewSockaddr returns an address and port as a sockaddr_in or sockaddr_in6. An invalid address
+// gives zeros. A zone must be a number; others are dropped.
 func NewSockaddr(a netip.AddrPort) SockaddrIn6 {
 	var s SockaddrIn6
 	putSockaddr(s[:], a)
@@ -41,13 +41,13 @@ func (s *SockaddrIn6) Family() uint16 { return binary.LittleEndian.Uint16(s[:]) 
 // Family returns the address family, such as AFInet.
 func (s *SockaddrStorage) Family() uint16 { return binary.LittleEndian.Uint16(s[:]) }
 
-// AddrPort returns the address and port; ok is false for another family than AFInet and AFInet6.
+// AddrPort returns the address and port. ok is false for a family other than AFInet and AFInet6.
 func (s *SockaddrIn6) AddrPort() (a netip.AddrPort, ok bool) { return sockaddr(s[:]) }
 
-// AddrPort returns the address and port; ok is false for another family than AFInet and AFInet6.
+// AddrPort returns the address and port. ok is false for a family other than AFInet and AFInet6.
 func (s *SockaddrStorage) AddrPort() (a netip.AddrPort, ok bool) { return sockaddr(s[:]) }
 
-// sockaddr reads a sockaddr_in or sockaddr_in6 from 28 bytes or more.
+// sockaddr decodes a sockaddr_in or sockaddr_in6 from at least 28 bytes.
 func sockaddr(b []byte) (netip.AddrPort, bool) {
 	port := binary.BigEndian.Uint16(b[2:])
 	switch binary.LittleEndian.Uint16(b) {

@@ -2,12 +2,12 @@ package uapi
 
 import "slices"
 
-// Kind is the kind of content of an attribute.
+// Kind is the kind of an attribute.
 type Kind uint8
 
 const (
 	PtrIn      Kind = iota // input: up to 8 bytes in Data, or their address
-	PtrOut                 // output: address of the room
+	PtrOut                 // output: address of a buffer
 	ConstIn                // input of 8 bytes in Data: a number
 	FlagsIn                // input of 4 or 8 bytes in Data: a set of bits
 	IDR                    // handle of an object, in Data
@@ -32,40 +32,41 @@ func (k Kind) String() string {
 // pointer reports whether the attribute has a length: all kinds except handles and descriptors.
 func (k Kind) pointer() bool { return k <= FlagsIn }
 
-// MaxLen is the greatest length of an attribute in bytes: AttrSpec.Max of one without a limit.
+// MaxLen is the maximum length of an attribute in bytes, and AttrSpec.Max of an attribute without
+// a limit.
 const MaxLen = 65535
 
 // An AttrSpec is the rule for an attribute of a method.
 type AttrSpec struct {
 	ID        AttrID
-	Name      string // the kernel's
+	Name      string // name in the kernel
 	Kind      Kind
 	Object    Object // type of the handle or descriptor
-	Min, Max  int    // bytes; 0 for handles and descriptors
+	Min, Max  int    // in bytes; 0 for handles and descriptors
 	Mandatory bool
-	// ZeroTail permits an input longer than Max whose rest is zero, and an output that is
-	// longer, whose rest the server stores as zeros (UVERBS_ATTR_STRUCT).
+	// ZeroTail permits an input longer than Max whose rest is zero, and a longer output, whose
+	// rest the server fills with zeros (UVERBS_ATTR_STRUCT).
 	ZeroTail bool
 }
 
-// A MethodSpec is a method and the rules for its attributes.
+// A MethodSpec is a method with the rules for its attributes.
 type MethodSpec struct {
 	ID    Method
-	Name  string // the kernel's
+	Name  string // name in the kernel
 	Attrs []AttrSpec
 }
 
-// index returns the index in Attrs of an attr_id, -1 without one.
+// index returns the index in Attrs of an attr_id, -1 if there is none.
 func (m *MethodSpec) index(id uint16) int {
 	return slices.IndexFunc(m.Attrs, func(s AttrSpec) bool { return uint16(s.ID) == id })
 }
 
 var methods = slices.Concat(deviceMethods, objectMethods, queueMethods)
 
-// MethodSpecs returns all methods that gorxe serves. The caller must not change them.
+// MethodSpecs returns all methods that gorxe supports. The caller must not modify the slice.
 func MethodSpecs() []MethodSpec { return methods }
 
-// methodsByID has the index in methods of each method.
+// methodsByID maps each method to its index in methods.
 var methodsByID = func() map[Method]int {
 	out := make(map[Method]int, len(methods))
 	for i := range methods {
@@ -74,7 +75,7 @@ var methodsByID = func() map[Method]int {
 	return out
 }()
 
-// FindMethod returns the rules of a method, or nil if gorxe does not serve it.
+// FindMethod returns the rules of a method, or nil if gorxe does not support it.
 func FindMethod(m Method) *MethodSpec {
 	if i, ok := methodsByID[m]; ok {
 		return &methods[i]
@@ -82,7 +83,7 @@ func FindMethod(m Method) *MethodSpec {
 	return nil
 }
 
-// methodConstants returns the numbers of objects' methods and attributes.
+// methodConstants returns the numbers of methods and attributes.
 func methodConstants() []Constant {
 	out := []Constant{
 		{"UVERBS_ATTR_UHW_IN", headerIoctlCmds, uhwInID},
@@ -103,58 +104,58 @@ const (
 	must     = true
 	optional = false
 
-	attrPrefix = "UVERBS_ATTR_" // of the names in the tables
+	attrPrefix = "UVERBS_ATTR_" // prefix of the attribute names
 )
 
-// sized is an input or output of least to most bytes.
+// sized returns an input or output of least to most bytes.
 func sized(kind Kind, id AttrID, name string, least, most int, need bool) AttrSpec {
 	return AttrSpec{
 		ID: id, Name: attrPrefix + name, Kind: kind, Min: least, Max: most, Mandatory: need,
 	}
 }
 
-// in is an input of size bytes (UVERBS_ATTR_PTR_IN with UVERBS_ATTR_TYPE).
+// in returns an input of size bytes (UVERBS_ATTR_PTR_IN with UVERBS_ATTR_TYPE).
 func in(id AttrID, name string, size int, need bool) AttrSpec {
 	return sized(PtrIn, id, name, size, size, need)
 }
 
-// inAtLeast is an input of least bytes or more (UVERBS_ATTR_MIN_SIZE).
+// inAtLeast returns an input of at least least bytes (UVERBS_ATTR_MIN_SIZE).
 func inAtLeast(id AttrID, name string, least int, need bool) AttrSpec {
 	return sized(PtrIn, id, name, least, MaxLen, need)
 }
 
-// out is an output of size bytes.
+// out returns an output of size bytes.
 func out(id AttrID, name string, size int, need bool) AttrSpec {
 	return sized(PtrOut, id, name, size, size, need)
 }
 
-// outAtLeast is an output with room for least bytes or more.
+// outAtLeast returns an output of at least least bytes.
 func outAtLeast(id AttrID, name string, least int, need bool) AttrSpec {
 	return sized(PtrOut, id, name, least, MaxLen, need)
 }
 
-// extensible makes s a struct that may grow (UVERBS_ATTR_STRUCT).
+// extensible returns s as a struct that may grow (UVERBS_ATTR_STRUCT).
 func extensible(s AttrSpec) AttrSpec {
 	s.ZeroTail = true
 	return s
 }
 
-// constIn is a number (UVERBS_ATTR_CONST_IN).
+// constIn returns a number (UVERBS_ATTR_CONST_IN).
 func constIn(id AttrID, name string, need bool) AttrSpec {
 	return sized(ConstIn, id, name, 8, 8, need)
 }
 
-// flagsIn is a set of bits (UVERBS_ATTR_FLAGS_IN).
+// flagsIn returns a set of bits (UVERBS_ATTR_FLAGS_IN).
 func flagsIn(id AttrID, name string, need bool) AttrSpec {
 	return sized(FlagsIn, id, name, 4, 8, need)
 }
 
-// object is a handle or descriptor of an object.
+// object returns a handle or descriptor of an object.
 func object(id AttrID, name string, kind Kind, o Object, need bool) AttrSpec {
 	return AttrSpec{ID: id, Name: attrPrefix + name, Kind: kind, Object: o, Mandatory: need}
 }
 
-// uhw appends the attributes for the data of the driver (UVERBS_ATTR_UHW).
+// uhw appends the attributes with driver data (UVERBS_ATTR_UHW).
 func uhw(m Method, attrs ...AttrSpec) []AttrSpec {
 	return append(attrs,
 		inAtLeast(m.UHWIn(), "UHW_IN", 0, optional),

@@ -1,6 +1,6 @@
 package uapi
 
-// This file has shared receive queues.
+// This file defines shared receive queues.
 
 // CreateSRQ is the request of CREATE_SRQ (struct ib_uverbs_create_srq).
 type CreateSRQ struct {
@@ -34,7 +34,7 @@ type CreateSRQResp struct {
 	SRQN      uint32 `c:"srqn"`
 }
 
-// ModifySRQ is the request of MODIFY_SRQ; AttrMask is of SRQAttr bits (struct
+// ModifySRQ is the request of MODIFY_SRQ. AttrMask holds SRQAttrMask bits (struct
 // ib_uverbs_modify_srq).
 type ModifySRQ struct {
 	SRQHandle uint32 `c:"srq_handle"`

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// pattern returns n bytes that are all different from zero and mostly from their neighbours.
+// pattern returns n bytes that are all nonzero and mostly differ from adjacent ones.
 func pattern(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

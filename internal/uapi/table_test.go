@@ -199,7 +199,7 @@ func TestMTUInBytes(t *testing.T) {
 	}
 }
 
-// saysNames checks that the values of a type say their names.
+// saysNames checks that the String method of a type returns the names of its values.
 func saysNames[T interface {
 	unsigned
 	fmt.Stringer

@@ -1,26 +1,27 @@
-// Package uapi has the user ABI of the kernel's RDMA subsystem as data: the ioctl of uverbs, its
-// objects, methods and attributes, the legacy commands behind INVOKE_WRITE, the commands of rdma_cm
-// and what the driver rxe adds. gorxe answers these calls in place of a kernel under an unchanged
-// rdma-core.
+// Package uapi defines the user ABI of the kernel's RDMA subsystem as data: the uverbs ioctl, its
+// objects, methods and attributes, the legacy commands behind INVOKE_WRITE, the commands of
+// rdma_cm, and the data that the driver rxe adds. gorxe answers these calls in place of a kernel
+// under an unmodified rdma-core.
 //
 // # Names
 //
 // Names are those of the kernel headers in Go spelling: struct ib_uverbs_query_port_resp is
-// QueryPortResp, rdma_ucm_create_id is UCMCreateID, rxe_create_qp_resp is RXECreateQPResp. The tag
-// c of a field is its name in C. Structs and Constants list all of them with their C names and
-// headers, and a test compares sizes, offsets and values with a C compiler.
+// QueryPortResp, rdma_ucm_create_id is UCMCreateID, rxe_create_qp_resp is RXECreateQPResp. The
+// tag c of a field is its name in C. [Structs] and [Constants] list all of them with their C
+// names and headers, and a test compares sizes, offsets and values with a C compiler.
 //
 // # Representation
 //
 // Integers are in the byte order of the host, which must be little-endian (amd64, arm64). Fields
-// that the ABI defines as big-endian, GIDs and GUIDs are byte arrays. A struct has the fields of C
-// in the same order with no implicit padding, so package encoding/binary encodes it.
+// that the ABI defines as big-endian, GIDs and GUIDs are byte arrays. A struct has the fields of
+// C in the same order with no implicit padding, so package encoding/binary can encode it.
 //
 // # Checks
 //
-// ParseCall and Check apply the rules of drivers/infiniband/core/uverbs_ioctl.c; ParseUCM those of
-// ucma.c. Their errors wrap an Errno. The package is pure: it neither reads nor writes the memory
-// of a program, whose addresses are numbers here.
+// [ParseCall] and [Check] apply the rules of drivers/infiniband/core/uverbs_ioctl.c, [ParseUCM]
+// those of ucma.c. Their errors wrap an [Errno]. The package neither reads nor writes the memory
+// of a program: the program's addresses are numbers here. It has no mutable state and needs no
+// locks.
 package uapi
 
 import (
@@ -40,7 +41,7 @@ const (
 	headerRXE        = "rdma/rdma_user_rxe.h"
 	headerErrno      = "errno.h"
 
-	// Headers of rdma-core for numbers that the kernel's headers leave out.
+	// Headers of rdma-core, for numbers that are not in the kernel's headers.
 	headerLibibverbs = "infiniband/verbs.h"
 	headerLibrdmacm  = "rdma/rdma_cma.h"
 )
@@ -61,15 +62,15 @@ func Structs() []Struct {
 }
 
 // A Constant is a number of the ABI. C is its name or, for an offset or a size, its expression in
-// C, Header the header that defines it.
+// C. Header is the header that defines it.
 type Constant struct {
 	C      string
 	Header string
 	Value  uint64
 }
 
-// Constants returns the numbers of the package that a header of user space defines, with the IDs
-// of all methods and attributes.
+// Constants returns the numbers of the package that a user-space header defines, including the
+// IDs of all methods and attributes.
 func Constants() []Constant {
 	return slices.Concat(
 		ioctlConstants, methodConstants(), objects.list(), commands.list(), errnos.list(),
@@ -85,7 +86,7 @@ func Constants() []Constant {
 	)
 }
 
-// singleConstants are numbers that belong to no type.
+// singleConstants are numbers without a type.
 var singleConstants = []Constant{
 	{"IB_USER_VERBS_ABI_VERSION", headerVerbs, ABIVersion},
 	{"IB_USER_VERBS_CMD_FLAG_EXTENDED", headerVerbs, CmdFlagExtended},
@@ -104,7 +105,7 @@ type name[T unsigned] struct {
 	value T
 }
 
-// names are the C names of the values of a type.
+// names holds the C names of the values of a type.
 type names[T unsigned] struct {
 	header string
 	all    []name[T]
@@ -118,7 +119,7 @@ func (n names[T]) list() []Constant {
 	return out
 }
 
-// one returns the name of v, or its number without a name.
+// one returns the name of v, or the number if it has no name.
 func (n names[T]) one(v T) string {
 	for _, e := range n.all {
 		if e.value == v {
@@ -128,7 +129,7 @@ func (n names[T]) one(v T) string {
 	return fmt.Sprintf("%#x", uint64(v))
 }
 
-// flags returns the names of the bits of v; bits without a name are one number.
+// flags returns the names of the bits of v; bits without a name form one number.
 func (n names[T]) flags(v T) string {
 	var out []string
 	for _, e := range n.all {

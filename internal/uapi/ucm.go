@@ -2,8 +2,8 @@ package uapi
 
 import "fmt"
 
-// This file has the commands of /dev/infiniband/rdma_cm, ABI version 4. A program writes a
-// UCMCmdHdr and the request; the response goes to the address that most requests begin with.
+// This file defines the commands of /dev/infiniband/rdma_cm, ABI version 4. A program writes a
+// UCMCmdHdr and the request. The response goes to the address at the start of most requests.
 
 // UCMABIVersion is the content of /sys/class/misc/rdma_cm/abi_version.
 const UCMABIVersion = 4
@@ -11,8 +11,8 @@ const UCMABIVersion = 4
 // UCMCmdHdrSize is the size of a UCMCmdHdr in bytes.
 const UCMCmdHdrSize = 8
 
-// UCMCmdHdr is the header of a command. In and Out are the bytes that follow it and the room for
-// the response (struct rdma_ucm_cmd_hdr).
+// UCMCmdHdr is the header of a command. In is the number of bytes that follow it, Out the size of
+// the response buffer (struct rdma_ucm_cmd_hdr).
 type UCMCmdHdr struct {
 	Cmd uint32 `c:"cmd"`
 	In  uint16 `c:"in"`
@@ -81,11 +81,11 @@ var ucmCommands = names[UCMCommand]{headerCM, []name[UCMCommand]{
 // String returns the kernel's name of the value.
 func (u UCMCommand) String() string { return ucmCommands.one(u) }
 
-// numUCMCommands is the number of commands of Linux 6.1.
+// numUCMCommands is the number of commands in Linux 6.1.
 const numUCMCommands = 23
 
-// A UCMCommandSpec describes a command. MinIn and MinOut are the minimum lengths of the request and
-// of the room for the response in bytes. Resp is nil without a response.
+// A UCMCommandSpec describes a command. MinIn and MinOut are the minimum lengths in bytes of the
+// request and of the response buffer. Resp is nil if there is no response.
 type UCMCommandSpec struct {
 	Command       UCMCommand
 	Req, Resp     any
@@ -93,7 +93,8 @@ type UCMCommandSpec struct {
 }
 
 // ucmCommandSpecs is ordered by command; GET_OPTION has no entry. Limits below the size of the
-// struct are those of drivers/infiniband/core/ucma.c, for programs built before the last fields.
+// struct are those of drivers/infiniband/core/ucma.c, for programs that were built before the
+// last fields were added.
 var ucmCommandSpecs = []UCMCommandSpec{
 	{UCMCmdCreateID, UCMCreateID{}, UCMCreateIDResp{}, 24, 4},
 	{UCMCmdDestroyID, UCMDestroyID{}, UCMDestroyIDResp{}, 16, 4},
@@ -113,27 +114,28 @@ var ucmCommandSpecs = []UCMCommandSpec{
 	{UCMCmdJoinIPMcast, UCMJoinIPMcast{}, UCMCreateIDResp{}, 48, 4},
 	{UCMCmdLeaveMcast, UCMDestroyID{}, UCMDestroyIDResp{}, 16, 4},
 	{UCMCmdMigrateID, UCMMigrateID{}, UCMMigrateResp{}, 16, 4},
-	{UCMCmdQuery, UCMQuery{}, UCMQueryAddrResp{}, 16, 8}, // least response of all options: PATH
+	{UCMCmdQuery, UCMQuery{}, UCMQueryAddrResp{}, 16, 8}, // the shortest response of all options: PATH
 	{UCMCmdBind, UCMBind{}, nil, 136, 0},
 	{UCMCmdResolveAddr, UCMResolveAddr{}, nil, 272, 0},
 	{UCMCmdJoinMcast, UCMJoinMcast{}, UCMCreateIDResp{}, 152, 4},
 }
 
-// UCMCommandSpecs returns the commands of rdma_cm, ordered by number. The caller must not
-// change them.
+// UCMCommandSpecs returns the commands of rdma_cm, ordered by number. The caller must not modify
+// the slice.
 func UCMCommandSpecs() []UCMCommandSpec { return ucmCommandSpecs }
 
-// A UCMCall is a command that was written to rdma_cm.
+// A UCMCall is a command that a program has written to rdma_cm.
 type UCMCall struct {
 	Spec *UCMCommandSpec
-	Req  []byte // request, of Spec.MinIn bytes or more; a part of the bytes parsed
-	Out  int    // room for the response in bytes
+	Req  []byte // request, at least Spec.MinIn bytes; a slice of the bytes parsed
+	Out  int    // size of the response buffer in bytes
 }
 
-// ParseUCM parses a command that a program wrote to rdma_cm. As ucma_write does, it returns EINVAL
-// for a short write and an unknown command, ENOSYS for GET_OPTION and ENOSPC for too little room,
-// and ignores bytes after the request. Unlike the kernel, which reads sizeof(struct) bytes whatever
-// In says, it returns EINVAL for a request that is shorter than UCMCommandSpec.MinIn.
+// ParseUCM parses a command that a program has written to rdma_cm. As ucma_write does, it returns
+// EINVAL for a short write and an unknown command, ENOSYS for GET_OPTION and ENOSPC for a
+// response buffer that is too small, and ignores bytes after the request. Unlike the kernel,
+// which reads sizeof(struct) bytes regardless of In, it returns EINVAL for a request that is
+// shorter than UCMCommandSpec.MinIn.
 func ParseUCM(b []byte) (UCMCall, error) {
 	var hdr UCMCmdHdr
 	if len(b) < UCMCmdHdrSize {

@@ -1,6 +1,6 @@
 package uapi
 
-// This file has the constants of rdma_cm's commands.
+// This file defines the constants of rdma_cm's commands.
 
 // PortSpace is the port space of an rdma_cm ID (enum rdma_ucm_port_space).
 type PortSpace uint16
@@ -56,7 +56,7 @@ var optionLevels = names[OptionLevel]{headerCM, []name[OptionLevel]{
 // String returns the kernel's name of the value.
 func (o OptionLevel) String() string { return optionLevels.one(o) }
 
-// OptionID is an option of level OptionLevelID. TOS, REUSEADDR, AFONLY and ACK_TIMEOUT take 1, 4,
+// OptionID is an option of level OptionLevelID. TOS, REUSEADDR, AFONLY and ACK_TIMEOUT have 1, 4,
 // 4 and 1 bytes.
 type OptionID uint32
 

@@ -1,12 +1,12 @@
 package uapi
 
-// This file has connection parameters and the events that GET_EVENT returns.
+// This file defines connection parameters and the events that GET_EVENT returns.
 
-// MaxPrivateData is the room for private data in bytes.
+// MaxPrivateData is the maximum length of private data in bytes.
 const MaxPrivateData = 256
 
-// UCMConnParam has the parameters of a connection; the first PrivateDataLen bytes of PrivateData
-// are valid (struct rdma_ucm_conn_param).
+// UCMConnParam holds the parameters of a connection. The first PrivateDataLen bytes of
+// PrivateData are valid (struct rdma_ucm_conn_param).
 type UCMConnParam struct {
 	QPNum              uint32               `c:"qp_num"`
 	QKey               uint32               `c:"qkey"`
@@ -21,7 +21,8 @@ type UCMConnParam struct {
 	Valid              uint8                `c:"valid"`
 }
 
-// UCMUDParam has the parameters of a datagram ID or a multicast group (struct rdma_ucm_ud_param).
+// UCMUDParam holds the parameters of a datagram ID or a multicast group (struct
+// rdma_ucm_ud_param).
 type UCMUDParam struct {
 	QPNum          uint32               `c:"qp_num"`
 	QKey           uint32               `c:"qkey"`
@@ -31,7 +32,7 @@ type UCMUDParam struct {
 	Reserved       [7]uint8             `c:"reserved"`
 }
 
-// UCMECE has the enhanced connection establishment options (struct rdma_ucm_ece).
+// UCMECE holds the enhanced connection establishment options (struct rdma_ucm_ece).
 type UCMECE struct {
 	VendorID uint32 `c:"vendor_id"`
 	AttrMod  uint32 `c:"attr_mod"`
@@ -42,8 +43,8 @@ type UCMGetEvent struct {
 	Response uint64 `c:"response"`
 }
 
-// UCMEventResp is the response to GET_EVENT. Param is a UCMConnParam or a UCMUDParam: see Conn, UD,
-// SetConn and SetUD (struct rdma_ucm_event_resp).
+// UCMEventResp is the response to GET_EVENT. Param is a UCMConnParam or a UCMUDParam: see Conn,
+// UD, SetConn and SetUD (struct rdma_ucm_event_resp).
 type UCMEventResp struct {
 	UID      uint64             `c:"uid"`
 	ID       uint32             `c:"id"`

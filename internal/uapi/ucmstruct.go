@@ -1,8 +1,8 @@
 package uapi
 
-// This file has the requests and responses of rdma_cm's commands, except events.
+// This file defines the requests and responses of rdma_cm's commands, except events.
 
-// UCMCreateID is the request of CREATE_ID; PS is a PortSpace (struct rdma_ucm_create_id).
+// UCMCreateID is the request of CREATE_ID. PS is a PortSpace (struct rdma_ucm_create_id).
 type UCMCreateID struct {
 	UID      uint64   `c:"uid"`
 	Response uint64   `c:"response"`
@@ -24,8 +24,8 @@ type UCMDestroyID struct {
 	Reserved uint32 `c:"reserved"`
 }
 
-// UCMDestroyIDResp is the response to DESTROY_ID and LEAVE_MCAST: the events that GET_EVENT
-// returned for the ID (struct rdma_ucm_destroy_id_resp).
+// UCMDestroyIDResp is the response to DESTROY_ID and LEAVE_MCAST: the number of events that
+// GET_EVENT returned for the ID (struct rdma_ucm_destroy_id_resp).
 type UCMDestroyIDResp struct {
 	EventsReported uint32 `c:"events_reported"`
 }
@@ -37,7 +37,7 @@ type UCMBindIP struct {
 	ID       uint32      `c:"id"`
 }
 
-// UCMBind is the request of BIND; AddrSize is in bytes (struct rdma_ucm_bind).
+// UCMBind is the request of BIND. AddrSize is in bytes (struct rdma_ucm_bind).
 type UCMBind struct {
 	ID       uint32          `c:"id"`
 	AddrSize uint16          `c:"addr_size"`
@@ -53,8 +53,8 @@ type UCMResolveIP struct {
 	TimeoutMs uint32      `c:"timeout_ms"`
 }
 
-// UCMResolveAddr is the request of RESOLVE_ADDR; SrcSize and DstSize are in bytes, SrcSize 0 for
-// any source (struct rdma_ucm_resolve_addr).
+// UCMResolveAddr is the request of RESOLVE_ADDR. SrcSize and DstSize are in bytes; SrcSize is 0
+// for any source (struct rdma_ucm_resolve_addr).
 type UCMResolveAddr struct {
 	ID        uint32          `c:"id"`
 	TimeoutMs uint32          `c:"timeout_ms"`
@@ -71,7 +71,7 @@ type UCMResolveRoute struct {
 	TimeoutMs uint32 `c:"timeout_ms"`
 }
 
-// UCMQuery is the request of QUERY_ROUTE and QUERY; Option is a QueryOption (struct
+// UCMQuery is the request of QUERY_ROUTE and QUERY. Option is a QueryOption (struct
 // rdma_ucm_query).
 type UCMQuery struct {
 	Response uint64 `c:"response"`
@@ -108,8 +108,8 @@ type UCMQueryAddrResp struct {
 	Reserved1  uint32          `c:"reserved1"`
 }
 
-// UCMQueryPathResp is the response to QUERY with QueryPath; NumPaths of PathRecData follow (struct
-// rdma_ucm_query_path_resp).
+// UCMQueryPathResp is the response to QUERY with QueryPath. NumPaths elements of PathRecData
+// follow (struct rdma_ucm_query_path_resp).
 type UCMQueryPathResp struct {
 	NumPaths uint32 `c:"num_paths"`
 	Reserved uint32 `c:"reserved"`
@@ -183,7 +183,7 @@ type UCMDisconnect struct {
 	ID uint32 `c:"id"`
 }
 
-// UCMInitQPAttr is the request of INIT_QP_ATTR; the response is a QPAttr (struct
+// UCMInitQPAttr is the request of INIT_QP_ATTR. The response is a QPAttr (struct
 // rdma_ucm_init_qp_attr).
 type UCMInitQPAttr struct {
 	Response uint64 `c:"response"`
@@ -191,7 +191,7 @@ type UCMInitQPAttr struct {
 	QPState  uint32 `c:"qp_state"`
 }
 
-// UCMNotify is the request of NOTIFY; Event is an EventType (struct rdma_ucm_notify).
+// UCMNotify is the request of NOTIFY. Event is an EventType (struct rdma_ucm_notify).
 type UCMNotify struct {
 	ID    uint32 `c:"id"`
 	Event uint32 `c:"event"`
@@ -205,7 +205,7 @@ type UCMJoinIPMcast struct {
 	ID       uint32      `c:"id"`
 }
 
-// UCMJoinMcast is the request of JOIN_MCAST; AddrSize is in bytes (struct rdma_ucm_join_mcast).
+// UCMJoinMcast is the request of JOIN_MCAST. AddrSize is in bytes (struct rdma_ucm_join_mcast).
 type UCMJoinMcast struct {
 	Response  uint64          `c:"response"`
 	UID       uint64          `c:"uid"`
@@ -225,7 +225,7 @@ type UCMSetOption struct {
 	OptLen  uint32 `c:"optlen"`
 }
 
-// UCMMigrateID is the request of MIGRATE_ID; FD is the event channel that the ID leaves (struct
+// UCMMigrateID is the request of MIGRATE_ID. FD is the event channel that the ID leaves (struct
 // rdma_ucm_migrate_id).
 type UCMMigrateID struct {
 	Response uint64 `c:"response"`
@@ -233,8 +233,8 @@ type UCMMigrateID struct {
 	FD       uint32 `c:"fd"`
 }
 
-// UCMMigrateResp is the response to MIGRATE_ID: the events that the old channel returned for the
-// ID (struct rdma_ucm_migrate_resp).
+// UCMMigrateResp is the response to MIGRATE_ID: the number of events that the old channel
+// returned for the ID (struct rdma_ucm_migrate_resp).
 type UCMMigrateResp struct {
 	EventsReported uint32 `c:"events_reported"`
 }

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 )
 
-// Datagram is a UDP datagram with what RoCEv2 wants to know of its headers.
+// Datagram is a UDP datagram with the header fields that RoCEv2 needs.
 type Datagram struct {
-	// Data is the UDP payload, inside the bytes that were decoded. What a device padded the frame with is not in it.
+	// Data is the UDP payload, a part of the decoded bytes. Padding of the frame is excluded.
 	Data     []byte
 	Src, Dst netip.Addr
 	SrcPort  uint16
@@ -17,7 +17,7 @@ type Datagram struct {
 	TrafficClass, HopLimit uint8
 }
 
-// Why a frame is not decoded.
+// Errors of DecodeEthernet and DecodeIP.
 var (
 	ErrTruncated = errors.New("the frame ends before its headers or lengths say so")
 	ErrNotRoCE   = errors.New("the frame is not a UDP datagram to port 4791")
@@ -26,7 +26,7 @@ var (
 	ErrFragment  = errors.New("the frame is a fragment: RoCEv2 packets are never fragmented")
 )
 
-// DecodeEthernet decodes a frame from its Ethernet header on.
+// DecodeEthernet decodes a frame that starts with the Ethernet header.
 func DecodeEthernet(b []byte) (d Datagram, err error) {
 	if len(b) < EthernetLen {
 		return d, ErrTruncated
@@ -41,9 +41,10 @@ func DecodeEthernet(b []byte) (d Datagram, err error) {
 	return DecodeIP(b[EthernetLen:])
 }
 
-// DecodeIP decodes a datagram from its IP header on. IPv4 options are skipped; IPv6 extension headers are not RoCEv2. The UDP
-// checksum is not looked at: it may be absent, or, in frames from this host, yet to be completed by a network device; the
-// ICRC covers more.
+// DecodeIP decodes a packet that starts with the IP header. IPv4 options are skipped; packets
+// with IPv6 extension headers are ErrNotRoCE. The UDP checksum is not verified: it may be
+// absent or, in packets of this host, left to the network device to complete; the ICRC covers
+// more.
 func DecodeIP(b []byte) (Datagram, error) {
 	if len(b) == 0 {
 		return Datagram{}, ErrTruncated
@@ -73,7 +74,7 @@ func decode4(b []byte) (d Datagram, err error) {
 		return d, ErrChecksum
 	}
 	d.ID, d.FlagsFragment = binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:])
-	if d.FlagsFragment&0x3fff != 0 { // offset, or more fragments
+	if d.FlagsFragment&0x3fff != 0 { // fragment offset or more-fragments flag
 		return d, ErrFragment
 	}
 	d.TrafficClass, d.HopLimit = b[1], b[8]
@@ -94,13 +95,13 @@ func decode6(b []byte) (d Datagram, err error) {
 	}
 	d.TrafficClass, d.HopLimit = b[0]<<4|b[1]>>4, b[7]
 	d.Src, d.Dst = netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))
-	if d.Src.Is4In6() || d.Dst.Is4In6() { // addresses of programs, not of packets (RFC 4291, 2.5.5.2)
+	if d.Src.Is4In6() || d.Dst.Is4In6() { // IPv4-mapped addresses must not appear in packets (RFC 4291, 2.5.5.2)
 		return d, ErrHeader
 	}
 	return d, d.decodeUDP(b[IPv6Len:total])
 }
 
-// decodeUDP takes the UDP datagram that fills the packet.
+// decodeUDP decodes b, the UDP datagram up to the end of the IP packet.
 func (d *Datagram) decodeUDP(b []byte) error {
 	if len(b) < UDPLen {
 		return ErrTruncated

@@ -1,3 +1,3 @@
-// Package encap puts Ethernet, IP and UDP headers around RoCEv2 packets, and takes them off. Links that send frames
-// past the host's own IP stack use it. It does no I/O.
+// Package encap adds and removes the Ethernet, IP and UDP headers of RoCEv2 packets, for links
+// that bypass the IP stack of the host. It does no I/O.
 package encap

@@ -30,7 +30,7 @@ var (
 	headers = map[string]encap.Header{"IPv4": header4, "IPv6": header6}
 )
 
-// frame is h around payload.
+// frame returns payload with the headers h.
 func frame(h encap.Header, payload string) []byte {
 	b := make([]byte, h.Len(), h.Len()+len(payload))
 	h.Put(b, len(payload))
@@ -55,7 +55,7 @@ func TestWhatIsPutIsDecoded(t *testing.T) {
 	}
 }
 
-// Another implementation reads every field as it was meant.
+// An independent decoder reads every field as intended.
 func TestHeadersAreThoseOfTheStandards(t *testing.T) {
 	for name, h := range headers {
 		p := gopacket.NewPacket(frame(h, "payload"), layers.LayerTypeEthernet, gopacket.Default)
@@ -68,7 +68,7 @@ func TestHeadersAreThoseOfTheStandards(t *testing.T) {
 			if want := "198.18.0.1 198.18.0.2 48879 DF 0 46 63 UDP 35"; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
-			// gopacket computes the checksum of what it read.
+			// gopacket computes the checksum of the header that it decoded.
 			buf := gopacket.NewSerializeBuffer()
 			was := ip.Checksum
 			if err := ip.SerializeTo(buf, gopacket.SerializeOptions{ComputeChecksums: true}); err != nil || ip.Checksum != was {
@@ -88,7 +88,8 @@ func TestHeadersAreThoseOfTheStandards(t *testing.T) {
 	}
 }
 
-// A device that completes a checksum adds the UDP datagram to what it finds there.
+// A device that completes a checksum adds the sum of the UDP datagram to the value it finds
+// there.
 func TestPseudoChecksumIsWhatADeviceCompletes(t *testing.T) {
 	for name, h := range headers {
 		b := frame(h, "even number!")
@@ -227,7 +228,8 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		// What is decoded is the frame that its fields say, up to what Put never writes.
+		// A decoded frame equals the frame that its fields describe, except fields that Put
+		// never writes.
 		h := encap.Header{
 			Src: d.Src, Dst: d.Dst, SrcPort: d.SrcPort, ID: d.ID, FlagsFragment: d.FlagsFragment,
 			TrafficClass: d.TrafficClass, HopLimit: d.HopLimit,

@@ -5,13 +5,13 @@ import (
 	"net/netip"
 )
 
-// Lengths of headers, in bytes. Neither IPv4 options nor IPv6 extension headers are ever written.
+// Lengths of headers, in bytes. No IPv4 options or IPv6 extension headers are written.
 const (
 	EthernetLen = 14
 	IPv4Len     = 20
 	IPv6Len     = 40
 	UDPLen      = 8
-	// MaxLen is the most that a [Header] takes.
+	// MaxLen is the maximum length of a [Header].
 	MaxLen = EthernetLen + IPv6Len + UDPLen
 )
 
@@ -24,25 +24,25 @@ const (
 // Port is the UDP destination port of RoCEv2 (IBA Annex A17; IANA "roce").
 const Port = 4791
 
-// protocolUDP is UDP's number in an IPv4 header, and in an IPv6 header (IANA).
+// protocolUDP is the number of UDP in IPv4 and IPv6 headers (IANA).
 const protocolUDP = 17
 
 // MAC is an Ethernet address.
 type MAC [6]byte
 
-// Header is what stands on the wire in front of a RoCEv2 packet.
+// Header holds the fields of the headers before a RoCEv2 packet.
 type Header struct {
 	DstMAC, SrcMAC MAC
 	// Src and Dst are of the same family and not IPv4-mapped. A zone is ignored.
 	Src, Dst netip.Addr
 	SrcPort  uint16
-	// ID and FlagsFragment are fields of the IPv4 header; over IPv6 they are ignored.
+	// ID and FlagsFragment are fields of the IPv4 header, ignored over IPv6.
 	ID, FlagsFragment      uint16
-	TrafficClass, HopLimit uint8  // IPv4 ToS and TTL, or the fields of that name of IPv6
+	TrafficClass, HopLimit uint8  // IPv4 ToS and TTL, or IPv6 traffic class and hop limit
 	FlowLabel              uint32 // 20 bits, IPv6 only
 }
 
-// Len is the length of the header in bytes: 42 over IPv4, 62 over IPv6.
+// Len returns the length of the headers in bytes: 42 over IPv4, 62 over IPv6.
 func (h *Header) Len() int {
 	if h.Dst.Is4() {
 		return EthernetLen + IPv4Len + UDPLen
@@ -50,9 +50,10 @@ func (h *Header) Len() int {
 	return EthernetLen + IPv6Len + UDPLen
 }
 
-// Put writes the header of a datagram with the given length of UDP payload to b, which has room for Len bytes, and returns
-// Len. The UDP checksum is 0, "none", as Linux rxe sends it over both versions of IP: the ICRC covers more. (RFC 8200 lets a
-// checksum be absent over IPv6 where receivers are told to accept that; those of RoCEv2 are.)
+// Put writes the headers of a datagram with payload bytes of UDP payload to b, which has space
+// for Len bytes, and returns Len. The UDP checksum is 0, "none", as Linux rxe sends it over
+// IPv4 and IPv6: the ICRC covers more. (RFC 8200 permits this over IPv6 for receivers that
+// accept it, which those of RoCEv2 do.)
 func (h *Header) Put(b []byte, payload int) int {
 	n := h.Len()
 	b = b[:n]
@@ -96,11 +97,11 @@ func (h *Header) put6(b []byte, payload int) {
 	copy(b[24:], dst[:])
 }
 
-// PutPseudoChecksum writes what a host puts in the UDP checksum of a datagram that its network device is to complete: the
-// sum of the pseudo header. b is a header as Put left it. Trains that a device cuts up need it.
+// PutPseudoChecksum writes the UDP checksum of a datagram that the network device completes:
+// the sum of the pseudo header. b is a header as Put left it. Segment trains need it.
 func PutPseudoChecksum(b []byte) {
 	udp := b[len(b)-UDPLen:]
-	first := EthernetLen + 8 // of the addresses, which are the last of an IP header
+	first := EthernetLen + 8 // offset of the addresses, which are the last fields of an IP header
 	if len(b) == EthernetLen+IPv4Len+UDPLen {
 		first = EthernetLen + 12
 	}
@@ -108,7 +109,7 @@ func PutPseudoChecksum(b []byte) {
 	binary.BigEndian.PutUint16(udp[6:], fold(sum(s, b[first:len(b)-UDPLen])))
 }
 
-// sum adds the 16-bit words of b, of which there is an even number of bytes, to s.
+// sum adds the 16-bit words of b, which has an even length, to s.
 func sum(s uint32, b []byte) uint32 {
 	for i := 0; i+1 < len(b); i += 2 {
 		s += uint32(binary.BigEndian.Uint16(b[i:]))
@@ -116,7 +117,7 @@ func sum(s uint32, b []byte) uint32 {
 	return s
 }
 
-// fold makes a one's complement sum of 16 bits (RFC 1071).
+// fold folds a one's complement sum to 16 bits (RFC 1071).
 func fold(s uint32) uint16 {
 	s = s>>16 + s&0xffff
 	return uint16(s>>16 + s)

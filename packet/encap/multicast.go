@@ -2,8 +2,8 @@ package encap
 
 import "net/netip"
 
-// MulticastMAC is the Ethernet address of an IP multicast group: 01:00:5e and the low 23 bits of an IPv4 group
-// (RFC 1112), 33:33 and the low 32 bits of an IPv6 group (RFC 2464).
+// MulticastMAC returns the Ethernet address of an IP multicast group: 01:00:5e and the lower 23
+// bits of an IPv4 group (RFC 1112), 33:33 and the lower 32 bits of an IPv6 group (RFC 2464).
 func MulticastMAC(group netip.Addr) MAC {
 	if group.Is4() {
 		a := group.As4()

@@ -5,50 +5,53 @@ import (
 	"time"
 )
 
-// Config says what a faulty link does to the frames of one direction. Probabilities are 0 to 1. What befalls a frame
-// is drawn from Seed and the frame's number alone: the same frames in the same order fare the same under the same
-// seed, and changing one probability does not change who meets the other faults.
+// Config selects the faults that a faulty link injects into the frames of one direction.
+// Probabilities are 0 to 1. The faults of a frame depend on Seed and the number of the frame
+// only: with equal seeds, equal sequences of frames get equal faults, and a change of one
+// probability does not change which frames get the other faults.
 type Config struct {
 	Seed uint64
-	// Drop loses the frame.
+	// Drop drops the frame.
 	Drop float64
-	// Duplicate sends the frame twice, the second copy right behind the first.
+	// Duplicate sends the frame twice, the second copy directly after the first.
 	Duplicate float64
-	// Reorder holds the frame back until 1 to ReorderSpan later frames have gone, or ReorderHold has passed.
+	// Reorder delays the frame until 1 to ReorderSpan later frames were sent, or ReorderHold
+	// has passed.
 	Reorder float64
-	// ReorderSpan is how many frames may overtake at most; 0 means 4.
+	// ReorderSpan is the maximum number of frames that overtake a reordered one; 0 means 4.
 	ReorderSpan int
-	// ReorderHold is the longest a frame waits to be overtaken; 0 means 2 ms. Not used on receive, where a frame waits for
-	// the end of its batch at most.
+	// ReorderHold is the maximum time that a reordered frame waits; 0 means 2 ms. On receive it
+	// is not used: a frame waits for the end of its batch at most.
 	ReorderHold time.Duration
-	// Corrupt flips one bit of the frame, anywhere in its UDP payload.
+	// Corrupt flips one bit anywhere in the UDP payload.
 	Corrupt float64
-	// ECNMark sets the ECN bits of the traffic class to CE (both bits).
+	// ECNMark sets the ECN field of the traffic class to CE (binary 11).
 	ECNMark float64
-	// Delay is added to every frame, and at random up to Jitter on top, which reorders. Not used on receive.
+	// Delay is added to every frame, plus a random time up to Jitter, which causes reordering.
+	// Not used on receive.
 	Delay, Jitter time.Duration
 }
 
-// Counters counts the frames of one direction and what was done to them.
+// Counters counts the frames of one direction and their faults.
 type Counters struct {
 	Frames                                                        uint64
 	Dropped, Duplicated, Reordered, Corrupted, ECNMarked, Delayed uint64
-	// Failed is held frames that the link below refused when their time came.
+	// Failed counts delayed frames that the wrapped link rejected later.
 	Failed uint64
 }
 
-// ecnCE is the ECN field "congestion experienced" (RFC 3168).
+// ecnCE is the ECN codepoint "congestion experienced" (RFC 3168).
 const ecnCE = 3
 
-// fate is what is to happen to one frame.
+// fate holds the faults of one frame.
 type fate struct {
 	drop, duplicate, reorder, corrupt, mark bool
-	span                                    int           // frames that may overtake, if reorder
-	bit                                     float64       // which bit to flip, as a part of the frame
-	delay                                   time.Duration // in all
+	span                                    int           // number of frames that overtake it, if reorder
+	bit                                     float64       // position of the bit to flip, 0 to 1 of the frame
+	delay                                   time.Duration // total delay
 }
 
-// fates draws the fate of one frame after the other.
+// fates draws the faults of successive frames.
 type fates struct {
 	cfg   Config
 	rnd   *rand.Rand
@@ -65,13 +68,15 @@ func newFates(cfg Config, stream uint64) fates {
 	return fates{cfg: cfg, rnd: rand.New(rand.NewPCG(cfg.Seed, stream))}
 }
 
-// idle reports whether nothing is ever done to a frame.
+// idle reports whether no fault is configured.
 func (f *fates) idle() bool {
 	c := &f.cfg
-	return c.Drop <= 0 && c.Duplicate <= 0 && c.Reorder <= 0 && c.Corrupt <= 0 && c.ECNMark <= 0 && c.Delay <= 0 && c.Jitter <= 0
+	return c.Drop <= 0 && c.Duplicate <= 0 && c.Reorder <= 0 && c.Corrupt <= 0 && c.ECNMark <= 0 &&
+		c.Delay <= 0 && c.Jitter <= 0
 }
 
-// next draws the same number of values for every frame, whatever the configuration.
+// next returns the faults of the next frame. It always draws the same number of random values,
+// so that one probability does not affect the other faults.
 func (f *fates) next() fate {
 	c := &f.cfg
 	var u [8]float64
@@ -80,7 +85,8 @@ func (f *fates) next() fate {
 	}
 	f.count.Frames++
 	ft := fate{
-		drop: u[0] < c.Drop, duplicate: u[1] < c.Duplicate, reorder: u[2] < c.Reorder, corrupt: u[3] < c.Corrupt, mark: u[4] < c.ECNMark,
+		drop: u[0] < c.Drop, duplicate: u[1] < c.Duplicate, reorder: u[2] < c.Reorder,
+		corrupt: u[3] < c.Corrupt, mark: u[4] < c.ECNMark,
 		span: 1 + int(u[5]*float64(c.ReorderSpan)), bit: u[6],
 		delay: c.Delay + time.Duration(u[7]*float64(c.Jitter)),
 	}
@@ -103,7 +109,7 @@ func add(n *uint64, when bool) {
 	}
 }
 
-// flip inverts the bit that lies at the part bit, 0 to 1, of data.
+// flip inverts one bit of data, at the relative position bit, 0 to 1.
 func flip(data []byte, bit float64) {
 	if n := int(bit * float64(8*len(data))); n < 8*len(data) {
 		data[n/8] ^= 1 << (n % 8)

@@ -1,3 +1,3 @@
-// Package fault injects faults into the frames of a link: it drops, repeats, reorders, delays, corrupts and marks them,
-// as a seed decides.
+// Package fault wraps a link and injects faults: it drops, duplicates, reorders, delays,
+// corrupts and ECN-marks frames, controlled by a seed.
 package fault

@@ -18,8 +18,8 @@ import (
 	"github.com/gorxe/gorxe/packet/pipe"
 )
 
-// faultRun sends frames one batch of each at a time through a fault link and returns what arrived within the given
-// time, in a bubble of its own, and what the link counted.
+// faultRun sends frames through a fault link, in batches of each, in a synctest bubble of its
+// own. It returns the frames received within the given time and the counts of the link.
 func faultRun(t *testing.T, cfg fault.Config, frames, each int, wait time.Duration) (got []packet.Received, c fault.Counters) {
 	synctest.Test(t, func(t *testing.T) {
 		n := pipe.NewNet()
@@ -82,7 +82,8 @@ func TestFaultDrop(t *testing.T) {
 	}
 }
 
-// A link below that is told of what it prepares; it cannot send trains on its own.
+// preparedLink records Lone of the batches that it prepares. It claims GSO but cannot send
+// trains.
 type preparedLink struct {
 	packet.Link
 	Lone []bool
@@ -99,7 +100,7 @@ func (l *preparedLink) Prepare(b *packet.Batch) {
 	l.Link.Prepare(b)
 }
 
-// Faults in what arrives do not keep a link from sending trains; faults in what is sent do.
+// Faults on receive do not prevent a link from sending trains; faults on send do.
 func TestFaultsInOneDirectionLeaveTheOtherAlone(t *testing.T) {
 	for _, test := range []struct {
 		Name       string
@@ -157,7 +158,8 @@ func TestFaultReorderOvertakesWithinTheSpan(t *testing.T) {
 	}
 	for i := range frames - 20 {
 		at := slices.Index(texts, frameText(i))
-		// Others that are held may stand before it as well, so a frame may be late by its span and theirs.
+		// Other delayed frames may precede it too, so a frame may be late by its span plus
+		// theirs.
 		if at < 0 || at > i+2*span+2 {
 			t.Fatalf("frame %d is at place %d", i, at)
 		}

@@ -9,17 +9,18 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// held is a copy of a frame that waits.
+// held is a copy of a delayed frame.
 type held struct {
 	path               packet.Path
 	data               []byte
 	srcPort, id, flags uint16
 	seq                uint64 // number of the frame
 	due                time.Time
-	pass               int // later frames still to be let pass; 0: only due counts
+	pass               int // number of later frames that still have to overtake it; 0: only due matters
 }
 
-// passed lets go the frames that are overtaken enough, now that frame seq has gone down.
+// passed releases the delayed frames that enough frames have overtaken, now that frame seq was
+// sent.
 func (l *Link) passed(seq uint64, refused **packet.SendError) error {
 	for i := 0; i < len(l.held); {
 		h := l.held[i]
@@ -51,7 +52,7 @@ func (l *Link) hold(f *packet.Frame) *held {
 	return h
 }
 
-// keep puts h among the held, behind those due no later.
+// keep inserts h into l.held, after those with an equal or earlier due time.
 func (l *Link) keep(h *held) {
 	i := len(l.held)
 	for i > 0 && l.held[i-1].due.After(h.due) {
@@ -60,7 +61,7 @@ func (l *Link) keep(h *held) {
 	l.held = slices.Insert(l.held, i, h)
 }
 
-// release hands h down.
+// release appends h to l.out.
 func (l *Link) release(h *held, refused **packet.SendError) error {
 	if err := l.room(refused); err != nil {
 		return err
@@ -72,14 +73,14 @@ func (l *Link) release(h *held, refused **packet.SendError) error {
 	return nil
 }
 
-// Flush lets all held frames go now, in the order in which they are due.
+// Flush sends all delayed frames now, in the order of their due times.
 func (l *Link) Flush() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.expire(nil)
 }
 
-// expire lets go the held frames that are due at *now, or all.
+// expire sends the delayed frames that are due at *now, or all if now is nil.
 func (l *Link) expire(now *time.Time) error {
 	if l.closed {
 		return errClosed
@@ -104,7 +105,7 @@ func (l *Link) expire(now *time.Time) error {
 	return refused.Result()
 }
 
-// arm sets the timer to the first frame due.
+// arm sets the timer to the earliest due time.
 func (l *Link) arm(now time.Time) {
 	if len(l.held) == 0 {
 		return

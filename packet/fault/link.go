@@ -10,31 +10,31 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Link is a link that does harm to frames, for tests: see [New].
+// Link is a link that injects faults, for tests: see [New].
 //
-// A frame that is held back, repeated or changed is copied, so Send's borrow ends when it returns as on any link.
-// No held frame is lost: it goes when enough frames have followed, when its time is up, or at Flush, whichever is first.
-// The time comes from the time package, so that in a testing/synctest bubble it is the bubble's.
-// Close drops what is still held.
+// A delayed, duplicated or changed frame is copied, so that Send borrows memory only until it
+// returns, as on any link. A delayed frame is never lost: it is sent after enough later frames,
+// after its delay, or by Flush, whichever is first. Time is that of package time, so a
+// testing/synctest bubble works. Close drops the frames that are still delayed.
 type Link struct {
-	packet.Link // the link below
+	packet.Link // wrapped link
 
 	mu     sync.Mutex
 	tx     fates
-	out    *packet.Batch // what goes to the link below
-	held   []*held       // by due time, then in the order of arrival
-	lent   []*held       // what out borrows from
+	out    *packet.Batch // batch for the wrapped link
+	held   []*held       // delayed frames, by due time, then in order of arrival
+	lent   []*held       // delayed frames whose memory out borrows
 	free   []*held
 	timer  *time.Timer
 	closed bool
 
 	rxMu  sync.Mutex
 	rx    fates
-	spare []packet.Received // scratch of Recv
+	spare []packet.Received // buffer of Recv
 	late  []lateFrame
 }
 
-// lateFrame is a received frame that waits to be overtaken.
+// lateFrame is a received frame that later frames still have to overtake.
 type lateFrame struct {
 	frame packet.Received
 	pass  int
@@ -42,19 +42,20 @@ type lateFrame struct {
 
 var errClosed = fmt.Errorf("packet: fault: %w", net.ErrClosed)
 
-// faultBatch is how many frames a Link hands down at a time.
+// faultBatch is the capacity of a batch for the wrapped link in frames.
 const faultBatch = 64
 
-// New returns l with faults in what is sent. Frames then leave one by one, never in segment trains, unless nothing is
-// ever done to them.
+// New returns l with faults in outgoing frames. Frames are then sent as separate datagrams,
+// never in segment trains, unless send configures no fault.
 func New(l packet.Link, send Config) *Link { return NewBoth(l, send, Config{}) }
 
-// NewBoth returns l with faults in what is sent and in what is received.
+// NewBoth returns l with faults in outgoing and in incoming frames.
 func NewBoth(l packet.Link, send, receive Config) *Link {
 	return &Link{Link: l, tx: newFates(send, 0), rx: newFates(receive, 1), out: packet.NewBatch(faultBatch)}
 }
 
-// Caps are those of the link below, without GSO if frames are harmed when they are sent.
+// Caps returns those of the wrapped link, without GSO if faults are configured for outgoing
+// frames.
 func (l *Link) Caps() packet.Caps {
 	c := l.Link.Caps()
 	c.Name = "fault(" + c.Name + ")"
@@ -62,19 +63,19 @@ func (l *Link) Caps() packet.Caps {
 	return c
 }
 
-// Stats returns the counts of the link below.
+// Stats returns the counts of the wrapped link.
 func (l *Link) Stats() packet.Stats { return packet.StatsOf(l.Link) }
 
-// LoopsBack is false: frames that a device hands over within itself would come to no harm.
+// LoopsBack returns false: frames that a device delivers internally would bypass the faults.
 func (l *Link) LoopsBack() bool { return false }
 
-// SeesLoops is false.
+// SeesLoops returns false.
 func (l *Link) SeesLoops() bool { return false }
 
 // SeeLooped does nothing.
 func (l *Link) SeeLooped(*packet.Frame) {}
 
-// Counters returns what was done so far to what is sent and what is received.
+// Counters returns the counts of outgoing and incoming frames.
 func (l *Link) Counters() (sent, received Counters) {
 	l.mu.Lock()
 	sent = l.tx.count
@@ -85,13 +86,15 @@ func (l *Link) Counters() (sent, received Counters) {
 	return sent, received
 }
 
-// Prepare lets every frame leave alone: what it announces for a frame is then true whatever happens to the others.
+// Prepare prepares every frame as a separate datagram, so that its header fields stay correct
+// whatever happens to the other frames.
 func (l *Link) Prepare(b *packet.Batch) {
 	b.Lone = b.Lone || !l.tx.idle()
 	l.Link.Prepare(b)
 }
 
-// Send tells of frames that the link below refused as *SendError does, with the index in the order they went down.
+// Send returns a *SendError for frames that the wrapped link rejected. Its Frame is the index
+// of the first one in the sequence passed to the wrapped link.
 func (l *Link) Send(b *packet.Batch) error {
 	if l.tx.idle() {
 		return l.pass(b)
@@ -120,7 +123,7 @@ func (l *Link) Send(b *packet.Batch) error {
 	return refused.Result()
 }
 
-// pass sends what nothing is done to.
+// pass sends frames without faults.
 func (l *Link) pass(b *packet.Batch) error {
 	before := b.Sent
 	err := l.Link.Send(b)
@@ -130,7 +133,7 @@ func (l *Link) pass(b *packet.Batch) error {
 	return err
 }
 
-// send deals with one frame.
+// send applies the faults to one frame and sends or delays it.
 func (l *Link) send(f *packet.Frame, now time.Time, refused **packet.SendError) error {
 	ft := l.tx.next()
 	seq := l.tx.count.Frames
@@ -177,7 +180,7 @@ func (l *Link) send(f *packet.Frame, now time.Time, refused **packet.SendError) 
 	return l.passed(seq, refused)
 }
 
-// room makes room for one more frame in l.out.
+// room sends l.out if it is full.
 func (l *Link) room(refused **packet.SendError) error {
 	if !l.out.Full() {
 		return nil
@@ -185,7 +188,8 @@ func (l *Link) room(refused **packet.SendError) error {
 	return l.down(refused)
 }
 
-// down sends l.out to the link below. Only a closed link is an error, refused frames add to refused.
+// down sends l.out through the wrapped link. It returns an error only if the link is closed;
+// rejected frames are added to refused.
 func (l *Link) down(refused **packet.SendError) error {
 	if l.out.Len() == 0 {
 		return nil
@@ -209,9 +213,9 @@ func (l *Link) down(refused **packet.SendError) error {
 	return nil
 }
 
-// Close closes the link below and drops what is held.
+// Close closes the wrapped link and drops delayed frames.
 func (l *Link) Close() error {
-	// The link below first: that wakes a Send that holds the lock.
+	// Close the wrapped link first: this wakes a Send that holds l.mu.
 	err := l.Link.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()

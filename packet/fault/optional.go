@@ -7,22 +7,22 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Expect is that of the link below.
+// Expect calls that of the wrapped link.
 func (l *Link) Expect(dst netip.Addr) { packet.Expect(l.Link, dst) }
 
-// Hold is that of the link below.
+// Hold calls that of the wrapped link.
 func (l *Link) Hold(dst netip.Addr) { packet.Hold(l.Link, dst) }
 
-// Release is that of the link below.
+// Release calls that of the wrapped link.
 func (l *Link) Release(dst netip.Addr) { packet.Release(l.Link, dst) }
 
-// Pending is that of the link below.
+// Pending calls that of the wrapped link.
 func (l *Link) Pending() bool { return packet.Pending(l.Link) }
 
-// WatchState is that of the link below.
+// WatchState calls that of the wrapped link.
 func (l *Link) WatchState(changed func(up bool)) { packet.WatchState(l.Link, changed) }
 
-// Shared is that of the link below, with the faults in what is received.
+// Shared returns the wrapped link as Shared, with faults in incoming frames.
 func (l *Link) Shared() packet.Shared {
 	if below := packet.SharedOf(l.Link); below != nil {
 		return &sharedFault{l, below}

@@ -6,11 +6,11 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Recv does to what is received what the configuration says. A frame waits for others of its batch at most.
-// A duplicate is the same Data again.
+// Recv receives frames of the wrapped link and applies the faults. A reordered frame waits for
+// other frames of its batch only. A duplicate shares Data with the first copy.
 func (l *Link) Recv(rb *packet.RecvBatch) error { return l.recv(l.Link, rb) }
 
-// Join lets what comes to the group meet the faults in what is received.
+// Join joins group and applies the faults for incoming frames to those of the group.
 func (l *Link) Join(group netip.Addr) (packet.Receiver, error) {
 	r, err := packet.Join(l.Link, group)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Spec describes the words that [Parse] takes.
+// Spec describes the syntax of [Parse].
 const Spec = "drop, duplicate, reorder, corrupt, ecn (1% or 0.01), delay, jitter (2ms), seed (a number)"
 
-// Parse reads a list such as "drop=1%,reorder=0.05,delay=2ms,seed=7", as a person
-// writes it in a flag. The error names the word it stumbled over and what is allowed.
+// Parse parses a list such as "drop=1%,reorder=0.05,delay=2ms,seed=7", as used in command-line
+// flags. The error names the rejected word and the allowed ones.
 func Parse(spec string) (Config, error) {
 	var c Config
 	probabilities := map[string]*float64{

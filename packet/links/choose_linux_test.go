@@ -9,7 +9,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// A veth pair copies. Looking for the best leaves no program there, not even for a moment: another's is not in the way.
+// A veth pair has no zero-copy. Choosing the best kind attaches no program there, not even
+// temporarily, so that another owner's program causes no conflict.
 func TestChooseOnAVethPair(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 9000, Left: []string{"198.18.44.1/24"}})
 	testnet.OnInterface(t, hosts.Left, func(i netlink.Link) error {

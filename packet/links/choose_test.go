@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/packet/pipe"
 )
 
-// offer is kinds that can be opened where err is nil; the best is the last.
+// offer returns kinds that can be opened if their err is nil; the best is the last.
 func offer(errs ...error) (kinds []kind) {
 	net := pipe.NewNet()
 	for i, err := range errs {
@@ -28,7 +28,7 @@ func offer(errs ...error) (kinds []kind) {
 	return kinds
 }
 
-// named is a link of another name.
+// named is a link with another name.
 type named struct {
 	packet.Link
 	name string
@@ -44,7 +44,7 @@ func TestTheBestKindThatWorksIsChosen(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		offered []error
-		want    string // of the choices, "; " between them
+		want    string // texts of the choices, separated by "; "
 		err     error
 	}{
 		{"all work", []error{nil, nil, nil}, "kind2: chosen; kind1: not chosen: kind2 is better: merit 2; kind0: not chosen: kind2 is better: merit 2", nil},

@@ -1,2 +1,2 @@
-// Package links opens a link by the name of its kind, and chooses the best kind that works at an address.
+// Package links opens a link by the name of its kind, or selects the best kind for an address.
 package links

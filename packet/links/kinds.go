@@ -13,23 +13,24 @@ import (
 	"github.com/gorxe/gorxe/packet/xdp"
 )
 
-// Auto stands for the kind that [Choose] chooses.
+// Auto is the kind for which [Choose] selects the link.
 const Auto = "auto"
 
-// A kind is a link that stands on an address of the host.
+// A kind is a kind of link that can be opened at an address of the host.
 type kind struct {
-	name string // that Caps gives it
+	name string // Caps.Name of the link
 	open func(addr netip.Addr) (packet.Link, error)
-	// best opens it where it is better than those before it.
+	// best opens the link if it is better than the kinds before it.
 	best  func(addr netip.Addr) (packet.Link, error)
-	merit string // what it is better in
+	merit string // advantage of this kind over those before it
 }
 
-// kinds are those that there are, the one that needs least first, and the best last.
+// kinds are ordered by preference, the best last. The first one has the fewest requirements.
 var kinds = []kind{
 	{"udp", listenUDPUsual, listenUDPUsual, "it takes nothing"},
 	{"raw", listenRawUsual, listenRawUsual, "it sees IP headers, so that every ICRC is checked in full"},
-	{"xdp", func(addr netip.Addr) (packet.Link, error) { return xdp.Listen(addr, xdp.Options{}) }, xdp.ListenZeroCopy, "frames are moved without copying"},
+	{"xdp", func(addr netip.Addr) (packet.Link, error) { return xdp.Listen(addr, xdp.Options{}) },
+		xdp.ListenZeroCopy, "frames are moved without copying"},
 }
 
 func listenUDPUsual(addr netip.Addr) (packet.Link, error) {
@@ -39,7 +40,7 @@ func listenRawUsual(addr netip.Addr) (packet.Link, error) {
 	return socket.ListenRaw(addr, socket.RawOptions{})
 }
 
-// Kinds are the kinds of links that [Listen] opens.
+// Kinds returns the names of the kinds that [Listen] opens.
 func Kinds() []string {
 	var out []string
 	for _, k := range kinds {
@@ -48,14 +49,14 @@ func Kinds() []string {
 	return append(out, Auto)
 }
 
-// KindList is a text that names the kinds.
+// KindList returns the names of the kinds as text.
 func KindList() string {
 	list := Kinds()
 	last := len(list) - 1
 	return strings.Join(list[:last], ", ") + " or " + list[last]
 }
 
-// CheckKind says what is wrong with the name of a kind; "" is right.
+// CheckKind returns an error if kind is not the name of a kind; "" is valid.
 func CheckKind(kind string) error {
 	if kind == "" || slices.Contains(Kinds(), kind) {
 		return nil
@@ -63,8 +64,9 @@ func CheckKind(kind string) error {
 	return fmt.Errorf("packet: no link of kind %q: choose %s", kind, KindList())
 }
 
-// Listen opens a link of a kind on addr with the options that are right for most: "udp" is [socket.ListenUDP], and so is "";
-// "raw" is [socket.ListenRaw], "xdp" [xdp.Listen], and [Auto] is [Choose].
+// Listen opens a link of a kind on addr with default options: "udp" and "" are
+// [socket.ListenUDP], "raw" is [socket.ListenRaw], "xdp" is [xdp.Listen] and [Auto] is
+// [Choose].
 func Listen(kind string, addr netip.Addr) (packet.Link, error) {
 	if err := CheckKind(kind); err != nil {
 		return nil, err
@@ -81,10 +83,10 @@ func Listen(kind string, addr netip.Addr) (packet.Link, error) {
 	return kinds[0].open(addr)
 }
 
-// A Choice says of a kind of link why it was chosen or not.
+// A Choice tells why a kind of link was selected or not.
 type Choice struct {
 	Kind string
-	Why  error // why it was not, nil if it was
+	Why  error // why the kind was not selected, nil if it was
 }
 
 func (c Choice) String() string {
@@ -94,12 +96,14 @@ func (c Choice) String() string {
 	return fmt.Sprintf("%s: not chosen: %v", c.Kind, c.Why)
 }
 
-// Choose opens a link on addr of the best kind that works there, and says what became of each kind, the best first.
+// Choose opens a link of the best kind on addr. It also returns its decision about each kind,
+// best first.
 //
-// That is "xdp" where the network driver moves frames without copying them, and of as long a path MTU as the interface
-// carries; else "raw" where the process has CAP_NET_RAW; else "udp". With copying, AF_XDP is slower than the other two: it
-// hands the kernel every frame by itself, and they send many at once. "raw" costs what "udp" does, and checks every ICRC in full. Where it is not chosen nothing is
-// attached to the interface.
+// The best kind is "xdp" if the network driver supports zero-copy and the path MTU is not
+// smaller than the interface permits; otherwise "raw" if the process has CAP_NET_RAW; otherwise
+// "udp". Without zero-copy, AF_XDP is slower than the other two: it passes every frame to the
+// kernel separately, while they send many at once. "raw" costs the same as "udp" and checks
+// every ICRC in full. If "xdp" is not selected, nothing is attached to the interface.
 func Choose(addr netip.Addr) (packet.Link, []Choice, error) { return choose(addr, kinds) }
 
 func choose(addr netip.Addr, kinds []kind) (packet.Link, []Choice, error) {
@@ -118,7 +122,7 @@ func choose(addr netip.Addr, kinds []kind) (packet.Link, []Choice, error) {
 		case err == nil:
 			link, better = l, k.name+" is better: "+k.merit
 		case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL):
-			// No other kind will fare better.
+			// No other kind can succeed.
 			return nil, choices, err
 		default:
 			refused = append(refused, err)

@@ -12,15 +12,15 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// A frame of the suite: header of 8 bytes (number, length of the payload), payload out of pattern, trailer of 6 bytes
-// with what Prepare announced: source port, ID, flags.
+// A frame of the suite has a header of 8 bytes (frame number, payload length), payload from
+// pattern, and a trailer of 6 bytes with the values that Prepare set: source port, ID, flags.
 const (
 	headerLen  = 8
 	trailerLen = 6
 	overhead   = headerLen + trailerLen
 )
 
-// pattern is what payloads are cut out of.
+// pattern is the data that payloads are taken from.
 var pattern = func() []byte {
 	p := make([]byte, 256<<10)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -30,7 +30,7 @@ var pattern = func() []byte {
 	return p
 }()
 
-// payload is that of frame n, size bytes.
+// payload returns the payload of frame n.
 func payload(n uint32, size int) []byte {
 	off := int(n*977) % (len(pattern) / 2)
 	return pattern[off : off+size]
@@ -40,16 +40,16 @@ func payload(n uint32, size int) []byte {
 type end struct {
 	t     *testing.T
 	link  packet.Link
-	from  packet.Receiver // where its frames come from: link, or a group that it is a member of
+	from  packet.Receiver // link, or a group that the link has joined
 	to    packet.Path
 	batch *packet.Batch
 	in    *packet.RecvBatch
-	next  int    // frames of in already looked at
-	sent  uint32 // frames
+	next  int    // number of frames of in that recv has returned
+	sent  uint32 // number of frames sent
 	got   uint32
 }
 
-// room is the longest payload of a frame of the suite that the link takes.
+// room returns the maximum payload of a frame of the suite on the link.
 func (e *end) room() int {
 	ip := 40
 	if e.link.Local().Is4() {
@@ -58,7 +58,7 @@ func (e *end) room() int {
 	return min(e.link.Caps().MTU, 65535) - ip - 8 - overhead
 }
 
-// put appends a frame with size bytes of payload in the given number of pieces to the batch.
+// put appends a frame with size bytes of payload, in the given number of pieces, to the batch.
 func (e *end) put(path *packet.Path, size, pieces int) *packet.Frame {
 	f := e.batch.Next()
 	if f == nil {
@@ -77,7 +77,7 @@ func (e *end) put(path *packet.Path, size, pieces int) *packet.Frame {
 	return f
 }
 
-// flush sends the batch as an engine does: prepare, seal, send, and once more as often as the link asks.
+// flush sends the batch as a device does: prepare, seal, send, and repeat on ErrReprepare.
 func (e *end) flush() error {
 	err := e.send()
 	e.batch.Reset()
@@ -106,7 +106,7 @@ func (e *end) mustFlush() {
 	}
 }
 
-// recv returns the next frame, without an allocation.
+// recv returns the next frame. It does not allocate.
 func (e *end) recv() (*packet.Received, error) {
 	if e.next == len(e.in.Frames) {
 		e.next = 0
@@ -122,7 +122,7 @@ func (e *end) recv() (*packet.Received, error) {
 	return f, nil
 }
 
-// expect receives a frame, which must be the next in number and whole, and returns it.
+// expect receives a frame and checks that it is the next one and complete.
 func (e *end) expect() *packet.Received {
 	e.t.Helper()
 	f, err := e.recv()
@@ -144,7 +144,7 @@ func (e *end) expectAll(n int) {
 	}
 }
 
-// check says what is wrong with f as frame n of the suite.
+// check returns an error if f is not frame n of the suite.
 func check(f *packet.Received, n uint32) error {
 	d := f.Data
 	if len(d) < overhead {
@@ -170,13 +170,13 @@ func check(f *packet.Received, n uint32) error {
 	return nil
 }
 
-// announcement reads what Prepare said of the frame with this data.
+// announcement returns the values that Prepare set for the frame with data d.
 func announcement(d []byte) (port, id, flags uint16) {
 	t := d[len(d)-trailerLen:]
 	return binary.BigEndian.Uint16(t), binary.BigEndian.Uint16(t[2:]), binary.BigEndian.Uint16(t[4:])
 }
 
-// watch closes the links of a test that hangs, so that it fails in a place that tells where.
+// watch closes the links of a test that hangs, so that the test fails at the blocked call.
 func watch(t *testing.T, links ...packet.Link) {
 	timer := time.AfterFunc(time.Minute, func() {
 		for _, l := range links {

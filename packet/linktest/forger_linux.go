@@ -11,14 +11,15 @@ import (
 	mdpacket "github.com/mdlayher/packet"
 )
 
-// A Forger sends frames with headers of its choice from the left host to the right.
+// A Forger sends frames with arbitrary headers from the left host to the right.
 type Forger struct {
 	t    *testing.T
 	conn *mdpacket.Conn
 	h    encap.Header
 }
 
-// NewForger returns one that sends from src unless told otherwise. The test closes it at its end.
+// NewForger returns a Forger with source address src by default. It is closed at the end of the
+// test.
 func NewForger(t *testing.T, hosts *testnet.Hosts, src netip.Addr) *Forger {
 	t.Helper()
 	f := &Forger{t: t}
@@ -46,7 +47,7 @@ func NewForger(t *testing.T, hosts *testnet.Hosts, src netip.Addr) *Forger {
 	return f
 }
 
-// Send sends text to dst, with the header as change leaves it.
+// Send sends text to dst; change may modify the header first.
 func (f *Forger) Send(dst netip.Addr, text string, change func(h *encap.Header)) {
 	f.t.Helper()
 	h := f.h
@@ -61,7 +62,7 @@ func (f *Forger) Send(dst netip.Addr, text string, change func(h *encap.Header))
 	}
 }
 
-// Next returns the text of the next frame that comes to l.
+// Next returns the payload of the next frame that l receives.
 func Next(t *testing.T, l packet.Link) string {
 	t.Helper()
 	rb := packet.NewRecvBatch(1)

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// SendTo sends one frame for each text, Prepare included.
+// SendTo prepares and sends one frame for each text.
 func SendTo(t testing.TB, from packet.Link, to netip.Addr, texts ...string) error {
 	t.Helper()
 	b := packet.NewBatch(len(texts))
@@ -22,7 +22,7 @@ func SendTo(t testing.TB, from packet.Link, to netip.Addr, texts ...string) erro
 	return from.Send(b)
 }
 
-// MustSend is SendTo that fails the test where the link refuses.
+// MustSend is SendTo that fails the test on error.
 func MustSend(t testing.TB, from packet.Link, to netip.Addr, texts ...string) {
 	t.Helper()
 	if err := SendTo(t, from, to, texts...); err != nil {
@@ -30,7 +30,7 @@ func MustSend(t testing.TB, from packet.Link, to netip.Addr, texts ...string) {
 	}
 }
 
-// RecvTexts receives until it has n frames.
+// RecvTexts receives n frames, or a few more if the last Recv returns several.
 func RecvTexts(t testing.TB, l packet.Link, n int) (texts []string) {
 	t.Helper()
 	rb := packet.NewRecvBatch(64)
@@ -45,7 +45,7 @@ func RecvTexts(t testing.TB, l packet.Link, n int) (texts []string) {
 	return texts
 }
 
-// Exchange sends one frame and returns it as it arrived.
+// Exchange sends one frame and returns it as received.
 func Exchange(t *testing.T, from, to packet.Link, size int) packet.Received {
 	t.Helper()
 	path := packet.Path{Src: from.Local(), Dst: to.Local()}

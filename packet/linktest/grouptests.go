@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// The groups of the suite, by address family.
+// Groups of the suite, by address family.
 var (
 	groups4 = [2]netip.Addr{netip.MustParseAddr("239.44.7.1"), netip.MustParseAddr("239.44.7.2")}
 	groups6 = [2]netip.Addr{netip.MustParseAddr("ff0e::44:7:1"), netip.MustParseAddr("ff0e::44:7:2")}
@@ -22,8 +22,8 @@ func groupsOf(l packet.Link) [2]netip.Addr {
 	return groups6
 }
 
-// members are ends that receive what is sent to a group by the links given, and a's path
-// leads to that group from then on.
+// members returns ends that receive, through the given links, the frames sent to a group. It
+// sets a's path to that group.
 func (s *suite) members(t *testing.T, a *end, links ...packet.Link) []*end {
 	t.Helper()
 	if _, ok := a.link.(packet.Joiner); !ok {
@@ -51,7 +51,7 @@ func (s *suite) group(t *testing.T) {
 	a, b := s.ends(t)
 	unicast, other := a.to, a.to
 	other.Dst = groupsOf(a.link)[1]
-	// Two on the other host, and one on the sender's.
+	// Two members on the other host, and one on the sender's.
 	members := s.members(t, a, b.link, b.link, a.link)
 	a.to.TrafficClass, a.to.HopLimit = 0x2c, 3
 	for _, path := range []*packet.Path{&other, &a.to, &a.to, &unicast, &a.to, &other, &unicast, &a.to} {

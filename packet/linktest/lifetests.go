@@ -11,13 +11,14 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// announced compares the IP header on the wire with what Prepare announced: the ICRC of a sealed frame covers it.
+// announced compares the IP header on the wire with the values that Prepare set: the ICRC of a
+// sealed frame covers it.
 func (s *suite) announced(t *testing.T) {
 	a, b := s.ends(t)
 	s.checkAnnounced(t, a, b)
 }
 
-// checkAnnounced sends from a to a.to, which comes to b.
+// checkAnnounced sends from a to a.to; b receives.
 func (s *suite) checkAnnounced(t *testing.T, a, b *end) {
 	var wire Wire
 	if s.wire != nil {
@@ -29,7 +30,8 @@ func (s *suite) checkAnnounced(t *testing.T, a, b *end) {
 	total, datagrams := 0, 0
 	for _, batch := range [][]struct{ size, frames int }{
 		{{100, 1}},
-		// A lone frame ends the train before it, and so does a frame longer than that train's.
+		// A separate frame ends the train before it, and so does a frame longer than that
+		// train's.
 		{{700, 20}, {64, 1}, {128, 2}, {16, 3}},
 		{{1024, 40}},
 	} {
@@ -41,7 +43,7 @@ func (s *suite) checkAnnounced(t *testing.T, a, b *end) {
 			sent += run.frames
 		}
 		a.mustFlush()
-		// Where the link sees headers this is the check.
+		// If the link sees headers, this checks them.
 		b.expectAll(sent)
 		for total += sent; wire != nil && len(seen) < total; {
 			ip, err := wire()
@@ -62,7 +64,7 @@ func (s *suite) checkAnnounced(t *testing.T, a, b *end) {
 	}
 }
 
-// checkWire checks one datagram from the wire, if it is one of a's, and marks its frames as seen.
+// checkWire checks one captured datagram, if a sent it, and marks its frames as seen.
 func checkWire(ip []byte, a *end, seen map[uint32]bool) error {
 	var id, flags uint16
 	var udp []byte
@@ -79,7 +81,8 @@ func checkWire(ip []byte, a *end, seen map[uint32]bool) error {
 	if at := len(ip) - len(udp) - 2*len(src); string(ip[at:at+len(src)]) != string(src) || binary.BigEndian.Uint16(udp[2:]) != packet.Port {
 		return nil
 	}
-	// A datagram with several frames is a train that nobody had to cut up: its segments will count on from its ID.
+	// A datagram with several frames is an unsegmented train: its segments will have
+	// consecutive IDs.
 	for data := udp[8:]; len(data) >= overhead; id++ {
 		n := binary.BigEndian.Uint32(data)
 		size := int(binary.BigEndian.Uint32(data[4:])) + overhead
@@ -115,7 +118,7 @@ func (s *suite) closeWakes(t *testing.T) {
 			}
 		}()
 	}
-	// A frame that was received shows that somebody waits, or is about to.
+	// A received frame shows that the goroutine is waiting in Recv, or is about to.
 	a.put(&a.to, 10, 1)
 	a.mustFlush()
 	closeLink(t, b.link)
@@ -155,7 +158,7 @@ func (s *suite) noGoroutine(t *testing.T) {
 		closeLink(t, l)
 		<-done
 	}
-	// A goroutine that has nothing more to do may need a moment to end.
+	// A goroutine that has finished its work may need a moment to exit.
 	var left string
 	for range 10000 {
 		if left = ours(); left == "" {
@@ -166,7 +169,8 @@ func (s *suite) noGoroutine(t *testing.T) {
 	t.Errorf("after Close there is still:\n%s", left)
 }
 
-// ours returns the stack of a goroutine other than this one that a link started, "" if there is none.
+// ours returns the stack of a goroutine that a link started, other than this one; "" if there
+// is none.
 func ours() string {
 	buf := make([]byte, 1<<20)
 	stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")

@@ -1,4 +1,5 @@
-// Package linktest is the suite every packet.Link must pass.
+// Package linktest is the test suite that every packet.Link must pass, and helpers for tests of
+// links.
 package linktest
 
 import (
@@ -8,31 +9,34 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Open returns two links that reach each other and lose nothing while at most Window bytes are on their way.
-// The suite closes them. It is called once for every test of the suite.
+// Open returns two links that reach each other and lose nothing while at most Window bytes are
+// in flight. The suite closes them. It calls Open once for every test.
 type Open func(t *testing.T) (a, b packet.Link)
 
-// Window is how much the suite has on its way at a time, in bytes of UDP payload and in frames.
+// Maximum that the suite has in flight, in bytes of UDP payload and in frames.
 const (
 	Window       = 96 << 10
 	WindowFrames = 256
 )
 
-// Wire returns the next IP datagram, from the IP header on, that was seen on the wire between the two links.
+// Wire returns the next IP datagram, from the IP header on, that was captured between the two
+// links.
 type Wire func() ([]byte, error)
 
 // Option adapts the suite to a link.
 type Option func(*suite)
 
-// WithWire names how to look at what link a puts on the wire. It is needed to check a link that does not see
-// IP headers itself. open is called after Open and may skip the test; closing is up to t.Cleanup.
+// WithWire sets a function that opens a capture of the packets that link a sends. It is
+// required for links that do not see IP headers. open is called after Open and may skip the
+// test; it registers its own clean-up with t.Cleanup.
 func WithWire(open func(t *testing.T) Wire) Option { return func(s *suite) { s.wire = open } }
 
-// Unwatched says that the links do not see IP headers and that there is no wire to look at: the tests of the header on the
-// wire are not made.
+// Unwatched states that the links do not see IP headers and that no capture is possible: the
+// tests of the header on the wire are skipped.
 func Unwatched() Option { return func(s *suite) { s.unwatched = true } }
 
-// At names how to call do where a link is at home: in its network namespace, for what opens further sockets.
+// At sets a function that calls do in the network namespace of a link, for tests that open
+// further sockets.
 func At(call func(t *testing.T, l packet.Link, do func())) Option {
 	return func(s *suite) { s.at = call }
 }
@@ -97,7 +101,7 @@ func (s *suite) join(t *testing.T, l packet.Link, group netip.Addr) (r packet.Re
 	return r, err
 }
 
-// ends opens the links for a test and closes them after it.
+// ends opens the links of a test and closes them after it.
 func (s *suite) ends(t *testing.T) (a, b *end) {
 	la, lb := s.open(t)
 	a = &end{t: t, link: la, from: la, to: packet.Path{Src: la.Local(), Dst: lb.Local()}, batch: packet.NewBatch(256), in: packet.NewRecvBatch(64)}

@@ -15,7 +15,8 @@ const (
 	LeftLocal, RightLocal = "fe80::44:1%" + testnet.Interface, "fe80::44:2%" + testnet.Interface
 )
 
-// NewNet connects two hosts in network namespaces, which takes root; for segments see [testnet.Cable].
+// NewNet connects two hosts in network namespaces, which requires root. For segments see
+// [testnet.Cable].
 func NewNet(t testing.TB, mtu, segments int) *testnet.Hosts {
 	t.Helper()
 	return testnet.Connect(t, testnet.Cable{
@@ -25,7 +26,7 @@ func NewNet(t testing.TB, mtu, segments int) *testnet.Hosts {
 	})
 }
 
-// AtHome lets the tests open further sockets in the namespace of the link.
+// AtHome makes the suite open further sockets in the namespace of the link.
 func AtHome(hosts *testnet.Hosts, left string) Option {
 	return At(func(t *testing.T, l packet.Link, do func()) {
 		ns := hosts.Right
@@ -36,7 +37,7 @@ func AtHome(hosts *testnet.Hosts, left string) Option {
 	})
 }
 
-// Pairs are an address of each host for every kind of address.
+// Pairs are one address of each host, for every kind of address.
 var Pairs = []struct{ Name, Left, Right string }{
 	{"IPv4", LeftIPv4, RightIPv4},
 	{"IPv6", LeftIPv6, RightIPv6},

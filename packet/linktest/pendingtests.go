@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// pending looks at what link b tells of its receiver.
+// pending tests what link b reports about its receiver.
 func pending(t *testing.T, a, b *end) {
 	p, ok := b.link.(packet.Pender)
 	if !ok {
@@ -25,7 +25,7 @@ func pending(t *testing.T, a, b *end) {
 		if !p.Pending() {
 			t.Error("a frame that was taken is not pending although the receiver has not come back")
 		}
-		// The receiver comes back, and waits for what is sent next.
+		// The receiver calls Recv again, and waits for the next frame.
 		came := make(chan error)
 		go func() {
 			_, err := b.recv()
@@ -47,7 +47,7 @@ func pending(t *testing.T, a, b *end) {
 	}
 }
 
-// until waits for ok, and fails with what is wrong when that takes as long as a test may hang.
+// until waits for ok. It fails with wrong after the time that a test may hang.
 func until(t *testing.T, wrong string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); runtime.Gosched() {

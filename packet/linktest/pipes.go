@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/packet/pipe"
 )
 
-// Pipes opens two links of one network in memory, which configure may change first.
+// Pipes opens two links of one in-memory network, which configure may change first.
 func Pipes(addrA, addrB string, configure func(*pipe.Net)) Open {
 	return func(t *testing.T) (a, b packet.Link) {
 		n := pipe.NewNet()
@@ -29,7 +29,7 @@ func OpenPipe(t testing.TB, n *pipe.Net, addr string) packet.Link {
 	return l
 }
 
-// Wrapped opens what open does, and decorates both links.
+// Wrapped opens the links of open and decorates both.
 func Wrapped(open Open, wrap func(packet.Link) packet.Link) Open {
 	return func(t *testing.T) (a, b packet.Link) {
 		a, b = open(t)
@@ -37,7 +37,7 @@ func Wrapped(open Open, wrap func(packet.Link) packet.Link) Open {
 	}
 }
 
-// IgnoringTap returns l with a tap that does nothing with what it sees.
+// IgnoringTap returns l with a tap that ignores all frames.
 func IgnoringTap(l packet.Link) packet.Link {
 	return packet.Tap(l, func(packet.Direction, packet.TapFrame) {})
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// queues looks at a link that is to receive by several: each has what is for it, whole and in order. A link that cannot goes on as
-// before.
+// queues tests a link that is split into several queues: each receives its own frames, complete
+// and in order. A link that cannot be split continues as before.
 func (s *suite) queues(t *testing.T, a, b *end) {
 	const several, frames = 3, 60
 	var all []packet.Queue
@@ -26,7 +26,8 @@ func (s *suite) queues(t *testing.T, a, b *end) {
 	if len(all) != several {
 		t.Fatalf("%d queues, want %d", len(all), several)
 	}
-	// The length of a frame of the suite stands where the queue pair number does. Each is longer than the one before: no trains.
+	// The length field of a suite frame is where the queue pair number of a packet is. Each
+	// frame is longer than the one before, which prevents trains.
 	for size := range frames {
 		a.put(&a.to, size, 1)
 	}

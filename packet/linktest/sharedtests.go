@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// shared returns what link e can do for several receivers, or skips the test.
+// shared returns the link of e as Shared, or skips the test.
 func shared(t *testing.T, e *end) packet.Shared {
 	t.Helper()
 	s := packet.SharedOf(e.link)
@@ -20,7 +20,7 @@ func shared(t *testing.T, e *end) packet.Shared {
 	return s
 }
 
-// tryRecv looks at what a receiver finds that does not wait.
+// tryRecv tests a receiver that does not wait.
 func tryRecv(t *testing.T, a, b *end) {
 	s := shared(t, b)
 	try := func() int {
@@ -50,7 +50,8 @@ func tryRecv(t *testing.T, a, b *end) {
 			t.Fatalf("%d frames more than were sent", n)
 		}
 	}
-	// Many runs: what other goroutines allocate meanwhile, as those that follow neighbours, is no allocation of each.
+	// Many runs: allocations of other goroutines, such as those that track neighbours, average
+	// to 0.
 	if n := testing.AllocsPerRun(10_000, func() { try() }); n != 0 {
 		t.Errorf("%v allocations to find nothing, want 0", n)
 	}
@@ -60,7 +61,8 @@ func tryRecv(t *testing.T, a, b *end) {
 	}
 }
 
-// inTurn lets one receiver wait and another look in between: together they get every frame, in order.
+// inTurn has one receiver that waits and another that polls: together they receive every frame,
+// in order.
 func inTurn(t *testing.T, a, b *end) {
 	s := shared(t, b)
 	const rounds, each = 100, 8
@@ -123,12 +125,12 @@ func inTurn(t *testing.T, a, b *end) {
 	}
 }
 
-// aside looks at a receiver that waits while another has the lock: it takes nothing.
+// aside tests that a waiting receiver takes nothing while another goroutine holds the mutex.
 func aside(t *testing.T, a, b *end) {
 	s := shared(t, b)
 	var mu sync.Mutex
 	mu.Lock()
-	// The buffers are the batch's from the first call on.
+	// The first call allocates the buffers of the batch.
 	if err := s.TryRecv(b.in); err != nil {
 		t.Fatalf("TryRecv: %v", err)
 	}

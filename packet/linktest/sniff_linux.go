@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sniff looks at network interface ifname of the calling thread's network namespace with a packet socket, which takes
-// CAP_NET_RAW: without it the test is skipped.
+// Sniff captures on network interface ifname of the calling thread's network namespace with a
+// packet socket, which requires CAP_NET_RAW: without it, the test is skipped.
 func Sniff(t testing.TB, ifname string) Wire {
 	t.Helper()
 	ifc, err := net.InterfaceByName(ifname)
@@ -33,7 +33,7 @@ func Sniff(t testing.TB, ifname string) Wire {
 	}
 }
 
-// sniffBuffer is room for what comes by while nobody looks, that of other programs included.
+// sniffBuffer is the receive buffer in bytes; packets of other programs count too.
 const sniffBuffer = 32 << 20
 
 func widen(t testing.TB, conn *mdpacket.Conn) {
@@ -42,7 +42,7 @@ func widen(t testing.TB, conn *mdpacket.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Past the host's limit takes CAP_NET_ADMIN; without it the limit must do.
+	// Exceeding the host's limit requires CAP_NET_ADMIN; without it, the limit must be enough.
 	if err := raw.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, sniffBuffer)
 	}); err != nil {

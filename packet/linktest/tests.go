@@ -13,7 +13,7 @@ func mixedSizes(t *testing.T, a, b *end) {
 	for round := range 20 {
 		n := 0
 		for i := range sizes {
-			// Another order every round, so that sizes meet all others.
+			// Another order in every round, so that each size follows each other size.
 			if size := sizes[(i*(2*round+1))%len(sizes)]; size <= a.room() {
 				a.put(&a.to, size, 1+i%4)
 				n++
@@ -61,7 +61,7 @@ func bigBatches(t *testing.T, a, b *end) {
 
 func bothDirections(t *testing.T, a, b *end) {
 	const rounds, each = 50, 16
-	// The two ends go in step, so that not more than each frames are on their way in a direction.
+	// Both ends proceed in step, so that at most each frames are in flight in each direction.
 	other := make(chan error)
 	go func() {
 		for range rounds {
@@ -102,7 +102,7 @@ func severalPaths(t *testing.T, a, b *end) {
 	paths[4].TrafficClass, paths[4].HopLimit = 0xff, 255
 	var want []packet.Path
 	for i := range 60 {
-		// Runs of several frames, so that there is something to group.
+		// Runs of several frames, so that the link can group them.
 		p := &paths[i/3%len(paths)]
 		a.put(p, 512, 1)
 		want = append(want, *p)
@@ -182,7 +182,7 @@ func lone(t *testing.T, a, b *end) {
 
 func overMTU(t *testing.T, a, b *end) {
 	for round := range 3 {
-		// In a row, so that they could be grouped.
+		// In succession, so that the link could group them.
 		for _, size := range []int{100, 100, a.room() + 1, a.room() + 1, 100} {
 			a.put(&a.to, size, 2)
 		}

@@ -1,2 +1,3 @@
-// Package pipe has links of a network in memory, for tests and demonstrations.
+// Package pipe provides a network in memory ([Net]) and its links, for tests and
+// demonstrations.
 package pipe

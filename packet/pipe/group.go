@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// member is a link's membership in a group: a queue of its own that only the network puts into.
+// member is the membership of a link in a group: a link that only the network delivers to.
 type member struct{ link }
 
 // Join makes the link a member of group on its network.
@@ -21,7 +21,8 @@ func (l *link) Join(group netip.Addr) (packet.Receiver, error) {
 	n := l.net
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	// Send goes over the list without the lock: a changed list is another one.
+	// spread iterates over the slice without the lock, so replace the slice rather than modify
+	// it.
 	n.groups[group] = append(slices.Clip(n.groups[group]), m)
 	return m, nil
 }
@@ -38,7 +39,8 @@ func (m *member) Close() error {
 	return nil
 }
 
-// spread gives f to every member of the group it is sent to and reports whether there is one.
+// spread delivers f to every member of the group f is sent to. It reports whether any member
+// has an MTU large enough for f.
 func (n *Net) spread(f *packet.Frame, src netip.Addr) bool {
 	n.mu.Lock()
 	members := n.groups[f.Path.Dst.WithZone("")]

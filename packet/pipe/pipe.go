@@ -10,16 +10,18 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// defaultQueue is the default length of a pipe link's receive queue, in frames.
+// defaultQueue is the default capacity of a receive queue in frames.
 const defaultQueue = 4096
 
-// Net is a network in memory: what a link sends is in the queue of the destination's link when Send returns, in
-// the order of the calls. It uses no clock and no goroutine, and a Recv that waits is durably blocked in the
-// sense of testing/synctest.
+// Net is a network in memory: when Send returns, its frames are in the receive queue of the
+// destination link, in the order of the calls. It uses no clock and no goroutine, and a waiting
+// Recv is durably blocked in the sense of testing/synctest.
 type Net struct {
-	// Queue is the length of the receive queue of links opened from now on, in frames; 0 means 4096.
+	// Queue is the capacity in frames of the receive queue of links opened from now on; 0 means
+	// 4096.
 	Queue int
-	// HideHeader makes links opened from now on deliver frames as a UDP socket does, with HeaderSeen false.
+	// HideHeader makes links opened from now on behave like a UDP socket, with HeaderSeen
+	// false.
 	HideHeader bool
 
 	mu     sync.Mutex
@@ -33,11 +35,12 @@ func NewNet() *Net {
 	return &Net{links: make(map[netip.Addr]*link), groups: make(map[netip.Addr][]*member)}
 }
 
-// Lost returns how many frames went to an address that has no link, or to a group that has no member.
+// Lost returns the number of frames that no link or group member received: their destination
+// does not exist or has too small an MTU.
 func (n *Net) Lost() uint64 { return n.lost.Load() }
 
-// Open adds a link at addr. mtu is that of its network device in bytes, IP header included, 576 to 65535.
-// An address can be opened once at a time.
+// Open adds a link at addr. mtu is the MTU of its network device in bytes, including the IP
+// header, 576 to 65535. An address can have only one open link at a time.
 func (n *Net) Open(addr netip.Addr, mtu int) (packet.Link, error) {
 	addr = addr.Unmap()
 	if !addr.IsValid() {
@@ -69,19 +72,19 @@ func (n *Net) lookup(a netip.Addr) *link {
 
 type link struct {
 	net        *Net
-	addr, bare netip.Addr // bare: without zone
+	addr, bare netip.Addr // bare is addr without zone
 	mtu        int
 	hide       bool
-	id         atomic.Uint32 // last IPv4 identification given out
+	id         atomic.Uint32 // last IPv4 identification used
 	stats      packet.Counters
 
 	mu     sync.Mutex
-	ready  sync.Cond // the queue is not empty, or closed
+	ready  sync.Cond // signals that the queue is not empty, or the link is closed
 	limit  int
 	queue  []packet.Received // ring; Data of a free slot is a buffer to reuse
-	head   int               // first used slot
-	used   int
-	taken  bool // Recv took frames and has not come back
+	head   int               // index of the first used slot
+	used   int               // number of used slots
+	taken  bool              // the last Recv returned frames and no later call has looked for more
 	closed bool
 }
 
@@ -93,7 +96,7 @@ func (l *link) Local() netip.Addr { return l.addr }
 
 func (l *link) Stats() packet.Stats { return l.stats.Load() }
 
-// Prepare gives every IPv4 frame the next identification, or 0 where the receiver is not to see it.
+// Prepare assigns consecutive IPv4 identifications, or 0 if the receiver does not see them.
 func (l *link) Prepare(b *packet.Batch) {
 	for i := b.Sent; i < b.Len(); i++ {
 		f := b.At(i)
@@ -182,7 +185,7 @@ func (l *link) Recv(rb *packet.RecvBatch) error {
 	return l.take(rb)
 }
 
-// RecvLocked waits without mu, so that what it waited for may be gone when it has it.
+// RecvLocked waits without mu, so the frames may be gone when it has locked mu.
 func (l *link) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {
 	for {
 		l.mu.Lock()
@@ -206,7 +209,7 @@ func (l *link) TryRecv(rb *packet.RecvBatch) error {
 	return l.take(rb)
 }
 
-// await waits until the queue is not empty or the link closed. The lock is held.
+// await waits until the queue is not empty or the link is closed. l.mu is held.
 func (l *link) await() {
 	for l.used == 0 && !l.closed {
 		l.taken = false
@@ -214,7 +217,7 @@ func (l *link) await() {
 	}
 }
 
-// take moves what has come to rb. The lock is held.
+// take moves received frames to rb. l.mu is held.
 func (l *link) take(rb *packet.RecvBatch) error {
 	rb.Frames = rb.Frames[:0]
 	switch {
@@ -251,7 +254,8 @@ func (l *link) Pending() bool {
 	return !l.closed && (l.used > 0 || l.taken)
 }
 
-// recvState holds the buffers that the frames of a RecvBatch lie in; they are exchanged for those of the queue.
+// recvState holds the buffers of the frames of a RecvBatch. take swaps them with those of the
+// queue.
 type recvState struct{ bufs [][]byte }
 
 func (l *link) Close() error {
@@ -263,7 +267,7 @@ func (l *link) Close() error {
 	return nil
 }
 
-// shut ends the queue and reports whether it was open.
+// shut closes the queue and reports whether it was open.
 func (l *link) shut() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkUDP sends and receives batches in turn on one goroutine: what a frame costs both ends together.
+// BenchmarkUDP alternately sends and receives batches in one goroutine: the cost of a frame at
+// both ends.
 func BenchmarkUDP(b *testing.B) {
 	for _, size := range []int{64, 1024, 4096} {
 		for _, o := range offloads {
@@ -30,7 +31,7 @@ func BenchmarkUDP(b *testing.B) {
 	}
 }
 
-// BenchmarkPipe is the same in memory.
+// BenchmarkPipe is BenchmarkUDP in memory.
 func BenchmarkPipe(b *testing.B) {
 	for _, size := range []int{64, 1024, 4096} {
 		b.Run(fmt.Sprintf("%d bytes", size), func(b *testing.B) {
@@ -40,7 +41,7 @@ func BenchmarkPipe(b *testing.B) {
 	}
 }
 
-// BenchmarkUDPStream sends from one goroutine and receives in another, with a window between them.
+// BenchmarkUDPStream sends in one goroutine and receives in another, with a window.
 func BenchmarkUDPStream(b *testing.B) {
 	for _, size := range []int{1024, 4096} {
 		for _, o := range offloads {
@@ -57,7 +58,7 @@ func BenchmarkUDPStream(b *testing.B) {
 	}
 }
 
-// BenchmarkUDPLatency is half a round trip of one small frame.
+// BenchmarkUDPLatency measures half the round-trip time of a small frame.
 func BenchmarkUDPLatency(b *testing.B) {
 	x, y := listen(b, "127.44.2.5", socket.UDPOptions{}), listen(b, "127.44.2.6", socket.UDPOptions{})
 	defer x.Close()
@@ -137,7 +138,7 @@ func benchTurns(b *testing.B, from, to packet.Link, size int) {
 	for b.Loop() {
 		turn()
 	}
-	// On a machine that others use too, processor time says more than time.
+	// On a shared machine processor time is more reliable than elapsed time.
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &after)
 	cpu := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
 	b.ReportMetric(float64(cpu)/float64(b.N)/benchBatch, "cpu-ns/frame")
@@ -153,7 +154,8 @@ func benchStream(b *testing.B, from, to packet.Link, size int) {
 		credits <- struct{}{}
 	}
 	rb := packet.NewRecvBatch(64)
-	// One frame first: while the neighbour is unknown the kernel keeps some 200 KB for it and drops the rest.
+	// Send one frame first: while the neighbour is unknown, the kernel queues about 200 KB and
+	// drops the rest.
 	if err := s.send(1); err != nil {
 		b.Fatal(err)
 	}
@@ -180,7 +182,7 @@ func benchStream(b *testing.B, from, to packet.Link, size int) {
 	}
 }
 
-// BenchmarkRaw is BenchmarkUDP over packet sockets, which want a neighbour: veth only.
+// BenchmarkRaw is BenchmarkUDP over packet sockets, which need a neighbour: veth only.
 func BenchmarkRaw(b *testing.B) {
 	for _, size := range []int{64, 1024, 4096} {
 		for _, o := range []struct {

@@ -12,17 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Switches of ethtool (linux/ethtool.h).
+// ethtool commands (linux/ethtool.h).
 const (
 	SetTSO = 0x1f
 	SetGRO = 0x2c
 )
 
-// joinOnArrival lets the interface of the right host join datagrams that come from the left to trains, as network
-// cards do.
+// joinOnArrival enables GRO at the right host's interface: datagrams from the left are merged
+// into trains, as NICs do.
 func joinOnArrival(t testing.TB, h *testnet.Hosts) {
 	t.Helper()
-	// A veth that takes trains of TCP is taken to need none of this.
+	// A veth with TSO does not perform GRO.
 	ethtool(t, h.Left, SetTSO, 0)
 	ethtool(t, h.Right, SetGRO, 1)
 }
@@ -50,7 +50,7 @@ func ethtool(t testing.TB, ns netns.NsHandle, cmd, value uint32) {
 	})
 }
 
-// The kernel joins datagrams because the UDP socket beside the packet socket asks for it.
+// The kernel merges datagrams because the UDP socket beside the packet socket sets UDP_GRO.
 func TestRawReceivesWhatADeviceJoined(t *testing.T) {
 	hosts := linktest.NewNet(t, 9000, 1)
 	joinOnArrival(t, hosts)
@@ -83,7 +83,8 @@ func TestRawReceivesWhatADeviceJoined(t *testing.T) {
 	}
 }
 
-// meet has a host find out the link-layer address of another, without which what a link sends there is bounded.
+// meet resolves the link-layer address of to at from; without it the link limits what it sends
+// there.
 func meet(t testing.TB, from, to packet.Link) {
 	t.Helper()
 	s := &sender{Link: from, Path: packet.Path{Dst: to.Local()}, Batch: packet.NewBatch(1), Data: make([]byte, 64)}

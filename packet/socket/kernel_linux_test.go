@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernel stands in for the sending side of the kernel and writes down what it takes.
+// kernel replaces the sending side of the kernel and records what it accepts.
 type kernel struct {
-	// verdict decides about a message: 0 to take it. segment is 0 for a lone frame.
+	// verdict decides about a message: 0 accepts it. segment is 0 for a single frame.
 	verdict func(m sentMessage) unix.Errno
-	most    int // messages taken in one call, 0: all
+	most    int // maximum number of messages accepted per call, 0: all
 	calls   int
-	waits   int  // times the link waited for room
+	waits   int  // number of times the link waited for space
 	due     bool // a deadline is set
-	stuck   bool // there will be no room: waiting ends at the deadline
+	stuck   bool // there never is space: waiting ends at the deadline
 	got     []sentMessage
 }
 
@@ -122,7 +122,7 @@ func (k *kernel) link(addr string) *udp {
 	return l
 }
 
-// messages describes what the kernel took and starts a new list.
+// messages describes what the kernel accepted since the last call.
 func (k *kernel) messages() (s []string) {
 	for _, m := range k.got {
 		s = append(s, m.String())

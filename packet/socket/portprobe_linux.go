@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PortProbe finds out whether anything listens at port [packet.Port] of a host. It is a socket of its own
-// with a source port of its own: a link's socket that asked for ICMP errors (IP_RECVERR) would
-// fail its next call for each that comes, and anybody can send them.
+// PortProbe detects that nothing listens at port [packet.Port] of a host. It uses a separate
+// socket with its own source port: a link's socket with ICMP errors enabled (IP_RECVERR) would
+// fail a call for each ICMP error, and any host can forge these.
 type PortProbe struct {
 	remote netip.AddrPort
 	conn   *net.UDPConn
@@ -26,7 +26,7 @@ type PortProbe struct {
 	sent   atomic.Pointer[[]byte]
 }
 
-// OpenPortProbe opens a probe from an address of this host.
+// OpenPortProbe opens a probe from the local address to the remote host.
 func OpenPortProbe(local, remote netip.Addr) (*PortProbe, error) {
 	p, err := openPortProbe(local, remote)
 	if err != nil {
@@ -67,28 +67,29 @@ func openPortProbe(local, remote netip.Addr) (*PortProbe, error) {
 	return p, nil
 }
 
-// SrcPort returns the port that datagrams leave from. Their IPv4 identification is 0, and DF is set.
+// SrcPort returns the source port. Outgoing datagrams have IPv4 identification 0 and DF.
 func (p *PortProbe) SrcPort() uint16 {
 	return p.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port()
 }
 
-// Send sends b to the host, and keeps it.
+// Send sends b to the host and retains b for Refused.
 func (p *PortProbe) Send(b []byte) error {
 	p.sent.Store(&b)
 	_, err := p.conn.WriteToUDPAddrPort(b, p.remote)
 	if errors.Is(err, unix.ECONNREFUSED) {
-		// That is the error of the datagram before, which Refused reads; this one has not left.
+		// This is the error of an earlier datagram, which Refused reads; b was not sent.
 		_, err = p.conn.WriteToUDPAddrPort(b, p.remote)
 	}
 	return err
 }
 
-// Refused waits until the host says by ICMP that nothing has the port. An error that quotes less
-// than the first n bytes of what was sent last, or something else, may be anybody's and is ignored.
-// After Close it returns an error.
+// Refused waits until the host reports port unreachable by ICMP. It ignores errors that quote
+// fewer than the first n bytes of the last sent datagram, or different bytes: these may be
+// forged. After Close it returns an error.
 func (p *PortProbe) Refused(n int) (bool, error) {
 	var refused bool
-	// Long enough for all that an ICMP message of Linux quotes, and the error with an address.
+	// Buffers for the longest quote in an ICMP message of Linux, and for the extended error with
+	// address.
 	quoted, control := make([]byte, 1024), make([]byte, 256)
 	err := p.raw.Read(func(fd uintptr) bool {
 		for {
@@ -97,7 +98,7 @@ func (p *PortProbe) Refused(n int) (bool, error) {
 			case err == unix.EINTR:
 				continue
 			case err != nil:
-				return false // nothing more, or the error that the next call would be told
+				return false // queue empty, or only the pending error of the next call
 			}
 			if refused = p.refuses(to, quoted[:m], control[:oob], n); refused {
 				return true
@@ -107,7 +108,8 @@ func (p *PortProbe) Refused(n int) (bool, error) {
 	return refused, err
 }
 
-// refuses reports whether an error from the queue is a port unreachable for the latest datagram.
+// refuses reports whether an entry of the error queue is a port unreachable for the last
+// datagram.
 func (p *PortProbe) refuses(to unix.Sockaddr, quoted, control []byte, n int) bool {
 	sent := p.sent.Load()
 	if sent == nil || len(quoted) < n || len(quoted) > len(*sent) || !bytes.Equal(quoted, (*sent)[:len(quoted)]) {
@@ -134,7 +136,7 @@ func (p *PortProbe) refuses(to unix.Sockaddr, quoted, control []byte, n int) boo
 		if len(b) < 8 {
 			continue
 		}
-		// struct sock_extended_err: errno, origin, type, code.
+		// struct sock_extended_err: errno, origin, type, code
 		errno, origin, typ, code := binary.NativeEndian.Uint32(b), b[4], b[5], b[6]
 		switch {
 		case unix.Errno(errno) != unix.ECONNREFUSED:
@@ -147,5 +149,5 @@ func (p *PortProbe) refuses(to unix.Sockaddr, quoted, control []byte, n int) boo
 	return false
 }
 
-// Close ends the probe, and a Refused that waits.
+// Close closes the probe and wakes a waiting Refused.
 func (p *PortProbe) Close() error { return p.conn.Close() }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refusal is the ancillary data of an ICMP error.
+// refusal returns the ancillary data of an ICMP error.
 func refusal(level, typ int, origin, icmpType, code uint8, errno unix.Errno) []byte {
 	b := make([]byte, unix.CmsgSpace(16))
 	h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))

@@ -7,21 +7,21 @@ import (
 	"net/netip"
 )
 
-// PortProbe needs Linux, whose sockets tell which datagram an ICMP error is about.
+// PortProbe requires Linux, whose sockets report the datagram that an ICMP error refers to.
 type PortProbe struct{}
 
-// OpenPortProbe always fails here.
+// OpenPortProbe always fails on this system.
 func OpenPortProbe(local, remote netip.Addr) (*PortProbe, error) {
 	return nil, errors.ErrUnsupported
 }
 
-// SrcPort returns 0.
+// SrcPort always returns 0.
 func (p *PortProbe) SrcPort() uint16 { return 0 }
 
-// Send does nothing.
+// Send always fails.
 func (p *PortProbe) Send(b []byte) error { return errors.ErrUnsupported }
 
-// Refused returns at once.
+// Refused always fails.
 func (p *PortProbe) Refused(n int) (bool, error) { return false, errors.ErrUnsupported }
 
 // Close does nothing.

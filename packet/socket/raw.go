@@ -1,9 +1,9 @@
 package socket
 
-// RawOptions are the choices there are for [ListenRaw]. The zero value is right for most.
+// RawOptions configure [ListenRaw]. The zero value is usable.
 type RawOptions struct {
-	// ReceiveBuffer and SendBuffer are as in [UDPOptions].
+	// ReceiveBuffer and SendBuffer are the same as in [UDPOptions].
 	ReceiveBuffer, SendBuffer int
-	// NoGSO sends every frame as a datagram of its own.
+	// NoGSO sends every frame as a separate datagram.
 	NoGSO bool
 }

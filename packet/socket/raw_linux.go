@@ -12,16 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ListenRaw opens a link over a packet socket (packet(7)), which takes the capability CAP_NET_RAW. It receives what comes to
-// addr port 4791, past the host's IP stack and its firewall, and sees IP headers; and it sends Ethernet frames with headers of its
-// own to destinations whose next hop the kernel knows.
+// ListenRaw opens a link over a packet socket (packet(7)), which needs CAP_NET_RAW. It receives
+// the packets to addr port 4791 bypassing the host's IP stack and firewall, and sees their IP
+// headers. It sends complete Ethernet frames to destinations whose next hop the kernel has
+// resolved.
 //
-// Beside it stands a UDP socket on the same port. It keeps the kernel from answering with ICMP port unreachable, makes a second
-// link at the address fail, and sends what no frame can be made for: to groups and to this host, whose members and links
-// would not hear a frame; to a neighbour that the kernel has still to ask for, or to confirm; by a tunnel; and what is
-// to be refused. It does so as [ListenUDP], and what is said of identifications there holds here. Fragments are not received.
+// A UDP socket on the same port keeps the kernel from answering with ICMP port unreachable, and
+// makes a second link at the address fail. It also sends everything that cannot be sent as an
+// Ethernet frame: to multicast groups and to this host, whose members and links would not receive
+// such a frame; to neighbours that the kernel has yet to resolve or to confirm; through tunnels;
+// and frames that must be rejected. It sends like the link of [ListenUDP], and with the same IPv4
+// identifications. Fragments are not received.
 //
-// Path.FlowLabel stands in frames. UDP checksums are 0 in them, but for trains, which the kernel or the device cuts up and sums.
+// Frames carry Path.FlowLabel. Their UDP checksum is 0, except for trains, whose segments are
+// checksummed by the kernel or the device.
 func ListenRaw(addr netip.Addr, opts RawOptions) (packet.Link, error) {
 	u, err := listenUDP(addr, UDPOptions{SendBuffer: opts.SendBuffer, NoGSO: opts.NoGSO}, true)
 	if err != nil {
@@ -34,13 +38,13 @@ func ListenRaw(addr netip.Addr, opts RawOptions) (packet.Link, error) {
 	return l, nil
 }
 
-// raw is a link over a packet socket, with one of UDP beside it.
+// raw is a link over a packet socket, with a UDP socket.
 type raw struct {
 	udp    *udp
 	rx     rawSocket
 	hops   nextHops
 	tx     rawTx
-	trains atomic.Bool // the kernel takes trains from packet sockets
+	trains atomic.Bool // the kernel accepts trains on packet sockets
 }
 
 func (l *raw) open(opts RawOptions) error {
@@ -65,9 +69,10 @@ func (l *raw) open(opts RawOptions) error {
 	return nil
 }
 
-// listenFrames opens a packet socket for what comes to the address of u. It is bound to no interface, as that of UDP is not:
-// so it outlives interfaces, and hears this host by the loopback interface. One for every address rather than one for
-// every interface lets the kernel sort out what comes to which.
+// listenFrames opens a packet socket for packets to the address of u. Like the UDP socket it is
+// not bound to an interface, so it survives the removal of interfaces and receives from this host
+// through the loopback interface. There is one socket per address rather than per interface, so
+// the kernel demultiplexes.
 func listenFrames(u *udp, opts RawOptions) (*mdpacket.Conn, error) {
 	filter, err := rawFilter(u.bare, interfacesOf(u), netOff)
 	if err != nil {
@@ -94,7 +99,8 @@ func configureFrames(fd int, opts RawOptions) error {
 	return setOptions(fd, []option{{"PACKET_VNET_HDR", unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1}})
 }
 
-// interfacesOf are those by which a datagram to the address of u may come; none means all.
+// interfacesOf returns the interfaces that may receive datagrams to the address of u; none means
+// all.
 func interfacesOf(u *udp) []int {
 	switch {
 	case u.bare.IsLoopback():
@@ -114,7 +120,7 @@ func (l *raw) Caps() packet.Caps {
 	return c
 }
 
-// SetMTU is what [packet.Resizable] says.
+// SetMTU implements [packet.Resizable].
 func (l *raw) SetMTU(mtu int) { l.udp.SetMTU(mtu) }
 
 func (l *raw) Local() netip.Addr { return l.udp.Local() }
@@ -126,21 +132,21 @@ func (l *raw) Stats() packet.Stats {
 	return s
 }
 
-// Expect is what [packet.Holder] says.
+// Expect implements [packet.Holder].
 func (l *raw) Expect(dst netip.Addr) { l.udp.Expect(dst) }
 
-// Hold is what [packet.Holder] says.
+// Hold implements [packet.Holder].
 func (l *raw) Hold(dst netip.Addr) { l.udp.Hold(dst) }
 
-// Release is what [packet.Holder] says.
+// Release implements [packet.Holder].
 func (l *raw) Release(dst netip.Addr) { l.udp.Release(dst) }
 
 func (l *raw) Pending() bool { return l.rx.Pending() }
 
-// Join is that of the link by UDP: the Receiver does not see IP headers.
+// Join joins group with the UDP socket: the Receiver does not see IP headers.
 func (l *raw) Join(group netip.Addr) (packet.Receiver, error) { return l.udp.Join(group) }
 
-// Prepare does not know yet which way frames will leave, and says what is true of both.
+// Prepare does not know yet which socket will send a frame; its values are valid for both.
 func (l *raw) Prepare(b *packet.Batch) { l.udp.Prepare(b) }
 
 func (l *raw) Recv(rb *packet.RecvBatch) error { return l.rx.Recv(rb) }

@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// ListenRaw needs Linux: it stands on packet sockets, and on rtnetlink for neighbours.
+// ListenRaw requires Linux: it uses packet sockets, and rtnetlink for neighbours.
 func ListenRaw(addr netip.Addr, opts RawOptions) (packet.Link, error) {
 	return nil, fmt.Errorf("packet: raw %v: the raw link needs Linux, this is %s", addr, runtime.GOOS)
 }

@@ -9,10 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// netOff is SKF_NET_OFF of linux/filter.h: offsets from there on count from the IP header, whatever stands before it.
+// netOff is SKF_NET_OFF of linux/filter.h: offsets from there on are relative to the IP header.
 const netOff = 1<<32 - 0x100000
 
-// extensions of classic BPF in Linux (linux/filter.h) that package bpf does not name: the kinds of a packet and its interface.
+// Extensions of classic BPF in Linux (linux/filter.h) that package bpf does not name: packet type
+// and interface index.
 const (
 	adOff          = 1<<32 - 0x1000
 	adPacketType   = adOff + 4
@@ -21,7 +22,7 @@ const (
 	passWholeFrame = 1<<31 - 1
 )
 
-// etherType is that of the packets that come to a.
+// etherType returns the EtherType of packets to a.
 func etherType(a netip.Addr) int {
 	if a.Is4() {
 		return encap.EtherTypeIPv4
@@ -29,18 +30,19 @@ func etherType(a netip.Addr) int {
 	return encap.EtherTypeIPv6
 }
 
-// filterCode is a program whose tests all jump to its end, which drops the packet.
+// filterCode is a program all of whose tests jump to its end if they fail, which drops the
+// packet.
 type filterCode []bpf.Instruction
 
-// want drops the packet unless what was loaded is value.
+// want appends a test that drops the packet unless load loads value.
 func (c *filterCode) want(value uint32, load ...bpf.Instruction) {
 	*c = append(append(*c, load...), bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipFalse: dropLater})
 }
 
-// dropLater stands for a jump to the end.
+// dropLater is a placeholder for a jump to the end.
 const dropLater = 0xff
 
-// finish makes the jumps lead to the end.
+// finish resolves the jumps to the end and assembles the program.
 func (c filterCode) finish() ([]bpf.RawInstruction, error) {
 	c = append(c, bpf.RetConstant{Val: passWholeFrame}, bpf.RetConstant{Val: 0})
 	for i, in := range c {
@@ -52,11 +54,12 @@ func (c filterCode) finish() ([]bpf.RawInstruction, error) {
 	return bpf.Assemble(c)
 }
 
-// rawFilter is a socket filter that passes UDP datagrams to addr port 4791 that the kernel takes for this host and that came by
-// one of the interfaces, any if there are none. Offsets count from at.
+// rawFilter returns a socket filter that accepts UDP datagrams to addr port 4791 that are for
+// this host and arrived through one of the interfaces, or any if there are none. Offsets are
+// relative to at.
 func rawFilter(addr netip.Addr, interfaces []int, at uint32) ([]bpf.RawInstruction, error) {
 	var c filterCode
-	// A packet of the wrong type is not for this host: the device was asked for all there are, or sends it.
+	// Other types are not for this host: promiscuous mode captured them, or this host sends them.
 	c.want(packetHost, bpf.LoadAbsolute{Off: adPacketType, Size: 4})
 	if n := len(interfaces); n > 0 {
 		c = append(c, bpf.LoadAbsolute{Off: adInterface, Size: 4})
@@ -68,12 +71,12 @@ func rawFilter(addr netip.Addr, interfaces []int, at uint32) ([]bpf.RawInstructi
 	return append(c, datagramFilter(addr, at)...).finish()
 }
 
-// datagramFilter tests the headers alone.
+// datagramFilter tests only the IP and UDP headers.
 func datagramFilter(addr netip.Addr, at uint32) (c filterCode) {
 	const dstPort = 2 // in the UDP header
 	if addr.Is4() {
 		c.want(unix.IPPROTO_UDP, bpf.LoadAbsolute{Off: at + 9, Size: 1})
-		c = append(c, bpf.LoadAbsolute{Off: at + 6, Size: 2}) // fragments
+		c = append(c, bpf.LoadAbsolute{Off: at + 6, Size: 2}) // MF or fragment offset
 		c = append(c, bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: 0x3fff, SkipFalse: dropLater})
 		a := addr.As4()
 		c.wantWords(at+16, a[:])

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// headerTo is the IP and UDP header of a datagram.
+// headerTo returns the IP and UDP header of a datagram.
 func headerTo(dst string, change func(b []byte)) []byte {
 	h := encap.Header{Src: netip.MustParseAddr("198.18.0.1"), Dst: netip.MustParseAddr(dst), HopLimit: 1}
 	if h.Dst.Is6() {
@@ -63,7 +63,7 @@ func TestRawFilterPassesDatagramsToTheAddress(t *testing.T) {
 			t.Errorf("%s to %s at %s: passes %d bytes, want %v (%v)", test.rule, test.dst, test.link, n, test.passes, err)
 		}
 	}
-	// Options move the port.
+	// IP options move the port.
 	c := datagramFilter(netip.MustParseAddr(ours4), 0)
 	vm, err := bpf.NewVM(mustDisassemble(t, c))
 	if err != nil {
@@ -86,8 +86,8 @@ func mustDisassemble(t *testing.T, c filterCode) []bpf.Instruction {
 	return program
 }
 
-// Every jump of the whole program leads to where it should, which the machine above cannot run: it does not know the kernel's
-// own loads.
+// All jumps of the whole program have the correct target. The BPF VM above cannot run it: it
+// lacks the kernel's extensions.
 func TestRawFilterDropsAtItsEnd(t *testing.T) {
 	for _, interfaces := range [][]int{nil, {1}, {7, 1}} {
 		raw, err := rawFilter(netip.MustParseAddr("2001:db8::2"), interfaces, netOff)

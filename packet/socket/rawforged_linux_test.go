@@ -16,7 +16,7 @@ func TestRawTakesWhatIsForItsHostAlone(t *testing.T) {
 	hosts, _, b := rawPair(t, rawCable)
 	f := linktest.NewForger(t, hosts, netip.MustParsePrefix(rawCable.Left[0]).Addr())
 	f.Send(b.Local(), "ready", nil)
-	for linktest.Next(t, b) != "ready" { // behind what rawPair sent
+	for linktest.Next(t, b) != "ready" { // after what rawPair sent
 	}
 	f.Send(b.Local(), "to another host's Ethernet address", func(h *encap.Header) { h.DstMAC = encap.MAC{2, 0, 0, 0, 48, 9} })
 	f.Send(b.Local().Next(), "to another address", nil)
@@ -28,13 +28,13 @@ func TestRawTakesWhatIsForItsHostAlone(t *testing.T) {
 	if got := linktest.Next(t, b); got != "good" {
 		t.Errorf("received what was sent %s", got)
 	}
-	if s := b.Stats(); s.RxMalformed != 2 { // those that the kernel's filter passed
+	if s := b.Stats(); s.RxMalformed != 2 { // those that the socket filter accepted
 		t.Errorf("%+v", s)
 	}
 }
 
-// Whoever is on the wire must not reach what listens on a loopback address: the kernel's IP stack, which sees to that for
-// others, is not asked.
+// Hosts on the wire must not reach a socket at a loopback address. For other sockets the kernel's
+// IP stack ensures that, but packet sockets bypass it.
 func TestRawLoopbackAddressesAreNotReachedFromTheWire(t *testing.T) {
 	hosts := testnet.Connect(t, rawCable)
 	f := linktest.NewForger(t, hosts, netip.MustParsePrefix(rawCable.Left[0]).Addr())
@@ -70,7 +70,8 @@ func TestRawLoopbackAddressesAreNotReachedFromTheWire(t *testing.T) {
 	}
 }
 
-// A socket of the host that is not told of checksums takes the frames of a raw link, with checksums that a device completed.
+// An ordinary socket of the host accepts the frames of a raw link, with checksums completed by a
+// device.
 func TestRawFramesAreUnderstoodByAPlainSocket(t *testing.T) {
 	hosts, a, _ := rawPair(t, rawCable)
 	var conn *net.UDPConn

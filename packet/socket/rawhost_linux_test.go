@@ -19,7 +19,7 @@ import (
 func TestRawNamesTheCapabilityItLacks(t *testing.T) {
 	done := make(chan error)
 	go func() {
-		// The thread stays without and ends with its goroutine.
+		// The thread stays in the namespace and ends with its goroutine.
 		runtime.LockOSThread()
 		hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 		var caps [2]unix.CapUserData
@@ -42,7 +42,7 @@ func TestRawNamesTheCapabilityItLacks(t *testing.T) {
 	if !errors.Is(err, unix.EPERM) || !strings.Contains(err.Error(), "CAP_NET_RAW") || !strings.Contains(err.Error(), "link udp") {
 		t.Errorf("ListenRaw: %v, want EPERM, the capability by name and what to do", err)
 	}
-	// Nothing of it is left.
+	// Nothing remains open.
 	l, err := ListenUDP(netip.MustParseAddr("127.48.0.9"), UDPOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestRawPortInUse(t *testing.T) {
 	})
 }
 
-// The kernel of the host that receives hears every datagram as well.
+// The kernel of the receiving host also sees every datagram.
 func TestRawKernelAnswersNobody(t *testing.T) {
 	hosts, a, b := rawPair(t, rawCable)
 	var wire *mdpacket.Conn
@@ -91,7 +91,7 @@ func TestRawKernelAnswersNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What b sends then comes behind any answer.
+	// What b sends now arrives after any response.
 	sendEqual(t, b, a.Local(), 1, 7)
 	if err := wire.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestRawKernelAnswersNobody(t *testing.T) {
 	}
 }
 
-// A link that outlives its interface goes on when that comes back.
+// A link that outlives its interface continues when the interface returns.
 func TestRawGoesOnWithAnotherCable(t *testing.T) {
 	hosts, a, b := rawPair(t, rawCable)
 	hosts.Cut(t)
@@ -124,7 +124,7 @@ func TestRawGoesOnWithAnotherCable(t *testing.T) {
 		f := batch.Next()
 		f.Path = &packet.Path{Dst: b.Local()}
 		a.Prepare(batch)
-		// Until the kernel knows the route again a refusal is right.
+		// Errors are expected until the kernel knows the route again.
 		_ = a.Send(batch)
 		select {
 		case err := <-got:

@@ -12,9 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rawKernel stands in for the sending side of the kernel behind a packet socket, and for its table of neighbours.
+// rawKernel replaces the sending side of the kernel behind a packet socket, and its neighbour
+// table.
 type rawKernel struct {
-	udp     kernel // what leaves by the UDP socket
+	udp     kernel // what the UDP socket sends
 	hop     map[netip.Addr]*route.Hop
 	verdict func(m sentFrame) unix.Errno
 	calls   int
@@ -23,10 +24,10 @@ type rawKernel struct {
 
 type sentFrame struct {
 	encap.Datagram
-	segment int // 0 for a lone frame
-	index   int // of the interface
+	segment int // 0 for a single frame
+	index   int // interface index
 	vnet    []byte
-	head    []byte // the headers, as far as one piece
+	head    []byte // first piece of the headers
 }
 
 func (m sentFrame) String() string {
@@ -84,7 +85,7 @@ func readFrame(h *unix.Msghdr) (m sentFrame) {
 	return m
 }
 
-// link is one at addr that has neighbours.
+// link returns a link at addr with the given neighbours.
 func (k *rawKernel) link(addr string, neighbours ...string) *raw {
 	k.hop = make(map[netip.Addr]*route.Hop)
 	for i, n := range neighbours {
@@ -97,7 +98,7 @@ func (k *rawKernel) link(addr string, neighbours ...string) *raw {
 	return l
 }
 
-// messages describes what left, and starts new lists.
+// messages describes what was sent since the last call.
 func (k *rawKernel) messages() (frames, datagrams []string) {
 	for _, m := range k.got {
 		frames = append(frames, m.String())

@@ -23,7 +23,7 @@ func listenRawIn(t testing.TB, ns netns.NsHandle, addr string, opts socket.RawOp
 	return l
 }
 
-// TestRawVeth has raw at both ends, and with udp.
+// TestRawVeth tests raw links at both ends, and with udp at one.
 func TestRawVeth(t *testing.T) {
 	raw := func(opts socket.RawOptions) func(testing.TB, netns.NsHandle, string) packet.Link {
 		return func(t testing.TB, ns netns.NsHandle, addr string) packet.Link { return listenRawIn(t, ns, addr, opts) }
@@ -69,7 +69,7 @@ func TestRawVeth(t *testing.T) {
 	}
 }
 
-// Nothing is on an Ethernet here: what is sent leaves by the UDP socket.
+// There is no Ethernet on loopback: the UDP socket sends.
 func TestRawLoopback(t *testing.T) {
 	listen := func(t testing.TB, addr string) packet.Link {
 		l, err := socket.ListenRaw(netip.MustParseAddr(addr), socket.RawOptions{})

@@ -13,18 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// frameBuffer takes the longest train the kernel may hand over, with its headers and a vnetHeader.
+// frameBuffer is the size of the longest train that the kernel may deliver, with headers and
+// vnetHeader.
 const frameBuffer = 64<<10 + 64
 
-// rawSocket is a packet socket, and all it takes to receive from it. What comes is read by recvmmsg, as from a UDP socket: a
-// ring saves little, and either hands over blocks of packets late (TPACKET_V3) or has slots as long as the longest train
-// (TPACKET_V2), so that few packets fill it. docs/decisions/raw-link.md has the measurement.
+// rawSocket is a packet socket with its receive state. It receives with recvmmsg, like a UDP
+// socket. A packet ring would save little: TPACKET_V3 delivers blocks of packets late, and
+// TPACKET_V2 needs slots as long as the longest train, so that few packets fill it. See
+// docs/decisions/raw-link.md for the measurement.
 type rawSocket struct {
 	udpSocket
 	closed atomic.Bool
 }
 
-// bufferKind is that of frames with all their headers, as Ethernet has them.
+// bufferKind returns the buffers for frames with Ethernet, IP and UDP headers.
 func (s *rawSocket) bufferKind() bufferKind {
 	ip := encap.IPv6Len
 	if s.bare.Is4() {
@@ -47,7 +49,7 @@ func (s *rawSocket) Recv(rb *packet.RecvBatch) error {
 	return nil
 }
 
-// took deals with what a call has brought: messages, an error, or nothing.
+// took processes the result of a receive call: messages, an error, or nothing.
 func (s *rawSocket) took(rb *packet.RecvBatch, st *udpRecv) error {
 	switch {
 	case st.got > 0:
@@ -58,7 +60,7 @@ func (s *rawSocket) took(rb *packet.RecvBatch, st *udpRecv) error {
 	return nil
 }
 
-// rawConnError says that the socket is closed where that is why err came of it.
+// rawConnError wraps err with the link's name; after Close the error wraps net.ErrClosed.
 func (s *rawSocket) rawConnError(err error) error {
 	if err != nil && s.closed.Load() {
 		err = net.ErrClosed
@@ -79,7 +81,7 @@ func (s *rawSocket) Close() error {
 	return nil
 }
 
-// takeFrames turns the received messages into frames.
+// takeFrames converts the received messages to frames.
 func (s *rawSocket) takeFrames(rb *packet.RecvBatch, st *udpRecv) {
 	total := 0
 	for i := range st.got {
@@ -103,25 +105,27 @@ func (s *rawSocket) takeFrames(rb *packet.RecvBatch, st *udpRecv) {
 	st.adapt(total)
 }
 
-// Forged is true for a frame from another host that claims to be from this one, as far as the address alone shows it. The kernel's IP
-// stack drops such packets, but is not asked here.
+// forged reports whether msg is a packet from another host with this host's source address; see
+// [Forged].
 func (s *rawSocket) forged(msg *packet.Received, index int32) bool {
 	return Forged(msg.Src, s.bare, index)
 }
 
-// Forged is true for the source of a packet that came by the interface with an index to our address.
+// Forged reports whether a packet has a source address that it cannot legitimately have: it
+// arrived through the interface with the given index, addressed to ours. The kernel's IP stack
+// drops such packets, but packet sockets bypass it.
 func Forged(src, ours netip.Addr, index int32) bool {
 	return index != loopbackIndex && (src == ours || src.IsLoopback()) || !isHost(src)
 }
 
-// isHost is false for addresses that no host sends from, whatever its network: the kernel's IP
-// stack drops those as well (RFC 1122, 3.2.1.3; RFC 4291, 2.5.2 and 2.7).
+// isHost reports whether src can be the address of a host on any network. The kernel's IP stack
+// drops packets with other sources, too (RFC 1122, 3.2.1.3; RFC 4291, 2.5.2 and 2.7).
 func isHost(src netip.Addr) bool {
 	return !src.IsMulticast() && !src.IsUnspecified() && src != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
-// decodeFrame decodes what a packet socket received from an interface whose type is an ARPHRD_: a vnetHeader and the frame. segment
-// is the length of the segments if it is a train, else 0.
+// decodeFrame decodes b, a vnetHeader and a frame from a packet socket. typ is the ARPHRD_ type
+// of the interface. segment is the segment length of a train, else 0.
 func decodeFrame(b []byte, typ uint16) (msg packet.Received, segment int, err error) {
 	if len(b) < vnetLen {
 		return msg, 0, encap.ErrTruncated
@@ -131,7 +135,7 @@ func decodeFrame(b []byte, typ uint16) (msg packet.Received, segment int, err er
 	if typ == unix.ARPHRD_ETHER || typ == unix.ARPHRD_LOOPBACK {
 		d, err = encap.DecodeEthernet(b)
 	} else {
-		d, err = encap.DecodeIP(b) // tunnels put nothing before it
+		d, err = encap.DecodeIP(b) // tunnels have no link header
 	}
 	if err != nil {
 		return msg, 0, err

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receivedFrame is what a packet socket reads: n bytes of payload from dst's neighbour.
+// receivedFrame returns what a packet socket reads: n bytes of payload from dst's neighbour.
 func receivedFrame(dst string, n, segment int, typ uint16) []byte {
 	h := encap.Header{Src: netip.MustParseAddr("192.0.2.1"), Dst: netip.MustParseAddr(dst), SrcPort: 0xc000, ID: 77, FlagsFragment: packet.DontFragment, HopLimit: 9}
 	if h.Dst.Is6() {
@@ -58,7 +58,7 @@ func TestRawFramesAreDecoded(t *testing.T) {
 			if len(f.Data) != test.segments[i] || f.Dst != netip.MustParseAddr(test.dst) || f.SrcPort != 0xc000 || f.HopLimit != 9 {
 				t.Errorf("%+v: frame %d: %+v", test, i, f)
 			}
-			// The identifications of those behind the first are what a kernel gives them, and stood nowhere.
+			// Identifications after the first are assumed, not received.
 			if v4 && f.ID != uint16(77+i) || f.HeaderSeen != (i == 0 || !v4) {
 				t.Errorf("%+v: frame %d: identification %d, seen %v", test, i, f.ID, f.HeaderSeen)
 			}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rawTx is the sending half of a raw link: one system call's worth of frames, built in place.
+// rawTx is the transmit state of a raw link: the messages of one system call, built in place.
 type rawTx struct {
 	mu    sync.Mutex
 	stats packet.Counters
@@ -21,7 +21,7 @@ type rawTx struct {
 	heads [][vnetLen + encap.MaxLen]byte
 	iov   []unix.Iovec
 
-	rest bool // the frame behind the messages is for the UDP socket
+	rest bool // the frame after the messages is for the UDP socket
 }
 
 func (t *rawTx) init(send func(uintptr, []mmsghdr) (int, unix.Errno), deadline func(time.Time) error) {
@@ -49,8 +49,8 @@ func (l *raw) Send(b *packet.Batch) error {
 	return refused.Result()
 }
 
-// build makes messages of the frames from b.Sent on. It stops where there is no room for more, or, with t.rest set, at frames
-// that the UDP socket is to send.
+// build builds messages of the frames from b.Sent on. It stops after sendMessages, or, with
+// t.rest set, at a frame for the UDP socket. stop is the first frame without a message.
 func (l *raw) build(b *packet.Batch) (stop int) {
 	t := &l.tx
 	t.count, t.next, t.calls, t.rest = 0, 0, 0, false
@@ -75,7 +75,7 @@ func (l *raw) build(b *packet.Batch) (stop int) {
 	return i
 }
 
-// restFrom returns up to where frames are for the UDP socket when frame i is.
+// restFrom returns the end of the frames for the UDP socket that start at frame i.
 func (l *raw) restFrom(b *packet.Batch, i int) int {
 	for i += trainAt(b, i); i < b.Len(); {
 		n := trainAt(b, i)
@@ -87,13 +87,13 @@ func (l *raw) restFrom(b *packet.Batch, i int) int {
 	return i
 }
 
-// hop is where the n frames from frame i on go as one Ethernet frame, nil where the UDP socket is to send them.
+// hop returns the next hop of the n frames from frame i on, nil if the UDP socket must send them.
 func (l *raw) hop(b *packet.Batch, i, n int) *route.Hop {
 	f := b.At(i)
 	switch {
 	case f.Path == nil, f.Path.Dst.Is4() != l.udp.addr.Is4(), f.Path.Dst.IsMulticast(),
 		n > 1 && !l.trains.Load(),
-		l.udp.tries(f.Path.Dst), // what it waits for only the socket can send
+		l.udp.tries(f.Path.Dst), // the trial needs a frame sent by the UDP socket
 		!fitsOne(b, i, n):
 		return nil
 	}
@@ -104,8 +104,8 @@ func (l *raw) hop(b *packet.Batch, i, n int) *route.Hop {
 	return hop
 }
 
-// fitsOne says whether the n frames from frame i on make one message: of as many pieces as the kernel gathers, and as long as
-// the first, but for the last, which may be shorter.
+// fitsOne reports whether the n frames from frame i on fit in one message: they have at most
+// maxPieces, and equal lengths, except that the last may be shorter.
 func fitsOne(b *packet.Batch, i, n int) bool {
 	first, pieces := b.At(i).Len(), 1
 	for k := range n {
@@ -118,12 +118,12 @@ func fitsOne(b *packet.Batch, i, n int) bool {
 	return pieces <= maxPieces
 }
 
-// message makes a message of the n frames from frame i on.
+// message builds a message of the n frames from frame i on.
 func (l *raw) message(b *packet.Batch, i, n int, hop *route.Hop) {
 	t := &l.tx
 	f := b.At(i)
 	m := sendMeta{first: i, frames: n, iov: len(t.iov), size: f.Len()}
-	t.iov = append(t.iov, unix.Iovec{}) // of the headers, when they are known
+	t.iov = append(t.iov, unix.Iovec{}) // headers, filled in below
 	for k := range n {
 		var size int
 		t.iov, size = appendPieces(t.iov, m.iov+1, b.At(i+k))
@@ -156,7 +156,7 @@ func (l *raw) message(b *packet.Batch, i, n int, hop *route.Hop) {
 	t.count++
 }
 
-// flush sends the messages that were built and moves b.Sent past them.
+// flush sends the messages that were built, and advances b.Sent.
 func (l *raw) flush(b *packet.Batch, refused **packet.SendError) error {
 	t := &l.tx
 	for t.next < t.count {
@@ -175,7 +175,8 @@ func (l *raw) flush(b *packet.Batch, refused **packet.SendError) error {
 		}
 		m := &t.meta[t.next]
 		if m.frames > 1 && refusesTrain(t.errno) {
-			// The kernel does not know trains of UDP here; the UDP socket may still send them as they were announced.
+			// The kernel does not support UDP trains on packet sockets. The UDP socket can still
+			// send them as prepared.
 			l.trains.Store(false)
 			return nil
 		}
@@ -188,7 +189,7 @@ func (l *raw) flush(b *packet.Batch, refused **packet.SendError) error {
 	return nil
 }
 
-// sent accounts for the messages from from up to t.next, which the kernel took.
+// sent counts the messages [from, t.next), which the kernel accepted.
 func (t *rawTx) sent(b *packet.Batch, from int) {
 	frames, bytes := 0, 0
 	for i := from; i < t.next; i++ {

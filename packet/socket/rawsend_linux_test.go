@@ -168,7 +168,8 @@ func TestRawSkipsWhatTheKernelRefuses(t *testing.T) {
 	}
 }
 
-// The UDP socket finds out whether the kernel refuses trains or frames, and only by frames that it sends itself.
+// Only the UDP socket detects whether the kernel rejects trains or frames, with frames that it
+// sends itself.
 func TestRawWaitsForTheTrialOfTheUDPSocket(t *testing.T) {
 	k := new(rawKernel)
 	k.udp.verdict = func(m sentMessage) unix.Errno {
@@ -184,7 +185,7 @@ func TestRawWaitsForTheTrialOfTheUDPSocket(t *testing.T) {
 		t.Fatalf("Send: %v, want ErrReprepare", err)
 	}
 	k.hop[netip.MustParseAddr("192.0.2.2")] = &route.Hop{Index: 7, MTU: 9000}
-	// Frames to others do not wait for it.
+	// Frames to other destinations do not wait for the trial.
 	k.hop[netip.MustParseAddr("192.0.2.3")] = &route.Hop{Index: 7, MTU: 9000}
 	other := batchOf(path4("192.0.2.3"), 10)
 	l.Prepare(other)

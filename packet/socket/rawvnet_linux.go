@@ -2,12 +2,13 @@ package socket
 
 import "encoding/binary"
 
-// A vnetHeader is struct virtio_net_hdr of linux/virtio_net.h, in the byte order of the host: what stands before a frame on a packet
-// socket with PACKET_VNET_HDR. It says whether the frame is a train, and what a device is to do about its checksum.
+// A vnetHeader is struct virtio_net_hdr of linux/virtio_net.h, in host byte order. It precedes a
+// frame on a packet socket with PACKET_VNET_HDR. It tells whether the frame is a train, and what
+// remains to be done for its checksum.
 const (
 	vnetLen = 10
 
-	// Places of its fields.
+	// Field offsets.
 	vnetFlags, vnetGSOType, vnetHeaderLen, vnetGSOSize, vnetChecksumStart, vnetChecksumAt = 0, 1, 2, 4, 6, 8
 
 	vnetNeedsChecksum = 1    // VIRTIO_NET_HDR_F_NEEDS_CSUM
@@ -15,8 +16,9 @@ const (
 	vnetECN           = 0x80 // VIRTIO_NET_HDR_GSO_ECN
 )
 
-// putTrain fills in the header of a train, whose headers (up to and with UDP) have the given length, cut into segments
-// of size bytes of UDP payload. The device completes the checksum of each.
+// putTrain fills in the vnetHeader of a train. headers is the length of the headers up to and
+// including UDP, size the UDP payload per segment. The device completes the checksum of each
+// segment.
 func putTrain(vnet []byte, headers, size int) {
 	const udpLen, checksumAt = 8, 6
 	vnet[vnetFlags], vnet[vnetGSOType] = vnetNeedsChecksum, gsoUDPL4

@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// rawPair opens two links that know of each other what they need.
+// rawPair opens two links that have resolved each other.
 func rawPair(t *testing.T, cable testnet.Cable) (hosts *testnet.Hosts, a, b *raw) {
 	t.Helper()
 	hosts = testnet.Connect(t, cable)

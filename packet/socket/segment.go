@@ -3,19 +3,20 @@ package socket
 import "github.com/gorxe/gorxe/packet"
 
 const (
-	// maxSegments is the most segments a train may have on every kernel that knows UDP_SEGMENT.
+	// maxSegments is the maximum number of segments of a train on all kernels with UDP_SEGMENT.
 	maxSegments = 64
-	// maxTrain bounds a train's UDP payload in bytes, so that with all its headers it stays under the 64 KiB which
-	// devices take in one piece: past that the kernel cuts it up itself, at a cost.
+	// maxTrain is the maximum UDP payload of a train in bytes. With all headers a train then
+	// stays below 64 KiB, the limit of devices; above it the kernel segments in software.
 	maxTrain = 65536 - 256
-	// maxPieces is the most pieces the kernel gathers into one message (IOV_MAX).
+	// maxPieces is the maximum number of pieces that the kernel gathers into one message
+	// (IOV_MAX).
 	maxPieces = 1024
 )
 
-// piecesOf is the most pieces f is gathered from once it is sealed.
+// piecesOf returns the maximum number of pieces of f after sealing.
 func piecesOf(f *packet.Frame) int { return 2 + len(f.Payload) }
 
-// flatten gathers the payload of f into one piece of its batch's memory.
+// flatten replaces the payload of f by one contiguous copy in the batch's memory.
 func flatten(f *packet.Frame) {
 	n := 0
 	for _, p := range f.Payload {
@@ -29,10 +30,11 @@ func flatten(f *packet.Frame) {
 	f.Payload = append(f.Payload[:0], flat)
 }
 
-// trainFrom returns how many frames of b, from frame i on, can leave as the segments of one train: of one path, which is to say of
-// one queue pair, as a host that receives by several queues puts a train into that of its first frame; and equal in length,
-// the last of them perhaps shorter. maxLen is the longest UDP payload one segment may have.
-// What sealing may yet add to the trailers is reckoned in.
+// trainFrom returns how many frames of b, from frame i on, can be sent as one segment train. They
+// have the same path and therefore the same queue pair: a receiver with several queues delivers a
+// train to that of its first frame. They have the same length, except that the last may be
+// shorter. maxLen is the maximum UDP payload of a segment. The pad and ICRC that sealing may
+// append are accounted for.
 func trainFrom(b *packet.Batch, i, maxLen int) int {
 	first := b.At(i)
 	size := first.Len()
@@ -61,12 +63,13 @@ func trainFrom(b *packet.Batch, i, maxLen int) int {
 	return n
 }
 
-// trainAt is how many frames Prepare joined to the train that frame i leads.
+// trainAt returns the number of frames in the train that starts at frame i, as set by Prepare.
 func trainAt(b *packet.Batch, i int) int { return min(max(b.At(i).Train, 1), b.Len()-i) }
 
-// appendSegments appends msg to dst as the frames it consists of: segments of size bytes, the last perhaps shorter.
-// size 0 means that msg is one frame. Over IPv4 the sender's usual identification of each is filled in, counting from that of
-// msg, which is the only one that may have been seen.
+// appendSegments appends the frames of the message msg to dst: segments of size bytes, the last
+// perhaps shorter. size 0 means that msg is one frame. Over IPv4 the segments get consecutive
+// identifications, as senders assign them; only that of msg was received, so HeaderSeen is false
+// for the others.
 func appendSegments(dst []packet.Received, msg packet.Received, size int) []packet.Received {
 	if size <= 0 || size >= len(msg.Data) {
 		return append(dst, msg)

@@ -10,23 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendWait is how long the messages of one system call wait for room. A link of 10 Mbit/s sends
-// half of the buffer that hosts give to programs without privileges, 416 KiB, in 0.2 s. A goroutine
-// that needs a lock of the sender waits no longer than that.
+// sendWait limits how long the messages of one system call wait for buffer space. Half of the
+// buffer of an unprivileged process, 416 KiB, takes 0.2 s on a link of 10 Mbit/s. sendWait also
+// limits how long other goroutines wait for a lock of the sender.
 const sendWait = time.Second
 
-// sendQueue is the messages of one system call, and how far they have gone.
+// sendQueue is the messages of one system call and their progress.
 type sendQueue struct {
 	sendmmsg func(fd uintptr, msgs []mmsghdr) (int, unix.Errno)
 	deadline func(time.Time) error // SetWriteDeadline of the socket
-	write    func(fd uintptr) bool // writeReady, made once
+	write    func(fd uintptr) bool // writeReady, as a func value allocated once
 
 	msgs        []mmsghdr
 	meta        []sendMeta
-	count, next int        // messages built, and how many of them are done with
-	calls       int        // system calls made
-	errno       unix.Errno // why message next was refused
-	full, waits bool       // there was no room, and writeReady is to wait for some
+	count, next int        // messages built, messages processed
+	calls       int        // system calls since calls was last counted
+	errno       unix.Errno // why message next was rejected
+	full, waits bool       // the buffer is full; writeReady waits for space
 }
 
 func (t *sendQueue) init(send func(uintptr, []mmsghdr) (int, unix.Errno), deadline func(time.Time) error) {
@@ -34,7 +34,8 @@ func (t *sendQueue) init(send func(uintptr, []mmsghdr) (int, unix.Errno), deadli
 	t.msgs, t.meta = make([]mmsghdr, sendMessages), make([]sendMeta, sendMessages)
 }
 
-// writeReady sends messages until all are gone, one is refused or there is no room. It returns false to wait for some.
+// writeReady sends messages until all are sent, one is rejected, or the buffer is full. It
+// returns false to wait for space.
 func (t *sendQueue) writeReady(fd uintptr) bool {
 	for t.next < t.count {
 		n, errno := t.sendmmsg(fd, t.msgs[t.next:t.count])
@@ -54,14 +55,14 @@ func (t *sendQueue) writeReady(fd uintptr) bool {
 	return true
 }
 
-// push sends the messages from next on, as far as they are not refused. It waits for room, but for
-// sendWait only: then full is true.
+// push sends messages from next on, up to the first that is rejected. It waits for buffer space
+// for up to sendWait, and then returns full.
 func (t *sendQueue) push(conn syscall.RawConn) (full bool, err error) {
 	t.errno, t.full, t.waits = 0, false, false
 	if err := conn.Write(t.write); err != nil || !t.full {
 		return false, err
 	}
-	// A deadline takes longer to set than a datagram to send, and room is there nearly always.
+	// Setting a deadline takes longer than sending a datagram, and there nearly always is space.
 	if err := t.deadline(time.Now().Add(sendWait)); err != nil {
 		return false, err
 	}
@@ -76,7 +77,7 @@ func (t *sendQueue) push(conn syscall.RawConn) (full bool, err error) {
 	return full, t.deadline(time.Time{})
 }
 
-// drop gives up the messages that are left and returns how many frames they have.
+// drop drops the remaining messages and returns the number of their frames.
 func (t *sendQueue) drop(b *packet.Batch) (frames uint64) {
 	for ; t.next < t.count; t.next++ {
 		m := &t.meta[t.next]

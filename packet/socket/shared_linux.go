@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// lock makes mu what the receivers of rb share.
+// lock returns the receive state of rb for receivers that share mu.
 func (p *udpPending) lock(rb *packet.RecvBatch, kind bufferKind, mu *sync.Mutex) *udpRecv {
 	mu.Lock()
 	defer mu.Unlock()
@@ -17,7 +17,7 @@ func (p *udpPending) lock(rb *packet.RecvBatch, kind bufferKind, mu *sync.Mutex)
 	return s
 }
 
-// readLocked is readReady with the mutex held, which it keeps if it returns true.
+// readLocked is readReady with the mutex held. If it returns true, it keeps the mutex.
 func (s *udpRecv) readLocked(fd uintptr) bool {
 	s.mu.Lock()
 	s.arm()
@@ -28,14 +28,15 @@ func (s *udpRecv) readLocked(fd uintptr) bool {
 	return false
 }
 
-// readNow is readReady for one who does not wait.
+// readNow is readReady for callers that do not wait.
 func (s *udpRecv) readNow(fd uintptr) {
 	s.arm()
 	s.readReady(fd)
 }
 
-// RecvLocked waits with read, which returns true with the mutex held, until took has made frames of what that brought. took is also
-// told why waiting failed, and has the mutex in any case.
+// RecvLocked waits with read, which returns true with mu locked, and calls took until it has
+// produced frames. took gets the error of waiting, and runs with mu locked in any case.
+// RecvLocked returns with mu locked if and only if the error is nil.
 func RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex, conn syscall.RawConn, read func(fd uintptr) bool, took func(err error) error) error {
 	for {
 		err := conn.Read(read)

@@ -1,10 +1,11 @@
 package socket
 
-// UDPOptions are the choices there are for [ListenUDP]. The zero value is right for most.
+// UDPOptions configure [ListenUDP]. The zero value is usable.
 type UDPOptions struct {
-	// ReceiveBuffer and SendBuffer are the socket buffers asked for, in bytes. 0 asks for 32 MiB and 1 MiB. The host may
-	// give less: net.core.rmem_max and wmem_max bound what a process without CAP_NET_ADMIN gets.
+	// ReceiveBuffer and SendBuffer are the requested sizes of the socket buffers in bytes; 0
+	// means 32 MiB and 1 MiB. Without CAP_NET_ADMIN the host limits them to net.core.rmem_max and
+	// wmem_max.
 	ReceiveBuffer, SendBuffer int
-	// NoGSO sends every frame as a datagram of its own, NoGRO takes in every datagram by itself.
+	// NoGSO sends every frame as a separate datagram; NoGRO receives every datagram separately.
 	NoGSO, NoGRO bool
 }

@@ -17,22 +17,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The socket buffers asked for by default, in bytes.
+// Default sizes of the socket buffers, in bytes.
 const (
 	defaultReceiveBuffer = 32 << 20
-	// What waits in the send buffer is ahead of the turns of all queue pairs: on a link of 400 Mbit/s
-	// this is 40 ms of it, as the kernel counts twice as much. An eighth of it has room for the first
-	// trains to a host whose link-layer address is not known yet.
+	// Data in the send buffer is ahead of the turns of all queue pairs: on a link of 400 Mbit/s
+	// this buffer holds 40 ms, because the kernel counts twice the length. An eighth of it is
+	// enough for the first trains to a host whose link-layer address is not known yet.
 	defaultSendBuffer = 1 << 20
 )
 
 // ListenUDP opens a link over an ordinary UDP socket on addr port 4791; it needs no privilege.
 //
-// The identification of what it sends over IPv4 is known because the socket is not connected and
-// forbids fragments (IP_PMTUDISC_PROBE): Linux then sends DF and identification 0, and counts
-// 0, 1, 2, ... through the segments of a train sent with UDP_SEGMENT. What it receives comes
-// without the IP header (HeaderSeen is false). UDP checksums are on for what it sends (UDP_SEGMENT
-// needs them) and may be absent in what it receives, over IPv6 too.
+// The IPv4 identification of outgoing datagrams is known, because the socket is not connected and
+// disables fragmentation (IP_PMTUDISC_PROBE): Linux then sends DF and identification 0, and
+// numbers the segments of a UDP_SEGMENT train 0, 1, 2, ... Incoming datagrams have no IP header
+// (HeaderSeen is false). Outgoing datagrams have UDP checksums (UDP_SEGMENT requires them);
+// incoming ones may lack them, over IPv6 too.
+//
+// The maximum frame length is the MTU of the interface. The link ignores ICMP messages that
+// report a smaller path MTU, because any host can forge them: IP_PMTUDISC_DO would reject longer
+// frames for ten minutes.
+//
+// The host selects the flow label; Path.FlowLabel is ignored. A link-local addr needs its zone.
+// Few frames are sent to neighbours with an unknown link-layer address; see
+// [packet.Stats.TxNoNeighbour].
 //
 // The longest frame is what the interface takes. ICMP messages that say a path takes less are not
 // obeyed, because any host can send one: IP_PMTUDISC_DO would refuse longer frames for ten minutes.
@@ -47,7 +55,7 @@ func ListenUDP(addr netip.Addr, opts UDPOptions) (packet.Link, error) {
 	return &udpQueues{udp: l}, nil
 }
 
-// listenUDP opens a link. One that is deaf only sends: what comes to its port is dropped.
+// listenUDP opens a UDP link. A deaf link only sends: datagrams to its port are dropped.
 func listenUDP(addr netip.Addr, opts UDPOptions, deaf bool) (*udp, error) {
 	addr = addr.Unmap()
 	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
@@ -99,7 +107,7 @@ func watchHops(addr netip.Addr) (nextHops, error) {
 	return h, nil
 }
 
-// sendBuffer returns the size of the send buffer as the kernel counts it, in bytes.
+// sendBuffer returns the size of the send buffer in bytes, as the kernel counts it.
 func (l *udp) sendBuffer() (size int, err error) {
 	err = withFD(l.raw, func(fd int) (err error) {
 		if size, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil {
@@ -110,13 +118,13 @@ func (l *udp) sendBuffer() (size int, err error) {
 	return size, err
 }
 
-// bind opens a socket on the address and port of l, after configure.
+// bind opens a socket on the address and port of l. It calls configure before binding.
 func (l *udp) bind(configure func(fd int) error) (net.PacketConn, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error { return withFD(c, configure) }}
 	return lc.ListenPacket(context.Background(), l.network, net.JoinHostPort(l.host, strconv.Itoa(packet.Port)))
 }
 
-// withFD calls f with the descriptor of c.
+// withFD calls f with the file descriptor of c.
 func withFD(c syscall.RawConn, f func(fd int) error) (err error) {
 	if cerr := c.Control(func(fd uintptr) { err = f(int(fd)) }); cerr != nil {
 		return cerr
@@ -124,9 +132,9 @@ func withFD(c syscall.RawConn, f func(fd int) error) (err error) {
 	return err
 }
 
-// udpSocket is an unconnected socket, and all it takes to receive from it.
+// udpSocket is an unconnected UDP socket with its receive state.
 type udpSocket struct {
-	addr, bare netip.Addr // it is bound to; bare: without zone
+	addr, bare netip.Addr // bound address; bare: without zone
 	conn       net.PacketConn
 	raw        syscall.RawConn
 	gro        bool
@@ -134,7 +142,7 @@ type udpSocket struct {
 	pending    udpPending
 }
 
-// use makes s the owner of conn.
+// use sets conn as the socket of s. It closes conn on error.
 func (s *udpSocket) use(conn net.PacketConn) (err error) {
 	s.conn = conn
 	if s.raw, err = conn.(*net.UDPConn).SyscallConn(); err != nil {
@@ -153,23 +161,23 @@ func (s *udpSocket) Close() error {
 	return nil
 }
 
-// udp is a link over one socket, and another for each group it has joined.
+// udp is a UDP link: one socket, plus one for each joined group.
 type udp struct {
 	udpSocket
-	network, host string // as package net names them
-	scope         uint32 // interface index of a link-local addr
-	ifname        string // network interface of addr, "" if that is not known
+	network, host string // in the form of package net
+	scope         uint32 // interface index of a link-local addr, else 0
+	ifname        string // network interface of addr, "" if unknown
 	mtu           atomic.Int32
 	opts          UDPOptions
 	deaf          bool
 	gso           atomic.Int32 // a gsoState
 	tx            udpTx
-	hops          nextHops // nil where there are no neighbours, and where they cannot be known, for hopsErr
+	hops          nextHops // nil if there are no neighbours, or if they cannot be watched; hopsErr is the reason
 	hopsErr       error
-	zones         sync.Map // zone name to interface index, of link-local destinations
+	zones         sync.Map // zone name to interface index, for link-local destinations
 }
 
-// nextHops is [route.Hops].
+// nextHops is the interface of [route.Hops].
 type nextHops interface {
 	To(dst netip.Addr) *route.Hop
 	Missing(dst netip.Addr) (missing, followed bool)
@@ -182,21 +190,21 @@ type nextHops interface {
 	Close()
 }
 
-// Expect is what [packet.Holder] says.
+// Expect implements [packet.Holder].
 func (l *udp) Expect(dst netip.Addr) {
 	if l.hops != nil && !dst.IsMulticast() {
 		l.hops.Expect(dst)
 	}
 }
 
-// Hold is what [packet.Holder] says.
+// Hold implements [packet.Holder].
 func (l *udp) Hold(dst netip.Addr) {
 	if l.hops != nil && !dst.IsMulticast() {
 		l.hops.Hold(dst)
 	}
 }
 
-// Release is what [packet.Holder] says.
+// Release implements [packet.Holder].
 func (l *udp) Release(dst netip.Addr) {
 	if l.hops != nil && !dst.IsMulticast() {
 		l.hops.Release(dst)
@@ -211,16 +219,17 @@ func (l *udp) Close() error {
 	return err
 }
 
-// gsoState says whether frames may leave in trains.
+// gsoState reports whether frames may be sent in trains.
 type gsoState = int32
 
 const (
 	gsoOff   gsoState = iota
-	gsoOn             // as far as is known
-	gsoTrial          // a train was refused: its first frame will tell whether for being a train
+	gsoOn             // trains are sent, not known to be rejected
+	gsoTrial          // a train was rejected: whether its first frame alone is accepted decides
 )
 
-// configure sets the options of the socket before it is bound, and so before the first datagram can arrive.
+// configure sets the socket options. It runs before bind, so before the first datagram can
+// arrive.
 func (l *udp) configure(fd int, opts UDPOptions) error {
 	setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, opts.SendBuffer, defaultSendBuffer)
 	must := []option{
@@ -235,7 +244,8 @@ func (l *udp) configure(fd int, opts UDPOptions) error {
 			{"IPV6_MULTICAST_HOPS", unix.SOL_IPV6, unix.IPV6_MULTICAST_HOPS, packet.DefaultHopLimit},
 		}
 	}
-	// Package net lets sockets broadcast, and anybody can send under a broadcast address.
+	// Package net enables SO_BROADCAST, but a forged packet may have a broadcast source address
+	// that the link would answer.
 	must = append(must, option{"SO_BROADCAST", unix.SOL_SOCKET, unix.SO_BROADCAST, 0})
 	if err := setOptions(fd, must); err != nil {
 		return err
@@ -244,7 +254,7 @@ func (l *udp) configure(fd int, opts UDPOptions) error {
 		return err
 	}
 	if !opts.NoGSO {
-		// A kernel that does not know UDP_SEGMENT would send a train as one datagram.
+		// A kernel without UDP_SEGMENT would send a train as one datagram.
 		if _, err := unix.GetsockoptInt(fd, unix.SOL_UDP, unix.UDP_SEGMENT); err == nil {
 			l.gso.Store(gsoOn)
 		}
@@ -255,20 +265,21 @@ func (l *udp) configure(fd int, opts UDPOptions) error {
 	return l.receive(fd, opts)
 }
 
-// dropAll makes a socket that is not bound yet one that owns its port, so that the kernel answers nobody that it is
-// unreachable, and takes nothing.
+// dropAll makes an unbound socket drop all incoming datagrams. The socket still owns its port, so
+// the kernel does not answer with port unreachable.
 func dropAll(fd int) error {
 	drop := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
 	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop[0]}); err != nil {
 		return fmt.Errorf("socket option SO_ATTACH_FILTER: %w", err)
 	}
-	// Otherwise the kernel would cut up every train for the filter. It also lets a network device join datagrams to trains,
-	// which a packet socket beside this one receives in one piece.
+	// Without UDP_GRO the kernel would segment every train before the filter. UDP_GRO also lets
+	// the device merge datagrams into trains, which the packet socket beside this one receives in
+	// one piece.
 	_ = unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1)
 	return nil
 }
 
-// receive sets the options that have to do with receiving.
+// receive sets the receive options.
 func (s *udpSocket) receive(fd int, opts UDPOptions) error {
 	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, opts.ReceiveBuffer, defaultReceiveBuffer)
 	must := []option{
@@ -286,7 +297,7 @@ func (s *udpSocket) receive(fd int, opts UDPOptions) error {
 	if err := setOptions(fd, must); err != nil {
 		return err
 	}
-	// What follows older kernels do without.
+	// The following options are optional; older kernels lack them.
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1)
 	if !opts.NoGRO {
 		s.gro = unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1) == nil
@@ -309,7 +320,8 @@ func setOptions(fd int, options []option) error {
 	return nil
 }
 
-// setBuffer asks for a buffer past the host's limit, which takes CAP_NET_ADMIN, or else for what the limit allows.
+// setBuffer sets a buffer size beyond the host's limit, which needs CAP_NET_ADMIN, or else up to
+// the limit.
 func setBuffer(fd, force, plain, size, otherwise int) {
 	if size <= 0 {
 		size = otherwise
@@ -319,7 +331,7 @@ func setBuffer(fd, force, plain, size, otherwise int) {
 	}
 }
 
-// listenError says what to do about a socket that could not be opened.
+// listenError explains why a socket could not be opened.
 func listenError(addr netip.Addr, err error) error {
 	at := netip.AddrPortFrom(addr, packet.Port)
 	switch {
@@ -332,7 +344,7 @@ func listenError(addr netip.Addr, err error) error {
 	}
 }
 
-// zoneIndex returns the interface index that zone, a name or a number, stands for.
+// zoneIndex returns the interface index of zone, a name or a number.
 func zoneIndex(zone string) (uint32, error) {
 	if zone == "" {
 		return 0, errors.New("a link-local IPv6 address needs a zone, as in fe80::1%eth0")
@@ -347,7 +359,7 @@ func zoneIndex(zone string) (uint32, error) {
 	return uint32(ifc.Index), nil
 }
 
-// scopeOf returns the interface index to send to a with.
+// scopeOf returns the interface index for sending to a, 0 if none is needed.
 func (l *udp) scopeOf(a netip.Addr) (uint32, error) {
 	if !a.Is6() || !a.IsLinkLocalUnicast() {
 		return 0, nil
@@ -371,7 +383,7 @@ func (l *udp) Caps() packet.Caps {
 	return packet.Caps{Name: "udp", MTU: int(l.mtu.Load()), Batch: 64, GSO: l.gso.Load() != gsoOff}
 }
 
-// SetMTU is what [packet.Resizable] says.
+// SetMTU implements [packet.Resizable].
 func (l *udp) SetMTU(mtu int) { l.mtu.Store(int32(mtu)) }
 
 func (l *udp) Local() netip.Addr { return l.addr }

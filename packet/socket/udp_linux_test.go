@@ -31,7 +31,7 @@ func listenIn(t testing.TB, ns netns.NsHandle, addr string, opts socket.UDPOptio
 	return l
 }
 
-// offloads are the ways to open a link; each kernel and peer may lack some.
+// offloads are the option sets of a link; a kernel or peer may lack some offloads.
 var offloads = []struct {
 	Name string
 	Opts socket.UDPOptions

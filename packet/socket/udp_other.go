@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// ListenUDP needs Linux: no other host lets a UDP socket know the IPv4 identification its datagrams will carry,
-// and the ICRC of RoCEv2 covers it.
+// ListenUDP requires Linux: on other systems a UDP socket does not control the IPv4
+// identification, which the ICRC covers.
 func ListenUDP(addr netip.Addr, opts UDPOptions) (packet.Link, error) {
 	return nil, fmt.Errorf("packet: udp %v: the udp link needs Linux, this is %s: a UDP socket here cannot fix the IPv4 identification that RoCEv2's ICRC covers", addr, runtime.GOOS)
 }

@@ -11,10 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Join makes the network interface of the link's address a member of group, which takes no privilege. A socket that is
-// bound to an address of the host does not receive what is sent to a group: the Receiver is a socket of its own, bound to
-// the group. All such sockets of a host share the address (SO_REUSEADDR) and each gets a copy. The calling thread is to be
-// in the network namespace in which the link was opened. From the loopback interface Linux has no route to IPv6 groups.
+// Join makes the network interface of the link's address a member of group, which needs no
+// privilege. A socket that is bound to a host address does not receive multicast, so the Receiver
+// is a separate socket, bound to the group. All such sockets of a host share the address
+// (SO_REUSEADDR), and each receives a copy. The calling thread must be in the network namespace
+// in which the link was opened. On the loopback interface Linux has no route to IPv6 groups.
 func (l *udp) Join(group netip.Addr) (packet.Receiver, error) {
 	group, err := packet.CheckGroup(l.addr, group)
 	if err != nil {
@@ -38,7 +39,7 @@ func (l *udp) Join(group netip.Addr) (packet.Receiver, error) {
 	return s, nil
 }
 
-// listenGroup opens the socket of a group. Package net would bind it to all addresses of the host.
+// listenGroup opens a group socket. Package net would bind it to all host addresses.
 func (s *udpSocket) listenGroup(ifindex int, opts UDPOptions) (net.PacketConn, error) {
 	family := unix.AF_INET
 	if s.addr.Is6() {
@@ -76,8 +77,9 @@ func (s *udpSocket) bindGroup(fd, ifindex int) error {
 	return nil
 }
 
-// join enters the membership, and sees to it that the socket gets what comes by this interface only, and not what
-// others have joined on another.
+// join adds the membership, and restricts the socket to datagrams of this interface's membership:
+// without IP_MULTICAST_ALL=0 it would also receive those of other sockets' memberships on other
+// interfaces.
 func (s *udpSocket) join(fd, ifindex int) error {
 	var err error
 	if s.addr.Is4() {
@@ -85,7 +87,7 @@ func (s *udpSocket) join(fd, ifindex int) error {
 		err = errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_MULTICAST_ALL, 0))
 	} else {
 		err = unix.SetsockoptIPv6Mreq(fd, unix.SOL_IPV6, unix.IPV6_JOIN_GROUP, &unix.IPv6Mreq{Multiaddr: s.addr.As16(), Interface: uint32(ifindex)})
-		// Kernels before 4.20 do not know it.
+		// IPV6_MULTICAST_ALL exists since Linux 4.20.
 		_ = unix.SetsockoptInt(fd, unix.SOL_IPV6, unix.IPV6_MULTICAST_ALL, 0)
 	}
 	if err != nil {
@@ -94,12 +96,12 @@ func (s *udpSocket) join(fd, ifindex int) error {
 	return nil
 }
 
-// multicastFrom makes what the link sends to groups leave by the interface of its address. Members on this host get a
-// copy (IP_MULTICAST_LOOP is on by default).
+// multicastFrom makes outgoing multicast leave through the interface of the link's address.
+// Members on this host get a copy (IP_MULTICAST_LOOP is on by default).
 func (l *udp) multicastFrom(fd int) error {
 	ifc, err := net.InterfaceByName(l.ifname)
 	if err != nil {
-		// The address is of no interface that can be found: the host's routes decide.
+		// The interface is unknown: the host's routes decide.
 		return nil
 	}
 	if l.addr.Is4() {

@@ -118,7 +118,7 @@ func TestUDPWithoutARouteSkipsTheFrame(t *testing.T) {
 	}
 }
 
-// Linux rxe sends UDP checksum 0, over IPv6 too, where a socket drops it unless told otherwise.
+// Linux rxe sends UDP checksum 0, also over IPv6, where a socket drops it by default.
 func TestUDPTakesIPv6WithoutChecksum(t *testing.T) {
 	hosts := linktest.NewNet(t, 1500, 0)
 	l := listenIn(t, hosts.Right, linktest.RightIPv6, socket.UDPOptions{})
@@ -144,7 +144,7 @@ func TestUDPTakesIPv6WithoutChecksum(t *testing.T) {
 	}
 }
 
-// The reason why the udp link leaves UDP checksums on.
+// This is why the udp link does not disable UDP checksums.
 func TestUDPSegmentationNeedsChecksums(t *testing.T) {
 	conn, err := net.ListenPacket("udp4", "127.44.1.5:0")
 	if err != nil {

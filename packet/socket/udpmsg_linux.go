@@ -15,14 +15,15 @@ type mmsghdr struct {
 	len uint32
 }
 
-// sockaddr has room for the address of either family.
+// sockaddr has space for an address of either family.
 type sockaddr = unix.RawSockaddrInet6
 
-// control is room for the ancillary data of one message, aligned as the kernel wants it.
+// control has space for the ancillary data of one message, in the alignment that the kernel
+// requires.
 type control [16]uint64
 
-// sendmmsg and recvmmsg do not wait, so the runtime is not told of them: it would give the right to run Go code to
-// another thread where they take longer than 20 µs, as batches do.
+// sendmmsg and recvmmsg are nonblocking, so they are raw system calls: with others, the Go
+// scheduler hands the P to another thread if they take longer than 20 µs, as batches do.
 func sendmmsg(fd uintptr, msgs []mmsghdr) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(unsafe.SliceData(msgs))),
 		uintptr(len(msgs)), unix.MSG_DONTWAIT, 0, 0)
@@ -35,7 +36,7 @@ func recvmmsg(fd uintptr, msgs []mmsghdr) (int, unix.Errno) {
 	return int(n), errno
 }
 
-// putSockaddr writes the address a and port Port to sa and returns its length.
+// putSockaddr writes the address a and port [packet.Port] to sa and returns its length.
 func putSockaddr(sa *sockaddr, a netip.Addr, scope uint32) uint32 {
 	if a.Is4() {
 		sa4 := (*unix.RawSockaddrInet4)(unsafe.Pointer(sa))
@@ -48,7 +49,7 @@ func putSockaddr(sa *sockaddr, a netip.Addr, scope uint32) uint32 {
 	return unix.SizeofSockaddrInet6
 }
 
-// getSockaddr reads what the kernel wrote to sa.
+// getSockaddr returns the address that the kernel wrote to sa.
 func getSockaddr(sa *sockaddr) (netip.Addr, uint16) {
 	if sa.Family == unix.AF_INET {
 		sa4 := (*unix.RawSockaddrInet4)(unsafe.Pointer(sa))
@@ -57,7 +58,7 @@ func getSockaddr(sa *sockaddr) (netip.Addr, uint16) {
 	return netip.AddrFrom16(sa.Addr), getPort(&sa.Port)
 }
 
-// putPort and getPort mind that a port stands in network byte order.
+// putPort and getPort convert between a port and network byte order.
 func putPort(p *uint16, port uint16) {
 	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(p))[:], port)
 }
@@ -68,7 +69,8 @@ func (c *control) bytes() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(c)), int(unsafe.Sizeof(*c)))
 }
 
-// put adds a control message with a value of size bytes, 2 or 4, at offset off and returns the offset behind it.
+// put writes a control message with a value of size bytes, 2 or 4, at offset off and returns the
+// offset after it.
 func (c *control) put(off int, level, typ int32, value uint32, size int) int {
 	b := c.bytes()
 	h := (*unix.Cmsghdr)(unsafe.Pointer(&b[off]))
@@ -83,15 +85,15 @@ func (c *control) put(off int, level, typ int32, value uint32, size int) int {
 	return off + unix.CmsgSpace(size)
 }
 
-// ancillary is what the kernel tells about a received message.
+// ancillary is the ancillary data of a received message.
 type ancillary struct {
-	segment      int // length of the segments, 0: one datagram
+	segment      int // segment length of a train, 0: single datagram
 	trafficClass uint8
 	hopLimit     uint8
-	dropped      uint32 // by the socket so far for want of room; 0: not told
+	dropped      uint32 // datagrams dropped so far because the receive buffer was full; 0: not reported
 }
 
-// parse reads the first n bytes of c.
+// parse parses the first n bytes of c.
 func (c *control) parse(n int) (a ancillary) {
 	for b := c.bytes()[:n]; len(b) >= unix.SizeofCmsghdr; {
 		h, data, rest, err := unix.ParseOneSocketControlMessage(b)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockopt reads an option of the link's socket.
+// sockopt returns an option of the link's socket.
 func sockopt(t *testing.T, l packet.Link, level, opt int) (value int) {
 	t.Helper()
 	var err error
@@ -30,7 +30,7 @@ func TestUDPSocketOptions(t *testing.T) {
 		name             string
 		level, opt, want int
 	}{
-		// The kernel doubles a buffer for its own needs.
+		// The kernel doubles the requested buffer size.
 		{"SO_RCVBUF", unix.SOL_SOCKET, unix.SO_RCVBUF, 200 << 10},
 		{"SO_SNDBUF", unix.SOL_SOCKET, unix.SO_SNDBUF, 100 << 10},
 		{"IP_MTU_DISCOVER", unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE},

@@ -7,16 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// udpPending is what a socket needs to tell whether its receiver is behind.
+// udpPending is the state of Pending for a socket.
 type udpPending struct {
-	// taking is true from before a call that may take datagrams until one that found none: also while their receiver is
-	// kept from running, on its way out of that very call.
+	// taking is set before a call that may receive datagrams, and cleared by a call that found
+	// none. It thus also covers datagrams in a call that has returned, but whose goroutine is not
+	// running yet.
 	taking atomic.Bool
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	fds   [1]unix.PollFd
 	waits bool
-	look  func(fd uintptr) // poll, made once
+	look  func(fd uintptr) // poll, as a func value allocated once
 }
 
 func (s *udpSocket) Pending() bool {
@@ -26,14 +27,15 @@ func (s *udpSocket) Pending() bool {
 	if p.look == nil {
 		p.look = p.poll
 	}
-	// The queue first: what was taken from it before this look was taken under the flag.
+	// Poll the queue first: everything received before the poll was received with taking set.
 	if s.raw.Control(p.look) != nil {
 		return false
 	}
 	return p.waits || p.taking.Load()
 }
 
-// poll looks into the socket's queue. FIONREAD would not do: it is the length of the first datagram, which may be 0.
+// poll checks whether the socket's queue has datagrams. FIONREAD cannot be used: it returns the
+// length of the first datagram, which may be 0.
 func (p *udpPending) poll(fd uintptr) {
 	p.fds[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
 	err := error(unix.EINTR)

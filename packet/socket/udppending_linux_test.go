@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/packet/socket"
 )
 
-// The length of what waits says nothing: a datagram may be empty.
+// Datagrams may be empty, so the length of the first waiting one cannot be used.
 func TestUDPEmptyDatagramIsPending(t *testing.T) {
 	a, b := listen(t, "127.44.0.7", socket.UDPOptions{}), listen(t, "127.44.0.8", socket.UDPOptions{})
 	defer a.Close()

@@ -8,16 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// udpQueues is a link by UDP that may receive by further sockets of its address.
+// udpQueues is a UDP link that may have several receive sockets with the same address.
 type udpQueues struct {
 	*udp
 	more []*udpSocket
 }
 
-// Split opens more sockets for the address of l, among which the kernel chooses by the queue pair number (SO_REUSEPORT with a
-// program). What a network device has joined to a train goes where its first packet does.
+// Split opens more sockets on l's address. The kernel selects one by queue pair number
+// (SO_REUSEPORT with a BPF program). Packets that a device merged into a train go to the queue of
+// the first.
 //
-// The option comes after the first socket is bound: so whoever else owns the port was found out, another gorxe, too.
+// SO_REUSEPORT is set after the first socket is bound, so that another owner of the port,
+// including another gorxe, was detected.
 func (l *udpQueues) Split(n int) (queues []packet.Queue, err error) {
 	defer func() {
 		if err != nil {
@@ -51,10 +53,11 @@ func (l *udpQueues) Split(n int) (queues []packet.Queue, err error) {
 	return queues, withFD(l.raw, func(fd int) error { return steer(fd, n) })
 }
 
-// steer lets the sockets that share fd's port receive by the remainder of the queue pair number. The program sees the UDP payload;
-// of one that is too short it says 0, as the kernel does.
+// steer makes the sockets of fd's reuseport group receive by queue pair number mod n. The BPF
+// program sees the UDP payload; if that is too short, the result is 0, the kernel's value for a
+// failed load.
 func steer(fd, n int) error {
-	const flagsAndQPN, number = 4, 1<<24 - 1 // where the word begins whose low 24 bits are the number (BTH)
+	const flagsAndQPN, number = 4, 1<<24 - 1 // offset of the BTH word with DestQP, and the mask of DestQP
 	program := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: flagsAndQPN},
 		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: number},
@@ -84,7 +87,7 @@ func (l *udpQueues) closeMore() (err error) {
 // Close closes all sockets.
 func (l *udpQueues) Close() error { return errors.Join(l.udp.Close(), l.closeMore()) }
 
-// Stats are those of all sockets.
+// Stats returns the sum of the counts of all sockets.
 func (l *udpQueues) Stats() packet.Stats {
 	sum := l.udp.Stats()
 	for _, s := range l.more {

@@ -28,7 +28,8 @@ func split(t *testing.T, l packet.Link, n int) []packet.Queue {
 	return queues
 }
 
-// sendQPs sends frames packets of size bytes in a row to each of the queue pairs, numbered from 0 on in the bytes of the PSN.
+// sendQPs sends consecutive packets of size bytes to each queue pair. The PSN field counts from
+// 0.
 func sendQPs(t *testing.T, l packet.Link, to netip.Addr, qpns []uint32, frames, size int) {
 	t.Helper()
 	b := packet.NewBatch(len(qpns) * frames)
@@ -39,7 +40,7 @@ func sendQPs(t *testing.T, l packet.Link, to netip.Addr, qpns []uint32, frames, 
 			f.Path = path
 			f.Header = make([]byte, size)
 			if size >= 12 {
-				binary.BigEndian.PutUint32(f.Header[4:], 0xc0<<24|n) // with flags that are none of the number
+				binary.BigEndian.PutUint32(f.Header[4:], 0xc0<<24|n) // with flag bits beside the QPN
 				binary.BigEndian.PutUint32(f.Header[8:], uint32(i))
 			}
 		}
@@ -129,7 +130,7 @@ func TestUDPQueuesEndWithTheLink(t *testing.T) {
 	}
 }
 
-// The sockets of the queues share their port with each other and with nobody else's.
+// The sockets of the queues share their port with each other only.
 func TestUDPPortWithQueuesIsInUse(t *testing.T) {
 	l := listen(t, "127.44.0.14", socket.UDPOptions{})
 	defer l.Close()

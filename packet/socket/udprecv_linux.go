@@ -11,31 +11,34 @@ import (
 )
 
 const (
-	// trainBuffer takes the longest train the kernel may hand over, datagramBuffer any RoCEv2 frame.
+	// trainBuffer holds the longest train that the kernel may deliver, datagramBuffer any RoCEv2
+	// frame.
 	trainBuffer    = 64 << 10
 	datagramBuffer = 16 << 10
-	// recvBytes is about how much one Recv is to bring at most, in bytes. It bounds the buffers a RecvBatch holds when
-	// trains come, and how long the first frame's answer waits for the last frame. Throughput is the same from 128 KiB up.
+	// recvBytes is the approximate maximum number of bytes per Recv. It limits the buffers of a
+	// RecvBatch that receives trains, and how long the response to the first frame waits for the
+	// last frame. Throughput is the same from 128 KiB up.
 	recvBytes = 512 << 10
-	// recvFirst is how many messages the first Recv asks for, and recvLeast the least that any asks for.
+	// recvFirst is the number of messages that the first Recv asks for, recvLeast the minimum for
+	// all.
 	recvFirst, recvLeast = 8, 4
 )
 
-// bufferKind is what the buffers of a socket are like.
+// bufferKind describes the buffers of a socket.
 type bufferKind struct {
-	size  int // in bytes
-	heads int // bytes that stand before the UDP payload
+	size  int // bytes
+	heads int // bytes before the UDP payload
 }
 
-// make returns a buffer in which what follows a BTH (12 bytes), or a BTH and a RETH (28), is at a multiple of 16, as it
-// then is in the further segments of a train. From other addresses a copy of some kilobytes takes up to seven times as
-// long (REP MOVSQ on Intel's processors).
+// make returns a buffer in which data after a BTH (12 bytes), or after BTH and RETH (28), is
+// 16-byte aligned, also in later segments of a train. Copies of a few kilobytes from unaligned
+// addresses take up to seven times as long (REP MOVSQ on Intel processors).
 func (k bufferKind) make() []byte {
 	skew := -(k.heads + bth.BTHLen) & 15
 	return make([]byte, k.size+skew)[skew:]
 }
 
-// udpRecv is the state of a RecvBatch used with udp links.
+// udpRecv is the receive state of a RecvBatch that is used with the links of this package.
 type udpRecv struct {
 	msgs  []mmsghdr
 	names []sockaddr
@@ -43,16 +46,16 @@ type udpRecv struct {
 	iov   []unix.Iovec
 	kind  bufferKind
 
-	want, got int // messages
-	armed     int // messages that were readied once
+	want, got int // messages requested, messages received
+	armed     int // messages that have been prepared at least once
 	errno     unix.Errno
-	from      *udpPending           // of the socket that is read
-	read      func(fd uintptr) bool // readReady, made once
+	from      *udpPending           // state of the socket being read
+	read      func(fd uintptr) bool // readReady, as a func value allocated once
 
-	// What follows is for several receivers.
+	// Only for RecvLocked and TryRecv.
 	mu     *sync.Mutex
-	locked func(fd uintptr) bool // readLocked, made once
-	try    func(fd uintptr)      // readNow, made once
+	locked func(fd uintptr) bool // readLocked, as a func value allocated once
+	try    func(fd uintptr)      // readNow, as a func value allocated once
 }
 
 func newUDPRecv(capacity int, kind bufferKind) *udpRecv {
@@ -68,7 +71,7 @@ func newUDPRecv(capacity int, kind bufferKind) *udpRecv {
 	return s
 }
 
-// buffers returns the state of rb for buffers of a kind, and empties rb.
+// buffers returns the receive state of rb for buffers of the given kind, and empties rb.Frames.
 func (p *udpPending) buffers(rb *packet.RecvBatch, kind bufferKind) *udpRecv {
 	s, ok := rb.State.(*udpRecv)
 	if !ok || s.kind != kind {
@@ -80,7 +83,7 @@ func (p *udpPending) buffers(rb *packet.RecvBatch, kind bufferKind) *udpRecv {
 	return s
 }
 
-// bufferKind says how long what comes in one piece may be.
+// bufferKind returns the buffers for the longest message that the socket may receive.
 func (l *udpSocket) bufferKind() bufferKind {
 	if l.gro {
 		return bufferKind{size: trainBuffer}
@@ -102,7 +105,7 @@ func (l *udpSocket) Recv(rb *packet.RecvBatch) error {
 	return nil
 }
 
-// took deals with what a call has brought: messages, an error, or nothing.
+// took processes the result of a receive call: messages, an error, or nothing.
 func (l *udpSocket) took(rb *packet.RecvBatch, s *udpRecv) error {
 	switch {
 	case s.got > 0:
@@ -113,7 +116,7 @@ func (l *udpSocket) took(rb *packet.RecvBatch, s *udpRecv) error {
 	return nil
 }
 
-// arm readies the messages that the next call asks for: those that the last one did not use still are.
+// arm prepares the messages for the next call: those that the last call used, and new ones.
 func (s *udpRecv) arm() {
 	used := min(s.got, s.want)
 	s.got, s.errno = 0, 0
@@ -122,7 +125,7 @@ func (s *udpRecv) arm() {
 	s.armed = max(s.armed, s.want)
 }
 
-// ready readies the messages from from up to to.
+// ready prepares the messages [from, to).
 func (s *udpRecv) ready(from, to int) {
 	for i := from; i < to; i++ {
 		if s.iov[i].Base == nil {
@@ -158,7 +161,7 @@ func (s *udpRecv) readReady(fd uintptr) bool {
 	}
 }
 
-// take turns the received messages into frames.
+// take converts the received messages to frames.
 func (l *udpSocket) take(rb *packet.RecvBatch, s *udpRecv) {
 	total := 0
 	for i := range s.got {
@@ -186,7 +189,8 @@ func (l *udpSocket) take(rb *packet.RecvBatch, s *udpRecv) {
 	s.adapt(total)
 }
 
-// adapt decides how many messages the next call asks for: more as long as all that are asked for come, within recvBytes.
+// adapt sets the number of messages for the next call: it doubles while all are used, within
+// recvBytes.
 func (s *udpRecv) adapt(total int) {
 	if s.got == s.want {
 		s.want = min(2*s.want, len(s.msgs))
@@ -195,8 +199,8 @@ func (s *udpRecv) adapt(total int) {
 	s.want = min(s.want, max(most, min(recvLeast, len(s.msgs))))
 }
 
-// pendingError reports whether errno is an error of an earlier datagram (an ICMP message, say) that the kernel keeps for
-// the next call on the socket: it is over with having been reported.
+// pendingError reports whether errno is an error of an earlier datagram, such as an ICMP error,
+// that the kernel reports on the next call. It needs no further handling.
 func pendingError(errno unix.Errno) bool {
 	switch errno {
 	case unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EHOSTDOWN, unix.ENETDOWN,

@@ -40,7 +40,7 @@ func TestParseAncillary(t *testing.T) {
 }
 
 func TestOneByteToSIsRead(t *testing.T) {
-	// The kernel gives IP_TOS as a single byte.
+	// The kernel reports IP_TOS in a single byte.
 	var c control
 	c.put(0, unix.SOL_IP, unix.IP_TOS, 0, 2)
 	(*unix.Cmsghdr)(unsafe.Pointer(&c)).SetLen(unix.CmsgLen(1))
@@ -54,17 +54,17 @@ func TestRecvAsksForAsMuchAsComes(t *testing.T) {
 	s := newUDPRecv(64, bufferKind{size: trainBuffer})
 	type call struct{ got, bytes, want int }
 	for i, c := range []call{
-		{1, 100, 8},       // few came
-		{8, 800, 16},      // all that were asked for came
+		{1, 100, 8},       // few arrived
+		{8, 800, 16},      // all requested messages arrived
 		{16, 1600, 32},    //
 		{32, 3200, 64},    //
-		{64, 6400, 64},    // no more than there are
-		{64, 64 << 16, 7}, // trains: what still fits in recvBytes
+		{64, 6400, 64},    // no more than the capacity
+		{64, 64 << 16, 7}, // trains: as many as fit in recvBytes
 		{7, 7 << 16, 7},   //
 		{1, 60000, 7},     //
 		{7, 700, 14},      // short ones again
 		{14, 14 << 16, 7}, //
-		{0, 0, 7},         // nothing but truncated ones
+		{0, 0, 7},         // only truncated ones
 	} {
 		s.got = c.got
 		s.adapt(c.bytes)

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendMessages is the most messages (trains or lone frames) in one system call.
+// sendMessages is the maximum number of messages (trains or single frames) per system call.
 const sendMessages = 64
 
-// udpTx is the sending half of a udp link: one system call's worth of messages, built in place.
+// udpTx is the transmit state of a udp link: the messages of one system call, built in place.
 type udpTx struct {
 	mu sync.Mutex
 	sendQueue
@@ -25,23 +25,23 @@ type udpTx struct {
 	iov   []unix.Iovec
 
 	waiting waiting
-	reached netip.Addr // a destination, of the messages being built, whose next hop is known
+	reached netip.Addr // destination among the messages being built whose next hop is known
 
-	// What gsoTrial waits for: a lone frame like those of the refused train.
+	// A gsoTrial ends with a single frame to this destination, of this length; see tried.
 	trialDst netip.Addr
 	trialLen int
 }
 
-// sendMeta says what is in a message.
+// sendMeta describes a message.
 type sendMeta struct {
-	first, frames int // in the batch
-	left          int // frames of the train behind them that are dropped, as there is no neighbour
-	bytes         int // of UDP payload
-	size          int // of the first frame
-	iov, pieces   int // in udpTx.iov
+	first, frames int // frame range in the batch
+	left          int // further frames of the train that are dropped for lack of a neighbour
+	bytes         int // UDP payload
+	size          int // UDP payload of the first frame
+	iov, pieces   int // start and count in the iov of udpTx or rawTx
 }
 
-// end is the frame of the batch behind the message and what is dropped with it.
+// end returns the index of the first frame after the message and the frames dropped with it.
 func (m *sendMeta) end() int { return m.first + m.frames + m.left }
 
 func (t *udpTx) init(send func(uintptr, []mmsghdr) (int, unix.Errno), deadline func(time.Time) error) {
@@ -50,8 +50,8 @@ func (t *udpTx) init(send func(uintptr, []mmsghdr) (int, unix.Errno), deadline f
 	t.ctl = make([]control, sendMessages)
 }
 
-// Prepare joins equal frames to one path to trains, whose segments carry the identifications 0, 1, 2, ...
-// A lone frame carries 0.
+// Prepare joins consecutive frames of equal length and path into trains, whose segments have IPv4
+// identifications 0, 1, 2, ... A single frame has 0.
 func (l *udp) Prepare(b *packet.Batch) {
 	trains := l.gso.Load() == gsoOn && !b.Lone
 	df := uint16(0)
@@ -84,7 +84,7 @@ func (l *udp) Send(b *packet.Batch) error {
 	return refused.Result()
 }
 
-// send sends the frames from b.Sent up to end, which is not inside a train.
+// send sends the frames from b.Sent up to end, which must not be inside a train.
 func (l *udp) send(b *packet.Batch, end int, refused **packet.SendError) error {
 	t := &l.tx
 	t.mu.Lock()
@@ -111,8 +111,9 @@ func (l *udp) send(b *packet.Batch, end int, refused **packet.SendError) error {
 	return nil
 }
 
-// build makes messages of the frames from b.Sent to end, up to the first frame that cannot be sent. When that is the very
-// first, it returns why, and with how many frames it is to be skipped (0: not at all).
+// build builds messages of the frames from b.Sent to end, up to the first frame that cannot be
+// sent. The error is that of this frame; bad is the number of frames to skip if no message was
+// built, 0 to stop.
 func (l *udp) build(b *packet.Batch, end int) (bad int, err error) {
 	t := &l.tx
 	t.count, t.next, t.calls, t.reached, t.waiting.building = 0, 0, 0, netip.Addr{}, 0
@@ -126,8 +127,9 @@ func (l *udp) build(b *packet.Batch, end int) (bad int, err error) {
 		}
 		err = l.message(b, i, n)
 		if n > 1 && errors.Is(err, errNoNeighbour) && l.message(b, i, 1) == nil {
-			// The first frame makes the kernel ask for the neighbour, which the train has no room to
-			// do. The others are sealed for their places in the train.
+			// The first frame triggers neighbour discovery; there is no buffer space for the
+			// whole train. The other frames cannot be sent alone, because they are sealed for
+			// their positions in the train.
 			t.meta[t.count].left, err = n-1, nil
 		}
 		if err != nil {
@@ -149,7 +151,7 @@ func (l *udp) build(b *packet.Batch, end int) (bad int, err error) {
 	return bad, err
 }
 
-// message makes message t.count of the n frames from frame i on.
+// message builds message t.count of the n frames from frame i on.
 func (l *udp) message(b *packet.Batch, i, n int) error {
 	t := &l.tx
 	f := b.At(i)
@@ -208,13 +210,15 @@ func (l *udp) message(b *packet.Batch, i, n int) error {
 	return nil
 }
 
-// gather appends the pieces of f to t.iov, of a message that begins at from there, and returns its length.
+// gather appends the pieces of f to t.iov and returns their length. The message starts at
+// t.iov[from].
 func (t *udpTx) gather(f *packet.Frame, from int) (n int) {
 	t.iov, n = appendPieces(t.iov, from, f)
 	return n
 }
 
-// appendPieces appends the pieces of f to those of its message, which begin at iov[from], and returns its length.
+// appendPieces appends the pieces of f to iov and returns their length. The message starts at
+// iov[from].
 func appendPieces(iov []unix.Iovec, from int, f *packet.Frame) ([]unix.Iovec, int) {
 	iov = appendPiece(iov, from, f.Header)
 	n := len(f.Header) + len(f.Trailer)
@@ -225,7 +229,8 @@ func appendPieces(iov []unix.Iovec, from int, f *packet.Frame) ([]unix.Iovec, in
 	return appendPiece(iov, from, f.Trailer), n
 }
 
-// appendPiece makes p the longer end of the last piece of its message if it lies right behind it.
+// appendPiece appends p to iov. If p is adjacent in memory to the last piece of its message, it
+// extends that piece.
 func appendPiece(iov []unix.Iovec, from int, p []byte) []unix.Iovec {
 	if len(p) == 0 {
 		return iov
@@ -241,7 +246,7 @@ func appendPiece(iov []unix.Iovec, from int, p []byte) []unix.Iovec {
 	return append(iov, v)
 }
 
-// flush sends the messages that were built and moves b.Sent past them.
+// flush sends the messages that were built, and advances b.Sent.
 func (l *udp) flush(b *packet.Batch, refused **packet.SendError) error {
 	t := &l.tx
 	for t.next < t.count {
@@ -273,7 +278,7 @@ func (l *udp) flush(b *packet.Batch, refused **packet.SendError) error {
 	return nil
 }
 
-// sent accounts for the messages from from up to t.next, which the kernel took.
+// sent counts the messages [from, t.next), which the kernel accepted.
 func (l *udp) sent(b *packet.Batch, from int) {
 	t := &l.tx
 	frames, bytes := 0, 0
@@ -288,7 +293,7 @@ func (l *udp) sent(b *packet.Batch, from int) {
 	t.calls = 0
 }
 
-// skip moves b.Sent past a message and the frames of its train that are dropped.
+// skip advances b.Sent past a message and the dropped frames of its train.
 func (l *udp) skip(b *packet.Batch, m *sendMeta) {
 	b.Sent = m.end()
 	if m.left > 0 {
@@ -296,7 +301,7 @@ func (l *udp) skip(b *packet.Batch, m *sendMeta) {
 	}
 }
 
-// tries is true while a trial of GSO waits for a frame to dst.
+// tries reports whether a trial of GSO waits for a frame to dst.
 func (l *udp) tries(dst netip.Addr) bool {
 	if l.gso.Load() != gsoTrial {
 		return false
@@ -306,8 +311,9 @@ func (l *udp) tries(dst netip.Addr) bool {
 	return l.tx.trialDst == dst
 }
 
-// tried ends a trial of GSO when message m is what it waits for: a frame like those of the refused train, alone. If that
-// goes, the host refuses trains; if not, it refused the frames.
+// tried ends a trial of GSO if message m is what it waits for: a single frame like those of the
+// rejected train. If the kernel accepted it, the host rejects trains; otherwise it rejected the
+// frames themselves.
 func (l *udp) tried(b *packet.Batch, m *sendMeta, went bool) {
 	t := &l.tx
 	if l.gso.Load() != gsoTrial || m.frames != 1 || m.size != t.trialLen || b.At(m.first).Path.Dst != t.trialDst {
@@ -320,7 +326,7 @@ func (l *udp) tried(b *packet.Batch, m *sendMeta, went bool) {
 	}
 }
 
-// refusesTrain reports whether errno may mean that the host does not segment.
+// refusesTrain reports whether errno may mean that the host does not support segmentation.
 func refusesTrain(errno unix.Errno) bool {
 	switch errno {
 	case unix.EIO, unix.EINVAL, unix.EOPNOTSUPP, unix.ENOPROTOOPT, unix.EMSGSIZE:
@@ -329,7 +335,7 @@ func refusesTrain(errno unix.Errno) bool {
 	return false
 }
 
-// RefusalOf says why a message was refused.
+// RefusalOf returns the error for a message that the kernel rejected with errno.
 func RefusalOf(errno unix.Errno) error {
 	if errno == unix.EMSGSIZE {
 		return errTooLong

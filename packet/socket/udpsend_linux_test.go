@@ -123,7 +123,7 @@ func TestUDPSendGoesOnAfterPartsAndWaits(t *testing.T) {
 	l := k.link("192.0.2.1")
 	sizes := make([]int, 200)
 	for i := range sizes {
-		sizes[i] = i + 1 // growing: no two join
+		sizes[i] = i + 1 // increasing: no two form a train
 	}
 	b := batchOf(path4("192.0.2.2"), sizes...)
 	l.Prepare(b)
@@ -213,7 +213,7 @@ func TestUDPKernelWithoutGSO(t *testing.T) {
 			if diff := cmp.Diff([]string{"192.0.2.2:4791 9 bytes"}, k.messages()); diff != "" {
 				t.Errorf("before ErrReprepare:\n%s", diff)
 			}
-			// Another batch that was prepared meanwhile has to be prepared again too.
+			// Another batch that was prepared in the meantime must be prepared again, too.
 			other := batchOf(path4("192.0.2.9"), 7, 7)
 			for i := range other.Len() {
 				other.At(i).Train = 2 * (1 - i)
@@ -239,7 +239,7 @@ func TestUDPKernelWithoutGSO(t *testing.T) {
 }
 
 func TestUDPFramesOverAPathMTUKeepGSO(t *testing.T) {
-	// The path takes less than the device: the kernel learned so from ICMP.
+	// The path MTU is smaller than the device MTU, known to the kernel from ICMP.
 	k := &kernel{verdict: func(m sentMessage) unix.Errno {
 		if max(m.segment, len(m.data)) > 1000 && (m.segment > 0 || len(m.data) > 1000) {
 			return unix.EMSGSIZE
@@ -321,7 +321,7 @@ func TestUDPTrainOfJoinedFramesIsOnePiece(t *testing.T) {
 	l := k.link("192.0.2.1")
 	b := packet.NewBatch(4)
 	path := &packet.Path{Dst: netip.MustParseAddr("192.0.2.2")}
-	// The last is longer than those before it, and so a message of its own.
+	// The last is longer than those before, so it is a separate message.
 	for _, s := range []string{"12", "34", "56", "789"} {
 		f := b.Next()
 		f.Path = path

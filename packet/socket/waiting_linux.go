@@ -9,29 +9,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waiting bounds what is in the send buffer of a socket for neighbours whose link-layer address the
-// kernel does not know. It keeps such datagrams while it asks for the neighbour, mcast_solicit (3)
-// times retrans_time_ms (1 s), see arp(7). Senders forge addresses of hosts that do not exist, and
-// hosts that exist go away: without a bound what is for them fills the buffer, and nothing else
-// leaves.
+// waiting limits the part of a socket's send buffer that is used for neighbours without a known
+// link-layer address. The kernel queues such datagrams during neighbour discovery, mcast_solicit
+// (3) times retrans_time_ms (1 s), see arp(7). Attackers forge addresses of hosts that do not
+// exist, and hosts disappear: without a limit, datagrams for them fill the buffer and block all
+// others.
 //
-// What may wait goes to the kernel while no more than a part of the buffer is taken, by whatever:
-// an eighth for neighbours that are missing, a quarter as long as it is not known whether there is
-// one. Beyond that one frame each second goes to each of them, which makes the kernel ask for the
-// neighbour, for as long as what was sent so in the time that the kernel keeps it is less than
-// another eighth of the buffer; and less than another quarter, of its own, for destinations that are
-// held, which are those of queue pairs whose peers have been heard of. So neither absent hosts, nor
-// a flood that names many, nor what fills the buffer for neighbours that are known, keep out a peer
-// that answers when it is asked.
+// A frame to such a neighbour is passed to the kernel if little of the buffer is in use, for
+// whatever destination: an eighth if the neighbour is missing, a quarter if it is not yet known
+// whether it is. Beyond that, each missing neighbour gets one frame per second, which triggers
+// neighbour discovery, as long as the frames sent so, within the time that the kernel keeps them,
+// take less than another eighth of the buffer. Held destinations, those of queue pairs that have
+// heard from their peers, have a quarter of their own instead. A reachable peer can therefore
+// always be resolved, despite absent hosts, a flood that names many of them, or a buffer full of
+// datagrams for known neighbours.
 type waiting struct {
-	size     int         // of the send buffer
-	building int         // what the messages being built will take that may wait
-	looks    pace.Bucket // how often Send waits until it is known whether there is a neighbour
+	size     int         // send buffer size in bytes
+	building int         // bytes of the admitted messages being built to neighbours not known to be reachable
+	looks    pace.Bucket // limits how often Send waits for the state of a neighbour
 	others   asking
 	held     asking
 }
 
-// asking bounds the frames that make the kernel ask for neighbours, in units of askingUnit bytes.
+// asking limits the frames sent to trigger neighbour discovery, in units of askingUnit bytes.
 type asking struct {
 	rate  pace.Rate
 	spent pace.Bucket
@@ -39,25 +39,25 @@ type asking struct {
 
 const (
 	askingUnit = 256
-	// kept is how long the kernel keeps what is for a neighbour that does not answer.
+	// kept is how long the kernel keeps datagrams for a neighbour that does not answer.
 	kept = 3 * time.Second
 )
 
-// init makes w that of a buffer of size bytes.
+// init sets the limits for a send buffer of size bytes.
 func (w *waiting) init(size int) {
 	w.size = size
 	w.others.init(size / 8)
 	w.held.init(size / 4)
 }
 
-// init lets a be asked with so many bytes while the kernel keeps them.
+// init sets the limit to the given number of bytes per kept.
 func (a *asking) init(bytes int) {
 	n := max(bytes/askingUnit, 1)
 	a.rate = pace.Rate{Burst: n, Interval: kept / time.Duration(n)}
 }
 
-// admits reports whether a frame that takes n bytes of the buffer may ask for the neighbour, and
-// takes note of it.
+// admits reports whether a frame that takes n bytes of the buffer may be sent to trigger
+// discovery of dst's next hop. If so, it counts the frame.
 func (a *asking) admits(hops nextHops, dst netip.Addr, n int) bool {
 	now, units := time.Now(), min((n+askingUnit-1)/askingUnit, a.rate.Burst)
 	if a.spent.Wait(a.rate, now, units) > 0 || !hops.Due(dst, now) {
@@ -67,20 +67,23 @@ func (a *asking) admits(hops nextHops, dst netip.Addr, n int) bool {
 	return true
 }
 
-// Send waits for a look at most so often, and so long: a twentieth of the time, if senders forge
-// addresses as fast as they can. A look takes some 50 µs, unless others are before it.
+// looks limits how often Send waits for the state of a neighbour. With longestLook it limits the
+// waiting to a twentieth of the time, even under a flood of forged addresses. A wait usually
+// takes about 50 µs.
 var looks = pace.Rate{Burst: 50, Interval: 20 * time.Millisecond}
 
 const longestLook = time.Millisecond
 
-// bufferOverhead is the most that the kernel counts of a send buffer for a datagram besides twice
-// its length: the sk_buff, and what rounding up a short length to what kmalloc gives adds.
+// bufferOverhead is the maximum in bytes that the kernel charges to the send buffer for a
+// datagram, on top of twice its length: the sk_buff, and the rounding of short lengths by
+// kmalloc.
 const bufferOverhead = 1024
 
-// errNoNeighbour is a frame for which there is no room until its neighbour is known.
+// errNoNeighbour is the error of a frame that must not be sent before its next hop is known.
 var errNoNeighbour = errors.New("packet: the link-layer address of the next hop is not known")
 
-// admits reports whether frames to dst may go to the kernel now.
+// admits reports whether frames to dst may be passed to the kernel now. If so, it counts their
+// bytes.
 func (l *udp) admits(dst netip.Addr, frames, bytes int) bool {
 	if l.hops == nil || dst.IsMulticast() {
 		return true
@@ -116,9 +119,9 @@ func (l *udp) admits(dst netip.Addr, frames, bytes int) bool {
 	return true
 }
 
-// taken is what the kernel counts as taken of the send buffer, in bytes.
+// taken returns the bytes of the send buffer in use, as the kernel counts them.
 func (l *udp) taken() (n int) {
-	// A link that is closed says so when it sends.
+	// If the link is closed, the next send reports it.
 	_ = withFD(l.raw, func(fd int) error {
 		if taken, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ); err == nil {
 			n = taken

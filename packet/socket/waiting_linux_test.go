@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outstanding is how much of its send buffer the kernel counts as taken, in bytes.
+// outstanding returns the bytes of the send buffer in use, as the kernel counts them.
 func outstanding(t *testing.T, l *udp) (n int) {
 	t.Helper()
 	if err := withFD(l.raw, func(fd int) (err error) {
@@ -88,7 +88,7 @@ func TestHostsThatAreNotThereLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
-// listenWithSmallBuffer opens a UDP link of ns with the send buffer that Linux gives by default.
+// listenWithSmallBuffer opens a UDP link in ns with Linux's default send buffer size.
 func listenWithSmallBuffer(t *testing.T, ns netns.NsHandle, addr string) (l packet.Link) {
 	t.Helper()
 	testnet.In(t, ns, func() (err error) {
@@ -99,7 +99,7 @@ func listenWithSmallBuffer(t *testing.T, ns netns.NsHandle, addr string) (l pack
 	return l
 }
 
-// forget has the host forget a neighbour, and waits until l knows.
+// forget removes addr from the neighbour table of ns, and waits until l knows.
 func forget(t *testing.T, ns netns.NsHandle, l packet.Link, addr string) {
 	t.Helper()
 	testnet.In(t, ns, func() error {
@@ -114,7 +114,7 @@ func forget(t *testing.T, ns netns.NsHandle, l packet.Link, addr string) {
 	}
 }
 
-// One frame to each next hop that is missing goes out whatever waits for others, the first of a train as well.
+// One frame goes to each missing next hop whatever waits for others; of a train, its first frame.
 func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.45.1/24"}, Right: []string{"198.18.45.2/24"}})
 	for _, c := range []struct {
@@ -180,7 +180,7 @@ func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 	}
 }
 
-// What neighbours that are known are sent fills the send buffer where the link is slow.
+// Datagrams for known neighbours fill the send buffer if the link is slow.
 func TestAPeerIsAskedForBesideAFullBuffer(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{
 		MTU: 1500, Left: []string{"198.18.45.1/24"}, Right: []string{"198.18.45.2/24", "198.18.45.3/24"},
@@ -214,7 +214,7 @@ func TestAPeerIsAskedForBesideAFullBuffer(t *testing.T) {
 		}
 		return netlink.QdiscAdd(&netlink.Tbf{
 			QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
-			Rate:       1 << 17, Limit: 1 << 20, Buffer: 200_000, // bytes a second, bytes that wait, ticks of 64 ns
+			Rate:       1 << 17, Limit: 1 << 20, Buffer: 200_000, // bytes per second, bytes that wait, ticks of 64 ns
 		})
 	})
 	send("198.18.45.3", 56)
@@ -228,7 +228,8 @@ func TestAPeerIsAskedForBesideAFullBuffer(t *testing.T) {
 	}
 }
 
-// However many hosts are absent, what asks for them leaves room, and what asks for peers has room of its own.
+// Discovery of any number of absent hosts leaves buffer space, and that of held peers has its
+// own.
 func TestWhatAsksForNeighboursIsBounded(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.0.1/16"}, Right: []string{"198.18.0.2/16"}})
 	l := listenWithSmallBuffer(t, hosts.Left, "198.18.0.1")

@@ -11,10 +11,12 @@ import (
 	"github.com/gorxe/gorxe/packet/encap"
 )
 
-// longestFrame is an IP packet of the longest path MTU, 4096, with all its headers, in bytes.
+// longestFrame is the length of an IP packet for the largest path MTU, 4096, with all headers,
+// in bytes.
 const longestFrame = 4096 + 80
 
-// ListenZeroCopy opens an xdp link if its driver moves frames without copying them. It looks before it touches the interface.
+// ListenZeroCopy opens an xdp link if the driver supports zero-copy. Otherwise it returns an
+// error without changing the interface.
 func ListenZeroCopy(addr netip.Addr) (packet.Link, error) {
 	_, mtu, ifname, err := packet.HostAddrs(addr.String())
 	if err != nil {
@@ -39,12 +41,14 @@ func ListenZeroCopy(addr netip.Addr) (packet.Link, error) {
 		return nil, err
 	}
 	if m := l.(*link).end.Mode(); !m.ZeroCopy {
-		return nil, errors.Join(fmt.Errorf("the driver of %s can move frames without copying and does not: %v", ifname, m), l.Close())
+		return nil, errors.Join(fmt.Errorf("the driver of %s can move frames without copying and does not: %v",
+			ifname, m), l.Close())
 	}
 	return l, nil
 }
 
-// flaw says what a driver lacks for xdp to be the best on an interface with the given MTU.
+// flaw returns an error if the driver lacks a feature without which xdp is not the best kind of
+// link for an interface with the given MTU.
 func flaw(f xsk.Features, mtu int) error {
 	switch {
 	case !f.Native:

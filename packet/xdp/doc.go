@@ -1,2 +1,2 @@
-// Package xdp has the link over AF_XDP sockets of the Linux kernel.
+// Package xdp provides the link over AF_XDP sockets of the Linux kernel.
 package xdp

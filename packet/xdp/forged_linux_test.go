@@ -11,7 +11,8 @@ import (
 	"github.com/gorxe/gorxe/packet/xdp"
 )
 
-// What AF_XDP takes the kernel's IP stack has not seen, which drops packets under the host's own addresses.
+// The kernel's IP stack drops packets with the host's own addresses as source, but does not see
+// those that AF_XDP receives.
 func TestXDPTakesNothingUnderTheHostsOwnAddresses(t *testing.T) {
 	hosts := linktest.NewNet(t, 9000, 0)
 	var l packet.Link

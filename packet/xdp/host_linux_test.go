@@ -21,7 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the program passes goes on as if there were none: connections such as ssh's, pings, other datagrams.
+// Packets that the program passes are unaffected: connections such as ssh's, pings, other
+// datagrams.
 func TestXDPLeavesTheRestToTheHost(t *testing.T) {
 	hosts := linktest.NewNet(t, 1500, 0)
 	l := xdpIn(t, hosts.Right, linktest.RightIPv4, xdp.Options{})
@@ -72,7 +73,8 @@ func TestXDPLeavesTheRestToTheHost(t *testing.T) {
 	}
 }
 
-// What is for the link and not for the program comes by the socket: it did not see the header.
+// The UDP socket receives frames for the link that the program does not redirect; their headers
+// are not seen.
 func TestXDPReceivesFragmentsByTheSocket(t *testing.T) {
 	hosts := linktest.NewNet(t, 1500, 0)
 	l := xdpIn(t, hosts.Right, linktest.RightIPv4, xdp.Options{})
@@ -102,7 +104,7 @@ func TestXDPReceivesFragmentsByTheSocket(t *testing.T) {
 	}
 }
 
-// loopbackUp sets up the loopback interface of a host, by which it reaches itself.
+// loopbackUp sets the loopback interface of a host up, through which it reaches itself.
 func loopbackUp(t *testing.T, ns netns.NsHandle) {
 	testnet.In(t, ns, func() error {
 		lo, err := netlink.LinkByName("lo")
@@ -126,7 +128,7 @@ func TestXDPReachesItsOwnHost(t *testing.T) {
 	}
 }
 
-// Once the neighbour is known frames leave past the host's stack: they have no UDP checksum.
+// Once the neighbour is known, frames bypass the host's stack: they have no UDP checksum.
 func TestXDPSendsPastTheHost(t *testing.T) {
 	hosts := linktest.NewNet(t, 9000, 0)
 	a, b := xdpIn(t, hosts.Left, linktest.LeftIPv4, xdp.Options{}), listenIn(t, hosts.Right, linktest.RightIPv4, socket.UDPOptions{})
@@ -170,7 +172,7 @@ func TestXDPSendsPastTheHost(t *testing.T) {
 func TestXDPRefusesWhatIsNoEthernet(t *testing.T) {
 	hosts := linktest.NewNet(t, 1500, 0)
 	loopbackUp(t, hosts.Left)
-	// The second one finds the port free.
+	// The second open finds the port free.
 	for range 2 {
 		testnet.In(t, hosts.Left, func() error {
 			_, err := xdp.Listen(netip.MustParseAddr("127.0.0.1"), xdp.Options{})
@@ -229,7 +231,7 @@ func TestXDPRefusesFramesOfAnInterfaceThatIsDown(t *testing.T) {
 	testnet.OnInterface(t, hosts.Left, netlink.LinkSetDown)
 	path := packet.Path{Dst: b.Local()}
 	batch := packet.NewBatch(64)
-	// More than there is room for.
+	// More than there is space for.
 	for round := range 20 {
 		for !batch.Full() {
 			f := batch.Next()
@@ -243,7 +245,8 @@ func TestXDPRefusesFramesOfAnInterfaceThatIsDown(t *testing.T) {
 		}
 		batch.Reset()
 	}
-	// Until the link hears that the interface is down, it holds frames back for the neighbour that is gone.
+	// Until the link is told that the interface is down, it drops frames because the neighbour
+	// is unknown.
 	if s := a.(packet.Counted).Stats(); s.TxRefused+s.TxNoNeighbour != 20*64 {
 		t.Errorf("of %d frames: %+v", 20*64, s)
 	}

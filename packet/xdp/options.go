@@ -1,12 +1,13 @@
 package xdp
 
-// Options are the choices there are for [Listen]. The zero value is the best that kernel and driver can do. All links on
-// one network interface share how its first one was opened.
+// Options are the options of [Listen]. The zero value selects the best mode that kernel and
+// driver support. All links on a network interface use the options of the first one opened.
 type Options struct {
-	// Generic lets frames be taken where the host's stack begins although the driver could give them earlier.
+	// Generic attaches the XDP program in generic mode even if the driver supports native mode.
 	Generic bool
-	// Copy lets the kernel copy frames although the driver could do without.
+	// Copy selects copy mode even if the driver supports zero-copy.
 	Copy bool
-	// SingleBuffer keeps frames to one buffer of 4096 bytes although the kernel could join several.
+	// SingleBuffer limits frames to one buffer of 4096 bytes even if the kernel supports
+	// several.
 	SingleBuffer bool
 }

@@ -11,22 +11,23 @@ import (
 	"github.com/gorxe/gorxe/packet/socket"
 )
 
-// socketTurn is how often in a row frames may come by XDP before the UDP socket is looked at, too.
+// socketTurn is the maximum number of successive receives from AF_XDP before the UDP socket is
+// polled too.
 const socketTurn = 64
 
-// recvState is the state of a RecvBatch used with xdp links.
+// recvState is the State of a RecvBatch used with xdp links.
 type recvState struct {
 	link   *link
 	held   *xsk.Held
-	socket *packet.RecvBatch // of what came by the UDP socket
-	most   int               // frames in one go
+	socket *packet.RecvBatch // frames of the UDP socket
+	most   int               // maximum number of frames per call
 	turns  int
-	err    error                 // of the UDP socket
-	read   func(fd uintptr) bool // readReady, made once
+	err    error                 // error of the UDP socket
+	read   func(fd uintptr) bool // readReady as a method value, created once
 
-	// What follows is for several receivers.
+	// The following fields are for RecvLocked.
 	mu     *sync.Mutex
-	locked func(fd uintptr) bool // readLocked, made once
+	locked func(fd uintptr) bool // readLocked as a method value, created once
 }
 
 func newRecvState(capacity int) *recvState {
@@ -35,7 +36,7 @@ func newRecvState(capacity int) *recvState {
 	return s
 }
 
-// receiver readies rb, and returns its state.
+// receiver prepares rb and returns its state.
 func (l *link) receiver(rb *packet.RecvBatch) *recvState {
 	s, ok := rb.State.(*recvState)
 	if !ok {
@@ -47,7 +48,8 @@ func (l *link) receiver(rb *packet.RecvBatch) *recvState {
 	return s
 }
 
-// Recv takes what came by AF_XDP where it is: Data is memory that the kernel gets back with the next Recv.
+// Recv returns the frames of AF_XDP without a copy: Data is memory that the next Recv returns
+// to the kernel.
 func (l *link) Recv(rb *packet.RecvBatch) error {
 	s := l.receiver(rb)
 	for len(rb.Frames) == 0 {
@@ -58,7 +60,7 @@ func (l *link) Recv(rb *packet.RecvBatch) error {
 	return nil
 }
 
-// took deals with what looking has brought: frames, an error, or nothing.
+// took stores the result of a read in rb: frames, an error, or nothing.
 func (l *link) took(rb *packet.RecvBatch, s *recvState, err error) error {
 	if err == nil {
 		err = s.err
@@ -76,7 +78,8 @@ func (l *link) took(rb *packet.RecvBatch, s *recvState, err error) error {
 	return nil
 }
 
-// readReady takes what there is, and returns false to wait for more.
+// readReady receives the available frames. It returns false if there are none, to wait for
+// more.
 func (s *recvState) readReady(uintptr) bool {
 	s.err, s.socket.Frames = nil, s.socket.Frames[:0]
 	s.link.end.Recv(s.held, s.most)
@@ -89,7 +92,7 @@ func (s *recvState) readReady(uintptr) bool {
 	return came || len(s.socket.Frames) > 0 || s.err != nil
 }
 
-// readLocked is readReady with the mutex held, which it keeps if it returns true.
+// readLocked is readReady with mu held. If it returns true, mu stays locked.
 func (s *recvState) readLocked(fd uintptr) bool {
 	s.mu.Lock()
 	if s.readReady(fd) {
@@ -116,7 +119,7 @@ func (l *link) TryRecv(rb *packet.RecvBatch) error {
 	return l.took(rb, s, nil)
 }
 
-// decode takes the headers off the frames in held.
+// decode removes the headers of the frames in held and appends the frames to rb.
 func (l *link) decode(rb *packet.RecvBatch, held *xsk.Held) {
 	if len(held.Frames) == 0 {
 		return
@@ -129,11 +132,11 @@ func (l *link) decode(rb *packet.RecvBatch, held *xsk.Held) {
 			continue
 		}
 		if d.Dst != l.bare {
-			// It waited in a socket that was another address's before.
+			// The frame waited in a socket that belonged to another address before.
 			continue
 		}
 		if socket.Forged(d.Src, l.bare, int32(l.index)) {
-			// The kernel's IP stack drops such packets, and has not seen this one.
+			// The kernel's IP stack drops such packets, but this one has bypassed it.
 			l.Counters().RxMalformed.Add(1)
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Send sends in runs: of frames by the socket, or of frames by one lane.
+// Send sends the batch in runs: of frames for the UDP socket, or of frames for one lane.
 func (l *link) Send(b *packet.Batch) error {
 	var refused *packet.SendError
 	for b.Sent < b.Len() {
@@ -38,10 +38,12 @@ func (l *link) Send(b *packet.Batch) error {
 	return refused.Result()
 }
 
-// tooLong is true for a frame that is longer than the link says. The socket may take it all the same.
+// tooLong reports whether the frame exceeds the MTU of the link. The UDP socket might accept it
+// anyway.
 func (l *link) tooLong(f *packet.Frame) bool { return f.Len() > l.MTU()-packet.HeaderLen(l.addr) }
 
-// hop is the next hop of a frame, nil if it is to go by the socket, which says what is wrong with it if something is.
+// hop returns the next hop of a frame. It returns nil if the UDP socket must send the frame;
+// the socket then also reports errors of the path.
 func (l *link) hop(f *packet.Frame) *route.Hop {
 	if f.Path == nil || f.Path.Dst.Is4() != l.addr.Is4() || f.Path.Dst.IsMulticast() {
 		return nil
@@ -52,7 +54,7 @@ func (l *link) hop(f *packet.Frame) *route.Hop {
 	return nil
 }
 
-// sendBySocket sends the first frame, and those after it that have no next hop either.
+// sendBySocket sends the first frame and the following ones that have no next hop either.
 func (l *link) sendBySocket(b *packet.Batch, refused **packet.SendError) error {
 	end := b.Sent + 1
 	for end < b.Len() && !l.tooLong(b.At(end)) && l.hop(b.At(end)) == nil {
@@ -61,7 +63,8 @@ func (l *link) sendBySocket(b *packet.Batch, refused **packet.SendError) error {
 	return l.SendUpTo(b, end, refused)
 }
 
-// laneOf picks the lane for a destination: what goes to one host stays in order.
+// laneOf selects the lane of a destination. Equal destinations have equal lanes, which keeps
+// their frames in order.
 func (l *link) laneOf(dst netip.Addr) *xsk.Lane {
 	a := dst.As16()
 	h := uint32(2166136261) // FNV-1a
@@ -71,7 +74,7 @@ func (l *link) laneOf(dst netip.Addr) *xsk.Lane {
 	return l.end.Lane(h)
 }
 
-// sendByLane sends the first frame, and those after it that leave by the same lane.
+// sendByLane sends the first frame and the following ones of the same lane.
 func (l *link) sendByLane(b *packet.Batch, hop *route.Hop, refused **packet.SendError) error {
 	lane := l.laneOf(b.At(b.Sent).Path.Dst)
 	if err := lane.Lock(); err != nil {
@@ -96,7 +99,7 @@ func (l *link) sendByLane(b *packet.Batch, hop *route.Hop, refused **packet.Send
 			i--
 			continue
 		default:
-			// Those before it are dealt with first: the batch is so in order.
+			// Flush the frames before this one first, so that b.Sent advances in order.
 			if err := l.flushLane(lane, b, i, put, bytes, refused); err != nil {
 				return err
 			}
@@ -114,10 +117,10 @@ func (l *link) sendByLane(b *packet.Batch, hop *route.Hop, refused **packet.Send
 	}
 }
 
-// errNoRoom is a lane without a place for a frame.
+// errNoRoom is the error of put if the lane has no free slot.
 var errNoRoom = errors.New("no room")
 
-// wait waits for room, for a moment, and is false with the reason if none is going to come.
+// wait waits briefly for a free slot. If none will become free, it returns false and sets why.
 func (l *link) wait(lane *xsk.Lane, why *error) bool {
 	if _, err := lane.Flush(); err != nil {
 		*why = laneError(err)
@@ -131,7 +134,7 @@ func (l *link) wait(lane *xsk.Lane, why *error) bool {
 	return true
 }
 
-// laneError says why frames were refused.
+// laneError translates the error of a flush to that of the rejected frames.
 func laneError(err error) error {
 	var errno unix.Errno
 	if errors.As(err, &errno) {
@@ -140,7 +143,7 @@ func laneError(err error) error {
 	return err
 }
 
-// put writes a frame to a lane and returns its length in bytes, headers included.
+// put writes a frame to a lane. It returns the length of the frame in bytes, including headers.
 func (l *link) put(lane *xsk.Lane, f *packet.Frame, hop *route.Hop) (int, error) {
 	payload := f.Len()
 	if l.tooLong(f) || payload > hop.MTU-packet.HeaderLen(l.addr) {
@@ -160,7 +163,8 @@ func (l *link) put(lane *xsk.Lane, f *packet.Frame, hop *route.Hop) (int, error)
 	return n, nil
 }
 
-// flushLane sends what was put into the lane since the last time, which are the put frames before frame i that were not refused.
+// flushLane sends the frames put into the lane since the last flush: the last put frames before
+// frame i that were not rejected.
 func (l *link) flushLane(lane *xsk.Lane, b *packet.Batch, i, put, bytes int, refused **packet.SendError) error {
 	if put == 0 {
 		return nil

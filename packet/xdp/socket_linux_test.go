@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// listenIn opens a link by UDP in a network namespace.
+// listenIn opens a UDP link in a network namespace.
 func listenIn(t testing.TB, ns netns.NsHandle, addr string, opts socket.UDPOptions) (l packet.Link) {
 	t.Helper()
 	testnet.In(t, ns, func() (err error) {

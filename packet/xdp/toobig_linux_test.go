@@ -12,7 +12,8 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// Any host can say by ICMP that a path takes a few bytes only, and the kernel believes it for ten minutes.
+// Any host can claim by ICMP that a path has a small MTU, and the kernel believes it for ten
+// minutes.
 func TestAForgedICMPMessageShortensNoFrames(t *testing.T) {
 	for _, kind := range []struct {
 		Name string
@@ -35,9 +36,9 @@ func TestAForgedICMPMessageShortensNoFrames(t *testing.T) {
 				defer b.Close()
 				addr, mtu := netip.MustParseAddr, 552
 				if addr(p.Left).Is6() {
-					mtu = 1280 // what every path takes (RFC 8200)
+					mtu = 1280 // minimum of every path (RFC 8200)
 				}
-				// One link had its next hops before, the other looks them up afterwards.
+				// One link looked up its next hops before, the other does it afterwards.
 				before := kind.Open(t, hosts.Left, p.Left)
 				linktest.Exchange(t, before, b, 3000)
 				testnet.TooBig(t, hosts.Right, hosts.Left, addr(p.Left), addr(p.Right), mtu)

@@ -17,23 +17,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Listen opens a link over AF_XDP sockets on addr, an address of an Ethernet interface. It takes root (CAP_NET_ADMIN,
-// CAP_NET_RAW, CAP_BPF, and CAP_IPC_LOCK or 20 MiB of ulimit -l for each receive queue) and Linux 5.9.
+// Listen opens a link over AF_XDP sockets on addr, an address of an Ethernet interface. It
+// requires root (CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, and CAP_IPC_LOCK or 20 MiB of ulimit -l
+// for each receive queue) and Linux 5.9.
 //
-// An XDP program on the interface takes what is sent to UDP port 4791 of addr past the host's stack, and leaves everything else
-// to the host. All such links of a process on an interface share it; an interface that has another program is refused. It
-// goes with the last link, and with the process, however that ends.
+// An XDP program on the interface redirects packets to UDP port 4791 of addr past the IP stack
+// of the host, and passes all others to the host. All xdp links of a process on an interface
+// share the program; Listen fails if the interface has another one. The program is detached
+// when the last link is closed or the process ends, for whatever reason.
 //
-// There is a UDP socket beside it, which owns the port, and carries what XDP does not: multicast groups, what goes to this host
-// itself or by another interface, the first packet to a host whose Ethernet address is not known, and what comes in VLANs or
-// in fragments or with IP options. A VLAN's tag that the driver takes out of the frame, as network cards and veth pairs do
-// with rx-vlan-offload, is not seen: such a frame is taken like one without. So frames look as those of [socket.ListenUDP] do:
-// the same source port, DF and identification 0. They carry no UDP checksum.
+// In addition, a UDP socket owns the port and carries the packets that XDP does not: those of
+// multicast groups, those to this host itself or over another interface, the first packet to a
+// host whose Ethernet address is unknown, and incoming ones with VLAN tags, fragments or IP
+// options. A VLAN tag that the driver removes from the frame, as network cards and veth pairs
+// do with rx-vlan-offload, is invisible: the frame is received like one without a tag. Outgoing
+// frames therefore look like those of [socket.ListenUDP]: they have the same source port, DF
+// and identification 0. They have no UDP checksum.
 //
-// Frames are longer than a buffer from a path MTU of 4096 on; kernels from 6.6 on join several. Otherwise the link says
-// that its MTU is 3314 bytes, whatever that of the interface: that is a path MTU of 2048.
+// At a path MTU of 4096, frames are longer than a buffer; kernels from 6.6 on support frames in
+// several buffers. Otherwise the MTU of the link is 3314 bytes, whatever that of the interface:
+// this gives a path MTU of 2048.
 func Listen(addr netip.Addr, opts Options) (packet.Link, error) {
-	// Trains would be cut up before they get here, and joined datagrams would meet the program in generic mode.
+	// The program would see trains only after segmentation, and coalesced datagrams in generic
+	// mode.
 	beside, err := socket.ListenCompanion(addr, socket.UDPOptions{NoGSO: true, NoGRO: true})
 	if err != nil {
 		return nil, err
@@ -45,22 +51,22 @@ func Listen(addr netip.Addr, opts Options) (packet.Link, error) {
 	return l, nil
 }
 
-// link is a link over AF_XDP sockets, and a UDP socket for what they do not carry.
+// link is a link over AF_XDP sockets, and a UDP socket for the packets that they do not carry.
 type link struct {
 	socket.Companion
-	addr    netip.Addr    // of the host
+	addr    netip.Addr    // local address
 	bare    netip.Addr    // addr without zone
 	index   int           // of the network interface
 	end     *xsk.Endpoint // of addr
-	detail  string        // how its frames are moved
-	ready   *os.File      // readable while something has come, by whatever socket
+	detail  string        // Mode of end, for Caps
+	ready   *os.File      // epoll file, readable while any socket has frames
 	conn    syscall.RawConn
-	dropped atomic.Uint64 // of the endpoint, once it is closed
+	dropped atomic.Uint64 // endpoint's count at Close
 	closing sync.Mutex
 	closed  atomic.Bool
 }
 
-// open opens all but the UDP socket.
+// open opens everything except the UDP socket.
 func (l *link) open(opts Options) (err error) {
 	ifc, err := net.InterfaceByName(l.Interface())
 	if err != nil {
@@ -86,7 +92,7 @@ func (l *link) open(opts Options) (err error) {
 	return nil
 }
 
-// watch makes ready.
+// watch opens ready and conn.
 func (l *link) watch() error {
 	all, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -103,7 +109,7 @@ func (l *link) watch() error {
 		}
 	}
 	if err == nil {
-		// So the runtime waits for it as for any socket.
+		// Non-blocking, so that the runtime waits for it with the network poller.
 		err = unix.SetNonblock(all, true)
 	}
 	l.ready = os.NewFile(uintptr(all), "xdp "+l.addr.String())
@@ -117,23 +123,24 @@ func (l *link) watch() error {
 	return nil
 }
 
-// Caps say of a frame's header what XDP sees: a frame that came by the socket says that its header was not seen.
+// Caps has SeesHeader set, as AF_XDP sees headers; frames of the UDP socket have HeaderSeen
+// false.
 func (l *link) Caps() packet.Caps {
 	return packet.Caps{Name: "xdp", MTU: l.MTU(), Batch: 64, SeesHeader: true, Detail: l.detail}
 }
 
-// SetMTU is what [packet.Resizable] says. No MTU is above what a frame may have.
+// SetMTU implements [packet.Resizable]. It limits mtu to the maximum frame length.
 func (l *link) SetMTU(mtu int) { l.Companion.SetMTU(min(mtu, l.end.MaxFrame()-encap.EthernetLen)) }
 
-// Stats are those of all sockets.
+// Stats returns the counts of all sockets.
 func (l *link) Stats() packet.Stats {
 	s := l.Companion.Stats()
-	// Closed, the endpoint has none any more.
+	// A closed endpoint has no count any more.
 	s.RxDropped += max(l.dropped.Load(), l.end.Dropped())
 	return s
 }
 
-// Pending looks at all sockets.
+// Pending checks all sockets.
 func (l *link) Pending() bool { return !l.closed.Load() && (l.end.Pending() || l.Companion.Pending()) }
 
 func (l *link) Close() error {

@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// xdpIn opens a link in a host.
+// xdpIn opens an xdp link in a host.
 func xdpIn(t testing.TB, ns netns.NsHandle, addr string, opts xdp.Options) (l packet.Link) {
 	t.Helper()
 	testnet.In(t, ns, func() (err error) {
@@ -45,7 +45,7 @@ func TestXDPVeth(t *testing.T) {
 						a, b = xdpIn(t, hosts.Left, pair.Left, n.Opts), xdpIn(t, hosts.Right, pair.Right, n.Opts)
 						want := n.WantMost
 						if strings.Contains(a.Caps().Detail, "frames of at most 3328 bytes") {
-							// Kernels before 6.6 have no others.
+							// Kernels before 6.6 have no other frames.
 							want = min(want, 3314)
 						}
 						if got := a.Caps().MTU; got != want {
@@ -59,7 +59,7 @@ func TestXDPVeth(t *testing.T) {
 	}
 }
 
-// TestXDPAndOthers has trains coming, which the sending host cuts up for the program.
+// TestXDPAndOthers receives trains, which the sending host segments for the XDP program.
 func TestXDPAndOthers(t *testing.T) {
 	hosts := linktest.NewNet(t, 9000, 0)
 	for _, pair := range linktest.Pairs[:2] {

@@ -1,9 +1,9 @@
-// Command branches reads a coverage profile that go test wrote with -covermode=count and
-// tells how many branches of the code were taken: both ways of every if, every case of
-// every switch and select, and the way past a switch without default. Go itself counts
-// statements, and so never misses an else that is not there.
+// Command branches computes branch coverage from a coverage profile of go test -covermode=count:
+// both outcomes of every if, every case of every switch and select, and the absence of a match
+// for a switch without default. Go's own coverage counts statements, so it does not notice an
+// untested implicit else.
 //
-// A condition counts as a whole: a && b has two ways, not four.
+// A condition counts as a whole: a && b has two outcomes, not four.
 package main
 
 import (
@@ -44,8 +44,7 @@ func main() {
 	fmt.Printf("%d of %d branches taken: %.1f %%\n", all-len(missed), all, 100*float64(all-len(missed))/float64(max(all, 1)))
 }
 
-// counts is how often the code from each position on was executed; positions are
-// line<<12 | column.
+// counts is the execution counts of blocks in a file. Positions are line<<12 | column.
 type counts []span
 
 type span struct {
@@ -53,7 +52,7 @@ type span struct {
 	n        int
 }
 
-// at returns the count of the innermost block that holds a position.
+// at returns the count of the innermost block that contains pos.
 func (c counts) at(pos token.Position) (n int, ok bool) {
 	p, best := pos.Line<<12|pos.Column, 1<<62
 	for _, s := range c {
@@ -87,7 +86,7 @@ func read(profile, module string) (map[string]counts, error) {
 	return out, nil
 }
 
-// branches returns how many branches a file has and those that were not taken.
+// branches returns the number of branches of a file, and those that were not taken.
 func branches(file string, c counts) (all int, missed []string, err error) {
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, file, nil, 0)
@@ -103,7 +102,7 @@ func branches(file string, c counts) (all int, missed []string, err error) {
 	}
 	body := func(list []ast.Stmt, fallback int) int {
 		if len(list) == 0 {
-			return fallback // an empty block is not counted by itself
+			return fallback // an empty block has no count of its own
 		}
 		n, _ := c.at(set.Position(list[0].Pos()))
 		return n
@@ -126,7 +125,7 @@ func branches(file string, c counts) (all int, missed []string, err error) {
 			}
 			sum, hasDefault := 0, false
 			for _, s := range list {
-				// Of an empty case only the code behind the switch could tell: it is left out.
+				// An empty case has no count, so it is left out.
 				if len(s.Body) > 0 {
 					taken := body(s.Body, 0)
 					sum += taken

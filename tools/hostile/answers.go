@@ -2,8 +2,8 @@ package hostile
 
 import "github.com/gorxe/gorxe/bth"
 
-// answers are responses to requests of the victim's, mostly to none. The victim's program sends to
-// the flooder all the while.
+// answers are responses to requests of the victim, mostly without a matching request. Meanwhile
+// the victim's program may send requests to the flooder (Needs).
 var answers = []Pattern{
 	{Name: "ack-ghost", Does: "ACKs of what was never sent",
 		By: Peer, Needs: Needs{Writes: true, Revive: true}, Make: func(f *Flood, i uint64) Datagram {
@@ -63,7 +63,7 @@ var answers = []Pattern{
 		}},
 }
 
-// latest is the PSN of the victim's latest request to the i-th packet's queue pair.
+// latest returns the PSN of the victim's latest request to the i-th packet's queue pair.
 func (f *Flood) latest(i uint64) bth.PSN {
 	o := f.own(i)
 	if psn, any := f.Seen(o.PeerQPN); any {
@@ -72,8 +72,8 @@ func (f *Flood) latest(i uint64) bth.PSN {
 	return o.Sends
 }
 
-// step moves one PSN on in what the i-th packet's queue pair was sent, as far as it was, and starts
-// anew with the connection.
+// step advances the acknowledged PSN of the i-th packet's queue pair by one, up to the latest
+// request, and resets it after a reconnection.
 func (f *Flood) step(i uint64) bth.PSN {
 	k := i % uint64(len(f.Own))
 	switch d := f.latest(i).Diff(f.una[k]); {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// child is one of the processes of a measurement.
+// child is a process of a measurement.
 type child struct {
 	role string
 	cmd  *exec.Cmd
@@ -26,9 +26,9 @@ type child struct {
 	out  *bufio.Reader
 }
 
-// startChild starts this program again as a role, bound to a core, and alone in its network if it
-// is to be a host. The calling goroutine has to be locked to its thread for as long as the child is
-// to live: it is killed with that.
+// startChild starts this program again in a role, bound to a core and, for a host, in a separate
+// network namespace. The calling goroutine must stay locked to its thread while the child lives:
+// the child is killed when that thread ends (PR_SET_PDEATHSIG).
 func startChild(role string, core int, host bool) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -36,7 +36,7 @@ func startChild(role string, core int, host bool) (*child, error) {
 	}
 	c := &child{role: role, cmd: exec.Command(self, role)}
 	c.cmd.Stderr = os.Stderr
-	// A signal from the terminal is for the program that measures.
+	// A signal from the terminal is for the measuring program only.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	if host {
 		c.cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNET
@@ -52,7 +52,7 @@ func startChild(role string, core int, host bool) (*child, error) {
 	return c, onCore(core, c.cmd.Start)
 }
 
-// onCore calls f with the thread bound to a core, which what f starts inherits.
+// onCore calls f with the thread bound to a core. Processes that f starts inherit the binding.
 func onCore(core int, f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -64,7 +64,7 @@ func onCore(core int, f func() error) error {
 	return errors.Join(f(), unix.SchedSetaffinity(0, &before))
 }
 
-// ask has the child do something, whose result goes to into unless that is nil.
+// ask requests an operation of the child and decodes the result into into, unless into is nil.
 func (c *child) ask(op string, data, into any) error {
 	b, err := json.Marshal(data)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *child) ask(op string, data, into any) error {
 	return json.Unmarshal(r.Data, into)
 }
 
-// end kills the child and waits for it. How it ended is known.
+// end closes the child's input, kills it after 3 s, and waits for it. It ignores the exit status.
 func (c *child) end() {
 	if c == nil || c.cmd.Process == nil {
 		return
@@ -105,7 +105,7 @@ func (c *child) end() {
 	_ = c.cmd.Wait()
 }
 
-// used is the processor time that the child's threads have taken.
+// used returns the processor time of the child's threads.
 func (c *child) used() (sum time.Duration, err error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", c.cmd.Process.Pid))
 	if err != nil || len(files) == 0 {
@@ -126,7 +126,7 @@ func (c *child) used() (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// resident is the child's memory in bytes, at the moment and at most.
+// resident returns the child's resident memory in bytes, currently and at most.
 func (c *child) resident() (now, most uint64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
 	if err != nil {

@@ -1,19 +1,18 @@
-// Package hostile floods a live device with what no well-behaved peer sends, and measures what is
-// left for a pair of queue pairs that behaves.
+// Package hostile floods a live device with packets that no well-behaved peer sends, and measures
+// how much throughput a well-behaved pair of queue pairs keeps.
 //
-// A [Pattern] is data: its name, what is wrong with it, and a function that makes its i-th packet.
-// Its packets come from a stranger (no queue pair), from a peer with queue pairs and keys of its
-// own, which it abuses, or under another host's address.
+// A [Pattern] is data: its name, a description, and a function that makes its i-th packet. Its
+// packets come from a stranger (without a queue pair), from a peer with its own queue pairs and
+// keys, which it abuses, or from a forged source address.
 //
-// [Run] makes a victim, a good peer and a flooder, each a process of its own, the flooder on the
-// good peer's core. As root each is a host: a network namespace at one bridge. Without root all are
-// on loopback, and patterns that need another host's address at the wire are sent all the same,
-// because any process may send from any address of 127/8. A round measures the good pair three
-// times: alone; beside a control, which is the same flood to a port of the victim's host that
-// nobody listens on; and beside the pattern. The ratio that counts is pattern to control: the
-// control takes the processor time of flooding and of the host's receive path away, and nothing
-// else. Where a pattern begins with requests that are legal, as its duplicates of a READ need one,
-// the control begins with them too.
+// [Run] makes a victim, a good peer and a flooder, each in a separate process, the flooder on the
+// good peer's core. As root each is a host: a network namespace at one bridge. Without root all
+// are on loopback. There, too, patterns with forged source addresses run, because any process may
+// send from any address of 127/8. A round measures the good pair three times: alone; during a
+// control, which is the same flood to a closed port of the victim's host; and during the pattern.
+// The relevant ratio is pattern to control: the control has only the cost of flooding and of the
+// host's receive path. If a pattern begins with legal requests, such as the READ that it then
+// duplicates, the control begins with them too.
 //
 //	make hostile RUN=read DURATION=2s
 package hostile

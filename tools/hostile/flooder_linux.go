@@ -10,21 +10,21 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Order is what a flooder is to do.
+// Order is an order to a flooder.
 type Order struct {
 	Target  Target
 	Pattern string
-	Rate    int  // packets, or exchanges, per second; 0 is as many as it can
-	Control bool // to a port that nobody listens on, but for a Setup that is legal
+	Rate    int  // packets, or exchanges, per second; 0: unlimited
+	Control bool // send to a closed port, except a Setup that is legal
 }
 
-// closedPort is one that nobody listens on, of UDP and TCP.
+// closedPort is a UDP and TCP port without a listener.
 const closedPort = 4790
 
-// callers is how many exchanges over TCP are under way at a time.
+// callers is the number of concurrent exchanges over TCP.
 const callers = 32
 
-// flooder carries out one order.
+// flooder executes one order.
 type flooder struct {
 	Order
 	p       Pattern
@@ -83,7 +83,7 @@ func (fl *flooder) close() {
 	}
 }
 
-// run floods until ctx ends.
+// run floods until ctx is done.
 func (fl *flooder) run(ctx context.Context) error {
 	defer fl.close()
 	if fl.p.Call != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// GoodEnd is the peer that behaves: it writes and reads the victim's memory.
+// GoodEnd is the well-behaved peer: it writes and reads the victim's memory.
 type GoodEnd struct {
 	cq   *verbs.CQ
 	qp   *verbs.QP
@@ -25,22 +25,22 @@ const (
 	goodDepth = 16
 )
 
-// goodByte fills the good pair's memory at both ends. No flooder has a key of it.
+// goodByte fills the good pair's memory at both ends. No flooder has a key to it.
 const goodByte = 0x47
 
 func goodBytes() []byte { return bytes.Repeat([]byte{goodByte}, goodLen) }
 
-// Traffic is what the good pair does.
+// Traffic is the traffic of the good pair.
 type Traffic string
 
 const (
-	Mixed   Traffic = "mixed"   // WRITEs and READs of 64 KiB in turn, 16 outstanding
+	Mixed   Traffic = "mixed"   // alternating WRITEs and READs of 64 KiB, 16 outstanding
 	Writes  Traffic = "write"   // WRITEs of 64 KiB
 	Reads   Traffic = "read"    // READs of 64 KiB
 	Latency Traffic = "latency" // READs of 8 bytes, one at a time
 )
 
-// NewGoodEnd makes one of a device, whose owner closes it.
+// NewGoodEnd returns the GoodEnd of a device. The caller closes the device.
 func NewGoodEnd(dev *verbs.Device) (*GoodEnd, error) {
 	g := &GoodEnd{}
 	pd := dev.AllocPD()
@@ -61,21 +61,21 @@ func NewGoodEnd(dev *verbs.Device) (*GoodEnd, error) {
 	return g, nil
 }
 
-// Info is what the victim needs to connect.
+// Info returns the connection information for the victim.
 func (g *GoodEnd) Info() verbs.ConnInfo { return g.info }
 
-// Meet connects with the victim's queue pair.
+// Meet connects to the victim's queue pair.
 func (g *GoodEnd) Meet(at Place) error {
 	g.at = at
 	return g.qp.Connect(g.info, at.Info, verbs.DefaultConnAttr())
 }
 
-// Done is how many requests have completed.
+// Done returns the number of completed requests.
 func (g *GoodEnd) Done() uint64 { return g.done.Load() }
 
 var errBroken = errors.New("the good pair's connection is broken")
 
-// Run keeps requests outstanding until ctx ends, or n have completed if n is not 0.
+// Run keeps requests outstanding until ctx is done or, if n is not 0, n requests have completed.
 func (g *GoodEnd) Run(ctx context.Context, t Traffic, n uint64) error {
 	size, most := 64<<10, uint64(goodDepth)
 	if t == Latency {

@@ -6,7 +6,7 @@ import (
 	"github.com/gorxe/gorxe/internal/rawcm"
 )
 
-// messages are for the connection manager.
+// messages attack the connection manager.
 var messages = []Pattern{
 	{Name: "req", Does: "requests for connections that a program accepts, each another",
 		By: Stranger, Make: func(f *Flood, i uint64) Datagram {
@@ -93,17 +93,17 @@ var messages = []Pattern{
 	}},
 }
 
-// req is the i-th request of a host, without a name for two.
+// req returns the i-th request of a host. No two requests have the same IDs.
 func (f *Flood) req(of Source, i uint32) *mad.Message { return f.cms[of].REQ(i+1, f.RpingSrv) }
 
-// reqNoService is req for a service that does not exist.
+// reqNoService returns the i-th request of a host, for a service that does not exist.
 func (f *Flood) reqNoService(of Source, i uint32) *mad.Message {
 	m := f.req(of, i)
 	m.REQ.ServiceID = mad.IPServiceID(mad.PortSpaceTCP, uint16(i)|0x8000)
 	return m
 }
 
-// forged is a message under another host's address.
+// forged returns a message with the source address from.
 func (f *Flood) forged(from Source, m *mad.Message) Datagram {
 	d := f.message(m)
 	d.From = from
@@ -115,7 +115,7 @@ func (f *Flood) mad(m mad.Message) *mad.Message {
 	return &f.msg
 }
 
-// about is a message of which the IDs are guessed.
+// about returns a maker of messages with guessed IDs.
 func about(a mad.Attribute) func(*Flood, uint64) Datagram {
 	return func(f *Flood, i uint64) Datagram {
 		mine, its := mad.CommID(f.random.Uint32()), mad.CommID(f.random.Uint32())

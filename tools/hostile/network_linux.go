@@ -11,16 +11,16 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// The network of a measurement as root: a bridge in a namespace of its own, and a cable to each
-// host.
+// As root, the network of a measurement is a bridge in a separate namespace, with a veth pair to
+// each host.
 const (
 	cableMTU  = 9000
 	cableName = "veth0"
 	cableBits = 24
 )
 
-// plug makes the bridge and the cables to the processes with the given IDs, which have a namespace
-// each. They go with the processes.
+// plug makes the bridge and the veth pairs to the processes with the given PIDs, each of which
+// has a network namespace. They vanish with the processes.
 func (p *process) plug(data json.RawMessage) (any, error) {
 	pids, err := decoded[[]int](data)
 	if err != nil {
@@ -47,13 +47,13 @@ func (p *process) plug(data json.RawMessage) (any, error) {
 	return nil, netlink.LinkSetUp(bridge)
 }
 
-// Attachment is how a host is on the network.
+// Attachment is the network configuration of a host.
 type Attachment struct {
 	Addrs  []netip.Addr
-	Router netip.Addr // leads to remoteNetwork; none where no packet goes there
+	Router netip.Addr // router to remoteNetwork; invalid: no route
 }
 
-// network gives this process's end of a cable its addresses.
+// network configures this process's end of its veth pair.
 func (p *process) network(data json.RawMessage) (any, error) {
 	at, err := decoded[Attachment](data)
 	if err != nil {
@@ -103,12 +103,13 @@ func (a *Attachment) route(link netlink.Link) error {
 	return netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: &dst, Gw: a.Router.AsSlice()})
 }
 
-// Wire is what has passed a host's end of its cable, in packets and in bytes of Ethernet frames.
+// Wire counts the traffic of a host's end of its veth pair, in packets and in bytes of Ethernet
+// frames.
 type Wire struct {
 	InPackets, InBytes, OutPackets, OutBytes uint64
 }
 
-// traffic reads it; all zeros where there is no cable.
+// traffic returns the Wire of this process; all zeros without a veth pair.
 func (p *process) traffic(json.RawMessage) (any, error) {
 	link, err := netlink.LinkByName(cableName)
 	if err != nil {

@@ -11,28 +11,29 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Actor is what a flooder has of the victim's.
+// Actor is the role from which a flooder attacks.
 type Actor string
 
 const (
-	Stranger Actor = "stranger" // nothing but its address
-	Peer     Actor = "peer"     // queue pairs that the victim connected to its own, and keys of some memory
-	Forger   Actor = "forger"   // another host's address, as the source of its packets
+	Stranger Actor = "stranger" // knows only the victim's address
+	Peer     Actor = "peer"     // has connected queue pairs, and keys of some memory
+	Forger   Actor = "forger"   // uses another host's source address
 )
 
-// Source is the address that a packet comes from.
+// Source selects the source address of a packet.
 type Source uint8
 
 const (
-	FromSelf   Source                 = iota // the flooder's own
-	FromThird                                // one that has nothing to do with the victim
-	FromGood                                 // that of the good pair's host
-	FromAbsent                               // the first of those of the victim's network that nobody has
-	FromRemote = FromAbsent + absents        // the first of those of another network, to which a router leads
+	FromSelf   Source                 = iota // flooder's own address
+	FromThird                                // address of a third party without relation to the victim
+	FromGood                                 // address of the good pair's host
+	FromAbsent                               // first of the addresses of absent hosts in the victim's network
+	FromRemote = FromAbsent + absents        // first of the addresses of another network, behind a router
 	sources    = FromRemote + remotes
 )
 
-// absents is how many addresses of hosts that do not exist a flood has, and remotes how many of another network.
+// absents is the number of addresses of absent hosts, remotes that of addresses in another
+// network.
 const (
 	absents = 8
 	remotes = 200
@@ -41,7 +42,8 @@ const (
 // remoteNetwork is the other network (TEST-NET-2 of RFC 5737).
 var remoteNetwork = netip.MustParsePrefix("198.51.100.0/24")
 
-// sourcesOf are the addresses that packets come from; the absent ones are some way behind that of the third party.
+// sourcesOf returns all source addresses. The absent ones follow that of the third party, with a
+// gap.
 func sourcesOf(flooder, third, good netip.Addr) (all [sources]netip.Addr) {
 	all[FromSelf], all[FromThird], all[FromGood] = flooder, third, good
 	b := third.As4()
@@ -50,7 +52,7 @@ func sourcesOf(flooder, third, good netip.Addr) (all [sources]netip.Addr) {
 		all[int(FromAbsent)+i] = netip.AddrFrom4(b)
 	}
 	r := remoteNetwork.Addr().As4()
-	if third.IsLoopback() { // every address is of this host there
+	if third.IsLoopback() { // every address is local there
 		r = [4]byte{b[0], b[1], b[2] + 1}
 	}
 	for i := range remotes {
@@ -60,96 +62,97 @@ func sourcesOf(flooder, third, good netip.Addr) (all [sources]netip.Addr) {
 	return all
 }
 
-// Needs is what the victim's program does with the flooder's queue pairs.
+// Needs describes what the victim's program does with the flooder's queue pairs.
 type Needs struct {
-	QPs    int  // queue pairs; 0 means one
-	MTU    int  // their path MTU; 0 means MTU
-	Writes bool // it always has WRITEs of 64 KiB for the flooder outstanding
-	Reads  bool // and READs of 64 KiB
-	Revive bool // it connects anew a queue pair that has come to ERR, as a server does that lets clients return
+	QPs    int  // number of queue pairs; 0 means 1
+	MTU    int  // path MTU; 0 means MTU
+	Writes bool // keep WRITEs of 64 KiB to the flooder outstanding
+	Reads  bool // keep READs of 64 KiB outstanding
+	Revive bool // reconnect queue pairs in ERR, like a server that lets clients return
 }
 
-// Pattern is one way to misbehave.
+// Pattern is an attack.
 type Pattern struct {
 	Name string
-	Does string // what it sends, and what that breaks or costs
+	Does string // what it sends, and what that violates or costs
 	By   Actor
 	Needs
 
-	// Session has the flooder get its queue pair from the responder to perftest, to which it names
-	// the host Names as its own. If that is refused the flood goes to a queue pair that is not for
-	// that host.
+	// Session makes the flooder obtain its queue pair from the responder to perftest, with the
+	// host Names as its alleged address. If that fails, the flood goes to a queue pair that is
+	// not for that host.
 	Session bool
 	Names   Source
 
-	// Setup makes packets that are sent once, before the flood, with a pause after them.
+	// Setup returns packets that are sent once, before the flood, followed by a pause.
 	Setup func(f *Flood) []Datagram
-	// Legal is set if a peer may send what Setup makes: the control begins with it as well, so that
-	// the good pair shares with it beside both.
+	// Legal reports whether a peer may send the packets of Setup. If so, the control begins with
+	// them, too, so that the good pair shares the victim with them in both measurements.
 	Legal bool
-	// Make returns the i-th packet. Its bytes are the flood's until the next call.
+	// Make returns the i-th packet. Its bytes are valid until the next call.
 	Make func(f *Flood, i uint64) Datagram
-	// Call is, instead of Make, one exchange over TCP.
+	// Call replaces Make: it makes the i-th exchange over TCP.
 	Call func(ctx context.Context, f *Flood, i uint64) error
 
-	// Unheld is why no bound is held against the good pair's share; empty where it is.
+	// Unheld is the reason why the pattern has no bound on the good pair's share; empty if it
+	// has.
 	Unheld string
 }
 
 // Datagram is a packet of a flood.
 type Datagram struct {
 	From   Source
-	Bytes  []byte // from the BTH to the last pad byte, or anything
-	Sealed bool   // a right ICRC follows
-	Broken bool   // a wrong one does
-	Cut    bool   // longer than the path's MTU: the kernel makes fragments of it
+	Bytes  []byte // from BTH to pad, or anything
+	Sealed bool   // append a right ICRC
+	Broken bool   // append a wrong ICRC
+	Cut    bool   // longer than the path MTU: the kernel fragments it
 }
 
-// Owned is a queue pair of the victim that is connected to the flooder, and what the flooder may
-// reach there.
+// Owned is a queue pair of the victim that is connected to the flooder, with the memory that the
+// flooder may access.
 type Owned struct {
-	QPN, PeerQPN bth.QPN // the victim's and the flooder's
-	PSN          bth.PSN // that the victim expects first
-	Sends        bth.PSN // that the victim sends first
-	VA           uint64  // of regionLen bytes with every right
+	QPN, PeerQPN bth.QPN // numbers at the victim and at the flooder
+	PSN          bth.PSN // first PSN that the victim expects
+	Sends        bth.PSN // first PSN that the victim sends
+	VA           uint64  // of regionLen bytes with all access rights
 	RKey         uint32
 	BigVA        uint64 // of bigLen bytes of zeros, which may be read and written
 	BigRKey      uint32
 }
 
-// Sizes of what a flooder may reach, in bytes.
+// Sizes of the memory that a flooder may access, in bytes.
 const (
 	regionLen = 1 << 20
 	bigLen    = 1 << 31
 )
 
-// Target is the victim as the flooder knows it.
+// Target is what the flooder knows about the victim.
 type Target struct {
 	Addr     netip.Addr
 	Flooder  [sources]netip.Addr
 	Own      []Owned
-	GoodQPN  bth.QPN // of the victim, connected to the good peer: an attacker on the path knows it
-	RpingSrv uint16  // port that a program listens on
-	ToolsTCP uint16  // of the responder to perftest; 0 for none
+	GoodQPN  bth.QPN // queue pair connected to the good peer; an on-path attacker would know it
+	RpingSrv uint16  // port at which a program listens
+	ToolsTCP uint16  // port of the responder to perftest; 0: none
 }
 
-// MTU is the path MTU of the flooder's queue pairs.
+// MTU is the default path MTU of the flooder's queue pairs.
 const MTU = 4096
 
-// Flood is a pattern that is being sent.
+// Flood is the state of a flood.
 type Flood struct {
 	Target
-	Seen   func(peer bth.QPN) (psn bth.PSN, any bool) // of the latest request that came for a queue pair of the flooder's
+	Seen   func(peer bth.QPN) (psn bth.PSN, any bool) // PSN of the latest request to a queue pair of the flooder
 	random *rand.Rand
 	p      bth.Packet
 	msg    mad.Message
 	madBuf [mad.Len]byte
 	buf    []byte
-	una    []bth.PSN // by queue pair: up to where the flooder has acknowledged
+	una    []bth.PSN // by queue pair: oldest PSN that the flooder has not acknowledged
 	cms    [sources]*rawcm.Peer
 }
 
-// NewFlood readies a flood against a target. It is the same each time.
+// NewFlood returns a flood against a target. It is deterministic.
 func NewFlood(t Target) *Flood {
 	f := &Flood{Target: t, random: rand.New(rand.NewPCG(1, 2)), Seen: func(bth.QPN) (bth.PSN, bool) { return 0, false }}
 	for i := range f.cms {
@@ -161,13 +164,13 @@ func NewFlood(t Target) *Flood {
 	return f
 }
 
-// own is the i-th packet's queue pair.
+// own returns the queue pair of the i-th packet.
 func (f *Flood) own(i uint64) *Owned { return &f.Own[i%uint64(len(f.Own))] }
 
 var filler = make([]byte, bth.MaxPayload)
 
-// request readies the packet of a request for one of the flooder's queue pairs, which reaches for n
-// bytes of its region.
+// request prepares a request to one of the flooder's queue pairs, which accesses n bytes of its
+// region.
 func (f *Flood) request(o *Owned, op bth.Opcode, psn bth.PSN, n int) *bth.Packet {
 	f.p = bth.Packet{
 		Opcode: op, PKey: 0xffff, MigReq: true, DestQP: o.QPN, AckReq: true, PSN: psn, InvalidateRKey: o.RKey,
@@ -180,19 +183,19 @@ func (f *Flood) request(o *Owned, op bth.Opcode, psn bth.PSN, n int) *bth.Packet
 	return &f.p
 }
 
-// answer readies the packet of a response to a request of the victim's.
+// answer prepares a response to a request of the victim.
 func (f *Flood) answer(o *Owned, op bth.Opcode, psn bth.PSN, s bth.Syndrome) *bth.Packet {
 	f.p = bth.Packet{Opcode: op, PKey: 0xffff, MigReq: true, DestQP: o.QPN, PSN: psn, AETH: bth.AETH{Syndrome: s}}
 	return &f.p
 }
 
-// sealed is p with a right ICRC, from the flooder's own address.
+// sealed returns p with a right ICRC, from the flooder's own address.
 func (f *Flood) sealed(p *bth.Packet) Datagram {
 	f.buf = p.Append(f.buf[:0])
 	return Datagram{Bytes: f.buf, Sealed: true}
 }
 
-// gsi is a datagram for queue pair 1.
+// gsi returns a datagram to queue pair 1.
 func (f *Flood) gsi(b []byte) Datagram {
 	f.p = bth.Packet{
 		Opcode: bth.UDSendOnly, PKey: 0xffff, DestQP: bth.GSI, DETH: bth.DETH{QKey: transport.GSIQKey, SrcQP: bth.GSI}, Payload: b,
@@ -200,8 +203,8 @@ func (f *Flood) gsi(b []byte) Datagram {
 	return f.sealed(&f.p)
 }
 
-// message is a message to the connection manager. One that cannot be encoded is a fault of the
-// pattern.
+// message returns a message to the connection manager. It panics if m cannot be encoded, which is
+// a bug in the pattern.
 func (f *Flood) message(m *mad.Message) Datagram {
 	if err := m.Encode(&f.madBuf); err != nil {
 		panic(err)
@@ -209,13 +212,13 @@ func (f *Flood) message(m *mad.Message) Datagram {
 	return f.gsi(f.madBuf[:])
 }
 
-// copied is d with bytes of its own, for a Setup of several.
+// copied returns d with its own copy of the bytes, for a Setup with several packets.
 func copied(d Datagram) Datagram {
 	d.Bytes = append([]byte(nil), d.Bytes...)
 	return d
 }
 
-// once is a Setup that sends what the flood begins with.
+// once returns a Setup that sends the first packet of the flood to each queue pair.
 func once(make func(f *Flood, i uint64) Datagram) func(f *Flood) []Datagram {
 	return func(f *Flood) (out []Datagram) {
 		for i := range f.Own {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Patterns returns all there are, in the order in which they are run.
+// Patterns returns all patterns, in the order in which they run.
 func Patterns() []Pattern {
 	return slices.Concat(aliens, requests, answers, messages, exchanges, reflections)
 }

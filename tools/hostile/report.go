@@ -8,31 +8,33 @@ import (
 	"strings"
 )
 
-// Options say what is measured, and how.
+// Options configure a measurement.
 type Options struct {
 	Patterns []Pattern
-	Rates    []int   // packets per second; 0 is as many as the flooder can send
-	Seconds  float64 // of each of the three parts of a round
+	Rates    []int   // packets per second; 0: unlimited
+	Seconds  float64 // length of each of the three parts of a round
 	Rounds   int
-	Traffic  Traffic // of the good pair
-	Local    bool    // on loopback though namespaces could be had
-	Cores    [2]int  // of the victim; of the good peer and the flooder
-	Min      float64 // share of its throughput beside the control that the good pair is to keep at a rate
-	MinFull  float64 // and where the flooder sends as much as it can
-	// MaxAmplified is how many bytes the victim may send for each that it gets from the flooder; 0
-	// is any number.
+	Traffic  Traffic // traffic of the good pair
+	Local    bool    // use loopback even if namespaces are possible
+	Cores    [2]int  // core of the victim; core of the good peer and the flooder
+	// Min is the minimum share of its throughput during the control that the good pair must keep
+	// at a rate.
+	Min     float64
+	MinFull float64 // minimum share at the unlimited rate
+	// MaxAmplified is the maximum number of bytes that the victim may send for each byte from the
+	// flooder; 0: unlimited.
 	MaxAmplified float64
 	Progress     func(Result)
 }
 
-// Sent is what it has done.
+// Sent counts what a flooder has sent.
 type Sent struct {
 	Packets, Bytes uint64 // without IP and UDP headers
-	Failed         uint64 // exchanges over TCP that were not possible
+	Failed         uint64 // failed exchanges over TCP
 	Seconds        float64
 }
 
-// Rate is packets per second.
+// Rate returns packets per second.
 func (s *Sent) Rate() float64 {
 	if s.Seconds == 0 {
 		return 0
@@ -42,52 +44,57 @@ func (s *Sent) Rate() float64 {
 
 // Part is one measurement of the good pair.
 type Part struct {
-	Good    float64 // requests that completed, per second
-	Resent  uint64  // packets that the good peer sent again
-	Victim  float64 // processors that the victim used
+	Good    float64 // completed requests per second
+	Resent  uint64  // packets that the good peer retransmitted
+	Victim  float64 // processor time of the victim per second
 	Flood   Sent
 	Seconds float64
 }
 
-// Round is three of them.
+// Round is three measurements: alone, during the control, during the pattern.
 type Round struct{ Quiet, Control, Hostile Part }
 
-// Result is what a pattern did at a rate.
+// Result is the effect of a pattern at a rate.
 type Result struct {
 	Pattern, Does string
 	By            Actor
 	Rate          int
 	Rounds        []Round
-	Kept          float64 // median of what the good pair kept, of its throughput beside the control
-	KeptOfQuiet   float64 // the same, of that alone
-	Control       float64 // median of what it kept beside the control
-	PacketsPerSec float64 // that the flooder sent
-	Amplified     float64 // bytes that the victim sent to the flooder's addresses for each that it received
-	Answers       float64 // packets, likewise
-	CPU           float64 // processors of the victim, median
-	Cost          float64 // processor time of the victim for each packet of the flood, without the good pair's, in microseconds, median
-	Memory        [3]uint64
-	Goroutines    [2]int
-	LogLines      uint64
-	LogLast       string
-	Counters      map[string]uint64 // of the victim's device that moved, the most
-	Err           string
-	Unheld        string
-	Broken        []string // bounds that do not hold
+	// Kept is the median of the good pair's share of its throughput during the control.
+	Kept          float64
+	KeptOfQuiet   float64 // the same share of its throughput alone
+	Control       float64 // median of its share during the control, of its throughput alone
+	PacketsPerSec float64 // rate of the flooder
+	// Amplified is the number of bytes that the victim sent to the flooder's addresses for each
+	// byte that it received.
+	Amplified float64
+	Answers   float64 // packets, in the same way
+	CPU       float64 // processors used by the victim, median
+	// Cost is the victim's processor time in microseconds for each packet of the flood, without
+	// that for the good pair, median.
+	Cost       float64
+	Memory     [3]uint64
+	Goroutines [2]int
+	LogLines   uint64
+	LogLast    string
+	Counters   map[string]uint64 // the counters of the victim's device that increased most
+	Err        string
+	Unheld     string
+	Broken     []string // violated bounds
 }
 
-// Names of Result.Memory.
+// Indexes of Result.Memory.
 const (
 	memoryBefore = iota // resident, in bytes
 	memoryMost
-	memoryAfter // when what is not in use was given back
+	memoryAfter // after unused memory was returned to the system
 )
 
-// mostRounds is how many times as many rounds are made where the good pair seems to keep too little: on a
-// machine that others use as well, a median of three is often wrong by a fifth.
+// mostRounds is the factor by which the number of rounds may grow if the good pair seems to keep
+// too little: on a machine with other load, a median of three is often off by a fifth.
 const mostRounds = 3
 
-// wantsRound says whether the rounds made do not suffice.
+// wantsRound reports whether another round is necessary.
 func (r *Result) wantsRound(o *Options) bool {
 	switch n := len(r.Rounds); {
 	case n < o.Rounds:
@@ -99,7 +106,7 @@ func (r *Result) wantsRound(o *Options) bool {
 	return r.Kept < r.least(o)
 }
 
-// least is what the good pair is to keep.
+// least returns the minimum share for the good pair.
 func (r *Result) least(o *Options) float64 {
 	if r.Rate == 0 {
 		return o.MinFull
@@ -107,7 +114,7 @@ func (r *Result) least(o *Options) float64 {
 	return o.Min
 }
 
-// judge holds a result against the bounds.
+// judge checks a result against the bounds.
 func (r *Result) judge(o *Options) {
 	least, how := r.least(o), fmt.Sprintf("at %d packets/s", r.Rate)
 	if r.Rate == 0 {
@@ -125,7 +132,7 @@ func (r *Result) judge(o *Options) {
 	}
 }
 
-// summarize draws the medians.
+// summarize computes the medians.
 func (r *Result) summarize() {
 	var kept, quiet, control, cpu, cost []float64
 	var sent Sent
@@ -157,8 +164,7 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// moved is what counters gained, the largest first, n at most. The packets of the good pair are
-// among them.
+// moved returns the increases of counters, the n largest. They include the good pair's packets.
 func moved(before, after map[string]uint64, n int) map[string]uint64 {
 	type gain struct {
 		name string
@@ -186,7 +192,7 @@ func moved(before, after map[string]uint64, n int) map[string]uint64 {
 	return out
 }
 
-// dull counters move in any case.
+// dull reports whether a counter increases in any case.
 func dull(name string) bool {
 	switch name {
 	case "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "sent_pkts", "rcvd_pkts", "verdict_accepted":
@@ -219,7 +225,7 @@ func Print(w io.Writer, o *Options, results []Result) {
 	}
 }
 
-// Line is the result's line of the table.
+// Line returns the table row of the result.
 func (r *Result) Line() string {
 	verdict := ""
 	switch {

@@ -2,7 +2,8 @@ package hostile
 
 import "testing"
 
-// A round in which the good pair keeps so much of its throughput beside the control.
+// kept returns a round in which the good pair keeps the given share of its throughput beside the
+// control.
 func kept(share float64) Round {
 	var r Round
 	r.Quiet.Good, r.Control.Good, r.Hostile.Good = 100, 100, 100*share
@@ -13,7 +14,7 @@ func TestMoreRoundsAreMadeWhereTheGoodPairSeemsToKeepTooLittle(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		rate   int
-		shares []float64 // of the rounds as they are made
+		shares []float64 // of the rounds, in order
 		want   int       // rounds
 		broken bool
 	}{

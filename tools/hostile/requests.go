@@ -2,7 +2,7 @@ package hostile
 
 import "github.com/gorxe/gorxe/bth"
 
-// Requests of a peer: some that are legal in themselves, but not as often.
+// requests are requests of a peer. Some are legal, but not in such numbers.
 var requests = []Pattern{
 	{Name: "dup-send", Does: "duplicates of a SEND, each of which is acknowledged",
 		By: Peer, Make: before(bth.RCSendOnly, 8)},
@@ -123,12 +123,12 @@ var requests = []Pattern{
 		By: Peer, Make: again(bth.RCWriteOnlyImm, 8)},
 }
 
-// before is a duplicate of the last request before the connection.
+// before returns a maker of duplicates of the last request before the connection.
 func before(op bth.Opcode, n int) func(*Flood, uint64) Datagram {
 	return func(f *Flood, i uint64) Datagram { return f.sealed(f.request(f.own(i), op, f.own(i).PSN.Sub(1), n)) }
 }
 
-// again is the request that is expected next, each time.
+// again returns a maker of the request that is expected next, always the same.
 func again(op bth.Opcode, n int) func(*Flood, uint64) Datagram {
 	return func(f *Flood, i uint64) Datagram { return f.sealed(f.request(f.own(i), op, f.own(i).PSN, n)) }
 }
@@ -139,7 +139,7 @@ func inOrder(op bth.Opcode, n int) func(*Flood, uint64) Datagram {
 	}
 }
 
-// read is a READ of the first n bytes of the large region, at the first PSN.
+// read returns a maker of a READ of the first n bytes of the large region, at the first PSN.
 func read(n int) func(*Flood, uint64) Datagram {
 	return func(f *Flood, i uint64) Datagram {
 		o := f.own(i)

@@ -20,8 +20,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A process of a measurement is told what to do line by line, in JSON, and answers each line. It
-// ends with its input.
+// A process of a measurement reads requests from its input, one line of JSON each, and answers
+// each with a line. It ends at the end of its input.
 type (
 	request struct {
 		Op   string          `json:"op"`
@@ -33,7 +33,7 @@ type (
 	}
 )
 
-// Names of the processes.
+// Roles of the processes.
 const (
 	roleVictim  = "victim"
 	roleGood    = "good"
@@ -41,12 +41,12 @@ const (
 	roleSwitch  = "switch"
 )
 
-// IsRole reports whether a program was started as one of the processes of a measurement.
+// IsRole reports whether name is the role of a process of a measurement.
 func IsRole(name string) bool {
 	return name == roleVictim || name == roleGood || name == roleFlooder || name == roleSwitch
 }
 
-// Serve is the life of such a process.
+// Serve runs a process of a measurement until its input ends.
 func Serve(role string, in io.Reader, out io.Writer) error {
 	p := &process{}
 	ops := map[string]func(json.RawMessage) (any, error){"network": p.network, "traffic": p.traffic}
@@ -94,7 +94,7 @@ func answerTo(f func(json.RawMessage) (any, error), q *request) (r reply) {
 	return r
 }
 
-// process is what is in one.
+// process is the state of a process.
 type process struct {
 	victim  *Victim
 	dev     *verbs.Device
@@ -115,7 +115,7 @@ func (p *process) end() {
 	p.ended.Wait()
 }
 
-// countedLog counts the lines of a log and keeps the latest of them.
+// countedLog counts the lines of a log and keeps the last one.
 type countedLog struct {
 	mu    sync.Mutex
 	lines uint64
@@ -135,7 +135,7 @@ func decoded[T any](data json.RawMessage) (v T, err error) {
 	return v, err
 }
 
-// openVictim starts a daemon with all its services, whose device is attacked.
+// openVictim starts the daemon under attack, with all services.
 func (p *process) openVictim(data json.RawMessage) (any, error) {
 	addr, err := decoded[netip.Addr](data)
 	if err != nil {
@@ -190,7 +190,7 @@ func (p *process) befriend(data json.RawMessage) (any, error) {
 	return p.victim.Befriend(info)
 }
 
-// ownership is what a flooder is to have at the victim.
+// ownership describes a flooder's queue pairs at the victim.
 type ownership struct {
 	Flooder netip.Addr
 	Needs   Needs
@@ -204,7 +204,7 @@ func (p *process) own(data json.RawMessage) (any, error) {
 	return p.victim.Own(o.Flooder, o.Needs)
 }
 
-// inside is what can be seen of the victim from within.
+// inside is the internal state of the victim.
 type inside struct {
 	Counters   map[string]uint64
 	LogLines   uint64
@@ -221,7 +221,7 @@ func (p *process) look(json.RawMessage) (any, error) {
 	return inside{p.dev.Counters(), p.log.lines, string(bytes.TrimSpace(p.log.last)), runtime.NumGoroutine(), m.HeapAlloc}, nil
 }
 
-// collect gives memory back to the host, so that what is left is in use.
+// collect returns unused memory to the host.
 func (p *process) collect(json.RawMessage) (any, error) {
 	debug.FreeOSMemory()
 	return nil, nil
@@ -264,10 +264,10 @@ func (p *process) run(data json.RawMessage) (any, error) {
 	return nil, nil
 }
 
-// progress is how far the good pair has come.
+// progress is the progress of the good pair.
 type progress struct {
 	Done     uint64
-	Broken   string // why it will come no further
+	Broken   string // why it cannot continue, or ""
 	Received uint64 // bytes
 	Resent   uint64
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Addresses of a measurement.
+// addresses are the addresses of a measurement.
 type addresses struct {
 	victim, good   netip.Addr
 	flooder, third netip.Addr
@@ -25,7 +25,7 @@ var (
 	onLoopback = addresses{netip.MustParseAddr("127.77.0.1"), netip.MustParseAddr("127.77.0.2"), netip.MustParseAddr("127.77.0.3"), netip.MustParseAddr("127.77.0.4")}
 )
 
-// stage is the processes of the measurement of one pattern at one rate.
+// stage holds the processes of the measurement of one pattern at one rate.
 type stage struct {
 	o       *Options
 	at      addresses
@@ -38,10 +38,10 @@ type stage struct {
 	friend  Place
 }
 
-// Run measures each pattern at each rate. It ends with an error if that is not possible; bounds
-// that do not hold are in the results.
+// Run measures each pattern at each rate. The error reports that the measurement is not possible;
+// violated bounds are in the results.
 func Run(ctx context.Context, o Options) (out []Result, err error) {
-	// The children are killed when the thread ends that started them.
+	// The children are killed when the thread that started them ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for _, p := range o.Patterns {
@@ -73,7 +73,7 @@ func measure(ctx context.Context, o *Options, p *Pattern, r *Result) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	if _, err := s.part(ctx, nil, 0.3); err != nil { // until all is warm
+	if _, err := s.part(ctx, nil, 0.3); err != nil { // warm up
 		return err
 	}
 	var err error
@@ -112,7 +112,7 @@ func measure(ctx context.Context, o *Options, p *Pattern, r *Result) error {
 
 // begin starts the processes and connects the good pair.
 func (s *stage) begin() (err error) {
-	// A child that did not start is ended with the others.
+	// end also ends a child that did not start completely.
 	start := func(role string, core int) *child {
 		if err != nil {
 			return nil
@@ -160,8 +160,8 @@ func (s *stage) end() {
 	}
 }
 
-// round measures the good pair alone, beside the control and beside the pattern, and what passed
-// the flooder's cable in the last of them.
+// round measures the good pair alone, during the control and during the pattern. It also returns
+// the traffic of the flooder's veth pair during the pattern.
 func (s *stage) round(ctx context.Context, p *Pattern, rate int) (n Round, w Wire, err error) {
 	if n.Quiet, err = s.part(ctx, nil, s.o.Seconds); err != nil {
 		return n, w, fmt.Errorf("without a flood: %w", err)
@@ -196,12 +196,12 @@ func (s *stage) round(ctx context.Context, p *Pattern, rate int) (n Round, w Wir
 	if !s.cables {
 		w.OutBytes, w.OutPackets = n.Hostile.Flood.Bytes, n.Hostile.Flood.Packets
 	}
-	// The flooder's queue pairs go, and what they hold.
+	// Remove the flooder's queue pairs and what they hold.
 	return n, w, s.victim.ask("own", ownership{s.at.flooder, Needs{}}, nil)
 }
 
-// wire is what has passed the flooder's cable. On loopback it is what the victim has sent and the
-// good peer did not get: the good pair's losses are among that.
+// wire returns the traffic of the flooder's veth pair. On loopback it returns what the victim has
+// sent and the good peer has not received, which includes the losses of the good pair.
 func (s *stage) wire() (w Wire, err error) {
 	if s.cables {
 		return w, s.flooder.ask("traffic", nil, &w)
@@ -215,7 +215,7 @@ func (s *stage) wire() (w Wire, err error) {
 	return w, err
 }
 
-// part measures the good pair for so many seconds, beside a flood if there is one.
+// part measures the good pair for the given time, during a flood if order is not nil.
 func (s *stage) part(ctx context.Context, order *Order, seconds float64) (p Part, err error) {
 	if order != nil {
 		if err := s.flooder.ask("start", order, nil); err != nil {
@@ -248,5 +248,5 @@ func (s *stage) part(ctx context.Context, order *Order, seconds float64) (p Part
 	return p, context.Cause(ctx)
 }
 
-// JSON is results for programs.
+// JSON encodes results as JSON.
 func JSON(results []Result) ([]byte, error) { return json.MarshalIndent(results, "", "\t") }

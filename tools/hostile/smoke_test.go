@@ -23,14 +23,14 @@ type addresses4 struct{ victim, good, flooder, third netip.Addr }
 const (
 	smokePackets = 300
 	smokePort    = 7174
-	// smokeAmplified is how many bytes a victim may send to the flooder's addresses for each byte
-	// of a flood. It does not hold for what is asked for and for the victim's own requests: see
-	// smokeHeld.
+	// smokeAmplified is the maximum number of bytes that a victim may send to the flooder's
+	// addresses for each byte of a flood. It does not apply to requested data and the victim's
+	// own requests; see smokeHeld.
 	smokeAmplified = 4
 )
 
-// smokeHeld reports whether smokeAmplified is held against a pattern: READs are answered with what
-// they ask for, and a victim whose program sends to the flooder does.
+// smokeHeld reports whether smokeAmplified applies to a pattern: not to READs, which request
+// data, nor to patterns with which the victim's program sends to the flooder.
 func smokeHeld(p *Pattern) bool {
 	switch p.Name {
 	case "dup-read-64k", "dup-read-1m", "dup-read-2g", "dup-read-middle", "dup-read-qps", "dup-read-256", "new-reads":
@@ -39,7 +39,7 @@ func smokeHeld(p *Pattern) bool {
 	return !p.Writes && !p.Reads
 }
 
-// smoke is a victim, its good peer and a flooder on a network in memory.
+// smoke is a victim, its good peer and a flooder on an in-memory network.
 type smoke struct {
 	t      *testing.T
 	net    *pipe.Net
@@ -54,7 +54,7 @@ type smoke struct {
 	seen   struct {
 		sync.Mutex
 		psn   map[bth.QPN]bth.PSN
-		bytes uint64 // from the victim
+		bytes uint64 // sent by the victim
 	}
 }
 
@@ -128,7 +128,7 @@ func (s *smoke) device(a netip.Addr) *verbs.Device {
 	return d
 }
 
-// read takes what comes to one of the flooder's addresses.
+// read receives what is sent to one of the flooder's addresses.
 func (s *smoke) read(l packet.Link) {
 	rb := packet.NewRecvBatch(16)
 	for l.Recv(rb) == nil {
@@ -144,7 +144,7 @@ func (s *smoke) read(l packet.Link) {
 	}
 }
 
-// send lets a datagram of the flood reach the victim.
+// send delivers a datagram of the flood to the victim.
 func (s *smoke) send(d Datagram) (n uint64) {
 	s.t.Helper()
 	l := s.links[d.From]
@@ -168,7 +168,7 @@ func (s *smoke) send(d Datagram) (n uint64) {
 		}
 		f.Trailer = bth.AppendICRC(f.Trailer, v)
 	}
-	// What the victim has no room for is lost, as on any wire.
+	// Datagrams that do not fit in the victim's queue are lost.
 	if err := l.Send(s.batch); err != nil {
 		s.t.Fatal(err)
 	}
@@ -176,8 +176,8 @@ func (s *smoke) send(d Datagram) (n uint64) {
 	return n
 }
 
-// Beside each pattern the good pair's requests complete, its memory stays as it is, and the victim
-// answers a stranger with little more than it was sent.
+// Beside each pattern the good pair's requests complete, its memory stays unchanged, and the
+// victim sends a stranger little more than it receives.
 func TestTheGoodPairOutlivesEachPattern(t *testing.T) {
 	packets := uint64(smokePackets)
 	if testing.Short() {
@@ -191,7 +191,7 @@ func TestTheGoodPairOutlivesEachPattern(t *testing.T) {
 			}), 0)
 		}
 		if p.Call != nil || p.Session || d.From >= FromGood || d.Cut {
-			continue // they take sockets: make hostile
+			continue // they need sockets: make hostile
 		}
 		t.Run(p.Name, func(t *testing.T) {
 			s := newSmoke(t, &p)

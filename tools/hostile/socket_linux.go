@@ -16,11 +16,11 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// batch is how many datagrams leave in one call.
+// batch is the maximum number of datagrams sent in one call.
 const batch = 64
 
-// sender is a UDP socket that sends as one of the flooder's addresses. Not connected and with path
-// MTU discovery it sends identification 0, which the ICRC covers.
+// sender is a UDP socket that sends from one of the flooder's addresses. It is not connected and
+// uses path MTU discovery, so the kernel sends identification 0, which the ICRC covers.
 type sender struct {
 	fd   int
 	src  netip.Addr
@@ -39,8 +39,8 @@ type mmsghdr struct {
 	_   [4]byte
 }
 
-// newSender makes a socket at src, which need not be an address of this host for root. Datagrams of
-// cut may be fragments.
+// newSender makes a socket at src, which for root need not be an address of this host. With cut
+// the kernel may fragment datagrams.
 func newSender(src, dst netip.Addr, port uint16, cut bool) (*sender, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -51,7 +51,7 @@ func newSender(src, dst netip.Addr, port uint16, cut bool) (*sender, error) {
 	if cut {
 		discover = unix.IP_PMTUDISC_DONT
 	}
-	// Without the right to it an address that is not the host's is refused by bind.
+	// If this fails, bind refuses an address that does not belong to the host.
 	_ = unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_TRANSPARENT, 1)
 	err = errors.Join(
 		unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_MTU_DISCOVER, discover),
@@ -81,12 +81,12 @@ func newSender(src, dst netip.Addr, port uint16, cut bool) (*sender, error) {
 	return s, nil
 }
 
-// to makes port the one that the sender sends to.
+// to sets the destination port.
 func (s *sender) to(port uint16) {
 	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(&s.name.Port))[:], port)
 }
 
-// put adds a datagram to what leaves with the next flush.
+// put adds a datagram to the batch.
 func (s *sender) put(d *Datagram, dst netip.Addr) error {
 	b := append(s.bufs[s.n][:0], d.Bytes...)
 	if d.Sealed || d.Broken {
@@ -110,14 +110,14 @@ func (s *sender) put(d *Datagram, dst netip.Addr) error {
 	return nil
 }
 
-// flush sends. What the kernel has no room for is dropped, as a wire would.
+// flush sends the batch. Datagrams for which the kernel has no space are dropped, as on a wire.
 func (s *sender) flush() error {
 	for at := 0; at < s.n; {
 		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&s.msgs[at])), uintptr(s.n-at), 0, 0, 0)
 		switch errno {
 		case 0:
 			at += int(n)
-		case unix.ECONNREFUSED, unix.ENOBUFS, unix.EAGAIN, unix.EINTR: // of an earlier one, or no room
+		case unix.ECONNREFUSED, unix.ENOBUFS, unix.EAGAIN, unix.EINTR: // error of an earlier datagram, or no space
 			at++
 		default:
 			s.n = 0
@@ -130,13 +130,13 @@ func (s *sender) flush() error {
 
 func (s *sender) close() { unix.Close(s.fd) }
 
-// sink takes what the victim sends to the flooder's addresses, so that no port is unreachable. It
-// looks at some of it.
+// sink receives what the victim sends to the flooder's addresses, so that the host sends no port
+// unreachable. It decodes only a part of it.
 type sink struct {
 	conns []net.PacketConn
 	done  sync.WaitGroup
 	mu    sync.Mutex
-	seen  map[bth.QPN]bth.PSN // of the latest request
+	seen  map[bth.QPN]bth.PSN // PSN of the latest request
 }
 
 func newSink(addrs ...netip.Addr) (*sink, error) {
@@ -148,7 +148,7 @@ func newSink(addrs ...netip.Addr) (*sink, error) {
 			return nil, err
 		}
 		if u, ok := c.(*net.UDPConn); ok {
-			// More is dropped by the kernel, which costs less than to look at it.
+			// The kernel drops the rest, which is cheaper than reading it.
 			_ = u.SetReadBuffer(256 << 10)
 		}
 		s.conns = append(s.conns, c)
@@ -157,7 +157,7 @@ func newSink(addrs ...netip.Addr) (*sink, error) {
 	return s, nil
 }
 
-// run looks at up to 64 packets a millisecond.
+// run reads up to 64 packets per millisecond.
 func (s *sink) run(c net.PacketConn) {
 	b := make([]byte, 1<<16)
 	for k := 0; ; k++ {

@@ -2,7 +2,7 @@ package hostile
 
 import "github.com/gorxe/gorxe/bth"
 
-// aliens are packets that no queue pair of the victim's is to take.
+// aliens are packets that no queue pair of the victim may accept.
 var aliens = []Pattern{
 	{Name: "garbage", Does: "64 random bytes", By: Stranger, Make: func(f *Flood, _ uint64) Datagram {
 		f.buf = append(f.buf[:0], filler[:64]...)
@@ -76,7 +76,7 @@ func wrongICRC(n int) func(*Flood, uint64) Datagram {
 	}
 }
 
-// unused is a queue pair number that the victim has not given.
+// unused returns a queue pair number that the victim does not use.
 func unused(f *Flood, i uint64) bth.QPN {
 	n := bth.QPN(i*7919)&0xffff00 | 0xff
 	for _, o := range f.Own {

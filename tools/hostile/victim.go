@@ -11,13 +11,13 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Victim is the device under attack and what its program does: it serves a good peer, and lets the
+// Victim is the device under attack with its program, which serves a good peer and lets the
 // flooder connect.
 type Victim struct {
 	dev *verbs.Device
-	pd  *verbs.PD // of the good peer's
-	mr  *verbs.MR // memory, for the good peer
-	bad *verbs.PD // of the flooder's
+	pd  *verbs.PD // for the good peer
+	mr  *verbs.MR // memory for the good peer
+	bad *verbs.PD // for the flooder
 	big *verbs.MR // zeros, for the flooder
 	own []*owned
 
@@ -27,28 +27,28 @@ type Victim struct {
 	working sync.WaitGroup
 }
 
-// owned is a queue pair that the flooder's are connected to.
+// owned is a queue pair that is connected to one of the flooder's.
 type owned struct {
 	cq            *verbs.CQ
 	qp            *verbs.QP
 	mr            *verbs.MR
 	local, remote verbs.ConnInfo
 	needs         Needs
-	out           int // requests posted and not completed
+	out           int // number of outstanding requests
 	revived       time.Time
 }
 
-// zeros is memory that takes none: it reads as zeros, and what is written to it is lost.
+// zeros is memory that takes no space: it reads as zeros, and writes have no effect.
 type zeros uint64
 
 func (z zeros) Size() uint64                    { return uint64(z) }
 func (z zeros) ReadAt(p []byte, _ uint64) error { clear(p); return nil }
 func (z zeros) WriteAt([]byte, uint64) error    { return nil }
 
-// Everything that a peer may do.
+// everything holds all access rights of a peer.
 const everything = verbs.LocalWrite | verbs.RemoteWrite | verbs.RemoteRead | verbs.RemoteAtomic | verbs.FlushGlobal
 
-// NewVictim makes one of a device, whose owner closes it.
+// NewVictim returns the Victim of a device. The caller closes the device.
 func NewVictim(dev *verbs.Device) (*Victim, error) {
 	v := &Victim{dev: dev, pd: dev.AllocPD(), bad: dev.AllocPD(), memory: goodBytes()}
 	var err error
@@ -59,14 +59,14 @@ func NewVictim(dev *verbs.Device) (*Victim, error) {
 	return v, err
 }
 
-// Place is where a peer finds memory.
+// Place is the location of memory for a peer.
 type Place struct {
 	Info verbs.ConnInfo
 	VA   uint64
 	RKey uint32
 }
 
-// Befriend connects a queue pair to the good peer's.
+// Befriend connects a queue pair to that of the good peer.
 func (v *Victim) Befriend(peer verbs.ConnInfo) (Place, error) {
 	cq, err := v.dev.CreateCQ(16)
 	if err != nil {
@@ -89,14 +89,14 @@ func connect(q *verbs.QP, peer verbs.ConnInfo, attr verbs.ConnAttr) (verbs.ConnI
 	return info, q.Connect(info, peer, attr)
 }
 
-// The flooder's queue pairs, which do not exist, are numbered from floodQPN; their packets start
-// with floodPSN.
+// The flooder's queue pairs do not exist. Their numbers start with floodQPN, and the PSNs of
+// their packets with floodPSN.
 const (
 	floodQPN = 0x100
 	floodPSN = 0x1000
 )
 
-// Own makes queue pairs for a flooder at an address, in place of those from before.
+// Own makes queue pairs for a flooder at an address. It replaces the previous ones.
 func (v *Victim) Own(flooder netip.Addr, needs Needs) (out []Owned, err error) {
 	v.disown()
 	for i := range max(needs.QPs, 1) {
@@ -133,7 +133,7 @@ func floodAttr(needs Needs) verbs.ConnAttr {
 	return a
 }
 
-// disown takes the flooder's queue pairs away.
+// disown removes the flooder's queue pairs.
 func (v *Victim) disown() {
 	if v.stop != nil {
 		close(v.stop)
@@ -141,8 +141,7 @@ func (v *Victim) disown() {
 		v.stop = nil
 	}
 	for _, o := range v.own {
-		// What was not made is nil, what is left of errors is of no use here: the device is closed
-		// soon.
+		// Objects that were not made are nil. Errors are ignored: the device is closed soon.
 		if o.qp != nil {
 			_ = o.qp.Close()
 		}
@@ -156,11 +155,10 @@ func (v *Victim) disown() {
 	v.own = nil
 }
 
-// reviveAfter is how often a queue pair that has come to ERR is connected anew, at most.
+// reviveAfter is the minimum time between reconnections of a queue pair in ERR.
 const reviveAfter = 100 * time.Millisecond
 
-// work is the program behind the flooder's queue pairs. It looks after them a thousand times a
-// second.
+// work is the program behind the flooder's queue pairs. It polls them every millisecond.
 func (v *Victim) work(own []*owned, stop <-chan struct{}) {
 	every := time.NewTicker(time.Millisecond)
 	defer every.Stop()
@@ -176,7 +174,7 @@ func (v *Victim) work(own []*owned, stop <-chan struct{}) {
 	}
 }
 
-const depth = 16 // requests that the victim has outstanding towards a flooder's queue pair
+const depth = 16 // requests outstanding to a flooder's queue pair
 
 func (o *owned) turn() {
 	if !o.needs.Writes && !o.needs.Reads && !o.needs.Revive {
@@ -186,7 +184,7 @@ func (o *owned) turn() {
 	o.out -= o.cq.Poll(wcs[:])
 	if o.qp.State() == verbs.ERR && o.needs.Revive && time.Since(o.revived) >= reviveAfter {
 		o.revived = time.Now()
-		// A device that is closing refuses.
+		// Modify fails if the device is closing.
 		if o.revive() != nil {
 			return
 		}
@@ -207,7 +205,7 @@ func (o *owned) turn() {
 	}
 }
 
-// revive connects the queue pair anew, as the same.
+// revive reconnects the queue pair with the same attributes.
 func (o *owned) revive() error {
 	if err := o.qp.Modify(&verbs.QPAttr{State: verbs.RESET}, verbs.AttrState); err != nil {
 		return err
@@ -219,8 +217,8 @@ func (o *owned) revive() error {
 	return o.qp.Connect(o.local, o.remote, floodAttr(o.needs))
 }
 
-// Close ends the victim's work.
+// Close stops the victim's program and closes the flooder's queue pairs.
 func (v *Victim) Close() { v.disown() }
 
-// bytes is the memory of the good pair at the victim.
+// bytes returns the good pair's memory at the victim.
 func (v *Victim) bytes() []byte { return v.memory }

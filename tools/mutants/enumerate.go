@@ -13,33 +13,33 @@ import (
 
 // The kinds of mutants.
 const (
-	flip   = "flip"   // a comparison turned round, a condition negated
+	flip   = "flip"   // a comparison inverted, a condition negated
 	bound  = "bound"  // an ordering moved by one: < to <=
-	logic  = "logic"  // && to ||, and the reverse
-	drop   = "drop"   // a counting or accumulating statement left out
-	invert = "invert" // true assigned instead of false, and the reverse
+	logic  = "logic"  // && to ||, or || to &&
+	drop   = "drop"   // a counting or accumulating statement removed
+	invert = "invert" // true assigned instead of false, or false instead of true
 )
 
 var kinds = []string{flip, bound, logic, drop, invert}
 
 // A mutant is one small change of a file.
 type mutant struct {
-	file     string // as it was given
-	function string // that it is in, such as RC.Receive
+	file     string // path as given
+	function string // enclosing function, such as RC.Receive
 	line     int
 	col      int
 	kind     string
-	from, to string // the expression or statement, with all white space made one space
-	text     string // the line it begins on, without the space around it
+	from, to string // the expression or statement, with all white space collapsed
+	text     string // the line on which it begins, trimmed
 
-	id int // of 1 up, what turns it on
-	// The change is text before and after the bytes from begin to end, in which %s stands for
-	// the condition that the mutant is on.
+	id int // number from 1, which selects the mutant
+	// The change inserts before and after around the bytes from begin to end. In both, %s stands
+	// for the condition that the mutant is selected.
 	begin, end    int
 	before, after string
 }
 
-// String names a mutant: where, and what became what.
+// String returns the position and the change of a mutant.
 func (m *mutant) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s -> %s", m.file, m.line, m.col, m.from, m.to)
 }
@@ -56,18 +56,18 @@ var (
 	opposite = map[string]string{"true": "false", "false": "true"}
 )
 
-// enumerator gathers the mutants of one file.
+// enumerator collects the mutants of one file.
 type enumerator struct {
 	name  string
 	src   []byte
 	lines []string
 	set   *token.FileSet
-	now   string // the function being looked at
+	now   string // the function being examined
 	out   []mutant
 }
 
-// enumerate returns the mutants of a file in the order of the text, those of an expression
-// before those of its parts.
+// enumerate returns the mutants of a file in the order of the text, those of an expression before
+// those of its parts.
 func enumerate(name string, src []byte) ([]mutant, error) {
 	e := &enumerator{name: name, src: src, lines: strings.Split(string(src), "\n"), set: token.NewFileSet()}
 	tree, err := parser.ParseFile(e.set, name, src, parser.SkipObjectResolution)
@@ -79,7 +79,7 @@ func enumerate(name string, src []byte) ([]mutant, error) {
 		case *ast.FuncDecl:
 			e.now = nameOf(n)
 		case *ast.GenDecl:
-			return n.Tok != token.CONST // what is constant must stay so
+			return n.Tok != token.CONST // constants must stay constant
 		case *ast.BinaryExpr:
 			e.binary(n)
 		case *ast.UnaryExpr:
@@ -96,7 +96,8 @@ func enumerate(name string, src []byte) ([]mutant, error) {
 					e.condition(s.(*ast.CaseClause).List...)
 				}
 			}
-		// The step of a loop is in none of these lists: a loop that never advances proves nothing.
+		// The step of a loop is in none of these lists: a loop that never advances proves
+		// nothing.
 		case *ast.BlockStmt:
 			e.statements(n.List)
 		case *ast.CaseClause:
@@ -112,7 +113,7 @@ func enumerate(name string, src []byte) ([]mutant, error) {
 	return e.out, nil
 }
 
-// nameOf is the name of a function, that of a method with its type before it.
+// nameOf returns the name of a function; that of a method includes its type.
 func nameOf(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return f.Name.Name
@@ -124,7 +125,7 @@ func nameOf(f *ast.FuncDecl) string {
 	return types.ExprString(t) + "." + f.Name.Name
 }
 
-// binary makes the mutants of an operator. An ordering is moved by one by what it says of
+// binary adds the mutants of an operator. An ordering is moved by one by changing its result for
 // equal operands.
 func (e *enumerator) binary(n *ast.BinaryExpr) {
 	x, y := e.source(n.X), e.source(n.Y)
@@ -147,8 +148,8 @@ func (e *enumerator) binary(n *ast.BinaryExpr) {
 	}
 }
 
-// condition makes mutants of conditions that are names or calls; those with operators are
-// changed where the operator is.
+// condition adds mutants of conditions that are names or calls. Conditions with operators are
+// changed at the operator.
 func (e *enumerator) condition(list ...ast.Expr) {
 	for _, x := range list {
 		switch x.(type) {
@@ -162,7 +163,7 @@ func (e *enumerator) negated(x ast.Expr, to string) {
 	e.add(flip, x, x.Pos(), oneLine(to), "(%s != (", "))")
 }
 
-// statements makes the mutants that leave out what counts or accumulates.
+// statements adds the mutants that remove a counting or accumulating statement.
 func (e *enumerator) statements(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {
@@ -178,7 +179,7 @@ func (e *enumerator) statements(list []ast.Stmt) {
 	}
 }
 
-// booleans makes the mutants in which a constant that is assigned is the other one.
+// booleans adds the mutants that assign the opposite boolean constant.
 func (e *enumerator) booleans(n *ast.AssignStmt) {
 	for _, x := range n.Rhs {
 		if name, ok := x.(*ast.Ident); ok && opposite[name.Name] != "" {
@@ -190,7 +191,7 @@ func (e *enumerator) booleans(n *ast.AssignStmt) {
 	}
 }
 
-// add notes the mutant of n, which changes it at a position to what to says.
+// add adds the mutant of n, which changes the code at a position to to.
 func (e *enumerator) add(kind string, n ast.Node, at token.Pos, to, before, after string) {
 	p := e.set.Position(at)
 	e.out = append(e.out, mutant{
@@ -208,5 +209,5 @@ func (e *enumerator) source(n ast.Node) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// escape makes s fit for a format.
+// escape escapes s for a format string.
 func escape(s string) string { return strings.ReplaceAll(s, "%", "%%") }

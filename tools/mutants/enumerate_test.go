@@ -9,7 +9,7 @@ import (
 
 func sourceOf(body string) string { return "package p\n\nfunc f() {\n" + body + "\n}\n" }
 
-// changes are the mutants of a function's body, each as kind and change.
+// changes returns the mutants of a function body, each as kind and change.
 func changes(t *testing.T, body string) (out []string) {
 	t.Helper()
 	list, err := enumerate("p.go", []byte(sourceOf(body)))

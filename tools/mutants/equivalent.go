@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// A key names a mutant by what it changes and not by where that stands today.
+// A key identifies a mutant by its change, independently of its current position.
 type key struct{ file, function, text, from, to string }
 
 func (m *mutant) key() key { return key{m.file, m.function, m.text, m.from, m.to} }
 
-// equivalent.txt lists the mutants that change nothing anybody could observe, as blocks of
+// equivalent.txt lists the mutants without an observable effect, as blocks of
 //
 //	file function
 //	the text of the line
 //	from -> to
-//	why nothing tells them apart
+//	the reason
 //
 //go:embed equivalent.txt
 var equivalentText string

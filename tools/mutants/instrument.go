@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// All mutants of a package are compiled at once, each behind a condition that is true when
-// the environment names it: the compiler's work is done once and not for each of them. The
-// tree itself is never touched; go gets the changed files in an overlay.
+// All mutants of a package are compiled together, each behind a condition that is true if the
+// environment names it, so the package is compiled only once. The tree itself is not changed; go
+// gets the changed files in an overlay.
 
-// variable names the mutant that is on, by its file and id.
+// variable is the environment variable that names the selected mutant, by its file and id.
 const variable = "GORXE_MUTANT"
 
-// chooser is added to each package.
+// chooser is a source file that is added to each package.
 const chooser = `package %s
 
 import "os"
@@ -28,16 +28,16 @@ var mutantOn = os.Getenv("` + variable + `")
 func mutantIs(name string) bool { return mutantOn == name }
 `
 
-// name is what variable is set to for m.
+// name returns the value of variable that selects m.
 func (m *mutant) name() string { return fmt.Sprintf("%s:%d", m.file, m.id) }
 
-// instrument returns the file with all of its mutants, of which each can be turned on.
+// instrument returns the source with all its mutants, each of which can be selected.
 func instrument(src []byte, mutants []mutant) []byte {
 	open, shut := map[int]string{}, map[int]string{}
 	for i := range mutants {
 		m := &mutants[i]
 		on := fmt.Sprintf("mutantIs(%q)", m.name())
-		// What encloses another comes before it in the list.
+		// An enclosing mutant precedes those that it encloses.
 		open[m.begin] += fill(m.before, on)
 		shut[m.end] = fill(m.after, on) + shut[m.end]
 	}
@@ -59,8 +59,8 @@ func fill(format, on string) string {
 	return fmt.Sprintf(format, on)
 }
 
-// overlay writes the instrumented copies of all files that mutants are of, below root, into
-// the folder scratch, and returns the list of them for go's -overlay.
+// overlay writes instrumented copies of all files with mutants, below root, to the folder
+// scratch, and returns the list of them for go's -overlay.
 func overlay(root, scratch string, mutants []mutant) (list string, err error) {
 	root, err = filepath.Abs(root)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Command mutants changes one comparison, condition, counter or flag of a package at a time
-// and tells whether the tests notice: the test of the tests. A mutant that no test fails on is
-// a survivor. Survivors that nobody could tell from the original are listed, each with the
-// reason, in equivalent.txt; any other makes the command fail.
+// Command mutants changes one comparison, condition, counter or flag of a package at a time and
+// reports whether the tests detect it: it tests the tests. A mutant with which no test fails is a
+// survivor. Survivors that cannot be told from the original are listed in equivalent.txt, each
+// with the reason; any other survivor makes the command fail.
 package main
 
 import (
@@ -62,8 +62,9 @@ func main() {
 	}
 }
 
-// run tries the mutants, jobs at once, with the tests of their own packages, then with those of further, reports and
-// returns how many survived that should not.
+// run tries the mutants, jobs at a time, first with the tests of their own packages, then with
+// those of the packages in further. It prints a report and returns the number of survivors that
+// are not listed as equivalent.
 func run(mutants []mutant, r *runner, further []string, jobs int, verbose bool) (int, error) {
 	equivalent, err := parseEquivalent(equivalentText)
 	if err != nil {

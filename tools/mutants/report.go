@@ -6,18 +6,18 @@ import (
 	"text/tabwriter"
 )
 
-// report keeps the score.
+// report counts the results.
 type report struct {
 	equivalent map[key]string
 	out        io.Writer
 
-	files     []string // in the order they were tried
+	files     []string // in the order in which they were tried
 	scores    map[string]*score
 	survivors []mutant
 	same      []mutant // survivors that are listed as equivalent
 }
 
-// score is the result of one file.
+// score holds the counts of one file.
 type score struct {
 	tried, caught, late, elsewhere, same, survived int
 }
@@ -31,8 +31,8 @@ func (s *score) add(o *score) {
 	s.survived += o.survived
 }
 
-// note counts a result and returns it in words. elsewhere means that another package than its
-// own caught the mutant.
+// note counts a result and returns it as text. elsewhere means that the tests of another package
+// caught the mutant.
 func (r *report) note(m *mutant, res result, elsewhere bool) string {
 	s := r.scores[m.file]
 	if s == nil {
@@ -62,7 +62,7 @@ func (r *report) note(m *mutant, res result, elsewhere bool) string {
 	return "SURVIVED"
 }
 
-// print writes the table and returns how many mutants survived that should not.
+// print writes the table and returns the number of survivors that are not listed as equivalent.
 func (r *report) print() (int, error) {
 	t := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "tried\tcaught\tby time-out\tby others\tequivalent\tsurvived\t file")

@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-// A runner runs tests in which one mutant is on.
+// A runner runs tests with one mutant selected.
 type runner struct {
-	root    string        // of the module
-	scratch string        // a folder for what go builds
+	root    string        // root of the module
+	scratch string        // folder for build output
 	overlay string        // list of the files with mutants
-	timeout time.Duration // of the tests of one package
-	exec    []string      // program and arguments that run them, or nothing
-	last    string        // a pattern of the tests that run where the others catch nothing
+	timeout time.Duration // time limit for the tests of one package
+	exec    []string      // program and arguments that run them; nil: none
+	last    string        // pattern of the tests that run only if the others catch nothing
 
 	building sync.Mutex
-	built    map[string]string // the tests of each package, as a program; building guards it
+	built    map[string]string // test binary of each package; guarded by building
 }
 
-// result is what became of one mutant.
+// result is the result of one mutant.
 type result int
 
 const (
@@ -36,18 +36,19 @@ const (
 	timedOut // caught: the tests did not end by themselves
 )
 
-// trial is what trying a mutant gave.
+// trial is the outcome of trying a mutant.
 type trial struct {
 	result result
-	by     string // the package whose tests caught it
+	by     string // package whose tests caught it
 	err    error
 }
 
-// own is the package of a mutant.
+// own returns the package of a mutant.
 func own(m *mutant) string { return "./" + path.Dir(m.file) }
 
-// tryAll tries the mutants, jobs at once, with the tests of their own packages, then with those of further. It yields
-// them in their order. When the loop over it ends early, it begins no more and waits for those that have begun.
+// tryAll tries the mutants, jobs at a time, first with the tests of their own packages, then with
+// those of the packages in further. It yields the results in the order of the mutants. If the
+// loop ends early, it starts no more trials and waits for the running ones.
 func (r *runner) tryAll(mutants []mutant, further []string, jobs int) iter.Seq2[*mutant, trial] {
 	return func(yield func(*mutant, trial) bool) {
 		trials := make([]chan trial, len(mutants))
@@ -81,8 +82,8 @@ func (r *runner) tryAll(mutants []mutant, further []string, jobs int) iter.Seq2[
 	}
 }
 
-// try runs the tests of the packages in turn until those of one catch the mutant, and returns
-// which did.
+// try runs the tests of the packages in turn until those of one catch the mutant. by is that
+// package.
 func (r *runner) try(m *mutant, packages []string) (res result, by string, err error) {
 	for _, pkg := range packages {
 		program, err := r.build(pkg)
@@ -101,8 +102,8 @@ func (r *runner) try(m *mutant, packages []string) (res result, by string, err e
 	return survived, "", nil
 }
 
-// build builds the tests of a package as a program, unless it has done so before, and runs them with no mutant on:
-// tests that fail by themselves would seem to catch them all.
+// build builds the test binary of a package once, and runs it with no mutant enabled: tests that
+// fail anyway would appear to catch all mutants.
 func (r *runner) build(pkg string) (program string, err error) {
 	r.building.Lock()
 	defer r.building.Unlock()
@@ -129,14 +130,13 @@ func (r *runner) build(pkg string) (program string, err error) {
 	return program, nil
 }
 
-// test runs the tests of a package by the program that was built of them. A failure of the tests is no error but a
-// result.
+// test runs a test binary with the mutant name enabled. A test failure is a result, not an error.
 func (r *runner) test(pkg, program, name string, args ...string) (result, []byte, error) {
 	fixed := []string{program, "-test.short", "-test.failfast", "-test.timeout=" + r.timeout.String()}
 	args = slices.Concat(r.exec, fixed, args)
 	c := exec.Command(args[0], args[1:]...)
 	c.Dir = filepath.Join(r.root, pkg)
-	// Properties are tried with the same values each time, and leave no files in the tree.
+	// Property tests use the same values each time, and leave no files in the tree.
 	c.Env = append(os.Environ(), variable+"="+name, "RAPID_SEED=1", "RAPID_NOFAILFILE=true")
 	out, err := c.CombinedOutput()
 	switch {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// toy is a module whose tests catch some mutants: those of min by its own package, of count by
-// another, of idle by none.
+// toy is a module whose tests catch some mutants: those of min by its own package, those of count
+// by another package, those of idle not at all.
 var toy = map[string]string{
 	"go.mod": "module toy\n\ngo 1.26\n",
 	"a/a.go": `package a

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// selection says which mutants are tried.
+// selection selects the mutants to try.
 type selection struct {
 	files, kinds []string       // empty: all
-	match        *regexp.Regexp // what their descriptions match; nil: all
-	per          int            // of each file; 0: all
+	match        *regexp.Regexp // pattern of their descriptions; nil: all
+	per          int            // maximum number for each file; 0: all
 }
 
-// mutants returns those of the packages in the folders dirs below root.
+// mutants returns the selected mutants of the packages in the folders dirs below root.
 func (s *selection) mutants(root string, dirs []string) (out []mutant, err error) {
 	for _, dir := range dirs {
 		dir = path.Clean(filepath.ToSlash(dir))
@@ -57,7 +57,7 @@ func (s *selection) mutants(root string, dirs []string) (out []mutant, err error
 	return out, nil
 }
 
-// spread returns at most n of list, evenly spread; n 0 is all of it.
+// spread returns at most n elements of list, evenly spread; n 0: all.
 func spread(list []mutant, n int) []mutant {
 	if n <= 0 || n >= len(list) {
 		return list

@@ -1,14 +1,15 @@
-// Package capture reads capture files of tcpdump and Wireshark, frame by frame. It knows nothing of what is in the frames:
-// package trace finds the RoCEv2 packets in them.
+// Package capture reads capture files of tcpdump and Wireshark, frame by frame. It does not
+// interpret the frames: package trace finds the RoCEv2 packets in them.
 //
-//	Open       recognizes the file: pcap or pcapng, each also compressed with gzip
-//	Reader     reads its frames in order, with Next or as an iterator with Frames
+//	Open       detects the format: pcap or pcapng, optionally compressed with gzip
+//	Reader     reads the frames in order, with Next or the iterator Frames
 //	Frame      is one frame: number, time, link type, direction, interface, bytes and comments
-//	LinkType   is the header that the bytes begin with
-//	ReadError  says where and why a damaged or truncated file cannot be read on
+//	LinkType   identifies the header that the bytes begin with
+//	ReadError  reports where and why a file is damaged or truncated
 //
-// A Reader holds a buffer of 1 MiB, two where the file is compressed, and reads no further than the frames need, so files of any length and pipes that are
-// still written to stream through. In steady state it allocates only for comments.
+// A Reader buffers 1 MiB, twice that for compressed files, and reads no further than the frames
+// require. It can read files of any length, and pipes that are still being written. In steady
+// state it allocates only for comments.
 //
-// A value of these types is for one goroutine at a time.
+// The types are not safe for concurrent use.
 package capture

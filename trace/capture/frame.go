@@ -2,21 +2,22 @@ package capture
 
 import "time"
 
-// Frame is one record of a capture.
+// Frame is one frame of a capture.
 type Frame struct {
 	Number    int // from 1
 	Time      time.Time
 	Link      LinkType
 	Direction Direction
-	Interface string // its name; empty where the capture does not tell
-	Length    int    // bytes on the wire; more than len(Data) where the capture was told to keep less
-	Data      []byte // borrowed until the next frame is read
+	Interface string // name; empty if unknown
+	Length    int    // bytes on the wire; more than len(Data) if truncated by the capture
+	Data      []byte // valid until the next frame is read
 
-	// Comments are those that the capture has of the frame. A trace of gorxe says in them what its own end knows.
+	// Comments are the comments on the frame. gorxe's own traces describe work requests and
+	// completions in them.
 	Comments []string
 }
 
-// Direction is which way a frame went, as seen by the end that captured it.
+// Direction is the direction of a frame, as seen by the capturing host.
 type Direction uint8
 
 const (

@@ -11,7 +11,8 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// FuzzReader: any file is read to its end or to an error that says where; frames are numbered, and no longer than they were.
+// FuzzReader checks that any file is read to its end or to an error with a position; frames are
+// numbered, and no longer than on the wire.
 func FuzzReader(f *testing.F) {
 	pcap, _, _ := pcapOf(binary.BigEndian, 0xa1b23c4d, time.Nanosecond, 1)
 	section, _, _ := sectionOf(binary.LittleEndian, 1)

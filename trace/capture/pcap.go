@@ -11,11 +11,11 @@ const (
 	pcapRecordLen = 16
 )
 
-// pcapMagic is how a pcap file begins, and what that says of the rest.
+// pcapMagic is a magic number of pcap and the format that it identifies.
 type pcapMagic struct {
 	magic [4]byte
 	order order
-	unit  time.Duration // of the second part of a timestamp
+	unit  time.Duration // of the fractional part of timestamps
 }
 
 var pcapMagics = []pcapMagic{
@@ -25,7 +25,7 @@ var pcapMagics = []pcapMagic{
 	{[4]byte{0x4d, 0x3c, 0xb2, 0xa1}, !bigEndian, time.Nanosecond},
 }
 
-// pcap is the older format: one link type, and nothing of a frame but its time and lengths.
+// pcap is the pcap format: one link type, and only time and lengths for each frame.
 type pcap struct {
 	src  *source
 	kind pcapMagic
@@ -40,7 +40,7 @@ func openPcap(src *source, m pcapMagic) (*pcap, error) {
 	if v := m.order.u16(b[4:]); v != 2 {
 		return nil, fmt.Errorf("pcap of version %d.%d: 2.4 is the one in use", v, m.order.u16(b[6:]))
 	}
-	// The upper half says whether frames end with their FCS, which IP's own length leaves out.
+	// The upper 16 bits report whether frames end with an FCS. The IP length excludes it anyway.
 	return &pcap{src: src, kind: m, link: LinkType(m.order.u32(b[20:]))}, nil
 }
 

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Blocks of pcapng and the shortest body that each can have.
+// Block types of pcapng, and the minimum length of their bodies.
 const (
 	blockSection   = 0x0a0d0d0a
 	blockInterface = 1
@@ -22,41 +22,41 @@ const (
 
 	sectionLen   = 16
 	interfaceLen = 8
-	packetLen    = 20 // of both kinds
+	packetLen    = 20 // of both packet blocks
 	simpleLen    = 4
 
 	byteOrderMagic = 0x1a2b3c4d
-	blockOverhead  = 12 // type, length, length again
+	blockOverhead  = 12 // type, length, repeated length
 
 	maxInterfaces = 1 << 16
-	maxComments   = 1024 // of a frame: a block has room for 250,000, and gorxe's own traces have a few for each packet
+	maxComments   = 1024 // per frame: a block has space for 250,000; gorxe's traces have a few per packet
 )
 
-// Options that are looked at.
+// Options that are read.
 const (
 	optEnd         = 0
 	optComment     = 1
 	optName        = 2  // of an interface
-	optResolution  = 9  // of an interface's timestamps
-	optOffset      = 14 // to be added to them, in seconds
+	optResolution  = 9  // of the timestamps of an interface
+	optOffset      = 14 // of the timestamps of an interface, in seconds
 	optPacketFlags = 2
 )
 
-// pcapng is the newer format, a row of blocks in sections: draft-ietf-opsawg-pcapng.
+// pcapng is the pcapng format, sections of blocks: draft-ietf-opsawg-pcapng.
 type pcapng struct {
 	src     *source
 	order   order
-	section bool // one has begun
+	section bool // a section has begun
 	ifaces  []interfaceBlock
 }
 
-// interfaceBlock describes an interface that frames of a section were captured on.
+// interfaceBlock describes a capture interface of the current section.
 type interfaceBlock struct {
 	link      LinkType
 	snap      uint32
 	name      string
-	perSecond uint64 // units of timestamps
-	offset    int64  // seconds
+	perSecond uint64 // timestamp units
+	offset    int64  // added to timestamps, in seconds
 }
 
 func (p *pcapng) next(f *Frame) (at int64, err error) {
@@ -82,7 +82,7 @@ func (p *pcapng) next(f *Frame) (at int64, err error) {
 	}
 }
 
-// block reads a block. Of one that is not needed the body is nil.
+// block reads a block. body is nil for blocks that are not needed.
 func (p *pcapng) block() (kind uint32, body []byte, err error) {
 	b, err := p.src.take(8)
 	if err == io.EOF {
@@ -123,7 +123,7 @@ func (p *pcapng) block() (kind uint32, body []byte, err error) {
 	return kind, b[:end], nil
 }
 
-// takeOrder looks ahead for the byte order of the section that begins.
+// takeOrder peeks at the byte order of a new section.
 func (p *pcapng) takeOrder() error {
 	b, err := p.src.r.Peek(12)
 	if len(b) < 12 {
@@ -179,8 +179,8 @@ func (p *pcapng) addInterface(b []byte) error {
 	return err
 }
 
-// unitsPerSecond is the meaning of if_tsresol: a negative power of ten, or of two if the highest bit is set. It is 0 if it
-// has no place in 64 bits.
+// unitsPerSecond decodes if_tsresol: a negative power of 10, or of 2 if the highest bit is set.
+// It returns 0 if the result does not fit into 64 bits.
 func unitsPerSecond(resolution byte) uint64 {
 	if exponent := resolution & 0x7f; resolution&0x80 != 0 {
 		if exponent > 63 {
@@ -198,7 +198,7 @@ func unitsPerSecond(resolution byte) uint64 {
 	return units
 }
 
-// options shows the options in b, those after the end mark left out.
+// options calls show for each option in b, up to the end-of-options mark.
 func (p *pcapng) options(b []byte, show func(code uint16, value []byte)) error {
 	for len(b) >= 4 {
 		code, n := p.order.u16(b), int(p.order.u16(b[2:]))
@@ -215,7 +215,8 @@ func (p *pcapng) options(b []byte, show func(code uint16, value []byte)) error {
 	return nil
 }
 
-// packet reads an enhanced packet block, or its predecessor with interfaces of 16 bits.
+// packet reads an enhanced packet block, or an obsolete packet block, whose interface ID has 16
+// bits.
 func (p *pcapng) packet(f *Frame, kind uint32, b []byte) error {
 	if len(b) < packetLen {
 		return tooShort("a frame", len(b), packetLen)
@@ -260,7 +261,8 @@ func (p *pcapng) packet(f *Frame, kind uint32, b []byte) error {
 	return err
 }
 
-// simple reads a simple packet block: it is of the first interface and has no time.
+// simple reads a simple packet block, which has no time and always belongs to the first
+// interface.
 func (p *pcapng) simple(f *Frame, b []byte) error {
 	if len(b) < simpleLen {
 		return tooShort("a frame", len(b), simpleLen)
@@ -290,11 +292,11 @@ func (p *pcapng) iface(index uint32) (*interfaceBlock, error) {
 	return &p.ifaces[index], nil
 }
 
-// maxSeconds is the latest time that a frame may have: nanoseconds since 1970 have 63 bits.
+// maxSeconds is the latest frame time: nanoseconds since 1970 must fit into 63 bits.
 const maxSeconds = math.MaxInt64/int64(time.Second) - 1
 
-// time returns the time of a frame, none if it is before 1970 or after 2262: nobody's clock shows it, and the distance to another
-// need not fit in a [time.Duration].
+// time returns the time of a frame, or the zero time if it is before 1970 or after 2262: such
+// times are not real, and their differences may not fit into a [time.Duration].
 func (i *interfaceBlock) time(ts uint64) time.Time {
 	seconds, rest := ts/i.perSecond, ts%i.perSecond
 	hi, lo := bits.Mul64(rest, 1e9)
@@ -310,11 +312,11 @@ func tooShort(what string, got, want int) error {
 	return fmt.Errorf("the block of %s has a body of %d bytes, and needs %d: the file is damaged here", what, got, want)
 }
 
-// maxName is how many bytes of an interface's name are kept: those of Linux have 15, and a file may
-// have 65,536 interfaces.
+// maxName limits the bytes of an interface name: Linux names have up to 15, and a file may have
+// 65,536 interfaces.
 const maxName = 256
 
-// text is the value of an option for people, whatever the writer put there.
+// text returns the value of a text option as valid UTF-8.
 func text(v []byte) string {
 	v = bytes.TrimRight(v, "\x00")
 	if utf8.Valid(v) {

@@ -12,7 +12,7 @@ import (
 func TestAFrameHasNoTimeThatNanosecondsSince1970CannotExpress(t *testing.T) {
 	o := binary.LittleEndian
 	for _, tt := range []struct {
-		resolution byte // a negative power of ten
+		resolution byte // as a negative power of ten
 		stamp      uint64
 		offset     int64
 		want       time.Time

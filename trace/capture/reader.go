@@ -9,11 +9,12 @@ import (
 	"iter"
 )
 
-// maxFrame is the longest frame that a capture may hold, in bytes: that of tcpdump and Wireshark.
+// maxFrame is the maximum length of a captured frame in bytes, as in tcpdump and Wireshark.
 const maxFrame = 1 << 18
 
-// Reader reads a capture: pcap with timestamps in microseconds or nanoseconds, in both byte orders, or pcapng with any number
-// of sections and interfaces; either may be compressed with gzip.
+// Reader reads a capture: pcap with timestamps in microseconds or nanoseconds, in either byte
+// order, or pcapng with any number of sections and up to 65,536 interfaces per section. Either
+// may be compressed with gzip.
 type Reader struct {
 	src    *source
 	format format
@@ -21,15 +22,15 @@ type Reader struct {
 	err    error
 }
 
-// format is a kind of file.
+// format is a file format.
 type format interface {
-	// next reads a frame, without its number. It returns io.EOF at the end of the file, and the offset at which the record
-	// of the frame begins.
+	// next reads a frame, except its number. at is the offset of the frame's record. The error is
+	// io.EOF at the end of the file.
 	next(f *Frame) (at int64, err error)
 }
 
-// Open begins to read a capture. It waits for the first bytes of r and reads no more of it than the frames need, so that a
-// pipe may still be written to.
+// Open starts to read a capture. It blocks until the first bytes of r are available, and reads no
+// further than the frames require, so r may be a pipe that is still being written.
 func Open(r io.Reader) (*Reader, error) {
 	src := newSource(r)
 	if b, _ := src.r.Peek(2); len(b) == 2 && b[0] == 0x1f && b[1] == 0x8b {
@@ -70,7 +71,7 @@ func openFormat(src *source, magic [4]byte) (format, error) {
 	return nil, fmt.Errorf("it begins with the bytes %x, and is neither pcap nor pcapng nor one of them in gzip", magic)
 }
 
-// otherFiles are what people take for captures, or make of them.
+// otherFiles are formats that are commonly mistaken for supported captures.
 var otherFiles = []struct {
 	magic        []byte
 	what, advice string
@@ -84,8 +85,9 @@ var otherFiles = []struct {
 	{[]byte{0xa1, 0xb2, 0xcd, 0x34}, "a pcap of an old, patched libpcap", "convert it with 'editcap -F pcapng'"},
 }
 
-// Next reads the next frame into f. It returns io.EOF at the end, and a [*ReadError] where the capture cannot be read on;
-// all frames before that were right.
+// Next reads the next frame into f. It returns io.EOF at the end, and a [*ReadError] if the rest
+// of the capture cannot be read; all frames before are valid. f.Data is valid until the next
+// call.
 func (r *Reader) Next(f *Frame) error {
 	if r.err != nil {
 		return r.err
@@ -103,8 +105,8 @@ func (r *Reader) Next(f *Frame) error {
 	return r.err
 }
 
-// Frames are the frames that are left, each valid until the next. A capture that cannot be read on ends with the error of
-// Next and no frame.
+// Frames iterates over the remaining frames, each valid until the next. If the capture cannot be
+// read, the last iteration has a nil frame and the error of Next.
 func (r *Reader) Frames() iter.Seq2[*Frame, error] {
 	return func(yield func(*Frame, error) bool) {
 		var f Frame
@@ -122,10 +124,10 @@ func (r *Reader) Frames() iter.Seq2[*Frame, error] {
 	}
 }
 
-// ReadError says where and why a capture cannot be read on.
+// ReadError reports where and why a capture cannot be read.
 type ReadError struct {
-	Frame  int   // number of the frame that would have been next
-	Offset int64 // of its record in bytes from the beginning, uncompressed
+	Frame  int   // number of the frame that could not be read
+	Offset int64 // offset of its record in the uncompressed file
 	Err    error
 }
 
@@ -135,7 +137,8 @@ func (e *ReadError) Error() string {
 
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// incomplete makes an error of what source.take and skip return in the middle of a record: got of want bytes were there.
+// incomplete returns the error for a record of which only got of want bytes could be read; err is
+// the error of source.take or source.skip.
 func incomplete(what string, got, want int, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return truncated(fmt.Sprintf("the file ends inside %s (%d of %d bytes are there): it was cut off, or its writer has not finished",
@@ -144,7 +147,7 @@ func incomplete(what string, got, want int, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// truncated is what an io.ErrUnexpectedEOF means.
+// truncated is an error text that wraps io.ErrUnexpectedEOF.
 type truncated string
 
 func (t truncated) Error() string { return string(t) }

@@ -17,10 +17,10 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// when is the time of the first frame of the captures that tests make; it needs nanoseconds.
+// when is the time of the first frame in generated captures; it needs nanosecond resolution.
 var when = time.Unix(1700000000, 123456789).UTC()
 
-// pcapOf is a capture of three frames in the older format.
+// pcapOf returns a pcap file of three frames.
 func pcapOf(o binary.AppendByteOrder, magic uint32, unit time.Duration, link uint32) (b []byte, ends []int, want []capture.Frame) {
 	b = o.AppendUint32(b, magic)
 	b = o.AppendUint16(b, 2)
@@ -42,7 +42,7 @@ func pcapOf(o binary.AppendByteOrder, magic uint32, unit time.Duration, link uin
 	return b, ends, want
 }
 
-// frames reads a capture to its end, or to where it cannot be read.
+// frames reads a capture to its end or to an error.
 func frames(t *testing.T, r io.Reader) ([]capture.Frame, error) {
 	t.Helper()
 	c, err := capture.Open(r)
@@ -66,7 +66,7 @@ func frames(t *testing.T, r io.Reader) ([]capture.Frame, error) {
 	}
 }
 
-// Frames shows what Next would, the error once, and nothing after the loop was left.
+// Frames yields the frames of Next and the error once, and nothing after the loop ends.
 func TestFramesAreThoseOfNext(t *testing.T) {
 	whole, _, want := pcapOf(binary.LittleEndian, 0xa1b2c3d4, time.Microsecond, 1)
 	for _, cut := range []int{0, 3} {
@@ -140,7 +140,7 @@ func TestPcapOfEveryKindIsRead(t *testing.T) {
 	}
 }
 
-// The upper half of a pcap's link type says that frames end with an FCS, and how long it is.
+// The upper 16 bits of a pcap link type report whether frames end with an FCS, and its length.
 func TestLinkTypeOfPcapHasSixteenBits(t *testing.T) {
 	b, _, _ := pcapOf(binary.LittleEndian, 0xa1b2c3d4, time.Microsecond, 0x24000001)
 	got, err := frames(t, bytes.NewReader(b))
@@ -149,7 +149,7 @@ func TestLinkTypeOfPcapHasSixteenBits(t *testing.T) {
 	}
 }
 
-// block is a block of pcapng.
+// block returns a pcapng block.
 func block(o binary.AppendByteOrder, kind uint32, body ...[]byte) []byte {
 	all := bytes.Join(body, nil)
 	all = append(all, make([]byte, -len(all)&3)...)
@@ -175,7 +175,8 @@ func words(o binary.AppendByteOrder, w ...uint32) (b []byte) {
 
 func padded(data string) []byte { return append([]byte(data), make([]byte, -len(data)&3)...) }
 
-// sectionOf is a section of pcapng with two interfaces and frames in all kinds of blocks, between others that are of no use.
+// sectionOf returns a pcapng section with two interfaces and frames in all kinds of packet
+// blocks, between blocks of other types.
 func sectionOf(o binary.AppendByteOrder, number int) (b []byte, ends []int, want []capture.Frame) {
 	halves := func(v uint64) (uint32, uint32) { return uint32(v >> 32), uint32(v) }
 	end := option(o, 0)
@@ -187,11 +188,11 @@ func sectionOf(o binary.AppendByteOrder, number int) (b []byte, ends []int, want
 		ends = append(ends, len(b))
 	}
 	add(1, o.AppendUint16(o.AppendUint16(nil, 1), 0), words(o, 0), option(o, 2, []byte("eth0")...), option(o, 9, 9), end)
-	// Binary fractions of a second, and an offset.
+	// binary fractions of a second, and an offset
 	add(1, o.AppendUint16(o.AppendUint16(nil, 276), 0), words(o, 12), option(o, 2, []byte("any\x00")...), option(o, 9, 0x80|10),
 		option(o, 14, o.AppendUint64(nil, 1600000000)...))
 	add(1, o.AppendUint16(o.AppendUint16(nil, 101), 0), words(o, 0))
-	add(5, make([]byte, 12)) // statistics
+	add(5, make([]byte, 12)) // interface statistics
 	hi, lo := halves(uint64(when.UnixNano()))
 	add(6, words(o, 0, hi, lo, 5, 1500), padded("first"), option(o, 1, []byte("it is \xff the first")...), option(o, 2, 0, 0, 0, 0),
 		option(o, 1, []byte("really")...), option(o, 2988, 1, 2, 3, 4), end, []byte("after the end mark, this is no option"))
@@ -224,7 +225,7 @@ func TestPcapngOfAllKindsOfBlocksIsRead(t *testing.T) {
 	}
 }
 
-// Wherever a file is cut, all frames before that are there, and where it is cut inside something an error says it.
+// A file that is truncated anywhere yields all frames before; within a record, also an error.
 func TestATruncatedFileGivesWhatItHas(t *testing.T) {
 	pcap, pcapEnds, pcapFrames := pcapOf(binary.LittleEndian, 0xa1b2c3d4, time.Microsecond, 1)
 	ng, ngEnds, ngFrames := sectionOf(binary.LittleEndian, 1)
@@ -344,7 +345,7 @@ func TestADamagedFileIsReadUpToTheDamage(t *testing.T) {
 	}
 }
 
-// A file may describe 65,536 interfaces, whose names are kept as long as it is read.
+// A file may describe 65,536 interfaces, whose names are kept while it is read.
 func TestLongNamesOfInterfacesAreCut(t *testing.T) {
 	o := binary.LittleEndian
 	name := bytes.Repeat([]byte("n"), 60_000)

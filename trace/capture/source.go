@@ -5,20 +5,21 @@ import (
 	"io"
 )
 
-// bufferLen is how much of a capture is read at once. No record may be longer.
+// bufferLen is the buffer size of a capture, and the maximum length of a record.
 const bufferLen = 1 << 20
 
-// source is the bytes of a capture.
+// source reads the bytes of a capture.
 type source struct {
 	r    *bufio.Reader
-	at   int64 // offset of what comes next
-	held int   // bytes that were handed out last and are still in the buffer
+	at   int64 // offset of the next byte
+	held int   // bytes returned by the last take, still in the buffer
 }
 
 func newSource(r io.Reader) *source { return &source{r: bufio.NewReaderSize(r, bufferLen)} }
 
-// take returns the next n bytes, at most bufferLen, borrowed until the next call. If there are fewer it returns those, and
-// io.EOF where there are none, else io.ErrUnexpectedEOF or the error of the reader.
+// take returns the next n bytes, at most bufferLen, which are valid until the next call. If fewer
+// are left, it returns these with io.ErrUnexpectedEOF or the reader's error; if none are left,
+// io.EOF.
 func (s *source) take(n int) ([]byte, error) {
 	s.release()
 	b, err := s.r.Peek(n)
@@ -30,7 +31,7 @@ func (s *source) take(n int) ([]byte, error) {
 	return b, err
 }
 
-// skip passes over n bytes.
+// skip discards n bytes.
 func (s *source) skip(n int64) error {
 	s.release()
 	m, err := io.CopyN(io.Discard, s.r, n)
@@ -42,7 +43,7 @@ func (s *source) skip(n int64) error {
 }
 
 func (s *source) release() {
-	_, _ = s.r.Discard(s.held) // it is buffered: this cannot fail
+	_, _ = s.r.Discard(s.held) // cannot fail: the bytes are buffered
 	s.held = 0
 }
 

@@ -8,15 +8,15 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
-// cmField is a field of a message of the connection manager, with its place after the common header.
+// cmField is a field of a CM message, with its offset after the common MAD header.
 type cmField struct {
 	at, n int
 	name  string
 	value func(*mad.Message) any
 }
 
-// cmFields are the messages as the tables of IBA chapter 12 have them. Reserved fields, and those of reliable datagrams, which
-// RoCEv2 does not carry, are left out.
+// cmFields are the CM message formats of IBA chapter 12, except reserved fields and those for
+// Reliable Datagram, which RoCEv2 does not support.
 var cmFields = map[mad.Attribute][]cmField{
 	mad.AttrREQ: {
 		{0, 4, "Local Communication ID", func(m *mad.Message) any { return m.REQ.LocalCommID }},
@@ -110,7 +110,7 @@ var cmFields = map[mad.Attribute][]cmField{
 	},
 }
 
-// cmPrivate is where the private data of each message begins, and what it is.
+// cmPrivate is the offset and value of the private data of each message.
 var cmPrivate = map[mad.Attribute]struct {
 	at   int
 	data func(*mad.Message) []byte
@@ -126,7 +126,8 @@ var cmPrivate = map[mad.Attribute]struct {
 	mad.AttrSIDRREP: {96, func(m *mad.Message) []byte { return m.SIDRREP.PrivateData }},
 }
 
-// management adds the fields of a message of the connection manager that begins at that place. It reports whether it is one.
+// management appends the fields of the CM message at offset at. It reports whether the packet has
+// one.
 func (l *list) management(at int) bool {
 	m := l.p.MAD
 	if m == nil {
@@ -152,7 +153,7 @@ func (l *list) management(at int) bool {
 	return true
 }
 
-// private adds the private data, with the IP header that rdma_cm puts before it in messages that ask for an IP port.
+// private appends the private data, and the rdma_cm IP header at its start for IP services.
 func (l *list) private(m *mad.Message, at int, data []byte) {
 	var service mad.ServiceID
 	switch m.Attribute {
@@ -195,7 +196,7 @@ func timeout(t mad.Timeout) string {
 	return fmt.Sprintf("%d (%v)", t, time.Duration(t.Nanoseconds()).Round(time.Microsecond))
 }
 
-// mtu is a path MTU by its code, from 1 for 256 bytes to 5 for 4096.
+// mtu formats a path MTU code, 1 (256 bytes) to 5 (4096 bytes).
 func mtu(code uint8) string {
 	if code < 1 || code > 5 {
 		return fmt.Sprintf("%d (reserved)", code)

@@ -1,5 +1,4 @@
-// Package fields names the header fields of a packet as the InfiniBand Architecture Specification (IBA) does, with their
-// places and values, for those who show a packet in full.
+// Package fields lists the header fields of a packet with their IBA names, offsets and values.
 package fields
 
 import (
@@ -10,25 +9,27 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// Field is a field of a header, or a part of a packet that has none, such as its payload.
+// Field is a header field, or a part of a packet without a header, such as the payload.
 type Field struct {
-	Header string // such as "BTH"; those of the packets of IP and UDP stand before it
-	Name   string // its name and, in parentheses, its abbreviation
-	// Offset and Len are the bytes that it is in, from the first of the BTH; fields of single bits share a byte. Len is 0
-	// where the packet does not hold it: of IP and UDP, and of what was not captured.
+	Header string // such as "BTH"; IP and UDP are first
+	Name   string // name, with the abbreviation in parentheses
+	// Offset and Len locate the bytes of the field in the packet, from the start of the BTH;
+	// fields of less than a byte share it. Len is 0 if Packet.Bytes does not contain the field:
+	// in IP and UDP headers, and if it was not captured.
 	Offset, Len int
-	Value       string // for people
+	Value       string // formatted
 }
 
-// Headers of parts that have none, and the name of a field that is a program's.
+// Values of Field.Header for parts without a header, and of Field.Name for CM private data.
 const (
-	Payload     = "Payload" // with the pad
+	Payload     = "Payload" // including the pad
 	ICRC        = "ICRC"
 	PrivateData = "PrivateData"
 )
 
-// Append appends the fields of p to dst, in the order of the wire. Of a packet that could not be decoded they are those that
-// could be read. Payload bytes are not in them, nor is private data of the connection manager; the lengths are.
+// Append appends the fields of p to dst, in wire order. For a packet that could not be decoded it
+// appends those that could. Values of payload and CM private data are their lengths, not their
+// bytes.
 func Append(dst []Field, p *trace.Packet) []Field {
 	l := list{dst: dst, p: p}
 	l.around()
@@ -45,17 +46,17 @@ func Append(dst []Field, p *trace.Packet) []Field {
 	return l.dst
 }
 
-// list is the fields so far.
+// list collects the fields.
 type list struct {
 	dst    []Field
 	p      *trace.Packet
 	header string
-	at     int // where the header begins
+	at     int // offset of the header
 }
 
 func (l *list) begin(header string, at int) { l.header, l.at = header, at }
 
-// add adds a field with its place in the header.
+// add appends a field at the given offset in the header.
 func (l *list) add(at, n int, name, format string, v ...any) {
 	l.dst = append(l.dst, Field{Header: l.header, Name: name, Offset: l.at + at, Len: n, Value: fmt.Sprintf(format, v...)})
 }
@@ -68,7 +69,7 @@ func (l *list) flag(at int, name string, set bool) {
 	l.add(at, 1, name, "%d", v)
 }
 
-// around is what stands before the BTH.
+// around appends the IP and UDP fields.
 func (l *list) around() {
 	p := l.p
 	l.header = "IP"
@@ -86,7 +87,7 @@ func (l *list) around() {
 	l.outer("Destination Port", "%d", p.Dst.Port())
 }
 
-// ecnNames are the code points of RFC 3168.
+// ecnNames are the ECN code points (RFC 3168).
 var ecnNames = [4]string{"not ECN-capable", "ECN-capable, ECT(1)", "ECN-capable, ECT(0)", "congestion experienced"}
 
 func (l *list) outer(name, format string, v ...any) {
@@ -176,7 +177,7 @@ func placement(t uint8) string {
 	return oneOf(t, "none", "global visibility", "persistence", "global visibility and persistence")
 }
 
-// rest is what follows the headers.
+// rest appends what follows the headers.
 func (l *list) rest(info *bth.OpcodeInfo) {
 	p := l.p
 	payload := max(0, p.Len-info.HeaderLen-int(p.BTH.Pad)-bth.ICRCLen)
@@ -216,7 +217,7 @@ func count(n int) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// swap gives the bytes of an ICRC in the order in which they are sent.
+// swap returns an ICRC in wire byte order.
 func swap(v uint32) uint32 {
 	var b [4]byte
 	binary.LittleEndian.PutUint32(b[:], v)

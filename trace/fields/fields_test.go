@@ -14,7 +14,7 @@ import (
 	"github.com/gorxe/gorxe/trace/fields"
 )
 
-// of decodes a packet that was captured as far as the bytes go.
+// of decodes a packet of the given length, of which b was captured.
 func of(b []byte, length int) []fields.Field {
 	p := &trace.Packet{
 		Src: netip.MustParseAddrPort("198.18.0.2:50000"), Dst: netip.MustParseAddrPort("198.18.0.3:4791"), IP: trace.IP{Version: 4},
@@ -41,8 +41,8 @@ func packetOf(op bth.Opcode) bth.Packet {
 	return p
 }
 
-// covers checks that a change of any bit is seen in the fields that say they are in its byte, and in no others. Bytes from
-// there on are not looked at, and those that spare names may change nothing: they are reserved.
+// covers checks that a change of any bit in bytes [from, to) changes only the fields that are
+// located there. Bits for which spare returns true are reserved and need not change anything.
 func covers(t *testing.T, b []byte, from, to int, spare func(at int) bool) {
 	t.Helper()
 	before := of(b, len(b))
@@ -53,7 +53,7 @@ func covers(t *testing.T, b []byte, from, to int, spare func(at int) bool) {
 			c[at] ^= 1 << bit
 			after := of(c, len(c))
 			if len(after) != len(before) {
-				continue // another opcode, version or message: other fields
+				continue // another opcode, version or attribute has other fields
 			}
 			for i, f := range after {
 				if f.Value == before[i].Value || f.Header != before[i].Header {
@@ -74,7 +74,7 @@ func covers(t *testing.T, b []byte, from, to int, spare func(at int) bool) {
 	}
 }
 
-// lengthOf are the fields that say how long another is.
+// lengthOf are the fields with the length of another field.
 var lengthOf = map[string]string{
 	"Additional Reject Information (ARI)": "Reject Info Length", "Additional Information": "Additional Information Length",
 }
@@ -94,7 +94,7 @@ func TestFieldsAreWhereTheySay(t *testing.T) {
 				end = bth.BTHLen // the rest is reserved
 			}
 			covers(t, b, 0, end, func(at int) bool {
-				// The opcode; reserved bytes of DETH and FETH.
+				// Opcode; reserved bytes of DETH and FETH.
 				return at == 0 || op.Info().Headers&bth.HasDETH != 0 && at == 16 || op == bth.RCFlush && at >= 12 && at < 15
 			})
 		})
@@ -122,7 +122,7 @@ func TestFieldsOfTheConnectionManagerAreWhereTheySay(t *testing.T) {
 			if string(b[last.Offset:][:len(private)]) != string(private) || last.Offset+last.Len != 20+mad.Len {
 				t.Errorf("private data is said to be at %d, %d bytes", last.Offset, last.Len)
 			}
-			// Not every byte: there are reserved ones, and those of reliable datagrams.
+			// Some bytes are reserved, or belong to Reliable Datagram.
 			covers(t, b, 20, last.Offset, func(int) bool { return true })
 		})
 	}
@@ -153,7 +153,7 @@ func TestTheHeaderOfIPIsTakenOutOfPrivateData(t *testing.T) {
 	}
 }
 
-// Whatever was captured: fields do not say they are where nothing is.
+// Fields never extend beyond the captured bytes.
 func TestFieldsStayInsideTheBytes(t *testing.T) {
 	for op := range 256 {
 		p := packetOf(bth.Opcode(op))

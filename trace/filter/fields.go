@@ -8,10 +8,10 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// fields are all that expressions may name.
+// fields are all fields that expressions may use.
 var fields = append(own, wireshark...)
 
-// index is fields by name.
+// index contains fields by name.
 var index = func() map[string]*field {
 	m := map[string]*field{}
 	for i := range fields {
@@ -24,15 +24,15 @@ var index = func() map[string]*field {
 
 func fieldOf(name string) *field { return index[strings.ToLower(name)] }
 
-// Field is a word of expressions.
+// Field describes a field of the expression language.
 type Field struct {
-	Names     []string // that stand for the same
-	What      string   // in words; empty for Wireshark's
-	Example   string   // a value; empty where it stands alone
-	Wireshark bool     // it is one of Wireshark's alone
+	Names     []string // synonyms
+	What      string   // description; empty for Wireshark's fields
+	Example   string   // example value; empty for fields without a value
+	Wireshark bool     // only Wireshark has the field
 }
 
-// Fields are all words, gorxe's own first.
+// Fields returns all fields, gorxe's own first.
 func Fields() []Field {
 	out := make([]Field, len(fields))
 	for i, f := range fields {
@@ -50,7 +50,7 @@ func onlyIf(is bool, v uint64) numbers {
 	return one(v)
 }
 
-// whole reports whether the headers of a packet could be read to their end.
+// whole reports whether all headers of p could be decoded.
 func whole(p *trace.Packet) bool {
 	info := p.BTH.Opcode.Info()
 	return info.Valid && p.BTH.Version == 0 && len(p.Bytes) >= info.HeaderLen
@@ -60,7 +60,7 @@ func has(p *trace.Packet, h bth.Headers) bool {
 	return p.BTH.Opcode.Info().Headers&h != 0 && whole(p)
 }
 
-// inBTH makes a field of what is in every packet whose BTH was captured.
+// inBTH returns a getter for a BTH field, which every packet with a captured BTH has.
 func inBTH(get func(*bth.Packet) uint64) func(*trace.Packet) numbers {
 	return func(p *trace.Packet) numbers { return onlyIf(len(p.Bytes) >= bth.BTHLen, get(&p.BTH)) }
 }
@@ -78,7 +78,7 @@ func inMAD(a mad.Attribute, get func(*mad.Message) uint64) func(*trace.Packet) n
 	}
 }
 
-// queuePairs are those of a packet's conversation, or as far as the packet itself tells.
+// queuePairs returns the queue pairs of the packet's flow and those in its headers.
 func queuePairs(p *trace.Packet) (n numbers) {
 	add := func(q bth.QPN) {
 		if q != 0 {
@@ -116,7 +116,7 @@ func addrOf(version uint8, src, dst bool) func(*trace.Packet) addrs {
 	}
 }
 
-// named looks up the names of numbers, in lower case and with _ or - or nothing between their words.
+// named returns a lookup function for names of numbers. It ignores case, _, - and spaces.
 func named(names map[string]uint64) func(string) (uint64, bool) {
 	return func(s string) (uint64, bool) {
 		n, ok := names[squeeze(s)]
@@ -133,7 +133,7 @@ func squeeze(s string) string {
 	}, strings.ToLower(s))
 }
 
-// opcodeNames are those of the IBA.
+// opcodeNames are the IBA opcode names.
 var opcodeNames = func() map[string]uint64 {
 	m := map[string]uint64{}
 	for op := range bth.Opcodes() {
@@ -142,7 +142,7 @@ var opcodeNames = func() map[string]uint64 {
 	return m
 }()
 
-// operationNames have short forms as people say them.
+// operationNames include common short forms.
 var operationNames = func() map[string]uint64 {
 	m := map[string]uint64{
 		"write": uint64(bth.OpWrite), "read": uint64(bth.OpReadRequest), "readrequest": uint64(bth.OpReadRequest),
@@ -167,18 +167,18 @@ var attributeNames = func() map[string]uint64 {
 	return m
 }()
 
-// isNAK reports a refusal: a NAK or an RNR NAK.
+// isNAK reports whether p is a NAK or an RNR NAK.
 func isNAK(p *trace.Packet) bool {
 	return has(p, bth.HasAETH) && (p.BTH.AETH.Syndrome.IsNak() || p.BTH.AETH.Syndrome.IsRNR())
 }
 
-// isError reports what went wrong, by the packet itself or by a finding.
+// isError reports whether p has an error: of its own, or a finding.
 func isError(p *trace.Packet) bool {
 	return p.Err != nil || p.ICRC.Verdict == trace.Wrong || isNAK(p) || level(p) >= int(trace.Error) ||
 		p.MAD != nil && p.MAD.Attribute == mad.AttrREJ
 }
 
-// level is that of the worst finding, -1 without one.
+// level returns the highest level of p's findings, -1 without one.
 func level(p *trace.Packet) int {
 	worst := -1
 	for i := range p.Findings {

@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/trace/filter"
 )
 
-// packetOf is a packet as a Decoder would make it of b.
+// packetOf returns the packet that a Decoder would make of b.
 func packetOf(b bth.Packet) *trace.Packet {
 	p := &trace.Packet{
 		Number: 12, Part: 1, Parts: 1, BTH: b, Bytes: bth.AppendICRC(b.Append(nil), 0),
@@ -71,7 +71,7 @@ func TestExpressionsChoosePackets(t *testing.T) {
 		{"infiniband.cm.rej.reason == 8", "asks"}, {"cm", "asks"}, {"infiniband.invariant.crc == 0x04030201 and psn 100", "writes"},
 		{"udp.port == 50000", "acks asks cut naks swaps writes wrong"}, {"ip.dsfield.ecn == 3 and psn 3", "swaps"}, {"ipv6.hlim 64", "six"},
 		{"request", "cut swaps writes wrong"}, {"ack", "acks naks"}, {"datagram", "asks six"}, {"response", ""}, {"inbound", "six"}, {"cnp", ""},
-		{"infiniband.reth", "writes"}, // of the one that was cut the RETH is not there
+		{"infiniband.reth", "writes"}, // the RETH of the cut packet is missing
 		{"qp 0x11 and psn 3 or psn 2", "naks swaps"}, {"psn 2 or qp 0x11 and psn 3", "naks swaps"}, {"qp 0x11 and (psn 3 or psn 2)", "swaps"},
 		{"not (qp 0x11 or ack)", "asks six"}, {"not qp 0x11 and ack", "acks naks"}, {"!!ack", "acks naks"}, {"NOT Ack AND PSN 5", "six"},
 		{"verb \"WRITE\"", "writes"}, {"len > 40", "swaps"},

@@ -8,14 +8,14 @@ const (
 	end tokenKind = iota
 	word
 	operator // of a comparison
-	punct    // ( ) { } , and the signs for and, or, not
+	punct    // parentheses, braces, comma, and the symbols for and, or, not
 	quoted
 )
 
 type token struct {
 	kind tokenKind
-	text string // what it stands for: operators by their signs
-	at   int    // in the expression, from 0
+	text string // operators in symbol form
+	at   int    // offset in the expression
 }
 
 type lexer struct {
@@ -23,7 +23,7 @@ type lexer struct {
 	at   int
 }
 
-// signs are the operators that are not words, longest first.
+// signs are the operators and punctuation, longest first.
 var signs = []struct {
 	text string
 	kind tokenKind
@@ -32,7 +32,7 @@ var signs = []struct {
 	{"<", operator}, {">", operator}, {"!", punct}, {"(", punct}, {")", punct}, {"{", punct}, {"}", punct}, {",", punct},
 }
 
-// words are the operators that are words.
+// words are the word forms of operators.
 var words = map[string]token{
 	"eq": {kind: operator, text: "=="}, "ne": {kind: operator, text: "!="}, "lt": {kind: operator, text: "<"},
 	"le": {kind: operator, text: "<="}, "gt": {kind: operator, text: ">"}, "ge": {kind: operator, text: ">="},

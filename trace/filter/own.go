@@ -8,14 +8,15 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// role asks for a role, or for what the opcode says of a packet whose role nobody has found out.
+// role returns a matcher for the role r. Packets without a role match if opcode accepts their
+// opcode.
 func role(r trace.Role, opcode func(*bth.OpcodeInfo) bool) func(*trace.Packet) bool {
 	return func(p *trace.Packet) bool {
 		return p.Role == r || p.Role == trace.NoRole && opcode(p.BTH.Opcode.Info())
 	}
 }
 
-// own are gorxe's words.
+// own are gorxe's own fields.
 var own = []field{
 	{names: []string{"qp", "qpn"}, what: "queue pair of either end", example: "0x11", bits: 24, numbers: queuePairs},
 	{names: []string{"addr"}, what: "address of either end", example: "198.18.0.2", addrs: addrOf(0, true, true)},

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// maxDepth is how deep parentheses and not may be nested.
+// maxDepth limits the nesting of parentheses and negations.
 const maxDepth = 200
 
 type parser struct {
@@ -23,7 +23,7 @@ func (p *parser) is(kind tokenKind, text string) bool {
 	return p.tok.kind == kind && p.tok.text == text
 }
 
-// errorf makes an error that says where it is.
+// errorf returns an error with the position of the current token.
 func (p *parser) errorf(format string, args ...any) error {
 	return p.errorAt(p.tok.at, format, args...)
 }
@@ -82,7 +82,7 @@ func (p *parser) not() (matcher, error) {
 	return p.comparison()
 }
 
-// name is how an error calls a token.
+// name describes a token for an error.
 func name(t token) string {
 	if t.kind == end {
 		return "the expression ends"
@@ -126,7 +126,7 @@ func (p *parser) comparison() (matcher, error) {
 	return f.compare(op, v), nil
 }
 
-// sameAs is the operator that one of Wireshark's is written for as well.
+// sameAs maps Wireshark's operators to their equivalents here.
 func sameAs(op string) string {
 	switch op {
 	case "===":
@@ -137,7 +137,7 @@ func sameAs(op string) string {
 	return op
 }
 
-// set is the values of in.
+// set parses the values of in.
 func (p *parser) set(f *field) (matcher, error) {
 	if !p.is(punct, "{") {
 		return nil, p.errorf("%s where { is expected: field in {1, 2, 5..9}", name(p.tok))
@@ -162,7 +162,7 @@ func (p *parser) set(f *field) (matcher, error) {
 	}, nil
 }
 
-// value reads a value for f.
+// value parses a value of f.
 func (p *parser) value(f *field) (value, error) {
 	if p.tok.kind != word && p.tok.kind != quoted {
 		return value{}, p.errorf("%s where a value for %s is expected, such as %s", name(p.tok), f.names[0], f.example)
@@ -175,7 +175,7 @@ func (p *parser) value(f *field) (value, error) {
 	return v, nil
 }
 
-// suggestion names the field that is most like the word.
+// suggestion returns a hint with the field name most similar to text.
 func suggestion(text string) string {
 	best, least := "", 4
 	for i := range fields {
@@ -191,7 +191,7 @@ func suggestion(text string) string {
 	return fmt.Sprintf(", did you mean %q?", best)
 }
 
-// distance is how many letters must be put in, taken away or exchanged to make b of a.
+// distance returns the edit distance of a and b: insertions, deletions and substitutions.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

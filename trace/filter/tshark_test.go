@@ -13,7 +13,7 @@ import (
 	"github.com/gorxe/gorxe/trace/filter"
 )
 
-// Expressions in Wireshark's words choose the frames that Wireshark chooses.
+// Expressions with Wireshark's fields select the same frames as in Wireshark.
 func TestDisplayFiltersAgreeWithTshark(t *testing.T) {
 	shark, err := exec.LookPath("tshark")
 	if err != nil {

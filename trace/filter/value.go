@@ -9,16 +9,16 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// value is what a field is compared with: a range of numbers, a network, or a name.
+// value is the right side of a comparison: a range of numbers, a network, or a name.
 type value struct {
-	low, high uint64 // the same for one number; low above high goes around, for PSNs
+	low, high uint64 // equal for a single number; low > high wraps around, for PSNs
 	net       netip.Prefix
 	text      string
 }
 
-// field is a property of packets. One of is, numbers, addrs and texts is set.
+// field is a property of packets. Exactly one of is, numbers, addrs and texts is set.
 type field struct {
-	names   []string // the first is gorxe's own, if there is one; others are Wireshark's
+	names   []string // gorxe's own name first, if any; then Wireshark's
 	example string
 	what    string
 
@@ -27,12 +27,12 @@ type field struct {
 	addrs   func(*trace.Packet) addrs
 	texts   func(p *trace.Packet, want string) (is, some bool)
 
-	bits   int                         // of a number, above which no packet has one
-	around bool                        // a range may go around
-	called func(string) (uint64, bool) // numbers that have names
+	bits   int                         // width of the number
+	around bool                        // ranges may wrap around
+	called func(string) (uint64, bool) // maps names to numbers
 }
 
-// numbers are the values of a field in a packet. They are handed around by value, so that nothing is allocated.
+// numbers are the values of a field in a packet, in an array to avoid allocation.
 type numbers struct {
 	v [4]uint64
 	n int
@@ -43,7 +43,7 @@ type addrs struct {
 	n int
 }
 
-// parse reads a value for f.
+// parse parses a value of f.
 func (f *field) parse(text string) (value, error) {
 	switch {
 	case f.addrs != nil:
@@ -110,7 +110,7 @@ func parseAddr(text string) (value, error) {
 	return value{net: netip.PrefixFrom(addr, addr.BitLen())}, nil
 }
 
-// present asks whether a packet has the field.
+// present returns a matcher for packets that have f.
 func (f *field) present() matcher {
 	switch {
 	case f.addrs != nil:
@@ -158,7 +158,7 @@ func (f *field) compare(op string, v value) matcher {
 	}
 }
 
-// any reports whether one of the packet's values is v.
+// any reports whether one of the packet's values of f matches v.
 func (f *field) any(p *trace.Packet, v value) bool {
 	switch {
 	case f.addrs != nil:

@@ -39,12 +39,12 @@ func memory(reth, atomic func(*bth.Packet) uint64) func(*trace.Packet) numbers {
 	}
 }
 
-// number is a field of Wireshark's.
+// number returns a numeric field of Wireshark.
 func number(name string, bits int, get func(*trace.Packet) numbers) field {
 	return field{names: []string{name}, example: "1", bits: bits, numbers: get}
 }
 
-// wireshark are fields by their names in display filters, and with their values there.
+// wireshark are fields with the names and values of Wireshark's display filters.
 var wireshark = []field{
 	{names: []string{"ip.addr"}, example: "198.18.0.2", addrs: addrOf(4, true, true)},
 	{names: []string{"ip.src"}, example: "198.18.0.2", addrs: addrOf(4, true, false)},
@@ -100,7 +100,7 @@ var wireshark = []field{
 	number("infiniband.aeth.syndrome", 8, inHeader(bth.HasAETH, func(b *bth.Packet) uint64 { return uint64(b.AETH.Syndrome) })),
 	number("infiniband.aeth.syndrome.opcode", 2, inHeader(bth.HasAETH, func(b *bth.Packet) uint64 { return uint64(b.AETH.Syndrome >> 5 & 3) })),
 	number("infiniband.aeth.msn", 24, inHeader(bth.HasAETH, func(b *bth.Packet) uint64 { return uint64(b.AETH.MSN) })),
-	// Wireshark reads the bytes of the ICRC as a big-endian number.
+	// Wireshark shows the bytes of the ICRC as a big-endian number.
 	number("infiniband.invariant.crc", 32, func(p *trace.Packet) numbers {
 		return onlyIf(len(p.Bytes) >= p.Len && p.ICRC != trace.ICRC{}, uint64(bits.ReverseBytes32(p.ICRC.Wire)))
 	}),

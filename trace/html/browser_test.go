@@ -42,9 +42,10 @@ func browser(t *testing.T) context.Context {
 	if path == "" {
 		t.Skipf("no browser: none of %s is installed (Debian: apt-get install chromium)", strings.Join(names, ", "))
 	}
-	// A sandbox needs rights that containers and root's processes do not have; what the browser opens here is written here.
+	// A sandbox needs privileges that containers and processes of root lack; the browser opens
+	// only files from this test.
 	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU)
-	// The test's own context ends before its cleanups, which ask the pages whether they have complaints.
+	// The test's own context ends before its cleanups, which query the pages for errors.
 	ctx, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), opts...)
 	t.Cleanup(stop)
 	ctx, end := chromedp.NewContext(ctx)
@@ -55,8 +56,8 @@ func browser(t *testing.T) context.Context {
 	return ctx
 }
 
-// tab is a page in a tab of its own. Unless loud is set, the test fails if the page asks for anything over the network or has
-// something to say on the console.
+// tab is a page in its own tab. Unless loud is set, the test fails if the page accesses the
+// network or logs to the console.
 type tab struct {
 	testing.TB
 	ctx  context.Context
@@ -68,7 +69,7 @@ type tab struct {
 	marked chan struct{}
 }
 
-// screen is what a page is shown on.
+// screen describes the display of a page.
 type screen struct {
 	width, height int64
 	scale         float64
@@ -80,7 +81,7 @@ var (
 	mobile  = screen{width: 390, height: 844, scale: 2, touch: true}
 )
 
-// open writes the page of packets to a file and shows it.
+// open writes the page of packets to a file and opens it.
 func open(t *testing.T, browser context.Context, s screen, title string, packets []*trace.Packet) *tab {
 	t.Helper()
 	return show(t, browser, s, render(t, tracehtml.Options{Title: title}, packets))
@@ -119,7 +120,7 @@ func show(t *testing.T, browser context.Context, s screen, page string) *tab {
 	return p
 }
 
-// mark is what the test itself says on the console, to know that all before it was heard.
+// mark is a console message of the test itself: everything logged before has then been received.
 const mark = "all was heard"
 
 func (p *tab) hear(ev any) {
@@ -150,7 +151,7 @@ func (p *tab) hear(ev any) {
 	}
 }
 
-// quiet fails the test if something was heard of the page.
+// quiet fails the test if the page logged anything.
 func (p *tab) quiet() {
 	p.Helper()
 	if p.Failed() || p.loud {
@@ -183,7 +184,7 @@ func void(expression string) chromedp.Action[chromedp.Void] {
 	}
 }
 
-// js is the value of an expression in the page, or of the promise that it is.
+// js returns the value of an expression in the page, after resolving a promise.
 func js[T any](p *tab, expression string, args ...any) T {
 	p.Helper()
 	expression = fmt.Sprintf(expression, args...)
@@ -196,7 +197,7 @@ func js[T any](p *tab, expression string, args ...any) T {
 
 func quote(s string) string { return fmt.Sprintf("%q", s) }
 
-// until waits, frame by frame, until an expression is true.
+// until waits, checking every frame, until an expression is true.
 func (p *tab) until(expression string, args ...any) {
 	p.Helper()
 	expression = fmt.Sprintf(expression, args...)
@@ -207,7 +208,7 @@ func (p *tab) until(expression string, args ...any) {
 	}
 }
 
-// press gives keys to what has the focus.
+// press sends keys to the focused element.
 func (p *tab) press(keys ...string) {
 	p.Helper()
 	for _, k := range keys {
@@ -215,8 +216,8 @@ func (p *tab) press(keys ...string) {
 	}
 }
 
-// toFilter presses the key that leads to the filter. What a keyboard does of itself, the driver does not: a key that the page takes
-// for itself writes no character.
+// toFilter presses the key that focuses the filter. Unlike a keyboard, the driver would enter the
+// character although the page handles the key.
 func (p *tab) toFilter() {
 	p.Helper()
 	for _, k := range kb.Encode('/') {
@@ -240,7 +241,7 @@ func (p *tab) text(selector string) string {
 	return js[string](p, "document.querySelector(%q).textContent", selector)
 }
 
-// equal compares what is there with what should be.
+// equal fails the test unless got equals want.
 func equal[T comparable](p *tab, what string, got, want T) {
 	p.Helper()
 	if got != want {
@@ -248,7 +249,8 @@ func equal[T comparable](p *tab, what string, got, want T) {
 	}
 }
 
-// selected is the heading beside the ladder; the row that is selected must be of the same frame.
+// selected returns the heading beside the ladder, and checks that the selected row is of the same
+// frame.
 func (p *tab) selected() string {
 	p.Helper()
 	head := p.text("#details h2")

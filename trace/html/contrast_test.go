@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// colours are the variables of a block of the style sheet.
+// colours returns the variables of a block of the style sheet.
 func colours(block string) map[string]string {
 	out := map[string]string{}
 	for _, m := range regexp.MustCompile(`--(\w+): (#[0-9a-f]{6})`).FindAllStringSubmatch(block, -1) {
@@ -18,7 +18,7 @@ func colours(block string) map[string]string {
 	return out
 }
 
-// luminance is the relative luminance of a colour (WCAG 2.2).
+// luminance returns the relative luminance of a colour (WCAG 2.2).
 func luminance(t *testing.T, colour string) float64 {
 	t.Helper()
 	n, err := strconv.ParseUint(strings.TrimPrefix(colour, "#"), 16, 32)

@@ -16,7 +16,7 @@ type data struct {
 	Begin    [2]int64    `json:"begin"` // seconds and nanoseconds since 1970
 	LeftOut  int         `json:"leftOut"`
 	Addrs    []string    `json:"addrs"`
-	Opcodes  [][5]string `json:"opcodes"` // number, name, what stands at an arrow, operation, service
+	Opcodes  [][5]string `json:"opcodes"` // number, name, label, operation, service
 	Flows    []flow      `json:"flows"`
 	Messages []message   `json:"messages"`
 	Packets  []packet    `json:"packets"`
@@ -27,7 +27,7 @@ type flow struct {
 	Number  int          `json:"n"`
 	Service string       `json:"s"`
 	Ends    [2][2]string `json:"e"` // address, queue pair
-	Line    []string     `json:"l"` // what matters most, in a few words each
+	Line    []string     `json:"l"` // most important facts, a few words each
 	Facts   [][2]string  `json:"k"`
 	Err     string       `json:"x,omitempty"`
 }
@@ -182,7 +182,7 @@ func amount(n uint64, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// lasted says a time with four digits and the unit that suits it.
+// lasted formats a duration with four significant digits in a suitable unit.
 func lasted(d time.Duration) string {
 	if d.Abs() >= 1000*time.Second {
 		return d.Round(time.Second).String()

@@ -1,19 +1,20 @@
-// Package html makes one page of a trace that a browser shows without a network: a ladder of packets for each connection, their PSNs
-// over time, and beside the selected packet what it means, with a lesson where a thing is seen for the first time.
+// Package html writes a trace as a single HTML page that works offline: a ladder diagram of the
+// packets of each connection, their PSNs over time, and for the selected packet its meaning, with
+// a lesson at the first example of each concept.
 //
 //	p := html.New(html.Options{Title: "loss_write.pcap"})
 //	pipeline := trace.Pipeline{Outputs: []trace.Output{p}}
 //	err := pipeline.Run(ctx, capture)
 //	p.WriteTo(file)
 //
-// # What is in the page
+// # Contents of the page
 //
-// The page holds headers, meanings and findings, and no byte of payload. It keeps the first [Options.Max] packets and says how many
-// it left out.
+// The page contains headers, meanings and findings, but no payload. It contains the first
+// [Options.Max] packets and states how many were left out.
 //
-// # Trust
+// # Security
 //
-// Everything that comes from a capture is text of a stranger. It stands in the page once, as JSON that [html/template] escapes, and
-// the script puts it on the screen as text nodes only. The page's Content Security Policy lets run and style nothing but the code that
-// is part of this package, by its hashes, and forbids every connection.
+// All text from a capture is untrusted. The page contains it once, as JSON that [html/template]
+// escapes, and the script displays it only through text nodes. The page's Content Security Policy
+// allows only the script and style of this package, by hash, and forbids all connections.
 package html

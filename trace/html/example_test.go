@@ -13,7 +13,7 @@ import (
 	"github.com/gorxe/gorxe/trace/html"
 )
 
-// renderPage writes a page of a capture.
+// renderPage writes a capture as a page.
 func renderPage(out io.Writer, in io.Reader, title string) error {
 	r, err := capture.Open(in)
 	if err != nil {
@@ -28,7 +28,7 @@ func renderPage(out io.Writer, in io.Reader, title string) error {
 	return err
 }
 
-// A page of a capture.
+// Write a capture as a page.
 func Example() {
 	in, err := os.Open("../testdata/loss_write.pcap.gz")
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"github.com/gorxe/gorxe/trace/fields"
 )
 
-// group is a header by its name with its fields: name and value.
+// group is a header with its fields, as name and value.
 type group struct {
 	Name   string      `json:"n"`
 	Fields [][2]string `json:"f"`
 }
 
-// told are the headers that every packet has: the page knows them by numbers.
+// told are the headers that every packet has. The page has their fields as numbers.
 var told = map[string]bool{"IP": true, "UDP": true, "BTH": true, "MAD": true, fields.Payload: true, fields.ICRC: true}
 
-// headers are the other headers of a packet, in the order of the wire.
+// headers returns the other headers of a packet, in wire order.
 func headers(k *trace.Packet) (out []group) {
 	for _, f := range fields.Append(nil, k) {
 		if told[f.Header] {
@@ -36,5 +36,5 @@ func hex[T ~uint8 | ~uint16 | ~uint32 | ~uint64](v T, digits int) string {
 	return fmt.Sprintf("0x%0*x", digits, uint64(v))
 }
 
-// sentBytes is an ICRC in the order in which its bytes are sent, as Wireshark shows it.
+// sentBytes formats an ICRC in wire byte order, as Wireshark does.
 func sentBytes(icrc uint32) string { return hex(bits.ReverseBytes32(icrc), 8) }

@@ -21,7 +21,7 @@ import (
 	"github.com/gorxe/gorxe/trace/internal/scene"
 )
 
-// render is the page of packets.
+// render returns the page of packets.
 func render(t testing.TB, opts tracehtml.Options, packets []*trace.Packet) string {
 	t.Helper()
 	p := tracehtml.New(opts)
@@ -48,7 +48,7 @@ func add(t testing.TB, p *tracehtml.Page, packets ...*trace.Packet) {
 
 var dataElement = regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`)
 
-// dataOf is the JSON in a page.
+// dataOf returns the JSON in a page.
 func dataOf(t testing.TB, page string) (raw string, doc map[string]any) {
 	t.Helper()
 	m := dataElement.FindStringSubmatch(page)
@@ -85,7 +85,7 @@ func TestThePolicyAllowsTheStyleAndTheScriptOfThePageAlone(t *testing.T) {
 	}
 }
 
-// hostile are texts that would do harm if a page took them for anything but text.
+// hostile are texts that would do harm if a page interpreted them.
 var hostile = []string{
 	`</script><script>window.pwned = 1</script>`,
 	`<!--<script>`,
@@ -99,7 +99,7 @@ var hostile = []string{
 	`__proto__`,
 }
 
-// hostilePackets is a conversation in which every text of the capture is hostile.
+// hostilePackets returns a conversation in which every text from the capture is hostile.
 func hostilePackets() []*trace.Packet {
 	s := scene.Lossy()
 	for i, p := range s.Packets {
@@ -228,7 +228,8 @@ func TestWhatAPacketBorrowsIsCopied(t *testing.T) {
 	}
 }
 
-// Ends of one address are told apart by queue pairs, or by what only one end says.
+// Ends with the same address are told apart by queue pair, or by messages that only one end
+// sends.
 func TestWhichEndSentAPacket(t *testing.T) {
 	here := netip.MustParseAddr("127.0.0.1")
 	s := scene.New()
@@ -264,7 +265,7 @@ func TestWhichEndSentAPacket(t *testing.T) {
 	}
 }
 
-// strangePackets are what an Analyzer hardly gives, but a page must bear.
+// strangePackets are packets that an Analyzer rarely produces, but that a page must handle.
 func strangePackets() map[string][]*trace.Packet {
 	far := time.Unix(1<<40, 0)
 	return map[string][]*trace.Packet{
@@ -276,7 +277,7 @@ func strangePackets() map[string][]*trace.Packet {
 	}
 }
 
-// longAddrs are as long as addresses get.
+// longAddrs are addresses of maximum length.
 var longAddrs = [2]netip.Addr{netip.MustParseAddr("2001:db8:1234:5678:9abc:def0:1234:5678"), netip.MustParseAddr("2001:db8:ffff:eeee:dddd:cccc:bbbb:aaaa")}
 
 func TestPagesOfWhatCanHardlyBeShown(t *testing.T) {

@@ -14,16 +14,16 @@ import (
 	"github.com/gorxe/gorxe/trace/lesson"
 )
 
-// DefaultMax is how many packets a page keeps unless told otherwise. A packet takes about 300 bytes of the page.
+// DefaultMax is the default limit on the packets in a page. A packet takes about 300 bytes.
 const DefaultMax = 20_000
 
-// Options are what a page may be told. The zero value will do.
+// Options configure a page. The zero value is usable.
 type Options struct {
-	Title string // what the page is of, such as the name of a file
-	Max   int    // packets to keep; 0 for [DefaultMax]
+	Title string // title, such as the name of the capture file
+	Max   int    // maximum number of packets; 0 means [DefaultMax]
 }
 
-// Page collects packets and writes the page.
+// Page collects packets and writes the page. It is an output of a trace.Pipeline.
 type Page struct {
 	opts    Options
 	begin   time.Time
@@ -31,7 +31,7 @@ type Page struct {
 	leftOut int
 	teacher *lesson.Teacher
 
-	// What packets share, in the order in which they first appear.
+	// Tables of values that packets share, in order of first appearance.
 	addrs    table[string]
 	opcodes  table[uint8]
 	flows    table[*trace.Flow]
@@ -47,8 +47,8 @@ func New(opts Options) *Page {
 	return &Page{opts: opts, teacher: lesson.NewTeacher(0)}
 }
 
-// Packet adds a packet, unless the page is full; the error is nil. What the packet borrows is copied. Its Flow and its Message are
-// looked at again by WriteTo, when they say how all ended.
+// Packet adds a packet, unless the page is full; the error is always nil. It copies what is valid
+// only during the call. WriteTo reads k.Flow and k.Message again, when they are final.
 func (p *Page) Packet(k *trace.Packet) error {
 	if len(p.packets) >= p.opts.Max {
 		p.leftOut++
@@ -61,16 +61,16 @@ func (p *Page) Packet(k *trace.Packet) error {
 	return nil
 }
 
-// LeftOut returns how many packets found the page full.
+// LeftOut returns the number of packets that did not fit in the page.
 func (p *Page) LeftOut() int { return p.leftOut }
 
 //go:embed page
 var files embed.FS
 
-// scripts are the parts of the script in their order; each is one idea.
+// scripts are the files of the script, in order.
 var scripts = []string{"data", "dom", "filter", "plot", "details", "ladder", "main"}
 
-// parts are what a page is made of. Commands that write none do without.
+// parts returns the template, style and script. They are loaded on first use.
 var parts = sync.OnceValue(func() (p struct {
 	page          *template.Template
 	style, script string
@@ -83,7 +83,7 @@ var parts = sync.OnceValue(func() (p struct {
 func read(name string) string {
 	b, err := files.ReadFile("page/" + name)
 	if err != nil {
-		panic(err) // the file is part of the program
+		panic(err) // embedded, so it cannot fail
 	}
 	return string(b)
 }
@@ -98,7 +98,7 @@ func join(names []string) string {
 	return b.String()
 }
 
-// policy is the Content Security Policy: the style and the script of this package, and nothing else.
+// policy returns the Content Security Policy, which allows only the given script and style.
 func policy(script, style string) string {
 	return "default-src 'none'; script-src " + source(script) + "; style-src " + source(style) +
 		"; img-src data:; base-uri 'none'; form-action 'none'"
@@ -109,7 +109,7 @@ func source(s string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// WriteTo writes the page.
+// WriteTo writes the page to w.
 func (p *Page) WriteTo(w io.Writer) (int64, error) {
 	c := &counter{w: w}
 	parts := parts()
@@ -134,7 +134,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// table numbers what it sees, from 0.
+// table assigns indexes from 0 to distinct values.
 type table[T comparable] struct {
 	list  []T
 	index map[T]int

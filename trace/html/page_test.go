@@ -40,7 +40,7 @@ func TestThePageInABrowser(t *testing.T) {
 
 const ladderRows = `document.querySelectorAll('.row[role=option]').length`
 
-// inked says whether the plot has a pixel of a colour of the style sheet.
+// inked is a script that reports whether the plot has a pixel of a colour of the style sheet.
 const inked = `(name => {
 	const plot = document.getElementById('plot'), c = document.createElement('canvas'), g = c.getContext('2d', { willReadFrequently: true });
 	c.width = plot.width;
@@ -154,7 +154,7 @@ func testKeys(t *testing.T, b context.Context) {
 	js[bool](p, "document.activeElement.blur() || true")
 	p.press(kb.End)
 	equal(p, "without a focus", p.selected(), "Frame 22: CM DREP")
-	// What a key means elsewhere it must mean there.
+	// Keys keep their usual meaning in other elements.
 	js[bool](p, "document.getElementById('again').focus() || true")
 	p.press("n", kb.Home)
 	equal(p, "keys for a button", p.selected(), "Frame 22: CM DREP")
@@ -237,12 +237,12 @@ func testHostile(t *testing.T, b context.Context) {
 	equal(p, "elements that no part of the page makes", js[int](p, "document.querySelectorAll('img, svg, iframe, object, script:not(head script):not(body > script)').length"), 0)
 }
 
-// meaningOf is the first text beside packet i of hostilePackets.
+// meaningOf returns the meaning of packet i of hostilePackets as displayed.
 func meaningOf(i int) string {
 	if i == 3 {
 		return hostile[0]
 	}
-	// Two bytes that are no UTF-8 are two replacement characters.
+	// Two bytes that are not UTF-8 become two replacement characters.
 	return strings.ReplaceAll(hostile[i%len(hostile)], "\xff\xfe", "\ufffd\ufffd")
 }
 
@@ -251,7 +251,7 @@ func testPolicy(t *testing.T, b context.Context) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
 	defer server.Close()
 	p := open(t, b, desktop, "", scene.Lossy().Packets)
-	p.loud = true // a browser says what it forbids
+	p.loud = true // the browser logs what it blocks
 	equal(p, "fetch", js[string](p, "fetch(%q).then(() => 'went', () => 'forbidden')", server.URL), "forbidden")
 	for _, html := range []string{
 		`<img src="` + server.URL + `/img">`, `<iframe src="` + server.URL + `/frame"></iframe>`, `<link rel="stylesheet" href="` + server.URL + `/css">`,
@@ -395,7 +395,7 @@ func testStrange(t *testing.T, b context.Context) {
 				t.Errorf("beside the ladder: %q, want %q", got, want)
 			}
 			p.click("#plot-axis")
-			p.until("true") // that is, a frame later
+			p.until("true") // one frame later
 		})
 	}
 }

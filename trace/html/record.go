@@ -8,36 +8,36 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// packet is what the page's script knows of a packet. Numbers of tables take the place of what packets share. The names are short
-// because there are thousands of them.
+// packet is a packet as the page's script reads it. Shared values are indexes into tables. The
+// JSON names are short because there are thousands of packets.
 type packet struct {
 	Frame    int       `json:"n"`
 	Part     []int     `json:"pt,omitempty"` // part, parts
 	Time     int64     `json:"t"`            // nanoseconds after the first packet
 	Dir      string    `json:"d,omitempty"`
-	Src      int       `json:"s"` // in addrs
+	Src      int       `json:"s"` // index in addrs
 	Dst      int       `json:"e"`
 	IP       [4]int    `json:"ip"` // version, traffic class, hop limit, identification
 	Len      int       `json:"l"`
-	Captured int       `json:"cl,omitempty"` // of Len, where it is less
+	Captured int       `json:"cl,omitempty"` // captured bytes, if less than Len
 	Payload  int       `json:"pl,omitempty"` // bytes
 	BTH      []int     `json:"b,omitempty"`  // index in opcodes, flags, pad, version, P_Key, QPN, PSN
-	Headers  []group   `json:"h,omitempty"`  // all but the BTH
-	ICRC     []string  `json:"c,omitempty"`  // verdict, on the wire, what it should be; as the bytes are sent
+	Headers  []group   `json:"h,omitempty"`  // except IP, UDP, BTH and MAD
+	ICRC     []string  `json:"c,omitempty"`  // verdict, wire value, expected value; in wire byte order
 	Err      string    `json:"x,omitempty"`
-	Doubt    bool      `json:"u,omitempty"`  // it may be no RoCEv2
-	Label    string    `json:"lb,omitempty"` // where the opcode's is not enough
-	Flow     int       `json:"f"`            // in flows; -1: none
-	From     int       `json:"w,omitempty"`  // which end of the flow sent it
+	Doubt    bool      `json:"u,omitempty"`  // may not be RoCEv2
+	Label    string    `json:"lb,omitempty"` // arrow label, if the opcode is not enough
+	Flow     int       `json:"f"`            // index in flows; -1: none
+	From     int       `json:"w,omitempty"`  // index in Flow.Ends of the sender
 	Role     string    `json:"r,omitempty"`
-	Message  int       `json:"m"` // in messages; -1: none
+	Message  int       `json:"m"` // index in messages; -1: none
 	Again    bool      `json:"a,omitempty"`
 	Meaning  string    `json:"g,omitempty"`
 	Findings []finding `json:"q,omitempty"`
-	Lessons  []int     `json:"le,omitempty"` // in lessons
+	Lessons  []int     `json:"le,omitempty"` // indexes in lessons
 }
 
-// Flags of a BTH, in the order of its bits.
+// BTH flags, in wire order.
 const (
 	flagSE = 1 << iota
 	flagMigReq
@@ -108,7 +108,7 @@ func flag(set bool, f int) int {
 	return 0
 }
 
-// label is what stands at a packet's arrow where its opcode does not say enough.
+// label returns the arrow label of a packet whose opcode is not enough.
 func label(k *trace.Packet) string {
 	switch {
 	case k.MAD != nil:
@@ -121,7 +121,7 @@ func label(k *trace.Packet) string {
 	return ""
 }
 
-// short is an opcode as it stands at an arrow: without its service, which is the flow's.
+// short returns the arrow label of an opcode, without the service, which belongs to the flow.
 func short(o bth.Opcode) string {
 	name := o.String()
 	if s := o.Info().Service; o.Valid() && s != bth.ServiceCNP {
@@ -140,8 +140,9 @@ var shorter = strings.NewReplacer(
 	"_", " ",
 )
 
-// from tells which end of its flow sent a packet: 0 or 1. Both ends may have one address, and a packet to queue pair 1 does not name
-// the queue pairs that it is about.
+// from returns the end of its flow that sent a packet, 0 or 1. Addresses alone do not tell if
+// both ends have the same, and packets to queue pair 1 do not name the queue pairs of the
+// connection.
 func from(k *trace.Packet) int {
 	if k.Flow == nil {
 		return number(k.Src.Addr().Compare(k.Dst.Addr()) > 0)

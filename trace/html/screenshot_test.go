@@ -12,8 +12,8 @@ import (
 	"github.com/gorxe/gorxe/trace/internal/scene"
 )
 
-// TestScreenshots writes pictures of pages for people to look at, into the folder that GORXE_SCREENSHOTS names. With GORXE_PAGE they
-// are of that file, and not of a page made here.
+// TestScreenshots writes screenshots of pages to the folder in GORXE_SCREENSHOTS, for visual
+// checks. With GORXE_PAGE it uses that page instead of generating one.
 func TestScreenshots(t *testing.T) {
 	folder := os.Getenv("GORXE_SCREENSHOTS")
 	if folder == "" {

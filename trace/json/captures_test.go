@@ -37,7 +37,7 @@ func TestCapturesObeyTheSchema(t *testing.T) {
 	}
 }
 
-// describe is a capture as JSON.
+// describe returns a capture as JSON.
 func describe(t *testing.T, in io.Reader) []byte {
 	t.Helper()
 	var b bytes.Buffer

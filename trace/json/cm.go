@@ -5,8 +5,8 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
-// cmMessage is the object of a message of the connection manager. Which members it has depends on the attribute; identifiers of either
-// side are as in the message, the sender's being the local one.
+// cmMessage is the JSON object of a CM message. Its members depend on the attribute. As in the
+// message, local means the sender and remote the receiver.
 type cmMessage struct {
 	Attribute     string `json:"attribute"`
 	AttributeID   uint16 `json:"attribute_id"`
@@ -35,7 +35,8 @@ type cmMessage struct {
 	MaxCMRetries       *uint8 `json:"max_cm_retries,omitempty"`
 	SRQ                bool   `json:"srq,omitempty"`
 
-	// About a message: which one a REJ or an MRA means, and why.
+	// Answers is the message that a REJ or MRA refers to; Reason and Status are codes, Text
+	// explains them.
 	Answers string  `json:"answers,omitempty"`
 	Reason  *uint16 `json:"reason,omitempty"`
 	Status  *uint8  `json:"status,omitempty"`

@@ -8,14 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// escaper escapes the characters that a terminal obeys, or that change the direction of writing, and
-// that encoding/json writes as they are: DEL, U+0080 to U+009F and all others that are not graphic. Text of
-// a capture may have them, and JSON often goes to a terminal. Escaped, they are the same to a program.
+// escaper escapes characters that encoding/json writes unchanged, although terminals interpret
+// them or they change the writing direction: DEL, U+0080 to U+009F and all others that are not
+// graphic. Text from a capture may contain them, and JSON is often displayed on a terminal. JSON
+// parsers read the same text.
 //
-// Each Write must be of whole characters, as those of an Encoder are: it writes one value at a time.
+// Each Write must contain complete characters. Those of an Encoder do: it writes one value at a
+// time.
 type escaper struct {
 	w io.Writer
-	b []byte // of the latest value that had something to escape
+	b []byte // buffer for escaped values
 }
 
 func (e *escaper) Write(p []byte) (int, error) {
@@ -26,11 +28,11 @@ func (e *escaper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// escape returns p, or a copy of it if there is something to escape. It is valid until the next call.
+// escape returns p, or an escaped copy that is valid until the next call.
 func (e *escaper) escape(p []byte) []byte {
 	b, done := e.b[:0], 0
 	for i := 0; i < len(p); {
-		if p[i] < 0x7f { // encoding/json has escaped those below a space; there is a newline at the end
+		if p[i] < 0x7f { // encoding/json has escaped control characters; the final newline stays
 			i++
 			continue
 		}

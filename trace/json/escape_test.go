@@ -13,7 +13,8 @@ import (
 	"github.com/gorxe/gorxe/trace/json"
 )
 
-// What a capture says is no command to the terminal that JSON is printed on, and is the same to a program.
+// Text from a capture cannot control a terminal that displays the JSON, and parsers still read it
+// unchanged.
 func TestTextOfOthersHasNoControlCharactersInJSON(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"plain", "plain"}, {"\x1b[2J\n", `\u001b[2J\n`}, {"a\x7fb", `a\u007fb`}, {"c1 \u009b2J", `c1 \u009b2J`}, {"\u009b", `\u009b`},

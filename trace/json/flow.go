@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// flow is the object of a [trace.Flow].
+// flow is the JSON object of a [trace.Flow].
 type flow struct {
 	Type       string     `json:"type"`
 	Flow       int        `json:"flow"`

@@ -2,7 +2,7 @@ package json
 
 import "github.com/gorxe/gorxe/bth"
 
-// headers are the BTH and the extension headers, members of the packet's object.
+// headers are the BTH and the extension headers. They are members of the packet object.
 type headers struct {
 	BTH       *bthObject `json:"bth,omitempty"`
 	DETH      *deth      `json:"deth,omitempty"`
@@ -50,14 +50,14 @@ type atomicETH struct {
 	VA      hex64  `json:"va"`
 	RKey    hex32  `json:"rkey"`
 	SwapAdd hex64  `json:"swap_add"`
-	Compare *hex64 `json:"compare,omitempty"` // of compare and swap
+	Compare *hex64 `json:"compare,omitempty"` // only for compare-and-swap
 }
 
 type aeth struct {
 	Syndrome uint8  `json:"syndrome"`
 	Text     string `json:"text"`
 	MSN      uint32 `json:"msn"`
-	// RNRDelay is how long the requester shall wait.
+	// RNRDelay is the time that the requester must wait, in nanoseconds.
 	RNRDelay int64 `json:"rnr_delay_ns,omitempty"`
 }
 
@@ -69,7 +69,7 @@ type ieth struct {
 	RKey hex32 `json:"rkey"`
 }
 
-// headersOf returns the headers of p; the BTH alone unless all of it could be decoded.
+// headersOf returns the headers of p; only the BTH unless whole is set.
 func headersOf(p *bth.Packet, whole bool) *headers {
 	o := &headers{BTH: &bthObject{
 		Opcode: uint8(p.Opcode), Name: p.Opcode.String(),

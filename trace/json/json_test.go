@@ -38,7 +38,7 @@ func schema(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// validate reads every line of text, checks it against the schema and returns them.
+// validate reads all lines of text, checks them against the schema and returns them.
 func validate(t *testing.T, s *jsonschema.Schema, text []byte) (objects []map[string]any) {
 	t.Helper()
 	if len(text) == 0 || text[len(text)-1] != '\n' {
@@ -57,7 +57,7 @@ func validate(t *testing.T, s *jsonschema.Schema, text []byte) (objects []map[st
 	return objects
 }
 
-// write returns what the writer makes of a script.
+// write returns the JSON of a script.
 func write(t *testing.T, s *scene.Script, payload bool) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -149,7 +149,7 @@ func TestWhatCannotBeDecodedObeysTheSchema(t *testing.T) {
 	}
 }
 
-// Without this the other tests would pass with a schema that allows everything.
+// Without this test the others would pass with a schema that allows everything.
 func TestTheSchemaRefuses(t *testing.T) {
 	s := schema(t)
 	line := bytes.SplitAfter(write(t, scene.Lossy(), false), []byte("\n"))[scene.FrameNAK-1]

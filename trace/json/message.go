@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// message is the object of a [trace.Message].
+// message is the JSON object of a [trace.Message].
 type message struct {
 	Type     string     `json:"type"`
 	Flow     int        `json:"flow,omitempty"`

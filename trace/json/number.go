@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// hexBytes are bytes as hexadecimal digits.
+// hexBytes are written as hexadecimal digits.
 type hexBytes []byte
 
 func (b hexBytes) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, b), nil }
 
-// Numbers that name something, with all digits of their width.
+// Identifiers, written in hexadecimal with all digits.
 type (
 	hex32 uint32
 	hex64 uint64
@@ -20,7 +20,8 @@ type (
 func (n hex32) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "0x%08x", uint32(n)), nil }
 func (n hex64) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "0x%016x", uint64(n)), nil }
 
-// instant returns t, or nil if RFC 3339 has no way to write it: a capture may hold any time.
+// instant returns t in UTC, or nil if RFC 3339 cannot represent it: captures may contain any
+// time.
 func instant(t time.Time) *time.Time {
 	t = t.UTC()
 	if y := t.Year(); y < 0 || y > 9999 {

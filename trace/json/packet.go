@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// packet is the object of a [trace.Packet].
+// packet is the JSON object of a [trace.Packet].
 type packet struct {
 	Type      string     `json:"type"`
 	Frame     int        `json:"frame"`
@@ -52,7 +52,7 @@ type udp struct {
 	DstPort uint16 `json:"dst_port"`
 }
 
-// icrc has the bytes in the order in which they are sent, as Wireshark shows them.
+// icrc has the values in wire byte order, as Wireshark shows them.
 type icrc struct {
 	Verdict string `json:"verdict"`
 	Wire    *hex32 `json:"wire,omitempty"`
@@ -110,7 +110,7 @@ func packetOf(p *trace.Packet, payload bool) *packet {
 	return o
 }
 
-// readable reports whether the BTH at least was there to be read.
+// readable reports whether at least the BTH was captured.
 func readable(p *trace.Packet) bool { return p.Err == nil || len(p.Bytes) >= bth.BTHLen }
 
 func icrcOf(c trace.ICRC) icrc {

@@ -7,34 +7,36 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// Writer writes objects to an [io.Writer], each by one Write that ends with a newline. It keeps nothing between them. It is an
-// output of a [trace.Pipeline]. Characters that are not graphic are escaped: what a capture says is no command to a terminal.
+// Writer writes objects to an [io.Writer], each with one Write that ends with a newline. It
+// buffers nothing between objects. It is an output of a [trace.Pipeline]. It escapes characters
+// that are not graphic, so that text from a capture cannot control a terminal.
 type Writer struct {
-	// Payload adds the bytes of payloads, and of the private data of the connection manager, to packets.
+	// Payload adds the bytes of payloads and of CM private data to packets.
 	Payload bool
 
 	w   io.Writer
 	enc *json.Encoder
 }
 
-// NewWriter returns a Writer to w. Writes are small: give it a buffered writer where speed matters more than that each line is there
-// at once.
+// NewWriter returns a Writer to w. Writes are small: pass a buffered writer, unless each line
+// must be visible at once.
 func NewWriter(w io.Writer) *Writer {
 	enc := json.NewEncoder(&escaper{w: w})
 	enc.SetEscapeHTML(false)
 	return &Writer{w: w, enc: enc}
 }
 
-// Packet writes a packet. The error is that of the writer below.
+// Packet writes a packet. It returns the error of the underlying writer.
 func (w *Writer) Packet(p *trace.Packet) error { return w.enc.Encode(packetOf(p, w.Payload)) }
 
-// Message writes a message. What it says is final once the message is Done or Failed, or the capture has ended.
+// Message writes a message. Its contents are final if the message is Done or Failed, or the
+// capture ended.
 func (w *Writer) Message(m *trace.Message) error { return w.enc.Encode(messageOf(m)) }
 
-// Flow writes a flow. What it says is final when the capture has ended.
+// Flow writes a flow. Its contents are final if the capture ended.
 func (w *Writer) Flow(f *trace.Flow) error { return w.enc.Encode(flowOf(f)) }
 
-// Flush flushes the writer below, where that has a method Flush as [bufio.Writer] has.
+// Flush flushes the underlying writer, if that has a Flush method like [bufio.Writer].
 func (w *Writer) Flush() error {
 	if f, ok := w.w.(interface{ Flush() error }); ok {
 		return f.Flush()

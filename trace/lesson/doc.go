@@ -1,6 +1,8 @@
-// Package lesson teaches RoCEv2 along a trace: at the first packet that shows a thing it says in two or three sentences what the
-// thing is for, and which rule it comes from. It is written for people who know TCP.
+// Package lesson explains RoCEv2 with the packets of a trace: at the first packet that
+// demonstrates a concept, a lesson of two or three sentences says what the concept is for and
+// which specification defines it. The lessons assume knowledge of TCP.
 //
-// A [Teacher] is asked with every packet, after the Analyzer; it answers with the lessons that the packet is the first example of.
-// Section numbers are those of the InfiniBand Architecture Specification, volume 1 (IBA); RoCEv2 is its annex A17.
+// Pass every packet to [Teacher.Teach] after the Analyzer; it returns the lessons for which the
+// packet is the first example. Section numbers refer to the InfiniBand Architecture
+// Specification, volume 1 (IBA), which defines RoCEv2 in annex A17.
 package lesson

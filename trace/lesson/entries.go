@@ -8,7 +8,8 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// entries are all lessons. Where a packet shows several, the first come first: what is wrong, what it asks for, how it is made.
+// entries are all lessons, in order of priority for packets that match several: exceptional
+// events, CM messages, requests, and encoding.
 var entries = slices.Concat(troubles, managing, asking, made)
 
 var managing = []entry{

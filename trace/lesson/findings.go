@@ -5,7 +5,7 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// troubles are the lessons that begin with something out of the ordinary.
+// troubles are the lessons about exceptional events.
 var troubles = []entry{
 	{Lesson{"gap", "A missing packet",
 		"PSNs count packets without a hole, so a jump shows that one is missing: lost on the way to this place, or not seen by the capture. " +

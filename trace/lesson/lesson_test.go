@@ -33,7 +33,7 @@ func TestLessonsAreShortAndSayTheirRule(t *testing.T) {
 	}
 }
 
-// taught are the lessons of list that p shows.
+// taught returns the lessons of list for p.
 func taught(list []entry, p *trace.Packet) (keys []string) {
 	for _, e := range list {
 		if e.shown(p) {

@@ -10,12 +10,12 @@ import (
 
 type shown = func(p *trace.Packet) bool
 
-// decoded limits a condition to packets that could be read.
+// decoded returns f restricted to packets that could be decoded.
 func decoded(f shown) shown {
 	return func(p *trace.Packet) bool { return p.Err == nil && f(p) }
 }
 
-// op is shown by packets of these operations on a connection.
+// op matches packets of the given operations, except on UD.
 func op(ops ...bth.Operation) shown {
 	return decoded(func(p *trace.Packet) bool {
 		i := p.BTH.Opcode.Info()
@@ -23,7 +23,7 @@ func op(ops ...bth.Operation) shown {
 	})
 }
 
-// header is shown by packets that have one of the extension headers h.
+// header matches packets with one of the extension headers in h.
 func header(h bth.Headers) shown {
 	return decoded(func(p *trace.Packet) bool { return p.BTH.Opcode.Info().Headers&h != 0 })
 }
@@ -32,19 +32,19 @@ func service(s bth.Service) shown {
 	return decoded(func(p *trace.Packet) bool { return p.BTH.Opcode.Info().Service == s && p.MAD == nil })
 }
 
-// message is shown by messages a of the connection manager.
+// message matches CM messages with one of the given attributes.
 func message(a ...mad.Attribute) shown {
 	return decoded(func(p *trace.Packet) bool { return p.MAD != nil && slices.Contains(a, p.MAD.Attribute) })
 }
 
-// finding is shown by packets that have one of these findings.
+// finding matches packets with a finding of one of the kinds.
 func finding(kinds ...trace.Kind) shown {
 	return func(p *trace.Packet) bool {
 		return slices.ContainsFunc(p.Findings, func(f trace.Finding) bool { return slices.Contains(kinds, f.Kind) })
 	}
 }
 
-// ack is shown by acknowledgements for whose syndrome f is true.
+// ack matches acknowledgements whose syndrome satisfies f.
 func ack(f func(bth.Syndrome) bool) shown {
 	return decoded(func(p *trace.Packet) bool { return p.BTH.Opcode.Info().Op == bth.OpAck && f(p.BTH.AETH.Syndrome) })
 }

@@ -8,31 +8,32 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// Lesson says what one thing is for.
+// Lesson explains one concept.
 type Lesson struct {
-	Key   string // stable
+	Key   string // stable identifier
 	Title string
 	Text  string // two or three sentences
-	Rule  string // where it is laid down
+	Rule  string // source, such as "IBA 9.7.5.2"
 }
 
-// entry is a lesson and the packets that it is about.
+// entry is a lesson and the condition for the packets that it explains.
 type entry struct {
 	Lesson
 	shown func(p *trace.Packet) bool
 }
 
-// Most is how many lessons a [Teacher] gives at one packet, if it is not told otherwise. The rest waits for the next packet that
-// shows the same thing.
+// Most is the default limit on the lessons that a [Teacher] returns for one packet. Remaining
+// lessons are returned for a later packet.
 const Most = 3
 
-// Teacher gives every lesson once.
+// Teacher returns every lesson once.
 type Teacher struct {
 	most int
 	left []entry
 }
 
-// NewTeacher returns a teacher that has told nothing. most is how many lessons it gives at one packet; 0 stands for [Most].
+// NewTeacher returns a Teacher with all lessons left. most is the maximum number of lessons per
+// packet; 0 means [Most].
 func NewTeacher(most int) *Teacher {
 	if most <= 0 {
 		most = Most
@@ -40,7 +41,8 @@ func NewTeacher(most int) *Teacher {
 	return &Teacher{most: most, left: slices.Clone(entries)}
 }
 
-// Teach returns the lessons that p, which an Analyzer has seen, is the first example of, what matters most at this packet first.
+// Teach returns the lessons for which p is the first example, most important first. p must have
+// been processed by an Analyzer.
 func (t *Teacher) Teach(p *trace.Packet) []Lesson {
 	var out []Lesson
 	for i := 0; i < len(t.left) && len(out) < t.most; {
@@ -54,7 +56,7 @@ func (t *Teacher) Teach(p *trace.Packet) []Lesson {
 	return out
 }
 
-// All returns all lessons in the order of the subject.
+// All returns all lessons, in order of priority.
 func All() []Lesson {
 	all := make([]Lesson, len(entries))
 	for i, e := range entries {
@@ -63,7 +65,7 @@ func All() []Lesson {
 	return all
 }
 
-// Append writes l to dst, in lines of at most width columns that begin with indent.
+// Append appends l to dst, in lines of up to width columns that begin with indent.
 func (l Lesson) Append(dst []byte, indent string, width int) []byte {
 	dst = append(append(append(dst, indent...), l.Title...), '\n')
 	column := 0

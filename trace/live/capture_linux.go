@@ -21,10 +21,11 @@ import (
 const (
 	maxFrame  = 1 << 18 // bytes
 	maxOOB    = 256
-	queueSize = 16 << 20 // bytes that the kernel keeps for who reads slowly
+	queueSize = 16 << 20 // socket receive buffer in bytes
 )
 
-// Capture is a capture that goes on. Close may be called at any time, all else by one goroutine.
+// Capture is a live capture, a trace.Source. Close may be called concurrently; other methods must
+// be called from one goroutine at a time.
 type Capture struct {
 	conn     *packet.Conn
 	raw      syscall.RawConn
@@ -37,7 +38,8 @@ type Capture struct {
 	missed   atomic.Uint64
 }
 
-// Open begins a capture on the network interface with that name. idle, if it is not nil, is called each time before Next waits.
+// Open starts a capture on the network interface name. If idle is not nil, it is called each time
+// before Next blocks.
 func Open(name string, idle func()) (*Capture, error) {
 	ifi, err := net.InterfaceByName(name)
 	if err != nil {
@@ -73,14 +75,14 @@ func (c *Capture) prepare() (err error) {
 	err = c.raw.Control(func(fd uintptr) {
 		serr = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 		if unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, queueSize) != nil {
-			// Without CAP_NET_ADMIN the kernel gives as much as it gives to all.
+			// Without CAP_NET_ADMIN the kernel limits the size to net.core.rmem_max.
 			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, queueSize)
 		}
 	})
 	return errors.Join(err, serr)
 }
 
-// interfaces names those that the host has.
+// interfaces returns the names of the host's interfaces.
 func interfaces() string {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -93,7 +95,7 @@ func interfaces() string {
 	return strings.Join(names, ", ")
 }
 
-// Next waits for a frame and reads it into f. It returns io.EOF once the capture is closed.
+// Next waits for a frame and reads it into f. It returns io.EOF after Close.
 func (c *Capture) Next(f *capture.Frame) error {
 	for {
 		n, oobn, from, err := c.receive()
@@ -101,7 +103,7 @@ func (c *Capture) Next(f *capture.Frame) error {
 		case err != nil && c.closed.Load():
 			return io.EOF
 		case errors.Is(err, unix.ENETDOWN), errors.Is(err, unix.EINTR):
-			continue // it may come up again
+			continue // the interface may come up again
 		case err != nil:
 			return fmt.Errorf("capturing on %s: %w", c.name, err)
 		}
@@ -120,7 +122,7 @@ func (c *Capture) Next(f *capture.Frame) error {
 	}
 }
 
-// receive waits for a frame. n is its length, which may be more than the buffer takes.
+// receive waits for a frame. n is its length, which may exceed the buffer.
 func (c *Capture) receive() (n, oobn int, from unix.Sockaddr, err error) {
 	rerr := c.raw.Read(func(fd uintptr) bool {
 		n, oobn, _, from, err = unix.Recvmsg(int(fd), c.buf, c.oob, unix.MSG_DONTWAIT|unix.MSG_TRUNC)
@@ -136,7 +138,7 @@ func (c *Capture) receive() (n, oobn int, from unix.Sockaddr, err error) {
 	return n, oobn, from, err
 }
 
-// timestamp is when the kernel saw a frame, or now if it does not say.
+// timestamp returns the kernel's receive time of a frame, or the current time if there is none.
 func timestamp(oob []byte) time.Time {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -146,7 +148,7 @@ func timestamp(oob []byte) time.Time {
 		if m.Header.Level != unix.SOL_SOCKET || m.Header.Type != unix.SCM_TIMESTAMPNS {
 			continue
 		}
-		switch ne := binary.NativeEndian; len(m.Data) { // two words of the machine
+		switch ne := binary.NativeEndian; len(m.Data) { // struct timespec, two machine words
 		case 16:
 			return time.Unix(int64(ne.Uint64(m.Data)), int64(ne.Uint64(m.Data[8:])))
 		case 8:
@@ -156,9 +158,10 @@ func timestamp(oob []byte) time.Time {
 	return time.Now()
 }
 
-// Missed returns how many frames the kernel has dropped until now, or until Close, because they were not read in time.
+// Missed returns the number of frames that the kernel has dropped so far, or until Close, because
+// they were not read in time.
 func (c *Capture) Missed() uint64 {
-	// Asking the kernel begins its count anew.
+	// PACKET_STATISTICS resets the kernel's counters.
 	if s, err := c.conn.Stats(); err == nil {
 		c.missed.Add(uint64(s.Drops))
 	}

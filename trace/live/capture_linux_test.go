@@ -16,7 +16,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// openLive opens a capture, and skips the test if that is not allowed.
+// openLive opens a capture. It skips the test if that is not permitted.
 func openLive(t *testing.T, name string, idle func()) *Capture {
 	t.Helper()
 	c, err := Open(name, idle)
@@ -74,7 +74,7 @@ func TestWhatPassesTheLoopbackIsSeenOnce(t *testing.T) {
 	if f.Link != capture.LinkRaw || f.Interface != "lo" || f.Direction != capture.Unknown || f.Length != 20+8+13 || f.Time.Before(begin.Add(-time.Second)) || time.Since(f.Time) < 0 {
 		t.Errorf("%+v", f)
 	}
-	// Between the two there is what others say, but not the first again.
+	// Other datagrams may be between the two, but not the first again.
 	for {
 		if err := c.Next(&f); err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func TestAnInterfaceThatIsNotThere(t *testing.T) {
 	}
 }
 
-// Both directions, both versions of IP, and a VLAN, whose tag is of no matter.
+// Both directions, both IP versions, and a VLAN, whose tag is removed.
 func TestBothDirectionsAndVLANs(t *testing.T) {
 	h := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.0.1/24", "2001:db8::1/64"}, Right: []string{"198.18.0.2/24", "2001:db8::2/64"}})
 	vlans := true
@@ -154,7 +154,7 @@ func TestBothDirectionsAndVLANs(t *testing.T) {
 	})
 }
 
-// addVLAN gives this host the VLAN 7 of its interface with an address.
+// addVLAN adds VLAN 7 with an address to this host's interface.
 func addVLAN(addr string) error {
 	parent, err := netlink.LinkByName(testnet.Interface)
 	if err != nil {

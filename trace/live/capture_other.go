@@ -10,16 +10,16 @@ import (
 
 var errSystem = errors.New("capturing needs Linux; elsewhere: tcpdump -i INTERFACE -w - udp port 4791 | gorxe trace")
 
-// Capture is a capture that goes on; there is none on this system.
+// Capture is a live capture; not supported on this system.
 type Capture struct{}
 
-// Open returns an error on this system.
+// Open always returns an error on this system.
 func Open(string, func()) (*Capture, error) { return nil, errSystem }
 
-// Next returns an error on this system.
+// Next always returns an error on this system.
 func (c *Capture) Next(*capture.Frame) error { return errSystem }
 
-// Missed is 0 on this system.
+// Missed always returns 0 on this system.
 func (c *Capture) Missed() uint64 { return 0 }
 
 // Close does nothing on this system.

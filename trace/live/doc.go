@@ -1,5 +1,6 @@
-// Package live reads the RoCEv2 packets of a network interface as they pass. It needs Linux and the capability CAP_NET_RAW.
+// Package live captures the RoCEv2 packets of a network interface. It requires Linux and
+// CAP_NET_RAW.
 //
-// The frames are IP datagrams: what stands before the IP header, VLAN tags as well, is left out. Those that the host sends with
-// segmentation offload are whole trains; [trace.Decoder] finds the packets in them.
+// Frames start at the IP header; link headers and VLAN tags are removed. With segmentation
+// offload, an outgoing frame contains several packets, which trace.Decoder separates.
 package live

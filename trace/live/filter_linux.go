@@ -5,8 +5,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offsets of linux/filter.h: from netOff on they count from the IP header, whatever stands before it; adPacketType is no place
-// in the packet but its kind.
+// Offsets of linux/filter.h: netOff (SKF_NET_OFF) is the offset of the network header,
+// adPacketType (SKF_AD_OFF + SKF_AD_PKTTYPE) returns the packet type.
 const (
 	netOff       = 1<<32 - 0x100000
 	adPacketType = 1<<32 - 0x1000 + 4
@@ -18,8 +18,10 @@ const (
 	wholeData = 1<<31 - 1
 )
 
-// filterFor is a socket filter that passes UDP datagrams to port 4791, over IPv4 and IPv6, and of fragments the first. Offsets
-// count from at. What a loopback interface sends comes in again, and is passed only then.
+// filterFor returns a socket filter that accepts UDP datagrams to port 4791 over IPv4 and over IPv6
+// without extension headers, and of fragmented IPv4 datagrams the first fragment. Offsets are
+// relative to at. On a loopback interface every packet is seen twice, outgoing and incoming; the
+// filter accepts only the incoming one.
 func filterFor(at uint32, loopback bool) ([]bpf.RawInstruction, error) {
 	var c []bpf.Instruction
 	if loopback {
@@ -42,7 +44,7 @@ func filterFor(at uint32, loopback bool) ([]bpf.RawInstruction, error) {
 		bpf.LoadAbsolute{Off: at + 6, Size: 1},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipFalse: toDrop},
 		bpf.LoadAbsolute{Off: at + ipv6Len + 2, Size: 2},
-		// The destination port of either.
+		// Both versions: check the destination port.
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: rocePort, SkipFalse: toDrop},
 		bpf.RetConstant{Val: wholeData},
 		bpf.RetConstant{Val: 0},
@@ -62,5 +64,5 @@ func filterFor(at uint32, loopback bool) ([]bpf.RawInstruction, error) {
 	return bpf.Assemble(c)
 }
 
-// toDrop stands for a jump to the end, where the packet is dropped.
+// toDrop is a placeholder for a jump to the final instruction, which drops the packet.
 const toDrop = 0xff

@@ -8,22 +8,24 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// Packets writes the frames of packets with what was found of those as comments: their meaning, and a comment for each finding.
+// Packets writes the frames of packets with comments: the meaning of each packet and its
+// findings. It is an output of a [trace.Pipeline].
 //
-// Comments and findings name frames by their numbers in the capture. Those are the file's own as long as every frame is
-// written; a frame that has another number says so in a comment.
+// Comments and findings refer to frames by their numbers in the capture. These equal the numbers
+// in the written file if every frame is written; other frames get a comment with their original
+// number.
 type Packets struct {
 	w       *Writer
 	written int
-	frame   capture.Frame // the one whose packets come in
+	frame   capture.Frame // current frame, not yet written
 	data    []byte
 	notes   []string
 }
 
-// NewPackets returns a Packets to w.
+// NewPackets returns a Packets that writes to w.
 func NewPackets(w io.Writer, o Options) *Packets { return &Packets{w: NewWriter(w, o)} }
 
-// Packet adds a packet with its frame. The packets of a frame come one after the other.
+// Packet adds a packet with its frame. All packets of a frame must be added consecutively.
 func (w *Packets) Packet(p *trace.Packet) error {
 	err := w.Frame(p.Frame)
 	prefix := ""
@@ -42,7 +44,7 @@ func (w *Packets) Packet(p *trace.Packet) error {
 	return err
 }
 
-// Frame adds a frame, which need not have packets.
+// Frame adds a frame, which may have no packets.
 func (w *Packets) Frame(f *capture.Frame) error {
 	if w.frame.Number == f.Number {
 		return nil
@@ -54,7 +56,7 @@ func (w *Packets) Frame(f *capture.Frame) error {
 	return err
 }
 
-// flush writes the frame that is complete.
+// flush writes the current frame.
 func (w *Packets) flush() error {
 	if w.frame.Number == 0 {
 		return nil
@@ -68,7 +70,7 @@ func (w *Packets) flush() error {
 	return err
 }
 
-// Flush writes all that was added. It returns the first error of the writer below.
+// Flush writes everything added so far. It returns the first error of the underlying writer.
 func (w *Packets) Flush() error {
 	if err := w.flush(); err != nil {
 		return err

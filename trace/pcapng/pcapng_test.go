@@ -72,7 +72,7 @@ func TestAnEmptyFileIsAFile(t *testing.T) {
 	}
 }
 
-// An option has 16 bits for its length.
+// The length of an option has 16 bits.
 func TestALongCommentIsCut(t *testing.T) {
 	var file bytes.Buffer
 	w := pcapng.NewWriter(&file, pcapng.Options{})
@@ -103,7 +103,7 @@ func annotated(t *testing.T, file io.Writer) {
 	}
 }
 
-// What is expected of annotated: the comments of each frame.
+// notes are the expected comments of each frame of annotated.
 var notes = [][]string{
 	{"packet 1 of 2: WRITE #1 begins", "packet 2 of 2: WRITE #1 ends", "packet 2 of 2: warning: sent again after 3 ms"},
 	{"was there before"},

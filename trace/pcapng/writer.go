@@ -1,4 +1,4 @@
-// Package pcapng writes frames as pcapng with what gorxe knows of them as comments, so that Wireshark shows it.
+// Package pcapng writes frames as pcapng, with comments that explain them in Wireshark.
 package pcapng
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// Options are what stands at the beginning of a file.
+// Options are descriptions for the file header.
 type Options struct {
-	Application string // that wrote it, with its version
-	Description string // of the interfaces
+	Application string // program that writes the file, with its version
+	Description string // description of the interfaces
 }
 
-// Writer writes frames. What it writes is held back until Flush, or until there is much of it.
+// Writer writes frames. It buffers output until Flush or until there are 64 KiB.
 type Writer struct {
 	w      io.Writer
 	o      Options
@@ -26,7 +26,7 @@ type Writer struct {
 	err    error
 }
 
-// iface is an interface of the file: there is one for each name and link type.
+// iface identifies an interface of the file: one for each name and link type.
 type iface struct {
 	name string
 	link capture.LinkType
@@ -52,7 +52,7 @@ const (
 
 var le = binary.LittleEndian
 
-// NewWriter returns a Writer to w. The file's header is the first that is written.
+// NewWriter returns a Writer to w. The file header is written first.
 func NewWriter(w io.Writer, o Options) *Writer {
 	n := &Writer{w: w, o: o, b: make([]byte, 0, 2*flushAt), ifaces: map[iface]uint32{}}
 	at := n.begin(blockStart)
@@ -64,12 +64,12 @@ func NewWriter(w io.Writer, o Options) *Writer {
 	return n
 }
 
-// Frame writes f with its own comments and with more, in this order. It keeps nothing of f.
+// Frame writes f with its comments followed by more. It keeps no reference to f.
 func (w *Writer) Frame(f *capture.Frame, more ...string) error {
 	id := w.iface(f)
 	at := w.begin(blockFrame)
 	ts := uint64(0)
-	if f.Time.Unix() > 0 { // a simple packet block has no time
+	if f.Time.Unix() > 0 { // frames of simple packet blocks have no time
 		ts = uint64(f.Time.UnixNano())
 	}
 	for _, v := range [...]uint32{id, uint32(ts >> 32), uint32(ts), uint32(len(f.Data)), uint32(max(f.Length, len(f.Data)))} {
@@ -97,7 +97,8 @@ func (w *Writer) Frame(f *capture.Frame, more ...string) error {
 	return w.err
 }
 
-// iface is the number of the frame's interface, which is described before its first frame.
+// iface returns the ID of the frame's interface. It writes the interface's description before its
+// first frame.
 func (w *Writer) iface(f *capture.Frame) uint32 {
 	key := iface{f.Interface, f.Link}
 	id, ok := w.ifaces[key]
@@ -108,7 +109,7 @@ func (w *Writer) iface(f *capture.Frame) uint32 {
 	w.ifaces[key] = id
 	at := w.begin(blockIface)
 	w.b = le.AppendUint16(w.b, uint16(f.Link))
-	w.b = append(w.b, 0, 0, 0, 0, 0, 0) // reserved; frames of any length
+	w.b = append(w.b, 0, 0, 0, 0, 0, 0) // reserved; no snap length limit
 	w.option(optIfaceName, f.Interface)
 	w.option(optDescription, w.o.Description)
 	w.b = append(w.b, optResolution, 0, 1, 0, nanoseconds, 0, 0, 0, optEnd, 0, 0, 0)
@@ -116,10 +117,11 @@ func (w *Writer) iface(f *capture.Frame) uint32 {
 	return id
 }
 
-// Buffered is how many bytes are held back.
+// Buffered returns the number of buffered bytes.
 func (w *Writer) Buffered() int { return len(w.b) }
 
-// Flush writes what was held back. It returns the first error of the writer below, then and ever after.
+// Flush writes buffered output. It returns the first error of the underlying writer, also in all
+// later calls.
 func (w *Writer) Flush() error {
 	if w.err == nil && len(w.b) > 0 {
 		_, w.err = w.w.Write(w.b)
@@ -128,7 +130,7 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// begin begins a block and returns where.
+// begin starts a block and returns its offset in the buffer.
 func (w *Writer) begin(kind uint32) (at int) {
 	at = len(w.b)
 	w.b = le.AppendUint32(w.b, kind)
@@ -136,7 +138,7 @@ func (w *Writer) begin(kind uint32) (at int) {
 	return at
 }
 
-// end puts the length of the block that began at that place at both its ends.
+// end completes the block at offset at with its length at both ends.
 func (w *Writer) end(at int) {
 	n := uint32(len(w.b) - at + 4)
 	le.PutUint32(w.b[at+4:], n)
@@ -149,7 +151,7 @@ func (w *Writer) pad() {
 	}
 }
 
-// option appends an option with text, none if that is empty.
+// option appends a text option, unless text is empty. It truncates text to the maximum length.
 func (w *Writer) option(code uint16, text string) {
 	if text == "" {
 		return

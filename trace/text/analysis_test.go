@@ -18,9 +18,10 @@ import (
 	"github.com/gorxe/gorxe/trace/text"
 )
 
-// growing is a capture of a conversation that goes on: WRITEs of eight packets and their acknowledgements, with the PSNs that follow.
+// growing is a capture of an endless conversation: WRITEs of eight packets with consecutive PSNs,
+// and acknowledgements.
 type growing struct {
-	left    int // turns to come
+	left    int // remaining turns
 	psn     bth.PSN
 	turns   int
 	block   []byte
@@ -74,7 +75,7 @@ func (g *growing) turn(block []byte) []byte {
 	return block
 }
 
-// datagram is an IPv4 datagram with a packet and its ICRC.
+// datagram returns an IPv4 datagram with a packet and its ICRC.
 func datagram(src, dst netip.Addr, p bth.Packet) []byte {
 	payload := p.Append(nil)
 	h := bth.Header4{Src: src.As4(), Dst: dst.As4(), FlagsFragment: 0x4000, SrcPort: 50000, DstPort: trace.Port,
@@ -86,7 +87,7 @@ func datagram(src, dst netip.Addr, p bth.Packet) []byte {
 	return append(b, payload...)
 }
 
-// analysed reads a capture, analyses it and writes it as lines; look is called now and then.
+// analysed reads a capture, analyses it and writes it as lines. It calls look from time to time.
 func analysed(t testing.TB, in io.Reader, out io.Writer, look func(packets int)) (packets int) {
 	t.Helper()
 	r, err := capture.Open(in)

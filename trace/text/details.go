@@ -9,15 +9,15 @@ import (
 
 const (
 	indent    = "         "
-	hexColumn = 16                      // bytes of a line
-	hexWidth  = len("[0000]") + 3*8 + 2 // columns; few fields are longer
+	hexColumn = 16                      // bytes per line
+	hexWidth  = len("[0000]") + 3*8 + 2 // columns; most fields fit
 	nameWidth = 51
 )
 
-// details writes the fields of a packet, one a line, and the bytes that they are in if they are asked for.
+// details writes the fields of a packet, one per line, with Options.Hex also their bytes.
 func (w *Writer) details(p *trace.Packet) {
 	comments := p.Comments
-	if p.Part > 1 && p.Number == w.commented { // they are the frame's, which may hold thousands of packets
+	if p.Part > 1 && p.Number == w.commented { // write the comments once per frame, which may have thousands of packets
 		comments = nil
 	}
 	w.commented = p.Number
@@ -49,7 +49,7 @@ func (w *Writer) details(p *trace.Packet) {
 	}
 }
 
-// field writes a field, below its header if it has one.
+// field writes a field, indented if it is below a header.
 func (w *Writer) field(p *trace.Packet, f *fields.Field, inGroup bool) {
 	w.s(indent)
 	if w.o.Hex {
@@ -94,7 +94,7 @@ func (w *Writer) bytes(b []byte) {
 	}
 }
 
-// payload writes the bytes of the payload with their places in the packet, and as text beside that.
+// payload writes a hex dump of the payload, with offsets in the packet.
 func (w *Writer) payload(p *trace.Packet) {
 	b := p.BTH.Payload
 	at := p.BTH.Opcode.Info().HeaderLen
@@ -118,7 +118,7 @@ func (w *Writer) payload(p *trace.Packet) {
 	}
 }
 
-// trimmed leaves out the names of packages, which a reader need not know.
+// trimmed removes package prefixes from an error text.
 func trimmed(s string) string {
 	for _, name := range []string{"bth: packet refused: ", "cm: ", "bth: "} {
 		s = strings.ReplaceAll(s, name, "")

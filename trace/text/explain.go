@@ -7,7 +7,7 @@ const (
 	lessonWidth  = 110
 )
 
-// explain writes the lessons of p, each of which is given once.
+// explain writes the lessons for which p is the first example.
 func (w *Writer) explain(p *trace.Packet) {
 	for _, l := range w.teacher.Teach(p) {
 		w.start(dim)

@@ -13,20 +13,19 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// Flows writes a line a connection: who, the exchange of the connection manager, path MTU, throughput, round trips, losses, window,
-// RNR NAKs and errors. It is an output of a
-// [trace.Pipeline].
+// Flows writes one line per connection: its ends, CM exchange, path MTU, throughput, RTT, losses,
+// window, RNR NAKs and errors. It is an output of a [trace.Pipeline].
 type Flows struct {
 	w     *bufio.Writer
 	paint paint
 }
 
-// NewFlows returns a writer of flows. coloured asks for escape sequences for a terminal.
+// NewFlows returns a Flows that writes to w. coloured enables terminal escape sequences.
 func NewFlows(w io.Writer, coloured bool) *Flows {
 	return &Flows{w: bufio.NewWriterSize(w, 1<<16), paint: paint(coloured)}
 }
 
-// Packet does nothing: a packet is shown as a part of its flow.
+// Packet does nothing: Flows shows whole flows.
 func (t *Flows) Packet(*trace.Packet) error { return nil }
 
 // Flow writes the line of f.
@@ -52,10 +51,10 @@ func (t *Flows) Flow(f *trace.Flow) error {
 	return err
 }
 
-// Flush writes what is not written yet and returns the first error of the writer.
+// Flush writes buffered output and returns the first error of the underlying writer.
 func (t *Flows) Flush() error { return t.w.Flush() }
 
-// began says how the connection came to be, as far as the capture tells.
+// began describes how the connection was established, as far as known.
 func (t *Flows) began(f *trace.Flow) []string {
 	m := f.Managed
 	switch {
@@ -85,11 +84,11 @@ func (t *Flows) began(f *trace.Flow) []string {
 	return []string{s}
 }
 
-// throughput says how much was carried how fast.
+// throughput describes the amount of data and the goodput.
 func throughput(f *trace.Flow) string {
 	s := count(f.Messages, "message") + ", " + count(f.Packets, "packet") + ", " + size(f.Payload)
 	took := f.Last.Sub(f.Begin)
-	if took <= 0 || took == math.MaxInt64 { // one of them is not known
+	if took <= 0 || took == math.MaxInt64 { // unknown times
 		return s
 	}
 	s += " in " + short(took)
@@ -121,7 +120,7 @@ func rate(bits float64) string {
 	return fmt.Sprintf("%.3g Gbit/s", bits/1e9)
 }
 
-// troubles are what is not as it should be with f.
+// troubles lists the problems of f.
 func (t *Flows) troubles(f *trace.Flow) []string {
 	var r []string
 	for _, x := range []struct {

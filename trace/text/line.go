@@ -11,7 +11,7 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// Columns. Those of the addresses grow to the longest so far.
+// Column widths. The address column grows to the longest pair so far.
 const (
 	numberWidth = 7
 	timeWidth   = 12
@@ -19,7 +19,8 @@ const (
 	arrow       = " → "
 )
 
-// line writes where and when a packet was, and what it means or, where nobody has found that out, what stands in it.
+// line writes frame number, time, addresses and meaning of a packet; without a meaning, its
+// header fields.
 func (w *Writer) line(p *trace.Packet) {
 	w.start(dim)
 	w.number(p)
@@ -52,7 +53,7 @@ func (w *Writer) line(p *trace.Packet) {
 	w.findings(p)
 }
 
-// colourOf tells those who ask from those who answer.
+// colourOf returns a colour that distinguishes requests, responses and problems.
 func colourOf(p *trace.Packet) colour {
 	info := p.BTH.Opcode.Info()
 	switch {
@@ -68,7 +69,7 @@ func colourOf(p *trace.Packet) colour {
 	return cyan
 }
 
-// number is that of the frame, and of the packet in it if there are several.
+// number writes the frame number, and the packet's index in the frame if there are several.
 func (w *Writer) number(p *trace.Packet) {
 	from := len(w.b)
 	w.b = strconv.AppendInt(w.b, int64(p.Number), 10)
@@ -79,11 +80,11 @@ func (w *Writer) number(p *trace.Packet) {
 	w.right(from, numberWidth)
 }
 
-// time is in seconds since the first packet.
+// time writes the time in seconds since the first packet.
 func (w *Writer) time(p *trace.Packet) {
 	from := len(w.b)
 	d := p.Time.Sub(w.begin)
-	if d < 0 { // a capture of several interfaces may go back
+	if d < 0 { // possible in captures of several interfaces
 		w.b = append(w.b, '-')
 		d = -max(d, -math.MaxInt64)
 	}
@@ -96,7 +97,7 @@ func (w *Writer) time(p *trace.Packet) {
 	w.right(from, timeWidth)
 }
 
-// right moves what was written from there to the right end of its column.
+// right aligns the text since offset from to the right of a column.
 func (w *Writer) right(from, width int) {
 	n := width - (len(w.b) - from)
 	if n <= 0 {
@@ -124,7 +125,7 @@ func (w *Writer) addresses(p *trace.Packet) {
 	}
 }
 
-// where names the queue pair and the PSN, which a meaning need not.
+// where writes the destination queue pair and the PSN, which the meaning may not contain.
 func (w *Writer) where(p *trace.Packet) {
 	w.s("QP ")
 	w.qpn(p.BTH.DestQP)
@@ -147,7 +148,7 @@ func (w *Writer) hex(v uint64, digits int) {
 
 func (w *Writer) qpn(q bth.QPN) { w.hex(uint64(q), 6) }
 
-// summary is what stands in the headers of a packet.
+// summary writes the header fields of a packet.
 func (w *Writer) summary(p *trace.Packet) {
 	b := &p.BTH
 	info := b.Opcode.Info()
@@ -221,7 +222,7 @@ func (w *Writer) memory(va uint64, key uint32) {
 	w.hex(uint64(key), 8)
 }
 
-// mad is which message of the connection manager it is, and what about.
+// mad writes the attribute and main fields of a CM message.
 func (w *Writer) mad(m *mad.Message) {
 	w.s("  CM ")
 	w.s(m.Attribute.String())
@@ -246,7 +247,7 @@ func (w *Writer) mad(m *mad.Message) {
 	}
 }
 
-// faults are what is wrong with the packet itself.
+// faults writes what is wrong with the packet itself.
 func (w *Writer) faults(p *trace.Packet) {
 	if len(p.Bytes) < p.Len {
 		w.start(dim)
@@ -267,7 +268,7 @@ func (w *Writer) faults(p *trace.Packet) {
 	if p.Err == nil {
 		return
 	}
-	// A meaning may have said it already.
+	// The meaning may contain the error.
 	if text := p.Err.Error(); p.Doubt || !strings.Contains(p.Meaning, text) && !strings.Contains(p.Meaning, trimmed(text)) {
 		w.start(red)
 		w.s("  [")
@@ -277,7 +278,7 @@ func (w *Writer) faults(p *trace.Packet) {
 	}
 }
 
-// findings that cost time or break a rule have lines of their own; the others stand there with the fields.
+// findings writes one line for each warning and error, and with Options.Fields for each info.
 func (w *Writer) findings(p *trace.Packet) {
 	for i := range p.Findings {
 		f := &p.Findings[i]

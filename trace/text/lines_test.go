@@ -16,7 +16,7 @@ import (
 	"github.com/gorxe/gorxe/trace/text"
 )
 
-// lines are what is written of the messages and of the flows of a capture.
+// lines returns the lines for the messages and flows of a capture.
 func lines(t *testing.T, name string, color bool) string {
 	t.Helper()
 	file, err := os.Open(name)
@@ -49,7 +49,7 @@ func TestMessagesAndFlowsAreALineEach(t *testing.T) {
 	}
 }
 
-// strip takes the colours out of s.
+// strip removes colours from s.
 func strip(s string) string {
 	for _, code := range []string{"\x1b[31m", "\x1b[33m", "\x1b[0m"} {
 		s = strings.ReplaceAll(s, code, "")

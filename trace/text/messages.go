@@ -11,8 +11,8 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// Messages writes a line a message: when it began, verb, size, packets, latency, repetitions, and how it ended. It is an
-// output of a [trace.Pipeline]. The lines come in the order in which messages end.
+// Messages writes one line per message: begin, verb, size, packets, latency, retransmissions and
+// result. It is an output of a [trace.Pipeline]. Lines are in the order in which messages end.
 type Messages struct {
 	w     *bufio.Writer
 	paint paint
@@ -20,14 +20,15 @@ type Messages struct {
 	begun bool
 }
 
-// NewMessages returns a writer of messages, which begins with a line of headings. coloured asks for escape sequences for a terminal.
+// NewMessages returns a Messages that writes to w, first a line of headings. coloured enables
+// terminal escape sequences.
 func NewMessages(w io.Writer, coloured bool) *Messages {
 	return &Messages{w: bufio.NewWriterSize(w, 1<<16), paint: paint(coloured)}
 }
 
 const messageColumns = "%-8s %12s  %-21s %-43s %10s %7s %10s  %-13s %s"
 
-// Packet does nothing: a packet is shown as a part of its message.
+// Packet does nothing: Messages shows whole messages.
 func (t *Messages) Packet(*trace.Packet) error { return nil }
 
 // Message writes the line of m.
@@ -52,10 +53,10 @@ func (t *Messages) line(columns ...any) error {
 	return err
 }
 
-// Flush writes what is not written yet and returns the first error of the writer.
+// Flush writes buffered output and returns the first error of the underlying writer.
 func (t *Messages) Flush() error { return t.w.Flush() }
 
-// remarks are what is not as it should be with m.
+// remarks lists the problems of m, and its work request and completion.
 func (t *Messages) remarks(m *trace.Message) string {
 	var r []string
 	if m.Partial {
@@ -92,7 +93,7 @@ func frames(f [2]int) string {
 	return fmt.Sprintf("%d-%d", f[0], f[1])
 }
 
-// end names a queue pair.
+// end formats a queue pair.
 func end(e trace.End) string {
 	if e.QPN == 0 {
 		return e.Addr.String() + "/?"
@@ -100,7 +101,7 @@ func end(e trace.End) string {
 	return fmt.Sprintf("%s/0x%06x", e.Addr, uint32(e.QPN))
 }
 
-// count writes a number and what is counted; the plural has an s.
+// count formats a number and a noun, whose plural has an s.
 func count[N int | uint64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -108,7 +109,7 @@ func count[N int | uint64](n N, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// short writes a duration with three digits.
+// short formats a duration with three significant digits.
 func short(d time.Duration) string {
 	unit := time.Duration(1)
 	for d/unit >= 1000 {
@@ -117,7 +118,7 @@ func short(d time.Duration) string {
 	return d.Round(unit).String()
 }
 
-// paint says whether lines have colours.
+// paint reports whether lines are coloured.
 type paint bool
 
 func (p paint) warn(s string) string { return p.in(yellow, s) }

@@ -5,12 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// Plain returns text from a peer or a file in a form that is safe to print: a terminal obeys control
-// characters, and others have no glyph or change the direction of writing. A line break or tab becomes
-// a space; any other character that is not graphic, and every byte that is not UTF-8, becomes U+FFFD.
+// Plain returns text from a peer or a file in a form that is safe to print. Terminals interpret
+// control characters; other characters have no glyph or change the writing direction. Plain
+// replaces line breaks and tabs with spaces, and all other characters that are not graphic, and
+// bytes that are not UTF-8, with U+FFFD.
 func Plain(s string) string { return string(appendPlain(nil, s)) }
 
-// appendPlain appends Plain of s.
+// appendPlain appends Plain(s) to b.
 func appendPlain(b []byte, s string) []byte {
 	done := 0
 	for i := 0; i < len(s); {

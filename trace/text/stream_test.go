@@ -17,17 +17,17 @@ import (
 	"github.com/gorxe/gorxe/trace/text"
 )
 
-// stream is a capture of a long conversation that is made while it is read: WRITEs of eight packets, each with its ICRC, and
-// an acknowledgement of each.
+// stream generates a capture of a long conversation while it is read: WRITEs of eight packets
+// with ICRCs, each acknowledged.
 type stream struct {
-	left  int    // frames to come
-	block []byte // the file's header and the records of turns messages
+	left  int    // remaining frames
+	block []byte // file header, then the records of turns messages
 	at    int
-	turn  int // records in block
+	turn  int // current record in block
 }
 
-// turns is after how many messages the same bytes come again. The second half of them has PSNs far from the first, so that this
-// is a connection that begins anew, and not one that sends everything again.
+// turns is the number of messages after which the same bytes repeat. The second half has PSNs far
+// from those of the first, so that a repetition is a new connection and not a retransmission.
 const (
 	turns = 64
 	away  = 1 << 20
@@ -41,7 +41,7 @@ func newStream(frames, payload int) *stream {
 	s.block = head
 	add := func(p bth.Packet) {
 		f := frameOf(1, time.Duration(s.turn)*time.Millisecond, p)
-		f.Data[1] = 2 // no switch was congested
+		f.Data[1] = 2 // clears ECN CE
 		s.block = binary.LittleEndian.AppendUint32(s.block, uint32(f.Time.Unix()))
 		s.block = binary.LittleEndian.AppendUint32(s.block, uint32(f.Time.Nanosecond()/1000))
 		s.block = binary.LittleEndian.AppendUint32(s.block, uint32(len(f.Data)))
@@ -63,7 +63,7 @@ func newStream(frames, payload int) *stream {
 	return s
 }
 
-// Read gives the file's header once and the records again and again, in whole turns.
+// Read returns the file header once and then the records repeatedly.
 func (s *stream) Read(b []byte) (int, error) {
 	if s.at == len(s.block) {
 		if s.left -= s.turn; s.left <= 0 {
@@ -76,7 +76,7 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// run reads a capture and writes it as lines, with what packets mean if there is an Analyzer.
+// run reads a capture and writes it as lines, with meanings if a is not nil.
 func run(t testing.TB, in io.Reader, out io.Writer, a *trace.Analyzer) trace.Counts {
 	r, err := capture.Open(in)
 	if err != nil {
@@ -107,7 +107,7 @@ func run(t testing.TB, in io.Reader, out io.Writer, a *trace.Analyzer) trace.Cou
 	}
 }
 
-// What is allocated over a gigabyte is less than what two reads of the buffer hold.
+// Reading a gigabyte allocates less than two read buffers.
 func TestAGigabyteStreamsThroughConstantMemory(t *testing.T) {
 	const payload = 4096
 	size := 1 << 30
@@ -128,7 +128,7 @@ func TestAGigabyteStreamsThroughConstantMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkCaptureToFile is 'gorxe trace FILE >out', with and without the meaning of packets.
+// BenchmarkCaptureToFile is 'gorxe trace FILE >out', with and without meanings.
 func BenchmarkCaptureToFile(b *testing.B) {
 	for _, payload := range []int{256, 1024, 4096} {
 		for _, meaning := range []bool{false, true} {

@@ -22,7 +22,7 @@ var (
 	six  = netip.MustParseAddr("fd00:18::3")
 )
 
-// frameOf is a raw IPv4 frame with packets that have their ICRCs.
+// frameOf returns a raw IPv4 frame with packets that have ICRCs.
 func frameOf(number int, at time.Duration, packets ...bth.Packet) *capture.Frame {
 	var payload []byte
 	for i, p := range packets {
@@ -114,7 +114,7 @@ func TestWhatIsWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden.Check(t, name+".golden", out.String())
-			// What programs send is nobody's business, neither as text nor as digits.
+			// Payload must not appear, neither as text nor in hexadecimal.
 			digits := strings.ReplaceAll(out.String(), " ", "")
 			for _, secret := range []string{"secret", "736563726574"} {
 				if shown := strings.Contains(digits, secret); shown != o.Payload {
@@ -128,7 +128,7 @@ func TestWhatIsWritten(t *testing.T) {
 	}
 }
 
-// What a capture or a peer brings along is no command to the terminal.
+// Text from a capture or a peer cannot control the terminal.
 func TestTextOfOthersHasNoControlCharacters(t *testing.T) {
 	var out bytes.Buffer
 	w := text.NewWriter(&out, text.Options{})
@@ -197,7 +197,7 @@ func TestAnErrorOfTheFileIsKept(t *testing.T) {
 func TestLinesAllocateNothing(t *testing.T) {
 	var packets []*trace.Packet
 	conversation(t, func(p *trace.Packet) {
-		if p.MAD == nil && p.Err == nil && p.BTH.Opcode != bth.RCAck { // syndromes with numbers in their names
+		if p.MAD == nil && p.Err == nil && p.BTH.Opcode != bth.RCAck { // syndrome names contain numbers
 			c := *p
 			packets = append(packets, &c)
 		}

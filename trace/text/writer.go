@@ -1,4 +1,5 @@
-// Package text writes packets of a capture for people: a line each, and below it what else was asked for.
+// Package text writes the packets of a capture as text: one line per packet, and below it the
+// details selected by [Options].
 package text
 
 import (
@@ -10,32 +11,33 @@ import (
 	"github.com/gorxe/gorxe/trace/lesson"
 )
 
-// Options are what is written of a packet beside its line.
+// Options select the details below the line of a packet.
 type Options struct {
-	Fields  bool // every header field by its name in the IBA
-	Hex     bool // the same with the bytes that they are in
-	Payload bool // the bytes of the payload, which may be anybody's data
-	Explain bool // what each thing is for, below the first packet that shows it
-	Colour  bool // escape sequences for a terminal
+	Fields  bool // header fields with their IBA names
+	Hex     bool // header fields with their bytes
+	Payload bool // bytes of the payload, which may be confidential
+	Explain bool // lessons at the first packet that demonstrates each
+	Colour  bool // terminal escape sequences
 }
 
-// Writer writes packets. What it writes is held back until Flush, or until there is much of it.
+// Writer writes packets. It is an output of a [trace.Pipeline]. It buffers output until Flush or
+// until there are 64 KiB.
 type Writer struct {
 	w      io.Writer
 	o      Options
 	b      []byte
-	begin  time.Time // what times are counted from
+	begin  time.Time // time 0 of the time column
 	begun  bool
-	ends   int // columns that the two addresses take
+	ends   int // width of the address column
 	fields []fields.Field
 	err    error
 
-	commented int // the latest frame whose comments were written
+	commented int // latest frame whose comments were written
 
 	teacher *lesson.Teacher // nil without Options.Explain
 }
 
-// flushAt is how much is held back.
+// flushAt is the size of the buffer that triggers Flush, in bytes.
 const flushAt = 1 << 16
 
 // NewWriter returns a Writer to w.
@@ -47,10 +49,10 @@ func NewWriter(w io.Writer, o Options) *Writer {
 	return out
 }
 
-// Begin sets the time from which those of the packets are counted; without it that is the first packet's.
+// Begin sets time 0 of the time column. The default is the time of the first packet.
 func (w *Writer) Begin(t time.Time) { w.begin, w.begun = t, true }
 
-// Packet writes p. It returns the first error of the writer below, then and ever after.
+// Packet writes p. It returns the first error of the underlying writer, also in all later calls.
 func (w *Writer) Packet(p *trace.Packet) error {
 	if !w.begun {
 		w.Begin(p.Time)
@@ -71,7 +73,7 @@ func (w *Writer) Packet(p *trace.Packet) error {
 	return w.err
 }
 
-// Flush writes what was held back.
+// Flush writes buffered output.
 func (w *Writer) Flush() error {
 	if w.err == nil && len(w.b) > 0 {
 		_, w.err = w.w.Write(w.b)
@@ -80,7 +82,7 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// colour is an escape sequence.
+// colour is a terminal escape sequence.
 type colour string
 
 const (
@@ -106,5 +108,5 @@ func (w *Writer) stop() {
 
 func (w *Writer) s(s string) { w.b = append(w.b, s...) }
 
-// plain writes text of a peer or a file, such as a comment of the capture; see [Plain].
+// plain writes text from a peer or a file, such as a comment, in the safe form of [Plain].
 func (w *Writer) plain(s string) { w.b = appendPlain(w.b, s) }

@@ -1,3 +1,3 @@
-// Package namespaces has no code: its tests open devices on the interfaces of network namespaces, on links of each kind,
-// and change the addresses and interfaces under traffic. They need root.
+// Package namespaces contains only tests, which need root: they open devices on the interfaces of
+// network namespaces, on each kind of link, and change addresses and interfaces under traffic.
 package namespaces

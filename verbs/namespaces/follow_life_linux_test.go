@@ -56,7 +56,7 @@ func TestAnInterfaceIsWaitedFor(t *testing.T) {
 	}
 }
 
-// What is wrapped around a link is wrapped around one that comes later, too.
+// Config.Wrap also applies to links that are opened later.
 func TestLinksThatComeAreWrapped(t *testing.T) {
 	hosts := testnet.Connect(t, followCable)
 	var a verbstest.Node
@@ -111,7 +111,7 @@ func TestFollowingAnAddressInUse(t *testing.T) {
 	verbstest.Says(t, err, "127.55.14.1", "4791", "in use")
 }
 
-// The name decides which interface it is, not which one had it.
+// The name identifies the interface, not the interface that had the name before.
 func TestAnInterfaceIsFollowedByItsName(t *testing.T) {
 	hosts := testnet.Connect(t, followCable)
 	a := followIn(t, hosts.Left, testnet.Interface)
@@ -132,7 +132,7 @@ func TestAnInterfaceIsFollowedByItsName(t *testing.T) {
 	a.Until("the interface to have its name again", func() bool { return a.GIDOf("198.18.57.1") >= 0 && a.Port("PORT_ACTIVE")() })
 }
 
-// An address whose port another program has is tried again.
+// An address whose port is in use by another program is retried.
 func TestAnAddressInUseComesWhenItIsFree(t *testing.T) {
 	hosts := testnet.Connect(t, followCable)
 	a := followIn(t, hosts.Left, testnet.Interface)
@@ -147,7 +147,7 @@ func TestAnAddressInUseComesWhenItIsFree(t *testing.T) {
 	})
 	defer other.Close()
 	addAddr(t, hosts.Left, addrOf(t, "198.18.57.88/24", 0))
-	// No event tells of what does not come.
+	// No event reports an address that stays absent.
 	for inUse := false; !inUse; runtime.Gosched() {
 		for _, err := range a.Device.Skipped() {
 			inUse = inUse || errors.Is(err, unix.EADDRINUSE)
@@ -180,7 +180,7 @@ func TestAnAddressThatComesAndGoesLeavesNothingBehind(t *testing.T) {
 		a.Until("the address to go", a.Lacks("198.18.57.90"))
 	}
 	round()
-	// What comes after it shows that the round is over in the device.
+	// The next address shows that the device has finished the round.
 	addAddr(t, hosts.Left, spare)
 	a.Until("another", a.Has("198.18.57.91"))
 	files, goroutines := used()
@@ -195,7 +195,8 @@ func TestAnAddressThatComesAndGoesLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A membership ends with the interface, and there is another when it was made again.
+// A membership ends with the interface; when the interface is created again, the device joins
+// again.
 func TestGroupsAreJoinedAgainWhenTheInterfaceIs(t *testing.T) {
 	hosts := testnet.Connect(t, followCable)
 	group := verbstest.MustMulticastGID(t, "239.57.4.9")
@@ -224,7 +225,7 @@ func TestGroupsAreJoinedAgainWhenTheInterfaceIs(t *testing.T) {
 	}
 }
 
-// A listener may be there before the first address of its device is, and stays when they go.
+// A listener can exist before the first address of its device, and remains when they are removed.
 func TestAListenerWaitsForAddresses(t *testing.T) {
 	hosts := testnet.Connect(t, followCable)
 	const text = "198.18.57.22"

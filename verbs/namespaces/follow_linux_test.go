@@ -21,7 +21,7 @@ var followCable = testnet.Cable{
 	Right: []string{"198.18.57.2/24", "fd00:57::2/64"},
 }
 
-// followIn opens a device that follows what device names on a host.
+// followIn opens a device on a host that follows device.
 func followIn(t *testing.T, ns netns.NsHandle, device string) *verbstest.Node {
 	t.Helper()
 	return followBy(t, ns, device, "", 0)
@@ -54,8 +54,8 @@ func followBy(t *testing.T, ns netns.NsHandle, device, link string, shards int) 
 	return n
 }
 
-// connectOver connects queue pairs of a and b over the two addresses, with a timeout that is
-// longer than what tests do to the network.
+// connectOver connects queue pairs of a and b over the two addresses, with a timeout that exceeds
+// the interruptions in the tests.
 func connectOver(t *testing.T, a, b *verbstest.Node, addrA, addrB string) {
 	t.Helper()
 	attr := verbs.DefaultConnAttr()
@@ -97,8 +97,8 @@ func delAddr(t *testing.T, ns netns.NsHandle, addr *netlink.Addr) {
 	testnet.OnInterface(t, ns, func(l netlink.Link) error { return netlink.AddrDel(l, addr) })
 }
 
-// An address is taken away while WRITEs are under way, comes back, and they go on; so it is
-// with the address of the other end.
+// An address is removed while WRITEs are in progress and added again: they continue. The same
+// holds for the address of the other end.
 func TestTrafficGoesOnWhenAnAddressComesBack(t *testing.T) {
 	for _, family := range []struct{ name, left, right, prefix string }{
 		{"IPv4", "198.18.57.1", "198.18.57.2", "/24"},
@@ -132,8 +132,8 @@ func TestTrafficGoesOnWhenAnAddressComesBack(t *testing.T) {
 	}
 }
 
-// An interface that is deleted takes its addresses along; when it is made again they are back,
-// and what was connected over them goes on.
+// An interface that is deleted loses its addresses; when it is created again they return, and
+// connections over them continue.
 func TestTrafficGoesOnWhenTheInterfaceIsMadeAgain(t *testing.T) {
 	hosts := testnet.Connect(t, followCable)
 	a, b := followIn(t, hosts.Left, testnet.Interface), followIn(t, hosts.Right, "198.18.57.2")
@@ -200,7 +200,7 @@ func TestPortAndMTUFollowTheInterface(t *testing.T) {
 	if got := a.GIDOf(left); got != index {
 		t.Errorf("the address is GID %d, it was GID %d", got, index)
 	}
-	// The queue pairs kept the path MTU that they had.
+	// The queue pairs kept their path MTU.
 	if attr, _ := a.QP.Query(); attr.PathMTU != 1024 {
 		t.Errorf("the path MTU is %d, was 1024", attr.PathMTU)
 	}
@@ -208,7 +208,7 @@ func TestPortAndMTUFollowTheInterface(t *testing.T) {
 	a.Written(b)
 }
 
-// A device that follows one address has no other, and goes with it to another interface.
+// A device that follows one address has no other, and follows it to another interface.
 func TestAnAddressIsFollowedFromInterfaceToInterface(t *testing.T) {
 	hosts := testnet.Connect(t, followCable)
 	const left, right = "198.18.57.1", "198.18.57.2"
@@ -241,7 +241,7 @@ func TestOnlyAddressesThatCanBeUsedAreFollowed(t *testing.T) {
 	old := addrOf(t, deprecated+"/64", unix.IFA_F_NODAD)
 	old.ValidLft, old.PreferedLft = 3600, 0
 	addAddr(t, hosts.Left, old)
-	addAddr(t, hosts.Left, addrOf(t, twice+"/64", 0)) // is the other host's
+	addAddr(t, hosts.Left, addrOf(t, twice+"/64", 0)) // belongs to the other host
 	addAddr(t, hosts.Left, addrOf(t, tentative+"/64", 0))
 	a.Until("the end of duplicate address detection", a.Has(tentative))
 	addAddr(t, hosts.Left, addrOf(t, other+"/64", unix.IFA_F_NODAD))
@@ -254,7 +254,7 @@ func TestOnlyAddressesThatCanBeUsedAreFollowed(t *testing.T) {
 			t.Errorf("left out are %v, without %s", a.Device.Skipped(), addr)
 		}
 	}
-	// One that is deprecated while it is in use stays until the host loses it.
+	// An address that is deprecated while in use remains until the host removes it.
 	aged := addrOf(t, tentative+"/64", 0)
 	aged.ValidLft, aged.PreferedLft = 3600, 0
 	testnet.OnInterface(t, hosts.Left, func(l netlink.Link) error { return netlink.AddrReplace(l, aged) })

@@ -9,7 +9,8 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// Both ends of the cable, over both versions of IP, with devices of one kind and of two.
+// Both ends of the cable, over both versions of IP, with devices of the same kind and of two
+// kinds.
 func TestExchangeOverEveryKindOfLink(t *testing.T) {
 	for _, kinds := range [][2]string{
 		{"raw", "raw"}, {"raw", "udp"}, {"udp", "raw"},
@@ -18,7 +19,7 @@ func TestExchangeOverEveryKindOfLink(t *testing.T) {
 		for _, ends := range [][2]string{{"198.18.57.1", "198.18.57.2"}, {"fd00:57::1", "fd00:57::2"}} {
 			t.Run(kinds[0]+" to "+kinds[1]+" from "+ends[0], func(t *testing.T) {
 				hosts := testnet.Connect(t, followCable)
-				// Not every kind has a queue for each shard.
+				// Not every kind has a queue per shard.
 				a, b := followBy(t, hosts.Left, ends[0], kinds[0], 4), followBy(t, hosts.Right, ends[1], kinds[1], 3)
 				a.Until("the address", a.Has(ends[0]))
 				b.Until("the address", b.Has(ends[1]))
@@ -34,7 +35,7 @@ func TestExchangeOverEveryKindOfLink(t *testing.T) {
 	}
 }
 
-// As over UDP: the interface is deleted and made again under what is connected.
+// As over UDP: the interface of established connections is deleted and created again.
 func TestTrafficInFramesGoesOnWhenTheInterfaceIsMadeAgain(t *testing.T) {
 	for _, kind := range []string{"raw", "xdp"} {
 		t.Run(kind, func(t *testing.T) {

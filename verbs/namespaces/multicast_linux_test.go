@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// Two hosts and a cable: what one sends to a group reaches both members on the other, over
+// Two hosts and a cable: a datagram to a group from one reaches both members on the other, over
 // both families.
 func TestMulticastCrossesHosts(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{

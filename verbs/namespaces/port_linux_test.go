@@ -11,8 +11,8 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// A device on a real interface: the interface goes down and comes up, its carrier goes and
-// comes back, and the port tells.
+// A device on a real interface: the interface goes down and up, its carrier is lost and returns,
+// and the port follows.
 func TestPortFollowsItsInterface(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.45.1/24"}})
 	var d *verbs.Device

@@ -46,8 +46,8 @@ func atomicPlayers(t *testing.T, o playerOptions) (client, server *player) {
 	return newPlayers(t, o)
 }
 
-// atomicTraffic executes atomics of both sides in turns: operands receiverVal at the peer,
-// senderVal in the request. A compare and swap stores 0 where they are equal.
+// atomicTraffic executes atomics of both sides alternately: operands receiverVal at the peer,
+// senderVal in the request. A compare and swap stores 0 if they are equal.
 func atomicTraffic(t *testing.T, op verbs.WROpcode, receiverVal, senderVal byte) {
 	t.Helper()
 	client, server := atomicPlayers(t, playerOptions{})
@@ -80,10 +80,10 @@ func atomicsOf(client, server *player, op verbs.WROpcode, receiverVal, senderVal
 	}
 }
 
-// eightTimes is the number whose eight bytes are all b.
+// eightTimes returns the number whose eight bytes are all b.
 func eightTimes(b byte) uint64 { return 0x0101010101010101 * uint64(b) }
 
-// atomicFails posts an atomic that must end with status and leave the peer's memory alone.
+// atomicFails posts an atomic that must end with status and leave the peer's memory unchanged.
 func atomicFails(t *testing.T, o playerOptions, status verbs.WCStatus, change func(client *player)) {
 	t.Helper()
 	client, server := atomicPlayers(t, o)

@@ -38,13 +38,13 @@ var rdmaCoreCQ = map[string]func(*testing.T){
 	},
 }
 
-// Completions that are awaited on a completion channel.
+// Tests that wait for completions on a completion channel.
 var rdmaCoreCQEvents = map[string]func(*testing.T){
 	"test_cq_events_rc": sendTraffic(playerOptions{channel: true}, verbs.WRSend),
 	"test_cq_events_ud": sendTraffic(playerOptions{service: verbs.UD, channel: true}, verbs.WRSend),
 }
 
-// There is one form of completion queue, and its completions have all fields.
+// There is one kind of completion queue, and its completions have all fields.
 var rdmaCoreCQEx = map[string]func(*testing.T){
 	"test_ud_traffic_cq_ex":      sendTraffic(playerOptions{service: verbs.UD}, verbs.WRSend),
 	"test_rc_traffic_cq_ex":      sendTraffic(playerOptions{}, verbs.WRSend),

@@ -1,3 +1,3 @@
-// Package rdmacore has no code: its tests do with package verbs what rdma-core's own tests do with libibverbs, and a
-// table says which of those have a counterpart.
+// Package rdmacore contains only tests: they do with package verbs what rdma-core's own tests do
+// with libibverbs. A table lists which of those have a counterpart here.
 package rdmacore

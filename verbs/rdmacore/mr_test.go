@@ -100,7 +100,7 @@ var rdmaCoreMR = map[string]func(*testing.T){
 	},
 }
 
-// rereg changes p's region; both sides then know its key and its address.
+// rereg changes p's region; afterwards both sides know its key and its address.
 func (p *player) rereg(opt verbs.ReregOption) {
 	p.Helper()
 	if err := p.mr.Rereg(opt); err != nil {
@@ -110,8 +110,7 @@ func (p *player) rereg(opt verbs.ReregOption) {
 	p.peer.learn()
 }
 
-// windowTraffic writes in both directions through windows on regions that have no remote
-// right themselves.
+// windowTraffic writes in both directions through windows on regions without remote rights.
 func windowTraffic(t *testing.T, typ verbs.MWType) (client, server *player, w *verbs.MW) {
 	t.Helper()
 	client, server = newPlayers(t, playerOptions{mrAccess: verbs.LocalWrite | verbs.MWBind, qpAccess: verbs.RemoteWrite})
@@ -135,7 +134,7 @@ func windowTraffic(t *testing.T, typ verbs.MWType) (client, server *player, w *v
 	return client, server, w
 }
 
-// windowEnds takes the server's window away: a WRITE through it is then refused.
+// windowEnds invalidates the server's window: a WRITE through it is then rejected.
 func windowEnds(t *testing.T, typ verbs.MWType, end func(client, server *player, w *verbs.MW)) {
 	t.Helper()
 	client, server, w := windowTraffic(t, typ)

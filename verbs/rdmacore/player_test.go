@@ -12,8 +12,8 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-// The scenarios of rdma-core's own tests (linux-rdma/rdma-core, tests/*.py) that need no
-// kernel, by file and name. docs/rdma-core-tests.md lists them all.
+// The scenarios of rdma-core's own tests (linux-rdma/rdma-core, tests/*.py) that need no kernel,
+// by file and name. docs/rdma-core-tests.md lists them all.
 var rdmaCore = map[string]map[string]func(*testing.T){
 	"test_atomic":    rdmaCoreAtomic,
 	"test_cq":        rdmaCoreCQ,
@@ -35,14 +35,14 @@ func TestRDMACore(t *testing.T) {
 	}
 }
 
-// A player is one side of such a test, with the defaults of rdma-core's: messages of 1024
-// bytes in a region of their own, READs and atomics one at a time.
+// A player is one side of such a test, with the defaults of rdma-core: messages of 1024 bytes in
+// its own region, READs and atomics one at a time.
 type player struct {
 	*testing.T
 	dev  *verbs.Device
 	pd   *verbs.PD
 	cq   *verbs.CQ
-	srq  *verbs.SRQ // where receives are posted, if there is one
+	srq  *verbs.SRQ // receives are posted here, if there is one
 	mr   *verbs.MR
 	buf  []byte
 	qp   *verbs.QP
@@ -53,12 +53,12 @@ type player struct {
 	rkey uint32
 	addr uint64 // of the peer's buffer
 	lkey uint32
-	grh  int                // bytes of network header before what is received
-	ah   *verbs.AH          // the way to the peer of datagrams
-	ch   *verbs.CompChannel // where completions are awaited, if not on the CQ itself
+	grh  int                // bytes of network header before received data
+	ah   *verbs.AH          // address handle of the peer of datagrams
+	ch   *verbs.CompChannel // channel on which completions are awaited; nil: the CQ itself
 }
 
-// playerOptions are what the tests vary; the zero value is the default.
+// playerOptions are the options of a test; the zero value is the default.
 type playerOptions struct {
 	service  verbs.QPType
 	size     int
@@ -66,7 +66,7 @@ type playerOptions struct {
 	qpAccess verbs.Access
 	rdAtomic uint8
 	withSRQ  bool
-	channel  bool // await completions on a completion channel
+	channel  bool // wait for completions on a completion channel
 	cqDepth  int
 }
 
@@ -75,7 +75,7 @@ const (
 	anyRemote     = verbs.LocalWrite | verbs.RemoteWrite | verbs.RemoteRead | verbs.RemoteAtomic
 )
 
-// newPlayers are two connected players, each on a device of its own.
+// newPlayers returns two connected players, each on its own device.
 func newPlayers(t *testing.T, o playerOptions) (client, server *player) {
 	t.Helper()
 	o.service = cmp.Or(o.service, verbs.RC)
@@ -115,7 +115,7 @@ func newPlayers(t *testing.T, o playerOptions) (client, server *player) {
 	return ps[0], ps[1]
 }
 
-// connectPlayers gives two players a queue pair each and connects these.
+// connectPlayers creates a queue pair for each of two players and connects them.
 func connectPlayers(a, b *player, service verbs.QPType) {
 	a.Helper()
 	a.peer, b.peer = b, a
@@ -134,7 +134,7 @@ func connectPlayers(a, b *player, service verbs.QPType) {
 	}
 }
 
-// connect takes p's queue pair from RESET to RTS.
+// connect moves p's queue pair from RESET to RTS.
 func (p *player) connect() {
 	p.Helper()
 	if p.grh == 0 {
@@ -152,7 +152,7 @@ func (p *player) connect() {
 	}
 }
 
-// register makes p's buffer a region with these rights.
+// register registers p's buffer with these rights.
 func (p *player) register(access verbs.Access) {
 	p.Helper()
 	m, err := p.pd.RegMR(p.buf, access)
@@ -162,10 +162,10 @@ func (p *player) register(access verbs.Access) {
 	p.mr, p.lkey = m, m.LKey()
 }
 
-// learn takes over where the peer's region is.
+// learn stores the key and address of the peer's region.
 func (p *player) learn() { p.rkey, p.addr = p.peer.mr.RKey(), p.peer.mr.Addr() }
 
-// sge is the first n bytes of p's buffer.
+// sge returns the first n bytes of p's buffer.
 func (p *player) sge(n int) []verbs.SGE {
 	if n == 0 {
 		return nil
@@ -173,7 +173,7 @@ func (p *player) sge(n int) []verbs.SGE {
 	return []verbs.SGE{{Addr: p.mr.Addr(), Length: uint32(n), LKey: p.lkey}}
 }
 
-// post posts a send work request for p's message.
+// Post posts a send work request for p's message.
 func (p *player) Post(op verbs.WROpcode, change func(*verbs.SendWR)) {
 	p.Helper()
 	wr := &verbs.SendWR{ID: 5, Opcode: op, Flags: verbs.Signaled, SGList: p.sge(p.size), RemoteAddr: p.addr, RKey: p.rkey}
@@ -213,7 +213,7 @@ func (p *player) poll() verbs.WC {
 		if err := p.cq.ReqNotify(false); err != nil {
 			p.Fatal(err)
 		}
-		// What came before the notification was asked for makes no event.
+		// Completions before the notification request raise no event.
 		if p.cq.Poll(wc[:]) == 1 {
 			break
 		}
@@ -224,7 +224,7 @@ func (p *player) poll() verbs.WC {
 	return wc[0]
 }
 
-// want polls one completion and fails the test if it has not this status.
+// want polls one completion and fails the test if it does not have this status.
 func (p *player) want(status verbs.WCStatus) verbs.WC {
 	p.Helper()
 	wc := p.poll()
@@ -236,17 +236,17 @@ func (p *player) want(status verbs.WCStatus) verbs.WC {
 
 func (p *player) fill(b byte) { copy(p.buf, bytes.Repeat([]byte{b}, len(p.buf))) }
 
-// holds fails the test unless n bytes of p's buffer are all b, behind a network header if
-// there is one.
+// holds fails the test unless n bytes of p's buffer are all b, after a network header if there is
+// one.
 func (p *player) holds(n int, b byte) {
 	p.Helper()
-	p.qp.State() // orders this read behind the device's writes
+	p.qp.State() // orders this read after the device's writes
 	if data := p.buf[p.grh:]; !bytes.Equal(data[:n], bytes.Repeat([]byte{b}, n)) {
 		p.Fatalf("the buffer begins with %x, want %d times %x", data[:min(n, 8)], n, b)
 	}
 }
 
-// traffic sends messages to and fro; each is checked where it arrives.
+// traffic sends messages in both directions; each is checked at its receiver.
 func traffic(client, server *player, op verbs.WROpcode) {
 	client.Helper()
 	for i := range rdmaCoreIters {
@@ -271,7 +271,7 @@ func traffic(client, server *player, op verbs.WROpcode) {
 	}
 }
 
-// rdmaTraffic writes to or reads from the peer in turns.
+// rdmaTraffic writes to or reads from the peer alternately.
 func rdmaTraffic(client, server *player, op verbs.WROpcode) {
 	client.Helper()
 	for i := range rdmaCoreIters {
@@ -290,7 +290,7 @@ func rdmaTraffic(client, server *player, op verbs.WROpcode) {
 	}
 }
 
-// refused fails the test unless err is a refusal of a post.
+// refused fails the test unless err is the error of a rejected post.
 func (p *player) refused(err error, words ...string) {
 	p.Helper()
 	var post *verbs.PostError
@@ -300,7 +300,7 @@ func (p *player) refused(err error, words ...string) {
 	verbstest.Says(p.T, err, words...)
 }
 
-// restate takes both queue pairs from ERR over RESET back to RTS.
+// restate moves both queue pairs from ERR through RESET back to RTS.
 func restate(ps ...*player) {
 	for _, p := range ps {
 		p.Helper()

@@ -33,7 +33,8 @@ var rdmaCoreQP = map[string]func(*testing.T){
 	},
 }
 
-// createQP makes a queue pair, which is in RESET and has at least the sizes asked for.
+// createQP creates a queue pair, which must be in RESET and have at least the requested
+// capacities.
 func createQP(service verbs.QPType) func(*testing.T) {
 	return func(t *testing.T) {
 		for _, sizes := range []verbs.QPCap{
@@ -53,7 +54,7 @@ func createQP(service verbs.QPType) func(*testing.T) {
 	}
 }
 
-// createQPInInit makes a queue pair and gives it its first attributes.
+// createQPInInit creates a queue pair and sets its first attributes.
 func createQPInInit(service verbs.QPType) func(*testing.T) {
 	return func(t *testing.T) {
 		q := newQPOf(t, service, verbstest.Cap)
@@ -64,7 +65,7 @@ func createQPInInit(service verbs.QPType) func(*testing.T) {
 	}
 }
 
-// startDatagrams takes a queue pair to RTS, where it has what it was given.
+// startDatagrams moves a queue pair to RTS, where it has the attributes that were set.
 func startDatagrams(t *testing.T) {
 	q := newQPOf(t, verbs.UD, verbstest.Cap)
 	if err := q.StartDatagrams(0x123, 0x45); err != nil {

@@ -95,8 +95,8 @@ func sendTraffic(o playerOptions, op verbs.WROpcode) func(*testing.T) {
 	}
 }
 
-// oneSidedTraffic is WRITE or READ traffic of size bytes, -1 for the usual size, on regions
-// that grant only what it needs.
+// oneSidedTraffic tests WRITE or READ traffic of size bytes, -1 for the default size, on regions
+// that grant only the required right.
 func oneSidedTraffic(access verbs.Access, size int, op verbs.WROpcode) func(*testing.T) {
 	return func(t *testing.T) {
 		client, server := newPlayers(t, playerOptions{mrAccess: verbs.LocalWrite | access, qpAccess: access})

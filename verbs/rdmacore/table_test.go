@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// docs/rdma-core-tests.md has a row for every test of the files of rdma-core that it lists:
+// docs/rdma-core-tests.md has a row for every test in the files of rdma-core that it lists:
 // "covered" for those in this package, and a reason for each of the others.
 func TestRDMACoreTable(t *testing.T) {
 	page, err := os.ReadFile("../../docs/rdma-core-tests.md")

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// ListenAt makes a listener of n on the port.
+// ListenAt opens a listener of n at the port.
 func (n *Node) ListenAt(ps verbs.PortSpace, port uint16) *verbs.Listener {
 	n.Helper()
 	l, err := n.Device.Listen(ps, netip.AddrPortFrom(netip.Addr{}, port), 0)
@@ -23,18 +23,18 @@ func (n *Node) ListenAt(ps verbs.PortSpace, port uint16) *verbs.Listener {
 	return l
 }
 
-// At is a port of n's first address.
+// At returns a port at n's first address.
 func (n *Node) At(port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(n.Device.GIDs()[0].Addr, port)
 }
 
-// Dialed is what Dial returns, in a goroutine of its own.
+// Dialed holds the results of a Dial in its own goroutine.
 type Dialed struct {
 	Conn *verbs.Conn
 	Err  error
 }
 
-// Dial begins to connect n's queue pair.
+// Dial starts to connect n's queue pair.
 func (n *Node) Dial(ctx context.Context, to netip.AddrPort, p verbs.ConnParam) <-chan Dialed {
 	out := make(chan Dialed, 1)
 	go func() {
@@ -44,7 +44,7 @@ func (n *Node) Dial(ctx context.Context, to netip.AddrPort, p verbs.ConnParam) <
 	return out
 }
 
-// Next takes the next request of a listener.
+// Next returns the next request of a listener.
 func (n *Node) Next(l *verbs.Listener) *verbs.ConnRequest {
 	n.Helper()
 	r, err := l.Next(n.Context())
@@ -70,7 +70,7 @@ func ConnectByCM(t testing.TB, a, b *Node) (atA, atB *verbs.Conn) {
 	return d.Conn, atB
 }
 
-// MoreDial begins to connect another queue pair of n.
+// MoreDial starts to connect another queue pair of n.
 func (n *Node) MoreDial(t *testing.T, to netip.AddrPort) <-chan error {
 	q, _ := n.NewQP()
 	out := make(chan error, 1)

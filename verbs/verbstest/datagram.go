@@ -31,7 +31,7 @@ func (n *Node) NewDatagramQP(qkey uint32) *verbs.QP {
 	return q
 }
 
-// Datagram is a signaled send of the first size bytes of n's buffer to peer's queue pair.
+// Datagram returns a signaled send of the first size bytes of n's buffer to peer's queue pair.
 func (n *Node) Datagram(peer *Node, size int) *verbs.SendWR {
 	n.Helper()
 	gid, err := peer.Device.GID(0)
@@ -69,7 +69,7 @@ func (n *Node) Datagrams(qkey uint32) *verbs.QP {
 	return q
 }
 
-// GroupSend is a send of the first size bytes of n's buffer to a group.
+// GroupSend returns a send of the first size bytes of n's buffer to a group.
 func (n *Node) GroupSend(group verbs.GID, size int) *verbs.SendWR {
 	n.Helper()
 	ah, err := n.PD.CreateAH(verbs.AddressVector{DGID: group})
@@ -82,7 +82,7 @@ func (n *Node) GroupSend(group verbs.GID, size int) *verbs.SendWR {
 	}
 }
 
-// Join makes n's queue pair a member with one receive at offset off.
+// Join attaches n's queue pair to a group and posts one receive at offset off.
 func (n *Node) Join(group verbs.GID, off int) {
 	n.Helper()
 	if err := n.QP.AttachMulticast(group); err != nil {

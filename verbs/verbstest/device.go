@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// OpenPipe opens a device with a link for each address, on a network in memory of its own.
+// OpenPipe opens a device with a link for each address, on its own network in memory.
 func OpenPipe(t *testing.T, mtu int, addrs ...string) *verbs.Device {
 	t.Helper()
 	n := pipe.NewNet()
@@ -29,7 +29,7 @@ func OpenPipe(t *testing.T, mtu int, addrs ...string) *verbs.Device {
 	return d
 }
 
-// Says fails the test unless err is there and has every one of the words in its text.
+// Says fails the test unless err is an error of one line that contains all words.
 func Says(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil {

@@ -1,3 +1,4 @@
-// Package verbstest has what the tests of package verbs share: devices on a network in memory or on loopback, with a
-// queue pair and a buffer each. Its functions end the test where something fails.
+// Package verbstest contains helpers for the tests of package verbs: devices on a network in
+// memory or on loopback, with a queue pair and a buffer each. Its functions end the test if
+// something fails.
 package verbstest

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Exchange moves messages of many sizes in every way between two connected nodes.
+// Exchange transfers messages of many sizes by WRITE, READ and SEND between two connected nodes.
 func Exchange(t *testing.T, a, b *Node) {
 	t.Helper()
 	var wc [1]verbs.WC

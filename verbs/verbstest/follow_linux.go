@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Until waits, from event to event, until the device is as the test wants it.
+// Until waits until the condition is true. It checks it after each event of the device.
 func (n *Node) Until(what string, is func() bool) {
 	n.Helper()
 	ctx, cancel := context.WithTimeoutCause(n.Context(), time.Minute, errors.New("a minute has passed"))
@@ -22,7 +22,7 @@ func (n *Node) Until(what string, is func() bool) {
 	}
 }
 
-// GIDOf returns the index of an address, -1 while the device does not have it.
+// GIDOf returns the index of an address, -1 if the device does not have it.
 func (n *Node) GIDOf(addr string) int {
 	for _, g := range n.Device.GIDs() {
 		if g.Addr == netip.MustParseAddr(addr) {
@@ -32,13 +32,13 @@ func (n *Node) GIDOf(addr string) int {
 	return -1
 }
 
-// Has is for Until: n has the address.
+// Has returns a condition for Until: n has the address.
 func (n *Node) Has(addr string) func() bool { return func() bool { return n.GIDOf(addr) >= 0 } }
 
-// Lacks is for Until: n does not have the address.
+// Lacks returns a condition for Until: n does not have the address.
 func (n *Node) Lacks(addr string) func() bool { return func() bool { return n.GIDOf(addr) < 0 } }
 
-// Port is for Until: n's port is in a state, such as PORT_ACTIVE.
+// Port returns a condition for Until: n's port is in a state, such as PORT_ACTIVE.
 func (n *Node) Port(state string) func() bool {
 	return func() bool { return n.Device.PortAttr().State == state }
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// udpAddrs are loopback addresses: one package alone uses them, because tests of packages run side by side.
+// udpAddrs are loopback addresses that only one package uses, because tests of different packages
+// run in parallel.
 var udpAddrs = [2]string{"127.55.4.1", "127.55.4.2"}
 
 // PipeLinks returns two links on a network in memory.
@@ -52,7 +53,7 @@ type Node struct {
 	Info   verbs.ConnInfo
 }
 
-// Cap are the sizes of the queue pairs of nodes.
+// Cap holds the capacities of the queue pairs of nodes.
 var Cap = verbs.QPCap{MaxSendWR: 256, MaxRecvWR: 256, MaxSendSGE: 2, MaxRecvSGE: 2}
 
 // Open opens a device that ends with the test, with a buffer of size bytes.
@@ -100,7 +101,7 @@ func (n *Node) NewQP() (*verbs.QP, verbs.ConnInfo) {
 	return q, info
 }
 
-// Connected are two nodes with buffers of size bytes.
+// Connected returns two connected nodes with buffers of size bytes.
 func Connected(t testing.TB, cfg [2]verbs.Config, size int) (a, b *Node) {
 	t.Helper()
 	a, b = Open(t, cfg[0], size), Open(t, cfg[1], size)
@@ -108,7 +109,7 @@ func Connected(t testing.TB, cfg [2]verbs.Config, size int) (a, b *Node) {
 	return a, b
 }
 
-// ConnectQPs takes two RC queue pairs to RTS.
+// ConnectQPs moves two RC queue pairs to RTS.
 func ConnectQPs(t testing.TB, a, b *verbs.QP, ai, bi verbs.ConnInfo) {
 	t.Helper()
 	if err := errors.Join(a.Connect(ai, bi, verbs.DefaultConnAttr()), b.Connect(bi, ai, verbs.DefaultConnAttr())); err != nil {
@@ -116,7 +117,7 @@ func ConnectQPs(t testing.TB, a, b *verbs.QP, ai, bi verbs.ConnInfo) {
 	}
 }
 
-// Wait takes n completions, which must be successes.
+// Wait waits for count completions, which must be successful.
 func (n *Node) Wait(count int, wc []verbs.WC) {
 	for count > 0 {
 		k, err := n.CQ.Wait(n.Context(), wc[:min(count, len(wc))])
@@ -132,11 +133,11 @@ func (n *Node) Wait(count int, wc []verbs.WC) {
 	}
 }
 
-// Fence orders this goroutine's reads and writes of n's buffer with those of n's device.
-// Packets do that too, but over a socket the race detector does not see it.
+// Fence orders this goroutine's accesses of n's buffer with those of n's device. Packets do that
+// too, but the race detector does not see it over a socket.
 func (n *Node) Fence() { n.QP.State() }
 
-// OneSided is a signaled WRITE or READ of the first size bytes of n's buffer and of peer's.
+// OneSided returns a signaled WRITE or READ of the first size bytes of n's buffer and of peer's.
 func (n *Node) OneSided(op verbs.WROpcode, peer *Node, size int) *verbs.SendWR {
 	return &verbs.SendWR{
 		Opcode: op, Flags: verbs.Signaled, SGList: []verbs.SGE{n.MR.SGE(0, size)},

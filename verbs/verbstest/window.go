@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// MustFail fails the test unless err is there and has want in its text.
+// MustFail fails the test unless err is an error whose text contains want.
 func MustFail(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) {
@@ -15,7 +15,7 @@ func MustFail(t *testing.T, err error, want string) {
 	}
 }
 
-// BindableRegion is a region of n that windows may be bound to.
+// BindableRegion returns a region of n that windows may be bound to.
 func (n *Node) BindableRegion(size int) *verbs.MR {
 	n.Helper()
 	m, err := n.PD.RegMR(make([]byte, size), verbs.LocalWrite|verbs.MWBind)
@@ -35,7 +35,7 @@ func (n *Node) Window(typ verbs.MWType) *verbs.MW {
 	return w
 }
 
-// Post posts a request that must be taken.
+// Post posts a request that must be accepted.
 func (n *Node) Post(wr *verbs.SendWR) {
 	n.Helper()
 	if err := n.QP.PostSend(wr); err != nil {
@@ -43,7 +43,7 @@ func (n *Node) Post(wr *verbs.SendWR) {
 	}
 }
 
-// Ends posts a request and takes its completion, which must have a status.
+// Ends posts a request and waits for its completion, which must have the status want.
 func (n *Node) Ends(wr *verbs.SendWR, want verbs.WCStatus) {
 	n.Helper()
 	wr.Flags |= verbs.Signaled

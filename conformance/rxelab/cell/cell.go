@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Role is which end gorxe is.
+// Role is the role of gorxe in a cell.
 type Role uint8
 
 // The roles of gorxe.
@@ -31,22 +31,24 @@ func (f Family) String() string { return [...]string{"IPv4", "IPv6"}[f] }
 
 // Cell is one run of the matrix.
 type Cell struct {
-	Suite     string // the kernel, by the name of its Debian release
+	Suite     string // Debian release of the kernel
 	Workload  Workload
 	Role      Role
 	Family    Family
 	Condition Condition
 }
 
-// ID names the cell; it is unique in a matrix and fit for a file name but for its slashes.
+// ID returns the name of the cell. It is unique in a matrix and, except for its slashes, usable
+// as a file name.
 func (c Cell) ID() string {
 	return strings.Join([]string{c.Suite, Slug(c.Condition.String()), Slug(c.Workload.Tool.Name), Slug(c.Workload.Params.String()),
 		"gorxe-" + c.Role.String(), c.Family.String()}, "/")
 }
 
-// What a run may take on a slow and busy machine: a fixed part, and a part for every packet. Under loss the part is larger: a
-// lost last packet costs a timeout of 67 ms. It is largest when rxe reads: it notices a missing response by its timer only, and
-// then asks for all the rest of the READ again.
+// Time limits for a slow and busy machine: a fixed part, and a part for every packet. The latter
+// is larger under loss: a lost last packet costs a timeout of 67 ms. It is largest if rxe reads:
+// rxe detects a missing response only by its timer, and then requests the whole rest of the READ
+// again.
 const (
 	TimeoutBase    = 40 * time.Second
 	PacketClean    = 6 * time.Millisecond
@@ -54,7 +56,8 @@ const (
 	PacketReread   = 50 * time.Millisecond
 )
 
-// Timeout is when a run is given up. The stock tools retry for ever, so every run needs one.
+// Timeout returns the time limit of a run. Every run needs one, because the stock tools retry
+// forever.
 func (c Cell) Timeout() time.Duration {
 	each := PacketClean
 	switch {
@@ -66,7 +69,8 @@ func (c Cell) Timeout() time.Duration {
 	return c.StartTime() + time.Duration(c.Workload.Packets())*each
 }
 
-// StartTime is the part of the time limit for programs to start. That takes Python long.
+// StartTime returns the part of the time limit in which programs must start. Python needs long
+// for that.
 func (c Cell) StartTime() time.Duration {
 	switch {
 	case c.Workload.Tool.Kind == Operation:
@@ -82,21 +86,21 @@ func (c Cell) rxeReads() bool {
 	return c.Workload.Tool.Reads && (c.Role == Server || c.Workload.Params.Both)
 }
 
-// Link is what the command lines of a cell name of its lane.
+// Link holds the names of a lane that are used in the command lines of a cell.
 type Link struct {
 	Rxe, Gorxe End
-	Dead       map[Family]netip.Addr // of a host that gorxe sends to and that is not there
+	Dead       map[Family]netip.Addr // addresses of a host that gorxe sends to and that does not exist
 }
 
-// End is one end of a lane's link, as the commands name it.
+// End is one end of a lane's link.
 type End struct {
 	Device string         // RDMA device or network interface
 	GID    map[Family]int // GID index
 	Addr   map[Family]netip.Addr
 }
 
-// Where the guest has the program under test, the other one that uses gorxe, its counterpart with the table of
-// operations, and the program of measurements.
+// Paths in the guest: gorxe, gorxe's end of the operations, the Python end with its table of
+// operations, and the benchmark.
 const (
 	GorxePath  = "/run/rxelab/gorxe"
 	VerbsPath  = "/run/rxelab/verbs"
@@ -105,13 +109,16 @@ const (
 	BenchPath  = "/run/rxelab/bench"
 )
 
-// firstPort and lastPort are the first TCP port of cells and the one after the last, below the range that Linux takes for clients.
+// firstPort and lastPort bound the TCP ports of cells (lastPort is exclusive), below the range
+// that Linux uses for clients.
 const firstPort, lastPort = 20000, 32000
 
-// Port returns the n-th port. Each cell has another one, as a closed connection keeps its port busy for a minute.
+// Port returns the n-th port. Each cell uses a different one, because a closed connection
+// occupies its port for a minute (TIME-WAIT).
 func Port(n int) int { return firstPort + n%(lastPort-firstPort) }
 
-// Commands returns the command lines of the unmodified program and of gorxe. One is nil when that end does not take part.
+// Commands returns the command lines of the unmodified program and of gorxe, nil for an end that
+// does not take part.
 func (c Cell) Commands(l *Link, port int) (stock, gorxe []string) {
 	if c.talk() != nil {
 		return c.lines(l, port)
@@ -124,12 +131,12 @@ func (c Cell) Commands(l *Link, port int) (stock, gorxe []string) {
 	return stock, append(gorxe, c.foreignGIDs(l.Rxe)...)
 }
 
-// stock is the command line of the unmodified tool; host is empty for the server.
+// stock returns the command line of the unmodified tool. host is empty for the server.
 func (c Cell) stock(e End, port int, host string) []string {
 	return c.arguments([]string{c.Workload.Tool.program()}, e, port, host)
 }
 
-// gorxe is the command line of gorxe's end.
+// gorxe returns the command line of gorxe's end.
 func (c Cell) gorxe(e End, port int, host string) []string {
 	t := c.Workload.Tool
 	if t.UnderRun {
@@ -157,7 +164,8 @@ func (c Cell) arguments(argv []string, e End, port int, host string) []string {
 	return argv
 }
 
-// foreignGIDs are the flags with which gorxe takes peer's GID where the exchange runs over IPv4 and RDMA over IPv6.
+// foreignGIDs returns the flags that make gorxe accept the peer's GID if the exchange uses IPv4
+// and RDMA uses IPv6.
 func (c Cell) foreignGIDs(peer End) []string {
 	t := c.Workload.Tool
 	if c.Family != IPv6 || t.Gorxe == nil || t.CM || t.IPv6TCP && c.Role == Server {
@@ -166,7 +174,8 @@ func (c Cell) foreignGIDs(peer End) []string {
 	return []string{"--foreign-gids", peer.Addr[IPv6].String()}
 }
 
-// host is the address under which the client reaches the server, for the tool's TCP exchange or with the connection manager.
+// host returns the address of the server for the client, for the TCP exchange or the connection
+// manager.
 func (c Cell) host(server End) string {
 	f := IPv4
 	if t := c.Workload.Tool; c.Family == IPv6 && (t.CM || c.Role == Server && t.IPv6TCP && !t.UnderRun) {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// testLink is a link whose ends have addresses and GIDs.
+// testLink returns a link whose ends have addresses and GIDs.
 func testLink() *Link {
 	addr := func(host string) map[Family]netip.Addr {
 		return map[Family]netip.Addr{IPv4: netip.MustParseAddr("198.18.2." + host), IPv6: netip.MustParseAddr("fd00:18:0:2::" + host)}
@@ -20,7 +20,7 @@ func testLink() *Link {
 	}
 }
 
-// commandLines are those of a cell's ends, each as one line.
+// commandLines returns the command lines of a cell's ends.
 func commandLines(c Cell) (server, client string) {
 	stock, gorxe := c.Commands(testLink(), 20001)
 	server, client = strings.Join(stock, " "), strings.Join(gorxe, " ")

@@ -1,6 +1,6 @@
 package cell
 
-// What the tools of [CM] are run with.
+// Parameters of the tools of [CM].
 var (
 	pings      = []Params{{Size: 64, Iters: 100}, {Size: 4000, Iters: 100}}
 	longPings  = []Params{{Size: 65000, Iters: 100}}
@@ -14,13 +14,15 @@ var (
 	attempt    = []Params{{Size: 64, Iters: 1}}
 )
 
-// segments is how many packets a message has.
+// segments returns the number of packets of a message.
 func segments(size int) int { return max(1, (size+portMTU-1)/portMTU) }
 
-// handshake is the number of packets with which a connection begins and ends: REQ, REP, RTU, DREQ, DREP.
+// handshake is the number of packets that establish and end a connection: REQ, REP, RTU, DREQ,
+// DREP.
 const handshake = 5
 
-// pinged counts for each ping two announcements and two replies, a READ request, and the data there and back.
+// pinged counts for each ping two announcements and two replies, a READ request, and the data in
+// both directions.
 func pinged(p Params) int { return handshake + p.Iters*(5+2*segments(p.Size)) }
 
 // exchanged counts the messages in both directions of all connections.
@@ -28,25 +30,27 @@ func exchanged(p Params) int {
 	return max(1, p.Conns) * (handshake + 2*p.Iters*segments(p.Size))
 }
 
-// stepped counts the connections of cmtime that keeps step: one to warm up, and all of them twice.
+// stepped counts the connections of cmtime with its synchronization: one to warm up, and all of
+// them twice.
 func stepped(p Params) int { return handshake * (1 + 2*max(1, p.Conns)) }
 
 // looked counts SIDR_REQ, SIDR_REP and the messages in both directions of all queue pairs.
 func looked(p Params) int { return max(1, p.Conns) * (2 + 2*p.Iters) }
 
-// talking makes a tool of rdma_cm whose programs are those of the kernel's release. It runs where nothing gets lost: a program that
-// ends sends DREQ once, and whoever misses it waits for ever.
+// talking returns a tool of rdma_cm with the programs of the kernel's release. It runs only
+// without loss: a program that ends sends DREQ once, and a peer that misses it waits forever.
 func talking(name string, runs []Params, t Talk) Tool {
 	return Tool{Name: name, Native: true, CM: true, Kind: Connection, Runs: runs, Fragile: true, Talk: &t}
 }
 
-// still marks a tool that runs on an undisturbed network only.
+// still marks a tool that runs only on an undisturbed network.
 func still(t Tool) Tool {
 	t.Still = true
 	return t
 }
 
-// rping's client ends with status 0 when the server disconnects too early; it says so, then.
+// rping returns an rping test. The client's exit status is 0 even if the server disconnects too
+// early, but it prints an error.
 func rping(name, flags string, runs []Params, server, client Says) Tool {
 	const parameters = " -p {port} -V -C {count} -S {size}"
 	return talking(name, runs, Talk{
@@ -58,7 +62,8 @@ func rping(name, flags string, runs []Params, server, client Says) Tool {
 
 const pingTrouble = `wait for|(?i:error|failed|mismatch|bogus)`
 
-// matose is ucmatose, whose server sends first and ends the connections. cm of gorxe does as well, and serves other programs, too.
+// matose returns a ucmatose test. The server of ucmatose sends first and ends the connections.
+// gorxe cm does the same, and serves other programs too.
 func matose() Tool {
 	const parameters = " -p {port} -C {count} -S {size}"
 	says := Says{Must: `return status 0`, Never: `error|fail`}
@@ -69,7 +74,8 @@ func matose() Tool {
 	})
 }
 
-// inStep is cmtime of rdma-core 52 to 58, which keeps step over a TCP connection of its own and measures twice. Its server ends.
+// inStep returns a test of cmtime of rdma-core 52 to 58, which synchronizes its ends over a TCP
+// connection and measures twice. Its server ends by itself.
 func inStep() Tool {
 	const parameters = " -p {port}"
 	says := Says{Must: `(?s)qp_conn +{connections}\n.*cm_conn +{connections}\n.*destroy qp `, Never: `event: |(?i:fail|error|unhandled)`}
@@ -82,7 +88,7 @@ func inStep() Tool {
 	return still(t)
 }
 
-// UdaddyPort is where udaddy listens: its -p is something else.
+// UdaddyPort is the port of udaddy: its flag -p has another meaning.
 const UdaddyPort = "7174"
 
 func lookup() Tool {
@@ -97,7 +103,8 @@ func lookup() Tool {
 	return still(t)
 }
 
-// managed makes a test of perftest one of queue pairs that rdma_cm connects. Over IPv6 perftest can do that since 24.01.
+// managed changes a test of perftest to queue pairs that rdma_cm connects. perftest supports that
+// over IPv6 since 24.01.
 func managed(runs []Params, t Tool) Tool {
 	t.Name += " -R"
 	t.Fixed = append(t.Fixed, "-R")
@@ -120,7 +127,8 @@ var cmTools = []Tool{
 		GorxeServer: "cm -s -b {local} -n 1 -p {port} -C 1 -S 16", GorxeClient: "cm -c {remote} -n 1 -p {port} -C 1 -S 16",
 		ServerSays: Says{Must: `rdma_server: end 0`}, ClientSays: Says{Must: `rdma_client: end 0`}, Packets: exchanged,
 	})),
-	// On trixie's kernel for what trixie's own cannot do: its TCP connection is IPv4 only.
+	// bookworm's cmtime also runs on trixie's kernel, for IPv6: the TCP connection of trixie's
+	// cmtime is IPv4 only.
 	still(of("bookworm", talking("cmtime", hundred, Talk{
 		Server: "cmtime -b {local} -p {port}", Client: "cmtime -s {remote} -p {port} -c {connections}",
 		GorxeServer: "cm -s -b {local} -n {connections} -p {port} -C 0", GorxeClient: "cm -c {remote} -n {connections} -p {port} -C 0",

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Direction is the way of the packets that a condition disturbs.
+// Direction is the direction of the packets that a condition disturbs.
 type Direction uint8
 
 // The directions.
@@ -13,16 +13,16 @@ const (
 	Neither Direction = iota
 	ToRxe
 	ToGorxe
-	BothWays // in no cell
+	BothWays // not used in any cell
 )
 
 func (d Direction) String() string { return [...]string{"", "to rxe", "to gorxe", "both ways"}[d] }
 
-// Has reports whether a way is among those of d.
+// Has reports whether d includes the direction way.
 func (d Direction) Has(way Direction) bool { return d == way || d == BothWays }
 
-// Condition is what the network does to packets. Netem holds the arguments of tc's netem; none: nothing. Fault is the same for
-// gorxe's --fault, which does it where there is no netem.
+// Condition is a disturbance of the network. Netem holds the arguments of tc's netem; nil: no
+// disturbance. Fault is the equivalent value of gorxe's --fault, for runs without netem.
 type Condition struct {
 	Name      string
 	Direction Direction
@@ -30,7 +30,7 @@ type Condition struct {
 	Fault     string
 }
 
-// String is the condition's full name.
+// String returns the full name of the condition.
 func (c Condition) String() string {
 	if c.Direction == Neither {
 		return c.Name
@@ -43,7 +43,8 @@ const (
 	reordering = "reorder 5 %"
 )
 
-// Disturbances are applied in either direction. Reordering: most packets overtake the one in twenty that is held back.
+// Disturbances are applied in each direction. In reordering, one packet in twenty is delayed, and
+// most of the others overtake it.
 var Disturbances = []Condition{
 	{Name: fewLost, Netem: []string{"loss", "1%"}, Fault: "drop=1%"},
 	{Name: "loss 5 %", Netem: []string{"loss", "5%"}, Fault: "drop=5%"},
@@ -54,7 +55,7 @@ var Disturbances = []Condition{
 // Clean is the undisturbed network.
 var Clean = Condition{Name: "clean"}
 
-// Conditions are all conditions of the matrix, Clean first.
+// Conditions returns all conditions of the matrix, Clean first.
 func Conditions() []Condition {
 	all := []Condition{Clean}
 	for _, c := range Disturbances {
@@ -66,13 +67,15 @@ func Conditions() []Condition {
 	return all
 }
 
-// Impaired reports whether packets get lost or come twice or late, so that runs take much longer.
+// Impaired reports whether packets are lost, duplicated or delayed, so that runs take much
+// longer.
 func (c Condition) Impaired() bool { return c.Direction != Neither }
 
-// loses reports whether packets get lost for good.
+// loses reports whether packets are lost.
 func (c Condition) loses() bool { return slices.Contains(c.Netem, "loss") }
 
-// queueLimit is netem's queue in packets: large enough that the queue itself loses nothing.
+// queueLimit is the length of netem's queue in packets, large enough that the queue itself drops
+// nothing.
 const queueLimit = "20000"
 
 // QueueDiscipline returns the arguments of tc qdisc for the condition.
@@ -80,7 +83,7 @@ func (c Condition) QueueDiscipline() []string {
 	return append([]string{"netem", "limit", queueLimit}, c.Netem...)
 }
 
-// Slug makes a name fit for a file.
+// Slug makes a name usable as a file name.
 func Slug(s string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		switch {

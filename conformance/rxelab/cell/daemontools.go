@@ -1,29 +1,32 @@
 package cell
 
-// visiting makes a tool of a client of gorxe daemon, which has its defaults but for the control socket, since lanes share their files, and with IPv6 for the
-// client's GID, since perftest's TCP connection is of IPv4.
+// visiting returns a tool that is a client of gorxe daemon. The daemon runs with its defaults,
+// except for a control socket for each lane, because lanes share their files. With IPv6 it also
+// accepts the client's GID, because perftest's TCP connection uses IPv4.
 func visiting(name, client string, runs []Params, says Says, packets func(p Params) int) Tool {
 	return still(talking(name, runs, Talk{
 		Client: client, GorxeServer: "daemon --control-socket /run/rxelab/daemon-{port}/control.sock", ClientSays: says, Packets: packets, Daemon: true,
 	}))
 }
 
-// ofHost makes a tool that of the host: those that the lab has of other releases do not include rdma-core's pingpongs.
+// ofHost makes a tool use the host's program: the programs of other releases do not include
+// rdma-core's pingpong tools.
 func ofHost(t Tool) Tool {
 	t.Native = false
 	return t
 }
 
-// measured counts the packets with data of one direction.
+// measured counts the data packets of one direction.
 func measured(p Params) int { return p.packets(Bandwidth) }
 
-// turned counts those of both.
+// turned counts the data packets of both directions.
 func turned(p Params) int { return p.packets(Latency) }
 
-// sized is how each run of a test of perftest is told its parameters, and what its table has to show.
+// sized are the flags of each perftest run.
 const sized = " -d {device} -x {gid} -F -n {count} -s {size} {tcp}"
 
-// number is how a figure of perftest's begins; a clock that jumps under emulation makes "inf" and "-nan".
+// number matches the start of a number in perftest's table. If the clock jumps under emulation,
+// perftest prints "inf" or "-nan".
 const number = `\s*(?:[0-9.]|inf|-nan)`
 
 var (
@@ -31,8 +34,8 @@ var (
 	pingedAll   = Says{Must: `{count} iters in`, Never: `(?i:fail|couldn't|invalid)`}
 )
 
-// daemonTools are the tools of [Alone]. The first runs of ib_write_bw and of the pingpongs are what the tools do when they are told
-// nothing; the path MTU is the pingpongs' own.
+// daemonTools are the tools of [Alone]. The first runs of ib_write_bw and of the pingpong tools
+// use the tools' defaults; the path MTU is that of the pingpong tools.
 var daemonTools = []Tool{
 	visiting("rping", "rping -c -a {remote} -V -C {count} -S {size}", pings, Says{Never: pingTrouble}, pinged),
 	visiting("ib_write_bw", "ib_write_bw -d {device} -x {gid} {tcp}", []Params{{Size: 65536, Iters: 5000}}, measuredAll, measured),
@@ -48,10 +51,10 @@ var daemonTools = []Tool{
 	visiting("ib_send_lat", "ib_send_lat"+sized, []Params{{Size: 2, Iters: 100}}, measuredAll, turned),
 }
 
-// Visitors returns clients of gorxe daemon of which somebody compares all that they carry: rping what comes back, the daemon what
-// perftest sends, which is the payload that is in a file of the guest.
+// Visitors returns clients of gorxe daemon whose data is verified: rping verifies what returns,
+// the daemon verifies what perftest sends. payload is the path of the payload file in the guest.
 func Visitors(payload string) []Tool {
-	told := sized + " --payload_file_path=" + payload // that option came with Debian trixie's perftest
+	told := sized + " --payload_file_path=" + payload // Debian trixie's perftest introduced the option
 	return []Tool{
 		visiting("rping", "rping -c -a {remote} -V -C {count} -S {size}",
 			[]Params{{Size: 64, Iters: 100}, {Size: 4000, Iters: 100}, {Size: 65000, Iters: 20}}, Says{Never: pingTrouble}, pinged),

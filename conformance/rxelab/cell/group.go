@@ -2,20 +2,20 @@ package cell
 
 import "fmt"
 
-// Group is a part of the matrix with a report of its own.
+// Group is a part of the matrix with a separate report.
 type Group string
 
 // The groups.
 const (
 	Core     Group = "core"     // SEND, WRITE and READ over reliable connections
 	Verbs    Group = "verbs"    // the other services and operations
-	CM       Group = "cm"       // connections that rdma_cm makes
-	Alone    Group = "daemon"   // clients of a host that runs nothing but gorxe daemon
-	Links    Group = "links"    // what Core is about, with gorxe's other links
-	Programs Group = "programs" // what Core, Verbs and CM are about, with unmodified programs under gorxe run
+	CM       Group = "cm"       // connections made by rdma_cm
+	Alone    Group = "daemon"   // clients of a host that runs only gorxe daemon
+	Links    Group = "links"    // the tools of Core, with gorxe's other links
+	Programs Group = "programs" // the tools of Core, Verbs and CM, as unmodified programs under gorxe run
 )
 
-// groups are all groups and what their reports are about.
+// groups maps each group to its tools and its report.
 var groups = map[Group]struct {
 	tools              []Tool
 	title, page, intro string
@@ -59,7 +59,7 @@ var groups = map[Group]struct {
 			"6.2; rxe repeats them with address 0, so they run without loss as well.\n\n"},
 }
 
-// Check refuses a group that does not exist.
+// Check returns an error for a group that does not exist.
 func (g Group) Check() error {
 	if _, ok := groups[g]; !ok {
 		return fmt.Errorf("group %q: want %s, %s, %s, %s, %s or %s", g, Core, Verbs, CM, Alone, Links, Programs)
@@ -67,22 +67,23 @@ func (g Group) Check() error {
 	return nil
 }
 
-// Title is the heading of the group's report.
+// Title returns the heading of the group's report.
 func (g Group) Title() string { return groups[g].title }
 
-// Intro is what the report says of the group's cells.
+// Intro returns the introduction of the group's report.
 func (g Group) Intro() string { return groups[g].intro }
 
-// Page is where the repository keeps the group's report.
+// Page returns the path of the group's report in the repository.
 func (g Group) Page() string { return groups[g].page }
 
-// Tools are the programs of the group.
+// Tools returns the tools of the group.
 func (g Group) Tools() []Tool { return groups[g].tools }
 
-// Operations reports whether operations of package verbspeer, or services that nobody repairs, are among the tools.
+// Operations reports whether the tools include operations of package verbspeer, or services
+// without retransmission.
 func (g Group) Operations() bool { return g == Verbs || g == Programs }
 
-// Workloads are the group's tools with all their parameters.
+// Workloads returns the group's tools with all their parameters.
 func (g Group) Workloads() []Workload {
 	var w []Workload
 	tools := g.Tools()

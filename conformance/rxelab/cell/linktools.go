@@ -2,16 +2,18 @@ package cell
 
 import "slices"
 
-// linkRuns are what the tools are run with over the links that others than udp are: what is sent is the same, so a part of the core's
-// runs shows how it is sent. Frames of all sizes, messages of many, and queue pairs side by side.
+// linkRuns are the parameters of the tools over links other than udp. The packets are the same as
+// over udp, so a part of the runs of Core suffices: frames of all sizes, messages of many frames,
+// and concurrent queue pairs.
 var linkRuns = map[Kind][]Params{
 	Pingpong:  {{Size: 1, MTU: 256, Iters: 100}, {Size: 8193, MTU: 1024, Iters: 30}, {Size: 1000003, MTU: 4096, Iters: 5}},
 	Bandwidth: {{Size: 2, Iters: 100}, {All: true, Iters: 5}, {Size: 65536, QPs: 4, Iters: 10}},
 	Latency:   {{Size: 2, Iters: 100}, {Size: 65536, Iters: 20}},
 }
 
-// linkTools are the core's tools with gorxe over links of other kinds than udp. The veth of Linux 6.1 redirects no frame that takes
-// more than a page to a program of xdp: there a path MTU of 4096 cannot be had.
+// linkTools returns the tools of Core with gorxe over links other than udp. veth of Linux 6.1
+// does not redirect frames longer than a page to an XDP program, so it does not support a path
+// MTU of 4096 there.
 func linkTools() []Tool {
 	var out []Tool
 	for _, link := range []struct {

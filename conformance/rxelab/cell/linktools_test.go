@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Every tool of the core meets every other link, in both roles and over both families; the level of CI leaves out no tool and no role.
+// Every tool of the core runs over every other link, in both roles and over both families; the
+// level of CI includes every tool and role.
 func TestLinksRunTheCoresTools(t *testing.T) {
 	conditions := []string{"clean", "loss 1 % to rxe", "loss 1 % to gorxe"}
 	full, err := Matrix(Links, LevelFull, Suites)

@@ -8,16 +8,17 @@ import (
 // Suites are the Debian releases whose kernels the lab knows: 6.1 and 6.12.
 var Suites = []string{"bookworm", "trixie"}
 
-// Level says how much of the matrix is run.
+// Level selects how much of the matrix is run.
 type Level string
 
 // The levels.
 const (
-	LevelCI   Level = "ci"   // a subset that fits into minutes
+	LevelCI   Level = "ci"   // a subset that takes minutes
 	LevelFull Level = "full" // every cell
 )
 
-// Matrix returns the cells of a group and level for the kernels, those of one condition together.
+// Matrix returns the cells of a group and level for the kernels. Cells of one condition are
+// adjacent.
 func Matrix(group Group, level Level, suites []string) ([]Cell, error) {
 	if err := group.Check(); err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func Matrix(group Group, level Level, suites []string) ([]Cell, error) {
 	return slices.DeleteFunc(cells, func(c Cell) bool { return !selected(c) }), nil
 }
 
-// each returns a workload in both roles over both families.
+// each returns a workload in both roles and both address families.
 func each(suite string, cond Condition, w Workload) []Cell {
 	cells := []Cell{
 		{suite, w, Client, IPv4, cond}, {suite, w, Server, IPv4, cond},
@@ -60,14 +61,17 @@ func each(suite string, cond Condition, w Workload) []Cell {
 	})
 }
 
-// representative selects the cells of LevelCI:
-//   - undisturbed: every workload in both roles, families taking turns; the long runs in one role;
-//   - disturbed: every tool under every condition once, with roles, families and parameters taking turns.
+// representative returns the selection of cells for LevelCI:
 //
-// Of Verbs it takes every undisturbed workload in one role, in turns, the long ones on one kernel, and what is disturbed on one of
-// two kernels that have it. Of CM it takes, as of the core, every undisturbed workload in both roles; a host that is not there is
-// looked for once, by gorxe.
-// The turns depend on positions in the tables only, so that a run always has the same cells.
+//   - undisturbed: every workload in both roles, with alternating address families; long runs in
+//     one role;
+//   - disturbed: every tool once under every condition, with alternating roles, families and
+//     parameters.
+//
+// Of Verbs it selects every undisturbed workload in one role, alternating, long ones on one
+// kernel, and disturbed ones on one of the kernels that support them. Of CM it selects, as of
+// Core, every undisturbed workload in both roles; a host that does not exist is tried once, by
+// gorxe. The alternation depends only on positions in the tables, so a selection is reproducible.
 func representative(group Group) func(Cell) bool {
 	workload := map[Workload]int{}
 	for i, w := range group.Workloads() {
@@ -109,7 +113,7 @@ func representative(group Group) func(Cell) bool {
 	}
 }
 
-// Long reports whether a workload moves so much that a short run of the matrix has it only once.
+// Long reports whether a workload takes so long that LevelCI has it only once.
 func (w Workload) Long() bool {
 	return w.Params.All || w.Packets() > 10000 || w.Tool.Talk != nil && w.Tool.Talk.Outcome == Unreachable
 }

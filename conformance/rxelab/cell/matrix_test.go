@@ -16,7 +16,7 @@ func matrix(t *testing.T, level Level) []Cell {
 	return cells
 }
 
-// wantFull spells the matrix out as it was agreed, independently of the tables.
+// wantFull returns the agreed matrix, independently of the tables.
 func wantFull() map[string]bool {
 	want := map[string]bool{}
 	conditions := []string{"clean"}
@@ -73,7 +73,7 @@ func TestCILevelCoversEveryValue(t *testing.T) {
 	mustCover(t, matrix(t, LevelCI), matrix(t, LevelFull), covers)
 }
 
-// mustCover wants everything that keys lists for all cells to be listed for those of a part as well.
+// mustCover fails the test unless the keys of part include the keys of all cells.
 func mustCover(t *testing.T, part, all []Cell, keys func(Cell) []string) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -92,7 +92,7 @@ func mustCover(t *testing.T, part, all []Cell, keys func(Cell) []string) {
 	}
 }
 
-// covers lists the combinations that a representative matrix must have at least once.
+// covers returns the combinations that a representative matrix must contain at least once.
 func covers(c Cell) []string {
 	w, cond := c.Workload, c.Condition
 	keys := []string{
@@ -143,10 +143,10 @@ func verbsMatrix(t *testing.T, level Level) []Cell {
 	return cells
 }
 
-// What each tool of the second group is run under, spelled out independently of the tables.
+// The conditions for each tool of the second group are listed here, independently of the tables.
 func TestVerbsGroupRunsEveryToolWhereItCanSurvive(t *testing.T) {
 	const all, unlost, reordered = 9, 5, 3 // conditions
-	want := map[string][2]int{}            // the most conditions of a run on 6.1 and 6.12
+	want := map[string][2]int{}            // maximum number of conditions on 6.1 and on 6.12
 	for _, name := range []string{
 		"ib_atomic_bw -A FETCH_AND_ADD", "ib_atomic_bw -A CMP_AND_SWAP", "ib_atomic_lat -A FETCH_AND_ADD", "ib_atomic_lat -A CMP_AND_SWAP",
 		"ib_write_bw -I 256", "ib_send_bw -I 256", "ib_write_lat -I 256", "ib_send_lat -I 256", "ib_write_bw --write_with_imm",
@@ -183,7 +183,7 @@ func TestVerbsGroupRunsEveryToolWhereItCanSurvive(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	// Where the network may reorder, a message must be one packet.
+	// If the network may reorder packets, a message must fit in one packet.
 	for _, w := range Verbs.Workloads() {
 		if w.Tool.Loses && !w.Tool.OneWay && !w.Params.single() && w.Survives(Conditions()[5]) {
 			t.Errorf("%s %v under %v: its messages do not survive that", w.Tool.Name, w.Params, Conditions()[5])

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// CheckOutput says what is wrong with what a tool printed; nil when it reports the whole run. The end that does not measure
-// prints no table in some tests of perftest, and in others only the last row.
+// CheckOutput returns an error unless a tool's output reports the whole run. The end that does
+// not measure prints no table in some tests of perftest, and in others only the last row.
 func (c Cell) CheckOutput(out string, measures bool) error {
 	switch c.Workload.Tool.Kind {
 	case Pingpong:
@@ -32,7 +32,8 @@ var (
 	pingpongIters = regexp.MustCompile(`(?m)^(\d+) iters in \S+ seconds`)
 )
 
-// checkPingpong reads the two closing lines of ibv_rc_pingpong: bytes of both directions, iterations.
+// checkPingpong checks the last two lines of ibv_rc_pingpong: bytes of both directions,
+// iterations.
 func checkPingpong(out string, p Params) error {
 	want := []struct {
 		what  string
@@ -56,7 +57,7 @@ func checkPingpong(out string, p Params) error {
 
 var operationRounds = regexp.MustCompile(`(?m)^\S+: (\d+) rounds of (\d+) bytes as they should be$`)
 
-// checkOperation reads the line with which both ends of package verbspeer say that all is well.
+// checkOperation checks the line with which both ends of package verbspeer report success.
 func checkOperation(out string, p Params) error {
 	m := operationRounds.FindStringSubmatch(out)
 	if m == nil {
@@ -68,8 +69,8 @@ func checkOperation(out string, p Params) error {
 	return nil
 }
 
-// tableRows returns the numbers of perftest's result table. Under emulation the clock may jump, and perftest prints "inf" or
-// "-nan" for a time then; these are values like others.
+// tableRows returns the numbers of perftest's result table. If the clock jumps under emulation,
+// perftest prints "inf" or "-nan" for a time; these are valid values.
 func tableRows(out string) [][]float64 {
 	var rows [][]float64
 	inTable := false
@@ -97,7 +98,7 @@ func numbers(fields []string) ([]float64, bool) {
 	for _, f := range fields {
 		v, err := strconv.ParseFloat(f, 64)
 		switch {
-		case f == "-nan": // glibc's spelling
+		case f == "-nan": // as glibc prints it
 			v = math.NaN()
 		case err != nil:
 			return nil, false
@@ -107,7 +108,8 @@ func numbers(fields []string) ([]float64, bool) {
 	return row, len(row) >= 3
 }
 
-// checkTable wants one row for every size, with all iterations; perftest counts those of all queue pairs together.
+// checkTable checks that the table has one row for every size, with all iterations. perftest adds
+// up the iterations of all queue pairs.
 func checkTable(rows [][]float64, sizes []int, iters int) error {
 	var got []int
 	for _, r := range rows {

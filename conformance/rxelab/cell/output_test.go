@@ -21,7 +21,7 @@ const bandwidthOutput = `-------------------------------------------------------
 ---------------------------------------------------------------------------------------
 `
 
-// The clock of an emulated machine may stand still between two readings.
+// The clock of an emulated machine may not advance between two readings.
 const latencyOutput = `---------------------------------------------------------------------------------------
  #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] 
  65536   5          inf            inf          inf      	       inf         	-nan   		inf     		inf    

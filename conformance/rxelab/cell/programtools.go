@@ -5,12 +5,12 @@ import "slices"
 // runDevice is the RDMA device that a program under gorxe run finds.
 const runDevice = "rxe0"
 
-// runPrefix is how gorxe's end of a tool that is under gorxe run begins; the program follows. With the address that
-// the lane's end has, and not its interface, the GID index is 0.
+// runPrefix is the start of the command line of gorxe's end under gorxe run; the program follows.
+// It names the address of the end and not its interface, so the GID index is 0.
 const runPrefix = "run --no-daemon -d {self} --"
 
-// programTools are the tools of the other groups about rxe with the unmodified program at both ends: gorxe's is under
-// gorxe run.
+// programTools returns the tools of Core, Verbs and CM with the unmodified program at both ends:
+// gorxe's end runs it under gorxe run.
 func programTools() []Tool {
 	var out []Tool
 	for _, t := range slices.Concat(coreTools, verbsTools, cmTools) {
@@ -33,14 +33,14 @@ func programTools() []Tool {
 	return out
 }
 
-// nobodyListens is what the client of perftest 25.01 with -R prints when it is rejected with
-// IB_CM_REJ_INVALID_SERVICE_ID. The server listens for the queue pairs only after its last message to the client on the
-// connection before, and the client asks once: where the server is slow, whatever its device, the client may come too
-// early.
+// nobodyListens is the message of the client of perftest 25.01 with -R when it is rejected with
+// IB_CM_REJ_INVALID_SERVICE_ID. The server listens for the queue pairs only after its last
+// message to the client on the previous connection, and the client tries once: if the server is
+// slow, on any device, the client may be too early.
 const nobodyListens = "RDMA_CM_EVENT_REJECTED; error: 8."
 
-// programRuns are what a tool is run with. That differs from the other groups in how requests come to gorxe, not in
-// what it sends: so there are fewer.
+// programRuns returns the parameters of a tool. Only the path of requests to gorxe differs from
+// the other groups, not the packets, so fewer runs suffice.
 func programRuns(t *Tool) []Params {
 	switch {
 	case t.Runs == nil:
@@ -51,15 +51,15 @@ func programRuns(t *Tool) []Params {
 	return t.Runs
 }
 
-// serverOf is the server of a tool as gorxe's end, which is to find nobody in some; empty where the program cannot be
-// that.
+// serverOf returns the command line of gorxe's server for a tool, some of which the client must
+// not reach. It is empty if the program cannot be that server.
 func serverOf(name string, t *Talk) string {
 	switch name {
 	case "rping, no listener", "rping, dead host":
 		return t.GorxeServer
 	case "ucmatose, no listener":
 		return "ucmatose -b {local} -p {other}"
-	case "udaddy, no listener": // it has one port, on which it would be found
+	case "udaddy, no listener": // udaddy has one fixed port, on which the client would reach it
 		return ""
 	case "udaddy, dead host":
 		return "udaddy -b {local}"

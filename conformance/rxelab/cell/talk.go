@@ -10,45 +10,49 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/transcript"
 )
 
-// Talk is how the two ends of a tool of rdma_cm are started and what they say: such tools have flags of their own, and print no
-// table. Everything is text with words in braces, see [Cell.words].
+// Talk describes how the two ends of a tool of rdma_cm are started and what they print: such
+// tools have different flags and print no table. The texts contain placeholders in braces, see
+// [Cell.words].
 type Talk struct {
 	Server, Client           string // command lines of the unmodified programs
-	GorxeServer, GorxeClient string // gorxe's
-	ServerSays, ClientSays   Says   // what the unmodified programs print
+	GorxeServer, GorxeClient string // gorxe's command lines
+	ServerSays, ClientSays   Says   // expected output of the unmodified programs
 	Outcome                  Outcome
-	Endless                  bool               // the unmodified server does not end by itself
-	Daemon                   bool               // gorxe is the server only, and does not end by itself
-	Lenient                  bool               // the unmodified client has exit status 0 whatever happens
-	Packets                  func(p Params) int // how many a whole run has at least
+	Endless                  bool // the unmodified server does not end by itself
+	Daemon                   bool // gorxe is only the server, and does not end by itself
+	Lenient                  bool // the exit status of the unmodified client is always 0
+	// Packets returns the minimum number of packets of a whole run.
+	Packets func(p Params) int
 }
 
-// Says are regular expressions for all that a program prints; an empty one says nothing.
+// Says holds regular expressions that the output of a program must match, or must not match; "":
+// no condition.
 type Says struct{ Must, Never string }
 
-// Outcome is how a run has to end.
+// Outcome is the expected end of a run.
 type Outcome uint8
 
 // The outcomes.
 const (
-	Connected   Outcome = iota // both ends do all that they are asked to
-	Refused                    // the host is there, but nobody listens on the port
-	Unreachable                // nobody is there
+	Connected   Outcome = iota // both ends complete the run
+	Refused                    // the host exists, but no program listens on the port
+	Unreachable                // the host does not exist
 )
 
-// refusals is what gorxe says of an outcome, and the exit status is not 0.
+// refusals matches gorxe's output for an outcome with an exit status other than 0.
 var refusals = map[Outcome]string{
 	Refused:     `(?i)reject|refuse|no listener|nobody listens`,
 	Unreachable: `(?i)unreachable|no answer|timed out|timeout`,
 }
 
-// unreachableTime is how long rdma_cm of Linux asks before it gives up: 16 times, 6.4 s each.
+// unreachableTime exceeds the time for which rdma_cm of Linux tries to connect: 16 times, 6.4 s
+// each.
 const unreachableTime = 110 * time.Second
 
-// talk is how the cell's ends talk; nil for tools that print a table.
+// talk returns the Talk of the cell's tool, nil for tools that print a table.
 func (c Cell) talk() *Talk { return c.Workload.Tool.Talk }
 
-// Outcome is how the cell has to end.
+// Outcome returns the expected end of the cell.
 func (c Cell) Outcome() Outcome {
 	if t := c.talk(); t != nil {
 		return t.Outcome
@@ -56,8 +60,8 @@ func (c Cell) Outcome() Outcome {
 	return Connected
 }
 
-// words are what the words of the cell's command lines stand for: the end's own address, the one to connect to, the port and
-// another one, and the parameters.
+// words replaces the placeholders of the cell's command lines: the local and the remote address,
+// the port, another port, and the parameters.
 func (c Cell) words(local, remote string, port int) *strings.Replacer {
 	p := c.Workload.Params
 	return strings.NewReplacer("{local}", local, "{remote}", remote, "{port}", strconv.Itoa(port), "{other}", strconv.Itoa(port+1),
@@ -65,8 +69,8 @@ func (c Cell) words(local, remote string, port int) *strings.Replacer {
 		"{connections}", strconv.Itoa(max(1, p.Conns)))
 }
 
-// lines returns the command lines of the unmodified program and of gorxe. One is empty when that end does not take part: a client
-// of gorxe's that is to find nobody.
+// lines returns the command lines of the unmodified program and of gorxe. An absent end has none
+// (nil): the server that a client of gorxe must not reach.
 func (c Cell) lines(l *Link, port int) (stock, gorxe []string) {
 	t := c.talk()
 	fill := func(text, local, remote string) []string {
@@ -82,7 +86,7 @@ func (c Cell) lines(l *Link, port int) (stock, gorxe []string) {
 	if c.Role == Server {
 		client := strings.NewReplacer("{device}", l.Rxe.Device, "{gid}", strconv.Itoa(l.Rxe.GID[c.Family]), "{tcp}", l.Gorxe.Addr[IPv4].String())
 		gorxe = ours(t.GorxeServer, gorxeAddr, "")
-		if t.Daemon && c.Family == IPv6 { // {tcp} is of IPv4
+		if t.Daemon && c.Family == IPv6 { // {tcp} is an IPv4 address
 			gorxe = append(gorxe, "--foreign-gids", rxeAddr)
 		}
 		return fill(client.Replace(t.Client), rxeAddr, gorxeAddr), gorxe
@@ -98,7 +102,8 @@ func (c Cell) lines(l *Link, port int) (stock, gorxe []string) {
 	return fill(t.Server, rxeAddr, ""), gorxe
 }
 
-// Heard says what is wrong with the end of a program whose end is a Talk's; ended is false for a server that the lab had to end.
+// Heard returns an error unless the exit status and the output of an end match the Talk. ended is
+// false for a server that the lab had to end.
 func (c Cell) Heard(code int, how, log string, client, ended bool) error {
 	t := c.talk()
 	gorxe := client == (c.Role == Client) && !c.Workload.Tool.UnderRun

@@ -58,7 +58,7 @@ func TestCommandLinesOfTheConnectionManager(t *testing.T) {
 	}
 }
 
-// What a typing error in a table would cost a run to find.
+// A typing error in a table must not be found only by a run.
 func TestEveryLineOfATalkCanBeFilledIn(t *testing.T) {
 	l := testLink()
 	for _, c := range cmMatrix(t, LevelFull) {
@@ -144,7 +144,7 @@ func cmMatrix(t *testing.T, level Level) []Cell {
 	return cells
 }
 
-// What was agreed on, spelled out independently of the tables.
+// The agreed runs are listed here, independently of the tables.
 func TestConnectionManagerGroupHasWhatWasAgreedInBothRolesAndFamilies(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range cmMatrix(t, LevelFull) {
@@ -228,7 +228,8 @@ func TestProgramsAreThoseOfTheKernelsRelease(t *testing.T) {
 	}
 }
 
-// Where the exchange runs over IPv4 and RDMA over IPv6, gorxe is told of the peer's GID, which it would refuse.
+// If the exchange runs over IPv4 and RDMA over IPv6, gorxe needs an option for the peer's GID,
+// which it would otherwise reject.
 func TestGorxeIsToldOfAGIDThatIsNotTheAddressOfTCP(t *testing.T) {
 	l := testLink()
 	told := 0

@@ -1,6 +1,7 @@
 package cell
 
-// What the tools of [Verbs] are run with: fewer runs than the core's, as sizes and path MTUs behave alike.
+// Parameters of the tools of [Verbs]: fewer runs than in Core, because sizes and path MTUs behave
+// alike.
 var (
 	shortMessages = []Params{{Size: 1, MTU: 1024, Iters: 100}, {Size: 4096, MTU: 4096, Iters: 100}}
 	longMessages  = []Params{{Size: 4096, MTU: 256, Iters: 30}, {Size: 8193, MTU: 1024, Iters: 30}, {Size: 65536, MTU: 4096, Iters: 20}}
@@ -18,7 +19,7 @@ var (
 	inlineTurns   = inlineFlood[:3]
 )
 
-// perftest makes a tool of one of perftest's programs with flags.
+// perftest returns a tool for one of perftest's programs with flags.
 func perftest(name, gorxe string, kind Kind, flags ...string) Tool {
 	t := Tool{
 		Name: name, Program: name, Gorxe: []string{"perf", gorxe}, GIDFlag: "-x",
@@ -30,19 +31,19 @@ func perftest(name, gorxe string, kind Kind, flags ...string) Tool {
 	return t
 }
 
-// lossy marks a tool of a service that sends nothing again.
+// lossy marks a tool of a service without retransmission.
 func lossy(t Tool) Tool {
 	t.Loses = true
 	return t
 }
 
-// fragile marks an operation that rxe does not always repeat, or answer again, as it must be.
+// fragile marks an operation that rxe does not always retransmit, or answer again, correctly.
 func fragile(t Tool) Tool {
 	t.Fragile = true
 	return t
 }
 
-// content marks a tool whose client is content with having sent.
+// content marks a tool whose client does not wait for the receiver.
 func content(t Tool) Tool {
 	t.OneWay = true
 	return t
@@ -54,19 +55,19 @@ func atomics(runs []Params, t Tool) Tool {
 	return t
 }
 
-// with gives a tool its runs.
+// with sets the runs of a tool.
 func with(runs []Params, t Tool) Tool {
 	t.Runs = runs
 	return t
 }
 
-// of makes a tool that of a Debian release.
+// of sets the Debian release of a tool.
 func of(release string, t Tool) Tool {
 	t.Release = release
 	return t
 }
 
-// pingpong makes a tool of one of rdma-core's.
+// pingpong returns a tool for one of rdma-core's pingpong programs.
 func pingpong(kind string, runs []Params) Tool {
 	return Tool{
 		Name: "ibv_" + kind + "_pingpong", Gorxe: []string{"pingpong", kind}, GIDFlag: "-g", Fixed: []string{"-c"},
@@ -74,7 +75,7 @@ func pingpong(kind string, runs []Params) Tool {
 	}
 }
 
-// operation makes a tool of an operation of package verbspeer.
+// operation returns a tool for an operation of package verbspeer.
 func operation(name string, suites []string, runs []Params) Tool {
 	return Tool{
 		Name: "verbs_peer " + name, Program: ScriptPath, Release: NewVerbs, Suites: suites,
@@ -82,7 +83,8 @@ func operation(name string, suites []string, runs []Params) Tool {
 	}
 }
 
-// refused is an operation whose last step the server refuses. The refusal itself must not get lost: nobody repeats it.
+// refused returns an operation whose last step the server must refuse. It runs without loss,
+// because the refusal is not retransmitted.
 func refused(name string, suites []string, size int) Tool {
 	t := operation(name, suites, []Params{{Size: size, MTU: 4096, Iters: 5}})
 	t.Name += " -refused"
@@ -90,7 +92,8 @@ func refused(name string, suites []string, size int) Tool {
 	return lossy(t)
 }
 
-// NewVerbs is the first Debian release whose Python bindings have FLUSH, and its kernel has it, and ATOMIC WRITE.
+// NewVerbs is the first Debian release whose Python bindings have FLUSH, and whose kernel has
+// FLUSH and ATOMIC WRITE.
 const NewVerbs = "trixie"
 
 var since62 = []string{"trixie"}

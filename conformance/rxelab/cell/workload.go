@@ -7,39 +7,46 @@ import (
 	"strconv"
 )
 
-// Tool is a program of rdma-core or perftest and its counterpart in gorxe; both take the same flags.
+// Tool is a program of rdma-core or perftest and its counterpart in gorxe. Both take the same
+// flags.
 type Tool struct {
-	Name     string   // the unmodified program, with flags that make it another test
-	Program  string   // the program; empty: Name
-	Release  string   // the Debian release that the program is of; empty: what the host has
-	Native   bool     // without a Release, the program is of the kernel's
-	Gorxe    []string // gorxe's command; nil: the other end is rxelab-verbs
+	Name     string   // name of the unmodified program, with the flags that make it another test
+	Program  string   // file of the program; "": Name
+	Release  string   // Debian release of the program; "": the host's program
+	Native   bool     // without a Release, use the program of the kernel's release
+	Gorxe    []string // gorxe's command; nil: gorxe's end is rxelab-verbs
 	UnderRun bool     // gorxe's end is the unmodified program too, under gorxe run
-	Suites   []string // the kernels that have what the tool does; nil: all
-	GIDFlag  string   // chooses the GID index
+	Suites   []string // kernels that support the tool; nil: all
+	GIDFlag  string   // flag that selects the GID index
 	Fixed    []string // flags of every run
 	Kind     Kind
-	Runs     []Params // what it is run with; nil: what its kind is run with
+	Runs     []Params // parameters of its runs; nil: those of its kind
 	Reads    bool     // the client sends READ requests
-	IPv6TCP  bool     // the program's client can reach its server over IPv6; otherwise only RDMA uses IPv6
-	CM       bool     // the connection manager connects the ends, not TCP
-	Talk     *Talk    // command lines and output of a tool of rdma_cm; nil: those that all others have
-	Loses    bool     // nobody sends again what the network loses
-	OneWay   bool     // the client is content with having sent
-	Fragile  bool     // rxe cannot make good every loss
-	Still    bool     // it runs on an undisturbed network only
-	Few      bool     // it runs on an undisturbed network and with few packets lost
-	Unsized  bool     // there is one message size, and no flag for it
-	TooEarly string   // what a client prints that has come before its server listened; empty: none may
+	// IPv6TCP reports whether the client can reach its server over IPv6; otherwise only RDMA uses
+	// IPv6.
+	IPv6TCP bool
+	CM      bool // the connection manager connects the ends, not TCP
+	// Talk holds the command lines and output of a tool of rdma_cm; nil: those of the other
+	// tools.
+	Talk    *Talk
+	Loses   bool // lost packets are not retransmitted
+	OneWay  bool // the client does not wait for the receiver
+	Fragile bool // rxe does not recover from every loss
+	Still   bool // it runs only on an undisturbed network
+	Few     bool // it runs only undisturbed and with 1 % loss
+	Unsized bool // there is one message size, and no flag for it
+	// TooEarly is the message of a client that started before its server listened; "": that must
+	// not happen.
+	TooEarly string
 
-	IPv6Flag   string   // of runs over IPv6
-	IPv6Suites []string // the kernels on which it runs over IPv6; nil: all
+	IPv6Flag   string   // flag of runs over IPv6
+	IPv6Suites []string // kernels on which it runs over IPv6; nil: all
 }
 
-// program is the file to execute.
+// program returns the file to execute.
 func (t *Tool) program() string { return cmp.Or(t.Program, t.Name) }
 
-// runs lists what the tool is run with.
+// runs returns the parameters of the tool's runs.
 func (t *Tool) runs() []Params {
 	if t.Runs != nil {
 		return t.Runs
@@ -47,7 +54,7 @@ func (t *Tool) runs() []Params {
 	return parameters[t.Kind]
 }
 
-// Kind tells tools apart by what they print.
+// Kind groups tools by their output.
 type Kind uint8
 
 // The kinds of tools.
@@ -55,8 +62,8 @@ const (
 	Pingpong Kind = iota
 	Bandwidth
 	Latency
-	Operation  // of package verbspeer
-	Connection // of rdma_cm
+	Operation  // operation of package verbspeer
+	Connection // tool of rdma_cm
 )
 
 // coreTools are the tools of [Core].
@@ -70,20 +77,23 @@ var coreTools = []Tool{
 	{Name: "ib_send_lat", Gorxe: []string{"perf", "send_lat"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Latency},
 }
 
-// Params are the parameters of a run, the same on both ends.
+// Params are the parameters of a run, the same at both ends.
 type Params struct {
-	Size  int  // bytes per message; with All not used
+	Size  int  // bytes per message; unused with All
 	All   bool // every power of two from 2 to 2^23
-	MTU   int  // path MTU in bytes; 0: what the ports have
-	QPs   int  // 0: one
-	Conns int  // connections of rdma_cm; 0: one
-	Both  bool // traffic in both directions at once
-	Outs  int  // READs and atomics in flight; 0: what the devices allow
-	Iters int  // messages of each size and queue pair
-	Alone bool // many queue pairs that repeat much at once: they leave other lanes no processor
+	MTU   int  // path MTU in bytes; 0: the ports' maximum
+	QPs   int  // number of queue pairs; 0: one
+	Conns int  // number of rdma_cm connections; 0: one
+	Both  bool // concurrent traffic in both directions
+	Outs  int  // READs and atomics in flight; 0: the devices' maximum
+	Iters int  // number of messages of each size and queue pair
+	// Alone is for many queue pairs that retransmit much at the same time, which leaves no
+	// processor time for other lanes.
+	Alone bool
 }
 
-// parameters lists what each kind of tool is run with. Iterations are few: an emulated kernel moves some 20 MB/s.
+// parameters holds the parameters of each kind of tool. The numbers of iterations are small: an
+// emulated kernel moves about 20 MB/s.
 var parameters = map[Kind][]Params{
 	Pingpong: {
 		{Size: 1, MTU: 256, Iters: 100}, {Size: 1, MTU: 1024, Iters: 100}, {Size: 1, MTU: 4096, Iters: 100},
@@ -105,10 +115,11 @@ var parameters = map[Kind][]Params{
 const (
 	allFirst = 2
 	allLast  = 1 << 23
-	portMTU  = 4096 // what both ends find on interfaces with an MTU of 9000
+	// portMTU is the maximum path MTU in bytes of interfaces with an MTU of 9000.
+	portMTU = 4096
 )
 
-// Sizes are the message sizes of the run, in the order in which the tools take them.
+// Sizes returns the message sizes of the run, in the order in which the tools run them.
 func (p Params) Sizes() []int {
 	if !p.All {
 		return []int{p.Size}
@@ -122,7 +133,7 @@ func (p Params) Sizes() []int {
 
 func (p Params) queuePairs() int { return max(p.QPs, 1) }
 
-// packets estimates how many data packets the run needs when nothing is lost.
+// packets estimates the number of data packets of a run without loss.
 func (p Params) packets(k Kind) int {
 	mtu := p.MTU
 	if mtu == 0 {
@@ -138,7 +149,7 @@ func (p Params) packets(k Kind) int {
 	return n * p.queuePairs()
 }
 
-// Flags are the parameters as every tool takes them.
+// Flags returns the parameters as flags of a tool.
 func (p Params) Flags(t *Tool) []string {
 	f := []string{"-n", strconv.Itoa(p.Iters)}
 	switch {
@@ -161,7 +172,7 @@ func (p Params) Flags(t *Tool) []string {
 	return f
 }
 
-// String names the parameters as in the report: "65536 -q 4", "1 -m 256", "-a".
+// String formats the parameters as in the report: "65536 -q 4", "1 -m 256", "-a".
 func (p Params) String() string {
 	s := strconv.Itoa(p.Size)
 	if p.All {
@@ -194,7 +205,7 @@ type Workload struct {
 // single reports whether every message is one packet.
 func (p Params) single() bool { return !p.All && p.Size <= cmp.Or(p.MTU, portMTU) }
 
-// Packets counts those of the run: all with data, at least.
+// Packets returns the minimum number of data packets of the run.
 func (w Workload) Packets() int {
 	t := w.Tool.Talk
 	switch {
@@ -206,12 +217,12 @@ func (w Workload) Packets() int {
 	return t.Packets(w.Params)
 }
 
-// over reports whether the tool can run over a family on a kernel.
+// over reports whether the tool can run over an address family on a kernel.
 func (t *Tool) over(suite string, f Family) bool {
 	return f == IPv4 || t.IPv6Suites == nil || slices.Contains(t.IPv6Suites, suite)
 }
 
-// Release is the Debian release whose programs a cell needs; empty: the host's.
+// Release returns the Debian release whose programs a cell needs; "": the host's programs.
 func (c Cell) Release() string {
 	if t := c.Workload.Tool; t.Release != "" || !t.Native {
 		return t.Release
@@ -219,11 +230,12 @@ func (c Cell) Release() string {
 	return c.Suite
 }
 
-// on reports whether a kernel has what the tool does.
+// on reports whether a kernel supports the tool.
 func (t *Tool) on(suite string) bool { return t.Suites == nil || slices.Contains(t.Suites, suite) }
 
-// Survives reports whether the tool can end well under a condition. Where nobody sends again, a lost packet is waited for in
-// vain, and one that comes twice is another message; single packets may overtake each other.
+// Survives reports whether the tool can succeed under a condition. Without retransmission, the
+// receiver waits in vain for a lost packet and takes a duplicate for another message; messages of
+// a single packet may be reordered.
 func (w Workload) Survives(c Condition) bool {
 	if w.Tool.Still && c.Impaired() {
 		return false

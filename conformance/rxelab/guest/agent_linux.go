@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runAgent serves the host until it hangs up.
+// runAgent serves the host until it closes the port.
 func runAgent() error {
 	dev, err := findPort(wire.PortName)
 	if err != nil {
@@ -35,7 +35,7 @@ func runAgent() error {
 	return serve(os.NewFile(uintptr(fd), dev), wire.Info{Kernel: release(), Uptime: uptime(), Warnings: warnings})
 }
 
-// serve greets the host and does what it asks until it hangs up.
+// serve sends the greeting and serves the host until it closes the port.
 func serve(port io.ReadWriter, greeting wire.Info) error {
 	a := &agent{port: port, running: map[uint32]int{}, files: map[uint32]*os.File{}}
 	a.reply(0, wire.Hello, greeting)
@@ -43,11 +43,11 @@ func serve(port io.ReadWriter, greeting wire.Info) error {
 }
 
 type agent struct {
-	write sync.Mutex // one frame at a time on the port
+	write sync.Mutex // serializes frames on the port
 	port  io.ReadWriter
 
 	mu      sync.Mutex
-	running map[uint32]int // stream → process group
+	running map[uint32]int // process group by stream
 	files   map[uint32]*os.File
 }
 
@@ -96,7 +96,7 @@ func (a *agent) decode(f wire.Frame, v any) bool {
 	return err == nil
 }
 
-// send writes a frame. An error means that the host is gone, which the reader notices as well.
+// send writes a frame. An error means that the host is gone, which the reader detects too.
 func (a *agent) send(f wire.Frame) error {
 	a.write.Lock()
 	defer a.write.Unlock()
@@ -115,7 +115,7 @@ func (a *agent) reply(stream uint32, k wire.Kind, v any) {
 
 func (a *agent) exit(stream uint32, r wire.Result) { a.reply(stream, wire.Exit, r) }
 
-// output turns what a program prints into frames.
+// output sends the output of a program as frames.
 type output struct {
 	a      *agent
 	stream uint32
@@ -133,7 +133,7 @@ func (o output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// run starts the command in a process group of its own and reports its end.
+// run starts the command in a new process group and reports its end.
 func (a *agent) run(stream uint32, c wire.Command) {
 	if len(c.Argv) == 0 {
 		a.exit(stream, wire.Result{Code: -1, Err: "empty command"})
@@ -144,7 +144,7 @@ func (a *agent) run(stream uint32, c wire.Command) {
 	cmd.Stdout = output{a, stream, wire.Stdout}
 	cmd.Stderr = output{a, stream, wire.Stderr}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = time.Second // a grandchild may keep the pipes open for ever
+	cmd.WaitDelay = time.Second // a grandchild may keep the pipes open
 	if err := inNetns(c.Netns, cmd.Start); err != nil {
 		a.exit(stream, wire.Result{Code: -1, Err: err.Error()})
 		return
@@ -177,7 +177,7 @@ func (a *agent) run(stream uint32, c wire.Command) {
 	delete(a.running, stream)
 	r := wire.Result{TimedOut: timedOut}
 	a.mu.Unlock()
-	_ = unix.Kill(-group, unix.SIGKILL) // what it left behind
+	_ = unix.Kill(-group, unix.SIGKILL) // kill the remaining processes of the group
 	describe(&r, cmd.ProcessState, err)
 	a.exit(stream, r)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
 )
 
-// session connects a host's session to an agent that runs in the test.
+// session connects a session to an agent that runs in the test.
 func session(t *testing.T) *vm.Session {
 	t.Helper()
 	host, port := net.Pipe()
@@ -58,7 +58,7 @@ func TestRunReturnsOutputAndStatus(t *testing.T) {
 
 func TestManyProcessesAtATime(t *testing.T) {
 	s := session(t)
-	// Each end waits for the other to open the pipe: they run at the same time or not at all.
+	// Opening the pipe blocks until both ends open it, so the commands must run concurrently.
 	pipe := fifo(t, s)
 	var read string
 	var wg sync.WaitGroup
@@ -109,7 +109,7 @@ func TestSignalReachesTheProcess(t *testing.T) {
 }
 
 func TestReadyWhenThePortIsOpen(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // in the namespace of the command, as any socket there
+	l, err := net.Listen("tcp", "127.0.0.1:0") // in the command's network namespace, as for any socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func (w writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// fifo makes a named pipe that nobody writes to.
+// fifo makes a named pipe without a writer.
 func fifo(t *testing.T, s *vm.Session) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "fifo")

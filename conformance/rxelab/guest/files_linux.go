@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
 )
 
-// create, append and finish write a file that the host sends. They run on the goroutine that reads the port: the guest's files
-// are in memory, so they do not keep it waiting.
+// create, append and finish write a file that the host sends. They run on the goroutine that
+// reads the port: the guest's files are in memory, so they do not block it.
 func (a *agent) create(f wire.Frame) {
 	var head wire.File
 	if !a.decode(f, &head) {
@@ -30,7 +30,7 @@ func (a *agent) create(f wire.Frame) {
 func (a *agent) append(f wire.Frame) {
 	file, ok := a.files[f.Stream]
 	if !ok {
-		return // refused before; the host knows
+		return // create has reported the error to the host
 	}
 	if _, err := file.Write(f.Data); err != nil {
 		a.finish(f.Stream, err)
@@ -53,7 +53,8 @@ func (a *agent) finish(stream uint32, err error) {
 	a.exit(stream, r)
 }
 
-// read answers with the contents of every file that the patterns match; what cannot be read is left out.
+// read returns the contents of every file that the patterns match, except files that cannot be
+// read.
 func (a *agent) read(stream uint32, patterns []string) {
 	found := map[string]string{}
 	for _, p := range patterns {

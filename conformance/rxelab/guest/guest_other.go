@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Main says that the init of the virtual machine is a Linux program.
+// Main reports that the init of the virtual machine needs Linux.
 func Main() {
 	fmt.Fprintln(os.Stderr, "this program is the init of the rxelab virtual machine and runs on Linux only")
 	os.Exit(2)

@@ -22,7 +22,7 @@ const (
 	searchPath  = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// Main is the whole program: process 1 of the machine, and its child, the agent.
+// Main is the whole program: process 1 of the machine and, as its child, the agent.
 func Main() {
 	switch {
 	case os.Getpid() == 1:
@@ -51,7 +51,8 @@ var early = []mount{
 	{"devtmpfs", "/dev", "devtmpfs", 0, ""},
 }
 
-// The host's tree is read-only; what programs write stays in memory and is gone with the machine.
+// The host's tree is read-only. Files that programs write are in memory and vanish with the
+// machine.
 var root = []mount{
 	{wire.HostTag, "/host", "9p", unix.MS_RDONLY, "trans=virtio,version=9p2000.L,msize=524288,cache=loose"},
 	{"tmpfs", "/layer", "tmpfs", 0, "size=60%"},
@@ -65,7 +66,7 @@ var late = []mount{
 	{"tmpfs", "/dev/shm", "tmpfs", 0, ""},
 }
 
-// runInit returns only when the machine has nothing left to do.
+// runInit runs the agent and returns only when the machine has nothing left to do.
 func runInit() error {
 	if err := mountAll(early); err != nil {
 		return err
@@ -104,13 +105,14 @@ func mountAll(ms []mount) error {
 	return nil
 }
 
-// loadModules loads every module of dir; one that refuses is a warning, as the machine may do without it.
+// loadModules loads every module in dir. A module that does not load is a warning, because the
+// machine may work without it.
 func loadModules(dir string) (warnings []string) {
 	names, err := os.ReadDir(dir)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	for _, n := range names { // ReadDir sorts
+	for _, n := range names { // sorted by ReadDir
 		f, err := os.Open(filepath.Join(dir, n.Name()))
 		if err == nil {
 			err = unix.FinitModule(int(f.Fd()), "", 0)
@@ -123,7 +125,7 @@ func loadModules(dir string) (warnings []string) {
 	return warnings
 }
 
-// enter makes dir the root, with the kernel's file systems moved into it.
+// enter makes dir the root and moves the kernel's file systems into it.
 func enter(dir string) error {
 	for _, m := range early {
 		to := dir + m.target
@@ -146,7 +148,7 @@ func enter(dir string) error {
 	return unix.Chdir("/")
 }
 
-// limits lets RDMA programs pin all the memory they want.
+// limits removes the limit of pinned memory for RDMA programs.
 func limits() (warnings []string) {
 	all := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
 	if err := unix.Setrlimit(unix.RLIMIT_MEMLOCK, &all); err != nil {
@@ -155,7 +157,7 @@ func limits() (warnings []string) {
 	return warnings
 }
 
-// superviseAgent runs the agent and reaps every orphan until the agent ends.
+// superviseAgent runs the agent and reaps orphans until the agent ends.
 func superviseAgent(warnings []string) error {
 	w, err := json.Marshal(warnings)
 	if err != nil {
@@ -179,7 +181,7 @@ func superviseAgent(warnings []string) error {
 	}
 }
 
-// uptime is the time since the kernel started.
+// uptime returns the time since the kernel started.
 func uptime() time.Duration {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {

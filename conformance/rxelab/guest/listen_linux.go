@@ -16,7 +16,8 @@ const (
 	stateListen = "0A" // TCP_LISTEN in /proc/net/tcp
 )
 
-// watchPort reports once when a socket in the process's network namespace listens on the TCP port.
+// watchPort reports once when a socket in the process's network namespace listens on the TCP
+// port.
 func (a *agent) watchPort(stream uint32, pid, port int, ended <-chan struct{}) {
 	tick := time.NewTicker(listenPoll)
 	defer tick.Stop()
@@ -35,7 +36,8 @@ func (a *agent) watchPort(stream uint32, pid, port int, ended <-chan struct{}) {
 	}
 }
 
-// listens reads a table of sockets as the kernel prints it: number, local address:port in hex, remote, state.
+// listens searches a table of sockets of the kernel, with the columns number, local address:port
+// in hexadecimal, remote, state.
 func listens(table string, port int) bool {
 	f, err := os.Open(table)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inNetns calls f in the named network namespace. The thread that entered it is thrown away with its goroutine.
+// inNetns calls f in the named network namespace, on a thread that ends with its goroutine.
 func inNetns(name string, f func() error) error {
 	if name == "" {
 		return f()

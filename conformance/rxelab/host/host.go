@@ -1,4 +1,5 @@
-// Package host is what the lab needs of the machine it runs on: Debian packages, builds of this module, and versions.
+// Package host provides what the lab needs from the host: Debian packages, builds of this module,
+// and versions.
 package host
 
 import (
@@ -22,7 +23,7 @@ const (
 	BenchPackage = "github.com/gorxe/gorxe/tools/bench/cmd/bench"
 )
 
-// Build compiles a command as a static program, so that it runs before there is any library.
+// Build compiles a command as a static program, which needs no library in the guest.
 func Build(ctx context.Context, pkg, out string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", out, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
@@ -32,7 +33,8 @@ func Build(ctx context.Context, pkg, out string) error {
 	return nil
 }
 
-// required are the files that the lab uses, on the host or in the guest, and the Debian packages that have them.
+// required are the files that the lab uses, on the host or in the guest, with their Debian
+// packages.
 var required = []struct{ file, pkg string }{
 	{"qemu-system-x86_64", "qemu-system-x86"},
 	{"ip", "iproute2"}, {"tc", "iproute2"}, {"rdma", "iproute2"},
@@ -45,7 +47,8 @@ var required = []struct{ file, pkg string }{
 	{"apt-get", "apt"}, {"dpkg-deb", "dpkg"},
 }
 
-// programDirs are searched besides PATH: an ordinary user's has no sbin.
+// programDirs are searched in addition to PATH, which has no sbin directories for an ordinary
+// user.
 var programDirs = []string{"/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"}
 
 func present(file string) bool {
@@ -69,7 +72,8 @@ func missingPackages() []string {
 	return missing
 }
 
-// EnsurePackages installs what is missing when it may, and otherwise says what to install.
+// EnsurePackages installs missing packages as root. Otherwise the error names the packages to
+// install.
 func EnsurePackages(ctx context.Context, step func(string)) error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("the lab needs a Linux host: it boots QEMU with this host's files as the guest's; this is %s", runtime.GOOS)
@@ -96,10 +100,11 @@ func EnsurePackages(ctx context.Context, step func(string)) error {
 	return nil
 }
 
-// Version names a program and its version.
+// Version is a program with its version.
 type Version struct{ Program, Version string }
 
-// Versions asks the programs that took part for their versions. What does not answer is left out.
+// Versions returns the versions of the programs that took part, except those that it cannot
+// determine.
 func Versions(ctx context.Context, gorxe string) []Version {
 	out := []Version{{"gorxe", GorxeVersion(ctx, gorxe)}}
 	for _, pkg := range []string{"rdma-core", "ibverbs-utils", "perftest", "tcpdump", "qemu-system-x86"} {
@@ -122,7 +127,8 @@ func PackageVersion(ctx context.Context, pkg string) (string, error) {
 	return string(b), nil
 }
 
-// GorxeVersion is the revision of the module's repository, and what the program says when there is none.
+// GorxeVersion returns the revision of the module's repository, or the output of the program's
+// version command if there is none.
 func GorxeVersion(ctx context.Context, program string) string {
 	rev, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
 	if err == nil {
@@ -143,7 +149,7 @@ func GorxeVersion(ctx context.Context, program string) string {
 
 var prettyName = regexp.MustCompile(`(?m)^PRETTY_NAME="?([^"\n]*)`)
 
-// Name describes the host's system.
+// Name returns a description of the host's system.
 func Name() string {
 	b, err := os.ReadFile("/etc/os-release")
 	if err != nil && !errors.Is(err, os.ErrNotExist) || prettyName.FindSubmatch(b) == nil {

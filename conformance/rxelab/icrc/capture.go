@@ -12,23 +12,25 @@ import (
 	"github.com/google/gopacket/pcapgo"
 )
 
-// Summary is what a check of a whole capture found.
+// Summary is the result of checking a whole capture.
 type Summary struct {
-	Frames    int      // captured frames of any kind
-	Datagrams int      // UDP datagrams to the RoCEv2 port
-	Packets   int      // RoCEv2 packets in them, each checked
-	Merged    int      // datagrams that held more than one packet
-	Bad       int      // packets that are wrong
-	Faults    []string // the first of them, each with the number of its frame
+	Frames    int      // number of captured frames
+	Datagrams int      // number of UDP datagrams to the RoCEv2 port
+	Packets   int      // number of RoCEv2 packets in them, each checked
+	Merged    int      // number of datagrams with more than one packet
+	Bad       int      // number of bad packets
+	Faults    []string // the first bad packets, each with its frame number
 	Cut       bool     // the capture ends within a frame
 
-	// Opcodes are those of the packets that are right, by the address they came from.
+	// Opcodes are the opcodes of the valid packets, by source address.
 	Opcodes map[netip.Addr]Opcodes `json:"-"`
 }
 
 const (
-	maxFaults   = 10  // listed
-	maxSearches = 100 // wrong packets after which the search for unlikely segment lengths is not worth its time
+	maxFaults = 10 // maximum length of Faults
+	// maxSearches is the number of bad packets after which unlikely segment lengths are no longer
+	// tried.
+	maxSearches = 100
 )
 
 func (s *Summary) fault(n int, format string, args ...any) {
@@ -38,17 +40,18 @@ func (s *Summary) fault(n int, format string, args ...any) {
 	s.Bad += n
 }
 
-// Check reads a capture of Ethernet frames in pcap format and verifies the ICRC of every RoCEv2 packet. It fails when the
-// stream is no such capture.
+// Check reads a capture of Ethernet frames in pcap format and verifies the ICRC of every RoCEv2
+// packet. It returns an error if r is not such a capture.
 func Check(r io.Reader) (Summary, error) { return Observe(r, Observer{}) }
 
-// Observer is shown what a check reads; nil is not called. It must not keep the bytes.
+// Observer has callbacks for the content of a capture; nil ones are skipped. They must not retain
+// the bytes.
 type Observer struct {
 	Frame  func(about gopacket.CaptureInfo, frame []byte)
-	Packet func(from netip.Addr, packet []byte) // one that is right, from the BTH to the ICRC
+	Packet func(from netip.Addr, packet []byte) // called for each valid packet, from the BTH to the ICRC
 }
 
-// Observe is Check that shows what it reads.
+// Observe is Check with callbacks.
 func Observe(r io.Reader, o Observer) (Summary, error) {
 	var s Summary
 	p, err := pcapgo.NewReader(r)

@@ -16,9 +16,10 @@ import (
 	"github.com/gorxe/gorxe/internal/rxetraffic"
 )
 
-// The captures in testdata: rxe-* are packets of a real rdma_rxe (ib_write_lat on Linux 6.1, ibv_rc_pingpong on 6.12); gorxe-*
-// are datagrams that gorxe handed to the kernel in one piece, as a capture on a veth shows them (an ib_write_bw message's FIRST
-// and MIDDLE of different length; an ibv_rc_pingpong message of 16 packets at path MTU 256).
+// The captures in testdata: rxe-* are packets of rdma_rxe (ib_write_lat on Linux 6.1,
+// ibv_rc_pingpong on 6.12); gorxe-* are datagrams that gorxe passed to the kernel as one
+// segmented datagram, as a capture on a veth shows them (FIRST and MIDDLE packets of different
+// length of an ib_write_bw message; an ibv_rc_pingpong message of 16 packets at path MTU 256).
 func load(t testing.TB, name string) []byte {
 	b, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
@@ -27,7 +28,7 @@ func load(t testing.TB, name string) []byte {
 	return b
 }
 
-// opcodes are those of a capture, by the text of the address.
+// opcodes holds the opcodes of a capture, by the text of the address.
 type opcodes map[string][]int
 
 func (o opcodes) sets() map[netip.Addr]Opcodes {
@@ -97,7 +98,7 @@ func TestEveryICRCOfLinuxIsRight(t *testing.T) {
 
 const fileHeader, recordHeader = 24, 16
 
-// frames cuts a capture into its frames.
+// frames splits a capture into its frames.
 func frames(b []byte) [][]byte {
 	var out [][]byte
 	for b = b[fileHeader:]; len(b) > recordHeader; {
@@ -199,7 +200,7 @@ func TestSegmentsOfUnlikelyLengthAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Two SEND ONLY packets of 20 bytes of payload, sealed here.
+	// Two SEND ONLY packets of 20 bytes of payload, with ICRCs from this test.
 	var merged []byte
 	for range 2 {
 		p := append([]byte{4, 0, 0xff, 0xff, 0, 0, 0, 1, 0, 0, 0, 2}, bytes.Repeat([]byte{7}, 20)...)

@@ -1,11 +1,13 @@
-// Package icrc checks the invariant CRC of RoCEv2 packets in captures, independently of the code under test: it shares no line
-// with the packages that compute it for gorxe, and works from the polynomial.
+// Package icrc checks the invariant CRC of RoCEv2 packets in captures. It is independent of the
+// code under test: it shares no code with the packages that compute the ICRC for gorxe, and
+// derives it from the polynomial. [Check] reads a capture and returns a [Summary].
 package icrc
 
-// polynomial is that of CRC-32 (IEEE 802.3), bit-reflected: IBA volume 1, 7.8.1 uses it for the ICRC.
+// polynomial is the CRC-32 polynomial (IEEE 802.3), bit-reflected. The ICRC uses it (IBA volume
+// 1, 7.8.1).
 const polynomial = 0xedb88320
 
-// table holds the remainder of every byte, worked out bit by bit.
+// table holds the remainder of every byte, computed bit by bit.
 var table = func() (t [256]uint32) {
 	for i := range t {
 		r := uint32(i)
@@ -21,7 +23,8 @@ var table = func() (t [256]uint32) {
 	return t
 }()
 
-// register is the shift register of the CRC; it starts with all ones and is complemented at the end.
+// register is the shift register of the CRC. It starts with all ones and is complemented at the
+// end.
 type register uint32
 
 func (r register) feed(b []byte) register {

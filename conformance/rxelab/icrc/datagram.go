@@ -18,25 +18,25 @@ const (
 	icrcLen   = 4
 	protoUDP  = 17
 	rcFlush   = 0x1c // BTH opcode
-	frameHead = 14   // Ethernet
+	frameHead = 14   // Ethernet header
 	typeIPv4  = 0x0800
 	typeIPv6  = 0x86dd
 )
 
-// minRoCE is the shortest UDP payload that is a RoCEv2 packet.
+// minRoCE is the minimum length of the UDP payload of a RoCEv2 packet.
 const minRoCE = bthLen + icrcLen
 
-// ErrNotRoCE says that a frame is something else than a RoCEv2 packet.
+// ErrNotRoCE reports that a frame is not a RoCEv2 packet.
 var ErrNotRoCE = errors.New("not a RoCEv2 packet")
 
-// datagram is a UDP datagram to the RoCEv2 port, still with its headers.
+// datagram is a UDP datagram to the RoCEv2 port with its headers.
 type datagram struct {
 	ip, udp []byte // headers
 	payload []byte
 }
 
-// parse finds the RoCEv2 datagram in an Ethernet frame. It returns ErrNotRoCE for other traffic, and another error for a
-// packet to the RoCEv2 port that is not whole.
+// parse finds the RoCEv2 datagram in an Ethernet frame. It returns ErrNotRoCE for other traffic,
+// and another error for a packet to the RoCEv2 port that is incomplete.
 func parse(frame []byte) (datagram, error) {
 	if len(frame) < frameHead {
 		return datagram{}, ErrNotRoCE
@@ -77,7 +77,7 @@ func parse(frame []byte) (datagram, error) {
 	return d, nil
 }
 
-// source is the address that the datagram came from.
+// source returns the source address of the datagram.
 func (d datagram) source() netip.Addr {
 	at, n := 8, 16
 	if len(d.ip) == ipv4Len {
@@ -87,8 +87,9 @@ func (d datagram) source() netip.Addr {
 	return a
 }
 
-// segment returns the register after the masked headers of the datagram that a network card would send for the index-th
-// segment of length n: its own lengths, and on IPv4 its own identification (as Linux counts them up).
+// segment returns the register after the masked headers of the packet that a network card would
+// send for the index-th segment of length n: with its own lengths and, on IPv4, its own
+// identification, which Linux increments.
 func (d datagram) segment(index, n int) register {
 	r := start.feed([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}) // in place of the LRH
 	var h [ipv6Len]byte
@@ -108,7 +109,7 @@ func (d datagram) segment(index, n int) register {
 	return r.feed(ip).feed(udp[:])
 }
 
-// valid reports whether p, the index-th segment of d, carries the ICRC of its bytes.
+// valid reports whether p, the index-th segment of d, has the correct ICRC.
 func (d datagram) valid(index int, p []byte) bool {
 	if len(p) < minRoCE {
 		return false
@@ -116,6 +117,6 @@ func (d datagram) valid(index int, p []byte) bool {
 	body, tail := p[:len(p)-icrcLen], p[len(p)-icrcLen:]
 	r := d.segment(index, len(p)).feed(body[:4]).feed([]byte{0xff}).feed(body[5:]) // byte 4: FECN, BECN, reserved
 	want := binary.LittleEndian.Uint32(tail)
-	// Linux rxe runs the CRC over a FLUSH twice, and takes no other.
+	// Linux rxe computes the CRC over a FLUSH twice, and accepts no other.
 	return r.sum() == want || body[0] == rcFlush && r.feed(body).sum() == want
 }

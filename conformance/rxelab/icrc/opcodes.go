@@ -8,14 +8,14 @@ import (
 // Opcodes is a set of BTH opcodes.
 type Opcodes [256]bool
 
-// Add adds members.
+// Add adds opcodes.
 func (o *Opcodes) Add(ops ...int) {
 	for _, op := range ops {
 		o[uint8(op)] = true
 	}
 }
 
-// List returns the members in ascending order.
+// List returns the opcodes in ascending order.
 func (o *Opcodes) List() []int {
 	var out []int
 	for op, in := range o {
@@ -26,7 +26,8 @@ func (o *Opcodes) List() []int {
 	return out
 }
 
-// noteOpcodes enters the opcodes of a datagram whose packets, all but the last of size bytes, are right.
+// noteOpcodes adds the opcodes of a datagram whose packets are valid. All packets except the last
+// have size bytes.
 func (s *Summary) noteOpcodes(d datagram, size int) {
 	from := d.source()
 	o := s.Opcodes[from]

@@ -2,21 +2,26 @@ package icrc
 
 import "slices"
 
-// A sender with UDP segmentation offload hands the kernel many packets in one datagram, and on links that never reach a wire
-// (veth, loopback) a capture shows that datagram whole. All its segments have the same length except the last, which may be
-// shorter; the length itself is not captured, so it is found by trying.
+// A sender with UDP segmentation offload passes many packets to the kernel in one datagram, and
+// on links without a wire (veth, loopback) a capture shows that datagram as a whole. All its
+// segments have the same length except the last, which may be shorter. The length is not
+// captured, so check tries candidates.
 
-// maxSegment is the longest RoCEv2 packet: the largest headers (BTH and AtomicETH, or BTH, RETH and immediate), 4096 bytes, ICRC.
+// maxSegment is the maximum length of a RoCEv2 packet: the largest headers (BTH and AtomicETH, or
+// BTH, RETH and ImmDt), 4096 bytes of payload, and the ICRC.
 const maxSegment = 4096 + bthLen + 28 + icrcLen
 
-// verdict is what a check of one captured datagram found.
+// verdict is the result of checking one captured datagram.
 type verdict struct {
-	Packets int // RoCEv2 packets in the datagram
-	Bad     int // packets with a wrong ICRC
-	Size    int // bytes of each packet but the last; the whole payload when there is one packet
+	Packets int // number of RoCEv2 packets in the datagram
+	Bad     int // number of packets with a wrong ICRC
+	// Size is the length in bytes of each packet except the last, or of the whole payload if
+	// there is one packet.
+	Size int
 }
 
-// check verifies every packet of the datagram. When its length is not among the likely ones, thorough tries all others.
+// check verifies every packet of the datagram. If no likely segment length matches and thorough
+// is set, it tries all others.
 func (d datagram) check(thorough bool) verdict {
 	n := len(d.payload)
 	if d.valid(0, d.payload) {
@@ -27,7 +32,7 @@ func (d datagram) check(thorough bool) verdict {
 			return d.walk(size)
 		}
 	}
-	// The first packet is wrong whatever its length: a later one may still give the length away.
+	// The first packet is bad for every length, but a later one may still reveal the length.
 	best := verdict{Packets: 1, Bad: 1, Size: n}
 	for _, size := range likely(d.payload) {
 		if v := d.walk(size); size < n && v.Packets-v.Bad > best.Packets-best.Bad {
@@ -49,7 +54,8 @@ func (d datagram) walk(size int) verdict {
 	return v
 }
 
-// candidates lists the segment lengths to try: the likely ones, then every possible one. Packets are padded to 4 bytes.
+// candidates returns the segment lengths to try: the likely ones, then every possible one.
+// Packets are padded to 4 bytes.
 func candidates(payload []byte, thorough bool) []int {
 	out := likely(payload)
 	for size := minRoCE; thorough && size <= min(maxSegment, len(payload)-1); size += 4 {
@@ -58,10 +64,11 @@ func candidates(payload []byte, thorough bool) []int {
 	return slices.DeleteFunc(out, func(size int) bool { return size >= len(payload) })
 }
 
-// pathMTUs are those of IBA volume 1, 9.4.3; no payload: acknowledgements and READ requests.
+// pathMTUs are the path MTUs of IBA volume 1, 9.4.3. 0 stands for packets without payload:
+// acknowledgements and READ requests.
 var pathMTUs = []int{4096, 2048, 1024, 512, 256, 0}
 
-// likely lists the lengths of full packets with the headers that the first opcode has.
+// likely returns the lengths of full packets with the headers of the first opcode.
 func likely(payload []byte) []int {
 	var out []int
 	for _, m := range pathMTUs {
@@ -70,7 +77,8 @@ func likely(payload []byte) []int {
 	return out
 }
 
-// extended is the length of the headers after the BTH for the RC opcodes (IBA volume 1, table 38), 0 for others.
+// extended returns the length in bytes of the headers after the BTH for the RC opcodes (IBA
+// volume 1, table 38), 0 for others.
 func extended(opcode byte) int {
 	switch opcode {
 	case 0x03, 0x05, 0x09: // SEND LAST/ONLY and WRITE LAST with immediate

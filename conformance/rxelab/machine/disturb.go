@@ -13,7 +13,8 @@ func (l *Lane) Apply(ctx context.Context, c cell.Condition) error {
 	if c.String() == l.condition.String() {
 		return nil
 	}
-	// Where packets are disturbed one by one they have to be one by one: the sender's kernel cuts what gorxe hands it in one piece.
+	// netem must disturb single packets, so the sender's kernel must segment the datagrams of
+	// gorxe before.
 	if err := l.segmentation(ctx, !c.Direction.Has(cell.ToRxe)); err != nil {
 		return err
 	}
@@ -24,7 +25,7 @@ func (l *Lane) Apply(ctx context.Context, c cell.Condition) error {
 	return nil
 }
 
-// disturbance lists the commands of tc that change the lane's condition.
+// disturbance returns the commands of tc that change the lane's condition.
 func (l *Lane) disturbance(c cell.Condition) []string {
 	var cmds []string
 	if l.condition.Direction.Has(cell.ToGorxe) {
@@ -46,7 +47,7 @@ func (l *Lane) disturbance(c cell.Condition) []string {
 	return cmds
 }
 
-// segmentation says whether long datagrams of gorxe pass the link in one piece.
+// segmentation sets whether long datagrams of gorxe pass the link unsegmented.
 func (l *Lane) segmentation(ctx context.Context, whole bool) error {
 	state := map[bool]string{true: "on", false: "off"}[whole]
 	_, err := l.Session.RunIn(ctx, l.Netns, "ethtool", "-K", l.peerdev, "tx-udp-segmentation", state)

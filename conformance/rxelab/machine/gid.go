@@ -13,7 +13,7 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// GIDs finds the RoCE v2 GIDs of an end's addresses in sysfs.
+// GIDs finds the indexes of the RoCE v2 GIDs of an end's addresses in sysfs.
 func GIDs(ctx context.Context, s *vm.Session, e cell.End) (map[cell.Family]int, error) {
 	dir := "/sys/class/infiniband/" + e.Device + "/ports/1"
 	files, err := s.ReadFiles(ctx, dir+"/gids/*", dir+"/gid_attrs/types/*")
@@ -34,7 +34,7 @@ func GIDs(ctx context.Context, s *vm.Session, e cell.End) (map[cell.Family]int, 
 	return found, complete(found, e)
 }
 
-// gorxeGIDs asks gorxe itself for the indexes of its GIDs.
+// gorxeGIDs gets the indexes of gorxe's GIDs from gorxe devinfo.
 func (l *Lane) gorxeGIDs(ctx context.Context) (map[cell.Family]int, error) {
 	out, err := l.Session.RunIn(ctx, l.Netns, cell.GorxePath, "devinfo", "-v", "-d", l.Gorxe.Device, "--json")
 	if err != nil {

@@ -11,17 +11,18 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// Lane is one link within a machine: a pair of virtual Ethernet interfaces with rxe on one end, in the initial network namespace,
-// and gorxe on the other, in a namespace of its own. Lanes do not see each other's traffic, so cells run on them side by side.
+// Lane is one link in a machine: a veth pair with rxe on one end, in the initial network
+// namespace, and gorxe on the other, in a separate namespace. Lanes do not see each other's
+// traffic, so cells run on them concurrently.
 //
-// Traffic to rxe is disturbed where it comes in, on an intermediate device (ifb), and traffic to gorxe where it leaves: a capture
-// on rxe's interface shows what gorxe sent and what reached gorxe.
+// Traffic to rxe is disturbed at ingress, on an intermediate device (ifb), and traffic to gorxe
+// at egress. So a capture on rxe's interface shows what gorxe sent and what reached gorxe.
 type Lane struct {
 	Session *vm.Session
 	Index   int
 	cell.Link
-	netdev, peerdev, ifb  string // of rxe, of gorxe, the intermediate one
-	Netns                 string // of gorxe
+	netdev, peerdev, ifb  string // interfaces of rxe and of gorxe, intermediate device
+	Netns                 string // network namespace of gorxe
 	condition             cell.Condition
 	ProgramsOf            map[string]*vm.Programs // by Debian release
 	localMAC, neighborMAC string
@@ -42,8 +43,8 @@ func newLane(s *vm.Session, index int) *Lane {
 	}
 }
 
-// setup makes the interfaces and the RDMA device, and finds the GID indexes of both ends. Neighbours are fixed: a lost ARP packet
-// would cost a second and show nothing.
+// setup makes the interfaces and the RDMA device, and finds the GID indexes of both ends.
+// Neighbour entries are static: a lost ARP packet would cost a second without testing anything.
 func (l *Lane) setup(ctx context.Context, mtu int) error {
 	outer := []string{
 		fmt.Sprintf("link add %s mtu %d address %s type veth peer name %s mtu %d address %s netns %s",
@@ -76,19 +77,21 @@ func (l *Lane) setup(ctx context.Context, mtu int) error {
 	return err
 }
 
-// keepOrder makes one processor receive all that comes over the link. Without it a sender that the kernel moves from one processor
-// to another overtakes itself, which a service that nobody repairs does not survive.
+// keepOrder makes one processor receive all packets of the link. Without it, a sender that the
+// kernel migrates between processors may reorder its packets, which breaks a service without
+// retransmission.
 func (l *Lane) keepOrder(ctx context.Context) error {
 	const file = "/sys/class/net/%s/queues/rx-0/rps_cpus"
 	if err := l.Session.Put(ctx, fmt.Sprintf(file, l.netdev), 0o644, strings.NewReader("1")); err != nil {
 		return err
 	}
-	// ip shows the namespace's own devices in /sys.
+	// ip netns exec mounts the /sys of the namespace.
 	_, err := l.Session.Run(ctx, "ip", "netns", "exec", l.Netns, "sh", "-c", "echo 1 > "+fmt.Sprintf(file, l.peerdev))
 	return err
 }
 
-// Addressing returns commands of ip that give an interface its addresses and make the other end its neighbour.
+// Addressing returns commands of ip that set the addresses of an interface and its neighbour
+// entries for the other end.
 func Addressing(dev string, local, remote cell.End, remoteMAC string) []string {
 	var cmds []string
 	for _, f := range []cell.Family{cell.IPv4, cell.IPv6} {

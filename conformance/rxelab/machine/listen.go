@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
 )
 
-// announced is what gorxe prints when it listens with its connection manager. What does not say so is taken to listen after
-// announceTime; if it does not, its client will tell.
+// announced matches what gorxe prints when it listens with its connection manager. A server
+// without such output is assumed to listen after announceTime; if it does not, its client fails.
 var announced = regexp.MustCompile(`(?i)listening|waiting for client|msg=ready`)
 
 const (
@@ -19,8 +19,8 @@ const (
 	listenPoll   = 100 * time.Millisecond
 )
 
-// Listening returns when a server listens with a connection manager, has ended, or does not do so within a time limit; then ok is
-// false.
+// Listening waits until a server listens with a connection manager or has ended. ok is false if
+// neither happens within limit.
 func (l *Lane) Listening(ctx context.Context, server *Program, port int, limit time.Duration) (ok bool, err error) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -53,8 +53,8 @@ func (l *Lane) Listening(ctx context.Context, server *Program, port int, limit t
 	}
 }
 
-// listeners are the ends at which a server of the lane's may listen, as rdma prints them: a program may have a port of its own, but
-// then it listens on an address.
+// listeners returns the addresses at which a server of the lane may listen, as rdma prints them.
+// A program with a fixed port listens on an address.
 func (l *Lane) listeners(port int) []string {
 	out := []string{"0.0.0.0:" + strconv.Itoa(port), ":::" + strconv.Itoa(port)}
 	for _, a := range l.Rxe.Addr {
@@ -63,7 +63,7 @@ func (l *Lane) listeners(port int) []string {
 	return out
 }
 
-// listens looks for a listener in what rdma resource show cm_id prints.
+// listens searches the output of rdma resource show cm_id for a listener.
 func listens(out string, at []string) bool {
 	for line := range strings.Lines(out) {
 		if !strings.Contains(line, " state LISTEN ") {

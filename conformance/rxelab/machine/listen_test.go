@@ -12,7 +12,7 @@ link rxe2/1 lqpn 17 qp-type RC state CONNECT ps TCP pid 156 comm rping src-addr 
 	l := newLane(nil, 2)
 	for port, want := range map[int]bool{20010: true, 20001: true, 20003: true, 2000: false, 20005: false} {
 		at := l.listeners(port)
-		if port == 20005 || port == 2000 { // without udaddy, which is always looked for
+		if port == 20005 || port == 2000 { // without udaddy, which is always included
 			at = at[:2]
 		}
 		if got := listens(out, at); got != want {

@@ -1,7 +1,9 @@
 // Package machine boots the virtual machines of the lab and runs programs in them.
 //
-// A [Machine] has several lanes. A [Lane] is a link between rxe and gorxe, under a condition of the network; a [Program] is one end
-// of what runs on it. Package machine knows what a cell is, but not how a cell is run or judged.
+// A [Machine] has several lanes. A [Lane] is a link between rxe and gorxe, under a network
+// condition. A [Program] is one end of what runs on it. Package machine knows cells, but neither
+// runs nor judges them. Machine.mu guards the search of the console; a lane is used by one
+// goroutine at a time.
 package machine
 
 import (
@@ -25,10 +27,10 @@ type Machine struct {
 	Lanes []*Lane
 
 	mu   sync.Mutex
-	seen int // bytes of the console that have been searched for complaints
+	seen int // number of bytes of the console that were searched for complaints; guarded by mu
 }
 
-// Boot boots a machine, brings gorxe in and makes the lanes.
+// Boot boots a machine, copies the programs of this module into it and makes the lanes.
 func Boot(ctx context.Context, o *Options, c vm.Config) (*Machine, error) {
 	c.Guest = o.guest
 	v, err := vm.Boot(ctx, c)
@@ -87,7 +89,7 @@ func (m *Machine) equip(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// bring puts the programs of this module into the machine.
+// bring copies the programs of this module into the machine.
 func (m *Machine) bring(ctx context.Context, o *Options) error {
 	for to, from := range map[string]string{
 		cell.GorxePath: o.Gorxe, cell.VerbsPath: o.verbs, cell.BenchPath: o.Bench,
@@ -113,24 +115,26 @@ func (m *Machine) bring(ctx context.Context, o *Options) error {
 		m.VM.Put(ctx, cell.OpsPath, 0o644, bytes.NewReader(verbspeer.Ops)))
 }
 
-// warmUp lets Python compile what the script uses: with an emulated processor that takes longer than a cell waits.
+// warmUp makes Python compile the modules of the script: on an emulated processor that takes
+// longer than a cell's timeout.
 func (m *Machine) warmUp(ctx context.Context, p *vm.Programs) error {
 	_, err := m.VM.Run(ctx, p.Command([]string{cell.ScriptPath, "-h"})...)
 	return err
 }
 
-// Every address is usable from the start, in every namespace: a link-local address that comes up later would shift GID indexes.
+// sysctls make every address usable immediately, in every namespace: a link-local address that
+// appears later would shift GID indexes.
 var sysctls = []struct{ file, value string }{
 	{"/proc/sys/net/core/devconf_inherit_init_net", "1"},
 	{"/proc/sys/net/ipv6/conf/all/accept_dad", "0"},
 	{"/proc/sys/net/ipv6/conf/default/accept_dad", "0"},
 }
 
-// complaint matches what a kernel prints when it has met a bug of its own. Stalls and soft lockups are left out: a busy host
-// makes them.
+// complaint matches what a kernel prints about its own bugs. It excludes stalls and soft lockups,
+// which a busy host causes.
 var complaint = regexp.MustCompile(`(?m)^.*(BUG: unable|BUG: kernel|kernel BUG at|Oops|general protection|WARNING: CPU|Kernel panic|refcount_t|list_(add|del) corruption).*$`)
 
-// Complaints returns what the kernel complained about since the last call.
+// Complaints returns the complaints of the kernel since the last call.
 func (m *Machine) Complaints() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,26 +11,28 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// Options say what machines are made of and have.
+// Options configure machines.
 type Options struct {
-	Group     cell.Group // of the cells that run: some need more programs
-	Gorxe     string     // file: the program under test, static or dynamic, for this host's Linux; empty: built from this module
-	Bench     string     // file: the program of tools/bench/cmd/bench, static; empty: the machines have none
-	Cache     string     // directory for kernels
-	Artifacts string     // directory for what failed cells leave
+	Group cell.Group // group of the cells to run; some need more programs
+	// Gorxe is the path of the program under test, static, or dynamic for this host's Linux; "":
+	// built from this module.
+	Gorxe     string
+	Bench     string // path of tools/bench/cmd/bench, static; "": not available
+	Cache     string // directory for kernels
+	Artifacts string // directory for the files of failed cells
 
-	CPUs  int               // of each machine
-	Lanes int               // of each machine: cells that run at a time
-	MTU   int               // of the link, in bytes
-	Step  func(what string) // is told that something that takes a while begins
+	CPUs  int               // number of processors of each machine
+	Lanes int               // number of lanes of each machine, and so of concurrent cells
+	MTU   int               // MTU of the link in bytes
+	Step  func(what string) // reports the start of a step that takes a while
 
 	guest      string
 	verbs      string
 	operations bool                    // there are cells of package verbspeer
-	Programs   map[string]*vm.Programs // of other Debian releases than the host's, by release
+	Programs   map[string]*vm.Programs // programs of Debian releases, by release
 }
 
-// Prepare makes sure of everything that is not the kernel's: packages, the programs, the directories.
+// Prepare prepares everything except the kernel: packages, programs, directories.
 func (o *Options) Prepare(ctx context.Context, work string) error {
 	o.Step("checking the packages")
 	if err := host.EnsurePackages(ctx, o.Step); err != nil {
@@ -59,10 +61,10 @@ func (o *Options) Prepare(ctx context.Context, work string) error {
 	return nil
 }
 
-// releasePackages are what tools of another release than the host's are from.
+// releasePackages are the packages with the tools of another release than the host's.
 var releasePackages = []string{"coreutils", "ibverbs-utils", "perftest", "python3-pyverbs", "rdmacm-utils"}
 
-// FetchPrograms gets the programs of other releases that cells need.
+// FetchPrograms fetches the programs of other releases that cells need.
 func (o *Options) FetchPrograms(ctx context.Context, cells []cell.Cell) error {
 	for _, c := range cells {
 		o.operations = o.operations || c.Workload.Tool.Kind == cell.Operation
@@ -75,7 +77,7 @@ func (o *Options) FetchPrograms(ctx context.Context, cells []cell.Cell) error {
 	return nil
 }
 
-// FetchRelease gets the programs of a release.
+// FetchRelease fetches the programs of a release.
 func (o *Options) FetchRelease(ctx context.Context, release string) error {
 	if o.Programs[release] != nil {
 		return nil

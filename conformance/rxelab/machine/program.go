@@ -15,27 +15,27 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
 )
 
-// ErrLost says that the machine does not answer any more: what a cell found before is no result.
+// ErrLost reports that the machine no longer responds. The result of the running cell is invalid.
 var ErrLost = errors.New("the virtual machine is lost")
 
-// How long the lab waits before it gives up a process.
+// Time limits of the lab for processes.
 const (
-	GraceFailed = 3 * time.Second  // for the other end, when one has failed
-	GraceDone   = 20 * time.Second // for the other end, when one is done
+	GraceFailed = 3 * time.Second  // for the other end, after one has failed
+	GraceDone   = 20 * time.Second // for the other end, after one is done
 	GraceKill   = 15 * time.Second // for the agent to report a process that was killed
 )
 
-// Program is one end of a cell while it runs.
+// Program is one end of a running cell.
 type Program struct {
 	Name    string
 	Argv    []string
 	In      string            // network namespace
-	Out     transcript.Buffer // its result
-	Log     transcript.Buffer // all that it prints, in order
+	Out     transcript.Buffer // standard output
+	Log     transcript.Buffer // all output, in order
 	Process *vm.Process
 }
 
-// Command is the program as a person would start it.
+// Command returns the command line of the program for a shell.
 func (p *Program) Command() string {
 	line := strings.Join(p.Argv, " ")
 	if p.In != "" {
@@ -44,13 +44,13 @@ func (p *Program) Command() string {
 	return line
 }
 
-// Start starts the program in a machine and, with a port, watches for it to listen there.
+// Start starts the program in a machine and, if port is not 0, watches for it to listen there.
 func (p *Program) Start(s *vm.Session, timeout time.Duration, port int) (err error) {
 	p.Process, err = s.Start(wire.Command{Argv: p.Argv, Netns: p.In, Timeout: timeout, ListenPort: port}, io.MultiWriter(&p.Out, &p.Log), &p.Log)
 	return err
 }
 
-// Verdict is what is wrong with the way the program ended.
+// Verdict returns an error unless the program ended as expected.
 func (p *Program) Verdict(c cell.Cell, measures bool) error {
 	if c.Workload.Tool.Talk != nil {
 		return p.Heard(c, measures, true)
@@ -64,7 +64,7 @@ func (p *Program) Verdict(c cell.Cell, measures bool) error {
 	return nil
 }
 
-// Heard is Verdict for an end that a [cell.Talk] describes; ended is false when the lab ended it.
+// Heard is Verdict for an end that a [cell.Talk] describes. ended is false if the lab ended it.
 func (p *Program) Heard(c cell.Cell, client, ended bool) error {
 	r := p.Process.Result()
 	if err := c.Heard(r.Code, vm.Describe(r), p.Log.String(), client, ended); err != nil {
@@ -73,7 +73,7 @@ func (p *Program) Heard(c cell.Cell, client, ended bool) error {
 	return nil
 }
 
-// Programs returns the two ends of a cell; the server is nil where the client is to find nobody.
+// Programs returns the two ends of a cell. The server is nil if the client must not reach one.
 func (l *Lane) Programs(c cell.Cell, port int) (server, client *Program) {
 	stock := &Program{Name: c.Workload.Tool.Name}
 	gorxe := &Program{Name: "gorxe", In: l.Netns}
@@ -94,7 +94,8 @@ func (l *Lane) Programs(c cell.Cell, port int) (server, client *Program) {
 	return server, client
 }
 
-// Failure is why a program that has ended did not do well, with what it said last.
+// Failure returns an error if a program has ended with a status other than 0, with its last
+// output.
 func (p *Program) Failure() error {
 	r := p.Process.Result()
 	if r.Code == 0 {
@@ -103,7 +104,7 @@ func (p *Program) Failure() error {
 	return fmt.Errorf("%s: %s: %s", p.Name, vm.Describe(r), transcript.LastLines(p.Log.String()))
 }
 
-// Alive tells a lost machine from a failure within it.
+// Alive returns ErrLost if the machine no longer responds.
 func (l *Lane) Alive() error {
 	ctx, cancel := context.WithTimeout(context.Background(), GraceKill)
 	defer cancel()
@@ -113,7 +114,8 @@ func (l *Lane) Alive() error {
 	return nil
 }
 
-// Reap kills a program; a process that does not go away hangs in the kernel, and the machine with it.
+// Reap kills a program. A process that cannot be killed hangs in the kernel, so the machine is
+// lost.
 func Reap(p *Program) error {
 	_ = p.Process.Signal(vm.Kill)
 	select {

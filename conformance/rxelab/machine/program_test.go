@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
 )
 
-// A person finds in a log what can be typed again in the machine.
+// The command in a log can be typed again in the machine.
 func TestCommandOfAProgramNamesItsNamespace(t *testing.T) {
 	c := cell.Cell{Workload: cell.Core.Workloads()[0], Role: cell.Client}
 	server, client := newLane(nil, 2).Programs(c, 20001)

@@ -16,12 +16,13 @@ import (
 // Tcpdump is a capture on rxe's interface of a lane.
 type Tcpdump struct {
 	*vm.Process
-	says transcript.Buffer // what tcpdump prints about itself
+	says transcript.Buffer // messages of tcpdump
 }
 
 const captureStart = 30 * time.Second
 
-// Dump starts tcpdump with further arguments and returns when it captures. The packets go to out.
+// Dump starts tcpdump with further arguments and returns when it captures. The packets are
+// written to out.
 func (l *Lane) Dump(ctx context.Context, out io.Writer, args ...string) (*Tcpdump, error) {
 	d := &Tcpdump{}
 	ready := transcript.Watch(&d.says, "listening on")
@@ -48,7 +49,8 @@ func (l *Lane) Dump(ctx context.Context, out io.Writer, args ...string) (*Tcpdum
 
 var droppedFrames = regexp.MustCompile(`(\d+) packets dropped by kernel`)
 
-// Dropped returns how many frames tcpdump was too slow for; it says so when it ends.
+// Dropped returns the number of frames that the kernel dropped because tcpdump was too slow.
+// tcpdump prints it when it ends.
 func (d *Tcpdump) Dropped() int {
 	n := 0
 	if m := droppedFrames.FindStringSubmatch(d.says.String()); m != nil {

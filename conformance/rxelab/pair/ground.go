@@ -11,13 +11,17 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
 )
 
-// ground is where a pair runs: for each path and family the two ends' addresses, and the network namespaces they are in.
+// ground holds the addresses of both ends for each path and address family, and the network
+// namespaces of a lane.
 type ground struct {
-	netns [2]string // of the server and the client over veth, the first also for loopback; empty: this one
+	// netns are the namespaces of the server and the client over veth; loopback uses the first.
+	// "": the current namespace.
+	netns [2]string
 	addr  map[Path]map[cell.Family][2]netip.Addr
 }
 
-// newGround makes the namespaces of a lane. An ordinary user has only the loopback interface as it is, with one IPv6 address.
+// newGround makes the namespaces of a lane. Without root there is only the existing loopback
+// interface, with one IPv6 address.
 func newGround(ctx context.Context, lane int) (*ground, error) {
 	pair := func(format string) [2]netip.Addr {
 		return [2]netip.Addr{netip.MustParseAddr(fmt.Sprintf(format, lane, 1)), netip.MustParseAddr(fmt.Sprintf(format, lane, 2))}
@@ -55,17 +59,17 @@ func (g *ground) build(ctx context.Context) error {
 	return nil
 }
 
-// close removes the namespaces and all that is in them.
+// close removes the namespaces and their contents.
 func (g *ground) close() {
 	for _, ns := range g.netns {
 		if ns != "" {
-			// One that was never made is not there to remove.
+			// A namespace that was never made cannot be removed.
 			_ = exec.Command("ip", "netns", "del", ns).Run()
 		}
 	}
 }
 
-// has reports whether pairs can run on the path over the family.
+// has reports whether pairs can run on the path with the address family.
 func (g *ground) has(p Path, f cell.Family) bool { _, ok := g.addr[p.wire()][f]; return ok }
 
 // wrap puts a command line of one end into its network namespace.

@@ -22,7 +22,7 @@ var columns = func() (all []Run) {
 	return all
 }()
 
-// Markdown writes the report: docs/gorxe-to-gorxe.md.
+// Markdown writes the report, docs/gorxe-to-gorxe.md.
 func Markdown(ctx context.Context, w io.Writer, group cell.Group, level cell.Level, results []Result, took time.Duration) error {
 	e := &report.Writer{W: w}
 	passed, failed := 0, 0
@@ -91,7 +91,7 @@ func (r Result) word() string {
 	return "ok"
 }
 
-// Line is the result in one line, for a terminal.
+// Line formats the result as one line for a terminal.
 func (r Result) Line() string {
 	switch {
 	case r.Failure != "":

@@ -1,4 +1,5 @@
-// Package pair runs the workloads of the matrix with gorxe at both ends, on this host and without a virtual machine.
+// Package pair runs the workloads of the matrix with gorxe at both ends, on this host and without
+// a virtual machine. [Matrix] returns the runs, [RunAll] runs them, [Markdown] writes the report.
 package pair
 
 import (
@@ -11,32 +12,33 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
 )
 
-// Path is the way of the packets between two gorxe on this host: what is between them, and their links.
+// Path is the path of the packets between two gorxe on this host: the interfaces and the kinds of
+// links.
 type Path string
 
 // The paths.
 const (
 	Loopback Path = "loopback"     // two addresses of the loopback interface
 	Veth     Path = "veth"         // two network namespaces, MTU 9000
-	VethRaw  Path = "veth-raw"     // the same with links of kind raw
-	VethBoth Path = "veth-raw-udp" // the same with the client's of kind raw and the server's of kind udp
-	VethXDP  Path = "veth-xdp"     // the same with links of kind xdp
-	XDPToUDP Path = "veth-xdp-udp" // the same with the client's of kind xdp and the server's of kind udp
-	XDPToRaw Path = "veth-xdp-raw" // the same with the client's of kind xdp and the server's of kind raw
+	VethRaw  Path = "veth-raw"     // veth with links of kind raw
+	VethBoth Path = "veth-raw-udp" // veth with the client's link of kind raw and the server's of kind udp
+	VethXDP  Path = "veth-xdp"     // veth with links of kind xdp
+	XDPToUDP Path = "veth-xdp-udp" // veth with the client's link of kind xdp and the server's of kind udp
+	XDPToRaw Path = "veth-xdp-raw" // veth with the client's link of kind xdp and the server's of kind raw
 )
 
 var paths = []Path{Loopback, Veth, VethRaw, VethBoth, VethXDP, XDPToUDP, XDPToRaw}
 
-// pathLinks are the kinds of the links of the server and the client.
+// pathLinks are the kinds of links of the server and the client.
 var pathLinks = map[Path][2]string{
 	Loopback: {"udp", "udp"}, Veth: {"udp", "udp"}, VethRaw: {"raw", "raw"}, VethBoth: {"udp", "raw"},
 	VethXDP: {"xdp", "xdp"}, XDPToUDP: {"udp", "xdp"}, XDPToRaw: {"raw", "xdp"},
 }
 
-// mixed says that the two ends have links of different kinds.
+// mixed reports whether the two ends have links of different kinds.
 func (p Path) mixed() bool { return pathLinks[p][0] != pathLinks[p][1] }
 
-// wire is what is between the ends: Loopback or Veth.
+// wire returns what connects the ends: Loopback or Veth.
 func (p Path) wire() Path {
 	if p == Loopback {
 		return Loopback
@@ -49,11 +51,11 @@ type Run struct {
 	Path     Path
 	Workload cell.Workload
 	Family   cell.Family
-	Fault    string    // of gorxe's --fault; empty: none
-	FaultAt  cell.Role // the end whose packets the fault meets as they leave
+	Fault    string    // value of gorxe's --fault; "": none
+	FaultAt  cell.Role // the end whose outgoing packets the fault affects
 }
 
-// Disturbance names what happens to the packets.
+// Disturbance returns the name of the disturbance.
 func (p Run) Disturbance() string {
 	if p.Fault == "" {
 		return cell.Clean.Name
@@ -61,12 +63,12 @@ func (p Run) Disturbance() string {
 	return fmt.Sprintf("%s from the %s", p.Fault, p.FaultAt)
 }
 
-// ID names the run; it is unique in a matrix.
+// ID returns the name of the run, unique in a matrix.
 func (p Run) ID() string {
 	return strings.Join([]string{string(p.Path), cell.Slug(p.Disturbance()), cell.Slug(p.Workload.Tool.Name), cell.Slug(p.Workload.Params.String()), p.Family.String()}, "/")
 }
 
-// timeout is when a run is given up.
+// timeout returns the time limit of the run.
 func (p Run) timeout() time.Duration {
 	each := cell.PacketClean
 	if p.Fault != "" {
@@ -75,7 +77,7 @@ func (p Run) timeout() time.Duration {
 	return cell.TimeoutBase + time.Duration(p.Workload.Packets())*each
 }
 
-// condition is the disturbance as a condition of the matrix.
+// condition returns the disturbance as a condition of the matrix.
 func (p Run) condition() cell.Condition {
 	for _, d := range cell.Disturbances {
 		if p.Fault != "" && d.Fault == p.Fault {
@@ -86,7 +88,8 @@ func (p Run) condition() cell.Condition {
 	return cell.Clean
 }
 
-// disturbed are the ways to disturb a pair: not at all, and each disturbance of the matrix at either end.
+// disturbed returns a Run for each kind of disturbance: none, and each disturbance of the matrix
+// at either end.
 func disturbed() []Run {
 	all := []Run{{}}
 	for _, d := range cell.Disturbances {
@@ -97,8 +100,10 @@ func disturbed() []Run {
 	return all
 }
 
-// Matrix returns the matrix with gorxe at both ends: the workloads of [cell.Matrix], over both families and paths, undisturbed and
-// disturbed in each direction, those of links of two kinds only undisturbed. LevelCI takes half of the undisturbed runs, a third of the disturbed, and none of the long ones.
+// Matrix returns the matrix with gorxe at both ends: the workloads of [cell.Matrix], over both
+// address families and all paths, undisturbed and disturbed in each direction; paths with two
+// kinds of links only undisturbed. LevelCI selects half of the undisturbed runs, a third of the
+// disturbed ones, and no long ones.
 func Matrix(group cell.Group, level cell.Level, filter *regexp.Regexp) ([]Run, error) {
 	if err := group.Check(); err != nil {
 		return nil, err
@@ -116,7 +121,8 @@ func Matrix(group cell.Group, level cell.Level, filter *regexp.Regexp) ([]Run, e
 					if w.Tool.Gorxe == nil || w.Tool.CM || !w.Survives(p.condition()) {
 						continue
 					}
-					if path.mixed() && d.Fault != "" { // what each kind does about it is seen at the others
+					// The other paths test the reaction of each kind of link.
+					if path.mixed() && d.Fault != "" {
 						continue
 					}
 					if level == cell.LevelCI && (w.Long() || d.Fault == "" && turn%2 != 0 || d.Fault != "" && turn%3 != 0) {

@@ -22,7 +22,8 @@ func TestPairsCoverTheMatrixOverEveryPath(t *testing.T) {
 		}
 		seen[p.ID()] = true
 	}
-	// Undisturbed and each disturbance in both directions, four paths, two families; and three paths that are only undisturbed.
+	// Undisturbed and each disturbance in both directions, four paths, two families; and three
+	// paths that run only undisturbed.
 	want := len(cell.Core.Workloads()) * ((1+2*len(cell.Disturbances))*8 + 6)
 	if len(pairs) != want {
 		t.Errorf("%d runs, want %d", len(pairs), want)
@@ -56,7 +57,7 @@ func TestPairsThatDoNotExistAreRefused(t *testing.T) {
 	}
 }
 
-// The runs that need no root, of one small workload.
+// Only the runs that need no root, of one small workload.
 func TestPairsRunOnLoopback(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("needs the go command, to build gorxe")

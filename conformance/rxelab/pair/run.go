@@ -17,16 +17,16 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/transcript"
 )
 
-// Result is what became of a run.
+// Result is the result of a run.
 type Result struct {
 	Run     Run
-	Failure string // empty: it passed
-	Skipped string // why it did not run
+	Failure string // "": it passed
+	Skipped string // reason why it did not run
 	Took    time.Duration
 }
 
-// RunAll runs them on this host, several at a time, and tells done of each as it ends. As an ordinary user it skips what needs
-// network namespaces.
+// RunAll runs pairs on this host, several at a time, and calls done after each. As an ordinary
+// user it skips runs that need network namespaces.
 func RunAll(ctx context.Context, pairs []Run, gorxe string, lanes int, done func(r Result, n int)) ([]Result, error) {
 	if gorxe == "" {
 		dir, err := os.MkdirTemp("", "rxelab-build-")
@@ -150,10 +150,10 @@ func (e *process) verdict(p Run, measures bool) error {
 	return nil
 }
 
-// notYet is what the client says while the server is still starting.
+// notYet is in the client's output while the server is not listening yet.
 const notYet = "nobody listens"
 
-// connect runs the client, again and again until its server listens.
+// connect runs the client, repeatedly until its server listens.
 func (g *ground) connect(ctx context.Context, p Run, gorxe string, port int, host string) (*process, error) {
 	for {
 		c := g.command(ctx, p, gorxe, 1, port, host)

@@ -1,5 +1,5 @@
-// Package rdmacore runs rdma-core's own tests on Linux rxe and keeps their results, to which
-// gorxe's are compared.
+// Package rdmacore runs rdma-core's own tests on Linux rxe and stores the results, as a reference
+// for gorxe's results.
 package rdmacore
 
 import (
@@ -20,32 +20,32 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
 )
 
-// Options say where the tests run and where their results go.
+// Options configure where the tests run and where their results are stored.
 type Options struct {
 	Suites []string // kernels, by Debian release
-	Dir    string   // has Script, and gets the results
+	Dir    string   // directory with Script, also for the results
 	Say    func(format string, args ...any)
 }
 
 const (
-	// Script is the file that runs the tests.
+	// Script is the name of the file that runs the tests.
 	Script = "run.py"
-	// tests is the directory that Debian's python3-pyverbs has them in.
+	// tests is the directory of the tests in Debian's package python3-pyverbs.
 	tests     = "/usr/share/doc/rdma-core/tests"
 	pyverbs   = "python3-pyverbs"
 	guestFile = "/run/rxelab/rdma-core-tests.py"
-	timeLimit = 30 * time.Minute // of all tests, on an emulated processor
+	timeLimit = 30 * time.Minute // limit for all tests, on an emulated processor
 )
 
-// A release is a version of rdma-core and the programs it is among, nil for those of the host.
+// A release is a version of rdma-core with its programs.
 type release struct {
-	version  string // of Debian's package
+	version  string // version of the Debian package
 	programs *vm.Programs
 }
 
 // Run runs the tests of the host's rdma-core and of that of Debian trixie on the rxe of each
-// kernel, and writes a file for each into a directory of Options.Dir: rdma-core-56/rxe-6.12.txt,
-// for example.
+// kernel, and writes a file for each to a subdirectory of Options.Dir, for example
+// rdma-core-56/rxe-6.12.txt.
 func Run(ctx context.Context, o machine.Options, r Options) error {
 	script, err := os.ReadFile(filepath.Join(r.Dir, Script))
 	if err != nil {
@@ -78,7 +78,7 @@ func Run(ctx context.Context, o machine.Options, r Options) error {
 	return nil
 }
 
-// fetch makes sure of the tests of both releases.
+// fetch makes the tests of both releases available.
 func fetch(ctx context.Context, o *machine.Options) ([]release, error) {
 	version, err := host.PackageVersion(ctx, pyverbs)
 	if err != nil {
@@ -99,8 +99,8 @@ func fetch(ctx context.Context, o *machine.Options) ([]release, error) {
 	return nil, fmt.Errorf("the programs of Debian %s lack %s", p.Suite, pyverbs)
 }
 
-// test runs the tests of a release in a machine of its own: what a test breaks there is not met by
-// another release's.
+// test runs the tests of a release in a new machine, so that damage by one test run does not
+// affect another release.
 func (r *Options) test(ctx context.Context, o *machine.Options, k *vm.Kernel, rel release, script []byte) (err error) {
 	r.Say("rdma-core %s on rxe of Linux %s", rel.version, k.Release)
 	m, err := machine.Boot(ctx, o, vm.Config{Kernel: k, CPUs: o.CPUs})
@@ -149,7 +149,7 @@ func (r *Options) test(ctx context.Context, o *machine.Options, k *vm.Kernel, re
 	return os.WriteFile(file, []byte(head+t.text()), 0o644)
 }
 
-// run runs a program in the machine and returns what it printed.
+// run runs a program in the machine and returns its output.
 func run(ctx context.Context, s *vm.Session, argv []string) (string, error) {
 	var out transcript.Buffer
 	p, err := s.Start(wire.Command{Argv: argv, Timeout: timeLimit}, &out, &out)
@@ -168,7 +168,7 @@ func run(ctx context.Context, s *vm.Session, argv []string) (string, error) {
 	return out.String(), nil
 }
 
-// version returns the first numbers of a version: 6.12 is that of 6.12.41+deb13-amd64.
+// version returns the first numbers of a version: 6.12 for 6.12.41+deb13-amd64.
 func version(full string, numbers int) string {
 	parts := strings.SplitN(full, ".", numbers+1)
 	return strings.Join(parts[:min(numbers, len(parts))], ".")

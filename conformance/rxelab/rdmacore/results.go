@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// row is the result of a test: pass, skip or fail, and why.
+// row is the result of a test: pass, skip or fail, and the reason.
 type row struct{ name, result, why string }
 
 type table []row
 
-// parse reads the lines of Script among all that the tests print.
+// parse finds the result lines of Script in the output of the tests.
 func parse(out string) (table, error) {
-	last := map[string]row{} // of several results of a test the last one holds
+	last := map[string]row{} // the last result of a test is valid
 	for line := range strings.Lines(out) {
 		if f := strings.Split(strings.TrimRight(line, "\n"), "\t"); f[0] == "RESULT" {
 			if len(f) != 4 {
@@ -30,8 +30,8 @@ func parse(out string) (table, error) {
 	return slices.SortedFunc(maps.Values(last), func(a, b row) int { return strings.Compare(a.name, b.name) }), nil
 }
 
-// text is the table as a file: a line for each test with its name, its result and why, and tabs
-// between them.
+// text formats the table as a file: a line for each test with its name, its result and the
+// reason, separated by tabs.
 func (t table) text() string {
 	var b strings.Builder
 	for _, r := range t {
@@ -41,7 +41,7 @@ func (t table) text() string {
 	return b.String()
 }
 
-// summary counts the results and names the tests that failed.
+// summary returns the numbers of results and the failed tests.
 func (t table) summary() string {
 	count := map[string]int{}
 	var failed strings.Builder

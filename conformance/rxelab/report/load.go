@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Save writes the report for Load.
+// Save writes the report to a file for Load.
 func (r *Report) Save(file string) error {
 	b, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
@@ -18,8 +18,9 @@ func (r *Report) Save(file string) error {
 	return os.WriteFile(file, b, 0o644)
 }
 
-// Load reads reports that Save wrote and puts them together: one of each kernel or condition, say. Where two have the same cell,
-// the one of the later file stands and remembers how the other failed. Every version that took part is named.
+// Load loads reports that Save wrote and merges them, for example one for each kernel or
+// condition. If two have the same cell, the result in the later file is used, with the failures
+// of the earlier one. All versions are listed.
 func Load(files ...string) (*Report, error) {
 	var all *Report
 	for _, f := range files {
@@ -46,7 +47,7 @@ func Load(files ...string) (*Report, error) {
 	return all, nil
 }
 
-// add takes over a later report.
+// add merges a later report.
 func (r *Report) add(later *Report) {
 	r.Duration += later.Duration
 	if !slices.Contains(strings.Split(string(r.Level), ", "), string(later.Level)) {

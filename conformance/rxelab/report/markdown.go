@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/cell"
 )
 
-// column is a role of gorxe over a family, as the report's tables have them side by side.
+// column is a column of the report's tables: a role of gorxe and an address family.
 type column struct {
 	role   cell.Role
 	family cell.Family
@@ -20,7 +20,7 @@ var columns = []column{{cell.Client, cell.IPv4}, {cell.Server, cell.IPv4}, {cell
 
 func (c column) String() string { return fmt.Sprintf("%s, %s", c.role, c.family) }
 
-// grid finds the results of a kernel and a condition by workload and column.
+// grid holds the results for a kernel and a condition, by workload and column.
 type grid map[string]*Result
 
 func gridOf(results []Result, suite, condition string) grid {
@@ -37,7 +37,7 @@ func (g grid) at(w cell.Workload, c column) *Result {
 	return g[fmt.Sprintf("%s %s %s %s", w.Tool.Name, w.Params, c.role, c.family)]
 }
 
-// Writer keeps the first error of many writes.
+// Writer stores the first error of several writes.
 type Writer struct {
 	W   io.Writer
 	Err error
@@ -50,7 +50,7 @@ func (e *Writer) Printf(format string, args ...any) {
 	}
 }
 
-// Markdown writes the whole report: docs/interop.md.
+// Markdown writes the whole report, for example docs/interop.md.
 func (r *Report) Markdown(w io.Writer) error {
 	e := &Writer{W: w}
 	all := tallyOf(r.Results, func(*Result) bool { return true })
@@ -86,7 +86,7 @@ func (r *Report) markdownVersions(e *Writer) {
 	e.Printf("\nThe machine is emulated (QEMU without KVM), so its times say nothing about speed; they are not shown.\n\n")
 }
 
-// markdownSummary is a table of tools by conditions over all kernels.
+// markdownSummary writes a table of conditions and tools for each kernel.
 func (r *Report) markdownSummary(e *Writer) {
 	for _, k := range r.Kernels {
 		e.Printf("## Linux %s\n\n| condition |", k.Release)
@@ -111,7 +111,7 @@ func (r *Report) markdownSummary(e *Writer) {
 	}
 }
 
-// rxeCounters show that a disturbance took place: what rxe, as the peer, noticed of it.
+// rxeCounters are the counters of rxe, as the peer, that show that a disturbance took effect.
 var rxeCounters = []struct{ counter, title string }{
 	{"rcvd_pkts", "packets received"}, {"sent_pkts", "packets sent"},
 	{"duplicate_request", "duplicate requests"}, {"out_of_seq_request", "requests out of sequence"},
@@ -153,7 +153,7 @@ func (r *Report) markdownFailures(e *Writer) {
 	e.Printf("\n")
 }
 
-// markdownRetries lists what failed before it passed.
+// markdownRetries lists the cells that failed before they passed.
 func (r *Report) markdownRetries(e *Writer) {
 	tried := slices.DeleteFunc(slices.Clone(r.Results), func(x Result) bool { return len(x.Before) == 0 || !x.Passed() })
 	if len(tried) == 0 {
@@ -170,7 +170,7 @@ func title(k KernelVersion, c cell.Condition) string {
 	return fmt.Sprintf("Linux %s, %s", k.Release, c)
 }
 
-// anchor is the fragment that GitHub makes of a heading.
+// anchor returns the fragment that GitHub generates for a heading.
 func anchor(k KernelVersion, c cell.Condition) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -183,7 +183,8 @@ func anchor(k KernelVersion, c cell.Condition) string {
 	}, strings.ToLower(title(k, c)))
 }
 
-// markdownCells shows every cell of a kernel under a condition: rows are workloads, a number is of packets checked.
+// markdownCells writes every cell of a kernel under a condition. Rows are workloads; a number is
+// the number of packets checked.
 func (r *Report) markdownCells(e *Writer, k KernelVersion, c cell.Condition) {
 	g := gridOf(r.Results, k.Suite, c.String())
 	if len(g) == 0 {

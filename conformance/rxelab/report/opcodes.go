@@ -12,15 +12,16 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
 )
 
-// Exchanged are the opcodes that gorxe and a kernel's rxe exchanged in cells that passed.
+// Exchanged holds the opcodes that gorxe and a kernel's rxe exchanged in passed cells.
 type Exchanged struct {
 	Kernel   string   `json:"kernel"` // as uname -r prints it
-	Source   string   `json:"source"` // the runs and the tools
-	Sent     []string `json:"sent"`   // by gorxe
+	Source   string   `json:"source"` // dates and tools of the runs
+	Sent     []string `json:"sent"`   // sent by gorxe
 	Received []string `json:"received"`
 }
 
-// Opcodes returns, as JSON, what gorxe exchanged with each kernel in all of the reports: docs/opcodes-interop.json.
+// Opcodes returns, as JSON, the opcodes that gorxe exchanged with each kernel in all the reports:
+// docs/opcodes-interop.json.
 func Opcodes(reports ...*Report) ([]byte, error) {
 	type seen struct {
 		sent, received icrc.Opcodes

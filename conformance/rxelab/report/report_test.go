@@ -13,7 +13,7 @@ import (
 	"github.com/gorxe/gorxe/internal/golden"
 )
 
-// sample is a report with a few cells, one of them failed.
+// sample returns a report with a few cells, one of which failed.
 func sample(t *testing.T) *Report {
 	t.Helper()
 	r := &Report{

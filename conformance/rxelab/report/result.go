@@ -1,4 +1,5 @@
-// Package report keeps the results of cells and writes them as Markdown, as a table for a terminal and as JSON.
+// Package report stores the results of cells and writes them as Markdown, as a table for a
+// terminal and as JSON. A [Report] holds the [Result] of each cell; [Load] merges saved reports.
 package report
 
 import (
@@ -11,7 +12,8 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
 )
 
-// Result is what became of a cell. It is kept in a file between a run and its report, so it names the cell in words.
+// Result is the result of a cell. It is stored in a file between a run and its report, so it
+// holds the properties of the cell as text.
 type Result struct {
 	ID        string
 	Suite     string
@@ -21,12 +23,12 @@ type Result struct {
 	Family    string
 	Condition string
 
-	Failures []string `json:",omitempty"` // none: the cell passed
-	Before   []string `json:",omitempty"` // how earlier tries failed
-	Early    bool     `json:"-"`          // it failed because the client came too early: see [cell.Tool]
+	Failures []string `json:",omitempty"` // empty: the cell passed
+	Before   []string `json:",omitempty"` // failures of earlier tries
+	Early    bool     `json:"-"`          // the client started before its server listened: see [cell.Tool]
 	Seconds  float64  // from the start of the server to the end of both programs
 	Traffic  Traffic
-	Rxe      map[string]int `json:",omitempty"` // how rxe's counters moved
+	Rxe      map[string]int `json:",omitempty"` // increase of rxe's counters
 }
 
 // NewResult returns a result without failures.
@@ -37,13 +39,13 @@ func NewResult(c cell.Cell) Result {
 	}
 }
 
-// Fail notes what is wrong.
+// Fail adds a failure.
 func (r *Result) Fail(why string) { r.Failures = append(r.Failures, why) }
 
-// Passed reports whether nothing was wrong.
+// Passed reports whether there is no failure.
 func (r *Result) Passed() bool { return len(r.Failures) == 0 }
 
-// SetTraffic adds what the capture showed.
+// SetTraffic sets the result of the capture.
 func (r *Result) SetTraffic(t Traffic, err error) {
 	r.Traffic = t
 	switch {
@@ -62,9 +64,9 @@ type Report struct {
 	Started      time.Time
 	Duration     time.Duration
 	Level        cell.Level
-	Host         string // what the lab ran on
+	Host         string // the lab's host
 	Versions     []host.Version
-	CaptureLimit int // frames of a cell
+	CaptureLimit int // maximum number of frames of a cell
 	Kernels      []KernelVersion
 	Results      []Result
 }
@@ -85,12 +87,12 @@ func (r *Report) Failed() []Result {
 	return f
 }
 
-// Traffic is what was captured of a cell.
+// Traffic is the result of the capture of a cell.
 type Traffic struct {
 	icrc.Summary
-	Dropped int  // frames that tcpdump was too slow for
-	Limited bool // the capture ended at its limit, before the cell
+	Dropped int  // frames that the kernel dropped because tcpdump was too slow
+	Limited bool // the capture reached its limit before the end of the cell
 
-	Sent     []int `json:",omitempty"` // BTH opcodes, by gorxe
+	Sent     []int `json:",omitempty"` // BTH opcodes, sent by gorxe
 	Received []int `json:",omitempty"`
 }

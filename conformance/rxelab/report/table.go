@@ -52,7 +52,8 @@ func tallyOf(results []Result, match func(*Result) bool) tally {
 	return t
 }
 
-// Table writes the summary for a terminal: passed of all, tools by conditions, of both what ran.
+// Table writes the summary for a terminal: for each tool and condition, the numbers of passed
+// cells and of all that ran.
 func (r *Report) Table(w io.Writer) error {
 	e := &Writer{W: w}
 	for _, k := range r.Kernels {
@@ -64,7 +65,7 @@ func (r *Report) Table(w io.Writer) error {
 		row := func(name string, cell func(cell.Condition) string) {
 			e.Printf("%-34s", name)
 			for _, c := range conditions {
-				e.Printf(" %13s", cell(c)) // as wide as "duplicate 5 %"
+				e.Printf(" %13s", cell(c)) // the width of "duplicate 5 %"
 			}
 			e.Printf("\n")
 		}

@@ -7,15 +7,15 @@ import (
 	"github.com/gorxe/gorxe/tools/bench"
 )
 
-// Links are the links of gorxe that can be measured beside rxe, each by itself.
+// Links returns the links of gorxe that can be compared with rxe, each separately.
 func Links() []string {
 	return slices.DeleteFunc(links.Kinds(), func(kind string) bool { return kind == links.Auto })
 }
 
-// udpLink is the link that takes nothing, and that gorxe has unless told otherwise.
+// udpLink is gorxe's default link, which needs no privileges.
 const udpLink = "udp"
 
-// Names of those who take part everywhere.
+// Names of the contenders of rxe.
 const (
 	rxeAlone  = "rxe"
 	rxeSleeps = "rxe, sleeping"
@@ -23,14 +23,15 @@ const (
 	rxeToRxe  = "rxe to rxe"
 )
 
-// What a WRITE of 64 KiB is told at both ends, and a SEND of 8 bytes.
+// Arguments of both ends for WRITEs of 64 KiB, and for SENDs of 8 bytes.
 var (
 	largeWrite = []string{"write_bw", "-s", "65536", "-m", "4096"}
 	smallSend  = []string{"send_lat", "-s", "8"}
 	sleeping   = []string{"--events"}
 )
 
-// contestsOver are rxe's and gorxe's, over the given links. Both programs take the same arguments.
+// contestsOver returns the contests of rxe and gorxe over the given links. Both programs take the
+// same arguments.
 func contestsOver(links []string) []bench.Contest {
 	bw := bench.Contest{
 		Name: "bandwidth", Title: "Bandwidth", Metric: bench.Bandwidth,
@@ -55,7 +56,7 @@ func contestsOver(links []string) []bench.Contest {
 	}
 	for _, link := range links {
 		over := []string{"--link", link}
-		atLeast := 1.0 // any link has to be faster than rxe
+		atLeast := 1.0 // every link must be at least as fast as rxe
 		if link == udpLink {
 			atLeast = 1.2
 		}
@@ -75,7 +76,7 @@ func contestsOver(links []string) []bench.Contest {
 	return []bench.Contest{bw, lat, lossContest("loss-0.1", "Goodput with 0.1 % lost", 0.001), lossContest("loss-1", "Goodput with 1 % lost", 0.01)}
 }
 
-// enterPrograms adds the programs of rxe's ends, under gorxe run with the link that it has unless told otherwise.
+// enterPrograms adds contenders that run rxe's programs under gorxe run, with its default link.
 func enterPrograms(bw, lat *bench.Contest) {
 	who := bench.Contender{Name: "gorxe run", Tool: "run", Args: largeWrite}
 	nice := bench.Contender{
@@ -93,7 +94,8 @@ func enterPrograms(bw, lat *bench.Contest) {
 		bench.Ratio{Of: sleeps.Name, To: bench.BareEvents}, bench.Ratio{Of: polls.Name, To: bench.BarePolling})
 }
 
-// lossContest is one in which every frame gets lost with the same probability, and rxe and gorxe stand at either end.
+// lossContest returns a contest with rxe and gorxe at either end, in which every frame is lost
+// with the same probability.
 func lossContest(name, title string, loss float64) bench.Contest {
 	c := bench.Contest{
 		Name: name, Title: title, Metric: bench.Bandwidth, Loss: loss,

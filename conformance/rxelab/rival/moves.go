@@ -13,21 +13,21 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// user is who has a machine's interfaces.
+// user identifies the user of a machine's interfaces.
 type user uint8
 
 const (
-	nobody  user = iota // after the boot
-	byRxe               // RDMA devices in the initial network namespace, where the module's socket is
-	byGorxe             // in a namespace of their own, where the port is free
+	nobody  user = iota // after boot
+	byRxe               // RDMA devices in the initial network namespace, which has the socket of the rxe module
+	byGorxe             // in a separate namespace, in which the port is free
 )
 
-// sideNetns is the namespace of gorxe.
+// sideNetns is the network namespace of gorxe.
 const sideNetns = "gorxe"
 
 // The cables between the two machines.
 const (
-	plainWire = iota // from one QEMU to the other
+	plainWire = iota // between the two QEMU processes directly
 	lossyWire        // through a [vm.Cable]
 	wires
 )
@@ -36,10 +36,10 @@ const (
 type wireEnd struct {
 	netdev   string
 	mac      string
-	cell.End // with the RDMA device that rxe makes
+	cell.End // includes the RDMA device that rxe makes
 }
 
-// side is one of two machines that are joined, and who has its interfaces.
+// side is one of two connected machines, with the user of its interfaces.
 type side struct {
 	*machine.Machine
 	index int // 0 for the server
@@ -61,13 +61,13 @@ func newSide(index int) *side {
 	return s
 }
 
-// commands are lines for a tool.
+// commands are argument lines for a tool.
 type commands struct {
 	tool  []string
 	lines []string
 }
 
-// run runs them: ip's in one process.
+// run runs the commands, those of ip in one process.
 func (c commands) run(ctx context.Context, s *vm.Session) error {
 	if c.tool[0] != "ip" {
 		for _, l := range c.lines {
@@ -88,8 +88,9 @@ func (c commands) run(ctx context.Context, s *vm.Session) error {
 	return nil
 }
 
-// moves are what it takes to give the interfaces from one user to another, in order. An interface loses its addresses, its
-// neighbours and rxe's device when it leaves a namespace, and rxe's device has to be gone before.
+// moves returns the commands, in order, that move the interfaces to another user. An interface
+// loses its addresses, its neighbours and rxe's device when it leaves a namespace, and rxe's
+// device must be removed before.
 func (s *side) moves(to user) []commands {
 	if s.user == to {
 		return nil
@@ -119,7 +120,7 @@ func (s *side) moves(to user) []commands {
 	return append(out, commands{here, equip}, commands{[]string{"rdma"}, use})
 }
 
-// give makes somebody the user of the interfaces.
+// give moves the interfaces to a user.
 func (s *side) give(ctx context.Context, to user) error {
 	for _, c := range s.moves(to) {
 		if err := c.run(ctx, s.VM.Session); err != nil {
@@ -140,7 +141,8 @@ func (s *side) give(ctx context.Context, to user) error {
 
 const gidPoll = 100 * time.Millisecond
 
-// awaitGIDs waits until the kernel has given rxe's device the GIDs of its addresses, which it does a moment after.
+// awaitGIDs waits until the kernel has added the GIDs of the addresses to rxe's device, shortly
+// after it was made.
 func (e *wireEnd) awaitGIDs(ctx context.Context, s *vm.Session) error {
 	ctx, cancel := context.WithTimeout(ctx, machine.GraceDone)
 	defer cancel()
@@ -160,7 +162,8 @@ func (e *wireEnd) awaitGIDs(ctx context.Context, s *vm.Session) error {
 	}
 }
 
-// name gives the interfaces their names; the kernel numbers them as it likes.
+// name renames the interfaces, because the kernel numbers them in any order, and makes the
+// namespace of gorxe.
 func (s *side) name(ctx context.Context) error {
 	const dir = "/sys/class/net/"
 	files, err := s.VM.ReadFiles(ctx, dir+"*/address")

@@ -48,7 +48,7 @@ func (p *pairOfMachines) Play(ctx context.Context, j *bench.Job) (bench.Played, 
 	return played, errors.Join(err, uerr)
 }
 
-// cpuTimes are what the machines and this process have used.
+// cpuTimes holds the processor time of the machines and of this process.
 type cpuTimes struct {
 	machine [2]time.Duration
 	lab     time.Duration
@@ -65,7 +65,7 @@ func (p *pairOfMachines) used() (t cpuTimes, err error) {
 	return t, errors.Join(err, lerr)
 }
 
-// program is one end of a job.
+// program returns one end of a job.
 func (p *pairOfMachines) program(j *bench.Job, end int) *machine.Program {
 	out := &machine.Program{Argv: j.Argv(end), Name: "the server"}
 	if end == bench.Client {
@@ -77,7 +77,7 @@ func (p *pairOfMachines) program(j *bench.Job, end int) *machine.Program {
 	return out
 }
 
-// converse lets the two ends talk.
+// converse runs the two ends.
 func (p *pairOfMachines) converse(ctx context.Context, j *bench.Job, server, client *machine.Program) error {
 	limit := j.Limit()
 	if j.Profile != "" {
@@ -123,7 +123,8 @@ func (p *pairOfMachines) converse(ctx context.Context, j *bench.Job, server, cli
 	}
 }
 
-// fetchProfiles brings the profiles of gorxe's ends to the host, under the names that they have in the machine.
+// fetchProfiles copies the profiles of gorxe's ends to the host, under the same names as in the
+// machine.
 func (p *pairOfMachines) fetchProfiles(ctx context.Context, j *bench.Job) error {
 	for i, s := range p.sides {
 		if !j.Profiled(i) {

@@ -1,5 +1,6 @@
-// Package rival measures gorxe beside rxe: in two virtual machines, over the same interfaces, in turn. It is a ground for package
-// tools/bench, which measures the same way on the host.
+// Package rival compares gorxe with rxe: in two virtual machines, over the same interfaces,
+// alternately. It implements bench.Ground for package tools/bench, which measures in the same way
+// on the host. pairOfMachines is the ground, a side is one of its machines.
 package rival
 
 import (
@@ -22,20 +23,20 @@ import (
 	"github.com/gorxe/gorxe/tools/bench/cores"
 )
 
-// Options say how gorxe is measured beside rxe.
+// Options configure a comparison with rxe.
 type Options struct {
-	Suite    string         // the kernel, by Debian release
-	Rounds   int            // measurements of each contender
-	Seconds  int            // that count of a measurement
-	Again    int            // how often what others disturbed is measured again
-	Links    []string       // of gorxe
-	Only     *regexp.Regexp // only who matches it, as contest/contender; nil: all
-	Profiles string         // directory for CPU profiles of gorxe; empty: none
+	Suite    string         // kernel, by Debian release
+	Rounds   int            // number of measurements of each contender
+	Seconds  int            // measured seconds of a measurement
+	Again    int            // maximum number of repetitions of disturbed measurements
+	Links    []string       // links of gorxe
+	Only     *regexp.Regexp // contenders to measure, as contest/contender; nil: all
+	Profiles string         // directory for CPU profiles of gorxe; "": none
 	Progress func(s bench.Sample, n, all int)
 	LeftOut  func(l bench.Left)
 }
 
-// Contests are what is measured.
+// Contests returns the contests to measure.
 func (r *Options) Contests() ([]bench.Contest, error) {
 	for _, l := range r.Links {
 		if !slices.Contains(Links(), l) {
@@ -55,10 +56,11 @@ func (r *Options) Contests() ([]bench.Contest, error) {
 	return all, nil
 }
 
-// messages is how many messages of a latency test an emulated machine exchanges in a second, roughly.
+// messages is the approximate number of messages per second of a latency test between emulated
+// machines.
 const messages = 500
 
-// Run measures gorxe beside rxe: in two virtual machines, over the same interfaces, in turn.
+// Run measures gorxe and rxe in two virtual machines, over the same interfaces, alternately.
 func Run(ctx context.Context, o machine.Options, r Options) (*bench.Report, error) {
 	contests, err := r.Contests()
 	if err != nil {
@@ -102,7 +104,7 @@ func Run(ctx context.Context, o machine.Options, r Options) (*bench.Report, erro
 	return report, errors.Join(err, p.close())
 }
 
-// words are what the report says of the machines.
+// words are the texts about the machines in the report.
 var words = bench.Words{
 	Title: "Performance beside rxe",
 	Intro: "Linux rdma_rxe and gorxe between the same two virtual machines, over the same virtio-net interfaces, in turn and in one run: `make\n" +
@@ -115,17 +117,17 @@ var words = bench.Words{
 	Cores: "the QEMU processes of the server's and of\nthe client's machine used, of one each, while their tools ran",
 }
 
-// pairOfMachines is the ground of [Run].
+// pairOfMachines is the bench.Ground of [Run].
 type pairOfMachines struct {
-	sides  [2]*side // of the server and of the client
+	sides  [2]*side // server and client
 	cores  []int
 	cable  *vm.Cable
 	dir    string
 	kernel *vm.Kernel
-	lost   context.CancelCauseFunc // ends the run
+	lost   context.CancelCauseFunc // cancels the run
 }
 
-// bootPair boots two machines that are joined by two cables.
+// bootPair boots two machines that are connected by two cables.
 func bootPair(ctx context.Context, o *machine.Options, k *vm.Kernel) (*pairOfMachines, error) {
 	first, err := cores.First(nil)
 	if err != nil {
@@ -147,7 +149,7 @@ func bootPair(ctx context.Context, o *machine.Options, k *vm.Kernel) (*pairOfMac
 	return p, nil
 }
 
-// bootSide boots a machine. The first one makes the socket that the second one connects to.
+// bootSide boots a machine. The first machine makes the socket that the second one connects to.
 func (p *pairOfMachines) bootSide(ctx context.Context, o *machine.Options, index int) (*side, error) {
 	s := newSide(index)
 	c := vm.Config{Kernel: p.kernel, CPUs: 1, Cores: p.cores[index : index+1], Without: badlyEmulated}
@@ -170,8 +172,9 @@ func (p *pairOfMachines) bootSide(ctx context.Context, o *machine.Options, index
 
 const mtu = 9000
 
-// badlyEmulated is what QEMU emulates bit by bit, some hundred times slower than processors do it. It would decide the race: a
-// third of all time went into the ICRC. Without it both rxe and gorxe look bytes up in tables.
+// badlyEmulated are instructions that QEMU emulates bit by bit, about a hundred times slower than
+// a processor. They would decide the comparison: the ICRC would take a third of the time. Without
+// them, both rxe and gorxe use tables.
 var badlyEmulated = []string{"pclmulqdq"}
 
 func (p *pairOfMachines) close() error {
@@ -187,10 +190,10 @@ func (p *pairOfMachines) close() error {
 	return errors.Join(append(errs, os.RemoveAll(p.dir))...)
 }
 
-// saveConsoles keeps what the kernels have printed.
+// saveConsoles saves the output of the kernels.
 func (p *pairOfMachines) saveConsoles(dir string) {
 	for _, s := range p.sides {
-		// A console that cannot be written shows by its absence.
+		// Errors are ignored: the console is only an aid.
 		_ = os.WriteFile(filepath.Join(dir, fmt.Sprintf("console-%d.log", s.index)), []byte(s.VM.Serial()), 0o644)
 	}
 }
@@ -206,7 +209,8 @@ func (p *pairOfMachines) Describe(m *bench.Machine) {
 	}
 }
 
-// Prepare implements bench.Ground: the interfaces go to those who are to have them, and the cable loses what it should.
+// Prepare implements bench.Ground: it moves the interfaces to the users of the job and sets the
+// loss of the cable.
 func (p *pairOfMachines) Prepare(ctx context.Context, j *bench.Job) error {
 	wire := plainWire
 	if j.Contest.Loss > 0 {

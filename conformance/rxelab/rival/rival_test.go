@@ -23,7 +23,7 @@ func TestRivalContestsAreWellFormed(t *testing.T) {
 			t.Errorf("two contests are called %s", c.Name)
 		}
 		names[c.Name] = true
-		rivals := 2 // at most, beside the bare loop
+		rivals := 2 // at most, in addition to the bare loop
 		for _, d := range c.Contenders {
 			if d.Tool == "bounce" {
 				rivals++
@@ -40,7 +40,7 @@ func TestRivalContestsAreWellFormed(t *testing.T) {
 	}
 }
 
-// What gorxe and rxe do is the same but for flags that only gorxe has.
+// gorxe and rxe run the same commands, except for flags that only gorxe has.
 func TestRivalsAreToldTheSame(t *testing.T) {
 	for _, c := range contestsOver([]string{"udp", "xdp"}) {
 		for _, d := range c.Contenders {
@@ -72,7 +72,8 @@ func TestRivalsAreToldTheSame(t *testing.T) {
 	}
 }
 
-// Every way of the bare loop takes part, where rxe has the interfaces; rxe and gorxe run are compared with two of them.
+// The bare loop takes part with all of its methods on links that rxe supports; rxe and gorxe run
+// are compared with two of them.
 func TestTheBareLoopIsALimitOfLatency(t *testing.T) {
 	contests := contestsOver([]string{udpLink})
 	lat := contests[slices.IndexFunc(contests, func(c bench.Contest) bool { return c.Metric == bench.Latency })]
@@ -123,7 +124,7 @@ func TestRivalsThatAreChosen(t *testing.T) {
 	}
 }
 
-// flat are moves as a person would type them, without addresses.
+// flat returns moves as command lines without addresses.
 func flat(moves []commands) (out []string) {
 	for _, m := range moves {
 		for _, l := range m.lines {
@@ -160,7 +161,7 @@ func TestInterfacesMove(t *testing.T) {
 	}
 }
 
-// After a move both ends know each other, over every cable.
+// After a move, both ends have addresses and neighbour entries for each other, over every cable.
 func TestInterfacesThatMovedHaveAddressesAndNeighbours(t *testing.T) {
 	for _, to := range []user{byRxe, byGorxe} {
 		for i := range 2 {

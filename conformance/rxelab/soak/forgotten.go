@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// forgotten watches for connections that rxe leaves without a timer. An acknowledgement of all that
-// rxe has sent, which reaches it between two packets of a repeated message, counts as one of a part
-// of it: the message is not completed (rxe_comp.c, COMPST_WRITE_SEND), but no PSN is left for which
-// the timer is started again (COMPST_EXIT). If the acknowledgement of the rest is lost, rxe waits
-// for ever.
+// forgotten detects connections that rxe leaves without a retransmission timer. If an
+// acknowledgement of everything that rxe has sent arrives between two packets of a retransmitted
+// message, rxe treats it as one of a part of the message: it does not complete the message
+// (rxe_comp.c, COMPST_WRITE_SEND), but no unacknowledged PSN is left for which it would restart
+// the timer (COMPST_EXIT). If the acknowledgement of the rest is lost, rxe waits forever.
 type forgotten struct {
 	mu      sync.Mutex
 	streams streams[repeatedStream] // guarded by mu
@@ -18,17 +18,17 @@ type forgotten struct {
 
 type repeatedStream struct {
 	begun        time.Time
-	latest, last uint32 // PSNs: of the latest packet, and the highest
-	acknowledged bool   // up to last, while packets before it were repeated
+	latest, last uint32 // latest and highest PSN
+	acknowledged bool   // up to last, while earlier packets were being retransmitted
 }
 
 const (
-	acknowledge  = 0x11 // opcode of RC
+	acknowledge  = 0x11 // RC opcode
 	syndromeMask = 0x60 // of the AETH; an ACK is 0
 	aethLen      = 4
 )
 
-// request takes a packet that rxe sent, from the BTH on.
+// request processes a packet that rxe sent, from the BTH on.
 func (f *forgotten) request(at time.Time, packet []byte) {
 	_, key, psn, ok := requestOf(packet)
 	if !ok {
@@ -46,8 +46,8 @@ func (f *forgotten) request(at time.Time, packet []byte) {
 	}
 }
 
-// response takes a packet that rxe was sent. It finds the stream by the PSN: those of two streams
-// are the same by chance only.
+// response processes a packet that rxe received. It finds the stream by the PSN: two streams
+// rarely have the same one.
 func (f *forgotten) response(packet []byte) {
 	if len(packet) < bthLen+aethLen || packet[0] != acknowledge || packet[bthLen]&syndromeMask != 0 {
 		return
@@ -62,7 +62,7 @@ func (f *forgotten) response(packet []byte) {
 	}
 }
 
-// any reports whether a connection that has begun since a time may be without a timer.
+// any reports whether a connection that has started since the given time may be without a timer.
 func (f *forgotten) any(since time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,5 +74,5 @@ func (f *forgotten) any(since time.Time) bool {
 	return false
 }
 
-// ahead reports whether PSN a comes after b.
+// ahead reports whether PSN a is after b.
 func ahead(a, b uint32) bool { return (a-b)&mask24 != 0 && (a-b)&mask24 < 1<<23 }

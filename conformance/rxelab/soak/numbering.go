@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// numbering watches the PSNs of one end's requests for what no requester may do: to give one PSN to two different packets, or
-// neighbouring PSNs to packets that are no neighbours in a message. rxe does it when it repeats on a busy machine, and a responder
-// has to refuse it.
+// numbering checks the PSNs of one end's requests for violations: one PSN for two different
+// packets, or consecutive PSNs for packets that are not consecutive in a message. rxe does that
+// when it retransmits on a busy machine, and a responder must reject it.
 type numbering struct {
 	mu      sync.Mutex
 	streams streams[numberedStream] // guarded by mu
@@ -21,20 +21,21 @@ type numberingFault struct {
 	qpn uint32
 }
 
-// numberedStream is the opcodes of the latest PSNs, at their lowest bits.
+// numberedStream holds the opcodes of the latest PSNs, indexed by the lowest bits of the PSN.
 type numberedStream [1024]struct {
 	psn    uint32
 	opcode uint8
 	known  bool
 }
 
-// maxStreams bounds what is remembered: more queue pairs than clients have at a time.
+// maxStreams bounds the number of streams. It exceeds the number of queue pairs that clients have
+// at a time.
 const maxStreams = 512
 
-// streams is what is remembered of requests, by the queue pair that they go to.
+// streams holds the state of requests, by destination queue pair.
 type streams[T any] map[uint32]*T
 
-// to returns the stream to a queue pair, which is the zero T at first.
+// to returns the stream to a queue pair, initially the zero T.
 func (s *streams[T]) to(qpn uint32) *T {
 	if *s == nil || len(*s) >= maxStreams {
 		*s = streams[T]{}
@@ -47,18 +48,18 @@ func (s *streams[T]) to(qpn uint32) *T {
 	return t
 }
 
-// What is looked at of a BTH.
+// Fields of a BTH and values of its opcode.
 const (
 	bthLen        = 12
 	bthQPN        = 4 // offset of the word with the destination queue pair
 	bthPSN        = 8 // offset of the word with the PSN
 	mask24        = 0xffffff
-	serviceMask   = 0xe0 // of the opcode; RC is 0
-	firstResponse = 0x0d // opcodes of RC: RDMA READ response first
-	lastResponse  = 0x12 // ATOMIC acknowledge
+	serviceMask   = 0xe0 // service bits of the opcode; RC is 0
+	firstResponse = 0x0d // RC opcode: RDMA READ response first
+	lastResponse  = 0x12 // RC opcode: ATOMIC acknowledge
 )
 
-// Opcodes of requests of RC.
+// Opcodes of RC requests.
 const (
 	sendFirst    = 0x00
 	sendMiddle   = 0x01
@@ -76,7 +77,7 @@ var (
 	followsA = []uint8{sendMiddle, sendLast, sendLastImm, sendLastInv, writeMiddle, writeLast, writeLastImm}
 )
 
-// see takes one packet, from the BTH on.
+// see processes one packet, from the BTH on.
 func (n *numbering) see(at time.Time, packet []byte) {
 	op, key, psn, ok := requestOf(packet)
 	if !ok {
@@ -93,7 +94,8 @@ func (n *numbering) see(at time.Time, packet []byte) {
 	e.psn, e.opcode, e.known = psn, op, true
 }
 
-// requestOf returns the opcode, the queue pair and the PSN of a request of RC.
+// requestOf returns the opcode, the queue pair and the PSN of an RC request. ok is false for
+// other packets.
 func requestOf(packet []byte) (op uint8, qpn, psn uint32, ok bool) {
 	if len(packet) < bthLen {
 		return 0, 0, 0, false
@@ -124,7 +126,8 @@ func (s *numberedStream) at(psn uint32) (opcode uint8, ok bool) {
 	return e.opcode, e.known && e.psn == psn
 }
 
-// broken reports whether, since a time, one of the queue pairs was sent a request with a wrong number; any, when none is named.
+// broken reports whether one of the queue pairs, or any queue pair if qpns is empty, has received
+// a misnumbered request since the given time.
 func (n *numbering) broken(since time.Time, qpns []uint32) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

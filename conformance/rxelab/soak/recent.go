@@ -10,14 +10,15 @@ import (
 	"github.com/google/gopacket/pcapgo"
 )
 
-// recent keeps the heads of the latest frames of a capture that is not kept, for when something goes wrong.
+// recent keeps the headers of the latest frames of a capture that is not stored, for the
+// diagnosis of a failure.
 type recent struct {
 	mu     sync.Mutex
 	frames []headOf // a ring once it is full; guarded by mu
-	next   int      // where the next one goes; guarded by mu
+	next   int      // index of the next frame; guarded by mu
 }
 
-// headOf is as much of a frame as has all headers.
+// headOf is the start of a frame, long enough for all headers.
 type headOf struct {
 	at          time.Time
 	length, got int
@@ -29,7 +30,7 @@ const (
 	recentFrames = 1 << 16
 )
 
-// keep takes a frame.
+// keep adds a frame.
 func (r *recent) keep(about gopacket.CaptureInfo, frame []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,7 +42,7 @@ func (r *recent) keep(about gopacket.CaptureInfo, frame []byte) {
 	f.at, f.length, f.got = about.Timestamp, about.Length, copy(f.head[:], frame)
 }
 
-// write writes the frames as a capture in pcap format.
+// write writes the frames in pcap format.
 func (r *recent) write(w io.Writer) error {
 	p := pcapgo.NewWriterNanos(w)
 	if err := p.WriteFileHeader(recentHead, layers.LinkTypeEthernet); err != nil {

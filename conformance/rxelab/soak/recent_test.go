@@ -15,7 +15,7 @@ func TestTheLatestFramesAreKeptInTheirOrder(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		seen         int
-		first, count int // of what is written
+		first, count int // of the bytes written
 	}{
 		{"none", 0, 0, 0},
 		{"fewer than fit", 5, 0, 5},

@@ -17,7 +17,7 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/report"
 )
 
-// Report is what came of a soak.
+// Report is the result of a soak test.
 type Report struct {
 	Started  time.Time
 	Duration time.Duration
@@ -27,35 +27,35 @@ type Report struct {
 	Seed     uint64
 
 	Clients    map[string]*Visits // by tool and parameters
-	Known      map[string]int     // clients that failed for a reason of their own
-	Packets    int                // captured, each with the right ICRC but for Bad
+	Known      map[string]int     // clients that failed for known reasons outside gorxe, by reason
+	Packets    int                // number of captured packets, including Bad
 	Bad        int
-	Missed     int              // frames that tcpdump was too slow for
-	Samples    [][]leaks.Sample // of each daemon, one of each lull
+	Missed     int              // frames that the kernel dropped because tcpdump was too slow
+	Samples    [][]leaks.Sample // of each daemon, one for each lull
 	Counters   []leaks.Gauges   // of each daemon, at the end
-	Complaints []string         // of the kernel
-	Wrong      []string         // the first things that are
+	Complaints []string         // complaints of the kernel
+	Wrong      []string         // the first failures
 	WrongMore  int
 }
 
-// Visits are the clients of one kind.
+// Visits counts the clients of one kind.
 type Visits struct {
 	Done, Killed, Failed int
-	Compared             uint64 // bytes, by the clients
-	Sent                 uint64 // bytes that the daemons have to have compared
+	Compared             uint64 // bytes verified by the clients
+	Sent                 uint64 // bytes that the daemons must have verified
 }
 
-// What the daemon says of the bytes of perftest's clients.
+// Counters of the daemon for the bytes of perftest's clients.
 const (
 	checkedBytes = "gorxe_responder_checked_bytes_total"
 	wrongPayload = "gorxe_responder_ended_total{wrong_payload}"
 )
 
-// cycleBuffer is the memory in bytes that perftest writes to in turns when messages are shorter. It writes to it again and again,
-// and it counts once.
+// cycleBuffer is the size in bytes of the memory to which perftest writes cyclically if messages
+// are shorter. The daemon verifies it once.
 const cycleBuffer = 4096
 
-// maxWrong bounds the list of what is wrong.
+// maxWrong bounds the list of failures.
 const maxWrong = 50
 
 func (r *Report) wrong(text string) {
@@ -66,7 +66,7 @@ func (r *Report) wrong(text string) {
 	r.Wrong = append(r.Wrong, text)
 }
 
-// visited counts a client; why is a reason to fail that gorxe has no part in.
+// visited counts a client. why is a known reason for its failure outside gorxe.
 func (r *Report) visited(w cell.Workload, killed bool, err error, why string) {
 	name := w.Tool.Name + " " + w.Params.String()
 	v := r.Clients[name]
@@ -109,7 +109,7 @@ func (r *Report) total() (all Visits) {
 
 func (r *Report) failures() int { return r.total().Failed }
 
-// capture adds what a capture showed.
+// capture adds the result of a capture.
 func (r *Report) capture(sum *icrc.Summary, missed int) {
 	r.Packets += sum.Packets
 	r.Bad += sum.Bad
@@ -119,7 +119,7 @@ func (r *Report) capture(sum *icrc.Summary, missed int) {
 	}
 }
 
-// sample notes what a daemon has in a lull, and describes it.
+// sample stores the resource use of a daemon in a lull, and returns a description.
 func (r *Report) sample(index int, g leaks.Gauges) string {
 	for len(r.Samples) <= index {
 		r.Samples, r.Counters = append(r.Samples, nil), append(r.Counters, nil)
@@ -131,7 +131,7 @@ func (r *Report) sample(index int, g leaks.Gauges) string {
 		time.Since(r.Started).Round(time.Second), index, s.Resident/(1<<20), s.Heap/(1<<20), s.Goroutines, all.Done, all.Killed, all.Failed)
 }
 
-// Verdict is all that is wrong.
+// Verdict returns all failures.
 func (r *Report) Verdict() []string {
 	wrong := slices.Clone(r.Wrong)
 	if r.WrongMore > 0 {
@@ -163,7 +163,7 @@ func (r *Report) Verdict() []string {
 	return wrong
 }
 
-// checked is how many bytes of perftest the daemons compared.
+// checked returns the number of perftest's bytes that the daemons have verified.
 func (r *Report) checked() (n float64) {
 	for _, g := range r.Counters {
 		n += g[checkedBytes]
@@ -171,7 +171,7 @@ func (r *Report) checked() (n float64) {
 	return n
 }
 
-// Text writes the report.
+// Text writes the report as text.
 func (r *Report) Text(w io.Writer) error {
 	e := &report.Writer{W: w}
 	all := r.total()

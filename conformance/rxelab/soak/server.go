@@ -16,23 +16,23 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// server is a lane whose gorxe end runs nothing but the daemon.
+// server is a lane whose gorxe end runs only the daemon.
 type server struct {
 	*machine.Lane
 	daemon  *machine.Program
 	capture *stream
-	idle    map[string]float64 // what the daemon holds with no client
+	idle    map[string]float64 // what the daemon holds without clients
 	last    leaks.Gauges
 }
 
 const (
 	metricsAddr = "127.0.0.1:9481"
 	drainTime   = 40 * time.Second // for a daemon to stop
-	lullTime    = 3 * time.Minute  // for a daemon to notice that its clients are dead
+	lullTime    = 3 * time.Minute  // for a daemon to detect that its clients are dead
 	lullPoll    = 2 * time.Second
 )
 
-// open puts a lane under the soak's condition and starts its daemon and its capture.
+// open applies the loss to a lane and starts its daemon and its capture.
 func (s *job) open(ctx context.Context, l *machine.Lane) (*server, error) {
 	if err := l.Session.Put(ctx, payloadPath, 0o644, strings.NewReader(payload)); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (s *job) open(ctx context.Context, l *machine.Lane) (*server, error) {
 	return h, nil
 }
 
-// gauges asks the daemon what it holds.
+// gauges gets the metrics of the daemon.
 func (h *server) gauges(ctx context.Context) (leaks.Gauges, error) {
 	host, port, _ := strings.Cut(metricsAddr, ":")
 	ask := fmt.Sprintf(`exec 3<>/dev/tcp/%s/%s && printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3 && cat <&3`, host, port)
@@ -72,7 +72,8 @@ func (h *server) gauges(ctx context.Context) (leaks.Gauges, error) {
 	return leaks.Read(strings.NewReader(body))
 }
 
-// lull waits until every daemon holds what it held before the first client, and notes the memory that it has then.
+// lull waits until every daemon holds what it held before the first client, and records its
+// memory use.
 func (s *job) lull(ctx context.Context) error {
 	for _, h := range s.hosts {
 		late := time.Now().Add(lullTime)
@@ -104,7 +105,7 @@ func (s *job) lull(ctx context.Context) error {
 	return nil
 }
 
-// ended says how a daemon ended that should run.
+// ended returns an error if the daemon has ended.
 func (h *server) ended() error {
 	select {
 	case <-h.daemon.Process.Done():
@@ -114,7 +115,7 @@ func (h *server) ended() error {
 	}
 }
 
-// stop ends the daemon with SIGTERM; it has to end well.
+// stop stops the daemon with SIGTERM. Its exit status must be 0.
 func (h *server) stop(ctx context.Context) error {
 	if err := h.ended(); err != nil {
 		return err
@@ -135,7 +136,7 @@ func (h *server) stop(ctx context.Context) error {
 	}
 }
 
-// save keeps the daemon's log.
+// save saves the daemon's log.
 func (h *server) save(dir string) error {
 	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("daemon-%d.log", h.Index)), []byte(h.daemon.Log.String()), 0o644)
 }

@@ -1,5 +1,6 @@
-// Package soak lets unmodified clients come to gorxe daemon for a long time, over links that lose packets, and kills some of them.
-// In the lulls between rounds of traffic it checks that the daemons hold nothing for clients that have gone.
+// Package soak runs unmodified clients against gorxe daemon for a long time, over links that lose
+// packets, and kills some of them. In the lulls between rounds of traffic it checks that the
+// daemons hold nothing for clients that have gone. [Run] returns a [Report].
 package soak
 
 import (
@@ -19,24 +20,25 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// Options say how long clients come to the daemons of a soak, and how.
+// Options configure a soak test.
 type Options struct {
-	Suite   string        // the kernel, by Debian release
-	Traffic time.Duration // in all, without booting and lulls
-	Round   time.Duration // of traffic, between two lulls
-	Clients int           // of each lane at a time
-	Kill    float64       // the part of the clients that is killed in the middle
-	Seed    uint64        // of who comes when
+	Suite   string        // kernel, by Debian release
+	Traffic time.Duration // total time of traffic, without boot and lulls
+	Round   time.Duration // time of traffic between two lulls
+	Clients int           // number of concurrent clients of each lane
+	Kill    float64       // fraction of the clients that is killed
+	Seed    uint64        // seed of the choice of clients
 	Say     func(format string, args ...any)
 }
 
-// loss is what a soak's network does.
+// loss is the network condition of a soak test.
 var loss = cell.Condition{Name: "loss 1 %", Direction: cell.BothWays, Netem: []string{"loss", "1%"}}
 
 // job is one machine with a daemon on each of its lanes.
 //
-// The traffic comes in rounds. In the lull after each nobody is there, and a daemon has to come back to what it held before the
-// first client, whatever became of the clients; what it holds of memory is then read.
+// The traffic comes in rounds. In the lull after each round there are no clients, and a daemon
+// must return to what it held before the first client, however the clients ended; its memory use
+// is then measured.
 type job struct {
 	Options
 	o     *machine.Options
@@ -47,8 +49,8 @@ type job struct {
 	rnd    *rand.Rand // guarded by mu
 }
 
-// Run lets unmodified clients come to daemons of gorxe for a time, in a network that loses packets, and kills some of them. The
-// report says what failed; the error tells what kept the lab from running.
+// Run runs a soak test. The report lists failures; the error reports what prevented the lab from
+// running.
 func Run(ctx context.Context, o machine.Options, s Options) (*Report, error) {
 	work, err := os.MkdirTemp("", "rxelab-build-")
 	if err != nil {
@@ -88,7 +90,7 @@ func Run(ctx context.Context, o machine.Options, s Options) (*Report, error) {
 	return &run.report, errors.Join(err, m.Close())
 }
 
-// run is the soak on a machine that is up.
+// run runs the soak test on a booted machine.
 func (s *job) run(ctx context.Context, m *machine.Machine) error {
 	for _, l := range m.Lanes {
 		h, err := s.open(ctx, l)
@@ -114,7 +116,7 @@ func (s *job) run(ctx context.Context, m *machine.Machine) error {
 	return s.close(ctx)
 }
 
-// round is traffic for the time of a round, and the end of the clients that are there then.
+// round runs clients for the time of a round, and waits for their end.
 func (s *job) round(ctx context.Context) error {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -138,7 +140,7 @@ func (s *job) round(ctx context.Context) error {
 	return errors.Join(ctx.Err(), first)
 }
 
-// close ends the daemons as a service manager does, and the captures.
+// close stops the daemons as a service manager does, and the captures.
 func (s *job) close(ctx context.Context) error {
 	for _, h := range s.hosts {
 		if err := h.stop(ctx); err != nil {
@@ -161,7 +163,7 @@ func (s *job) close(ctx context.Context) error {
 	return nil
 }
 
-// fail notes what is wrong.
+// fail records a failure.
 func (s *job) fail(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	s.Say("WRONG: %s", text)
@@ -170,11 +172,12 @@ func (s *job) fail(format string, args ...any) {
 	s.report.wrong(text)
 }
 
-// draw chooses what the next client does, and when it is killed; 0 for never.
+// draw selects the next client, and the time after which it is killed; 0: never.
 func (s *job) draw() (w cell.Workload, f cell.Family, kill time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tool := &tools[max(0, s.rnd.IntN(2*len(tools))-len(tools))] // half of them are the first, rping
+	// The first tool, rping, is selected in about half of the draws.
+	tool := &tools[max(0, s.rnd.IntN(2*len(tools))-len(tools))]
 	w, f = cell.Workload{Tool: tool, Params: tool.Runs[s.rnd.IntN(len(tool.Runs))]}, cell.Family(s.rnd.IntN(2))
 	if s.rnd.Float64() < s.Kill {
 		kill = 500*time.Millisecond + time.Duration(s.rnd.Int64N(int64(6*time.Second)))

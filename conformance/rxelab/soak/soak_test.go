@@ -13,7 +13,7 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/icrc"
 )
 
-// soaked is a report with nothing wrong.
+// soaked returns a report without failures.
 func soaked() *Report {
 	r := &Report{Clients: map[string]*Visits{}, Known: map[string]int{}}
 	rping := cell.Workload{Tool: &tools[0], Params: cell.Params{Size: 64, Iters: 100}}

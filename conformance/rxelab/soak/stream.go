@@ -13,14 +13,14 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// stream is a capture without end that is checked while it comes, and of which only the latest is kept.
+// stream is a capture without end that is checked while it runs. Only the latest frames are kept.
 type stream struct {
 	dump *machine.Tcpdump
 	w    *io.PipeWriter
 	over chan struct{}
 
 	recent     recent
-	rxe, gorxe numbering // of the requests of either end
+	rxe, gorxe numbering // requests of rxe and of gorxe
 	untimed    forgotten
 	sum        icrc.Summary
 	err        error
@@ -28,7 +28,7 @@ type stream struct {
 
 const streamEnd = 30 * time.Second // for tcpdump to end
 
-// startStream returns when packets of a lane are being captured.
+// startStream starts a capture of a lane and returns when it captures packets.
 func startStream(ctx context.Context, l *machine.Lane) (*stream, error) {
 	r, w := io.Pipe()
 	c := &stream{w: w, over: make(chan struct{})}
@@ -45,7 +45,8 @@ func startStream(ctx context.Context, l *machine.Lane) (*stream, error) {
 				c.untimed.response(packet)
 			}
 		}})
-		_, _ = io.Copy(io.Discard, r) // what could not be read must not block the conversation with the machine
+		// Discard the rest after an error, so that the connection to the machine does not block.
+		_, _ = io.Copy(io.Discard, r)
 	}()
 	var err error
 	if c.dump, err = l.Dump(ctx, w, "udp", "port", "4791"); err != nil {
@@ -54,7 +55,8 @@ func startStream(ctx context.Context, l *machine.Lane) (*stream, error) {
 	return c, nil
 }
 
-// finish ends the capture and says what was in it, and how many frames tcpdump was too slow for.
+// finish ends the capture and returns its summary and the number of frames that the kernel
+// dropped because tcpdump was too slow.
 func (c *stream) finish() (sum icrc.Summary, missed int, err error) {
 	_ = c.dump.Signal(vm.Interrupt)
 	select {

@@ -15,13 +15,13 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// payloadPath is where the guest has the payload that the daemon expects and perftest sends.
+// payloadPath is the path in the guest of the payload that the daemon expects and perftest sends.
 const payloadPath = "/run/rxelab/payload"
 
-// tools are the clients of a soak.
+// tools are the clients of a soak test.
 var tools = cell.Visitors(payloadPath)
 
-// payload is that payload: 64 bytes that are all different, least significant byte last.
+// payload is that payload: 64 different bytes, in DWORDs with the least significant byte last.
 var payload = func() (text string) {
 	for i := range 16 {
 		if i > 0 {
@@ -32,7 +32,7 @@ var payload = func() (text string) {
 	return text
 }()
 
-// Why a client may fail with nothing wrong at gorxe's end.
+// Known reasons for a failed client without a fault of gorxe.
 const (
 	misnumbered  = "rxe misnumbered a repeated message, as the capture shows"
 	threadsRace  = "rping's threads race at its end"
@@ -47,10 +47,11 @@ var (
 	remoteQPN     = regexp.MustCompile(`remote address: LID \w+,? QPN 0x([0-9a-f]+)`)
 )
 
-// captureLag is how late a packet may come from tcpdump.
+// captureLag is the maximum delay of a packet in tcpdump.
 const captureLag = 3 * time.Second
 
-// known is why a client that ran since begin may have failed; empty when nothing is known that would explain it.
+// known returns a known reason for the failure of a client that ran since begin, "" if there is
+// none.
 func (h *server) known(log string, timedOut bool, begin time.Time) string {
 	switch {
 	case timedOut && h.capture.untimed.any(begin):
@@ -58,7 +59,8 @@ func (h *server) known(log string, timedOut bool, begin time.Time) string {
 	case pingRace.MatchString(log):
 		return threadsRace
 	case pingEnd.MatchString(log):
-		// A client that was disconnected before its last ping says so, or that its data are wrong.
+		// A client that was disconnected before its last ping, or that found wrong data, prints
+		// more.
 		return neverFlushed
 	case !refusedByPeer.MatchString(log):
 		return ""
@@ -70,7 +72,7 @@ func (h *server) known(log string, timedOut bool, begin time.Time) string {
 	return ""
 }
 
-// qpns are the queue pairs that a tool says it was connected to.
+// qpns returns the remote queue pairs in the output of a tool.
 func qpns(log string) (all []uint32) {
 	for _, m := range remoteQPN.FindAllStringSubmatch(log, -1) {
 		if n, err := strconv.ParseUint(m[1], 16, 24); err == nil {
@@ -80,12 +82,13 @@ func qpns(log string) (all []uint32) {
 	return all
 }
 
-// timeout is when a client of a soak is given up: several run beside each other, and each lost packet costs a timeout.
+// timeout returns the time limit of a client: several run concurrently, and each lost packet
+// costs a timeout.
 func timeout(c cell.Cell) time.Duration {
 	return 2*cell.TimeoutBase + time.Duration(c.Workload.Packets())*cell.PacketReread
 }
 
-// visit is one client from its start to its end. The error is ErrLost, or that of the context.
+// visit runs one client. The error is ErrLost, or that of the context.
 func (s *job) visit(ctx context.Context, h *server) error {
 	w, f, kill := s.draw()
 	c := cell.Cell{Suite: s.Suite, Workload: w, Role: cell.Server, Family: f, Condition: loss}
@@ -129,7 +132,8 @@ func (s *job) visit(ctx context.Context, h *server) error {
 	return nil
 }
 
-// visited counts a client that has ended, and keeps what is known of one that failed.
+// visited counts a client that has ended, and saves the log and the latest frames of a failed
+// one.
 func (s *job) visited(h *server, c cell.Cell, p *machine.Program, begin time.Time, killed bool, err error, why string) {
 	s.mu.Lock()
 	s.report.visited(c.Workload, killed, err, why)
@@ -152,7 +156,7 @@ func (s *job) visited(h *server, c cell.Cell, p *machine.Program, begin time.Tim
 	s.Say("%s %s, %s: %v (%s)", c.Workload.Tool.Name, c.Workload.Params, c.Family, err, why)
 }
 
-// keepRecent writes what was captured of late.
+// keepRecent writes the latest captured frames to a file.
 func (h *server) keepRecent(file string) error {
 	f, err := os.Create(file)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package transcript keeps what a program prints while it runs.
+// Package transcript keeps the output of a program while it runs. [Buffer] keeps it, [Watcher]
+// searches it for a text.
 package transcript
 
 import (
@@ -8,16 +9,16 @@ import (
 	"sync"
 )
 
-// Buffer keeps what a program prints. It may be read while the program runs.
+// Buffer keeps the output of a program. It is safe for concurrent use.
 type Buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-// maxBuffer bounds what is kept of a program that prints without end.
+// maxBuffer bounds the number of bytes kept.
 const maxBuffer = 1 << 20
 
-// Write implements io.Writer. Beyond maxBuffer bytes it drops what it gets.
+// Write implements io.Writer. It drops what exceeds maxBuffer.
 func (t *Buffer) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -25,26 +26,26 @@ func (t *Buffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns what was kept so far.
+// String returns the output so far.
 func (t *Buffer) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.b.String()
 }
 
-// Watcher writes what passes to w and closes Found when a text has passed.
+// Watcher forwards writes to w and closes Found when a text has been written.
 type Watcher struct {
 	w     io.Writer
 	text  []byte
 	Found chan struct{}
 
 	mu   sync.Mutex
-	tail []byte // the last len(text)-1 bytes
+	tail []byte // last len(text)-1 bytes
 	err  error
 	done bool
 }
 
-// Watch returns a Watcher that looks for text.
+// Watch returns a Watcher that searches for text.
 func Watch(w io.Writer, text string) *Watcher {
 	return &Watcher{w: w, text: []byte(text), Found: make(chan struct{})}
 }
@@ -74,7 +75,7 @@ func (w *Watcher) Err() error {
 	return w.err
 }
 
-// LastLines returns the last lines of what a program printed, in one line.
+// LastLines returns the last three lines of the output of a program as one line.
 func LastLines(s string) string {
 	lines := strings.FieldsFunc(s, func(r rune) bool { return r == '\n' })
 	return strings.Join(lines[max(0, len(lines)-3):], " / ")

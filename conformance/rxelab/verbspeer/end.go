@@ -11,27 +11,27 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// beyond is how many bytes of the server's region are behind what its window opens.
+// beyond is the number of bytes of the server's region after its window.
 const beyond = 4096
 
 // qkey is the Q_Key of datagrams.
 const qkey = 0x11111111
 
-// patience bounds the wait for a completion.
+// patience is the maximum wait for a completion.
 const patience = 60 * time.Second
 
-// Config says what to run.
+// Config selects what to run.
 type Config struct {
 	Device  *verbs.Device
 	GID     verbs.GIDEntry
 	MTU     verbs.MTU
 	Op      string
-	Refused bool // end with what the server must refuse
-	Size    int  // bytes
-	Rounds  int  // of the client
+	Refused bool // end with a step that the server must refuse
+	Size    int  // in bytes
+	Rounds  int  // number of rounds of the client
 }
 
-// info is what an end tells of itself.
+// info is an end's description of itself for the peer.
 type info struct {
 	QPN  uint32 `json:"qpn"`
 	PSN  uint32 `json:"psn"`
@@ -53,7 +53,7 @@ type end struct {
 	window *verbs.MW
 	key    uint32
 	peer   info
-	to     *verbs.AH // of datagrams
+	to     *verbs.AH // address handle of the peer, for datagrams
 }
 
 func (c *Config) open(op *operation) (*end, error) {
@@ -121,7 +121,7 @@ func (e *end) completion(ctx context.Context) (verbs.WC, error) {
 	return wc[0], nil
 }
 
-// must posts a work request, if any, and wants the next completion to be a success.
+// must posts a work request, if wr is not nil, and requires the next completion to be successful.
 func (e *end) must(ctx context.Context, what string, wr *verbs.SendWR) (verbs.WC, error) {
 	if wr != nil {
 		wr.Flags |= verbs.Signaled
@@ -139,7 +139,7 @@ func (e *end) must(ctx context.Context, what string, wr *verbs.SendWR) (verbs.WC
 	return wc, nil
 }
 
-// prepare opens to the client what it will use.
+// prepare posts the receive and gives the client access to the memory.
 func (e *end) prepare(ctx context.Context) error {
 	receive := &verbs.RecvWR{SGList: e.data()}
 	if e.op.service() == verbs.UD {
@@ -172,10 +172,10 @@ func (e *end) prepare(ctx context.Context) error {
 	return err
 }
 
-// data is the memory of what a round sends or receives.
+// data returns the memory that a round sends or receives.
 func (e *end) data() []verbs.SGE { return []verbs.SGE{e.mr.SGE(0, e.Size)} }
 
-// request performs a step of the client and returns how it ended.
+// request performs a step of the client and returns the completion status.
 func (e *end) request(ctx context.Context, name string, fill int) (verbs.WCStatus, error) {
 	copy(e.buf, pattern(e.Size, fill))
 	wr := &verbs.SendWR{Flags: verbs.Signaled, RemoteAddr: e.peer.Addr, RKey: e.peer.RKey}

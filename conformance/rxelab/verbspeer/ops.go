@@ -10,7 +10,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Script is the other end: a program for rdma-core's Python bindings. It wants a file ops.json with Ops next to itself.
+// Script is the other end: a program for rdma-core's Python bindings. It needs a file ops.json
+// with Ops in its directory.
 //
 //go:embed verbs_peer.py
 var Script []byte
@@ -20,12 +21,12 @@ var Script []byte
 //go:embed ops.json
 var Ops []byte
 
-// operation is what an entry of Ops says.
+// operation is an entry of Ops.
 type operation struct {
-	Type    string // of the queue pairs: UC or UD; empty: RC
-	Key     string // what the server opens its memory with: region, window1 or window2
+	Type    string // type of the queue pairs: UC or UD; empty: RC
+	Key     string // access to the server's memory: region, window1 or window2
 	Steps   []step
-	Refused *step // what the server must refuse at last, when that is asked for; nil: it refuses nothing
+	Refused *step // optional last step that the server must refuse; nil: there is none
 }
 
 func (o *operation) service() verbs.QPType {
@@ -38,14 +39,15 @@ func (o *operation) service() verbs.QPType {
 	return verbs.RC
 }
 
-// step is an act of the client with the status it must end with, or a question to the server.
+// step is a step of the client with the expected status, or a step that the client requests from
+// the server.
 type step struct {
 	name string
 	ask  bool
 	want verbs.WCStatus
 }
 
-// UnmarshalJSON reads ["name", status] or, of a question, ["name"].
+// UnmarshalJSON decodes ["name", status] or, for a step of the server, ["name"].
 func (s *step) UnmarshalJSON(b []byte) error {
 	var parts []json.RawMessage
 	if err := json.Unmarshal(b, &parts); err != nil {
@@ -61,7 +63,7 @@ func (s *step) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(parts[1], &s.want)
 }
 
-// operations returns what Ops says, by name.
+// operations returns the operations of Ops, by name.
 func operations() (all map[string]*operation, err error) {
 	err = json.Unmarshal(Ops, &all)
 	return all, err
@@ -79,10 +81,10 @@ func find(name string) (*operation, error) {
 	return nil, fmt.Errorf("operation %q: choose one of %v", name, slices.Sorted(maps.Keys(all)))
 }
 
-// immediate is what round fill sends beside the data. No two of its bytes are alike.
+// immediate returns the immediate data of round fill. Its bytes are all different.
 func immediate(fill int) uint32 { return 0x01020304 + uint32(fill) }
 
-// pattern is what round fill writes.
+// pattern returns the data of round fill.
 func pattern(n, fill int) []byte {
 	b := make([]byte, n)
 	for i := range b {

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// line is the connection, with messages of a line each.
+// line is the connection. Each message is a line.
 type line struct {
 	conn net.Conn
 	r    *bufio.Reader
 }
 
-// question is a step that the client asks of the server, and answer what comes back.
+// question is a step that the client requests from the server, and answer the response.
 type (
 	question struct {
 		Step string `json:"step"`
@@ -49,7 +49,7 @@ func (l *line) receive(v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// Run is the client: it performs the rounds and returns the first thing that is not as it should be.
+// Run is the client: it performs the rounds and returns the first error.
 func (c *Config) Run(ctx context.Context, conn net.Conn) error {
 	op, err := find(c.Op)
 	if err != nil {
@@ -107,7 +107,8 @@ func (c *Config) round(ctx context.Context, l *line, op *operation, n int) error
 	return nil
 }
 
-// Serve is the server: it answers one client until that hangs up, and returns how many rounds there were.
+// Serve is the server: it serves one client until that closes the connection, and returns the
+// number of rounds.
 func (c *Config) Serve(ctx context.Context, conn net.Conn) (rounds int, err error) {
 	op, err := find(c.Op)
 	if err != nil {

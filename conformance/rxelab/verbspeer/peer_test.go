@@ -82,14 +82,14 @@ func TestEveryOperationBetweenTwoGorxe(t *testing.T) {
 
 func TestWhatIsNotAsItShouldBeIsSaidAtBothEnds(t *testing.T) {
 	server, client := pair(t, "window2")
-	client.Size = 6000 // more than the server's window opens
+	client.Size = 6000 // more than the server's window covers
 	_, _, cerr := converse(t, server, client)
 	if want := "window2, round 0: write: status remote access error, want success"; cerr == nil || cerr.Error() != want {
 		t.Errorf("client: %v, want %q", cerr, want)
 	}
 
 	server, client = pair(t, "flush")
-	client.Size = 4000 // the server looks at 5000 bytes
+	client.Size = 4000 // the server checks 5000 bytes
 	_, serr, cerr := converse(t, server, client)
 	for _, err := range []error{serr, cerr} {
 		if err == nil || !strings.Contains(err.Error(), "the memory does not hold what was written") {
@@ -136,7 +136,7 @@ func TestEveryOperationOfTheTableCanBeRead(t *testing.T) {
 	}
 }
 
-// A line of any bytes from the peer is an error or a message, never the end of the program.
+// Any line from the peer is either a message or an error; none makes the program panic.
 func FuzzServerTakesAnything(f *testing.F) {
 	f.Add([]byte(`{"qpn":17,"psn":5,"gid":"0000:0000:0000:0000:0000:ffff:c000:0202","addr":4096,"rkey":7}` + "\n" + `{"step":"check","fill":0}` + "\n"))
 	f.Add([]byte(`{"gid":"x"}` + "\n"))

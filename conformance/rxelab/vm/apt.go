@@ -14,7 +14,7 @@ const (
 	keyring       = "/usr/share/keyrings/debian-archive-keyring.gpg"
 )
 
-// apt runs the package tools on a private set of sources and lists.
+// apt runs the package tools with private sources and lists.
 type apt struct {
 	dir     string
 	options []string
@@ -58,7 +58,7 @@ func (a *apt) run(ctx context.Context, tool string, args ...string) (string, err
 	return string(out), nil
 }
 
-// dependency resolves a meta package to the real one.
+// dependency resolves a meta package to the kernel package.
 func (a *apt) dependency(ctx context.Context, meta string) (string, error) {
 	out, err := a.run(ctx, "apt-cache", "depends", meta)
 	if err != nil {
@@ -72,7 +72,8 @@ func (a *apt) dependency(ctx context.Context, meta string) (string, error) {
 	return "", fmt.Errorf("apt-cache knows no kernel behind %s", meta)
 }
 
-// mirror returns the first Debian archive that this machine's apt is configured to use, so that a local mirror is honoured.
+// mirror returns the first Debian archive in the apt configuration of this host, so that a local
+// mirror is used.
 func mirror(etc string) string {
 	var files []string
 	for _, p := range []string{"sources.list.d/*.sources", "sources.list.d/*.list", "sources.list"} {

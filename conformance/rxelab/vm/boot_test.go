@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm"
 )
 
-// TestBoot boots every kernel that is in the user's cache, which a run of the lab fills.
+// TestBoot boots every kernel in the user's cache, which a run of the lab fills.
 func TestBoot(t *testing.T) {
 	if os.Getenv("GORXE_LAB") != "1" {
 		t.Skip("boots virtual machines; set GORXE_LAB=1 on a host where `make interop` has run")

@@ -14,13 +14,14 @@ import (
 	"sync/atomic"
 )
 
-// Cable is a cable between interfaces of two machines that loses frames, each with the same probability and whatever is in it.
-// So the loss is outside of both: what a kernel sends in one piece has been cut before, and nothing is put together yet.
+// Cable connects interfaces of two machines and drops frames, each with the same probability. The
+// loss is outside both machines: the sender has already segmented, and the receiver has not
+// merged yet.
 type Cable struct {
 	sockets   [2]string
 	listeners [2]net.Listener
-	part      atomic.Uint64 // that is lost, as the bits of a float64
-	carried   atomic.Uint64 // frames that arrived
+	part      atomic.Uint64 // probability of loss, as the bits of a float64
+	carried   atomic.Uint64 // number of frames that arrived
 	lost      atomic.Uint64
 
 	mu     sync.Mutex
@@ -29,10 +30,11 @@ type Cable struct {
 	all    sync.WaitGroup
 }
 
-// maxFrame bounds the frames of a cable in bytes.
+// maxFrame is the maximum length of a frame in bytes.
 const maxFrame = 128 << 10
 
-// NewCable makes a cable with two sockets in a directory. The seed decides which frames get lost.
+// NewCable makes a cable with two sockets in a directory. The seed decides which frames are
+// dropped.
 func NewCable(dir string, seed uint64) (*Cable, error) {
 	c := &Cable{}
 	for i := range c.sockets {
@@ -46,13 +48,14 @@ func NewCable(dir string, seed uint64) (*Cable, error) {
 	return c, nil
 }
 
-// Sockets are the files that the two interfaces connect to.
+// Sockets returns the paths of the sockets for the two interfaces.
 func (c *Cable) Sockets() [2]string { return c.sockets }
 
-// Lose sets the part of the frames that is lost on either way, 0 to 1.
+// Lose sets the probability of loss in either direction, 0 to 1.
 func (c *Cable) Lose(part float64) { c.part.Store(math.Float64bits(part)) }
 
-// Counts returns how many frames arrived and how many were lost, on both ways together.
+// Counts returns the numbers of frames that arrived and that were dropped, in both directions
+// together.
 func (c *Cable) Counts() (carried, lost uint64) { return c.carried.Load(), c.lost.Load() }
 
 // Close removes the cable.
@@ -73,13 +76,13 @@ func (c *Cable) Close() error {
 	return errors.Join(errs...)
 }
 
-// run waits for both ends and carries what comes until one of them is gone.
+// run waits for both ends and carries frames until one end is closed.
 func (c *Cable) run(seed uint64) {
 	var ends [2]net.Conn
 	for i, l := range c.listeners {
 		conn, err := l.Accept()
 		if err != nil {
-			return // closed
+			return // the cable is closed
 		}
 		ends[i] = conn
 		if !c.keep(conn) {
@@ -88,24 +91,25 @@ func (c *Cable) run(seed uint64) {
 	}
 	for i := range ends {
 		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
-		// The error is of an end that is gone, and the machine with it.
+		// An error means that an end is closed, and with it the machine.
 		c.all.Go(func() { _ = c.carry(ends[1-i], ends[i], rnd) })
 	}
 }
 
-// keep notes a connection for Close; when that has been, it closes it and is false.
+// keep stores a connection for Close. After Close it closes the connection and returns false.
 func (c *Cable) keep(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		_ = conn.Close() // nobody used it
+		_ = conn.Close() // nothing has used it
 		return false
 	}
 	c.conns = append(c.conns, conn)
 	return true
 }
 
-// carry takes frames from one end to the other, and as many at a time as there are.
+// carry carries frames from one end to the other. It writes all frames that were read in one
+// call.
 func (c *Cable) carry(to io.Writer, from io.Reader, rnd *rand.Rand) error {
 	r := bufio.NewReaderSize(from, 2*maxFrame)
 	var out []byte
@@ -141,7 +145,7 @@ func (c *Cable) carry(to io.Writer, from io.Reader, rnd *rand.Rand) error {
 	}
 }
 
-// whole reports whether another whole frame has been read already.
+// whole reports whether r has buffered another complete frame.
 func whole(r *bufio.Reader) bool {
 	have := r.Buffered()
 	if have < 4 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// framesOf returns so many frames of different sizes, each with its number in it.
+// framesOf returns count frames of different sizes, each of which contains its number.
 func framesOf(count int) []byte {
 	var b []byte
 	for i := range count {
@@ -34,7 +34,7 @@ func TestACableCarriesFramesBothWays(t *testing.T) {
 		}
 		defer ends[i].Close()
 	}
-	const count = 30 // which sockets take without a reader
+	const count = 30 // sockets buffer that many without a reader
 	for way, from := range ends {
 		want := framesOf(count)
 		if _, err := from.Write(want); err != nil {

@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 )
 
-// doneFile describes a directory of the cache. It is written last: its presence says that the directory is complete.
+// doneFile describes a directory of the cache. It is written last, so its presence means that the
+// directory is complete.
 const doneFile = "package"
 
-// fetched returns what open finds in dir, a directory below the cache. When open finds nothing, fill makes it first, from a
-// Debian suite's packages, in a directory of its own: others see it complete or not at all.
+// fetched returns what open finds in dir, a directory below the cache. If there is nothing, fill
+// first makes it from packages of a Debian suite, in a temporary directory that is then renamed:
+// other processes see it complete or not at all.
 func fetched[T any](cache, dir, suite string, open func() (T, error), fill func(a *apt, dir string) error) (T, error) {
 	found, err := open()
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -4,5 +4,5 @@ package vm
 
 import "syscall"
 
-// ownGroup keeps the terminal's Ctrl-C from the machine: the lab ends it in its own time.
+// ownGroup protects the machine from the terminal's Ctrl-C: the lab ends it itself.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// archive writes a cpio archive in the "newc" format that the kernel unpacks as its first root file system
-// (Documentation/driver-api/early-userspace/buffer-format.rst).
+// archive writes a cpio archive in the "newc" format, which the kernel unpacks as its initial
+// root file system (Documentation/driver-api/early-userspace/buffer-format.rst).
 type archive struct {
 	w    io.Writer
 	ino  uint32
@@ -25,7 +25,7 @@ const (
 
 func newArchive(w io.Writer) *archive { return &archive{w: w, dirs: map[string]bool{}} }
 
-// add writes a file and, before it, the directories above it that are not there yet.
+// add writes a file, preceded by its missing parent directories.
 func (a *archive) add(name string, mode uint32, data []byte) {
 	name = strings.TrimPrefix(name, "/")
 	a.mkdir(path.Dir(name))
@@ -41,13 +41,14 @@ func (a *archive) mkdir(name string) {
 	a.entry(name, modeDir, nil)
 }
 
-// close writes the trailer and returns the first error of all that was written.
+// close writes the trailer and returns the first write error.
 func (a *archive) close() error {
 	a.entry("TRAILER!!!", 0, nil)
 	return a.err
 }
 
-// entry writes the header (magic and 13 fields of 8 hex digits), the name and the data, each padded to 4 bytes.
+// entry writes the header (magic and 13 fields of 8 hexadecimal digits), the name and the data,
+// each padded to 4 bytes.
 func (a *archive) entry(name string, mode uint32, data []byte) {
 	a.ino++
 	links := uint32(1)

@@ -16,7 +16,7 @@ type entry struct {
 	Data string
 }
 
-// unpack reads a newc archive by the kernel's description of it.
+// unpack reads a newc archive as described in the kernel's documentation.
 func unpack(t *testing.T, b []byte) []entry {
 	t.Helper()
 	var out []entry

@@ -9,19 +9,20 @@ import (
 	"strings"
 )
 
-// Kernel is a stock kernel on disk, ready to boot.
+// Kernel is a stock kernel on disk.
 type Kernel struct {
-	Suite   string   // Debian's name of the release: bookworm, trixie
+	Suite   string   // name of the Debian release: bookworm, trixie
 	Release string   // as uname -r prints it
 	Package string   // name and version of the Debian package
-	Image   string   // file
-	Modules []string // files, in the order of loading
+	Image   string   // path of the image
+	Modules []string // paths of the modules, in the order of loading
 }
 
 const metaPackage = "linux-image-amd64"
 
-// FetchKernel returns the suite's kernel from the cache directory, after fetching it with apt when it is not there. It needs no
-// root: apt works on lists of its own below the cache directory. Step, when not nil, is told what takes long.
+// FetchKernel returns the suite's kernel from the cache directory. It fetches a missing kernel
+// with apt, without root: apt uses private lists below the cache directory. step, if not nil, is
+// called before slow steps.
 func FetchKernel(ctx context.Context, cache, suite string, step func(string)) (*Kernel, error) {
 	if step == nil {
 		step = func(string) {}
@@ -54,7 +55,7 @@ func FetchKernel(ctx context.Context, cache, suite string, step func(string)) (*
 	})
 }
 
-// distill keeps the image and the modules that the lab loads.
+// distill copies the image and the modules that the lab loads.
 func distill(ctx context.Context, tree, dir, pkg string) error {
 	images, err := filepath.Glob(filepath.Join(tree, "boot", "vmlinuz-*"))
 	if err != nil || len(images) != 1 {
@@ -87,7 +88,8 @@ func distill(ctx context.Context, tree, dir, pkg string) error {
 	return os.WriteFile(filepath.Join(dir, doneFile), []byte(release+"\n"+pkg+"\n"+fmt.Sprint(wanted)+"\n"), 0o644)
 }
 
-// openKernel finds a kernel that was fetched before. One whose modules were chosen from another list counts as absent.
+// openKernel opens a kernel in the cache. It removes a kernel with other modules than wanted and
+// treats it as absent.
 func openKernel(dir, suite string) (*Kernel, error) {
 	b, err := os.ReadFile(filepath.Join(dir, doneFile))
 	if err != nil {
@@ -100,7 +102,7 @@ func openKernel(dir, suite string) (*Kernel, error) {
 		}
 		return nil, fs.ErrNotExist
 	}
-	mods, err := filepath.Glob(filepath.Join(dir, "modules", "*.ko")) // Glob sorts
+	mods, err := filepath.Glob(filepath.Join(dir, "modules", "*.ko")) // sorted by Glob
 	if err != nil {
 		return nil, err
 	}

@@ -12,23 +12,24 @@ import (
 	"strings"
 )
 
-// wanted are the modules that the lab needs, in the order in which they are to be loaded; what they depend on comes before them.
-// Each entry lists the names under which kernels have it; the first that exists is taken.
+// wanted are the modules that the lab needs, in the order of loading; their dependencies are
+// loaded before them. Each entry lists alternative names in different kernels; the first that
+// exists is used.
 var wanted = [][]string{
 	{"virtio_pci"}, {"virtio_console"}, {"virtio_rng"},
 	{"9pnet_virtio"}, {"9p"}, {"overlay"},
 	{"af_packet"}, {"virtio_net"}, {"veth"}, {"ifb"},
 	{"sch_netem"}, {"sch_ingress"}, {"cls_matchall"}, {"act_mirred"},
-	{"crc32_generic"}, {"crc32_pclmul"}, // rxe asks the crypto layer for "crc32"
+	{"crc32_generic"}, {"crc32_pclmul"}, // rxe requests "crc32" from the crypto layer
 	{"ib_uverbs"}, {"rdma_ucm"}, {"rdma_rxe"},
 }
 
-// moduleUses are the features of the processor, by QEMU's names, that modules cannot be without.
+// moduleUses are the processor features, by QEMU's names, that modules need.
 var moduleUses = map[string]string{"crc32_pclmul": "pclmulqdq"}
 
 // moduleTree is the module directory of one kernel package.
 type moduleTree struct {
-	files   map[string]string // name with underscores → file
+	files   map[string]string // path by name with underscores
 	builtin map[string]bool
 }
 
@@ -58,7 +59,7 @@ func readModuleTree(dir string) (*moduleTree, error) {
 	return t, nil
 }
 
-// order returns the modules to load, dependencies first, as name and uncompressed content.
+// order returns the modules to load, dependencies first, with uncompressed content.
 func (t *moduleTree) order(ctx context.Context) ([]module, error) {
 	var out []module
 	seen := map[string]bool{}
@@ -110,7 +111,7 @@ type module struct {
 	data []byte
 }
 
-// readModule returns a module as the kernel wants it. Debian compresses with xz since trixie.
+// readModule returns the uncompressed module. Debian compresses modules with xz since trixie.
 func readModule(ctx context.Context, file string) ([]byte, error) {
 	switch filepath.Ext(file) {
 	case ".ko":
@@ -125,7 +126,7 @@ func readModule(ctx context.Context, file string) ([]byte, error) {
 	return nil, fmt.Errorf("module %s: unknown compression", file)
 }
 
-// dependencies reads the "depends=" line of the .modinfo section.
+// dependencies parses the "depends=" entry of the .modinfo section.
 func dependencies(data []byte) ([]string, error) {
 	f, err := elf.NewFile(bytes.NewReader(data))
 	if err != nil {

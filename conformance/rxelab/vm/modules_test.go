@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// moduleFile builds an ELF object with nothing but the section that describes a module.
+// moduleFile builds an ELF object that has only the section with a module's information.
 func moduleFile(t *testing.T, modinfo ...string) []byte {
 	t.Helper()
 	info := []byte(strings.Join(modinfo, "\x00") + "\x00")
@@ -40,7 +40,8 @@ func moduleFile(t *testing.T, modinfo ...string) []byte {
 	return b.Bytes()
 }
 
-// tree writes a module directory; keys are files without ".ko", values what the modules depend on.
+// tree writes a module directory; keys are files without ".ko", values the modules on which they
+// depend.
 func tree(t *testing.T, builtin string, modules map[string]string) *moduleTree {
 	t.Helper()
 	dir := t.TempDir()

@@ -9,13 +9,16 @@ import (
 	"time"
 )
 
-// NIC is a virtio-net interface of a machine. What leaves it goes to a Unix stream socket, each Ethernet frame behind its length,
-// which is a 32-bit number in network order. Neither end of the socket offloads anything: one frame is one packet.
+// NIC is a virtio-net interface of a machine. Its frames are sent over a Unix stream socket, each
+// after its length as a 32-bit number in network byte order. Neither end of the socket supports
+// offloads: one frame is one packet.
 type NIC struct {
 	MAC    string // such as 02:00:00:00:00:01
-	MTU    int    // bytes; what the machine finds it with
-	Socket string // file
-	Listen bool   // the machine makes the socket and takes the first that comes; otherwise something listens there already
+	MTU    int    // in bytes, as the machine sees it
+	Socket string // path of the socket
+	// Listen makes the machine create the socket and accept the first connection; otherwise
+	// something already listens there.
+	Listen bool
 }
 
 func (n NIC) arguments(index int) []string {
@@ -26,7 +29,7 @@ func (n NIC) arguments(index int) []string {
 	}
 }
 
-// command is a command line, bound to cores if there are any.
+// command returns a command line, bound to cores if there are any.
 func command(cores []int, argv []string) *exec.Cmd {
 	if len(cores) > 0 {
 		var list []string
@@ -38,10 +41,10 @@ func command(cores []int, argv []string) *exec.Cmd {
 	return exec.Command(argv[0], argv[1:]...)
 }
 
-// CPU is the processor time that the machine has used, with all that emulates it.
+// CPU returns the processor time of the machine, including its emulation.
 func (v *VM) CPU() (time.Duration, error) { return ProcessTime(v.cmd.Process.Pid) }
 
-// ProcessTime is the processor time that a process has used.
+// ProcessTime returns the processor time that a process has used.
 func ProcessTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -50,8 +53,8 @@ func ProcessTime(pid int) (time.Duration, error) {
 	return cpuTime(string(text))
 }
 
-// cpuTime reads the 14th and 15th field of /proc/PID/stat (proc_pid_stat(5)), which are in hundredths of a second. The second one
-// is the program's name, in parentheses, and may contain anything.
+// cpuTime parses the fields 14 and 15 of /proc/PID/stat (proc_pid_stat(5)), in hundredths of a
+// second. Field 2 is the program's name in parentheses, which may contain any character.
 func cpuTime(stat string) (time.Duration, error) {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {

@@ -12,21 +12,23 @@ import (
 	"strings"
 )
 
-// Programs is a tree with programs of a Debian release and all they need: a root directory to run them in.
+// Programs is a tree with programs of a Debian release and their dependencies: a root directory
+// to run them in.
 type Programs struct {
-	Suite    string // Debian's name of the release
-	Root     string // directory
+	Suite    string // name of the Debian release
+	Root     string // path of the tree
 	Packages []Package
 }
 
-// Package names a Debian package and its version.
+// Package is a Debian package with its version.
 type Package struct{ Name, Version string }
 
-// merged are the directories that a Debian system has as links into /usr.
+// merged are the directories that are symbolic links into /usr on a Debian system.
 var merged = []string{"bin", "sbin", "lib", "lib64"}
 
-// FetchPrograms returns the suite's packages, unpacked with all that they depend on, from the cache directory, after fetching
-// them with apt when they are not there. It needs no root. Step, when not nil, is told what takes long.
+// FetchPrograms returns the suite's packages, unpacked with their dependencies, from the cache
+// directory. It fetches missing ones with apt, without root. step, if not nil, is called before
+// slow steps.
 func FetchPrograms(ctx context.Context, cache, suite string, packages []string, step func(string)) (*Programs, error) {
 	if step == nil {
 		step = func(string) {}
@@ -46,7 +48,7 @@ func FetchPrograms(ctx context.Context, cache, suite string, packages []string, 
 	})
 }
 
-// closure downloads packages and all that they depend on, as on a system that has nothing yet.
+// closure downloads packages and all their dependencies, as for an empty system.
 func (a *apt) closure(ctx context.Context, packages []string, step func(string)) ([]string, error) {
 	status := filepath.Join(a.dir, "status")
 	if err := os.WriteFile(status, nil, 0o644); err != nil {
@@ -82,7 +84,7 @@ func unpackAll(ctx context.Context, debs []string, root string) error {
 	return nil
 }
 
-// describePackages is what doneFile says: a line for each package that was asked for.
+// describePackages returns the content of doneFile: a line for each requested package.
 func describePackages(debs, packages []string) string {
 	var b strings.Builder
 	for _, name := range packages {
@@ -95,7 +97,8 @@ func describePackages(debs, packages []string) string {
 	return b.String()
 }
 
-// packageOf reads the name of a package file as apt writes it: NAME_VERSION_ARCH.deb, with the epoch's colon escaped.
+// packageOf parses the name of a package file from apt: NAME_VERSION_ARCH.deb, with an escaped
+// colon after the epoch.
 func packageOf(deb string) Package {
 	parts := strings.Split(filepath.Base(deb), "_")
 	if len(parts) != 3 {
@@ -108,7 +111,8 @@ func packageOf(deb string) Package {
 	return Package{parts[0], version}
 }
 
-// openPrograms finds what was fetched before. A tree with other packages counts as absent.
+// openPrograms opens a tree in the cache. It removes a tree with other packages and treats it as
+// absent.
 func openPrograms(dir, suite string, packages []string) (*Programs, error) {
 	b, err := os.ReadFile(filepath.Join(dir, doneFile))
 	if err != nil {
@@ -131,7 +135,8 @@ func openPrograms(dir, suite string, packages []string) (*Programs, error) {
 	return p, nil
 }
 
-// Equip makes the tree a root directory within the machine: a program runs in it as chroot Root PROGRAM.
+// Equip prepares the tree as a root directory in the machine: a program runs in it with chroot
+// Root PROGRAM.
 func (p *Programs) Equip(ctx context.Context, s *Session) error {
 	for _, d := range []string{"dev", "proc", "sys", "tmp", "run"} {
 		target := filepath.Join(p.Root, d)
@@ -145,7 +150,7 @@ func (p *Programs) Equip(ctx context.Context, s *Session) error {
 	return nil
 }
 
-// Command is the command line that runs argv in the tree.
+// Command returns the command line that runs argv in the tree.
 func (p *Programs) Command(argv []string) []string {
 	return append([]string{"chroot", p.Root}, argv...)
 }

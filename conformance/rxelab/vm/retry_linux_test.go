@@ -25,7 +25,8 @@ func TestAMachineThatStandsStillIsStartedOnceMore(t *testing.T) {
 		}
 		return strings.Count(string(b), "start")
 	}
-	// A start that is given up may not have got as far as the emulator's first line: then it has longer.
+	// A start that times out may not have reached the emulator's first line. In this case the
+	// limit is doubled.
 	for limit := 100 * time.Millisecond; ; limit *= 2 {
 		before := began()
 		v, err := Boot(t.Context(), Config{Kernel: &Kernel{Release: "6.x"}, Guest: guest, Boot: limit})

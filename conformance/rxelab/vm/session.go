@@ -14,9 +14,9 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
 )
 
-// Session is the host's end of the conversation with a guest. Any number of goroutines may use it.
+// Session is the host's end of the connection to a guest. It is safe for concurrent use.
 type Session struct {
-	Info wire.Info // what the guest said when it was ready
+	Info wire.Info // greeting of the guest
 
 	conn  io.ReadWriteCloser
 	write sync.Mutex
@@ -24,10 +24,10 @@ type Session struct {
 	mu   sync.Mutex
 	next uint32
 	open map[uint32]*Process
-	lost error // why the conversation ended
+	lost error // error that ended the session; guarded by mu
 }
 
-// errClosed is what requests on a finished session answer.
+// errClosed is the error of requests on an ended session.
 var errClosed = errors.New("the conversation with the virtual machine has ended")
 
 // NewSession waits for the guest's greeting and starts to serve the streams.
@@ -80,13 +80,13 @@ func (s *Session) end(err error) {
 	}
 }
 
-// Close hangs up. The guest stops its machine when it notices.
+// Close closes the connection. The guest then stops its machine.
 func (s *Session) Close() error {
 	s.end(errClosed)
 	return s.conn.Close()
 }
 
-// Process is something that the guest does for the host: a program, or a file being written or read.
+// Process is a request to the guest: a program, or a file being written or read.
 type Process struct {
 	s              *Session
 	stream         uint32
@@ -100,7 +100,7 @@ type Process struct {
 func (p *Process) frame(f wire.Frame) {
 	switch f.Kind {
 	case wire.Stdout:
-		_, _ = p.stdout.Write(f.Data) // a writer that fails has kept its error; the stream goes on
+		_, _ = p.stdout.Write(f.Data) // an error of the writer does not end the stream
 	case wire.Stderr:
 		_, _ = p.stderr.Write(f.Data)
 	case wire.Ready:
@@ -121,13 +121,14 @@ func (p *Process) finish(r wire.Result) {
 	})
 }
 
-// Ready is closed when the command listens on its Command.ListenPort.
+// Ready returns a channel that is closed when the command listens on its Command.ListenPort.
 func (p *Process) Ready() <-chan struct{} { return p.ready }
 
-// Done is closed when the process has ended and all its output has been written.
+// Done returns a channel that is closed when the process has ended and all its output has been
+// written.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Result is how the process ended; before Done it says that the process runs.
+// Result returns how the process ended. Before Done it returns Code -1 and Err "still running".
 func (p *Process) Result() wire.Result {
 	select {
 	case <-p.done:
@@ -137,7 +138,7 @@ func (p *Process) Result() wire.Result {
 	}
 }
 
-// Signal sends a signal to the process and what it started.
+// Signal sends a signal to the process group of the command.
 func (p *Process) Signal(number byte) error {
 	return p.s.send(wire.Frame{Stream: p.stream, Kind: wire.Signal, Data: []byte{number}})
 }
@@ -169,13 +170,14 @@ func (s *Session) request(k wire.Kind, v any, stdout, stderr io.Writer) (*Proces
 	return p, nil
 }
 
-// Start runs a program in the guest. What it prints goes to the writers, from a goroutine that serves all processes: they must
-// not block for long.
+// Start runs a program in the guest. Its output is written to the writers by a goroutine that
+// serves all processes: they must not block for long.
 func (s *Session) Start(c wire.Command, stdout, stderr io.Writer) (*Process, error) {
 	return s.request(wire.Start, c, stdout, stderr)
 }
 
-// Run runs a program and returns what it printed; an exit status other than 0 is an error that shows the output.
+// Run runs a program and returns its standard output. An exit status other than 0 is an error
+// that includes standard error.
 func (s *Session) Run(ctx context.Context, argv ...string) (string, error) {
 	return s.RunIn(ctx, "", argv...)
 }
@@ -193,7 +195,7 @@ func (s *Session) RunIn(ctx context.Context, netns string, argv ...string) (stri
 	return out.String(), nil
 }
 
-// wait returns when the process has ended; it is killed when the context ends first.
+// wait waits until the process has ended. If ctx is done first, it kills the process.
 func (p *Process) wait(ctx context.Context) error {
 	select {
 	case <-p.done:
@@ -207,14 +209,14 @@ func (p *Process) wait(ctx context.Context) error {
 	return nil
 }
 
-// Signals, with the numbers that Linux gives them.
+// Signal numbers of Linux.
 const (
 	Interrupt byte = 2
 	Kill      byte = 9
 	Terminate byte = 15
 )
 
-// Describe says how a process ended.
+// Describe describes how a process ended.
 func Describe(r wire.Result) string {
 	switch {
 	case r.TimedOut:
@@ -227,7 +229,7 @@ func Describe(r wire.Result) string {
 	return fmt.Sprintf("exit status %d", r.Code)
 }
 
-// Put writes a file into the guest's memory.
+// Put writes a file in the guest, whose files are in memory.
 func (s *Session) Put(ctx context.Context, path string, mode uint32, r io.Reader) error {
 	p, err := s.request(wire.Put, wire.File{Path: path, Mode: mode}, io.Discard, io.Discard)
 	if err != nil {
@@ -257,7 +259,8 @@ func (s *Session) Put(ctx context.Context, path string, mode uint32, r io.Reader
 	return nil
 }
 
-// ReadFiles returns the contents of the guest's files that match the patterns of path/filepath, by their names.
+// ReadFiles returns the contents of the guest's files that match the patterns of path/filepath,
+// by file name.
 func (s *Session) ReadFiles(ctx context.Context, patterns ...string) (map[string]string, error) {
 	var out bytes.Buffer
 	p, err := s.request(wire.Read, patterns, &out, io.Discard)

@@ -1,6 +1,8 @@
-// Package vm boots a stock Debian kernel under QEMU as an ordinary user and runs programs in it. The machine has no network but
-// cables to others like it, and no disk: its root is the host's root, read-only, under a layer in memory, so every program installed on the host runs in it;
-// it is controlled over a virtio-serial port.
+// Package vm boots a stock Debian kernel under QEMU as an ordinary user and runs programs in it.
+// A [VM] is controlled through its [Session], over a virtio-serial port. It has no network except
+// cables ([NIC], [Cable]) to other machines, and no disk: its root is the host's root, read-only,
+// below a layer in memory, so every program that is installed on the host runs in it.
+// [FetchKernel] and [FetchPrograms] fill a cache with kernels and programs of Debian releases.
 package vm
 
 import (
@@ -21,19 +23,21 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/vm/wire"
 )
 
-// Emulator is the program that is a machine.
+// Emulator is the program that emulates a machine.
 const Emulator = "qemu-system-x86_64"
 
 // Config describes a machine.
 type Config struct {
 	Kernel *Kernel
-	Guest  string        // file: the static Linux program that becomes /init
-	CPUs   int           // default 2
-	Memory int           // MiB, default 2048
-	Boot   time.Duration // how long a boot may take, default 90 seconds; one that takes longer is tried once more
-	NICs   []NIC
-	Cores  []int // of the host, that the machine may use; nil: any
-	// Without are features of the processor, by QEMU's names, that the machine does not have.
+	Guest  string // path of the static Linux program that becomes /init
+	CPUs   int    // default 2
+	Memory int    // in MiB, default 2048
+	// Boot is the time limit of a boot, default 90 seconds. A boot that exceeds it is retried
+	// once.
+	Boot  time.Duration
+	NICs  []NIC
+	Cores []int // cores of the host that the machine may use; nil: all
+	// Without lists processor features, by QEMU's names, that the machine does not have.
 	Without []string
 }
 
@@ -44,16 +48,18 @@ type VM struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	exit error
-	out  bytes.Buffer // of QEMU itself
+	out  bytes.Buffer // output of QEMU itself
 }
 
-// Boot starts a machine and waits until it takes commands. The machine ends with Close, or with this process.
+// Boot starts a machine and waits until it accepts commands. The machine ends with Close, or with
+// this process.
 func Boot(ctx context.Context, c Config) (*VM, error) {
 	c.CPUs = cmp.Or(c.CPUs, 2)
 	c.Memory = cmp.Or(c.Memory, 2048)
 	c.Boot = cmp.Or(c.Boot, 90*time.Second)
 	v, err := start(ctx, c)
-	if errors.Is(err, errNotReady) { // of hundreds, an emulated kernel stands still in one
+	// About one in hundreds of boots of an emulated kernel hangs.
+	if errors.Is(err, errNotReady) {
 		return start(ctx, c)
 	}
 	return v, err
@@ -62,7 +68,7 @@ func Boot(ctx context.Context, c Config) (*VM, error) {
 var errNotReady = errors.New("not ready")
 
 func start(ctx context.Context, c Config) (*VM, error) {
-	dir, err := os.MkdirTemp("", "rxelab-") // short: the socket's path must fit 108 bytes
+	dir, err := os.MkdirTemp("", "rxelab-") // short: the path of the socket must fit in 108 bytes
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +113,7 @@ func (v *VM) boot(ctx context.Context, c Config) error {
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	go func() { // a machine that stops closes nothing by itself on every host
+	go func() { // not on every host does the end of a machine close the connection
 		<-v.done
 		conn.Close()
 	}()
@@ -122,10 +128,11 @@ func (v *VM) boot(ctx context.Context, c Config) error {
 	return err
 }
 
-// processor is the model that the machine has.
+// processor returns the processor model of the machine.
 func (c *Config) processor() string {
-	// cx16=off: the emulation of CMPXCHG16B now and then leaves bits of an operand in EFLAGS. An interrupt right behind it takes
-	// them for the mode of a real-mode task, and the kernel dies of a double fault in kmalloc, once in half an hour of traffic.
+	// cx16=off: QEMU's emulation of CMPXCHG16B sometimes leaves bits of an operand in EFLAGS. An
+	// interrupt right after it takes them for the flags of a real-mode task, and the kernel dies
+	// of a double fault in kmalloc, once in half an hour of traffic.
 	model := "max,cx16=off"
 	for _, feature := range c.Without {
 		model += "," + feature + "=off"
@@ -133,10 +140,11 @@ func (c *Config) processor() string {
 	return model
 }
 
-// modules are the files of the kernel's modules, without those for instructions that the processor does not have: they refuse.
+// modules returns the paths of the kernel's modules, without those whose instructions the
+// processor lacks: they would not load.
 func (c *Config) modules() []string {
 	return slices.DeleteFunc(slices.Clone(c.Kernel.Modules), func(file string) bool {
-		_, name, _ := strings.Cut(filepath.Base(file), "-") // behind its place in the order
+		_, name, _ := strings.Cut(filepath.Base(file), "-") // without the number of its order
 		return slices.Contains(c.Without, moduleUses[strings.TrimSuffix(name, ".ko")])
 	})
 }
@@ -146,8 +154,9 @@ func (v *VM) arguments(c Config, initrd string) []string {
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none", "-nic", "none",
 		"-machine", "q35", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", c.processor(), "-smp", strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.Memory),
 		"-kernel", c.Kernel.Image, "-initrd", initrd,
-		// tsc=reliable: a busy host makes the kernel distrust its clock, and the change of code that follows (a static key)
-		// now and then kills a kernel that is emulated (int3 in sched_clock_cpu).
+		// tsc=reliable: on a busy host the kernel stops trusting its clock source, and the code
+		// patching that follows (a static key) sometimes kills an emulated kernel (int3 in
+		// sched_clock_cpu).
 		"-append", "console=ttyS0 loglevel=5 panic=-1 mitigations=off random.trust_cpu=on tsc=reliable rdinit=/init",
 		"-serial", "file:" + v.serialFile(),
 		"-device", "virtio-rng-pci",
@@ -166,7 +175,8 @@ func (v *VM) arguments(c Config, initrd string) []string {
 func (v *VM) socket() string     { return filepath.Join(v.dir, "agent.sock") }
 func (v *VM) serialFile() string { return filepath.Join(v.dir, "console.log") }
 
-// dial connects to the agent's port as soon as QEMU has made it, which is long before the guest opens its end.
+// dial connects to the agent's port as soon as QEMU has made it, which is long before the guest
+// opens its end.
 func (v *VM) dial(ctx context.Context) (net.Conn, error) {
 	retry := time.NewTicker(20 * time.Millisecond)
 	defer retry.Stop()
@@ -185,7 +195,7 @@ func (v *VM) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// Serial returns what the kernel has printed on its console.
+// Serial returns the console output of the kernel.
 func (v *VM) Serial() string {
 	b, err := os.ReadFile(v.serialFile())
 	if err != nil {
@@ -194,7 +204,7 @@ func (v *VM) Serial() string {
 	return string(bytes.ReplaceAll(b, []byte("\r"), nil))
 }
 
-// Stopped is closed when the machine has ended.
+// Stopped returns a channel that is closed when the machine has ended.
 func (v *VM) Stopped() <-chan struct{} { return v.done }
 
 // Close ends the machine and removes its files.
@@ -203,7 +213,7 @@ func (v *VM) Close() error {
 		_ = v.Session.Close()
 	}
 	if v.cmd != nil {
-		_ = v.cmd.Process.Kill() // it has no state worth keeping
+		_ = v.cmd.Process.Kill() // it has no state to save
 		<-v.done
 	}
 	return os.RemoveAll(v.dir)

@@ -1,5 +1,7 @@
-// Package app is what all commands of gorxe stand on: the root command, the errors and exit codes, the flags
-// that several commands have, devices opened from flags, and what commands print with.
+// Package app is the base of all commands of gorxe. [App] is one run of the program with its root
+// command and its environment, which tests replace. [DeviceFlags] and [ManagedFlags] are the
+// flags from which commands open devices. [UsageError], [FinalError], [StatusError] and
+// [ListError] select exit codes and messages. The rest is what commands print with.
 package app
 
 import (
@@ -20,23 +22,26 @@ import (
 const (
 	ExitFailure     = 1
 	ExitUsage       = 2
-	ExitInterrupted = 130 // as a shell reports a program that ended by SIGINT
+	ExitInterrupted = 130 // as a shell reports a program that SIGINT ended
 )
 
-// App is one run of the program: its standard streams, and how it opens devices, connections and captures.
+// App is one run of the program: its standard streams, and how it opens devices, connections and
+// captures.
 type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Terminal       func(io.Writer) bool // reports whether it is a terminal
+	Terminal       func(io.Writer) bool // reports whether the writer is a terminal
 	Open           func(verbs.Config) (*verbs.Device, error)
-	Addrs          func(device string) (addrs []netip.Addr, mtu int, ifname string, err error) // those of packet.HostAddrs
-	TCP            TCP
-	Host           daemon.Host                                          // host that a daemon is planned for
-	Daemon         daemon.Options                                       // options of a daemon, besides Open
-	Control        func(socket string) *control.Client                  // client of the daemon at a socket
-	Live           func(iface string, idle func()) (LiveCapture, error) // begins a capture; idle is called before each wait
-	Recording      *Recording                                           // trace of the command; nil without --trace
-	Commands       []Command                                            // below the root, besides version, help and completion
+	// Addrs is packet.HostAddrs, or a replacement in tests.
+	Addrs func(device string) (addrs []netip.Addr, mtu int, ifname string, err error)
+	TCP   TCP
+	// Host is the host for which a daemon is planned.
+	Host      daemon.Host
+	Daemon    daemon.Options                                       // options of a daemon, except Open
+	Control   func(socket string) *control.Client                  // returns a client of the daemon at a socket
+	Live      func(iface string, idle func()) (LiveCapture, error) // starts a capture; idle is called before each wait
+	Recording *Recording                                           // trace of the command; nil without --trace
+	Commands  []Command                                            // subcommands, except version, help and completion
 }
 
 // Command makes one command of the program.
@@ -90,7 +95,7 @@ kernel module and no privileges. Real RNICs and Linux rdma_rxe can be on the oth
 		Args:          NoArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.Version = BuildVersion() // which adds --version and -v
+	root.Version = BuildVersion() // adds --version and -v
 	root.SetVersionTemplate(versionLine())
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagProblem says in a user's words what pflag found wrong.
+// flagProblem rewrites an error of pflag in the terms of the command line.
 func flagProblem(err error) string {
 	var value *pflag.InvalidValueError
 	var missing *pflag.ValueRequiredError
@@ -32,7 +32,7 @@ func flagProblem(err error) string {
 	return err.Error()
 }
 
-// flagName is how a message names a flag: its letter, if it has one.
+// flagName returns the name of a flag for messages: its letter, if it has one.
 func flagName(f *pflag.Flag) string {
 	if f.Shorthand != "" {
 		return "-" + f.Shorthand
@@ -40,7 +40,8 @@ func flagName(f *pflag.Flag) string {
 	return "--" + f.Name
 }
 
-// NoArgs refuses arguments. On a command with subcommands it reports the argument as an unknown command.
+// NoArgs rejects arguments. On a command with subcommands it reports the argument as an unknown
+// command.
 func NoArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -51,7 +52,7 @@ func NoArgs(c *cobra.Command, args []string) error {
 	return noSuchCommand(c, args[0])
 }
 
-// noSuchCommand is the error of a command that c does not have.
+// noSuchCommand returns the error for a command that c does not have.
 func noSuchCommand(c *cobra.Command, name string) error {
 	hint := ""
 	c.SuggestionsMinimumDistance = 2

@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// ParseBytes reads a number of bytes; K, M and G behind it, or k, m and g, stand for 2^10, 2^20 and 2^30.
+// ParseBytes parses a number of bytes. The suffixes K, M and G, or k, m and g, stand for 2^10,
+// 2^20 and 2^30.
 func ParseBytes(s string) (uint64, error) {
 	digits, by := s, 0
 	if n := len(s); n > 1 {
@@ -25,7 +26,8 @@ func ParseBytes(s string) (uint64, error) {
 	return n << by, nil
 }
 
-// FirstDiff returns the index of the first byte in which two slices of the same length differ, -1 if none.
+// FirstDiff returns the index of the first byte in which two slices of the same length differ, -1
+// if there is none.
 func FirstDiff(a, b []byte) int {
 	for i := range a {
 		if a[i] != b[i] {

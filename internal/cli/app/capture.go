@@ -2,7 +2,7 @@ package app
 
 import "github.com/gorxe/gorxe/trace/capture"
 
-// LiveCapture is a capture that goes on until it is closed, which may be done at any time.
+// LiveCapture is a capture that runs until Close, which may be called at any time.
 type LiveCapture interface {
 	Next(*capture.Frame) error
 	Missed() uint64

@@ -16,18 +16,18 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// DeviceFlags choose the device and its port, as every verbs tool lets one do.
+// DeviceFlags select the device and its port, with the flags of other verbs tools.
 type DeviceFlags struct {
 	Interface string
 	ibPort    int
 	Link      string
 	Spin      time.Duration
 	shards    int
-	Faults    string // in what is sent
-	losses    string // in what arrives
-	Trace     string // file for the packets
+	Faults    string // faults of outgoing packets
+	losses    string // faults of incoming packets
+	Trace     string // path of a file for the packets
 	Follow    bool   // as in verbs.Config; set by the command
-	Loopback  bool   // likewise
+	Loopback  bool   // as in verbs.Config; set by the command
 }
 
 // Add defines the flags on fs.
@@ -41,22 +41,22 @@ func (f *DeviceFlags) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.losses, "fault-in", "", "do harm to the packets that arrive: a `list` as that of --fault, without delay and jitter")
 }
 
-// addLinkFlag is the choice of how packets leave and come.
+// addLinkFlag defines --link, which selects how a device sends and receives packets.
 func addLinkFlag(fs *pflag.FlagSet, kind *string) {
 	fs.StringVar(kind, "link", "udp", "`kind` of link: udp, raw (takes CAP_NET_RAW), xdp (takes root) or auto (the best that works)")
 }
 
-// addSpinFlag is the choice between latency and an idle processor.
+// addSpinFlag defines --spin, a trade-off between latency and processor time.
 func addSpinFlag(fs *pflag.FlagSet, d *time.Duration) {
 	fs.DurationVar(d, "spin", verbs.DefaultSpin, "look `long` for the next packets before sleeping, while they mostly come that soon, 0s to 1ms")
 }
 
-// addShardsFlag is the choice of how many processors serve connections.
+// addShardsFlag defines --shards, the number of processors that serve connections.
 func addShardsFlag(fs *pflag.FlagSet, n *int) {
 	fs.IntVar(n, "shards", 0, "divide connections into a `number` of parts, each served by a processor of its own, 1 to 64 (default: half the processors)")
 }
 
-// Check returns a usage error for the first flag with a value that is not allowed.
+// Check returns a usage error for the first flag with an invalid value.
 func (f *DeviceFlags) Check() error {
 	if f.shards < 0 || f.shards > verbs.MaxShards {
 		return Usagef("--shards %d: give 1 to %d", f.shards, verbs.MaxShards)
@@ -87,12 +87,13 @@ func (f *DeviceFlags) Check() error {
 	return nil
 }
 
-// config is that of a device on an interface or address, with the flags' faults.
+// config returns the configuration of a device on an interface or address, with the flags'
+// faults.
 func (f *DeviceFlags) config(device string) verbs.Config {
 	cfg := verbs.Config{
 		Device: device, Link: f.Link, Follow: f.Follow, Loopback: f.Loopback, Spin: cmp.Or(f.Spin, -1), Shards: f.shards,
 	}
-	// check has refused what is wrong; what is empty is no fault.
+	// Check has rejected invalid lists; an empty list means no faults.
 	faults, _ := fault.Parse(f.Faults)
 	losses, _ := fault.Parse(f.losses)
 	if none := (fault.Config{}); faults != none || losses != none {
@@ -110,7 +111,7 @@ func (a *App) OpenDevice(f *DeviceFlags, device string) (*verbs.Device, error) {
 	return a.openLinks(cfg)
 }
 
-// openLinks opens a device, and says which links it has where that was left to it.
+// openLinks opens a device. With --link auto it prints which link each address got.
 func (a *App) openLinks(cfg verbs.Config) (*verbs.Device, error) {
 	dev, err := a.Open(cfg)
 	if err != nil || cfg.Link != links.Auto {
@@ -124,7 +125,7 @@ func (a *App) openLinks(cfg verbs.Config) (*verbs.Device, error) {
 	return dev, nil
 }
 
-// choiceText says in one line what became of each kind of link.
+// choiceText returns one line with the outcome for each kind of link.
 func choiceText(choices []links.Choice) string {
 	var said []string
 	for _, c := range choices {
@@ -133,8 +134,8 @@ func choiceText(choices []links.Choice) string {
 	return strings.Join(said, "; ")
 }
 
-// OpenNamed opens the device that f names. It returns nil if f names none: OpenAt then opens the device, once the
-// connection to the peer tells the address.
+// OpenNamed opens the device that f names. If f names none, it returns nil: OpenAt then opens the
+// device, once the connection to the peer gives the address.
 func (a *App) OpenNamed(f *DeviceFlags) (*verbs.Device, error) {
 	if f.Interface == "" {
 		return nil, nil
@@ -142,8 +143,9 @@ func (a *App) OpenNamed(f *DeviceFlags) (*verbs.Device, error) {
 	return a.OpenDevice(f, f.Interface)
 }
 
-// OpenAt opens the device that f describes on the local address of conn, which leads to the peer. Where a GID was
-// chosen by its index (indexed), it opens the whole interface, because the index counts all addresses of the interface.
+// OpenAt opens the device that f describes on the local address of conn, the connection to the
+// peer. If a GID is selected by index (indexed), it opens the whole interface, because the index
+// counts all addresses of the interface.
 func (a *App) OpenAt(f *DeviceFlags, conn net.Conn, indexed bool) (*verbs.Device, error) {
 	ap, err := netip.ParseAddrPort(conn.LocalAddr().String())
 	if err != nil {

@@ -23,7 +23,7 @@ func TestChoiceTextIsOneLine(t *testing.T) {
 	}
 }
 
-// The index of a GID counts the addresses of the interface that leads to the peer.
+// The index of a GID counts the addresses of the interface on the route to the peer.
 func TestAGIDIndexChoosesAmongTheInterfacesAddresses(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

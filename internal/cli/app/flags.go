@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// sizeFlag is an int that is a number of bytes as a flag.
+// sizeFlag is the flag value of an int that is a number of bytes.
 type sizeFlag int
 
 func (f *sizeFlag) Explains() {}
@@ -31,7 +31,7 @@ func AddSize(fs *pflag.FlagSet, size *int, name, letter string, value int, usage
 	fs.VarP((*sizeFlag)(size), name, letter, usage)
 }
 
-// Range is the value of a flag with its limits; InRange makes it.
+// Range is the value of a flag with its limits; see InRange.
 type Range struct {
 	flag            string
 	value, min, max int
@@ -52,7 +52,7 @@ func CheckRanges(ranges ...Range) error {
 	return nil
 }
 
-// CheckGIDFlag refuses a negative GID index that was given on the command line.
+// CheckGIDFlag rejects a negative GID index that was given on the command line.
 func CheckGIDFlag(fs *pflag.FlagSet, name string) error {
 	f := fs.Lookup(name)
 	if v, _ := fs.GetInt(name); f.Changed && v < 0 {
@@ -68,16 +68,18 @@ func DefaultInWords(fs *pflag.FlagSet, names ...string) {
 	}
 }
 
-// refused is the annotation of flags that the original tool has and gorxe does not; it says why.
+// refused is the annotation of flags that the original tool has and gorxe does not support. Its
+// value is the reason.
 const refused = "gorxe_refused"
 
-// AddAccepted adds a hidden flag of the original tool that changes nothing here.
+// AddAccepted adds a hidden flag of the original tool that has no effect in gorxe.
 func AddAccepted(fs *pflag.FlagSet, name, letter string) {
 	fs.BoolP(name, letter, false, "accepted, changes nothing")
 	fs.Lookup(name).Hidden = true
 }
 
-// AddRefused adds a hidden flag of the original tool that gorxe does not support; CheckRefused reports why.
+// AddRefused adds a hidden flag of the original tool that gorxe does not support. CheckRefused
+// reports why.
 func AddRefused(fs *pflag.FlagSet, name, letter, why string) {
 	fs.StringP(name, letter, "", why)
 	f := fs.Lookup(name)

@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// PickGID returns the entry at index or, for a negative index, the one that perftest would take: the first IPv4 entry,
-// else the first that is not link-local, else the first.
+// PickGID returns the entry at index. For a negative index it returns the entry that perftest
+// would select: the first IPv4 entry, else the first that is not link-local, else the first.
 func PickGID(dev *verbs.Device, index int, flag string) (verbs.GIDEntry, error) {
 	if index >= 0 {
 		g, err := dev.GID(index)
@@ -37,7 +37,7 @@ func gidRank(a netip.Addr) int {
 	return 0
 }
 
-// CheckMTU refuses a path MTU that there is not; 0 is the largest.
+// CheckMTU rejects an invalid path MTU. 0 is valid: it selects the largest.
 func CheckMTU(requested int) error {
 	if requested != 0 && !verbs.MTU(requested).Valid() {
 		return Usagef("path MTU %d: choose 256, 512, 1024, 2048 or 4096 with -m", requested)
@@ -45,7 +45,7 @@ func CheckMTU(requested int) error {
 	return nil
 }
 
-// PathMTU returns the path MTU to use at g: requested, or the largest there is for 0.
+// PathMTU returns the path MTU to use at g: requested, or the largest possible one for 0.
 func PathMTU(requested int, g verbs.GIDEntry) (verbs.MTU, error) {
 	m := verbs.MTU(requested)
 	switch {
@@ -62,13 +62,15 @@ func PathMTU(requested int, g verbs.GIDEntry) (verbs.MTU, error) {
 	return m, nil
 }
 
-// mtuOverhead is what Linux rxe, and so gorxe, keeps of an interface's MTU for headers when it chooses the path MTU.
+// mtuOverhead is the part of an interface's MTU in bytes that Linux rxe, and so gorxe, reserves
+// for headers when it selects the path MTU.
 const mtuOverhead = 80
 
-// sameFamily reports whether two GIDs are both IPv4 or both IPv6; only then can there be a path.
+// sameFamily reports whether two GIDs are both IPv4 or both IPv6. Otherwise there is no path
+// between them.
 func sameFamily(a, b verbs.GID) bool { return a.Addr().Is4() == b.Addr().Is4() }
 
-// CheckPeerGID refuses a peer that cannot be reached from g.
+// CheckPeerGID rejects a peer that cannot be reached from g.
 func CheckPeerGID(g verbs.GIDEntry, peer verbs.GID, flag string) error {
 	switch {
 	case peer.IsZero():

@@ -2,7 +2,7 @@ package app
 
 import "github.com/spf13/cobra"
 
-// helpCommand is 'gorxe help', which says the same as --help behind a command.
+// helpCommand returns 'gorxe help', which prints the same as --help of a command.
 func helpCommand() *cobra.Command {
 	find := func(c *cobra.Command, args []string) *cobra.Command {
 		found, rest, err := c.Root().Find(args)

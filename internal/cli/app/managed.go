@@ -16,7 +16,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ManagedFlags choose the device of a command that connects to its peer by the connection manager.
+// ManagedFlags select the device of a command that connects to its peer by the connection
+// manager.
 type ManagedFlags struct {
 	Interface string
 	Link      string
@@ -36,18 +37,18 @@ func (f *ManagedFlags) Add(fs *pflag.FlagSet) {
 	AddTraceFlag(fs, &f.Trace)
 }
 
-// Check returns a usage error for the first flag with a value that is not allowed.
+// Check returns a usage error for the first flag with an invalid value.
 func (f *ManagedFlags) Check() error {
 	return f.flags().Check()
 }
 
-// flags are those of other commands that say the same.
+// flags returns the equivalent DeviceFlags.
 func (f *ManagedFlags) flags() *DeviceFlags {
 	return &DeviceFlags{ibPort: 1, Link: f.Link, Spin: f.Spin, shards: f.shards, Faults: f.Faults, Trace: f.Trace}
 }
 
-// OpenToDial opens the device for a server at host, on the local address source or, if that is empty, the one from
-// which the host is reached. It also returns the address of the server.
+// OpenToDial opens the device for a server at host, on the local address source or, if source is
+// empty, the one from which the host is reached. It also returns the address of the server.
 func (a *App) OpenToDial(ctx context.Context, f *ManagedFlags, source, host string, port uint16) (*verbs.Device, netip.AddrPort, error) {
 	to, err := route.LookupAddrPort(ctx, host, port, route.AsResolved)
 	if err != nil {
@@ -68,8 +69,9 @@ func (a *App) OpenToDial(ctx context.Context, f *ManagedFlags, source, host stri
 	return dev, to[0], err
 }
 
-// OpenToServe opens the device of a server that listens at the address bind. If bind is empty or unspecified, the server
-// listens at all addresses of the device, or of the host if no device is named.
+// OpenToServe opens the device of a server that listens at the address bind. If bind is empty or
+// unspecified, the server listens at all addresses of the device, or of the host if no device is
+// named.
 func (a *App) OpenToServe(ctx context.Context, f *ManagedFlags, bind string) (*verbs.Device, netip.Addr, error) {
 	var at netip.Addr
 	if bind != "" {
@@ -105,7 +107,8 @@ func (a *App) OpenToServe(ctx context.Context, f *ManagedFlags, bind string) (*v
 	return dev, at, err
 }
 
-// hostLinks are links on every address of the host, those of loopback interfaces only if there are no others.
+// hostLinks opens links on every address of the host. It uses addresses of loopback interfaces
+// only if there are no others.
 func hostLinks(kind string) ([]packet.Link, error) {
 	ifs, err := net.Interfaces()
 	if err != nil {
@@ -117,7 +120,7 @@ func hostLinks(kind string) ([]packet.Link, error) {
 			if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 != loopback {
 				continue
 			}
-			// An interface without an address has no part in it.
+			// Skip interfaces without an address.
 			addrs, _, _, err := packet.HostAddrs(i.Name)
 			if err != nil {
 				continue
@@ -125,7 +128,7 @@ func hostLinks(kind string) ([]packet.Link, error) {
 			for _, addr := range addrs {
 				l, err := links.Listen(kind, addr)
 				if errors.Is(err, syscall.EADDRNOTAVAIL) {
-					continue // an IPv6 address is tentative for a second after it was set
+					continue // an IPv6 address is tentative for about a second after it was set
 				}
 				if err != nil {
 					for _, l := range opened {
@@ -143,7 +146,8 @@ func hostLinks(kind string) ([]packet.Link, error) {
 	return nil, errors.New("the host has no IP address")
 }
 
-// Announce prints the address and port where a server listens, for people and for scripts that wait for it.
+// Announce prints the address and port of a listening server, for users and for scripts that wait
+// for this line.
 func (a *App) Announce(l *verbs.Listener, dev *verbs.Device) {
 	where := l.Addr().Addr().String()
 	if !l.Addr().Addr().IsValid() || l.Addr().Addr().IsUnspecified() {

@@ -7,7 +7,7 @@ import (
 	"runtime/pprof"
 )
 
-// Profiled runs f and writes to file where the processor's time went meanwhile. Without a name it runs f.
+// Profiled runs f and writes a CPU profile of it to file. If file is empty, it only runs f.
 func Profiled(file string, f func() error) error {
 	if file == "" {
 		return f()

@@ -12,10 +12,10 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// maxTrace is how long the file of --trace may become, in bytes.
+// maxTrace is the maximum length of the file of --trace in bytes.
 const maxTrace = 1 << 30
 
-// AddTraceFlag is where the packets of a command are kept.
+// AddTraceFlag adds the flag --trace, the file to which the packets of a command are written.
 func AddTraceFlag(fs *pflag.FlagSet, path *string) {
 	fs.StringVar(path, "trace", "", "keep the packets, with their payload, in a `file` for 'gorxe trace' and Wireshark: pcapng, at most 1 GiB")
 }
@@ -26,7 +26,8 @@ type Recording struct {
 	path string
 }
 
-// StartRecording begins the trace of the command in the file path. It does nothing if path is empty or the trace has begun.
+// StartRecording starts the trace of the command in the file path. It does nothing if path is
+// empty or the trace has already started.
 func (a *App) StartRecording(path string) error {
 	if path == "" || a.Recording != nil {
 		return nil
@@ -44,7 +45,8 @@ func (a *App) StartRecording(path string) error {
 	return nil
 }
 
-// recorded lets the links of cfg be recorded, if the command has a trace. Faults that cfg asks for happen beyond what is seen.
+// recorded makes the links of cfg record to the trace of the command, if it has one. The trace
+// shows packets before the faults of cfg are applied to them.
 func (a *App) recorded(cfg *verbs.Config, path string) error {
 	if err := a.StartRecording(path); err != nil || a.Recording == nil {
 		return err
@@ -60,7 +62,8 @@ func (a *App) recorded(cfg *verbs.Config, path string) error {
 	return nil
 }
 
-// endRecording ends the trace of the command, whose error is err, and says what is in it.
+// endRecording ends the trace of the command, whose error is err, and prints the number of
+// packets in it.
 func (a *App) endRecording(err error) error {
 	if a.Recording == nil {
 		return err
@@ -72,7 +75,8 @@ func (a *App) endRecording(err error) error {
 		fmt.Fprintf(a.Stderr, "gorxe: %s not in it: they came faster than it could be written\n", Plural(int(s.Lost), "packet"))
 	}
 	switch {
-	case cerr != nil && errors.Is(err, context.Canceled): // the command was interrupted, as it may be
+	// An interrupt of the command is not an error of its own.
+	case cerr != nil && errors.Is(err, context.Canceled):
 		return &FinalError{fmt.Errorf("--trace: %s is not whole: %w", a.Recording.path, cerr)}
 	case cerr != nil:
 		return &FinalError{errors.Join(err, fmt.Errorf("--trace: %s is not whole: %w", a.Recording.path, cerr))}

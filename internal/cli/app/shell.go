@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Values of flags that a shell can complete, by the names of the flags.
+// flagValues holds the completions of flags, by flag name.
 var flagValues = map[string]func() []cobra.Completion{
 	"ib-dev":     deviceNames,
 	"interface":  deviceNames,
@@ -21,7 +21,7 @@ var flagValues = map[string]func() []cobra.Completion{
 	"connection": func() []cobra.Completion { return []cobra.Completion{"RC", "UC", "UD"} },
 }
 
-// Commands whose arguments are files.
+// takesFiles holds the commands whose arguments are files.
 var takesFiles = map[string]bool{"trace": true, "write": true}
 
 func deviceNames() (names []cobra.Completion) {
@@ -43,11 +43,11 @@ func mtuNames() []cobra.Completion {
 
 func logLevels() []cobra.Completion { return []cobra.Completion{"debug", "info", "warn", "error"} }
 
-// addCompletions lets shells complete what is known beforehand, for c and all below it.
+// addCompletions registers the known completions for c and all its subcommands.
 func addCompletions(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if values := flagValues[f.Name]; values != nil {
-			// The error is that the flag has one already.
+			// The only possible error is that the flag already has a completion function.
 			_ = c.RegisterFlagCompletionFunc(f.Name, FixedCompletions(values))
 		}
 	})

@@ -6,7 +6,8 @@ import (
 	"text/tabwriter"
 )
 
-// PrintTable prints rows in aligned columns; the first row is the header. An empty cell is printed as "-".
+// PrintTable prints rows in aligned columns. The first row is the header. An empty cell is
+// printed as "-".
 func PrintTable(w io.Writer, rows [][]string) {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, row := range rows {

@@ -10,17 +10,18 @@ import (
 	"time"
 )
 
-// dialTimeout is how long a client waits for the TCP connection to its server.
+// dialTimeout is the maximum time a client waits for the TCP connection to its server.
 const dialTimeout = 10 * time.Second
 
 // TCP opens the connections over which tools exchange the attributes of their queue pairs.
 type TCP interface {
-	// accept waits for one client and then stops listening. ready, if not nil, is called once connections are possible.
+	// Accept waits for one client and then stops listening. ready, if not nil, is called once
+	// clients can connect.
 	Accept(ctx context.Context, port uint16, ready func(net.Addr)) (net.Conn, error)
 	Dial(ctx context.Context, host string, port uint16) (net.Conn, error)
 }
 
-// HostTCP is the TCP of the host.
+// HostTCP is the TCP implementation of the host.
 type HostTCP struct{}
 
 // Accept waits for one client on port and then stops listening.
@@ -48,7 +49,7 @@ func (HostTCP) Accept(ctx context.Context, port uint16, ready func(net.Addr)) (n
 	return conn, err
 }
 
-// Dial connects to a server. The error is a *RefusedError if nobody listens there.
+// Dial connects to a server. The error is a *RefusedError if no server listens there.
 func (HostTCP) Dial(ctx context.Context, host string, port uint16) (net.Conn, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(int(port))))
@@ -69,13 +70,13 @@ func (HostTCP) Dial(ctx context.Context, host string, port uint16) (net.Conn, er
 	return nil, fmt.Errorf("connecting to %s TCP port %d: %w", host, port, err)
 }
 
-// RefusedError reports that the host exists but nobody listens on the port.
+// RefusedError reports that the host exists but no server listens on the port.
 type RefusedError struct {
 	Host string
 	Port uint16
 }
 
-// Error says that nobody listens at the address, and what to do.
+// Error returns a text with the address and a remedy.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("nobody listens on %s TCP port %d: start the server there first, without a host argument", e.Host, e.Port)
 }

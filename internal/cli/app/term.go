@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// IsTerminal reports whether w is a terminal that a person looks at.
+// IsTerminal reports whether w is a terminal with control sequences, that is, not with TERM=dumb.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Set by the linker where the source has no .git folder: see packaging/docker/Dockerfile.
+// Set by the linker if the source has no .git folder: see packaging/docker/Dockerfile.
 var version, commit string
 
-// archived is what git archive, and so a tarball of a release, knows: the commit and its refs.
+// archived is the text that git archive, and so a release tarball, contains: the commit and its
+// refs.
 //
 //go:embed archive.txt
 var archived string
@@ -38,7 +39,7 @@ func versionLine() string {
 	return fmt.Sprintf("gorxe %s (%s, %s/%s)\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// BuildVersion is the version where the build knows it, else the commit.
+// BuildVersion returns the version if the build knows it, otherwise the commit.
 func BuildVersion() string { return build().String() }
 
 func build() built {
@@ -46,13 +47,14 @@ func build() built {
 	return builtFrom(version, commit, info, archived)
 }
 
-// built is what is known of the source that the program was built from.
+// built describes the source that the program was built from.
 type built struct {
 	version, commit string
 	modified        bool
 }
 
-// builtFrom takes what the linker was told, else what the go command found, else what git archive wrote.
+// builtFrom uses the values set by the linker, otherwise those of the go command, otherwise those
+// of git archive.
 func builtFrom(version, commit string, info *debug.BuildInfo, archived string) built {
 	b := built{version: version, commit: commit}
 	if version == "" && commit == "" && info != nil {
@@ -80,7 +82,7 @@ func builtFrom(version, commit string, info *debug.BuildInfo, archived string) b
 	return b
 }
 
-// String is the version, or else the commit.
+// String returns the version, or the commit if there is no version.
 func (b built) String() string {
 	switch {
 	case b.version != "":

@@ -18,14 +18,15 @@ import (
 	"github.com/gorxe/gorxe/internal/testnet"
 )
 
-// NewMemorySocket returns a control socket in memory, which is missing once it is closed.
+// NewMemorySocket returns a control socket in memory. Once it is closed, Dial fails as for a
+// missing file.
 func NewMemorySocket() *testnet.Listener {
 	l := testnet.Listen()
 	l.Gone = fs.ErrNotExist
 	return l
 }
 
-// host is one with an interface eth0 at 192.0.2.1, the default, and the addresses of a world.
+// host returns a host with an interface eth0 at 192.0.2.1, the default, and the addresses of w.
 func (w *World) host() daemon.Host {
 	return daemon.Host{
 		Suggest: func() []string { return []string{"192.0.2.1"} },
@@ -40,7 +41,8 @@ func (w *World) host() daemon.Host {
 	}
 }
 
-// StartWith is StartWords with a control socket: a daemon listens on it, other commands connect to it.
+// StartWith is StartWords with a control socket: a daemon listens on it, other commands connect
+// to it.
 func (w *World) StartWith(ctx context.Context, socket *testnet.Listener, ready func(string) error, args ...string) *Run {
 	r := &Run{Done: make(chan struct{})}
 	a := &app.App{
@@ -59,7 +61,7 @@ func (w *World) StartWith(ctx context.Context, socket *testnet.Listener, ready f
 	return r
 }
 
-// Look runs line with a control socket and waits for its end.
+// Look runs a command line with a control socket and waits for its end.
 func (w *World) Look(t *testing.T, socket *testnet.Listener, line string) *Run {
 	t.Helper()
 	r := w.StartWith(t.Context(), socket, nil, strings.Fields(line)...)
@@ -115,7 +117,7 @@ func (l *Callers) Close() error { l.once.Do(func() { close(l.over) }); return ni
 // Addr returns the address of the responder.
 func (l *Callers) Addr() net.Addr { return responderAddr }
 
-// called is a connection in memory that came from a host.
+// called is a connection in memory from a client address.
 type called struct{ net.Conn }
 
 var (

@@ -1,4 +1,5 @@
-// Package clitest runs command lines of gorxe in tests, in a network in memory.
+// Package clitest runs command lines of gorxe in tests, in a network in memory. [World] is the
+// network, [Run] one command line in it.
 package clitest
 
 import (
@@ -32,24 +33,26 @@ type World struct {
 	calls chan net.Conn
 	TCP   app.TCP // replaces the fake TCP
 
-	ClientAt, ServerAt netip.Addr // addresses of the ends of the fake TCP; zero: the loopback interface
+	// ClientAt and ServerAt are the addresses of the ends of the fake TCP; zero: the loopback
+	// address.
+	ClientAt, ServerAt netip.Addr
 
 	Live     func(string, func()) (app.LiveCapture, error)
 	Stdin    io.Reader
 	Terminal bool // standard output is a terminal
 
-	recent *record.Recent // keeps the packets; nil where nobody wants them
+	recent *record.Recent // keeps the packets; nil: packets are not kept
 
-	cables sync.Map // netip.Addr to packet.Link: pulled out, that end is gone without a word
+	cables sync.Map // netip.Addr to packet.Link; Kill closes a link, so that end vanishes without a message
 
-	commands []app.Command // of the programs
+	commands []app.Command // commands of the programs
 
-	frames      atomic.Int32 // received so far
+	frames      atomic.Int32 // number of frames received so far
 	AfterFrames int32        // number of received frames after which Then is called
 	Then        func()
 }
 
-// NewWorld returns a world whose programs have some commands.
+// NewWorld returns a world whose programs have the given commands.
 func NewWorld(commands ...app.Command) *World {
 	return &World{Net: pipe.NewNet(), MTU: 1500, calls: make(chan net.Conn), commands: commands}
 }
@@ -85,13 +88,15 @@ func (w *World) Open(cfg verbs.Config) (*verbs.Device, error) {
 	return verbs.Open(cfg)
 }
 
-// Kill takes the device at an address off the network, as SIGKILL does. TCP connections stay.
+// Kill removes the device at an address from the network, as SIGKILL does. TCP connections stay
+// open.
 func (w *World) Kill(addr string) {
 	l, _ := w.cables.Load(netip.MustParseAddr(addr))
 	_ = l.(packet.Link).Close()
 }
 
-// Addrs returns the address of a device of the world, or the addresses of an interface of the host.
+// Addrs returns the address of a device of the world, or the addresses of an interface of the
+// host.
 func (w *World) Addrs(device string) ([]netip.Addr, int, string, error) {
 	if strings.ContainsAny(device, ".:") {
 		addr, err := netip.ParseAddr(device)
@@ -113,7 +118,7 @@ func (w *World) Accept(ctx context.Context, _ uint16, ready func(net.Addr)) (net
 	}
 }
 
-// Dial connects to the next end that accepts in the world.
+// Dial connects to the next caller of Accept in the world.
 func (w *World) Dial(ctx context.Context, _ string, _ uint16) (net.Conn, error) {
 	a, b := net.Pipe()
 	select {
@@ -124,7 +129,8 @@ func (w *World) Dial(ctx context.Context, _ string, _ uint16) (net.Conn, error) 
 	}
 }
 
-// wired is a connection in memory to an address, that of the loopback interface for none.
+// wired is a connection in memory to a remote address; an invalid one stands for the loopback
+// address.
 type wired struct {
 	net.Conn
 	remote netip.Addr
@@ -177,7 +183,8 @@ func (r *Run) String() string {
 	return fmt.Sprintf("exit code %d\nstdout:\n%sstderr:\n%s", r.Code, r.Stdout.String(), r.Stderr.String())
 }
 
-// Pair runs a server and a client to their ends, in a bubble in which no goroutine may be left over.
+// Pair runs a server and a client to their ends, in a synctest bubble in which no goroutine may
+// be left over.
 func Pair(t *testing.T, w func() *World, server, client string) (s, c *Run) {
 	t.Helper()
 	recent := recordtest.Keep(t)
@@ -192,7 +199,8 @@ func Pair(t *testing.T, w func() *World, server, client string) (s, c *Run) {
 	return s, c
 }
 
-// Ends appends the address of each end, and of the client's server, to a command line.
+// Ends appends the device address of each end, and for the client the server's address, to a
+// command line.
 func Ends(line string) (server, client string) {
 	return line + " -d 127.66.0.1", line + " -d 127.66.0.2 127.66.0.1"
 }
@@ -207,7 +215,8 @@ func MustSucceed(t *testing.T, line string, runs ...*Run) {
 	}
 }
 
-// TooLong reports whether line runs all sizes under the race detector, which takes minutes for the largest.
+// TooLong reports whether line runs all sizes under the race detector, which takes minutes for
+// the largest ones.
 func TooLong(line string) bool { return race.Enabled && strings.Contains(line, " -a") }
 
 // ManagedPair runs a server and, as soon as it listens, a client to their ends.

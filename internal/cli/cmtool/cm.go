@@ -1,4 +1,7 @@
-// Package cmtool is 'gorxe cm': tests of the connection manager, as ucmatose, udaddy and cmtime.
+// Package cmtool implements 'gorxe cm': tests of the connection manager that interoperate with
+// ucmatose, udaddy and cmtime. One run is an end. It makes connections (connections), runs a loop
+// of them (loop, serve), keeps step with cmtime (inStep), or exchanges datagrams (datagrams).
+// end.mu guards the connections that were made.
 package cmtool
 
 import (
@@ -12,23 +15,23 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// defaultPort is the port of ucmatose, rdma_server and cmtime.
+// defaultPort is the default port of ucmatose, rdma_server and cmtime.
 const defaultPort = 7471
 
 // params are the parameters of a test of the connection manager.
 type params struct {
 	device   app.ManagedFlags
 	server   bool
-	host     string // of a client
+	host     string // server that a client connects to
 	bind     string
 	port     uint16
-	space    string // tcp or udp
+	space    string // "tcp" or "udp"
 	conns    int
 	parallel int
-	step     bool // with cmtime, over TCP
+	step     bool // keep step with cmtime over TCP
 	count    int
 	size     int
-	seconds  int // 0: as many connections as there are to be
+	seconds  int // 0: a fixed number of connections
 	duration time.Duration
 }
 
@@ -116,7 +119,7 @@ func (p *params) check() error {
 	return p.device.Check()
 }
 
-// fewest is the least number of connections: a server may be without end.
+// fewest returns the minimum of -n: 0 makes a server run without end.
 func (p *params) fewest() int {
 	if p.server {
 		return 0

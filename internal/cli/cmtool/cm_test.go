@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/packet/fault"
 )
 
-// endsOf are the two command lines of a test with flags that both ends have.
+// endsOf returns the two command lines of a test with flags for both ends.
 func endsOf(flags string) (server, client string) {
 	return "cm -s -b 127.66.0.1 " + flags, "cm -c 127.66.0.1 -b 127.66.0.2 " + flags
 }
@@ -20,8 +20,8 @@ func endsOf(flags string) (server, client string) {
 func TestConnectionsAreMadeUsedAndEnded(t *testing.T) {
 	for _, c := range []struct {
 		flags  string
-		made   string // what the client says
-		closes string // what both say in the end
+		made   string // printed by the client
+		closes string // printed by both ends at the end
 	}{
 		{"", "1 connection in ", "10 messages of 100 bytes both ways\n"},
 		{"-n 32 -C 100", "32 connections in ", "100 messages of 100 bytes both ways on each\n"},
@@ -94,7 +94,7 @@ func TestClientOfTheConnectionManagerSaysWhyItCouldNotConnect(t *testing.T) {
 
 func TestEndsThatCountOrMeasureDifferentlyFindOut(t *testing.T) {
 	for _, c := range []struct{ server, client, want string }{
-		{"-S 100", "-S 90", "the same"}, // whichever end finds out
+		{"-S 100", "-S 90", "the same"}, // either end may detect it
 		{"-C 10", "-C 9", "the same -C"},
 		{"-P udp -S 100", "-P udp -S 90", "start the peer with the same -S"},
 	} {
@@ -110,7 +110,7 @@ func TestEndsThatCountOrMeasureDifferentlyFindOut(t *testing.T) {
 				case <-s.Done:
 				case <-cl.Done:
 				}
-				synctest.Wait() // the other may learn it from the one's end
+				synctest.Wait() // the other end may be notified by the first one's end
 				stop()
 				<-s.Done
 				<-cl.Done

@@ -18,25 +18,26 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// cmtime is what cmtime of rdma-core 52 to 58 does on the wire, and no more: it has no queue pair at all, and where
-// the tool has some it names numbers as well.
+// cmtime behaves on the wire like cmtime of rdma-core 52 to 58. It has no queue pairs, and where
+// the tool has some it only uses numbers.
 type cmtime struct {
 	gsi    *gsi.Agent
 	conns  int
-	keeps  bool          // it does not disconnect what it says is
-	pause  time.Duration // before it asks for each connection, and before it disconnects it
+	keeps  bool          // it does not disconnect the connections that it reports as disconnected
+	pause  time.Duration // before each request for a connection, and before each disconnection
 	events chan cm.Event
-	said   []byte // over TCP by the other end
+	said   []byte // received from the other end over TCP
 	qpns   []bth.QPN
 }
 
-// cmtimeQPN is the first number that the tool makes up, and cmtimeReal where those of its queue pairs begin here.
+// cmtimeQPN is the first number that the tool makes up, and cmtimeReal the first number of its
+// queue pairs.
 const (
 	cmtimeQPN  = 1000
 	cmtimeReal = 17
 )
 
-// newCmtime makes one at an address of the world, for that many connections.
+// newCmtime returns a cmtime at an address of the world, for conns connections.
 func newCmtime(t *testing.T, w *clitest.World, addr string, conns int) *cmtime {
 	t.Helper()
 	l, err := w.Net.Open(netip.MustParseAddr(addr), w.MTU)
@@ -56,7 +57,7 @@ func newCmtime(t *testing.T, w *clitest.World, addr string, conns int) *cmtime {
 	return c
 }
 
-// next waits for as many events of a kind as there are connections.
+// next waits for n events of a kind.
 func (c *cmtime) next(kind cm.EventKind, n int, do func(cm.Time, *cm.Manager, *cm.Event) error) error {
 	for range n {
 		e := <-c.events
@@ -73,7 +74,8 @@ func (c *cmtime) next(kind cm.EventKind, n int, do func(cm.Time, *cm.Manager, *c
 
 func nothing(cm.Time, *cm.Manager, *cm.Event) error { return nil }
 
-// rounds calls do for each round with its number of connections and the number of the first queue pair.
+// rounds calls do for each round, with its number of connections and the number of the first
+// queue pair.
 func (c *cmtime) rounds(do func(n int, first bth.QPN) error) error {
 	for i, r := range []struct {
 		n     int
@@ -86,7 +88,7 @@ func (c *cmtime) rounds(do func(n int, first bth.QPN) error) error {
 	return nil
 }
 
-// runClient is the tool with -s.
+// runClient runs the tool with -s.
 func (c *cmtime) runClient(conn net.Conn, to, from string) error {
 	defer conn.Close()
 	sync := func(b byte) error {
@@ -129,7 +131,7 @@ func (c *cmtime) runClient(conn net.Conn, to, from string) error {
 		if err := sync(12); err != nil {
 			return err
 		}
-		// The tool does not wait for the answers; the other end's byte has to be enough.
+		// The tool does not wait for the replies: the other end's byte has to suffice.
 		for _, id := range ids {
 			if c.keeps {
 				break
@@ -152,7 +154,7 @@ func (c *cmtime) establish(now cm.Time, m *cm.Manager, e *cm.Event) error {
 	return m.Established(now, e.ID, nil)
 }
 
-// cmtimeREQ is what rdma_cm of Linux sends for the tool.
+// cmtimeREQ returns the REQ that rdma_cm of Linux sends for the tool.
 func cmtimeREQ(qpn bth.QPN, from, to netip.Addr) *mad.REQ {
 	h := mad.IPHeader{SourcePort: 40000 + uint16(qpn), Source: from, Destination: to}
 	private, err := h.Append(nil)
@@ -170,7 +172,7 @@ func cmtimeREQ(qpn bth.QPN, from, to netip.Addr) *mad.REQ {
 	}
 }
 
-// listen is the part of the tool's server before its TCP connection.
+// listen is the part of the tool's server that precedes the TCP connection.
 func (c *cmtime) listen() error {
 	return c.gsi.Do(func(_ cm.Time, m *cm.Manager) error {
 		_, err := m.Listen(mad.IPServiceID(mad.PortSpaceTCP, defaultPort), cm.AnyGID, c.conns)
@@ -178,7 +180,7 @@ func (c *cmtime) listen() error {
 	})
 }
 
-// runServer is the rest of it.
+// runServer is the part of the tool's server that follows listen.
 func (c *cmtime) runServer(conn net.Conn) error {
 	defer conn.Close()
 	sync := func() error {
@@ -224,7 +226,7 @@ func (c *cmtime) runServer(conn net.Conn) error {
 	})
 }
 
-// callCmtime makes the TCP connection of a client that is no gorxe.
+// callCmtime opens the TCP connection of a client that is not gorxe.
 func callCmtime(t *testing.T, w *clitest.World) net.Conn {
 	t.Helper()
 	conn, err := w.Dial(t.Context(), "", defaultPort)

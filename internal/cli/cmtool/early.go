@@ -11,23 +11,24 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// earlyEnds are the ends of connections before all that a server waits for have come. The messages of such a connection
-// will never come; where there are none to be, the peer may have done what it was to do, and another may follow.
+// earlyEnds detects connections that end before a server has accepted all that it expects. If
+// messages are to be exchanged, such an end is an error. Without messages, the peer may be done,
+// and another client may follow.
 type earlyEnds struct {
 	end  *end
 	n    int
-	all  chan struct{} // closed when all have come
-	idle chan struct{} // has a token when the last that lives has ended
+	all  chan struct{} // closed when all have been accepted
+	idle chan struct{} // receives a token when the last live connection has ended
 
 	mu          sync.Mutex
-	came, alive int // guarded by mu
+	came, alive int // numbers of accepted and of live connections; guarded by mu
 }
 
 func newEarlyEnds(e *end, n int) *earlyEnds {
 	return &earlyEnds{end: e, n: n, all: make(chan struct{}), idle: make(chan struct{}, 1)}
 }
 
-// next waits for a request, for a while only where all connections so far have ended.
+// next waits for a request. If all connections so far have ended, it waits only for nextWait.
 func (s *earlyEnds) next(ctx context.Context, l *verbs.Listener) (*verbs.ConnRequest, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -56,7 +57,8 @@ func (s *earlyEnds) next(ctx context.Context, l *verbs.Listener) (*verbs.ConnReq
 	return r, err
 }
 
-// watch returns when all connections have come, or with an error when this one has ended before.
+// watch returns when all connections have been accepted, or with an error when c has ended
+// before.
 func (s *earlyEnds) watch(ctx context.Context, c *verbs.Conn) error {
 	select {
 	case <-s.all:
@@ -79,7 +81,7 @@ func (s *earlyEnds) watch(ctx context.Context, c *verbs.Conn) error {
 	return nil
 }
 
-// errorf says why the rest of the connections is not waited for.
+// errorf returns the error that ends the wait for the remaining connections.
 func (s *earlyEnds) errorf(format string, args ...any) error {
 	s.mu.Lock()
 	came := s.came

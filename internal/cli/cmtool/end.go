@@ -21,35 +21,36 @@ type end struct {
 	out    io.Writer
 	dev    *verbs.Device
 	pd     *verbs.PD
-	remote netip.AddrPort // of a client's server
-	at     netip.Addr     // where a server listens; unspecified: everywhere
+	remote netip.AddrPort // server that a client connects to
+	at     netip.Addr     // address on which a server listens; unspecified: all addresses
 	tcp    app.TCP
 
 	announce func(*verbs.Listener)
 
-	progress atomic.Uint64 // connections and completions, for WatchProgress
+	progress atomic.Uint64 // number of connections and completions, for WatchProgress
 
 	mu   sync.Mutex
-	made []*connection   // guarded by mu
-	took []time.Duration // guarded by mu: how long each connection took to make
+	made []*connection // guarded by mu
+	// took holds the setup time of each connection; guarded by mu.
+	took []time.Duration
 }
 
-// connection is a connection, or a datagram queue pair, with what came over it.
+// connection is a connection, or a datagram queue pair, with its message counts.
 type connection struct {
 	conn           *verbs.Conn   // nil for a datagram queue pair
-	peer           *verbs.UDPeer // of a datagram queue pair
+	peer           *verbs.UDPeer // set for a datagram queue pair
 	qp             *verbs.QP
 	cq             session.Waiter
 	mr             *verbs.MR
 	buf            []byte
-	slot           int // length of a receive in buf; a message to send is the last one
+	slot           int // length of a receive in buf; the message to send is in the last slot
 	params         *params
 	sent, received int
-	moved          atomic.Uint64 // completions, for WatchProgress
+	moved          atomic.Uint64 // number of completions, for WatchProgress
 }
 
-// prepare makes a queue pair with all of its receives posted: the peer may send as soon as it knows of the connection, and
-// ucmatose asks for no second try (its RNR retries are 0).
+// prepare makes a queue pair and posts all its receives: the peer may send as soon as it knows of
+// the connection, and ucmatose does not retry after an RNR NAK (its RNR retry count is 0).
 func (e *end) prepare(service verbs.QPType) (*connection, error) {
 	p := e.params
 	c := &connection{params: p, slot: session.HeaderOf(service) + p.size}
@@ -59,7 +60,7 @@ func (e *end) prepare(service verbs.QPType) (*connection, error) {
 		return nil, err
 	}
 	depth := max(1, p.count)
-	const empty = 1 // WRITE of KeepAlive
+	const empty = 1 // the empty WRITE of KeepAlive
 	cq, err := e.dev.CreateCQ(2*depth + empty)
 	if err != nil {
 		return nil, err
@@ -88,8 +89,8 @@ func (e *end) prepare(service verbs.QPType) (*connection, error) {
 	return c, nil
 }
 
-// ask prepares a queue pair and has do connect it, or find its peer, and says how long that took. What was prepared is
-// returned with an error of do, too.
+// ask prepares a queue pair, calls do to connect it or to find its peer, and returns the time
+// that do took. It returns the prepared queue pair even if do fails.
 func (e *end) ask(service verbs.QPType, do func(*connection) error) (c *connection, took time.Duration, err error) {
 	if c, err = e.prepare(service); err != nil {
 		return nil, 0, err
@@ -99,7 +100,8 @@ func (e *end) ask(service verbs.QPType, do func(*connection) error) (c *connecti
 	return c, time.Since(asked), err
 }
 
-// askAll asks for n, so many at a time, and says how fast that was.
+// askAll makes n connections, up to params.parallel at a time, and prints how fast they were
+// made.
 func (e *end) askAll(ctx context.Context, n int, service verbs.QPType, do func(context.Context, *connection) error) error {
 	turns := make(chan struct{}, e.params.parallel)
 	begin := time.Now()
@@ -123,7 +125,7 @@ func (e *end) askAll(ctx context.Context, n int, service verbs.QPType, do func(c
 	return err
 }
 
-// keep remembers a connection that was made in so much time.
+// keep adds a connection and its setup time.
 func (e *end) keep(c *connection, took time.Duration) {
 	e.progress.Add(1)
 	e.mu.Lock()
@@ -132,7 +134,7 @@ func (e *end) keep(c *connection, took time.Duration) {
 	e.took = append(e.took, took)
 }
 
-// send posts all messages; address fills in where they go to.
+// send posts all messages. address sets their destination.
 func (c *connection) send(address func(*verbs.SendWR)) error {
 	for i := range c.params.count {
 		wr := &verbs.SendWR{
@@ -147,7 +149,8 @@ func (c *connection) send(address func(*verbs.SendWR)) error {
 	return nil
 }
 
-// complete waits until so many messages have been sent and received. It tells first of the first that came.
+// complete waits until the given numbers of messages have been sent and received. It calls first
+// with the first received message.
 func (c *connection) complete(ctx context.Context, e *end, sent, received int, first func(*verbs.WC) error) error {
 	var wc [16]verbs.WC
 	for c.sent < sent || c.received < received {
@@ -169,7 +172,8 @@ func (c *connection) complete(ctx context.Context, e *end, sent, received int, f
 func (c *connection) completed(dev *verbs.Device, wc *verbs.WC, first func(*verbs.WC) error) error {
 	switch {
 	case wc.Status == verbs.WCWRFlushErr && c.conn != nil && c.received == c.params.count:
-		// The peer ends the connection when it has all: only acknowledgements are missing.
+		// The peer ends the connection when it has received everything: only acknowledgements are
+		// missing.
 		c.sent = c.params.count
 		return nil
 	case c.conn != nil && session.IsDead(c.conn):
@@ -200,13 +204,13 @@ func (c *connection) progress() string {
 	return fmt.Sprintf("%d of %d messages sent and %d received", c.sent, c.params.count, c.received)
 }
 
-// messages is how far the messages of all connections have come: an answer to KeepAlive is none.
+// messages returns the progress of all connections. Responses to KeepAlive do not count.
 func (e *end) messages() session.Standing { return session.Standing{Progress: e.progress.Load()} }
 
-// messages is how far the messages of a connection have come.
+// messages returns the progress of the connection.
 func (c *connection) messages() session.Standing { return session.Standing{Progress: c.moved.Load()} }
 
-// standing is how far the traffic of all connections has come.
+// standing returns the progress and the transport counters of all connections.
 func (e *end) standing() (s session.Standing) {
 	s.Progress = e.progress.Load()
 	e.mu.Lock()

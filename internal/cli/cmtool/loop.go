@@ -15,7 +15,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// loopTimes are those of connecting that a loop tells apart: 1 µs to 10 minutes, to 3 digits.
+// loopTimes is a histogram of the setup times of a loop: 1 µs to 10 minutes, with 3 significant
+// digits.
 type loopTimes struct {
 	mu   sync.Mutex
 	hist *hdrhistogram.Histogram // guarded by mu
@@ -28,11 +29,11 @@ func newLoopTimes() *loopTimes {
 func (t *loopTimes) add(took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// The error is of what is beyond ten minutes, which no connection takes.
+	// RecordValue fails only for values over ten minutes, which no connection takes.
 	_ = t.hist.RecordValue(took.Microseconds())
 }
 
-// print says how fast connections came and went.
+// print prints the rate and the setup times of the connections.
 func (t *loopTimes) print(e *end, all time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,7 +45,7 @@ func (t *loopTimes) print(e *end, all time.Duration) {
 	fmt.Fprintf(e.out, "memory: %d MiB in use, %d MiB from the system\n", m.HeapAlloc>>20, m.Sys>>20)
 }
 
-// loop makes connections and ends them, each of so many at a time, for as long as -D says.
+// loop makes and ends connections for the duration of -D, params.parallel at a time.
 func (e *end) loop(ctx context.Context) error {
 	times, begin := newLoopTimes(), time.Now()
 	err := session.Each(ctx, make([]struct{}, e.params.parallel), func(ctx context.Context, _ struct{}) error {
@@ -59,7 +60,7 @@ func (e *end) loop(ctx context.Context) error {
 	return err
 }
 
-// once makes one connection, has it carry its messages and ends it.
+// once makes one connection, exchanges its messages and ends it.
 func (e *end) once(ctx context.Context, times *loopTimes) error {
 	c, took, err := e.ask(verbs.RC, func(c *connection) error { return e.dial(ctx, c) })
 	if c != nil {
@@ -75,7 +76,7 @@ func (e *end) once(ctx context.Context, times *loopTimes) error {
 	return c.conn.Disconnect(ctx)
 }
 
-// serve takes connections without end, each until its peer ends it.
+// serve accepts connections without end and serves each until its peer ends it.
 func (e *end) serve(ctx context.Context) error {
 	l, err := e.listen()
 	if err != nil {
@@ -125,7 +126,7 @@ func (e *end) serveOne(ctx context.Context, r *verbs.ConnRequest, times *loopTim
 	return nil
 }
 
-// exchangeOne has a connection carry its messages, unless its peer sends none.
+// exchangeOne exchanges the messages of a connection. It fails if the peer stays silent.
 func (e *end) exchangeOne(ctx context.Context, c *connection) error {
 	run, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -136,7 +137,8 @@ func (e *end) exchangeOne(ctx context.Context, c *connection) error {
 	return nil
 }
 
-// close gives back what prepare made. The errors are of what is in use, which nothing is.
+// close releases what prepare made. The only possible error is that an object is in use, and none
+// is.
 func (c *connection) close() {
 	_ = c.qp.Close()
 	_ = c.mr.Dereg()

@@ -11,7 +11,8 @@ import (
 	"github.com/gorxe/gorxe/packet/fault"
 )
 
-// A way of a millisecond lets time pass in the bubble: REQ and REP are two, DREQ and DREP two more.
+// With a delay of a millisecond in each direction, time passes in the bubble: REQ and REP take
+// two, DREQ and DREP two more.
 func TestConnectionsComeAndGoForAsLongAsTheClientIsTold(t *testing.T) {
 	for flags, want := range map[string]string{
 		"-C 0":          `^1000 connections made and ended in 2s, 500 a second; one takes 2ms at least, 2ms as a rule, 2ms at 99 %, 2ms at most\n`,

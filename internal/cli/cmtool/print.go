@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// printMade says how fast connections were made. Several are made at a time, so one takes longer than its share.
+// printMade prints how fast connections were made. Several are made at a time, so the setup time
+// of one is longer than the total time divided by their number.
 func (e *end) printMade(all time.Duration) {
 	e.mu.Lock()
 	took := slices.Sorted(slices.Values(e.took))
@@ -17,13 +18,14 @@ func (e *end) printMade(all time.Duration) {
 	})
 }
 
-// printTimes says how fast n came to be, and what one took; did is what else became of them.
+// printTimes prints the rate of n connections and the distribution of their setup times. did is
+// added after their number.
 func (e *end) printTimes(did string, n int, all, shown time.Duration, at func(percent float64) time.Duration) {
 	fmt.Fprintf(e.out, "%s%s in %v, %.0f a second; one takes %v at least, %v as a rule, %v at 99 %%, %v at most\n",
 		app.Plural(n, e.params.unit()), did, shown, float64(n)/max(all.Seconds(), 1e-9), at(0), at(50), at(99), at(100))
 }
 
-// printRun says what went over them.
+// printRun prints what was sent over the connections.
 func (e *end) printRun() {
 	p := e.params
 	if p.count == 0 {
@@ -37,7 +39,7 @@ func (e *end) printRun() {
 	fmt.Fprintf(e.out, "%s of %s both ways%s\n", app.Plural(p.count, "message"), app.Plural(p.size, "byte"), each)
 }
 
-// unit is what the test makes.
+// unit returns the noun for what the test makes.
 func (p *params) unit() string {
 	if p.space == "udp" {
 		return "datagram queue pair"

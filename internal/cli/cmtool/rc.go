@@ -11,16 +11,17 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Who ends a connection: ucmatose's server, rdma_server and rdma_client, cmtime's client. So the server does when there were messages,
-// and gives the client a moment to do it when there were none; the client waits for the server, but not for long.
+// Which end disconnects: the server of ucmatose, rdma_server and rdma_client; the client of
+// cmtime. So with messages this server disconnects. Without messages it first waits serverWait
+// for the client to do so. The client waits at most clientWait for the server.
 const (
 	serverWait   = 2 * time.Second // without messages
 	clientWait   = 5 * time.Second // with messages
 	nextWait     = 10 * time.Second
-	silenceLimit = 10 * time.Second // of a peer that lives and sends nothing
+	silenceLimit = 10 * time.Second // for a peer that is alive and sends nothing
 )
 
-// connections makes connections, has each carry its messages, and ends them.
+// connections makes connections, exchanges messages on each, and ends them.
 func (e *end) connections(ctx context.Context) error {
 	connect := e.dialAll
 	if e.params.server {
@@ -47,7 +48,7 @@ func (e *end) connections(ctx context.Context) error {
 	return nil
 }
 
-// explain adds to the reason why the messages were given up what the peer must be.
+// explain adds to the error of an aborted exchange what the peer must be.
 func (e *end) explain(err error) error {
 	if errors.Is(err, session.ErrSilence) {
 		return fmt.Errorf("%w: it must be ucmatose, or gorxe cm, with the same number of connections (-n) and messages (-C)", err)
@@ -55,15 +56,15 @@ func (e *end) explain(err error) error {
 	return session.ExplainStandstill(err, verbs.RC, "ucmatose, or gorxe cm,")
 }
 
-// param is what ucmatose asks for. As with every queue pair of rdma_cm the peer may write: that is
-// how it can find out whether this end lives.
+// param returns the parameters that ucmatose requests. As with every queue pair of rdma_cm, the
+// peer has remote write access: it uses that to check whether this end is alive.
 func (e *end) param() verbs.ConnParam {
 	p := verbs.DefaultConnParam()
 	p.Access, p.MaxRdAtomic, p.MaxDestRdAtomic = verbs.RemoteWrite, 1, 1
 	return p
 }
 
-// dialAll makes n connections, so many at a time.
+// dialAll makes n connections, up to params.parallel at a time.
 func (e *end) dialAll(ctx context.Context, n int) error { return e.askAll(ctx, n, verbs.RC, e.dial) }
 
 func (e *end) dial(ctx context.Context, c *connection) (err error) {
@@ -73,13 +74,13 @@ func (e *end) dial(ctx context.Context, c *connection) (err error) {
 	return err
 }
 
-// KeepAlive has the connection end when its peer does not answer. In step with cmtime its TCP connection tells that, and
-// not all of cmtime's connections have queue pairs.
+// lookAfter ends the connection when its peer no longer responds. In step with cmtime the TCP
+// connection serves that purpose, and not all of cmtime's connections have queue pairs.
 func (e *end) lookAfter(c *verbs.Conn) {
 	if e.params.step {
 		return
 	}
-	// It ends with the connection, at the latest when the queue pair is closed.
+	// KeepAlive returns when the connection ends, at the latest when the queue pair is closed.
 	go c.KeepAlive(context.Background(), session.KeepAliveIntervalFor(max(e.params.conns, e.params.parallel)))
 }
 
@@ -88,7 +89,7 @@ func (e *end) open() (*verbs.Listener, error) {
 	return e.dev.Listen(e.params.portSpace(), netip.AddrPortFrom(e.at, e.params.port), e.params.conns)
 }
 
-// listen opens the port and says so.
+// listen opens the port and announces it.
 func (e *end) listen() (*verbs.Listener, error) {
 	l, err := e.open()
 	if err == nil {
@@ -97,7 +98,7 @@ func (e *end) listen() (*verbs.Listener, error) {
 	return l, err
 }
 
-// acceptAll takes n connections, and then no more.
+// acceptAll opens the port, accepts n connections, and closes the port.
 func (e *end) acceptAll(ctx context.Context, n int) error {
 	l, err := e.listen()
 	if err != nil {
@@ -107,7 +108,7 @@ func (e *end) acceptAll(ctx context.Context, n int) error {
 	return e.acceptSome(ctx, l, n)
 }
 
-// acceptSome takes n connections and says how fast that was.
+// acceptSome accepts n connections and prints how fast they were made.
 func (e *end) acceptSome(ctx context.Context, l *verbs.Listener, n int) error {
 	var begin time.Time
 	g := session.NewGroup(ctx)
@@ -154,7 +155,7 @@ func (e *end) take(ctx context.Context, r *verbs.ConnRequest, c *connection) (er
 	return err
 }
 
-// exchange sends all messages and takes the peer's, whichever end sends first.
+// exchange sends all messages and receives the peer's, in any order.
 func (c *connection) exchange(ctx context.Context, e *end) error {
 	if err := c.send(func(*verbs.SendWR) {}); err != nil {
 		return err
@@ -163,7 +164,7 @@ func (c *connection) exchange(ctx context.Context, e *end) error {
 	return c.complete(ctx, e, n, n, nil)
 }
 
-// ends reports whether this end is the one that disconnects.
+// ends reports whether this end disconnects.
 func (e *end) ends() bool { return e.params.server == (e.params.count > 0) }
 
 func (e *end) qps() (qps []*verbs.QP) {
@@ -173,7 +174,7 @@ func (e *end) qps() (qps []*verbs.QP) {
 	return qps
 }
 
-// hangUp ends a connection, or lets the peer end it.
+// hangUp ends a connection, or waits for the peer to end it.
 func (e *end) hangUp(ctx context.Context, c *connection) error {
 	wait := clientWait
 	if e.params.server {
@@ -190,7 +191,8 @@ func (e *end) hangUp(ctx context.Context, c *connection) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, session.DisconnectTimeout)
 	defer cancel()
-	// An error says that the peer did not answer in time: it has all it asked for, and may be gone.
+	// An error means that the peer did not answer in time: it has received everything, and may be
+	// gone.
 	_ = c.conn.Disconnect(ctx)
 	return nil
 }

@@ -14,28 +14,31 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// stepPeer is what the other end of a test in step must be.
+// stepPeer describes the required peer of a test with --step.
 const stepPeer = "cmtime of rdma-core 52 to 58 or gorxe cm --step"
 
-// A round makes connections, and when all stand ends them.
+// A round makes connections and ends them when all are established.
 type round struct {
 	title string
 	conns int
 }
 
-// rounds are those of cmtime. In the last one its end has no queue pairs: it names numbers from 1000 on. Here
-// every connection has one, as nothing is sent over it.
+// rounds returns the rounds of cmtime. In the last one cmtime has no queue pairs and sends
+// made-up numbers from 1000 on. Here every connection has a queue pair, because nothing is sent
+// over it.
 func (p *params) rounds() []round {
 	return []round{{"to warm up", 1}, {"with queue pairs", p.conns}, {"in which cmtime makes up the numbers of its queue pairs", p.conns}}
 }
 
-// inStep does what cmtime does: it makes and ends connections, and after each step waits for the peer.
+// inStep does what cmtime does: it makes and ends connections, and waits for the peer after each
+// step.
 func (e *end) inStep(ctx context.Context) error {
 	var l *verbs.Listener
 	line, err := &stepLine{role: exchange.Client}, error(nil)
 	if e.params.server {
 		line.role = exchange.Server
-		// Whoever has the TCP connection may ask for the others.
+		// A client with the TCP connection may request the others at once, so the port must be
+		// open before.
 		if l, err = e.open(); err != nil {
 			return err
 		}
@@ -92,13 +95,14 @@ func (e *end) round(ctx context.Context, line *stepLine, l *verbs.Listener, titl
 	return err
 }
 
-// part ends a connection from the client's side, and waits for its end at the server's.
+// part disconnects on the client, and waits for the end of the connection on the server.
 func (e *end) part(ctx context.Context, c *connection) error {
 	defer e.progress.Add(1)
 	if !e.params.server {
 		wait, cancel := context.WithTimeout(ctx, session.DisconnectTimeout)
 		defer cancel()
-		// An error says that the peer has not answered. It tells over TCP whether it knows.
+		// An error means that the peer has not answered. Its step over TCP shows whether it has
+		// disconnected.
 		_ = c.conn.Disconnect(wait)
 		return context.Cause(ctx)
 	}
@@ -113,7 +117,7 @@ func (e *end) part(ctx context.Context, c *connection) error {
 	return nil
 }
 
-// forget gives back the connections of a round, and says how many there were.
+// forget closes the connections of a round and returns their number.
 func (e *end) forget() int {
 	e.mu.Lock()
 	made := e.made
@@ -125,7 +129,8 @@ func (e *end) forget() int {
 	return len(made)
 }
 
-// meetStep waits for the client's TCP connection. Both ports are open when it says that it listens.
+// meetStep waits for the client's TCP connection. When it announces that it listens, both ports
+// are open.
 func (e *end) meetStep(ctx context.Context, l *verbs.Listener) (net.Conn, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var asking sync.WaitGroup
@@ -136,7 +141,7 @@ func (e *end) meetStep(ctx context.Context, l *verbs.Listener) (net.Conn, error)
 			return
 		}
 		early = fmt.Errorf("%v asks for a connection before it has made one over TCP, so it is not %s: leave --step out for it", r.Remote(), stepPeer)
-		// An error says that its sender has given up.
+		// An error means that the client has already closed the connection.
 		_ = r.Reject(nil)
 		cancel(early)
 	})
@@ -150,7 +155,8 @@ func (e *end) meetStep(ctx context.Context, l *verbs.Listener) (net.Conn, error)
 	return conn, err
 }
 
-// The server of cmtime listens with rdma_cm first and then over TCP, so the client may come too early.
+// The server of cmtime listens first with rdma_cm and then over TCP, so the client may be too
+// early and retries.
 const (
 	stepTries = 20
 	stepPause = 100 * time.Millisecond

@@ -16,10 +16,10 @@ import (
 	"github.com/gorxe/gorxe/packet/fault"
 )
 
-// steps are the bytes of a whole run.
+// steps holds the bytes of a whole run.
 var steps = []byte{0, 12, 14, 0, 12, 14, 0, 12, 14}
 
-// mustTellRounds looks for what an end prints of a whole run with n connections.
+// mustTellRounds checks the output of an end after a whole run with n connections.
 func mustTellRounds(t *testing.T, r *clitest.Run, n string) {
 	t.Helper()
 	if r.Code != 0 {
@@ -65,7 +65,8 @@ func TestTwoEndsKeepStep(t *testing.T) {
 	}
 }
 
-// mustDiffer looks for a queue pair of gorxe's behind each connection, as many as there were, and none twice in a round.
+// mustDiffer checks that each connection has a queue pair of gorxe's, and that no number occurs
+// twice in a round.
 func mustDiffer(t *testing.T, got []bth.QPN, n int) {
 	t.Helper()
 	if len(got) != 2*n+1 {
@@ -137,7 +138,7 @@ func TestAClientKeepsStepWithCmtime(t *testing.T) {
 	})
 }
 
-// mustEnd waits for the end of a run that fails with want in its message.
+// mustEnd waits for the end of a run that must fail with want in its message.
 func mustEnd(t *testing.T, r *clitest.Run, want string) {
 	t.Helper()
 	<-r.Done
@@ -146,7 +147,8 @@ func mustEnd(t *testing.T, r *clitest.Run, want string) {
 	}
 }
 
-// A client or server of another kind that has made the TCP connection: what it says, and what becomes of that.
+// A client or server that has opened the TCP connection but deviates from the protocol: the bytes
+// that it sends, and the result.
 func TestAnEndThatDoesNotKeepStepIsFoundOut(t *testing.T) {
 	hangUp := func(c net.Conn) { c.Close() }
 	say := func(b ...byte) func(net.Conn) {
@@ -218,7 +220,7 @@ func TestAServerDoesNotAnswerBeforeAllConnectionsHaveEnded(t *testing.T) {
 	})
 }
 
-// The bytes are right, but the numbers of connections are not.
+// The bytes are correct, but the numbers of connections differ.
 func TestEndsInStepWithOtherNumbersFindOut(t *testing.T) {
 	for _, n := range [][2]string{{"4", "3"}, {"3", "4"}} {
 		s, c := clitest.ManagedPair(t, newWorld, "cm -s -b 127.66.0.1 --step -n "+n[0], "cm -c 127.66.0.1 -b 127.66.0.2 --step -n "+n[1])
@@ -244,7 +246,7 @@ func TestAServerThatKeepsStepIsAskedByAnotherProgram(t *testing.T) {
 	})
 }
 
-// lateTCP refuses a client until its server has had a while.
+// lateTCP refuses the first attempts of a client.
 type lateTCP struct {
 	*clitest.World
 	refusals int

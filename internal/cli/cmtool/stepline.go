@@ -9,17 +9,17 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
-// A step is what both ends of cmtime have done when they go on. It travels as one byte: the place that cmtime
-// gives it among all that it measures.
+// A step is a synchronization point of both ends of cmtime. It is sent as one byte: its index in
+// cmtime's list of measurements.
 type step byte
 
 const (
 	stepBegin      step = 0  // ready for a round
-	stepConnect    step = 12 // all connections of the round stand
-	stepDisconnect step = 14 // all have ended
+	stepConnect    step = 12 // all connections of the round are established
+	stepDisconnect step = 14 // all connections of the round have ended
 )
 
-// String names the step as an error has it.
+// String returns the name of the step in errors.
 func (s step) String() string {
 	switch s {
 	case stepBegin:
@@ -32,15 +32,16 @@ func (s step) String() string {
 	return fmt.Sprintf("step %d", byte(s))
 }
 
-// stepLine is the TCP connection over which two ends keep step: the client sends the byte of the step that it has
-// done, and the server sends it back when it has done it, too.
+// stepLine is the TCP connection that synchronizes two ends: the client sends the byte of a step
+// when it has finished it, and the server returns the byte when it has finished it too.
 type stepLine struct {
 	conn net.Conn
 	role exchange.Role
 }
 
-// keep does a step's work and returns when both ends have. What the peer says meanwhile is heard at once: a byte
-// may come early, and a peer that has gone has no more part in the work.
+// keep does the work of a step and returns when both ends have finished it. It reads from the
+// peer during the work: a byte may arrive early, and if the peer disappears, the work is
+// cancelled.
 func (l *stepLine) keep(ctx context.Context, s step, work func(context.Context) error) error {
 	g := session.NewGroup(ctx)
 	g.Go(func(ctx context.Context) error { return l.hear(ctx, s) })
@@ -73,7 +74,8 @@ func (l *stepLine) hear(ctx context.Context, s step) error {
 	return nil
 }
 
-// because is why an operation on the line failed that the end of ctx may have interrupted.
+// because returns the cause of ctx if ctx is done, which may have interrupted the operation;
+// otherwise err.
 func because(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)

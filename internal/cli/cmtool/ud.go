@@ -9,8 +9,9 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// datagrams asks for the server's queue pairs, or tells them, and sends messages both ways: the client's first, as the server does not
-// know before who asks. A message carries the number of its sender's queue pair as immediate data.
+// datagrams exchanges queue pair numbers with SIDR and then messages. The client sends first,
+// because the server does not know the client's queue pairs before. Each message carries the
+// queue pair number of its sender as immediate data.
 func (e *end) datagrams(ctx context.Context) error {
 	if g := e.dev.GIDs(); len(g) > 0 && e.params.size > int(g[0].MTU) {
 		return app.Usagef("-S %d: a datagram carries at most %d bytes on this path", e.params.size, g[0].MTU)
@@ -34,7 +35,7 @@ func (e *end) datagrams(ctx context.Context) error {
 	return nil
 }
 
-// resolveAll asks for all queue pairs, so many at a time.
+// resolveAll queries all queue pairs of the server, up to params.parallel at a time.
 func (e *end) resolveAll(ctx context.Context) error {
 	return e.askAll(ctx, e.params.conns, verbs.UD, func(ctx context.Context, c *connection) (err error) {
 		c.peer, err = e.pd.DialUD(ctx, e.remote, nil)
@@ -42,7 +43,7 @@ func (e *end) resolveAll(ctx context.Context) error {
 	})
 }
 
-// answerAll tells as many queue pairs as there are to be.
+// answerAll answers the queries for params.conns queue pairs.
 func (e *end) answerAll(ctx context.Context) error {
 	l, err := e.listen()
 	if err != nil {
@@ -102,7 +103,7 @@ func (e *end) trade(ctx context.Context, c *connection) error {
 	return c.complete(ctx, e, n, n, nil)
 }
 
-// toPeer addresses a message.
+// toPeer sets the destination of a message.
 func (c *connection) toPeer(wr *verbs.SendWR) {
 	wr.Opcode, wr.Imm = verbs.WRSendImm, uint32(c.qp.QPN())
 	wr.AH, wr.RemoteQPN, wr.RemoteQKey = c.peer.AH, c.peer.QPN, c.peer.QKey

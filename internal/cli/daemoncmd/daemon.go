@@ -1,4 +1,4 @@
-// Package daemoncmd is 'gorxe daemon' and the commands that look into a running one.
+// Package daemoncmd implements 'gorxe daemon' and the commands that inspect a running daemon.
 package daemoncmd
 
 import (
@@ -44,7 +44,7 @@ or --region replaces all of the file's.`,
 			o.Version, o.Stderr, o.Open = app.BuildVersion(), a.Stderr, a.Open
 			err = daemon.Run(c.Context(), plan, o)
 			if err != nil && !errors.Is(err, context.Canceled) {
-				return &app.FinalError{Err: err} // being stopped is none
+				return &app.FinalError{Err: err} // a regular stop is not a failure
 			}
 			return err
 		},
@@ -57,7 +57,7 @@ or --region replaces all of the file's.`,
 	return c
 }
 
-// plan is what the file, if there is one, and the flags make of this host.
+// plan combines the file, if there is one, and the flags into a plan for this host.
 func plan(ctx context.Context, a *app.App, file string, flags *config.Flags) (*daemon.Plan, error) {
 	c := config.Default()
 	if file != "" {

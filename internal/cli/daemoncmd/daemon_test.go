@@ -64,7 +64,7 @@ func TestWithoutADaemonPeopleAreToldWhatToDo(t *testing.T) {
 	}
 }
 
-// canned answers every path with what a file holds.
+// canned answers requests for a path with the content of a file.
 type canned map[string]string
 
 func (c canned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -105,7 +105,8 @@ func TestTablesForPeople(t *testing.T) {
 	}
 }
 
-// What the daemon says reaches a script as it is, also what this program does not know.
+// A script gets the daemon's response unchanged, including fields that this program does not
+// know.
 func TestJSONForScripts(t *testing.T) {
 	r := newWorld().Look(t, serveCanned(t, "stats"), "stats --json")
 	clitest.MustSucceed(t, "stats --json", r)
@@ -128,7 +129,7 @@ func TestWatchGoesOnUntilInterrupted(t *testing.T) {
 	})
 }
 
-// An interrupt while the daemon is answering is none the less the end that people asked for.
+// An interrupt during a request also ends --watch without an error.
 func TestWatchEndsInTheMiddleOfALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clitest.NewMemorySocket()

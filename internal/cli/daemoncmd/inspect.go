@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// LookCommands are the commands that look into a running daemon.
+// LookCommands are the commands that inspect a running daemon.
 var LookCommands = []app.Command{statusCommand, qpsCommand, mrsCommand, cmsCommand, statsCommand, loglevelCommand}
 
-// flags are those of the commands that look into a daemon.
+// flags are the flags of the commands that inspect a daemon.
 type flags struct {
 	socket string
 	json   bool
@@ -41,8 +41,8 @@ func (f *flags) query() url.Values {
 	return q
 }
 
-// ask gets a path from the daemon, and prints the answer as JSON if that is what people want, or
-// lets print make something of it.
+// ask gets a path from the daemon. It prints the answer as JSON with --json, otherwise with
+// print.
 func ask[T any](ctx context.Context, a *app.App, f *flags, path string, query url.Values, print func(io.Writer, *T)) error {
 	c := a.Control(f.socket)
 	var text json.RawMessage
@@ -66,7 +66,7 @@ func ask[T any](ctx context.Context, a *app.App, f *flags, path string, query ur
 	return nil
 }
 
-// age writes a time that has gone by with its two largest units.
+// age formats a duration with its two largest units.
 func age(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second)).Truncate(time.Second)
 	const day = 24 * time.Hour
@@ -81,7 +81,7 @@ func age(seconds float64) string {
 	return fmt.Sprintf("%ds", d/time.Second)
 }
 
-// lookCommand is a command that looks into a daemon.
+// lookCommand returns a command that inspects a daemon.
 func lookCommand(use, short, long, example string, run func(context.Context) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example, Args: app.NoArgs,

@@ -81,7 +81,7 @@ names.`,
 	return c
 }
 
-// printStats shows the counters of the devices, and below them those of no device.
+// printStats prints the counters of the devices, and below them those of the daemon itself.
 func printStats(w io.Writer, stats []control.Stats, all bool) {
 	own := slices.IndexFunc(stats, func(s control.Stats) bool { return s.Device == "" })
 	if own < 0 {
@@ -93,7 +93,7 @@ func printStats(w io.Writer, stats []control.Stats, all bool) {
 	printCounters(w, []control.Stats{{Device: "daemon", Counters: stats[own].Counters}}, all)
 }
 
-// printCounters has a row for each counter and a column for each device.
+// printCounters prints a row for each counter and a column for each device.
 func printCounters(w io.Writer, stats []control.Stats, all bool) {
 	head, names := []string{"COUNTER"}, map[string]bool{}
 	for _, s := range stats {

@@ -51,8 +51,8 @@ queues and how many they hold, RETRY what is left of the retries, RESENT packets
 	return c
 }
 
-// repeat shows something every so often until ctx ends, which is no failure. On a terminal each
-// takes the place of the one before, elsewhere an empty line stands between two.
+// repeat calls show at an interval until ctx is done, which is not a failure. On a terminal each
+// output replaces the previous one; elsewhere an empty line separates them.
 func repeat(ctx context.Context, a *app.App, interval time.Duration, show func() error) error {
 	t := time.NewTicker(interval)
 	defer t.Stop()

@@ -91,7 +91,7 @@ func printStatus(w io.Writer, s *control.Status) {
 	}
 }
 
-// peersText names those who may do something.
+// peersText returns the peers that have access.
 func peersText(peers []netip.Prefix) string {
 	var words []string
 	for _, p := range peers {

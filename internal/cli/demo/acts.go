@@ -14,21 +14,21 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// demo is a performance: two devices, A and B, and the wire between them.
+// demo is a run of the demonstration: two devices, A and B, and the wire between them.
 type demo struct {
 	*app.App
 	params *params
 	style  app.Style
 	wire   *wire
 	scene  int    // number of the last heading
-	wrs    uint64 // work requests that A has posted
+	wrs    uint64 // number of work requests that A has posted
 	ends   [2]end
 }
 
-// act is a part of the performance.
+// act is one part of the demonstration.
 type act struct {
 	name  string
-	usual bool // it is played when none is asked for
+	usual bool // runs by default
 	play  func(*demo, context.Context) error
 }
 
@@ -57,7 +57,8 @@ func (p *params) checkActs() error {
 	return nil
 }
 
-// program is what is played: always in the order of allActs, since what the bad link does it does to the end.
+// program returns the acts to run, always in the order of allActs: the link stays bad after
+// actLoss.
 func (p *params) program() (acts []act) {
 	for _, act := range allActs {
 		if slices.Contains(p.acts, act.name) || len(p.acts) == 0 && act.usual {
@@ -67,7 +68,7 @@ func (p *params) program() (acts []act) {
 	return acts
 }
 
-// end is one device with one of everything.
+// end is one device with one object of each kind.
 type end struct {
 	dev  *verbs.Device
 	buf  []byte
@@ -77,16 +78,16 @@ type end struct {
 	info verbs.ConnInfo
 }
 
-// Sizes and addresses of the performance.
+// Sizes and addresses of the demonstration.
 const (
 	demoBuffer    = 16 << 10
 	demoPathMTU   = 1024
-	demoTimeout   = 12 // 16.8 ms: the bad link's lost answers shall not be waited for long
+	demoTimeout   = 12 // 16.8 ms: short, so that lost responses cause no long wait
 	demoRNRTimer  = 20 // 10.24 ms: time for B to post a receive
 	demoWriteSize = 6000
 	demoReadSize  = 3500
 	demoMessages  = 8
-	demoDetails   = 2 // eventful messages shown packet by packet
+	demoDetails   = 2 // number of messages with losses that are shown packet by packet
 	demoLines     = 15
 )
 
@@ -99,7 +100,7 @@ func (d *demo) heading(text string) {
 	d.printf("\n%s\n", d.style.Bold(fmt.Sprintf("%d. %s", d.scene, text)))
 }
 
-// open makes the devices; they own the links from then on.
+// open opens the devices, which then own the links.
 func (d *demo) open(links [2]packet.Link) error {
 	for i := range links {
 		fault := fault.Config{Seed: d.params.seed*2 + uint64(i), Drop: d.params.loss / 100}
@@ -108,7 +109,7 @@ func (d *demo) open(links [2]packet.Link) error {
 			link = burstLink{link, d.wire, i}
 		}
 		link = d.wire.tap(i, link, fault)
-		// Probes follow the time that answers take, and each run shall have the same packets.
+		// Probes depend on response times, but each run must have the same packets.
 		unprobed := verbs.TransportConfig{ProbeAfter: 1 << 62}
 		cfg := verbs.Config{Name: device(i), Seed: d.params.seed*2 + uint64(i), Transport: unprobed}
 		if d.App.Recording != nil && i == 0 {
@@ -136,14 +137,14 @@ func (d *demo) close() {
 	}
 }
 
-// fill makes b a piece of data that is the same for the same seed and salt.
+// fill fills b with data that depends only on the seed and salt.
 func (d *demo) fill(b []byte, salt uint64) {
 	var key [32]byte
 	key[0], key[1] = byte(salt), byte(d.params.seed)
 	rand.NewChaCha8(key).Read(b)
 }
 
-// connect makes one queue pair at each end and tells each of the other.
+// connect makes one queue pair at each end and connects them.
 func (d *demo) connect(context.Context) error {
 	over := "UDP port 4791"
 	if d.params.link == "pipe" {
@@ -193,7 +194,7 @@ func (d *demo) one(ctx context.Context, wr *verbs.SendWR) (verbs.WC, error) {
 	return d.completion(ctx, &d.ends[0])
 }
 
-// post posts a work request on A's queue pair, with a number of its own.
+// post posts a work request on A's queue pair, with a unique ID.
 func (d *demo) post(wr *verbs.SendWR) error {
 	d.wrs++
 	wr.ID = d.wrs
@@ -201,7 +202,7 @@ func (d *demo) post(wr *verbs.SendWR) error {
 	return d.ends[0].qp.PostSend(wr)
 }
 
-// completion waits for one completion, which must be good.
+// completion waits for one completion, which must be successful.
 func (d *demo) completion(ctx context.Context, e *end) (verbs.WC, error) {
 	var wc [1]verbs.WC
 	if _, err := e.cq.Wait(ctx, wc[:]); err != nil {
@@ -214,7 +215,7 @@ func (d *demo) completion(ctx context.Context, e *end) (verbs.WC, error) {
 	return wc[0], nil
 }
 
-// show prints packets, of very many only the first.
+// show prints packets, at most demoLines of them.
 func (d *demo) show(events []event) {
 	lines := renderPackets(events, d.style)
 	for i, line := range lines {
@@ -226,13 +227,13 @@ func (d *demo) show(events []event) {
 	}
 }
 
-// verdict prints how an act ended.
+// verdict prints the result of an act.
 func (d *demo) verdict(who int, wc verbs.WC, text string) {
 	line := fmt.Sprintf("  %s %s: %v %v. %s", d.style.Green("✓"), device(who), wc.Opcode, wc.Status, text)
 	d.printf("%s\n", strings.TrimRight(line, " "))
 }
 
-// same reports an error unless got and want are the same bytes.
+// same returns an error unless got and want are equal.
 func same(what string, got, want []byte) error {
 	if i := app.FirstDiff(got, want); i >= 0 {
 		return fmt.Errorf("demo: %s: byte %d is %#02x, want %#02x: gorxe has a bug", what, i, got[i], want[i])

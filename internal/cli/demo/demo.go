@@ -1,4 +1,6 @@
-// Package demo is 'gorxe demo': two devices talk, and every packet is shown.
+// Package demo implements 'gorxe demo': two devices exchange messages, and every packet is shown.
+// A wire taps their links and records each packet as an event; render prints the events. wire.mu
+// guards the events.
 package demo
 
 import (
@@ -19,7 +21,7 @@ type params struct {
 	seed  uint64
 	loss  float64
 	trace string
-	acts  []string // none: the usual ones
+	acts  []string // none: the default acts
 }
 
 // Command makes the command 'gorxe demo'.
@@ -58,7 +60,7 @@ link loses of A's packets is there, what it loses of B's is not.`,
 	return c
 }
 
-// defaultLink is udp where gorxe has it.
+// defaultLink returns "udp" on systems where gorxe supports it.
 func defaultLink() string {
 	if runtime.GOOS == "linux" {
 		return "udp"
@@ -82,7 +84,7 @@ func (p *params) check() error {
 // Addresses of the two devices.
 var addrs = [2]netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")}
 
-// pipeMTU is the MTU of the network in memory, one that carries 1024 bytes like plain Ethernet.
+// pipeMTU is the MTU of the network in memory, for a path MTU of 1024 as on plain Ethernet.
 const pipeMTU = 1500
 
 // openLinks opens the links of both devices.
@@ -104,7 +106,7 @@ func (p *params) openLinks() (links [2]packet.Link, err error) {
 	return links, nil
 }
 
-// run shows all acts.
+// run runs all acts.
 func run(ctx context.Context, a *app.App, p *params) error {
 	if err := a.StartRecording(p.trace); err != nil {
 		return err

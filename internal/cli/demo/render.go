@@ -8,14 +8,15 @@ import (
 	"github.com/gorxe/gorxe/internal/cli/app"
 )
 
-// minRun is how many packets alike in a row are shown as one line.
+// minRun is the minimum number of similar consecutive packets that are shown as one line.
 const minRun = 3
 
-// renderPackets returns one line per packet, or per run of packets that differ only in their PSN.
+// renderPackets returns one line for each packet, or for each run of packets that differ only in
+// their PSN.
 func renderPackets(events []event, s app.Style) []string {
 	var lines []string
-	answered := true // a NAK explains why A sends again; silence means that its timer did
-	repeats := false // A is going through what it has sent before
+	answered := true // a NAK causes A's retransmission; otherwise its timer does
+	repeats := false // A is retransmitting
 	for i := 0; i < len(events); {
 		e := &events[i]
 		n := 1
@@ -40,14 +41,15 @@ func renderPackets(events []event, s app.Style) []string {
 		}
 		lines = append(lines, packetLine(e, n, s))
 		if e.again && e.p.AckReq {
-			answered = false // what comes again after this was not answered either
+			answered = false // what is retransmitted after this was not acknowledged either
 		}
 		i += n
 	}
 	return lines
 }
 
-// alike reports whether f, n packets after e, is the same but for its PSN, which follows.
+// alike reports whether f, which is n packets after e, differs from e only in its PSN, which must
+// be consecutive.
 func alike(e, f *event, n int) bool {
 	return e.p.Opcode.Info().Pos == bth.Middle && f.p.Opcode == e.p.Opcode && f.from == e.from && f.size == e.size &&
 		f.lost == e.lost && f.again == e.again && f.p.AckReq == e.p.AckReq && f.p.PSN == e.p.PSN.Add(uint32(n))
@@ -87,7 +89,7 @@ func packetLine(e *event, n int, s app.Style) string {
 		psn, packetDetails(e, n), mark), " ")
 }
 
-// pad fills text up to width columns.
+// pad extends text to width columns.
 func pad(text string, width int) string {
 	if n := len([]rune(text)); n < width {
 		return text + strings.Repeat(" ", width-n)
@@ -95,7 +97,8 @@ func pad(text string, width int) string {
 	return text
 }
 
-// packetDetails says what else is in a packet: payload, what its extension headers ask for, what an answer says.
+// packetDetails returns the other contents of a packet: payload size, extension headers,
+// acknowledgement.
 func packetDetails(e *event, n int) string {
 	var parts []string
 	info := e.p.Opcode.Info()
@@ -130,7 +133,7 @@ func packetDetails(e *event, n int) string {
 	return strings.Join(parts, "; ")
 }
 
-// summary says of a message's packets what a line per packet would say at length.
+// summary summarizes the packets of a message.
 func summary(events []event) string {
 	var c count
 	naks, acks := 0, 0

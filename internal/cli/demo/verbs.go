@@ -26,7 +26,8 @@ func (d *demo) actRead(ctx context.Context) error {
 	return d.move(ctx, verbs.WRRead, "the READ", "A", a.buf[:demoReadSize], b.buf[:demoReadSize])
 }
 
-// move does a WRITE or READ between the beginnings of both ends' memory, and compares what whose memory then has with what it should.
+// move does a WRITE or READ between the start of both ends' memory and compares the memory of
+// whose with want.
 func (d *demo) move(ctx context.Context, op verbs.WROpcode, what, whose string, got, want []byte) error {
 	a, b := &d.ends[0], &d.ends[1]
 	wc, err := d.one(ctx, &verbs.SendWR{
@@ -98,7 +99,7 @@ func (d *demo) actSend(ctx context.Context) error {
 	return nil
 }
 
-// actRNR sends where no receive is posted until the peer has said so.
+// actRNR sends before the peer has posted a receive. B posts it after its RNR NAK.
 func (d *demo) actRNR(ctx context.Context) error {
 	const text = "Are you there?"
 	d.heading("RNR: A sends a message before B has posted a receive for it")

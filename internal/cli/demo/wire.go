@@ -10,22 +10,23 @@ import (
 	"github.com/gorxe/gorxe/packet/fault"
 )
 
-// wire sees every packet between the two devices.
+// wire observes every packet between the two devices.
 //
-// Each device's link is, from the top: the lock; a tap that sees what the device sends; the fault, when it is on; a tap
-// that sees what gets through; the link. Both devices share the lock, so an answer is never seen before its question.
+// Each device's link has these layers, from the top: the lock; a tap for what the device sends;
+// the fault, when it is on; a tap for what passes it; the link. Both devices share the lock, so a
+// response is never seen before its request.
 type wire struct {
 	mu      sync.Mutex
-	through map[string]int // packets that the fault let through, not yet seen from above
+	through map[string]int // packets that passed the fault and were not yet seen by the upper tap
 	events  []event
-	highest [2]psnMark // the last new request of each device
+	highest [2]psnMark // last new request of each device
 	bad     atomic.Bool
 	total   count
-	refused chan struct{} // closed when B has sent an RNR NAK; nil where nobody waits
+	refused chan struct{} // closed when B has sent an RNR NAK; nil: not waited for
 
-	// Of burstLink, by device.
+	// Used by burstLink, by device.
 	arrived sync.Cond
-	waiting [2]int // frames
+	waiting [2]int // number of frames
 	closed  [2]bool
 }
 
@@ -37,11 +38,11 @@ func newWire() *wire {
 
 // event is one packet.
 type event struct {
-	from  int // 0 is A, 1 is B
+	from  int // 0: A, 1: B
 	p     bth.Packet
-	size  int  // payload bytes
+	size  int  // payload size in bytes
 	lost  bool // did not arrive
-	again bool // a request that was sent before
+	again bool // retransmitted request
 }
 
 type count struct{ sent, lost, again int }
@@ -73,12 +74,13 @@ func (l lockedLink) Send(b *packet.Batch) error {
 	return l.Link.Send(b)
 }
 
-// burstLink hands over what arrived only when nobody is sending, so that a burst is received in one piece. Which pieces a
-// receiver sees decides how many acknowledgements it sends: without this, two runs would not be the same.
+// burstLink delivers frames only when no device is sending, so that a burst is received in one
+// batch. The batches that a receiver sees decide how many acknowledgements it sends: without
+// burstLink, two runs would differ.
 type burstLink struct {
 	packet.Link
 	wire *wire
-	i    int // the device
+	i    int // index of the device
 }
 
 func (l burstLink) Recv(rb *packet.RecvBatch) error {
@@ -104,7 +106,7 @@ func (l burstLink) Close() error {
 	return l.Link.Close()
 }
 
-// switchedLink is a link that is good or bad.
+// switchedLink is a link with a fault that can be switched on.
 type switchedLink struct {
 	packet.Link
 	faulty packet.Link
@@ -137,21 +139,21 @@ func (w *wire) tap(i int, l packet.Link, cfg fault.Config) packet.Link {
 	return lockedLink{above, &w.mu}
 }
 
-// getsThrough notes a packet of device i that the fault did not drop. The lock is held.
+// getsThrough records a packet of device i that the fault did not drop. The caller holds w.mu.
 func (w *wire) getsThrough(i int, data []byte) {
 	w.through[string(data)]++
 	w.waiting[1-i]++
 	w.arrived.Broadcast()
 }
 
-// sent notes a packet of device i. The lock is held.
+// sent records a packet of device i. The caller holds w.mu.
 func (w *wire) sent(i int, data []byte) {
 	e := event{from: i, lost: w.through[string(data)] == 0}
 	if !e.lost {
 		w.through[string(data)]--
 	}
 	if err := e.p.Decode(data); err != nil {
-		return // the devices drop it as well
+		return // the devices drop it too
 	}
 	e.size, e.p.Payload = len(e.p.Payload), nil
 	if e.p.Opcode.Info().Request() {
@@ -169,7 +171,7 @@ func (w *wire) sent(i int, data []byte) {
 	w.events = append(w.events, e)
 }
 
-// refusal returns what will be closed when the next RNR NAK is sent.
+// refusal returns a channel that is closed when the next RNR NAK is sent.
 func (w *wire) refusal() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,7 +179,7 @@ func (w *wire) refusal() <-chan struct{} {
 	return w.refused
 }
 
-// take returns what was seen since the last call.
+// take returns the events since the last call.
 func (w *wire) take() []event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,7 +188,7 @@ func (w *wire) take() []event {
 	return ev
 }
 
-// count returns how many packets were sent, lost and sent again so far.
+// count returns the numbers of packets sent, lost and retransmitted so far.
 func (w *wire) count() count {
 	w.mu.Lock()
 	defer w.mu.Unlock()

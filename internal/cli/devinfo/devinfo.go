@@ -1,4 +1,5 @@
-// Package devinfo is 'gorxe devinfo': devices, ports and GIDs, as ibv_devinfo shows them.
+// Package devinfo implements 'gorxe devinfo', which prints devices, ports and GIDs as ibv_devinfo
+// does.
 package devinfo
 
 import (
@@ -60,7 +61,7 @@ interface, as with rdma_rxe; a device that is open has one of its own each time,
 	return c
 }
 
-// run prints the devices that p chooses. Without -d, interfaces that cannot carry one are passed over.
+// run prints the devices that p selects. Without -d it skips interfaces that cannot carry one.
 func run(a *app.App, p *params) error {
 	names := []string{p.device.Interface}
 	if p.device.Interface == "" {
@@ -121,7 +122,7 @@ func usableInterfaces() ([]string, error) {
 	return names, nil
 }
 
-// deviceInfo is what devinfo knows of a device.
+// deviceInfo holds the output for one device.
 type deviceInfo struct {
 	Name      string           `json:"hca_id"`
 	Transport string           `json:"transport"`
@@ -156,7 +157,7 @@ type gidInfo struct {
 	MTU   int    `json:"mtu"`
 }
 
-// inspect describes the device that there would be on an interface or address.
+// inspect describes the device that gorxe would open on an interface or address.
 func inspect(a *app.App, name string, f *app.DeviceFlags) (deviceInfo, error) {
 	addrs, mtu, netdev, err := a.Addrs(name)
 	if err != nil {
@@ -195,8 +196,9 @@ func inspect(a *app.App, name string, f *app.DeviceFlags) (deviceInfo, error) {
 // memoryLink is the kind of links in memory.
 const memoryLink = "pipe"
 
-// openToLook opens a device like that on the addresses of an interface. Links of kinds that do not work everywhere are
-// really opened, unless another program has the port, which inUse says then; all others are in memory.
+// openToLook opens a device with the same attributes as one on the addresses of an interface. It
+// opens real links only of kinds that do not work everywhere, unless another program uses the
+// port, which it returns in inUse; all other links are in memory.
 func openToLook(a *app.App, name, link string, addrs []netip.Addr, mtu int) (dev *verbs.Device, inUse error, err error) {
 	if link != "" && link != "udp" {
 		dev, err = a.Open(verbs.Config{Device: name, Link: link})
@@ -208,7 +210,7 @@ func openToLook(a *app.App, name, link string, addrs []netip.Addr, mtu int) (dev
 	net := pipe.NewNet()
 	var links []packet.Link
 	for _, addr := range addrs {
-		l, err := net.Open(addr, min(mtu, 65535)) // lo has one more, which no path MTU needs
+		l, err := net.Open(addr, min(mtu, 65535)) // lo has an MTU of 65536, more than any path MTU needs
 		if err != nil {
 			return nil, nil, err
 		}
@@ -218,8 +220,9 @@ func openToLook(a *app.App, name, link string, addrs []netip.Addr, mtu int) (dev
 	return dev, inUse, err
 }
 
-// interfaceGUID is the node GUID that rdma_rxe gives the device of an interface: its MAC address as an EUI-64, of which the bit
-// for "universally administered" is turned over (RFC 4291, appendix A). One without a MAC address, such as lo, has zeros.
+// interfaceGUID returns the node GUID that rdma_rxe gives the device of an interface: its MAC
+// address as a modified EUI-64, with an inverted universal/local bit (RFC 4291, appendix A). An
+// interface without a MAC address counts as one of zeros.
 func interfaceGUID(name string) uint64 {
 	mac := make(net.HardwareAddr, 6)
 	if i, err := net.InterfaceByName(name); err == nil && len(i.HardwareAddr) == len(mac) {
@@ -228,8 +231,8 @@ func interfaceGUID(name string) uint64 {
 	return uint64(mac[0]^2)<<56 | uint64(mac[1])<<48 | uint64(mac[2])<<40 | 0xfffe<<24 | uint64(mac[3])<<16 | uint64(mac[4])<<8 | uint64(mac[5])
 }
 
-// addLinks adds what there is to say of the link of g: its kind, and why it is no other. What was said of another is not said
-// again.
+// addLinks adds lines about the link of g: its kind, and why other kinds were not used. It skips
+// lines that are already there.
 func (i *deviceInfo) addLinks(g *verbs.GIDEntry, choices []links.Choice) {
 	add := func(line string) {
 		if !slices.Contains(i.Links, line) {
@@ -248,7 +251,7 @@ func (i *deviceInfo) addLinks(g *verbs.GIDEntry, choices []links.Choice) {
 	}
 }
 
-// attribute prints one line in ibv_devinfo's layout: a name and a value, at the depth of its block.
+// attribute prints one line in ibv_devinfo's layout: a name and a value, indented by depth.
 func attribute(w io.Writer, depth int, name string, value any) {
 	const stop = 8
 	column := 40
@@ -318,7 +321,8 @@ type limit struct {
 
 func (l limit) String() string { return fmt.Sprintf(l.format, l.value) }
 
-// deviceLimits lists the limits in ibv_devinfo's order. What gorxe does not have is 0, as there.
+// deviceLimits returns the limits in ibv_devinfo's order. The value of unsupported features is 0,
+// as in ibv_devinfo.
 func deviceLimits(t *verbs.DeviceAttr) []limit {
 	atomics := "ATOMIC_NONE (%d)"
 	if t.AtomicCap == 1 {
@@ -336,7 +340,7 @@ func deviceLimits(t *verbs.DeviceAttr) []limit {
 	}
 }
 
-// guidText is a GUID as ibv_devinfo writes it: "5054:00ff:fe12:3456".
+// guidText formats a GUID as ibv_devinfo does: "5054:00ff:fe12:3456".
 func guidText(g uint64) string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", g>>48&0xffff, g>>32&0xffff, g>>16&0xffff, g&0xffff)
 }

@@ -87,7 +87,7 @@ func TestDefaultGID(t *testing.T) {
 	}
 }
 
-// A daemon has the port of the very interface that somebody looks at.
+// A daemon may have the UDP port of the interface that is listed.
 func TestDevinfoOpensNothing(t *testing.T) {
 	names, err := usableInterfaces()
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package doctor is 'gorxe doctor': what this host lets gorxe do, and what to change.
+// Package doctor implements 'gorxe doctor': it examines what this host allows gorxe to do and
+// suggests changes. [Examine] returns the [Finding] list that the command prints.
 package doctor
 
 import (
@@ -47,7 +48,7 @@ The exit status is 1 if there is a line with fail.`,
 	return c
 }
 
-// State is how good a finding is.
+// State is the result of a check.
 type State string
 
 // The states of a finding.
@@ -57,15 +58,15 @@ const (
 	Fail State = "fail" // does not work
 )
 
-// Finding is one thing that was looked at.
+// Finding is the result of one check.
 type Finding struct {
 	Subject string `json:"subject"`
 	State   State  `json:"state"`
-	Text    string `json:"text"`             // what there is
-	Advice  string `json:"advice,omitempty"` // what to change, "" for nothing
+	Text    string `json:"text"`             // what was found
+	Advice  string `json:"advice,omitempty"` // what to change; "" if nothing
 }
 
-// printFindings prints a line for each finding, and one below it for what to change.
+// printFindings prints a line for each finding, and below it a line with the advice.
 func printFindings(w io.Writer, s app.Style, findings []Finding) {
 	colour := map[State]func(string) string{OK: s.Green, Warn: s.Yellow, Fail: s.Red}
 	width := 0

@@ -23,7 +23,7 @@ import (
 	"github.com/gorxe/gorxe/internal/trap"
 )
 
-// files are those of a host that has nothing in them.
+// files returns the file system of a host with empty files of these names.
 func files(names ...string) fstest.MapFS {
 	root := fstest.MapFS{}
 	for _, n := range names {
@@ -177,7 +177,7 @@ func TestAdviceIsInTheLineBelow(t *testing.T) {
 	}
 }
 
-// look runs doctor on this host; a daemon with a status answers, none for nil.
+// look runs doctor on this host, with a daemon that returns status; nil: no daemon.
 func look(t *testing.T, line string, status *control.Status) *clitest.Run {
 	t.Helper()
 	l := testnet.Listen()

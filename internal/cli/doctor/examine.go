@@ -13,7 +13,7 @@ import (
 	"github.com/gorxe/gorxe/internal/trap"
 )
 
-// Examine looks at this host.
+// Examine checks this host.
 func Examine(ctx context.Context, a *app.App) []Finding {
 	root := os.DirFS("/")
 	findings := []Finding{system(), listener(trap.Nested(), trap.Probe), library(root), provider(root)}
@@ -31,7 +31,8 @@ func system() Finding {
 	return Finding{Subject: "system", State: OK, Text: text}
 }
 
-// listener tells whether programs can be served, from what [trap.Nested] and [trap.Probe] return.
+// listener reports whether 'gorxe run' can serve programs. nested and probe are the results of
+// [trap.Nested] and [trap.Probe].
 func listener(nested bool, probe func() error) Finding {
 	const subject = "gorxe run"
 	if nested {
@@ -41,7 +42,7 @@ func listener(nested bool, probe func() error) Finding {
 	if err == nil {
 		return Finding{subject, OK, "the kernel lets gorxe answer the calls of programs (seccomp user notification)", ""}
 	}
-	// The sentence of the error says what to do behind a semicolon.
+	// The text of the error has the remedy after a semicolon.
 	what, advice, _ := strings.Cut(strings.TrimPrefix(err.Error(), "trap: "), "; ")
 	if errors.Is(err, trap.ErrUnsupported) {
 		advice = "use the commands of gorxe itself, or Linux"
@@ -49,7 +50,7 @@ func listener(nested bool, probe func() error) Finding {
 	return Finding{subject, Fail, what, advice}
 }
 
-// daemon is what there is to say of the daemon of this user or of root.
+// daemon is the finding about the daemon of this user or of root.
 type daemon struct {
 	finding Finding
 	running bool

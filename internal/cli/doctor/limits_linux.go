@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernel returns the release of the kernel.
+// kernel returns the name and release of the kernel.
 func kernel() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
@@ -25,7 +25,7 @@ func limits() []Finding {
 	}
 }
 
-// offload tells whether UDP sockets have an option that takes many packets in one call.
+// offload reports whether UDP sockets have an option to transfer many packets in one call.
 func offload(subject string, option int) Finding {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -43,10 +43,10 @@ func offload(subject string, option int) Finding {
 	return Finding{subject, OK, "the kernel has it", ""}
 }
 
-// wantedBuffer is the receive buffer that links ask for, in bytes.
+// wantedBuffer is the receive buffer that links request, in bytes.
 const wantedBuffer = 32 << 20
 
-// buffers tells how many bytes a socket may hold for a receiver that is late.
+// buffers reports the maximum size of a socket's receive buffer.
 func buffers() Finding {
 	const subject = "receive buffers"
 	if capability.Effective(unix.CAP_NET_ADMIN) {
@@ -55,7 +55,8 @@ func buffers() Finding {
 	const file = "/proc/sys/net/core/rmem_max"
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return Finding{subject, OK, "the limit is not known here", ""} // network namespaces have no such file
+		// Only the initial network namespace has that file.
+		return Finding{subject, OK, "the limit is not known here", ""}
 	}
 	n, _ := strconv.Atoi(string(bytes.TrimSpace(text)))
 	f := Finding{Subject: subject, State: OK, Text: fmt.Sprintf("%d bytes", n)}
@@ -66,7 +67,7 @@ func buffers() Finding {
 	return f
 }
 
-// privileges tells which links this process may open.
+// privileges reports which links this process may open.
 func privileges() Finding {
 	const subject = "links"
 	raw := capability.Effective(unix.CAP_NET_RAW)

@@ -13,7 +13,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// network tells which interfaces can carry a device and whether its port is free.
+// network reports which interfaces can carry a device and whether its port is free.
 func network(root fs.FS, daemonRuns bool) []Finding {
 	ifs, err := net.Interfaces()
 	if err != nil {
@@ -24,7 +24,7 @@ func network(root fs.FS, daemonRuns bool) []Finding {
 	for _, i := range ifs {
 		addrs, mtu, _, err := packet.HostAddrs(i.Name)
 		if err != nil {
-			continue // down, or without an address: no device is meant to be there
+			continue // down, or without an address: no device is intended there
 		}
 		findings = append(findings, carrier(i.Name, addrs, mtu), port(i.Name, addrs, taken, daemonRuns))
 	}
@@ -36,7 +36,7 @@ func network(root fs.FS, daemonRuns bool) []Finding {
 	return findings
 }
 
-// carrier tells the GIDs and the path MTU of a device on an interface.
+// carrier reports the GIDs and the path MTU of a device on an interface.
 func carrier(name string, addrs []netip.Addr, mtu int) Finding {
 	var gids []string
 	for i, a := range addrs {
@@ -54,7 +54,7 @@ func carrier(name string, addrs []netip.Addr, mtu int) Finding {
 	return f
 }
 
-// pathMTU is the largest path MTU of a device whose interface has an MTU.
+// pathMTU returns the largest path MTU of a device on an interface with an MTU of mtu bytes.
 func pathMTU(addr netip.Addr, mtu int) (verbs.MTU, error) {
 	l, err := pipe.NewNet().Open(addr, min(mtu, 65535))
 	if err != nil {
@@ -68,7 +68,7 @@ func pathMTU(addr netip.Addr, mtu int) (verbs.MTU, error) {
 	return dev.PortAttr().ActiveMTU, nil
 }
 
-// port tells whether the UDP port of a device on an interface is free.
+// port reports whether the UDP port of a device on an interface is free.
 func port(name string, addrs, taken []netip.Addr, daemonRuns bool) Finding {
 	subject := fmt.Sprintf("%s port %d", name, packet.Port)
 	var used []string
@@ -90,7 +90,7 @@ func port(name string, addrs, taken []netip.Addr, daemonRuns bool) Finding {
 	}
 }
 
-// conflict reports whether a socket at taken keeps another from binding addr.
+// conflict reports whether a socket bound to taken prevents another from binding addr.
 func conflict(taken, addr netip.Addr) bool {
 	switch {
 	case taken == addr:
@@ -98,5 +98,7 @@ func conflict(taken, addr netip.Addr) bool {
 	case taken.Is4():
 		return taken.IsUnspecified() && addr.Is4()
 	}
-	return taken.IsUnspecified() // one of IPv6 takes IPv4 too, unless it is IPV6_V6ONLY, which the list does not tell
+	// An unspecified IPv6 address covers IPv4 too, unless the socket is IPV6_V6ONLY, which
+	// /proc/net/udp6 does not show.
+	return taken.IsUnspecified()
 }

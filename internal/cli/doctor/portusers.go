@@ -12,8 +12,8 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// portUsers returns the local addresses of all sockets of this network namespace with UDP port 4791, from
-// /proc/net/udp and udp6 below root; none where these do not exist.
+// portUsers returns the local addresses of all sockets of this network namespace with UDP port
+// 4791, from /proc/net/udp and udp6 below root. It returns none if these files do not exist.
 func portUsers(root fs.FS) (addrs []netip.Addr) {
 	for _, name := range []string{"proc/net/udp", "proc/net/udp6"} {
 		f, err := root.Open(name)
@@ -31,8 +31,8 @@ func portUsers(root fs.FS) (addrs []netip.Addr) {
 	return addrs
 }
 
-// socketAddr returns the local address in a line of /proc/net/udp: the second word is ADDRESS:PORT in hexadecimal, the
-// address as 32-bit words in the byte order of the host.
+// socketAddr returns the local address in a line of /proc/net/udp: the second word is
+// ADDRESS:PORT in hexadecimal, the address as 32-bit words in the byte order of the host.
 func socketAddr(line string) (netip.AddrPort, bool) {
 	words := strings.Fields(line)
 	if len(words) < 2 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// libraryFolders are where distributions install libraries.
+// libraryFolders are the directories in which distributions install libraries.
 var libraryFolders = []string{
 	"usr/lib/*-linux-gnu", "usr/lib64", "usr/lib", "lib/*-linux-gnu", "lib64", "lib", "usr/local/lib", "usr/local/lib64",
 }
@@ -16,11 +16,11 @@ var libraryFolders = []string{
 // oldest is the first release of rdma-core with which gorxe run was tested.
 const oldest = 44
 
-// forPrograms begins what to install.
+// forPrograms is the start of advice to install something.
 const forPrograms = "for programs under 'gorxe run': "
 
-// library looks for libibverbs below root. The release of rdma-core is in the name of the file: libibverbs.so.1.14.44.0
-// is that of release 44.
+// library searches for libibverbs below root. The file name contains the release of rdma-core:
+// libibverbs.so.1.14.44.0 belongs to release 44.
 func library(root fs.FS) Finding {
 	const subject = "libibverbs"
 	name := find(root, "libibverbs.so.1.*")
@@ -43,7 +43,8 @@ func library(root fs.FS) Finding {
 	return f
 }
 
-// provider looks for the rxe provider of libibverbs below root, which every program under gorxe run uses.
+// provider searches for the rxe provider of libibverbs below root, which every program under
+// gorxe run uses.
 func provider(root fs.FS) Finding {
 	const subject, advice = "rxe provider", forPrograms + "apt install ibverbs-providers, or dnf install libibverbs"
 	name := find(root, "libibverbs/librxe-rdmav*.so")
@@ -60,7 +61,8 @@ func provider(root fs.FS) Finding {
 	}
 }
 
-// find returns the first file below root that matches a pattern in a folder of libraries, "" for none.
+// find returns a file below root that matches a pattern in a directory of libraries, the last
+// match in the first directory that has one; "" if there is none.
 func find(root fs.FS, pattern string) string {
 	for _, dir := range libraryFolders {
 		if names, err := fs.Glob(root, dir+"/"+pattern); err == nil && len(names) > 0 {

@@ -41,7 +41,7 @@ func TestPerfAtomics(t *testing.T) {
 	}
 }
 
-// What perftest posts: fetch and add adds 1, compare and swap replaces 0 by 0.
+// The requests of perftest: fetch and add adds 1, compare and swap replaces 0 with 0.
 func TestAtomicsOfPerf(t *testing.T) {
 	for args, want := range map[string]struct {
 		op  verbs.WROpcode

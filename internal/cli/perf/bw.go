@@ -10,14 +10,15 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A work request ID says which queue pair it is of and, of sends, how many messages its completion stands for.
+// A work request ID holds the index of its queue pair and, for sends, the number of messages that
+// its completion covers.
 const (
 	recvID  = 1 << 63
 	qpMask  = 1<<32 - 1
 	countAt = 32
 )
 
-// traffic runs messages of size bytes and leaves the measurement in e.result.
+// traffic runs messages of size bytes and stores the measurement in e.result.
 func (e *end) traffic(ctx context.Context, size uint64) error {
 	for i, q := range e.qps {
 		q.local = newWalker(uint64(i)*e.half(), size, e.cycle, e.cacheLine)
@@ -36,19 +37,21 @@ func (e *end) traffic(ctx context.Context, size uint64) error {
 	return e.writeLatency(ctx, size)
 }
 
-// bandwidthRun is one size of a bandwidth test at one end: it sends, receives, or both.
+// bandwidthRun is a bandwidth test of one size at one end, which sends, receives, or does both.
 type bandwidthRun struct {
 	*end
 	size            uint64
 	sends, receives bool
-	iters           uint64 // messages per queue pair each way; 0 with -D
+	iters           uint64 // number of messages per queue pair each way; 0 with -D
 	clock           runClock
 
-	started       bool // sending is allowed: the server of a two-way SEND test waits for the first message
+	// started allows sending: the server of a bidirectional SEND test waits for the first
+	// message.
+	started       bool
 	posted, acked uint64
 	received      uint64
-	peak          bool            // look for the peak bandwidth
-	postedAt      []time.Duration // by message, of all queue pairs
+	peak          bool            // measure the peak bandwidth
+	postedAt      []time.Duration // by message, over all queue pairs
 	ackedAt       []time.Duration
 
 	wrs  [postBatch]verbs.SendWR
@@ -97,7 +100,7 @@ func (r *bandwidthRun) run(ctx context.Context) error {
 	return nil
 }
 
-// done reports whether all messages are through, or the time is over.
+// done reports whether all messages are complete, or the time is over.
 func (r *bandwidthRun) done() bool {
 	if r.iters == 0 {
 		return r.clock.over()
@@ -106,7 +109,7 @@ func (r *bandwidthRun) done() bool {
 	return (!r.sends || r.acked >= total) && (!r.receives || r.received >= total)
 }
 
-// wait takes completions; with -D it also returns, with none, when the time is over.
+// wait waits for completions. With -D it also returns, with none, when the time is over.
 func (r *bandwidthRun) wait(ctx context.Context, wc []verbs.WC) (int, error) {
 	n, err := r.cq.Next(r.clock.limit(ctx), wc)
 	if err != nil && ctx.Err() == nil && r.clock.over() {
@@ -115,7 +118,7 @@ func (r *bandwidthRun) wait(ctx context.Context, wc []verbs.WC) (int, error) {
 	return n, err
 }
 
-// fill posts as many messages as the queue pairs' depth allows.
+// fill posts as many messages as the depth of the queue pairs allows.
 func (r *bandwidthRun) fill() error {
 	if !r.started {
 		return nil
@@ -189,7 +192,7 @@ func (r *bandwidthRun) fillIn(j, i int) {
 	wr.AH, wr.RemoteQPN, wr.RemoteQKey = q.ah, verbs.QPN(q.remote.QPN), session.QKey
 }
 
-// take deals with one completion.
+// take processes one completion.
 func (r *bandwidthRun) take(wc *verbs.WC, now time.Duration) error {
 	i := int(wc.WRID & qpMask)
 	if wc.Status != verbs.WCSuccess {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// runClock tells how far a run is, and with -D what of it counts.
+// runClock measures the time of a run and, with -D, which part of the run is measured.
 type runClock struct {
 	began          time.Time
 	started        bool
-	from, to, last time.Duration // last is 0 when messages are counted
+	from, to, last time.Duration // measured interval and end of a run with -D; last is 0 otherwise
 
-	timed  context.Context // ends with a run by time; made when first asked for
+	timed  context.Context // done at the end of a run with -D; made by the first limit
 	cancel context.CancelFunc
 }
 
@@ -25,14 +25,14 @@ func newRunClock(p *params) runClock {
 
 func (c *runClock) start() { c.began, c.started = time.Now(), true }
 
-// stop releases what limit made.
+// stop releases the context that limit made.
 func (c *runClock) stop() {
 	if c.cancel != nil {
 		c.cancel()
 	}
 }
 
-// now is the time since the start, 0 before it.
+// now returns the time since the start, 0 before it.
 func (c *runClock) now() time.Duration {
 	if !c.started {
 		return 0
@@ -40,16 +40,16 @@ func (c *runClock) now() time.Duration {
 	return time.Since(c.began)
 }
 
-// over reports whether a timed run is at its end.
+// over reports whether a run with -D has reached its end.
 func (c *runClock) over() bool { return c.last > 0 && c.started && c.now() >= c.last }
 
-// counted reports whether a timed run has seen all that counts.
+// counted reports whether the measured interval of a run with -D is over.
 func (c *runClock) counted() bool { return c.last > 0 && c.started && c.now() >= c.to }
 
-// counts reports whether what happens at t belongs to the measurement of a timed run.
+// counts reports whether time t is in the measured interval of a run with -D.
 func (c *runClock) counts(t time.Duration) bool { return c.last > 0 && t >= c.from && t < c.to }
 
-// limit returns ctx, ended early when a timed run is over.
+// limit returns a context that is also done at the end of a run with -D.
 func (c *runClock) limit(ctx context.Context) context.Context {
 	if c.last == 0 || !c.started {
 		return ctx

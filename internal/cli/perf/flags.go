@@ -22,7 +22,7 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 		types = "connection `type`: RC, UC or UD"
 	}
 	fs.StringP("connection", "c", "RC", types)
-	fs.Lookup("connection").Hidden = p.test.Fetches() // which has no choice
+	fs.Lookup("connection").Hidden = p.test.Fetches() // these tests have only RC
 	p.addSizeFlags(fs)
 	if p.fills() {
 		fs.StringVar(&p.payloadFile, "payload_file_path", "", "`file` of DWORDs to fill messages with, such as 0x01020304,0x05060708, of which 04 is the first byte")
@@ -88,7 +88,7 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	p.addForeignFlags(fs)
 }
 
-// addSizeFlags adds the choice of message sizes, which atomics have not.
+// addSizeFlags adds the flags for message sizes, which atomics do not have.
 func (p *params) addSizeFlags(fs *pflag.FlagSet) {
 	if p.test.Atomic() {
 		fs.StringVarP(&p.sizeText, "size", "s", "8", "")
@@ -103,7 +103,7 @@ func (p *params) addSizeFlags(fs *pflag.FlagSet) {
 	fs.BoolVarP(&p.all, "all", "a", false, "run all sizes from 2 to 2^23 bytes")
 }
 
-// addForeignFlags adds what perftest has and gorxe does not need or cannot serve.
+// addForeignFlags adds flags of perftest that gorxe does not need or does not support.
 func (p *params) addForeignFlags(fs *pflag.FlagSet) {
 	if p.test.Fetches() {
 		app.AddRefused(fs, "inline_size", "I", "a request of "+p.test.String()+" carries no data")

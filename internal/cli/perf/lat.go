@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// latencyRun is what the latency tests have in common: one queue pair, one message at a time.
+// latencyRun is the common part of the latency tests: one queue pair, one message at a time.
 type latencyRun struct {
 	*end
 	qp       *queuePair
@@ -20,7 +20,7 @@ type latencyRun struct {
 	wr       verbs.SendWR
 	sent     uint64
 	received uint64
-	pending  int // receives that completed while something else was waited for
+	pending  int // receives that completed while another completion was waited for
 	wc       [2]verbs.WC
 }
 
@@ -43,7 +43,7 @@ func (e *end) newLatencyRun(size uint64) *latencyRun {
 	return r
 }
 
-// more reports whether another message is to be sent, or received, when there were n.
+// more reports whether another message must be sent, or received, after n.
 func (r *latencyRun) more(n uint64) bool {
 	if r.iters == 0 {
 		return !r.clock.over()
@@ -51,7 +51,7 @@ func (r *latencyRun) more(n uint64) bool {
 	return n < r.iters
 }
 
-// post sends one message and notes when.
+// post sends one message and records the time.
 func (r *latencyRun) post() error {
 	if r.iters > 0 {
 		r.result.posted = append(r.result.posted, r.clock.now())
@@ -61,7 +61,8 @@ func (r *latencyRun) post() error {
 	return r.qp.PostSend(&r.wr)
 }
 
-// completion waits for one completion of the wanted kind. With -D it returns false when the time is over.
+// completion waits for one completion of the wanted kind. With -D it returns false when the time
+// is over.
 func (r *latencyRun) completion(ctx context.Context, receive bool) (bool, error) {
 	if receive && r.pending > 0 {
 		r.pending--
@@ -98,7 +99,7 @@ func (r *latencyRun) howFar() string {
 	return fmt.Sprintf("%d of %d messages", r.sent, r.iters)
 }
 
-// count counts one exchange of a run by time.
+// count counts one exchange of a run with -D.
 func (r *latencyRun) count() {
 	if r.clock.counts(r.clock.now()) {
 		r.result.counted++
@@ -114,7 +115,8 @@ func (r *latencyRun) finish() {
 	r.result.counted = r.iters
 }
 
-// fetchLatency asks for the peer's memory, again and again. Only the client does.
+// fetchLatency repeatedly reads or atomically changes the peer's memory. Only the client calls
+// it.
 func (e *end) fetchLatency(ctx context.Context, size uint64) error {
 	r := e.newLatencyRun(size)
 	defer r.clock.stop()
@@ -135,7 +137,8 @@ func (e *end) fetchLatency(ctx context.Context, size uint64) error {
 	return nil
 }
 
-// messageLatency sends to and fro what takes a receive. The client begins with SENDs, the server with WRITEs.
+// messageLatency exchanges messages that consume a receive. The client starts with SENDs, the
+// server with WRITEs.
 func (e *end) messageLatency(ctx context.Context, size uint64) error {
 	r := e.newLatencyRun(size)
 	defer r.clock.stop()
@@ -182,8 +185,8 @@ func (e *end) messageLatency(ctx context.Context, size uint64) error {
 	return nil
 }
 
-// writeLatency writes to and fro: each end waits until the last byte of its memory holds the number of the peer's
-// message, cut to 8 bits, and then writes its own. The server begins.
+// writeLatency exchanges WRITEs: each end waits until the last byte of its memory holds the
+// number of the peer's message modulo 256, and then writes its own. The server starts.
 func (e *end) writeLatency(ctx context.Context, size uint64) error {
 	r := e.newLatencyRun(size)
 	defer r.clock.stop()
@@ -220,8 +223,8 @@ func (e *end) writeLatency(ctx context.Context, size uint64) error {
 	return nil
 }
 
-// partedWell reports whether the peer is gone because it was through: it has everything, and only its last
-// acknowledgement was lost, or what counts of a run by time is over.
+// partedWell reports whether the peer has left because it was done: all messages were received
+// and only the last acknowledgement was lost, or the measured interval of a run with -D is over.
 func (r *latencyRun) partedWell(ctx context.Context) bool {
 	if context.Cause(ctx) != session.ErrPeerGone {
 		return false
@@ -229,8 +232,8 @@ func (r *latencyRun) partedWell(ctx context.Context) bool {
 	return r.clock.counted() || r.iters > 0 && r.received >= r.iters && r.sent >= r.iters
 }
 
-// How a change of memory is waited for: nothing wakes a reader, so it looks often while one can be soon and ever less
-// often after that.
+// Phases of a wait for a change of memory. Nothing wakes a reader, so it polls, first without
+// sleeping, then at increasing intervals.
 const (
 	pollSpins = 1000 // about 300 µs
 	pollDozes = 200  // about 20 ms

@@ -15,8 +15,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// runManaged runs one end of a test whose connections rdma_cm makes: one for the exchange, and then one for each queue pair, all to
-// the same port.
+// runManaged runs one end of a test whose connections rdma_cm makes: one for the exchange, and
+// then one for each queue pair, all to the same port.
 func runManaged(ctx context.Context, a *app.App, p *params, out *printer) (err error) {
 	c := &managedConns{}
 	s := &session.Session{Role: exchange.Server}
@@ -43,7 +43,7 @@ func runManaged(ctx context.Context, a *app.App, p *params, out *printer) (err e
 	case err != nil && session.IsDead(c.control.conn):
 		return fmt.Errorf("%w; look at its output: it must be %s with the same parameters", session.ErrPeerDead, p.describe())
 	case errors.As(err, &failed) && failed.WC.Status == verbs.WCRetryExcErr:
-		return err // nobody is there to be told
+		return err // the peer is gone, so the line is not closed in order
 	}
 	c.end(ctx, e.standingQPs())
 	if err != nil {
@@ -54,13 +54,13 @@ func runManaged(ctx context.Context, a *app.App, p *params, out *printer) (err e
 
 // managedConns are the connections of a test.
 type managedConns struct {
-	remote   netip.AddrPort // of a client's server
+	remote   netip.AddrPort // server that a client connects to
 	listener *verbs.Listener
 	control  *managedLine
 	data     []*verbs.Conn
 }
 
-// open makes the connection of the exchange and finds out which way it goes.
+// open makes the connection of the exchange and sets the GID and path MTU of the session.
 func (c *managedConns) open(ctx context.Context, a *app.App, s *session.Session, p *params, waiting func()) error {
 	var err error
 	if c.control, err = newManagedLine(s.Device); err != nil {
@@ -89,7 +89,8 @@ func (c *managedConns) open(ctx context.Context, a *app.App, s *session.Session,
 	return err
 }
 
-// The server of perftest listens for the queue pairs only when it has let the client through, so the client may come too early.
+// The server of perftest listens for the queue pairs only after it has accepted the control
+// connection, so the client may be too early and retries.
 const (
 	managedTries = 20
 	managedPause = 100 * time.Millisecond
@@ -128,7 +129,8 @@ func (c *managedConns) connect(e *end) error {
 	return nil
 }
 
-// managedOuts is how many READs are offered where nobody asks: there are peers that refuse more than they can do.
+// managedOuts is the number of outstanding READs that is offered by default: some peers reject
+// more than they support.
 const managedOuts = 16
 
 func (c *managedConns) connectOne(e *end, q *verbs.QP, param verbs.ConnParam) (*verbs.Conn, error) {
@@ -152,7 +154,8 @@ func (c *managedConns) connectOne(e *end, q *verbs.QP, param verbs.ConnParam) (*
 	}
 }
 
-// end disconnects, whoever does it first: of perftest 4.5 the client does, of 25.01 the server, and the other waits for it.
+// end disconnects from both ends: in perftest 4.5 the client disconnects, in 25.01 the server,
+// and the other end waits for it.
 func (c *managedConns) end(ctx context.Context, qps []*verbs.QP) {
 	session.Linger(ctx, append(qps, c.control.qp)...)
 	ctx, cancel := context.WithTimeout(ctx, session.DisconnectTimeout)
@@ -174,10 +177,10 @@ type managedLine struct {
 	qp       *verbs.QP
 	cq       session.Waiter
 	mr       *verbs.MR
-	buf      []byte // what is sent, and behind it what is received
+	buf      []byte // the message to send, followed by the received message
 	ctx      context.Context
 	cancel   context.CancelFunc
-	received []verbs.WC // that came while a send was waited for
+	received []verbs.WC // receives that completed while a send was waited for
 }
 
 func newManagedLine(dev *verbs.Device) (*managedLine, error) {
@@ -206,7 +209,7 @@ func (l *managedLine) receive() error {
 	return l.qp.PostRecv(&verbs.RecvWR{SGList: []verbs.SGE{l.mr.SGE(wire.MaxMessage, wire.MaxMessage)}})
 }
 
-// begin limits the time of the exchange.
+// begin starts the timeout of the exchange.
 func (l *managedLine) begin(ctx context.Context) {
 	l.ctx, l.cancel = context.WithTimeout(ctx, session.ExchangeTimeout)
 }
@@ -229,7 +232,7 @@ func (l *managedLine) Send(b []byte) error {
 	for {
 		wc, err := l.next()
 		if len(l.received) > 0 && errors.Is(err, exchange.ErrPeerClosed) {
-			return nil // it has answered, so it had what was sent
+			return nil // the peer has responded, so it received the message
 		}
 		if err != nil || !wc.Opcode.IsRecv() {
 			return err
@@ -253,7 +256,7 @@ func (l *managedLine) Receive(b []byte) (int, error) {
 	return n, l.receive()
 }
 
-// next returns a completion that is a success.
+// next returns the next successful completion.
 func (l *managedLine) next() (verbs.WC, error) {
 	var wc [1]verbs.WC
 	if _, err := l.cq.Next(l.ctx, wc[:]); err != nil {
@@ -297,5 +300,5 @@ func (l *managedLine) watch(parent context.Context) (ctx context.Context, cancel
 	}
 }
 
-// part does nothing: the connections are ended with those of every test.
+// part does nothing: managedConns.end ends the connections.
 func (l *managedLine) part(*end) {}

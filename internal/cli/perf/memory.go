@@ -8,20 +8,22 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// The buffer is laid out as perftest's, because addresses in it are told to the peer: for n queue pairs first n halves to
-// send or read from, then n halves to be written to or read by the peer. A half holds the largest message and at
-// least one page, which messages of up to half a page walk through in steps of cache lines.
+// The buffer has perftest's layout, because the peer is told addresses in it: for n queue pairs
+// first n halves to send or read from, then n halves to be written to or read by the peer. A half
+// holds the largest message, and at least one page. Messages of up to half a page use successive
+// cache lines of that page.
 
 // roundUp returns the smallest multiple of step that is at least n, and at least step.
 func roundUp(n, step uint64) uint64 { return max(step, (n+step-1)/step*step) }
 
-// half is the size of one half: at least a page.
+// half returns the size of a half in bytes: at least a page.
 func (e *end) half() uint64 { return e.params.unit(e.cycle) }
 
-// halfOffset is where the half begins that the peer of queue pair qp writes or reads.
+// halfOffset returns the offset of the half that the peer of queue pair qp writes or reads.
 func (e *end) halfOffset(qp int) uint64 { return uint64(len(e.qps)+qp) * e.half() }
 
-// receiveOffset is where the half begins that receives of queue pair qp are posted in; these halves are aligned.
+// receiveOffset returns the offset of the half for receives of queue pair qp. These halves are
+// aligned.
 func (e *end) receiveOffset(qp int) uint64 {
 	return uint64(len(e.qps)+qp) * roundUp(e.half(), e.cacheLine)
 }
@@ -30,7 +32,7 @@ func (e *end) receiveOffset(qp int) uint64 {
 func (e *end) setUp() error {
 	p := e.params
 	e.buf = make([]byte, 2*uint64(p.qps)*roundUp(e.half(), e.cacheLine))
-	if p.test != wire.WriteLat { // whose ends watch their memory change from 0
+	if p.test != wire.WriteLat { // write_lat waits for its memory to change from 0
 		fill(e.buf, p.payload)
 	}
 	e.pd = e.Device.AllocPD()
@@ -59,7 +61,7 @@ func (e *end) setUp() error {
 	return nil
 }
 
-// fill repeats the payload, or without one fills b with noise.
+// fill fills b with repetitions of payload, or with random bytes if payload is empty.
 func fill(b, payload []byte) {
 	if len(payload) == 0 {
 		r := rand.NewChaCha8([32]byte{})
@@ -71,7 +73,8 @@ func fill(b, payload []byte) {
 	}
 }
 
-// rkey is what the peer needs to reach the buffer; a SEND test does not open it.
+// rkey returns the R_Key of the buffer for the peer, or 0 for a SEND test, which needs no remote
+// access.
 func (e *end) rkey() uint32 {
 	if e.params.test.Send() {
 		return 0
@@ -79,7 +82,7 @@ func (e *end) rkey() uint32 {
 	return e.mr.RKey()
 }
 
-// outReads is how many READs or atomics this end takes at a time.
+// outReads returns the maximum number of outstanding READs or atomics.
 func (e *end) outReads() int {
 	if !e.params.test.Fetches() {
 		return 1
@@ -101,7 +104,7 @@ func (e *end) connect() error {
 	attr.PathMTU, attr.Timeout, attr.TrafficClass, attr.Access = e.PathMTU, p.timeout, p.trafficClass, p.access()
 	attr.MaxDestRdAtomic = uint8(e.outReads())
 	for i, q := range e.qps {
-		// More than this device can have outstanding is of no use.
+		// This device cannot have more outstanding.
 		attr.MaxRdAtomic = uint8(min(int(q.remote.OutReads), e.Device.Attr().MaxQPInitRdAtom))
 		err := q.Connect(
 			verbs.ConnInfo{QPN: q.QPN(), PSN: q.psn, GID: e.GID.GID},
@@ -114,7 +117,7 @@ func (e *end) connect() error {
 	return nil
 }
 
-// startDatagrams moves every queue pair to RTS and makes the way to its peer.
+// startDatagrams moves every queue pair to RTS and makes the address handle of its peer.
 func (e *end) startDatagrams() error {
 	for i, q := range e.qps {
 		var err error
@@ -141,13 +144,13 @@ func (e *end) postReceives(size uint64) error {
 	return nil
 }
 
-// receives reports whether messages are sent to this end.
+// receives reports whether this end receives messages.
 func (e *end) receives() bool {
 	p := e.params
 	return p.twoSided() && (p.test.Latency() || p.duplex || !p.sends(e.Role))
 }
 
-// refill posts n receives on queue pair i, in as few calls as is sensible.
+// refill posts n receives on queue pair i, in calls of at most postBatch.
 func (e *end) refill(i int, size, n uint64) error {
 	q := e.qps[i]
 	length := uint32(e.params.received(size))
@@ -172,16 +175,17 @@ func (e *end) refill(i int, size, n uint64) error {
 	return nil
 }
 
-// postBatch is how many work requests are handed over at a time.
+// postBatch is the maximum number of work requests in one call.
 const postBatch = 32
 
-// walker gives the addresses of consecutive messages within one half of a buffer.
+// walker yields the addresses of consecutive messages in one half of a buffer.
 type walker struct {
 	base, step, span uint64
 	at               uint64
 }
 
-// newWalker starts at base. Messages of up to half a page take turns over the page, in whole cache lines.
+// newWalker starts at base. Messages of up to half a page cycle through the page, aligned to
+// cache lines.
 func newWalker(base, size, cycle, line uint64) walker {
 	w := walker{base: base, step: roundUp(size, line)}
 	if size <= cycle/2 {

@@ -5,13 +5,13 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Names of atomics.
+// Names of atomics in perftest.
 const (
 	cmpAndSwap  = "CMP_AND_SWAP"
 	fetchAndAdd = "FETCH_AND_ADD"
 )
 
-// checkAtomic wants one of the two atomics, of the one size there is.
+// checkAtomic checks the operation and size of an atomic test.
 func (p *params) checkAtomic() error {
 	switch {
 	case !p.test.Atomic():
@@ -24,10 +24,10 @@ func (p *params) checkAtomic() error {
 	return nil
 }
 
-// twoSided reports whether a message takes a receive of the other end.
+// twoSided reports whether a message consumes a receive of the other end.
 func (p *params) twoSided() bool { return p.test.Send() || p.imm }
 
-// opcode is the operation of every message.
+// opcode returns the operation of every message.
 func (p *params) opcode() verbs.WROpcode {
 	switch {
 	case p.atomic == cmpAndSwap:
@@ -44,7 +44,8 @@ func (p *params) opcode() verbs.WROpcode {
 	return verbs.WRWrite
 }
 
-// operand is what atomics add, or compare with. Like perftest's, they add 1, and swap 0 for 0.
+// operand returns the value that atomics add or compare with. As in perftest, they add 1, and
+// swap 0 for 0.
 func (p *params) operand() uint64 {
 	if p.atomic == fetchAndAdd {
 		return 1
@@ -52,7 +53,7 @@ func (p *params) operand() uint64 {
 	return 0
 }
 
-// access is what the peer may do with this end's memory.
+// access returns the peer's access rights to this end's memory.
 func (p *params) access() verbs.Access {
 	switch {
 	case p.test.Atomic():

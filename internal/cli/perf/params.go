@@ -17,7 +17,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// params are the parameters of a perftest tool. Flags fill them, complete makes them consistent the way the tools do.
+// params are the parameters of a perftest tool. Flags set them; complete makes them consistent as
+// the tools do.
 type params struct {
 	test         wire.Test
 	service      verbs.QPType
@@ -26,14 +27,14 @@ type params struct {
 	foreign      session.ForeignGIDs
 	port         uint16
 	host         string
-	managed      bool // connected by rdma_cm
+	managed      bool // rdma_cm makes the connections
 	sizeText     string
 	sizeAsked    bool
-	size         uint64 // the largest message
+	size         uint64 // size of the largest message in bytes
 	all          bool
 	iters        int
-	duration     int // seconds, 0 counts messages
-	margin       int // seconds
+	duration     int // in seconds; 0: run a number of messages
+	margin       int // in seconds
 	mtu          int
 	qps          int
 	txDepth      int
@@ -41,7 +42,7 @@ type params struct {
 	cqMod        int
 	postList     int
 	outs         int
-	inline       int    // the largest message that is copied when it is posted
+	inline       int    // maximum message size that is copied when posted
 	imm          bool   // WRITE with immediate data
 	atomic       string // cmpAndSwap or fetchAndAdd
 	timeout      uint8
@@ -54,7 +55,7 @@ type params struct {
 	unsorted     bool
 	json         bool
 	payloadFile  string
-	payload      []byte // that messages are filled with
+	payload      []byte // content of the messages; nil: random
 	events       bool
 	busyPoll     bool
 	cpuProfile   string
@@ -64,24 +65,25 @@ type params struct {
 
 // Bounds and special values of perftest.
 const (
-	minIters    = 5
-	maxIters    = 100_000_000
-	maxTxDepth  = 15000
-	maxRxDepth  = 16384
-	maxQPs      = 16384
-	maxCQMod    = 1024
-	allMax      = 8 << 20 // largest size of -a
-	rxDepth     = 512
-	maxUCDepth  = 16000 // receives that nobody asked for
-	atomicSize  = 8     // bytes
-	cqModLimit  = 8192  // messages above this complete one by one
-	peakLimit   = 20000 // more iterations than this are not searched for a peak
-	latencyTail = 2     // the slowest results that do not count
+	minIters   = 5
+	maxIters   = 100_000_000
+	maxTxDepth = 15000
+	maxRxDepth = 16384
+	maxQPs     = 16384
+	maxCQMod   = 1024
+	allMax     = 8 << 20 // largest size of -a
+	rxDepth    = 512
+	// maxUCDepth is the maximum number of receives that are posted by default.
+	maxUCDepth  = 16000
+	atomicSize  = 8     // in bytes
+	cqModLimit  = 8192  // above this size every message completes visibly
+	peakLimit   = 20000 // above this number of iterations the peak is not computed
+	latencyTail = 2     // number of slowest results that are excluded
 	memoryLimit = 16 << 30
 )
 
-// complete checks the flags against each other and fills in what follows from them, and from the
-// file of the payload. ctx ends the wait for that where it is a stream.
+// complete checks the flags against each other and derives the remaining parameters from them and
+// from the payload file. If that file is a stream, the end of ctx ends the wait for it.
 func (p *params) complete(ctx context.Context, fs *pflag.FlagSet) error {
 	if err := app.CheckRefused(fs); err != nil {
 		return err
@@ -133,7 +135,7 @@ func (p *params) complete(ctx context.Context, fs *pflag.FlagSet) error {
 		p.txDepth = min(p.txDepth, p.iters)
 		if p.twoSided() {
 			p.rxDepth = min(p.rxDepth, p.iters)
-			// Where nothing makes a sender wait, all that it may send has a receive.
+			// Without flow control, every message that may be sent needs a receive.
 			if p.service != verbs.RC && !fs.Changed("rx-depth") {
 				p.rxDepth = min(p.iters, maxUCDepth)
 			}
@@ -142,7 +144,7 @@ func (p *params) complete(ctx context.Context, fs *pflag.FlagSet) error {
 	if err := p.completePosting(fs); err != nil {
 		return err
 	}
-	// Tools post an even number of receives.
+	// The tools post an even number of receives.
 	if p.twoSided() && p.rxDepth%2 == 1 && !p.all {
 		p.rxDepth++
 	}
@@ -158,7 +160,7 @@ func (p *params) complete(ctx context.Context, fs *pflag.FlagSet) error {
 	return p.device.Check()
 }
 
-// parseConnection reads the connection type.
+// parseConnection parses the connection type.
 func (p *params) parseConnection(fs *pflag.FlagSet) (verbs.QPType, error) {
 	switch c, _ := fs.GetString("connection"); {
 	case strings.EqualFold(c, "RC"):
@@ -218,7 +220,8 @@ func (p *params) checkDuration(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// completePosting settles how many messages are posted at a time and how many of them complete visibly.
+// completePosting sets how many messages are posted at a time and how many of them complete
+// visibly.
 func (p *params) completePosting(fs *pflag.FlagSet) error {
 	asked := fs.Changed("cq-mod")
 	if p.size > cqModLimit && !p.all && !asked && p.service != verbs.UD {
@@ -239,10 +242,11 @@ func (p *params) completePosting(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// fills reports whether what the messages of the test carry can be chosen: the ends of ib_write_lat watch theirs.
+// fills reports whether the content of the messages can be selected. In write_lat the content is
+// the signal.
 func (p *params) fills() bool { return !p.test.Fetches() && p.test != wire.WriteLat }
 
-// parseSize reads a message size: 1 to 2^31-1 bytes.
+// parseSize parses a message size: 1 to 2^31-1 bytes.
 func parseSize(text string) (uint64, error) {
 	n, err := app.ParseBytes(text)
 	if err != nil {
@@ -254,15 +258,16 @@ func parseSize(text string) (uint64, error) {
 	return n, nil
 }
 
-// unit is the size of one queue pair's half of the buffer: small messages walk through a whole page.
+// unit returns the size of one half of the buffer of a queue pair: small messages cycle through a
+// whole page.
 func (p *params) unit(cycle uint64) uint64 { return max(p.received(p.size), cycle) }
 
-// received is how many bytes of memory a received message of size bytes takes.
+// received returns the number of bytes that a received message of size bytes takes in memory.
 func (p *params) received(size uint64) uint64 {
 	return size + uint64(session.HeaderOf(p.service))
 }
 
-// fit cuts the messages to what a datagram can carry.
+// fit limits the message size to the payload of a datagram.
 func (p *params) fit(mtu verbs.MTU) error {
 	if p.service != verbs.UD || p.size <= uint64(mtu) {
 		return nil
@@ -282,7 +287,7 @@ func (p *params) sizes() []uint64 {
 	return slices.DeleteFunc(wire.AllSizes(), func(n uint64) bool { return n > p.size })
 }
 
-// script returns the order of this test's exchanges for a role.
+// script returns the exchanges of this test for a role, in order.
 func (p *params) script(role exchange.Role) []wire.Step {
 	return wire.Script(p.test, wire.Params{
 		Role: role, QPs: p.qps, Sizes: p.sizes(), All: p.all, Bidirectional: p.duplex, Duration: p.duration > 0, Immediate: p.imm,
@@ -290,18 +295,19 @@ func (p *params) script(role exchange.Role) []wire.Step {
 	})
 }
 
-// sends reports whether the end of that role posts send work requests.
+// sends reports whether the end with that role posts send work requests.
 func (p *params) sends(role exchange.Role) bool {
 	return role == exchange.Client || p.duplex || p.test.Latency() && !p.test.Fetches()
 }
 
-// window returns the part of a -D run that counts, from its start.
+// window returns the measured interval of a run with -D, and its end, relative to its start.
 func (p *params) window() (from, to, end time.Duration) {
 	d, m := time.Duration(p.duration)*time.Second, time.Duration(p.margin)*time.Second
 	return m, d - m, d
 }
 
-// describe names the stock tool with the parameters both ends must have in common.
+// describe returns the command line of the stock tool with the parameters that both ends must
+// have in common.
 func (p *params) describe() string {
 	text := fmt.Sprintf("ib_%v", p.test)
 	if p.managed {

@@ -1,4 +1,6 @@
-// Package perf is 'gorxe perf': the bandwidth and latency tests of perftest.
+// Package perf implements 'gorxe perf': the bandwidth and latency tests of perftest. params are
+// the flags of a test, end is one end of it: a line (TCP, or rdma_cm with -R) carries the
+// exchange, bandwidthRun and latencyRun the traffic, and printer prints the result.
 package perf
 
 import (
@@ -28,7 +30,7 @@ tools do not tell each other.`,
 	return c
 }
 
-// verb is what a test does, in words and as perftest heads its output.
+// verb returns the operation of a test, in words and as in the heading of perftest.
 func verb(t wire.Test) (words, heading string) {
 	switch {
 	case t.Atomic():
@@ -71,7 +73,7 @@ flags are those of ib_%v. Give both ends the same ones.`, what, words, t, t),
 	}
 	p.addFlags(c.Flags())
 	if t.Atomic() {
-		// The error is of a flag that there is not.
+		// The only possible error is that the flag does not exist.
 		_ = c.RegisterFlagCompletionFunc("atomic_type", app.FixedCompletions(func() []cobra.Completion { return []cobra.Completion{fetchAndAdd, cmpAndSwap} }))
 	}
 	return c

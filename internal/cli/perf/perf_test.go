@@ -82,7 +82,7 @@ func TestPerfEveryTestWithEveryFlag(t *testing.T) {
 				case test == wire.ReadLat && role == 0:
 					want = 0 // the server of ib_read_lat prints none either
 				case (test == wire.ReadBW || test == wire.WriteBW && !strings.Contains(f, "--write_with_imm")) && role == 0 && !strings.Contains(f, "-b"):
-					want = 1 // the last one, as the client tells it
+					want = 1 // the last one, which the client sends
 				}
 				if got := rows(r); len(got) != want {
 					t.Errorf("%s: role %d printed %d rows, want %d: %v", line, role, len(got), want, r)
@@ -116,7 +116,8 @@ func TestPerfOutputLayout(t *testing.T) {
 		for role, r := range map[string]*clitest.Run{"server": s, "client": c} {
 			text := r.Stdout.String()
 			text = regexp.MustCompile(`(QPN|PSN|RKey|VAddr) 0x[0-9a-f]+`).ReplaceAllString(text, "$1 0x…")
-			// In the bubble only retransmission takes time; numbers other than of messages say nothing.
+			// In the bubble only retransmissions take time, so numbers other than those of
+			// messages mean nothing.
 			text = regexp.MustCompile(`(?m) \d+\.\d\d+( |$)`).ReplaceAllString(text, " 0.00$1")
 			text = regexp.MustCompile(`(?m) \d+\.\d\d+( |$)`).ReplaceAllString(text, " 0.00$1")
 			text = regexp.MustCompile(`(0\.00) +`).ReplaceAllString(text, "$1 ")
@@ -150,7 +151,8 @@ func TestPerfJSON(t *testing.T) {
 	}
 }
 
-// With -H the result in JSON has a histogram, of all messages but the first: a time is between two of them.
+// With -H the JSON result contains a histogram of all messages except the first: a time is
+// measured between two messages.
 func TestPerfHistogramInJSON(t *testing.T) {
 	server, client := clitest.Ends("perf send_lat -n 50 --json -H")
 	s, c := clitest.Pair(t, newWorld, server, client)
@@ -172,8 +174,8 @@ func TestPerfHistogramInJSON(t *testing.T) {
 	}
 }
 
-// However an end waits for completions, it gets them. Nobody sleeps in a bubble while another looks without a pause, so this
-// takes real time.
+// All modes of waiting get completions. In a bubble, goroutines cannot sleep while another one
+// polls without a pause, so this takes real time.
 func TestPerfWaitsAsItIsTold(t *testing.T) {
 	for _, how := range []string{"-e", "--busy-poll"} {
 		w := newWorld()
@@ -185,7 +187,7 @@ func TestPerfWaitsAsItIsTold(t *testing.T) {
 	}
 }
 
-// An end whose arrivals are lost asks for them again; what it sends is not harmed.
+// An end that loses incoming packets requests them again; its outgoing packets are not affected.
 func TestPerfFaultsInWhatArrives(t *testing.T) {
 	server, client := clitest.Ends("perf read_bw -n 200 -s 4096 --json")
 	s, c := clitest.Pair(t, newWorld, server, client+" --fault-in drop=5%,seed=3")
@@ -220,7 +222,7 @@ func TestPerfProfile(t *testing.T) {
 	}
 }
 
-// -D needs real time: in a bubble time stands still as long as packets fly.
+// -D needs real time: in a bubble, time does not advance while packets are in flight.
 func TestPerfForATime(t *testing.T) {
 	for _, line := range []string{
 		"perf write_bw -D 1 -f 0", "perf send_bw -D 1 -f 0 -b", "perf send_lat -D 1 -f 0", "perf write_lat -D 1 -f 0", "perf read_bw -D 1 -f 0 -q 2",
@@ -297,7 +299,8 @@ func completed(t *testing.T, test wire.Test, args ...string) *params {
 	return p
 }
 
-// Depths and moderation follow perftest's rules, without which its completions would be counted wrong.
+// Queue depths and moderation follow perftest's rules. Otherwise its completions would be counted
+// wrong.
 func TestPerfParametersFollowFromEachOther(t *testing.T) {
 	type derived struct{ Tx, Rx, CQMod, Iters int }
 	for _, tt := range []struct {
@@ -341,7 +344,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// Whatever a message's size, consecutive messages stay inside their half of the buffer, where the peer expects them.
+// For any message size, consecutive messages stay within their half of the buffer, where the peer
+// expects them.
 func TestMessagesStayInTheirHalf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cycle := uint64(1) << rapid.IntRange(12, 16).Draw(t, "cycle")
@@ -439,7 +443,8 @@ func TestAPeersReportIsPrintedWhateverItSays(t *testing.T) {
 	}
 }
 
-// A run notices when the peer's TCP connection ends, a while later, and leaves what the peer said to be read.
+// A run detects the end of the peer's TCP connection after a delay, and does not consume the
+// peer's message.
 func TestTrafficEndsWithThePeersConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

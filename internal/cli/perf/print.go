@@ -14,16 +14,16 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// printer prints a test in perftest's layout: a block of parameters, the connected ends, a table of results. With
-// --json it collects the results and prints them at the end.
+// printer prints a test in perftest's layout: a block of parameters, the connected ends, a table
+// of results. With --json it collects the results and prints them at the end.
 type printer struct {
 	out     io.Writer
 	params  *params
 	role    exchange.Role
 	dev     *verbs.Device
-	table   bool // the table's head is out
+	table   bool // the head of the table is printed
 	results []perfJSON
-	below   error // a limit that was not reached
+	below   error // error of the first limit that was not reached
 }
 
 var perfLine87 = strings.Repeat("-", 87)
@@ -34,7 +34,7 @@ func (o *printer) printf(format string, args ...any) {
 	}
 }
 
-// WaitMode says that the server is ready.
+// waiting prints that the server is ready.
 func (o *printer) waiting() {
 	stars := strings.Repeat("*", 36)
 	o.printf("\n%s\n* Waiting for client to connect... *\n%s\n", stars, stars)
@@ -104,7 +104,8 @@ func (o *printer) address(side string, k wire.Key) {
 	o.printf("\n GID: %v\n", verbs.GID(k.GID))
 }
 
-// column is one column of a result table. The first and last blanks of a row stand outside the columns.
+// column is one column of a result table. The first and last blanks of a row are not part of a
+// column.
 type column struct {
 	title string
 	width int
@@ -141,7 +142,7 @@ func (o *printer) row(columns []column, cells ...string) {
 	o.printf("%s\n", strings.TrimRight(b.String(), " "))
 }
 
-// afterRun prints what this end knows after a run by itself.
+// afterRun prints the results that this end has after a run without the peer's report.
 func (o *printer) afterRun(r result) {
 	p := o.params
 	switch {
@@ -152,7 +153,7 @@ func (o *printer) afterRun(r result) {
 	}
 }
 
-// bandwidth prints this end's result, together with the peer's of a test in both directions.
+// bandwidth prints this end's result, plus the peer's in a bidirectional test.
 func (o *printer) bandwidth(r result, peer *wire.Report) {
 	sum := r.report(o.params)
 	if peer != nil {
@@ -164,7 +165,7 @@ func (o *printer) bandwidth(r result, peer *wire.Report) {
 	o.checkLimits(sum)
 }
 
-// peerBandwidth prints what the client of a test in one direction measured.
+// peerBandwidth prints the measurement of the client of a unidirectional test.
 func (o *printer) peerBandwidth(r wire.Report) { o.bandwidthRow(r) }
 
 func (o *printer) bandwidthRow(r wire.Report) {
@@ -182,7 +183,7 @@ func (o *printer) bandwidthRow(r wire.Report) {
 		Bandwidth: &bandwidthJSON{Unit: unit, Peak: finite(r.Peak), Average: finite(r.Average), MessageRate: finite(r.MsgRate)}})
 }
 
-// finite replaces what a peer may send and JSON cannot say.
+// finite replaces NaN and infinity, which a peer may send but JSON cannot represent, by 0.
 func finite(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0
@@ -224,7 +225,7 @@ func (o *printer) latency(r result) {
 		Typical: s.Typical, Average: s.Average, StdDev: s.StdDev, P99: s.P99, P999: s.P999, Histogram: o.bars(times)}})
 }
 
-// bars are how many messages took how long, with -H, in steps of about one percent.
+// bars returns a histogram of the message times with -H, in steps of about one percent.
 func (o *printer) bars(times []float64) []histogram.Bar {
 	if !o.params.histogram {
 		return nil
@@ -244,7 +245,7 @@ func (o *printer) samples(times []float64) {
 	}
 }
 
-// perfJSON is one row of results as --json prints it.
+// perfJSON is one row of results in the output of --json.
 type perfJSON struct {
 	Size       uint64         `json:"bytes"`
 	Iterations uint64         `json:"iterations"`
@@ -270,10 +271,12 @@ type latencyJSON struct {
 	P999    float64 `json:"p99_9,omitempty"`
 	TPS     float64 `json:"exchanges_per_second,omitempty"`
 
-	Histogram []histogram.Bar `json:"histogram,omitempty"` // pairs: up to so many us, and above the pair before; how many
+	// Histogram holds pairs of an upper bound in µs, exclusive of the pairs before, and a number
+	// of messages.
+	Histogram []histogram.Bar `json:"histogram,omitempty"`
 }
 
-// finish ends the output.
+// finish ends the output and returns the error of a limit that was not reached.
 func (o *printer) finish() error {
 	if o.params.json {
 		enc := json.NewEncoder(o.out)

@@ -8,16 +8,17 @@ import (
 	wire "github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 )
 
-// result is what one end measured for one message size.
+// result is the measurement of one end for one message size.
 type result struct {
 	size    uint64
-	counted uint64          // messages
-	elapsed time.Duration   // what they took together
-	peakGap float64         // bandwidth: nanoseconds per message where they were fastest, 0 if not looked for
-	posted  []time.Duration // latency: when each message was posted
+	counted uint64        // number of measured messages
+	elapsed time.Duration // total time of the measured messages
+	// peakGap is the minimum time per message of a bandwidth test in ns, 0 if not measured.
+	peakGap float64
+	posted  []time.Duration // post time of each message of a latency test
 }
 
-// bandwidthUnit is the number of bytes in the unit that bandwidth is reported in.
+// bandwidthUnit returns the number of bytes in the unit of the reported bandwidth.
 func (p *params) bandwidthUnit() float64 {
 	if p.gbits {
 		return 125e6
@@ -25,7 +26,7 @@ func (p *params) bandwidthUnit() float64 {
 	return 1 << 20
 }
 
-// report is the bandwidth result in the form in which the tools tell it to each other.
+// report returns the bandwidth result in the form that the tools exchange.
 func (r *result) report(p *params) wire.Report {
 	rep := wire.Report{Size: r.size, Iters: r.counted}
 	if s := r.elapsed.Seconds(); s > 0 {
@@ -38,12 +39,13 @@ func (r *result) report(p *params) wire.Report {
 	return rep
 }
 
-// peakGap returns the smallest average time per message, in nanoseconds, of any stretch of messages i..j: from the post
-// of i to the completion of j. It is 0 when no time passed. Both slices are in order of time.
+// peakGap returns the minimum, over all intervals i..j of messages, of the average time per
+// message in nanoseconds, from the post of i to the completion of j. It is 0 if no time passed.
+// Both slices are sorted by time.
 //
-// The quotient (acked[j]-posted[i]) / (j-i+1) is at most g for some stretch exactly if acked[j] - g*(j+1) is at most
-// posted[i] - g*i for it; which stretch is best for a given g takes one pass, and from any g the next is better until the
-// best is found (Dinkelbach's method).
+// The quotient (acked[j]-posted[i]) / (j-i+1) is at most g for some interval exactly if acked[j]
+// - g*(j+1) is at most posted[i] - g*i. One pass finds the best interval for a given g, and its
+// quotient is the next g, until g no longer decreases (Dinkelbach's method).
 func peakGap(posted, acked []time.Duration) float64 {
 	n := min(len(posted), len(acked))
 	if n == 0 {
@@ -71,13 +73,13 @@ func peakGap(posted, acked []time.Duration) float64 {
 	return gap
 }
 
-// latencyStats are the columns of a latency result, in microseconds.
+// latencyStats holds the columns of a latency result, in microseconds.
 type latencyStats struct {
 	Min, Max, Typical, Average, StdDev, P99, P999 float64
 }
 
-// latencies returns the time of each message in microseconds, in order: the time from one post to the next, of which a
-// test to and fro has two messages.
+// latencies returns the time of each message in microseconds, in order: the time between two
+// posts, halved for a test with a message in each direction.
 func (r *result) latencies(p *params) []float64 {
 	per := 2.0
 	if p.test.Fetches() {
@@ -90,8 +92,9 @@ func (r *result) latencies(p *params) []float64 {
 	return out
 }
 
-// summarize computes the columns from times in any order. As in perftest the slowest two do not count, except that the
-// faster of them is the maximum; the typical value is the median, percentiles are of the nearest rank.
+// summarize computes the columns from times in any order. As in perftest the two slowest times
+// are excluded, except that the faster of them is the maximum. The typical value is the median;
+// percentiles use the nearest rank.
 func summarize(times []float64) latencyStats {
 	sorted := slices.Sorted(slices.Values(times))
 	if len(sorted) <= latencyTail {
@@ -117,7 +120,8 @@ func summarize(times []float64) latencyStats {
 	return s
 }
 
-// averages are the columns of a latency result over a time: microseconds per message, and exchanges per second.
+// averages returns the columns of a latency result of a run with -D: microseconds per message,
+// and exchanges per second.
 func (r *result) averages(p *params) (usec, tps float64) {
 	if r.counted == 0 || r.elapsed <= 0 {
 		return 0, 0

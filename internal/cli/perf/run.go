@@ -33,12 +33,13 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	return out.finish()
 }
 
-// line is the connection over which the two ends of a test talk.
+// line is the connection over which the two ends of a test exchange parameters.
 type line interface {
 	drive(role exchange.Role, steps []wire.Step, end wire.End) error
-	// noDeadline ends the time in which the exchange must be done.
+	// noDeadline ends the timeout of the exchange.
 	noDeadline(ctx context.Context)
-	// watch returns a context that ends when the peer hangs up, a while later. stop must be called before anything else.
+	// watch returns a context that is done peerGrace after the peer has closed the connection.
+	// stop must be called before any other use of the line.
 	watch(parent context.Context) (ctx context.Context, cancel context.CancelCauseFunc, stop func())
 	// part ends a test that has no closing exchange.
 	part(e *end)
@@ -58,40 +59,41 @@ func (e *end) run() error {
 	return nil
 }
 
-// end is one end of a test. Drive asks it for what it tells the peer, and tells it what the peer said.
+// end is one end of a test. It implements wire.End: Drive gets from it what to send to the peer,
+// and passes it what the peer sent.
 type end struct {
 	*session.Session
 	ctx    context.Context
 	params *params
 	out    *printer
 	line   line
-	conns  *managedConns // with -R
+	conns  *managedConns // set with -R
 
-	cycle, cacheLine uint64 // page and cache line size that both ends use
+	cycle, cacheLine uint64 // page and cache line size in bytes that both ends use
 	buf              []byte
 	pd               *verbs.PD
 	mr               *verbs.MR
 	cq               session.Waiter
 	qps              []*queuePair
 	result           result
-	progress         atomic.Uint64 // messages, for WatchProgress
+	progress         atomic.Uint64 // number of messages, for WatchProgress
 }
 
-// queuePair is a queue pair with what both ends know of it.
+// queuePair is a queue pair with the parameters of both ends.
 type queuePair struct {
 	*verbs.QP
 	psn    verbs.PSN
 	remote wire.Key
-	ah     *verbs.AH // of the peer, for datagrams
-	local  walker    // where this end's messages lie
-	target walker    // where at the peer they go to or come from
-	recv   walker    // where messages arrive
+	ah     *verbs.AH // address handle of the peer, for datagrams
+	local  walker    // addresses of this end's messages
+	target walker    // addresses at the peer that they are written to or read from
+	recv   walker    // addresses of received messages
 
-	posted, completed uint64 // send work requests of the current run
-	recvPosted        uint64 // receives of the current run
+	posted, completed uint64 // numbers of send work requests in the current run
+	recvPosted        uint64 // number of receives in the current run
 }
 
-// Page and cache line size that this end announces.
+// Page and cache line size in bytes that this end announces.
 const (
 	ownCycle     = 4096
 	ownCacheLine = 64
@@ -133,7 +135,8 @@ func (e *end) PeerKey(qp int, k wire.Key, again bool) error {
 		e.out.address("remote", k)
 		return nil
 	}
-	if err := app.CheckPeerGID(e.GID, k.GID, "-x"); err != nil || e.conns != nil { // rdma_cm makes those of managed tests
+	// With -R, rdma_cm makes the connections, so the GID needs no further check.
+	if err := app.CheckPeerGID(e.GID, k.GID, "-x"); err != nil || e.conns != nil {
 		return err
 	}
 	return e.CheckNamed(k.GID, "-x")
@@ -154,10 +157,10 @@ func (e *end) PeerReport(r wire.Report) error {
 // Act performs a local step of the script.
 func (e *end) Act(s wire.Step) error {
 	switch s.Kind {
-	case wire.Listen: // the port of the exchange is open to the end
+	case wire.Listen: // the port of the exchange stays open until the end
 		return nil
 	case wire.Connect:
-		e.line.noDeadline(e.ctx) // the peer answers; what it takes from now on is the test's affair
+		e.line.noDeadline(e.ctx) // the exchange has succeeded; WatchProgress limits the test from here on
 		if e.conns != nil {
 			return e.conns.connect(e)
 		}
@@ -172,7 +175,8 @@ func (e *end) Act(s wire.Step) error {
 	return nil
 }
 
-// watched runs traffic until it is done or the peer seems to have left or to run another test.
+// watched runs traffic until it is done, or until the peer seems to have left or to run another
+// test.
 func (e *end) watched(size uint64) error {
 	ctx, cancel, stop := e.line.watch(e.ctx)
 	stopWatch := session.WatchProgress(ctx, cancel, session.SilenceLimit, e.standing)
@@ -182,7 +186,7 @@ func (e *end) watched(size uint64) error {
 	return session.ExplainStandstill(err, e.params.service, e.params.describe())
 }
 
-// WaitMode is how the test waits for completions.
+// waiting returns how the test waits for completions.
 func (p *params) waiting() session.WaitMode {
 	switch {
 	case p.events:

@@ -22,7 +22,8 @@ func TestPerfOverAnUnreliableConnection(t *testing.T) {
 		s, c := clitest.Pair(t, func() *clitest.World {
 			w := newWorld()
 			w.MTU = 9000
-			w.Net.Queue = 5 * (8 << 20) / 4096 * 2 // room for all of -a: what a slow receiver has no room for is lost
+			// Enough for all of -a: without space at a slow receiver, packets are lost.
+			w.Net.Queue = 5 * (8 << 20) / 4096 * 2
 			return w
 		}, server, client)
 		clitest.MustSucceed(t, line, s, c)

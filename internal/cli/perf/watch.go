@@ -13,10 +13,11 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// peerGrace is how long traffic goes on after the peer's TCP connection has ended: its last packets may be under way.
+// peerGrace is the time for which traffic continues after the end of the peer's TCP connection:
+// its last packets may still arrive.
 const peerGrace = 500 * time.Millisecond
 
-// watchedConn is a connection on which traffic can be interrupted by the peer's hanging up.
+// watchedConn is a connection whose end interrupts the traffic.
 type watchedConn struct {
 	net.Conn
 	r *bufio.Reader
@@ -24,8 +25,8 @@ type watchedConn struct {
 
 func (c *watchedConn) Read(b []byte) (int, error) { return c.r.Read(b) }
 
-// watch returns a context that ends when the peer closes the connection, a while later. What the peer sends meanwhile
-// stays to be read. stop must be called before anything else is done with the connection.
+// watch returns a context that is done peerGrace after the peer has closed the connection. Data
+// from the peer stays buffered. stop must be called before any other use of the connection.
 func (c *watchedConn) watch(parent context.Context) (ctx context.Context, cancel context.CancelCauseFunc, stop func()) {
 	ctx, cancel = context.WithCancelCause(parent)
 	done := make(chan struct{})
@@ -52,7 +53,8 @@ func (c *watchedConn) drive(role exchange.Role, steps []wire.Step, end wire.End)
 	return wire.Drive(c, role, steps, end)
 }
 
-// part waits for the peer's hanging up: one whose last acknowledgement was lost needs this end's queue pair a little longer.
+// part waits for the peer to close the connection: if its last acknowledgement was lost, it needs
+// this end's queue pair a little longer.
 func (c *watchedConn) part(*end) {
 	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		w.CloseWrite()
@@ -65,7 +67,7 @@ func (c *watchedConn) part(*end) {
 	}
 }
 
-// noDeadline takes the limit off the connection's reads and writes, but not one that ctx's end has set.
+// noDeadline removes the deadline of the connection, unless ctx is done, which sets one.
 func (c *watchedConn) noDeadline(ctx context.Context) {
 	c.SetDeadline(time.Time{})
 	if ctx.Err() != nil {
@@ -78,7 +80,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// standing is how far traffic has come.
+// standing returns the progress of the traffic.
 func (e *end) standing() session.Standing {
 	s := session.Standing{Progress: e.progress.Load()}
 	for _, q := range e.qps {
@@ -87,7 +89,7 @@ func (e *end) standing() session.Standing {
 	return s
 }
 
-// standingQPs are the queue pairs of the traffic.
+// standingQPs returns the queue pairs of the traffic.
 func (e *end) standingQPs() (qps []*verbs.QP) {
 	for _, q := range e.qps {
 		qps = append(qps, q.QP)

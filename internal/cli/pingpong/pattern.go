@@ -9,15 +9,16 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
-// What ibv_rc_pingpong and ibv_uc_pingpong put into their messages: the buffer is full of fillByte; with -c the client
-// sets the first byte of every page to 0 before the first message, and the server looks at these bytes after the last. As it receives into the
-// buffer it sends from, whatever a peer sends comes back with the next message.
+// Content of messages in ibv_rc_pingpong and ibv_uc_pingpong: the buffer is filled with fillByte.
+// With -c the client sets the first byte of every page to 0 before the first message, and the
+// server checks these bytes after the last one. A tool receives into the buffer that it sends
+// from, so it returns what the peer has sent in its next message.
 const (
 	fillByte = 0x7b
 	pageSize = 4096
 )
 
-// fillStock makes b what a stock tool's buffer is at first.
+// fillStock fills b like the initial buffer of a stock tool.
 func fillStock(b []byte, chk bool) {
 	for i := range b {
 		b[i] = fillByte
@@ -27,15 +28,16 @@ func fillStock(b []byte, chk bool) {
 	}
 }
 
-// zeroPages gives the first byte of every page the value that a stock server with -c wants to see.
+// zeroPages sets the first byte of every page to the value that a stock server with -c expects.
 func zeroPages(b []byte) {
 	for i := 0; i < len(b); i += pageSize {
 		b[i] = 0
 	}
 }
 
-// fillPattern makes b the message that a gorxe of this role sends in this iteration with -c: every 8 bytes depend on
-// role, iteration and place, so that no stale, lost or misplaced piece goes unseen.
+// fillPattern fills b with the message that a gorxe of this role sends in this iteration with -c.
+// Every 8 bytes depend on role, iteration and offset, so that stale, lost or misplaced data is
+// detected.
 func fillPattern(b []byte, role exchange.Role, iter int) {
 	word := func(i int) uint64 {
 		x := uint64(iter)<<33 ^ uint64(role)<<32 ^ uint64(i)
@@ -55,15 +57,16 @@ func fillPattern(b []byte, role exchange.Role, iter int) {
 	zeroPages(b)
 }
 
-// checker knows what may arrive. A stock peer echoes; a gorxe with -c sends its own pattern; before there is anything to
-// echo, a stock client sends its fresh buffer.
+// checker checks received messages. A stock peer echoes; a gorxe with -c sends its own pattern; a
+// stock client that has received nothing yet sends its initial buffer.
 type checker struct {
-	role exchange.Role // of this end
+	role exchange.Role // role of this end
 	want []byte
 }
 
-// check returns an error that names the first wrong byte of got, the message received in iteration iter. sent is the
-// last message this end had sent before the peer sent got, nil if there is none.
+// check returns an error with the first wrong byte of got, the message received in iteration
+// iter. sent is the last message that this end had sent before the peer sent got, nil if there is
+// none.
 func (c *checker) check(got, sent []byte, iter int) error {
 	peer := exchange.Client
 	if c.role == exchange.Client {
@@ -80,7 +83,7 @@ func (c *checker) check(got, sent []byte, iter int) error {
 	if sent == nil {
 		candidates = [][]byte{c.want, freshStock(len(got), false), freshStock(len(got), true)}
 	}
-	// Of what it might have been, it is said to be what it resembles longest.
+	// Report the difference from the candidate with the longest common prefix.
 	at, want := -1, byte(0)
 	for _, b := range candidates {
 		d := app.FirstDiff(got, b)

@@ -1,4 +1,6 @@
-// Package pingpong is 'gorxe pingpong': the ibv_*_pingpong tools of rdma-core.
+// Package pingpong implements 'gorxe pingpong': the ibv_*_pingpong tools of rdma-core. end is one
+// end of a test with one queue pair, srqEnd one with a shared receive queue; both implement
+// pinger.
 package pingpong
 
 import (
@@ -14,12 +16,12 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// kind is one of the pingpongs of rdma-core.
+// kind is one of the pingpong tools of rdma-core.
 type kind struct {
-	name    string // between ibv_ and _pingpong
+	name    string // part of the tool's name between ibv_ and _pingpong
 	service verbs.QPType
-	shared  bool   // many queue pairs take their receives from one queue
-	over    string // for the help
+	shared  bool   // many queue pairs share one receive queue
+	over    string // transport, for the help text
 	note    string
 }
 
@@ -50,10 +52,10 @@ type params struct {
 	host     string
 }
 
-// header is how many bytes stand in front of a received message.
+// header returns the number of bytes before the payload of a received message.
 func (p *params) header() int { return session.HeaderOf(p.service) }
 
-// maxSRQQPs is how many queue pairs can share a receive queue.
+// maxSRQQPs is the maximum number of queue pairs that share a receive queue.
 const maxSRQQPs = wire.SRQRecords - 1
 
 // Command makes the command 'gorxe pingpong'.
@@ -126,7 +128,7 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 		app.AddRefused(fs, "odp", "o", "memory here is not pinned and needs no paging on demand")
 	}
 	if p.name != "rc" {
-		return // the others have no more
+		return // the other tools have no more flags
 	}
 	app.AddAccepted(fs, "new_send", "N")
 	app.AddRefused(fs, "iodp", "O", "memory here is not pinned and needs no paging on demand")
@@ -135,7 +137,7 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	app.AddRefused(fs, "dm", "j", "there is no device memory")
 }
 
-// tool names the tool of rdma-core that the other end may be.
+// tool returns the name of the corresponding tool of rdma-core.
 func (p *params) tool() string {
 	return fmt.Sprintf("ibv_%s_pingpong", p.name)
 }
@@ -167,7 +169,7 @@ func (p *params) check(fs *pflag.FlagSet) error {
 	return p.device.Check()
 }
 
-// describe gives the parameters that both ends must have in common.
+// describe returns the parameters that both ends must have in common.
 func (p *params) describe() string {
 	text := fmt.Sprintf("%s -s %d -n %d", p.tool(), p.size, p.iters)
 	if p.service != verbs.UD {

@@ -32,7 +32,8 @@ func TestPingpong(t *testing.T) {
 	}
 }
 
-// pingpongs runs a command with messages of size bytes, with their data checked and not, at either end.
+// pingpongs runs a command with messages of size bytes, with and without data checks at either
+// end.
 func pingpongs(t *testing.T, line string, size int) {
 	t.Helper()
 	line += fmt.Sprintf(" -n 7 -s %d", size)
@@ -94,7 +95,7 @@ func TestPingpongToADeadPeerEnds(t *testing.T) {
 		if s.Code != app.ExitInterrupted {
 			t.Error(s)
 		}
-		// Whether this end was sending when the peer died, or it was the peer's turn, is open.
+		// Either this end was sending when the peer died, or it was the peer's turn.
 		unanswered := strings.Contains(c.Stderr.String(), "transport retry counter exceeded (RETRY_EXC_ERR)")
 		silent := strings.Contains(c.Stderr.String(), session.ErrSilence.Error())
 		if c.Code != app.ExitFailure || unanswered == silent {
@@ -103,7 +104,8 @@ func TestPingpongToADeadPeerEnds(t *testing.T) {
 	})
 }
 
-// A peer that dies when it is its turn leaves nothing unanswered; only its silence shows.
+// If a peer dies during its own turn, no request remains unacknowledged: only its silence can be
+// detected.
 func TestPingpongWithASilentPeerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

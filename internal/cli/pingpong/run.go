@@ -37,38 +37,40 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	return session.ExplainStandstill(e.traffic(ctx), p.service, p.describe())
 }
 
-// pinger is an end of a pingpong, made in this order.
+// pinger is an end of a pingpong. Its methods are called in this order.
 type pinger interface {
 	setUp() error
 	local() []wire.Dest
 	connect(remote []wire.Dest) error
 	traffic(ctx context.Context) error
-	standing() session.Standing // while traffic runs
+	standing() session.Standing // called while traffic runs
 }
 
-// end is one end of a pingpong.
+// end is one end of a pingpong with one queue pair.
 type end struct {
 	*session.Session
 	params *params
 	out    io.Writer
 
-	psn      verbs.PSN
-	pd       *verbs.PD
-	cq       session.Waiter
-	qp       *verbs.QP
-	ah       *verbs.AH // of the peer, for datagrams
-	remote   wire.Dest
-	send     []byte // what the next message will carry, behind room for a header
-	recv     []byte // where messages arrive, behind their header: the same as send without -c, as in the original
+	psn    verbs.PSN
+	pd     *verbs.PD
+	cq     session.Waiter
+	qp     *verbs.QP
+	ah     *verbs.AH // address handle of the peer, for datagrams
+	remote wire.Dest
+	send   []byte // the next message, after space for a header
+	// recv holds received messages, after their header. Without -c it is send, as in the original
+	// tool.
+	recv     []byte
 	sendMR   *verbs.MR
 	recvMR   *verbs.MR
-	posted   int // receives
+	posted   int // number of posted receives
 	checker  checker
 	haveSent bool
-	progress atomic.Uint64 // completions, for WatchProgress
+	progress atomic.Uint64 // number of completions, for WatchProgress
 }
 
-// setUp makes the queue pair and posts the receives.
+// setUp makes the memory and the queue pair.
 func (e *end) setUp() error {
 	p := e.params
 	var err error
@@ -114,7 +116,8 @@ func printAddress(w io.Writer, name string, d wire.Dest) {
 	fmt.Fprintf(w, "  %s LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID %v\n", name, d.LID, d.QPN, d.PSN, verbs.GID(d.GID))
 }
 
-// connect moves the queue pair to RTS and posts the receives: a client sends as soon as it knows where to.
+// connect moves the queue pair to RTS and posts the receives: a client sends as soon as it knows
+// the destination.
 func (e *end) connect(remote []wire.Dest) error {
 	e.remote = remote[0]
 	printAddress(e.out, "remote address:", e.remote)
@@ -134,13 +137,13 @@ func (e *end) connect(remote []wire.Dest) error {
 	return e.postReceives()
 }
 
-// startDatagrams moves the queue pair to RTS and makes the way to the peer.
+// startDatagrams moves the queue pair to RTS and makes the address handle of the peer.
 func (e *end) startDatagrams(s *session.Session, q *verbs.QP, psn verbs.PSN, remote wire.Dest) (err error) {
 	e.ah, err = s.StartDatagrams(e.pd, q, psn, remote.GID, 0)
 	return err
 }
 
-// connectQP moves a queue pair to RTS with the attributes of rdma-core's pingpongs.
+// connectQP moves a queue pair to RTS with the attributes of rdma-core's pingpong tools.
 func connectQP(s *session.Session, q *verbs.QP, psn verbs.PSN, remote wire.Dest) error {
 	attr := verbs.DefaultConnAttr()
 	attr.PathMTU, attr.Access, attr.MaxRdAtomic, attr.MaxDestRdAtomic = s.PathMTU, 0, 1, 1

@@ -14,9 +14,9 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// srqEnd is one end of ibv_srq_pingpong: on every queue pair messages go to and fro, and all receives come from one queue.
-// A stock tool receives into the buffer it sends from, whatever the queue pair, so that of the data only the first byte of
-// every page is known: it is 0.
+// srqEnd is one end of ibv_srq_pingpong: messages are exchanged on every queue pair, and all
+// receives come from one queue. A stock tool uses one buffer for all sends and receives of all
+// queue pairs, so only the first byte of every page is known: it is 0.
 type srqEnd struct {
 	*session.Session
 	params *params
@@ -27,15 +27,16 @@ type srqEnd struct {
 	qps    []*srqQP
 	byQPN  map[verbs.QPN]*srqQP
 	sendMR *verbs.MR
-	slots  []byte // where messages arrive: one for all without -c, otherwise one for each receive
+	slots  []byte // received messages: one slot for all without -c, otherwise one for each receive
 	slotMR *verbs.MR
-	free   []int // slots without a receive
+	free   []int // slots without a posted receive
 
 	sent, received int
 	progress       atomic.Uint64
 }
 
-// srqQP is a queue pair. It sends its next message when the last one is complete and the peer's has come.
+// srqQP is a queue pair. It sends its next message when the last one is complete and the peer's
+// has arrived.
 type srqQP struct {
 	*verbs.QP
 	index            int
@@ -44,7 +45,8 @@ type srqQP struct {
 	sending, waiting bool
 }
 
-// A work request ID of a send is that of its queue pair; that of a receive has its slot as well.
+// srqRecvID marks the work request IDs of receives, whose other bits are the slot. The ID of a
+// send is the index of its queue pair.
 const srqRecvID = 1 << 32
 
 func (e *srqEnd) setUp() error {
@@ -89,7 +91,7 @@ func (e *srqEnd) setUp() error {
 	return e.postReceives()
 }
 
-// postReceives fills the queue up.
+// postReceives posts receives for all free slots.
 func (e *srqEnd) postReceives() error {
 	for _, slot := range e.free {
 		wr := verbs.RecvWR{ID: srqRecvID | uint64(slot), SGList: []verbs.SGE{e.slotMR.SGE(slot*e.params.size, e.params.size)}}
@@ -130,7 +132,8 @@ func (e *srqEnd) connect(remote []wire.Dest) error {
 	return nil
 }
 
-// traffic counts the messages of all queue pairs together, as the stock tool does.
+// traffic exchanges messages on all queue pairs. As in the stock tool, params.iters is the total
+// number of messages.
 func (e *srqEnd) traffic(ctx context.Context) error {
 	p := e.params
 	start := time.Now()
@@ -175,7 +178,7 @@ func (e *srqEnd) post(q *srqQP) error {
 	})
 }
 
-// take deals with one completion.
+// take processes one completion.
 func (e *srqEnd) take(wc *verbs.WC) error {
 	q := e.byQPN[wc.QPN]
 	switch {
@@ -221,8 +224,8 @@ func (e *srqEnd) takeMessage(wc *verbs.WC) error {
 	return nil
 }
 
-// partedWell reports whether wc is a send that nobody is left to acknowledge: the stock tool leaves when it has all messages,
-// and it had them when it has sent as many.
+// partedWell reports whether wc is a send that failed only because the peer has left: the stock
+// tool leaves when it has sent and received all messages.
 func (e *srqEnd) partedWell(wc *verbs.WC) bool {
 	return wc.WRID&srqRecvID == 0 && e.received >= e.params.iters && (wc.Status == verbs.WCRetryExcErr || wc.Status == verbs.WCWRFlushErr)
 }

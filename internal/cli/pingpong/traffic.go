@@ -17,7 +17,7 @@ const (
 	pingpongSend = 2
 )
 
-// postReceives fills the receive queue up.
+// postReceives fills the receive queue.
 func (e *end) postReceives() error {
 	wr := &verbs.RecvWR{ID: pingpongRecv, SGList: []verbs.SGE{e.recvMR.SGE(0, len(e.recv))}}
 	for ; e.posted < e.params.rxDepth; e.posted++ {
@@ -28,7 +28,7 @@ func (e *end) postReceives() error {
 	return nil
 }
 
-// post sends message iter. The buffer is not in use: the last send is complete.
+// post sends message iter. The previous send is complete, so the buffer is not in use.
 func (e *end) post(iter int) error {
 	if e.params.chk {
 		fillPattern(e.send[e.params.header():], e.Role, iter)
@@ -41,15 +41,15 @@ func (e *end) post(iter int) error {
 	})
 }
 
-// standing is how far traffic has come.
+// standing returns the progress of the traffic.
 func (e *end) standing() session.Standing {
 	s := session.Standing{Progress: e.progress.Load()}
 	s.Add(e.qp)
 	return s
 }
 
-// traffic sends and receives all messages and prints the result. The client begins; each end sends its next message when
-// its last one is complete and the peer's has come.
+// traffic sends and receives all messages and prints the result. The client starts. Each end
+// sends its next message when its last one is complete and the peer's has arrived.
 func (e *end) traffic(ctx context.Context) error {
 	p := e.params
 	start := time.Now()
@@ -103,17 +103,18 @@ func (e *end) traffic(ctx context.Context) error {
 	return nil
 }
 
-// partedNote is printed when the peer was gone before its last acknowledgement arrived.
+// partedNote is printed if the peer left before its last acknowledgement arrived.
 const partedNote = "the peer left before its acknowledgement of the last message arrived"
 
-// partedWell reports whether wc is the last send, unacknowledged, after everything else went well. The stock tool leaves as
-// soon as it has all messages and all acknowledgements; when its own last acknowledgement is lost then, nobody is left to
-// repeat it. A peer that lacks the last message stays and takes it when it is sent again.
+// partedWell reports whether wc is the last send, unacknowledged, after everything else
+// succeeded. The stock tool leaves as soon as it has all messages and all acknowledgements; if
+// its own last acknowledgement is lost, it is not repeated. A peer that lacks the last message
+// stays and receives the retransmission.
 func (e *end) partedWell(wc *verbs.WC, sent, received int) bool {
 	return wc.WRID == pingpongSend && wc.Status == verbs.WCRetryExcErr && received == e.params.iters && sent == e.params.iters-1
 }
 
-// take deals with received message iter.
+// take processes the received message iter.
 func (e *end) take(wc *verbs.WC, iter int) error {
 	head := e.params.header()
 	if n := int(wc.ByteLen) - head; n != e.params.size {

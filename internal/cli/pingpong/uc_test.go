@@ -30,7 +30,7 @@ func TestALostMessageEndsAnUnreliablePingpong(t *testing.T) {
 	}
 }
 
-// An RC packet means nothing to a UC queue pair.
+// A UC queue pair discards RC packets.
 func TestPingpongNeedsTheSameService(t *testing.T) {
 	s, c := clitest.Pair(t, newWorld, "pingpong uc -d 127.66.0.1 -n 5", "pingpong rc -d 127.66.0.2 127.66.0.1 -n 5")
 	if s.Code != app.ExitFailure || c.Code != app.ExitFailure || !strings.Contains(s.Stderr.String(), "nothing comes from the peer: ") {

@@ -57,7 +57,7 @@ is not written to a terminal unless -o - says so.`,
 	return c
 }
 
-// toFile lets fill write a file, which is made or replaced.
+// toFile creates or truncates a file and calls fill to write it.
 func toFile(name string, fill func(io.Writer) error) error {
 	file, err := os.Create(name)
 	if err != nil {
@@ -87,7 +87,7 @@ is refused; of standard input, what fits is written. What a pipe brings is writt
 				if err := r.Fits(region.Write, uint64(offset), size); err != nil {
 					return err
 				}
-				// What is to be written may take long to come.
+				// The input may be slow, so the connection is kept alive meanwhile.
 				ctx, stop := context.WithCancel(ctx)
 				defer stop()
 				go r.KeepAlive(ctx, session.KeepAliveInterval)
@@ -104,7 +104,7 @@ is refused; of standard input, what fits is written. What a pipe brings is writt
 	return c
 }
 
-// input opens what is to be written, and says how long it is where that is known, else 0.
+// input opens the input and returns its length in bytes, 0 if it is not known.
 func input(a *app.App, args []string) (io.ReadCloser, uint64, error) {
 	if len(args) == 0 || args[0] == "-" {
 		return io.NopCloser(a.Stdin), 0, nil

@@ -1,4 +1,5 @@
-// Package regioncmd is 'gorxe region': regions of a daemon, listed, read, written and watched.
+// Package regioncmd implements 'gorxe region', which lists, reads, writes and watches the regions
+// of a daemon.
 package regioncmd
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// flags are those of all commands that use regions.
+// flags are the flags of all commands that use regions.
 type flags struct {
 	device app.ManagedFlags
 	source string
@@ -102,7 +103,7 @@ func printDirectory(w io.Writer, d *region.Directory, asJSON bool) error {
 	return nil
 }
 
-// hostAndName takes HOST/NAME apart.
+// hostAndName splits HOST/NAME.
 func hostAndName(c *cobra.Command, arg string) (host, name string, err error) {
 	host, name, ok := strings.Cut(arg, "/")
 	if !ok || host == "" {
@@ -140,7 +141,7 @@ func withRegion(a *app.App, c *cobra.Command, f *flags, arg string, use func(con
 	return nil
 }
 
-// oneRegion accepts HOST/NAME, and further arguments up to more.
+// oneRegion accepts HOST/NAME and at most more further arguments.
 func oneRegion(more int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -153,7 +154,7 @@ func oneRegion(more int) cobra.PositionalArgs {
 	}
 }
 
-// byteRange is a part of a region: length 0 is all from the offset on.
+// byteRange is a part of a region. Length 0 means everything from the offset on.
 type byteRange struct {
 	offset, length byteCount
 }
@@ -163,8 +164,8 @@ func (r *byteRange) add(fs *pflag.FlagSet) {
 	fs.Var(&r.length, "length", "`bytes` (0: all that follow)")
 }
 
-// of returns the range's place in a region of size bytes. What does not fit in it is left for the
-// one to refuse who is asked for it.
+// of returns the range in a region of size bytes. It does not check that the range fits; the
+// operation on the region does.
 func (r *byteRange) of(size uint64) (off, n uint64) {
 	off, n = uint64(r.offset), uint64(r.length)
 	if n == 0 && off < size {
@@ -173,7 +174,7 @@ func (r *byteRange) of(size uint64) (off, n uint64) {
 	return off, n
 }
 
-// byteCount is a number of bytes as a flag.
+// byteCount is the flag value of a number of bytes.
 type byteCount uint64
 
 func (b *byteCount) Explains()      {}

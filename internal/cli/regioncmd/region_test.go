@@ -19,11 +19,11 @@ import (
 	"github.com/gorxe/gorxe/packet/fault"
 )
 
-// exporting is a daemon with regions.
+// exporting is the command line of a daemon with regions.
 const exporting = "daemon --region name=scratch,size=1MiB,access=read,access=write --region name=ro,size=4096" +
 	" --region name=drop,size=64,access=write --region name=theirs,size=8,peers=192.0.2.99"
 
-// runRegion runs a command about regions from another host.
+// runRegion runs a region command on another host.
 func runRegion(t *testing.T, w *clitest.World, s *testnet.Listener, line string) *clitest.Run {
 	t.Helper()
 	return w.Look(t, s, "region "+line+" -I 192.0.2.2")
@@ -160,7 +160,7 @@ func TestChangesAreWatched(t *testing.T) {
 		put("hello \x00\xff", "12")
 		put("hello \x00\xff", "12") // no change
 		put("X", "44")
-		put("Y", "45") // just behind it
+		put("Y", "45") // immediately after it
 		stop()
 		<-watch.Done
 		if watch.Code != 0 || watch.Stderr.String() != "watching 40 bytes at offset 5\n" {

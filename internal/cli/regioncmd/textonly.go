@@ -7,20 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// textOnly passes on UTF-8 text and refuses everything else, for a terminal that would obey it. Control
-// characters are refused, except line breaks and tabs. Bytes that are not UTF-8 are refused too, because a
-// terminal may take each for a character of its own: 0x9b is CSI in ISO 8859-1.
+// textOnly passes on UTF-8 text and rejects everything else, because a terminal would execute
+// control sequences. It rejects control characters except line breaks and tabs. It also rejects
+// bytes that are not UTF-8, because a terminal may interpret each as a character: 0x9b is CSI in
+// ISO 8859-1.
 //
-// A region arrives in pieces that end anywhere. A character that is not complete at the end of a Write
-// is held until the next one, so that it is judged as a whole. The caller must call end after the last.
+// A Write may end in the middle of a character. Such a partial character is held until the next
+// Write, so that it is checked as a whole. The caller must call end after the last Write.
 type textOnly struct {
 	w    io.Writer
-	held []byte // start of a character, shorter than utf8.UTFMax
+	held []byte // partial character, shorter than utf8.UTFMax
 }
 
 var errBinary = errors.New("it is not UTF-8 text and standard output is a terminal: write it to a file with -o FILE, or send it through a pipe; -o - prints it all the same")
 
-// Write passes p on if all of it is text, except a last character that is not complete.
+// Write passes on p if all of it is text, except a partial character at the end.
 func (t *textOnly) Write(p []byte) (int, error) {
 	text := p
 	if len(t.held) > 0 {
@@ -39,7 +40,7 @@ func (t *textOnly) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end returns an error if the last character was never completed.
+// end returns an error if the last character is incomplete.
 func (t *textOnly) end() error {
 	if len(t.held) > 0 {
 		return errBinary
@@ -47,8 +48,8 @@ func (t *textOnly) end() error {
 	return nil
 }
 
-// wholeRunes returns the length of p without the start of a character at its end. Bytes that cannot
-// become a character are not left out.
+// wholeRunes returns the length of p without a partial character at its end. Bytes that cannot
+// become a character are included.
 func wholeRunes(p []byte) int {
 	for i := len(p) - 1; i >= 0 && i > len(p)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(p[i]) {
@@ -61,7 +62,7 @@ func wholeRunes(p []byte) int {
 	return len(p)
 }
 
-// isText reports whether p is UTF-8 that a terminal only displays.
+// isText reports whether p is UTF-8 without control characters for a terminal.
 func isText(p []byte) bool {
 	obeyed := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r >= 0x7f && r < 0xa0 }
 	return utf8.Valid(p) && !bytes.ContainsFunc(p, obeyed)

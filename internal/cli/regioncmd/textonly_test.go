@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// write writes the pieces as a region that arrives in them, and returns what a terminal gets.
+// write writes the pieces of a region and returns the output to a terminal.
 func write(pieces ...[]byte) (string, error) {
 	var out bytes.Buffer
 	t := &textOnly{w: &out}
@@ -20,7 +20,8 @@ func write(pieces ...[]byte) (string, error) {
 	return out.String(), t.end()
 }
 
-// Wherever a region is cut in two or three pieces, the same text passes and the same bytes are refused.
+// Wherever a region is divided into two or three pieces, the same text is accepted and the same
+// bytes are rejected.
 func TestTextIsJudgedAsAWholeWhereverItIsCut(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -70,12 +71,13 @@ func TestAnErrorOfTheTerminalIsReturned(t *testing.T) {
 	}
 }
 
-// failing is a terminal that is gone.
+// failing is a terminal that returns an error.
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// What the terminal gets is what the region has, or nothing of a character of which it has only a part.
+// The terminal gets the whole region if that is text, and otherwise only complete characters from
+// its beginning.
 func FuzzTextOnly(f *testing.F) {
 	f.Add([]byte("text \xc2"), []byte("\x9b2J"))
 	f.Add([]byte("\xf0\x9f"), []byte("\x98\x80"))

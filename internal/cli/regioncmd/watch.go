@@ -15,7 +15,7 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/region"
 )
 
-// maxWatched is how many bytes can be watched: two copies of them are kept.
+// maxWatched is the maximum number of bytes to watch; two copies of them are kept in memory.
 const maxWatched = 64 << 20
 
 func watchCommand(a *app.App) *cobra.Command {
@@ -79,7 +79,7 @@ func watch(ctx context.Context, a *app.App, r *region.Conn, at *byteRange, inter
 			continue
 		case <-r.Done():
 			if ctx.Err() != nil {
-				return nil // the interruption ended an operation, and that the connection
+				return nil // the interrupt ended an operation, and that the connection
 			}
 			return region.ErrEnded
 		case <-ctx.Done():
@@ -100,8 +100,8 @@ func watch(ctx context.Context, a *app.App, r *region.Conn, at *byteRange, inter
 
 const lineBytes = 16
 
-// printChanges prints the lines in which two looks at the bytes from off on differ. Lines begin at
-// multiples of 16 in the region.
+// printChanges prints the lines that differ between two reads of the bytes from off on. Lines
+// begin at multiples of 16 in the region.
 func printChanges(w io.Writer, now time.Time, before, after []byte, off uint64) error {
 	for i := 0; i < len(after); {
 		n := min(lineBytes-int((off+uint64(i))%lineBytes), len(after)-i)
@@ -115,7 +115,7 @@ func printChanges(w io.Writer, now time.Time, before, after []byte, off uint64) 
 	return nil
 }
 
-// hexLine is a line as hexdump -C has it. Bytes that are not asked for are left blank.
+// hexLine formats a line like hexdump -C. Bytes outside the range are blank.
 func hexLine(at uint64, p []byte) string {
 	var hex, text strings.Builder
 	first := int(at % lineBytes)

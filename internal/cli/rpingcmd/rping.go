@@ -1,4 +1,4 @@
-// Package rpingcmd is 'gorxe rping': both ends of rping.
+// Package rpingcmd implements 'gorxe rping': both ends of rping.
 package rpingcmd
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// params are rping's flags.
+// params are the flags of rping.
 type params struct {
 	device         app.ManagedFlags
 	server, client bool
@@ -83,7 +83,7 @@ func (p *params) check() error {
 	return p.device.Check()
 }
 
-// serve serves one client, or all that come.
+// serve serves one client, or with -P all clients.
 func serve(ctx context.Context, a *app.App, p *params) error {
 	dev, at, err := a.OpenToServe(ctx, &p.device, p.addr)
 	if err != nil {
@@ -104,7 +104,7 @@ func serve(ctx context.Context, a *app.App, p *params) error {
 		}
 		return s.Serve(ctx, r)
 	}
-	// As much as any client may ask for.
+	// A client may request up to this size.
 	s.Size = rping.MaxSize
 	var serving sync.WaitGroup
 	defer serving.Wait()
@@ -139,7 +139,7 @@ func ping(ctx context.Context, a *app.App, p *params) error {
 	return nil
 }
 
-// print returns what prints a ping, nil without -v.
+// print returns a function that prints a ping, nil without -v.
 func (p *params) print(a *app.App, head string) func(text []byte) {
 	if !p.verbose {
 		return nil

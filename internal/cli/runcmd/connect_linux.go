@@ -23,14 +23,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startPatience is how long a daemon may take to start, and another one to end before it.
+// startPatience is the maximum time for a daemon to start, including the end of its predecessor.
 const startPatience = 30 * time.Second
 
-// retryInterval is the time between two tries while another process is starting or ending a daemon.
+// retryInterval is the time between two tries while another process starts or ends a daemon.
 const retryInterval = 10 * time.Millisecond
 
-// connect connects to the daemon that is to have the device. The sockets of all network namespaces are in the same
-// directories; unless the user names the socket, the daemon must be in the namespace of this process.
+// connect connects to the daemon with the requested device. The sockets of all network namespaces
+// are in the same directories, so unless the user names the socket, the daemon must be in the
+// network namespace of this process.
 func connect(ctx context.Context, a *app.App, p *params) (*broker.Client, error) {
 	request := broker.Request{Device: p.device.Interface}
 	if path := cmp.Or(p.socket, os.Getenv(socketVariable)); path != "" {
@@ -45,7 +46,7 @@ func connect(ctx context.Context, a *app.App, p *params) (*broker.Client, error)
 		return nil, err
 	}
 	dir, dirErr := control.OwnDir()
-	var passed []error // why daemons that exist are not used, in case that none can be started
+	var passed []error // reasons against existing daemons, for the error if none can be started
 	for _, path := range sockets(dirErr == nil) {
 		c, err := broker.Dial(ctx, path, request)
 		switch {
@@ -67,14 +68,15 @@ func connect(ctx context.Context, a *app.App, p *params) (*broker.Client, error)
 	return c, nil
 }
 
-// connectStarted connects to the daemon that gorxe run starts for the device in a network namespace.
+// connectStarted connects to the daemon that gorxe run starts for the device in a network
+// namespace.
 func connectStarted(ctx context.Context, a *app.App, p *params, dir, ns string) (*broker.Client, error) {
 	name, err := p.choose(a)
 	if err != nil {
 		return nil, err
 	}
 	if name, err = interfaceOf(a, name); err != nil {
-		return nil, err // a daemon would wait for it
+		return nil, err // a daemon would wait for the interface instead of failing
 	}
 	s := &starter{
 		request: broker.Request{Device: name, NetNS: ns}, idle: p.idle, dir: dir, socket: control.StartedSocket(name, ns),
@@ -82,8 +84,8 @@ func connectStarted(ctx context.Context, a *app.App, p *params, dir, ns string) 
 	return s.connect(ctx)
 }
 
-// interfaceOf returns the interface that has an address, so that it has one daemon whichever of its addresses names
-// it. Loopback addresses that no interface has stay what they are.
+// interfaceOf returns the interface that has an address, so that all its addresses select the
+// same daemon. It returns loopback addresses that no interface has unchanged.
 func interfaceOf(a *app.App, name string) (string, error) {
 	addrs, _, ifname, err := a.Addrs(name)
 	if err != nil || ifname == "" || ifname == name {
@@ -96,8 +98,8 @@ func interfaceOf(a *app.App, name string) (string, error) {
 	return name, nil
 }
 
-// sockets are the programs sockets of daemons that somebody has started, of this user, unless others can write where
-// that would be, and of root.
+// sockets returns the programs sockets of daemons that users have started: that of this user,
+// unless other users can write to its directory (own is false), and that of root.
 func sockets(own bool) []string {
 	mine := control.ProgramsSocket(control.DefaultSocket())
 	if !own || mine == control.SystemPrograms {
@@ -106,13 +108,14 @@ func sockets(own bool) []string {
 	return []string{mine, control.SystemPrograms}
 }
 
-// elsewhere reports whether an error says that there is no daemon, or that it has another device.
+// elsewhere reports whether an error means that there is no daemon, or that it has another
+// device.
 func elsewhere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, broker.ErrGone) ||
 		errors.Is(err, unix.ENODEV)
 }
 
-// explain says what to do about a daemon that cannot be used.
+// explain adds a remedy to the error of a daemon that cannot be used.
 func explain(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
@@ -126,12 +129,12 @@ func explain(path string, err error) error {
 	return fmt.Errorf("the daemon at %s: %w", path, err)
 }
 
-// A starter connects to the daemon for one device of this user, which it starts if there is none.
+// A starter connects to the daemon for one device of this user, and starts it if there is none.
 type starter struct {
 	request broker.Request
 	idle    time.Duration
-	dir     string // of this user alone
-	socket  string // for control
+	dir     string // directory that only this user can access
+	socket  string // control socket
 }
 
 func (s *starter) connect(ctx context.Context) (*broker.Client, error) {
@@ -155,12 +158,12 @@ func (s *starter) connect(ctx context.Context) (*broker.Client, error) {
 		case !elsewhere(err):
 			return nil, explain(programs, err)
 		case s.ending():
-			// The one before has not given the device up yet.
+			// The previous daemon has not released the device yet.
 		default:
 			if err = s.start(ctx); err == nil {
 				continue
 			}
-			// The one before may have ended just now: the second failure counts.
+			// The previous daemon may have ended just now, so only a second failure is final.
 			if !s.ending() && failed {
 				return nil, err
 			}
@@ -183,7 +186,8 @@ func (s *starter) ending() bool {
 	return err == nil
 }
 
-// lock keeps two gorxe run from starting a daemon at the same time. The directory is of this user alone.
+// lock prevents two gorxe run from starting a daemon at the same time. The lock file is in a
+// directory of this user alone.
 func (s *starter) lock(ctx context.Context) (unlock func(), err error) {
 	f, err := os.OpenFile(s.file("start", ".lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -206,7 +210,7 @@ func (s *starter) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// file returns the path of a file of this device.
+// file returns the path of a file for this device.
 func (s *starter) file(name, ending string) string {
 	return filepath.Join(s.dir, name+"-"+s.request.Device+"-"+s.request.NetNS+ending)
 }

@@ -1,4 +1,6 @@
-// Package runcmd is 'gorxe run': a program of libibverbs on a device of gorxe.
+// Package runcmd implements 'gorxe run', which runs a program of libibverbs on a device of gorxe.
+// connect_linux.go finds or starts the daemon that owns the device, run_linux.go runs the program
+// under package trap.
 package runcmd
 
 import (
@@ -71,7 +73,7 @@ device.`,
 	}
 	fs := c.Flags()
 	fs.SortFlags = false
-	fs.SetInterspersed(false) // flags behind the program are the program's
+	fs.SetInterspersed(false) // flags after the program belong to the program
 	p.device.Add(fs)
 	fs.Lookup("ib-dev").Usage = "network interface or local `address` of the device, or its name " +
 		"(default: the interface of the default route)"
@@ -86,7 +88,7 @@ device.`,
 	return c
 }
 
-// chooseOwner sets alone: the flags of a device mean one that gorxe run opens itself.
+// chooseOwner sets alone. A flag of a device implies a device that gorxe run opens itself.
 func (p *params) chooseOwner(fs *pflag.FlagSet) error {
 	why := "no-daemon"
 	if !p.alone {
@@ -116,8 +118,9 @@ func (p *params) choose(a *app.App) (string, error) {
 	return "", fmt.Errorf("no network interface suggests itself: name one, or an address, with -d")
 }
 
-// StartCommand makes the command with which gorxe run starts a daemon. It is a process of its own between the two, so
-// that the daemon is no child of gorxe run, which waits for all of its own.
+// StartCommand makes the command with which gorxe run starts a daemon. It runs in a process
+// between the two, so that the daemon is not a child of gorxe run, which waits for all its
+// children.
 func StartCommand(a *app.App) *cobra.Command {
 	var log string
 	c := &cobra.Command{

@@ -19,14 +19,14 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// run runs a program on a device until it and all that it has started have ended.
+// run runs a program on a device until it and all its descendants have ended.
 func run(ctx context.Context, a *app.App, p *params, argv []string) error {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return err
 	}
 	if trap.Nested() {
-		// The gorxe run around this one serves the program.
+		// The outer gorxe run serves the program.
 		return fmt.Errorf("executing %s: %w", path, syscall.Exec(path, argv, os.Environ()))
 	}
 	if err := trap.Probe(); err != nil {
@@ -43,7 +43,7 @@ func run(ctx context.Context, a *app.App, p *params, argv []string) error {
 	return exitStatus(status)
 }
 
-// openHost returns what the program is going to see, and how to end it.
+// openHost returns the host that serves the program, and a function that closes it.
 func openHost(ctx context.Context, a *app.App, p *params) (host *programs.Host, end func() error, err error) {
 	log := slog.New(slog.NewTextHandler(a.Stderr, nil))
 	if !p.alone {
@@ -67,7 +67,7 @@ func openHost(ctx context.Context, a *app.App, p *params) (host *programs.Host, 
 		}()
 		return host, func() error {
 			err := host.Close()
-			<-told // a program that ends with the daemon may be faster
+			<-told // the program may end before the message about the daemon is printed
 			return err
 		}, nil
 	}
@@ -75,7 +75,8 @@ func openHost(ctx context.Context, a *app.App, p *params) (host *programs.Host, 
 	if err != nil {
 		return nil, nil, err
 	}
-	// A device that follows the host waits for what is not there, but whoever starts a program wants to know.
+	// A device that follows the host waits for a missing interface, but a user who starts a
+	// program expects an error.
 	if _, _, _, err := packet.HostAddrs(name); err != nil {
 		return nil, nil, err
 	}
@@ -92,10 +93,10 @@ func openHost(ctx context.Context, a *app.App, p *params) (host *programs.Host, 
 
 // serve starts the program and answers its calls.
 func serve(host *programs.Host, c trap.Command) (status syscall.WaitStatus, err error) {
-	// The terminal sends its signals to the program too; others are for this process alone.
+	// The terminal also sends its signals to the program; others are sent to this process only.
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as by nohup
+	if !signal.Ignored(syscall.SIGHUP) { // ignored under nohup
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	defer signal.Stop(signals)
@@ -115,13 +116,13 @@ func serve(host *programs.Host, c trap.Command) (status syscall.WaitStatus, err 
 	return status, proc.Err()
 }
 
-// forward passes signals on until the program has ended.
+// forward forwards signals until the program has ended.
 func forward(signals <-chan os.Signal, proc *trap.Process) {
 	for {
 		select {
 		case s := <-signals:
 			if s == syscall.SIGTERM || s == syscall.SIGHUP {
-				_ = proc.Signal(s.(syscall.Signal)) // it may have ended
+				_ = proc.Signal(s.(syscall.Signal)) // the program may have ended
 			}
 		case <-proc.Exited():
 			return
@@ -129,7 +130,7 @@ func forward(signals <-chan os.Signal, proc *trap.Process) {
 	}
 }
 
-// exitStatus is the status of a program in the words of a shell.
+// exitStatus returns the exit status as a shell reports it.
 func exitStatus(s syscall.WaitStatus) error {
 	switch {
 	case s.Signaled():

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startDaemon starts 'gorxe daemon' in a session of its own, with its log in a file, and returns when it is ready. The
-// error is what it has said if it ends before.
+// startDaemon starts 'gorxe daemon' in a new session, with its log in a file, and returns when it
+// is ready. If the daemon ends before, the error is its last message.
 func startDaemon(ctx context.Context, log string, flags []string) error {
 	out, err := os.OpenFile(log, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -31,7 +31,7 @@ func startDaemon(ctx context.Context, log string, flags []string) error {
 		return err
 	}
 	defer tmp.Close()
-	// The socket at which the daemon says that it is ready. Its name must be short.
+	// The daemon reports to this socket that it is ready. The path must be short.
 	name := filepath.Join(tmp.Path, "s")
 	ready, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
 	if err != nil {
@@ -68,7 +68,7 @@ func startDaemon(ctx context.Context, log string, flags []string) error {
 	return fmt.Errorf("gorxe daemon ended before it was ready: %w", err)
 }
 
-// lastWords returns what the commands of gorxe say at their end, as it stands in a log.
+// lastWords returns the error messages in a log that begin with "gorxe: ".
 func lastWords(log string) string {
 	text, err := os.ReadFile(log)
 	if err != nil {

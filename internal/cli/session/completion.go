@@ -9,26 +9,29 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// spins is how often a wait looks again before it sleeps, about 20 µs. Waking up costs about as much, and on a machine
-// with few cores whoever looks longer takes the time from the goroutine that receives.
+// spins is the number of polls before a wait sleeps, about 20 µs. A wake-up costs about as much,
+// and on a machine with few cores longer polling takes processor time from the goroutine that
+// receives.
 const spins = 64
 
-// Waiter takes completions from a CQ: it polls for a moment, for low latency, and then sleeps, depending on its mode.
+// Waiter waits for completions of a CQ. Depending on its mode it polls for a moment, for low
+// latency, and then sleeps.
 type Waiter struct {
 	CQ   *verbs.CQ
 	Mode WaitMode
 }
 
-// WaitMode is how a Waiter waits.
+// WaitMode selects how a Waiter waits.
 type WaitMode uint8
 
 const (
-	LookThenSleep WaitMode = iota // for little latency when completions come soon
-	SleepAtOnce                   // at once
+	LookThenSleep WaitMode = iota // low latency for completions that arrive soon
+	SleepAtOnce                   // no polling
 	NeverSleep
 )
 
-// Next returns the number of completions in wc, at least one, or the reason why there is none. It stops when ctx ends.
+// Next stores completions in wc and returns their number, at least one. It fails when ctx is
+// done.
 func (w Waiter) Next(ctx context.Context, wc []verbs.WC) (int, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
@@ -38,7 +41,8 @@ func (w Waiter) Next(ctx context.Context, wc []verbs.WC) (int, error) {
 	}
 	how := w.Mode
 	if how == LookThenSleep && runtime.GOMAXPROCS(0) == 1 {
-		// The program's one processor looks for packets when it has nothing else to do: looking for completions keeps it from that.
+		// With one P, the poller receives packets when the process is idle: polling for
+		// completions would prevent that.
 		how = SleepAtOnce
 	}
 	for looked := 0; how != SleepAtOnce && (how == NeverSleep || looked < spins); looked++ {
@@ -53,15 +57,16 @@ func (w Waiter) Next(ctx context.Context, wc []verbs.WC) (int, error) {
 	return w.CQ.Wait(ctx, wc)
 }
 
-// CompletionError is a work request that failed, with what its status usually means to the user of a tool.
+// CompletionError reports a work request that failed, with the usual cause of its status for the
+// user of a tool.
 type CompletionError struct {
 	WC     verbs.WC
-	Done   string // how far the traffic had come: "17 of 1000 messages"
+	Done   string // progress of the traffic, such as "17 of 1000 messages"
 	Device *verbs.Device
 	Peer   verbs.GID
 }
 
-// Error names the status and the queue pair, and suggests what is wrong.
+// Error returns a text with the status, the queue pair and a likely cause.
 func (e *CompletionError) Error() string {
 	text := fmt.Sprintf("%v (%s) on QP %#06x after %s", e.WC.Status, e.WC.Status.Name(), uint32(e.WC.QPN), e.Done)
 	switch e.WC.Status {

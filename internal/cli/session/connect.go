@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
-// connect opens the connection of a tool's exchange: with a host as client, without as server. waiting, if it is not nil, is
-// called when the port of a server is open.
+// connect opens the connection for a tool's exchange: with a host as client, without as server.
+// waiting, if not nil, is called when the port of a server is open.
 func connect(ctx context.Context, a *app.App, host string, port uint16, waiting func()) (net.Conn, exchange.Role, error) {
 	if host != "" {
 		conn, err := a.TCP.Dial(ctx, host, port)
@@ -25,7 +25,7 @@ func connect(ctx context.Context, a *app.App, host string, port uint16, waiting 
 	return conn, exchange.Server, err
 }
 
-// ExplainExchange adds advice to an error of the exchange with tool.
+// ExplainExchange adds advice to an error of the exchange. tool describes the required peer.
 func ExplainExchange(err error, tool string) error {
 	var item *exchange.ItemError
 	if !errors.As(err, &item) {

@@ -2,13 +2,14 @@ package session
 
 import "github.com/gorxe/gorxe/verbs"
 
-// QKey is the Q_Key of every tool's datagrams.
+// QKey is the Q_Key of the datagrams of all tools.
 const QKey = 0x11111111
 
-// MaxMessage is the length of the longest message, in bytes.
+// MaxMessage is the maximum length of a message in bytes.
 const MaxMessage = 1<<31 - 1
 
-// HeaderOf returns the number of bytes in front of a message received over a service: those of a GRH for UD.
+// HeaderOf returns the number of bytes before the payload of a message received over a service:
+// those of a GRH for UD.
 func HeaderOf(service verbs.QPType) int {
 	if service == verbs.UD {
 		return verbs.GRHLen

@@ -12,7 +12,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// ForeignGIDs are the networks of GIDs that a peer may name although its TCP connection has another address.
+// ForeignGIDs are the networks of GIDs that a peer may use although its TCP connection has
+// another address.
 type ForeignGIDs []netip.Prefix
 
 // AddForeignGIDsFlag adds the flag --foreign-gids, for peers whose TCP and RDMA addresses differ.
@@ -20,7 +21,7 @@ func AddForeignGIDsFlag(fs *pflag.FlagSet, f *ForeignGIDs) {
 	fs.Var(f, "foreign-gids", "let the peer's GID be of these `networks`, such as 192.0.2.0/24 or 2001:db8::7 (default: the address of its TCP connection)")
 }
 
-// Set adds networks and addresses, with commas between them.
+// Set adds networks and addresses, separated by commas.
 func (f *ForeignGIDs) Set(text string) error {
 	for word := range strings.SplitSeq(text, ",") {
 		if p, err := netip.ParsePrefix(word); err == nil && !p.Addr().Is4In6() {
@@ -36,13 +37,13 @@ func (f *ForeignGIDs) Set(text string) error {
 	return nil
 }
 
-// Explains says that the errors of Set tell all.
+// Explains marks the errors of Set as complete messages.
 func (f *ForeignGIDs) Explains() {}
 
-// Type is the kind of value for the help.
+// Type returns the kind of value for the help text.
 func (f *ForeignGIDs) Type() string { return "networks" }
 
-// String lists the networks.
+// String returns the networks, separated by commas.
 func (f *ForeignGIDs) String() string {
 	var all []string
 	for _, p := range *f {
@@ -51,8 +52,8 @@ func (f *ForeignGIDs) String() string {
 	return strings.Join(all, ",")
 }
 
-// CheckNamed refuses a GID that is not the address of the peer's TCP connection, unless --foreign-gids allows it. gidFlag is
-// the flag that chooses a GID.
+// CheckNamed rejects a GID that is not the address of the peer's TCP connection, unless
+// --foreign-gids allows it. gidFlag is the flag that selects a GID.
 func (s *Session) CheckNamed(gid verbs.GID, gidFlag string) error {
 	tcp := exchange.Address(s.Conn.RemoteAddr())
 	if s.peers == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// meetingAt is a TCP connection whose peer has an address.
+// meetingAt is a TCP connection with a peer at a given address.
 type meetingAt struct {
 	net.Conn
 	peer netip.AddrPort
@@ -18,7 +18,8 @@ type meetingAt struct {
 
 func (m meetingAt) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(m.peer) }
 
-// A link-local address is another host's on each link, and packets leave by that of the device.
+// A link-local address identifies another host on each link, and packets leave through the
+// device's link.
 func TestALinkLocalPeerIsOnTheLinkOfTheDevice(t *testing.T) {
 	l, err := pipe.NewNet().Open(netip.MustParseAddr("fe80::1%rdma0"), 1500)
 	if err != nil {

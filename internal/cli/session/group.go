@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Group runs goroutines; the first error cancels the others.
+// Group runs goroutines. The first error cancels the others.
 type Group struct {
 	Ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -21,7 +21,7 @@ func NewGroup(ctx context.Context) *Group {
 	return g
 }
 
-// Fail cancels the context of the group. Wait returns the first err.
+// Fail cancels the context of the group. Wait returns the error of the first call.
 func (g *Group) Fail(err error) {
 	g.once.Do(func() {
 		g.err = err
@@ -45,7 +45,8 @@ func (g *Group) Wait() error {
 	return g.err
 }
 
-// Each runs do for all concurrently, and returns the first error, which cancels the others.
+// Each runs do for all elements concurrently and returns the first error, which cancels the
+// others.
 func Each[T any](ctx context.Context, all []T, do func(ctx context.Context, c T) error) error {
 	g := NewGroup(ctx)
 	for _, c := range all {

@@ -7,17 +7,20 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// When the last acknowledgement of a tool's traffic is lost, the peer sends its last message again, every 67 ms with the
-// timeout of 14 that the tools use. An end that is already gone would leave it trying, for ever if it is Linux rxe.
+// If the last acknowledgement of the traffic is lost, the peer retransmits its last message,
+// every 67 ms with the timeout of 14 that the tools use. If this end were already gone, the peer
+// would retry in vain, and Linux rxe would never stop.
 const (
-	lingerQuiet = 200 * time.Millisecond // end when nothing came for so long
+	lingerQuiet = 200 * time.Millisecond // quiet time after which Linger returns
 	LingerMax   = 3 * time.Second
 )
 
-// DisconnectTimeout is how long an end of an rdma_cm connection waits for the peer to answer its DREQ.
+// DisconnectTimeout is the maximum time an end of an rdma_cm connection waits for the response to
+// its DREQ.
 const DisconnectTimeout = 5 * time.Second
 
-// Linger keeps queue pairs alive until their peer has been quiet for a while.
+// Linger keeps queue pairs alive until no packets have arrived for lingerQuiet, at most for
+// LingerMax.
 func Linger(ctx context.Context, qps ...*verbs.QP) {
 	tick := time.NewTicker(lingerQuiet)
 	defer tick.Stop()

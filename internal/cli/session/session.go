@@ -1,5 +1,6 @@
-// Package session is what perf, pingpong and cm share: how two ends meet over TCP, how they wait for
-// completions, and how they notice that the peer stands still or has ended.
+// Package session holds what perf, pingpong and cm share. [Meet] returns a [Session], the two
+// ends of a tool connected over TCP; a [Waiter] waits for completions; [WatchProgress] and
+// [KeepAlive] detect a peer that is stuck or has ended.
 package session
 
 import (
@@ -12,14 +13,15 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// ExchangeTimeout bounds the exchange before the traffic. Stock tools pause up to a second in it.
+// ExchangeTimeout bounds the exchange before the traffic. Stock tools pause for up to a second in
+// it.
 const ExchangeTimeout = 30 * time.Second
 
-// Meeting is how one end of a tool finds its device and its peer.
+// Meeting describes how one end of a tool finds its device and its peer.
 type Meeting struct {
 	Device      *app.DeviceFlags
-	GIDIndex    int    // negative: the one that perftest would take
-	GIDFlag     string // that chooses it
+	GIDIndex    int    // negative: the one that perftest would select
+	GIDFlag     string // flag that selects the GID
 	MTU         int    // path MTU in bytes; 0: the largest
 	Host        string // empty: wait for a client
 	Port        uint16
@@ -27,7 +29,7 @@ type Meeting struct {
 	Waiting     func() // called when a client can connect; may be nil
 }
 
-// Session is what every tool has when its exchange begins: a device, a GID and the connection to its peer.
+// Session holds the device, the GID and the connection to the peer at the start of the exchange.
 type Session struct {
 	Device  *verbs.Device
 	GID     verbs.GIDEntry
@@ -35,14 +37,14 @@ type Session struct {
 	Conn    net.Conn
 	Role    exchange.Role
 
-	foreign ForeignGIDs     // that the peer may name
-	peers   *exchange.Peers // with foreign, once it was asked
+	foreign ForeignGIDs     // GIDs that the peer may use
+	peers   *exchange.Peers // includes foreign; set by the first CheckNamed
 
-	stopWatch func() // nil without
+	stopWatch func() // nil before the connection exists
 }
 
-// Meet opens the device and the TCP connection to the peer. The end of ctx interrupts it, ExchangeTimeout limits it. It reports
-// what the flags alone show to be wrong before it connects.
+// Meet opens the device and the TCP connection to the peer. The end of ctx interrupts it;
+// ExchangeTimeout limits it. Errors that the flags alone cause are reported before it connects.
 func Meet(ctx context.Context, a *app.App, m *Meeting) (*Session, error) {
 	s := &Session{foreign: m.ForeignGIDs}
 	if err := s.begin(ctx, a, m); err != nil {

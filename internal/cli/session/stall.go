@@ -10,13 +10,14 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Why traffic that stands still is given up. errors.Is finds them in what a run returns.
+// Reasons to end traffic without progress. They are wrapped in the error of a run.
 var (
 	errNoReceives = errors.New("the peer posts no receives")
 	ErrSilence    = errors.New("nothing comes from the peer")
 )
 
-// ExplainStandstill adds to the reason why a run was given up what the peer must be. Other errors stay as they are.
+// ExplainStandstill adds the required peer to an error of WatchProgress. It returns other errors
+// unchanged.
 func ExplainStandstill(err error, service verbs.QPType, peer string) error {
 	for _, cause := range []error{ErrPeerGone, ErrPeerDead, errNoReceives, ErrSilence} {
 		switch {
@@ -34,26 +35,29 @@ func ExplainStandstill(err error, service verbs.QPType, peer string) error {
 	return err
 }
 
-// ErrPeerDead is why traffic ends when the peer does not answer KeepAlive.
+// ErrPeerDead ends traffic when the peer does not respond to KeepAlive.
 var ErrPeerDead = errors.New("the peer has ended or is out of reach: it does not answer any more")
 
-// A peer that runs another test, or was killed while it was its turn, would leave this end waiting for ever, so
-// standstill is looked for.
+// Limits of WatchProgress. Without it, this end would wait forever for a peer that runs another
+// test, or that was killed before it sent its message.
 const (
-	stallCheck    = 500 * time.Millisecond
-	refusalLimit  = 10 * time.Second // without progress, while the peer has no receives
-	SilenceLimit  = 30 * time.Second // without progress and without a packet, where something else tells that the peer is gone
+	stallCheck   = 500 * time.Millisecond
+	refusalLimit = 10 * time.Second // without progress, while the peer has no receives
+	// SilenceLimit is the maximum time without progress and without a packet, if other means
+	// detect that the peer is gone.
+	SilenceLimit  = 30 * time.Second
 	silenceInTurn = 2 * time.Second
 )
 
-// SilenceFor is how long a peer may be silent whose only sign of life is its next message. It may have to fill or to check
-// a long message first.
+// SilenceFor returns the maximum silence of a peer of which only its next message shows that it
+// is alive. The peer may have to fill or to check a message of size bytes first.
 func SilenceFor(size int) time.Duration {
 	const bytesPerSecond = 100 << 20
 	return silenceInTurn + time.Duration(size)*time.Second/bytesPerSecond
 }
 
-// Standing is how far traffic has come: completed messages, RNR NAKs received, packets received.
+// Standing is the progress of traffic: numbers of completed messages, of RNR NAKs received and of
+// packets received.
 type Standing struct{ Progress, refused, packets uint64 }
 
 // Add adds the RNR NAKs and the received packets of a queue pair.
@@ -63,16 +67,16 @@ func (s *Standing) Add(qp *verbs.QP) {
 	s.packets += c.ReceivedPackets
 }
 
-// WatchProgress cancels a run when the peer has no receives for what this end sends, or is silent for so long. It counts
-// looks, not time: a program that was stopped for a while has not waited. The returned function ends the watch and must
-// be called.
+// WatchProgress cancels a run when the peer has no receives for what this end sends, or has been
+// silent for the given time. It counts its checks, not time, so a program that was stopped for a
+// while is not cancelled. The returned function stops the watch and must be called.
 func WatchProgress(ctx context.Context, cancel context.CancelCauseFunc, silence time.Duration, now func() Standing) (stop func()) {
 	ctx, end := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		tick := time.NewTicker(stallCheck)
 		defer tick.Stop()
-		last, moved := now(), now() // at the last look, at the last progress
+		last, moved := now(), now() // at the last check, at the last progress
 		for silent, waiting := 0, 0; ; {
 			select {
 			case <-ctx.Done():
@@ -105,5 +109,5 @@ func WatchProgress(ctx context.Context, cancel context.CancelCauseFunc, silence 
 	}
 }
 
-// ErrPeerGone is why traffic ends when the peer's TCP connection does.
+// ErrPeerGone ends traffic when the peer's TCP connection ends.
 var ErrPeerGone = errors.New("the peer ended the test; look at its output")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Yield lets other goroutines run.
+// Yield yields to other goroutines.
 func Yield() { runtime.Gosched() }
 
-// Doze sleeps as shortly as the system lets it.
+// Doze sleeps for the shortest time that the system supports.
 func Doze() { time.Sleep(50 * time.Microsecond) }

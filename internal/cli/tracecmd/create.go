@@ -7,9 +7,10 @@ import (
 	"os"
 )
 
-// files are the regular files that a trace reads and writes. Each is for one purpose: writing to the capture would destroy it, and
-// two outputs in one file would destroy each other. They are compared as open files, because a file has many names, and
-// standard input has none.
+// files tracks the regular files that a trace reads and writes. No file may be used twice:
+// writing to the capture would destroy it, and two outputs in one file would destroy each other.
+// They are compared as open files, because a file may have several names, and standard input has
+// none.
 type files struct {
 	used    []usedFile
 	created []*os.File
@@ -20,7 +21,7 @@ type usedFile struct {
 	info os.FileInfo
 }
 
-// use notes that f, where it is a file, is what it is said to be.
+// use records that f, if it is a regular file, is used as what.
 func (s *files) use(f any, what string) {
 	if f, ok := f.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
@@ -29,7 +30,7 @@ func (s *files) use(f any, what string) {
 	}
 }
 
-// create opens the file that a flag names, or makes it. What is in it stays until empty.
+// create opens or creates the file that a flag names. It does not truncate the file; empty does.
 func (s *files) create(flag, name string) (*os.File, error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
@@ -49,7 +50,7 @@ func (s *files) create(flag, name string) (*os.File, error) {
 	return file, nil
 }
 
-// empty empties the files that were created, now that all are known to be different.
+// empty truncates the created files, after all are known to be different.
 func (s *files) empty() error {
 	for _, file := range s.created {
 		info, err := file.Stat()
@@ -63,12 +64,12 @@ func (s *files) empty() error {
 	return nil
 }
 
-// abandon closes the files that were created. What was in them is still there.
+// abandon closes the created files without truncating them.
 func (s *files) abandon() {
 	for _, file := range s.created {
 		_ = file.Close()
 	}
 }
 
-// input notes what the capture is read from.
+// input records the file that the capture is read from.
 func (s *files) input(r io.Reader) { s.use(r, "the capture itself") }

@@ -12,7 +12,8 @@ import (
 	"github.com/gorxe/gorxe/internal/testnet"
 )
 
-// Who looks sees what the daemon sends and receives while they look; the file has all of it.
+// A live trace contains the packets that the daemon sends and receives while it runs; the file
+// contains all.
 func TestADaemonShowsAndKeepsItsPackets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "daemon.pcapng")
 	withDaemon(t, "daemon --device 192.0.2.1 --trace "+path, func(t *testing.T, w *clitest.World, s *testnet.Listener) {
@@ -50,7 +51,7 @@ func TestADaemonShowsAndKeepsItsPackets(t *testing.T) {
 	}
 }
 
-// A daemon that stops ends what it shows.
+// When a daemon stops, it ends live traces.
 func TestADaemonThatStopsEndsWhatItShows(t *testing.T) {
 	var r *clitest.Run
 	withDaemon(t, "daemon --device 192.0.2.1", func(t *testing.T, w *clitest.World, s *testnet.Listener) {

@@ -31,7 +31,7 @@ func TestAnInterruptionEndsTheWaitForTheWriterOfAFIFO(t *testing.T) {
 	if r.Code != app.ExitInterrupted {
 		t.Error(r)
 	}
-	// The open that is left behind ends when a writer comes.
+	// The remaining open call returns when the FIFO has a writer.
 	if w, err := os.OpenFile(path, os.O_RDWR, 0); err != nil {
 		t.Error(err)
 	} else if err := w.Close(); err != nil {
@@ -39,7 +39,7 @@ func TestAnInterruptionEndsTheWaitForTheWriterOfAFIFO(t *testing.T) {
 	}
 }
 
-// As with a pipe in standard input, an output has what came, and a page is whole.
+// As with a pipe on standard input, an output contains the frames so far, and a page is complete.
 func TestAnInterruptionEndsTheWaitForMoreOfAFIFO(t *testing.T) {
 	path, page := fifo(t), filepath.Join(t.TempDir(), "page.html")
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -52,7 +52,7 @@ func TestAnInterruptionEndsTheWaitForMoreOfAFIFO(t *testing.T) {
 	if _, err := w.Write(aConversation(t)); err != nil {
 		t.Fatal(err)
 	}
-	for { // the page is made when the capture was opened
+	for { // the page is created after the capture is opened
 		if _, err := os.Stat(page); err == nil {
 			break
 		}

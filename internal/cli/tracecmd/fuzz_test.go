@@ -22,33 +22,32 @@ import (
 // fuzzCapture is the longest capture that is traced, in bytes.
 const fuzzCapture = 16 << 10
 
-// How long an output may become: beside what is always there, so many bytes for each byte of the
-// capture.
+// Maximum length of an output in bytes: a constant, and a number for each byte of the capture.
 const (
 	outputBase = 1 << 20
 	outputEach = 400
 )
 
-// views are the outputs of 'gorxe trace' that go to standard output.
+// views lists the outputs of 'gorxe trace' that go to standard output.
 var views = []string{
 	"trace", "trace -v --hex --payload --explain", "trace --messages --flows", "trace --json --payload", "trace --pcapng -",
 	"trace --filter psn>5||error", "trace --json --filter not(qp==0x11)&&(nak||warning||infiniband.bth.opcode==17)",
 }
 
-// FuzzTrace traces any capture with any of the outputs. Whatever is in it, the output is whole, is
-// no terminal's or page's code and has a bounded length, and an error says that the capture cannot
-// be read.
+// FuzzTrace traces any capture with any of the outputs. For any content, the output is complete,
+// contains no control sequences or markup from the capture, and has a bounded length. An error
+// says that the capture cannot be read.
 func FuzzTrace(f *testing.F) {
 	for _, b := range fuzzCaptures(f) {
 		for view := range len(views) + 1 {
 			f.Add(uint8(view), b)
 		}
 	}
-	f.Setenv("GOGC", "100") // so that no run chooses its own
+	f.Setenv("GOGC", "100") // so that a run does not choose its own
 	page := filepath.Join(f.TempDir(), "page.html")
 	scripts := -1
 	f.Fuzz(func(t *testing.T, view uint8, b []byte) {
-		if len(b) > fuzzCapture || bytes.HasPrefix(b, []byte{0x1f, 0x8b}) { // FuzzReader of package capture has those of gzip
+		if len(b) > fuzzCapture || bytes.HasPrefix(b, []byte{0x1f, 0x8b}) { // FuzzReader of package capture covers gzip
 			return
 		}
 		frames, whole := framesOf(b)
@@ -66,7 +65,7 @@ func FuzzTrace(f *testing.F) {
 		if r := traceOf(t, "trace --html "+page, b); (r.Code == 0) != whole {
 			t.Fatal(r)
 		}
-		if n := elements(t, page); n != scripts && n != 0 { // nothing, of what is no capture
+		if n := elements(t, page); n != scripts && n != 0 { // 0: the input is no capture
 			t.Fatalf("the page has %d tags of scripts, that of another capture %d", n, scripts)
 		}
 	})
@@ -92,7 +91,7 @@ func checkView(t *testing.T, line string, b []byte, frames []capture.Frame, whol
 	}
 }
 
-// elements is how many tags of scripts a page has.
+// elements returns the number of script tags in a page.
 func elements(t testing.TB, path string) int {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -112,7 +111,7 @@ func traceOf(t testing.TB, line string, captured []byte) *clitest.Run {
 	return w.Run(t.Context(), line)
 }
 
-// framesOf reads a capture as far as it can be.
+// framesOf reads the readable frames of a capture.
 func framesOf(b []byte) (all []capture.Frame, whole bool) {
 	in, err := capture.Open(bytes.NewReader(b))
 	if err != nil {
@@ -131,7 +130,7 @@ func framesOf(b []byte) (all []capture.Frame, whole bool) {
 	}
 }
 
-// checkPlain fails the test if text could do something to a terminal.
+// checkPlain fails the test if text contains characters that affect a terminal.
 func checkPlain(t *testing.T, line string, text []byte) {
 	if !utf8.Valid(text) {
 		t.Fatalf("%s: not UTF-8: %q", line, text)
@@ -151,8 +150,7 @@ func checkJSON(t *testing.T, line string, text []byte) {
 	}
 }
 
-// checkPcapng fails the test unless a capture that was written has the frames of the one that was
-// read.
+// checkPcapng fails the test unless the written capture has the frames of the one that was read.
 func checkPcapng(t *testing.T, want []capture.Frame, b []byte) {
 	if len(want) == 0 && len(b) == 0 {
 		return
@@ -168,7 +166,8 @@ func checkPcapng(t *testing.T, want []capture.Frame, b []byte) {
 	}
 }
 
-// fuzzCaptures are the beginnings of recorded captures, and what gorxe makes of them.
+// fuzzCaptures returns the beginnings of recorded captures, and captures that gorxe writes of
+// them.
 func fuzzCaptures(t testing.TB) (all [][]byte) {
 	files, err := filepath.Glob("../../../trace/testdata/*.pcap*")
 	if err != nil || len(files) == 0 {
@@ -194,8 +193,7 @@ func fuzzCaptures(t testing.TB) (all [][]byte) {
 	return append(all, pcapOf(t))
 }
 
-// pcapOf is a capture in pcapng whose comments and names are what a hostile peer would like to have
-// shown.
+// pcapOf returns a pcapng capture whose comments and names are hostile text.
 func pcapOf(t testing.TB) []byte {
 	const evil = "\x1b[2J</script><script>alert(1)</script>\u202e\r\n\x00\xff"
 	in, err := os.ReadFile("../../../trace/testdata/rping.pcap")

@@ -14,7 +14,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// liveFlags choose a capture that goes on.
+// liveFlags select a live capture.
 type liveFlags struct {
 	iface  string
 	daemon bool
@@ -48,7 +48,7 @@ func (f *liveFlags) check(source string) error {
 	return nil
 }
 
-// runLive captures until ctx ends, which is no failure.
+// runLive captures until ctx is done, which is not a failure.
 func runLive(ctx context.Context, a *app.App, p *params, t *tracing) error {
 	c, err := a.Live(p.live.iface, func() { _ = t.Flush() })
 	if err != nil {
@@ -71,7 +71,8 @@ func runLive(ctx context.Context, a *app.App, p *params, t *tracing) error {
 	return nil
 }
 
-// runDaemonTrace shows what a daemon sees until ctx or the daemon ends, which is no failure.
+// runDaemonTrace shows the packets of a daemon until ctx is done or the daemon ends, which is not
+// a failure.
 func runDaemonTrace(ctx context.Context, a *app.App, p *params, t *tracing) error {
 	query := url.Values{}
 	if p.live.peer != "" {
@@ -98,7 +99,7 @@ func runDaemonTrace(ctx context.Context, a *app.App, p *params, t *tracing) erro
 	return nil
 }
 
-// untilEnd is a capture that ends where ctx does, be it in the middle of a frame.
+// untilEnd is a capture that ends when ctx is done, even in the middle of a frame.
 type untilEnd struct {
 	trace.Source
 	ctx context.Context

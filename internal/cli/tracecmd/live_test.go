@@ -14,7 +14,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// fakeLive is a capture of frames that a test hands over.
+// fakeLive is a live capture whose frames the test provides.
 type fakeLive struct {
 	frames  chan capture.Frame
 	closing sync.Once
@@ -47,7 +47,8 @@ func (f *fakeLive) Close() error {
 	return nil
 }
 
-// What passes is shown when it does, and messages and connections at the end, which an interruption is.
+// Packets are shown as they pass, messages and connections at the end, that is, after an
+// interrupt.
 func TestTraceCapturesUntilItIsInterrupted(t *testing.T) {
 	in, err := capture.Open(bytes.NewReader(aConversation(t)))
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 // output is a kind of output of 'gorxe trace'.
 type output struct {
 	asked  func(*params) bool
-	stdout bool // it goes there: of those only the first that is asked for is used
+	stdout bool // writes to standard output; only the first requested one of these is used
 	open   func(*app.App, *params, *files) ([]trace.Output, finish, error)
 }
 
-// finish writes what can only be written when all was shown, and closes the file; nil does nothing.
+// finish writes the end of an output after the last packet, and closes its file. It may be nil.
 type finish func() error
 
-// outputs are all kinds; the last is what there is when no other is asked for.
+// outputs lists all kinds. The last one is the default.
 var outputs = []output{
 	{asked: func(p *params) bool { return p.pcapng != "" }, open: openPcapng},
 	{asked: func(p *params) bool { return p.html != "" }, open: openHTML},
@@ -33,10 +33,10 @@ var outputs = []output{
 	{asked: func(p *params) bool { return p.pcapng == "" && p.html == "" }, stdout: true, open: openText},
 }
 
-// open opens the outputs that p asks for.
+// open opens the outputs that p requests.
 func (t *tracing) open(a *app.App, p *params) error {
 	var chosen []output
-	used := false // standard output
+	used := false // standard output is used
 	for _, o := range outputs {
 		if !o.asked(p) || o.stdout && used {
 			continue
@@ -65,7 +65,7 @@ func (t *tracing) open(a *app.App, p *params) error {
 	return nil
 }
 
-// finish finishes the outputs.
+// finish finishes all outputs.
 func (t *tracing) finish() error {
 	var errs []error
 	for _, f := range t.finishes {
@@ -80,7 +80,8 @@ func openText(a *app.App, p *params, _ *files) ([]trace.Output, finish, error) {
 	})}, nil, nil
 }
 
-// openLines writes a line a message, a line a flow, or first the one and then the other.
+// openLines opens an output with a line for each message, for each flow, or messages first and
+// then flows.
 func openLines(a *app.App, p *params, _ *files) (out []trace.Output, _ finish, _ error) {
 	coloured := app.NewStyle(a.Stdout).On
 	if p.messages {
@@ -92,7 +93,7 @@ func openLines(a *app.App, p *params, _ *files) (out []trace.Output, _ finish, _
 	return out, nil, nil
 }
 
-// jsonOutput writes what was asked for of an object a line.
+// jsonOutput writes the requested kinds of objects, one on each line.
 type jsonOutput struct {
 	*json.Writer
 	packets, messages, flows bool
@@ -126,7 +127,8 @@ func (o *jsonOutput) Flow(f *trace.Flow) error {
 	return o.Writer.Flow(f)
 }
 
-// openHTML creates the file first: a missing permission is reported before a long capture is read.
+// openHTML creates the file first, so that a missing permission is reported before a long capture
+// is read.
 func openHTML(a *app.App, p *params, s *files) ([]trace.Output, finish, error) {
 	title := standardInput
 	if p.source != "" && p.source != "-" {
@@ -152,8 +154,8 @@ func openHTML(a *app.App, p *params, s *files) ([]trace.Output, finish, error) {
 	return []trace.Output{page}, write, nil
 }
 
-// openPcapng writes the capture again, with what was found as comments. Frames without packets are
-// written, too, so that the frames after them keep their numbers.
+// openPcapng rewrites the capture with the findings as comments. Frames without packets are
+// written too, so that frame numbers do not change.
 func openPcapng(a *app.App, p *params, s *files) ([]trace.Output, finish, error) {
 	o := pcapng.Options{
 		Application: "gorxe " + app.BuildVersion(),

@@ -11,7 +11,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// commentsOf are the comments of each frame of a capture.
+// commentsOf returns the comments of each frame of a capture.
 func commentsOf(t *testing.T, file []byte) (out []string) {
 	t.Helper()
 	r, err := capture.Open(bytes.NewReader(file))
@@ -53,7 +53,7 @@ func TestTraceWritesACaptureWithComments(t *testing.T) {
 	}
 }
 
-// Frames that are not RoCEv2 keep the numbers of those after them.
+// Frames that are not RoCEv2 are counted in the frame numbers.
 func TestTraceKeepsFramesThatItLeavesOut(t *testing.T) {
 	captured := aConversation(t)
 	captured[24+16+9] = 6 // the first is TCP

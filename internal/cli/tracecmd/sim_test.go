@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/internal/sim/scenario"
 )
 
-// What a run of the simulator leaves when it fails is read by every view of 'gorxe trace'.
+// Every view of 'gorxe trace' reads the capture that the simulator writes after a failed run.
 func TestTraceReadsWhatTheSimulatorLeaves(t *testing.T) {
 	for seed := range uint64(20) {
 		path := filepath.Join(t.TempDir(), "sim.pcapng")

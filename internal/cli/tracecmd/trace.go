@@ -1,4 +1,6 @@
-// Package tracecmd is 'gorxe trace': captures read, filtered and explained.
+// Package tracecmd implements 'gorxe trace', which reads, filters and explains captures. tracing
+// is the pipeline from a capture to its outputs; files prevents that an output overwrites the
+// capture.
 package tracecmd
 
 import (
@@ -18,17 +20,17 @@ import (
 	"github.com/gorxe/gorxe/trace/filter"
 )
 
-// params are what 'gorxe trace' was asked for.
+// params are the parameters of 'gorxe trace'.
 type params struct {
-	source string // a file, "-", or empty
+	source string // path of a file, "-", or empty
 	live   liveFlags
 	filter string
 
 	verbose, hex, payload    bool
 	messages, flows, explain bool
-	pcapng                   string // a file, or "-"
+	pcapng                   string // path of a file, or "-"
 	json                     bool
-	html                     string // a file
+	html                     string // path of a file
 }
 
 // Command makes the command 'gorxe trace'.
@@ -80,7 +82,7 @@ for each RoCEv2 packet. Payload, which may be anybody's data, is not shown unles
 	return c
 }
 
-// check refuses what has no place in the output that is asked for.
+// check rejects flags that have no effect on the requested output.
 func (p *params) check() error {
 	instead := ""
 	switch {
@@ -105,7 +107,7 @@ func (p *params) check() error {
 	return nil
 }
 
-// filterHelp lists the words of filters.
+// filterHelp returns help on the fields of filters.
 func filterHelp() string {
 	var b strings.Builder
 	b.WriteString("A filter compares fields (qp 0x11, psn >= 5, opcode in {4, 17}) and combines that with and, or, not and\n" +
@@ -122,7 +124,7 @@ func filterHelp() string {
 	return b.String()
 }
 
-// run reads a capture and writes what was asked for.
+// run reads a capture and writes the requested outputs.
 func run(ctx context.Context, a *app.App, p *params) error {
 	chosen, err := filter.Parse(p.filter)
 	if err != nil {
@@ -144,7 +146,7 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	}
 	defer in.Close()
 	t.files.input(in)
-	// A trace holds little and makes much garbage: a fifth of the time goes by collecting it as often as is usual.
+	// A trace has a small heap and much garbage: the default GOGC would cost a fifth of the time.
 	if _, chosen := os.LookupEnv("GOGC"); !chosen {
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}
@@ -190,7 +192,7 @@ func openCapture(ctx context.Context, a *app.App, source string) (io.ReadCloser,
 	return f, source, nil
 }
 
-// openUntil opens a file as long as ctx lasts: to open a FIFO waits for one that writes to it.
+// openUntil opens a file, or fails when ctx is done: opening a FIFO waits for a writer.
 func openUntil(ctx context.Context, name string) (*os.File, error) {
 	type opened struct {
 		f   *os.File
@@ -214,7 +216,7 @@ func openUntil(ctx context.Context, name string) (*os.File, error) {
 	return nil, fmt.Errorf("%s: %w", name, ctx.Err())
 }
 
-// isPipe reports whether r is a file that may have more to read later.
+// isPipe reports whether r is a file that is not regular, so that more data may arrive later.
 func isPipe(r io.Reader) bool {
 	f, ok := r.(*os.File)
 	if !ok {
@@ -233,14 +235,14 @@ func isTerminalReader(r io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// tracing is a capture being read, with the files that are written of it.
+// tracing is a capture being read, with its output files.
 type tracing struct {
 	trace.Pipeline
 	files    files
 	finishes []finish
 }
 
-// run takes the capture through the pipeline and finishes the outputs, also where it cannot be read on.
+// run runs the pipeline and finishes the outputs, even if reading fails.
 func (t *tracing) run(ctx context.Context, src trace.Source) error {
 	err := t.Run(ctx, src)
 	if e := t.finish(); err == nil {
@@ -249,7 +251,7 @@ func (t *tracing) run(ctx context.Context, src trace.Source) error {
 	return err
 }
 
-// flushing writes what the outputs hold back before it reads more, which may take long to come.
+// flushing flushes the outputs before each read, which may block for a long time.
 type flushing struct {
 	r io.Reader
 	t *tracing
@@ -262,12 +264,13 @@ func (f *flushing) Read(b []byte) (int, error) {
 	return f.r.Read(b)
 }
 
-// interruptGrace is how long a pipe is read on after an interruption: whoever writes it was interrupted as well, and has its
-// last frames still to write.
+// interruptGrace is the time for which a pipe is read after an interrupt: its writer is usually
+// interrupted too, and still has to write its last frames.
 const interruptGrace = time.Second
 
-// untilSilent reads the pipe in to its end, also when it is interrupted. One that goes on after that is left alone. If it cannot be
-// told to end, as standard input mostly cannot, a read may wait for it for ever; the outputs have what came.
+// untilSilent reads the pipe in to its end, or for interruptGrace after an interrupt. If the pipe
+// supports no deadline, as is usual for standard input, a blocked read is left behind; the
+// outputs have what arrived before.
 func untilSilent(ctx context.Context, in io.Reader, read func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() { done <- read(context.WithoutCancel(ctx)) }()
@@ -286,7 +289,7 @@ func untilSilent(ctx context.Context, in io.Reader, read func(context.Context) e
 	return ctx.Err()
 }
 
-// printSummary says on stderr what was left out, and why nothing was shown.
+// printSummary prints on stderr what was left out, and why nothing was shown.
 func printSummary(a *app.App, name string, t *tracing) {
 	c := t.Counts()
 	if c.Packets == 0 {

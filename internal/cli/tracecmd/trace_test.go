@@ -20,7 +20,7 @@ import (
 	"github.com/gorxe/gorxe/internal/cli/clitest"
 )
 
-// captureOf is a pcap of packets between two hosts, a frame each.
+// captureOf returns a pcap of packets between two hosts, one per frame.
 func captureOf(t *testing.T, packets ...bth.Packet) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -110,7 +110,7 @@ func TestTraceSaysWhatIsWrong(t *testing.T) {
 		name, line string
 		file       []byte
 		code       int
-		out        int // lines
+		out        int // number of lines
 		err        string
 	}{
 		{"no capture", "trace", []byte("hello world"), 1, 0, "standard input: it begins with the bytes 68656c6c"},
@@ -144,7 +144,7 @@ func TestTraceCountsWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-// tracePipe starts 'gorxe trace' with a pipe that in writes to.
+// tracePipe starts 'gorxe trace' with a pipe to which in writes.
 func tracePipe(t *testing.T) (r *clitest.Run, in *io.PipeWriter, interrupt context.CancelFunc) {
 	out, in := io.Pipe()
 	w := newWorld()
@@ -153,7 +153,7 @@ func tracePipe(t *testing.T) (r *clitest.Run, in *io.PipeWriter, interrupt conte
 	return w.Start(ctx, "trace"), in, interrupt
 }
 
-// What came is shown while more is waited for.
+// Frames are shown before the pipe ends.
 func TestTraceShowsWhatAPipeHasSoFar(t *testing.T) {
 	captured := aConversation(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -178,12 +178,12 @@ func TestTraceShowsWhatAPipeHasSoFar(t *testing.T) {
 	})
 }
 
-// Whoever writes the pipe was interrupted too, and writes its last frames.
+// The program that writes the pipe is interrupted too and then writes its last frames.
 func TestTraceReadsAPipeToItsEndWhenItIsInterrupted(t *testing.T) {
 	captured := aConversation(t)
 	synctest.Test(t, func(t *testing.T) {
 		r, in, interrupt := tracePipe(t)
-		synctest.Wait() // for its first bytes
+		synctest.Wait() // until it waits for the first bytes
 		interrupt()
 		synctest.Wait()
 		if _, err := in.Write(captured); err != nil {
@@ -197,7 +197,7 @@ func TestTraceReadsAPipeToItsEndWhenItIsInterrupted(t *testing.T) {
 	})
 }
 
-// A pipe that nobody closes does not keep it.
+// An open pipe without data does not block the end.
 func TestTraceEndsWhenItIsInterruptedAndAPipeIsSilent(t *testing.T) {
 	captured := aConversation(t)
 	synctest.Test(t, func(t *testing.T) {

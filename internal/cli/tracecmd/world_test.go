@@ -17,7 +17,7 @@ func withDaemon(t *testing.T, line string, f func(t *testing.T, w *clitest.World
 	clitest.WithDaemon(t, newWorld, line, f)
 }
 
-// told is what 'gorxe trace' prints.
+// told returns the output of 'gorxe trace'.
 func told(t *testing.T, line string) string {
 	t.Helper()
 	line = "trace " + line

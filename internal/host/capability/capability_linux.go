@@ -1,9 +1,10 @@
-// Package capability tells which capabilities of Linux a process has (capabilities(7)).
+// Package capability reports the Linux capabilities of the calling thread (capabilities(7)).
 package capability
 
 import "golang.org/x/sys/unix"
 
-// Effective reports whether the calling thread has a capability, a number such as [unix.CAP_NET_RAW].
+// Effective reports whether the calling thread has an effective capability, such as
+// [unix.CAP_NET_RAW].
 func Effective(c int) bool {
 	h := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var d [2]unix.CapUserData

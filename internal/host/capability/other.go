@@ -1,4 +1,4 @@
 //go:build !linux
 
-// Package capability tells which capabilities of Linux a process has (capabilities(7)).
+// Package capability reports the Linux capabilities of the calling thread (capabilities(7)).
 package capability

@@ -16,13 +16,14 @@ type Instance struct {
 	conn syscall.RawConn
 }
 
-// New returns an instance that watches nothing.
+// New returns an instance that watches no descriptor.
 func New() (*Instance, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
-	if err := unix.SetNonblock(fd, true); err != nil { // os.NewFile uses the runtime's poller for it then
+	// os.NewFile registers only non-blocking descriptors with the runtime's poller.
+	if err := unix.SetNonblock(fd, true); err != nil {
 		return nil, errors.Join(fmt.Errorf("epoll: %w", err), unix.Close(fd))
 	}
 	i := &Instance{file: os.NewFile(uintptr(fd), "epoll")}
@@ -46,8 +47,9 @@ func (i *Instance) Control(op, fd int, event unix.EpollEvent) error {
 	return nil
 }
 
-// Wait calls take with events of the instance, as many as there is room for in events, until take returns true. One
-// caller at a time waits and takes; the others wait for it. After Stop or Close it returns an error.
+// Wait passes events of the instance to take, up to len(events) in a call, until take returns
+// true. Only one caller at a time waits and takes events; other callers wait for it. After Stop
+// or Close it returns an error.
 func (i *Instance) Wait(events []unix.EpollEvent, take func([]unix.EpollEvent) (done bool)) error {
 	var failed error
 	err := i.conn.Read(func(epoll uintptr) bool {
@@ -68,8 +70,8 @@ func (i *Instance) Wait(events []unix.EpollEvent, take func([]unix.EpollEvent) (
 	return errors.Join(err, failed)
 }
 
-// Stop ends all Waits, those to come as well.
+// Stop ends all present and future Waits.
 func (i *Instance) Stop() { _ = i.file.SetReadDeadline(time.Unix(1, 0)) } // fails after Close
 
-// Close stops and releases the instance.
+// Close stops the instance and releases it.
 func (i *Instance) Close() error { return i.file.Close() }

@@ -19,7 +19,7 @@ func instance(t *testing.T) *Instance {
 	return e
 }
 
-// counter is an eventfd that an instance watches.
+// counter returns an eventfd that an instance watches.
 func counter(t *testing.T, e *Instance, events uint32) int {
 	t.Helper()
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_SEMAPHORE)
@@ -42,7 +42,7 @@ func add(t *testing.T, fd int) {
 
 func take(fd int) { _, _ = unix.Read(fd, make([]byte, 8)) }
 
-// Each event comes while the waiters are about to wait, wait or take the one before.
+// Each event occurs while the waiters are about to wait, wait, or process the previous event.
 func TestEachEventWakesAWaiter(t *testing.T) {
 	e := instance(t)
 	fd := counter(t, e, unix.EPOLLIN)

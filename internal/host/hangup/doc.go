@@ -1,3 +1,3 @@
-// Package hangup reports pipes whose readers are gone: a program that has closed its end, or has ended, however it did;
-// and pipes that have room again.
+// Package hangup watches the write ends of pipes. A [Watcher] reports a pipe whose last reader
+// has closed it or has ended and, on request, a full pipe that is writable again.
 package hangup

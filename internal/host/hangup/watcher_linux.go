@@ -8,22 +8,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Watcher watches the write ends of pipes: it reports a pipe whose read end is closed and, where that was asked
-// for, one that has room again. One goroutine waits for all of them, so what it calls must not wait for a program. All
-// methods are safe for concurrent use.
+// A Watcher watches the write ends of pipes. It reports a pipe whose read end is closed and, on
+// request, a pipe that is writable again. One goroutine waits for all pipes, so the functions
+// that it calls must not block. All methods are safe for concurrent use.
 type Watcher struct {
 	epoll *epoll.Instance
 	done  chan struct{}
 
 	mu   sync.Mutex
-	last uint64            // identifier, guarded by mu
-	all  map[uint64]*Watch // guarded by mu
+	last uint64            // identifier of the latest Watch; guarded by mu
+	all  map[uint64]*Watch // by identifier; guarded by mu
 }
 
-// A Watch is that of one pipe. Its methods are called before the descriptor of the pipe is closed.
+// A Watch is the registration of one pipe. Its methods must be called before the descriptor of
+// the pipe is closed.
 type Watch struct {
 	watcher      *Watcher
-	id           uint64 // never used again, unlike the number of the descriptor
+	id           uint64 // identifier, never reused, unlike the descriptor number
 	fd           int
 	hungUp, room func()
 }
@@ -39,8 +40,9 @@ func New() (*Watcher, error) {
 	return w, nil
 }
 
-// Add calls hungUp once, in the goroutine of the watcher, when the read end of the pipe with the write end fd is
-// closed, until Remove; and room, which may be nil, when there is room after AwaitRoom.
+// Add registers the pipe with the write end fd until Remove. The goroutine of the watcher calls
+// hungUp once, when the read end is closed, and room, which may be nil, when the pipe is writable
+// after AwaitRoom.
 func (w *Watcher) Add(fd int, hungUp, room func()) (*Watch, error) {
 	w.mu.Lock()
 	w.last++
@@ -54,19 +56,19 @@ func (w *Watcher) Add(fd int, hungUp, room func()) (*Watch, error) {
 	return p, nil
 }
 
-// arm asks for one report: of the end of the readers, which is always reported, and of events.
+// arm requests one report of events. The end of the readers is always reported.
 func (p *Watch) arm(op int, events uint32) error {
 	return p.watcher.epoll.Control(op, p.fd,
 		unix.EpollEvent{Events: unix.EPOLLONESHOT | events, Fd: int32(p.id), Pad: int32(p.id >> 32)})
 }
 
-// AwaitRoom asks for one call of room.
+// AwaitRoom requests one call of room.
 func (p *Watch) AwaitRoom() error { return p.arm(unix.EPOLL_CTL_MOD, unix.EPOLLOUT) }
 
-// AwaitEnd is for room, when it is not to be called again.
+// AwaitEnd cancels AwaitRoom. It is for calls by room that need no further call.
 func (p *Watch) AwaitEnd() error { return p.arm(unix.EPOLL_CTL_MOD, 0) }
 
-// Remove ends the reports of the pipe. A call of its functions may be under way.
+// Remove ends the reports of the pipe. A call of its functions may still be running.
 func (p *Watch) Remove() {
 	p.watcher.mu.Lock()
 	defer p.watcher.mu.Unlock()
@@ -99,7 +101,7 @@ func (w *Watcher) report(id uint64, over bool) {
 	}
 }
 
-// Close ends the reports. No function is called after it.
+// Close stops the watcher. No function is called after it returns.
 func (w *Watcher) Close() error {
 	w.epoll.Stop()
 	<-w.done

@@ -42,7 +42,7 @@ func TestTheEndOfTheLastReaderIsReportedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	unix.Close(r)
-	// A report of the first would come before that of another pipe.
+	// A report of the first pipe would precede that of another pipe.
 	r2, end2 := pipe(t)
 	defer unix.Close(end2)
 	other := make(chan struct{})

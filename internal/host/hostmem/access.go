@@ -19,7 +19,7 @@ func (m *Memory) ReadAt(p []byte, off uint64) (err error) {
 	return m.words.Read(p, off)
 }
 
-// WriteAt stores p at off. After an error some of it may be stored.
+// WriteAt stores p at off. After an error a part of p may be stored.
 func (m *Memory) WriteAt(p []byte, off uint64) (err error) {
 	n := uint64(len(p))
 	if err := m.enterWrite(off, n); err != nil {
@@ -39,8 +39,8 @@ func (m *Memory) WriteFinalAt(p []byte, off uint64) (err error) {
 	return m.words.WriteFinal(off, p)
 }
 
-// CompareSwapAt stores swap at off if compare is there, and returns what was there; see
-// [mr.Region.CompareSwap].
+// CompareSwapAt stores swap at off if the value there is compare, and returns the previous value;
+// see [mr.Region.CompareSwap].
 func (m *Memory) CompareSwapAt(off, compare, swap uint64) (old uint64, err error) {
 	if err := m.enterWrite(off, wordBytes); err != nil {
 		return 0, err
@@ -49,7 +49,8 @@ func (m *Memory) CompareSwapAt(off, compare, swap uint64) (old uint64, err error
 	return m.words.CompareSwap(off, compare, swap)
 }
 
-// FetchAddAt adds to the value at off and returns what was there; see [mr.Region.FetchAdd].
+// FetchAddAt adds add to the value at off and returns the previous value; see
+// [mr.Region.FetchAdd].
 func (m *Memory) FetchAddAt(off, add uint64) (old uint64, err error) {
 	if err := m.enterWrite(off, wordBytes); err != nil {
 		return 0, err
@@ -58,13 +59,13 @@ func (m *Memory) FetchAddAt(off, add uint64) (old uint64, err error) {
 	return m.words.FetchAdd(off, add)
 }
 
-// StoreUint64At stores v at off in one piece; see [mr.Region.WriteAtomic].
+// StoreUint64At stores v at off atomically; see [mr.Region.WriteAtomic].
 func (m *Memory) StoreUint64At(off, v uint64) (err error) {
 	if err := m.enterWrite(off, wordBytes); err != nil {
 		return err
 	}
 	defer m.leave(debug.SetPanicOnFault(true), off, wordBytes, &err)
-	if off%wordBytes == 0 { // mappings begin at a page
+	if off%wordBytes == 0 { // mappings are page-aligned, so the address is aligned too
 		atomic.StoreUint64((*uint64)(unsafe.Add(m.start, off)), v)
 		return nil
 	}
@@ -73,7 +74,8 @@ func (m *Memory) StoreUint64At(off, v uint64) (err error) {
 	return m.words.WriteAtomic(off, &b)
 }
 
-// LoadByteAt reads the byte at off, beside a writer; see [mr.Region.LoadByte].
+// LoadByteAt reads the byte at off while another goroutine may write it; see
+// [mr.Region.LoadByte].
 func (m *Memory) LoadByteAt(off uint64) (b byte, err error) {
 	if err := m.enter(off, 1); err != nil {
 		return 0, err
@@ -91,9 +93,10 @@ func (m *Memory) LoadUint64At(off uint64) (v uint64, err error) {
 	return m.words.LoadUint64(off), nil
 }
 
-// Flush brings n bytes at off where they last: with persist a file is written to its disk, as
-// by msync. What is written is visible to all without it. Shared and anonymous memory do not
-// outlast the host, and nothing is done for them.
+// Flush flushes n bytes at off: with persist, it writes them to the file's disk, as msync does.
+// Without persist there is nothing to do, because writes are visible to everything at once.
+// Shared and anonymous memory do not survive a restart of the host, so nothing is done for them
+// either.
 func (m *Memory) Flush(off, n uint64, persist bool) (err error) {
 	if err := m.enter(off, n); err != nil {
 		return err

@@ -19,7 +19,7 @@ var _ interface {
 	mr.ReadOnly
 } = (*Memory)(nil)
 
-// kinds opens each kind of memory that this system has.
+// kinds opens each kind of memory that this system supports.
 var kinds = map[string]func(testing.TB, uint64) *Memory{"anonymous": anonymous}
 
 func anonymous(t testing.TB, size uint64) *Memory {
@@ -32,7 +32,7 @@ func anonymous(t testing.TB, size uint64) *Memory {
 	return m
 }
 
-// operations are all that may be done with memory, on n bytes at off; words at off.
+// operations returns all operations on memory, for n bytes or a word at off.
 func operations(m *Memory, off, n uint64) (reads, writes map[string]func() error) {
 	p := make([]byte, n)
 	reads = map[string]func() error{
@@ -52,7 +52,7 @@ func operations(m *Memory, off, n uint64) (reads, writes map[string]func() error
 	return reads, writes
 }
 
-// each calls check with the outcome of every operation on n bytes at off.
+// each calls check with the result of every operation on n bytes at off.
 func each(m *Memory, off, n uint64, check func(name string, writes bool, err error)) {
 	reads, writes := operations(m, off, n)
 	for name, f := range reads {
@@ -161,7 +161,7 @@ func TestWhatIsClosedIsRefused(t *testing.T) {
 	}
 }
 
-// The mapping outlives the accesses under way: none of them faults.
+// The mapping remains until running accesses have ended, so none of them faults.
 func TestCloseWaitsForNobodyAndHurtsNobody(t *testing.T) {
 	for range 50 {
 		m := anonymous(t, 1<<16)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Atomics at places that are no multiple of 8 take no single instruction.
+// Atomics at addresses that are not multiples of 8 use no atomic instruction.
 func TestAtomicsThatAreNotAlignedAddUp(t *testing.T) {
 	for name, open := range kinds {
 		t.Run(name, func(t *testing.T) {

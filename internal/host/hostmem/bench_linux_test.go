@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The ways to a file's bytes that docs/decisions/host-memory.md compares: 1 MiB in packets of
-// 4 KiB, and a fetch and add.
+// The methods to access a file's bytes that docs/decisions/host-memory.md compares: 1 MiB in
+// packets of 4 KiB, and a fetch and add.
 func BenchmarkAccess(b *testing.B) {
 	const size, packet = 1 << 20, 4096
 	path := fileOf(b, make([]byte, size))

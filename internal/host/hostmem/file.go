@@ -6,23 +6,24 @@ import (
 	"strings"
 )
 
-// FileOptions say how a file or shared memory is opened.
+// FileOptions configure how a file or shared memory is opened.
 type FileOptions struct {
-	// Size is how many bytes from the start are taken, from 1. 0 stands for all of an existing
-	// file. A file that has fewer is refused; it is not made longer.
+	// Size is the number of bytes to map from the start of the file, at least 1; 0: all of an
+	// existing file. A file that is shorter is refused, not extended.
 	Size uint64
-	// ReadOnly opens for reading only. A region on it is registered without LOCAL_WRITE.
+	// ReadOnly opens the file for reading only. A region on it must be registered without
+	// LOCAL_WRITE.
 	ReadOnly bool
-	// Create makes the file, of Size zeros, if there is none. Its space is taken from the disk
-	// at once where the file system can do that, so that no later write finds the disk full.
-	// The holes of an existing file stay holes until they are written.
+	// Create creates the file with Size zero bytes if it does not exist. Its disk space is
+	// allocated immediately where the file system supports that, so that no later write fails
+	// with a full disk. Holes of an existing file are not allocated until they are written.
 	Create bool
-	// Mode is the permission bits of a file that is made, whatever the umask; 0 stands for
-	// 0600. An existing file keeps its own.
+	// Mode is the permission bits of a file that is created, regardless of the umask; 0: 0600. An
+	// existing file keeps its own.
 	Mode fs.FileMode
 }
 
-// validate says what is wrong with the options of the file called name.
+// validate returns an error if the options of the file called name are invalid.
 func (o *FileOptions) validate(name string) error {
 	switch {
 	case o.Mode&^fs.ModePerm != 0:
@@ -40,7 +41,7 @@ const (
 	maxNameLen = 255
 )
 
-// sharedPath returns the file that shm_open means by name.
+// sharedPath returns the path of the file that shm_open opens for name.
 func sharedPath(name string) (string, error) {
 	n := strings.TrimPrefix(name, "/")
 	if n == "" || n == "." || n == ".." || len(n) > maxNameLen || strings.ContainsAny(n, "/\x00") {

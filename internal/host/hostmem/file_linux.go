@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File maps a regular file. A symbolic link is refused, in the last part of the path only: who
-// may write the folder could turn it to another file.
+// File maps a regular file. It refuses a path whose last element is a symbolic link, because
+// anyone who can write to the directory could redirect it to another file.
 func File(path string, o FileOptions) (*Memory, error) {
 	if err := o.validate(path); err != nil {
 		return nil, err
@@ -28,8 +28,8 @@ func File(path string, o FileOptions) (*Memory, error) {
 	return m, nil
 }
 
-// Shared maps POSIX shared memory: the object that shm_open of the same name opens. What it
-// makes remains, as with shm_open, until the host restarts or somebody removes it.
+// Shared maps POSIX shared memory: the object that shm_open opens for the same name. An object
+// that it creates persists, as with shm_open, until the host restarts or the object is removed.
 func Shared(name string, o FileOptions) (*Memory, error) {
 	path, err := sharedPath(name)
 	if err != nil {
@@ -40,10 +40,10 @@ func Shared(name string, o FileOptions) (*Memory, error) {
 
 const defaultMode fs.FileMode = 0o600
 
-// openFlags keep what is no regular file from doing harm before it is looked at.
+// openFlags prevent side effects of an open until the file is known to be regular.
 const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY
 
-// open returns the file, which it makes if it has to and may.
+// open opens the file, and creates it if it does not exist and o.Create is set.
 func (o *FileOptions) open(path string) (*os.File, error) {
 	flags := openFlags | os.O_RDWR
 	if o.ReadOnly {
@@ -65,7 +65,7 @@ func (o *FileOptions) open(path string) (*os.File, error) {
 	return nil, fmt.Errorf("%s comes and goes", path)
 }
 
-// create makes the file with its size, or leaves none behind.
+// create creates the file with its size. If that fails, it leaves no file.
 func (o *FileOptions) create(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, openFlags|os.O_RDWR|os.O_CREATE|os.O_EXCL, defaultMode)
 	if err != nil {
@@ -79,8 +79,8 @@ func (o *FileOptions) create(path string) (*os.File, error) {
 	return f, nil
 }
 
-// fill gives a file its size and mode, and has file and name on disk before it returns:
-// a flush later writes content only.
+// fill sets the size and mode of a new file and syncs the file and its directory entry to disk,
+// so a later flush writes content only.
 func (o *FileOptions) fill(f *os.File) error {
 	if o.Size > maxFile {
 		return unix.EFBIG
@@ -108,13 +108,13 @@ func (o *FileOptions) fill(f *os.File) error {
 	return syncDir(filepath.Dir(f.Name()))
 }
 
-// maxFile is the largest size that a file can be asked to have.
+// maxFile is the largest possible size of a file in bytes (loff_t).
 const maxFile = 1<<63 - 1
 
 func syncDir(path string) error {
 	d, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil // a folder that may be written and not read
+		return nil // the directory may be writable without being readable
 	}
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func syncDir(path string) error {
 	return nil
 }
 
-// mapFile checks what was opened and maps it.
+// mapFile checks the opened file and maps it.
 func mapFile(path string, f *os.File, o FileOptions) (*Memory, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -166,7 +166,8 @@ func mapAnonymous(size int) ([]byte, error) {
 	return unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 }
 
-// Mappable says why the process has no room among its addresses for size bytes more of a file.
+// Mappable returns an error if the process cannot map size more bytes of a file into its address
+// space.
 func Mappable(size uint64) error {
 	if err := mappable("a file", size); err != nil {
 		return err
@@ -180,7 +181,8 @@ func Mappable(size uint64) error {
 
 func unmap(b []byte) error { return unix.Munmap(b) }
 
-// sizeNow asks with lseek, which costs half of what fstat does; nothing uses the file's offset.
+// sizeNow returns the size of the file. It uses lseek, at half the cost of fstat; nothing uses
+// the file's offset.
 func sizeNow(fd int) (uint64, error) {
 	n, err := unix.Seek(fd, 0, unix.SEEK_END)
 	return uint64(n), err

@@ -36,7 +36,7 @@ func openFile(t testing.TB, path string, o FileOptions) *Memory {
 
 func init() { kinds["file"] = someFile }
 
-// someFile is memory over a file of size zeros.
+// someFile returns memory of a file with size zero bytes.
 func someFile(t testing.TB, size uint64) *Memory {
 	t.Helper()
 	return openFile(t, fileOf(t, make([]byte, size)), FileOptions{})
@@ -227,7 +227,7 @@ func TestFileAndMemoryAreTheSameBytes(t *testing.T) {
 	}
 }
 
-// secondMapping is the file as another program maps it.
+// secondMapping maps the file as another program would.
 func secondMapping(t testing.TB, path string) []byte {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// enter begins an access of n bytes at off and returns what [Memory.leave] needs.
+// enter begins an access of n bytes at off. On success, the caller must call [Memory.leave].
 // Every access has this form:
 //
 //	if err := m.enter(off, n); err != nil { return err }
@@ -35,12 +35,12 @@ func (m *Memory) enterWrite(off, n uint64) error {
 	return m.enter(off, n)
 }
 
-// leave ends an access. It must be deferred itself, because it recovers: a fault inside the
+// leave ends an access. It must be deferred directly, because it recovers: a fault inside the
 // mapping becomes an error.
 //
-// Not every access behind the end of a file faults: the rest of its last page is there and
-// belongs to no file. So the end is looked at after each access; what was inside then has been
-// read, or written, in time.
+// Not every access beyond the end of a file faults: the rest of its last page is mapped but
+// belongs to no file. So leave checks the file size after each access; bytes that are inside the
+// file then were also inside during the access.
 func (m *Memory) leave(panics bool, off, n uint64, err *error) {
 	debug.SetPanicOnFault(panics)
 	r := recover()
@@ -56,7 +56,7 @@ func (m *Memory) leave(panics bool, off, n uint64, err *error) {
 	}
 }
 
-// faulted reports whether a panic is that of a fault at an address of the mapping.
+// faulted reports whether the panic r is a fault at an address of the mapping.
 func (m *Memory) faulted(r any) bool {
 	f, ok := r.(interface {
 		runtime.Error
@@ -69,7 +69,7 @@ func (m *Memory) faulted(r any) bool {
 	return f.Addr() >= start && uint64(f.Addr()-start) < m.size
 }
 
-// reaches reports whether the file, if it is one, has at least end bytes now.
+// reaches reports whether the file has at least end bytes now. It is true for anonymous memory.
 func (m *Memory) reaches(end uint64) bool {
 	if m.file == nil {
 		return true
@@ -78,12 +78,12 @@ func (m *Memory) reaches(end uint64) bool {
 	return err == nil && size >= end
 }
 
-// lost makes and keeps the error of an access that failed.
+// lost returns the error of a failed access and stores it for [Memory.Err].
 func (m *Memory) lost(off, n uint64) error {
 	return m.keep(fmt.Errorf("hostmem: %s: %w: %d bytes at offset %d: %s", m.name, ErrLost, n, off, m.diagnosis(off+n)))
 }
 
-// keep remembers err for [Memory.Err].
+// keep stores err for [Memory.Err].
 func (m *Memory) keep(err error) error {
 	m.fault.Store(&err)
 	return err
@@ -103,7 +103,7 @@ func (m *Memory) diagnosis(end uint64) string {
 	return "the disk is full or fails"
 }
 
-// release ends the use of one holder; the last one gives everything back.
+// release drops one reference; the last one unmaps the memory and closes the file.
 func (m *Memory) release() error {
 	if m.users.Add(-1) > 0 {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/gorxe/gorxe/internal/race"
 )
 
-// Wherever the new end lies in its page, what is behind it is out of reach and what is before
-// it is not.
+// Wherever the new end lies in its page, the bytes behind it are inaccessible and those before it
+// are accessible.
 func TestFileThatBecomesShorter(t *testing.T) {
 	page := uint64(os.Getpagesize())
 	for _, end := range []uint64{0, 8, 100 * 8, page - 8, page, page + 8, 3*page - 8} {

@@ -12,38 +12,39 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// ErrLost is in the error of an access to bytes that are no longer, or not at the moment, there.
+// ErrLost is wrapped in the error of an access to bytes that cannot be reached, for example
+// because the file was truncated.
 var ErrLost = errors.New("bytes out of reach")
 
-// Memory is a run of bytes of the host. It implements [mr.Atomic], [mr.Flusher] and
-// [mr.ReadOnly], and is not [mr.Addressable]: its bytes are copied, under guard. Its methods
-// may be called by several goroutines at a time.
+// Memory is a range of host memory. It implements [mr.Atomic], [mr.Flusher] and [mr.ReadOnly]. It
+// does not implement [mr.Addressable]: bytes are always copied, under guard. Its methods are safe
+// for concurrent use.
 type Memory struct {
 	name     string
-	start    unsafe.Pointer // no slice: whoever prints a Memory must not read through it
+	start    unsafe.Pointer // not a slice: printing a Memory must not read through it
 	size     uint64
-	words    *mr.Region // over all bytes: keeps the order of a message's end, changes words
-	file     *os.File   // nil when anonymous
+	words    *mr.Region // over all bytes; implements the write order and the atomics
+	file     *os.File   // nil for anonymous memory
 	fd       int
 	readOnly bool
 
-	users  atomic.Int64 // accesses under way, and one more until Close
+	users  atomic.Int64 // running accesses, plus one until Close
 	closed atomic.Bool
 	fault  atomic.Pointer[error]
 }
 
-// unaligned serializes the atomics at places that are no multiple of 8. It is one for all memory,
-// because two may be mappings of the same file.
+// unaligned serializes atomics at offsets that are not a multiple of 8. All memory shares it,
+// because two Memory values may map the same file.
 var unaligned sync.Mutex
 
-// newMemory takes over the mapping and the file.
+// newMemory takes ownership of the mapping and the file.
 func newMemory(name string, bytes []byte, file *os.File, readOnly bool) (*Memory, error) {
 	access := mr.LocalWrite
 	if readOnly {
 		access = 0
 	}
 	start, size := unsafe.Pointer(unsafe.SliceData(bytes)), uint64(len(bytes))
-	table := mr.NewTable([32]byte{}, 1) // its one key is not given out
+	table := mr.NewTable([32]byte{}, 1) // its only key is not used
 	table.GuardAtomics(&unaligned)
 	words, err := table.Register(&mr.PD{}, mr.Bytes(bytes), 0, size, access)
 	if err != nil {
@@ -57,8 +58,8 @@ func newMemory(name string, bytes []byte, file *os.File, readOnly bool) (*Memory
 	return m, nil
 }
 
-// Anonymous returns size bytes of zeros that only this process has. Pages are taken from the
-// system when they are first used.
+// Anonymous returns size zero bytes that are private to this process. The system allocates pages
+// when they are first used.
 func Anonymous(size uint64) (*Memory, error) {
 	const name = "anonymous memory"
 	if err := mappable(name, size); err != nil {
@@ -71,10 +72,10 @@ func Anonymous(size uint64) (*Memory, error) {
 	return newMemory(name, b, nil, false)
 }
 
-// mapping is the whole memory. What touches it is guarded.
+// mapping returns the whole memory. Accesses to it must be guarded.
 func (m *Memory) mapping() []byte { return unsafe.Slice((*byte)(m.start), m.size) }
 
-// mappable says why size bytes cannot be mapped by any process.
+// mappable returns an error if no process can map size bytes.
 func mappable(name string, size uint64) error {
 	if size == 0 {
 		return fmt.Errorf("hostmem: %s: size 0; give the size in bytes", name)
@@ -85,19 +86,19 @@ func mappable(name string, size uint64) error {
 	return nil
 }
 
-// Size is the number of bytes when the memory was opened.
+// Size returns the number of bytes at the time of opening.
 func (m *Memory) Size() uint64 { return m.size }
 
-// String is the name and the size.
+// String returns the name and the size.
 func (m *Memory) String() string { return fmt.Sprintf("%s (%d bytes)", m.name, m.size) }
 
 // ReadOnly reports whether writes are refused.
 func (m *Memory) ReadOnly() bool { return m.readOnly }
 
-// Name is the path of the file, or says what else it is.
+// Name returns the path of the file, or a description of anonymous memory.
 func (m *Memory) Name() string { return m.name }
 
-// Err is why the last access that failed did so, nil when none has.
+// Err returns the error of the last access that failed, nil if none has failed.
 func (m *Memory) Err() error {
 	if p := m.fault.Load(); p != nil {
 		return *p
@@ -105,8 +106,8 @@ func (m *Memory) Err() error {
 	return nil
 }
 
-// Close gives the memory back when the accesses under way have ended; those that come later are
-// refused. Deregister what is registered on it first. A file and its content remain.
+// Close unmaps the memory when the running accesses have ended; later ones are refused. Regions
+// on it must be deregistered first. A file and its content persist.
 func (m *Memory) Close() error {
 	if m.closed.Swap(true) {
 		return nil

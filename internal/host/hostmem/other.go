@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// File is for Linux only.
+// File returns an error: it needs Linux.
 func File(path string, o FileOptions) (*Memory, error) {
 	if err := o.validate(path); err != nil {
 		return nil, err
@@ -17,7 +17,7 @@ func File(path string, o FileOptions) (*Memory, error) {
 	return nil, unsupported(path)
 }
 
-// Shared is for Linux only.
+// Shared returns an error: it needs Linux.
 func Shared(name string, _ FileOptions) (*Memory, error) {
 	path, err := sharedPath(name)
 	if err != nil {
@@ -31,9 +31,9 @@ func unsupported(path string) error {
 		path, errors.ErrUnsupported, runtime.GOOS)
 }
 
-// mapAnonymous makes memory of whole words, so that atomics find them aligned. A size that the
-// system has not got ends the process, as with every large slice; one that no process can have
-// is an error.
+// mapAnonymous allocates whole words, so that atomics are aligned. A size that the system cannot
+// provide ends the process, as with every large slice; a size that no process can have is an
+// error.
 func mapAnonymous(size int) (b []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -51,5 +51,5 @@ func sizeNow(int) (uint64, error) { return 0, errors.ErrUnsupported }
 
 func (m *Memory) sync(uint64, uint64) error { return nil }
 
-// Mappable says why no process has room among its addresses for size bytes of a file.
+// Mappable returns an error if no process can map size bytes of a file.
 func Mappable(size uint64) error { return mappable("a file", size) }

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	if !ok {
 		os.Exit(m.Run())
 	}
-	go func() { // end with the test, whatever becomes of it
+	go func() { // end with the test, however it ends
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(1)
 	}()
@@ -50,7 +50,7 @@ func localProgram(name, path string) *exec.Cmd {
 }
 
 // beside runs a local program on path while f runs, and fails the test if the program fails.
-// f is told when the program has ended.
+// ended reports to f whether the program has ended.
 func beside(t *testing.T, name, path string, f func(ended func() bool)) {
 	t.Helper()
 	var out bytes.Buffer
@@ -75,7 +75,7 @@ func beside(t *testing.T, name, path string, f func(ended func() bool)) {
 	}
 }
 
-// mapWords is a file as a local program in C or Go maps it.
+// mapWords maps a file as a local program in C or Go does.
 func mapWords(path string) ([]byte, []uint64, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -89,7 +89,7 @@ func mapWords(path string) ([]byte, []uint64, error) {
 	return b, unsafe.Slice((*uint64)(unsafe.Pointer(&b[0])), len(b)/8), nil
 }
 
-// await polls a word from both sides: until it is want, or the other side is gone.
+// await polls a word at either end until it is want or the other end is gone.
 func await(load func() uint64, want uint64, gone func() bool) bool {
 	for load() != want {
 		if gone() {
@@ -117,7 +117,7 @@ const (
 	rounds    = 2_000
 )
 
-// Word 0 is counted in by both, word 1 says that the program is there.
+// Both ends increment word 0; word 1 means that the program runs.
 func countTogether(path string) error {
 	_, w, err := mapWords(path)
 	if err != nil {
@@ -157,13 +157,13 @@ func TestAtomicsAreAtomicTowardsOtherProcesses(t *testing.T) {
 	}
 }
 
-// Messages end behind byte messageEnd; word 0 takes the program's acknowledgement.
+// Messages end before byte messageEnd; the program acknowledges them in word 0.
 const (
 	messageStart = 4096 - 24
 	messageEnd   = 3*4096 + 3
 )
 
-// watchMessages polls the last byte of each message and then reads all of it.
+// watchMessages polls the last byte of each message and then reads the whole message.
 func watchMessages(path string) error {
 	b, w, err := mapWords(path)
 	if err != nil {
@@ -201,7 +201,8 @@ func TestOtherProcessSeesTheEndOfAMessageLast(t *testing.T) {
 	})
 }
 
-// lookAtWord reads word 2 until it has its last value: both halves are always the same.
+// lookAtWord reads word 2 until it has its final value, and checks that its halves are always
+// equal.
 func lookAtWord(path string) error {
 	_, w, err := mapWords(path)
 	if err != nil {
@@ -230,8 +231,8 @@ func TestOtherProcessSeesWordsInOnePiece(t *testing.T) {
 	})
 }
 
-// fillDisk mounts a file system of 64 KiB at dir, where the program alone sees it, and uses
-// more than that.
+// fillDisk mounts a file system of 64 KiB at dir, visible only to this program, and uses more
+// than that.
 func fillDisk(dir string) error {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
 		return fmt.Errorf("mount: %w", err)

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WatchCarrier calls changed with the state of a network interface and with every change
-// of it, until stop is called, which waits for the last call. An interface is up when it is
-// set up and has a carrier, as rxe counts its port as active. Where the host does not tell of
-// changes, it stays as it was.
+// WatchCarrier calls changed with the state of a network interface and after every change, until
+// stop is called. stop waits for the last call of changed to return. An interface is up when it
+// is administratively up and has a carrier, the condition under which rxe reports its port as
+// active. If the host does not report changes, changed is not called.
 func WatchCarrier(name string, changed func(up bool)) (stop func()) {
 	none := func() {}
 	s, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK)
 	if err != nil {
 		return none
 	}
-	// After the subscription, so that no change is missed in between.
+	// The subscription precedes the query, so that no change in between is missed.
 	i, err := net.InterfaceByName(name)
 	if err != nil {
 		s.Close()
@@ -32,7 +32,7 @@ func WatchCarrier(name string, changed func(up bool)) (stop func()) {
 			messages, from, err := s.Receive()
 			switch {
 			case errors.Is(err, unix.ENOBUFS):
-				// Changes were lost: look for ourselves.
+				// Changes were lost: query the state.
 				if i, err := net.InterfaceByName(name); err == nil {
 					changed(running(i))
 				}
@@ -60,15 +60,15 @@ func running(i *net.Interface) bool {
 	return i.Flags&up == up
 }
 
-// interfaceState says whether a message of rtnetlink(7) leaves the interface with the given
-// index up; ok is false for one about something else.
+// interfaceState returns whether the interface with the given index is up after a message of
+// rtnetlink(7). ok is false for a message about something else.
 func interfaceState(typ uint16, data []byte, index int) (up, ok bool) {
 	if len(data) < unix.SizeofIfInfomsg || typ != unix.RTM_NEWLINK && typ != unix.RTM_DELLINK {
 		return false, false
 	}
 	info := nl.DeserializeIfInfomsg(data)
 	if info.Family != unix.AF_UNSPEC {
-		// A bridge tells of its ports: it has lost one, not the host its interface.
+		// A bridge reports on its ports: the interface has left a bridge and still exists.
 		return false, false
 	}
 	const carrier = unix.IFF_UP | unix.IFF_LOWER_UP

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxLooks is how often a look begins again because something changed under it.
+// maxLooks is the maximum number of tries of a query that a concurrent change interrupts.
 const maxLooks = 10
 
-// Look returns the state that the host is in. The calling thread is to be in the network
-// namespace that is watched.
+// Look returns the current state of the interface or address. The calling thread must be in the
+// network namespace that is watched.
 func (w *Watcher) Look() (State, error) {
 	w.looking.Store(true)
 	defer w.looking.Store(false)
@@ -92,7 +92,7 @@ func (w *Watcher) lookForAddr() (State, error) {
 	return State{}, nil
 }
 
-// absent is true for the error about an interface that is not there.
+// absent reports whether err means that an interface does not exist.
 func absent(err error) bool {
 	_, ok := errors.AsType[netlink.LinkNotFoundError](err)
 	return ok || errors.Is(err, unix.ENODEV)
@@ -107,7 +107,7 @@ func stateOf(link netlink.Link) State {
 	}
 }
 
-// prefixOf returns an address of the host, without zone, with the prefix it came with.
+// prefixOf returns an address of the host, without zone, with its prefix length.
 func prefixOf(a *netlink.Addr) (netip.Prefix, bool) {
 	if a.IPNet == nil {
 		return netip.Prefix{}, false
@@ -117,7 +117,8 @@ func prefixOf(a *netlink.Addr) (netip.Prefix, bool) {
 	return netip.PrefixFrom(addr, ones), ok
 }
 
-// add takes an address of the interface in, once: the kernel tells of one with two peers twice.
+// add adds an address of the interface unless it is already there: the kernel lists an address
+// with two peers twice.
 func (s *State) add(a *netlink.Addr) {
 	prefix, ok := prefixOf(a)
 	if !ok {
@@ -132,7 +133,7 @@ func (s *State) add(a *netlink.Addr) {
 	}
 }
 
-// flawOf says what the flags IFA_F_ of an address have against its use.
+// flawOf returns why an address should not be used, from its flags IFA_F_, or nil.
 func flawOf(flags int) error {
 	switch {
 	case flags&unix.IFA_F_DADFAILED != 0:

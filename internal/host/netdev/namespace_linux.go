@@ -11,7 +11,7 @@ import (
 // Namespace is a network namespace that another goroutine can enter.
 type Namespace struct{ ns netns.NsHandle }
 
-// Here is the namespace of the calling thread.
+// Here returns the namespace of the calling thread.
 func Here() (*Namespace, error) {
 	ns, err := netns.Get()
 	if err != nil {
@@ -20,9 +20,10 @@ func Here() (*Namespace, error) {
 	return &Namespace{ns}, nil
 }
 
-// Go calls f in a goroutine of its own that is locked to a thread in the namespace, or that could not be brought there,
-// as err says: from another namespace that takes CAP_SYS_ADMIN. The thread ends with the goroutine. So it is not the
-// main thread, which does not end, and whose namespace is the one that the host sees of the process (/proc/PID/net).
+// Go calls f in a new goroutine that is locked to a thread in the namespace. If the thread could
+// not enter the namespace, which takes CAP_SYS_ADMIN from another namespace, Go passes the error
+// to f. The thread ends with the goroutine. It is therefore never the main thread, which does not
+// end, and whose namespace the host shows as that of the process (/proc/PID/net).
 func (n *Namespace) Go(f func(err error)) { n.start(f, make(chan struct{})) }
 
 func (n *Namespace) start(f func(err error), locked chan struct{}) {
@@ -31,7 +32,7 @@ func (n *Namespace) start(f func(err error), locked chan struct{}) {
 		if unix.Gettid() == unix.Getpid() {
 			other := make(chan struct{})
 			n.start(f, other)
-			<-other // it has another thread, as this one is locked
+			<-other // the new goroutine gets another thread, because this one is locked
 			runtime.UnlockOSThread()
 			close(locked)
 			return
@@ -41,7 +42,7 @@ func (n *Namespace) start(f func(err error), locked chan struct{}) {
 	}()
 }
 
-// enter brings the thread of the calling goroutine into the namespace.
+// enter moves the thread of the calling goroutine into the namespace.
 func (n *Namespace) enter() error {
 	at, err := netns.Get()
 	if err != nil {
@@ -57,5 +58,5 @@ func (n *Namespace) enter() error {
 	return nil
 }
 
-// Close lets go of the namespace.
+// Close releases the namespace.
 func (n *Namespace) Close() { n.ns.Close() }

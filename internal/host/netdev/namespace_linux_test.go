@@ -13,7 +13,7 @@ func TestANamespaceIsNotEnteredByTheMainThread(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ns.Close()
-	const goroutines = 64 // no two have the same thread, so that the runtime needs all that it has
+	const goroutines = 64 // each on its own thread, so that the runtime needs all its threads
 	var here, over sync.WaitGroup
 	here.Add(goroutines)
 	over.Add(goroutines)

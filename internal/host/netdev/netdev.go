@@ -1,5 +1,7 @@
-// Package netdev tells what becomes of a network interface and its addresses: they come, go
-// and change while a program runs. It needs Linux.
+// Package netdev follows a network interface and its addresses, which may appear, disappear and
+// change while a program runs. A [Watcher] signals that something may have changed, and
+// [Watcher.Look] returns the [State]. [WatchCarrier] reports only whether an interface is up. The
+// package needs Linux.
 package netdev
 
 import (
@@ -7,34 +9,34 @@ import (
 	"net/netip"
 )
 
-// State is what the host has of a network interface, or of one address, at one time.
+// State is the state of a network interface, or of one address, at one time.
 type State struct {
-	Name  string // of the interface; "" while there is none
-	Index int    // likewise 0
-	// Life is another one when the interface was deleted and made again in between: what was
-	// bound to it is not bound to the one that is there.
+	Name  string // interface name; "" if there is none
+	Index int    // interface index; 0 if there is none
+	// Life changes when the interface is deleted and created again. A socket that was bound to
+	// the earlier interface is not bound to the new one.
 	Life    uint64
 	MTU     int    // in bytes
-	SetUp   bool   // by the administrator
-	Carrier bool   // set up, and it can send
+	SetUp   bool   // administratively up (IFF_UP)
+	Carrier bool   // up and able to send (IFF_LOWER_UP)
 	Addrs   []Addr // in the order in which Linux lists them as GIDs: IPv6 link-local, IPv4, other IPv6
 }
 
 // Addr is an address of an interface.
 type Addr struct {
-	Addr netip.Addr // with the zone of a link-local one
-	Flaw error      // why nobody should begin to use it, nil for nothing
+	Addr netip.Addr // with a zone if link-local
+	Flaw error      // why new connections should not use it; nil: no reason
 }
 
-// Why an address is not to be used. One that was in use before stays in use while it is
-// [ErrTentative] or [ErrDeprecated].
+// Reasons not to use an address. [ErrTentative] and [ErrDeprecated] do not apply to an address
+// that is already in use.
 var (
 	ErrTentative  = errors.New("its duplicate address detection has not finished")
 	ErrDuplicate  = errors.New("another host has it, too")
 	ErrDeprecated = errors.New("it is deprecated: its preferred lifetime is over")
 )
 
-// gidRank orders addresses as a GID table does.
+// gidRank returns the position of an address in the order of a GID table.
 func gidRank(a netip.Addr) int {
 	switch {
 	case a.Is6() && a.IsLinkLocalUnicast():

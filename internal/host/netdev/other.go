@@ -10,31 +10,31 @@ import (
 // A Watcher needs Linux.
 type Watcher struct{}
 
-// Watch needs Linux: no other host is listened to.
+// Watch returns an error: it needs Linux.
 func Watch(device string) (*Watcher, error) {
 	return nil, fmt.Errorf("following %s needs Linux, this is %s", device, runtime.GOOS)
 }
 
-// Changes never has anything.
+// Changes returns a nil channel.
 func (*Watcher) Changes() <-chan struct{} { return nil }
 
-// Look finds nothing.
+// Look returns an empty State.
 func (*Watcher) Look() (State, error) { return State{}, nil }
 
 // Close does nothing.
 func (*Watcher) Close() {}
 
-// Namespace is the only one there is.
+// Namespace stands for the only namespace.
 type Namespace struct{}
 
-// Here is the only namespace there is.
+// Here returns the only namespace.
 func Here() (*Namespace, error) { return &Namespace{}, nil }
 
-// Go calls f in a goroutine of its own.
+// Go calls f in a new goroutine.
 func (*Namespace) Go(f func(error)) { go f(nil) }
 
 // Close does nothing.
 func (*Namespace) Close() {}
 
-// WatchCarrier needs Linux. Elsewhere an interface counts as up.
+// WatchCarrier needs Linux. On other systems an interface is assumed to be up.
 func WatchCarrier(string, func(up bool)) (stop func()) { return func() {} }

@@ -13,23 +13,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Watcher tells when something may have become of an interface or an address. What it is
-// [Watcher.Look] says: messages of rtnetlink(7) only make it look again, so none that is lost
-// is missed.
+// A Watcher signals when the state of an interface or an address may have changed. [Watcher.Look]
+// queries the state: messages of rtnetlink(7) only trigger a query, so a lost message does no
+// harm.
 type Watcher struct {
-	name    string     // of the interface, "" where it is an address that is watched
-	addr    netip.Addr // not valid where it is an interface
+	name    string     // interface name; "" if an address is watched
+	addr    netip.Addr // watched address; invalid if an interface is watched
 	socket  *nl.NetlinkSocket
 	changes chan struct{}
 	over    chan struct{}
 
-	index   atomic.Int64  // of the interface that the last Look found, 0 for none
-	looking atomic.Bool   // Look is under way: every message counts
-	deaths  atomic.Uint64 // how often the interface was deleted
+	index   atomic.Int64  // index of the interface that the last Look found, 0 if none
+	looking atomic.Bool   // a Look is running: every message is relevant
+	deaths  atomic.Uint64 // number of deletions of the interface
 }
 
-// Watch begins to watch an interface, by its name, or the text of one address, in the network
-// namespace of the calling thread. It need not exist.
+// Watch watches an interface, given by name, or an address, given as text, in the network
+// namespace of the calling thread. It need not exist yet.
 func Watch(device string) (*Watcher, error) {
 	w := newWatcher(device)
 	var err error
@@ -54,19 +54,19 @@ func newWatcher(device string) *Watcher {
 	return w
 }
 
-// Changes has something to receive when a Look may find another state than the last.
+// Changes returns a channel that receives a value when the result of Look may have changed.
 func (w *Watcher) Changes() <-chan struct{} { return w.changes }
 
-// Close ends the watcher and returns when nothing of it is left.
+// Close stops the watcher and waits for its goroutine to end.
 func (w *Watcher) Close() {
 	w.socket.Close()
 	<-w.over
 }
 
-// maxFailures is how often in a row receiving may fail before it is given up.
+// maxFailures is the number of consecutive receive errors after which the watcher stops.
 const maxFailures = 100
 
-// listen takes messages until the socket is closed.
+// listen receives messages until the socket is closed.
 func (w *Watcher) listen(receive func() ([]syscall.NetlinkMessage, *unix.SockaddrNetlink, error)) {
 	for failures := 0; failures < maxFailures; {
 		messages, from, err := receive()
@@ -74,7 +74,7 @@ func (w *Watcher) listen(receive func() ([]syscall.NetlinkMessage, *unix.Sockadd
 		case errors.Is(err, os.ErrClosed), errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			// Messages were lost (ENOBUFS), or one cannot be read.
+			// Messages were lost (ENOBUFS), or one could not be parsed.
 			failures++
 			w.tell()
 			continue
@@ -98,7 +98,7 @@ func (w *Watcher) tell() {
 	}
 }
 
-// concerns says whether a message may be about what is watched.
+// concerns reports whether a message may be about the watched interface or address.
 func (w *Watcher) concerns(typ uint16, data []byte) bool {
 	switch typ {
 	case unix.RTM_NEWADDR, unix.RTM_DELADDR:
@@ -110,7 +110,7 @@ func (w *Watcher) concerns(typ uint16, data []byte) bool {
 		}
 		info := nl.DeserializeIfInfomsg(data)
 		if info.Family != unix.AF_UNSPEC {
-			// A bridge tells of its ports: DELLINK says that the interface is not one any more.
+			// A bridge reports on its ports: DELLINK says that the interface has left the bridge.
 			return false
 		}
 		ours := w.name != "" && nameOf(data) == w.name
@@ -122,13 +122,15 @@ func (w *Watcher) concerns(typ uint16, data []byte) bool {
 	return false
 }
 
-// isIndex is true for the index of the interface, or any while that is not known.
+// isIndex reports whether i is the index of the interface. It is true for any i while that is
+// unknown.
 func (w *Watcher) isIndex(i int64) bool {
 	known := w.index.Load()
 	return known == 0 || known == i || w.looking.Load()
 }
 
-// nameOf returns the name of the interface that a message of RTM_NEWLINK or RTM_DELLINK is about.
+// nameOf returns the interface name in an RTM_NEWLINK or RTM_DELLINK message, "" if there is
+// none.
 func nameOf(data []byte) string {
 	attrs, err := nl.ParseRouteAttr(data[unix.SizeofIfInfomsg:])
 	if err != nil {

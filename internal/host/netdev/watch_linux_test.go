@@ -67,7 +67,7 @@ func TestMessagesThatConcernAWatcher(t *testing.T) {
 	}
 }
 
-// told says whether there is something to look at.
+// told reports whether a change is pending.
 func (w *Watcher) told() bool {
 	select {
 	case <-w.changes:

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// ID returns the number of the network namespace of this process, such as "4026531840": the inode that
-// 'readlink /proc/self/ns/net' prints. No other namespace has the number while a process is in this one. On systems
-// without network namespaces it returns "".
+// ID returns the number of the network namespace of this process, such as "4026531840": the inode
+// that 'readlink /proc/self/ns/net' prints. The number is unique while a process is in the
+// namespace. On systems without network namespaces it returns "".
 //
 // Source: namespaces(7).
 func ID() (string, error) {

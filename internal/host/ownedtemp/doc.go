@@ -1,3 +1,3 @@
-// Package ownedtemp makes temporary directories that are removed even if their process is killed: by
-// the next process that makes one in the same place.
+// Package ownedtemp makes temporary directories that do not outlive their process for long: if
+// the process is killed, the next process that makes one in the same place removes its directory.
 package ownedtemp

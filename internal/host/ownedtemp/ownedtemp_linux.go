@@ -14,11 +14,11 @@ type Dir struct {
 	lock *os.File
 }
 
-// Make makes a directory in place whose name begins with prefix, and removes those with such a name
-// whose process has ended.
+// Make makes a directory in place whose name begins with prefix. It also removes the directories
+// with this prefix whose process has ended.
 //
-// The directory is locked while it is in use. Between its creation and the lock another process can
-// take it for one that is left, and remove it; then Make makes another one.
+// A directory is locked while it is in use. Between its creation and its locking another process
+// may take it for a stale one and remove it; Make then makes another one.
 func Make(place, prefix string) (*Dir, error) {
 	place, err := filepath.EvalSymlinks(place)
 	if err != nil {
@@ -51,8 +51,8 @@ func removeStale(place, prefix string) {
 	}
 }
 
-// lock locks a directory of this user, or fails at once: with EWOULDBLOCK if it is in use, with ENOENT
-// if it was removed meanwhile.
+// lock locks a directory of this user without waiting. It fails with EWOULDBLOCK if the directory
+// is in use, and with ENOENT if it was removed meanwhile.
 func lock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {

@@ -39,7 +39,7 @@ func TestDirectoriesOfKilledProcessesAreRemoved(t *testing.T) {
 	}
 }
 
-// A symbolic link is not followed, and what it points to stays.
+// A symbolic link is not followed, and its target remains.
 func TestWhatIsNoDirectoryStays(t *testing.T) {
 	place, elsewhere := t.TempDir(), t.TempDir()
 	if err := os.Symlink(elsewhere, filepath.Join(place, "x-1")); err != nil {

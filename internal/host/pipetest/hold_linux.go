@@ -1,4 +1,4 @@
-// Package pipetest does to pipes, in tests, what a hostile program can do to its end of one.
+// Package pipetest lets tests do to a pipe what a hostile program can do to its end of one.
 package pipetest
 
 import (
@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hold keeps the kernel's lock of a pipe with something to read, whose read end is given, as a program can: it splices
-// the pipe to a socket that is full. The lock is held until free is called, or the test ends.
+// Hold holds the kernel's lock of a pipe, as a program can: it splices the pipe to a full socket.
+// pipe is the read end, and the pipe must not be empty. The lock is held until free is called or
+// the test ends.
 func Hold(t testing.TB, pipe int) (free func()) {
 	t.Helper()
 	s, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -34,12 +35,12 @@ func Hold(t testing.TB, pipe int) (free func()) {
 	tid, ended := make(chan int, 1), make(chan struct{})
 	go func() {
 		defer close(ended)
-		runtime.LockOSThread() // ends with the goroutine
+		runtime.LockOSThread() // the thread ends with the goroutine
 		tid <- unix.Gettid()
 		_, _ = unix.Splice(pipe, nil, s[0], nil, 4096, 0) // fails when free closes the socket
 		unix.Close(s[0])
 	}()
-	// The pipe is not empty, so the call waits for the socket only.
+	// The pipe is not empty, so the call can only wait for the socket.
 	in := fmt.Sprintf("/proc/self/task/%d/syscall", <-tid)
 	for late := time.Now().Add(time.Minute); ; runtime.Gosched() {
 		b, err := os.ReadFile(in)

@@ -1,4 +1,5 @@
 //go:build !linux
 
-// Package pipetest does to pipes, in tests, what a hostile program can do to its end of one, on Linux.
+// Package pipetest lets tests do to a pipe what a hostile program can do to its end of one. It
+// needs Linux.
 package pipetest

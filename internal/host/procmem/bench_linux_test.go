@@ -19,8 +19,9 @@ func sizeName(n int) string {
 	return fmt.Sprintf("%dB", n)
 }
 
-// BenchmarkCopy compares copies through /proc/PID/mem, which the package uses, with
-// process_vm_readv and process_vm_writev, which it does not: see "Identity" in the package comment.
+// BenchmarkCopy compares copies through /proc/PID/mem with process_vm_readv and
+// process_vm_writev, which need [AddressSpace.AllowDirect]: see "Identity" in the package
+// comment.
 func BenchmarkCopy(b *testing.B) {
 	p, _, r := memoryOf(b, 1<<20)
 	pid := p.cmd.Process.Pid
@@ -50,8 +51,8 @@ func BenchmarkCopy(b *testing.B) {
 	}
 }
 
-// BenchmarkUnaligned stores bytes at an address that is no multiple of the page size: with the
-// split at the page border, and in one system call.
+// BenchmarkUnaligned stores bytes at an address that is not a multiple of the page size: split at
+// the page boundary, and in one system call.
 func BenchmarkUnaligned(b *testing.B) {
 	_, s, r := memoryOf(b, 1<<20)
 	buf := make([]byte, 64<<10)
@@ -71,8 +72,8 @@ func BenchmarkUnaligned(b *testing.B) {
 	})
 }
 
-// BenchmarkPieces stores 64 KiB in payloads of the path MTU: together, with pwritev, and in one
-// call each.
+// BenchmarkPieces stores 64 KiB in payloads of the path MTU: all with one pwritev, and each with
+// its own call.
 func BenchmarkPieces(b *testing.B) {
 	_, s, r := memoryOf(b, 1<<20)
 	for _, mtu := range []int{1 << 10, 4 << 10} {
@@ -135,8 +136,8 @@ func BenchmarkFetchAdd(b *testing.B) {
 	}
 }
 
-// BenchmarkRegister registers a region of a program that has the given number of mappings below it,
-// with PROCMAP_QUERY and by the text of maps.
+// BenchmarkRegister registers a region of a program with the given number of mappings below it,
+// with PROCMAP_QUERY and with the text of maps.
 func BenchmarkRegister(b *testing.B) {
 	for _, mappings := range []int{50, 2000} {
 		p := start(b)

@@ -23,7 +23,7 @@ const (
 	uffdMissing  = 1
 )
 
-// userfault makes the pages of a range wait for a userfaultfd that nobody serves.
+// userfault registers the pages of a range with a userfaultfd whose events are never handled.
 func userfault(addr, size, flags uint64) error {
 	fd, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, uintptr(flags|unix.O_CLOEXEC), 0, 0)
 	if errno != 0 {
@@ -39,8 +39,8 @@ func userfault(addr, size, flags uint64) error {
 	return nil
 }
 
-// watch polls the last byte of the size bytes at addr until it is round, and says whether all
-// others are, too.
+// watch polls the last byte of the size bytes at addr until it is round, and reports whether all
+// others are round too.
 func watch(addr, size uint64, round byte) (string, error) {
 	b := bytesAt(addr, size)
 	word := (*uint64)(unsafe.Pointer(&b[(size-1)&^7]))
@@ -78,13 +78,13 @@ func forked(addr uint64) (string, error) {
 	if errno != 0 {
 		return "", errno
 	}
-	if pid == 0 { // system calls only: the child has one thread of the Go runtime
+	if pid == 0 { // system calls only: the child has only one thread of the Go runtime
 		unix.RawSyscall(unix.SYS_CLOSE, uintptr(to[1]), 0, 0)
 		unix.RawSyscall(unix.SYS_READ, uintptr(to[0]), uintptr(unsafe.Pointer(&c)), 1)
 		unix.RawSyscall(unix.SYS_WRITE, uintptr(from[1]), uintptr(unsafe.Pointer(b)), 1)
 		*b = 'c'
 		unix.RawSyscall(unix.SYS_WRITE, uintptr(from[1]), uintptr(unsafe.Pointer(b)), 1)
-		for { // input and output of the test's program end with it, not with its child
+		for { // the test's pipes end with its program, not with this child
 			n, _, _ := unix.RawSyscall(unix.SYS_READ, uintptr(to[0]), uintptr(unsafe.Pointer(&c)), 1)
 			if n != 1 {
 				unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
@@ -100,7 +100,7 @@ func forked(addr uint64) (string, error) {
 
 var child, childIn *os.File
 
-// askChild lets the child go on and returns the bytes it found before and after its store.
+// askChild continues the child and returns the bytes that it read before and after its store.
 func askChild() (string, error) {
 	if _, err := childIn.Write([]byte{1}); err != nil {
 		return "", err
@@ -110,8 +110,9 @@ func askChild() (string, error) {
 	return string(b), err
 }
 
-// serve is a process without rights over the program: it has descriptors 3 and 4 of a region whose
-// PID, address and size are in its arguments, adds 1 to the word at its start and stores a text.
+// serve is a process without access rights to the program. It has a region's descriptors 3 and 4,
+// and the PID, address and size in its environment. It adds 1 to the word at the region's start
+// and stores a text.
 func serve() error {
 	var n [3]uint64
 	for i, w := range strings.Fields(os.Getenv("PROCMEM_TEST_REGION")) {

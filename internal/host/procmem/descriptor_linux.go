@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptor is /proc/PID/mem. Each method is one system call and may transfer less than it was
-// given; 0 bytes without an error mean that the address space is gone (Linux fs/proc/base.c,
-// mem_rw). The file's offset is not used.
+// descriptor is /proc/PID/mem. Each method makes one system call and may transfer less than p; 0
+// bytes without an error mean that the address space is gone (Linux fs/proc/base.c, mem_rw). The
+// file's offset is not used.
 type descriptor int
 
 func openMemory(f *os.File) memory { return descriptor(f.Fd()) }

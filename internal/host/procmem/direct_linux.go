@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// ownerOf returns the user that a file belongs to, -1 with an error.
+// ownerOf returns the user ID of the owner of a file, -1 with an error.
 func ownerOf(f *os.File) (int, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
@@ -20,12 +20,12 @@ func ownerOf(f *os.File) (int, error) {
 // directFrom is the length in bytes from which a direct copy is faster.
 const directFrom = 4 << 10
 
-// directRuns is the number of places in memory from which a direct copy is faster: it takes two
-// system calls, and the other way one for each.
+// directRuns is the number of separate ranges in memory from which a direct copy is faster: it
+// takes two system calls, other copies take one for each range.
 const directRuns = 4
 
-// one copies p from or to the memory at addr, and reports whether it did. If not, a part of it may
-// be copied.
+// one copies p from or to the memory at addr and reports whether all of p was copied. If not, a
+// part may have been copied.
 func (d *direct) one(write bool, p []byte, addr uint64) bool {
 	if len(p) < directFrom || !d.begin() {
 		return false
@@ -38,9 +38,9 @@ func (d *direct) one(write bool, p []byte, addr uint64) bool {
 	return d.copy(write, v) == len(p)
 }
 
-// write stores pieces in turn, their offsets counted from base, and returns how many it has stored,
-// of as many as one call takes. Of the next one a part may be stored. The kernel copies one place
-// after the other: see "Order" in the package comment.
+// write stores pieces in order, with offsets relative to base, at most as many as one system call
+// takes. It returns the number stored. A part of the next piece may also be stored. The kernel
+// copies the ranges in order: see "Order and atomicity" in the package comment.
 func (d *direct) write(pieces []mr.Piece, base uint64) (stored int) {
 	if len(pieces) < directRuns && sizeOf(pieces) < directFrom || !d.begin() {
 		return 0
@@ -67,7 +67,8 @@ func sizeOf(pieces []mr.Piece) (n int) {
 	return n
 }
 
-// begin begins a copy, unless there are none or the last one is waited for.
+// begin begins a copy, unless direct copies are not allowed or EndDirect waits. After success the
+// caller must unlock d.mu for reading.
 func (d *direct) begin() bool {
 	if d.refused.Load() || !d.mu.TryRLock() {
 		return false
@@ -79,9 +80,11 @@ func (d *direct) begin() bool {
 	return true
 }
 
-// copy copies between v and the memory, and returns how many bytes from the start on it copied. The
-// lock is held. A process that has not ended keeps its number. What was read from another one is
-// not used; a write is preceded by the look, because it could not be undone.
+// copy copies between v and the memory and returns the number of bytes copied, from the start on.
+// The caller holds d.mu for reading.
+//
+// A process that has not ended keeps its PID. copy checks that after a read, whose result it can
+// discard, but before a write, which it could not undo.
 func (d *direct) copy(write bool, v *vectors) int {
 	if write && ended(d.pidfd) {
 		return 0

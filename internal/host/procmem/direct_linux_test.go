@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/internal/race"
 )
 
-// directMemory is memoryOf with direct copies.
+// directMemory is memoryOf with direct copies allowed.
 func directMemory(t testing.TB, size uint64) (*program, *AddressSpace, *Region) {
 	t.Helper()
 	p, s, r := memoryOf(t, size)
@@ -78,7 +78,7 @@ func TestDirectCopiesEnd(t *testing.T) {
 	}
 }
 
-// As without direct copies: see the package comment.
+// The access rights are the same as without direct copies: see the package comment.
 func TestDirectCopiesDoNotChangeWhatCanBeAccessed(t *testing.T) {
 	p, _, r := directMemory(t, 4*page)
 	b := make([]byte, 3*page)

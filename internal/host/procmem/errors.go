@@ -6,27 +6,28 @@ import (
 	"syscall"
 )
 
-// Kind says what is wrong with an access or a registration. It is an error, so that
-// errors.Is(err, procmem.Gone) works.
+// Kind is the kind of an [Error]. It is an error itself, so that errors.Is(err, procmem.Gone)
+// works.
 type Kind uint8
 
 const (
-	// System: a system call failed; [Error.Err] has its error.
+	// System: a system call failed; [Error.Err] is its error.
 	System Kind = iota + 1
-	// BadRange: the range is empty or passes the end of the address space. EINVAL.
+	// BadRange: the range is empty or exceeds the address space. EINVAL.
 	BadRange
 	// Unmapped: a page was not mapped at registration. EFAULT.
 	Unmapped
-	// NotReadable: a page has no read permission at registration. EFAULT.
+	// NotReadable: a page had no read permission at registration. EFAULT.
 	NotReadable
-	// NotWritable: a page has no write permission at registration. EFAULT.
+	// NotWritable: a page had no write permission at registration. EFAULT.
 	NotWritable
-	// Inaccessible: the kernel finds no page: it was unmapped, lies behind the end of a file, or
+	// Inaccessible: the kernel finds no page: it was unmapped, lies beyond the end of a file, or
 	// is device memory. EFAULT.
 	Inaccessible
 	// OutOfBounds: the access lies outside the region. EINVAL.
 	OutOfBounds
-	// WriteToReadOnly: the region was registered without an access flag that writes. EACCES.
+	// WriteToReadOnly: the region was registered without an access flag that permits writes.
+	// EACCES.
 	WriteToReadOnly
 	// Gone: the process has ended or has executed another program. ESRCH.
 	Gone
@@ -38,7 +39,7 @@ const (
 
 var kinds = [numKinds]struct {
 	text string
-	is   error // what errors.Is finds besides the Kind; nil for System
+	is   error // error that errors.Is matches besides the Kind; nil for System
 }{
 	0:               {"no error", nil},
 	System:          {"system call failed", nil},
@@ -53,7 +54,7 @@ var kinds = [numKinds]struct {
 	Closed:          {"closed", fs.ErrClosed},
 }
 
-// Error says what is wrong in words.
+// Error returns a description of the kind.
 func (k Kind) Error() string {
 	if k < numKinds {
 		return kinds[k].text
@@ -61,18 +62,18 @@ func (k Kind) Error() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Error is the error of a registration or an access. errors.Is finds its Kind, and the errno
+// Error is the error of a registration or an access. errors.Is matches its Kind, and the errno
 // that the kernel's verbs return in its place, such as EFAULT.
 type Error struct {
 	Op           string // "register", "read", "write" or "atomic"
 	PID          int
-	Addr, Length uint64 // of the registration or the access, in the process's address space
-	At           uint64 // first address for which Kind holds; bytes below it may have been written
+	Addr, Length uint64 // range of the registration or the access, in the process's address space
+	At           uint64 // first address to which Kind applies; bytes below it may have been written
 	Kind         Kind
-	Err          error // of the system call; nil where there is none
+	Err          error // error of the system call; nil if there is none
 }
 
-// Error names the operation, the range, the process and the first bad address.
+// Error returns a text with the operation, the range, the process and the first bad address.
 func (e *Error) Error() string {
 	s := fmt.Sprintf("procmem: %s of %d bytes at %#x of process %d: %v", e.Op, e.Length, e.Addr, e.PID, e.Kind)
 	switch e.Kind {

@@ -2,18 +2,17 @@ package procmem
 
 import "os"
 
-// Files are the descriptors of one process. A supervisor gets them from [OpenFiles], or opens
+// Files holds the descriptors of one process. A supervisor gets them from [OpenFiles], or opens
 // them itself, and passes them to the process that calls [New].
 type Files struct {
 	// Mem is /proc/PID/mem, opened for reading and writing.
 	Mem *os.File
-	// Maps is /proc/PID/maps, opened after Mem. A supervisor that answers seccomp
-	// notifications opens both while the program waits for an answer and checks afterwards
-	// that the notification is still valid (SECCOMP_IOCTL_NOTIF_ID_VALID): then no execve lies
-	// between the two.
+	// Maps is /proc/PID/maps, opened after Mem. A supervisor that answers seccomp notifications
+	// opens both while the program waits for an answer and then checks that the notification is
+	// still valid (SECCOMP_IOCTL_NOTIF_ID_VALID): this excludes an execve between the two.
 	Maps *os.File
-	// Pidfd is a pidfd of the process, or nil. [AddressSpace.State] needs it to tell a
-	// process that has ended from one that has executed another program.
+	// Pidfd is a pidfd of the process, or nil. [AddressSpace.State] needs it to tell a process
+	// that has ended from one that has executed another program.
 	Pidfd *os.File
 }
 

@@ -12,18 +12,19 @@ import (
 // OpenFiles opens the files of a process. pid may also be a thread ID; Pidfd is nil then, and on
 // Linux before 5.3. The caller needs the right to trace the process (ptrace(2),
 // PTRACE_MODE_ATTACH_FSCREDS): the same user with a dumpable process and, with Yama's
-// ptrace_scope 1, a descendant; or CAP_SYS_PTRACE. The error names the PID and is that of open.
+// ptrace_scope 1, a descendant; or CAP_SYS_PTRACE. The error wraps that of open and names the
+// PID.
 func OpenFiles(pid int) (*Files, error) {
-	// All files are opened below one descriptor of the folder, which refers to the process and
-	// not to its number: a reused PID gives ESRCH.
+	// All files are opened relative to one descriptor of the directory, which refers to the
+	// process and not to its PID: a reused PID gives ESRCH.
 	dir, err := openAt(unix.AT_FDCWD, "/proc/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, openError(pid, err)
 	}
 	defer dir.Close()
 	f := &Files{}
-	// A pidfd opened by number belongs to the process of the folder if that still exists
-	// afterwards, which opening mem shows: the number cannot be reused before it ends.
+	// A pidfd opened by PID belongs to the process of the directory if that process still exists
+	// afterwards, because the PID cannot be reused before. The success of opening mem shows that.
 	if fd, err := unix.PidfdOpen(pid, 0); err == nil {
 		f.Pidfd = os.NewFile(uintptr(fd), "pidfd")
 	}
@@ -56,8 +57,8 @@ func openAt(dir int, name string, flags int) (*os.File, error) {
 	}
 }
 
-// validate refuses files that are not in a proc file system or lack the rights, so that a
-// descriptor passed by mistake, such as a pipe, cannot block an access or receive data.
+// validate refuses files that are not in a proc file system or lack the rights. A descriptor
+// passed by mistake, such as a pipe, could block an access or receive data.
 func (f *Files) validate() error {
 	if f.Mem == nil || f.Maps == nil {
 		return errors.New("procmem: both Mem and Maps are required; open them with OpenFiles")
@@ -87,7 +88,7 @@ func (f *Files) validate() error {
 	return nil
 }
 
-// ended reports whether the process of a pidfd has ended: then the pidfd is readable
+// ended reports whether the process of a pidfd has ended: the pidfd is then readable
 // (pidfd_open(2)).
 func ended(pidfd *os.File) bool {
 	p := []unix.PollFd{{Fd: int32(pidfd.Fd()), Events: unix.POLLIN}}

@@ -8,35 +8,35 @@ import (
 	"strconv"
 )
 
-// A mapping is one line of /proc/PID/maps as far as the package reads it.
+// A mapping holds the parsed fields of one line of /proc/PID/maps.
 type mapping struct {
-	start, end  uint64 // end is the first address behind it
+	start, end  uint64 // end is exclusive
 	read, write bool
 }
 
-// mapsReader reads /proc/PID/maps line by line (proc_pid_maps(5)). Only the addresses and the
-// permissions are parsed: the path at the end of a line is chosen by the program.
+// mapsReader reads /proc/PID/maps line by line (proc_pid_maps(5)). It parses only the addresses
+// and the permissions: the program controls the path at the end of a line.
 type mapsReader struct {
 	r    *bufio.Reader
-	last uint64 // end of the mapping before
+	last uint64 // end of the previous mapping
 }
 
-// mapsBuffer is larger than any prefix of a line that is parsed: two addresses of 16 digits.
+// mapsBuffer is larger than the parsed prefix of any line: two addresses of 16 digits.
 const mapsBuffer = 4096
 
 func newMapsReader(r io.Reader) *mapsReader {
 	return &mapsReader{r: bufio.NewReaderSize(r, mapsBuffer)}
 }
 
-// next returns the next mapping, or io.EOF behind the last one. A line that does not have the
-// format of the kernel, or that is not above the line before it, is an error.
+// next returns the next mapping, or io.EOF after the last one. A line that does not have the
+// kernel's format, or that is not above the previous line, is an error.
 func (m *mapsReader) next() (mapping, error) {
 	line, err := m.r.ReadSlice('\n')
 	if err == io.EOF && len(line) == 0 {
 		return mapping{}, io.EOF
 	}
 	v, ok := parseMapping(line)
-	for err == bufio.ErrBufferFull { // a long path
+	for err == bufio.ErrBufferFull { // skip a long path
 		_, err = m.r.ReadSlice('\n')
 	}
 	switch {
@@ -51,7 +51,7 @@ func (m *mapsReader) next() (mapping, error) {
 	return v, nil
 }
 
-// parseMapping parses the start of a line, as in "7f0000000000-7f0000001000 rw-p ".
+// parseMapping parses the start of a line, such as "7f0000000000-7f0000001000 rw-p ".
 func parseMapping(line []byte) (v mapping, ok bool) {
 	addrs, rest, ok := bytes.Cut(line, []byte{' '})
 	if !ok {
@@ -74,8 +74,8 @@ func parseMapping(line []byte) (v mapping, ok bool) {
 	return mapping{start: start, end: end, read: rest[0] == 'r', write: rest[1] == 'w'}, true
 }
 
-// above returns the first mapping that ends above addr, or io.EOF if there is none. Calls go on
-// from one another, with rising addresses.
+// above returns the first mapping that ends above addr, or io.EOF if there is none. A call
+// continues where the previous one ended, so addr must increase.
 func (m *mapsReader) above(addr uint64) (mapping, error) {
 	for {
 		if v, err := m.next(); err != nil || v.end > addr {
@@ -84,10 +84,10 @@ func (m *mapsReader) above(addr uint64) (mapping, error) {
 	}
 }
 
-// checkMaps checks that [addr, end) is mapped without a gap, readable and, with write, writable. It
-// returns end, or the first address where that does not hold and the Kind of the fault; with
-// [System] err is that of above, which returns the first mapping that ends above an address or
-// io.EOF.
+// checkMaps checks that [addr, end) is mapped without a gap, readable and, with write, writable.
+// It returns end, or the first address that violates that and the Kind of the fault; with
+// [System], err is the error of above. above returns the first mapping that ends above an
+// address, or io.EOF.
 func checkMaps(above func(addr uint64) (mapping, error), addr, end uint64, write bool) (at uint64, k Kind, err error) {
 	for at = addr; at < end; {
 		v, err := above(at)

@@ -90,7 +90,7 @@ func TestALineMayBeTheLastWithoutItsEnd(t *testing.T) {
 	}
 }
 
-// What passes for a range passes for each part of it, and what fails names a place in it.
+// If a range is accepted, so is each part of it; an error names an address in the range.
 func FuzzMaps(f *testing.F) {
 	f.Add(someMaps, uint64(0x400000), uint64(0x402000), true)
 	f.Add("1000-2000 rw-p 0\n1000-2000 rw-p 0\n", uint64(0x1000), uint64(0x3000), false)

@@ -14,7 +14,7 @@ import (
 var errUnsupported = fmt.Errorf("procmem: memory of other processes: %w on %s; it requires Linux",
 	errors.ErrUnsupported, runtime.GOOS)
 
-// OpenFiles is for Linux only.
+// OpenFiles returns an error: it needs Linux.
 func OpenFiles(int) (*Files, error) { return nil, errUnsupported }
 
 func (f *Files) validate() error { return errUnsupported }

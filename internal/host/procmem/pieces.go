@@ -6,16 +6,16 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// stageSize is the size of a staging buffer, in bytes: what the transport stores in one call.
+// stageSize is the size of a staging buffer in bytes: what the transport stores in one call.
 const stageSize = 64 << 10
 
-// stages are the staging buffers. pwritev needs none, but on /proc/PID/mem the kernel
-// repeats the preparation of a call for each piece: 64 KiB in pieces of 1 KiB take 52 µs with
-// pwritev and 11 µs copied together, in pieces of 4 KiB 14 µs and 11 µs (Linux 6.18).
+// stages are the staging buffers. pwritev needs none, but on /proc/PID/mem the kernel repeats the
+// preparation of a call for each piece: 64 KiB in pieces of 1 KiB take 52 µs with pwritev and 11
+// µs copied together, in pieces of 4 KiB 14 µs and 11 µs (Linux 6.18).
 var stages = sync.Pool{New: func() any { return new([stageSize]byte) }}
 
-// writePieces stores the pieces in turn, their offsets counted from base, and returns how many it
-// has stored.
+// writePieces stores the pieces in order, with offsets relative to base, and returns the number
+// stored.
 func (s *AddressSpace) writePieces(pieces []mr.Piece, base uint64) (stored int, err error) {
 	for direct := true; stored < len(pieces); {
 		rest := pieces[stored:]
@@ -24,7 +24,7 @@ func (s *AddressSpace) writePieces(pieces []mr.Piece, base uint64) (stored int, 
 				stored += n
 				continue
 			}
-			direct = false // what it cannot store may be stored in the other way
+			direct = false // what direct cannot store, writeRun may be able to
 		}
 		n, err := s.writeRun(rest, base)
 		stored += n
@@ -35,8 +35,8 @@ func (s *AddressSpace) writePieces(pieces []mr.Piece, base uint64) (stored int, 
 	return stored, nil
 }
 
-// writeRun stores the first of the pieces and those that one call can store with it, and returns
-// how many.
+// writeRun stores the first piece and those that the same call can store, and returns the number
+// stored.
 func (s *AddressSpace) writeRun(pieces []mr.Piece, base uint64) (stored int, err error) {
 	first, at := &pieces[0], base+pieces[0].Off
 	if first.Final {
@@ -70,8 +70,8 @@ func (s *AddressSpace) writeRun(pieces []mr.Piece, base uint64) (stored int, err
 	return stored, err
 }
 
-// run returns how many of the pieces, from the first one on, are not final and lie one behind the
-// other, and their size together: one piece, or several of at most limit bytes.
+// run returns the number of leading pieces that are not final and are contiguous in memory, and
+// their total size: one piece, or several of at most limit bytes in total.
 func run(pieces []mr.Piece, limit uint64) (n int, size uint64) {
 	for n < len(pieces) {
 		p := &pieces[n]

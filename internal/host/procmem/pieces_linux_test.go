@@ -14,8 +14,8 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// messages are n WRITEs of size bytes, all of value: the first at off, the next ones distance bytes
-// apart.
+// messages returns n WRITEs of size bytes of value, the first at off, each distance bytes after
+// the previous one.
 func messages(n int, off, size, distance uint64, value byte) (pieces []mr.Piece) {
 	for range n {
 		b := bytes.Repeat([]byte{value}, int(size))
@@ -51,14 +51,14 @@ func TestPiecesAreStoredInTurn(t *testing.T) {
 	}
 }
 
-// After an error the caller knows which pieces are stored.
+// After an error the caller knows which pieces have been stored.
 func TestPiecesBeforeAnErrorAreCounted(t *testing.T) {
 	two := [][]byte{make([]byte, 4), make([]byte, 4)}
 	run := piecesAt(two, 0)
 	for _, c := range []struct {
 		pieces []mr.Piece
-		done   int // bytes of the last call
-		steps  int // calls before
+		done   int // bytes copied by the last call
+		steps  int // number of earlier calls
 		stored int
 	}{
 		{run, 0, 0, 0}, {run, 3, 0, 0}, {run, 4, 0, 1}, {run, 7, 0, 1},
@@ -86,7 +86,7 @@ func TestPiecesBeforeAnErrorAreCounted(t *testing.T) {
 	}
 }
 
-// The same bytes are there in the end, whether pieces are copied directly or not.
+// The result is the same with and without direct copies.
 func TestPiecesCopiedDirectlyAreTheSame(t *testing.T) {
 	const size = 64 << 10
 	_, s, r := directMemory(t, size)
@@ -122,8 +122,8 @@ func TestPiecesCopiedDirectlyAreTheSame(t *testing.T) {
 	}
 }
 
-// Pieces that the kernel does not copy directly are stored in the other way, up to those that
-// cannot be.
+// Pieces that the kernel cannot copy directly are stored with pwritev, up to the first one that
+// is inaccessible.
 func TestPiecesThatCannotBeCopiedDirectly(t *testing.T) {
 	p, _, r := directMemory(t, 4*page)
 	p.protect(r.Addr()+page, page, 0)
@@ -137,8 +137,8 @@ func TestPiecesThatCannotBeCopiedDirectly(t *testing.T) {
 	}
 }
 
-// The program polls the last byte of one of several messages, and finds that message and all before
-// it when it has changed.
+// The program polls the last byte of one of several messages. When it has changed, that message
+// and all earlier ones are complete.
 func TestEndsOfMessagesBecomeVisibleInOrder(t *testing.T) {
 	for _, direct := range []bool{false, true} {
 		p, _, r := memoryOf(t, 16*page)
@@ -148,7 +148,8 @@ func TestEndsOfMessagesBecomeVisibleInOrder(t *testing.T) {
 		for i, c := range []struct{ off, size uint64 }{{0, 64}, {3, 64}, {page - 32, 64}, {0, 8}, {5, 3}, {1, 2 * page}} {
 			for round := range 20 {
 				value := byte(1 + (20*i+round)%255)
-				// One behind the other, the program watches the first ones as if they were one.
+				// If the messages are adjacent, the program watches the first ones as one
+				// message.
 				watched := uint64(1 + round%6)
 				if _, err := fmt.Fprintf(p.in, "watch %d %d %d\n", r.Addr()+c.off, watched*c.size, value); err != nil {
 					t.Fatal(err)

@@ -32,7 +32,7 @@ func TestAfterExecNothingIsReadOrWritten(t *testing.T) {
 			t.Errorf("registration after exec: %v", err)
 		}
 	}
-	// The new program has memory of its own, also at the same address.
+	// The new program has its own memory, also at the same address.
 	fresh := p.space()
 	addr := p.mapped(page, protWrite)
 	p.poke(addr, []byte("new"))
@@ -76,7 +76,7 @@ func TestAfterTheEndNothingIsReadOrWritten(t *testing.T) {
 	}
 }
 
-// The PID is for errors: with that of another process the same memory is reached.
+// The PID is only for errors: with the PID of another process, the same memory is accessed.
 func TestPIDIsNotUsedForAccess(t *testing.T) {
 	p, other := start(t), start(t)
 	f := p.files()
@@ -95,7 +95,7 @@ func TestPIDIsNotUsedForAccess(t *testing.T) {
 	}
 }
 
-// If an execve comes between the two calls of open, the files are refused.
+// If an execve happens between the two calls of open, the files are refused.
 func TestFilesOfTwoProgramsAreRefused(t *testing.T) {
 	p := start(t)
 	f := p.files()
@@ -132,7 +132,7 @@ func TestAfterForkTheRegionIsTheParents(t *testing.T) {
 	}
 }
 
-// A process without rights over the program serves its memory with descriptors it was given.
+// A process without access rights to the program serves its memory with inherited descriptors.
 func TestDescriptorsServeAProcessWithoutRights(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("starting a process of another user takes root")
@@ -179,7 +179,7 @@ func TestClosedRegionRefusesAccesses(t *testing.T) {
 	}
 }
 
-// Rights are those at the time of open: see "Identity" in the package comment.
+// Access rights are checked at open only: see "Identity" in the package comment.
 func TestProgramThatHidesItsMemoryLaterIsServed(t *testing.T) {
 	p, s, r := memoryOf(t, page)
 	p.must("undump")

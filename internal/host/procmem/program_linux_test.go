@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tests run this binary again as the other process. It obeys commands, one a line on its standard
-// input, answers each with one line, and ends with its input.
+// Tests run this binary again as the other process. It executes commands from its standard input,
+// one per line, answers each with one line, and ends at the end of its input.
 const programEnv = "PROCMEM_TEST_PROGRAM"
 
 var programs = map[string]func() error{"hold": hold, "serve": serve}
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// program is the other process as a test sees it.
+// program is the other process, as seen by a test.
 type program struct {
 	testing.TB
 	cmd *exec.Cmd
@@ -64,7 +64,7 @@ func start(t testing.TB) *program {
 	return p
 }
 
-// end ends the process, if it has not, and returns when it is reaped.
+// end ends the process, if it has not ended, and waits until it is reaped.
 func (p *program) end() {
 	p.in.Close()
 	_, _ = io.Copy(io.Discard, p.out)
@@ -108,13 +108,13 @@ const (
 	protWrite = unix.PROT_READ | unix.PROT_WRITE
 )
 
-// mapped has the program map size bytes of zeros and returns the address.
+// mapped makes the program map size zero bytes and returns the address.
 func (p *program) mapped(size uint64, prot int) uint64 {
 	p.Helper()
 	return p.number("map %d %d", size, prot)
 }
 
-// number is a command whose answer is a number.
+// number sends a command and returns its answer as a number.
 func (p *program) number(format string, args ...any) uint64 {
 	p.Helper()
 	line := p.do(format, args...)
@@ -143,7 +143,7 @@ func (p *program) peek(addr uint64, n int) string {
 	return string(b)
 }
 
-// space is the address space of the program, closed when the test ends.
+// space returns the address space of the program. It is closed when the test ends.
 func (p *program) space() *AddressSpace {
 	p.Helper()
 	s, err := New(p.cmd.Process.Pid, p.files())
@@ -166,7 +166,7 @@ func (p *program) files() *Files {
 	return f
 }
 
-// hold is the program.
+// hold executes the commands of the test.
 func hold() error {
 	runtime.LockOSThread()
 	fmt.Println("ready")
@@ -184,7 +184,7 @@ func hold() error {
 	}
 }
 
-// at is the pointer to an address that a test knows as a number.
+// at returns an address as a pointer.
 func at(addr uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
 
 func bytesAt(addr, n uint64) []byte { return unsafe.Slice((*byte)(at(addr)), n) }
@@ -223,7 +223,7 @@ func obey(words []string) (string, error) {
 		return watch(n[0], n[1], byte(n[2]))
 	case "exec":
 		return "", unix.Exec("/proc/self/exe", os.Args, os.Environ())
-	case "undump": // as a program does that was started with other rights
+	case "undump": // like a program that was started with other rights
 		return "ok", unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	case "exit":
 		os.Exit(0)

@@ -9,19 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procmapQuery is struct procmap_query (include/uapi/linux/fs.h). The kernel fills what follows
-// addr.
+// procmapQuery is struct procmap_query (include/uapi/linux/fs.h). The kernel fills the fields
+// after addr.
 type procmapQuery struct {
 	size, queryFlags, addr uint64
 	start, end, flags      uint64
-	_                      [3]uint64 // page size, offset in the file, inode
-	_                      [4]uint32 // device, sizes of the name and the build ID: 0 for neither
+	_                      [3]uint64 // page size, file offset, inode
+	_                      [4]uint32 // device; sizes of the name and the build ID, 0: not requested
 	_                      [2]uint64 // addresses of the name and the build ID
 }
 
 const (
 	// procmapQueryCall is PROCMAP_QUERY: _IOWR('f', 17, struct procmap_query). Architectures with
-	// other bits for the direction (MIPS, PowerPC, SPARC) answer ENOTTY.
+	// other direction bits (MIPS, PowerPC, SPARC) return ENOTTY.
 	procmapQueryCall = 0xc0686611
 
 	procmapReadable       = 0x01
@@ -29,8 +29,8 @@ const (
 	procmapCoveringOrNext = 0x10
 )
 
-// queryMaps returns the first mapping that ends above addr, or io.EOF if there is none: an ioctl
-// on /proc/PID/maps, from Linux 6.11. Before that the error is errors.ErrUnsupported.
+// queryMaps returns the first mapping that ends above addr, or io.EOF if there is none, by an
+// ioctl on /proc/PID/maps. Before Linux 6.11 the error is errors.ErrUnsupported.
 func queryMaps(maps *os.File, addr uint64) (mapping, error) {
 	q := procmapQuery{queryFlags: procmapCoveringOrNext, addr: addr}
 	q.size = uint64(unsafe.Sizeof(q))

@@ -6,9 +6,9 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// Region is a range of an [AddressSpace]. It implements [mr.Memory], [mr.Vectored], [mr.Atomic] and
-// [mr.ReadOnly]; offsets count from its start. Its methods may be called by several goroutines at
-// once and, except where they fail, allocate nothing. Errors are [*Error] values.
+// Region is a range of an [AddressSpace]. It implements [mr.Memory], [mr.Vectored], [mr.Atomic]
+// and [mr.ReadOnly]; offsets are relative to its start. Its methods are safe for concurrent use
+// and, except when they fail, do not allocate. Errors are [*Error] values.
 type Region struct {
 	space    *AddressSpace
 	addr     uint64
@@ -18,17 +18,17 @@ type Region struct {
 	fault    atomic.Pointer[error]
 }
 
-// Size is the number of bytes.
+// Size returns the number of bytes.
 func (r *Region) Size() uint64 { return r.size }
 
-// Addr is the address of the first byte in the process's address space.
+// Addr returns the address of the first byte in the process's address space.
 func (r *Region) Addr() uint64 { return r.addr }
 
-// ReadOnly reports whether writes are refused: the region was made without an access flag that
-// writes, so its pages need not be writable.
+// ReadOnly reports whether writes are refused: the region was registered without an access flag
+// that permits writes, so its pages need not be writable.
 func (r *Region) ReadOnly() bool { return r.readOnly }
 
-// Err is the error of the last access that failed, nil when none has.
+// Err returns the error of the last access that failed, nil if none has failed.
 func (r *Region) Err() error {
 	if p := r.fault.Load(); p != nil {
 		return *p
@@ -36,8 +36,8 @@ func (r *Region) Err() error {
 	return nil
 }
 
-// Close ends the region: further accesses fail. Accesses under way are completed. The memory of the
-// process is not touched.
+// Close ends the region: later accesses fail, running ones complete. It does not change the
+// memory of the process.
 func (r *Region) Close() error {
 	if r.closed.Swap(true) {
 		return nil
@@ -61,9 +61,9 @@ func (r *Region) WriteAt(p []byte, off uint64) error {
 	return r.leave(r.space.move(opWrite, true, p, r.addr+off))
 }
 
-// WritePieces stores the pieces in turn, with as few system calls as [mr.Vectored] permits. After
-// an error a part of the next piece, and of the pieces behind it up to the next final one, may be
-// stored.
+// WritePieces stores the pieces in order, with as few system calls as [mr.Vectored] permits, and
+// returns the number stored. After an error, parts of the next piece and of those after it up to
+// the next final one may also be stored.
 func (r *Region) WritePieces(pieces []mr.Piece) (stored int, err error) {
 	for i := range pieces {
 		if off, n := pieces[i].Off, uint64(len(pieces[i].Data)); off > r.size || n > r.size-off {
@@ -84,7 +84,7 @@ func (r *Region) WritePieces(pieces []mr.Piece) (stored int, err error) {
 	return stored, err
 }
 
-// enter begins an access of n bytes at off. After success [Region.leave] ends it.
+// enter begins an access of n bytes at off. After success, the caller must call [Region.leave].
 func (r *Region) enter(o op, off, n uint64) error {
 	kind := Kind(0)
 	switch {
@@ -102,14 +102,14 @@ func (r *Region) enter(o op, off, n uint64) error {
 
 // leave ends an access with the result err, and returns err.
 func (r *Region) leave(err error) error {
-	_ = r.space.release() // how closing ends says nothing of the access
+	_ = r.space.release() // an error of closing the files does not concern the access
 	if err != nil {
 		return r.keep(err)
 	}
 	return nil
 }
 
-// keep remembers err for [Region.Err].
+// keep stores err for [Region.Err].
 func (r *Region) keep(err error) error {
 	r.fault.Store(&err)
 	return err

@@ -35,7 +35,7 @@ func register(t testing.TB, s *AddressSpace, addr, length uint64, access mr.Acce
 	return r
 }
 
-// memoryOf is a program with size bytes that can be written, and a region on them.
+// memoryOf returns a program with size writable bytes, and their region.
 func memoryOf(t testing.TB, size uint64) (*program, *AddressSpace, *Region) {
 	t.Helper()
 	p := start(t)
@@ -43,7 +43,7 @@ func memoryOf(t testing.TB, size uint64) (*program, *AddressSpace, *Region) {
 	return p, s, register(t, s, p.mapped(size, protWrite), size, allFlag)
 }
 
-// operations are all accesses, of n bytes at off where they have a length.
+// operations returns all accesses; those with a length access n bytes at off.
 func operations(r *Region, off, n uint64) (reads, writes map[string]func() error) {
 	p := make([]byte, n)
 	pieces := piecesAt([][]byte{p[:n/2], p[n/2:]}, off)
@@ -63,7 +63,7 @@ func operations(r *Region, off, n uint64) (reads, writes map[string]func() error
 	return reads, writes
 }
 
-// each calls check with the outcome of every operation.
+// each calls check with the result of every operation.
 func each(r *Region, off, n uint64, check func(name string, writes bool, err error)) {
 	reads, writes := operations(r, off, n)
 	for name, f := range reads {
@@ -125,7 +125,7 @@ func TestPiecesOfAnyNumberAndLengthAreStored(t *testing.T) {
 	}
 }
 
-// The kernel would write it: see "Permissions" in the package comment.
+// The kernel would allow the write: see "Permissions" in the package comment.
 func TestReadOnlyRegionIsNotWritten(t *testing.T) {
 	p := start(t)
 	r := register(t, p.space(), p.mapped(page, protRead), page, mr.RemoteRead)

@@ -8,15 +8,15 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// writing are the access flags for which the kernel requires writable pages
+// writing holds the access flags for which the kernel requires writable pages
 // (include/rdma/ib_verbs.h, ib_access_writable).
 const writing = mr.LocalWrite | mr.RemoteWrite | mr.RemoteAtomic | mr.MWBind
 
-// Region returns the length bytes at addr as memory for a region with the given access. Every page
-// must be mapped and readable and, where the access includes LOCAL_WRITE, REMOTE_WRITE,
-// REMOTE_ATOMIC or MW_BIND, writable. The pages may be absent: an access faults them in. The error
-// is an [*Error]; its kinds are BadRange, Unmapped, NotReadable, NotWritable, Inaccessible, Gone,
-// Closed and System.
+// Region returns the length bytes at addr as memory for a region with the given access. Every
+// page must be mapped and readable and, if access includes LOCAL_WRITE, REMOTE_WRITE,
+// REMOTE_ATOMIC or MW_BIND, writable. Pages need not be present: an access faults them in. The
+// error is an [*Error] of kind BadRange, Unmapped, NotReadable, NotWritable, Inaccessible, Gone,
+// Closed or System.
 func (s *AddressSpace) Region(addr, length uint64, access mr.Access) (*Region, error) {
 	if s.closed.Load() || !s.acquire() {
 		return nil, s.error(opRegister, Closed, addr, length, addr, nil)
@@ -29,8 +29,8 @@ func (s *AddressSpace) Region(addr, length uint64, access mr.Access) (*Region, e
 	return &Region{space: s, addr: addr, size: length, readOnly: !write}, nil
 }
 
-// check is what Region checks. After maps it reads the first byte through mem, which finds pages
-// that are listed in maps and cannot be accessed, and an address space that is gone.
+// check makes the checks of Region. After maps it reads the first byte through mem, which detects
+// pages that maps lists but that cannot be accessed, and an address space that is gone.
 func (s *AddressSpace) check(addr, length uint64, write bool) error {
 	end := addr + length
 	if length == 0 || end < addr {
@@ -52,9 +52,9 @@ func (s *AddressSpace) check(addr, length uint64, write bool) error {
 	return nil
 }
 
-// lookUp is checkMaps with the maps of the process, one question to the kernel for each mapping of
-// the range where it answers them, and otherwise the text of all mappings up to the end of the
-// range.
+// lookUp calls checkMaps with the maps of the process. It queries the kernel once for each
+// mapping of the range; a kernel without such queries gives it the text of all mappings up to the
+// end of the range.
 func (s *AddressSpace) lookUp(addr, end uint64, write bool) (at uint64, k Kind, err error) {
 	if !s.textMaps.Load() {
 		at, k, err = checkMaps(func(addr uint64) (mapping, error) { return queryMaps(s.files.Maps, addr) }, addr, end, write)

@@ -5,41 +5,41 @@ import (
 	"sync/atomic"
 )
 
-// AddressSpace is the address space that a process had when its files were opened. Its methods and
-// those of its regions may be called by several goroutines at once.
+// AddressSpace is the address space that a process had when its files were opened. Its methods
+// and those of its regions are safe for concurrent use.
 type AddressSpace struct {
 	pid    int
 	files  Files
 	mem    memory
 	direct direct
 
-	textMaps atomic.Bool // the kernel does not answer queryMaps
-	mapsMu   sync.Mutex  // one reader of the text: where two take turns the kernel starts anew for each
+	textMaps atomic.Bool // the kernel does not support queryMaps
+	mapsMu   sync.Mutex  // serializes readers of the text: if two alternate, the kernel starts over for each read
 
 	atomics *Atomics
 
-	users  atomic.Int64 // regions and accesses under way, and one more until Close
+	users  atomic.Int64 // regions and running accesses, plus one until Close
 	closed atomic.Bool
 }
 
-// Atomics is what makes atomics atomic towards each other: a lock, under which they are executed. AddressSpaces
-// made by [NewWith] share one, those of all contexts of a program: two of them may be one address space, and
-// nothing tells so. The zero value is ready for use.
+// Atomics holds the lock that makes atomics atomic with respect to each other. AddressSpaces made
+// by [NewWith] share one: those of all contexts of a program do, because two of them may be the
+// same address space, which nothing can detect. The zero value is ready for use.
 type Atomics struct {
 	mu   sync.Mutex       // held during an atomic
 	word [atomicSize]byte // guarded by mu
 }
 
-// New is [NewWith] with Atomics of its own.
+// New is [NewWith] with new Atomics.
 func New(pid int, f *Files) (*AddressSpace, error) { return NewWith(pid, f, &Atomics{}) }
 
-// NewWith makes an AddressSpace and takes ownership of the files, also when it fails. pid appears in
-// errors only. It returns an [*Error] of kind [Gone] if the files do not lead to an address space
-// any more, and another error for files that are not those of a process.
+// NewWith makes an AddressSpace. It takes ownership of the files, even if it fails. pid is used
+// in errors only. It returns an [*Error] of kind [Gone] if the address space of the files no
+// longer exists, and another error for files that do not belong to a process.
 //
-// Mem and Maps refer to the same address space: if an execve had come between the two calls
-// of open, the address space of Mem would be gone, unless another process shares it (CLONE_VM).
-// [Files] says how a supervisor excludes that, too.
+// Mem and Maps refer to the same address space: after an execve between the two opens, the
+// address space of Mem would be gone, unless another process shares it (CLONE_VM). [Files]
+// explains how a supervisor excludes that case too.
 func NewWith(pid int, f *Files, a *Atomics) (*AddressSpace, error) {
 	if err := f.validate(); err != nil {
 		f.Close()
@@ -54,11 +54,11 @@ func NewWith(pid int, f *Files, a *Atomics) (*AddressSpace, error) {
 	return s, nil
 }
 
-// PID is the number of the process, as given to [New] or [NewWith].
+// PID returns the PID of the process, as given to [New] or [NewWith].
 func (s *AddressSpace) PID() int { return s.pid }
 
-// Close refuses further regions, and closes the files when all regions are closed and no access
-// is under way. It returns the error of closing them if that is now.
+// Close refuses further regions. The files are closed when all regions are closed and no access
+// runs; Close returns the error of closing them if that happens in this call.
 func (s *AddressSpace) Close() error {
 	if s.closed.Swap(true) {
 		return nil
@@ -66,7 +66,7 @@ func (s *AddressSpace) Close() error {
 	return s.release()
 }
 
-// acquire takes a reference that keeps the files open. It fails when they are closed.
+// acquire takes a reference that keeps the files open. It returns false if they are closed.
 func (s *AddressSpace) acquire() bool {
 	for {
 		users := s.users.Load()
@@ -79,7 +79,7 @@ func (s *AddressSpace) acquire() bool {
 	}
 }
 
-// release gives a reference back; the last one closes the files.
+// release drops a reference; the last one closes the files.
 func (s *AddressSpace) release() error {
 	if s.users.Add(-1) > 0 {
 		return nil

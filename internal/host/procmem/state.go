@@ -2,7 +2,7 @@ package procmem
 
 import "syscall"
 
-// State says what has become of an address space.
+// State is the state of an address space.
 type State uint8
 
 const (
@@ -12,7 +12,7 @@ const (
 	Replaced
 	// Ended: the process has ended.
 	Ended
-	// Lost: the address space is gone; without a pidfd there is no telling why.
+	// Lost: the address space is gone; the reason is unknown without a pidfd.
 	Lost
 	// Unreachable: the AddressSpace and all its regions are closed, or /proc/PID/mem fails.
 	Unreachable
@@ -24,7 +24,7 @@ var states = [numStates]string{
 	Alive: "alive", Replaced: "executed another program", Ended: "ended", Lost: "gone", Unreachable: "unreachable",
 }
 
-// String says the state in words.
+// String returns a description of the state.
 func (s State) String() string {
 	if s < numStates {
 		return states[s]
@@ -32,8 +32,8 @@ func (s State) String() string {
 	return "invalid state"
 }
 
-// State asks the kernel for the state, with one or two system calls. An address space lives until
-// the last process that shares it (CLONE_VM) ends or executes another program.
+// State queries the state from the kernel, with one or two system calls. An address space exists
+// until the last process that shares it (CLONE_VM) ends or executes another program.
 func (s *AddressSpace) State() State {
 	if !s.acquire() {
 		return Unreachable
@@ -53,8 +53,8 @@ func (s *AddressSpace) State() State {
 	return Replaced
 }
 
-// gone reports whether the address space has ended: a read of /proc/PID/mem gives 0 bytes then, and
-// otherwise a byte or, at an address that is not mapped, EIO.
+// gone reports whether the address space has ended: a read of /proc/PID/mem then returns 0 bytes,
+// otherwise a byte or, at an unmapped address, EIO.
 func (s *AddressSpace) gone() (bool, error) {
 	b := make([]byte, 1)
 	for {

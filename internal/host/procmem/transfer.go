@@ -2,19 +2,19 @@ package procmem
 
 import "syscall"
 
-// memory is what an address space is read and written through. Each method transfers a part of
-// what it is given, from the start; 0 bytes without an error mean that the address space is gone.
+// memory is the file through which an address space is read and written. Each method transfers p
+// or a part of it, from the start; 0 bytes without an error mean that the address space is gone.
 // Addresses are below maxAddress.
 type memory interface {
 	read(p []byte, addr uint64) (int, error)
 	write(p []byte, addr uint64) (int, error)
 }
 
-// maxAddress is the first address that is not an offset of a file (loff_t). User space ends
-// below it on every architecture.
+// maxAddress is the first address that is not a file offset (loff_t). User space ends below it on
+// every architecture.
 const maxAddress = 1 << 63
 
-// An op is what an access does, as [Error] names it.
+// An op is the operation of an access, as named in [Error].
 type op string
 
 const (
@@ -24,11 +24,11 @@ const (
 	opAtomic   op = "atomic"
 )
 
-// Read fills p with the bytes at addr, or fails with an [*Error] of kind BadRange, Inaccessible, Gone, Closed or
-// System.
+// Read fills p with the bytes at addr. The error is an [*Error] of kind BadRange, Inaccessible,
+// Gone, Closed or System.
 func (s *AddressSpace) Read(p []byte, addr uint64) error { return s.access(opRead, false, p, addr) }
 
-// Write stores p at addr, or fails as Read does.
+// Write stores p at addr. It returns the same errors as Read.
 func (s *AddressSpace) Write(p []byte, addr uint64) error { return s.access(opWrite, true, p, addr) }
 
 func (s *AddressSpace) access(o op, write bool, p []byte, addr uint64) error {
@@ -40,11 +40,11 @@ func (s *AddressSpace) access(o op, write bool, p []byte, addr uint64) error {
 		return s.error(o, Closed, addr, size, addr, nil)
 	}
 	err := s.move(o, write, p, addr)
-	_ = s.release() // how closing ends says nothing of the access
+	_ = s.release() // an error of closing the files does not concern the access
 	return err
 }
 
-// move reads or writes all of p at addr for an access o.
+// move reads or writes all of p at addr for an operation o.
 func (s *AddressSpace) move(o op, write bool, p []byte, addr uint64) error {
 	if s.direct.one(write, p, addr) {
 		return nil
@@ -72,14 +72,15 @@ func (s *AddressSpace) move(o op, write bool, p []byte, addr uint64) error {
 
 const (
 	pageSize = 4096
-	// alignedFrom is the length from which a separate call up to the page border pays off.
+	// alignedFrom is the length in bytes from which a separate call up to the page boundary is
+	// faster.
 	alignedFrom = 8 * pageSize
 )
 
-// firstPart is how many of the n bytes at addr the next system call transfers: all, or those up
-// to the page border. The kernel copies 4 KiB at a time, counted from addr, and looks up two pages
-// for each 4 KiB that crosses a border: 64 KiB at an unaligned address take 16 µs in one call and
-// 11 µs in two (Linux 6.18). Where pages are larger the split does no harm.
+// firstPart returns how many of the n bytes at addr the next system call should transfer: all, or
+// those up to the page boundary. The kernel copies 4 KiB at a time, counted from addr, and looks
+// up two pages for each 4 KiB that crosses a boundary: 64 KiB at an unaligned address take 16 µs
+// in one call and 11 µs in two (Linux 6.18). With larger pages the split does no harm.
 func firstPart(addr, n uint64) uint64 {
 	if head := -addr % pageSize; head > 0 && n >= alignedFrom {
 		return head
@@ -87,7 +88,7 @@ func firstPart(addr, n uint64) uint64 {
 	return n
 }
 
-// failed makes the error of an access whose system call at the address at failed with err, or
+// failed returns the error of an access whose system call at address at failed with err, or
 // transferred no byte if err is nil.
 func (s *AddressSpace) failed(o op, addr, length, at uint64, err error) error {
 	switch err {

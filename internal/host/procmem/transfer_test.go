@@ -11,8 +11,8 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// fake is memory of 100 bytes at address 1000 whose calls end early: the steps say how, one for
-// each call, and then all is done.
+// fake is memory of 100 bytes at address 1000. The steps describe the results of its calls in
+// order; further calls succeed.
 type fake struct {
 	b     [100]byte
 	steps []step
@@ -61,7 +61,7 @@ func parts() [][]byte {
 	return [][]byte{[]byte(text[:4]), {}, []byte(text[4:12]), []byte(text[12:]), nil}
 }
 
-// piecesAt are pieces that lie one behind the other, the first at off.
+// piecesAt returns adjacent pieces, the first at off.
 func piecesAt(b [][]byte, off uint64) (pieces []mr.Piece) {
 	for _, p := range b {
 		pieces = append(pieces, mr.Piece{Off: off, Data: p})
@@ -70,7 +70,7 @@ func piecesAt(b [][]byte, off uint64) (pieces []mr.Piece) {
 	return pieces
 }
 
-// writeAll stores b one behind the other, the first at off.
+// writeAll stores the slices of b adjacently, the first at off.
 func writeAll(r *Region, b [][]byte, off uint64) error {
 	n, err := r.WritePieces(piecesAt(b, off))
 	if err == nil && n != len(b) {
@@ -180,7 +180,7 @@ func TestLongTransferIsSplitAtThePageBorder(t *testing.T) {
 	}
 }
 
-// A word that cannot be stored is not lost silently, and the lock of atomics is free afterwards.
+// A failed store of a word is reported, and the lock of atomics is free afterwards.
 func TestAtomicThatFailsSaysSo(t *testing.T) {
 	for _, steps := range [][]step{{{0, syscall.EIO}}, {{8, nil}, {0, syscall.EIO}}} {
 		_, r := fakeRegion(steps...)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Any user can make such a userfaultfd: see "Faults" in the package comment.
+// Any user can create such a userfaultfd: see "Faults" in the package comment.
 func TestPagesOfAUserfaultfdForFaultsInUserModeAreInaccessible(t *testing.T) {
 	for name, open := range map[string]func(testing.TB, uint64) (*program, *AddressSpace, *Region){
 		"by /proc/PID/mem": memoryOf, "by direct copies": directMemory,
@@ -27,7 +27,7 @@ func TestPagesOfAUserfaultfdForFaultsInUserModeAreInaccessible(t *testing.T) {
 	}
 }
 
-// The kernel asks such a userfaultfd for process_vm_readv and not for /proc/PID/mem.
+// Such a userfaultfd handles faults of process_vm_readv, but not those of /proc/PID/mem.
 func TestPagesOfAUserfaultfdAreInaccessibleByProcMem(t *testing.T) {
 	p, _, r := memoryOf(t, 4*page)
 	if got := p.do("userfault %d %d 0", r.Addr()+page, 3*page); got != "ok" {

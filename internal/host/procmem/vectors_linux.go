@@ -8,30 +8,31 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// maxVectors is the largest number of pieces, and of places, of one call: 64 messages, each with an
-// end at any address.
+// maxVectors is the maximum number of buffers, and of ranges in memory, in one call: enough for
+// 64 messages, each with an end at any address.
 const maxVectors = 64 * (1 + endPieces)
 
-// endPieces is the largest number of aligned pieces that the last bytes of a message are stored in.
+// endPieces is the maximum number of aligned pieces in which the last bytes of a message are
+// stored.
 const endPieces = 4
 
-// vectors are the arguments of a direct copy.
+// vectors holds the arguments of a direct copy.
 type vectors struct {
 	local           [maxVectors]unix.Iovec
 	remote          [maxVectors]unix.RemoteIovec
 	locals, remotes int
-	size            int // bytes
+	size            int // total length of the buffers in bytes
 }
 
 var vectorPool = sync.Pool{New: func() any { return new(vectors) }}
 
-// start begins a place in memory.
+// start begins a new range in memory.
 func (v *vectors) start(addr uint64) {
 	v.remote[v.remotes] = unix.RemoteIovec{Base: uintptr(addr)}
 	v.remotes++
 }
 
-// add copies p from or to the end of the place.
+// add appends p to the current range.
 func (v *vectors) add(p []byte) {
 	if len(p) == 0 {
 		return
@@ -43,11 +44,11 @@ func (v *vectors) add(p []byte) {
 	v.size += len(p)
 }
 
-// places is the number of places in memory.
+// places returns the number of ranges in memory.
 func (v *vectors) places() int { return v.remotes }
 
-// take enters the first of the pieces, their offsets counted from base, and returns how many there
-// was room for. Each aligned piece of a final one is a place of its own.
+// take adds leading pieces, with offsets relative to base, and returns how many fit. Each aligned
+// part of a final piece is a separate range.
 func (v *vectors) take(pieces []mr.Piece, base uint64) (n int) {
 	next, joins := uint64(0), false
 	for ; n < len(pieces) && v.locals+endPieces <= maxVectors; n++ {
@@ -71,8 +72,8 @@ func (v *vectors) take(pieces []mr.Piece, base uint64) (n int) {
 	return n
 }
 
-// transfer copies in one system call and returns how many bytes it copied. denied says that the
-// kernel permits no such copy.
+// transfer copies in one system call and returns the number of bytes copied. denied reports that
+// the kernel does not permit such copies.
 func (v *vectors) transfer(pid int, write bool) (n int, denied bool) {
 	var err error
 	local, remote := v.local[:v.locals], v.remote[:v.remotes]
@@ -84,7 +85,7 @@ func (v *vectors) transfer(pid int, write bool) (n int, denied bool) {
 	return max(n, 0), err == unix.EPERM || err == unix.ENOSYS
 }
 
-// putBack empties v, so that it keeps nothing alive, and gives it back to the pool.
+// putBack empties v, so that it keeps no buffer alive, and returns it to the pool.
 func (v *vectors) putBack() {
 	clear(v.local[:v.locals])
 	v.locals, v.remotes, v.size = 0, 0, 0

@@ -6,9 +6,9 @@ import "encoding/binary"
 const atomicSize = 8
 
 // WriteFinalAt stores p at off as [mr.Region.WriteFinal] does: the last 8 bytes are stored after
-// the rest, in ascending order, in one system call for each naturally aligned piece of 8, 4, 2 or 1
-// bytes. That is two calls where the message ends at a multiple of 8, and at most five. No byte
-// beside p is written.
+// the rest, in ascending order, in one system call for each naturally aligned piece of 8, 4, 2 or
+// 1 bytes. That takes two calls if the message ends at a multiple of 8, and at most five. No byte
+// outside p is written.
 func (r *Region) WriteFinalAt(p []byte, off uint64) error {
 	if err := r.enter(opWrite, off, uint64(len(p))); err != nil {
 		return err
@@ -38,8 +38,8 @@ func (s *AddressSpace) writeWords(o op, p []byte, addr uint64) error {
 	return nil
 }
 
-// alignedPiece is the largest of 8, 4, 2 and 1 that divides addr and is at most n, which is 1 or
-// more.
+// alignedPiece returns the largest of 8, 4, 2 and 1 that divides addr and is at most n, which
+// must be at least 1.
 func alignedPiece(addr uint64, n int) int {
 	size := atomicSize
 	for size > n || addr%uint64(size) != 0 {
@@ -48,17 +48,20 @@ func alignedPiece(addr uint64, n int) int {
 	return size
 }
 
-// CompareSwapAt is [mr.Region.CompareSwap], atomic towards the other atomics of the address space.
+// CompareSwapAt is [mr.Region.CompareSwap], atomic with respect to the other atomics that share
+// the lock of the address space.
 func (r *Region) CompareSwapAt(off, compare, swap uint64) (old uint64, err error) {
 	return r.update(opAtomic, off, func(v uint64) (uint64, bool) { return swap, v == compare })
 }
 
-// FetchAddAt is [mr.Region.FetchAdd], atomic towards the other atomics of the address space.
+// FetchAddAt is [mr.Region.FetchAdd], atomic with respect to the other atomics that share the
+// lock of the address space.
 func (r *Region) FetchAddAt(off, add uint64) (old uint64, err error) {
 	return r.update(opAtomic, off, func(v uint64) (uint64, bool) { return v + add, true })
 }
 
-// update replaces the 8 bytes at off by f of them, unless f says no, and returns what they held.
+// update replaces the 8 bytes at off by the result of f, unless f returns false, and returns
+// their previous value.
 func (r *Region) update(o op, off uint64, f func(uint64) (uint64, bool)) (old uint64, err error) {
 	if err := r.enter(o, off, atomicSize); err != nil {
 		return 0, err
@@ -81,7 +84,7 @@ func (r *Region) update(o op, off uint64, f func(uint64) (uint64, bool)) (old ui
 }
 
 // StoreUint64At stores v at off in the byte order of the host; see [mr.Region.WriteAtomic]. It is
-// atomic towards the atomics of the address space, and one store at a multiple of 8.
+// atomic with respect to atomics like CompareSwapAt, and a single store at a multiple of 8.
 func (r *Region) StoreUint64At(off, v uint64) error {
 	if err := r.enter(opWrite, off, atomicSize); err != nil {
 		return err

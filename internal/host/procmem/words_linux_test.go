@@ -45,7 +45,8 @@ func TestWordsAreThoseOfTheHost(t *testing.T) {
 	}
 }
 
-// Regions of the same page, also at other offsets, are one memory to atomics.
+// Atomics of regions with common pages, also at other offsets, are atomic with respect to each
+// other.
 func TestAtomicsOfAllRegionsAreAtomicTowardsEachOther(t *testing.T) {
 	p, s, r := memoryOf(t, page)
 	second := register(t, s, r.Addr()+64, page-64, allFlag)
@@ -88,7 +89,7 @@ func TestAtomicsOfAllRegionsAreAtomicTowardsEachOther(t *testing.T) {
 	}
 }
 
-// The program polls the last byte, and finds the whole message when it has changed.
+// The program polls the last byte. When it has changed, the whole message is complete.
 func TestEndOfAMessageBecomesVisibleLast(t *testing.T) {
 	p, _, r := memoryOf(t, 4*page)
 	for i, c := range []struct{ off, size uint64 }{
@@ -107,8 +108,8 @@ func TestEndOfAMessageBecomesVisibleLast(t *testing.T) {
 	}
 }
 
-// Accesses while regions are closed and the program ends are complete or fail, and touch
-// nothing else.
+// Accesses while regions are closed and the program ends are complete or fail, and affect no
+// other memory.
 func TestAccessesWhileTheProgramEnds(t *testing.T) {
 	for _, how := range []string{"unmap", "exit", "exec", "close"} {
 		p, s, r := memoryOf(t, 16*page)

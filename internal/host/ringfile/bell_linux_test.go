@@ -23,7 +23,7 @@ func rings(t testing.TB, program *os.File, n uint64) {
 	}
 }
 
-// numbers returns those of doorbells.
+// numbers returns the numbers of doorbells.
 func numbers(b []byte) (out []uint64) {
 	for ; len(b) >= doorbell; b = b[doorbell:] {
 		out = append(out, binary.LittleEndian.Uint64(b))
@@ -57,7 +57,7 @@ func TestDoorbellsAreReturnedOnceInTheirOrder(t *testing.T) {
 	}
 }
 
-// wantComplete writes a doorbell and says whether it must be known.
+// wantComplete writes a doorbell and checks whether the call is complete.
 func wantComplete(t *testing.T, f *File, program *os.File, want bool) {
 	t.Helper()
 	rings(t, program, 7)
@@ -83,7 +83,7 @@ func TestMoreDoorbellsThanFitAreNotKnown(t *testing.T) {
 		rings(t, program, 1)
 	}
 	wantComplete(t, f, program, false)
-	wantComplete(t, f, program, false) // it stands behind them
+	wantComplete(t, f, program, false) // it is behind them
 	wantComplete(t, f, program, true)
 }
 
@@ -129,7 +129,7 @@ func TestRefusedDoorbellsFailWithEINVAL(t *testing.T) {
 	if err := f.RefuseDoorbells(false); err != nil {
 		t.Fatal(err)
 	}
-	wantComplete(t, f, program, false) // nor is the first one known
+	wantComplete(t, f, program, false) // the first one is not known either
 	wantComplete(t, f, program, true)
 }
 
@@ -166,7 +166,7 @@ func TestDoorbellsOfATruncatedFileAreNotKnown(t *testing.T) {
 	}
 }
 
-// Each doorbell of several threads is returned, or a call that is not complete comes after it.
+// Each doorbell of several threads is returned, or an incomplete call follows it.
 func TestNoDoorbellOfSeveralThreadsIsLost(t *testing.T) {
 	t.Run("as many as fit", func(t *testing.T) {
 		if incomplete := ringInThreads(t, MaxDoorbells/2/doorbell/threads); incomplete > 0 {
@@ -178,8 +178,8 @@ func TestNoDoorbellOfSeveralThreadsIsLost(t *testing.T) {
 
 const threads, each = 4, 20_000
 
-// ringInThreads rings in several threads, each of which has up to a number of doorbells outstanding. It returns how
-// many calls were not complete.
+// ringInThreads rings in several threads, each of which has up to outstanding unread doorbells.
+// It returns the number of incomplete calls.
 func ringInThreads(t *testing.T, outstanding int) (incomplete int) {
 	f, w, h := newFile(t), newWatcher(t), newHeard()
 	program := programFD(t, f)
@@ -194,7 +194,7 @@ func ringInThreads(t *testing.T, outstanding int) (incomplete int) {
 		all.Go(func() {
 			for n := range uint64(each) {
 				room[i] <- struct{}{}
-				begun[i].Store(n + 1) // before: the write may be over while this goroutine does not run
+				begun[i].Store(n + 1) // before the write: it may be complete while this goroutine is preempted
 				rings(t, program, uint64(i)<<32|n)
 			}
 		})
@@ -209,7 +209,7 @@ func ringInThreads(t *testing.T, outstanding int) (incomplete int) {
 		left--
 		<-room[i]
 	}
-	var covered [threads]uint64 // all before that are known
+	var covered [threads]uint64 // for each thread: all doorbells below this number are known
 	p := make([]byte, MaxDoorbells)
 	late := time.NewTimer(time.Minute)
 	defer late.Stop()
@@ -222,7 +222,7 @@ func ringInThreads(t *testing.T, outstanding int) (incomplete int) {
 		b, complete := f.Doorbells(p)
 		if !complete {
 			incomplete++
-			// Who looks at everything now finds what these doorbells are for.
+			// A reader that now examines all queues finds the work of these doorbells.
 			for i := range begun {
 				for to := begun[i].Load(); covered[i] < to; covered[i]++ {
 					knows(uint64(i), covered[i])
@@ -230,7 +230,7 @@ func ringInThreads(t *testing.T, outstanding int) (incomplete int) {
 			}
 		}
 		for _, n := range numbers(b) {
-			// One that is replaced while it is read may be half of another one.
+			// A doorbell that is overwritten while it is read may be inconsistent.
 			if i, n := n>>32, n&0xffffffff; i < threads && n < each {
 				returned++
 				knows(i, n)

@@ -13,29 +13,29 @@ import (
 // Limits of one file.
 const (
 	maxRing  = 1 << 30 // bytes of one ring
-	maxRings = 4 << 30 // bytes of all of them
+	maxRings = 4 << 30 // bytes of all rings
 )
 
-// ErrTooLarge is the error of a ring beyond the limits of a file.
+// ErrTooLarge reports a ring that exceeds the limits of a file.
 var ErrTooLarge = errors.New("ringfile: too much memory for the rings of one file")
 
-// A File is an anonymous file that a program shares with this process. All methods are safe for concurrent use, but
-// calls of Doorbells must not overlap.
+// A File is an anonymous file that a program shares with this process. All methods are safe for
+// concurrent use, except that calls of Doorbells and RefuseDoorbells must not overlap.
 type File struct {
-	own  *os.File // for mapping; another open file description than the program's
-	page int      // bytes
-	bell bell     // of Doorbells
+	own  *os.File // for mapping; an open file description other than the program's
+	page int      // page size in bytes
+	bell bell     // state of Doorbells
 
 	mu      sync.Mutex
-	program *os.File        // open file description of the program; nil once it was dropped
-	end     int64           // offset behind the rings
-	used    int64           // bytes of the rings that are in use
-	backed  int64           // of them, bytes that have memory unless the program has taken it
-	free    map[int][]int64 // offsets of parts that had a ring, by their length
+	program *os.File        // open file description of the program; nil after Drop
+	end     int64           // offset beyond the rings
+	used    int64           // bytes of rings that are in use
+	backed  int64           // bytes of these that have memory, unless the program has removed it
+	free    map[int][]int64 // offsets of free parts, by their length
 }
 
-// New makes a file in dir, which should be on tmpfs; "" stands for $XDG_RUNTIME_DIR or /dev/shm, the first of
-// them where that is possible.
+// New makes a file in dir, which should be on tmpfs. "" selects the first usable one of
+// $XDG_RUNTIME_DIR and /dev/shm.
 func New(dir string) (*File, error) {
 	dirs := []string{dir}
 	if dir == "" {
@@ -73,8 +73,8 @@ func newIn(dir string) (*File, error) {
 	return f, nil
 }
 
-// Program calls use with the descriptor that the program is to get a duplicate of: all duplicates share the position at
-// which doorbells are written. It returns [os.ErrClosed] after [File.Drop].
+// Program calls use with the descriptor to duplicate into the program: all duplicates share the
+// position at which doorbells are written. It returns [os.ErrClosed] after [File.Drop].
 func (f *File) Program(use func(fd int) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,8 +84,8 @@ func (f *File) Program(use func(fd int) error) error {
 	return use(int(f.program.Fd()))
 }
 
-// Drop closes this process's duplicate of the program's descriptor. Only then the [Watcher] can tell when the program
-// has closed its own.
+// Drop closes this process's duplicate of the program's descriptor. Only after that can the
+// [Watcher] detect that the program has closed its own.
 func (f *File) Drop() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,7 +104,7 @@ func (f *File) dropped() bool {
 	return f.program == nil
 }
 
-// Capacity returns the size in bytes of the file system that the file is on.
+// Capacity returns the size in bytes of the file system that holds the file.
 func (f *File) Capacity() (uint64, error) {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(int(f.own.Fd()), &s); err != nil {
@@ -113,7 +113,7 @@ func (f *File) Capacity() (uint64, error) {
 	return s.Blocks * uint64(s.Bsize), nil
 }
 
-// Close closes the file; rings that are in use stay mapped until they are closed.
+// Close closes the file. Rings that are in use stay mapped until they are closed.
 func (f *File) Close() error {
 	err := f.Drop()
 	if f.own != nil {

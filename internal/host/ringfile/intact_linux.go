@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// maxForeign is the most memory of a file, in bytes, that is not of rings. Doorbells take some if they are not
-// answered for long.
+// maxForeign is the maximum memory of a file, in bytes, that does not belong to rings. Doorbells
+// take some if they are not answered for a long time.
 const maxForeign = 256 << 20
 
 // Errors of [File.Intact].
@@ -16,16 +16,17 @@ var (
 	ErrOversize = errors.New("ringfile: the program has stored too much in the file")
 )
 
-// Intact returns an error if the program has punched holes into the rings or truncated the file, or has stored much
-// in it. No program of libibverbs does. An access to a ring waits for a hole that is being punched over it
-// (shmem_fault of mm/shmem.c), some second for each GiB of the file that goes with it. The check takes as long as
-// fstat(2): it compares the size of the memory, so a hole that is filled again is not found.
+// Intact returns an error if the program has punched holes into the rings, truncated the file, or
+// stored too much in it. No program that uses libibverbs does. While a hole is being punched over
+// a ring, an access to the ring waits (shmem_fault of mm/shmem.c), about a second for each GiB of
+// the hole. The check costs one fstat(2): it compares the size of the memory, so it does not
+// detect a hole that is filled again.
 func (f *File) Intact() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	info, err := f.own.Stat() // not by the descriptor: Close may come meanwhile
+	info, err := f.own.Stat() // not by the descriptor: Close may be called meanwhile
 	if err != nil {
-		return nil // it is closed
+		return nil // the file is closed
 	}
 	switch has := info.Sys().(*syscall.Stat_t).Blocks * 512; {
 	case has < f.backed:

@@ -12,5 +12,5 @@ func New(string) (*File, error) {
 	return nil, fmt.Errorf("ringfile: queues are shared with other processes on Linux only; this is %s", runtime.GOOS)
 }
 
-// File is there for programs that are built for other systems.
+// File makes programs for other systems compile.
 type File struct{}

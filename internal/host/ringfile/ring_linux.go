@@ -6,14 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Ring is a part of a file that both sides map.
+// A Ring is a part of a file that both processes map.
 type Ring struct {
-	Offset uint64 // of the part in the file, for the program's mmap; a multiple of the page size
-	Bytes  []byte // the part, in this process; the program may change it at any time, or take it away
+	Offset uint64 // offset in the file, for the program's mmap; a multiple of the page size
+	Bytes  []byte // mapping in this process; the program may change it or remove its memory at any time
 	file   *File
 }
 
-// Map makes a ring of at least size bytes, all zero. The error is [ErrTooLarge], or ENOSPC if the file system is full.
+// Map makes a ring of at least size bytes, all zero. The error is [ErrTooLarge], or ENOSPC if the
+// file system is full.
 func (f *File) Map(size int) (*Ring, error) {
 	if size < 1 || size > maxRing {
 		return nil, fmt.Errorf("%w: a ring of %d bytes, the limit is %d", ErrTooLarge, size, maxRing)
@@ -23,7 +24,8 @@ func (f *File) Map(size int) (*Ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Memory that is not there when it is touched ends a process, so it is allocated now.
+	// Allocate the memory now: if it were missing when it is accessed, SIGBUS would end the
+	// process.
 	err = allocate(int(f.own.Fd()), offset, int64(size))
 	var b []byte
 	if err == nil {
@@ -39,13 +41,13 @@ func (f *File) Map(size int) (*Ring, error) {
 	return &Ring{Offset: uint64(offset), Bytes: b, file: f}, nil
 }
 
-// allocatedAtOnce is how many bytes allocate asks for in one call. tmpfs clears them in a
-// fraction of a millisecond; a profiler sends a signal every ten.
+// allocatedAtOnce is the number of bytes that allocate requests in one call. tmpfs clears them in
+// a fraction of a millisecond; a profiler sends a signal every 10 ms.
 const allocatedAtOnce = 1 << 20
 
-// allocate gives a part of a file on tmpfs its memory. Before Linux 6.9 any signal to the thread
-// ends fallocate with EINTR and frees what that call has allocated (shmem_fallocate, mm/shmem.c):
-// one call for a large ring might never succeed.
+// allocate allocates memory for a part of a file on tmpfs. Before Linux 6.9 any signal to the
+// thread ends fallocate with EINTR and frees what that call has allocated (shmem_fallocate,
+// mm/shmem.c), so one call for a large ring might never succeed.
 func allocate(fd int, offset, size int64) error {
 	for size > 0 {
 		n := min(size, allocatedAtOnce)
@@ -60,7 +62,7 @@ func allocate(fd int, offset, size int64) error {
 	return nil
 }
 
-// reserve returns the offset of a part that no ring has.
+// reserve returns the offset of a part that no ring uses.
 func (f *File) reserve(size int) (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,9 +79,9 @@ func (f *File) reserve(size int) (int64, error) {
 	return offset, nil
 }
 
-// release gives a part and its memory back.
+// release frees a part and its memory.
 func (f *File) release(offset int64, size int) {
-	// If this fails, the memory stays until the file is closed.
+	// If this fails, the memory stays allocated until the file is closed.
 	_ = unix.Fallocate(int(f.own.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, int64(size))
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,7 +89,7 @@ func (f *File) release(offset int64, size int) {
 	f.free[size] = append(f.free[size], offset)
 }
 
-// Close ends the ring. Nothing may use its bytes any more.
+// Close unmaps and frees the ring. Its bytes must not be accessed any more.
 func (r *Ring) Close() error {
 	size := len(r.Bytes)
 	err := unix.Munmap(r.Bytes)

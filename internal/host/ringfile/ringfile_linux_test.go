@@ -21,7 +21,8 @@ func newFile(t *testing.T) *File {
 	return f
 }
 
-// programFD returns a duplicate of the program's descriptor, as SCM_RIGHTS or SECCOMP_IOCTL_NOTIF_ADDFD make it.
+// programFD returns a duplicate of the program's descriptor, like those from SCM_RIGHTS or
+// SECCOMP_IOCTL_NOTIF_ADDFD.
 func programFD(t *testing.T, f *File) *os.File {
 	t.Helper()
 	var out *os.File
@@ -55,8 +56,8 @@ func newWatcher(t *testing.T) *Watcher {
 	return w
 }
 
-// Go sends itself SIGURG to preempt goroutines, and SIGPROF and SIGCHLD reach any thread. Linux
-// before 6.9 ends fallocate for any of them.
+// Go sends SIGURG to its own threads to preempt goroutines, and SIGPROF and SIGCHLD reach any
+// thread. Before Linux 6.9 any of them interrupts fallocate.
 func TestSignalsDoNotKeepARingFromGettingMemory(t *testing.T) {
 	f := newFile(t)
 	runtime.LockOSThread()

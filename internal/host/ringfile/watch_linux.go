@@ -10,16 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Events are what a [Watcher] calls, in its goroutine: they must not block for long.
+// Events are the callbacks of a [Watcher]. They run in its goroutine and must not block for long.
 type Events interface {
-	// Doorbell is called after the program wrote to the file, once for several writes that are close together. For
-	// each call there must be a later one of [File.Doorbells], by any goroutine and for several of them.
+	// Doorbell is called after the program has written to the file, once for several writes that
+	// are close together. Each call requires a later call of [File.Doorbells], by any goroutine;
+	// one may serve several.
 	Doorbell()
-	// Released is called once, when the last descriptor of the program is closed after [File.Drop].
+	// Released is called once, when the last descriptor of the program is closed after
+	// [File.Drop].
 	Released()
 }
 
-// A Watcher reports doorbells and the end of any number of files. All methods are safe for concurrent use.
+// A Watcher reports the doorbells and the release of any number of files. All methods are safe
+// for concurrent use.
 type Watcher struct {
 	inotify *os.File
 	done    chan struct{} // closed when the goroutine has ended
@@ -33,7 +36,7 @@ type watched struct {
 	events Events
 }
 
-// NewWatcher starts a watcher; Close ends it.
+// NewWatcher starts a watcher; Close stops it.
 func NewWatcher() (*Watcher, error) {
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
@@ -44,9 +47,9 @@ func NewWatcher() (*Watcher, error) {
 	return w, nil
 }
 
-// Add reports what happens to f from now on.
+// Add starts the reports of f.
 func (w *Watcher) Add(f *File, e Events) error {
-	w.mu.Lock() // until the watch is known: its first event may come at once
+	w.mu.Lock() // until the watch is known: its first event may arrive immediately
 	defer w.mu.Unlock()
 	var wd int
 	err := w.control(func(fd int) (err error) {
@@ -60,7 +63,7 @@ func (w *Watcher) Add(f *File, e Events) error {
 	return nil
 }
 
-// Remove ends the reports of f. A call of its Events may be under way.
+// Remove ends the reports of f. A call of its Events may still be running.
 func (w *Watcher) Remove(f *File) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +76,7 @@ func (w *Watcher) Remove(f *File) {
 
 func (w *Watcher) remove(wd int32) {
 	delete(w.files, wd)
-	// An error means that the kernel has ended the watch itself.
+	// An error means that the kernel has already removed the watch.
 	_ = w.control(func(fd int) error {
 		_, err := unix.InotifyRmWatch(fd, uint32(wd))
 		return err
@@ -90,7 +93,7 @@ func (w *Watcher) control(f func(fd int) error) error {
 	return errors.Join(err, ferr)
 }
 
-// Close ends the watcher. When it returns, no events are called any more.
+// Close stops the watcher. No callback runs after it returns.
 func (w *Watcher) Close() error {
 	err := w.inotify.Close()
 	<-w.done
@@ -105,7 +108,7 @@ func (w *Watcher) run() {
 		if err != nil {
 			return
 		}
-		// No names: the watches are of files.
+		// The events carry no names, because files are watched, not directories.
 		for e := b[:n]; len(e) >= unix.SizeofInotifyEvent; e = e[unix.SizeofInotifyEvent:] {
 			w.report(int32(binary.NativeEndian.Uint32(e)), binary.NativeEndian.Uint32(e[4:]))
 		}

@@ -7,7 +7,8 @@ import (
 	"github.com/gorxe/gorxe/internal/testnet"
 )
 
-// BenchmarkResolve resolves a neighbour that the kernel knows, and with the sources of a device.
+// BenchmarkResolve resolves a neighbour in the kernel's cache, without and with the sources of a
+// device.
 func BenchmarkResolve(b *testing.B) {
 	h := newHosts(b)
 	for _, c := range []struct {

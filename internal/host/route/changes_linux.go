@@ -12,20 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// changes is a subscription to what the kernel tells.
+// changes is a subscription to rtnetlink(7) messages of the kernel.
 type changes struct {
 	file *os.File
 	conn syscall.RawConn
 	buf  []byte
 }
 
-// subscribe is to what the kernel tells of one neighbour. Many may wait at the same time: the library's socket
-// holds 64 KiB of stack for each, and would wake it for every neighbour.
+// subscribe subscribes to the messages about one neighbour. Many callers may wait at the same
+// time; with the library's socket each would hold 64 KiB of stack and be woken for every
+// neighbour.
 func subscribe(neighbour netip.Addr) (*changes, error) {
 	return subscribeTo(only(neighbour), 4096, unix.RTNLGRP_NEIGH)
 }
 
-// subscribeTo is to the messages of groups that filter passes, all if it is empty, each with room of the given bytes.
+// subscribeTo subscribes to the messages of groups that filter passes, all if filter is empty.
+// room is the size of the receive buffer in bytes.
 func subscribeTo(filter []unix.SockFilter, room int, groups ...uint32) (*changes, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -52,16 +54,19 @@ func subscribeTo(filter []unix.SockFilter, room int, groups ...uint32) (*changes
 	return c, nil
 }
 
-// only is a socket filter that passes the messages about one address, on any interface.
+// only returns a socket filter that passes the messages about one address, on any interface.
 func only(neighbour netip.Addr) []unix.SockFilter {
 	const (
 		drop, pass = 0, 1<<31 - 1
-		findAttr   = 1<<32 - 0x1000 + 12 // SKF_AD_OFF + SKF_AD_NLATTR of linux/filter.h: nothing is loaded, attribute X is looked for from A on
+		// findAttr is SKF_AD_OFF + SKF_AD_NLATTR of linux/filter.h: a load from it loads nothing,
+		// but searches for attribute X from offset A on.
+		findAttr = 1<<32 - 0x1000 + 12
 	)
 	addr := neighbour.AsSlice()
 	words := len(addr) / 4
 	code := []unix.SockFilter{
-		// X = place of the attribute with the address; every message about a neighbour has it.
+		// A and X = offset of the attribute with the address; every message about a neighbour has
+		// it.
 		{Code: unix.BPF_LD | unix.BPF_IMM, K: unix.SizeofNlMsghdr + unix.SizeofNdMsg},
 		{Code: unix.BPF_LDX | unix.BPF_IMM, K: netlink.NDA_DST},
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: findAttr},
@@ -75,10 +80,10 @@ func only(neighbour netip.Addr) []unix.SockFilter {
 	return append(code, unix.SockFilter{Code: unix.BPF_RET, K: pass}, unix.SockFilter{Code: unix.BPF_RET, K: drop})
 }
 
-// close ends a receive, too.
+// close closes the socket. It also ends a receive.
 func (c *changes) close() { c.file.Close() }
 
-// receive waits for messages. They are good until the next call.
+// receive waits for messages. They are valid until the next call.
 func (c *changes) receive() ([]syscall.NetlinkMessage, error) {
 	for {
 		var n int

@@ -7,36 +7,39 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// destination is what is known of one.
+// destination is the state of one destination.
 type destination struct {
 	addr    netip.Addr
-	hop     atomic.Pointer[Hop] // nil: none, or not known
+	hop     atomic.Pointer[Hop] // nil: there is none, or it is not known
 	missing atomic.Bool         // the next hop is a neighbour without a link-layer address
 	used    atomic.Bool         // since the last sweep
-	held    atomic.Bool         // by Hold, for Due: Hops.held tells by how many
-	asked   atomic.Int64        // when a packet was last let through while it is missing, in ns of Unix time, or 0
-	// confirm asks for one packet by a socket: the kernel uses the neighbour too seldom to notice that it is gone.
+	held    atomic.Bool         // held by Hold; Hops.held has the count
+	// asked is the time of the last packet that Due let through while the neighbour is missing,
+	// Unix time in ns, or 0.
+	asked atomic.Int64
+	// confirm requests that one packet is sent by a socket: otherwise the kernel uses the
+	// neighbour too rarely to notice that it is gone.
 	confirm atomic.Bool
 
-	// Of the goroutine.
-	neighbour hopKey // not valid where there is none
-	draft     Hop    // without the neighbour's address
+	// Only run uses these fields.
+	neighbour hopKey // invalid if there is none
+	draft     Hop    // next hop without the neighbour's link-layer address
 }
 
-// hopKey names a neighbour.
+// hopKey identifies a neighbour.
 type hopKey struct {
 	index int
 	addr  netip.Addr
 }
 
-// neighbour is what the kernel tells of one.
+// neighbour is the kernel's state of a neighbour.
 type neighbour struct {
 	hopKey
 	mac   [6]byte
-	state int // NUD_, 0: there is none
+	state int // NUD_ state; 0: there is no entry
 }
 
-// look asks the kernel for the way to dst.
+// look queries the kernel for the route to dst and updates d.
 func (t *Hops) look(dst netip.Addr, d *destination) {
 	r, l, err := t.way(dst)
 	if err != nil || r.Type != Unicast || !l.ethernet || !l.neighbours {
@@ -54,7 +57,7 @@ func (t *Hops) look(dst netip.Addr, d *destination) {
 	d.hear(n)
 }
 
-// lead makes n the neighbour of d. One that is not valid stands for none.
+// lead makes n the neighbour of d. An invalid n stands for none.
 func (t *Hops) lead(d *destination, n hopKey) {
 	if d.neighbour == n {
 		return
@@ -74,7 +77,7 @@ func (t *Hops) lead(d *destination, n hopKey) {
 	t.via[n][d] = struct{}{}
 }
 
-// way is the route to dst, and its interface.
+// way returns the route to dst and its interface.
 func (t *Hops) way(dst netip.Addr) (Route, link, error) {
 	var out link
 	if needsZone(dst) {
@@ -90,7 +93,7 @@ func (t *Hops) way(dst netip.Addr) (Route, link, error) {
 	return look(t.kernel, dst, t.src, out)
 }
 
-// hear takes in what has become of a neighbour.
+// hear applies the state of a neighbour to its destinations.
 func (t *Hops) hear(n neighbour) {
 	for d := range t.via[n.hopKey] {
 		d.hear(n)
@@ -114,7 +117,8 @@ func (d *destination) hear(n neighbour) {
 	}
 }
 
-// setEntry reads an entry of the kernel's table. One without an Ethernet address counts as none.
+// setEntry sets n from an entry of the kernel's table. An entry without an Ethernet address is
+// treated as absent.
 func (n *neighbour) setEntry(e *netlink.Neigh) {
 	if len(e.HardwareAddr) == len(n.mac) {
 		n.state = e.State

@@ -1,9 +1,12 @@
-// Package route answers what rdma_resolve_addr and rdma_resolve_route answer: from which
-// address, by which interface and next hop, and with which MTU this host sends to another, and
-// whether the next hop is there.
+// Package route answers the questions of rdma_resolve_addr and rdma_resolve_route: from which
+// address, by which interface and next hop, and with which MTU this host sends to a destination,
+// and whether the next hop is reachable.
 //
-// On Linux (5.0 and later) the kernel is asked over rtnetlink(7), without privileges, each time: nothing is
-// remembered, so an answer is as old as the call. The sockets belong to the network namespace of
-// the calling thread. Elsewhere a connected UDP socket says the source address, and nothing is known
-// of gateways and neighbours.
+// [Find] looks up a [Route], [Resolve] also waits for the link-layer address of the next hop, and
+// [Hops] caches and follows the next hops of many destinations.
+//
+// On Linux (5.0 and later) Find and Resolve query the kernel over rtnetlink(7), without
+// privileges, in each call: nothing is cached. The sockets belong to the network namespace of the
+// calling thread. On other systems a connected UDP socket gives the source address, and gateways
+// and neighbours are unknown.
 package route

@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// Kind says why a destination is unreachable.
+// Kind is the reason why a destination is unreachable.
 type Kind uint8
 
 const (
-	NoRoute     Kind = iota // no route leads there
+	NoRoute     Kind = iota // there is no route
 	Unreachable             // a route of type unreachable
 	Prohibit                // a route of type prohibit
 	Blackhole               // a route of type blackhole
 	Broadcast               // the destination is a broadcast address
-	Anycast                 // the destination is an anycast address of this host, a router
-	Refused                 // the kernel says something else: see Err
+	Anycast                 // the destination is an anycast address of this host, which is a router
+	Refused                 // another error of the kernel: see Err
 )
 
-// An UnreachableError says that this host has no way to Dst.
+// An UnreachableError reports that this host cannot send to Dst.
 type UnreachableError struct {
 	Kind      Kind
 	Dst       netip.Addr
-	Interface string // the interface asked for, "" for any
-	Err       error  // as of the kernel, such as syscall.ENETUNREACH; may be nil
+	Interface string // requested interface, "" for any
+	Err       error  // error of the kernel, such as syscall.ENETUNREACH; may be nil
 }
 
 func (e *UnreachableError) Error() string {
@@ -50,13 +50,13 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// A SourceError says that none of the addresses asked for can be the source of packets to Dst.
+// A SourceError reports that none of the requested addresses can be the source of packets to Dst.
 type SourceError struct {
 	Dst     netip.Addr
-	Refused []Refusal // may be empty: no address was offered
+	Refused []Refusal // empty if no address was offered
 }
 
-// A Refusal says why Addr cannot be the source.
+// A Refusal is the reason why Addr cannot be the source.
 type Refusal struct {
 	Addr netip.Addr
 	Err  error
@@ -81,15 +81,15 @@ func (e *SourceError) Unwrap() []error {
 	return out
 }
 
-// A NeighbourError says that the link-layer address of the next hop is not known.
+// A NeighbourError reports that the link-layer address of the next hop is not known.
 type NeighbourError struct {
-	Addr      netip.Addr // of the next hop
+	Addr      netip.Addr // address of the next hop
 	Interface string
-	// Err is syscall.EHOSTUNREACH if the kernel asked and nobody answered, what ended the context if
-	// the kernel was still asking, or says what kept it from asking.
+	// Err is syscall.EHOSTUNREACH if the kernel's solicitation had no answer, the error of the
+	// context if it ended before, or the reason why the kernel sent no solicitation.
 	Err error
 
-	asked bool // the question went out
+	asked bool // the kernel sent a solicitation
 }
 
 func (e *NeighbourError) Error() string {
@@ -109,7 +109,7 @@ func (e *NeighbourError) Error() string {
 
 func (e *NeighbourError) Unwrap() error { return e.Err }
 
-// Timeout tells whether the neighbour had its time and did not answer.
+// Timeout reports whether the neighbour did not answer in time.
 func (e *NeighbourError) Timeout() bool {
 	return e.asked && !errors.Is(e.Err, context.Canceled)
 }

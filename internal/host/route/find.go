@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// defaultHopLimit is for hosts that do not tell theirs.
+// defaultHopLimit is used on hosts that do not report theirs.
 const defaultHopLimit = 64
 
 func find(k kernel, dst netip.Addr, o Options) (Route, link, error) {
@@ -28,7 +28,8 @@ func find(k kernel, dst netip.Addr, o Options) (Route, link, error) {
 	return choose(k, dst, sources, out)
 }
 
-// outgoing finds the interface that packets to dst must leave by. Its index is 0 if that is open.
+// outgoing returns the interface that packets to dst must leave by. Its index is 0 if any may be
+// used.
 func outgoing(k kernel, dst netip.Addr, name string, sources []candidate) (link, error) {
 	var out link
 	var err error
@@ -58,7 +59,8 @@ func outgoing(k kernel, dst netip.Addr, name string, sources []candidate) (link,
 	return out, nil
 }
 
-// linkOfZone finds the interface of a zone, which is its name or, if none has it, its index.
+// linkOfZone returns the interface of a zone. The zone is its name or, if no interface has that
+// name, its index.
 func linkOfZone(k kernel, zone string) (link, error) {
 	l, err := k.link(zone, 0)
 	if err == nil {
@@ -70,12 +72,12 @@ func linkOfZone(k kernel, zone string) (link, error) {
 	return l, err
 }
 
-// needsZone tells whether a means something on one link only.
+// needsZone reports whether a is unique on one link only.
 func needsZone(a netip.Addr) bool {
 	return a.Is6() && (a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || a.IsInterfaceLocalMulticast())
 }
 
-// scoped gives a the zone that it has in a [Route].
+// scoped returns a with the zone that it has in a [Route].
 func scoped(a netip.Addr, zone string) netip.Addr {
 	if !needsZone(a) {
 		zone = ""
@@ -83,7 +85,7 @@ func scoped(a netip.Addr, zone string) netip.Addr {
 	return a.WithZone(zone)
 }
 
-// look finds one route. src may be the zero Addr and is taken as it is.
+// look finds one route. src may be the zero Addr and is not checked.
 func look(k kernel, dst, src netip.Addr, out link) (Route, link, error) {
 	a, err := ask(k, dst, src, out)
 	if err != nil {
@@ -117,11 +119,11 @@ func look(k kernel, dst, src netip.Addr, out link) (Route, link, error) {
 	return r, l, nil
 }
 
-// ask asks for one route. src may be the zero Addr.
+// ask queries one route. src may be the zero Addr.
 func ask(k kernel, dst, src netip.Addr, out link) (answer, error) {
 	a, err := k.lookup(query{dst: dst.WithZone(""), src: src.WithZone(""), index: out.index})
 	if err == nil && out.index != 0 && a.index != out.index && a.typ != Local {
-		// For IPv6 the interface is a wish.
+		// For IPv6 the kernel takes the interface as a hint only.
 		err = &UnreachableError{Kind: NoRoute, Err: syscall.ENETUNREACH}
 	}
 	if u, ok := err.(*UnreachableError); ok {

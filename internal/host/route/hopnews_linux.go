@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxFailures is how often in a row receiving may fail before it is given up.
+// maxFailures is the number of consecutive receive errors after which listen stops.
 const maxFailures = 100
 
-// listen hands on what the kernel tells, until the subscription is closed.
+// listen forwards messages of the kernel to run, until the subscription is closed.
 func (t *Hops) listen() {
 	for failures := 0; failures < maxFailures; {
 		messages, err := t.changes.receive()
@@ -21,7 +21,7 @@ func (t *Hops) listen() {
 		default:
 		}
 		if err != nil {
-			// Messages were lost (ENOBUFS), or one cannot be read.
+			// Messages were lost (ENOBUFS), or one could not be parsed.
 			failures++
 			t.lookAgain()
 			continue
@@ -35,7 +35,7 @@ func (t *Hops) listen() {
 	}
 }
 
-// tell hands one message on, and reports whether anybody listens.
+// tell forwards one message and reports whether run still receives.
 func (t *Hops) tell(m *syscall.NetlinkMessage) bool {
 	if typ := m.Header.Type; typ != unix.RTM_NEWNEIGH && typ != unix.RTM_DELNEIGH {
 		t.lookAgain()
@@ -53,7 +53,7 @@ func (t *Hops) tell(m *syscall.NetlinkMessage) bool {
 	}
 }
 
-// lookAgain asks for a look at everything; one that was asked for and not begun will do.
+// lookAgain requests a query of all destinations, unless one is already requested.
 func (t *Hops) lookAgain() {
 	select {
 	case t.again <- struct{}{}:
@@ -61,10 +61,10 @@ func (t *Hops) lookAgain() {
 	}
 }
 
-// newsOf reads a message about a neighbour.
+// newsOf parses a message about a neighbour.
 func newsOf(m *syscall.NetlinkMessage) (n neighbour, ok bool) {
 	if len(m.Data) < unix.SizeofNdMsg || m.Data[0] != unix.AF_INET && m.Data[0] != unix.AF_INET6 {
-		return n, false // such as what a bridge tells of its ports
+		return n, false // for example a bridge's message about its ports
 	}
 	e, err := netlink.NeighDeserialize(m.Data)
 	if err != nil {

@@ -1,9 +1,9 @@
 package route
 
-// Hop is what a frame needs to be sent to a destination without the host's IP stack: the destination is, or is behind,
-// a neighbour on an Ethernet.
+// Hop holds what is needed to send a frame to a destination without the host's IP stack. The
+// destination is a neighbour on an Ethernet, or is behind one.
 type Hop struct {
-	Index    int     // of the interface that the frame leaves by
-	MTU      int     // the longest IP packet in bytes that route and interface take
+	Index    int     // index of the outgoing interface
+	MTU      int     // maximum size of an IP packet in bytes, for both the route and the interface
 	Src, Dst [6]byte // Ethernet addresses of the interface and of the neighbour
 }

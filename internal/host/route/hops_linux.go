@@ -12,75 +12,82 @@ import (
 )
 
 const (
-	// maxHops bounds the destinations that are remembered: peers can make a host answer to addresses of their choice.
+	// maxHops bounds the number of cached destinations: peers can make a host answer to addresses
+	// of their choice.
 	maxHops = 16384
-	// fewHops is how many destinations are remembered although nothing is sent to them.
+	// fewHops is the number of destinations that are cached even if unused.
 	fewHops = 1024
-	// evictFrom is how many destinations are looked at to find one that a new one displaces.
+	// evictFrom is the number of destinations that evict examines.
 	evictFrom = 32
-	// provokeEvery is how often a packet makes the kernel ask for a neighbour that is missing: as
-	// often as it asks itself (retrans_time_ms, see arp(7)).
+	// provokeEvery is the interval at which a packet makes the kernel solicit a missing
+	// neighbour, the same as that of the kernel's own solicitations (retrans_time_ms, see
+	// arp(7)).
 	provokeEvery = time.Second
-	// sweepEvery is how long a destination beyond fewHops is remembered that nothing is sent to, and how long a change
-	// lasts that the kernel tells nobody of, such as a path MTU that it learned.
+	// sweepEvery is the interval after which an unused destination beyond fewHops is removed, and
+	// within which changes take effect that the kernel does not report, such as a learned path
+	// MTU.
 	sweepEvery = 30 * time.Second
-	// lookPause is the least time between two looks at all destinations, and lookShare how many
-	// times as long as a look took: the kernel gives up telling of neighbours one by one, and asks
-	// for such a look, as often as floods have it ask for many.
+	// lookPause is the minimum time between two queries of all destinations, and lookShare limits
+	// their share of time: the pause lasts at least lookShare times as long as the query. A flood
+	// of changes can overflow the socket, and each overflow requests such a query.
 	lookPause = 100 * time.Millisecond
 	lookShare = 20
 )
 
-// newDestinations is how often one is looked up because something is sent to it: a look is several
-// questions to the kernel, and senders forge addresses. What is sent to others goes by a socket.
+// newDestinations limits the rate of adding destinations: each takes several queries to the
+// kernel, and senders can forge addresses. Packets to destinations beyond it are sent by a
+// socket.
 var newDestinations = pace.Rate{Burst: 1000, Interval: 2 * time.Millisecond}
 
-// Hops knows the next hops of the destinations that something is sent to from one address, and follows rtnetlink(7) as
-// routes, interfaces and neighbours change.
+// Hops caches the next hops of destinations to which packets are sent from one address, and
+// follows rtnetlink(7) as routes, interfaces and neighbours change.
 //
-// It never asks for a neighbour itself. Whoever is told no next hop sends by a socket: the kernel then keeps the packet while
-// it asks for the neighbour, or refuses it with the reason, and what it finds out comes here.
+// It never solicits a neighbour itself. A caller that gets no next hop sends by a socket: the
+// kernel then queues the packet while it resolves the neighbour, or rejects it with the reason,
+// and reports the result, which Hops receives.
+//
+// The goroutine run is the only writer of the cache. All methods are safe for concurrent use.
 type Hops struct {
 	src netip.Addr
 
-	mu   sync.RWMutex // guards the map, which only the goroutine changes
+	mu   sync.RWMutex // guards dsts, which only run changes
 	dsts map[netip.Addr]*destination
-	last atomic.Pointer[destination] // one of dsts, that of the packet before, or nil; mu is held to set it
+	last atomic.Pointer[destination] // destination of the previous packet, one of dsts, or nil; set with mu held
 
 	holding sync.Mutex
-	holds   map[netip.Addr]int // how many more are to hold each than do, guarded by holding
+	holds   map[netip.Addr]int // changes of the number of holds that run has not applied yet; guarded by holding
 
 	asked   chan request
 	news    chan neighbour
-	again   chan struct{} // everything may be different
-	kick    chan struct{} // holds is not empty
+	again   chan struct{} // requests a query of all destinations
+	kick    chan struct{} // signals that holds is not empty
 	changes *changes
 	stop    chan struct{}
 	over    sync.WaitGroup
 	closing sync.Once
 	free    func()
 
-	// Of the goroutine.
+	// Only run uses these fields.
 	kernel hopKernel
 	adds   pace.Bucket
-	held   map[netip.Addr]int                   // by how many each is held, none by 0
-	via    map[hopKey]map[*destination]struct{} // the destinations of each neighbour, none empty
+	held   map[netip.Addr]int                   // number of holds of each destination, no zero entries
+	via    map[hopKey]map[*destination]struct{} // destinations of each neighbour, no empty entries
 }
 
 type hopKernel interface {
 	kernel
-	// entry is what the kernel knows of r's next hop; its state is 0 if that is nothing.
+	// entry returns the kernel's entry for r's next hop; its state is 0 if there is none.
 	entry(r *Route) (netlink.Neigh, error)
 }
 
-// request asks for a destination to be followed.
+// request requests that a destination is followed.
 type request struct {
 	dst  netip.Addr
-	done chan<- struct{} // nil, or closed when it is followed
+	done chan<- struct{} // closed when the destination is followed; may be nil
 }
 
-// WatchHops begins to follow the network namespace of the calling thread for packets from src, a local address.
-// A link-local one has a zone.
+// WatchHops follows the network namespace of the calling thread for packets from src, a local
+// address. A link-local src has a zone.
 func WatchHops(src netip.Addr) (*Hops, error) {
 	c, err := subscribeTo(nil, 32<<10, unix.RTNLGRP_NEIGH, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR,
 		unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE, unix.RTNLGRP_IPV4_RULE, unix.RTNLGRP_IPV6_RULE, unix.RTNLGRP_NEXTHOP)
@@ -108,7 +115,7 @@ func newHops(src netip.Addr, k hopKernel) *Hops {
 	}
 }
 
-// Close ends the following, and returns when nothing of it is left.
+// Close stops the Hops and waits for its goroutines to end.
 func (t *Hops) Close() {
 	t.closing.Do(func() {
 		close(t.stop)
@@ -120,9 +127,10 @@ func (t *Hops) Close() {
 	})
 }
 
-// To returns the next hop of dst, which is not to be changed. nil asks for this packet to be sent by a socket: the next hop is
-// not known or not known yet, is none on an Ethernet (dst is this host, a group, behind a tunnel, unreachable), or
-// wants to be confirmed. To does not wait and does not allocate, and may be called by many goroutines.
+// To returns the next hop of dst, which must not be changed. nil means that this packet must be
+// sent by a socket: the next hop is not known yet, does not exist on an Ethernet (dst is this
+// host, a group, behind a tunnel, unreachable), or must be confirmed. To does not block and does
+// not allocate.
 func (t *Hops) To(dst netip.Addr) *Hop {
 	d := t.find(dst)
 	if d == nil {
@@ -134,18 +142,18 @@ func (t *Hops) To(dst netip.Addr) *Hop {
 	return d.hop.Load()
 }
 
-// Missing reports whether a packet to dst would wait in the host for the link-layer address of the
-// next hop, and whether dst is followed, without which it reports nothing. It does not wait and
-// does not allocate, and may be called by many goroutines.
+// Missing reports whether a packet to dst would wait in the host for the link-layer address of
+// the next hop, and whether dst is followed; missing is false if it is not. It does not block and
+// does not allocate.
 func (t *Hops) Missing(dst netip.Addr) (missing, followed bool) {
 	d := t.find(dst)
 	return d != nil && d.missing.Load(), d != nil
 }
 
-// Expect begins to follow dst, unless too many others are asked for. It does not wait.
+// Expect starts to follow dst, unless too many requests are pending. It does not block.
 func (t *Hops) Expect(dst netip.Addr) { t.find(dst) }
 
-// Await begins to follow dst and waits until it is followed, but not longer than limit.
+// Await starts to follow dst and waits until it is followed, at most for limit.
 func (t *Hops) Await(dst netip.Addr, limit time.Duration) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -162,14 +170,14 @@ func (t *Hops) Await(dst netip.Addr, limit time.Duration) {
 	}
 }
 
-// Held reports whether dst is held. It does not wait and does not allocate.
+// Held reports whether dst is held. It does not block and does not allocate.
 func (t *Hops) Held(dst netip.Addr) bool {
 	d := t.find(dst)
 	return d != nil && d.held.Load()
 }
 
-// Due reports whether a packet to dst, which is missing, is to make the kernel ask for the
-// neighbour again. It takes note of it.
+// Due reports whether a packet to dst, which is missing, should make the kernel solicit the
+// neighbour again. It records the time, so further calls within provokeEvery return false.
 func (t *Hops) Due(dst netip.Addr, now time.Time) bool {
 	d := t.find(dst)
 	if d == nil {
@@ -179,11 +187,11 @@ func (t *Hops) Due(dst netip.Addr, now time.Time) bool {
 	return now.UnixNano()-last >= int64(provokeEvery) && d.asked.CompareAndSwap(last, now.UnixNano())
 }
 
-// Hold begins to follow dst, and keeps others from displacing it until Release is called as often.
-// It does not wait.
+// Hold starts to follow dst and protects it from eviction until Release is called as often. It
+// does not block.
 func (t *Hops) Hold(dst netip.Addr) { t.addHolds(dst, 1) }
 
-// Release takes back one Hold. It does not wait.
+// Release undoes one Hold. It does not block.
 func (t *Hops) Release(dst netip.Addr) { t.addHolds(dst, -1) }
 
 func (t *Hops) addHolds(dst netip.Addr, n int) {
@@ -198,8 +206,8 @@ func (t *Hops) addHolds(dst netip.Addr, n int) {
 	}
 }
 
-// hold does what Hold and Release ask for. Where all the room is held, dst is followed as soon as
-// there is some and something is sent to it.
+// hold applies the calls of Hold and Release. If all entries are held, dst is followed once an
+// entry is free and a packet is sent to it.
 func (t *Hops) hold() {
 	t.holding.Lock()
 	changed := t.holds
@@ -218,7 +226,7 @@ func (t *Hops) hold() {
 	}
 }
 
-// find returns what is known of dst. When that is nothing, it asks for it.
+// find returns the state of dst. If dst is not followed, find requests it and returns nil.
 func (t *Hops) find(dst netip.Addr) *destination {
 	d := t.last.Load()
 	if d == nil || d.addr != dst {
@@ -232,7 +240,7 @@ func (t *Hops) find(dst netip.Addr) *destination {
 	case d == nil:
 		select {
 		case t.asked <- request{dst: dst}:
-		default: // the next packet asks again
+		default: // the next packet requests it again
 		}
 	case !d.used.Load():
 		d.used.Store(true)
@@ -240,7 +248,7 @@ func (t *Hops) find(dst netip.Addr) *destination {
 	return d
 }
 
-// run alone changes what is known.
+// run is the goroutine that changes the cache.
 func (t *Hops) run() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -251,7 +259,7 @@ func (t *Hops) run() {
 		case <-t.stop:
 			return
 		case r := <-t.asked:
-			// Await has a rate of its own.
+			// Requests of Await bypass the limit: Await has a rate limit of its own.
 			if r.done != nil || t.adds.TakeIfThere(newDestinations, time.Now()) {
 				t.add(r.dst)
 			}
@@ -274,7 +282,7 @@ func (t *Hops) run() {
 	}
 }
 
-// add begins to follow a destination.
+// add starts to follow a destination.
 func (t *Hops) add(dst netip.Addr) {
 	if t.dsts[dst] != nil || len(t.dsts) >= maxHops && !t.evict() {
 		return
@@ -288,8 +296,8 @@ func (t *Hops) add(dst netip.Addr) {
 	t.dsts[dst] = d
 }
 
-// evict forgets a destination that is not held, one without a neighbour if it meets one, and
-// reports whether it did. Go's maps begin at a random element.
+// evict removes a destination that is not held and reports whether it found one. It prefers one
+// that is missing or unused. The iteration of a Go map starts at a random element.
 func (t *Hops) evict() bool {
 	var victim netip.Addr
 	n := 0
@@ -314,7 +322,7 @@ func (t *Hops) evict() bool {
 	return true
 }
 
-// forget ends the following of dst. The caller holds mu.
+// forget removes dst. The caller holds mu.
 func (t *Hops) forget(dst netip.Addr) {
 	d := t.dsts[dst]
 	t.lead(d, hopKey{})
@@ -322,7 +330,7 @@ func (t *Hops) forget(dst netip.Addr) {
 	t.last.CompareAndSwap(d, nil)
 }
 
-// sweep forgets what is not used, but for a few, and looks at the rest again.
+// sweep removes unused destinations beyond fewHops and queries the others again.
 func (t *Hops) sweep() {
 	t.mu.Lock()
 	for dst, d := range t.dsts {

@@ -17,7 +17,7 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// watchHops follows from src in ns.
+// watchHops starts following routes from src in ns.
 func watchHops(t testing.TB, ns netns.NsHandle, src string) (h *Hops) {
 	t.Helper()
 	testnet.In(t, ns, func() (err error) {
@@ -28,7 +28,7 @@ func watchHops(t testing.TB, ns netns.NsHandle, src string) (h *Hops) {
 	return h
 }
 
-// await asks for the next hop until it is the one.
+// await queries the next hop until is accepts it.
 func await(t *testing.T, h *Hops, dst, what string, is func(*Hop) bool) *Hop {
 	t.Helper()
 	a := netip.MustParseAddr(dst)
@@ -46,7 +46,7 @@ func await(t *testing.T, h *Hops, dst, what string, is func(*Hop) bool) *Hop {
 func none(h *Hop) bool { return h == nil }
 func some(h *Hop) bool { return h != nil }
 
-// settle waits until dst is known to the goroutine, whatever it is.
+// settle waits until the goroutine has resolved dst, with any result.
 func settle(t *testing.T, h *Hops, dst string) {
 	t.Helper()
 	a := netip.MustParseAddr(dst)
@@ -64,7 +64,7 @@ func settle(t *testing.T, h *Hops, dst string) {
 	}
 }
 
-// knock sends what makes the kernel of ns ask for dst.
+// knock sends a datagram that makes the kernel of ns solicit dst.
 func knock(t *testing.T, ns netns.NsHandle, dst string) {
 	t.Helper()
 	a := netip.MustParseAddr(dst)
@@ -104,7 +104,7 @@ func TestHopsFollowANeighbour(t *testing.T) {
 	}
 }
 
-// What nobody but the user of the hops sends to a neighbour does not make the kernel look after it.
+// Packets that only the user of the hops sends to a neighbour do not make the kernel probe it.
 func TestAStaleNeighbourWantsOnePacketByASocket(t *testing.T) {
 	hosts := newHosts(t)
 	h := watchHops(t, hosts.Left, left4)
@@ -144,7 +144,7 @@ func TestHopsFollowRoutesAndInterfaces(t *testing.T) {
 	await(t, h, far, "of the MTU that its interface has", func(h *Hop) bool { return h != nil && h.MTU == 1300 })
 	mac := net.HardwareAddr{2, 0, 0, 0, 46, 8}
 	testnet.In(t, hosts.Left, func() error { return netlink.LinkSetHardwareAddr(left, mac) })
-	knock(t, hosts.Left, right4) // the kernel has forgotten all neighbours
+	knock(t, hosts.Left, right4) // the kernel has removed all neighbours
 	await(t, h, far, "from the address that its interface has", func(h *Hop) bool { return h != nil && h.Src == [6]byte(mac) })
 	testnet.In(t, hosts.Left, func() error { return netlink.LinkSetDown(left) })
 	await(t, h, far, "none when the interface is down", none)
@@ -174,7 +174,7 @@ func TestClosedHopsLeaveNothing(t *testing.T) {
 	}
 }
 
-// oneNeighbour is a kernel for which everybody is the same neighbour.
+// oneNeighbour is a kernel with the same neighbour for all destinations.
 type oneNeighbour struct {
 	fakeKernel
 	state int
@@ -195,7 +195,7 @@ func (k oneNeighbour) entry(*Route) (netlink.Neigh, error) {
 	return netlink.Neigh{State: k.state, HardwareAddr: make(net.HardwareAddr, 6)}, nil
 }
 
-// numbered is one of many destinations.
+// numbered returns the i-th of many destinations.
 func numbered(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(i)+1<<24)))
 }
@@ -208,7 +208,7 @@ func TestHopsAreBoundedAndForgotten(t *testing.T) {
 	if len(h.dsts) != maxHops {
 		t.Errorf("%d destinations are remembered, want %d", len(h.dsts), maxHops)
 	}
-	h.sweep() // which all have been used before
+	h.sweep() // all of them have been used since the previous one
 	used := slices.Collect(maps.Keys(h.dsts))[:10]
 	for _, dst := range used {
 		if h.To(dst) == nil {
@@ -241,7 +241,7 @@ func TestADestinationThatIsExpectedIsAskedForBeforeAnythingIsSent(t *testing.T) 
 	if missing, followed := h.Missing(numbered(1)); missing || !followed {
 		t.Errorf("missing %t, followed %t", missing, followed)
 	}
-	for i := range 2 * cap(h.asked) { // it does not wait
+	for i := range 2 * cap(h.asked) { // Expect does not block
 		h.Expect(numbered(2 + i))
 	}
 }
@@ -251,7 +251,7 @@ func TestADestinationThatIsForgottenIsNotFollowed(t *testing.T) {
 	for i := range 2 {
 		h.add(numbered(i))
 	}
-	for _, i := range []int{0, 1, 1, 0} { // the last of them was asked for before it is forgotten
+	for _, i := range []int{0, 1, 1, 0} { // the last one was requested before it is removed
 		if _, followed := h.Missing(numbered(i)); !followed {
 			t.Errorf("%v is not followed", numbered(i))
 		}

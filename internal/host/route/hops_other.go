@@ -12,24 +12,24 @@ import (
 // Hops needs Linux.
 type Hops struct{}
 
-// WatchHops needs Linux: no other host is asked for its neighbours.
+// WatchHops returns an error: it needs Linux.
 func WatchHops(src netip.Addr) (*Hops, error) {
 	return nil, fmt.Errorf("next hops from %v: following neighbours needs Linux, this is %s", src, runtime.GOOS)
 }
 
-// To knows nothing.
+// To returns nil.
 func (*Hops) To(netip.Addr) *Hop { return nil }
 
-// Missing knows of none.
+// Missing returns false, true.
 func (*Hops) Missing(netip.Addr) (missing, followed bool) { return false, true }
 
 // Await does nothing.
 func (*Hops) Await(netip.Addr, time.Duration) {}
 
-// Due is never true.
+// Due returns false.
 func (*Hops) Due(netip.Addr, time.Time) bool { return false }
 
-// Held is never true.
+// Held returns false.
 func (*Hops) Held(netip.Addr) bool { return false }
 
 // Expect does nothing.

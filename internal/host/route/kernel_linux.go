@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is a conversation over rtnetlink(7). It serves one goroutine.
+// host queries the kernel over rtnetlink(7). It is not safe for concurrent use.
 type host struct {
 	sockets map[int]*nl.SocketHandle
 }
@@ -30,7 +30,7 @@ func (h *host) close() {
 	}
 }
 
-// ask sends a question that has one answer, of type want.
+// ask sends a query that has one answer, of type want.
 func (h *host) ask(typ int, want uint16, parts ...nl.NetlinkRequestData) ([]byte, error) {
 	req := nl.NewNetlinkRequest(typ, 0)
 	req.Sockets = h.sockets
@@ -47,7 +47,8 @@ func (h *host) ask(typ int, want uint16, parts ...nl.NetlinkRequestData) ([]byte
 	return answers[0], nil
 }
 
-// attributes goes through those of an answer after its header of the given length.
+// attributes calls each for the attributes of an answer, which follow a header of the given
+// length.
 func attributes(m []byte, header int, each func(typ uint16, value []byte)) error {
 	if len(m) < header {
 		return io.ErrUnexpectedEOF
@@ -59,7 +60,7 @@ func attributes(m []byte, header int, each func(typ uint16, value []byte)) error
 	return err
 }
 
-// number reads an attribute that holds a 32-bit number, 0 if it is too short.
+// number returns the 32-bit number in an attribute, 0 if the attribute is too short.
 func number(value []byte) int {
 	if len(value) < 4 {
 		return 0
@@ -86,7 +87,8 @@ func (h *host) link(name string, index int) (link, error) {
 	case name == "":
 		name = fmt.Sprintf("with index %d", index)
 	}
-	if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ERANGE) || errors.Is(err, unix.EINVAL) { // too long a name
+	// ERANGE and EINVAL mean that the name is too long.
+	if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ERANGE) || errors.Is(err, unix.EINVAL) {
 		return link{}, fmt.Errorf("no network interface %s: %w", name, syscall.ENODEV)
 	}
 	return link{}, fmt.Errorf("network interface %s: %w", name, err)
@@ -121,9 +123,9 @@ func parseLink(m []byte) (link, error) {
 	return l, nil
 }
 
-// ip6Conf finds what the sysctl tree has as net.ipv6.conf.*.mtu and .hop_limit, which routers may set.
+// ip6Conf returns net.ipv6.conf.*.mtu and .hop_limit of the interface, which routers may set.
 func ip6Conf(spec []byte) (mtu int, hopLimit uint8) {
-	const mtuAt, hopLimitAt = 2, 1 // DEVCONF_MTU6, DEVCONF_HOPLIMIT: places in an array of 32-bit numbers
+	const mtuAt, hopLimitAt = 2, 1 // DEVCONF_MTU6, DEVCONF_HOPLIMIT: indexes in an array of 32-bit numbers
 	_ = attributes(spec, 0, func(fam uint16, value []byte) {
 		if fam != unix.AF_INET6 {
 			return

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rocePort is the UDP destination port of RoCEv2: a routing rule may ask for it.
+// rocePort is the UDP destination port of RoCEv2. Routing rules may match it.
 const rocePort = 4791
 
 func (h *host) lookup(q query) (answer, error) {
@@ -40,22 +40,22 @@ func (h *host) lookup(q query) (answer, error) {
 	return a, err
 }
 
-// configuredMTU is the MTU that the entry of the routing table says, 0 if it says none. What the
-// kernel has learned from ICMP is left out: any host can send an ICMP message that says a path takes
-// 552 bytes (RFC 5927, section 7), and the kernel believes it if it quotes addresses and port 4791,
-// which are known.
+// configuredMTU returns the MTU in the routing table entry, 0 if it has none. It excludes what
+// the kernel has learned from ICMP: any host can send an ICMP message that claims a path MTU of
+// 552 bytes (RFC 5927, section 7), and the kernel believes it if it quotes the addresses and port
+// 4791, which are known.
 func (h *host) configuredMTU(dst netip.Addr, msg *nl.RtMsg, parts []nl.NetlinkRequestData) int {
 	msg.Flags |= unix.RTM_F_FIB_MATCH
 	m, err := h.ask(unix.RTM_GETROUTE, unix.RTM_NEWROUTE, parts...)
 	if err != nil {
 		return 0
 	}
-	// An error is one of the type of the route, which is known.
+	// The only possible error is the type of the route, which is already known.
 	a, _ := parseRoute(m, dst)
 	return a.mtu
 }
 
-// lookupError reads the answer to RTM_GETROUTE where there is no route.
+// lookupError translates the error of RTM_GETROUTE when there is no route.
 func lookupError(err error) error {
 	e := &UnreachableError{Kind: Refused, Err: err}
 	switch {
@@ -79,14 +79,15 @@ func parseRoute(m []byte, dst netip.Addr) (answer, error) {
 			a.src, _ = netip.AddrFromSlice(value)
 		case unix.RTA_GATEWAY:
 			a.gateway, _ = netip.AddrFromSlice(value)
-		case unix.RTA_VIA: // a gateway of another family, which comes first
+		// a gateway of another address family; the kernel puts it before RTA_GATEWAY
+		case unix.RTA_VIA:
 			if len(value) > 2 {
 				a.gateway, _ = netip.AddrFromSlice(value[2:])
 			}
 		case unix.RTA_OIF:
 			a.index = number(value)
 		case unix.RTA_CACHEINFO:
-			const expiresAt = 8 // in struct rta_cacheinfo
+			const expiresAt = 8 // offset in struct rta_cacheinfo
 			a.expires = len(value) > expiresAt && number(value[expiresAt:]) != 0
 		case unix.RTA_METRICS:
 			_ = attributes(value, 0, func(metric uint16, value []byte) {
@@ -108,7 +109,7 @@ func parseRoute(m []byte, dst netip.Addr) (answer, error) {
 func (a *answer) classify(typ uint8, dst netip.Addr) error {
 	kind := Refused
 	switch {
-	case dst.IsMulticast(): // older kernels call it unicast for IPv6
+	case dst.IsMulticast(): // older kernels report an IPv6 group as unicast
 		a.typ = Multicast
 		return nil
 	case typ == unix.RTN_UNICAST:
@@ -130,7 +131,7 @@ func (a *answer) classify(typ uint8, dst netip.Addr) error {
 	return &UnreachableError{Kind: kind, Err: fmt.Errorf("a route of type %d", typ)}
 }
 
-// hopLimit4 is net.ipv4.ip_default_ttl of the network namespace, as a socket tells it.
+// hopLimit4 returns net.ipv4.ip_default_ttl of the network namespace, as a socket reports it.
 func (*host) hopLimit4() uint8 {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Preference says which IP version a name is to stand for.
+// Preference selects the IP version of the addresses of a name.
 type Preference uint8
 
 const (
-	AsResolved Preference = iota // both, in the order of the resolver
+	AsResolved Preference = iota // both versions, in the order of the resolver
 	IPv4First
 	IPv6First
 	IPv4Only
@@ -26,9 +26,10 @@ type resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// LookupAddrPort finds the addresses of "host", "host:port", an IP address, or "[IPv6 address]:port". Without a port
-// it is defaultPort. An IPv6 address may stand without brackets if it has no port, and may have a zone, which is kept as it is.
-// Host names go to the resolver of the system. The result is not empty; IPv4-mapped addresses are IPv4.
+// LookupAddrPort resolves "host", "host:port", an IP address, or "[IPv6 address]:port". Without a
+// port it uses defaultPort. An IPv6 address without a port needs no brackets. It may have a zone,
+// which is kept unchanged. Host names are resolved by the system's resolver. The result is not
+// empty; IPv4-mapped addresses become IPv4.
 func LookupAddrPort(ctx context.Context, s string, defaultPort uint16, p Preference) ([]netip.AddrPort, error) {
 	return lookupAddrPort(ctx, net.DefaultResolver, s, defaultPort, p)
 }
@@ -69,7 +70,7 @@ func lookupAddrPort(ctx context.Context, r resolver, s string, defaultPort uint1
 	return out, nil
 }
 
-// rank orders addresses by preference.
+// rank returns the sort key of an address.
 func (p Preference) rank(a netip.Addr) int {
 	if p == IPv4First && a.Is6() || p == IPv6First && a.Is4() {
 		return 1
@@ -108,7 +109,7 @@ func splitPort(s string, defaultPort uint16) (host string, port uint16, err erro
 	return host, port, nil
 }
 
-// bracketed checks what stood in brackets.
+// bracketed checks a host that was in brackets.
 func bracketed(host string, port uint16) (string, uint16, error) {
 	if a, err := netip.ParseAddr(host); err != nil || !a.Is6() {
 		return "", 0, fmt.Errorf("%q in brackets is no IPv6 address", host)

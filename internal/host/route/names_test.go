@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// hosts stands in for the resolver of the system.
+// hosts replaces the system's resolver.
 type hosts map[string][]netip.Addr
 
 func (h hosts) LookupNetIP(_ context.Context, network, host string) ([]netip.Addr, error) {

@@ -14,21 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// known are the states in which an entry's address is used, confirmed or not, as Linux' rdma_cm does.
+// known are the states in which the address of an entry is used, confirmed or not, as Linux'
+// rdma_cm does.
 const known = netlink.NUD_PERMANENT | netlink.NUD_NOARP | netlink.NUD_REACHABLE |
 	netlink.NUD_PROBE | netlink.NUD_STALE | netlink.NUD_DELAY
 
-// neighbour finds the link-layer address of r's next hop.
+// neighbour returns the link-layer address of r's next hop.
 func (h *host) neighbour(ctx context.Context, r *Route) (net.HardwareAddr, error) {
 	n, err := h.entry(r)
 	if err != nil || n.State&known != 0 {
 		return slices.Clone(n.HardwareAddr), err
 	}
 	mac, err := h.awaitNeighbour(ctx, r)
-	return slices.Clone(mac), err // it is part of a large buffer
+	return slices.Clone(mac), err // cloned because it is part of a large buffer
 }
 
-// entry reads the kernel's entry for the next hop. Its state is 0 if there is none.
+// entry returns the kernel's entry for the next hop. Its state is 0 if there is none.
 func (h *host) entry(r *Route) (netlink.Neigh, error) {
 	hop := r.NextHop().WithZone("")
 	msg := &netlink.Ndmsg{Family: unix.AF_INET, Index: uint32(r.Index)}
@@ -49,7 +50,7 @@ func (h *host) entry(r *Route) (netlink.Neigh, error) {
 	return *n, nil
 }
 
-// awaitNeighbour makes the kernel ask for the next hop and waits for what comes of it.
+// awaitNeighbour makes the kernel resolve the next hop and waits for the result.
 func (h *host) awaitNeighbour(ctx context.Context, r *Route) (net.HardwareAddr, error) {
 	told, err := subscribe(r.NextHop().WithZone(""))
 	if err != nil {
@@ -70,7 +71,7 @@ func (h *host) awaitNeighbour(ctx context.Context, r *Route) (net.HardwareAddr, 
 		case !l.carrier:
 			return nil, fail(false, fmt.Errorf("it has no carrier: %w", syscall.ENETDOWN))
 		}
-		// After the subscription, so that no change is missed in between.
+		// The subscription precedes the query, so that no change in between is missed.
 		n, err := h.entry(r)
 		if err != nil || n.State&known != 0 {
 			return n.HardwareAddr, err
@@ -89,18 +90,19 @@ func (h *host) awaitNeighbour(ctx context.Context, r *Route) (net.HardwareAddr, 
 		case n.State&netlink.NUD_FAILED != 0:
 			return nil, fail(true, syscall.EHOSTUNREACH)
 		}
-		// The entry went, as it does when the interface loses its carrier, or changes were lost: ask again.
+		// The entry was deleted, as happens when the interface loses its carrier, or changes were
+		// lost: start over.
 	}
 }
 
-// decision waits until the entry for the next hop is known, failed or deleted; the state of a deleted
-// one is 0.
+// decision waits until the entry for the next hop is known, failed or deleted. The state of a
+// deleted entry is 0.
 func (h *host) decision(told *changes, r *Route) (netlink.Neigh, error) {
 	hop := r.NextHop().WithZone("")
 	for {
 		messages, err := told.receive()
 		if errors.Is(err, unix.ENOBUFS) {
-			// Changes were lost: look for ourselves.
+			// Changes were lost: query the state.
 			n, err := h.entry(r)
 			if err != nil || n.State&netlink.NUD_INCOMPLETE == 0 {
 				return n, err
@@ -118,7 +120,8 @@ func (h *host) decision(told *changes, r *Route) (netlink.Neigh, error) {
 	}
 }
 
-// entryOf reads a message about the neighbour with the given address that decides something.
+// entryOf parses a message and returns the entry for the given neighbour if it is known, failed
+// or deleted.
 func entryOf(m syscall.NetlinkMessage, hop netip.Addr, index int) (netlink.Neigh, bool) {
 	typ := m.Header.Type
 	if typ != unix.RTM_NEWNEIGH && typ != unix.RTM_DELNEIGH || len(m.Data) < unix.SizeofNdMsg {

@@ -20,14 +20,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dead are the addresses where nobody is, and how the kernel asks for them.
+// dead lists addresses without a host, and the protocols by which the kernel solicits them.
 var dead = []struct{ addr, bits, protocol string }{
 	{dead4, "/24", "ARP"},
 	{dead6, "/64", "neighbour discovery"},
 	{"fe80::46:9" + scope, "/64", "neighbour discovery"},
 }
 
-// cable reads the frames that come to a host.
+// cable reads the frames that a host receives.
 type cable struct {
 	t    *testing.T
 	conn *packet.Conn
@@ -48,7 +48,7 @@ func watch(t *testing.T, ns netns.NsHandle) *cable {
 	return c
 }
 
-// await reads until a frame is the one.
+// await reads until is accepts a frame.
 func (c *cable) await(is func(frame []byte) bool) []byte {
 	c.t.Helper()
 	b := make([]byte, 2048)
@@ -63,7 +63,7 @@ func (c *cable) await(is func(frame []byte) bool) []byte {
 	}
 }
 
-// awaitQuestion reads until the other host asks for a neighbour.
+// awaitQuestion reads until the other host solicits addr.
 func (c *cable) awaitQuestion(addr netip.Addr) {
 	c.t.Helper()
 	c.await(func(frame []byte) bool {
@@ -93,7 +93,7 @@ func begin(ctx context.Context, ns netns.NsHandle, dst netip.Addr) <-chan outcom
 	return done
 }
 
-// As rdma_cm takes them, confirmed or not.
+// Like rdma_cm, Resolve uses them, confirmed or not.
 func TestEntriesWithAnAddressAreTaken(t *testing.T) {
 	h := newHosts(t)
 	entry := netlink.Neigh{LinkIndex: veth(t, h.Left).Attrs().Index, HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 46, 9}}
@@ -115,7 +115,7 @@ func TestADeadNeighbour(t *testing.T) {
 	h := newHosts(t)
 	setNeighbourTimer(t, h.Left, 2, 10)
 	for _, d := range dead {
-		// Again when the kernel remembers that it has asked in vain.
+		// The second time, the entry is in state NUD_FAILED.
 		for range 2 {
 			_, err := resolve(t, h.Left, d.addr, Options{})
 			var n *NeighbourError
@@ -172,7 +172,7 @@ func TestTheContextEndsTheWait(t *testing.T) {
 	}
 }
 
-// An interface that gets another link-layer address forgets its neighbours.
+// An interface whose link-layer address changes loses its neighbour entries.
 func TestAnEntryThatGoesMeanwhileIsAskedForAgain(t *testing.T) {
 	h := newHosts(t)
 	setNeighbourTimer(t, h.Left, 10000, 10000)
@@ -213,7 +213,7 @@ func TestACableTakenOut(t *testing.T) {
 	<-done
 }
 
-// What makes the kernel ask leaves no trace beyond the link.
+// The datagram that makes the kernel solicit the neighbour does not leave the link.
 func TestTheDatagramIsEmptyAndStaysOnTheLink(t *testing.T) {
 	h := newHosts(t)
 	addRoute(t, h.Left, "198.18.50.0/24", netlink.Route{Gw: net.ParseIP(right4)})
@@ -251,7 +251,8 @@ func TestTheDatagramIsEmptyAndStaysOnTheLink(t *testing.T) {
 	}
 }
 
-// subscribed calls f with a conversation and a subscription to what h.Left hears of a neighbour.
+// subscribed calls f with a netlink connection and a subscription to the changes of a neighbour
+// of h.Left.
 func subscribed(t *testing.T, h *testnet.Hosts, neighbour string, f func(*host, *changes) error) {
 	t.Helper()
 	testnet.In(t, h.Left, func() error {
@@ -315,7 +316,8 @@ func TestTheSameAddressOnAnotherInterfaceDecidesNothing(t *testing.T) {
 	})
 }
 
-// The neighbour is another one than that of the subscription, so only what is lost makes the kernel's entry be read.
+// The neighbour differs from that of the subscription, so only the loss makes Resolve read the
+// kernel's entry.
 func TestChangesThatWereLost(t *testing.T) {
 	h := newHosts(t)
 	index := veth(t, h.Left).Attrs().Index

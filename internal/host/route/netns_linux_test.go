@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The two hosts of these tests and their addresses. There is nobody at the dead ones.
+// The two hosts of these tests and their addresses. No host has the dead ones.
 const (
 	left4, right4, dead4 = "198.18.46.1", "198.18.46.2", "198.18.46.9"
 	left6, right6, dead6 = "fd00:46::1", "fd00:46::2", "fd00:46::9"
@@ -38,7 +38,8 @@ func newHosts(t testing.TB) *testnet.Hosts {
 	return h
 }
 
-// awaitAddresses waits until IPv6 addresses are local, which the kernel makes them a moment after it took them.
+// awaitAddresses waits until IPv6 addresses are local, which happens shortly after they were
+// added.
 func awaitAddresses(t testing.TB, ns netns.NsHandle, list ...string) {
 	t.Helper()
 	testnet.In(t, ns, func() error {
@@ -54,7 +55,7 @@ func awaitAddresses(t testing.TB, ns netns.NsHandle, list ...string) {
 	})
 }
 
-// veth is the end of the cable in ns.
+// veth returns the end of the veth pair in ns.
 func veth(t testing.TB, ns netns.NsHandle) (link netlink.Link) {
 	t.Helper()
 	testnet.In(t, ns, func() (err error) {
@@ -64,7 +65,7 @@ func veth(t testing.TB, ns netns.NsHandle) (link netlink.Link) {
 	return link
 }
 
-// addOther gives ns another cable, and the name of the end that it returns is "other".
+// addOther adds another veth pair to ns and returns its end, "other".
 func addOther(t testing.TB, ns netns.NsHandle) (link netlink.Link) {
 	t.Helper()
 	testnet.In(t, ns, func() (err error) {
@@ -93,7 +94,8 @@ func setSysctl(t testing.TB, ns netns.NsHandle, name string, value int) {
 	})
 }
 
-// setNeighbourTimer says how often the kernel asks for a neighbour, and how long it waits for an answer.
+// setNeighbourTimer sets the number of the kernel's solicitations for a neighbour and their
+// interval.
 func setNeighbourTimer(t testing.TB, ns netns.NsHandle, asks, milliseconds int) {
 	t.Helper()
 	for _, version := range []string{"ipv4", "ipv6"} {
@@ -129,7 +131,7 @@ func addAddress(t testing.TB, ns netns.NsHandle, link netlink.Link, prefix strin
 	awaitAddresses(t, ns, prefix)
 }
 
-// resolve is [Resolve] in a namespace.
+// resolve calls [Resolve] in a namespace.
 func resolve(t testing.TB, ns netns.NsHandle, dst string, o Options) (r Route, rerr error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

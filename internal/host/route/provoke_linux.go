@@ -8,12 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// discard is the port where datagrams that provoke a question go.
+// discard is the destination port of the datagrams that make the kernel resolve a neighbour (RFC
+// 863).
 const discard = 9
 
-// provoke makes the kernel ask for r's next hop. The datagram to the next hop itself asks for the right one
-// where several gateways share the traffic; the one to the destination does where the
-// gateway has no route of its own.
+// provoke makes the kernel resolve r's next hop. It sends a datagram to the next hop itself,
+// which selects the right one if several gateways share the traffic, and one to the destination,
+// for a gateway to which the host has no route.
 func (h *host) provoke(r *Route) error {
 	err := sendEmpty(r.NextHop(), r.Src, r.Index)
 	if r.Gateway.IsValid() {
@@ -27,8 +28,8 @@ func (h *host) provoke(r *Route) error {
 	return err
 }
 
-// sendEmpty sends an empty datagram that does not leave the link. src is ignored if it is
-// of another family than dst.
+// sendEmpty sends an empty datagram that does not leave the link. src is ignored if its address
+// family differs from that of dst.
 func sendEmpty(dst, src netip.Addr, index int) error {
 	family, level, hops := unix.AF_INET, unix.IPPROTO_IP, unix.IP_TTL
 	var to unix.Sockaddr

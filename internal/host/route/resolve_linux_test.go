@@ -17,7 +17,7 @@ import (
 
 var compareAddr = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 
-// The kernel does not know the neighbour yet: each destination is another one.
+// The kernel has no entry for the neighbour: each destination is another one.
 func TestResolveFindsRouteAndNeighbour(t *testing.T) {
 	h := newHosts(t)
 	left, right := veth(t, h.Left), veth(t, h.Right)
@@ -31,7 +31,7 @@ func TestResolveFindsRouteAndNeighbour(t *testing.T) {
 	addRoute(t, h.Left, "198.18.51.0/24", netlink.Route{
 		Via: &netlink.Via{AddrFamily: unix.AF_INET6, Addr: net.ParseIP(rightLL)}, LinkIndex: index, MTU: 1400, Hoplimit: 7,
 	})
-	// Gateways that the routes say are on the link, and the addresses do not.
+	// Gateways that are on the link by their routes only, not by their addresses.
 	addRoute(t, h.Left, "198.18.52.0/24", netlink.Route{Gw: net.ParseIP("10.9.9.9"), LinkIndex: index, Flags: int(netlink.FLAG_ONLINK)})
 	addRoute(t, h.Left, "fd00:52::/64", netlink.Route{Gw: net.ParseIP("fd09::9"), LinkIndex: index, Flags: int(netlink.FLAG_ONLINK)})
 
@@ -39,7 +39,7 @@ func TestResolveFindsRouteAndNeighbour(t *testing.T) {
 	for _, c := range []struct {
 		name, dst string
 		o         Options
-		want      Route // but for what all have
+		want      Route // without the fields that are common to all
 	}{
 		{"IPv4 on the link", right4, Options{}, Route{Dst: addr(right4), Src: addr(left4)}},
 		{"IPv6 on the link", right6, Options{}, Route{Dst: addr(right6), Src: addr(left6)}},
@@ -166,7 +166,7 @@ func TestTheNamedInterfaceIsTaken(t *testing.T) {
 	addRoute(t, h.Left, "198.18.50.0/24", netlink.Route{LinkIndex: other.Attrs().Index})
 	addRoute(t, h.Left, "fd00:50::/64", netlink.Route{LinkIndex: other.Attrs().Index})
 	addAddress(t, h.Right, veth(t, h.Right), "198.18.50.1/32")
-	// Without a route by it, IPv4 takes the destination to be on its link.
+	// Without a route through it, IPv4 assumes that the destination is on its link.
 	for _, o := range []Options{{Interface: testnet.Interface}, {Interface: testnet.Interface, Sources: addrs(left4)}} {
 		r, err := resolve(t, h.Left, "198.18.50.1", o)
 		if err != nil || r.Interface != testnet.Interface || r.MAC == nil || r.Src.String() != left4 {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// hostAddrs are the addresses of this host whose interface is up, link-local ones with their zone.
+// hostAddrs returns the addresses of this host's interfaces that are up, link-local ones with
+// their zone.
 func hostAddrs(t testing.TB) (out []netip.Addr) {
 	t.Helper()
 	ifs, err := net.Interfaces()
@@ -44,7 +45,7 @@ func TestOwnAddressesAreLocal(t *testing.T) {
 	}
 }
 
-// A connected socket and what this system has more agree about the source.
+// The source of a connected socket and that of the routing table are the same.
 func TestSocketsFindTheSameSource(t *testing.T) {
 	h, err := open()
 	if err != nil {
@@ -87,7 +88,7 @@ func TestDestinationsThatCannotBe(t *testing.T) {
 	}
 }
 
-// fakeKernel has two interfaces, links that nothing else is known of.
+// fakeKernel has two interfaces about which nothing else is known.
 type fakeKernel struct{ sockets }
 
 func (fakeKernel) link(name string, index int) (link, error) {
@@ -113,7 +114,7 @@ func TestZonesThatDisagree(t *testing.T) {
 	if want := "fe80::1%one is on one and cannot be reached by two"; err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
 	}
-	// Which of the two is open.
+	// The zone is ambiguous.
 	_, _, err = find(fakeKernel{}, dst.WithZone(""), Options{Sources: []netip.Addr{
 		netip.MustParseAddr("fe80::3%one"), netip.MustParseAddr("fe80::3%two"),
 	}})

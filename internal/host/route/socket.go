@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// sockets answers with what connected UDP sockets tell on every system: the source address, and
-// from it the interface. It knows nothing of gateways, of hop limits and of the MTU of a route.
+// sockets answers queries with connected UDP sockets, which work on every system. They give the
+// source address, and from it the interface, but no gateway, hop limit or route MTU.
 type sockets struct{}
 
 func (sockets) link(name string, index int) (link, error) {
@@ -33,7 +33,7 @@ func (sockets) link(name string, index int) (link, error) {
 func (sockets) hopLimit4() uint8 { return 0 }
 
 func (sockets) lookup(q query) (answer, error) {
-	// Nothing is sent: connecting a UDP socket looks up the route.
+	// connect(2) of a UDP socket sends nothing; it only looks up the route.
 	c, err := net.DialUDP("udp", udpAddr(q.src, 0, q.index), udpAddr(q.dst, 9, q.index))
 	if err != nil {
 		kind := Refused
@@ -62,7 +62,8 @@ func (sockets) lookup(q query) (answer, error) {
 	return a, nil
 }
 
-// udpAddr is nil for the zero Addr. A link-local a is on the interface with the given index.
+// udpAddr returns nil for the zero Addr. A link-local a gets the interface with the given index
+// as zone.
 func udpAddr(a netip.Addr, port uint16, index int) *net.UDPAddr {
 	if !a.IsValid() {
 		return nil
@@ -73,7 +74,8 @@ func udpAddr(a netip.Addr, port uint16, index int) *net.UDPAddr {
 	return net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, port))
 }
 
-// owner finds the interface that has an address, the one with the given index if several may. It is 0 if none has.
+// owner returns the index of the interface that has an address, 0 if none has. If several have
+// it, owner prefers the one with the given index.
 func owner(a netip.Addr, index int) (int, error) {
 	ifs, err := net.Interfaces()
 	if err != nil {
@@ -91,7 +93,7 @@ func owner(a netip.Addr, index int) (int, error) {
 			if !ok {
 				continue
 			}
-			whole := ifc.Flags&net.FlagLoopback != 0 && a.Is4() // every address of a loopback prefix is local
+			whole := ifc.Flags&net.FlagLoopback != 0 && a.Is4() // every address of a loopback IPv4 prefix is local
 			if !ipnet.IP.Equal(a.AsSlice()) && !(whole && ipnet.Contains(a.AsSlice())) {
 				continue
 			}

@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// A candidate is an address that the source may be.
+// A candidate is a possible source address.
 type candidate struct {
 	addr netip.Addr // as in a Route
-	link link       // of the zone, index 0 if it has none
-	err  error      // why it is none after all
+	link link       // interface of the zone; index 0 if there is no zone
+	err  error      // why the address cannot be used; nil if it can
 }
 
 func newCandidates(k kernel, dst netip.Addr, addrs []netip.Addr) []candidate {
@@ -30,7 +30,7 @@ func newCandidates(k kernel, dst netip.Addr, addrs []netip.Addr) []candidate {
 	return out
 }
 
-// onlyZone is the interface that all candidates with a zone share, if there is one.
+// onlyZone returns the interface that all candidates with a zone share, or the zero link.
 func onlyZone(cs []candidate) link {
 	var out link
 	for _, c := range cs {
@@ -45,11 +45,11 @@ func onlyZone(cs []candidate) link {
 	return out
 }
 
-// choose looks for a route from one of the candidates.
+// choose returns a route from one of the candidates.
 func choose(k kernel, dst netip.Addr, cs []candidate, out link) (Route, link, error) {
 	usual, noRoute := ask(k, dst, netip.Addr{}, out)
 	if i := slices.IndexFunc(cs, func(c candidate) bool { return c.is(usual.src, usual.index) }); i >= 0 {
-		// Rules for this source may lead elsewhere.
+		// Routing rules for this source may select another route.
 		if r, l, err := from(k, dst, cs[i].addr, out); err == nil {
 			return r, l, nil
 		}
@@ -77,18 +77,18 @@ func choose(k kernel, dst netip.Addr, cs []candidate, out link) (Route, link, er
 		fits = fits || errors.As(err, &u)
 		refusals.Refused = append(refusals.Refused, Refusal{c.addr, err})
 	}
-	if fits && noRoute != nil { // so the sources are not to blame
+	if fits && noRoute != nil { // the sources are not the cause
 		return Route{}, link{}, noRoute
 	}
 	return Route{}, link{}, refusals
 }
 
-// is tells whether c is src on the interface with the given index.
+// is reports whether c is src on the interface with the given index.
 func (c *candidate) is(src netip.Addr, index int) bool {
 	return c.err == nil && src.IsValid() && c.addr.WithZone("") == src && (c.link.index == 0 || c.link.index == index)
 }
 
-// from looks for a route from src.
+// from looks up a route from src.
 func from(k kernel, dst, src netip.Addr, out link) (Route, link, error) {
 	r, l, err := look(k, dst, src, out)
 	if err == nil && needsZone(src) && r.Gateway.IsValid() {
@@ -97,7 +97,8 @@ func from(k kernel, dst, src netip.Addr, out link) (Route, link, error) {
 	return r, l, err
 }
 
-// unfit says why nothing can be sent from c to dst; local means that dst is an address of this host.
+// unfit returns the reason why nothing can be sent from c to dst, nil if there is none. local
+// means that dst is an address of this host.
 func (c *candidate) unfit(k kernel, dst netip.Addr, out link, local bool) error {
 	switch {
 	case c.err != nil:
@@ -123,7 +124,7 @@ func (c *candidate) unfit(k kernel, dst netip.Addr, out link, local bool) error 
 	return nil
 }
 
-// nearer orders candidates as sources for dst.
+// nearer returns an order of candidates as sources for dst.
 func nearer(dst netip.Addr) func(a, b candidate) int {
 	far := func(c candidate) int {
 		if c.addr.IsLinkLocalUnicast() == dst.IsLinkLocalUnicast() {
@@ -136,7 +137,8 @@ func nearer(dst netip.Addr) func(a, b candidate) int {
 	}
 }
 
-// commonBits counts the leading bits that a and b share, 0 for different families.
+// commonBits returns the number of leading bits that a and b share, 0 for different address
+// families.
 func commonBits(a, b netip.Addr) int {
 	if a.BitLen() != b.BitLen() {
 		return 0

@@ -38,7 +38,7 @@ func TestTheSourceIsOneOfThoseOffered(t *testing.T) {
 		{"fd00:47::2", all, "fd00:47::1"},
 		{rightLL + scope, all, leftLL + scope},
 		{"203.0.113.1", all, left4},
-		// Not what the kernel would choose.
+		// Other sources than the kernel's choice.
 		{right4, addrs("198.18.47.1", "198.18.46.3"), "198.18.46.3"},
 		{right4, addrs("198.18.47.1"), "198.18.47.1"},
 		{right4, addrs("::ffff:198.18.47.1"), "198.18.47.1"},
@@ -82,7 +82,7 @@ func TestTheSourceIsOneOfThoseOffered(t *testing.T) {
 	}
 }
 
-// With rules for sources the way depends on the source.
+// With source rules the route depends on the source address.
 func TestRulesForSourcesAreObeyed(t *testing.T) {
 	h := newHosts(t)
 	left, right := veth(t, h.Left), veth(t, h.Right)

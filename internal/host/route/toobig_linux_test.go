@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Any host can say by ICMP what a path takes: only what the routing table says counts.
+// Any host can report a path MTU by ICMP, so only the routing table counts.
 func TestTheMTUOfARouteIsNotWhatICMPSays(t *testing.T) {
 	h := newHosts(t)
 	right := veth(t, h.Right)

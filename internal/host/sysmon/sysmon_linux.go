@@ -1,5 +1,6 @@
-// Package sysmon starts gorxe with a monitor thread of the Go runtime that looks seldom, where the process has one
-// processor. Importing it is all that a program does for that. Why: docs/decisions/sysmon.md.
+// Package sysmon starts gorxe with a monitor thread of the Go runtime that wakes up rarely, if
+// the process has one P. A program only has to import it. For the reasons see
+// docs/decisions/sysmon.md.
 package sysmon
 
 import (
@@ -10,26 +11,26 @@ import (
 	"syscall"
 )
 
-// variable is the environment variable that the runtime reads at its start.
+// variable is the environment variable that the runtime reads when it starts.
 const variable = "GODEBUG"
 
-// setting keeps the monitor thread out of the sleep from which system calls wake it: it is to print the state of the
-// scheduler from time to time. That time, in milliseconds, is the longest there is, and counts from the start of the
-// host.
+// setting keeps the monitor thread out of the sleep from which system calls wake it, because it
+// must print the state of the scheduler at an interval. The interval in milliseconds is the
+// longest possible one and starts with the host.
 const (
 	tracing = "schedtrace="
 	setting = tracing + "2147483647"
 )
 
-// longestUptime is how many seconds the host may have run: a day less than setting says. The runtime prints its line at
-// once otherwise.
+// longestUptime is the maximum uptime of the host in seconds, one day less than setting: after
+// setting, the runtime would print the state immediately.
 const longestUptime = math.MaxInt32/1000 - 24*60*60
 
-// commands are those with a device, whose threads wait and are woken for each message.
+// commands are the subcommands with a device, whose threads sleep and wake up for each message.
 var commands = []string{"run", "daemon", "perf"}
 
-// init comes before those of most packages, which would be done twice. So this package imports little, not even
-// strings.
+// init runs before the init functions of most packages, which would otherwise run twice. So this
+// package imports little, not even strings.
 func init() {
 	if len(os.Args) < 2 || !slices.Contains(commands, os.Args[1]) {
 		return
@@ -51,11 +52,12 @@ func init() {
 	if value != "" {
 		value += ","
 	}
-	// The first one of a name counts. Where this fails, as by a security policy, the process goes on as it is.
+	// The first entry of a name takes effect. If the exec fails, for example because of a
+	// security policy, the process continues unchanged.
 	_ = syscall.Exec(path, os.Args, append([]string{variable + "=" + value + setting}, os.Environ()...))
 }
 
-// cut returns the value of the variable without setting, false if that is not at its end.
+// cut returns the value of the variable without setting, or false if setting is not at its end.
 func cut(value string) (before string, is bool) {
 	n := len(value) - len(setting)
 	if n < 0 || value[n:] != setting {
@@ -64,7 +66,7 @@ func cut(value string) (before string, is bool) {
 	return value[:max(n-1, 0)], true
 }
 
-// restore gives the process, and so what it starts, the environment that it was started with.
+// restore restores the original environment of the process, which its children inherit.
 func restore(value string) {
 	if value == "" {
 		_ = os.Unsetenv(variable)

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// marker makes the test binary a program that prints what its runtime was started with, and what it would pass on.
+// marker makes the test binary a program that prints the settings that its runtime started with,
+// and those that it would pass on.
 const marker = "GORXE_SYSMON_PRINT"
 
 func TestMain(m *testing.M) {
@@ -36,7 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// outputOn runs this binary with arguments on n processors, with GODEBUG set to value if there is one.
+// outputOn runs this binary with arguments on n processors, with GODEBUG set to value unless that
+// is empty.
 func outputOn(t *testing.T, n int, value string, args ...string) string {
 	t.Helper()
 	runtime.LockOSThread() // the child has the processors of the thread that starts it

@@ -4,5 +4,5 @@ package textfile
 
 import "syscall"
 
-// openFlags keep a FIFO from being waited for, and a terminal from becoming that of the process.
+// openFlags avoid waiting for a FIFO and acquiring a controlling terminal.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY

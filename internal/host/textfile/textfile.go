@@ -1,9 +1,9 @@
-// Package textfile reads the small files that people write for a program, such as its configuration.
+// Package textfile reads small files that users write for a program, such as its configuration.
 //
-// A path may be a FIFO, which is waited for until somebody writes to it, and a signal that asks the
-// program to end does not end that wait. So a file is opened without waiting, and what is not a
-// regular file is refused. Streams that the program was started with (/dev/stdin, and /dev/fd/63 as
-// a shell makes it of <(...)) are read as they come, until the context ends.
+// A path may be a FIFO. A blocking open of a FIFO waits for a writer, and a signal that asks the
+// program to end does not end that wait. So [Read] opens a file without blocking and refuses
+// anything except a regular file. Streams that the program was started with (/dev/stdin, and
+// /dev/fd/63 as a shell makes it of <(...)) are read until their end, or until the context ends.
 package textfile
 
 import (
@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Read returns what a file has, but not more than limit+1 bytes: the caller finds out whether it is
-// too long. ctx ends the wait for a stream.
+// Read returns the content of a file, but at most limit+1 bytes, so the caller can detect that it
+// is too long. The end of ctx ends the wait for a stream.
 func Read(ctx context.Context, path string, limit int) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {
@@ -34,7 +34,7 @@ func Read(ctx context.Context, path string, limit int) ([]byte, error) {
 			return nil, fmt.Errorf("%s is %s, not a regular file: give one, or /dev/stdin and write to the standard input", path, kindOf(i.Mode()))
 		}
 	}
-	// What has no deadlines does not make its reader wait.
+	// Files that do not support deadlines do not block a read.
 	defer context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })()
 	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -43,14 +43,14 @@ func Read(ctx context.Context, path string, limit int) ([]byte, error) {
 	return data, err
 }
 
-// isStream reports whether a path names what the program has open already.
+// isStream reports whether a path names a file that the process already has open.
 func isStream(path string) bool {
 	path = filepath.ToSlash(filepath.Clean(path))
 	dir := filepath.ToSlash(filepath.Dir(path))
 	return path == "/dev/stdin" || dir == "/dev/fd" || dir == "/proc/self/fd"
 }
 
-// kindOf names what is not a regular file.
+// kindOf returns a description of a file that is not regular.
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():

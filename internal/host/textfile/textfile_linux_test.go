@@ -30,7 +30,7 @@ func TestAFileIsReadUpToItsLimit(t *testing.T) {
 	}
 }
 
-// A FIFO that nobody writes to is not waited for.
+// Opening a FIFO without a writer does not block.
 func TestWhatIsNotARegularFileIsRefused(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
@@ -47,7 +47,7 @@ func TestWhatIsNotARegularFileIsRefused(t *testing.T) {
 	}
 }
 
-// A pipe of a shell's <(...) is read as it comes.
+// A pipe of a shell's <(...) is read to its end.
 func TestAStreamIsReadToItsEnd(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// modes are the ways to attach a program, the best first: in the driver, or where the host's stack begins, which every
-// interface can do.
+// modes are the XDP attach modes, in order of preference: in the driver, or in the generic hook
+// before the IP stack, which every interface supports.
 var modes = []struct {
 	name string
 	flag link.XDPAttachFlags
@@ -20,11 +20,11 @@ var modes = []struct {
 	{"generic", link.XDPGenericMode},
 }
 
-// ErrOccupied is an interface that has an XDP program of somebody else.
+// ErrOccupied is the error for an interface that has an XDP program of another owner.
 var ErrOccupied = errors.New("another XDP program is attached")
 
-// attach attaches the first of tables that the interface takes, in the best mode that it has, and says what was refused
-// on the way.
+// attach attaches the program of the first of tables that the interface accepts, in the best
+// mode. The error contains every rejected attempt.
 func attach(ifindex int, tables []*table, generic bool) (hook link.Link, t *table, mode string, err error) {
 	var refused []error
 	for _, m := range modes {
@@ -37,7 +37,8 @@ func attach(ifindex int, tables []*table, generic bool) (hook link.Link, t *tabl
 			case err == nil:
 				return hook, t, m.name, nil
 			case errors.Is(err, unix.EBUSY), errors.Is(err, unix.EEXIST):
-				return nil, nil, "", fmt.Errorf("%w%s (see: ip link show); detach it, or use another kind of link: %w", ErrOccupied, occupant(ifindex), err)
+				return nil, nil, "", fmt.Errorf("%w%s (see: ip link show); detach it, or use another kind of link: %w",
+					ErrOccupied, occupant(ifindex), err)
 			}
 			refused = append(refused, fmt.Errorf("%s mode: %w", m.name, err))
 		}
@@ -45,7 +46,7 @@ func attach(ifindex int, tables []*table, generic bool) (hook link.Link, t *tabl
 	return nil, nil, "", fmt.Errorf("the interface takes no XDP program: %w", errors.Join(refused...))
 }
 
-// occupant names the program on an interface, as far as it can be found out.
+// occupant describes the program attached to an interface, as far as the kernel reports it.
 func occupant(ifindex int) string {
 	l, err := netlink.LinkByIndex(ifindex)
 	if err != nil || l.Attrs().Xdp == nil || l.Attrs().Xdp.ProgId == 0 {

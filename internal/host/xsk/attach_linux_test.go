@@ -54,7 +54,8 @@ func TestTheProgramIsThereAsLongAsAnEndpointIs(t *testing.T) {
 	}
 }
 
-// asProcess, in the environment, makes this program a process that opens an endpoint and waits to be killed.
+// asProcess is an environment variable that makes this program open an endpoint and wait to be
+// killed.
 const asProcess = "XSK_PROCESS"
 
 func TestMain(m *testing.M) {
@@ -73,7 +74,7 @@ func TestAKilledProcessLeavesNoProgram(t *testing.T) {
 	hosts := connect(t, 9000)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), asProcess+"=1")
-	// It waits for its end at the other end of this.
+	// The child waits until this end of the pipe is closed.
 	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,8 @@ func TestAKilledProcessLeavesNoProgram(t *testing.T) {
 	closeEnd(t, openIn(t, hosts.Left, left, Options{}))
 }
 
-// Nobody can tell a queue that another program has from one that the kernel is about to let go of.
+// A queue that another program uses is indistinguishable from one that the kernel is about to
+// release.
 func TestAQueueThatAnotherSocketHasIsRefused(t *testing.T) {
 	hosts := connect(t, 1500)
 	a := openIn(t, hosts.Left, left, Options{})
@@ -156,7 +158,7 @@ func TestWhatIsNoInterfaceIsRefused(t *testing.T) {
 	}
 }
 
-// An ordinary user is told what it takes.
+// An unprivileged user gets an error that names the required capabilities.
 func TestWithoutPrivilegesTheErrorSaysSo(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("this is root")

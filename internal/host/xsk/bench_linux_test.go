@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkTurns sends 32 frames and receives them, in turn on one goroutine: what they cost both ends together.
+// BenchmarkTurns sends and receives 32 frames alternately on one goroutine, to measure the
+// total cost of both ends.
 func BenchmarkTurns(b *testing.B) {
 	for _, size := range []int{100, 1100, 4180} {
 		for _, w := range ways {

@@ -7,14 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// channels is struct ethtool_channels of linux/ethtool.h: how many queues an interface can have, and has.
+// channels is struct ethtool_channels of linux/ethtool.h: the maximum and current numbers of
+// queues.
 type channels struct {
 	cmd                                  uint32
 	maxRx, maxTx, maxOther, maxCombined  uint32
 	rxCount, txCount, otherCount, inBoth uint32
 }
 
-// rxQueues is how many receive queues an interface has in use, or could have where the driver does not tell.
+// rxQueues returns the number of active receive queues of an interface, or the maximum number
+// if the driver does not report it.
 func rxQueues(l *netlink.LinkAttrs) int {
 	c := channels{cmd: unix.ETHTOOL_GCHANNELS}
 	if err := ethtool(l.Name, &c); err == nil && c.rxCount+c.inBoth > 0 {
@@ -23,7 +25,7 @@ func rxQueues(l *netlink.LinkAttrs) int {
 	return max(l.NumRxQueues, 1)
 }
 
-// ethtool asks the driver of an interface for something, or tells it.
+// ethtool executes an ethtool command on an interface.
 func ethtool(name string, c *channels) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -37,7 +39,8 @@ func ethtool(name string, c *channels) error {
 		_    [16]byte
 	}{data: unsafe.Pointer(c)}
 	copy(request.name[:unix.IFNAMSIZ-1], name)
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL,
+		uintptr(unsafe.Pointer(&request))); errno != 0 {
 		return errno
 	}
 	return nil

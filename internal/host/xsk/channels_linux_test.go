@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setQueues gives a host's interface n queues to receive and to send by.
+// setQueues gives a host's interface n send and receive queues.
 func setQueues(t *testing.T, ns netns.NsHandle, n uint32) {
 	t.Helper()
 	testnet.OnInterface(t, ns, func(l netlink.Link) error {
@@ -35,7 +35,7 @@ func TestEveryQueueHasASocket(t *testing.T) {
 	if b6 := openIn(t, hosts.Right, right6, Options{}); len(b6.FDs()) != 2 {
 		t.Errorf("another address has %d sockets", len(b6.FDs()))
 	}
-	// What a veth pair sends by one queue comes by the one of the same number.
+	// A veth pair maps a send queue to the receive queue of the same number.
 	h := NewHeld()
 	for lane := range uint32(4) {
 		l := a.Lane(lane)

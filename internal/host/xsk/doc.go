@@ -1,13 +1,21 @@
-// Package xsk moves Ethernet frames of chosen UDP traffic between a network interface and user space by AF_XDP sockets.
+// Package xsk sends and receives the Ethernet frames of selected UDP traffic through AF_XDP
+// sockets.
 //
-// An [Interface] is what all addresses of one network interface share: an XDP program that redirects what is sent to them
-// and passes everything else to the host's stack, and for every receive queue of the interface a piece of memory (UMEM)
-// that the kernel fills and empties. An [Endpoint] is one address: a socket for each queue, all of which share the
-// queue's memory. The kernel finds the endpoint, so nobody hands frames on.
+// An [Interface] holds what all addresses of a network interface share: an XDP program that
+// redirects packets for these addresses and passes all others to the IP stack of the host, and
+// for each receive queue of the interface an area of memory (UMEM) that the kernel fills and
+// reads. An [Endpoint] is one address. It has a socket for each queue; all sockets of a queue
+// share its UMEM. The XDP program selects the endpoint of a packet, so user space never
+// forwards frames between endpoints.
 //
-// The program is attached by a BPF link: when the last endpoint is closed, or the process ends in whatever way, the
-// interface is without a program.
+// The program is attached by a BPF link: when the last endpoint is closed, or the process ends
+// for whatever reason, the kernel detaches it.
 //
-// It takes Linux 5.9 and the capabilities CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and CAP_IPC_LOCK (root has them). The calling thread of
-// Open is to be in the network namespace of the interface. IPv4 addresses are given as such, IPv6 addresses without zone.
+// Locks: a package-level mutex guards the set of interfaces and their endpoints;
+// Endpoint.receiving guards the receive rings of an endpoint; a queue has one mutex for the
+// fill ring and one for the send rings.
+//
+// The package requires Linux 5.9 and the capabilities CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and
+// CAP_IPC_LOCK (which root has). The thread that calls Open must be in the network namespace of
+// the interface. IPv4 addresses must not be IPv4-mapped; IPv6 addresses have no zone.
 package xsk

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// Endpoint is one address: what is sent to it comes to it alone.
+// Endpoint is one address of an interface. Only it receives the frames to this address.
 type Endpoint struct {
 	ifc     *Interface
 	addr    netip.Addr
@@ -16,13 +16,13 @@ type Endpoint struct {
 	lanes   []Lane
 	closed  atomic.Bool
 
-	receiving sync.Mutex // guards what follows, and the rings that frames come by; held for moments
-	turn      int        // the queue to look at first
-	taking    bool       // Recv took something, and did not come back to find nothing
-	missed    uint64     // frames that were dropped for the sockets before they were this endpoint's
+	receiving sync.Mutex // guards the following fields and the receive rings; held briefly
+	turn      int        // index of the queue that Recv polls first
+	taking    bool       // Recv returned frames and has not been called again to find none
+	missed    uint64     // frames that the sockets dropped before this endpoint used them
 }
 
-// endpoint makes one. The lock of interfaces is held.
+// endpoint creates an endpoint for addr. The lock of interfaces is held.
 func (i *Interface) endpoint(addr netip.Addr) (*Endpoint, error) {
 	n := 0
 	for i.used[n] {
@@ -34,7 +34,7 @@ func (i *Interface) endpoint(addr netip.Addr) (*Endpoint, error) {
 	for _, q := range i.queues[len(e.sockets):] {
 		s, err := q.socket(i.index)
 		if err != nil {
-			// Those that were made are for the next one.
+			// Keep the sockets created so far for the next endpoint.
 			i.parked[n] = e.sockets
 			return nil, err
 		}
@@ -55,8 +55,9 @@ func (i *Interface) endpoint(addr netip.Addr) (*Endpoint, error) {
 	return e, nil
 }
 
-// Close ends the endpoint: what is sent to its address is the host's again. With the last endpoint the interface is without a
-// program. Nobody may wait for its descriptors any more. Closing again does nothing.
+// Close closes the endpoint: frames to its address go to the host again. Closing the last
+// endpoint detaches the program from the interface. No goroutine may still wait for the
+// descriptors of FDs. Closing again does nothing.
 func (e *Endpoint) Close() error {
 	interfaces.Lock()
 	defer interfaces.Unlock()
@@ -65,13 +66,13 @@ func (e *Endpoint) Close() error {
 	}
 	i := e.ifc
 	err := i.table.leave(e.addr)
-	// From here on nobody is in the sockets.
+	// From here on no goroutine can enter the sockets: wait for those that are inside.
 	pass(&e.receiving)
 	for _, q := range i.queues {
 		pass(&q.sending)
 	}
-	// The kernel has no way to take back what is in a ring when its socket is closed, and may be about to put
-	// something in: the sockets stay, for the next endpoint.
+	// When a socket is closed, the kernel does not return the chunks in its rings, and may be
+	// about to add more. Keep the sockets for the next endpoint.
 	e.drain()
 	i.used[e.number], i.parked[e.number] = false, e.sockets
 	i.users--
@@ -81,13 +82,13 @@ func (e *Endpoint) Close() error {
 	return err
 }
 
-// pass waits until whoever has mu has let go of it.
+// pass waits until mu is free.
 func pass(mu *sync.Mutex) {
 	mu.Lock()
 	defer mu.Unlock()
 }
 
-// drain gives back what nobody received.
+// drain returns unreceived frames to the kernel.
 func (e *Endpoint) drain() {
 	l := new(loan)
 	for k, s := range e.sockets {
@@ -102,7 +103,7 @@ func (e *Endpoint) drain() {
 	}
 }
 
-// FDs are the descriptors to wait for: one is readable while frames are there for Recv.
+// FDs returns the descriptors to poll: one is readable while Recv has frames to return.
 func (e *Endpoint) FDs() []int {
 	var fds []int
 	for _, s := range e.sockets {
@@ -111,10 +112,10 @@ func (e *Endpoint) FDs() []int {
 	return fds
 }
 
-// Mode says how the frames of the endpoint's interface are moved.
+// Mode returns how the interface sends and receives frames.
 func (e *Endpoint) Mode() Mode { return e.ifc.mode }
 
-// MaxFrame is the longest frame that can be sent and received, in bytes from the header of Ethernet on.
+// MaxFrame returns the maximum frame length in bytes, including the Ethernet header.
 func (e *Endpoint) MaxFrame() int {
 	if e.ifc.mode.Several {
 		return chunksPerSlot * chunkLen
@@ -122,7 +123,8 @@ func (e *Endpoint) MaxFrame() int {
 	return OneBuffer
 }
 
-// Dropped is how many frames for the endpoint the kernel had no room for.
+// Dropped returns the number of frames for the endpoint that the kernel dropped for lack of
+// space.
 func (e *Endpoint) Dropped() uint64 {
 	e.receiving.Lock()
 	defer e.receiving.Unlock()

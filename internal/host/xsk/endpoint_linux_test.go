@@ -28,7 +28,7 @@ func connect(t testing.TB, mtu int) *testnet.Hosts {
 	})
 }
 
-// openIn opens an endpoint in a host, for the time of the test.
+// openIn opens an endpoint in a host until the end of the test.
 func openIn(t testing.TB, ns netns.NsHandle, addr netip.Addr, o Options) *Endpoint {
 	t.Helper()
 	e, err := tryOpen(t, ns, addr, o)
@@ -60,7 +60,7 @@ func closeEnd(t testing.TB, e *Endpoint) {
 	}
 }
 
-// frameTo is a frame to addr, size bytes long, whose content tells its number.
+// frameTo returns a frame of size bytes to addr, whose content depends on its number.
 func frameTo(b []byte, addr netip.Addr, number int) {
 	clear(b)
 	if addr.Is4() {
@@ -76,7 +76,7 @@ func frameTo(b []byte, addr netip.Addr, number int) {
 	binary.BigEndian.PutUint32(b[len(b)-4:], uint32(number))
 }
 
-// send sends n frames, which are numbered from first on.
+// send sends n frames, numbered from first on.
 func send(t testing.TB, e *Endpoint, to netip.Addr, first, n, size int) {
 	t.Helper()
 	l := e.Lane(0)
@@ -101,7 +101,7 @@ func send(t testing.TB, e *Endpoint, to netip.Addr, first, n, size int) {
 	}
 }
 
-// wait waits for something to receive.
+// wait waits until there is something to receive.
 func wait(e *Endpoint) {
 	var fds []unix.PollFd
 	for _, fd := range e.FDs() {
@@ -110,7 +110,7 @@ func wait(e *Endpoint) {
 	_, _ = unix.Poll(fds, 60_000)
 }
 
-// expect receives n frames, which are those numbered from first on.
+// expect receives n frames, numbered from first on.
 func expect(t testing.TB, e *Endpoint, h *Held, to netip.Addr, first, n, size int) {
 	t.Helper()
 	want := make([]byte, size)
@@ -129,7 +129,7 @@ func expect(t testing.TB, e *Endpoint, h *Held, to netip.Addr, first, n, size in
 	}
 }
 
-// ways are those in which an interface can be opened here.
+// ways are the modes in which an interface can be opened here.
 var ways = []struct {
 	name string
 	o    Options
@@ -165,7 +165,7 @@ func TestFramesComeWholeAndInOrder(t *testing.T) {
 	}
 }
 
-// Chunks that several readers give back in any order are not side by side any more.
+// Chunks that several readers return in any order are no longer contiguous.
 func TestFramesOfSeveralChunksAreGatheredFromAnywhere(t *testing.T) {
 	hosts := connect(t, 9000)
 	a, b := openIn(t, hosts.Left, left, Options{}), openIn(t, hosts.Right, right, Options{})
@@ -177,7 +177,7 @@ func TestFramesOfSeveralChunksAreGatheredFromAnywhere(t *testing.T) {
 	n, gathered := 0, 0
 	for round := range q.rxChunks / 10 {
 		for i, h := range held[:1+round%3] {
-			// Of two or three chunks.
+			// Frames of two or three chunks.
 			size := 4180 + (round+i)%2*3800
 			send(t, a, right, n, 5, size)
 			expect(t, b, h, right, n, 5, size)
@@ -196,7 +196,7 @@ func TestFramesOfSeveralChunksAreGatheredFromAnywhere(t *testing.T) {
 	}
 }
 
-// check counts the chunks that the kernel has, each of which is to be there once.
+// check counts the chunks that the kernel holds; each must occur once.
 func check(t *testing.T, q *queue) int {
 	t.Helper()
 	q.memory.Lock()
@@ -229,14 +229,14 @@ func TestEachAddressGetsItsOwn(t *testing.T) {
 	}
 	h.Release()
 	closeEnd(t, b4)
-	// What was its is not the other's.
+	// The new endpoint must not receive frames to the old address.
 	send(t, a, right, 0, 1, 100)
 	send(t, a, right6, 0, 1, 100)
 	expect(t, b6, h, right6, 0, 1, 100)
 	h.Release()
 }
 
-// No chunk is lost over any number of addresses that come and go with frames unread.
+// No chunk is lost when addresses are opened and closed any number of times with unread frames.
 func TestAddressesThatComeAndGoLoseNoMemory(t *testing.T) {
 	hosts := connect(t, 1500)
 	a := openIn(t, hosts.Left, left, Options{})

@@ -10,19 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Features are what the driver of a network interface can do for AF_XDP.
+// Features are the AF_XDP features of the driver of a network interface.
 type Features struct {
-	// Native says that a program can be attached in the driver, and redirect there.
+	// Native means that a program can be attached in the driver and redirect frames there.
 	Native bool
-	// ZeroCopy says that frames can be moved without copying, of at most ZeroCopyBuffers buffers each.
+	// ZeroCopy means that the driver supports zero-copy, for frames of up to ZeroCopyBuffers
+	// buffers.
 	ZeroCopy        bool
 	ZeroCopyBuffers int
 }
 
-// ErrUntold is a kernel that does not tell the features of drivers, as those before 6.3 do not.
+// ErrUntold is the error for a kernel that does not report driver features, as those before
+// 6.3.
 var ErrUntold = errors.New("the kernel does not tell what the driver can do for XDP")
 
-// Of linux/netdev.h.
+// Constants of linux/netdev.h.
 const (
 	netdevGet      = 1 // NETDEV_CMD_DEV_GET
 	netdevIfindex  = 1 // NETDEV_A_DEV_...
@@ -32,14 +34,14 @@ const (
 	featureBasic, featureRedirect, featureZeroCopy = 1, 2, 8 // NETDEV_XDP_ACT_...
 )
 
-// genlHeader is struct genlmsghdr: command, version, and two bytes that the kernel wants to be 0. (That of package nl has them
-// from whatever stands behind it in memory.)
+// genlHeader is struct genlmsghdr: command, version, and two reserved bytes, which must be 0.
+// The type of package nl serializes these two from whatever follows it in memory.
 type genlHeader [nl.SizeofGenlmsg]byte
 
 func (h genlHeader) Len() int          { return len(h) }
 func (h genlHeader) Serialize() []byte { return h[:] }
 
-// FeaturesOf asks the kernel. Nothing changes on the interface.
+// FeaturesOf returns the features that the kernel reports. It changes nothing on the interface.
 func FeaturesOf(ifindex int) (f Features, err error) {
 	family, err := netlink.GenlFamilyGet("netdev")
 	if errors.Is(err, unix.ENOENT) {

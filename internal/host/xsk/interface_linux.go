@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options are how an interface is opened. What its first endpoint asks for counts for all.
+// Options are the options for opening an interface. Those of its first endpoint apply to all.
 type Options struct {
 	Port    uint16 // UDP destination port
-	Generic bool   // attach the program where the host's stack begins, although the driver can do better
-	Copy    bool   // let the kernel copy frames, although the driver can do without
-	Single  bool   // no frames of several chunks, although the kernel has them
+	Generic bool   // attach in generic mode even if the driver supports native mode
+	Copy    bool   // use copy mode even if the driver supports zero-copy
+	Single  bool   // no frames of several chunks even if the kernel supports them
 }
 
-// Mode is how the frames of an interface are moved.
+// Mode describes how an interface sends and receives frames.
 type Mode struct {
 	Attached string // "native" or "generic"
 	ZeroCopy bool
-	Several  bool // a frame may be in several chunks
+	Several  bool // a frame may consist of several chunks
 	Queues   int
 }
 
@@ -43,13 +43,14 @@ func (m Mode) String() string {
 	return fmt.Sprintf("%s mode, %s, %s, %s", m.Attached, how, queues, frames)
 }
 
-// longestRelease is how long it is waited for the kernel to let go of a queue.
+// longestRelease is the maximum time to wait for the kernel to release a queue.
 const longestRelease = 2 * time.Second
 
-// mostQueues is how many receive queues of an interface are used; what comes by others is the host's.
+// mostQueues is the maximum number of receive queues used; frames of other queues go to the
+// host.
 const mostQueues = 64
 
-// Interface is what the endpoints of a network interface share.
+// Interface holds what the endpoints of a network interface share.
 type Interface struct {
 	index int
 	mode  Mode
@@ -62,22 +63,23 @@ type Interface struct {
 	key    place
 	users  int
 	used   [maxEndpoints]bool
-	parked [maxEndpoints][]*socket // sockets of endpoints that were closed, for the next ones
+	parked [maxEndpoints][]*socket // sockets of closed endpoints, for reuse
 }
 
-// place tells interfaces apart, those of other network namespaces too.
+// place identifies an interface, across network namespaces.
 type place struct {
-	device, inode uint64 // of the namespace
+	device, inode uint64 // of the network namespace
 	ifindex       int
 }
 
-// interfaces are those of this process that have endpoints: there can be one program on each.
+// interfaces are the interfaces of this process that have endpoints: each can have only one
+// program.
 var interfaces = struct {
 	sync.Mutex
 	at map[place]*Interface
 }{at: make(map[place]*Interface)}
 
-// here is the place of an interface in the namespace of the calling thread.
+// here returns the place of an interface in the network namespace of the calling thread.
 func here(ifindex int) (place, error) {
 	var st unix.Stat_t
 	if err := unix.Stat("/proc/thread-self/ns/net", &st); err != nil {
@@ -86,7 +88,8 @@ func here(ifindex int) (place, error) {
 	return place{uint64(st.Dev), st.Ino, ifindex}, nil
 }
 
-// Open makes an endpoint of addr, which comes from then on what is sent to it by the interface with the given index.
+// Open creates an endpoint that receives the frames to addr on the interface with the given
+// index.
 func Open(ifindex int, addr netip.Addr, o Options) (*Endpoint, error) {
 	at, err := here(ifindex)
 	if err != nil {
@@ -109,7 +112,7 @@ func Open(ifindex int, addr netip.Addr, o Options) (*Endpoint, error) {
 	return e, nil
 }
 
-// newInterface attaches the program and makes the queues.
+// newInterface attaches the program and creates the queues.
 func newInterface(at place, o Options) (_ *Interface, err error) {
 	i := &Interface{index: at.ifindex, key: at}
 	defer func() {
@@ -125,11 +128,12 @@ func newInterface(at place, o Options) (_ *Interface, err error) {
 	if err := i.attach(o, queues); err != nil {
 		return nil, err
 	}
-	// A driver may move frames of one chunk without copying and others not at all: what fits is not asked for more.
+	// A driver may support zero-copy only for frames of one chunk: request several chunks only
+	// if the MTU requires it.
 	several := !o.Single && i.table.frags && nif.Attrs().MTU > OneBuffer-ethLen
 	err = i.openQueues(o, queues, several)
 	if err != nil && several && errors.Is(err, unix.EINVAL) {
-		// Kernels before 6.6 do not know XDP_USE_SG.
+		// Kernels before 6.6 do not support XDP_USE_SG.
 		i.closeQueues()
 		err = i.openQueues(o, queues, false)
 	}
@@ -164,7 +168,7 @@ func (i *Interface) attach(o Options, queues int) error {
 	return err
 }
 
-// openQueues makes the queues that the interface has in use, at most so many.
+// openQueues creates the active queues of the interface, up to most.
 func (i *Interface) openQueues(o Options, most int, several bool) error {
 	for n := range most {
 		q, err := newQueue(n, most, several)
@@ -172,7 +176,7 @@ func (i *Interface) openQueues(o Options, most int, several bool) error {
 			err = i.bindQueue(q, o)
 		}
 		if err != nil && n > 0 && errors.Is(err, unix.EINVAL) {
-			// The interface can have it and does not.
+			// The driver supports this queue, but it is not active.
 			break
 		}
 		if err != nil {
@@ -186,10 +190,10 @@ func (i *Interface) openQueues(o Options, most int, several bool) error {
 }
 
 func (i *Interface) bindQueue(q *queue, o Options) error {
-	// A socket without any ring of its own cannot be bound. What the kernel puts into this one is never looked at: no
-	// endpoint leads there.
+	// The kernel rejects binding a socket without rings. No endpoint leads to this receive
+	// ring, so it stays empty.
 	err := unix.SetsockoptInt(q.owner.fd, unix.SOL_XDP, unix.XDP_RX_RING, 1)
-	// The kernel takes its time to let go of a socket that was closed.
+	// The kernel releases a closed socket asynchronously.
 	for end := time.Now().Add(longestRelease); err == nil; time.Sleep(time.Millisecond) {
 		if err = q.bind(i.index, o.Copy); !errors.Is(err, unix.EBUSY) || time.Now().After(end) {
 			break
@@ -222,7 +226,7 @@ func (i *Interface) closeUnused() error {
 	return i.close()
 }
 
-// close takes the program off the interface and ends the queues.
+// close detaches the program and closes the queues.
 func (i *Interface) close() (err error) {
 	if i.hook != nil {
 		if err = i.hook.Close(); err != nil {

@@ -8,20 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the program returns to the kernel (enum xdp_action of linux/bpf.h).
+// Return values of the program (enum xdp_action of linux/bpf.h).
 const (
 	xdpDrop = 1
 	xdpPass = 2
 )
 
-// Places in struct xdp_md.
+// Offsets in struct xdp_md.
 const (
 	mdData    = 0
 	mdDataEnd = 4
 	mdQueue   = 16
 )
 
-// Lengths in bytes, and places in the headers of a frame.
+// Lengths and offsets of header fields in a frame, in bytes.
 const (
 	ethLen  = 14
 	ip4Len  = 20
@@ -39,13 +39,14 @@ const (
 	ip6PortAt = ethLen + ip6Len + 2
 )
 
-// keyLen is the length of an address in the program's table: IPv6, or IPv4 mapped into it.
+// keyLen is the length of an address in the map of the program: IPv6, or IPv4-mapped.
 const keyLen = 16
 
-// instructions are those of the program. It redirects a frame that is Ethernet, then IPv4 without options and not a
-// fragment, or IPv6 without extension headers, then UDP to port, and whose destination address is in addrs, to the socket
-// whose place in sockets is the address's value plus the number of the receive queue. What finds no socket there ends
-// as missing says, and everything else is passed to the host.
+// instructions returns the program. It redirects a frame with these properties: Ethernet; IPv4
+// without options that is not a fragment, or IPv6 without extension headers; UDP to port;
+// destination address in addrs. The frame goes to the socket in sockets at the value of the
+// address plus the number of the receive queue. If there is no socket, the program returns
+// missing; it passes all other frames to the host.
 func instructions(addrs, sockets *ebpf.Map, port uint16, queues int, missing int64) asm.Instructions {
 	const (
 		ctx  = asm.R6
@@ -54,7 +55,7 @@ func instructions(addrs, sockets *ebpf.Map, port uint16, queues int, missing int
 		v    = asm.R4
 	)
 	key := func(word int) int16 { return int16(-keyLen + 4*word) }
-	// fits passes the frame unless n bytes of it can be looked at.
+	// fits passes the frame to the host if it has fewer than n bytes.
 	fits := func(n int32) asm.Instructions {
 		return asm.Instructions{
 			asm.Mov.Reg(v, data),
@@ -105,7 +106,7 @@ func instructions(addrs, sockets *ebpf.Map, port uint16, queues int, missing int
 		asm.LoadMem(v, data, ethLen, asm.Byte),
 		asm.JNE.Imm(v, 0x45, "pass"),
 		asm.LoadMem(v, data, ip4FragmentAt, asm.Half),
-		// More fragments, or an offset.
+		// More-fragments flag or fragment offset.
 		asm.And.Imm(v, wire16(0x3fff)),
 		asm.JNE.Imm(v, 0, "pass"),
 		asm.LoadMem(v, data, ip4ProtocolAt, asm.Byte),
@@ -126,7 +127,7 @@ func instructions(addrs, sockets *ebpf.Map, port uint16, queues int, missing int
 		asm.JEq.Imm(asm.R0, 0, "pass"),
 		asm.LoadMem(asm.R2, asm.R0, 0, asm.Word),
 		asm.LoadMem(asm.R3, ctx, mdQueue, asm.Word),
-		// What comes by a queue without sockets must not go to another address's.
+		// A frame of a queue without sockets must not go to the socket of another address.
 		asm.JGE.Imm(asm.R3, int32(queues), "pass"),
 		asm.Add.Reg(asm.R2, asm.R3),
 		asm.LoadMapPtr(asm.R1, sockets.FD()),
@@ -139,7 +140,7 @@ func instructions(addrs, sockets *ebpf.Map, port uint16, queues int, missing int
 	return p
 }
 
-// wire16 is the number that a 16-bit load of v from the network gives on this machine.
+// wire16 returns the value of a 16-bit load in host byte order from v in network byte order.
 func wire16(v uint16) int32 {
 	return int32(binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v)))
 }

@@ -13,8 +13,8 @@ const testPort = 4791
 
 var ours = []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("fe80::1")}
 
-// testTable is a program that drops what it would redirect: there is no socket in its map, and so the two can be told
-// from what it passes.
+// testTable is a program that drops the frames that it would redirect, as its map contains no
+// socket. This distinguishes them from the frames that it passes.
 func testTable(t testing.TB) *table {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -50,7 +50,7 @@ func (t *table) redirects(tb testing.TB, frame []byte) bool {
 	return false
 }
 
-// isOurs is the rule that the program follows.
+// isOurs is the rule that the program implements.
 func isOurs(frame []byte, addrs []netip.Addr) bool {
 	if len(frame) < 14 {
 		return false
@@ -72,7 +72,8 @@ func isOurs(frame []byte, addrs []netip.Addr) bool {
 		return false
 	}
 	for _, a := range addrs {
-		// An IPv4 address is the same to the program as that address mapped into IPv6, which is never on a wire.
+		// To the program, an IPv4 address equals its IPv4-mapped form, which never occurs in
+		// packets.
 		if a == dst.Unmap() {
 			return binary.BigEndian.Uint16(udp[2:]) == testPort
 		}
@@ -80,7 +81,7 @@ func isOurs(frame []byte, addrs []netip.Addr) bool {
 	return false
 }
 
-// frame4 and frame6 are frames to us.
+// frame4 and frame6 return frames to us.
 func frame4() []byte {
 	f := make([]byte, 14+20+8+16)
 	binary.BigEndian.PutUint16(f[12:], 0x0800)
@@ -99,13 +100,13 @@ func frame6() []byte {
 	return f
 }
 
-// change is frame with b at at.
+// change returns frame with b at offset at.
 func change(frame []byte, at int, b ...byte) []byte {
 	copy(frame[at:], b)
 	return frame
 }
 
-// tagged is frame in a VLAN.
+// tagged returns frame with a VLAN tag.
 func tagged(frame []byte) []byte {
 	return append(append(append([]byte(nil), frame[:12]...), 0x81, 0, 0, 7), frame[12:]...)
 }
@@ -199,7 +200,7 @@ func TestProgramWithoutSocketsPasses(t *testing.T) {
 	}
 }
 
-// Its place among the sockets would be another address's.
+// Its index in the map of sockets would be that of another address.
 func TestProgramPassesWhatComesByAQueueWithoutSockets(t *testing.T) {
 	tab := testTable(t)
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{
@@ -221,7 +222,7 @@ func FuzzProgram(f *testing.F) {
 	}
 	tab := testTable(f)
 	f.Fuzz(func(t *testing.T, frame []byte) {
-		// The kernel runs a program on no less than a header of Ethernet.
+		// The kernel runs a program only on frames of at least an Ethernet header.
 		if len(frame) < 14 || len(frame) > 3000 {
 			t.Skip()
 		}

@@ -10,24 +10,28 @@ import (
 )
 
 const (
-	// chunkLen is the piece of memory that the kernel fills or sends at a time, in bytes.
+	// chunkLen is the length of a UMEM chunk in bytes.
 	chunkLen = 4096
-	// chunkRoom is what a chunk takes of a frame that comes, in bytes: the kernel leaves room before it.
+	// chunkRoom is the maximum length of a received frame in a chunk: the kernel reserves
+	// headroom.
 	chunkRoom = chunkLen - unix.XDP_PACKET_HEADROOM
-	// OneBuffer is the longest frame, in bytes, that is in one buffer with every driver: those that use pages keep some of
-	// them for themselves (320 bytes in veth), and a frame in two buffers is not redirected before Linux 6.6.
+	// OneBuffer is the maximum length of a frame, in bytes, that fits in one buffer with every
+	// driver: drivers that use pages reserve a part of them (veth: 320 bytes), and before Linux
+	// 6.6 frames in two buffers are not redirected.
 	OneBuffer = chunkRoom - 512
-	// chunksPerSlot is how many chunks make room for a frame to send, where frames may be in several.
+	// chunksPerSlot is the number of chunks of a send slot if frames may consist of several
+	// chunks.
 	chunksPerSlot = 2
 )
 
-// Sizes of all queues of an interface together, in chunks, and the least and most of one of them. They are powers of two.
+// Total number of chunks or slots of all queues of an interface, and the minimum and maximum of
+// one queue. All are powers of two.
 const (
 	rxChunksAll, rxChunksLeast, rxChunksMost = 8192, 512, 4096
 	txSlotsAll, txSlotsLeast, txSlotsMost    = 1024, 128, 512
 )
 
-// share is what one of n queues gets.
+// share returns the number for one of n queues.
 func share(all, least, most, n int) int {
 	for all/n < most && most > least {
 		most /= 2
@@ -35,32 +39,34 @@ func share(all, least, most, n int) int {
 	return most
 }
 
-// queue is the memory of one receive queue, the UMEM, which the sockets of all endpoints share. Its first chunks go round
-// through the fill ring and the sockets' receive rings; those after them are slots for frames to send, which go through
-// the sockets' send rings and the completion ring.
+// queue is the memory of one receive queue, the UMEM, which the sockets of all endpoints share.
+// Its first chunks cycle through the fill ring and the receive rings of the sockets. The rest
+// are slots for outgoing frames, which cycle through the send rings of the sockets and the
+// completion ring.
 type queue struct {
 	number   int
-	owner    *socket // that the memory is registered with
+	owner    *socket // socket that the UMEM is registered with
 	rxChunks int
 	txSlots  int
 	slotLen  int // in bytes
 
-	memory sync.Mutex // guards what follows; held for moments
+	memory sync.Mutex // guards the following fields; held briefly
 	mem    []byte
 	fill   producer
 	fillAt []uint64
-	wanted *uint32 // flags of the kernel's, of fill
-	lent   int     // chunks that a Held has
-	over   bool    // no socket is left
+	wanted *uint32 // flags of the fill ring, written by the kernel
+	lent   int     // number of chunks that loans hold
+	over   bool    // owner is closed
 
-	sending sync.Mutex // guards what follows
+	sending sync.Mutex // guards the following fields
 	done    consumer
 	doneAt  []uint64
-	free    []uint32 // slots
-	flying  []uint8  // of each slot: chunks that the kernel has
+	free    []uint32 // free slots
+	flying  []uint8  // for each slot, number of chunks that the kernel holds
 }
 
-// newQueue makes the memory of a queue and registers it with a socket of its own, which is not bound yet.
+// newQueue allocates the memory of a queue and registers it with a socket that is not bound
+// yet.
 func newQueue(number, queues int, several bool) (_ *queue, err error) {
 	q := &queue{
 		number: number, slotLen: chunkLen,
@@ -71,7 +77,8 @@ func newQueue(number, queues int, several bool) (_ *queue, err error) {
 		q.slotLen *= chunksPerSlot
 	}
 	size := q.rxChunks*chunkLen + q.txSlots*q.slotLen
-	if q.mem, err = unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE); err != nil {
+	if q.mem, err = unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE); err != nil {
 		return nil, fmt.Errorf("%d bytes of memory: %w", size, err)
 	}
 	defer func() {
@@ -91,7 +98,8 @@ func newQueue(number, queues int, several bool) (_ *queue, err error) {
 	}
 	q.free, q.flying = make([]uint32, q.txSlots), make([]uint8, q.txSlots)
 	for i := range q.free {
-		// The last one is taken first: the slots that were just sent from are still in the processor's cache.
+		// The last slot is used first: the slot used most recently is still in the processor's
+		// cache.
 		q.free[i] = uint32(q.txSlots - 1 - i)
 	}
 	for i := range q.rxChunks {
@@ -101,7 +109,8 @@ func newQueue(number, queues int, several bool) (_ *queue, err error) {
 	return q, nil
 }
 
-// setRings makes the fill and the completion ring, with room for all that can be in them.
+// setRings creates the fill and completion rings, each large enough for all its possible
+// entries.
 func (q *queue) setRings() error {
 	s, sent := q.owner, q.txSlots*q.slotLen/chunkLen
 	if err := unix.SetsockoptInt(s.fd, unix.SOL_XDP, unix.XDP_UMEM_FILL_RING, q.rxChunks); err != nil {
@@ -128,8 +137,8 @@ func (q *queue) setRings() error {
 	return nil
 }
 
-// bind binds the socket that the memory is registered with, for several chunks a frame if the slots are made for it. The
-// driver is asked to move frames without copying, unless copying is to be.
+// bind binds the owner socket, for frames of several chunks if the slots are that large. The
+// driver selects zero-copy if it can, unless copying is set.
 func (q *queue) bind(ifindex int, copying bool) error {
 	flags := uint16(unix.XDP_USE_NEED_WAKEUP)
 	if q.slotLen > chunkLen {
@@ -141,7 +150,7 @@ func (q *queue) bind(ifindex int, copying bool) error {
 	return unix.Bind(q.owner.fd, &unix.SockaddrXDP{Flags: flags, Ifindex: uint32(ifindex), QueueID: uint32(q.number)})
 }
 
-// socket makes another socket that shares the memory.
+// socket creates another socket that shares the memory.
 func (q *queue) socket(ifindex int) (*socket, error) {
 	s, err := newSocket()
 	if err != nil {
@@ -149,7 +158,8 @@ func (q *queue) socket(ifindex int) (*socket, error) {
 	}
 	if err = s.setRings(q.rxRing(), q.txRing()); err == nil {
 		err = unix.Bind(s.fd, &unix.SockaddrXDP{
-			Flags: unix.XDP_SHARED_UMEM, Ifindex: uint32(ifindex), QueueID: uint32(q.number), SharedUmemFD: uint32(q.owner.fd),
+			Flags: unix.XDP_SHARED_UMEM, Ifindex: uint32(ifindex), QueueID: uint32(q.number),
+			SharedUmemFD: uint32(q.owner.fd),
 		})
 		if err != nil {
 			err = fmt.Errorf("binding another socket to queue %d: %w", q.number, err)
@@ -162,11 +172,12 @@ func (q *queue) socket(ifindex int) (*socket, error) {
 	return s, nil
 }
 
-// rxRing and txRing are the sizes of a socket's rings: what there is fits into one of them.
+// rxRing and txRing return the sizes of a socket's rings, each large enough for all chunks or
+// slots.
 func (q *queue) rxRing() int { return q.rxChunks }
 func (q *queue) txRing() int { return q.txSlots * q.slotLen / chunkLen }
 
-// giveBack lets the kernel fill chunks again, given by any address in them.
+// giveBack returns chunks to the fill ring. An element of chunks is any address in the chunk.
 func (q *queue) giveBack(chunks []uint64) {
 	if len(chunks) == 0 {
 		return
@@ -178,7 +189,7 @@ func (q *queue) giveBack(chunks []uint64) {
 		q.unmap()
 		return
 	}
-	// All chunks fit into the ring.
+	// The ring has space for all chunks.
 	for _, at := range chunks {
 		q.fillAt[q.fill.put()] = at &^ (chunkLen - 1)
 	}
@@ -188,14 +199,15 @@ func (q *queue) giveBack(chunks []uint64) {
 	}
 }
 
-// lend takes note of n chunks that were taken out of a receive ring.
+// lend records that n chunks were taken from a receive ring.
 func (q *queue) lend(n int) {
 	q.memory.Lock()
 	defer q.memory.Unlock()
 	q.lent += n
 }
 
-// close closes the socket, after all others. The memory goes when no frame in it is looked at any more.
+// close closes the owner, after all other sockets. The memory is unmapped once no loan refers
+// to it.
 func (q *queue) close() {
 	q.memory.Lock()
 	defer q.memory.Unlock()
@@ -213,10 +225,10 @@ func (q *queue) unmap() {
 	}
 }
 
-// slotAt is where slot i begins in the memory.
+// slotAt returns the offset of slot i in the memory.
 func (q *queue) slotAt(i uint32) int { return q.rxChunks*chunkLen + int(i)*q.slotLen }
 
-// reap takes back the slots that were sent, and reports whether there were any. sending is held.
+// reap frees the slots that were sent, and reports whether there were any. sending is held.
 func (q *queue) reap() bool {
 	n := q.done.ready(1)
 	for range n {

@@ -6,32 +6,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Held is what Recv fills: frames in the memory of the kernel's, which are given back when Recv is called again. It belongs
-// to one goroutine at a time. One that is dropped gives them back when the garbage collector finds it.
+// Held receives the frames of Recv, in chunks that the next Recv returns to the kernel. Only
+// one goroutine at a time may use it. If a Held becomes unreachable, a cleanup returns its
+// chunks.
 type Held struct {
-	// Frames are the frames of the last Recv, from the header of Ethernet on, in the order in which they came. They are
-	// there as long as the Held is, and until the next Recv with it.
+	// Frames are the frames of the last Recv, from the Ethernet header on, in order of arrival.
+	// They are valid until the next Recv with this Held, and only while the Held is reachable.
 	Frames [][]byte
 
 	loan *loan
 }
 
-// loan is what a Held holds; it is apart from it to outlive it.
+// loan is the set of chunks of a Held. It is a separate object, so that it outlives the Held.
 type loan struct {
 	queue  *queue
 	chunks []uint64
-	// gathered is room for frames whose chunks are not side by side.
+	// gathered holds frames whose chunks are not contiguous.
 	gathered []byte
 }
 
-// NewHeld returns an empty one.
+// NewHeld returns an empty Held.
 func NewHeld() *Held {
 	h := &Held{loan: new(loan)}
 	runtime.AddCleanup(h, func(l *loan) { l.end() }, h.loan)
 	return h
 }
 
-// Release gives the frames back.
+// Release returns the chunks of the frames to the kernel.
 func (h *Held) Release() {
 	h.Frames = h.Frames[:0]
 	h.loan.end()
@@ -44,7 +45,8 @@ func (l *loan) end() {
 	l.queue, l.chunks, l.gathered = nil, l.chunks[:0], l.gathered[:0]
 }
 
-// Recv takes up to most frames that have come, of one queue. It does not wait: there may be none. After Close there are none.
+// Recv receives up to most frames from one queue. It does not wait, so there may be none. After
+// Close there are none.
 func (e *Endpoint) Recv(h *Held, most int) {
 	h.Release()
 	e.receiving.Lock()
@@ -65,8 +67,8 @@ func (e *Endpoint) Recv(h *Held, most int) {
 	e.taking = false
 }
 
-// Pending reports whether frames have come that may not have been dealt with: they wait for Recv, or Recv has taken some
-// and was not called again to find that no more are there.
+// Pending reports whether received frames may be unprocessed: they wait for Recv, or Recv has
+// returned some and has not been called again to find no more.
 func (e *Endpoint) Pending() bool {
 	e.receiving.Lock()
 	defer e.receiving.Unlock()
@@ -81,7 +83,7 @@ func (e *Endpoint) Pending() bool {
 	return e.taking
 }
 
-// take takes frames out of the receive ring of s, and reports whether there were any.
+// take takes frames from the receive ring of s, and reports whether there were any.
 func (h *Held) take(s *socket, q *queue, most int) bool {
 	l := h.loan
 	for ready := s.rx.ready(1); len(h.Frames) < most; {
@@ -101,7 +103,7 @@ func (h *Held) take(s *socket, q *queue, most int) bool {
 	return true
 }
 
-// pieces returns of how many entries the next frame is, 0 when its end is not among the ready ones.
+// pieces returns the number of entries of the next frame, 0 if its last one is not ready.
 func pieces(s *socket, ready int) int {
 	for i := range ready {
 		if s.rxDesc[s.rx.peek(i)].Options&unix.XDP_PKT_CONTD == 0 {
@@ -111,20 +113,20 @@ func pieces(s *socket, ready int) int {
 	return 0
 }
 
-// frame takes the n entries of a frame out of the ring, and returns the frame in one piece.
+// frame takes the n entries of a frame from the ring, and returns the frame in one piece.
 func (l *loan) frame(s *socket, mem []byte, n int) []byte {
 	first := len(l.chunks)
 	d := s.rxDesc[s.rx.get()]
 	l.chunks = append(l.chunks, d.Addr)
 	at, end := d.Addr, d.Addr+uint64(d.Len)
-	side := true // what was taken so far is in one piece in mem
-	from := 0    // or else in gathered, from here on
+	side := true // the frame so far is contiguous in mem
+	from := 0    // otherwise it starts at gathered[from]
 	for i := 1; i < n; i++ {
 		d := s.rxDesc[s.rx.get()]
 		l.chunks = append(l.chunks, d.Addr)
 		more := mem[d.Addr : d.Addr+uint64(d.Len)]
 		if side && d.Addr&^(chunkLen-1) == l.chunks[first+i-1]&^(chunkLen-1)+chunkLen {
-			// The next chunk in memory: it takes no more than to close the gap, which is small.
+			// The next chunk in memory: move its data to close the small gap.
 			end += uint64(copy(mem[end:], more))
 			continue
 		}

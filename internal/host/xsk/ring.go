@@ -2,21 +2,22 @@ package xsk
 
 import "sync/atomic"
 
-// A ring is memory shared with the kernel: entries, and an index for each side. Indexes count on over 2^32 and are cut to
-// the ring's size, a power of two, only to find an entry. The side that writes entries publishes them by its index, and
-// the side that reads them gives them back by its own.
+// A ring is shared with the kernel: an array of entries, and an index for each side. Indexes
+// wrap at 2^32 and are masked to the ring size, a power of two, to find an entry. The writer
+// publishes entries by storing its index; the reader frees them by storing its own.
 //
-// In what follows next is our own index, published or not, and seen the other side's when it was last looked at. A ring
-// belongs to one goroutine at a time.
+// In the types below, next is our own index, possibly not stored yet, and seen is the last
+// value loaded of the other side's index. Only one goroutine at a time may use a ring.
 
-// producer is a ring that we write: of memory to fill, of frames to send.
+// producer is a ring that we write: of chunks to fill, or of frames to send.
 type producer struct {
 	ours, theirs *uint32
 	mask         uint32
 	next, seen   uint32
 }
 
-// room returns how many entries can be written. It looks at the other side only when fewer than want are known of.
+// room returns the number of entries that can be written. It loads the other side's index only
+// if fewer than want are known to be free.
 func (r *producer) room(want int) int {
 	size := r.mask + 1
 	if n := size - (r.next - r.seen); n >= uint32(want) {
@@ -26,30 +27,31 @@ func (r *producer) room(want int) int {
 	return int(size - (r.next - r.seen))
 }
 
-// put returns where the next entry is to be written. There is to be room.
+// put returns the index of the next entry to write. There must be a free one.
 func (r *producer) put() uint32 {
 	at := r.next & r.mask
 	r.next++
 	return at
 }
 
-// publish hands what was put to the other side.
+// publish makes the entries written so far visible to the kernel.
 func (r *producer) publish() { atomic.StoreUint32(r.ours, r.next) }
 
-// untaken returns how many published entries the other side has not read.
+// untaken returns the number of published entries that the kernel has not read.
 func (r *producer) untaken() int {
 	r.seen = atomic.LoadUint32(r.theirs)
 	return int(atomic.LoadUint32(r.ours) - r.seen)
 }
 
-// consumer is a ring that we read: of memory that was sent, of frames that came.
+// consumer is a ring that we read: of sent chunks, or of received frames.
 type consumer struct {
 	ours, theirs *uint32
 	mask         uint32
 	next, seen   uint32
 }
 
-// ready returns how many entries can be read. It looks at the other side only when fewer than want are known of.
+// ready returns the number of entries that can be read. It loads the other side's index only if
+// fewer than want are known to be ready.
 func (r *consumer) ready(want int) int {
 	if n := r.seen - r.next; n >= uint32(want) {
 		return int(n)
@@ -58,15 +60,15 @@ func (r *consumer) ready(want int) int {
 	return int(r.seen - r.next)
 }
 
-// get returns where the next entry is to be read. One is to be ready.
+// get returns the index of the next entry to read. One must be ready.
 func (r *consumer) get() uint32 {
 	at := r.next & r.mask
 	r.next++
 	return at
 }
 
-// peek returns where entry i after the next one is.
+// peek returns the index of the entry i after the next one.
 func (r *consumer) peek(i int) uint32 { return (r.next + uint32(i)) & r.mask }
 
-// release gives what was got back to the other side.
+// release returns the entries read so far to the kernel.
 func (r *consumer) release() { atomic.StoreUint32(r.ours, r.next) }

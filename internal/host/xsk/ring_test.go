@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// loop is a ring whose two sides are both ours, with indexes that begin at start.
+// loop is a ring of which we own both sides, with indexes that start at start.
 type loop struct {
 	entries []uint64
 	in, out uint32 // the indexes that the sides share
@@ -23,15 +23,15 @@ func newLoop(size int, start uint32) *loop {
 	return l
 }
 
-// TestRingAgainstAQueue plays both sides against a list: what is published comes once, in order, and there is
-// room for what was given back and no more, wherever the indexes are.
+// TestRingAgainstAQueue compares both sides with a list: published entries are read once, in
+// order, and exactly the released entries are free, wherever the indexes are.
 func TestRingAgainstAQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := 1 << rapid.IntRange(0, 5).Draw(t, "log2 of the size")
 		// Just before the indexes wrap, or anywhere.
 		start := rapid.OneOf(rapid.Uint32Range(1<<32-100, 1<<32-1), rapid.Uint32()).Draw(t, "start")
 		l := newLoop(size, start)
-		var staged, published, held []uint64 // put, published, got but not given back
+		var staged, published, held []uint64 // put; put and published; read but not released
 		n := uint64(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
@@ -74,7 +74,7 @@ func TestRingAgainstAQueue(t *testing.T) {
 				held = nil
 			},
 			"": func(t *rapid.T) {
-				// What was got and not released is untaken to the writer.
+				// Entries that were read but not released count as untaken for the writer.
 				if got, want := l.w.untaken(), len(published)+len(held); got != want {
 					t.Fatalf("untaken is %d, want %d", got, want)
 				}
@@ -117,7 +117,8 @@ func TestRingIndexesWrap(t *testing.T) {
 	}
 }
 
-// TestRingBetweenGoroutines has a writer and a reader at the same time: what a reader finds ready is written in full.
+// TestRingBetweenGoroutines runs a writer and a reader concurrently: entries that are ready are
+// completely written.
 func TestRingBetweenGoroutines(t *testing.T) {
 	const total = 20_000
 	l := newLoop(64, 1<<32-1000)

@@ -8,18 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lane is how an endpoint sends by one of the interface's queues. What is put into a lane leaves in that order.
+// Lane sends the frames of an endpoint through one queue of the interface, in order.
 type Lane struct {
 	end    *Endpoint
 	queue  *queue
 	socket *socket
 }
 
-// Lane returns one of the endpoint's lanes; equal numbers give the same one.
+// Lane returns one of the endpoint's lanes; equal n give the same lane.
 func (e *Endpoint) Lane(n uint32) *Lane { return &e.lanes[n%uint32(len(e.lanes))] }
 
-// Lock waits until the lane is the caller's, who unlocks it. The error is net.ErrClosed once the endpoint is closed, and
-// then there is nothing to unlock.
+// Lock locks the lane for the caller. If the endpoint is closed, it returns net.ErrClosed and
+// does not lock.
 func (l *Lane) Lock() error {
 	l.queue.sending.Lock()
 	if l.end.closed.Load() {
@@ -29,11 +29,11 @@ func (l *Lane) Lock() error {
 	return nil
 }
 
-// Unlock lets others send.
+// Unlock unlocks the lane.
 func (l *Lane) Unlock() { l.queue.sending.Unlock() }
 
-// Put returns n bytes to write a frame to, from the header of Ethernet on, nil while there is no room: what was put in before
-// is to be flushed then. n is at most [Endpoint.MaxFrame].
+// Put returns n bytes for a frame, including the Ethernet header. It returns nil if there is no
+// free slot: the caller must then flush the lane. n is at most [Endpoint.MaxFrame].
 func (l *Lane) Put(n int) []byte {
 	q := l.queue
 	if len(q.free) == 0 {
@@ -50,7 +50,7 @@ func (l *Lane) Put(n int) []byte {
 		if left > 0 {
 			d.Options = unix.XDP_PKT_CONTD
 		}
-		// There is room for all slots.
+		// The ring has space for all slots.
 		l.socket.txDesc[l.socket.tx.put()] = d
 		if q.flying[i]++; left <= 0 {
 			break
@@ -59,13 +59,14 @@ func (l *Lane) Put(n int) []byte {
 	return q.mem[at : at+n : at+q.slotLen]
 }
 
-// Flush hands to the kernel what was put in, and waits until it has taken all of it. The error is the kernel's, which has not
-// taken the last unsent of the frames' pieces then; it takes them later or never.
+// Flush passes the frames put so far to the kernel and, in copy mode, waits until it has taken
+// all of them. calls is the number of system calls. After an error of the kernel, some entries
+// remain in the ring, and the kernel takes them later or never.
 func (l *Lane) Flush() (calls int, err error) {
 	s := l.socket
 	s.tx.publish()
 	for l.end.ifc.mode.ZeroCopy {
-		// The driver works at its own pace, and says when it has stopped.
+		// The driver takes frames asynchronously and requests a wake-up when it has stopped.
 		if atomic.LoadUint32(s.txFlag)&unix.XDP_RING_NEED_WAKEUP == 0 {
 			return calls, nil
 		}
@@ -102,18 +103,19 @@ func (l *Lane) Flush() (calls int, err error) {
 	return calls, nil
 }
 
-// Waits for the kernel begin with shortestWait and get longer up to longestWait: it is not told of everything that makes room, and
-// who looks without a pause takes the processor from what the interface is waiting for.
+// Pauses of Wait increase from shortestWait to longestWait: the kernel does not report
+// everything that frees space, and polling without a pause takes the processor from the work
+// that frees it.
 const (
 	shortestWait = 20 * time.Microsecond
 	longestWait  = time.Millisecond
 )
 
-// Wait waits for the kernel to take or give back something, for a moment, which is longer after more tries in vain.
+// Wait waits briefly for the kernel to take or return frames; the pause increases with tries.
 func (l *Lane) Wait(tries int) {
 	if l.queue.reap() {
 		return
 	}
 	pause := unix.NsecToTimespec(int64(min(shortestWait<<min(tries, 16), longestWait)))
-	_ = unix.Nanosleep(&pause, nil) // a signal ends it early, which is as well
+	_ = unix.Nanosleep(&pause, nil) // an early return on a signal is harmless
 }

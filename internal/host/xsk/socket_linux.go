@@ -11,15 +11,15 @@ import (
 // socket is an AF_XDP socket with its rings.
 type socket struct {
 	fd     int
-	maps   [][]byte // what is mapped of it
+	maps   [][]byte // mapped rings
 	rx     consumer
 	tx     producer
 	rxDesc []unix.XDPDesc
 	txDesc []unix.XDPDesc
-	txFlag *uint32 // flags of the kernel's, of tx
+	txFlag *uint32 // flags of the send ring, written by the kernel
 }
 
-// newSocket makes a socket. It is bound to no queue yet and has no rings.
+// newSocket creates a socket that is not bound and has no rings.
 func newSocket() (*socket, error) {
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	switch {
@@ -33,7 +33,8 @@ func newSocket() (*socket, error) {
 	return &socket{fd: fd}, nil
 }
 
-// close lets go of all of s. The kernel keeps a socket as long as a piece of it is mapped.
+// close unmaps the rings and closes the descriptor. The kernel keeps a socket while a ring is
+// mapped.
 func (s *socket) close() {
 	for _, m := range s.maps {
 		_ = unix.Munmap(m)
@@ -42,7 +43,7 @@ func (s *socket) close() {
 	*s = socket{fd: -1}
 }
 
-// setRings makes the rings that frames come and go by.
+// setRings creates the receive and send rings.
 func (s *socket) setRings(rx, tx int) error {
 	if err := unix.SetsockoptInt(s.fd, unix.SOL_XDP, unix.XDP_RX_RING, rx); err != nil {
 		return fmt.Errorf("XDP_RX_RING: %w", err)
@@ -69,14 +70,15 @@ func (s *socket) setRings(rx, tx int) error {
 	return nil
 }
 
-// mapped is a ring in memory.
+// mapped is a mapped ring.
 type mapped struct {
 	producer, consumer, flags *uint32
 	entries                   unsafe.Pointer
 }
 
 func (s *socket) mapRing(at int64, off unix.XDPRingOffset, entries int, size uintptr) (m mapped, err error) {
-	mem, err := unix.Mmap(s.fd, at, int(off.Desc)+entries*int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	mem, err := unix.Mmap(s.fd, at, int(off.Desc)+entries*int(size), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {
 		return m, fmt.Errorf("mapping a ring of %d entries: %w", entries, err)
 	}
@@ -85,7 +87,7 @@ func (s *socket) mapRing(at int64, off unix.XDPRingOffset, entries int, size uin
 	return mapped{word(off.Producer), word(off.Consumer), word(off.Flags), unsafe.Pointer(&mem[off.Desc])}, nil
 }
 
-// offsets says where in a mapped ring things are.
+// offsets returns the offsets of the fields in a mapped ring.
 func (s *socket) offsets() (off unix.XDPMmapOffsets, err error) {
 	if err = getsockopt(s.fd, unix.XDP_MMAP_OFFSETS, &off); err != nil {
 		return off, fmt.Errorf("XDP_MMAP_OFFSETS: %w", err)
@@ -93,13 +95,13 @@ func (s *socket) offsets() (off unix.XDPMmapOffsets, err error) {
 	return off, nil
 }
 
-// zeroCopy reports whether the driver moves the frames of s without copying.
+// zeroCopy reports whether the socket is in zero-copy mode.
 func (s *socket) zeroCopy() bool {
 	var options uint32
 	return getsockopt(s.fd, unix.XDP_OPTIONS, &options) == nil && options&unix.XDP_OPTIONS_ZEROCOPY != 0
 }
 
-// dropped is how many frames for s the kernel had no room for.
+// dropped returns the number of frames for s that the kernel dropped for lack of space.
 func (s *socket) dropped() uint64 {
 	var n unix.XDPStatistics
 	if getsockopt(s.fd, unix.XDP_STATISTICS, &n) != nil {
@@ -108,19 +110,21 @@ func (s *socket) dropped() uint64 {
 	return n.Rx_dropped + n.Rx_ring_full
 }
 
-// kick lets the kernel look at the frames to send. It and wake do not wait, so the runtime is not told of them: it
-// would give the right to run Go code to another thread where they take longer than 20 µs.
+// kick makes the kernel process the send ring. kick and wake do not block, so they bypass the
+// scheduler (RawSyscall): it would hand the P to another thread if a call took longer than 20
+// µs.
 func (s *socket) kick() unix.Errno {
 	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(s.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
 	return errno
 }
 
-// wake lets the kernel look at the memory to fill.
+// wake makes the kernel process the fill ring.
 func (s *socket) wake() {
 	_, _, _ = unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(s.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
 }
 
-// getsockopt fills value, which a newer kernel may have more of and an older one less.
+// getsockopt reads a socket option into value, whose size may differ from that of the kernel's
+// version.
 func getsockopt[T any](fd, option int, value *T) error {
 	size := uint32(unsafe.Sizeof(*value))
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_XDP, uintptr(option),

@@ -10,22 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxEndpoints is how many addresses an interface can have: as many as a GID table has entries.
+// maxEndpoints is the maximum number of addresses of an interface: the size of a GID table.
 const maxEndpoints = 256
 
-// table is the program with the two maps that it looks things up in.
+// table is the program with its two maps.
 type table struct {
 	program *ebpf.Program
-	addrs   *ebpf.Map // address to the place of its first socket in sockets
-	sockets *ebpf.Map // XSKMAP: for each endpoint, one place for each queue
+	addrs   *ebpf.Map // address to the index of its first socket in sockets
+	sockets *ebpf.Map // XSKMAP: for each endpoint, one socket per queue
 	queues  int
-	frags   bool // the program takes frames of several buffers
+	frags   bool // the program accepts frames of several buffers
 }
 
-// newTable loads the program for the given number of queues. frags asks for frames of several buffers, which kernels
-// before 5.18 do not know.
+// newTable loads the program for the given number of queues. With frags it accepts frames of
+// several buffers, which requires Linux 5.18.
 func newTable(port uint16, queues int, frags bool, missing int64) (_ *table, err error) {
-	// Only kernels before 5.11 count maps there; who may not raise it hears of it from the kernel.
+	// Only kernels before 5.11 charge maps to RLIMIT_MEMLOCK. If it cannot be raised, creating
+	// the maps reports the error.
 	_ = rlimit.RemoveMemlock()
 	t := &table{queues: queues, frags: frags}
 	defer func() {
@@ -56,7 +57,7 @@ func newTable(port uint16, queues int, frags bool, missing int64) (_ *table, err
 	return t, nil
 }
 
-// bpfError says what is to be done about a kernel that refuses a piece of BPF.
+// bpfError adds the required capabilities to an error of loading a program or map.
 func bpfError(what string, err error) error {
 	if errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("loading the XDP %s takes CAP_BPF and CAP_NET_ADMIN, as root has them: %w", what, err)
@@ -64,13 +65,14 @@ func bpfError(what string, err error) error {
 	return fmt.Errorf("loading the XDP %s: %w", what, err)
 }
 
-// key is addr as the program looks it up.
+// key returns addr as a key of the map addrs.
 func key(addr netip.Addr) [keyLen]byte { return addr.WithZone("").As16() }
 
-// place is where the sockets of endpoint i begin.
+// place returns the index of the first socket of endpoint i.
 func (t *table) place(i int) uint32 { return uint32(i * t.queues) }
 
-// enter gives endpoint i what is sent to addr. Its sockets are in their places before the program can find them.
+// enter redirects frames for addr to endpoint i. It stores the sockets first, before the
+// program can look them up.
 func (t *table) enter(addr netip.Addr, i int, fds []int) error {
 	for q, fd := range fds {
 		if err := t.sockets.Put(t.place(i)+uint32(q), uint32(fd)); err != nil {
@@ -83,7 +85,7 @@ func (t *table) enter(addr netip.Addr, i int, fds []int) error {
 	return nil
 }
 
-// leave lets the host have what is sent to addr.
+// leave stops the redirection of frames for addr, so that they go to the host.
 func (t *table) leave(addr netip.Addr) error {
 	if err := t.addrs.Delete(key(addr)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return fmt.Errorf("taking %v out of the XDP program's map: %w", addr, err)

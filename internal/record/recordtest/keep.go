@@ -1,4 +1,5 @@
-// Package recordtest keeps the packets of tests that fail.
+// Package recordtest keeps the latest packets of a test and writes them to a file if the test
+// fails.
 package recordtest
 
 import (
@@ -9,11 +10,11 @@ import (
 	"github.com/gorxe/gorxe/internal/record"
 )
 
-// kept is how many bytes of a test's latest packets are kept.
+// kept is the number of bytes of a test's latest packets to keep.
 const kept = 1 << 20
 
-// Keep returns what keeps the latest packets of a test. If that fails they are written to a file for 'gorxe trace', whose name
-// is logged.
+// Keep returns a Recent for the packets of a test. If the test fails, Keep writes them to a file
+// for 'gorxe trace' and logs its name.
 func Keep(t testing.TB) *record.Recent {
 	r := record.NewRecent(kept)
 	t.Cleanup(func() {
@@ -24,7 +25,7 @@ func Keep(t testing.TB) *record.Recent {
 	return r
 }
 
-// leave writes a file and returns its name, or what went wrong.
+// leave writes a file and returns its name, or the text of an error.
 func leave(test string, r *record.Recent) string {
 	f, err := os.CreateTemp("", "gorxe-"+strings.Map(letter, test)+"-*.pcapng")
 	if err != nil {
@@ -40,7 +41,7 @@ func leave(test string, r *record.Recent) string {
 	return f.Name()
 }
 
-// letter makes what may not stand in the name of a file an underscore.
+// letter replaces a rune that should not be in a file name by an underscore.
 func letter(r rune) rune {
 	if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.", r) {
 		return r

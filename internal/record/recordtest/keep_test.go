@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// failing is a test that fails, without failing this one.
+// failing is a test that fails without failing this one.
 type failing struct {
 	testing.TB
 	failed  bool
@@ -27,7 +27,7 @@ func (f *failing) Logf(_ string, args ...any) { f.log = args }
 
 func TestATestThatFailsLeavesItsPackets(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	t.Setenv("TMP", os.Getenv("TMPDIR")) // of Windows
+	t.Setenv("TMP", os.Getenv("TMPDIR")) // for Windows
 	n := pipe.NewNet()
 	for _, fails := range []bool{false, true} {
 		test := &failing{failed: fails}

@@ -11,16 +11,16 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// A call is a call of a program under way. It is the [Caller] for its object.
+// A call is one call of a program in progress. It is the [Caller] for its object.
 type call struct {
 	session *session
 	number  uint32
 	object  uint32
-	process uint32 // that makes it
+	process uint32 // process that makes the call
 	ctx     context.Context
-	stop    func()     // ends ctx
-	answers chan frame // to what was asked; has room for one
-	asked   kind       // of the answer that is waited for, 0 for none; guarded by the lock of the session
+	stop    func()     // cancels ctx
+	answers chan frame // answers to questions; capacity 1
+	asked   kind       // kind of the expected answer, 0 if none; guarded by the session's mu
 }
 
 // run executes the call and replies.
@@ -32,7 +32,7 @@ func (x *call) run(o *object, what Call) {
 		c.server.cfg.Log.Debug("a call of a program fails", "program", o.program, "user", c.from.uid, "error", err)
 		result = 0
 	}
-	// From here on the client may use the number for another call.
+	// From here on the client may reuse the number for another call.
 	c.mu.Lock()
 	delete(c.calls, x.number)
 	c.mu.Unlock()
@@ -40,7 +40,7 @@ func (x *call) run(o *object, what Call) {
 	c.send(&frame{kind: kindReply, call: x.number, errno: errnoOf(err), arg: uint64(result)})
 }
 
-// ask sends a question to the client and waits for the answer of a kind.
+// ask sends a question to the client and waits for an answer of kind want.
 func (x *call) ask(f *frame, want kind, files ...int) (frame, error) {
 	c := x.session
 	c.mu.Lock()
@@ -55,12 +55,12 @@ func (x *call) ask(f *frame, want kind, files ...int) (frame, error) {
 	case <-c.over:
 		return frame{}, fmt.Errorf("the connection has ended: %w", uapi.EIO)
 	case <-late.C:
-		_ = c.link.close() // the reader finds out
+		_ = c.link.close() // ends the reader
 		return frame{}, fmt.Errorf("the client has not answered %v for %v: %w", f.kind, c.server.cfg.Patience, uapi.EIO)
 	}
 }
 
-// answer hands an answer of the client to the call that waits for it.
+// answer passes an answer of the client to the call that waits for it.
 func (c *session) answer(f *frame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,14 +92,14 @@ func (x *call) Install(f *os.File, o any) (int, error) {
 		_, there := c.objects[number]
 		delete(c.objects, number)
 		c.mu.Unlock()
-		if there { // otherwise its owner has ended, and has given it back
+		if there { // otherwise its owner has ended and has returned it
 			c.server.quota.give(Installed, c.from.uid, &c.counts)
 		}
 	}
 	return fd, err
 }
 
-// enter gives something that is being installed its number.
+// enter assigns a number to an object that is being installed.
 func (c *session) enter(o *object) (uint32, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +132,8 @@ func (x *call) install(f *os.File, number uint32) (fd int, err error) {
 	return int(a.arg), nil
 }
 
-// Object implements [Caller]. What the client says is looked up among its own objects only.
+// Object implements [Caller]. The number that the client answers can only name one of its own
+// objects.
 func (x *call) Object(fd int32) any {
 	if fd < 0 {
 		return nil
@@ -163,5 +164,5 @@ func (x *call) Opened() (out []Object) {
 	return out
 }
 
-// isClosed reports whether err is of a connection that this side has closed.
+// isClosed reports whether err means that this side has closed the connection.
 func isClosed(err error) bool { return errors.Is(err, net.ErrClosed) }

@@ -14,32 +14,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handshake is how long a server may take to answer the first message, and to read one.
+// handshake is the timeout of the first answer of the server, and of each message that it must
+// read.
 const handshake = 10 * time.Second
 
-// A Thread is a caller in a program whose call a [Client] has passed on. Its methods are called by goroutines of the
-// client.
+// A Thread is a thread of a program whose call a [Client] forwards. Goroutines of the client call
+// its methods.
 type Thread interface {
-	// Install gives the program a duplicate of f, and returns its number there. Later it finds object by any duplicate.
+	// Install gives the program a duplicate of f and returns its descriptor number there. Find
+	// must return object for every duplicate of it.
 	Install(f *os.File, object uint32, closeOnExec bool) (fd int, err error)
-	// Find returns the object whose descriptor of the program is fd, 0 for none.
+	// Find returns the object of the program's descriptor fd, 0 if there is none.
 	Find(fd int32) (object uint32)
-	// Answer ends the call, with the error number that is not 0 or else the result. It is called once, and must not block.
+	// Answer ends the call with errno if it is not 0, else with the result. It is called once,
+	// and must not block.
 	Answer(result int64, errno unix.Errno)
 }
 
-// Events are what a [Client] calls, in its goroutine: they must not block.
+// Events receives notifications of a [Client], which calls its methods from the receiving
+// goroutine: they must not block.
 type Events interface {
-	// Ended says that an object means nothing any more.
+	// Ended reports that an object is no longer valid.
 	Ended(object uint32)
-	// Changed says that the description of the device has changed.
+	// Changed reports a new description of the device.
 	Changed(d Description)
 }
 
-// ErrGone is the error of a server that closes the connection before it has answered: it is about to end.
+// ErrGone is the error of a server that closes the connection before it answers, because it is
+// shutting down.
 var ErrGone = errors.New("the daemon is about to end")
 
-// A RefusedError is what a server said that does not serve the client.
+// A RefusedError is the error of a server that rejects the client.
 type RefusedError struct {
 	Reason string
 	Errno  unix.Errno
@@ -51,19 +56,21 @@ func (e *RefusedError) Error() string { return e.Reason }
 // Unwrap returns the error number.
 func (e *RefusedError) Unwrap() error { return e.Errno }
 
-// A Client passes calls of programs on to a [Server]. All methods are safe for concurrent use.
+// A Client forwards calls of programs to a [Server]. All methods are safe for concurrent use.
 type Client struct {
 	link        *link
 	description Description
 	done        chan struct{}
 	err         error // why done is closed; nil after Close
 
-	mu     sync.Mutex
-	calls  map[uint32]Thread      // under way, by number; nil once done is closed. Guarded by mu, as is the rest
+	mu sync.Mutex
+	// calls holds the calls in progress, by number; nil once done is closed. It is guarded by mu,
+	// as are the fields below.
+	calls  map[uint32]Thread
 	opens  map[uint32]chan opened // likewise
-	last   uint32                 // number of a call
+	last   uint32                 // number of the last call
 	closed bool
-	unsent error // why a message could not be sent, which ended the connection
+	unsent error // send error that ended the connection
 }
 
 // opened is the answer to an open.
@@ -73,7 +80,8 @@ type opened struct {
 	err    error
 }
 
-// Dial connects to the server at a socket and asks for a device. Nothing is answered before [Client.Start].
+// Dial connects to the server at a socket and requests a device. The client handles no messages
+// before [Client.Start].
 func Dial(ctx context.Context, socket string, r Request) (*Client, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, socket)
@@ -101,7 +109,8 @@ func newClient(conn *net.UnixConn) *Client {
 }
 
 func (c *Client) greet(r Request) error {
-	// A server that refuses the client may have closed already, and has said why.
+	// A server that rejects the client may have closed the connection already; its reason is
+	// received below.
 	_ = c.link.send(&frame{kind: kindHello, data: encode(hello{version, r})})
 	if err := c.link.conn.SetReadDeadline(time.Now().Add(handshake)); err != nil {
 		return err
@@ -124,16 +133,17 @@ func (c *Client) greet(r Request) error {
 	return c.link.conn.SetReadDeadline(time.Time{})
 }
 
-// Description returns the description of the device as it was when the client connected.
+// Description returns the description of the device at the time of the connection.
 func (c *Client) Description() *Description { return &c.description }
 
-// Start begins to receive answers.
+// Start starts to receive messages.
 func (c *Client) Start(e Events) { go c.run(e) }
 
-// Done is closed when the connection has ended.
+// Done returns a channel that is closed when the connection has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Err returns why the connection has ended: io.EOF if the server has closed it, nil if [Client.Close] has before.
+// Err returns why the connection has ended: io.EOF if the server closed it, nil after
+// [Client.Close]. It blocks until then.
 func (c *Client) Err() error {
 	<-c.done
 	return c.err
@@ -150,13 +160,13 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// run receives until the connection ends. Then all calls under way fail.
+// run receives messages until the connection ends. Then all calls in progress fail.
 func (c *Client) run(e Events) {
 	var err error
 	for err == nil {
 		err = c.next(e)
 	}
-	_ = c.link.close() // it may be closed
+	_ = c.link.close() // may be closed
 	c.mu.Lock()
 	if isClosed(err) {
 		err = cmp.Or(c.unsent, err)
@@ -176,7 +186,7 @@ func (c *Client) run(e Events) {
 	}
 }
 
-// next takes the next message of the server.
+// next handles the next message of the server.
 func (c *Client) next(e Events) error {
 	f, files, err := c.link.receive()
 	if err != nil {
@@ -193,7 +203,7 @@ func (c *Client) next(e Events) error {
 			closeAll(files)
 			return fmt.Errorf("broker: %v of call %d, which is not under way", f.kind, f.call)
 		}
-		// It may take long, and the answers of others are behind it.
+		// It may take long, and the answers to other calls follow.
 		if f.kind == kindFind {
 			go c.find(t, f.call, f.arg)
 		} else {
@@ -248,7 +258,7 @@ func (c *Client) find(t Thread, call uint32, fd uint64) {
 
 func (c *Client) install(t Thread, f frame, file *os.File) {
 	fd, err := t.Install(file, f.object, f.flags&flagCloseOnExec != 0)
-	_ = file.Close() // the program has its own
+	_ = file.Close() // the program has a duplicate
 	a := &frame{kind: kindInstalled, call: f.call, arg: uint64(fd)}
 	if err != nil {
 		a.arg, a.errno = 0, errnoOf(err)
@@ -256,7 +266,8 @@ func (c *Client) install(t Thread, f frame, file *os.File) {
 	c.send(a)
 }
 
-// send sends a message. If that fails the connection ends. Where the server has closed it, the receiver finds that.
+// send sends a message. An error ends the connection. If the server has closed it, the receiver
+// notices that.
 func (c *Client) send(f *frame, files ...int) {
 	err := c.link.send(f, files...)
 	if err == nil || errors.Is(err, io.EOF) || isClosed(err) {
@@ -265,10 +276,10 @@ func (c *Client) send(f *frame, files ...int) {
 	c.mu.Lock()
 	c.unsent = cmp.Or(c.unsent, err)
 	c.mu.Unlock()
-	_ = c.link.close() // the receiver finds out
+	_ = c.link.close() // ends the receiver
 }
 
-// number returns a number that no call has. The caller holds mu.
+// number returns a number that no call uses. The caller holds mu.
 func (c *Client) number() uint32 {
 	for {
 		c.last = max(1, c.last+1)
@@ -278,9 +289,9 @@ func (c *Client) number() uint32 {
 	}
 }
 
-// Open opens a device file for a process of the client's own numbering, from 1. dir is its directory in /proc, mem and
-// maps are files there, opened while the caller waited. The client keeps its descriptors. The file is the one that the
-// program gets.
+// Open opens a device file for a process, which the client numbers from 1. dir is the directory
+// of the process in /proc; mem and maps are files in it, opened while the caller was waiting. The
+// client keeps its descriptors. The result is the file for the program.
 func (c *Client) Open(process uint32, file File, dir, mem, maps *os.File) (*os.File, uint32, error) {
 	answer := make(chan opened, 1)
 	c.mu.Lock()
@@ -297,8 +308,8 @@ func (c *Client) Open(process uint32, file File, dir, mem, maps *os.File) (*os.F
 	return a.file, a.object, a.err
 }
 
-// Call passes a call of a process on. t hears the answer. interrupt asks the server to end the call soon; it does
-// nothing after the answer.
+// Call forwards a call of a process; t receives the answer. interrupt asks the server to end the
+// call soon; it has no effect after the answer.
 func (c *Client) Call(object, process uint32, what Call, t Thread) (interrupt func()) {
 	c.mu.Lock()
 	if c.calls == nil {
@@ -330,8 +341,9 @@ func (c *Client) Call(object, process uint32, what Call, t Thread) (interrupt fu
 	}
 }
 
-// Exec says that a process is about to execute another program, and returns when the server does not copy its memory by
-// the number of the process any more, or has ended. The error is that of a server that is too busy.
+// Exec reports that a process is about to execute another program. It returns when the server no
+// longer copies the memory of the process by its PID, or when the connection has ended. The error
+// is that of a server that is too busy.
 func (c *Client) Exec(process uint32) error {
 	if errno := <-c.exec(process); errno != 0 && errno != unix.EIO {
 		return errno
@@ -339,9 +351,9 @@ func (c *Client) Exec(process uint32) error {
 	return nil
 }
 
-// Ping returns when the server has answered, when the connection has ended or when patience is over. A server that is
-// killed closes its descriptors one after the other: a program can hear of that by one of them, and end, before the
-// connection ends. [Client.Start] must have been called.
+// Ping returns when the server has answered, when the connection has ended, or after patience. A
+// killed server closes its descriptors one after the other, so a program can notice that on one
+// of them and end before the connection ends. [Client.Start] must have been called.
 func (c *Client) Ping(patience time.Duration) {
 	const nobody = 0
 	late := time.NewTimer(patience)
@@ -352,7 +364,7 @@ func (c *Client) Ping(patience time.Duration) {
 	}
 }
 
-// exec sends EXEC. The answer is EIO where the connection has ended.
+// exec sends EXEC. The answer is EIO if the connection has ended.
 func (c *Client) exec(process uint32) execution {
 	answer := make(execution, 1)
 	c.mu.Lock()
@@ -368,7 +380,7 @@ func (c *Client) exec(process uint32) execution {
 	return answer
 }
 
-// execution hears the answer to EXEC; EIO is the end of the connection.
+// execution receives the answer to EXEC; EIO means that the connection has ended.
 type execution chan unix.Errno
 
 func (e execution) Answer(_ int64, errno unix.Errno) { e <- errno }
@@ -377,8 +389,8 @@ func (execution) Install(*os.File, uint32, bool) (int, error) { return 0, unix.E
 
 func (execution) Find(int32) uint32 { return 0 }
 
-// Release says that a program did not get an object.
+// Release reports that a program did not get an object.
 func (c *Client) Release(object uint32) { c.send(&frame{kind: kindRelease, object: object}) }
 
-// Exit says that a process has ended.
+// Exit reports that a process has ended.
 func (c *Client) Exit(process uint32) { c.send(&frame{kind: kindExit, process: process}) }

@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A Description is what programs can learn of a device without opening it. It has the methods of a [verbs.Device] that
-// tell the same.
+// A Description holds what programs can learn of a device without opening it. Its methods are
+// those of [verbs.Device] that return the same.
 type Description struct {
 	DeviceName string
 	Interface  string
@@ -18,7 +18,7 @@ type Description struct {
 	GIDTable   []verbs.GIDEntry
 }
 
-// Describe returns the description of a device as it is now.
+// Describe returns the current description of a device.
 func Describe(d *verbs.Device) Description {
 	return Description{d.Name(), d.NetDev(), d.Attr(), d.PortAttr(), d.GIDs()}
 }
@@ -32,15 +32,16 @@ func (d *Description) PortAttr() verbs.PortAttr { return d.Port }
 // GIDs returns the entries of its GID table.
 func (d *Description) GIDs() []verbs.GIDEntry { return d.GIDTable }
 
-// is reports whether the device is meant by a name: its own, that of its interface, or an address.
+// is reports whether name names the device: its own name, that of its interface, one of its
+// addresses, or "".
 func (d *Description) is(name string) bool {
 	return name == "" || name == d.DeviceName || name == d.Interface ||
 		slices.ContainsFunc(d.GIDTable, func(g verbs.GIDEntry) bool { return g.Addr.String() == name })
 }
 
-// A Request says which device a client asks for.
+// A Request selects a device.
 type Request struct {
-	Device string // its name, its network interface or one of its addresses; "" for the first one
+	Device string // name, network interface or address of the device; "" for the first one
 	NetNS  string // number of the network namespace that the daemon must be in; "" for any
 }
 
@@ -50,7 +51,7 @@ type hello struct {
 	Request
 }
 
-// encode returns the data of a message. The types have nothing that JSON cannot express.
+// encode returns the data of a message. JSON can represent all values of the types.
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

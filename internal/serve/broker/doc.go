@@ -1,15 +1,17 @@
-// Package broker carries the trapped calls of unmodified programs from 'gorxe run' to the daemon that owns the device.
+// Package broker forwards the trapped calls of unmodified programs from 'gorxe run' to the daemon
+// that owns the device.
 //
-// A [Client] is on the side of the program: it passes opens, ioctls and writes on, installs the descriptors that come
-// back, and tells which of them the program names. A [Server] executes the calls by a [Service] for each device file.
-// Both sides speak over one Unix socket of type SOCK_SEQPACKET for each 'gorxe run': one message for each call and each
-// answer, with descriptors as SCM_RIGHTS. Every message has the same header (frame.go); a table says for each kind
-// which side sends it, which fields it has, how long its data and how many descriptors there may be. A message that
-// breaks a rule ends the connection.
+// A [Client] runs in 'gorxe run': it forwards opens, ioctls and writes of a program, installs the
+// descriptors that it gets back, and tells the server which of them the program uses. A [Server]
+// executes the calls, with a [Service] for each device file. Each 'gorxe run' has one Unix socket
+// of type SOCK_SEQPACKET, with one message per call and per answer; descriptors are passed as
+// SCM_RIGHTS. All messages have the same header (frame.go). A table defines, for each kind, the
+// side that sends it, its fields, the length of its data and the number of descriptors. A message
+// that violates a rule ends the connection.
 //
 //	client                             server
 //	HELLO version, request       →
-//	                             ←     WELCOME description of the device, or REFUSED why
+//	                             ←     WELCOME description of the device, or REFUSED reason
 //	OPEN call, process, file + 3 →
 //	                             ←     REPLY call, object + ring file
 //	CALL call, object, arguments →
@@ -18,22 +20,28 @@
 //	                             ←     FIND call, descriptor            any number of times
 //	FOUND call, object           →
 //	                             ←     REPLY call, result
-//	CANCEL call                  →     a signal came for the caller: the call is to end soon
+//	CANCEL call                  →     the caller got a signal: the call should end soon
 //	RELEASE object               →     the program did not get it
 //	EXIT process                 →
-//	EXEC call, process           →     the process is going to execute another program
-//	                             ←     REPLY: its memory is not copied by its number any more; for process 0,
-//	                                   which nobody has: the server is there
-//	                             ←     ENDED object                     it means nothing any more
+//	EXEC call, process           →     the process is about to execute another program
+//	                             ←     REPLY: its memory is no longer copied by PID; for
+//	                                   process 0, which does not exist: server is alive
+//	                             ←     ENDED object                     it is no longer valid
 //	                             ←     CHANGED description
 //
-// Memory is not carried: OPEN passes /proc/PID/mem, which the client may open and the server need not. The server
-// verifies that it is such a file (verify_linux.go).
+// Memory is not transferred: OPEN passes /proc/PID/mem, which the client may open and the server
+// may not. The server verifies that it is such a file (verify_linux.go).
 //
 // # Trust
 //
-// The server takes the client for hostile. Numbers that a client sends are looked up among what the server has given to
-// that client. [Limits] bound what each client, each user and all of them have. A connection has a goroutine that reads
-// and one for each call under way; a send waits at most [Config.Patience], so a client that does not read is
-// disconnected and makes nobody else wait. When a connection ends, all its objects end.
+// The server does not trust the client. A number from a client can only name an object or call of
+// that client. [Limits] limits the resources of each client, of each user and of all. A
+// connection has one goroutine that reads and one per call in progress; a send waits at most
+// [Config.Patience], so a client that does not read is disconnected and delays no other. When a
+// connection ends, all its objects end.
+//
+// # Locks
+//
+// A session's mu guards its tables of processes, objects and calls; the quota has its own lock,
+// which is never held while another is acquired.
 package broker

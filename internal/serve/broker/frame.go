@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// version is that of the protocol. Both ends must have the same.
+// version is the version of the protocol. Both ends must have the same.
 const version = 3
 
-// A kind says what a message is.
+// A kind is the kind of a message.
 type kind uint16
 
 const (
@@ -35,14 +35,14 @@ const (
 // Lengths of messages in bytes.
 const (
 	headerSize = 40
-	// MaxWrite is the largest number of bytes of a write that a call passes on.
+	// MaxWrite is the maximum number of bytes of a write that a call forwards.
 	MaxWrite = 64 << 10
 	maxHello = 4 << 10
-	// maxDescription has room for a GID table of 256 entries.
+	// maxDescription suffices for a GID table of 256 entries.
 	maxDescription = 128 << 10
 	maxReason      = 4 << 10
 	maxFrame       = headerSize + maxDescription
-	// maxFiles is the largest number of descriptors in a message.
+	// maxFiles is the maximum number of descriptors in a message.
 	maxFiles = 3
 )
 
@@ -50,13 +50,13 @@ const (
 type frame struct {
 	kind    kind
 	flags   uint16
-	call    uint32 // number that the client has chosen for a call under way
-	object  uint32 // number that the server has chosen for what it opened or installed
-	process uint32 // number that the client has chosen for a process
-	cmd     uint32 // of an ioctl; file of OPEN
+	call    uint32 // number of a call in progress, assigned by the client
+	object  uint32 // number of an opened or installed object, assigned by the server
+	process uint32 // number of a process, assigned by the client
+	cmd     uint32 // command of an ioctl; file of OPEN
 	errno   uint32
 	arg     uint64 // address; result; descriptor number
-	size    uint64 // of a write
+	size    uint64 // length of a write
 	data    []byte
 }
 
@@ -67,7 +67,7 @@ const (
 	flagNonBlock                // CALL is a write(2) to a descriptor with O_NONBLOCK
 )
 
-// A field is a bit for each field of a frame.
+// A field is a set of fields of a frame.
 type field uint8
 
 const (
@@ -81,12 +81,12 @@ const (
 	hasSize
 )
 
-// A rule says what a message of a kind has.
+// A rule defines the contents of a kind of message.
 type rule struct {
 	name               string
 	fromServer         bool
 	fields             field
-	flags              uint16 // that are known
+	flags              uint16 // permitted flags
 	minData, maxData   int
 	minFiles, maxFiles int
 }
@@ -117,7 +117,7 @@ func (k kind) String() string {
 	return fmt.Sprintf("kind %d", uint16(k))
 }
 
-// appendTo appends the message to b.
+// appendTo appends the encoded message to b.
 func (f *frame) appendTo(b []byte) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint16(b, uint16(f.kind))
@@ -130,7 +130,8 @@ func (f *frame) appendTo(b []byte) []byte {
 	return append(b, f.data...)
 }
 
-// parse returns the message in b, which came from the server or a client with some descriptors. Its data are in b.
+// parse decodes the message in b, received from the server or a client with the given number of
+// descriptors. Its data alias b.
 func parse(b []byte, fromServer bool, files int) (frame, error) {
 	if len(b) < headerSize {
 		return frame{}, fmt.Errorf("broker: a message of %d bytes, the header has %d", len(b), headerSize)
@@ -177,10 +178,10 @@ func (f *frame) check(fromServer bool, files int) error {
 	return nil
 }
 
-// maxErrno is MAX_ERRNO of the kernel.
+// maxErrno is MAX_ERRNO of the Linux kernel.
 const maxErrno = 4095
 
-// checkCall checks what depends on which call it is.
+// checkCall checks the fields that depend on the type of call.
 func (f *frame) checkCall() error {
 	write := f.flags&flagWrite != 0
 	switch {

@@ -7,24 +7,24 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// A Resource is something of which clients may have a limited number.
+// A Resource is a resource that is limited per client.
 type Resource int
 
 // Resources.
 const (
 	Clients   Resource = iota // connections
-	Processes                 // that have device files open
+	Processes                 // processes with open device files
 	Contexts                  // open device files
-	Installed                 // other descriptors that programs got: completion channels and files of events
-	Calls                     // under way
+	Installed                 // other descriptors of programs: completion channels and event files
+	Calls                     // in progress
 
 	numResources
 )
 
 var resources = [numResources]struct {
 	name        string
-	descriptors int        // that one takes in this process
-	errno       uapi.Errno // that a program sees at the limit
+	descriptors int        // descriptors per unit in this process
+	errno       uapi.Errno // error that a program sees at the limit
 }{
 	Clients:   {"connections", 1, uapi.EMFILE},
 	Processes: {"processes", 0, uapi.EMFILE},
@@ -33,14 +33,14 @@ var resources = [numResources]struct {
 	Calls:     {"calls under way", 0, uapi.EAGAIN},
 }
 
-// A Bound is how many of a resource one client, one user and all together may have.
+// A Bound is the maximum of a resource for one client, for one user and for all together.
 type Bound struct{ Client, User, All int }
 
-// Limits are the bounds of all resources.
+// Limits holds the bounds of all resources.
 type Limits [numResources]Bound
 
-// DefaultLimits returns limits for a process that may have some number of descriptors open (RLIMIT_NOFILE). Programs of
-// all clients take at most three quarters of them.
+// DefaultLimits returns limits for a process with the given limit of open descriptors
+// (RLIMIT_NOFILE). Programs of all clients use at most three quarters of them.
 func DefaultLimits(descriptors uint64) Limits {
 	l := Limits{
 		Clients:   {1, 64, 256},
@@ -67,22 +67,22 @@ func DefaultLimits(descriptors uint64) Limits {
 	return l
 }
 
-// counts are how many of each resource somebody has.
+// counts holds a number per resource.
 type counts [numResources]int
 
-// quota counts what clients have. All methods are safe for concurrent use.
+// quota counts the resources of clients. All methods are safe for concurrent use.
 type quota struct {
 	limits Limits
 
 	mu    sync.Mutex
 	all   counts             // guarded by mu
-	users map[uint32]*counts // by user ID, of users that have something; guarded by mu
+	users map[uint32]*counts // by user ID, without empty entries; guarded by mu
 }
 
 func newQuota(l Limits) *quota { return &quota{limits: l, users: map[uint32]*counts{}} }
 
-// take counts one more of a resource for a client of a user, whose own counts are in client. The error wraps the number
-// that a program sees.
+// take acquires one unit of a resource for a client of a user; client holds the client's counts.
+// The error wraps the error number for the program.
 func (q *quota) take(r Resource, user uint32, client *counts) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -106,7 +106,7 @@ func (q *quota) take(r Resource, user uint32, client *counts) error {
 	return nil
 }
 
-// give takes back what take has counted.
+// give releases a unit that take acquired.
 func (q *quota) give(r Resource, user uint32, client *counts) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -119,7 +119,7 @@ func (q *quota) give(r Resource, user uint32, client *counts) {
 	}
 }
 
-// used returns what all clients have.
+// used returns the counts of all clients.
 func (q *quota) used() counts {
 	q.mu.Lock()
 	defer q.mu.Unlock()

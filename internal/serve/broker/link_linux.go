@@ -15,16 +15,17 @@ import (
 // A link is one end of a connection. One goroutine receives; any may send.
 type link struct {
 	conn     *net.UnixConn
-	server   bool          // this end is the server's
-	patience time.Duration // for one send
+	server   bool          // this end is the server
+	patience time.Duration // timeout of a send
 
 	sending sync.Mutex
 	out     []byte // guarded by sending
-	in      []byte // of the goroutine that receives
+	in      []byte // used by the receiving goroutine
 	oob     []byte // likewise
 }
 
-// network is that of the sockets: messages keep their bounds, and a connection has an end.
+// network is the type of the sockets: it preserves message boundaries and reports the end of a
+// connection.
 const network = "unixpacket"
 
 func newLink(conn *net.UnixConn, server bool, patience time.Duration) *link {
@@ -32,15 +33,15 @@ func newLink(conn *net.UnixConn, server bool, patience time.Duration) *link {
 	if server {
 		longest = headerSize + MaxWrite
 	}
-	// A byte more than the longest message shows that one is longer.
+	// One byte more than the longest message detects a longer one.
 	return &link{
 		conn: conn, server: server, patience: patience,
 		in: make([]byte, longest+1), oob: make([]byte, unix.CmsgSpace(4*maxFiles)),
 	}
 }
 
-// send sends a message with descriptors, of which the caller keeps its own. After an error the connection is of no use;
-// io.EOF, and the kernel's error, is its end.
+// send sends a message with duplicates of the descriptors files. After an error the connection is
+// unusable; if the other side has closed it, the error wraps io.EOF and the kernel's error.
 func (l *link) send(f *frame, files ...int) error {
 	var oob []byte
 	if len(files) > 0 {
@@ -56,7 +57,7 @@ func (l *link) send(f *frame, files ...int) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("broker: the other side has not read for %v", l.patience)
-	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET): // as for receive, which may come later
+	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET): // as in receive, which may run later
 		return fmt.Errorf("%w: %w", io.EOF, err)
 	case err != nil:
 		return err
@@ -66,12 +67,13 @@ func (l *link) send(f *frame, files ...int) error {
 	return nil
 }
 
-// receive waits for a message. Its data are valid until the next call; its descriptors are the caller's. After an error
-// there are none. io.EOF is the end of the connection.
+// receive waits for a message. Its data are valid until the next call; the caller owns its
+// descriptors. After an error there are none. io.EOF is the end of the connection.
 func (l *link) receive() (frame, []int, error) {
 	n, oobn, flags, _, err := l.conn.ReadMsgUnix(l.in, l.oob)
 	if errors.Is(err, unix.ECONNRESET) {
-		// The other side has closed without reading all. What it sent before comes after this error.
+		// The other side closed the socket with unread data. Its earlier messages follow this
+		// error.
 		n, oobn, flags, _, err = l.conn.ReadMsgUnix(l.in, l.oob)
 	}
 	if errors.Is(err, io.EOF) {
@@ -95,7 +97,7 @@ func (l *link) receive() (frame, []int, error) {
 	return f, files, nil
 }
 
-// descriptors returns those of the control messages in oob, also with an error.
+// descriptors returns the descriptors in the control messages of oob, also with an error.
 func descriptors(oob []byte) (files []int, err error) {
 	all, err := unix.ParseSocketControlMessage(oob)
 	for i := range all {
@@ -108,11 +110,12 @@ func descriptors(oob []byte) (files []int, err error) {
 	return files, nil
 }
 
-// closeAll closes descriptors that the other side has sent. Closing a file of a file system in user space, or a socket
-// that lingers, takes as long as the sender likes, so only a goroutine that works for the sender may do it.
+// closeAll closes descriptors that the other side has sent. Closing a file of a FUSE file system,
+// or a socket that lingers, can block for as long as the sender wants, so only a goroutine that
+// works for the sender may call it.
 func closeAll(files []int) {
 	for _, fd := range files {
-		_ = unix.Close(fd) // what it was is not known
+		_ = unix.Close(fd) // the type of the file is unknown
 	}
 }
 

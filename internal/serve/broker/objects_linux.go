@@ -8,22 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An object is what a client can name: an open device file, or something that was installed by a call on one.
+// An object is what a client can refer to by number: an open device file, or a file that a call
+// on one installed.
 type object struct {
-	value  any    // an Object of an open device file; what was installed
-	opened Object // nil of what was installed
-	// released says that RELEASE has come; guarded by the lock of the session.
+	value  any    // Object of an open device file, or the installed value
+	opened Object // nil for an installed file
+	// released reports that RELEASE was received; guarded by the session's mu.
 	released bool
-	owner    uint32 // object of the device file on which it was installed; 0 of device files
+	owner    uint32 // device file on which it was installed; 0 for device files
 
 	// Of device files:
-	process uint32 // that opened it
+	process uint32 // process that opened it
 	of      *process
 	space   *space
-	program string // for people; see [Space]
+	program string // for display; see [Space]
 }
 
-// open answers OPEN. It does so in the goroutine that receives: an EXIT of the process comes after it.
+// open answers OPEN. It runs in the receiving goroutine, so that an EXIT of the process is
+// handled after it.
 func (c *session) open(f *frame, files []int) {
 	number, o, err := c.openFile(f, files)
 	if err != nil {
@@ -31,7 +33,7 @@ func (c *session) open(f *frame, files []int) {
 		c.send(&frame{kind: kindReply, call: f.call, errno: errnoOf(err)})
 		return
 	}
-	own := -1 // a duplicate, because sending may take long and use holds a lock of the file
+	own := -1 // a duplicate, because sending may block and use holds a lock of the file
 	err = o.Program(func(fd int) (err error) {
 		own, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		return err
@@ -42,7 +44,7 @@ func (c *session) open(f *frame, files []int) {
 		return
 	}
 	c.send(&frame{kind: kindReply, call: f.call, object: number}, own)
-	_ = unix.Close(own) // it was open
+	_ = unix.Close(own) // cannot fail: it is open
 }
 
 func (c *session) openFile(f *frame, files []int) (number uint32, _ Object, err error) {
@@ -60,7 +62,8 @@ func (c *session) openFile(f *frame, files []int) (number uint32, _ Object, err 
 	number = c.number()
 	c.mu.Unlock()
 	s, p, err := c.openSpace(f.process, files, func() {
-		quota.give(Contexts, c.from.uid, &c.counts) // before the client hears of the end, and may open another
+		// Before the client is notified, because it may then open another.
+		quota.give(Contexts, c.from.uid, &c.counts)
 		c.forget(number)
 	})
 	if err != nil {
@@ -87,7 +90,7 @@ func (c *session) number() uint32 {
 	}
 }
 
-// forget removes an object that has ended, with all that was installed on it, and tells the client.
+// forget removes an ended object and everything installed on it, and notifies the client.
 func (c *session) forget(number uint32) {
 	c.mu.Lock()
 	_, known := c.objects[number]

@@ -12,29 +12,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Device is one that clients can use.
+// A Device is a device that clients can use.
 type Device struct {
 	Describe func() Description
 	Files    map[File]Service
 }
 
-// A Config is what a server needs. Devices and Log have no default.
+// A Config configures a server. Devices and Log are required.
 type Config struct {
 	Devices []Device
 	Log     *slog.Logger
 	NetNS   string // number of the network namespace of the devices
 	Limits  Limits // zero: those of [DefaultLimits] for this process
-	// Patience is how long a client may take for its first message, to read a message, and to answer a question; 0: 10 s.
+	// Patience is the timeout of a client's first message, of reading a message, and of answering
+	// a question; 0 means 10 s.
 	Patience time.Duration
-	// Idle is how long the server may be without a client before it calls OnIdle, once; 0 is for ever. From then on it
-	// accepts no client. The first client has Patience, if that is longer.
+	// Idle is how long the server may have no client before it calls OnIdle, once; 0 means
+	// forever. From then on it accepts no client. The first client has at least Patience to
+	// connect.
 	Idle   time.Duration
 	OnIdle func()
-	// After calls f after some time, in a goroutine of its own, unless it is stopped; nil: time.AfterFunc.
+	// After calls f in its own goroutine after d, unless it is stopped; nil means time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
 
-// A Server executes calls of programs for any number of clients. All methods are safe for concurrent use.
+// A Server executes calls of programs for any number of clients. All methods are safe for
+// concurrent use.
 type Server struct {
 	cfg   Config
 	quota *quota
@@ -43,14 +46,15 @@ type Server struct {
 	clients map[*session]struct{} // guarded by mu
 	closed  bool                  // guarded by mu
 	used    bool                  // there was a client; guarded by mu
-	// stopIdle stops the wait for OnIdle; nil if there is none. Guarded by mu, as is idling: which wait it is.
+	// stopIdle stops the timer of OnIdle; nil if there is none. idling numbers the timers. Both
+	// are guarded by mu.
 	stopIdle func() bool
 	idling   int
 
 	serving sync.WaitGroup
 }
 
-// NewServer returns a server, which is idle from now on.
+// NewServer returns a server; its idle time starts now.
 func NewServer(c Config) *Server {
 	if c.Patience <= 0 {
 		c.Patience = 10 * time.Second
@@ -79,7 +83,7 @@ func (s *Server) Serve(l net.Listener) {
 		switch conn, ok := c.(*net.UnixConn); {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // no descriptor is free
+		case err != nil: // out of descriptors
 			s.cfg.Log.Warn("a program cannot connect", "error", err)
 			time.Sleep(100 * time.Millisecond)
 		case !ok:
@@ -90,8 +94,8 @@ func (s *Server) Serve(l net.Listener) {
 	}
 }
 
-// accept serves a connection in a goroutine of its own. One that is too much is closed, with the reason if the socket
-// takes it at once.
+// accept serves a connection in its own goroutine. A connection over a limit is closed; the
+// reason is sent if the socket accepts it at once.
 func (s *Server) accept(conn *net.UnixConn) {
 	from, err := senderOf(conn)
 	c := &session{
@@ -124,7 +128,7 @@ func (s *Server) accept(conn *net.UnixConn) {
 	}()
 }
 
-// senderOf asks the kernel for the user of a connection.
+// senderOf returns the user of a connection, as the kernel reports it.
 func senderOf(conn *net.UnixConn) (from sender, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -138,7 +142,7 @@ func senderOf(conn *net.UnixConn) (from sender, err error) {
 	return sender{cred.Uid}, nil
 }
 
-// enter enters a client, unless the server takes no more.
+// enter adds a client, unless the server is closed.
 func (s *Server) enter(c *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,13 +168,13 @@ func (s *Server) leave(c *session) {
 	}
 }
 
-// idle begins a wait for OnIdle. The caller holds mu.
+// idle starts the timer of OnIdle. The caller holds mu.
 func (s *Server) idle() {
 	if s.cfg.Idle <= 0 || s.cfg.OnIdle == nil {
 		return
 	}
 	wait := s.cfg.Idle
-	if !s.used { // who has started this process for a client needs some time to connect
+	if !s.used { // the process that started this one for a client needs time to connect
 		wait = max(wait, s.cfg.Patience)
 	}
 	s.idling++
@@ -186,8 +190,8 @@ func (s *Server) idle() {
 	})
 }
 
-// Close disconnects all clients and ends their objects. It returns when that is done, or ctx ends: a client can delay
-// the end of its own calls.
+// Close disconnects all clients and ends their objects. It returns when that is done or ctx ends:
+// a client can delay the end of its own calls.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -195,7 +199,7 @@ func (s *Server) Close(ctx context.Context) error {
 		s.stopIdle()
 	}
 	for c := range s.clients {
-		_ = c.link.close() // it may have ended
+		_ = c.link.close() // may have ended
 	}
 	s.mu.Unlock()
 	done := make(chan struct{})
@@ -211,7 +215,7 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 }
 
-// Changed tells the clients of a device its description, which has changed. It does not wait for them.
+// Changed notifies the clients of a device that its description has changed. It does not block.
 func (s *Server) Changed(device string) {
 	for _, c := range s.list() {
 		c.changed(device)
@@ -227,7 +231,7 @@ func (s *Server) list() (out []*session) {
 	return out
 }
 
-// A Program is a process that has a device file open, for people.
+// A Program describes a process that has a device file open.
 type Program struct {
 	Owner    string // see [Space]
 	UID      uint32
@@ -243,7 +247,7 @@ func (s *Server) Programs() (out []Program) {
 	return out
 }
 
-// errnoOf returns the number of an error that programs see, EIO without one.
+// errnoOf returns the error number in err for the program, EIO if there is none.
 func errnoOf(err error) uint32 {
 	var ours uapi.Errno
 	var system unix.Errno

@@ -16,10 +16,11 @@ const (
 	CM                // /dev/infiniband/rdma_cm
 )
 
-// A Service answers the calls on one device file of a device. Its methods are called by several goroutines at once.
+// A Service answers the calls on one device file of a device. Its methods are called
+// concurrently.
 type Service interface {
-	// Open answers open(2). It owns the space, also when it fails, and closes it when the object has ended. The error
-	// wraps a [uapi.Errno].
+	// Open answers open(2). It owns the space, also when it fails, and closes it when the object
+	// has ended. The error wraps a [uapi.Errno].
 	Open(s Space) (Object, error)
 }
 
@@ -28,32 +29,34 @@ type Space interface {
 	Read(p []byte, addr uint64) error
 	Write(p []byte, addr uint64) error
 	Register(addr, length uint64, access mr.Access) (mr.Memory, error)
-	// Owner names the program for people: its PID and the name of its executable.
+	// Owner returns the PID of the program and the name of its executable, for display.
 	Owner() string
 	Close() error
 }
 
-// An Object is what an open of a device file has made.
+// An Object is the state of an open device file.
 type Object interface {
-	// Program calls use with the descriptor that the program is to get a duplicate of.
+	// Program calls use with the descriptor of which the program is to get a duplicate.
 	Program(use func(fd int) error) error
-	// Call answers a call. It may block until ctx ends, which is when the call was interrupted or its program has gone.
-	// The error wraps a [uapi.Errno].
+	// Call answers a call. It may block until ctx ends, when the call is interrupted or its
+	// program has ended. The error wraps a [uapi.Errno].
 	Call(ctx context.Context, from Caller, c Call) (result int64, err error)
-	// Drop says that the process that has opened the file has ended. Others may still have its descriptor.
+	// Drop reports that the process that opened the file has ended. Other processes may still
+	// have its descriptor.
 	Drop() error
-	// Close ends the object; it does so too when the last descriptor of the program was closed after Drop.
+	// Close ends the object. After Drop, the object also ends when the last descriptor of the
+	// program is closed.
 	Close() error
 }
 
 // A Call is a system call on an object.
 type Call struct {
 	Write bool // write(2), not ioctl(2)
-	// NonBlock says that the descriptor that is written to has O_NONBLOCK.
+	// NonBlock reports that the descriptor has O_NONBLOCK.
 	NonBlock bool
-	Cmd      uint32 // of ioctl
-	Arg      uint64 // of ioctl; address of what is written
-	Data     []byte // what is written, at most [MaxWrite] bytes of it
+	Cmd      uint32 // command of an ioctl
+	Arg      uint64 // argument of an ioctl; address of the written data
+	Data     []byte // written data, up to [MaxWrite] bytes
 	Size     uint64 // number of bytes to write
 }
 
@@ -61,6 +64,6 @@ type Call struct {
 type Caller interface {
 	Install(f *os.File, o any) (fd int, err error)
 	Object(fd int32) any
-	// Opened returns what the caller's process has open of the device, in no order.
+	// Opened returns the objects of the device that the caller's process has open, in no order.
 	Opened() []Object
 }

@@ -17,23 +17,25 @@ type session struct {
 	server *Server
 	link   *link
 	from   sender
-	counts counts        // guarded by the lock of the quota
+	counts counts        // guarded by the quota's mu
 	over   chan struct{} // closed when the connection has ended
-	news   chan struct{} // has room for one: the description has changed
+	news   chan struct{} // capacity 1: the description has changed
 
 	working sync.WaitGroup // calls and other goroutines
 
-	mu        sync.Mutex
-	device    *Device             // nil before the first message; set under mu, and read without it by the reader and later
-	ended     bool                // over is closed; nothing is entered any more. Guarded by mu, as is the rest
+	mu sync.Mutex
+	// device is the device that the first message requests, nil before. It is set under mu; the
+	// reader and goroutines started later read it without mu.
+	device    *Device
+	ended     bool                // over is closed, nothing is added; guarded by mu, as are the fields below
 	processes map[uint32]*process // by the client's numbers
-	objects   map[uint32]*object  // by the server's
-	last      uint32              // number of an object
-	calls     map[uint32]*call    // under way, by the client's numbers
+	objects   map[uint32]*object  // by the server's numbers
+	last      uint32              // number of the last object
+	calls     map[uint32]*call    // in progress, by the client's numbers
 }
 
-// run serves the client until its connection ends, and ends all that it has. The error is of a client that broke a
-// rule.
+// run serves the client until its connection ends, and then ends all its objects. The error is
+// that of a client that violated a rule.
 func (c *session) run() error {
 	err := c.greet()
 	for err == nil {
@@ -46,11 +48,11 @@ func (c *session) run() error {
 	return err
 }
 
-// refuse tells why a client is not served, if the socket takes it.
+// refuse sends the reason why a client is rejected, if the socket accepts it.
 func (c *session) refuse(why error) {
 	text := []byte(why.Error())
 	f := &frame{kind: kindRefused, errno: errnoOf(why), data: text[:min(len(text), maxReason)]}
-	_ = c.link.send(f) // it may have gone
+	_ = c.link.send(f) // the client may have gone
 }
 
 // greet answers the first message.
@@ -58,7 +60,7 @@ func (c *session) greet() error {
 	if err := c.link.conn.SetReadDeadline(time.Now().Add(c.server.cfg.Patience)); err != nil {
 		return err
 	}
-	f, _, err := c.link.receive() // a HELLO has no descriptors
+	f, _, err := c.link.receive() // HELLO has no descriptors
 	if err != nil {
 		return err
 	}
@@ -92,7 +94,7 @@ func (c *session) greet() error {
 	return nil
 }
 
-// find returns the device that a client asks for.
+// find returns the device that a client requests.
 func (s *Server) find(r Request) (*Device, error) {
 	if r.NetNS != "" && r.NetNS != s.cfg.NetNS {
 		return nil, fmt.Errorf("the daemon is in network namespace %s, not in %s: name its socket with --socket to use it: %w",
@@ -109,7 +111,7 @@ func (s *Server) find(r Request) (*Device, error) {
 	return nil, fmt.Errorf("the daemon has no device %q, it has %q: %w", r.Device, have, uapi.ENODEV)
 }
 
-// changed lets the client be told the description if it is that of its device.
+// changed schedules a notification of the client if its device is the one that has changed.
 func (c *session) changed(device string) {
 	c.mu.Lock()
 	d := c.device
@@ -119,7 +121,7 @@ func (c *session) changed(device string) {
 	}
 	select {
 	case c.news <- struct{}{}:
-	default: // it is about to be told
+	default: // already scheduled
 	}
 }
 
@@ -134,14 +136,14 @@ func (c *session) tellNews() {
 	}
 }
 
-// send sends a message. If that fails the connection ends.
+// send sends a message. An error ends the connection.
 func (c *session) send(f *frame, files ...int) {
 	if err := c.link.send(f, files...); err != nil {
-		_ = c.link.close() // the reader finds out
+		_ = c.link.close() // ends the reader
 	}
 }
 
-// next answers the next message of the client.
+// next handles the next message of the client.
 func (c *session) next() error {
 	f, files, err := c.link.receive()
 	if err != nil {
@@ -185,7 +187,7 @@ func (c *session) release(number uint32) {
 	}
 }
 
-// exit drops what a process has opened: from then on the last descriptor ends it.
+// exit drops the objects that a process has opened: they end with their last descriptor.
 func (c *session) exit(process uint32) {
 	c.mu.Lock()
 	delete(c.processes, process)
@@ -201,7 +203,8 @@ func (c *session) exit(process uint32) {
 	}
 }
 
-// exec answers EXEC when direct copies of the memory of the process have ended. They take as long as that lets them.
+// exec answers EXEC when direct copies of the memory of the process have ended. The process can
+// delay their end.
 func (c *session) exec(f *frame) {
 	if err := c.server.quota.take(Calls, c.from.uid, &c.counts); err != nil {
 		c.send(&frame{kind: kindReply, call: f.call, errno: errnoOf(err)})
@@ -225,9 +228,9 @@ func (c *session) exec(f *frame) {
 	})
 }
 
-// end ends all that the client has.
+// end ends all objects of the client.
 func (c *session) end() {
-	_ = c.link.close() // it may be closed
+	_ = c.link.close() // may be closed
 	c.mu.Lock()
 	c.ended = true
 	close(c.over)
@@ -241,7 +244,7 @@ func (c *session) end() {
 		}
 	}
 	c.mu.Unlock()
-	// Each waits for its own calls, so one that hangs holds none of the others.
+	// Each Close waits for its own calls, so that a blocked one does not delay the others.
 	for _, o := range opened {
 		c.working.Go(func() { c.log("an object ends", o.Close()) })
 	}
@@ -258,7 +261,7 @@ func (c *session) log(what string, err error) {
 func (c *session) programs() (out []Program) {
 	c.mu.Lock()
 	d := c.device
-	type key struct { // a process that executes another program is another one for people
+	type key struct { // a process that executes another program is displayed as another program
 		of   *process
 		name string
 	}
@@ -279,17 +282,17 @@ func (c *session) programs() (out []Program) {
 	return out
 }
 
-// cancel asks a call to end, as a signal came for its caller.
+// cancel asks a call to end, because its caller got a signal.
 func (c *session) cancel(number uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if x := c.calls[number]; x != nil { // it may be answered
+	if x := c.calls[number]; x != nil { // it may have been answered
 		x.stop()
 	}
 }
 
-// begin answers CALL in a goroutine of its own. A call that cannot begin is answered by the goroutine that receives, so
-// that a client that does not read the answers cannot make many of them wait.
+// begin answers CALL in its own goroutine. If the call cannot start, the receiving goroutine
+// answers, so that a client that does not read the answers cannot accumulate goroutines.
 func (c *session) begin(f *frame) error {
 	x, o, err := c.enterCall(f)
 	if err != nil {
@@ -307,7 +310,7 @@ func (c *session) begin(f *frame) error {
 	return nil
 }
 
-// enterCall enters a new call on an object. It returns nil for a number that is in use.
+// enterCall adds a new call on an object. It returns nil for a number that is in use.
 func (c *session) enterCall(f *frame) (*call, *object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -315,10 +318,10 @@ func (c *session) enterCall(f *frame) (*call, *object, error) {
 		return nil, nil, nil
 	}
 	o := c.objects[f.object]
-	if o == nil || o.opened == nil { // it has just ended, or it never was
+	if o == nil || o.opened == nil { // it has just ended, or never existed
 		return nil, nil, fmt.Errorf("object %d: %w", f.object, uapi.EBADF)
 	}
-	if o.process != f.process { // the call would read and write the memory of another process
+	if o.process != f.process { // the call would access the memory of another process
 		return nil, nil, fmt.Errorf("object %d is of another process: %w", f.object, uapi.EPERM)
 	}
 	if err := c.server.quota.take(Calls, c.from.uid, &c.counts); err != nil {

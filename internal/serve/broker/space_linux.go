@@ -10,15 +10,16 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// process is what a session keeps of a process with open device files.
+// process is the state of a process with open device files.
 type process struct {
-	users int // opens under way and objects; guarded by the lock of the session
-	// atomics make RDMA atomics through all contexts of the process atomic towards each other. After execve the process
-	// keeps them: its contexts are of another address space then, to which the lock does no harm.
+	users int // opens in progress and objects; guarded by the session's mu
+	// atomics makes RDMA atomics through all contexts of the process atomic with respect to each
+	// other. It remains the same after execve: later contexts belong to another address space, to
+	// which sharing the lock does no harm.
 	atomics procmem.Atomics
 }
 
-// hold returns the process with the client's number, for one more user.
+// hold returns the process with the client's number and adds a user to it.
 func (c *session) hold(number uint32) (*process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,22 +35,22 @@ func (c *session) hold(number uint32) (*process, error) {
 	return p, nil
 }
 
-// leave gives back what hold returned.
+// leave removes a user that hold added.
 func (c *session) leave(number uint32, p *process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p.users--; p.users > 0 {
 		return
 	}
-	if c.processes[number] == p { // EXIT removes it before
+	if c.processes[number] == p { // EXIT may have removed it
 		delete(c.processes, number)
 	}
 	c.server.quota.give(Processes, c.from.uid, &c.counts)
 }
 
-// space is the memory of one object: the address space that its process had when it opened the device file. Nothing
-// tells whether that is still the one of an earlier open, which may live on in another process after execve
-// (CLONE_VM), so objects share none.
+// space is the memory of one object: the address space that its process had when it opened the
+// device file. Objects do not share a space, because it is unknown whether the address space is
+// still that of an earlier open, which may survive in another process after execve (CLONE_VM).
 type space struct {
 	*procmem.AddressSpace
 	owner string
@@ -57,11 +58,11 @@ type space struct {
 	of    *process
 	close func() // called once, before the address space is closed
 	once  sync.Once
-	err   error // of Close
+	err   error // error of Close
 }
 
-// openSpace returns the memory that the descriptors of OPEN lead to, and the process, for one more user. ended is
-// called when the memory is closed.
+// openSpace returns the memory that the descriptors of OPEN refer to, and the process with one
+// more user. ended is called when the memory is closed.
 func (c *session) openSpace(number uint32, files []int, ended func()) (*space, *process, error) {
 	verified, err := verify(files, c.from)
 	if err != nil {
@@ -77,7 +78,7 @@ func (c *session) openSpace(number uint32, files []int, ended func()) (*space, *
 		return nil, nil, err
 	}
 	if c.from.uid == uint32(os.Geteuid()) {
-		_ = s.AllowDirect(verified.pid) // where that is not allowed, copies are slower
+		_ = s.AllowDirect(verified.pid) // if it fails, copies are slower
 	}
 	owner := fmt.Sprintf("%d %s", verified.pid, verified.name)
 	return &space{AddressSpace: s, owner: owner, user: c.from.uid, of: p, close: func() {

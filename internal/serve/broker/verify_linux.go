@@ -13,38 +13,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A sender is the user at the other end of a connection, as the kernel tells (SO_PEERCRED).
+// A sender is the user at the other end of a connection, as the kernel reports it (SO_PEERCRED).
 type sender struct{ uid uint32 }
 
-// Positions of the descriptors in OPEN.
+// Indexes of the descriptors in OPEN.
 const (
-	fileDir  = iota // directory /proc/PID, of the process that opens the device
+	fileDir  = iota // directory /proc/PID of the process that opens the device
 	fileMem         // its file mem, opened for reading and writing
 	fileMaps        // its file maps
 	numOpenFiles
 )
 
-// program is a process that was verified.
+// program is a verified process.
 type program struct {
 	pid   int    // in the PID namespace of the sender's /proc
-	name  string // of the executable, at most 15 bytes
+	name  string // of the executable, up to 15 bytes
 	files *procmem.Files
 }
 
 // verify checks the descriptors of OPEN, which it owns, and returns the program's memory.
 //
-// Reads and writes of the memory must end up in the address space of a process, and must not block for anything but its
-// pages. That a file is in a proc file system (fstatfs) is not enough: some files below /proc/sys and /proc/PID check
-// the rights of the process that writes, which is the server here. Its path tells nothing either, because a user can
-// mount any file at any path of a mount namespace of their own. So mem and maps are compared with what the names "mem"
-// and "maps" are below the directory, which must be in a proc file system; the lookup crosses no mount and follows no
+// Reads and writes of the memory must access the address space of a process, and must not block
+// except for its pages. It is not enough that a file is in a proc file system (fstatfs): some
+// files below /proc/sys and /proc/PID check the rights of the writing process, which is the
+// server here. Nor is its path, because a user can mount any file at any path of their own mount
+// namespace. verify therefore compares mem and maps with the entries "mem" and "maps" of the
+// directory, which must be in a proc file system; the lookup crosses no mount and follows no
 // link. Below /proc, only the directories of processes and threads have an entry "mem".
 //
-// The owner must be the sender, unless that is root: the kernel has checked the right to open the file then, and this
-// keeps a user from passing on what another one has let out.
+// The file must belong to the sender, unless the sender is root: the kernel has then checked the
+// right to open it, and a user cannot pass on a descriptor that leaked from another user.
 //
-// Calls on files of a file system in user space may take as long as its owner likes: the caller works for this sender
-// only.
+// Calls on files of a FUSE file system may block for as long as its owner wants: the caller works
+// only for this sender.
 func verify(files []int, from sender) (_ *program, err error) {
 	f := &procmem.Files{
 		Mem: os.NewFile(uintptr(files[fileMem]), "mem"), Maps: os.NewFile(uintptr(files[fileMaps]), "maps"),
@@ -76,9 +77,9 @@ func verify(files []int, from sender) (_ *program, err error) {
 	return p, nil
 }
 
-// openOwn returns a pidfd of the process with the given directory if pid is its number in the PID namespace of this
-// process too, else nil: /proc/PID here is the same directory. That is looked at last, because an older process keeps
-// its number.
+// openOwn returns a pidfd of the process with the directory dir if pid is also its number in the
+// PID namespace of this process, else nil: /proc/PID must then be the same directory. It is
+// compared after the pidfd is opened, because an existing process keeps its PID.
 func openOwn(pid, dir int) *os.File {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -93,7 +94,7 @@ func openOwn(pid, dir int) *os.File {
 	return os.NewFile(uintptr(fd), "pidfd")
 }
 
-// isEntry checks that fd is the file of a name in a directory of a proc file system.
+// isEntry checks that fd is the file called name in a directory of a proc file system.
 func isEntry(fd, dir int, name string, from sender) error {
 	path, err := openEntry(dir, name, unix.O_PATH)
 	if err != nil {
@@ -130,8 +131,8 @@ func openEntry(dir int, name string, flags uint64) (int, error) {
 	return fd, nil
 }
 
-// identify reads the number and the name of a process. The name is what the program says of itself, so only characters
-// that are safe to print are kept.
+// identify reads the PID and the name of a process. The program chooses its name, so only
+// printable characters are kept.
 func identify(dir int) (pid int, name string, err error) {
 	fd, err := openEntry(dir, "stat", unix.O_RDONLY)
 	if err != nil {

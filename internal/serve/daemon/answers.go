@@ -12,10 +12,10 @@ import (
 	"github.com/gorxe/gorxe/internal/pace"
 )
 
-// How often requests for the metrics are answered. To gather them takes the locks of the data path,
-// so one answer is for all who ask within answerAge. A request costs some 50 µs besides. One that
-// comes too fast waits, and with it what its connection sends behind it; so a host with all its
-// connections waits for 1.6 s at most, and all hosts together for 0.32 s.
+// Rate limits of requests for the metrics. Gathering them acquires the locks of the data path, so
+// one answer serves all requests within answerAge; each request costs about 50 µs in addition. A
+// request over the rate waits, as do later requests on its connection; all connections of a host
+// therefore wait at most 1.6 s, and those of all hosts together at most 0.32 s.
 const answerAge = 100 * time.Millisecond
 
 var (
@@ -23,18 +23,19 @@ var (
 	allRequests  = pace.Rate{Burst: 200, Interval: 5 * time.Millisecond}
 )
 
-// maxRequestPaces is more than the number of hosts that can have tokens missing: that is so for 3.6
-// s at most after a request, and 920 are answered in that time, and 64 wait.
+// maxRequestPaces exceeds the number of hosts whose buckets can be incomplete: a bucket is full
+// at most 3.6 s after a request; 920 requests are answered in that time, and 64 wait.
 const maxRequestPaces = 1024
 
-// requestPaces are those of all hosts together, and of the hosts that have tokens missing.
+// requestPaces holds the bucket of all hosts together, and those of the hosts whose buckets are
+// incomplete.
 type requestPaces struct {
 	mu  sync.Mutex
 	all pace.Bucket                // guarded by mu
-	of  map[netip.Addr]pace.Bucket // maxRequestPaces at most; guarded by mu
+	of  map[netip.Addr]pace.Bucket // at most maxRequestPaces entries; guarded by mu
 }
 
-// take counts a request, and returns how long it has to wait.
+// take counts a request, and returns how long it must wait.
 func (p *requestPaces) take(host netip.Addr, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,12 +49,13 @@ func (p *requestPaces) take(host netip.Addr, now time.Time) time.Duration {
 	return max(of.Wait(hostRequests, now, 0), p.all.Wait(allRequests, now, 0))
 }
 
-// paced lets h answer requests at their pace. A client that hangs up while it waits keeps its place,
-// so to connect again is no way around the pace. What waits when over is closed is refused.
+// paced limits the rate of requests to h. The token of a client that disconnects while it waits
+// is not returned, so reconnecting does not circumvent the limit. Requests that wait when over is
+// closed are rejected.
 func paced(h http.Handler, over <-chan struct{}) http.Handler {
 	p := &requestPaces{of: map[netip.Addr]pace.Bucket{}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The error is of a connection without an address: all of those are one host.
+		// The error is ignored: all connections without an address count as one host.
 		from, _ := netip.ParseAddrPort(r.RemoteAddr)
 		if wait := p.take(hostOf(from.Addr().Unmap()), time.Now()); wait > 0 {
 			select {
@@ -67,12 +69,12 @@ func paced(h http.Handler, over <-chan struct{}) http.Handler {
 	})
 }
 
-// gathered answers each request with what h answers to a plain GET, which is made once in answerAge
-// and kept whole: a client that reads slowly holds nobody up, and the header of a request is nothing
-// that an answer depends on.
+// gathered answers each request with the answer of h to a plain GET, which it generates at most
+// once per answerAge and buffers: a slow client delays no other, and the answer does not depend
+// on the header of the request.
 func gathered(h http.Handler) http.Handler {
 	var mu sync.Mutex
-	var kept *answer // guarded by mu; what it points to does not change any more
+	var kept *answer // guarded by mu; the answer itself is immutable once mu is unlocked
 	var made time.Time
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
@@ -85,12 +87,12 @@ func gathered(h http.Handler) http.Handler {
 		maps.Copy(w.Header(), a.header)
 		w.Header().Set("Content-Length", strconv.Itoa(a.body.Len()))
 		w.WriteHeader(a.code)
-		// The error is of a client that has gone.
+		// The error is ignored: it means that the client has gone.
 		_, _ = w.Write(a.body.Bytes())
 	})
 }
 
-// An answer is a response that is kept.
+// An answer is a buffered response.
 type answer struct {
 	header http.Header
 	code   int

@@ -11,7 +11,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// cmService lets programs open /dev/infiniband/rdma_cm: connections are those of one device.
+// cmService serves /dev/infiniband/rdma_cm for one device.
 type cmService struct{ server *ucma.Server }
 
 // Open implements [broker.Service].
@@ -31,10 +31,11 @@ type cmFile struct {
 	space broker.Space
 }
 
-// Drop implements [broker.Object]. A channel ends with the last descriptor of its file, whichever process has it.
+// Drop implements [broker.Object]. A channel ends with the last descriptor of its file, in any
+// process.
 func (f *cmFile) Drop() error { return nil }
 
-// Call implements [broker.Object]. A call that waits for an event ends with EINTR when ctx does.
+// Call implements [broker.Object]. A call that waits for an event ends with EINTR when ctx ends.
 func (f *cmFile) Call(ctx context.Context, from broker.Caller, c broker.Call) (int64, error) {
 	if !c.Write {
 		return 0, fmt.Errorf("ioctl %#x: %w", c.Cmd, uapi.ENOTTY)
@@ -52,7 +53,7 @@ func (f *cmFile) Call(ctx context.Context, from broker.Caller, c broker.Call) (i
 	return int64(c.Size), nil
 }
 
-// writer is a thread of a program that has written a command, for package ucma.
+// writer is a thread of a program that writes a command, for package ucma.
 type writer struct {
 	broker.Space
 	from      broker.Caller

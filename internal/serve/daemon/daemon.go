@@ -21,49 +21,49 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// States of a daemon, as its status tells them.
+// States of a daemon, as reported in its status.
 const (
 	starting = "starting"
 	running  = "running"
 	draining = "draining"
 )
 
-// A Part is something that runs on the devices of a daemon, such as a responder. When it is to
-// drain, the devices end their connections at the same time.
+// A Part is a service on the devices of a daemon, such as a responder. While it drains, the
+// devices disconnect their connections.
 type Part interface {
-	// Start begins with it and returns; ctx ends when the daemon has drained. After an error
-	// nothing of it is left.
+	// Start starts the part and returns; ctx ends when the daemon has drained. After an error the
+	// part must not leave anything behind.
 	Start(ctx context.Context, d *Daemon) error
-	// Drain stops accepting, lets peers know, and returns when they do, or ctx ends.
+	// Drain stops accepting, notifies peers, and returns when they have answered or ctx ends.
 	Drain(ctx context.Context) error
 }
 
-// Options are what a daemon needs besides its plan. Only Version and Stderr have no default.
+// Options holds the dependencies of a daemon. Only Version and Stderr have no default.
 type Options struct {
 	Version string
-	Stderr  io.Writer // of the log
+	Stderr  io.Writer // destination of the log
 	Parts   []Part
 
 	Open   func(verbs.Config) (*verbs.Device, error)
 	Socket func(path string, mode fs.FileMode, gid int) (net.Listener, error)
-	// Programs makes the socket for 'gorxe run'. A daemon whose Socket is not the default has none by default.
+	// Programs opens the socket for 'gorxe run'. If Socket is set, the default is no such socket.
 	Programs func(path string, mode fs.FileMode, gid int) (net.Listener, error)
 	TCP      func(addr string) (net.Listener, error)
 	Notify   func(state string) error
 }
 
-// Daemon is one that runs.
+// Daemon is a running daemon.
 type Daemon struct {
 	plan    *Plan
 	opts    Options
 	log     *slog.Logger
-	peers   *peerlog.Limiter // of lines that peers cause
+	peers   *peerlog.Limiter // log of lines that peers cause
 	level   slog.LevelVar
 	state   atomic.Value // of string
 	started time.Time
 
 	packets *packets
-	stop    context.CancelFunc // ends the daemon as a signal does
+	stop    context.CancelFunc // ends the daemon, as a signal does
 
 	mu      sync.Mutex
 	devices []*verbs.Device // guarded by mu
@@ -71,8 +71,8 @@ type Daemon struct {
 	watching sync.WaitGroup
 }
 
-// Run is a daemon from its start to its end. It returns when ctx is over and the daemon has
-// drained, and with an error when it cannot start.
+// Run runs a daemon. It returns when ctx has ended and the daemon has drained, or with an error
+// if it cannot start.
 func Run(ctx context.Context, p *Plan, o Options) error {
 	d := &Daemon{plan: p, opts: o.withDefaults(), started: time.Now()}
 	d.state.Store(starting)
@@ -113,26 +113,26 @@ func newLog(w io.Writer, format string, level slog.Leveler) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, opts))
 }
 
-// Devices returns the devices that are open.
+// Devices returns the open devices.
 func (d *Daemon) Devices() []*verbs.Device {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.devices)
 }
 
-// Plan returns what the daemon was started with.
+// Plan returns the plan that the daemon was started with.
 func (d *Daemon) Plan() *Plan { return d.plan }
 
 // Log returns the daemon's log.
 func (d *Daemon) Log() *slog.Logger { return d.log }
 
-// PeerLog returns the daemon's log for lines that peers cause, whose rate is bounded.
+// PeerLog returns the daemon's log for lines that peers cause, which is rate-limited.
 func (d *Daemon) PeerLog() *slog.Logger { return d.peers.Logger() }
 
 func (d *Daemon) run(ctx context.Context) (err error) {
 	ctx, d.stop = context.WithCancel(ctx)
 	defer d.stop()
-	// The socket first: a second start learns there who is running.
+	// The socket comes first: it detects another daemon that is running.
 	socket, err := d.openSocket()
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (d *Daemon) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.keptPackets()) }()
 	defer func() { err = errors.Join(err, d.closeDevices()) }()
-	// What is under way on the devices outlives ctx until it is drained.
+	// Parts and connections outlive ctx until they are drained.
 	working, over := context.WithCancel(context.WithoutCancel(ctx))
 	defer over()
 	if err := d.openDevices(working); err != nil {
@@ -176,18 +176,18 @@ func (d *Daemon) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// tell tells the service manager.
+// tell sends a state to the service manager.
 func (d *Daemon) tell(state string) {
 	err := d.opts.Notify(state)
 	if errors.Is(err, fs.ErrNotExist) && d.state.Load() == draining {
-		return // whoever started the daemon waited for its start only
+		return // the process that started the daemon waited only for its start
 	}
 	if err != nil {
 		d.log.Warn("the service manager cannot be told", "state", state, "error", err)
 	}
 }
 
-// drain lets connections and parts end, all at once and not longer than the plan gives them.
+// drain ends connections and parts concurrently, within the time that the plan permits.
 func (d *Daemon) drain(parts []Part) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.plan.Drain)
 	defer cancel()
@@ -214,7 +214,7 @@ func (d *Daemon) drain(parts []Part) {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		// One that does not heed ctx is left to itself: its devices close under it.
+		// A part that ignores ctx is left running; its devices are closed.
 	}
 }
 
@@ -243,8 +243,8 @@ func (d *Daemon) openDevices(ctx context.Context) error {
 	return nil
 }
 
-// watch logs what happens to a device until it is closed. Events about a queue pair or a queue
-// are not of the host's making: they are for who debugs.
+// watch logs the events of a device until it is closed. Events of queue pairs and queues have
+// level debug, because the host does not cause them.
 func (d *Daemon) watch(ctx context.Context, dev *verbs.Device) {
 	for {
 		e, err := dev.Event(ctx)
@@ -264,7 +264,7 @@ func (d *Daemon) watch(ctx context.Context, dev *verbs.Device) {
 			level = slog.LevelWarn
 		case verbs.EventDeviceFatal:
 			level = slog.LevelError
-		default: // a peer can break its queue pairs as often as it likes
+		default: // a peer can break its queue pairs arbitrarily often
 			log = d.PeerLog()
 		}
 		log.Log(ctx, level, "event", "device", dev.Name(), "event", e.String())
@@ -280,5 +280,5 @@ func (d *Daemon) closeDevices() error {
 	return errors.Join(errs...)
 }
 
-// pid is that of this process.
+// pid is the process ID of this process.
 var pid = os.Getpid()

@@ -1,7 +1,9 @@
-// Package daemon is the RNIC of a host that has none: it opens the devices of a configuration,
-// runs what is served on them, lets itself be looked into, and ends in good order.
+// Package daemon is the daemon that acts as the RNIC of a host without one. [Run] opens the
+// devices of a [Plan], starts the services on them (each a [Part]), serves the control socket and
+// the metrics, and drains connections when it stops.
 //
-//   - config: what it is to be
-//   - control: the Unix socket through which it is looked into
-//   - metrics: what Prometheus sees
+//   - config: options from the configuration file and flags
+//   - control: HTTP API on the Unix socket for diagnostics
+//   - metrics: metrics for Prometheus
+//   - peerlog: rate limit of log lines that peers cause
 package daemon

@@ -13,8 +13,8 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/daemon/config"
 )
 
-// openMemory opens the memory of a region, with the rights that peers need. A file or shared
-// memory object that is not there is made if its size is known.
+// openMemory opens the memory of a region, with the permissions that the rights of peers require.
+// A missing file or shared memory object is created if its size is known.
 func openMemory(r *config.Region) (*hostmem.Memory, error) {
 	if r.Kind == "anonymous" {
 		return hostmem.Anonymous(r.Size)
@@ -28,7 +28,7 @@ func openMemory(r *config.Region) (*hostmem.Memory, error) {
 	return m, err
 }
 
-// fileOptions are those of a file that is there: what peers only read is opened for reading only.
+// fileOptions returns the options to open an existing file: read-only if peers can only read it.
 func fileOptions(r *config.Region) hostmem.FileOptions {
 	return hostmem.FileOptions{Size: r.Size, Mode: r.Mode, ReadOnly: len(r.Access) == 1 && r.Access[0] == "read"}
 }
@@ -40,8 +40,8 @@ func openFile(r *config.Region, o hostmem.FileOptions) (*hostmem.Memory, error) 
 	return hostmem.File(r.Path, o)
 }
 
-// lookAt says what is wrong with the memory of a region, and whether it has to be made; it makes
-// nothing. What the rules of the configuration refuse is left to them.
+// lookAt returns whether the memory of a region must be created, or why it cannot be used; it
+// creates nothing. Mistakes that Check reports are ignored here.
 func lookAt(r *config.Region) (made bool, err error) {
 	if r.Kind == "anonymous" {
 		return false, available(r.Size)
@@ -71,8 +71,8 @@ func lookAt(r *config.Region) (made bool, err error) {
 	return true, nil
 }
 
-// available returns an error unless the process can have size bytes of anonymous memory. It has them
-// for a moment and uses none of them, which takes no memory.
+// available returns an error unless the process can allocate size bytes of anonymous memory. It
+// maps them without touching them, which uses no memory.
 func available(size uint64) error {
 	if size == 0 {
 		return nil
@@ -84,7 +84,7 @@ func available(size uint64) error {
 	return m.Close()
 }
 
-// printRegions tells people of the regions.
+// printRegions prints the regions.
 func (p *Plan) printRegions(w io.Writer) {
 	if len(p.Regions) > 0 {
 		fmt.Fprintf(w, "regions: port %d, at most %d connections of a device, %d of one host\n", p.Export.Port, p.Export.MaxConns, p.Export.MaxPerPeer)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// notify tells the service manager, if it asked to be told, as sd_notify(3): one datagram to
-// the Unix socket that $NOTIFY_SOCKET names, where "@" stands for the zero byte of an abstract
+// notify sends a state to the service manager if that requested it, as sd_notify(3): one datagram
+// to the Unix socket named by $NOTIFY_SOCKET, in which "@" means the zero byte of an abstract
 // address.
 func notify(state string) error {
 	name := os.Getenv("NOTIFY_SOCKET")

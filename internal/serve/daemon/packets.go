@@ -14,18 +14,19 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Bounds on those who look at packets.
+// Limits of the streams of packets.
 const (
 	maxStreams   = 8
 	streamBuffer = 4 << 20 // bytes of packets that wait for a reader
 )
 
-// packets are those of all devices, for the file of the trace and for who looks by the control socket.
+// packets distributes the packets of all devices to the trace file and to clients of the control
+// socket.
 type packets struct {
 	version string
 	hub     record.Hub
-	file    *record.Recorder // nil without
-	errors  atomic.Uint64    // of the file
+	file    *record.Recorder // nil if there is none
+	errors  atomic.Uint64    // errors of the file
 
 	mu      sync.Mutex
 	streams int
@@ -39,7 +40,8 @@ func newPackets(version string) *packets {
 
 func (p *packets) wrap(l packet.Link) packet.Link { return p.hub.Wrap("", l) }
 
-// observer notes work requests and completions in the file, if there is one.
+// observer returns the Observer that records work requests and completions in the file, nil
+// without a file.
 func (p *packets) observer() verbs.Observer {
 	if p.file == nil {
 		return nil
@@ -57,7 +59,7 @@ func (p *packets) end() {
 	}
 }
 
-// enter takes a place among the streams.
+// enter counts a stream. It fails at the limit.
 func (p *packets) enter() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,8 +76,8 @@ func (p *packets) leave() {
 	p.mu.Unlock()
 }
 
-// stream writes the packets from now on to w until ctx ends, the daemon stops or w fails, those to and from peer alone if that is
-// an address.
+// stream writes the packets from now on to w until ctx ends, the daemon stops or w fails. If peer
+// is valid, it writes only packets to and from peer.
 func (p *packets) stream(ctx context.Context, w io.Writer, peer netip.Addr) error {
 	if err := p.enter(); err != nil {
 		return err
@@ -93,7 +95,8 @@ func (p *packets) stream(ctx context.Context, w io.Writer, peer netip.Addr) erro
 	return r.Close()
 }
 
-// failing is a writer that tells of its first error. It belongs to one goroutine.
+// failing is a writer that reports its first error by closing a channel. It must be used by one
+// goroutine.
 type failing struct {
 	io.Writer
 	failed chan struct{}
@@ -109,7 +112,7 @@ func (f *failing) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// keepPeer chooses what goes to or comes from an address, everything for none.
+// keepPeer returns a filter for packets to and from an address, nil if peer is invalid.
 func keepPeer(peer netip.Addr) func(packet.Direction, packet.TapFrame) bool {
 	if !peer.IsValid() {
 		return nil
@@ -123,7 +126,7 @@ func keepPeer(peer netip.Addr) func(packet.Direction, packet.TapFrame) bool {
 	}
 }
 
-// keepPackets begins the file that the plan asks for.
+// keepPackets starts the trace file of the plan.
 func (d *Daemon) keepPackets() (err error) {
 	t := &d.plan.Trace
 	if t.File == "" {
@@ -144,7 +147,7 @@ func (d *Daemon) keepPackets() (err error) {
 	return nil
 }
 
-// keptPackets ends the file.
+// keptPackets closes the trace file.
 func (d *Daemon) keptPackets() error {
 	r := d.packets.file
 	if r == nil {
@@ -160,7 +163,7 @@ func (d *Daemon) keptPackets() error {
 	return nil
 }
 
-// count tells what became of the packets for the file, if there is one.
+// count calls f with the counters of the trace file, if there is one.
 func (p *packets) count(f func(name string, value uint64)) {
 	if p.file == nil {
 		return

@@ -12,33 +12,34 @@ import (
 )
 
 const (
-	// maxPingers is how many rping clients a device serves at a time; each costs 64 KiB.
+	// maxPingers is the maximum number of rping clients of a device at a time; each uses 64 KiB.
 	maxPingers = 256
-	// maxPingersOfHost is how many of them one host may have; the hosts of an IPv6 /64 have three quarters of all. A
-	// client has a place from its request on, but another may take it until the connection is established: see places.
+	// maxPingersOfHost is the maximum per host; the hosts of an IPv6 /64 have three quarters of
+	// all. A client has a place from its request on, but another may take it until the connection
+	// is established: see places.
 	maxPingersOfHost = 64
 )
 
-// pingers are the rping clients of a device.
+// pingers holds the rping clients of a device.
 type pingers struct {
 	mu     sync.Mutex
 	places *places.Places
 	counts pingerCounts
 }
 
-// pingerCounts say what became of clients.
+// pingerCounts holds counters of clients by result.
 type pingerCounts struct {
-	served       uint64 // came to an end that they chose, or the daemon
-	endedEarly   uint64 // in an error, such as silence
-	notConnected uint64 // asked and did not go on
-	busy         uint64 // refused: as many as there may be
-	busyPeer     uint64 // refused: as many as a host, or an IPv6 /64, may have
+	served       uint64 // ended by the client or the daemon
+	endedEarly   uint64 // ended by an error, such as a silent client
+	notConnected uint64 // did not complete the connection
+	busy         uint64 // rejected: limit of all clients
+	busyPeer     uint64 // rejected: limit of a host, or of an IPv6 /64
 }
 
 func newPingers() *pingers { return &pingers{places: places.New(maxPingers, maxPingersOfHost)} }
 
-// enter gives a client of host a place, nil if there is none: answered is false if that request is to
-// be ignored. giveUp is called if another client takes the place.
+// enter reserves a place for a client of host, nil if there is none; answered is then false if
+// the request should be ignored. giveUp is called if another client takes the place.
 func (p *pingers) enter(host netip.Addr, giveUp func()) (place *places.Place, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,14 +54,14 @@ func (p *pingers) enter(host netip.Addr, giveUp func()) (place *places.Place, an
 	return place, place != nil || !refusal.Soon && p.places.MayAnswer(now)
 }
 
-// connected keeps a place for its client, which is connected. It returns false if another has it.
+// connected keeps the place of a connected client. It returns false if another client has it.
 func (p *pingers) connected(place *places.Place) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.places.Connected(place)
 }
 
-// leave takes back the place of a client that ended with err.
+// leave releases the place of a client that ended with err.
 func (p *pingers) leave(place *places.Place, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +76,7 @@ func (p *pingers) leave(place *places.Place, err error) {
 	}
 }
 
-// each calls f with every count and its name.
+// each calls f with the name and value of every counter.
 func (p *pingers) each(f func(name string, value uint64)) {
 	p.mu.Lock()
 	c := p.counts

@@ -19,39 +19,39 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Served is what this build has responders for.
+// Served lists the responders of this build.
 var Served = config.Features{Rping: true, Perftest: true, Pingpong: true, Regions: true}
 
-// Plan is a configuration with what the host makes of it.
+// Plan is a configuration together with the resources of the host that it selects.
 type Plan struct {
 	config.Config
 	Places []Place // of Devices, in the same order
-	Made   []bool  // which of Regions have a file that is not there yet and will be made
-	Bytes  []byte  // of the payload; nil for none
-	GID    int     // that owns the control socket, -1 for the user's own
+	Made   []bool  // for each of Regions, whether its file does not exist and will be created
+	Bytes  []byte  // payload; nil if there is none
+	GID    int     // group of the control socket, -1 for that of the process
 
-	ProgramsGID int // that owns the programs socket, likewise
+	ProgramsGID int // group of the programs socket, likewise
 }
 
-// Place is where a device is going to be.
+// Place is the network location of a device.
 type Place struct {
-	Addrs     []netip.Addr // its GIDs, as things are
+	Addrs     []netip.Addr // its GIDs at present
 	Interface string
 	MTU       int   // of the interface
 	Missing   error // why there are no GIDs; the device waits for them
 }
 
-// A Host is what a plan is made for.
+// A Host provides the information about the host for a plan.
 type Host struct {
-	// Suggest names the interfaces or addresses for devices that nobody chose.
+	// Suggest returns the interfaces or addresses of the default devices.
 	Suggest func() []string
 	// Addrs is [packet.HostAddrs].
 	Addrs func(device string) (addrs []netip.Addr, mtu int, ifname string, err error)
-	// GroupID finds a group by its name.
+	// GroupID returns the ID of a group.
 	GroupID func(name string) (int, error)
 }
 
-// ThisHost is the one that the process runs on.
+// ThisHost returns the host of this process.
 func ThisHost() Host { return Host{Suggest: suggest, Addrs: packet.HostAddrs, GroupID: groupID} }
 
 func groupID(name string) (int, error) {
@@ -65,8 +65,8 @@ func groupID(name string) (int, error) {
 	return strconv.Atoi(g.Gid)
 }
 
-// MakePlan checks a configuration and finds out what the host makes of it. The error joins
-// all that is wrong. ctx ends the wait for a file of the payload that is a stream.
+// MakePlan checks a configuration against a host. The error joins all mistakes. ctx ends the wait
+// for a payload file that is a stream.
 func MakePlan(ctx context.Context, c config.Config, h Host) (*Plan, error) {
 	p := &Plan{Config: c, GID: -1, ProgramsGID: -1}
 	if len(p.Devices) == 0 {
@@ -139,7 +139,7 @@ func MakePlan(ctx context.Context, c config.Config, h Host) (*Plan, error) {
 	return p, nil
 }
 
-// payload reads the payload of a file, if it can be checked.
+// payload reads the payload in a file, and checks that it can be compared.
 func payload(ctx context.Context, file string) ([]byte, error) {
 	text, err := textfile.Read(ctx, file, perftest.MaxPayloadFile)
 	if err != nil {
@@ -155,7 +155,7 @@ func payload(ctx context.Context, file string) ([]byte, error) {
 	return b, nil
 }
 
-// Print tells people what the daemon is going to do.
+// Print prints what the daemon is going to do.
 func (p *Plan) Print(w io.Writer) {
 	for i := range p.Devices {
 		d, at := &p.Devices[i], &p.Places[i]
@@ -205,7 +205,7 @@ func (p *Plan) idleText() string {
 	return fmt.Sprintf(", stops %v after the last program", p.Programs.Idle)
 }
 
-// Services lists the responders that are switched on.
+// Services returns the enabled responders.
 func (p *Plan) Services() []control.Service {
 	all := []control.Service{}
 	for _, s := range []struct {
@@ -241,7 +241,7 @@ func orElse(text, otherwise string) string {
 	return text
 }
 
-// ifSet is text with what stands before and behind it, or nothing.
+// ifSet returns text between before and behind, or "" if text is empty.
 func ifSet(before, text string, behind ...string) string {
 	if text == "" {
 		return ""

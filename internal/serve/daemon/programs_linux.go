@@ -25,7 +25,7 @@ type Programs struct {
 	now atomic.Pointer[programs] // nil while there is no socket
 }
 
-// programs are the parts of Programs while they run. They do not change.
+// programs is the immutable state of Programs while it runs.
 type programs struct {
 	socket   string
 	listener net.Listener
@@ -34,7 +34,7 @@ type programs struct {
 	serving  sync.WaitGroup
 }
 
-// Start makes the socket.
+// Start opens the socket.
 func (p *Programs) Start(_ context.Context, d *Daemon) error {
 	c := &d.Plan().Programs
 	if !c.Enabled || d.opts.Programs == nil {
@@ -86,7 +86,8 @@ func (p *Programs) Drain(ctx context.Context) error {
 	return errors.Join(err, now.broker.Close(ctx), now.closeServers())
 }
 
-// serve makes the servers of a device. A program sees one device, so its connections by rdma_cm are those of that one.
+// serve creates the servers of a device. A program sees one device, whose rdma_cm makes its
+// connections.
 func (p *programs) serve(dev *verbs.Device) (map[broker.File]broker.Service, error) {
 	u, err := uverbs.New(dev)
 	if err != nil {
@@ -108,7 +109,7 @@ func (p *programs) closeServers() error {
 	return errors.Join(errs...)
 }
 
-// event tells programs what has happened to a device.
+// event notifies programs of an event of a device.
 func (p *Programs) event(dev *verbs.Device, e verbs.AsyncEvent) {
 	now := p.now.Load()
 	if now == nil {
@@ -135,7 +136,7 @@ func (p *Programs) describe(s *control.Status) {
 	slices.SortFunc(s.Programs, func(a, b control.Program) int { return cmp.Compare(a.Program, b.Program) })
 }
 
-// verbsService lets programs open /dev/infiniband/uverbs0.
+// verbsService serves /dev/infiniband/uverbs0.
 type verbsService struct{ server *uverbs.Server }
 
 // Open implements [broker.Service].
@@ -156,7 +157,7 @@ func (f *verbsFile) Program(use func(fd int) error) error { return f.File().Prog
 // Drop implements [broker.Object].
 func (f *verbsFile) Drop() error { return f.File().Drop() }
 
-// Call implements [broker.Object]. No call of verbs waits for long.
+// Call implements [broker.Object]. No verbs call blocks for long.
 func (f *verbsFile) Call(_ context.Context, from broker.Caller, c broker.Call) (int64, error) {
 	switch {
 	case c.Write: // doorbells are written natively

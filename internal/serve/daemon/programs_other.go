@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Programs does nothing: programs are run on Linux only.
+// Programs does nothing: 'gorxe run' requires Linux.
 type Programs struct{}
 
 // Start does nothing.

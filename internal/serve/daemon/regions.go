@@ -23,7 +23,7 @@ type Regions struct {
 	memories []*hostmem.Memory
 }
 
-// exports are the regions of one device.
+// exports holds the regions of one device.
 type exports struct {
 	dev      *verbs.Device
 	server   *region.Server
@@ -72,7 +72,7 @@ func (p *Regions) start(ctx context.Context, d *Daemon, plan *Plan) error {
 			return err
 		}
 		x.listener = l
-		// It ends with the listener, and the error is that of ctx.
+		// Serve ends with the listener or with the error of ctx.
 		p.serving.Go(func() { _ = s.Serve(ctx, l) })
 	}
 	return nil
@@ -94,7 +94,7 @@ func (p *Regions) open(r *config.Region) (region.Export, error) {
 	return region.Export{Name: r.Name, Kind: r.Kind, Memory: m, Access: access, Peers: r.Peers}, nil
 }
 
-// Drain ends all connections and gives the memories back.
+// Drain ends all connections and closes the memories.
 func (p *Regions) Drain(ctx context.Context) error {
 	p.mu.Lock()
 	all, memories := p.exports, p.memories
@@ -118,7 +118,7 @@ func (p *Regions) Drain(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// count calls f with what was counted on a device.
+// count calls f with the counters of a device.
 func (p *Regions) count(dev *verbs.Device, f func(name string, value uint64)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +130,7 @@ func (p *Regions) count(dev *verbs.Device, f func(name string, value uint64)) {
 	}
 }
 
-// describe describes the regions of all devices.
+// describe returns the regions of all devices.
 func (p *Regions) describe() []control.Region {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/respond"
 )
 
-// Respond answers clients of perftest and of the pingpongs on every device. Its listeners are open
-// on all addresses of the host: the connections to those of no device are closed.
+// Respond answers clients of perftest and of the pingpongs on every device. Its listeners are
+// open on all addresses of the host; connections to an address of no device are closed.
 type Respond struct {
 	r         atomic.Pointer[respond.Responder]
 	listeners []net.Listener
@@ -46,7 +46,7 @@ func (p *Respond) Start(ctx context.Context, d *Daemon) error {
 	return nil
 }
 
-// portError says what to do about a port that cannot be listened on.
+// portError adds a remedy to the error of a port that cannot be used.
 func portError(port int, kinds []respond.Kind, err error) error {
 	var names, ports, offs []string
 	for _, k := range kinds {
@@ -64,7 +64,7 @@ func portError(port int, kinds []respond.Kind, err error) error {
 
 func (p *Respond) closeListeners() {
 	for _, l := range p.listeners {
-		// Nobody connects any more, whatever it says.
+		// The error is ignored: no client can connect any more.
 		_ = l.Close()
 	}
 	p.serving.Wait()
@@ -76,7 +76,7 @@ func (p *Respond) Drain(ctx context.Context) error {
 	return p.r.Load().Drain(ctx)
 }
 
-// Counters tells what the responders count; nothing before they start.
+// Counters calls f with the counters of the responders; there are none before Start.
 func (p *Respond) Counters(f func(name string, value uint64)) {
 	if r := p.r.Load(); r != nil {
 		r.Counters(f)

@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// keepAlive is how often a peer is looked for that says nothing.
+// keepAlive is the interval in which a silent peer is checked.
 const keepAlive = 10 * time.Second
 
 // Rping answers rping clients on every device.
@@ -33,7 +33,7 @@ func (p *Rping) Start(ctx context.Context, d *Daemon) error {
 		l, err := dev.Listen(verbs.PortSpaceTCP, netip.AddrPortFrom(netip.Addr{}, uint16(d.Plan().Rping.Port)), 0)
 		if err != nil {
 			for _, l := range listeners {
-				// The error of the other is what counts.
+				// The error of the other listener is returned.
 				_ = l.Close()
 			}
 			return err
@@ -52,7 +52,7 @@ func (p *Rping) Start(ctx context.Context, d *Daemon) error {
 	return nil
 }
 
-// accept serves who comes until the listener is closed.
+// accept serves clients until the listener is closed.
 func (p *Rping) accept(ctx context.Context, d *Daemon, l *verbs.Listener, s *rping.Server, c *pingers) {
 	for {
 		r, err := l.Next(ctx)
@@ -64,14 +64,15 @@ func (p *Rping) accept(ctx context.Context, d *Daemon, l *verbs.Listener, s *rpi
 		place, answered := c.enter(host, func() { giveUp(places.ErrTaken) })
 		if place == nil {
 			giveUp(nil)
-			// The clients decide how often this happens: they are counted, and few of them logged.
+			// Clients control how often this happens, so it is counted, and the log is
+			// rate-limited.
 			refuse := r.Ignore
 			if answered {
 				d.PeerLog().Debug("refused: too many clients", "service", "rping", "peer", r.Remote().String(),
 					"most", maxPingers, "most_of_a_host", maxPingersOfHost)
 				refuse = func() error { return r.Reject(nil) }
 			}
-			// An error says that it has given up itself.
+			// The error is ignored: it means that the client has given up.
 			_ = refuse()
 			continue
 		}
@@ -96,7 +97,7 @@ func (p *Rping) accept(ctx context.Context, d *Daemon, l *verbs.Listener, s *rpi
 	}
 }
 
-// count calls f with what was counted on a device.
+// count calls f with the counters of a device.
 func (p *Rping) count(dev *verbs.Device, f func(name string, value uint64)) {
 	p.mu.Lock()
 	c := p.clients[dev]
@@ -106,7 +107,7 @@ func (p *Rping) count(dev *verbs.Device, f func(name string, value uint64)) {
 	}
 }
 
-// Drain waits until all clients are gone: the devices have told them.
+// Drain waits until all clients have ended; the devices have notified them.
 func (p *Rping) Drain(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {

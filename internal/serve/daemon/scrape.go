@@ -10,28 +10,28 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
-// Bounds on the clients of /metrics: each connection costs a descriptor and some 20 KB of memory.
+// Limits of the clients of /metrics: a connection uses a descriptor and about 20 KB of memory.
 const (
 	maxScrapers       = 64 // connections at a time
 	maxScrapersOfHost = 16 // of one host
 	scrapeTimeout     = 10 * time.Second
 )
 
-// boundedListener closes connections beyond those bounds as soon as they are accepted.
+// boundedListener closes connections beyond the limits as soon as they are accepted.
 type boundedListener struct {
 	net.Listener
 	all, ofHost int
 
 	mu    sync.Mutex
 	open  int                // guarded by mu
-	hosts map[netip.Addr]int // of open, none of 0; guarded by mu
+	hosts map[netip.Addr]int // open per host, without zero entries; guarded by mu
 }
 
 func newBoundedListener(l net.Listener, all, ofHost int) *boundedListener {
 	return &boundedListener{Listener: l, all: all, ofHost: ofHost, hosts: map[netip.Addr]int{}}
 }
 
-// Accept waits for a connection within the bounds.
+// Accept waits for a connection within the limits.
 func (l *boundedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -46,8 +46,8 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// hostOf is where a connection comes from: an address, or the first of the IPv6 network that one
-// host can have for itself.
+// hostOf returns the host of a connection: an address, or the first one of the IPv6 network that
+// one host can own.
 func hostOf(addr netip.Addr) netip.Addr {
 	if n := places.NetworkOf(addr); n.IsValid() {
 		return n.Addr

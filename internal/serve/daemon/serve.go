@@ -19,7 +19,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Bounds on those who look: a client that is slow or silent does not stay for ever.
+// Timeouts and limits of HTTP clients, so that a slow or silent client does not stay forever.
 const (
 	headerTimeout = 5 * time.Second
 	answerTimeout = time.Minute
@@ -27,7 +27,7 @@ const (
 	maxHeader     = 1 << 14
 )
 
-// openSocket makes the control socket. Where somebody has it, the error says who.
+// openSocket opens the control socket. If another daemon has it, the error names its process.
 func (d *Daemon) openSocket() (net.Listener, error) {
 	c := &d.plan.Control
 	l, err := d.opts.Socket(c.Socket, c.Mode, d.plan.GID)
@@ -43,7 +43,7 @@ func (d *Daemon) openSocket() (net.Listener, error) {
 	return nil, fmt.Errorf("%w: stop that program, or give this one another with --control-socket", err)
 }
 
-// server is an HTTP server that logs what goes wrong in it at the level of who debugs.
+// server returns an HTTP server that logs its errors at level debug.
 func (d *Daemon) server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: answerTimeout, WriteTimeout: answerTimeout,
@@ -51,7 +51,7 @@ func (d *Daemon) server(h http.Handler) *http.Server {
 	}
 }
 
-// serveControl answers on the socket until stop is called.
+// serveControl serves the control socket until stop is called.
 func (d *Daemon) serveControl(l net.Listener) (stop func()) {
 	return d.serve(l, d.server(&control.Server{
 		Status: d.status, Devices: d.Devices, Counters: d.counters, Parts: d.partCounters,
@@ -68,7 +68,7 @@ func (d *Daemon) serve(l net.Listener, s *http.Server) (stop func()) {
 		}
 	}()
 	return func() {
-		// Answers are short: whoever reads one may finish.
+		// Answers are short: those in progress may finish.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if s.Shutdown(ctx) != nil {
@@ -78,7 +78,7 @@ func (d *Daemon) serve(l net.Listener, s *http.Server) (stop func()) {
 	}
 }
 
-// serveMetrics answers /metrics where the plan says so.
+// serveMetrics serves /metrics at the address of the plan.
 func (d *Daemon) serveMetrics() (stop func(), err error) {
 	if d.plan.Metrics.Listen == "" {
 		return func() {}, nil
@@ -112,7 +112,7 @@ func (d *Daemon) registry() *prometheus.Registry {
 	return r
 }
 
-// counters are those of a device and of what the daemon does on it.
+// counters returns the counters of a device and of the services on it.
 func (d *Daemon) counters(dev *verbs.Device) map[string]uint64 {
 	all := dev.Counters()
 	for _, p := range d.opts.Parts {
@@ -126,7 +126,8 @@ func (d *Daemon) counters(dev *verbs.Device) map[string]uint64 {
 	return all
 }
 
-// partCounters tells what the daemon counts that is of no device, and its parts.
+// partCounters calls f with the counters of the daemon and its parts that do not belong to a
+// device.
 func (d *Daemon) partCounters(f func(name string, value uint64)) {
 	f("log_lines_suppressed", d.peers.Suppressed())
 	d.packets.count(f)
@@ -139,7 +140,7 @@ func (d *Daemon) partCounters(f func(name string, value uint64)) {
 	}
 }
 
-// status is what the daemon says of itself.
+// status returns the status of the daemon.
 func (d *Daemon) status() control.Status {
 	s := control.Status{
 		Version: d.opts.Version, PID: pid, State: d.state.Load().(string), Started: d.started.UTC().Truncate(time.Second),

@@ -6,12 +6,13 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// loopback is where a device is when there is no other place.
+// loopback is the address of the default device if there is no interface.
 const loopback = "127.0.0.1"
 
-// suggest names where a device is when nobody chose: on the interface of the default route,
-// because that is the address by which others know the host. Without one, on every interface
-// that is up, is not the loopback and has an address; without any, on the loopback.
+// suggest returns the interfaces or the address of the default devices: the interface of the
+// default route, because other hosts know the host by its address. Without a default route, every
+// interface that is up, is not the loopback and has an address; if there is none, the loopback
+// address.
 func suggest() []string {
 	ifs, err := net.Interfaces()
 	if err != nil {
@@ -29,7 +30,7 @@ func suggest() []string {
 	return choose(usable, defaultRoutes())
 }
 
-// choose takes the first of the interfaces of default routes that is usable, or all usable.
+// choose returns the first interface in routes that is usable, otherwise all usable ones.
 func choose(usable, routes []string) []string {
 	for _, r := range routes {
 		for _, u := range usable {

@@ -1,7 +1,11 @@
-// Package exchange carries the small fixed-size items that RDMA test tools trade over TCP around their traffic.
+// Package exchange sends and receives the small items of fixed size that RDMA test tools exchange
+// over TCP before and after their traffic.
 //
-// The tools read every item with a single read(2) of its full size and give up on less, so an item is always
-// written with a single Write, and never together with another one.
+// The tools read every item with a single read(2) of its full size and fail on less, so an item
+// is always written with a single Write, never together with another one.
+//
+// [WriteItem] and [ReadItem] transfer one item; packages perftest and pingpong implement the
+// exchanges. [Peers] checks the GIDs that peers send.
 package exchange
 
 import (
@@ -14,13 +18,13 @@ import (
 	"time"
 )
 
-// Port is the TCP port that ibv_*_pingpong and perftest use when none is given.
+// Port is the default TCP port of ibv_*_pingpong and perftest.
 const Port = 18515
 
-// Role says which end of the TCP connection this is. In both tools it also decides who speaks first.
+// Role is the end of the TCP connection. In both tools it also determines which end sends first.
 type Role uint8
 
-// The two ends: the server listens, the client was given a host.
+// The two ends: the server listens, the client connects to a given host.
 const (
 	Server Role = iota
 	Client
@@ -34,23 +38,25 @@ func (r Role) String() string {
 	return "server"
 }
 
-// ErrPeerClosed reports that the peer closed the connection where the exchange wanted another item.
+// ErrPeerClosed means that the peer closed the connection when the exchange expected another
+// item.
 var ErrPeerClosed = errors.New("peer closed the connection")
 
-// ItemError says which item of an exchange failed. Unwrap gives the cause: ErrPeerClosed, a net error, or a decode error.
+// ItemError is the error of an item of an exchange. Unwrap returns the cause: ErrPeerClosed, a
+// net error, or a decode error.
 type ItemError struct {
-	Item string // what was being traded, "version", "key of QP 0"
+	Item string // such as "version", "key of QP 0"
 	Op   string // "send", "receive" or "decode"
 	Err  error
 }
 
-// Error names the item, the direction and the cause.
+// Error describes the item, the operation and the cause.
 func (e *ItemError) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Item, e.Err) }
 
 // Unwrap returns the cause.
 func (e *ItemError) Unwrap() error { return e.Err }
 
-// WriteItem sends one item as one segment.
+// WriteItem sends one item with a single write.
 func WriteItem(conn net.Conn, item string, b []byte) error {
 	if _, err := conn.Write(b); err != nil {
 		return &ItemError{item, "send", err}
@@ -58,7 +64,8 @@ func WriteItem(conn net.Conn, item string, b []byte) error {
 	return nil
 }
 
-// ReadItem fills b with one item. A connection that ends first, even in the middle, gives ErrPeerClosed.
+// ReadItem fills b with one item. If the connection ends first, even within the item, the cause
+// is ErrPeerClosed.
 func ReadItem(conn net.Conn, item string, b []byte) error {
 	n, err := io.ReadFull(conn, b)
 	switch {
@@ -72,8 +79,9 @@ func ReadItem(conn net.Conn, item string, b []byte) error {
 	return &ItemError{item, "receive", err}
 }
 
-// Watch unblocks reads and writes on conn when ctx ends. The returned function stops watching and must be called;
-// when it returns, no goroutine of Watch is left and nothing touches the connection's deadline any more.
+// Watch unblocks reads and writes on conn when ctx ends. The returned function stops watching and
+// must be called; when it returns, all goroutines of Watch have ended and the connection's
+// deadline is no longer changed.
 func Watch(ctx context.Context, conn net.Conn) (stop func()) {
 	done := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() {

@@ -7,32 +7,36 @@ import (
 	"slices"
 )
 
-// Peers is the rule for the GID that the other end of an exchange names: it is the address of its
-// TCP connection, which the handshake has proven. Otherwise a client could direct the traffic of
-// this end at a third host. An end on this host may name any address of this host.
+// Peers is the rule for the GID that the other end of an exchange may use: it must be the address
+// of its TCP connection, which the handshake has proven. Otherwise a client could direct the
+// traffic of this end at a third host. An end on this host may use any address of this host.
 type Peers struct {
-	// Foreign are the networks whose addresses an end may name although its TCP connection has
-	// another: a host can have one address for TCP and another for RDMA.
+	// Foreign are the networks of addresses that an end may use although its TCP connection has
+	// another address: a host can use different addresses for TCP and RDMA.
 	Foreign []netip.Prefix
-	// Own are the addresses of this host, of link-local ones at least those of the links of both ends.
+	// Own are the addresses of this host. The link-local ones must include those of the links of
+	// both ends.
 	Own []HostAddr
 }
 
-// HostAddr is an address of this host, with its zone if it is link-local, and the length of its network's prefix.
+// HostAddr is an address of this host, with its zone if it is link-local, and the prefix length
+// of its network.
 type HostAddr struct {
 	Addr netip.Addr
 	Bits int
 }
 
-// PeerError is a GID that the other end of an exchange may not name.
+// PeerError is the error of a GID that the other end of an exchange may not use.
 type PeerError struct {
-	GID, TCP netip.Addr // what was named, and the address of the TCP connection, both with their zones if link-local
-	// Never says what the GID is that nobody may name, such as "a broadcast address". Empty:
-	// Peers.Foreign could allow it.
+	// GID is the GID of the peer, TCP the address of its TCP connection; both have their zones if
+	// they are link-local.
+	GID, TCP netip.Addr
+	// Never is the kind of a GID that no peer may use, such as "a broadcast address". If it is
+	// empty, Peers.Foreign could permit the GID.
 	Never string
 }
 
-// Error names both addresses.
+// Error describes both addresses.
 func (e *PeerError) Error() string {
 	if e.Never != "" {
 		return fmt.Sprintf("the peer at %v names the GID %v, which is %s", e.TCP, e.GID, e.Never)
@@ -40,9 +44,9 @@ func (e *PeerError) Error() string {
 	return fmt.Sprintf("the peer's GID is %v, and its TCP connection has the address %v", e.GID, e.TCP)
 }
 
-// Check returns a *PeerError unless the end whose TCP connection has the address tcp may name gid.
-// zone is that of the address from which packets are sent to gid, if that is link-local: the same
-// address is another host's on another link.
+// Check returns a *PeerError unless the end whose TCP connection has the address tcp may use gid.
+// zone is the zone of the address from which packets are sent to gid, if that is link-local: the
+// same address belongs to different hosts on different links.
 func (p *Peers) Check(tcp netip.Addr, gid [16]byte, zone string) error {
 	tcp, a := tcp.Unmap(), scoped(netip.AddrFrom16(gid).Unmap(), zone)
 	here, own := p.own(tcp), p.own(a)
@@ -71,7 +75,7 @@ func (p *Peers) Check(tcp netip.Addr, gid [16]byte, zone string) error {
 	return &PeerError{a, tcp, never}
 }
 
-// needsZone reports whether a is the address of another host on each link.
+// needsZone reports whether a belongs to different hosts on different links.
 func needsZone(a netip.Addr) bool { return a.Is6() && a.IsLinkLocalUnicast() }
 
 // scoped returns a with the zone if it needs one.
@@ -87,8 +91,9 @@ func (p *Peers) own(a netip.Addr) bool {
 	return a.IsLoopback() || slices.ContainsFunc(p.Own, func(o HostAddr) bool { return o.Addr == a })
 }
 
-// broadcast reports whether a is the limited broadcast address, or the first or the last address of
-// a network of this host: Linux takes both for broadcast addresses, the first until version 5.14.
+// broadcast reports whether a is the limited broadcast address, or the first or the last address
+// of a network of this host: Linux treats both as broadcast addresses, the first until version
+// 5.14.
 func (p *Peers) broadcast(a netip.Addr) bool {
 	return a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) || slices.ContainsFunc(p.Own, func(h HostAddr) bool {
 		o := netip.PrefixFrom(h.Addr, h.Bits)
@@ -103,8 +108,8 @@ func (p *Peers) broadcast(a netip.Addr) bool {
 	})
 }
 
-// HostAddrs returns the addresses of this host that are not link-local, and the link-local ones of
-// the links with the given zones; none when the system does not tell.
+// HostAddrs returns the addresses of this host that are not link-local, and the link-local ones
+// of the links with the given zones. It omits those that the system does not report.
 func HostAddrs(zones ...string) (all []HostAddr) {
 	add := func(addrs []net.Addr, zone string) {
 		for _, a := range addrs {
@@ -130,8 +135,8 @@ func HostAddrs(zones ...string) (all []HostAddr) {
 	return all
 }
 
-// Address returns the IP address of one end of a TCP connection, with the zone of a link-local one;
-// the zero Addr for other connections.
+// Address returns the IP address of one end of a TCP connection, with the zone if it is
+// link-local; the zero Addr for other connections.
 func Address(a net.Addr) netip.Addr {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -140,7 +145,7 @@ func Address(a net.Addr) netip.Addr {
 	return t.AddrPort().Addr().Unmap()
 }
 
-// Zones returns those of addresses that have one, each once.
+// Zones returns the distinct zones of the addresses.
 func Zones(addrs ...netip.Addr) (zones []string) {
 	for _, a := range addrs {
 		if z := a.Zone(); z != "" && !slices.Contains(zones, z) {

@@ -38,7 +38,7 @@ func (h *handler) openChannel(c *trap.Call, flags int) {
 		}
 	}
 	if err != nil {
-		_ = c.ReplyErrno(errnoOf(err)) // nobody is left to tell
+		_ = c.ReplyErrno(errnoOf(err)) // the caller may have been killed
 		return
 	}
 	err = ch.Program(func(fd int) error {
@@ -58,8 +58,8 @@ func (h *handler) openChannel(c *trap.Call, flags int) {
 	}
 }
 
-// Write implements [trap.Handler]: commands of rdma_cm are written. Doorbells of queues are written natively, see
-// package ringfile.
+// Write implements [trap.Handler] for commands of rdma_cm. Doorbells of queues are written
+// natively, see package ringfile.
 func (h *handler) Write(c *trap.Call, o trap.Object, data []byte, size uint64) {
 	ch, ok := o.(*ucma.Channel)
 	if !ok {
@@ -67,7 +67,7 @@ func (h *handler) Write(c *trap.Call, o trap.Object, data []byte, size uint64) {
 		return
 	}
 	ch.Write(&writer{c, h}, data, func(err error) {
-		// Errors of the answers say that the caller was killed.
+		// An error of a reply means that the caller was killed.
 		switch {
 		case err == nil:
 			_ = c.Reply(int64(size))
@@ -82,7 +82,7 @@ func (h *handler) Write(c *trap.Call, o trap.Object, data []byte, size uint64) {
 	})
 }
 
-// writer is a thread of a program that has written a command, for package ucma.
+// writer is a thread of a program that writes a command, for package ucma.
 type writer struct {
 	call *trap.Call
 	host *handler
@@ -100,8 +100,8 @@ func (w *writer) OnInterrupt(f func()) { w.call.OnInterrupt(func(error) { f() })
 // NonBlocking implements [ucma.Caller].
 func (w *writer) NonBlocking() bool { return nonBlocking(w.call) }
 
-// nonBlocking reports whether the descriptor of a write(2) has O_NONBLOCK. The flags of an open file are in /proc, in
-// octal.
+// nonBlocking reports whether the descriptor of a write(2) has O_NONBLOCK. /proc contains the
+// flags of an open file, in octal.
 func nonBlocking(c *trap.Call) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", c.TID(), int32(c.Arg(0))))
 	if err != nil {

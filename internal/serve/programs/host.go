@@ -18,24 +18,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Host has what programs see of one device, and answers their calls: in this process, or by a daemon. All methods are
-// safe for concurrent use.
+// A Host presents one device to programs, and answers their calls: in this process, or by a
+// daemon. All methods are safe for concurrent use.
 type Host struct {
-	remote *remote // of a device that a daemon owns; nil: server answers, and what follows server is used
+	// remote answers the calls if a daemon owns the device; if it is nil, server and the fields
+	// after it are used.
+	remote *remote
 	log    *slog.Logger
 	server *uverbs.Server
 	cm     *ucma.Server
 	tree   *trap.Tree
 
-	mu        sync.Mutex                   // guards what follows
+	mu        sync.Mutex                   // guards the following fields
 	opens     map[*uverbs.Context]*open    // until the context is closed
-	processes map[trap.ProcID]*process     // that have not ended and have opened the device, or are about to
-	channels  map[trap.Inode]*ucma.Channel // of rdma_cm, by their files
-	cmOpen    int                          // channels of rdma_cm, also those without a file yet
+	processes map[trap.ProcID]*process     // running processes that have opened the device, or are opening it
+	channels  map[trap.Inode]*ucma.Channel // of rdma_cm, by the inodes of their files
+	cmOpen    int                          // channels of rdma_cm, including those without a file yet
 }
 
-// NewHost returns a host for dev, which programs find under the given name. It must begin with "rxe": librxe recognizes its
-// devices so. log gets calls that fail, at level debug.
+// NewHost returns a host for dev, which programs see under the given name. The name must start
+// with "rxe", by which librxe recognizes its devices. log receives failed calls, at level debug.
 func NewHost(dev *verbs.Device, name string, log *slog.Logger) (*Host, error) {
 	s, err := uverbs.New(dev)
 	if err != nil {
@@ -72,7 +74,7 @@ func (h *Host) Close() error {
 	return errors.Join(h.cm.Close(), h.server.Close(), h.tree.Close())
 }
 
-// Serve answers the calls that come from the listener of programs; see [trap.Serve].
+// Serve answers the calls from the listener of programs; see [trap.Serve].
 func (h *Host) Serve(listener *os.File, d trap.Descriptors) (*trap.Server, error) {
 	if h.remote != nil {
 		s, err := trap.Serve(listener, trap.Config{Handler: h.remote, Tree: h.tree, Descriptors: d})
@@ -84,7 +86,7 @@ func (h *Host) Serve(listener *os.File, d trap.Descriptors) (*trap.Server, error
 	return trap.Serve(listener, trap.Config{Handler: (*handler)(h), Tree: h.tree, Descriptors: d})
 }
 
-// handler are the methods that package trap calls.
+// handler implements [trap.Handler] for a Host.
 type handler Host
 
 // Open implements [trap.Handler].
@@ -93,10 +95,10 @@ func (h *handler) Open(c *trap.Call, d *trap.Device, flags int) {
 		h.openChannel(c, flags)
 		return
 	}
-	go func() { // it may wait, and must not keep the threads of the server from other calls
+	go func() { // it may block, and must not delay other calls
 		ctx, err := h.open(c)
 		if err != nil {
-			_ = c.ReplyErrno(errnoOf(err)) // nobody is left to tell
+			_ = c.ReplyErrno(errnoOf(err)) // the caller may have been killed
 			return
 		}
 		err = ctx.File().Program(func(fd int) error { return c.ReplyFD(trap.FD{File: fd, Object: ctx}) })
@@ -106,7 +108,7 @@ func (h *handler) Open(c *trap.Call, d *trap.Device, flags int) {
 	}()
 }
 
-// open makes a context for the caller's process.
+// open creates a context for the caller's process.
 func (h *handler) open(c *trap.Call) (*uverbs.Context, error) {
 	p := (*Host)(h).hold(c.Proc())
 	space, err := openSpace(c, p)
@@ -137,8 +139,8 @@ func (h *handler) Ioctl(c *trap.Call, o trap.Object, cmd uint32, arg uint64) {
 		_ = c.ReplyErrno(unix.ENOTTY)
 		return
 	}
-	// A call reads and writes memory of the process that has opened the device: another process with the descriptor, a
-	// child with fewer rights for example, would name addresses of that memory.
+	// A call accesses the memory of the process that opened the device: another process with the
+	// descriptor, such as a child with fewer rights, would use addresses of that memory.
 	if !(*Host)(h).opened(ctx, c.Proc()) {
 		_ = c.ReplyErrno(unix.EPERM)
 		return
@@ -164,7 +166,7 @@ func (h *handler) Exec(c *trap.Call, id trap.ProcID) {
 		}
 	}
 	h.mu.Unlock()
-	go func() { // a copy takes as long as the memory of the program lets it
+	go func() { // the memory of the program can delay a copy
 		for _, s := range spaces {
 			s.EndDirect()
 		}
@@ -172,7 +174,7 @@ func (h *handler) Exec(c *trap.Call, id trap.ProcID) {
 	}()
 }
 
-// Exit implements [trap.Handler]. What the process has opened may live on in a child.
+// Exit implements [trap.Handler]. Objects of the process may survive in a child.
 func (h *handler) Exit(id trap.ProcID) {
 	h.mu.Lock()
 	var contexts []*uverbs.Context
@@ -182,7 +184,7 @@ func (h *handler) Exit(id trap.ProcID) {
 	delete(h.processes, id)
 	h.mu.Unlock()
 	for _, c := range contexts {
-		_ = c.File().Drop() // from then on its last descriptor ends it
+		_ = c.File().Drop() // from then on it ends with its last descriptor
 	}
 }
 
@@ -225,7 +227,7 @@ func (c *caller) Object(fd int32) any {
 	return nil
 }
 
-// errnoOf returns the number of an error of the system, EIO without one.
+// errnoOf returns the error number in err, EIO if there is none.
 func errnoOf(err error) unix.Errno {
 	var e unix.Errno
 	if errors.As(err, &e) {

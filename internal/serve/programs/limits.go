@@ -9,17 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits of channels of rdma_cm, each of which has one descriptor of this process. For those of verbs see package
-// uverbs.
+// Limits of channels of rdma_cm, each of which uses one descriptor of this process. Package
+// uverbs has the limits of verbs.
 const (
-	// Each has one descriptor of the program too, most of which may open 1024. librdmacm opens one for each event channel,
-	// and one for each synchronous identifier (rdma_create_ep).
+	// Each also uses one descriptor of the program, which is usually limited to 1024. librdmacm
+	// opens one for each event channel, and one for each synchronous identifier (rdma_create_ep).
 	processChannels = 1 << 10
-	// All processes may have a part of the descriptors that this process may open.
+	// Part of this process's limit of descriptors that the channels of all processes may use.
 	channelDescriptors = 1.0 / 8
 )
 
-// takeChannel counts one more channel of a process, for giveChannel. The error is that of a limit.
+// takeChannel counts one more channel of a process; giveChannel undoes it. The error names the
+// exceeded limit.
 func (h *Host) takeChannel(id trap.ProcID) (*process, error) {
 	most := 128 // an eighth of the usual limit
 	var d unix.Rlimit
@@ -45,7 +46,7 @@ func (h *Host) takeChannel(id trap.ProcID) (*process, error) {
 	return p, nil
 }
 
-// giveChannel counts one less.
+// giveChannel counts one channel less.
 func (h *Host) giveChannel(p *process) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

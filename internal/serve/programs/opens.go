@@ -10,20 +10,23 @@ import (
 	"github.com/gorxe/gorxe/internal/trap"
 )
 
-// open is what a Host keeps of an open of the device until the context is closed. A child of the process that
-// opened the device may keep it open, but makes no calls on it. The lock of the Host guards it.
+// open is the state of an open of the device until the context is closed. A child of the process
+// that opened the device may keep it open, but makes no calls on it. The lock of the Host guards
+// it.
 type open struct {
-	process *process // that opened the device
+	process *process // process that opened the device
 	space   *space   // its memory at that time
-	// events are the event files that programs were given, by their inodes: a program names them by descriptors.
+	// events are the event files installed in programs, by their inodes: a program refers to them
+	// by descriptors.
 	events map[trap.Inode]any
-	room   int // number of event files at which those that have ended are looked for
+	room   int // number of event files at which ended ones are removed
 }
 
-// minRoom is the least room. More event files that have ended are kept only beside as many that have not.
+// minRoom is the minimum of room. Ended event files beyond it are kept only up to the number of
+// others.
 const minRoom = 16
 
-// add enters an event file.
+// add adds an event file.
 func (o *open) add(i trap.Inode, file any) {
 	if len(o.events) >= o.room {
 		maps.DeleteFunc(o.events, func(_ trap.Inode, file any) bool { return hasEnded(file) })
@@ -37,18 +40,20 @@ func hasEnded(file any) bool {
 	return ok && e.Ended()
 }
 
-// process is what a Host keeps of a process with opens of the device. The lock of the Host guards it, except atomics.
+// process is the state of a process with opens of the device. The lock of the Host guards it,
+// except atomics.
 type process struct {
 	id       trap.ProcID
-	uses     int // contexts, and opens under way
+	uses     int // contexts, and opens in progress
 	contexts map[*uverbs.Context]struct{}
 	channels int // of rdma_cm
-	// atomics make RDMA atomics through all contexts of the process atomic towards each other. After execve the
-	// process keeps them: its contexts are of another address space then, to which the lock does no harm.
+	// atomics makes RDMA atomics through all contexts of the process atomic with respect to each
+	// other. It remains the same after execve: later contexts belong to another address space, to
+	// which sharing the lock does no harm.
 	atomics procmem.Atomics
 }
 
-// hold returns the process with the given number, for [Host.enter] or [Host.release].
+// hold returns the process with the given ID and adds a user, for [Host.enter] or [Host.release].
 func (h *Host) hold(id trap.ProcID) *process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,21 +66,21 @@ func (h *Host) hold(id trap.ProcID) *process {
 	return p
 }
 
-// release gives back what hold returned.
+// release removes a user that hold added.
 func (h *Host) release(p *process) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.unuse(p)
 }
 
-// unuse ends one use of p. The lock is held.
+// unuse removes a user of p. The caller holds the lock.
 func (h *Host) unuse(p *process) {
 	if p.uses--; p.uses == 0 && h.processes[p.id] == p {
 		delete(h.processes, p.id)
 	}
 }
 
-// enter takes note of a context that a process has opened; the use of p is the context's from then on.
+// enter adds a context that a process has opened; the context takes over the use of p.
 func (h *Host) enter(ctx *uverbs.Context, p *process, s *space) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,7 +88,7 @@ func (h *Host) enter(ctx *uverbs.Context, p *process, s *space) {
 	p.contexts[ctx] = struct{}{}
 }
 
-// leave forgets a context that is closed.
+// leave removes a closed context.
 func (h *Host) leave(ctx *uverbs.Context) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// remote answers the calls of programs by a daemon: it is the [trap.Handler] of a host whose device another process
-// owns.
+// remote forwards the calls of programs to a daemon: it is the [trap.Handler] of a host whose
+// device another process owns.
 type remote struct {
 	client *broker.Client
 	log    *slog.Logger
@@ -25,18 +25,18 @@ type remote struct {
 
 	mu        sync.Mutex
 	servers   []*trap.Server
-	processes map[trap.ProcID]uint32 // numbers that the daemon knows them by
+	processes map[trap.ProcID]uint32 // numbers by which the daemon knows them
 	last      uint32
-	// objects are the files that programs were given, by their inodes: a program names them by descriptors. An inode may
-	// have been that of an earlier file.
+	// objects are the files installed in programs, by their inodes: a program refers to them by
+	// descriptors. An inode may be that of an earlier file.
 	objects map[trap.Inode]uint32
 }
 
 // remoteObject is the daemon's number of an open device file.
 type remoteObject uint32
 
-// NewRemoteHost returns a host for the device of a daemon, which it disconnects from when it is closed. For name and
-// log see [NewHost].
+// NewRemoteHost returns a host for the device of a daemon. Closing it disconnects from the
+// daemon. See [NewHost] for name and log.
 func NewRemoteHost(c *broker.Client, name string, log *slog.Logger) (*Host, error) {
 	tree, err := newTree(name)
 	if err != nil {
@@ -53,10 +53,11 @@ func NewRemoteHost(c *broker.Client, name string, log *slog.Logger) (*Host, erro
 	return &Host{log: log, remote: r, tree: tree}, nil
 }
 
-// farewell is how long a daemon may take to show that it has not ended before the programs have.
+// farewell is the time in which a daemon must answer to prove that it has not ended before the
+// programs.
 const farewell = time.Second
 
-// close disconnects. Then the client knows whether the daemon has ended.
+// close disconnects. Afterwards the client knows whether the daemon has ended.
 func (r *remote) close() error {
 	r.client.Ping(farewell)
 	err := r.client.Close()
@@ -64,7 +65,7 @@ func (r *remote) close() error {
 	return err
 }
 
-// serving remembers a server, which is told when objects end.
+// serving adds a server to notify when objects end.
 func (r *remote) serving(s *trap.Server) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,42 +86,43 @@ func (r *remote) Ended(object uint32) {
 	}
 }
 
-// Changed implements [broker.Events]: programs that look from now on see the device as it is.
+// Changed implements [broker.Events]: it updates the files that programs see.
 func (r *remote) Changed(d broker.Description) {
 	if err := r.files.update(&d); err != nil {
 		r.log.Warn("a change of the device is not shown to programs", "err", err)
 	}
 }
 
-// Open implements [trap.Handler]. It waits in a goroutine of its own: a daemon that does not answer must not keep the
-// threads of the server from other calls.
+// Open implements [trap.Handler]. It waits in its own goroutine: a daemon that does not answer
+// must not delay other calls.
 func (r *remote) Open(c *trap.Call, d *trap.Device, flags int) {
 	go func() {
 		f, object, err := r.open(c, d)
 		if err != nil {
 			r.log.Debug("a program cannot open the device", "pid", c.Proc().PID, "err", err)
-			_ = c.ReplyErrno(errnoOf(err)) // nobody is left to tell
+			_ = c.ReplyErrno(errnoOf(err)) // the caller may have been killed
 			return
 		}
 		err = r.know(f, object)
 		fd := int(f.Fd())
 		if err == nil && fileOf(d) == broker.CM {
-			// The flags are those of the open file, which the program is about to share.
+			// The flags are those of the open file description, which the program is about to
+			// share.
 			err = unix.SetNonblock(fd, flags&unix.O_NONBLOCK != 0)
 		}
 		if err == nil {
 			err = c.ReplyFD(trap.FD{File: fd, Object: remoteObject(object)})
 		}
-		_ = f.Close() // the program has its own
+		_ = f.Close() // the program has a duplicate
 		if err != nil {
 			r.client.Release(object)
 		}
 	}()
 }
 
-// open opens a device file of the daemon for the caller. The files of its memory are those of one
-// address space: the caller cannot execute another program before it has an answer, and that it
-// still waits is verified at last.
+// open opens a device file of the daemon for the caller. The files of its memory belong to one
+// address space: the caller cannot execute another program before it has an answer, and Valid
+// checks afterwards that it still waits.
 func (r *remote) open(c *trap.Call, d *trap.Device) (*os.File, uint32, error) {
 	pid, files, err := openMemory(c)
 	if err != nil {
@@ -137,7 +139,7 @@ func (r *remote) open(c *trap.Call, d *trap.Device) (*os.File, uint32, error) {
 	}
 	n := r.process(c.Proc())
 	f, object, err := r.client.Open(n, fileOf(d), dir, files.Mem, files.Maps)
-	if err == nil && c.Executing() { // the daemon did not know of the file yet when it was told
+	if err == nil && c.Executing() { // the daemon did not know of the file when it handled Exec
 		if err = r.client.Exec(n); err != nil {
 			_ = f.Close()
 			r.client.Release(object)
@@ -146,7 +148,7 @@ func (r *remote) open(c *trap.Call, d *trap.Device) (*os.File, uint32, error) {
 	return f, object, err
 }
 
-// fileOf returns the device file that a node of the tree stands for.
+// fileOf returns the device file of a node of the tree.
 func fileOf(d *trap.Device) broker.File {
 	if d.Slot == trap.SlotChannel {
 		return broker.CM
@@ -167,7 +169,7 @@ func (r *remote) process(id trap.ProcID) uint32 {
 	return n
 }
 
-// know remembers what a program was given.
+// know records the object of an installed file.
 func (r *remote) know(f *os.File, object uint32) error {
 	i, err := trap.InodeOf(int(f.Fd()))
 	if err != nil {
@@ -199,7 +201,7 @@ func (r *remote) call(c *trap.Call, o trap.Object, what broker.Call) {
 	}
 	t := &thread{remote: r, call: c}
 	interrupt := r.client.Call(uint32(object), r.process(c.Proc()), what, t)
-	if what.Write { // only these block: a thread that waits for an event takes signals
+	if what.Write { // only these block: a thread that waits for an event handles signals
 		c.OnInterrupt(func(error) {
 			t.interrupted.Store(true)
 			go interrupt()
@@ -210,7 +212,8 @@ func (r *remote) call(c *trap.Call, o trap.Object, what broker.Call) {
 // Stat implements [trap.Handler].
 func (r *remote) Stat(trap.Object, *trap.Attr) {}
 
-// Exec implements [trap.Handler]. The daemon has to know first: see [procmem.AddressSpace.AllowDirect].
+// Exec implements [trap.Handler]. The daemon must be notified first: see
+// [procmem.AddressSpace.AllowDirect].
 func (r *remote) Exec(c *trap.Call, id trap.ProcID) {
 	r.mu.Lock()
 	n, known := r.processes[id]
@@ -228,7 +231,7 @@ func (r *remote) Exec(c *trap.Call, id trap.ProcID) {
 	}()
 }
 
-// Exit implements [trap.Handler]. What the process has opened may live on in a child.
+// Exit implements [trap.Handler]. Objects of the process may survive in a child.
 func (r *remote) Exit(id trap.ProcID) {
 	r.mu.Lock()
 	n, known := r.processes[id]
@@ -274,7 +277,7 @@ func (t *thread) Answer(result int64, errno unix.Errno) {
 			_ = c.ReplyErrno(unix.EINTR)
 		}
 	case errno != 0:
-		_ = c.ReplyErrno(errno) // nobody is left to tell
+		_ = c.ReplyErrno(errno) // the caller may have been killed
 	default:
 		_ = c.Reply(result)
 	}

@@ -9,16 +9,17 @@ import (
 	"github.com/gorxe/gorxe/internal/trap"
 )
 
-// rendering keeps the files of a tree as the device is: addresses come and go, and the port changes its state.
+// rendering keeps the files of a tree up to date with the device, whose addresses and port state
+// change.
 type rendering struct {
-	name string // for programs
+	name string // name of the device for programs
 	tree *trap.Tree
 
 	mu    sync.Mutex
-	files map[string]string // as they are in the tree; guarded by mu
+	files map[string]string // contents in the tree; guarded by mu
 }
 
-// update changes what is not as dev is now. A file whose change fails is tried again by the next call.
+// update updates the files that differ from dev. The next call retries failed changes.
 func (r *rendering) update(dev described) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

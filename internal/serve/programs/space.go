@@ -16,9 +16,9 @@ type space struct {
 	process *process
 }
 
-// openSpace opens the memory of a caller, whose atomics are those of its process. The files are
-// those of one address space: the caller cannot execute another program before it has an answer,
-// and that it still waits is verified at last.
+// openSpace opens the memory of a caller, with the atomics of its process. The files belong to
+// one address space: the caller cannot execute another program before it has an answer, and Valid
+// checks afterwards that it still waits.
 func openSpace(c *trap.Call, p *process) (*space, error) {
 	pid, files, err := openMemory(c)
 	if err != nil {
@@ -31,13 +31,13 @@ func openSpace(c *trap.Call, p *process) (*space, error) {
 	case !c.Valid():
 		return nil, errors.Join(trap.ErrGone, s.Close())
 	}
-	_ = s.AllowDirect(pid) // where that is not allowed, copies are slower
+	_ = s.AllowDirect(pid) // if it fails, copies are slower
 	return &space{s, p}, nil
 }
 
-// openMemory opens the files of a caller's memory. Where the first thread of its process has ended,
-// that has no memory any more (ESRCH, or EACCES because its files are root's): they are those of the
-// thread that makes the call, and pid is its number.
+// openMemory opens the files of a caller's memory. If the first thread of its process has ended,
+// that thread has no memory any more (ESRCH, or EACCES because its files belong to root).
+// openMemory then opens the files of the calling thread, and pid is its number.
 func openMemory(c *trap.Call) (pid int, files *procmem.Files, err error) {
 	pid = c.Proc().PID
 	if files, err = procmem.OpenFiles(pid); err != nil && c.TID() != pid {
@@ -47,7 +47,7 @@ func openMemory(c *trap.Call) (pid int, files *procmem.Files, err error) {
 	return pid, files, err
 }
 
-// Account implements [uverbs.Accounted]: all programs are of one user.
+// Account implements [uverbs.Accounted]: all programs belong to one user.
 func (s *space) Account() (program, user any) { return s.process, nil }
 
 // Register implements [uverbs.Space].

@@ -27,7 +27,8 @@ const (
 	cmFile    = deviceFiles + "/rdma_cm"
 )
 
-// Numbers of the device files, as Linux gives them to the first device; that of rdma_cm is dynamic there.
+// Numbers of the device files, those of the first device in Linux; there that of rdma_cm is
+// dynamic.
 const (
 	verbsMajor = 231
 	verbsMinor = 192
@@ -35,15 +36,16 @@ const (
 	cmMinor    = 122
 )
 
-// described is a device whose description can be asked for: a [verbs.Device], or what a daemon tells of its own.
+// described is a device that can be described: a [verbs.Device], or a daemon's description of
+// one.
 type described interface {
 	Attr() verbs.DeviceAttr
 	PortAttr() verbs.PortAttr
 	GIDs() []verbs.GIDEntry
 }
 
-// newTree makes the tree of a device, with its device files (libibverbs/sysfs.c, device.c; providers/rxe;
-// librdmacm/cma.c).
+// newTree creates the tree of a device, with its device files (libibverbs/sysfs.c, device.c;
+// providers/rxe; librdmacm/cma.c).
 func newTree(name string) (*trap.Tree, error) {
 	if !strings.HasPrefix(name, "rxe") || strings.ContainsAny(name, "/ ") {
 		return nil, fmt.Errorf("programs: device name %q: it must begin with rxe", name)
@@ -62,8 +64,8 @@ func newTree(name string) (*trap.Tree, error) {
 	return t, nil
 }
 
-// files are what rdma-core reads of a device (libibverbs/sysfs.c, device.c; providers/rxe): its attributes by their
-// paths.
+// files returns the sysfs attributes that rdma-core reads of a device, by their paths
+// (libibverbs/sysfs.c, device.c; providers/rxe).
 func files(dev described, name string) map[string]string {
 	attr, port := dev.Attr(), dev.PortAttr()
 	d, p := classDevices+"/"+name, classDevices+"/"+name+"/ports/1"
@@ -104,7 +106,7 @@ func files(dev described, name string) map[string]string {
 	return out
 }
 
-// guid is the form of sysfs: four groups of four digits.
+// guid formats a GUID as in sysfs: four groups of four digits.
 func guid(g uint64) string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", g>>48, g>>32&0xffff, g>>16&0xffff, g&0xffff)
 }

@@ -13,18 +13,18 @@ import (
 
 // Errors of a client, for errors.Is.
 var (
-	// ErrBounds says that bytes are not in the region.
+	// ErrBounds means that the bytes are not in the region.
 	ErrBounds = errors.New("not in the region")
-	// ErrAccess says that the region is not for that.
+	// ErrAccess means that the region does not permit the access.
 	ErrAccess = errors.New("the region is not for that")
-	// ErrEnded says that the other end has ended the connection.
+	// ErrEnded means that the server has ended the connection.
 	ErrEnded = errors.New("the other end has ended the connection: it stops, or the region was withdrawn or exported anew")
 )
 
-// StatusError says how a work request ended that failed.
+// StatusError is the error of a failed work request.
 type StatusError struct{ Status verbs.WCStatus }
 
-// Error says what it means for a region.
+// Error describes what the status means for a region.
 func (e *StatusError) Error() string {
 	name := e.Status.Name()
 	switch e.Status {
@@ -38,24 +38,24 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("the work request ended with %s: %v", name, e.Status)
 }
 
-// How a client moves bytes: in pieces, several on their way at a time.
+// A client transfers bytes in pieces of pieceLen bytes, up to pieces of them at a time.
 const (
 	pieceLen = 128 << 10
 	pieces   = 8
 )
 
-// timeout is perftest's, 67 ms: a server that is gone is found out within two seconds.
+// timeout is that of perftest, 67 ms: a dead server is detected within two seconds.
 const timeout = 14
 
-// Conn is a connection to a region. It is for one goroutine.
+// Conn is a connection to a region. It must be used by one goroutine.
 type Conn struct {
 	location
 	cq   *verbs.CQ
 	qp   *verbs.QP
 	mr   *verbs.MR
 	conn *verbs.Conn
-	buf  []byte // a place for each piece
-	over error  // after this it can be used no more
+	buf  []byte // one slot per piece
+	over error  // error after which the connection is unusable
 }
 
 // Dial connects to a region that is exported at an address.
@@ -112,7 +112,7 @@ func (c *Conn) open(ctx context.Context, dev *verbs.Device, to netip.AddrPort, p
 		return err
 	}
 	p := verbs.DefaultConnParam()
-	p.Access = verbs.RemoteWrite // for the server's empty WRITEs: no region here is open to it
+	p.Access = verbs.RemoteWrite // for the server's empty WRITEs: no region here permits access
 	p.MaxDestRdAtomic = 0
 	p.Timeout = timeout
 	p.PrivateData = private
@@ -123,7 +123,7 @@ func (c *Conn) open(ctx context.Context, dev *verbs.Device, to netip.AddrPort, p
 	return err
 }
 
-// refused makes of the refusal of a server what it means.
+// refused converts a REJ of a server to the error that it means.
 func refused(err error) error {
 	var rej *verbs.RejectError
 	if !errors.As(err, &rej) || rej.Reason != consumerDefined {
@@ -137,25 +137,25 @@ func refused(err error) error {
 	return fmt.Errorf("%w: %w", ErrProtocol, err)
 }
 
-// consumerDefined is the reason with which a program refuses (IBA table 109).
+// consumerDefined is the reason of a REJ by a program (IBA table 109).
 const consumerDefined = 28
 
 // Len returns the length of the region in bytes.
 func (c *Conn) Len() uint64 { return c.length }
 
-// Access returns what this end may do.
+// Access returns the rights of this end.
 func (c *Conn) Access() Access { return c.access }
 
-// Done is closed when the connection has ended, by whichever end.
+// Done returns a channel that is closed when either end has ended the connection.
 func (c *Conn) Done() <-chan struct{} { return c.conn.Done() }
 
-// KeepAlive ends the connection to a region that may be written when the server does not answer; see
-// [verbs.Conn.KeepAlive]. Other methods may be called meanwhile.
+// KeepAlive ends the connection to a writable region when the server does not answer; see
+// [verbs.Conn.KeepAlive]. Other methods may be called concurrently.
 func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
 	return c.conn.KeepAlive(ctx, every)
 }
 
-// Ping returns an error when the server is gone. It reads no byte of the region.
+// Ping returns an error if the server is gone. It transfers no byte of the region.
 func (c *Conn) Ping(ctx context.Context) error {
 	if c.over != nil {
 		return c.over
@@ -173,12 +173,12 @@ func (c *Conn) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the connection and does not wait for the other end to know.
+// Close ends the connection. It does not wait for the other end.
 func (c *Conn) Close() {
 	if c.over == nil {
 		c.over = verbs.ErrClosed
 	}
-	// The errors are of what is in use, which nothing is.
+	// These calls fail only for objects in use; these are not.
 	if c.qp != nil {
 		_ = c.qp.Close()
 	}
@@ -190,10 +190,10 @@ func (c *Conn) Close() {
 	}
 }
 
-// Fits says why n bytes at off cannot be read or written.
+// Fits returns why n bytes at off cannot be read or written, nil if they can.
 func (c *Conn) Fits(right Access, off, n uint64) error { return c.check(right, off, n) }
 
-// check says why n bytes at off cannot be used so.
+// check returns why n bytes at off cannot be accessed with the given right, nil if they can.
 func (c *Conn) check(right Access, off, n uint64) error {
 	switch {
 	case c.over != nil:
@@ -208,14 +208,14 @@ func (c *Conn) check(right Access, off, n uint64) error {
 	return nil
 }
 
-// failed marks the connection as over: what is under way may still write into the pieces.
+// failed marks the connection as unusable: work in progress may still write into the pieces.
 func (c *Conn) failed(err error) error {
 	c.over = err
 	_ = c.qp.Close()
 	return err
 }
 
-// wait waits for the oldest work request to end.
+// wait waits until the oldest work request completes.
 func (c *Conn) wait(ctx context.Context) error {
 	var wc [1]verbs.WC
 	if _, err := c.cq.Wait(ctx, wc[:]); err != nil {
@@ -234,7 +234,7 @@ func (c *Conn) ended(status verbs.WCStatus) error {
 	return &StatusError{status}
 }
 
-// lost is why the connection, which has ended, is no more.
+// lost returns why the connection has ended.
 func (c *Conn) lost() error {
 	var failed *verbs.FatalError
 	switch err := c.conn.Err(); {

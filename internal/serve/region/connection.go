@@ -10,20 +10,20 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Counts are what a server has counted since it began.
+// Counts holds the counters of a server since its start.
 type Counts struct {
-	Accepted    uint64 // connections that came to be
-	Unanswered  uint64 // that did not, because the client did not go on with it
-	Failed      uint64 // that did not, because the device could not serve them
-	Lost        uint64 // connections that ended because the client was gone without a word
-	NoRegion    uint64 // refused: there is none of the name
-	NotAllowed  uint64 // refused: not for this host, who is told that there is none
-	BusyAll     uint64 // refused: as many connections as there may be
-	BusyPeer    uint64 // refused: as many connections as one host may have
-	BadRequests uint64 // refused: not such a request
+	Accepted    uint64 // connections established
+	Unanswered  uint64 // not established: the client did not continue
+	Failed      uint64 // not established: the device could not serve it
+	Lost        uint64 // ended because the client was gone without notice
+	NoRegion    uint64 // rejected: no such region
+	NotAllowed  uint64 // rejected: the host may not use the region, and is told that it does not exist
+	BusyAll     uint64 // rejected: limit of connections
+	BusyPeer    uint64 // rejected: limit of connections per host
+	BadRequests uint64 // rejected: invalid request
 }
 
-// Each calls f with every count and its name.
+// Each calls f with the name and value of every counter.
 func (c *Counts) Each(f func(name string, value uint64)) {
 	for _, n := range []struct {
 		name  string
@@ -37,7 +37,7 @@ func (c *Counts) Each(f func(name string, value uint64)) {
 	}
 }
 
-// Counts returns what was counted so far.
+// Counts returns the current counters.
 func (s *Server) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,8 +50,8 @@ func (s *Server) count(which *uint64) {
 	s.mu.Unlock()
 }
 
-// Serve answers the requests that come to l until ctx ends, with its cause, or l or the device
-// closes, which is no error. Connections go on until [Server.Close].
+// Serve answers the requests to l until ctx ends, with its cause, or l or the device closes,
+// which is not an error. Connections continue until [Server.Close].
 func (s *Server) Serve(ctx context.Context, l *verbs.Listener) error {
 	for {
 		r, err := l.Next(ctx)
@@ -65,9 +65,9 @@ func (s *Server) Serve(ctx context.Context, l *verbs.Listener) error {
 	}
 }
 
-// take answers one request, a refusal at once.
+// take answers one request; it sends a rejection at once.
 func (s *Server) take(r *verbs.ConnRequest) {
-	// What the request says of itself is not what packets come from, and only that counts.
+	// The GID that packets come from is authoritative, not the address in the request.
 	peer := r.RemoteGID().Addr()
 	name, err := parseRequest(r.PrivateData())
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Server) take(r *verbs.ConnRequest) {
 	}()
 }
 
-// find returns the region of a name if the host may use it.
+// find returns the region with a name if the host may use it.
 func (s *Server) find(name string, peer netip.Addr) (*exported, Refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,19 +139,21 @@ func (s *Server) takeDirectory(r *verbs.ConnRequest, peer netip.Addr) {
 			return
 		}
 		s.connect(r, x, at)
-		// An error says that the device is closed.
+		// The error is ignored: it means that the device is closed.
 		_ = x.withdraw()
 	}()
 }
 
-// place is that of a connection among those that there may be.
+// place is the place of a connection in the limit of connections.
 type place struct {
 	*places.Place
-	asking context.Context // ends when nobody waits for the connections any more, or another takes the place
+	// asking ends when the server no longer waits for its connections, or another request takes
+	// the place.
+	asking context.Context
 	giveUp context.CancelCauseFunc
 }
 
-// enter counts a connection in, if there is room for it.
+// enter reserves a place for a connection, if there is one.
 func (s *Server) enter(x *exported, peer netip.Addr) (*place, Refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +182,8 @@ func (s *Server) enter(x *exported, peer netip.Addr) (*place, Refusal) {
 	return at, 0
 }
 
-// connected keeps a place for its connection, which is established. It returns false if another has it.
+// connected keeps a place for its established connection. It returns false if another request has
+// the place.
 func (s *Server) connected(at *place) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +199,8 @@ func (s *Server) leave(x *exported, at *place) {
 	s.conns.Done()
 }
 
-// later is of a request that is not answered: its sender repeats it, and there may be room then. It is never sent.
+// later is the refusal of a request that is not answered: its sender repeats it, when there may
+// be a place. It is never sent.
 const later Refusal = 0xff
 
 func (s *Server) refuse(r *verbs.ConnRequest, why Refusal, text error) {
@@ -204,12 +208,12 @@ func (s *Server) refuse(r *verbs.ConnRequest, why Refusal, text error) {
 	answered := why != later && s.places.MayAnswer(time.Now())
 	s.mu.Unlock()
 	if !answered {
-		// An error says that the client has given up.
+		// The error is ignored: it means that the client has given up.
 		_ = r.Ignore()
 		return
 	}
 	s.opts.Log.Debug("a request for a region is refused", "peer", r.RemoteGID().Addr(), "reason", text)
-	// An error says that the client has given up.
+	// The error is ignored: it means that the client has given up.
 	_ = r.Reject([]byte{byte(why)})
 }
 
@@ -219,10 +223,10 @@ func (s *Server) fail(r *verbs.ConnRequest, err error) {
 	_ = r.Reject([]byte{byte(Busy)})
 }
 
-// The server posts one empty WRITE at a time and nothing else.
+// The server posts only empty WRITEs, one at a time.
 const (
 	serverDepth = 1
-	goodbye     = 5 * time.Second // the longest that a peer is given to answer the end
+	goodbye     = 5 * time.Second // timeout of the peer's answer when disconnecting
 )
 
 // connect serves one connection from its request to its end.
@@ -257,9 +261,10 @@ func (s *Server) connect(r *verbs.ConnRequest, x *exported, at *place) {
 	p := verbs.DefaultConnParam()
 	p.Access, _ = x.access.verbs()
 	p.MaxRdAtomic = 0
-	p.RNRRetry = 0 // there is never a receive: a SEND of the client need not wait for one
+	p.RNRRetry = 0 // no receive is ever posted: a SEND of the client need not wait for one
 	p.PrivateData = x.encode()
-	// One that is being made is made first and then ended, so that the client hears of it.
+	// If the region is withdrawn meanwhile, the connection is established and then ended, so that
+	// the client is notified.
 	c, err := r.Accept(at.asking, q, p)
 	if err == nil && !s.connected(at) {
 		// Closing the queue pair ends the connection.
@@ -268,7 +273,7 @@ func (s *Server) connect(r *verbs.ConnRequest, x *exported, at *place) {
 	if err != nil {
 		s.count(&s.counts.Unanswered)
 		s.opts.Log.Debug("a client of a region did not go on", "region", x.Name, "error", err)
-		// Most often there is nobody to hear it.
+		// In most cases the client is gone.
 		_ = r.Reject([]byte{byte(Busy)})
 		return
 	}
@@ -279,7 +284,7 @@ func (s *Server) connect(r *verbs.ConnRequest, x *exported, at *place) {
 	}
 	ctx, cancel := context.WithTimeout(s.hurry, goodbye)
 	defer cancel()
-	// Whether the peer has answered or not, it is over.
+	// The connection has ended whether the peer has answered or not.
 	_ = c.Disconnect(ctx)
 	s.opts.Log.Debug("disconnected", "region", x.Name, "peer", c.Remote(), "error", c.Err())
 }

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Directory is what the region without a name has in it, as JSON.
+// Directory is the contents of the region without a name, encoded as JSON.
 type Directory struct {
 	Regions []Entry `json:"regions"`
 }
 
-// Entry is a region in a [Directory].
+// Entry describes a region in a [Directory].
 type Entry struct {
 	Name   string   `json:"name"`
 	Kind   string   `json:"kind"`   // such as "anonymous", "file", "shm"
@@ -23,16 +23,18 @@ type Entry struct {
 	Access []string `json:"access"` // of "read", "write", "atomic"
 }
 
-// maxDirectory is the longest directory that a client reads, in bytes.
+// maxDirectory is the maximum length of a directory that a client reads, in bytes.
 const maxDirectory = 16 << 20
 
-// Bounds on what a directory of that length may hold: short entries take many times the memory of their text.
+// Limits of the contents of a directory of that length: short entries use many times the memory
+// of their text.
 const (
 	maxEntries   = 1 << 16
 	maxEntryText = 4 << 10 // bytes
 )
 
-// parseDirectory reads a directory, entry by entry. Its words are for people's terminals, so they are checked.
+// parseDirectory decodes a directory, entry by entry. It checks the text, which is displayed in
+// terminals.
 func parseDirectory(text []byte) (*Directory, error) {
 	p := directoryParser{dec: json.NewDecoder(bytes.NewReader(text))}
 	if err := p.parse(); err != nil {
@@ -58,7 +60,7 @@ func (p *directoryParser) parse() error {
 		if name, _ := key.(string); strings.EqualFold(name, "regions") {
 			err = p.regions()
 		} else {
-			err = p.dec.Decode(&json.RawMessage{}) // of another version
+			err = p.dec.Decode(&json.RawMessage{}) // from another version
 		}
 		if err != nil {
 			return err
@@ -79,7 +81,8 @@ func (p *directoryParser) expect(want json.Delim) error {
 		return err
 	}
 	if t != want {
-		return fmt.Errorf("something else is in the place of %q", rune(want)) // and not shown: it may be anything
+		// The token is not displayed, because it can be anything.
+		return fmt.Errorf("something else is in the place of %q", rune(want))
 	}
 	return nil
 }

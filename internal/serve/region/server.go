@@ -20,32 +20,32 @@ import (
 // Export is a region to be exported.
 type Export struct {
 	Name   string
-	Kind   string    // a word for people, in the form of a name
-	Memory mr.Memory // remains the caller's, who closes it after [Server.Withdraw] or [Server.Close]
+	Kind   string    // word for display, with the characters of a name
+	Memory mr.Memory // owned by the caller, who closes it after [Server.Withdraw] or [Server.Close]
 	Access Access
-	Peers  []netip.Prefix // who may use it; none means all that the device admits
+	Peers  []netip.Prefix // hosts that may use it; empty means all that the device admits
 }
 
-// admits is true for a host that may use the region.
+// admits reports whether a host may use the region.
 func (e *Export) admits(peer netip.Addr) bool {
 	return len(e.Peers) == 0 || slices.ContainsFunc(e.Peers, func(p netip.Prefix) bool { return p.Contains(peer) })
 }
 
-// Options are the limits of a server; 0 stands for the defaults.
+// Options holds the limits of a server; 0 means the default.
 type Options struct {
 	MaxConns   int // at a time
-	MaxPerPeer int // of one host
+	MaxPerPeer int // connections of one host
 	KeepAlive  time.Duration
-	Log        *slog.Logger // nil is silence
+	Log        *slog.Logger // nil disables logging
 }
 
-// Server exports regions of one device. Its methods may be called by many goroutines.
+// Server exports regions of one device. Its methods are safe for concurrent use.
 type Server struct {
 	dev  *verbs.Device
 	opts Options
 
-	// working ends when the server stops: connections are ended in order. hurry ends when
-	// nobody waits for that any more.
+	// working ends when the server stops: connections are then disconnected in order. hurry ends
+	// when the server no longer waits for that.
 	working, hurry context.Context
 	stop, rush     context.CancelFunc
 
@@ -58,7 +58,7 @@ type Server struct {
 	counts  Counts
 }
 
-// exported is a region as it is registered, once.
+// exported is one registration of a region.
 type exported struct {
 	Export
 	location
@@ -66,7 +66,7 @@ type exported struct {
 	mr    *verbs.MR
 	conns int // guarded by Server.mu
 
-	current context.Context // ends when the region is withdrawn or exported anew
+	current context.Context // ends when the region is withdrawn or exported again
 	end     context.CancelFunc
 }
 
@@ -85,7 +85,7 @@ func NewServer(dev *verbs.Device, o Options) *Server {
 	return s
 }
 
-// register makes a region of an export, in a protection domain of its own.
+// register registers the memory of an export, in its own protection domain.
 func (s *Server) register(e Export) (*exported, error) {
 	x := &exported{Export: e, pd: s.dev.AllocPD()}
 	_, access := e.Access.verbs()
@@ -98,14 +98,15 @@ func (s *Server) register(e Export) (*exported, error) {
 	return x, nil
 }
 
-// withdraw ends the region and its connections. When it returns nothing touches the memory.
+// withdraw ends the region and its connections. When it returns, the device no longer accesses
+// the memory.
 func (x *exported) withdraw() error {
 	x.end()
 	return x.mr.Dereg()
 }
 
-// Export makes a region known, or makes an exported one anew: it gets another key, and
-// connections to what had the name before end.
+// Export exports a region. If the name is already exported, the region gets another key, and
+// connections to the previous region of that name end.
 func (s *Server) Export(e Export) error {
 	if err := CheckName(e.Name); err != nil {
 		return err
@@ -134,7 +135,7 @@ func (s *Server) Export(e Export) error {
 	return nil
 }
 
-// Withdraw ends a region and its connections. A name that is not exported is an error.
+// Withdraw ends a region and its connections. It fails if the name is not exported.
 func (s *Server) Withdraw(name string) error {
 	s.mu.Lock()
 	x := s.regions[name]
@@ -146,9 +147,9 @@ func (s *Server) Withdraw(name string) error {
 	return x.withdraw()
 }
 
-// Close ends all regions and connections, and lets peers know. It returns when their
-// connections have ended, or with the cause of ctx, or when they have not answered for a few
-// seconds; nothing touches the memories then.
+// Close ends all regions and connections, and notifies the peers. It returns when their
+// connections have ended, after a few seconds without an answer, or with the cause of ctx. The
+// device then no longer accesses the memory.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -175,11 +176,11 @@ type Info struct {
 	Length uint64 // in bytes
 	Access Access
 	Peers  []netip.Prefix
-	Conns  int // connections at the moment
+	Conns  int // current connections
 	Memory mr.Memory
 }
 
-// Regions describes the regions, by name.
+// Regions returns descriptions of the regions, by name.
 func (s *Server) Regions() []Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,7 +192,7 @@ func (s *Server) Regions() []Info {
 	return out
 }
 
-// directory returns the directory of a host, as a region that nobody else has.
+// directory returns the directory for a host, as its own region.
 func (s *Server) directory(of []Info) (*exported, error) {
 	d := Directory{Regions: []Entry{}}
 	for i := range of {

@@ -8,9 +8,9 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Read reads n bytes at off into w, by READs of pieces of which several are on their way. What
-// one piece has is of one moment each, not the whole. After an error that is not of its arguments
-// the connection is of no use any more.
+// Read reads n bytes at off into w, by several READs at a time. The bytes of one piece are of one
+// moment, those of the whole are not. After an error other than of its arguments, the connection
+// is unusable.
 func (c *Conn) Read(ctx context.Context, w io.Writer, off, n uint64) error {
 	if err := c.check(Read, off, n); err != nil {
 		return err
@@ -22,7 +22,8 @@ func (c *Conn) Read(ctx context.Context, w io.Writer, off, n uint64) error {
 }
 
 func (c *Conn) read(ctx context.Context, w io.Writer, off, n uint64) error {
-	// All pieces but the last have one length, so the place of each follows from where it begins.
+	// All pieces except the last have the same length, so the slot of each follows from its
+	// offset.
 	place := func(at uint64) uint64 { return at % (pieces * pieceLen) }
 	asked, done := uint64(0), uint64(0)
 	for done < n {
@@ -45,9 +46,9 @@ func (c *Conn) read(ctx context.Context, w io.Writer, off, n uint64) error {
 	return nil
 }
 
-// Write writes what r has, to its end, from off on, and returns how many bytes have arrived. Pieces
-// leave as r gives them. What goes past the end of the region is an error, and what fits is
-// written. After an error that is not of its arguments the connection is of no use any more.
+// Write writes the data of r, until io.EOF, at off, and returns the number of bytes that have
+// arrived. Pieces are sent as r returns them. Data past the end of the region is an error; what
+// fits is written. After an error other than of its arguments, the connection is unusable.
 func (c *Conn) Write(ctx context.Context, r io.Reader, off uint64) (n uint64, err error) {
 	if err := c.check(Write, off, 0); err != nil {
 		return 0, err
@@ -61,10 +62,10 @@ func (c *Conn) Write(ctx context.Context, r io.Reader, off uint64) (n uint64, er
 
 func (c *Conn) write(ctx context.Context, r io.Reader, off uint64) (arrived uint64, err error) {
 	var sizes [pieces]uint64
-	posted, done := 0, 0 // pieces
-	at := off            // where the next piece goes
+	posted, done := 0, 0 // numbers of pieces
+	at := off            // offset of the next piece
 	var end error        // why there is no next piece
-	idle := 0            // times that r gave nothing
+	idle := 0            // consecutive empty reads of r
 	for end == nil || done < posted {
 		if end != nil || posted-done == pieces {
 			if err := c.wait(ctx); err != nil {
@@ -75,7 +76,7 @@ func (c *Conn) write(ctx context.Context, r io.Reader, off uint64) (arrived uint
 			continue
 		}
 		place := posted % pieces * pieceLen
-		// At the end of the region, one byte more than fits says that r has too many.
+		// At the end of the region, one byte more than fits shows that r has too much data.
 		size, err := c.fill(ctx, r, c.buf[place:][:max(1, min(pieceLen, c.length-at))])
 		switch {
 		case err != nil && !errors.Is(err, io.EOF):
@@ -106,7 +107,7 @@ func (c *Conn) write(ctx context.Context, r io.Reader, off uint64) (arrived uint
 	return arrived, end
 }
 
-// fill reads once from r, and gives up waiting for it when ctx or the connection ends.
+// fill reads once from r. It stops waiting when ctx or the connection ends.
 func (c *Conn) fill(ctx context.Context, r io.Reader, p []byte) (int, error) {
 	type result struct {
 		n   int
@@ -127,7 +128,7 @@ func (c *Conn) fill(ctx context.Context, r io.Reader, p []byte) (int, error) {
 	}
 }
 
-// post asks for the piece at a place of the buffer.
+// post posts the work request of the piece at an offset of the buffer.
 func (c *Conn) post(op verbs.WROpcode, place, size int, at uint64) error {
 	return c.qp.PostSend(&verbs.SendWR{
 		Opcode: op, Flags: verbs.Signaled, SGList: []verbs.SGE{c.mr.SGE(place, size)}, RemoteAddr: c.addr + at, RKey: c.rkey,

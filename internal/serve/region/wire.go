@@ -19,10 +19,10 @@ const (
 	nameAt     = 8
 )
 
-// MaxName is the length of the longest name in bytes.
+// MaxName is the maximum length of a name in bytes.
 const MaxName = requestLen - nameAt
 
-// CheckName says what is wrong with the name of a region.
+// CheckName returns an error if name is not valid as the name of a region.
 func CheckName(name string) error {
 	const punctuation = "._-"
 	if len(name) == 0 || len(name) > MaxName || name[0] == '-' || strings.IndexFunc(name, func(r rune) bool {
@@ -33,10 +33,10 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Access is what peers may do with a region: a set of rights.
+// Access is a set of rights of peers on a region.
 type Access uint8
 
-// Rights, as they stand on the wire.
+// Rights, with their values on the wire.
 const (
 	Read Access = 1 << iota
 	Write
@@ -46,8 +46,8 @@ const (
 var accessNames = []struct {
 	right Access
 	name  string
-	verbs verbs.Access // on the queue pair
-	local verbs.Access // that it takes on the region besides
+	verbs verbs.Access // rights on the queue pair
+	local verbs.Access // additional rights on the region
 }{
 	{Read, "read", verbs.RemoteRead, 0},
 	{Write, "write", verbs.RemoteWrite, verbs.LocalWrite},
@@ -81,7 +81,7 @@ func (a Access) has(name string) bool {
 	return false
 }
 
-// Names are the names of the rights.
+// Names returns the names of the rights.
 func (a Access) Names() []string {
 	names := []string{}
 	for _, n := range accessNames {
@@ -94,7 +94,7 @@ func (a Access) Names() []string {
 
 func (a Access) String() string { return strings.Join(a.Names(), ",") }
 
-// verbs returns the rights of a queue pair and of the region it serves.
+// verbs returns the rights of a queue pair and of the region that it serves.
 func (a Access) verbs() (queuePair, region verbs.Access) {
 	for _, n := range accessNames {
 		if a&n.right != 0 {
@@ -105,7 +105,7 @@ func (a Access) verbs() (queuePair, region verbs.Access) {
 	return queuePair, region
 }
 
-// request is the private data with which a client asks for a region, or for the directory.
+// request returns the private data of a request for a region, or with "" for the directory.
 func request(name string) []byte {
 	p := make([]byte, requestLen)
 	copy(p, magic)
@@ -116,7 +116,7 @@ func request(name string) []byte {
 
 var errRequest = errors.New("not a request for a region of version 1")
 
-// parseRequest returns the name that a client asks for, "" for the directory.
+// parseRequest returns the name that a client requests, "" for the directory.
 func parseRequest(p []byte) (string, error) {
 	if len(p) < requestLen || string(p[:4]) != magic || p[4] != version || p[5] > MaxName || p[6]|p[7] != 0 {
 		return "", errRequest
@@ -128,7 +128,7 @@ func parseRequest(p []byte) (string, error) {
 	return string(name), nil
 }
 
-// location is what a client learns of a region.
+// location describes a region to a client.
 type location struct {
 	access Access
 	addr   uint64
@@ -146,7 +146,7 @@ func (l *location) encode() []byte {
 	return p
 }
 
-// parseReply reads what a server says. Rights that this version does not know are left out.
+// parseReply decodes the reply of a server. It ignores rights that this version does not know.
 func parseReply(p []byte) (l location, err error) {
 	if len(p) < replyLen || string(p[:4]) != magic {
 		return l, ErrProtocol
@@ -161,26 +161,26 @@ func parseReply(p []byte) (l location, err error) {
 	return l, nil
 }
 
-// A Refusal is why a server does not give a client what it asks for.
+// A Refusal is the reason why a server rejects a request.
 type Refusal uint8
 
-// Refusals, as they stand on the wire. There is no 0: that is what programs say which have
-// nothing to say.
+// Refusals, with their values on the wire. 0 is not used: it is the private data of programs that
+// send none.
 const (
-	NoRegion   Refusal = 1 // there is none of that name, or it is not for this client
-	Busy       Refusal = 2 // the server has as many connections as it takes, in all or with this host
-	BadRequest Refusal = 3 // the private data is not such a request
+	NoRegion   Refusal = 1 // no such region, or not for this client
+	Busy       Refusal = 2 // limit of connections, in total or of this host
+	BadRequest Refusal = 3 // private data is not a valid request
 )
 
 // Errors of a client, for errors.Is.
 var (
-	// ErrNoRegion is that of [NoRegion].
+	// ErrNoRegion is the error of [NoRegion].
 	ErrNoRegion = errors.New("there is no such region, or it is not for this host")
-	// ErrBusy is that of [Busy].
+	// ErrBusy is the error of [Busy].
 	ErrBusy = errors.New("the other end has as many connections as it takes, in all or with this host: try again later")
-	// ErrBadRequest is that of [BadRequest].
+	// ErrBadRequest is the error of [BadRequest].
 	ErrBadRequest = errors.New("the other end does not understand the request: it may be of another version")
-	// ErrProtocol says that what answers is no server of regions.
+	// ErrProtocol means that the program at the address does not export regions.
 	ErrProtocol = errors.New("what answers there does not export regions")
 )
 

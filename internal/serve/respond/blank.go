@@ -7,32 +7,36 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// chunk is how much memory is made blank, and compared, at a time, in bytes. It is far less than a
-// piece of [touched], because a packet that is the first in its chunk waits for all of it.
+// chunk is the unit in which memory is made blank, and compared, in bytes. It is much less than a
+// piece of [touched], because the first packet in a chunk waits for the whole chunk.
 const chunk = 32 << 10
 
-// blankMemory is the memory of a session whose payload is checked. All of it reads as the complement
-// of the payload until it is written to, but a chunk gets its complement only with the first write to
-// it: a client that only connects costs neither pages nor the time to fill them.
+// blankMemory is the memory of a session whose payload is checked. It reads as the complement of
+// the payload until it is written, but the complement is stored in a chunk only before the first
+// write to it: a client that only connects costs neither pages nor the time to fill them.
 //
-// It is [mr.Memory] and not [mr.Atomic], which has to store words in one piece for programs that look at
-// them: no program looks at this memory, and where payload is checked, CmpSwap and FetchAdd are refused.
+// It implements [mr.Memory] but not [mr.Atomic], which requires that words are stored at once for
+// programs that read them: no program reads this memory, and when payload is checked, CmpSwap and
+// FetchAdd are rejected.
 //
-// Shards call ReadAt and WriteAt at the same time, each under its own lock. WriteAt takes mu below
-// that lock, only for the first write to a chunk, and the lock of [shares] below mu. ReadAt takes none.
+// Shards call ReadAt and WriteAt concurrently, each under its own lock. WriteAt acquires mu after
+// that lock, only for the first write to a chunk, and the lock of [shares] after mu. ReadAt
+// acquires none.
 type blankMemory struct {
 	mem   mr.Memory
-	blank []byte // complement of the payload, a chunk or more
+	blank []byte // complement of the payload, at least a chunk
 
 	mu sync.Mutex // held while a chunk is filled
-	// filled says for each chunk whether mem holds it. It is set under mu, after the complement was
-	// stored, and loaded without: a write that sees it set cannot be overwritten by the complement.
+	// filled reports for each chunk whether mem contains it. It is set under mu, after the
+	// complement is stored, and loaded without mu: a write that sees it set cannot be overwritten
+	// by the complement.
 	filled []atomic.Bool
 }
 
 var _ mr.Memory = (*blankMemory)(nil)
 
-// newBlankMemory returns mem as memory that reads as blank; nothing has been written to mem yet.
+// newBlankMemory returns mem, to which nothing has been written yet, as memory that reads as
+// blank.
 func newBlankMemory(mem mr.Memory, blank []byte) *blankMemory {
 	return &blankMemory{mem: mem, blank: blank, filled: make([]atomic.Bool, (mem.Size()+chunk-1)/chunk)}
 }
@@ -40,13 +44,13 @@ func newBlankMemory(mem mr.Memory, blank []byte) *blankMemory {
 // Size implements [mr.Memory], as do ReadAt and WriteAt.
 func (b *blankMemory) Size() uint64 { return b.mem.Size() }
 
-// outside reports whether n bytes at off are not all inside the memory. The memory below refuses those.
+// outside reports whether n bytes at off are not all inside the memory. mem rejects those.
 func (b *blankMemory) outside(off, n uint64) bool {
 	size := b.mem.Size()
 	return off >= size || n > size-off
 }
 
-// ReadAt fills p with the bytes at off. Reading fills no chunk.
+// ReadAt fills p with the bytes at off. It fills no chunk.
 func (b *blankMemory) ReadAt(p []byte, off uint64) error {
 	if b.outside(off, uint64(len(p))) {
 		return b.mem.ReadAt(p, off)
@@ -64,7 +68,7 @@ func (b *blankMemory) ReadAt(p []byte, off uint64) error {
 	return nil
 }
 
-// WriteAt stores p at off, after the complement if p is the first write to a chunk.
+// WriteAt stores p at off. Before the first write to a chunk it stores the complement.
 func (b *blankMemory) WriteAt(p []byte, off uint64) error {
 	n := uint64(len(p))
 	if n > 0 && !b.outside(off, n) {
@@ -80,7 +84,7 @@ func (b *blankMemory) WriteAt(p []byte, off uint64) error {
 	return b.mem.WriteAt(p, off)
 }
 
-// fill stores the complement in chunk i, unless another shard did so first.
+// fill stores the complement in chunk i, unless another shard has done so.
 func (b *blankMemory) fill(i uint64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,13 +99,14 @@ func (b *blankMemory) fill(i uint64) error {
 	return nil
 }
 
-// place returns the offset and the length of chunk i. The last may be shorter than the others.
+// place returns the offset and the length of chunk i. The last one may be shorter than the
+// others.
 func (b *blankMemory) place(i uint64) (off, n uint64) {
 	off = i * chunk
 	return off, min(chunk, b.mem.Size()-off)
 }
 
-// eachFilled calls f with the place of each chunk that was written to, up to the first error.
+// eachFilled calls f with the offset and length of each chunk that was written, until an error.
 func (b *blankMemory) eachFilled(f func(off, n uint64) error) error {
 	for i := range b.filled {
 		if !b.filled[i].Load() {

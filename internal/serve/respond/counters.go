@@ -2,29 +2,29 @@ package respond
 
 import "sync/atomic"
 
-// reason is why something that a client wanted was not done, or why its session ended early.
+// reason is why a client was rejected, or why its session ended early.
 type reason uint8
 
 const (
-	notHere      reason = iota // the TCP connection came to an address that is no device's
+	notHere      reason = iota // TCP connection to an address of no device
 	notAdmitted                // not among the device's peers
-	tooMany                    // sessions, in all or of the peer
-	tooFast                    // connections of the peer's address or network: see paces
-	noMemory                   // left for sessions
-	unknown                    // first bytes that no tool writes
-	switchedOff                // of a tool that is not answered on this port
-	badItem                    // of the exchange
-	tooManyItems               // of the exchange: more than any client sends
-	foreignGID                 // of another host than the client's
-	refused                    // what a queue pair needs could not be had
-	slow                       // an item that took too long
-	nothing                    // came over the queue pairs
-	silent                     // for too long
-	failed                     // a queue pair ended in error
-	hungUp                     // in the middle of the exchange
-	displacedBy                // another session, after the last message
+	tooMany                    // limit of sessions, in total or of the peer
+	tooFast                    // connection rate of the peer's address or network: see paces
+	noMemory                   // no memory left for sessions
+	unknown                    // first bytes of no known tool
+	switchedOff                // tool that is not answered on this port
+	badItem                    // invalid item of the exchange
+	tooManyItems               // more items of the exchange than any client sends
+	foreignGID                 // GID of another host than the client's
+	refused                    // objects of a queue pair could not be created
+	slow                       // timeout of an item
+	nothing                    // no packet arrived at the queue pairs
+	silent                     // no progress for too long
+	failed                     // a queue pair failed
+	hungUp                     // client closed the connection during the exchange
+	displacedBy                // displaced by another session, after the last message
 	stopped                    // by the daemon
-	wrongPayload               // in what the client wrote or sent
+	wrongPayload               // in the client's WRITEs or SENDs
 	reasons
 )
 
@@ -35,16 +35,16 @@ var reasonNames = [reasons]string{
 }
 
 type counters struct {
-	sessions [kinds]atomic.Uint64 // that began
-	ended    [kinds]atomic.Uint64 // as they should
+	sessions [kinds]atomic.Uint64 // started
+	ended    [kinds]atomic.Uint64 // ended normally
 	why      [reasons]atomic.Uint64
 
-	checkedMessages, checkedBytes atomic.Uint64 // that were the payload
+	checkedMessages, checkedBytes atomic.Uint64 // with the right payload
 }
 
-// Counters calls f with the name and the value of every counter: how many sessions of each tool
-// began and how many ended well, for what reasons clients were refused or ended, and how many
-// messages and bytes were the payload.
+// Counters calls f with the name and value of every counter: sessions of each tool that started
+// and ended normally, clients that were rejected and sessions that ended early by reason, and
+// messages and bytes with the right payload.
 func (r *Responder) Counters(f func(name string, value uint64)) {
 	for k := range kinds {
 		f("respond_sessions_"+k.String(), r.count.sessions[k].Load())

@@ -8,7 +8,7 @@ import (
 // Kind is a family of tools.
 type Kind uint8
 
-// The tools that are answered.
+// Kinds of tools that can be answered.
 const (
 	Perftest Kind = iota
 	Pingpong
@@ -18,13 +18,14 @@ const (
 // String returns "perftest" or "pingpong".
 func (k Kind) String() string { return [...]string{"perftest", "pingpong"}[k] }
 
-// tellLen is how many of a client's first bytes tell what it is.
+// tellLen is the number of first bytes that identify a client.
 const tellLen = perftest.VersionLen
 
-// tell says whose first bytes these are: of a pingpong "0000:", a LID; of perftest a version.
+// tell identifies a client by its first bytes: "0000:", a LID, is a pingpong, a version is
+// perftest.
 func tell(b []byte) (Kind, error) {
 	if b[4] == ':' {
-		// The rest of what is a good address decodes; what is cut off is put there.
+		// Completed with the rest of a valid address, the bytes must decode.
 		good := (&pingpong.Dest{}).Append(nil)
 		copy(good, b)
 		return Pingpong, new(pingpong.Dest).Decode(good)

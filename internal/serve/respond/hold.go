@@ -8,24 +8,25 @@ import (
 	"time"
 )
 
-// holder has the kernel drop the requests for connections (SYN) of sources whose pace is spent,
-// where it can: they cost nothing then, and fill no queue in which others wait. A client that was
-// dropped asks again, after a second in Linux.
+// holder makes the kernel drop the connection requests (SYN) of sources that have exhausted their
+// rate, if the kernel supports that: they then cost nothing, and do not fill the queue in which
+// others wait. A client whose SYN was dropped retransmits it, in Linux after a second.
 type holder struct {
-	socket syscall.RawConn // of the listener; nil: nothing is held
+	socket syscall.RawConn // of the listener; nil disables the holder
 
 	mu     sync.Mutex
-	until  map[source]time.Time // maxHeld at most; guarded by mu
-	timer  *time.Timer          // of the first that ends; guarded by mu
+	until  map[source]time.Time // at most maxHeld entries; guarded by mu
+	timer  *time.Timer          // of the first entry that ends; guarded by mu
 	closed bool                 // guarded by mu
 }
 
-// maxHeld is more than the number of sources that can be held at a time: each has been served as
-// often as its burst since.
+// maxHeld exceeds the number of sources that can be held at a time: each has since been accepted
+// as often as its burst allows.
 const maxHeld = 32
 
-// Listen returns a TCP listener on which Serve can drop requests for connections by source. It does
-// not use Multipath TCP, as package net does unless told otherwise: such sockets take no filter.
+// Listen returns a TCP listener on which Serve can drop connection requests by source. It
+// disables Multipath TCP, the default of package net, because MPTCP sockets do not support
+// filters.
 func Listen(addr string) (net.Listener, error) {
 	var c net.ListenConfig
 	c.SetMultipathTCP(false)
@@ -35,13 +36,13 @@ func Listen(addr string) (net.Listener, error) {
 func newHolder(l net.Listener) *holder {
 	h := &holder{until: map[source]time.Time{}}
 	if t, ok := l.(*net.TCPListener); ok {
-		// Without one the listener is closed.
+		// An error means that the listener is closed.
 		h.socket, _ = t.SyscallConn()
 	}
 	return h
 }
 
-// hold drops the requests of s for some time.
+// hold drops the requests of s for the time d.
 func (h *holder) hold(s source, d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,7 +53,7 @@ func (h *holder) hold(s source, d time.Duration) {
 	h.update()
 }
 
-// update tells the kernel whom to hold. mu is held.
+// update installs the filter for the sources that are held. The caller holds mu.
 func (h *holder) update() {
 	now := time.Now()
 	var all []source
@@ -67,7 +68,7 @@ func (h *holder) update() {
 			next = left
 		}
 	}
-	// Where it does not succeed, what comes is closed after it was accepted.
+	// If this fails, connections are closed after they are accepted.
 	_ = holdBack(h.socket, all)
 	if h.timer != nil {
 		h.timer.Stop()
@@ -77,7 +78,7 @@ func (h *holder) update() {
 	}
 }
 
-// release ends what is over.
+// release removes the entries that have ended.
 func (h *holder) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

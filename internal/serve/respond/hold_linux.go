@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// holdBack has a listening socket drop the requests for connections of some sources, and of no
-// others. Kernels may want a capability for it, as 6.18 does.
+// holdBack makes a listening socket drop the connection requests of the sources from, and of no
+// others. Some kernels require a capability for that, such as 6.18.
 func holdBack(socket syscall.RawConn, from []source) error {
 	raw, err := bpf.Assemble(holdFilter(from))
 	if err != nil {
@@ -37,21 +37,22 @@ func holdBack(socket syscall.RawConn, from []source) error {
 	return err
 }
 
-// Offsets of classic BPF in Linux (linux/filter.h): of the IP header, and of the index of the
-// interface that a packet came by.
+// Offsets in classic BPF of Linux (linux/filter.h): the IP header, and the index of the interface
+// that received the packet.
 const (
 	netOff      = 1<<32 - 0x100000
 	adInterface = 1<<32 - 0x1000 + 8
 )
 
-// holdFilter is a filter for a TCP socket, which sees segments from the TCP header on. Connections
-// that the socket accepts inherit it: it passes all but SYNs, of which they get none.
+// holdFilter returns a filter for a TCP socket, which sees segments from the TCP header on.
+// Connections that the socket accepts inherit it: it passes everything except SYNs, which they do
+// not receive.
 func holdFilter(from []source) []bpf.Instruction {
 	const flagsAt, syn, ack = 13, 0x02, 0x10
 	pass, drop := bpf.RetConstant{Val: 1<<32 - 1}, bpf.RetConstant{Val: 0}
 	var v4, v6 []bpf.Instruction
 	for _, s := range from {
-		// Each word of the address that differs leads past the rest.
+		// A word of the address that differs jumps past the remaining tests.
 		var tests []bpf.Instruction
 		want := func(at, value uint32) {
 			tests = append(tests, bpf.LoadAbsolute{Off: at, Size: 4}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: value})
@@ -88,7 +89,8 @@ func holdFilter(from []source) []bpf.Instruction {
 	}, v4...), v6...)
 }
 
-// interfaceIndex returns that of a zone, which is a name or a number; 0, which none has, where there is none.
+// interfaceIndex returns the interface index of a zone, which is a name or a number. It returns
+// 0, which is never an index, if there is no such interface.
 func interfaceIndex(zone string) uint32 {
 	if n, err := strconv.ParseUint(zone, 10, 31); err == nil {
 		return uint32(n)

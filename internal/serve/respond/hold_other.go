@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// holdBack is not possible.
+// holdBack returns [errors.ErrUnsupported].
 func holdBack(syscall.RawConn, []source) error { return errors.ErrUnsupported }

@@ -11,11 +11,11 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 )
 
-// How often items of perftest's exchange are read. Each costs the host several times as long as a
-// packet, and a client can send them without waiting for the answers. So they are read at a pace:
-// what is not read fills the socket's buffers, and then the client waits. The bursts are more than
-// clients send that are served: one with 64 queue pairs sends 140 items, 16 of them with 32 queue
-// pairs 1,100.
+// Rate limits of the items of perftest's exchange. An item costs the host several times as much
+// as a packet, and a client can send items without waiting for the answers. They are therefore
+// read at a limited rate: unread items fill the socket's buffers, and then the client waits. The
+// bursts exceed what clients that are served send: one with 64 queue pairs sends 140 items, 16 of
+// them with 32 queue pairs 1,100.
 var (
 	allItems     = pace.Rate{Burst: 4096, Interval: 200 * time.Microsecond}
 	addressItems = pace.Rate{Burst: 1024, Interval: time.Millisecond}
@@ -23,22 +23,22 @@ var (
 	sessionItems = pace.Rate{Burst: 256, Interval: 10 * time.Millisecond}
 )
 
-// maxItemPaces is more than the number of sources that can have tokens missing: an address or a
-// network has all its tokens after 1,100 ms without an item. At most 1,200 clients are accepted in
-// that time, and 64 were there before: 2,600 addresses and networks.
+// maxItemPaces exceeds the number of sources whose buckets can be incomplete: the bucket of an
+// address or a network is full after 1,100 ms without an item. At most 1,200 clients are accepted
+// in that time, and 64 were there before: 2,600 addresses and networks.
 const maxItemPaces = 4096
 
-// itemPaces are those of all sessions together, and of the sources that have tokens missing. They
-// outlive sessions: a client that connects again finds them as it left them.
+// itemPaces holds the bucket of all sessions together, and those of the sources whose buckets are
+// incomplete. They outlive sessions: a client that reconnects finds the same bucket.
 type itemPaces struct {
 	mu  sync.Mutex
 	all pace.Bucket            // guarded by mu
-	of  map[source]pace.Bucket // maxItemPaces at most; guarded by mu
+	of  map[source]pace.Bucket // at most maxItemPaces entries; guarded by mu
 }
 
-// take takes n items of a client, and returns how long the client has to wait for them. A session
-// waits for its items before it takes more, so it adds no more than the five of a report to the wait
-// of others.
+// take takes n items of a client from the buckets, and returns how long the client must wait for
+// them. A session waits for its items before it takes more, so it extends the wait of others by
+// at most the five items of a report.
 func (p *itemPaces) take(peer netip.Addr, now time.Time, n int) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,8 +56,8 @@ func (p *itemPaces) take(peer netip.Addr, now time.Time, n int) (wait time.Durat
 	return max(wait, p.all.Wait(allItems, now, 0))
 }
 
-// Items waits until n more items of the session may be read. A session that has more than any
-// client of perftest sends ends.
+// Items waits until n more items of the session may be read. It ends a session with more items
+// than any client of perftest sends.
 func (p *perftestEnd) Items(n int) error {
 	p.count += n
 	if most := perftest.MostItems(len(p.byPeer)); p.count > most {

@@ -5,29 +5,36 @@ import (
 	"time"
 )
 
-// Limits bound what clients can take, and say what they must bring. A zero means the default.
+// Limits configures what clients may use and must send. Zero values mean the defaults.
 type Limits struct {
-	Sessions    int    // at one time, in all: 64
-	PerPeer     int    // at one time, of one address: 16
-	PerNetwork  int    // at one time, of one IPv6 /64 (of one link, if link-local) or 127.0.0.0/8: 3/4 of Sessions, or PerPeer if that is more
-	QPs         int    // of one session: 64
-	Memory      uint64 // of one session, in bytes: 64 MiB; the longest message, too
-	TotalMemory uint64 // that all sessions have written to, in bytes: 1 GiB, and that of two sessions at least
+	Sessions int // at a time, in total: 64
+	PerPeer  int // at a time, of one address: 16
+	// PerNetwork is the number of sessions at a time of one IPv6 /64 (of one link, if link-local)
+	// or of 127.0.0.0/8: 3/4 of Sessions, or PerPeer if that is more.
+	PerNetwork int
+	QPs        int    // of one session: 64
+	Memory     uint64 // of one session, in bytes, and the maximum message: 64 MiB
+	// TotalMemory is the memory that all sessions have written to, in bytes: 1 GiB, and at least
+	// that of two sessions.
+	TotalMemory uint64
 
-	Hello time.Duration // for the first item, and for each that has begun: 5 s
+	Hello time.Duration // timeout of the first item, and of each started item: 5 s
 	First time.Duration // from the connection of a queue pair to its first packet: 10 s
-	Quiet time.Duration // without progress, of perftest, and from the first bytes to the first packet: 30 s
+	// Quiet is the time without progress of perftest, and from the first bytes to the first
+	// packet: 30 s.
+	Quiet time.Duration
 	Over  time.Duration // without a packet, of a pingpong: 10 s
 
-	// ForeignGIDs are the networks of GIDs that a client may name although its TCP connection comes from another address.
+	// ForeignGIDs are the networks of GIDs that a client may use although its TCP connection
+	// comes from another address.
 	ForeignGIDs []netip.Prefix
 
-	// Payload is what clients of perftest write and send, over and over, as their --payload_file_path
-	// says; see [CheckPayload]. Without one nothing is looked at.
+	// Payload is the repeated payload that clients of perftest write and send, from their
+	// --payload_file_path; see [CheckPayload]. If it is empty, nothing is compared.
 	Payload []byte
 }
 
-// DefaultMemory is the memory of one session.
+// DefaultMemory is the default memory of one session in bytes.
 const DefaultMemory = 64 << 20
 
 func (l Limits) withDefaults() Limits {
@@ -57,9 +64,9 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// hesitant is how long a client must not have gone on with the exchange to make room for another
-// session. It is longer than watchTick, after which progress is seen.
+// hesitant is how long a client must not have continued the exchange before its session can be
+// displaced. It is longer than watchTick, in which progress is detected.
 const hesitant = 500 * time.Millisecond
 
-// displaced is how long a pingpong must have been silent to make room for another session.
+// displaced is how long a pingpong must have been silent before its session can be displaced.
 const displaced = time.Second

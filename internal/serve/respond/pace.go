@@ -8,12 +8,12 @@ import (
 	"github.com/gorxe/gorxe/internal/places"
 )
 
-// How often connections are accepted or closed. A TCP connection costs the host some sixty times
-// as long as a packet. The rate of all clients keeps a flood of connections from taking the
-// processor from the queue pairs that there are: what is beyond it waits in the kernel, which drops
-// it where its queue is full. The rates of an address and of a network leave the rest of that to
-// others: what is beyond them is closed at once, which costs less than to serve it, and is limited
-// by a rate of its own.
+// Rate limits of accepted and closed connections. A TCP connection costs the host some sixty
+// times as much as a packet. The rate of all clients keeps a flood of connections from taking the
+// processor time of existing queue pairs: connections beyond it wait in the kernel, which drops
+// them when its queue is full. The rates of an address and of a network leave the rest to others:
+// connections beyond them are closed at once, which costs less than serving them, and has its own
+// rate.
 var (
 	allClients      = pace.Rate{Burst: 100, Interval: time.Millisecond}
 	addressClients  = pace.Rate{Burst: 50, Interval: 10 * time.Millisecond}
@@ -21,7 +21,7 @@ var (
 	allClosedAtOnce = pace.Rate{Burst: 1000, Interval: 100 * time.Microsecond}
 )
 
-// source is where clients come from: an address or a network, link-local ones with their zones.
+// source is an address or a network that clients come from, with the zone if it is link-local.
 type source struct {
 	addr netip.Addr
 	bits int
@@ -37,7 +37,7 @@ func (s source) rate() pace.Rate {
 	return addressClients
 }
 
-// sources returns the source of an address, and that of its network for IPv6.
+// sources returns the source of an address, and for IPv6 that of its network.
 func sources(peer netip.Addr) []source {
 	all := []source{{peer, peer.BitLen()}}
 	if n := places.NetworkOf(peer); n.IsValid() {
@@ -46,21 +46,22 @@ func sources(peer netip.Addr) []source {
 	return all
 }
 
-// paces are those of a listener: of all its clients, and of the sources that have tokens missing.
+// paces holds the buckets of a listener: those of all its clients, and those of the sources whose
+// buckets are incomplete.
 type paces struct {
 	accepted, closed pace.Bucket
-	of               map[source]pace.Bucket // maxPaces at most
-	// spent is called when a source has taken its last token, with the time that it takes until none is missing.
+	of               map[source]pace.Bucket // at most maxPaces entries
+	// spent is called when a source has taken its last token, with the time until its bucket is
+	// full.
 	spent func(s source, refill time.Duration)
 }
 
-// maxPaces is more than the number of sources that can have tokens missing: those of addresses have
-// been accepted in the last 500 ms, which are 600 at most, and those of networks in the last 150
-// ms, which are 250.
+// maxPaces exceeds the number of sources whose buckets can be incomplete: addresses accepted in
+// the last 500 ms, at most 600, and networks accepted in the last 150 ms, at most 250.
 const maxPaces = 1024
 
-// enter counts a client that was accepted at now. It reports whether the client is served, and how
-// long to wait before another one is accepted.
+// enter counts a client that was accepted at now. It returns whether to serve the client, and how
+// long to wait before the next one is accepted.
 func (p *paces) enter(peer netip.Addr, now time.Time) (served bool, wait time.Duration) {
 	from := sources(peer)
 	for _, s := range from {
@@ -82,7 +83,7 @@ func (p *paces) enter(peer netip.Addr, now time.Time) (served bool, wait time.Du
 	return true, p.accepted.Wait(allClients, now, 1)
 }
 
-// forget makes room for two more sources among at most most.
+// forget removes complete buckets if there is no space for two more sources among most.
 func forget(of map[source]pace.Bucket, most int, now time.Time) {
 	if len(of) < most-1 {
 		return

@@ -9,10 +9,11 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// payloadStep is the cache line of perftest: its messages begin at multiples of it, at both ends.
+// payloadStep is the cache line of perftest, in bytes: its messages start at multiples of it, at
+// both ends.
 const payloadStep = 64
 
-// CheckPayload says why p cannot be looked for in the memory of sessions.
+// CheckPayload returns an error if p cannot be searched for in the memory of sessions.
 func CheckPayload(p []byte) error {
 	if len(p) < 4 || payloadStep%len(p) != 0 {
 		return fmt.Errorf("the payload has %d bytes: give it 4, 8, 16, 32 or 64, so that each message, which begins at a multiple of %d, begins with the payload", len(p), payloadStep)
@@ -20,18 +21,18 @@ func CheckPayload(p []byte) error {
 	return nil
 }
 
-// checkDepth is how many receives a queue pair has when each has a room of its own: enough for a
-// client that does not wait, few enough for messages of 64 KiB in the default memory.
+// checkDepth is the number of receives of a queue pair when each has its own slot: enough for a
+// client that does not wait, and few enough for messages of 64 KiB in the default memory.
 const checkDepth = 16
 
-// pattern is a payload over and over, and its complement, with which memory begins: a byte that
-// nobody wrote differs from what it should be in every bit.
+// pattern is a repeated payload, and its complement, which is the initial contents of memory: a
+// byte that was never written differs from the expected one in every bit.
 type pattern struct {
-	room           int // bytes of a receive
+	room           int // length of a receive in bytes
 	payload, blank []byte
 }
 
-// newPattern returns nil where there is no payload.
+// newPattern returns nil if there is no payload.
 func newPattern(l *Limits) *pattern {
 	if len(l.Payload) == 0 {
 		return nil
@@ -46,21 +47,21 @@ func newPattern(l *Limits) *pattern {
 	return p
 }
 
-// check looks for the payload in a session's memory. Rooms begin at multiples of payloadStep, as
-// what is written there does, so the byte that belongs at an offset does not depend on whose it is.
-// It is used by the goroutine that takes completions, and when that is over.
+// check searches for the payload in a session's memory. Slots start at multiples of payloadStep,
+// as do messages, so the expected byte at an offset does not depend on the queue pair. It is used
+// by the goroutine that handles completions, and after that has ended.
 type check struct {
 	*pattern
 	count   *counters
 	mem     *blankMemory
-	answers *verbs.MR // of the payload: a message that is right is sent back from it
+	answers *verbs.MR // region of the payload: right messages are sent back from it
 	buf     []byte
 
 	messages, right uint64 // right: bytes
 	wrong           *wrong
 }
 
-// wrong is a byte that is not the payload's, and how many others there are beside it.
+// wrong is the first byte that differs from the payload, and the number of wrong bytes.
 type wrong struct {
 	where     string
 	offset    uint64
@@ -76,8 +77,8 @@ func (w *wrong) Error() string {
 	return text
 }
 
-// newCheck returns a check of mem, to which nothing has been written yet. Peers must reach mem through
-// the mem of the check, which makes it blank.
+// newCheck returns a check of mem, to which nothing has been written yet. Peers must access mem
+// through the mem of the check, which makes it blank.
 func (p *pattern) newCheck(count *counters, mem mr.Memory) *check {
 	return &check{pattern: p, count: count, mem: newBlankMemory(mem, p.blank), buf: make([]byte, chunk)}
 }
@@ -91,7 +92,7 @@ func (c *check) clear(off, n uint64) error {
 	return nil
 }
 
-// each calls f with the pieces of n bytes at off.
+// each calls f with the chunks of n bytes at off.
 func (c *check) each(off, n uint64, f func(at uint64, piece []byte)) error {
 	for end := off + n; off < end; off += chunk {
 		piece := c.buf[:min(chunk, end-off)]
@@ -108,11 +109,11 @@ func (c *check) counted(right uint64) {
 	c.count.checkedBytes.Add(right)
 }
 
-// offset is where the room of a receive begins.
+// offset returns the offset of the slot of a receive.
 func (c *check) offset(queue, slot int) int { return (queue*checkDepth + slot) * c.room }
 
-// message compares what came into a room and makes the room blank: all that the message should have
-// filled, since a packet that is not written is a gap anywhere. It is as much work as the copy from the packets.
+// message compares a received message and makes its whole slot blank again, since a lost packet
+// can leave a gap anywhere. It costs as much as copying the message from the packets.
 func (c *check) message(queue, slot int, length uint32) error {
 	begin := uint64(c.offset(queue, slot))
 	err := c.each(begin, uint64(length), func(at uint64, piece []byte) {
@@ -133,7 +134,7 @@ func (c *check) message(queue, slot int, length uint32) error {
 	return c.clear(begin, uint64(length))
 }
 
-// compare counts the bytes of a piece that are right and those that are wrong; a blank one may be neither.
+// compare counts the right and the wrong bytes of a chunk; with blank, blank bytes are neither.
 func (c *check) compare(where string, at uint64, piece []byte, blank bool) {
 	right := uint64(0)
 	for i, got := range piece {
@@ -150,8 +151,8 @@ func (c *check) compare(where string, at uint64, piece []byte, blank bool) {
 	c.counted(right)
 }
 
-// rest compares what WRITEs left in the memory: message has made blank again what SENDs brought. Chunks
-// that were never written to are blank and are not read.
+// rest compares what WRITEs left in the memory; message has made blank what SENDs left. Chunks
+// that were never written are blank and are not read.
 func (c *check) rest() error {
 	var err error
 	if c.wrong == nil {
@@ -169,7 +170,7 @@ func (c *check) rest() error {
 	return err
 }
 
-// report logs what was found.
+// report logs the result.
 func (c *check) report(log *slog.Logger) {
 	if w := c.wrong; w != nil {
 		log.Warn("wrong payload", "offset", w.offset, "of", w.where, "got", fmt.Sprintf("%#02x", w.got), "want", fmt.Sprintf("%#02x", w.want), "wrong_bytes", w.bytes)
@@ -177,7 +178,8 @@ func (c *check) report(log *slog.Logger) {
 	log.Info("payload checked", "messages_checked", c.messages, "bytes_checked", c.right)
 }
 
-// takeRest looks at what completed before the session ended, and was not taken: messages are checked.
+// takeRest handles the completions that were not polled when the session ended, and checks their
+// messages.
 func (s *session) takeRest() {
 	if s.cq == nil {
 		return
@@ -187,9 +189,9 @@ func (s *session) takeRest() {
 		for i := range wc[:n] {
 			switch q := s.queueAt(queueOf(wc[i].WRID)); {
 			case wc[i].Status != verbs.WCSuccess:
-				_ = s.failed(q, &wc[i]) // run tells
+				_ = s.failed(q, &wc[i]) // run reports it
 			case s.check != nil && s.check.wrong == nil && wc[i].Opcode == verbs.WCRecv:
-				_ = s.check.message(q.index, slotOf(wc[i].WRID), wc[i].ByteLen) // rest tells
+				_ = s.check.message(q.index, slotOf(wc[i].WRID), wc[i].ByteLen) // rest reports it
 			}
 		}
 	}

@@ -20,18 +20,18 @@ func (s *session) perftest() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.qps) > 0 && s.answers() == 0 {
-		return &ended{nothing, s.errNothing()} // clients of UC and UD are content with having sent
+		return &ended{nothing, s.errNothing()} // clients of UC and UD are satisfied when they have sent
 	}
 	return nil
 }
 
-// perftestEnd is the exchange of a session.
+// perftestEnd is the server side of the exchange of a session.
 type perftestEnd struct {
 	*session
 	mtu    verbs.MTU
 	byPeer map[uint32]*queue // by the client's number
-	told   map[*queue]int    // how often the client has told the key
-	count  int               // of items, of which each field of a report is one
+	told   map[*queue]int    // number of times the client sent the key
+	count  int               // items so far; each field of a report is one
 	pace   pace.Bucket       // of items
 }
 
@@ -43,10 +43,11 @@ func (p *perftestEnd) PeerMTU(enum uint8) error {
 	return nil
 }
 
-// PeerReport is for what the client measured, which is nothing to this end.
+// PeerReport ignores the client's results.
 func (p *perftestEnd) PeerReport(wire.Report) {}
 
-// room is where messages arrive: all of the memory, or, if each has a room of its own, what they are sent back from.
+// room returns the buffer of messages: all of the memory, or, if each has its own slot, the
+// region that answers are sent from.
 func (p *perftestEnd) room() verbs.SGE {
 	if p.check != nil {
 		return p.check.answers.SGE(0, p.check.room)
@@ -54,8 +55,8 @@ func (p *perftestEnd) room() verbs.SGE {
 	return p.mr.SGE(0, p.mr.Len())
 }
 
-// Key answers a key that is told for the first time with that of a queue pair that is ready for it.
-// A client tells each key twice before the test. So twice is progress: what comes after that is packets.
+// Key answers a new key with that of a queue pair that is ready for it. A client sends each key
+// twice before the test; both count as progress. Further progress is shown by packets.
 func (p *perftestEnd) Key(peer wire.Key) (wire.Key, error) {
 	q := p.byPeer[peer.QPN]
 	reads := min(int(peer.OutReads), p.dev.Attr().MaxQPRdAtom)

@@ -7,12 +7,12 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// pingpongMTU is the path MTU of ibv_*_pingpong where -m says no other, which is not told. A packet
-// of a message of several must be of that size; one of a message that fits in it is right with
-// every -m.
+// pingpongMTU is the default path MTU of ibv_*_pingpong; the tools do not announce that of -m.
+// The packets of a message of several packets must have that size; a message of one packet is
+// valid with every -m.
 const pingpongMTU = verbs.MTU(1024)
 
-// moreTime is how long after its first address ibv_srq_pingpong has sent a part of the next.
+// moreTime is the timeout of the next part of ibv_srq_pingpong after its first address.
 const moreTime = 200 * time.Millisecond
 
 // pingpong answers ibv_rc_pingpong or ibv_srq_pingpong.
@@ -26,13 +26,13 @@ func (s *session) pingpong() error {
 	if err := wire.Answer(s.conn, s.in, moreTime, limit, s.connectAll); err != nil {
 		return failure(badItem, err)
 	}
-	// Tools hang up here; queue pairs tell what becomes of them.
+	// The tools close the TCP connection here; the queue pairs show when they end.
 	s.parted.Store(true)
 	s.items.Add(1)
 	return s.traffic()
 }
 
-// connectAll connects a queue pair to each of a client's.
+// connectAll connects one queue pair per queue pair of the client.
 func (s *session) connectAll(remote []wire.Dest) (local []wire.Dest, err error) {
 	each := s.mr.Len() / max(1, len(remote)) &^ 0xfff
 	for i, d := range remote {

@@ -16,29 +16,29 @@ type queue struct {
 	psn    verbs.PSN
 	gid    verbs.GIDEntry
 	remote verbs.ConnInfo
-	room   verbs.SGE // where messages arrive, and are sent back from
+	room   verbs.SGE // buffer in which messages arrive, and from which they are sent back
 	turn   turn
-	sent   int // messages that have not completed
+	sent   int // sends that have not completed
 }
 
-// Sizes of a queue pair: as many receives as ibv_*_pingpong posts would be more than is needed,
-// one that finds none is sent again.
+// Depths of a queue pair. They are smaller than those of ibv_*_pingpong: a message that finds no
+// receive is retransmitted.
 const (
 	recvDepth = 128
 	sendDepth = unanswered + 1
 )
 
-// peerOf is a client's end of a queue pair.
+// peerOf is the client's end of a queue pair.
 type peerOf struct {
 	info verbs.ConnInfo
 	mtu  verbs.MTU
-	// reads is how many READs and atomics the peer may have outstanding.
+	// reads is the number of READs and atomics that the peer may have outstanding.
 	reads uint8
 	room  verbs.SGE
 	turn  turn
 }
 
-// connect makes a queue pair, connects it to p and posts its receives.
+// connect creates a queue pair, connects it to p and posts its receives.
 func (s *session) connect(p *peerOf) (*queue, error) {
 	if len(s.qps) >= s.r.limits.QPs {
 		return nil, &ended{refused, fmt.Errorf("the client wants more than %d queue pairs: choose fewer with -q", len(s.qps))}
@@ -79,7 +79,8 @@ func (s *session) connect(p *peerOf) (*queue, error) {
 	return q, nil
 }
 
-// A work request ID is the index of its queue pair, of receives the number of its room, and of sends a bit.
+// A work request ID contains the index of its queue pair, for receives the number of the slot,
+// and for sends the bit sendID.
 const (
 	slotID = 1 << 32
 	sendID = 1 << 63
@@ -88,7 +89,7 @@ const (
 func queueOf(id uint64) int { return int(id % slotID) }
 func slotOf(id uint64) int  { return int(id &^ sendID / slotID) }
 
-// receive posts a receive. Where nobody looks at what comes, all receives share one room.
+// receive posts a receive. If payload is not checked, all receives share one buffer.
 func (s *session) receive(q *queue, slot int) error {
 	room := q.room
 	if s.check != nil {
@@ -100,7 +101,7 @@ func (s *session) receive(q *queue, slot int) error {
 	return nil
 }
 
-// answer sends the latest message back.
+// answer sends the last message back.
 func (s *session) answer(q *queue, length uint32) error {
 	room := q.room
 	room.Length = length
@@ -112,7 +113,7 @@ func (s *session) answer(q *queue, length uint32) error {
 	return nil
 }
 
-// traffic takes completions until the session ends.
+// traffic handles completions until the session ends.
 func (s *session) traffic() error {
 	var wc [64]verbs.WC
 	for {
@@ -128,7 +129,7 @@ func (s *session) traffic() error {
 	}
 }
 
-// wait waits for completions, and for the moments at which it is somebody's turn.
+// wait waits for completions, and meanwhile takes the turns that are due.
 func (s *session) wait(wc []verbs.WC) (int, error) {
 	for {
 		ctx, cancel := s.ctx, context.CancelFunc(func() {})
@@ -153,7 +154,7 @@ func (s *session) queueAt(i int) *queue {
 	return s.qps[i]
 }
 
-// take deals with one completion.
+// take handles one completion.
 func (s *session) take(wc *verbs.WC) error {
 	q := s.queueAt(queueOf(wc.WRID))
 	switch {
@@ -164,7 +165,7 @@ func (s *session) take(wc *verbs.WC) error {
 		return nil
 	}
 	slot := slotOf(wc.WRID)
-	if s.check != nil && wc.Opcode == verbs.WCRecv { // a WRITE with immediate data is elsewhere
+	if s.check != nil && wc.Opcode == verbs.WCRecv { // a WRITE with immediate data is not in the slot
 		if err := s.check.message(q.index, slot, wc.ByteLen); err != nil {
 			return err
 		}
@@ -175,7 +176,7 @@ func (s *session) take(wc *verbs.WC) error {
 	return s.receive(q, slot)
 }
 
-// failed is the end of a session of which wc is a completion with an error.
+// failed returns the error of a session with the failed completion wc.
 func (s *session) failed(q *queue, wc *verbs.WC) error {
 	if s.broken == nil {
 		s.broken = &ended{failed, s.explain(q, wc)}
@@ -183,7 +184,7 @@ func (s *session) failed(q *queue, wc *verbs.WC) error {
 	return s.broken
 }
 
-// explain says what a completion with an error means.
+// explain describes a failed completion.
 func (s *session) explain(q *queue, wc *verbs.WC) error {
 	c := q.Counters()
 	what := fmt.Errorf("queue pair %#06x, with %v: %s: %v", uint32(q.QPN()), q.remote.GID, wc.Status.Name(), wc.Status)

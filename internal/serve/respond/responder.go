@@ -22,11 +22,11 @@ type Responder struct {
 	devices func() []*verbs.Device
 	log     *slog.Logger
 	limits  Limits
-	pattern *pattern // nil: nothing is looked at
+	pattern *pattern // nil: payload is not checked
 	memory  *shares  // of all sessions
 	items   itemPaces
 	count   counters
-	// hostAddrs is exchange.HostAddrs, but for tests.
+	// hostAddrs is exchange.HostAddrs, except in tests.
 	hostAddrs func(zones ...string) []exchange.HostAddr
 
 	mu       sync.Mutex
@@ -35,7 +35,7 @@ type Responder struct {
 	running  sync.WaitGroup
 }
 
-// New returns a responder for clients of the devices that devices returns at the time.
+// New returns a responder for clients of the devices that devices returns when a client connects.
 func New(devices func() []*verbs.Device, limits Limits, log *slog.Logger) *Responder {
 	limits = limits.withDefaults()
 	return &Responder{
@@ -45,11 +45,11 @@ func New(devices func() []*verbs.Device, limits Limits, log *slog.Logger) *Respo
 	}
 }
 
-// acceptPause is how long nobody is accepted when the host has no room for another connection.
+// acceptPause is the pause after a failed accept.
 const acceptPause = 100 * time.Millisecond
 
-// Serve answers the clients of the tools that connect to l, until l is closed or ctx ends. Sessions
-// that it began may go on.
+// Serve answers the clients of the tools answered that connect to l, until l is closed or ctx
+// ends. Its sessions may continue.
 func (r *Responder) Serve(ctx context.Context, l net.Listener, answered ...Kind) error {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	h := newHolder(l)
@@ -79,7 +79,7 @@ func (r *Responder) Serve(ctx context.Context, l net.Listener, answered ...Kind)
 	}
 }
 
-// sleep waits for d, and is false if ctx ends before.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -92,7 +92,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// accept begins a session, or hangs up.
+// accept starts a session, or closes the connection.
 func (r *Responder) accept(ctx context.Context, conn net.Conn, answered []Kind) {
 	s, why, err := r.admit(ctx, conn)
 	if err != nil {
@@ -109,18 +109,19 @@ func (r *Responder) accept(ctx context.Context, conn net.Conn, answered []Kind) 
 	})
 }
 
-// turnAway closes the connection of a client that connects too fast, with a reset: nothing of it is left in the kernel.
+// turnAway closes the connection of a client that connects too fast with a reset, which leaves no
+// state in the kernel.
 func (r *Responder) turnAway(conn net.Conn) {
 	r.count.why[tooFast].Add(1)
 	r.log.Debug("client refused", "peer", conn.RemoteAddr(), "reason", "it connects too fast")
 	if t, ok := conn.(*net.TCPConn); ok {
-		// Otherwise it is closed without.
+		// If this fails, it is closed without a reset.
 		_ = t.SetLinger(0)
 	}
 	conn.Close()
 }
 
-// admit makes the session of a client, if there is room for it and it may have one.
+// admit creates the session of a client, if the limits permit it.
 func (r *Responder) admit(ctx context.Context, conn net.Conn) (*session, reason, error) {
 	local, peer := exchange.Address(conn.LocalAddr()), exchange.Address(conn.RemoteAddr())
 	s := newSession(ctx, r, conn, peer)
@@ -149,10 +150,12 @@ func (r *Responder) admit(ctx context.Context, conn net.Conn) (*session, reason,
 	}
 }
 
-// errDisplaced is why a session ends that makes room for another client: see idle and hesitates.
+// errDisplaced is the error of a session that is displaced by another client: see idle and
+// hesitates.
 var errDisplaced = errors.New("it is silent, and another client came")
 
-// enter takes s among the sessions. If there are too many it returns one that could make room for it, or an error.
+// enter adds s to the sessions. At a limit it returns a session that can be displaced, or an
+// error.
 func (r *Responder) enter(s *session) (old *session, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,8 +194,8 @@ func (r *Responder) enter(s *session) (old *session, err error) {
 	return nil, err
 }
 
-// networkOf is the network of a peer that one host or user can have for itself: an IPv6 /64, or the
-// loopback addresses. All others have none.
+// networkOf returns the network of a peer that one host or user can own: an IPv6 /64, or the
+// loopback addresses. Other addresses have none.
 func networkOf(peer netip.Addr) places.Network {
 	if peer.Is4() && peer.IsLoopback() {
 		return places.Network{Addr: netip.AddrFrom4([4]byte{127}), Bits: 8}
@@ -200,7 +203,7 @@ func networkOf(peer netip.Addr) places.Network {
 	return places.NetworkOf(peer)
 }
 
-// leave forgets a session that is over.
+// leave removes a session that has ended.
 func (r *Responder) leave(s *session) {
 	r.mu.Lock()
 	delete(r.sessions, s)
@@ -208,18 +211,18 @@ func (r *Responder) leave(s *session) {
 	close(s.over)
 }
 
-// Sessions is how many there are.
+// Sessions returns the number of sessions.
 func (r *Responder) Sessions() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.sessions)
 }
 
-// errStopping ends sessions, and refuses clients, when the responder stops.
+// errStopping is the error of sessions and clients when the responder stops.
 var errStopping = errors.New("the daemon is stopping")
 
-// Drain takes no more clients, ends pingpongs that are silent, and returns when all sessions are over. Those that are not when ctx
-// ends, it ends, and says so.
+// Drain rejects new clients, ends silent pingpongs, and returns when all sessions have ended.
+// When ctx ends, it ends the remaining sessions and returns an error.
 func (r *Responder) Drain(ctx context.Context) error {
 	r.mu.Lock()
 	r.draining = true
@@ -249,7 +252,7 @@ func (r *Responder) Drain(ctx context.Context) error {
 	}
 }
 
-// endSessions ends those that which chooses.
+// endSessions ends the sessions that which selects.
 func (r *Responder) endSessions(which func(*session) bool, end func(*session)) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,20 +17,20 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// session is one client's.
+// session is the session of one client.
 type session struct {
 	r        *Responder
 	conn     net.Conn
 	in       *bufio.Reader
-	peer     netip.Addr // of the TCP connection, with the zone of a link-local one
+	peer     netip.Addr // of the TCP connection, with the zone of a link-local address
 	dev      *verbs.Device
-	here     verbs.GIDEntry // that the TCP connection came to
+	here     verbs.GIDEntry // local address of the TCP connection
 	answered []Kind
-	peers    exchange.Peers // whom the client may name
+	peers    exchange.Peers // GIDs that the client may use
 	kind     Kind
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	over     chan struct{} // closed when nothing of it is left
+	over     chan struct{} // closed when the session has ended
 	working  sync.WaitGroup
 
 	pd  *verbs.PD
@@ -38,22 +38,22 @@ type session struct {
 	mem *touched
 	mr  *verbs.MR
 
-	check *check // nil: what comes is not looked at
-	// broken is the first completion with an error, explained. Written where completions are taken,
-	// read when nothing works any more.
+	check *check // nil: payload is not checked
+	// broken is the error of the first failed completion. The goroutine that handles completions
+	// sets it; it is read after that has ended.
 	broken error
 
 	mu      sync.Mutex
 	qps     []*queue  // guarded by mu
-	since   time.Time // the latest queue pair was connected; guarded by mu
-	moved   time.Time // the latest item came, or the latest packet was answered; guarded by mu
-	packets uint64    // answered so far; guarded by mu
+	since   time.Time // connection of the latest queue pair; guarded by mu
+	moved   time.Time // latest item, or latest packet; guarded by mu
+	packets uint64    // packets sent so far; guarded by mu
 
 	items  atomic.Uint64 // of the exchange
-	parted atomic.Bool   // the exchange of a pingpong is over
+	parted atomic.Bool   // the exchange of a pingpong has ended
 }
 
-// ended is why a session is over before it should be.
+// ended is the error of a session that ended early.
 type ended struct {
 	why reason
 	err error
@@ -68,14 +68,14 @@ func newSession(ctx context.Context, r *Responder, conn net.Conn, peer netip.Add
 	return s
 }
 
-// end ends the session for a reason. The first counts.
+// end ends the session with a reason. Later reasons are ignored.
 func (s *session) end(why reason, err error) { s.cancel(&ended{why, err}) }
 
-// run is the session from the client's first byte to the end.
+// run runs the session from the client's first byte to the end.
 func (s *session) run() {
 	defer context.AfterFunc(s.ctx, func() { s.conn.Close() })()
 	err := s.converse()
-	// Why it was ended says more than what that looked like from inside.
+	// The cause explains more than the resulting error.
 	if cause := context.Cause(s.ctx); cause != nil {
 		err = cause
 	}
@@ -83,19 +83,20 @@ func (s *session) run() {
 	s.working.Wait()
 	s.conn.Close()
 	s.takeRest()
-	// A client that was refused may have hung up before the completion that tells was taken.
+	// A client whose request was rejected may have closed the connection before the completion
+	// was polled.
 	var e *ended
 	if errors.As(err, &e) && e.why == hungUp && s.broken != nil {
 		err = s.broken
 	}
-	// A wrong byte says more than how the client went.
+	// A wrong byte explains more than how the client ended.
 	if wrong := s.close(); wrong != nil {
 		err = wrong
 	}
 	s.conclude(err)
 }
 
-// converse finds out who calls and answers.
+// converse identifies the client and answers it.
 func (s *session) converse() error {
 	s.conn.SetDeadline(time.Now().Add(s.r.limits.Hello))
 	first, err := s.in.Peek(tellLen)
@@ -120,7 +121,7 @@ func (s *session) converse() error {
 	return s.perftest()
 }
 
-// rule says whom the client may name.
+// rule returns the GIDs that the client may use.
 func (s *session) rule() exchange.Peers {
 	ends := []netip.Addr{s.peer}
 	for _, g := range s.dev.GIDs() {
@@ -133,7 +134,8 @@ func (s *session) rule() exchange.Peers {
 	return p
 }
 
-// failure is the end of a session that err caused; why says for what reason where err does not.
+// failure returns the error of a session that err ended; why is the reason unless err implies
+// another.
 func failure(why reason, err error) error {
 	var e *ended
 	var timeout net.Error
@@ -163,7 +165,7 @@ func (s *session) conclude(err error) {
 		s.r.count.why[e.why].Add(1)
 		level := slog.LevelInfo
 		if e.why == displacedBy || e.why == hungUp && s.pd == nil {
-			level = slog.LevelDebug // it was over, or had not begun: somebody looked whether the port is open
+			level = slog.LevelDebug // it was over, or had not started: a port scan
 		}
 		log.Log(context.Background(), level, "session ended early", "reason", err)
 	default:
@@ -172,8 +174,8 @@ func (s *session) conclude(err error) {
 	}
 }
 
-// access is what clients may do with a session's memory: of a pingpong nothing but send. What atomics
-// leave is no payload.
+// access returns the rights of clients on a session's memory. A pingpong only sends. Atomics
+// would destroy the payload.
 func (s *session) access() verbs.Access {
 	switch {
 	case s.kind != Perftest:
@@ -184,7 +186,7 @@ func (s *session) access() verbs.Access {
 	return verbs.LocalWrite | verbs.RemoteWrite | verbs.RemoteRead | verbs.RemoteAtomic
 }
 
-// open gets the session's memory and its completion queue.
+// open creates the session's memory and its completion queue.
 func (s *session) open() error {
 	n := s.r.limits.Memory
 	var err error
@@ -197,7 +199,7 @@ func (s *session) open() error {
 		mem = s.check.mem
 	}
 	s.pd = s.dev.AllocPD()
-	// Perftest wants whole pages.
+	// Perftest requires whole pages.
 	if s.mr, err = s.pd.RegMemory(mem, s.access(), verbs.WithRandomIOVA()); err != nil {
 		return &ended{refused, err}
 	}
@@ -212,8 +214,8 @@ func (s *session) open() error {
 	return nil
 }
 
-// close gives everything back, and compares the written memory when nothing reaches it any more. Errors of
-// what is in use are not looked at: nothing is.
+// close releases everything, and compares the written memory once no peer can access it. The
+// calls fail only for objects in use; these are not.
 func (s *session) close() (wrong error) {
 	for _, q := range s.qps {
 		_ = q.Close()
@@ -236,9 +238,9 @@ func (s *session) close() (wrong error) {
 	return wrong
 }
 
-// gidFor chooses the GID that speaks with a peer's: the address that the client called if it is of
-// the same kind, else the first that is. A link-local peer is spoken with on the link of the TCP
-// connection.
+// gidFor returns the GID for the connection to a peer's: the address that the client connected to
+// if it is of the same kind, else the first that is. A link-local peer is reached on the link of
+// the TCP connection.
 func (s *session) gidFor(peer verbs.GID) (verbs.GIDEntry, error) {
 	p := peer.Addr()
 	like := func(g verbs.GIDEntry) bool {

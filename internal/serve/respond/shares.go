@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// shares is the memory of all sessions. Half of it is for the hosts that come first. Of the other
-// half each host that has memory gets an equal share, which is so much smaller the more hosts there
-// are; one that has none gets a piece. So no host keeps others out. It is asked under locks of the
-// data path, and takes none but its own.
+// shares is the memory of all sessions. Half of it is available to any host. The other half is
+// divided into equal shares of the hosts that have memory, which shrink with their number; a host
+// that has none gets a piece. One host therefore cannot exclude others. It is called under locks
+// of the data path, and acquires only its own.
 type shares struct {
 	total uint64
 
 	mu    sync.Mutex
 	used  uint64                // guarded by mu
-	hosts map[netip.Addr]uint64 // of used, none of 0; guarded by mu
+	hosts map[netip.Addr]uint64 // part of used per host, without zero entries; guarded by mu
 }
 
-// take gives n bytes to a host, or says why it gets none.
+// take allocates n bytes for a host, or returns why it cannot.
 func (s *shares) take(host netip.Addr, n uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *shares) take(host netip.Addr, n uint64) error {
 	return nil
 }
 
-// give takes n bytes back from a host.
+// give returns n bytes of a host.
 func (s *shares) give(host netip.Addr, n uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *shares) give(host netip.Addr, n uint64) {
 	}
 }
 
-// inUse is how much is taken.
+// inUse returns the number of allocated bytes.
 func (s *shares) inUse() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

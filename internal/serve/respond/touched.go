@@ -8,25 +8,25 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// pieceSize is how much of a session's memory is counted at a time, in bytes: the system may give a
-// huge page for a byte.
+// pieceSize is the unit in which a session's memory is counted, in bytes: the kernel may allocate
+// a huge page for one byte.
 const pieceSize = 2 << 20
 
-// touched is the memory of a session. The system gives a page when it is first written to, so a
-// piece counts for the host from then on. A write to one that the host cannot have fails, and ends
-// the session.
+// touched is the memory of a session. The kernel allocates a page when it is first written, so a
+// piece counts as memory of the host from then on. A write to a piece that exceeds the host's
+// share fails, and ends the session.
 type touched struct {
 	mem    *hostmem.Memory
 	host   netip.Addr
 	shares *shares
-	beyond func(error) // called with why a piece cannot be had
+	beyond func(error) // called with the error of a piece that cannot be allocated
 	pieces []atomic.Bool
 	taken  atomic.Uint64 // bytes
 }
 
 var _ mr.Atomic = (*touched)(nil)
 
-// newTouched returns size bytes of zeros, none of which is counted yet.
+// newTouched returns size zero bytes, none of which is counted yet.
 func newTouched(size uint64, host netip.Addr, s *shares, beyond func(error)) (*touched, error) {
 	mem, err := hostmem.Anonymous(size)
 	if err != nil {
@@ -35,7 +35,7 @@ func newTouched(size uint64, host netip.Addr, s *shares, beyond func(error)) (*t
 	return &touched{mem: mem, host: host, shares: s, beyond: beyond, pieces: make([]atomic.Bool, (size+pieceSize-1)/pieceSize)}, nil
 }
 
-// touch counts the pieces of n bytes at off. What is outside of the memory is left to it to refuse.
+// touch counts the pieces of n bytes at off. mem rejects ranges outside of it.
 func (t *touched) touch(off, n uint64) error {
 	size := t.mem.Size()
 	if n == 0 || off >= size || n > size-off {
@@ -53,7 +53,7 @@ func (t *touched) touch(off, n uint64) error {
 	return nil
 }
 
-// takePiece counts a piece of n bytes, once: shards may touch it at the same time.
+// takePiece counts a piece of n bytes, once: shards may touch it concurrently.
 func (t *touched) takePiece(i, n uint64) error {
 	if err := t.shares.take(t.host, n); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (t *touched) takePiece(i, n uint64) error {
 	return nil
 }
 
-// Close gives the memory back. Nothing may use it any more.
+// Close releases the memory, which must not be used afterwards.
 func (t *touched) Close() error {
 	err := t.mem.Close()
 	t.shares.give(t.host, t.taken.Swap(0))
@@ -76,7 +76,7 @@ func (t *touched) Close() error {
 // Size implements [mr.Memory], as do ReadAt and WriteAt.
 func (t *touched) Size() uint64 { return t.mem.Size() }
 
-// ReadAt fills p with the bytes at off. Reading takes no pages.
+// ReadAt fills p with the bytes at off. Reading allocates no pages.
 func (t *touched) ReadAt(p []byte, off uint64) error { return t.mem.ReadAt(p, off) }
 
 // WriteAt stores p at off.
@@ -87,7 +87,7 @@ func (t *touched) WriteAt(p []byte, off uint64) error {
 	return t.mem.WriteAt(p, off)
 }
 
-// WriteFinalAt implements [mr.Atomic], as do the methods that follow.
+// WriteFinalAt implements [mr.Atomic], as do the methods below.
 func (t *touched) WriteFinalAt(p []byte, off uint64) error {
 	if err := t.touch(off, uint64(len(p))); err != nil {
 		return err
@@ -95,10 +95,10 @@ func (t *touched) WriteFinalAt(p []byte, off uint64) error {
 	return t.mem.WriteFinalAt(p, off)
 }
 
-// wordBytes is the length of what atomics change.
+// wordBytes is the operand size of an atomic in bytes.
 const wordBytes = 8
 
-// CompareSwapAt stores swap at off if compare is there.
+// CompareSwapAt stores swap at off if the value there equals compare.
 func (t *touched) CompareSwapAt(off, compare, swap uint64) (uint64, error) {
 	if err := t.touch(off, wordBytes); err != nil {
 		return 0, err
@@ -114,7 +114,7 @@ func (t *touched) FetchAddAt(off, add uint64) (uint64, error) {
 	return t.mem.FetchAddAt(off, add)
 }
 
-// StoreUint64At stores v at off in one piece.
+// StoreUint64At stores v at off at once.
 func (t *touched) StoreUint64At(off, v uint64) error {
 	if err := t.touch(off, wordBytes); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (t *touched) StoreUint64At(off, v uint64) error {
 	return t.mem.StoreUint64At(off, v)
 }
 
-// LoadByteAt reads the byte at off, beside a writer.
+// LoadByteAt reads the byte at off, concurrently with a writer.
 func (t *touched) LoadByteAt(off uint64) (byte, error) { return t.mem.LoadByteAt(off) }
 
 // LoadUint64At reads 8 bytes at off in the byte order of the host.

@@ -2,32 +2,33 @@ package respond
 
 import "time"
 
-// turn is what a queue pair does with the messages that come.
+// turn is the state of a queue pair with respect to answering messages.
 type turn struct {
 	how   how
-	until time.Time // of watch: when it is this end's turn
-	len   uint32    // of watch: the message that came
+	until time.Time // of watch: when this end answers
+	len   uint32    // of watch: length of the received message
 }
 
 type how uint8
 
 const (
 	echo   how = iota // sends each message back
-	open              // nothing has come yet
-	watch             // one has come: another one at once means that the client does not wait for an answer
-	absorb            // takes them
+	open              // no message received yet
+	watch             // one received: another one within patience means that the client does not wait for an answer
+	absorb            // receives without answering
 )
 
-// patience is how long the second message of a client may take that does not wait for an answer to
-// the first. It counts once in a session, as the first turn of ib_send_lat.
+// patience is the time in which the second message of a client that does not wait for an answer
+// to the first must arrive. It delays a session once, the first answer of ib_send_lat.
 const patience = 10 * time.Millisecond
 
-// unanswered is how many answers may be under way. The next message shows that its client has the answer to the one before, but
-// the acknowledgements of both may be lost; that so many in a row are is out of the question. A client that sends more does not
-// wait for answers, and has no receives.
+// unanswered is the maximum number of outstanding answers. The next message shows that the client
+// has the previous answer, but the acknowledgements of both may be lost; it is practically
+// impossible that so many in a row are lost. A client that sends more does not wait for answers,
+// and has posted no receives.
 const unanswered = 16
 
-// arrived deals with a message.
+// arrived handles a message.
 func (s *session) arrived(q *queue, length uint32) error {
 	t := &q.turn
 	switch t.how {
@@ -46,7 +47,7 @@ func (s *session) arrived(q *queue, length uint32) error {
 	return nil
 }
 
-// due is the next moment at which it is this end's turn; zero for none.
+// due returns the next time at which this end answers; zero if there is none.
 func (s *session) due() (first time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +59,7 @@ func (s *session) due() (first time.Time) {
 	return first
 }
 
-// takeTurns answers the clients that have been waiting.
+// takeTurns answers the clients whose time has come.
 func (s *session) takeTurns(now time.Time) error {
 	s.mu.Lock()
 	qps := s.qps

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// watchTick is how often progress is looked for.
+// watchTick is the interval in which progress is checked.
 const watchTick = 250 * time.Millisecond
 
 var errSilent = errors.New("nothing comes from the client any more")
 
-// errNothing says why nothing has come over queue pairs that are connected.
+// errNothing returns why no packet has arrived at connected queue pairs.
 func (s *session) errNothing() error {
 	if s.kind == Pingpong {
 		return errors.New("nothing came over a reliable connection: only ibv_rc_pingpong and ibv_srq_pingpong are served; ibv_uc_pingpong and ibv_ud_pingpong cannot be told from them")
@@ -18,7 +18,7 @@ func (s *session) errNothing() error {
 	return errors.New("nothing came over a reliable connection: ib_write_lat, -c UC and -c UD are not served; ib_write_bw, ib_read_bw, ib_send_bw, ib_atomic_bw, ib_read_lat, ib_send_lat and ib_atomic_lat with -c RC are")
 }
 
-// watch ends the session when nothing moves any more.
+// watch ends the session when it makes no progress.
 func (s *session) watch() {
 	begun := time.Now()
 	s.mu.Lock()
@@ -40,8 +40,9 @@ func (s *session) watch() {
 	}
 }
 
-// look ends the session if it is time to. item says that the client has gone on with the exchange.
-// That is no reason to wait longer than Quiet since the session has begun for the first packet.
+// look ends the session if a timeout has expired. item reports that the client has continued the
+// exchange, which does not extend the wait for the first packet beyond Quiet since the start of
+// the session.
 func (s *session) look(now, begun time.Time, item bool) (over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,15 +66,15 @@ func (s *session) look(now, begun time.Time, item bool) (over bool) {
 	case quiet < limit:
 		return false
 	case s.parted.Load() && packets > 0:
-		s.cancel(nil) // which is how a pingpong ends
+		s.cancel(nil) // normal end of a pingpong
 	default:
 		s.end(silent, errSilent)
 	}
 	return true
 }
 
-// answers counts the packets that were sent. A reliable connection answers what comes, and what comes of another service is dropped.
-// s.mu is held.
+// answers returns the number of sent packets. A reliable connection answers what arrives; packets
+// of other services are dropped. The caller holds s.mu.
 func (s *session) answers() (n uint64) {
 	for _, q := range s.qps {
 		n += q.Counters().SentPackets
@@ -81,14 +82,14 @@ func (s *session) answers() (n uint64) {
 	return n
 }
 
-// idle reports whether the session is a pingpong that may well be over.
+// idle reports whether the session is a pingpong that has probably ended.
 func (s *session) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.parted.Load() && s.packets > 0 && time.Since(s.moved) >= displaced
 }
 
-// hesitates reports whether the client has no queue pair yet, and does not go on with the exchange.
+// hesitates reports whether the client has no queue pair yet, and does not continue the exchange.
 func (s *session) hesitates() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,21 +17,21 @@ type Client struct {
 	PD *verbs.PD
 	// Size is the length of a ping in bytes, MinSize to MaxSize; 0 means DefaultSize.
 	Size int
-	// Count is how many pings to send; 0 is without end.
+	// Count is the number of pings to send; 0 means unlimited.
 	Count uint64
-	// Validate compares every byte that comes back.
+	// Validate makes Run compare every byte that returns.
 	Validate bool
-	// KeepAlive is how often a server that is silent is looked for; 0 is never. See
+	// KeepAlive is the interval in which a silent server is checked; 0 disables it. See
 	// [verbs.Conn.KeepAlive].
 	KeepAlive time.Duration
-	// Ping is called with the text that came back, if it is not nil. It must not keep it.
+	// Ping, if not nil, is called with the text that returned. It must not retain it.
 	Ping func(text []byte)
 }
 
-// ErrMismatch says that a ping came back with other bytes than it had.
+// ErrMismatch means that a ping returned with other bytes.
 var ErrMismatch = errors.New("the ping came back changed")
 
-// ErrLeft says that the server has ended the connection before the last ping.
+// ErrLeft means that the server ended the connection before the last ping.
 var ErrLeft = errors.New("the server has disconnected before the last ping")
 
 // Run connects to a server, pings it, and disconnects.
@@ -64,7 +64,7 @@ func (c *Client) Run(ctx context.Context, to netip.AddrPort) error {
 	for n := uint64(0); err == nil && (c.Count == 0 || n < c.Count); n++ {
 		fill(source, n)
 		err = c.ping(ctx, e, sourceMR, sinkMR)
-		// The device's writes are ordered before this end's reads by the wait for the message.
+		// Waiting for the message orders the device's writes before the reads here.
 		switch {
 		case err != nil:
 		case c.Validate && !bytes.Equal(source, sink):
@@ -82,7 +82,7 @@ func (c *Client) Run(ctx context.Context, to netip.AddrPort) error {
 	return err
 }
 
-// ping sends one ping and waits for it to come back.
+// ping sends one ping and waits until it returns.
 func (c *Client) ping(ctx context.Context, e *endpoint, source, sink *verbs.MR) error {
 	for _, m := range []*verbs.MR{source, sink} {
 		if err := e.sendMessage(ctx, &buffer{m.Addr(), m.RKey(), uint32(m.Len())}); err != nil {
@@ -96,7 +96,7 @@ func (c *Client) ping(ctx context.Context, e *endpoint, source, sink *verbs.MR) 
 	return nil
 }
 
-// differ is where two slices of one length differ.
+// differ returns the first index at which two slices of the same length differ.
 func differ(a, b []byte) int {
 	for i := range a {
 		if a[i] != b[i] {

@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// errOver is how a wait ends when the connection has.
+// errOver is the error of a wait that ends with the connection.
 var errOver = errors.New("the connection is over")
 
 // endpoint is one end's queue pair with its buffers.
@@ -23,18 +23,18 @@ type endpoint struct {
 	recv, send     []byte
 	recvMR, sendMR *verbs.MR
 	wc             [4]verbs.WC
-	have           int // completions of wc that were not looked at
-	received       int // messages that nobody has waited for yet
+	have           int // completions in wc that are not processed
+	received       int // received messages that are not processed
 }
 
-// Sizes of rping's queue pairs.
+// Depths of rping's queues.
 const (
 	sendDepth = 16
 	recvDepth = 2
 )
 
-// newEndpoint makes a queue pair in INIT with a receive posted, which may come before the end
-// knows that the connection stands.
+// newEndpoint creates a queue pair in INIT with a receive posted, because a message may arrive
+// before this end knows that the connection is established.
 func newEndpoint(pd *verbs.PD) (*endpoint, error) {
 	e := &endpoint{recv: make([]byte, messageLen), send: make([]byte, messageLen)}
 	if err := e.open(pd); err != nil {
@@ -74,14 +74,14 @@ func (e *endpoint) register(pd *verbs.PD, b []byte, access verbs.Access) (*verbs
 	return m, err
 }
 
-// param is what rping asks for: one READ at a time.
+// param returns the connection parameters of rping: one READ at a time.
 func param() verbs.ConnParam {
 	p := verbs.DefaultConnParam()
 	p.MaxRdAtomic, p.MaxDestRdAtomic = 1, 1
 	return p
 }
 
-// close gives everything back. The errors are of what is in use, which nothing is.
+// close releases everything. The calls fail only for objects in use; these are not.
 func (e *endpoint) close() {
 	if e.qp != nil {
 		_ = e.qp.Close()
@@ -98,13 +98,13 @@ func (e *endpoint) postRecv() error {
 	return e.qp.PostRecv(&verbs.RecvWR{SGList: []verbs.SGE{e.recvMR.SGE(0, messageLen)}})
 }
 
-// sendMessage sends what b names and waits until it has arrived.
+// sendMessage sends a message with the buffer b and waits for its completion.
 func (e *endpoint) sendMessage(ctx context.Context, b *buffer) error {
 	b.encode(e.send)
 	return e.do(ctx, &verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{e.sendMR.SGE(0, messageLen)}})
 }
 
-// do posts a request and waits for its end.
+// do posts a request and waits for its completion.
 func (e *endpoint) do(ctx context.Context, wr *verbs.SendWR) error {
 	wr.Flags |= verbs.Signaled
 	if err := e.qp.PostSend(wr); err != nil {
@@ -122,7 +122,7 @@ func (e *endpoint) do(ctx context.Context, wr *verbs.SendWR) error {
 	}
 }
 
-// message waits for a SEND of the peer and says what it names.
+// message waits for a SEND of the peer and stores the buffer that it names in b.
 func (e *endpoint) message(ctx context.Context, b *buffer) error {
 	for e.received == 0 {
 		if _, err := e.next(ctx); err != nil {
@@ -135,7 +135,8 @@ func (e *endpoint) message(ctx context.Context, b *buffer) error {
 	return e.postRecv()
 }
 
-// next takes a completion, which must be a success; a receive must have the length of a message.
+// next returns the next completion, which must be successful; a receive must have the length of a
+// message.
 func (e *endpoint) next(ctx context.Context) (*verbs.WC, error) {
 	if e.have == 0 {
 		n, err := e.cq.Wait(ctx, e.wc[:1])
@@ -157,7 +158,7 @@ func (e *endpoint) next(ctx context.Context) (*verbs.WC, error) {
 	return wc, nil
 }
 
-// whole says why the connection has ended, if it has, else err.
+// whole returns why the connection has ended, or err if it has not.
 func (e *endpoint) whole(err error) error {
 	select {
 	case <-e.conn.Done():
@@ -177,18 +178,18 @@ func (e *endpoint) whole(err error) error {
 	return err
 }
 
-// ErrGone says that the peer has ended without a word, or is out of reach.
+// ErrGone means that the peer ended without notice, or is unreachable.
 var ErrGone = fmt.Errorf("the peer has ended or is out of reach: it does not answer any more (%w)", verbs.ErrUnreachable)
 
-// lookAfter ends the connection when the peer does not answer, until stop is called. every is that of
-// [verbs.Conn.KeepAlive], 0 never looks.
+// lookAfter ends the connection when the peer does not answer, until stop is called. every is the
+// period of [verbs.Conn.KeepAlive]; 0 disables it.
 func (e *endpoint) lookAfter(ctx context.Context, every time.Duration) (stop func()) {
 	if every <= 0 {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var looking sync.WaitGroup
-	// How it ends shows in what the queue pair completes.
+	// The result shows in the completions of the queue pair.
 	looking.Go(func() { _ = e.conn.KeepAlive(ctx, every) })
 	return func() {
 		cancel()

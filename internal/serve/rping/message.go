@@ -5,7 +5,7 @@ import "encoding/binary"
 // messageLen is the length of every SEND.
 const messageLen = 16
 
-// buffer is what a SEND names.
+// buffer is the buffer that a SEND names.
 type buffer struct {
 	addr uint64
 	rkey uint32

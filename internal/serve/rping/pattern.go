@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// The characters of a ping go round from 'A' to 'z', each ping beginning one further.
+// The characters of a ping cycle from 'A' to 'z'; each ping starts one character later.
 const (
 	firstChar = 'A'
 	numChars  = 'z' - 'A' + 1
 )
 
-// fill writes the n-th ping, counted from 0: a heading, characters, and a zero at the end.
+// fill writes the n-th ping, counted from 0: a heading, characters, and a final zero.
 func fill(p []byte, n uint64) {
 	c := n % numChars
 	for i := copy(p, fmt.Sprintf("rdma-ping-%d: ", n)); i < len(p); i++ {
@@ -21,7 +21,7 @@ func fill(p []byte, n uint64) {
 	p[len(p)-1] = 0
 }
 
-// text is what stands before the first zero of p.
+// text returns the bytes before the first zero of p.
 func text(p []byte) []byte {
 	if i := bytes.IndexByte(p, 0); i >= 0 {
 		return p[:i]

@@ -13,23 +13,23 @@ import (
 type Server struct {
 	// PD is the protection domain of queue pairs and buffers.
 	PD *verbs.PD
-	// Size is the largest ping in bytes that is taken, MinSize to MaxSize; 0 means MaxSize.
+	// Size is the maximum size of an accepted ping in bytes, MinSize to MaxSize; 0 means MaxSize.
 	Size int
-	// KeepAlive is how often a client that is silent is looked for; 0 is never. See
+	// KeepAlive is the interval in which a silent client is checked; 0 disables it. See
 	// [verbs.Conn.KeepAlive].
 	KeepAlive time.Duration
-	// Connected is called when a client is connected, if it is not nil. The connection ends at once
-	// if it returns false.
+	// Connected, if not nil, is called when a client is connected. If it returns false, the
+	// connection ends at once.
 	Connected func() bool
-	// Ping is called with the text of each ping, if it is not nil. It must not keep it.
+	// Ping, if not nil, is called with the text of each ping. It must not retain it.
 	Ping func(text []byte)
 }
 
-// ErrNotConnected says that a client asked for a connection and did not go on with it.
+// ErrNotConnected means that a client requested a connection and did not complete it.
 var ErrNotConnected = errors.New("it did not come to a connection")
 
-// Serve accepts a request and answers pings until the peer disconnects, which is no error, or ctx
-// ends.
+// Serve accepts a request and answers pings until the peer disconnects, which is not an error, or
+// ctx ends.
 func (s *Server) Serve(ctx context.Context, r *verbs.ConnRequest) error {
 	size := s.Size
 	if size == 0 {
@@ -49,7 +49,8 @@ func (s *Server) Serve(ctx context.Context, r *verbs.ConnRequest) error {
 	if s.Connected != nil && !s.Connected() {
 		return ErrNotConnected
 	}
-	// Not before: a request under a forged address is never connected, and is not to cost the memory.
+	// The buffer is allocated only now: a request with a forged address never gets here and must
+	// not cost memory.
 	buf := make([]byte, size)
 	mr, err := e.register(s.PD, buf, verbs.LocalWrite)
 	if err != nil {
@@ -68,7 +69,7 @@ func (s *Server) Serve(ctx context.Context, r *verbs.ConnRequest) error {
 	return err
 }
 
-// errMiddle says that the peer left during a ping.
+// errMiddle means that the peer disconnected during a ping.
 var errMiddle = errors.New("the peer has left in the middle of a ping")
 
 // answer answers one ping.
@@ -86,11 +87,12 @@ func (s *Server) answer(ctx context.Context, e *endpoint, mr *verbs.MR, buf []by
 		}
 		return err
 	}
-	// A client may leave once it has this, and its DREQ overtake the acknowledgement.
+	// A client may disconnect once it has this message, and its DREQ may overtake the
+	// acknowledgement.
 	return e.sendMessage(ctx, &buffer{})
 }
 
-// exchange fetches the ping and puts it back.
+// exchange reads the ping and writes it back.
 func (s *Server) exchange(ctx context.Context, e *endpoint, mr *verbs.MR, ping []byte, source, sink *buffer) error {
 	err := e.do(ctx, &verbs.SendWR{
 		Opcode: verbs.WRRead, SGList: []verbs.SGE{mr.SGE(0, len(ping))}, RemoteAddr: source.addr, RKey: source.rkey,

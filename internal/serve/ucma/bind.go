@@ -19,14 +19,14 @@ func (r *request) bindAddr(q *uapi.UCMBind) (any, error) {
 	return nil, r.bind(q.ID, a, ok, q.Addr.Family())
 }
 
-// bind gives an identifier an address, which is one of the device or stands for all of them.
+// bind assigns an address to an identifier: one of the device, or one that means all of them.
 func (r *request) bind(id uint32, at netip.AddrPort, known bool, family uint16) error {
 	i, err := r.ch.find(id)
 	if err != nil {
 		return err
 	}
 	if !known || i.ib {
-		// librdmacm asks for AF_IB first, and then does without it.
+		// librdmacm tries AF_IB first, and falls back if that fails.
 		return fmt.Errorf("an address of family %d: %w", family, uapi.EAFNOSUPPORT)
 	}
 	if err := i.in(idle); err != nil {
@@ -35,8 +35,9 @@ func (r *request) bind(id uint32, at netip.AddrPort, known bool, family uint16) 
 	return i.bind(at)
 }
 
-// bind takes an identifier from IDLE to ADDR_BOUND. A loopback address that is not one of the device stands for all
-// addresses of its family, as in the kernel (cma_any_addr): programs bind to "localhost" to find a device. mu is held.
+// bind moves an identifier from IDLE to ADDR_BOUND. A loopback address that is not one of the
+// device means all addresses of its family, as in the kernel (cma_any_addr): programs bind to
+// "localhost" to find a device. The caller holds mu.
 func (i *ident) bind(at netip.AddrPort) error {
 	g, ok := i.server.entry(at.Addr())
 	switch a := at.Addr(); {

@@ -15,20 +15,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Channel is an open rdma_cm device of a program (struct ucma_file): commands are written to it, and it is readable
-// while an event waits.
+// A Channel is an open rdma_cm device of a program (struct ucma_file): the program writes
+// commands to it, and it is readable while an event is queued.
 //
-// The program has the read end of a pipe, the channel only the write end: so it hears of the end of the last duplicate.
+// The program has the read end of a pipe and the channel only the write end, so the channel
+// notices when the last duplicate is closed.
 type Channel struct {
 	server  *Server
 	level   level         // of the pipe
 	theirs  *os.File      // read end, until Program
-	watch   *hangup.Watch // nil: none
+	watch   *hangup.Watch // nil if there is none
 	onClose func(*Channel)
-	// resolves has a token for each of its addresses that is being resolved.
+	// resolves holds a token for each address of the channel that is being resolved.
 	resolves chan struct{}
 
-	// What follows is guarded by Server.mu.
+	// The following fields are guarded by Server.mu.
 	closed  bool
 	ids     map[uint32]*ident
 	groups  int      // multicast groups of its identifiers
@@ -36,7 +37,8 @@ type Channel struct {
 	waiters []*waiter
 }
 
-// Open answers an open of the device's file. onClose is called once, when the channel has ended; it may be nil.
+// Open answers open(2) of the device file. onClose, if not nil, is called once when the channel
+// has ended.
 func (s *Server) Open(onClose func(*Channel)) (*Channel, error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
@@ -46,7 +48,7 @@ func (s *Server) Open(onClose func(*Channel)) (*Channel, error) {
 		server: s, level: level{fd: p[1]}, theirs: os.NewFile(uintptr(p[0]), "rdma_cm"), onClose: onClose,
 		resolves: make(chan struct{}, maxChannelResolves), ids: map[uint32]*ident{},
 	}
-	// Only our end must not block: the program chooses for its own.
+	// Only this end must be non-blocking: the program chooses the mode of its end.
 	err := unix.SetNonblock(p[1], true)
 	s.mu.Lock()
 	if s.channels == nil {
@@ -61,8 +63,8 @@ func (s *Server) Open(onClose func(*Channel)) (*Channel, error) {
 	return ch, nil
 }
 
-// Program calls give with the descriptor that the program gets a duplicate of, once. The channel ends with the
-// program's last duplicate, or if give fails.
+// Program calls give, once, with the descriptor of which the program gets a duplicate. The
+// channel ends with the program's last duplicate, or if give fails.
 func (ch *Channel) Program(give func(fd int) error) error {
 	err := give(int(ch.theirs.Fd()))
 	err = errors.Join(err, ch.theirs.Close())
@@ -73,7 +75,7 @@ func (ch *Channel) Program(give func(fd int) error) error {
 		if ch.closed {
 			return nil
 		}
-		// The watcher's goroutine must not wait.
+		// The watcher's goroutine must not block.
 		if ch.watch, err = s.hangups.Add(ch.level.fd, func() { go ch.Close() }, nil); err == nil {
 			return nil
 		}
@@ -83,8 +85,8 @@ func (ch *Channel) Program(give func(fd int) error) error {
 	return errors.Join(err, ch.Close())
 }
 
-// Close ends the channel and its identifiers. A thread that waits in it for an event goes on waiting, as in the kernel,
-// where it keeps the file open. Closing again does nothing.
+// Close ends the channel and its identifiers. A thread that is waiting for an event continues to
+// wait, as in the kernel, where it keeps the file open. Closing it again has no effect.
 func (ch *Channel) Close() error {
 	s := ch.server
 	s.mu.Lock()
@@ -95,7 +97,7 @@ func (ch *Channel) Close() error {
 	ch.closed = true
 	delete(s.channels, ch)
 	s.queued -= len(ch.queue)
-	ch.queue = nil // first, so that no identifier looks for its events
+	ch.queue = nil // first, so that no identifier searches it for its events
 	for _, i := range slices.Collect(maps.Values(ch.ids)) {
 		i.destroy()
 	}
@@ -114,7 +116,8 @@ func (ch *Channel) Close() error {
 	return err
 }
 
-// signal makes the program's end readable while an event waits, and only then. mu is held.
+// signal makes the program's end readable while an event is queued, and only then. The caller
+// holds mu.
 func (ch *Channel) signal() { ch.level.set(len(ch.queue) > 0) }
 
 // find returns the identifier of this channel with a number.

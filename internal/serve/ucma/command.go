@@ -15,41 +15,45 @@ type Caller interface {
 	Read(addr uint64, p []byte) error
 	// Write stores p at addr of the caller's memory, or fails.
 	Write(addr uint64, p []byte) error
-	// NonBlocking reports whether the descriptor that was written to has O_NONBLOCK.
+	// NonBlocking reports whether the descriptor of the write has O_NONBLOCK.
 	NonBlocking() bool
-	// OnInterrupt asks for a call of f, once, when the caller has a signal to handle or is gone.
+	// OnInterrupt requests a call of f, once, when the caller has a pending signal or has ended.
 	OnInterrupt(f func())
-	// Channel returns the channel that has the descriptor fd of the caller's process, nil for any other descriptor.
+	// Channel returns the channel of descriptor fd of the caller's process, nil if it is no
+	// channel.
 	Channel(fd int32) *Channel
-	// QP returns the queue pair of the caller's process with a number, nil if it has none.
+	// QP returns the queue pair of the caller's process with a number, nil if there is none.
 	QP(n verbs.QPN) *verbs.QP
 }
 
-// A request is a command of a program while it is answered.
+// A request is a command of a program in progress.
 type request struct {
 	ch     *Channel
 	caller Caller
 	call   uapi.UCMCall
 	done   func(error)
 
-	// What a command needs from the program besides the request, fetched before the lock is taken.
+	// Values that a command needs from the program besides the request, fetched before the lock
+	// is acquired.
 	option  []byte    // of SET_OPTION
-	channel *Channel  // that MIGRATE_ID names
-	qp      *verbs.QP // that CONNECT or ACCEPT names
+	channel *Channel  // named by MIGRATE_ID
+	qp      *verbs.QP // named by CONNECT or ACCEPT
 
 	response uint64 // address
-	undo     func() // what a response that cannot be stored takes back; called with the lock held
+	undo     func() // reverts the command if the response cannot be stored; called with the lock held
 }
 
-// A command is how one of uapi.UCMCommandSpecs is executed.
+// A command implements one of uapi.UCMCommandSpecs.
 type command struct {
-	// run executes it with Server.mu held. A response is stored after that; nil is none.
+	// run executes the command with Server.mu held. The response is stored afterwards; nil means
+	// none.
 	run func(*request) (any, error)
-	// fetch gets what else run needs from the program, without the lock; nil is nothing.
+	// fetch gets the other values that run needs from the program, without the lock; nil means
+	// none.
 	fetch func(*request) error
 }
 
-// commands are those that are served; GET_EVENT is besides them.
+// commands are the supported commands, except GET_EVENT.
 var commands map[uapi.UCMCommand]command
 
 func init() {
@@ -78,13 +82,13 @@ func init() {
 	}
 }
 
-// decode returns the request as a structure. Bytes beyond it are ignored.
+// decode decodes the request. Bytes beyond the structure are ignored.
 func decode[Q any](r *request) (*Q, error) {
 	var q Q
 	return &q, uapi.Decode(uapi.Truncate(r.call.Req, uapi.SizeOf(q)), &q)
 }
 
-// with decodes the request of a command.
+// with adapts a function to a command by decoding the request.
 func with[Q any](f func(*request, *Q) (any, error)) func(*request) (any, error) {
 	return func(r *request) (any, error) {
 		q, err := decode[Q](r)
@@ -95,8 +99,8 @@ func with[Q any](f func(*request, *Q) (any, error)) func(*request) (any, error) 
 	}
 }
 
-// Write answers write(2) of b. done is called once, perhaps later and by another goroutine: with nil for len(b), or
-// with an error that wraps a [uapi.Errno] or is [ErrInterrupted].
+// Write answers write(2) of b. done is called once, perhaps later and in another goroutine: with
+// nil for len(b), or with an error that wraps a [uapi.Errno] or is [ErrInterrupted].
 func (ch *Channel) Write(caller Caller, b []byte, done func(error)) {
 	call, err := uapi.ParseUCM(b)
 	if err != nil {
@@ -115,7 +119,7 @@ func (ch *Channel) Write(caller Caller, b []byte, done func(error)) {
 		return
 	}
 	err = r.execute()
-	// A program that looks after the call finds the events that it has left.
+	// A program that polls after the call must find the remaining events.
 	ch.level.settle()
 	if r.channel != nil {
 		r.channel.level.settle()
@@ -130,7 +134,7 @@ func (r *request) end(err error) {
 	r.done(err)
 }
 
-// execute executes a command that does not wait.
+// execute executes a command that does not block.
 func (r *request) execute() error {
 	c := commands[r.call.Spec.Command]
 	if c.run == nil {
@@ -165,7 +169,7 @@ func (r *request) locked(run func(*request) (any, error)) (any, error) {
 	return run(r)
 }
 
-// respond stores a response, as much of it as the program has room for.
+// respond stores a response, truncated to the space that the program provides.
 func (r *request) respond(v any) error {
 	b, ok := v.([]byte)
 	if !ok {
@@ -180,7 +184,7 @@ func (r *request) respond(v any) error {
 func connectParam(q *uapi.UCMConnect) *uapi.UCMConnParam { return &q.ConnParam }
 func acceptParam(q *uapi.UCMAccept) *uapi.UCMConnParam   { return &q.ConnParam }
 
-// fetchQP finds the queue pair that the parameters of a connection name.
+// fetchQP fetches the queue pair that the parameters of a connection name.
 func fetchQP[Q any](param func(*Q) *uapi.UCMConnParam) func(*request) error {
 	return func(r *request) error {
 		q, err := decode[Q](r)

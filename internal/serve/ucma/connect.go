@@ -14,13 +14,13 @@ import (
 // datagrams reports whether the identifier is for a queue pair of type UD.
 func (i *ident) datagrams() bool { return i.ps == verbs.PortSpaceUDP }
 
-// maxRetry is the largest retry count of a REQ, 3 bits.
+// maxRetry is the maximum retry count of a REQ, 3 bits.
 const maxRetry = 7
 
 // private returns the private data of a program.
 func private(p *uapi.UCMConnParam) []byte { return slices.Clone(p.PrivateData[:p.PrivateDataLen]) }
 
-// commParam is what the program tells the peer.
+// commParam returns the parameters for the peer.
 func (i *ident) commParam(p *uapi.UCMConnParam) verbs.CommParam {
 	return verbs.CommParam{
 		QPN: verbs.QPN(p.QPNum & psnMask), PSN: i.param.psn, SRQ: p.SRQ != 0, FlowControl: p.FlowControl != 0,
@@ -28,7 +28,7 @@ func (i *ident) commParam(p *uapi.UCMConnParam) verbs.CommParam {
 	}
 }
 
-// psnMask has the 24 bits of a PSN or a queue pair number.
+// psnMask is the mask of a PSN or a queue pair number, 24 bits.
 const psnMask = 1<<24 - 1
 
 func (r *request) connect(q *uapi.UCMConnect) (any, error) {
@@ -76,7 +76,7 @@ func (r *request) accept(q *uapi.UCMAccept) (any, error) {
 	case i.conn == nil || i.datagrams() || p.Valid != 0:
 		return nil, fmt.Errorf("identifier %d has no request that waits for an answer: %w", i.num, uapi.EINVAL)
 	}
-	// The program has seen the peer's reply, and its queue pair is ready.
+	// The program has received the peer's reply, and its queue pair is ready.
 	if i.qp != nil {
 		if err := i.conn.Watch(i.qp); err != nil {
 			return nil, errnoFor(err, uapi.EINVAL)
@@ -85,7 +85,7 @@ func (r *request) accept(q *uapi.UCMAccept) (any, error) {
 	return nil, errnoFor(i.conn.SendRTU(), uapi.EINVAL)
 }
 
-// answer accepts the request of a peer. mu is held, so its events come after it.
+// answer accepts the request of a peer. The caller holds mu, so that its events follow.
 func (i *ident) answer(uid uint64, p *uapi.UCMConnParam, qp *verbs.QP) error {
 	if i.datagrams() {
 		var qpn verbs.QPN
@@ -114,15 +114,15 @@ func (i *ident) answer(uid uint64, p *uapi.UCMConnParam, qp *verbs.QP) error {
 	i.param.peerRNRRetry = send.RNRRetry
 	i.uid, i.asked, i.conn, i.qp = uid, nil, conn, qp
 	if qp != nil {
-		_ = conn.Watch(qp) // without it the peer's RTU is repeated later
-		// The program has taken its queue pair to RTS before it told of its RNR retry count. In ERR
-		// it has no timer.
+		_ = conn.Watch(qp) // if it fails, the peer's RTU is repeated later
+		// The program moved its queue pair to RTS before its RNR retry count was known. If it is
+		// in ERR, Modify fails, and the timer does not matter.
 		_ = qp.Modify(&verbs.QPAttr{MinRNRTimer: i.param.minRNRTimer()}, verbs.AttrMinRNRTimer)
 	}
 	return nil
 }
 
-// rejectReasons are those that a program may give.
+// rejectReasons are the reasons that a program may use.
 var rejectReasons = map[uint8]mad.RejectReason{
 	0:                                mad.RejectConsumerDefined,
 	uint8(mad.RejectConsumerDefined): mad.RejectConsumerDefined,
@@ -161,7 +161,8 @@ func (r *request) disconnect(q *uapi.UCMDisconnect) (any, error) {
 		return nil, err
 	}
 	if i.conn != nil && !i.datagrams() {
-		// An error says that it is not established, or has ended. rdma_disconnect returns none.
+		// The error is ignored: it means that the connection is not established, or has ended.
+		// rdma_disconnect returns none.
 		_ = i.conn.SendDREQ()
 	}
 	return nil, nil

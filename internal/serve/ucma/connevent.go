@@ -11,7 +11,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// handler returns what takes the events of the connection that the identifier is about to have.
+// handler returns the function for the events of the connection that the identifier is about to
+// have.
 func (i *ident) handler() func(*verbs.CMEvent) {
 	return func(e *verbs.CMEvent) {
 		i.server.mu.Lock()
@@ -22,8 +23,8 @@ func (i *ident) handler() func(*verbs.CMEvent) {
 	}
 }
 
-// connEvent turns an event of the connection manager into that of rdma_cm (cma_ib_handler, cma_sidr_rep_handler). mu is
-// held.
+// connEvent converts an event of the connection manager to one of rdma_cm (cma_ib_handler,
+// cma_sidr_rep_handler). The caller holds mu.
 func (i *ident) connEvent(e *verbs.CMEvent) {
 	switch e.Kind {
 	case cm.Replied:
@@ -49,10 +50,10 @@ func (i *ident) connEvent(e *verbs.CMEvent) {
 	}
 }
 
-// maxRest bounds the timewait that a peer's REQ asks for: 4.3 s.
+// maxRest limits the timewait that a peer's REQ requests: 4.3 s.
 const maxRest mad.Timeout = 20
 
-// restTime is how long packets of the connection may be on their way after its end.
+// restTime returns how long packets of the connection may be in flight after its end.
 func (i *ident) restTime() time.Duration {
 	return time.Duration(min(mad.Timeout(i.param.attr.Timeout), maxRest).Nanoseconds())
 }
@@ -66,7 +67,7 @@ func (i *ident) rested() {
 	}
 }
 
-// resolved takes the answer to a SIDR_REQ.
+// resolved handles the answer to a SIDR_REQ.
 func (i *ident) resolved(r *mad.SIDRREP) {
 	if r.Status != mad.SIDRSuccess {
 		i.event(uapi.UCMEventUnreachable, int32(r.Status), func(e *uapi.UCMEventResp) {
@@ -81,21 +82,22 @@ func (i *ident) resolved(r *mad.SIDRREP) {
 	})
 }
 
-// withData returns parameters that have private data only.
+// withData returns parameters with only private data.
 func withData(b []byte) uapi.UCMConnParam {
 	var p uapi.UCMConnParam
 	p.PrivateDataLen = uint8(copy(p.PrivateData[:], b))
 	return p
 }
 
-// datagramParam returns parameters of a datagram identifier that have private data only.
+// datagramParam returns parameters of a datagram identifier with only private data.
 func datagramParam(b []byte) uapi.UCMUDParam {
 	var p uapi.UCMUDParam
 	p.PrivateDataLen = uint8(copy(p.PrivateData[:], b))
 	return p
 }
 
-// replyParam returns what a REP tells, as seen from this end: what the peer takes this end may have outstanding.
+// replyParam returns the parameters of a REP as seen from this end: the initiator depth is what
+// the peer accepts.
 func replyParam(m *mad.REP) uapi.UCMConnParam {
 	p := withData(m.PrivateData)
 	p.QPNum, p.ResponderResources, p.InitiatorDepth = uint32(m.LocalQPN), m.InitiatorDepth, m.ResponderResources
@@ -103,7 +105,8 @@ func replyParam(m *mad.REP) uapi.UCMConnParam {
 	return p
 }
 
-// requestParam returns what a REQ tells, likewise. data is the program's part of the private data.
+// requestParam returns the parameters of a REQ, likewise. data is the program's part of the
+// private data.
 func requestParam(m *mad.REQ, data []byte) uapi.UCMConnParam {
 	p := withData(data)
 	p.QPNum, p.ResponderResources, p.InitiatorDepth = uint32(m.LocalQPN), m.InitiatorDepth, m.ResponderResources

@@ -10,10 +10,10 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// An event waits in a channel until the program fetches it.
+// An event is queued in a channel until the program fetches it.
 type event struct {
-	of    *ident // whose count of fetched events it is in: of a request for a connection its listener
-	fresh *ident // identifier that the program does not know before, nil: none
+	of    *ident // identifier that counts it; for a connection request that of the listener
+	fresh *ident // identifier that is new to the program, nil if there is none
 	group *group // of a multicast event
 	resp  uapi.UCMEventResp
 }
@@ -21,11 +21,11 @@ type event struct {
 // A waiter is a thread of a program in GET_EVENT.
 type waiter struct{ r *request }
 
-// ErrInterrupted is the end of a command whose caller has a signal to handle: the call fails with EINTR or is made
-// again.
+// ErrInterrupted is the error of a command whose caller has a pending signal: the call fails with
+// EINTR or is restarted.
 var ErrInterrupted = errors.New("ucma: interrupted by a signal")
 
-// push hands an event to the channel of e.of: to a thread that waits, or into the queue. mu is held.
+// push delivers an event to a waiting thread of the channel, or queues it. The caller holds mu.
 func (ch *Channel) push(e *event) {
 	if ch.closed {
 		return
@@ -36,18 +36,18 @@ func (ch *Channel) push(e *event) {
 	ch.serve()
 }
 
-// serve gives the oldest events to the threads that wait. mu is held.
+// serve delivers the oldest events to the waiting threads. The caller holds mu.
 func (ch *Channel) serve() {
 	for len(ch.queue) > 0 && len(ch.waiters) > 0 {
 		w := ch.waiters[0]
 		ch.waiters = ch.waiters[1:]
-		// Another goroutine: the program's memory may keep it waiting.
+		// In another goroutine, because the program's memory may block it.
 		go ch.deliver(w.r, ch.take())
 	}
 	ch.signal()
 }
 
-// take removes the oldest event and counts it as fetched. mu is held.
+// take removes the oldest event and counts it as fetched. The caller holds mu.
 func (ch *Channel) take() *event {
 	e := ch.queue[0]
 	ch.queue[0], ch.queue = nil, ch.queue[1:]
@@ -57,7 +57,7 @@ func (ch *Channel) take() *event {
 	return e
 }
 
-// count changes the numbers of events that were fetched.
+// count adds n to the numbers of fetched events.
 func (e *event) count(n int) {
 	e.of.fetched += uint32(n)
 	if e.group != nil {
@@ -65,13 +65,13 @@ func (e *event) count(n int) {
 	}
 }
 
-// deliver stores an event for a thread. What cannot be stored is fetched by the next one.
+// deliver stores an event for a thread. An event that cannot be stored is queued again.
 func (ch *Channel) deliver(r *request, e *event) {
 	err := r.respond(e.resp)
 	if err != nil {
 		s := ch.server
 		s.mu.Lock()
-		// Its identifier may have been moved to another channel, or ended.
+		// Its identifier may have been moved to another channel, or may have ended.
 		if now := e.of.ch; !e.of.dead && !now.closed {
 			e.count(-1)
 			e.of.queued++
@@ -120,7 +120,7 @@ func (r *request) getEvent() {
 	})
 }
 
-// dismiss ends a wait, unless an event is on its way to it.
+// dismiss ends a wait, unless an event is being delivered to it.
 func (ch *Channel) dismiss(w *waiter) bool {
 	s := ch.server
 	s.mu.Lock()
@@ -132,8 +132,8 @@ func (ch *Channel) dismiss(w *waiter) bool {
 	return at >= 0
 }
 
-// withdraw removes the events of an identifier that have not been fetched, and ends the identifiers that the program
-// would have learned of. mu is held.
+// withdraw removes the queued events that of selects, and destroys the identifiers that the
+// program would have learned of. The caller holds mu.
 func (ch *Channel) withdraw(of func(*event) bool) {
 	var lost []*ident
 	ch.queue = slices.DeleteFunc(ch.queue, func(e *event) bool {

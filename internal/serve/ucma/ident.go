@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A state is what an identifier has come to (enum rdma_cm_state).
+// A state is the state of an identifier (enum rdma_cm_state).
 type state uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	addrQuery
 	addrResolved
 	routeResolved
-	connecting // from CONNECT or a request of a peer on, also while it is connected
+	connecting // from CONNECT or a peer's request on, also while connected
 	disconnected
 	listening
 )
@@ -36,37 +36,37 @@ func (s state) String() string { return stateNames[s] }
 type ident struct {
 	server  *Server
 	num     uint32
-	uid     uint64 // what the program calls it; 0 until it has accepted the request that made it
+	uid     uint64 // program's value; 0 until it has accepted the request that created the identifier
 	ch      *Channel
 	ps      verbs.PortSpace
-	ib      bool // of the port space IB, whose addresses are refused
+	ib      bool // of the port space IB, whose addresses are rejected
 	state   state
 	dead    bool
 	fetched uint32 // events that the program has fetched
-	queued  int    // events that it has not
+	queued  int    // events that are queued
 
 	local, remote netip.AddrPort
 	placed        bool           // in Server.ports
-	device        bool           // gid holds
-	gid           verbs.GIDEntry // from which packets leave
+	device        bool           // gid is valid
+	gid           verbs.GIDEntry // local entry of the GID table
 	options
 
-	resolving context.CancelFunc // of an address; nil: none
+	resolving context.CancelFunc // cancels the resolution of an address; nil if there is none
 	listener  *verbs.Listener
 	asked     *verbs.ConnRequest // request of a peer that waits for the program's answer
 	conn      *verbs.CommID
-	qp        *verbs.QP // that the program has named for the connection, nil if it is not its own
+	qp        *verbs.QP // named by the program for the connection, nil if it is not its own
 	param     connParam
-	rest      *time.Timer       // until the end of timewait
-	groups    map[uint32]*group // nil without one
+	rest      *time.Timer       // ends the timewait
+	groups    map[uint32]*group // nil if there is none
 }
 
-// newIdent makes an identifier of ch. mu is held.
+// newIdent creates an identifier of ch. The caller holds mu.
 func (ch *Channel) newIdent(uid uint64, ps verbs.PortSpace) (*ident, error) {
 	if err := ch.full(); err != nil {
 		return nil, err
 	}
-	if s := ch.server; len(s.ids) >= s.allIDs { // groups have a number there too
+	if s := ch.server; len(s.ids) >= s.allIDs { // includes the numbers of groups
 		return nil, fmt.Errorf("all %d identifiers of the device are in use: %w", s.allIDs, uapi.ENOMEM)
 	}
 	i := &ident{server: ch.server, uid: uid, ch: ch, ps: ps}
@@ -76,7 +76,7 @@ func (ch *Channel) newIdent(uid uint64, ps verbs.PortSpace) (*ident, error) {
 	return i, nil
 }
 
-// full fails if the channel has no room for another identifier.
+// full returns an error if the channel has reached its limit of identifiers.
 func (ch *Channel) full() error {
 	if len(ch.ids) >= maxIDs {
 		return fmt.Errorf("all %d identifiers of the channel are in use: %w", maxIDs, uapi.ENOMEM)
@@ -113,7 +113,8 @@ func (r *request) destroyID(q *uapi.UCMDestroyID) (any, error) {
 	return uapi.UCMDestroyIDResp{EventsReported: i.fetched}, nil
 }
 
-// destroy ends an identifier and all that it has. A peer that knows of it is told. mu is held.
+// destroy ends an identifier and everything it owns, and notifies a peer that knows of it. The
+// caller holds mu.
 func (i *ident) destroy() {
 	if i.dead {
 		return
@@ -131,10 +132,10 @@ func (i *ident) destroy() {
 		i.resolving()
 	}
 	if i.listener != nil {
-		_ = i.listener.Close() // nothing waits in it
+		_ = i.listener.Close() // no request waits in it
 	}
 	if i.asked != nil {
-		// An error says that its sender has given up.
+		// The error is ignored: it means that the sender has given up.
 		_ = i.asked.Reject(nil)
 	}
 	if i.conn != nil {
@@ -149,7 +150,8 @@ func (i *ident) destroy() {
 	}
 }
 
-// event gives the program an event of the identifier. One that it has not accepted has no events. mu is held.
+// event queues an event of the identifier for the program. An identifier that the program has not
+// accepted has no events. The caller holds mu.
 func (i *ident) event(kind uapi.UCMEvent, status int32, set func(*uapi.UCMEventResp)) {
 	if i.uid == 0 {
 		return
@@ -161,7 +163,8 @@ func (i *ident) event(kind uapi.UCMEvent, status int32, set func(*uapi.UCMEventR
 	i.ch.push(e)
 }
 
-// crowded fails if so many events wait that a command must not add one.
+// crowded returns an error if a limit of queued events is reached, so that a command must not add
+// one.
 func (i *ident) crowded() error {
 	if i.queued >= maxQueued || len(i.ch.queue) >= maxEvents || i.server.queued >= i.server.allEvents {
 		return fmt.Errorf("%d events of the identifier, %d of the channel and %d of the device wait: %w",
@@ -170,10 +173,10 @@ func (i *ident) crowded() error {
 	return nil
 }
 
-// failure is the status of an event that tells of an error.
+// failure returns the status of an event that reports an error.
 func failure(e uapi.Errno) int32 { return -int32(e) }
 
-// in fails unless the identifier is in one of the states that a command needs.
+// in returns an error unless the identifier is in one of the states that a command requires.
 func (i *ident) in(states ...state) error {
 	for _, s := range states {
 		if i.state == s {

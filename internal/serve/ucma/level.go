@@ -10,27 +10,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A level makes a program's end of a pipe readable, or not, as was asked for last. A program can hold the lock of its
-// pipe for as long as it likes, as by splice(2) to a socket that is full, so set makes no system call: a goroutine
-// does, or settle.
+// A level makes a program's end of a pipe readable or not, as last requested. A program can hold
+// the lock of its pipe for as long as it wants, for example by splice(2) to a full socket, so set
+// makes no system call: a goroutine or settle does.
 type level struct {
-	want    atomic.Bool // the program's end is to be readable
+	want    atomic.Bool // whether the program's end should be readable
 	ended   atomic.Bool
-	started atomic.Bool // a goroutine will look at want
+	started atomic.Bool // a goroutine is about to check want
 
-	mu     sync.Mutex // held during system calls on the pipe; nothing else is taken with it
-	fd     int        // write end, not blocking, -1: closed
+	mu     sync.Mutex // held during system calls on the pipe; no other lock is acquired while it is held
+	fd     int        // write end, non-blocking, -1: closed
 	raised bool       // a byte is in the pipe
 }
 
-// set asks for a level. It does not block.
+// set requests a level. It does not block.
 func (l *level) set(readable bool) {
 	if l.want.Swap(readable) != readable {
 		l.start()
 	}
 }
 
-// close ends the level and closes the pipe, soon. It does not block.
+// close ends the level and closes the pipe asynchronously. It does not block.
 func (l *level) close() {
 	l.ended.Store(true)
 	l.start()
@@ -42,15 +42,15 @@ func (l *level) start() {
 	}
 }
 
-// settle returns when the pipe is as was asked for.
+// settle returns when the pipe has the requested level.
 func (l *level) settle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.started.Store(false) // first: what is asked for from now on is looked at by another goroutine
+	l.started.Store(false) // first, so that later requests start another goroutine
 	switch want := l.want.Load(); {
 	case l.fd < 0:
 	case l.ended.Load():
-		_ = unix.Close(l.fd) // it was open
+		_ = unix.Close(l.fd) // cannot fail: it is open
 		l.fd = -1
 	case want == l.raised:
 	case want:
@@ -62,7 +62,8 @@ func (l *level) settle() {
 	}
 }
 
-// drain takes the byte out of the pipe. If the program has read it before there is none. The lock is held.
+// drain removes the byte from the pipe, unless the program has read it. The caller holds the
+// lock.
 func (l *level) drain() {
 	fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", l.fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -35,14 +35,14 @@ func (r *request) listen(q *uapi.UCMListen) (any, error) {
 	return nil, nil
 }
 
-// requested takes a request of a peer: the program gets a new identifier with it. One for which there is no room is
-// left without an answer, so that the peer asks again.
+// requested handles a request of a peer: the program gets a new identifier for it. At a limit the
+// request is not answered, so that the peer repeats it.
 func (i *ident) requested(r *verbs.ConnRequest) {
 	s := i.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i.dead || i.ch.closed || !i.serves(r.Local().Addr()) {
-		_ = r.SendREJ(mad.RejectInvalidServiceID, nil) // an error says that the peer has given up
+		_ = r.SendREJ(mad.RejectInvalidServiceID, nil) // an error means that the peer has given up
 		return
 	}
 	if i.queued >= maxBacklog || len(i.ch.queue) >= maxEvents || s.queued >= s.allEvents {
@@ -66,8 +66,8 @@ func (i *ident) requested(r *verbs.ConnRequest) {
 	i.ch.push(e)
 }
 
-// serves reports whether a listener is at an address of the device: one at 0.0.0.0 has those of IPv4, one at [::] all
-// unless it is for its family only.
+// serves reports whether a listener covers an address of the device: a listener at 0.0.0.0 covers
+// IPv4, one at [::] all addresses unless it is restricted to its family.
 func (i *ident) serves(a netip.Addr) bool {
 	here := i.local.Addr()
 	switch {
@@ -79,7 +79,7 @@ func (i *ident) serves(a netip.Addr) bool {
 	return !i.afOnly || !a.Unmap().Is4()
 }
 
-// take makes the identifier that of a request.
+// take assigns a request to the identifier.
 func (i *ident) take(r *verbs.ConnRequest) {
 	i.asked, i.state = r, connecting
 	i.local, i.remote = r.Local(), r.Remote()

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// fetchChannel finds the channel that an identifier leaves.
+// fetchChannel fetches the channel that an identifier leaves.
 func (r *request) fetchChannel() error {
 	q, err := decode[uapi.UCMMigrateID](r)
 	if err != nil {
@@ -20,7 +20,7 @@ func (r *request) fetchChannel() error {
 	return nil
 }
 
-// migrate moves an identifier to this channel, with the events that the program has not fetched.
+// migrate moves an identifier to this channel, with its queued events.
 func (r *request) migrate(q *uapi.UCMMigrateID) (any, error) {
 	old := r.channel
 	i, err := old.find(q.ID)
@@ -37,7 +37,8 @@ func (r *request) migrate(q *uapi.UCMMigrateID) (any, error) {
 	return uapi.UCMMigrateResp{EventsReported: i.fetched}, nil
 }
 
-// move moves an identifier, and those of requests that its program has not learned of. mu is held.
+// move moves an identifier, and those of requests that its program has not learned of. The caller
+// holds mu.
 func (i *ident) move(to *Channel) {
 	from := i.ch
 	from.pass(i, to)
@@ -60,7 +61,7 @@ func (i *ident) move(to *Channel) {
 	to.serve()
 }
 
-// pass makes an identifier one of another channel.
+// pass moves an identifier to another channel.
 func (ch *Channel) pass(i *ident, to *Channel) {
 	delete(ch.ids, i.num)
 	to.ids[i.num] = i

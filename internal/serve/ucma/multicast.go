@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A group is a multicast group that an identifier has joined (struct ucma_multicast). The program attaches its queue
-// pair itself.
+// A group is a multicast group that an identifier has joined (struct ucma_multicast). The program
+// attaches its queue pair itself.
 type group struct {
 	num     uint32
 	fetched uint32 // events that the program has fetched
@@ -27,7 +27,7 @@ func (r *request) join(q *uapi.UCMJoinMcast) (any, error) {
 	return r.joinGroup(q.ID, q.Response, q.UID, a.Addr(), ok)
 }
 
-// joinGroup joins a group: an event tells its address handle.
+// joinGroup joins a group: an event reports its address handle attributes.
 func (r *request) joinGroup(id uint32, response, uid uint64, a netip.Addr, known bool) (any, error) {
 	i, err := r.ch.find(id)
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *request) leave(q *uapi.UCMDestroyID) (any, error) {
 	return uapi.UCMDestroyIDResp{EventsReported: g.fetched}, nil
 }
 
-// leave ends the membership. mu is held.
+// leave ends the membership. The caller holds mu.
 func (i *ident) leave(g *group) {
 	if i.groups[g.num] == nil {
 		return

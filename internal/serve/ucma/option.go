@@ -9,16 +9,16 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// options are those of an identifier. Zeros are the defaults.
+// options are the options of an identifier. Zero values are the defaults.
 type options struct {
 	tos       uint8
 	reuseAddr bool
 	afOnly    bool
-	timeout   uint8 // local ACK timeout, code
-	timed     bool  // timeout holds
+	timeout   uint8 // code of the local ACK timeout
+	timed     bool  // timeout is set
 }
 
-// defaultTimeout is the local ACK timeout of rdma_cm: 0.5 s.
+// defaultTimeout is the code of the local ACK timeout of rdma_cm: 0.5 s.
 const defaultTimeout = packetLifeTime + 1
 
 func (o *options) ackTimeout() uint8 {
@@ -28,7 +28,7 @@ func (o *options) ackTimeout() uint8 {
 	return defaultTimeout
 }
 
-// maxOption is the size of the largest option in bytes.
+// maxOption is the maximum size of an option in bytes.
 const maxOption = 4
 
 func (r *request) fetchOption() error {
@@ -37,7 +37,7 @@ func (r *request) fetchOption() error {
 		return err
 	}
 	if q.OptLen > maxOption {
-		return nil // no option that is served is that long
+		return nil // no supported option is that long
 	}
 	r.option = make([]byte, q.OptLen)
 	if err := r.caller.Read(q.OptVal, r.option); err != nil {

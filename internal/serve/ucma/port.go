@@ -13,13 +13,14 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// portKey names a port.
+// portKey identifies a port.
 type portKey struct {
 	ps   verbs.PortSpace
 	port uint16
 }
 
-// place gives the identifier an address and a port, any that is free for port 0. mu is held.
+// place assigns an address and a port to the identifier; port 0 means any free port. The caller
+// holds mu.
 func (i *ident) place(at netip.AddrPort) error {
 	s := i.server
 	if at.Port() != 0 {
@@ -44,7 +45,8 @@ func (i *ident) place(at netip.AddrPort) error {
 	return nil
 }
 
-// conflict says which rule another identifier at the port breaks (cma_check_port of the kernel).
+// conflict returns an error if another identifier at the port conflicts (cma_check_port of the
+// kernel).
 func (i *ident) conflict(at netip.AddrPort) error {
 	for _, o := range i.server.ports[portKey{i.ps, at.Port()}] {
 		mine, theirs := at.Addr(), o.local.Addr()
@@ -60,7 +62,7 @@ func (i *ident) conflict(at netip.AddrPort) error {
 	return nil
 }
 
-// release gives up the port. mu is held.
+// release releases the port. The caller holds mu.
 func (i *ident) release() {
 	if !i.placed {
 		return
@@ -84,7 +86,7 @@ func (s *Server) entry(a netip.Addr) (verbs.GIDEntry, bool) {
 	return verbs.GIDEntry{}, false
 }
 
-// sockaddr returns the form of an address for programs, in which a zone is the index of the interface.
+// sockaddr returns the form of an address for programs, in which the zone is an interface index.
 func sockaddr(a netip.AddrPort) netip.AddrPort {
 	if zone := a.Addr().Zone(); zone != "" {
 		if i, err := net.InterfaceByName(zone); err == nil {

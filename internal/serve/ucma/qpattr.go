@@ -14,35 +14,35 @@ import (
 // port is the number of the only port of a device.
 const port = 1
 
-// A connParam has what INIT_QP_ATTR tells of a connection: what this end and the peer have told each other.
+// A connParam holds the parameters of a connection for INIT_QP_ATTR, as exchanged by this end and
+// the peer.
 type connParam struct {
-	known bool // the program has said something, or the peer
-	peer  bool // peerQPN and peerPSN hold
+	known bool // the program or the peer has sent its parameters
+	peer  bool // peerQPN and peerPSN are valid
 	attr  verbs.ConnAttr
 	av    verbs.AddressVector
-	psn   verbs.PSN // the first that the peer sends
+	psn   verbs.PSN // first PSN that the peer sends
 
 	peerQPN verbs.QPN
-	peerPSN verbs.PSN // the first that this end sends
+	peerPSN verbs.PSN // first PSN that this end sends
 
-	// peerRNRRetry is how often the peer repeats a request that finds no receive here, as this end
-	// has told it.
+	// peerRNRRetry is the RNR retry count of the peer, as this end has sent it.
 	peerRNRRetry uint8
 }
 
 // Values that rdma_cm does not negotiate.
 const (
 	maxRdAtomic    = qp.MaxRdAtomic
-	packetLifeTime = 16 // CMA_IBOE_PACKET_LIFETIME: 4.096 µs × 2^16 each way
+	packetLifeTime = 16 // CMA_IBOE_PACKET_LIFETIME: 4.096 µs × 2^16 in each direction
 	hopLimit       = 64
 )
 
 // unlimitedRetry is the RNR retry count without a limit.
 const unlimitedRetry = 7
 
-// minRNRTimer returns the code of the wait that is asked of the peer where it finds no receive. The
-// kernel's is 655 ms, which a program may need to post a receive if the peer repeats its request a
-// few times only. Otherwise 640 µs keep the peer waiting for less.
+// minRNRTimer returns the code of the delay that RNR NAKs request from the peer. The kernel's is
+// 655 ms: with a limited retry count, a program may need that long to post a receive. Otherwise
+// 640 µs reduces the delay of the peer.
 func (p *connParam) minRNRTimer() uint8 {
 	if p.peerRNRRetry == unlimitedRetry {
 		return verbs.DefaultConnAttr().MinRNRTimer
@@ -50,7 +50,7 @@ func (p *connParam) minRNRTimer() uint8 {
 	return 0
 }
 
-// route takes the way that was found. mu is held.
+// route stores the resolved route. The caller holds mu.
 func (p *connParam) route(i *ident) {
 	p.attr.PathMTU = i.gid.MTU
 	p.attr.TrafficClass, p.attr.HopLimit = i.tos, hopLimit
@@ -62,11 +62,11 @@ func (p *connParam) route(i *ident) {
 	}
 }
 
-// request takes what a peer asks for.
+// request stores the parameters of a peer's request.
 func (p *connParam) request(r *verbs.ConnRequest) {
 	want, m := r.Peer(), r.REQ()
 	p.attr = want
-	// What one end has outstanding the other takes.
+	// The initiator depth of one end is limited by the responder resources of the other.
 	p.attr.MaxRdAtomic = min(want.MaxDestRdAtomic, maxRdAtomic)
 	p.attr.MaxDestRdAtomic = min(want.MaxRdAtomic, maxRdAtomic)
 	p.attr.HopLimit = hopLimit
@@ -77,7 +77,7 @@ func (p *connParam) request(r *verbs.ConnRequest) {
 	}
 }
 
-// reply takes what a peer has accepted.
+// reply stores the parameters of a peer's reply.
 func (p *connParam) reply(c *verbs.CommID, m *mad.REP) {
 	p.attr.MaxRdAtomic = min(p.attr.MaxRdAtomic, m.ResponderResources)
 	p.attr.MaxDestRdAtomic = min(p.attr.MaxDestRdAtomic, m.InitiatorDepth)
@@ -106,7 +106,8 @@ func (r *request) initQPAttr(q *uapi.UCMInitQPAttr) (any, error) {
 	return nil, fmt.Errorf("attributes for %v while the identifier is in state %v: %w", to, i.state, uapi.EINVAL)
 }
 
-// initAttr returns the attributes for INIT: rights from what is known of the connection, no rights before.
+// initAttr returns the attributes for INIT. The rights follow from the connection; before it
+// there are none.
 func (i *ident) initAttr() uapi.QPAttr {
 	a := uapi.QPAttr{QPState: uint32(uapi.QPSInit), PortNum: port}
 	mask := uapi.QPMaskState | uapi.QPMaskPKeyIndex | uapi.QPMaskPort
@@ -139,7 +140,7 @@ func (p *connParam) rtrAttr() uapi.QPAttr {
 
 func (i *ident) rtsAttr() uapi.QPAttr {
 	p, timeout := &i.param, i.param.attr.Timeout
-	if i.timed { // maybe since the route was found
+	if i.timed { // it may have been set after the route was resolved
 		timeout = i.timeout
 	}
 	return uapi.QPAttr{

@@ -11,13 +11,13 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// noIndex is the number of a device in place of which its GUID counts.
+// noIndex is the device index that makes librdmacm identify the device by its GUID.
 const noIndex = 1<<32 - 1
 
 // fullPKey is the default partition with full membership, the only one.
 var fullPKey = [2]byte{0xff, 0xff}
 
-// nodeGUID is that of the device, zero for an identifier without one.
+// nodeGUID returns the GUID of the device, zero for an identifier without one.
 func (i *ident) nodeGUID() (g [8]byte) {
 	if i.device {
 		binary.BigEndian.PutUint64(g[:], i.server.dev.NodeGUID())
@@ -31,7 +31,7 @@ func (i *ident) routed() bool {
 	case routeResolved:
 		return true
 	case connecting, disconnected:
-		return !i.datagrams() || i.conn != nil // a SIDR_REQ names no path
+		return !i.datagrams() || i.conn != nil // a SIDR_REQ contains no path
 	}
 	return false
 }
@@ -57,13 +57,13 @@ func (r *request) queryRoute(q *uapi.UCMQuery) (any, error) {
 	return resp, nil
 }
 
-// Values of a path record: selectors say "exactly", and 40 Gb/s is as the port's.
+// Values of a path record: selector "exactly", and a rate of 40 Gb/s, that of the port.
 const (
 	exactly = 2
 	rate40  = 7
 )
 
-// path is the path record that rdma_cm makes for RoCE.
+// path returns the path record that rdma_cm creates for RoCE.
 func (i *ident) path() uapi.UserPathRec {
 	p := uapi.UserPathRec{
 		SGID: i.gid.GID, DGID: qp.GIDFromAddr(i.remote.Addr()), Reversible: 1, PKey: fullPKey, HopLimit: hopLimit,
@@ -81,7 +81,7 @@ func (r *request) query(q *uapi.UCMQuery) (any, error) {
 	}
 	r.response = q.Response
 	if uapi.QueryOption(q.Option) != uapi.QueryAddr {
-		// librdmacm asks for the others where addresses of AF_IB can be bound.
+		// librdmacm uses the others only if AF_IB is supported.
 		return nil, fmt.Errorf("query of %v: %w", uapi.QueryOption(q.Option), uapi.EINVAL)
 	}
 	resp := uapi.UCMQueryAddrResp{
@@ -95,7 +95,7 @@ func (r *request) query(q *uapi.UCMQuery) (any, error) {
 	return resp, nil
 }
 
-// sockaddrSize is the size of a sockaddr_in or sockaddr_in6, 0 without an address.
+// sockaddrSize returns the size of a sockaddr_in or sockaddr_in6, 0 without an address.
 func sockaddrSize(a netip.Addr) uint16 {
 	switch {
 	case !a.IsValid():

@@ -29,7 +29,7 @@ func (r *request) resolveAddr(q *uapi.UCMResolveAddr) (any, error) {
 	return nil, r.resolve(q.ID, from, to, ok, q.TimeoutMs)
 }
 
-// resolve begins to find the way to an address. An event tells the result.
+// resolve starts to resolve the route to an address. An event reports the result.
 func (r *request) resolve(id uint32, from, to netip.AddrPort, known bool, timeout uint32) error {
 	i, err := r.ch.find(id)
 	if err != nil {
@@ -70,8 +70,8 @@ func (r *request) resolve(id uint32, from, to netip.AddrPort, known bool, timeou
 	return nil
 }
 
-// find looks for the way to an address. It does not hold the lock while it waits for the host. turns are those of the
-// channel.
+// find resolves the route to an address. It does not hold the lock while it waits for the host.
+// turns limits the resolutions of the channel.
 func (i *ident) find(ctx context.Context, cancel func(), turns chan struct{}, source, to netip.Addr) {
 	var g verbs.GIDEntry
 	err := inTurn(ctx, turns, func() error {
@@ -89,8 +89,8 @@ func (i *ident) find(ctx context.Context, cancel func(), turns chan struct{}, so
 	}
 }
 
-// groupEntry returns the entry of the GID table from which datagrams to a group leave: that of the identifier, or the
-// first of its family, where the device joins groups.
+// groupEntry returns the entry of the GID table from which datagrams to a group are sent: that of
+// the identifier, or the first of its family, where the device joins groups.
 func (s *Server) groupEntry(i *ident, group netip.Addr) (verbs.GIDEntry, error) {
 	if i.device {
 		return i.gid, nil
@@ -103,7 +103,7 @@ func (s *Server) groupEntry(i *ident, group netip.Addr) (verbs.GIDEntry, error) 
 	return verbs.GIDEntry{}, fmt.Errorf("the device has no address of the family of %v: %w", group, uapi.ENETUNREACH)
 }
 
-// found takes the result of a resolution. mu is held.
+// found handles the result of a resolution. The caller holds mu.
 func (i *ident) found(g verbs.GIDEntry, err error) {
 	if err != nil {
 		i.state = addrBound
@@ -118,7 +118,7 @@ func (i *ident) found(g verbs.GIDEntry, err error) {
 	i.event(uapi.UCMEventAddrResolved, 0, nil)
 }
 
-// inTurn calls f when there is room for its token, unless ctx is done before.
+// inTurn calls f when there is space for its token, unless ctx ends first.
 func inTurn(ctx context.Context, turns chan struct{}, f func() error) error {
 	select {
 	case turns <- struct{}{}:
@@ -129,7 +129,7 @@ func inTurn(ctx context.Context, turns chan struct{}, f func() error) error {
 	return f()
 }
 
-// unreachable is the error number of a failed resolution.
+// unreachable returns the error number of a failed resolution.
 func unreachable(err error) uapi.Errno {
 	var e syscall.Errno
 	var own uapi.Errno
@@ -147,7 +147,7 @@ func unreachable(err error) uapi.Errno {
 	return uapi.EHOSTUNREACH
 }
 
-// Limits of the time that a resolution takes.
+// Limits of the timeout of a resolution.
 const (
 	minResolve = 100 * time.Millisecond
 	maxResolve = time.Minute
@@ -157,7 +157,7 @@ func resolveTime(ms uint32) time.Duration {
 	return min(max(time.Duration(ms)*time.Millisecond, minResolve), maxResolve)
 }
 
-// unspecifiedLike is the address that stands for all of a family.
+// unspecifiedLike returns the unspecified address of a's family.
 func unspecifiedLike(a netip.Addr) netip.Addr {
 	if a.Is4() {
 		return netip.IPv4Unspecified()
@@ -165,7 +165,7 @@ func unspecifiedLike(a netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// resolveRoute has nothing to find: RoCE has no subnet administrator (cma_resolve_iboe_route).
+// resolveRoute has nothing to resolve: RoCE has no subnet administrator (cma_resolve_iboe_route).
 func (r *request) resolveRoute(q *uapi.UCMResolveRoute) (any, error) {
 	i, err := r.ch.find(q.ID)
 	if err != nil {

@@ -8,14 +8,15 @@ import (
 	"github.com/gorxe/gorxe/internal/host/ringfile"
 )
 
-// An Accounted is a [Space] that says which program and which user its context is counted for: contexts with equal
-// programs share the limits of one, and those with equal users the limits of one user. Any other space is a program
-// of its own. A nil user stands for all programs.
+// An Accounted is a [Space] with the program and the user that its context is counted for:
+// contexts with equal programs share the limits of a program, those with equal users the limits
+// of a user. Any other space is its own program. A nil user means all programs.
 type Accounted interface {
 	Account() (program, user any)
 }
 
-// accounts has what the programs of a server have taken. All methods are safe for concurrent use.
+// accounts counts the resources of the programs of a server. All methods are safe for concurrent
+// use.
 type accounts struct {
 	mu    sync.Mutex
 	all   map[any]*account // guarded by mu, as are the accounts
@@ -28,11 +29,11 @@ type account struct {
 	limits amounts
 	used   amounts
 	refs   int           // contexts
-	user   *account      // nil of a user
-	ended  chan struct{} // closed at the end of the next context; nil if nothing waits for it
+	user   *account      // nil for a user's account
+	ended  chan struct{} // closed when the next context ends; nil if no call waits for it
 }
 
-// open returns the account for a new context, which close gives back.
+// openAccount returns the account for a new context; close returns it.
 func (s *Server) openAccount(space Space, f *ringfile.File) *account {
 	var program, user any
 	if a, ok := space.(Accounted); ok {
@@ -78,7 +79,7 @@ func (t *accounts) close(a *account) {
 	}
 }
 
-// take counts n more of a resource. The error is that of a limit.
+// take acquires n units of a resource. The error names the exceeded limit.
 func (t *accounts) take(a *account, r resource, n int64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,11 +94,12 @@ func (t *accounts) take(a *account, r resource, n int64) error {
 	return nil
 }
 
-// endPatience is how long an open waits for the end of a context that the program may have closed: it ends some time
-// after the program's close(2) has returned.
+// endPatience is how long an open waits for the end of a context that the program may have
+// closed: it ends some time after the program's close(2) has returned.
 const endPatience = time.Second
 
-// takeContext is take of one context. At a limit it waits for the end of another one of the program.
+// takeContext acquires one context. At a limit it waits for the end of another one of the
+// program.
 func (t *accounts) takeContext(a *account) error {
 	err := t.take(a, contexts, 1)
 	if err == nil {
@@ -123,7 +125,7 @@ func (t *accounts) takeContext(a *account) error {
 	}
 }
 
-// give counts n less.
+// give releases n units.
 func (t *accounts) give(a *account, r resource, n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,7 +133,7 @@ func (t *accounts) give(a *account, r resource, n int64) {
 	a.user.used[r] -= n
 }
 
-// take counts n more of a resource for the context. The lock of the context is held.
+// take acquires n units of a resource for the context. The caller holds the context's lock.
 func (c *Context) take(r resource, n int64) error {
 	err := c.server.accounts.take(c.account, r, n)
 	if err == nil {
@@ -140,13 +142,13 @@ func (c *Context) take(r resource, n int64) error {
 	return err
 }
 
-// give counts n less. The lock of the context is held.
+// give releases n units. The caller holds the context's lock.
 func (c *Context) give(r resource, n int64) {
 	c.taken[r] -= n
 	c.server.accounts.give(c.account, r, n)
 }
 
-// unuse ends a use of the account. With the last one all is given back.
+// unuse removes a user of the account. The last one releases all resources.
 func (c *Context) unuse() {
 	if c.uses.Add(-1) > 0 {
 		return

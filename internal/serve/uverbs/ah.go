@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// vectorOf returns the address vector that a program has passed.
+// vectorOf converts an address vector of a program.
 func vectorOf(a uapi.AHAttr) (verbs.AddressVector, error) {
 	if a.IsGlobal == 0 { // RoCE has no local addresses (rdma_check_ah_attr)
 		return verbs.AddressVector{}, fmt.Errorf("an address vector without a GRH: %w", uapi.EINVAL)
@@ -49,20 +49,21 @@ func (c *command) createAH() (any, error) {
 		return nil, errnoFor(err, uapi.EINVAL)
 	}
 	n := c.ctx.ahs.enter(ah)
-	// librxe puts this number into requests. With 0 it would look for the peer's MAC itself.
+	// librxe writes this number into requests. If it were 0, librxe would resolve the peer's MAC
+	// itself.
 	if err := c.driverOut(uapi.RXECreateAHResp{AHNum: n}); err != nil {
-		_ = c.ctx.ahs.destroy(n) // it is there
+		_ = c.ctx.ahs.destroy(n) // cannot fail: it was just added
 		return nil, err
 	}
 	return uapi.CreateAHResp{AHHandle: n}, nil
 }
 
-// destroyAH destroys an address handle, which the program may do as soon as it has posted datagrams: for the kernel,
-// they have left by the end of the write that is the doorbell.
+// destroyAH destroys an address handle. A program may do so as soon as it has posted datagrams:
+// in the kernel they have been sent when the write of the doorbell returns.
 func (c *Context) destroyAH(handle uint32) error {
 	for _, q := range c.qps.all {
 		if q.datagrams {
-			_ = q.qp.Doorbell() // the error is of one that has ended
+			_ = q.qp.Doorbell() // an error means that the queue pair has ended
 		}
 	}
 	return c.ahs.destroy(handle)

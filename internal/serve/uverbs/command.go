@@ -8,16 +8,17 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// A command is a legacy command while it is answered: the request of the program, and where the driver's data are.
+// A command is a legacy command in progress, with the request of the program.
 type command struct {
 	*request
 	in []byte // CORE_IN
 }
 
-// driverOut stores the answer of the driver.
+// driverOut stores the response of the driver.
 func (c *command) driverOut(v any) error { return c.output(uapi.MethodInvokeWrite.UHWOut(), v) }
 
-// commandHandlers are the legacy commands that are served. A response is stored in CORE_OUT; nil is none.
+// commandHandlers are the supported legacy commands. A response is stored in CORE_OUT; nil means
+// none.
 var commandHandlers map[uapi.Command]func(*command) (response any, err error)
 
 func init() {
@@ -65,7 +66,7 @@ func invokeWrite(r *request) error {
 	return r.outputFit(uapi.AttrCoreOut, uapi.Encode(resp))
 }
 
-// creates is a command that creates an object of a limited kind.
+// creates returns a command that creates an object of a limited kind.
 func creates(kind resource, create func(*command) (any, error)) func(*command) (any, error) {
 	return func(c *command) (any, error) {
 		if err := c.ctx.take(kind, 1); err != nil {
@@ -79,7 +80,7 @@ func creates(kind resource, create func(*command) (any, error)) func(*command) (
 	}
 }
 
-// destroys is a command that destroys the object whose handle is in its request.
+// destroys returns a command that destroys the object whose handle is in its request.
 func destroys[Q any](kind resource, handle func(Q) uint32, destroy func(*Context, uint32) error) func(*command) (any, error) {
 	return func(c *command) (any, error) {
 		q, err := uapi.DecodeAs[Q](c.in)
@@ -94,7 +95,8 @@ func destroys[Q any](kind resource, handle func(Q) uint32, destroy func(*Context
 	}
 }
 
-// errnoFor gives an error of package verbs the number that the kernel has for what is most often its cause.
+// errnoFor wraps an error of package verbs with the error number of the kernel for its most
+// common cause.
 func errnoFor(err error, e uapi.Errno) error {
 	if err == nil {
 		return nil

@@ -11,36 +11,36 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A Context is an open device file of a program (struct ib_ucontext). Its methods are safe for concurrent use; calls of
-// the program are executed one at a time.
+// A Context is an open device file of a program (struct ib_ucontext). Its methods are safe for
+// concurrent use; calls of the program are executed one at a time.
 type Context struct {
 	server *Server
 	space  Space
 	file   *ringfile.File
 	verbs  *verbs.Context
-	bell   chan struct{} // has room for one; closed never
-	done   chan struct{} // closed when Close begins
+	bell   chan struct{} // capacity 1; never closed
+	done   chan struct{} // closed when Close starts
 	bells  bells
-	// refusals are orders to the goroutine that answers doorbells: only it may move their position
-	// in the file.
+	// refusals are orders for the goroutine that answers doorbells: only that goroutine may
+	// change the position of doorbells in the file.
 	refusals chan refusal
 	events   *eventWriter
 	account  *account
 
 	closing  sync.Once
-	closeErr error // of Close
+	closeErr error // error of Close
 
-	// uses are those of the account: the two goroutines and, until Close, the context. A program that holds a goroutine up
-	// does not get another context for it.
+	// uses is the number of users of the account: the two goroutines and, until Close, the
+	// context. A program that blocks a goroutine does not get another context for it.
 	uses atomic.Int32
 
-	// ahs is read while a queue pair fetches requests, under the lock of its shard.
+	// ahs is read when a queue pair fetches requests, under the lock of its shard.
 	ahs ahTable
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the following fields
 	closed   bool
 	over     bool    // all objects have ended
-	taken    amounts // of the account
+	taken    amounts // from the account
 	onClose  func()  // see OnClose
 	pds      table[*pd]
 	mrs      table[*region]
@@ -51,7 +51,8 @@ type Context struct {
 	srqs     table[*srq]
 	channels map[*eventFile]struct{} // completion channels
 
-	// async is nil until the program asks for it. It is set under mu, and used under locks of the device too.
+	// async is nil until the program requests it. It is set under mu, but also used under locks
+	// of the device.
 	async         atomic.Pointer[eventFile]
 	ports, device source // of events of the port and of the device
 }
@@ -62,35 +63,35 @@ func newContext(s *Server, space Space, f *ringfile.File, a *account) *Context {
 		bell: make(chan struct{}, 1), done: make(chan struct{}), channels: map[*eventFile]struct{}{}, ports: source{handle: port},
 		refusals: make(chan refusal),
 	}
-	// No queue pair can send yet. Without the error's file system posts before RTS succeed.
+	// No queue pair can send yet. If this fails (file system), posts before RTS succeed.
 	_ = f.RefuseDoorbells(true)
 	if o, ok := space.(interface{ Owner() string }); ok {
 		c.verbs.SetOwner(o.Owner())
 	}
 	c.uses.Store(3)
 	c.events = newEventWriter(c.done, c.unuse)
-	// Nobody waits for the two goroutines: the program can hold them up, this one by a write that does not end (see
-	// ringfile.File.Doorbells), and queue pairs that are closed fetch nothing.
+	// No code waits for the two goroutines, because the program can block them, this one by a
+	// write that does not end (see ringfile.File.Doorbells). Closed queue pairs fetch nothing.
 	go c.answerDoorbells()
 	return c
 }
 
-// File is what the program gets a duplicate of; see [ringfile.File.Program].
+// File returns the file of which the program gets a duplicate; see [ringfile.File.Program].
 func (c *Context) File() *ringfile.File { return c.file }
 
 // Doorbell implements [ringfile.Events].
 func (c *Context) Doorbell() {
 	select {
 	case c.bell <- struct{}{}:
-	default: // one that was not answered yet stands for this one
+	default: // an earlier doorbell is still pending
 	}
 }
 
 // Released implements [ringfile.Events]: the program has closed the device file, or has ended.
-func (c *Context) Released() { go c.Close() } // the watcher's goroutine must not wait
+func (c *Context) Released() { go c.Close() } // the watcher's goroutine must not block
 
-// answerDoorbells lets the queue pairs fetch what the program has posted. It has a goroutine of its own, so that no program
-// waits for another one.
+// answerDoorbells makes the queue pairs fetch what the program has posted. It has its own
+// goroutine, so that no program waits for another.
 func (c *Context) answerDoorbells() {
 	defer c.unuse()
 	for {
@@ -98,8 +99,8 @@ func (c *Context) answerDoorbells() {
 		case <-c.bell:
 			c.bells.answer(c.file)
 		case r := <-c.refusals:
-			// An error is of a file that cannot refuse, or that a process without the right to make
-			// calls has left.
+			// The error is ignored: the file cannot refuse doorbells, or a process without the
+			// right to make calls has inherited it.
 			_ = c.file.RefuseDoorbells(r.refuse)
 			close(r.done)
 		case <-c.done:
@@ -108,8 +109,9 @@ func (c *Context) answerDoorbells() {
 	}
 }
 
-// OnClose has f called once, when all objects of the context have ended and its file is still open; now if that is
-// over. The number of the file's inode may be used again afterwards.
+// OnClose sets the function f that is called once when all objects of the context have ended and
+// its file is still open, or now if they have ended. Afterwards the inode number of the file may
+// be reused.
 func (c *Context) OnClose(f func()) {
 	c.mu.Lock()
 	over := c.over
@@ -120,8 +122,8 @@ func (c *Context) OnClose(f func()) {
 	}
 }
 
-// Close ends all objects of the program. When it returns, nothing uses the program's memory any more. Closing again waits
-// for the first call and returns its error.
+// Close ends all objects of the program. When it returns, the program's memory is no longer
+// accessed. Later calls wait for the first one and return its error.
 func (c *Context) Close() error {
 	c.closing.Do(func() { c.closeErr = c.close() })
 	return c.closeErr
@@ -129,12 +131,12 @@ func (c *Context) Close() error {
 
 func (c *Context) close() error {
 	defer c.server.forget(c)
-	close(c.done) // first: a call that waits for the program ends
+	close(c.done) // first: it ends calls that wait for the program
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
 	c.server.watcher.Remove(c.file)
-	err := errors.Join(c.verbs.Close(), c.closeObjects()) // flushes queues, so before their rings go
+	err := errors.Join(c.verbs.Close(), c.closeObjects()) // flushes queues, so before their rings are closed
 	c.mu.Lock()
 	f := c.onClose
 	c.over = true
@@ -147,7 +149,7 @@ func (c *Context) close() error {
 	return err
 }
 
-// closeObjects gives back what objects have besides those of the device.
+// closeObjects releases the resources of objects other than those of the device.
 func (c *Context) closeObjects() error {
 	var errs []error
 	c.mu.Lock()
@@ -172,6 +174,6 @@ func (c *Context) closeObjects() error {
 	if e := c.async.Load(); e != nil {
 		e.close()
 	}
-	c.events.stop() // its end is not waited for: the program can delay it
+	c.events.stop() // not waited for: the program can delay it
 	return errors.Join(errs...)
 }

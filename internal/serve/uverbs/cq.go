@@ -17,7 +17,7 @@ type cq struct {
 	store   *rings.CompletionRing
 	ring    *ring
 	next    *ring      // for Resize
-	channel *eventFile // nil for none
+	channel *eventFile // nil if there is none
 	comp    source     // of completion events
 	async   source
 	users   int // queue pairs
@@ -25,7 +25,7 @@ type cq struct {
 
 func (q *cq) closeRing() error { return q.ring.Close() }
 
-// notify tells the program of a completion. It is called under locks of the device.
+// notify queues a completion event for the program. It is called under locks of the device.
 func (q *cq) notify() {
 	if q.channel != nil {
 		q.channel.push(record{from: &q.comp})
@@ -76,7 +76,7 @@ func createCQ(r *request) error {
 	return nil
 }
 
-// channel returns the completion channel of which the program has passed a descriptor.
+// channel returns the completion channel of a descriptor that the program has passed.
 func (r *request) channel(id uapi.AttrID) (*eventFile, error) {
 	fd, err := r.FD(id)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *request) channel(id uapi.AttrID) (*eventFile, error) {
 	return e, nil
 }
 
-// makeCQ gives q its ring and its queue.
+// makeCQ creates the ring and the queue of q.
 func (c *Context) makeCQ(q *cq, depth int) error {
 	g, ring, err := c.newRing(depth, rings.CompletionElemSize)
 	if err != nil {
@@ -119,7 +119,7 @@ func destroyCQ(r *request) error {
 	return r.output(uapi.AttrDestroyCQResp, resp)
 }
 
-// dropCQ destroys a queue and tells how many of its events the program has read.
+// dropCQ destroys a queue and returns the numbers of its events that the program has read.
 func (c *Context) dropCQ(handle uint32) (resp uapi.DestroyCQResp, err error) {
 	q, err := c.cqs.get(uapi.ObjectCQ, handle)
 	if err != nil {
@@ -169,7 +169,8 @@ func (c *command) resizeCQ() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Completions of what was posted before the call count, and its doorbells may not have been answered yet.
+	// Completions of requests posted before the call count, even if their doorbells are still
+	// pending.
 	for _, user := range c.ctx.qps.all {
 		if user.sendCQ == q {
 			_ = user.qp.Doorbell() // a queue pair that cannot send completes nothing

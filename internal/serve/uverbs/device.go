@@ -43,7 +43,7 @@ func (c *command) queryDeviceEx() (any, error) {
 	return resp, nil
 }
 
-// deviceAttr returns the device's attributes, with the limits of a program where those are lower.
+// deviceAttr returns the device's attributes, or the limits of a program if they are lower.
 func (c *Context) deviceAttr() uapi.QueryDeviceResp {
 	a := c.server.dev.Attr()
 	r := uapi.QueryDeviceResp{
@@ -86,14 +86,14 @@ func queryPort(r *request) error {
 
 func noPort(n uint32) error { return fmt.Errorf("port %d: there is only port 1: %w", n, uapi.EINVAL) }
 
-// Bounds of the GID table's length for programs.
+// Limits of the length of the GID table for programs.
 const (
 	minGIDTable = 16
 	maxGIDTable = 256 // the sgid_index of an address handle has 8 bits
 )
 
-// gidTableLen returns the length of the GID table. As in the kernel, it has empty entries, which
-// addresses get that come later.
+// gidTableLen returns the length of the GID table. As in the kernel, it includes empty entries
+// for addresses that are added later.
 func gidTableLen(a verbs.PortAttr) int {
 	return min(max(a.GIDTableLen+1, minGIDTable), maxGIDTable)
 }

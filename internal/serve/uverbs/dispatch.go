@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// readEvents hands the asynchronous events of the device to the programs, until Close.
+// readEvents dispatches the asynchronous events of the device to the programs, until Close.
 func (s *Server) readEvents() {
 	for {
 		e, err := s.events.Event(context.Background())
@@ -23,9 +23,9 @@ func (s *Server) readEvents() {
 	}
 }
 
-// dispatch hands an event to the programs that it concerns: that of a queue to the program that has it, those of
-// the port and of the device to all. Shared receive queues of programs have their own way, see [srq.Event]. Events
-// of objects of this process are ignored.
+// dispatch passes an event to the programs that it concerns: that of a queue to its program,
+// those of the port and of the device to all. Shared receive queues of programs report their
+// events by [srq.Event]. Events of objects of this process are ignored.
 func (s *Server) dispatch(e verbs.AsyncEvent) {
 	switch {
 	case e.QP != nil:
@@ -60,20 +60,20 @@ func (s *Server) open() []*Context {
 	return slices.Collect(maps.Keys(s.contexts))
 }
 
-// routes finds the programs that have the queues of the device. It needs no lock of a context: a call of a program
-// may hold that for as long as the program delays an access to its memory.
+// routes maps the queues of the device to their programs. It needs no lock of a context: a call
+// of a program may hold that for as long as the program delays an access to its memory.
 type routes struct {
 	mu  sync.Mutex
 	all map[any]route // by *verbs.QP or *verbs.CQ; guarded by mu
 }
 
-// A route leads to the program that has a queue.
+// A route is the context and the event source of a queue.
 type route struct {
 	ctx  *Context
 	from *source
 }
 
-// add begins to hand the events of a queue to its program.
+// add routes the events of a queue to its program.
 func (t *routes) add(queue any, c *Context, from *source) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,14 +83,14 @@ func (t *routes) add(queue any, c *Context, from *source) {
 	t.all[queue] = route{c, from}
 }
 
-// remove ends that: no event of the queue is pushed when it has returned.
+// remove ends the routing. No event of the queue is pushed after it returns.
 func (t *routes) remove(queue any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.all, queue)
 }
 
-// push hands an event of a queue to its program. The lock is held until the record is queued.
+// push passes an event of a queue to its program. It holds the lock until the record is queued.
 func (t *routes) push(queue any, e qp.EventType) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

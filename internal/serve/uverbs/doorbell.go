@@ -12,24 +12,27 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// bells finds the queue pairs that a program's doorbells name. It has a lock of its own: a call of the program may
-// hold that of the context for as long as the program delays an access to its memory.
+// bells maps the doorbells of a program to queue pairs. It has its own lock, because a call of
+// the program may hold that of the context for as long as the program delays an access to its
+// memory.
 type bells struct {
 	mu  sync.Mutex
 	qps map[uint32]*verbs.QP // by handle; guarded by mu
 
-	// Of the goroutine that answers.
+	// Of the goroutine that answers doorbells.
 	buf  [ringfile.MaxDoorbells]byte
 	rung []*verbs.QP
 }
 
-// A doorbell is the command POST_SEND as librxe writes it: struct ib_uverbs_cmd_hdr and struct ib_uverbs_post_send.
+// A doorbell is the command POST_SEND as librxe writes it: struct ib_uverbs_cmd_hdr and struct
+// ib_uverbs_post_send.
 const (
 	doorbellSize   = 32 // bytes
 	doorbellHandle = 16 // offset of qp_handle
 )
 
-// fewQPs is the number of queue pairs up to which all are looked at, which costs less than to read the doorbells.
+// fewQPs is the number of queue pairs up to which all are polled, which costs less than reading
+// the doorbells.
 const fewQPs = 2
 
 func (b *bells) add(handle uint32, q *verbs.QP) {
@@ -56,14 +59,14 @@ func (b *bells) few() bool {
 // A refusal is an order to refuse doorbells, or to accept them again.
 type refusal struct {
 	refuse bool
-	done   chan struct{} // closed when it is obeyed
+	done   chan struct{} // closed when it is done
 }
 
-// setReady notes whether q is in RTS or a later state. As long as no queue pair of the context is,
-// doorbells are refused: a post fails with EINVAL, as that to any queue pair before RTS does in the
-// kernel (rxe_post_send of drivers/infiniband/sw/rxe/rxe_verbs.c). All queue pairs share the
-// position of doorbells, so a post to one before RTS succeeds beside another one in RTS, and waits
-// in its ring. The lock of the context is held.
+// setReady records whether q is in RTS or a later state. While no queue pair of the context is,
+// doorbells are refused: a post fails with EINVAL, as one to any queue pair before RTS does in
+// the kernel (rxe_post_send of drivers/infiniband/sw/rxe/rxe_verbs.c). All queue pairs share the
+// position of doorbells, so a post to one before RTS succeeds if another one is in RTS, and stays
+// in its ring. The caller holds the context's lock.
 func (c *Context) setReady(q *queuePair, ready bool) {
 	if q.ready == ready {
 		return
@@ -80,8 +83,8 @@ func (c *Context) setReady(q *queuePair, ready bool) {
 	}
 }
 
-// refuseDoorbells refuses doorbells from its return on, or accepts them. While the context is open,
-// it waits for a write of the program that is under way.
+// refuseDoorbells makes doorbells fail, or accepts them again, before it returns. While the
+// context is open, it waits for a write of the program that is in progress.
 func (c *Context) refuseDoorbells(refuse bool) {
 	r := refusal{refuse, make(chan struct{})}
 	select {
@@ -95,8 +98,8 @@ func (c *Context) refuseDoorbells(refuse bool) {
 	}
 }
 
-// answer lets the queue pairs fetch that the program's doorbells name. Where not all doorbells are known, or one is
-// no command of librxe, these are all queue pairs: one that has nothing to fetch only costs time.
+// answer makes the queue pairs of the program's doorbells fetch. If the doorbells are incomplete,
+// or one is no command of librxe, it makes all queue pairs fetch, which only costs time.
 func (b *bells) answer(f *ringfile.File) {
 	buf := b.buf[:]
 	if b.few() {
@@ -113,14 +116,14 @@ func (b *bells) answer(f *ringfile.File) {
 	}
 	b.mu.Unlock()
 	for _, q := range b.rung {
-		// The error is of a queue pair that was destroyed meanwhile.
+		// The error is ignored: it means that the queue pair has been destroyed.
 		_ = q.Doorbell()
 	}
-	clear(b.rung) // so that it holds no queue pairs
+	clear(b.rung) // so that it retains no queue pairs
 }
 
-// named enters the queue pairs that doorbells name into rung, once each. It is false if there is one that it does
-// not know. The lock is held.
+// named adds the queue pairs that doorbells name to rung, once each. It returns false if a
+// doorbell is unknown. The caller holds the lock.
 func (b *bells) named(written []byte) bool {
 	for ; len(written) >= doorbellSize; written = written[doorbellSize:] {
 		if uapi.Command(binary.NativeEndian.Uint32(written)) != uapi.CmdPostSend {

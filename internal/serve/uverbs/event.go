@@ -37,11 +37,11 @@ func (c *command) createCompChannel() (any, error) {
 	return uapi.CreateCompChannelResp{FD: uint32(fd)}, nil
 }
 
-// newEventFile makes an event file and the end for the program.
+// newEventFile creates an event file and the end for the program.
 func (c *Context) newEventFile(size int) (*eventFile, *os.File, error) {
 	err := c.take(eventFiles, 1)
 	if err != nil {
-		// The program may have closed some of which the report has not come yet.
+		// The program may have closed some whose hangup is not reported yet.
 		c.dropClosed()
 		err = c.take(eventFiles, 1)
 	}
@@ -74,13 +74,13 @@ func (c *Context) dropClosed() {
 	}
 }
 
-// endEventFile ends an event file that is open.
+// endEventFile ends an open event file.
 func (c *Context) endEventFile(e *eventFile) {
 	e.close()
 	c.give(eventFiles, 1)
 }
 
-// install gives the program its end of an event file.
+// install passes the program its end of an event file.
 func (r *request) install(e *eventFile, theirs *os.File) (int, error) {
 	fd, err := r.caller.Install(theirs, e)
 	if err = errors.Join(err, theirs.Close()); err != nil {
@@ -90,7 +90,7 @@ func (r *request) install(e *eventFile, theirs *os.File) (int, error) {
 	return fd, nil
 }
 
-// dropChannel ends a channel. It waits for a call of the program.
+// dropChannel ends a channel. It waits for a call of the program in progress.
 func (c *Context) dropChannel(e *eventFile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +112,7 @@ func allocAsyncEvents(r *request) error {
 	if err != nil {
 		return err
 	}
-	// A program that has closed this file closes the device, or has ended.
+	// A program that closes this file is closing the device, or has ended.
 	file := r.ctx.file
 	if err := e.onHangup(r.ctx.server.hangups, func() { _ = file.Drop() }); err != nil {
 		r.ctx.endEventFile(e)
@@ -122,14 +122,15 @@ func allocAsyncEvents(r *request) error {
 	return r.handle(uapi.AttrAsyncEventAllocFDHandle, uint32(fd))
 }
 
-// push hands an event of an object to the program. It does not block.
+// push queues an event of an object for the program. It does not block.
 func (c *Context) push(from *source, e qp.EventType) {
 	if f := c.async.Load(); f != nil {
 		f.push(record{from, e})
 	}
 }
 
-// withdraw removes the events of an object that ends, and returns how many of them the program has read.
+// withdraw removes the events of an object that ends, and returns how many of them the program
+// has read.
 func (c *Context) withdraw(s *source) uint32 {
 	if f := c.async.Load(); f != nil {
 		return f.withdraw(s)

@@ -11,49 +11,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A source is an object that makes events. Programs wait in its destruction until they have acknowledged as many events as
-// the kernel reports to have handed out, so only events that were read count.
+// A source is an object that raises events. When a program destroys it, the program waits until
+// it has acknowledged as many events as the kernel reports as delivered, so only events that were
+// read count.
 type source struct {
 	handle uint64 // user_handle
 
-	queued [qp.NumEventTypes]uint32 // records by kind that are not in the pipe; guarded by the lock of the eventWriter
+	// queued counts the records by kind that are not in the pipe. The eventWriter's lock guards it.
+	queued [qp.NumEventTypes]uint32
 	// Of the writer's goroutine.
-	unread [qp.NumEventTypes]uint32 // records by kind that are in the pipe, as far as that is known
+	unread [qp.NumEventTypes]uint32 // records by kind that are in the pipe, as far as known
 	read   uint32                   // events that the program has read
 }
 
-// A record is an event. Its kind is that of an asynchronous event, and 0 in a completion channel.
+// A record is an event. kind is that of an asynchronous event, and 0 in a completion channel.
 type record struct {
 	from *source
 	kind qp.EventType
 }
 
-// maxUnread is the number of records that an event file keeps for a program that reads none, and as many may wait for
-// the pipe. Beyond it a record is dropped while the program has not read an equal one: reading that one tells it the
-// same. So the objects of a program bound what more there is. The kernel has no bound, but a completion queue has one
-// event for each request to be notified, and a program that makes a thousand of them without reading an event does
-// not count events.
+// maxUnread is the number of records in the pipe that an event file keeps for a program that does
+// not read, and the number that may wait for the pipe. Beyond it a record is dropped while the
+// program has not read an equal one, which tells it the same. The number of further records is
+// therefore limited by the objects of the program. The kernel has no limit, but a completion
+// queue has one event per notification request, and a program that makes a thousand of them
+// without reading an event does not count events.
 const maxUnread = 1024
 
-// eventFile is a file from which a program reads fixed records: a completion channel or the asynchronous events. It
-// is a pipe, so the program can poll it, and the unread records can be counted and withdrawn. Its eventWriter makes
-// all system calls on it.
+// eventFile is a file from which a program reads records of fixed size: a completion channel or
+// the asynchronous events. It is a pipe, so that the program can poll it, and unread records can
+// be counted and withdrawn. Its eventWriter makes all system calls on it.
 type eventFile struct {
 	writer *eventWriter
 	size   int
 
-	// Guarded by the lock of the writer.
+	// Guarded by the writer's lock.
 	queue    fifo // records that are not in the pipe
-	full     bool // there is no room in the pipe; resume is called when there is
-	reported bool // watch has reported that, and reports nothing until it is armed again
+	full     bool // the pipe is full; resume is called when it is not
+	reported bool // watch has reported space, and reports nothing until it is armed again
 	ended    bool
-	watch    *hangup.Watch // nil: none
+	watch    *hangup.Watch // nil if there is none
 	ready    bool          // in the list of the writer
-	next     *eventFile    // in that list
+	next     *eventFile    // next in that list
 
 	// Of the writer's goroutine. fd does not change before close.
-	fd     int  // write end, not blocking, -1 once closed; the program has the only read end
-	unread fifo // written to the pipe and perhaps read meanwhile
+	fd     int  // write end, non-blocking, -1 once closed; the program has the only read end
+	unread fifo // written to the pipe, perhaps read since
 }
 
 // newEventFile returns a file with records of size bytes, and the end for the program.
@@ -62,14 +65,15 @@ func newEventFile(w *eventWriter, size int) (*eventFile, *os.File, error) {
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		return nil, nil, fmt.Errorf("uverbs: an event file: %w", err)
 	}
-	// Only our end must not block: the program chooses for its own.
+	// Only this end must be non-blocking: the program chooses the mode of its end.
 	if err := unix.SetNonblock(p[1], true); err != nil {
 		return nil, nil, errors.Join(err, unix.Close(p[0]), unix.Close(p[1]))
 	}
 	return &eventFile{writer: w, size: size, fd: p[1]}, os.NewFile(uintptr(p[0]), "events"), nil
 }
 
-// push adds a record, to be written soon. It is called under locks of the device and makes no system call.
+// push queues a record, which is written soon. It is called under locks of the device and makes
+// no system call.
 func (e *eventFile) push(r record) {
 	w := e.writer
 	w.mu.Lock()
@@ -84,7 +88,7 @@ func (e *eventFile) push(r record) {
 	w.rouse()
 }
 
-// resume goes on when the pipe has room again.
+// resume continues writing when the pipe has space again.
 func (e *eventFile) resume() {
 	w := e.writer
 	w.mu.Lock()
@@ -103,7 +107,7 @@ func (e *eventFile) onHangup(h *hangup.Watcher, f func()) error {
 	return err
 }
 
-// close ends the file. Its descriptor is closed by the writer, when the program lets it.
+// close ends the file. The writer closes its descriptor, which the program can delay.
 func (e *eventFile) close() {
 	w := e.writer
 	w.mu.Lock()
@@ -113,7 +117,8 @@ func (e *eventFile) close() {
 	w.rouse()
 }
 
-// Ended reports whether the file is closed on this side: nothing comes from it any more. See [Caller.Install].
+// Ended reports whether the file is closed on this side, so that it delivers no more records. See
+// [Caller.Install].
 func (e *eventFile) Ended() bool {
 	w := e.writer
 	w.mu.Lock()
@@ -121,8 +126,8 @@ func (e *eventFile) Ended() bool {
 	return e.ended
 }
 
-// withdraw removes the records of a source that the program has not read, and returns how many it has; 0 if the context
-// ends before that is known.
+// withdraw removes the records of a source that the program has not read, and returns how many it
+// has read; 0 if the context ends before that is known.
 func (e *eventFile) withdraw(s *source) uint32 {
 	read := make(chan uint32, 1)
 	e.writer.do(func() { read <- e.remove(s) })
@@ -134,13 +139,14 @@ func (e *eventFile) withdraw(s *source) uint32 {
 	}
 }
 
-// What follows is called by the goroutine of the writer.
+// The writer's goroutine calls the following functions.
 
-// batch is the number of records that are written at once. They are fewer than PIPE_BUF bytes, so all or none are
-// written.
+// batch is the number of records that are written at once. They are shorter than PIPE_BUF bytes,
+// so all or none are written.
 const batch = 64
 
-// flush writes a batch of what is queued, in b, and reports whether there may be more to write now.
+// flush writes a batch of queued records, using b as buffer, and reports whether there may be
+// more to write now.
 func (e *eventFile) flush(b []byte) (more bool) {
 	w := e.writer
 	var all [batch]record
@@ -153,7 +159,8 @@ func (e *eventFile) flush(b []byte) (more bool) {
 	n := 0
 	for ; n < batch && !e.full && e.queue.len() > 0; n++ {
 		all[n] = e.queue.pop()
-		// From now on an equal one is not the same: this one may be read before what that one tells.
+		// From now on an equal record is not redundant: this one may be read before the event of
+		// that one.
 		all[n].from.queued[all[n].kind]--
 	}
 	idle := n == 0 && e.reported
@@ -167,7 +174,7 @@ func (e *eventFile) flush(b []byte) (more bool) {
 	return false
 }
 
-// keep returns those of the records that are to be written.
+// keep returns the records that are to be written.
 func (e *eventFile) keep(all []record) []record {
 	if e.unread.len()+len(all) <= maxUnread {
 		return all
@@ -182,7 +189,8 @@ func (e *eventFile) keep(all []record) []record {
 	return kept
 }
 
-// write writes records in b. It is false if there was no room; then they are queued again.
+// write writes records, using b as buffer. If the pipe is full, it queues them again and returns
+// false.
 func (e *eventFile) write(b []byte, all []record) bool {
 	if len(all) == 0 {
 		return true
@@ -203,7 +211,7 @@ func (e *eventFile) write(b []byte, all []record) bool {
 		e.await(true)
 		return false
 	}
-	// With another error the program has closed its end.
+	// Any other error means that the program has closed its end.
 	for _, r := range all[:max(n, 0)/e.size] {
 		e.unread.push(r)
 		r.from.unread[r.kind]++
@@ -211,7 +219,7 @@ func (e *eventFile) write(b []byte, all []record) bool {
 	return true
 }
 
-// unqueue puts records back that were the first ones of the queue.
+// unqueue returns records to the front of the queue.
 func (e *eventFile) unqueue(all []record) {
 	w := e.writer
 	w.mu.Lock()
@@ -222,7 +230,7 @@ func (e *eventFile) unqueue(all []record) {
 	}
 }
 
-// await asks for a call of resume when there is room, or for none.
+// await requests a call of resume when the pipe has space, or no call.
 func (e *eventFile) await(room bool) {
 	w := e.writer
 	w.mu.Lock()
@@ -248,7 +256,7 @@ func (e *eventFile) settle() {
 	}
 }
 
-// left counts all records as read but the newest n.
+// left counts all records except the newest n as read.
 func (e *eventFile) left(n int) {
 	for e.unread.len() > n {
 		r := e.unread.pop()
@@ -257,7 +265,7 @@ func (e *eventFile) left(n int) {
 	}
 }
 
-// remove is withdraw.
+// remove implements withdraw.
 func (e *eventFile) remove(s *source) (read uint32) {
 	w := e.writer
 	w.mu.Lock()
@@ -271,8 +279,8 @@ func (e *eventFile) remove(s *source) (read uint32) {
 	if s.unread == [qp.NumEventTypes]uint32{} {
 		return s.read
 	}
-	// What is in the pipe is taken out, and the records of others are put back. A program that reads meanwhile gets a
-	// record or finds none, as before.
+	// The pipe is emptied, and the records of other sources are written again. A program that
+	// reads meanwhile gets a record or finds none, as before.
 	taken, err := e.drain()
 	if err != nil {
 		return s.read
@@ -287,14 +295,14 @@ func (e *eventFile) remove(s *source) (read uint32) {
 		others = append(others, r)
 	}
 	e.unqueue(others)
-	e.await(false) // there is room
+	e.await(false) // there is space
 	w.mu.Lock()
 	w.enter(e)
 	w.mu.Unlock()
 	return s.read
 }
 
-// drain empties the pipe and returns the number of records it had.
+// drain empties the pipe and returns the number of records in it.
 func (e *eventFile) drain() (n int, err error) {
 	fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", e.fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -327,6 +335,6 @@ func (e *eventFile) end() {
 	if watch != nil {
 		watch.Remove()
 	}
-	_ = unix.Close(e.fd) // it was open
+	_ = unix.Close(e.fd) // cannot fail: it is open
 	e.fd, e.unread = -1, fifo{}
 }

@@ -2,21 +2,24 @@ package uverbs
 
 import "sync"
 
-// An eventWriter makes the system calls on the event files of one context, in a goroutine of its own. Each of them
-// may wait for as long as the program likes, which can hold the lock of a pipe: it splices the pipe to a socket that
-// is full, or reads it into memory whose faults it answers itself. Then only events of this program wait.
+// An eventWriter makes the system calls on the event files of one context, in its own goroutine.
+// Each of them may block for as long as the program wants, which can hold the lock of a pipe: it
+// can splice the pipe to a full socket, or read it into memory whose page faults it handles
+// itself. Only events of this program are then delayed.
 type eventWriter struct {
-	wake chan struct{} // has room for one
-	done chan struct{} // closed when the context begins to end
+	wake chan struct{} // capacity 1
+	done chan struct{} // closed when the context starts to end
 
-	mu sync.Mutex // guards what follows, and parts of the files. It is held for moments: pushes come under locks of the device
-	// Files that have something to do, in the order in which they were entered.
+	// mu guards the following fields, and parts of the files. It is held only briefly, because
+	// pushes run under locks of the device.
+	mu sync.Mutex
+	// Files that have something to do, in order.
 	first, last *eventFile
 	tasks       []func()
-	over        bool // nothing is entered any more
+	over        bool // nothing is added any more
 }
 
-// newEventWriter starts a writer, which stop ends. Then it calls ended.
+// newEventWriter starts a writer, which stop ends. It then calls ended.
 func newEventWriter(done chan struct{}, ended func()) *eventWriter {
 	w := &eventWriter{wake: make(chan struct{}, 1), done: done}
 	go func() {
@@ -26,7 +29,8 @@ func newEventWriter(done chan struct{}, ended func()) *eventWriter {
 	return w
 }
 
-// enter enters a file that has something to do, for which the caller rouses the goroutine. The lock is held.
+// enter adds a file that has something to do; the caller then calls rouse. The caller holds the
+// lock.
 func (w *eventWriter) enter(e *eventFile) {
 	if e.ready {
 		return
@@ -44,11 +48,11 @@ func (w *eventWriter) enter(e *eventFile) {
 func (w *eventWriter) rouse() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it has not woken for the last one yet
+	default: // an earlier wake-up is pending
 	}
 }
 
-// do has f called by the goroutine, or not at all if the context ends before.
+// do makes the goroutine call f, or not at all if the context ends first.
 func (w *eventWriter) do(f func()) {
 	w.mu.Lock()
 	w.tasks = append(w.tasks, f)
@@ -56,7 +60,7 @@ func (w *eventWriter) do(f func()) {
 	w.rouse()
 }
 
-// stop ends the goroutine when it has closed the files that were closed before.
+// stop ends the goroutine after it has closed the files that were ended.
 func (w *eventWriter) stop() {
 	w.mu.Lock()
 	w.over = true
@@ -83,7 +87,7 @@ func (w *eventWriter) run() {
 	}
 }
 
-// take returns what is to be done next, tasks first.
+// take returns the next thing to do, tasks first.
 func (w *eventWriter) take() (task func(), e *eventFile, over bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,7 +104,7 @@ func (w *eventWriter) take() (task func(), e *eventFile, over bool) {
 	return nil, e, w.over
 }
 
-// again enters a file that has more to write than one batch.
+// again adds a file that has more to write than one batch.
 func (w *eventWriter) again(e *eventFile) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,20 +1,20 @@
 package uverbs
 
-// A fifo is a queue of records. It allocates when it gets longer than before only.
+// A fifo is a queue of records. It allocates only when it grows beyond its previous maximum.
 type fifo struct {
 	buf  []record // its length is 0 or a power of two
 	head int      // index of the oldest record
 	n    int
 }
 
-// minFIFO is the least length of a buffer.
+// minFIFO is the minimum length of a non-empty buffer.
 const minFIFO = 16
 
 func (q *fifo) len() int { return q.n }
 
 func (q *fifo) at(i int) *record { return &q.buf[(q.head+i)&(len(q.buf)-1)] }
 
-// grow makes room for one more record.
+// grow makes space for one more record.
 func (q *fifo) grow() {
 	if q.n < len(q.buf) {
 		return
@@ -39,7 +39,7 @@ func (q *fifo) pushFront(r record) {
 	*q.at(0) = r
 }
 
-// pop takes the oldest record; there is one.
+// pop removes the oldest record; the queue must not be empty.
 func (q *fifo) pop() record {
 	r := *q.at(0)
 	*q.at(0) = record{}
@@ -48,7 +48,7 @@ func (q *fifo) pop() record {
 	return r
 }
 
-// remove takes all records of a source out.
+// remove removes all records of a source.
 func (q *fifo) remove(s *source) {
 	for range q.n {
 		if r := q.pop(); r.from != s {

@@ -2,13 +2,15 @@ package uverbs
 
 import "time"
 
-// guardInterval is the time between two looks at the files of contexts. It bounds how much a program can store in a
-// file before the context ends, and so for how long a hole that it punches delays an access to its rings, under a
-// lock that queue pairs of others need: by some tenths of a second, as long as that takes to store.
+// guardInterval is the interval in which guard checks the files of contexts. It limits how much a
+// program can store in a file before the context ends, and so how long a hole that it punches
+// delays an access to its rings, under a lock that queue pairs of other programs need: some
+// tenths of a second.
 const guardInterval = 100 * time.Millisecond
 
-// guard looks at the files of contexts while there are some of which the user is known, and ends those whose programs
-// take memory out of their rings. Where all programs are of one user they harm only that one.
+// guard checks the files of contexts with a known user, while there are any, and ends the
+// contexts whose programs remove memory from their rings. If all programs belong to one user,
+// they harm only that user.
 func (s *Server) guard(tick <-chan time.Time) {
 	for range tick {
 		if !s.guardOnce() {
@@ -17,7 +19,7 @@ func (s *Server) guard(tick <-chan time.Time) {
 	}
 }
 
-// guardOnce reports whether there are contexts to look at.
+// guardOnce reports whether there are contexts to check.
 func (s *Server) guardOnce() bool {
 	for _, c := range s.open() {
 		if c.account.user.key != nil && c.file.Intact() != nil {
@@ -35,7 +37,7 @@ func (s *Server) guardOnce() bool {
 	return false
 }
 
-// startGuard starts guard if it does not run. The lock is held.
+// startGuard starts guard if it is not running. The caller holds the lock.
 func (s *Server) startGuard() {
 	if s.guarded {
 		return

@@ -9,15 +9,15 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// A request is a call of the program while it is answered.
+// A request is a call of the program in progress.
 type request struct {
 	*uapi.Request
 	ctx    *Context
 	caller Caller
-	addr   uint64 // of the argument
+	addr   uint64 // address of the argument
 }
 
-// handlers are the methods that are served; each needs the lock of the context.
+// handlers are the supported methods; each requires the context's lock.
 var handlers map[uapi.Method]func(*request) error
 
 func init() {
@@ -44,7 +44,8 @@ func init() {
 	}
 }
 
-// Ioctl answers ioctl(2) with the request [uapi.VerbsIoctl] and the argument at addr. The error wraps a [uapi.Errno].
+// Ioctl answers ioctl(2) with the request [uapi.VerbsIoctl] and the argument at addr. The error
+// wraps a [uapi.Errno].
 func (c *Context) Ioctl(caller Caller, addr uint64) error {
 	call, err := c.readCall(addr)
 	if err != nil {
@@ -66,11 +67,12 @@ func (c *Context) Ioctl(caller Caller, addr uint64) error {
 	return h(&request{checked, c, caller, addr})
 }
 
-// usualCall is at least the size in bytes of nearly all calls' arguments.
+// usualCall is at least the size in bytes of the arguments of nearly all calls.
 const usualCall = 256
 
-// readCall reads the argument. The program may change it meanwhile, so each byte is read once. What the first access
-// reads beyond the header is in the same page, so nothing is read that the program may not expect to be read.
+// readCall reads the argument. The program may change it meanwhile, so each byte is read once.
+// The first access reads beyond the header only within the same page, so it cannot fault where
+// the argument would not.
 func (c *Context) readCall(addr uint64) (*uapi.Call, error) {
 	page := uint64(os.Getpagesize())
 	arg := make([]byte, max(uapi.IoctlHdrSize, min(usualCall, page-addr%page)))
@@ -127,8 +129,8 @@ func input[T any](r *request, id uapi.AttrID) (v T, err error) {
 	return uapi.DecodeAs[T](b)
 }
 
-// output stores a structure for the program, as much of it as it has room for. An absent attribute is no error: the
-// table of methods says which ones must be there.
+// output stores a structure for the program, truncated to its space. An absent attribute is not
+// an error: the table of methods defines the mandatory ones.
 func (r *request) output(id uapi.AttrID, v any) error {
 	i := r.Index(id)
 	if i < 0 {
@@ -141,7 +143,7 @@ func (r *request) output(id uapi.AttrID, v any) error {
 	return r.store(r.Call.MarkOutput(i))
 }
 
-// outputFit is output of a structure whose rest is stored as zeros where the program has more room.
+// outputFit is output with the remaining space of the program filled with zeros.
 func (r *request) outputFit(id uapi.AttrID, b []byte) error {
 	i := r.Index(id)
 	if i < 0 {
@@ -164,7 +166,7 @@ func (r *request) store(p uapi.Patch) error {
 	return r.ctx.write(p.Bytes, r.addr+uint64(p.Offset))
 }
 
-// creator is a method that creates an object of a limited kind.
+// creator returns a method that creates an object of a limited kind.
 func creator(kind resource, create func(*request) error) func(*request) error {
 	return func(r *request) error {
 		if err := r.ctx.take(kind, 1); err != nil {
@@ -178,7 +180,8 @@ func creator(kind resource, create func(*request) error) func(*request) error {
 	}
 }
 
-// destroyer is a method that destroys the object with the handle in an attribute, and answers nothing.
+// destroyer returns a method that destroys the object with the handle in an attribute, without a
+// response.
 func destroyer(kind resource, id uapi.AttrID, destroy func(*Context, uint32) error) func(*request) error {
 	return func(r *request) error {
 		h, err := r.Handle(id)

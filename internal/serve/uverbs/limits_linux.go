@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A resource is something of which programs take a number from this process and its device.
+// A resource is a resource of this process or its device that is limited per program.
 type resource int
 
 // Resources.
@@ -26,16 +26,18 @@ const (
 	numResources
 )
 
-// Limits of one program, which is a process. They are far above what programs use, and far below what the device has. A
-// rank of MPI has one context, one event file for each of a few completion queues, and one or two queue pairs for each
-// other rank.
+// Limits of one program, which is a process. They exceed by far what programs use, and are far
+// below the limits of the device. An MPI rank has one context, one event file for each of a few
+// completion queues, and one or two queue pairs for each other rank.
 const (
-	// Each context has up to five descriptors of this process: its file twice, the events, and the program's memory.
-	// Programs have one for each device and library.
+	// Each context has up to five descriptors of this process: its file twice, the events, and
+	// the program's memory. Programs have one context per device and library.
 	programContexts = 1 << 9
-	// Each has one descriptor of this process, and one of the program, most of which may open 1024.
+	// Each has one descriptor of this process, and one of the program, which is usually limited
+	// to 1024.
 	programEventFiles = 1 << 10
-	// The rings of 16,384 queue pairs with 256 requests of 512 bytes each way. The kernel has no limit but memory.
+	// The rings of 16,384 queue pairs with 256 requests of 512 bytes in each queue. The kernel
+	// limits only memory.
 	programRingBytes = 4 << 30
 	programPDs       = 1 << 10
 	programCQs       = 1 << 14
@@ -46,24 +48,31 @@ const (
 	programAHs       = 1 << 16
 )
 
-// contextLimits are the same limits for one context, for the device: programs find them in its attributes.
+// contextLimits are the same limits for one context of the device; programs see them in its
+// attributes.
 var contextLimits = verbs.ContextLimits{
 	MaxPD: programPDs, MaxCQ: programCQs, MaxSRQ: programSRQs, MaxQP: programQPs, MaxMR: programMRs, MaxMW: programMWs,
 }
 
-// Parts of what there is that the programs of one user may have, so that something is left for those of others.
+// Parts of the total that the programs of one user may have, so that something is left for other
+// users.
 const (
-	userDevice     = 1.0 / 2  // of the device's objects
-	userRings      = 3.0 / 4  // of the file system on which the rings are, which is also that of other programs' memory
-	userContexts   = 1.0 / 16 // of the descriptors that this process may open (RLIMIT_NOFILE), and up to mostContexts
-	userEventFiles = 1.0 / 4  // likewise
+	userDevice = 1.0 / 2 // of the device's objects
+	// userRings is the part of the file system of the rings, which also holds other programs'
+	// memory.
+	userRings = 3.0 / 4
+	// userContexts and userEventFiles are parts of the limit of descriptors of this process
+	// (RLIMIT_NOFILE). The number of contexts is also limited by mostContexts.
+	userContexts   = 1.0 / 16
+	userEventFiles = 1.0 / 4
 	unlimited      = 1 << 62
 
-	// A context may hold up two threads of this process, which has 10,000 (runtime/debug.SetMaxThreads).
+	// A context may block two threads of this process, which is limited to 10,000
+	// (runtime/debug.SetMaxThreads).
 	mostContexts = 1 << 10
 )
 
-// kinds are the names of the resources, and the errors of their limits.
+// kinds holds the names of the resources, and the errors of their limits.
 var kinds = [numResources]struct {
 	name          string
 	program, user uapi.Errno
@@ -80,17 +89,17 @@ var kinds = [numResources]struct {
 	numAHs:     {"address handles", uapi.ENOMEM, uapi.ENOMEM},
 }
 
-// amounts are numbers of all resources.
+// amounts holds a number per resource.
 type amounts [numResources]int64
 
-// programLimits are those of one program.
+// programLimits are the limits of one program.
 var programLimits = amounts{
 	contexts: programContexts, eventFiles: programEventFiles, ringBytes: programRingBytes, numPDs: programPDs,
 	numCQs: programCQs, numSRQs: programSRQs, numQPs: programQPs, numMRs: programMRs, numMWs: programMWs, numAHs: programAHs,
 }
 
-// userLimits returns those of all programs of one user; known is false where all programs are of one. f is on the file
-// system of the rings.
+// userLimits returns the limits of all programs of one user; known is false if all programs
+// belong to one user. f is on the file system of the rings.
 func (s *Server) userLimits(known bool, f *ringfile.File) amounts {
 	l := amounts{}
 	for r := range l {

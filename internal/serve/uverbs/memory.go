@@ -47,7 +47,7 @@ type region struct {
 	mem mr.Memory
 }
 
-// closeMemory gives the memory back after the region has ended.
+// closeMemory releases the memory after the region has ended.
 func (g *region) closeMemory() error {
 	if m, ok := g.mem.(io.Closer); ok {
 		return m.Close()
@@ -61,7 +61,7 @@ const (
 	ignoredRights   = uapi.AccessOptionalRange | uint32(uapi.AccessHugeTLB)
 )
 
-// rightsOf returns the rights that the flags of a program stand for, which have the same values.
+// rightsOf converts the access flags of a program, which have the same values.
 func rightsOf(flags uint32) (mr.Access, error) {
 	flags &^= ignoredRights
 	if flags&uint32(uapi.AccessOnDemand) != 0 {
@@ -124,7 +124,7 @@ func (c *Context) deregMR(handle uint32) error {
 	return g.closeMemory()
 }
 
-// adviseMR checks its arguments and does nothing: all pages of a region are there.
+// adviseMR checks its arguments and does nothing: all pages of a region are present.
 func adviseMR(r *request) error {
 	h, err := r.Handle(uapi.AttrAdviseMRPDHandle)
 	if err != nil {

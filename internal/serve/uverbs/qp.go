@@ -22,7 +22,7 @@ type queuePair struct {
 	srq            *srq
 	cap            uapi.QPCap
 	sigAll         bool
-	datagrams      bool // its requests name address handles
+	datagrams      bool // its requests use address handles
 	ready          bool // in RTS or a later state; see Context.setReady
 	async          source
 }
@@ -38,7 +38,7 @@ func (q *queuePair) closeRings() error {
 // sgeSize is the size of a scatter/gather element in a request, in bytes.
 const sgeSize = 16
 
-// qpTypes are the services that programs may have.
+// qpTypes are the transport services that programs can use.
 var qpTypes = map[uapi.QPType]verbs.QPType{uapi.QPTypeRC: verbs.RC, uapi.QPTypeUC: verbs.UC, uapi.QPTypeUD: verbs.UD}
 
 func createQP(r *request) error {
@@ -65,7 +65,7 @@ func createQP(r *request) error {
 	return nil
 }
 
-// qpSpec is what a queue pair is made from.
+// qpSpec holds the other parameters of a queue pair.
 type qpSpec struct {
 	typ verbs.QPType
 	pd  *pd
@@ -126,8 +126,8 @@ func object[T any](r *request, id uapi.AttrID, kind uapi.Object, t *table[T]) (o
 	return t.get(kind, h)
 }
 
-// checkCap applies the device's limits (rxe_qp_chk_cap of drivers/infiniband/sw/rxe/rxe_qp.c), and gives a program as many
-// SGEs and as much inline data as its elements have room for, as rxe does.
+// checkCap applies the device's limits (rxe_qp_chk_cap of drivers/infiniband/sw/rxe/rxe_qp.c),
+// and raises the SGEs and the inline data to what the elements can hold, as rxe does.
 func (c *Context) checkCap(p *uapi.QPCap) error {
 	a := c.server.dev.Attr()
 	for _, f := range []struct {
@@ -147,7 +147,7 @@ func (c *Context) checkCap(p *uapi.QPCap) error {
 	return nil
 }
 
-// makeQP gives q its rings and its queue pair.
+// makeQP creates the rings and the queue pair of q.
 func (c *Context) makeQP(q *queuePair, spec qpSpec) error {
 	sge, inline := int(q.cap.MaxSendSGE), int(q.cap.MaxInlineData)
 	g, ring, err := c.newRing(int(q.cap.MaxSendWR), rings.SendElemSize(sge, inline))
@@ -169,7 +169,7 @@ func (c *Context) makeQP(q *queuePair, spec qpSpec) error {
 	init := verbs.QPInitAttr{
 		Type: spec.typ, SendCQ: q.sendCQ.cq, RecvCQ: q.recvCQ.cq, SigAll: q.sigAll, Sends: sends,
 		Cap: verbs.QPCap{
-			// The ring may hold more than the device executes at a time.
+			// The ring may hold more requests than the device executes at a time.
 			MaxSendWR: max(1, min(g.Depth(), verbs.MaxQPWR)), MaxSendSGE: sge, MaxInline: inline,
 			MaxRecvWR: min(int(q.cap.MaxRecvWR), verbs.MaxQPWR), MaxRecvSGE: int(q.cap.MaxRecvSGE),
 		},
@@ -205,7 +205,7 @@ func (c *Context) makeReceives(q *queuePair, spec qpSpec) (*rings.RecvRing, erro
 	return rings.NewRecvRing(g, ring.Bytes, rings.RecvConfig{PD: spec.pd.verbs.Domain(), MaxSGE: sge})
 }
 
-// QP returns the queue pair of the program with a number, nil if it has none.
+// QP returns the queue pair of the program with a number, nil if there is none.
 func (c *Context) QP(n verbs.QPN) *verbs.QP {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,14 +230,14 @@ func destroyQP(r *request) error {
 	return r.output(uapi.AttrDestroyQPResp, resp)
 }
 
-// dropQP destroys a queue pair and tells how many of its events the program has read.
+// dropQP destroys a queue pair and returns the number of its events that the program has read.
 func (c *Context) dropQP(handle uint32) (resp uapi.DestroyQPResp, err error) {
 	q, err := c.qps.get(uapi.ObjectQP, handle)
 	if err != nil {
 		return resp, err
 	}
-	// The doorbell of what was posted last may still be on its way, and a datagram that was posted leaves: the kernel
-	// has sent it by the end of the write. The error is that of Close.
+	// The doorbell of the last requests may still be pending, and a posted datagram must be sent:
+	// the kernel has sent it when the write returns. Close returns the same error.
 	_ = q.qp.Doorbell()
 	if err := q.qp.Close(); err != nil {
 		return resp, errnoFor(err, uapi.EBUSY)
@@ -276,7 +276,8 @@ func (c *command) modifyQPEx() (any, error) {
 	return resp, c.ctx.modify(&m.Base, uapi.QPMaskLegacy)
 }
 
-// ignoredMask are attributes that mean nothing on RoCE: an alternate path needs path migration.
+// ignoredMask are attributes without a meaning on RoCE: an alternate path requires path
+// migration.
 const ignoredMask = uapi.QPMaskCap | uapi.QPMaskPathMigState
 
 func (c *Context) modify(m *uapi.ModifyQP, known uapi.QPMask) error {
@@ -319,14 +320,14 @@ func (c *Context) modify(m *uapi.ModifyQP, known uapi.QPMask) error {
 	if mask&uapi.QPMaskState != 0 {
 		c.setReady(q, a.State >= qp.RTS)
 	}
-	// What was posted before waits in the rings: in RTS it is sent, in ERR flushed.
+	// Earlier requests wait in the rings: in RTS they are sent, in ERR flushed.
 	return errnoFor(q.qp.Doorbell(), uapi.EINVAL)
 }
 
-// psnMask has the 24 bits of a PSN; programs pass more.
+// psnMask is the mask of a PSN, 24 bits; programs pass more.
 const psnMask = 1<<24 - 1
 
-// mtuOf returns the path MTU that enum ib_mtu stands for.
+// mtuOf returns the path MTU of a value of enum ib_mtu.
 func mtuOf(enum uint8) (verbs.MTU, bool) {
 	m := verbs.MTU(128 << min(enum, 5))
 	return m, enum >= uint8(uapi.MTU256) && enum <= uint8(uapi.MTU4096)

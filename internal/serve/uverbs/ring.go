@@ -8,13 +8,14 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// A ring is memory that a context shares with its program, and that its account counts.
+// A ring is memory that a context shares with its program; its account counts it.
 type ring struct {
 	*ringfile.Ring
 	ctx *Context
 }
 
-// newRing maps a ring of a shape and returns what the program needs to map it too. The lock of the context is held.
+// newRing maps a ring and returns its geometry, which the program needs to map it too. The caller
+// holds the context's lock.
 func (c *Context) newRing(depth, elem int) (rings.Geometry, *ring, error) {
 	g, err := rings.NewGeometry(depth, elem, c.server.page)
 	if err != nil {
@@ -31,7 +32,7 @@ func (c *Context) newRing(depth, elem int) (rings.Geometry, *ring, error) {
 	return g, &ring{r, c}, nil
 }
 
-// Close ends the ring. The lock of the context is held.
+// Close ends the ring. The caller holds the context's lock.
 func (r *ring) Close() error {
 	r.ctx.give(ringBytes, int64(len(r.Bytes)))
 	return r.Ring.Close()

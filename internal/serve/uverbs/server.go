@@ -17,26 +17,28 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A Space is the memory of a program. Its methods are safe for concurrent use. A Space that is an io.Closer is closed
-// with its context. One with a method Owner() string names its program by it; see [verbs.Device.Owner]. See also
-// [Accounted].
+// A Space is the memory of a program. Its methods are safe for concurrent use. A Space that
+// implements io.Closer is closed with its context. A method Owner() string names its program; see
+// [verbs.Device.Owner]. See also [Accounted].
 type Space interface {
 	// Read fills p with the bytes at addr, or fails.
 	Read(p []byte, addr uint64) error
 	// Write stores p at addr, or fails.
 	Write(p []byte, addr uint64) error
-	// Register returns length bytes at addr as memory that regions with the given rights may use. It fails if a page is
-	// not mapped, or lacks a permission that the rights need. The memory may implement io.Closer, which is called when the
-	// region has ended.
+	// Register returns length bytes at addr as memory for regions with the given rights. It fails
+	// if a page is not mapped, or lacks a permission that the rights require. The memory may
+	// implement io.Closer, which is called when the region has ended.
 	Register(addr, length uint64, access mr.Access) (mr.Memory, error)
 }
 
 // A Caller is the thread of a program whose call is answered.
 type Caller interface {
-	// Install gives the program a duplicate of f and returns its number there. Later calls find o by any duplicate
-	// of it. If o has a method Ended() bool, it may be forgotten when that is true.
+	// Install gives the program a duplicate of f and returns its descriptor number there. Object
+	// returns o for every duplicate of it. If o has a method Ended() bool, it may be removed once
+	// that returns true.
 	Install(f *os.File, o any) (fd int, err error)
-	// Object returns what was installed with the descriptor fd of the program, nil for any other descriptor.
+	// Object returns the value installed with the descriptor fd of the program, nil for any other
+	// descriptor.
 	Object(fd int32) any
 }
 
@@ -47,17 +49,17 @@ type Server struct {
 	hangups  *hangup.Watcher
 	page     int // bytes
 	events   *verbs.EventReader
-	reading  sync.WaitGroup // of events
+	reading  sync.WaitGroup // goroutine of readEvents
 	routes   routes
 	accounts accounts
 
 	mu       sync.Mutex
 	contexts map[*Context]struct{} // nil once closed
 	onPort   func()                // see OnPortEvent
-	guarded  bool                  // guard runs
+	guarded  bool                  // guard is running
 }
 
-// New returns a server for dev. Close ends it before the device.
+// New returns a server for dev. It must be closed before the device.
 func New(dev *verbs.Device) (*Server, error) {
 	w, err := ringfile.NewWatcher()
 	if err != nil {
@@ -75,7 +77,7 @@ func New(dev *verbs.Device) (*Server, error) {
 	return s, nil
 }
 
-// Close ends all contexts. Closing again does nothing.
+// Close ends all contexts. Closing it again has no effect.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	all := slices.Collect(maps.Keys(s.contexts))
@@ -94,8 +96,9 @@ func (s *Server) Close() error {
 	return errors.Join(append(errs, s.watcher.Close(), s.hangups.Close())...)
 }
 
-// Open answers an open of the device's file: it makes a context, whose file the program gets. It owns space, also when it
-// fails. It may wait for the end of contexts that the program has closed.
+// Open answers open(2) of the device file: it creates a context, whose file the program gets. It
+// owns space, also when it fails. It may wait for the end of contexts that the program has
+// closed.
 func (s *Server) Open(space Space) (*Context, error) {
 	f, err := ringfile.New("")
 	if err != nil {
@@ -126,8 +129,9 @@ func (s *Server) Open(space Space) (*Context, error) {
 	return nil, errors.Join(err, c.Close())
 }
 
-// OnPortEvent has f called at each event of the port, before programs are told of it: what changes is up to date
-// when they look. f is called by one goroutine, which no event passes meanwhile.
+// OnPortEvent sets the function f that is called at each event of the port, before programs are
+// notified, so that they find the new state. One goroutine calls f, and delivers no event
+// meanwhile.
 func (s *Server) OnPortEvent(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +145,7 @@ func closeSpace(s Space) error {
 	return nil
 }
 
-// forget drops a context that was closed.
+// forget removes a closed context.
 func (s *Server) forget(c *Context) {
 	s.mu.Lock()
 	delete(s.contexts, c)

@@ -13,8 +13,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// srq is a shared receive queue of a program, and the source of receives of its queue pairs. Calls of the transport come
-// under the lock of a shard, those of the program under the lock of the context, so the ring has a lock of its own.
+// srq is a shared receive queue of a program, and the source of receives of its queue pairs. The
+// transport calls it under the lock of a shard, the program under the context's lock, so the ring
+// has its own lock.
 type srq struct {
 	ctx   *Context
 	pd    *pd
@@ -54,7 +55,7 @@ func (s *srq) Depth() int {
 	return s.receive.Depth()
 }
 
-// Reset implements [qp.RecvSource]. Queue pairs leave a shared source as it is.
+// Reset implements [qp.RecvSource]. Queue pairs do not reset a shared source.
 func (s *srq) Reset() {}
 
 // Event implements [qp.EventSink]: the queue has fewer receives than its limit.
@@ -103,7 +104,7 @@ func createSRQ(r *request) error {
 	return nil
 }
 
-// make gives s its ring.
+// make creates the ring of s.
 func (s *srq) make(depth, sge, limit int) error {
 	g, ring, err := s.ctx.newRing(depth, rings.RecvElemSize(sge))
 	if err != nil {
@@ -173,7 +174,7 @@ func (c *command) modifySRQ() (any, error) {
 	return nil, s.resize(a, mask, drv.MmapInfoAddr)
 }
 
-// resize moves the queue to a ring of another depth and tells the program where that is.
+// resize moves the queue to a ring of another depth and passes its location to the program.
 func (s *srq) resize(a qp.SRQAttr, mask qp.SRQAttrMask, tell uint64) error {
 	if most := s.ctx.server.dev.Attr().MaxSRQWR; a.MaxWR < 1 || a.MaxWR > most {
 		return fmt.Errorf("max_wr is %d, it must be 1 to %d: %w", a.MaxWR, most, uapi.EINVAL)

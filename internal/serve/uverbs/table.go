@@ -10,13 +10,14 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A table has the objects of one kind by their handles. A handle comes again only after all others.
+// A table holds the objects of one kind by their handles. A handle is reused only after all
+// others.
 type table[T any] struct {
 	all  map[uint32]T
 	last uint32
 }
 
-// add enters an object and returns its handle, which is never 0.
+// add adds an object and returns its handle, which is never 0.
 func (t *table[T]) add(o T) uint32 {
 	if t.all == nil {
 		t.all = map[uint32]T{}
@@ -41,7 +42,7 @@ func (t *table[T]) get(kind uapi.Object, handle uint32) (T, error) {
 
 func (t *table[T]) remove(handle uint32) { delete(t.all, handle) }
 
-// ahTable has the address handles of a context by their numbers, which are their handles too.
+// ahTable holds the address handles of a context by their numbers, which are also their handles.
 type ahTable struct {
 	mu sync.RWMutex
 	table[*verbs.AH]

@@ -10,15 +10,16 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// A capture of a simulated run has all packets as they leave, and those of gorxe keep the rules: whatever is lost, delayed and
-// copied behind it, an Analyzer must not miss a packet or find a rule broken.
+// A capture of a simulated run contains all packets as sent, and gorxe's packets obey the rules.
+// Even though links drop, delay and duplicate them later, an Analyzer must not find a packet
+// missing or a rule broken.
 func TestNothingIsMissingInACaptureThatHasEverything(t *testing.T) {
 	never := map[trace.Kind]bool{
 		trace.Gap: true, trace.Reordered: true, trace.WrongICRC: true, trace.Malformed: true, trace.PadLies: true, trace.Misnumbered: true,
 	}
 	again := map[trace.Kind]int{}
 	seeds := uint64(500)
-	if race.Enabled { // a run is one goroutine: the detector has nothing to find in it
+	if race.Enabled { // each run is one goroutine: the race detector has nothing to find
 		seeds = 50
 	}
 	for seed := range seeds {

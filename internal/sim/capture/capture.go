@@ -1,4 +1,4 @@
-// Package capture writes the packets of a simulated run as a capture that Wireshark opens.
+// Package capture writes the packets of a simulated run to a pcapng capture for Wireshark.
 package capture
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/gorxe/gorxe/internal/sim/scenario"
 )
 
-// maxRuns bounds the search for the smallest run that fails.
+// maxRuns limits the number of runs in the search for the smallest failing scenario.
 const maxRuns = 2000
 
-// Write plays sc and writes its packets to w as pcapng, as they leave: those that are lost
-// are there, the harm done to others is not. Every frame has an Ethernet header with made-up
-// addresses.
+// Write plays sc and writes its packets to w as pcapng, at the time they are sent: packets that a
+// link drops are included, corruption by a link is not. Every frame has an Ethernet header with
+// invented addresses.
 func Write(w io.Writer, sc *scenario.Scenario) (sim.Result, error) {
 	ng, err := pcapgo.NewNgWriter(w, layers.LinkTypeEthernet)
 	if err != nil {
@@ -41,7 +41,8 @@ func Write(w io.Writer, sc *scenario.Scenario) (sim.Result, error) {
 	return r, err
 }
 
-// ethernet puts a header before an IP datagram; the stations are numbered as the nodes.
+// ethernet appends an Ethernet header and datagram to dst. The last byte of each MAC address is
+// that of the node's IP address.
 func ethernet(dst, datagram []byte) []byte {
 	src, to, kind := datagram[15], datagram[19], uint16(layers.EthernetTypeIPv4)
 	if datagram[0]>>4 == 6 {
@@ -51,8 +52,8 @@ func ethernet(dst, datagram []byte) []byte {
 	return append(dst, datagram...)
 }
 
-// Failure makes the run of a seed that fails as small as it can, leaves a capture of it in
-// dir, and tells all about it.
+// Failure shrinks the failing scenario of seed, writes a capture of it to dir and returns a
+// report.
 func Failure(seed uint64, dir string) string {
 	sc, r := sim.Shrink(scenario.Generate(seed), maxRuns)
 	if r.Err == nil {

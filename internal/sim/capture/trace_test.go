@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// What a run that failed leaves is for gorxe trace.
+// gorxe trace reads the capture of a failed run.
 func TestCaptureIsReadAsATrace(t *testing.T) {
 	var file bytes.Buffer
 	run, err := Write(&file, scenario.Generate(3))

@@ -7,16 +7,16 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// delivery is what the model knows of a frame, and of each copy of it, on its way.
+// delivery is what the model knows about a frame in transit and its duplicates.
 type delivery struct {
 	from   *end
-	epoch  int // of from's connection when it was sent
+	epoch  int // epoch of from's connection when the frame was sent
 	to     *node
-	sent   *sent   // the datagram that it is
-	copies *copies // of one to a group
+	sent   *sent   // the work request of a datagram, else nil
+	copies *copies // copies of a multicast datagram, else nil
 }
 
-// Arrive is a frame that reaches its node.
+// Arrive processes a frame that reached its node: it updates the model, then runs the machine.
 func (d *delivery) Arrive(f *world.Frame) {
 	net := d.from.net
 	var p bth.Packet
@@ -42,9 +42,9 @@ func (d *delivery) Arrive(f *world.Frame) {
 	info := p.Opcode.Info()
 	if stale {
 		if e.qp.Type != qp.RC {
-			return // the time wait of unreliable queue pairs: nothing else protects them
+			return // only TIME-WAIT protects unreliable queue pairs from old packets
 		}
-		e.conn.flow.Disturbed++ // its PSN may lie ahead of the expected one and bring a NAK
+		e.conn.flow.Disturbed++ // its PSN may be ahead of the expected one and cause a NAK
 	}
 	var st step
 	want, judged := transport.Accepted, true
@@ -66,7 +66,8 @@ func (d *delivery) Arrive(f *world.Frame) {
 	}
 }
 
-// takes lets e's machine have a packet, of which the model foretells the verdict if judged.
+// takes passes a packet to e's machine and settles the step. If judged is set, the verdict must
+// be want.
 func (e *end) takes(raw []byte, p *bth.Packet, st step, want transport.Verdict, judged bool) {
 	var got transport.Verdict
 	if ud, ok := e.m.(*transport.UD); ok {

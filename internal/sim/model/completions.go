@@ -5,9 +5,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// completions is a CQ beside the model of it: it holds what was completed, in order, up to its
-// depth. The first that finds it full is lost and so are all later ones; that is all that is
-// lost.
+// completions is a CQ with its model. The CQ holds completions in order, up to its depth. The
+// first completion that finds it full and all later ones are lost; no other is.
 type completions struct {
 	net        *Network
 	spec       scenario.CQSpec
@@ -15,8 +14,8 @@ type completions struct {
 	depth      int
 	list       []qp.WC
 	overflowed bool
-	lost       bool // a completion, since the program last looked
-	polls      bool // the program is going to
+	lost       bool // whether a completion was lost since the last settle
+	polls      bool // whether a poll is scheduled
 	users      []*end
 }
 
@@ -24,13 +23,14 @@ func (net *Network) newCQ(spec scenario.CQSpec) *completions {
 	return &completions{net: net, spec: spec, cq: qp.NewCQ(spec.Depth), depth: spec.Depth}
 }
 
-// made are the completions that a machine makes in one step, noted on their way to the CQ.
+// made is the completion sink of a machine: it records the completions of one step and passes
+// them to the CQ.
 type made struct {
 	list []qp.WC
 	cq   *completions
 }
 
-// Complete takes a completion.
+// Complete records wc.
 func (m *made) Complete(wc *qp.WC) {
 	m.list = append(m.list, *wc)
 	c := m.cq
@@ -47,8 +47,8 @@ func (m *made) Complete(wc *qp.WC) {
 	c.list = append(c.list, *wc)
 }
 
-// settle compares the CQ with the model after a step. Programs whose completion was lost have
-// failed: all queue pairs that complete here go to ERR.
+// settle compares the CQ with the model after a step. If a completion was lost, all queue pairs
+// that complete into the CQ go to ERR.
 func (c *completions) settle() {
 	c.check()
 	if c.spec.Every == 0 {
@@ -84,7 +84,7 @@ func (c *completions) fail(format string, args ...any) {
 	c.net.Fail("the CQ of "+c.users[0].name(), format, args...)
 }
 
-// poll takes up to n completions out of the CQ.
+// poll removes up to n completions from the CQ and checks them.
 func (c *completions) poll(n int) {
 	var wcs [16]qp.WC
 	for n = min(n, len(c.list)); n > 0; {
@@ -103,14 +103,15 @@ func (c *completions) poll(n int) {
 	}
 }
 
-// polled is the program's turn to look.
+// polled is a scheduled poll by the program.
 func (c *completions) polled() {
 	c.polls = false
 	c.poll(c.spec.Batch)
 	c.settle()
 }
 
-// resize changes the depth, unless the CQ holds more.
+// resize changes the depth. It must fail if the CQ holds more completions than depth, or depth is
+// 0.
 func (c *completions) resize(depth int) {
 	refused := depth < max(1, len(c.list))
 	if err := c.cq.Resize(depth); (err != nil) != refused {

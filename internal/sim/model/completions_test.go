@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// What overflows is one CQ: those who complete into it fail, their peers learn of it, and
-// another connection between the same nodes goes on as if nothing had happened.
+// One CQ overflows: the queue pairs that complete into it fail, their peers notice, and another
+// connection between the same nodes is not affected.
 func TestACQThatOverflowsHurtsOnlyThoseWhoUseIt(t *testing.T) {
 	sc := oneConn(qp.RC)
 	sc.Conns = append(sc.Conns, sc.Conns[0])

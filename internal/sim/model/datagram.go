@@ -10,27 +10,27 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// oversize reports whether s is a datagram that is dropped because it fits no packet.
+// oversize reports whether s is a datagram that the queue pair drops because it exceeds the MTU.
 func (e *end) oversize(s *sent) bool {
 	return e.qp.Type == qp.UD && s.length > uint64(e.conn.spec.MTU)
 }
 
-// vanished reports whether s, of which nothing is ever seen, is done: an oversize datagram
-// that its queue pair has dropped, or work on keys.
+// vanished reports whether s has completed without any packet: an oversize datagram that the
+// queue pair has dropped, or a local operation on keys. If so, vanished marks s as done.
 func (e *end) vanished(s *sent) bool {
 	r := &e.requester
 	if !e.oversize(s) && !s.op.IsLocal() || s.first > r.una || (e.cause != "" || e.broken != "") && !e.worked {
 		return false
 	}
 	if !s.signaled && e.qp.SQ.Len() >= len(e.sends)-e.oldest {
-		return false // it is still in the queue
+		return false // still in the queue
 	}
 	s.done = true
 	r.una, r.cursor = max(r.una, s.end), max(r.cursor, s.end)
 	return true
 }
 
-// emittedUD checks a datagram that leaves: each is sent once, in order.
+// emittedUD checks an outgoing datagram: each is sent once, in order.
 func (e *end) emittedUD(p *bth.Packet, info *bth.OpcodeInfo) {
 	r := &e.requester
 	seq := e.seq(p.PSN)
@@ -54,7 +54,8 @@ func (e *end) emittedUD(p *bth.Packet, info *bth.OpcodeInfo) {
 	e.asked(p, info, s, seq)
 }
 
-// arrivedUD takes a datagram into the model. It may come in any order and more than once.
+// arrivedUD applies an incoming datagram to the model. Datagrams may arrive in any order and more
+// than once.
 func (e *end) arrivedUD(p *bth.Packet, raw []byte, d *delivery) (st step, v transport.Verdict) {
 	s := d.sent
 	switch {
@@ -73,7 +74,7 @@ func (e *end) arrivedUD(p *bth.Packet, raw []byte, d *delivery) (st step, v tran
 		}
 		return st, transport.TooLong
 	}
-	// The network header as it was on the wire, behind 20 zeros if it is that of IPv4.
+	// The GRH area holds the network header as received; an IPv4 header follows 20 zero bytes.
 	data := make([]byte, transport.GRHLen, transport.GRHLen+len(p.Payload))
 	sl := uint8(qp.SLIPv6)
 	if raw[0]>>4 == 4 {
@@ -95,7 +96,8 @@ func (e *end) arrivedUD(p *bth.Packet, raw []byte, d *delivery) (st step, v tran
 	return st, transport.Accepted
 }
 
-// header is the network header of a frame as its link tells it to the machine.
+// header returns the network header of a frame in the form in which a link passes it to the
+// machine.
 func header(raw []byte) *transport.GRH {
 	r := packet.Received{HopLimit: packet.DefaultHopLimit}
 	if h := raw; h[0]>>4 == 4 {

@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// machine is what the transports of all service types offer.
+// machine is the common interface of the transports of all service types.
 type machine interface {
 	Receive(now scenario.Time, p *bth.Packet) transport.Verdict
 	Transmit(now scenario.Time, path *packet.Path, dst *packet.Batch, limit int) (more bool)
@@ -23,33 +23,33 @@ type machine interface {
 	Counters() *transport.Counters
 }
 
-// A node is memory, keys and the queue pairs that use them.
+// A node has memory, keys and queue pairs.
 type node struct {
 	index int
 	spec  scenario.NodeSpec
 	mem   memory
 	keys  *mr.Table
-	open  map[uint32]*opening // by key
+	open  map[uint32]*opening // openings by key
 	pd    *mr.PD
 	qps   map[bth.QPN]*end
 	cqs   []*completions
-	srqs  [2]*receives // for reliable and for unreliable queue pairs
+	srqs  [2]*receives // one for RC queue pairs, one for UC and UD
 
-	shared *mr.Window // of type 1, for all queue pairs
-	first  uint32     // its key before it was bound
-	binds  uint32     // how often it was to be bound
+	shared *mr.Window // type 1 window, bound by all queue pairs of the node
+	first  uint32     // key of shared before its first bind
+	binds  uint32     // number of posted binds of shared
 }
 
-// A conn is two queue pairs that are connected, perhaps several times in a row.
+// A conn is two connected queue pairs. They may be connected several times.
 type conn struct {
 	index int
 	spec  *scenario.ConnSpec
 	ends  [2]*end
-	epoch int        // how often it was connected
-	flow  world.Flow // of this epoch
+	epoch int        // number of times that it was connected
+	flow  world.Flow // flow of the current epoch
 }
 
-// An end is a queue pair with its machine and with the model of what they must do.
+// An end is a queue pair with its machine and its model.
 type end struct {
 	net  *Network
 	conn *conn
@@ -57,29 +57,29 @@ type end struct {
 	spec *scenario.EndSpec
 	node *node
 	path packet.Path
-	ah   *transport.AH // of datagrams to the peer
+	ah   *transport.AH // address handle of datagrams to the peer
 
 	qp            *qp.QP
 	m             machine
 	cq            *completions
 	made          made
-	local, remote *mr.Region // what this end uses, what it lets its peer use
+	local, remote *mr.Region // regions that this end uses itself, that its peer uses
 	fast          *mr.FastRegion
 	window        *mr.Window
-	gone          []uint32 // keys that this step must end
+	gone          []uint32 // keys that this step must invalidate
 	psn           bth.PSN  // first PSN of the epoch
 
-	turn bool          // it waits for its turn to send
-	wake scenario.Time // of its earliest timer event, 0 is none
+	turn bool          // a turn to send is scheduled
+	wake scenario.Time // time of the earliest scheduled timer event, 0: none
 
-	sends  []*sent   // of this epoch, in the order they were posted
-	oldest int       // index of the first that has not completed
-	recvs  *receives // of its own or shared
-	held   *posted   // the receive that a message is being stored in
-	want   []qp.WC   // completions of receives that this step must bring
-	cause  string    // why the queue pair may be in ERR
-	broken string    // why it may be in SQE
-	worked bool      // its turn to send began before cause and broken: work on keys is done before packets leave
+	sends  []*sent   // requests of this epoch, in posting order
+	oldest int       // index of the first request that has not completed
+	recvs  *receives // receives of its own queue or of the SRQ
+	held   *posted   // receive into which a message is being stored
+	want   []qp.WC   // receive completions that this step must produce
+	cause  string    // why the queue pair may be in ERR, "": it may not
+	broken string    // why the queue pair may be in SQE, "": it may not
+	worked bool      // the turn to send began before cause and broken were set
 	events events
 	nextID uint64
 
@@ -87,7 +87,7 @@ type end struct {
 	responder responder
 }
 
-// fail notes a violation by e.
+// fail records a violation by e.
 func (e *end) fail(format string, args ...any) {
 	e.net.Fail(e.name(), format, args...)
 }
@@ -98,59 +98,59 @@ func (e *end) name() string {
 
 func (e *end) peer() *end { return e.conn.ends[1-e.side] }
 
-// state of the queue pair.
+// state returns the state of the queue pair.
 func (e *end) state() qp.State { return e.qp.State() }
 
-// alive reports whether the queue pair takes packets.
+// alive reports whether the queue pair accepts packets.
 func (e *end) alive() bool {
 	s := e.state()
 	return s == qp.RTR || s == qp.RTS || s == qp.SQD || s == qp.SQE
 }
 
-// seq is the place of a PSN that e sends in the order of this epoch; it is negative for
-// those before the first.
+// seq returns the position of a PSN that e sends, counted from the first PSN of the epoch; it is
+// negative for PSNs before that.
 func (e *end) seq(psn bth.PSN) int64 { return int64(psn.Diff(e.psn)) }
 
-// A sent is a send work request that was posted.
+// A sent is a posted send work request.
 type sent struct {
 	act        *scenario.Act
 	id         uint64
 	op         qp.WROpcode
 	sg         []qp.SGE
-	data       []byte // of an inline request, else nil
+	data       []byte // data of an inline request, else nil
 	length     uint64
 	rkey       uint32
-	remote     uint64 // address, as rkey counts
+	remote     uint64 // remote address as rkey counts it
 	bind       *mr.Bind
-	group      *group // that a datagram goes to, or nil
-	imm        uint32 // immediate data or a key to invalidate
-	done       bool   // of work on keys: it was executed
+	group      *group // group that a datagram goes to, or nil
+	imm        uint32 // immediate data, or a key to invalidate
+	done       bool   // whether a local operation on keys, or an oversize datagram, was executed
 	compareAdd uint64
 	swap       uint64
 	signaled   bool
-	first, end int64 // PSNs it takes, counted from the first of the epoch
+	first, end int64 // PSNs [first, end), counted from the first of the epoch
 
 	executed bool
-	old      uint64 // what an atomic found
+	old      uint64 // value that an atomic found
 }
 
-// A posted is a receive work request that was posted.
+// A posted is a posted receive work request.
 type posted struct {
 	id   uint64
 	sg   []qp.SGE
 	room uint64
 }
 
-// receives are what was posted to a receive queue and not taken, the oldest first.
+// receives is a receive queue: the posted receives that no message has taken, oldest first.
 type receives struct {
 	list []*posted
-	srq  *qp.SRQ // nil for that of a queue pair
+	srq  *qp.SRQ // nil for the receive queue of a queue pair
 
-	limit       int // below which SRQ_LIMIT_REACHED is due
-	raised, due int // how often it was, in this step
+	limit       int // SRQ limit below which SRQ_LIMIT_REACHED is due
+	raised, due int // number of SRQ_LIMIT_REACHED events raised and due in this step
 }
 
-// take makes the oldest receive the held one, unless one is held.
+// take makes the oldest receive the held one, unless one is held. It reports whether one is held.
 func (e *end) take() bool {
 	if e.held == nil && len(e.recvs.list) > 0 {
 		r := e.recvs
@@ -166,10 +166,10 @@ func (e *end) take() bool {
 // qkey is the Q_Key of all datagram queue pairs.
 const qkey = 0x1111
 
-const recvID = 1 << 63 // in WRIDs of receives
+const recvID = 1 << 63 // set in the WRIDs of receives
 
-// at returns the request that the PSN at seq belongs to, or nil. One that failed before all
-// of it was sent keeps its PSNs up to where the next one begins.
+// at returns the request that the PSN at seq belongs to, or nil. A request that failed before all
+// of it was sent keeps its PSNs up to the first of the next request.
 func (e *end) at(seq int64) *sent {
 	lo, hi := 0, len(e.sends)
 	for lo < hi {
@@ -193,7 +193,7 @@ func (e *end) head() *sent {
 	return e.sends[e.oldest]
 }
 
-// packets is how many PSNs a message of n bytes takes.
+// packets returns the number of PSNs that a message of n bytes takes.
 func (e *end) packets(n uint64) int64 {
 	mtu := uint64(e.conn.spec.MTU)
 	if e.qp.Type == qp.UD {
@@ -202,7 +202,7 @@ func (e *end) packets(n uint64) int64 {
 	return max(1, int64((n+mtu-1)/mtu))
 }
 
-// message returns n bytes from offset off of the data that s sends.
+// message returns the n bytes at offset off of the data that s sends.
 func (e *end) message(s *sent, off, n uint64) []byte {
 	if s.data != nil {
 		return s.data[off:][:n]
@@ -210,7 +210,7 @@ func (e *end) message(s *sent, off, n uint64) []byte {
 	return e.node.mem.gathered(nil, s.sg, off, n)
 }
 
-// pinned reports whether all local keys of sg are good.
+// pinned reports whether all local keys of sg are valid.
 func (e *end) pinned(sg []qp.SGE) bool {
 	for _, s := range sg {
 		if s.Length > 0 && e.node.keys.Lookup(s.LKey) == nil {
@@ -220,7 +220,7 @@ func (e *end) pinned(sg []qp.SGE) bool {
 	return true
 }
 
-// grants says whether e lets its peer use n bytes at an address by this key.
+// grants reports whether e lets its peer access n bytes at addr by rkey.
 func (e *end) grants(rkey uint32, addr, n uint64, need mr.Access) bool {
 	return e.granted(rkey, addr, n, need) != nil
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// events is the model of a queue pair's asynchronous events: what was raised in a step is
-// what was due in it, no more and no less.
+// events models the asynchronous events of a queue pair: the events raised in a step are exactly
+// those due in it.
 type events struct {
 	made   *made
 	raised []qp.EventType
@@ -16,13 +16,13 @@ type events struct {
 
 	established bool // COMM_EST was due since RESET
 	last        bool // QP_LAST_WQE_REACHED was due since RESET
-	lastAt      int  // completions of the step that were made before it was raised
-	draining    bool // SQ_DRAINED is to be due
-	drained     bool // in SQD with nothing outstanding
-	begun       int  // requests that were begun in SQD
+	lastAt      int  // number of completions in the step before QP_LAST_WQE_REACHED was raised
+	draining    bool // SQ_DRAINED is due when the queue has drained
+	drained     bool // the queue pair is in SQD and nothing is outstanding
+	begun       int  // number of requests begun in SQD
 }
 
-// Event takes what the machine raises.
+// Event records an event that the machine raises.
 func (v *events) Event(t qp.EventType) {
 	v.raised = append(v.raised, t)
 	if t == qp.EventQPLastWQEReached {
@@ -30,7 +30,7 @@ func (v *events) Event(t qp.EventType) {
 	}
 }
 
-// notAfterLast checks that no receive completes after the event which says so.
+// notAfterLast checks that no receive completes after QP_LAST_WQE_REACHED.
 func (e *end) notAfterLast(wc *qp.WC, index int) {
 	v := &e.events
 	if v.last || slices.Contains(v.raised, qp.EventQPLastWQEReached) && index >= v.lastAt {
@@ -38,7 +38,8 @@ func (e *end) notAfterLast(wc *qp.WC, index int) {
 	}
 }
 
-// communicates is a request that e executes, or would if it could. In RTR it is news.
+// communicates records that e received a request that it executes, or would execute if it could.
+// In RTR, the first one makes COMM_EST due.
 func (e *end) communicates() {
 	if v := &e.events; e.state() == qp.RTR && !v.established {
 		v.established = true
@@ -46,21 +47,21 @@ func (e *end) communicates() {
 	}
 }
 
-// affiliated are the events that tell of error NAKs, where no completion of a receive does.
+// affiliated maps error NAKs to the events due if no receive completion reports the error.
 var affiliated = map[bth.Syndrome]qp.EventType{
 	bth.NakInvalidRequest: qp.EventQPReqErr, bth.NakRemoteAccess: qp.EventQPAccessErr, bth.NakRemoteOperational: qp.EventQPFatal,
 }
 
-// refusal is an error NAK that has left and ends the connection. told says that a completion
-// tells of it.
+// refusal records that e sent an error NAK, which ends the connection. told reports whether a
+// completion reports the error.
 func (e *end) refusal(s bth.Syndrome, told bool) {
 	if e.cause = "the error NAK that it sent"; !told {
 		e.events.due = append(e.events.due, affiliated[s])
 	}
 }
 
-// begins checks that s may be begun: in SQD at most the one that was waiting for room when it
-// came, and none once the queue has drained.
+// begins checks that s may begin. In SQD at most one request may, the one that was waiting for
+// window space when the queue pair entered SQD, and none after the queue has drained.
 func (e *end) begins(s *sent) {
 	if e.state() != qp.SQD {
 		return
@@ -97,8 +98,8 @@ func (e *end) happened() {
 	}
 }
 
-// drains follows the send queue in SQD. SQ_DRAINED is due, where it was asked for, when
-// sq_draining ends, and that ends when no request of which something was sent is left.
+// drains updates the model of the send queue in SQD. SQ_DRAINED is due, if requested, when
+// sq_draining ends: when no partly or completely sent request is outstanding.
 func (e *end) drains() {
 	v, s := &e.events, e.head()
 	if e.state() != qp.SQD {
@@ -123,7 +124,7 @@ func (e *end) drain(notify bool) {
 	e.must(e.modify(&qp.Attr{State: qp.SQD, SQDAsyncNotify: notify}, qp.AttrState|qp.AttrSQDAsyncNotify))
 }
 
-// Event takes what the SRQ raises.
+// Event records an event that the SRQ raises.
 func (r *receives) Event(t qp.EventType) {
 	if r.raised++; t != qp.EventSRQLimitReached {
 		r.raised = -1

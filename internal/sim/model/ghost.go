@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// ghosts are answers that nobody gave.
+// ghosts are responses that no peer sent.
 var ghosts = []bth.Packet{
 	{Opcode: bth.RCAck, AETH: bth.AETH{Syndrome: bth.AckUnlimited}},
 	{Opcode: bth.RCAck, AETH: bth.AETH{Syndrome: bth.NakPSNSequence}},
@@ -17,7 +17,7 @@ var ghosts = []bth.Packet{
 	{Opcode: bth.RCAtomicAck, AETH: bth.AETH{Syndrome: bth.AckUnlimited}},
 }
 
-// ghost lets an answer arrive that lies just outside the PSNs that e waits for.
+// ghost delivers a response with a PSN just outside those that e awaits.
 func (e *end) ghost(a *scenario.Act) {
 	r := &e.requester
 	p := ghosts[a.Imm%uint32(len(ghosts))]

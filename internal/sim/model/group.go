@@ -12,8 +12,8 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// A group is a multicast group. Who sends to it need not be in it, and who is does not get
-// what it sends itself.
+// A group is a multicast group. A sender need not be a member; a member does not receive its own
+// datagrams.
 type group struct {
 	addr    netip.Addr
 	members []*end
@@ -30,13 +30,13 @@ func (net *Network) newGroup(i int, spec *scenario.GroupSpec) {
 	net.groups = append(net.groups, g)
 }
 
-// way is the handle by which e sends to the group.
+// way returns the address handle with which e sends to the group.
 func (g *group) way(e *end) *transport.AH {
 	path := packet.Path{Src: e.node.addr(g.addr.Is6()), Dst: g.addr}
 	return transport.NewAH(e.node.pd, qp.AddressVector{DGID: qp.GIDFromAddr(g.addr)}, 0, path, e.conn.spec.MTU, nil)
 }
 
-// joins makes e a member, or no longer.
+// joins adds e to the group, or removes it.
 func (g *group) joins(e *end) {
 	if i := slices.Index(g.members, e); i >= 0 {
 		g.members = slices.Delete(g.members, i, i+1)
@@ -45,7 +45,7 @@ func (g *group) joins(e *end) {
 	}
 }
 
-// on are the members on a node that get what from sends.
+// on returns the members on node n that receive what from sends.
 func (g *group) on(n *node, from *end) (members []*end) {
 	for _, m := range g.members {
 		if m.node == n && m != from {
@@ -55,7 +55,7 @@ func (g *group) on(n *node, from *end) (members []*end) {
 	return members
 }
 
-// receivers are the queue pairs that may get what a asks e to send.
+// receivers returns the queue pairs that may receive the message that a makes e send.
 func (e *end) receivers(a *scenario.Act) (all []*end) {
 	if a.Group == 0 {
 		return []*end{e.peer()}
@@ -66,10 +66,10 @@ func (e *end) receivers(a *scenario.Act) (all []*end) {
 	return all
 }
 
-// copies follow one datagram to one node.
+// copies tracks one datagram on its way to one node.
 type copies struct {
-	made int          // by the sender and by the link
-	took map[*end]int // members that saw one
+	made int          // number of copies, the sent one and the link's duplicates
+	took map[*end]int // copies that each member received
 }
 
 // spread sends a datagram to each node that has members of its group.
@@ -85,7 +85,7 @@ func (net *Network) spread(f *world.Frame, d *delivery) {
 	}
 }
 
-// arriveGroup gives a datagram to the members on a node.
+// arriveGroup delivers a datagram to the members on a node.
 func (d *delivery) arriveGroup(raw []byte, p *bth.Packet) {
 	net := d.from.net
 	for _, m := range d.sent.group.on(d.to, d.from) {

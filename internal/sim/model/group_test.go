@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Four of five members are on other queue pairs than the sender's own: one beside it, two
-// behind a link that repeats every frame, one behind a link that loses every frame.
+// Four of five members are not the sender: one on the sender's node, two behind a link that
+// duplicates every frame, one behind a link that drops every frame.
 func TestEachMemberGetsWhatItsLinkBrings(t *testing.T) {
 	sc := oneConn(qp.UD)
 	sc.Nodes = make([]scenario.NodeSpec, 3)
@@ -31,7 +31,7 @@ func TestEachMemberGetsWhatItsLinkBrings(t *testing.T) {
 	act.SG = []qp.SGE{{Addr: scenario.MemBase, Length: 200}}
 	from := net.conns[0].ends[0]
 	for _, m := range net.groups[0].members {
-		m.postReceive(act) // a second one, for the copy; the sender's stays
+		m.postReceive(act) // a second one, for the duplicate; the sender's receive must stay
 	}
 	from.act(act)
 	net.Play()

@@ -8,15 +8,15 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Each end has two keys that come and go by work requests: a fast region over all of the
-// node's memory and a memory window of type 2 over the region that its peer uses.
-// Registering keeps the key, so that a peer may use it again. Each node has a window of type 1
-// that all of its ends bind.
+// Each end has two keys that work requests register and invalidate: a fast region over all of the
+// node's memory, and a type 2 memory window over the region that its peer uses. A registration
+// keeps the key, so a peer may use it again. Each node has one type 1 window that all of its ends
+// bind.
 
-// windowAccess is what a peer may do by a window.
+// windowAccess is the access that windows grant to a peer.
 const windowAccess = mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic
 
-// allocKeys makes the two.
+// allocKeys allocates the fast region and the type 2 window.
 func (e *end) allocKeys() {
 	var err error
 	e.fast, err = e.node.keys.AllocFast(e.node.pd, scenario.MemSize)
@@ -27,15 +27,15 @@ func (e *end) allocKeys() {
 	e.node.open[e.fast.Key()] = &opening{wire: wire, at: scenario.MemBase, length: scenario.MemSize, access: access}
 }
 
-// freeKeys ends them.
+// freeKeys frees them.
 func (e *end) freeKeys() {
 	e.must(e.node.keys.DeallocWindow(e.window))
 	e.must(e.node.keys.FreeFast(e.fast))
 }
 
-// keyWork makes wr the request that takes the fast region or the window to its other state,
-// as it is when posted: one that was registered is invalidated. Where such requests queue up,
-// some of them must fail.
+// keyWork turns wr into the request that changes the state of the fast region or the window: it
+// registers, or invalidates if the key is registered at posting time. If several such requests
+// are queued, some of them must fail.
 func (e *end) keyWork(a *scenario.Act, wr *qp.SendWR) {
 	switch {
 	case wr.Opcode == qp.WRRegMR && e.fast.Registered():
@@ -46,7 +46,7 @@ func (e *end) keyWork(a *scenario.Act, wr *qp.SendWR) {
 			Key: e.fast.Key(), NewKey: e.fast.Key(), Memory: e.node.mem.mr(0), IOVA: o.wire, Length: o.length, Access: o.access,
 		}
 	case a.Key == scenario.KeyShared && a.Imm%8 == 1 && e.node.shared.Bound():
-		wr.Opcode, wr.Imm = qp.WRLocalInv, e.node.shared.RKey() // which is refused
+		wr.Opcode, wr.Imm = qp.WRLocalInv, e.node.shared.RKey() // must fail
 	case a.Key == scenario.KeyShared:
 		e.bindsShared(a, wr)
 	case e.window.Bound():
@@ -56,8 +56,8 @@ func (e *end) keyWork(a *scenario.Act, wr *qp.SendWR) {
 	}
 }
 
-// bindsWindow binds the window of type 2 to all of the region that the peer uses. It has
-// another key where that leads elsewhere than it did.
+// bindsWindow makes wr bind the type 2 window to all of the region that the peer uses. The window
+// gets a new key if its old one led elsewhere.
 func (e *end) bindsWindow(wr *qp.SendWR) {
 	n, o := e.node, opening{wire: scenario.MemBase, at: scenario.MemBase, length: scenario.MemSize}
 	b := &mr.Bind{Key: e.window.RKey(), NewKey: e.window.RKey()}
@@ -75,8 +75,8 @@ func (e *end) bindsWindow(wr *qp.SendWR) {
 	wr.Bind = b
 }
 
-// bindsShared binds the window of type 1 anew, or with Match to nothing. Each binding has a
-// key of its own.
+// bindsShared makes wr bind the type 1 window, or unbind it if a.Match is set. Each binding has a
+// new key.
 func (e *end) bindsShared(a *scenario.Act, wr *qp.SendWR) {
 	n := e.node
 	n.binds++
@@ -95,8 +95,8 @@ func (e *end) bindsShared(a *scenario.Act, wr *qp.SendWR) {
 	wr.Bind = b
 }
 
-// offered is the key by which e's peer asks for what a describes: by that of the fast region
-// or the window where they are good when it is posted.
+// offered returns the R_Key by which e's peer requests what a describes: that of the fast region
+// or a window if a selects it and it is valid now, else that of the region.
 func (e *end) offered(a *scenario.Act) uint32 {
 	switch {
 	case a.Wrong == scenario.WrongRKey:
@@ -113,8 +113,8 @@ func (e *end) offered(a *scenario.Act) uint32 {
 	return noKey
 }
 
-// invalidates makes wr, a SEND with invalidate, name a key of the peer's; without one that
-// is good it is a SEND. That of a window of type 1 is refused.
+// invalidates makes wr, a SEND with invalidate, name a valid key of the peer, or turns it into a
+// SEND if there is none. The peer must refuse to invalidate a type 1 window.
 func (e *end) invalidates(a *scenario.Act, wr *qp.SendWR) {
 	switch {
 	case a.Key == scenario.KeyShared && a.Imm%4 == 0 && e.node.shared.Bound():
@@ -128,12 +128,12 @@ func (e *end) invalidates(a *scenario.Act, wr *qp.SendWR) {
 	}
 }
 
-// mayInvalidate reports whether the peer may end this key.
+// mayInvalidate reports whether the peer may invalidate key.
 func (e *end) mayInvalidate(key uint32) bool {
 	return key == e.fast.Key() || key == e.window.RKey() && e.window.Bound() && !slices.Contains(e.gone, key)
 }
 
-// unjustKey says why work on keys must not fail, "" if it may.
+// unjustKey returns why a local operation on keys must not fail, or "" if it may.
 func (e *end) unjustKey(s *sent, status qp.WCStatus) string {
 	switch {
 	case s.op == qp.WRRegMR && status == qp.WCLocQPOpErr && e.fast.Registered(),
@@ -144,7 +144,7 @@ func (e *end) unjustKey(s *sent, status qp.WCStatus) string {
 	return "the keys are as they should be"
 }
 
-// refusesBind says whether a window cannot be bound as b asks.
+// refusesBind reports whether bind b must fail.
 func (e *end) refusesBind(b *mr.Bind) bool {
 	n := e.node
 	if b.Key != e.window.RKey() && b.Key != n.shared.RKey() || b.Key == e.window.RKey() && e.window.Bound() {
@@ -154,9 +154,9 @@ func (e *end) refusesBind(b *mr.Bind) bool {
 	return b.Length > 0 && (o == nil || n.keys.Lookup(b.LKey) == nil || o.access&mr.MWBind == 0 || o.access&mr.ZeroBased != 0 || !o.holds(b.Addr, b.Length))
 }
 
-// workedOnKeys checks work on keys that completes with success: a region that takes no window has
-// none, a binding of the window of type 1 has ended the one before it, and nothing
-// invalidates that.
+// workedOnKeys checks a local operation on keys that completed with success: no window is bound
+// to a zero-based region, a bind of the type 1 window ended the previous binding, and nothing
+// invalidated that window.
 func (e *end) workedOnKeys(s *sent) {
 	n, b := e.node, s.bind
 	shared := n.shared.RKey() >> 8
@@ -177,8 +177,8 @@ func (e *end) workedOnKeys(s *sent) {
 	}
 }
 
-// endings are the LOCAL_INVs that wait in the queue for a key that is good. That of a window of
-// type 1 ends by other means.
+// endings returns the queued LOCAL_INVs of valid keys, except of the type 1 window, whose key
+// ends by the next bind.
 func (e *end) endings() (waiting []*sent) {
 	for _, s := range e.sends[e.oldest:] {
 		if s.op == qp.WRLocalInv && s.imm>>8 != e.node.shared.RKey()>>8 && e.node.keys.Lookup(s.imm) != nil {
@@ -188,8 +188,8 @@ func (e *end) endings() (waiting []*sent) {
 	return waiting
 }
 
-// checkEndings checks after a turn to send that no key was ended before its LOCAL_INV was
-// the oldest request: those before it may still need the key.
+// checkEndings checks, after a turn to send, that no key was invalidated before its LOCAL_INV was
+// the oldest request: earlier requests may still need the key.
 func (e *end) checkEndings(waiting []*sent) {
 	over := map[uint32]bool{} // keys whose LOCAL_INV completed in this turn
 	for _, s := range waiting {

@@ -9,20 +9,20 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// span is a change of memory: these bytes at this address.
+// span is a change of memory: data written at addr.
 type span struct {
 	addr uint64
 	data []byte
 }
 
-// memory is the real memory of a node and the reference that it must equal.
+// memory is the memory of a node, and the reference that it must equal.
 type memory struct {
 	real, ref []byte
-	watch     bool   // the machines reach it by calls, each of which is seen
-	log       []span // writes of this step, data not copied
+	watch     bool   // machines access real by calls, and log records each write
+	log       []span // writes of this step; their data is not copied
 }
 
-// watched is memory that is not addressable, so that each write is a call.
+// watched is memory that is not addressable, so every write is a call to WriteAt.
 type watched struct {
 	m    *memory
 	from uint64
@@ -41,7 +41,7 @@ func (w watched) WriteAt(p []byte, off uint64) error {
 	return nil
 }
 
-// mr returns what a region is registered over: all from a place on.
+// mr returns the memory to register, from offset from to the end.
 func (m *memory) mr(from uint64) mr.Memory {
 	if m.watch {
 		return watched{m, from}
@@ -52,7 +52,8 @@ func (m *memory) mr(from uint64) mr.Memory {
 // at returns the n reference bytes at addr.
 func (m *memory) at(addr, n uint64) []byte { return m.ref[addr-scenario.MemBase:][:n] }
 
-// settle ends a step: memory must have changed by want and nothing else.
+// settle ends a step. It applies want to the reference and checks that memory changed by exactly
+// that.
 func (m *memory) settle(want []span) error {
 	var expected, written uint64
 	for _, s := range want {
@@ -105,8 +106,8 @@ func (m *memory) same() error {
 	return nil
 }
 
-// scattered says where data goes that lies off bytes into the message sg describes. ok is
-// false when it does not fit.
+// scattered appends to dst where data goes that starts at offset off of the message that sg
+// describes. ok is false if data does not fit.
 func scattered(dst []span, sg []qp.SGE, off uint64, data []byte) (out []span, ok bool) {
 	for _, s := range sg {
 		if len(data) == 0 {
@@ -123,7 +124,7 @@ func scattered(dst []span, sg []qp.SGE, off uint64, data []byte) (out []span, ok
 	return dst, len(data) == 0
 }
 
-// gathered returns n bytes from off bytes into the message that sg describes.
+// gathered appends to dst the n bytes at offset off of the message that sg describes.
 func (m *memory) gathered(dst []byte, sg []qp.SGE, off, n uint64) []byte {
 	for _, s := range sg {
 		if off >= uint64(s.Length) {

@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// modify changes the queue pair's attributes and tells its machine.
+// modify changes the queue pair's attributes and notifies its machine.
 func (e *end) modify(a *qp.Attr, mask qp.AttrMask) error {
 	if err := e.qp.Modify(a, mask); err != nil {
 		return err
@@ -16,7 +16,7 @@ func (e *end) modify(a *qp.Attr, mask qp.AttrMask) error {
 	return nil
 }
 
-// toError is a program that gives up.
+// toError moves the queue pair to ERR, unless it is in RESET. why is the cause to report.
 func (e *end) toError(why string) {
 	if e.state() == qp.RESET {
 		return
@@ -28,7 +28,7 @@ func (e *end) toError(why string) {
 	e.settle()
 }
 
-// toReset forgets all that is queued: nothing of it completes.
+// toReset moves the queue pair to RESET, which discards all queued work without completions.
 func (e *end) toReset() {
 	e.must(e.modify(&qp.Attr{State: qp.RESET}, qp.AttrState))
 	e.oldest = len(e.sends)
@@ -48,8 +48,8 @@ func (e *end) must(err error) {
 	}
 }
 
-// connect brings both ends of a connection from RESET to RTS, with PSNs far from those
-// of before.
+// connect brings both ends from RESET to RTS, with PSNs far from those of the previous epoch. An
+// end with Late stays in RTR.
 func (c *conn) connect() {
 	c.epoch++
 	c.flow.Disturbed = 0
@@ -74,7 +74,7 @@ func (c *conn) connect() {
 	}
 }
 
-// attr is what the queue pair is connected with.
+// attr returns the attributes with which the queue pair connects.
 func (e *end) attr() qp.Attr {
 	peer := e.peer()
 	return qp.Attr{
@@ -86,14 +86,14 @@ func (e *end) attr() qp.Attr {
 	}
 }
 
-// to gives the queue pair the next state of its connection.
+// to moves the queue pair to state, with the attributes that the transition requires.
 func (e *end) to(state qp.State, a *qp.Attr) {
 	mask, _, _ := qp.Requirements(e.qp.Type, e.state(), state)
 	a.State = state
 	e.must(e.modify(a, mask|qp.AttrState))
 }
 
-// psnWindow is how many PSNs the requester may have unacknowledged.
+// psnWindow returns the initial window of the requester in PSNs.
 func (e *end) psnWindow() int64 {
 	cfg := e.spec.Config
 	if cfg.WindowBytes == 0 {
@@ -102,7 +102,7 @@ func (e *end) psnWindow() int64 {
 	return int64(min(cfg.Window, max(1, cfg.WindowBytes/int(e.conn.spec.MTU))))
 }
 
-// maxWindow is how many it may once the window has grown.
+// maxWindow returns the largest window to which the requester may grow, in PSNs.
 func (e *end) maxWindow() int64 {
 	cfg := e.spec.Config
 	bytes := max(cfg.MaxWindowBytes, cfg.WindowBytes)
@@ -112,7 +112,7 @@ func (e *end) maxWindow() int64 {
 	return int64(min(max(cfg.Window, cfg.MaxWindow), max(1, bytes/int(e.conn.spec.MTU))))
 }
 
-// act does what a program asks for.
+// act performs one act of a program.
 func (e *end) act(a *scenario.Act) {
 	switch a.Kind {
 	case scenario.ActPost:
@@ -163,8 +163,8 @@ func (e *end) act(a *scenario.Act) {
 	e.ready()
 }
 
-// resume leaves SQD once the queue pair has drained; before, it is refused and tried
-// again later.
+// resume moves the queue pair from SQD to RTS. That fails until the send queue has drained;
+// resume then tries again later.
 func (e *end) resume() {
 	if e.state() != qp.SQD {
 		return
@@ -174,7 +174,7 @@ func (e *end) resume() {
 	}
 }
 
-// newQPN gives out the numbers of queue pairs.
+// newQPN returns the next queue pair number.
 func (net *Network) newQPN() bth.QPN {
 	net.qpn++
 	return net.qpn

@@ -14,8 +14,8 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Network is the nodes of a scenario with their connections and groups, in a world that it
-// plays.
+// Network is the nodes of a scenario with their connections and groups, in the world that plays
+// them.
 type Network struct {
 	*world.World
 	nodes  []*node
@@ -25,8 +25,8 @@ type Network struct {
 	qpn    bth.QPN
 }
 
-// New makes the network of a scenario, connected, with all acts of the scenario to come. tap,
-// if not nil, sees every datagram as it leaves; it must not keep it.
+// New returns the network of sc with all connections set up and all acts scheduled. If tap is not
+// nil, it is called with every datagram as it is sent; tap must not keep the slice.
 func New(sc *scenario.Scenario, tap func(at scenario.Time, datagram []byte)) *Network {
 	net := &Network{World: world.New(sc, tap), qpn: 0x10, batch: packet.NewBatch(64)}
 	for i, spec := range sc.Nodes {
@@ -46,7 +46,8 @@ func New(sc *scenario.Scenario, tap func(at scenario.Time, datagram []byte)) *Ne
 	return net
 }
 
-// secret is that of a node's keys, which a scenario decides like all else.
+// secret returns the secret of a node's key table. It is derived from the seed, so that runs
+// repeat exactly.
 func secret(seed uint64) (s [32]byte) {
 	binary.LittleEndian.PutUint64(s[:], seed)
 	return s
@@ -78,7 +79,7 @@ func (net *Network) newNode(seed uint64, i int, spec scenario.NodeSpec) *node {
 	return n
 }
 
-// address of a node towards a peer: IPv6 if both have it.
+// address returns the address that n uses with node to: IPv6 if both have it.
 func (n *node) address(to *node) netip.Addr { return n.addr(n.spec.IPv6 && to.spec.IPv6) }
 
 func (n *node) addr(ipv6 bool) netip.Addr {
@@ -132,8 +133,8 @@ func (net *Network) newConn(i int, spec *scenario.ConnSpec) {
 	c.connect()
 }
 
-// Stream plays until total requests like act of the first end have completed, of which it
-// keeps depth outstanding, and returns how many have.
+// Stream posts requests like act on the first end, up to total of them with up to depth
+// outstanding, plays until they have completed, and returns how many have.
 func (net *Network) Stream(act *scenario.Act, total, depth int) (completed int) {
 	e := net.conns[0].ends[0]
 	for net.Violation == nil && e.oldest < total {
@@ -148,7 +149,8 @@ func (net *Network) Stream(act *scenario.Act, total, depth int) (completed int) 
 	return e.oldest
 }
 
-// Finish sees that nothing is left when nothing more can happen, and completes the statistics.
+// Finish completes the run: it plays until no work is left, checks that all requests completed,
+// that memory equals the reference and that no keys remain, and completes the statistics.
 func (net *Network) Finish() {
 	for _, c := range net.conns {
 		for _, e := range c.ends {

@@ -8,19 +8,19 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// allAccess is what a peer may do with the region it is given.
+// allAccess is the access that a region grants to a peer.
 const allAccess = mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic | mr.FlushGlobal | mr.FlushPersistent | mr.MWBind
 
-// An opening is what a key of a node leads to, in the model's own words. A key that comes to
-// lead elsewhere is another key: of one that stays, only the rights change.
+// An opening is the model of a key: the memory that it leads to and the access that it grants. An
+// opening never changes except in its access: a translation change gives the region another key.
 type opening struct {
-	wire, at, length uint64 // address by which it is named, place in memory, bytes
+	wire, at, length uint64 // address by which it is named, address in node memory, length in bytes
 	access           mr.Access
-	owner            *end   // on whose queue pair a window of type 2 is bound
-	parent           uint32 // key of the region that the window of type 1 is bound to
+	owner            *end   // queue pair to which a type 2 window is bound, else nil
+	parent           uint32 // key of the region to which the type 1 window is bound, else 0
 }
 
-// wire is the address by which a key names a place in memory.
+// wire returns the address by which key names the node memory address at.
 func (n *node) wire(key uint32, at uint64) uint64 {
 	if o := n.open[key]; o != nil {
 		return at - o.at + o.wire
@@ -28,7 +28,7 @@ func (n *node) wire(key uint32, at uint64) uint64 {
 	return at
 }
 
-// wired returns sg with the addresses by which its keys name the memory.
+// wired returns sg with its addresses translated by wire.
 func (n *node) wired(sg []qp.SGE) []qp.SGE {
 	out := make([]qp.SGE, len(sg))
 	for i, s := range sg {
@@ -37,7 +37,7 @@ func (n *node) wired(sg []qp.SGE) []qp.SGE {
 	return out
 }
 
-// granted is the region by which e lets its peer use n bytes at an address, or nil.
+// granted returns the region by which e lets its peer access n bytes at addr, or nil.
 func (e *end) granted(rkey uint32, addr, n uint64, need mr.Access) *mr.Region {
 	r, o := e.node.keys.Lookup(rkey), e.node.open[rkey]
 	switch {
@@ -55,14 +55,14 @@ func (o *opening) holds(addr, n uint64) bool {
 	return addr >= o.wire && n <= o.length && addr-o.wire <= o.length-n
 }
 
-// covers reports whether all that a asks for lies in what the key leads to.
+// covers reports whether the opening contains all memory that a requests.
 func (o *opening) covers(a *scenario.Act) bool {
 	n := a.Length()
 	return a.Remote >= o.at && n <= o.length && a.Remote-o.at <= o.length-n
 }
 
-// counts returns the access with which a key counts addresses from 0, or as it is, and its
-// first address.
+// counts returns the access flags and the first address of a key, for a zero-based key or one
+// based at addr.
 func counts(fromZero bool, access mr.Access, addr uint64) (mr.Access, uint64) {
 	if fromZero {
 		return access | mr.ZeroBased, 0
@@ -70,7 +70,7 @@ func counts(fromZero bool, access mr.Access, addr uint64) (mr.Access, uint64) {
 	return access, addr
 }
 
-// register makes the two regions of the end, if they are not there.
+// register registers those of the end's two regions that do not exist.
 func (e *end) register() {
 	if e.local == nil {
 		e.local = e.registers(mr.LocalWrite, e.spec.Zero.Local)
@@ -89,8 +89,8 @@ func (e *end) registers(access mr.Access, fromZero bool) *mr.Region {
 	return r
 }
 
-// repin gives the region that e itself uses another key and other addresses: what was posted
-// with the former key and not executed fails.
+// repin re-registers the region that e itself uses with another key and another IOVA. Requests
+// posted with the former key and not yet executed must fail.
 func (e *end) repin(by uint64) {
 	n := e.node
 	if e.local == nil {
@@ -107,14 +107,14 @@ func (e *end) repin(by uint64) {
 	}
 }
 
-// watched reports whether a window is bound to the region that e's peer uses, which then
-// stays as it is.
+// watched reports whether a window is bound to the region that e's peer uses. Such a region must
+// refuse to be changed or deregistered.
 func (e *end) watched() bool {
 	o := e.node.open[e.node.shared.RKey()]
 	return e.window.Bound() || e.node.shared.Bound() && o != nil && o.parent == e.remote.RKey()
 }
 
-// deregister ends a region; one with windows stays.
+// deregister deregisters *r. That must fail if windows are bound to it.
 func (e *end) deregister(r **mr.Region) {
 	if *r == nil {
 		return
@@ -128,11 +128,11 @@ func (e *end) deregister(r **mr.Region) {
 	}
 }
 
-// withheld are rights that a region can do without.
+// withheld lists access rights that reregister takes away, one at a time.
 var withheld = [...]mr.Access{0, mr.RemoteWrite, mr.RemoteRead, mr.RemoteAtomic, mr.MWBind}
 
-// reregister changes the region that e's peer uses: its rights, and with Match what memory it
-// leads to by another key.
+// reregister changes the access of the region that e's peer uses. With a.Match it also changes
+// the translation, which must give the region another key.
 func (e *end) reregister(a *scenario.Act) {
 	n := e.node
 	if e.remote == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// A region that leads elsewhere while a WRITE to it is under way: what came before is in the
-// former place, the rest is refused, and nothing reaches the new one.
+// The region's translation changes during a WRITE: earlier packets are in the former memory, the
+// rest is refused, and nothing reaches the new memory.
 func TestAWriteInFlightDoesNotFollowItsRegionElsewhere(t *testing.T) {
 	net := New(oneConn(qp.RC), nil)
 	from, to := net.conns[0].ends[0], net.conns[0].ends[1]
@@ -30,7 +30,7 @@ func TestAWriteInFlightDoesNotFollowItsRegionElsewhere(t *testing.T) {
 	}
 }
 
-// oneConn is two nodes, a good link and a connection.
+// oneConn returns a scenario of two nodes, one connection and links without faults.
 func oneConn(service qp.Type) *scenario.Scenario {
 	link := scenario.LinkSpec{Rate: 1, Delay: scenario.Microsecond}
 	end := scenario.EndSpec{MaxRdAtomic: 1, Timeout: 8, RetryCnt: 7, RNRRetry: scenario.InfiniteRNR, MinRNRTimer: 1}

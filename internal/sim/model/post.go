@@ -9,10 +9,10 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// noKey is a key that no table hands out in a run this short.
+// noKey is a key that no table returns in a run this short.
 const noKey = 0
 
-// post queues the work request that a describes, if the state permits.
+// post posts the work request that a describes, if the state permits and the queue has space.
 func (e *end) post(a *scenario.Act) {
 	wr := qp.SendWR{ID: e.nextID, Opcode: a.Op, Flags: a.Flags, Imm: a.Imm}
 	wr.RKey = e.peer().offered(a)
@@ -65,8 +65,8 @@ func (e *end) post(a *scenario.Act) {
 	}
 	e.nextID++
 	s.signaled = e.spec.SigAll || a.Flags&qp.Signaled != 0
-	// A message that failed keeps the PSNs it was sent with, those behind the place that the
-	// queue pair had gone back to as well: packets of it may still be on their way.
+	// A failed message keeps the PSNs that it was sent with, even those after the PSN that the
+	// queue pair went back to: packets with these PSNs may still be in transit.
 	s.first = max(e.requester.cursor, e.requester.next)
 	if e.head() != nil {
 		s.first = e.sends[len(e.sends)-1].end
@@ -88,7 +88,8 @@ func (e *end) post(a *scenario.Act) {
 	}
 }
 
-// flushOf is what a FLUSH asks for: Add bytes, or with the top bit of Imm all of the region.
+// flushOf returns the FLUSH that a describes: of a.Add bytes, or of the whole region if the top
+// bit of a.Imm is set.
 func flushOf(a *scenario.Act) qp.Flush {
 	f := qp.Flush{Length: uint32(a.Add), Type: qp.FlushToGlobal}
 	if a.Imm&1 != 0 {
@@ -113,7 +114,7 @@ func (e *end) keyed(sg []qp.SGE, wrong bool) []qp.SGE {
 	return sg
 }
 
-// postReceive queues a receive for a message of the peer.
+// postReceive posts a receive for a message of the peer.
 func (e *end) postReceive(a *scenario.Act) {
 	srq := e.recvs.srq
 	if srq == nil && e.qp.CheckPostRecv() != nil || len(e.recvs.list) == scenario.MaxQueue {

@@ -7,22 +7,22 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// A requester whose peer keeps what comes after a gap sends the one packet that is missing
-// again, and looks after it sooner than the local ACK timeout does.
+// If the peer keeps packets after a gap (see proven), a requester repairs a loss: it retransmits
+// only the packet at una. It probes for a loss earlier than the local ACK timeout.
 
-// pace is how long answers take (RFC 6298), and what follows of it.
+// pace models the round-trip time estimate (RFC 6298) and the probe timer derived from it.
 type pace struct {
 	srtt, rttvar scenario.Time
-	timing       bool // the answer to a packet is timed
+	timing       bool // whether a packet is being timed
 	timed        int64
 	timedAt      scenario.Time
 
-	probeAt scenario.Time // when una is sent again, 0 is never
-	probes  int           // since una last moved
-	lone    bool          // the last probe has moved una by one
+	probeAt scenario.Time // time of the next probe, 0: never
+	probes  int           // number of probes since una last advanced
+	lone    bool          // the last probe advanced una by exactly one
 }
 
-// sample ends what is timed.
+// sample ends the RTT sample in progress if its packet is acknowledged.
 func (r *requester) sample(now scenario.Time) {
 	if !r.timing || r.una <= r.timed {
 		return
@@ -41,7 +41,7 @@ func (r *requester) sample(now scenario.Time) {
 	r.rttvar += (off - r.rttvar) / 4
 }
 
-// plan says when una is to be sent again.
+// plan schedules the next probe.
 func (e *end) plan() {
 	r := &e.requester
 	r.probeAt = 0
@@ -54,7 +54,8 @@ func (e *end) plan() {
 	}
 }
 
-// probe is that moment.
+// probe handles the probe timeout: it retransmits the packet at una, or goes back if the last
+// probe advanced una by only one packet.
 func (e *end) probe() {
 	r := &e.requester
 	r.probeAt = 0
@@ -71,7 +72,7 @@ func (e *end) probe() {
 	e.plan()
 }
 
-// obeys does what a sequence NAK for una asks for, once until something moves.
+// obeys reacts to a sequence NAK for una, once until una advances.
 func (e *end) obeys(st *step, vain bool) {
 	r := &e.requester
 	if r.went {
@@ -96,8 +97,9 @@ func (e *end) obeys(st *step, vain bool) {
 	}
 }
 
-// most is how many PSNs may be unacknowledged with a request. What comes after a packet that
-// is repaired is not on its way any more.
+// most returns how many PSNs may be unacknowledged with a request of type op. While a NAK is being
+// repaired the window doubles, except for READs, atomics and FLUSHes: the packets sent after the
+// lost one are no longer in transit.
 func (r *requester) most(op qp.WROpcode) int64 {
 	if r.asked && r.proven && (!answers(op) || op == qp.WRAtomicWrite) {
 		return 2 * r.window
@@ -105,7 +107,8 @@ func (r *requester) most(op qp.WROpcode) int64 {
 	return r.window
 }
 
-// inVain says that a repair has moved una past its packet and not past what had come after.
+// inVain reports whether a repair advanced una exactly past the repaired packet, so the peer had
+// kept nothing after it.
 func (r *requester) inVain() bool {
 	if !r.asked || r.una != r.repaired {
 		return false
@@ -115,7 +118,7 @@ func (r *requester) inVain() bool {
 	return true
 }
 
-// repairs checks the packet that is sent again alone.
+// repairs checks a packet that repairs a loss.
 func (e *end) repairs(p *bth.Packet, info *bth.OpcodeInfo, s *sent, seq int64) {
 	r := &e.requester
 	if seq != r.una || !p.AckReq {

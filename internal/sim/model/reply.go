@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// replied checks an acknowledgement or a response that e sends to its peer.
+// replied checks an acknowledgement or response that e sends to its peer.
 func (e *end) replied(p *bth.Packet, info *bth.OpcodeInfo) {
 	r := &e.responder
 	seq := e.peer().seq(p.PSN)
@@ -44,9 +44,9 @@ func (e *end) replied(p *bth.Packet, info *bth.OpcodeInfo) {
 	}
 }
 
-// refusing checks an error NAK: the model has refused what it refuses, or the memory of a
-// READ went away before all of it was sent. Where all of it was, and this is the answer to a
-// duplicate, the queue pair lives on.
+// refusing checks an error NAK. It is due if the model refused the request, or if the memory of a
+// READ was deregistered before the last response. If all responses were sent before and this one
+// answers a duplicate, the queue pair stays alive.
 func (e *end) refusing(s bth.Syndrome, seq int64) {
 	r := &e.responder
 	if r.refused == s && seq == r.expected {
@@ -68,7 +68,7 @@ func (e *end) refusing(s bth.Syndrome, seq int64) {
 	e.fail("%v for %d: the model refuses nothing there", s, seq)
 }
 
-// responded checks a READ response or an atomic acknowledge.
+// responded checks a READ response or an ATOMIC Acknowledge.
 func (e *end) responded(p *bth.Packet, info *bth.OpcodeInfo, seq int64) {
 	r := &e.responder
 	var a *answer

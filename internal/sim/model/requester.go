@@ -10,43 +10,44 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// requester is the model of the sending half of a reliable connection. PSNs are counted
-// from the first of the epoch.
+// requester models the requester of a reliable connection. PSNs are counted from the first of the
+// epoch.
 type requester struct {
-	una, cursor, next int64         // oldest unacknowledged, next to be sent, behind the last ever sent
-	window            int64         // PSNs that may be unacknowledged at the moment
-	full, lost        bool          // the window was used up; a packet was lost
-	grown             int64         // PSNs acknowledged since the window last grew after a loss
-	sinceNAK          int64         // PSNs acknowledged since a NAK was last obeyed
-	idleNAKs          int           // in a row that came after not more than a quarter of what was unacknowledged
-	went              bool          // it went back for a NAK and nothing has moved since
-	waiting           bool          // for an RNR timer
-	rnrUntil          scenario.Time // it must be silent until then
+	una, cursor, next int64         // oldest unacknowledged, next to be sent, highest ever sent + 1
+	window            int64         // maximum number of unacknowledged PSNs
+	full, lost        bool          // the window was full since it last grew; a packet was lost
+	grown             int64         // PSNs acknowledged since the window last grew, after a loss
+	sinceNAK          int64         // PSNs acknowledged since the last NAK
+	idleNAKs          int           // consecutive NAKs without progress; see naked
+	went              bool          // reacted to a NAK, and una has not advanced since
+	waiting           bool          // an RNR timer runs
+	rnrUntil          scenario.Time // time at which the RNR timer ends
 
-	reads    []extent // READs and atomics that wait for data, since it last went back
-	sinceAck int      // packets since the last that asked for an acknowledgement
+	reads    []extent // READs and atomics sent since the last go-back, and ATOMIC WRITEs
+	sinceAck int      // packets since the last with AckReq
 
 	armed    bool          // the local ACK timer runs
-	deadline scenario.Time // of it
-	backoff  int           // times that it has fired since una last moved
+	deadline scenario.Time // expiry of the local ACK timer
+	backoff  int           // times that the timer has expired since una last advanced
 
-	vain     int   // repairs since the peer was last seen to have kept something
-	proven   bool  // it was
-	heard    bool  // went back for a sequence NAK and nothing has moved since
-	due      bool  // the packet at una is to be sent again, alone
-	asked    bool  // it was, for a NAK
-	repaired int64 // where that packet ends
+	vain     int   // failed repairs since the peer last proved to keep packets after a gap
+	proven   bool  // the peer has proved to keep packets after a gap
+	heard    bool  // went back for a sequence NAK, and una has not advanced since
+	due      bool  // the packet at una is to be retransmitted alone
+	asked    bool  // a repair for a sequence NAK is in progress
+	repaired int64 // one after the last PSN of the repaired packet
 
 	pace
 
-	retries int // reasons to try again since una last moved
-	rnrs    int // RNR NAKs since then
+	retries int // retries used since una last advanced
+	rnrs    int // RNR NAKs since una last advanced
 }
 
-// narrow halves what may be unacknowledged, from what is: the local ACK timer has fired.
+// narrow sets the window to half of the outstanding PSNs, after the local ACK timeout.
 func (r *requester) narrow() { r.window, r.lost = max(1, (r.cursor-r.una)/2), true }
 
-// naked is what a NAK does to the window: eight in a row that come after hardly any progress halve it.
+// naked updates the window after a NAK: eight in a row with hardly any progress between them
+// halve it.
 func (r *requester) naked() {
 	if r.idleNAKs++; 4*r.sinceNAK > r.cursor-r.una {
 		r.idleNAKs = 0
@@ -57,7 +58,7 @@ func (r *requester) naked() {
 	r.sinceNAK = 0
 }
 
-// shed halves a window that has grown.
+// shed halves the window after a loss, but not below its initial size.
 func (e *end) shed() {
 	r := &e.requester
 	r.naked()
@@ -66,10 +67,10 @@ func (e *end) shed() {
 	r.window = max(min(r.window, base), r.window/2/step*step)
 }
 
-// windowStep is what a window that has grown changes by, once something was lost.
+// windowStep returns the step, in PSNs, by which the window changes after the first loss.
 func (e *end) windowStep() int64 { return max(1, e.psnWindow()/4) }
 
-// widen is what acknowledgements of n PSNs do to the window.
+// widen updates the window after n PSNs were acknowledged.
 func (e *end) widen(n int64) {
 	r := &e.requester
 	base, most := e.psnWindow(), e.maxWindow()
@@ -89,7 +90,8 @@ func (e *end) widen(n int64) {
 	r.full, r.window = false, min(r.window+n, most)
 }
 
-// goBack makes the oldest unacknowledged PSN the next to be sent, which starts the timer.
+// goBack makes the oldest unacknowledged PSN the next to be sent. It stops the local ACK timer,
+// which the next transmission starts again.
 func (r *requester) goBack() {
 	r.armed = false
 	r.cursor = r.una
@@ -98,8 +100,8 @@ func (r *requester) goBack() {
 	r.due, r.asked, r.heard, r.timing = false, false, false, false
 }
 
-// arm starts the local ACK timer: 4.096 µs × 2^timeout (IBA 9.7.6.1.3), longer each time
-// that nothing has moved.
+// arm starts the local ACK timer: 4.096 µs × 2^timeout (IBA 9.7.6.1.3), doubled for each expiry
+// without progress.
 func (e *end) arm() {
 	r := &e.requester
 	t := transport.AckTimeout(e.spec.Timeout) * min(1<<min(r.backoff, 2), scenario.Time(e.spec.Config.BackoffLimit))
@@ -107,7 +109,7 @@ func (e *end) arm() {
 	e.plan()
 }
 
-// alarm is when the machine must want its timeout, 0 is never.
+// alarm returns the time that the machine's NextTimeout must return, 0: never.
 func (e *end) alarm() scenario.Time {
 	switch r := &e.requester; {
 	case !e.alive():
@@ -122,20 +124,20 @@ func (e *end) alarm() scenario.Time {
 	return 0
 }
 
-// extent is the PSNs [first, end) that one READ or atomic takes.
+// extent is the range of PSNs [first, end) of one READ or atomic.
 type extent struct{ first, end int64 }
 
 func waitsForData(op qp.WROpcode) bool {
 	return op == qp.WRRead || op == qp.WRFetchAdd || op == qp.WRCmpSwap
 }
 
-// usesSlot reports whether max_rd_atomic limits the operation.
+// usesSlot reports whether max_rd_atomic limits op.
 func usesSlot(op qp.WROpcode) bool { return waitsForData(op) || op == qp.WRAtomicWrite }
 
-// answers reports whether the operation has a response of its own.
+// answers reports whether op has its own response.
 func answers(op qp.WROpcode) bool { return usesSlot(op) || op == qp.WRFlush }
 
-// place of a packet in its message.
+// place returns the position of the packet at seq in the message of s.
 func place(s *sent, seq int64) bth.Position {
 	switch begins, ends := seq == s.first, seq == s.end-1; {
 	case begins && ends:
@@ -148,14 +150,14 @@ func place(s *sent, seq int64) bth.Position {
 	return bth.Middle
 }
 
-// requestOps are the wire operations of work requests.
+// requestOps maps work request opcodes to wire operations.
 var requestOps = map[qp.WROpcode]bth.Operation{
 	qp.WRSend: bth.OpSend, qp.WRSendImm: bth.OpSend, qp.WRSendInv: bth.OpSend, qp.WRWrite: bth.OpWrite, qp.WRWriteImm: bth.OpWrite,
 	qp.WRRead: bth.OpReadRequest, qp.WRFetchAdd: bth.OpFetchAdd, qp.WRCmpSwap: bth.OpCmpSwap,
 	qp.WRFlush: bth.OpFlush, qp.WRAtomicWrite: bth.OpAtomicWrite,
 }
 
-// emitted checks a request that e sends and moves the cursor behind it.
+// emitted checks a request packet that e sends and advances the cursor.
 func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 	r := &e.requester
 	seq := e.seq(p.PSN)
@@ -212,14 +214,14 @@ func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 	e.asked(p, info, s, seq)
 }
 
-// index of s in e.sends.
+// index returns the index of s in e.sends.
 func (e *end) index(s *sent) int {
 	i, _ := slices.BinarySearchFunc(e.sends, s.first, func(o *sent, first int64) int { return int(o.first - first) })
 	return i
 }
 
-// asksForAck checks that acknowledgements are asked for before the window is full and at
-// the end of each message: the peer owes none without.
+// asksForAck checks that AckReq is set in the packet that fills the window, in the last of each
+// message, and in every AckEvery-th: without AckReq the peer need not acknowledge.
 func (e *end) asksForAck(p *bth.Packet, s *sent, seq, n int64) {
 	r := &e.requester
 	r.sinceAck++

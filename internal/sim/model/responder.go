@@ -9,40 +9,40 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// responder is the model of the executing half of a connection. PSNs are counted from the
-// first that the peer sends in the epoch.
+// responder models the responder of a connection. PSNs are counted from the first that the peer
+// sends in the epoch.
 type responder struct {
 	expected int64
 	msn      uint32
-	refused  bth.Syndrome // the error NAK that must be sent, 0 is none
-	told     bool         // a completion tells of what was refused
-	gap      bool         // something came ahead of its turn since the last sequence NAK
+	refused  bth.Syndrome // error NAK that must be sent, 0: none
+	told     bool         // a completion reports the refused request
+	gap      bool         // a packet was out of order since the last sequence NAK
 	notReady bool         // a receive was missing since the last RNR NAK
 
-	early   map[int64]*bth.Packet // what came ahead of its turn and is kept
-	unready bool                  // an RNR NAK was due since something was last executed
+	early   map[int64]*bth.Packet // packets kept for later, by seq
+	unready bool                  // an RNR NAK was due since the last executed packet
 
-	owesNAK, owesACK bool  // something to say at the next turn
-	reported         int64 // one more than the expected PSN that a NAK was owed for
+	owesNAK, owesACK bool  // responses due by the next turn to send
+	reported         int64 // one more than the expected PSN for which a NAK was last due
 
-	reads []answer // READs and atomics that were executed, not older than two hundred
+	reads []answer // READs and atomics that were executed, at least the last hundred
 
-	region *mr.Region // of the WRITE that is being stored
-	inside *sent      // UC: the message that is being stored
+	region *mr.Region // region of the WRITE that is being stored
+	inside *sent      // UC: message that is being stored
 }
 
-// answer is a READ request or an atomic that was executed.
+// answer is an executed request that has a response of its own.
 type answer struct {
 	extent
 	s      *sent
-	region *mr.Region // of a READ
+	region *mr.Region // region of a READ
 	msn    uint32
-	sent   int64 // its responses before this one went out at least once
-	next   int64 // its response that goes on where the last one ended
+	sent   int64 // first response that was never sent
+	next   int64 // response that continues after the last one sent
 }
 
-// arrived takes a request of the peer into the model before e's machine gets it. The
-// packet is one that was checked when it was sent.
+// arrived applies a request of the peer to the model, before e's machine receives it. The
+// packet's content was checked when it was sent.
 func (e *end) arrived(p *bth.Packet, info *bth.OpcodeInfo, stale bool) (st step, v transport.Verdict) {
 	r := &e.responder
 	peer := e.peer()
@@ -73,7 +73,7 @@ func (e *end) arrived(p *bth.Packet, info *bth.OpcodeInfo, stale bool) (st step,
 	return st, v
 }
 
-// performs executes the packet at the expected PSN, as far as that can be done.
+// performs executes the packet at the expected PSN, if possible.
 func (e *end) performs(st *step, p *bth.Packet, seq int64) transport.Verdict {
 	r := &e.responder
 	s, wanted := e.peer().at(seq), len(e.want)
@@ -91,7 +91,7 @@ func (e *end) performs(st *step, p *bth.Packet, seq int64) transport.Verdict {
 	return v
 }
 
-// keep keeps a packet that is ahead of its turn by less than two windows.
+// keep stores a packet that is less than two windows ahead of the expected PSN.
 func (e *end) keep(p *bth.Packet, seq int64) {
 	r := &e.responder
 	if r.unready || seq-r.expected >= 2*e.maxWindow() {
@@ -105,7 +105,7 @@ func (e *end) keep(p *bth.Packet, seq int64) {
 	}
 }
 
-// catchUp executes what was kept up to the next gap, and acknowledges it.
+// catchUp executes the kept packets up to the next gap. The last one is acknowledged.
 func (e *end) catchUp(st *step) {
 	r := &e.responder
 	for p := r.early[r.expected]; p != nil; p = r.early[r.expected] {
@@ -122,14 +122,14 @@ func (e *end) catchUp(st *step) {
 	}
 }
 
-// report owes the peer a NAK, one for each PSN that is expected.
+// report makes a NAK due, at most one for each expected PSN.
 func (r *responder) report() {
 	if r.reported != r.expected+1 {
 		r.reported, r.owesNAK = r.expected+1, true
 	}
 }
 
-// executed moves the model past a packet.
+// executed advances the model past a packet.
 func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
 	r := &e.responder
 	n := int64(1)
@@ -153,13 +153,14 @@ func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
 	s.executed = s.executed || r.expected >= s.end
 }
 
-// refuse is the model's error NAK.
+// refuse makes an error NAK due.
 func (e *end) refuse(s bth.Syndrome, v transport.Verdict) transport.Verdict {
 	e.responder.refused = s
 	return v
 }
 
-// execute says what the packet at the expected PSN must do.
+// execute applies the packet at the expected PSN to memory and to the receive queue, and returns
+// the verdict that the machine must return.
 func (e *end) execute(st *step, p *bth.Packet, s *sent, seq int64) transport.Verdict {
 	mtu := uint64(e.conn.spec.MTU)
 	off := uint64(seq-s.first) * mtu
@@ -196,7 +197,7 @@ func (e *end) executeWrite(st *step, p *bth.Packet, s *sent, seq int64, off uint
 	if seq == s.first {
 		e.responder.region = region
 	}
-	// A key that was given anew in the middle does not serve the rest.
+	// A region re-registered during the message does not receive the rest.
 	granted := s.length == 0 || region != nil && region == e.responder.region
 	if seq == s.first && !granted {
 		return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
@@ -225,7 +226,7 @@ func (e *end) executeAtomic(st *step, s *sent) transport.Verdict {
 	if !e.grants(s.rkey, s.remote, 8, mr.RemoteAtomic) {
 		return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
 	}
-	for _, w := range st.memory { // of packets before it in this step
+	for _, w := range st.memory { // writes of earlier packets in this step
 		copy(e.node.mem.at(w.addr, uint64(len(w.data))), w.data)
 	}
 	s.old = binary.NativeEndian.Uint64(e.node.mem.at(s.act.Remote, 8))
@@ -251,7 +252,8 @@ func (e *end) executeSend(st *step, p *bth.Packet, s *sent, seq int64, off uint6
 		e.complete(qp.WC{Status: qp.WCLocProtErr})
 		return e.refuse(bth.NakRemoteOperational, transport.OperationalError)
 	}
-	// A packet that does not fit may leave its first bytes: nobody reads them.
+	// A packet that does not fit may leave its first bytes in memory: a failed receive has no
+	// valid data.
 	spans, ok := scattered(nil, recv.sg, off, p.Payload)
 	switch {
 	case len(p.Payload) > 0 && !e.pinned(recv.sg):
@@ -276,7 +278,7 @@ func (e *end) executeSend(st *step, p *bth.Packet, s *sent, seq int64, off uint6
 	return transport.Accepted
 }
 
-// received is the completion of a receive that all went well with.
+// received completes the held receive with success.
 func (e *end) received(p *bth.Packet, s *sent, op qp.WCOpcode) {
 	wc := qp.WC{Opcode: op, ByteLen: uint32(s.length), Solicited: s.act.Flags&qp.Solicited != 0}
 	if s.op == qp.WRSendImm || s.op == qp.WRWriteImm {
@@ -288,7 +290,7 @@ func (e *end) received(p *bth.Packet, s *sent, op qp.WCOpcode) {
 	e.complete(wc)
 }
 
-// complete says that this step completes the receive that is held.
+// complete makes the completion of the held receive due in this step.
 func (e *end) complete(wc qp.WC) {
 	if wc.WRID, wc.QPN = e.held.id, e.qp.Num; e.qp.Type != qp.UD {
 		wc.SrcQP = e.peer().qp.Num

@@ -8,19 +8,19 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// refusals are the statuses that the error NAKs lead to (IBA table 58).
+// refusals maps error NAKs to completion statuses (IBA table 58).
 var refusals = map[bth.Syndrome]qp.WCStatus{
 	bth.NakInvalidRequest: qp.WCRemInvReqErr, bth.NakRemoteAccess: qp.WCRemAccessErr, bth.NakRemoteOperational: qp.WCRemOpErr,
 }
 
-// step is what an event may lead to besides the model's own state: changes of memory, and
-// an error status of the oldest request.
+// step is what one call of a machine must do besides updating its own state: change memory, and
+// complete the oldest request with an error.
 type step struct {
 	memory []span
-	status qp.WCStatus // an error that is certain to happen, or WCSuccess
+	status qp.WCStatus // required error status, or WCSuccess
 }
 
-// answered takes a response of the peer into the model before e's machine gets it.
+// answered applies a response of the peer to the model, before e's machine receives it.
 func (e *end) answered(p *bth.Packet, info *bth.OpcodeInfo) (st step) {
 	r := &e.requester
 	if s := e.state(); s != qp.RTS && s != qp.SQD {
@@ -28,7 +28,7 @@ func (e *end) answered(p *bth.Packet, info *bth.OpcodeInfo) (st step) {
 	}
 	seq := e.seq(p.PSN)
 	if seq < r.una || seq >= r.next {
-		return st // answered before, or never asked
+		return st // acknowledged before, or never sent
 	}
 	switch {
 	case info.Op == bth.OpReadResponse || info.Op == bth.OpAtomicAck:
@@ -62,7 +62,7 @@ func (e *end) answered(p *bth.Packet, info *bth.OpcodeInfo) (st step) {
 	return st
 }
 
-// implied goes back for a packet that was lost, once until something moves.
+// implied goes back for a packet whose loss a later response implies, once until una advances.
 func (e *end) implied(st *step) {
 	if r := &e.requester; !r.went {
 		if e.triesOnNAK(st) {
@@ -73,14 +73,14 @@ func (e *end) implied(st *step) {
 	}
 }
 
-// again spends a retry and goes back.
+// again uses a retry and goes back.
 func (e *end) again(st *step) {
 	if e.tries(st) {
 		e.requester.goBack()
 	}
 }
 
-// tries spends a retry and reports whether there was one.
+// tries uses a retry and reports whether one was left.
 func (e *end) tries(st *step) bool {
 	r := &e.requester
 	if r.retries++; r.retries > int(e.spec.RetryCnt) {
@@ -90,10 +90,10 @@ func (e *end) tries(st *step) bool {
 	return true
 }
 
-// triesOnNAK spends a retry for a NAK, unless a timeout has since una last moved.
+// triesOnNAK uses a retry for a NAK, unless a timeout has used one since una last advanced.
 func (e *end) triesOnNAK(st *step) bool { return e.requester.backoff > 0 || e.tries(st) }
 
-// notReady waits for the peer to post a receive, and then goes back.
+// notReady waits for the RNR timer, and then goes back.
 func (e *end) notReady(st *step, code uint8) {
 	r := &e.requester
 	if r.rnrs++; r.rnrs > int(e.spec.RNRRetry) && e.spec.RNRRetry != scenario.InfiniteRNR {
@@ -106,8 +106,8 @@ func (e *end) notReady(st *step, code uint8) {
 	r.rnrUntil = e.net.Now + scenario.Time(bth.RNRDelay(code))
 }
 
-// acknowledged moves una up to end, but not past a request whose data has not come, and
-// reports whether it got there.
+// acknowledged advances una up to end, but not past a request that still waits for response data.
+// It reports whether una reached end.
 func (e *end) acknowledged(end int64) bool {
 	una := e.requester.una
 	for una < end {
@@ -123,7 +123,7 @@ func (e *end) acknowledged(end int64) bool {
 	return una == end
 }
 
-// advance is progress.
+// advance records progress: una advances, which resets retries and timers.
 func (e *end) advance(una int64) {
 	r := &e.requester
 	e.widen(una - r.una)
@@ -143,11 +143,11 @@ func (e *end) advance(una int64) {
 	}
 }
 
-// stored is the data of a READ or an atomic that comes in its turn.
+// stored applies the data of a READ response or an ATOMIC Acknowledge that is in order.
 func (e *end) stored(st *step, p *bth.Packet, info *bth.OpcodeInfo, seq int64) {
 	s := e.at(seq)
 	if !waitsForData(s.op) {
-		e.acknowledged(seq + 1) // the empty answer to a FLUSH or an ATOMIC WRITE
+		e.acknowledged(seq + 1) // the empty response to a FLUSH or an ATOMIC WRITE
 		return
 	}
 	data := p.Payload
@@ -162,8 +162,8 @@ func (e *end) stored(st *step, p *bth.Packet, info *bth.OpcodeInfo, seq int64) {
 	case !ok:
 		e.fail("response of %d bytes does not fit request %d", len(data), s.id)
 	case !e.pinned(s.sg):
-		// Pieces before the one that is gone may still be stored. All pieces of a
-		// program's request have one key.
+		// SGEs before the invalid one may still be written. All SGEs of a request have the same
+		// key.
 		st.status = qp.WCLocProtErr
 	default:
 		st.memory = spans

@@ -5,10 +5,11 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// settle ends a step of e: completions must be those that the step brings, no more and no
-// less, and the queues must hold what the model holds.
+// settle ends a step of e: the completions, the queues, memory, events and timers must be exactly
+// as the model requires.
 func (e *end) settle() { e.settleStep(step{}) }
 
+// settleStep is settle for a step that changes memory or fails a request.
 func (e *end) settleStep(st step) {
 	if err := e.node.mem.settle(st.memory); err != nil {
 		e.fail("%v", err)
@@ -29,18 +30,18 @@ func (e *end) settleStep(st step) {
 	e.retire(nil)
 	e.atRest(&st)
 	for n := len(e.sends); e.state() == qp.SQE && n > 0 && e.sends[n-1].first >= e.requester.cursor; n-- {
-		e.sends, e.oldest = e.sends[:n-1], n-1 // flushed before anything of it was sent
+		e.sends, e.oldest = e.sends[:n-1], n-1 // flushed before any of its packets was sent
 	}
 	e.cq.settle()
 }
 
-// complete reports whether the model has all that s needs to complete.
+// isComplete reports whether s has everything that it needs to complete.
 func (e *end) isComplete(s *sent) bool {
 	return s.end <= e.requester.una && (s.done || !s.op.IsLocal())
 }
 
-// retire drops requests that are complete and leave no completion. The next completion is
-// not for them.
+// retire drops unsignaled requests that are complete, up to the request of next, the next
+// completion.
 func (e *end) retire(next *qp.WC) {
 	for s := e.head(); s != nil && !s.signaled && (next == nil || next.WRID != s.id) && (e.isComplete(s) || e.vanished(s)); s = e.head() {
 		e.oldest++
@@ -83,7 +84,7 @@ func (e *end) sendDone(wc *qp.WC, st *step) {
 	}
 }
 
-// unjust says why s must not complete with this error, "" if it may.
+// unjust returns why s must not complete with this error, or "" if it may.
 func (e *end) unjust(s *sent, status qp.WCStatus, st *step) string {
 	if status == qp.WCWRFlushErr {
 		if e.cause == "" && e.broken == "" {
@@ -156,7 +157,7 @@ func (e *end) recvDone(wc *qp.WC) {
 	e.held = nil
 }
 
-// atRest compares the queues after a step with the model.
+// atRest compares the queues with the model after a step.
 func (e *end) atRest(st *step) {
 	s := e.head()
 	switch state := e.state(); {

@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// ready gives e a turn to send soon and minds its timer.
+// ready schedules a turn to send and updates the timer.
 func (e *end) ready() {
 	if !e.turn {
 		e.turn = true
@@ -19,12 +19,12 @@ func (e *end) ready() {
 func (e *end) mindTimer() {
 	if at, ok := e.m.NextTimeout(); ok && (e.wake == 0 || at < e.wake) {
 		e.wake = max(at, e.net.Now)
-		// A host's timer is late at times.
+		// The timer fires late by a random delay, as on a real host.
 		e.net.At(e.wake+scenario.Time(e.net.RNG.IntN(5000)), e.timer)
 	}
 }
 
-// timer gives the machine its timeout. Where it has come to want a later one, it is early.
+// timer calls Timeout of the machine. The call is early if the machine now has a later timeout.
 func (e *end) timer() {
 	e.wake = 0
 	if _, ok := e.m.NextTimeout(); ok {
@@ -84,8 +84,8 @@ func (e *end) transmit() {
 	e.mindTimer()
 }
 
-// check holds a packet that leaves against the model. It returns the datagram that it is, or
-// nil.
+// check checks an outgoing packet against the model. It returns the work request of a datagram,
+// else nil.
 func (e *end) check(raw []byte) (datagram *sent) {
 	var p bth.Packet
 	if !world.Open(raw, &p) {

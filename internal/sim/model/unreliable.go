@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// emittedUC checks a packet of an unreliable connection: each is sent once, in order.
+// emittedUC checks an outgoing packet of an unreliable connection: each is sent once, in order.
 func (e *end) emittedUC(p *bth.Packet, info *bth.OpcodeInfo) {
 	r := &e.requester
 	seq := e.seq(p.PSN)
@@ -27,8 +27,8 @@ func (e *end) emittedUC(p *bth.Packet, info *bth.OpcodeInfo) {
 	e.asked(p, info, s, seq)
 }
 
-// arrivedUC takes a packet of an unreliable connection into the model. A message with a
-// gap is dropped from there on; its receive serves the next one.
+// arrivedUC applies a packet of an unreliable connection to the model. After a gap the rest of
+// the message is dropped; its receive remains for the next message.
 func (e *end) arrivedUC(p *bth.Packet, info *bth.OpcodeInfo) (st step, v transport.Verdict) {
 	r := &e.responder
 	peer := e.peer()
@@ -59,7 +59,7 @@ func (e *end) arrivedUC(p *bth.Packet, info *bth.OpcodeInfo) (st step, v transpo
 	return st, v
 }
 
-// beginUC is the first packet of a message.
+// beginUC handles the first packet of a message.
 func (e *end) beginUC(s *sent) transport.Verdict {
 	r := &e.responder
 	if scenario.IsSend(s.op) {
@@ -71,7 +71,7 @@ func (e *end) beginUC(s *sent) transport.Verdict {
 	return transport.Accepted
 }
 
-// readyUC takes a receive.
+// readyUC takes a receive, unless one is held.
 func (e *end) readyUC() transport.Verdict {
 	if e.held != nil {
 		return transport.Accepted
@@ -86,7 +86,7 @@ func (e *end) readyUC() transport.Verdict {
 	return transport.Accepted
 }
 
-// storeUC is the payload of a packet in its turn.
+// storeUC applies the payload of a packet that is in order.
 func (e *end) storeUC(st *step, p *bth.Packet, s *sent, seq int64) transport.Verdict {
 	off := uint64(seq-s.first) * uint64(e.conn.spec.MTU)
 	ends := seq == s.end-1

@@ -1,4 +1,4 @@
-// Package scenario describes what happens in a simulated run, as data: the nodes, the links and
-// their faults, the connections and what their programs do when. [Generate] and [Simple] draw one
-// from a seed.
+// Package scenario describes a simulated run as data: the nodes, the links and their faults, the
+// connections, and the acts of their programs. [Generate] and [Simple] draw a [Scenario] from a
+// seed.
 package scenario

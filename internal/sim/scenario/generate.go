@@ -7,8 +7,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Generate makes a scenario of a seed: that of [Simple] with more in it, which is drawn apart,
-// so that a seed of Simple keeps its meaning when there is more to draw.
+// Generate returns the scenario of a seed. It adds to the scenario of [Simple], from a random
+// source of its own, so that the scenario of Simple for a seed stays the same when Generate
+// changes.
 func Generate(seed uint64) *Scenario {
 	g := &generator{r: rand.New(rand.NewPCG(seed, 0x6d6f7265)), sc: Simple(seed)}
 	if g.one(3) {
@@ -26,7 +27,7 @@ func Generate(seed uint64) *Scenario {
 	return g.sc
 }
 
-// notices lets ends wait in RTR, ask for SQ_DRAINED and arm the limits of SRQs.
+// notices makes some ends stay in RTR, request SQ_DRAINED and arm SRQ limits.
 func (g *generator) notices() {
 	for i := range g.sc.Acts {
 		a := &g.sc.Acts[i]
@@ -45,7 +46,7 @@ func (g *generator) notices() {
 	}
 }
 
-// probes lets requesters be impatient.
+// probes gives some requesters a short ProbeAfter.
 func (g *generator) probes() {
 	for i := range g.sc.Conns {
 		for side := range g.sc.Conns[i].Ends {
@@ -56,8 +57,8 @@ func (g *generator) probes() {
 	}
 }
 
-// openings counts addresses from 0, changes regions, binds the windows of type 1 and names
-// memory by them.
+// openings makes some keys zero-based, re-registers regions, binds the type 1 windows and makes
+// some requests use their keys.
 func (g *generator) openings() {
 	for i := range g.sc.Acts {
 		if a := &g.sc.Acts[i]; a.Kind == ActPost && g.one(4) && a.Op != qp.WRBindMW {
@@ -93,7 +94,7 @@ func (g *generator) openings() {
 	}
 }
 
-// queues lets ends share CQs that are looked into at times, and are resized, and overflow.
+// queues makes ends share CQs that their programs poll rarely and resize, and that can overflow.
 func (g *generator) queues() {
 	for i := range g.sc.Nodes {
 		for n := &g.sc.Nodes[i]; g.one(2); {
@@ -114,7 +115,7 @@ func (g *generator) queues() {
 	}
 }
 
-// groups connects more datagram queue pairs, and makes groups of all that there are.
+// groups adds UD queue pairs and multicast groups with members from all UD queue pairs.
 func (g *generator) groups() {
 	for range 1 + g.r.IntN(3) {
 		g.ends(&ConnSpec{Type: qp.UD, MTU: qp.MTU(256 << g.r.IntN(5))})
@@ -145,7 +146,7 @@ func (g *generator) groups() {
 	}
 }
 
-// add adds an act at some time of the program.
+// add adds a at a random time of the program.
 func (g *generator) add(a Act) {
 	a.At = g.upTo(max(0, g.sc.Calm-2*Millisecond))
 	g.sc.Acts = append(g.sc.Acts, a)

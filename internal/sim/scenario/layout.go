@@ -1,7 +1,7 @@
 package scenario
 
-// Each node's memory is one contiguous range. Messages are sent from the first MemSource bytes,
-// which are never written; everything else is written to the rest.
+// Memory layout of every node. Messages are sent from the first MemSource bytes, which are never
+// written; all writes go to the rest.
 const (
 	MemBase   = 0x10000 // address of the first byte in every region
 	MemSize   = 96 << 10
@@ -15,5 +15,5 @@ const (
 	MaxQueue  = 256 // work requests of each queue
 )
 
-// InfiniteRNR is the RNR retry count that stands for no limit.
+// InfiniteRNR is the RNR retry count that means retry without limit (IBA 9.7.5.2.8).
 const InfiniteRNR = 7

@@ -1,26 +1,25 @@
 package scenario
 
-// Faults are the probabilities, for each frame, of what a link does to it.
+// Faults are the per-frame probabilities of the faults of a link.
 type Faults struct {
 	Drop, Duplicate, Reorder, Corrupt float64
-	// Span is the longest that a reordered frame, or the second copy of a repeated one,
-	// comes late.
+	// Span is the longest extra delay of a reordered frame or of a duplicate.
 	Span Time
 }
 
-// LinkSpec describes one direction of the way between two nodes.
+// LinkSpec describes one direction between two nodes.
 type LinkSpec struct {
-	Rate  float64 // bytes a nanosecond; 0 is without limit
+	Rate  float64 // bytes per nanosecond; 0: unlimited
 	Delay Time
-	// Queue is how many bytes wait for the link to carry them. Frames that find it full are
-	// dropped. 0 is without limit, and the sender waits until the link has carried the last.
+	// Queue is the capacity of the link's queue in bytes; the link drops frames that do not fit.
+	// 0 means no limit: the sender then waits until the link has sent the previous frame.
 	Queue  int
 	Faults Faults
-	// Dead is when nothing gets through: from the first time up to the second.
+	// Dead is the interval [Dead[0], Dead[1]) in which the link delivers nothing.
 	Dead [2]Time
 }
 
-// FaultID names the decision about one frame: the link, and the frame's number on it.
+// FaultID identifies the fault decision about one frame: the link and the frame's number on it.
 type FaultID struct {
 	Link  int
 	Frame uint32

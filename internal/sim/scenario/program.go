@@ -5,7 +5,7 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// maxRequest is the longest message that programs send, in bytes.
+// maxRequest is the length of the longest message that programs send, in bytes.
 const maxRequest = 24 << 10
 
 var verbs = map[qp.Type][]qp.WROpcode{
@@ -17,7 +17,7 @@ var verbs = map[qp.Type][]qp.WROpcode{
 	qp.UD: {qp.WRSend, qp.WRSendImm},
 }
 
-// request fills in a random work request.
+// request fills a with a random work request.
 func (g *generator) request(a *Act, c *ConnSpec) {
 	a.Op = pick(g, verbs[c.Type]...)
 	a.Imm = g.r.Uint32()
@@ -29,7 +29,7 @@ func (g *generator) request(a *Act, c *ConnSpec) {
 	}
 	n := g.size(int(c.MTU))
 	if c.Type == qp.UD && !g.one(12) {
-		n = min(n, int(c.MTU)) // a longer one is dropped without a word
+		n = min(n, int(c.MTU)) // a longer message is dropped silently
 	}
 	switch a.Op {
 	case qp.WRRead:
@@ -48,7 +48,7 @@ func (g *generator) request(a *Act, c *ConnSpec) {
 		a.Inline = g.one(2)
 	case qp.WRFetchAdd, qp.WRCmpSwap:
 		a.SG = g.pieces(g.target(8), 8)
-		// Few places, so that the connections meet.
+		// Use few addresses, so that connections contend for them.
 		a.Remote = MemBase + MemSource + uint64(8*g.r.IntN(4))
 		a.Add, a.Match = g.r.Uint64(), g.one(2)
 	default:
@@ -59,12 +59,12 @@ func (g *generator) request(a *Act, c *ConnSpec) {
 	if TakesReceive(a.Op) {
 		room := n
 		if a.Op == qp.WRWriteImm {
-			room = g.r.IntN(64) // it only counts
+			room = g.r.IntN(64) // the receive consumes no buffer, so any size will do
 		} else if g.one(2) {
 			room += g.r.IntN(300)
 		}
 		if c.Ends[1-a.End].SRQ || a.Conn%4 > 0 {
-			room = maxRequest // whichever message it may serve
+			room = maxRequest // it must fit any message
 		}
 		if c.Type == qp.UD {
 			room += transport.GRHLen
@@ -79,7 +79,7 @@ func (g *generator) request(a *Act, c *ConnSpec) {
 	}
 }
 
-// spoil makes a request that must fail.
+// spoil makes the request fail.
 func (g *generator) spoil(a *Act, c *ConnSpec, n int) {
 	switch a.Op {
 	case qp.WRSend, qp.WRSendImm, qp.WRSendInv:
@@ -103,17 +103,17 @@ func (g *generator) spoil(a *Act, c *ConnSpec, n int) {
 	}
 }
 
-// IsSend reports whether the operation is a SEND.
+// IsSend reports whether op is a SEND.
 func IsSend(op qp.WROpcode) bool {
 	return op == qp.WRSend || op == qp.WRSendImm || op == qp.WRSendInv
 }
 
-// TakesReceive reports whether the operation takes a receive of the peer.
+// TakesReceive reports whether op consumes a receive of the peer.
 func TakesReceive(op qp.WROpcode) bool {
 	return IsSend(op) || op == qp.WRWriteImm
 }
 
-// size is the length of a message, with a liking for the limits of packets.
+// size returns a random message length, often near a multiple of the MTU.
 func (g *generator) size(mtu int) int {
 	n := 0
 	switch g.r.IntN(6) {
@@ -131,18 +131,18 @@ func (g *generator) size(mtu int) int {
 	return min(n, maxRequest)
 }
 
-// target is a place for n bytes where may be written.
+// target returns a random address of n bytes that may be written.
 func (g *generator) target(n int) uint64 {
 	return MemBase + MemSource + uint64(g.r.IntN(MemSize-MemSource-n))
 }
 
-// anywhere is a place of n bytes.
+// anywhere returns a random address of n bytes.
 func (g *generator) anywhere(n int) uint64 {
 	return MemBase + uint64(g.r.IntN(MemSize-n))
 }
 
-// pieces cuts n bytes at addr into SGEs, some of them empty. They lie in memory in
-// another order than in the message.
+// pieces splits n bytes at addr into SGEs, some of them empty. Their order in the message may
+// differ from their order in memory.
 func (g *generator) pieces(addr uint64, n int) []qp.SGE {
 	if n == 0 && g.one(2) {
 		return nil

@@ -6,32 +6,32 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// A Scenario is all that decides a run. It is data: [Shrink] takes parts away.
+// A Scenario determines a run. It is plain data, so that sim.Shrink can remove parts of it.
 type Scenario struct {
-	Seed   uint64 // draws the faults and the order of turns
+	Seed   uint64 // seed of the faults and of the order of turns
 	Nodes  []NodeSpec
-	Links  [][]LinkSpec // from node, to node
+	Links  [][]LinkSpec // indexed by sending node, then by receiving node
 	Conns  []ConnSpec
 	Groups []GroupSpec
 	Acts   []Act
-	Calm   Time // when the links stop to fail
+	Calm   Time // time after which links apply no random faults
 
-	// Spared are fault decisions that are not carried out.
+	// Spared is the set of faults that are not applied.
 	Spared map[FaultID]bool
 }
 
 // NodeSpec describes a node.
 type NodeSpec struct {
-	IPv6    bool // its links carry IPv6 towards other nodes that have it as well
-	Watched bool // its memory is reached by calls, not by pointer
+	IPv6    bool // uses IPv6 to other nodes that have it set
+	Watched bool // memory is accessed by calls, not by pointer
 	CQs     []CQSpec
 }
 
-// CQSpec describes a CQ that any number of ends share.
+// CQSpec describes a CQ that several ends may share.
 type CQSpec struct {
 	Depth int
-	Every Time // how long its program waits to look into it; 0: it looks after each step
-	Batch int  // completions that it takes out when it looks
+	Every Time // delay from a completion until the program polls; 0: it polls after each step
+	Batch int  // maximum number of completions that one poll takes
 }
 
 // ConnSpec describes a connected pair of queue pairs.
@@ -47,83 +47,84 @@ type GroupSpec struct {
 	Members []Member
 }
 
-// Member is an end of a connection, of type UD.
+// Member identifies a UD queue pair: one end of a connection.
 type Member struct{ Conn, End int }
 
-// EndSpec is one queue pair of a connection.
+// EndSpec describes one queue pair of a connection.
 type EndSpec struct {
 	Node                        int
-	SRQ                         bool    // it takes receives from one of the node's
-	CQ                          int     // that it completes into: the node's from 1 on, 0 is one of its own
-	PSN                         bth.PSN // first PSN it sends
+	SRQ                         bool    // uses one of the node's SRQs
+	CQ                          int     // CQ of the node, from 1 on; 0: a CQ of its own
+	PSN                         bth.PSN // first PSN that it sends
 	Config                      transport.Config
 	SigAll                      bool
 	MaxRdAtomic                 uint8
 	Timeout, RetryCnt, RNRRetry uint8
 	MinRNRTimer                 uint8
-	Late                        Time // it stays in RTR as long
+	Late                        Time // time that it stays in RTR
 	Zero                        ZeroBased
 }
 
-// ZeroBased says which keys of an end count addresses from 0.
+// ZeroBased selects the keys of an end that are zero-based: their addresses start at 0.
 type ZeroBased struct{ Local, Region, Fast, Window bool }
 
-// ActKind is what a program can do.
+// ActKind is a kind of program action.
 type ActKind uint8
 
 // The acts.
 const (
-	ActPost       ActKind = iota // post a send work request, and its receive later
+	ActPost       ActKind = iota // post a send work request, and later the peer's receive for it
 	ActError                     // move the queue pair to ERR
 	ActReset                     // move the queue pair to RESET
 	ActReconnect                 // move both ends to RESET and on to RTS, with other PSNs
 	ActRevive                    // reconnect if an end is in RESET or ERR
 	ActDrain                     // move the queue pair to SQD
-	ActResume                    // and back to RTS
-	ActDeregister                // the region that the peer uses goes away
-	ActUnpin                     // the region that the queue pair itself uses goes away
-	ActGhost                     // an answer to something that the queue pair has not asked, or not lately
-	ActRise                      // go on from RTR to RTS
-	ActLimit                     // arm the limit of the SRQ with Imm
-	ActReregister                // the region that the peer uses has other rights or leads elsewhere
-	ActResize                    // the CQ has Imm for its depth
-	ActJoin                      // the queue pair joins Group or leaves it
-	ActRepin                     // the region that the queue pair itself uses has another key
+	ActResume                    // move the queue pair from SQD to RTS
+	ActDeregister                // deregister the region that the peer uses
+	ActUnpin                     // deregister the region that the queue pair itself uses
+	ActGhost                     // deliver a forged response outside the PSNs that await one
+	ActRise                      // move the queue pair from RTR to RTS
+	ActLimit                     // set the SRQ limit to Imm
+	ActReregister                // change access or translation of the region that the peer uses
+	ActResize                    // resize the CQ to Imm entries
+	ActJoin                      // join Group, or leave it
+	ActRepin                     // give the region that the queue pair itself uses another key
 )
 
 var actNames = [...]string{"post", "error", "reset", "reconnect", "revive", "drain", "resume", "deregister", "unpin", "ghost", "rise", "limit", "reregister", "resize", "join", "repin"}
 
-// String names the act.
+// String returns the name of k.
 func (k ActKind) String() string { return actNames[k] }
 
-// Wrong is what is wrong with a posted request on purpose.
+// Wrong is an intended error in a posted request.
 type Wrong uint8
 
-// The faults of programs.
+// The intended errors.
 const (
 	WrongNothing Wrong = iota
-	WrongRKey          // a key that nobody has
-	WrongBounds        // ends one byte behind the region
-	WrongLKey          // a local key that nobody has
-	WrongAlign         // an atomic at an odd address
-	WrongRoom          // the receive is one byte short
-	WrongRecvKey       // the receive names a local key that nobody has
-	WrongQKey          // a datagram with another Q_Key than the receiver's
+	WrongRKey          // an R_Key that no node has
+	WrongBounds        // ends one byte beyond the region
+	WrongLKey          // an L_Key that no node has
+	WrongAlign         // an atomic at an address that is not 8-byte aligned
+	WrongRoom          // a receive that is one byte too short
+	WrongRecvKey       // a receive with an L_Key that no node has
+	WrongQKey          // a datagram with a Q_Key that is not the receiver's
 )
 
-// Key says by which key of the peer remote memory is named.
+// Key selects the key of the peer by which a request names remote memory.
 type Key uint8
 
-// The keys.
+// The remote keys.
 const (
 	KeyRegion Key = iota
 	KeyFast
 	KeyWindow
-	KeyShared // that of the node's window of type 1
+	KeyShared // key of the type 1 window of the peer's node
 )
 
-// Act is one thing that a program does. Addresses are final, keys are filled in when it
-// happens.
+// Act is one action of a program. Addresses in SG, Remote and Recv are node memory addresses,
+// from MemBase on. When the act is performed, they are translated for the keys, which are filled
+// in then.
 type Act struct {
 	At   Time
 	Conn int
@@ -134,24 +135,25 @@ type Act struct {
 	Flags  qp.SendFlags
 	Wrong  Wrong
 	SG     []qp.SGE
-	Inline bool // SG is gathered when posted
+	Inline bool // gather SG when posting
 	Remote uint64
 	Imm    uint32
-	Key    Key // by which the remote memory is named
-	// Add is what a fetch and add adds or a compare and swap stores. One with Match
-	// compares with what the reference memory holds when it is posted.
+	Key    Key // key that names the remote memory
+	// Add is the addend of a fetch-and-add or the swap value of a compare-and-swap. If Match is
+	// set, a compare-and-swap compares with the value that the reference memory holds when it is
+	// posted.
 	Add   uint64
 	Match bool
-	Group int // that a datagram goes to, from 1 on; 0 is the peer
-	// Notify asks for SQ_DRAINED.
+	Group int // multicast group that a datagram is sent to, from 1 on; 0: the peer
+	// Notify requests SQ_DRAINED.
 	Notify bool
 
-	// The receive that a SEND or a WRITE with immediate needs, posted Lag after it.
+	// Recv is the receive for a SEND or a WRITE with immediate, posted Lag after it.
 	Recv []qp.SGE
 	Lag  Time
 }
 
-// Length is that of the message in bytes.
+// Length returns the length of the message in bytes.
 func (a *Act) Length() (n uint64) {
 	for _, s := range a.SG {
 		n += uint64(s.Length)

@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Simple makes a scenario of a seed: 2 to 4 nodes, 2 to 8 connections, mixed faults.
+// Simple returns a scenario of a seed: 2 to 4 nodes, 2 to 8 connections, mixed faults.
 func Simple(seed uint64) *Scenario {
 	g := &generator{r: rand.New(rand.NewPCG(seed, 0x676f727865)), sc: &Scenario{Seed: seed}}
 	for range 2 + g.r.IntN(3) {
@@ -24,7 +24,7 @@ func Simple(seed uint64) *Scenario {
 	return g.sc
 }
 
-// order sorts the acts by time and says when the links have failed enough.
+// order sorts the acts by time and sets the time at which faults end.
 func (g *generator) order() {
 	slices.SortStableFunc(g.sc.Acts, func(a, b Act) int { return cmp.Compare(a.At, b.At) })
 	for i := range g.sc.Acts {
@@ -37,15 +37,15 @@ type generator struct {
 	sc *Scenario
 }
 
-// one is true once in n.
+// one returns true with probability 1/n.
 func (g *generator) one(n int) bool { return g.r.IntN(n) == 0 }
 
 func pick[T any](g *generator, of ...T) T { return of[g.r.IntN(len(of))] }
 
-// upTo is a time from 0 to t.
+// upTo returns a random time from 0 to t.
 func (g *generator) upTo(t Time) Time { return Time(g.r.Int64N(int64(t) + 1)) }
 
-// network makes the links. Each has a character of its own.
+// network draws the links. Each has its own rate, delay and faults.
 func (g *generator) network() {
 	n := len(g.sc.Nodes)
 	g.sc.Links = make([][]LinkSpec, n)
@@ -65,7 +65,7 @@ func (g *generator) network() {
 func (g *generator) faults() Faults {
 	f := Faults{Span: 1 + g.upTo(pick(g, 5*Microsecond, 100*Microsecond, Millisecond))}
 	switch g.r.IntN(8) {
-	case 0: // a good link
+	case 0: // no faults
 	case 1:
 		f.Drop = 0.01
 	case 2:
@@ -82,7 +82,7 @@ func (g *generator) faults() Faults {
 	return f
 }
 
-// conn makes a connection of any type.
+// conn adds a connection of a random type.
 func (g *generator) conn() {
 	c := ConnSpec{Type: qp.RC, MTU: qp.MTU(256 << g.r.IntN(5))}
 	switch g.r.IntN(10) {
@@ -94,7 +94,7 @@ func (g *generator) conn() {
 	g.ends(&c)
 }
 
-// ends makes the ends of a connection and their programs.
+// ends adds c with random ends, and their programs.
 func (g *generator) ends(c *ConnSpec) {
 	timeout := uint8(6 + g.r.IntN(6)) // 0.26 to 8.4 ms
 	for i := range c.Ends {
@@ -109,14 +109,14 @@ func (g *generator) ends(c *ConnSpec) {
 			},
 		}
 		if g.one(3) {
-			e.PSN = bth.PSN(0).Sub(uint32(1 + g.r.IntN(60))) // the PSN wraps
+			e.PSN = bth.PSN(0).Sub(uint32(1 + g.r.IntN(60))) // makes the PSN wrap
 		}
 	}
 	g.sc.Conns = append(g.sc.Conns, *c)
 	g.program(len(g.sc.Conns)-1, c)
 }
 
-// program posts requests on both ends and now and then does worse.
+// program adds acts to a connection: mostly posts, and some that disturb it.
 func (g *generator) program(conn int, c *ConnSpec) {
 	start := g.upTo(200 * Microsecond)
 	bursty := g.one(2)
@@ -145,8 +145,7 @@ func (g *generator) program(conn int, c *ConnSpec) {
 	}
 }
 
-// disturb adds an act that ends a connection or stops it for a while, and what makes it
-// good again.
+// disturb adds an act that ends or pauses a connection, and the act that restores it.
 func (g *generator) disturb(a Act) {
 	a.Kind = pick(g, ActError, ActReset, ActReconnect, ActDrain, ActDrain, ActDeregister, ActUnpin)
 	g.sc.Acts = append(g.sc.Acts, a)

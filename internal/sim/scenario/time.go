@@ -2,10 +2,10 @@ package scenario
 
 import "github.com/gorxe/gorxe/transport"
 
-// Time is a reading of the world's clock, in nanoseconds.
+// Time is a reading of the virtual clock, in nanoseconds.
 type Time = transport.Time
 
-// Lengths of time.
+// Durations.
 const (
 	Microsecond Time = 1000
 	Millisecond      = 1000 * Microsecond

@@ -1,3 +1,4 @@
-// Package world is what a scenario is played in: a clock that is a number, the events to come, and
-// links that carry IP datagrams with a real ICRC and lose, repeat, reorder, delay and corrupt them.
+// Package world simulates time and the network for a scenario: a virtual clock with an event
+// queue, and links that carry IP datagrams with a real ICRC and drop, duplicate, reorder, delay
+// or corrupt them.
 package world

@@ -5,18 +5,18 @@ import (
 	"math/rand/v2"
 )
 
-// fate is what happens to one frame.
+// fate is the set of faults that a link applies to one frame.
 type fate struct {
 	drop, duplicate, corrupt bool
-	late, again              scenario.Time // delay of the frame, of its copy
+	late, again              scenario.Time // extra delay of the frame, of its duplicate
 	bits                     [3]uint32
 	flips                    int
 }
 
 func (f *fate) any() bool { return f.drop || f.duplicate || f.corrupt || f.late > 0 }
 
-// draw decides from the seed and the frame's identity alone, so that a decision stays the
-// same when others are taken out.
+// draw draws the fate of a frame from the seed and the frame's identity only, so the faults of
+// one frame do not depend on whether others are suppressed.
 func draw(f *scenario.Faults, seed uint64, id scenario.FaultID) fate {
 	r := rand.New(rand.NewPCG(seed, uint64(id.Link)<<32|uint64(id.Frame)))
 	var ft fate
@@ -32,7 +32,7 @@ func draw(f *scenario.Faults, seed uint64, id scenario.FaultID) fate {
 	}
 	if r.Float64() < f.Corrupt {
 		ft.corrupt = true
-		// CRC-32 finds up to three wrong bits in a packet of this length, wherever.
+		// The ICRC, a CRC-32, detects any three flipped bits in a packet of this length.
 		ft.flips = 1 + r.IntN(3)
 		for i := range ft.bits {
 			ft.bits[i] = r.Uint32()

@@ -5,36 +5,36 @@ import (
 	"slices"
 )
 
-// Frame is one datagram on its way, from the IP header to the ICRC.
+// Frame is one datagram in transit, from the IP header to the ICRC.
 type Frame struct {
 	Raw     []byte
 	Damaged bool
 	Flow    *Flow
 	To      Receiver
-	Copies  *int // counts the frame and what links repeat of it, unless nil
+	Copies  *int // if not nil, incremented for each duplicate that a link makes
 }
 
-// Receiver takes a frame at the end of its link.
+// Receiver receives the frames that a link delivers.
 type Receiver interface {
 	Arrive(f *Frame)
 }
 
-// Flow is the frames of one connection.
+// Flow is the state shared by all frames of one connection.
 type Flow struct {
-	Patience  scenario.Time // a frame that is longer on its way looks lost to its sender
-	Disturbed int           // frames that a link failed to deliver once, in time and whole
+	Patience  scenario.Time // transit time above which the sender treats a frame as lost
+	Disturbed int           // frames that a link did not deliver exactly once, in time and undamaged
 }
 
-// Link is one direction of the way between two nodes.
+// Link is one direction between two nodes.
 type Link struct {
 	Sent uint32 // frames
 
 	id   int
 	spec *scenario.LinkSpec
-	free scenario.Time // when the last frame has left
+	free scenario.Time // time at which the link has sent its last queued frame
 }
 
-// Carry takes a frame to the other end, or loses it.
+// Carry sends f over l: it schedules the frame's arrival, or drops the frame.
 func (w *World) Carry(l *Link, f *Frame) {
 	l.Sent++
 	w.Stats.Packets++
@@ -53,7 +53,7 @@ func (w *World) Carry(l *Link, f *Frame) {
 	}
 	at := l.free + l.spec.Delay
 	if at-w.Now > f.Flow.Patience {
-		f.Flow.Disturbed++ // so long a queue looks like a loss
+		f.Flow.Disturbed++ // queued this long, the frame looks lost to its sender
 	}
 	if l.free >= l.spec.Dead[0] && l.free < l.spec.Dead[1] {
 		w.Stats.Unreachable++
@@ -84,21 +84,21 @@ func (w *World) Carry(l *Link, f *Frame) {
 	w.At(at+ft.late, func() { f.To.Arrive(f) })
 }
 
-// full reports whether n bytes more do not fit the queue.
+// full reports whether another n bytes do not fit into the queue.
 func (l *Link) full(now scenario.Time, n int) bool {
 	waiting := float64(l.free-now) * l.spec.Rate
 	return l.spec.Queue > 0 && int(waiting)+n > l.spec.Queue
 }
 
-// Clear is when a sender that has more to send gets its next turn.
+// Clear returns the time of the next turn of a sender that has more to send.
 func (l *Link) Clear(now scenario.Time) scenario.Time {
 	if l.spec.Queue > 0 {
-		return now + 1 // the queue is further on: it holds nobody back
+		return now + 1 // the queue is downstream and does not block the sender
 	}
 	return max(now+1, l.free)
 }
 
-// fate decides about the frame that was just counted.
+// fate returns the faults of f, the frame that Carry just counted.
 func (w *World) fate(l *Link, f *Frame) fate {
 	if w.Now >= w.sc.Calm {
 		return fate{}

@@ -2,14 +2,14 @@ package world
 
 import "github.com/gorxe/gorxe/internal/sim/scenario"
 
-// An event is something that happens at a time.
+// event is a function to call at a time.
 type event struct {
 	at  scenario.Time
-	seq uint64 // equal times: first come, first served
+	seq uint64 // breaks ties in at: first in, first out
 	do  func()
 }
 
-// queue is a heap of events by time.
+// queue is a min-heap of events, ordered by time.
 type queue struct {
 	heap []event
 	seq  uint64

@@ -5,25 +5,25 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Stats counts what happened in runs.
+// Stats counts what happened in one or more runs.
 type Stats struct {
-	Conversations   uint64 // pairs of queue pairs that ran their programs to the end
+	Conversations   uint64 // connected pairs of queue pairs that ran their programs to the end
 	Requests        uint64
 	Completions     uint64
 	Events          [qp.NumEventTypes]uint64
-	Errors          uint64 // completions with an error that was provoked, flushed ones included
+	Errors          uint64 // completions with an intended error, flushed ones included
 	RetriesExceeded uint64
-	Multicasts      uint64 // datagrams that members of groups accepted
-	Kept, Probes    uint64 // requests kept until one before them came, probes of requesters
-	Overflows, Lost uint64 // CQs that overflowed, completions that were lost
-	Packets, Bytes  uint64 // sent, IP headers included
+	Multicasts      uint64 // multicast datagrams that group members accepted
+	Kept, Probes    uint64 // out-of-order requests that responders kept, probes that requesters sent
+	Overflows, Lost uint64 // CQs that overflowed, completions that they lost
+	Packets, Bytes  uint64 // sent, including IP headers
 	Steps           uint64
-	// What links did to packets, and the corrupt packets that nodes found.
+	// Packets that links affected, and corrupt packets that nodes detected.
 	Dropped, Unreachable, Duplicated, Delayed, Corrupted, Caught uint64
 	Virtual                                                      scenario.Time
 }
 
-// Faults is how many packets were lost, late, repeated or corrupt.
+// Faults returns the number of lost, late, duplicated or corrupt packets.
 func (s *Stats) Faults() uint64 {
 	return s.Dropped + s.Unreachable + s.Duplicated + s.Delayed + s.Corrupted
 }

@@ -11,7 +11,7 @@ import (
 
 const srcPort = 0xc000 // UDP source port of every frame
 
-// Seal gathers f into an IP datagram and appends its ICRC.
+// Seal builds the IP datagram of f, with its ICRC. id is the IPv4 identification.
 func Seal(f *packet.Frame, id uint16) []byte {
 	n := f.Len() + bth.ICRCLen
 	udpLen := bth.UDPHeaderLen + n
@@ -28,11 +28,11 @@ func Seal(f *packet.Frame, id uint16) []byte {
 	b = be.AppendUint16(b, uint16(udpLen))
 	b = be.AppendUint16(b, 0)
 	b = f.AppendTo(b)
-	// The length is complete before the ICRC is: SeedIP reads the headers only.
+	// The IP and UDP length fields already include the ICRC; SeedIP reads only the headers.
 	b = append(b, 0, 0, 0, 0)
 	seed, payload, err := bth.SeedIP(b)
 	if err != nil {
-		return b // the receiver finds it broken
+		return b // the receiver rejects it
 	}
 	body := len(payload) - bth.ICRCLen
 	icrc := bth.ICRC
@@ -69,15 +69,16 @@ func ipv6(b []byte, src, dst netip.Addr, udpLen int) []byte {
 	return append(append(b, s[:]...), d[:]...)
 }
 
-// Open checks a datagram as a node does and decodes its packet into p; false means that
-// it is not sound.
+// Open validates a datagram as a receiving node does and decodes its packet into p. It accepts
+// both forms of the ICRC ([bth.CheckICRC], [bth.CheckICRCRxeFlush]) and reports whether the
+// datagram is valid.
 func Open(raw []byte, p *bth.Packet) bool {
 	seed, payload, err := bth.SeedIP(raw)
 	return err == nil && p.Decode(payload) == nil && (bth.CheckICRC(seed, payload) || bth.CheckICRCRxeFlush(seed, payload))
 }
 
-// flip inverts bits of the UDP payload, all of which the ICRC covers except those of the
-// byte that is left out here.
+// flip inverts bits of the UDP payload. It avoids byte 4 of the BTH, the only byte that the ICRC
+// does not cover.
 func (f *Frame) flip(ft *fate) {
 	head := bth.IPv4HeaderLen + bth.UDPHeaderLen
 	if f.Raw[0]>>4 == 6 {
@@ -92,7 +93,7 @@ func (f *Frame) flip(ft *fate) {
 		}
 		for _, d := range done[:i] {
 			if d == bit+1 {
-				return // twice the same would undo it
+				return // flipping one bit twice would restore it
 			}
 		}
 		done[i] = bit + 1

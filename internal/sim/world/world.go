@@ -6,31 +6,31 @@ import (
 	"math/rand/v2"
 )
 
-// MaxAfterCalm is the longest that a scenario may last after its faults.
+// MaxAfterCalm is the longest time that a scenario may last after its last fault.
 const MaxAfterCalm = 60 * scenario.Second
 
-// maxSteps is the most events of a scenario.
+// maxSteps is the maximum number of events in a scenario.
 const maxSteps = 5_000_000
 
-// Violation is a promise that was not kept.
+// Violation is a broken rule.
 type Violation struct {
 	At    scenario.Time
 	Where string
 	What  string
 }
 
-// Error says when, where and what.
+// Error returns the time, place and description of the violation.
 func (v *Violation) Error() string {
 	return fmt.Sprintf("at %d ns, %s: %s", v.At, v.Where, v.What)
 }
 
-// World is the clock of a scenario, the events to come and the links between nodes.
+// World is the clock of a scenario, its pending events and the links between its nodes.
 type World struct {
 	Now       scenario.Time
-	RNG       *rand.Rand // draws the order of turns
+	RNG       *rand.Rand // source of the random order of turns
 	Stats     Stats
-	Violation *Violation         // the first, which ends the run
-	Faults    []scenario.FaultID // decisions of links that were carried out
+	Violation *Violation         // the first violation, which ends the run
+	Faults    []scenario.FaultID // link faults that were applied
 
 	sc    *scenario.Scenario
 	queue queue
@@ -38,8 +38,8 @@ type World struct {
 	tap   func(at scenario.Time, datagram []byte)
 }
 
-// New returns the world of a scenario before its first event. tap, if not nil, sees every
-// datagram as it leaves; it must not keep it.
+// New returns the world of sc before its first event. If tap is not nil, it is called with every
+// datagram as it is sent; tap must not keep the slice.
 func New(sc *scenario.Scenario, tap func(at scenario.Time, datagram []byte)) *World {
 	w := &World{Now: 1, RNG: rand.New(rand.NewPCG(sc.Seed, 0x7475726e73)), sc: sc, tap: tap}
 	for i, to := range sc.Links {
@@ -51,27 +51,27 @@ func New(sc *scenario.Scenario, tap func(at scenario.Time, datagram []byte)) *Wo
 	return w
 }
 
-// Fail notes the first violation, which ends the run.
+// Fail records the first violation, which ends the run. Later ones are ignored.
 func (w *World) Fail(where, format string, args ...any) {
 	if w.Violation == nil {
 		w.Violation = &Violation{w.Now, where, fmt.Sprintf(format, args...)}
 	}
 }
 
-// Link returns the direction from one node to another.
+// Link returns the link from one node to another.
 func (w *World) Link(from, to int) *Link { return w.links[from][to] }
 
-// At calls do when the clock reaches a time. Of equal times the first that was asked for comes
-// first.
+// At schedules do at a time. Functions scheduled for the same time run in the order of their
+// calls to At.
 func (w *World) At(at scenario.Time, do func()) { w.queue.push(event{at: at, do: do}) }
 
-// Play lets events happen until none is left or a promise is broken.
+// Play processes events until none is left or a rule is broken.
 func (w *World) Play() {
 	for w.Violation == nil && w.Step() {
 	}
 }
 
-// Step lets the next event happen; false when there is none.
+// Step processes the next event. It returns false if there is none.
 func (w *World) Step() bool {
 	ev, ok := w.queue.pop()
 	if !ok {

@@ -4,15 +4,15 @@ package keeper
 
 import "errors"
 
-// Config is what a keeper is told by the supervisor, in a file.
+// Config is the configuration that the supervisor passes to a keeper in a file.
 type Config struct {
 	Path    string
-	Args    []string // with argv[0]
-	Filter  []byte   // struct sock_filter of the kernel, one after the other
+	Args    []string // arguments, including argv[0]
+	Filter  []byte   // array of struct sock_filter
 	Ignored uint64   // signals that the program begins with ignored: bit n-1 for signal n
 }
 
-// Encode returns the content of the file: fields with their lengths before them.
+// Encode returns the content of the file: the signals, then each field with its length before it.
 func (c *Config) Encode() []byte {
 	out := appendNumber(nil, c.Ignored, 8)
 	out = appendField(out, c.Filter)
@@ -27,8 +27,8 @@ func appendField[T string | []byte](out []byte, field T) []byte {
 	return append(appendNumber(out, uint64(len(field)), 4), field...)
 }
 
-// appendNumber appends a number of size bytes, little-endian. Package encoding/binary is initialized
-// late.
+// appendNumber appends a number of size bytes, little-endian. Package encoding/binary would be
+// initialized after the keeper's init function.
 func appendNumber(out []byte, n uint64, size int) []byte {
 	for range size {
 		out = append(out, byte(n))
@@ -37,7 +37,7 @@ func appendNumber(out []byte, n uint64, size int) []byte {
 	return out
 }
 
-// number is the reverse of appendNumber.
+// number is the inverse of appendNumber.
 func number(p []byte) (n uint64) {
 	for i, b := range p {
 		n |= uint64(b) << (8 * i)
@@ -47,7 +47,7 @@ func number(p []byte) (n uint64) {
 
 var errConfig = errors.New("keeper: bad configuration")
 
-// decode is the reverse of Encode.
+// decode is the inverse of Encode.
 func decode(p []byte) (*Config, error) {
 	if len(p) < 8 {
 		return nil, errConfig

@@ -1,26 +1,31 @@
-// Package keeper is the parent of a program that runs under a seccomp filter with a listener.
+// Package keeper is the parent process of a program that runs under a seccomp filter with a
+// listener.
 //
-// The keeper is a process between the supervisor, which answers the trapped calls, and the program.
-// It outlives the supervisor: when that is killed, nobody answers trapped calls, so the keeper says so
-// on the program's standard error and kills the program and all its descendants. It is their
-// subreaper, so they all stay below it, and below the supervisor, whose right to open their memory
-// depends on that (Yama). See docs/decisions/keeper.md.
+// The keeper is a process between the supervisor, which answers the trapped calls, and the
+// program. It outlives the supervisor: if the supervisor is killed, nothing answers trapped calls
+// any more, so the keeper reports that on the program's standard error and kills the program and
+// all its descendants. The keeper is their subreaper, so they all stay its descendants and the
+// supervisor's, whose right to open their memory depends on that (Yama). See
+// docs/decisions/keeper.md.
 //
-// The supervisor starts its own executable with [Name] as argv[0]. The init function of this package
-// does the keeper's work and never returns. It runs before most other packages are initialized:
-// packages are initialized in the order of their import paths once their imports are (Go
-// specification, "Program initialization"), so this one imports little. That saves most of the
-// start-up time and memory of a large program.
+// The supervisor starts its own executable with [Name] as argv[0] and passes a [Config] in a
+// file. The keeper reports each step to the supervisor with a [Message] on a socket.
+//
+// The init function of this package does the keeper's work and never returns. It runs before most
+// other packages are initialized: a package is initialized once its imports are, in the order of
+// import paths (Go specification, "Program initialization"), so this package imports little. That
+// saves most of the start-up time and memory of a large program.
 //
 // # Start
 //
-// The leader thread of the keeper installs the filter on itself and forks the program, which inherits
-// it. Other threads have no filter. While the supervisor does not answer yet, the leader makes no
-// trapped call: the first one is execve of the program. The leader stays, because PR_SET_PDEATHSIG of
-// the program is sent when it ends.
+// The leader thread of the keeper installs the filter on itself and forks the program, which
+// inherits it. Other threads have no filter. The leader makes no trapped call while the
+// supervisor does not answer yet: the first trapped call is the execve of the program. The leader
+// must not end, because its end sends the program the signal of PR_SET_PDEATHSIG.
 //
 // # Signals
 //
-// The keeper is in the program's process group, so it gets signals of the terminal and of kill(2) for
-// the group. It ignores them. The program begins with the signals ignored that the supervisor names.
+// The keeper is in the program's process group, so it receives signals of the terminal and of
+// kill(2) for the group. It ignores them. The program begins with those signals ignored that the
+// supervisor names in the Config.
 package keeper

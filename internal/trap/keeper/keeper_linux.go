@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Name is argv[0] of the keeper. argv[1] and argv[2] are the numbers of its end of the socket and of
-// the file with the configuration.
+// Name is argv[0] of the keeper. argv[1] and argv[2] are the descriptor numbers of its end of the
+// socket and of the file with the configuration.
 const Name = "gorxe-keeper"
 
 func init() {
@@ -22,14 +22,14 @@ func init() {
 	}
 }
 
-// A keeper keeps one program.
+// A keeper holds the state of the keeper process of one program.
 type keeper struct {
 	socket    int
 	config    *Config
-	inherited []int // descriptors of the program, besides the first three
+	inherited []int // descriptors from 3 up that the program inherits
 	program   int
-	over      chan struct{} // closed when nothing of the program is left
-	said      chan struct{} // closed when watch has dealt with the end of the supervisor
+	over      chan struct{} // closed when the program and all its descendants have ended
+	said      chan struct{} // closed when watch has handled the end of the supervisor
 }
 
 // run does the keeper's work and returns its exit status.
@@ -78,12 +78,13 @@ func readConfig(number string) (*Config, error) {
 	return decode(text)
 }
 
-// start installs the filter and starts the program. From the filter on, this thread must make no
-// trapped call until the supervisor answers: it forks, waits and uses the socket.
+// start installs the filter and starts the program. After the installation this thread must make
+// no trapped call until the supervisor answers: it only forks, waits and uses the socket.
 func (k *keeper) start() bool {
 	var pidfd int
 	k.inherited = Inherited()
-	// If they were named here, the pipe of ForkExec would get a number above them.
+	// Files must not name the inherited descriptors: the pipe of ForkExec would get a number
+	// above them.
 	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2},
 		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, PidFD: &pidfd}}
 	listener, errno := Install(k.config.Filter)
@@ -91,8 +92,9 @@ func (k *keeper) start() bool {
 		send(k.socket, Filter, uint32(errno), -1)
 		return false
 	}
-	// It stays open here: without any descriptor of it trapped calls would fail with ENOSYS from the end of
-	// the supervisor until the program is killed. So they wait.
+	// The keeper keeps the listener open. If all its descriptors closed with the end of the
+	// supervisor, trapped calls would fail with ENOSYS until the program is killed. This way they
+	// wait.
 	send(k.socket, Listener, 0, listener)
 	pid, err := syscall.ForkExec(k.config.Path, k.config.Args, attr)
 	if err != nil {
@@ -105,7 +107,7 @@ func (k *keeper) start() bool {
 	return true
 }
 
-// reap waits for the program and its orphans, until there are none.
+// reap waits for the program and its orphans until none is left.
 func (k *keeper) reap() {
 	for {
 		var status syscall.WaitStatus
@@ -120,15 +122,15 @@ func (k *keeper) reap() {
 	}
 }
 
-// abandoned reports whether the supervisor ends within a number of milliseconds. It sends nothing, so
-// the socket gets readable at its end.
+// abandoned reports whether the supervisor ends within ms milliseconds; -1: no limit. The
+// supervisor sends nothing, so the socket becomes readable only at its end.
 func (k *keeper) abandoned(ms int) bool {
 	n, err := poll([]pollFD{{fd: int32(k.socket), events: pollIn}}, ms)
 	return n > 0 && err == nil
 }
 
-// watch waits for the end of the supervisor. Then it says so and kills everything, the child that is
-// going to execute the program too.
+// watch waits for the end of the supervisor. Then it reports that and kills all descendants,
+// including a child that is about to execute the program.
 func (k *keeper) watch() {
 	if !k.abandoned(-1) {
 		return
@@ -143,21 +145,21 @@ func (k *keeper) watch() {
 	KillUntil(k.over)
 	select {
 	case <-written:
-	case <-time.After(time.Second): // standard error is a full pipe that nobody reads
+	case <-time.After(time.Second): // nothing reads the pipe of standard error, and it is full
 	}
 	close(k.said)
 }
 
-// closeFiles closes what the program has inherited, so that readers of a pipe see its end when the
-// program closes it. Standard error stays.
+// closeFiles closes the descriptors that the program has inherited, so readers of a pipe see its
+// end when the program closes it. Standard error stays open.
 func (k *keeper) closeFiles() {
 	for _, fd := range append(k.inherited, 0, 1) {
 		_ = syscall.Close(fd)
 	}
 }
 
-// Inherited returns the descriptors of this process from 3 up that a program inherits: those without
-// FD_CLOEXEC.
+// Inherited returns the descriptors of this process from 3 up that a program inherits: those
+// without FD_CLOEXEC.
 func Inherited() (fds []int) {
 	names, _ := os.ReadDir("/proc/self/fd")
 	for _, name := range names {

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// KillUntil kills all descendants of this process until over is closed: one that forks and ends
-// between two looks at it escapes both.
+// KillUntil kills all descendants of this process, repeatedly until over is closed. Repetition is
+// necessary: a descendant that forks and ends between two scans of /proc hides its child from
+// both.
 func KillUntil(over <-chan struct{}) {
 	for {
 		_ = KillDescendants()
@@ -21,8 +22,8 @@ func KillUntil(over <-chan struct{}) {
 	}
 }
 
-// KillDescendants kills all descendants of this process, until none is left alive. Processes that
-// fork meanwhile are found in the next pass.
+// KillDescendants kills all descendants of this process until none is alive. The next scan finds
+// processes that are forked meanwhile.
 func KillDescendants() error {
 	for {
 		all, err := descendants(os.Getpid())
@@ -39,7 +40,7 @@ func KillDescendants() error {
 			}
 		}
 		for i := range killed {
-			// One in an uninterruptible wait is found again.
+			// The next scan finds a process in an uninterruptible wait again.
 			const patience = 100 // ms
 			_, _ = poll(killed[i:i+1], patience)
 			_ = syscall.Close(int(killed[i].fd))
@@ -50,13 +51,13 @@ func KillDescendants() error {
 	}
 }
 
-// A process is what /proc says about one.
+// A process identifies a process of /proc.
 type process struct {
 	pid   int
-	start string // time, so that a later process of that number is not taken for it
+	start string // start time: it tells a later process of that number apart
 }
 
-// kill kills the process and returns its pidfd. ESRCH: it has ended.
+// kill kills the process and returns its pidfd. It returns ESRCH if the process has ended.
 func (p process) kill() (int, error) {
 	fd, err := pidfdOpen(p.pid)
 	if err != nil {
@@ -75,12 +76,12 @@ func (p process) kill() (int, error) {
 	return fd, nil
 }
 
-// Indices into what StatFields returns.
+// Indexes into the result of StatFields.
 const (
 	statState  = 0
 	statParent = 1
 	numThreads = 20 - 3
-	StatStart  = 22 - 3 // time of the start
+	StatStart  = 22 - 3 // start time
 )
 
 // descendants returns the processes below root that are not zombies.
@@ -110,7 +111,7 @@ func descendants(root int) ([]process, error) {
 			continue
 		}
 		children[parent] = append(children[parent], process{pid, f[StatStart]})
-		// That of a process whose first thread has ended is Z, too.
+		// State Z with further threads is a process whose leader thread has ended, not a zombie.
 		zombie[pid] = f[statState] == "Z" && f[numThreads] == "1" || f[statState] == "X"
 	}
 	var out []process
@@ -124,8 +125,8 @@ func descendants(root int) ([]process, error) {
 	return out, nil
 }
 
-// StatFields returns the fields of /proc/PID/stat from the third one (state) on, nil if the process
-// is gone. The second field, the name, may hold spaces and parentheses.
+// StatFields returns the fields of /proc/PID/stat from the third one (state) on, or nil if the
+// process has ended. The second field, the name, may contain spaces and parentheses.
 func StatFields(path string) []string {
 	text, err := os.ReadFile(path)
 	if err != nil {

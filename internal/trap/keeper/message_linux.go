@@ -7,27 +7,28 @@ import "syscall"
 // Kind is the kind of a message of the keeper.
 type Kind byte
 
-// Kinds of messages, in the order in which they come. [Listener] and [Started] come with a
-// descriptor. After an error the keeper ends.
+// Kinds of messages, in the order in which they are sent. [Listener] and [Started] carry a
+// descriptor. The keeper ends after an error.
 const (
-	Listener Kind = 'l' // of the filter
+	Listener Kind = 'l' // descriptor of the filter's listener
 	Filter   Kind = 'f' // error: errno of seccomp(2)
 	Exec     Kind = 'x' // error: errno of fork or execve
 	Usage    Kind = 'u' // error: errno of anything before
-	Started  Kind = 's' // PID of the program, and its pidfd
+	Started  Kind = 's' // PID of the program, with its pidfd
 	Ended    Kind = 'e' // wait status of the program
 )
 
-// A Message is sent by the keeper to the supervisor. Its end without [Ended] means that it was killed.
+// A Message is sent by the keeper to the supervisor. If the socket closes before [Ended], the
+// keeper was killed.
 type Message struct {
 	Kind  Kind
 	Value uint32
 }
 
-// MessageSize is the length of a message on the socket, which preserves the borders of messages.
+// MessageSize is the length of a message. The socket preserves message boundaries.
 const MessageSize = 5
 
-// Decode reads a message, false if it is none.
+// Decode decodes a message. It returns false if the length is wrong.
 func (m *Message) Decode(p []byte) bool {
 	if len(p) != MessageSize {
 		return false
@@ -36,8 +37,8 @@ func (m *Message) Decode(p []byte) bool {
 	return true
 }
 
-// send sends a message, with a descriptor unless fd is negative. A supervisor that has ended is
-// noticed elsewhere.
+// send sends a message, with a descriptor unless fd is negative. It ignores errors: watch detects
+// the end of the supervisor.
 func send(socket int, kind Kind, value uint32, fd int) {
 	p := appendNumber([]byte{byte(kind)}, uint64(value), 4)
 	var rights []byte

@@ -8,23 +8,23 @@ import (
 	"unsafe"
 )
 
-// sigaction is struct sigaction of the kernel, whose length differs between architectures only in
-// what follows the mask.
+// sigaction is struct sigaction of the kernel. Architectures differ only in what follows the
+// mask.
 type sigaction struct {
 	handler, flags, restorer, mask uint64
 }
 
 const sigIgn = 1
 
-// lastSignal is the highest number of a signal.
+// lastSignal is the highest signal number.
 const lastSignal = 64
 
 // Ignored returns the signals that this process ignores: bit n-1 for signal n. The Go runtime has
-// replaced the inherited disposition of most signals with its own handlers before anything can look:
-// of the signals that end a process, only SIGHUP, SIGINT and those without a handler of the runtime
-// are still ignored if they were. A shell without job control ignores SIGINT and SIGQUIT together in
-// what it starts in the background (POSIX, "Asynchronous Lists"), so SIGQUIT is taken for ignored with
-// SIGINT.
+// already replaced the inherited disposition of most signals with its own handlers. Of the
+// signals that end a process, only SIGHUP, SIGINT and those that the runtime does not handle are
+// still ignored if they were inherited so. A shell without job control ignores both SIGINT and
+// SIGQUIT in background commands (POSIX, "Asynchronous Lists"), so Ignored reports SIGQUIT if
+// SIGINT is ignored.
 func Ignored() uint64 {
 	var out uint64
 	for n := range lastSignal {
@@ -43,7 +43,7 @@ func Ignored() uint64 {
 
 func bit(s syscall.Signal) uint64 { return 1 << (s - 1) }
 
-// ignoreInProgram lets the program begin with signals ignored.
+// ignoreInProgram makes the program begin with these signals ignored.
 func ignoreInProgram(ignored uint64) {
 	for n := range lastSignal {
 		if ignored&(1<<n) != 0 {
@@ -52,20 +52,20 @@ func ignoreInProgram(ignored uint64) {
 	}
 }
 
-// Signals that the Go runtime does not handle, so that a program would inherit that they are ignored.
-// They stop a process.
+// stops are the signals that stop a process. The Go runtime does not handle them, so a program
+// inherits that they are ignored.
 var stops = []syscall.Signal{syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU}
 
-// needed are signals that the Go runtime of the keeper or the kernel's faults use, or that cannot be
-// ignored.
+// needed are the signals that the keeper's Go runtime or the kernel's faults use, or that cannot
+// be ignored.
 var needed = bit(syscall.SIGILL) | bit(syscall.SIGTRAP) | bit(syscall.SIGBUS) | bit(syscall.SIGFPE) |
 	bit(syscall.SIGSEGV) | bit(syscall.SIGSTKFLT) | bit(syscall.SIGSYS) | bit(syscall.SIGURG) |
 	bit(syscall.SIGKILL) | bit(syscall.SIGSTOP) | bit(syscall.SIGCHLD) | bit(syscall.SIGCONT) |
 	1<<(32-1) | 1<<(33-1) | 1<<(34-1)
 
-// ignoreSignals lets this process ignore the signals that would end it. A program that is started
-// afterwards does not inherit that: the Go runtime sets signals that it handles, as it believes, to
-// their default in a child.
+// ignoreSignals makes this process ignore the signals that would end it. A program that is
+// started later does not inherit that: the Go runtime resets the signals that it handles, as it
+// believes, to their default in a child.
 func ignoreSignals() {
 	skip := needed
 	for _, s := range stops {
@@ -78,7 +78,7 @@ func ignoreSignals() {
 	}
 }
 
-// ignoreStops lets this process ignore the signals that would stop it, so that it notices the end of
+// ignoreStops makes this process ignore the signals that would stop it, so it notices the end of
 // the supervisor and may write to the terminal.
 func ignoreStops() {
 	for _, s := range stops {

@@ -8,7 +8,8 @@ import (
 	"unsafe"
 )
 
-// Numbers that package syscall lacks: golang.org/x/sys/unix is initialized late.
+// Numbers that package syscall lacks. golang.org/x/sys/unix would be initialized after the
+// keeper's init function.
 const (
 	prSetSubreaper  = 36
 	prSetNoNewPrivs = 38
@@ -20,7 +21,7 @@ const (
 	sysPidfdSignal = 424
 	sysPidfdOpen   = 434
 
-	instructionSize = 8 // of struct sock_filter
+	instructionSize = 8 // size of struct sock_filter
 )
 
 func sysSeccomp() uintptr {
@@ -30,7 +31,7 @@ func sysSeccomp() uintptr {
 	return 317
 }
 
-// errnoOf returns the errno of an error of package syscall.
+// errnoOf returns the errno of an error of package syscall, EIO for other errors.
 func errnoOf(err error) syscall.Errno {
 	if errno, ok := err.(syscall.Errno); ok {
 		return errno
@@ -38,8 +39,9 @@ func errnoOf(err error) syscall.Errno {
 	return syscall.EIO
 }
 
-// Install installs a filter with a listener on the calling thread, for good. Privileges of
-// set-user-ID programs are given up, which is what allows an ordinary user to do so.
+// Install installs a filter with a listener on the calling thread; it cannot be removed. It sets
+// no_new_privs: set-user-ID programs then gain no privileges, which allows an unprivileged user
+// to install a filter.
 func Install(filter []byte) (listener int, errno syscall.Errno) {
 	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
 		return -1, errno
@@ -66,7 +68,7 @@ func errnoOrNil(errno syscall.Errno) error {
 	return errno
 }
 
-// poll waits for readable descriptors, at most for a number of milliseconds, without end if it is
+// poll waits for readable descriptors for at most ms milliseconds, without limit if ms is
 // negative.
 func poll(fds []pollFD, ms int) (int, error) {
 	var limit *syscall.Timespec

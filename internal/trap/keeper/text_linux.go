@@ -2,9 +2,10 @@
 
 package keeper
 
-// What follows is in bytes, strings and strconv, which are initialized late.
+// These functions replace ones of bytes, strings and strconv, which are initialized after the
+// keeper's init function.
 
-// decimal returns a number that is not negative as text.
+// decimal returns n, which must not be negative, as text.
 func decimal(n int) string {
 	var b [20]byte
 	i := len(b)
@@ -17,7 +18,7 @@ func decimal(n int) string {
 	}
 }
 
-// parse is the reverse of decimal, for numbers of processes and descriptors.
+// parse is the inverse of decimal, for process and descriptor numbers.
 func parse(s string) (n int, ok bool) {
 	if s == "" || len(s) > 10 {
 		return 0, false
@@ -31,7 +32,7 @@ func parse(s string) (n int, ok bool) {
 	return n, true
 }
 
-// after returns what follows the last c in s, all of s without one.
+// after returns the part of s after the last c, or all of s if it has no c.
 func after(s string, c byte) string {
 	for i := len(s) - 1; i >= 0; i-- {
 		if s[i] == c {
@@ -41,7 +42,7 @@ func after(s string, c byte) string {
 	return s
 }
 
-// fields splits s at spaces and the end of the line.
+// fields splits s at spaces and newlines.
 func fields(s string) (out []string) {
 	start := -1
 	for i := range len(s) + 1 {

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// rawSyscall6 is syscall.RawSyscall6, without an import of syscall: its init would run first.
+// rawSyscall6 is syscall.RawSyscall6. An import of syscall would run its init first.
 //
 //go:linkname rawSyscall6 syscall.RawSyscall6
 //go:noescape
@@ -15,7 +15,7 @@ func rawSyscall6(nr, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2, errno uintptr)
 
 const rlimitNofile = 7
 
-// read returns the soft limit by prlimit64.
+// read returns the soft limit from prlimit64, 0 on an error.
 func read() uint64 {
 	nr := uintptr(302)
 	if runtime.GOARCH == "arm64" {

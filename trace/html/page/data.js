@@ -1,11 +1,11 @@
-// The data of the page, and what can be said of a packet by looking at those around it.
+// The data of the page, and values derived from packets and their neighbours.
 
 const data = JSON.parse(document.getElementById('data').textContent);
 const packets = data.packets, flows = data.flows;
 
-const SE = 1, MIGREQ = 2, FECN = 4, BECN = 8, ACKREQ = 16; // flags of a BTH
+const SE = 1, MIGREQ = 2, FECN = 4, BECN = 8, ACKREQ = 16; // BTH flags
 const levels = ['info', 'warning', 'error'];
-const span = 1 << 24; // PSNs are counted modulo this
+const span = 1 << 24; // modulus of PSNs
 
 const psnOf = p => p.b ? p.b[6] : -1;
 const opcodeOf = p => p.b ? data.opcodes[p.b[0]] : null;
@@ -13,8 +13,9 @@ const labelOf = p => p.lb || (p.b ? opcodeOf(p)[2] : 'cannot be decoded');
 const wrong = p => p.c[0] === 'wrong';
 const marked = p => (p.ip[1] & 3) === 3;
 
-// Of each packet: i, its index; level, 0 or 1 + that of its worst finding; error; hue, the class of its colour.
-// earlier and later are the indexes of the same packet, sent before and sent again.
+// Sets for each packet: i, its index; level, 0 or 1 + the level of its worst finding; error; hue,
+// the CSS class of its colour; earlier and later, the indexes of the previous and next
+// transmission of it.
 const sent = new Map();
 packets.forEach((p, i) => {
   p.i = i;
@@ -38,11 +39,11 @@ sent.clear();
 const byFrame = new Map();
 for (const p of packets) if (!byFrame.has(p.n)) byFrame.set(p.n, p.i);
 
-// seconds says a time since the first packet, with as many digits as a column has room for.
+// seconds formats a time since the first packet, with as many digits as fit the column.
 const digits = Math.min(6, Math.max(0, 8 - String(Math.floor(packets.reduce((t, p) => Math.max(t, p.t), 0) / 1e9)).length));
 const seconds = ns => (ns / 1e9).toFixed(digits);
 
-// lasted says a time in nanoseconds with the unit that suits it.
+// lasted formats a duration in nanoseconds in a suitable unit.
 function lasted(ns) {
   const sign = ns < 0 ? '−' : '';
   ns = Math.abs(ns);
@@ -50,7 +51,7 @@ function lasted(ns) {
   return sign + String(Number((ns / by).toPrecision(4))) + ' ' + unit;
 }
 
-// instant is the time of a packet by the clock of the capture, in UTC.
+// instant returns the time of a packet in UTC, from the capture's timestamps.
 function instant(p) {
   const ns = data.begin[1] + p.t;
   const whole = Math.floor(ns / 1e9);
@@ -59,7 +60,7 @@ function instant(p) {
   return date.toISOString().slice(0, 19).replace('T', ' ') + '.' + String(ns - whole * 1e9).padStart(9, '0');
 }
 
-// nameOf is a connection in a line.
+// nameOf returns a connection as one line.
 const nameOf = f => f.n + ' · ' + f.s + ' · ' + f.e[0][0] + ' – ' + f.e[1][0] + ' · ' + f.e[0][1] + ' – ' + f.e[1][1].replace('QP ', '');
 
 const many = (n, one, more) => n.toLocaleString('en') + ' ' + (n === 1 ? one : more);

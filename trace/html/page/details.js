@@ -1,4 +1,4 @@
-// The selected packet: what it means, what was found, and its fields.
+// The details of the selected packet: meaning, findings and fields.
 
 const details = (() => {
   const pane = $('details');

@@ -1,4 +1,4 @@
-// Elements of the page, and how new ones are made: text is only ever put in as text.
+// Access to and creation of elements. Text is inserted only as text nodes.
 
 const $ = id => document.getElementById(id);
 
@@ -12,7 +12,7 @@ function make(tag, attributes, ...children) {
   return e;
 }
 
-// facts is a list of names and values.
+// facts returns a list of names and values.
 function facts(pairs) {
   return make('dl', { class: 'facts' }, ...pairs.map(([name, value, bad]) =>
     make('div', null, make('dt', null, name), make('dd', { class: bad ? 'value bad' : 'value' }, String(value)))));

@@ -1,5 +1,6 @@
-// Which packets are shown. The filter's language is that of gorxe trace --filter, with its words and some of Wireshark's; on top of
-// that, what is no word of it is looked for in names, meanings and findings, and two terms side by side must both fit.
+// The packet filter. Its language is that of gorxe trace --filter, with its fields and some of
+// Wireshark's. In addition, words that are not fields are searched in names, meanings and
+// findings, and adjacent terms are combined with and.
 
 const number = s => /^(0x[0-9a-f]+|\d+)$/i.test(s) ? Number(s) : NaN;
 const squeeze = s => s.toLowerCase().replace(/[_\- ]/g, '');
@@ -9,7 +10,7 @@ const isNAK = p => p.r === 'ack' && /^(NAK|RNR NAK|reserved)/.test(p.lb || '');
 const operation = { write: 'rdmawrite', read: 'rdmareadrequest', readrequest: 'rdmareadrequest', readresponse: 'rdmareadresponse',
   ack: 'acknowledge', atomicack: 'atomicacknowledge', cas: 'compareswap', faa: 'fetchadd' };
 
-// Fields with numbers: get gives those of a packet, name turns a word into one or into text that get gives as well.
+// Fields: get returns the values of a packet; name converts a word to one of them.
 const of = (get, more) => ({ get: p => [].concat(get(p)), ...more });
 const inBTH = get => of(p => p.b ? get(p) : []);
 const flag = f => inBTH(p => p.b[1] & f ? 1 : 0);
@@ -54,7 +55,7 @@ const look = text => {
 const operators = { eq: '==', ne: '!=', lt: '<', le: '<=', gt: '>', ge: '>=', '===': '==', '!==': '!=', and: '&&', or: '||', not: '!' };
 const compare = { '<': (a, b) => a < b, '<=': (a, b) => a <= b, '>': (a, b) => a > b, '>=': (a, b) => a >= b };
 
-// parse makes a test of the filter's text, or says why it cannot.
+// parse returns the filter function of a text, or the reason why it is invalid.
 function parse(text) {
   const tokens = [];
   for (const [, sign, quoted, word] of text.matchAll(/(===|!==|==|!=|<=|>=|&&|\|\||[<>!(){},])|"([^"]*)"?|([^\s"<>=!(){},&|]+|\S)/g)) {

@@ -1,13 +1,13 @@
-// The ladder: an arrow for each packet between the lines of the two ends, oldest first. Only the rows that can be seen, and a few
-// around them, are elements.
+// The ladder diagram: an arrow per packet between the lines of the two ends, oldest first. Only
+// visible rows, and a few around them, have elements.
 
 const ladder = (() => {
   const list = $('ladder'), scroll = $('scroll'), margin = 10;
-  let items = []; // packets, and between them numbers: pauses in nanoseconds
-  let places = new Map(); // of a packet's index in items
+  let items = []; // packets, and pauses in nanoseconds between them
+  let places = new Map(); // index in items by packet index
   let shownPackets = [], several = false, rows = new Map(), height = 34, selected = null, redraw = 0, hover = () => {};
 
-  // pauses are worth a row where nothing happened for long beside what is usual here.
+  // worth returns the minimum length of a pause that gets a row, relative to the median gap.
   function worth(list) {
     const gaps = [];
     for (let i = 1; i < list.length; i++) gaps.push(list[i].t - list[i - 1].t);
@@ -15,7 +15,7 @@ const ladder = (() => {
     return Math.max(100e3, 8 * (gaps[gaps.length >> 1] || 0));
   }
 
-  // set takes the packets to be shown, and whether they are of several connections.
+  // set sets the packets to show, and whether they belong to several connections.
   function set(list_, several_) {
     shownPackets = list_;
     several = several_;
@@ -64,14 +64,14 @@ const ladder = (() => {
         rows.delete(k);
       }
     }
-    // The elements stand in the order of the items, for those who read the page and do not see it.
+    // The elements are in the order of the items, for screen readers.
     const kept = selected && places.has(selected.i) ? places.get(selected.i) : -1;
     let next = kept >= last ? add(kept, null) : null;
     for (let k = last - 1; k >= first; k--) next = add(k, next);
     if (kept >= 0 && kept < first) add(kept, next);
   }
 
-  // add makes the row of an item before another, unless it is there, and returns it.
+  // add returns the row of an item. If necessary it creates it and inserts it before next.
   function add(k, next) {
     if (rows.has(k)) return rows.get(k);
     const item = items[k], e = typeof item === 'number' ? pause(item) : row(item);
@@ -122,7 +122,8 @@ const ladder = (() => {
     } else list.removeAttribute('aria-activedescendant');
   }
 
-  // reveal scrolls as little as shows the item, with a row around it, under the sticky head and over an open sheet.
+  // reveal scrolls the minimum distance that shows the item and a row around it, below the sticky
+  // head and above an open sheet.
   function reveal(k) {
     const head = $('ends').offsetHeight, at = k * height + list.offsetTop;
     const sheet = details.isOpen() ? Math.max(0, scroll.getBoundingClientRect().bottom - $('details').getBoundingClientRect().top) : 0;

@@ -1,6 +1,6 @@
-// The page as a whole: what is chosen, and what the keys do.
+// The page as a whole: selection and keyboard.
 
-const most = 300; // connections in the list; the others by the filter
+const most = 300; // maximum number of connections in the list; others are reached by the filter
 let flow = -1, selected = null, sheet = false, soon = 0;
 
 function summary() {
@@ -37,7 +37,7 @@ function heads() {
   $('flow-facts').replaceChildren(...f.k.map(([name, value]) => make('div', null, make('dt', null, name), make('dd', null, value))));
 }
 
-// apply shows what fits the connection, the filter and the buttons.
+// apply shows the packets that match the connection, the filter and the buttons.
 function apply() {
   const { fits, bad } = parse($('filter').value);
   const problems = $('problems').getAttribute('aria-pressed') === 'true', again = $('again').getAttribute('aria-pressed') === 'true';
@@ -63,18 +63,18 @@ function select(p, into) {
   ladder.select(p, into);
   plot.select(p);
   clearTimeout(soon);
-  if (p) soon = setTimeout(() => here('#frame-' + p.n), 400); // browsers limit how often
+  if (p) soon = setTimeout(() => here('#frame-' + p.n), 400); // browsers limit the rate
 }
 
 function here(hash) {
   try {
     history.replaceState(null, '', hash);
   } catch {
-    // A page inside of another may have no address of its own.
+    // A page embedded in another may not have a URL of its own.
   }
 }
 
-// go selects a packet that may be hidden by what is chosen: then that gives way.
+// go selects a packet. If the filter, buttons or connection hide it, go resets these.
 function go(i) {
   const p = packets[i];
   if (!ladder.has(p)) {
@@ -107,7 +107,7 @@ function step(by) {
   select(list[Math.min(list.length - 1, Math.max(0, at + by))], true);
 }
 
-// seek goes to the next packet that a test takes, round the end.
+// seek selects the next packet that satisfies test, wrapping around at the end.
 function seek(by, test) {
   const list = ladder.packets(), at = selected ? selected.place - 1 : 0;
   for (let k = 1; k <= list.length; k++) {
@@ -145,7 +145,7 @@ const keys = {
   },
 };
 
-// The keys work in the ladder, and where nothing else has the focus.
+// The keys work in the ladder, and if no other element has the focus.
 document.addEventListener('keydown', e => {
   const at = document.activeElement;
   if (at !== $('ladder') && at !== $('scroll') && at !== document.body || $('help').open) return;

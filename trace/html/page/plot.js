@@ -1,4 +1,4 @@
-// PSNs over time, or over the order of the packets: what one end asks for and what the other answers.
+// PSNs over time, or over the order of packets: the requests of one end and their responses.
 
 const plot = (() => {
   const canvas = $('plot'), under = document.createElement('canvas'), tip = $('tip'), pad = { left: 58, right: 10, top: 8, bottom: 20 };
@@ -11,10 +11,10 @@ const plot = (() => {
     for (const c of colours) ink[c] = css.getPropertyValue('--' + c).trim();
   }
 
-  // asker is the end whose requests a packet's PSN counts; -1 where it counts none.
+  // asker returns the end to whose requests a packet's PSN refers; -1: none.
   const asker = p => !p.b || p.f < 0 || p.r === 'cm' || p.r === 'cnp' || !p.r ? -1 : p.r === 'response' || p.r === 'ack' ? 1 - p.w : p.w;
 
-  // set takes the packets to be shown, and the connection they are of; -1 for several.
+  // set sets the packets to show, and their connection; -1: several.
   function set(list, of) {
     all = list;
     flow = of;
@@ -25,7 +25,7 @@ const plot = (() => {
     lay();
   }
 
-  // lay unwraps the PSNs, each connection from its own first one.
+  // lay unwraps the PSNs, relative to the first PSN of each connection.
   function lay() {
     shown = all.filter(p => asker(p) === side);
     const base = new Map();
@@ -56,7 +56,7 @@ const plot = (() => {
     if (!points.length) box = { x0: 0, x1: 1, y0: 0, y1: 1 };
     if (box.x1 === box.x0) box.x1 += Math.max(1, Math.abs(box.x0) / 1e6);
     if (box.y1 === box.y0) { box.y0 -= 1; box.y1 += 1; }
-    box.y0 -= (box.y1 - box.y0) / 20; // so that no point lies on an edge
+    box.y0 -= (box.y1 - box.y0) / 20; // so that no point is on an edge
     box.y1 += (box.y1 - box.y0) / 20;
     const ends = flow < 0 ? null : flows[flow].e;
     $('plot-title').textContent = (flow < 0 ? 'PSN from the first of each connection' : 'PSN of what ' + ends[side][0] + ' asks') + (byTime ? '' : ', packet by packet');
@@ -73,13 +73,13 @@ const plot = (() => {
     if (!redraw) redraw = requestAnimationFrame(draw);
   }
 
-  // anew is for when more has changed than what is selected.
+  // anew redraws after changes other than the selection.
   function anew() {
     still = false;
     later();
   }
 
-  // draw copies what stands still and puts what is selected on top.
+  // draw copies the static part and draws the selection on top.
   function draw() {
     redraw = 0;
     const scale = devicePixelRatio || 1;
@@ -164,7 +164,7 @@ const plot = (() => {
     } else g.fillRect(x - r, y - r, 2 * r, 2 * r);
   }
 
-  // stairs draws up to which PSN all is acknowledged.
+  // stairs draws the acknowledged PSN over time.
   function stairs(g) {
     if (!steps.length || flow < 0) return;
     g.strokeStyle = ink.ack;
@@ -179,14 +179,14 @@ const plot = (() => {
     g.stroke();
   }
 
-  // step is a round distance of ticks so that about n of them fit.
+  // step returns a round distance of ticks such that about n fit in range.
   function step(range, n) {
     const raw = range / n, ten = 10 ** Math.floor(Math.log10(raw));
     return [1, 2, 5, 10].find(m => m * ten >= raw) * ten;
   }
 
   function axes(g) {
-    const most = 40; // ticks, whatever the numbers are
+    const most = 40; // maximum number of ticks
     g.strokeStyle = ink.edge;
     g.fillStyle = ink.quiet;
     g.lineWidth = 1;
@@ -215,7 +215,7 @@ const plot = (() => {
     line(pad.left, height - pad.bottom, width - pad.right, height - pad.bottom);
   }
 
-  // nearest is the packet whose point is the nearest within 24 pixels; -1 for none.
+  // nearest returns the packet whose point is nearest, within 24 pixels; -1: none.
   function nearest(event) {
     const at = canvas.getBoundingClientRect(), x = event.clientX - at.left, y = event.clientY - at.top;
     let best = -1, d = 24 ** 2;

@@ -15,8 +15,9 @@ var (
 	server = trace.End{Addr: netip.MustParseAddr("192.0.2.2"), QPN: 0x2a}
 )
 
-// Lossy is one connection from REQ to DREP: a WRITE of four packets of which the third is lost, a READ, a SEND that meets no
-// receive, an atomic, and an access that is refused. Frames of interest have the numbers of the constants.
+// Lossy returns one connection from REQ to DREP: a WRITE of four packets whose third is lost, a
+// READ, a SEND without a posted receive, an atomic, and an access that is refused. Constants have
+// the numbers of important frames.
 func Lossy() *Script {
 	s := New()
 	f := s.Flow(bth.ServiceRC, client, server)
@@ -34,7 +35,7 @@ func Lossy() *Script {
 	return s
 }
 
-// Numbers of frames in [Lossy].
+// Frame numbers in [Lossy].
 const (
 	FrameREQ     = 1
 	FrameGap     = 6

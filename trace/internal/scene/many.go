@@ -9,8 +9,8 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// Many is n packets or a few more: WRITEs of eight packets on connections that take turns, every eleventh with a packet that comes
-// twice after a timeout.
+// Many returns at least n packets: WRITEs of eight packets on alternating connections. The last
+// packet of every eleventh WRITE is retransmitted after a timeout.
 func Many(n, connections int) *Script {
 	s := New()
 	psn := make([]bth.PSN, connections)
@@ -19,7 +19,7 @@ func Many(n, connections int) *Script {
 			trace.End{Addr: netip.AddrFrom4([4]byte{192, 0, 2, 1}), QPN: bth.QPN(0x100 + i)},
 			trace.End{Addr: netip.AddrFrom4([4]byte{198, 51, 100, byte(1 + i%250)}), QPN: bth.QPN(0x200 + i)})
 		f.MTU = 1024
-		psn[i] = bth.MaxPSN - 500 // it wraps
+		psn[i] = bth.MaxPSN - 500 // the PSN wraps
 	}
 	for i := 0; len(s.Packets) < n; i++ {
 		k := i % connections

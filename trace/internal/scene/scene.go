@@ -1,5 +1,5 @@
-// Package scene makes packets of conversations up, with the meaning an [trace.Analyzer] would give them, so that what is written of
-// packets can be tested without captures.
+// Package scene constructs packets of conversations, with the meaning that a [trace.Analyzer]
+// would set, to test the outputs of packets without captures.
 package scene
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// Begin is the time of the first packet of every scene.
+// Begin is the start time of every scene.
 var Begin = time.Date(2026, 3, 14, 15, 9, 26, 535_897_000, time.UTC)
 
-// Script is the packets of one or more conversations, in the order in which they were captured.
+// Script collects the packets of one or more conversations, in capture order.
 type Script struct {
 	Packets  []*trace.Packet
 	Flows    []*trace.Flow
@@ -22,13 +22,13 @@ type Script struct {
 	now      time.Time
 }
 
-// New returns an empty script that begins at [Begin].
+// New returns an empty Script that begins at [Begin].
 func New() *Script { return &Script{now: Begin} }
 
-// After lets time pass.
+// After advances the time by d.
 func (s *Script) After(d time.Duration) *Script { s.now = s.now.Add(d); return s }
 
-// Flow begins a flow of service between two queue pairs.
+// Flow starts a flow of service between two queue pairs.
 func (s *Script) Flow(service bth.Service, asker, answerer trace.End) *trace.Flow {
 	f := &trace.Flow{
 		Number: len(s.Flows) + 1, Service: service, Ends: [2]trace.End{asker, answerer},
@@ -38,7 +38,7 @@ func (s *Script) Flow(service bth.Service, asker, answerer trace.End) *trace.Flo
 	return f
 }
 
-// Message begins a message of the flow's first end.
+// Message starts a message of the flow's first end.
 func (s *Script) Message(f *trace.Flow, verb string, op bth.Operation, first bth.PSN, n int, size uint64) *trace.Message {
 	f.Messages++
 	m := &trace.Message{
@@ -50,8 +50,8 @@ func (s *Script) Message(f *trace.Flow, verb string, op bth.Operation, first bth
 	return m
 }
 
-// Packet adds a packet from one end of the flow, 3 microseconds after the one before, in a frame of its own, and returns it for
-// whatever is to be changed in it.
+// Packet adds a packet sent by one end of the flow, 3 microseconds after the previous one, in its
+// own frame. It returns the packet so that the caller can modify it.
 func (s *Script) Packet(f *trace.Flow, from int, role trace.Role, b bth.Packet, meaning string) *trace.Packet {
 	s.now = s.now.Add(3 * time.Microsecond)
 	src, dst := f.Ends[from], f.Ends[1-from]
@@ -76,14 +76,14 @@ func (s *Script) Packet(f *trace.Flow, from int, role trace.Role, b bth.Packet, 
 	return p
 }
 
-// Of puts the packet into a message and moves the message's end.
+// Of assigns p to m and extends m to p.
 func Of(m *trace.Message, p *trace.Packet) *trace.Packet {
 	p.Message = m
 	m.End, m.Frames[1] = p.Time, p.Number
 	return p
 }
 
-// seal writes the packet's bytes with their ICRC.
+// seal encodes the packet with its ICRC.
 func seal(p *trace.Packet) {
 	p.Bytes = p.BTH.Append(nil)
 	length := bth.UDPHeaderLen + len(p.Bytes) + bth.ICRCLen

@@ -1,5 +1,5 @@
-// Command pairs runs the interop matrix with gorxe at both ends, on this host: make pairs. Root is needed for the veth pair and
-// for IPv6; without it they are skipped.
+// Command pairs runs the interoperation matrix with gorxe at both ends, on this host (make
+// pairs). Runs over veth or IPv6 need root and are skipped without it.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command rxelab-verbs is gorxe's end of the operations of package verbspeer; the other end is verbs_peer.py. The lab runs both.
+// Command rxelab-verbs is gorxe's end of the operations of package verbspeer; the other end is
+// verbs_peer.py. The lab runs both.
 package main
 
 import (
@@ -61,7 +62,7 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// linger keeps the device up for a peer that did not hear the last acknowledgement.
+// linger keeps the device open for a peer that missed the last acknowledgement.
 const linger = 500 * time.Millisecond
 
 func client(ctx context.Context, c *verbspeer.Config, addr string) error {

@@ -1,5 +1,6 @@
-// Command rxelab runs the matrix of gorxe against Linux rdma_rxe and reports it: make interop. It needs no root once the
-// programs it uses are installed; as root it installs them.
+// Command rxelab runs the matrix of gorxe against Linux rdma_rxe and writes the report (make
+// interop). As root it installs the programs that it needs; once they are installed it needs no
+// root.
 package main
 
 import (
@@ -37,7 +38,7 @@ func main() {
 	os.Exit(2)
 }
 
-// errCells says that the lab ran and cells failed.
+// errCells reports that the lab ran and that cells failed.
 var errCells = errors.New("cells failed")
 
 type flags struct {
@@ -155,7 +156,7 @@ func run(ctx context.Context, args []string, out *os.File) error {
 	return f.finish(r, out)
 }
 
-// directories fills in the defaults.
+// directories sets the defaults of the directories.
 func (f *flags) directories() error {
 	if f.Cache == "" {
 		c, err := os.UserCacheDir()
@@ -173,7 +174,7 @@ func (f *flags) directories() error {
 	return nil
 }
 
-// finish prints and writes the report; failed cells are an error.
+// finish prints and writes the report. It returns errCells if a cell failed.
 func (f *flags) finish(r *report.Report, out io.Writer) error {
 	if err := r.Table(out); err != nil {
 		return err

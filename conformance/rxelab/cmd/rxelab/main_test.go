@@ -83,7 +83,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// printed is where a test lets the command print.
+// printed returns the file that a test uses as the command's standard output.
 func printed(t *testing.T) *os.File {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "stdout"))

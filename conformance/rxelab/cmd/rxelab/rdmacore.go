@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/rdmacore"
 )
 
-// runRDMACore runs rdma-core's own tests on rxe instead of the matrix.
+// runRDMACore runs rdma-core's tests on rxe instead of the matrix.
 func (f *flags) runRDMACore(ctx context.Context, out io.Writer) error {
 	if f.Filter != nil {
 		return fmt.Errorf("-rdma-core-tests runs all tests: leave out -run, and choose a kernel with -kernel %s",

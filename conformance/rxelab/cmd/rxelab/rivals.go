@@ -15,7 +15,7 @@ import (
 	"github.com/gorxe/gorxe/tools/bench"
 )
 
-// rivalFlags are those of measurements beside rxe.
+// rivalFlags adds the flags of the comparison with rxe.
 func rivalFlags(fs *flag.FlagSet, f *flags) {
 	r := &f.rival
 	fs.IntVar(&r.Rounds, "rivals", 0, "instead of the matrix: measure gorxe beside rxe in two machines, each `number` times in turn; give one -kernel. -run chooses among contest/contender; -doc is for the report, with its chart and the measurements beside it, unless others disturbed too many")
@@ -25,7 +25,7 @@ func rivalFlags(fs *flag.FlagSet, f *flags) {
 	fs.StringVar(&r.Profiles, "profiles", "", "of -rivals: `directory` for CPU profiles of gorxe")
 }
 
-// runRivals measures instead of running the matrix.
+// runRivals runs the comparison with rxe instead of the matrix.
 func (f *flags) runRivals(ctx context.Context, out io.Writer) error {
 	r := f.rival
 	switch {
@@ -63,7 +63,8 @@ func (f *flags) runRivals(ctx context.Context, out io.Writer) error {
 	return report.WriteFiles(strings.TrimSuffix(f.doc, filepath.Ext(f.doc))+".json", f.doc)
 }
 
-// noisy is the part of the measurements, as a divisor, that may have been disturbed in a report that is kept.
+// noisy is the divisor for the maximum part of disturbed measurements in a report that is
+// written.
 const noisy = 10
 
 func listRivals(r *rival.Options, out io.Writer) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/soak"
 )
 
-// soakFlags are those of a soak.
+// soakFlags adds the flags of a soak test.
 func soakFlags(fs *flag.FlagSet, s *soak.Options) {
 	fs.DurationVar(&s.Traffic, "soak", 0, "instead of the matrix: `time` for which clients come to gorxe daemon, with 1 % of the packets lost and some clients killed; give one -kernel")
 	fs.DurationVar(&s.Round, "round", 5*time.Minute, "of a soak: `time` after which all clients end and the daemon must hold nothing for them")
@@ -23,7 +23,7 @@ func soakFlags(fs *flag.FlagSet, s *soak.Options) {
 	fs.Uint64Var(&s.Seed, "seed", rand.Uint64(), "of a soak: `number` that decides who comes when (default: random)")
 }
 
-// runSoak runs a soak instead of the matrix.
+// runSoak runs a soak test instead of the matrix.
 func (f *flags) runSoak(ctx context.Context, out *os.File) error {
 	s := f.soak
 	switch {

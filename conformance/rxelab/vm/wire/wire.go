@@ -1,8 +1,9 @@
-// Package wire is the conversation between the lab on the host and the agent in the virtual machine: frames of many streams
-// over the one byte stream that a virtio-serial port is.
+// Package wire is the protocol between the lab on the host and the agent in the virtual machine:
+// [Frame] values of many streams over one byte stream, a virtio-serial port.
 //
-// The host opens a stream by sending Start, Put, Read or Send with a stream number it has not used before; every stream ends with
-// exactly one Exit from the guest. The first frame of the guest is Hello on stream 0.
+// The host opens a stream by sending Start, Put, Read or Send with an unused stream number. Every
+// stream ends with exactly one Exit from the guest. The first frame of the guest is Hello on
+// stream 0.
 package wire
 
 import (
@@ -13,33 +14,33 @@ import (
 	"time"
 )
 
-// What the two sides call things.
+// Names that both sides use.
 const (
-	PortName  = "gorxe.rxelab" // the virtio-serial port that carries the frames
-	HostTag   = "host"         // the mount tag of the host's root
+	PortName  = "gorxe.rxelab" // virtio-serial port of the frames
+	HostTag   = "host"         // mount tag of the host's root
 	ModuleDir = "/modules"     // in the initramfs: kernel modules, loaded in the order of their names
 )
 
-// MaxData is the largest payload of one frame in bytes.
+// MaxData is the maximum payload of one frame in bytes.
 const MaxData = 64 << 10
 
 const headerLen = 9
 
-// Kind says what a frame carries.
+// Kind is the kind of a frame.
 type Kind uint8
 
-// The kinds of frames; the comment names the sender and the payload.
+// The kinds of frames; the comments give the sender and the payload.
 const (
 	Hello  Kind = iota + 1 // guest: Info
 	Start                  // host: Command
-	Ready                  // guest: empty; the command listens on the port it was asked about
+	Ready                  // guest: empty; the command listens on its ListenPort
 	Stdout                 // guest: bytes
 	Stderr                 // guest: bytes
 	Signal                 // host: one byte, the signal number, for the whole process group
 	Put                    // host: File; Data and End follow
 	Data                   // host: bytes of the file
 	End                    // host: empty
-	Read                   // host: []string, the paths; Stdout carries the map path → content as JSON
+	Read                   // host: []string, the paths; Stdout carries a JSON map of path to content
 	Send                   // host: Datagram
 	Exit                   // guest: Result
 )
@@ -51,43 +52,46 @@ type Frame struct {
 	Data   []byte
 }
 
-// Info is what the guest says about itself when it is ready for commands.
+// Info is the greeting of the guest when it is ready for commands.
 type Info struct {
 	Kernel   string        // release, as uname -r prints it
-	Uptime   time.Duration // since the kernel started
-	Warnings []string      // what went wrong on the way and did not stop it
+	Uptime   time.Duration // time since the kernel started
+	Warnings []string      // non-fatal problems during boot
 }
 
 // Command is a program to run in the guest.
 type Command struct {
-	Argv       []string
-	Netns      string        // name of a network namespace; empty: the initial one
-	Timeout    time.Duration // after it the process group is killed; 0: never
-	ListenPort int           // TCP port whose opening by the command is reported with Ready; 0: no report
+	Argv    []string
+	Netns   string        // name of a network namespace; empty: the initial one
+	Timeout time.Duration // time after which the process group is killed; 0: never
+	// ListenPort is a TCP port. When the command listens on it, the guest sends Ready. 0: none.
+	ListenPort int
 }
 
-// File is the head of a file that the host writes into the guest.
+// File is the header of a file that the host writes to the guest.
 type File struct {
 	Path string
 	Mode uint32
 }
 
-// Datagram is a UDP datagram to be sent from the guest.
+// Datagram is a UDP datagram for the guest to send.
 type Datagram struct {
 	Netns string // as in Command
 	To    string // address:port
 	Data  []byte
 }
 
-// Result is how a stream ended. Code is the exit status, -1 when a signal ended the process or it never ran.
+// Result is the end of a stream. Code is the exit status, or -1 if a signal ended the process or
+// it never ran.
 type Result struct {
 	Code     int
 	Signal   string `json:",omitempty"`
 	TimedOut bool   `json:",omitempty"`
-	Err      string `json:",omitempty"` // what kept the request from being carried out
+	Err      string `json:",omitempty"` // why the request could not be carried out
 }
 
-// Write sends one frame with a single Write call. It fails when the payload is longer than MaxData.
+// Write writes one frame with a single Write call. It returns an error if the payload is longer
+// than MaxData.
 func Write(w io.Writer, f Frame) error {
 	if len(f.Data) > MaxData {
 		return fmt.Errorf("frame of %d bytes: the limit is %d", len(f.Data), MaxData)
@@ -100,7 +104,7 @@ func Write(w io.Writer, f Frame) error {
 	return err
 }
 
-// WriteJSON sends v as the payload of one frame.
+// WriteJSON writes one frame with v as JSON payload.
 func WriteJSON(w io.Writer, stream uint32, k Kind, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -109,7 +113,7 @@ func WriteJSON(w io.Writer, stream uint32, k Kind, v any) error {
 	return Write(w, Frame{Stream: stream, Kind: k, Data: b})
 }
 
-// ReadFrame reads one frame. Its Data is the caller's.
+// ReadFrame reads one frame. The caller owns its Data.
 func ReadFrame(r io.Reader) (Frame, error) {
 	var h [headerLen]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {

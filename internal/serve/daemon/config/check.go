@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Features are the parts of a configuration that a build can do something about.
+// Features are the optional services that a build supports.
 type Features struct{ Rping, Perftest, Pingpong, Regions bool }
 
-// Check applies the limits of sizes and the rules that concern more than one option, gives devices
-// without a name theirs, and refuses what the build does not serve. The error joins all that is wrong.
+// Check applies the limits of sizes and the rules that involve several options, names unnamed
+// devices, and disables or rejects what the build does not support. The error joins all mistakes.
 func (c *Config) Check(has Features) error {
 	var wrong []error
 	add := func(at, format string, args ...any) {
@@ -39,7 +39,8 @@ func (c *Config) Check(has Features) error {
 
 type complain func(at, format string, args ...any)
 
-// checkSizes refuses sizes that are not within their limits. Set takes them: a flag may yet override the file.
+// checkSizes reports sizes outside their limits. Set accepts them, because a flag may override
+// the file.
 func (c *Config) checkSizes(add complain) {
 	for _, s := range sections {
 		for _, f := range s.fields {
@@ -85,7 +86,7 @@ func (c *Config) checkDevices(add complain) {
 	}
 }
 
-// Wants is true for an address that the device is to have among its GIDs.
+// Wants reports whether an address should be among the device's GIDs.
 func (d *Device) Wants(a netip.Addr) bool {
 	family := "v6"
 	if a.Unmap().Is4() {

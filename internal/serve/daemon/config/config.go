@@ -1,6 +1,6 @@
-// Package config reads what a daemon is to be: a TOML file, flags that say the same, and
-// defaults that are enough without either. Every option is in one table (fields.go), from
-// which the file, the flags and the reference in docs/operations.md come.
+// Package config reads the configuration of a daemon from a TOML file and from equivalent flags,
+// with defaults that suffice without either. Every option is in one table (fields.go), which
+// defines the keys of the file, the flags, and the reference in docs/operations.md.
 package config
 
 import (
@@ -14,80 +14,84 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Config is everything that can be chosen.
+// Config is the configuration of a daemon.
 type Config struct {
 	Log      Log
 	Control  Control
 	Programs Programs
 	Metrics  Metrics
 	Trace    Trace
-	Drain    time.Duration // how long connections are given to end
-	Devices  []Device      // none means the one that the host suggests
+	Drain    time.Duration // maximum time to end connections
+	Devices  []Device      // empty means those that the host suggests
 	Rping    Service
 	Perftest Service
 	Pingpong Service
 	Regions  []Region
 	Export   Export
 
-	SessionMemory uint64         // of one client of perftest or a pingpong, in bytes
-	ForeignGIDs   []netip.Prefix // that clients of both may name although their TCP connection has another address
-	Payload       string         // file with what clients of perftest write and send; "" looks at nothing
+	SessionMemory uint64 // of one client of perftest or a pingpong, in bytes
+	// ForeignGIDs are the networks of GIDs that a client of either may use although its TCP
+	// connection comes from another address.
+	ForeignGIDs []netip.Prefix
+	// Payload is the file with the payload that clients of perftest write and send; "" disables
+	// the check.
+	Payload string
 
-	at map[string]string // where what is not a default was said, by key
+	at map[string]string // file position or flag of each option that is not a default, by key
 }
 
-// Log says what is logged and how.
+// Log configures the log.
 type Log struct {
 	Level  slog.Level
 	Format string // "text" or "json"
 }
 
-// Control is the socket through which the daemon is looked into.
+// Control configures the Unix socket for diagnostics.
 type Control struct {
-	Socket string      // "" means the place that DefaultSocket names
+	Socket string      // "" means that of DefaultSocket
 	Mode   fs.FileMode // of the socket
-	Group  string      // that owns the socket, a name or a number; "" leaves the user's
+	Group  string      // group of the socket, a name or a number; "" keeps that of the process
 }
 
-// Programs is the socket through which 'gorxe run' runs programs on the devices.
+// Programs configures the socket through which 'gorxe run' uses the devices.
 type Programs struct {
 	Enabled bool
-	Socket  string        // "" means one beside the control socket
+	Socket  string        // "" means one next to the control socket
 	Mode    fs.FileMode   // of the socket
-	Group   string        // that owns the socket, a name or a number; "" leaves the user's
-	Idle    time.Duration // how long the daemon may be without a program before it stops; 0 is for ever
+	Group   string        // group of the socket, a name or a number; "" keeps that of the process
+	Idle    time.Duration // time without a program after which the daemon stops; 0 means never
 }
 
-// Metrics is where Prometheus finds its metrics.
+// Metrics configures the metrics for Prometheus.
 type Metrics struct {
-	Listen string // host:port, "" for nowhere
+	Listen string // host:port, "" disables them
 }
 
-// Trace is the file with the packets of all devices.
+// Trace configures the file with the packets of all devices.
 type Trace struct {
-	File string // "" for none
-	Size uint64 // of a file in bytes; there are two at most
+	File string // "" if there is none
+	Size uint64 // maximum size of a file in bytes; there are up to two
 }
 
-// Device is one RNIC.
+// Device configures one device.
 type Device struct {
-	Name      string // "" is replaced by Interface, or gorxe0 and so on
-	Interface string // this or Address
+	Name      string // "" is replaced by Interface, or gorxe0 etc.
+	Interface string // either this or Address
 	Address   string
 	Link      string         // kind of link
-	Spin      time.Duration  // how long receivers look before they sleep
-	Shards    int            // parts that queue pairs are divided into, 0 is half the processors
+	Spin      time.Duration  // how long receivers busy-poll before they sleep
+	Shards    int            // number of shards; 0 means half the processors
 	Loopback  bool           // queue pairs of the device exchange packets in memory
 	GIDs      []string       // of "v4", "v6"
-	MTU       int            // largest path MTU in bytes, 0 for what the interface allows
-	MaxQP     int            // 0 is the largest number there is
+	MTU       int            // maximum path MTU in bytes; 0 means what the interface allows
+	MaxQP     int            // 0 means the maximum
 	MaxMR     int            // likewise
-	Peers     []netip.Prefix // who may talk to it; none means everybody
+	Peers     []netip.Prefix // hosts that may communicate with it; empty means all
 
-	At string // where it was said
+	At string // file position or flag
 }
 
-// On is the interface or address that the device is opened on.
+// On returns the interface or address that the device is opened on.
 func (d *Device) On() string {
 	if d.Address != "" {
 		return d.Address
@@ -95,33 +99,33 @@ func (d *Device) On() string {
 	return d.Interface
 }
 
-// Service is a responder to a tool.
+// Service configures a responder.
 type Service struct {
 	Enabled bool
-	Port    int // TCP port, or that of the RDMA port space TCP
+	Port    int // TCP port, or port of the RDMA port space TCP
 }
 
-// Export is how regions are exported.
+// Export configures the export of regions.
 type Export struct {
 	Port       int // of the RDMA port space TCP
 	MaxConns   int // connections of a device at a time
 	MaxPerPeer int // of one host
 }
 
-// Region is memory that peers may use by its name.
+// Region configures memory that peers can access by its name.
 type Region struct {
 	Name   string
 	Kind   string      // "anonymous", "file" or "shm"
 	Path   string      // of a file; name of a shared memory object
-	Size   uint64      // in bytes; 0 of a file is its own
-	Mode   fs.FileMode // of a file that is made
+	Size   uint64      // in bytes; 0 means the size of the file
+	Mode   fs.FileMode // of a file that is created
 	Access []string
-	Peers  []netip.Prefix // none means all that the device admits
+	Peers  []netip.Prefix // empty means all that the device admits
 
-	At string // where it was said
+	At string // file position or flag
 }
 
-// Default is the configuration without file and flags.
+// Default returns the configuration without a file and flags.
 func Default() Config {
 	return Config{
 		Log:      Log{Level: slog.LevelInfo, Format: "text"},
@@ -139,17 +143,18 @@ func Default() Config {
 	}
 }
 
-// At tells where an option, named by its key as in "log.level", was given; "" where it was not.
+// At returns the file position or flag of an option by its key, such as "log.level"; "" for a
+// default.
 func (c *Config) At(key string) string { return c.at[key] }
 
-// DefaultDevice is a device on an interface or address of which nothing else was chosen.
+// DefaultDevice returns a device with defaults on an interface or address.
 func DefaultDevice(on string) Device {
 	d := defaultDevice()
 	bareDevice(&d, on)
 	return d
 }
 
-// PathMTU is what the device offers on an interface with an MTU, for people.
+// PathMTU returns the path MTU of the device on an interface with MTU of, for display.
 func (d *Device) PathMTU(of int) string {
 	n := qp.MTUForLink(of)
 	if d.MTU != 0 {

@@ -9,15 +9,15 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A field is an option: a key in a table of the file, and what it means.
+// A field is an option: a key in a table of the file, and its meaning.
 type field[T any] struct {
 	key   string
-	flag  string // "" in the tables that stand for a flag themselves
-	usage string // what it is; the first word in backquotes names the value
+	flag  string // "" in the tables that have a flag of their own
+	usage string // description; the first word in backquotes names the value
 	value func(*T) Value
 }
 
-// A section is a table of the file with the keys it can have.
+// A section is a table of the file with its keys.
 type section struct {
 	name   string // "" is the top of the file
 	about  string
@@ -33,7 +33,7 @@ func service(name, port, what string, of func(*Config) *Service, more ...field[C
 	}, more...)}
 }
 
-// sections are the tables that a file can have once.
+// sections are the tables that occur once in a file.
 var sections = []section{
 	{"", "", []field[Config]{
 		{"drain", "drain", "how `long` connections are given to end when the daemon stops", func(c *Config) Value { return duration(&c.Drain, 0) }},
@@ -81,7 +81,7 @@ var sections = []section{
 		}},
 		{"size", "trace-size", "`size` of the file at which it gets the ending .1, in place of the one before, " +
 			"and another is begun", func(c *Config) Value {
-			// A file holds many of the longest packets.
+			// The minimum is many times the size of the longest packet.
 			return sizeWithin(&c.Trace.Size, 1<<20, 0)
 		}},
 	}},

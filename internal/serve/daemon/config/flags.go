@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags are options given on the command line. They go over those of a file: a single
-// option replaces the file's, a first --device or --region all of the file's.
+// Flags holds the options of the command line, which override those of a file: a single option
+// replaces the file's, the first --device or --region replaces all of the file's.
 type Flags struct {
 	given   []given
 	devices []string
 	regions []string
-	scratch Config // takes values to try them
+	scratch Config // destination of values that are only validated
 }
 
 type given struct {
@@ -47,7 +47,7 @@ func specUsage[T any](fields []field[T]) string {
 	return strings.Join(keysOf(fields), "=,") + "="
 }
 
-// optionFlag is an option's place on the command line: it tries and notes what it is given.
+// optionFlag is the flag of an option: it validates and records its values.
 type optionFlag struct {
 	Value
 	flags *Flags
@@ -55,7 +55,7 @@ type optionFlag struct {
 	field *field[Config]
 }
 
-// Explains says that the errors of Set tell all.
+// Explains marks a flag whose errors of Set need no addition.
 func (v *optionFlag) Explains() {}
 
 func (v *optionFlag) Set(text string) error {
@@ -66,13 +66,13 @@ func (v *optionFlag) Set(text string) error {
 	return nil
 }
 
-// spec is a flag that describes a whole table as key=value,key=value; a list's key comes
-// once for each element.
+// spec is a flag that describes a whole table as key=value,key=value; the key of a list occurs
+// once per element.
 type spec[T any] struct {
 	all    *[]string
 	fields []field[T]
 	def    func() T
-	bare   func(*T, string) // what a word without "=" stands for; nil where there is none
+	bare   func(*T, string) // handles a word without "="; nil if there must be none
 }
 
 func (v *spec[T]) Explains()      {}
@@ -118,19 +118,20 @@ func (v *spec[T]) parse(text string) (T, error) {
 	return t, nil
 }
 
-// bareDevice is what --device eth0 or --device 192.0.2.1 says.
+// bareDevice handles --device eth0 or --device 192.0.2.1.
 func bareDevice(d *Device, word string) {
 	if text(&d.Address, "", isAddr).Set(word) != nil {
 		d.Interface = word
 	}
 }
 
-// Apply puts the flags over c.
+// Apply applies the flags to c.
 func (f *Flags) Apply(c *Config) error {
 	lists := map[string]bool{}
 	for _, g := range f.given {
 		v := g.value(c)
-		if list, ok := v.(interface{ clear() }); ok && !lists[g.key] { // the first replaces the file's, others add to it
+		// The first value replaces the file's, later ones are added.
+		if list, ok := v.(interface{ clear() }); ok && !lists[g.key] {
 			list.clear()
 			lists[g.key] = true
 		}
@@ -145,7 +146,7 @@ func (f *Flags) Apply(c *Config) error {
 	return replace(f.regions, "--region", &c.Regions, &spec[Region]{fields: regionFields, def: defaultRegion}, func(r *Region, at string) { r.At = at })
 }
 
-// replace makes what the texts describe the whole of to, if there are any.
+// replace replaces to with what the texts describe, if there are any.
 func replace[T any](texts []string, flag string, to *[]T, v *spec[T], at func(*T, string)) error {
 	if len(texts) == 0 {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"github.com/gorxe/gorxe/internal/host/textfile"
 )
 
-// maxFile is the longest file that is read, in bytes.
+// maxFile is the maximum size of a file in bytes.
 const maxFile = 1 << 20
 
-// A Problem is something wrong in a file or a flag.
+// A Problem is a mistake in a file or a flag.
 type Problem struct {
 	At   string // "gorxe.toml:12", or a flag
 	Text string
@@ -25,8 +25,8 @@ type Problem struct {
 
 func (p *Problem) Error() string { return p.At + ": " + p.Text }
 
-// Load reads a file over the defaults. The error joins all that is wrong, each a [*Problem],
-// where the file can be read. ctx ends the wait for a stream such as /dev/stdin.
+// Load reads a file on top of the defaults. If the file is readable, the error joins all
+// mistakes, each a [*Problem]. ctx ends the wait for a stream such as /dev/stdin.
 func Load(ctx context.Context, file string) (Config, error) {
 	data, err := textfile.Read(ctx, file, maxFile)
 	if err != nil {
@@ -35,7 +35,7 @@ func Load(ctx context.Context, file string) (Config, error) {
 	return Parse(file, data)
 }
 
-// Parse is Load of bytes already read; file is for messages.
+// Parse is Load for the contents of a file; file is used in messages.
 func Parse(file string, data []byte) (Config, error) {
 	c := Default()
 	if len(data) > maxFile {
@@ -66,16 +66,16 @@ func Parse(file string, data []byte) (Config, error) {
 	return c, errors.Join(all...)
 }
 
-// maxProblems is how many problems of a file are told. Nobody reads more, and a file of nothing else
-// has tens of thousands, each with its text.
+// maxProblems is the maximum number of problems reported per file. A file can have tens of
+// thousands, each with its text.
 const maxProblems = 100
 
-// reader turns the tree of a document into a Config.
+// reader converts the tree of a document to a Config.
 type reader struct {
 	file     string
 	lines    map[string]int
 	config   *Config
-	problems []found // maxProblems at most
+	problems []found // at most maxProblems
 	more     int     // problems beyond those
 }
 
@@ -93,7 +93,7 @@ func (r *reader) wrong(path, format string, args ...any) {
 	r.problems = append(r.problems, found{lineOf(r.lines, path), named(path) + ": " + fmt.Sprintf(format, args...)})
 }
 
-// named is a path as people write it, without the numbers of tables and list elements.
+// named returns a path for display, without the indexes of tables and list elements.
 func named(path string) string {
 	words := strings.Split(path, ".")
 	kept := words[:1]
@@ -105,7 +105,7 @@ func named(path string) string {
 	return strings.Join(kept, ".")
 }
 
-// inOrder returns the keys of a table as they stand in the file.
+// inOrder returns the keys of a table in the order of the file.
 func (r *reader) inOrder(path string, t map[string]any) []string {
 	return slices.SortedFunc(maps.Keys(t), func(a, b string) int {
 		la, lb := lineOf(r.lines, join(path, a)), lineOf(r.lines, join(path, b))
@@ -203,7 +203,7 @@ func tables[T any](r *reader, name string, v any, fields []field[T], to *[]T, de
 
 func (r *reader) at(path string) string { return place(r.file, lineOf(r.lines, path)) }
 
-// set gives an option the value that the file has for it.
+// set sets an option to its value in the file.
 func (r *reader) set(path string, to Value, v any) {
 	r.config.at[path] = r.at(path)
 	if list, ok := v.([]any); ok && to.takes() == kindList {
@@ -230,7 +230,7 @@ func (r *reader) set(path string, to Value, v any) {
 
 const noKind = kind(255)
 
-// textOf returns a plain value as a flag would have it.
+// textOf returns a scalar value in the form that a flag has.
 func textOf(v any) (string, kind) {
 	switch v := v.(type) {
 	case string:
@@ -243,7 +243,7 @@ func textOf(v any) (string, kind) {
 	return "", noKind
 }
 
-// kindOf names the type of a value for people.
+// kindOf returns the type of a value, for display.
 func kindOf(v any) string {
 	if _, k := textOf(v); k != noKind {
 		return k.String()
@@ -285,7 +285,7 @@ func keysOf[T any](fields []field[T]) (keys []string) {
 	return keys
 }
 
-// near is true for words that differ by one letter more, less, other or moved.
+// near reports whether two words differ by one inserted, deleted, replaced or transposed letter.
 func near(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a

@@ -9,8 +9,8 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// positions finds the line of every key in a TOML document that is known to be right, and
-// of every element of a list: "device.1.peers.0" is the first of the second device's peers.
+// positions returns the line of every key in a valid TOML document, and of every element of a
+// list: "device.1.peers.0" is the first element of peers of the second device.
 func positions(data []byte) map[string]int {
 	w := &walker{lines: map[string]int{}, tables: map[string]int{}, ends: lineEnds(data)}
 	w.parser.Reset(data)
@@ -31,11 +31,11 @@ type walker struct {
 	parser unstable.Parser
 	ends   []int // of lines
 	lines  map[string]int
-	tables map[string]int // how many of an array of tables there were
+	tables map[string]int // number of tables so far in each array of tables
 	prefix string         // of the keys that follow
 }
 
-// enter notes the header of a table and returns its path.
+// enter records the header of a table and returns its path.
 func (w *walker) enter(n *unstable.Node, array bool) string {
 	path := ""
 	for it := n.Key(); it.Next(); {
@@ -53,7 +53,7 @@ func (w *walker) enter(n *unstable.Node, array bool) string {
 	return path
 }
 
-// pair notes a key and what is inside its value.
+// pair records a key and the contents of its value.
 func (w *walker) pair(prefix string, n *unstable.Node) {
 	path := prefix
 	for it := n.Key(); it.Next(); {
@@ -63,7 +63,7 @@ func (w *walker) pair(prefix string, n *unstable.Node) {
 	w.inside(path, n.Value())
 }
 
-// inside notes the elements of a list and the keys of an inline table.
+// inside records the elements of a list and the keys of an inline table.
 func (w *walker) inside(path string, n *unstable.Node) {
 	switch n.Kind {
 	case unstable.InlineTable:
@@ -85,16 +85,16 @@ func (w *walker) inside(path string, n *unstable.Node) {
 	}
 }
 
-// maxLevels is the largest number of levels of a key with its value: parts of the key, lists and tables.
-// There is no use for more, and some thousands take the parser seconds, and their paths gigabytes.
+// maxLevels is the maximum nesting of a key with its value: parts of the key, lists and tables.
+// No valid file has more, and some thousands take the parser seconds, and their paths gigabytes.
 const maxLevels = 32
 
-// maxKeys is the largest number of keys in a file, each part of a dotted one counted. The parser
-// compares each key with those before it: 60,000 tables take it seconds.
+// maxKeys is the maximum number of keys in a file, counting each part of a dotted key. The parser
+// compares each key with the earlier ones: 60,000 tables take it seconds.
 const maxKeys = 10_000
 
-// tooMuch returns the first key that has more levels than may be, with its value or alone, or that is
-// one too many: its line, and what is wrong. What is no TOML is for the parser that comes next to report.
+// tooMuch returns the line of the first key that exceeds maxLevels, alone or with its value, or
+// maxKeys, and a description. It ignores syntax errors, which the parser reports.
 func tooMuch(data []byte) (line int, what string) {
 	var p unstable.Parser
 	p.Reset(data)
@@ -116,7 +116,7 @@ func tooMuch(data []byte) (line int, what string) {
 	return 0, ""
 }
 
-// fits reports whether a key with its value, or a value, has no more levels than left. It adds the
+// fits reports whether a key with its value, or a value, has at most left levels. It adds the
 // number of their keys to keys.
 func fits(n *unstable.Node, left int, keys *int) bool {
 	if n.Kind == unstable.Table || n.Kind == unstable.ArrayTable || n.Kind == unstable.KeyValue {
@@ -141,7 +141,7 @@ func fits(n *unstable.Node, left int, keys *int) bool {
 	return true
 }
 
-// note keeps the line of n, the first that has the path.
+// note records the line of n, unless the path is known.
 func (w *walker) note(path string, n *unstable.Node) {
 	if _, known := w.lines[path]; known || n.Raw.Length == 0 {
 		return
@@ -149,13 +149,13 @@ func (w *walker) note(path string, n *unstable.Node) {
 	w.lines[path] = lineAt(w.ends, n)
 }
 
-// lineAt is the line that a node begins in.
+// lineAt returns the line in which a node begins.
 func lineAt(ends []int, n *unstable.Node) int {
 	before, _ := slices.BinarySearch(ends, int(n.Raw.Offset))
 	return before + 1
 }
 
-// lineEnds are the places of all line feeds.
+// lineEnds returns the offsets of all line feeds.
 func lineEnds(data []byte) (ends []int) {
 	for i, c := range data {
 		if c == '\n' {
@@ -172,7 +172,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// lineOf is the line of a path, or of the nearest thing around it that has one.
+// lineOf returns the line of a path, or of the nearest enclosing path that has one.
 func lineOf(lines map[string]int, path string) int {
 	for {
 		if n, ok := lines[path]; ok {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Reference is the table of all options as Markdown.
+// Reference returns the table of all options as Markdown.
 func Reference() string {
 	var b strings.Builder
 	c := Default()
@@ -48,7 +48,7 @@ func shown(value string) string {
 	return "`" + value + "`"
 }
 
-// meaning is what an option is and what it takes.
+// meaning returns the description of an option and its allowed values.
 func meaning(usage string, v Value) string {
 	usage = strings.ReplaceAll(usage, "`", "")
 	if v.inReference() {

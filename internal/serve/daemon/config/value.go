@@ -15,16 +15,16 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/region"
 )
 
-// A Value is one option's place in a Config. It is a pflag.Value, so that a flag can be one.
+// A Value is one option's place in a Config. It is a pflag.Value, so that it can be a flag.
 type Value interface {
-	Set(text string) error // says what is allowed where text is not
+	Set(text string) error // the error lists what is allowed
 	String() string
 	Type() string
-	Allowed() string // for people: what Set takes
+	Allowed() string // values that Set accepts, for display
 
-	takes() kind       // of TOML
-	inUsage() string   // what the usage of a flag says of Allowed
-	inReference() bool // Allowed is part of the reference
+	takes() kind       // type in TOML
+	inUsage() string   // part of Allowed for the usage of a flag
+	inReference() bool // whether Allowed is part of the reference
 }
 
 // kind is a type of TOML.
@@ -42,7 +42,7 @@ var kindNames = [...]string{"a string", "an integer", "a boolean", "a list of st
 
 func (k kind) String() string { return kindNames[k] }
 
-// about is what is the same for every value of a type.
+// about holds the properties of a type of values.
 type about struct {
 	typ, allow string
 	kind       kind
@@ -60,7 +60,7 @@ func (a about) refuse(text string) error {
 	return fmt.Errorf("%q is not allowed: give %s", text, a.allow)
 }
 
-// option is a value that one text gives.
+// option is a value that one text sets.
 type option[T any] struct {
 	about
 	to    *T
@@ -81,7 +81,7 @@ func (o option[T]) Set(s string) error {
 // list is a value to which each text adds an element.
 type list[T comparable] struct {
 	about
-	once  bool // an element that is there already is not added
+	once  bool // duplicates are not added
 	to    *[]T
 	parse func(string) (v T, ok bool)
 	show  func(T) string
@@ -108,17 +108,17 @@ func (l list[T]) Set(s string) error {
 
 func same(s string) string { return s }
 
-// text is any string, or one that check takes.
+// text returns a string value, restricted to those that check accepts.
 func text(to *string, allow string, check func(string) bool) Value {
 	return option[string]{about{typ: "string", allow: allow}, to, func(s string) (string, bool) { return s, check == nil || check(s) }, same}
 }
 
-// choice is one of some words.
+// choice returns a value that is one of the words.
 func choice(to *string, of ...string) Value {
 	return option[string]{about{"word", oneOf(of), kindString, ": " + oneOf(of), true}, to, among(of), same}
 }
 
-// choices are some of some words.
+// choices returns a value that is a subset of the words.
 func choices(to *[]string, of ...string) Value {
 	return list[string]{about{"words", oneOf(of), kindList, "", true}, true, to, among(of), same}
 }
@@ -134,7 +134,7 @@ func oneOf(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// prefixes are networks and addresses.
+// prefixes returns a value that is a list of networks and addresses.
 func prefixes(to *[]netip.Prefix) Value {
 	return list[netip.Prefix]{about{typ: "networks", allow: "a network such as 192.0.2.0/24 or an address", kind: kindList}, false, to, parsePrefix, netip.Prefix.String}
 }
@@ -147,7 +147,7 @@ func parsePrefix(s string) (netip.Prefix, bool) {
 	return netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()), err == nil && a.Zone() == ""
 }
 
-// number is a whole number; 0 may stand for what zero says.
+// number returns an integer value; if zero is set, 0 is allowed and means that.
 func number(to *int, least, most int, zero string) Value {
 	allow := fmt.Sprintf("%d to %d", least, most)
 	if zero != "" {
@@ -159,7 +159,7 @@ func number(to *int, least, most int, zero string) Value {
 	}, strconv.Itoa}
 }
 
-// mtu is a path MTU.
+// mtu returns a value that is a path MTU.
 func mtu(to *int) Value {
 	mtus := []string{"256", "512", "1024", "2048", "4096"}
 	return option[int]{about{"bytes", oneOf(mtus) + ", or 0 for the largest that the network carries", kindInteger, "", true}, to, func(s string) (int, bool) {
@@ -168,7 +168,7 @@ func mtu(to *int) Value {
 	}, strconv.Itoa}
 }
 
-// switched is true or false.
+// switched returns a boolean value.
 func switched(to *bool) Value {
 	return option[bool]{about{typ: "bool", allow: "true or false", kind: kindBoolean}, to, func(s string) (bool, bool) {
 		b, err := strconv.ParseBool(s)
@@ -176,7 +176,7 @@ func switched(to *bool) Value {
 	}, strconv.FormatBool}
 }
 
-// duration is a time that is not negative, and not longer than most unless that is 0.
+// duration returns a value that is a non-negative duration, up to most unless that is 0.
 func duration(to *time.Duration, most time.Duration) Value {
 	a := about{typ: "duration", allow: "a duration such as 10s or 1m30s", usage: ", such as 10s"}
 	if most != 0 {
@@ -188,25 +188,26 @@ func duration(to *time.Duration, most time.Duration) Value {
 	}, time.Duration.String}
 }
 
-// size is a number of bytes.
+// size returns a value that is a number of bytes.
 func size(to *uint64) option[uint64] {
 	return option[uint64]{about{"bytes", "a number of bytes, or one with KiB, MiB, GiB or TiB behind it", kindSize, "", true}, to, parseSize, Size}
 }
 
-// limitedSize is a size that Check holds against its limits.
+// limitedSize is a size whose limits Check applies.
 type limitedSize struct {
 	option[uint64]
-	least, most uint64 // most is 0 where there is no upper limit
+	least, most uint64 // most is 0 if there is no upper limit
 }
 
-// sizeWithin is a number of bytes from least to most; 0 as most is no upper limit.
+// sizeWithin returns a value that is a number of bytes from least to most; if most is 0, there is
+// no upper limit.
 func sizeWithin(to *uint64, least, most uint64) Value {
 	return limitedSize{size(to), least, most}
 }
 
 func (s limitedSize) within() bool { return *s.to >= s.least && (s.most == 0 || *s.to <= s.most) }
 
-// limits says what is allowed.
+// limits returns the limits, for display.
 func (s limitedSize) limits() string {
 	if s.most == 0 {
 		return Size(s.least) + " at least"
@@ -227,7 +228,7 @@ func parseSize(s string) (uint64, bool) {
 	return n * units[i].bytes, err == nil && n <= math.MaxInt64/units[i].bytes
 }
 
-// Size writes a number of bytes as short as it can be without losing any.
+// Size formats a number of bytes with the largest unit that represents it exactly.
 func Size(n uint64) string {
 	for _, u := range slices.Backward(units[:len(units)-1]) {
 		if n >= u.bytes && n%u.bytes == 0 {
@@ -237,7 +238,7 @@ func Size(n uint64) string {
 	return strconv.FormatUint(n, 10)
 }
 
-// mode is that of a file.
+// mode returns a value that is a file mode.
 func mode(to *fs.FileMode) Value {
 	return option[fs.FileMode]{about{"mode", `an octal mode such as "0600" or "0660" that lets its user in`, kindString, "", true}, to, func(s string) (fs.FileMode, bool) {
 		n, err := strconv.ParseUint(s, 8, 32)
@@ -245,7 +246,7 @@ func mode(to *fs.FileMode) Value {
 	}, func(m fs.FileMode) string { return fmt.Sprintf("%04o", uint32(m)) }}
 }
 
-// Levels are the names of what can be logged, least first.
+// Levels are the names of the log levels, lowest first.
 var Levels = []string{"debug", "info", "warn", "error"}
 
 // ParseLevel returns the level with a name of [Levels].
@@ -254,7 +255,7 @@ func ParseLevel(name string) (l slog.Level, err error) {
 	return l, err
 }
 
-// level is that of a log.
+// level returns a value that is a log level.
 func level(to *slog.Level) Value {
 	return option[slog.Level]{about{"level", oneOf(Levels), kindString, ": " + oneOf(Levels), true}, to, func(s string) (slog.Level, bool) {
 		i := slices.Index(Levels, s)
@@ -262,7 +263,7 @@ func level(to *slog.Level) Value {
 	}, func(l slog.Level) string { return strings.ToLower(l.String()) }}
 }
 
-// listenable is true for host:port with a number for a port.
+// listenable reports whether s is "" or host:port with a numeric port.
 func listenable(s string) bool {
 	host, port, err := net.SplitHostPort(s)
 	n, perr := strconv.ParseUint(port, 10, 16)
@@ -274,7 +275,7 @@ func isAddr(s string) bool {
 	return err == nil
 }
 
-// isName is true for what can be a name: it stands in file names, metrics and commands.
+// isName reports whether s is valid as a name, which is used in file names, metrics and commands.
 func isName(s string) bool {
 	const punctuation = "._-"
 	return len(s) > 0 && len(s) <= 64 && !strings.HasPrefix(s, "-") && strings.IndexFunc(s, func(r rune) bool {

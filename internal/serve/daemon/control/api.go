@@ -1,10 +1,10 @@
-// Package control is how a running daemon is looked into: HTTP and JSON on a Unix socket. It has
-// the server, the client, and the types that both send. Who can open the socket may see
-// everything, keys of memory regions included.
+// Package control is the control API of a running daemon: HTTP and JSON on a Unix socket. It
+// contains the [Server], the [Client], and the types that they exchange. Anyone who can open the
+// socket can see everything, including the keys of memory regions.
 //
-// The paths begin with a version, /v1/. Within a version fields are added and not changed. What
-// the server does not know, a path, a method, a key of a query, a field of a body, it refuses
-// with a status of 4xx and {"error": "why"}.
+// The paths start with a version, /v1/. Within a version, fields are added but not changed. The
+// server rejects unknown paths, methods, query keys and body fields with a 4xx status and
+// {"error": "why"}.
 package control
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Status is what GET /v1/status returns.
+// Status is the response of GET /v1/status.
 type Status struct {
 	Version  string    `json:"version"`
 	PID      int       `json:"pid"`
@@ -20,21 +20,21 @@ type Status struct {
 	Started  time.Time `json:"started"`
 	LogLevel string    `json:"log_level"`
 	Socket   string    `json:"socket"`
-	Metrics  string    `json:"metrics"` // where /metrics is, "" for nowhere
+	Metrics  string    `json:"metrics"` // address of /metrics, "" if there is none
 	Devices  []Device  `json:"devices"`
 	Services []Service `json:"services"`
 	Regions  []Region  `json:"regions"`
 
-	ProgramsSocket string    `json:"programs_socket"` // where 'gorxe run' connects, "" for nowhere
+	ProgramsSocket string    `json:"programs_socket"` // socket for 'gorxe run', "" if there is none
 	Programs       []Program `json:"programs"`
 }
 
 // Program is a process that 'gorxe run' runs on a device.
 type Program struct {
-	Program  string `json:"program"` // its PID, as its own 'gorxe run' numbers processes, and the name of its executable
+	Program  string `json:"program"` // PID in the namespace of its 'gorxe run', and name of its executable
 	User     uint32 `json:"uid"`
 	Device   string `json:"device"`
-	Contexts int    `json:"contexts"` // device files that it has open
+	Contexts int    `json:"contexts"` // open device files
 }
 
 // Device describes a device and its port.
@@ -46,8 +46,8 @@ type Device struct {
 	MTU       int            `json:"active_mtu"`
 	GIDs      []GID          `json:"gids"`
 	Skipped   []string       `json:"skipped"`    // addresses that are not among the GIDs, and why
-	Peers     []netip.Prefix `json:"peers"`      // who may talk to it; none is everybody
-	SendError string         `json:"send_error"` // the latest with which the host refused a packet
+	Peers     []netip.Prefix `json:"peers"`      // hosts that may communicate with it; empty means all
+	SendError string         `json:"send_error"` // latest error of the host when sending
 	QPs       int            `json:"qps"`
 	MaxQPs    int            `json:"max_qps"`
 	MRs       int            `json:"mrs"`
@@ -77,15 +77,16 @@ type Region struct {
 	Path        string         `json:"path"` // of a file or shared memory object
 	Length      uint64         `json:"length"`
 	Access      []string       `json:"access"`
-	Peers       []netip.Prefix `json:"peers"` // who may use it; none is all that the device admits
+	Peers       []netip.Prefix `json:"peers"` // hosts that may use it; empty means all that the device admits
 	Connections int            `json:"connections"`
-	Error       string         `json:"error"` // why the last access failed to what a file has lost, "" if none did
+	// Error is the error of the last access to a truncated file, "" if there was none.
+	Error string `json:"error"`
 }
 
-// QP is one of what GET /v1/qps returns as {"qps": [...]}.
+// QP is an element of the response of GET /v1/qps, {"qps": [...]}.
 type QP struct {
 	Device    string            `json:"device"`
-	Number    uint64            `json:"number"` // in the order in which they were made
+	Number    uint64            `json:"number"` // position in the order of creation
 	QPN       uint32            `json:"qpn"`
 	Type      string            `json:"type"`
 	State     string            `json:"state"`
@@ -110,19 +111,19 @@ type QP struct {
 	SendDepth int               `json:"send_depth"`
 	RecvQueue int               `json:"recv_queue"`
 	RecvDepth int               `json:"recv_depth"`
-	SRQ       uint64            `json:"srq"` // 0 for none
+	SRQ       uint64            `json:"srq"` // 0 if there is none
 	SendCQ    uint64            `json:"send_cq"`
 	RecvCQ    uint64            `json:"recv_cq"`
-	Program   string            `json:"program"`  // that it belongs to: see [Program]; "" for the daemon's own
-	Counters  map[string]uint64 `json:"counters"` // those that are not 0
+	Program   string            `json:"program"`  // owner: see [Program]; "" for the daemon itself
+	Counters  map[string]uint64 `json:"counters"` // non-zero counters
 }
 
-// MR is one of what GET /v1/mrs returns as {"mrs": [...]}: a region or a window.
+// MR is an element of the response of GET /v1/mrs, {"mrs": [...]}: a region or a window.
 type MR struct {
 	Device  string `json:"device"`
 	Number  uint64 `json:"number"`
 	Kind    string `json:"kind"` // "region", "fast", "window1", "window2"
-	Key     string `json:"key"`  // of both kinds, in hexadecimal; whoever has it may use it
+	Key     string `json:"key"`  // L_Key and R_Key, in hexadecimal; it gives access to the memory
 	PD      uint32 `json:"pd"`
 	Opens   bool   `json:"opens_memory"`
 	Address string `json:"address"` // in hexadecimal
@@ -134,7 +135,7 @@ type MR struct {
 	Program string `json:"program"`    // as that of a QP
 }
 
-// CQ is one of what GET /v1/cqs returns as {"cqs": [...]}.
+// CQ is an element of the response of GET /v1/cqs, {"cqs": [...]}.
 type CQ struct {
 	Device     string `json:"device"`
 	Number     uint64 `json:"number"`
@@ -146,7 +147,7 @@ type CQ struct {
 	Overflowed bool   `json:"overflowed"`
 }
 
-// SRQ is one of what GET /v1/srqs returns as {"srqs": [...]}.
+// SRQ is an element of the response of GET /v1/srqs, {"srqs": [...]}.
 type SRQ struct {
 	Device string `json:"device"`
 	Number uint64 `json:"number"`
@@ -157,15 +158,15 @@ type SRQ struct {
 	Users  int    `json:"users"`
 }
 
-// Group is one of what GET /v1/groups returns as {"groups": [...]}.
+// Group is an element of the response of GET /v1/groups, {"groups": [...]}.
 type Group struct {
 	Device  string     `json:"device"`
 	Addr    netip.Addr `json:"address"`
 	Members []uint32   `json:"qpns"`
 }
 
-// CM is one of what GET /v1/cms returns as {"cms": [...]}: a connection, or one that is being
-// made or has just ended.
+// CM is an element of the response of GET /v1/cms, {"cms": [...]}: a connection, including those
+// that are being established or have just ended.
 type CM struct {
 	Device    string         `json:"device"`
 	LocalID   uint32         `json:"local_id"`
@@ -179,18 +180,18 @@ type CM struct {
 	Age       float64        `json:"age_seconds"`
 }
 
-// Stats is one of what GET /v1/stats returns as {"stats": [...]}.
+// Stats is an element of the response of GET /v1/stats, {"stats": [...]}.
 type Stats struct {
-	Device   string            `json:"device"` // "" for what answers clients on all devices
+	Device   string            `json:"device"` // "" for the responders of all devices
 	Counters map[string]uint64 `json:"counters"`
 }
 
-// Log is what GET /v1/log returns, and PUT /v1/log takes.
+// Log is the response of GET /v1/log, and the body of PUT /v1/log.
 type Log struct {
 	Level string `json:"level"`
 }
 
-// Problem is the body of every answer that is no success.
+// Problem is the body of every error response.
 type Problem struct {
 	Error string `json:"error"`
 }

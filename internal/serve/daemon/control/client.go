@@ -14,14 +14,14 @@ import (
 	"syscall"
 )
 
-// Client talks to the daemon at a socket.
+// Client is a client of the daemon at a socket.
 type Client struct {
 	socket string
 	http   http.Client
 }
 
-// NewClient returns a client of the daemon at a socket. dial, if not nil, is used to connect
-// instead of the system's call.
+// NewClient returns a client of the daemon at a socket. dial, if not nil, replaces the system's
+// connect.
 func NewClient(socket string, dial func(context.Context) (net.Conn, error)) *Client {
 	if dial == nil {
 		dial = func(ctx context.Context) (net.Conn, error) {
@@ -35,7 +35,7 @@ func NewClient(socket string, dial func(context.Context) (net.Conn, error)) *Cli
 	}}}
 }
 
-// Get asks for a path and puts the answer into v. The query may be nil.
+// Get requests a path and decodes the response into v. The query may be nil.
 func (c *Client) Get(ctx context.Context, path string, query url.Values, v any) error {
 	return c.do(ctx, http.MethodGet, path, query, nil, v)
 }
@@ -49,7 +49,8 @@ func (c *Client) Put(ctx context.Context, path string, v any) error {
 	return c.do(ctx, http.MethodPut, path, nil, text, nil)
 }
 
-// Stream asks for a path whose answer goes on until ctx ends, or the daemon. The caller closes it.
+// Stream requests a path whose response continues until ctx or the daemon ends. The caller closes
+// it.
 func (c *Client) Stream(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
 	resp, err := c.ask(ctx, http.MethodGet, path, query, nil)
 	if err != nil {
@@ -73,7 +74,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	return nil
 }
 
-// ask returns the answer to a request, if that is a success.
+// ask returns the response to a request if it is successful.
 func (c *Client) ask(ctx context.Context, method, path string, query url.Values, send []byte) (*http.Response, error) {
 	u := url.URL{Scheme: "http", Host: "gorxe", Path: path, RawQuery: query.Encode()}
 	var content io.Reader
@@ -99,7 +100,7 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 	return resp, nil
 }
 
-// explain says what to do about a daemon that cannot be reached.
+// explain adds a remedy to the error of a daemon that cannot be reached.
 func (c *Client) explain(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):

@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// DeviceOf describes a device whose peers, if there are any, are all that may talk to it.
+// DeviceOf describes a device. peers are the networks that may communicate with it.
 func DeviceOf(d *verbs.Device, peers []netip.Prefix) Device {
 	attr, port := d.Attr(), d.PortAttr()
 	out := Device{
@@ -37,7 +37,7 @@ func DeviceOf(d *verbs.Device, peers []netip.Prefix) Device {
 	return out
 }
 
-// GUID writes a GUID as ibv_devinfo does: "5054:00ff:fe12:3456".
+// GUID formats a GUID as ibv_devinfo does: "5054:00ff:fe12:3456".
 func GUID(g uint64) string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", g>>48&0xffff, g>>32&0xffff, g>>16&0xffff, g&0xffff)
 }

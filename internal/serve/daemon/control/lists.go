@@ -22,7 +22,7 @@ func parseQuery(raw string) (url.Values, error) {
 	return q, nil
 }
 
-// list sends {"name": [...]} as the items come: however many there are, few are in memory.
+// list streams {"name": [...]}, so that only few items are in memory at a time.
 func list[T any](w http.ResponseWriter, name string, items iter.Seq[T]) error {
 	w.Header().Set("Content-Type", "application/json")
 	b := bufio.NewWriterSize(w, 1<<15)
@@ -35,7 +35,7 @@ func list[T any](w http.ResponseWriter, name string, items iter.Seq[T]) error {
 		}
 		b.WriteString(between)
 		if _, err := b.Write(text); err != nil {
-			return nil // the client is gone, there is nobody to tell
+			return nil // the client has gone
 		}
 		between = ",\n"
 	}
@@ -44,12 +44,12 @@ func list[T any](w http.ResponseWriter, name string, items iter.Seq[T]) error {
 	return nil
 }
 
-// each goes through what of finds in every chosen device; what tell drops is left out.
+// each sends the items that of returns for every selected device, except those that tell drops.
 func each[I, T any](s *Server, w http.ResponseWriter, r *http.Request, name string, of func(*verbs.Device) iter.Seq[I], tell func(string, *I) (T, bool)) error {
 	return eachOf(s, w, r, name, of, func(d *verbs.Device, i *I) (T, bool) { return tell(d.Name(), i) })
 }
 
-// eachOf is each for items of which more is told than their device's name.
+// eachOf is each for items whose form depends on more than the name of their device.
 func eachOf[I, T any](s *Server, w http.ResponseWriter, r *http.Request, name string, of func(*verbs.Device) iter.Seq[I], tell func(*verbs.Device, *I) (T, bool)) error {
 	devices, err := s.chosen(r)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *Server) mrs(w http.ResponseWriter, r *http.Request) error {
 
 func hexKey(key uint32) string { return fmt.Sprintf("0x%08x", key) }
 
-// accessText names rights as verbs does, and the right to read what one has as nothing.
+// accessText returns the verbs names of rights, "" for no rights.
 func accessText(a mr.Access) string {
 	if a == 0 {
 		return ""

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// ErrBusy says that too many ask for the same.
+// ErrBusy means that a limit of concurrent requests is reached.
 var ErrBusy = errors.New("try again when one has ended")
 
-// packetsTimeout is how long a client may leave what was sent unread.
+// packetsTimeout is the write timeout of a stream.
 const packetsTimeout = time.Minute
 
-// packets streams a capture until the client goes or the daemon stops.
+// packets streams a capture until the client disconnects or the daemon stops.
 func (s *Server) packets(w http.ResponseWriter, r *http.Request) error {
 	var peer netip.Addr
 	if text := r.URL.Query().Get("peer"); text != "" {
@@ -26,7 +26,7 @@ func (s *Server) packets(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusNotFound, "nobody sees the packets here")
 	}
 	c := http.NewResponseController(w)
-	// The limit is for each piece, and the answer has no end of its own.
+	// The stream has no end, so the deadline applies to each write.
 	if err := c.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (s *Server) packets(w http.ResponseWriter, r *http.Request) error {
 	out := &pieces{w, c, false}
 	err := s.Packets(r.Context(), out, peer)
 	if out.begun || err == nil {
-		return nil // who has begun to read is told by the end
+		return nil // the client has part of the response: the end of the stream tells it
 	}
 	w.Header().Del("Content-Type")
 	if errors.Is(err, ErrBusy) {
@@ -43,7 +43,7 @@ func (s *Server) packets(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// pieces sends what is written at once.
+// pieces flushes each write.
 type pieces struct {
 	http.ResponseWriter
 	c     *http.ResponseController

@@ -17,26 +17,26 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Server answers requests about a daemon. Its fields are set before the first.
+// Server serves the API of a daemon. Its fields must be set before the first request.
 type Server struct {
 	Status   func() Status
 	Devices  func() []*verbs.Device
-	Counters func(*verbs.Device) map[string]uint64   // nil is those of the device alone
-	Parts    func(f func(name string, value uint64)) // counters of what answers clients; nil for none
-	// Packets writes what the devices send and receive from now on as pcapng, until ctx ends: all, or what goes to and comes from
-	// one address. Nil is for none.
+	Counters func(*verbs.Device) map[string]uint64   // nil means those of the device only
+	Parts    func(f func(name string, value uint64)) // counters of the responders; nil if there are none
+	// Packets writes the packets of the devices from now on as pcapng, until ctx ends: all, or
+	// those to and from one address. nil disables it.
 	Packets func(ctx context.Context, w io.Writer, peer netip.Addr) error
 	Level   *slog.LevelVar
 	Log     *slog.Logger
 }
 
-// A route is what a method does on a path.
+// A route handles a method on a path.
 type route struct {
-	query []string // keys that it knows
+	query []string // permitted keys
 	serve func(*Server, http.ResponseWriter, *http.Request) error
 }
 
-// routes are all there is.
+// routes are all routes, by path and method.
 var routes = map[string]map[string]route{
 	"/v1/status":  {"GET": {nil, (*Server).status}},
 	"/v1/qps":     {"GET": {[]string{"device", "type", "state"}, (*Server).qps}},
@@ -50,7 +50,7 @@ var routes = map[string]map[string]route{
 	"/v1/log":     {"GET": {nil, (*Server).level}, "PUT": {nil, (*Server).setLevel}},
 }
 
-// refusal is an error with the status of its answer.
+// refusal is an error with the status of its response.
 type refusal struct {
 	status int
 	text   string
@@ -107,16 +107,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	return to.serve(s, w, r)
 }
 
-// answer sends v.
+// answer sends v as JSON.
 func answer(w http.ResponseWriter, v any) error {
 	w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(w).Encode(v)
 }
 
-// maxBody is the longest body that is read, in bytes.
+// maxBody is the maximum size of a body in bytes.
 const maxBody = 1 << 16
 
-// body reads the request's body into v, which must have all of its fields.
+// body decodes the request's body into v. Unknown fields are errors.
 func body(w http.ResponseWriter, r *http.Request, v any) error {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	d.DisallowUnknownFields()
@@ -171,7 +171,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, map[string]any{"stats": all})
 }
 
-// chosen returns the devices that the request is about.
+// chosen returns the devices that the request selects.
 func (s *Server) chosen(r *http.Request) ([]*verbs.Device, error) {
 	all := s.Devices()
 	name := r.URL.Query().Get("device")

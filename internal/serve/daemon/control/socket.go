@@ -14,11 +14,11 @@ import (
 	"github.com/gorxe/gorxe/internal/host/netns"
 )
 
-// systemSocket is where the daemon of root listens.
+// systemSocket is the control socket of root's daemon.
 const systemSocket = "/run/gorxe/control.sock"
 
-// DefaultSocket is where a daemon of this user listens when it is not told: in the directory that
-// systemd has made for a service with RuntimeDirectory=, or in one of the user's.
+// DefaultSocket returns the default control socket of a daemon of this user: in the directory
+// that systemd created for a service with RuntimeDirectory=, or in one of the user.
 func DefaultSocket() string {
 	if dir, _, _ := strings.Cut(os.Getenv("RUNTIME_DIRECTORY"), ":"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "control.sock")
@@ -32,9 +32,10 @@ func DefaultSocket() string {
 	return filepath.Join(os.TempDir(), "gorxe-"+strconv.Itoa(os.Geteuid()), "control.sock")
 }
 
-// FindSocket returns where a client looks for a daemon when it is not told: at this user's, or else at one that 'gorxe
-// run' has started, preferably in this network namespace, or at root's, where there is one. An error says that there are
-// several, or that others can write where this user's would be, as in a directory of theirs under /tmp.
+// FindSocket returns the default socket of a client: that of this user if it exists, else that of
+// a daemon that 'gorxe run' has started, preferably in this network namespace, else root's. It
+// returns an error if there are several such daemons, or if other users can write where this
+// user's socket would be, as in a directory of theirs under /tmp.
 func FindSocket() (string, error) {
 	own := DefaultSocket()
 	_, err := os.Lstat(filepath.Dir(own))
@@ -64,15 +65,16 @@ func FindSocket() (string, error) {
 	return own, nil
 }
 
-// StartedSocket returns the control socket of the daemon that 'gorxe run' starts for a device in a network namespace: a
-// user's daemons in different namespaces share the directory, and their interfaces may have the same name.
+// StartedSocket returns the control socket of the daemon that 'gorxe run' starts for a device in
+// a network namespace. A user's daemons in different namespaces share the directory, and their
+// interfaces may have the same name.
 func StartedSocket(device, netns string) string {
 	return filepath.Join(filepath.Dir(DefaultSocket()), "control-"+device+"-"+netns+".sock")
 }
 
-// answering returns the sockets of a pattern at which somebody answers.
+// answering returns the sockets that match a pattern and accept connections.
 func answering(pattern string) (out []string) {
-	all, _ := filepath.Glob(pattern) // the pattern is not malformed
+	all, _ := filepath.Glob(pattern) // the pattern is valid
 	for _, path := range all {
 		if c, err := net.Dial("unix", path); err == nil {
 			_ = c.Close()
@@ -82,18 +84,18 @@ func answering(pattern string) (out []string) {
 	return out
 }
 
-// ErrInUse says that somebody answers at a socket.
+// ErrInUse means that another program has the socket open.
 var ErrInUse = errors.New("somebody answers there")
 
-// maxSocketPath is how long the path of a socket may be, in bytes: 108 with the zero behind it
-// on Linux, 104 on others.
+// maxSocketPath is the maximum length of a socket path in bytes: the kernel's limit is 108 with
+// the final zero on Linux, 104 on other systems.
 const maxSocketPath = 100
 
-// A socketKind is what sets the sockets of a daemon apart.
+// A socketKind holds the differences between the sockets of a daemon.
 type socketKind struct {
 	network string
-	name    string // for people
-	flag    string // that chooses the path
+	name    string // for display
+	flag    string // flag that sets the path
 }
 
 var (
@@ -101,17 +103,18 @@ var (
 	programsSocket = socketKind{"unixpacket", "programs socket", "--programs-socket"}
 )
 
-// ListenPrograms is [Listen] for the socket at which 'gorxe run' connects. It keeps the bounds of messages
+// ListenPrograms is [Listen] for the socket of 'gorxe run', which preserves message boundaries
 // (SOCK_SEQPACKET).
 func ListenPrograms(path string, mode fs.FileMode, gid int) (net.Listener, error) {
 	return programsSocket.listen(path, mode, gid)
 }
 
-// Listen makes the socket at path, with the given mode and, unless gid is negative, group. It
-// appears with both: nobody else gets in before. A socket file that nobody answers at, left
-// by a process that was killed, is replaced; otherwise the error is [ErrInUse]. A directory
-// that is missing is made: /run/gorxe open to all, others for this user only. Closing the
-// listener removes the file. Meanwhile a file beside it, with .lock behind its name, is locked: see lock.
+// Listen creates the socket at path, with the given mode and, unless gid is negative, group. The
+// socket appears with both, so that no other user can connect before. A socket file of a killed
+// process is replaced; if another process has it open, the error is [ErrInUse]. A missing
+// directory is created: /run/gorxe readable by all, others only by this user. Closing the
+// listener removes the file. Meanwhile a file with the additional suffix .lock is locked: see
+// lock.
 func Listen(path string, mode fs.FileMode, gid int) (net.Listener, error) {
 	return controlSocket.listen(path, mode, gid)
 }
@@ -140,18 +143,18 @@ func (k *socketKind) listen(path string, mode fs.FileMode, gid int) (net.Listene
 	return l, nil
 }
 
-// OwnDir returns the directory in which the sockets of this user's daemons are, and makes it. An error says that others
-// can write there.
+// OwnDir returns the directory of the sockets of this user's daemons, and creates it. It returns
+// an error if other users can write there.
 func OwnDir() (string, error) {
 	dir := filepath.Dir(DefaultSocket())
 	return dir, controlSocket.makeDir(dir)
 }
 
-// SystemPrograms is the programs socket of the daemon of root.
+// SystemPrograms is the programs socket of root's daemon.
 const SystemPrograms = "/run/gorxe/programs.sock"
 
-// ProgramsSocket returns the programs socket of a daemon with a control socket: programs.sock beside control.sock, and
-// so on; the name of any other control socket gets the ending .programs.
+// ProgramsSocket returns the programs socket of a daemon with a control socket: programs.sock for
+// control.sock, with the same rest of the name; any other name gets the suffix .programs.
 func ProgramsSocket(control string) string {
 	dir, name := filepath.Split(control)
 	if rest, ok := strings.CutPrefix(name, "control"); ok && strings.HasSuffix(name, ".sock") {
@@ -174,7 +177,7 @@ func (k *socketKind) makeDir(dir string) error {
 	return nil
 }
 
-// vacant removes a socket that nobody answers at.
+// vacant removes a socket file that no process has open.
 func (k *socketKind) vacant(path string) error {
 	i, err := os.Lstat(path)
 	switch {
@@ -196,7 +199,7 @@ func (k *socketKind) vacant(path string) error {
 	return os.Remove(path)
 }
 
-// place makes the socket in a directory of its own and moves it to where it belongs.
+// place creates the socket in its own directory and moves it to path.
 func (k *socketKind) place(path string, mode fs.FileMode, gid int) (_ net.Listener, err error) {
 	tmp, err := os.MkdirTemp(filepath.Dir(path), ".g")
 	if err != nil {
@@ -232,7 +235,7 @@ func (k *socketKind) place(path string, mode fs.FileMode, gid int) (_ net.Listen
 	return &listener{u, path, i}, nil
 }
 
-// listener removes its file when it is closed, if it is still its own.
+// listener removes its socket file when it is closed, unless the file has been replaced.
 type listener struct {
 	*net.UnixListener
 	path string

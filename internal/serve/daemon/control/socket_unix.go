@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock keeps two starts from looking at a socket at the same time. It takes a lock (flock) on a
-// file of its own, which this user alone may open: whoever can open a file can lock it, a directory
-// too. The file is removed before it is unlocked. So a start that has waited for it, or opened
-// it too early, finds another file at that path, or none, and begins again.
+// lock serializes the starts of daemons at a socket. It locks (flock) a separate file that only
+// this user can open, because anyone who can open a file can lock it, and a directory too. The
+// file is removed before it is unlocked. A start that has waited for the lock, or opened the file
+// too early, therefore finds another file at that path, or none, and retries.
 func lock(path string) (unlock func(), err error) {
 	path += ".lock"
 	for range lockTries {
@@ -38,12 +38,12 @@ func lock(path string) (unlock func(), err error) {
 	return nil, fmt.Errorf("other daemons are just starting at %s", path)
 }
 
-// lockTries is how many other starts may come first.
+// lockTries is the number of tries, one per concurrent start.
 const lockTries = 100
 
-// lockFile opens and locks the file at path, which it makes if it is not there. It follows no
-// symbolic link, waits for no FIFO, and refuses a file that another user may open or that has
-// another name: in a directory in which others can write, they could have made it.
+// lockFile opens and locks the file at path, and creates it if it does not exist. It does not
+// follow symbolic links or block on a FIFO, and rejects a file that another user may open or that
+// has another name: in a directory in which other users can write, they could have created it.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -64,8 +64,8 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// ownFile returns an error unless f is a regular file that this user alone may open. A file that was
-// removed meanwhile has no name: isAt tells.
+// ownFile returns an error unless f is a regular file that only this user can open. isAt detects
+// a file that was removed meanwhile, which has no name.
 func ownFile(f *os.File) error {
 	i, err := f.Stat()
 	if err != nil {
@@ -91,8 +91,8 @@ func isAt(f *os.File, path string) (bool, error) {
 	return err == nil && os.SameFile(i, there), err
 }
 
-// private sees to it that a directory is not somebody else's: it may be below one in which
-// everybody can make things.
+// private returns an error unless only this user can write in a directory: it may be in one in
+// which everyone can create files.
 func private(dir string) error {
 	i, err := os.Lstat(dir)
 	if err != nil {

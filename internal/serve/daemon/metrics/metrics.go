@@ -1,6 +1,7 @@
-// Package metrics shows devices to Prometheus. What it shows is bounded: the names of devices come from the
-// configuration, those of programs under gorxe run are as many as have queue pairs now, and everything else that labels
-// tell apart is a table of gorxe's. Nothing of a peer's choosing and no key of memory is in a label.
+// Package metrics exports the metrics of devices to Prometheus. The number of time series is
+// limited: device names come from the configuration, programs under gorxe run are labelled only
+// while they have queue pairs, and all other labels have values from tables of gorxe. No label
+// contains a value that a peer chooses, or a key of memory.
 package metrics
 
 import (
@@ -12,19 +13,19 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Collector describes the devices that Devices returns.
+// Collector collects the metrics of the devices that Devices returns.
 type Collector struct {
 	Devices  func() []*verbs.Device
-	Counters func(*verbs.Device) map[string]uint64 // nil is those of the device alone
+	Counters func(*verbs.Device) map[string]uint64 // nil means those of the device only
 	Draining func() bool
 	Version  string
-	Parts    func(f func(name string, value uint64)) // counters of what answers clients; nil for none
+	Parts    func(f func(name string, value uint64)) // counters of the responders; nil if there are none
 }
 
-// Describe sends nothing: which counters there are, the devices tell.
+// Describe sends nothing, because the set of counters depends on the devices.
 func (c *Collector) Describe(chan<- *prometheus.Desc) {}
 
-// gauge is a description of something that goes up and down.
+// gauge returns the description of a gauge.
 func gauge(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("gorxe_"+name, help, labels, nil)
 }
@@ -80,7 +81,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 
 type setter func(d *prometheus.Desc, value float64, labels ...string)
 
-// Types and states of queue pairs that are always shown, with 0 where there is none.
+// Types and states of queue pairs that are always exported, even if their number is 0.
 var (
 	types  = []verbs.QPType{verbs.RC, verbs.UC, verbs.UD}
 	states = []verbs.QPState{verbs.RESET, verbs.INIT, verbs.RTR, verbs.RTS, verbs.SQD, verbs.SQE, verbs.ERR}
@@ -101,7 +102,7 @@ func queuePairs(d *verbs.Device, set setter) {
 	for q := range d.QPs() {
 		count[place{q.Type, q.State}]++
 		if owner := d.Owner(q.PD); owner != "" {
-			owned[strings.ToValidUTF8(owner, "?")]++ // a label has to be valid
+			owned[strings.ToValidUTF8(owner, "?")]++ // a label must be valid UTF-8
 		}
 		sends += q.SendQueue
 		packets += q.Unacked()

@@ -8,7 +8,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A family is counters of a device that are one metric: what follows the prefix is a label.
+// A family is a group of device counters that form one metric: the name after the prefix is a
+// label.
 type family struct {
 	prefix, label string
 	desc          *prometheus.Desc
@@ -31,7 +32,8 @@ var families = []family{
 	familyOf("cm_malformed_", "cm_malformed_messages", "Messages that the connection manager could not read, and requests with an IP header that it does not believe, by reason.", "reason"),
 }
 
-// partFamilies are the counters of the responders. They are of no device: who is refused has none.
+// partFamilies are the counters of the responders. They belong to no device, because rejected
+// clients have none.
 var partFamilies = []family{
 	partFamily("respond_sessions_", "responder_sessions", "Clients of perftest and of the pingpongs that were answered, by tool.", "tool"),
 	partFamily("respond_completed_", "responder_completed_sessions", "Clients of perftest and of the pingpongs that came to their end, by tool.", "tool"),
@@ -44,7 +46,7 @@ var partFamilies = []family{
 	partFamily("respond_checked_bytes", "responder_checked_bytes", "Bytes that perftest clients sent or wrote and that were the payload.", ""),
 }
 
-// partFamily is one of counters, or without a label a single one.
+// partFamily returns a family of counters, or without a label a single counter.
 func partFamily(prefix, name, help, label string) family {
 	var labels []string
 	if label != "" {
@@ -53,7 +55,7 @@ func partFamily(prefix, name, help, label string) family {
 	return family{prefix, label, prometheus.NewDesc("gorxe_"+name+"_total", help, labels, nil)}
 }
 
-// partCounter sends a counter of a responder. One of no family is not shown.
+// partCounter sends a counter of a responder. Counters of no family are ignored.
 func partCounter(name string, value uint64, ch chan<- prometheus.Metric) {
 	for _, f := range partFamilies {
 		if rest, ok := strings.CutPrefix(name, f.prefix); ok {
@@ -66,7 +68,7 @@ func partCounter(name string, value uint64, ch chan<- prometheus.Metric) {
 	}
 }
 
-// counters sends what is counted on the device.
+// counters sends the counters of a device.
 func (c *Collector) counters(d *verbs.Device, ch chan<- prometheus.Metric) {
 	of := c.Counters
 	if of == nil {
@@ -81,7 +83,7 @@ func (c *Collector) counters(d *verbs.Device, ch chan<- prometheus.Metric) {
 	}
 }
 
-// inFamily returns the family of a counter, if it has one, and its label.
+// inFamily returns the family of a counter, nil if it has none, and its label.
 func inFamily(name string) (*family, string) {
 	for i := range families {
 		if rest, ok := strings.CutPrefix(name, families[i].prefix); ok {
@@ -91,11 +93,11 @@ func inFamily(name string) (*family, string) {
 	return nil, ""
 }
 
-// A counted is a counter of a device that has a metric of its own.
+// A counted is a device counter with its own metric.
 type counted struct{ name, help string }
 
-// known are the counters whose names in Prometheus or whose meaning their own name does not
-// tell. The name is without gorxe_ and _total.
+// known are the counters whose Prometheus name or meaning differs from their own name. The name
+// excludes gorxe_ and _total.
 var known = map[string]counted{
 	"rx_packets":                 {"received_packets", "Packets received, those that were dropped included."},
 	"rx_bytes":                   {"received_bytes", "Bytes of UDP payload received."},
@@ -141,7 +143,7 @@ var known = map[string]counted{
 	"link_rx_cut_short":          {"link_cut_short_packets", "Packets that came cut short."},
 }
 
-// descOf describes a counter. One that is not known is shown under its own name.
+// descOf returns the description of a counter. An unknown counter keeps its own name.
 func descOf(name string) *prometheus.Desc {
 	c, ok := known[name]
 	if !ok {

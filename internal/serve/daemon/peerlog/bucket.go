@@ -7,26 +7,26 @@ import (
 	"github.com/gorxe/gorxe/internal/pace"
 )
 
-// The rates at which lines of a message are written.
+// Rates of the lines of a message.
 var (
 	ofHost = pace.Rate{Burst: 10, Interval: time.Second}
 	ofAll  = pace.Rate{Burst: 100, Interval: 100 * time.Millisecond}
 )
 
-// key names a bucket of a host.
+// key identifies a bucket of a host.
 type key struct {
 	message string
 	host    netip.Addr
 }
 
-// generation is how many buckets of hosts are kept at least, those that were used last. There are
-// two generations.
+// generation is the minimum number of recently used buckets of hosts that are kept. There are two
+// generations.
 const generation = 1024
 
-// buckets are those of hosts.
+// buckets holds the buckets of hosts.
 type buckets struct{ now, old map[key]*pace.Bucket }
 
-// get returns the bucket of a key. One that was not used for long is forgotten.
+// get returns the bucket of a key. Buckets that were not used recently are discarded.
 func (b *buckets) get(k key) *pace.Bucket {
 	if t := b.now[k]; t != nil {
 		return t

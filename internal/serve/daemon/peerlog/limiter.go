@@ -15,10 +15,10 @@ import (
 	"github.com/gorxe/gorxe/internal/pace"
 )
 
-// Interval is how often suppressed lines are reported.
+// Interval is the interval in which suppressed lines are reported.
 const Interval = 10 * time.Second
 
-// Limiter bounds the lines of its loggers. Its methods may be called by many goroutines.
+// Limiter limits the lines of its loggers. Its methods are safe for concurrent use.
 type Limiter struct {
 	out slog.Handler
 
@@ -27,19 +27,19 @@ type Limiter struct {
 	all        map[string]*pace.Bucket // by message; guarded by mu
 	suppressed uint64                  // guarded by mu
 	window     window                  // guarded by mu
-	timer      *time.Timer             // of the window that is open; guarded by mu
+	timer      *time.Timer             // of the open window; guarded by mu
 	closed     bool                    // guarded by mu
 }
 
-// window is what was suppressed since the last report.
+// window holds the lines suppressed since the last report.
 type window struct {
 	lines  uint64
 	of     map[string]uint64 // by message
-	latest netip.Addr        // host
-	level  slog.Level        // the highest
+	latest netip.Addr        // last host
+	level  slog.Level        // highest
 }
 
-// New returns a limiter of what is written to out.
+// New returns a limiter of the lines written to out.
 func New(out slog.Handler) *Limiter {
 	return &Limiter{out: out, all: map[string]*pace.Bucket{}}
 }
@@ -47,14 +47,14 @@ func New(out slog.Handler) *Limiter {
 // Logger returns a logger for lines that peers cause.
 func (l *Limiter) Logger() *slog.Logger { return slog.New(&handler{l, l.out, netip.Addr{}}) }
 
-// Suppressed is how many lines were not written.
+// Suppressed returns the number of suppressed lines.
 func (l *Limiter) Suppressed() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.suppressed
 }
 
-// Close reports what was suppressed since the last report. From then on nothing is reported.
+// Close reports the lines suppressed since the last report. Later ones are not reported.
 func (l *Limiter) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *Limiter) Close() {
 	l.report()
 }
 
-// admit takes a token for a line, or counts it.
+// admit takes a token for a line, or counts the line as suppressed.
 func (l *Limiter) admit(r *slog.Record, host netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *Limiter) admit(r *slog.Record, host netip.Addr) bool {
 		all = new(pace.Bucket)
 		l.all[r.Message] = all
 	}
-	// The host's first: one that has none left takes nothing from the others.
+	// The host's bucket first: a host without tokens takes none from the others.
 	if l.hosts.get(key{r.Message, host}).TakeIfThere(ofHost, r.Time) && all.TakeIfThere(ofAll, r.Time) {
 		return true
 	}
@@ -95,7 +95,7 @@ func (l *Limiter) admit(r *slog.Record, host netip.Addr) bool {
 	return false
 }
 
-// report writes the line about what was suppressed, if anything was. l.mu is held.
+// report writes the line about suppressed lines, if there are any. The caller holds l.mu.
 func (l *Limiter) report() {
 	w := l.window
 	l.window = window{}
@@ -114,25 +114,25 @@ func (l *Limiter) report() {
 	if w.latest.IsValid() {
 		r.AddAttrs(slog.String("latest_peer", w.latest.String()))
 	}
-	_ = l.out.Handle(context.Background(), r) // a log that cannot be written has nobody to tell
+	_ = l.out.Handle(context.Background(), r) // an error of the log cannot be reported
 }
 
-// handler is that of a logger.
+// handler is the handler of a logger.
 type handler struct {
 	l    *Limiter
 	out  slog.Handler
-	peer netip.Addr // of the logger's attributes
+	peer netip.Addr // from the logger's attributes
 }
 
 // peerKey is the attribute that names the peer.
 const peerKey = "peer"
 
-// Enabled implements [slog.Handler], as do the others.
+// Enabled implements [slog.Handler], as do the methods below.
 func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.out.Enabled(ctx, level)
 }
 
-// Handle writes a record, if its rate is within the limits.
+// Handle writes a record if the limits permit it.
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	peer := h.peer
 	r.Attrs(func(a slog.Attr) bool {
@@ -147,7 +147,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.out.Handle(ctx, r)
 }
 
-// WithAttrs returns a handler of more attributes.
+// WithAttrs returns a handler with additional attributes.
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := &handler{h.l, h.out.WithAttrs(attrs), h.peer}
 	for _, a := range attrs {
@@ -163,8 +163,8 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	return &handler{h.l, h.out.WithGroup(name), h.peer}
 }
 
-// hostOf is the host that an attribute names, by its address or with a port; the zero Addr if it
-// names none.
+// hostOf returns the host that an attribute names, by its address with or without a port; the
+// zero Addr if it names none.
 func hostOf(v slog.Value) netip.Addr {
 	switch a := v.Any().(type) {
 	case netip.Addr:

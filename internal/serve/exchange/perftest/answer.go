@@ -10,30 +10,33 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
-// Responder is a server that does not know which test its client runs, nor its parameters.
+// Responder is the state of a server that knows neither the test of its client nor its
+// parameters.
 type Responder interface {
-	// Items is called before n items of the client are read. It returns when they may be, or with
-	// why they are not.
+	// Items is called before n items of the client are read. It blocks until they may be read, or
+	// returns an error.
 	Items(n int) error
 	MTU() uint8 // path MTU number 1..5 of this end
 	PeerMTU(enum uint8) error
-	// Key is told each key of the client, and returns that of the queue pair that answers it. The client tells the key of each queue
-	// pair several times: when it connects, and when it waits for the other end.
+	// Key gets each key of the client, and returns that of the queue pair that answers it. The
+	// client sends the key of each queue pair several times: when it connects, and when it
+	// synchronizes with the other end.
 	Key(peer Key) (Key, error)
 	PeerReport(r Report)
 }
 
-// Lines is a connection with what was read of it.
+// Lines is a connection with its buffered input.
 type Lines struct {
 	net.Conn
 	R *bufio.Reader
-	// ItemTime is how long an item may take that has begun.
+	// ItemTime is the timeout of an item that has started.
 	ItemTime time.Duration
 }
 
-// Answer answers each item of a client, whatever test it is of: what an item is shows by itself, and its answer is an item of the same
-// kind. So it serves every test in which the server does nothing on its own between items. It returns nil when the client has
-// said that it is done, and an error with exchange.ErrPeerClosed when it hung up before.
+// Answer answers each item of a client of any test: the type of an item can be recognized, and
+// its answer is an item of the same type. It therefore serves every test in which the server does
+// nothing by itself between items. It returns nil when the client has sent "done", and an error
+// with exchange.ErrPeerClosed if it disconnected before.
 func Answer(l *Lines, r Responder) error {
 	a := &answerer{Lines: l, to: r}
 	for _, item := range []func() error{a.version, a.word, a.word, a.mtu} {
@@ -60,12 +63,13 @@ type answerer struct {
 	buf [KeyLen]byte
 }
 
-// MostItems returns a number of items that no client with qps queue pairs sends, opening and
-// fields of reports included. A client tells the key of each queue pair twice. Besides, the longest
-// tests (-a -b) have two syncs and a report for each of 23 sizes: 161 items.
+// MostItems returns a number of items that no client with qps queue pairs exceeds, including the
+// opening and the fields of reports. A client sends the key of each queue pair twice. In
+// addition, the longest tests (-a -b) have two syncs and a report for each of 23 sizes: 161
+// items.
 func MostItems(qps int) int { return 4*qps + 256 }
 
-// begin waits for an item. What has begun must go on.
+// begin waits for an item. From its first byte on, the item has a timeout.
 func (a *answerer) begin() error {
 	a.SetDeadline(time.Time{})
 	if _, err := a.R.Peek(1); err != nil {
@@ -77,7 +81,7 @@ func (a *answerer) begin() error {
 	return a.admit(1)
 }
 
-// admit waits until n items may be read, and gives them their time.
+// admit waits until n items may be read, and starts their timeout.
 func (a *answerer) admit(n int) error {
 	if err := a.to.Items(n); err != nil {
 		return err
@@ -103,7 +107,8 @@ func (a *answerer) version() error {
 	return exchange.WriteItem(a, "version", AppendVersion(nil, Announced))
 }
 
-// word answers the page and the cache line size, of which the larger of both ends counts, with what the client said.
+// word answers the page and the cache line size with the client's value; each end uses the larger
+// of both values.
 func (a *answerer) word() error {
 	b, err := a.read("page or cache line size", WordLen)
 	if err != nil {
@@ -132,11 +137,12 @@ func (a *answerer) mtu() error {
 	return exchange.WriteItem(a, "path MTU", AppendMTU(nil, mine))
 }
 
-// tellLen is how many bytes tell what an item is. A key is text with a colon after four digits, "done" is text without, and a report
-// begins with the most significant bytes of a message size.
+// tellLen is the number of bytes that identify an item. A key is text with a colon after four
+// digits, "done" is text without one, and a report starts with the most significant bytes of a
+// message size.
 const tellLen = len(Done)
 
-// errNoItem does not quote what came, which may be the middle of a key.
+// errNoItem does not quote the received bytes, which may be part of a key.
 var errNoItem = errors.New("what came begins neither a key nor a report: is the peer perftest?")
 
 // item answers a key, a report, or "done".
@@ -171,7 +177,7 @@ func (a *answerer) key() error {
 	return exchange.WriteItem(a, "key", mine.Append(nil))
 }
 
-// report answers with a report of nothing: this end has measured nothing.
+// report answers with an empty report: this end has measured nothing.
 func (a *answerer) report() error {
 	if err := a.admit(ReportFields - 1); err != nil {
 		return err
@@ -194,7 +200,8 @@ func (a *answerer) report() error {
 	return nil
 }
 
-// finish answers "done" and lets the client hang up first, so that nothing is lost by a reset. The test is over, so nothing here is an error.
+// finish answers "done" and lets the client disconnect first, so that no data is lost by a reset.
+// The test is over, so errors are ignored.
 func (a *answerer) finish() error {
 	a.SetDeadline(time.Now().Add(DoneWait))
 	if b, err := a.read("done", len(Done)); err == nil {

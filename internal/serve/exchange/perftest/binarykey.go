@@ -2,11 +2,11 @@ package perftest
 
 import "encoding/binary"
 
-// BinaryKeyLen is the size of a Key where a connection of rdma_cm carries the exchange: the C struct itself.
+// BinaryKeyLen is the size of a Key in an exchange over rdma_cm: that of the C struct.
 const BinaryKeyLen = 56
 
-// Where its fields lie. Byte 20 to 23 align the address; what stands there and in the last word, a GID index, means nothing to the
-// peer.
+// Offsets of its fields. Bytes 20 to 23 align the address; the peer ignores them and the last
+// word, a GID index.
 const (
 	keyLIDAt      = 0
 	keyOutReadsAt = 4
@@ -18,7 +18,8 @@ const (
 	keySRQNAt     = 48
 )
 
-// AppendBinary appends the binary form of k, BinaryKeyLen bytes, big endian. QPN and PSN are cut to 24 bits.
+// AppendBinary appends the binary form of k, BinaryKeyLen bytes, big endian. QPN and PSN are
+// truncated to 24 bits.
 func (k *Key) AppendBinary(dst []byte) []byte {
 	var b [BinaryKeyLen]byte
 	be := binary.BigEndian
@@ -33,7 +34,7 @@ func (k *Key) AppendBinary(dst []byte) []byte {
 	return append(dst, b[:]...)
 }
 
-// DecodeBinary reads the binary form. It refuses what does not fit its field.
+// DecodeBinary decodes the binary form. It rejects values that do not fit their fields.
 func (k *Key) DecodeBinary(b []byte) error {
 	if len(b) != BinaryKeyLen {
 		return &KeyError{"length", len(b)}

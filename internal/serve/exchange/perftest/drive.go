@@ -9,13 +9,14 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
-// MaxWord bounds what a peer may announce as page or cache line size.
+// MaxWord is the maximum page or cache line size that a peer may announce, in bytes.
 const MaxWord = 1 << 20
 
-// DoneWait is how long the last act, trading "done", may take.
+// DoneWait is the timeout of the last step, the exchange of "done".
 const DoneWait = time.Second
 
-// End is one end of a test, asked by Drive for what it has to say and told what the peer said.
+// End is one end of a test. Drive gets from it the values to send, and passes it those of the
+// peer.
 type End interface {
 	Words() (cycle, line uint32)        // page and cache line size of this end
 	PeerWords(cycle, line uint32) error // after LineItem
@@ -28,13 +29,14 @@ type End interface {
 	Act(s Step) error // a local step
 }
 
-// Drive performs the script over conn until its end or the first error. When CloseItem is done the connection may be
-// closed without the peer seeing a reset.
+// Drive performs the script over conn until its end or the first error. After CloseItem the
+// connection may be closed without a reset at the peer.
 func Drive(conn net.Conn, role exchange.Role, steps []Step, end End) error {
 	return drive(&driver{line: &tcpLine{conn: conn}, role: role, end: end}, steps)
 }
 
-// DriveManaged performs the script over a connection of rdma_cm: a message is an item, and a Key has its binary form.
+// DriveManaged performs the script over a connection of rdma_cm: a message is an item, and a Key
+// has its binary form.
 func DriveManaged(m Messages, role exchange.Role, steps []Step, end End) error {
 	return drive(&driver{line: &messageLine{m}, role: role, end: end}, steps)
 }
@@ -55,7 +57,7 @@ type driver struct {
 	end       End
 	peerCycle uint32
 	peerKeys  map[int]Key
-	buf       [KeyLen]byte // of the longest item
+	buf       [KeyLen]byte // length of the longest item
 }
 
 func (d *driver) step(s Step) error {
@@ -76,7 +78,7 @@ func (d *driver) step(s Step) error {
 	return d.end.Act(s)
 }
 
-// trade exchanges one item: the client speaks first.
+// trade exchanges one item; the client sends first.
 func (d *driver) trade(item string, out, in []byte) error {
 	if d.role == exchange.Client {
 		if err := d.line.write(item, out); err != nil {
@@ -99,7 +101,7 @@ func (d *driver) tradeKey(item string, k Key) (peer Key, err error) {
 	return peer, decodeError(item, d.line.decodeKey(&peer, in))
 }
 
-// gate trades a key that says nothing: its queue pair has no peer yet.
+// gate exchanges an empty key: its queue pair has no peer yet.
 func (d *driver) gate(s Step) error {
 	_, err := d.tradeKey(s.String(), Key{})
 	return err
@@ -120,7 +122,7 @@ func (d *driver) version() error {
 	return checkVersion(in)
 }
 
-// checkVersion refuses what is no version, and a peer whose exchange is another.
+// checkVersion rejects an invalid version, and a peer with a different exchange.
 func checkVersion(in []byte) error {
 	v, err := DecodeVersion(in)
 	if err == nil && v.Number() < OldestPeer {
@@ -162,8 +164,8 @@ func (d *driver) mtu() error {
 	return d.end.PeerMTU(v)
 }
 
-// errKeyChanged is what two ends that count their queue pairs differently see: every key is told at least twice, and
-// always the same.
+// errKeyChanged is the error of two ends with different numbers of queue pairs: every key is sent
+// at least twice and does not change.
 var errKeyChanged = errors.New("the peer's key is not the one it told before: it has another number of QPs (-q), or runs another test")
 
 func (d *driver) key(s Step) error {
@@ -183,16 +185,17 @@ func (d *driver) key(s Step) error {
 		return d.end.PeerKey(s.QP, peer, s.Kind == KeyAgainItem)
 	case CloseItem:
 		if d.line.saysDone(DoneWait) {
-			// Stock tools send it unasked and do not read it. An end that closes with it unread would send a reset, and the peer's
-			// own would fail. The test is over, so nothing here is an error.
+			// Stock tools send it unprompted and do not read it. An end that closes the
+			// connection with it unread would send a reset, and the peer's own send would fail.
+			// The test is over, so errors are ignored.
 			d.trade("done", []byte(Done), d.buf[:len(Done)])
 		}
 	}
 	return nil
 }
 
-// notTaken reports whether an item was sent to a peer that has left. A client that has told the last item leaves with the answer,
-// and that it came may be lost with rdma_cm.
+// notTaken reports whether an item was sent to a peer that has disconnected. A client disconnects
+// when it has the answer to its last item, whose acknowledgement may be lost with rdma_cm.
 func notTaken(err error) bool {
 	var e *exchange.ItemError
 	return errors.As(err, &e) && e.Op == "send" && errors.Is(err, exchange.ErrPeerClosed)

@@ -20,29 +20,30 @@ const (
 // Done is what each end sends after the closing Key: the C string "done" with its NUL.
 const Done = "done\x00"
 
-// Version is what a tool announces, such as "6.06". It is perftest's own numbering, not the number of its package.
+// Version is the version that a tool announces, such as "6.06". It has perftest's own numbering,
+// which differs from that of its package.
 type Version string
 
-// Announced is the version gorxe gives itself: that of the release whose order of exchanges Script follows. A peer
-// that hears 6.28 or more would also want a C struct whose layout depends on how perftest was built; one that hears
-// less than 5.70 refuses.
+// Announced is the version that gorxe announces: that of the release whose order of exchanges
+// Script implements. A peer that receives 6.28 or more also requires a C struct whose layout
+// depends on the build of perftest; one that receives less than 5.70 rejects it.
 const Announced Version = "6.06"
 
 // OldestPeer is the first version with this exchange.
 const OldestPeer = 5.70
 
-// AppendVersion appends the wire form: NUL-padded text. A longer version is cut.
+// AppendVersion appends the wire form: NUL-padded text. A longer version is truncated.
 func AppendVersion(dst []byte, v Version) []byte {
 	var b [VersionLen]byte
 	copy(b[:VersionLen-1], v)
 	return append(dst, b[:]...)
 }
 
-// ErrNoVersion does not quote what came instead, which may be of a key: errors get into logs.
+// ErrNoVersion does not quote the received bytes, which may be part of a key: errors are logged.
 var ErrNoVersion = fmt.Errorf("what came is not a version, %d bytes of text that ends with a NUL: is the peer a perftest tool?", VersionLen)
 
-// DecodeVersion reads the wire form: printable text up to the first NUL. What stands behind the NUL is ignored, as
-// peers send what happened to be in memory there.
+// DecodeVersion decodes the wire form: printable text up to the first NUL. Bytes after the NUL
+// are ignored, because peers send uninitialized memory there.
 func DecodeVersion(b []byte) (Version, error) {
 	if len(b) != VersionLen {
 		return "", fmt.Errorf("version of %d bytes, want %d", len(b), VersionLen)
@@ -59,7 +60,8 @@ func DecodeVersion(b []byte) (Version, error) {
 	return Version(text), nil
 }
 
-// Number returns the version as the number that perftest compares: its leading digits and first decimal point.
+// Number returns the version as the number that perftest compares: its leading digits with the
+// first decimal point.
 func (v Version) Number() float64 {
 	end, dot := 0, false
 	for end < len(v) && (v[end] >= '0' && v[end] <= '9' || v[end] == '.' && !dot) {
@@ -73,7 +75,8 @@ func (v Version) Number() float64 {
 // AppendWord appends a page or cache line size: 32 bits, big endian.
 func AppendWord(dst []byte, v uint32) []byte { return binary.BigEndian.AppendUint32(dst, v) }
 
-// DecodeWord reads a size. The limit keeps a peer from making this end register absurd amounts of memory.
+// DecodeWord decodes a size. The limit prevents a peer from making this end register excessive
+// memory.
 func DecodeWord(b []byte, limit uint32) (uint32, error) {
 	if len(b) != WordLen {
 		return 0, fmt.Errorf("size of %d bytes, want %d", len(b), WordLen)
@@ -85,10 +88,11 @@ func DecodeWord(b []byte, limit uint32) (uint32, error) {
 	return v, nil
 }
 
-// AppendMTU appends a path MTU as its verbs number 1..5 (256..4096 bytes): an ASCII digit and a NUL.
+// AppendMTU appends a path MTU as its verbs number 1..5 (256..4096 bytes): an ASCII digit and a
+// NUL.
 func AppendMTU(dst []byte, enum uint8) []byte { return append(dst, '0'+enum, 0) }
 
-// DecodeMTU reads a path MTU number, which must be 1..5.
+// DecodeMTU decodes a path MTU number, which must be 1..5.
 func DecodeMTU(b []byte) (uint8, error) {
 	if len(b) != MTULen || b[0] < '1' || b[0] > '5' || b[1] != 0 {
 		return 0, errors.New("what came is not a path MTU: want a digit 1..5 (256..4096 bytes) and a NUL")
@@ -96,20 +100,20 @@ func DecodeMTU(b []byte) (uint8, error) {
 	return b[0] - '0', nil
 }
 
-// Report is the result of one end's bandwidth run, as traded at the end.
-// The listening end of a one-way test has measured nothing; stock tools send uninitialised memory there.
+// Report is the result of one end's bandwidth run, exchanged at the end. The server of a
+// unidirectional test has measured nothing; stock tools send uninitialized memory there.
 type Report struct {
 	Size    uint64  // bytes per message
-	Iters   uint64  // messages, of all queue pairs together
-	Peak    float64 // in the unit the end prints: MiB/s or Gbit/s
+	Iters   uint64  // messages of all queue pairs together
+	Peak    float64 // in the unit that the end prints: MiB/s or Gbit/s
 	Average float64
 	MsgRate float64 // million messages per second
 }
 
-// ReportFields is the number of items a Report is traded as.
+// ReportFields is the number of items of a Report.
 const ReportFields = 5
 
-// ReportField names field i.
+// ReportField returns the name of field i.
 func ReportField(i int) string {
 	return [ReportFields]string{"size", "iterations", "peak", "average", "message rate"}[i]
 }
@@ -121,7 +125,7 @@ func (r *Report) AppendField(dst []byte, i int) []byte {
 	return binary.BigEndian.AppendUint64(dst, v[i])
 }
 
-// DecodeField reads field i. Any 64 bits are valid.
+// DecodeField decodes field i. Any 64 bits are valid.
 func (r *Report) DecodeField(i int, b []byte) error {
 	if len(b) != FieldLen {
 		return fmt.Errorf("report field of %d bytes, want %d", len(b), FieldLen)

@@ -5,25 +5,29 @@ import (
 	"strconv"
 )
 
-// KeyLen is the size of a Key on the wire: "LID:OUT:QPN:PSN:RKEY:VADDR:" then 16 GID bytes "xx:", "SRQN:" and a NUL.
+// KeyLen is the size of a Key on the wire: "LID:OUT:QPN:PSN:RKEY:VADDR:", 16 GID bytes "xx:",
+// "SRQN:" and a NUL.
 const KeyLen = 5 + 5 + 7 + 7 + 9 + 17 + 16*3 + 9 + 1
 
-// keyLenNoGID is the size of what an InfiniBand peer without a GID index sends.
+// keyLenNoGID is the size of a key of an InfiniBand peer without a GID index.
 const keyLenNoGID = 59
 
-// Key is one queue pair's address: what the peer needs to connect to it and to reach its memory.
+// Key is the address of one queue pair: what the peer needs to connect to it and to access its
+// memory.
 type Key struct {
 	LID      uint16 // 0 on RoCE
-	OutReads uint16 // READs the end accepts as responder; the peer's initiator depth
+	OutReads uint16 // READs that the end accepts as responder; the peer's initiator depth
 	QPN      uint32 // 24 bits
-	PSN      uint32 // 24 bits: the first PSN this end will send
+	PSN      uint32 // 24 bits: the first PSN that this end will send
 	RKey     uint32
-	VAddr    uint64 // where the peer shall write or read: this queue pair's receive half of the buffer
-	GID      [16]byte
-	SRQN     uint32 // XRC and DC only
+	// VAddr is the address that the peer writes or reads: this queue pair's receive half of the
+	// buffer.
+	VAddr uint64
+	GID   [16]byte
+	SRQN  uint32 // XRC and DC only
 }
 
-// Append appends the wire form of k, KeyLen bytes. QPN and PSN are cut to 24 bits.
+// Append appends the wire form of k, KeyLen bytes. QPN and PSN are truncated to 24 bits.
 func (k *Key) Append(dst []byte) []byte {
 	dst = fmt.Appendf(dst, "%04x:%04x:%06x:%06x:%08x:%016x:",
 		k.LID, k.OutReads, k.QPN&0xffffff, k.PSN&0xffffff, k.RKey, k.VAddr)
@@ -33,14 +37,14 @@ func (k *Key) Append(dst []byte) []byte {
 	return fmt.Appendf(dst, "%08x:\x00", k.SRQN)
 }
 
-// KeyError says what in a peer's key is not as perftest writes it. It has nothing of the key's
-// text, which has the key of the peer's memory: errors get into logs.
+// KeyError is the error of a key that is not in perftest's format. It does not quote the key,
+// which contains the R_Key of the peer's memory: errors are logged.
 type KeyError struct {
 	Field string
 	Len   int // of the text, in bytes
 }
 
-// Error names the field and the length.
+// Error describes the field and the length.
 func (e *KeyError) Error() string {
 	return fmt.Sprintf("bad %s in a key of %d bytes", e.Field, e.Len)
 }
@@ -50,7 +54,8 @@ var keyFields = [...]struct {
 	width int
 }{{"LID", 4}, {"OUT_READS", 4}, {"QPN", 6}, {"PSN", 6}, {"RKEY", 8}, {"VADDR", 16}}
 
-// Decode reads the wire form, which must be exactly KeyLen bytes of fixed fields; hex digits may be of either case.
+// Decode decodes the wire form, which must be exactly KeyLen bytes of fixed fields; hex digits
+// may be of either case.
 func (k *Key) Decode(b []byte) error {
 	if len(b) == keyLenNoGID {
 		return &KeyError{"GID (none there: give the peer a GID index with -x)", len(b)}

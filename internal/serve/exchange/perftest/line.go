@@ -8,14 +8,14 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
-// line carries the items of an exchange and knows the form that keys have on it.
+// line transfers the items of an exchange, and encodes keys in its form.
 type line interface {
 	write(item string, b []byte) error
 	read(item string, b []byte) error // fills b
 	keyLen() int
 	appendKey(dst []byte, k *Key) []byte
 	decodeKey(k *Key, b []byte) error
-	// saysDone reports whether the exchange ends with "done", and bounds what is left of it.
+	// saysDone reports whether the exchange ends with "done", and sets the timeout of the rest.
 	saysDone(wait time.Duration) bool
 }
 
@@ -23,7 +23,8 @@ type tcpLine struct{ conn net.Conn }
 
 func (l *tcpLine) write(item string, b []byte) error { return exchange.WriteItem(l.conn, item, b) }
 
-// read reads one item. A key without GID is shorter and would be waited for in vain, so it is looked for on the way.
+// read reads one item. A key without GID is shorter, so that waiting for its rest would block;
+// read detects it.
 func (l *tcpLine) read(item string, in []byte) error {
 	if len(in) != KeyLen {
 		return exchange.ReadItem(l.conn, item, in)
@@ -46,16 +47,18 @@ func (l *tcpLine) saysDone(wait time.Duration) bool {
 	return true
 }
 
-// Messages are the SENDs of a connection of rdma_cm.
+// Messages transfers the SENDs of a connection of rdma_cm.
 type Messages interface {
-	// Send sends b as one message and returns when the peer has it.
+	// Send sends b as one message and returns when the peer has received it.
 	Send(b []byte) error
-	// Receive waits for a message and puts it into b; n is its length, which may be more.
+	// Receive waits for a message and stores it in b; n is its length, which may exceed that of
+	// b.
 	Receive(b []byte) (n int, err error)
 }
 
-// MaxMessage is the length of the longest message of the exchange, for which a receive is posted before the connection is made. Stock
-// tools have one posted at a time: they send an item only when they have the one before.
+// MaxMessage is the length of the longest message of the exchange. A receive of that length must
+// be posted before the connection is established. Stock tools have one receive posted at a time:
+// they send an item only after they have received the previous one.
 const MaxMessage = BinaryKeyLen
 
 type messageLine struct{ m Messages }

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// MaxPayloadFile is the longest file of a payload, in bytes; perftest has no limit.
+// MaxPayloadFile is the maximum size of a payload file in bytes; perftest has no limit.
 const MaxPayloadFile = 1 << 20
 
-// ParsePayload reads the payload of a test, the text of a file that --payload_file_path names, as perftest does: DWORDs such as 0x01020304 with a comma
-// between each and the next, of which the last two digits are the first byte. A line may end behind each but
-// the first. The file is for messages.
+// ParsePayload parses the payload of a test, the text of the file of --payload_file_path, as
+// perftest does: DWORDs such as 0x01020304 separated by commas; the last two digits are the first
+// byte. A line may end after each DWORD except the first. file is used in messages.
 func ParsePayload(file, text string) (payload []byte, err error) {
 	if len(text) > MaxPayloadFile {
 		return nil, fmt.Errorf("%s: the file has more than %d bytes", file, MaxPayloadFile)

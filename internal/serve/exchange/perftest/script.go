@@ -9,7 +9,7 @@ import (
 // Test is one of perftest's tools.
 type Test uint8
 
-// The tools whose exchange is known here. It is the same over every connection type.
+// Supported tools. Their exchange is the same with every connection type.
 const (
 	WriteBW Test = iota
 	ReadBW
@@ -21,22 +21,23 @@ const (
 	AtomicLat
 )
 
-// Tests are all of them.
+// Tests lists all tests.
 var Tests = []Test{WriteBW, ReadBW, SendBW, AtomicBW, WriteLat, ReadLat, SendLat, AtomicLat}
 
 // Latency reports whether the test measures time per message instead of bandwidth.
 func (t Test) Latency() bool { return t >= WriteLat }
 
-// Send reports whether the test is of SEND.
+// Send reports whether the test uses SEND.
 func (t Test) Send() bool { return t == SendBW || t == SendLat }
 
-// Write reports whether the test is of RDMA WRITE.
+// Write reports whether the test uses RDMA WRITE.
 func (t Test) Write() bool { return t == WriteBW || t == WriteLat }
 
-// Atomic reports whether the test is of atomics.
+// Atomic reports whether the test uses atomics.
 func (t Test) Atomic() bool { return t == AtomicBW || t == AtomicLat }
 
-// Fetches reports whether the peer answers each message with data from its memory: READ and atomics.
+// Fetches reports whether the peer answers each message with data from its memory: READ and
+// atomics.
 func (t Test) Fetches() bool { return t == ReadBW || t == ReadLat || t.Atomic() }
 
 // String returns the tool's name without its ib_ prefix.
@@ -44,32 +45,32 @@ func (t Test) String() string {
 	return [...]string{"write_bw", "read_bw", "send_bw", "atomic_bw", "write_lat", "read_lat", "send_lat", "atomic_lat"}[t]
 }
 
-// Kind says what a Step is.
+// Kind is the kind of a Step.
 type Kind uint8
 
-// The wire kinds are items traded with the peer. The local kinds mark where this end must have done something for the
-// next item to be true.
+// The wire kinds are items exchanged with the peer. The local kinds are actions of this end that
+// must precede the next item.
 const (
 	// Wire.
 	VersionItem  Kind = iota
-	CycleItem         // page size: how much memory small messages walk through
-	LineItem          // cache line size: the step of that walk
+	CycleItem         // page size: memory that small messages cycle through
+	LineItem          // cache line size: the stride of that cycle
 	MTUItem           // path MTU
 	KeyItem           // key of queue pair QP
-	KeyAgainItem      // key of queue pair QP once more, for the report of the connected ends
-	GateItem          // key of nothing, before or after rdma_cm connects the queue pairs
-	SyncItem          // key of queue pair 0, only to wait for the other end
+	KeyAgainItem      // key of queue pair QP again, for the report of the connected ends
+	GateItem          // empty key, before or after rdma_cm connects the queue pairs
+	SyncItem          // key of queue pair 0, only to synchronize
 	ReportItem        // result of the run, five fields
 	CloseItem         // SyncItem, then over TCP "done" without waiting
 
 	// Local.
 	Listen       // from here on a client may connect its queue pairs
-	Connect      // move every queue pair to RTR, and to RTS where it sends; with rdma_cm, connect them all
+	Connect      // move every queue pair to RTR, and to RTS if it sends; with rdma_cm, connect all
 	PostReceives // post the receives of the next run
 	Run          // traffic of Size bytes per message
 )
 
-// Wire reports whether the step is traded with the peer.
+// Wire reports whether the step is exchanged with the peer.
 func (k Kind) Wire() bool { return k <= CloseItem }
 
 // String names the kind.
@@ -78,7 +79,7 @@ func (k Kind) String() string {
 		"listen", "connect", "post receives", "run"}[k]
 }
 
-// Step is one act of a test.
+// Step is one step of a test.
 type Step struct {
 	Kind Kind
 	QP   int    // KeyItem, KeyAgainItem
@@ -96,7 +97,7 @@ func (s Step) String() string {
 	return s.Kind.String()
 }
 
-// Params are the parameters of a test that decide its order of exchanges.
+// Params holds the parameters of a test that determine its script.
 type Params struct {
 	Role          exchange.Role
 	QPs           int
@@ -117,15 +118,17 @@ func AllSizes() []uint64 {
 	return sizes
 }
 
-// Opening is how every test begins. What a datagram can carry is known only after it.
+// Opening returns the first steps of every test. The maximum size of a datagram is known only
+// after them.
 func Opening() []Step {
 	s := &script{}
 	s.add(VersionItem, CycleItem, LineItem, MTUItem)
 	return s.steps
 }
 
-// Script returns what one end of a test does after the Opening, in order. For every test and parameters the wire steps of both
-// ends are the same, so two ends that were started alike never wait for different items.
+// Script returns the steps of one end of a test after the Opening, in order. The wire steps of
+// both ends are the same for all tests and parameters, so two ends with the same parameters never
+// wait for different items.
 func Script(t Test, p Params) []Step {
 	s := &script{steps: make([]Step, 0, 16+2*p.QPs+5*len(p.Sizes))}
 	connect := []Kind{Connect}
@@ -179,8 +182,8 @@ func (s *script) add(kinds ...Kind) {
 	}
 }
 
-// managed connects the queue pairs with rdma_cm. The server must listen before it lets the client through the gate: the client
-// connects at once.
+// managed connects the queue pairs with rdma_cm. The server must listen before the first gate:
+// after it, the client connects at once.
 func (s *script) managed(p Params) {
 	if p.Role == exchange.Server {
 		s.add(Listen)
@@ -196,14 +199,14 @@ func (s *script) keys(k Kind, qps int) {
 
 func (s *script) sized(k Kind, size uint64) { s.steps = append(s.steps, Step{Kind: k, Size: size}) }
 
-// runs is traffic of each size, one after the other.
+// runs adds the traffic of each size.
 func (s *script) runs(p Params) {
 	for _, size := range p.Sizes {
 		s.sized(Run, size)
 	}
 }
 
-// received is traffic that needs receives: both ends have them posted before it begins.
+// received adds traffic that needs receives: both ends post them before it starts.
 func (s *script) received(p Params) {
 	for _, size := range p.Sizes {
 		s.sized(PostReceives, size)
@@ -212,7 +215,7 @@ func (s *script) received(p Params) {
 	}
 }
 
-// sendBW is the traffic of send_bw.
+// sendBW adds the traffic of send_bw.
 func (s *script) sendBW(p Params) {
 	for _, size := range p.Sizes {
 		s.sized(PostReceives, size)
@@ -228,7 +231,8 @@ func (s *script) sendBW(p Params) {
 	s.add(CloseItem)
 }
 
-// immediateBW is the traffic of write_bw with immediate data, whose server counts what arrives and reports by itself.
+// immediateBW adds the traffic of write_bw with immediate data, whose server counts the messages
+// and reports by itself.
 func (s *script) immediateBW(p Params) {
 	for _, size := range p.Sizes {
 		s.sized(PostReceives, size)
@@ -244,7 +248,8 @@ func (s *script) immediateBW(p Params) {
 	s.add(CloseItem)
 }
 
-// oneSidedBW is the traffic of write_bw, read_bw and atomic_bw: the server of a one-way test only waits.
+// oneSidedBW adds the traffic of write_bw, read_bw and atomic_bw: the server of a unidirectional
+// test only waits.
 func (s *script) oneSidedBW(p Params) {
 	if !p.Bidirectional {
 		if p.Role == exchange.Client {

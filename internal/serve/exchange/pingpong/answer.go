@@ -10,9 +10,10 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
-// Answer performs the exchange of a server that does not know which pingpong calls: a client that goes on after one address, within
-// pause, sends those of ibv_srq_pingpong. connect is told the addresses of queue pairs that exist, and returns as many of this end.
-// r reads from conn, whose deadline is the caller's to set; limit is what it is set to again after the pause.
+// Answer performs the exchange of a server that serves both pingpongs: a client that continues
+// after one address, within pause, is ibv_srq_pingpong, which sends SRQRecords addresses. connect
+// gets the addresses of the peer's queue pairs, and returns as many of this end. r reads from
+// conn, whose deadline the caller sets; after the pause the read deadline is set to limit.
 func Answer(conn net.Conn, r *bufio.Reader, pause time.Duration, limit time.Time, connect func(remote []Dest) (local []Dest, err error)) error {
 	in := &reading{conn, r}
 	remote, err := receiveAll(in, 1)
@@ -47,7 +48,7 @@ func Answer(conn net.Conn, r *bufio.Reader, pause time.Duration, limit time.Time
 	return exchange.ReadItem(in, "done", make([]byte, len(Done)))
 }
 
-// reading is a connection of which something was read ahead.
+// reading is a connection from which r has read ahead.
 type reading struct {
 	net.Conn
 	r *bufio.Reader

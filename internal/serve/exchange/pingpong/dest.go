@@ -6,38 +6,39 @@ import (
 	"strconv"
 )
 
-// Len is the size of a Dest on the wire: "0000:000000:000000:" and 32 hex digits, NUL included.
+// Len is the size of a Dest on the wire: "0000:000000:000000:" and 32 hex digits, including NUL.
 const Len = 4 + 1 + 6 + 1 + 6 + 1 + 32 + 1
 
-// Done is what the client sends last: the C string "done" with its NUL.
+// Done is the last message of the client: the C string "done" with its NUL.
 const Done = "done\x00"
 
-// Dest is one end of a pingpong: what the other end needs to know to connect its queue pair.
+// Dest is one end of a pingpong: what the other end needs to connect its queue pair.
 type Dest struct {
 	LID uint16 // 0 on RoCE
 	QPN uint32 // 24 bits
-	PSN uint32 // 24 bits: the first PSN this end will send
+	PSN uint32 // 24 bits: the first PSN that this end will send
 	GID [16]byte
 }
 
-// Append appends the wire form of d, Len bytes. QPN and PSN are cut to 24 bits.
+// Append appends the wire form of d, Len bytes. QPN and PSN are truncated to 24 bits.
 func (d *Dest) Append(dst []byte) []byte {
 	return fmt.Appendf(dst, "%04x:%06x:%06x:%x\x00", d.LID, d.QPN&0xffffff, d.PSN&0xffffff, d.GID[:])
 }
 
-// DecodeError says what in a peer's text is not as the tools write it. It has nothing of the text:
-// whoever knows QPN and PSN can forge packets, and errors get into logs.
+// DecodeError is the error of a text that is not in the format of the tools. It does not quote
+// the text: QPN and PSN suffice to forge packets, and errors are logged.
 type DecodeError struct {
 	Field string
 	Len   int // of the text, in bytes
 }
 
-// Error names the field and the length.
+// Error describes the field and the length.
 func (e *DecodeError) Error() string {
 	return fmt.Sprintf("bad %s in an address of %d bytes: an ibv_*_pingpong peer sends LID:QPN:PSN:GID", e.Field, e.Len)
 }
 
-// Decode reads the wire form, which must be exactly Len bytes: fixed fields, hex digits of either case, one NUL at the end.
+// Decode decodes the wire form, which must be exactly Len bytes: fixed fields, hex digits of
+// either case, one NUL at the end.
 func (d *Dest) Decode(b []byte) error {
 	if len(b) != Len || b[Len-1] != 0 {
 		return &DecodeError{"length", len(b)}
@@ -65,7 +66,7 @@ func (d *Dest) Decode(b []byte) error {
 	return nil
 }
 
-// hexField reads a field of hex digits only; strconv alone would accept signs and underscores.
+// hexField decodes a field of only hex digits; strconv alone would accept signs and underscores.
 func hexField(b []byte) (uint32, bool) {
 	for _, c := range b {
 		if !('0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F') {

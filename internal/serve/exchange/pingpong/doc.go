@@ -1,6 +1,6 @@
-// Package pingpong is the TCP exchange of rdma-core's ibv_*_pingpong: who says what, in which order, as which bytes.
+// Package pingpong implements the TCP exchange of rdma-core's ibv_*_pingpong.
 //
-// One connection, one 52-byte text each way, then five bytes from the client:
+// One connection, one text of 52 bytes in each direction, then five bytes from the client:
 //
 //	client -> server  "LID:QPN:PSN:GID\0"
 //	                  the server moves its queue pair to RTS
@@ -9,5 +9,6 @@
 //
 // ibv_srq_pingpong sends 256 of the texts where the others send one.
 //
-// Dest is the text; the scripts are the order; Drive carries a script out over a connection.
+// [Dest] is the text, [Script] returns the order of the steps, [Drive] performs them over a
+// connection, and [Answer] is a server that serves all pingpongs.
 package pingpong

@@ -6,14 +6,14 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
-// Step is one act of an exchange.
+// Step is one step of an exchange.
 type Step uint8
 
-// The acts, seen from the end that performs them.
+// Steps, as seen by the end that performs them.
 const (
 	SendDest Step = iota
 	ReceiveDest
-	Connect // move the queue pair to RTR and RTS with what was received
+	Connect // move the queue pair to RTR and RTS with the received address
 	SendDone
 	ReceiveDone
 )
@@ -23,7 +23,8 @@ func (s Step) String() string {
 	return [...]string{"send destination", "receive destination", "connect", "send done", "receive done"}[s]
 }
 
-// Script returns the order of one end's acts. A server is ready to receive before the client learns where to send.
+// Script returns the steps of one end in order. A server is ready to receive before the client
+// learns its address.
 func Script(role exchange.Role) []Step {
 	if role == exchange.Client {
 		return []Step{SendDest, ReceiveDest, SendDone, Connect}
@@ -31,11 +32,13 @@ func Script(role exchange.Role) []Step {
 	return []Step{ReceiveDest, Connect, SendDest, ReceiveDone}
 }
 
-// SRQRecords is the number of addresses that each end of ibv_srq_pingpong sends; those of queue pairs it does not have are 0.
+// SRQRecords is the number of addresses that each end of ibv_srq_pingpong sends; those of
+// nonexistent queue pairs are 0.
 const SRQRecords = 256
 
-// Drive performs the exchange of one end over conn and returns what the peer said of itself: as many addresses as this end
-// sends. connect is called at the Connect step. The connection is left open; neither end needs it afterwards.
+// Drive performs the exchange of one end over conn and returns the peer's addresses, as many as
+// this end sends. connect is called at the Connect step. The connection is left open; neither end
+// needs it afterwards.
 func Drive(conn net.Conn, role exchange.Role, local []Dest, connect func(remote []Dest) error) (remote []Dest, err error) {
 	for _, step := range Script(role) {
 		switch step {

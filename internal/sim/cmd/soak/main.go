@@ -1,9 +1,9 @@
-// Soak plays seeds of the simulation for as long as it is told.
+// Soak plays seeds of the simulation for a given time.
 //
 //	go run ./internal/sim/cmd/soak -duration 10m
 //
-// It ends with 1 when a promise was broken: the report has the seed, and a capture of the
-// smallest run that still fails lies in -dir.
+// If a seed violates a rule, soak exits with status 1, prints a report with the seed, and writes
+// a capture of the smallest failing run to the directory given by -dir.
 package main
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/gorxe/gorxe/internal/sim/world"
 )
 
-// soak is what the workers share.
+// soak is the state that the workers share.
 type soak struct {
 	next     atomic.Uint64 // seed
 	end      time.Time
-	goal     uint64 // conversations; 0 is none
+	goal     uint64 // conversations to play; 0: no limit
 	dir      string
-	mu       sync.Mutex // of what follows
+	mu       sync.Mutex // guards the fields below
 	all      world.Stats
 	seeds    uint64
 	failures int
@@ -55,7 +55,7 @@ func main() {
 	}
 }
 
-// work plays seeds until the time is over.
+// work plays seeds until the time is over or the goal is reached.
 func (s *soak) work() {
 	for time.Now().Before(s.end) {
 		seed := s.next.Add(1) - 1
@@ -79,7 +79,7 @@ func (s *soak) work() {
 	}
 }
 
-// report says what was played.
+// report prints the totals.
 func (s *soak) report(first uint64, took time.Duration) {
 	a := &s.all
 	fmt.Printf("seeds          %d, from %d on, %.0f a second in %v\n", s.seeds, first, float64(s.seeds)/took.Seconds(), took.Round(time.Second))
@@ -94,7 +94,7 @@ func (s *soak) report(first uint64, took time.Duration) {
 	fmt.Printf("violations     %d\n", s.failures)
 }
 
-// events is how many asynchronous events were raised.
+// events returns the total number of asynchronous events.
 func events(a *world.Stats) (n uint64) {
 	for _, k := range a.Events {
 		n += k

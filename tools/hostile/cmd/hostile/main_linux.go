@@ -1,9 +1,9 @@
-// Hostile floods a device with each pattern of tools/hostile, beside a good pair, and prints
-// what is left for that.
+// Hostile floods a device with each pattern of tools/hostile, beside a good pair, and prints how
+// much throughput the good pair keeps.
 //
 //	go run ./tools/hostile/cmd/hostile -run dup-read -duration 2s
 //
-// It ends with 1 when a bound does not hold.
+// The exit status is 1 if a bound is violated.
 package main
 
 import (

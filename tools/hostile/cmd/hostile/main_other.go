@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Hostile floods a device on Linux.
+// Hostile floods a device. It needs Linux.
 package main
 
 import (
