@@ -11,6 +11,9 @@ type Batch struct {
 	// what Prepare then announces stays true when frames are left out, repeated or put in another order.
 	// Reset clears it.
 	Lone bool
+	// Trains says that the link to send the batch with has segmentation offload ([Caps.GSO]): frames of
+	// equal length to one destination leave in one call. Reset keeps it.
+	Trains bool
 
 	frames []Frame
 	n      int

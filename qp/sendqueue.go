@@ -29,6 +29,7 @@ type SendWQE struct {
 	Started  bool     // FirstPSN and Packets hold
 	FirstPSN bth.PSN  // of the request
 	Packets  uint32   // PSNs the request takes
+	Chunk    uint32   // PSNs of each READ request or WRITE message that the request is sent as; Packets where it is one
 }
 
 // SendQueue holds send work requests from their posting to their completion, in order.
@@ -95,7 +96,7 @@ func (q *SendQueue) Push(wr *SendWR) error {
 	w.AH, w.RemoteQPN, w.RemoteQKey = wr.AH, wr.RemoteQPN, wr.RemoteQKey
 	w.Flush = wr.Flush
 	w.keep(wr)
-	w.Refused, w.Started, w.FirstPSN, w.Packets = WCSuccess, false, 0, 0
+	w.Refused, w.Started, w.FirstPSN, w.Packets, w.Chunk = WCSuccess, false, 0, 0, 0
 	w.SG = room(w.SG, len(wr.SGList), q.maxSGE)
 	for i, s := range wr.SGList {
 		w.SG[i] = Segment{Addr: s.Addr, Length: s.Length, LKey: s.LKey}

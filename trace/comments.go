@@ -12,10 +12,33 @@ import (
 const (
 	requestNote    = "work request: "
 	completionNote = "completion of PSN "
+	splitNote      = ", a WRITE for each packet from PSN "
 )
 
 // RequestNote is the comment on a packet that says which work request it belongs to.
 func RequestNote(wr string) string { return requestNote + wr }
+
+// SplitNote is the comment on a packet of a WRITE of so many bytes that is sent as a WRITE for each of its packets, the first of
+// which has the PSN first: nothing in the packets themselves tells it from several work requests.
+func SplitNote(wr string, bytes uint64, first bth.PSN) string {
+	return fmt.Sprintf("%s%s%s%d, %d bytes in all", requestNote, wr, splitNote, uint32(first), bytes)
+}
+
+// split returns what a SplitNote says of the work request.
+func (n *notes) split() (bytes uint64, first bth.PSN, ok bool) {
+	_, text, ok := strings.Cut(n.request, splitNote)
+	if !ok {
+		return 0, 0, false
+	}
+	digits, text, _ := strings.Cut(text, ", ")
+	psn, err := strconv.ParseUint(digits, 10, 24)
+	if err != nil {
+		return 0, 0, false
+	}
+	digits, _, _ = strings.Cut(text, " ")
+	bytes, err = strconv.ParseUint(digits, 10, 31)
+	return bytes, bth.PSN(psn), err == nil
+}
 
 // CompletionNote is the comment on the packet that led to the completion of a work request whose first packet has the PSN first.
 func CompletionNote(first bth.PSN, wc string) string {

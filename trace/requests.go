@@ -138,7 +138,7 @@ func (a *Analyzer) workOf(c *conn, from int, st *stream, s bth.PSN) *work {
 		}
 		w = nil
 	}
-	if w != nil && (w.first == s || !a.info.Starts() || w.op == bth.OpReadRequest) {
+	if w != nil && (w.first == s || !a.info.Starts() || w.op == bth.OpReadRequest || w.split && a.info.Op == bth.OpWrite && a.info.Pos == bth.Only) {
 		return w
 	}
 	end := s.Add(1)
@@ -174,10 +174,30 @@ func (a *Analyzer) create(c *conn, from int, w *work) {
 			w.end, w.whole = w.first.Add(n), true
 			w.m.Last = w.end.Sub(1)
 		}
+		a.createSplit(w)
 	case a.info.Headers&bth.HasAtomicETH != 0:
 		w.va, w.rkey = b.AtomicETH.VA, b.AtomicETH.RKey
 		w.total, w.m.Bytes = 8, 8
 	}
+}
+
+// createSplit makes w the whole WRITE of which the packet in hand is the first, if gorxe noted that. All packets but the last
+// are as long as this one.
+func (a *Analyzer) createSplit(w *work) {
+	if w.op != bth.OpWrite || a.info.Pos != bth.Only || a.info.Service != bth.ServiceRC || a.p.Parts != 1 {
+		return
+	}
+	bytes, first, ok := a.notes.split()
+	if !ok || first != w.first || a.size == 0 || bytes <= uint64(a.size) {
+		return
+	}
+	n, _ := packets(bytes, a.size)
+	if n > maxSpan {
+		return
+	}
+	w.split, w.total, w.m.Bytes = true, bytes, bytes
+	w.end, w.whole = w.first.Add(n), true
+	w.m.Last = w.end.Sub(1)
 }
 
 // maxSpan is the most PSNs that one message takes: 2^31 bytes at the smallest path MTU.
@@ -237,7 +257,7 @@ func (a *Analyzer) take(c *conn, st *stream, w *work, r *record, known bool) {
 	if s := p.BTH.PSN; s.Diff(m.Last) > 0 {
 		m.Last = s
 	}
-	if a.info.Ends() && w.op == a.info.Op {
+	if a.ends(w) && w.op == a.info.Op {
 		w.open = false
 		if !w.whole {
 			w.end, w.whole = p.BTH.PSN.Add(1), true
@@ -246,6 +266,14 @@ func (a *Analyzer) take(c *conn, st *stream, w *work, r *record, known bool) {
 		m.Verb = verb(a.info)
 	}
 	a.checkLengths(c, w)
+}
+
+// ends reports whether the packet in hand is the last of w, or of the message that was taken for it.
+func (a *Analyzer) ends(w *work) bool {
+	if w.split {
+		return a.p.BTH.PSN == w.end.Sub(1)
+	}
+	return a.info.Ends()
 }
 
 // deliver moves the responder's expected PSN if the packet in hand is what it waits for.

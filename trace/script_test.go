@@ -24,7 +24,7 @@ import (
 //
 // Findings that are not asked for fail the test. Of the words of a packet, to=QPN is the queue pair it goes to (a's are 0x11 and
 // b's 0x22), id= the IP identification, which counts up otherwise, bad stands for a wrong ICRC, ce for an ECN mark, and nom for
-// a packet without MigReq.
+// a packet without MigReq; split=BYTES from=PSN is gorxe's note of a WRITE that is sent as a WRITE for each packet.
 type script struct {
 	t        *testing.T
 	a        *trace.Analyzer
@@ -268,6 +268,9 @@ func (s *script) packet(host string, words []string) {
 	p.Err = bth.Explain(p.Bytes)
 	if err := p.BTH.Decode(p.Bytes); (err == nil) != (p.Err == nil) {
 		s.t.Fatal(err, p.Err)
+	}
+	if f.has("split") {
+		p.Comments = []string{trace.SplitNote("wr_id 7 RDMA_WRITE", f.num("split", 0), bth.PSN(f.num("from", 0)))}
 	}
 	s.a.Add(p)
 	s.last, s.findings = p, p.Findings

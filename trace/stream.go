@@ -141,6 +141,7 @@ type work struct {
 	op    bth.Operation
 	open  bool // its last packet has not come
 	whole bool // end is right
+	split bool // a WRITE that is sent as a WRITE for each packet, as gorxe noted
 	over  bool // answered, failed or given up
 
 	total   uint64 // of the RETH

@@ -52,7 +52,8 @@ func (c *RC) Modified(now Time) {
 	switch c.state {
 	case qp.RESET:
 		c.rsp.early.drop()
-		c.req, c.rsp, c.peer = requester{cc: c.req.cc}, responder{early: c.rsp.early}, peerUnknown
+		kept := shared{share: c.req.share, counted: c.req.counted}
+		c.req, c.rsp, c.peer = requester{cc: c.req.cc, shared: kept}, responder{early: c.rsp.early}, peerUnknown
 		c.forget()
 	case qp.RTR:
 		if was != qp.RTR {
@@ -70,6 +71,7 @@ func (c *RC) Modified(now Time) {
 			c.flush()
 		}
 	}
+	c.account()
 	c.drained()
 }
 
@@ -109,6 +111,7 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 			return WrongState
 		}
 		v := c.response(now, p, info)
+		c.account()
 		c.drained()
 		return v
 	}
@@ -143,6 +146,7 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 	}
 	if c.sends() {
 		c.send(&x)
+		c.account()
 	}
 	c.drained()
 	return c.rsp.busy() && !c.rsp.held || x.full
@@ -174,6 +178,9 @@ func (c *RC) NextTimeout() (Time, bool) {
 	if r.paused != 0 {
 		next = min(next, r.paused)
 	}
+	if r.blocked && r.outstanding() == 0 {
+		next = min(next, r.since+shareWait)
+	}
 	if next == never {
 		return 0, false
 	}
@@ -195,4 +202,5 @@ func (c *RC) Timeout(now Time) {
 	case r.armed && r.probeAt != 0 && now >= r.probeAt:
 		c.probe(now)
 	}
+	c.account()
 }

@@ -326,6 +326,7 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 			return
 		}
 		s.count.verdicts[v]++
+		q.share.resume()
 		if v == transport.Accepted {
 			if !q.heard {
 				q.hear()
@@ -351,13 +352,13 @@ func (s *shard) take(q *QP, now transport.Time, p *bth.Packet) (v transport.Verd
 
 // receiveDatagram gives a datagram to its queue pair. The lock is held.
 func (s *shard) receiveDatagram(now transport.Time, q *QP, a *arrival) {
-	if q.gate != nil && !q.gate.admits(a.src) {
+	if q.fair != nil && !q.fair.Admits(a.src) {
 		s.count.drops[dropShare]++
 		return
 	}
 	v := q.dgram.ReceiveFrom(now, &a.packet, &a.grh)
 	s.count.verdicts[v]++
-	if q.gate != nil && v == transport.Accepted {
-		q.gate.enter(a.src)
+	if q.fair != nil && v == transport.Accepted {
+		q.fair.Take(a.src)
 	}
 }

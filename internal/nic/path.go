@@ -23,6 +23,7 @@ func (q *QP) lead(out *outbox, path packet.Path) {
 		packet.Expect(out.link, path.Dst)
 	}
 	q.path, q.remote = path, path.Dst.WithZone("")
+	q.joinShare(out)
 	q.announce()
 	if q.out == out {
 		return

@@ -37,6 +37,7 @@ type shard struct {
 	sums     sums
 	members  map[netip.Addr][]*QP // those of the shard that are attached to a multicast group
 	early    transport.EarlyPool
+	shares   map[shareKey]*windowShare
 	gather   transport.Gather
 	lost     lostCQs
 	held     held
@@ -59,6 +60,7 @@ func newShard(d *Device, index int, several bool, secret [32]byte) *shard {
 		numbers: newQPNs(secret),
 		timers:  newTimers(),
 		members: make(map[netip.Addr][]*QP),
+		shares:  make(map[shareKey]*windowShare),
 		kick:    make(chan struct{}, 1),
 		// An observer is told of a completion with the packet that it comes of.
 		gather: transport.Gather{Single: d.observer != nil},
@@ -168,6 +170,7 @@ func (s *shard) expire(now transport.Time) {
 		if ok && at <= now {
 			if !s.putOff(q, now, &look) {
 				q.machine.Timeout(now)
+				q.share.resume()
 				s.ready(q)
 			}
 			at, ok = q.deadline()

@@ -73,6 +73,7 @@ func (e *end) takes(raw []byte, p *bth.Packet, st step, want transport.Verdict, 
 		got = ud.ReceiveFrom(e.net.Now, p, header(raw))
 	} else {
 		got = e.m.Receive(e.net.Now, p)
+		e.heard = true
 	}
 	if want == transport.Duplicate && got == transport.UnknownDuplicate {
 		got = want

@@ -69,6 +69,9 @@ type end struct {
 	gone          []uint32 // keys that this step must end
 	psn           bth.PSN  // first PSN of the epoch
 
+	share *share // nil for none
+	heard bool   // a packet of the peer was taken since the queue pair was in RESET
+
 	turn bool          // it waits for its turn to send
 	wake scenario.Time // of its earliest timer event, 0 is none
 
@@ -130,6 +133,7 @@ type sent struct {
 	signaled   bool
 	first, end int64 // PSNs it takes, counted from the first of the epoch
 
+	split    bool // a WRITE that is sent as a message for each packet
 	executed bool
 	old      uint64 // what an atomic found
 }

@@ -62,6 +62,7 @@ func (e *end) refusal(s bth.Syndrome, told bool) {
 // begins checks that s may be begun: in SQD at most the one that was waiting for room when it
 // came, and none once the queue has drained.
 func (e *end) begins(s *sent) {
+	s.split = e.qp.Type == qp.RC && s.op == qp.WRWrite && e.spec.Trains && e.heard
 	if e.state() != qp.SQD {
 		return
 	}

@@ -32,6 +32,7 @@ func (e *end) settleStep(st step) {
 		e.sends, e.oldest = e.sends[:n-1], n-1 // flushed before anything of it was sent
 	}
 	e.cq.settle()
+	e.share.resume()
 }
 
 // complete reports whether the model has all that s needs to complete.

@@ -22,6 +22,7 @@ func Generate(seed uint64) *Scenario {
 		g.queues()
 	}
 	g.probes()
+	g.trains()
 	g.order()
 	return g.sc
 }
@@ -52,6 +53,21 @@ func (g *generator) probes() {
 			if e := &g.sc.Conns[i].Ends[side]; g.one(2) {
 				e.Config.ProbeAfter = 1 + g.upTo(pick(g, Microsecond, 50*Microsecond))
 			}
+		}
+	}
+}
+
+// trains gives ends links with segmentation offload, and nodes bounds on what they have outstanding.
+func (g *generator) trains() {
+	for i := range g.sc.Conns {
+		for side := range g.sc.Conns[i].Ends {
+			g.sc.Conns[i].Ends[side].Trains = g.one(2)
+		}
+	}
+	for i := range g.sc.Nodes {
+		if n := &g.sc.Nodes[i]; g.one(2) {
+			n.Share = 1 + g.r.IntN(pick(g, 4, 30, 200))
+			n.ShareTurn = 1 + g.r.IntN(pick(g, 1, 8, 70))
 		}
 	}
 }

@@ -25,6 +25,9 @@ type NodeSpec struct {
 	IPv6    bool // its links carry IPv6 towards other nodes that have it as well
 	Watched bool // its memory is reached by calls, not by pointer
 	CQs     []CQSpec
+	// Share is the number of PSNs that its reliable connections towards one node may have outstanding
+	// together, 0 for no bound, and ShareTurn how many of them must be free for one to begin to send.
+	Share, ShareTurn int
 }
 
 // CQSpec describes a CQ that any number of ends share.
@@ -63,6 +66,7 @@ type EndSpec struct {
 	MinRNRTimer                 uint8
 	Late                        Time // it stays in RTR as long
 	Zero                        ZeroBased
+	Trains                      bool // its link has segmentation offload
 }
 
 // ZeroBased says which keys of an end count addresses from 0.
