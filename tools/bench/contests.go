@@ -18,6 +18,7 @@ const (
 	rivalCubic   = "iperf3, TCP cubic"
 	rivalBlast   = "bare UDP, GSO and GRO"
 	rivalWrites  = "bare UDP, cut as WRITEs are"
+	floorBytes   = "bare loop, ICRC and copy"
 	rivalTCPLat  = "qperf tcp_lat"
 	rivalUDPLat  = "qperf udp_lat"
 	rivalPackets = "bare UDP, 96-byte segments"
@@ -39,12 +40,16 @@ func Contests(links []Link, others ...Build) []Contest {
 		About: "64 KiB messages on one reliable connection with path MTU 4096, 128 outstanding, against one TCP stream, " +
 			"with the congestion control that the host has by default and with cubic, and against UDP datagrams of the same size that " +
 			"nobody acknowledges, which is the limit of the path. The first packet of a WRITE is 16 bytes longer than the others, and only datagrams of one length " +
-			"make a train: a WRITE of 64 KiB takes two datagrams of the host's, as bare UDP sends them that is cut so, and a SEND one.",
+			"make a train: a WRITE of 64 KiB takes two datagrams of the host's, as bare UDP sends them that is cut so, and a SEND one. " +
+			"The bare loop is the limit of a RoCE end in user space: it gathers BTH, payload and ICRC of equal packets, checks the " +
+			"ICRC of those that arrive and copies their payload, and acknowledges each batch, with a window of 1 MiB and no RDMA " +
+			"transport. Its figure is of payload, as those of gorxe are.",
 		Contenders: []Contender{
 			{Name: rivalTCP, Tool: "iperf3"},
 			{Name: rivalCubic, Tool: "iperf3", Args: []string{"-C", "cubic"}},
 			{Name: rivalBlast, Tool: "blast", Args: []string{"--segment", segment}},
 			{Name: rivalWrites, Tool: "blast", Args: []string{"--segment", segment, "--lead", lead}},
+			{Name: floorBytes, Tool: "blast", Args: []string{"--segment", segment, "--icrc"}},
 		},
 	}
 	lat := Contest{
@@ -80,7 +85,7 @@ func Contests(links []Link, others ...Build) []Contest {
 		send := gorxe(&bw, "SEND", "send_bw", "-s", "65536", "-m", "4096")
 		bw.Ratios = append(bw.Ratios, Ratio{Of: write, To: rivalTCP, AtLeast: 1.2},
 			Ratio{Of: write, To: rivalCubic, AtLeast: 1.2}, Ratio{Of: write, To: rivalBlast, AtLeast: 0.75}, Ratio{Of: write, To: rivalWrites},
-			Ratio{Of: send, To: rivalBlast},
+			Ratio{Of: send, To: rivalBlast}, Ratio{Of: write, To: floorBytes, AtLeast: 0.85}, Ratio{Of: send, To: floorBytes, AtLeast: 0.85},
 			Ratio{Of: read, To: write, AtLeast: 0.8}, Ratio{Of: send, To: write, AtLeast: 0.8})
 
 		sleeping := gorxe(&lat, "SEND, sleeping", "send_lat", "-s", "8", "--events", "--spin", "0s")

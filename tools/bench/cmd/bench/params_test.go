@@ -49,6 +49,7 @@ func TestListNamesEveryContender(t *testing.T) {
   bandwidth/iperf3, TCP cubic
   bandwidth/bare UDP, GSO and GRO
   bandwidth/bare UDP, cut as WRITEs are
+  bandwidth/bare loop, ICRC and copy
   bandwidth/gorxe udp: WRITE
   bandwidth/gorxe udp: READ
   bandwidth/gorxe udp: SEND
