@@ -42,6 +42,8 @@ type Contender struct {
 	Args   []string `json:"args,omitempty"`
 	// Gorxe is what gorxe is told besides.
 	Gorxe []string `json:"gorxe,omitempty"`
+	// Busy adds a process that computes without a pause on the cores of the server's end.
+	Busy bool `json:"busy,omitempty"`
 	// Build is the file of another gorxe; empty for the one that measures.
 	Build string `json:"build,omitempty"`
 }
@@ -107,6 +109,8 @@ func (c *Contest) Valid() error {
 			switch {
 			case t == nil:
 				return fmt.Errorf("contest %s: %s runs %q, which is no tool", c.Name, d.Name, name)
+			case d.Busy && t.alone:
+				return fmt.Errorf("contest %s: %s has a busy neighbour of its server, and no server", c.Name, d.Name)
 			case t.many && len(d.Args) == 0:
 				return fmt.Errorf("contest %s: %s does not say which of the programs of %s it runs", c.Name, d.Name, name)
 			}

@@ -29,8 +29,14 @@ func (n namespaces) startDaemons(ctx context.Context, j *Job) (ds daemons, err e
 	if !j.Daemons() {
 		return nil, nil
 	}
+	defer func() {
+		for _, d := range ds {
+			j.start(d.cmd)
+		}
+	}()
 	if j.Contest.OneHost {
-		return ds, ds.start(ctx, n.shared, j.daemonArgv(Server), n.dir, bothEnds)
+		err = ds.start(ctx, n.shared, j.daemonArgv(Server), n.dir, bothEnds)
+		return ds, err
 	}
 	for end, h := range n.hosts {
 		if end == Server && j.Alone() {

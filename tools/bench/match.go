@@ -20,7 +20,7 @@ type match struct {
 	stays bool // the server does not end with its client
 	port  int
 	limit time.Duration
-	// started, if not nil, is told of each process.
+	// started, if not nil, is called with each process.
 	started func(*exec.Cmd)
 	used    [2]time.Duration // processor time of the server and of the client
 }

@@ -53,6 +53,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return bounce.Program(args[1:])
 		case startsName:
 			return runStarts(ctx, args[1:], stdout, stderr)
+		case busyName:
+			return runBusy(ctx, args[1:])
 		}
 	}
 	p, err := parse(args, stderr)

@@ -28,6 +28,7 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		"-gorxe /nowhere/gorxe":                     `-gorxe: there is no file /nowhere/gorxe; make build makes bin/gorxe`,
 		"blast host other":                          `blast: name one host, behind the flags`,
 		"bounce host other":                         `bounce: name one host, behind the flags`,
+		"busy now":                                  `busy: it takes no arguments`,
 		"starts -time 1s":                           `starts: name the program, behind the flags`,
 		"starts /nowhere/x":                         `starts: /nowhere/x: fork/exec /nowhere/x: no such file or directory`,
 		"-render /nowhere/r.json":                   `open /nowhere/r.json: no such file or directory`,
@@ -52,6 +53,7 @@ func TestListNamesEveryContender(t *testing.T) {
   bandwidth/bare loop, ICRC and copy
   bandwidth/gorxe udp: WRITE
   bandwidth/gorxe udp: READ
+  bandwidth/gorxe udp: WRITE of 8 KiB
   bandwidth/gorxe udp: SEND
 `
 	if out.String() != want {
