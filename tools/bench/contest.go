@@ -61,9 +61,11 @@ type Ratio struct {
 	Of string `json:"of"` // names of contenders
 	To string `json:"to,omitempty"`
 	// Difference subtracts what To has instead of dividing by it.
-	Difference bool    `json:"difference,omitempty"`
-	AtLeast    float64 `json:"at_least,omitempty"` // what is aimed at, 0: nothing
-	AtMost     float64 `json:"at_most,omitempty"`
+	Difference bool `json:"difference,omitempty"`
+	// Tail asks for the 99th percentile of the single messages of Of divided by their median. There is no To.
+	Tail    bool    `json:"tail,omitempty"`
+	AtLeast float64 `json:"at_least,omitempty"` // what is aimed at, 0: nothing
+	AtMost  float64 `json:"at_most,omitempty"`
 }
 
 // Goal says what is aimed at, "" for nothing.
@@ -120,6 +122,9 @@ func (c *Contest) Valid() error {
 		}
 	}
 	for _, r := range c.Ratios {
+		if r.Tail && (r.To != "" || c.Metric != Latency) {
+			return fmt.Errorf("contest %s: p99 to median of %s is asked for beside %q of %s", c.Name, r.Of, r.To, c.Metric)
+		}
 		names := []string{r.Of}
 		if r.To != "" {
 			names = append(names, r.To)

@@ -100,6 +100,9 @@ func Contests(links []Link, others ...Build) []Contest {
 		polling := gorxe(&lat, "SEND, polling", "send_lat", "-s", "8", "--busy-poll")
 		lat.Ratios = append(lat.Ratios, Ratio{Of: sleeping, To: rivalUDPLat, AtMost: 1.5}, Ratio{Of: spinning, To: rivalUDPLat}, Ratio{Of: polling, To: rivalUDPLat, AtMost: 0.9},
 			Ratio{Of: sleeping, To: rivalTCPLat}, Ratio{Of: polling, To: rivalTCPLat})
+		for _, who := range []string{sleeping, spinning, polling} {
+			lat.Ratios = append(lat.Ratios, Ratio{Of: who, Tail: true, AtMost: 2})
+		}
 
 		single := gorxe(&rate, "1 QP", "write_bw", "-s", "64", "-t", "1024")
 		lists := gorxe(&rate, "1 QP, lists", "write_bw", "-s", "64", "-t", "1024", "-l", "64")

@@ -80,6 +80,7 @@ func TestWhatIsMeasuredIsWellFormed(t *testing.T) {
 		{Name: "x", Contenders: []Contender{{Name: "a", Tool: "perf", Server: "none"}}},
 		{Name: "x", Contenders: []Contender{{Name: "a", Tool: "perf", Server: "perftest"}}},
 		{Name: "x", Contenders: []Contender{{Name: "a", Tool: "start", Args: []string{"true"}, Busy: true}}},
+		{Name: "x", Metric: Bandwidth, Contenders: []Contender{{Name: "a", Tool: "perf"}}, Ratios: []Ratio{{Of: "a", Tail: true}}},
 		{Name: "x", Loss: 1},
 	} {
 		if c.Valid() == nil {

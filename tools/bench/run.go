@@ -189,6 +189,7 @@ func (s *Sample) measured(j *Job, out []byte, err error) {
 	if err == nil {
 		s.Measured, err = j.Who.tool(Client).parse(j.Contest.Metric, out)
 	}
+	s.summarize()
 	if err != nil {
 		s.Err = oneLine(err)
 	}
