@@ -1,5 +1,7 @@
 package bench
 
+import "github.com/gorxe/gorxe/tools/bench/bounce"
+
 // Link is one of gorxe's links, and the flags of gorxe perf that choose it.
 type Link struct {
 	Name string
@@ -21,6 +23,8 @@ const (
 	floorBytes   = "bare loop, ICRC and copy"
 	rivalTCPLat  = "qperf tcp_lat"
 	rivalUDPLat  = "qperf udp_lat"
+	floorSleeps  = "bare loop of SENDs, sleeping"
+	floorPolls   = "bare loop of SENDs, polling"
 	rivalPackets = "bare UDP, 96-byte segments"
 )
 
@@ -56,10 +60,13 @@ func Contests(links []Link, others ...Build) []Contest {
 		Name: "latency", Title: "Latency", Metric: Latency,
 		About: "Half the round trip of an 8-byte message, on average, which is what qperf tells. Sleeping: both ends wait in the kernel, as qperf's do. Polling: both " +
 			"ends look for completions without a pause; by default they do so for a moment before they sleep. qperf always sleeps: a ratio of gorxe polling, or by default, " +
-			"to qperf sets a whole core at each end against ends that rest. Percentiles are of every single message.",
+			"to qperf sets a whole core at each end against ends that rest. The bare loop of SENDs is the limit of a RoCE end in user space: it exchanges packets " +
+			"with BTH and ICRC, checks the ICRC, and sends the acknowledgement of a message as one train with its answer, without an RDMA transport. Percentiles are of every single message.",
 		Contenders: []Contender{
 			{Name: rivalTCPLat, Tool: "qperf", Args: []string{"-m", "8", "tcp_lat"}},
 			{Name: rivalUDPLat, Tool: "qperf", Args: []string{"-m", "8", "udp_lat"}},
+			{Name: floorSleeps, Tool: "bounce", Args: []string{"-way", string(bounce.Sends)}},
+			{Name: floorPolls, Tool: "bounce", Args: []string{"-way", string(bounce.SendsPolling)}},
 		},
 	}
 	rate := Contest{
@@ -99,7 +106,8 @@ func Contests(links []Link, others ...Build) []Contest {
 		spinning := gorxe(&lat, "SEND, by default", "send_lat", "-s", "8", "--events")
 		polling := gorxe(&lat, "SEND, polling", "send_lat", "-s", "8", "--busy-poll")
 		lat.Ratios = append(lat.Ratios, Ratio{Of: sleeping, To: rivalUDPLat, AtMost: 1.5}, Ratio{Of: spinning, To: rivalUDPLat}, Ratio{Of: polling, To: rivalUDPLat, AtMost: 0.9},
-			Ratio{Of: sleeping, To: rivalTCPLat}, Ratio{Of: polling, To: rivalTCPLat})
+			Ratio{Of: sleeping, To: rivalTCPLat}, Ratio{Of: polling, To: rivalTCPLat},
+			Ratio{Of: sleeping, To: floorSleeps}, Ratio{Of: polling, To: floorPolls})
 		for _, who := range []string{sleeping, spinning, polling} {
 			lat.Ratios = append(lat.Ratios, Ratio{Of: who, Tail: true, AtMost: 2})
 		}

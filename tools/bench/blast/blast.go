@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/gorxe/gorxe/tools/bench/packets"
 )
 
 // Config says what is sent. The sender tells the receiver.
@@ -47,8 +49,8 @@ func (c Config) check() error {
 		return fmt.Errorf("datagrams of %d bytes: choose 1 to %d", c.Segment, MaxSegment)
 	case c.Lead < 0 || c.Lead > MaxSegment:
 		return fmt.Errorf("a leading datagram of %d bytes: choose 1 to %d, or 0 for none", c.Lead, MaxSegment)
-	case c.ICRC && (c.Lead > 0 || c.Segment <= overhead):
-		return fmt.Errorf("packets with ICRC of %d bytes behind one of %d: choose more than %d behind none", c.Segment, c.Lead, overhead)
+	case c.ICRC && (c.Lead > 0 || c.Segment <= packets.Overhead):
+		return fmt.Errorf("packets with ICRC of %d bytes behind one of %d: choose more than %d behind none", c.Segment, c.Lead, packets.Overhead)
 	case c.Time <= 0 || c.Warm < 0:
 		return fmt.Errorf("%v before %v that count: the first must not be negative, the second must be more than 0", c.Warm, c.Time)
 	}

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/tools/bench/packets"
 	"golang.org/x/sys/unix"
 )
 
@@ -101,7 +102,7 @@ func TestALeadingDatagramLeavesWholeBeforeItsTrain(t *testing.T) {
 
 func TestAReceiverRefusesWhatCannotBeSent(t *testing.T) {
 	for _, c := range []Config{{Segment: 0, Time: 1}, {Segment: MaxSegment + 1, Time: 1}, {Segment: 1}, {Segment: 1, Time: 1, Warm: -1}, {Segment: 1, Lead: -1, Time: 1}, {Segment: 1, Lead: MaxSegment + 1, Time: 1},
-		{Segment: overhead, ICRC: true, Time: 1}, {Segment: 4112, Lead: 4128, ICRC: true, Time: 1}} {
+		{Segment: packets.Overhead, ICRC: true, Time: 1}, {Segment: 4112, Lead: 4128, ICRC: true, Time: 1}} {
 		if err := c.check(); err == nil {
 			t.Errorf("%+v is taken", c)
 		}
@@ -148,7 +149,7 @@ func TestPacketsAreGatheredCheckedAndCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	s := newPackets(c)
+	s := newBursts(c)
 	s.msgs = s.msgs[:1] // more would not find room in every socket's buffer
 	s.fill()
 	s.edges[2*edge] ^= 1 // the third packet is not what its ICRC says

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/tools/bench/packets"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,7 +19,7 @@ const (
 	// acksPerCall is the number of acknowledgements that the sender takes at once.
 	acksPerCall = 16
 	// edge is the number of bytes from one payload to the next: the ICRC of a packet and the next one's BTH.
-	edge = overhead
+	edge = packets.Overhead
 )
 
 // skew is where a receive buffer begins behind a multiple of 16 bytes, so that what follows a BTH is at a
@@ -28,8 +29,8 @@ const skew = 16 - bth.BTHLen
 // aligned returns n bytes that begin skew bytes behind a multiple of 16.
 func aligned(n int) []byte { return make([]byte, n+skew)[skew:] }
 
-// packets is the sender of packets with ICRC: what one call sends, made anew for each.
-type packets struct {
+// bursts is the sender of packets with ICRC: what one call sends, made anew for each.
+type bursts struct {
 	c      Config
 	seed   uint32
 	region []byte
@@ -42,16 +43,16 @@ type packets struct {
 	acked bth.PSN // packets before this one have arrived or are lost
 
 	acks  [acksPerCall]message
-	words [acksPerCall][ackLen + 1]byte // longer ones are no acknowledgements
+	words [acksPerCall][packets.AckLen + 1]byte // longer ones are no acknowledgements
 }
 
-func newPackets(c Config) *packets {
+func newBursts(c Config) *bursts {
 	n := c.train()
 	trains := max(1, min(trainsPerCall, int(c.window())/n))
-	s := &packets{c: c, seed: seed(c.Segment), region: c.region(), edges: make([]byte, trains*n*edge)}
+	s := &bursts{c: c, seed: packets.Seed(c.Segment), region: c.region(), edges: make([]byte, trains*n*edge)}
 	s.iovs = make([]unix.Iovec, trains*(2*n+1))
 	for i := range trains * n {
-		copy(s.edges[i*edge:], newBTH(bth.RCSendMiddle, bth.BTHLen))
+		copy(s.edges[i*edge:], packets.New(bth.RCSendMiddle, bth.BTHLen))
 	}
 	for t := range trains {
 		edges, iovs := s.edges[t*n*edge:], s.iovs[t*(2*n+1):][:2*n+1]
@@ -76,15 +77,15 @@ func newPackets(c Config) *packets {
 }
 
 // count returns the number of packets of a call.
-func (s *packets) count() int { return len(s.msgs) * s.c.train() }
+func (s *bursts) count() int { return len(s.msgs) * s.c.train() }
 
 // fill makes the packets of the next call.
-func (s *packets) fill() {
+func (s *bursts) fill() {
 	n := s.c.train()
 	for i := range s.count() {
 		header := s.edges[i*edge:][:bth.BTHLen:edge]
 		psn := s.next.Add(uint32(i))
-		putPSN(header, psn)
+		packets.PutPSN(header, psn)
 		payload := s.c.place(s.region, psn)
 		s.iovs[i/n*(2*n+1)+i%n*2+1].Base = &payload[0]
 		bth.AppendICRC(header, bth.ICRCContinue(bth.ICRCStart(s.seed, header), payload))
@@ -92,10 +93,10 @@ func (s *packets) fill() {
 }
 
 // full reports whether the window has no room for the packets of a call.
-func (s *packets) full() bool { return s.next.Diff(s.acked)+int32(s.count()) > int32(s.c.window()) }
+func (s *bursts) full() bool { return s.next.Diff(s.acked)+int32(s.count()) > int32(s.c.window()) }
 
 // await waits for acknowledgements. After the time of patience all packets sent are taken for lost.
-func (s *packets) await(fd int) error {
+func (s *bursts) await(fd int) error {
 	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&s.acks)), acksPerCall,
 		unix.MSG_WAITFORONE, 0, 0)
 	switch errno {
@@ -109,7 +110,7 @@ func (s *packets) await(fd int) error {
 		return fmt.Errorf("waiting for an acknowledgement: %w", errno)
 	}
 	for i := range s.acks[:n] {
-		if psn, ok := readAck(s.words[i][:s.acks[i].len]); ok && s.acked.Before(psn) && !s.next.Before(psn) {
+		if psn, ok := packets.ReadAck(s.words[i][:s.acks[i].len]); ok && s.acked.Before(psn) && !s.next.Before(psn) {
 			s.acked = psn
 		}
 	}
@@ -122,7 +123,7 @@ func sendChecked(fd int, c Config, over func() bool) error {
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
 		return fmt.Errorf("SO_RCVTIMEO of a UDP socket: %w", err)
 	}
-	s := newPackets(c)
+	s := newBursts(c)
 	for !over() {
 		s.fill()
 		for s.full() && !over() {
@@ -139,7 +140,7 @@ func sendChecked(fd int, c Config, over func() bool) error {
 
 // send sends the packets of a call, or the first trains of them. The Go runtime is not told: it would give the right
 // to run Go code to another thread where a call takes longer than 20 µs.
-func (s *packets) send(fd int) error {
+func (s *bursts) send(fd int) error {
 	sent, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&s.msgs[0])),
 		uintptr(len(s.msgs)), 0, 0, 0)
 	if errno != 0 {
@@ -164,7 +165,7 @@ type checker struct {
 }
 
 func newChecker(c Config) *checker {
-	k := &checker{c: c, seed: seed(c.Segment), region: c.region(), ack: newBTH(bth.RCAck, ackLen)}
+	k := &checker{c: c, seed: packets.Seed(c.Segment), region: c.region(), ack: packets.New(bth.RCAck, packets.AckLen)}
 	clear(k.region)
 	k.room = aligned(checkedBatch * trainRoom)
 	for i := range k.msgs {
@@ -205,7 +206,7 @@ func (k *checker) packet(b []byte) {
 		k.wrong++
 		return
 	}
-	psn := readPSN(b)
+	psn := packets.PSN(b)
 	copy(k.c.place(k.region, psn), b[bth.BTHLen:])
 	k.good++
 	k.next = psn.Add(1)
@@ -213,8 +214,8 @@ func (k *checker) packet(b []byte) {
 
 // acknowledge acknowledges all packets so far. One that the kernel does not take is lost.
 func (k *checker) acknowledge(fd int) error {
-	sealAck(k.ack, k.next)
-	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&k.ack[0])), ackLen,
+	packets.SealAck(k.ack, k.next)
+	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&k.ack[0])), packets.AckLen,
 		unix.MSG_DONTWAIT, 0, 0)
 	switch errno {
 	case 0, unix.EAGAIN, unix.EINTR, unix.ENOBUFS, unix.ECONNREFUSED:

@@ -6,28 +6,6 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-func TestAnAcknowledgementIsReadAsItWasSealed(t *testing.T) {
-	ack := newBTH(bth.RCAck, ackLen)
-	for _, want := range []bth.PSN{0, 1, 0x123456, bth.MaxPSN} {
-		sealAck(ack, want)
-		if got, ok := readAck(ack); !ok || got != want {
-			t.Errorf("%#x, %v; want %#x", got, ok, want)
-		}
-	}
-	for i := range ack {
-		ack[i] ^= 0x10
-		if _, ok := readAck(ack); ok && i != 4 { // the ICRC does not cover the congestion bits
-			t.Errorf("an acknowledgement with a wrong byte %d is taken", i)
-		}
-		ack[i] ^= 0x10
-	}
-	for _, b := range [][]byte{nil, ack[:ackLen-1], append(ack, 0)} {
-		if _, ok := readAck(b); ok {
-			t.Errorf("%d bytes are an acknowledgement", len(b))
-		}
-	}
-}
-
 func TestPlacesOfARegionFollowOneAnother(t *testing.T) {
 	c := Config{Segment: 4112}
 	region := c.region()
