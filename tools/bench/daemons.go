@@ -11,8 +11,11 @@ import (
 	"time"
 )
 
-// bothEnds stands for the server and the client in place of one of them.
-const bothEnds = Client + 1
+// Processes that are not of one end: of both, and of none, which is not measured.
+const (
+	bothEnds = Client + 1
+	noEnd    = Client + 2
+)
 
 // daemon is a gorxe daemon that has the device of one end, or of both.
 type daemon struct {
@@ -31,7 +34,7 @@ func (n namespaces) startDaemons(ctx context.Context, j *Job) (ds daemons, err e
 	}
 	defer func() {
 		for _, d := range ds {
-			j.start(d.cmd)
+			j.start(d.ends, d.cmd)
 		}
 	}()
 	if j.Contest.OneHost {

@@ -72,7 +72,7 @@ func (n namespaces) Play(ctx context.Context, j *Job) (Played, error) {
 		if neighbour, err = startOn(ctx, n.hostsOf(j)[Server], []string{j.bench, "busy"}); err != nil {
 			return Played{}, errors.Join(err, ds.end())
 		}
-		j.start(neighbour.cmd)
+		j.start(noEnd, neighbour.cmd)
 	}
 	m := &match{
 		hosts: n.hostsOf(j), argv: [2][]string{j.Argv(Server), j.Argv(Client)}, alone: j.Alone(), stays: j.Stays(),

@@ -28,7 +28,8 @@ type Job struct {
 	Port     int    // TCP, on which the ends meet
 	Ends     [2]End // filled in by the ground
 
-	started func(*exec.Cmd) // if not nil, is called with each process as soon as it runs
+	// started, if not nil, is called with each process as soon as it runs, and with its end.
+	started func(end int, c *exec.Cmd)
 
 	gorxe string // file of the gorxe that takes part unless the contender has a build of its own
 	bench string // file of the program whose commands some tools are: bare UDP, the bare loop and starts
@@ -44,9 +45,9 @@ type End struct {
 }
 
 // start calls started.
-func (j *Job) start(c *exec.Cmd) {
+func (j *Job) start(end int, c *exec.Cmd) {
 	if j.started != nil {
-		j.started(c)
+		j.started(end, c)
 	}
 }
 

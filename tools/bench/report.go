@@ -55,8 +55,10 @@ type Sample struct {
 	Shared float64 `json:"shared,omitempty"`
 	Load   Load    `json:"load"`
 	// Again is how often it was measured before, in vain: others disturbed it.
-	Again int    `json:"again,omitempty"`
-	Err   string `json:"error,omitempty"`
+	Again int `json:"again,omitempty"`
+	// Beside is the contender that was measured at the same time, in turn.
+	Beside string `json:"beside,omitempty"`
+	Err    string `json:"error,omitempty"`
 }
 
 // Line says what was measured, and whether it was disturbed.

@@ -33,6 +33,7 @@ func quantile(sorted []float64, p float64) float64 {
 }
 
 // ratios divides, or subtracts, what two contenders had in the same rounds: what disturbs a round mostly disturbs both.
+// What was measured in turn with another one counts for the ratio to that one.
 func (r *Report) ratios(c *Contest, q Ratio) []float64 {
 	switch {
 	case q.Tail:
@@ -42,10 +43,15 @@ func (r *Report) ratios(c *Contest, q Ratio) []float64 {
 	}
 	to := map[int]float64{}
 	for _, s := range r.of(c, q.To) {
-		to[s.Round] = s.Value
+		if s.Beside == "" || s.Beside == q.Of {
+			to[s.Round] = s.Value
+		}
 	}
 	var out []float64
 	for _, s := range r.of(c, q.Of) {
+		if s.Beside != "" && s.Beside != q.To {
+			continue
+		}
 		switch v := to[s.Round]; {
 		case v <= 0:
 		case q.Difference:

@@ -46,6 +46,20 @@ func TestRatiosAreWithinRounds(t *testing.T) {
 	}
 }
 
+// What was measured in turn with one contender is no part of the ratio to another one.
+func TestRatiosOfContendersInTurn(t *testing.T) {
+	c := &Contest{Name: "x"}
+	sample := func(who, beside string, v float64) Sample {
+		return Sample{Contest: "x", Contender: who, Beside: beside, Round: 1, Measured: Measured{Value: v}}
+	}
+	r := &Report{Samples: []Sample{sample("a", "b", 6), sample("b", "a", 3), sample("a", "c", 10), sample("c", "a", 2)}}
+	for to, want := range map[string]float64{"b": 2, "c": 5} {
+		if got := r.ratios(c, Ratio{Of: "a", To: to}); !cmp.Equal(got, []float64{want}) {
+			t.Errorf("a : %s is %v, want %v", to, got, want)
+		}
+	}
+}
+
 // The tail of a contender is of each round by itself; a round without a histogram has none.
 func TestTails(t *testing.T) {
 	c := &Contest{Name: "x"}

@@ -185,6 +185,34 @@ func TestBenchMeasuresTwoBuildsInSlices(t *testing.T) {
 	}
 }
 
+// The contenders of a ratio at once: gorxe perf beside the bare loops.
+func TestBenchMeasuresRatiosInSlices(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	c := command(t, dir, "-links", "udp", "-rounds", "1", "-time", "1", "-slice", "20ms", "-doc", "report.md",
+		"-run", "bandwidth/(.*SEND$|.*copy)|^latency/.*polling")
+	out, err := c.CombinedOutput()
+	needNamespaces(t, string(out))
+	if err != nil || !bytes.Contains(out, []byte("[8/8]")) {
+		t.Fatalf("%v: %s", err, out)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "report.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"# Contenders in turn\n", "| gorxe udp: SEND : bare loop, ICRC and copy | **",
+		"| gorxe udp: SEND, polling : bare loop of SENDs, polling | **",
+	} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the report lacks %q:\n%s", want, page)
+		}
+	}
+	if strings.Contains(string(page), "failed") {
+		t.Errorf("%s", page)
+	}
+}
+
 // However the program ends, what it has started ends, too.
 func TestBenchLeavesNothingBehind(t *testing.T) {
 	needRoot(t)
