@@ -62,7 +62,8 @@ type Ratio struct {
 	To string `json:"to,omitempty"`
 	// Difference subtracts what To has instead of dividing by it.
 	Difference bool `json:"difference,omitempty"`
-	// Tail asks for the 99th percentile of the single messages of Of divided by their median. There is no To.
+	// Tail asks for the 99th percentile of the single messages of Of divided by their median. There
+	// is no To.
 	Tail    bool    `json:"tail,omitempty"`
 	AtLeast float64 `json:"at_least,omitempty"` // what is aimed at, 0: nothing
 	AtMost  float64 `json:"at_most,omitempty"`

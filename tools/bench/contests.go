@@ -99,13 +99,16 @@ func Contests(links []Link, others ...Build) []Contest {
 		send := gorxe(&bw, "SEND", "send_bw", "-s", "65536", "-m", "4096")
 		bw.Ratios = append(bw.Ratios, Ratio{Of: write, To: rivalTCP, AtLeast: 1.2},
 			Ratio{Of: write, To: rivalCubic, AtLeast: 1.2}, Ratio{Of: write, To: rivalBlast, AtLeast: 0.75}, Ratio{Of: write, To: rivalWrites},
-			Ratio{Of: send, To: rivalBlast}, Ratio{Of: write, To: floorBytes, AtLeast: 0.85}, Ratio{Of: send, To: floorBytes, AtLeast: 0.85},
-			Ratio{Of: short, To: write, AtLeast: 0.8}, Ratio{Of: read, To: write, AtLeast: 0.85}, Ratio{Of: send, To: write, AtLeast: 0.8})
+			Ratio{Of: send, To: rivalBlast}, Ratio{Of: write, To: floorBytes, AtLeast: 0.85},
+			Ratio{Of: send, To: floorBytes, AtLeast: 0.85},
+			Ratio{Of: short, To: write, AtLeast: 0.8}, Ratio{Of: read, To: write, AtLeast: 0.85},
+			Ratio{Of: send, To: write, AtLeast: 0.8})
 
 		sleeping := gorxe(&lat, "SEND, sleeping", "send_lat", "-s", "8", "--events", "--spin", "0s")
 		spinning := gorxe(&lat, "SEND, by default", "send_lat", "-s", "8", "--events")
 		polling := gorxe(&lat, "SEND, polling", "send_lat", "-s", "8", "--busy-poll")
-		lat.Ratios = append(lat.Ratios, Ratio{Of: sleeping, To: rivalUDPLat, AtMost: 1.5}, Ratio{Of: spinning, To: rivalUDPLat}, Ratio{Of: polling, To: rivalUDPLat, AtMost: 0.9},
+		lat.Ratios = append(lat.Ratios, Ratio{Of: sleeping, To: rivalUDPLat, AtMost: 1.5},
+			Ratio{Of: spinning, To: rivalUDPLat}, Ratio{Of: polling, To: rivalUDPLat, AtMost: 0.9},
 			Ratio{Of: sleeping, To: rivalTCPLat}, Ratio{Of: polling, To: rivalTCPLat},
 			Ratio{Of: sleeping, To: floorSleeps}, Ratio{Of: polling, To: floorPolls})
 		for _, who := range []string{sleeping, spinning, polling} {

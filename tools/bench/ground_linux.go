@@ -155,7 +155,8 @@ func endGroup(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.S
 // terminate asks a program to end.
 func terminate(c *exec.Cmd) error { return c.Process.Signal(syscall.SIGTERM) }
 
-// pause stops a program that start started, and what it has started, until resume. The errors are of one that has ended.
+// pause stops a program that start started, and what it has started, until resume. The errors are
+// of one that has ended.
 func pause(c *exec.Cmd) { signalGroup(c, unix.SIGSTOP) }
 
 func resume(c *exec.Cmd) { signalGroup(c, unix.SIGCONT) }
@@ -181,8 +182,8 @@ func groupOf(c *exec.Cmd) (pids []int) {
 	return pids
 }
 
-// spent returns the processor time of the threads of processes, and the time for which they could have run and waited for a
-// processor. Those that have ended have none.
+// spent returns the processor time of the threads of processes, and the time for which they could
+// have run and waited for a processor. Those that have ended have none.
 func spent(pids []int) (ran, waited time.Duration) {
 	for _, pid := range pids {
 		threads := fmt.Sprintf("/proc/%d/task", pid)

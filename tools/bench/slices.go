@@ -52,8 +52,8 @@ func (c *Contest) Pairs() {
 	c.Only(func(_, contender string) bool { return slices.Contains(in, contender) })
 }
 
-// InTurn keeps of a contest what can be measured in slices of time: contenders that can be stopped now and then,
-// and their ratios.
+// InTurn keeps of a contest what can be measured in slices of time: contenders that can be stopped
+// now and then, and their ratios.
 func (c *Contest) InTurn() {
 	var in []string
 	c.Ratios = slices.DeleteFunc(c.Ratios, func(r Ratio) bool {
@@ -69,9 +69,9 @@ func (c *Contest) InTurn() {
 
 func (d *Contender) unsliced() bool { return d.tool(Server).unsliced || d.tool(Client).unsliced }
 
-// RunInSlices measures the ratios of the contests, which [Contest.Pairs] or [Contest.InTurn] left, in slices of time:
-// both contenders of a ratio at once. Each of the rounds is made twice: the contenders change places, of which the
-// first begins.
+// RunInSlices measures the ratios of the contests, which [Contest.Pairs] or [Contest.InTurn] left,
+// in slices of time: both contenders of a ratio at once. Each of the rounds is made twice: the
+// contenders change places, of which the first begins.
 func RunInSlices(ctx context.Context, o Options, slice time.Duration) (_ *Report, err error) {
 	if err := o.valid(); err != nil {
 		return nil, err
@@ -181,15 +181,16 @@ func (r *runner) pair(
 		s.measured(jobs[side], p.Out, errs[side])
 		share, ok := stile.share(side)
 		if !ok { // a run that is too short for a part with both sides
-			share.used, share.took = [3]time.Duration{p.CPU[Server], p.CPU[Client], p.Shared}, time.Duration(took*float64(time.Second))
+			share.used = [3]time.Duration{p.CPU[Server], p.CPU[Client], p.Shared}
+			share.took = time.Duration(took * float64(time.Second))
 		}
 		s.perOwnSecond(c.Metric, share)
 	}
 	return out
 }
 
-// perOwnSecond counts time by what the contender had for itself. A latency is the median of single messages: that of most
-// messages has no stop in it.
+// perOwnSecond counts time by what the contender had for itself. A latency is the median of single
+// messages: that of most messages has no stop in it.
 func (s *Sample) perOwnSecond(m Metric, h share) {
 	own := h.own().Seconds()
 	s.Took = own

@@ -56,7 +56,8 @@ func TestATurnstileLetsOneSideRun(t *testing.T) {
 	}
 }
 
-// startSpinner starts a shell that starts another one, which computes without a pause. It returns both.
+// startSpinner starts a shell that starts another one, which computes without a pause. It returns
+// both.
 func startSpinner(t *testing.T) (c *exec.Cmd, pids []int) {
 	t.Helper()
 	c = exec.CommandContext(t.Context(), "sh", "-c", "(while :; do :; done) & echo $!; wait")
@@ -122,7 +123,8 @@ func TestAProgramIsStoppedWithWhatItHasStarted(t *testing.T) {
 	}
 }
 
-// Both sides of a turnstile have slices of one length, and a share begins when the clients have settled.
+// Both sides of a turnstile have slices of one length, and a share begins when the clients have
+// settled.
 func TestSidesHaveEqualTurns(t *testing.T) {
 	s := turnstile{settle: 20 * time.Millisecond}
 	for side := range 2 {

@@ -63,7 +63,8 @@ func (r *Report) ratios(c *Contest, q Ratio) []float64 {
 	return out
 }
 
-// tails returns the 99th percentile of a contender's messages divided by their median, of each round.
+// tails returns the 99th percentile of a contender's messages divided by their median, of each
+// round.
 func (r *Report) tails(c *Contest, contender string) []float64 {
 	var out []float64
 	for _, s := range r.of(c, contender) {

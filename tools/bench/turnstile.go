@@ -12,12 +12,13 @@ import (
 type share struct {
 	took time.Duration // the time, with the slices of the other side
 	turn time.Duration // slices of this side; 0: not told
-	// Of Server, Client and bothEnds: processor time, and that for which they waited for a processor.
+	// Of Server, Client and bothEnds: processor time, and that for which they waited for a
+	// processor.
 	used, waited [3]time.Duration
 }
 
-// own returns the side's own time: its slices, without the time in which its busiest end waited for a processor. Without
-// slices it is the processor time of the busiest end.
+// own returns the side's own time: its slices, without the time in which its busiest end waited for
+// a processor. Without slices it is the processor time of the busiest end.
 func (h *share) own() time.Duration {
 	busiest := 0
 	for end, u := range h.used {
@@ -35,7 +36,8 @@ type member struct {
 	pids []int // found out when the measurement has settled
 }
 
-// turnstile lets the processes of two sides run in turn. Its methods may be called by several goroutines.
+// turnstile lets the processes of two sides run in turn. Its methods may be called by several
+// goroutines.
 type turnstile struct {
 	settle time.Duration // from the start of both clients until shares are counted
 
@@ -46,7 +48,8 @@ type turnstile struct {
 	// Time of the last change of sides, and of the slices before it.
 	since time.Time
 	had   [2]time.Duration
-	// When both clients were there, whether that is long ago, and what both sides had then and at last.
+	// When both clients were there, whether that is long ago, and what both sides had then and at
+	// last.
 	clients     time.Time
 	settled     bool
 	first, last *reading
@@ -131,7 +134,8 @@ func (t *turnstile) count() {
 	}
 }
 
-// follows reports whether a reading is a later one of the same processes. The time of one that has ended is missing.
+// follows reports whether a reading is a later one of the same processes. The time of one that has
+// ended is missing.
 func (r *reading) follows(before *reading) bool {
 	for side := range r.sides {
 		for end, u := range r.sides[side].used {
@@ -170,7 +174,8 @@ func (t *turnstile) read() *reading {
 	return k
 }
 
-// share returns what a side had from the first reading to the last one; ok is false if there are no two.
+// share returns what a side had from the first reading to the last one; ok is false if there are no
+// two.
 func (t *turnstile) share(side int) (h share, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

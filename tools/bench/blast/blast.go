@@ -1,10 +1,10 @@
-// Package blast sends UDP datagrams as fast as the kernel takes them and counts what arrives: the limit of a path for whoever
-// speaks UDP. Datagrams leave in trains (UDP_SEGMENT) and are received in trains (UDP_GRO, recvmmsg). Nothing is acknowledged
-// and nothing is looked at.
+// Package blast sends UDP datagrams as fast as the kernel takes them and counts what arrives: the
+// limit of a path for whoever speaks UDP. Datagrams leave in trains (UDP_SEGMENT) and are received
+// in trains (UDP_GRO, recvmmsg). Nothing is acknowledged and nothing is looked at.
 //
-// With [Config.ICRC] it is the limit of a RoCE end in user space: the sender gathers BTH, payload and ICRC of each packet, and
-// the receiver checks the ICRC, copies the payload, and acknowledges each batch. There are no queue pairs, no work requests,
-// and no retransmission.
+// With [Config.ICRC] it is the limit of a RoCE end in user space: the sender gathers BTH, payload
+// and ICRC of each packet, and the receiver checks the ICRC, copies the payload, and acknowledges
+// each batch. There are no queue pairs, no work requests, and no retransmission.
 package blast
 
 import (
@@ -50,7 +50,8 @@ func (c Config) check() error {
 	case c.Lead < 0 || c.Lead > MaxSegment:
 		return fmt.Errorf("a leading datagram of %d bytes: choose 1 to %d, or 0 for none", c.Lead, MaxSegment)
 	case c.ICRC && (c.Lead > 0 || c.Segment <= packets.Overhead):
-		return fmt.Errorf("packets with ICRC of %d bytes behind one of %d: choose more than %d behind none", c.Segment, c.Lead, packets.Overhead)
+		return fmt.Errorf("packets with ICRC of %d bytes behind one of %d: choose more than %d behind none",
+			c.Segment, c.Lead, packets.Overhead)
 	case c.Time <= 0 || c.Warm < 0:
 		return fmt.Errorf("%v before %v that count: the first must not be negative, the second must be more than 0", c.Warm, c.Time)
 	}
@@ -59,8 +60,9 @@ func (c Config) check() error {
 
 // Result is what arrived.
 type Result struct {
-	Bytes    uint64  `json:"bytes"`           // of UDP payload; with Config.ICRC: of payload in packets with the right ICRC
-	Segments uint64  `json:"segments"`        // with Config.ICRC: with the right one
+	// Bytes is of UDP payload; with Config.ICRC of the payload of packets with the right ICRC.
+	Bytes    uint64  `json:"bytes"`
+	Segments uint64  `json:"segments"`        // with Config.ICRC: those with the right ICRC
 	Wrong    uint64  `json:"wrong,omitempty"` // packets with a wrong ICRC
 	Calls    uint64  `json:"calls"`           // of recvmmsg
 	Seconds  float64 `json:"seconds"`

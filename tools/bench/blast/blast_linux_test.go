@@ -136,7 +136,8 @@ func TestAPeerThatSpeaksNonsenseIsAnError(t *testing.T) {
 	}
 }
 
-// What leaves as a train arrives as packets with the right ICRC, whose payload is copied to its place.
+// What leaves as a train arrives as packets with the right ICRC, whose payload is copied to its
+// place.
 func TestPacketsAreGatheredCheckedAndCopied(t *testing.T) {
 	r, err := listen(netip.MustParseAddr("127.0.0.1"))
 	if err != nil {

@@ -12,18 +12,20 @@ import (
 )
 
 const (
-	// trainsPerCall is the number of trains that the sender of checked packets gives to the kernel at once.
+	// trainsPerCall is the number of trains that the sender of checked packets gives to the kernel
+	// at once.
 	trainsPerCall = 4
 	// checkedBatch is the number of trains that the receiver of checked packets takes at once.
 	checkedBatch = 8
 	// acksPerCall is the number of acknowledgements that the sender takes at once.
 	acksPerCall = 16
-	// edge is the number of bytes from one payload to the next: the ICRC of a packet and the next one's BTH.
+	// edge is the number of bytes from one payload to the next: the ICRC of a packet and the next
+	// one's BTH.
 	edge = packets.Overhead
 )
 
-// skew is where a receive buffer begins behind a multiple of 16 bytes, so that what follows a BTH is at a
-// multiple of 16, as in those of gorxe's udp link.
+// skew is where a receive buffer begins behind a multiple of 16 bytes, so that what follows a BTH
+// is at a multiple of 16, as in those of gorxe's udp link.
 const skew = 16 - bth.BTHLen
 
 // aligned returns n bytes that begin skew bytes behind a multiple of 16.
@@ -34,8 +36,8 @@ type bursts struct {
 	c      Config
 	seed   uint32
 	region []byte
-	// edges has BTH and ICRC of each packet of a call. In a train the ICRC of a packet and the BTH of the next
-	// one are one piece.
+	// edges has BTH and ICRC of each packet of a call. In a train the ICRC of a packet and the BTH
+	// of the next one are one piece.
 	edges []byte
 	iovs  []unix.Iovec // for each packet what stands before its payload, and the payload; after a train an ICRC
 	msgs  []message
@@ -117,7 +119,8 @@ func (s *bursts) await(fd int) error {
 	return nil
 }
 
-// sendChecked sends packets with ICRC until over says that it is enough. fd is a socket of [Config.dial].
+// sendChecked sends packets with ICRC until over says that it is enough. fd is a socket of
+// [Config.dial].
 func sendChecked(fd int, c Config, over func() bool) error {
 	tv := unix.NsecToTimeval(patience.Nanoseconds())
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
@@ -138,8 +141,8 @@ func sendChecked(fd int, c Config, over func() bool) error {
 	return nil
 }
 
-// send sends the packets of a call, or the first trains of them. The Go runtime is not told: it would give the right
-// to run Go code to another thread where a call takes longer than 20 µs.
+// send sends the packets of a call, or the first trains of them. The Go runtime is not told: it
+// would give the right to run Go code to another thread where a call takes longer than 20 µs.
 func (s *bursts) send(fd int) error {
 	sent, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&s.msgs[0])),
 		uintptr(len(s.msgs)), 0, 0, 0)
@@ -224,7 +227,8 @@ func (k *checker) acknowledge(fd int) error {
 	return fmt.Errorf("sending an acknowledgement: %w", errno)
 }
 
-// countChecked receives packets with ICRC until all that counts is over. The clock starts with the first one.
+// countChecked receives packets with ICRC until all that counts is over. The clock starts with the
+// first one.
 func (r *receiver) countChecked(c Config) (Result, error) {
 	if err := r.answerFirst(); err != nil {
 		return Result{}, err

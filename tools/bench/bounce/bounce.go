@@ -1,11 +1,12 @@
-// Package bounce measures how fast a device in another process than its program can be on a machine: two ends exchange
-// the messages of ib_send_lat under gorxe run, without an RDMA transport. An end is two processes, as there: the device
-// has the socket, the program gets each message from the device and rings a doorbell for the next one. [Ways] are what
-// the two processes do for a message. In [SendWays] an end is one process, as gorxe perf is: the limit of a RoCE end in
-// user space.
+// Package bounce measures how fast a device in another process than its program can be on a
+// machine: two ends exchange the messages of ib_send_lat under gorxe run, without an RDMA
+// transport. An end is two processes, as there: the device has the socket, the program gets each
+// message from the device and rings a doorbell for the next one. [Ways] are what the two processes
+// do for a message. In [SendWays] an end is one process, as gorxe perf is: the limit of a RoCE end
+// in user space.
 //
-// The loops make raw system calls only, of which the Go runtime is not told: it wakes its monitor thread for others,
-// which would take time from both processes.
+// The loops make raw system calls only, of which the Go runtime is not told: it wakes its monitor
+// thread for others, which would take time from both processes.
 package bounce
 
 import (
@@ -38,14 +39,15 @@ const (
 	// is there.
 	Polling Way = "polling"
 
-	// Sends has no program: the device answers SENDs, packets with BTH and ICRC, and waits for them in the kernel.
-	// The acknowledgement of a message leaves with the answer.
+	// Sends has no program: the device answers SENDs, packets with BTH and ICRC, and waits for them
+	// in the kernel. The acknowledgement of a message leaves with the answer.
 	Sends Way = "sends"
 	// SendsPolling is Sends of a device that looks for packets without a pause.
 	SendsPolling Way = "sends-polling"
 )
 
-// Ways returns the ways of a device and a program with messages that are no packets, the one with the fewest steps first.
+// Ways returns the ways of a device and a program with messages that are no packets, the one with
+// the fewest steps first.
 func Ways() []Way { return []Way{Datagrams, Process, Trap, Events, Polling} }
 
 // SendWays returns the ways that exchange SENDs.

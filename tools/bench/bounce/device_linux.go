@@ -173,8 +173,8 @@ func (d *device) send(n uint64) error {
 	return d.sendMessage(n)
 }
 
-// due notes that message n is sent, and the time. It reports false for one that was sent before, and for the one after
-// a client's last, which then is done.
+// due notes that message n is sent, and the time. It reports false for one that was sent before,
+// and for the one after a client's last, which then is done.
 func (d *device) due(n uint64) bool {
 	if n <= d.sent {
 		return false

@@ -17,8 +17,8 @@ var seedOfSend = packets.Seed(sendLen)
 
 // sends is what a device has that exchanges SENDs of 8 bytes.
 //
-// An acknowledgement leaves behind the answer to its message. It is shorter than the answer, so both are one train:
-// one call sends them, and one takes them in.
+// An acknowledgement leaves behind the answer to its message. It is shorter than the answer, so
+// both are one train: one call sends them, and one takes them in.
 type sends struct {
 	out [sendLen + packets.AckLen]byte
 	in  [2 * (sendLen + packets.AckLen)]byte
@@ -58,8 +58,9 @@ func (s *sends) ack(n uint64) []byte {
 	return p
 }
 
-// next takes the first packet of a train apart, and returns what is behind it. ok is false for what has a wrong
-// length or ICRC. sent is the message that an acknowledgement may be of: it has the lower 24 bits of its number.
+// next takes the first packet of a train apart, and returns what is behind it. ok is false for what
+// has a wrong length or ICRC. sent is the message that an acknowledgement may be of: it has the
+// lower 24 bits of its number.
 func (s *sends) next(b []byte, sent uint64) (word uint64, rest []byte, ok bool) {
 	if len(b) >= sendLen {
 		p := b[:sendLen]
@@ -117,11 +118,12 @@ func (d *device) reply(o outcome) error {
 	return sendBytes(d.udp, d.sends.out[from:to])
 }
 
-// looks is the number of times that an end that polls looks for a datagram before it looks at the clock.
+// looks is the number of times that an end that polls looks for a datagram before it looks at the
+// clock.
 const looks = 1000
 
-// await receives a datagram, and returns its length: 0 if none comes in the time of patience. An end that polls does
-// not wait in the kernel.
+// await receives a datagram, and returns its length: 0 if none comes in the time of patience. An
+// end that polls does not wait in the kernel.
 func (d *device) await() (int, error) {
 	if d.way != SendsPolling {
 		return recvBytes(d.udp, d.sends.in[:], 0)

@@ -69,7 +69,8 @@ func TestAClientOfSendsRepairsLosses(t *testing.T) {
 	}
 }
 
-// An answer and the acknowledgement behind it leave as one train, of which a socket without UDP_GRO receives two datagrams.
+// An answer and the acknowledgement behind it leave as one train, of which a socket without UDP_GRO
+// receives two datagrams.
 func TestAnAnswerAndItsAcknowledgementAreOneTrain(t *testing.T) {
 	p, client := startPeer(t, Sends, "3")
 	p.say(report{})

@@ -1,5 +1,5 @@
-// Package packets makes and checks the few packets that the bare loops exchange: a BTH, perhaps an AETH, and an
-// ICRC, without an RDMA transport.
+// Package packets makes and checks the few packets that the bare loops exchange: a BTH, perhaps an
+// AETH, and an ICRC, without an RDMA transport.
 package packets
 
 import (
