@@ -135,7 +135,9 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 		c.executeLocal()
 	}
 	c.rsp.repeated, c.rsp.held = 0, false
-	if c.rsp.busy() {
+	behind := c.rsp.ackHeld && c.mayHoldACK()
+	c.rsp.ackHeld = false
+	if c.rsp.busy() && !behind {
 		// A long READ response must not keep this end's own requests waiting.
 		if c.req.wants(c) {
 			x.left = max(1, limit*3/4)
@@ -148,8 +150,29 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 		c.send(&x)
 		c.account()
 	}
+	if behind {
+		c.reply(&x)
+	}
 	c.drained()
 	return c.rsp.busy() && !c.rsp.held || x.full
+}
+
+// HoldACK reports whether all that c has to send is an ACK of SENDs, so that the caller may wait with Transmit for a moment,
+// much less than the peer's local ACK timeout. If a request is posted meanwhile, the two leave in one call, and where packets
+// leave as a train in one datagram of the host: Transmit puts the ACK behind the requests then. It is false where the peer is
+// Linux rxe.
+func (c *RC) HoldACK() bool {
+	if c.peer == peerRxe || !c.mayHoldACK() || c.req.wants(c) {
+		return false
+	}
+	c.rsp.ackHeld = true
+	return true
+}
+
+// mayHoldACK reports whether an ACK of SENDs is all that the responder owes.
+func (c *RC) mayHoldACK() bool {
+	r := &c.rsp
+	return r.reply.kind == replyACK && r.op == bth.OpSend && !r.inside && r.reads.len == 0 && c.sends()
 }
 
 // Answers reports whether READ responses, or results of atomics, are left to send.

@@ -23,6 +23,7 @@ import (
 //	share limit=4 turn=2 the queue pair becomes a member of a share
 //	others 3             how many PSNs other members of it have outstanding
 //	members 2            how many members it has
+//	hold                 the caller waits with the ACK that is owed, which must be all there is to send
 //	blocked true         whether the last turn to send stopped for want of room in it
 func (s *script) queueStep(verb, rest string) bool {
 	s.t.Helper()
@@ -57,6 +58,10 @@ func (s *script) queueStep(verb, rest string) bool {
 		share.used = s.rc.(*RC).req.counted + uint32(fields([]string{"n=" + rest}).num("n"))
 	case "members":
 		s.rc.(*RC).req.share.members = int(fields([]string{"n=" + rest}).num("n"))
+	case "hold":
+		if !s.rc.(*RC).HoldACK() {
+			s.fatalf("there is more to send than an ACK")
+		}
 	case "blocked":
 		if got := fmt.Sprint(s.rc.(*RC).Blocked()); got != rest {
 			s.fatalf("it is %s", got)

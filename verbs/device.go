@@ -199,7 +199,8 @@ func spin(d time.Duration) time.Duration {
 }
 
 // Close ends the device: the peers of its connections are told once, outstanding work completes with WR_FLUSH_ERR, links are closed,
-// every wait ([CQ.Wait], [Device.Event]) returns, and no goroutine is left. Closing again does nothing.
+// every wait ([CQ.Wait], [Device.Event]) returns, and no goroutine is left. Closing again does nothing. A program that exits
+// without it may leave the last message that it received unacknowledged: see docs/decisions/short-messages.md.
 func (d *Device) Close() error {
 	open := d.connections.hangUp()
 	err := d.nic.Close()

@@ -181,6 +181,7 @@ func (d *Device) Done() <-chan struct{} { return d.done }
 // no goroutine of the device is left. Closing again waits for the same and returns the same.
 func (d *Device) Close() error {
 	d.closing.Do(func() {
+		d.sendHeldACKs()
 		// The links first: it wakes a poster that waits in Send with the lock held.
 		err := d.closeWires()
 		for _, s := range d.shards {

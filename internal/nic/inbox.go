@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ type inbox struct {
 
 	// What several may receive from: see drive. mu guards what follows it where shared is set.
 	shared  packet.Shared // nil where only run receives
+	polled  bool          // a poller deals with the batch
 	spinner spinner
 	mu      sync.Mutex
 	rb      *packet.RecvBatch
@@ -108,6 +110,9 @@ func (in *inbox) turn() error {
 	}
 	defer in.mu.Unlock()
 	in.deliver()
+	if in.shard.heldACKs.waiting() {
+		runtime.Gosched() // a program that has waited may answer now
+	}
 	return in.spin()
 }
 
@@ -203,6 +208,7 @@ func (in *inbox) hand(s *shard, good []arrival) {
 		return
 	}
 	now := s.dev.now()
+	s.heldACKs.few, s.heldACKs.polled = s == in.shard && len(in.rb.Frames) <= fewFrames, in.polled
 	for i := range good {
 		if s.heldLong(i, now) {
 			if now = s.giveWay(now); s.closed {
@@ -336,7 +342,9 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 				q.first = nil
 			}
 		}
-		q.out.push(q)
+		if !s.holdACK(q, now, a) {
+			q.out.push(q)
+		}
 	}
 }
 

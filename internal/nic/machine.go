@@ -43,6 +43,12 @@ type answerer interface {
 	Repeated() (packets int, held bool)
 }
 
+// An ackHolder is a machine that may have nothing to send but an acknowledgement that can wait for a moment, which HoldACK
+// reports.
+type ackHolder interface {
+	HoldACK() bool
+}
+
 // A sharer is a machine that has a share of what the device has outstanding towards one address. Blocked
 // reports whether the last Transmit stopped for want of room in it.
 type sharer interface {

@@ -123,6 +123,7 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 			o.leaving = append(o.leaving, q)
 		}
 		q.share.sent(q)
+		s.heldACKs.remove(q)
 		for i := had; o.loops && i < o.batch.Len(); i++ {
 			o.ends = append(o.ends, ends{q.attr.Num, q.attr.Attr.DestQPN})
 		}

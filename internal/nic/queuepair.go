@@ -22,6 +22,7 @@ type QP struct {
 	sent      completer        // machine, if it is one
 	keyed     invalidator      // machine, if it is one
 	reads     answerer         // machine, if it is one
+	acks      ackHolder        // machine, if it is one
 	shares    sharer           // machine, if it is one
 	dgram     datagramMachine  // machine, if it is one
 	fair      *admit.FairShare // of queue pair 1, nil for all others
@@ -48,6 +49,8 @@ type QP struct {
 	heard  bool        // the peer has sent a packet by it that was accepted, and out's link holds path.Dst
 
 	turn // in the outbox, or in shard.unled
+
+	ackHold
 
 	client *Client      // whose queue pair it is, nil for none
 	share  *windowShare // that its machine is a member of, nil for none
@@ -149,6 +152,7 @@ func (s *shard) enter(q *QP) error {
 	q.keyed, _ = m.(invalidator)
 	q.reads, _ = m.(answerer)
 	q.shares, _ = m.(sharer)
+	q.acks, _ = m.(ackHolder)
 	q.dgram, _ = m.(datagramMachine)
 	if o, ok := q.machine.(*observed); ok && q.dgram != nil {
 		q.dgram = &observedDatagrams{q.dgram, o}
@@ -213,6 +217,7 @@ func (q *QP) close() {
 	if q.closed {
 		return
 	}
+	q.shard.sendHeld(q)
 	q.closed = true
 	s := q.shard
 	s.qps.Delete(q.attr.Num)
@@ -270,6 +275,7 @@ func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
 	if err != nil {
 		return err
 	}
+	s.sendHeld(q)
 	if err := q.attr.Modify(a, mask); err != nil {
 		return err
 	}
@@ -299,20 +305,6 @@ func (q *QP) Query() (qp.Attr, qp.Cap) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	return q.attr.Query(), q.attr.Cap
-}
-
-// Idle is true while no send work request is outstanding.
-func (q *QP) Idle() bool {
-	q.shard.mu.Lock()
-	defer q.shard.mu.Unlock()
-	return q.attr.SQ.Len() == 0
-}
-
-// Counters returns what the queue pair's transport has counted.
-func (q *QP) Counters() transport.Counters {
-	q.shard.mu.Lock()
-	defer q.shard.mu.Unlock()
-	return *q.machine.Counters()
 }
 
 // pipelined is how many work requests a queue pair has outstanding when it is rate and not

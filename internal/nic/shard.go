@@ -38,6 +38,7 @@ type shard struct {
 	members  map[netip.Addr][]*QP // those of the shard that are attached to a multicast group
 	early    transport.EarlyPool
 	shares   map[shareKey]*windowShare
+	heldACKs *heldACKs
 	gather   transport.Gather
 	lost     lostCQs
 	held     held
@@ -53,15 +54,16 @@ func newShard(d *Device, index int, several bool, secret [32]byte) *shard {
 	nowhere.disconnect()
 	nowhere.brings = nowhere
 	return &shard{
-		dev:     d,
-		index:   index,
-		several: several,
-		out:     []*outbox{nowhere},
-		numbers: newQPNs(secret),
-		timers:  newTimers(),
-		members: make(map[netip.Addr][]*QP),
-		shares:  make(map[shareKey]*windowShare),
-		kick:    make(chan struct{}, 1),
+		dev:      d,
+		index:    index,
+		several:  several,
+		out:      []*outbox{nowhere},
+		numbers:  newQPNs(secret),
+		timers:   newTimers(),
+		members:  make(map[netip.Addr][]*QP),
+		shares:   make(map[shareKey]*windowShare),
+		kick:     make(chan struct{}, 1),
+		heldACKs: newHeldACKs(),
 		// An observer is told of a completion with the packet that it comes of.
 		gather: transport.Gather{Single: d.observer != nil},
 	}
@@ -193,11 +195,14 @@ func (s *shard) pump() {
 		select {
 		case <-s.dev.done:
 			s.timers.runtime.Stop()
+			s.heldACKs.timer.Stop()
 			return
 		case <-s.timers.runtime.C:
+		case <-s.heldACKs.timer.C:
 		case <-s.kick:
 		}
 		s.lock()
+		s.sendOverdueACKs()
 		s.receiveCrossed()
 		now := s.dev.now()
 		s.expire(now)

@@ -61,7 +61,8 @@ func (g *generator) probes() {
 func (g *generator) trains() {
 	for i := range g.sc.Conns {
 		for side := range g.sc.Conns[i].Ends {
-			g.sc.Conns[i].Ends[side].Trains = g.one(2)
+			e := &g.sc.Conns[i].Ends[side]
+			e.Trains, e.HoldsACKs = g.one(2), g.one(2)
 		}
 	}
 	for i := range g.sc.Nodes {

@@ -67,6 +67,7 @@ type EndSpec struct {
 	Late                        Time // it stays in RTR as long
 	Zero                        ZeroBased
 	Trains                      bool // its link has segmentation offload
+	HoldsACKs                   bool // it waits with acknowledgements of SENDs for a moment
 }
 
 // ZeroBased says which keys of an end count addresses from 0.
