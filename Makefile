@@ -77,7 +77,7 @@ interop-soak: ## clients of rxe come to gorxe daemon for DURATION while 1 % of t
 pairs: ## the same matrix with gorxe at both ends, on loopback and, as root, over veth with links of each kind
 	go run ./conformance/rxelab/cmd/pairs -level $(LEVEL) -doc docs/gorxe-to-gorxe.md
 
-bench: build ## as root: gorxe beside iperf3, qperf and bare UDP, and perftest under gorxe run, ROUNDS times in turn, PER_END cores each; writes docs/performance.md, its chart and all that was measured, or prints what RUN matches
+bench: build ## as root: gorxe beside iperf3, qperf, bare UDP and bare loops, and perftest under gorxe run, ROUNDS times in turn, PER_END cores each; writes docs/performance.md, its chart and all that was measured, or prints what RUN matches
 	@test "$$(id -u)" -ne 0 || ! command -v apt-get >/dev/null || { command -v iperf3 && command -v qperf && command -v ib_write_bw && command -v ibv_devices; } >/dev/null || \
 		apt-get install -y -qq --no-install-recommends iperf3 qperf perftest ibverbs-providers ibverbs-utils >/dev/null || echo "iperf3, qperf, perftest and ibv_devices: what is not installed is left out"
 	go run ./tools/bench/cmd/bench -revision "$$(git describe --always --dirty --abbrev=12)" -rounds $(ROUNDS) -per-end $(PER_END) $(if $(RUN),-run '$(RUN)',-json docs/performance.json -doc docs/performance.md)

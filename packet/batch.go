@@ -12,6 +12,9 @@ type Batch struct {
 	// train, so that the values that Prepare sets stay correct when frames are dropped,
 	// duplicated or reordered. Reset clears it.
 	Lone bool
+	// Trains says that the link to send the batch with has segmentation offload ([Caps.GSO]): frames of
+	// equal length to one destination leave in one call. Reset keeps it.
+	Trains bool
 
 	frames []Frame
 	n      int

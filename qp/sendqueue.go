@@ -29,6 +29,7 @@ type SendWQE struct {
 	Started  bool     // FirstPSN and Packets are valid
 	FirstPSN bth.PSN  // PSN of the first packet
 	Packets  uint32   // number of PSNs that the request uses
+	Chunk    uint32   // number of PSNs of each READ request or WRITE message it is sent as; Packets: one
 }
 
 // SendQueue holds send work requests in order, from posting until completion. They are numbered
@@ -93,7 +94,7 @@ func (q *SendQueue) Push(wr *SendWR) error {
 	w.AH, w.RemoteQPN, w.RemoteQKey = wr.AH, wr.RemoteQPN, wr.RemoteQKey
 	w.Flush = wr.Flush
 	w.keep(wr)
-	w.Refused, w.Started, w.FirstPSN, w.Packets = WCSuccess, false, 0, 0
+	w.Refused, w.Started, w.FirstPSN, w.Packets, w.Chunk = WCSuccess, false, 0, 0, 0
 	w.SG = room(w.SG, len(wr.SGList), q.maxSGE)
 	for i, s := range wr.SGList {
 		w.SG[i] = Segment{Addr: s.Addr, Length: s.Length, LKey: s.LKey}

@@ -13,10 +13,34 @@ import (
 const (
 	requestNote    = "work request: "
 	completionNote = "completion of PSN "
+	splitNote      = ", a WRITE for each packet from PSN "
 )
 
 // RequestNote returns the frame comment that names the work request of a packet.
 func RequestNote(wr string) string { return requestNote + wr }
+
+// SplitNote returns the frame comment that names the work request of a packet of a WRITE that is sent as
+// one WRITE ONLY message per packet. bytes is the length of the work request and first the PSN of its
+// first packet. Nothing in the packets themselves distinguishes it from several work requests.
+func SplitNote(wr string, bytes uint64, first bth.PSN) string {
+	return fmt.Sprintf("%s%s%s%d, %d bytes in all", requestNote, wr, splitNote, uint32(first), bytes)
+}
+
+// split parses a [SplitNote].
+func (n *notes) split() (bytes uint64, first bth.PSN, ok bool) {
+	_, text, ok := strings.Cut(n.request, splitNote)
+	if !ok {
+		return 0, 0, false
+	}
+	digits, text, _ := strings.Cut(text, ", ")
+	psn, err := strconv.ParseUint(digits, 10, 24)
+	if err != nil {
+		return 0, 0, false
+	}
+	digits, _, _ = strings.Cut(text, " ")
+	bytes, err = strconv.ParseUint(digits, 10, 31)
+	return bytes, bth.PSN(psn), err == nil
+}
 
 // CompletionNote returns the frame comment for the packet that completed a work request. first is
 // the PSN of the work request's first packet.

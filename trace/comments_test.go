@@ -52,6 +52,57 @@ func TestMessagesHaveTheirWorkRequestAndCompletion(t *testing.T) {
 	}
 }
 
+func TestAWriteThatGorxeSplitIsOneMessage(t *testing.T) {
+	runScenarios(t, []scenario{
+		{"its packets are joined by the note", `
+			a WRITE_ONLY psn=100 len=1024 dma=1024 split=2500 from=100
+				= WRITE #1, packet 1 of 3: 1024 bytes to 0x1000, key 0x77
+			a WRITE_ONLY psn=101 len=1024 dma=1024 va=0x1400 split=2500 from=100
+				= WRITE #1, packet 2 of 3: 1024 bytes to 0x1400, key 0x77
+			b ACKNOWLEDGE psn=101
+				= acknowledges WRITE #1 up to packet 2
+			a WRITE_ONLY psn=102 len=452 dma=452 va=0x1800 ack split=2500 from=100
+				= WRITE #1, packet 3 of 3: 452 bytes to 0x1800, key 0x77, asks for an acknowledgement
+			b ACKNOWLEDGE psn=102
+				= acknowledges WRITE #1, 4ms after it was asked for
+			message WRITE #1 done
+			a WRITE_ONLY psn=103 len=8 dma=8 ack
+				= WRITE #2 of 8 bytes to 0x1000, key 0x77, asks for an acknowledgement
+			flow 1 lost=0 again=0 payload=2508 messages=2`},
+		{"a loss and what is sent again are those of a message", `
+			a WRITE_ONLY psn=100 len=1024 dma=1024 split=2500 from=100
+			a WRITE_ONLY psn=102 len=452 dma=452 va=0x1800 ack split=2500 from=100
+				= WRITE #1, packet 3 of 3: 452 bytes to 0x1800, key 0x77, asks for an acknowledgement
+				! gap PSN 101 is missing before this packet: lost on the way here, or missed by the capture
+			b ACKNOWLEDGE psn=101 syn=seq
+				= asks for PSN 101, packet 2 of WRITE #1: it is missing at the responder
+				! nak_sequence ...
+			a WRITE_ONLY psn=101 len=1024 dma=1024 va=0x1400 ack split=2500 from=100
+				! again_after_nak ...
+			b ACKNOWLEDGE psn=102
+				! kept_early ...
+			message WRITE #1 done`},
+		{"without its first packet, or without a note, they are messages of their own", `
+			a WRITE_ONLY psn=101 len=1024 dma=1024 split=2500 from=100
+				= WRITE #1 of 1024 bytes to 0x1000, key 0x77
+			a WRITE_ONLY psn=102 len=452 dma=452 ack split=2500 from=100
+				= WRITE #2 of 452 bytes to 0x1000, key 0x77, asks for an acknowledgement
+			a WRITE_ONLY psn=103 len=1024 dma=1024
+				= WRITE #3 of 1024 bytes to 0x1000, key 0x77
+			a WRITE_ONLY psn=104 len=1024 dma=1024
+				= WRITE #4 of 1024 bytes to 0x1000, key 0x77`},
+		{"a note that promises more than comes ends with the next message", `
+			a WRITE_ONLY psn=100 len=1024 dma=1024 split=2147483647 from=100
+				= WRITE #1, packet 1 of 2097152: 1024 bytes to 0x1000, key 0x77
+			a SEND_ONLY psn=101 len=8 ack
+				= SEND #2 of 8 bytes, asks for an acknowledgement
+			b ACKNOWLEDGE psn=101
+				! ack_coalesced ...
+			message WRITE #1 done
+			message SEND #2 done`},
+	})
+}
+
 func TestWhatTheCaptureItselfLeftOutIsNoFinding(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.pcap*")
 	if err != nil || len(files) == 0 {

@@ -149,7 +149,7 @@ func (a *Analyzer) checkLengths(c *conn, w *work) {
 	if w.op != bth.OpWrite || !w.reth || w.m.Partial {
 		return
 	}
-	ends := a.info.Ends()
+	ends := a.ends(w)
 	seen := w.m.Packets == int(p.BTH.PSN.Diff(w.first))+1
 	switch {
 	case !ends && w.got > w.total, ends && seen && w.got != w.total:

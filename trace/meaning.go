@@ -181,7 +181,7 @@ func (a *Analyzer) sayPart(w *work) {
 	l, b := &a.line, &a.p.BTH
 	reth := a.info.Headers&bth.HasRETH != 0
 	switch {
-	case a.info.Pos == bth.Only:
+	case a.info.Pos == bth.Only && !w.split:
 		l.s(" of ").n(a.size).s(" bytes")
 	case w.m.Partial:
 		l.s(", which began before the capture: ").n(a.size).s(" bytes")
@@ -195,7 +195,7 @@ func (a *Analyzer) sayPart(w *work) {
 		}
 	}
 	if reth {
-		if a.info.Pos != bth.Only {
+		if a.info.Pos != bth.Only || w.split {
 			l.s(": ").u(uint64(b.RETH.DMALen)).s(" bytes")
 		}
 		l.s(" to ").hex(b.RETH.VA).s(", key ").hex(uint64(b.RETH.RKey))

@@ -140,7 +140,7 @@ func (a *Analyzer) workOf(c *conn, from int, st *stream, s bth.PSN) *work {
 		}
 		w = nil
 	}
-	if w != nil && (w.first == s || !a.info.Starts() || w.op == bth.OpReadRequest) {
+	if w != nil && (w.first == s || !a.info.Starts() || w.op == bth.OpReadRequest || w.split && a.info.Op == bth.OpWrite && a.info.Pos == bth.Only) {
 		return w
 	}
 	end := s.Add(1)
@@ -176,10 +176,30 @@ func (a *Analyzer) create(c *conn, from int, w *work) {
 			w.end, w.whole = w.first.Add(n), true
 			w.m.Last = w.end.Sub(1)
 		}
+		a.createSplit(w)
 	case a.info.Headers&bth.HasAtomicETH != 0:
 		w.va, w.rkey = b.AtomicETH.VA, b.AtomicETH.RKey
 		w.total, w.m.Bytes = 8, 8
 	}
+}
+
+// createSplit makes w the whole WRITE whose first packet is the current one, if a [SplitNote] says so. All
+// packets of it except the last are as long as the first.
+func (a *Analyzer) createSplit(w *work) {
+	if w.op != bth.OpWrite || a.info.Pos != bth.Only || a.info.Service != bth.ServiceRC || a.p.Parts != 1 {
+		return
+	}
+	bytes, first, ok := a.notes.split()
+	if !ok || first != w.first || a.size == 0 || bytes <= uint64(a.size) {
+		return
+	}
+	n, _ := packets(bytes, a.size)
+	if n > maxSpan {
+		return
+	}
+	w.split, w.total, w.m.Bytes = true, bytes, bytes
+	w.end, w.whole = w.first.Add(n), true
+	w.m.Last = w.end.Sub(1)
 }
 
 // maxSpan is the maximum number of PSNs of a message: 2^31 bytes at the smallest path MTU.
@@ -241,7 +261,7 @@ func (a *Analyzer) take(c *conn, st *stream, w *work, r *record, known bool) {
 	if s := p.BTH.PSN; s.Diff(m.Last) > 0 {
 		m.Last = s
 	}
-	if a.info.Ends() && w.op == a.info.Op {
+	if a.ends(w) && w.op == a.info.Op {
 		w.open = false
 		if !w.whole {
 			w.end, w.whole = p.BTH.PSN.Add(1), true
@@ -250,6 +270,14 @@ func (a *Analyzer) take(c *conn, st *stream, w *work, r *record, known bool) {
 		m.Verb = verb(a.info)
 	}
 	a.checkLengths(c, w)
+}
+
+// ends reports whether the current packet is the last one of w.
+func (a *Analyzer) ends(w *work) bool {
+	if w.split {
+		return a.p.BTH.PSN == w.end.Sub(1)
+	}
+	return a.info.Ends()
 }
 
 // deliver advances the responder's expected PSN if the current packet has it.

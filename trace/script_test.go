@@ -24,7 +24,8 @@ import (
 //
 // Findings that are not listed fail the test. Words of a packet: to=QPN is the destination queue
 // pair (by default a's is 0x11 and b's 0x22), id= the IP identification (by default it
-// increments), bad means a wrong ICRC, ce an ECN CE mark, nom a packet without MigReq.
+// increments), bad means a wrong ICRC, ce an ECN CE mark, nom a packet without MigReq; split=BYTES from=PSN adds gorxe's
+// note of a WRITE that is sent as one message per packet.
 type script struct {
 	t        *testing.T
 	a        *trace.Analyzer
@@ -268,6 +269,9 @@ func (s *script) packet(host string, words []string) {
 	p.Err = bth.Explain(p.Bytes)
 	if err := p.BTH.Decode(p.Bytes); (err == nil) != (p.Err == nil) {
 		s.t.Fatal(err, p.Err)
+	}
+	if f.has("split") {
+		p.Comments = []string{trace.SplitNote("wr_id 7 RDMA_WRITE", f.num("split", 0), bth.PSN(f.num("from", 0)))}
 	}
 	s.a.Add(p)
 	s.last, s.findings = p, p.Findings

@@ -141,6 +141,7 @@ type work struct {
 	op    bth.Operation
 	open  bool // its last packet was not seen
 	whole bool // end is final
+	split bool // a WRITE sent as one WRITE ONLY message per packet, as a SplitNote says
 	over  bool // answered, failed or evicted
 
 	total   uint64 // length from the RETH

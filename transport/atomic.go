@@ -12,7 +12,7 @@ import (
 // 0 or 1.
 func (c *RC) sendAtomic(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
-	if !c.readSlot(at) || r.room(at.psn) == 0 {
+	if !c.readSlot(at) || r.room(at.psn) == 0 || !r.shareAdmits(x.now, at, 1) {
 		return 0
 	}
 	h := bth.AtomicETH{VA: w.RemoteAddr, RKey: w.RKey}

@@ -67,6 +67,7 @@ func (c *RC) flush() {
 	c.flushQueues()
 	c.req.halt()
 	c.rsp.halt()
+	c.account()
 }
 
 // flushQueues completes all that is queued with WR_FLUSH_ERR (IBA 10.3.1). What is in a

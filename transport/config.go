@@ -35,7 +35,8 @@ type Config struct {
 	// asks for. A longer READ is asked for in several requests with consecutive
 	// PSNs; a responder cannot tell them from several shorter READs. It keeps the
 	// responses within Window. 0 means half of the window, or all of it where
-	// max_rd_atomic is 1.
+	// max_rd_atomic is 1. Two are the most where packets of one length leave together: see
+	// [packet.Batch.Trains].
 	ReadChunk int
 	// BackoffLimit bounds the growth of the local ACK timeout: each timeout
 	// without progress in between doubles the next one up to BackoffLimit times

@@ -9,7 +9,7 @@ import (
 // sendFlush emits a FLUSH and returns the PSNs taken, 0 or 1. As with Linux rxe it does not
 // count against max_rd_atomic.
 func (c *RC) sendFlush(x *transmission, w *qp.SendWQE, at cursor) uint32 {
-	if c.req.room(at.psn) == 0 {
+	if c.req.room(at.psn) == 0 || !c.req.shareAdmits(x.now, at, 1) {
 		return 0
 	}
 	p := c.packetOf(bth.RCFlush, at.psn)

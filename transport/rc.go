@@ -52,7 +52,8 @@ func (c *RC) Modified(now Time) {
 	switch c.state {
 	case qp.RESET:
 		c.rsp.early.drop()
-		c.req, c.rsp, c.peer = requester{cc: c.req.cc}, responder{early: c.rsp.early}, peerUnknown
+		kept := shared{share: c.req.share, counted: c.req.counted}
+		c.req, c.rsp, c.peer = requester{cc: c.req.cc, shared: kept}, responder{early: c.rsp.early}, peerUnknown
 		c.forget()
 	case qp.RTR:
 		if was != qp.RTR {
@@ -70,6 +71,7 @@ func (c *RC) Modified(now Time) {
 			c.flush()
 		}
 	}
+	c.account()
 	c.drained()
 }
 
@@ -109,6 +111,7 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 			return WrongState
 		}
 		v := c.response(now, p, info)
+		c.account()
 		c.drained()
 		return v
 	}
@@ -132,7 +135,9 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 		c.executeLocal()
 	}
 	c.rsp.repeated, c.rsp.held = 0, false
-	if c.rsp.busy() {
+	behind := c.rsp.ackHeld && c.mayHoldACK()
+	c.rsp.ackHeld = false
+	if c.rsp.busy() && !behind {
 		// A long READ response must not keep this end's own requests waiting.
 		if c.req.wants(c) {
 			x.left = max(1, limit*3/4)
@@ -143,9 +148,31 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 	}
 	if c.sends() {
 		c.send(&x)
+		c.account()
+	}
+	if behind {
+		c.reply(&x)
 	}
 	c.drained()
 	return c.rsp.busy() && !c.rsp.held || x.full
+}
+
+// HoldACK reports whether all that c has to send is an ACK of SENDs, so that the caller may wait with Transmit for a moment,
+// much less than the peer's local ACK timeout. If a request is posted meanwhile, the two leave in one call, and where packets
+// leave as a train in one datagram of the host: Transmit puts the ACK behind the requests then. It is false where the peer is
+// Linux rxe.
+func (c *RC) HoldACK() bool {
+	if c.peer == peerRxe || !c.mayHoldACK() || c.req.wants(c) {
+		return false
+	}
+	c.rsp.ackHeld = true
+	return true
+}
+
+// mayHoldACK reports whether an ACK of SENDs is all that the responder owes.
+func (c *RC) mayHoldACK() bool {
+	r := &c.rsp
+	return r.reply.kind == replyACK && r.op == bth.OpSend && !r.inside && r.reads.len == 0 && c.sends()
 }
 
 // Answers reports whether READ responses, or results of atomics, are left to send.
@@ -174,6 +201,9 @@ func (c *RC) NextTimeout() (Time, bool) {
 	if r.paused != 0 {
 		next = min(next, r.paused)
 	}
+	if r.blocked && r.outstanding() == 0 {
+		next = min(next, r.since+shareWait)
+	}
 	if next == never {
 		return 0, false
 	}
@@ -195,4 +225,5 @@ func (c *RC) Timeout(now Time) {
 	case r.armed && r.probeAt != 0 && now >= r.probeAt:
 		c.probe(now)
 	}
+	c.account()
 }

@@ -31,6 +31,7 @@ type requester struct {
 
 	repairs
 	pace
+	shared
 
 	armed    bool
 	deadline Time
@@ -45,7 +46,7 @@ func (r *requester) start(psn bth.PSN, head uint32, limits WindowLimits, retryCn
 	*r = requester{
 		una: psn, send: psn, next: psn, started: true, cur: head, cc: r.cc,
 		retryCnt: retryCnt, rnrRetry: rnrRetry, retries: retryCnt, rnrTries: rnrRetry,
-		repairs: repairs{faith: faith},
+		repairs: repairs{faith: faith}, shared: shared{share: r.share, counted: r.counted},
 	}
 	r.cc.Start(limits)
 	r.regulate()

@@ -161,7 +161,7 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 	}
 	i := distance(w.FirstPSN, p.PSN)
 	off := uint64(i) * uint64(c.mtu)
-	last := i == w.Packets-1 || (i+1)%c.chunk == 0
+	last := i == w.Packets-1 || (i+1)%w.Chunk == 0
 	// The responder may begin a repeated READ with FIRST or, as Linux rxe does, go
 	// on with MIDDLE: only whether it ends here has to be right.
 	ends := info.Pos == bth.Last || info.Pos == bth.Only

@@ -58,7 +58,7 @@ func (c *RC) behind() bth.PSN {
 		return r.una.Add(1)
 	}
 	i := distance(w.FirstPSN, r.una)
-	return r.una.Add(min(c.chunk-i%c.chunk, w.Packets-i))
+	return r.una.Add(min(w.Chunk-i%w.Chunk, w.Packets-i))
 }
 
 // moved draws from an answer that has moved una past PSNs what it says of the peer.

@@ -36,6 +36,7 @@ func (o *opcodes) pick(begins, ends bool) bth.Opcode {
 // send emits requests as far as the congestion control, the READ limit, fences and room allow.
 func (c *RC) send(x *transmission) {
 	r := &c.req
+	r.blocked, r.begun = false, false
 	if r.paused = 0; !r.wants(c) {
 		return
 	}
@@ -43,8 +44,9 @@ func (c *RC) send(x *transmission) {
 		r.paused = at
 		return
 	}
-	before := c.count.SentPackets
+	before, out := c.count.SentPackets, r.outstanding()
 	c.sendQueued(x)
+	r.waits(x.now, out)
 	if n := c.count.SentPackets - before; n > 0 && r.started {
 		r.cc.OnSend(x.now, uint32(n))
 	}
@@ -83,6 +85,9 @@ func (c *RC) sendQueued(x *transmission) {
 		if at.packet >= w.Packets {
 			r.cur++
 			continue
+		}
+		if at.packet == 0 && r.send == r.next {
+			w.Chunk = c.chunkOf(w, x.dst.Trains)
 		}
 		took := c.emit(x, w, at)
 		if took == 0 {
@@ -134,6 +139,7 @@ func (c *RC) sent(now Time, n uint32) {
 		r.time(now, r.send)
 	}
 	r.send = r.send.Add(n)
+	r.begun = true
 	r.limited = r.limited || r.outstanding() >= r.window
 	if r.send.Diff(r.next) > 0 {
 		r.next = r.send
@@ -183,15 +189,22 @@ func (c *RC) failAt(i uint32, status qp.WCStatus) {
 func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
 	room := r.space(at.psn)
-	if room == 0 {
+	if room == 0 || !r.shareAdmits(x.now, at, 1) {
 		return 0
+	}
+	if !at.repair {
+		room = min(room, r.shareLeft(x.now))
 	}
 	off := uint64(at.packet) * uint64(c.mtu)
 	n := min(w.Length-off, uint64(c.mtu))
 	last := at.packet == w.Packets-1
-	p := c.packetOf(requestOps[w.Opcode].pick(at.packet == 0, last), at.psn)
-	p.AckReq = last || at.repair || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery
+	begins, ends := at.packet%w.Chunk == 0, last || (at.packet+1)%w.Chunk == 0
+	p := c.packetOf(requestOps[w.Opcode].pick(begins, ends), at.psn)
+	p.AckReq = last || at.repair || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery || x.left == 1 && r.contended()
 	c.requestHeaders(p, w, last)
+	if w.Chunk < w.Packets {
+		p.RETH = c.chunkRETH(w, at.packet, w.Chunk)
+	}
 	f := x.frame(p, n)
 	if f == nil {
 		return 0
@@ -237,18 +250,13 @@ func (c *core) requestHeaders(p *bth.Packet, w *qp.SendWQE, last bool) {
 // many PSNs its responses take.
 func (c *RC) sendRead(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
-	n := min(c.chunk-at.packet%c.chunk, w.Packets-at.packet)
-	if !c.readSlot(at) || !r.fits(at.psn, n) {
+	n := min(w.Chunk-at.packet%w.Chunk, w.Packets-at.packet)
+	if !c.readSlot(at) || !r.fits(at.psn, n) || !r.shareAdmits(x.now, at, n) {
 		return 0
 	}
-	off := uint64(at.packet) * uint64(c.mtu)
 	p := c.packetOf(bth.RCReadRequest, at.psn)
 	p.AckReq = true
-	p.RETH = bth.RETH{
-		VA:     w.RemoteAddr + off,
-		RKey:   w.RKey,
-		DMALen: uint32(min(w.Length-off, uint64(n)*uint64(c.mtu))),
-	}
+	p.RETH = c.chunkRETH(w, at.packet, n)
 	if x.frame(p, 0) == nil {
 		return 0
 	}

@@ -21,6 +21,7 @@ type responder struct {
 	reads resources
 	early early
 
+	ackHeld  bool // the ACK that is owed leaves behind requests
 	hold     bool // responses of READs that were asked for often wait
 	held     bool // some did when Transmit was called last
 	repeated int  // which it has appended

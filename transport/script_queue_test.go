@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/gorxe/gorxe/qp"
@@ -18,6 +19,12 @@ import (
 //	modify SQD [notify]  moves the queue pair to a state, with SQD_ASYNC_NOTIFY or not
 //	modify timeout=20    changes attributes alone, or with a state before them
 //	modify+ ...          the same, but the machine may send only after the next step
+//	trains               the link has segmentation offload from now on
+//	share limit=4 turn=2 the queue pair becomes a member of a share
+//	others 3             how many PSNs other members of it have outstanding
+//	members 2            how many members it has
+//	hold                 the caller waits with the ACK that is owed, which must be all there is to send
+//	blocked true         whether the last turn to send stopped for want of room in it
 func (s *script) queueStep(verb, rest string) bool {
 	s.t.Helper()
 	f := fields(strings.Fields(rest))
@@ -41,6 +48,23 @@ func (s *script) queueStep(verb, rest string) bool {
 	case "recv-len":
 		if got := s.qp.Recv.Len(); uint64(got) != fields([]string{"n=" + rest}).num("n") {
 			s.fatalf("there are %d", got)
+		}
+	case "trains":
+		s.batch.Trains = true
+	case "share":
+		s.rc.(*RC).Join(NewShare(int(f.num("limit")), int(f.num("turn"))))
+	case "others":
+		share := s.rc.(*RC).req.share
+		share.used = s.rc.(*RC).req.counted + uint32(fields([]string{"n=" + rest}).num("n"))
+	case "members":
+		s.rc.(*RC).req.share.members = int(fields([]string{"n=" + rest}).num("n"))
+	case "hold":
+		if !s.rc.(*RC).HoldACK() {
+			s.fatalf("there is more to send than an ACK")
+		}
+	case "blocked":
+		if got := fmt.Sprint(s.rc.(*RC).Blocked()); got != rest {
+			s.fatalf("it is %s", got)
 		}
 	case "modify", "modify+":
 		s.modify(rest)

@@ -247,7 +247,7 @@ func (s *script) step(line string) {
 		if !s.queueStep(verb, rest) && !s.memoryStep(verb, rest) {
 			s.fatalf("unknown step")
 		}
-		if verb == "modify+" {
+		if verb == "modify+" || verb == "hold" {
 			return
 		}
 	}

@@ -56,6 +56,7 @@ var floors = []place{
 	{dir: "cm/mad", floor: 2, pure: true},
 	{dir: "cm", floor: 3, pure: true},
 	{dir: "internal/host/netdev", floor: 0},
+	{dir: "internal/nic/admit", floor: -1},
 	{dir: "internal/nic/signal", floor: -1},
 	{dir: "internal/nic/crossing", floor: 1},
 	{dir: "internal/nic", floor: 4},

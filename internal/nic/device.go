@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/nic/admit"
 	"github.com/gorxe/gorxe/internal/prp"
 	"github.com/gorxe/gorxe/internal/roster"
 	"github.com/gorxe/gorxe/mr"
@@ -53,7 +54,7 @@ type Device struct {
 	gids      []*gid       // the GID table; doc.go says what guards it
 	table     sync.RWMutex // of gids, for readers without a shard's lock
 	maxMTU    qp.MTU       // 0 for any
-	peers     admission
+	peers     admit.Hosts
 	spin      time.Duration
 	loopback  bool
 	observer  Observer
@@ -108,7 +109,7 @@ func Open(cfg Config) (*Device, error) {
 	secret := secrets{cfg.Seed}
 	d := &Device{
 		name: cfg.Name, log: cfg.Logger, transport: cfg.Transport, maxQP: cfg.MaxQP, maxCQ: cfg.MaxCQ, maxSRQ: cfg.MaxSRQ,
-		maxMTU: cfg.MTU, peers: newAdmission(cfg.Peers), spin: cfg.Spin, loopback: cfg.Loopback, observer: cfg.Observer,
+		maxMTU: cfg.MTU, peers: admit.NewHosts(cfg.Peers), spin: cfg.Spin, loopback: cfg.Loopback, observer: cfg.Observer,
 		start: time.Now(), guid: secret.guid(),
 		keys: mr.NewTable(secret.of("keys"), cfg.MaxMR), shardDraw: newDraw(secret.of("shards")),
 		done: make(chan struct{}), events: newEvents(),
@@ -164,6 +165,11 @@ func (d *Device) Closing() bool { return d.ending.Load() }
 // PortProbed counts a datagram that asks a host whether anything listens, and was sent from a socket of its own.
 func (d *Device) PortProbed() { d.portProbes.Add(1) }
 
+// Admits reports whether a host may talk to the device. Packets of others are dropped before anything
+// is computed for them, except those to QP1: the connection manager has an answer for them. No
+// connection leads to them.
+func (d *Device) Admits(peer netip.Addr) bool { return d.peers.Has(peer) }
+
 // GUID is the node GUID, an EUI-64 of the locally administered kind, different for each
 // device: a connection manager's peer tells instances apart by it.
 func (d *Device) GUID() uint64 { return d.guid }
@@ -175,6 +181,7 @@ func (d *Device) Done() <-chan struct{} { return d.done }
 // no goroutine of the device is left. Closing again waits for the same and returns the same.
 func (d *Device) Close() error {
 	d.closing.Do(func() {
+		d.sendHeldACKs()
 		// The links first: it wakes a poster that waits in Send with the lock held.
 		err := d.closeWires()
 		for _, s := range d.shards {

@@ -26,8 +26,8 @@
 //	Device.adding   taken while counters are added up, before shard.mu.
 //	inbox.mu        what receiving from a link takes, where several can: from before a batch is
 //	                taken from the link until it has been dealt with, so that batches stay in order.
-//	shard.mu        the machines, queue pairs, SRQs, ready lists, transmit batches and timers of
-//	                a shard. Sending happens under it, so that the packets of a queue pair leave
+//	shard.mu        the machines, queue pairs, SRQs, ready lists, window shares, held acknowledgements,
+//	                transmit batches and timers of a shard. Sending happens under it, so that the packets of a queue pair leave
 //	                in the order in which they were made, and payload borrowed from a memory
 //	                region is borrowed only under it.
 //	shard.keying    the key table, where there are several shards, each of which has a part of the right to it: one to

@@ -1,6 +1,11 @@
 package nic
 
-import "errors"
+import (
+	"errors"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/internal/nic/admit"
+)
 
 var errSourced = errors.New("the queue pair takes its work requests from a source: put them there, and ring the doorbell")
 
@@ -71,4 +76,21 @@ func (q *QP) OnFirstPacket(f func()) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	q.first = f
+}
+
+// ShareReceives lets each sender have at most half of the free receives of a datagram queue pair, which has
+// that many of them. The owner says with ReceivesRead when they are free again.
+func (q *QP) ShareReceives(receives int) {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	q.fair = admit.NewFairShare(receives)
+}
+
+// ReceivesRead says that a datagram of each of the senders has been read, so that they may send as many more.
+func (q *QP) ReceivesRead(senders []netip.Addr) {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	for _, src := range senders {
+		q.fair.Read(src)
+	}
 }

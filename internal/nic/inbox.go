@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ type inbox struct {
 
 	// What several may receive from: see drive. mu guards what follows it where shared is set.
 	shared  packet.Shared // nil where only run receives
+	polled  bool          // a poller deals with the batch
 	spinner spinner
 	mu      sync.Mutex
 	rb      *packet.RecvBatch
@@ -108,6 +110,9 @@ func (in *inbox) turn() error {
 	}
 	defer in.mu.Unlock()
 	in.deliver()
+	if in.shard.heldACKs.waiting() {
+		runtime.Gosched() // a program that has waited may answer now
+	}
 	return in.spin()
 }
 
@@ -203,6 +208,7 @@ func (in *inbox) hand(s *shard, good []arrival) {
 		return
 	}
 	now := s.dev.now()
+	s.heldACKs.few, s.heldACKs.polled = s == in.shard && len(in.rb.Frames) <= fewFrames, in.polled
 	for i := range good {
 		if s.heldLong(i, now) {
 			if now = s.giveWay(now); s.closed {
@@ -326,6 +332,7 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 			return
 		}
 		s.count.verdicts[v]++
+		q.share.resume()
 		if v == transport.Accepted {
 			if !q.heard {
 				q.hear()
@@ -335,7 +342,9 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 				q.first = nil
 			}
 		}
-		q.out.push(q)
+		if !s.holdACK(q, now, a) {
+			q.out.push(q)
+		}
 	}
 }
 
@@ -351,13 +360,13 @@ func (s *shard) take(q *QP, now transport.Time, p *bth.Packet) (v transport.Verd
 
 // receiveDatagram gives a datagram to its queue pair. The lock is held.
 func (s *shard) receiveDatagram(now transport.Time, q *QP, a *arrival) {
-	if q.gate != nil && !q.gate.admits(a.src) {
+	if q.fair != nil && !q.fair.Admits(a.src) {
 		s.count.drops[dropShare]++
 		return
 	}
 	v := q.dgram.ReceiveFrom(now, &a.packet, &a.grh)
 	s.count.verdicts[v]++
-	if q.gate != nil && v == transport.Accepted {
-		q.gate.enter(a.src)
+	if q.fair != nil && v == transport.Accepted {
+		q.fair.Take(a.src)
 	}
 }

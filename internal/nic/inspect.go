@@ -202,3 +202,17 @@ func (d *Device) LookGroups() []GroupInfo {
 	}
 	return out
 }
+
+// Idle is true while no send work request is outstanding.
+func (q *QP) Idle() bool {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return q.attr.SQ.Len() == 0
+}
+
+// Counters returns what the queue pair's transport has counted.
+func (q *QP) Counters() transport.Counters {
+	q.shard.mu.Lock()
+	defer q.shard.mu.Unlock()
+	return *q.machine.Counters()
+}

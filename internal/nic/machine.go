@@ -43,6 +43,19 @@ type answerer interface {
 	Repeated() (packets int, held bool)
 }
 
+// An ackHolder is a machine that may have nothing to send but an acknowledgement that can wait for a moment, which HoldACK
+// reports.
+type ackHolder interface {
+	HoldACK() bool
+}
+
+// A sharer is a machine that has a share of what the device has outstanding towards one address. Blocked
+// reports whether the last Transmit stopped for want of room in it.
+type sharer interface {
+	Join(s *transport.Share)
+	Blocked() bool
+}
+
 // A datagramMachine has no peer: its requests leave by the link that Link names, in any
 // turn another one, and its packets come from everywhere, with the header that tells.
 type datagramMachine interface {

@@ -13,7 +13,7 @@ import (
 
 const (
 	// burst is how many frames a batch has room for at least.
-	burst = 64
+	burst = 128
 	// flushBytes bounds what leaves by one link before the lock is released, in bytes as frames are
 	// charged. With a quarter of it a peer receives smaller batches, and answers with more ACKs.
 	flushBytes = 1 << 20
@@ -61,6 +61,7 @@ func (o *outbox) connect(s *shard) {
 	if n := max(o.caps.Batch, burst); o.batch == nil || o.batch.Cap() != n {
 		o.batch = packet.NewBatch(n)
 	}
+	o.batch.Trains = o.caps.GSO && !o.loops
 	for _, q := range s.qps.All {
 		if q.out == o && q.heard {
 			packet.Hold(o.link, q.path.Dst)
@@ -121,6 +122,8 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 		if q.sent != nil {
 			o.leaving = append(o.leaving, q)
 		}
+		q.share.sent(q)
+		s.heldACKs.remove(q)
 		for i := had; o.loops && i < o.batch.Len(); i++ {
 			o.ends = append(o.ends, ends{q.attr.Num, q.attr.Attr.DestQPN})
 		}

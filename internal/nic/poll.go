@@ -72,6 +72,7 @@ func (d *Device) drive(p *poller) *inbox {
 	if in == nil {
 		return nil
 	}
+	in.shard.sendHeldACKs() // the program polls again, and has not answered
 	if !in.mu.TryLock() {
 		in.spinner.asked.Add(1)
 		return nil
@@ -86,7 +87,9 @@ func (d *Device) drive(p *poller) *inbox {
 		return nil
 	}
 	p.hot.CompareAndSwap(nil, in)
+	in.polled = true
 	in.deliver()
+	in.polled = false
 	return in
 }
 
@@ -153,12 +156,14 @@ func (in *inbox) enough(now transport.Time, looked time.Duration) bool {
 // held.
 func (in *inbox) spin() error {
 	if !in.spinner.due() {
+		in.shard.sendHeldACKs()
 		return nil
 	}
 	in.spinner.asked.Store(0)
 	var since transport.Time
 	for tries := 0; ; tries++ {
 		if in.spinner.asked.Load() > insistent {
+			in.shard.sendHeldACKs()
 			return nil // a poller looks in our place
 		}
 		if tries%8 == 0 {
@@ -168,10 +173,12 @@ func (in *inbox) spin() error {
 				since = now
 			case in.enough(now, max(time.Duration(now-since), time.Duration(tries)*leastTry)):
 				in.spinner.missed()
+				in.shard.sendHeldACKs()
 				return nil
 			}
 		}
 		runtime.Gosched()
+		in.shard.sendACKsHeldFor(holdSpinning)
 		if err := in.shared.TryRecv(in.rb); err != nil {
 			return err
 		}

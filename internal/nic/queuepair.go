@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/nic/admit"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
@@ -18,11 +19,13 @@ type QP struct {
 
 	shard     *shard
 	machine   machine
-	sent      completer       // machine, if it is one
-	keyed     invalidator     // machine, if it is one
-	reads     answerer        // machine, if it is one
-	dgram     datagramMachine // machine, if it is one
-	gate      *gate           // of queue pair 1, nil for all others
+	sent      completer        // machine, if it is one
+	keyed     invalidator      // machine, if it is one
+	reads     answerer         // machine, if it is one
+	acks      ackHolder        // machine, if it is one
+	shares    sharer           // machine, if it is one
+	dgram     datagramMachine  // machine, if it is one
+	fair      *admit.FairShare // of queue pair 1, nil for all others
 	attr      qp.QP
 	sendCQ    *CQ
 	recvCQ    *CQ
@@ -46,6 +49,12 @@ type QP struct {
 	heard  bool        // the peer has sent a packet by it that was accepted, and out's link holds path.Dst
 
 	turn // in the outbox, or in shard.unled
+
+	ackHold
+
+	client *Client      // whose queue pair it is, nil for none
+	share  *windowShare // that its machine is a member of, nil for none
+	waiter
 
 	// Place in the shard's timers.
 	sooner, later *QP
@@ -82,7 +91,7 @@ func (i *QPInit) sendDepth() int {
 // that the sizes are within the device's limits.
 func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	s := d.shardFor(&init)
-	q := &QP{shard: s, sendCQ: init.SendCQ, recvCQ: init.RecvCQ, srq: init.SRQ, slot: noSlot}
+	q := &QP{shard: s, client: init.Client, sendCQ: init.SendCQ, recvCQ: init.RecvCQ, srq: init.SRQ, slot: noSlot}
 	q.attr = qp.QP{
 		Type: init.Type, SigAll: init.SigAll, PD: init.PD, Cap: init.Cap,
 		SQ:     qp.NewSendQueue(init.sendDepth(), init.Cap.MaxSendSGE, init.SigAll),
@@ -142,6 +151,8 @@ func (s *shard) enter(q *QP) error {
 	q.sent, _ = m.(completer)
 	q.keyed, _ = m.(invalidator)
 	q.reads, _ = m.(answerer)
+	q.shares, _ = m.(sharer)
+	q.acks, _ = m.(ackHolder)
 	q.dgram, _ = m.(datagramMachine)
 	if o, ok := q.machine.(*observed); ok && q.dgram != nil {
 		q.dgram = &observedDatagrams{q.dgram, o}
@@ -206,6 +217,7 @@ func (q *QP) close() {
 	if q.closed {
 		return
 	}
+	q.shard.sendHeld(q)
 	q.closed = true
 	s := q.shard
 	s.qps.Delete(q.attr.Num)
@@ -263,6 +275,7 @@ func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
 	if err != nil {
 		return err
 	}
+	s.sendHeld(q)
 	if err := q.attr.Modify(a, mask); err != nil {
 		return err
 	}
@@ -273,6 +286,7 @@ func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
 	q.lead(out, path)
 	now := s.dev.now()
 	q.machine.Modified(now)
+	q.share.resume()
 	s.ready(q)
 	s.wakeAt(q, now)
 	s.flush(now)
@@ -291,20 +305,6 @@ func (q *QP) Query() (qp.Attr, qp.Cap) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	return q.attr.Query(), q.attr.Cap
-}
-
-// Idle is true while no send work request is outstanding.
-func (q *QP) Idle() bool {
-	q.shard.mu.Lock()
-	defer q.shard.mu.Unlock()
-	return q.attr.SQ.Len() == 0
-}
-
-// Counters returns what the queue pair's transport has counted.
-func (q *QP) Counters() transport.Counters {
-	q.shard.mu.Lock()
-	defer q.shard.mu.Unlock()
-	return *q.machine.Counters()
 }
 
 // pipelined is how many work requests a queue pair has outstanding when it is rate and not

@@ -37,6 +37,8 @@ type shard struct {
 	sums     sums
 	members  map[netip.Addr][]*QP // those of the shard that are attached to a multicast group
 	early    transport.EarlyPool
+	shares   map[shareKey]*windowShare
+	heldACKs *heldACKs
 	gather   transport.Gather
 	lost     lostCQs
 	held     held
@@ -52,14 +54,16 @@ func newShard(d *Device, index int, several bool, secret [32]byte) *shard {
 	nowhere.disconnect()
 	nowhere.brings = nowhere
 	return &shard{
-		dev:     d,
-		index:   index,
-		several: several,
-		out:     []*outbox{nowhere},
-		numbers: newQPNs(secret),
-		timers:  newTimers(),
-		members: make(map[netip.Addr][]*QP),
-		kick:    make(chan struct{}, 1),
+		dev:      d,
+		index:    index,
+		several:  several,
+		out:      []*outbox{nowhere},
+		numbers:  newQPNs(secret),
+		timers:   newTimers(),
+		members:  make(map[netip.Addr][]*QP),
+		shares:   make(map[shareKey]*windowShare),
+		kick:     make(chan struct{}, 1),
+		heldACKs: newHeldACKs(),
 		// An observer is told of a completion with the packet that it comes of.
 		gather: transport.Gather{Single: d.observer != nil},
 	}
@@ -168,6 +172,7 @@ func (s *shard) expire(now transport.Time) {
 		if ok && at <= now {
 			if !s.putOff(q, now, &look) {
 				q.machine.Timeout(now)
+				q.share.resume()
 				s.ready(q)
 			}
 			at, ok = q.deadline()
@@ -190,11 +195,14 @@ func (s *shard) pump() {
 		select {
 		case <-s.dev.done:
 			s.timers.runtime.Stop()
+			s.heldACKs.timer.Stop()
 			return
 		case <-s.timers.runtime.C:
+		case <-s.heldACKs.timer.C:
 		case <-s.kick:
 		}
 		s.lock()
+		s.sendOverdueACKs()
 		s.receiveCrossed()
 		now := s.dev.now()
 		s.expire(now)

@@ -74,7 +74,7 @@ func (o *Observer) Sending(q bth.QPN, f *packet.Frame, wr *qp.SendWQE) {
 	}
 	if o.note == "" || o.qpn != q || o.first != wr.FirstPSN || o.id != wr.ID {
 		o.qpn, o.first, o.id = q, wr.FirstPSN, wr.ID
-		o.note = trace.RequestNote(requestText(wr))
+		o.note = requestNote(wr)
 	}
 	o.r.mu.Lock()
 	defer o.r.mu.Unlock()
@@ -82,6 +82,13 @@ func (o *Observer) Sending(q bth.QPN, f *packet.Frame, wr *qp.SendWQE) {
 		clear(o.r.leaving)
 	}
 	o.r.leaving[k] = leaving{q, o.note}
+}
+
+func requestNote(wr *qp.SendWQE) string {
+	if wr.Opcode == qp.WRWrite && wr.Chunk < wr.Packets {
+		return trace.SplitNote(requestText(wr), wr.Length, wr.FirstPSN)
+	}
+	return trace.RequestNote(requestText(wr))
 }
 
 func requestText(wr *qp.SendWQE) string {

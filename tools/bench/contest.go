@@ -42,6 +42,8 @@ type Contender struct {
 	Args   []string `json:"args,omitempty"`
 	// Gorxe is what gorxe is told besides.
 	Gorxe []string `json:"gorxe,omitempty"`
+	// Busy adds a process that computes without a pause on the cores of the server's end.
+	Busy bool `json:"busy,omitempty"`
 	// Build is the file of another gorxe; empty for the one that measures.
 	Build string `json:"build,omitempty"`
 }
@@ -59,9 +61,12 @@ type Ratio struct {
 	Of string `json:"of"` // names of contenders
 	To string `json:"to,omitempty"`
 	// Difference subtracts what To has instead of dividing by it.
-	Difference bool    `json:"difference,omitempty"`
-	AtLeast    float64 `json:"at_least,omitempty"` // what is aimed at, 0: nothing
-	AtMost     float64 `json:"at_most,omitempty"`
+	Difference bool `json:"difference,omitempty"`
+	// Tail asks for the 99th percentile of the single messages of Of divided by their median. There
+	// is no To.
+	Tail    bool    `json:"tail,omitempty"`
+	AtLeast float64 `json:"at_least,omitempty"` // what is aimed at, 0: nothing
+	AtMost  float64 `json:"at_most,omitempty"`
 }
 
 // Goal says what is aimed at, "" for nothing.
@@ -107,6 +112,8 @@ func (c *Contest) Valid() error {
 			switch {
 			case t == nil:
 				return fmt.Errorf("contest %s: %s runs %q, which is no tool", c.Name, d.Name, name)
+			case d.Busy && t.alone:
+				return fmt.Errorf("contest %s: %s has a busy neighbour of its server, and no server", c.Name, d.Name)
 			case t.many && len(d.Args) == 0:
 				return fmt.Errorf("contest %s: %s does not say which of the programs of %s it runs", c.Name, d.Name, name)
 			}
@@ -116,6 +123,9 @@ func (c *Contest) Valid() error {
 		}
 	}
 	for _, r := range c.Ratios {
+		if r.Tail && (r.To != "" || c.Metric != Latency) {
+			return fmt.Errorf("contest %s: p99 to median of %s is asked for beside %q of %s", c.Name, r.Of, r.To, c.Metric)
+		}
 		names := []string{r.Of}
 		if r.To != "" {
 			names = append(names, r.To)

@@ -1,5 +1,7 @@
 package bench
 
+import "github.com/gorxe/gorxe/tools/bench/bounce"
+
 // Link is one of gorxe's links, and the flags of gorxe perf that choose it.
 type Link struct {
 	Name string
@@ -18,8 +20,11 @@ const (
 	rivalCubic   = "iperf3, TCP cubic"
 	rivalBlast   = "bare UDP, GSO and GRO"
 	rivalWrites  = "bare UDP, cut as WRITEs are"
+	floorBytes   = "bare loop, ICRC and copy"
 	rivalTCPLat  = "qperf tcp_lat"
 	rivalUDPLat  = "qperf udp_lat"
+	floorSleeps  = "bare loop of SENDs, sleeping"
+	floorPolls   = "bare loop of SENDs, polling"
 	rivalPackets = "bare UDP, 96-byte segments"
 )
 
@@ -36,25 +41,32 @@ const tinySegment = "96"
 func Contests(links []Link, others ...Build) []Contest {
 	bw := Contest{
 		Name: "bandwidth", Title: "Bandwidth", Metric: Bandwidth,
-		About: "64 KiB messages on one reliable connection with path MTU 4096, 128 outstanding, against one TCP stream, " +
+		About: "Messages of 64 KiB, unless told otherwise, on one reliable connection with path MTU 4096, 128 outstanding, against one TCP stream, " +
 			"with the congestion control that the host has by default and with cubic, and against UDP datagrams of the same size that " +
 			"nobody acknowledges, which is the limit of the path. The first packet of a WRITE is 16 bytes longer than the others, and only datagrams of one length " +
-			"make a train: a WRITE of 64 KiB takes two datagrams of the host's, as bare UDP sends them that is cut so, and a SEND one.",
+			"make a train: a WRITE of 64 KiB takes two datagrams of the host's, as bare UDP sends them that is cut so, and a SEND one. " +
+			"The bare loop is the limit of a RoCE end in user space: it gathers BTH, payload and ICRC of equal packets, checks the " +
+			"ICRC of those that arrive and copies their payload, and acknowledges each batch, with a window of 1 MiB and no RDMA " +
+			"transport. Its figure is of payload, as those of gorxe are.",
 		Contenders: []Contender{
 			{Name: rivalTCP, Tool: "iperf3"},
 			{Name: rivalCubic, Tool: "iperf3", Args: []string{"-C", "cubic"}},
 			{Name: rivalBlast, Tool: "blast", Args: []string{"--segment", segment}},
 			{Name: rivalWrites, Tool: "blast", Args: []string{"--segment", segment, "--lead", lead}},
+			{Name: floorBytes, Tool: "blast", Args: []string{"--segment", segment, "--icrc"}},
 		},
 	}
 	lat := Contest{
 		Name: "latency", Title: "Latency", Metric: Latency,
 		About: "Half the round trip of an 8-byte message, on average, which is what qperf tells. Sleeping: both ends wait in the kernel, as qperf's do. Polling: both " +
 			"ends look for completions without a pause; by default they do so for a moment before they sleep. qperf always sleeps: a ratio of gorxe polling, or by default, " +
-			"to qperf sets a whole core at each end against ends that rest. Percentiles are of every single message.",
+			"to qperf sets a whole core at each end against ends that rest. The bare loop of SENDs is the limit of a RoCE end in user space: it exchanges packets " +
+			"with BTH and ICRC, checks the ICRC, and sends the acknowledgement of a message as one train with its answer, without an RDMA transport. Percentiles are of every single message.",
 		Contenders: []Contender{
 			{Name: rivalTCPLat, Tool: "qperf", Args: []string{"-m", "8", "tcp_lat"}},
 			{Name: rivalUDPLat, Tool: "qperf", Args: []string{"-m", "8", "udp_lat"}},
+			{Name: floorSleeps, Tool: "bounce", Args: []string{"-way", string(bounce.Sends)}},
+			{Name: floorPolls, Tool: "bounce", Args: []string{"-way", string(bounce.SendsPolling)}},
 		},
 	}
 	rate := Contest{
@@ -64,7 +76,8 @@ func Contests(links []Link, others ...Build) []Contest {
 	}
 	many := Contest{
 		Name: "many", Title: "A thousand queue pairs", Metric: Bandwidth,
-		About: "WRITEs of 64 KiB on one queue pair and on 1,000 that are all active.",
+		About: "WRITEs of 64 KiB on one queue pair and on 1,000 that are all active. The busy neighbour is a process that " +
+			"computes without a pause on the server's core: it leaves the server about half of it.",
 	}
 	loss := Contest{
 		Name: "loss", Title: "Goodput under loss", Metric: Bandwidth,
@@ -75,33 +88,50 @@ func Contests(links []Link, others ...Build) []Contest {
 			args = append(append([]string{test}, args...), l.Args...)
 			return c.enter(others, l.Name+": "+what, Contender{Tool: "perf", Args: args})
 		}
+		busy := func(c *Contest, what, as string) string {
+			d := *c.contender(as)
+			d.Busy = true
+			return c.enter(others, l.Name+": "+what, d)
+		}
 		write := gorxe(&bw, "WRITE", "write_bw", "-s", "65536", "-m", "4096")
 		read := gorxe(&bw, "READ", "read_bw", "-s", "65536", "-m", "4096")
+		short := gorxe(&bw, "WRITE of 8 KiB", "write_bw", "-s", "8192", "-m", "4096")
 		send := gorxe(&bw, "SEND", "send_bw", "-s", "65536", "-m", "4096")
 		bw.Ratios = append(bw.Ratios, Ratio{Of: write, To: rivalTCP, AtLeast: 1.2},
 			Ratio{Of: write, To: rivalCubic, AtLeast: 1.2}, Ratio{Of: write, To: rivalBlast, AtLeast: 0.75}, Ratio{Of: write, To: rivalWrites},
-			Ratio{Of: send, To: rivalBlast},
-			Ratio{Of: read, To: write, AtLeast: 0.8}, Ratio{Of: send, To: write, AtLeast: 0.8})
+			Ratio{Of: send, To: rivalBlast}, Ratio{Of: write, To: floorBytes, AtLeast: 0.85},
+			Ratio{Of: send, To: floorBytes, AtLeast: 0.85},
+			Ratio{Of: short, To: write, AtLeast: 0.8}, Ratio{Of: read, To: write, AtLeast: 0.85},
+			Ratio{Of: send, To: write, AtLeast: 0.8})
 
 		sleeping := gorxe(&lat, "SEND, sleeping", "send_lat", "-s", "8", "--events", "--spin", "0s")
 		spinning := gorxe(&lat, "SEND, by default", "send_lat", "-s", "8", "--events")
 		polling := gorxe(&lat, "SEND, polling", "send_lat", "-s", "8", "--busy-poll")
-		lat.Ratios = append(lat.Ratios, Ratio{Of: sleeping, To: rivalUDPLat, AtMost: 1.25}, Ratio{Of: spinning, To: rivalUDPLat}, Ratio{Of: polling, To: rivalUDPLat, AtMost: 0.7},
-			Ratio{Of: sleeping, To: rivalTCPLat}, Ratio{Of: polling, To: rivalTCPLat})
+		lat.Ratios = append(lat.Ratios, Ratio{Of: sleeping, To: rivalUDPLat, AtMost: 1.5},
+			Ratio{Of: spinning, To: rivalUDPLat}, Ratio{Of: polling, To: rivalUDPLat, AtMost: 0.9},
+			Ratio{Of: sleeping, To: rivalTCPLat}, Ratio{Of: polling, To: rivalTCPLat},
+			Ratio{Of: sleeping, To: floorSleeps}, Ratio{Of: polling, To: floorPolls})
+		for _, who := range []string{sleeping, spinning, polling} {
+			lat.Ratios = append(lat.Ratios, Ratio{Of: who, Tail: true, AtMost: 2})
+		}
 
 		single := gorxe(&rate, "1 QP", "write_bw", "-s", "64", "-t", "1024")
 		lists := gorxe(&rate, "1 QP, lists", "write_bw", "-s", "64", "-t", "1024", "-l", "64")
 		four := gorxe(&rate, "4 QPs, lists", "write_bw", "-s", "64", "-t", "1024", "-l", "64", "-q", "4")
-		rate.Ratios = append(rate.Ratios, Ratio{Of: single, AtLeast: 1}, Ratio{Of: single, To: rivalPackets}, Ratio{Of: lists, To: rivalPackets}, Ratio{Of: four, To: lists, AtLeast: 1})
+		rate.Ratios = append(rate.Ratios, Ratio{Of: single, AtLeast: 1}, Ratio{Of: single, To: rivalPackets, AtLeast: 0.25},
+			Ratio{Of: lists, To: rivalPackets, AtLeast: 0.25}, Ratio{Of: four, To: lists, AtLeast: 1})
 
 		one := gorxe(&many, "1 QP", "write_bw", "-s", "65536", "-m", "4096")
 		thousand := gorxe(&many, "1,000 QPs", "write_bw", "-s", "65536", "-m", "4096", "-q", "1000", "-t", "4")
-		many.Ratios = append(many.Ratios, Ratio{Of: thousand, To: one, AtLeast: 0.8})
+		oneBeside := busy(&many, "1 QP, busy neighbour", one)
+		thousandBeside := busy(&many, "1,000 QPs, busy neighbour", thousand)
+		many.Ratios = append(many.Ratios, Ratio{Of: thousand, To: one, AtLeast: 0.85},
+			Ratio{Of: thousandBeside, To: oneBeside, AtLeast: 0.85})
 
 		clean := gorxe(&loss, "no loss", "write_bw", "-s", "65536", "-m", "4096")
 		some := gorxe(&loss, "0.1 % lost", "write_bw", "-s", "65536", "-m", "4096", "--fault-in", "drop=0.1%,seed={seed}")
 		much := gorxe(&loss, "1 % lost", "write_bw", "-s", "65536", "-m", "4096", "--fault-in", "drop=1%,seed={seed}")
-		loss.Ratios = append(loss.Ratios, Ratio{Of: some, To: clean, AtLeast: 0.9}, Ratio{Of: much, To: clean, AtLeast: 0.6})
+		loss.Ratios = append(loss.Ratios, Ratio{Of: some, To: clean, AtLeast: 0.95}, Ratio{Of: much, To: clean, AtLeast: 0.8})
 	}
 	return append([]Contest{bw, lat, rate, many, loss}, programContests(others)...)
 }

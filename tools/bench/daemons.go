@@ -11,8 +11,11 @@ import (
 	"time"
 )
 
-// bothEnds stands for the server and the client in place of one of them.
-const bothEnds = Client + 1
+// Processes that are not of one end: of both, and of none, which is not measured.
+const (
+	bothEnds = Client + 1
+	noEnd    = Client + 2
+)
 
 // daemon is a gorxe daemon that has the device of one end, or of both.
 type daemon struct {
@@ -29,8 +32,14 @@ func (n namespaces) startDaemons(ctx context.Context, j *Job) (ds daemons, err e
 	if !j.Daemons() {
 		return nil, nil
 	}
+	defer func() {
+		for _, d := range ds {
+			j.start(d.ends, d.cmd)
+		}
+	}()
 	if j.Contest.OneHost {
-		return ds, ds.start(ctx, n.shared, j.daemonArgv(Server), n.dir, bothEnds)
+		err = ds.start(ctx, n.shared, j.daemonArgv(Server), n.dir, bothEnds)
+		return ds, err
 	}
 	for end, h := range n.hosts {
 		if end == Server && j.Alone() {

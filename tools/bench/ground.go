@@ -67,12 +67,24 @@ func (n namespaces) Play(ctx context.Context, j *Job) (Played, error) {
 		_ = ds.end() // the error says what is wrong
 		return Played{}, err
 	}
+	var neighbour *process
+	if j.Who.Busy {
+		if neighbour, err = startOn(ctx, n.hostsOf(j)[Server], []string{j.bench, "busy"}); err != nil {
+			return Played{}, errors.Join(err, ds.end())
+		}
+		j.start(noEnd, neighbour.cmd)
+	}
 	m := &match{
 		hosts: n.hostsOf(j), argv: [2][]string{j.Argv(Server), j.Argv(Client)}, alone: j.Alone(), stays: j.Stays(),
-		port: j.Port, limit: j.Limit(), started: j.started,
+		port: j.Port, limit: j.Limit(), started: j.start,
 	}
 	out, err := m.play(ctx)
 	p := Played{Out: out, CPU: m.used}
+	if neighbour != nil {
+		_ = endGroup(neighbour.cmd)
+		<-neighbour.done
+		p.Beside = neighbour.used
+	}
 	err = errors.Join(err, ds.end())
 	for _, d := range ds {
 		if d.ends == bothEnds {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -153,10 +155,49 @@ func endGroup(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.S
 // terminate asks a program to end.
 func terminate(c *exec.Cmd) error { return c.Process.Signal(syscall.SIGTERM) }
 
-// pause stops a process until resume. Their errors are of a process that has ended.
-func pause(c *exec.Cmd) { _ = c.Process.Signal(syscall.SIGSTOP) }
+// pause stops a program that start started, and what it has started, until resume. The errors are
+// of one that has ended.
+func pause(c *exec.Cmd) { signalGroup(c, unix.SIGSTOP) }
 
-func resume(c *exec.Cmd) { _ = c.Process.Signal(syscall.SIGCONT) }
+func resume(c *exec.Cmd) { signalGroup(c, unix.SIGCONT) }
+
+func signalGroup(c *exec.Cmd, sig syscall.Signal) {
+	if c.Process.Signal(syscall.Signal(0)) == nil {
+		_ = syscall.Kill(-c.Process.Pid, sig)
+	}
+}
+
+// groupOf returns a program that start started, and what it has started.
+func groupOf(c *exec.Cmd) (pids []int) {
+	all, _ := os.ReadDir("/proc")
+	for _, e := range all {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if group, err := unix.Getpgid(pid); err == nil && group == c.Process.Pid {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// spent returns the processor time of the threads of processes, and the time for which they could
+// have run and waited for a processor. Those that have ended have none.
+func spent(pids []int) (ran, waited time.Duration) {
+	for _, pid := range pids {
+		threads := fmt.Sprintf("/proc/%d/task", pid)
+		all, _ := os.ReadDir(threads)
+		for _, e := range all {
+			text, _ := os.ReadFile(filepath.Join(threads, e.Name(), "schedstat"))
+			var r, w time.Duration
+			if n, _ := fmt.Sscan(string(text), &r, &w); n == 2 {
+				ran, waited = ran+r, waited+w
+			}
+		}
+	}
+	return ran, waited
+}
 
 func (h *host) close() {
 	close(h.calls)

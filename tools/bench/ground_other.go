@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"time"
 )
 
 const mtu = 0
@@ -24,6 +25,10 @@ func terminate(c *exec.Cmd) error { return c.Process.Kill() }
 func pause(*exec.Cmd) {}
 
 func resume(*exec.Cmd) {}
+
+func groupOf(*exec.Cmd) []int { return nil }
+
+func spent([]int) (ran, waited time.Duration) { return 0, 0 }
 
 type ground struct {
 	hosts, inside [2]*host

@@ -28,7 +28,8 @@ type Job struct {
 	Port     int    // TCP, on which the ends meet
 	Ends     [2]End // filled in by the ground
 
-	started func(*exec.Cmd) // if not nil, is told of the processes of the ends as they are started
+	// started, if not nil, is called with each process as soon as it runs, and with its end.
+	started func(end int, c *exec.Cmd)
 
 	gorxe string // file of the gorxe that takes part unless the contender has a build of its own
 	bench string // file of the program whose commands some tools are: bare UDP, the bare loop and starts
@@ -41,6 +42,13 @@ type End struct {
 	GID     int    // the index of the address among the device's
 	// Socket is the programs socket of the gorxe daemon that has the device of the end, where the job has daemons.
 	Socket string
+}
+
+// start calls started.
+func (j *Job) start(end int, c *exec.Cmd) {
+	if j.started != nil {
+		j.started(end, c)
+	}
 }
 
 // Argv is the command line of an end.

@@ -20,8 +20,8 @@ type match struct {
 	stays bool // the server does not end with its client
 	port  int
 	limit time.Duration
-	// started, if not nil, is told of each process.
-	started func(*exec.Cmd)
+	// started, if not nil, is called with each process and its end.
+	started func(end int, c *exec.Cmd)
 	used    [2]time.Duration // processor time of the server and of the client
 }
 
@@ -107,7 +107,7 @@ func (m *match) play(parent context.Context) (out []byte, err error) {
 func (m *match) start(ctx context.Context, end int) (*process, error) {
 	p, err := startOn(ctx, m.hosts[end], m.argv[end])
 	if err == nil && m.started != nil {
-		m.started(p.cmd)
+		m.started(end, p.cmd)
 	}
 	return p, err
 }

@@ -47,12 +47,16 @@ type rowData struct {
 	Shared         float64 // of the daemon for both ends
 	PerCore        float64 // median of the value divided by the cores of the busier end, 0 of a latency
 	Resent         float64 // median
+	MostResent     float64 // of a round
 	Counts         bool    // the tool counts what it sends again
 	Disturbed      int
 	Failed         int
 	Why            string // of the last failure
 	Times          *histogram.Times
 }
+
+// Tail is the 99th percentile of a contender's messages divided by their median.
+func (d rowData) Tail() float64 { return d.Times.Percentile(99) / d.Times.Percentile(50) }
 
 // answer is what became of a ratio.
 type answer struct {
@@ -109,21 +113,23 @@ func (r *Report) contestData(c *Contest) contestData {
 // row is that of a contender, false if it took no part.
 func (r *Report) row(c *Contest, who Contender) (rowData, bool) {
 	samples := r.of(c, who.Name)
-	row := rowData{Name: who.Name, Gorxe: who.tool(Server).gorxe || who.tool(Client).gorxe, Of: spread(values(samples)), Times: timesOf(samples), Counts: who.tool(Client).counts}
+	row := rowData{Name: who.Name, Gorxe: who.tool(Server).gorxe || who.tool(Client).gorxe, Of: spread(values(samples)), Counts: who.tool(Client).counts}
 	var server, client, shared, resent, perCore []float64
+	var bars [][]histogram.Bar
 	for _, s := range samples {
 		if busy := max(s.CPU[0], s.CPU[1], s.Shared); busy > 0 && c.Metric != Latency && c.Metric != StartUp {
 			perCore = append(perCore, s.Value/busy)
 		}
 		server, client, resent = append(server, s.CPU[0]), append(client, s.CPU[1]), append(resent, float64(s.Resent))
-		shared = append(shared, s.Shared)
+		shared, bars = append(shared, s.Shared), append(bars, s.Bars)
 		if s.Load.Disturbed() {
 			row.Disturbed++
 		}
 	}
 	row.PerCore = spread(perCore).Median
-	row.Server, row.Client, row.Resent = spread(server).Median, spread(client).Median, spread(resent).Median
-	row.Shared = spread(shared).Median
+	row.Server, row.Client = spread(server).Median, spread(client).Median
+	row.Resent, row.MostResent = spread(resent).Median, spread(resent).Max
+	row.Shared, row.Times = spread(shared).Median, timesOf(bars...)
 	for i := range r.Samples {
 		if s := &r.Samples[i]; s.Contest == c.Name && s.Contender == who.Name && s.Err != "" {
 			row.Failed++

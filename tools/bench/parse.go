@@ -64,6 +64,9 @@ func parseBlast(m Metric, out []byte) (Measured, error) {
 	if r.Seconds <= 0 {
 		return Measured{}, errors.New("the blaster took no time")
 	}
+	if r.Wrong > 0 {
+		return Measured{}, fmt.Errorf("the blaster received %d packets with a wrong ICRC", r.Wrong)
+	}
 	switch m {
 	case Bandwidth:
 		return Measured{Value: float64(r.Bytes) * 8 / 1e9 / r.Seconds}, nil

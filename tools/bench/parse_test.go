@@ -81,6 +81,7 @@ func TestWhatIsNoResultIsAnError(t *testing.T) {
 		{"perftest", " #bytes #iterations    t_avg[usec]    t_stdev[usec]\n 8 10 inf -nan\n", "does not measure"},
 		{"blast", `{}`, "no time"},
 		{"blast", "", "result of the blaster"},
+		{"blast", `{"bytes": 1, "seconds": 1, "wrong": 3}`, "3 packets with a wrong ICRC"},
 		{"bounce", `{}`, "no message"},
 		{"bounce", "bench: no", "result of the bare loop"},
 		{"start", "", "starts"},

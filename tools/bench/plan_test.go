@@ -79,6 +79,8 @@ func TestWhatIsMeasuredIsWellFormed(t *testing.T) {
 		{Name: "x", Contenders: []Contender{{Name: "a", Tool: "perf"}}, Ratios: []Ratio{{}}},
 		{Name: "x", Contenders: []Contender{{Name: "a", Tool: "perf", Server: "none"}}},
 		{Name: "x", Contenders: []Contender{{Name: "a", Tool: "perf", Server: "perftest"}}},
+		{Name: "x", Contenders: []Contender{{Name: "a", Tool: "start", Args: []string{"true"}, Busy: true}}},
+		{Name: "x", Metric: Bandwidth, Contenders: []Contender{{Name: "a", Tool: "perf"}}, Ratios: []Ratio{{Of: "a", Tail: true}}},
 		{Name: "x", Loss: 1},
 	} {
 		if c.Valid() == nil {
@@ -96,7 +98,7 @@ func TestOtherBuilds(t *testing.T) {
 				continue
 			}
 			i := slices.IndexFunc(c.Contenders, func(o Contender) bool { return o.Name == "before "+what })
-			if i < 0 || c.Contenders[i].Build != "/tmp/gorxe" || !slices.Equal(c.Contenders[i].Args, d.Args) {
+			if i < 0 || c.Contenders[i].Build != "/tmp/gorxe" || c.Contenders[i].Busy != d.Busy || !slices.Equal(c.Contenders[i].Args, d.Args) {
 				t.Errorf("%s: nobody before does what %s does", c.Name, d.Name)
 			}
 			if !slices.Contains(c.Ratios, Ratio{Of: d.Name, To: "before " + what}) {

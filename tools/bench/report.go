@@ -55,8 +55,10 @@ type Sample struct {
 	Shared float64 `json:"shared,omitempty"`
 	Load   Load    `json:"load"`
 	// Again is how often it was measured before, in vain: others disturbed it.
-	Again int    `json:"again,omitempty"`
-	Err   string `json:"error,omitempty"`
+	Again int `json:"again,omitempty"`
+	// Beside is the contender that was measured at the same time, in turn.
+	Beside string `json:"beside,omitempty"`
+	Err    string `json:"error,omitempty"`
 }
 
 // Line says what was measured, and whether it was disturbed.
@@ -77,6 +79,16 @@ type Measured struct {
 	Value  float64         `json:"value"`            // in the contest's unit
 	Resent uint64          `json:"resent,omitempty"` // packets that were sent again
 	Bars   []histogram.Bar `json:"histogram,omitempty"`
+	// Of single messages, in µs, where there is a histogram.
+	Median float64 `json:"median,omitempty"`
+	P99    float64 `json:"p99,omitempty"`
+}
+
+// summarize sets Median and P99.
+func (m *Measured) summarize() {
+	if t := timesOf(m.Bars); t != nil {
+		m.Median, m.P99 = t.Percentile(50), t.Percentile(99)
+	}
 }
 
 // Left is a contender that did not take part, and why.

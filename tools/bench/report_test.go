@@ -25,7 +25,7 @@ func sampleReport() *Report {
 		{
 			Name: "latency", Title: "Latency", About: "How soon.", Metric: Latency,
 			Contenders: []Contender{{Name: "qperf", Tool: "qperf"}, {Name: "gorxe", Tool: "perf"}},
-			Ratios:     []Ratio{{Of: "gorxe", To: "qperf", AtMost: 0.7}, {Of: "gorxe", AtMost: 10}},
+			Ratios:     []Ratio{{Of: "gorxe", To: "qperf", AtMost: 0.7}, {Of: "gorxe", AtMost: 10}, {Of: "gorxe", Tail: true, AtMost: 2}},
 		},
 	}
 	sample := func(contest, who string, round int, v float64, bars ...histogram.Bar) Sample {

@@ -189,6 +189,7 @@ func (s *Sample) measured(j *Job, out []byte, err error) {
 	if err == nil {
 		s.Measured, err = j.Who.tool(Client).parse(j.Contest.Metric, out)
 	}
+	s.summarize()
 	if err != nil {
 		s.Err = oneLine(err)
 	}
@@ -217,4 +218,25 @@ func readLoad() (t ticks, average float64) {
 		average = parseLoadAverage(string(text))[0]
 	}
 	return t, average
+}
+
+// turn is one measurement to be made.
+type turn struct {
+	round, contest, contender int
+}
+
+// plan returns the measurements of so many rounds in their order. Each round has all of them, contest by contest, so that what
+// is compared runs within seconds; whoever began a contest is last in it in the next round, so that nobody always runs behind
+// the same other.
+func plan(contests []Contest, rounds int) []turn {
+	var out []turn
+	for round := range rounds {
+		for c := range contests {
+			n := len(contests[c].Contenders)
+			for i := range n {
+				out = append(out, turn{round, c, (i + round) % n})
+			}
+		}
+	}
+	return out
 }

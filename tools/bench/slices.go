@@ -14,13 +14,29 @@ import (
 var ofSlices = Words{
 	Title: "Two builds of gorxe",
 	Intro: "Two builds of gorxe measured at once, each between two network namespaces of its own: while the processes\n" +
-		"of one run, those of the other are stopped, in turn for a slice of time. What other guests of the hypervisor\n" +
-		"take from a core they take from both builds alike, so ratios of a few percent show in few rounds. A rate is\n" +
-		"what the busier end moves in a second of its processor time.",
+		"of one run, those of the other are stopped, in turn for a slice of time. " + aboutSlices,
 	Path:  ofNamespaces.Path,
 	Host:  ofNamespaces.Host,
-	Cores: "the processes of the server and of the\nclient used in a second of the busier end's processor time",
+	Cores: coresOfSlices,
 }
+
+// ofTurns are the words for ratios of which both contenders are measured at once.
+var ofTurns = Words{
+	Title: "Contenders in turn",
+	Intro: "Both contenders of a ratio measured at once, each between two network namespaces of its own: while the processes\n" +
+		"of one run, those of the other are stopped, in turn for a slice of time. " + aboutSlices,
+	Path:  ofNamespaces.Path,
+	Host:  ofNamespaces.Host,
+	Cores: coresOfSlices,
+}
+
+const (
+	aboutSlices = "What other guests of the hypervisor\n" +
+		"take from a core they take from both alike, so ratios of a few percent show in few rounds. A rate is\n" +
+		"what a contender moves in a second of its own: of its slices, without the time in which its busier end waited\n" +
+		"for a processor. A latency is the median of the single messages."
+	coresOfSlices = "the processes of the server and of the\nclient used in a second of the contender's own time"
+)
 
 // Pairs keeps of a contest what is measured of two builds: contenders of gorxe perf, and their ratios.
 func (c *Contest) Pairs() {
@@ -36,14 +52,37 @@ func (c *Contest) Pairs() {
 	c.Only(func(_, contender string) bool { return slices.Contains(in, contender) })
 }
 
-// RunInSlices measures the pairs of builds of the contests, which [Contest.Pairs] left, in slices of time. Each
-// of the rounds is made twice: the builds change places, of which the first begins.
+// InTurn keeps of a contest what can be measured in slices of time: contenders that can be stopped
+// now and then, and their ratios.
+func (c *Contest) InTurn() {
+	var in []string
+	c.Ratios = slices.DeleteFunc(c.Ratios, func(r Ratio) bool {
+		of, to := c.contender(r.Of), c.contender(r.To)
+		if c.Metric == StartUp || of == nil || to == nil || of.unsliced() || to.unsliced() {
+			return true
+		}
+		in = append(in, r.Of, r.To)
+		return false
+	})
+	c.Only(func(_, contender string) bool { return slices.Contains(in, contender) })
+}
+
+func (d *Contender) unsliced() bool { return d.tool(Server).unsliced || d.tool(Client).unsliced }
+
+// RunInSlices measures the ratios of the contests, which [Contest.Pairs] or [Contest.InTurn] left,
+// in slices of time: both contenders of a ratio at once. Each of the rounds is made twice: the
+// contenders change places, of which the first begins.
 func RunInSlices(ctx context.Context, o Options, slice time.Duration) (_ *Report, err error) {
 	if err := o.valid(); err != nil {
 		return nil, err
 	}
 	o.Rounds *= 2
-	o.Messages, o.Words = cmp.Or(o.Messages, messagesPerSecond), &ofSlices
+	o.Messages, o.Words = cmp.Or(o.Messages, messagesPerSecond), &ofTurns
+	for i := range o.Contests {
+		if slices.ContainsFunc(o.Contests[i].Contenders, func(d Contender) bool { return d.Build != "" }) {
+			o.Words = &ofSlices
+		}
+	}
 	var on [2]Ground
 	for i := range on {
 		var g *ground
@@ -54,11 +93,25 @@ func RunInSlices(ctx context.Context, o Options, slice time.Duration) (_ *Report
 		on[i] = namespaces{g}
 	}
 	r := newRunner(o, on[0])
+	r.findTools(ctx)
+	r.leaveRatios()
 	if err := r.measurePairs(ctx, on, slice); err != nil {
 		return nil, err
 	}
 	r.report.Machine.Revision = revisionOf(o.Gorxe)
 	return r.report, nil
+}
+
+// leaveRatios leaves out ratios of those that take no part.
+func (r *runner) leaveRatios() {
+	for i := range r.Contests {
+		c := &r.Contests[i]
+		c.Ratios = slices.DeleteFunc(c.Ratios, func(q Ratio) bool {
+			return slices.ContainsFunc(r.report.Left, func(l Left) bool {
+				return l.Contest == c.Name && (l.Contender == q.Of || l.Contender == q.To)
+			})
+		})
+	}
 }
 
 // measurePairs measures each pair once a round.
@@ -94,12 +147,13 @@ func (r *runner) measurePairs(ctx context.Context, on [2]Ground, slice time.Dura
 func (r *runner) pair(
 	ctx context.Context, on [2]Ground, c *Contest, names [2]string, round int, slice time.Duration,
 ) (out [2]Sample) {
-	var stile turnstile
+	stile := turnstile{settle: perfMargin * time.Second}
 	var jobs [2]*Job
 	for side, name := range names {
 		jobs[side] = r.job(c, c.contender(name), round)
-		jobs[side].started = func(cmd *exec.Cmd) { stile.enter(side, cmd) }
+		jobs[side].started = func(end int, cmd *exec.Cmd) { stile.enter(side, end, cmd) }
 		out[side] = r.newSample(jobs[side])
+		out[side].Beside = names[1-side]
 	}
 	begin := time.Now()
 	before, average := readLoad()
@@ -119,94 +173,38 @@ func (r *runner) pair(
 	after, _ := readLoad()
 	var own float64
 	for _, p := range played {
-		own += (p.CPU[0] + p.CPU[1]).Seconds()
+		own += (p.CPU[0] + p.CPU[1] + p.Shared + p.Beside).Seconds()
 	}
 	for side := range out {
 		s, p := &out[side], &played[side]
 		s.Load = loadOf(before, after, took, own, average)
 		s.measured(jobs[side], p.Out, errs[side])
-		s.perBusySecond(c.Metric, p.CPU, took)
+		share, ok := stile.share(side)
+		if !ok { // a run that is too short for a part with both sides
+			share.used = [3]time.Duration{p.CPU[Server], p.CPU[Client], p.Shared}
+			share.took = time.Duration(took * float64(time.Second))
+		}
+		s.perOwnSecond(c.Metric, share)
 	}
 	return out
 }
 
-// perBusySecond counts time by what the busier end has used of its processor. A latency is left as it is: that
-// of most messages has no stop in it.
-func (s *Sample) perBusySecond(m Metric, used [2]time.Duration, took float64) {
-	s.Took = max(used[Server], used[Client]).Seconds()
-	if s.Took == 0 {
+// perOwnSecond counts time by what the contender had for itself. A latency is the median of single
+// messages: that of most messages has no stop in it.
+func (s *Sample) perOwnSecond(m Metric, h share) {
+	own := h.own().Seconds()
+	s.Took = own
+	if own == 0 {
 		return
 	}
-	for end, u := range used {
-		s.CPU[end] = u.Seconds() / s.Took
+	for end := range s.CPU {
+		s.CPU[end] = h.used[end].Seconds() / own
 	}
-	if m != Latency {
-		s.Value *= took / s.Took
-	}
-}
-
-// turnstile lets the processes of two sides run in turn. Its methods may be called by several goroutines.
-type turnstile struct {
-	mu   sync.Mutex // guards what follows
-	in   [2][]*exec.Cmd
-	over [2]bool
-	turn int // the side that runs
-}
-
-// enter adds a process that has just been started.
-func (t *turnstile) enter(side int, c *exec.Cmd) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.in[side] = append(t.in[side], c)
-	if side != t.turn {
-		pause(c)
-	}
-}
-
-// leave tells that all processes of a side have ended. The other side is not stopped any more.
-func (t *turnstile) leave(side int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.over[side] = true
-	t.to(1 - side)
-}
-
-// next gives the turn to the other side, unless that has left.
-func (t *turnstile) next() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if other := 1 - t.turn; !t.over[other] {
-		t.to(other)
-	}
-}
-
-func (t *turnstile) to(side int) {
-	if t.turn != side {
-		for _, c := range t.in[t.turn] {
-			pause(c)
-		}
-	}
-	t.turn = side
-	for _, c := range t.in[side] {
-		resume(c)
-	}
-}
-
-// turns changes sides after each slice until wait returns.
-func (t *turnstile) turns(slice time.Duration, wait func()) {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		wait()
-	}()
-	tick := time.NewTicker(slice)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			t.next()
-		case <-ended:
-			return
-		}
+	s.Shared = h.used[bothEnds].Seconds() / own
+	switch {
+	case m != Latency:
+		s.Value *= h.took.Seconds() / own
+	case s.Median > 0:
+		s.Value = s.Median
 	}
 }

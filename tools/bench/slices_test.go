@@ -28,19 +28,71 @@ func TestPairsAreOfTwoBuildsOfGorxePerf(t *testing.T) {
 	}
 }
 
-func TestARateIsOfASecondOfTheBusierEnd(t *testing.T) {
-	used := [2]time.Duration{time.Second, 2 * time.Second}
-	s := Sample{Measured: Measured{Value: 10}}
-	s.perBusySecond(Bandwidth, used, 4)
-	if s.Value != 20 || s.Took != 2 || s.CPU != [2]float64{0.5, 1} {
-		t.Errorf("%+v", s)
+func TestRatiosInTurnAreOfContendersThatCanBeStopped(t *testing.T) {
+	names := func(r Ratio) string { return r.Of + " : " + r.To }
+	var got []string
+	for _, c := range Contests([]Link{{Name: "udp"}}) {
+		if c.InTurn(); c.Valid() != nil {
+			t.Error(c.Valid())
+		}
+		for _, r := range c.Ratios {
+			got = append(got, names(r))
+			if r.To == "" || r.Tail || r.Difference || c.Metric == StartUp {
+				t.Errorf("%s: %+v", c.Name, r)
+			}
+		}
+		for _, d := range c.Contenders {
+			if d.Tool == "qperf" {
+				t.Errorf("%s takes part", d.Name)
+			}
+		}
 	}
-	s = Sample{Measured: Measured{Value: 10}}
-	if s.perBusySecond(Latency, used, 4); s.Value != 10 {
+	for _, want := range []Ratio{
+		{Of: "gorxe udp: WRITE", To: floorBytes}, {Of: "gorxe udp: SEND, polling", To: floorPolls},
+		{Of: "gorxe udp: 1 QP", To: rivalPackets}, {Of: "gorxe udp: READ", To: "gorxe udp: WRITE"},
+	} {
+		if !slices.Contains(got, names(want)) {
+			t.Errorf("%s is not among %q", names(want), got)
+		}
+	}
+}
+
+func TestARateIsOfAContendersOwnTime(t *testing.T) {
+	const s1 = time.Second
+	for name, tt := range map[string]struct {
+		share share
+		took  float64
+		cpu   [2]float64
+	}{
+		"processor time without slices": {share{took: 4 * s1, used: [3]time.Duration{s1, 2 * s1}}, 2, [2]float64{0.5, 1}},
+		"an end that is always busy":    {share{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1, 2 * s1}}, 2, [2]float64{0.5, 1}},
+		"ends that sleep":               {share{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1 / 2, s1}}, 2, [2]float64{0.25, 0.5}},
+		"an end that waits for others": {
+			share{took: 8 * s1, turn: 4 * s1, used: [3]time.Duration{s1, 2 * s1}, waited: [3]time.Duration{3 * s1, 2 * s1}},
+			2, [2]float64{0.5, 1},
+		},
+		"threads that wait for one another": {
+			share{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1, 2 * s1}, waited: [3]time.Duration{0, s1}}, 2, [2]float64{0.5, 1},
+		},
+		"a daemon for both": {share{took: 4 * s1, used: [3]time.Duration{s1, s1, 2 * s1}}, 2, [2]float64{0.5, 0.5}},
+	} {
+		s := Sample{Measured: Measured{Value: 10}}
+		s.perOwnSecond(Bandwidth, tt.share)
+		if want := 10 * tt.share.took.Seconds() / tt.took; s.Value != want || s.Took != tt.took || s.CPU != tt.cpu {
+			t.Errorf("%s: %+v, want %v", name, s, want)
+		}
+	}
+	h := share{took: 4 * s1, used: [3]time.Duration{s1, 2 * s1}}
+	s := Sample{Measured: Measured{Value: 10}}
+	if s.perOwnSecond(Latency, h); s.Value != 10 {
 		t.Errorf("a latency of 10 µs became %v", s.Value)
 	}
+	s = Sample{Measured: Measured{Value: 10, Median: 7}}
+	if s.perOwnSecond(Latency, h); s.Value != 7 {
+		t.Errorf("a median of 7 µs became %v", s.Value)
+	}
 	s = Sample{Err: "it did not start"}
-	if s.perBusySecond(Bandwidth, [2]time.Duration{}, 4); s.Value != 0 {
+	if s.perOwnSecond(Bandwidth, share{}); s.Value != 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -33,22 +33,44 @@ func quantile(sorted []float64, p float64) float64 {
 }
 
 // ratios divides, or subtracts, what two contenders had in the same rounds: what disturbs a round mostly disturbs both.
+// What was measured in turn with another one counts for the ratio to that one.
 func (r *Report) ratios(c *Contest, q Ratio) []float64 {
-	if q.To == "" {
+	switch {
+	case q.Tail:
+		return r.tails(c, q.Of)
+	case q.To == "":
 		return values(r.of(c, q.Of))
 	}
 	to := map[int]float64{}
 	for _, s := range r.of(c, q.To) {
-		to[s.Round] = s.Value
+		if s.Beside == "" || s.Beside == q.Of {
+			to[s.Round] = s.Value
+		}
 	}
 	var out []float64
 	for _, s := range r.of(c, q.Of) {
+		if s.Beside != "" && s.Beside != q.To {
+			continue
+		}
 		switch v := to[s.Round]; {
 		case v <= 0:
 		case q.Difference:
 			out = append(out, s.Value-v)
 		default:
 			out = append(out, s.Value/v)
+		}
+	}
+	return out
+}
+
+// tails returns the 99th percentile of a contender's messages divided by their median, of each
+// round.
+func (r *Report) tails(c *Contest, contender string) []float64 {
+	var out []float64
+	for _, s := range r.of(c, contender) {
+		m := s.Measured
+		if m.summarize(); m.Median > 0 {
+			out = append(out, m.P99/m.Median)
 		}
 	}
 	return out
@@ -70,11 +92,11 @@ func cutOnce(s, sep string) (before, after string, ok bool) {
 	return strings.Cut(s, sep)
 }
 
-// timesOf puts the histograms of samples together, nil if there are none.
-func timesOf(samples []*Sample) *histogram.Times {
+// timesOf puts histograms together; it returns nil if there are none.
+func timesOf(parts ...[]histogram.Bar) *histogram.Times {
 	t, found := histogram.New(), false
-	for _, s := range samples {
-		for _, b := range s.Bars {
+	for _, bars := range parts {
+		for _, b := range bars {
 			t.Add(b.UpTo, b.Count)
 			found = true
 		}

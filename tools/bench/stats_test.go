@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/gorxe/gorxe/internal/histogram"
 	"pgregory.net/rapid"
 )
@@ -45,6 +46,35 @@ func TestRatiosAreWithinRounds(t *testing.T) {
 	}
 }
 
+// What was measured in turn with one contender is no part of the ratio to another one.
+func TestRatiosOfContendersInTurn(t *testing.T) {
+	c := &Contest{Name: "x"}
+	sample := func(who, beside string, v float64) Sample {
+		return Sample{Contest: "x", Contender: who, Beside: beside, Round: 1, Measured: Measured{Value: v}}
+	}
+	r := &Report{Samples: []Sample{sample("a", "b", 6), sample("b", "a", 3), sample("a", "c", 10), sample("c", "a", 2)}}
+	for to, want := range map[string]float64{"b": 2, "c": 5} {
+		if got := r.ratios(c, Ratio{Of: "a", To: to}); !cmp.Equal(got, []float64{want}) {
+			t.Errorf("a : %s is %v, want %v", to, got, want)
+		}
+	}
+}
+
+// The tail of a contender is of each round by itself; a round without a histogram has none.
+func TestTails(t *testing.T) {
+	c := &Contest{Name: "x"}
+	sample := func(round int, bars ...histogram.Bar) Sample {
+		return Sample{Contest: "x", Contender: "a", Round: round, Measured: Measured{Value: 1, Bars: bars}}
+	}
+	r := &Report{Samples: []Sample{
+		sample(1, bucket(1, 90), bucket(3, 10)), sample(2), sample(3, bucket(2, 98), bucket(5, 2)),
+	}}
+	got := r.ratios(c, Ratio{Of: "a", Tail: true, AtMost: 2})
+	if want := []float64{3, 2.5}; !cmp.Equal(got, want, cmpopts.EquateApprox(0.02, 0)) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 func TestGoals(t *testing.T) {
 	for _, tt := range []struct {
 		r    Ratio
@@ -72,11 +102,11 @@ func TestHistogramsKeepPercentiles(t *testing.T) {
 			whole.Add(us, 1)
 			parts[i%3].Add(us, 1)
 		}
-		var samples []*Sample
+		var bars [][]histogram.Bar
 		for _, p := range parts {
-			samples = append(samples, &Sample{Measured: Measured{Bars: p.Bars()}})
+			bars = append(bars, p.Bars())
 		}
-		again := timesOf(samples)
+		again := timesOf(bars...)
 		for _, p := range []float64{0, 50, 99, 99.9, 100} {
 			a, b := whole.Percentile(p), again.Percentile(p)
 			if math.Abs(a-b) > a*0.01+0.001 {
@@ -84,7 +114,7 @@ func TestHistogramsKeepPercentiles(t *testing.T) {
 			}
 		}
 	})
-	if timesOf([]*Sample{{}}) != nil {
+	if timesOf(nil, nil) != nil {
 		t.Error("a histogram out of nothing")
 	}
 }

@@ -17,6 +17,7 @@ type tool struct {
 	from     string // the Debian package that has it
 	version  []string
 	counts   bool                                          // what is sent again
+	unsliced bool                                          // what it prints is wrong if it is stopped now and then: it has no median
 	stays    bool                                          // the server serves more than one client, and has to be ended
 	argv     func(j *Job, end int, args []string) []string // args are the contender's
 	parse    func(m Metric, client []byte) (Measured, error)
@@ -28,7 +29,7 @@ var tools = map[string]*tool{
 	"blast":    {argv: blastArgv, parse: parseBlast},
 	"bounce":   {counts: true, argv: bounceArgv, parse: parseBounce},
 	"iperf3":   {program: "iperf3", from: "iperf3", version: []string{"--version"}, counts: true, argv: iperfArgv, parse: parseIperf},
-	"qperf":    {program: "qperf", from: "qperf", version: []string{"--version"}, stays: true, argv: qperfArgv, parse: parseQperf},
+	"qperf":    {program: "qperf", from: "qperf", version: []string{"--version"}, stays: true, unsliced: true, argv: qperfArgv, parse: parseQperf},
 	"perftest": {program: perftestPrograms, many: true, from: "perftest", version: []string{"--version"}, argv: perftestArgv, parse: parsePerftest},
 
 	// Unmodified programs under gorxe run, with a device of their own and with that of a daemon.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
 	"github.com/gorxe/gorxe/internal/sim/world"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
@@ -74,6 +75,7 @@ func (e *end) takes(raw []byte, p *bth.Packet, st step, want transport.Verdict, 
 		got = ud.ReceiveFrom(e.net.Now, p, header(raw))
 	} else {
 		got = e.m.Receive(e.net.Now, p)
+		e.heard = true
 	}
 	if want == transport.Duplicate && got == transport.UnknownDuplicate {
 		got = want
@@ -82,5 +84,9 @@ func (e *end) takes(raw []byte, p *bth.Packet, st step, want transport.Verdict, 
 		e.fail("%s with PSN %d is %v, it should be %v", p.Opcode.Info().Name, p.PSN, got, want)
 	}
 	e.settleStep(st)
+	if rc, ok := e.m.(*transport.RC); ok && e.spec.HoldsACKs && !e.turn && rc.HoldACK() {
+		e.turn = true
+		e.net.At(e.net.Now+scenario.Time(e.net.RNG.IntN(20_000)), e.transmit)
+	}
 	e.ready()
 }

@@ -69,6 +69,9 @@ type end struct {
 	gone          []uint32 // keys that this step must invalidate
 	psn           bth.PSN  // first PSN of the epoch
 
+	share *share // window share that the end is a member of, nil: none
+	heard bool   // a packet of the peer was received since the queue pair was in RESET
+
 	turn bool          // a turn to send is scheduled
 	wake scenario.Time // time of the earliest scheduled timer event, 0: none
 
@@ -130,6 +133,7 @@ type sent struct {
 	signaled   bool
 	first, end int64 // PSNs [first, end), counted from the first of the epoch
 
+	split    bool // a WRITE that is sent as a message for each packet
 	executed bool
 	old      uint64 // value that an atomic found
 }

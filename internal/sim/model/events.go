@@ -63,6 +63,7 @@ func (e *end) refusal(s bth.Syndrome, told bool) {
 // begins checks that s may begin. In SQD at most one request may, the one that was waiting for
 // window space when the queue pair entered SQD, and none after the queue has drained.
 func (e *end) begins(s *sent) {
+	s.split = e.qp.Type == qp.RC && s.op == qp.WRWrite && e.spec.Trains && e.heard
 	if e.state() != qp.SQD {
 		return
 	}

@@ -39,7 +39,7 @@ func (e *end) toReset() {
 	e.cause, e.broken = "", ""
 	e.events.established, e.events.last = false, false
 	e.settle()
-	e.responder = responder{}
+	e.responder, e.heard = responder{}, false
 }
 
 func (e *end) must(err error) {

@@ -21,6 +21,7 @@ type Network struct {
 	nodes  []*node
 	conns  []*conn
 	groups []*group
+	shares map[[2]int]*share // of a node towards another
 	batch  *packet.Batch
 	qpn    bth.QPN
 }
@@ -28,7 +29,7 @@ type Network struct {
 // New returns the network of sc with all connections set up and all acts scheduled. If tap is not
 // nil, it is called with every datagram as it is sent; tap must not keep the slice.
 func New(sc *scenario.Scenario, tap func(at scenario.Time, datagram []byte)) *Network {
-	net := &Network{World: world.New(sc, tap), qpn: 0x10, batch: packet.NewBatch(64)}
+	net := &Network{World: world.New(sc, tap), qpn: 0x10, batch: packet.NewBatch(64), shares: map[[2]int]*share{}}
 	for i, spec := range sc.Nodes {
 		net.nodes = append(net.nodes, net.newNode(sc.Seed, i, spec))
 	}
@@ -124,7 +125,9 @@ func (net *Network) newConn(i int, spec *scenario.ConnSpec) {
 			e.m = transport.NewUD(e.qp, n.keys)
 			e.ah = transport.NewAH(n.pd, qp.AddressVector{DGID: qp.GIDFromAddr(e.path.Dst)}, 0, e.path, spec.MTU, nil)
 		default:
-			e.m = transport.NewRC(e.qp, n.keys, &es.Config)
+			rc := transport.NewRC(e.qp, n.keys, &es.Config)
+			e.m = rc
+			e.joinShare(rc)
 		}
 		n.qps[e.qp.Num] = e
 		c.ends[side] = e

@@ -39,6 +39,8 @@ type requester struct {
 
 	pace
 
+	sentAt scenario.Time // time of the last request, 0: never
+
 	retries int // retries used since una last advanced
 	rnrs    int // RNR NAKs since una last advanced
 }
@@ -116,6 +118,8 @@ func (e *end) alarm() scenario.Time {
 		return 0
 	case r.waiting:
 		return r.rnrUntil
+	case e.waitsForShare():
+		return e.blockedUntil()
 	case r.armed && r.probeAt != 0:
 		return r.probeAt
 	case r.armed:
@@ -139,7 +143,7 @@ func answers(op qp.WROpcode) bool { return usesSlot(op) || op == qp.WRFlush }
 
 // place returns the position of the packet at seq in the message of s.
 func place(s *sent, seq int64) bth.Position {
-	switch begins, ends := seq == s.first, seq == s.end-1; {
+	switch begins, ends := s.split || seq == s.first, s.split || seq == s.end-1; {
 	case begins && ends:
 		return bth.Only
 	case begins:
@@ -210,6 +214,7 @@ func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 			e.fail("%d READs and atomics are outstanding, max_rd_atomic is %d", len(r.reads), e.spec.MaxRdAtomic)
 		}
 	}
+	e.shares(n, s.op == qp.WRRead)
 	e.asksForAck(p, s, seq, n)
 	e.asked(p, info, s, seq)
 }
@@ -282,7 +287,11 @@ func (e *end) asked(p *bth.Packet, info *bth.OpcodeInfo, s *sent, seq int64) {
 		}
 		return
 	case info.Headers&bth.HasRETH != 0:
-		if h := (bth.RETH{VA: s.remote, RKey: s.rkey, DMALen: uint32(s.length)}); p.RETH != h {
+		h := bth.RETH{VA: s.remote, RKey: s.rkey, DMALen: uint32(s.length)}
+		if s.split {
+			h.VA, h.DMALen = s.remote+off, uint32(min(s.length-off, uint64(e.conn.spec.MTU)))
+		}
+		if p.RETH != h {
 			e.fail("%s carries %+v, want %+v", info.Name, p.RETH, h)
 		}
 	}

@@ -141,7 +141,7 @@ func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
 	if p.AckReq && !answers(s.op) {
 		r.owesACK = true
 	}
-	if s.op == qp.WRRead || seq == s.end-1 {
+	if s.op == qp.WRRead || s.split || seq == s.end-1 {
 		r.msn = (r.msn + 1) & 0xffffff
 	}
 	if answers(s.op) {
@@ -193,13 +193,17 @@ func (e *end) execute(st *step, p *bth.Packet, s *sent, seq int64) transport.Ver
 }
 
 func (e *end) executeWrite(st *step, p *bth.Packet, s *sent, seq int64, off uint64) transport.Verdict {
-	region := e.granted(s.rkey, s.remote, s.length, mr.RemoteWrite)
-	if seq == s.first {
+	begins, va, n := seq == s.first, s.remote, s.length
+	if s.split {
+		begins, va, n = true, p.RETH.VA, uint64(p.RETH.DMALen)
+	}
+	region := e.granted(s.rkey, va, n, mr.RemoteWrite)
+	if begins {
 		e.responder.region = region
 	}
 	// A region re-registered during the message does not receive the rest.
 	granted := s.length == 0 || region != nil && region == e.responder.region
-	if seq == s.first && !granted {
+	if begins && !granted {
 		return e.refuse(bth.NakRemoteAccess, transport.AccessRefused)
 	}
 	imm := s.op == qp.WRWriteImm && seq == s.end-1

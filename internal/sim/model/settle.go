@@ -33,6 +33,7 @@ func (e *end) settleStep(st step) {
 		e.sends, e.oldest = e.sends[:n-1], n-1 // flushed before any of its packets was sent
 	}
 	e.cq.settle()
+	e.share.resume()
 }
 
 // isComplete reports whether s has everything that it needs to complete.

@@ -55,7 +55,9 @@ func (e *end) transmit() {
 	net := e.net
 	ends := e.endings()
 	e.worked = e.cause == "" && e.broken == ""
-	more := e.m.Transmit(net.Now, &e.path, net.batch, 1+net.RNG.IntN(net.batch.Cap()))
+	net.batch.Trains = e.spec.Trains
+	limit := 1 + net.RNG.IntN(net.batch.Cap())
+	more := e.m.Transmit(net.Now, &e.path, net.batch, limit)
 	l := net.Link(e.node.index, e.peer().node.index)
 	for i := range net.batch.Len() {
 		d := &delivery{from: e, epoch: e.conn.epoch, to: e.peer().node}
@@ -66,6 +68,7 @@ func (e *end) transmit() {
 			net.Carry(l, f)
 		}
 	}
+	e.endsTurn(limit)
 	net.batch.Reset()
 	if s, ok := e.m.(interface{ Sent(scenario.Time) bool }); ok {
 		more = s.Sent(net.Now) || more

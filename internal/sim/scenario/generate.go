@@ -23,6 +23,7 @@ func Generate(seed uint64) *Scenario {
 		g.queues()
 	}
 	g.probes()
+	g.trains()
 	g.order()
 	return g.sc
 }
@@ -53,6 +54,23 @@ func (g *generator) probes() {
 			if e := &g.sc.Conns[i].Ends[side]; g.one(2) {
 				e.Config.ProbeAfter = 1 + g.upTo(pick(g, Microsecond, 50*Microsecond))
 			}
+		}
+	}
+}
+
+// trains gives some ends links with segmentation offload, lets some hold acknowledgements, and bounds
+// what some nodes have outstanding.
+func (g *generator) trains() {
+	for i := range g.sc.Conns {
+		for side := range g.sc.Conns[i].Ends {
+			e := &g.sc.Conns[i].Ends[side]
+			e.Trains, e.HoldsACKs = g.one(2), g.one(2)
+		}
+	}
+	for i := range g.sc.Nodes {
+		if n := &g.sc.Nodes[i]; g.one(2) {
+			n.Share = 1 + g.r.IntN(pick(g, 4, 30, 200))
+			n.ShareTurn = 1 + g.r.IntN(pick(g, 1, 8, 70))
 		}
 	}
 }

@@ -25,6 +25,9 @@ type NodeSpec struct {
 	IPv6    bool // uses IPv6 to other nodes that have it set
 	Watched bool // memory is accessed by calls, not by pointer
 	CQs     []CQSpec
+	// Share is the number of PSNs that its reliable connections towards one node may have outstanding
+	// together, 0 for no bound, and ShareTurn how many of them must be free for one to begin to send.
+	Share, ShareTurn int
 }
 
 // CQSpec describes a CQ that several ends may share.
@@ -63,6 +66,8 @@ type EndSpec struct {
 	MinRNRTimer                 uint8
 	Late                        Time // time that it stays in RTR
 	Zero                        ZeroBased
+	Trains                      bool // its link has segmentation offload
+	HoldsACKs                   bool // it waits with acknowledgements of SENDs for a moment
 }
 
 // ZeroBased selects the keys of an end that are zero-based: their addresses start at 0.

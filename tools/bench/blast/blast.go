@@ -1,6 +1,10 @@
-// Package blast sends UDP datagrams as fast as the kernel takes them and counts what arrives: the limit of a path for whoever
-// speaks UDP. Datagrams leave in trains (UDP_SEGMENT) and are received in trains (UDP_GRO, recvmmsg). Nothing is acknowledged
-// and nothing is looked at.
+// Package blast sends UDP datagrams as fast as the kernel takes them and counts what arrives: the
+// limit of a path for whoever speaks UDP. Datagrams leave in trains (UDP_SEGMENT) and are received
+// in trains (UDP_GRO, recvmmsg). Nothing is acknowledged and nothing is looked at.
+//
+// With [Config.ICRC] it is the limit of a RoCE end in user space: the sender gathers BTH, payload
+// and ICRC of each packet, and the receiver checks the ICRC, copies the payload, and acknowledges
+// each batch. There are no queue pairs, no work requests, and no retransmission.
 package blast
 
 import (
@@ -9,12 +13,15 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/gorxe/gorxe/tools/bench/packets"
 )
 
 // Config says what is sent. The sender tells the receiver.
 type Config struct {
 	Segment int           `json:"segment"` // bytes of UDP payload of a datagram, 1 to MaxSegment
 	Lead    int           `json:"lead"`    // of one that leaves by itself before each train, up to MaxSegment; 0 for none
+	ICRC    bool          `json:"icrc"`    // datagrams are packets with BTH and ICRC, whose payload is copied
 	Warm    time.Duration `json:"warm"`    // that does not count, before what does
 	Time    time.Duration `json:"time"`    // that counts
 }
@@ -42,6 +49,9 @@ func (c Config) check() error {
 		return fmt.Errorf("datagrams of %d bytes: choose 1 to %d", c.Segment, MaxSegment)
 	case c.Lead < 0 || c.Lead > MaxSegment:
 		return fmt.Errorf("a leading datagram of %d bytes: choose 1 to %d, or 0 for none", c.Lead, MaxSegment)
+	case c.ICRC && (c.Lead > 0 || c.Segment <= packets.Overhead):
+		return fmt.Errorf("packets with ICRC of %d bytes behind one of %d: choose more than %d behind none",
+			c.Segment, c.Lead, packets.Overhead)
 	case c.Time <= 0 || c.Warm < 0:
 		return fmt.Errorf("%v before %v that count: the first must not be negative, the second must be more than 0", c.Warm, c.Time)
 	}
@@ -50,9 +60,11 @@ func (c Config) check() error {
 
 // Result is what arrived.
 type Result struct {
-	Bytes    uint64  `json:"bytes"` // of UDP payload
-	Segments uint64  `json:"segments"`
-	Calls    uint64  `json:"calls"` // of recvmmsg
+	// Bytes is of UDP payload; with Config.ICRC of the payload of packets with the right ICRC.
+	Bytes    uint64  `json:"bytes"`
+	Segments uint64  `json:"segments"`        // with Config.ICRC: those with the right ICRC
+	Wrong    uint64  `json:"wrong,omitempty"` // packets with a wrong ICRC
+	Calls    uint64  `json:"calls"`           // of recvmmsg
 	Seconds  float64 `json:"seconds"`
 }
 
@@ -60,6 +72,9 @@ type Result struct {
 type hello struct {
 	Port int `json:"port"`
 }
+
+// errNothing is the error of a receiver that has nothing to count.
+var errNothing = errors.New("no datagram came: is UDP let through?")
 
 // limit bounds a run: a peer that says nothing for so long is gone.
 const limit = 10 * time.Second

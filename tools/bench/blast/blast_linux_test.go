@@ -1,11 +1,16 @@
 package blast
 
 import (
+	"bytes"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/tools/bench/packets"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,7 +31,8 @@ func connect(t *testing.T) (net.Conn, net.Listener) {
 }
 
 func TestBothEndsKnowWhatArrived(t *testing.T) {
-	for _, c := range []Config{{Segment: 1}, {Segment: 96}, {Segment: 4112}, {Segment: MaxSegment}, {Segment: 4112, Lead: 4128}} {
+	for _, c := range []Config{{Segment: 1}, {Segment: 96}, {Segment: 4112}, {Segment: MaxSegment}, {Segment: 4112, Lead: 4128}, {Segment: 4112, ICRC: true},
+		{Segment: 17, ICRC: true}, {Segment: MaxSegment, ICRC: true}} {
 		c.Time = 20 * time.Millisecond
 		conn, l := connect(t)
 		type outcome struct {
@@ -46,11 +52,15 @@ func TestBothEndsKnowWhatArrived(t *testing.T) {
 		if sent != got.Result {
 			t.Errorf("%+v: the sender was told %+v, the receiver counted %+v", c, sent, got.Result)
 		}
-		longer := got.Bytes - got.Segments*uint64(c.Segment)
+		each := c.Segment
+		if c.ICRC {
+			each = c.payload()
+		}
+		longer := got.Bytes - got.Segments*uint64(each)
 		if c.Lead > 0 {
 			longer %= uint64(c.Lead - c.Segment)
 		}
-		if got.Segments == 0 || longer != 0 || got.Seconds < 0.02 {
+		if got.Segments == 0 || longer != 0 || got.Wrong != 0 || got.Seconds < 0.02 {
 			t.Errorf("%+v: %+v", c, got.Result)
 		}
 	}
@@ -91,7 +101,8 @@ func TestALeadingDatagramLeavesWholeBeforeItsTrain(t *testing.T) {
 }
 
 func TestAReceiverRefusesWhatCannotBeSent(t *testing.T) {
-	for _, c := range []Config{{Segment: 0, Time: 1}, {Segment: MaxSegment + 1, Time: 1}, {Segment: 1}, {Segment: 1, Time: 1, Warm: -1}, {Segment: 1, Lead: -1, Time: 1}, {Segment: 1, Lead: MaxSegment + 1, Time: 1}} {
+	for _, c := range []Config{{Segment: 0, Time: 1}, {Segment: MaxSegment + 1, Time: 1}, {Segment: 1}, {Segment: 1, Time: 1, Warm: -1}, {Segment: 1, Lead: -1, Time: 1}, {Segment: 1, Lead: MaxSegment + 1, Time: 1},
+		{Segment: packets.Overhead, ICRC: true, Time: 1}, {Segment: 4112, Lead: 4128, ICRC: true, Time: 1}} {
 		if err := c.check(); err == nil {
 			t.Errorf("%+v is taken", c)
 		}
@@ -122,5 +133,61 @@ func TestAPeerThatSpeaksNonsenseIsAnError(t *testing.T) {
 	}()
 	if _, err := Receive(l); err == nil || !strings.Contains(err.Error(), "0 bytes") {
 		t.Errorf("a sender of nothing: %v", err)
+	}
+}
+
+// What leaves as a train arrives as packets with the right ICRC, whose payload is copied to its
+// place.
+func TestPacketsAreGatheredCheckedAndCopied(t *testing.T) {
+	r, err := listen(netip.MustParseAddr("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	c := Config{Segment: 4112, ICRC: true, Time: 1}
+	fd, err := c.dial(netip.MustParseAddr("127.0.0.1"), uint16(r.port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	s := newBursts(c)
+	s.msgs = s.msgs[:1] // more would not find room in every socket's buffer
+	s.fill()
+	s.edges[2*edge] ^= 1 // the third packet is not what its ICRC says
+	if err := s.send(fd); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.answerFirst(); err != nil {
+		t.Fatal(err)
+	}
+	k := newChecker(c)
+	for k.good+k.wrong < uint64(s.count()) {
+		n, err := k.receive(r.fd)
+		if err != nil || n == 0 {
+			t.Fatalf("%d packets, then %v", k.good+k.wrong, err)
+		}
+		k.take(n)
+	}
+	if k.good != uint64(s.count()-1) || k.wrong != 1 || k.next != s.next {
+		t.Errorf("%d right packets and %d wrong ones before PSN %d", k.good, k.wrong, k.next)
+	}
+	for psn := range bth.PSN(s.count()) {
+		if got := bytes.Equal(c.place(k.region, psn), c.place(s.region, psn)); got != (psn != 2) {
+			t.Errorf("packet %d is copied: %v", psn, got)
+		}
+	}
+	if err := k.acknowledge(r.fd); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.await(fd); err != nil || s.acked != s.next {
+		t.Errorf("acknowledged up to %d of %d: %v", s.acked, s.next, err)
+	}
+}
+
+func TestAReceiveBufferHasItsPayloadAtAMultipleOf16(t *testing.T) {
+	for range 10 {
+		if at := uintptr(unsafe.Pointer(&aligned(trainRoom)[bth.BTHLen])); at%16 != 0 {
+			t.Fatalf("payload at %#x", at)
+		}
 	}
 }

@@ -42,16 +42,37 @@ func sendUntil(to netip.Addr, port uint16, c Config, done <-chan error) error {
 		result <- <-done
 		over.Store(true)
 	}()
-	msgs := c.messages()
-	for !over.Load() {
-		err := send(fd, msgs)
-		switch {
-		case errors.Is(err, unix.ECONNREFUSED): // the receiver has ended; its word is on the way
-		case err != nil && !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.ENOBUFS):
-			return fmt.Errorf("sending %d bytes in segments of %d to %v: %w", c.Segment*c.train(), c.Segment, to, err)
-		}
+	if c.ICRC {
+		err = sendChecked(fd, c, over.Load)
+	} else {
+		err = c.sendBare(fd, over.Load)
+	}
+	if err != nil {
+		return fmt.Errorf("sending %d bytes in segments of %d to %v: %w", c.Segment*c.train(), c.Segment, to, err)
 	}
 	return <-result
+}
+
+// sendBare sends trains until over says that it is enough.
+func (c Config) sendBare(fd int, over func() bool) error {
+	msgs := c.messages()
+	for !over() {
+		if err := refusal(send(fd, msgs)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusal returns an error of send unless it passes by itself.
+func refusal(err error) error {
+	switch {
+	case err == nil, errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOBUFS):
+		return nil
+	case errors.Is(err, unix.ECONNREFUSED): // the receiver has ended; its word is on the way
+		return nil
+	}
+	return err
 }
 
 func sockaddr(a netip.Addr, port uint16) (family int, sa unix.Sockaddr) {

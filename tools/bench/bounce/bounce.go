@@ -1,10 +1,12 @@
-// Package bounce measures how fast a device in another process than its program can be on a machine: two ends exchange
-// the messages of ib_send_lat under gorxe run, without an RDMA transport. An end is two processes, as there: the device
-// has the socket, the program gets each message from the device and rings a doorbell for the next one. [Ways] are what
-// the two processes do for a message.
+// Package bounce measures how fast a device in another process than its program can be on a
+// machine: two ends exchange the messages of ib_send_lat under gorxe run, without an RDMA
+// transport. An end is two processes, as there: the device has the socket, the program gets each
+// message from the device and rings a doorbell for the next one. [Ways] are what the two processes
+// do for a message. In [SendWays] an end is one process, as gorxe perf is: the limit of a RoCE end
+// in user space.
 //
-// The loops make raw system calls only, of which the Go runtime is not told: it wakes its monitor thread for others,
-// which would take time from both processes.
+// The loops make raw system calls only, of which the Go runtime is not told: it wakes its monitor
+// thread for others, which would take time from both processes.
 package bounce
 
 import (
@@ -36,18 +38,30 @@ const (
 	// Polling has no pipe: the program reads memory that it shares with the device without a pause until the message
 	// is there.
 	Polling Way = "polling"
+
+	// Sends has no program: the device answers SENDs, packets with BTH and ICRC, and waits for them
+	// in the kernel. The acknowledgement of a message leaves with the answer.
+	Sends Way = "sends"
+	// SendsPolling is Sends of a device that looks for packets without a pause.
+	SendsPolling Way = "sends-polling"
 )
 
-// Ways returns all ways, the one with the fewest steps first.
+// Ways returns the ways of a device and a program with messages that are no packets, the one with
+// the fewest steps first.
 func Ways() []Way { return []Way{Datagrams, Process, Trap, Events, Polling} }
+
+// SendWays returns the ways that exchange SENDs.
+func SendWays() []Way { return []Way{Sends, SendsPolling} }
+
+func allWays() []Way { return append(Ways(), SendWays()...) }
 
 // check returns an error for a way that there is not.
 func (w Way) check() error {
-	if slices.Contains(Ways(), w) {
+	if slices.Contains(allWays(), w) {
 		return nil
 	}
 	var names []string
-	for _, w := range Ways() {
+	for _, w := range allWays() {
 		names = append(names, string(w))
 	}
 	return fmt.Errorf("way %q: choose one of %s", string(w), strings.Join(names, ", "))
@@ -55,6 +69,15 @@ func (w Way) check() error {
 
 // traps reports whether the program makes system calls that the device answers.
 func (w Way) traps() bool { return w == Trap || w == Events }
+
+// sends reports whether messages are packets.
+func (w Way) sends() bool { return w == Sends || w == SendsPolling }
+
+// acks reports whether messages are acknowledged.
+func (w Way) acks() bool { return w == Events || w.sends() }
+
+// alone reports whether an end has no program.
+func (w Way) alone() bool { return w == Datagrams || w.sends() }
 
 // Config is what a client measures.
 type Config struct {

@@ -137,7 +137,7 @@ func needFilter(t *testing.T, said string) {
 
 func TestBothEndsExchangeMessages(t *testing.T) {
 	const messages = 40
-	for _, way := range Ways() {
+	for _, way := range allWays() {
 		t.Run(string(way), func(t *testing.T) {
 			server := start(t, append([]string{asServer}, self(t, asProgram)...)...)
 			at := server.line(t)

@@ -16,6 +16,7 @@ type device struct {
 	udp     int
 	peer    int    // TCP connection, readable when the peer has something to say or has ended
 	program *child // nil: the device answers
+	sends   *sends // nil: messages are no packets
 	waits   []unix.PollFd
 	stop    *atomic.Bool // set when the end is told to end
 
@@ -92,7 +93,11 @@ func (d *device) run() error {
 
 // turn waits for something to do, and does it. It reports whether nothing came.
 func (d *device) turn() (quiet bool, err error) {
-	if d.program == nil {
+	switch {
+	case d.sends != nil:
+		ok, err := d.packets()
+		return !ok, err
+	case d.program == nil:
 		ok, err := d.datagram(0)
 		return !ok, err
 	}
@@ -160,19 +165,34 @@ func (d *device) deliver() error {
 // answer sends the message that follows the peer's message n.
 func (d *device) answer(n uint64) error { return d.send(d.next(n)) }
 
-// send sends a message for the first time. A client that has sent its last one notes the time and is done.
+// send sends a message for the first time, if it is due.
 func (d *device) send(n uint64) error {
-	if n <= d.sent {
+	if !d.due(n) {
 		return nil
+	}
+	return d.sendMessage(n)
+}
+
+// due notes that message n is sent, and the time. It reports false for one that was sent before,
+// and for the one after a client's last, which then is done.
+func (d *device) due(n uint64) bool {
+	if n <= d.sent {
+		return false
 	}
 	if d.client {
 		d.times = append(d.times, time.Since(d.began).Nanoseconds())
 		if n > d.last {
 			d.over = true
-			return nil
+			return false
 		}
 	}
-	d.post(n)
+	return d.post(n)
+}
+
+func (d *device) sendMessage(n uint64) error {
+	if d.sends != nil {
+		return sendBytes(d.udp, d.sends.message(n))
+	}
 	return sendRaw(d.udp, messageWord(n))
 }
 
@@ -195,7 +215,7 @@ func (d *device) repair(idle time.Duration) error {
 		return fmt.Errorf("no progress for %v after message %d was sent and message %d was received", limit, d.sent, d.got)
 	case d.unanswered():
 		d.resent++
-		return sendRaw(d.udp, messageWord(d.sent))
+		return d.sendMessage(d.sent)
 	}
 	return nil
 }

@@ -117,7 +117,10 @@ func (e *end) call(c Config) (Result, error) {
 // exchange exchanges messages, as many as a client measures, and until the client ends as a server, whose
 // configuration has no messages. It calls ready before the first one.
 func (e *end) exchange(c Config, ready func() error) (d *device, err error) {
-	d = &device{exchange: exchange{client: c.Messages > 0, acks: c.Way == Events}, way: c.Way, udp: e.udp, stop: &e.stop}
+	d = &device{exchange: exchange{client: c.Messages > 0, acks: c.Way.acks()}, way: c.Way, udp: e.udp, stop: &e.stop}
+	if c.Way.sends() {
+		d.sends = newSends()
+	}
 	if d.client {
 		d.last = uint64(c.Warm + c.Messages)
 		d.times = make([]int64, 0, d.last+1)
@@ -130,7 +133,7 @@ func (e *end) exchange(c Config, ready func() error) (d *device, err error) {
 		return nil, fmt.Errorf("the descriptor of a TCP connection: %w", err)
 	}
 	return d, onThread(func() error {
-		if c.Way == Datagrams {
+		if c.Way.alone() {
 			return d.begin(ready)
 		}
 		var err error
@@ -190,7 +193,12 @@ func (e *end) connect(port int, w Way) error {
 	if err := unix.Connect(e.udp, sa); err != nil {
 		return fmt.Errorf("connecting a UDP socket to port %d of %v: %w", port, e.conn.RemoteAddr(), err)
 	}
-	if w != Datagrams {
+	if w.sends() {
+		if err := trains(e.udp); err != nil {
+			return err
+		}
+	}
+	if !w.alone() {
 		return nil
 	}
 	tv := unix.NsecToTimeval(patience.Nanoseconds())

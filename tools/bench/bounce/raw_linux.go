@@ -31,22 +31,34 @@ func pollRaw(fds []unix.PollFd, wait time.Duration) (int, error) {
 // recvRaw receives a datagram of 8 bytes; ok is false for none in time and for others.
 func recvRaw(fd, flags int) (word uint64, ok bool, err error) {
 	var b [16]byte
-	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b)), uintptr(len(b)),
-		uintptr(flags), 0, 0)
-	switch errno {
-	case 0:
-		return binary.BigEndian.Uint64(b[:]), n == 8, nil
-	case unix.EAGAIN, unix.EINTR, unix.ECONNREFUSED: // the peer's socket is not there: its TCP connection says why
-		return 0, false, nil
-	}
-	return 0, false, fmt.Errorf("receiving a datagram: %w", errno)
+	n, err := recvBytes(fd, b[:], flags)
+	return binary.BigEndian.Uint64(b[:]), n == 8, err
 }
 
-// sendRaw sends a datagram of 8 bytes. One that the kernel has no room for is lost.
+// sendRaw sends a datagram of 8 bytes.
 func sendRaw(fd int, word uint64) error {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], word)
-	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b)), uintptr(len(b)), 0, 0, 0)
+	return sendBytes(fd, b[:])
+}
+
+// recvBytes receives a datagram, and returns its length; 0 for none.
+func recvBytes(fd int, b []byte, flags int) (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
+		uintptr(flags), 0, 0)
+	switch errno {
+	case 0:
+		return int(n), nil
+	case unix.EAGAIN, unix.EINTR, unix.ECONNREFUSED: // the peer's socket is not there: its TCP connection says why
+		return 0, nil
+	}
+	return 0, fmt.Errorf("receiving a datagram: %w", errno)
+}
+
+// sendBytes sends a datagram, or a train. One that the kernel has no room for is lost.
+func sendBytes(fd int, b []byte) error {
+	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
+		0, 0, 0)
 	switch errno {
 	case 0, unix.EAGAIN, unix.EINTR, unix.ENOBUFS, unix.ECONNREFUSED:
 		return nil

@@ -26,6 +26,8 @@ func runBlast(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	port := fs.Uint("p", 18516, "TCP `port` on which the ends meet")
 	fs.IntVar(&cfg.Segment, "segment", 4112, "`bytes` of a datagram")
 	fs.IntVar(&cfg.Lead, "lead", 0, "`bytes` of a datagram by itself before each train, 0 for none")
+	fs.BoolVar(&cfg.ICRC, "icrc", false,
+		"datagrams are packets of a RoCE end: gathered from pieces, with an ICRC that is checked, copied and acknowledged")
 	fs.DurationVar(&cfg.Time, "time", 2*time.Second, "`time` that counts, after a second that does not")
 	if err := fs.Parse(args); err != nil {
 		return err

@@ -10,6 +10,7 @@
 //	go run ./tools/bench/cmd/bench -run 'bandwidth|latency' -rounds 3
 //	go run ./tools/bench/cmd/bench -run bandwidth -beside before=/tmp/gorxe
 //	go run ./tools/bench/cmd/bench -beside before=/tmp/gorxe -slice 50ms   both at once, in turn
+//	go run ./tools/bench/cmd/bench -run bandwidth -slice 50ms       both contenders of each ratio at once, in turn
 //	go run ./tools/bench/cmd/bench -json r.json -doc docs/performance.md
 //	go run ./tools/bench/cmd/bench -render r.json -doc p.md         the report of earlier measurements
 package main
@@ -53,6 +54,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return bounce.Program(args[1:])
 		case startsName:
 			return runStarts(ctx, args[1:], stdout, stderr)
+		case busyName:
+			return runBusy(ctx, args[1:])
 		}
 	}
 	p, err := parse(args, stderr)

@@ -124,6 +124,42 @@ func TestBenchMeasuresTheBareLoop(t *testing.T) {
 	}
 }
 
+// A busy neighbour takes a part of the server's core, and is no disturbance.
+func TestBenchMeasuresBesideABusyNeighbour(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	c := command(t, dir, "-links", "udp", "-rounds", "1", "-time", "1", "-run", "many/.*: 1 QP", "-json", "r.json")
+	if out, err := c.CombinedOutput(); err != nil {
+		needNamespaces(t, string(out))
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "r.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r struct {
+		Samples []struct {
+			Contender string
+			Error     string
+			CPU       []float64
+		}
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Samples) != 2 || r.Samples[1].Contender != "gorxe udp: 1 QP, busy neighbour" {
+		t.Fatalf("%+v", r)
+	}
+	for _, s := range r.Samples {
+		if s.Error != "" {
+			t.Errorf("%+v", s)
+		}
+	}
+	if alone, beside := r.Samples[0].CPU[0], r.Samples[1].CPU[0]; beside <= 0 || beside > 0.8 {
+		t.Errorf("the server has %.2f of its core alone, and %.2f beside a busy neighbour", alone, beside)
+	}
+}
+
 // A build beside itself, at once.
 func TestBenchMeasuresTwoBuildsInSlices(t *testing.T) {
 	needRoot(t)
@@ -140,6 +176,34 @@ func TestBenchMeasuresTwoBuildsInSlices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"# Two builds of gorxe\n", "| gorxe udp: 1 QP : same udp: 1 QP | **"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the report lacks %q:\n%s", want, page)
+		}
+	}
+	if strings.Contains(string(page), "failed") {
+		t.Errorf("%s", page)
+	}
+}
+
+// The contenders of a ratio at once: gorxe perf beside the bare loops.
+func TestBenchMeasuresRatiosInSlices(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	c := command(t, dir, "-links", "udp", "-rounds", "1", "-time", "1", "-slice", "20ms", "-doc", "report.md",
+		"-run", "bandwidth/(.*SEND$|.*copy)|^latency/.*polling")
+	out, err := c.CombinedOutput()
+	needNamespaces(t, string(out))
+	if err != nil || !bytes.Contains(out, []byte("[8/8]")) {
+		t.Fatalf("%v: %s", err, out)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "report.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"# Contenders in turn\n", "| gorxe udp: SEND : bare loop, ICRC and copy | **",
+		"| gorxe udp: SEND, polling : bare loop of SENDs, polling | **",
+	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the report lacks %q:\n%s", want, page)
 		}

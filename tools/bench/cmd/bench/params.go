@@ -60,7 +60,8 @@ func parse(args []string, stderr io.Writer) (*params, error) {
 	})
 	only := fs.String("run", "", "only what matches the regular `expression`; -list shows what there is")
 	fs.IntVar(&p.again, "again", 0, "measure up to so many `times` again what other programs disturbed, 0 to 1000")
-	fs.DurationVar(&p.slice, "slice", 0, "measure this build and the one of -beside at once, in turn for a `time` of 1ms to 1s, and each round in both orders")
+	fs.DurationVar(&p.slice, "slice", 0, "measure both contenders of each ratio at once, or this build and "+
+		"the one of -beside, in turn for a `time` of 1ms to 1s, and each round in both orders")
 	fs.StringVar(&p.profiles, "profiles", "", "`directory` for CPU profiles of both ends of gorxe perf")
 	fs.StringVar(&p.json, "json", "", "`file` for all that was measured")
 	fs.StringVar(&p.doc, "doc", "", "`file` for a report in Markdown; a chart is put beside it")
@@ -91,17 +92,22 @@ func (p *params) sliced(others []bench.Build) error {
 	switch {
 	case p.slice < time.Millisecond || p.slice > time.Second:
 		return fmt.Errorf("-slice %v: must be 1ms to 1s", p.slice)
-	case len(others) != 1:
-		return fmt.Errorf("-slice: it takes one -beside, not %d", len(others))
+	case len(others) > 1:
+		return fmt.Errorf("-slice: it takes one -beside at most, not %d", len(others))
 	case p.again > 0:
 		return errors.New("-slice and -again do not go together: what disturbs a pair disturbs both alike")
 	}
+	what := "two builds of gorxe perf"
+	keep := (*bench.Contest).Pairs
+	if len(others) == 0 {
+		what, keep = "ratio of two that can be stopped now and then", (*bench.Contest).InTurn
+	}
 	for i := range p.contests {
-		p.contests[i].Pairs()
+		keep(&p.contests[i])
 	}
 	p.contests = slices.DeleteFunc(p.contests, func(c bench.Contest) bool { return len(c.Ratios) == 0 })
 	if len(p.contests) == 0 {
-		return errors.New("-slice: -run leaves no two builds of gorxe perf; -list shows what there is")
+		return fmt.Errorf("-slice: -run leaves no %s; -list shows what there is", what)
 	}
 	return nil
 }

@@ -1,17 +1,15 @@
 package nic
 
 import (
-	"bytes"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/nic/admit"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
@@ -23,7 +21,7 @@ func TestPeersThatAreNotAdmittedGetNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, pipe.NewNet())
 		defer v.close()
-		v.dev.peers = newAdmission([]netip.Prefix{netip.PrefixFrom(addrB, 32), netip.MustParsePrefix("2001:db8::/32")})
+		v.dev.peers = admit.NewHosts([]netip.Prefix{netip.PrefixFrom(addrB, 32), netip.MustParsePrefix("2001:db8::/32")})
 		for _, opcode := range []bth.Opcode{bth.RCWriteOnly, bth.UDSendOnly} {
 			p := v.valid()
 			p.Opcode = opcode
@@ -54,7 +52,7 @@ func TestAdmits(t *testing.T) {
 	if !d.Admits(addrC) {
 		t.Error("a device without a list refuses a peer")
 	}
-	d.peers = newAdmission([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/26"), netip.MustParsePrefix("fe80::/64")})
+	d.peers = admit.NewHosts([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/26"), netip.MustParsePrefix("fe80::/64")})
 	got := map[string]bool{}
 	for _, a := range []string{"192.0.2.1", "192.0.2.66", "::ffff:192.0.2.2", "fe80::1%eth0", "fe80:1::1", "2001:db8::1"} {
 		got[a] = d.Admits(netip.MustParseAddr(a))
@@ -63,29 +61,6 @@ func TestAdmits(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-}
-
-func TestAdmitsWhatAnyOfThePrefixesHolds(t *testing.T) {
-	addresses := rapid.Custom(func(t *rapid.T) netip.Addr {
-		b := []byte{10, 0, rapid.ByteRange(0, 3).Draw(t, "third"), rapid.Byte().Draw(t, "fourth")}
-		if rapid.Bool().Draw(t, "IPv6") {
-			b = append(bytes.Repeat([]byte{0xfd}, 12), b...)
-		}
-		a, _ := netip.AddrFromSlice(b)
-		return a
-	})
-	prefixes := rapid.SliceOf(rapid.Custom(func(t *rapid.T) netip.Prefix {
-		a := addresses.Draw(t, "address")
-		return netip.PrefixFrom(a, a.BitLen()-rapid.IntRange(0, 12).Draw(t, "host bits"))
-	}))
-	rapid.Check(t, func(t *rapid.T) {
-		peers := prefixes.Draw(t, "peers")
-		host := addresses.Draw(t, "host")
-		want := len(peers) == 0 || slices.ContainsFunc(peers, func(p netip.Prefix) bool { return p.Contains(host) })
-		if got := newAdmission(peers).has(host); got != want {
-			t.Fatalf("%v is admitted: %v", host, got)
-		}
-	})
 }
 
 func TestADeviceOffersNoMTUAboveItsLimit(t *testing.T) {
@@ -111,43 +86,4 @@ func TestADeviceOffersNoMTUAboveItsLimit(t *testing.T) {
 			t.Error(err)
 		}
 	}
-}
-
-// A sender that sends more than is read loses its own messages.
-func TestAGateLetsThroughTheShareOfEach(t *testing.T) {
-	g := newGate(16)
-	var src [4]netip.Addr
-	for i := range src {
-		src[i] = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
-	}
-	enter := func(i, want int) {
-		t.Helper()
-		n := 0
-		for ; n < 100 && g.admits(src[i]); n++ {
-			g.enter(src[i])
-		}
-		if n != want {
-			t.Errorf("%d of sender %d were let through, want %d", n, i, want)
-		}
-	}
-	enter(0, 8) // half of the receives, alone
-	enter(1, 4) // half of that with another
-	enter(2, 2)
-	enter(3, 2)
-	enter(0, 0)
-	for range 8 {
-		g.leave(src[0])
-	}
-	enter(1, 0)
-	enter(2, 0) // 8 wait, all shares are taken
-	g.leave(src[1])
-	enter(0, 2) // one for anybody, then one that is missing to its share, a fourth
-	for _, i := range []int{0, 0, 1, 1, 1, 2, 2, 3, 3} {
-		g.leave(src[i])
-	}
-	g.leave(src[3]) // nobody's
-	if g.waiting != 0 || len(g.of) != 0 {
-		t.Errorf("%d wait: %v", g.waiting, g.of)
-	}
-	enter(3, 8)
 }

@@ -1,0 +1,105 @@
+package model
+
+import (
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/internal/sim/scenario"
+	"github.com/gorxe/gorxe/transport"
+)
+
+// share is what the reliable connections of a node towards another have outstanding together.
+type share struct {
+	*transport.Share
+	limit int64
+	turn  int
+	ends  []*end
+}
+
+// shareWait is the longest time that an end with nothing outstanding waits for its share.
+const shareWait = 100 * scenario.Millisecond
+
+// joinShare makes e, whose machine is rc, a member of the share of its node, if that has one.
+func (e *end) joinShare(rc *transport.RC) {
+	n := &e.node.spec
+	if n.Share == 0 {
+		return
+	}
+	key := [2]int{e.node.index, e.conn.spec.Ends[1-e.side].Node}
+	s := e.net.shares[key]
+	if s == nil {
+		s = &share{Share: transport.NewShare(n.Share, n.ShareTurn), limit: int64(n.Share), turn: min(n.ShareTurn, n.Share)}
+		e.net.shares[key] = s
+	}
+	e.share = s
+	s.ends = append(s.ends, e)
+	rc.Join(s.Share)
+}
+
+// outstanding is how many PSNs the members have sent that are not acknowledged.
+func (s *share) outstanding() (n int64) {
+	for _, e := range s.ends {
+		if e.alive() {
+			n += e.requester.cursor - e.requester.una
+		}
+	}
+	return n
+}
+
+// resume gives the members that wait for room a turn, once there is some.
+func (s *share) resume() {
+	if s == nil || s.Left() < s.turn {
+		return
+	}
+	for _, e := range s.ends {
+		if e.m.(*transport.RC).Blocked() && !e.turn {
+			e.ready()
+		}
+	}
+}
+
+// shares checks that the n PSNs that were just sent fit the share. One packet may leave all the same if
+// nothing else of the connection is outstanding and it has waited for long, and a READ request of any
+// length also if nothing of the other members is.
+func (e *end) shares(n int64, read bool) {
+	r := &e.requester
+	sent := r.sentAt
+	r.sentAt = e.net.Now
+	if e.share == nil || e.share.outstanding() <= e.share.limit {
+		return
+	}
+	alone := r.cursor-r.una == n && (read || n == 1)
+	long := e.net.Now-sent >= shareWait
+	if alone && long || read && e.share.outstanding() == n {
+		return
+	}
+	e.fail("%d PSNs are outstanding towards the node, the share is %d", e.share.outstanding(), e.share.limit)
+}
+
+// waitsForShare reports whether the machine waits for room with nothing outstanding.
+func (e *end) waitsForShare() bool {
+	m, ok := e.m.(*transport.RC)
+	return ok && m.Blocked() && e.requester.cursor == e.requester.una
+}
+
+// blockedUntil is when the machine, which waits for room with nothing outstanding, must want its timeout:
+// within shareWait.
+func (e *end) blockedUntil() scenario.Time {
+	at, _ := e.m.NextTimeout()
+	if at > e.net.Now+shareWait {
+		e.fail("a queue pair that waits for its share wants its timeout at %d only", at)
+	}
+	return at
+}
+
+// endsTurn checks that the last request of a turn that was long enough to be ended by its limit asks for an
+// acknowledgement where others share: what it has outstanding is not free for them before.
+func (e *end) endsTurn(limit int) {
+	if e.share == nil || len(e.share.ends) < 2 || e.net.batch.Len() < limit {
+		return
+	}
+	var p bth.Packet
+	raw := append(e.net.batch.At(limit-1).AppendTo(nil), 0, 0, 0, 0)
+	if p.Decode(raw) != nil || p.Opcode.Info().Response() || p.AckReq {
+		return
+	}
+	e.fail("%s is the last of a turn and does not ask for an acknowledgement", p.Opcode.Info().Name)
+}
