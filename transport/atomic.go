@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// sendAtomic emits a compare and swap or a fetch and add and returns the PSNs taken,
-// 0 or 1.
+// sendAtomic sends a compare and swap or a fetch and add and returns the number of PSNs used, 0
+// or 1.
 func (c *RC) sendAtomic(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
 	if !c.readSlot(at) || r.room(at.psn) == 0 || !r.shareAdmits(x.now, at, 1) {
@@ -34,8 +34,9 @@ func (c *RC) sendAtomic(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	return 1
 }
 
-// atomicAck stores the original value that an atomic returns, in the byte order of the
-// host, as verbs gives it.
+// atomicAck processes the response to an atomic: it stores the original value in the byte order
+// of the host, as verbs defines it. A response that skips a READ or an atomic without its data is
+// an implied NAK of that request (IBA 9.7.5.1.2).
 func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 	r := &c.req
 	if !c.acknowledge(now, p.PSN) {
@@ -46,6 +47,7 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 		return BadResponse
 	}
 	binary.NativeEndian.PutUint64(c.word[:], p.AtomicAck)
+	// READ data that is held back was received before this value, and must be stored before it.
 	if c.gather.Settle(); c.state == qp.ERR {
 		return LocalError
 	}
@@ -62,16 +64,18 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 	return Accepted
 }
 
-// atomicBytes is the width of an atomic operation; its address is a multiple of it
+// atomicBytes is the operand size of an atomic in bytes; its address must be a multiple of it
 // (IBA 9.4.5).
 const atomicBytes = 8
 
-// takeAtomic executes a compare and swap or a fetch and add and remembers what it found:
-// a duplicate gets the same answer and is not executed (IBA 9.7.5.1).
+// takeAtomic executes a compare and swap or a fetch and add. Its resource keeps the original
+// value: a duplicate gets the same response and is not executed again (IBA 9.7.5.1).
 func (c *RC) takeAtomic(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	h := &p.AtomicETH
 	limit := int(c.qp.Attr.MaxDestRdAtomic)
+	// An operand that is not aligned is an invalid request (IBA 9.4.5), as is an atomic that the
+	// queue pair does not permit.
 	if c.qp.Attr.Access&mr.RemoteAtomic == 0 || limit == 0 || h.VA%atomicBytes != 0 {
 		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
 	}
@@ -97,8 +101,9 @@ func (c *RC) takeAtomic(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return Accepted
 }
 
-// answer moves past a request that has a response of n packets, remembers in res what v
-// says of it, and owes the peer the response.
+// answer advances the responder past a request whose response uses n PSNs. It stores v in res and
+// queues the response. The MSN is incremented when the request is executed, before the response
+// is sent (IBA C9-148).
 func (c *RC) answer(p *bth.Packet, res *resource, v resource, n uint32) {
 	r := &c.rsp
 	r.expected = r.expected.Add(n)
@@ -109,7 +114,7 @@ func (c *RC) answer(p *bth.Packet, res *resource, v resource, n uint32) {
 	r.reads.insert(job{res: res, from: p.PSN, next: p.PSN})
 }
 
-// sendAtomicAck answers the atomic of the job at the head and reports whether there was
+// sendAtomicAck sends the response of the first job, an atomic, and reports whether there was
 // room.
 func (c *RC) sendAtomicAck(x *transmission, res *resource) bool {
 	p := c.packetOf(bth.RCAtomicAck, res.first)

@@ -5,28 +5,30 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// The PSNs of a long WRITE or READ need not be those of one message on the wire: a responder cannot
-// tell several WRITEs or READs with consecutive PSNs and addresses from shorter work requests. Two
-// things decide how many PSNs each takes (SendWQE.Chunk):
+// A long WRITE or READ need not be one message on the wire. A responder cannot tell several
+// WRITEs or READs with consecutive PSNs and addresses from shorter work requests. SendWQE.Chunk
+// is the number of PSNs of each, for two reasons:
 //
-//   - The responses of a READ have no flow control of their own, so one request asks for at most
+//   - READ responses have no flow control of their own, so one READ request asks for at most
 //     Config.ReadChunk of them.
-//   - Segmentation offload sends packets of equal length in one call. FIRST carries a RETH or AETH
-//     that MIDDLE does not, so each message of several packets breaks the train. WRITE ONLY packets,
-//     each with a RETH of its own, are all of one length, and so are READ responses FIRST and LAST,
-//     which both carry an AETH.
+//   - Segmentation offload sends packets of equal length in one call. The FIRST packet of a
+//     message has a RETH or AETH that a MIDDLE packet does not have, so each message of several
+//     packets ends a train. WRITE ONLY packets, each with a RETH, have equal lengths, and so do
+//     the READ responses FIRST and LAST, both with an AETH.
 //
-// Linux rxe gets whole messages: in two virtual machines it takes WRITEs of one packet each at 0.8
-// times the rate of whole ones.
+// Linux rxe gets whole messages: between two virtual machines it receives WRITEs of one packet
+// each at 0.8 times the rate of whole ones.
 
-// readPair is the number of responses of a READ request whose responses have equal lengths.
+// readPair is the number of responses to a READ request all of whose responses have equal
+// lengths.
 const readPair = 2
 
-// chunkOf returns how many PSNs each READ request or WRITE message of w takes. trains says that the
-// link has segmentation offload.
+// chunkOf returns the number of PSNs of each READ request or WRITE message that w is sent as.
+// trains reports whether the link has segmentation offload.
 func (c *RC) chunkOf(w *qp.SendWQE, trains bool) uint32 {
 	trains = trains && c.peer == peerRNIC
 	switch {
+	// Pairs fill the window only if max_rd_atomic allows that many of them.
 	case w.Opcode == qp.WRRead && trains && readPair*uint32(c.qp.Attr.MaxRdAtomic) >= c.window:
 		return min(readPair, c.chunk)
 	case w.Opcode == qp.WRRead:
@@ -37,8 +39,8 @@ func (c *RC) chunkOf(w *qp.SendWQE, trains bool) uint32 {
 	return w.Packets
 }
 
-// chunkRETH returns the RETH of the READ request or WRITE message that begins at a packet of w and
-// takes n PSNs.
+// chunkRETH returns the RETH of the READ request or WRITE message that begins at the given packet
+// of w and uses n PSNs.
 func (c *core) chunkRETH(w *qp.SendWQE, packet, n uint32) bth.RETH {
 	off := uint64(packet) * uint64(c.mtu)
 	return bth.RETH{

@@ -5,15 +5,17 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// completeHead retires the oldest send work request. A successful one that was not
-// signaled leaves no completion; an unsuccessful one always does.
+// completeHead removes the oldest send work request. A successful one generates a completion only
+// if it is signaled, a failed one always does.
 func (c *core) completeHead(status qp.WCStatus) {
 	w := c.qp.SQ.At(c.qp.SQ.Head())
-	// Its place is free before the program learns that it is complete: it may post another at once.
+	// The slot must be free before the program sees the completion, because it may post another
+	// request at once.
 	c.qp.SQ.Retire()
 	tells := status != qp.WCSuccess || w.Flags&qp.Signaled != 0 || c.qp.SigAll
 	if m := c.heldHead(); m != nil {
-		// One that is not stored in the end tells, even if it was not to.
+		// The completion waits for the data. If the data cannot be stored, there is one even for an
+		// unsignaled request.
 		m.tells, m.wc = tells, c.sendWC(w, status)
 	} else if tells {
 		c.wc = c.sendWC(w, status)
@@ -22,7 +24,7 @@ func (c *core) completeHead(status qp.WCStatus) {
 	c.qp.SQ.Pop()
 }
 
-// sendWC is the completion of a send work request.
+// sendWC returns the completion of a send work request.
 func (c *core) sendWC(w *qp.SendWQE, status qp.WCStatus) qp.WC {
 	wc := qp.WC{WRID: w.ID, Status: status, Opcode: w.Opcode.WCOpcode(), QPN: c.qp.Num}
 	if status == qp.WCSuccess {
@@ -31,8 +33,8 @@ func (c *core) sendWC(w *qp.SendWQE, status qp.WCStatus) qp.WC {
 	return wc
 }
 
-// heldHead is what is held back of the oldest send work request, which is complete; nil if it is
-// stored and those before it are.
+// heldHead returns the held-back message of the oldest send work request, which is complete. It
+// returns nil if the data of this request and of all earlier ones is stored.
 func (c *core) heldHead() *heldMessage {
 	if !c.gather.holds(c) {
 		return nil
@@ -44,8 +46,8 @@ func (c *core) heldHead() *heldMessage {
 	return c.gather.finish(o)
 }
 
-// fail completes the oldest send work request with status and brings the queue pair
-// into ERR, which flushes everything else.
+// fail completes the oldest send work request with status and puts the queue pair into ERR, which
+// flushes all others.
 func (c *RC) fail(status qp.WCStatus) {
 	c.gather.drop(&c.core)
 	if c.qp.SQ.Len() > 0 {
@@ -54,15 +56,15 @@ func (c *RC) fail(status qp.WCStatus) {
 	c.enterError()
 }
 
-// enterError brings the queue pair into ERR and flushes its queues.
+// enterError puts the queue pair into ERR and flushes its queues.
 func (c *RC) enterError() {
 	c.state = qp.ERR
 	c.qp.Attr.State = qp.ERR
 	c.flush()
 }
 
-// flush completes all that is queued with WR_FLUSH_ERR and stops the timers. A pending
-// error NAK survives: the peer has to learn of it.
+// flush completes all queued work requests with WR_FLUSH_ERR and stops the timers. A pending
+// error NAK remains: the peer must receive it.
 func (c *RC) flush() {
 	c.flushQueues()
 	c.req.halt()
@@ -70,10 +72,11 @@ func (c *RC) flush() {
 	c.account()
 }
 
-// flushQueues completes all that is queued with WR_FLUSH_ERR (IBA 10.3.1). What is in a
-// shared source stays for others: of it only the receive that was taken is flushed, and
-// QP_LAST_WQE_REACHED tells that no other follows. Receives that another process posts to its
-// source meanwhile are flushed by the next call, so that it cannot keep this one from ending.
+// flushQueues completes all queued work requests with WR_FLUSH_ERR (IBA 10.3.1). The receives of
+// a shared source remain for other queue pairs: only the one already taken is flushed, and
+// QP_LAST_WQE_REACHED reports that no further completion follows. Receives that another process
+// posts to its source during the call are flushed by the next call, so that the process cannot
+// prolong this one.
 func (c *core) flushQueues() {
 	c.gather.drop(c)
 	c.flushSends()
@@ -90,15 +93,15 @@ func (c *core) flushQueues() {
 	}
 }
 
-// flushSends completes all of the send queue with WR_FLUSH_ERR.
+// flushSends completes all requests of the send queue with WR_FLUSH_ERR.
 func (c *core) flushSends() {
 	for c.qp.SQ.Len() > 0 {
 		c.completeHead(qp.WCWRFlushErr)
 	}
 }
 
-// forget drops all that is queued without a completion, as RESET demands. A receive that
-// was taken from an SRQ is lost with it: whoever wants it back goes by ERR.
+// forget removes all queued work requests without completions, as RESET requires. A receive that
+// was taken from an SRQ is lost; a program that needs it back enters ERR first.
 func (c *core) forget() {
 	c.gather.forget(c)
 	c.holding, c.established, c.lastWQE = false, false, false
@@ -108,20 +111,20 @@ func (c *core) forget() {
 	}
 }
 
-// takeReceive makes the next receive the one being filled, if there is one.
+// takeReceive makes the next receive the one being filled and reports whether there is one.
 func (c *core) takeReceive() bool {
 	c.holding = c.qp.Recv.Take(&c.recv)
 	return c.holding
 }
 
-// completeReceive completes the receive that is being filled; wc comes with what is
-// particular to this one.
+// completeReceive completes the receive being filled. wc has the fields particular to this
+// completion.
 func (c *core) completeReceive(wc qp.WC) {
 	c.endReceive(wc)
 	c.qp.RecvCQ.Complete(&c.wc)
 }
 
-// endReceive ends the receive that is being filled, and leaves its completion in c.wc.
+// endReceive ends the receive being filled and leaves its completion in c.wc.
 func (c *core) endReceive(wc qp.WC) {
 	c.holding = false
 	c.wc = wc
@@ -135,8 +138,8 @@ func (c *core) endReceive(wc qp.WC) {
 	}
 }
 
-// Posted tells the machine that work requests were queued. On a queue pair in ERR
-// they are flushed at once (IBA 10.3.1).
+// Posted tells the machine that work requests were posted. In ERR they are flushed at once
+// (IBA 10.3.1).
 func (c *RC) Posted() {
 	if c.state == qp.ERR {
 		c.flush()
@@ -148,7 +151,7 @@ func (c *core) received(p *bth.Packet, info *bth.OpcodeInfo, op qp.WCOpcode, n u
 	c.completeReceive(success(p, info, op, n))
 }
 
-// success is the completion of a receive of n bytes, whose last packet is p.
+// success returns the completion of a receive of n bytes whose last packet is p.
 func success(p *bth.Packet, info *bth.OpcodeInfo, op qp.WCOpcode, n uint64) qp.WC {
 	wc := qp.WC{Status: qp.WCSuccess, Opcode: op, ByteLen: uint32(n), Solicited: p.Solicited}
 	if info.Headers&bth.HasImmDt != 0 {

@@ -3,56 +3,62 @@ package transport
 // Time is a reading of a monotonic clock in nanoseconds.
 type Time int64
 
-// Config holds what the IBA leaves to the implementation. A zero field stands for
-// the value of [DefaultConfig].
+// Config holds the choices that the IBA leaves to the implementation. A zero field means the
+// value of [DefaultConfig].
 type Config struct {
-	// Window is the largest number of PSNs a requester has unacknowledged, READ
-	// responses included, at first and towards Linux rxe, which uses 128 itself. Range 1 to 2^22.
+	// Window is the initial congestion window in PSNs, READ responses included. It is also the
+	// maximum towards Linux rxe, which itself uses 128. Range 1 to 2^22.
 	//
-	// A local ACK timeout halves what was unacknowledged, down to one packet, and every
-	// acknowledgement lets as many more PSNs out as it covers, up to Window again. The IBA
-	// leaves it open; without it, queue pairs that together overrun a slow receiver time out
-	// together, and each repeats its whole window until retry_cnt is spent. NAKs, which say
-	// that the peer hears, do not change it. A READ request is never made smaller than its
-	// chunk: one is always allowed where nothing else is unacknowledged. While a packet is
-	// repaired, SENDs and WRITEs may be as many again; a responder keeps as far ahead.
+	// A local ACK timeout sets the window to half of the outstanding PSNs, at least 1; each
+	// acknowledgement lets it grow again by what it covers, up to Window. The IBA does not
+	// require this. Without it, queue pairs that together overrun a slow receiver time out
+	// together, and each sends its whole window again until retry_cnt is spent. A NAK proves that
+	// the peer receives, so it does not reduce the window below Window. Only when eight NAKs in a
+	// row each find hardly anything acknowledged is the window halved.
+	//
+	// A READ request for a chunk larger than the window is allowed when nothing else is
+	// outstanding. While a packet is repaired, SENDs and WRITEs may use twice the window; a
+	// responder keeps early packets as far ahead.
 	Window int
-	// MaxWindow is what the window may grow to. It does so where it was full and the peer is not rxe: by what is
-	// acknowledged until a NAK tells of a loss, and then by a quarter of Window for each four windows that are
-	// acknowledged. Such a NAK halves it, down to a whole number of such quarters, but not below Window. 0 means Window
-	// where that is given, else 1,024.
+	// MaxWindow is the maximum congestion window in PSNs. Towards a peer that is not Linux rxe, a
+	// window that was full grows beyond Window: by what is acknowledged until the first loss,
+	// then by a quarter of Window for each four windows acknowledged. A sequence NAK or an
+	// implied NAK halves such a window, rounded down to a multiple of that quarter, but not below
+	// Window. 0 means Window if that is set, else 1,024.
 	MaxWindow int
-	// WindowBytes bounds the same in payload bytes, so that a window of large
-	// packets still fits the receiver's socket buffer. At least one packet is
-	// always allowed.
+	// WindowBytes limits the initial window in bytes of payload, so that a window of large
+	// packets fits into the receiver's socket buffer. One packet is always allowed.
 	WindowBytes int
-	// MaxWindowBytes is to MaxWindow what WindowBytes is to Window. 0 means WindowBytes where that is given, else 1 MiB.
+	// MaxWindowBytes limits MaxWindow in the same way. 0 means WindowBytes if that is set, else 1
+	// MiB.
 	MaxWindowBytes int
-	// AckEvery is the number of request packets after which one carries AckReq
-	// even in the middle of a message. Every last packet of a message carries it.
+	// AckEvery is the maximum number of request packets from one AckReq to the next. The last
+	// packet of a message has AckReq too, and so does the packet that fills the window, a
+	// repaired packet, and the last packet of a Transmit while other requesters use the same
+	// Share.
 	AckEvery int
-	// ReadChunk is the largest number of response packets that one READ request
-	// asks for. A longer READ is asked for in several requests with consecutive
-	// PSNs; a responder cannot tell them from several shorter READs. It keeps the
-	// responses within Window. 0 means half of the window, or all of it where
-	// max_rd_atomic is 1. Two are the most where packets of one length leave together: see
-	// [packet.Batch.Trains].
+	// ReadChunk is the maximum number of response packets that one READ request asks for. A
+	// longer READ is sent as several requests with consecutive PSNs, which a responder cannot
+	// tell from shorter READs. The maximum is Window, because READ responses have no flow control
+	// of their own. 0 means half of the window, or all of it if max_rd_atomic is 1. A link with
+	// segmentation offload may reduce it to 2: see [packet.Batch.Trains].
 	ReadChunk int
-	// BackoffLimit bounds the growth of the local ACK timeout: each timeout
-	// without progress in between doubles the next one up to BackoffLimit times
-	// the QP's. IBA 9.7.6.1.3 allows a time-out to be detected as late as four
-	// times the programmed value. Range 1 to 4.
+	// BackoffLimit limits the growth of the local ACK timeout: each timeout without progress
+	// doubles the next one, up to BackoffLimit times that of the queue pair. The IBA allows a
+	// requester to detect a timeout as late as four times the programmed value (IBA 9.7.6.1.3).
+	// Range 1 to 4.
 	BackoffLimit int
-	// ProbeAfter is the shortest silence after which the oldest unacknowledged packet is
-	// sent once more, before its timeout and without spending a retry, to a peer that was
-	// seen to keep what came after a gap. It is longer where answers take longer.
+	// ProbeAfter is the minimum time without an answer after which the oldest unacknowledged
+	// packet is sent again as a probe, before the local ACK timeout and without spending a retry.
+	// Only a peer that has shown that it keeps early packets is probed. The time is longer where
+	// RTT samples are.
 	ProbeAfter Time
-	// Congestion makes the congestion control of a queue pair. nil, of the field or as what it
-	// returns, stands for the rules of Window and MaxWindow above.
+	// Congestion returns the congestion control of a new queue pair. If it is nil or returns nil,
+	// the queue pair follows the rules at Window and MaxWindow.
 	Congestion func() Congestion
 }
 
-// DefaultConfig returns the constants used where a Config leaves a field zero.
+// DefaultConfig returns the values that a zero field of a Config means.
 func DefaultConfig() Config {
 	return Config{
 		Window: 128, MaxWindow: 1024, WindowBytes: 256 << 10, MaxWindowBytes: 1 << 20,
@@ -60,7 +66,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// withDefaults returns c with its zero fields filled and its ranges enforced.
+// withDefaults returns c with its zero fields filled in and its ranges enforced.
 func (c Config) withDefaults() Config {
 	d := DefaultConfig()
 	c.Window, c.MaxWindow = withMost(c.Window, c.MaxWindow, d.Window, d.MaxWindow)
@@ -79,7 +85,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// withMost fills in a size and the most that it may become, whose defaults are n and most.
+// withMost fills in a size and its maximum, whose defaults are n and most.
 func withMost(got, gotMost, n, most int) (int, int) {
 	switch {
 	case got <= 0 && gotMost <= 0:
@@ -90,8 +96,8 @@ func withMost(got, gotMost, n, most int) (int, int) {
 	return got, max(got, gotMost)
 }
 
-// AckTimeout returns the local ACK timeout for the 5-bit code of a QP, 4.096 µs ×
-// 2^code (IBA 9.7.6.1.3), and 0 for code 0, which means no timeout at all.
+// AckTimeout returns the local ACK timeout for the 5-bit code of a queue pair: 4.096 µs × 2^code,
+// or 0 for code 0, which disables the timer (IBA 9.7.6.1.3, C9-140).
 func AckTimeout(code uint8) Time {
 	if code == 0 {
 		return 0

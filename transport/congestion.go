@@ -1,74 +1,75 @@
 package transport
 
-// A Congestion controls how much one requester may have outstanding and how soon it sends. It is a
-// value of one queue pair: it has no clock of its own, is called under the lock of the queue pair,
-// and must not block. PSNs are counted as in the send queue: one for each packet of a SEND or WRITE,
+// A Congestion controls how many PSNs one requester may have outstanding and when it may send.
+// Each queue pair has its own. It has no clock, is called under the lock of the queue pair, and
+// must not block. PSNs are counted as in the send queue: one for each packet of a SEND or WRITE,
 // one for each response packet of a READ.
 type Congestion interface {
-	// Start begins anew: the queue pair has come to RTS.
+	// Start resets the control: the queue pair has entered RTS.
 	Start(l WindowLimits)
-	// OnSend tells that n request packets have left, new ones or again.
+	// OnSend reports that n request packets were sent, retransmissions included.
 	OnSend(now Time, n uint32)
-	// OnAck tells that the peer has acknowledged more than before.
+	// OnAck reports that the peer has acknowledged further PSNs.
 	OnAck(now Time, a Ack)
-	// OnLoss tells that the peer has asked for packets to be sent again.
+	// OnLoss reports a NAK after which packets are sent again.
 	OnLoss(now Time, l Loss)
-	// OnTimeout tells that the local ACK timer has expired while so many PSNs were outstanding.
+	// OnTimeout reports that the local ACK timer has expired with that many PSNs outstanding.
 	OnTimeout(now Time, outstanding uint32)
-	// OnCNP tells that the peer has sent a congestion notification packet (IBA A17.9.3).
+	// OnCNP reports that the peer has sent a congestion notification packet (IBA A17.9.3).
 	OnCNP(now Time)
-	// Window returns how many PSNs may be outstanding. Less than 1 counts as 1.
+	// Window returns the maximum number of outstanding PSNs. A value below 1 means 1.
 	Window() uint32
-	// NotBefore returns the time before which no request packet leaves, 0 for none: responses and
-	// acknowledgements leave all the same.
+	// NotBefore returns the time before which no request packet may be sent, 0 for none. It does
+	// not delay responses and acknowledgements.
 	NotBefore() Time
 }
 
-// WindowLimits are the window in PSNs that every peer is granted, and that to which it may grow.
+// WindowLimits are the initial window and its maximum, in PSNs. The initial window is the same
+// for every peer.
 type WindowLimits struct{ Initial, Max uint32 }
 
-// An Ack is an acknowledgement that moved the oldest outstanding PSN.
+// An Ack is an acknowledgement that advanced the oldest outstanding PSN.
 type Ack struct {
-	PSNs    uint32 // that are no longer outstanding
-	Limited bool   // all of the window was outstanding at some time since the last Ack
+	PSNs    uint32 // number of PSNs that are no longer outstanding
+	Limited bool   // the whole window was outstanding at some time since the last Ack
 	Grows   bool   // the peer has room for more than the initial window; Linux rxe has not
 }
 
-// A LossKind says how the peer told of a loss.
+// A LossKind is the way in which the peer reported a loss.
 type LossKind uint8
 
 const (
-	LossSequence LossKind = iota // a sequence NAK, or a READ response that was missing
-	LossNotReady                 // an RNR NAK: the packet had come, and everything behind it is dropped
+	LossSequence LossKind = iota // a sequence NAK or an implied NAK
+	LossNotReady                 // an RNR NAK: the packet arrived, those behind it are dropped
 )
 
 // A Loss is a NAK after which packets are sent again.
 type Loss struct {
 	Kind        LossKind
-	Outstanding uint32 // PSNs when it came
+	Outstanding uint32 // number of outstanding PSNs when the NAK arrived
 }
 
-// windowRules are the [Congestion] that a requester has unless its [Config] says otherwise: a window
-// that a timeout halves, and that grows beyond its initial size while the peer keeps up.
+// windowRules is the default [Congestion]: a window that a timeout halves and that grows beyond
+// its initial size while the peer keeps up.
 type windowRules struct {
 	WindowLimits
 	window uint32 // PSNs that may be outstanding
 
-	limited bool   // all of the window was outstanding
-	lost    bool   // something was lost: the window grows slowly
-	acked   uint32 // PSNs since it last grew slowly
+	limited bool   // the whole window was outstanding at some time since it last grew
+	lost    bool   // a loss occurred: the window grows slowly
+	acked   uint32 // PSNs acknowledged since the window last grew slowly
 
 	sinceNAK uint32 // PSNs acknowledged since the last NAK
-	vainNAKs uint8  // NAKs in a row that found hardly anything acknowledged, at most maxVainNAKs
+	vainNAKs uint8  // NAKs in a row that found hardly anything acknowledged
 }
 
 func (r *windowRules) Start(l WindowLimits) { *r = windowRules{WindowLimits: l, window: l.Initial} }
 
 func (r *windowRules) OnSend(Time, uint32) {}
 
-// OnAck lets as many more PSNs be outstanding as were acknowledged, up to the initial window. A
-// window that was all outstanding, and that the peer has room for, grows beyond: what is under way
-// while both ends sleep and are woken is more than a window of rxe's.
+// OnAck opens the window by what was acknowledged, up to the initial window, as in slow start. A
+// window that was full, towards a peer with room for more, grows beyond: while goroutines at both
+// ends sleep and are woken, more than an rxe window is in flight.
 func (r *windowRules) OnAck(_ Time, a Ack) {
 	r.limited = r.limited || a.Limited
 	switch {
@@ -86,17 +87,17 @@ func (r *windowRules) OnAck(_ Time, a Ack) {
 	r.sinceNAK += a.PSNs
 }
 
-// A NAK has everything sent again that is outstanding, so a peer that acknowledges a packet with each
-// of its NAKs gets a window of them for it. The window stays while that is a loss now and then. It is
-// halved when maxVainNAKs NAKs in a row found not more than a part of what was outstanding
-// acknowledged since the one before.
+// A NAK causes all outstanding packets to be sent again, so a peer that acknowledges one packet
+// with each NAK gets a whole window for it. Occasional loss does not change the window. It is
+// halved when maxVainNAKs NAKs in a row each find at most 1/vainPart of what is outstanding
+// acknowledged since the NAK before.
 const (
 	maxVainNAKs = 8
 	vainPart    = 4
 )
 
-// OnLoss lets a window beyond the initial one shrink: the peer hears, but may have room for less than
-// it was sent.
+// OnLoss halves a window beyond the initial one: the peer receives, but may have room for less. A
+// single RNR NAK does not: the packet was not lost.
 func (r *windowRules) OnLoss(_ Time, l Loss) {
 	if vain := vainPart*r.sinceNAK <= l.Outstanding; !vain {
 		r.vainNAKs = 0
@@ -114,8 +115,8 @@ func (r *windowRules) OnLoss(_ Time, l Loss) {
 	}
 }
 
-// OnTimeout halves the window: not even the last of what was outstanding was answered, so the peer,
-// or something on the way to it, may be taking less than it is sent.
+// OnTimeout halves the window: not even the last outstanding packet was answered, so the peer, or
+// a node on the path, may be receiving less than it is sent.
 func (r *windowRules) OnTimeout(_ Time, outstanding uint32) { r.halve(outstanding) }
 
 func (r *windowRules) halve(outstanding uint32) {
@@ -128,7 +129,7 @@ func (r *windowRules) Window() uint32 { return r.window }
 
 func (r *windowRules) NotBefore() Time { return 0 }
 
-// step is what a window beyond the initial one changes by: 64 KiB of the longest packets. A message
-// that the window cuts in two takes the host another datagram, and most long ones are multiples of
-// that.
+// step returns the amount by which a window beyond the initial one changes: 64 KiB in packets of
+// the largest size. Most long messages are multiples of that, and a message that the window
+// splits costs the host another datagram.
 func (r *windowRules) step() uint32 { return max(1, r.Initial/4) }

@@ -7,45 +7,46 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// defaultPKey is the only P_Key: full member of the default partition, as rxe.
+// defaultPKey is the only P_Key: full member of the default partition, as in Linux rxe.
 const defaultPKey = 0xffff
 
-// core is what the machines of all service types have in common.
+// core is the part that the machines of all service types have in common.
 type core struct {
 	qp   *qp.QP
 	keys mr.Finder
 
-	state qp.State // as of the last Modified, or ERR once the machine failed
+	state qp.State // state as of the last Modified, or ERR or SQE after a failure
 	mtu   uint32   // path MTU in bytes
 
-	gather *Gather // of the shard, may be nil
+	gather *Gather // gather of the shard, may be nil
 
-	recv    qp.RecvWQE // the receive being filled
-	holding bool       // recv is valid and not completed
+	recv    qp.RecvWQE // receive being filled
+	holding bool       // recv is taken from the queue and not completed
 
 	established bool // COMM_EST was raised
-	draining    bool // in SQD, and SQ_DRAINED is to be raised
+	draining    bool // the state is SQD, and SQ_DRAINED must be raised
 	lastWQE     bool // QP_LAST_WQE_REACHED was raised
 
 	out   bth.Packet // scratch for the packet being built
-	wc    qp.WC      // scratch for the completion being made
+	wc    qp.WC      // scratch for the completion being built
 	count Counters
 }
 
 // Counters returns the live counters of this queue pair.
 func (c *core) Counters() *Counters { return &c.count }
 
-// ShareGather makes the machine hold back payloads for [mr.Vectored] memory in g. It has to be called before
-// the first packet; without it each payload is stored by a call of its own.
+// ShareGather makes the machine hold back payloads for [mr.Vectored] memory in g. It must be
+// called before the first packet. Without it, each payload is stored by a call of its own.
 func (c *core) ShareGather(g *Gather) { c.gather = g }
 
-// packetOf returns the scratch packet with a BTH that has the fields all packets share. Extension
-// headers that the opcode does not name hold what they held before, which nobody reads.
+// packetOf returns the scratch packet with the BTH fields that all packets have. Extension
+// headers keep old values; only those of the opcode are encoded.
 func (c *core) packetOf(op bth.Opcode, psn bth.PSN) *bth.Packet {
 	p := &c.out
 	p.Opcode, p.PSN = op, psn
 	p.Solicited, p.AckReq = false, false
-	p.MigReq = true // the initial migration state is "migrated" (IBA 9.2.6), as RNICs send it
+	// The initial migration state is "migrated" (IBA 9.2.6), and RNICs send it so.
+	p.MigReq = true
 	p.PKey = defaultPKey
 	p.DestQP = c.qp.Attr.DestQPN
 	return p
@@ -55,21 +56,22 @@ func (c *core) packetOf(op bth.Opcode, psn bth.PSN) *bth.Packet {
 type transmission struct {
 	core *core
 	now  Time
-	path *packet.Path
+	path *packet.Path // path of the frames
 	dst  *packet.Batch
-	left int
-	full bool // something could be sent but there was no room
+	left int  // frames that may still be appended
+	full bool // a packet could be sent, but there was no room for its frame
 	stage
-	of reading
+	of reading // message that the payload is read from
 }
 
-// ahead is how many bytes of a message, of which left are to be sent, the packet whose frame was taken
-// and those that may follow in this call can carry.
+// ahead returns how many of the left bytes of a message the packet whose frame was just taken and
+// the frames that this call may still append can carry.
 func (x *transmission) ahead(left uint64, mtu uint32) uint64 {
 	return min(left, uint64(x.left+1)*uint64(mtu))
 }
 
-// frame returns the next frame with the header of p, or nil when there is no room.
+// frame returns the next frame, with the header of p, or nil if there is no room. payload is the
+// length of the payload in bytes.
 func (x *transmission) frame(p *bth.Packet, payload uint64) *packet.Frame {
 	if x.left == 0 {
 		x.full = true
@@ -91,7 +93,7 @@ func (x *transmission) frame(p *bth.Packet, payload uint64) *packet.Frame {
 	return f
 }
 
-// entered takes note of the state that the queue pair was given and returns the one before.
+// entered takes over the state of the queue pair and returns the previous one.
 func (c *core) entered() (was qp.State) {
 	was, c.state = c.state, c.qp.State()
 	if c.state != was {
@@ -100,11 +102,12 @@ func (c *core) entered() (was qp.State) {
 	return was
 }
 
-// drained raises SQ_DRAINED, where it was asked for, once all that was started before SQD
-// is complete (IBA 10.3.1.5). Machines call it at the end of whatever may complete work.
+// drained raises SQ_DRAINED, if the program requested it, once all work requests started before
+// SQD are complete (IBA 10.3.1.5). Machines call it at the end of each method that may complete
+// work.
 func (c *core) drained() {
 	if c.draining && !c.qp.SQDraining() {
-		c.gather.Settle() // for their completions
+		c.gather.Settle() // their completions may be held back
 		c.draining = false
 		if c.state == qp.SQD {
 			c.qp.Raise(qp.EventSQDrained)
@@ -112,8 +115,8 @@ func (c *core) drained() {
 	}
 }
 
-// communicates raises COMM_EST at the first request that arrives in RTR: the peer is
-// connected, whether or not it could say so in another way.
+// communicates raises COMM_EST at the first request that arrives in RTR. It proves that the
+// connection is established, even if the peer's message that says so (an RTU) is late or lost.
 func (c *core) communicates() {
 	if c.state == qp.RTR && !c.established {
 		c.established = true
@@ -121,27 +124,28 @@ func (c *core) communicates() {
 	}
 }
 
-// enterSQE brings an unreliable queue pair whose send queue failed into SQE: what is queued
-// and what is posted is flushed, and receiving goes on (IBA 10.3.1.6).
+// enterSQE puts an unreliable queue pair whose send queue failed into SQE: queued and later sends
+// are flushed, and receiving continues (IBA 10.3.1.6). Linux rxe enters ERR instead.
 func (c *core) enterSQE() {
 	c.state, c.qp.Attr.State = qp.SQE, qp.SQE
 	c.flushSends()
 }
 
-// sends is true in the states in which requests leave: in SQD those that were started.
+// sends reports whether requests may be sent: in RTS, and in SQD those that were started before.
 func (c *core) sends() bool { return c.state == qp.RTS || c.state == qp.SQD }
 
-// peer is what is known of the implementation at the other end, for the places in which
-// Linux rxe departs from the rules.
+// peer is the kind of implementation at the other end, for the cases in which Linux rxe departs
+// from the rules.
 type peer uint8
 
 const (
-	peerUnknown peer = iota // nothing came from it yet
-	peerRxe                 // it does not set MigReq
-	peerRNIC                // it does
+	peerUnknown peer = iota // no packet has arrived yet
+	peerRxe                 // MigReq is not set
+	peerRNIC                // MigReq is set
 )
 
-// peerOf tells who sent p: rxe never sets MigReq, RNICs do from the start (IBA 9.2.6).
+// peerOf returns the kind of implementation that sent p: Linux rxe never sets MigReq, RNICs set
+// it from the start (IBA 9.2.6).
 func peerOf(p *bth.Packet) peer {
 	if p.MigReq {
 		return peerRNIC
@@ -149,36 +153,36 @@ func peerOf(p *bth.Packet) peer {
 	return peerRxe
 }
 
-// unreliable is the send queue of the services that wait for no answer, UC and UD: a work
-// request is done when its packets have left.
+// unreliable is the send queue of UC and UD, the services without acknowledgements: a work
+// request is complete when its packets have left.
 type unreliable struct {
 	core
-	next bth.PSN // of the next packet
-	cur  uint32  // free-running index of the work request being sent
-	sent uint32  // those before it were handed to the link as a whole
+	next bth.PSN // PSN of the next packet
+	cur  uint32  // number of the work request being sent, as in [qp.SendQueue]
+	sent uint32  // number of the first work request not completely put into a batch
 }
 
 func newUnreliable(q *qp.QP, keys *mr.Table) unreliable {
 	return unreliable{core: core{qp: q, keys: mr.Finder{Table: keys}}}
 }
 
-// restart goes on with the work request at the head of the queue.
+// restart makes sending start at the head of the send queue.
 func (c *unreliable) restart() { c.cur, c.sent = c.qp.SQ.Head(), c.qp.SQ.Head() }
 
-// flush completes both queues with WR_FLUSH_ERR.
+// flush completes all requests of both queues with WR_FLUSH_ERR.
 func (c *unreliable) flush() {
 	c.flushQueues()
 	c.restart()
 }
 
-// enterError brings the queue pair into ERR and flushes its queues.
+// enterError puts the queue pair into ERR and flushes its queues.
 func (c *unreliable) enterError() {
 	c.state, c.qp.Attr.State = qp.ERR, qp.ERR
 	c.flush()
 }
 
-// Posted tells the machine that work requests were queued. In ERR all of them are flushed
-// at once, in SQE those of the send queue (IBA 10.3.1).
+// Posted tells the machine that work requests were posted. In ERR all are flushed at once, in SQE
+// those of the send queue (IBA 10.3.1).
 func (c *unreliable) Posted() {
 	switch c.state {
 	case qp.ERR:
@@ -189,14 +193,14 @@ func (c *unreliable) Posted() {
 	}
 }
 
-// NextTimeout is never: nothing waits for an answer.
+// NextTimeout returns false: no timer runs, because no answer is expected.
 func (c *unreliable) NextTimeout() (Time, bool) { return 0, false }
 
 // Timeout does nothing.
 func (c *unreliable) Timeout(Time) {}
 
-// Sent completes the work requests whose last packet has left, and reports whether
-// Transmit has something to do again.
+// Sent completes the work requests whose last packet has left, and reports whether Transmit has
+// something to do.
 func (c *unreliable) Sent(Time) (more bool) {
 	for c.sends() && c.qp.SQ.Head() != c.sent {
 		c.completeHead(qp.WCSuccess)
@@ -205,8 +209,8 @@ func (c *unreliable) Sent(Time) (more bool) {
 	return c.sends() && c.cur != c.qp.SQ.Tail() && (c.state == qp.RTS || c.qp.SQ.At(c.cur).Started)
 }
 
-// failAt fails the work request that cannot be sent, once those before it are complete. It
-// takes the send queue with it, while receives go on (IBA 10.3.1, state SQE).
+// failAt fails the work request at cur once all requests before it are complete. The send queue
+// enters SQE, while receiving continues (IBA 10.3.1.6).
 func (c *unreliable) failAt(status qp.WCStatus) {
 	if c.cur != c.qp.SQ.Head() {
 		return

@@ -5,15 +5,15 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Counters of one queue pair. Where Linux rxe has a hardware counter for the same
-// event, Each uses its name.
+// Counters counts the events of one queue pair. If Linux rxe has a hardware counter for the same
+// event, [Counters.Each] uses its name.
 type Counters struct {
-	SentPackets       uint64 // all packets built
-	ReceivedPackets   uint64 // all packets given to Receive
+	SentPackets       uint64 // packets built
+	ReceivedPackets   uint64 // packets passed to Receive
 	Retransmitted     uint64 // request packets sent again
 	Timeouts          uint64 // local ACK timeouts
-	Probes            uint64 // packets sent again because no answer came when it should have
-	ImpliedNAKs       uint64 // gaps in READ responses seen by the requester
+	Probes            uint64 // packets sent again because an answer was overdue, before the timeout
+	ImpliedNAKs       uint64 // responses that showed that a READ or atomic response was lost
 	SequenceNAKsSent  uint64
 	SequenceNAKsTaken uint64
 	RNRNAKsSent       uint64
@@ -22,18 +22,18 @@ type Counters struct {
 	ErrorNAKsTaken    uint64
 	DuplicateRequests uint64
 	OutOfSequence     uint64
-	EarlyKept         uint64 // request packets kept until what was missing before them came
-	EarlyDropped      uint64 // those that were not: too far ahead, there already, or no room
+	EarlyKept         uint64 // requests kept until the missing packets before them arrived
+	EarlyDropped      uint64 // early requests dropped: too far ahead, already kept, or no room
 	RetryExceeded     uint64
 	RNRRetryExceeded  uint64
-	ReadsReplayed     uint64
-	ReplaysRefused    uint64 // duplicate READs whose responses were sent again often enough
+	ReadsReplayed     uint64 // duplicates of READs, atomics and the like that are answered again
+	ReplaysRefused    uint64 // such duplicates that are not, because it was done too often
 	QKeyViolations    uint64 // datagrams with a wrong Q_Key
-	OversizeDatagrams uint64 // datagrams longer than the path takes, which do not leave
-	CNPsTaken         uint64 // congestion notification packets
+	OversizeDatagrams uint64 // datagrams longer than the path MTU, which are not sent
+	CNPsTaken         uint64 // congestion notification packets received
 }
 
-// counterTable has each counter with its name, in the order in which they are shown.
+// counterTable has each counter with its name, in the order of [Counters.Each].
 var counterTable = [...]struct {
 	name string
 	of   func(*Counters) *uint64
@@ -63,7 +63,7 @@ var counterTable = [...]struct {
 	{"rp_cnp_handled", func(c *Counters) *uint64 { return &c.CNPsTaken }},
 }
 
-// Each calls f with the name and value of every counter, in a fixed order.
+// Each calls f with the name and the value of every counter, in a fixed order.
 func (c *Counters) Each(f func(name string, value uint64)) {
 	for i := range counterTable {
 		f(counterTable[i].name, *counterTable[i].of(c))
@@ -77,21 +77,22 @@ func (c *Counters) Add(o *Counters) {
 	}
 }
 
-// Progress tells how far a queue pair has come.
+// Progress is a snapshot of the position of a queue pair in its PSN spaces, and of its retry
+// budgets.
 type Progress struct {
-	SendPSN bth.PSN // that the next packet will have which was never sent
-	AckPSN  bth.PSN // oldest that was sent and is not acknowledged; SendPSN where there is none
-	RecvPSN bth.PSN // expected from the peer
+	SendPSN bth.PSN // next PSN that was never sent
+	AckPSN  bth.PSN // oldest unacknowledged PSN; SendPSN if there is none
+	RecvPSN bth.PSN // PSN expected from the peer
 
-	Window  uint32 // packets that may be unacknowledged at the moment; 0 where nothing is acknowledged
+	Window  uint32 // PSNs that may be outstanding; 0 for unreliable services
 	Reads   int    // READ and atomic requests that wait for their responses
-	Retries uint8  // what is left of retry_cnt
-	RNRLeft uint8  // what is left of rnr_retry
-	RNRWait bool   // the peer asked for patience: it has no receive posted
-	Early   int    // request packets that are held until an earlier one comes
+	Retries uint8  // remainder of retry_cnt
+	RNRLeft uint8  // remainder of rnr_retry
+	RNRWait bool   // an RNR timer runs: the peer had no receive
+	Early   int    // request packets kept until an earlier one arrives
 }
 
-// Progress returns how far the connection has come.
+// Progress returns the current progress of the connection.
 func (c *RC) Progress() Progress {
 	r := &c.req
 	p := Progress{
@@ -99,7 +100,7 @@ func (c *RC) Progress() Progress {
 		Window: r.window, Reads: r.reads, Retries: r.retries, RNRLeft: r.rnrTries, RNRWait: r.waiting,
 		Early: c.rsp.early.kept,
 	}
-	if r.window > 0 { // it was in RTS
+	if r.window > 0 { // the requester was started
 		p.SendPSN, p.AckPSN = r.next, r.una
 	}
 	if c.rsp.started {
@@ -108,45 +109,45 @@ func (c *RC) Progress() Progress {
 	return p
 }
 
-// Progress returns how far the connection has come.
+// Progress returns the current progress of the connection.
 func (c *UC) Progress() Progress {
 	p := c.unreliable.Progress()
 	p.RecvPSN = c.expected
 	return p
 }
 
-// Progress returns how many datagrams have left; what is received is not numbered.
+// Progress returns the PSN of the next packet. Received datagrams have no expected PSN.
 func (c *unreliable) Progress() Progress { return Progress{SendPSN: c.next, AckPSN: c.next} }
 
-// Verdict says what a machine made of a received packet. It is a counter index, not
-// an error: whatever the verdict, the machine has done what the IBA asks for.
+// Verdict is the result of Receive for one packet. It is an index for counters and not an error:
+// whatever the verdict, the machine has done what the IBA requires.
 type Verdict uint8
 
-// The verdicts. Those up to Duplicate are part of normal life, the others mean that
-// the peer, the network or the application did something wrong.
+// The verdicts. Those up to Duplicate occur in normal operation; the others show a fault or a
+// loss at the peer, in the network or in the program.
 const (
-	Accepted           Verdict = iota // executed, or moved the requester forward
-	Duplicate                         // a request seen before, or a response no longer waited for
+	Accepted           Verdict = iota // executed, or advanced the requester
+	Duplicate                         // a request executed before, or a response no longer expected
 	OutOfSequence                     // a request or READ response ahead of the expected PSN
-	NoReceive                         // a SEND or WRITE with immediate found no receive: RNR NAK
+	NoReceive                         // a SEND or WRITE with immediate data without a receive: RNR NAK
 	RNRWait                           // the peer had no receive: the requester waits
-	SequenceNAK                       // the peer missed a packet: the requester goes back
-	RemoteError                       // the peer refused a request: the QP is in error
+	SequenceNAK                       // the peer missed a packet: the requester sends it again
+	RemoteError                       // the peer refused a request: the queue pair is in ERR
 	GhostResponse                     // a response to a PSN that was never sent
-	BadResponse                       // a response that does not fit its request
-	InvalidRequest                    // refused with NAK invalid request
+	BadResponse                       // a response that does not match its request
+	InvalidRequest                    // an invalid request: RC answers with a NAK, UC drops it
 	AccessRefused                     // refused with NAK remote access error
 	OperationalError                  // refused with NAK remote operational error
-	UnknownDuplicate                  // a duplicate READ or atomic that is no longer remembered
-	WrongState                        // the queue pair's state does not take this packet
+	UnknownDuplicate                  // a duplicate READ or atomic that cannot be answered again
+	WrongState                        // the state of the queue pair does not allow this packet
 	WrongService                      // the opcode belongs to another service type
 	ReservedSyndrome                  // an AETH syndrome that the IBA reserves
-	ReplyPending                      // arrived while an error NAK waits to be sent
-	LocalError                        // the response could not be stored: the QP is in error
-	BadQKey                           // a datagram with another Q_Key than the queue pair's
-	TooLong                           // a datagram for which the receive is too small
+	ReplyPending                      // dropped while an error NAK waits to be sent
+	LocalError                        // the payload could not be stored: the queue pair is in ERR
+	BadQKey                           // a datagram with a wrong Q_Key
+	TooLong                           // a datagram longer than the receive
 	CongestionNotified                // a congestion notification packet
-	NumVerdicts                       // how many verdicts there are
+	NumVerdicts                       // number of verdicts
 )
 
 var verdictNames = [NumVerdicts]string{
@@ -168,17 +169,20 @@ func (v Verdict) String() string {
 	return "unknown"
 }
 
-// nakNothing is the syndrome of a packet that is not refused.
+// nakNothing means that no NAK refuses the packet.
 const nakNothing bth.Syndrome = 0
 
-// A fatalNAK is what a NAK code that ends a connection means at both ends.
+// A fatalNAK is the meaning of a NAK code that ends a connection, at both ends (IBA 9.7.5.2).
 type fatalNAK struct {
-	verdict Verdict      // of the responder on the request packet
-	event   qp.EventType // affiliated asynchronous error at the responder, unless a completion tells (IBA 11.6.3.1)
-	status  qp.WCStatus  // of the work request at the requester (IBA table 58)
+	verdict Verdict // verdict of the responder on the request packet
+	// event is the affiliated asynchronous error at the responder, raised unless a completion
+	// reports the error (IBA 11.6.3.1).
+	event  qp.EventType
+	status qp.WCStatus // status of the work request at the requester (IBA table 58)
 }
 
-// fatalNAKs has the codes by their distance from that of a PSN sequence error, which ends nothing.
+// fatalNAKs is indexed by the difference of the code to that of PSN sequence error, which ends
+// nothing.
 var fatalNAKs = [...]fatalNAK{
 	bth.NakInvalidRequest - bth.NakPSNSequence:    {InvalidRequest, qp.EventQPReqErr, qp.WCRemInvReqErr},
 	bth.NakRemoteAccess - bth.NakPSNSequence:      {AccessRefused, qp.EventQPAccessErr, qp.WCRemAccessErr},
@@ -186,11 +190,11 @@ var fatalNAKs = [...]fatalNAK{
 	bth.NakInvalidRD - bth.NakPSNSequence:         {InvalidRequest, qp.EventQPReqErr, qp.WCRemInvRDReqErr},
 }
 
-// reservedNAK is a code that the IBA gives no meaning: no responder here sends it, and a requester
-// takes it for a response that makes no sense.
+// reservedNAK stands for the NAK codes that the IBA reserves. Responders of this package never
+// send them; a requester treats one as a bad response.
 var reservedNAK = fatalNAK{status: qp.WCBadRespErr}
 
-// fatal returns what a NAK code other than PSN sequence error means.
+// fatal returns the meaning of a NAK code other than PSN sequence error.
 func fatal(s bth.Syndrome) *fatalNAK {
 	if i := int(s) - int(bth.NakPSNSequence); i > 0 && i < len(fatalNAKs) {
 		return &fatalNAKs[i]

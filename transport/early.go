@@ -6,46 +6,50 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// EarlyPool lends the memory in which responders keep request packets that come before
-// their turn. The queue pairs that share one share its bounds: a peer that fills it gets what
-// it lost by going back, and so do the others until its gaps close. All of them must be
-// driven by one goroutine at a time.
+// EarlyPool lends the memory in which responders keep request packets that arrive ahead of the
+// expected PSN. Queue pairs that share a pool share its limits: when the gaps of one peer fill
+// it, early packets of the others are dropped too, and their requesters send them again. All of
+// them must be driven by one goroutine at a time.
 type EarlyPool struct {
 	free  *earlyPacket
-	spare int // how many are in free
-	lent  int
-	rings []earlyRing // that nobody has now
+	spare int         // length of free
+	lent  int         // packets that are lent
+	rings []earlyRing // rings that no responder uses
 }
 
+// earlyRing is the memory of the fields ring and here of an early.
 type earlyRing struct {
 	ring []*earlyPacket
 	here []uint64
 }
 
 const (
-	// earlyPayload is the longest payload of a packet that is kept: the largest path MTU.
+	// earlyPayload is the maximum payload of a kept packet in bytes: the largest path MTU.
 	earlyPayload = 4096
-	// earlyLimit is how many packets a pool lends, 19 MiB in all.
+	// earlyLimit is the maximum number of packets that a pool lends, 19 MiB in all.
 	earlyLimit = 4096
-	// earlyShare is how many of them a queue pair may have when half is lent: some with many leave room for others.
+	// earlyShare is the maximum number of packets of one queue pair once half of the pool is
+	// lent, so that queue pairs with many leave room for others.
 	earlyShare = 64
-	// earlySpare is how many it holds on to for the next gap, 2.4 MiB: at 1 % loss hundreds are kept at once.
+	// earlySpare is the maximum number of free packets that a pool retains, 2.4 MiB: at 1 % loss,
+	// hundreds are kept at once.
 	earlySpare = 512
-	// earlyRings is how many rings it holds on to, of 18 KiB each with the default window.
+	// earlyRings is the maximum number of free rings that a pool retains, each of 18 KiB with the
+	// default window.
 	earlyRings = 4
 )
 
-// earlyPacket is a request packet that came before its turn, with a copy of its payload.
+// earlyPacket is an early request packet with a copy of its payload.
 type earlyPacket struct {
 	packet  bth.Packet
 	next    *earlyPacket
 	payload [earlyPayload]byte
 }
 
-// Lent is how many packets are kept at the moment, by all that share the pool.
+// Lent returns the number of packets that all users of the pool keep at the moment.
 func (l *EarlyPool) Lent() int { return l.lent }
 
-// take lends room for a packet, nil where too much is lent.
+// take lends the memory of a packet, or returns nil if earlyLimit packets are lent.
 func (l *EarlyPool) take() *earlyPacket {
 	if l.lent == earlyLimit {
 		return nil
@@ -60,7 +64,7 @@ func (l *EarlyPool) take() *earlyPacket {
 	return e
 }
 
-// give takes e back.
+// give returns e to the pool.
 func (l *EarlyPool) give(e *earlyPacket) {
 	l.lent--
 	if l.spare < earlySpare {
@@ -69,7 +73,7 @@ func (l *EarlyPool) give(e *earlyPacket) {
 	}
 }
 
-// takeRing lends an empty ring with places for span PSNs.
+// takeRing lends an empty ring with slots for span PSNs.
 func (l *EarlyPool) takeRing(span uint32) ([]*earlyPacket, []uint64) {
 	size := max(64, 1<<bits.Len32(span-1))
 	for i, r := range l.rings {
@@ -83,30 +87,33 @@ func (l *EarlyPool) takeRing(span uint32) ([]*earlyPacket, []uint64) {
 	return make([]*earlyPacket, size), make([]uint64, size/64)
 }
 
-// giveRing takes an empty ring back.
+// giveRing returns an empty ring to the pool.
 func (l *EarlyPool) giveRing(ring []*earlyPacket, here []uint64) {
 	if len(l.rings) < earlyRings {
 		l.rings = append(l.rings, earlyRing{ring, here})
 	}
 }
 
-// early is what a responder keeps, by PSN. It is empty while nothing is missing.
+// early is the set of requests that a responder keeps, by PSN. A connection without a gap holds
+// no memory of the pool. When the pool is used up, packets are dropped as if early packets were
+// never kept (counters early_kept and early_dropped).
 //
-// Whatever a peer sends, a packet takes the same short time: it has one place, and the next one
-// in PSN order is found by looking at 64 places at a time.
+// The cost of a packet does not depend on what the peer sends: each has one slot, and the next
+// one in PSN order is found by scanning a bitmap, 64 slots at a time.
 type early struct {
 	pool         *EarlyPool
-	ring         []*earlyPacket // a power of two; a packet's place is its PSN modulo that. nil while none is kept
-	here         []uint64       // a bit for each place of ring that is taken
-	kept         int
-	invalidating int // SENDs with invalidate among them
+	ring         []*earlyPacket // by PSN modulo the length, a power of two; nil if empty
+	here         []uint64       // bitmap of the used slots
+	kept         int            // packets in ring
+	invalidating int            // SENDs with invalidate among them
 }
 
-// earlySpan is how far ahead of the expected PSN a packet is kept at most, in PSNs.
+// earlySpan is the maximum distance in PSNs of a kept packet from the expected PSN.
 const earlySpan = 2 * earlyLimit
 
-// keep stores a copy of p, unless one with its PSN is there already or there is no room. All PSNs that
-// are kept and still ahead lie less than span apart, which is earlySpan at most.
+// keep stores a copy of p and reports whether it did: not if a packet with its PSN is kept
+// already or if there is no room. All kept PSNs that are still ahead are within span of each
+// other, at most earlySpan.
 func (e *early) keep(p *bth.Packet, span uint32) bool {
 	if e.pool == nil {
 		e.pool = new(EarlyPool)
@@ -119,7 +126,7 @@ func (e *early) keep(p *bth.Packet, span uint32) bool {
 		if k.packet.PSN == p.PSN {
 			return false
 		}
-		e.give(at) // the responder went past it without it
+		e.give(at) // an old one: the responder has advanced past its PSN
 		if e.ring == nil {
 			e.ring, e.here = e.pool.takeRing(span)
 		}
@@ -143,9 +150,11 @@ func (e *early) keep(p *bth.Packet, span uint32) bool {
 	return true
 }
 
+// place returns the slot of psn.
 func (e *early) place(psn bth.PSN) int { return int(uint32(psn)) & (len(e.ring) - 1) }
 
-// next returns the first packet from PSN psn on, and then those before it; nil if none is kept.
+// next returns the kept packet with the lowest PSN from psn on, or, if there is none, the first
+// of those before psn. It returns nil if none is kept.
 func (e *early) next(psn bth.PSN) *earlyPacket {
 	if e.kept == 0 {
 		return nil
@@ -160,14 +169,14 @@ func (e *early) next(psn bth.PSN) *earlyPacket {
 	return e.ring[word*64+bits.TrailingZeros64(set)]
 }
 
-// remove gives k back, unless drop has.
+// remove returns k to the pool, unless drop has done so.
 func (e *early) remove(k *earlyPacket) {
 	if e.kept > 0 && e.ring[e.place(k.packet.PSN)] == k {
 		e.give(e.place(k.packet.PSN))
 	}
 }
 
-// give gives back the packet at a place.
+// give returns the packet in a slot to the pool.
 func (e *early) give(at int) {
 	k := e.ring[at]
 	e.ring[at] = nil
@@ -180,7 +189,7 @@ func (e *early) give(at int) {
 	e.rest()
 }
 
-// rest gives the ring back when nothing is kept.
+// rest returns the ring to the pool if nothing is kept.
 func (e *early) rest() {
 	if e.kept == 0 && e.ring != nil {
 		e.pool.giveRing(e.ring, e.here)
@@ -188,7 +197,7 @@ func (e *early) rest() {
 	}
 }
 
-// drop gives back all.
+// drop returns all packets to the pool.
 func (e *early) drop() {
 	for word := 0; e.kept > 0; word++ {
 		for set := e.here[word]; set != 0; set &= set - 1 {
@@ -197,21 +206,22 @@ func (e *early) drop() {
 	}
 }
 
-// ShareEarly makes c keep packets that come before their turn in the memory of pool. It has
-// to be called before the first packet; without it c has a pool of its own.
+// ShareEarly makes c keep early packets in the memory of pool. It must be called before the first
+// packet; without it, c has a pool of its own.
 func (c *RC) ShareEarly(pool *EarlyPool) { c.rsp.early.pool = pool }
 
-// Close gives back what c has been lent. Nothing may be called after it.
+// Close leaves the share and returns all memory that c has been lent. No other method may be
+// called after it.
 func (c *RC) Close() {
 	c.Join(nil)
 	c.rsp.early.drop()
 }
 
-// Invalidates reports whether Receive of p takes a key away. It is called right before that, by callers whose
-// other queue pairs look keys up at the same time.
+// Invalidates reports whether Receive of p would invalidate a key. It must be called immediately
+// before Receive if other queue pairs may look keys up concurrently: the caller stops them first.
 //
-// Nothing but a packet that is executed counts, with a key that its sender may invalidate: a peer could stop
-// the others otherwise as often as it likes.
+// Only a packet that is executed makes it return true, with a key that its sender may invalidate.
+// Otherwise a peer could stop the other queue pairs as often as it likes.
 func (c *RC) Invalidates(p *bth.Packet) bool {
 	r := &c.rsp
 	if !c.receives() || r.reply.kind == replyError || p.PSN != r.expected {
@@ -221,18 +231,19 @@ func (c *RC) Invalidates(p *bth.Packet) bool {
 		if !info.Starts() || c.qp.Recv.Len() > 0 {
 			return true
 		}
-		// Receive must not find one either, which another process may post at this moment.
+		// Another process may post a receive between this call and Receive, which must not find it.
 		r.unready = true
 		return false
 	}
 	return r.early.invalidating > 0 && c.keptInvalidate(p)
 }
 
-// keptInvalidate reports whether a packet takes a key away among those kept that follow p without a gap. The first
-// FLUSH without a slot ends what is executed, p included; only an answer that leaves makes room for it.
+// keptInvalidate reports whether one of the kept packets that follow p without a gap invalidates
+// a key. Execution, of p too, stops at the first FLUSH without a resource, which becomes free
+// only when a response is sent.
 func (c *RC) keptInvalidate(p *bth.Packet) bool {
 	reads := &c.rsp.reads
-	slots := -1 // of FLUSHes; counted when the first one is found
+	slots := -1 // free resources for FLUSHes; counted at the first FLUSH
 	for psn := p.PSN; ; {
 		if p.Opcode.Info().Op == bth.OpFlush {
 			if slots < 0 {
@@ -254,11 +265,12 @@ func (c *RC) keptInvalidate(p *bth.Packet) bool {
 	}
 }
 
+// mayInvalidate reports whether the key of p is one that its sender may invalidate.
 func (c *RC) mayInvalidate(p *bth.Packet) bool {
 	return c.keys.InvalidatesRemote(c.qp.PD, uint32(c.qp.Num), p.InvalidateRKey)
 }
 
-// span returns how many PSNs a request packet takes.
+// span returns the number of PSNs that a request packet uses.
 func (c *RC) span(p *bth.Packet) uint32 {
 	if p.Opcode.Info().Op == bth.OpReadRequest {
 		return packets(uint64(p.RETH.DMALen), c.mtu)
@@ -266,13 +278,17 @@ func (c *RC) span(p *bth.Packet) uint32 {
 	return 1
 }
 
+// invalidates reports whether p is the last packet of a SEND with invalidate.
 func invalidates(p *bth.Packet) bool { return p.Opcode.Info().Headers&bth.HasIETH != 0 }
 
-// ahead takes a request that is not the next: something before it is missing. That is asked
-// for, and the packet kept until it can be executed, as far as this end would send itself while
-// a packet is repaired, which is two windows. The IBA lets a responder drop such packets, as Linux rxe does, and
-// the requester repeats them then. rxe repeats them in any case, so of it nothing is kept;
-// neither is what follows a message that finds no receive, which all of it is repeated with.
+// ahead processes a request whose PSN is ahead of the expected one: an earlier packet is missing
+// (IBA 9.7.4.1.2). It requests the missing packet and keeps this one, up to two windows ahead,
+// which is as far as a requester of this package sends during a repair. The IBA permits a
+// responder to drop it, as Linux rxe does; the requester then sends it again.
+//
+// A requester of Linux rxe sends everything again in any case, so nothing of it is kept. The same
+// holds for packets that follow a message without a receive, because all of them are sent again
+// after the RNR NAK.
 func (c *RC) ahead(p *bth.Packet) Verdict {
 	r := &c.rsp
 	c.count.OutOfSequence++
@@ -289,11 +305,11 @@ func (c *RC) ahead(p *bth.Packet) Verdict {
 	return OutOfSequence
 }
 
-// catchUp executes what was kept, in PSN order, up to the next gap, for which it asks at
-// once. One acknowledgement covers it. What cannot be executed ends it as if it had arrived
-// now: what follows has to come again.
+// catchUp executes kept packets in PSN order up to the next gap and requests the missing packet
+// at once. One acknowledgement covers all of them. A packet that cannot be executed ends it as if
+// it had just arrived, and the packets behind it are dropped: the requester sends them again.
 func (c *RC) catchUp() {
-	// The memory of what was kept is lent to others next.
+	// The Gather borrows the payload of kept packets, whose memory goes back to the pool.
 	defer c.gather.Settle()
 	r := &c.rsp
 	for k := r.early.next(r.expected); k != nil; k = r.early.next(r.expected) {
@@ -310,7 +326,7 @@ func (c *RC) catchUp() {
 		r.early.remove(k)
 		switch v {
 		case Accepted:
-		case OutOfSequence: // taken for lost, and asked for
+		case OutOfSequence: // a FLUSH without a resource: treated as lost, and requested
 			return
 		default:
 			r.early.drop()

@@ -6,8 +6,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// sendFlush emits a FLUSH and returns the PSNs taken, 0 or 1. As with Linux rxe it does not
-// count against max_rd_atomic.
+// sendFlush sends a FLUSH and returns the number of PSNs used, 0 or 1. As in Linux rxe, a FLUSH
+// does not count against max_rd_atomic.
 func (c *RC) sendFlush(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	if c.req.room(at.psn) == 0 || !c.req.shareAdmits(x.now, at, 1) {
 		return 0
@@ -25,13 +25,13 @@ func (c *RC) sendFlush(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	return 1
 }
 
-// SealRxeFlush in a frame's Seal asks for the ICRC that Linux rxe expects of a FLUSH
+// SealRxeFlush in a frame's Seal requests the ICRC that Linux rxe expects of a FLUSH
 // ([bth.ICRCRxeFlush]).
 const SealRxeFlush = 1
 
-// flushSeal is the seal of a FLUSH that leaves. Linux rxe drops one with the ICRC of the
-// rule without a word, as others do with rxe's. It is told by its packets, in which it never
-// sets MigReq; as long as none has come, the two take turns from retry to retry.
+// flushSeal returns the Seal of a FLUSH. Linux rxe silently drops a FLUSH with the ICRC of the
+// IBA, and RNICs drop one with that of rxe. Packets of rxe are recognized by MigReq, which it
+// never sets. Until a packet has arrived, the two ICRCs alternate from retry to retry.
 func (c *RC) flushSeal() uint8 {
 	r := &c.req
 	if c.peer == peerRxe || c.peer == peerUnknown && (r.retryCnt-r.retries)%2 == 1 {
@@ -40,7 +40,7 @@ func (c *RC) flushSeal() uint8 {
 	return 0
 }
 
-// sendAtomicWrite emits an ATOMIC WRITE and returns the PSNs taken, 0 or 1.
+// sendAtomicWrite sends an ATOMIC WRITE and returns the number of PSNs used, 0 or 1.
 func (c *RC) sendAtomicWrite(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	if !c.readSlot(at) {
 		return 0
@@ -52,7 +52,7 @@ func (c *RC) sendAtomicWrite(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	return took
 }
 
-// emptyResponse takes the answer to the FLUSH or ATOMIC WRITE at the head of the queue: a
+// emptyResponse processes the response to the FLUSH or ATOMIC WRITE at the head of the queue: a
 // READ response without data (IBA A19).
 func (c *RC) emptyResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if info.Pos != bth.Only {
@@ -67,12 +67,12 @@ func (c *RC) emptyResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdic
 	return Accepted
 }
 
-// flushSlots is how many FLUSHes can wait for their answers to be sent. Their number is not
-// agreed between the ends; one too many is treated as lost.
+// flushSlots is the maximum number of FLUSHes whose responses are pending. The ends do not
+// negotiate it; a FLUSH above it is treated as lost.
 const flushSlots = 16
 
-// takeFlush executes a FLUSH (IBA A19). Requests are executed in order, so all that the
-// peer wrote before is in memory.
+// takeFlush executes a FLUSH (IBA A19). Requests are executed in order, so all that the peer
+// wrote before it is in memory.
 func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	typ, level := qp.FlushType(p.FETH.Type), qp.FlushLevel(p.FETH.Level)
 	need, h := typ.Access(), p.RETH
@@ -80,10 +80,11 @@ func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
 	}
 	if c.peer == peerRxe && h.VA == 0 {
-		level = qp.FlushRegion // so it repeats every FLUSH; what it lost was an address in the region
+		// Linux rxe sends a FLUSH again with address 0. Its range was a part of the region.
+		level = qp.FlushRegion
 	}
 	if level == qp.FlushRegion {
-		h.DMALen = 0 // address and length say nothing
+		h.DMALen = 0 // address and length have no meaning
 	}
 	region := c.reach(h, need)
 	if region == nil {
@@ -110,7 +111,7 @@ func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return Accepted
 }
 
-// takeAtomicWrite executes an ATOMIC WRITE: 8 bytes at a multiple of 8, in one piece
+// takeAtomicWrite executes an ATOMIC WRITE: 8 bytes at a multiple of 8, written atomically
 // (IBA A19).
 func (c *RC) takeAtomicWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	h := p.RETH

@@ -7,54 +7,57 @@ import (
 )
 
 const (
-	// maxGather is the most that is held back, in bytes: as much as is read at once, see maxStage.
+	// maxGather is the maximum number of bytes held back, the same as that of one read: see
+	// maxStage.
 	maxGather = 64 << 10
-	// maxPieces is the most that is held back, in pieces.
+	// maxPieces is the maximum number of pieces held back.
 	maxPieces = 128
 )
 
-// A Gather holds back what packets bring for [mr.Vectored] memory, so that one call stores up to 64
-// KiB of it: of one message, and of successive messages of a reliable connection. The queue pairs
-// of a shard share one. What completes with a message completes when it is stored, and in the order
-// of the messages.
+// A Gather holds back payloads for [mr.Vectored] memory, so that one call stores up to 64 KiB: of
+// one message, or of successive messages of one half of a reliable connection. The queue pairs of
+// a shard share one. The completion of a message is held back with its data, and completions keep
+// the order of the messages.
 //
-// Payloads are borrowed: Settle has to be called before they are reused, before anything is
-// transmitted, because an acknowledgement says that what it covers is stored, and before a key is
-// taken away. All methods do their work without holding back where the Gather is nil.
+// Payloads are borrowed: Settle must be called before they are reused; before anything is
+// transmitted, because an acknowledgement says that the data is stored; and before a key is
+// invalidated. On a nil Gather all methods work without holding anything back.
 type Gather struct {
-	// Single makes each message be stored at its end.
+	// Single stores each message at its end, before the next one.
 	Single bool
 
-	owner    gatherOwner
-	region   *mr.Region
-	size     uint64
+	owner    gatherOwner // owner of what is held back
+	region   *mr.Region  // region of all pieces
+	size     uint64      // bytes in pieces
 	pieces   []mr.Piece
-	messages []heldMessage // those that are complete
-	psn      bth.PSN       // of the first packet held back of the message that is not
+	messages []heldMessage // complete messages, oldest first
+	psn      bth.PSN       // PSN of the first held-back packet of the message in progress
 }
 
 // heldMessage is a complete message that is held back.
 type heldMessage struct {
-	end   int     // of its pieces
-	psn   bth.PSN // of the first packet held back, at the responder
-	msn   uint32  // before the message, at the responder
-	tells bool    // wc is to be pushed when it is stored
+	end   int     // index behind its last piece
+	psn   bth.PSN // PSN of its first held-back packet, at the responder
+	msn   uint32  // MSN before the message, at the responder
+	tells bool    // wc becomes a completion when the message is stored
 	wc    qp.WC
 }
 
-// A gatherOwner is a machine whose payloads are held back.
+// A gatherOwner is a machine, or half of one, whose payloads are held back.
 type gatherOwner interface {
-	// unwritten tells that they could not be stored, when their packets were accepted already: psn
-	// is that of the first. lost are the complete messages from there on.
+	// unwritten reports that held-back data could not be stored although its packets were
+	// accepted. psn is the PSN of the first held-back packet of the message that failed. lost are
+	// the complete messages from that one on; it is empty if the message in progress failed.
 	unwritten(psn bth.PSN, lost []heldMessage)
-	// completions is where complete messages complete.
+	// completions returns the CQ of the complete messages.
 	completions() qp.Completer
+	// base returns the core of the machine.
 	base() *core
 }
 
 func (c *core) base() *core { return c }
 
-// complete returns the number of pieces of complete messages.
+// complete returns the number of pieces that belong to complete messages.
 func (g *Gather) complete() int {
 	if n := len(g.messages); n > 0 {
 		return g.messages[n-1].end
@@ -65,13 +68,15 @@ func (g *Gather) complete() int {
 // Settle stores what is held back.
 func (g *Gather) Settle() {
 	if g != nil && len(g.pieces) > 0 {
-		_ = g.settle() // the owner knows
+		_ = g.settle() // unwritten reports the error to the owner
 	}
 }
 
-// settle is Settle where something is held back. The error is known to the owner.
+// settle stores what is held back; there must be something. An error has been reported to the
+// owner.
 func (g *Gather) settle() error {
 	o, psn, messages := g.owner, g.psn, g.messages
+	// g is reset before the owner learns of an error, because unwritten calls drop.
 	n, err := g.region.WritePieces(g.pieces)
 	g.reset()
 	for i := range messages {
@@ -90,9 +95,9 @@ func (g *Gather) settle() error {
 	return err
 }
 
-// settleOther stores what is held back of the other half of a connection than the one that takes a
-// packet, a request or a response: if it fails, the queue pair does, and not in the middle of that
-// packet.
+// settleOther stores what the other half of connection c holds back, before one half processes a
+// packet (request: the responder). If that fails, the queue pair fails before the packet, not in
+// the middle of it.
 func (g *Gather) settleOther(c *RC, request bool) {
 	if !g.holds(&c.core) {
 		return
@@ -102,8 +107,8 @@ func (g *Gather) settleOther(c *RC, request bool) {
 	}
 }
 
-// drop forgets what is held back of a message of c that ends in an error: the memory may be the
-// program's again. Complete messages are stored.
+// drop discards what is held back of the message in progress of c, which ends in an error: the
+// program may own the memory again. Complete messages are stored.
 func (g *Gather) drop(c *core) {
 	if !g.holds(c) {
 		return
@@ -117,34 +122,38 @@ func (g *Gather) drop(c *core) {
 	g.Settle()
 }
 
-// forget forgets all that is held back of c.
+// forget discards all that is held back of c.
 func (g *Gather) forget(c *core) {
 	if g.holds(c) {
 		g.reset()
 	}
 }
 
-// holds reports whether something is held back of c.
+// holds reports whether something of c is held back.
 func (g *Gather) holds(c *core) bool { return g != nil && len(g.pieces) > 0 && g.owner.base() == c }
 
-// cut forgets the pieces from n on.
+// cut discards the pieces from index n on.
 func (g *Gather) cut(n int) {
 	clear(g.pieces[n:])
 	g.pieces = g.pieces[:n]
 }
 
+// reset discards everything.
 func (g *Gather) reset() {
 	g.cut(0)
 	g.owner, g.region, g.size, g.messages = nil, nil, 0, g.messages[:0]
 }
 
-// put stores b, or holds it back. final says that its bytes become visible last. An error is about
-// b, or about what was held back of the same owner, which knows of it then.
+// put stores b or holds it back. final means that its bytes become visible after all others. An
+// error concerns b, or data of the same owner that was held back before and that unwritten has
+// reported.
 func (g *Gather) put(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint64, b []byte, final bool) error {
 	if g == nil {
 		return write(region, addr, b, final)
 	}
 	n, same := uint64(len(b)), g.owner == o
+	// Other memory is written at once, but after what the owner has held back: messages are stored
+	// in order.
 	if !region.Vectored() {
 		if same {
 			if err := g.settle(); err != nil {
@@ -158,6 +167,7 @@ func (g *Gather) put(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint64,
 			return err
 		}
 	}
+	// This is the first piece of a message.
 	if len(g.pieces) == g.complete() {
 		g.owner, g.region, g.psn = o, region, psn
 	}
@@ -166,6 +176,7 @@ func (g *Gather) put(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint64,
 	return nil
 }
 
+// write stores b at addr at once.
 func write(region *mr.Region, addr uint64, b []byte, final bool) error {
 	if final {
 		return region.WriteFinal(addr, b)
@@ -173,8 +184,8 @@ func write(region *mr.Region, addr uint64, b []byte, final bool) error {
 	return region.Write(addr, b)
 }
 
-// end is called at the end of a message of o. It stores what is held back of o, except messages of
-// a reliable connection: see finish.
+// end marks the end of a message of o. It stores what is held back of o, except messages of a
+// reliable connection, for which finish follows.
 func (g *Gather) end(o gatherOwner) error {
 	if g == nil || len(g.pieces) == 0 || g.owner != o {
 		return nil
@@ -185,8 +196,8 @@ func (g *Gather) end(o gatherOwner) error {
 	return g.settle()
 }
 
-// finish ends a message of o and returns what is held back of it, nil if all of it and of the
-// messages before it is stored. A message without a piece is lost with the one before it.
+// finish completes a message of o and returns its record, or nil if this message and all earlier
+// ones are stored. A message without pieces is lost if the one before it is.
 func (g *Gather) finish(o gatherOwner) *heldMessage {
 	if g == nil || len(g.pieces) == 0 || g.owner != o {
 		return nil
@@ -195,8 +206,8 @@ func (g *Gather) finish(o gatherOwner) *heldMessage {
 	return &g.messages[len(g.messages)-1]
 }
 
-// store writes the payload of an RDMA WRITE into region at addr. final means that it is the
-// message's end, whose last bytes become visible last: programs poll for them.
+// store writes the payload of an RDMA WRITE to region at addr. final means that it is the end of
+// the message, whose last bytes become visible last: programs poll for them.
 func (g *Gather) store(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint64, b []byte, final bool) error {
 	if !final {
 		return g.put(o, psn, region, addr, b, false)
@@ -216,9 +227,9 @@ func (g *Gather) store(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint6
 	return g.end(o)
 }
 
-// scatter copies b to offset off of the message described by sg. ends means that it is the
-// message's end. Whose memory that is learns of it from a completion, so nothing is said of the
-// order in which bytes become visible, and no byte beside them is touched.
+// scatter copies b to offset off of the message described by sg. ends means that it is the end of
+// the message. A completion tells the program that the data is there, so the order in which bytes
+// become visible does not matter. Bytes outside of the message are never touched.
 func (g *Gather) scatter(o gatherOwner, psn bth.PSN, sg []qp.Segment, off uint64, b []byte, ends bool) mr.Fault {
 	for i := range sg {
 		if len(b) == 0 {
@@ -248,7 +259,7 @@ func (g *Gather) scatter(o gatherOwner, psn bth.PSN, sg []qp.Segment, off uint64
 	return mr.OK
 }
 
-// respondingRC and requestingRC are the halves of an RC as owners.
+// respondingRC and requestingRC are the two halves of an RC as gatherOwners.
 type (
 	respondingRC RC
 	requestingRC RC
@@ -256,8 +267,8 @@ type (
 
 func (o *respondingRC) completions() qp.Completer { return o.qp.RecvCQ }
 
-// unwritten refuses the packet, and with it what was executed since. The receive of the first of
-// the lost messages is in error, those of the others are flushed.
+// unwritten refuses the first packet that could not be stored, and all requests executed since.
+// The receive of the first lost message completes with an error, those of the others are flushed.
 func (o *respondingRC) unwritten(psn bth.PSN, lost []heldMessage) {
 	c := (*RC)(o)
 	c.rsp.expected = psn
@@ -279,8 +290,8 @@ func (o *respondingRC) unwritten(psn bth.PSN, lost []heldMessage) {
 
 func (o *requestingRC) completions() qp.Completer { return o.qp.SendCQ }
 
-// unwritten fails the first READ that could not be stored: the first of the lost, or the oldest
-// request, for it is not complete before its last response is stored.
+// unwritten fails the first READ that could not be stored: the first lost message, or the oldest
+// request, which is not complete before its last response is stored.
 func (o *requestingRC) unwritten(_ bth.PSN, lost []heldMessage) {
 	c := (*RC)(o)
 	if len(lost) == 0 {
@@ -295,7 +306,7 @@ func (o *requestingRC) unwritten(_ bth.PSN, lost []heldMessage) {
 	c.enterError()
 }
 
-// lostStatus is the status of the message with index i among those that are lost.
+// lostStatus returns the completion status of the lost message with index i.
 func lostStatus(i int) qp.WCStatus {
 	if i == 0 {
 		return qp.WCLocProtErr
@@ -303,7 +314,7 @@ func lostStatus(i int) qp.WCStatus {
 	return qp.WCWRFlushErr
 }
 
-// unwritten drops the message, as one of which a packet is lost.
+// unwritten drops the message, as if one of its packets had been lost.
 func (c *UC) unwritten(bth.PSN, []heldMessage) { c.inside = false }
 
 func (c *UC) completions() qp.Completer { return c.qp.RecvCQ }

@@ -5,28 +5,29 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// inbound is the SEND or WRITE being received, of a reliable or an unreliable connection.
+// inbound is the SEND or WRITE message being received, of a reliable or an unreliable connection.
 type inbound struct {
 	inside bool          // between the FIRST and the LAST packet of the message
-	op     bth.Operation // operation of the packet that was executed last
-	got    uint64        // bytes of the message stored so far
+	op     bth.Operation // operation of the last executed packet
+	got    uint64        // bytes of the message received so far
 
 	va     uint64     // remote address of a WRITE
-	length uint64     // DMA length of it
-	region *mr.Region // memory it goes to, nil if the length is 0
+	length uint64     // DMA length of a WRITE
+	region *mr.Region // region of a WRITE, nil if length is 0
 }
 
-// maxMessage is the length of the longest message in bytes, 2^31 (IBA C9-5).
+// maxMessage is the maximum DMA length of a message in bytes (IBA C9-94).
 const maxMessage = 1 << 31
 
-// begins starts a message with its first packet.
+// begins starts a message.
 func (m *inbound) begins(op bth.Operation) { m.op, m.got = op, 0 }
 
-// continues reports whether a packet that does not start a message goes on with this one.
+// continues reports whether a packet that does not start a message continues this one.
 func (m *inbound) continues(op bth.Operation) bool { return m.inside && m.op == op }
 
-// beginWrite checks the RETH of a WRITE and looks up its memory. It returns the NAK that refuses the
-// WRITE, or nakNothing.
+// beginWrite checks the RETH of a WRITE and looks up its region. It returns the NAK that refuses
+// the WRITE, or nakNothing. A WRITE of length 0 needs neither a valid address nor a valid key
+// (IBA C9-88).
 func (c *core) beginWrite(m *inbound, h bth.RETH) bth.Syndrome {
 	m.va, m.length, m.region = h.VA, uint64(h.DMALen), nil
 	if c.qp.Attr.Access&mr.RemoteWrite == 0 || m.length > maxMessage {
@@ -40,8 +41,8 @@ func (c *core) beginWrite(m *inbound, h bth.RETH) bth.Syndrome {
 	return nakNothing
 }
 
-// writeFits reports whether a packet of a WRITE carries as many bytes as are left of its DMA
-// length, or fewer if it is not the last.
+// writeFits reports whether n bytes are a valid payload of a packet of a WRITE: all that is left
+// of the DMA length in the last packet, less in the others (IBA 9.7.4.1.6).
 func (m *inbound) writeFits(n int, ends bool) bool {
 	left := m.length - m.got
 	if ends {
@@ -52,6 +53,11 @@ func (m *inbound) writeFits(n int, ends bool) bool {
 
 // write stores the payload of a packet of a WRITE. It returns the NAK that refuses the packet, or
 // nakNothing.
+//
+// Memory that fails is answered with NAK remote operational error, whatever the operation: key,
+// rights and bounds were right. Linux rxe, whose pages are pinned, has no such case and answers
+// remote access error. A UC drops the message. A work request of this end completes with
+// LOC_PROT_ERR. Only this queue pair enters ERR.
 func (m *inbound) write(g *Gather, o gatherOwner, p *bth.Packet, ends bool) bth.Syndrome {
 	payload := p.Payload
 	if len(payload) == 0 {
@@ -67,7 +73,8 @@ func (m *inbound) write(g *Gather, o gatherOwner, p *bth.Packet, ends bool) bth.
 	return nakNothing
 }
 
-// reach returns the region that the RETH names, if it permits all of the access.
+// reach returns the region that the RETH names, if it exists and permits the access to the whole
+// range (IBA 9.7.4.1.5).
 func (c *core) reach(h bth.RETH, need mr.Access) *mr.Region {
 	region := c.keys.Lookup(h.RKey)
 	if region == nil || region.CheckRemote(c.qp.PD, uint32(c.qp.Num), h.VA, uint64(h.DMALen), need) != mr.OK {
@@ -76,8 +83,8 @@ func (c *core) reach(h bth.RETH, need mr.Access) *mr.Region {
 	return region
 }
 
-// fits reports whether a packet at this place of a message may carry n bytes (IBA 9.7.4.1.6,
-// 9.8.2.1).
+// fits reports whether a packet at this position of a message may have n bytes of payload
+// (IBA 9.7.4.1.6, C9-92; for UC 9.8.2.1).
 func fits(pos bth.Position, n int, mtu uint32) bool {
 	switch pos {
 	case bth.First, bth.Middle:

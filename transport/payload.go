@@ -7,8 +7,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// payload hangs n bytes from offset off of w's message onto f and returns false when a region is
-// gone. ahead is n and the bytes behind them that the next packets of this call can carry.
+// payload appends n bytes at offset off of w's message to f. It returns false if a region is gone
+// or cannot be read. ahead is the number of bytes, n included, that this packet and the next ones
+// of this call can carry.
 func (x *transmission) payload(f *packet.Frame, w *qp.SendWQE, off, n, ahead uint64) bool {
 	if w.Flags&qp.Inline == 0 {
 		return x.gather(f, w.SG, off, n, ahead)
@@ -19,8 +20,8 @@ func (x *transmission) payload(f *packet.Frame, w *qp.SendWQE, off, n, ahead uin
 	return true
 }
 
-// gather hangs n bytes from offset off of the message onto f, without a copy where
-// the memory is addressable. It fails when a region is gone.
+// gather appends n bytes at offset off of the message to f, without a copy if the memory is
+// addressable. It returns false if a region is gone or cannot be read.
 func (x *transmission) gather(f *packet.Frame, sg []qp.Segment, off, n, ahead uint64) bool {
 	for i := range sg {
 		if n == 0 {
@@ -43,7 +44,7 @@ func (x *transmission) gather(f *packet.Frame, sg []qp.Segment, off, n, ahead ui
 	return n == 0
 }
 
-// attach hangs n bytes of a region at addr onto f.
+// attach appends n bytes of a region at addr to f.
 func (x *transmission) attach(f *packet.Frame, region *mr.Region, addr, n, ahead uint64) bool {
 	if region == nil || !region.Valid() {
 		return false
@@ -62,38 +63,38 @@ func (x *transmission) attach(f *packet.Frame, region *mr.Region, addr, n, ahead
 	return true
 }
 
-// maxStage is the largest read, in bytes, of memory that this process cannot reach by pointer. One
-// call costs as much as copying some thousand bytes.
+// maxStage is the maximum read, in bytes, of memory that this process cannot access by pointer.
+// One call costs as much as copying some thousand bytes.
 const maxStage = 64 << 10
 
-// stage is a staging buffer: bytes of such memory, read for packets of one call of Transmit.
+// stage is a staging buffer: bytes of such memory, read for the packets of one call of Transmit.
 type stage struct {
 	region *mr.Region
 	addr   uint64
-	read   []byte
+	read   []byte // content of region from addr on
 }
 
-// bytes returns n bytes of the region at addr, nil if the stage does not hold them.
+// bytes returns n bytes of the region at addr, or nil if the stage does not contain them.
 func (s *stage) bytes(region *mr.Region, addr, n uint64) []byte {
-	off, have := addr-s.addr, uint64(len(s.read)) // off is huge where addr is the lower
+	off, have := addr-s.addr, uint64(len(s.read)) // off wraps to a huge value if addr < s.addr
 	if s.region != region || off >= have || n > have-off {
 		return nil
 	}
 	return s.read[off : off+n : off+n]
 }
 
-// maxReach is the largest read, in bytes, for several messages: up to about a page, bytes between
-// them take no time.
+// maxReach is the maximum read, in bytes, for several messages. Up to about a page, reading the
+// bytes between them costs nothing.
 const maxReach = 4 << 10
 
-// An extent is memory that is read at once, with the messages that lie in it.
+// An extent is a range of memory that is read in one call, with the messages in it.
 type extent struct {
-	first, end uint64 // addresses
+	first, end uint64 // first address, and address behind the last
 }
 
-// takes extends e by n bytes at addr, and reports false where they are too far from the others.
+// takes extends e by n bytes at addr, or returns false if they are too far away.
 func (e *extent) takes(addr, n uint64) bool {
-	off := addr - e.first // huge where addr is the lower
+	off := addr - e.first // wraps to a huge value if addr < e.first
 	if off > maxReach || n > maxReach-off {
 		return false
 	}
@@ -101,17 +102,17 @@ func (e *extent) takes(addr, n uint64) bool {
 	return true
 }
 
-// reading is the message that payload is read of: the request with an index in the send queue, the
-// READ of the job at the head, or none that is worth looking beyond.
+// reading is the message that payload is read from: request index of a send queue, or the READ of
+// the first job. The zero value means that reading beyond the message is not worthwhile.
 type reading struct {
 	sends *qp.SendQueue
 	index uint32
 	reads *resources
 }
 
-// reach returns the length, in bytes, of a read from the first byte of the message on that is worth
-// its time: up to the end of the messages of one packet that this call may send next. They were
-// posted, or requested, before this call, so their buffers do not change during it.
+// reach returns the length in bytes of the read, from the first byte of the message on, that is
+// worth its cost: up to the end of the one-packet messages that this call may send next. They
+// were posted, or requested, before this call, so their buffers do not change during it.
 func (x *transmission) reach() uint64 {
 	switch {
 	case x.of.sends != nil:
@@ -122,6 +123,7 @@ func (x *transmission) reach() uint64 {
 	return 0
 }
 
+// reachOfSends is reach for the requests in the send queue.
 func (x *transmission) reachOfSends() uint64 {
 	sq := x.of.sends
 	key, e, ok := x.readsFrom(sq.At(x.of.index))
@@ -137,6 +139,7 @@ func (x *transmission) reachOfSends() uint64 {
 	return e.end - e.first
 }
 
+// reachOfReads is reach for the READs that the responder answers.
 func (x *transmission) reachOfReads() uint64 {
 	r, mtu := x.of.reads, uint64(x.core.mtu)
 	res := r.head().res
@@ -154,7 +157,8 @@ func (x *transmission) reachOfReads() uint64 {
 	return e.end - e.first
 }
 
-// readsFrom returns where the data of w are, if they are in one piece and are sent in one packet.
+// readsFrom returns the location of the data of w, if it is one segment and is sent in one
+// packet.
 func (x *transmission) readsFrom(w *qp.SendWQE) (key uint32, e extent, ok bool) {
 	if len(w.SG) != 1 || w.Length > uint64(x.core.mtu) || w.Flags&(qp.Inline|qp.Fence) != 0 ||
 		requestOps[w.Opcode] == nil {
@@ -164,8 +168,8 @@ func (x *transmission) readsFrom(w *qp.SendWQE) (key uint32, e extent, ok bool) 
 	return s.LKey, extent{s.Addr, s.Addr + uint64(s.Length)}, true
 }
 
-// fill reads ahead bytes of the region at addr, at most maxStage of them and at least n, or n if that
-// fails, and returns the first n. It returns nil if even those cannot be read.
+// fill reads ahead bytes of the region at addr, at least n and at most maxStage, and returns the
+// first n. If that fails it reads only n bytes; if that fails too, it returns nil.
 func (s *stage) fill(f *packet.Frame, region *mr.Region, addr, n, ahead uint64) []byte {
 	b := f.Alloc(int(max(n, min(ahead, maxStage))))
 	if region.Read(b, addr) != nil {
@@ -177,8 +181,8 @@ func (s *stage) fill(f *packet.Frame, region *mr.Region, addr, n, ahead uint64) 
 	return b[:n:n]
 }
 
-// resolve looks up the region of every segment and checks it. Segments of length
-// zero need no key (IBA 10.6.7.2.3).
+// resolve looks up the region of every segment and checks access. Segments of length 0 need no
+// key (IBA 10.6.7.2.3).
 func resolve(keys *mr.Finder, pd *mr.PD, sg []qp.Segment, need mr.Access) mr.Fault {
 	for i := range sg {
 		s := &sg[i]
@@ -196,7 +200,7 @@ func resolve(keys *mr.Finder, pd *mr.PD, sg []qp.Segment, need mr.Access) mr.Fau
 	return mr.OK
 }
 
-// scatter is [Gather.scatter] of a message of one packet.
+// scatter is [Gather.scatter] for a message of one packet, without holding back.
 func scatter(sg []qp.Segment, off uint64, b []byte) mr.Fault {
 	return (*Gather)(nil).scatter(nil, 0, sg, off, b, true)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// RC is one end of a reliable connection.
+// RC is one end of a reliable connection: a requester and a responder.
 type RC struct {
 	core
 	cfg    Config
-	window uint32 // PSNs, from Config and the path MTU; the requester's begins with that
-	most   uint32 // the same, that it may grow to
+	window uint32 // initial window in PSNs, from Config and the path MTU
+	most   uint32 // maximum window in PSNs
 	chunk  uint32 // PSNs of one READ request
 
 	peer peer
@@ -24,8 +24,8 @@ type RC struct {
 	word [8]byte // scratch for the value of an atomic
 }
 
-// NewRC returns the machine of q, whose memory keys are looked up in keys. It takes
-// the queue pair's attributes as they are; call [RC.Modified] after each change.
+// NewRC returns the machine of q, which looks up memory keys in keys. It uses the attributes that
+// q has now; [RC.Modified] must be called after each change. A nil cfg means [DefaultConfig].
 func NewRC(q *qp.QP, keys *mr.Table, cfg *Config) *RC {
 	c := &RC{core: core{qp: q, keys: mr.Finder{Table: keys}}}
 	if cfg != nil {
@@ -41,8 +41,9 @@ func NewRC(q *qp.QP, keys *mr.Table, cfg *Config) *RC {
 	return c
 }
 
-// Modified takes over the attributes and the state that the queue pair has now.
-// Entering ERR flushes both queues, entering RESET forgets everything.
+// Modified applies the current state and attributes of the queue pair. ERR flushes both queues.
+// RESET empties them and resets the machine, which keeps only its congestion control, its share
+// and its pool.
 func (c *RC) Modified(now Time) {
 	was := c.entered()
 	a := &c.qp.Attr
@@ -60,9 +61,11 @@ func (c *RC) Modified(now Time) {
 			c.rsp.start(a.RQPSN)
 		}
 	case qp.RTS:
+		// RTS after SQD continues with the PSNs and requests of before.
 		if was == qp.RTR {
 			c.req.start(a.SQPSN, c.qp.SQ.Head(), WindowLimits{c.window, c.most}, a.RetryCnt, a.RNRRetry)
 		}
+	// These attributes can be changed in SQD.
 	case qp.SQD:
 		c.req.allow(a.RetryCnt, a.RNRRetry)
 		c.rsp.reads.resize(&c.rsp.reads.ring, int(a.MaxDestRdAtomic))
@@ -75,7 +78,7 @@ func (c *RC) Modified(now Time) {
 	c.drained()
 }
 
-// setPath derives from the path MTU the window and the READ chunk.
+// setPath computes the windows and the READ chunk for a path MTU in bytes.
 func (c *RC) setPath(mtu uint32) {
 	c.mtu = mtu
 	c.window = uint32(min(c.cfg.Window, max(1, c.cfg.WindowBytes/int(mtu))))
@@ -90,8 +93,8 @@ func (c *RC) setPath(mtu uint32) {
 	}
 }
 
-// Receive takes one packet for this queue pair. p is borrowed for the call, and its payload as well
-// unless [RC.ShareGather] was called: then it is until Settle.
+// Receive processes one packet for this queue pair. p is borrowed for the call. So is its
+// payload, but after [RC.ShareGather] until the next [Gather.Settle].
 func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 	c.count.ReceivedPackets++
 	info := p.Opcode.Info()
@@ -102,6 +105,7 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 		return WrongService
 	}
 	c.peer = peerOf(p)
+	// An ACK or NAK stores nothing itself, so the responder's data can stay held back.
 	if info.Op != bth.OpAck {
 		c.gather.settleOther(c, info.Request())
 	}
@@ -121,13 +125,13 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 	return c.request(now, p, info)
 }
 
-// receives reports whether requests are executed in the state of the queue pair.
+// receives reports whether the queue pair executes requests in its state (IBA 10.3.1).
 func (c *RC) receives() bool { return c.state == qp.RTR || c.state == qp.RTS || c.state == qp.SQD }
 
-// Transmit appends to dst at most limit packets that may leave now, and reports
-// whether there is more to send right away, but for what Hold holds back. Header and Payload of the frames are
-// complete, Trailer holds the pad; the ICRC is the caller's to append. Payload is
-// borrowed from memory regions until dst is reset. Local work requests, which may take such a region away, are
+// Transmit appends to dst at most limit packets that may be sent now. It reports whether more can
+// be sent at once, except for what Hold holds back. The Header and Payload of each frame are
+// complete and Trailer has the pad bytes; the caller adds the ICRC. Payload is borrowed from
+// memory regions until dst is reset. Local work requests may take such a region away, so they are
 // executed only while dst is empty.
 func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int) (more bool) {
 	x := transmission{core: &c.core, now: now, path: path, dst: dst, left: limit}
@@ -138,13 +142,13 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 	behind := c.rsp.ackHeld && c.mayHoldACK()
 	c.rsp.ackHeld = false
 	if c.rsp.busy() && !behind {
-		// A long READ response must not keep this end's own requests waiting.
+		// A long READ response must not starve the requests of this end: they get a quarter.
 		if c.req.wants(c) {
 			x.left = max(1, limit*3/4)
 		}
 		held := limit - x.left
 		c.reply(&x)
-		x.left += held
+		x.left += held // the part reserved for requests
 	}
 	if c.sends() {
 		c.send(&x)
@@ -157,10 +161,10 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 	return c.rsp.busy() && !c.rsp.held || x.full
 }
 
-// HoldACK reports whether all that c has to send is an ACK of SENDs, so that the caller may wait with Transmit for a moment,
-// much less than the peer's local ACK timeout. If a request is posted meanwhile, the two leave in one call, and where packets
-// leave as a train in one datagram of the host: Transmit puts the ACK behind the requests then. It is false where the peer is
-// Linux rxe.
+// HoldACK reports whether the only thing that c has to send is an ACK of SENDs. The caller may
+// then delay Transmit for a moment, much less than the peer's local ACK timeout. If a request is
+// posted meanwhile, Transmit puts the ACK behind it, and both leave in one call, and as one train
+// on a link with segmentation offload. HoldACK returns false if the peer is Linux rxe.
 func (c *RC) HoldACK() bool {
 	if c.peer == peerRxe || !c.mayHoldACK() || c.req.wants(c) {
 		return false
@@ -169,23 +173,26 @@ func (c *RC) HoldACK() bool {
 	return true
 }
 
-// mayHoldACK reports whether an ACK of SENDs is all that the responder owes.
+// mayHoldACK reports whether the responder has only an ACK of SENDs to send. It may follow
+// requests, because the IBA orders responses only among themselves.
 func (c *RC) mayHoldACK() bool {
 	r := &c.rsp
 	return r.reply.kind == replyACK && r.op == bth.OpSend && !r.inside && r.reads.len == 0 && c.sends()
 }
 
-// Answers reports whether READ responses, or results of atomics, are left to send.
+// Answers reports whether responses of READs, atomics, FLUSHes or ATOMIC WRITEs are left to send.
 func (c *RC) Answers() bool { return c.rsp.reads.len > 0 }
 
-// Hold sets whether Transmit holds back the responses of READs that their peers ask for often: READs whose responses
-// were sent again at least twice, and 128 packets more. What follows them in PSN order waits with them.
+// Hold sets whether Transmit holds back the responses of READs that the peer requests often: at
+// least twice as many packets were sent again as the READ has responses, and 128 more. Packets
+// behind them in PSN order wait with them; requests of this end do not.
 func (c *RC) Hold(hold bool) { c.rsp.hold = hold }
 
-// Repeated returns how many packets of such responses the last Transmit has appended, and whether it held some back.
+// Repeated returns the number of packets of such responses that the last Transmit appended, and
+// whether it held some back.
 func (c *RC) Repeated() (packets int, held bool) { return c.rsp.repeated, c.rsp.held }
 
-// NextTimeout returns when Timeout wants to be called; false means never.
+// NextTimeout returns the time at which Timeout must be called, or false for never.
 func (c *RC) NextTimeout() (Time, bool) {
 	const never = Time(math.MaxInt64)
 	r, next := &c.req, never
@@ -201,6 +208,7 @@ func (c *RC) NextTimeout() (Time, bool) {
 	if r.paused != 0 {
 		next = min(next, r.paused)
 	}
+	// With nothing outstanding, one packet may be sent after shareWait.
 	if r.blocked && r.outstanding() == 0 {
 		next = min(next, r.since+shareWait)
 	}
@@ -210,7 +218,7 @@ func (c *RC) NextTimeout() (Time, bool) {
 	return next, true
 }
 
-// Timeout does what is due at now. It may be called early or late.
+// Timeout handles the timers that have expired at now. It may be called early or late.
 func (c *RC) Timeout(now Time) {
 	r := &c.req
 	if r.waiting && now >= r.rnrUntil {

@@ -5,43 +5,44 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// requester is the sending half. Its PSNs always satisfy una <= send <= next: what
-// lies before una is acknowledged, [una, next) was sent at least once, and sending
-// goes on at send, which stands behind next only after going back (go-back-N).
+// requester is the half that sends requests. Its PSNs always satisfy una <= send <= next: those
+// before una are acknowledged, [una, next) were sent at least once, and send is the next to send.
+// It is below next only after going back (go-back-N).
 //
-// una lies in the work request at the head of the send queue, send in the one with
-// the free-running index cur.
+// una belongs to the work request at the head of the send queue, send to request number cur.
 type requester struct {
 	una, send, next bth.PSN
 	cur             uint32
-	started         bool // PSNs are valid: the QP reached RTS
+	started         bool // the PSNs are valid: the queue pair has reached RTS
 
 	cc      Congestion
 	window  uint32 // PSNs that may be outstanding, as cc says
-	limited bool   // all of them were, since cc was last told of an acknowledgement
-	paused  Time   // until when something waits for cc to let it leave, 0 is nothing
+	limited bool   // the whole window was outstanding since the last OnAck of cc
+	paused  Time   // NotBefore of cc while packets wait for it, else 0
 
 	reads    int // READ and atomic requests sent whose responses are not complete
 	sinceAck int // request packets since the last AckReq
 
-	retryCnt, rnrRetry uint8 // the QP's budgets
-	retries, rnrTries  uint8 // what is left of them since the last progress
-	wentBack           bool  // a NAK was obeyed and nothing has moved since
+	retryCnt, rnrRetry uint8 // retry_cnt and rnr_retry of the queue pair
+	retries, rnrTries  uint8 // remainder of them since the last progress
+	wentBack           bool  // a NAK was obeyed, and una has not advanced since
 	backoff            uint8 // timeouts since the last progress
 
 	repairs
 	pace
 	shared
 
-	armed    bool
-	deadline Time
-	waiting  bool // for an RNR timer
-	rnrUntil Time
+	armed    bool // the local ACK timer runs
+	deadline Time // its expiry
+	waiting  bool // the RNR timer runs
+	rnrUntil Time // its expiry
 }
 
-// infiniteRNR is the rnr_retry value that means: without limit (IBA 9.7.5.2.8).
+// infiniteRNR is the value of rnr_retry that means no limit (IBA 9.7.5.2.8).
 const infiniteRNR = 7
 
+// start resets the requester: the queue pair enters RTS. Only the congestion control and the
+// share stay.
 func (r *requester) start(psn bth.PSN, head uint32, limits WindowLimits, retryCnt, rnrRetry uint8) {
 	*r = requester{
 		una: psn, send: psn, next: psn, started: true, cur: head, cc: r.cc,
@@ -52,7 +53,7 @@ func (r *requester) start(psn bth.PSN, head uint32, limits WindowLimits, retryCn
 	r.regulate()
 }
 
-// allow changes the budgets. Where they do change they are whole again.
+// allow changes the retry budgets. A change restores both in full.
 func (r *requester) allow(retryCnt, rnrRetry uint8) {
 	if r.retryCnt != retryCnt || r.rnrRetry != rnrRetry {
 		r.retryCnt, r.rnrRetry = retryCnt, rnrRetry
@@ -67,7 +68,7 @@ func (r *requester) halt() {
 	r.reads = 0
 }
 
-// wants reports whether the requester could use room in a batch.
+// wants reports whether the requester has packets to send.
 func (r *requester) wants(c *RC) bool {
 	return r.started && !r.waiting && (!r.again.empty() || r.cur != c.qp.SQ.Tail())
 }
@@ -77,10 +78,10 @@ func (r *requester) inFlight(psn bth.PSN) bool {
 	return distance(r.una, psn) < distance(r.una, r.next)
 }
 
-// distance returns how many PSNs lie from a up to b, 0 to 2^24-1.
+// distance returns the number of PSNs from a up to b, 0 to 2^24-1.
 func distance(a, b bth.PSN) uint32 { return uint32(b.Sub(uint32(a))) }
 
-// packets returns how many PSNs a message of n bytes takes: one even for none.
+// packets returns the number of PSNs of a message of n bytes: at least one.
 func packets(n uint64, mtu uint32) uint32 {
 	return max(1, uint32((n+uint64(mtu)-1)/uint64(mtu)))
 }
@@ -88,16 +89,18 @@ func packets(n uint64, mtu uint32) uint32 {
 // usesReadSlot reports whether w counts against max_rd_atomic.
 func usesReadSlot(w *qp.SendWQE) bool { return waitsForData(w) || w.Opcode == qp.WRAtomicWrite }
 
-// waitsForData reports whether w is complete only when its response data arrived. FLUSH and
-// ATOMIC WRITE have responses too, but those are empty: an acknowledgement of what follows
-// them says as much.
+// waitsForData reports whether w completes only when its response data has arrived. FLUSH and
+// ATOMIC WRITE have responses too, but empty ones: the acknowledgement of a later request covers
+// them.
 func waitsForData(w *qp.SendWQE) bool { return w.Opcode == qp.WRRead || isAtomic(w) }
 
 // isAtomic reports whether w is a compare and swap or a fetch and add.
 func isAtomic(w *qp.SendWQE) bool { return w.Opcode == qp.WRCmpSwap || w.Opcode == qp.WRFetchAdd }
 
-// goBack makes sending go on at the oldest unacknowledged PSN. The timer starts anew with
-// the first packet: what is left of the former time says nothing of the repetition.
+// goBack makes sending continue at una, the oldest unacknowledged PSN, also in the middle of a
+// message. It follows a timeout, an RNR NAK, an implied NAK, a repair in vain, and, from a peer
+// that does not keep early packets, a sequence NAK. The timer starts with the first packet sent:
+// the rest of the old time does not apply to the retransmission.
 func (c *RC) goBack() {
 	r := &c.req
 	r.armed = false
@@ -109,8 +112,8 @@ func (c *RC) goBack() {
 	r.asked, r.heard, r.timing = false, false, false
 }
 
-// spendRetry takes one from the retry budget and reports whether there was one; if
-// not, the queue pair has failed with RETRY_EXC_ERR.
+// spendRetry takes one retry from the budget of retry_cnt. If none is left, it fails the queue
+// pair with RETRY_EXC_ERR and returns false (IBA 9.7.6.1.3).
 func (c *RC) spendRetry() bool {
 	if c.req.retries == 0 {
 		c.count.RetryExceeded++
@@ -121,13 +124,13 @@ func (c *RC) spendRetry() bool {
 	return true
 }
 
-// spendRetryOnNAK does so for a NAK. One that comes after a timeout and before progress may
-// tell of the loss that the timeout has paid for, so it spends nothing; as a NAK is obeyed once
-// until something moves, timeouts still end the repetitions.
+// spendRetryOnNAK is spendRetry for a sequence NAK or an implied NAK. A NAK between a timeout and
+// progress costs nothing: it may report the loss for which the timeout has paid. Retransmission
+// still ends by timeouts, because a NAK is obeyed only once before progress.
 func (c *RC) spendRetryOnNAK() bool { return c.req.backoff > 0 || c.spendRetry() }
 
-// progressed is called when una has moved by n: the budgets are whole again, the window
-// grows, and the timer starts anew for what is still outstanding.
+// progressed is called when una has advanced by n: it restores the retry budgets, lets the window
+// grow, and restarts the timer for what is still outstanding.
 func (c *RC) progressed(now Time, n uint32) {
 	r := &c.req
 	c.acked(now, n)
@@ -135,10 +138,13 @@ func (c *RC) progressed(now Time, n uint32) {
 	r.answered(now)
 	r.lone = r.probes > 0 && n == 1
 	r.probes = 0
+	// The budgets count retries without progress.
 	r.retries, r.rnrTries = r.retryCnt, r.rnrRetry
 	r.wentBack = false
 	r.backoff = 0
 	r.waiting = false
+	// After going back, una may advance past send: the peer had received those packets, and they
+	// are not sent again.
 	if r.send.Diff(r.una) < 0 {
 		r.send = r.una
 	}
@@ -151,22 +157,25 @@ func (c *RC) progressed(now Time, n uint32) {
 	}
 }
 
-// arm starts the local ACK timer.
+// arm starts the local ACK timer and schedules a probe.
 func (c *RC) arm(now Time) {
 	t := AckTimeout(c.qp.Attr.Timeout)
 	if t == 0 {
 		return
 	}
+	// A requester may detect a timeout as late as four times the programmed value (IBA 9.7.6.1.3).
 	t *= Time(min(1<<min(c.req.backoff, 2), c.cfg.BackoffLimit))
 	c.req.armed = true
 	c.req.deadline = now + t
 	c.plan(now)
 }
 
-// ackTimeout handles the expiry of the local ACK timer (IBA 9.7.6.1.3).
+// ackTimeout handles the expiry of the local ACK timer: it spends a retry and goes back
+// (IBA 9.7.6.1.3).
 func (c *RC) ackTimeout(now Time) {
 	r := &c.req
 	r.armed = false
+	// All is acknowledged, or about to be sent again anyway.
 	if r.send == r.una {
 		return
 	}
@@ -178,23 +187,25 @@ func (c *RC) ackTimeout(now Time) {
 	r.cc.OnTimeout(now, r.outstanding())
 	r.regulate()
 	c.goBack()
+	// The next NAK is obeyed.
 	r.wentBack = false
 }
 
-// A cursor is the position in the send queue of a packet that is to be emitted.
+// A cursor is the position in the send queue of a packet to be sent.
 type cursor struct {
 	psn    bth.PSN
-	index  uint32 // of the work request in the send queue, free-running
-	packet uint32 // of the work request, from 0
-	repair bool   // sent again out of turn: new packets go on behind it
+	index  uint32 // number of the work request in the send queue
+	packet uint32 // index of the packet in the work request
+	repair bool   // retransmission out of order: sending of new packets continues at r.send
 }
 
-// span is the PSNs from first up to but not end. It is empty where they are equal.
+// span is the range of PSNs from first up to but not including end. It is empty if they are
+// equal.
 type span struct{ first, end bth.PSN }
 
 func (s span) empty() bool { return s.first == s.end }
 
-// locate returns the position of psn, which was sent and is not acknowledged.
+// locate returns the position of psn, which must have been sent and not acknowledged.
 func (c *RC) locate(psn bth.PSN) (at cursor, w *qp.SendWQE) {
 	at = cursor{psn: psn, index: c.qp.SQ.Head()}
 	for {
@@ -206,7 +217,7 @@ func (c *RC) locate(psn bth.PSN) (at cursor, w *qp.SendWQE) {
 	}
 }
 
-// room returns how many PSNs from psn on may be outstanding.
+// room returns how many PSNs from psn on fit into the window.
 func (r *requester) room(psn bth.PSN) uint32 {
 	used := distance(r.una, psn)
 	if used >= r.window {
@@ -215,11 +226,13 @@ func (r *requester) room(psn bth.PSN) uint32 {
 	return r.window - used
 }
 
-// maxOutstanding is the most PSNs of which one can still be told from a duplicate.
+// maxOutstanding is the maximum number of outstanding PSNs: the responder takes those in the
+// other half of the PSN space for duplicates.
 const maxOutstanding = 1<<23 - 1
 
-// space returns how many packets of SENDs and WRITEs from psn on may be. While one is repaired, a
-// peer that keeps has what came after it, which is not on its way any more: as many again may be.
+// space returns how many packets of SENDs and WRITEs from psn on may be sent. During a repair, a
+// peer that keeps early packets has those behind the gap, so they are not in flight any more, and
+// as many again may be sent.
 func (r *requester) space(psn bth.PSN) uint32 {
 	used, most := distance(r.una, psn), r.window
 	if r.asked && r.proven {
@@ -231,17 +244,17 @@ func (r *requester) space(psn bth.PSN) uint32 {
 	return most - used
 }
 
-// fits reports whether the request for a READ chunk of n PSNs from psn on may leave. A chunk cannot be
-// made smaller, so one is always allowed where nothing before it is outstanding.
+// fits reports whether the request for a READ chunk of n PSNs from psn on may be sent. A chunk
+// cannot be made smaller, so one is always allowed if nothing is outstanding before it.
 func (r *requester) fits(psn bth.PSN, n uint32) bool { return n <= r.room(psn) || psn == r.una }
 
-// outstanding returns how many PSNs are.
+// outstanding returns the number of outstanding PSNs.
 func (r *requester) outstanding() uint32 { return distance(r.una, r.send) }
 
-// regulate takes over the window that the congestion control allows now.
+// regulate applies the window of the congestion control.
 func (r *requester) regulate() { r.window = max(1, r.cc.Window()) }
 
-// acked tells the congestion control that una has moved by n PSNs.
+// acked tells the congestion control that una has advanced by n PSNs.
 func (c *RC) acked(now Time, n uint32) {
 	r := &c.req
 	r.cc.OnAck(now, Ack{PSNs: n, Limited: r.limited, Grows: c.peer != peerRxe})
@@ -255,7 +268,7 @@ func (r *requester) naked(now Time, kind LossKind) {
 	r.regulate()
 }
 
-// notified takes a congestion notification packet.
+// notified processes a congestion notification packet (IBA A17.9.3).
 func (c *RC) notified(now Time) Verdict {
 	if !c.req.started {
 		return WrongState

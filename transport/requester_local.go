@@ -2,8 +2,9 @@ package transport
 
 import "github.com/gorxe/gorxe/qp"
 
-// executeLocal executes the local work requests that are next in the send queue. No payload may be borrowed: they
-// complete at once, and the program may then write to what they have taken from a peer.
+// executeLocal executes local work requests that are next in the send queue. No payload may be
+// borrowed: the requests complete at once, and the program may then write to memory to which they
+// have ended a peer's access.
 func (c *RC) executeLocal() {
 	r, sq := &c.req, c.qp.SQ
 	for r.again.empty() && r.cur != sq.Tail() {
@@ -13,12 +14,12 @@ func (c *RC) executeLocal() {
 	}
 }
 
-// local executes the work request at cur, which takes no PSN, and reports whether the next
-// may begin. It stands in the queue as done until all before it are complete, and going
-// back passes over it.
+// local executes the local work request at cur and reports whether the next request may begin. It
+// uses no PSN. It stays in the queue, as done, until all earlier requests are complete, and going
+// back skips it.
 //
-// An invalidation waits for all before it: they may still need the key. What fails is tried
-// again each time until it is the oldest, so that completions keep their order.
+// A LOCAL_INV waits for all earlier requests, which may need the key. A request that fails is
+// tried again until it is the oldest, so that completions keep their order.
 func (c *RC) local(w *qp.SendWQE) bool {
 	r := &c.req
 	if w.Opcode == qp.WRLocalInv && r.cur != c.qp.SQ.Head() {
@@ -34,8 +35,8 @@ func (c *RC) local(w *qp.SendWQE) bool {
 	return true
 }
 
-// execute does what a local work request asks of the key table. The statuses of failures
-// are those of Linux rxe.
+// execute applies a local work request to the key table. The failure statuses are those of Linux
+// rxe.
 func (c *core) execute(w *qp.SendWQE) qp.WCStatus {
 	var err error
 	switch l := w.Local; {
@@ -56,14 +57,14 @@ func (c *core) execute(w *qp.SendWQE) qp.WCStatus {
 	return qp.WCSuccess
 }
 
-// finishHead completes the oldest work request with success, and the local ones behind it
-// that are done.
+// finishHead completes the oldest work request with success, and the finished local ones behind
+// it.
 func (c *RC) finishHead() {
 	c.completeHead(qp.WCSuccess)
 	c.retire()
 }
 
-// retire completes the local work requests that are done and have come to the head.
+// retire completes finished local work requests at the head of the queue.
 func (c *RC) retire() {
 	sq := c.qp.SQ
 	for sq.Len() > 0 {

@@ -6,13 +6,15 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// response takes a packet that answers a request of ours.
+// response processes a response. A PSN before una is a duplicate, and one that was never sent a
+// ghost: both are ignored.
 func (c *RC) response(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.req
 	if !r.started {
 		return GhostResponse
 	}
 	s := p.AETH.Syndrome
+	// The PSN of a response must be outstanding.
 	if !r.inFlight(p.PSN) {
 		if p.PSN.Diff(r.una) < 0 {
 			return Duplicate
@@ -38,8 +40,9 @@ func (c *RC) response(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return ReservedSyndrome
 }
 
-// acknowledge moves una up to end, completing what lies before it. It stops at a
-// request whose response data has not arrived, and reports whether it got to end.
+// acknowledge advances una up to end and completes the requests before it: a response
+// acknowledges all earlier requests (IBA 9.7.5.1.2). It stops at a READ or atomic whose data has
+// not arrived, and reports whether it reached end.
 func (c *RC) acknowledge(now Time, end bth.PSN) bool {
 	r := &c.req
 	was := r.una
@@ -49,11 +52,13 @@ func (c *RC) acknowledge(now Time, end bth.PSN) bool {
 			break
 		}
 		stop := w.FirstPSN.Add(w.Packets)
+		// end is inside the message: una advances, but the request is not complete.
 		if distance(r.una, end) < distance(r.una, stop) {
 			r.una = end
 			break
 		}
 		r.una = stop
+		// The acknowledgement of a later request also ends an ATOMIC WRITE.
 		if usesReadSlot(w) && r.reads > 0 {
 			r.reads--
 		}
@@ -65,20 +70,21 @@ func (c *RC) acknowledge(now Time, end bth.PSN) bool {
 	return r.una == end
 }
 
-// ack handles a positive acknowledgement up to and including psn. One that passes a
-// READ without its data is an implied NAK of that READ (IBA 9.7.5.1.2).
+// ack processes an ACK, which acknowledges all PSNs up to psn. If it passes a READ or an atomic
+// without its data, it is an implied NAK of that request (IBA 9.7.5.1.2).
 func (c *RC) ack(now Time, psn bth.PSN) Verdict {
 	if !c.acknowledge(now, psn.Add(1)) {
 		return c.impliedNAK(now)
 	}
+	// The peer acknowledged the repaired packet but kept nothing behind it.
 	if c.req.inVain() {
 		c.goBack()
 	}
 	return Accepted
 }
 
-// impliedNAK goes back to the oldest READ whose data is missing, once until
-// something moves.
+// impliedNAK goes back to the oldest READ or atomic whose data is missing, once before una
+// advances again.
 func (c *RC) impliedNAK(now Time) Verdict {
 	if c.req.wentBack {
 		return OutOfSequence
@@ -92,13 +98,15 @@ func (c *RC) impliedNAK(now Time) Verdict {
 	return OutOfSequence
 }
 
-// sequenceNAK handles NAK PSN sequence error: the peer has all before psn and
-// expects psn (IBA 9.7.5.2).
+// sequenceNAK processes NAK PSN sequence error: the peer has executed all requests before psn and
+// expects psn (IBA 9.7.5.2). It is obeyed once before una advances again.
 func (c *RC) sequenceNAK(now Time, psn bth.PSN) Verdict {
 	r := &c.req
 	c.count.SequenceNAKsTaken++
+	// A NAK acknowledges all requests before its PSN (IBA 9.7.5.1.2).
 	c.acknowledge(now, psn)
 	vain := r.inVain()
+	// A NAK while una is about to be sent again costs nothing: the retransmission answers it.
 	if r.waiting || r.wentBack || r.send == r.una {
 		return SequenceNAK
 	}
@@ -110,8 +118,9 @@ func (c *RC) sequenceNAK(now Time, psn bth.PSN) Verdict {
 	return SequenceNAK
 }
 
-// rnrNAK handles a receiver that was not ready for psn: wait, then send again. The
-// wait is over when the timer says so and not before (IBA 9.7.5.2.8).
+// rnrNAK processes an RNR NAK: the peer had no receive for psn. The requester waits for the time
+// of the timer code and then goes back to psn, up to rnr_retry times (IBA 9.7.5.2.8). Only the
+// timer, or an acknowledgement of psn, ends the wait.
 func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 	r := &c.req
 	c.count.RNRNAKsTaken++
@@ -121,6 +130,7 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 	if r.waiting || r.send == r.una {
 		return RNRWait
 	}
+	// RNR NAKs have a retry budget of their own.
 	if r.rnrRetry != infiniteRNR {
 		if r.rnrTries == 0 {
 			c.count.RNRRetryExceeded++
@@ -136,8 +146,8 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 	return RNRWait
 }
 
-// errorNAK fails the request at psn. Those before it were executed; a READ among
-// them whose data was lost cannot be asked for again, so it takes the error.
+// errorNAK fails the request at psn (IBA 9.7.5.2). Earlier requests were executed; but if the
+// data of a READ among them was lost, it cannot be requested again, so that READ fails instead.
 func (c *RC) errorNAK(now Time, psn bth.PSN, s bth.Syndrome) Verdict {
 	c.count.ErrorNAKsTaken++
 	c.acknowledge(now, psn)
@@ -145,8 +155,8 @@ func (c *RC) errorNAK(now Time, psn bth.PSN, s bth.Syndrome) Verdict {
 	return RemoteError
 }
 
-// readResponse stores one packet of a READ's data. Responses count only in strict
-// PSN order; one that is ahead tells that others were lost (IBA 9.7.5.1.2).
+// readResponse stores the data of one READ response. Only the response with the PSN una is
+// accepted. One ahead of it is an implied NAK: earlier responses were lost (IBA 9.7.5.1.2).
 func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.req
 	if !c.acknowledge(now, p.PSN) {
@@ -159,22 +169,25 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 	if w.Opcode != qp.WRRead {
 		return BadResponse
 	}
+	// Each READ request of the work request, of w.Chunk PSNs, has a response that ends with LAST or
+	// ONLY.
 	i := distance(w.FirstPSN, p.PSN)
 	off := uint64(i) * uint64(c.mtu)
 	last := i == w.Packets-1 || (i+1)%w.Chunk == 0
-	// The responder may begin a repeated READ with FIRST or, as Linux rxe does, go
-	// on with MIDDLE: only whether it ends here has to be right.
+	// The response to a READ that is sent again may begin with FIRST or, from Linux rxe, continue
+	// with MIDDLE. So only the end of the response is checked.
 	ends := info.Pos == bth.Last || info.Pos == bth.Only
 	if ends != last {
 		c.fail(qp.WCBadRespErr)
 		return BadResponse
 	}
+	// Every response but the last of the work request has the length of the path MTU.
 	if uint64(len(p.Payload)) != min(w.Length-off, uint64(c.mtu)) {
 		c.fail(qp.WCLocLenErr)
 		return BadResponse
 	}
 	if f := c.gather.scatter((*requestingRC)(c), p.PSN, w.SG, off, p.Payload, i == w.Packets-1); f != mr.OK {
-		if c.state != qp.ERR { // or else what came before could not be stored
+		if c.state != qp.ERR { // otherwise unwritten has failed an earlier request
 			c.fail(qp.WCLocProtErr)
 		}
 		return LocalError

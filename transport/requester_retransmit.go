@@ -5,32 +5,39 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Go-back-N repeats all that is unacknowledged. To a peer that keeps what came after a gap
-// that is a waste: it needs the one packet. Whether it keeps, it shows: the packet of the NAK
-// alone is sent again (a repair), new ones go on behind what was sent, and the answer covers
-// what came after the gap, or does not. After faith repairs in a row that were in vain the
-// requester goes back, until it sees an acknowledgement of what it has not repeated since. The
-// IBA asks for neither half of it and forbids none: a responder may acknowledge what it has
-// executed at any time, and takes a duplicate for one. Linux rxe does not keep, and gets
-// everything again from the first NAK on.
+// Go-back-N sends all outstanding packets again. That is a waste if the peer keeps the packets
+// behind a gap: it needs only the missing one. The peer shows whether it keeps them. The
+// requester sends only the packet that the NAK names (a repair) and continues with new packets;
+// the answer covers the packets behind the gap, or it does not. After faith repairs in vain in a
+// row, the requester goes back after each NAK, until an acknowledgement covers packets that it
+// has not sent again.
+//
+// The IBA neither requires nor forbids this: a responder may acknowledge what it has executed at
+// any time, and it treats a packet sent twice as a duplicate. Linux rxe does not keep early
+// packets, so towards it each NAK is followed by go-back-N.
+//
+// A NAK names only the first missing PSN, so each gap of a window costs a round trip. New packets
+// are sent meanwhile.
 
-// faith is how many repairs in a row may be in vain: two packets in a row may be lost.
+// faith is the maximum number of repairs in vain in a row. It allows the loss of two packets in a
+// row.
 const faith = 3
 
-// repairs is what a requester knows of its peer and of the repair under way.
+// repairs is what a requester knows about early packets at its peer, and the state of the current
+// repair.
 type repairs struct {
-	faith  uint8 // how many repairs more may be in vain
-	proven bool  // the peer has kept something, on this connection
+	faith  uint8 // number of further repairs that may be in vain
+	proven bool  // the peer has kept early packets on this connection
 
-	again span    // is to be sent again, before anything else
-	asked bool    // for a NAK: the peer has something behind it
-	end   bth.PSN // behind the packet that was repaired, if asked
+	again span    // PSNs to be sent again, before all others
+	asked bool    // the repair answers a NAK: the peer has received packets behind it
+	end   bth.PSN // PSN behind the repaired packet, if asked
 
-	heard bool // went back for a sequence NAK, and nothing has moved since
+	heard bool // went back for a sequence NAK, and una has not advanced since
 }
 
-// obey does what a sequence NAK for una asks for. A repair in vain is followed by all that
-// it was to spare.
+// obey does what a sequence NAK for una requests. vain means that the last repair was in vain:
+// then everything is sent again.
 func (c *RC) obey(vain bool) {
 	r := &c.req
 	if vain || r.faith == 0 || c.peer == peerRxe {
@@ -42,7 +49,8 @@ func (c *RC) obey(vain bool) {
 	r.asked, r.end = true, r.again.end
 }
 
-// repair makes packets that were sent the next to be sent. The timer starts anew with them.
+// repair makes s the next packets to be sent, all of which were sent before. The timer starts
+// with the first of them.
 func (c *RC) repair(s span) {
 	r := &c.req
 	r.again = s
@@ -50,7 +58,7 @@ func (c *RC) repair(s span) {
 	r.timing = false
 }
 
-// behind is the PSN behind the packet at una.
+// behind returns the PSN behind the packet at una; if that is a READ, behind its chunk.
 func (c *RC) behind() bth.PSN {
 	r := &c.req
 	w := c.qp.SQ.At(c.qp.SQ.Head())
@@ -61,7 +69,8 @@ func (c *RC) behind() bth.PSN {
 	return r.una.Add(min(w.Chunk-i%w.Chunk, w.Packets-i))
 }
 
-// moved draws from an answer that has moved una past PSNs what it says of the peer.
+// moved updates repairs after an answer has advanced una. An acknowledgement beyond a repaired
+// packet, or beyond what was sent again, proves that the peer keeps early packets.
 func (r *requester) moved() {
 	mended := r.asked && r.una.Diff(r.end) > 0
 	if mended || r.heard && r.una.Diff(r.send) > 0 {
@@ -71,9 +80,9 @@ func (r *requester) moved() {
 	r.asked = r.asked && !mended
 }
 
-// inVain reports whether the answer that has just moved una covers the packet that was
-// repaired and nothing of what had been sent behind it, which calls for going back. The peer
-// has not kept that: it has no room, or does not keep, or lost the next one as well.
+// inVain reports whether the answer that has just advanced una covers the repaired packet and
+// nothing behind it, so that the requester must go back. The peer has not kept those packets: it
+// has no room, keeps none, or the next one was lost too.
 func (r *requester) inVain() bool {
 	if !r.asked || r.una != r.end {
 		return false
@@ -83,14 +92,15 @@ func (r *requester) inVain() bool {
 	return true
 }
 
-// sendRepair sends what is to be sent again and reports whether there was room for all of it.
+// sendRepair sends the packets that are to be sent again, and reports whether there was room for
+// all.
 func (c *RC) sendRepair(x *transmission) bool {
 	r := &c.req
 	for !r.again.empty() {
 		at, w := c.locate(r.again.first)
 		at.repair = true
 		took := c.emit(x, w, at)
-		if took == 0 || !r.started { // its memory may be gone, and the queue pair has failed then
+		if took == 0 || !r.started { // the queue pair fails if the memory is gone
 			return false
 		}
 		r.again.first = r.again.first.Add(took)
@@ -102,33 +112,34 @@ func (c *RC) sendRepair(x *transmission) bool {
 	return true
 }
 
-// A repair that is lost, or a NAK, or the last acknowledgement, is mended by the local ACK
-// timeout, which is thousands of round trips long. To a peer that was seen to keep, the
-// requester sends the packet at una once more when it has heard nothing for longer than
-// answers took so far (a probe). It costs no retry: the local ACK timeout, which is counted
-// from the same moment, goes on behind it.
+// If a repair, a NAK or the last acknowledgement is lost, only the local ACK timeout would
+// recover, after thousands of round trips. Towards a peer that keeps early packets, the requester
+// therefore sends the packet at una once more (a probe) if there was no answer for longer than
+// the RTT samples predict, as the tail loss probe of TCP does (RFC 8985). A probe costs no retry
+// and does not restart the local ACK timer.
 
-// pace is how long answers take (RFC 6298), and the probe that follows from it.
+// pace is the RTT estimator of RFC 6298 and the probe timer derived from it.
 type pace struct {
-	srtt, rttvar Time
-	timing       bool    // an answer is being waited for
-	timed        bth.PSN // to the packet with this PSN, which was sent once
-	timedAt      Time
+	srtt, rttvar Time    // smoothed RTT and its variation
+	timing       bool    // an RTT sample is being taken
+	timed        bth.PSN // PSN of its packet, which was sent once
+	timedAt      Time    // time at which that was sent
 
-	probeAt Time // when the next probe is due, 0 is never
-	probes  uint8
-	lone    bool // the last probe was answered for its packet alone
+	probeAt Time  // time of the next probe, 0 for none
+	probes  uint8 // probes since the last progress
+	lone    bool  // the last probe was answered with an acknowledgement of its packet alone
 }
 
-// time begins to wait for the answer to a packet that asks for one, to a peer that may be probed, unless another is waited
-// for, or something is missing: that would take longer.
+// time starts an RTT sample with a packet that has AckReq, if the peer may be probed and no
+// sample is being taken. It does not while a packet is missing, because the answer would take
+// longer.
 func (r *requester) time(now Time, psn bth.PSN) {
 	if r.proven && !r.timing && !r.wentBack && r.probes == 0 {
 		r.timing, r.timed, r.timedAt = true, psn, now
 	}
 }
 
-// answered takes the time when una has moved past the packet that it is taken of.
+// answered ends the RTT sample if una has advanced past its packet.
 func (r *requester) answered(now Time) {
 	if !r.timing || r.una.Diff(r.timed) <= 0 {
 		return
@@ -144,8 +155,9 @@ func (r *requester) answered(now Time) {
 	r.rttvar += (max(off, -off) - r.rttvar) / 4
 }
 
-// plan says when the next probe is due: later each time, and never later than the local ACK
-// timeout.
+// plan schedules the next probe. The first follows after the retransmission timeout of RFC 6298,
+// but at least Config.ProbeAfter, and each further one after twice the time before. There is none
+// after the local ACK timeout.
 func (c *RC) plan(now Time) {
 	r := &c.req
 	r.probeAt = 0
@@ -159,7 +171,7 @@ func (c *RC) plan(now Time) {
 }
 
 // probe sends the packet at una again. If the last probe was answered for its packet alone,
-// more than that is missing, and so much time was lost that all of it is sent again.
+// further packets are missing, and so much time is lost already that all of them are sent again.
 func (c *RC) probe(now Time) {
 	r := &c.req
 	r.probeAt = 0
@@ -167,6 +179,7 @@ func (c *RC) probe(now Time) {
 		return
 	}
 	c.count.Probes++
+	// A probe must not restart the local ACK timer, so the deadline stays.
 	deadline := r.deadline
 	if r.lone {
 		c.goBack()

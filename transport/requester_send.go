@@ -6,10 +6,10 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// opcodes are those of one kind of message by the position of the packet.
+// opcodes are the opcodes of one kind of message by the position of the packet.
 type opcodes struct{ first, middle, last, only bth.Opcode }
 
-// requestOps is the table from work request to wire opcodes.
+// requestOps has the opcodes of each kind of work request that sendPacket sends.
 var requestOps = [256]*opcodes{
 	qp.WRSend:     {bth.RCSendFirst, bth.RCSendMiddle, bth.RCSendLast, bth.RCSendOnly},
 	qp.WRSendImm:  {bth.RCSendFirst, bth.RCSendMiddle, bth.RCSendLastImm, bth.RCSendOnlyImm},
@@ -20,7 +20,7 @@ var requestOps = [256]*opcodes{
 	qp.WRAtomicWrite: {only: bth.RCAtomicWrite},
 }
 
-// pick returns the opcode of a packet that begins or ends the message, or both.
+// pick returns the opcode of a packet that begins the message, ends it, does both or neither.
 func (o *opcodes) pick(begins, ends bool) bth.Opcode {
 	switch {
 	case begins && ends:
@@ -33,13 +33,15 @@ func (o *opcodes) pick(begins, ends bool) bth.Opcode {
 	return o.middle
 }
 
-// send emits requests as far as the congestion control, the READ limit, fences and room allow.
+// send sends requests as far as the congestion control, the share, max_rd_atomic, fences and the
+// room in the batch allow.
 func (c *RC) send(x *transmission) {
 	r := &c.req
 	r.blocked, r.begun = false, false
 	if r.paused = 0; !r.wants(c) {
 		return
 	}
+	// NextTimeout returns the end of the pause.
 	if at := r.cc.NotBefore(); x.now < at {
 		r.paused = at
 		return
@@ -52,8 +54,8 @@ func (c *RC) send(x *transmission) {
 	}
 }
 
-// sendQueued emits repairs and then what is queued. The caller has checked that the requester may send, and a failure
-// of the queue pair returns at once.
+// sendQueued sends repairs and then queued requests. The caller has checked that the requester
+// may send. If the queue pair fails, it returns at once.
 func (c *RC) sendQueued(x *transmission) {
 	r := &c.req
 	sq := c.qp.SQ
@@ -66,6 +68,7 @@ func (c *RC) sendQueued(x *transmission) {
 			if c.held(w) {
 				return
 			}
+			// A local request may invalidate a region from which the batch borrows payload.
 			if w.Opcode.IsLocal() {
 				if x.dst.Len() > 0 {
 					x.full = true
@@ -82,10 +85,11 @@ func (c *RC) sendQueued(x *transmission) {
 			}
 		}
 		at := cursor{psn: r.send, index: r.cur, packet: distance(w.FirstPSN, r.send)}
-		if at.packet >= w.Packets {
+		if at.packet >= w.Packets { // all of w is sent
 			r.cur++
 			continue
 		}
+		// The chunks are chosen at the first transmission. Retransmissions must have the same.
 		if at.packet == 0 && r.send == r.next {
 			w.Chunk = c.chunkOf(w, x.dst.Trains)
 		}
@@ -97,14 +101,14 @@ func (c *RC) sendQueued(x *transmission) {
 	}
 }
 
-// held reports whether w may not begin yet: the queue pair is in SQD, or w has a fence and waits for the READs
-// and atomics before it.
+// held reports whether w must not start yet: the queue pair is in SQD (IBA 10.3.1.5), or w has a
+// fence and waits for earlier READs and atomics.
 func (c *RC) held(w *qp.SendWQE) bool {
 	return c.state == qp.SQD || w.Flags&qp.Fence != 0 && c.req.reads > 0
 }
 
-// emit puts the packet of w at a position into the batch and returns the PSNs taken, 0 if it cannot
-// leave. It moves neither the position of sending nor that of a repair.
+// emit appends the packet of w at a position to the batch and returns the number of PSNs used, 0
+// if it cannot be sent. It changes neither r.send nor r.again.
 func (c *RC) emit(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	switch {
 	case w.Opcode == qp.WRRead:
@@ -119,20 +123,21 @@ func (c *RC) emit(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	return c.sendPacket(x, w, at)
 }
 
-// readSlot reports whether a READ or an atomic may leave: fewer than max_rd_atomic are outstanding,
-// or it is sent again and is one of those.
+// readSlot reports whether a READ or atomic may be sent: fewer than max_rd_atomic are
+// outstanding, or it is repaired and thus one of those.
 func (c *RC) readSlot(at cursor) bool { return at.repair || c.req.reads < int(c.qp.Attr.MaxRdAtomic) }
 
-// takeReadSlot counts a READ or an atomic that leaves.
+// takeReadSlot counts a READ or atomic that is sent.
 func (r *requester) takeReadSlot(at cursor) {
 	if !at.repair {
 		r.reads++
 	}
 }
 
-// sent moves the requester past n PSNs that were just put into a batch.
+// sent advances the requester past n PSNs that were just appended to a batch.
 func (c *RC) sent(now Time, n uint32) {
 	r := &c.req
+	// Only a packet that is sent for the first time gives an RTT sample (Karn's algorithm).
 	if r.send != r.next {
 		c.count.Retransmitted++
 	} else if r.sinceAck == 0 {
@@ -149,17 +154,19 @@ func (c *RC) sent(now Time, n uint32) {
 	}
 }
 
-// startWQE gives w its PSNs, from psn on, and looks up its memory. A local fault is found here,
-// before anything of the message has left.
+// startWQE assigns PSNs to w, from psn on, and looks up its regions. Local faults are found here,
+// before any packet of the message is sent.
 func (c *core) startWQE(w *qp.SendWQE, psn bth.PSN) qp.WCStatus {
 	if w.Refused != qp.WCSuccess {
 		return w.Refused
 	}
+	// With max_rd_atomic 0 it could never be sent.
 	if usesReadSlot(w) && c.qp.Attr.MaxRdAtomic == 0 {
 		return qp.WCLocQPOpErr
 	}
 	fault := mr.OK
 	switch {
+	// The response data is stored in the segments.
 	case waitsForData(w):
 		fault = resolve(&c.keys, c.qp.PD, w.SG, mr.LocalWrite)
 	case w.Opcode == qp.WRFlush:
@@ -177,21 +184,23 @@ func (c *core) startWQE(w *qp.SendWQE, psn bth.PSN) qp.WCStatus {
 	return qp.WCSuccess
 }
 
-// failAt fails the work request with index i if it is the oldest. Otherwise it has
-// to wait until those before it are complete: completions keep their order.
+// failAt fails work request i if it is the oldest. Otherwise it does nothing, and the request is
+// tried again later: completions keep the order of the queue.
 func (c *RC) failAt(i uint32, status qp.WCStatus) {
 	if i == c.qp.SQ.Head() {
 		c.fail(status)
 	}
 }
 
-// sendPacket emits a packet of a SEND or WRITE and returns the PSNs taken, 0 or 1.
+// sendPacket sends a packet of a SEND, WRITE or ATOMIC WRITE and returns the number of PSNs used,
+// 0 or 1.
 func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
 	room := r.space(at.psn)
 	if room == 0 || !r.shareAdmits(x.now, at, 1) {
 		return 0
 	}
+	// Repairs are exempt from the share.
 	if !at.repair {
 		room = min(room, r.shareLeft(x.now))
 	}
@@ -200,6 +209,8 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	last := at.packet == w.Packets-1
 	begins, ends := at.packet%w.Chunk == 0, last || (at.packet+1)%w.Chunk == 0
 	p := c.packetOf(requestOps[w.Opcode].pick(begins, ends), at.psn)
+	// The last packet of a message needs an ACK to complete, and the one that uses up the window or
+	// the share needs one to send more.
 	p.AckReq = last || at.repair || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery || x.left == 1 && r.contended()
 	c.requestHeaders(p, w, last)
 	if w.Chunk < w.Packets {
@@ -209,18 +220,20 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	if f == nil {
 		return 0
 	}
+	// A new packet may read ahead for those that follow it. A repair is sent alone.
 	ahead := n
 	if x.of = (reading{}); !at.repair {
 		x.of = reading{sends: c.qp.SQ, index: at.index}
 		ahead = min(x.ahead(w.Length-off, c.mtu), uint64(room)*uint64(c.mtu))
 	}
 	if !x.payload(f, w, off, n, ahead) {
-		// The region went away under the message: the frame must not leave.
+		// The region was deregistered, or cannot be read: the frame must not be sent.
 		x.dst.Drop()
 		c.failAt(at.index, qp.WCLocProtErr)
 		return 0
 	}
-	// A message that changes while it is sent may arrive with a wrong ICRC, as one that was lost, but not again.
+	// If the program changes the payload while the packet is sent, the ICRC may be wrong and the
+	// packet lost. The retransmission must not be lost in the same way.
 	f.Volatile = at.psn != r.next
 	if p.AckReq {
 		r.sinceAck = 0
@@ -230,7 +243,7 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	return 1
 }
 
-// requestHeaders fills in what the packet of a SEND or WRITE carries besides the BTH.
+// requestHeaders fills in the extension headers and the SE bit of a packet of a SEND or WRITE.
 func (c *core) requestHeaders(p *bth.Packet, w *qp.SendWQE, last bool) {
 	headers := p.Opcode.Info().Headers
 	if headers&bth.HasRETH != 0 {
@@ -242,12 +255,12 @@ func (c *core) requestHeaders(p *bth.Packet, w *qp.SendWQE, last bool) {
 	if headers&bth.HasIETH != 0 {
 		p.InvalidateRKey = w.Imm
 	}
-	// SE means something only where the responder consumes a receive (IBA 9.2.3).
+	// SE has a meaning only in the last packet of a message that consumes a receive (IBA 9.2.3).
 	p.Solicited = last && w.Flags&qp.Solicited != 0 && w.Opcode != qp.WRWrite && w.Opcode != qp.WRAtomicWrite
 }
 
-// sendRead emits the READ request for the chunk that the packet begins or lies in, and returns how
-// many PSNs its responses take.
+// sendRead sends the READ request for a chunk, or for the rest of it from the position on. It
+// returns the number of PSNs that the responses use, 0 if it cannot be sent.
 func (c *RC) sendRead(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
 	n := min(w.Chunk-at.packet%w.Chunk, w.Packets-at.packet)

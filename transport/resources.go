@@ -5,50 +5,51 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// resource remembers a request that has a response of its own, so that it can be answered
-// again (IBA 9.7.5.1).
+// resource is a responder resource: it remembers a request that has a response of its own, so
+// that a duplicate can be answered (IBA 9.7.5.1).
 type resource struct {
 	op         bth.Operation
-	first, end bth.PSN // the PSNs of its responses: [first, end)
+	first, end bth.PSN // PSNs of its responses: [first, end)
 	va         uint64
 	length     uint64
 	rkey       uint32
 	region     *mr.Region
-	value      uint64 // what an atomic found
-	msn        uint32
-	sent       uint32 // response packets of a READ that were sent at least once
-	resent     uint32 // and how many were sent again
-	valid      bool
+	value      uint64 // original value that an atomic returns
+	msn        uint32 // MSN of its responses
+	sent       uint32 // READ responses sent at least once
+	resent     uint32 // READ responses sent again
+	valid      bool   // in use
 }
 
-// job is a request with a resource whose responses are being sent.
+// job is a request whose responses are being sent.
 type job struct {
 	res    *resource
-	from   bth.PSN // of the first response packet of this answer
-	next   bth.PSN // of the next response packet
-	begun  bool    // a FIRST went out for this request
-	resume bool    // go on with MIDDLE or LAST, as the peer expects of a repeated READ
-	again  bool    // all of it went out before
+	from   bth.PSN // PSN of the first response of this answer
+	next   bth.PSN // PSN of the next response
+	begun  bool    // the FIRST response of this answer was sent
+	resume bool    // continue with MIDDLE or LAST, as Linux rxe expects for a duplicate READ
+	again  bool    // all responses were sent before
 
-	repeated   bool    // when it is done it is to be done again
-	repeatFrom bth.PSN // from here on
+	repeated   bool    // when the answer is complete, it must be sent again
+	repeatFrom bth.PSN // PSN from which to send it again
 }
 
-// resources holds the responder resources of a queue pair and the jobs on them, ordered by
-// PSN. There is at most one job for each resource.
+// resources are the responder resources of a queue pair and the jobs on them, in PSN order. A
+// resource has at most one job.
 type resources struct {
-	ring    ring // of max_dest_rd_atomic entries
-	flushes ring // of FLUSH, which max_dest_rd_atomic does not limit
+	ring    ring // resources of READs, atomics and ATOMIC WRITEs: max_dest_rd_atomic
+	flushes ring // resources of FLUSHes, which max_dest_rd_atomic does not limit
 	jobs    []job
 	len     int
 }
 
-// ring is a set of resources of which the oldest is taken for the next request.
+// ring is a set of resources; a new request gets the oldest.
 type ring struct {
 	slots []resource
-	write int
+	write int // index of the oldest
 }
 
+// reset makes all resources free and removes all jobs.
 func (r *resources) reset() {
 	for _, g := range []*ring{&r.ring, &r.flushes} {
 		clear(g.slots)
@@ -57,19 +58,22 @@ func (r *resources) reset() {
 	r.len = 0
 }
 
-// drop forgets the jobs.
+// drop removes all jobs.
 func (r *resources) drop() { r.len = 0 }
 
+// head returns the first job; there must be one.
 func (r *resources) head() *job { return &r.jobs[0] }
 
+// remove removes job i.
 func (r *resources) remove(i int) {
 	copy(r.jobs[i:], r.jobs[i+1:r.len])
 	r.len--
 }
 
-// claim returns the oldest resource of g, of limit in all, for a new request, or nil while
-// its responses were not all sent: the peer has more outstanding than it may. If they were
-// and are being repeated, the peer that sends a new request has got them by now.
+// claim returns the oldest of the limit resources of g for a new request. It returns nil if the
+// responses of the old request have not all been sent: the peer has more requests outstanding
+// than it may. If they are being sent again, the new request shows that the peer has received
+// them, so that job ends.
 func (r *resources) claim(g *ring, limit int) *resource {
 	r.resize(g, limit)
 	res := &g.slots[g.write]
@@ -83,7 +87,7 @@ func (r *resources) claim(g *ring, limit int) *resource {
 	return res
 }
 
-// free returns how many resources claim gives one after the other.
+// free returns how many resources claim can return in a row.
 func (r *resources) free(g *ring, limit int) int {
 	r.resize(g, limit)
 	for n := range limit {
@@ -94,8 +98,8 @@ func (r *resources) free(g *ring, limit int) int {
 	return limit
 }
 
-// resize makes room for n resources in g. The newest of those there are stay, as many as
-// fit, and so do their jobs; the peer must have no more outstanding than the new limit.
+// resize changes the number of resources in g to n. The newest n of the old ones remain, with
+// their jobs; the peer must not have more requests outstanding than the new limit.
 func (r *resources) resize(g *ring, n int) {
 	if len(g.slots) == n {
 		return
@@ -124,7 +128,7 @@ func (r *resources) resize(g *ring, n int) {
 	r.jobs = jobs
 }
 
-// at returns the resource that the response with this PSN belongs to, or nil.
+// at returns the resource of the response with this PSN, or nil.
 func (r *resources) at(psn bth.PSN) *resource {
 	for _, slots := range [...][]resource{r.ring.slots, r.flushes.slots} {
 		for i := range slots {
@@ -147,7 +151,7 @@ func (r *resources) find(res *resource) int {
 	return -1
 }
 
-// insert adds a job at its place in PSN order.
+// insert adds a job in PSN order, as responses must be sent (IBA C9-110 for those of duplicates).
 func (r *resources) insert(j job) {
 	i := r.len
 	for i > 0 && j.next.Before(r.jobs[i-1].next) {
@@ -158,44 +162,47 @@ func (r *resources) insert(j job) {
 	r.len++
 }
 
-// asked reports whether a repeated request names the memory that the first one named,
-// off bytes into it.
+// asked reports whether duplicate request p names the same memory as the first one, off bytes
+// into it.
 func (res *resource) asked(p *bth.Packet, off uint64) bool {
 	switch res.op {
 	case bth.OpCmpSwap, bth.OpFetchAdd:
 		return p.AtomicETH.RKey == res.rkey && p.AtomicETH.VA == res.va
 	case bth.OpAtomicWrite, bth.OpFlush:
-		// Linux rxe repeats them with address 0.
+		// The duplicates of Linux rxe have address 0.
 		return p.RETH.RKey == res.rkey && (p.RETH.VA == res.va || p.RETH.VA == 0)
 	}
 	return p.RETH.RKey == res.rkey && p.RETH.VA == res.va+off && uint64(p.RETH.DMALen) == res.length-off
 }
 
-// gone reports whether the memory of a READ was taken away.
+// gone reports whether the memory of a READ was deregistered or invalidated.
 func (res *resource) gone() bool { return res.length > 0 && !res.region.Valid() }
 
-// A duplicate READ of some 60 bytes can have an answer of 2 GiB, so what duplicates may cost is
-// bounded: the responses of a READ are sent again maxResent times, and those of a short one some
-// more. A requester whose retry_cnt is 7 and that gets nothing through asks seven times more; one
-// that loses a response in a hundred asks once for each loss and gets a part each time. Where
-// packets overtake each other at random each response may take several requests.
+// A duplicate READ request of about 60 bytes can cause a response of 2 GiB, so the cost of
+// duplicates is limited: the responses of a READ are sent again up to maxResent times, those of a
+// short one some more. A requester with retry_cnt 7 to which nothing gets through requests seven
+// times more. One that loses 1 % of the responses sends one request for each loss, which is
+// answered in part only. Where packets are reordered at random, each response may need several
+// requests.
 const (
 	oftenResent = 2
 	maxResent   = 16
 	shortReads  = 64 // packets
 )
 
-// often reports whether so much of a READ was sent again that the rest may wait for what others send.
+// often reports whether so many responses of a READ were sent again that the rest may wait for
+// other traffic (see [RC.Hold]).
 func (res *resource) often() bool { return res.wasResent(oftenResent) }
 
-// exhausted reports whether no more of a READ is sent again.
+// exhausted reports whether no more responses of a READ are sent again.
 func (res *resource) exhausted() bool { return res.wasResent(maxResent) }
 
+// wasResent reports whether the responses were sent again the given number of times.
 func (res *resource) wasResent(times uint64) bool {
 	return uint64(res.resent) >= times*uint64(distance(res.first, res.end)+shortReads)
 }
 
-// sending counts the response packet with index k, 0 being the first of the READ.
+// sending counts response k, where 0 is the first of the READ.
 func (res *resource) sending(k uint32) {
 	if k < res.sent {
 		res.resent++
@@ -204,15 +211,16 @@ func (res *resource) sending(k uint32) {
 	}
 }
 
-// missed reports whether a duplicate with this PSN asks for a response that was sent in this
-// answer, and so may have been lost. A duplicate of what is still to be sent changes nothing.
+// missed reports whether a duplicate with this PSN requests a response that this answer has
+// already sent, and that may have been lost. A duplicate of a response still to be sent changes
+// nothing.
 func (j *job) missed(psn bth.PSN) bool {
 	return j.next != j.from && distance(j.res.first, psn) < distance(j.res.first, j.next)
 }
 
-// repeat starts j over at psn where the requester has got what j began with and misses what was
-// sent since. A copy of the request that j answers, or of one before it, does not interrupt j, or
-// copies that come fast enough would keep it from its end: it is answered when j is done.
+// repeat restarts j at psn if the requester has received the beginning of the answer and misses
+// what was sent since. A copy of the request that j answers, or of an earlier one, does not
+// interrupt j, since frequent copies would prevent its end: it is answered when j is complete.
 func (j *job) repeat(psn bth.PSN, resume bool) {
 	first := j.res.first
 	switch {
@@ -223,7 +231,7 @@ func (j *job) repeat(psn bth.PSN, resume bool) {
 	}
 }
 
-// startAt makes psn the next response packet of j, and the first of its answer.
+// startAt makes psn the next response of j and the first of its answer.
 func (j *job) startAt(psn bth.PSN, resume bool) {
 	j.from, j.next, j.begun, j.resume = psn, psn, false, resume
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// responder is the executing half.
+// responder is the half of an RC that executes requests.
 type responder struct {
-	expected bth.PSN
-	msn      uint32
-	started  bool
-	nak      nakKind // what was reported of the packet at expected
-	asked    bool    // the last ACK or NAK that left was a sequence NAK
+	expected bth.PSN // PSN of the next request to execute
+	msn      uint32  // number of messages executed, modulo 2^24 (IBA 9.7.7)
+	started  bool    // expected is valid: the queue pair has reached RTR
+	nak      nakKind // NAK that was sent for the packet at expected
+	asked    bool    // the last ACK or NAK sent was a sequence NAK
 	unready  bool    // RC.Invalidates found no receive for the packet at expected
 
 	inbound
@@ -21,28 +21,29 @@ type responder struct {
 	reads resources
 	early early
 
-	ackHeld  bool // the ACK that is owed leaves behind requests
-	hold     bool // responses of READs that were asked for often wait
-	held     bool // some did when Transmit was called last
-	repeated int  // which it has appended
+	ackHeld  bool // Transmit sends the pending ACK behind requests
+	hold     bool // responses of READs requested often are held back
+	held     bool // the last Transmit held some back
+	repeated int  // number of them that the last Transmit appended
 }
 
-// nakKind is why a responder has sent a NAK that asks for a packet.
+// nakKind is the reason of a NAK that requests a packet.
 type nakKind uint8
 
 const (
 	nakNone    nakKind = iota
-	nakGap             // it did not come
+	nakGap             // the packet did not arrive
 	nakUnready         // there was no receive for it
 )
 
+// start resets the responder: the queue pair has entered RTR.
 func (r *responder) start(psn bth.PSN) {
 	r.early.drop()
 	*r = responder{expected: psn, started: true, reads: r.reads, early: r.early}
 	r.reads.reset()
 }
 
-// halt drops what is in progress; a pending error NAK stays.
+// halt drops what is in progress, except a pending error NAK.
 func (r *responder) halt() {
 	r.inside = false
 	r.reads.drop()
@@ -52,9 +53,11 @@ func (r *responder) halt() {
 	}
 }
 
-// request executes one request packet (IBA 9.7.4.1).
+// request processes a request packet. Its PSN tells whether it is the expected one, a duplicate,
+// or ahead (IBA 9.7.4.1.2).
 func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
+	// After an error NAK nothing is executed. The queue pair enters ERR when the NAK is sent.
 	if r.reply.kind == replyError {
 		return ReplyPending
 	}
@@ -67,6 +70,7 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	}
 	c.communicates()
 	v := c.perform(p, info)
+	// The packet may have closed a gap. If it was refused, the requester sends the kept ones again.
 	if r.early.kept > 0 {
 		if v == Accepted {
 			c.catchUp()
@@ -90,6 +94,7 @@ func (c *RC) perform(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	case bth.OpReadRequest:
 		return c.takeRead(p)
 	}
+	// These operations see or flush memory, so data held back must be stored before them.
 	if !c.settled() {
 		return ReplyPending
 	}
@@ -104,7 +109,8 @@ func (c *RC) perform(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
 }
 
-// missed asks for the packet at expected, once until it comes.
+// missed requests the packet at expected with a sequence NAK, once until that packet arrives
+// (IBA 9.7.4.1.2).
 func (c *RC) missed() {
 	r := &c.rsp
 	if r.nak == nakNone {
@@ -114,9 +120,9 @@ func (c *RC) missed() {
 	}
 }
 
-// inOrder checks that the packet continues or begins a message as the one before
-// it allows (IBA 9.7.4.1), and the payload lengths that its place in the message
-// demands (IBA 9.7.4.1).
+// inOrder reports whether the opcode of the packet may follow that of the one before
+// (IBA 9.7.4.1.3) and its payload has a length that its position in the message permits
+// (IBA 9.7.4.1.6).
 func (c *RC) inOrder(p *bth.Packet, info *bth.OpcodeInfo) bool {
 	r := &c.rsp
 	if info.Starts() {
@@ -125,7 +131,7 @@ func (c *RC) inOrder(p *bth.Packet, info *bth.OpcodeInfo) bool {
 	return r.continues(info.Op) && fits(info.Pos, len(p.Payload), c.mtu)
 }
 
-// executed moves past the packet at expected and acknowledges it if asked to.
+// executed advances past the packet at expected and acknowledges it if it has AckReq.
 func (c *RC) executed(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	r.expected = r.expected.Add(1)
@@ -141,19 +147,19 @@ func (c *RC) executed(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return Accepted
 }
 
-// acknowledgeAll owes the peer an ACK of everything executed so far. ACKs that were
-// not sent yet are covered by it.
+// acknowledgeAll queues an ACK of everything executed so far, which replaces a pending one
+// (IBA 9.7.5.1.2).
 func (c *RC) acknowledgeAll() {
 	c.rsp.reply = reply{kind: replyACK, psn: c.rsp.expected.Sub(1), syndrome: bth.AckUnlimited}
 }
 
-// refuse owes the peer an error NAK, after which the queue pair goes into ERR. A
-// receive that was being filled completes with status, or is flushed.
+// refuse queues an error NAK, after which the queue pair enters ERR (IBA 9.7.5.2). A receive
+// being filled completes with status, or is flushed if status is success.
 func (c *RC) refuse(s bth.Syndrome, status qp.WCStatus) Verdict {
 	r := &c.rsp
 	c.gather.drop(&c.core)
 	if r.reply.kind == replyError {
-		return fatal(r.reply.syndrome).verdict // an earlier message could not be stored
+		return fatal(r.reply.syndrome).verdict // drop stored an earlier message, and that failed
 	}
 	told := c.holding && status != qp.WCSuccess
 	if told {
@@ -164,8 +170,8 @@ func (c *RC) refuse(s bth.Syndrome, status qp.WCStatus) Verdict {
 	return fatal(s).verdict
 }
 
-// notReady owes the peer an RNR NAK. Requests that follow it in flight are dropped
-// without a further NAK: the peer will come back to this PSN anyway.
+// notReady queues an RNR NAK (IBA 9.7.5.2.8). Requests behind it that are in flight are dropped
+// without a further NAK, because the peer goes back to this PSN.
 func (c *RC) notReady() Verdict {
 	r := &c.rsp
 	r.nak = nakUnready
@@ -174,7 +180,7 @@ func (c *RC) notReady() Verdict {
 	return NoReceive
 }
 
-// takeSend executes a SEND packet.
+// takeSend executes a packet of a SEND.
 func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	if info.Starts() {
@@ -183,18 +189,22 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			return c.notReady()
 		}
 		r.begins(info.Op)
+		// Invalid memory in a receive is a fault of this end: NAK remote operational error.
 		if resolve(&c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
 			return c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
 		}
 	}
 	switch c.gather.scatter((*respondingRC)(c), p.PSN, c.recv.SG, r.got, p.Payload, info.Ends()) {
 	case mr.OK:
+	// A SEND longer than the receive is an invalid request.
 	case mr.OutOfBounds:
 		return c.refuse(bth.NakInvalidRequest, qp.WCLocLenErr)
 	default:
 		return c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
 	}
 	r.got += uint64(len(p.Payload))
+	// The data must be stored before the key is invalidated. Linux rxe acknowledges a SEND with a
+	// key that cannot be invalidated and fails at its own end only.
 	if info.Headers&bth.HasIETH != 0 && !c.settled() {
 		return ReplyPending
 	}
@@ -208,13 +218,13 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return c.executed(p, info)
 }
 
-// settled stores what is held back, and is false if that fails: an error NAK is owed then.
+// settled stores what is held back. It returns false if that fails; an error NAK is pending then.
 func (c *RC) settled() bool {
 	c.gather.Settle()
 	return c.rsp.reply.kind != replyError
 }
 
-// finish ends a message. The completion in c.wc is that of its receive, if it has one: it is made
+// finish ends a message. If receives, c.wc is the completion of its receive, which is generated
 // when the message is stored.
 func (c *RC) finish(receives bool) {
 	if m := c.gather.finish((*respondingRC)(c)); m != nil {
@@ -224,7 +234,7 @@ func (c *RC) finish(receives bool) {
 	}
 }
 
-// takeWrite executes a WRITE packet.
+// takeWrite executes a packet of a WRITE.
 func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	if info.Headers&bth.HasRETH != 0 {
@@ -237,8 +247,8 @@ func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
 	}
 	imm := info.Headers&bth.HasImmDt != 0
-	// The receive is taken before the last bytes are written, so that a packet which
-	// is not ready is not executed either.
+	// The receive is taken before the last bytes are written, because a packet that is answered
+	// with an RNR NAK must not be executed.
 	if imm && !c.takeReceive() {
 		return c.notReady()
 	}

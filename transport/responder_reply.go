@@ -6,33 +6,34 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// replyKind says what the responder owes the peer besides READ data.
+// replyKind is the kind of the pending reply, besides the responses of jobs.
 type replyKind uint8
 
 const (
 	replyNone  replyKind = iota
-	replyACK             // acknowledges all up to psn
-	replyNAK             // sequence or RNR NAK at psn: acknowledges all before
-	replyError           // NAK at psn, then the queue pair goes into ERR
+	replyACK             // ACK of all PSNs up to psn
+	replyNAK             // sequence or RNR NAK at psn, which acknowledges all earlier PSNs
+	replyError           // error NAK at psn; the queue pair enters ERR when it is sent
 )
 
-// reply is the one answer that is owed: acknowledgements are cumulative, so a later
-// one always takes the place of an earlier one.
+// reply is the pending ACK or NAK. There is at most one: acknowledgements are cumulative, so a
+// later one replaces an earlier one (IBA 9.7.5.1.2).
 type reply struct {
 	kind     replyKind
 	psn      bth.PSN
 	syndrome bth.Syndrome
-	told     bool // of replyError: a completion says what was wrong
+	told     bool // of replyError: a completion reports the error, so no event is raised
 }
 
 // busy reports whether the responder has something to send.
 func (r *responder) busy() bool { return r.reply.kind != replyNone || r.reads.len > 0 }
 
-// reply emits READ responses and the reply that is owed, in PSN order (IBA 9.7.5.1).
+// reply sends responses and the pending ACK or NAK in PSN order (IBA 9.7.5.1).
 func (c *RC) reply(x *transmission) {
 	r := &c.rsp
 	for {
 		owed := r.reply.kind != replyNone
+		// An ACK or NAK acknowledges all earlier PSNs, so the responses up to its PSN go first.
 		if r.reads.len > 0 {
 			j := r.reads.head()
 			if !owed || j.next.Before(r.reply.psn) || j.next == r.reply.psn {
@@ -52,15 +53,19 @@ func (c *RC) reply(x *transmission) {
 	}
 }
 
-// sendReply emits the ACK or NAK that is owed.
+// sendReply sends the pending ACK or NAK and reports whether there was room. After an error NAK,
+// the queue pair enters ERR.
 func (c *RC) sendReply(x *transmission) bool {
 	r := &c.rsp
-	if r.reply.syndrome == bth.NakPSNSequence && r.asked && c.rxeWaitsForAck() && !c.sendAck(x, r.reply.psn.Sub(1), bth.AckUnlimited) {
+	if r.reply.syndrome == bth.NakPSNSequence && r.asked && c.rxeWaitsForAck() &&
+		!c.sendAck(x, r.reply.psn.Sub(1), bth.AckUnlimited) {
 		return false
 	}
 	if !c.sendAck(x, r.reply.psn, r.reply.syndrome) {
 		return false
 	}
+	// The error NAK is the last packet of the connection. The event comes after it, unless a
+	// completion has reported the error (IBA 11.6.3.1).
 	over := r.reply.kind == replyError
 	r.reply.kind = replyNone
 	if over {
@@ -72,14 +77,15 @@ func (c *RC) sendReply(x *transmission) bool {
 	return true
 }
 
-// rxeWaitsForAck reports whether the peer may take no notice of a second sequence NAK before an ACK. Linux rxe goes back once until
-// something is acknowledged other than by a NAK within the oldest message, and then waits for its timer. The ACK of what came
-// since the first NAK is legal, and only with SENDs and WRITEs: a READ's PSNs are acknowledged by its responses.
+// rxeWaitsForAck reports whether the peer may ignore a second sequence NAK unless an ACK precedes
+// it. Linux rxe goes back once and then waits for its timer, until something is acknowledged
+// other than by a NAK within the oldest message. An ACK of what was executed since the first NAK
+// is legal for SENDs and WRITEs only: the PSNs of a READ are acknowledged by its responses.
 func (c *RC) rxeWaitsForAck() bool {
 	return c.peer == peerRxe && (c.rsp.op == bth.OpSend || c.rsp.op == bth.OpWrite)
 }
 
-// sendAck emits an ACK or NAK.
+// sendAck sends an ACK or NAK and reports whether there was room.
 func (c *RC) sendAck(x *transmission, psn bth.PSN, syndrome bth.Syndrome) bool {
 	p := c.packetOf(bth.RCAck, psn)
 	p.AETH = bth.AETH{Syndrome: syndrome, MSN: c.rsp.msn}
@@ -90,33 +96,39 @@ func (c *RC) sendAck(x *transmission, psn bth.PSN, syndrome bth.Syndrome) bool {
 	return true
 }
 
-// takeRead accepts a READ request: checks it, gives it a resource and its PSNs.
+// takeRead accepts a READ request: it checks the request, claims a resource and reserves its
+// PSNs.
 func (c *RC) takeRead(p *bth.Packet) Verdict {
 	r := &c.rsp
 	limit := int(c.qp.Attr.MaxDestRdAtomic)
+	// A queue pair without remote read, and a READ longer than 2^31 bytes (IBA C9-94).
 	if c.qp.Attr.Access&mr.RemoteRead == 0 || limit == 0 || uint64(p.RETH.DMALen) > maxMessage {
 		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
 	}
+	// A READ of length 0 needs neither a valid address nor a valid key (IBA C9-88).
 	var region *mr.Region
 	if p.RETH.DMALen > 0 {
 		if region = c.reach(p.RETH, mr.RemoteRead); region == nil {
 			return c.refuse(bth.NakRemoteAccess, qp.WCSuccess)
 		}
 	}
+	// The peer has more than max_dest_rd_atomic requests outstanding.
 	res := r.reads.claim(&r.reads.ring, limit)
 	if res == nil {
 		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
 	}
 	n := uint64(p.RETH.DMALen)
-	c.answer(p, res, resource{op: bth.OpReadRequest, va: p.RETH.VA, length: n, rkey: p.RETH.RKey, region: region}, packets(n, c.mtu))
+	c.answer(p, res, resource{op: bth.OpReadRequest, va: p.RETH.VA, length: n, rkey: p.RETH.RKey, region: region},
+		packets(n, c.mtu))
 	return Accepted
 }
 
-// duplicate handles a request whose PSN lies behind the expected one (IBA 9.7.5.1):
-// SEND and WRITE are acknowledged and not executed, a READ is answered again.
+// duplicate processes a request whose PSN is before the expected one. A SEND or WRITE is
+// acknowledged and not executed (IBA C9-105). The others are answered again.
 func (c *RC) duplicate(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	switch info.Op {
 	case bth.OpSend, bth.OpWrite:
+		// A pending NAK acknowledges the duplicate too, and must not be lost.
 		if c.rsp.reply.kind == replyNone {
 			c.acknowledgeAll()
 		}
@@ -127,8 +139,9 @@ func (c *RC) duplicate(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return UnknownDuplicate
 }
 
-// replay answers a READ again, from where the peer asks for it, or one of the others, which
-// are not executed again.
+// replay answers a duplicate with a response of its own: a READ from the PSN of the duplicate on,
+// the others without executing them again (IBA 9.7.5.1). A duplicate without a resource, or that
+// names other memory, is dropped.
 func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	rs := &c.rsp.reads
 	res := rs.at(p.PSN)
@@ -139,6 +152,7 @@ func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if !res.asked(p, uint64(k)*uint64(c.mtu)) {
 		return UnknownDuplicate
 	}
+	// A response that is still to be sent answers the duplicate too.
 	at := rs.find(res)
 	if at >= 0 && !rs.jobs[at].missed(p.PSN) {
 		return Duplicate
@@ -158,12 +172,13 @@ func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return Duplicate
 }
 
-// resumes reports whether an answer to a repeated READ that starts at psn goes on with MIDDLE or LAST. RNICs
-// begin it with FIRST wherever it starts. Linux rxe takes that for an error when the READ began earlier.
+// resumes reports whether the answer to a duplicate READ that starts at psn begins with MIDDLE or
+// LAST. RNICs always begin it with FIRST. Linux rxe takes that for an error if the READ began
+// before psn.
 func (c *RC) resumes(res *resource, psn bth.PSN) bool { return psn != res.first && c.peer == peerRxe }
 
-// sendResponse emits the next packet of j and reports whether there was room. FLUSH and
-// ATOMIC WRITE are answered as a READ of nothing is.
+// sendResponse sends the next packet of j and reports whether there was room. FLUSH and ATOMIC
+// WRITE have the response of a READ of length 0 (IBA A19).
 func (c *RC) sendResponse(x *transmission, j *job) bool {
 	res := j.res
 	if res.op == bth.OpCmpSwap || res.op == bth.OpFetchAdd {
@@ -172,6 +187,7 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 	if res.gone() && j.again {
 		return c.sendReadGone(x, j)
 	}
+	// The memory of a new READ was deregistered before all of it was sent: a NAK ends the response.
 	if res.gone() {
 		c.rsp.reads.drop()
 		c.count.ErrorNAKsSent++
@@ -184,6 +200,7 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 	begins := !j.begun && !j.resume
 	ends := j.next.Add(1) == res.end
 	p := c.packetOf(responseOps.pick(begins, ends), j.next)
+	// FIRST, LAST and ONLY have an AETH, MIDDLE has none.
 	if begins || ends {
 		p.AETH = bth.AETH{Syndrome: bth.AckUnlimited, MSN: res.msn}
 	}
@@ -199,7 +216,8 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 		c.rsp.reply = reply{kind: replyError, psn: j.next, syndrome: bth.NakRemoteOperational}
 		return true
 	}
-	// Peers poll memory that its owner and other peers change meanwhile.
+	// The program and other peers may change the memory while the packet is sent; peers poll such
+	// memory.
 	f.Volatile = true
 	if res.often() {
 		c.rsp.repeated++
@@ -217,9 +235,9 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 	return true
 }
 
-// sendReadGone refuses the duplicate of a READ whose memory was taken away since. That is
-// no fault of the peer's and leaves the queue pair as it is: the READ may long be complete,
-// and the request a copy that took its time. A peer that does wait for it has its answer.
+// sendReadGone refuses a duplicate READ whose memory was deregistered or invalidated since. The
+// peer is not at fault and the queue pair keeps its state: the READ may have completed long ago,
+// and the request may be a late copy. A peer that does wait for the READ gets an error.
 func (c *RC) sendReadGone(x *transmission, j *job) bool {
 	p := c.packetOf(bth.RCAck, j.next)
 	p.AETH = bth.AETH{Syndrome: bth.NakRemoteAccess, MSN: c.rsp.msn}
@@ -232,4 +250,5 @@ func (c *RC) sendReadGone(x *transmission, j *job) bool {
 }
 
 // responseOps are the opcodes of READ responses.
-var responseOps = opcodes{bth.RCReadResponseFirst, bth.RCReadResponseMiddle, bth.RCReadResponseLast, bth.RCReadResponseOnly}
+var responseOps = opcodes{bth.RCReadResponseFirst, bth.RCReadResponseMiddle,
+	bth.RCReadResponseLast, bth.RCReadResponseOnly}

@@ -1,49 +1,50 @@
 package transport
 
-// A Share bounds how many PSNs several requesters together have outstanding. The requesters of one
-// host towards one peer address overrun its receive buffer otherwise, however small the window of
-// each is: a thousand windows of 256 KiB are more than any socket buffer.
+// A Share limits how many PSNs several requesters have outstanding together. Without it, the
+// requesters of one host overrun the receive buffer of a peer address, however small each window
+// is: a thousand windows of 256 KiB are more than any socket buffer.
 //
-// A requester that finds no room in the share stops ([RC.Blocked]) and its caller calls Transmit again
-// when there is room. Nothing else waits for the share: acknowledgements, NAKs, responses and repairs
-// leave all the same. A requester with nothing outstanding sends one packet or READ request after it
-// has waited for shareWait: what is outstanding of others may never be acknowledged.
+// A requester without room in the share stops ([RC.Blocked]), and its caller calls Transmit again
+// when there is room. Only new requests wait for the share, not acknowledgements, NAKs, responses
+// and repairs. A requester with nothing outstanding sends one packet or READ request after
+// shareWait in any case: what others have outstanding may never be acknowledged.
 //
 // All members of a share must be driven by one goroutine at a time.
 type Share struct {
-	limit   uint32
-	turn    uint32
-	used    uint32 // PSNs outstanding of all members
+	limit   uint32 // maximum number of outstanding PSNs
+	turn    uint32 // PSNs that must be free for a requester to begin to send
+	used    uint32 // outstanding PSNs of all members
 	members int
 }
 
-// shareWait is the longest time for which the members of a share keep another one from sending.
+// shareWait is the maximum time for which other members keep a requester with nothing outstanding
+// from sending.
 const shareWait Time = 100_000_000
 
-// NewShare returns a share of at most limit PSNs, at least 1. While others have some outstanding, a requester
-// begins to send only when turn of them are free, at most limit: it would send short trains otherwise, as
-// with the silly window syndrome (RFC 9293, section 3.8.6.2.1).
+// NewShare returns a share of at most limit PSNs, at least 1. While other members have PSNs
+// outstanding, a requester begins to send only when turn PSNs are free, at most limit. Otherwise
+// it would send short trains, as in the silly window syndrome (RFC 9293, section 3.8.6.2.1).
 func NewShare(limit, turn int) *Share {
 	limit = max(1, limit)
 	return &Share{limit: uint32(limit), turn: uint32(min(max(1, turn), limit))}
 }
 
-// Left returns how many PSNs more may be outstanding.
+// Left returns how many more PSNs may be outstanding.
 func (s *Share) Left() int { return max(0, int(s.limit)-int(s.used)) }
 
-// Members returns how many requesters share.
+// Members returns the number of requesters in the share.
 func (s *Share) Members() int { return s.members }
 
-// shared is what a requester knows of its share.
+// shared is the part of a requester that belongs to its share.
 type shared struct {
 	share   *Share // nil for none
 	counted uint32 // PSNs of this requester in share.used
-	begun   bool   // something was sent in this turn
-	blocked bool   // sending stopped for want of room
-	since   Time   // when it began to be blocked; holds while blocked is set
+	begun   bool   // packets other than repairs were sent in this Transmit
+	blocked bool   // sending stopped because the share has no room
+	since   Time   // time since which the requester is blocked, 0 if it is not
 }
 
-// Join makes c a member of s instead of the share that it is a member of; nil is none.
+// Join moves c from its share to s; nil means none.
 func (c *RC) Join(s *Share) {
 	r := &c.req.shared
 	if r.share == s {
@@ -60,11 +61,11 @@ func (c *RC) Join(s *Share) {
 	}
 }
 
-// Blocked reports whether the last Transmit stopped for want of room in the share.
+// Blocked reports whether the last Transmit stopped because the share has no room.
 func (c *RC) Blocked() bool { return c.req.blocked }
 
-// account brings the share up to date with what is outstanding. Each exported method that may change
-// that ends with it.
+// account updates the share with the outstanding PSNs of c. Each exported method that may change
+// them ends with it.
 func (c *RC) account() {
 	r := &c.req
 	if r.share == nil {
@@ -80,7 +81,7 @@ func (c *RC) account() {
 	r.counted = n
 }
 
-// shareLeft returns how many PSNs the share has room for, besides those sent since account was called.
+// shareLeft returns how many PSNs fit into the share, beyond those sent since account was called.
 func (r *requester) shareLeft(now Time) uint32 {
 	if r.share == nil {
 		return maxOutstanding
@@ -96,9 +97,9 @@ func (r *requester) shareLeft(now Time) uint32 {
 	return 0
 }
 
-// shareAdmits reports whether the share has room for a request of n PSNs at a position, and notes it where
-// there is none. Repairs need no room. A READ request cannot be made smaller: one is allowed where nothing
-// else is outstanding.
+// shareAdmits reports whether the share has room for a request of n PSNs at a position; if not,
+// it marks the requester as blocked. Repairs need no room. A READ request cannot be made smaller,
+// so one is allowed if nothing else is outstanding.
 func (r *requester) shareAdmits(now Time, at cursor, n uint32) bool {
 	switch {
 	case at.repair, n <= r.shareLeft(now):
@@ -113,12 +114,11 @@ func (r *requester) shareAdmits(now Time, at cursor, n uint32) bool {
 // overdue reports whether the requester has been blocked for shareWait.
 func (r *requester) overdue(now Time) bool { return r.since != 0 && now-r.since >= shareWait }
 
-// contended reports whether the last packet of a turn must ask for an acknowledgement: other members
-// may use up the share before the next one of this requester leaves.
+// contended reports whether other requesters use the share. The last packet of a Transmit then
+// has AckReq, because they may use up the share before the next packet is sent.
 func (r *requester) contended() bool { return r.share != nil && r.share.members > 1 }
 
-// waits notes whether a turn to send that began with was PSNs outstanding ended for want of room in the
-// share.
+// waits updates since at the end of a Transmit that began with was PSNs outstanding.
 func (r *requester) waits(now Time, was uint32) {
 	switch {
 	case !r.blocked:

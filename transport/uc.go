@@ -7,20 +7,20 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// UC is one end of an unreliable connection (IBA 9.8.2): SEND and WRITE without
-// acknowledgement. A message of which a packet is lost is dropped whole; its receive
-// serves the next one.
+// UC is one end of an unreliable connection (IBA 9.8.2): SENDs and WRITEs without
+// acknowledgements. A message with a lost packet is dropped as a whole; its receive serves the
+// next message.
 type UC struct {
 	unreliable
 
-	expected bth.PSN
+	expected bth.PSN // PSN of the next packet
 	inbound
 }
 
 // NewUC returns the machine of q; see [NewRC].
 func NewUC(q *qp.QP, keys *mr.Table) *UC { return &UC{unreliable: newUnreliable(q, keys)} }
 
-// Modified takes over the attributes and the state that the queue pair has now.
+// Modified applies the current state and attributes of the queue pair.
 func (c *UC) Modified(Time) {
 	was := c.entered()
 	c.mtu = uint32(c.qp.Attr.PathMTU)
@@ -40,8 +40,8 @@ func (c *UC) Modified(Time) {
 	c.drained()
 }
 
-// Transmit is as [RC.Transmit]. What it has put into dst completes when [UC.Sent] is
-// called after dst has left: only then may the program reuse its buffers.
+// Transmit is like [RC.Transmit]. The work requests in dst complete in [UC.Sent], which must be
+// called after dst was sent: only then may the program reuse its buffers.
 func (c *UC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int) (more bool) {
 	x := transmission{core: &c.core, now: now, path: path, dst: dst, left: limit}
 	sq := c.qp.SQ
@@ -69,7 +69,7 @@ func (c *UC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 	return x.full
 }
 
-// start gives w its PSNs if UC can carry it at all.
+// start assigns PSNs to w if UC supports its opcode.
 func (c *UC) start(w *qp.SendWQE) qp.WCStatus {
 	if !w.Opcode.Allowed(qp.UC) {
 		return qp.WCLocQPOpErr
@@ -77,8 +77,8 @@ func (c *UC) start(w *qp.SendWQE) qp.WCStatus {
 	return c.startWQE(w, c.next)
 }
 
-// local executes the work request at cur, of which nothing is sent, and reports whether the
-// next may begin.
+// local executes the local work request at cur, which sends nothing, and reports whether the next
+// request may begin.
 func (c *UC) local(w *qp.SendWQE) bool {
 	if w.Opcode == qp.WRLocalInv && c.cur != c.qp.SQ.Head() {
 		return false
@@ -93,7 +93,7 @@ func (c *UC) local(w *qp.SendWQE) bool {
 	return true
 }
 
-// sendPacket emits the next packet of w and reports whether there was room.
+// sendPacket sends the next packet of w and reports whether there was room.
 func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
 	i := distance(w.FirstPSN, c.next)
 	off := uint64(i) * uint64(c.mtu)
@@ -111,7 +111,7 @@ func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
 		c.failAt(qp.WCLocProtErr)
 		return false
 	}
-	f.Volatile = true // nothing is sent again if it changes while it is sent
+	f.Volatile = true // a packet whose ICRC is wrong because of a change would not be sent again
 	c.next = c.next.Add(1)
 	if last {
 		c.cur++
@@ -120,8 +120,8 @@ func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
 	return true
 }
 
-// ucOpcode is the opcode of the unreliable connection for one of the reliable: they
-// differ in the service bits (IBA table 38).
+// ucOpcode returns the opcode of UC that corresponds to one of RC: they differ in the service
+// bits (IBA table 38).
 func ucOpcode(rc bth.Opcode) bth.Opcode { return rc | bth.UCSendFirst }
 
 // Receive takes one packet for this queue pair; see [RC.Receive].
@@ -140,12 +140,13 @@ func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
 	gap := p.PSN != c.expected
 	c.expected = p.PSN.Add(1)
 	if gap {
-		// Whatever is missing, the message in progress has a hole (IBA 9.8.2).
+		// The message in progress misses a packet (IBA 9.8.2.2.1, C9-166). Packets are accepted
+		// again from the start of a message on.
 		c.count.OutOfSequence++
 		c.inside = false
 	}
 	if gap || info.Starts() {
-		// What is left of a message is dropped with it.
+		// The message in progress is dropped, and with it what is held back of it.
 		c.gather.drop(&c.core)
 	}
 	if info.Starts() {
@@ -155,6 +156,7 @@ func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
 			return v
 		}
 	} else if !c.continues(info.Op) {
+		// No valid opcode sequence (IBA C9-167).
 		c.inside = false
 		return OutOfSequence
 	}
@@ -174,7 +176,7 @@ func (c *UC) begin(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return c.refused(c.beginWrite(&c.inbound, p.RETH))
 }
 
-// refused is the verdict on a packet that a reliable connection would answer with this NAK.
+// refused returns the verdict on a packet that a reliable connection would answer with this NAK.
 func (c *UC) refused(nak bth.Syndrome) Verdict {
 	if nak == nakNothing {
 		return Accepted
@@ -182,7 +184,8 @@ func (c *UC) refused(nak bth.Syndrome) Verdict {
 	return fatal(nak).verdict
 }
 
-// ready sees to a receive whose memory is in order.
+// ready takes a receive, unless one is held already, and checks its memory. A receive with
+// invalid memory completes with LOC_PROT_ERR and puts the queue pair into ERR.
 func (c *UC) ready() Verdict {
 	if c.holding {
 		return Accepted
@@ -198,7 +201,7 @@ func (c *UC) ready() Verdict {
 	return Accepted
 }
 
-// store takes the payload of a packet that belongs to the message in progress.
+// store stores the payload of a packet of the message in progress.
 func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if !fits(info.Pos, len(p.Payload), c.mtu) {
 		return InvalidRequest

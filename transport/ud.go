@@ -11,16 +11,17 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// GSIQKey is the Q_Key of the general services interface, QP1.
+// GSIQKey is the Q_Key of QP1, the general services interface.
 const GSIQKey = 0x8001_0000
 
-// ownQKey is the bit of a request's Q_Key that asks for the queue pair's own instead: a
-// program without privileges cannot send with a Q_Key that has it.
+// ownQKey is the bit in the Q_Key of a work request that selects the queue pair's own Q_Key
+// instead. Programs without privileges cannot send with a Q_Key that has this bit. Linux rxe does
+// not know this rule.
 const ownQKey = 1 << 31
 
-// UD is a queue pair of unreliable datagrams (IBA 9.8.3), or QP1, which is one. Each
-// message is one packet, goes where its work request says, and comes from anybody who
-// knows the Q_Key; none is acknowledged.
+// UD is a queue pair of unreliable datagrams (IBA 9.8.3), or QP1, which is one. Each message is
+// one packet, goes to the destination in its work request, and may come from any sender that
+// knows the Q_Key. There are no acknowledgements.
 type UD struct {
 	unreliable
 }
@@ -28,7 +29,7 @@ type UD struct {
 // NewUD returns the machine of q; see [NewRC].
 func NewUD(q *qp.QP, keys *mr.Table) *UD { return &UD{newUnreliable(q, keys)} }
 
-// Modified takes over the attributes and the state that the queue pair has now.
+// Modified applies the current state and attributes of the queue pair.
 func (c *UD) Modified(Time) {
 	was := c.entered()
 	switch {
@@ -44,8 +45,8 @@ func (c *UD) Modified(Time) {
 	c.drained()
 }
 
-// Link returns the index of the link by which the next datagram wants to leave; false
-// means that there is none to send.
+// Link returns the index of the link for the next datagram, or false if there is none to send. A
+// datagram that will fail because it has no address handle may use any link.
 func (c *UD) Link() (int, bool) {
 	if c.state != qp.RTS || c.cur == c.qp.SQ.Tail() {
 		return 0, false
@@ -56,10 +57,9 @@ func (c *UD) Link() (int, bool) {
 	return 0, true
 }
 
-// Transmit appends to dst the datagrams that leave by the link that [UD.Link] names, up to
-// limit and up to the first that wants another link. Their paths are those of their address
-// handles; the argument is not looked at. What it has put into dst completes with [UD.Sent],
-// as with [UC.Transmit].
+// Transmit appends datagrams to dst, up to limit, as long as they use the link that [UD.Link]
+// returns. The path of each is that of its address handle; the path argument is ignored. Work
+// requests complete in [UD.Sent], as after [UC.Transmit].
 func (c *UD) Transmit(now Time, _ *packet.Path, dst *packet.Batch, limit int) (more bool) {
 	x := transmission{core: &c.core, now: now, dst: dst, left: limit}
 	link, _ := c.Link()
@@ -85,13 +85,14 @@ func (c *UD) Transmit(now Time, _ *packet.Path, dst *packet.Batch, limit int) (m
 	return x.full
 }
 
-// udOps is the table from work request to wire opcode.
+// udOps has the opcode of each kind of work request, 0 for those that UD does not support.
 var udOps = [256]bth.Opcode{qp.WRSend: bth.UDSendOnly, qp.WRSendImm: bth.UDSendOnlyImm}
 
-// sendDatagram emits the packet of w and reports whether w is dealt with.
+// sendDatagram sends the packet of w and reports whether w is finished, also without a packet.
 func (c *UD) sendDatagram(x *transmission, w *qp.SendWQE, ah *AH) bool {
 	if w.Length > uint64(ah.mtu) {
-		// No packet leaves and no error tells of it (IBA C10-93.1.1), as on rxe.
+		// The work request completes with success and no packet is sent (IBA C10-93.1.1), as in
+		// Linux rxe.
 		c.count.OversizeDatagrams++
 		return true
 	}
@@ -114,11 +115,11 @@ func (c *UD) sendDatagram(x *transmission, w *qp.SendWQE, ah *AH) bool {
 		c.failAt(qp.WCLocProtErr)
 		return false
 	}
-	f.Volatile = true // nothing is sent again if it changes while it is sent
+	f.Volatile = true // a packet whose ICRC is wrong because of a change would not be sent again
 	return true
 }
 
-// qkeyOf is the Q_Key that goes out with w.
+// qkeyOf returns the Q_Key of the packet of w.
 func (c *UD) qkeyOf(w *qp.SendWQE) uint32 {
 	if w.RemoteQKey&ownQKey != 0 || c.qp.Type == qp.GSI {
 		return c.qkey()
@@ -126,7 +127,7 @@ func (c *UD) qkeyOf(w *qp.SendWQE) uint32 {
 	return w.RemoteQKey
 }
 
-// qkey is the queue pair's own Q_Key.
+// qkey returns the queue pair's own Q_Key.
 func (c *UD) qkey() uint32 {
 	if c.qp.Type == qp.GSI {
 		return GSIQKey
@@ -134,11 +135,11 @@ func (c *UD) qkey() uint32 {
 	return c.qp.Attr.QKey
 }
 
-// Receive is ReceiveFrom for a datagram whose network header nobody saw.
+// Receive is ReceiveFrom for a datagram without a known network header.
 func (c *UD) Receive(now Time, p *bth.Packet) Verdict { return c.ReceiveFrom(now, p, &GRH{}) }
 
-// ReceiveFrom takes one packet for this queue pair, which came with the network header grh.
-// Both are borrowed for the call.
+// ReceiveFrom processes one packet for this queue pair, with the network header grh that it
+// arrived with. Both are borrowed for the call.
 func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 	c.count.ReceivedPackets++
 	info := p.Opcode.Info()
@@ -179,9 +180,9 @@ func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 	return Accepted
 }
 
-// tooLong drops a datagram for which the receive is too small. As on rxe the receive
-// serves the next one, unless it was taken from a shared source and would be missing there: then it
-// completes with an error. The queue pair goes on.
+// tooLong drops a datagram that is longer than the receive. As in Linux rxe, the receive serves
+// the next datagram, except that one from a shared source, which other queue pairs would miss,
+// completes with an error. The queue pair keeps its state.
 func (c *UD) tooLong() Verdict {
 	if c.qp.Recv.Shared() {
 		c.completeReceive(qp.WC{Status: qp.WCRemInvReqErr})
@@ -189,32 +190,32 @@ func (c *UD) tooLong() Verdict {
 	return TooLong
 }
 
-// failReceive ends a receive whose memory is not what it has to be.
+// failReceive completes a receive with invalid memory with LOC_PROT_ERR and puts the queue pair
+// into ERR.
 func (c *UD) failReceive() Verdict {
 	c.completeReceive(qp.WC{Status: qp.WCLocProtErr})
 	c.enterError()
 	return LocalError
 }
 
-// AH is the address handle of the datagram machines. It never changes: frames in flight
-// and any number of work requests point to it at once, and the last of them lets go of it.
+// AH is the address handle of a UD. It is immutable: work requests and frames being sent point to
+// it, and the last of them releases it.
 type AH struct {
 	pd     *mr.PD
 	vector qp.AddressVector
 	path   packet.Path
-	link   int
-	mtu    uint32
-	keep   any
+	link   int    // index of the link
+	mtu    uint32 // maximum payload of a datagram in bytes
+	keep   any    // referenced as long as the handle
 }
 
-// NewAH returns the handle for a vector that leads by the link with the given index over
-// path, with a payload of up to mtu bytes a datagram. What keep points to is held as long as
-// somebody has the handle.
+// NewAH returns the handle for a vector whose path leads over the link with the given index. mtu
+// is the maximum payload of a datagram in bytes. The handle keeps a reference to keep.
 func NewAH(pd *mr.PD, vector qp.AddressVector, link int, path packet.Path, mtu qp.MTU, keep any) *AH {
 	return &AH{pd: pd, vector: vector, path: path, link: link, mtu: uint32(mtu), keep: keep}
 }
 
-// PD returns the domain that the handle was made in.
+// PD returns the protection domain of the handle; nil for a nil handle.
 func (a *AH) PD() *mr.PD {
 	if a == nil {
 		return nil
@@ -222,7 +223,7 @@ func (a *AH) PD() *mr.PD {
 	return a.pd
 }
 
-// Vector returns what the handle was made from.
+// Vector returns the address vector that the handle was created from.
 func (a *AH) Vector() qp.AddressVector {
 	if a == nil {
 		return qp.AddressVector{}
@@ -230,15 +231,16 @@ func (a *AH) Vector() qp.AddressVector {
 	return a.vector
 }
 
-// Multicast is true when the way leads to a multicast group.
+// Multicast reports whether the destination is a multicast group.
 func (a *AH) Multicast() bool { return a != nil && a.path.Dst.IsMulticast() }
 
-// GRHLen is the length in bytes of what stands before the payload in a receive of a
+// GRHLen is the length in bytes of the network header before the payload in a receive of a
 // datagram queue pair.
 const GRHLen = 40
 
-// GRH is the network header a datagram came with, as Linux rxe and RNICs lay it into the
-// receive: an IPv6 header, or 20 zero bytes and an IPv4 header.
+// GRH is the network header of a received datagram as Linux rxe and RNICs store it in the
+// receive: an IPv6 header, or 20 bytes and an IPv4 header (IBA A17.4.5.2). The 20 bytes are zero
+// here.
 type GRH [GRHLen]byte
 
 const (
@@ -246,8 +248,8 @@ const (
 	ip4At       = GRHLen - bth.IPv4HeaderLen
 )
 
-// Set makes the header of a frame. What the link does not see of it is as senders of
-// RoCEv2 set it: no options, flow label 0; the IPv4 identification is that of f.
+// Set sets g to the header of a frame. Fields that the link does not report have the values that
+// RoCEv2 senders use: no options, flow label 0.
 func (g *GRH) Set(f *packet.Received) {
 	*g = GRH{}
 	be := binary.BigEndian
@@ -273,7 +275,8 @@ func (g *GRH) Set(f *packet.Received) {
 	be.PutUint16(h[10:], ^sum16(h))
 }
 
-// sl is the service level of a completion with this header.
+// sl returns the service level of a completion with this header, from which a program learns the
+// IP version.
 func (g *GRH) sl() uint8 {
 	if g[0]>>4 == 6 {
 		return qp.SLIPv6
@@ -281,7 +284,7 @@ func (g *GRH) sl() uint8 {
 	return qp.SLIPv4
 }
 
-// sum16 is the ones' complement sum of an IPv4 header (RFC 1071).
+// sum16 returns the ones' complement sum of an IPv4 header (RFC 1071).
 func sum16(h []byte) uint16 {
 	sum := uint32(0)
 	for i := 0; i < len(h); i += 2 {
@@ -293,10 +296,11 @@ func sum16(h []byte) uint16 {
 
 var errNoGRH = errors.New("the first 40 bytes of the receive are not the network header of a datagram")
 
-// Origin tells where the datagram with this header came from: its source, the address it
-// was sent to, and its traffic class. What [GRH.Set] makes of IPv4 begins with zeros, and of IPv6
-// with the version. ibv_init_ah_from_wc, where RNICs leave anything before an IPv4 header, looks for
-// one first: a sender of IPv6 can choose addresses that look like one.
+// Origin returns the source address, the destination address and the traffic class of the
+// datagram with this header. A header from [GRH.Set] begins with zeros for IPv4 and with the
+// version for IPv6, so the two cannot be confused. ibv_init_ah_from_wc must look for an IPv4
+// header first, because RNICs may leave any bytes before one; an IPv6 sender can choose addresses
+// that look like one.
 func (g *GRH) Origin() (src, dst netip.Addr, trafficClass uint8, err error) {
 	h := g[ip4At:]
 	switch {

@@ -205,8 +205,9 @@ func spin(d time.Duration) time.Duration {
 
 // Close closes the device: it notifies the peers of its connections once, completes outstanding
 // work with WR_FLUSH_ERR, closes the links, and ends every wait ([CQ.Wait], [Device.Event]). When
-// it returns, all goroutines have ended. Closing it again has no effect. A program that exits without
-// it may leave the last message it received unacknowledged: see docs/decisions/short-messages.md.
+// it returns, all goroutines have ended. Closing it again has no effect. A program that exits
+// without Close may leave the last message that it received unacknowledged; see
+// docs/decisions/short-messages.md.
 func (d *Device) Close() error {
 	open := d.connections.hangUp()
 	err := d.nic.Close()

@@ -194,7 +194,7 @@ func TestARequestThatNamesAQueuePairElsewhereIsCounted(t *testing.T) {
 	})
 }
 
-// A REQ with the queue pair of a connection is from an attacker who wants to end it, or from its
+// A REQ with the queue pair of a connection is from an attacker that wants to end it, or from its
 // peer after a restart. The peer itself tells which.
 func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,43 +8,46 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// A program that is sent a short message mostly answers with another one. The acknowledgement of the message then leaves
-// behind the answer, in the same system call and where the link has segmentation offload in the same datagram of the
-// host: both ends have half of the calls. So an acknowledgement that is all a queue pair has to send is held for a moment.
-// It leaves
+// A program usually answers a short message with another one. If the acknowledgement waits for
+// that answer, both are sent in one system call, and with segmentation offload in one datagram of
+// the host, which halves the calls at both ends. So an acknowledgement that is all a queue pair
+// has to send is held for a moment. It is sent
 //
-//   - with the next request that is posted on the queue pair, behind it,
-//   - when a program polls an empty CQ: it has not answered what it got,
-//   - in the goroutine that receives: after others have run once, before it waits for packets, and while it looks for
-//     packets without waiting, after holdSpinning,
-//   - when another message comes before it has left, which a peer that waits for an answer does not send,
-//   - when the queue pair is modified or closed, or the device is, and
-//   - where a poller has received the message and does neither, by a timer that all queue pairs of the shard share, after
-//     holdPolled at most. The next holdPause messages of that queue pair are acknowledged at once then.
+//   - behind the next request that is posted on the queue pair,
+//   - when a program polls an empty CQ: it has not answered yet,
+//   - by the receiving goroutine: after other goroutines have run once, before it waits for
+//     packets; and while it busy-polls, after holdSpinning,
+//   - when another message arrives first, which a peer that waits for an answer does not send,
+//   - when the queue pair is modified or closed, or the device is closed, and
+//   - if a poller has received the message and does none of this, by a timer that all queue pairs
+//     of the shard share, after at most 1.5 times holdTimer. The next holdPause messages of that
+//     queue pair are then acknowledged at once.
 const (
-	// holdSpinning is longer than a program takes to be woken and to answer.
+	// holdSpinning is longer than a program takes to wake up and answer.
 	holdSpinning = 20 * transport.Time(time.Microsecond)
-	// holdTimer is how often the timer fires; it releases what was held for half of that.
+	// holdTimer is the interval of the timer, which releases acknowledgements held for half of
+	// it.
 	holdTimer = 2 * time.Millisecond
 	holdPause = 64
-	// fewFrames is how many frames a batch has at most whose messages may be held: one, with the acknowledgement behind
-	// it, from two peers.
+	// fewFrames is the maximum number of frames in a batch whose messages may be held: a message
+	// and an acknowledgement from each of two peers.
 	fewFrames = 4
-	// shortMessage is the longest payload, in bytes, of a message whose acknowledgement is held.
+	// shortMessage is the maximum payload, in bytes, of a message whose acknowledgement is held.
 	shortMessage = 1024
-	// shortestHeld is the code of the shortest local ACK timeout of a connection whose acknowledgements are held, 16.8 ms:
-	// that of the peer is mostly the same.
+	// shortestHeld is the code of the shortest local ACK timeout, 16.8 ms, of a connection whose
+	// acknowledgements are held: the peer's timeout is usually the same.
 	shortestHeld = 12
-	// maxHeldACKs is for how many queue pairs of a shard.
+	// maxHeldACKs is the maximum number of queue pairs of a shard with a held acknowledgement.
 	maxHeldACKs = 16
 )
 
-// heldACKs are the queue pairs of a shard whose acknowledgement is held. The shard's lock guards it.
+// heldACKs is the list of queue pairs of a shard with a held acknowledgement. The shard's lock
+// guards it.
 type heldACKs struct {
 	list   []*QP
 	any    atomic.Bool // list is not empty; read without the lock
-	few    bool        // the batch in hand has few frames
-	polled bool        // a poller deals with it
+	few    bool        // the current batch has few frames
+	polled bool        // a poller processes the current batch
 	timer  *time.Timer // its channel is read by the shard's pump
 	armed  bool
 }
@@ -52,8 +55,8 @@ type heldACKs struct {
 // ackHold is the part of a QP that belongs to heldACKs.
 type ackHold struct {
 	held      bool           // in the list
-	heldSince transport.Time // holds while held is set
-	holdPause int            // messages that are acknowledged at once
+	heldSince transport.Time // valid while held is set
+	holdPause int            // number of messages to acknowledge at once
 }
 
 func newHeldACKs() *heldACKs {
@@ -65,7 +68,8 @@ func newHeldACKs() *heldACKs {
 // waiting reports whether an acknowledgement is held. No lock is needed.
 func (h *heldACKs) waiting() bool { return h.any.Load() }
 
-// holdACK holds the acknowledgement of the message that a ends, and reports whether it does: q need not be made ready then.
+// holdACK holds the acknowledgement of the message that a ends and reports whether it did: q then
+// need not become ready.
 func (s *shard) holdACK(q *QP, now transport.Time, a *arrival) bool {
 	h := s.heldACKs
 	if q.held {
@@ -100,7 +104,7 @@ func (s *shard) holdACK(q *QP, now transport.Time, a *arrival) bool {
 	return true
 }
 
-// remove takes q off the list, if it is on it.
+// remove removes q from the list if it is in it.
 func (h *heldACKs) remove(q *QP) {
 	if !q.held {
 		return
@@ -127,10 +131,11 @@ func (s *shard) sendHeld(q *QP) {
 	s.flush(s.dev.now())
 }
 
-// sendHeldACKs sends what is held. No lock is held.
+// sendHeldACKs sends all held acknowledgements. No lock is held.
 func (s *shard) sendHeldACKs() { s.sendACKsHeldFor(0) }
 
-// sendACKsHeldFor sends what has been held for at least a time. No lock is held.
+// sendACKsHeldFor sends the acknowledgements held for at least the duration least. No lock is
+// held.
 func (s *shard) sendACKsHeldFor(least transport.Time) {
 	if !s.heldACKs.waiting() {
 		return
@@ -143,8 +148,8 @@ func (s *shard) sendACKsHeldFor(least transport.Time) {
 	}
 }
 
-// sendOverdueACKs releases what was held when the timer fired, and sets it anew for what is held since. The lock is held, and
-// the caller flushes.
+// sendOverdueACKs releases the acknowledgements that are overdue once the timer has fired, and
+// restarts the timer for the others. The lock is held; the caller flushes.
 func (s *shard) sendOverdueACKs() {
 	h := s.heldACKs
 	if !h.armed {
@@ -158,8 +163,9 @@ func (s *shard) sendOverdueACKs() {
 	}
 }
 
-// releaseACKs makes the queue pairs ready whose acknowledgement has been held for at least a time, and reports whether there
-// are any. late says that their programs do not answer soon.
+// releaseACKs makes the queue pairs ready whose acknowledgement has been held for at least the
+// duration least, and reports whether there are any. late means that their programs do not answer
+// soon.
 func (s *shard) releaseACKs(now, least transport.Time, late bool) (any bool) {
 	h := s.heldACKs
 	for i := len(h.list) - 1; i >= 0; i-- {
@@ -177,8 +183,9 @@ func (s *shard) releaseACKs(now, least transport.Time, late bool) (any bool) {
 	return any
 }
 
-// sendHeldACKs sends what all shards hold, before the device's links are closed, but of a shard that somebody uses who may
-// wait for room in a link.
+// sendHeldACKs sends the held acknowledgements of all shards before the device's links are
+// closed, except of a shard whose lock is taken, possibly by a goroutine that waits for buffer
+// space in a link.
 func (d *Device) sendHeldACKs() {
 	for _, s := range d.shards {
 		if s.heldACKs.waiting() && s.tryLock() {

@@ -9,16 +9,16 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Why the device itself drops a packet.
+// Reasons for which the device itself drops a packet.
 const (
 	dropICRC         = iota // the ICRC is wrong
-	dropPKey                // not of the default partition
-	dropNotAdmitted         // from a host that is none of the device's peers
+	dropPKey                // not in the default partition
+	dropNotAdmitted         // the sender is not among Config.Peers
 	dropStranger            // not from the queue pair's peer, or not to its address
 	dropUnknownQPN          // no queue pair has the number
-	dropOwnMulticast        // came back to the queue pair that sent it
-	dropShare               // for queue pair 1, whose receives are taken: the sender has its share of them
-	dropBusy                // a datagram for a busy shard, or a packet that stalled memory keeps out
+	dropOwnMulticast        // multicast that came back to the queue pair that sent it
+	dropShare               // for queue pair 1: the sender has used up its share of the receives
+	dropBusy                // the shard is busy or its memory stalls, or a loopback queue is full
 	numDrops
 )
 
@@ -27,10 +27,11 @@ var dropNames = [numDrops]string{
 	dropOwnMulticast: "own_multicast", dropShare: "gsi_share", dropBusy: "shard_busy",
 }
 
-// received is what is counted of packets before the lock.
+// received has the counters of received packets. A receiver counts each batch without a lock, and
+// adds the result to the shard's counters under its lock.
 type received struct {
 	frames, bytes uint64
-	marked        uint64 // that passed all checks, with congestion experienced
+	marked        uint64 // passed all checks, with the ECN field set to congestion experienced (CE)
 	malformed     [bth.NumReasons]uint64
 	drops         [numDrops]uint64
 }
@@ -47,21 +48,21 @@ func (r *received) add(o *received) {
 	}
 }
 
-// counters are a shard's, guarded by its lock.
+// counters are the counters of a shard, guarded by its lock.
 type counters struct {
 	received
 	txFrames, txBytes, txRefused uint64
 	timeoutsPutOff               uint64
 	verdicts                     [transport.NumVerdicts]uint64
-	closedQPs                    transport.Counters // of queue pairs that are gone
-	addedUpTo                    uint64             // number of the queue pair that addUp has come to, 0 while it does not run
-	closedSince                  transport.Counters // of those that it has added and that closed since
+	closedQPs                    transport.Counters // of closed queue pairs
+	addedUpTo                    uint64             // last queue pair added by addUp, 0: not running
+	closedSince                  transport.Counters // of queue pairs that closed after addUp had added them
 	lastRefusal                  error
-	refused, loggedRefusal       transport.Time // when the last was, and the last that the log was told of
+	refused, loggedRefusal       transport.Time // times of the last and the last logged refusal
 }
 
-// refused takes note of an error from Link.Send. The frames it is about are lost as on a
-// wire, and the retransmission that follows meets the same refusal or not.
+// refused records an error of Link.Send. The rejected frames are lost as on a wire; a
+// retransmission is sent, or rejected again.
 func (d *Device) refused(s *shard, now transport.Time, err error) {
 	if errors.Is(err, net.ErrClosed) {
 		return
@@ -74,7 +75,7 @@ func (d *Device) refused(s *shard, now transport.Time, err error) {
 	d.lost(s, now, n, err)
 }
 
-// lost takes note of n frames that were not sent, and why.
+// lost records that n frames were not sent, and the reason.
 func (d *Device) lost(s *shard, now transport.Time, n int, err error) {
 	c := &s.count
 	c.txRefused += uint64(n)
@@ -85,11 +86,11 @@ func (d *Device) lost(s *shard, now transport.Time, n int, err error) {
 	c.lastRefusal, c.refused = err, now
 }
 
-// refusalLogInterval is the least time between two lines about refused frames.
+// refusalLogInterval is the minimum time between two log messages about refused frames.
 const refusalLogInterval = transport.Time(1e9)
 
-// SendError returns the latest error with which the host refused to send a frame, nil if there was
-// none. It is where to look after a RETRY_EXC_ERR. A shard whose memory stalls is left out.
+// SendError returns the latest error with which the host refused to send a frame, nil if there
+// was none. It may explain a RETRY_EXC_ERR. A shard whose memory stalls is left out.
 func (d *Device) SendError() error {
 	var last counters
 	for _, s := range d.shards {
@@ -104,11 +105,12 @@ func (d *Device) SendError() error {
 	return last.lastRefusal
 }
 
-// Counters calls f with the name and value of every counter of the device, in a fixed
-// order: packets and bytes of UDP payload, timeouts that had to wait because the link's
-// receiver was behind, packets that a switch marked for congestion (named as mlx5's), packets
-// dropped by reason ("drop_"), verdicts of the transport on the others ("verdict_"), the transport's
-// own, which are named as rxe's hardware counters where it has the same, and the links' ("link_").
+// Counters calls f with the name and value of every counter of the device, in a fixed order:
+// packets and bytes of UDP payload; timeouts that were put off because the link's receiver was
+// behind; packets that a switch marked for congestion (named like mlx5's counter); packets
+// dropped by the device, by reason ("drop_"); verdicts of the transport on all others
+// ("verdict_"); the counters of the transport, named like rxe's hardware counters where they are
+// the same; and those of the links ("link_").
 func (d *Device) Counters(f func(name string, value uint64)) {
 	c, own := d.addUp()
 	f("rx_packets", c.frames)
@@ -132,10 +134,10 @@ func (d *Device) Counters(f func(name string, value uint64)) {
 	d.linkStats(f)
 }
 
-// addUp returns the sum of the shards' counters, and that of those of all queue pairs there are and
-// were. It takes a lock for some at a time. What each contributes is of some moment of the call, so
-// no sum is less than that of a call before it; a shard whose memory stalls contributes what it did
-// before.
+// addUp returns the sum of the shards' counters, and that of the counters of all existing and
+// closed queue pairs. It holds a shard's lock for a limited number of queue pairs at a time. Each
+// contribution is that of some moment during the call, so sums never decrease from call to call;
+// a shard whose memory stalls contributes its previous values.
 func (d *Device) addUp() (c counters, sum transport.Counters) {
 	d.adding.Lock()
 	defer d.adding.Unlock()
@@ -147,18 +149,18 @@ func (d *Device) addUp() (c counters, sum transport.Counters) {
 	return c, sum
 }
 
-// sums are what a shard has counted, guarded by Device.adding.
+// sums are the sums of a shard's counters, guarded by Device.adding.
 type sums struct {
-	last, next total // next is of some queue pairs, where the memory of the shard stalled before it was complete
+	last, next total // next is incomplete, because the memory of the shard stalled, or zero
 }
 
-// total is a sum of a shard's counters and of those of its queue pairs.
+// total is a sum of a shard's own counters and of those of its queue pairs.
 type total struct {
 	own counters
 	qps transport.Counters
 }
 
-// addUp brings s.sums up to date. Device.adding is held.
+// addUp updates s.sums. Device.adding is held.
 func (s *shard) addUp() {
 	const some = 64
 	for more := true; more; {
@@ -187,7 +189,7 @@ func (s *shard) addUp() {
 	}
 }
 
-// add adds what o has counted of packets and timeouts.
+// add adds o's counters of packets and timeouts.
 func (c *counters) add(o *counters) {
 	c.received.add(&o.received)
 	c.txFrames += o.txFrames
@@ -199,7 +201,7 @@ func (c *counters) add(o *counters) {
 	}
 }
 
-// left keeps the counters of a queue pair that closes. The lock is held.
+// left keeps the counters of q, which is being closed. The lock is held.
 func (c *counters) left(q *QP) {
 	if q.number <= c.addedUpTo {
 		c.closedSince.Add(q.machine.Counters())
@@ -208,8 +210,8 @@ func (c *counters) left(q *QP) {
 	}
 }
 
-// linkStats adds up what the links and the memberships in groups count themselves.
-// link_rx_queue_full is the one to look at when packets are lost on a host that sends to itself.
+// linkStats reports the counters of the links and of the group memberships. link_rx_queue_full is
+// the one to check when packets are lost on a host that sends to itself.
 func (d *Device) linkStats(f func(name string, value uint64)) {
 	sum := d.groups.stats()
 	d.mu.Lock()

@@ -23,27 +23,28 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Config is what a device is opened with.
+// Config configures a device for [Open].
 type Config struct {
 	Name      string
 	Links     []packet.Link // closed with the device
-	Waits     bool          // links may come later: there may be none yet
+	Waits     bool          // no link is required at Open: links may be added later
 	Transport transport.Config
-	Seed      uint64 // decides queue pair numbers, keys and the GUID, for tests: see verbs.Config; 0 for crypto/rand
+	Seed      uint64 // repeatable QPNs, keys and GUID, for tests only (verbs.Config); 0: crypto/rand
 	MaxQP     int
 	MaxMR     int
 	MaxCQ     int
 	MaxSRQ    int
-	MTU       qp.MTU         // largest path MTU, 0 for what each link carries
-	Peers     []netip.Prefix // who may talk to the device; none means everybody
-	Shards    int            // how many there are, each with a lock of its own; 0 is one: see the package
-	Loopback  bool           // connected queue pairs of the device exchange packets without the link: see loopback.go
-	Spin      time.Duration  // how long a receiver looks for the next batch before it sleeps, 0 for not at all: see spin
-	Logger    *slog.Logger   // nil is silence
-	Observer  Observer       // nil is nobody
+	MTU       qp.MTU         // largest path MTU; 0: the largest of each link
+	Peers     []netip.Prefix // hosts that may send to the device; none: all hosts
+	Shards    int            // number of shards, each with its own lock; 0: one
+	Loopback  bool           // connected queue pairs of the device bypass the link: see loopback.go
+	Spin      time.Duration  // how long a receiver busy-polls before it sleeps, 0: never (see spin)
+	Logger    *slog.Logger   // nil: no log
+	Observer  Observer       // nil: none
 }
 
-// Device is a NIC: links, and the queue pairs, regions and queues that live on them.
+// Device is a NIC: links, queue pairs, memory regions and completion queues. All its methods are
+// safe for concurrent use.
 type Device struct {
 	name      string
 	log       *slog.Logger
@@ -51,9 +52,9 @@ type Device struct {
 	maxQP     int
 	maxCQ     int
 	maxSRQ    int
-	gids      []*gid       // the GID table; doc.go says what guards it
-	table     sync.RWMutex // of gids, for readers without a shard's lock
-	maxMTU    qp.MTU       // 0 for any
+	gids      []*gid       // GID table; its locks are described in the package documentation
+	table     sync.RWMutex // guards gids for readers without a shard's lock
+	maxMTU    qp.MTU       // 0: no limit
 	peers     admit.Hosts
 	spin      time.Duration
 	loopback  bool
@@ -62,11 +63,11 @@ type Device struct {
 	start     time.Time
 
 	shards    []*shard
-	shardDraw draw          // chooses shards of new queue pairs
-	made      atomic.Uint64 // queue pairs, ever: their numbers
-	open      atomic.Int64  // queue pairs there are
-	keys      *mr.Table     // looked up with a shard's keying held, changed with changing: see doc.go
-	changing  sync.Mutex    // taken after all locks of shards
+	shardDraw draw          // draws the shards of new queue pairs
+	made      atomic.Uint64 // queue pairs created so far; QP.number of the latest
+	open      atomic.Int64  // open queue pairs
+	keys      *mr.Table     // looked up with a shard's keying held, changed with changing held
+	changing  sync.Mutex    // serializes changes of keys; taken after all locks of shards
 	atomics   sync.Mutex    // serializes atomics of several shards: see mr.Table.GuardAtomics
 	groups    groups
 
@@ -75,28 +76,28 @@ type Device struct {
 
 	events     *events
 	port       portState
-	portProbes atomic.Uint64 // datagrams that asked whether anything listens, from sockets of their own
-	ending     atomic.Bool   // Close has begun: links may say that they are closed; set with mu held
+	portProbes atomic.Uint64 // datagrams sent from sockets of their own to probe for a listener
+	ending     atomic.Bool   // Close has begun, so links may report that they are closed; set with mu held
 
-	linking    sync.Mutex // links come and go, and groups are joined, one at a time
-	departures uint64     // links that were removed, guarded by linking
-	adding     sync.Mutex // counters are added up one at a time
+	linking    sync.Mutex // serializes adding and removing links and joining groups
+	departures uint64     // removed links; guarded by linking
+	adding     sync.Mutex // serializes addUp
 
 	mu        sync.Mutex
 	cqs       roster.List[*CQ]  // guarded by mu
-	cqOver    bool              // guarded by mu: no more are made
+	cqOver    bool              // no more CQs are accepted; guarded by mu
 	srqs      roster.List[*SRQ] // guarded by mu
 	wires     []*wire           // guarded by mu
-	leftLinks packet.Stats      // of links that were removed, guarded by mu
+	leftLinks packet.Stats      // sums of removed links; guarded by mu
 
 	closing  sync.Once
 	closeErr error
-	done     chan struct{} // closed when the links are
+	done     chan struct{} // closed once the links are closed
 	running  sync.WaitGroup
 }
 
-// Open starts a device over the links of cfg. They belong to it from then on, and only
-// if there is no error.
+// Open starts a device over the links of cfg. If there is no error, the device owns the links and
+// closes them.
 func Open(cfg Config) (*Device, error) {
 	cfg.Shards = min(max(cfg.Shards, 1), MaxShards)
 	gids, err := newGIDs(&cfg)
@@ -125,7 +126,7 @@ func Open(cfg Config) (*Device, error) {
 	return d, nil
 }
 
-// newGIDs makes the entries of the links that cfg opens the device with.
+// newGIDs returns the GID table entries of cfg.Links.
 func newGIDs(cfg *Config) (gids []*gid, err error) {
 	switch n := len(cfg.Links); {
 	case n == 0 && !cfg.Waits:
@@ -144,45 +145,46 @@ func newGIDs(cfg *Config) (gids []*gid, err error) {
 	return gids, nil
 }
 
-// now is the time that machines are told: nanoseconds since Open.
+// now returns the time that machines use: nanoseconds since Open.
 func (d *Device) now() transport.Time { return transport.Time(time.Since(d.start)) }
 
-// Now returns the time that the device counts in nanoseconds, from when it was opened.
+// Now returns the device's time in nanoseconds since Open.
 func (d *Device) Now() transport.Time { return d.now() }
 
-// Name returns the name of the device, for the log.
+// Name returns the name of the device in logs.
 func (d *Device) Name() string { return d.name }
 
-// Logger returns where the device logs.
+// Logger returns the device's logger.
 func (d *Device) Logger() *slog.Logger { return d.log }
 
-// Go calls f in a goroutine for which Close waits: f has to return once Done is closed.
+// Go calls f in a goroutine that Close waits for: f must return once Done is closed.
 func (d *Device) Go(f func()) { d.running.Go(f) }
 
-// Closing reports whether Close has begun. Links may say then that they are closed.
+// Closing reports whether Close has begun. Links may then report that they are closed.
 func (d *Device) Closing() bool { return d.ending.Load() }
 
-// PortProbed counts a datagram that asks a host whether anything listens, and was sent from a socket of its own.
+// PortProbed counts a datagram that was sent, from a socket of its own, to find out whether a
+// host listens on the RoCEv2 port.
 func (d *Device) PortProbed() { d.portProbes.Add(1) }
 
-// Admits reports whether a host may talk to the device. Packets of others are dropped before anything
-// is computed for them, except those to QP1: the connection manager has an answer for them. No
-// connection leads to them.
+// Admits reports whether a host may send to the device (Config.Peers). Packets of other hosts are
+// dropped before their ICRC is computed, except those to QP1, which the connection manager
+// answers. Address vectors of connections to such hosts are rejected.
 func (d *Device) Admits(peer netip.Addr) bool { return d.peers.Has(peer) }
 
-// GUID is the node GUID, an EUI-64 of the locally administered kind, different for each
-// device: a connection manager's peer tells instances apart by it.
+// GUID returns the node GUID, a locally administered EUI-64 that differs for each device: a
+// connection manager's peer tells instances apart by it.
 func (d *Device) GUID() uint64 { return d.guid }
 
-// Done is closed when the device is.
+// Done returns a channel that is closed when the device is closed.
 func (d *Device) Done() <-chan struct{} { return d.done }
 
-// Close flushes every queue pair, closes the links, ends every wait, and returns when
-// no goroutine of the device is left. Closing again waits for the same and returns the same.
+// Close flushes every queue pair, closes the links, ends all waits, and returns when all
+// goroutines of the device have ended. Further calls wait for the first and return its result.
 func (d *Device) Close() error {
 	d.closing.Do(func() {
 		d.sendHeldACKs()
-		// The links first: it wakes a poster that waits in Send with the lock held.
+		// The links first: closing wakes a caller that waits in Send with a shard's lock held.
 		err := d.closeWires()
 		for _, s := range d.shards {
 			s.close()
@@ -196,26 +198,26 @@ func (d *Device) Close() error {
 	return d.closeErr
 }
 
-// port is the number of a device's only port.
+// port is the number of the device's only port.
 const port = 1
 
-// portState is what the port's state comes from: it is active while the network interface is
-// up and the device has a link. It is guarded by its lock, but links while the device opens.
+// portState determines the state of the port: active while the network interface is up and the
+// device has a link. mu guards it, except links while the device opens.
 type portState struct {
 	mu    sync.Mutex
-	down  bool // the network interface
+	down  bool // the network interface is down
 	links int
 }
 
 func (p *portState) active() bool { return !p.down && p.links > 0 }
 
-// PortChanged takes note of the state of the network interface and raises PORT_ACTIVE or
-// PORT_ERR if the state of the port changes with it. A device opens with its interface up.
+// PortChanged sets the state of the network interface and raises PORT_ACTIVE or PORT_ERR if the
+// state of the port changes with it. A device opens with its interface up.
 func (d *Device) PortChanged(up bool) {
 	d.port.change(d, func(p *portState) { p.down = !up })
 }
 
-// linksChanged takes note of n more links.
+// linksChanged adds n to the number of links.
 func (p *portState) linksChanged(d *Device, n int) {
 	p.change(d, func(p *portState) { p.links += n })
 }
@@ -233,20 +235,20 @@ func (p *portState) change(d *Device, change func(*portState)) {
 	}
 }
 
-// PortActive is true while the port can send and receive.
+// PortActive reports whether the port is active, that is, can send and receive.
 func (d *Device) PortActive() bool {
 	d.port.mu.Lock()
 	defer d.port.mu.Unlock()
 	return d.port.active()
 }
 
-// fatalFailures is how often in a row receiving must fail before it counts as over: with
-// the pauses in between that is about a second.
+// fatalFailures is the number of consecutive receive errors after which the device reports
+// DEVICE_FATAL: with the pauses between them, about one second.
 const fatalFailures = 10
 
-// failed takes note of an error of Link.Recv, the failures-th in a row, and says whether to
-// go on. What fails for good raises DEVICE_FATAL: a link that somebody else closed, and one
-// that fails again and again, which is tried on all the same.
+// failed handles an error of Link.Recv, the failures-th in a row, and reports whether to keep
+// receiving. Permanent failures raise DEVICE_FATAL: a link that was closed by other code, and a
+// link that fails repeatedly, from which the receiver still tries to receive.
 func (d *Device) failed(failures int, err error) bool {
 	over := errors.Is(err, net.ErrClosed)
 	if over && d.ending.Load() {
@@ -262,8 +264,8 @@ func (d *Device) failed(failures int, err error) bool {
 	return !over
 }
 
-// secrets draws what peers must not guess, a secret for each use, none of which tells another:
-// from crypto/rand, or from a seed that is not 0.
+// secrets derives values that peers must not be able to guess, one secret per use, none of which
+// reveals another: from crypto/rand, or from a seed that is not 0.
 type secrets struct{ seed uint64 }
 
 func (s secrets) of(use string) (secret [32]byte) {
@@ -274,26 +276,25 @@ func (s secrets) of(use string) (secret [32]byte) {
 	return sha256.Sum256(fmt.Appendf(nil, "gorxe %d %s", s.seed, use))
 }
 
-// guid draws an EUI-64 of the locally administered, individual kind. (In an EUI-64
-// that stands in a GUID the bit that marks it is the one next to the lowest of the first
-// octet, the lowest is that of a group.)
+// guid returns a random EUI-64 with the local bit set and the group bit clear. (In a GUID the
+// local bit is the second lowest of the first octet, the group bit the lowest.)
 func (s secrets) guid() uint64 {
 	const local, group = 0x02 << 56, 0x01 << 56
 	secret := s.of("GUID")
 	return (binary.BigEndian.Uint64(secret[:]) | local) &^ group
 }
 
-// Queue pair numbers 0 (SMI), 1 (GSI) and 0xffffff (multicast) are taken by the IBA;
-// Linux rxe hands out nothing below 16 either.
+// Queue pair numbers 0 (SMI), 1 (GSI) and 0xffffff (multicast) are reserved by the IBA; Linux rxe
+// does not assign numbers below 16 either.
 const (
 	firstQPN = bth.QPN(16)
 	lastQPN  = bth.MulticastQPN - 1
 )
 
-// qpns hands out queue pair numbers in an order that only the secret tells, so that no peer
-// computes the number of another's connection from its own. A number comes back after at least
-// 15/16 of the others: a peer keeps the number of a closed connection in its time-wait state for
-// seconds and refuses it until then.
+// qpns assigns queue pair numbers in an order that depends on the secret, so no peer can compute
+// the number of another's connection from its own. A number is reused after at least 15/16 of the
+// others: a peer keeps the number of a closed connection in its TIME-WAIT state for seconds and
+// rejects it until then.
 type qpns struct {
 	walk prp.Walk
 	next uint64
@@ -301,8 +302,8 @@ type qpns struct {
 
 func newQPNs(secret [32]byte) qpns { return qpns{walk: prp.NewWalk(prp.New(secret))} }
 
-// take returns the next number that used does not know. The caller sees to it that
-// there is one.
+// take returns the next number for which used returns false. The caller ensures that there is
+// one.
 func (a *qpns) take(used func(bth.QPN) bool) bth.QPN {
 	for {
 		number, _ := a.walk.At(a.next)

@@ -1,92 +1,131 @@
-// Package nic drives the machines of package transport over links. It is the only place of the
-// data path with goroutines, locks and a clock.
+// Package nic runs the machines of package transport over links. It is the only package of the
+// data path that has goroutines, locks and a clock.
+//
+// A [Device] consists of links ([packet.Link]), shards and a key table ([mr.Table]). An entry of
+// the GID table (type gid) is an IP address and the link that sends from it. A shard owns queue
+// pairs ([QP]), each with its machine, and everything needed to transmit for them: an outbox per
+// GID collects the frames of the queue pairs that are ready (type turns decides their order),
+// seals them with the ICRC and sends them as one batch. An inbox receives from one link, one
+// receive queue of a link, or one multicast group, checks the packets and passes them to the
+// machines. Machines complete into [CQ]s, which can notify a [CompChannel], and raise asynchronous
+// events ([Device.Event]).
+//
+// Subpackages: gsi is queue pair 1 with the connection manager; hostlinks adds and removes links as
+// the addresses of a network interface change; admit decides which peers may send; crossing is the
+// loopback queue between shards; signal wakes waiting goroutines.
 //
 // # Threads
 //
-//   - One receiving goroutine for each link, until it is removed, and for each multicast
-//     group joined. It waits in Recv, decodes and checks the ICRC of what came without any
-//     lock, then takes the shard's lock once for the whole batch, gives every packet to its
-//     machine, and lets the machines that have something to say transmit before it lets go of
-//     the lock: all acknowledgements of a batch leave together. Where the link can be received
-//     from by several, a caller that polls an empty CQ does the same in its place: see drive.
-//   - One pump for each shard. It receives what other shards send by loopback. It serves
-//     timeouts, but puts off those of a link whose receiver is behind: what would stop them may
-//     have come. It goes on transmitting where a flush stopped because its budget was used up,
-//     and sends for queue pairs that are kept so busy that sending for many posts at once is
-//     worth more than sending now.
-//   - The application's own. Posting on a queue pair with little outstanding runs the
-//     requester and sends in the caller: there is no hand-over to another goroutine
-//     between a work request and the wire.
+//   - One receiving goroutine for each link, or for each receive queue of a link that is split,
+//     and one for each joined multicast group. It waits in Recv, decodes packets and checks their
+//     ICRC without the lock of a shard, takes the shard's lock once for the batch, passes every
+//     packet to its machine, and lets the machines that have something to send transmit before it
+//     unlocks: all acknowledgements of a batch are sent together. If several goroutines can
+//     receive from the link ([packet.Shared]), a caller that polls an empty CQ does the same in
+//     its place (Device.drive).
+//   - One pump for each shard. It serves timeouts, except those of a link whose receiver is
+//     behind, because the expected answer may have arrived. It receives frames that other shards
+//     send by loopback, sends overdue acknowledgements, continues to transmit where a flush used
+//     up its budget, and sends for queue pairs with many outstanding requests, where sending for
+//     many posts at once matters more than latency.
+//   - The goroutines of the program. Posting on a queue pair with few outstanding requests runs the
+//     requester and sends in the caller: there is no handover to another goroutine between a work
+//     request and the wire.
 //
 // # Locks
 //
-//	Device.linking  taken while a link is added, removed or looked at again, and while a
-//	                multicast group is joined, before shard.mu. It is held while a removed
-//	                link ends; nothing of the data path takes it.
-//	Device.adding   taken while counters are added up, before shard.mu.
-//	inbox.mu        what receiving from a link takes, where several can: from before a batch is
-//	                taken from the link until it has been dealt with, so that batches stay in order.
-//	shard.mu        the machines, queue pairs, SRQs, ready lists, window shares, held acknowledgements,
-//	                transmit batches and timers of a shard. Sending happens under it, so that the packets of a queue pair leave
-//	                in the order in which they were made, and payload borrowed from a memory
-//	                region is borrowed only under it.
-//	shard.keying    the key table, where there are several shards, each of which has a part of the right to it: one to
-//	                read, all to write. Taken under shard.mu.
-//	Device.table    the GID table, for readers that hold no shard.mu. Taken under shard.mu by writers.
-//	Device.atomics  what makes atomics of several shards one after the other, where the memory needs two calls for one.
-//	                Taken under shard.keying, and before locks of the memory itself.
-//	CompChannel.mu  the CQs with events. Taken under shard.mu by machines, alone by readers.
-//	Device.mu       the lists of CQs and of links.
-//	CQ.mu           the completions. Taken under shard.mu by machines, alone by pollers.
-//	lostCQs.mu      of a shard: the CQs whose users are to fail.
-//	crossing        that of the queue of what other shards send by loopback. Taken under shard.mu of those.
-//	portState.mu    what the state of the port comes from.
-//	events.mu       the asynchronous events that wait to be read.
+// In locking order: a goroutine that holds a lock takes only locks further down. Locks listed
+// together are never held together.
 //
-// The order is linking, adding or inbox, shard, keying (both in the order of their indexes),
-// table, atomics, CompChannel, Device, CQ, port, lost, crossing, events: whoever holds one takes only what stands
-// behind it. A link is called under shard.mu for Prepare, Send, Pending and Caps only, and a
-// membership in a group for Close.
+//   - Device.linking serializes AddLink, RemoveLink, UpdateLink and AttachMulticast, and guards
+//     Device.departures. It is held while a removed link closes and its receivers end. The data
+//     path never takes it. Device.adding serializes reading the counters and guards shard.sums.
+//   - inbox.mu serializes receiving from a link that is [packet.Shared]: it is held from before a
+//     batch is taken from the link until the batch is processed, so batches stay in order.
+//     RemoveLink waits, with linking held, for receivers that take it.
+//   - shard.mu guards the shard's machines, queue pairs, SRQs, ready lists, window shares, held
+//     acknowledgements, outboxes, timers and counters. Several are taken in the order of the
+//     shards' indexes. Batches are sent with it held, so the packets of a queue pair leave in the
+//     order in which they were made, and payload that is borrowed from a memory region is
+//     borrowed only while it is held.
+//   - shard.keying is the shard's part of the right to use the key table, if there are several
+//     shards: one suffices to look keys up, a work request that changes keys takes all of them.
+//     Taken with shard.mu held (shard.lock takes both); shard.alone takes those of other shards,
+//     without their mu.
+//   - held.mu (one per shard) guards datagrams that wait for a busy shard. The receiver of another
+//     shard takes it without shard.mu and takes nothing else; the goroutine that delivers the
+//     datagrams holds it with shard.mu and keying while their machines run.
+//   - Device.changing serializes changes of the key table. Calls that only add a key take it
+//     without a shard's lock.
+//   - groups.mu guards the multicast groups and their members. Taken with the shard.mu of a member,
+//     or alone by readers.
+//   - Device.table guards the GID table for readers that hold no shard.mu. Writers take it with
+//     linking and every shard.mu held.
+//   - Device.atomics serializes atomics of several shards on memory that needs two calls for one
+//     ([mr.Table.GuardAtomics]). Taken by machines, before locks of the memory itself.
+//   - CompChannel.mu guards the list of CQs with events. Taken with shard.mu held by machines,
+//     alone by readers.
+//   - Device.mu guards the lists of CQs, SRQs and links.
+//   - CQ.mu guards the completions. Taken with shard.mu held by machines, alone by pollers.
+//   - portState.mu guards the inputs of the port's state.
+//   - Locks under which no other lock is taken: senders.mu (permitted sender of each queue pair),
+//     lostCQs.mu (one per shard: the CQs that overflowed), crossing.Queue.mu (one per shard: frames
+//     from other shards by loopback; the sender holds its own shard.mu, the receiver that of the
+//     queue's shard) and draw.mu (random shard numbers). The exception is events.mu (asynchronous
+//     events that were not read yet), under which the events.mu of each EventReader is taken.
 //
-// The GID table, with the link and the MTU of each entry, is changed with linking, every
-// shard.mu and Device.table held, and read with any of them. A link is taken out of the table under shard.mu and
-// closed after it was let go of: so nothing is sent by a link that is closed, but by Close, which
-// closes the links first, without shard.mu, to wake a goroutine that waits in Send and holds it.
-// Removing a link waits for such a goroutine. What a queue pair leads to is the entry, not the link: an entry without a
-// link loses what is sent.
+// A link is called with shard.mu held for Prepare, Send, Pending, Caps and the methods of
+// [packet.Holder] and [packet.Loopback] only; a membership in a group also for Close.
+//
+// The GID table, including the link and the MTU of each entry, is changed with linking, every
+// shard.mu and Device.table held, and read with any of them. RemoveLink takes a link out of the
+// table with every shard.mu held and closes it after unlocking, so nothing is sent by a closed
+// link; it waits for a goroutine that is blocked in Send with shard.mu held. Device.Close is the
+// exception: it closes the links first, without shard.mu, which wakes such a goroutine. A queue
+// pair refers to the entry, not to the link: what is sent by an entry without a link is lost.
 //
 // # Shards
 //
-// A device has one shard or several. A queue pair belongs to one of them for all its life: its
-// number leaves, divided by how many there are, the shard's index. The shard is drawn at random,
-// except that the datagrams of a Client, and all that shares one of its receive queues, have one shard;
-// queue pair 1 and what is of no client are in shard 0, home. A multicast is received by one
-// goroutine, which hands it to each shard with members of its group. A link that can (see packet.Split) has a queue for each
-// shard, into which the kernel sorts what comes; the goroutine of a queue takes its own shard's
-// lock. What comes to another one's queue all the same, or by a link with one, it hands on: it
-// takes the lock of one shard after the other.
+// A device has one or several shards. A queue pair belongs to one shard for its whole life: shard
+// index = QPN mod number of shards. The shard is drawn at random, with two exceptions: the
+// datagram queue pairs of a [Client], and its SRQs with their queue pairs, share one shard, and
+// queue pair 1 and the datagram queue pairs and SRQs without a client are in shard 0, home. A
+// multicast group has one receiving goroutine, which passes each packet to every shard with
+// members of the group. A link that supports it ([packet.Split]) has one receive queue per shard,
+// into which the kernel steers packets; the goroutine of a queue takes the lock of its own shard.
+// Packets for other shards, which arrive in trains or by a link with a single queue, are passed
+// on: the goroutine takes the lock of one shard after the other.
 //
-// Between a packet and its queue pair no lock is taken that another shard takes, but where keys
+// Between a packet and its queue pair no lock is taken that another shard takes, except when keys
 // change and for atomics on memory that is not in this process or not aligned. The key table
-// belongs to the device. Machines look keys up with the keying of their shard, which comes with its
-// lock (shard.lock); with one shard its lock is enough. Each change takes changing, after all other
-// locks:
+// belongs to the device. Machines look keys up with the keying of their shard held, or, if there
+// is only one shard, with its mu. Each change holds Device.changing, taken after all other locks
+// of the change:
 //
-//   - A new key (Register, AllocWindow, AllocFast) takes nothing else: machines look keys up meanwhile.
-//   - A work request that binds, registers or invalidates takes the keying of every shard, with
-//     nothing borrowed (shard.alone).
-//   - Deregister and other calls that take a key away take the lock of every shard, in order. So when
-//     they return, no machine, no packet and no system call can reach the memory any more.
+//   - A new key (Register, AllocWindow, AllocFast) needs no other lock: machines may look keys up
+//     meanwhile.
+//   - A work request that binds, registers or invalidates holds the keying of every shard, and no
+//     payload is borrowed (shard.alone).
+//   - Deregister and other calls that remove a key hold the mu of every shard. When they return, no
+//     machine, packet or system call can access the memory any more.
 //
 // # Memory that stalls
 //
-// A machine reads and writes memory under shard.mu and shard.keying, and memory of a program may be
-// there as late as the program likes. What then waits for the shard: its queue pairs and the calls on
-// them, and the calls that take a key away. What does not (see mutex):
+// A machine accesses memory with shard.mu and shard.keying held, and an access to a program's
+// memory can block for as long as that program likes (a page of a FUSE file, for example).
+// Meanwhile the queue pairs of the shard wait, calls on them, and calls that remove a key. These
+// do not wait (see type mutex):
 //
-//   - Calls that concern no queue pair take no lock of a shard: the GID table has Device.table.
-//   - A look tells of the other shards only, and Counters what it told before of this one.
-//   - What waits for the locks of all shards holds none of them meanwhile. A work request that
-//     changes keys is tried again later, and a packet that takes a key away is dropped.
-//   - A receiver drops packets for another shard than its own.
+//   - Calls that concern no queue pair, because they take no lock of a shard: the GID table has
+//     Device.table.
+//   - Queries of the device (LookQPs), which leave the shard out, and Counters, which returns the
+//     shard's previous values. Both give up after lookPatience.
+//   - Other shards, when a call needs the locks of all shards: it holds none of them while it
+//     waits. A work request that changes keys is retried later, and a packet that removes a key
+//     is dropped.
+//   - Receivers of other shards: they drop packets for the shard.
+//
+// There is one exception: while a machine processes a packet that removes a key, or executes a work
+// request that changes keys, it holds the keying of every shard (shard.alone), so if its memory
+// stalls then, all shards wait.
 package nic

@@ -9,9 +9,9 @@ import (
 
 var errSourced = errors.New("the queue pair takes its work requests from a source: put them there, and ring the doorbell")
 
-// Doorbell announces work requests in the sources of the queue pair. It fetches sends and transmits
-// them in the caller's goroutine unless many are outstanding. Receives are taken when messages arrive,
-// or flushed now if the queue pair is in ERR.
+// Doorbell announces work requests in the sources of the queue pair. It fetches sends and, unless
+// many are outstanding, transmits them in the caller's goroutine. Receives are fetched when
+// messages arrive, or flushed now if the queue pair is in ERR.
 func (q *QP) Doorbell() error {
 	q.shard.lock()
 	defer q.shard.unlock()
@@ -25,17 +25,17 @@ func (q *QP) Doorbell() error {
 }
 
 const (
-	// fetchCharge is what a request is charged that is fetched from a source, in bytes of frames: requests that need
-	// no frame, as binds do, take time as well.
+	// fetchCharge is the charge for a request fetched from a source, in bytes of frames: requests
+	// that need no frame, such as binds, take time too.
 	fetchCharge = 256
-	// fetchedDepth is how many requests of a source wait in the send queue at most, which is one turn of them: more
-	// would be executed, or flushed, without releasing the lock. The others stay in the source, which the program
-	// has made as long as it likes.
+	// fetchedDepth is the maximum number of a source's requests in the send queue, one turn of
+	// them: more would be executed, or flushed, without releasing the lock. The others stay in
+	// the source, whose size the program determines.
 	fetchedDepth = turnBytes / fetchCharge
 )
 
-// refill fetches sends while the send queue has room, and reports whether there were any. The lock is
-// held.
+// refill fetches sends while the send queue has space, and reports whether there were any. The
+// lock is held.
 func (q *QP) refill() (got bool) {
 	sq := q.attr.SQ
 	if !sq.Sourced() {
@@ -56,12 +56,13 @@ func (q *QP) refill() (got bool) {
 	return true
 }
 
-// fetches reports whether the source may have more requests, for which there is room now: no doorbell will ring for
-// them.
+// fetches reports whether the source may have more requests that now fit into the send queue: no
+// doorbell will ring for them.
 func (q *QP) fetches() bool { return q.unfetched && q.attr.SQ.Len() < q.attr.SQ.Depth() }
 
-// refillUnled gives the queue pairs a turn that only flush what their sources hold: they have no way, or no datagram
-// that would leave by one. It returns the charge in bytes. The lock is held.
+// refillUnled gives a turn to the queue pairs that have no outbox and only flush the requests in
+// their sources: they have no path, or no datagram that can be sent. It returns the charge in
+// bytes. The lock is held.
 func (s *shard) refillUnled(most int) (bytes int) {
 	before := s.fetched
 	for n := s.unled.len; n > 0 && bytes < most; n-- {
@@ -71,22 +72,25 @@ func (s *shard) refillUnled(most int) (bytes int) {
 	return bytes
 }
 
-// OnFirstPacket has f called once, when the first packet comes for q, with the lock of its shard held: f must not wait.
+// OnFirstPacket makes q call f once, when the first packet for q arrives, with the lock of its
+// shard held: f must not wait.
 func (q *QP) OnFirstPacket(f func()) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	q.first = f
 }
 
-// ShareReceives lets each sender have at most half of the free receives of a datagram queue pair, which has
-// that many of them. The owner says with ReceivesRead when they are free again.
+// ShareReceives limits each sender to its share of the free receives of a datagram queue pair;
+// see [admit.FairShare]. receives is their number. The owner calls ReceivesRead when they are
+// free again.
 func (q *QP) ShareReceives(receives int) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	q.fair = admit.NewFairShare(receives)
 }
 
-// ReceivesRead says that a datagram of each of the senders has been read, so that they may send as many more.
+// ReceivesRead reports that one datagram of each of the senders was read, so they may send as
+// many more.
 func (q *QP) ReceivesRead(senders []netip.Addr) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()

@@ -15,43 +15,44 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// AsyncEvent is something that happened and that no completion tells of.
+// AsyncEvent is an event that no completion reports.
 type AsyncEvent struct {
 	Type qp.EventType
-	// What it is about; all are nil or 0 for an event of the device.
+	// The object of the event; all are nil or 0 for an event of the device.
 	QP   *QP
 	CQ   *CQ
 	SRQ  *SRQ
 	Port int
 }
 
-// eventKey names what a reader of events is told at most once at a time.
+// eventKey identifies the events of which at most one is queued at a time.
 type eventKey struct {
 	object any
 	typ    qp.EventType
 }
 
-// events is the queue of asynchronous events of a device. A reader that is slow or absent
-// costs no memory: an event that was not read yet takes the place of an earlier one of the
-// same type about the same object, and those about an object that is closed are dropped.
-// So there are never more than a few for each object that exists.
+// events is the queue of asynchronous events of a device. A slow or absent reader costs no
+// memory: an event that was not read yet replaces an earlier one of the same type and object, and
+// those of a closed object are dropped. So there are never more than a few events per existing
+// object.
 type events struct {
 	mu     sync.Mutex
-	queue  list.List                  // guarded by mu: of AsyncEvent, oldest first
-	at     map[eventKey]*list.Element // guarded by mu: where each is in queue
+	queue  list.List                  // guarded by mu: AsyncEvents, oldest first
+	at     map[eventKey]*list.Element // guarded by mu: element of queue for each key
 	closed bool                       // guarded by mu
-	// readers have queues of their own with the same events. Guarded by mu; a reader's mu is taken after it.
+	// readers have queues of their own with the same events. Guarded by mu; a reader's mu is
+	// taken after it.
 	readers map[*EventReader]struct{}
 
 	token signal.Signal
-	done  chan struct{} // closed with the device, or the reader
+	done  chan struct{} // closed with the device or the reader
 }
 
 func newEvents() *events {
 	return &events{at: map[eventKey]*list.Element{}, token: signal.New(), done: make(chan struct{})}
 }
 
-// raise enters an event. It may be called with any lock held.
+// raise queues an event. It may be called with any lock held.
 func (e *events) raise(ev AsyncEvent) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -69,7 +70,7 @@ func (e *events) raise(ev AsyncEvent) {
 	}
 }
 
-// forget drops what was not read about object.
+// forget drops the unread events of object.
 func (e *events) forget(object any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -99,7 +100,7 @@ func (e *events) close() {
 	}
 }
 
-// next takes the oldest event. over says whether none will come any more.
+// next removes and returns the oldest event. over means that there will be no more.
 func (e *events) next() (ev AsyncEvent, ok, over bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -115,7 +116,7 @@ func (e *events) next() (ev AsyncEvent, ok, over bool) {
 	return ev, true, false
 }
 
-// key names the event's type and object.
+// key returns the event's type and object.
 func (ev *AsyncEvent) key() eventKey {
 	switch {
 	case ev.QP != nil:
@@ -128,11 +129,12 @@ func (ev *AsyncEvent) key() eventKey {
 	return eventKey{nil, ev.Type}
 }
 
-// Event waits for the next asynchronous event. Without one it returns the cause of ctx,
-// or [ErrClosed] once the device is closed. Several may wait; each event goes to one.
+// Event waits for the next asynchronous event. If there is none, it returns the cause of ctx, or
+// [ErrClosed] once the device is closed. Several goroutines may wait; each event is returned to
+// one.
 func (d *Device) Event(ctx context.Context) (AsyncEvent, error) { return d.events.await(ctx) }
 
-// await is Event.
+// await implements Event.
 func (e *events) await(ctx context.Context) (AsyncEvent, error) {
 	for {
 		ev, ok, over := e.next()
@@ -152,13 +154,15 @@ func (e *events) await(ctx context.Context) (AsyncEvent, error) {
 	}
 }
 
-// An EventReader gets each event of a device, whoever else reads them. Its methods are safe for concurrent use.
+// An EventReader receives every event of a device, independently of other readers and of
+// [Device.Event]. Its methods are safe for concurrent use.
 type EventReader struct {
 	*events
 	of *events
 }
 
-// NewEventReader returns a reader of the events from now on. Its queue is bounded as that of Event.
+// NewEventReader returns a reader of the events from now on. Its queue is bounded like that of
+// [Device.Event].
 func (d *Device) NewEventReader() *EventReader {
 	r := &EventReader{newEvents(), d.events}
 	r.of.mu.Lock()
@@ -174,8 +178,8 @@ func (d *Device) NewEventReader() *EventReader {
 	return r
 }
 
-// Event waits for the next event. Without one it returns the cause of ctx, or [ErrClosed] once the reader or the
-// device is closed.
+// Event waits for the next event. If there is none, it returns the cause of ctx, or [ErrClosed]
+// once the reader or the device is closed.
 func (r *EventReader) Event(ctx context.Context) (AsyncEvent, error) { return r.await(ctx) }
 
 // Close ends the reader. Closing again does nothing.
@@ -203,24 +207,25 @@ func (s *srqSink) Event(t qp.EventType) {
 	s.shard.dev.events.raise(AsyncEvent{Type: t, SRQ: (*SRQ)(s)})
 }
 
-// Failure says why a queue pair went to ERR although nobody moved it there. The zero Failure says that it did not.
+// Failure is the reason for which a queue pair went to ERR without a call of Modify. The zero
+// Failure means that it did not.
 type Failure struct {
-	Status qp.WCStatus  // of the completion that told of it, or qp.WCSuccess
-	Event  qp.EventType // of a request of the peer that was refused, where there was no completion
+	Status qp.WCStatus  // of the completion that reported the failure, otherwise qp.WCSuccess
+	Event  qp.EventType // of a rejected request of the peer, if there was no completion
 }
 
-// None is true of a queue pair that has not failed.
+// None reports whether f is zero: the queue pair has not failed.
 func (f Failure) None() bool { return f == Failure{} }
 
-// Failure returns the queue pair's first failure since it was in RESET. It is there before the completion that tells of
-// it can be polled.
+// Failure returns the queue pair's first failure since RESET. It is set before the completion
+// that reports it can be polled.
 func (q *QP) Failure() Failure {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	return q.failure
 }
 
-// failed notes the first failure of q. The lock is held.
+// failed records the first failure of q. The lock is held.
 func (q *QP) failed(f Failure) {
 	if q.failure.None() {
 		if q.failure = f; q.onFailure != nil {
@@ -229,27 +234,28 @@ func (q *QP) failed(f Failure) {
 	}
 }
 
-// completesInError notes that queue pair n, whose shard's lock is held, has a completion that failed.
+// completesInError records the failure of queue pair n, whose shard's lock is held.
 func (d *Device) completesInError(n bth.QPN, status qp.WCStatus) {
 	if q := d.shardOf(n).qps.Get(n); q != nil {
 		q.failed(Failure{Status: status})
 	}
 }
 
-// failsQP tells the asynchronous events after which the queue pair is in ERR.
+// failsQP reports whether the queue pair is in ERR after an asynchronous event of type t.
 func failsQP(t qp.EventType) bool {
 	return t == qp.EventQPFatal || t == qp.EventQPReqErr || t == qp.EventQPAccessErr
 }
 
-// lostCQs are CQs that lost a completion, whose queue pairs of one shard are to fail.
+// lostCQs are overflowed CQs whose queue pairs in one shard are yet to fail.
 type lostCQs struct {
-	any atomic.Bool // there are some
+	any atomic.Bool // cqs is not empty
 	mu  sync.Mutex
 	cqs []*CQ // guarded by mu
 }
 
-// lostCompletion notes that a completion found c full or in error. The machine that made it
-// is in the middle of its work, so what follows waits for failUsers. A shard's lock is held.
+// lostCompletion records that c was full, or in error, when a completion was added. The machine
+// that completed is not done, so failUsers handles the consequences later. A shard's lock is
+// held.
 func (d *Device) lostCompletion(c *CQ) {
 	for _, s := range d.shards {
 		s.lost.add(c)
@@ -268,7 +274,7 @@ func (l *lostCQs) add(c *CQ) {
 	l.any.Store(true)
 }
 
-// take returns one of the CQs, nil if there is none.
+// take removes and returns one of the CQs, nil if there is none.
 func (l *lostCQs) take() *CQ {
 	if !l.any.Load() {
 		return nil
@@ -282,10 +288,10 @@ func (l *lostCQs) take() *CQ {
 	return c
 }
 
-// failUsers brings the queue pairs that complete into a CQ which lost a completion into ERR:
-// what they do could not be told any more. The IBA has the CQ in error (CQ_ERR) and
-// leaves the queue pairs to fail as they meet it; Linux rxe fails the one whose receive was
-// lost. Here all of them fail at once (QP_FATAL). The lock is held.
+// failUsers moves all queue pairs that complete into an overflowed CQ to ERR, because their
+// results could no longer be reported, and raises CQ_ERR and QP_FATAL. In the IBA the CQ is in
+// error (CQ_ERR) and each queue pair fails when it next completes; Linux rxe fails the queue pair
+// whose receive completion was lost. The lock is held.
 func (s *shard) failUsers(now transport.Time) {
 	for c := s.lost.take(); c != nil; c = s.lost.take() {
 		if !c.told.Swap(true) {
@@ -300,8 +306,8 @@ func (s *shard) failUsers(now transport.Time) {
 	}
 }
 
-// usersOf returns the queue pairs that complete into c and can still fail, in the order of
-// their numbers.
+// usersOf returns the queue pairs that complete into c and can still fail, in the order of their
+// numbers.
 func (s *shard) usersOf(c *CQ) []*QP {
 	var out []*QP
 	for _, q := range s.qps.All {
@@ -314,7 +320,7 @@ func (s *shard) usersOf(c *CQ) []*QP {
 	return out
 }
 
-// OnFailure has f called when q fails, with the lock of its shard held: f must not wait.
+// OnFailure makes q call f when it fails, with the lock of its shard held: f must not wait.
 func (q *QP) OnFailure(f func()) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()

@@ -13,36 +13,37 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// gid is an entry of the GID table: an address, and the link it sends from while the host has
-// the address. Which address it is does not change: an entry that another address gets is
-// another gid.
+// gid is an entry of the GID table: an address, and the link that sends from it while the host
+// has the address. The address does not change: if another address gets the entry's index, that
+// is another gid.
 type gid struct {
 	index int
 	local netip.Addr // without zone
 	zone  string     // of a link-local address
-	most  qp.MTU     // largest path MTU that the device offers, 0 for any
+	most  qp.MTU     // largest path MTU that the device offers, 0: any
 
-	// Changed with Device.linking, all shards' locks and Device.table held, read with any of them.
+	// Changed with Device.linking, all shards' locks and Device.table held, read with any of
+	// them.
 	link   packet.Link    // nil while the address is away
-	queues []packet.Queue // of link, one for each shard, or nil
+	queues []packet.Queue // receive queues of link, one per shard, or nil
 	wire   *wire          // of link
 	caps   packet.Caps    // of link, or of the last one
-	mtu    qp.MTU         // largest path MTU, likewise
-	away   error          // says that the address is away
-	went   uint64         // when it went: later is larger
+	mtu    qp.MTU         // largest path MTU of link, or of the last one
+	away   error          // error for uses of an entry whose address is away
+	went   uint64         // Device.departures when the address went: a larger number is later
 
 	// Guarded by Device.table.
 	lease *lease // nil while the address is away
 	lent  weak.Pointer[lease]
 }
 
-// lease is what the address handles of an entry hold on to, and the entry itself while its
-// address is there. Nobody says when a handle is no longer needed, so it is the garbage
-// collector that tells when an address that is away has none left.
+// lease is referenced by the address handles of an entry, and by the entry itself while its
+// address is present. Handles are not released explicitly, so the garbage collector determines
+// when an entry whose address is away has none left.
 type lease struct{ of *gid }
 
-// newGID makes the entry of a link; the index is not known yet. No path MTU is above most, if
-// that is not 0.
+// newGID returns the entry of a link, without its index. most is the upper limit of the path MTU,
+// 0: none.
 func newGID(l packet.Link, most qp.MTU, shards int) (*gid, error) {
 	local, caps := l.Local(), l.Caps()
 	if !local.IsValid() {
@@ -60,7 +61,7 @@ func newGID(l packet.Link, most qp.MTU, shards int) (*gid, error) {
 	return g, err
 }
 
-// pathMTU is the largest path MTU of a link with these capabilities.
+// pathMTU returns the largest path MTU of a link with these capabilities.
 func (g *gid) pathMTU(caps packet.Caps) (qp.MTU, error) {
 	mtu := qp.MTUForLink(caps.MTU)
 	if !mtu.Valid() {
@@ -72,11 +73,11 @@ func (g *gid) pathMTU(caps packet.Caps) (qp.MTU, error) {
 	return mtu, nil
 }
 
-// addr is the address with its zone.
+// addr returns the address with its zone.
 func (g *gid) addr() netip.Addr { return g.local.WithZone(g.zone) }
 
-// free is true when the address of g is away and nothing counts on its coming back. All shards'
-// locks and table are held.
+// free reports whether the address of g is away and nothing needs it back. All shards' locks and
+// table are held.
 func (d *Device) free(g *gid) bool {
 	for _, s := range d.shards {
 		if s.out[g.index].used() || d.loopback && s.loops[g.index].used() {
@@ -86,7 +87,7 @@ func (d *Device) free(g *gid) bool {
 	return g.link == nil && g.lent.Value() == nil
 }
 
-// hold returns the lease of an entry whose address is there. Device.table is held.
+// hold returns the lease of an entry whose address is present. Device.table is held.
 func (g *gid) hold() *lease {
 	if g.lease == nil {
 		if g.lease = g.lent.Value(); g.lease == nil {
@@ -97,15 +98,15 @@ func (g *gid) hold() *lease {
 	return g.lease
 }
 
-// maxGIDs is how many entries ibv_ah_attr's index has names for.
+// maxGIDs is the number of values of ibv_ah_attr's sgid_index.
 const maxGIDs = 256
 
-// smallestMTU is the least MTU of a network device that carries the least path MTU.
+// smallestMTU is the smallest MTU of a network device that carries the smallest path MTU.
 const smallestMTU = int(qp.MinMTU) + 80
 
-// place returns the index for g in the table: the one that its address had before, the next
-// that nobody has had, or, once there is none, the one of the address that is away for longest
-// with nothing that uses it. linking, all shards' locks and table are held.
+// place returns the index for g in the table: the former one of its address, otherwise the next
+// unused one, otherwise that of the unused entry whose address is away for the longest time.
+// linking, all shards' locks and table are held.
 func (d *Device) place(g *gid) (index int, err error) {
 	oldest := -1
 	for i, old := range d.gids {
@@ -129,8 +130,8 @@ func (d *Device) place(g *gid) (index int, err error) {
 	return oldest, nil
 }
 
-// gidAt returns the entry with the given index, whose address is there. A shard's lock or table
-// is held.
+// gidAt returns the entry with the given index, whose address must be present. A shard's lock or
+// table is held.
 func (d *Device) gidAt(index int) (*gid, error) {
 	if index < 0 || index >= len(d.gids) {
 		return nil, fmt.Errorf("there is no GID with index %d: the device has %s", index, d.gidList())
@@ -142,16 +143,17 @@ func (d *Device) gidAt(index int) (*gid, error) {
 	return g, nil
 }
 
-// errAway says that an address of the GID table is not there.
+// errAway means that an address of the GID table is not present on this host.
 var errAway = errors.New("is away: this host does not have the address now")
 
-// leave takes note that the address went. All locks are held that changes of the table take.
+// leave records that the address went. All locks that changes of the table need are held.
 func (g *gid) leave(when uint64) {
 	g.link, g.queues, g.wire, g.lease, g.went = nil, nil, nil, nil, when
 	g.away = fmt.Errorf("GID %d (%v) %w", g.index, g.addr(), errAway)
 }
 
-// gidList names the addresses that are there. A shard's lock or table is held.
+// gidList lists the addresses that are present, for error messages. A shard's lock or table is
+// held.
 func (d *Device) gidList() string {
 	var list []string
 	for _, g := range d.gids {
@@ -165,7 +167,7 @@ func (d *Device) gidList() string {
 	return strings.Join(list, ", ")
 }
 
-// GID describes one entry of the GID table.
+// GID describes an entry of the GID table.
 type GID struct {
 	Index int
 	Addr  netip.Addr // with the zone of a link-local address
@@ -173,8 +175,8 @@ type GID struct {
 	MTU   qp.MTU // largest path MTU
 }
 
-// GIDs returns the entries of the GID table whose addresses are there, by index. No shard is waited
-// for.
+// GIDs returns the entries of the GID table whose addresses are present, by index. It waits for
+// no shard.
 func (d *Device) GIDs() []GID {
 	d.table.RLock()
 	defer d.table.RUnlock()
@@ -187,14 +189,14 @@ func (d *Device) GIDs() []GID {
 	return out
 }
 
-// GIDTableLen is one more than the largest index that an address has or had.
+// GIDTableLen returns one more than the largest index in use so far.
 func (d *Device) GIDTableLen() int {
 	d.table.RLock()
 	defer d.table.RUnlock()
 	return len(d.gids)
 }
 
-// lead makes out and path q's way, nil for none.
+// lead sets q's outbox and path; nil means none.
 func (q *QP) lead(out *outbox, path packet.Path) {
 	elsewhere := q.out != out || q.path.Dst != path.Dst
 	if elsewhere && q.heard {
@@ -203,7 +205,8 @@ func (q *QP) lead(out *outbox, path packet.Path) {
 		}
 		q.heard = false
 	}
-	// What is unreliable is lost where its first burst is longer than what may wait for a neighbour.
+	// Frames of unreliable queue pairs are lost if their first burst is longer than the queue of
+	// frames that wait for a neighbour, so the link resolves the neighbour now.
 	if elsewhere && out != nil && q.dgram == nil {
 		packet.Expect(out.link, path.Dst)
 	}
@@ -216,7 +219,7 @@ func (q *QP) lead(out *outbox, path packet.Path) {
 	if q.out != nil {
 		q.out.remove(q)
 	}
-	// Datagrams only pass by: their address handles hold on to the entries that they name.
+	// Datagram queue pairs do not count as users: their address handles keep the entries in use.
 	if q.dgram == nil {
 		if q.out != nil {
 			q.out.users--
@@ -228,22 +231,23 @@ func (q *QP) lead(out *outbox, path packet.Path) {
 	q.out = out
 }
 
-// announce registers the peer of q, or any sender for datagrams, with the receivers of other shards.
+// announce registers the permitted sender of q, its peer or any host, for the receivers of other
+// shards.
 func (q *QP) announce() {
 	if s := q.shard; s.several && !q.closed {
 		s.dev.senders.set(q.attr.Num, sender{addr: q.remote, anybody: q.dgram != nil})
 	}
 }
 
-// hear takes note of the first packet that q's peer has sent: from then on the link holds on to what
-// it knows of the way there. Requests for connections may bear anybody's address.
+// hear handles the first packet from q's peer: from now on the link keeps its state for the peer.
+// It does not do so earlier because requests for connections may have forged addresses.
 func (q *QP) hear() {
 	q.heard = true
 	packet.Hold(q.out.link, q.path.Dst)
 }
 
-// way returns the link and the path that the queue pair will have with the attributes of a
-// that mask names.
+// way returns the outbox and the path that the queue pair will have with the attributes of a that
+// mask selects.
 func (q *QP) way(a *qp.Attr, mask qp.AttrMask) (*outbox, packet.Path, error) {
 	out, path, mtu := q.out, q.path, q.attr.Attr.PathMTU
 	refuse := func(attr qp.AttrMask, format string, args ...any) error {
@@ -268,7 +272,7 @@ func (q *QP) way(a *qp.Attr, mask qp.AttrMask) (*outbox, packet.Path, error) {
 	if mask&qp.AttrPathMTU != 0 {
 		mtu, wrong = a.PathMTU, qp.AttrPathMTU
 	}
-	// The link of a way that stays may have got a smaller MTU: the path MTU stays as well.
+	// If the path stays, the path MTU stays too, even if the MTU of the link has become smaller.
 	if chosen := mask&(qp.AttrAV|qp.AttrPathMTU) != 0; chosen && out != nil && mtu > out.mtu {
 		return nil, path, refuse(wrong, "path MTU %d does not fit %v, whose MTU of %d bytes allows at most %d: give both ends %d or less, or raise the MTU of the network device",
 			int(mtu), out.local, out.caps.MTU, int(out.mtu), int(out.mtu))
@@ -276,8 +280,8 @@ func (q *QP) way(a *qp.Attr, mask qp.AttrMask) (*outbox, packet.Path, error) {
 	return out, path, nil
 }
 
-// route finds the entry that an address vector names and the path to its peer, or to a
-// multicast group where that is allowed. A shard's lock or table is held.
+// route returns the entry that an address vector refers to and the path to its peer, or, if group
+// is set, to a multicast group. A shard's lock or table is held.
 func (d *Device) route(av *qp.AddressVector, group bool) (*gid, packet.Path, error) {
 	g, err := d.gidAt(int(av.SGIDIndex))
 	if err != nil {
@@ -302,8 +306,8 @@ func (d *Device) route(av *qp.AddressVector, group bool) (*gid, packet.Path, err
 	}, nil
 }
 
-// hopLimit is what stands in the IP header: the kernel takes the route's instead of an
-// address vector's, and tools such as ibv_rc_pingpong rely on that when they leave 1 or 0.
+// hopLimit returns the hop limit of the IP header. The kernel uses the route's and ignores that
+// of an address vector; tools such as ibv_rc_pingpong rely on that and set 1 or 0.
 func hopLimit(av uint8) uint8 {
 	if av <= 1 {
 		return packet.DefaultHopLimit
@@ -314,8 +318,8 @@ func hopLimit(av uint8) uint8 {
 // maxFlowLabel is the largest flow label, 20 bits.
 const maxFlowLabel = 1<<20 - 1
 
-// CreateAH resolves an address vector for the datagrams of queue pairs of pd. The vector
-// may lead to a multicast group.
+// CreateAH resolves an address vector for the datagrams of queue pairs of pd. The destination may
+// be a multicast group.
 func (d *Device) CreateAH(pd *mr.PD, av qp.AddressVector) (*transport.AH, error) {
 	if av.FlowLabel > maxFlowLabel {
 		return nil, fmt.Errorf("flow label %#x does not fit 20 bits", av.FlowLabel)
@@ -330,9 +334,9 @@ func (d *Device) CreateAH(pd *mr.PD, av qp.AddressVector) (*transport.AH, error)
 	return transport.NewAH(pd, av, g.index, path, g.mtu, g.hold()), nil
 }
 
-// ReplyVector is the way back to where the datagram with this header came from, by the
-// address it was sent to. One that was sent to a multicast group is answered from the first
-// address of its family and scope.
+// ReplyVector returns the address vector for a reply to a datagram with the given header, from
+// the address that it was sent to. If that is a multicast group, the reply is sent from the first
+// address of the same family and scope.
 func (d *Device) ReplyVector(grh *transport.GRH) (qp.AddressVector, error) {
 	src, dst, class, err := grh.Origin()
 	if err != nil {
@@ -355,9 +359,9 @@ func (d *Device) ReplyVector(grh *transport.GRH) (qp.AddressVector, error) {
 }
 
 const (
-	// ecnBits of a traffic class say what happened to one packet on its way (RFC 3168), not
-	// how its answer is to be treated.
+	// ecnBits of a traffic class describe what happened to one packet on its path (RFC 3168), so
+	// they are not copied to the reply.
 	ecnBits = 3
-	// ecnCE is their value where a switch on the way was congested.
+	// ecnCE is their value if a switch on the path was congested.
 	ecnCE = 3
 )

@@ -13,24 +13,23 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// A look takes a lock for as many objects as the caller has room for and fills what the
-// caller has made: nothing is allocated under a lock that the data path needs. Each object
-// is described as it is at one moment; meanwhile and between two calls objects may come, change and
-// go. Numbers ascend in the order in which the objects were
-// made and are not given twice, so a look that goes on after the last number it saw meets
-// once whatever was there all the while.
+// The Look functions describe objects of the device. They fill the slice that the caller has
+// allocated, as far as it reaches: nothing is allocated under a lock that the data path needs.
+// Each object is described at one moment; objects may be created and closed meanwhile and between
+// two calls. Numbers ascend in order of creation and are never reused, so a caller that continues
+// after the last number it received sees exactly once every object that existed all the time.
 
-// QPInfo is what a look finds of a queue pair.
+// QPInfo describes a queue pair.
 type QPInfo struct {
 	Number    uint64
 	QPN       bth.QPN
 	Type      qp.Type
 	State     qp.State
 	PD        uint32
-	Age       time.Duration // since it was made
+	Age       time.Duration // time since creation
 	GIDIndex  int           // -1 without an address vector
 	Local     netip.Addr    // invalid without an address vector
-	Remote    netip.Addr    // likewise; with the zone of a link-local address
+	Remote    netip.Addr    // invalid without an address vector; with the zone of a link-local address
 	RemoteQPN bth.QPN
 	PathMTU   qp.MTU
 
@@ -41,16 +40,16 @@ type QPInfo struct {
 	RNRWait                  bool
 	Early                    int
 	SendQueue, SendDepth     int
-	RecvQueue, RecvDepth     int    // of an SRQ, if it has one
-	SRQ                      uint64 // its number, 0 for none
+	RecvQueue, RecvDepth     int    // of the SRQ, if there is one
+	SRQ                      uint64 // number of the SRQ, 0: none
 	SendCQ, RecvCQ           uint64
 	Counters                 transport.Counters
 }
 
-// LookQPs describes the queue pairs whose numbers are above after, as many as dst holds. Those of a
-// shard whose memory stalls are left out.
+// LookQPs describes up to len(dst) queue pairs with numbers above after, and returns how many.
+// Those of a shard whose memory stalls are left out.
 func (d *Device) LookQPs(after uint64, dst []QPInfo) int {
-	last := d.made.Load() // a later one may be in a shard that was looked at already
+	last := d.made.Load() // a later one may be in a shard that was already examined
 	if len(d.shards) == 1 {
 		return d.home().look(after, last, dst)
 	}
@@ -104,14 +103,14 @@ func (q *QP) describe(i *QPInfo, now transport.Time) {
 	}
 }
 
-// LookKeys describes the keys whose numbers are above after; see [mr.Table.Look].
+// LookKeys describes keys with numbers above after; see [mr.Table.Look].
 func (d *Device) LookKeys(after uint64, dst []mr.KeyInfo) int {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	return d.keys.Look(after, dst)
 }
 
-// CQInfo is what a look finds of a completion queue.
+// CQInfo describes a completion queue.
 type CQInfo struct {
 	Number     uint64
 	Len, Depth int
@@ -121,8 +120,8 @@ type CQInfo struct {
 	Overflowed bool
 }
 
-// LookCQs describes the completion queues whose numbers are above after. It takes no lock
-// of the data path but that of one CQ after the other.
+// LookCQs describes completion queues with numbers above after. The only lock of the data path
+// that it takes is that of one CQ after the other.
 func (d *Device) LookCQs(after uint64, dst []CQInfo) (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -142,17 +141,17 @@ func (d *Device) LookCQs(after uint64, dst []CQInfo) (n int) {
 	return n
 }
 
-// SRQInfo is what a look finds of a shared receive queue.
+// SRQInfo describes a shared receive queue.
 type SRQInfo struct {
 	Number     uint64
 	PD         uint32
 	Len, Depth int
-	Limit      int // armed for SRQ_LIMIT_REACHED, 0 for not
+	Limit      int // limit armed for SRQ_LIMIT_REACHED, 0: none
 	Users      int // queue pairs
 }
 
-// LookSRQs describes the shared receive queues whose numbers are above after. Of those of a shard
-// whose memory stalls it tells the number and the protection domain alone.
+// LookSRQs describes shared receive queues with numbers above after. For those of a shard whose
+// memory stalls it sets only the number and the protection domain.
 func (d *Device) LookSRQs(after uint64, dst []SRQInfo) int {
 	list := make([]*SRQ, 0, len(dst))
 	d.mu.Lock()
@@ -176,14 +175,14 @@ func (d *Device) LookSRQs(after uint64, dst []SRQInfo) int {
 	return len(list)
 }
 
-// GroupInfo is what a look finds of a multicast group that the device has joined.
+// GroupInfo describes a multicast group that the device has joined.
 type GroupInfo struct {
 	Addr    netip.Addr
 	Members []bth.QPN
 }
 
-// LookGroups describes the multicast groups. The addresses are all of one moment, the members
-// of each of a later one.
+// LookGroups describes the multicast groups. The addresses are those of one moment, the members
+// of each group those of a later one.
 func (d *Device) LookGroups() []GroupInfo {
 	d.groups.mu.Lock()
 	list := slices.Collect(maps.Values(d.groups.joined))
@@ -203,14 +202,14 @@ func (d *Device) LookGroups() []GroupInfo {
 	return out
 }
 
-// Idle is true while no send work request is outstanding.
+// Idle reports whether no send work request is outstanding.
 func (q *QP) Idle() bool {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	return q.attr.SQ.Len() == 0
 }
 
-// Counters returns what the queue pair's transport has counted.
+// Counters returns the counters of the queue pair's transport.
 func (q *QP) Counters() transport.Counters {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()

@@ -9,25 +9,28 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Two connected queue pairs of one device need no link between them. With Config.Loopback and both in one shard the
-// goroutine that sends gives the frames of one to the machine of the other, in order and without a copy: payload goes
-// from the sender's region, or the buffer that it was read into, to the receiver's. Frames for another shard are copied
-// once and left to the pump there (package crossing). Frames of loopback have no ICRC.
+// Two connected queue pairs of one device need no link between them. With Config.Loopback and
+// both in one shard, the goroutine that sends passes the frames of one queue pair to the machine
+// of the other, in order and without an intermediate copy: payload is copied from the sender's
+// region, or the buffer that it was read into, to the receiver's. Frames for another shard are
+// copied once and left to the pump of that shard (package crossing). Loopback frames have no
+// ICRC.
 //
-// A packet does not name its source queue pair, so over a link a queue pair accepts those of every
-// queue pair at the address of its peer. Here the sender is known, and has to be the peer.
+// A packet does not contain its source QPN, so a queue pair accepts packets of every queue pair
+// at the address of its peer when they arrive by a link. By loopback the sender is known and must
+// be the peer.
 //
-// What a machine does is the same as over a link, so a queue pair may use loopback while its peer uses the link, as it
-// does if the address of one was added to the device after the other was connected.
+// Machines work as they do over a link, so a queue pair may use loopback while its peer uses the
+// link. That happens if the address of one was added to the device after the other was connected.
 
 var errNotHere = errors.New("the address of the peer is no longer one of this device")
 
-// loopTime bounds the time that the lock is held for one flush of loopback outboxes. Memory of programs may be slow at
-// either end.
+// loopTime limits the time that the lock is held for one flush of loopback outboxes, because
+// memory of programs may be slow at either end.
 const loopTime = transport.Time(1e6)
 
-// toward returns the outbox of s for entry index of the GID table and a queue pair whose peer is at dst: that of the
-// link, or the loopback outbox if dst is an address of the device.
+// toward returns the outbox of s for entry index of the GID table and a queue pair whose peer is
+// at dst: that of the link, or the loopback outbox if dst is an address of the device.
 func (s *shard) toward(index int, dst netip.Addr) *outbox {
 	if s.dev.loopback && packet.LoopsBack(s.out[index].link) {
 		if s.loopbackAt(dst.WithZone("")) != nil {
@@ -37,7 +40,7 @@ func (s *shard) toward(index int, dst netip.Addr) *outbox {
 	return s.out[index]
 }
 
-// loopbackAt returns the loopback outbox of an address of the device, nil if it is none or is away.
+// loopbackAt returns the loopback outbox of an address, nil if the device does not have it now.
 func (s *shard) loopbackAt(addr netip.Addr) *outbox {
 	for i, g := range s.dev.gids {
 		if g.local == addr && g.link != nil {
@@ -47,7 +50,8 @@ func (s *shard) loopbackAt(addr netip.Addr) *outbox {
 	return nil
 }
 
-// flushLoops is flushSome for the loopback outboxes. What one delivers makes others ready, so they share the bytes.
+// flushLoops is flushSome for the loopback outboxes. Delivery by one can make queue pairs of
+// others ready, so all share one budget of bytes.
 func (s *shard) flushLoops(now transport.Time, bytes int, all bool, most transport.Time) {
 	most = min(most, loopTime)
 	for i, idle, at := 0, 0, now; bytes > 0 && idle < len(s.loops) && at-now <= most; i++ {
@@ -62,8 +66,8 @@ func (s *shard) flushLoops(now transport.Time, bytes int, all bool, most transpo
 	}
 }
 
-// loop gives the frames of the batch, which may not be empty, to the queue pairs that they are for, and empties the
-// batch. The link is there.
+// loop passes the frames of the batch, which may not be empty, to their queue pairs and empties
+// the batch. The entry has a link.
 func (o *outbox) loop(s *shard, now transport.Time) {
 	b := o.batch
 	if packet.SeesLoops(o.link) {
@@ -96,7 +100,7 @@ func (o *outbox) loop(s *shard, now transport.Time) {
 	b.Reset()
 }
 
-// receiveLooped gives frame i of o's batch to its queue pair.
+// receiveLooped passes frame i of o's batch to its queue pair.
 func (s *shard) receiveLooped(now transport.Time, o, to *outbox, i int) {
 	a, b := &s.looped, o.batch
 	a.src = o.local
@@ -105,7 +109,7 @@ func (s *shard) receiveLooped(now transport.Time, o, to *outbox, i int) {
 	}
 	q := s.qps.Get(a.packet.DestQP)
 	if q != nil && q.keyed != nil && q.keyed.Invalidates(&a.packet) {
-		// Payload may not be borrowed from a region while a key is taken away.
+		// Payload must not be borrowed from a region while a key is removed.
 		for k := i; k < b.Len(); k++ {
 			b.At(k).Join(0)
 		}
@@ -116,7 +120,7 @@ func (s *shard) receiveLooped(now transport.Time, o, to *outbox, i int) {
 	s.receiveFrom(now, o.ends[i].from, to, a)
 }
 
-// decodeLooped decodes a frame of this device that is not sealed. It borrows the payload.
+// decodeLooped decodes an unsealed frame of this device. It borrows the payload.
 func (s *shard) decodeLooped(a *arrival, f *packet.Frame) bool {
 	if len(f.Payload) > 1 {
 		f.Join(0)
@@ -132,7 +136,7 @@ func (s *shard) decodeLooped(a *arrival, f *packet.Frame) bool {
 	return err == nil
 }
 
-// show lets a trace on the link see the frames of b, as they would be on the wire.
+// show passes the frames of b to a trace on the link, as they would be on the wire.
 func (o *outbox) show(b *packet.Batch) {
 	for i := range b.Len() {
 		f := b.At(i)
@@ -147,8 +151,8 @@ func (o *outbox) show(b *packet.Batch) {
 	}
 }
 
-// cross gives frame i of the batch to the shard of the queue pair that it is for, with the entry of the GID table that
-// it is sent to.
+// cross queues frame i of the batch for the shard of its destination queue pair. index is the GID
+// table entry of the destination address.
 func (o *outbox) cross(s, to *shard, i, index int) {
 	if !to.crossing.Put(o.batch.At(i), o.ends[i].from, o.local, index) {
 		s.count.drops[dropBusy]++
@@ -157,7 +161,7 @@ func (o *outbox) cross(s, to *shard, i, index int) {
 	to.wakePump()
 }
 
-// receiveCrossed receives what queue pairs of other shards have sent. The lock is held, by the pump.
+// receiveCrossed receives the frames from other shards. The lock is held, by the pump.
 func (s *shard) receiveCrossed() {
 	if !s.several || !s.dev.loopback || s.closed {
 		return
@@ -189,7 +193,7 @@ func (s *shard) receiveCrossed() {
 	s.gather.Settle()
 }
 
-// receiveFrom gives a to its queue pair, if that is connected to the one that sent it.
+// receiveFrom passes a to its queue pair if the sender, from, is the peer of that queue pair.
 func (s *shard) receiveFrom(now transport.Time, from bth.QPN, to *outbox, a *arrival) {
 	if q := s.qps.Get(a.packet.DestQP); q != nil && q.attr.Attr.DestQPN != from {
 		s.count.drops[dropStranger]++

@@ -9,8 +9,8 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// A machine is the transport of one queue pair, as package transport describes it.
-// Every call is made with the shard's lock held.
+// A machine is the transport of one queue pair; see package transport. Every call is made with
+// the shard's lock held.
 type machine interface {
 	Receive(now transport.Time, p *bth.Packet) transport.Verdict
 	Transmit(now transport.Time, path *packet.Path, dst *packet.Batch, limit int) (more bool)
@@ -22,49 +22,52 @@ type machine interface {
 	Progress() transport.Progress
 }
 
-// A completer is a machine whose requests are complete once they have left. Sent is called
-// after the link took all that Transmit put into the batch; it reports whether Transmit
-// has something to do again.
+// A completer is a machine whose requests complete once they are sent. Sent is called after the
+// link accepted all frames that Transmit appended; it reports whether Transmit must be called
+// again.
 type completer interface {
 	Sent(now transport.Time) (more bool)
 }
 
-// An invalidator is a machine whose peer can take keys away. Invalidates reports whether to receive p may do that.
+// An invalidator is a machine whose peer can invalidate keys. Invalidates reports whether
+// receiving p may invalidate one.
 type invalidator interface {
 	Invalidates(p *bth.Packet) bool
 }
 
-// An answerer is a machine whose peer can ask for data. Answers reports whether some of it is left
-// to send. Data that was asked for often waits while Hold is set; Repeated returns how many packets of it the last
-// Transmit has appended, and whether it held some back.
+// An answerer is a machine whose peer can request data. Answers reports whether responses are
+// left to send. While Hold is set, responses that the peer has requested repeatedly wait.
+// Repeated returns how many packets of such responses the last Transmit appended, and whether it
+// held some back.
 type answerer interface {
 	Answers() bool
 	Hold(hold bool)
 	Repeated() (packets int, held bool)
 }
 
-// An ackHolder is a machine that may have nothing to send but an acknowledgement that can wait for a moment, which HoldACK
-// reports.
+// An ackHolder is a machine whose acknowledgements can be delayed. HoldACK reports whether it has
+// only an acknowledgement to send and that may wait for a moment.
 type ackHolder interface {
 	HoldACK() bool
 }
 
-// A sharer is a machine that has a share of what the device has outstanding towards one address. Blocked
-// reports whether the last Transmit stopped for want of room in it.
+// A sharer is a machine that takes part in a [transport.Share], the limit on outstanding packets
+// towards one address. Blocked reports whether the last Transmit stopped because the share was
+// used up.
 type sharer interface {
 	Join(s *transport.Share)
 	Blocked() bool
 }
 
-// A datagramMachine has no peer: its requests leave by the link that Link names, in any
-// turn another one, and its packets come from everywhere, with the header that tells.
+// A datagramMachine has no peer: each request is sent by the link that Link returns, and packets
+// are received from any host, with their network header.
 type datagramMachine interface {
 	Link() (index int, ok bool)
 	ReceiveFrom(now transport.Time, p *bth.Packet, grh *transport.GRH) transport.Verdict
 }
 
-// newMachine returns the machine for q's type. The queue pairs of a shard share what they
-// keep packets in.
+// newMachine returns the machine for q's type. The queue pairs of a shard share the pools of
+// early and of gathered packets.
 func (s *shard) newMachine(q *qp.QP) (machine, error) {
 	d := s.dev
 	switch q.Type {
@@ -83,22 +86,25 @@ func (s *shard) newMachine(q *qp.QP) (machine, error) {
 	return nil, fmt.Errorf("queue pair type %v is not supported: use %v, %v or %v", q.Type, qp.RC, qp.UC, qp.UD)
 }
 
-// An Observer is told what the queue pairs of a device do, for traces. It is called with the lock of the data path held: it must
-// not call the device, and it keeps nothing of what it is shown.
+// An Observer observes the queue pairs of a device, for traces. Its methods are called with a
+// shard's lock held: they must not call the device or keep their arguments.
 type Observer interface {
-	// Sending tells that f, a request of queue pair q, is going to be sent for the work request wr.
+	// Sending is called before f, a request packet of queue pair q for the work request wr, is
+	// sent.
 	Sending(q bth.QPN, f *packet.Frame, wr *qp.SendWQE)
-	// Receiving tells that q takes p, and Received that it has: what is told in between comes of it.
+	// Receiving is called before q processes p, and Received afterwards: calls between the two
+	// result from p.
 	Receiving(q bth.QPN, p *bth.Packet)
 	Received(q bth.QPN)
-	// Completed tells of a completion of q: that of the work request wr, or of a receive, for which wr is nil.
+	// Completed is called for each completion of q. wr is its send work request, nil for a
+	// receive.
 	Completed(q bth.QPN, wc *qp.WC, wr *qp.SendWQE)
-	// Changed tells of a change of q's state.
+	// Changed is called when q's state changes.
 	Changed(q bth.QPN, from, to qp.State)
 }
 
-// observe lets the device's observer look at what q's machine is going to do. What it takes stands between the machine and
-// the others; where nobody observes there is nothing.
+// observe makes o, if it is not nil, observe the completions of q: observedCQs replace its CQs.
+// enter wraps the machine.
 func (q *QP) observe(o Observer) {
 	if o == nil {
 		return
@@ -107,16 +113,16 @@ func (q *QP) observe(o Observer) {
 	q.attr.RecvCQ = &observedCQ{q.attr.RecvCQ, q, o, false}
 }
 
-// observed is a machine that somebody looks at. A failure to store what was held back of earlier packets (see
-// transport.Gather) shows at the next call.
+// observed is a machine with an observer. A failure to store data that was held back from earlier
+// packets (see transport.Gather) is observed in the next call.
 type observed struct {
 	machine
 	q     *QP
 	o     Observer
-	state qp.State // that was told last
+	state qp.State // last state that was reported
 }
 
-// changed tells of a new state.
+// changed reports the state of the queue pair if it has changed.
 func (m *observed) changed() {
 	if now := m.q.attr.State(); now != m.state {
 		m.o.Changed(m.q.attr.Num, m.state, now)
@@ -155,7 +161,7 @@ func (m *observed) Modified(now transport.Time) {
 	m.changed()
 }
 
-// observedDatagrams is a machine of datagrams that somebody looks at.
+// observedDatagrams is a datagramMachine with an observer.
 type observedDatagrams struct {
 	datagramMachine
 	by *observed
@@ -169,7 +175,7 @@ func (m *observedDatagrams) ReceiveFrom(now transport.Time, p *bth.Packet, grh *
 	return v
 }
 
-// cause is the work request of a request packet, nil of others.
+// cause returns the work request of a request packet, nil for other packets.
 func (m *observed) cause(header []byte) *qp.SendWQE {
 	if len(header) < bth.BTHLen || !bth.Opcode(header[0]).Info().Request() {
 		return nil
@@ -188,7 +194,7 @@ func (m *observed) cause(header []byte) *qp.SendWQE {
 	return nil
 }
 
-// observedCQ is a completion queue of one queue pair that somebody looks at.
+// observedCQ is a completion queue of one queue pair with an observer.
 type observedCQ struct {
 	qp.Completer
 	q     *QP

@@ -11,7 +11,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// lockKeys lets nothing look keys up or change them, so that a key can be taken away.
+// lockKeys excludes lookups and changes of keys, so that a key can be removed.
 func (d *Device) lockKeys() {
 	d.lockAll()
 	d.changing.Lock()
@@ -22,7 +22,7 @@ func (d *Device) unlockKeys() {
 	d.unlockAll()
 }
 
-// Register enters memory into the key table; see [mr.Table.Register]. No shard waits for that.
+// Register adds memory to the key table; see [mr.Table.Register]. No shard waits for it.
 func (d *Device) Register(pd *mr.PD, mem mr.Memory, iova, length uint64, access mr.Access) (*mr.Region, error) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -32,8 +32,8 @@ func (d *Device) Register(pd *mr.PD, mem mr.Memory, iova, length uint64, access 
 	return d.keys.Register(pd, mem, iova, length, access)
 }
 
-// Reregister changes a region; see [mr.Table.Reregister]. When it returns nothing reads or
-// writes through the former region any more.
+// Reregister changes a region; see [mr.Table.Reregister]. When it returns, nothing accesses
+// memory through the former region any more.
 func (d *Device) Reregister(r *mr.Region, q *mr.Rereg) (*mr.Region, error) {
 	d.lockKeys()
 	defer d.unlockKeys()
@@ -43,15 +43,15 @@ func (d *Device) Reregister(r *mr.Region, q *mr.Rereg) (*mr.Region, error) {
 	return d.keys.Reregister(r, q)
 }
 
-// Deregister takes a region out of the key table. When it returns nothing reads or writes
-// its memory any more: work that still names it ends in an error.
+// Deregister removes a region from the key table. When it returns, nothing accesses its memory
+// any more: work that refers to it ends in an error.
 func (d *Device) Deregister(r *mr.Region) error {
 	d.lockKeys()
 	defer d.unlockKeys()
 	return d.keys.Deregister(r)
 }
 
-// AllocWindow makes a memory window; see [mr.Table.AllocWindow].
+// AllocWindow allocates a memory window; see [mr.Table.AllocWindow].
 func (d *Device) AllocWindow(pd *mr.PD, typ mr.WindowType) (*mr.Window, error) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -61,21 +61,22 @@ func (d *Device) AllocWindow(pd *mr.PD, typ mr.WindowType) (*mr.Window, error) {
 	return d.keys.AllocWindow(pd, typ)
 }
 
-// DeallocWindow ends a memory window. When it returns no peer reaches memory through it.
+// DeallocWindow deallocates a memory window. When it returns, no peer can access memory through
+// it.
 func (d *Device) DeallocWindow(w *mr.Window) error {
 	d.lockKeys()
 	defer d.unlockKeys()
 	return d.keys.DeallocWindow(w)
 }
 
-// WindowKey is the key the window has now, and whether it opens memory.
+// WindowKey returns the window's current key and whether the window is bound.
 func (d *Device) WindowKey(w *mr.Window) (key uint32, bound bool) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	return w.RKey(), w.Bound()
 }
 
-// AllocFast makes a fast region; see [mr.Table.AllocFast].
+// AllocFast allocates a fast region; see [mr.Table.AllocFast].
 func (d *Device) AllocFast(pd *mr.PD, max uint64) (*mr.FastRegion, error) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -85,22 +86,22 @@ func (d *Device) AllocFast(pd *mr.PD, max uint64) (*mr.FastRegion, error) {
 	return d.keys.AllocFast(pd, max)
 }
 
-// FreeFast ends a fast region. When it returns nothing reaches memory through it.
+// FreeFast frees a fast region. When it returns, nothing accesses memory through it.
 func (d *Device) FreeFast(f *mr.FastRegion) error {
 	d.lockKeys()
 	defer d.unlockKeys()
 	return d.keys.FreeFast(f)
 }
 
-// FastKey is the key the fast region has now, and whether it leads to memory.
+// FastKey returns the fast region's current key and whether memory is registered under it.
 func (d *Device) FastKey(f *mr.FastRegion) (key uint32, registered bool) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	return f.Key(), f.Registered()
 }
 
-// PostBind posts wr, which binds w under the next key in turn, and returns that key. Binds
-// of the same window that the queue has not come to are counted in.
+// PostBind posts wr, a bind of the type 1 window w under the next key, and returns that key.
+// Queued binds of the same window that have not started are taken into account.
 func (q *QP) PostBind(w *mr.Window, wr *qp.SendWR) (key uint32, err error) {
 	s := q.shard
 	s.lock()
@@ -122,33 +123,33 @@ func (q *QP) PostBind(w *mr.Window, wr *qp.SendWR) (key uint32, err error) {
 	return wr.Bind.NewKey, nil
 }
 
-// Memory of a program can stall: a page of a file system in user space is there when that system
-// says so, and the goroutine that copies holds the lock of a shard meanwhile. A caller that would
-// make others wait, or that nobody may keep waiting, therefore waits for such a lock for some time
-// only.
+// A program's memory can stall: reading a page of a FUSE file takes as long as that file system
+// likes, and the goroutine that copies holds the lock of a shard meanwhile. A caller that would
+// delay others, or that must not be delayed for long, therefore waits for such a lock for a
+// limited time only.
 
-// Without memory that stalls a lock is held for about a millisecond, and longer if the host is
-// short of processors.
+// If no memory stalls, a lock is held for about a millisecond, and longer if the host is short of
+// processors.
 const (
-	// dataPatience is for how long the data path waits, and calls that hold locks of other shards
-	// meanwhile.
+	// dataPatience limits the wait of the data path, and of calls that hold locks of other
+	// shards.
 	dataPatience = 100 * time.Millisecond
-	// lookPatience is for how long a look at the device waits, which tells less than there is if it
-	// gives up.
+	// lookPatience limits the wait of a query of the device, which then returns incomplete data.
 	lookPatience = time.Second
-	// lockTries is how often lockWithin tries before it goes to sleep, which costs it two goroutine
-	// switches.
+	// lockTries is the number of attempts of lockWithin before it blocks, which costs two
+	// goroutine switches.
 	lockTries = 64
 )
 
-// mutex is a sync.Mutex with lockWithin.
+// mutex is a sync.Mutex that can be locked with a time limit.
 type mutex struct {
 	sync.Mutex
-	stuck atomic.Bool // a lockWithin was in vain, and nothing has had the lock since
+	stuck atomic.Bool // a lockWithin timed out, and no goroutine that it started has had the lock since
 }
 
-// lockWithin takes the lock and returns true, or returns false if that takes longer than patience.
-// While it has done so and nothing has had the lock since, it does not wait at all.
+// lockWithin locks m and returns true, or returns false if that takes longer than patience. After
+// a timeout, further calls return false without waiting until the goroutine of the first one gets
+// the lock.
 func (m *mutex) lockWithin(patience time.Duration) bool {
 	for range lockTries {
 		switch {

@@ -14,36 +14,39 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Limits of multicast, as rxe's.
+// Limits of multicast, the same as those of Linux rxe.
 const (
-	MaxGroups   = 8192 // that a device has members of
+	MaxGroups   = 8192 // groups with members in the device
 	MaxAttached = 56   // queue pairs of one group
 )
 
-// groups are the multicast groups that queue pairs of a device are attached to. mu is taken after the
-// lock of a shard.
+// groups are the multicast groups to which queue pairs of a device are attached. mu is taken
+// after the lock of a shard.
 type groups struct {
 	mu     sync.Mutex
 	joined map[netip.Addr]*group // guarded by mu; nil at first
-	left   packet.Stats          // of memberships that are over; guarded by mu
+	left   packet.Stats          // of ended memberships; guarded by mu
 }
 
-// group is a multicast group. Its packets come by one inbox, which hands each to the shards with
-// members.
+// group is a multicast group. One inbox receives its packets and passes each to the shards that
+// have members.
+//
+// The ICRC of a multicast packet is computed with the group as destination address. Linux rxe
+// does not join groups at the IP level: from other hosts it receives only groups that another
+// program of its host has joined.
 type group struct {
 	addr    netip.Addr
-	members []*QP           // guarded by groups.mu; each shard has a list of its own, shard.members
-	shards  atomic.Uint64   // those of the members, a bit each; changed with groups.mu held
-	via     *gid            // whose link has joined it, nil for none; guarded by groups.mu
-	from    packet.Receiver // nil likewise; guarded by groups.mu
+	members []*QP           // guarded by groups.mu; those of each shard are also in shard.members
+	shards  atomic.Uint64   // bit mask of the shards with members; changed with groups.mu held
+	via     *gid            // GID whose link has joined the group, nil: none; guarded by groups.mu
+	from    packet.Receiver // membership of the link, nil: none; guarded by groups.mu
 }
 
-// AttachMulticast makes q, of type UD, receive what is sent to the group gid with its
-// Q_Key. The device joins the group at the IP level when the first of its queue pairs is
-// attached: once, by its first link of the group's family, for all its addresses are those
-// of one port. When that link is removed another joins in its place, and when there is none
-// the first that comes; what is sent to the group meanwhile is missed. To be attached twice
-// is to be attached.
+// AttachMulticast makes q, of type UD, receive datagrams that are sent to the group gid with its
+// Q_Key. The device joins the group at the IP level when its first queue pair is attached: once,
+// by the first link of the group's address family, because all its addresses are those of one
+// port. When that link is removed, another one joins in its place; if there is none, the next
+// link that is added and can. Datagrams sent meanwhile are missed. Attaching again does nothing.
 func (q *QP) AttachMulticast(gid qp.GID) error {
 	addr, s, d := gid.Addr(), q.shard, q.shard.dev
 	if q.attr.Type != qp.UD {
@@ -78,14 +81,14 @@ func (q *QP) AttachMulticast(gid qp.GID) error {
 	return nil
 }
 
-// receive takes note of g's membership and starts to receive. The locks of a shard and of the groups
-// are held.
+// receive sets g's membership and starts to receive. The locks of a shard and of the groups are
+// held.
 func (g *group) receive(d *Device, via *gid, from packet.Receiver) {
 	g.via, g.from = via, from
 	d.running.Go(newGroupInbox(via, d.home(), from, g).run)
 }
 
-// attach adds q to a group that the device has joined; it is false if there is none.
+// attach adds q to a group that the device has members of; known is false if it has none.
 func (a *groups) attach(q *QP, addr netip.Addr) (known bool, err error) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
@@ -136,8 +139,8 @@ func (d *Device) join(addr netip.Addr) (*gid, packet.Receiver, error) {
 	return nil, nil, fmt.Errorf("joining %v: %w", addr, errors.Join(errs...))
 }
 
-// DetachMulticast ends what AttachMulticast began. The device leaves a group when the last
-// of its queue pairs does.
+// DetachMulticast undoes AttachMulticast. The device leaves a group when its last queue pair is
+// detached.
 func (q *QP) DetachMulticast(gid qp.GID) error {
 	s := q.shard
 	s.mu.Lock()
@@ -152,7 +155,7 @@ func (q *QP) DetachMulticast(gid qp.GID) error {
 	return nil
 }
 
-// leaveAll takes q out of all groups. The lock of its shard is held.
+// leaveAll removes q from all groups. The lock of its shard is held.
 func (a *groups) leaveAll(q *QP) {
 	for addr, members := range q.shard.members {
 		if slices.Contains(members, q) {
@@ -161,8 +164,8 @@ func (a *groups) leaveAll(q *QP) {
 	}
 }
 
-// leave takes q, a member, out of a group, and the device when it was the last. The lock of its shard
-// is held.
+// leave removes q, a member, from a group, and the device too if q was the last. The lock of its
+// shard is held.
 func (a *groups) leave(q *QP, addr netip.Addr) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -179,7 +182,7 @@ func (a *groups) leave(q *QP, addr netip.Addr) {
 	}
 }
 
-// part ends g's membership, if it has one. The lock of the groups is held.
+// part ends g's membership if it has one. The lock of the groups is held.
 func (a *groups) part(d *Device, g *group) {
 	if g.from == nil {
 		return
@@ -193,7 +196,7 @@ func (a *groups) part(d *Device, g *group) {
 	g.via, g.from = nil, nil
 }
 
-// partAll ends the memberships that via was asked for.
+// partAll ends the memberships that were joined by via's link.
 func (a *groups) partAll(d *Device, via *gid) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -204,7 +207,7 @@ func (a *groups) partAll(d *Device, via *gid) {
 	}
 }
 
-// out are the groups that the device has members of and is not in.
+// out returns the groups with members in the device that no link has joined.
 func (a *groups) out() (out []*group) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -216,7 +219,7 @@ func (a *groups) out() (out []*group) {
 	return out
 }
 
-// stats adds up what memberships count.
+// stats returns the sum of the counters of all memberships.
 func (a *groups) stats() packet.Stats {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -229,8 +232,9 @@ func (a *groups) stats() packet.Stats {
 	return sum
 }
 
-// rejoin joins the groups that the device has members of and is not in, as far as it can.
-// linking is held.
+// rejoin joins the groups with members in the device that no link has joined, as far as possible.
+// The device leaves a group on the removed link before it joins on another: datagrams may be
+// lost, but none arrives twice. linking is held.
 func (d *Device) rejoin() {
 	failed, why := 0, error(nil)
 	for _, g := range d.groups.out() {
@@ -248,7 +252,8 @@ func (d *Device) rejoin() {
 	}
 }
 
-// rejoined starts to receive from a group, unless that or the device has ended.
+// rejoined starts to receive from a group, unless the group has no members any more or the device
+// is closed.
 func (d *Device) rejoined(g *group, via *gid, from packet.Receiver) bool {
 	s := d.home()
 	s.mu.Lock()
@@ -262,13 +267,13 @@ func (d *Device) rejoined(g *group, via *gid, from packet.Receiver) bool {
 	return true
 }
 
-// receiveGroup gives a packet that was sent to a group to each queue pair of the shard that is attached
-// to it. A queue pair does not receive its own, others of the device do. The lock is held.
+// receiveGroup passes a packet that was sent to a group to each queue pair of the shard that is
+// attached to it, except to the queue pair that sent it. The lock is held.
 func (s *shard) receiveGroup(now transport.Time, in *inbox, a *arrival) {
 	refused := a.packet.DestQP != bth.MulticastQPN || in.group.shards.Load() == 0
 	if refused || a.packet.Opcode.Info().Service != bth.ServiceUD {
 		switch {
-		case s != in.shard: // each shard sees it, one counts it
+		case s != in.shard: // every shard gets the packet, one counts it
 		case refused:
 			s.count.drops[dropUnknownQPN]++
 		default:
@@ -286,7 +291,7 @@ func (s *shard) receiveGroup(now transport.Time, in *inbox, a *arrival) {
 	}
 }
 
-// has is true for an address of the device. The shard's lock is held.
+// has reports whether the device has the address. The shard's lock is held.
 func (d *Device) has(a netip.Addr) bool {
 	return slices.ContainsFunc(d.gids, func(g *gid) bool { return g.link != nil && g.local == a })
 }

@@ -12,51 +12,52 @@ import (
 )
 
 const (
-	// burst is how many frames a batch has room for at least.
+	// burst is the minimum capacity of a batch, in frames.
 	burst = 128
-	// flushBytes bounds what leaves by one link before the lock is released, in bytes as frames are
-	// charged. With a quarter of it a peer receives smaller batches, and answers with more ACKs.
+	// flushBytes limits what is sent by one link before the lock is released, in bytes as frames
+	// are charged. With a quarter of it, a peer receives smaller batches and answers with more
+	// ACKs.
 	flushBytes = 1 << 20
-	// pumpTime bounds the time that the pump holds the lock beyond one batch: memory of a file may wait
-	// for a disk at each page.
+	// pumpTime limits the time that the pump holds the lock beyond one batch: memory of a file
+	// may wait for a disk at each page.
 	pumpTime = transport.Time(time.Millisecond)
-	// crowdedBytes is the bound for the pump of a shard that is crowded: the receiver gets the lock after
-	// each of them, and takes packets as fast as they come.
+	// crowdedBytes is the limit for the pump of a shard that is crowded: in between, the receiver
+	// gets the lock and takes packets as fast as they arrive.
 	crowdedBytes = 64 << 10
-	// crowd is the number of frames in a batch received that makes a shard crowded: half of what the UDP
-	// link takes at a time.
+	// crowd is the number of frames in a received batch from which the shard is crowded: half of
+	// what the UDP link receives at once.
 	crowd = 32
-	// crowdTime is for how long it is crowded then at most. On a single processor the runtime looks every 10 ms only
-	// whether there are packets for a receiver that sleeps, if other goroutines run all the time.
+	// crowdTime is the maximum duration of that state. On a single processor, if other goroutines
+	// always run, the runtime checks only every 10 ms whether there are packets for a sleeping
+	// receiver.
 	crowdTime = transport.Time(20 * time.Millisecond)
-	// joined is how long a frame is at most whose pieces are copied into one, in bytes: the kernel takes longer
-	// to gather short pieces.
+	// joined is the maximum length in bytes of a frame whose pieces are copied into one: for
+	// short pieces a copy is faster than gathering by the kernel.
 	joined = 512
 )
 
-// outbox is what a shard needs to send by one entry of the GID table: the queue pairs that
-// wait for their turn and the batch that they fill. It stays while the address is away. The
-// shard's lock guards it.
+// outbox has what a shard needs to send by one entry of the GID table: the ready queue pairs and
+// the batch that they fill. It remains while the address is away. The shard's lock guards it.
 type outbox struct {
 	*gid
 	batch   *packet.Batch
-	pender  packet.Pender // the link, or the shard's queue of it, if it is one and there
+	pender  packet.Pender // the link, or the shard's queue of it, if that is a Pender; nil without a link
 	seeds   seeds
-	batches atomic.Uint64 // that came by the link, or the shard's queue of it, and were delivered
-	users   int           // connected queue pairs whose way leads here
-	brings  *outbox       // whose batches may hold what is for the shard: this one, or that of home
-	loops   bool          // its queue pairs' peers are of the device too, and get the frames without the link
-	ends    []ends        // of the frames in the batch, if loops is set
+	batches atomic.Uint64 // batches delivered from the link, or the shard's queue of it
+	users   int           // connected queue pairs that use the outbox
+	brings  *outbox       // outbox whose batches may contain packets for the shard: this one, or home's
+	loops   bool          // peers of its queue pairs are in the device and get frames without the link
+	ends    []ends        // source and destination of the frames in the batch, if loops is set
 
-	turns // of the ready queue pairs
+	turns // the ready queue pairs
 
-	leaving []*QP // those in the batch that complete when it has left
+	leaving []*QP // queue pairs in the batch whose requests complete once it is sent
 }
 
-// ends are the queue pairs that a frame comes from and goes to.
+// ends has the QPNs of the queue pairs that a frame comes from and goes to.
 type ends struct{ from, to bth.QPN }
 
-// connect readies o, of s, for the link that its entry has.
+// connect prepares o, an outbox of s, for the link of its entry.
 func (o *outbox) connect(s *shard) {
 	if n := max(o.caps.Batch, burst); o.batch == nil || o.batch.Cap() != n {
 		o.batch = packet.NewBatch(n)
@@ -79,19 +80,24 @@ func (o *outbox) connect(s *shard) {
 	o.brings = s.dev.home().out[o.index]
 }
 
-// disconnect readies o for what is sent while its entry has no link, which may be for good: it
-// keeps no room that it had for more.
+// disconnect prepares o for the time that its entry has no link, which may be forever: it keeps
+// only a minimal batch.
 func (o *outbox) disconnect() { o.pender, o.batch = nil, packet.NewBatch(1) }
 
-// used reports whether a queue pair needs o to stay.
+// used reports whether a queue pair needs o to remain.
 func (o *outbox) used() bool { return o.users > 0 || !o.empty() }
 
-// behind reports whether packets have come to the link that may not have been dealt with. It is a
-// system call.
+// behind reports whether the link has packets that may not have been processed. It is a system
+// call.
 func (o *outbox) behind() bool { return o.pender != nil && o.pender.Pending() }
 
-// transmit fills one batch from the ready queue pairs, only the fresh ones or all, up to a budget in bytes as frames
-// are charged, sends it and returns its charge: at least leastCharge, so that every call uses some of the budget.
+// transmit fills one batch from the ready queue pairs, all or only the fresh ones, up to a budget
+// in bytes as frames are charged, and sends it. It returns the charge, at least leastCharge, so
+// that every call uses up some of the budget.
+//
+// On a link with segmentation offload, frames of equal length to one peer are sent as one UDP GSO
+// datagram. Such a train has packets of one queue pair only, because the kernel steers it to a
+// receive queue by its first packet.
 func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (bytes int) {
 	before := s.fetched
 	for stuck := false; !o.batch.Full() && !stuck && bytes < budget && (s.fetched-before)*fetchCharge < turnBytes; {
@@ -105,7 +111,7 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 			continue
 		}
 		if q.rekeys && o.batch.Len() > 0 {
-			// Payload in the batch may be borrowed from a region that q takes away.
+			// Payload in the batch may be borrowed from a region whose key q removes.
 			o.again(q, false)
 			break
 		}
@@ -140,11 +146,11 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 			bytes += leastCharge // a peer may have many such queue pairs
 		}
 		if more || q.fetches() {
-			// It took back a frame that turned out to be impossible, or its requests needed none: asking again
-			// at once must not become a loop.
+			// The machine took back a frame that turned out to be impossible, or its requests
+			// needed no frames: asking it again at once must not become a loop.
 			stuck = o.batch.Len() == had
 			if all && s.crowded(now) && !stuck {
-				o.keep(q) // what waits to be received comes first
+				o.keep(q) // packets that wait to be received come first
 			} else {
 				o.again(q, stuck)
 			}
@@ -164,16 +170,16 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 	return max(bytes+(s.fetched-before)*fetchCharge, leastCharge)
 }
 
-// longest is how long a frame of the queue pair is at most, in bytes.
+// longest returns the maximum length of a frame of the queue pair, in bytes.
 func (q *QP) longest() int {
 	mtu := int(q.attr.Attr.PathMTU)
 	if mtu == 0 {
-		mtu = 4096 // of datagrams each has its own
+		mtu = 4096 // the path MTU of a datagram is that of its address handle
 	}
 	return mtu + packet.HeaderRoom + packet.TrailerRoom
 }
 
-// charges is what the frames of the batch from had on are charged together.
+// charges returns the charge for the frames of the batch from index had on.
 func (o *outbox) charges(had int) (bytes int) {
 	for i := had; i < o.batch.Len(); i++ {
 		bytes += max(o.batch.At(i).Len(), leastCharge)
@@ -181,8 +187,9 @@ func (o *outbox) charges(had int) (bytes int) {
 	return bytes
 }
 
-// transmit lets q's machine fill dst, which is empty if it may change keys: payload may not be
-// borrowed then. sent is false if it could not, because the memory of another shard stalls.
+// transmit lets q's machine append to dst, which must be empty if q may change keys, because no
+// payload may be borrowed then. sent is false if the machine could not run because the memory of
+// another shard stalls.
 func (s *shard) transmit(q *QP, now transport.Time, dst *packet.Batch, limit int) (more, sent bool) {
 	if !q.rekeys {
 		return q.machine.Transmit(now, &q.path, dst, limit), true
@@ -194,16 +201,17 @@ func (s *shard) transmit(q *QP, now transport.Time, dst *packet.Batch, limit int
 	return more, true
 }
 
-// postponed is for how long a queue pair waits that could not change keys, or may not send what was asked for often.
+// postponed is the delay of a queue pair that could not change keys, or may not repeat responses
+// now.
 const postponed = transport.Time(10 * time.Millisecond)
 
-// postpone makes q ready again later.
+// postpone makes q ready again after the delay postponed.
 func (s *shard) postpone(q *QP, now transport.Time) {
 	q.postponed = true
 	s.timers.at(q, now, now+postponed)
 }
 
-// serves is false for a queue pair whose next datagram leaves by another link.
+// serves returns false for a queue pair whose next datagram is sent by another link.
 func (o *outbox) serves(q *QP) bool {
 	if q.dgram == nil {
 		return true
@@ -212,7 +220,7 @@ func (o *outbox) serves(q *QP) bool {
 	return ok && link == o.index
 }
 
-// send seals and sends the batch, or hands it over, and empties it.
+// send seals and sends the batch, or passes it to loop, and empties it.
 func (o *outbox) send(s *shard, now transport.Time) {
 	b := o.batch
 	if o.link == nil {
@@ -258,8 +266,8 @@ func (o *outbox) send(s *shard, now transport.Time) {
 	b.Reset()
 }
 
-// seal appends the ICRC for the addresses, the port and the identification with which
-// the link will send f.
+// seal appends the ICRC for the addresses, the port and the identification with which the link
+// will send f.
 func (o *outbox) seal(f *packet.Frame) {
 	state := bth.ICRCStart(o.seed(f, f.Len()), f.Header)
 	for _, p := range f.Payload {
@@ -271,25 +279,25 @@ func (o *outbox) seal(f *packet.Frame) {
 	appendICRC(f, state)
 }
 
-// sealJoined is seal for a frame whose bytes lie in one stretch, which takes one pass.
+// sealJoined is seal for a frame whose bytes are contiguous: one pass computes the ICRC.
 func (o *outbox) sealJoined(f *packet.Frame, all []byte) {
 	appendICRC(f, bth.ICRCStart(o.seed(f, len(all)), all))
 }
 
-// seed is that of the ICRC of f, which is of n bytes without it.
+// seed returns the seed of the ICRC of f, which has n bytes without it.
 func (o *outbox) seed(f *packet.Frame, n int) uint32 {
 	return o.seeds.of(o.local, f.Path.Dst, f.SrcPort, f.ID, f.FlagsFragment, n+bth.ICRCLen)
 }
 
 func appendICRC(f *packet.Frame, state uint32) {
 	if f.Seal == transport.SealRxeFlush {
-		state = bth.ICRCContinue(state, f.Header) // as bth.ICRCRxeFlush
+		state = bth.ICRCContinue(state, f.Header) // as in bth.ICRCRxeFlush
 	}
 	f.Trailer = bth.AppendICRC(f.Trailer, state)
 }
 
-// seeds gives the ICRC's beginning, over the IP and UDP headers, and remembers it for the peers and lengths of the
-// last packets: those that follow each other mostly differ in the IPv4 identification alone.
+// seeds computes the seed of the ICRC, over the IP and UDP headers, and caches it by length:
+// successive packets usually differ only in the IPv4 identification.
 type seeds [seedSlots]struct {
 	src, dst    netip.Addr
 	len         int
@@ -297,10 +305,12 @@ type seeds [seedSlots]struct {
 	seed        uint32 // for identification 0
 }
 
-// seedSlots is a power of two. Packets of different lengths, which are multiples of four, use different ones.
+// seedSlots is a power of two. Packet lengths are multiples of four; different lengths use
+// different slots, as far as possible.
 const seedSlots = 16
 
-// of returns the seed of a packet with the fields that the ICRC covers; len is that of the UDP payload with its ICRC.
+// of returns the seed of a packet with the given header fields; n is the length of the UDP
+// payload including the ICRC.
 func (s *seeds) of(src, dst netip.Addr, port, id, flags uint16, n int) uint32 {
 	e := &s[n/4&(seedSlots-1)]
 	if e.len != n || e.port != port || e.flags != flags || e.src != src || e.dst != dst {

@@ -12,74 +12,74 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// QP is a queue pair with its machine. It belongs to one shard, whose lock guards all of
-// it; the exported methods take that lock.
+// QP is a queue pair with its machine. It belongs to one shard, whose lock guards all its fields;
+// the exported methods take that lock.
 type QP struct {
-	Owner any // for the caller's use, set before the first event
+	Owner any // for the caller; set before the first event
 
 	shard     *shard
 	machine   machine
-	sent      completer        // machine, if it is one
-	keyed     invalidator      // machine, if it is one
-	reads     answerer         // machine, if it is one
-	acks      ackHolder        // machine, if it is one
-	shares    sharer           // machine, if it is one
-	dgram     datagramMachine  // machine, if it is one
-	fair      *admit.FairShare // of queue pair 1, nil for all others
+	sent      completer        // machine, if it is a completer
+	keyed     invalidator      // machine, if it is an invalidator
+	reads     answerer         // machine, if it is an answerer
+	acks      ackHolder        // machine, if it is an ackHolder
+	shares    sharer           // machine, if it is a sharer
+	dgram     datagramMachine  // machine, if it is a datagramMachine
+	fair      *admit.FairShare // only of queue pair 1
 	attr      qp.QP
 	sendCQ    *CQ
 	recvCQ    *CQ
-	rq        *qp.RecvQueue // the queue pair's own receive queue, nil if it takes receives from elsewhere
-	srq       *SRQ          // nil if it has a receive queue of its own
+	rq        *qp.RecvQueue // own receive queue; nil if an SRQ or a source provides receives
+	srq       *SRQ          // nil: none
 	closed    bool
-	rekeys    bool           // work requests are outstanding, perhaps, that change keys
-	postponed bool           // they could not: see shard.postpone
-	unfetched bool           // the source has, perhaps, requests for which the send queue had no room
-	first     func()         // to be called when the first packet comes, nil then
-	failure   Failure        // see there
-	onFailure func()         // to be called when it is set; may be nil
-	number    uint64         // in shard.inOrder
-	made      transport.Time // when
+	rekeys    bool           // outstanding work requests may change keys
+	postponed bool           // transmission is delayed: see shard.postpone
+	unfetched bool           // the source may have requests that did not fit into the send queue
+	first     func()         // called when the first packet arrives, then set to nil
+	failure   Failure        // first failure since RESET
+	onFailure func()         // called when failure is set; may be nil
+	number    uint64         // position in shard.inOrder
+	made      transport.Time // creation time
 
-	// The way to the peer, set with the address vector. Of datagrams only out is set, to
-	// where the next one leaves.
-	out    *outbox     // nil until then
+	// The path to the peer, set with the address vector. Of these, a datagram queue pair has only
+	// out, the outbox of its next datagram.
+	out    *outbox     // nil: none
 	path   packet.Path // frames in flight point to it
 	remote netip.Addr  // path.Dst without its zone
-	heard  bool        // the peer has sent a packet by it that was accepted, and out's link holds path.Dst
+	heard  bool        // a packet of the peer was accepted on this path; out's link holds path.Dst
 
 	turn // in the outbox, or in shard.unled
 
 	ackHold
 
-	client *Client      // whose queue pair it is, nil for none
-	share  *windowShare // that its machine is a member of, nil for none
+	client *Client      // client that the queue pair belongs to, nil: none
+	share  *windowShare // share that the machine is a member of, nil: none
 	waiter
 
-	// Place in the shard's timers.
+	// Position in the shard's timers.
 	sooner, later *QP
-	slot          int16 // noSlot is none
+	slot          int16 // noSlot: none
 	wake          transport.Time
-	late          putOff // its timeout, where that is put off
+	late          putOff // state of a timeout that was put off
 }
 
-// QPInit is what a queue pair is made from.
+// QPInit has the parameters of a new queue pair.
 type QPInit struct {
 	Type           qp.Type
 	PD             *mr.PD
 	SendCQ, RecvCQ *CQ
-	SRQ            *SRQ    // nil means that the queue pair has its own receive queue
-	Client         *Client // of a queue pair of type UD, of its SRQ and of a shared source of receives; nil for none
+	SRQ            *SRQ    // nil: the queue pair has its own receive queue, or Receives
+	Client         *Client // for type UD, for the SRQ, and for a shared source of receives; nil: none
 	Cap            qp.Cap
 	SigAll         bool
 
-	// Where work requests come from if the program does not post them by PostSend and PostRecv: its
-	// doorbell is QP.Doorbell. Receives may not be given together with SRQ.
+	// Sources of work requests, if the program does not post them with PostSend and PostRecv;
+	// QP.Doorbell announces new ones. Receives excludes SRQ.
 	Sends    qp.SendSource
 	Receives qp.RecvSource
 }
 
-// sendDepth is how many requests the send queue holds; a source may hold others.
+// sendDepth returns the size of the send queue; a source may hold more requests.
 func (i *QPInit) sendDepth() int {
 	if i.Sends == nil {
 		return i.Cap.MaxSendWR
@@ -87,8 +87,8 @@ func (i *QPInit) sendDepth() int {
 	return min(i.Cap.MaxSendWR, fetchedDepth)
 }
 
-// CreateQP makes a queue pair in RESET. The caller has checked that all belong to d and
-// that the sizes are within the device's limits.
+// CreateQP creates a queue pair in RESET. The caller has checked that all objects of init belong
+// to d and that the sizes are within the device's limits.
 func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	s := d.shardFor(&init)
 	q := &QP{shard: s, client: init.Client, sendCQ: init.SendCQ, recvCQ: init.RecvCQ, srq: init.SRQ, slot: noSlot}
@@ -128,7 +128,7 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	return q, nil
 }
 
-// enter gives q its machine, a number and its place in the shard. The lock is held.
+// enter creates q's machine and adds q to the shard, with a number. The lock is held.
 func (s *shard) enter(q *QP) error {
 	d, typ := s.dev, q.attr.Type
 	if typ == qp.GSI && s.qps.Has(bth.GSI) {
@@ -167,7 +167,7 @@ func (s *shard) enter(q *QP) error {
 	return nil
 }
 
-// holdQueues counts q as a user of its CQs and its SRQ, of all or of none.
+// holdQueues adds q to the user counts of its CQs and its SRQ; after an error, of none.
 func (q *QP) holdQueues() error {
 	if err := q.sendCQ.hold(); err != nil {
 		return fmt.Errorf("the send CQ: %w", err)
@@ -192,17 +192,18 @@ func (q *QP) Type() qp.Type { return q.attr.Type }
 // SharesReceives reports whether other queue pairs take receives from the same source.
 func (q *QP) SharesReceives() bool { return q.attr.Recv.Shared() }
 
-// Num returns the queue pair's number.
+// Num returns the queue pair number.
 func (q *QP) Num() bth.QPN { return q.attr.Num }
 
-// Close destroys the queue pair. Work that is outstanding ends without completion, as in
-// ibv_destroy_qp; packets for it count as for an unknown number. Closing again does nothing.
+// Close destroys the queue pair. Outstanding work ends without completions, as with
+// ibv_destroy_qp; packets for the queue pair are counted as for an unknown number. Closing again
+// does nothing.
 func (q *QP) Close() {
 	s := q.shard
 	s.lock()
 	defer s.unlock()
 	for !q.closed && s.dev.keys.HasBound(uint32(q.attr.Num)) {
-		// The keys of all shards change: this one is not to wait for them.
+		// Removing the keys needs the locks of all shards, which lockKeys takes in order.
 		s.unlock()
 		s.dev.lockKeys()
 		s.dev.keys.ForgetQP(uint32(q.attr.Num))
@@ -223,7 +224,7 @@ func (q *QP) close() {
 	s.qps.Delete(q.attr.Num)
 	s.inOrder.Remove(q.number)
 	s.dev.open.Add(-1)
-	if s.dev.keys.HasBound(uint32(q.attr.Num)) { // the device is closed
+	if s.dev.keys.HasBound(uint32(q.attr.Num)) { // the device is being closed
 		s.alone(func() { s.dev.keys.ForgetQP(uint32(q.attr.Num)) })
 	}
 	s.timers.remove(q)
@@ -250,7 +251,7 @@ func (q *QP) close() {
 	s.dev.events.forget(q)
 }
 
-// usable says why the queue pair takes no calls any more. The lock is held.
+// usable returns an error if the queue pair or its shard is closed. The lock is held.
 func (q *QP) usable() error {
 	if q.closed || q.shard.closed {
 		return fmt.Errorf("queue pair %#06x: %w", uint32(q.attr.Num), ErrClosed)
@@ -258,9 +259,9 @@ func (q *QP) usable() error {
 	return nil
 }
 
-// Modify changes attributes as ibv_modify_qp does. An address vector must name an entry of
-// the GID table and a peer that its link can reach, a path MTU must fit the link. After an
-// error nothing is changed.
+// Modify changes attributes like ibv_modify_qp. An address vector must refer to an entry of the
+// GID table and to a peer that its link can reach; the path MTU must fit the link. After an error
+// nothing is changed.
 func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
 	s := q.shard
 	s.lock()
@@ -293,28 +294,28 @@ func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
 	return nil
 }
 
-// State returns the state the queue pair is in now.
+// State returns the current state.
 func (q *QP) State() qp.State {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	return q.attr.State()
 }
 
-// Query returns the attributes and sizes the queue pair has now.
+// Query returns the current attributes and capabilities.
 func (q *QP) Query() (qp.Attr, qp.Cap) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	return q.attr.Query(), q.attr.Cap
 }
 
-// pipelined is how many work requests a queue pair has outstanding when it is rate and not
-// latency that counts: from there on a post leaves the sending to the pump, which finds
-// the work of many posts and sends it with one system call.
+// pipelined is the number of outstanding work requests from which throughput matters more than
+// latency: from there on a post leaves sending to the pump, which sends the requests of many
+// posts with one system call.
 const pipelined = 8
 
-// PostSend queues the work requests, and unless many are outstanding sends in the caller
-// what may leave at once. It returns how many it has taken: with an error, the one at that
-// index was refused and those after it were not looked at.
+// PostSend queues the work requests and, unless many are outstanding, sends in the caller's
+// goroutine what may be sent now. It returns the number of requests queued; after an error, the
+// request at that index was rejected and later ones were not examined.
 func (q *QP) PostSend(wrs []*qp.SendWR) (n int, err error) {
 	q.shard.lock()
 	defer q.shard.unlock()
@@ -350,7 +351,7 @@ func (q *QP) postSend(wrs []*qp.SendWR) (n int, err error) {
 	return n, err
 }
 
-// begin sends what was posted, or leaves it to the pump if the queue pair was busy.
+// begin sends the posted requests, or leaves that to the pump if the queue pair was busy.
 func (q *QP) begin(busy bool) {
 	s := q.shard
 	s.ready(q)
@@ -362,7 +363,7 @@ func (q *QP) begin(busy bool) {
 	}
 }
 
-// PostRecv queues receive work requests; the result is as that of PostSend.
+// PostRecv queues receive work requests. Its results are those of PostSend.
 func (q *QP) PostRecv(wrs []*qp.RecvWR) (n int, err error) {
 	s := q.shard
 	s.lock()

@@ -8,40 +8,41 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// turns decides which of the queue pairs that are ready sends next. In a round each may send
-// turnBytes, however long its packets are: deficit round robin. A queue pair that has not had that
-// much goes before those that have, so an acknowledgement or a short message does not wait behind
-// long READ responses: the lists of new and old flows of FQ-CoDel (RFC 8290, section 4.1.2). The
-// zero value is ready for use.
+// turns decides which ready queue pair sends next, by deficit round robin: in a round each may
+// send turnBytes, however long its packets are. A queue pair that has not yet sent that much goes
+// before those that have, so an acknowledgement or a short message does not wait behind long READ
+// responses, like the new and old flows of FQ-CoDel (RFC 8290, section 4.1.2). The zero value is
+// ready for use.
 //
-// Packets that arrive make queue pairs send in the goroutine that receives: those of the fresh list, and one that
-// is alone and answers no READ (shard.goesOn). The rest is the pump's, so what a peer asks for keeps the receiver from
-// the packets of others for one turn of a queue pair at most.
+// After packets were received, the receiving goroutine transmits for the queue pairs of the fresh
+// list, and for one that is alone and has no READ to answer (shard.goesOn). The pump transmits
+// for all others, so requests of a peer keep the receiver from other packets for at most one turn
+// of a queue pair.
 type turns struct {
-	fresh readyList // have something left of their bytes in this round
-	begun readyList // are in their turn, with which only the pump goes on
-	spent readyList // have not, and wait for the next round
+	fresh readyList // have credit in this round
+	begun readyList // are in their turn, which only the pump continues
+	spent readyList // have used up their credit and wait for the next round
 	round uint32
-	left  int // how many of spent have their turn before the round is over
+	left  int // queue pairs in spent that have their turn before the round ends
 	repeats
 }
 
 const (
-	// turnBytes is what a queue pair may send in a round: four of the longest datagrams that the
-	// kernel cuts into packets, about a batch. With half of it READ of 64 KiB messages by the UDP link is 7 % slower:
-	// batches leave half full.
+	// turnBytes is the credit of a queue pair per round: four of the longest datagrams that the
+	// kernel segments, about a batch. With half of it, READ of 64 KiB messages over the UDP link
+	// is 7 % slower, because batches are half full.
 	turnBytes = 256 << 10
-	// leastCharge is what a frame is charged at least, in bytes: a short one takes the host as long
-	// as that many bytes of a long one.
+	// leastCharge is the minimum charge for a frame, in bytes: sending a short frame takes the
+	// host as long as sending that many bytes of a long one.
 	leastCharge = 1024
 )
 
 // turn is the part of a QP that belongs to turns.
 type turn struct {
-	list   *readyList // that holds the queue pair, nil for none
-	next   *QP        // in list
-	round  uint32     // credit is of this round
-	credit int        // bytes that it may still send in it; what it sent too much is owed
+	list   *readyList // list that contains the queue pair, nil: none
+	next   *QP        // next in list
+	round  uint32     // round that credit belongs to
+	credit int        // bytes that it may still send in the round; negative if it has sent more
 }
 
 // empty reports whether no queue pair is ready.
@@ -49,12 +50,13 @@ func (t *turns) empty() bool {
 	return t.fresh.head == nil && t.begun.head == nil && t.spent.head == nil
 }
 
-// has reports whether pop returns a queue pair.
+// has reports whether pop(all) would return a queue pair.
 func (t *turns) has(all bool) bool { return t.fresh.head != nil || all && !t.empty() }
 
-// lone reports whether a single queue pair is ready, which sends nothing but requests: it takes nobody's turn, and its
-// program posts no more than it likes, while a peer may ask for READ responses without end. One that changes keys keeps
-// all shards waiting.
+// lone reports whether only one queue pair is ready and it has only requests to send. It does not
+// delay other queue pairs, and its program limits what it posts, whereas a peer may request READ
+// responses without end. A queue pair that may change keys does not qualify: it keeps all shards
+// waiting.
 func (t *turns) lone() bool {
 	q := t.spent.head
 	if q == nil {
@@ -63,7 +65,7 @@ func (t *turns) lone() bool {
 	return t.fresh.head == nil && t.begun.len+t.spent.len == 1 && !q.rekeys && (q.reads == nil || !q.reads.Answers())
 }
 
-// push makes q ready, unless it is.
+// push makes q ready if it is not.
 func (t *turns) push(q *QP) {
 	if q.list != nil {
 		return
@@ -81,8 +83,8 @@ func (t *turns) push(q *QP) {
 	}
 }
 
-// pop takes the queue pair out whose turn it is, nil if there is none: of the fresh ones only, or
-// of all.
+// pop removes and returns the queue pair whose turn it is, nil if there is none: of all lists, or
+// only of the fresh list.
 func (t *turns) pop(all bool) *QP {
 	if q := t.fresh.pop(); q != nil || !all {
 		return q
@@ -106,8 +108,8 @@ func (t *turns) pop(all bool) *QP {
 	return nil
 }
 
-// again makes q ready that was popped and has more to send: at once while it has credit, after
-// the others otherwise, or if it could not send.
+// again makes q, which was popped and has more to send, ready again: next if it has credit, after
+// the others if it has none or is stuck.
 func (t *turns) again(q *QP, stuck bool) {
 	switch {
 	case q.list != nil:
@@ -118,7 +120,7 @@ func (t *turns) again(q *QP, stuck bool) {
 	}
 }
 
-// keep is again for a queue pair that could send and whose turn the receiver does not go on with.
+// keep is again for a queue pair that is not stuck and whose turn only the pump continues.
 func (t *turns) keep(q *QP) {
 	if q.list == nil && q.credit > 0 {
 		t.begun.unpop(q)
@@ -127,40 +129,46 @@ func (t *turns) keep(q *QP) {
 	}
 }
 
-// remove makes q wait for nothing.
+// remove removes q from its list.
 func (t *turns) remove(q *QP) {
 	if q.list != nil {
 		q.list.remove(q)
 	}
 }
 
-// frames returns the number of frames of at most longest bytes that the queue pair may send now, of a budget in bytes,
-// at least 1.
+// frames returns the number of frames of at most longest bytes that the queue pair may send now,
+// limited by budget, in bytes; at least 1.
 func (t *turn) frames(longest, budget int) int {
 	return max(1, min(t.credit, budget)/max(longest, leastCharge))
 }
 
-// repeats bounds what is sent of READs that peers ask for again and again while other queue pairs have something to
-// send: a duplicate of some 60 bytes can have an answer of 2 GiB, and a peer with many queue pairs many turns.
+// repeats limits repeated READ responses while other queue pairs have something to send: a
+// duplicate request of about 60 bytes can have a response of 2 GiB, and a peer with many queue
+// pairs has many turns.
+//
+// The limit, 31.25 MB/s (repeatRate), applies to all queue pairs of one GID and shard together,
+// while another of them sends something else. Packets that follow a held-back response in PSN
+// order wait with it; the queue pair's own requests do not.
 type repeats struct {
 	bucket pace.Bucket    // of bytes
-	by     bth.QPN        // that has repeated last
-	others transport.Time // when another queue pair has sent something else, 0 for never
+	by     bth.QPN        // queue pair that has repeated last
+	others transport.Time // last time that another queue pair sent something else, 0: never
 }
 
-// repeatRate is what all queue pairs of an outbox repeat together beside others at most, in bytes.
+// repeatRate is the limit for all queue pairs of an outbox together, in bytes.
 var repeatRate = pace.Rate{Burst: turnBytes, Interval: 32 * time.Nanosecond}
 
-// beside reports whether another queue pair has sent something else not long ago.
+// beside reports whether another queue pair has sent something else recently.
 func (r *repeats) beside(now transport.Time) bool { return r.others != 0 && now-r.others <= postponed }
 
-// mayRepeat reports whether a queue pair may send now what was asked for often.
+// mayRepeat reports whether responses that were requested repeatedly may be sent now.
 func (r *repeats) mayRepeat(now transport.Time) bool {
 	return !r.beside(now) || r.bucket.Wait(repeatRate, time.Unix(0, int64(now)), 1) <= 0
 }
 
-// sent notes that q has sent so many packets, of which so many were asked for often; those count as long as any.
-// A queue pair that has repeated last does not hold itself up.
+// sent records that q has sent packets, of which repeated were responses requested repeatedly;
+// those are charged as packets of maximum length. Other packets of the queue pair that has
+// repeated last do not start the limit, so it does not limit itself.
 func (r *repeats) sent(q *QP, now transport.Time, packets, repeated int) {
 	if packets > repeated && q.attr.Num != r.by {
 		r.others = now
@@ -174,7 +182,7 @@ func (r *repeats) sent(q *QP, now transport.Time, packets, repeated int) {
 	}
 }
 
-// readyList is a queue of QPs, linked by QP.next. Each is in one list at a time.
+// readyList is a queue of QPs linked by QP.next. A QP is in one list at a time.
 type readyList struct {
 	head, tail *QP
 	len        int
@@ -191,7 +199,7 @@ func (l *readyList) push(q *QP) {
 	l.len++
 }
 
-// unpop puts q before all others.
+// unpop inserts q at the head.
 func (l *readyList) unpop(q *QP) {
 	q.list, q.next = l, l.head
 	if l.head == nil {

@@ -13,29 +13,29 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// shard is a set of queue pairs with the lock that guards all of them, and everything
-// that is needed to let them transmit.
+// shard is a set of queue pairs with the lock that guards all of them, and the state needed to
+// transmit for them.
 type shard struct {
 	dev     *Device
 	index   int
-	several bool // shards of the device
+	several bool // the device has more than one shard
 
 	mu       mutex
-	keying   mutex // the right to look keys up: see lock
+	keying   mutex // part of the right to look keys up: see lock
 	closed   bool
 	qps      idmap.Map[bth.QPN, *QP]
-	inOrder  roster.List[*QP] // those of qps, as they were made
+	inOrder  roster.List[*QP] // the queue pairs in qps in order of creation
 	numbers  qpns
-	out      []*outbox      // one for each entry of the GID table, same index; never empty
-	loops    []*outbox      // likewise, for peers of the device; empty without Config.Loopback
+	out      []*outbox      // outbox of each entry of the GID table, same index; never empty
+	loops    []*outbox      // the same for peers in the device; empty without Config.Loopback
 	looped   arrival        // scratch of loop and receiveCrossed
-	crossing crossing.Queue // what other shards send by loopback
-	unled    readyList      // queue pairs without a way, with more in their sources to flush
-	fetched  int            // requests from sources, ever
+	crossing crossing.Queue // frames from other shards by loopback
+	unled    readyList      // queue pairs without an outbox whose sources have requests to flush
+	fetched  int            // requests fetched from sources so far
 	timers   timers
 	count    counters
 	sums     sums
-	members  map[netip.Addr][]*QP // those of the shard that are attached to a multicast group
+	members  map[netip.Addr][]*QP // queue pairs of the shard by the multicast groups they are attached to
 	early    transport.EarlyPool
 	shares   map[shareKey]*windowShare
 	heldACKs *heldACKs
@@ -43,13 +43,13 @@ type shard struct {
 	lost     lostCQs
 	held     held
 
-	crowdedUntil transport.Time // of crowded
+	crowdedUntil transport.Time // end of the time during which crowded returns true
 
-	kick chan struct{} // wakes the pump: ready lists are not empty
+	kick chan struct{} // wakes the pump: queue pairs are ready
 }
 
 func newShard(d *Device, index int, several bool, secret [32]byte) *shard {
-	// A handle of an unknown kind leads to the first entry even of an empty table.
+	// An address handle of an unknown kind refers to entry 0, even of an empty table.
 	nowhere := &outbox{gid: &gid{away: errAway}}
 	nowhere.disconnect()
 	nowhere.brings = nowhere
@@ -64,7 +64,7 @@ func newShard(d *Device, index int, several bool, secret [32]byte) *shard {
 		shares:   make(map[shareKey]*windowShare),
 		kick:     make(chan struct{}, 1),
 		heldACKs: newHeldACKs(),
-		// An observer is told of a completion with the packet that it comes of.
+		// An Observer is told of a completion during the packet that causes it.
 		gather: transport.Gather{Single: d.observer != nil},
 	}
 }
@@ -90,18 +90,18 @@ func (s *shard) ready(q *QP) {
 	}
 }
 
-// flush lets the ready queue pairs transmit, each in its turn, and hands what is beyond
-// its budget to the pump: nobody holds the lock for as long as a 2 GiB READ lasts. The
-// lock is held.
+// flush lets the ready queue pairs transmit in turn, up to a budget, and leaves the rest to the
+// pump, so that no goroutine holds the lock for the duration of a 2 GiB READ. The lock is held.
 func (s *shard) flush(now transport.Time) { s.flushSome(now, flushBytes, true, math.MaxInt64) }
 
-// flushFresh is flush for after packets were received: queue pairs that have had their turn in this
-// round are left to the pump, or the receiver would send for them as long as packets arrive. One for which the shard
-// goes on is not: waking the pump for each acknowledgement of a stream costs more than what it sends takes from others.
+// flushFresh is flush after packets were received. Queue pairs that have had their turn in this
+// round are left to the pump; otherwise the receiver would transmit for them as long as packets
+// arrive. The exception is a queue pair for which goesOn is true: waking the pump for each
+// acknowledgement of a stream costs more than its transmissions take from other queue pairs.
 func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushBytes, false, math.MaxInt64) }
 
-// flushSome sends up to bytes, as frames are charged, by each link: of all queue pairs, or only of the
-// fresh ones and one for which the shard goes on. It begins no batch after more than most.
+// flushSome sends up to bytes, as frames are charged, by each outbox: of all queue pairs, or only
+// of the fresh ones and one for which goesOn is true. It begins no batch after the duration most.
 func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transport.Time) {
 	s.failUsers(now)
 	for _, o := range s.out {
@@ -123,23 +123,24 @@ func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transpor
 	if s.unled.head != nil {
 		s.wakePump()
 	}
-	// Datagrams move on from one outbox to another, also to one that had its turn.
+	// A datagram queue pair moves from one outbox to another, possibly to one that had its turn.
 	if !allEmpty(s.out, nil) || !allEmpty(s.loops, nil) {
 		s.wakePump()
 	}
 	s.failUsers(now)
 }
 
-// goesOn reports whether the receiver sends more than a turn of a queue pair of o: of the only one that is ready, until
-// as much time has passed as the pump may take, and while few packets wait.
+// goesOn reports whether the receiver may transmit more than one turn of o's queue pair: if it is
+// the only one ready, for at most pumpTime, and while few packets wait.
 func (s *shard) goesOn(o *outbox, now transport.Time) bool {
 	return o.lone() && !s.crowded(now) && allEmpty(s.out, o) && allEmpty(s.loops, o) && s.dev.now()-now <= pumpTime
 }
 
-// crowded reports whether the last batch received was large, and not long ago: more packets wait probably.
+// crowded reports whether the last received batch was large and recent, so more packets are
+// probably waiting.
 func (s *shard) crowded(now transport.Time) bool { return now < s.crowdedUntil }
 
-// allEmpty reports whether no queue pair of out is ready, but for those of one outbox.
+// allEmpty reports whether no queue pair of out is ready, except those of the outbox but.
 func allEmpty(out []*outbox, but *outbox) bool {
 	for _, o := range out {
 		if o != but && !o.empty() {
@@ -149,7 +150,7 @@ func allEmpty(out []*outbox, but *outbox) bool {
 	return true
 }
 
-// wakePump lets the pump go on where the caller stops.
+// wakePump lets the pump continue where the caller stops.
 func (s *shard) wakePump() {
 	select {
 	case s.kick <- struct{}{}:
@@ -157,14 +158,14 @@ func (s *shard) wakePump() {
 	}
 }
 
-// wakeAt sees to it that q's machine gets its timeout. The lock is held.
+// wakeAt registers the timeout of q's machine. The lock is held.
 func (s *shard) wakeAt(q *QP, now transport.Time) {
 	if at, ok := q.deadline(); ok {
 		s.timers.at(q, now, at)
 	}
 }
 
-// expire serves the queue pairs whose deadline has come. The lock is held.
+// expire serves the queue pairs whose deadline has passed. The lock is held.
 func (s *shard) expire(now transport.Time) {
 	var look lookout
 	for q := s.timers.due(now); q != nil; q = s.timers.due(now) {
@@ -182,7 +183,7 @@ func (s *shard) expire(now transport.Time) {
 			s.ready(q)
 		}
 		if ok {
-			// Never at now itself: this loop would not end.
+			// Later than now: otherwise this loop would not end.
 			s.timers.at(q, now, max(at, now+1))
 		}
 	}
@@ -212,13 +213,13 @@ func (s *shard) pump() {
 		}
 		s.flushSome(now, bytes, true, pumpTime)
 		s.unlock()
-		// Who waited for the lock goes first: a received ACK is worth more than
-		// another burst.
+		// Goroutines that waited for the lock go first: a received ACK is worth more than another
+		// burst.
 		runtime.Gosched()
 	}
 }
 
-// close flushes every queue pair and ends the use of the shard.
+// close flushes and closes every queue pair and marks the shard as closed.
 func (s *shard) close() {
 	s.lock()
 	defer s.unlock()
@@ -229,7 +230,7 @@ func (s *shard) close() {
 		open = append(open, q)
 	}
 	for _, q := range open {
-		// In RESET there is nothing to flush; every other state leads to ERR.
+		// In RESET there is nothing to flush; from every other state a change to ERR is allowed.
 		if q.attr.State() != qp.RESET && q.attr.Modify(&qp.Attr{State: qp.ERR}, qp.AttrState) == nil {
 			q.machine.Modified(now)
 		}

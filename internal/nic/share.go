@@ -6,41 +6,44 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// A peer has one receive buffer for all that comes to its address, so what the reliable connections of one
-// client towards one address may have outstanding together is bounded. Connections of different clients
-// do not share: a program whose peers do not answer holds up none but its own.
+// A host has one receive buffer for all packets that arrive at its address, so the reliable
+// connections of one client towards one address share a limit on outstanding packets. Connections
+// of different clients do not share: a program whose peers do not answer delays only its own
+// connections.
 const (
-	// shareWindow is how many PSNs they may have outstanding, 8 MiB of the longest packets: a quarter of the
-	// receive buffer that the UDP link asks for. The shards of a device have equal parts of it.
+	// shareWindow is the limit in PSNs, 8 MiB of the longest packets: a quarter of the receive
+	// buffer that the UDP link requests. The shards of a device have equal parts of it.
 	shareWindow = 2048
-	// shareTurn is how many PSNs must be free for a connection to begin to send, and how many each that waited
-	// is expected to use: four trains of the longest packets.
+	// shareTurn is the number of PSNs that must be free before a blocked connection sends, and
+	// the number that it is expected to use: four trains of the longest packets.
 	shareTurn = 64
 )
 
-// shareKey names the connections that share.
+// shareKey identifies the connections that share a window.
 type shareKey struct {
 	client *Client
 	peer   netip.Addr
 }
 
-// windowShare is the share of the connections of one client towards one address, and a list of those that wait
-// for room in it. The shard's lock guards it. A nil one is that of queue pairs without a share.
+// windowShare is the shared window of the connections of one client towards one address, and the
+// list of those that wait for space in it. The shard's lock guards it. Queue pairs without a
+// share have a nil windowShare.
 type windowShare struct {
 	*transport.Share
 	key         shareKey
-	first, last *QP // that wait, linked by waiter
-	granted     int // PSNs that those are expected to use that were made ready, and have not sent yet
+	first, last *QP // waiting queue pairs, linked by waiter
+	granted     int // PSNs expected to be used by queue pairs that were made ready and have not sent yet
 }
 
 // waiter is the part of a QP that belongs to the list of a windowShare.
 type waiter struct {
-	waits         bool // is in the list
-	granted       bool // was, and has not sent since
+	waits         bool // in the list
+	granted       bool // removed from the list by resume, and has not sent since
 	before, after *QP
 }
 
-// joinShare makes q a member of the share for its path, which leads by out.
+// joinShare makes q a member of the share for its path, by outbox out, and ends its former
+// membership.
 func (q *QP) joinShare(out *outbox) {
 	if q.shares == nil {
 		return
@@ -77,7 +80,8 @@ func (q *QP) joinShare(out *outbox) {
 	}
 }
 
-// sent lists q as waiting if its machine stopped for want of room, and only then.
+// sent updates the list after q's machine has transmitted: q is in it if and only if it is
+// blocked.
 func (w *windowShare) sent(q *QP) {
 	if w != nil && q.granted {
 		q.granted = false
@@ -98,7 +102,7 @@ func (w *windowShare) sent(q *QP) {
 	}
 }
 
-// remove takes q off the list, if it is on it.
+// remove removes q from the list if it is in it.
 func (w *windowShare) remove(q *QP) {
 	if !q.waits {
 		return
@@ -116,7 +120,7 @@ func (w *windowShare) remove(q *QP) {
 	q.waiter = waiter{}
 }
 
-// resume makes those ready that wait and for whom there is room.
+// resume makes waiting queue pairs ready, as many as there is space for.
 func (w *windowShare) resume() {
 	if w == nil || w.first == nil {
 		return

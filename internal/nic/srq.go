@@ -7,20 +7,20 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// SRQ is a shared receive queue. It belongs to a shard, as all queue pairs that share it; the shard's
-// lock guards it.
+// SRQ is a shared receive queue. It belongs to the same shard as all queue pairs that use it; the
+// shard's lock guards it.
 type SRQ struct {
-	Owner any // for the caller's use, set before the first event
+	Owner any // for the caller; set before the first event
 
 	shard  *shard
-	number uint64 // in Device.srqs
+	number uint64 // key in Device.srqs
 	queue  *qp.SRQ
-	users  int // queue pairs made with it
+	users  int // queue pairs that use it
 	closed bool
 }
 
-// CreateSRQ makes a shared receive queue of a client, or nil for none. The caller has checked that the
-// sizes are within the device's limits.
+// CreateSRQ creates a shared receive queue of a client, nil for none. The caller has checked that
+// the sizes are within the device's limits.
 func (d *Device) CreateSRQ(client *Client, pd *mr.PD, a qp.SRQAttr) (*SRQ, error) {
 	s := &SRQ{shard: d.shardOfClient(client), queue: qp.NewSRQ(pd, a.MaxWR, a.MaxSGE)}
 	s.queue.Events = (*srqSink)(s)
@@ -44,7 +44,7 @@ func (d *Device) CreateSRQ(client *Client, pd *mr.PD, a qp.SRQAttr) (*SRQ, error
 	return s, nil
 }
 
-// usable says why the queue takes no calls any more. The lock is held.
+// usable returns an error if the queue or its shard is closed. The lock is held.
 func (s *SRQ) usable() error {
 	if s.closed || s.shard.closed {
 		return fmt.Errorf("shared receive queue: %w", ErrClosed)
@@ -52,7 +52,7 @@ func (s *SRQ) usable() error {
 	return nil
 }
 
-// hold counts a queue pair that takes its receives from s. The lock is held.
+// hold adds a queue pair to the users of s. The lock is held.
 func (s *SRQ) hold() error {
 	if err := s.usable(); err != nil {
 		return err
@@ -61,8 +61,8 @@ func (s *SRQ) hold() error {
 	return nil
 }
 
-// PostRecv queues receive work requests and returns how many it has taken: with an error,
-// the one at that index was refused and those after it were not looked at.
+// PostRecv queues receive work requests and returns their number; after an error, the request at
+// that index was rejected and later ones were not examined.
 func (s *SRQ) PostRecv(wrs []*qp.RecvWR) (n int, err error) {
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
@@ -88,15 +88,15 @@ func (s *SRQ) Modify(a qp.SRQAttr, mask qp.SRQAttrMask) error {
 	return s.queue.Modify(a, mask)
 }
 
-// Query returns the attributes the queue has now.
+// Query returns the current attributes.
 func (s *SRQ) Query() qp.SRQAttr {
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()
 	return s.queue.Query()
 }
 
-// Close destroys the queue; receives that are in it end without a completion. It refuses
-// while queue pairs use it. Closing again does nothing.
+// Close destroys the queue; its receives end without a completion. It returns an error while
+// queue pairs use the queue. Closing again does nothing.
 func (s *SRQ) Close() error {
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()

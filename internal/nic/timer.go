@@ -11,17 +11,17 @@ import (
 // never is a deadline that does not come.
 const never = transport.Time(math.MaxInt64)
 
-// timers holds the deadlines of a shard's queue pairs and the one runtime timer that
-// stands for the earliest of them. It is guarded by the shard's lock.
+// timers has the deadlines of a shard's queue pairs and one runtime timer, set for the earliest
+// of them. The shard's lock guards it.
 //
-// A machine moves its deadline with nearly every packet, mostly to a later time. Such
-// a move costs nothing here: the wheel keeps the old, too early deadline, and when that
-// one comes the machine is asked again. So a queue pair is woken for nothing at most
-// once per timeout, and the runtime timer is touched only when the earliest deadline
-// moves to an earlier time.
+// A machine moves its deadline with nearly every packet, usually to a later time. Such a move
+// costs nothing here: the wheel keeps the old, too early deadline, and when it expires the
+// machine is asked for its current one. So a queue pair is woken in vain at most once per
+// timeout, and the runtime timer is reset only when the earliest deadline moves to an earlier
+// time.
 type timers struct {
 	wheel   wheel
-	armed   transport.Time // what runtime stands for, never when idle
+	armed   transport.Time // deadline for which runtime is set, never if it is not set
 	runtime *time.Timer    // its channel is read by the shard's pump
 }
 
@@ -31,7 +31,8 @@ func newTimers() timers {
 	return t
 }
 
-// at makes sure that q is asked for its timeout at deadline, a tick of the wheel later, or before.
+// at ensures that q's deadline is checked at deadline or earlier, at most one tick of the wheel
+// late.
 func (t *timers) at(q *QP, now, deadline transport.Time) {
 	switch {
 	case q.slot == noSlot:
@@ -45,7 +46,7 @@ func (t *timers) at(q *QP, now, deadline transport.Time) {
 	t.arm(now)
 }
 
-// arm sets the runtime timer if the earliest deadline is before the one it stands for.
+// arm sets the runtime timer if the earliest deadline is before armed.
 func (t *timers) arm(now transport.Time) {
 	if at := t.wheel.next(); at < t.armed {
 		t.armed = at
@@ -53,10 +54,11 @@ func (t *timers) arm(now transport.Time) {
 	}
 }
 
-// due removes and returns a queue pair whose deadline has come, or nil.
+// due removes and returns a queue pair whose deadline has passed, or nil.
 func (t *timers) due(now transport.Time) *QP { return t.wheel.due(now) }
 
-// rearm sets the runtime timer for what is left after every due queue pair was served.
+// rearm sets the runtime timer for the remaining deadlines after all queue pairs that are due
+// were served.
 func (t *timers) rearm(now transport.Time) {
 	if t.armed <= now {
 		t.armed = never
@@ -64,46 +66,46 @@ func (t *timers) rearm(now transport.Time) {
 	t.arm(now)
 }
 
-// remove forgets q's deadline.
+// remove removes q's deadline.
 func (t *timers) remove(q *QP) {
 	if q.slot != noSlot {
 		t.wheel.remove(q)
 	}
 }
 
-// A timeout says that no answer has come. On a host that is short of processors the answer may
-// well have come, and the receiving goroutine has not: it was not woken yet, or not let run
-// since it took the answer from the link. So a timeout that is due while the link's receiver
-// is behind is put off, and counts only if it is still due
+// A timeout means that no answer has arrived. On a host that is short of processors the answer
+// may have arrived without having been processed: the receiving goroutine was not woken yet, or
+// was not scheduled since it took the answer from the link. So a timeout that is due while the
+// link's receiver is behind is put off, and takes effect only if it is still due
 //
 //   - when the receiver has caught up, or
-//   - when enough was received since for all that waited to be among it, so that traffic
-//     that never ends (a flood, or just a busy link) does not put off timeouts for ever, or
+//   - when enough was received since to include all packets that were waiting, so that endless
+//     traffic (a flood, or a busy link) does not put off timeouts forever, or
 //   - when it was put off maxPutOffs times, in case nothing is received at all. This counts
-//     occasions on which the pump ran and slept, and not time: a process that is stopped for a
-//     second gave the receiver no chance in it.
+//     occasions on which the pump ran and slept, not time: while a process is stopped for a
+//     second, its receiver cannot run either.
 const (
-	// firstPutOff is for how long a timeout is put off at first. Each further time is twice as
-	// long, so that many queue pairs do not keep the pump from giving way to the receiver.
+	// firstPutOff is the first delay of a timeout. Each further one is twice as long, so that
+	// many queue pairs do not keep the pump from yielding to the receiver.
 	firstPutOff = transport.Time(time.Millisecond)
-	// maxPutOffs is how many times a timeout is put off: by 1023 ms in all.
+	// maxPutOffs is the maximum number of delays, 1023 ms in all.
 	maxPutOffs = 10
-	// putOffBatches is how many batches are enough. A full one of a UDP link is 512 KiB, and 64
-	// of them are the receive buffer that it asks for by default, or 64 short datagrams, of
-	// which such a buffer may hold more.
+	// putOffBatches is the number of batches that is enough. 64 full batches of a UDP link, 512
+	// KiB each, are the receive buffer that it requests by default; 64 batches of short datagrams
+	// may be less than such a buffer holds.
 	putOffBatches = 64
 )
 
-// putOff is a timeout that is put off. The shard's lock guards it.
+// putOff is the state of a timeout that is put off. The shard's lock guards it.
 type putOff struct {
-	due   transport.Time // when it was due, which tells it from the machine's next one
+	due   transport.Time // when it was due, which distinguishes it from the machine's next timeout
 	until transport.Time
 	times int
-	last  uint64 // outbox.batches from which on it is not put off again
+	last  uint64 // value of outbox.batches from which on it is not put off again
 }
 
-// lookout remembers within one round of the pump whether the receiver of a link was behind:
-// looking is a system call, and many queue pairs may be due.
+// lookout caches, within one round of the pump, whether the receiver of a link is behind: the
+// check is a system call, and many queue pairs may be due.
 type lookout struct {
 	out    *outbox
 	behind bool
@@ -116,16 +118,16 @@ func (l *lookout) isBehind(o *outbox) bool {
 	return l.behind
 }
 
-// ReceiverBehind reports whether packets have come to the link of a connected queue pair that may
-// not have been dealt with.
+// ReceiverBehind reports whether the link of a connected queue pair has packets that may not have
+// been processed.
 func (q *QP) ReceiverBehind() bool {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	return q.out != nil && q.out.behind()
 }
 
-// deadline is when q's machine wants its timeout, or until when that is put off. The lock is
-// held.
+// deadline returns when q's machine needs its timeout, or the time until which that is put off.
+// The lock is held.
 func (q *QP) deadline() (transport.Time, bool) {
 	at, ok := q.machine.NextTimeout()
 	if at == q.late.due {
@@ -134,7 +136,7 @@ func (q *QP) deadline() (transport.Time, bool) {
 	return at, ok
 }
 
-// putOff puts off q's timeout, which is due, unless it is to count. The lock is held.
+// putOff puts off q's timeout, which is due, and reports whether it did. The lock is held.
 func (s *shard) putOff(q *QP, now transport.Time, look *lookout) bool {
 	if q.out == nil || !look.isBehind(q.out) {
 		return false
@@ -152,41 +154,42 @@ func (s *shard) putOff(q *QP, now transport.Time, look *lookout) bool {
 	return true
 }
 
-// wheel holds the deadlines of queue pairs, so that setting, removing and finding the next one take as long with ten
-// thousand of them as with one: a hierarchy of rings. A deadline lies in the lowest ring whose slots tell it from the time
-// that the wheel stands at, in the slot of its tick. When the first of a slot in a higher ring is next, the wheel moves
-// there and what else is in the slot moves down.
+// wheel is a hierarchical timer wheel: adding, removing and finding the next deadline take as
+// long with ten thousand queue pairs as with one. A deadline is in the lowest ring whose slots
+// distinguish it from the wheel's current tick, in the slot of its tick. When the first deadline
+// of a slot in a higher ring is next, the wheel advances to it and moves the deadlines of that
+// slot to lower rings.
 //
-// Deadlines are rounded up to ticks, so none comes early, and it is late by a tick at most.
+// Deadlines are rounded up to ticks, so none expires early, and none is more than one tick late.
 type wheel struct {
-	at    uint64 // tick that the wheel stands at: none of its deadlines is before
+	at    uint64 // current tick; no deadline is earlier
 	count int
 	rings [wheelRings]ring
 }
 
-// ring is 64 slots. A slot of ring n is 64^n ticks.
+// ring is 64 slots. A slot of ring n spans 64^n ticks.
 type ring struct {
-	used  uint64     // a bit for each slot that is not empty
+	used  uint64     // one bit per slot, set if it is not empty
 	slots [64]*QP    // doubly linked by QP.later and QP.sooner
-	first [64]uint64 // no deadline of the slot is before that tick; one may have been removed
+	first [64]uint64 // lower bound of the deadlines of each slot, in ticks
 }
 
 const (
-	tickBits   = 10 // a tick is 1.024 µs, less than any timer of the protocol
+	tickBits   = 10 // a tick is 1.024 µs, shorter than any timer of the protocol
 	slotBits   = 6
-	wheelRings = 9 // 2^54 ticks, more than a transport.Time can be
+	wheelRings = 9 // 2^54 ticks, beyond the range of transport.Time
 )
 
-// noSlot is where a queue pair without a deadline is.
+// noSlot is the slot of a queue pair without a deadline.
 const noSlot = -1
 
-// tickOf is the first tick that is not before t.
+// tickOf returns the first tick at or after t.
 func tickOf(t transport.Time) uint64 { return (uint64(max(t, 0)) + 1<<tickBits - 1) >> tickBits }
 
-// timeOf is when a tick comes.
+// timeOf returns the time of a tick.
 func timeOf(tick uint64) transport.Time { return transport.Time(tick << tickBits) }
 
-// add gives q, which has none, the deadline q.wake.
+// add adds q, which has no deadline, with deadline q.wake.
 func (w *wheel) add(q *QP, now transport.Time) {
 	if w.count == 0 {
 		w.at = uint64(max(now, 0)) >> tickBits
@@ -215,7 +218,7 @@ func (w *wheel) place(q *QP) {
 	r.slots[i] = q
 }
 
-// remove takes q's deadline away.
+// remove removes q's deadline.
 func (w *wheel) remove(q *QP) {
 	r, i := &w.rings[q.slot>>slotBits], q.slot&63
 	if q.sooner != nil {
@@ -230,7 +233,7 @@ func (w *wheel) remove(q *QP) {
 	w.count--
 }
 
-// next is no later than the earliest deadline, never without one.
+// next returns a lower bound of the earliest deadline, never if there is none.
 func (w *wheel) next() transport.Time {
 	r, i := w.soonest()
 	if r == nil {
@@ -239,8 +242,8 @@ func (w *wheel) next() transport.Time {
 	return timeOf(r.first[i])
 }
 
-// soonest returns the slot of the earliest deadline: the lower rings come first, and in a ring the slots from where the wheel
-// stands on.
+// soonest returns the slot of the earliest deadline: lower rings come first, and in a ring the
+// slots from the current tick on.
 func (w *wheel) soonest() (r *ring, i int) {
 	for n := range w.rings {
 		if r := &w.rings[n]; r.used != 0 {
@@ -251,7 +254,7 @@ func (w *wheel) soonest() (r *ring, i int) {
 	return nil, 0
 }
 
-// due removes and returns a queue pair whose deadline has come, or nil.
+// due removes and returns a queue pair whose deadline has passed, or nil.
 func (w *wheel) due(now transport.Time) *QP {
 	for {
 		r, i := w.soonest()

@@ -10,19 +10,17 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// wire is a link of the device, from when it was added until nothing receives from it any
-// more.
+// wire is a link of the device, from when it is added until nothing receives from it any more.
 type wire struct {
 	link packet.Link
-	gone chan struct{} // closed when the link is being removed
+	gone chan struct{} // closed when removal of the link begins
 
-	receivers sync.WaitGroup // goroutines that receive from it
+	receivers sync.WaitGroup // goroutines that receive from the link
 }
 
-// AddLink gives the device a link while it is open, and returns its index in the GID table.
-// An address that the device had before gets the index that it had, and the queue pairs and
-// address handles that lead there have their way again. Without error the link belongs to the
-// device.
+// AddLink adds a link to an open device and returns its index in the GID table. An address that
+// the device had before gets its former index, and queue pairs and address handles that use that
+// entry can send again. If there is no error, the device owns the link.
 func (d *Device) AddLink(l packet.Link) (index int, err error) {
 	g, err := newGID(l, d.maxMTU, len(d.shards))
 	if err != nil {
@@ -34,13 +32,13 @@ func (d *Device) AddLink(l packet.Link) (index int, err error) {
 		return 0, err
 	}
 	d.rejoin()
-	// Who is told of the link finds all of it.
+	// After rejoin: a program that reads the event finds the link complete.
 	d.events.raise(AsyncEvent{Type: qp.EventGIDChange, Port: port})
 	d.port.linksChanged(d, 1)
 	return g.index, nil
 }
 
-// enterLink puts g, which is new, or else its link, into the table, and sets g's index.
+// enterLink adds g to the table, or g's link to the entry that its address has, and sets g.index.
 // linking is held.
 func (d *Device) enterLink(g *gid) error {
 	d.lockAll()
@@ -62,7 +60,7 @@ func (d *Device) enterLink(g *gid) error {
 	return nil
 }
 
-// enterAll makes gids the table of a device that is being opened.
+// enterAll fills the GID table of a device that is being opened.
 func (d *Device) enterAll(gids []*gid) {
 	d.lockAll()
 	defer d.unlockAll()
@@ -76,15 +74,15 @@ func (d *Device) enterAll(gids []*gid) {
 	}
 }
 
-// connect makes g, whose index is set, an entry of the table, or its link that of the entry that
-// its address had before, and starts to receive. linking, all shards' locks and table are held.
+// connect adds g, whose index is set, to the table, or g's link to the entry that its address
+// has, and starts to receive. linking, all shards' locks and table are held.
 func (d *Device) connect(g *gid, w *wire) {
 	isNew := g.index == len(d.gids)
 	switch {
 	case isNew:
 		d.gids = append(d.gids, g)
 	case d.gids[g.index].addr() == g.addr():
-		// Queue pairs lead to what is there.
+		// Queue pairs refer to the existing entry.
 		old := d.gids[g.index]
 		old.link, old.queues, old.caps, old.mtu = g.link, g.queues, g.caps, g.mtu
 		g = old
@@ -113,7 +111,7 @@ func (d *Device) connect(g *gid, w *wire) {
 	}
 }
 
-// withOut returns out with o as that of its entry, which may be one more.
+// withOut returns out with o at the index of its entry, at most one past the end.
 func withOut(out []*outbox, o *outbox) []*outbox {
 	if o.index < len(out) {
 		out[o.index] = o
@@ -122,16 +120,18 @@ func withOut(out []*outbox, o *outbox) []*outbox {
 	return append(out, o)
 }
 
-// receive begins to receive. All locks are held.
+// receive starts in's goroutine. All locks are held.
 func (d *Device) receive(in *inbox) {
 	d.pollable.add(in)
 	in.wire.receivers.Add(1)
 	d.running.Go(in.run)
 }
 
-// RemoveLink takes the link with the given index from the device and closes it. It returns
-// when nothing of the link is left. The index stays with the address, which may come back:
-// until then what would leave by it is lost, as on a cable that is out.
+// RemoveLink removes the link with the given index from the device and closes it. It returns when
+// nothing of the link is left. The index remains reserved for the address, which may come back.
+// While the address is away, packets of its queue pairs are lost and counted (tx_refused,
+// Device.SendError), and retries run; datagrams complete and are lost. If a link returns before
+// the retries are used up, it serves the queue pairs again.
 func (d *Device) RemoveLink(index int) error {
 	d.linking.Lock()
 	defer d.linking.Unlock()
@@ -149,8 +149,8 @@ func (d *Device) RemoveLink(index int) error {
 	return err
 }
 
-// takeLink takes a link out of the table and ends the memberships in groups that it was asked
-// for. From when it returns nothing is sent by it. linking is held.
+// takeLink removes a link from the table and ends the group memberships that were joined by it.
+// Once it returns, nothing is sent by the link. linking is held.
 func (d *Device) takeLink(index int) (*wire, error) {
 	d.lockAll()
 	defer d.unlockAll()
@@ -180,8 +180,9 @@ func (d *Device) takeLink(index int) (*wire, error) {
 	return w, nil
 }
 
-// UpdateLink takes over what the link with the given index says of itself: its MTU may have
-// changed. Queue pairs and address handles keep the path MTU that they have.
+// UpdateLink reads the capabilities of the link with the given index again, after a change of its
+// MTU. Queue pairs and address handles keep their path MTU; if that no longer fits, the host
+// rejects their packets and the retries of connections run out.
 func (d *Device) UpdateLink(index int) error {
 	d.linking.Lock()
 	defer d.linking.Unlock()
@@ -208,7 +209,7 @@ func (d *Device) UpdateLink(index int) error {
 	return nil
 }
 
-// addWire enters a link among those that Close closes, unless it has closed them.
+// addWire adds a link to those that Close closes; it returns false if Close has begun.
 func (d *Device) addWire(l packet.Link) (*wire, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -220,7 +221,7 @@ func (d *Device) addWire(l packet.Link) (*wire, bool) {
 	return w, true
 }
 
-// dropWire forgets a link that is over, all but its counts.
+// dropWire forgets a closed link but keeps its counters.
 func (d *Device) dropWire(w *wire) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -230,7 +231,7 @@ func (d *Device) dropWire(w *wire) {
 	}
 }
 
-// closeWires closes every link, for good.
+// closeWires closes every link and prevents new ones.
 func (d *Device) closeWires() (err error) {
 	d.mu.Lock()
 	d.ending.Store(true)

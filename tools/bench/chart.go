@@ -13,13 +13,13 @@ import (
 //go:embed chart.svg.tmpl
 var chartText string
 
-// chart is a picture of medians; its data is a chartData.
+// chart is the template of the chart of medians; its data is a chartData.
 var chart = template.Must(template.New("chart").Parse(chartText))
 
-// Measures of the chart, in pixels.
+// Dimensions of the chart, in pixels.
 const (
 	chartWidth  = 880
-	labelEnd    = 250 // names end here, bars begin a little behind it
+	labelEnd    = 250 // names end here, bars begin a little to the right
 	barBegin    = 260
 	barEnd      = 780
 	rowHeight   = 24
@@ -49,7 +49,7 @@ type bar struct {
 	Class        string
 	Y, Text      int
 	Length       float64
-	Least, Most  float64 // where the whisker begins and ends
+	Least, Most  float64 // ends of the whisker
 	Middle, Tall int
 }
 
@@ -57,7 +57,7 @@ type bar struct {
 type curve struct {
 	Name   string
 	Points string
-	Y      int // of its ground
+	Y      int // of its baseline
 	Text   int
 }
 
@@ -66,7 +66,8 @@ type mark struct {
 	Text string
 }
 
-// Chart writes the medians and the histograms as SVG, in colours that are readable on light and on dark ground.
+// Chart writes the medians and the histograms as SVG, in colours that are readable on light and
+// dark backgrounds.
 func (r *Report) Chart(w io.Writer) error {
 	d := &chartData{Width: chartWidth, LabelEnd: labelEnd, BarBegin: barBegin, BarEnd: barEnd}
 	y := 0
@@ -112,10 +113,11 @@ func newBar(row rowData, most float64, y int) bar {
 	return b
 }
 
-// curveSteps is how many steps a histogram is drawn in for each power of ten.
+// curveSteps is the number of steps per power of ten in a drawn histogram.
 const curveSteps = 24
 
-// addCurves draws histograms over one axis of time, which is logarithmic, and returns where they end.
+// addCurves draws histograms over one logarithmic time axis and returns the y coordinate below
+// them.
 func (d *chartData) addCurves(rows []rowData, y int) int {
 	least, most := math.Inf(1), 0.0
 	for _, r := range rows {

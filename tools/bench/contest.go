@@ -9,46 +9,47 @@ import (
 // Metric is what a contest measures, named by its unit.
 type Metric string
 
-// The metrics there are.
+// The metrics.
 const (
 	Bandwidth   Metric = "Gbit/s"
 	Latency     Metric = "µs"           // half a round trip
-	MessageRate Metric = "M messages/s" // millions of messages a second
+	MessageRate Metric = "M messages/s" // millions of messages per second
 	StartUp     Metric = "ms"           // from the start of a program to its end
 )
 
-// Contest is one question: who of several is better at the same thing on the same path.
+// Contest compares several contenders in one task on one path.
 type Contest struct {
 	Name   string `json:"name"` // short, for -run and file names
 	Title  string `json:"title"`
-	About  string `json:"about"` // what is measured, a sentence or two
+	About  string `json:"about"` // description of the measurement, a sentence or two
 	Metric Metric `json:"metric"`
-	// Loss is the part of the packets that the path loses on either way, 0 to 1.
+	// Loss is the fraction of packets that the path loses in each direction, 0 to 1.
 	Loss float64 `json:"loss,omitempty"`
 	// OneHost puts both ends on the server's host, each on the core of its end.
 	OneHost bool `json:"one_host,omitempty"`
-	// Messages is how many messages a latency test exchanges for each second, 0: as many as in the other contests.
+	// Messages is the number of messages of a latency test per second, 0: as in the other
+	// contests.
 	Messages   int         `json:"messages,omitempty"`
 	Contenders []Contender `json:"contenders"`
 	Ratios     []Ratio     `json:"ratios,omitempty"`
 }
 
-// Contender is a program with what it is told to do.
+// Contender is a program with its arguments.
 type Contender struct {
 	Name string `json:"name"`
 	Tool string `json:"tool"` // a key of tools
-	// Server is the tool of the server where that is another one.
+	// Server is the tool of the server if it differs from Tool.
 	Server string   `json:"server,omitempty"`
 	Args   []string `json:"args,omitempty"`
-	// Gorxe is what gorxe is told besides.
+	// Gorxe has additional arguments of gorxe.
 	Gorxe []string `json:"gorxe,omitempty"`
 	// Busy adds a process that computes without a pause on the cores of the server's end.
 	Busy bool `json:"busy,omitempty"`
-	// Build is the file of another gorxe; empty for the one that measures.
+	// Build is the file of another build of gorxe; empty: the one under test.
 	Build string `json:"build,omitempty"`
 }
 
-// tool is that of an end.
+// tool returns the tool of an end.
 func (d *Contender) tool(end int) *tool {
 	if end == Server && d.Server != "" {
 		return tools[d.Server]
@@ -56,20 +57,20 @@ func (d *Contender) tool(end int) *tool {
 	return tools[d.Tool]
 }
 
-// Ratio is a question of a contest that has a number for an answer: how often has Of what To has? Without To it is what Of has.
+// Ratio asks for the value of Of divided by that of To; without To, for the value of Of.
 type Ratio struct {
 	Of string `json:"of"` // names of contenders
 	To string `json:"to,omitempty"`
-	// Difference subtracts what To has instead of dividing by it.
+	// Difference subtracts the value of To instead of dividing by it.
 	Difference bool `json:"difference,omitempty"`
-	// Tail asks for the 99th percentile of the single messages of Of divided by their median. There
-	// is no To.
+	// Tail asks for the 99th percentile of the single messages of Of divided by their median.
+	// There is no To.
 	Tail    bool    `json:"tail,omitempty"`
-	AtLeast float64 `json:"at_least,omitempty"` // what is aimed at, 0: nothing
+	AtLeast float64 `json:"at_least,omitempty"` // target, 0: none
 	AtMost  float64 `json:"at_most,omitempty"`
 }
 
-// Goal says what is aimed at, "" for nothing.
+// Goal returns the target as text, "" if there is none.
 func (r Ratio) Goal() string {
 	switch {
 	case r.AtLeast > 0:
@@ -80,12 +81,12 @@ func (r Ratio) Goal() string {
 	return ""
 }
 
-// Reached reports whether a ratio is what is aimed at.
+// Reached reports whether v meets the target.
 func (r Ratio) Reached(v float64) bool {
 	return v >= r.AtLeast && (r.AtMost == 0 || v <= r.AtMost)
 }
 
-// contender returns the one of a name, nil if there is none.
+// contender returns the contender with the given name, nil if there is none.
 func (c *Contest) contender(name string) *Contender {
 	i := slices.IndexFunc(c.Contenders, func(d Contender) bool { return d.Name == name })
 	if i < 0 {
@@ -94,14 +95,14 @@ func (c *Contest) contender(name string) *Contender {
 	return &c.Contenders[i]
 }
 
-// Only keeps the contenders for which keep is true, and the ratios among them.
+// Only keeps the contenders for which keep returns true, and the ratios between them.
 func (c *Contest) Only(keep func(contest, contender string) bool) {
 	out := func(name string) bool { return !keep(c.Name, name) }
 	c.Contenders = slices.DeleteFunc(c.Contenders, func(d Contender) bool { return out(d.Name) })
 	c.Ratios = slices.DeleteFunc(c.Ratios, func(r Ratio) bool { return out(r.Of) || r.To != "" && out(r.To) })
 }
 
-// Valid says what is wrong with a contest's data.
+// Valid returns an error if the contest's data is inconsistent.
 func (c *Contest) Valid() error {
 	if c.Loss < 0 || c.Loss >= 1 {
 		return fmt.Errorf("contest %s: its path loses %v of the packets, want 0 to less than 1", c.Name, c.Loss)

@@ -2,19 +2,19 @@ package bench
 
 import "github.com/gorxe/gorxe/tools/bench/bounce"
 
-// Link is one of gorxe's links, and the flags of gorxe perf that choose it.
+// Link is one of gorxe's links with the flags of gorxe perf that select it.
 type Link struct {
 	Name string
 	Args []string
 }
 
-// Build is another gorxe to measure beside this one, of an older revision or with a change.
+// Build is another build of gorxe to measure, from an older revision or with a change.
 type Build struct {
-	Name string // instead of "gorxe" in the names of contenders
+	Name string // replaces "gorxe" in the names of contenders
 	File string
 }
 
-// Names of rivals, which ratios are to.
+// Names of contenders that ratios refer to.
 const (
 	rivalTCP     = "iperf3, TCP"
 	rivalCubic   = "iperf3, TCP cubic"
@@ -28,16 +28,19 @@ const (
 	rivalPackets = "bare UDP, 96-byte segments"
 )
 
-// segment is the UDP payload of a packet in the middle of a WRITE with path MTU 4096: BTH, payload, ICRC.
+// segment is the UDP payload length of a middle packet of a WRITE with path MTU 4096: BTH,
+// payload, ICRC.
 const segment = "4112"
 
-// lead is that of the first packet, which has a RETH too: longer than the others it cannot be of their train.
+// lead is the UDP payload length of the first packet, which also has a RETH. Because it is longer
+// than the others, it cannot be in the same train.
 const lead = "4128"
 
-// tinySegment is that of a WRITE of 64 bytes: BTH, RETH, payload, ICRC.
+// tinySegment is the UDP payload length of a WRITE of 64 bytes: BTH, RETH, payload, ICRC.
 const tinySegment = "96"
 
-// Contests returns what is measured for the given links, by this gorxe and others beside it, and programs under gorxe run.
+// Contests returns the contests for the given links, with this build of gorxe and the others, and
+// the contests of programs under gorxe run.
 func Contests(links []Link, others ...Build) []Contest {
 	bw := Contest{
 		Name: "bandwidth", Title: "Bandwidth", Metric: Bandwidth,

@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// Processes that are not of one end: of both, and of none, which is not measured.
+// Ends of processes that do not belong to one end: to both, and to none, which is not measured.
 const (
 	bothEnds = Client + 1
 	noEnd    = Client + 2
 )
 
-// daemon is a gorxe daemon that has the device of one end, or of both.
+// daemon is a gorxe daemon that owns the device of one end, or of both.
 type daemon struct {
 	*process
 	ends int // Server, Client or bothEnds
 }
 
-// daemons are those of a job.
+// daemons are the daemons of a job.
 type daemons []daemon
 
-// startDaemons starts the daemons that a job needs, and returns when they serve programs. Those
-// that were started are returned with an error, too.
+// startDaemons starts the daemons that a job needs and returns when they serve programs. In case
+// of an error it also returns those that were started.
 func (n namespaces) startDaemons(ctx context.Context, j *Job) (ds daemons, err error) {
 	if !j.Daemons() {
 		return nil, nil
@@ -52,7 +52,8 @@ func (n namespaces) startDaemons(ctx context.Context, j *Job) (ds daemons, err e
 	return ds, nil
 }
 
-// start starts a daemon on a host. dir is for the socket at which the daemon says that it is ready.
+// start starts a daemon on a host. dir is the directory for the socket on which the daemon
+// reports that it is ready.
 func (ds *daemons) start(ctx context.Context, h *host, argv []string, dir string, ends int) error {
 	name := filepath.Join(dir, "ready")
 	ready, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
@@ -91,11 +92,11 @@ func (ds *daemons) start(ctx context.Context, h *host, argv []string, dir string
 	return fmt.Errorf("daemon: it is not ready after %v: %w", readyLimit, err)
 }
 
-// end ends daemons. One that does not end when it is asked to is killed, and that is an error.
+// end ends the daemons. A daemon that does not end when asked is killed, which is an error.
 func (ds daemons) end() error {
 	var errs []error
 	for _, d := range ds {
-		// The error is of a process that has ended.
+		// The only error is that the process has ended.
 		_ = terminate(d.cmd)
 		select {
 		case <-d.done:

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// WriteFiles writes what was measured as JSON, and the report as Markdown with its chart beside it. An empty name leaves that out.
+// WriteFiles writes the measurements as JSON, and the report as Markdown with its chart in the
+// same directory. A file with an empty name is not written.
 func (r *Report) WriteFiles(json, doc string) error {
 	var errs []error
 	if json != "" {
@@ -23,7 +24,7 @@ func (r *Report) WriteFiles(json, doc string) error {
 	return errors.Join(errs...)
 }
 
-// writeFile makes or replaces a file.
+// writeFile creates or replaces a file.
 func writeFile(name string, write func(io.Writer) error) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -35,7 +36,7 @@ func writeFile(name string, write func(io.Writer) error) error {
 	return f.Close()
 }
 
-// DisturbedSamples is how many measurements others disturbed.
+// DisturbedSamples returns the number of disturbed measurements.
 func (r *Report) DisturbedSamples() int {
 	n := 0
 	for i := range r.Samples {

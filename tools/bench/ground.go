@@ -12,18 +12,19 @@ import (
 type Ground interface {
 	// Describe adds the path to the description of the machine.
 	Describe(m *Machine)
-	// Prepare makes the hosts and the path ready for a job, and fills in its ends.
+	// Prepare prepares the hosts and the path for a job, and fills in its ends.
 	Prepare(ctx context.Context, j *Job) error
-	// Play makes one measurement: it starts what Argv says of the server and then, when that listens, of the client.
+	// Play makes one measurement: it starts the server with its Argv and, once the server
+	// listens, the client.
 	Play(ctx context.Context, j *Job) (Played, error)
 }
 
-// Played is what came of a measurement.
+// Played is the outcome of a measurement.
 type Played struct {
-	Out    []byte           // what the client printed
+	Out    []byte           // output of the client
 	CPU    [2]time.Duration // processor time of the server and of the client
-	Shared time.Duration    // that of a daemon that had the device of both ends
-	Beside time.Duration    // processor time that the ground itself took
+	Shared time.Duration    // processor time of a daemon that owned the device of both ends
+	Beside time.Duration    // processor time of processes of the ground, such as the busy neighbour
 }
 
 // namespaces is a ground on this host.
@@ -53,7 +54,7 @@ func (n namespaces) Prepare(_ context.Context, j *Job) error {
 	return nil
 }
 
-// hostsOf are the hosts of a job's ends.
+// hostsOf returns the hosts of a job's ends.
 func (n namespaces) hostsOf(j *Job) [2]*host {
 	if j.Contest.OneHost {
 		return n.inside
@@ -64,7 +65,7 @@ func (n namespaces) hostsOf(j *Job) [2]*host {
 func (n namespaces) Play(ctx context.Context, j *Job) (Played, error) {
 	ds, err := n.startDaemons(ctx, j)
 	if err != nil {
-		_ = ds.end() // the error says what is wrong
+		_ = ds.end() // the cause is in err
 		return Played{}, err
 	}
 	var neighbour *process
@@ -96,7 +97,8 @@ func (n namespaces) Play(ctx context.Context, j *Job) (Played, error) {
 	return p, err
 }
 
-// Run measures everything between two network namespaces of this host, and cleans up, also when ctx ends.
+// Run makes all measurements between two network namespaces of this host. It cleans up, also when
+// ctx ends.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := o.valid(); err != nil {
 		return nil, err
@@ -113,7 +115,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// valid says what is wrong with what is to be measured.
+// valid returns an error if the options are not usable.
 func (o *Options) valid() error {
 	for i := range o.Contests {
 		if err := o.Contests[i].Valid(); err != nil {

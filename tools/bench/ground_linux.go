@@ -30,19 +30,20 @@ const (
 
 var addresses = [2]string{"198.18.0.1", "198.18.0.2"}
 
-// ground is two hosts, of the server and of the client, and a cable between them. The namespaces have no names and no files:
-// they go with the processes that are in them, and those go with this one, however it ends.
+// ground is two hosts, of the server and of the client, connected by a veth pair. The namespaces
+// have no names and no files: they end with the processes in them, and these end with this
+// process, however it ends.
 type ground struct {
 	hosts [2]*host
-	// For ends on one host: in the network namespace of hosts[Server] each end has the cores that it has on hosts, and
-	// shared, what they share, has those of both.
+	// Hosts for two ends on one host, in the network namespace of hosts[Server]: each of inside
+	// has the cores of that end, shared has those of both.
 	inside [2]*host
 	shared *host
-	dir    string // for sockets of daemons
+	dir    string // for the daemons' sockets
 }
 
-// host is a network namespace and a thread in it, bound to some cores. What the thread starts is there, too, and is killed
-// when the thread ends.
+// host is a network namespace and a thread in it, bound to some cores. Processes that the thread
+// starts are in the namespace too, and are killed when the thread ends.
 type host struct {
 	ns    netns.NsHandle
 	cores []int
@@ -50,7 +51,7 @@ type host struct {
 	gone  chan struct{}
 }
 
-// newGround makes the hosts, each with a number of cores, which are its own if there are enough.
+// newGround creates the hosts, each with perEnd cores, separate ones if there are enough.
 func newGround(asked []int, perEnd int) (*ground, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("two hosts are made of network namespaces, which takes root: run it with sudo")
@@ -89,13 +90,14 @@ func (g *ground) build(ends [2][]int) (err error) {
 	return nil
 }
 
-// newHost makes a host that may use some cores: in the network namespace of another one, or in a new one without that.
+// newHost creates a host that may use the given cores: in the network namespace of the host in,
+// or in a new one if in is nil.
 func newHost(in *host, cores []int) (*host, error) {
 	h := &host{ns: netns.None(), cores: cores, calls: make(chan func()), gone: make(chan struct{})}
 	ready := make(chan error)
 	go func() {
 		defer close(h.gone)
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		err := h.enter(in)
 		ready <- err
 		if err != nil {
@@ -144,19 +146,19 @@ func (h *host) in(f func() error) error {
 
 // start starts a program on the host.
 func (h *host) start(c *exec.Cmd) error {
-	// A signal from the terminal is for the program that measures, which ends the others.
+	// A signal from the terminal must reach only the measuring program, which ends the others.
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	return h.in(c.Start)
 }
 
-// endGroup kills a program that start started, and what it has started.
+// endGroup kills a program that start started, and its descendants.
 func endGroup(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 
 // terminate asks a program to end.
 func terminate(c *exec.Cmd) error { return c.Process.Signal(syscall.SIGTERM) }
 
-// pause stops a program that start started, and what it has started, until resume. The errors are
-// of one that has ended.
+// pause stops a program that start started, and its descendants, until resume. It does nothing if
+// the program has ended.
 func pause(c *exec.Cmd) { signalGroup(c, unix.SIGSTOP) }
 
 func resume(c *exec.Cmd) { signalGroup(c, unix.SIGCONT) }
@@ -167,7 +169,7 @@ func signalGroup(c *exec.Cmd, sig syscall.Signal) {
 	}
 }
 
-// groupOf returns a program that start started, and what it has started.
+// groupOf returns the process IDs of a program that start started and of its descendants.
 func groupOf(c *exec.Cmd) (pids []int) {
 	all, _ := os.ReadDir("/proc")
 	for _, e := range all {
@@ -182,8 +184,8 @@ func groupOf(c *exec.Cmd) (pids []int) {
 	return pids
 }
 
-// spent returns the processor time of the threads of processes, and the time for which they could
-// have run and waited for a processor. Those that have ended have none.
+// spent returns the processor time of the threads of processes, and the time that they spent
+// runnable but waiting for a processor. Threads that have ended are not included.
 func spent(pids []int) (ran, waited time.Duration) {
 	for _, pid := range pids {
 		threads := fmt.Sprintf("/proc/%d/task", pid)
@@ -257,7 +259,7 @@ func (h *host) bringUp(address string) error {
 	return errors.Join(at.LinkSetUp(lo), at.LinkSetMTU(link, mtu), at.AddrAdd(link, addr), at.LinkSetUp(link))
 }
 
-// awaitCarrier waits until the kernel has taken the cable in, a moment after both ends are up.
+// awaitCarrier waits until the veth pair has carrier, shortly after both ends are up.
 func (g *ground) awaitCarrier(at *netlink.Handle) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -271,7 +273,7 @@ func (g *ground) awaitCarrier(at *netlink.Handle) error {
 	return errors.New("the veth pair does not come up")
 }
 
-// listens reports whether something on the host accepts connections to a TCP port.
+// listens reports whether a socket on the host listens on a TCP port.
 func (h *host) listens(port int) (yes bool, err error) {
 	err = h.in(func() error {
 		for _, name := range []string{"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"} {
@@ -286,7 +288,7 @@ func (h *host) listens(port int) (yes bool, err error) {
 	return yes, err
 }
 
-// listensIn looks for a listening socket in the text of /proc/net/tcp (proc_pid_net(5)).
+// listensIn searches the text of /proc/net/tcp (proc_pid_net(5)) for a listening socket.
 func listensIn(text string, port int) bool {
 	suffix := fmt.Sprintf(":%04X", port)
 	for line := range strings.Lines(text) {

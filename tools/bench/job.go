@@ -16,31 +16,32 @@ const (
 	Client
 )
 
-// Job is one measurement, as the tools at its ends are told of it.
+// Job is one measurement, with the parameters of the tools at its ends.
 type Job struct {
 	Contest *Contest
 	Who     *Contender
 	Round   int // from 0
-	Seconds int // that count
-	// Messages is how many messages a latency test exchanges for each of the seconds.
+	Seconds int // counted part of the measurement
+	// Messages is the number of messages of a latency test per second of Seconds.
 	Messages int
-	Profile  string // how the names of profiles begin; empty for none
-	Port     int    // TCP, on which the ends meet
-	Ends     [2]End // filled in by the ground
+	Profile  string // prefix of the names of profiles; empty: none
+	Port     int    // TCP port of the tools
+	Ends     [2]End // set by the ground
 
-	// started, if not nil, is called with each process as soon as it runs, and with its end.
+	// started, if not nil, is called with each process and its end as soon as the process runs.
 	started func(end int, c *exec.Cmd)
 
-	gorxe string // file of the gorxe that takes part unless the contender has a build of its own
-	bench string // file of the program whose commands some tools are: bare UDP, the bare loop and starts
+	gorxe string // file of gorxe, unless the contender has its own build
+	bench string // file of the program that has the commands blast, bounce, starts and busy
 }
 
-// End is a host as a tool is told of it.
+// End is an end of the path as the tools see it.
 type End struct {
 	Address string
-	Device  string // the kernel's RDMA device, for perftest
-	GID     int    // the index of the address among the device's
-	// Socket is the programs socket of the gorxe daemon that has the device of the end, where the job has daemons.
+	Device  string // kernel RDMA device, for perftest
+	GID     int    // index of the address in the device's GID table
+	// Socket is the programs socket of the gorxe daemon that owns the device of the end, if the
+	// job has daemons.
 	Socket string
 }
 
@@ -51,39 +52,40 @@ func (j *Job) start(end int, c *exec.Cmd) {
 	}
 }
 
-// Argv is the command line of an end.
+// Argv returns the command line of an end.
 func (j *Job) Argv(end int) []string {
 	t := j.Who.tool(end)
 	return t.argv(j, end, j.args(t))
 }
 
-// Stays reports whether the server serves more than one client, and has to be ended.
+// Stays reports whether the server serves more than one client and must be stopped.
 func (j *Job) Stays() bool { return j.Who.tool(Server).stays }
 
 // Alone reports whether there is no server: the client measures by itself.
 func (j *Job) Alone() bool { return j.Who.tool(Client).alone }
 
-// Gorxe reports whether gorxe is at an end.
+// Gorxe reports whether gorxe runs at an end.
 func (j *Job) Gorxe(end int) bool { return j.Who.tool(end).gorxe }
 
-// Daemons reports whether gorxe daemons have the devices of the ends. A job on one host has one, which is the server's.
+// Daemons reports whether gorxe daemons own the devices of the ends. A job on one host has one
+// daemon, the server's.
 func (j *Job) Daemons() bool { return j.Who.tool(Client).daemon }
 
 // Profiled reports whether an end writes a profile to ProfileOf.
 func (j *Job) Profiled(end int) bool { return j.Profile != "" && j.Who.tool(end).profiled }
 
-// ProfileOf is the file with an end's profile.
+// ProfileOf returns the file of an end's profile.
 func (j *Job) ProfileOf(end int) string {
 	return fmt.Sprintf("%s-%s.prof", j.Profile, [...]string{"server", "client"}[end])
 }
 
-// overLimit is how long a client may take beside the time that counts.
+// overLimit is the time that a client may take in addition to the counted time.
 const overLimit = 45 * time.Second
 
-// Limit is when a client is given up.
+// Limit returns the time after which a client is killed.
 func (j *Job) Limit() time.Duration { return time.Duration(j.Seconds)*time.Second + overLimit }
 
-// args are the contender's own arguments for a tool.
+// args returns the contender's own arguments for a tool.
 func (j *Job) args(t *tool) []string {
 	out := slices.Clone(j.Who.Args)
 	if t.gorxe && !t.wraps {
@@ -92,7 +94,7 @@ func (j *Job) args(t *tool) []string {
 	return j.seeded(out)
 }
 
-// seeded replaces {seed} in arguments by a number that every round has of its own.
+// seeded replaces {seed} in arguments by a number that differs for every round.
 func (j *Job) seeded(out []string) []string {
 	for i := range out {
 		out[i] = strings.ReplaceAll(out[i], "{seed}", strconv.Itoa(j.Round+1))
@@ -100,10 +102,10 @@ func (j *Job) seeded(out []string) []string {
 	return out
 }
 
-// program is the file of gorxe that takes part.
+// program returns the file of the gorxe that is measured.
 func (j *Job) program() string { return cmp.Or(j.Who.Build, j.gorxe) }
 
-// length is how long the measurement is, as gorxe perf and perftest are told.
+// length returns the arguments of gorxe perf and perftest that set the length of the measurement.
 func (j *Job) length() []string {
 	if j.Contest.Metric == Latency {
 		return []string{"-H", "-n", strconv.Itoa(j.Messages * j.Seconds)}
@@ -111,7 +113,7 @@ func (j *Job) length() []string {
 	return []string{"-D", strconv.Itoa(j.Seconds + 2*perfMargin), "-f", strconv.Itoa(perfMargin)}
 }
 
-// toServer is what a client is told behind everything else: where its server is.
+// toServer appends the server's address to the arguments of a client.
 func (j *Job) toServer(end int, argv []string) []string {
 	if end == Client {
 		argv = append(argv, j.Ends[Server].Address)

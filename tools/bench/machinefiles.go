@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// fromFiles fills in what the files of a Linux system tell. What it does not tell stays empty.
+// fromFiles sets the fields that the files of a Linux system provide. Others stay empty.
 func (m *Machine) fromFiles(root string) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(root, name))
@@ -41,19 +41,20 @@ func (m *Machine) fromFiles(root string) {
 }
 
 func parseLoadAverage(text string) (out [3]float64) {
-	// A short or strange line leaves zeros.
+	// A short or malformed line leaves zeros.
 	_, _ = fmt.Sscan(text, &out[0], &out[1], &out[2])
 	return out
 }
 
-// ticks are what the processors did since the system began, in hundredths of a second and for all of them together.
+// ticks are the times of all processors together since the system started, in hundredths of a
+// second.
 type ticks struct {
-	processes float64 // in programs and in the kernel for them
-	steal     float64 // for other guests of the hypervisor
+	processes float64 // in processes, in user and kernel mode
+	steal     float64 // taken by other guests of the hypervisor
 }
 
-// parseTicks reads the first line of /proc/stat (proc_stat(5)). What interrupts took is left out: the network's work for
-// everybody is among it.
+// parseTicks parses the first line of /proc/stat (proc_stat(5)). Interrupt time is left out,
+// because it includes the network processing of all processes.
 func parseTicks(text string) (ticks, error) {
 	f := strings.Fields(text[:max(0, strings.IndexByte(text+"\n", '\n'))])
 	if len(f) < 9 || f[0] != "cpu" {
@@ -69,11 +70,11 @@ func parseTicks(text string) (ticks, error) {
 	return ticks{processes: v[1] + v[2] + v[3], steal: v[8]}, nil
 }
 
-// tick is the unit of /proc/stat, in seconds: what Linux tells programs is always in hundredths.
+// tick is the unit of /proc/stat as Linux reports it to processes, in seconds.
 const tick = 0.01
 
-// loadOf computes what a measurement of so many seconds had beside it; own is what the processes of the measurement used, in
-// seconds.
+// loadOf returns the load by others during a measurement of the given duration; own is the
+// processor time of the measurement's processes, in seconds.
 func loadOf(before, after ticks, seconds, own, average float64) Load {
 	if seconds <= 0 {
 		return Load{Average: average}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// match is a tool at both ends, once.
+// match is one run of a tool at both ends.
 type match struct {
 	hosts [2]*host
 	argv  [2][]string
@@ -26,9 +26,9 @@ type match struct {
 }
 
 const (
-	// readyLimit is how long a server may take until it listens.
+	// readyLimit is the time within which a server must listen.
 	readyLimit = 10 * time.Second
-	// partLimit is how long a server may go on after its client has ended.
+	// partLimit is the time within which a server must end after its client.
 	partLimit = 5 * time.Second
 )
 
@@ -37,9 +37,9 @@ type process struct {
 	cmd      *exec.Cmd
 	out, log bytes.Buffer
 	done     chan struct{}
-	// Once done:
+	// Valid once done is closed.
 	err  error
-	used time.Duration // processor time, with that of the processes that it has waited for
+	used time.Duration // processor time, including that of child processes it has waited for
 }
 
 // startOn starts a program on a host.
@@ -62,7 +62,7 @@ func startOn(ctx context.Context, h *host, argv []string, env ...string) (*proce
 	return p, nil
 }
 
-// play runs the tool and returns what its client printed.
+// play runs the tool and returns the client's output.
 func (m *match) play(parent context.Context) (out []byte, err error) {
 	ctx, cancel := context.WithTimeout(parent, m.limit)
 	defer cancel()
@@ -92,7 +92,7 @@ func (m *match) play(parent context.Context) (out []byte, err error) {
 		if m.alone {
 			return nil, err
 		}
-		// What made the client fail may be what the server has to say.
+		// The server may report the reason for which the client failed.
 		select {
 		case <-server.done:
 			err = errors.Join(err, server.failure(ctx))
@@ -134,7 +134,7 @@ func (m *match) ready(ctx context.Context, server *process) error {
 	}
 }
 
-// end ends a server, which after a client that went well does so by itself if it serves one.
+// end ends a server. A server of one client ends by itself after a successful client.
 func (m *match) end(server *process, well bool) error {
 	if well && !m.stays {
 		select {
@@ -146,7 +146,7 @@ func (m *match) end(server *process, well bool) error {
 		case <-time.After(partLimit):
 		}
 	}
-	// The error is of a process that has ended, which is what is wanted.
+	// The only error is that the process has ended.
 	_ = endGroup(server.cmd)
 	<-server.done
 	if well && !m.stays {
@@ -155,7 +155,8 @@ func (m *match) end(server *process, well bool) error {
 	return nil
 }
 
-// failure is why a process that has ended did not do well, with what it said.
+// failure returns the reason for which a process that has ended failed, with its last output, nil
+// if it succeeded.
 func (p *process) failure(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

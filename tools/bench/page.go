@@ -15,12 +15,12 @@ import (
 //go:embed page.md.tmpl
 var pageText string
 
-// page is the report in Markdown; its data is a pageData.
+// page is the template of the report in Markdown; its data is a pageData.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": number, "commas": commas, "times": func(v float64) string { return fmt.Sprintf("%.2f ×", v) },
 }).Parse(pageText))
 
-// pageData is a report with everything computed that a page shows.
+// pageData is a report with everything computed that the page shows.
 type pageData struct {
 	*Report
 	Words     Words
@@ -35,36 +35,36 @@ type contestData struct {
 	Rows    []rowData
 	Answers []answer
 	Left    []Left
-	Times   bool // somebody has a histogram
+	Times   bool // some contender has a histogram
 }
 
-// rowData is one contender.
+// rowData is the row of one contender.
 type rowData struct {
 	Name           string
 	Gorxe          bool
 	Of             Spread
 	Server, Client float64 // cores, medians
-	Shared         float64 // of the daemon for both ends
-	PerCore        float64 // median of the value divided by the cores of the busier end, 0 of a latency
+	Shared         float64 // cores of the daemon of both ends, median
+	PerCore        float64 // median of value / cores of the busier end; 0: not computed
 	Resent         float64 // median
-	MostResent     float64 // of a round
-	Counts         bool    // the tool counts what it sends again
+	MostResent     float64 // maximum of the rounds
+	Counts         bool    // the tool counts retransmissions
 	Disturbed      int
 	Failed         int
-	Why            string // of the last failure
+	Why            string // reason of the last failure
 	Times          *histogram.Times
 }
 
-// Tail is the 99th percentile of a contender's messages divided by their median.
+// Tail returns the 99th percentile of a contender's messages divided by their median.
 func (d rowData) Tail() float64 { return d.Times.Percentile(99) / d.Times.Percentile(50) }
 
-// answer is what became of a ratio.
+// answer is the result of a ratio.
 type answer struct {
 	Ratio
 	Value Spread
 }
 
-// Word says whether what is aimed at is reached.
+// Word returns whether the target is reached, as a word.
 func (a answer) Word() string {
 	switch {
 	case a.Goal() == "":
@@ -75,7 +75,7 @@ func (a answer) Word() string {
 	return "no"
 }
 
-// Markdown writes the report with tables. chart is the name of the file with the chart, or empty.
+// Markdown writes the report with tables. chart is the name of the chart's file, or empty.
 func (r *Report) Markdown(w io.Writer, chart string) error {
 	return page.Execute(w, r.data(chart))
 }
@@ -110,7 +110,7 @@ func (r *Report) contestData(c *Contest) contestData {
 	return out
 }
 
-// row is that of a contender, false if it took no part.
+// row returns the row of a contender, false if it was not measured.
 func (r *Report) row(c *Contest, who Contender) (rowData, bool) {
 	samples := r.of(c, who.Name)
 	row := rowData{Name: who.Name, Gorxe: who.tool(Server).gorxe || who.tool(Client).gorxe, Of: spread(values(samples)), Counts: who.tool(Client).counts}
@@ -139,7 +139,7 @@ func (r *Report) row(c *Contest, who Contender) (rowData, bool) {
 	return row, len(samples)+row.Failed > 0
 }
 
-// Virtual says what kind of machine it is.
+// Virtual describes the kind of machine.
 func (m Machine) Virtual() string {
 	if m.Hypervisor == "" {
 		return "no hypervisor"
@@ -147,7 +147,7 @@ func (m Machine) Virtual() string {
 	return "virtual: " + m.Hypervisor
 }
 
-// Place says what an end is bound to.
+// Place returns the cores that an end is bound to.
 func (m Machine) Place(end int) string {
 	first := m.CoreOf[end]
 	if m.PerEnd > 1 {
@@ -156,7 +156,7 @@ func (m Machine) Place(end int) string {
 	return fmt.Sprintf("core %d", first)
 }
 
-// number shows three digits that count.
+// number formats v with three significant digits.
 func number(v float64) string {
 	s := strconv.FormatFloat(v, 'g', 3, 64)
 	if v >= 1000 || strings.Contains(s, "e") {
@@ -168,7 +168,7 @@ func number(v float64) string {
 	return s
 }
 
-// commas shows a whole number in groups of three digits.
+// commas formats a whole number with commas between groups of three digits.
 func commas(v float64) string {
 	s := strconv.FormatFloat(v, 'f', 0, 64)
 	for i := len(s) - 3; i > 0; i -= 3 {

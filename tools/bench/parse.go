@@ -12,10 +12,10 @@ import (
 	"github.com/gorxe/gorxe/tools/bench/bounce"
 )
 
-// wrongMetric is a contest that asks a tool for what it does not measure.
+// wrongMetric is the error for a contest whose metric the tool does not measure.
 func wrongMetric(tool string, m Metric) error { return fmt.Errorf("%s does not measure %s", tool, m) }
 
-// parsePerf reads the JSON of a gorxe perf client.
+// parsePerf parses the JSON output of a gorxe perf client.
 func parsePerf(m Metric, out []byte) (Measured, error) {
 	var v struct {
 		Results []struct {
@@ -48,14 +48,14 @@ func parsePerf(m Metric, out []byte) (Measured, error) {
 	case m == MessageRate && bw != nil:
 		got.Value = bw.MessageRate
 	case m == Latency && lat != nil && lat.Unit == "us":
-		got.Value, got.Bars = lat.Average, lat.Histogram // qperf tells the average
+		got.Value, got.Bars = lat.Average, lat.Histogram // qperf reports the average
 	default:
 		return Measured{}, wrongMetric("this run of gorxe perf", m)
 	}
 	return got, nil
 }
 
-// parseBlast reads the JSON of a blaster.
+// parseBlast parses the JSON output of blast.
 func parseBlast(m Metric, out []byte) (Measured, error) {
 	var r blast.Result
 	if err := json.Unmarshal(out, &r); err != nil {
@@ -76,7 +76,8 @@ func parseBlast(m Metric, out []byte) (Measured, error) {
 	return Measured{}, wrongMetric("the blaster", m)
 }
 
-// parseBounce reads the JSON of a client of the bare loop: half the round trip, on average.
+// parseBounce parses the JSON output of a client of the bare loop: half of the average round
+// trip.
 func parseBounce(m Metric, out []byte) (Measured, error) {
 	if m != Latency {
 		return Measured{}, wrongMetric("the bare loop", m)
@@ -91,7 +92,7 @@ func parseBounce(m Metric, out []byte) (Measured, error) {
 	return Measured{Value: r.Average, Bars: r.Histogram, Resent: r.Resent}, nil
 }
 
-// parseIperf reads the JSON of an iperf3 client: what the server received.
+// parseIperf parses the JSON output of an iperf3 client: the rate that the server received.
 func parseIperf(m Metric, out []byte) (Measured, error) {
 	if m != Bandwidth {
 		return Measured{}, wrongMetric("iperf3", m)
@@ -120,10 +121,11 @@ func parseIperf(m Metric, out []byte) (Measured, error) {
 	return Measured{Value: v.End.Received.Rate / 1e9, Resent: v.End.Sent.Resent}, nil
 }
 
-// qperfLatency is the line of qperf's output that tells a latency.
+// qperfLatency matches the line of qperf's output with the latency.
 var qperfLatency = regexp.MustCompile(`(?m)^ +latency += +([0-9,.]+) (ns|us|ms|sec)$`)
 
-// parseQperf reads what a qperf client prints of a latency test: half the round trip, on average.
+// parseQperf parses the output of a qperf client in a latency test: half of the average round
+// trip.
 func parseQperf(m Metric, out []byte) (Measured, error) {
 	if m != Latency {
 		return Measured{}, wrongMetric("qperf", m)

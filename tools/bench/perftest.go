@@ -11,17 +11,19 @@ import (
 	"github.com/gorxe/gorxe/internal/histogram"
 )
 
-// mebibyte is what perftest's MB and MiB are, in bits.
+// mebibyte is the unit that perftest calls MB or MiB, in bits.
 const mebibyte = 8 << 20
 
 var (
-	// perftestColumns takes the head of perftest's table apart: names have one space in them, between them are more.
+	// perftestColumns splits the head of perftest's table: names contain single spaces, more
+	// separate them.
 	perftestColumns = regexp.MustCompile(`\s{2,}|\t`)
-	// perftestTime is a line of what -H prints: a number and half of a round trip.
+	// perftestTime matches a line of the output of -H: a number and half of a round trip.
 	perftestTime = regexp.MustCompile(`(?m)^\d+, ([0-9.e+-]+)$`)
 )
 
-// parsePerftest reads what a client of perftest prints: a table with one row, and before it, with -H, the time of each message.
+// parsePerftest parses the output of a perftest client: a table with one row, preceded, with -H,
+// by the time of each message.
 func parsePerftest(m Metric, out []byte) (Measured, error) {
 	row, err := perftestRow(string(out))
 	if err != nil {
@@ -54,8 +56,9 @@ func parsePerftest(m Metric, out []byte) (Measured, error) {
 	return Measured{}, wrongMetric("this run of perftest", m)
 }
 
-// perftestRow reads the last row of the last table, by the names of the columns. A head may come twice: before the times and
-// behind them. A clock that stands still gives "inf" and "-nan", which are no results.
+// perftestRow returns the last row of the last table by column names. The head may occur twice:
+// before and after the times. A clock that stands still gives "inf" and "-nan", which are not
+// results.
 func perftestRow(out string) (map[string]float64, error) {
 	var names []string
 	var row map[string]float64

@@ -6,16 +6,15 @@ import (
 	"github.com/gorxe/gorxe/tools/bench/bounce"
 )
 
-// programContests measure unmodified programs under gorxe run, over the link that it has unless
-// told otherwise.
+// programContests returns contests of unmodified programs under gorxe run, over its default link.
 func programContests(others []Build) []Contest {
 	return []Contest{
 		programBandwidth(others), programRate(others), programLatency(others), oneHostBandwidth(others), startTimes(others),
 	}
 }
 
-// enter adds gorxe to the contenders, and other builds of it that do the same. It returns gorxe's
-// name, which ends with what.
+// enter adds gorxe to the contenders, and other builds of it with the same arguments. It returns
+// gorxe's name, which ends with what.
 func (c *Contest) enter(others []Build, what string, d Contender) string {
 	name := "gorxe " + what
 	d.Name = name
@@ -28,13 +27,15 @@ func (c *Contest) enter(others []Build, what string, d Contender) string {
 	return name
 }
 
-// ways are how a program comes to a device, as names, and the tools for perftest and for starts.
+// ways are the owners of a program's device, as names, with the tools for perftest and for
+// starts.
 var ways = []struct{ name, perftest, start string }{
 	{"run", "run", "start-run"},
 	{"run, daemon", "run-daemon", "start-run-daemon"},
 }
 
-// enterWays adds a program of perftest under gorxe run, each way, and returns the names.
+// enterWays adds a perftest program under gorxe run, once per entry of ways, and returns the
+// names.
 func (c *Contest) enterWays(others []Build, what string, args ...string) (names []string) {
 	for _, w := range ways {
 		name := c.enter(others, w.name+": "+perftestPrograms+args[0]+what, Contender{Tool: w.perftest, Args: args})
@@ -48,14 +49,14 @@ const sharedCores = "With a device of its own (`gorxe run --no-daemon`) the prog
 	"device, share what their end is bound to. Through a daemon three processes share it: the program, `gorxe " +
 	"run` and the daemon, which has the device. "
 
-// sharedCoreMessages is how many messages programs exchange for each second of a latency test: a
+// sharedCoreMessages is the number of messages per second of a latency test of programs: a
 // program that polls on gorxe's core takes milliseconds for a message.
 const sharedCoreMessages = 3000
 
-// large64K are the arguments of a test with messages of 64 KiB.
+// large64K returns the arguments of a test with messages of 64 KiB.
 func large64K(test string) []string { return []string{test, "-s", "65536", "-m", "4096"} }
 
-// largeTests are tests with messages of 64 KiB, and what they send.
+// largeTests are tests with messages of 64 KiB, and their operations.
 var largeTests = []struct{ test, sends string }{{"write_bw", "WRITE"}, {"read_bw", "READ"}, {"send_bw", "SEND"}}
 
 func programBandwidth(others []Build) Contest {
@@ -89,13 +90,14 @@ func programRate(others []Build) Contest {
 	return c
 }
 
-// Names of the ways of the bare loop that do what ib_send_lat does under gorxe run, with -e and without.
+// Names of the variants of the bare loop that do the same as ib_send_lat under gorxe run, with -e
+// and without.
 const (
 	BareEvents  = "bare loop: events"
 	BarePolling = "bare loop: polling"
 )
 
-// AboutBare says what the bare loop is, for contests in which it takes part.
+// AboutBare describes the bare loop, for contests that include it.
 const AboutBare = "The bare loop is the same exchange of messages between a program and a process that has its " +
 	"socket, without an RDMA transport: it shows how fast a device in another process can be that sleeps until " +
 	"something comes. Datagrams: the process with the socket answers. Process: a pipe wakes the program, and inotify " +
@@ -104,7 +106,8 @@ const AboutBare = "The bare loop is the same exchange of messages between a prog
 	"two such calls and an acknowledgement. Polling: the program reads shared memory without a " +
 	"pause; nothing is acknowledged."
 
-// BareWays returns the ways of the bare loop, as contenders of a contest of [Latency] with messages of 8 bytes.
+// BareWays returns the variants of the bare loop, as contenders of a [Latency] contest with
+// messages of 8 bytes.
 func BareWays() []Contender {
 	var out []Contender
 	for _, w := range bounce.Ways() {

@@ -9,18 +9,18 @@ import (
 // startPackages are the Debian packages of the programs whose start is measured.
 const startPackages = "coreutils ibverbs-utils"
 
-// runDevice is the device that programs under gorxe run find, and runGID the index of the end's
-// address: it is the only one where gorxe is given an address and not an interface.
+// runDevice is the name of the device that programs under gorxe run see, and runGID the index of
+// the end's address: the only one, because gorxe is given an address, not an interface.
 const (
 	runDevice = "rxe0"
 	runGID    = 0
 )
 
-// owner is what has the device of a program.
+// owner is the process that owns the device of a program.
 type owner uint8
 
 const (
-	noDevice     owner = iota // the program is not under gorxe run
+	noDevice     owner = iota // the program does not run under gorxe run
 	ownDevice                 // gorxe run --no-daemon
 	daemonDevice              // a daemon
 )
@@ -40,8 +40,8 @@ func (j *Job) underRun(end int, on owner, program []string) []string {
 	return append(append(argv, "--"), program...)
 }
 
-// daemonArgv is the command line of the daemon that has the device of an end. It serves programs
-// only, as those do that gorxe run starts.
+// daemonArgv returns the command line of the daemon that owns the device of an end. Like the
+// daemons that gorxe run starts, it serves only programs.
 func (j *Job) daemonArgv(end int) []string {
 	socket := j.Ends[end].Socket
 	return []string{
@@ -50,7 +50,8 @@ func (j *Job) daemonArgv(end int) []string {
 	}
 }
 
-// runPerftest makes command lines of perftest under gorxe run. before is a command that starts perftest.
+// runPerftest returns a function that builds the command lines of perftest under gorxe run.
+// before is a command that starts perftest, such as nice.
 func runPerftest(on owner, before ...string) func(j *Job, end int, args []string) []string {
 	return func(j *Job, end int, args []string) []string {
 		inside := *j
@@ -59,8 +60,8 @@ func runPerftest(on owner, before ...string) func(j *Job, end int, args []string
 	}
 }
 
-// startProgram makes command lines that start a program again and again. One that finds no device,
-// as ibv_devices does without gorxe, may fail.
+// startProgram returns a function that builds command lines that start a program repeatedly.
+// Without gorxe a program may fail, as ibv_devices does if there is no device.
 func startProgram(on owner) func(j *Job, end int, args []string) []string {
 	return func(j *Job, end int, args []string) []string {
 		argv := []string{j.bench, "starts", "-time", (time.Duration(j.Seconds) * time.Second).String(),

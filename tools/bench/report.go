@@ -9,26 +9,26 @@ import (
 	"github.com/gorxe/gorxe/internal/histogram"
 )
 
-// Report is all that was measured, and where. It is what is kept as JSON.
+// Report has all measurements and the description of the machine. It is stored as JSON.
 type Report struct {
 	Machine  Machine   `json:"machine"`
 	Words    *Words    `json:"words,omitempty"` // nil: those of two network namespaces
 	Began    time.Time `json:"began"`
-	Seconds  float64   `json:"seconds"` // that the run took
+	Seconds  float64   `json:"seconds"` // duration of the run
 	Rounds   int       `json:"rounds"`
-	Length   int       `json:"measurement_seconds"` // of a measurement that counts, of latency and bandwidth roughly
+	Length   int       `json:"measurement_seconds"` // counted part, approximately
 	Contests []Contest `json:"contests"`
 	Samples  []Sample  `json:"samples"`
 	Left     []Left    `json:"left_out,omitempty"`
 }
 
-// Words are what a report says of its ground.
+// Words are the parts of a report that describe its ground.
 type Words struct {
 	Title string `json:"title"`
 	Intro string `json:"intro"` // a paragraph of Markdown
 	Path  string `json:"path"`  // between the hosts; the MTU follows
-	Host  string `json:"host"`  // what is bound to a core for each end
-	Cores string `json:"cores"` // of which the figures are: "what …"
+	Host  string `json:"host"`  // what is bound to a core at each end
+	Cores string `json:"cores"` // what the figures of cores include: "what …"
 }
 
 // ofNamespaces are the words for two network namespaces.
@@ -46,22 +46,23 @@ type Sample struct {
 	Contest   string  `json:"contest"`
 	Contender string  `json:"contender"`
 	Round     int     `json:"round"` // from 1
-	At        float64 `json:"at"`    // seconds after the run began
-	Took      float64 `json:"took"`  // seconds, with everything before and after what counts
+	At        float64 `json:"at"`    // seconds since the start of the run
+	Took      float64 `json:"took"`  // seconds, including the parts that are not counted
 	Measured
-	// CPU is what the processes of the server and of the client used, in cores: 1 is one that was never idle.
+	// CPU is the processor time of the processes of the server and of the client, in cores: 1 is
+	// a core that was never idle.
 	CPU [2]float64 `json:"cpu"`
-	// Shared is what a daemon used that had the device of both ends.
+	// Shared is the processor time of a daemon that owned the device of both ends, in cores.
 	Shared float64 `json:"shared,omitempty"`
 	Load   Load    `json:"load"`
-	// Again is how often it was measured before, in vain: others disturbed it.
+	// Again is the number of earlier attempts that were disturbed.
 	Again int `json:"again,omitempty"`
 	// Beside is the contender that was measured at the same time, in turn.
 	Beside string `json:"beside,omitempty"`
 	Err    string `json:"error,omitempty"`
 }
 
-// Line says what was measured, and whether it was disturbed.
+// Line returns a line about the measurement and whether it was disturbed.
 func (s *Sample) Line() string {
 	value := fmt.Sprintf("%.4g", s.Value)
 	if s.Err != "" {
@@ -74,12 +75,12 @@ func (s *Sample) Line() string {
 	return fmt.Sprintf("%s: %s: %s%s", s.Contest, s.Contender, value, mark)
 }
 
-// Measured is what a tool says.
+// Measured is the result of a tool.
 type Measured struct {
 	Value  float64         `json:"value"`            // in the contest's unit
-	Resent uint64          `json:"resent,omitempty"` // packets that were sent again
+	Resent uint64          `json:"resent,omitempty"` // retransmitted packets
 	Bars   []histogram.Bar `json:"histogram,omitempty"`
-	// Of single messages, in µs, where there is a histogram.
+	// Of single messages, in µs, if there is a histogram.
 	Median float64 `json:"median,omitempty"`
 	P99    float64 `json:"p99,omitempty"`
 }
@@ -91,30 +92,30 @@ func (m *Measured) summarize() {
 	}
 }
 
-// Left is a contender that did not take part, and why.
+// Left is a contender that was left out, and the reason.
 type Left struct {
 	Contest   string `json:"contest"`
 	Contender string `json:"contender"`
 	Why       string `json:"why"`
 }
 
-// Load is what else kept the machine busy during a measurement.
+// Load is the load of the machine by others during a measurement.
 type Load struct {
-	Average float64 `json:"average"` // of one minute, when the measurement began
-	Steal   float64 `json:"steal"`   // cores that the hypervisor gave to others
-	Others  float64 `json:"others"`  // cores that processes used which do not belong to the measurement
+	Average float64 `json:"average"` // load average of one minute when the measurement began
+	Steal   float64 `json:"steal"`   // cores that the hypervisor gave to other guests
+	Others  float64 `json:"others"`  // cores used by processes that do not belong to the measurement
 }
 
-// Limits of a measurement that nobody disturbed, in cores.
+// Limits of an undisturbed measurement, in cores.
 const (
 	stealLimit  = 0.02
 	othersLimit = 0.1
 )
 
-// Disturbed reports whether others had so much of the machine that the measurement may be wrong.
+// Disturbed reports whether others used so much of the machine that the measurement may be wrong.
 func (l Load) Disturbed() bool { return l.Steal > stealLimit || l.Others > othersLimit }
 
-// Write writes the report as JSON, one measurement a line.
+// Write writes the report as JSON, with one sample per line.
 func (r *Report) Write(w io.Writer) error {
 	head := *r
 	head.Samples = nil
@@ -122,7 +123,7 @@ func (r *Report) Write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// The samples are the field that is null.
+	// Samples is the field that is null.
 	before, after, ok := cutOnce(string(text), `"samples": null`)
 	if !ok {
 		return fmt.Errorf("bench: the report has no place for samples")
@@ -147,7 +148,7 @@ func (r *Report) Write(w io.Writer) error {
 	return err
 }
 
-// ReadReport reads what Write wrote.
+// ReadReport reads a report that Write wrote.
 func ReadReport(r io.Reader) (*Report, error) {
 	var rep Report
 	if err := json.NewDecoder(r).Decode(&rep); err != nil {
@@ -161,7 +162,7 @@ func ReadReport(r io.Reader) (*Report, error) {
 	return &rep, nil
 }
 
-// of returns the samples of a contender that count, by round.
+// of returns the successful samples of a contender, by round.
 func (r *Report) of(c *Contest, contender string) []*Sample {
 	var out []*Sample
 	for i := range r.Samples {

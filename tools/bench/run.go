@@ -12,33 +12,37 @@ import (
 	"time"
 )
 
-// Options say how a run is to be.
+// Options configure a run.
 type Options struct {
-	Gorxe    string // gorxe's file, on the hosts
-	Bench    string // file of the program of tools/bench/cmd/bench, whose commands some tools are, on the hosts
+	Gorxe    string // file of gorxe on the hosts
+	Bench    string // file of the program tools/bench/cmd/bench on the hosts; some tools are its commands
 	Contests []Contest
 	Rounds   int // measurements of each contender
-	Seconds  int // that count of a measurement
-	// Messages is how many messages a latency test exchanges for each of the seconds; 0 is what a host does that sleeps now and then.
+	Seconds  int // counted seconds of a measurement
+	// Messages is the number of messages that a latency test exchanges per second of Seconds; 0:
+	// messagesPerSecond.
 	Messages int
-	Cores    []int  // of the server's and the client's end, the first of each; those that are missing are chosen
-	PerEnd   int    // cores of each end, one after another; 0: one
-	Words    *Words // of the report; nil: those of two network namespaces
-	// Again is how many times more a measurement is made that others disturbed; the last one counts.
+	Cores    []int  // first core of the server's and of the client's end; missing ones are chosen
+	PerEnd   int    // consecutive cores of each end; 0: one
+	Words    *Words // words of the report; nil: those of two network namespaces
+	// Again is the maximum number of repetitions of a disturbed measurement; the last one is
+	// used.
 	Again int
-	// Profiles is the directory for where the processor's time went at both ends of gorxe perf; none if empty.
+	// Profiles is the directory for CPU profiles of both ends of gorxe perf; empty: none.
 	Profiles string
-	// Progress, if not nil, is told of each measurement as it ends: the number of it, and of all.
+	// Progress, if not nil, is called after each measurement, with its number and the total.
 	Progress func(s Sample, n, all int)
-	// LeftOut, if not nil, is told of who does not take part.
+	// LeftOut, if not nil, is called for each contender that is left out.
 	LeftOut func(l Left)
 }
 
-// messagesPerSecond is how many messages a latency test exchanges for each second that it is meant to last: more than
-// a host can do that sleeps, fewer than one that does not.
+// messagesPerSecond is the default number of messages of a latency test per second of its
+// intended duration: more than a host exchanges that sleeps between messages, fewer than one that
+// does not.
 const messagesPerSecond = 15_000
 
-// firstPort is the TCP port of the first measurement; each has one of its own, of lastPort-firstPort.
+// firstPort is the TCP port of the first measurement; successive measurements use successive
+// ports below lastPort.
 const (
 	firstPort = 20000
 	lastPort  = 30000
@@ -50,11 +54,11 @@ type runner struct {
 	ground Ground
 	began  time.Time
 	report *Report
-	out    map[[2]int]bool // contest and contender that take no part any more
+	out    map[[2]int]bool // contest and contender that were left out
 	done   int
 }
 
-// Measure measures everything on a ground.
+// Measure makes all measurements on a ground.
 func Measure(ctx context.Context, o Options, g Ground) (*Report, error) {
 	if err := o.valid(); err != nil {
 		return nil, err
@@ -76,7 +80,7 @@ func Measure(ctx context.Context, o Options, g Ground) (*Report, error) {
 			return nil, context.Cause(ctx)
 		}
 		if s.Err != "" && t.round == 0 {
-			// Who cannot do it at all fails twice.
+			// A contender that does not work at all fails twice.
 			if s = r.sample(ctx, t); ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
@@ -104,7 +108,8 @@ func newRunner(o Options, g Ground) *runner {
 	return r
 }
 
-// findTools leaves out whose program is not there, and notes the versions of those that are.
+// findTools leaves out contenders whose program is not installed, and records the versions of the
+// others.
 func (r *runner) findTools(ctx context.Context) {
 	for c := range r.Contests {
 		for d, who := range r.Contests[c].Contenders {
@@ -117,7 +122,8 @@ func (r *runner) findTools(ctx context.Context) {
 	}
 }
 
-// findTool says why a program cannot be had, or notes its version.
+// findTool returns the reason for which a program is not available, or "" after recording its
+// version.
 func (r *runner) findTool(ctx context.Context, t *tool, program string) string {
 	if program == "" || r.report.Machine.Tools[program] != "" {
 		return ""
@@ -128,7 +134,7 @@ func (r *runner) findTool(ctx context.Context, t *tool, program string) string {
 	if t.version == nil {
 		return ""
 	}
-	// A tool that cannot tell its version can be used nevertheless.
+	// A tool that does not report its version can be used nevertheless.
 	text, _ := exec.CommandContext(ctx, program, t.version...).Output()
 	first, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	r.report.Machine.Tools[program] = strings.TrimSpace(first)
@@ -169,7 +175,7 @@ func (r *runner) sample(ctx context.Context, t turn) Sample {
 	return s
 }
 
-// job makes the next measurement's job.
+// job returns the job of the next measurement.
 func (r *runner) job(c *Contest, who *Contender, round int) *Job {
 	j := &Job{
 		Contest: c, Who: who, Round: round, Seconds: r.Seconds, Messages: cmp.Or(c.Messages, r.Messages),
@@ -184,7 +190,7 @@ func (r *runner) newSample(j *Job) Sample {
 	return Sample{Contest: j.Contest.Name, Contender: j.Who.Name, Round: j.Round + 1, At: time.Since(r.began).Seconds()}
 }
 
-// measured takes over what the client printed, or why it did not.
+// measured stores the client's result, or the reason for which there is none.
 func (s *Sample) measured(j *Job, out []byte, err error) {
 	if err == nil {
 		s.Measured, err = j.Who.tool(Client).parse(j.Contest.Metric, out)
@@ -197,10 +203,10 @@ func (s *Sample) measured(j *Job, out []byte, err error) {
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// unfit is what is not part of a file's name.
+// unfit matches characters that are replaced in file names.
 var unfit = regexp.MustCompile(`[^0-9A-Za-z]+`)
 
-// profile is how the names of a measurement's profiles begin.
+// profile returns the prefix of the names of a measurement's profiles.
 func (r *runner) profile(c *Contest, who *Contender, round int) string {
 	if r.Profiles == "" {
 		return ""
@@ -208,10 +214,10 @@ func (r *runner) profile(c *Contest, who *Contender, round int) string {
 	return filepath.Join(r.Profiles, fmt.Sprintf("%s-%s-%d", c.Name, unfit.ReplaceAllString(who.Name, "-"), round+1))
 }
 
-// readLoad reads what the machine has done so far; where it does not tell, that is nothing.
+// readLoad reads what the machine has done so far; values that are not available are 0.
 func readLoad() (t ticks, average float64) {
 	if text, err := os.ReadFile("/proc/stat"); err == nil {
-		// The error is of a system that is not Linux.
+		// It fails on systems other than Linux.
 		t, _ = parseTicks(string(text))
 	}
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
@@ -220,14 +226,15 @@ func readLoad() (t ticks, average float64) {
 	return t, average
 }
 
-// turn is one measurement to be made.
+// turn is one measurement of the plan.
 type turn struct {
 	round, contest, contender int
 }
 
-// plan returns the measurements of so many rounds in their order. Each round has all of them, contest by contest, so that what
-// is compared runs within seconds; whoever began a contest is last in it in the next round, so that nobody always runs behind
-// the same other.
+// plan returns the measurements of the given number of rounds in order. Each round has all of
+// them, contest by contest, so that contenders that are compared run within seconds of each
+// other. The contender that is first in a contest is last in the next round, so that the order
+// rotates.
 func plan(contests []Contest, rounds int) []turn {
 	var out []turn
 	for round := range rounds {

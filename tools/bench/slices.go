@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ofSlices are the words for two builds that are measured at once.
+// ofSlices are the words for two builds that are measured at the same time.
 var ofSlices = Words{
 	Title: "Two builds of gorxe",
 	Intro: "Two builds of gorxe measured at once, each between two network namespaces of its own: while the processes\n" +
@@ -20,7 +20,7 @@ var ofSlices = Words{
 	Cores: coresOfSlices,
 }
 
-// ofTurns are the words for ratios of which both contenders are measured at once.
+// ofTurns are the words for ratios whose two contenders are measured at the same time.
 var ofTurns = Words{
 	Title: "Contenders in turn",
 	Intro: "Both contenders of a ratio measured at once, each between two network namespaces of its own: while the processes\n" +
@@ -38,7 +38,7 @@ const (
 	coresOfSlices = "the processes of the server and of the\nclient used in a second of the contender's own time"
 )
 
-// Pairs keeps of a contest what is measured of two builds: contenders of gorxe perf, and their ratios.
+// Pairs keeps the ratios of two builds of gorxe perf, and their contenders.
 func (c *Contest) Pairs() {
 	var in []string
 	c.Ratios = slices.DeleteFunc(c.Ratios, func(r Ratio) bool {
@@ -52,8 +52,8 @@ func (c *Contest) Pairs() {
 	c.Only(func(_, contender string) bool { return slices.Contains(in, contender) })
 }
 
-// InTurn keeps of a contest what can be measured in slices of time: contenders that can be stopped
-// now and then, and their ratios.
+// InTurn keeps the ratios that can be measured in slices of time, those of contenders that may be
+// stopped now and then, and their contenders.
 func (c *Contest) InTurn() {
 	var in []string
 	c.Ratios = slices.DeleteFunc(c.Ratios, func(r Ratio) bool {
@@ -69,9 +69,11 @@ func (c *Contest) InTurn() {
 
 func (d *Contender) unsliced() bool { return d.tool(Server).unsliced || d.tool(Client).unsliced }
 
-// RunInSlices measures the ratios of the contests, which [Contest.Pairs] or [Contest.InTurn] left,
-// in slices of time: both contenders of a ratio at once. Each of the rounds is made twice: the
-// contenders change places, of which the first begins.
+// RunInSlices measures the ratios of the contests, after [Contest.Pairs] or [Contest.InTurn], in
+// slices of time: both contenders of a ratio at once. While the processes of one run, those of
+// the other are stopped, so time that other guests of the hypervisor take affects both alike. A
+// rate is bytes or messages per second of the contender's own time (see share.own). Each round is
+// measured twice, starting with a different contender.
 func RunInSlices(ctx context.Context, o Options, slice time.Duration) (_ *Report, err error) {
 	if err := o.valid(); err != nil {
 		return nil, err
@@ -102,7 +104,7 @@ func RunInSlices(ctx context.Context, o Options, slice time.Duration) (_ *Report
 	return r.report, nil
 }
 
-// leaveRatios leaves out ratios of those that take no part.
+// leaveRatios removes the ratios of contenders that were left out.
 func (r *runner) leaveRatios() {
 	for i := range r.Contests {
 		c := &r.Contests[i]
@@ -114,7 +116,7 @@ func (r *runner) leaveRatios() {
 	}
 }
 
-// measurePairs measures each pair once a round.
+// measurePairs measures each pair once per round.
 func (r *runner) measurePairs(ctx context.Context, on [2]Ground, slice time.Duration) error {
 	all := 0
 	for i := range r.Contests {
@@ -143,7 +145,7 @@ func (r *runner) measurePairs(ctx context.Context, on [2]Ground, slice time.Dura
 	return nil
 }
 
-// pair measures two contenders at once.
+// pair measures two contenders at the same time.
 func (r *runner) pair(
 	ctx context.Context, on [2]Ground, c *Contest, names [2]string, round int, slice time.Duration,
 ) (out [2]Sample) {
@@ -180,7 +182,7 @@ func (r *runner) pair(
 		s.Load = loadOf(before, after, took, own, average)
 		s.measured(jobs[side], p.Out, errs[side])
 		share, ok := stile.share(side)
-		if !ok { // a run that is too short for a part with both sides
+		if !ok { // the run was too short for two readings of both sides
 			share.used = [3]time.Duration{p.CPU[Server], p.CPU[Client], p.Shared}
 			share.took = time.Duration(took * float64(time.Second))
 		}
@@ -189,8 +191,8 @@ func (r *runner) pair(
 	return out
 }
 
-// perOwnSecond counts time by what the contender had for itself. A latency is the median of single
-// messages: that of most messages has no stop in it.
+// perOwnSecond converts s to the contender's own time. A latency becomes the median of single
+// messages, because most messages are not interrupted by a stop.
 func (s *Sample) perOwnSecond(m Metric, h share) {
 	own := h.own().Seconds()
 	s.Took = own

@@ -15,11 +15,12 @@ type Starts struct {
 	Median float64 `json:"median_ms"`
 }
 
-// leastStarts is how many times a program is started at least.
+// leastStarts is the minimum number of starts.
 const leastStarts = 5
 
-// TimeStarts starts a program as soon as the one before has ended, until a time has passed and for
-// leastStarts times at least. One that fails is an error unless any status will do.
+// TimeStarts starts a program repeatedly, each time after the previous one has ended, for the
+// given time and at least leastStarts times. A failure of the program is an error unless
+// anyStatus is set.
 func TimeStarts(ctx context.Context, argv []string, during time.Duration, anyStatus bool) (Starts, error) {
 	var times []float64
 	for begin := time.Now(); len(times) < leastStarts || time.Since(begin) < during; {
@@ -39,7 +40,7 @@ func TimeStarts(ctx context.Context, argv []string, during time.Duration, anySta
 	return Starts{Count: len(times), Median: spread(times).Median}, nil
 }
 
-// parseStarts reads the JSON of what started a program.
+// parseStarts parses the JSON output of the starts command.
 func parseStarts(m Metric, out []byte) (Measured, error) {
 	if m != StartUp {
 		return Measured{}, wrongMetric("the start of a program", m)

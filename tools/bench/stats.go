@@ -7,13 +7,13 @@ import (
 	"github.com/gorxe/gorxe/internal/histogram"
 )
 
-// Spread is how measurements lie.
+// Spread is the distribution of measurements.
 type Spread struct {
 	N                                       int
 	Min, Quarter, Median, ThreeQuarter, Max float64
 }
 
-// spread returns that of values in any order, zero for none.
+// spread returns the Spread of values in any order, zero for none.
 func spread(values []float64) Spread {
 	v := slices.Sorted(slices.Values(values))
 	if len(v) == 0 {
@@ -22,7 +22,7 @@ func spread(values []float64) Spread {
 	return Spread{N: len(v), Min: v[0], Quarter: quantile(v, 0.25), Median: quantile(v, 0.5), ThreeQuarter: quantile(v, 0.75), Max: v[len(v)-1]}
 }
 
-// quantile returns the value below which a part p of sorted lies, between two of them in proportion.
+// quantile returns the p-quantile of sorted, interpolated between neighbours.
 func quantile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	i := int(at)
@@ -32,8 +32,9 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// ratios divides, or subtracts, what two contenders had in the same rounds: what disturbs a round mostly disturbs both.
-// What was measured in turn with another one counts for the ratio to that one.
+// ratios returns the quotients, or the differences, of two contenders in the same rounds: what
+// disturbs a round usually disturbs both. Samples that were measured in turn with another
+// contender are used only for the ratio to that one.
 func (r *Report) ratios(c *Contest, q Ratio) []float64 {
 	switch {
 	case q.Tail:
@@ -63,7 +64,7 @@ func (r *Report) ratios(c *Contest, q Ratio) []float64 {
 	return out
 }
 
-// tails returns the 99th percentile of a contender's messages divided by their median, of each
+// tails returns the 99th percentile of a contender's messages divided by their median, for each
 // round.
 func (r *Report) tails(c *Contest, contender string) []float64 {
 	var out []float64
@@ -84,7 +85,7 @@ func values(samples []*Sample) []float64 {
 	return out
 }
 
-// cutOnce is strings.Cut for a separator that stands there once.
+// cutOnce is strings.Cut for a separator that occurs exactly once.
 func cutOnce(s, sep string) (before, after string, ok bool) {
 	if strings.Count(s, sep) != 1 {
 		return s, "", false
@@ -92,7 +93,7 @@ func cutOnce(s, sep string) (before, after string, ok bool) {
 	return strings.Cut(s, sep)
 }
 
-// timesOf puts histograms together; it returns nil if there are none.
+// timesOf merges histograms; it returns nil if they are all empty.
 func timesOf(parts ...[]histogram.Bar) *histogram.Times {
 	t, found := histogram.New(), false
 	for _, bars := range parts {

@@ -5,25 +5,26 @@ import (
 	"strconv"
 )
 
-// tool is a program that measures, run at both ends. Its server listens on a TCP port when it is ready.
+// tool is a program that measures, run at both ends. Its server listens on a TCP port once it is
+// ready.
 type tool struct {
-	program  string // empty: this one
-	many     bool   // program is how the names of several begin; the first argument is how they go on
-	gorxe    bool   // it is gorxe that is measured
-	wraps    bool   // gorxe runs the program: Contender.Gorxe stands before the program, not behind its arguments
-	daemon   bool   // a gorxe daemon has the device of each end
+	program  string // empty: this program
+	many     bool   // program is a prefix of the names of several programs; the first argument is the rest
+	gorxe    bool   // gorxe is measured
+	wraps    bool   // gorxe runs the program; Contender.Gorxe goes before the program
+	daemon   bool   // a gorxe daemon owns the device of each end
 	alone    bool   // there is no server
-	profiled bool   // each end writes a profile if it is told to
-	from     string // the Debian package that has it
+	profiled bool   // each end can write a profile
+	from     string // Debian package that contains it
 	version  []string
-	counts   bool                                          // what is sent again
-	unsliced bool                                          // what it prints is wrong if it is stopped now and then: it has no median
-	stays    bool                                          // the server serves more than one client, and has to be ended
-	argv     func(j *Job, end int, args []string) []string // args are the contender's
+	counts   bool                                          // it reports retransmissions
+	unsliced bool                                          // stops distort its result, which is not a median
+	stays    bool                                          // the server does not end by itself
+	argv     func(j *Job, end int, args []string) []string // args are those of the contender
 	parse    func(m Metric, client []byte) (Measured, error)
 }
 
-// tools are by name.
+// tools has the tools by name.
 var tools = map[string]*tool{
 	"perf":     {gorxe: true, counts: true, profiled: true, argv: perfArgv, parse: parsePerf},
 	"blast":    {argv: blastArgv, parse: parseBlast},
@@ -32,12 +33,13 @@ var tools = map[string]*tool{
 	"qperf":    {program: "qperf", from: "qperf", version: []string{"--version"}, stays: true, unsliced: true, argv: qperfArgv, parse: parseQperf},
 	"perftest": {program: perftestPrograms, many: true, from: "perftest", version: []string{"--version"}, argv: perftestArgv, parse: parsePerftest},
 
-	// Unmodified programs under gorxe run, with a device of their own and with that of a daemon.
+	// Unmodified programs under gorxe run, with their own device or a daemon's.
 	"run": {
 		program: perftestPrograms, many: true, gorxe: true, wraps: true, from: "perftest", version: []string{"--version"},
 		argv: runPerftest(ownDevice), parse: parsePerftest,
 	},
-	// With a device of its own, and less of a processor that device and program share: one that polls takes half of it.
+	// With its own device, and lower priority for the program: a program that polls takes half of
+	// a processor that it shares with the device.
 	"run-nice": {
 		program: perftestPrograms, many: true, gorxe: true, wraps: true, from: "perftest", version: []string{"--version"},
 		argv: runPerftest(ownDevice, "nice", "-n", "19"), parse: parsePerftest,
@@ -47,7 +49,7 @@ var tools = map[string]*tool{
 		version: []string{"--version"}, argv: runPerftest(daemonDevice), parse: parsePerftest,
 	},
 
-	// Programs that start and end, without gorxe, and as above.
+	// Programs that start and end, without gorxe or under gorxe run as above.
 	"start": {many: true, alone: true, from: startPackages, argv: startProgram(noDevice), parse: parseStarts},
 	"start-run": {
 		many: true, alone: true, gorxe: true, wraps: true, from: startPackages, argv: startProgram(ownDevice), parse: parseStarts,
@@ -58,7 +60,7 @@ var tools = map[string]*tool{
 	},
 }
 
-// file is the program that a contender's arguments make of the tool; empty: this one.
+// file returns the program that the tool runs with a contender's arguments; empty: this program.
 func (t *tool) file(args []string) string {
 	if t.many && len(args) > 0 {
 		return t.program + args[0]
@@ -66,7 +68,8 @@ func (t *tool) file(args []string) string {
 	return t.program
 }
 
-// perfMargin is what a run of gorxe perf or perftest leaves out at either end, in seconds. Others are given it as time to get going.
+// perfMargin is the time, in seconds, that gorxe perf and perftest do not count at either end of
+// a run. Other tools get it as warm-up time.
 const perfMargin = 1
 
 func perfArgv(j *Job, end int, args []string) []string {
@@ -81,11 +84,11 @@ func perfArgv(j *Job, end int, args []string) []string {
 	return j.toServer(end, append(argv, j.length()...))
 }
 
-// perftestPrograms is how the names of perftest's programs begin.
+// perftestPrograms is the prefix of the names of perftest's programs.
 const perftestPrograms = "ib_"
 
-// perftestArgv is that of perftest with the kernel's devices. It reports MiB/s with two digits behind the point, of which more
-// count than of Gbit/s.
+// perftestArgv is the argv function of perftest with the kernel's devices. perftest reports two
+// decimals, which are more significant digits in MiB/s than in Gbit/s.
 func perftestArgv(j *Job, end int, args []string) []string {
 	argv := append([]string{perftestPrograms + args[0]}, args[1:]...)
 	argv = append(argv, "-F", "-d", j.Ends[end].Device, "-x", strconv.Itoa(j.Ends[end].GID), "-p", strconv.Itoa(j.Port))
@@ -120,7 +123,7 @@ func qperfArgv(j *Job, end int, args []string) []string {
 	if end == Server {
 		return []string{"qperf", "-lp", strconv.Itoa(j.Port)}
 	}
-	// Six digits, and no test but those that args name.
+	// Six significant digits, and no tests except those in args.
 	argv := []string{"qperf", j.Ends[Server].Address, "-lp", strconv.Itoa(j.Port), "-t", strconv.Itoa(j.Seconds), "-e", "6"}
 	return append(argv, args...)
 }

@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// share is what a side had of a time.
+// share is what a side used during an interval.
 type share struct {
-	took time.Duration // the time, with the slices of the other side
-	turn time.Duration // slices of this side; 0: not told
-	// Of Server, Client and bothEnds: processor time, and that for which they waited for a
-	// processor.
+	took time.Duration // length of the interval, including the slices of the other side
+	turn time.Duration // slices of this side; 0: unknown
+	// Of Server, Client and bothEnds: processor time, and time spent waiting for a processor.
 	used, waited [3]time.Duration
 }
 
-// own returns the side's own time: its slices, without the time in which its busiest end waited for
+// own returns the side's own time: its slices, less the time in which its busiest end waited for
 // a processor. Without slices it is the processor time of the busiest end.
 func (h *share) own() time.Duration {
 	busiest := 0
@@ -29,39 +28,39 @@ func (h *share) own() time.Duration {
 	return max(h.used[busiest], h.turn-h.waited[busiest])
 }
 
-// member is a process of a side, with those that it has started.
+// member is a process of a side, with the processes that it has started.
 type member struct {
 	cmd  *exec.Cmd
 	end  int
-	pids []int // found out when the measurement has settled
+	pids []int // determined once the measurement has settled
 }
 
-// turnstile lets the processes of two sides run in turn. Its methods may be called by several
-// goroutines.
+// turnstile lets the processes of two sides run alternately. Its methods are safe for concurrent
+// use.
 type turnstile struct {
-	settle time.Duration // from the start of both clients until shares are counted
+	settle time.Duration // time from the start of both clients until readings begin
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	in   [2][]*member
 	over [2]bool
-	turn int // the side that runs
-	// Time of the last change of sides, and of the slices before it.
+	turn int // side that runs now
+	// Time of the last change of sides, and the total of each side's slices before it.
 	since time.Time
 	had   [2]time.Duration
-	// When both clients were there, whether that is long ago, and what both sides had then and at
-	// last.
+	// When both clients had started, whether settle has passed since, and the first and the last
+	// reading of both sides.
 	clients     time.Time
 	settled     bool
 	first, last *reading
 }
 
-// reading is what both sides had until a time.
+// reading is what both sides have used up to a time.
 type reading struct {
 	at    time.Time
 	sides [2]share
 }
 
-// enter adds a process that has just been started.
+// enter adds a process that was just started.
 func (t *turnstile) enter(side, end int, c *exec.Cmd) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +70,7 @@ func (t *turnstile) enter(side, end int, c *exec.Cmd) {
 	}
 }
 
-// leave tells that all processes of a side have ended. The other side is not stopped any more.
+// leave records that all processes of a side have ended. The other side is not stopped any more.
 func (t *turnstile) leave(side int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,7 +78,7 @@ func (t *turnstile) leave(side int) {
 	t.to(1 - side)
 }
 
-// next gives the turn to the other side, unless that has left.
+// next lets the other side run, unless it has left.
 func (t *turnstile) next() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,7 +107,7 @@ func (t *turnstile) to(side int) {
 	}
 }
 
-// count reads what both sides have had, if both are measuring.
+// count takes a reading of both sides if both are measuring.
 func (t *turnstile) count() {
 	for side, members := range t.in {
 		if t.over[side] || !slices.ContainsFunc(members, func(m *member) bool { return m.end == Client }) {
@@ -134,8 +133,8 @@ func (t *turnstile) count() {
 	}
 }
 
-// follows reports whether a reading is a later one of the same processes. The time of one that has
-// ended is missing.
+// follows reports whether r is a later reading of the same processes. If a process has ended
+// since, its time is missing and the result is false.
 func (r *reading) follows(before *reading) bool {
 	for side := range r.sides {
 		for end, u := range r.sides[side].used {
@@ -147,7 +146,7 @@ func (r *reading) follows(before *reading) bool {
 	return true
 }
 
-// find finds the processes that members have started.
+// find determines the processes that members have started.
 func (t *turnstile) find() {
 	for _, members := range t.in {
 		for _, m := range members {
@@ -156,7 +155,7 @@ func (t *turnstile) find() {
 	}
 }
 
-// read returns what both sides have had so far.
+// read returns what both sides have used so far.
 func (t *turnstile) read() *reading {
 	k := &reading{at: t.since}
 	for side, members := range t.in {
@@ -174,8 +173,8 @@ func (t *turnstile) read() *reading {
 	return k
 }
 
-// share returns what a side had from the first reading to the last one; ok is false if there are no
-// two.
+// share returns what a side used between the first and the last reading; ok is false if there are
+// fewer than two.
 func (t *turnstile) share(side int) (h share, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

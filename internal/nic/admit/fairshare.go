@@ -2,22 +2,22 @@ package admit
 
 import "net/netip"
 
-// FairShare decides which datagrams a queue pair takes when it is short of receives. Up to half of the
-// receives go to any sender; of the rest, each sender gets what is missing to its share, which is that
-// half divided by the number of senders. So a sender that sends more than is read loses its own
-// datagrams and not those of others. It is not safe for concurrent use.
+// FairShare decides which datagrams a queue pair accepts when it is short of receives. Half of
+// the receives are open to any sender. Beyond that, a sender may have its share, that half
+// divided by the number of senders, unread. So a sender that sends more than is read loses its
+// own datagrams and not those of others. It is not safe for concurrent use.
 type FairShare struct {
 	half   int
-	unread int                // datagrams taken and not read yet
+	unread int                // datagrams accepted and not read yet
 	of     map[netip.Addr]int // unread datagrams by sender; no entry is 0
 }
 
-// NewFairShare returns a FairShare of that many receives.
+// NewFairShare returns a FairShare of the given number of receives.
 func NewFairShare(receives int) *FairShare {
 	return &FairShare{half: max(receives/2, 1), of: map[netip.Addr]int{}}
 }
 
-// Admits reports whether the sender may have one more datagram unread.
+// Admits reports whether the sender may have one more unread datagram.
 func (s *FairShare) Admits(src netip.Addr) bool {
 	if s.unread < s.half {
 		return true
@@ -25,7 +25,7 @@ func (s *FairShare) Admits(src netip.Addr) bool {
 	return s.of[src] < max(s.half/len(s.of), 1)
 }
 
-// Take counts a datagram of the sender that was taken.
+// Take counts an accepted datagram of the sender.
 func (s *FairShare) Take(src netip.Addr) {
 	s.unread++
 	s.of[src]++

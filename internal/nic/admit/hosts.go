@@ -6,13 +6,14 @@ import (
 	"slices"
 )
 
-// Hosts are the addresses that may talk to a device: ranges in ascending order, disjoint, so that a
-// look-up is a binary search. The zero value is all addresses.
+// Hosts are the addresses that may send to a device: disjoint ranges in ascending order, so that
+// a lookup is a binary search. The zero value contains all addresses.
 type Hosts []addressRange
 
 type addressRange struct{ first, last netip.Addr }
 
-// NewHosts returns the addresses that any of the prefixes contains; without prefixes, all.
+// NewHosts returns the addresses that any of the prefixes contains; without prefixes, all
+// addresses.
 func NewHosts(prefixes []netip.Prefix) (h Hosts) {
 	for _, p := range prefixes {
 		h = append(h, addressRange{p.Masked().Addr(), lastOf(p)})
@@ -40,7 +41,7 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-// Has reports whether the host may talk to the device.
+// Has reports whether the host may send to the device.
 func (h Hosts) Has(host netip.Addr) bool { return len(h) == 0 || h.contains(host) }
 
 func (h Hosts) contains(host netip.Addr) bool {

@@ -1,4 +1,5 @@
-// Package crossing has the queue of frames that the shards of a device leave for one of them by loopback.
+// Package crossing implements the queue of loopback frames from the shards of a device to one of
+// them.
 package crossing
 
 import (
@@ -9,13 +10,13 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Queue has the frames that queue pairs of other shards send to those of one shard, until that receives them. They are
-// copied: what a frame borrows is the sender's, and the receiver does not have the sender's lock. The zero value is an
-// empty queue.
+// Queue holds the frames from queue pairs of other shards to those of one shard until the latter
+// receives them. Frames are copied, because a frame borrows memory of the sender, whose lock the
+// receiver does not hold. The zero value is an empty queue.
 type Queue struct {
 	mu      sync.Mutex
 	waiting Frames // guarded by mu
-	taken   Frames // the receiver's, until it takes the next
+	taken   Frames // owned by the receiver until its next Take
 }
 
 // Frames is a list of frames, oldest first.
@@ -24,29 +25,30 @@ type Frames struct {
 	data   []byte
 }
 
-// Frame tells where a frame comes from and where it goes.
+// Frame has the source and the destination of a frame.
 type Frame struct {
-	From       bth.QPN    // the queue pair that sent it
-	Src        netip.Addr // and the address that it sent it from
-	To         int        // entry of the GID table with the address that it was sent to
-	begin, end int        // header and payload, in the data of the list
+	From       bth.QPN    // queue pair that sent it
+	Src        netip.Addr // address that it was sent from
+	To         int        // entry of the GID table with the destination address
+	begin, end int        // header and payload in the data of the list
 }
 
 const (
-	// Limit bounds what waits in a queue, in bytes. A queue may keep twice as much memory.
+	// Limit is the maximum size of the frames in a queue, in bytes. A queue may keep twice as
+	// much memory.
 	Limit = 4 << 20
-	// copyAlign is the alignment at which long copies of payload are fast, in bytes.
+	// copyAlign is the alignment, in bytes, at which long copies of payload are fast.
 	copyAlign = 16
 )
 
-// Put appends a copy of f, without padding and ICRC. It is false if there is no room: the frame is lost, as on a socket
-// whose buffer is full. Any goroutine may call it.
+// Put appends a copy of f without padding and ICRC. It returns false if there is no space: the
+// frame is lost, as on a socket whose buffer is full. Any goroutine may call it.
 func (q *Queue) Put(f *packet.Frame, from bth.QPN, src netip.Addr, to int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w := &q.waiting
 	header := len(f.Header)
-	// The payload begins at a multiple.
+	// The payload begins at a multiple of copyAlign.
 	begin := (len(w.data)+header+copyAlign-1)/copyAlign*copyAlign - header
 	if begin+f.Len() > Limit {
 		return false
@@ -62,7 +64,8 @@ func (q *Queue) Put(f *packet.Frame, from bth.QPN, src netip.Addr, to int) bool 
 
 var gap [copyAlign]byte
 
-// Take returns what waits, which stays as it is until the next Take. One goroutine at a time may call it.
+// Take returns the waiting frames, which remain valid until the next Take. Only one goroutine at
+// a time may call it.
 func (q *Queue) Take() *Frames {
 	q.taken.frames, q.taken.data = q.taken.frames[:0], q.taken.data[:0]
 	q.mu.Lock()
@@ -71,10 +74,10 @@ func (q *Queue) Take() *Frames {
 	return &q.taken
 }
 
-// Len is the number of frames.
+// Len returns the number of frames.
 func (l *Frames) Len() int { return len(l.frames) }
 
-// At returns frame i, and its header and payload.
+// At returns frame i and its header and payload.
 func (l *Frames) At(i int) (*Frame, []byte) {
 	f := &l.frames[i]
 	return f, l.data[f.begin:f.end]

@@ -1,5 +1,5 @@
-// Package gsi is queue pair 1 of a device, the general services interface, with the connection manager that speaks over
-// it.
+// Package gsi implements queue pair 1 of a device, the general services interface, and runs the
+// connection manager (package cm) over it.
 package gsi
 
 import (
@@ -26,14 +26,13 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Agent is queue pair 1 of a device with the connection manager that speaks over it.
+// Agent is queue pair 1 of a device with the connection manager that uses it.
 //
-// Two goroutines belong to it: one receives, the other serves timeouts and hands events to
-// the program. Both end with the device.
+// It has two goroutines: one receives, the other serves timeouts and passes events to the
+// program. Both end with the device.
 //
-// mu guards the manager. It is taken before any shard's lock, and never with one held: what a
-// machine has to tell the manager goes through arrived, which has a lock of its own that is
-// taken last of all.
+// mu guards the manager. It is taken before any shard's lock. Code that holds a shard's lock
+// reports to the manager through arrived, whose own lock is the last in the locking order.
 type Agent struct {
 	dev    *nic.Device
 	qp     *nic.QP
@@ -46,48 +45,50 @@ type Agent struct {
 
 	mu      sync.Mutex
 	manager *cm.Manager // guarded by mu
-	unsent  uint64      // guarded by mu: MADs that could not be posted
-	foreign uint64      // guarded by mu: datagrams that do not come from a queue pair 1
-	wr      qp.SendWR   // guarded by mu: scratch
-	out     cm.Outgoing // guarded by mu: scratch
+	unsent  uint64      // MADs that could not be posted; guarded by mu
+	foreign uint64      // datagrams that were not sent by a queue pair 1; guarded by mu
+	wr      qp.SendWR   // scratch; guarded by mu
+	out     cm.Outgoing // scratch; guarded by mu
 
-	lastUnsent transport.Time // guarded by mu: when the log was told of it, 0 is never
+	lastUnsent transport.Time // time of the last log message about them, 0: never; guarded by mu
 
 	arrived arrivals
-	kick    signal.Signal // wakes the goroutine of timeouts and events
-	taken   signal.Signal // wakes the goroutine that receives: events were taken
+	kick    signal.Signal // wakes the goroutine that serves timeouts and events
+	taken   signal.Signal // wakes the receiving goroutine: events were taken
 }
 
-// maxEvents is how many events may wait for the program. Beyond, nothing is taken from queue pair
-// 1 until they are gone, and what comes meanwhile and finds no receive is dropped and counted: a
-// peer that asks and gives up in turns leaves events, but no half-open connection to count.
+// maxEvents is the maximum number of events that wait for the program. While there are more, the
+// agent does not read queue pair 1, and messages that find no receive are dropped and counted: a
+// peer that repeatedly requests connections and gives up leaves events behind, but no half-open
+// connections that a limit could count.
 const maxEvents = 4096
 
 const (
-	// gsiDepth is how many MADs may wait for the receiving goroutine: see [nic.QP.ShareReceives]. Of one peer
-	// that is alone it is half as many.
+	// gsiDepth is the number of MADs that can wait for the receiving goroutine (see
+	// [nic.QP.ShareReceives]), half of it if all come from one peer.
 	gsiDepth = 1024
-	// gsiSendDepth is how many may wait to be sent.
+	// gsiSendDepth is the number of MADs that can wait to be sent.
 	gsiSendDepth = 512
-	// gsiBatch is how many are read before answers leave.
+	// gsiBatch is the number of MADs read before answers are sent.
 	gsiBatch = 64
 )
 
-// gsiReads is how fast MADs are read: 5,000 a second for each processor, and gsiDepth at once. A REQ
-// costs some 20 µs of a processor, the program's refusal included, so a flood takes a tenth of it. What
-// is beyond finds no receive and costs a tenth of that; the gate drops it from the senders that send
-// most. A connection takes three MADs at each end.
+// gsiReads is the rate at which MADs are read: 5,000 per second and processor, and gsiDepth at
+// once. A REQ costs about 20 µs of processor time, including a rejection by the program, so a
+// flood takes a tenth of a processor. MADs beyond that find no receive and cost a tenth as much;
+// admit.FairShare drops those of the hosts that send most. A connection takes three MADs at each
+// end.
 func gsiReads() pace.Rate {
 	return pace.Rate{Burst: gsiDepth, Interval: 200 * time.Microsecond / time.Duration(runtime.GOMAXPROCS(0))}
 }
 
-// logInterval is the least time between two lines of the log about messages that were not sent.
+// logInterval is the minimum time between two log messages about messages that were not sent.
 const logInterval = transport.Time(time.Second)
 
 const madRoom = transport.GRHLen + mad.Len
 
-// Open starts the connection manager of d, which may have one. handle is called for each event, by one goroutine,
-// with no lock held; it may call Do.
+// Open starts the connection manager of d, which may have only one. One goroutine calls handle
+// for each event, with no lock held; handle may call Do.
 func Open(d *nic.Device, cfg cm.Config, handle func(*cm.Event)) (*Agent, error) {
 	g := &Agent{
 		dev: d, pd: &mr.PD{}, mem: make([]byte, gsiDepth*madRoom), handle: handle,
@@ -97,7 +98,8 @@ func Open(d *nic.Device, cfg cm.Config, handle func(*cm.Event)) (*Agent, error) 
 	if err := g.open(); err != nil {
 		return nil, fmt.Errorf("connection manager: %w", err)
 	}
-	// The device closes its completion queues when its goroutines have ended.
+	// The device closes its completion queues only after its goroutines have ended, so serve
+	// cancels ctx to end receive.
 	ctx, cancel := context.WithCancel(context.Background())
 	d.Go(func() { g.receive(ctx) })
 	d.Go(func() {
@@ -140,7 +142,7 @@ func (g *Agent) open() error {
 	return err
 }
 
-// receive takes what comes to queue pair 1 until the device closes.
+// receive handles the datagrams of queue pair 1 until the device closes.
 func (g *Agent) receive(ctx context.Context) {
 	wcs := make([]qp.WC, gsiBatch)
 	var reads pace.Bucket
@@ -179,17 +181,17 @@ func (g *Agent) receive(ctx context.Context) {
 	}
 }
 
-// take gives the manager what one receive brought. g.mu is held.
+// take passes a received message to the manager. g.mu is held.
 func (g *Agent) take(wc *qp.WC) {
 	if wc.Opcode == qp.WCRecv && wc.Status == qp.WCSuccess {
 		g.hear(wc, g.room(wc.WRID))
 	}
 }
 
-// room is the memory of a receive.
+// room returns the buffer of receive i.
 func (g *Agent) room(i uint64) []byte { return g.mem[i*madRoom:][:madRoom] }
 
-// repost posts the receives again that were read, and lets their senders send more.
+// repost reposts the receives that were read and lets their senders send more.
 func (g *Agent) repost(wcs []qp.WC) {
 	var wrs [gsiBatch]*qp.RecvWR
 	var senders [gsiBatch]netip.Addr
@@ -199,7 +201,7 @@ func (g *Agent) repost(wcs []qp.WC) {
 		if wc.Opcode != qp.WCRecv || wc.Status == qp.WCWRFlushErr {
 			continue
 		}
-		// The header is that which the device wrote when it came.
+		// The header is the one that the device wrote on arrival.
 		if src, _, _, err := (*transport.GRH)(g.room(wc.WRID)).Origin(); err == nil {
 			senders[known] = src
 			known++
@@ -208,7 +210,7 @@ func (g *Agent) repost(wcs []qp.WC) {
 		n++
 	}
 	g.qp.ReceivesRead(senders[:known])
-	// It fails once the device closes, and then the next Wait does, too.
+	// It fails once the device closes, and then the next Wait fails too.
 	_, _ = g.qp.PostRecv(wrs[:n])
 }
 
@@ -221,7 +223,7 @@ func (g *Agent) hear(wc *qp.WC, b []byte) {
 	g.manager.Receive(g.now(), cm.Peer{SGIDIndex: av.SGIDIndex, GID: av.DGID}, b[transport.GRHLen:wc.ByteLen])
 }
 
-// serve calls the manager when its time has come, and the program when something happened.
+// serve calls the manager when a timeout is due, and passes events to the program.
 func (g *Agent) serve() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -246,7 +248,7 @@ func (g *Agent) serve() {
 		timer.Reset(wait)
 		events := g.manager.Events()
 		g.mu.Unlock()
-		// Those that come meanwhile wait for another turn: what is due comes first.
+		// Events that are added meanwhile wait for the next iteration: timeouts come first.
 		for range events {
 			if g.next(&event) {
 				g.handle(&event)
@@ -258,7 +260,7 @@ func (g *Agent) serve() {
 	}
 }
 
-// next takes the oldest event.
+// next removes the oldest event and stores it in e.
 func (g *Agent) next(e *cm.Event) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -267,8 +269,8 @@ func (g *Agent) next(e *cm.Event) bool {
 	return ok
 }
 
-// Do calls f with the manager, which is f's alone for that time, and sends what f lets it say. Once
-// the device closes it returns [nic.ErrClosed] without calling f.
+// Do calls f with exclusive access to the manager, and sends the messages that f causes. Once the
+// device closes, it returns [nic.ErrClosed] without calling f.
 func (g *Agent) Do(f func(now cm.Time, m *cm.Manager) error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -279,7 +281,7 @@ func (g *Agent) Do(f func(now cm.Time, m *cm.Manager) error) error {
 	return f(g.now(), g.manager)
 }
 
-// Counters calls f for each counter of the manager and of what it takes for it to be reached.
+// Counters calls f for each counter of the manager and of the agent.
 func (g *Agent) Counters(f func(name string, value uint64)) {
 	g.mu.Lock()
 	c, unsent, foreign := *g.manager.Counters(), g.unsent, g.foreign
@@ -289,7 +291,7 @@ func (g *Agent) Counters(f func(name string, value uint64)) {
 	f("cm_foreign", foreign)
 }
 
-// Conns describes what the manager has at one moment, in the order in which it came to be.
+// Conns returns the connections of the manager at one moment, in order of creation.
 func (g *Agent) Conns() []cm.ConnInfo {
 	g.mu.Lock()
 	list := slices.Collect(g.manager.All())
@@ -300,18 +302,19 @@ func (g *Agent) Conns() []cm.ConnInfo {
 	return list
 }
 
-// Now is the time of what Conns tells.
+// Now returns the time on the clock of the results of Conns.
 func (g *Agent) Now() cm.Time { return g.now() }
 
 func (g *Agent) now() cm.Time { return cm.Time(g.dev.Now()) }
 
-// done sends what the manager has to say and has the rest seen to. g.mu is held.
+// done sends the manager's messages and wakes the other goroutine for timeouts and events. g.mu
+// is held.
 func (g *Agent) done() {
 	g.send()
 	g.kick.Wake()
 }
 
-// send posts the manager's MADs. One that finds no room is lost like any other datagram.
+// send posts the manager's MADs. One that cannot be posted is lost like any other datagram.
 func (g *Agent) send() {
 	for g.manager.NextSend(&g.out) {
 		ah, err := g.dev.CreateAH(g.pd, qp.AddressVector{DGID: g.out.Peer.GID, SGIDIndex: g.out.Peer.SGIDIndex, HopLimit: packet.DefaultHopLimit})
@@ -328,8 +331,8 @@ func (g *Agent) send() {
 	}
 }
 
-// lost takes note of a message that was not sent. The log hears of it once a second at most: whom
-// messages are for is up to those who ask. g.mu is held.
+// lost records a message that was not sent. It logs at most one per logInterval, because peers
+// choose the addresses that messages are sent to. g.mu is held.
 func (g *Agent) lost(err error) {
 	g.unsent++
 	if now := g.dev.Now(); g.lastUnsent == 0 || now-g.lastUnsent >= logInterval {
@@ -338,18 +341,20 @@ func (g *Agent) lost(err error) {
 	}
 }
 
-// OnFirstPacket lets the manager know when the first packet comes for q, the queue pair of
-// connection id: see [cm.Manager.CommEst].
+// OnFirstPacket reports to the manager when the first packet for q, the queue pair of connection
+// id, arrives; see [cm.Manager.CommEst].
 func (g *Agent) OnFirstPacket(q *nic.QP, id mad.CommID) {
 	q.OnFirstPacket(func() { g.arrived.add(id) })
 }
 
-// OnFailure has call called when q fails, by the goroutine that hands out the manager's events, with no lock held.
+// OnFailure arranges that call is called when q fails, by the goroutine that passes events to the
+// program, with no lock held.
 func (g *Agent) OnFailure(q *nic.QP, call func()) {
 	q.OnFailure(func() { g.arrived.later(call) })
 }
 
-// arrivals are the connections for whose queue pairs a first packet has come.
+// arrivals has the connections whose queue pairs have received their first packet, and the calls
+// of OnFailure.
 type arrivals struct {
 	mu    sync.Mutex
 	ids   []mad.CommID
@@ -372,7 +377,7 @@ func (a *arrivals) take() []mad.CommID {
 	return ids
 }
 
-// later has call called when the manager's events are handed out.
+// later arranges that call is called by the goroutine that passes events to the program.
 func (a *arrivals) later(call func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -380,7 +385,7 @@ func (a *arrivals) later(call func()) {
 	a.kick.Wake()
 }
 
-// takeCalls returns what is to be called.
+// takeCalls removes and returns the pending calls.
 func (a *arrivals) takeCalls() []func() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

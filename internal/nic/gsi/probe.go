@@ -16,19 +16,20 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// firstKnock is when a host that has not answered a request is asked whether anything listens for
-// RoCEv2 packets there. The next questions come after twice the wait before, since ICMP errors are
-// few by design (RFC 1812, 4.3.2.8) and may be lost.
+// firstKnock is the delay after which a host that has not answered a request is probed for a
+// RoCEv2 listener. Each further delay is twice as long, because hosts limit the rate of ICMP
+// errors (RFC 1812, 4.3.2.8), which may also be lost.
 const firstKnock = 200 * time.Millisecond
 
-// NothingListens waits until remote says by ICMP that nothing has UDP port 4791 there. It returns
-// false when ctx is done, or when it cannot know.
+// NothingListens waits until remote reports by ICMP that UDP port 4791 is closed, and returns
+// true. It returns false when ctx is done, or if it cannot probe. d counts the probes that were
+// sent.
 //
-// d counts what is sent.
-//
-// The question is a datagram to queue pair 1, as good as any request, so that all that serves the
-// port takes it, in hardware, too: an RTU for no connection, which nobody answers. It has a random
-// transaction ID, and only an error that quotes it is believed.
+// A probe is a datagram to queue pair 1 that every RoCEv2 listener accepts, including hardware:
+// an RTU for no connection, which is not answered. It has a random transaction ID, and only an
+// ICMP error that quotes the ID is accepted. If a host quotes too little of the datagram to
+// include it, the request waits for its own timeout. The probe works for every kind of link,
+// because it has a socket of its own.
 func NothingListens(ctx context.Context, d *nic.Device, local, remote netip.Addr) bool {
 	timer := time.NewTimer(firstKnock)
 	defer timer.Stop()
@@ -54,7 +55,8 @@ func NothingListens(ctx context.Context, d *nic.Device, local, remote netip.Addr
 		done <- refused
 	}()
 	for wait := firstKnock; ; wait *= 2 {
-		// What cannot be sent now may be sent later: the neighbour is asked for, say.
+		// If it cannot be sent now, for example while the neighbour is being resolved, it may be
+		// sent later.
 		if probe.Send(datagram) == nil {
 			d.PortProbed()
 		}
@@ -67,17 +69,18 @@ func NothingListens(ctx context.Context, d *nic.Device, local, remote netip.Addr
 	}
 }
 
-// knockSecret is the length of what stands in front of the payload of the transaction ID, and of it.
+// knockSecret is the number of bytes that an ICMP error must quote: up to the end of the
+// transaction ID.
 const knockSecret = bth.BTHLen + bth.DETHLen + 16
 
-// knock makes the datagram.
+// knock returns the probe datagram.
 func knock(local, remote netip.Addr, srcPort uint16) []byte {
 	var tid [8]byte
-	// It fails on no system: see crypto/rand.
+	// Read never fails: see crypto/rand.
 	_, _ = rand.Read(tid[:])
 	m := mad.Message{Attribute: mad.AttrRTU, TransactionID: binary.NativeEndian.Uint64(tid[:])}
 	var b [mad.Len]byte
-	// The error is of values that do not fit their fields, and an RTU has none such.
+	// Encode fails for values that do not fit their fields; an RTU has none.
 	_ = m.Encode(&b)
 	p := bth.Packet{
 		Opcode: bth.UDSendOnly, PKey: 0xffff, DestQP: bth.GSI, DETH: bth.DETH{QKey: transport.GSIQKey, SrcQP: bth.GSI},

@@ -1,5 +1,6 @@
-// Package hostlinks keeps the links of a device on the addresses of a network interface of the host,
-// while addresses and the interface come, change and go. It needs Linux.
+// Package hostlinks adds links to a device and removes them as the addresses of a network
+// interface of the host, and the interface itself, are added, changed and removed. It needs
+// Linux.
 package hostlinks
 
 import (
@@ -17,34 +18,33 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Config says what a Follower follows and which functions it calls. Those of a Follower that has
-// started are called from its goroutine.
+// Config configures a Follower. Once the Follower has started, its goroutine calls the functions.
 type Config struct {
 	Device  string                                     // interface or address to follow
 	Open    func(addr netip.Addr) (packet.Link, error) // opens a link on an address of the host
-	Removed func(addr netip.Addr)                      // a link is closed
-	Wrap    func(packet.Link) packet.Link              // put around each link, nil for nothing
+	Removed func(addr netip.Addr)                      // called when a link is closed
+	Wrap    func(packet.Link) packet.Link              // decorates each link; nil: no decoration
 	Admit   func(netip.Addr) bool                      // nil admits all addresses
-	NetDev  func(name string)                          // current name of the interface, "" while there is none
-	LeftOut func(why []error)                          // why addresses are not used, replaces what was said before
+	NetDev  func(name string)                          // reports the name of the interface, "" if none
+	LeftOut func(why []error)                          // reports all reasons why addresses are unused
 	Log     *slog.Logger
 }
 
-// Follower gives a device those addresses that its network interface has. Its goroutine looks at
-// the host as a whole whenever something has changed there, and applies the difference to what the
-// device has: so it does not matter which changes it was told of, and in which order.
+// Follower gives a device a link for each address of a network interface. After any change its
+// goroutine reads the full state of the host and applies the difference to the device's links, so
+// the order of notifications does not matter, nor whether some are lost.
 type Follower struct {
 	cfg    Config
 	engine *nic.Device
-	name   string // of the device, in logs
+	name   string // name of the device in logs
 	watch  *netdev.Watcher
 	home   *netdev.Namespace
 
-	// Of the goroutine, and of New before it starts.
-	state netdev.State // as of the last look
+	// Owned by the goroutine, and by New before it starts.
+	state netdev.State // last state of the host
 	links map[netip.Addr]*followed
-	again bool          // the host is to be looked at again although nothing changes there
-	wait  time.Duration // until then
+	again bool          // the host is read again after wait even if nothing changes
+	wait  time.Duration // delay until then
 
 	stop, over chan struct{}
 }
@@ -52,19 +52,19 @@ type Follower struct {
 // followed is a link that the follower has opened.
 type followed struct {
 	index int         // in the GID table
-	link  packet.Link // without what is wrapped around it
+	link  packet.Link // without decorators
 	mtu   int         // of the interface
 }
 
-// Where an address could not be used for a reason that no message of the kernel tells the end
-// of, it is tried again after firstWait, and then less and less often, down to longestWait.
+// If an address could not be used for a reason whose end no kernel message reports, it is tried
+// again after firstWait, and then at doubling intervals up to longestWait.
 const (
 	firstWait   = 50 * time.Millisecond
 	longestWait = 10 * time.Second
 )
 
-// New looks at the host and returns links for the addresses that are there. Without Start, Close
-// releases what the Follower holds; the links are the caller's.
+// New reads the state of the host and returns links for its addresses. If Start is not called,
+// Close releases the Follower's resources; the caller owns the links.
 func New(cfg Config) (*Follower, []packet.Link, error) {
 	home, err := netdev.Here()
 	if err != nil {
@@ -87,8 +87,8 @@ func New(cfg Config) (*Follower, []packet.Link, error) {
 	return f, links, nil
 }
 
-// first opens links on the addresses that are there. What only time can change is left to the
-// goroutine, anything else is an error.
+// first opens links on the present addresses. Failures that may pass with time are left to the
+// goroutine; all others are returned as errors.
 func (f *Follower) first() (links []packet.Link, err error) {
 	if f.state, err = f.lookAtHost(); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (f *Follower) first() (links []packet.Link, err error) {
 			}
 			if !errors.Is(err, syscall.EADDRNOTAVAIL) {
 				for _, l := range links {
-					// The caller has to hear of what failed before.
+					// The caller must get the first error.
 					_ = l.Close()
 				}
 				return nil, err
@@ -117,8 +117,8 @@ func (f *Follower) first() (links []packet.Link, err error) {
 	return links, nil
 }
 
-// Start starts the goroutine, which changes the links of engine from then on. name is that of the
-// device in logs.
+// Start starts the goroutine, which from then on changes the links of engine. name is the
+// device's name in logs.
 func (f *Follower) Start(engine *nic.Device, name string) error {
 	f.engine, f.name = engine, name
 	f.engine.PortChanged(f.state.Carrier)
@@ -150,21 +150,21 @@ func (f *Follower) run() {
 	}
 }
 
-// Close releases what a Follower holds that has not started.
+// Close releases the resources of a Follower that has not started.
 func (f *Follower) Close() {
 	f.watch.Close()
 	f.home.Close()
 }
 
-// End ends the goroutine and releases what the Follower holds. The engine is closed already, so what
-// the goroutine may be waiting for there has an end.
+// End ends the goroutine and releases the Follower's resources. The engine must be closed before,
+// so that calls of it by the goroutine return.
 func (f *Follower) End() {
 	close(f.stop)
 	<-f.over
 	f.Close()
 }
 
-// lookAtHost returns what the host has of the interface and of the addresses that are admitted.
+// lookAtHost returns the state of the interface with the admitted addresses.
 func (f *Follower) lookAtHost() (netdev.State, error) {
 	state, err := f.watch.Look()
 	if f.cfg.Admit != nil {
@@ -173,7 +173,7 @@ func (f *Follower) lookAtHost() (netdev.State, error) {
 	return state, err
 }
 
-// look makes the device have what the host has.
+// look reads the state of the host and applies it to the device.
 func (f *Follower) look() {
 	state, err := f.lookAtHost()
 	if err != nil {
@@ -181,7 +181,7 @@ func (f *Follower) look() {
 		f.again = true
 		return
 	}
-	// Before the events: who is told of a change finds all of it.
+	// Before events are raised: a program that reads one finds the new name.
 	f.cfg.NetDev(state.Name)
 	if state.Life != f.state.Life || state.Index != f.state.Index {
 		f.removeAll("the interface is gone")
@@ -190,7 +190,7 @@ func (f *Follower) look() {
 	f.update()
 }
 
-// update is look without a look.
+// update applies f.state to the device.
 func (f *Follower) update() {
 	f.again = false
 	for addr := range f.links {
@@ -219,11 +219,11 @@ func (f *Follower) update() {
 	f.cfg.LeftOut(left)
 }
 
-// errDown says that an interface was not set up: there is nothing to listen on.
+// errDown means that the interface is down.
 var errDown = errors.New("its interface is down")
 
-// refusal says why an address of the interface is not to be used as things are, nil for
-// nothing.
+// refusal returns the reason for which an address of the interface cannot be used now, otherwise
+// nil.
 func (f *Follower) refusal(a *netdev.Addr) error {
 	switch {
 	case !f.state.SetUp:
@@ -240,8 +240,8 @@ func (f *Follower) tooSmall() error {
 	return fmt.Errorf("the MTU of %s is %d bytes, which no path MTU fits", f.state.Name, f.state.MTU)
 }
 
-// lost says why an address that is used cannot be any more, nil while it can. What is
-// connected over an address that is deprecated stays connected (RFC 4862, 5.5.4).
+// lost returns the reason for which an address in use cannot be used any longer, otherwise nil.
+// Connections over a deprecated address remain (RFC 4862, 5.5.4).
 func (f *Follower) lost(addr netip.Addr) error {
 	for _, a := range f.state.Addrs {
 		switch {
@@ -294,7 +294,7 @@ func (f *Follower) add(addr netip.Addr) error {
 	return nil
 }
 
-// resize tells a link the MTU of the interface, if that is another.
+// resize passes the MTU of the interface to a link if it has changed.
 func (f *Follower) resize(addr netip.Addr, l *followed) {
 	r, ok := l.link.(packet.Resizable)
 	if !ok || l.mtu == f.state.MTU {

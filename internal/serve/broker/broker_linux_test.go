@@ -93,7 +93,8 @@ func TestOnlyTheProcessThatOpenedAnObjectMakesCallsOnIt(t *testing.T) {
 		t.Error("the call has reached the object")
 		return 0, nil
 	})
-	if got := callOf(c, object, Call{Cmd: 1}, newThread()); got != (answer{0, unix.EPERM}) { // of process 1
+	// The object belongs to process 1.
+	if got := callOf(c, object, Call{Cmd: 1}, newThread()); got != (answer{0, unix.EPERM}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -147,7 +148,7 @@ func TestContextsAreCountedByTheirProcesses(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	c.Exit(1)
-	callOf(c, 77, Call{}, newThread()) // is answered after it
+	callOf(c, 77, Call{}, newThread()) // is answered afterwards
 	if u := r.server.quota.used(); u[Processes] != 2 {
 		t.Errorf("in use by objects of a process that has ended: %v", u)
 	}
@@ -168,9 +169,9 @@ func TestAClientThatClosesAfterAPingKnowsWhetherTheServerHasEnded(t *testing.T) 
 		return server.send(&frame{kind: kindReply, call: f.call})
 	}
 	for name, c := range map[string]struct {
-		server   func(*link) error // what it does before the client closes
+		server   func(*link) error // action of the server before the client closes
 		patience time.Duration
-		sends    bool // a message before
+		sends    bool // a message before that
 		want     error
 	}{
 		"the server goes on":    {server: answers, patience: time.Hour},
@@ -189,7 +190,7 @@ func TestAClientThatClosesAfterAPingKnowsWhetherTheServerHasEnded(t *testing.T) 
 			defer theirs.Close()
 			client, server := newClient(ours), newLink(theirs, true, time.Hour)
 			served := make(chan error, 1)
-			if c.sends { // to a server that is not there any more
+			if c.sends { // to a server that has closed
 				served <- c.server(server)
 				client.Exit(1)
 			} else {
@@ -206,7 +207,7 @@ func TestAClientThatClosesAfterAPingKnowsWhetherTheServerHasEnded(t *testing.T) 
 			if err := client.Err(); err != c.want {
 				t.Errorf("%v, want %v", err, c.want)
 			}
-			client.Ping(time.Hour) // of an ended connection
+			client.Ping(time.Hour) // on a connection that has ended
 		})
 	}
 }
@@ -244,7 +245,7 @@ func TestBeforeExecveDirectCopiesEnd(t *testing.T) {
 	}
 }
 
-// After an execve an earlier address space of the process may live on in another one (CLONE_VM).
+// After execve an earlier address space of the process may survive in another process (CLONE_VM).
 func TestAnOpenUsesTheAddressSpaceThatItComesWith(t *testing.T) {
 	r := newRig(t, nil)
 	c := r.dial()
@@ -287,7 +288,7 @@ func TestAnOpenUsesTheAddressSpaceThatItComesWith(t *testing.T) {
 	}
 }
 
-// word is memory that does not move.
+// word is memory that is not moved.
 var word atomic.Uint64
 
 func TestAtomicsThroughAllContextsOfAProcessAreAtomic(t *testing.T) {
@@ -431,7 +432,7 @@ func TestAnInterruptedCallEndsEarly(t *testing.T) {
 	if got := <-th.answers; got.errno != unix.EINTR {
 		t.Errorf("%+v", got)
 	}
-	interrupt() // after the answer it does nothing
+	interrupt() // no effect after the answer
 	r.service.answers(func(context.Context, *file, Caller, Call) (int64, error) { return 5, nil })
 	if got := callOf(c, object, Call{}, th); got.result != 5 {
 		t.Errorf("%+v", got)
@@ -494,7 +495,7 @@ func TestADeviceFileIsDroppedAfterItsProcess(t *testing.T) {
 	}
 }
 
-// ended hears of objects that ended.
+// ended receives objects that ended.
 type ended chan uint32
 
 func (e ended) Ended(object uint32) { e <- object }
@@ -602,10 +603,10 @@ func TestOnlyTheMemoryOfAProcessIsTaken(t *testing.T) {
 	if len(r.service.files()) != 0 {
 		t.Error("a file was opened")
 	}
-	r.open(c, 1) // as it should be
+	r.open(c, 1) // a valid open
 }
 
-// A file that is mounted at the right path is not the one that it should be.
+// A file mounted at the right path is not the right file.
 func TestAMountDoesNotDisguiseAFile(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("a mount takes root")

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// The kernel reports ECONNRESET to whatever comes next when the other side has closed without reading all.
+// The kernel reports ECONNRESET for the next operation if the other side closed the socket with
+// unread data.
 func TestAClientThatSendsToAClosedServerHearsOfItsEnd(t *testing.T) {
 	a, b := pair(t)
 	c := newClient(a)
@@ -43,12 +44,13 @@ func TestAClientWhoseServerDoesNotReadSaysSo(t *testing.T) {
 	}
 }
 
-// A message that comes when the receiver has closed the socket says nothing of the connection's end.
+// A message that arrives after the receiver has closed the socket must not change the reported
+// cause.
 func TestASendAfterTheEndDoesNotHideTheCause(t *testing.T) {
 	for range 50 {
 		a, b := pair(t)
 		c := newClient(a)
-		c.mu.Lock() // the receiver closes the socket, and waits
+		c.mu.Lock() // the receiver closes the socket and waits
 		c.Start(quiet{})
 		if err := b.Close(); err != nil {
 			t.Fatal(err)

@@ -43,7 +43,7 @@ func TestDefaultLimitsLeaveDescriptorsForOthers(t *testing.T) {
 	}
 }
 
-// A message is refused, or has the meaning of exactly its bytes.
+// A message is rejected, or encodes to the same bytes.
 func FuzzParse(f *testing.F) {
 	f.Add((&frame{kind: kindOpen, call: 1, process: 2}).appendTo(nil), false, 3)
 	f.Add((&frame{kind: kindReply, call: 1, object: 2}).appendTo(nil), true, 1)

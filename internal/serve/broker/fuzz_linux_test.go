@@ -33,8 +33,9 @@ func pair(t testing.TB) (a, b *net.UnixConn) {
 	return ends[0], ends[1]
 }
 
-// Messages of a hostile client: each is a byte with the number of its descriptors, one with its kind, two with its
-// length, and what it has behind the kind. Nothing is left of the client when it has gone.
+// Messages of a hostile client: each is a byte with the number of its descriptors, one with its
+// kind, two with its length, and the rest of the message. When the client has gone, nothing of it
+// may remain.
 func FuzzSession(f *testing.F) {
 	message := func(files byte, m frame) []byte {
 		b := m.appendTo(nil)

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A client that breaks a rule loses its connection, and others do not notice.
+// A client that violates a rule loses its connection, and other clients are not affected.
 func TestAClientThatBreaksARuleIsDisconnected(t *testing.T) {
 	r := newRig(t, nil)
 	good := r.dial()
@@ -193,11 +193,11 @@ func TestWhatIsBeyondALimitIsRefused(t *testing.T) {
 	if got := <-th.answers; got.errno != unix.EINTR {
 		t.Errorf("%+v", got)
 	}
-	r.service.files()[0].Close() // gives its context and its file back
+	r.service.files()[0].Close() // releases its context and its file
 	r.open(c, 1)
 }
 
-// The server stops some time after its last client, and only then.
+// The server stops some time after its last client has gone, and only then.
 func TestTheServerIsIdleAfterItsLastClient(t *testing.T) {
 	timers := make(chan func(), 8)
 	idle := make(chan struct{}, 1)
@@ -208,7 +208,7 @@ func TestTheServerIsIdleAfterItsLastClient(t *testing.T) {
 				t.Errorf("the wait is %v", d)
 			}
 			timers <- f
-			return func() bool { return false } // it is under way
+			return func() bool { return false } // it is already running
 		}
 	})
 	first := <-timers
@@ -236,7 +236,7 @@ func TestTheServerIsIdleAfterItsLastClient(t *testing.T) {
 	}
 }
 
-// changes hears of changes.
+// changes receives changes.
 type changes chan Description
 
 func (changes) Ended(uint32)            {}

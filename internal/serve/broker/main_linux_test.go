@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// service is a [Service] under the test's control.
+// service is a [Service] that the test controls.
 type service struct {
 	mu     sync.Mutex
 	answer func(ctx context.Context, o *file, from Caller, c Call) (int64, error)
@@ -23,14 +23,14 @@ type service struct {
 	opened []*file
 }
 
-// answers sets what calls do.
+// answers sets the function that answers calls.
 func (s *service) answers(f func(ctx context.Context, o *file, from Caller, c Call) (int64, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = f
 }
 
-// fails lets opens fail.
+// fails makes opens fail.
 func (s *service) fails(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +149,7 @@ func newRig(t testing.TB, change func(*Config)) *rig {
 	return r
 }
 
-// dial connects and begins.
+// dial connects and starts a client.
 func (r *rig) dial() *Client {
 	r.t.Helper()
 	c, err := Dial(r.t.Context(), r.socket, Request{})
@@ -161,7 +161,7 @@ func (r *rig) dial() *Client {
 	return c
 }
 
-// raw connects without a client, and is welcomed.
+// raw connects without a client, up to WELCOME.
 func (r *rig) raw() *link {
 	r.t.Helper()
 	conn, err := net.Dial(network, r.socket)
@@ -179,13 +179,13 @@ func (r *rig) raw() *link {
 	return l
 }
 
-// quiet hears nothing.
+// quiet ignores all events.
 type quiet struct{}
 
 func (quiet) Ended(uint32)        {}
 func (quiet) Changed(Description) {}
 
-// proc has the descriptors of OPEN for this process.
+// proc holds the descriptors of OPEN for this process.
 type proc [numOpenFiles]*os.File
 
 func openSelf(t testing.TB) proc {
@@ -257,7 +257,7 @@ func callOf(c *Client, object uint32, what Call, t *thread) answer {
 	return <-t.answers
 }
 
-// descriptors of this process.
+// countDescriptors returns the number of open descriptors of this process.
 func countDescriptors(t testing.TB) int {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// changingVariable makes the test program one whose files change their owner.
+// changingVariable makes the test binary a program that changes the owner of its files.
 const changingVariable = "GORXE_TEST_CHANGING_OWNER"
 
-// The files of a process that may not be dumped belong to root. A process may change that at any time, so their owner does
-// not tell whose process it is: if it did, a server of root would copy by the number of a user's process, which may
-// execute a setuid program.
+// The files of a process that is not dumpable belong to root. A process can change that at any
+// time, so their owner does not identify the process's user: otherwise a server of root would
+// copy by the PID of a user's process, which may execute a setuid program.
 func TestProcessesOfOtherUsersAreNeverCopiedDirectly(t *testing.T) {
 	if os.Getenv(changingVariable) != "" {
 		changeOwner()
@@ -75,7 +75,7 @@ func TestProcessesOfOtherUsersAreNeverCopiedDirectly(t *testing.T) {
 	}
 }
 
-// changeOwner makes the files of this process belong to root and to its user in turn.
+// changeOwner alternately makes the files of this process belong to root and to its user.
 func changeOwner() {
 	runtime.LockOSThread()
 	fmt.Println("ready")

@@ -22,12 +22,12 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// rig is a daemon in memory.
+// rig is a daemon on a network in memory.
 type rig struct {
 	t       testing.TB
 	socket  *testnet.Listener
 	metrics *testnet.Listener
-	tools   *testnet.Listener // of perftest and pingpongs
+	tools   *testnet.Listener // of perftest and the pingpongs
 	log     bytes.Buffer      // to be read after the end
 	told    chan string
 	opts    Options
@@ -96,10 +96,10 @@ func (r *rig) state() string {
 	return s.State
 }
 
-// part is one under the test's control.
+// part is a [Part] that the test controls.
 type part struct {
 	began, drained chan struct{}
-	takes          time.Duration // to drain, whatever ctx says
+	takes          time.Duration // to drain, regardless of ctx
 	start, drain   error
 }
 
@@ -157,7 +157,7 @@ func TestADaemonRunsUntilItIsStopped(t *testing.T) {
 	})
 }
 
-// Parts drain at the same time, and one that does not end in time is not waited for.
+// Parts drain concurrently, and one that exceeds the time is not waited for.
 func TestDrainingIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -311,7 +311,7 @@ func TestMetricsAreServedWhereThePlanSays(t *testing.T) {
 	})
 }
 
-// Who looks while the daemon starts and ends gets an answer or none, and nothing breaks.
+// A request while the daemon starts or ends gets an answer or none, and nothing breaks.
 func TestItCanBeLookedIntoWhileItEnds(t *testing.T) {
 	for range 20 {
 		r := newRig(t)
@@ -327,7 +327,7 @@ func TestItCanBeLookedIntoWhileItEnds(t *testing.T) {
 						continue
 					}
 					select {
-					case <-ends: // from here on a connection that was taken may be closed
+					case <-ends: // from here on an accepted connection may be closed
 					default:
 						t.Errorf("%s: %v", path, err)
 					}
@@ -376,7 +376,7 @@ func TestTheLogTellsOfThePort(t *testing.T) {
 	})
 }
 
-// watched is a link that goes down and up when the test says so.
+// watched is a link whose state the test sets.
 type watched struct {
 	packet.Link
 	changed func(up bool)

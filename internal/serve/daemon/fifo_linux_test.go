@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/daemon/config"
 )
 
-// A FIFO that nobody writes to would be waited for before a signal ends the daemon.
+// A FIFO without a writer must not delay the end of the daemon after a signal.
 func TestAFIFOIsNoFileOfADaemon(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/rping"
 )
 
-// flooding has the peer send REQs as fast as it can until stop.
+// flooding makes the peer send REQs as fast as it can until stop.
 func (f *flooded) flooding() (stop func()) {
 	var over atomic.Bool
 	var sending sync.WaitGroup
@@ -47,8 +47,8 @@ func underFlood(b *testing.B, bench func(b *testing.B, f *flooded)) {
 	}
 }
 
-// BenchmarkHonestConnection makes a connection to the daemon's rping responder, pings once and ends
-// it, over UDP sockets.
+// BenchmarkHonestConnection connects to the daemon's rping responder, pings once and disconnects,
+// over UDP sockets.
 func BenchmarkHonestConnection(b *testing.B) {
 	underFlood(b, func(b *testing.B, f *flooded) {
 		f.pings.Count, f.pings.Size = 1, rping.DefaultSize

@@ -18,20 +18,20 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Addresses of loopback that no other package's tests use.
+// Loopback addresses that tests of no other package use.
 var floodAddrs = [3]netip.Addr{netip.MustParseAddr("127.83.4.1"), netip.MustParseAddr("127.83.4.2"), netip.MustParseAddr("127.83.4.3")}
 
-// flooded is a daemon on UDP sockets, an honest host, and a peer that is not.
+// flooded is a daemon on UDP sockets, an honest host, and a hostile peer.
 type flooded struct {
 	t      testing.TB
 	rig    *rig
-	dev    *verbs.Device // the daemon's
+	dev    *verbs.Device // of the daemon
 	honest *verbs.Device
 	pings  rping.Client
 	link   packet.Link // of the peer
 	peer   *rawcm.Peer
-	next   uint32 // message of the flood
-	idle   int    // goroutines when there is nothing to do, with those of the test
+	next   uint32 // index of the next message of the flood
+	idle   int    // goroutines when nothing is in progress, including those of the test
 }
 
 func newFlooded(t testing.TB) *flooded {
@@ -85,8 +85,8 @@ func (f *flooded) ping() {
 	}
 }
 
-// flood sends n messages: REQs of which each is another, and, as many as one in eight each,
-// repetitions of earlier ones and what is no message at all.
+// flood sends n messages: different REQs, and up to one in eight each of repeated REQs and of
+// invalid messages.
 func (f *flooded) flood(n uint32) error {
 	random := rand.New(rand.NewPCG(1, 2))
 	garbage := make([]byte, mad.Len)
@@ -112,7 +112,7 @@ func (f *flooded) flood(n uint32) error {
 	return f.peer.Flush()
 }
 
-// has is what a device has at a moment.
+// has counts the objects of a device at a moment.
 type has struct{ qps, cqs, mrs, goroutines int }
 
 func (f *flooded) has() has {
@@ -122,7 +122,7 @@ func (f *flooded) has() has {
 	}
 }
 
-// settled pings until the daemon has no more than at first, and says what it has then.
+// settled pings until the daemon has no more objects than at first, and returns their numbers.
 func (f *flooded) settled(first has) has {
 	for {
 		f.ping()
@@ -150,7 +150,7 @@ func liveHeap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// sum adds up the counters whose names begin with a prefix.
+// sum returns the sum of the counters whose names start with a prefix.
 func sum(of map[string]uint64, prefix string) (n uint64) {
 	for name, v := range of {
 		if strings.HasPrefix(name, prefix) {
@@ -166,7 +166,7 @@ func TestAFloodOfRequestsKeepsNobodyOutAndLeavesNothing(t *testing.T) {
 	if testing.Short() {
 		messages = 20_000
 	}
-	// The first takes what buffers there are for it.
+	// The first flood allocates the buffers for it.
 	pinged := f.under(messages / 10)
 	first := f.settled(has{1, 1, 1, 1 << 20})
 	before := liveHeap()
@@ -180,8 +180,8 @@ func TestAFloodOfRequestsKeepsNobodyOutAndLeavesNothing(t *testing.T) {
 	t.Logf("%d connections with pings during %d messages; after them %d bytes of heap more", pinged, messages, grown)
 }
 
-// under sends a flood and has the honest host ping all the while, at least 10 times. It returns
-// how often it has.
+// under sends a flood while the honest host pings continuously, at least 10 times. It returns the
+// number of pings.
 func (f *flooded) under(messages uint32) (pinged int) {
 	f.t.Helper()
 	f.idle = max(f.idle, runtime.NumGoroutine()+1)
@@ -189,10 +189,10 @@ func (f *flooded) under(messages uint32) (pinged int) {
 	go func() { over <- f.flood(messages) }()
 	for flooding := true; flooding || pinged < 10; pinged++ {
 		f.ping()
-		// What is theirs of both hosts, and the connection manager's own; half-open is also what
-		// waits for the program, in a backlog of 128 and the shares beside it.
+		// Objects for both hosts, and those of the connection manager; half-open connections
+		// include those that wait for the program, in a backlog of 128 and the additional shares.
 		h, half := f.has(), f.halfOpen()
-		// A client costs two goroutines.
+		// A client uses two goroutines.
 		if most := 2*maxPingersOfHost + 1; h.goroutines > f.idle+2*most || h.qps > most || h.cqs > most || h.mrs > 3*most || half > most+2*128 {
 			f.t.Errorf("while it lasts: %+v, %d half-open", h, half)
 		}
@@ -207,7 +207,7 @@ func (f *flooded) under(messages uint32) (pinged int) {
 	return pinged
 }
 
-// accounted fails the test unless every packet and every message went somewhere that has a name.
+// accounted fails the test unless every packet and every message is in some counter.
 func (f *flooded) accounted() {
 	f.t.Helper()
 	var stats struct{ Stats []control.Stats }
@@ -217,7 +217,7 @@ func (f *flooded) accounted() {
 	count := stats.Stats[0].Counters
 	of := f.honest.Counters()
 	sent := f.link.(packet.Counted).Stats().TxFrames + of["tx_packets"] + of["tx_port_probes"]
-	// The host counts a train of segments that it drops as one.
+	// The host counts a dropped train of segments as one.
 	if lost, drops := sent-count["rx_packets"], count["link_rx_queue_full"]; lost < drops || drops == 0 && lost > 0 {
 		f.t.Errorf("%d packets were sent, %d received, %d dropped by the host", sent, count["rx_packets"], drops)
 	}
@@ -241,8 +241,8 @@ func (f *flooded) accounted() {
 	if got := sum(ended, ""); got != taken {
 		f.t.Errorf("of %d REQs that the daemon took, %d have ended: %v", taken, got, ended)
 	}
-	// The server does not hear of the end of one whose last acknowledgement the host dropped, but
-	// that the client has left.
+	// If the host dropped a client's last acknowledgement, the server does not see a normal end,
+	// but that the client has disconnected.
 	if ended["rping_refused_busy_peer"] == 0 || ended["rping_not_connected"] == 0 || ended["rping_refused_busy"] > 0 {
 		f.t.Errorf("how clients of rping ended: %v", ended)
 	}

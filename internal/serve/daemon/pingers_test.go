@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/internal/places"
 )
 
-// A refusal goes to the source address of the request, which may be forged.
+// A rejection goes to the source address of the request, which may be forged.
 func TestOnlySoManyClientsAreToldThatThereIsNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, host := newPingers(), netip.MustParseAddr("192.0.2.66")

@@ -18,7 +18,7 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/daemon/config"
 )
 
-// testHost has eth0 and eth1, by which addresses of eth0 go as well.
+// testHost returns a host with eth0 and eth1. A device can also be one of their addresses.
 func testHost() Host {
 	addrs := map[string][]netip.Addr{
 		"eth0": {netip.MustParseAddr("fe80::1%eth0"), netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")},
@@ -159,7 +159,7 @@ func TestTheDefaultDeviceIsOnTheDefaultRoute(t *testing.T) {
 	}
 }
 
-// Whatever this host is, there is a place for a device, and it can be planned.
+// Every host has a default device, and its plan is valid.
 func TestThisHostHasADefaultDevice(t *testing.T) {
 	p, err := MakePlan(t.Context(), config.Default(), ThisHost())
 	if err != nil {

@@ -26,7 +26,7 @@ func TestLocalProgramsSeeWhatPeersWriteAndAFileThatIsCutIsTold(t *testing.T) {
 	t.Run("shm", func(t *testing.T) { seenByLocalPrograms(t, "shm", object, "/dev/shm/"+object) })
 }
 
-// seenByLocalPrograms exports what a configuration calls name, and local programs path.
+// seenByLocalPrograms exports memory that a configuration calls name and local programs path.
 func seenByLocalPrograms(t *testing.T, kind, name, path string) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -74,7 +74,7 @@ func seenByLocalPrograms(t *testing.T, kind, name, path string) {
 	})
 }
 
-// A file that goes between the plan and the start.
+// A file is removed between the plan and the start.
 func TestADaemonWhoseRegionCannotBeOpenedDoesNotStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(path, make([]byte, 8), 0o600); err != nil {
@@ -186,7 +186,7 @@ func TestThePlanLooksAtFilesAndMakesNone(t *testing.T) {
 	}
 }
 
-// What no process can have is refused before the daemon starts.
+// A size that no process can map is rejected before the daemon starts.
 func TestARegionLargerThanTheAddressesOfAProcessIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new")
 	for _, text := range []string{"", "kind = \"shm\"\npath = \"gorxe-none\"\n", fmt.Sprintf("kind = \"file\"\npath = %q\n", path)} {

@@ -17,7 +17,7 @@ import (
 
 var regionsAt = netip.MustParseAddrPort("192.0.2.1:7175")
 
-// described are the regions of the daemon's status.
+// described returns the regions in the daemon's status.
 func (r *rig) described() []control.Region {
 	r.t.Helper()
 	var s control.Status
@@ -57,7 +57,7 @@ func TestADaemonExportsItsRegionsUntilItStops(t *testing.T) {
 		if _, err := c.Write(t.Context(), strings.NewReader("hello"), 1<<20-5); err != nil {
 			t.Fatal(err)
 		}
-		// The memory is one, whichever device it is reached by.
+		// The memory is the same through every device.
 		d, err := region.Dial(t.Context(), friend, netip.MustParseAddrPort("198.51.100.1:7175"), "scratch")
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestADaemonExportsItsRegionsUntilItStops(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer second.Close()
-		synctest.Wait() // the daemon has heard that it goes on
+		synctest.Wait() // the daemon has received the client's RTU
 		if _, err := region.Dial(t.Context(), other, regionsAt, "scratch"); !errors.Is(err, region.ErrBusy) {
 			t.Errorf("a third connection of one host: %v", err)
 		}

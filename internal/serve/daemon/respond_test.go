@@ -31,7 +31,8 @@ func (called) RemoteAddr() net.Addr {
 	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.9:40000"))
 }
 
-// A daemon with its defaults answers the client of a pingpong, lets it be seen in its metrics, and ends it when it stops.
+// A daemon with its defaults answers a pingpong client, counts it in its metrics, and ends it
+// when it stops.
 func TestADaemonAnswersPingpongs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -106,7 +107,7 @@ func TestADaemonAnswersPingpongs(t *testing.T) {
 	})
 }
 
-// A daemon with a payload looks at what clients of perftest bring, and tells how much of it was right.
+// A daemon with a payload checks the data of perftest clients, and counts what was right.
 func TestADaemonChecksThePayload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.txt")
 	if err := os.WriteFile(file, []byte("0x01020304"), 0o600); err != nil {
@@ -149,7 +150,7 @@ func TestADaemonChecksThePayload(t *testing.T) {
 	})
 }
 
-// scrape is what Prometheus gets.
+// scrape returns the response for Prometheus.
 func (r *rig) scrape() string {
 	r.t.Helper()
 	c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return r.metrics.Dial(ctx) }, DisableKeepAlives: true}}
@@ -165,7 +166,7 @@ func (r *rig) scrape() string {
 	return string(text)
 }
 
-// A port of the responders that another program has is told with what can be done about it.
+// The error of a responder's port that is in use includes a remedy.
 func TestADaemonSaysWhichPortIsInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -180,7 +181,8 @@ func TestADaemonSaysWhichPortIsInUse(t *testing.T) {
 	})
 }
 
-// A client that comes and goes as fast as it can has a few lines of the log, and the rest in one.
+// A client that connects and disconnects as fast as it can gets a few log lines, and one line for
+// the rest.
 func TestAClientDoesNotFillTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const clients = 50 // more are not served at once

@@ -20,7 +20,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// host is another one on the rig's network. kill ends it without a word.
+// host returns another host on the rig's network. kill ends it without notice.
 func (r *rig) host(addr string) (d *verbs.Device, kill func()) {
 	r.t.Helper()
 	l, err := r.pipes.Open(netip.MustParseAddr(addr), 1500)
@@ -62,7 +62,7 @@ func TestADaemonAnswersPingsAndTellsItsClientsWhenItStops(t *testing.T) {
 				if err := c.Run(ctx, pingsAt); err != nil {
 					t.Error(err)
 				}
-				// Without end, until the daemon stops.
+				// Unlimited, until the daemon stops.
 				c.Count, c.Ping = 0, func([]byte) { time.Sleep(time.Millisecond) }
 				ended <- c.Run(ctx, pingsAt)
 			}()
@@ -81,8 +81,8 @@ func TestADaemonAnswersPingsAndTellsItsClientsWhenItStops(t *testing.T) {
 	})
 }
 
-// Requests that bear the address of a host which never sent them take its places, and give them up to
-// those that it sends.
+// Requests with the address of a host that never sent them take its places, and yield them to its
+// own requests.
 func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -125,8 +125,8 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 	})
 }
 
-// bubbled counts the goroutines of tests in bubbles, of which one runs at a time: the runtime's own
-// come and go.
+// bubbled returns the number of goroutines of tests in bubbles, of which one runs at a time; the
+// runtime's own goroutines vary.
 func bubbled() int {
 	all := make([]byte, 1<<20)
 	return bytes.Count(all[:runtime.Stack(all, true)], []byte("synctest bubble"))
@@ -159,7 +159,7 @@ func TestClientsThatAreKilledLeaveNothing(t *testing.T) {
 						}
 						time.Sleep(time.Millisecond)
 					}}
-					// It ends in some error: its device is closed under it.
+					// It ends with some error, because its device is closed.
 					_ = c.Run(ctx, pingsAt)
 				}()
 				<-pinged
@@ -167,8 +167,8 @@ func TestClientsThatAreKilledLeaveNothing(t *testing.T) {
 			for _, kill := range kills {
 				kill()
 			}
-			// Twice the interval at which silent peers are looked for, and the retries: there are
-			// not more places than clients of some rounds.
+			// Twice the interval in which silent peers are checked, and the retries: there are at
+			// most as many places as clients of some rounds.
 			time.Sleep(time.Minute)
 		}
 		synctest.Wait()

@@ -70,13 +70,13 @@ func TestConnectionsToMetricsAreBoundedInAllAndOfAHost(t *testing.T) {
 		call("fe80::3%eth1", true)
 		call("192.0.2.3", false) // there are seven
 		first.Close()
-		first.Close() // counts once
+		first.Close() // counted once
 		call("192.0.2.3", true)
 		call("192.0.2.1", false)
 	})
 }
 
-// A client that does not read has its answer made, and holds nobody up.
+// The answer for a client that does not read is generated, and no other client is delayed.
 func TestAClientOfMetricsThatDoesNotReadHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := gathered(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -99,7 +99,7 @@ func TestAClientOfMetricsThatDoesNotReadHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// However many requests come, the metrics are gathered ten times a second.
+// For any number of requests, the metrics are gathered ten times a second.
 func TestOneAnswerIsForAllWhoAskWithinATenthOfASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		made := 0
@@ -127,7 +127,8 @@ func TestOneAnswerIsForAllWhoAskWithinATenthOfASecond(t *testing.T) {
 	})
 }
 
-// asking has clients ask from an address, each again as soon as it is answered, for a second.
+// asking makes clients send requests from an address for a second, each again as soon as it is
+// answered.
 func asking(t *testing.T, h http.Handler, clients int, addr func(i int) string) (answers int) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -168,7 +169,7 @@ func TestRequestsForMetricsHaveAPaceOfAHostAndOfAll(t *testing.T) {
 	}
 }
 
-// Beside a host that asks without pause, another one is answered at once.
+// While one host sends requests without pause, another one is answered at once.
 func TestAHostThatAsksTooOftenMakesItselfWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := paced(http.NotFoundHandler(), nil)
@@ -212,7 +213,7 @@ func TestRequestsThatWaitEndWithTheDaemon(t *testing.T) {
 	})
 }
 
-// stuck is a client that reads only when it may.
+// stuck is a client that reads only when permitted.
 type stuck struct {
 	*httptest.ResponseRecorder
 	may chan struct{}

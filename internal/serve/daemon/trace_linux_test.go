@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// A daemon whose trace cannot be written says so when it happens and in its metrics, serves on, and
-// ends with the error.
+// A daemon whose trace cannot be written reports it at once, in the log and in its metrics,
+// continues to serve, and ends with the error.
 func TestAFullDiskIsToldWhenItHappens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

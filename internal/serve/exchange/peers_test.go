@@ -23,7 +23,7 @@ func TestAPeerNamesTheAddressOfItsTCPConnection(t *testing.T) {
 	everything := prefixes("0.0.0.0/0", "::/0")
 	for _, c := range []struct {
 		tcp, gid string
-		zone     string // of the address that sends to gid
+		zone     string // zone of the address that sends to gid
 		foreign  []netip.Prefix
 		never    string
 		refused  bool
@@ -47,7 +47,7 @@ func TestAPeerNamesTheAddressOfItsTCPConnection(t *testing.T) {
 		{tcp: "fe80::1%eth1", gid: "fe80::1", zone: "eth0", foreign: everything, never: "an address of this host"},
 		{tcp: "fe80::2%eth0", gid: "fe80::1", zone: "eth0", foreign: everything, never: "an address of this host"},
 		{tcp: "fe80::2%eth0", gid: "fe80::1", zone: "eth1", foreign: everything},
-		{tcp: "192.0.2.2", gid: "192.0.2.2", zone: "eth0"}, // which needs none
+		{tcp: "192.0.2.2", gid: "192.0.2.2", zone: "eth0"}, // which needs no zone
 		{tcp: "192.0.2.2", gid: "2001:db8::2", foreign: prefixes("2001:db8::/64")},
 		{tcp: "192.0.2.2", gid: "203.0.113.9", foreign: prefixes("203.0.113.0/24")},
 		{tcp: "192.0.2.2", gid: "203.0.114.9", foreign: prefixes("203.0.113.0/24"), refused: true},
@@ -56,14 +56,14 @@ func TestAPeerNamesTheAddressOfItsTCPConnection(t *testing.T) {
 		{tcp: "127.0.0.1", gid: "192.0.2.2", refused: true},
 		{tcp: "fe80::1%eth0", gid: "2001:db8::1"}, {tcp: "fe80::1%eth0", gid: "fe80::1", zone: "eth0"}, {tcp: "::1", gid: "fe80::11", zone: "eth1"},
 		{tcp: "::1", gid: "fe80::11", zone: "eth0", refused: true},
-		// What nobody may name, whatever is allowed.
+		// GIDs that no peer may use, regardless of the permitted networks.
 		{tcp: "192.0.2.2", gid: "0.0.0.0", foreign: everything, never: "no address"},
 		{tcp: "192.0.2.2", gid: "::", foreign: everything, never: "no address"},
 		{tcp: "192.0.2.2", gid: "224.0.0.1", foreign: everything, never: "a multicast address"},
 		{tcp: "192.0.2.2", gid: "ff02::1", foreign: everything, never: "a multicast address"},
 		{tcp: "192.0.2.2", gid: "255.255.255.255", foreign: everything, never: "a broadcast address"},
 		{tcp: "192.0.2.2", gid: "192.0.2.255", foreign: everything, never: "a broadcast address"},
-		{tcp: "192.0.2.0", gid: "192.0.2.0"}, // a host, as the handshake shows
+		{tcp: "192.0.2.0", gid: "192.0.2.0"}, // a host, as the handshake proves
 		{tcp: "192.0.2.2", gid: "192.0.2.0", foreign: everything, never: "a broadcast address"},
 		{tcp: "192.0.2.2", gid: "127.255.255.255", foreign: everything, never: "a broadcast address"},
 		{tcp: "192.0.2.2", gid: "127.0.0.1", foreign: everything, never: "a loopback address"},
@@ -80,7 +80,7 @@ func TestAPeerNamesTheAddressOfItsTCPConnection(t *testing.T) {
 	}
 }
 
-// A connection that is none of TCP has proven no address.
+// A connection that is not TCP has not proven an address.
 func TestWithoutTCPNothingIsProven(t *testing.T) {
 	a, _ := net.Pipe()
 	p := Peers{}

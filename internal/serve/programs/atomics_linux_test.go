@@ -19,10 +19,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// counter is a word of the program of which the host gets the address.
+// counter is a word of the program whose address the host gets.
 var counter atomic.Uint64
 
-// programThatOpensTwice opens the device twice, tells where its counter is, and at last what it is.
+// programThatOpensTwice opens the device twice, reports the address of its counter, and finally
+// the value.
 func programThatOpensTwice() error {
 	for range 2 {
 		if _, _, err := openDevice(); err != nil {
@@ -96,7 +97,7 @@ func number(t *testing.T, r *bufio.Reader) uint64 {
 	return n
 }
 
-// spaces returns the memory of all opens, as soon as there are n.
+// spaces returns the memory of all opens, once there are n.
 func spaces(t *testing.T, h *Host, n int) (out []*space) {
 	t.Helper()
 	until(t, "the opens of an earlier program have ended", func() bool {

@@ -19,12 +19,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// responses of the commands of two threads: variables of the package do not move.
+// Response buffers of the commands of two threads: package variables are not moved.
 var response, eventResponse [512]byte
 
 func roomAt(b *[512]byte) uint64 { return uint64(uintptr(unsafe.Pointer(b))) }
 
-// command writes a command of rdma_cm, with room for a response.
+// command writes a command of rdma_cm, with a response buffer.
 func command(channel int, cmd uapi.UCMCommand, req any) error {
 	body := uapi.Encode(req)
 	b := append(uapi.Encode(uapi.UCMCmdHdr{Cmd: uint32(cmd), In: uint16(len(body)), Out: uint16(len(response))}), body...)
@@ -37,7 +37,7 @@ func command(channel int, cmd uapi.UCMCommand, req any) error {
 	return nil
 }
 
-// nextEvent waits for an event, unless the channel does not block.
+// nextEvent waits for an event, unless the channel is non-blocking.
 func nextEvent(channel int) (uapi.UCMEventResp, error) {
 	if err := command(channel, uapi.UCMCmdGetEvent, uapi.UCMGetEvent{Response: roomAt(&eventResponse)}); err != nil {
 		return uapi.UCMEventResp{}, err
@@ -77,10 +77,10 @@ func programOfConnections() error {
 	return migrate(first)
 }
 
-// identifier is the number of that which programOfConnections makes.
+// identifier is the number of the identifier that programOfConnections creates.
 var identifier uint32
 
-// awaitEvent waits for an event, which comes after the thread that waits has got signals.
+// awaitEvent waits for an event that arrives after the waiting thread has got signals.
 func awaitEvent(channel int, to netip.AddrPort) error {
 	err := command(channel, uapi.UCMCmdCreateID, uapi.UCMCreateID{
 		UID: 5, Response: roomAt(&response), PS: uint16(uapi.PortSpaceTCP),
@@ -107,7 +107,7 @@ func awaitEvent(channel int, to netip.AddrPort) error {
 	}()
 	tid := <-thread
 	for range 3 {
-		// Its system call is in /proc while it waits.
+		// /proc shows its system call while it waits.
 		want := fmt.Appendf(nil, "%d 0x%x ", unix.SYS_WRITE, channel)
 		for is := []byte(nil); !bytes.HasPrefix(is, want); {
 			if is, err = os.ReadFile(fmt.Sprintf("/proc/self/task/%d/syscall", tid)); err != nil {
@@ -168,7 +168,7 @@ func TestCallsOfRDMACMWaitAndAreInterruptedAndFindOtherChannels(t *testing.T) {
 	})
 }
 
-// programOfOneListener listens at an address that it reads.
+// programOfOneListener listens at an address that it reads from its input.
 func programOfOneListener() error {
 	var text string
 	if _, err := fmt.Scanln(&text); err != nil {

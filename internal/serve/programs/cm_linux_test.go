@@ -31,7 +31,7 @@ func (w way) cmHostOn(t *testing.T, addr string) *cmHost {
 	return &cmHost{t, h, dev, addr}
 }
 
-// await waits until the listeners of all programs are as they should be.
+// await waits until the listeners of all programs satisfy the condition.
 func (h *cmHost) await(s *running, what string, is func([]verbs.ListenerInfo) bool) {
 	h.Helper()
 	ctx, cancel := context.WithTimeoutCause(h.Context(), 30*time.Second, errors.New(what))
@@ -45,18 +45,20 @@ func (h *cmHost) await(s *running, what string, is func([]verbs.ListenerInfo) bo
 	}
 }
 
-// A tool is a program with a server and a client. In the lines ADDR is the device's address and PORT the port.
+// A tool is a program with a server and a client. In the command lines ADDR is the device's
+// address and PORT the port.
 type tool struct {
-	port           int // of a tool that has only one, 0 for PORT
+	port           int // of a tool with a fixed port, 0 for PORT
 	ps             verbs.PortSpace
 	server, client string
-	says           string // by the client
+	says           string // in the client's output
 	stays          bool   // the server does not end with the client
-	trixie         string // more options of the client of Debian trixie
+	trixie         string // additional options of the client of Debian trixie
 }
 
-// tooEarly is what a client of perftest says that was faster than its server: that ends its first listener, over which
-// the two agree on the test, and only then listens for the connection of the test.
+// tooEarly is the error of a perftest client that was faster than its server: the server closes
+// its first listener, over which both agree on the test, and only then listens for the connection
+// of the test.
 const tooEarly = "RDMA_CM_EVENT_REJECTED; error: 8"
 
 // run runs a tool until its client has ended, and its server unless that stays.
@@ -93,7 +95,7 @@ func TestProgramsConnectByRDMACM(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) { w.cmHostOn(t, "127.55.17.1").runTools(22000, "") })
 }
 
-// runTools runs cmTools, from a port on, of the release that in leads to: see inTrixie.
+// runTools runs cmTools, from a port on, of the release that in selects: see inTrixie.
 func (h *cmHost) runTools(port int, in string) {
 	from, to := filepath.Join(h.TempDir(), "from"), filepath.Join(h.TempDir(), "to")
 	text := bytes.Repeat([]byte("gorxe"), 100_000)
@@ -125,11 +127,11 @@ func TestQperfConnectsByRDMACM(t *testing.T) {
 		if err := awaitTCP(ctx, 22050); err != nil {
 			t.Fatalf("%v\n%s", err, s.text())
 		}
-		// Without -P the alarm at the end of a test can interrupt the system call that asks for the next completion
-		// event, and qperf then waits for ever.
+		// Without -P the alarm at the end of a test can interrupt the system call that requests
+		// the next completion event, and qperf then waits forever.
 		for test, want := range map[string]string{"rc_bw": "bw", "rc_lat": "latency"} {
 			out := "Event rejected"
-			// The server tells its port before it listens there.
+			// The server prints its port before it listens there.
 			for strings.Contains(out, "Event rejected") && ctx.Err() == nil {
 				out, _ = start(t, h.server, "qperf -lp 22050 "+h.addr+" -cm1 -P 1 -t 1 "+test).ended()
 			}
@@ -144,7 +146,7 @@ func TestMckeySendsToAGroup(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) { w.cmHostOn(t, "127.55.17.3").sendToAGroup("239.55.17.3", "") })
 }
 
-// sendToAGroup runs mckey, of the release that in leads to: see inTrixie.
+// sendToAGroup runs mckey, of the release that in selects: see inTrixie.
 func (h *cmHost) sendToAGroup(group, in string) {
 	line := in + "mckey -m " + group + " -b " + h.addr + " -c 1 -C 5"
 	s := start(h.T, h.server, line)

@@ -4,8 +4,8 @@ package programs
 
 import "github.com/gorxe/gorxe/verbs"
 
-// Tools that the tests run at both ends on one host, those of Debian 12 and those of Debian trixie. docs/programs.md
-// lists them.
+// Tools that the tests run at both ends on one host, those of Debian 12 and of Debian trixie.
+// docs/programs.md lists them.
 
 // pingpongs are those of libibverbs.
 var pingpongs = []string{
@@ -66,8 +66,9 @@ func cmTools(in, out string) []tool {
 		{
 			ps: tcp, server: "cmtime -b ADDR -p PORT -c 20",
 			client: "cmtime -s ADDR -p PORT -c 20", says: "destroy", stays: true,
-			// It connects without queue pairs as well, with numbers from 1000 on at either end. The ends of one device
-			// need different ones, as with one device of Linux (cm_insert_remote_qpn in drivers/infiniband/core/cm.c).
+			// It also connects without queue pairs, with numbers from 1000 on at both ends. The
+			// ends of one device need different numbers, as with one device of Linux
+			// (cm_insert_remote_qpn in drivers/infiniband/core/cm.c).
 			trixie: " -q 2000",
 		},
 		{

@@ -16,7 +16,8 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// follows runs a program and returns what gives its next line of output, which has to come within a minute.
+// follows runs a program and returns a function that returns its next line of output, which must
+// come within a minute.
 func follows(t *testing.T, h server, line string) (next func() string) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -30,7 +31,7 @@ func follows(t *testing.T, h server, line string) (next func() string) {
 		t.Helper()
 		late := time.AfterFunc(time.Minute, func() { _ = p.proc.Signal(9) })
 		defer late.Stop()
-		w.Close() // of this process, so that the end of the program ends the output
+		w.Close() // of this process, so that the output ends with the program
 		if !lines.Scan() {
 			t.Fatalf("%s ended: %v", line, lines.Err())
 		}
@@ -38,8 +39,8 @@ func follows(t *testing.T, h server, line string) (next func() string) {
 	}
 }
 
-// watched is a host whose device follows the interface of another network namespace, and what ibv_asyncwatch prints
-// there, of the release that in leads to: see inTrixie.
+// watched returns a host whose device follows the interface of another network namespace, and the
+// output of ibv_asyncwatch there, of the release that in selects: see inTrixie.
 func (w way) watched(t *testing.T, addr, in string) (h server, ns netns.NsHandle, next func() string) {
 	t.Helper()
 	if _, err := exec.LookPath("ibv_asyncwatch"); err != nil {
@@ -79,7 +80,7 @@ func printsEventsOfThePort(t *testing.T, ns netns.NsHandle, next func() string) 
 			"  event_type IBV_EVENT_GID_CHANGE (18), port 1"},
 	} {
 		testnet.OnInterface(t, ns, c.do)
-		for next() != c.want { // the link-local address comes and goes as well
+		for next() != c.want { // the link-local address also comes and goes
 		}
 	}
 }
@@ -111,7 +112,7 @@ func TestFilesOfTheDeviceFollowTheHost(t *testing.T) {
 			{"the interface is set up", netlink.LinkSetUp, "state", func(s string) bool { return strings.HasSuffix(s, "4: ACTIVE\n") }},
 		} {
 			testnet.OnInterface(t, ns, c.do)
-			// A program that has read the event finds the files as they are then.
+			// A program that has read the event finds the current files.
 			for {
 				next()
 				if c.is(start(t, h, "grep -r . "+ports+c.file).wait()) {
@@ -119,7 +120,8 @@ func TestFilesOfTheDeviceFollowTheHost(t *testing.T) {
 				}
 			}
 		}
-		// All files of an entry come and go together; the link-local address may come in between.
+		// All files of an entry are added and removed together; the link-local address may be
+		// added in between.
 		for _, dir := range []string{"gid_attrs/types", "gid_attrs/ndevs"} {
 			until(t, dir+" has the files of gids", func() bool {
 				return start(t, h, "ls "+ports+"gids").wait() == start(t, h, "ls "+ports+dir).wait()

@@ -15,11 +15,11 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// bytesSent is what a device has sent so far.
+// bytesSent returns the number of bytes that a device has sent.
 func bytesSent(d *verbs.Device) uint64 { return d.Counters()["tx_bytes"] }
 
-// requireSent fails if the device has sent less than least bytes since before: a framework that finds nothing better
-// uses TCP.
+// requireSent fails if the device has sent less than least bytes since before: without RDMA a
+// framework falls back to TCP.
 func requireSent(t *testing.T, d *verbs.Device, before, least uint64) {
 	t.Helper()
 	if sent := bytesSent(d) - before; sent < least {
@@ -27,7 +27,7 @@ func requireSent(t *testing.T, d *verbs.Device, before, least uint64) {
 	}
 }
 
-// ucxEnv makes UCX use the device, by one kind of queue pairs.
+// ucxEnv returns variables that make UCX use the device, with one kind of queue pairs.
 func ucxEnv(transport string) string {
 	return "env UCX_NET_DEVICES=rxe0:1 UCX_IB_GID_INDEX=0 UCX_TLS=" + transport + ",self"
 }

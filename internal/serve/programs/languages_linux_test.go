@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// builds are programs of testdata/languages: what builds them, for the path of the result.
+// builds holds the build commands of the programs in testdata/languages, for the path of the
+// result.
 var builds = map[string]func(out string) []string{
 	"C": func(out string) []string { return words("gcc -Wall -Werror -O1 -o", out, "loop.c -libverbs -lpthread") },
 	"C++": func(out string) []string {
@@ -37,7 +38,7 @@ func build(t *testing.T, name string) (path string) {
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		t.Skipf("%s is not installed", argv[0])
 	}
-	if argv[0] == "rustc" { // rustup installs one that works for those who have a toolchain
+	if argv[0] == "rustc" { // rustup installs a wrapper that works only with a toolchain
 		if out, err := exec.Command(argv[0], "--version").CombinedOutput(); err != nil {
 			t.Skipf("rustc --version: %v: %s", err, out)
 		}
@@ -59,7 +60,7 @@ func TestProgramsOfEachLanguageUseTheDevice(t *testing.T) {
 	})
 }
 
-// What programs do with their processes, threads and descriptors; see testdata/languages/loop.c.
+// Uses of processes, threads and descriptors by programs; see testdata/languages/loop.c.
 func TestProgramsUseTheDeviceInTheirOwnWay(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		h := w.hostOn(t, "127.55.15.41")

@@ -19,11 +19,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespaceVariable is set in a process of the test binary that has a network namespace of its own.
+// namespaceVariable is set in a process of the test binary with its own network namespace.
 const namespaceVariable = "GORXE_PROGRAMS_NETNS"
 
-// inOwnNamespace runs the test once more, in a process with a network namespace of its own, and returns true there. The
-// namespace has the interface rdma0 with an address: libfabric does not use loopback interfaces.
+// inOwnNamespace runs the test again in a process with its own network namespace, and returns
+// true there. The namespace has the interface rdma0 with an address, because libfabric does not
+// use loopback interfaces.
 func inOwnNamespace(t *testing.T, addr string) bool {
 	t.Helper()
 	if os.Getenv(namespaceVariable) != "" {
@@ -47,7 +48,7 @@ func inOwnNamespace(t *testing.T, addr string) bool {
 	return false
 }
 
-// addInterface makes rdma0, and sets it and lo up.
+// addInterface creates rdma0, and sets it and lo up.
 func addInterface(addr string) error {
 	veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "rdma0"}, PeerName: "cable"}
 	if err := netlink.LinkAdd(veth); err != nil {
@@ -72,7 +73,7 @@ func addInterface(addr string) error {
 	return nil
 }
 
-// fabrics returns what fi_info lists: the names and values of each interface.
+// fabrics parses the output of fi_info: the names and values of each interface.
 func fabrics(text string) (all []map[string]string) {
 	for line := range strings.Lines(text) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), ": ")
@@ -111,9 +112,10 @@ func TestLibfabricFindsTheDevice(t *testing.T) {
 	})
 }
 
-// closedTooEarly is what fi_pingpong says where the provider ofi_rxm of libfabric 1.17 ends it. If
-// the last message and the end of the connection come between two of its looks at the completion
-// queue, it closes the endpoint first, and then posts the message's buffer to it again.
+// closedTooEarly matches the output of fi_pingpong when the provider ofi_rxm of libfabric 1.17
+// crashes. If the last message and the end of the connection arrive between two polls of the
+// completion queue, it closes the endpoint first, and then posts the message's buffer to it
+// again.
 var closedTooEarly = regexp.MustCompile(`fi_pingpong:\d+ terminated with signal 11 .*\n\S*/libfabric\.so`)
 
 func TestLibfabricExchangesMessages(t *testing.T) {
@@ -122,7 +124,7 @@ func TestLibfabricExchangesMessages(t *testing.T) {
 	if !inOwnNamespace(t, addr) {
 		return
 	}
-	t.Chdir(t.TempDir()) // where a library leaves a backtrace if it is ended so
+	t.Chdir(t.TempDir()) // for the backtrace that a library writes when it crashes
 	port := 21850
 	eachWay(t, func(t *testing.T, w way) {
 		h, dev := w.deviceOn(t, addr)

@@ -17,7 +17,7 @@ import (
 	"github.com/gorxe/gorxe/internal/trap"
 )
 
-// programVariable names the program of ownPrograms that the test binary is to be.
+// programVariable selects the program of ownPrograms that the test binary runs.
 const programVariable = "GORXE_PROGRAMS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -100,7 +100,7 @@ func startCommand(t *testing.T, h server, c trap.Command) *running {
 	return r
 }
 
-// end kills the program if it goes on.
+// end kills the program if it is still running.
 func (r *running) end() {
 	_ = r.proc.Signal(9) // it may have ended
 	r.proc.Wait()
@@ -117,13 +117,13 @@ func (r *running) text() string {
 	return string(b)
 }
 
-// wait waits for the end of the program, which must be a good one, and returns what it printed.
+// wait waits until the program ends successfully, and returns its output.
 func (r *running) wait() string {
 	r.t.Helper()
 	return r.waitFor(time.Minute)
 }
 
-// waitFor is wait for a program that may take longer.
+// waitFor is wait with another time limit.
 func (r *running) waitFor(limit time.Duration) string {
 	r.t.Helper()
 	late := time.AfterFunc(limit, func() { _ = r.proc.Signal(9) })
@@ -135,7 +135,7 @@ func (r *running) waitFor(limit time.Duration) string {
 	return r.text()
 }
 
-// until waits for what the host does after a program has made its calls, of which nothing tells.
+// until polls for an action of the host that no event reports.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for late := time.Now().Add(time.Minute); !is(); <-time.After(time.Millisecond) {
@@ -145,7 +145,7 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// ended waits for the end of the program, whatever it is, and returns what it printed.
+// ended waits until the program ends, and returns its output and status.
 func (r *running) ended() (string, syscall.WaitStatus) {
 	late := time.AfterFunc(time.Minute, func() { _ = r.proc.Signal(9) })
 	defer late.Stop()
@@ -153,7 +153,7 @@ func (r *running) ended() (string, syscall.WaitStatus) {
 	return r.text(), status
 }
 
-// awaitTCP waits until something listens on a port of the thread's network namespace.
+// awaitTCP waits until a program listens on a port of the thread's network namespace.
 func awaitTCP(ctx context.Context, port int) error {
 	want := []byte(fmt.Sprintf(":%04X ", port))
 	for {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownPrograms are programs for tests that call the kernel as libibverbs does.
+// ownPrograms are test programs that call the kernel as libibverbs does.
 var ownPrograms = map[string]func() error{
 	"opens":       func() error { return reportDone(repeat(openAndClose)) },
 	"channels":    programOfChannels,
@@ -29,7 +29,7 @@ var ownPrograms = map[string]func() error{
 	"child":       programWithADeviceOfItsParent,
 }
 
-// times is how often programs do what they do.
+// times is the number of repetitions in programs.
 const times = 10_000
 
 func repeat(f func() error) error {
@@ -41,7 +41,7 @@ func repeat(f func() error) error {
 	return nil
 }
 
-// reportDone tells the test that a program has done its work, and waits until it may end.
+// reportDone reports to the test that a program is done, and waits until it may end.
 func reportDone(err error) error {
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func openDevice() (device, async int, err error) {
 // number16 is the number of an attribute in calls.
 func number16(id uapi.AttrID) uint16 { return uint16(id) }
 
-// verbsCall makes a call of a method and returns the attributes afterwards.
+// verbsCall calls a method and returns the attributes afterwards.
 func verbsCall(device int, m uapi.Method, attrs []uapi.Attr) ([]uapi.Attr, error) {
 	b := (&uapi.Call{Method: m, DriverID: uapi.DriverRXE, Attrs: attrs}).Bytes()
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(device), uapi.VerbsIoctl, uintptr(unsafe.Pointer(&b[0])))
@@ -90,7 +90,7 @@ func openAndClose() error {
 	return errors.Join(unix.Close(async), unix.Close(device))
 }
 
-// answer is where the host stores that of a call; a variable of the package does not move.
+// answer is the buffer of responses; a package variable is not moved.
 var answer [4]byte
 
 // programOfChannels makes completion channels of one context and closes them.
@@ -167,7 +167,7 @@ func TestEventFilesThatTheProgramHasClosedAreForgotten(t *testing.T) {
 	}
 }
 
-// eventFile is one that has ended or not.
+// eventFile is an event file that has ended or not.
 type eventFile bool
 
 func (e eventFile) Ended() bool { return bool(e) }
@@ -209,7 +209,8 @@ func programWithADeviceOfItsParent() error {
 	return nil
 }
 
-// Arguments of a call are read from and answers written to the memory of the process that opened the device.
+// Arguments of a call are read from, and responses written to, the memory of the process that
+// opened the device.
 func TestOnlyTheProcessThatOpenedTheDeviceMakesCallsOnIt(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		h := w.hostOn(t, "127.55.15.30")

@@ -17,14 +17,14 @@ import (
 	"github.com/gorxe/gorxe/internal/golden"
 )
 
-// rdmaCoreTests is where Debian's python3-pyverbs has rdma-core's tests.
+// rdmaCoreTests is the directory of rdma-core's tests in Debian's python3-pyverbs.
 const rdmaCoreTests = "/usr/share/doc/rdma-core/tests"
 
-// pyverbsData has the tables below; run.py runs the tests, and the lab writes the files rxe-*.txt
-// (make interop-rdma-core).
+// pyverbsData contains the tables below; run.py runs the tests, and the lab writes the files
+// rxe-*.txt (make interop-rdma-core).
 const pyverbsData = "testdata/pyverbs"
 
-// A result is that of one test of rdma-core.
+// A result is the result of one test of rdma-core.
 type result struct{ what, why string }
 
 // Results of a test.
@@ -45,13 +45,13 @@ func resultsOf(output string) map[string]result {
 	return out
 }
 
-// expected is what a version of rdma-core's tests must yield.
+// expected holds the expected results of a version of rdma-core's tests.
 type expected struct {
 	version string
 	passes  map[string]result            // on gorxe
 	fails   map[string]result            // on gorxe, although they pass on rxe, and why
-	rxe     map[string]map[string]result // results on rxe, by the kernel's version
-	reasons []string                     // for which tests may be skipped, or their beginnings
+	rxe     map[string]map[string]result // results on rxe, by kernel version
+	reasons []string                     // permitted reasons of skipped tests, or their beginnings
 }
 
 // expect reads the tables of a version.
@@ -74,8 +74,8 @@ func expect(t *testing.T, version string) *expected {
 	return e
 }
 
-// tableOf reads lines of up to three columns with tabs between them: a key, and a result or a
-// reason or both. Lines that begin with # are comments.
+// tableOf parses lines of up to three columns separated by tabs: a key, and a result or a reason
+// or both. Lines that start with # are comments.
 func tableOf(t *testing.T, file string) map[string]result {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -91,7 +91,7 @@ func tableOf(t *testing.T, file string) map[string]result {
 	return out
 }
 
-// kernels returns those whose rxe was tested.
+// kernels returns the kernels whose rxe was tested.
 func (e *expected) kernels() []string {
 	// A longer version is a later one: 6.1, 6.12.
 	return slices.SortedFunc(maps.Keys(e.rxe), func(a, b string) int { return len(a) - len(b) })
@@ -118,7 +118,7 @@ func (e *expected) names() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// problems returns what is wrong with results on gorxe.
+// problems returns the differences of results on gorxe from the expected ones.
 func (e *expected) problems(got map[string]result) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	for name, r := range got {
@@ -152,8 +152,9 @@ func (e *expected) problems(got map[string]result) (all []string) {
 	return all
 }
 
-// runRDMACoreTests runs the tests of a version on a host whose device has the address, and compares
-// the results. The command line begins with python3 and run.py where the tests are.
+// runRDMACoreTests runs the tests of a version on a host whose device has the address, and
+// compares the results. The command line starts with python3 and run.py in the directory of the
+// tests.
 func runRDMACoreTests(t *testing.T, h server, version, addr, command string) {
 	t.Helper()
 	out := start(t, h, fmt.Sprintf("%s %s rxe0 0 %s", command, rdmaCoreTests, addr)).waitFor(10 * time.Minute)
@@ -227,7 +228,7 @@ func TestResultsOfRDMACoreTestsAreCompared(t *testing.T) {
 	}
 }
 
-// docs/pyverbs.md says what the tables say.
+// docs/pyverbs.md must match the tables.
 func TestPageOfRDMACoreTestsIsTheTables(t *testing.T) {
 	dirs, err := filepath.Glob(pyverbsData + "/rdma-core-*")
 	if err != nil || len(dirs) == 0 {

@@ -58,7 +58,7 @@ func count(table map[string]result) (passing int) {
 	return passing
 }
 
-// differences writes the tests that pass in one place and not in another.
+// differences writes the tests that pass on some platforms only.
 func (e *expected) differences(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## rdma-core %s\n\nOf the tests that pass anywhere, these do not pass everywhere:\n\n", e.version)
 	b.WriteString("| test |")

@@ -15,11 +15,11 @@ import (
 	"github.com/gorxe/gorxe/internal/race"
 )
 
-// Iterations of two runs of a program: what the second one does more often, it does in steady
-// state.
+// Iterations of two runs of a program: the additional calls of the second one belong to the
+// steady state.
 const fewIterations, manyIterations, moreIterations = 1000, 2000, manyIterations - fewIterations
 
-// traps returns how many calls of a server and a client were trapped.
+// traps returns the numbers of trapped calls of a server and a client.
 func traps(t *testing.T, h server, port int, line string) (n [2]int) {
 	t.Helper()
 	s, c := ends(t, h, port, [2]string{line, line})
@@ -30,8 +30,8 @@ func traps(t *testing.T, h server, port int, line string) (n [2]int) {
 	return n
 }
 
-// eachWayNotRaced is eachWay for tests that count what programs do: that is the same with the race
-// detector, and takes minutes.
+// eachWayNotRaced is eachWay for tests that count what programs do, which is the same with the
+// race detector but takes minutes.
 func eachWayNotRaced(t *testing.T, test func(t *testing.T, w way)) {
 	if race.Enabled {
 		t.Skip("it counts what programs do, which go test without -race shows")
@@ -57,8 +57,8 @@ func TestPostingAndPollingAreNotTrapped(t *testing.T) {
 	})
 }
 
-// systemCalls runs a server and a client under strace and returns how often each of their system
-// calls was made.
+// systemCalls runs a server and a client under strace and returns the number of their system
+// calls by name.
 func systemCalls(t *testing.T, h server, port int, line string) (counts [2]map[string]int) {
 	t.Helper()
 	var files, lines [2]string
@@ -79,8 +79,8 @@ func systemCalls(t *testing.T, h server, port int, line string) (counts [2]map[s
 	return counts
 }
 
-// countsOf reads the table of strace -c: share of the time, seconds, microseconds for each call,
-// calls, errors where there are any, name. Its last row is the total.
+// countsOf parses the table of strace -c: share of the time, seconds, microseconds per call,
+// calls, errors if there are any, name. Its last row is the total.
 func countsOf(table string) (map[string]int, error) {
 	counts := map[string]int{}
 	for row := range strings.Lines(table) {
@@ -100,7 +100,7 @@ func countsOf(table string) (map[string]int, error) {
 	return counts, nil
 }
 
-// What each end does more with moreIterations: system calls by name.
+// callsMore holds the additional system calls of each end with moreIterations, by name.
 type callsMore [2]map[string]int
 
 func (m callsMore) of(name string) [2]int { return [2]int{m[0][name], m[1][name]} }
@@ -120,11 +120,11 @@ func calledMore(t *testing.T, h server, port int, line string) callsMore {
 	return many
 }
 
-// maxTries is how often two runs are compared at most. One may make a call more than another outside of the steady state; what a
-// program does in steady state, it does each time.
+// maxTries is the maximum number of comparisons of two runs. One may make an additional call
+// outside of the steady state; calls in the steady state occur each time.
 const maxTries = 3
 
-// checkCallsMore checks the system calls of the steady state, again while there is an error.
+// checkCallsMore checks the system calls of the steady state, and retries after an error.
 func checkCallsMore(t *testing.T, h server, port int, line string, check func(more callsMore) error) {
 	t.Helper()
 	for range maxTries {
@@ -144,7 +144,7 @@ func needStrace(t *testing.T) {
 	}
 }
 
-// A doorbell is a write. Polling and posting receives make no call at all.
+// A doorbell is a write. Polling and posting receives make no system call.
 func TestAPostIsAtMostOneSystemCall(t *testing.T) {
 	needStrace(t)
 	eachWayNotRaced(t, func(t *testing.T, w way) {
@@ -170,14 +170,16 @@ func TestAPostIsAtMostOneSystemCall(t *testing.T) {
 	})
 }
 
-// A program that waits for events reads each one and asks for the next one, which is trapped.
+// A program that waits for events reads each one and requests the next one, which is trapped.
 func TestAnEventIsAtMostOneTrap(t *testing.T) {
 	needStrace(t)
 	eachWayNotRaced(t, func(t *testing.T, w way) {
 		h := w.hostOn(t, "127.55.15.52")
 		for i, tt := range []struct {
-			line  string
-			least int // events; one may stand for any number of completions, so bandwidth tests have no least number
+			line string
+			// least is the minimum number of events. One may stand for any number of completions,
+			// so bandwidth tests have no minimum.
+			least int
 		}{{"ib_send_lat -s 8 -e", moreIterations}, {"ib_send_bw -s 64 -e", math.MinInt}} {
 			t.Run(tt.line, func(t *testing.T) {
 				checkCallsMore(t, h, 21940+i, tt.line, func(more callsMore) error {

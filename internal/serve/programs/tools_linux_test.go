@@ -19,7 +19,8 @@ func TestLibibverbsFindsTheDevice(t *testing.T) {
 	})
 }
 
-// findsTheDevice runs the tools that print what libibverbs finds, of the release that in leads to: see inTrixie.
+// findsTheDevice runs the tools that print the devices of libibverbs, of the release that in
+// selects: see inTrixie.
 func findsTheDevice(t *testing.T, h server, addr, in string) {
 	t.Helper()
 	if out := start(t, h, in+"ibv_devices").wait(); !strings.Contains(out, "rxe0") {
@@ -52,10 +53,10 @@ func TestNoDescriptorIsLeftOfProgramsThatEnded(t *testing.T) {
 				}
 			})
 		}
-		run(1) // the first one opens what stays open
+		run(1) // the first one opens files that stay open
 		before := count()
 		run(5)
-		// Pipes are closed by goroutines that nothing waits for.
+		// Goroutines that no code waits for close the pipes.
 		after := count()
 		for late := time.Now().Add(time.Minute); after > before && time.Now().Before(late); after = count() {
 			runtime.Gosched()
@@ -97,7 +98,7 @@ func TestPerftestRunsOnOneHost(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) { runPerftests(t, w.hostOn(t, "127.55.15.3"), 21600, "") })
 }
 
-// runPingpongs runs pingpongs, from a TCP port on, of the release that in leads to: see inTrixie.
+// runPingpongs runs pingpongs, from a TCP port on, of the release that in selects: see inTrixie.
 func runPingpongs(t *testing.T, h server, port int, in string) {
 	for i, line := range pingpongs {
 		t.Run(line, func(t *testing.T) {
@@ -115,7 +116,7 @@ func runPingpongs(t *testing.T, h server, port int, in string) {
 func runPerftests(t *testing.T, h server, port int, in string) {
 	for i, line := range perftests {
 		t.Run(line, func(t *testing.T) {
-			// Servers of tests that they take no part in print no result.
+			// Servers of tests in which they are passive print no result.
 			if _, client := exchange(t, h, port+i, in+line); !strings.Contains(client, "#bytes") {
 				t.Error(client)
 			}

@@ -12,12 +12,12 @@ import (
 	"github.com/gorxe/gorxe/internal/race"
 )
 
-// trixieVariable names a directory with the programs of Debian trixie and all they need, as a root
-// directory. Without it they are where a run of the lab keeps them.
+// trixieVariable names a root directory with the programs of Debian trixie and their
+// dependencies. By default it is the directory in which the lab keeps them.
 const trixieVariable = "GORXE_TRIXIE"
 
-// inTrixie returns the begin of a command line that runs what follows it with that root, where /mnt
-// is this process's working directory.
+// inTrixie returns the start of a command line that runs the rest with that root, where /mnt is
+// this process's working directory.
 func inTrixie(t *testing.T) string {
 	t.Helper()
 	if race.Enabled {

@@ -25,14 +25,16 @@ type server interface {
 	Serve(listener *os.File, d trap.Descriptors) (*trap.Server, error)
 }
 
-// A way is how programs come to a device: it is the function that opens it for them.
+// A way is a way in which programs access a device: it is the function that opens the device for
+// them.
 type way func(t *testing.T, open func() (*verbs.Device, error)) (server, *verbs.Device)
 
-// waysVariable is "all" for tests both ways. They take minutes, so without it the race detector runs the one and
-// go test without it the other.
+// waysVariable is "all" to test both ways, which takes minutes. Otherwise the race detector runs
+// one, and go test without it the other.
 const waysVariable = "GORXE_PROGRAMS_WAYS"
 
-// eachWay runs a test with programs whose device is of this process, and with programs whose device a daemon owns.
+// eachWay runs a test with programs whose device this process owns, and with programs whose
+// device a daemon owns.
 func eachWay(t *testing.T, test func(t *testing.T, w way)) {
 	run := func(name string, is bool, w way) {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +66,7 @@ func (w way) deviceOn(t *testing.T, addr string) (server, *verbs.Device) {
 	return w.of(t, openOn(addr))
 }
 
-// hostOn is deviceOn for tests that do not look at the device.
+// hostOn is deviceOn for tests that do not use the device.
 func (w way) hostOn(t *testing.T, addr string) server {
 	t.Helper()
 	h, _ := w.deviceOn(t, addr)
@@ -75,7 +77,7 @@ func openOn(addr string) func() (*verbs.Device, error) {
 	return func() (*verbs.Device, error) { return verbs.Open(verbs.Config{Device: addr}) }
 }
 
-// hostOn is that of a way for tests that look into the host.
+// hostOn returns the host of a way for tests that inspect the host.
 func hostOn(t *testing.T, addr string) *Host {
 	t.Helper()
 	if err := trap.Probe(); err != nil {
@@ -113,11 +115,11 @@ func logOf(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// daemonOf starts a daemon that owns the device, and lets each program have a connection of its own to it, as a
+// daemonOf starts a daemon that owns the device. Each program gets its own connection to it, as a
 // 'gorxe run' has.
 func daemonOf(t *testing.T, open func() (*verbs.Device, error)) (server, *verbs.Device) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "gx") // a short name: it is part of those of sockets
+	dir, err := os.MkdirTemp("", "gx") // a short name, because it is part of socket paths
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +167,7 @@ func daemonOf(t *testing.T, open func() (*verbs.Device, error)) (server, *verbs.
 	return d, dev
 }
 
-// daemonClients makes a host for each program.
+// daemonClients creates a host for each program.
 type daemonClients struct {
 	t       *testing.T
 	socket  string

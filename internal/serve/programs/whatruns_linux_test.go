@@ -17,7 +17,7 @@ import (
 	"github.com/gorxe/gorxe/internal/golden"
 )
 
-// docs/programs.md has the table of what runs between these lines.
+// The table of docs/programs.md is between these lines.
 const (
 	programsPage = "../../../docs/programs.md"
 	tableBegin   = "<!-- what runs: written by go test -run WhatRuns ./internal/serve/programs -update -->\n"
@@ -25,11 +25,11 @@ const (
 	labPage      = "../../../docs/interop-programs.md" // the lab writes it
 )
 
-// notOptions are the words of a command that say where and how often, but not what.
+// notOptions matches the words of a command that specify where and how often, but not what.
 var notOptions = regexp.MustCompile(
 	`^(-F|-x 0|-g 0|-n \d+|-p PORT|-[asb] ADDR|ADDR|-C \d+|-c \d+|\S*ADDR:\S*|/\S*)( |$)`)
 
-// optionsOf returns the options that a command line tells of, without the program.
+// optionsOf returns the options of a command line, without the program.
 func optionsOf(line string) string {
 	_, rest, _ := strings.Cut(line, " ")
 	var out []string
@@ -48,7 +48,7 @@ func optionsOf(line string) string {
 	return strings.Join(out, " ")
 }
 
-// runs are the programs that a list of tests runs, with the options of each run.
+// runs holds the programs of a list of tests, with the options of each run.
 type runs map[string][]string
 
 func (r runs) add(options, line string) {
@@ -64,7 +64,7 @@ func (r runs) addLines(lines ...string) {
 	}
 }
 
-// addTools takes what server and client have in common once.
+// addTools adds tools; options common to server and client are added once.
 func (r runs) addTools(tools ...tool) {
 	for _, c := range tools {
 		server, client := optionsOf(c.server), optionsOf(c.client)
@@ -77,7 +77,7 @@ func (r runs) addTools(tools ...tool) {
 	}
 }
 
-// cellOf is the cell of a table for a program.
+// cellOf returns the table cell of a program.
 func (r runs) cellOf(program string) string {
 	options, ok := r[program]
 	switch {
@@ -96,7 +96,7 @@ func (r runs) cellOf(program string) string {
 	return strings.Join(quoted, "; ")
 }
 
-// cells counts those of the lab, by program.
+// cells counts the cells of the lab, by program.
 type cells map[string]struct{ passed, failed int }
 
 var (
@@ -105,7 +105,8 @@ var (
 	failedCount   = regexp.MustCompile(`(\d+) FAILED`)
 )
 
-// labCells reads the summaries of the lab's page: for each kernel a table with a column for each tool.
+// labCells parses the summaries of the lab's page: for each kernel a table with a column per
+// tool.
 func labCells(page string) (kernels []string, all map[string]cells) {
 	all = map[string]cells{}
 	var kernel string
@@ -156,7 +157,7 @@ func (c cells) cellOf(program string) string {
 	return strconv.Itoa(n.passed)
 }
 
-// whatRuns is the table.
+// whatRuns returns the table.
 func whatRuns(lab string) string {
 	bookworm, trixie := runs{}, runs{}
 	for _, r := range []runs{bookworm, trixie} {
@@ -196,7 +197,8 @@ func whatRuns(lab string) string {
 	return b.String()
 }
 
-// The table is computed from what the tests run and, once the lab has written it, from its page.
+// The table is computed from the commands of the tests and, once the lab has written it, from the
+// lab's page.
 func TestThePageHasWhatRuns(t *testing.T) {
 	lab, err := os.ReadFile(labPage)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/packet/fault"
 )
 
-// Only a client that is admitted learns where a region begins.
+// Only an admitted client learns the address of a region.
 func TestEachExportBeginsAtAnotherPageThatNobodyGuesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{}, fault.Config{})

@@ -54,7 +54,7 @@ func TestAFileThatShrinksOrGoesIsARefusalAndAllElseGoesOn(t *testing.T) {
 	refused("READ of the last page's rest", w.dial(d, "f").Read(t.Context(), io.Discard, 4096+100, 1))
 	_, err = w.dial(d, "f").Write(t.Context(), bytes.NewReader(want[:8]), size-8)
 	refused("WRITE", err)
-	// The refusal comes while there is nothing more to write yet.
+	// The NAK arrives while there is no more to write yet.
 	input, source := io.Pipe()
 	go source.Write(want[:8])
 	_, err = w.dial(d, "f").Write(t.Context(), input, size-8)

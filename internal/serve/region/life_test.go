@@ -18,7 +18,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// has counts what the server's device has, besides goroutines.
+// has describes the objects of the server's device, without goroutines.
 func (w *world) has() string {
 	var qps, mrs, cqs, cms int
 	for range w.dev.QPs() {
@@ -36,7 +36,7 @@ func (w *world) has() string {
 	return fmt.Sprintf("%d queue pairs, %d regions, %d CQs, %d connections", qps, mrs, cqs, cms)
 }
 
-// mortal is a device that can die without a word.
+// mortal returns a device that can be killed without notice.
 func (w *world) mortal(addr string) (d *verbs.Device, kill func()) {
 	w.Helper()
 	var link packet.Link
@@ -79,12 +79,12 @@ func TestOfAThousandClientsThatDieNothingIsLeft(t *testing.T) {
 				}
 			}
 			kill()
-			// Twice the time between two looks, the retries of a packet, and those of a DREQ.
+			// Twice the interval of checks, the retries of a packet, and those of a DREQ.
 			time.Sleep(time.Minute)
 		}
 		round(0)
 		synctest.Wait()
-		// What is torn down rests in the manager for a while, as it has to.
+		// Ended connections remain in TIMEWAIT in the manager.
 		time.Sleep(10 * time.Minute)
 		before, goroutines := w.has(), runtime.NumGoroutine()
 		for i := 1; i < rounds; i++ {
@@ -106,7 +106,7 @@ func TestOfAThousandClientsThatDieNothingIsLeft(t *testing.T) {
 	})
 }
 
-// A client that dies between the REP and its RTU takes its place for a bounded time.
+// A client killed between the REP and its RTU occupies its place for a limited time.
 func TestAClientThatDoesNotGoOnIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{MaxConns: 1}, fault.Config{})
@@ -146,7 +146,7 @@ func TestAClientThatDoesNotGoOnIsForgotten(t *testing.T) {
 	})
 }
 
-// hearsNothing is a link that loses all that comes.
+// hearsNothing is a link that loses all incoming packets.
 type hearsNothing struct{ packet.Link }
 
 func (l hearsNothing) Recv(b *packet.RecvBatch) error {
@@ -182,7 +182,7 @@ func TestAServerThatClosesEndsItsConnections(t *testing.T) {
 	})
 }
 
-// Close waits for those who do not answer no longer than it is told to.
+// Close waits for clients that do not answer only as long as permitted.
 func TestClosingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{}, fault.Config{})
@@ -202,7 +202,7 @@ func TestClosingIsBounded(t *testing.T) {
 	})
 }
 
-// mutedByReply is a link that loses what leaves, from the first frame that comes until speak.
+// mutedByReply is a link that loses outgoing packets from the first incoming frame until speak.
 type mutedByReply struct {
 	packet.Link
 	muted, spoke atomic.Bool
@@ -227,7 +227,7 @@ func (l *mutedByReply) speak() {
 	l.muted.Store(false)
 }
 
-// The client has the reply, the server not yet the client's word that it has.
+// The client has the REP, but the server does not have the RTU yet.
 func TestAClientHearsOfTheEndOfWhatHasJustBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{}, fault.Config{})

@@ -65,7 +65,7 @@ func (w *world) link(addr string) packet.Link {
 	return l
 }
 
-// device is one that the test closes.
+// device returns a device that the test closes.
 func (w *world) device(addr string) *verbs.Device {
 	w.Helper()
 	d, err := verbs.Open(verbs.Config{Links: []packet.Link{w.link(addr)}})
@@ -75,7 +75,7 @@ func (w *world) device(addr string) *verbs.Device {
 	return d
 }
 
-// client is a device that the test's end closes.
+// client returns a device that is closed at the end of the test.
 func (w *world) client(addr string) *verbs.Device {
 	d := w.device(addr)
 	w.Cleanup(func() {
@@ -115,8 +115,7 @@ func (w *world) read(c *Conn, off, n uint64) []byte {
 	return b.Bytes()
 }
 
-// do posts one request as a client would that does not heed what it was told, and says how it
-// ended.
+// do posts one request as a client that ignores its limits would, and returns the status.
 func (c *Conn) do(t *testing.T, wr *verbs.SendWR) verbs.WCStatus {
 	t.Helper()
 	wr.Flags |= verbs.Signaled
@@ -130,7 +129,7 @@ func (c *Conn) do(t *testing.T, wr *verbs.SendWR) verbs.WCStatus {
 	return wc[0].Status
 }
 
-// raw is a request of n bytes for the region's own address and key.
+// raw returns a request of n bytes with the region's address and key.
 func (c *Conn) raw(op verbs.WROpcode, n int) *verbs.SendWR {
 	return &verbs.SendWR{Opcode: op, SGList: []verbs.SGE{c.mr.SGE(0, n)}, RemoteAddr: c.addr, RKey: c.rkey}
 }
@@ -142,7 +141,7 @@ func noise(n int) []byte {
 	return b
 }
 
-const odd = pieces*pieceLen + 2*pieceLen + 5 // more than are on their way at a time
+const odd = pieces*pieceLen + 2*pieceLen + 5 // more than in flight at a time
 
 func TestBytesArriveWhole(t *testing.T) {
 	for name, f := range map[string]fault.Config{"clean": {}, "loss": {Seed: 7, Drop: 0.02}, "disorder": {Seed: 7, Reorder: 0.1, Duplicate: 0.1}} {
@@ -204,7 +203,7 @@ func TestWhatIsNotInTheRegionIsRefusedHere(t *testing.T) {
 	if n, err := c.Write(t.Context(), strings.NewReader(""), 100); err != nil || n != 0 {
 		t.Errorf("nothing at the end: %d, %v", n, err)
 	}
-	// None of this has harmed the connection.
+	// The connection is not affected.
 	if got := string(w.read(c, 96, 4)); got != "1234" {
 		t.Errorf("%q", got)
 	}
@@ -216,7 +215,7 @@ func TestWhatIsNotInTheRegionIsRefusedHere(t *testing.T) {
 	}
 }
 
-// A client that does not heed its own checks meets those of the server.
+// If a client ignores its own checks, those of the server apply.
 func TestTheServerKeepsToMaskAndBounds(t *testing.T) {
 	w := newWorld(t, Options{MaxPerPeer: DefaultMaxConns}, fault.Config{})
 	memory, secret := make([]byte, 64), bytes.Repeat([]byte{0x5a}, 64)
@@ -312,7 +311,8 @@ func TestOnlyThoseOnTheListGetAnything(t *testing.T) {
 	}
 }
 
-// The address that a request names is the peer's own word: who names another's is not heard.
+// The address in a request is a claim of the peer: requests that claim another host's address are
+// ignored.
 func TestAListIsOfThoseWhoSendNotOfThoseWhoAreNamed(t *testing.T) {
 	w := newWorld(t, Options{}, fault.Config{})
 	w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read, Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.2/32")}})
@@ -375,7 +375,7 @@ func TestAWithdrawnRegionIsGone(t *testing.T) {
 		w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read | Write})
 		d := w.client("192.0.2.2")
 		c := w.dial(d, "m")
-		// A write that waits for its source ends, too.
+		// A write that waits for its source also ends.
 		r, _ := io.Pipe()
 		ended := make(chan error, 1)
 		go func() {
@@ -406,7 +406,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		a, b := w.client("192.0.2.2"), w.client("192.0.2.3")
 		first := w.dial(a, "m")
 		w.dial(a, "m")
-		synctest.Wait() // the server has heard that they go on
+		synctest.Wait() // the server has received their RTUs
 		if _, err := Dial(t.Context(), a, w.at, "m"); !errors.Is(err, ErrBusy) {
 			t.Errorf("the third of one host: %v", err)
 		}
@@ -431,7 +431,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	})
 }
 
-// A refusal goes to the source address of the request, which may be forged.
+// A rejection goes to the source address of the request, which may be forged.
 func TestOnlySoManyRequestsAreAnsweredByARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{}, fault.Config{})
@@ -465,8 +465,8 @@ func TestOnlySoManyRequestsAreAnsweredByARefusal(t *testing.T) {
 	})
 }
 
-// Requests that bear the address of a host which never sent them take its places, and give them up to
-// those that it sends.
+// Requests with the address of a host that never sent them take its places, and yield them to its
+// own requests.
 func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{MaxConns: 9, MaxPerPeer: 8}, fault.Config{})
@@ -540,7 +540,7 @@ func TestWhatCannotBeExported(t *testing.T) {
 	}
 }
 
-// liesOf is a link whose host says in its requests that it is 192.0.2.2.
+// liesOf is a link whose host claims in its requests to be 192.0.2.2.
 type liesOf struct{ packet.Link }
 
 func (l liesOf) Prepare(b *packet.Batch) {

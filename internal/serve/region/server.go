@@ -21,7 +21,7 @@ import (
 type Export struct {
 	Name   string
 	Kind   string    // word for display, with the characters of a name
-	Memory mr.Memory // owned by the caller, who closes it after [Server.Withdraw] or [Server.Close]
+	Memory mr.Memory // owned by the caller, which closes it after [Server.Withdraw] or [Server.Close]
 	Access Access
 	Peers  []netip.Prefix // hosts that may use it; empty means all that the device admits
 }

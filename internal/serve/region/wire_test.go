@@ -98,7 +98,7 @@ func TestADirectoryIsChecked(t *testing.T) {
 	}
 }
 
-// Whatever a peer sends is refused, or is what this package would have sent.
+// Every request is rejected, or encodes to the same bytes.
 func FuzzRequest(f *testing.F) {
 	for _, name := range []string{"", "a", strings.Repeat("z", MaxName)} {
 		f.Add(request(name))
@@ -112,7 +112,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// Nothing that a server says gets to a terminal unless it is a name.
+// Text of a server reaches a terminal only if it is a valid name.
 func FuzzDirectory(f *testing.F) {
 	f.Add([]byte(`{"regions":[]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

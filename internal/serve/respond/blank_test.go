@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// countedMemory counts the bytes that are read and written.
+// countedMemory counts the bytes read and written.
 type countedMemory struct {
 	mr.Memory
 	read, written int
@@ -28,15 +28,15 @@ func (m *countedMemory) WriteAt(p []byte, off uint64) error {
 	return m.Memory.WriteAt(p, off)
 }
 
-// countedCheck is a check of 8 and a half chunks, whose memory counts.
+// countedCheck returns a check of 8.5 chunks with counted memory.
 func countedCheck() (*check, *countedMemory) {
 	limits := Limits{Memory: 8*chunk + chunk/2, QPs: 1, Payload: []byte(eight)}
 	mem := &countedMemory{Memory: mr.Bytes(make([]byte, limits.Memory))}
 	return newPattern(&limits).newCheck(&counters{}, mem), mem
 }
 
-// A client's first 16 bytes must not cost the daemon the whole memory of a session, neither at the
-// beginning nor at the end.
+// The first 16 bytes of a client must not cost the whole memory of a session, neither at the
+// start nor at the end.
 func TestAClientThatWritesNothingTakesNoMemory(t *testing.T) {
 	limits := Limits{Memory: 4 * pieceSize, TotalMemory: 16 * pieceSize, Payload: []byte(eight)}
 	counted, _ := responding(t, limits, both, func(r *rig) {
@@ -70,7 +70,7 @@ func TestWritingFillsAndComparesOnlyTheChunksItTouches(t *testing.T) {
 	for _, w := range []struct {
 		name   string
 		off, n int
-		chunks []int // that are touched
+		chunks []int // chunks that are touched
 	}{
 		{"a byte", 3 * chunk, 1, []int{3}},
 		{"the same chunk to its end", 4*chunk - 8, 8, []int{3}},
@@ -99,7 +99,7 @@ func TestWritingFillsAndComparesOnlyTheChunksItTouches(t *testing.T) {
 	}
 }
 
-// Whatever was written and wherever, memory reads as if all of it had been made blank at the beginning.
+// After any writes, memory reads as if all of it had been made blank at the start.
 func TestUnwrittenMemoryReadsAsBlank(t *testing.T) {
 	c, mem := countedCheck()
 	size := int(c.mem.Size())
@@ -137,7 +137,7 @@ func TestAccessOutsideOfBlankMemoryIsRefused(t *testing.T) {
 	}
 }
 
-// fullMemory has no room for the first writes.
+// fullMemory fails the first writes.
 type fullMemory struct {
 	mr.Memory
 	refuse int
@@ -167,7 +167,7 @@ func TestAChunkThatCouldNotBeFilledIsBlankStill(t *testing.T) {
 	}
 }
 
-// slowMemory counts the chunks that are filled, and is so slow with them that other shards come to wait.
+// slowMemory counts filled chunks, and fills them so slowly that other shards must wait.
 type slowMemory struct {
 	mr.Memory
 	fills atomic.Int64
@@ -181,7 +181,8 @@ func (m *slowMemory) WriteAt(p []byte, off uint64) error {
 	return m.Memory.WriteAt(p, off)
 }
 
-// Shards write to one chunk at the same time: what one wrote is not made blank by another.
+// Shards write to one chunk concurrently: one does not overwrite another's data with the
+// complement.
 func TestFirstWritesOfSeveralShardsToAChunkAreAllKept(t *testing.T) {
 	const shards, chunks, step = 8, 16, 64
 	limits := Limits{Memory: chunks * chunk, QPs: 1, Payload: []byte(eight)}

@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A client that names the GID of a third host has no queue pair that answers it, so nothing that it
-// sends in the other's name makes the device send to that host.
+// A client that claims the GID of a third host gets no queue pair, so its packets with the
+// other's address do not make the device send to that host.
 func TestNothingIsSentToAThirdHost(t *testing.T) {
 	const third = "192.0.2.3"
 	for _, c := range []struct {
@@ -25,7 +25,7 @@ func TestNothingIsSentToAThirdHost(t *testing.T) {
 		{name: "everybody", gid: "255.255.255.255", foreign: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}},
 	} {
 		counted, logged := responding(t, Limits{ForeignGIDs: c.foreign}, both, func(r *rig) {
-			// The one that sends in the other's name is that one itself, here.
+			// Here the host itself sends with its address.
 			l, err := r.pipes.Open(netip.MustParseAddr(third), 9000)
 			if err != nil {
 				r.Fatal(err)
@@ -60,7 +60,7 @@ func TestNothingIsSentToAThirdHost(t *testing.T) {
 	}
 }
 
-// reader makes a queue pair that reads the memory of the one whose key it is given.
+// reader creates a queue pair that reads the memory of the queue pair with a given key.
 func reader(t *testing.T, dev *verbs.Device) (*verbs.QP, func(key []byte)) {
 	t.Helper()
 	cq, err := dev.CreateCQ(1)

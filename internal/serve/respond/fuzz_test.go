@@ -13,34 +13,34 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange/pingpong"
 )
 
-// fuzzLimits are narrow, so that a client reaches them.
+// fuzzLimits are low, so that a client reaches them.
 var fuzzLimits = Limits{Sessions: 2, PerPeer: 1, QPs: 3, Memory: 1 << 12, TotalMemory: 1 << 13}
 
-// The acts of a hostile client: the first byte of an act chooses one, and those that follow are
-// what it says.
+// Acts of a hostile client: the first byte of an act selects one, the next bytes are its
+// parameters.
 const (
-	saysRaw      = iota // as many bytes as the next says
-	saysVersion         // of what follows
-	saysWord            // of what follows
-	saysMTU             // of what follows
-	saysKey             // of what follows
+	saysRaw      = iota // the next byte is the length
+	saysVersion         // contents follow
+	saysWord            // contents follow
+	saysMTU             // contents follow
+	saysKey             // contents follow
 	saysReport          // five fields
-	saysDone            // perftest's
+	saysDone            // of perftest
 	saysDest            // of a pingpong
-	saysParted          // a pingpong's last word
-	saysNothing         // for seconds
-	saysFragment        // a key, of which a part comes after seconds
+	saysParted          // last message of a pingpong
+	saysNothing         // silence for seconds
+	saysFragment        // a key, part of which arrives after seconds
 	acts
 )
 
-// hostile is a client that a fuzzer plays.
+// hostile is a client controlled by a fuzzer.
 type hostile struct {
 	conn net.Conn
 	data []byte
 	gone bool
 }
 
-// next takes a byte of the input.
+// next returns the next byte of the input.
 func (h *hostile) next() byte {
 	if len(h.data) == 0 {
 		return 0
@@ -50,7 +50,7 @@ func (h *hostile) next() byte {
 	return b
 }
 
-// take takes n bytes, or what there is.
+// take returns the next n bytes, or the rest.
 func (h *hostile) take(n int) []byte {
 	n = min(n, len(h.data))
 	b := h.data[:n]
@@ -64,13 +64,13 @@ func (h *hostile) write(b []byte) {
 	}
 }
 
-// gid is an address of the client, of a third host or of none.
+// gid returns an address of the client, of a third host or an invalid one.
 func (h *hostile) gid() [16]byte {
 	all := []string{"192.0.2.2", "192.0.2.2", "192.0.2.2", "192.0.2.3", deviceAddr, "255.255.255.255", "::", "2001:db8::1", "ff02::1"}
 	return gid(all[int(h.next())%len(all)])
 }
 
-// act does one thing.
+// act executes one act.
 func (h *hostile) act() {
 	switch h.next() % acts {
 	case saysRaw:
@@ -112,8 +112,8 @@ func (h *hostile) key() []byte {
 	return k.Append(nil)
 }
 
-// FuzzSession lets any client speak to the responder: its session ends, leaves nothing, keeps
-// within its limits, and makes the device send to nobody.
+// FuzzSession runs an arbitrary client: its session must end, leave nothing behind, observe its
+// limits, and not make the device send to any host.
 func FuzzSession(f *testing.F) {
 	files, err := filepath.Glob("../exchange/perftest/testdata/*.client")
 	if err != nil || len(files) == 0 {
@@ -181,7 +181,7 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// within fails the test if sessions have more than their limits.
+// within fails the test if sessions exceed their limits.
 func (r *rig) within(l Limits) {
 	qps := 0
 	for range r.dev.QPs() {

@@ -19,13 +19,14 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// dropped reports whether err is of a request for a connection that nobody answered.
+// dropped reports whether err is that of an unanswered connection request.
 func dropped(err error) bool {
 	var e net.Error
 	return errors.As(err, &e) && e.Timeout()
 }
 
-// reaches says whether from connects to l's port at to within a time in which nobody asks twice.
+// reaches returns an error unless from connects to l's port at to before the first
+// retransmission.
 func reaches(l net.Listener, from, to netip.Addr) error {
 	d := net.Dialer{Timeout: 300 * time.Millisecond, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
 	c, err := d.Dial("tcp", netip.AddrPortFrom(to, uint16(l.Addr().(*net.TCPAddr).Port)).String())
@@ -35,7 +36,8 @@ func reaches(l net.Listener, from, to netip.Addr) error {
 	return c.Close()
 }
 
-// listenForBoth returns a listener for IPv4 and IPv6. What package net knows of both may be of another namespace.
+// listenForBoth returns a listener for IPv4 and IPv6. Package net may have cached the support of
+// another namespace.
 func listenForBoth() (net.Listener, error) {
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -56,7 +58,7 @@ func whole(addr string) source {
 	return source{a, a.BitLen()}
 }
 
-// The sources that are held do not reach the listener, and all others do.
+// Held sources do not reach the listener, and all others do.
 func TestOnlySourcesThatAreHeldAreDropped(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{
 		MTU:   1500,
@@ -80,7 +82,7 @@ func TestOnlySourcesThatAreHeldAreDropped(t *testing.T) {
 	link := func(zone string) source { return source{netip.MustParseAddr("fe80::" + zone), 64} }
 	for _, c := range []struct {
 		held []source
-		out  map[string]bool // clients that are dropped
+		out  map[string]bool // clients whose requests are dropped
 	}{
 		{[]source{whole("192.0.2.2")}, map[string]bool{"192.0.2.2": true}},
 		{[]source{whole("2001:db8::2")}, map[string]bool{"2001:db8::2": true}},
@@ -108,7 +110,8 @@ func TestOnlySourcesThatAreHeldAreDropped(t *testing.T) {
 			scoped := func(addr string) netip.Addr {
 				a := netip.MustParseAddr(addr)
 				if a.IsLinkLocalUnicast() {
-					a = a.WithZone(fmt.Sprint(i.Index)) // the names that package net remembers may be of another namespace
+					// The names that package net caches may be of another namespace.
+					a = a.WithZone(fmt.Sprint(i.Index))
 				}
 				return a
 			}
@@ -123,7 +126,7 @@ func TestOnlySourcesThatAreHeldAreDropped(t *testing.T) {
 	}
 }
 
-// The filter has room for all that can be held at a time.
+// The maximum number of held sources fits into the filter.
 func TestEverySourceThatCanBeHeldFitsIntoTheFilter(t *testing.T) {
 	l, err := Listen("127.0.0.1:0")
 	if err != nil {
@@ -151,7 +154,7 @@ func TestEverySourceThatCanBeHeldFitsIntoTheFilter(t *testing.T) {
 	}
 }
 
-// mayHold skips a test where sources cannot be held back.
+// mayHold skips a test if sources cannot be held.
 func mayHold(t *testing.T, l net.Listener) {
 	t.Helper()
 	h := newHolder(l)
@@ -208,7 +211,7 @@ func TestAnAddressThatConnectsTooFastIsDroppedAndOthersAreServed(t *testing.T) {
 		if dropped(err) {
 			break
 		}
-		// Before that it may be closed, and so soon that it sees a reset.
+		// Before that it may be closed so soon that it sees a reset.
 		if time.Since(begun) > 10*time.Second {
 			t.Fatalf("after %v it is not dropped: %v", time.Since(begun), err)
 		}
@@ -222,7 +225,7 @@ func TestAnAddressThatConnectsTooFastIsDroppedAndOthersAreServed(t *testing.T) {
 	}
 }
 
-// Clients of one address have filled the queue of the listener before another one comes.
+// Clients of one address have filled the queue of the listener before another one connects.
 func TestAFullQueueOfOneAddressDoesNotKeepAnotherClientWaiting(t *testing.T) {
 	const flood = 3000
 	l, err := Listen("127.84.6.1:0")
@@ -248,7 +251,7 @@ func TestAFullQueueOfOneAddressDoesNotKeepAnotherClientWaiting(t *testing.T) {
 	over := make(chan error)
 	begun := time.Now()
 	go func() { over <- r.Serve(ctx, l, Perftest) }()
-	// Without devices a client is hung up on when its turn comes.
+	// Without devices the connection of a client is closed in its turn.
 	if n, err := client.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 		t.Errorf("the client reads %d bytes: %v", n, err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange/perftest"
 )
 
-// repeat sends a key up to n times without waiting for answers, and returns how many came before
-// the connection ended.
+// repeat sends a key up to n times without waiting for answers, and returns the number of answers
+// before the connection ended.
 func repeat(c net.Conn, qpn uint32, n int) (answers int) {
 	go func() {
 		for range n {
@@ -49,7 +49,7 @@ func TestAClientThatRepeatsItsKeyWithoutEndIsEnded(t *testing.T) {
 	}
 }
 
-// The same is so of reports, each field of which is answered.
+// The same holds for reports, each field of which is answered.
 func TestAClientThatReportsWithoutEndIsEnded(t *testing.T) {
 	counted, logged := responding(t, Limits{}, both, func(r *rig) {
 		c := r.call("192.0.2.2", deviceAddr)
@@ -69,7 +69,7 @@ func TestAClientThatReportsWithoutEndIsEnded(t *testing.T) {
 	}
 }
 
-// Only what is new is progress: a session without packets ends as one that says nothing does.
+// Only new keys are progress: a session without packets ends like a silent one.
 func TestRepeatedKeysAreNoProgress(t *testing.T) {
 	for _, every := range []time.Duration{100 * time.Millisecond, time.Second, 9 * time.Second} {
 		counted, logged := responding(t, Limits{}, both, func(r *rig) {
@@ -91,7 +91,7 @@ func TestRepeatedKeysAreNoProgress(t *testing.T) {
 	}
 }
 
-// Nor do new keys without packets keep a session for long.
+// Nor do new keys without packets keep a session alive for long.
 func TestTheFirstPacketIsWaitedForHowEverManyKeysCome(t *testing.T) {
 	counted, logged := responding(t, Limits{}, both, func(r *rig) {
 		c := r.call("192.0.2.2", deviceAddr)
@@ -111,7 +111,7 @@ func TestTheFirstPacketIsWaitedForHowEverManyKeysCome(t *testing.T) {
 	}
 }
 
-// The longest exchanges of perftest do not wait: -q 64, and -a -b with each size of one message.
+// The longest exchanges of perftest do not wait: -q 64, and -a -b with one message of each size.
 func TestClientsWithManyItemsDoNotWait(t *testing.T) {
 	responding(t, Limits{}, both, func(r *rig) {
 		begun := time.Now()
@@ -145,8 +145,8 @@ func TestClientsWithManyItemsDoNotWait(t *testing.T) {
 	})
 }
 
-// Clients that repeat keys from as many connections as their address may have, and connect anew
-// when they are ended, are answered at the pace of their address, and others are as if they were alone.
+// Clients that repeat keys on the maximum number of connections of their address, and reconnect
+// when they are ended, are answered at the rate of their address; others are not affected.
 func TestItemsOfAnAddressArePacedWhateverItsSessions(t *testing.T) {
 	responding(t, Limits{}, both, func(r *rig) {
 		const seconds = 3
@@ -186,7 +186,8 @@ func TestItemsOfAnAddressArePacedWhateverItsSessions(t *testing.T) {
 	})
 }
 
-// taken takes items of a source for a second, each when the one before is there, and returns how many.
+// taken takes items of a source for a second, each when the previous one is permitted, and
+// returns their number.
 func taken(from func(i int) netip.Addr) (n int) {
 	p := itemPaces{of: map[source]pace.Bucket{}}
 	now := time.Unix(1, 0)

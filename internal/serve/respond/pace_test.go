@@ -16,7 +16,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// crowd is a listener to which clients come as fast as they are accepted, from the addresses that from names in turn.
+// crowd is a listener with a client for each accept, from the addresses that from returns in
+// turn.
 type crowd struct {
 	from   func(i int) netip.Addr
 	closed chan struct{}
@@ -24,8 +25,9 @@ type crowd struct {
 
 	mu    sync.Mutex
 	began time.Time
-	came  int                            // guarded by mu
-	after map[netip.Addr][]time.Duration // when those of an address were served, since began; guarded by mu
+	came  int // guarded by mu
+	// after holds the times since began at which clients of an address were served. mu guards it.
+	after map[netip.Addr][]time.Duration
 }
 
 func (l *crowd) Accept() (net.Conn, error) {
@@ -46,7 +48,7 @@ func (l *crowd) Accept() (net.Conn, error) {
 func (l *crowd) Close() error   { l.close.Do(func() { close(l.closed) }); return nil }
 func (l *crowd) Addr() net.Addr { return &net.TCPAddr{} }
 
-// caller is one of a crowd. Whoever asks for its own address, of the local end, is about to serve it.
+// caller is a client of a crowd. A call of LocalAddr means that it is about to be served.
 type caller struct {
 	call
 	crowd *crowd
@@ -60,7 +62,7 @@ func (c *caller) LocalAddr() net.Addr {
 	return c.call.LocalAddr()
 }
 
-// crowded serves a crowd for a second and returns when those of each address were served.
+// crowded serves a crowd for a second and returns when clients of each address were served.
 func crowded(t *testing.T, from func(i int) netip.Addr) (after map[netip.Addr][]time.Duration, counted map[string]uint64) {
 	t.Helper()
 	counted = map[string]uint64{}
@@ -79,7 +81,7 @@ func crowded(t *testing.T, from func(i int) netip.Addr) (after map[netip.Addr][]
 	return after, counted
 }
 
-// total is how many clients of all addresses were served.
+// total returns the number of clients of all addresses that were served.
 func total(after map[netip.Addr][]time.Duration) (n int) {
 	for _, s := range after {
 		n += len(s)
@@ -87,7 +89,7 @@ func total(after map[netip.Addr][]time.Duration) (n int) {
 	return n
 }
 
-// numbered returns the i-th address behind a first one.
+// numbered returns the i-th address after a first one.
 func numbered(first string, i int) netip.Addr {
 	a := netip.MustParseAddr(first)
 	b := a.AsSlice()
@@ -129,7 +131,7 @@ func TestANetworkHasAPaceOfItsOwn(t *testing.T) {
 	within(t, "two links", total(after), 100+1000)
 }
 
-// A client is served in time though it comes behind many others.
+// A client is served in time even if it comes after many others.
 func TestOneSourceDoesNotKeepOthersWaiting(t *testing.T) {
 	const behind = 3000
 	one := func(addr string) func(int) netip.Addr {
@@ -202,7 +204,7 @@ func TestASourceThatHasSpentItsPaceIsHeldUntilNothingIsMissing(t *testing.T) {
 	}
 }
 
-// However many addresses clients come from, few are remembered.
+// The number of remembered sources is limited.
 func TestTheMemoryOfSourcesIsBounded(t *testing.T) {
 	p := paces{of: map[source]pace.Bucket{}, spent: func(source, time.Duration) {}}
 	now, most := time.Unix(1, 0), 0

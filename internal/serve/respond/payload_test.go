@@ -23,7 +23,7 @@ func TestAPayloadDividesTheStepOfMessages(t *testing.T) {
 
 const eight = "\x04\x03\x02\x01\x08\x07\x06\x05"
 
-// checked is a check of its own, with what it counts. Rooms have 8 KiB.
+// checked returns a check and its counters. Slots have 8 KiB.
 func checked(t *testing.T) (*check, *counters) {
 	t.Helper()
 	limits := Limits{Memory: 256 << 10, QPs: 2, Payload: []byte(eight)}
@@ -132,7 +132,7 @@ func TestMemoryThatWasWrittenIsLookedThroughAtTheEnd(t *testing.T) {
 	}
 }
 
-// Each receive has its room, which is where the byte of a payload follows from the offset alone.
+// Each receive has its slot, in which the byte of a payload follows from the offset alone.
 func TestRoomsOfReceivesAreApart(t *testing.T) {
 	for _, memory := range []uint64{64 << 10, 100_000, DefaultMemory} {
 		limits := Limits{Memory: memory, Payload: []byte(eight)}.withDefaults()
@@ -152,7 +152,8 @@ func TestRoomsOfReceivesAreApart(t *testing.T) {
 	}
 }
 
-// A message that came before the session ended is looked at although nobody waits for completions any more.
+// A message that arrived before the session ended is checked, even though no call waits for
+// completions any more.
 func TestWhatCameBeforeTheEndIsLookedAt(t *testing.T) {
 	for first, want := range map[byte]string{4: "", 5: "byte 0 of message 1 is 0x05, want 0x04"} {
 		responding(t, Limits{Memory: 64 << 10, QPs: 1, Payload: []byte(eight)}, both, func(r *rig) {
@@ -167,7 +168,8 @@ func TestWhatCameBeforeTheEndIsLookedAt(t *testing.T) {
 	}
 }
 
-// Why a client was refused is told although it hung up before the completion was taken.
+// The reason why a client's request was rejected is reported even if the client disconnected
+// before the completion was polled.
 func TestWhatEndedAClientIsToldAfterItHungUp(t *testing.T) {
 	responding(t, Limits{Memory: 4096}, both, func(r *rig) {
 		s := r.untaken(make([]byte, 5000), verbs.WCRemInvReqErr)
@@ -182,7 +184,8 @@ func TestWhatEndedAClientIsToldAfterItHungUp(t *testing.T) {
 	})
 }
 
-// untaken is a session to which payload was sent, which completed so, and of which nothing was taken.
+// untaken returns a session that received payload with the given status, whose completion was not
+// polled.
 func (r *rig) untaken(payload []byte, want verbs.WCStatus) *session {
 	r.Helper()
 	must := func(err error) {

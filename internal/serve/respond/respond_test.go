@@ -43,15 +43,15 @@ type rig struct {
 	*testing.T
 	dev   *verbs.Device
 	r     *Responder
-	log   bytes.Buffer // to be read when all sessions are over
+	log   bytes.Buffer // to be read when all sessions have ended
 	calls chan net.Conn
 	pipes *pipe.Net
 
 	mu   sync.Mutex
-	sent map[netip.Addr]int // packets that left the device, by destination; guarded by mu
+	sent map[netip.Addr]int // packets sent by the device, by destination; guarded by mu
 }
 
-// sentTo is how many packets have left the device for an address.
+// sentTo returns the number of packets that the device has sent to an address.
 func (r *rig) sentTo(addr string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,8 @@ func (r *rig) Accept() (net.Conn, error) {
 func (r *rig) Close() error   { return nil }
 func (r *rig) Addr() net.Addr { return at(deviceAddr) }
 
-// responding runs f in a bubble with a responder. When f is done and all limits of time have passed, nothing may be left.
+// responding runs f in a bubble with a responder. When f has returned and all timeouts have
+// expired, nothing may remain.
 func responding(t *testing.T, limits Limits, kinds []Kind, f func(r *rig)) (counted map[string]uint64, logged string) {
 	t.Helper()
 	counted = map[string]uint64{}
@@ -91,7 +92,8 @@ func responding(t *testing.T, limits Limits, kinds []Kind, f func(r *rig)) (coun
 			limits.Memory = 1 << 16
 		}
 		r.r = New(func() []*verbs.Device { return []*verbs.Device{r.dev} }, limits, slog.New(slog.NewTextHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-		r.r.hostAddrs = func(...string) []exchange.HostAddr { return nil } // whatever addresses the host of the test has
+		// The result must not depend on the addresses of the test's host.
+		r.r.hostAddrs = func(...string) []exchange.HostAddr { return nil }
 		over := make(chan error)
 		go func() { over <- r.r.Serve(t.Context(), r, kinds...) }()
 		synctest.Wait()
@@ -116,7 +118,7 @@ func responding(t *testing.T, limits Limits, kinds []Kind, f func(r *rig)) (coun
 	return counted, logged
 }
 
-// bubbled counts the goroutines of tests in bubbles, of which one runs at a time.
+// bubbled returns the number of goroutines of tests in bubbles, of which one runs at a time.
 func bubbled() int {
 	all := make([]byte, 1<<20)
 	return bytes.Count(all[:runtime.Stack(all, true)], []byte("synctest bubble"))
@@ -151,7 +153,7 @@ func (r *rig) call(from, to string) net.Conn {
 	return a
 }
 
-// say is one item of a client: what it writes, and how many bytes are the answer.
+// say is one item of a client: its bytes, and the length of the answer.
 type say struct {
 	item   []byte
 	answer int
@@ -192,7 +194,7 @@ func dest(qpn uint32) say {
 
 var both = []Kind{Perftest, Pingpong}
 
-// What comes over TCP and is no client's ends the connection, within the limits of time, and is counted for what it is.
+// Unknown TCP data closes the connection, within the timeouts, and is counted by reason.
 func TestWhoeverIsNoClientIsHungUpOn(t *testing.T) {
 	drip := func(c net.Conn, b []byte) {
 		for i := range b {
@@ -275,7 +277,7 @@ func TestWhoeverIsNoClientIsHungUpOn(t *testing.T) {
 	}
 }
 
-// ended waits until no session is left.
+// ended waits until all sessions have ended.
 func (r *rig) ended() {
 	for range 1000 {
 		synctest.Wait()
@@ -319,7 +321,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// A /64 and the loopback addresses are many addresses that one host or user has.
+// A /64 and the loopback addresses are many addresses of one host or user.
 func TestSessionsOfANetworkAreBounded(t *testing.T) {
 	limits := Limits{Sessions: 8, PerPeer: 2, Memory: 1 << 16}
 	counted, _ := responding(t, limits, both, func(r *rig) {
@@ -343,7 +345,7 @@ func TestSessionsOfANetworkAreBounded(t *testing.T) {
 	}
 }
 
-// A link's addresses are as many as a neighbour wants, as are those of a /64.
+// A neighbour can have any number of addresses of a link, as of a /64.
 func TestSessionsOfALinkAreBounded(t *testing.T) {
 	r := alone(openAt(t, deviceAddr), Limits{Sessions: 8, PerPeer: 2})
 	served := func(from string, want bool) {
@@ -360,7 +362,7 @@ func TestSessionsOfALinkAreBounded(t *testing.T) {
 	served("192.0.2.7", true)
 }
 
-// Clients that connect and say nothing keep nobody out for longer than half a second.
+// Silent clients exclude others for at most half a second.
 func TestClientsThatDoNotGoOnMakeRoomForOthers(t *testing.T) {
 	limits := Limits{Sessions: 4, PerPeer: 2, Memory: 1 << 16}
 	counted, _ := responding(t, limits, both, func(r *rig) {
@@ -382,7 +384,7 @@ func TestClientsThatDoNotGoOnMakeRoomForOthers(t *testing.T) {
 				r.Errorf("client %d: %v", i, err)
 			}
 		}
-		// One of an address that has as many as it may have displaces its own only.
+		// A client of an address at its limit displaces only sessions of that address.
 		c = r.call("192.0.2.2", deviceAddr)
 		if _, err := converse(c, opening()...); err == nil {
 			r.Error("a third session of an address displaces another's")
@@ -394,7 +396,7 @@ func TestClientsThatDoNotGoOnMakeRoomForOthers(t *testing.T) {
 	}
 }
 
-// A pingpong does not say when it is over: what is silent makes room.
+// A pingpong does not announce its end: a silent one can be displaced.
 func TestAKilledClientLeavesNothing(t *testing.T) {
 	const deaths, atATime = 1000, 50
 	counted, _ := responding(t, Limits{PerPeer: atATime, Memory: 1 << 16}, both, func(r *rig) {

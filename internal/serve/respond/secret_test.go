@@ -10,10 +10,10 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange/pingpong"
 )
 
-// secrets are hex digits of a client's key and address that no line of a log may have.
+// secrets are hex digits of a client's key and address that must not be logged.
 var secrets = []string{"beef01", "cafe02", "deadf00d", "feedface"}
 
-// shows returns the digits of a secret, four of them at least, that a text has.
+// shows returns the digits of a secret, at least four of them, that a text contains.
 func shows(text string) string {
 	text = strings.ToLower(text)
 	for _, s := range secrets {
@@ -26,12 +26,12 @@ func shows(text string) string {
 	return ""
 }
 
-// A client whose key or address is damaged anywhere, is cut off or comes at another place than it
-// should has nothing of it in the log.
+// No part of a key or address of a client is logged if it is damaged anywhere, truncated or
+// misplaced.
 func TestNothingOfAKeyIsLogged(t *testing.T) {
 	k := (&perftest.Key{QPN: 0xbeef01, PSN: 0xcafe02, RKey: 0xdeadf00d, VAddr: 0x0000feedface0000, GID: gid("192.0.2.2")}).Append(nil)
 	d := (&pingpong.Dest{QPN: 0xbeef01, PSN: 0xcafe02, GID: gid("192.0.2.2")}).Append(nil)
-	var said [][]say // what each client says, without waiting for the last answer
+	var said [][]say // items of each client, without waiting for the last answer
 	damage := func(before []say, text []byte) {
 		for i := range text {
 			b := bytes.Clone(text)

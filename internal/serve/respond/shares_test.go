@@ -11,8 +11,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// One host gets half of the memory, however many sessions it has; others find a share, and the
-// whole is never exceeded.
+// One host gets half of the memory, with any number of sessions; others get a share, and the
+// total is never exceeded.
 func TestMemoryIsShared(t *testing.T) {
 	s := &shares{total: 100, hosts: map[netip.Addr]uint64{}}
 	host := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}) }
@@ -42,14 +42,14 @@ func TestMemoryIsShared(t *testing.T) {
 	}
 }
 
-// A host that opens all its sessions, and writes to the memory of each, leaves room for those of
-// another.
+// A host that opens all its sessions, and writes to the memory of each, leaves memory for those
+// of another.
 func TestOneHostDoesNotTakeAllMemory(t *testing.T) {
 	const sessions, each = 16, 1 << 16
 	for _, c := range []struct {
 		name string
-		each uint64 // bytes that the host writes to in each session
-		want int    // of its sessions stay
+		each uint64 // bytes that the host writes in each session
+		want int    // number of its sessions that remain
 	}{{"it only connects", 0, sessions}, {"it writes a byte", 1, sessions / 2}, {"it writes everywhere", each, sessions / 2}} {
 		counted, logged := responding(t, Limits{Memory: each, TotalMemory: sessions * each}, both, func(r *rig) {
 			greedy, other := newWriter(r, "192.0.2.2"), newWriter(r, "192.0.2.9")
@@ -107,7 +107,7 @@ func (w *writer) close() {
 	}
 }
 
-// session begins one and writes n bytes to its memory.
+// session starts a session and writes n bytes to its memory.
 func (w *writer) session(n uint64) error {
 	w.Helper()
 	conn := w.call(w.addr, deviceAddr)

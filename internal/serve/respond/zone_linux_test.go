@@ -16,12 +16,13 @@ import (
 	"github.com/gorxe/gorxe/internal/testnet"
 )
 
-// Linux takes a segment to any address of the host by any interface. So a neighbour on one link,
-// with a link-local address that somebody has on another, comes to the address of a device there.
-// The device must not send to that somebody.
+// Linux accepts a segment to any address of the host on any interface. A neighbour on one link,
+// with a link-local address that another host has on another link, can therefore connect to the
+// address of a device there. The device must not send to that other host.
 func TestAConnectionByAnotherLinkGivesNoHostOfTheDevicesLink(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500})
-	// Two links with indexes that no interface of the test's own namespace has: package net names them so.
+	// Two links with indexes that no interface of the test's own namespace has, so that package
+	// net uses numbers as names.
 	const device, other = 47110, 47111
 	links := []struct {
 		name        string
@@ -92,7 +93,8 @@ func TestAConnectionByAnotherLinkGivesNoHostOfTheDevicesLink(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			// The host answers no neighbour solicitation for it on the other link, and takes what comes.
+			// The host does not answer neighbour solicitations for it on the other link, but
+			// accepts packets.
 			global := net.ParseIP("2001:db8::1")
 			way := &netlink.Route{LinkIndex: i.Index, Dst: &net.IPNet{IP: global, Mask: net.CIDRMask(128, 128)}}
 			if err := netlink.RouteReplace(way); err != nil {

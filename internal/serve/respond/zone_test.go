@@ -39,7 +39,8 @@ func alone(d *verbs.Device, limits Limits) *Responder {
 	return r
 }
 
-// A link-local address is another host's on each link: that of the TCP connection decides.
+// A link-local address belongs to different hosts on different links: the zone of the TCP
+// connection decides.
 func TestALinkLocalClientIsAnsweredOnItsOwnLink(t *testing.T) {
 	d := openAt(t, "fe80::1%eth0", "fe80::11%eth1", "2001:db8::1")
 	all := []netip.Prefix{netip.MustParsePrefix("::/0")}
@@ -47,7 +48,7 @@ func TestALinkLocalClientIsAnsweredOnItsOwnLink(t *testing.T) {
 		name, tcp, called, gid string
 		foreign                []netip.Prefix
 		want                   string // address that answers
-		why                    reason // for which there is none
+		why                    reason // why there is none
 	}{
 		{name: "a neighbour", tcp: "fe80::2%eth0", called: "fe80::1%eth0", gid: "fe80::2", want: "fe80::1%eth0"},
 		{name: "one on another link", tcp: "fe80::2%eth1", called: "fe80::11%eth1", gid: "fe80::2", want: "fe80::11%eth1"},

@@ -17,7 +17,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// devices are two on a network in memory with faults.
+// devices returns two devices on a network in memory with faults.
 func devices(t *testing.T, f fault.Config) (client, server *verbs.Device, at netip.AddrPort) {
 	t.Helper()
 	n := pipe.NewNet()
@@ -42,7 +42,7 @@ func devices(t *testing.T, f fault.Config) (client, server *verbs.Device, at net
 	return out[0], out[1], netip.AddrPortFrom(netip.MustParseAddr("192.0.2.2"), rping.Port)
 }
 
-// serve lets s answer the first client, and returns how that ended.
+// serve makes s answer the first client, and returns the result.
 func serve(t *testing.T, d *verbs.Device, s *rping.Server) <-chan error {
 	t.Helper()
 	l, err := d.Listen(verbs.PortSpaceTCP, netip.AddrPortFrom(netip.Addr{}, rping.Port), 0)
@@ -91,7 +91,7 @@ func TestPingsComeBackWhole(t *testing.T) {
 	}
 }
 
-// The text of rping, as a run of the original printed it.
+// The text of rping, as printed by the original.
 func TestThePatternIsThatOfRping(t *testing.T) {
 	client, server, at := devices(t, fault.Config{})
 	var got bytes.Buffer
@@ -135,7 +135,7 @@ func TestAClientThatStopsIsNoErrorBetweenPings(t *testing.T) {
 	if err := c.Run(ctx, at); !errors.Is(err, context.Canceled) {
 		t.Errorf("the client: %v", err)
 	}
-	// It may be caught in the middle of the next ping.
+	// The server may be in the middle of the next ping.
 	if err := <-ended; err != nil && !strings.Contains(err.Error(), "in the middle") {
 		t.Errorf("the server: %v", err)
 	}

@@ -25,7 +25,7 @@ func TestAllChannelsTogetherHaveALimitedNumberOfIdentifiers(t *testing.T) {
 	second.create(uapi.PortSpaceTCP, 4)
 }
 
-// However events leave the queues, there is room again for others.
+// However events leave the queues, there is space for others afterwards.
 func TestAllChannelsTogetherHaveALimitedNumberOfEvents(t *testing.T) {
 	s := hosts(t)[0]
 	s.allEvents = 2

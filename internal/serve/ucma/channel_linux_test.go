@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitReadable waits until an event waits.
+// awaitReadable waits until an event is queued.
 func (c *channel) awaitReadable() {
 	c.Helper()
 	fds := []unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}}
@@ -21,7 +21,7 @@ func (c *channel) awaitReadable() {
 	}
 }
 
-// fetch begins to fetch an event.
+// fetch starts to fetch an event.
 func (c *channel) fetch() (uint64, <-chan error) {
 	size := uapi.SizeOf(uapi.UCMEventResp{})
 	addr := c.room(size)
@@ -46,7 +46,7 @@ func TestAChannelIsReadableWhileAnEventWaits(t *testing.T) {
 	}
 }
 
-// routedWithoutFetching returns an identifier with two events that wait.
+// routedWithoutFetching returns an identifier with two queued events.
 func (c *channel) routedWithoutFetching() uint32 {
 	c.Helper()
 	id := c.create(uapi.PortSpaceTCP, 1)
@@ -147,7 +147,7 @@ func TestOnlyFetchedEventsAreReported(t *testing.T) {
 	if n := client.destroy(id); n != 1 {
 		t.Errorf("%d events were fetched", n)
 	}
-	// The events of others stay.
+	// The events of others remain.
 	client.expect(uapi.UCMEventAddrResolved, other)
 }
 

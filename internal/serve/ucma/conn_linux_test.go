@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// region is memory that a program sends from or receives to.
+// region registers memory that a program sends from or receives to.
 func (p *program) region(b []byte) *verbs.MR {
 	p.Helper()
 	m, err := p.pd.RegMR(b, verbs.LocalWrite|verbs.RemoteWrite)
@@ -54,7 +54,8 @@ func TestAConnectionIsMadeUsedAndEnded(t *testing.T) {
 	e := c.request("from the client")
 	got := e.Conn()
 	says(t, got.PrivateData, got.PrivateDataLen, "from the client", verbs.DialPrivateLen)
-	// What the client has outstanding the server takes, and the other way round.
+	// The initiator depth of the client is limited by the responder resources of the server, and
+	// vice versa.
 	if got.InitiatorDepth != 3 || got.ResponderResources != 5 || got.RetryCount != 7 {
 		t.Errorf("the request has %+v", got)
 	}
@@ -142,7 +143,7 @@ func TestRetriesAndResourcesAreThoseThatBothEndsHave(t *testing.T) {
 	}
 }
 
-// As in the kernel, which asks for 655 ms always: so long has a program to post a receive.
+// As in the kernel, which always uses 655 ms: a program has that time to post a receive.
 func TestAPeerThatRetriesAFewTimesWaitsLongForAReceive(t *testing.T) {
 	short := verbs.DefaultConnAttr().MinRNRTimer
 	for name, test := range map[string]struct{ retries, want uint8 }{"5 times": {5, 0}, "without a limit": {7, short}} {
@@ -286,7 +287,7 @@ func TestTheEndOfAProgramEndsItsConnectionsAndListeners(t *testing.T) {
 	c := connect(t)
 	c.server.close()
 	c.client.expect(uapi.UCMEventDisconnected, c.atClient)
-	// Nobody listens any more, and the port is free.
+	// No program listens any more, and the port is free.
 	again := start(t, c.server.server).open()
 	again.listenAt(uapi.PortSpaceTCP, 7174, 1)
 	s := c.server.server
@@ -359,7 +360,7 @@ func TestAMulticastGroupIsJoinedAndLeft(t *testing.T) {
 	if _, err := ask[uapi.UCMDestroyIDResp](client, uapi.UCMCmdLeaveMcast, leave); uapi.ErrnoOf(err) != uapi.ENOENT {
 		t.Errorf("a group is left twice: %v", err)
 	}
-	// An event that was not fetched goes with the group.
+	// An event that was not fetched is removed with the group.
 	num = must[uapi.UCMCreateIDResp](client, uapi.UCMCmdJoinIPMcast, join).ID
 	if n := must[uapi.UCMDestroyIDResp](client, uapi.UCMCmdLeaveMcast, leave).EventsReported; n != 0 || client.readable() {
 		t.Errorf("%d events were fetched", n)

@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// FuzzCommands has a program write commands of any bytes. The first bytes of each are the number of the command, a
-// channel and a length; identifiers are small numbers, and so often right.
+// FuzzCommands makes a program write arbitrary commands. The first bytes of each are the number
+// of the command, a channel and a length; identifiers are small numbers, so they are often valid.
 func FuzzCommands(f *testing.F) {
 	add := func(cmds ...any) {
 		var b []byte
@@ -38,7 +38,7 @@ func FuzzCommands(f *testing.F) {
 		p := start(t, s[0])
 		p.room(1 << 12)
 		channels := [2]*channel{p.open(), p.open()}
-		p.channels[0] = channels[0].ch // a descriptor that every input can name
+		p.channels[0] = channels[0].ch // a descriptor that every input can use
 		for _, c := range channels {
 			c.nonBlocking()
 		}

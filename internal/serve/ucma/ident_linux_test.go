@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// peerAt is a port of the other device.
+// peerAt returns a port of the other device.
 func peerAt(port uint16) netip.AddrPort { return netip.AddrPortFrom(addrs[1], port) }
 
 func TestAddressesOfInfiniBandAreRefused(t *testing.T) {
@@ -56,12 +56,12 @@ func TestAnAddressThatLeadsNowhere(t *testing.T) {
 	if err := client.bind(id, netip.MustParseAddrPort("203.0.113.1:1")); uapi.ErrnoOf(err) != uapi.EADDRNOTAVAIL {
 		t.Errorf("bound to an address of no device: %v", err)
 	}
-	// The device has no address of IPv6.
+	// The device has no IPv6 address.
 	for range maxQueued {
 		if err := client.resolve(id, netip.MustParseAddrPort("[2001:db8::1]:1")); err != nil {
 			t.Fatal(err)
 		}
-		// Resolving again is possible when the event is there.
+		// Resolving again is possible once the event is queued.
 		for len(client.queueOf(id)) == 0 {
 			client.awaitReadable()
 		}
@@ -71,7 +71,7 @@ func TestAnAddressThatLeadsNowhere(t *testing.T) {
 	}
 }
 
-// queueOf returns the events of an identifier that wait.
+// queueOf returns the queued events of an identifier.
 func (c *channel) queueOf(id uint32) (out []*event) {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
@@ -96,7 +96,7 @@ func TestEventsThatAProgramDoesNotFetchAreBounded(t *testing.T) {
 				t.Errorf("refused after %d events", n)
 			}
 			return
-		case uapi.ErrnoOf(err) != uapi.EINVAL: // the one before is under way
+		case uapi.ErrnoOf(err) != uapi.EINVAL: // the previous one is in progress
 			t.Fatal(err)
 		}
 	}

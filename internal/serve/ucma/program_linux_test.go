@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addrs are those of the devices of a test.
+// addrs are the addresses of the devices of a test.
 var addrs = [2]netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")}
 
-// hosts opens two devices that a network in memory connects, with a server each.
+// hosts opens two devices on a network in memory, with a server each.
 func hosts(t testing.TB) (out [2]*Server) {
 	t.Helper()
 	n := pipe.NewNet()
@@ -44,7 +44,8 @@ func hosts(t testing.TB) (out [2]*Server) {
 	return out
 }
 
-// program is one that makes calls as librdmacm does, with its memory and descriptors in this process.
+// program is a program that makes calls as librdmacm does, with its memory and descriptors in
+// this process.
 type program struct {
 	testing.TB
 	server *Server
@@ -92,7 +93,7 @@ type channel struct {
 	*program
 	ch          *Channel
 	fd          int
-	interrupted chan func() // of the command that waits
+	interrupted chan func() // of the waiting command
 }
 
 func (p *program) open() *channel {
@@ -158,7 +159,7 @@ func (c *channel) readable() bool {
 	return err == nil && n == 1 && fds[0].Revents&unix.POLLIN != 0
 }
 
-// begin writes a command with room for a response of out bytes; the result comes later.
+// begin writes a command with space for a response of out bytes; the result comes later.
 func (c *channel) begin(cmd uapi.UCMCommand, req any, out int) <-chan error {
 	body := uapi.Encode(req)
 	b := append(uapi.Encode(uapi.UCMCmdHdr{Cmd: uint32(cmd), In: uint16(len(body)), Out: uint16(out)}), body...)
@@ -170,7 +171,7 @@ func (c *channel) begin(cmd uapi.UCMCommand, req any, out int) <-chan error {
 // try writes a command without a response.
 func (c *channel) try(cmd uapi.UCMCommand, req any) error { return <-c.begin(cmd, req, 0) }
 
-// do is try of a command that succeeds.
+// do is try of a command that must succeed.
 func (c *channel) do(cmd uapi.UCMCommand, req any) {
 	c.Helper()
 	if err := c.try(cmd, req); err != nil {
@@ -178,7 +179,7 @@ func (c *channel) do(cmd uapi.UCMCommand, req any) {
 	}
 }
 
-// refused checks that a command fails with a number.
+// refused checks that a command fails with an error number.
 func (c *channel) refused(want uapi.Errno, cmd uapi.UCMCommand, req any) {
 	c.Helper()
 	if err := c.try(cmd, req); uapi.ErrnoOf(err) != want {
@@ -186,7 +187,7 @@ func (c *channel) refused(want uapi.Errno, cmd uapi.UCMCommand, req any) {
 	}
 }
 
-// ask writes a command with a response, to an address that request gets.
+// ask writes a command with a response, whose address request gets.
 func ask[R any](c *channel, cmd uapi.UCMCommand, request func(addr uint64) any) (R, error) {
 	var r R
 	size := uapi.SizeOf(r)
@@ -270,7 +271,7 @@ func (c *channel) expect(kind uapi.UCMEvent, id uint32) uapi.UCMEventResp {
 	return e
 }
 
-// qp makes a queue pair.
+// qp creates a queue pair.
 func (p *program) qp(typ verbs.QPType) *verbs.QP {
 	p.Helper()
 	q, err := p.pd.CreateQP(verbs.QPInitAttr{Type: typ, SendCQ: p.cq})
@@ -281,7 +282,7 @@ func (p *program) qp(typ verbs.QPType) *verbs.QP {
 	return q
 }
 
-// move takes a queue pair to a state as rdma_cm says.
+// move moves a queue pair to a state with the attributes of rdma_cm.
 func (c *channel) move(q *verbs.QP, id uint32, to uapi.QPState) uapi.QPAttr {
 	c.Helper()
 	a := must[uapi.QPAttr](c, uapi.UCMCmdInitQPAttr, func(addr uint64) any {
@@ -303,7 +304,7 @@ func (c *channel) move(q *verbs.QP, id uint32, to uapi.QPState) uapi.QPAttr {
 	return a
 }
 
-// param are the parameters of a connection.
+// param returns the parameters of a connection.
 func param(q *verbs.QP, data string) uapi.UCMConnParam {
 	p := uapi.UCMConnParam{Valid: 1, ResponderResources: 3, InitiatorDepth: 5, RetryCount: 7, RNRRetryCount: 7}
 	if q != nil {
@@ -313,7 +314,7 @@ func param(q *verbs.QP, data string) uapi.UCMConnParam {
 	return p
 }
 
-// says checks the private data of a peer, which arrives with zeros behind it.
+// says checks the private data of a peer, which is padded with zeros.
 func says(t testing.TB, b [uapi.MaxPrivateData]byte, length uint8, want string, room int) {
 	t.Helper()
 	if int(length) != room || !bytes.HasPrefix(b[:], append([]byte(want), 0)) {
@@ -345,7 +346,7 @@ func (c *channel) routed(ps uapi.PortSpace, port uint16, uid uint64) uint32 {
 	return id
 }
 
-// pair are two programs with a channel each.
+// pair returns two programs with a channel each.
 func pair(t testing.TB) (client, server *channel) {
 	s := hosts(t)
 	return start(t, s[0]).open(), start(t, s[1]).open()
@@ -371,7 +372,7 @@ func connect(t testing.TB) *connected {
 	return c
 }
 
-// request has the client ask, and the server fetch that.
+// request makes the client connect, and the server fetch the request.
 func (c *connected) request(data string) uapi.UCMEventResp {
 	c.client.Helper()
 	c.clientQP = c.client.qp(verbs.RC)
@@ -385,7 +386,7 @@ func (c *connected) request(data string) uapi.UCMEventResp {
 	return e
 }
 
-// accept has the server accept, and the client go on.
+// accept makes the server accept, and the client continue.
 func (c *connected) accept(data string) uapi.UCMEventResp {
 	c.server.Helper()
 	c.serverQP = c.server.qp(verbs.RC)

@@ -31,7 +31,7 @@ func nextRecord(t testing.TB, fd, size int) []byte {
 	}
 }
 
-// nextEvent takes the next asynchronous event of a program.
+// nextEvent reads the next asynchronous event of a program.
 func (e *end) nextEvent() uapi.AsyncEventDesc {
 	e.Helper()
 	return decode[uapi.AsyncEventDesc](e.program, nextRecord(e, e.async, asyncRecord))
@@ -94,7 +94,8 @@ func TestACompletionQueueThatOverflowsIsReportedWithItsQueuePairs(t *testing.T) 
 		a.ring()
 		a.until("the request is taken", func() bool { return a.send.word(256).Load() == a.send.index })
 	}
-	// The queue pair may be in another shard than the one that meets the full queue, so the order is open.
+	// The queue pair may be in another shard than the one that finds the queue full, so the order
+	// varies.
 	got := map[uapi.AsyncEventDesc]bool{a.nextEvent(): true, a.nextEvent(): true}
 	for _, want := range []uapi.AsyncEventDesc{
 		{Element: 0xc0, EventType: uint32(uapi.EventCQErr)}, {Element: 0xd0, EventType: uint32(uapi.EventQPFatal)},
@@ -139,7 +140,7 @@ func TestEventsOfASharedReceiveQueueAreReported(t *testing.T) {
 	b.noEvents()
 }
 
-// carrier is a link whose state the test decides.
+// carrier is a link whose state the test sets.
 type carrier struct {
 	packet.Link
 	changed func(up bool)
@@ -150,7 +151,7 @@ func (l *carrier) WatchState(changed func(up bool)) {
 	changed(true)
 }
 
-// portDevice opens a device and returns what changes the state of its port.
+// portDevice opens a device and returns a function that sets the state of its port.
 func portDevice(t *testing.T) (d *verbs.Device, up func(bool)) {
 	t.Helper()
 	l, err := pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 1500)
@@ -175,7 +176,7 @@ func TestAllProgramsHearOfThePort(t *testing.T) {
 	up(true)
 	a.wantEvent(uapi.EventPortActive, 1)
 	b.wantEvent(uapi.EventPortActive, 1)
-	// Another reader of the device finds them too.
+	// Another reader of the device gets them too.
 	for _, want := range []verbs.EventType{verbs.EventPortErr, verbs.EventPortActive} {
 		if e, err := d.Event(t.Context()); err != nil || e.Type != want {
 			t.Errorf("Event = %v, %v, want %v", e, err, want)

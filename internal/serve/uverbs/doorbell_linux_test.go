@@ -41,7 +41,8 @@ func TestADoorbellIsForTheQueuePairThatItNames(t *testing.T) {
 	}
 }
 
-// flushing returns a program with n queue pairs in ERR: a request is flushed when the doorbell has been answered.
+// flushing returns a program with n queue pairs in ERR: a request is flushed when the doorbell
+// has been answered.
 func flushing(t testing.TB, n int) (e *end, handles []uint32, sends []*queue) {
 	t.Helper()
 	e = newEnd(t, serverOn(t, devices(t)[0]), uapi.QPTypeRC)
@@ -57,7 +58,7 @@ func flushing(t testing.TB, n int) (e *end, handles []uint32, sends []*queue) {
 	return e, handles, sends
 }
 
-// post posts a request and rings with doorbell. It returns when the request was taken.
+// post posts a request and writes doorbell. It returns when the request was fetched.
 func (e *end) post(send *queue, doorbell []byte) error {
 	send.post(sendWQE(1, e.addr, 8, e.mr.LKey))
 	if _, err := unix.Write(e.cmd, doorbell); err != nil {
@@ -71,7 +72,7 @@ func (e *end) post(send *queue, doorbell []byte) error {
 	return nil
 }
 
-// emptied takes all completions, until stop.
+// emptied polls all completions, until stop.
 func (e *end) emptied() (stop func()) {
 	end := make(chan struct{})
 	var over sync.WaitGroup
@@ -110,7 +111,7 @@ func TestEachDoorbellOfSeveralThreadsIsHeard(t *testing.T) {
 func TestWhatWasPostedLeavesBeforeItsQueuePairIsDestroyed(t *testing.T) {
 	a, b := newPair(t)
 	b.recv.post(recvWQE(1, b.addr, 64, b.mr.LKey))
-	a.send.post(sendWQE(2, a.addr, 8, a.mr.LKey)) // and its doorbell has not been answered
+	a.send.post(sendWQE(2, a.addr, 8, a.mr.LKey)) // its doorbell has not been answered
 	a.call(uapi.MethodQPDestroy, attr{id: uapi.AttrDestroyQPHandle, in: handle(a.qp)}, out(uapi.AttrDestroyQPResp, 4))
 	if wc := b.poll(b.comp); wc.WRID != 1 || wc.Status != uint32(uapi.WCSuccess) {
 		t.Errorf("%+v", wc)
@@ -139,7 +140,7 @@ func TestDatagramsLeaveBeforeTheirAddressHandleIsDestroyed(t *testing.T) {
 	binary.NativeEndian.PutUint32(wqe[24:], b.qpn)
 	binary.NativeEndian.PutUint32(wqe[28:], 5) // Q_Key
 	binary.NativeEndian.PutUint32(wqe[36:], ah)
-	a.send.post(wqe) // and its doorbell has not been answered
+	a.send.post(wqe) // its doorbell has not been answered
 	if _, _, err := a.tryCommand(uapi.CmdDestroyAH, uapi.DestroyAH{AHHandle: ah}, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -149,8 +150,8 @@ func TestDatagramsLeaveBeforeTheirAddressHandleIsDestroyed(t *testing.T) {
 	}
 }
 
-// As the kernel's, except that a queue pair in RTS makes room for posts to all others of the
-// context.
+// As in the kernel, except that one queue pair in RTS makes posts to all others of the context
+// succeed.
 func TestADoorbellFailsWithEINVALWhileNoQueuePairIsInRTSOrLater(t *testing.T) {
 	d := devices(t)
 	a, b := newEnd(t, serverOn(t, d[0]), uapi.QPTypeRC), newEnd(t, serverOn(t, d[1]), uapi.QPTypeRC)
@@ -196,8 +197,8 @@ func TestADoorbellThatNamesNothingIsForAllQueuePairs(t *testing.T) {
 	}
 }
 
-// The time from a post to its completion in error, in a context with other queue pairs. "all" are doorbells that
-// name none.
+// BenchmarkDoorbell measures the time from a post to its completion with an error, in a context
+// with other queue pairs. "all" are doorbells that name no queue pair.
 func BenchmarkDoorbell(b *testing.B) {
 	for _, n := range []int{1, 1000} {
 		for _, kind := range []string{"named", "all"} {

@@ -24,7 +24,7 @@ func (w *eventWriter) quiet() {
 	}
 }
 
-// newFile returns an event file that is watched, and the end of the program.
+// newFile returns a watched event file, and the end of the program.
 func newFile(t testing.TB, size int) (*eventFile, *os.File) {
 	t.Helper()
 	h, err := hangup.New()
@@ -53,7 +53,7 @@ func newFile(t testing.TB, size int) (*eventFile, *os.File) {
 	return e, theirs
 }
 
-// readAll reads what is in the pipe, and what comes next while it is read.
+// readAll reads the contents of the pipe, and what is written meanwhile.
 func readAll(t testing.TB, e *eventFile, theirs *os.File) (records int) {
 	t.Helper()
 	fd := int(theirs.Fd())
@@ -92,7 +92,7 @@ func TestEventsOfAProgramThatReadsNoneAreBounded(t *testing.T) {
 			if most := 2 * (maxUnread + kinds*len(all)); got > most || got < kinds*len(all) {
 				t.Errorf("%d records were kept, want up to %d", got, most)
 			}
-			// An event after that comes, and all that were read count.
+			// An event after that is delivered, and all that were read count.
 			for n := range all {
 				e.push(record{&all[n], 0})
 			}
@@ -108,8 +108,8 @@ func TestEventsOfAProgramThatReadsNoneAreBounded(t *testing.T) {
 	}
 }
 
-// A queue whose program reads each event and then asks for the next one has each of its events, also beside queues of
-// which nobody reads events.
+// A program that reads each event of a queue and then requests the next one gets each event, even
+// beside queues whose events are not read.
 func TestAnEventIsNotDroppedAfterAnEqualOneWasRead(t *testing.T) {
 	e, theirs := newFile(t, compRecord)
 	var idle, used source

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Steps of a hostile program, by the byte that begins them, and what follows it.
+// Steps of a hostile program, by their first byte, and their parameters.
 const (
-	stepWrite    = iota // place in memory in units of 16 bytes, length, bytes
-	stepIoctl           // place of the argument
+	stepWrite    = iota // offset in memory in units of 16 bytes, length, bytes
+	stepIoctl           // offset of the argument
 	stepDoorbell        // length, bytes
-	stepRing            // place in the device file in units of 4 bytes, length, bytes
+	stepRing            // offset in the device file in units of 4 bytes, length, bytes
 	stepTruncate        // length of the device file in pages
 	stepPunch           // first page, pages
-	stepClose           // which of the descriptors that were installed
+	stepClose           // index of an installed descriptor
 	numSteps
 )
 
@@ -50,7 +50,7 @@ func (h *hostile) bytes() []byte {
 
 func (h *hostile) address() uint64 { return base + 16*uint64(h.word()) }
 
-// Install gives numbers that do not depend on what else is open.
+// Install returns numbers that do not depend on other open descriptors.
 func (h *hostile) Install(f *os.File, o any) (int, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -60,7 +60,7 @@ func (h *hostile) Install(f *os.File, o any) (int, error) {
 	return len(h.installed) - 1, nil
 }
 
-// Object finds one of those that were installed by any number.
+// Object returns one of the installed objects for any number.
 func (h *hostile) Object(fd int32) any {
 	if len(h.installed) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func (h *hostile) step(t *testing.T) {
 	switch h.byte() % numSteps {
 	case stepWrite:
 		addr := h.address()
-		_ = h.Write(h.bytes(), addr) // or it does not fit
+		_ = h.Write(h.bytes(), addr) // it may not fit
 	case stepIoctl:
 		if err := h.ctx.Ioctl(h, h.address()); uapi.ErrnoOf(err) == uapi.EIO {
 			t.Fatalf("an ioctl without an error number of its own: %v", err)
@@ -96,9 +96,9 @@ func (h *hostile) step(t *testing.T) {
 	}
 }
 
-// FuzzHostileProgram is a program that makes ioctls of any bytes, writes anything to its rings and
-// to the device file, and cuts that. Whatever it does, the server answers with an error number, and
-// nothing of the program is left when it has ended.
+// FuzzHostileProgram runs a program that makes arbitrary ioctls, writes arbitrary data to its
+// rings and to the device file, and truncates it. The server must answer with an error number,
+// and nothing of the program may remain when it has ended.
 func FuzzHostileProgram(f *testing.F) {
 	for _, seed := range hostileSeeds(f) {
 		f.Add(seed)
@@ -125,7 +125,7 @@ func FuzzHostileProgram(f *testing.F) {
 	})
 }
 
-// left fails if programs have left something in a device.
+// left fails if a device still has objects of programs.
 func left(t *testing.T, d *verbs.Device) {
 	t.Helper()
 	for range d.QPs() {
@@ -142,7 +142,7 @@ func left(t *testing.T, d *verbs.Device) {
 	}
 }
 
-// hostileSeeds are what programs that behave do, and what they do after that.
+// hostileSeeds returns the steps of valid programs, alone and followed by invalid steps.
 func hostileSeeds(f *testing.F) (seeds [][]byte) {
 	d := devices(f)
 	for _, typ := range []uapi.QPType{uapi.QPTypeRC, uapi.QPTypeUD} {
@@ -172,14 +172,14 @@ func hostileSeeds(f *testing.F) (seeds [][]byte) {
 
 func step(kind byte, b []byte) []byte { return append([]byte{kind, byte(len(b))}, b...) }
 
-// place is a step whose place is in units of 4 bytes.
+// place returns a step whose offset is in units of 4 bytes.
 func place(kind byte, at int, b []byte) []byte {
 	at /= 4
 	return append([]byte{kind, byte(at), byte(at >> 8), byte(len(b))}, b...)
 }
 
-// recorded returns the calls of the program, and what its memory has besides, as steps. Its
-// completion channel is the second descriptor that is installed.
+// recorded returns the calls of the program, and the other contents of its memory, as steps. Its
+// completion channel is the second installed descriptor.
 func (e *end) recorded() (out []byte) {
 	write := func(at uint64, b []byte) {
 		for len(b) > 0 {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// arm asks for a completion event.
+// arm requests a completion event.
 func (e *end) arm() {
 	e.Helper()
 	if _, _, err := e.tryCommand(uapi.CmdReqNotifyCQ, uapi.ReqNotifyCQ{CQHandle: e.cq}, 0); err != nil {
@@ -17,7 +17,7 @@ func (e *end) arm() {
 	}
 }
 
-// receive takes one message from the peer and waits for its completion.
+// receive receives one message from the peer and waits for its completion.
 func (e *end) receive(from *end) {
 	e.Helper()
 	e.recv.post(recvWQE(1, e.addr, 64, e.mr.LKey))
@@ -91,7 +91,7 @@ func TestAContextEndsWhileItsProgramHoldsAPipe(t *testing.T) {
 	free()
 }
 
-// unlock is false, after it has unlocked mu.
+// unlock unlocks mu and returns false.
 func unlock(mu *sync.Mutex) bool {
 	mu.Unlock()
 	return false

@@ -7,7 +7,8 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// A program may map nothing behind the argument, and the argument may be longer than what is read at first.
+// A program may have no mapping after the argument, and the argument may be longer than the first
+// read.
 func TestArgumentsAreReadToTheirEndAndNotBeyondTheirPages(t *testing.T) {
 	s := &space{bytes: make([]byte, 1<<14), next: base}
 	c := &Context{space: s}

@@ -11,7 +11,7 @@ func open(s *Server, program, user any) (*Context, error) {
 	return s.Open(&space{bytes: make([]byte, 1<<16), next: base, program: program, user: user})
 }
 
-// counted returns what the programs of a user have.
+// counted returns the resources of the programs of a user.
 func (s *Server) counted(user any) amounts {
 	s.accounts.mu.Lock()
 	defer s.accounts.mu.Unlock()

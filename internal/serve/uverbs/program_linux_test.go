@@ -20,7 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// space is a program's memory: bytes at addresses from base on. Memory up to readOnly cannot be written.
+// space is a program's memory: bytes at addresses from base on. Memory up to readOnly cannot be
+// written.
 type space struct {
 	mu       sync.Mutex
 	bytes    []byte // guarded by mu
@@ -84,7 +85,7 @@ func (m *part) Size() uint64                       { return m.length }
 func (m *part) ReadAt(p []byte, off uint64) error  { return m.space.Read(p, m.addr+off) }
 func (m *part) WriteAt(p []byte, off uint64) error { return m.space.Write(p, m.addr+off) }
 
-// put stores b in memory of its own and returns its address.
+// put stores b in new memory and returns its address.
 func (s *space) put(b []byte) uint64 {
 	addr := s.next
 	s.next += (uint64(len(b)) + 15) &^ 15
@@ -95,14 +96,15 @@ func (s *space) put(b []byte) uint64 {
 	return addr
 }
 
-// program is one that makes calls as libibverbs does, with its memory and descriptors in this process.
+// program is a program that makes calls as libibverbs does, with its memory and descriptors in
+// this process.
 type program struct {
 	testing.TB
 	*space
 	ctx     *Context
 	cmd     int // descriptor of the device file
 	objects map[int32]any
-	maps    [][]byte // each keeps the device file open, too
+	maps    [][]byte // each also keeps the device file open
 	calls   []ioctl
 }
 
@@ -122,7 +124,7 @@ func (p *program) Install(f *os.File, o any) (int, error) {
 
 func (p *program) Object(fd int32) any { return p.objects[fd] }
 
-// devices opens two devices that a network in memory connects.
+// devices opens two devices on a network in memory.
 func devices(t testing.TB) (out [2]*verbs.Device) {
 	t.Helper()
 	n := pipe.NewNet()
@@ -178,7 +180,7 @@ func startFor(t testing.TB, s *Server, user any) *program {
 	return p
 }
 
-// exit closes all that the program has open, as the end of its process does.
+// exit closes everything that the program has open, as the end of its process does.
 func (p *program) exit() {
 	if p.cmd < 0 {
 		return
@@ -193,23 +195,23 @@ func (p *program) exit() {
 	p.cmd = -1
 }
 
-// closeFD closes a descriptor that was installed.
+// closeFD closes an installed descriptor.
 func (p *program) closeFD(fd int) {
 	delete(p.objects, int32(fd))
 	unix.Close(fd)
 }
 
-// attr is an attribute of a call: an input, or room for an output.
+// attr is an attribute of a call: an input, or space for an output.
 type attr struct {
 	id   uapi.AttrID
 	in   any // a number is passed in the attribute itself, a structure at an address
 	room int
 }
 
-// out is room for an output.
+// out returns space for an output.
 func out(id uapi.AttrID, room int) attr { return attr{id: id, room: room} }
 
-// fresh is the attribute for a new handle or descriptor.
+// fresh returns the attribute for a new handle or descriptor.
 func fresh(id uapi.AttrID) attr { return attr{id: id, room: -1} }
 
 // try makes a call and returns its outputs, by attribute.
@@ -266,7 +268,7 @@ func (p *program) try(m uapi.Method, attrs ...attr) (map[uapi.AttrID][]byte, err
 	return result, nil
 }
 
-// handle is one that is passed in an attribute.
+// handle is a handle that is passed in an attribute.
 type handle uint32
 
 func (p *program) call(m uapi.Method, attrs ...attr) map[uapi.AttrID][]byte {
@@ -307,7 +309,7 @@ func decode[T any](p *program, b []byte) T {
 	return v
 }
 
-// u32 is the number in the first 4 bytes of b, 0 if there is none.
+// u32 returns the number in the first 4 bytes of b, 0 if there is none.
 func u32(b []byte) uint32 {
 	if len(b) < 4 {
 		return 0
@@ -344,7 +346,7 @@ func (q *queue) post(e []byte) {
 	q.word(128).Store(q.index)
 }
 
-// until waits for what the server does with shared memory, of which nothing tells.
+// until polls for an action of the server on shared memory that no event reports.
 func (p *program) until(what string, is func() bool) {
 	p.Helper()
 	for late := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Microsecond) {
@@ -354,7 +356,7 @@ func (p *program) until(what string, is func() bool) {
 	}
 }
 
-// poll takes a completion, waiting for it.
+// poll waits for a completion and takes it.
 func (p *program) poll(q *queue) uapi.WC {
 	p.Helper()
 	p.until("there is a completion", func() bool { return q.word(128).Load() != q.index })
@@ -364,7 +366,7 @@ func (p *program) poll(q *queue) uapi.WC {
 	return wc
 }
 
-// ring writes the doorbell of a queue pair, or anything else.
+// ring writes the doorbell of a queue pair, or any other data.
 func (p *program) ring(doorbell []byte) {
 	p.Helper()
 	if _, err := unix.Write(p.cmd, doorbell); err != nil {
@@ -372,13 +374,13 @@ func (p *program) ring(doorbell []byte) {
 	}
 }
 
-// doorbell is what librxe writes.
+// doorbell returns what librxe writes.
 func doorbell(qp uint32) []byte {
 	return append(uapi.Encode(uapi.CmdHdr{Command: uint32(uapi.CmdPostSend), InWords: 8, OutWords: 1}),
 		uapi.Encode(uapi.PostSend{QPHandle: qp, WQESize: 144})...)
 }
 
-// sendWQE is a SEND of one piece of memory.
+// sendWQE returns a SEND of one piece of memory.
 func sendWQE(id uint64, addr uint64, length, lkey uint32) []byte {
 	b := make([]byte, 208+16)
 	le := binary.LittleEndian

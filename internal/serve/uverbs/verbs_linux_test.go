@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// end is one side of a connection: a program with an object of each kind that it takes.
+// end is one side of a connection: a program with an object of each required kind.
 type end struct {
 	*program
 	pd         uint32
@@ -20,12 +20,12 @@ type end struct {
 	send, recv *queue
 	channel    int    // descriptor
 	async      int    // likewise
-	srq        uint32 // of the queue pairs that newQP makes, 0 for none
+	srq        uint32 // of the queue pairs that newQP creates, 0 if there is none
 }
 
 const bufSize = 1 << 16
 
-// newEnd makes the objects of a program with a queue pair.
+// newEnd creates the objects of a program with a queue pair.
 func newEnd(t testing.TB, s *Server, typ uapi.QPType) *end {
 	t.Helper()
 	e := &end{program: start(t, s)}
@@ -52,8 +52,8 @@ func (e *end) newCQ() {
 	e.comp = e.mapQueue(decode[uapi.RXECreateCQResp](e.program, r[m.UHWOut()]).MI)
 }
 
-// newQP makes a queue pair. Its user_handle is 0xd0, and that of a further one is more by the handle of the one
-// before.
+// newQP creates a queue pair. The user_handle of the first one is 0xd0; that of a further one is
+// 0xd0 plus the handle of the previous one.
 func (e *end) newQP(typ uapi.QPType) {
 	e.Helper()
 	m := uapi.MethodQPCreate
@@ -72,7 +72,7 @@ func (e *end) newQP(typ uapi.QPType) {
 	}
 }
 
-// ring rings for the queue pair.
+// ring writes the doorbell of the queue pair.
 func (e *end) ring() {
 	e.Helper()
 	e.program.ring(doorbell(e.qp))
@@ -92,7 +92,7 @@ func (e *end) modify(m uapi.ModifyQP, mask uapi.QPMask) error {
 	return err
 }
 
-// connect takes a reliable connection to RTS, with the attributes that programs pass.
+// connect moves a reliable connection to RTS, with the attributes that programs pass.
 func (e *end) connect(peer *end) {
 	e.Helper()
 	e.ready(peer)
@@ -103,7 +103,7 @@ func (e *end) connect(peer *end) {
 	}
 }
 
-// ready takes a reliable connection to RTR.
+// ready moves a reliable connection to RTR.
 func (e *end) ready(peer *end) {
 	e.Helper()
 	err := errors.Join(
@@ -294,7 +294,7 @@ func TestQueriesTellWhatTheDeviceHas(t *testing.T) {
 	}
 	q := run[uapi.QueryQPResp](a.program, uapi.CmdQueryQP, uapi.QueryQP{QPHandle: a.qp})
 	if q.QPState != uint8(uapi.QPSRTS) || q.DestQPNum != b.qpn || q.PathMTU != uint8(uapi.MTU1024) || q.Dest.DGID != b.gid() || q.MaxSendWR != 15 || q.MaxRecvWR != 15 {
-		// Rings for 8 elements have 16 slots, of which one stays free.
+		// Rings for 8 elements have 16 slots, one of which stays free.
 		t.Errorf("%+v", q)
 	}
 }

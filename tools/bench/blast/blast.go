@@ -1,10 +1,11 @@
-// Package blast sends UDP datagrams as fast as the kernel takes them and counts what arrives: the
-// limit of a path for whoever speaks UDP. Datagrams leave in trains (UDP_SEGMENT) and are received
-// in trains (UDP_GRO, recvmmsg). Nothing is acknowledged and nothing is looked at.
+// Package blast sends UDP datagrams as fast as the kernel accepts them and counts those that
+// arrive: the limit of a path for UDP programs. Datagrams are sent in trains (UDP_SEGMENT) and
+// received in trains (UDP_GRO, recvmmsg). They are not acknowledged, and their content is not
+// examined.
 //
-// With [Config.ICRC] it is the limit of a RoCE end in user space: the sender gathers BTH, payload
-// and ICRC of each packet, and the receiver checks the ICRC, copies the payload, and acknowledges
-// each batch. There are no queue pairs, no work requests, and no retransmission.
+// With [Config.ICRC] it measures the limit of a RoCE end in user space: the sender gathers BTH,
+// payload and ICRC of each packet, and the receiver checks the ICRC, copies the payload, and
+// acknowledges each batch. There are no queue pairs, work requests or retransmissions.
 package blast
 
 import (
@@ -17,25 +18,26 @@ import (
 	"github.com/gorxe/gorxe/tools/bench/packets"
 )
 
-// Config says what is sent. The sender tells the receiver.
+// Config configures the sender, which passes it to the receiver.
 type Config struct {
 	Segment int           `json:"segment"` // bytes of UDP payload of a datagram, 1 to MaxSegment
-	Lead    int           `json:"lead"`    // of one that leaves by itself before each train, up to MaxSegment; 0 for none
-	ICRC    bool          `json:"icrc"`    // datagrams are packets with BTH and ICRC, whose payload is copied
-	Warm    time.Duration `json:"warm"`    // that does not count, before what does
-	Time    time.Duration `json:"time"`    // that counts
+	Lead    int           `json:"lead"`    // of a single datagram before each train; 0: none
+	ICRC    bool          `json:"icrc"`    // datagrams are packets with BTH and ICRC
+	Warm    time.Duration `json:"warm"`    // warm-up, not counted
+	Time    time.Duration `json:"time"`    // counted time
 }
 
-// MaxSegment is the longest datagram, in bytes of UDP payload.
+// MaxSegment is the maximum length of a datagram, in bytes of UDP payload.
 const MaxSegment = 65507 - 8
 
-// maxTrain is how many datagrams Linux makes of one, since it has UDP_SEGMENT.
+// maxTrain is the maximum number of segments of a UDP_SEGMENT datagram in all Linux versions that
+// support it.
 const maxTrain = 64
 
-// train is how many datagrams leave at a time.
+// train returns the number of datagrams of a train.
 func (c Config) train() int { return max(1, min(maxTrain, MaxSegment/c.Segment)) }
 
-// segments is how many datagrams came as a train of the given length.
+// segments returns the number of datagrams in a received train of the given length.
 func (c Config) segments(length int) uint64 {
 	if length == c.Lead {
 		return 1
@@ -60,26 +62,27 @@ func (c Config) check() error {
 
 // Result is what arrived.
 type Result struct {
-	// Bytes is of UDP payload; with Config.ICRC of the payload of packets with the right ICRC.
+	// Bytes is the amount of UDP payload; with Config.ICRC, of the payload of packets with a
+	// correct ICRC.
 	Bytes    uint64  `json:"bytes"`
-	Segments uint64  `json:"segments"`        // with Config.ICRC: those with the right ICRC
+	Segments uint64  `json:"segments"`        // with Config.ICRC: only those with a correct ICRC
 	Wrong    uint64  `json:"wrong,omitempty"` // packets with a wrong ICRC
-	Calls    uint64  `json:"calls"`           // of recvmmsg
+	Calls    uint64  `json:"calls"`           // calls of recvmmsg
 	Seconds  float64 `json:"seconds"`
 }
 
-// hello is the receiver's first word: where it receives.
+// hello is the receiver's first message: the port at which it receives.
 type hello struct {
 	Port int `json:"port"`
 }
 
-// errNothing is the error of a receiver that has nothing to count.
+// errNothing is the error of a receiver that received nothing.
 var errNothing = errors.New("no datagram came: is UDP let through?")
 
-// limit bounds a run: a peer that says nothing for so long is gone.
+// limit is the time without a message after which the peer is considered dead.
 const limit = 10 * time.Second
 
-// Receive serves one sender that calls on l, and tells it and the caller what arrived.
+// Receive serves one sender that connects to l, and reports to it and to the caller what arrived.
 func Receive(l net.Listener) (Result, error) {
 	conn, err := l.Accept()
 	if err != nil {

@@ -12,40 +12,41 @@ import (
 )
 
 const (
-	// trainsPerCall is the number of trains that the sender of checked packets gives to the kernel
-	// at once.
+	// trainsPerCall is the number of trains that the sender of checked packets passes to the
+	// kernel at once.
 	trainsPerCall = 4
-	// checkedBatch is the number of trains that the receiver of checked packets takes at once.
+	// checkedBatch is the number of trains that the receiver of checked packets receives at once.
 	checkedBatch = 8
-	// acksPerCall is the number of acknowledgements that the sender takes at once.
+	// acksPerCall is the number of acknowledgements that the sender receives at once.
 	acksPerCall = 16
-	// edge is the number of bytes from one payload to the next: the ICRC of a packet and the next
-	// one's BTH.
+	// edge is the number of bytes between two payloads: the ICRC of a packet and the BTH of the
+	// next.
 	edge = packets.Overhead
 )
 
-// skew is where a receive buffer begins behind a multiple of 16 bytes, so that what follows a BTH
-// is at a multiple of 16, as in those of gorxe's udp link.
+// skew is the offset of a receive buffer from a multiple of 16 bytes: the data after a BTH is
+// then at a multiple of 16, as in gorxe's udp link.
 const skew = 16 - bth.BTHLen
 
-// aligned returns n bytes that begin skew bytes behind a multiple of 16.
+// aligned returns n bytes that begin skew bytes after a multiple of 16.
 func aligned(n int) []byte { return make([]byte, n+skew)[skew:] }
 
-// bursts is the sender of packets with ICRC: what one call sends, made anew for each.
+// bursts is the sender of packets with ICRC. It holds the packets of one call, which are made
+// anew for each.
 type bursts struct {
 	c      Config
 	seed   uint32
 	region []byte
-	// edges has BTH and ICRC of each packet of a call. In a train the ICRC of a packet and the BTH
-	// of the next one are one piece.
+	// edges has BTH and ICRC of each packet of a call. In a train the ICRC of a packet and the
+	// BTH of the next one are one piece.
 	edges []byte
-	iovs  []unix.Iovec // for each packet what stands before its payload, and the payload; after a train an ICRC
+	iovs  []unix.Iovec // per packet: preceding edge, payload; then an ICRC
 	msgs  []message
-	next  bth.PSN // of the packet sent next
+	next  bth.PSN // PSN of the next packet
 	acked bth.PSN // packets before this one have arrived or are lost
 
 	acks  [acksPerCall]message
-	words [acksPerCall][packets.AckLen + 1]byte // longer ones are no acknowledgements
+	words [acksPerCall][packets.AckLen + 1]byte // longer datagrams are not acknowledgements
 }
 
 func newBursts(c Config) *bursts {
@@ -94,16 +95,16 @@ func (s *bursts) fill() {
 	}
 }
 
-// full reports whether the window has no room for the packets of a call.
+// full reports whether the packets of a call do not fit into the window.
 func (s *bursts) full() bool { return s.next.Diff(s.acked)+int32(s.count()) > int32(s.c.window()) }
 
-// await waits for acknowledgements. After the time of patience all packets sent are taken for lost.
+// await waits for acknowledgements. After patience it considers all sent packets lost.
 func (s *bursts) await(fd int) error {
 	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&s.acks)), acksPerCall,
 		unix.MSG_WAITFORONE, 0, 0)
 	switch errno {
 	case 0:
-	case unix.EINTR, unix.ECONNREFUSED: // the receiver has ended; its word is on the way
+	case unix.EINTR, unix.ECONNREFUSED: // the receiver has ended; its result is on the way
 		return nil
 	case unix.EAGAIN:
 		s.acked = s.next
@@ -119,8 +120,7 @@ func (s *bursts) await(fd int) error {
 	return nil
 }
 
-// sendChecked sends packets with ICRC until over says that it is enough. fd is a socket of
-// [Config.dial].
+// sendChecked sends packets with ICRC until over returns true. fd is a socket of [Config.dial].
 func sendChecked(fd int, c Config, over func() bool) error {
 	tv := unix.NsecToTimeval(patience.Nanoseconds())
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
@@ -141,8 +141,8 @@ func sendChecked(fd int, c Config, over func() bool) error {
 	return nil
 }
 
-// send sends the packets of a call, or the first trains of them. The Go runtime is not told: it
-// would give the right to run Go code to another thread where a call takes longer than 20 µs.
+// send sends the packets of a call, or only the first trains of them. It bypasses the Go runtime,
+// which would hand the processor (P) to another thread if a call took longer than 20 µs.
 func (s *bursts) send(fd int) error {
 	sent, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&s.msgs[0])),
 		uintptr(len(s.msgs)), 0, 0, 0)
@@ -162,7 +162,7 @@ type checker struct {
 	iovs   [checkedBatch]unix.Iovec
 	msgs   [checkedBatch]message
 	ack    []byte
-	next   bth.PSN // behind the packet that arrived last
+	next   bth.PSN // PSN after that of the last packet that arrived
 
 	good, wrong uint64 // packets
 }
@@ -179,7 +179,7 @@ func newChecker(c Config) *checker {
 	return k
 }
 
-// receive takes trains from a socket, and returns their number; 0 after the time of patience.
+// receive receives trains from a socket and returns their number, 0 after patience.
 func (k *checker) receive(fd int) (int, error) {
 	at := uintptr(unsafe.Pointer(&k.msgs))
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), at, checkedBatch, unix.MSG_DONTWAIT, 0, 0)
@@ -215,7 +215,8 @@ func (k *checker) packet(b []byte) {
 	k.next = psn.Add(1)
 }
 
-// acknowledge acknowledges all packets so far. One that the kernel does not take is lost.
+// acknowledge acknowledges all packets so far. An acknowledgement that the kernel does not accept
+// is lost.
 func (k *checker) acknowledge(fd int) error {
 	packets.SealAck(k.ack, k.next)
 	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&k.ack[0])), packets.AckLen,
@@ -227,8 +228,8 @@ func (k *checker) acknowledge(fd int) error {
 	return fmt.Errorf("sending an acknowledgement: %w", errno)
 }
 
-// countChecked receives packets with ICRC until all that counts is over. The clock starts with the
-// first one.
+// countChecked receives packets with ICRC until the counted time is over. The clock starts with
+// the first one.
 func (r *receiver) countChecked(c Config) (Result, error) {
 	if err := r.answerFirst(); err != nil {
 		return Result{}, err
@@ -263,7 +264,7 @@ func (r *receiver) countChecked(c Config) (Result, error) {
 	}
 }
 
-// answerFirst waits for the first datagram, and connects the socket to its sender.
+// answerFirst waits for the first datagram and connects the socket to its sender.
 func (r *receiver) answerFirst() error {
 	var b [1]byte
 	for give := time.Now().Add(limit); time.Now().Before(give); {

@@ -18,7 +18,8 @@ func newMessage(iov *unix.Iovec) message {
 	return m
 }
 
-// whole is the control message of a datagram that UDP_SEGMENT, set for its socket, is not to cut.
+// whole is the control message of a datagram that must not be segmented although UDP_SEGMENT is
+// set for its socket.
 type whole struct {
 	hdr  unix.Cmsghdr
 	size uint16
@@ -32,10 +33,12 @@ func newWhole() *whole {
 	return w
 }
 
-// leads is how many trains with a datagram before each one call sends, which is what one of gorxe does for WRITEs of 64 KiB.
+// leads is the number of trains, each preceded by a single datagram, that one call sends; gorxe
+// sends as many per call for WRITEs of 64 KiB.
 const leads = 4
 
-// messages returns what is sent again and again: a train, or several with a datagram before each.
+// messages returns what is sent repeatedly: a train, or several, each preceded by a single
+// datagram.
 func (c Config) messages() []message {
 	room := make([]byte, max(c.Lead, c.Segment*c.train()))
 	train := &unix.Iovec{Base: &room[0]}
@@ -56,7 +59,7 @@ func (c Config) messages() []message {
 	return msgs
 }
 
-// send sends msgs, all of them if it can, in one call.
+// send sends msgs, as many of them as possible, in one call.
 func send(fd int, msgs []message) error {
 	_, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&msgs[0])), uintptr(len(msgs)), 0, 0, 0)
 	if errno != 0 {

@@ -6,7 +6,7 @@ import (
 )
 
 // Sizes in bytes: the window is the payload that may be unacknowledged, the region is the memory
-// that payload is read from and copied to. gorxe perf has a region of one message, too.
+// that payload is read from and copied to. gorxe perf has a region of one message too.
 const (
 	windowBytes = 1 << 20
 	regionBytes = 64 << 10
@@ -18,7 +18,7 @@ func (c Config) payload() int { return c.Segment - packets.Overhead }
 // window returns the number of packets that may be unacknowledged, at least one train.
 func (c Config) window() uint32 { return uint32(max(c.train(), windowBytes/c.payload())) }
 
-// places returns the number of payloads that a region has room for.
+// places returns the number of payloads that a region holds.
 func (c Config) places() int { return max(1, regionBytes/c.payload()) }
 
 // region returns memory for payloads, filled with a pattern.
@@ -30,7 +30,7 @@ func (c Config) region() []byte {
 	return b
 }
 
-// place returns the part of a region that the payload of a packet belongs to.
+// place returns the part of a region that the payload of a packet is read from or copied to.
 func (c Config) place(region []byte, psn bth.PSN) []byte {
 	n := c.payload()
 	return region[int(psn)%c.places()*n:][:n:n]

@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiver is a UDP socket that takes in trains whole.
+// receiver is a UDP socket that receives whole trains.
 type receiver struct {
 	fd, port int
 }
 
-// The socket's buffer asked for, in bytes, and how often the clock is looked at when nothing comes.
+// Requested size of the socket's buffer, in bytes, and interval at which the clock is checked if
+// nothing arrives.
 const (
 	receiveBuffer = 32 << 20
 	patience      = 100 * time.Millisecond
@@ -65,13 +66,13 @@ func (r *receiver) configure(sa unix.Sockaddr) error {
 
 func (r *receiver) close() { unix.Close(r.fd) }
 
-// batch is how many trains one call takes, each up to trainRoom bytes long.
+// batch is the number of trains that one call receives, each up to trainRoom bytes long.
 const (
 	batch     = 16
 	trainRoom = 1 << 16
 )
 
-// count receives until all that counts is over. The clock starts with the first datagram.
+// count receives until the counted time is over. The clock starts with the first datagram.
 func (r *receiver) count(c Config) (Result, error) {
 	if c.ICRC {
 		return r.countChecked(c)
@@ -85,7 +86,7 @@ func (r *receiver) count(c Config) (Result, error) {
 		msgs[i] = newMessage(&iovs[i])
 	}
 	var res Result
-	var from time.Time // when what counts begins
+	var from time.Time // when counting begins
 	give := time.Now().Add(limit)
 	for {
 		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(r.fd), uintptr(unsafe.Pointer(&msgs)), batch, unix.MSG_WAITFORONE, 0, 0)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dial returns a socket that sends trains, if there are any, to port of to.
+// dial returns a socket that sends to port of to, in trains if c has any.
 func (c Config) dial(to netip.Addr, port uint16) (fd int, err error) {
 	family, sa := sockaddr(to, port)
 	if fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
@@ -29,7 +29,7 @@ func (c Config) dial(to netip.Addr, port uint16) (fd int, err error) {
 	return fd, nil
 }
 
-// sendUntil sends trains until done has something, which it returns.
+// sendUntil sends until done yields a value, which it returns.
 func sendUntil(to netip.Addr, port uint16, c Config, done <-chan error) error {
 	fd, err := c.dial(to, port)
 	if err != nil {
@@ -53,7 +53,7 @@ func sendUntil(to netip.Addr, port uint16, c Config, done <-chan error) error {
 	return <-result
 }
 
-// sendBare sends trains until over says that it is enough.
+// sendBare sends trains until over returns true.
 func (c Config) sendBare(fd int, over func() bool) error {
 	msgs := c.messages()
 	for !over() {
@@ -64,12 +64,12 @@ func (c Config) sendBare(fd int, over func() bool) error {
 	return nil
 }
 
-// refusal returns an error of send unless it passes by itself.
+// refusal returns an error of send, except a transient one.
 func refusal(err error) error {
 	switch {
 	case err == nil, errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOBUFS):
 		return nil
-	case errors.Is(err, unix.ECONNREFUSED): // the receiver has ended; its word is on the way
+	case errors.Is(err, unix.ECONNREFUSED): // the receiver has ended; its result is on the way
 		return nil
 	}
 	return err

@@ -1,12 +1,12 @@
-// Package bounce measures how fast a device in another process than its program can be on a
-// machine: two ends exchange the messages of ib_send_lat under gorxe run, without an RDMA
-// transport. An end is two processes, as there: the device has the socket, the program gets each
-// message from the device and rings a doorbell for the next one. [Ways] are what the two processes
-// do for a message. In [SendWays] an end is one process, as gorxe perf is: the limit of a RoCE end
-// in user space.
+// Package bounce measures the latency that a device in another process than its program can reach
+// on a machine: two ends exchange the messages of ib_send_lat under gorxe run, without an RDMA
+// transport. An end is two processes, as under gorxe run: the device owns the socket, the program
+// receives each message from the device and rings a doorbell for the next one. [Ways] returns the
+// variants of what the two processes do for a message. In [SendWays] an end is one process, like
+// gorxe perf: the limit of a RoCE end in user space.
 //
-// The loops make raw system calls only, of which the Go runtime is not told: it wakes its monitor
-// thread for others, which would take time from both processes.
+// The loops make only raw system calls, which the Go runtime does not notice: for others it wakes
+// its monitor thread, which would take time from both processes.
 package bounce
 
 import (
@@ -20,34 +20,35 @@ import (
 	"github.com/gorxe/gorxe/internal/histogram"
 )
 
-// Way is what device and program of an end do for a message.
+// Way is what the device and the program of an end do for a message.
 type Way string
 
-// The ways there are.
+// The ways.
 const (
 	// Datagrams has no program: the device answers.
 	Datagrams Way = "datagrams"
-	// Process: the device writes the message to a pipe on which the program blocks, and the program writes a doorbell
-	// to a file that the device watches with inotify.
+	// Process: the device writes the message to a pipe that the program reads, and the program
+	// writes a doorbell to a file that the device watches with inotify.
 	Process Way = "process"
-	// Trap is Process with one system call of the program for each message that a seccomp filter gives to the device.
+	// Trap is Process with one system call of the program per message that a seccomp filter
+	// passes to the device.
 	Trap Way = "trap"
-	// Events is what ib_send_lat -e does: each message is acknowledged by a datagram, and the program blocks for two
-	// completions, of its message and of the peer's, and makes a trapped system call after each.
+	// Events does what ib_send_lat -e does: each message is acknowledged by a datagram, and the
+	// program blocks for two completions, of its message and of the peer's, and makes a trapped
+	// system call after each.
 	Events Way = "events"
-	// Polling has no pipe: the program reads memory that it shares with the device without a pause until the message
-	// is there.
+	// Polling has no pipe: the program polls memory that it shares with the device until the
+	// message is there.
 	Polling Way = "polling"
 
-	// Sends has no program: the device answers SENDs, packets with BTH and ICRC, and waits for them
-	// in the kernel. The acknowledgement of a message leaves with the answer.
+	// Sends has no program: the device answers SENDs, packets with BTH and ICRC, and waits for
+	// them in the kernel. The acknowledgement of a message is sent with the answer.
 	Sends Way = "sends"
-	// SendsPolling is Sends of a device that looks for packets without a pause.
+	// SendsPolling is Sends with a device that polls for packets.
 	SendsPolling Way = "sends-polling"
 )
 
-// Ways returns the ways of a device and a program with messages that are no packets, the one with
-// the fewest steps first.
+// Ways returns the ways whose messages are not packets, the one with the fewest steps first.
 func Ways() []Way { return []Way{Datagrams, Process, Trap, Events, Polling} }
 
 // SendWays returns the ways that exchange SENDs.
@@ -55,7 +56,7 @@ func SendWays() []Way { return []Way{Sends, SendsPolling} }
 
 func allWays() []Way { return append(Ways(), SendWays()...) }
 
-// check returns an error for a way that there is not.
+// check returns an error for an unknown way.
 func (w Way) check() error {
 	if slices.Contains(allWays(), w) {
 		return nil
@@ -79,14 +80,14 @@ func (w Way) acks() bool { return w == Events || w.sends() }
 // alone reports whether an end has no program.
 func (w Way) alone() bool { return w == Datagrams || w.sends() }
 
-// Config is what a client measures.
+// Config configures a measurement by a client.
 type Config struct {
 	Way      Way
-	Messages int // messages that count, 1 to MaxMessages
+	Messages int // messages that are measured, 1 to MaxMessages
 	Warm     int // messages before those, 0 to MaxMessages
 }
 
-// MaxMessages is the largest number of messages of a measurement.
+// MaxMessages is the maximum number of messages of a measurement.
 const MaxMessages = 100_000_000
 
 func (c Config) check() error {
@@ -99,17 +100,17 @@ func (c Config) check() error {
 	return c.Way.check()
 }
 
-// Result is what a client measured: half the time from one message that it sends to the next one.
+// Result is the result of a client: half the time between two successive messages that it sends.
 type Result struct {
 	Way       Way             `json:"way"`
 	Messages  int             `json:"messages"`
 	Average   float64         `json:"average_us"` // µs
 	Histogram []histogram.Bar `json:"histogram"`  // µs
-	Resent    uint64          `json:"resent"`     // datagrams that the client sent again, with those of the warm-up
+	Resent    uint64          `json:"resent"`     // by the client, including warm-up
 }
 
-// result makes one of the times, in ns, at which messages were sent; the last one is that at which the next one
-// would have been sent.
+// result returns the Result for the times, in ns, at which messages were sent; the last one is
+// the time at which one more would have been sent.
 func (c Config) result(sent []int64, resent uint64) Result {
 	times := histogram.New()
 	counted := sent[c.Warm:]
@@ -122,16 +123,16 @@ func (c Config) result(sent []int64, resent uint64) Result {
 	}
 }
 
-// half returns half of a time in ns, in µs.
+// half returns half of ns, in µs.
 func half(ns int64) float64 { return float64(ns) / 2 / float64(time.Microsecond) }
 
-// Times at which an end loses patience.
+// Time limits of an end.
 const (
-	patience = 200 * time.Millisecond // without a datagram: the client sends its message again
+	patience = 200 * time.Millisecond // without a datagram: the client retransmits its message
 	limit    = 10 * time.Second       // without progress: the measurement has failed
 )
 
-// The lines that the ends exchange over TCP, as JSON.
+// Messages that the ends exchange over TCP, as lines of JSON.
 type (
 	// hello is the server's first line: its UDP port.
 	hello struct {
@@ -142,13 +143,14 @@ type (
 		Way  Way `json:"way"`
 		Port int `json:"port"` // UDP
 	}
-	// report is an end's further line: the server is ready, the client is done, or either has failed.
+	// report is a later line of an end: the server is ready, the client is done, or either has
+	// failed.
 	report struct {
 		Error string `json:"error,omitempty"`
 	}
 )
 
-// err returns the peer's failure, or why there is no report of it.
+// err returns the peer's failure, or the reason for which there is no report.
 func (r report) err(peer string, reading error) error {
 	switch {
 	case reading != nil:
@@ -159,7 +161,7 @@ func (r report) err(peer string, reading error) error {
 	return nil
 }
 
-// reportOf returns what a peer is told of an error.
+// reportOf returns the report of an error.
 func reportOf(err error) report {
 	if err == nil {
 		return report{}

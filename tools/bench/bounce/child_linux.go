@@ -13,22 +13,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// child is the program of an end as its device has it.
+// child is the program of an end, from its device's point of view.
 type child struct {
 	cmd                 *exec.Cmd
 	said                bytes.Buffer
 	pidfd               int // readable when the program has ended
-	inotify             int // readable when the program has rung
-	listener            int // of trapped calls; -1: there are none
-	ready               int // socket on which the program says that it is ready
+	inotify             int // readable when the program has rung the doorbell
+	listener            int // seccomp listener of trapped calls; -1: none
+	ready               int // socket on which the program reports that it is ready
 	received, completed int // pipes on which the program waits
 	rung, delivered     *atomic.Uint64
 	page                []byte
-	open                []int // all descriptors above, to be closed
+	open                []int // all descriptors above, for close
 }
 
-// startChild starts a program; await waits for it. The calling thread must live as long as the program, which is killed
-// with it, and must take signals, as the program will not otherwise.
+// startChild starts a program; await waits until it is ready. The calling thread must live as
+// long as the program, which is killed with it, and must not block signals, because the program
+// would inherit that.
 func startChild(argv []string, w Way, client bool) (c *child, err error) {
 	c = &child{pidfd: -1, listener: -1}
 	defer func() {
@@ -44,7 +45,7 @@ func startChild(argv []string, w Way, client bool) (c *child, err error) {
 		err = c.cmd.Start()
 	}
 	for _, f := range theirs {
-		f.Close() // the program has duplicates, or there is none
+		f.Close() // the program has duplicates, or was not started
 	}
 	if err != nil {
 		return c, fmt.Errorf("starting the program: %w", err)
@@ -56,8 +57,8 @@ func startChild(argv []string, w Way, client bool) (c *child, err error) {
 	return c, nil
 }
 
-// descriptors makes the shared file, the pipes and the socket. It returns the program's descriptors in the order of
-// their numbers.
+// descriptors creates the shared file, the pipes and the socket. It returns the program's
+// descriptors in the order of their numbers.
 func (c *child) descriptors() (theirs []*os.File, err error) {
 	file, err := newFile()
 	if err != nil {
@@ -96,7 +97,7 @@ func (c *child) descriptors() (theirs []*os.File, err error) {
 	return theirs, nil
 }
 
-// newFile makes a file without a name on tmpfs, as gorxe does.
+// newFile creates an unnamed file on tmpfs, as gorxe does.
 func newFile() (*os.File, error) {
 	var errs []error
 	for _, dir := range []string{"/dev/shm", os.Getenv("XDG_RUNTIME_DIR")} {
@@ -115,7 +116,8 @@ func newFile() (*os.File, error) {
 	return nil, fmt.Errorf("a file that device and program share: %w", errors.Join(errs...))
 }
 
-// await waits until the program is ready, and takes the listener of its calls. The calling thread takes no signals.
+// await waits until the program is ready, and receives the listener of its trapped calls. The
+// calling thread must have all signals blocked.
 func (c *child) await(w Way) error {
 	fds := []unix.PollFd{{Fd: int32(c.ready), Events: unix.POLLIN}}
 	switch n, err := pollRaw(fds, limit); {
@@ -130,7 +132,7 @@ func (c *child) await(w Way) error {
 	case err != nil:
 		return fmt.Errorf("waiting for the program: %w", err)
 	case n == 0:
-		return errProgram // close adds why
+		return errProgram // ended returns the reason
 	case !w.traps():
 		return nil
 	}
@@ -147,7 +149,7 @@ func (c *child) await(w Way) error {
 	return nil
 }
 
-// deliver hands message n of the peer to the program.
+// deliver passes message n of the peer to the program.
 func (c *child) deliver(w Way, n uint64) error {
 	if w == Polling {
 		c.delivered.Store(n)
@@ -156,7 +158,7 @@ func (c *child) deliver(w Way, n uint64) error {
 	return c.event(c.received, n)
 }
 
-// complete tells the program that message n is with the peer.
+// complete tells the program that the peer has message n.
 func (c *child) complete(n uint64) error { return c.event(c.completed, n) }
 
 func (c *child) event(fd int, n uint64) error {
@@ -170,7 +172,8 @@ func (c *child) event(fd int, n uint64) error {
 	}
 }
 
-// doorbell takes the reports of inotify and returns the message that the program wants to be sent.
+// doorbell reads the inotify events and returns the number of the message that the program wants
+// to send.
 func (c *child) doorbell() (uint64, error) {
 	var reports [16 * unix.SizeofInotifyEvent]byte
 	if _, errno := readRaw(c.inotify, reports[:]); errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR {
@@ -179,7 +182,7 @@ func (c *child) doorbell() (uint64, error) {
 	return c.rung.Load(), nil
 }
 
-// ended returns, as an error, how a program has ended that should not have.
+// ended returns how a program ended prematurely, as an error.
 func (c *child) ended() error {
 	err := c.cmd.Wait()
 	state := "exit status 0"
@@ -192,12 +195,12 @@ func (c *child) ended() error {
 	return fmt.Errorf("%w: %s", errProgram, state)
 }
 
-// close kills the program and waits for it. The error, if any, is one of the kernel's.
+// close kills the program and waits for it. An error is one of the kernel's.
 func (c *child) close() error {
 	var errs []error
 	if c.cmd.Process != nil && c.cmd.ProcessState == nil {
-		_ = c.cmd.Process.Kill() // an error: it has ended
-		_ = c.cmd.Wait()         // an error: it was killed
+		_ = c.cmd.Process.Kill() // error: it has ended
+		_ = c.cmd.Wait()         // error: it was killed
 	}
 	for _, fd := range c.open {
 		errs = append(errs, unix.Close(fd))

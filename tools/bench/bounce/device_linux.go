@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// device is that of an end: it has the socket.
+// device is the device of an end: it owns the socket.
 type device struct {
 	exchange
 	way     Way
 	udp     int
-	peer    int    // TCP connection, readable when the peer has something to say or has ended
+	peer    int    // TCP connection, readable when the peer has sent a report or has ended
 	program *child // nil: the device answers
-	sends   *sends // nil: messages are no packets
+	sends   *sends // nil: messages are not packets
 	waits   []unix.PollFd
-	stop    *atomic.Bool // set when the end is told to end
+	stop    *atomic.Bool // set to end the device
 
-	// Of a client.
-	last   uint64  // last message that is sent; 0: of a server
-	times  []int64 // ns, at which messages were sent for the first time
+	// Only of a client.
+	last   uint64  // last message to send; 0: of a server
+	times  []int64 // times in ns at which messages were sent for the first time
 	began  time.Time
 	resent uint64
 	over   bool
@@ -31,14 +31,15 @@ type device struct {
 // errStopped is the error of an end that was told to end.
 var errStopped = errors.New("told to end")
 
-// Places in waits.
+// Indexes in waits.
 const (
 	atSocket = iota
 	atBell
 	atTrap
 )
 
-// begin waits until the program is ready, calls ready and runs. It must be called on a thread of its own.
+// begin waits until the program is ready, calls ready and calls run. It must be called on a
+// thread of its own.
 func (d *device) begin(ready func() error) error {
 	if err := withoutSignals(); err != nil {
 		return err
@@ -58,7 +59,7 @@ func (d *device) begin(ready func() error) error {
 func (d *device) run() error {
 	d.began = time.Now()
 	if d.program == nil {
-		if err := d.answer(0); err != nil { // a server sends nothing
+		if err := d.answer(0); err != nil { // a server sends nothing here
 			return err
 		}
 	} else {
@@ -91,7 +92,7 @@ func (d *device) run() error {
 	return nil
 }
 
-// turn waits for something to do, and does it. It reports whether nothing came.
+// turn waits for something to do and does it. It reports whether nothing arrived in time.
 func (d *device) turn() (quiet bool, err error) {
 	switch {
 	case d.sends != nil:
@@ -121,14 +122,14 @@ func (d *device) turn() (quiet bool, err error) {
 	}
 	if len(d.waits) > atTrap && d.waits[atTrap].Revents != 0 {
 		if d.waits[atTrap].Revents&unix.POLLIN == 0 {
-			return false, errProgram // the filter has no thread any more
+			return false, errProgram // the filter has no threads any more
 		}
 		return false, answerTrap(d.program.listener)
 	}
 	return false, nil
 }
 
-// datagram receives a datagram, and reports whether there was one.
+// datagram receives a datagram and reports whether there was one.
 func (d *device) datagram(flags int) (ok bool, err error) {
 	word, ok, err := recvRaw(d.udp, flags)
 	if err != nil || !ok {
@@ -138,7 +139,8 @@ func (d *device) datagram(flags int) (ok bool, err error) {
 		return true, d.repair(0)
 	}
 	o := d.receive(word)
-	// The acknowledgement is first, so that the peer deals with it while the program here deals with the message.
+	// The acknowledgement goes first, so that the peer processes it while the program here
+	// processes the message.
 	if o.ack {
 		err = sendRaw(d.udp, ackWord(word>>1))
 	}
@@ -154,7 +156,7 @@ func (d *device) datagram(flags int) (ok bool, err error) {
 	return true, err
 }
 
-// deliver hands the last message of the peer to the program, or answers it.
+// deliver passes the last message of the peer to the program, or answers it.
 func (d *device) deliver() error {
 	if d.program == nil {
 		return d.answer(d.got)
@@ -165,7 +167,7 @@ func (d *device) deliver() error {
 // answer sends the message that follows the peer's message n.
 func (d *device) answer(n uint64) error { return d.send(d.next(n)) }
 
-// send sends a message for the first time, if it is due.
+// send sends message n if it was not sent before.
 func (d *device) send(n uint64) error {
 	if !d.due(n) {
 		return nil
@@ -173,8 +175,8 @@ func (d *device) send(n uint64) error {
 	return d.sendMessage(n)
 }
 
-// due notes that message n is sent, and the time. It reports false for one that was sent before,
-// and for the one after a client's last, which then is done.
+// due records that message n is sent, and the time. It returns false if n was sent before, or if
+// it follows the client's last message, in which case the client is done.
 func (d *device) due(n uint64) bool {
 	if n <= d.sent {
 		return false
@@ -196,8 +198,8 @@ func (d *device) sendMessage(n uint64) error {
 	return sendRaw(d.udp, messageWord(n))
 }
 
-// repair looks for why nothing came for the time of patience, and sends a message again that has no answer. idle is
-// the time without progress.
+// repair is called after patience without a datagram: it checks whether the peer or the program
+// has ended, and retransmits an unanswered message. idle is the time without progress.
 func (d *device) repair(idle time.Duration) error {
 	looks := []unix.PollFd{{Fd: int32(d.peer), Events: unix.POLLIN | unix.POLLRDHUP}}
 	if d.program != nil {

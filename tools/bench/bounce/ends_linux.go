@@ -23,9 +23,9 @@ type end struct {
 	stop    atomic.Bool
 }
 
-// Serve is the device of the server for one client that connects to l. program is the command that [Program] is behind;
-// the device starts it with arguments and descriptors. Serve returns nil when the client is done, and an error when
-// either end or its program ends before.
+// Serve runs the device of the server for one client that connects to l. program is the command
+// that runs [Program]; the device adds arguments and descriptors. Serve returns nil when the
+// client is done, and an error if either end or its program ends earlier.
 func Serve(ctx context.Context, l net.Listener, program []string) error {
 	unhook := context.AfterFunc(ctx, func() { l.Close() })
 	conn, err := l.Accept()
@@ -43,7 +43,7 @@ func Serve(ctx context.Context, l net.Listener, program []string) error {
 	defer e.close()
 	defer context.AfterFunc(ctx, func() { e.stop.Store(true) })()
 	if err := e.serve(); err != nil {
-		e.say(reportOf(err)) // the client may be gone
+		e.say(reportOf(err)) // the client may have ended
 		return err
 	}
 	return nil
@@ -70,8 +70,8 @@ func (e *end) serve() error {
 	return e.heard("client")
 }
 
-// Call is the device of the client: it measures with the server at the other end of conn, which it closes. program is
-// that of [Serve].
+// Call runs the device of the client: it measures with the server at the other end of conn, which
+// it closes. program is as for [Serve].
 func Call(ctx context.Context, conn net.Conn, c Config, program []string) (Result, error) {
 	if err := c.check(); err != nil {
 		return Result{}, errors.Join(err, conn.Close())
@@ -83,7 +83,7 @@ func Call(ctx context.Context, conn net.Conn, c Config, program []string) (Resul
 	defer e.close()
 	defer context.AfterFunc(ctx, func() { e.stop.Store(true) })()
 	r, err := e.call(c)
-	e.say(reportOf(err)) // the server may be gone
+	e.say(reportOf(err)) // the server may have ended
 	sendRaw(e.udp, overWord)
 	return r, err
 }
@@ -114,8 +114,8 @@ func (e *end) call(c Config) (Result, error) {
 	return c.result(d.times, d.resent), nil
 }
 
-// exchange exchanges messages, as many as a client measures, and until the client ends as a server, whose
-// configuration has no messages. It calls ready before the first one.
+// exchange exchanges messages: a client the number in c, a server, whose c has none, until the
+// client ends. It calls ready before the first one.
 func (e *end) exchange(c Config, ready func() error) (d *device, err error) {
 	d = &device{exchange: exchange{client: c.Messages > 0, acks: c.Way.acks()}, way: c.Way, udp: e.udp, stop: &e.stop}
 	if c.Way.sends() {
@@ -150,7 +150,8 @@ func (e *end) exchange(c Config, ready func() error) (d *device, err error) {
 	})
 }
 
-// newEnd makes an end, with a UDP socket at the address of a connection. It closes the connection if it cannot.
+// newEnd returns an end, with a UDP socket at the local address of conn. In case of an error it
+// closes conn.
 func newEnd(conn net.Conn, program []string) (*end, error) {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
@@ -183,8 +184,8 @@ func (e *end) bind() (err error) {
 	return err
 }
 
-// connect lets the socket exchange datagrams with a port of the peer. Where it is waited for by receiving, that ends
-// after the time of patience.
+// connect connects the UDP socket to a port of the peer. If the device waits by receiving, a
+// receive times out after patience.
 func (e *end) connect(port int, w Way) error {
 	if port < 1 || port > 65535 {
 		return fmt.Errorf("the peer's UDP port is %d, which there is not", port)
@@ -220,7 +221,7 @@ func sockaddr(at net.Addr, port int) (family int, sa unix.Sockaddr) {
 	return unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: a.As16()}
 }
 
-// say tells the peer something.
+// say sends a message to the peer over TCP.
 func (e *end) say(what any) error {
 	e.conn.SetDeadline(time.Now().Add(limit))
 	if err := json.NewEncoder(e.conn).Encode(what); err != nil {
@@ -229,7 +230,7 @@ func (e *end) say(what any) error {
 	return nil
 }
 
-// heard returns what the peer reports.
+// heard returns the error that the peer reports.
 func (e *end) heard(peer string) error {
 	e.conn.SetDeadline(time.Now().Add(limit))
 	var r report

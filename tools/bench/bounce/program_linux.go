@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Descriptors that a device gives its program.
+// Descriptors that a device passes to its program.
 const (
 	fileFD      = 3 + iota // the shared file
-	receivedFD             // pipe: a message of the peer is there
-	completedFD            // pipe: the last message is with the peer
+	receivedFD             // pipe: a message of the peer has arrived
+	completedFD            // pipe: the peer has the last message
 	readyFD                // socket: the program is ready
 )
 
-// The shared file has one page. The program writes the number of the message to be sent at its beginning, which is the
-// doorbell; the device stores that of the peer's message at deliveredAt.
+// The shared file has one page. At its beginning the program writes the number of the message to
+// send, which is the doorbell; at deliveredAt the device stores the number of the peer's message.
 const deliveredAt = 64
 
 // wordAt returns a number in a mapping of the shared file.
@@ -38,13 +38,14 @@ func mapFile(fd int) ([]byte, error) {
 	return page, nil
 }
 
-// programArgs returns the arguments with which a device starts its program, behind the command.
+// programArgs returns the arguments that a device adds to the command of its program.
 func programArgs(w Way, client bool) []string {
 	return []string{"-way", string(w), fmt.Sprintf("-client=%v", client)}
 }
 
-// Program is the program of an end. A device starts it with the given arguments and with descriptors; started in
-// another way it fails. It ends when its device kills it, or with an error when the device is gone.
+// Program runs the program of an end. It must be started by a device, with the given arguments
+// and with descriptors. It runs until its device kills it, or returns an error when the device
+// has ended.
 func Program(args []string) error {
 	fs := flag.NewFlagSet("bounce-program", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
@@ -95,7 +96,7 @@ func Program(args []string) error {
 	return l.messages(Way(*way) == Trap)
 }
 
-// loop is what a program does for each message.
+// loop is the state of a program.
 type loop struct {
 	exchange
 	delivered *atomic.Uint64
@@ -114,8 +115,8 @@ func (l *loop) messages(trap bool) error {
 	}
 }
 
-// events waits for two events a message, in the order of perftest: that of the message sent last, then that of the
-// peer's.
+// events waits for two events per message, in the order of perftest: that of the message sent
+// last, then that of the peer's message.
 func (l *loop) events() error {
 	for first := !l.client; ; first = false {
 		if !first {
@@ -133,7 +134,7 @@ func (l *loop) events() error {
 	}
 }
 
-// polling waits for messages without a system call and without a pause.
+// polling waits for messages without system calls and without a pause.
 func (l *loop) polling() error {
 	for last := uint64(0); ; last++ {
 		for l.delivered.Load() == last {
@@ -144,8 +145,8 @@ func (l *loop) polling() error {
 	}
 }
 
-// await reads a number from a pipe and, if told so, makes the trapped call that follows in stock programs: the request
-// for the next event.
+// await reads a number from a pipe and, if trap is set, makes the trapped call that follows in
+// unmodified programs: the request for the next event.
 func (l *loop) await(fd int, trap bool) (n uint64, err error) {
 	var b [unsafe.Sizeof(n)]byte
 	switch got, errno := readRaw(fd, b[:]); {

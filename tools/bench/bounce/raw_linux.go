@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Raw system calls, of which the Go runtime is not told. The thread that makes them takes no signals, see
-// withoutSignals, so that none ends with EINTR.
+// Raw system calls, which the Go runtime does not notice. The thread that makes them has all
+// signals blocked (see withoutSignals), so none ends with EINTR.
 
-// pollRaw waits until a descriptor is ready, and returns how many are; 0 after the time to wait, or after a signal
-// where the thread takes those.
+// pollRaw waits until a descriptor is ready and returns how many are: 0 after the time to wait,
+// or after a signal if the thread has not blocked signals.
 func pollRaw(fds []unix.PollFd, wait time.Duration) (int, error) {
 	left := unix.NsecToTimespec(wait.Nanoseconds())
 	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)),
@@ -28,7 +28,8 @@ func pollRaw(fds []unix.PollFd, wait time.Duration) (int, error) {
 	return 0, fmt.Errorf("waiting for a message: ppoll: %w", errno)
 }
 
-// recvRaw receives a datagram of 8 bytes; ok is false for none in time and for others.
+// recvRaw receives a datagram of 8 bytes; ok is false if there was none in time, or one of
+// another length.
 func recvRaw(fd, flags int) (word uint64, ok bool, err error) {
 	var b [16]byte
 	n, err := recvBytes(fd, b[:], flags)
@@ -42,20 +43,20 @@ func sendRaw(fd int, word uint64) error {
 	return sendBytes(fd, b[:])
 }
 
-// recvBytes receives a datagram, and returns its length; 0 for none.
+// recvBytes receives a datagram and returns its length, 0 if there was none.
 func recvBytes(fd int, b []byte, flags int) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
 		uintptr(flags), 0, 0)
 	switch errno {
 	case 0:
 		return int(n), nil
-	case unix.EAGAIN, unix.EINTR, unix.ECONNREFUSED: // the peer's socket is not there: its TCP connection says why
+	case unix.EAGAIN, unix.EINTR, unix.ECONNREFUSED: // the TCP connection reports the reason
 		return 0, nil
 	}
 	return 0, fmt.Errorf("receiving a datagram: %w", errno)
 }
 
-// sendBytes sends a datagram, or a train. One that the kernel has no room for is lost.
+// sendBytes sends a datagram or a train. It is lost if the kernel has no buffer space.
 func sendBytes(fd int, b []byte) error {
 	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
 		0, 0, 0)
@@ -66,7 +67,7 @@ func sendBytes(fd int, b []byte) error {
 	return fmt.Errorf("sending a datagram: %w", errno)
 }
 
-// readRaw reads what there is, up to len(b) bytes, and waits for it if the descriptor blocks.
+// readRaw reads up to len(b) bytes; if the descriptor is blocking, it waits for the first.
 func readRaw(fd int, b []byte) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
 	if errno != 0 {
@@ -94,8 +95,9 @@ func ioctlRaw(fd int, cmd uintptr, arg unsafe.Pointer) unix.Errno {
 	return errno
 }
 
-// withoutSignals lets the thread of this goroutine, which must be locked to it, take no signals. The runtime's would
-// interrupt its system calls: it asks a goroutine that runs for 10 ms to yield.
+// withoutSignals blocks all signals for the thread of this goroutine, which must be locked to it.
+// The runtime's preemption signals, sent to a goroutine that has run for 10 ms, would interrupt
+// its system calls.
 func withoutSignals() error {
 	var all unix.Sigset_t
 	for i := range all.Val {
@@ -107,7 +109,7 @@ func withoutSignals() error {
 	return nil
 }
 
-// onThread runs f on a thread of its own, which ends with it.
+// onThread runs f on a thread of its own, which ends with f.
 func onThread(f func() error) error {
 	done := make(chan error, 1)
 	go func() {

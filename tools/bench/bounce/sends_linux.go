@@ -15,10 +15,10 @@ const sendLen = packets.Overhead + 8
 
 var seedOfSend = packets.Seed(sendLen)
 
-// sends is what a device has that exchanges SENDs of 8 bytes.
+// sends is the state of a device that exchanges SENDs of 8 bytes.
 //
-// An acknowledgement leaves behind the answer to its message. It is shorter than the answer, so
-// both are one train: one call sends them, and one takes them in.
+// An acknowledgement is sent behind the answer to its message. It is shorter than the answer, so
+// both form one train: one call sends them, and one receives them.
 type sends struct {
 	out [sendLen + packets.AckLen]byte
 	in  [2 * (sendLen + packets.AckLen)]byte
@@ -31,7 +31,7 @@ func newSends() *sends {
 	return s
 }
 
-// trains lets a socket send trains of SEND and acknowledgement, and take them in whole.
+// trains lets a socket send trains of a SEND and an acknowledgement, and receive them whole.
 func trains(fd int) error {
 	if err := unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_SEGMENT, sendLen); err != nil {
 		return fmt.Errorf("UDP_SEGMENT of a UDP socket: %w", err)
@@ -42,7 +42,7 @@ func trains(fd int) error {
 	return nil
 }
 
-// message makes the SEND with a message, and returns it.
+// message returns the SEND with message n.
 func (s *sends) message(n uint64) []byte {
 	p := s.out[:sendLen]
 	packets.PutPSN(p, bth.PSN(n)&bth.MaxPSN)
@@ -51,16 +51,16 @@ func (s *sends) message(n uint64) []byte {
 	return p
 }
 
-// ack makes the acknowledgement of a message, and returns it. It stands behind that of message.
+// ack returns the acknowledgement of message n. In out it follows the message.
 func (s *sends) ack(n uint64) []byte {
 	p := s.out[sendLen:]
 	packets.SealAck(p, bth.PSN(n)&bth.MaxPSN)
 	return p
 }
 
-// next takes the first packet of a train apart, and returns what is behind it. ok is false for what
-// has a wrong length or ICRC. sent is the message that an acknowledgement may be of: it has the
-// lower 24 bits of its number.
+// next parses the first packet of a train and returns the rest. ok is false if its length or ICRC
+// is wrong. sent is the only message that an acknowledgement may refer to: its PSN has the lower
+// 24 bits of the number.
 func (s *sends) next(b []byte, sent uint64) (word uint64, rest []byte, ok bool) {
 	if len(b) >= sendLen {
 		p := b[:sendLen]
@@ -70,7 +70,7 @@ func (s *sends) next(b []byte, sent uint64) (word uint64, rest []byte, ok bool) 
 	return ackWord(sent), nil, ok && psn == bth.PSN(sent)&bth.MaxPSN
 }
 
-// packets receives packets, and answers them. It reports whether there were any.
+// packets receives packets and answers them. It reports whether there were any.
 func (d *device) packets() (ok bool, err error) {
 	n, err := d.await()
 	if err != nil || n == 0 {
@@ -92,9 +92,9 @@ func (d *device) packets() (ok bool, err error) {
 	return true, d.reply(all)
 }
 
-// reply sends what is to be sent after packets: a message, and behind it an acknowledgement.
+// reply sends the reply to received packets: a message, and behind it an acknowledgement.
 func (d *device) reply(o outcome) error {
-	from, to := sendLen, sendLen // of sends.out
+	from, to := sendLen, sendLen // in sends.out
 	if o.delivered {
 		n := d.next(d.got)
 		if d.due(n) {
@@ -118,12 +118,11 @@ func (d *device) reply(o outcome) error {
 	return sendBytes(d.udp, d.sends.out[from:to])
 }
 
-// looks is the number of times that an end that polls looks for a datagram before it looks at the
-// clock.
+// looks is the number of receive attempts of a polling end between two checks of the clock.
 const looks = 1000
 
-// await receives a datagram, and returns its length: 0 if none comes in the time of patience. An
-// end that polls does not wait in the kernel.
+// await receives a datagram and returns its length, 0 if none arrives within patience. A polling
+// end does not wait in the kernel.
 func (d *device) await() (int, error) {
 	if d.way != SendsPolling {
 		return recvBytes(d.udp, d.sends.in[:], 0)

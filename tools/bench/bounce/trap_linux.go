@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trapped is the command of the ioctl that the filter gives to the device: RDMA_VERBS_IOCTL, which gorxe's filter
-// gives to it (include/uapi/rdma/rdma_user_ioctl_cmds.h).
+// trapped is the command of the ioctl that the filter passes to the device: RDMA_VERBS_IOCTL, as
+// in gorxe's filter (include/uapi/rdma/rdma_user_ioctl_cmds.h).
 const trapped = 0xc0181b01
 
-// Offsets in struct seccomp_data, of the low half of the argument.
+// Offsets in struct seccomp_data; for the argument, of its lower half.
 const (
 	offNr   = 0
 	offArch = 4
@@ -31,8 +31,8 @@ func auditArch() uint32 {
 	return 0
 }
 
-// installFilter lets the calling thread's ioctls with the command trapped wait for answers, and returns the listener
-// for them.
+// installFilter makes the calling thread's ioctls with the command trapped wait for answers, and
+// returns the listener for them.
 func installFilter() (listener int, err error) {
 	if auditArch() == 0 {
 		return -1, fmt.Errorf("a seccomp filter for %s: only those for amd64 and arm64 are known", runtime.GOARCH)
@@ -86,9 +86,10 @@ type response struct {
 	flags uint32
 }
 
-// answerTrap lets one waiting ioctl return 0. A caller that was killed meanwhile needs no answer.
+// answerTrap makes one waiting ioctl return 0. A caller that was killed meanwhile needs no
+// answer.
 func answerTrap(listener int) error {
-	var n notification // the kernel refuses one that is not zeroed
+	var n notification // the kernel rejects one that is not zeroed
 	errno := ioctlRaw(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n))
 	if errno == 0 {
 		r := response{id: n.id}

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// First returns the core of each end: those asked for, else the first two that this process may use.
+// First returns the core of each end: those in asked, otherwise the first two that this process
+// may use.
 func First(asked []int) ([]int, error) {
 	may, err := usable()
 	if err != nil {
@@ -17,8 +18,8 @@ func First(asked []int) ([]int, error) {
 	return may.first(asked)
 }
 
-// OfEnds returns the cores of each end: perEnd of them one after another, from that of [First] on. Where an end has
-// several, none is the other end's, too.
+// OfEnds returns the cores of each end: perEnd consecutive ones, starting with that of [First].
+// If an end has several, the ends share none.
 func OfEnds(asked []int, perEnd int) ([2][]int, error) {
 	may, err := usable()
 	if err != nil {
@@ -27,7 +28,7 @@ func OfEnds(asked []int, perEnd int) ([2][]int, error) {
 	return may.ofEnds(asked, perEnd)
 }
 
-// list has the cores that this process may use, in order.
+// list has the cores that this process may use, in ascending order.
 type list []int
 
 func usable() (out list, err error) {

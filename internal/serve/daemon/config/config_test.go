@@ -136,7 +136,7 @@ func TestNothingIsAConfiguration(t *testing.T) {
 	}
 }
 
-// Each case is a file and, behind it, all that is wrong with it.
+// Each case is a file followed by all its mistakes.
 func TestWhatIsWrongIsToldWithItsLine(t *testing.T) {
 	files, err := filepath.Glob("testdata/wrong/*.toml")
 	if err != nil || len(files) < 5 {
@@ -180,7 +180,7 @@ func TestLoadReadsAFile(t *testing.T) {
 	}
 }
 
-// A file that does not end is refused, or read no further than the limit.
+// An endless file is rejected, or read only up to the limit.
 func TestAnEndlessFileIsNotRead(t *testing.T) {
 	if _, err := Load(t.Context(), "/dev/zero"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("Load = %v", err)
@@ -220,7 +220,7 @@ func TestAKeyOfManyLevelsIsRefused(t *testing.T) {
 			t.Errorf("Parse of %.40q... = %.100v", text, err)
 		}
 	}
-	// Dots elsewhere are no levels.
+	// Dots elsewhere do not count as levels.
 	dots := strings.Repeat("a.", 100)
 	if _, err := Parse("x", []byte("# "+dots+"\n[[device]]\ninterface = \"eth0\" # "+dots+"\n")); err != nil {
 		t.Error(err)
@@ -246,7 +246,7 @@ func flagsOf(t *testing.T, line string) (*Flags, error) {
 	return &f, fs.Parse(strings.Fields(line))
 }
 
-// What a file can say, flags can say as well.
+// Flags can express everything that a file can.
 func TestEveryOptionIsAFlag(t *testing.T) {
 	f, err := flagsOf(t, `--drain 1m30s --log-level debug --log-format=json --control-socket /tmp/g.sock --control-mode 0660 --programs=false --programs-socket /tmp/p.sock --programs-mode 0666 --programs-group rdma --programs-idle 1m
 		--control-group rdma --metrics-listen :9481 --trace /tmp/g.pcapng --trace-size 2MiB --rping --rping-port 7000 --region-port 7001 --region-max-connections 30 --region-max-per-peer 20 --perftest=false --perftest-port 1000 --session-memory 1MiB --foreign-gids 2001:db8:1::/48 --perftest-payload /tmp/p.txt
@@ -325,7 +325,7 @@ func TestSizesAreHeldAgainstTheirLimits(t *testing.T) {
 	for _, tt := range []struct {
 		section, key string
 		bytes        uint64
-		want         string // with the size; "" is none
+		want         string // with the size; "" if there is none
 	}{
 		{"service.perftest", "memory", 64<<10 - 1, memory},
 		{"service.perftest", "memory", 64 << 10, ""},
@@ -350,7 +350,7 @@ func TestSizesAreHeldAgainstTheirLimits(t *testing.T) {
 	}
 }
 
-// What a file says may be beyond a limit where a flag says otherwise.
+// A value in a file may exceed a limit if a flag overrides it.
 func TestAFlagGoesOverASizeThatIsBeyondItsLimit(t *testing.T) {
 	c, err := Parse("f", []byte("[trace]\nsize = 1"))
 	if err != nil {
@@ -424,7 +424,7 @@ func scan(s string, n *int) bool {
 	return err == nil
 }
 
-// Who has many mistakes is told the first of them, and how many there are besides.
+// Only the first mistakes are reported, and the number of the others.
 func TestMistakesBeyondAHundredAreCounted(t *testing.T) {
 	for n, want := range map[int]int{99: 99, 100: 100, 101: 101, 1000: 101} {
 		text := ""
@@ -443,7 +443,7 @@ func TestMistakesBeyondAHundredAreCounted(t *testing.T) {
 	}
 }
 
-// The parser's time is the square of the number of keys, wherever they are.
+// The parser's time is quadratic in the number of keys, wherever they are.
 func TestAFileWithTooManyKeysIsRefused(t *testing.T) {
 	var tables, inline strings.Builder
 	for i := range maxKeys + 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/internal/golden"
 )
 
-// The page for those who run the daemon has every option, as this package knows it.
+// The operations page contains every option, as this package defines it.
 func TestThePageHasTheReference(t *testing.T) {
 	const page, begin, end = "../../../../docs/operations.md", "<!-- options: written by go test ./internal/serve/daemon/config -update -->\n", "<!-- end of options -->"
 	text, err := os.ReadFile(page)

@@ -15,7 +15,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Whatever is asked, the answer is JSON: what was asked for, or why not.
+// Every response is JSON: the result or an error.
 func FuzzAsk(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"GET", "/v1/status?", ""}, {"GET", "/v1/qps?device=gorxe0&type=RC&state=RTS", ""}, {"GET", "/v1/qps?device=x", ""},

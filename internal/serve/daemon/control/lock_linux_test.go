@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whoever may open a directory may lock it: that keeps no daemon from its socket.
+// Anyone who can open a directory can lock it, which must not keep a daemon from its socket.
 func TestALockOnTheDirectoryKeepsNoDaemonFromStarting(t *testing.T) {
 	d := dir(t)
 	f, err := os.Open(d)
@@ -26,7 +26,7 @@ func TestALockOnTheDirectoryKeepsNoDaemonFromStarting(t *testing.T) {
 	listen(t, filepath.Join(d, "s"), 0o600)
 }
 
-// While a daemon starts, other users cannot open what is locked, and then it is gone.
+// While a daemon starts, other users cannot open the lock file, which is removed afterwards.
 func TestTheLockIsForThisUserAlone(t *testing.T) {
 	path := filepath.Join(dir(t), "s")
 	unlock, err := lock(path)
@@ -47,7 +47,7 @@ func TestTheLockIsForThisUserAlone(t *testing.T) {
 	listen(t, path, 0o600)
 }
 
-// A file that a start left behind that was killed is as good as a new one.
+// The lock file of a killed daemon is reused.
 func TestAFileThatIsLeftOfALockIsTaken(t *testing.T) {
 	path := filepath.Join(dir(t), "s")
 	if err := os.WriteFile(path+".lock", nil, 0o600); err != nil {
@@ -56,7 +56,7 @@ func TestAFileThatIsLeftOfALockIsTaken(t *testing.T) {
 	listen(t, path, 0o600)
 }
 
-// What others could have made in place of the file is neither followed nor waited for nor removed.
+// A file that other users could have created is not followed, waited for or removed.
 func TestALockIsNotTakenOnWhatOthersCanOpen(t *testing.T) {
 	file := func(path string, mode os.FileMode) error { return os.WriteFile(path, nil, mode) }
 	for name, prepare := range map[string]func(path string) error{
@@ -95,7 +95,7 @@ func TestALockIsNotTakenOnWhatOthersCanOpen(t *testing.T) {
 	}
 }
 
-// However starts follow each other, one at a time has the lock.
+// In any sequence of starts, one at a time has the lock.
 func TestOneStartAtATimeHasTheLock(t *testing.T) {
 	path := filepath.Join(dir(t), "s")
 	var inside, had atomic.Int64

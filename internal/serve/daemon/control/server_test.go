@@ -31,8 +31,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// device is one with an object of every kind, on a network in memory; its numbers are always
-// the same.
+// device returns a device with an object of every kind, on a network in memory; its numbers are
+// always the same.
 func device(t *testing.T, net *pipe.Net, name, addr string) *verbs.Device {
 	t.Helper()
 	link := must(net.Open(netip.MustParseAddr(addr), 1500))
@@ -69,14 +69,14 @@ func device(t *testing.T, net *pipe.Net, name, addr string) *verbs.Device {
 	return d
 }
 
-// memory is 1 MiB of zeros that keeps nothing.
+// memory is 1 MiB of zeros that stores nothing.
 type memory struct{}
 
 func (memory) Size() uint64                     { return 1 << 20 }
 func (memory) ReadAt(p []byte, _ uint64) error  { clear(p); return nil }
 func (memory) WriteAt(p []byte, _ uint64) error { return nil }
 
-// serve runs f with a server of two devices, a while after they were opened.
+// serve runs f with a server of two devices, some time after they were opened.
 func serve(t *testing.T, f func(t *testing.T, s *Server)) {
 	synctest.Test(t, func(t *testing.T) {
 		net := pipe.NewNet()
@@ -253,7 +253,7 @@ func TestTheLogLevelChangesAtRunTime(t *testing.T) {
 	})
 }
 
-// A list that is longer than any buffer is whole, and one that the client leaves ends.
+// A list that exceeds any buffer is complete, and one whose client disconnects ends.
 func TestLongListsAreSentAsTheyAreMade(t *testing.T) {
 	link := must(pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 1500))
 	d := must(verbs.Open(verbs.Config{Links: []packet.Link{link}}))
@@ -275,7 +275,7 @@ func TestLongListsAreSentAsTheyAreMade(t *testing.T) {
 	}
 }
 
-// deaf is a client that is gone.
+// deaf is a client that has disconnected.
 type deaf struct {
 	*httptest.ResponseRecorder
 	calls int

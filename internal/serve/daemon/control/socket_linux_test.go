@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dir is a directory with a short name, open to all: the path of a socket is short.
+// dir returns a directory with a short name, accessible to all users: the path of a socket must
+// be short.
 func dir(t *testing.T) string {
 	t.Helper()
 	d, err := os.MkdirTemp("", "gx")
@@ -79,7 +80,7 @@ func TestASocketThatSomebodyAnswersAtIsNotTaken(t *testing.T) {
 	first.Close()
 }
 
-// A process that was killed leaves its socket; nobody else can have it.
+// A killed process leaves its socket file, which is replaced.
 func TestASocketOfADeadProcessIsReplaced(t *testing.T) {
 	path := filepath.Join(dir(t), "s")
 	u, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -99,7 +100,7 @@ func TestASocketOfADeadProcessIsReplaced(t *testing.T) {
 	}
 }
 
-// Of many that start at once over a dead process' socket, one gets it.
+// Of many daemons that start concurrently over the socket file of a killed process, one gets it.
 func TestOneOfManyStartsGetsTheSocket(t *testing.T) {
 	path := filepath.Join(dir(t), "s")
 	u, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -134,7 +135,7 @@ func TestOneOfManyStartsGetsTheSocket(t *testing.T) {
 	}
 }
 
-// A listener that closes leaves alone what has taken its file's place.
+// A listener that closes does not remove a file that has replaced its own.
 func TestAListenerRemovesItsOwnFileOnly(t *testing.T) {
 	path := filepath.Join(dir(t), "s")
 	first := listen(t, path, 0o600)
@@ -168,7 +169,7 @@ func TestWhereNoSocketCanBe(t *testing.T) {
 	}
 }
 
-// A directory in a place where all can write may have been made by somebody else.
+// Another user may have created a directory in a place where all can write.
 func TestTheDefaultDirectoryMustBelongToTheUser(t *testing.T) {
 	d := dir(t)
 	if err := private(d); err != nil {
@@ -255,8 +256,8 @@ func as(t *testing.T, uid, gid int, f func() error) error {
 	}
 	result := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		// The system calls themselves, because they change this thread alone.
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		// Raw system calls, because they affect only this thread.
 		if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); e != 0 {
 			result <- e
 			return
@@ -274,7 +275,7 @@ func as(t *testing.T, uid, gid int, f func() error) error {
 	return <-result
 }
 
-// connect opens a connection on this very thread.
+// connect opens a connection on this thread.
 func connect(path string) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {

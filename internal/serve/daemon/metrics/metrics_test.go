@@ -29,8 +29,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// gather returns the metrics of a device with count queue pairs in RESET and one in RTS, and
-// perhaps with a connection manager.
+// gather returns the metrics of a device with count queue pairs in RESET and one in RTS,
+// optionally with a connection manager.
 func gather(t *testing.T, count int, cm bool) []*dto.MetricFamily {
 	t.Helper()
 	link := must(pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 1500))
@@ -63,7 +63,7 @@ func gather(t *testing.T, count int, cm bool) []*dto.MetricFamily {
 	return must(r.Gather())
 }
 
-// tracing are the counters of a daemon with a trace, if there is one.
+// tracing returns the counters of a daemon with or without a trace.
 func tracing(there bool) func(f func(name string, value uint64)) {
 	return func(f func(name string, value uint64)) {
 		if there {
@@ -77,7 +77,7 @@ func listen(d *verbs.Device) {
 	must(d.Listen(verbs.PortSpaceTCP, netip.MustParseAddrPort("192.0.2.1:7174"), 1))
 }
 
-// values are the metrics whose names begin with gorxe_, with their labels, by what they are.
+// values returns the metrics whose names start with gorxe_, by name and labels.
 func values(families []*dto.MetricFamily) map[string]float64 {
 	out := map[string]float64{}
 	for _, f := range families {
@@ -142,7 +142,7 @@ func TestPrometheusSeesTheConnectionManager(t *testing.T) {
 	}
 }
 
-// What there is of a device does not grow with what is on it.
+// The number of time series of a device does not grow with its objects.
 func TestLabelsAreBounded(t *testing.T) {
 	few, many := values(gather(t, 0, true)), values(gather(t, 500, true))
 	if len(few) != len(many) {
@@ -169,7 +169,8 @@ func TestNamesFollowThePracticeOfPrometheus(t *testing.T) {
 	}
 }
 
-// Every counter of a device has a help text and a name of its own; none that is gone is known.
+// Every counter of a device has a help text and its own name; no counter in the table is
+// obsolete.
 func TestEveryCounterIsKnown(t *testing.T) {
 	link := must(pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 1500))
 	d := must(verbs.Open(verbs.Config{Links: []packet.Link{link}}))
@@ -192,7 +193,7 @@ func TestEveryCounterIsKnown(t *testing.T) {
 
 const docs = "../../../../docs/monitoring"
 
-// Every metric and every label that the examples name is there.
+// Every metric and every label in the examples exists.
 func TestTheExamplesNameMetricsThatExist(t *testing.T) {
 	labels := map[string][]string{} // by metric
 	for _, f := range gather(t, 1, true) {
@@ -202,7 +203,7 @@ func TestTheExamplesNameMetricsThatExist(t *testing.T) {
 		}
 		labels[f.GetName()] = have
 	}
-	// A metric, and behind it what is in braces.
+	// A metric, followed by its braces.
 	metric := regexp.MustCompile(`\b((?:gorxe|process|go)_[a-z0-9_]+)(\{[^}]*\})?`)
 	label := regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)`)
 	for _, name := range []string{"alerts.yml", "dashboard.json"} {
@@ -257,7 +258,7 @@ func TestTheDashboardIsWhole(t *testing.T) {
 	}
 }
 
-// A peer whose first packet is not the one that is expected has it held.
+// A packet of a peer that is not the expected one is held.
 func TestPrometheusSeesPacketsThatAreHeld(t *testing.T) {
 	pipes := pipe.NewNet()
 	var devices [2]*verbs.Device

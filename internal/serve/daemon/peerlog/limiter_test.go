@@ -46,7 +46,7 @@ func limited(t *testing.T, f func(l *Limiter, log *slog.Logger, out *output)) {
 	})
 }
 
-// A peer that causes 100 lines a second has ten of them written, one a second after that, and the
+// Of a peer that causes 100 lines a second, ten lines are written, then one per second, and the
 // number of the others every ten seconds.
 func TestAPeerDoesNotFillTheLog(t *testing.T) {
 	limited(t, func(l *Limiter, log *slog.Logger, out *output) {
@@ -66,7 +66,8 @@ func TestAPeerDoesNotFillTheLog(t *testing.T) {
 		if n := out.count("lines about peers suppressed"); n != 6 {
 			t.Errorf("the others are reported %d times with the end", n)
 		}
-		// A line and a report at the same moment come in either order, so the number of lines is open by some.
+		// A line and a report at the same time can come in either order, so the number of lines
+		// varies.
 		want := regexp.MustCompile(`level=INFO msg="lines about peers suppressed" lines=(9[89]\d) messages="session ended early: (9[89]\d)" latest_peer=192.0.2.1`)
 		if m := want.FindStringSubmatch(strings.Join(out.lines(), "\n")); m == nil || m[1] != m[2] {
 			t.Errorf("there is no %s\n%s", want, out.lines()[len(out.lines())-1])
@@ -77,8 +78,8 @@ func TestAPeerDoesNotFillTheLog(t *testing.T) {
 	})
 }
 
-// What one host causes takes no line from another, and what many hosts cause together is bounded,
-// too, as is the memory for them.
+// One host does not use the tokens of another; the lines of many hosts together are limited, as
+// is the memory for them.
 func TestHostsAndMessagesHaveLimitsOfTheirOwn(t *testing.T) {
 	limited(t, func(l *Limiter, log *slog.Logger, out *output) {
 		for range 1000 {
@@ -113,8 +114,8 @@ func TestHostsAndMessagesHaveLimitsOfTheirOwn(t *testing.T) {
 	})
 }
 
-// Suppressed lines have the level of the worst of them, and nothing is written below the level that
-// is asked for.
+// A report has the highest level of the suppressed lines, and nothing below the configured level
+// is written.
 func TestTheReportHasTheLevelOfWhatItReports(t *testing.T) {
 	for _, c := range []struct {
 		levels []slog.Level

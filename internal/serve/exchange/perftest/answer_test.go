@@ -20,7 +20,7 @@ type knowing struct {
 	reports []Report
 	peerMTU uint8
 	items   int
-	most    int // items that are admitted; 0: all
+	most    int // maximum number of admitted items; 0: unlimited
 }
 
 var errTooMany = errors.New("too many items")
@@ -37,7 +37,7 @@ func (k *knowing) PeerMTU(e uint8) error     { k.peerMTU = e; return nil }
 func (k *knowing) Key(peer Key) (Key, error) { k.peers = append(k.peers, peer); return k.mine, nil }
 func (k *knowing) PeerReport(r Report)       { k.reports = append(k.reports, r) }
 
-// Without being told the test, Answer writes what the real server wrote, but for a report of its own.
+// Without knowing the test, Answer writes what the real server wrote, except the report.
 func TestAnswerWritesWhatTheRealServerWrote(t *testing.T) {
 	for _, c := range captures {
 		client, server := golden(t, c.file+".client"), golden(t, c.file+".server")
@@ -56,7 +56,7 @@ func TestAnswerWritesWhatTheRealServerWrote(t *testing.T) {
 				t.Errorf("%s: reports %+v, want %+v", c.file, k.reports, want)
 			}
 		}
-		// Of a test that does not end, the recording lacks the answers to the last items.
+		// For a test that does not end, the recording lacks the answers to the last items.
 		if n := min(len(got), len(server)); !bytes.Equal(got[:n], server[:n]) || n < len(server) {
 			t.Errorf("%s: wrote\n%q\nthe tool wrote\n%q", c.file, got, server)
 		}
@@ -71,7 +71,7 @@ func TestAnswerWritesWhatTheRealServerWrote(t *testing.T) {
 	}
 }
 
-// No test has as many items as bound a session, by far: a client that has more is none.
+// No test comes close to the maximum number of items of a session.
 func TestNoTestHasAsManyItemsAsAreTooMany(t *testing.T) {
 	for _, test := range Tests {
 		for _, qps := range []int{1, 2, 64} {
@@ -99,7 +99,7 @@ func TestNoTestHasAsManyItemsAsAreTooMany(t *testing.T) {
 	}
 }
 
-// Each field of a report is an item, and nothing of an item that is not admitted is answered.
+// Each field of a report is an item, and no part of an item that is not admitted is answered.
 func TestAnswerReadsNoMoreItemsThanAreAdmitted(t *testing.T) {
 	client := golden(t, "ib_write_bw.client")
 	conn := &replay{peer: bytes.NewReader(client), role: exchange.Server}
@@ -139,7 +139,7 @@ func TestAnswerServesEveryTest(t *testing.T) {
 					over <- err
 				}()
 				end := &fixed{cycle: 4096, line: 64, mtu: 3, keys: []Key{{QPN: 1}, {QPN: 2}, {QPN: 3}}, reports: []Report{{Size: 8}}}
-				// Each key is answered with the same, here: the client must not mind.
+				// Each key is answered with the same key here, which the client must accept.
 				if err := Drive(a, exchange.Client, whole(test, p), end); err != nil {
 					t.Errorf("%v %+v: %v", test, p, err)
 				}

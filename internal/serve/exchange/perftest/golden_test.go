@@ -23,8 +23,8 @@ func golden(t testing.TB, name string) []byte {
 	return b
 }
 
-// replay is a connection on which a recorded peer talks. It insists on lock step: the peer's next item can only be read
-// once this end has written as much as it had when the recording was made.
+// replay is a connection with a recorded peer. It enforces lock step: the peer's next item can be
+// read only when this end has written as much as it had at that point of the recording.
 type replay struct {
 	net.Conn
 	peer  *bytes.Reader
@@ -51,7 +51,7 @@ func (r *replay) Write(b []byte) (int, error) {
 
 func (*replay) SetDeadline(time.Time) error { return nil }
 
-// fixed is an End with given answers that remembers what it was told and asked.
+// fixed is an End with fixed answers that records its calls.
 type fixed struct {
 	cycle, line uint32
 	mtu         uint8
@@ -88,7 +88,7 @@ var captures = []struct {
 	test     Test
 	size     uint64
 	mtu      uint8
-	complete bool // the capture runs to the end of the TCP connection
+	complete bool // the capture includes the end of the TCP connection
 	client   Key
 	server   Key
 	report   Report
@@ -116,7 +116,8 @@ func gid4(d byte) [16]byte {
 }
 func gid6(d byte) [16]byte { return [16]byte{0: 0xfd, 3: 0x18, 15: d} }
 
-// recordedReport takes the report out of a complete bandwidth stream: the five fields before the closing key and "done".
+// recordedReport returns the report in a complete bandwidth stream: the five fields before the
+// closing key and "done".
 func recordedReport(t *testing.T, stream []byte) Report {
 	t.Helper()
 	tail := len(Done) + KeyLen + ReportFields*FieldLen
@@ -129,7 +130,7 @@ func recordedReport(t *testing.T, stream []byte) Report {
 	return r
 }
 
-// Each end, driven against the recording of its peer, must write what the real tool wrote in that place.
+// Each end, driven with the recording of its peer, must write what the real tool wrote.
 func TestEachEndWritesWhatTheRealToolWrote(t *testing.T) {
 	for _, c := range captures {
 		for _, role := range []exchange.Role{exchange.Client, exchange.Server} {

@@ -149,7 +149,7 @@ func FuzzItems(f *testing.F) {
 	})
 }
 
-// FuzzPeer lets any bytes be the peer of a whole test: no input may hang or panic.
+// FuzzPeer uses arbitrary bytes as the peer of a whole test: no input may hang or panic.
 func FuzzPeer(f *testing.F) {
 	for _, c := range captures {
 		f.Add(golden(f, c.file+".server"), uint8(c.test), true)

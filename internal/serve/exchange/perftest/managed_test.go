@@ -12,8 +12,9 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
-// recorded is the client's end of a connection of rdma_cm as it was recorded. It insists on lock step, as stock tools have one
-// receive posted: nothing is sent to it before its own item was taken, and it sends no item before it has the answer to the last.
+// recorded is the recorded client end of a connection of rdma_cm. It enforces lock step, as stock
+// tools have one receive posted: an item may be sent to it only after its own item was received,
+// and it sends no item before it has the answer to the previous one.
 type recorded struct {
 	items [][]byte
 	taken int
@@ -63,7 +64,7 @@ func TestServerUnderstandsEveryRecordedClientOfRdmaCM(t *testing.T) {
 		test Test
 		qps  int
 		size uint64
-		key  Key // of the first queue pair; without a QPN, only what is in it
+		key  Key // of the first queue pair; without a QPN, only its contents
 	}{
 		{"write_bw_45", WriteBW, 1, 64, Key{OutReads: 1, QPN: 0x1e, PSN: 0x32168f, RKey: 0xe0a, VAddr: 0x55d3d6c86000}},
 		{"write_bw_q2_45", WriteBW, 2, 64, Key{OutReads: 1}},
@@ -201,7 +202,7 @@ func TestBinaryKeyHasEveryFieldInItsPlace(t *testing.T) {
 		t.Errorf("%+v, %v, want %+v", again, err, k)
 	}
 	dirty := k.AppendBinary(nil)
-	dirty[20], dirty[55] = 0x5a, 1 // what stock tools leave in the gap, and their GID index
+	dirty[20], dirty[55] = 0x5a, 1 // contents of the gap in stock tools, and their GID index
 	if err := again.DecodeBinary(dirty); err != nil || again != k {
 		t.Errorf("with noise in the gap: %+v, %v", again, err)
 	}

@@ -36,7 +36,7 @@ func everyRun(f func(name string, test Test, p Params)) {
 	}
 }
 
-// whole is a test from its first item on.
+// whole returns a test from its first item on.
 func whole(test Test, p Params) []Step { return append(Opening(), Script(test, p)...) }
 
 func wire(steps []Step) []Step {

@@ -94,7 +94,7 @@ func FuzzDest(f *testing.F) {
 	})
 }
 
-// recorder is a connection that remembers what was written to it.
+// recorder is a connection that records what is written to it.
 type recorder struct {
 	net.Conn
 	wrote bytes.Buffer
@@ -159,7 +159,7 @@ func TestDriveSaysWhatWentWrong(t *testing.T) {
 	}
 }
 
-// What ibv_srq_pingpong trades: 256 addresses each way, of which those without a queue pair are 0.
+// ibv_srq_pingpong exchanges 256 addresses in each direction; those without a queue pair are 0.
 func TestManyAddressesGoOneByOne(t *testing.T) {
 	local := func(base uint32) []Dest {
 		d := make([]Dest, SRQRecords)

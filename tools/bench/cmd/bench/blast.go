@@ -14,11 +14,11 @@ import (
 	"github.com/gorxe/gorxe/tools/bench/blast"
 )
 
-// blastName is the command that sends bare UDP, or receives it where no host is named.
+// blastName is the command that sends bare UDP, or receives it if no host is given.
 const blastName = "blast"
 
-// runBlast sends datagrams as fast as the kernel takes them to the host that is named, or receives them. Both ends print what
-// arrived as JSON.
+// runBlast sends datagrams to the given host as fast as the kernel accepts them, or receives
+// them. Both ends print what arrived as JSON.
 func runBlast(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	cfg := blast.Config{Warm: time.Second}
 	fs := flag.NewFlagSet(blastName, flag.ContinueOnError)

@@ -14,13 +14,15 @@ import (
 	"github.com/gorxe/gorxe/tools/bench/bounce"
 )
 
-// Names of the commands that are the device of an end of the bare loop, and its program, which the device starts.
+// Names of the commands that run the device of an end of the bare loop, and its program, which
+// the device starts.
 const (
 	bounceName        = "bounce"
 	bounceProgramName = "bounce-program"
 )
 
-// runBounce measures the bare loop with the host that is named, and prints the result as JSON, or serves one client.
+// runBounce measures the bare loop with the given host and prints the result as JSON, or serves
+// one client.
 func runBounce(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	cfg := bounce.Config{}
 	fs := flag.NewFlagSet(bounceName, flag.ContinueOnError)

@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// busyName is the command that is a busy neighbour of what is measured.
+// busyName is the command of a busy neighbour process.
 const busyName = "busy"
 
-// runBusy computes without a pause until it is told to end.
+// runBusy computes without a pause until ctx ends.
 func runBusy(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		return errors.New("busy: it takes no arguments")

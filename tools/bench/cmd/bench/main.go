@@ -1,18 +1,19 @@
-// Bench measures gorxe beside what one would otherwise use, on one path and in one run: bandwidth
-// beside iperf3 and bare UDP, latency beside qperf, message rate, many queue pairs, goodput under
-// loss; and programs of perftest under gorxe run beside gorxe perf and the bare loop, and on one host
-// beside iperf3. It makes two network namespaces and a veth pair of its own, binds each end to one core,
-// and takes turns: every round measures each contender once, in another order. What counts are medians and
-// ratios. It needs root and Linux; iperf3, qperf and perftest are left out if they are not installed.
+// Bench compares the performance of gorxe with that of alternatives, on one path and in one run:
+// bandwidth with iperf3 and bare UDP, latency with qperf, message rate, many queue pairs, goodput
+// under loss; perftest programs under gorxe run with gorxe perf and the bare loop, and on one
+// host with iperf3. It creates two network namespaces and a veth pair, binds each end to one
+// core, and measures each contender once per round, in rotating order. The results to compare are
+// medians and ratios. It needs root and Linux; contenders whose program (iperf3, qperf, perftest)
+// is not installed are left out.
 //
 //	make build
 //	go run ./tools/bench/cmd/bench                                  all of it, some 40 minutes
 //	go run ./tools/bench/cmd/bench -run 'bandwidth|latency' -rounds 3
 //	go run ./tools/bench/cmd/bench -run bandwidth -beside before=/tmp/gorxe
 //	go run ./tools/bench/cmd/bench -beside before=/tmp/gorxe -slice 50ms   both at once, in turn
-//	go run ./tools/bench/cmd/bench -run bandwidth -slice 50ms       both contenders of each ratio at once, in turn
+//	go run ./tools/bench/cmd/bench -run bandwidth -slice 50ms   the same, of each ratio
 //	go run ./tools/bench/cmd/bench -json r.json -doc docs/performance.md
-//	go run ./tools/bench/cmd/bench -render r.json -doc p.md         the report of earlier measurements
+//	go run ./tools/bench/cmd/bench -render r.json -doc p.md         report of earlier runs
 package main
 
 import (
@@ -42,7 +43,8 @@ func main() {
 	}
 }
 
-// run is the program. Its first argument may be a command that the measurements start at the ends.
+// run runs the program. The first argument may be a command that the measurements start at the
+// ends.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 {
 		switch args[0] {
@@ -86,7 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return p.measure(ctx, stdout, stderr)
 }
 
-// measure measures the contests and reports them.
+// measure measures the contests and reports the results.
 func (p *params) measure(ctx context.Context, stdout, stderr io.Writer) error {
 	if err := p.findGorxe(); err != nil {
 		return err
@@ -124,7 +126,7 @@ func (p *params) measure(ctx context.Context, stdout, stderr io.Writer) error {
 	return p.report(stdout, r)
 }
 
-// report prints a report, or writes it into the files that were named.
+// report prints a report, or writes it to the files named on the command line.
 func (p *params) report(stdout io.Writer, r *bench.Report) error {
 	if err := r.WriteFiles(p.json, p.doc); err != nil || p.doc != "" {
 		return err

@@ -17,7 +17,7 @@ import (
 	"github.com/gorxe/gorxe/tools/bench"
 )
 
-// params are what the command line says.
+// params are the parsed command line.
 type params struct {
 	gorxe    string
 	contests []bench.Contest
@@ -35,12 +35,12 @@ type params struct {
 	list     bool
 }
 
-// kinds are the links to measure, each by itself.
+// kinds returns the links to measure, each separately.
 func kinds() []string {
 	return slices.DeleteFunc(links.Kinds(), func(kind string) bool { return kind == links.Auto })
 }
 
-// parse reads the command line; what is wrong with it is the error, and also on stderr where package flag finds it.
+// parse parses the command line. Package flag also prints the errors that it finds to stderr.
 func parse(args []string, stderr io.Writer) (*params, error) {
 	var p params
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -87,7 +87,7 @@ func parse(args []string, stderr io.Writer) (*params, error) {
 	return &p, p.sliced(others)
 }
 
-// sliced leaves what is measured in slices of time.
+// sliced keeps what can be measured in slices of time.
 func (p *params) sliced(others []bench.Build) error {
 	switch {
 	case p.slice < time.Millisecond || p.slice > time.Second:
@@ -112,7 +112,7 @@ func (p *params) sliced(others []bench.Build) error {
 	return nil
 }
 
-// otherBuild reads name=file.
+// otherBuild parses name=file.
 func otherBuild(s string) (bench.Build, error) {
 	name, file, ok := strings.Cut(s, "=")
 	if !ok || name == "" {
@@ -122,7 +122,7 @@ func otherBuild(s string) (bench.Build, error) {
 	return bench.Build{Name: name, File: full}, err
 }
 
-// regularFile returns the absolute name of a file that is there.
+// regularFile returns the absolute name of an existing regular file.
 func regularFile(name string) (string, error) {
 	full, err := filepath.Abs(name)
 	if err != nil {
@@ -134,7 +134,7 @@ func regularFile(name string) (string, error) {
 	return full, nil
 }
 
-// findGorxe makes the name of gorxe's file one that is true in any directory.
+// findGorxe makes the name of gorxe's file absolute.
 func (p *params) findGorxe() error {
 	full, err := regularFile(p.gorxe)
 	if err != nil {
@@ -144,7 +144,7 @@ func (p *params) findGorxe() error {
 	return nil
 }
 
-// parseCores reads the cores of the server's and of the client's end.
+// parseCores parses the cores of the server's and of the client's end.
 func parseCores(s string) ([]int, error) {
 	if s == "" {
 		return nil, nil
@@ -181,7 +181,8 @@ func (p *params) check() error {
 	return nil
 }
 
-// choose returns the contests over the given links of which something matches an expression.
+// choose returns the contests over the given links, with the contenders that match the
+// expression.
 func choose(over []string, others []bench.Build, expression string) ([]bench.Contest, error) {
 	only, err := regexp.Compile(expression)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/gorxe/gorxe/tools/bench"
 )
 
-// startsName is the command that starts a program again and again.
+// startsName is the command that starts a program repeatedly.
 const startsName = "starts"
 
-// runStarts starts a program again and again, and prints the median time from its start to its end
-// as JSON.
+// runStarts starts a program repeatedly and prints the median time from its start to its end as
+// JSON.
 func runStarts(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet(startsName, flag.ContinueOnError)
 	fs.SetOutput(stderr)
