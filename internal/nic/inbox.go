@@ -103,6 +103,8 @@ func (in *inbox) turn() error {
 			return err
 		}
 		in.deliver()
+		in.yieldForAnswers()
+		in.shard.sendHeldACKs()
 		return nil
 	}
 	if err := in.shared.RecvLocked(in.rb, &in.mu); err != nil {
@@ -110,10 +112,17 @@ func (in *inbox) turn() error {
 	}
 	defer in.mu.Unlock()
 	in.deliver()
+	in.yieldForAnswers()
+	err := in.spin()
+	in.shard.sendHeldACKs()
+	return err
+}
+
+// yieldForAnswers lets programs run that have waited for what was delivered, where an acknowledgement would leave with the answer.
+func (in *inbox) yieldForAnswers() {
 	if in.shard.heldACKs.waiting() {
-		runtime.Gosched() // a program that has waited may answer now
+		runtime.Gosched()
 	}
-	return in.spin()
 }
 
 // ended is true for the error of a receiver that the device itself has closed while it goes on.
@@ -223,6 +232,7 @@ func (in *inbox) hand(s *shard, good []arrival) {
 			s.receive(now, s.out[in.index], a)
 		}
 	}
+	s.heldACKs.few = false // others that receive do not look after what is held
 	s.gather.Settle()
 	s.flushFresh(now)
 }

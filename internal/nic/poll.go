@@ -156,14 +156,12 @@ func (in *inbox) enough(now transport.Time, looked time.Duration) bool {
 // held.
 func (in *inbox) spin() error {
 	if !in.spinner.due() {
-		in.shard.sendHeldACKs()
 		return nil
 	}
 	in.spinner.asked.Store(0)
 	var since transport.Time
 	for tries := 0; ; tries++ {
 		if in.spinner.asked.Load() > insistent {
-			in.shard.sendHeldACKs()
 			return nil // a poller looks in our place
 		}
 		if tries%8 == 0 {
@@ -173,7 +171,6 @@ func (in *inbox) spin() error {
 				since = now
 			case in.enough(now, max(time.Duration(now-since), time.Duration(tries)*leastTry)):
 				in.spinner.missed()
-				in.shard.sendHeldACKs()
 				return nil
 			}
 		}
