@@ -12,11 +12,11 @@
 //	+-----+---------------------+---------+-----+------+
 //
 // [Packet] holds the fields of a packet. [Packet.Decode] parses one, with the payload aliasing
-// [Packet] holds the fields of a packet. [Packet.Decode] parses one, with the payload aliasing
 // the input buffer; [Packet.Append] and [Packet.AppendHeaders] encode one. Decode never
 // allocates, Append only if dst is too small. Decode is safe on arbitrary input: it rejects a
 // malformed packet with a [*DecodeError]. The error's [Reason] is a small integer that can
 // index an array of counters.
+//
 // An [Opcode] determines the extension headers and the operation of a packet. [Opcode.Info]
 // returns both from one table of 256 entries, so no other package depends on opcode numbers.
 // The table contains the opcodes of Reliable Connection, Unreliable Connection and Unreliable
@@ -38,7 +38,9 @@
 //
 // The ICRC covers the IPv4 identification, which a UDP socket does not report. [SolveID]
 // computes it: the CRC is linear, so the 16 unknown bits follow from the difference between the
-// computed and the received ICRC.
+// computed and the received ICRC. The check is then weaker than with a known identification: of
+// the 32 bits of the ICRC, 16 determine the identification and 16 remain, so one corrupt packet
+// in 65,536 passes. IPv6 has no identification; its ICRC is checked in full.
 //
 // # Concurrency
 //

@@ -12,7 +12,8 @@ func (t *Table) Invalidate(pd *PD, key uint32) error {
 }
 
 // InvalidateRemote is Invalidate for a SEND with invalidate from the peer of queue pair qpn: a
-// window must have been bound on that queue pair.
+// window must have been bound on that queue pair. On an error the responder rejects the SEND with
+// a NAK remote access error; Linux rxe acknowledges the SEND and fails at its own end only.
 func (t *Table) InvalidateRemote(pd *PD, qpn, key uint32) error {
 	return t.invalidate(pd, key, func(w *Window) bool { return w.qpn == qpn })
 }

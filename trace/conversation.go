@@ -16,7 +16,6 @@ type conn struct {
 	halves []*half
 	asking []asking // latest SIDR_REQs, a ring; only for queue pairs 1
 	asked  int
-	tell   [2]bool // whether it was reported that end i never sets MigReq
 
 	cm           *exchange
 	ce           [2]int // latest frame from end i with ECN CE

@@ -56,6 +56,11 @@ const (
 // At the limit, the first match is taken.
 const maxAmbiguous = 16
 
+// A BTH has only the destination queue pair number. Messages of the connection manager name both
+// queue pairs. Without them a response is matched to the requests that await its PSN and kind. The
+// UDP source port that Linux derives from both queue pair numbers weighs more; for an unreliable
+// connection it is the only criterion.
+
 // pair returns the conversation of h. If its other direction is unknown, pair tries to find it
 // with the current packet.
 func (a *Analyzer) pair(h *half) *conn {
@@ -195,7 +200,6 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 		}
 		d.dir[i] = stream{} // moved or released: d must not release it again
 		c.ce[j] = max(c.ce[j], d.ce[i])
-		c.tell[j] = c.tell[j] || d.tell[i]
 	}
 	f, g := c.Flow, d.Flow
 	f.chosen = f.chosen || g.chosen

@@ -4,6 +4,9 @@ import "github.com/gorxe/gorxe/bth"
 
 // stream is the state of the requests of one end of a connection: of the requester, and of its
 // responder if it received what was captured.
+//
+// If the capture may have missed packets, a finding names both explanations: a broken rule, or a
+// packet that was not captured. The stream then continues from the response.
 type stream struct {
 	open     bool // PSNs are known
 	onlyAcks bool // known from responses only, no request seen

@@ -20,7 +20,8 @@ func TestFlushAndAtomicWriteAllocateNothing(t *testing.T) {
 	})
 }
 
-// Files, shared and anonymous memory of the host take the same way.
+// Files, shared memory and anonymous memory of the host take the same path as memory of this
+// process.
 func TestMemoryOfTheHostAllocatesNothing(t *testing.T) {
 	var mem [2]mr.Memory
 	for i := range mem {
@@ -46,7 +47,7 @@ func TestMemoryOfTheHostAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Binding and shutting a window costs the region that its key leads to, and nothing else.
+// Binding and unbinding a window allocates only the region that its key leads to.
 func TestABindAllocatesOneRegion(t *testing.T) {
 	w := newPump(1024)
 	keys, pd := w.rc[0].keys, w.qp[0].PD
@@ -71,8 +72,8 @@ func TestABindAllocatesOneRegion(t *testing.T) {
 	})
 }
 
-// steady measures the allocations of post and all that comes of it, which is so many
-// completions.
+// steady checks that post, and all that follows from it until the given number of completions,
+// makes allocs allocations in steady state.
 func (w *pump) steady(t *testing.T, allocs float64, completions int, post func() error) {
 	t.Helper()
 	wcs := make([]qp.WC, 8)

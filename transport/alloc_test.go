@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// pump is two connected machines with a wire of function calls between them.
+// pump is two connected machines; function calls carry the packets between them.
 type pump struct {
 	rc    [2]*RC
 	qp    [2]*qp.QP
@@ -19,16 +19,16 @@ type pump struct {
 	raw   []byte
 	p     bth.Packet
 	now   Time
-	lose  func(to int, p *bth.Packet) bool // nil loses nothing
+	lose  func(to int, p *bth.Packet) bool // nil for no loss
 
-	gather [2]*Gather // nil: payloads are not kept
+	gather [2]*Gather // nil: payloads are not held back
 }
 
 func newPump(mtu qp.MTU) *pump {
 	return newPumpOver(mtu, mr.Bytes(make([]byte, 1<<20)), mr.Bytes(make([]byte, 1<<20)))
 }
 
-// newPumpOver is a pump whose regions are over 1 MiB of memory each.
+// newPumpOver returns a pump with regions over 1 MiB of each memory.
 func newPumpOver(mtu qp.MTU, mem ...mr.Memory) *pump {
 	w := &pump{batch: packet.NewBatch(64), raw: make([]byte, 0, 8192), now: 1}
 	for i := range w.rc {
@@ -49,7 +49,7 @@ func newPumpOver(mtu qp.MTU, mem ...mr.Memory) *pump {
 	return w
 }
 
-// run carries packets back and forth until nobody has more to say.
+// run carries packets back and forth until neither end has more to send.
 func (w *pump) run() {
 	for busy := true; busy; {
 		busy = false
@@ -58,7 +58,7 @@ func (w *pump) run() {
 			busy = busy || more || w.batch.Len() > 0
 			for k := range w.batch.Len() {
 				if w.gather[1-i] != nil {
-					w.raw = nil // what was received of it is borrowed
+					w.raw = nil // the Gather borrows the received payload
 				}
 				w.raw = append(w.batch.At(k).AppendTo(w.raw[:0]), 0, 0, 0, 0)
 				if w.p.Decode(w.raw) == nil && (w.lose == nil || !w.lose(1-i, &w.p)) {
@@ -71,7 +71,7 @@ func (w *pump) run() {
 	}
 }
 
-// message sends one message of n bytes from end 0 to end 1 and takes all completions.
+// message sends one message of n bytes from end 0 to end 1 and polls all completions.
 func (w *pump) message(op qp.WROpcode, n int, wr *qp.SendWR, rr *qp.RecvWR, wcs []qp.WC) int {
 	wr.Opcode, wr.RKey = op, w.reg[1].RKey()
 	wr.SGList = append(wr.SGList[:0], qp.SGE{Length: uint32(n), LKey: w.reg[0].LKey()})
@@ -114,7 +114,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What is lost on the way to end 1 costs no allocation once the first gaps were closed.
+// Packet loss on the way to end 1 costs no allocation after the first gaps.
 func TestGapsAllocateNothingInSteadyState(t *testing.T) {
 	w := newPump(1024)
 	const size, gaps = 64, 2 // of a message, in packets
@@ -144,7 +144,7 @@ func TestGapsAllocateNothingInSteadyState(t *testing.T) {
 	}
 }
 
-// BenchmarkMessage is both machines and the packet codec, without link and ICRC.
+// BenchmarkMessage measures both machines and the packet codec, without link and ICRC.
 func BenchmarkMessage(b *testing.B) {
 	for _, o := range messageOps {
 		for _, n := range []int{64, 65536} {

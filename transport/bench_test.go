@@ -13,7 +13,8 @@ var benchSizes = []struct {
 	packets int // with path MTU 4096
 }{{"64B", 64, 1}, {"64KiB", 65536, 16}}
 
-// BenchmarkRequester is one end alone: a WRITE is posted and cut into packets, its acknowledgement comes and it completes.
+// BenchmarkRequester measures a requester alone: a WRITE is posted and split into packets, its
+// acknowledgement arrives and it completes.
 func BenchmarkRequester(b *testing.B) {
 	for _, size := range benchSizes {
 		b.Run(size.name, func(b *testing.B) {
@@ -46,7 +47,8 @@ func BenchmarkRequester(b *testing.B) {
 	}
 }
 
-// BenchmarkResponder is the other end alone: the packets of a WRITE come, their payload is copied, and they are acknowledged.
+// BenchmarkResponder measures a responder alone: the packets of a WRITE arrive, their payload is
+// copied, and they are acknowledged.
 func BenchmarkResponder(b *testing.B) {
 	for _, size := range benchSizes {
 		b.Run(size.name, func(b *testing.B) {
@@ -80,7 +82,7 @@ func BenchmarkResponder(b *testing.B) {
 	}
 }
 
-// perPacket measures what is done for one message.
+// perPacket measures one, which handles one message of the given size.
 func perPacket(b *testing.B, packets, bytes int, one func()) {
 	for range 200 {
 		one()

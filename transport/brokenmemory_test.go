@@ -9,8 +9,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// halfGone is memory by offset of which only the first half can be reached, as a file that
-// has become shorter. It notes what it is told to flush.
+// halfGone is memory by offset of which only the first half is accessible, like a file that has
+// become shorter. It records flushes.
 type halfGone struct {
 	b       [1024]byte
 	flushed []string
@@ -55,8 +55,7 @@ func halfGoneAt500000(t *testing.T, s *script) *halfGone {
 	return m
 }
 
-// Key, rights and bounds are in order and the memory fails all the same: that is no fault of
-// the request's.
+// Key, rights and bounds are right, and the memory fails: that is not a fault of the request.
 func TestMemoryThatFailsIsARemoteOperationalError(t *testing.T) {
 	refused := func(psn, msn int) string {
 		return fmt.Sprintf(`

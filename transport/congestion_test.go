@@ -6,8 +6,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// toyCongestion lets window PSNs be outstanding, one less with each loss and timeout, and none sooner
-// than gap after the last; a congestion notification doubles the gap.
+// toyCongestion lets window PSNs be outstanding, one less after each loss and timeout, and sends
+// not earlier than gap after the last packet. A congestion notification doubles the gap.
 type toyCongestion struct {
 	window   uint32
 	gap      Time
@@ -134,7 +134,8 @@ func TestACongestionControlOfTheCaller(t *testing.T) {
 	}
 }
 
-// The timer of a packet that may not leave yet is due at its time, however early or late Timeout is called.
+// The deadline of a packet that waits for NotBefore stays the same, however early or late Timeout
+// is called.
 func TestATimerForAPacketThatWaitsEndsWhenItIsDue(t *testing.T) {
 	s := newScriptOf(t, qp.RC, func(_ *qp.Attr, c *Config) {
 		c.Congestion = func() Congestion { return &toyCongestion{window: 8, gap: 10_000} }

@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// A repair is a span of PSNs, which may begin inside one message and end inside another.
+// A repair is a range of PSNs, which may begin in one message and end in another.
 func TestARepairMaySpanMessages(t *testing.T) {
 	s := newScript(t, func(_ *qp.Attr, c *Config) { c.Window = 64 })
 	s.run(`

@@ -9,8 +9,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// written is memory that keeps the length of each write, of which it takes what nobody can
-// point to.
+// written is memory without a pointer to it. It records the length of each write.
 type written struct {
 	hidden
 	lengths []int
@@ -21,8 +20,7 @@ func (w *written) WriteAt(b []byte, off uint64) error {
 	return w.hidden.WriteAt(b, off)
 }
 
-// Programs poll for the last bytes of a WRITE, so those are written by themselves, after all
-// others, and only those.
+// Programs poll for the last bytes of a WRITE, so those are written separately, after all others.
 func TestTheLastBytesOfAWriteComeLast(t *testing.T) {
 	for typ, prefix := range map[qp.Type]string{qp.RC: "", qp.UC: "UC_"} {
 		t.Run(typ.String(), func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// flushable lets the peer flush, and one more of everything be outstanding.
+// flushable permits the peer to FLUSH.
 func flushable(a *qp.Attr, c *Config) { a.Access |= mr.FlushGlobal | mr.FlushPersistent }
 
 func TestRequesterFlushes(t *testing.T) {

@@ -12,22 +12,24 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// pairSecret is what no packet carries: secret, as often as no sum of what the program adds has it.
+// pairSecret must not occur in any packet. It is secret repeated, so that sums of added values
+// cannot produce it.
 var pairSecret = bytes.Repeat([]byte{secret}, 4)
 
-// match is two machines and the wire between them. The input is its program: what the
-// two ends' programs post, and what the wire does to each packet.
+// match is two machines and the wire between them. The input is a program: the requests that both
+// ends post, and what the wire does to each packet.
 type match struct {
 	ends    [2]*pairEnd
-	wire    [2][][]byte // on their way to each end, oldest first
+	wire    [2][][]byte // packets in flight to each end, oldest first
 	now     Time
 	batch   *packet.Batch
 	program []byte
-	distant bool // no end reaches its memory by pointer, and it may fail
+	distant bool // memory of both ends has no pointer to it and may fail
 	err     error
 }
 
-// maxWire is how many packets may be on their way to one end; more push out the oldest.
+// maxWire is the maximum number of packets in flight to one end; further ones push out the
+// oldest.
 const maxWire = 64
 
 func newMatch(program []byte, distant bool) *match {
@@ -43,7 +45,7 @@ func newMatch(program []byte, distant bool) *match {
 	return m
 }
 
-// connect brings both ends to RTS, with nothing on the wire.
+// connect brings both ends to RTS, with an empty wire.
 func (m *match) connect() {
 	m.wire = [2][][]byte{}
 	m.ends[0].connect(0xfffff0, 0xfffff8)
@@ -62,7 +64,7 @@ func (m *match) must(err error) {
 	}
 }
 
-// byte is the next of the program, 0 after its end.
+// byte returns the next byte of the program, 0 after its end.
 func (m *match) byte() byte {
 	if len(m.program) == 0 {
 		return 0
@@ -84,7 +86,7 @@ func (m *match) put(to *pairEnd, raw []byte) {
 	*w = append(*w, raw)
 }
 
-// settle is a wire without faults and programs that wait: everything comes to its end, with
+// settle runs both ends over a wire without faults until all requests have ended, with
 // completions or in ERR.
 func (m *match) settle() {
 	for _, e := range m.ends {
@@ -121,7 +123,8 @@ func (m *match) settle() {
 	}
 }
 
-// exchange lets both ends send all they have and delivers it; false if that was nothing.
+// exchange lets both ends send all they have and delivers it. It returns false if there was
+// nothing.
 func (m *match) exchange() (moved bool) {
 	for i, e := range m.ends {
 		moved = e.flush() || moved
@@ -136,11 +139,11 @@ func (m *match) exchange() (moved bool) {
 	return moved
 }
 
-// FuzzPair is two machines that are connected with each other, of which the input says what
-// their programs post, when their memory comes and goes, and what happens to each packet: lost,
-// duplicated, overtaken, changed (with a right ICRC), made up. Whatever that is, memory
-// without the right key stays as it is and unseen, work requests complete once and in order,
-// an end sends no more than it was asked for, and both come to rest.
+// FuzzPair connects two machines. The input determines which requests both ends post, when
+// regions are registered and deregistered, and what happens to each packet: it may be lost,
+// duplicated, reordered, changed (with a right ICRC) or forged. In every case, memory without the
+// right key is neither changed nor disclosed, work requests complete once and in order, an end
+// sends no more than it was asked for, and both become idle.
 func FuzzPair(f *testing.F) {
 	for _, seed := range pairSeeds() {
 		f.Add(seed)
@@ -152,9 +155,9 @@ func FuzzPair(f *testing.F) {
 	})
 }
 
-// FuzzDistantPair is the same with memory that neither machine reaches by pointer: payloads are held back
-// and stored together, and the input says when and where that fails. Received packets are overwritten
-// once they are stored.
+// FuzzDistantPair is FuzzPair with memory that neither machine accesses by pointer: payloads are
+// held back and stored together, and the input determines when and where that fails. Received
+// packets are overwritten once they are stored.
 func FuzzDistantPair(f *testing.F) {
 	for _, seed := range append(pairSeeds(), distantSeeds()...) {
 		f.Add(seed)
@@ -166,7 +169,7 @@ func FuzzDistantPair(f *testing.F) {
 	})
 }
 
-// play executes the program and checks what must hold at its end.
+// play executes the program and checks the final state.
 func (m *match) play() error {
 	for steps := 0; len(m.program) > 0 && m.err == nil && steps < 400; steps++ {
 		pick(m, matchSteps...)(m)

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// responsePacket builds a packet whose every field the program chooses.
+// responsePacket builds a packet with all fields chosen by the program.
 func (b *bench) responsePacket(op bth.Opcode) *bth.Packet {
 	r := &b.c.req
 	p := &bth.Packet{Opcode: op, PKey: 0xffff, DestQP: 0x11}
@@ -16,8 +16,8 @@ func (b *bench) responsePacket(op bth.Opcode) *bth.Packet {
 	p.AETH.Syndrome = pick(b, bth.AckUnlimited, bth.AckUnlimited, bth.NakPSNSequence, bth.RNR(1), bth.RNR(0), bth.NakInvalidRequest,
 		bth.NakRemoteAccess, bth.NakRemoteOperational, bth.NakInvalidRD, 0x6a, 0x9f, 0x00)
 	v := b.byte()
-	p.AtomicAck = uint64(v &^ 0x80) // not the secret: it lands in memory that is sent later
-	p.MigReq = v&0x80 == 0          // or it comes from Linux rxe
+	p.AtomicAck = uint64(v &^ 0x80) // never the secret, because it is stored in memory that may be sent later
+	p.MigReq = v&0x80 == 0          // otherwise the packet looks like one of Linux rxe
 	n := pick(b, -1, -1, -1, 0, 1, benchMTU-1, benchMTU, benchMTU+1)
 	if n < 0 {
 		n = b.rightLength(p.PSN)
@@ -26,7 +26,7 @@ func (b *bench) responsePacket(op bth.Opcode) *bth.Packet {
 	return p
 }
 
-// rightLength is what a READ answer with this PSN should carry.
+// rightLength returns the payload length that a READ response with this PSN should have.
 func (b *bench) rightLength(psn bth.PSN) int {
 	if b.q.SQ.Len() == 0 {
 		return 0
@@ -39,15 +39,15 @@ func (b *bench) rightLength(psn bth.PSN) int {
 	return int(min(w.Length-i*benchMTU, benchMTU))
 }
 
-// FuzzRequester is a peer that may answer with any responses what it was never asked, not
-// asked so, or asked before. Work requests complete once and in order, and at most the
-// window is outstanding.
+// FuzzRequester plays a peer that sends arbitrary responses: to requests never sent, with wrong
+// contents, or again. Work requests complete once and in order, and at most a window is
+// outstanding.
 func FuzzRequester(f *testing.F) {
 	responses := []bth.Opcode{
 		bth.RCAck, bth.RCReadResponseFirst, bth.RCReadResponseMiddle, bth.RCReadResponseLast, bth.RCReadResponseOnly, bth.RCAtomicAck,
 	}
-	// A step is: which response or, from 0x80 up, what else; then the bytes of the packet:
-	// from which PSN, its distance, syndrome, value, length.
+	// A step is the kind of response or, from 0x80 up, another event, and then the fields of the
+	// packet: origin of the PSN, distance from it, syndrome, value, length.
 	post := func(op, n byte) []byte { return []byte{0x83, op, 0, n, 0} }
 	send, timeout := []byte{0x80, 15}, []byte{0x84}
 	f.Add(slices.Concat(post(0, 2), post(1, 5), send, []byte{0, 3, 2, 0, 0, 0}, send))
@@ -59,7 +59,7 @@ func FuzzRequester(f *testing.F) {
 	f.Add(slices.Concat(post(0, 0), post(1, 0), post(0, 0), send, []byte{0, 0, 3, 6, 0, 0}, post(0, 0)))
 	f.Add(slices.Concat(post(2, 0), post(0, 0), send, []byte{0, 3, 2, 0, 0, 0}, send, []byte{4, 0, 0, 0, 0, 0}))
 	f.Add(slices.Concat(post(1, 5), send, []byte{0x86, 0}, []byte{0, 0, 3, 0, 0, 0}, send))
-	// A repair, what was kept, a packet that is not answered, two probes.
+	// A repair, early packets kept, an unanswered packet, two probes.
 	f.Add(slices.Concat(post(1, 5), send, []byte{0, 0, 3, 2, 0, 0}, send, []byte{0, 3, 2, 0, 0, 0}, post(1, 0), send, []byte{0, 0, 0, 0, 0, 0},
 		post(1, 5), send, timeout, send, timeout, send, timeout, send))
 	// Repairs in vain.

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// requestPacket builds a packet whose every field the program chooses.
+// requestPacket builds a packet with all fields chosen by the program.
 func (b *bench) requestPacket(op bth.Opcode) *bth.Packet {
 	p := &bth.Packet{Opcode: op, PKey: 0xffff, DestQP: 0x11}
 	expected := bth.PSN(0)
@@ -45,13 +45,13 @@ func (b *bench) requestPacket(op bth.Opcode) *bth.Packet {
 	return p
 }
 
-// FuzzResponder is a peer that may send any requests, at a queue pair that lets it WRITE,
-// READ and use atomics, and holds some of its keys. Memory without the right key stays
-// as it is and unseen, work requests complete once, nothing grows.
+// FuzzResponder plays a peer that sends arbitrary requests to a queue pair that permits WRITEs,
+// READs and atomics, and that knows some of its keys. Memory without the right key is neither
+// changed nor disclosed, work requests complete once, and nothing grows without limit.
 func FuzzResponder(f *testing.F) {
 	requests := requestsOf(bth.ServiceRC)
-	// A step is: which packet or, from 0xc0 up, what else; then the bytes of the packet:
-	// PSN, length, region, key, address, DMA length, flags.
+	// A step is the kind of packet or, from 0xc0 up, another event, and then the fields of the
+	// packet: PSN, length, region, key, address, DMA length, flags.
 	packet := func(op bth.Opcode, fields ...byte) []byte {
 		step := make([]byte, 8)
 		step[0] = byte(slices.Index(requests, op))
@@ -70,7 +70,7 @@ func FuzzResponder(f *testing.F) {
 	f.Add(slices.Concat(packet(bth.RCSendOnly), send, recv, packet(bth.RCSendOnly), packet(bth.RCSendOnlyInv, 0, 1, 0), send))
 	f.Add(slices.Concat(packet(bth.RCWriteLast), []byte{0xc7, 2}, send))
 	f.Add(slices.Concat(packet(bth.RCFlush, 0, 2, 0), send))
-	// Two gaps, and what closes them; then a SEND that was kept and finds no receive.
+	// Two gaps and the packets that close them; then a kept SEND without a receive.
 	f.Add(slices.Concat(packet(bth.RCWriteOnly, 4, 1, 0, 0, 0, 0, 4), packet(bth.RCFetchAdd, 8, 2, 2, 0, 0, 0, 4), send,
 		packet(bth.RCWriteOnly, 0, 1, 0, 0, 0, 0, 4), send, packet(bth.RCReadRequest, 0, 2, 0, 0, 0, 0, 4), send,
 		packet(bth.RCSendOnly, 4, 1, 0, 0, 0, 0, 4), packet(bth.RCWriteOnly, 0, 1, 0, 0, 0, 0, 4), send))
@@ -79,7 +79,7 @@ func FuzzResponder(f *testing.F) {
 	f.Fuzz(func(t *testing.T, program []byte) { runRequests(t, qp.RC, requests, program) })
 }
 
-// FuzzUnreliable is the same at an unreliable connection.
+// FuzzUnreliable is FuzzResponder for an unreliable connection.
 func FuzzUnreliable(f *testing.F) {
 	requests := requestsOf(bth.ServiceUC)
 	for i := range requests {

@@ -12,22 +12,22 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// The fuzzers read their input as a program: every step is one byte that says what
-// happens, followed by bytes that choose fields near the values on which the rules turn.
-// After every step the bench checks what holds whatever a peer does.
+// The input of the fuzzers is a program: each step is one byte for the kind of step, followed by
+// bytes that choose field values, mostly near the limits of the rules. After every step, the
+// bench checks what must hold whatever a peer does.
 
 const (
 	benchMTU  = 256
 	benchPage = 4096
-	secret    = 0xee // fills all memory that no key opens to the peer
+	secret    = 0xee // content of all memory without a key for the peer
 )
 
-// Regions of the bench, by their place in memory. Between them lies memory without key.
+// Regions of the bench, by their place in memory. Between them lies memory without a key.
 const (
 	benchRW    = iota // remote WRITE and READ
 	benchRO           // remote READ
 	benchAt           // remote atomics
-	benchOwn          // no remote right: receives land here
+	benchOwn          // no remote right, for receives
 	benchOther        // every right, in another protection domain
 	benchPlaces
 )
@@ -37,12 +37,12 @@ var benchAccess = [benchPlaces]mr.Access{
 	mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic,
 }
 
-// benchPayload is what all packets and READ answers carry.
+// benchPayload is the payload of all requests and READ responses.
 var benchPayload = bytes.Repeat([]byte{0x33}, 5000)
 
 type bench struct {
 	m       scripted
-	c       *RC // m, where it is one
+	c       *RC // m, if it is an RC
 	uc      *UC
 	q       *qp.QP
 	keys    *mr.Table
@@ -52,10 +52,10 @@ type bench struct {
 	batch   *packet.Batch
 	now     Time
 	program []byte
-	sends   uint64 // posted
+	sends   uint64 // sends posted
 	recvs   uint64
 	done    [2]uint64 // completions of sends and receives
-	answers int       // packets that the requests so far may be answered with
+	answers int       // maximum number of packets in answer to the requests so far
 	spoken  bool      // an error NAK was sent
 	err     error
 	raw     []byte
@@ -104,7 +104,7 @@ func newBench(service qp.Type, program []byte) *bench {
 	return b
 }
 
-// place is the memory of region i, iova its address.
+// place returns the memory of region i, iova its address.
 func (b *bench) place(i int) []byte { return b.mem[(2*i+1)*benchPage:][:benchPage] }
 func (b *bench) iova(i int) uint64  { return uint64(0x10000 * (i + 1)) }
 
@@ -114,7 +114,8 @@ func (b *bench) fail(format string, args ...any) {
 	}
 }
 
-// Complete counts a completion; work requests of each queue complete in order, once.
+// Complete counts a completion and checks that the work requests of each queue complete once and
+// in order.
 func (b *bench) Complete(wc *qp.WC) {
 	queue, posted := wc.WRID>>32, b.sends
 	if queue == 1 {
@@ -126,7 +127,7 @@ func (b *bench) Complete(wc *qp.WC) {
 	b.done[queue]++
 }
 
-// byte is the next of the program, 0 after its end.
+// byte returns the next byte of the program, 0 after its end.
 func (b *bench) byte() byte {
 	if len(b.program) == 0 {
 		return 0
@@ -155,8 +156,8 @@ func (b *bench) postRecv() {
 	}
 }
 
-// postSend posts one of the operations that every machine has, with a local key that is
-// mostly right.
+// postSend posts one of the operations that all machines support, mostly with the right local
+// key.
 func (b *bench) postSend() {
 	wr := qp.SendWR{
 		ID: b.sends, RemoteAddr: 0x40000, RKey: 0x1234,
@@ -177,8 +178,8 @@ func (b *bench) postSend() {
 	}
 }
 
-// transmit lets the machine send at most n packets and checks them: they decode, go to the
-// peer, are not longer than the path MTU, and show nothing that no key opens.
+// transmit lets the machine send at most n packets and checks that they decode, have the right
+// destination, respect the path MTU, and disclose no memory without a key.
 func (b *bench) transmit(n int) (more bool) {
 	before := b.q.State()
 	stays := b.refusedAndStays()
@@ -204,8 +205,8 @@ func (b *bench) transmit(n int) (more bool) {
 				b.fail("%v is one answer more than the requests could ask for", p.Opcode)
 			}
 		}
-		// An error NAK is the last word of a queue pair, also where something else has
-		// brought it into ERR before the NAK could leave.
+		// An error NAK is the last packet of a queue pair, even if it has entered ERR for another
+		// reason before the NAK was sent.
 		last := p.Opcode == bth.RCAck && p.AETH.Syndrome.IsNak() && p.AETH.Syndrome != bth.NakPSNSequence && !stays[p.PSN]
 		if b.spoken || before == qp.ERR && !last {
 			b.fail("a queue pair in ERR sent %v", p.Opcode)
@@ -219,8 +220,8 @@ func (b *bench) transmit(n int) (more bool) {
 	return more
 }
 
-// refusedAndStays returns the PSNs at which a NAK is not the last word: the answer to the
-// duplicate of a READ whose memory is gone.
+// refusedAndStays returns the PSNs at which a NAK does not end the connection: those of duplicate
+// READs whose memory is gone.
 func (b *bench) refusedAndStays() map[bth.PSN]bool {
 	if b.c == nil {
 		return nil
@@ -234,13 +235,14 @@ func (b *bench) refusedAndStays() map[bth.PSN]bool {
 	return psns
 }
 
-// request delivers a request, which is worth one NAK and the packets of a READ of a page.
+// request delivers a request, which permits the machine one NAK and the packets of a READ of a
+// page.
 func (b *bench) request(op bth.Opcode) {
 	b.answers += 1 + benchPage/benchMTU
 	b.m.Receive(b.now, b.requestPacket(op))
 }
 
-// common is what may happen besides packets.
+// common performs a step other than the delivery of a packet.
 func (b *bench) common(kind byte) {
 	switch kind % 8 {
 	case 0, 1:
@@ -274,7 +276,7 @@ func (b *bench) common(kind byte) {
 	}
 }
 
-// check holds the state of both halves against their bounds.
+// check checks the state of both halves against their bounds.
 func (b *bench) check() {
 	if b.c == nil {
 		return
@@ -303,7 +305,7 @@ func (b *bench) check() {
 	}
 }
 
-// run executes the program and checks what must hold at its end.
+// run executes the program and checks the final state.
 func (b *bench) run(t *testing.T, step func(*bench)) {
 	for steps := 0; len(b.program) > 0 && b.err == nil && steps < 400; steps++ {
 		step(b)

@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// heldScript is a scenario with the region "far" (see vectoredAt600000) and the calls that store in
-// it.
+// heldScript is a scenario with the region "far" (see vectoredAt600000), and the calls that store
+// in it.
 type heldScript struct {
 	rule   string
 	limit  uint64
@@ -187,7 +187,7 @@ func TestAMessageThatIsNotStoredEndsThoseBehindIt(t *testing.T) {
 	})
 }
 
-// What is complete is executed, however the next message ends.
+// A complete message is executed, however the next message ends.
 func TestCompleteMessagesAreStoredBeforeAnError(t *testing.T) {
 	runHeld(t, qp.RC, []heldScript{
 		{"the next one is refused", 1024, `

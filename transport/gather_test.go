@@ -13,8 +13,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// vectored is memory without a pointer to it that takes several pieces at once; it notes the calls. From
-// limit on it can be neither written nor read.
+// vectored is memory without a pointer to it that accepts several pieces in one call. It records
+// the calls. From limit on, reads and writes fail.
 type vectored struct {
 	b     []byte
 	limit uint64
@@ -42,7 +42,7 @@ func (m *vectored) WriteAt(p []byte, off uint64) error {
 	return m.write(p, off)
 }
 
-// WritePieces notes the runs and the final pieces of a call.
+// WritePieces records the lengths of contiguous pieces, and the final pieces, of a call.
 func (m *vectored) WritePieces(pieces []mr.Piece) (stored int, err error) {
 	var parts []string
 	for i := 0; i < len(pieces); {
@@ -75,8 +75,8 @@ func (m *vectored) write(p []byte, off uint64) error {
 	return nil
 }
 
-// What packets bring for memory that takes several pieces at once is stored 64 KiB at a time; the last bytes
-// of a WRITE are a piece of their own, after all others.
+// Payloads for vectored memory are stored 64 KiB at a time. The last bytes of a WRITE are a piece
+// of their own, after all others.
 func TestPacketsAreStoredInLongPieces(t *testing.T) {
 	const k = 1 << 10
 	for name, c := range map[string]struct {
@@ -147,8 +147,8 @@ func vectoredAt600000(t *testing.T, s *script) *vectored {
 	return m
 }
 
-// Packets were accepted whose payload is held back and cannot be stored: the first of them is refused, and
-// no acknowledgement of any has left.
+// If the held-back payload of accepted packets cannot be stored, the first of these packets is
+// refused. None of them has been acknowledged.
 func TestWhatCannotBeStoredLaterIsRefusedWithTheFirstPacketHeldBack(t *testing.T) {
 	s := newScript(t, nil)
 	m := vectoredAt600000(t, s)
@@ -166,8 +166,7 @@ func TestWhatCannotBeStoredLaterIsRefusedWithTheFirstPacketHeldBack(t *testing.T
 	}
 }
 
-// A message that is complete can still be refused, with those behind it; those before it are
-// executed.
+// A complete message can still be refused, with those behind it; those before it are executed.
 func TestAMessageThatCannotBeStoredIsRefusedAfterItsEnd(t *testing.T) {
 	s := newScript(t, nil)
 	vectoredAt600000(t, s)
@@ -184,7 +183,7 @@ func TestAMessageThatCannotBeStoredIsRefusedAfterItsEnd(t *testing.T) {
 		state ERR`)
 }
 
-// Once a request or a receive has completed, in whatever way, its memory is the program's.
+// When a request or a receive has completed, with any status, the program owns its memory.
 func TestWhatIsHeldBackOfAFailedMessageIsForgotten(t *testing.T) {
 	for _, c := range []scenario{
 		{"the queue pair fails", nil, `
@@ -210,7 +209,7 @@ func TestWhatIsHeldBackOfAFailedMessageIsForgotten(t *testing.T) {
 	}
 }
 
-// Packets that came early wait in memory that the next ones are kept in: what they bring is stored before.
+// The payload of kept early packets is stored before their memory is lent again.
 func TestWhatCameEarlyIsStoredBeforeItsMemoryIsLentAgain(t *testing.T) {
 	s := newScript(t, nil)
 	m := vectoredAt600000(t, s)
@@ -229,8 +228,8 @@ func TestWhatCameEarlyIsStoredBeforeItsMemoryIsLentAgain(t *testing.T) {
 		> ACKNOWLEDGE psn=103 syn=ack msn=1`)
 }
 
-// READ data that is held back and cannot be stored fails the queue pair before the peer's next request is
-// looked at, and not in the middle of it.
+// READ data that is held back and cannot be stored fails the queue pair before the next request
+// of the peer is processed, not in the middle of it.
 func TestWhatIsHeldBackOfOneHalfIsStoredBeforeAPacketForTheOther(t *testing.T) {
 	s := newScript(t, nil)
 	m := newVectored(make([]byte, 1024))
@@ -255,7 +254,7 @@ func TestWhatIsHeldBackOfOneHalfIsStoredBeforeAPacketForTheOther(t *testing.T) {
 	}
 }
 
-// A UC drops what cannot be stored, as if a packet of the message was lost.
+// A UC drops a message that cannot be stored, as if one of its packets had been lost.
 func TestUnreliableMessageThatCannotBeStoredLaterIsDropped(t *testing.T) {
 	s := newScriptOf(t, qp.UC, nil)
 	vectoredAt600000(t, s)
@@ -270,7 +269,7 @@ func TestUnreliableMessageThatCannotBeStoredLaterIsDropped(t *testing.T) {
 		state RTS`)
 }
 
-// holder is a queue pair whose payloads are held back; it notes what it is told that was not stored.
+// holder is a queue pair whose payloads are held back. It records calls of unwritten.
 type holder struct {
 	core
 	failed []bth.PSN
@@ -280,7 +279,7 @@ func (h *holder) completions() qp.Completer { return nil }
 
 func (h *holder) unwritten(psn bth.PSN, _ []heldMessage) { h.failed = append(h.failed, psn) }
 
-// holding makes a Gather, two regions of vectored memory, one right behind the other, and two queue pairs.
+// holding returns a Gather, two adjacent regions of vectored memory, and two queue pairs.
 func holding(t *testing.T) (g *Gather, regions [2]*mr.Region, mem [2]*vectored, owners [2]*holder) {
 	t.Helper()
 	keys, pd := mr.NewTable([32]byte{1}, 4), &mr.PD{}
@@ -294,7 +293,7 @@ func holding(t *testing.T) (g *Gather, regions [2]*mr.Region, mem [2]*vectored, 
 	return &Gather{}, regions, mem, owners
 }
 
-// Pieces are stored by one call only where they are of one queue pair and in one region.
+// One call stores pieces of one queue pair and one region only.
 func TestOneCallStoresPiecesOfOneRegionForOneQueuePair(t *testing.T) {
 	type piece struct {
 		owner, region int
@@ -325,8 +324,8 @@ func TestOneCallStoresPiecesOfOneRegionForOneQueuePair(t *testing.T) {
 	}
 }
 
-// What is stored to make room and fails, fails the queue pair whose packets were accepted, and the
-// packet that is taken if it is of the same one.
+// If storing to make room fails, the queue pair whose packets were accepted fails; the current
+// packet fails too if it belongs to the same one.
 func TestWhatCannotBeStoredToMakeRoomFailsItsOwnQueuePair(t *testing.T) {
 	for next, want := range [2]struct {
 		err    error
@@ -344,7 +343,7 @@ func TestWhatCannotBeStoredToMakeRoomFailsItsOwnQueuePair(t *testing.T) {
 	}
 }
 
-// orderly is memory that sees to the order of a message's end itself; it notes the calls.
+// orderly is memory that orders the end of a message itself. It records the calls.
 type orderly struct {
 	mr.Atomic
 	calls []string
@@ -362,7 +361,7 @@ func (m *orderly) WriteFinalAt(p []byte, _ uint64) error {
 	return nil
 }
 
-// Only vectored memory has the end of a WRITE cut in two.
+// Only for vectored memory is the end of a WRITE split in two.
 func TestMemoryThatOrdersTheEndOfAMessageTakesAllOfItsLastPacket(t *testing.T) {
 	var m orderly
 	r, err := mr.NewTable([32]byte{1}, 4).Register(&mr.PD{}, &m, 0x1000, m.Size(), mr.LocalWrite)
@@ -377,7 +376,7 @@ func TestMemoryThatOrdersTheEndOfAMessageTakesAllOfItsLastPacket(t *testing.T) {
 	}
 }
 
-// Of a UC message that is not complete nothing is stored that is still held back.
+// What is held back of an incomplete UC message is never stored.
 func TestOfAnUnreliableMessageThatEndsEarlyNothingMoreIsStored(t *testing.T) {
 	const first = "<+ UC_RDMA_WRITE_FIRST psn=100 len=256 va=0x600000 dma=600 rkey=far\n"
 	for _, c := range []struct {

@@ -8,25 +8,24 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// goBackN watches a requester from outside, as a tester on the wire would: every request
-// packet has the PSN after the one before it, except where a cause was delivered (a
-// sequence NAK, an RNR NAK, a gap in READ responses, a timeout), after which sending goes
-// on at the oldest PSN that was not acknowledged. Where the peer keeps what comes after a
-// gap, that one packet may be sent alone.
+// goBackN observes a requester from the wire. Each request packet must have the PSN after the one
+// before it, unless a cause was delivered: a sequence NAK, an RNR NAK, a gap in READ responses,
+// or a timeout. Then sending continues at the oldest unacknowledged PSN. If the peer keeps early
+// packets, that one packet may be sent alone.
 type goBackN struct {
 	t         *testing.T
 	mtu       uint32
-	reads     bool // only data moves una: an ACK or NAK that passes a READ is an implied NAK
+	reads     bool // only data advances una: an ACK or NAK that passes a READ is an implied NAK
 	una, next bth.PSN
 	end       bth.PSN // highest PSN sent so far, plus one
-	cause     bool    // something told the requester to go back
-	rxe       bool    // the peer is one that is always sent everything again
-	alone     bool    // the last packet was that at una, and perhaps alone
-	resume    bth.PSN // what follows then
+	cause     bool    // a cause to go back was delivered
+	rxe       bool    // the peer looks like Linux rxe: everything is sent again
+	alone     bool    // the last packet was the one at una, perhaps a repair
+	resume    bth.PSN // PSN that follows if it was
 	jumps     int
 }
 
-// sent checks a request packet at the moment it is emitted, before the wire can lose it.
+// sent checks a request packet when it is sent, before the wire can lose it.
 func (g *goBackN) sent(p *bth.Packet) {
 	g.t.Helper()
 	n := uint32(1)
@@ -46,7 +45,7 @@ func (g *goBackN) sent(p *bth.Packet) {
 	case p.PSN == g.next:
 	case g.alone && p.PSN == g.resume:
 		g.alone = false
-	case p.PSN == g.una && g.una.Diff(g.next) > 0: // an ACK overtook the repetition
+	case p.PSN == g.una && g.una.Diff(g.next) > 0: // an ACK arrived before the retransmission
 	default:
 		g.t.Fatalf("PSN %d after a packet that made %d the next; the oldest unacknowledged is %d", p.PSN, g.next, g.una)
 	}
@@ -57,7 +56,7 @@ func (g *goBackN) sent(p *bth.Packet) {
 	}
 }
 
-// answered notes a response that reaches the requester.
+// answered records a response that reaches the requester.
 func (g *goBackN) answered(p *bth.Packet) {
 	end := p.PSN.Add(1)
 	switch s := p.AETH.Syndrome; {
@@ -95,8 +94,8 @@ func TestGoBackN(t *testing.T) {
 	}
 }
 
-// lossyRun moves ten messages over a wire that loses a tenth of all packets, and returns
-// how often the requester went back. Both ends may take each other for Linux rxe.
+// lossyRun sends ten messages over a wire that loses 10 % of all packets and returns how often
+// the requester went back. With rxe, both ends look like Linux rxe to each other.
 func lossyRun(t *testing.T, op qp.WROpcode, seed uint64, rxe bool) int {
 	t.Helper()
 	w := newPump(256)
@@ -134,7 +133,7 @@ func lossyRun(t *testing.T, op qp.WROpcode, seed uint64, rxe bool) int {
 			}
 			w.batch.Reset()
 		}
-		// A receiver that is late meets the sender with an RNR NAK now and then.
+		// A receive that is posted late causes an RNR NAK now and then.
 		if op == qp.WRSend && receives < 10 && rng.IntN(4) == 0 {
 			receives++
 			if err := w.qp[1].Recv.(*qp.RecvQueue).Push(&qp.RecvWR{SGList: []qp.SGE{{Length: 2048, LKey: w.reg[1].LKey()}}}); err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// The IPv4 header is one that Linux rxe 6.1 sent for a datagram of 512 bytes
-// (ibv_ud_pingpong).
+// The IPv4 header is one that Linux rxe 6.1 sent for a datagram of 512 bytes (ibv_ud_pingpong).
 var grhs = []struct {
 	name  string
 	frame packet.Received

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Only a packet that takes a key away may keep other queue pairs from looking keys up.
+// Only a packet that invalidates a key may keep other queue pairs from looking keys up.
 func TestInvalidatesIsTrueOnlyOfAPacketThatTakesAKeyAway(t *testing.T) {
 	const fast = `
 		post reg id=9 key=fast va=0x400000 n=64
@@ -61,7 +61,7 @@ func TestInvalidatesIsTrueOnlyOfAPacketThatTakesAKeyAway(t *testing.T) {
 	}
 }
 
-// A receive that another process posts between Invalidates and Receive is not seen by that.
+// Receive does not take a receive that another process posts between Invalidates and Receive.
 func TestReceiveTakesNoKeyAwayThatInvalidatesHasNotAnnounced(t *testing.T) {
 	s := newScript(t, nil)
 	s.run(bound)
@@ -78,10 +78,10 @@ func TestReceiveTakesNoKeyAwayThatInvalidatesHasNotAnnounced(t *testing.T) {
 	}
 }
 
-// A FLUSH that finds no room for its answer is not executed, so nothing kept behind it takes a key away.
+// A FLUSH without a free resource is not executed, so no packet kept behind it invalidates a key.
 func TestInvalidatesIsFalseOfWhatIsKeptBehindAFlushWithoutASlot(t *testing.T) {
-	for waiting := range flushSlots + 1 { // answers that have yet to leave
-		for kept := range 3 { // FLUSHes between the one that comes and the SEND
+	for waiting := range flushSlots + 1 { // responses still to be sent
+		for kept := range 3 { // FLUSHes between the arriving one and the SEND
 			s := newScript(t, flushable)
 			s.run("post reg id=9 key=fast va=0x400000 n=64\nwc 9 SUCCESS REG_MR\nrecv id=1 len=4\n")
 			psn := 100

@@ -6,7 +6,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// bound posts a window of type 2 that is bound and complete.
+// bound posts the bind of a window of type 2, which completes.
 const bound = `
 			post bind id=9 key=w2 to=bindable va=0x300000 n=64
 			wc 9 SUCCESS BIND_MW
@@ -362,7 +362,8 @@ func TestWindowsOpenMemory(t *testing.T) {
 	})
 }
 
-// A batch that queue pairs share may hold payload of another one, borrowed from what a local request takes away.
+// A batch that several queue pairs share may borrow payload of another queue pair from a region
+// that a local request takes away.
 func TestALocalRequestWaitsForAnEmptyBatch(t *testing.T) {
 	s := newScript(t, nil)
 	s.run(bound)

@@ -7,9 +7,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// What the model knows of windows and flushes. Each end has one window of type 2. It binds
-// it, the peer writes and reads through it, and one of the two shuts it; so copies of
-// requests that took their time arrive when the window is shut or bound under another key.
+// The part of the model for windows and FLUSHes. Each end has one window of type 2. The end binds
+// it, the peer writes and reads through it, and one of the two invalidates it, so late copies of
+// requests arrive when the window is invalid or bound with another key.
 
 type winState int
 
@@ -23,8 +23,8 @@ const (
 type modelWindow struct {
 	window   *mr.Window
 	winState winState
-	winUsed  bool     // the peer has posted something through it since it was bound
-	invalid  []uint64 // receives that must tell of an invalidation
+	winUsed  bool     // the peer has posted a request through it since it was bound
+	invalid  []uint64 // receives that must report an invalidation
 
 	flushed     flushCounter
 	wantFlushes int
@@ -41,8 +41,8 @@ func (f *flushCounter) Flush(off, n uint64, _ bool) error {
 	return nil
 }
 
-// opcode draws what end e does next. Where the state of a window does not allow for it, it
-// is a SEND.
+// opcode draws the next operation of end e: a SEND if the state of a window does not permit the
+// drawn one.
 func (m *model) opcode(e, peer *modelNode) qp.WROpcode {
 	ops := []qp.WROpcode{
 		qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm, qp.WRRead, qp.WRFetchAdd, qp.WRCmpSwap,
@@ -67,7 +67,7 @@ func (e *modelNode) bind(wr *qp.SendWR) {
 	e.winState, e.winUsed = winBinding, false
 }
 
-// through draws whether wr goes through the window of peer.
+// through draws whether wr uses the window of peer.
 func (m *model) through(peer *modelNode, wr *qp.SendWR) bool {
 	if peer.winState != winOpen || m.rng.IntN(2) == 0 {
 		return false
@@ -76,7 +76,7 @@ func (m *model) through(peer *modelNode, wr *qp.SendWR) bool {
 	return true
 }
 
-// invalidate makes wr shut the window of peer, when the READs through it are complete.
+// invalidate makes wr invalidate the window of peer once the READs through it are complete.
 func (m *model) invalidate(peer *modelNode, wr *qp.SendWR) {
 	wr.Imm = peer.window.RKey()
 	wr.Flags |= qp.Fence
@@ -84,7 +84,7 @@ func (m *model) invalidate(peer *modelNode, wr *qp.SendWR) {
 	peer.invalid = append(peer.invalid, peer.recvs-1)
 }
 
-// completed notes what the end of a request says of the window.
+// completed records what the completion of a request says about the window.
 func (e *modelNode) completed(wc *qp.WC) {
 	switch wc.Opcode {
 	case qp.WCBindMW:
@@ -94,7 +94,7 @@ func (e *modelNode) completed(wc *qp.WC) {
 	}
 }
 
-// received checks whether a receive tells of an invalidation as it must.
+// received checks that a receive reports an invalidation if and only if it must.
 func (e *modelNode) received(wc *qp.WC) error {
 	want := len(e.invalid) > 0 && e.invalid[0] == e.recvDone
 	if got := wc.Flags&qp.WithInv != 0; got != want {

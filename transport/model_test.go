@@ -14,22 +14,21 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// The model: two machines, a wire that loses, repeats, reorders and delays packets,
-// and a program of random work requests on both ends. Whatever the wire does, every
-// request must complete exactly once, in order, with success, and memory must hold
-// what a perfect wire would have left in it.
+// The model: two machines, a wire that loses, duplicates, reorders and delays packets, and random
+// work requests on both ends. Whatever the wire does, each request must complete once, in order
+// and with success, and memory must have the contents that a perfect wire would leave.
 
 // faults are probabilities per packet.
 type faults struct{ drop, dup, reorder float64 }
 
 const (
 	modelBuf   = 64 << 10 // bytes of each area
-	modelLocal = 0x10000  // where an end's own data lies
-	modelMine  = 0x40000  // where its READs and SENDs arrive
-	modelYours = 0x80000  // where the peer WRITEs
+	modelLocal = 0x10000  // data that the end sends
+	modelMine  = 0x40000  // buffers of its READs and receives
+	modelYours = 0x80000  // target of WRITEs of the peer
 	modelCount = 0xc0000  // counters for atomics, each changed by the peer only
-	modelOld   = 0xc1000  // where atomics return what was there
-	modelWin   = 0xc2000  // what the window covers: a page the peer writes, a page it reads
+	modelOld   = 0xc1000  // original values returned by atomics
+	modelWin   = 0xc2000  // range of the window: a page that the peer writes, a page that it reads
 	modelEnd   = 0xc4000
 )
 
@@ -37,7 +36,7 @@ type modelNode struct {
 	rc        *RC
 	qp        *qp.QP
 	mem       []byte
-	want      []byte // what mem must hold in the end
+	want      []byte // final contents of mem
 	region    *mr.Region
 	cq        *qp.CQ
 	sent      uint64 // requests posted
@@ -100,11 +99,11 @@ func newModel(seed uint64, f faults) *model {
 	return m
 }
 
-// post queues one random request on end i and notes its effect on both memories.
+// post posts a random request on end i and records its effect on both memories.
 func (m *model) post(i int) error {
 	e, peer := m.ends[i], m.ends[1-i]
-	// Each request has its own slot, so that the order of requests of the two ends
-	// among each other does not matter.
+	// Each request has its own slot, so the order in which the requests of the two ends are
+	// executed does not matter.
 	slot := e.sent % 16 * 4096
 	n := []int{0, 1, 3, 255, 256, 257, 1024, 1025, 3000, 4096}[m.rng.IntN(10)]
 	wr := qp.SendWR{ID: e.sent, RKey: peer.region.RKey(), Imm: uint32(e.sent)}
@@ -182,14 +181,14 @@ func (m *model) post(i int) error {
 	return nil
 }
 
-// expectReceive notes that end e will complete a receive of n bytes. Its buffer is
-// posted at some later time, so that the sender meets a receiver that is not ready.
+// expectReceive records that end e will complete a receive of n bytes. Its buffer is posted
+// later, so that the sender finds a receiver that is not ready.
 func (m *model) expectReceive(e *modelNode, n uint32) {
 	e.wantRecvs = append(e.wantRecvs, n)
 	e.recvs++
 }
 
-// postReceives posts the receives that end i still owes.
+// postReceives posts outstanding receives of end i.
 func (m *model) postReceives(i int, posted *uint64) {
 	e := m.ends[i]
 	for *posted < e.recvs {
@@ -200,11 +199,11 @@ func (m *model) postReceives(i int, posted *uint64) {
 	e.rc.Posted()
 }
 
-// transmit notes that end i may have something to send. It gets its turn in next, so
-// that several packets may arrive before it sends and a burst may be cut anywhere.
+// transmit marks end i as ready to send. It sends in next, so that several packets may arrive
+// before it sends, and a burst may be interrupted anywhere.
 func (m *model) transmit(i int) { m.ends[i].ready = true }
 
-// turn lets a ready end send one burst. It reports false when none is ready.
+// turn lets a ready end send one burst. It returns false if none is ready.
 func (m *model) turn() bool {
 	i := m.rng.IntN(2)
 	if !m.ends[i].ready {
@@ -222,7 +221,7 @@ func (m *model) turn() bool {
 	return true
 }
 
-// put lays a packet on the wire, or not.
+// put gives a packet to the wire, which may lose, duplicate or reorder it.
 func (m *model) put(to int, raw []byte) {
 	if m.rng.Float64() < m.f.drop {
 		return
@@ -239,8 +238,8 @@ func (m *model) put(to int, raw []byte) {
 	}
 }
 
-// next lets something happen: a burst, or the earliest arrival or timer. It reports false when
-// nothing will ever happen again.
+// next performs one event: a burst, or the earliest arrival or timer. It returns false if no
+// event is left.
 func (m *model) next() (bool, error) {
 	if m.rng.IntN(3) > 0 && m.turn() {
 		return true, m.check()
@@ -280,7 +279,7 @@ func (m *model) next() (bool, error) {
 	return true, m.check()
 }
 
-// check polls both CQs and verifies the order and the content of completions.
+// check polls both CQs and verifies the order and the contents of completions.
 func (m *model) check() error {
 	var wcs [16]qp.WC
 	for i, e := range m.ends {
@@ -314,12 +313,12 @@ func (m *model) check() error {
 	return nil
 }
 
-// run posts requests while packets fly, then waits until all is quiet.
+// run posts requests while packets are in flight, then waits until both ends are idle.
 func (m *model) run(requests int) error {
 	var posted [2]uint64
 	left := [2]int{requests, requests}
-	// Slots are reused after 16 requests: no more may be open, or their order on the
-	// wire would show in memory.
+	// Slots are reused after 16 requests. With more outstanding requests, memory would show their
+	// order on the wire.
 	for left[0]+left[1] > 0 || m.ends[0].done+m.ends[1].done < uint64(2*requests) {
 		i := m.rng.IntN(2)
 		e, peer := m.ends[i], m.ends[1-i]

@@ -10,15 +10,15 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Regions of a pairEnd, by their place in memory. Between them lies memory without key.
+// Regions of a pairEnd, by their place in memory. Between them lies memory without a key.
 const (
-	pairRW    = iota // every right: WRITEs and READs of the peer, windows, data to send
+	pairRW    = iota // all rights: WRITEs and READs of the peer, windows, data to send
 	pairRO           // remote READ, never written
 	pairAt           // remote atomics
-	pairOwn          // local rights: receives and READ data land here
+	pairOwn          // local rights: target of receives and READs
 	pairShut         // local rights, and no work request names it
 	pairOther        // every right, in another protection domain
-	pairFast         // what a fast registration opens
+	pairFast         // range of fast registrations
 	pairPlaces
 )
 
@@ -31,18 +31,18 @@ var pairAccess = [pairPlaces]mr.Access{
 	pairOther: mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic,
 }
 
-// pairNeeds is the right that a request needs of the queue pair.
+// pairNeeds is the right that a request needs on the queue pair.
 var pairNeeds = map[bth.Operation]mr.Access{
 	bth.OpWrite: mr.RemoteWrite, bth.OpReadRequest: mr.RemoteRead, bth.OpCmpSwap: mr.RemoteAtomic, bth.OpFetchAdd: mr.RemoteAtomic,
 	bth.OpAtomicWrite: mr.RemoteWrite, bth.OpFlush: mr.FlushGlobal,
 }
 
-const pairWindow = 32 // PSNs that a pairEnd may have unacknowledged, at most
+const pairWindow = 32 // maximum number of outstanding PSNs
 
-// Bounds on what a packet may cause. A fix that makes a machine answer less lowers them.
+// Limits on what a packet may cause. A fix that makes a machine answer less lowers them.
 const (
-	// answersOfRequest is how many bytes any request may be answered with, READ data aside: an ACK
-	// that goes before a sequence NAK, for Linux rxe, and that NAK or an atomic's answer.
+	// answersOfRequest is the maximum answer to a request in bytes, without READ data: an ACK
+	// before a sequence NAK, for Linux rxe, and that NAK or the response of an atomic.
 	answersOfRequest = 2 * (bth.BTHLen + bth.AETHLen + bth.AtomicAckETHLen)
 	// replaysOfDuplicate is how many times a READ's data may be sent for a duplicate of it.
 	replaysOfDuplicate = 1
@@ -50,7 +50,7 @@ const (
 	resentOfResponse = 2 * pairWindow
 )
 
-// pairEnd is one of two real machines that talk to each other.
+// pairEnd is one of two connected machines.
 type pairEnd struct {
 	m       *match
 	c       *RC
@@ -60,21 +60,21 @@ type pairEnd struct {
 	pd      *mr.PD
 	mem     []byte
 	regions [pairPlaces]*mr.Region // nil at pairFast
-	frozen  [pairPlaces][]byte     // what was at a place when its region was deregistered
+	frozen  [pairPlaces][]byte     // content of a place when its region was deregistered
 	windows [2]*mr.Window
 	fast    *mr.FastRegion
-	stale   []uint32 // keys that lead nowhere any more
+	stale   []uint32 // keys that are no longer valid
 	peer    *pairEnd
 	far     [pairPlaces]*farPlace // of a far end, see [match.distant]
 	gather  Gather
-	lent    [][]byte // packets that the gather may hold
+	lent    [][]byte // packets that the Gather may borrow
 
 	posted, done [2]uint64 // work requests of the send and the receive queue
 	refused      bool      // the last packet was an error NAK
 
-	granted, answered uint64 // bytes of responses that were asked for, and that left
+	granted, answered uint64 // bytes of responses that were requested, and that were sent
 	events            uint64 // responses and timeouts
-	left              uint64 // packets that left
+	left              uint64 // packets sent
 }
 
 func newPairEnd(m *match, num bth.QPN, access mr.Access) *pairEnd {
@@ -116,7 +116,7 @@ func newPairEnd(m *match, num bth.QPN, access mr.Access) *pairEnd {
 func (e *pairEnd) place(i int) []byte { return e.mem[(2*i+1)*benchPage:][:benchPage] }
 func (e *pairEnd) iova(i int) uint64  { return uint64(0x10000 * (i + 1)) }
 
-// register gives place i a region, if it had none and is to have one.
+// register registers a region at place i, unless there is one or must be none.
 func (e *pairEnd) register(i int) {
 	if i == pairFast || e.regions[i] != nil && e.regions[i].Valid() {
 		return
@@ -131,7 +131,8 @@ func (e *pairEnd) register(i int) {
 	e.m.must(err)
 }
 
-// deregister takes a region away, which windows may forbid. Its memory stays as it is from now on.
+// deregister deregisters a region, which windows may prevent. From then on its memory must not
+// change.
 func (e *pairEnd) deregister(i int) {
 	if i == pairFast || !e.regions[i].Valid() || e.keys.Deregister(e.regions[i]) != nil {
 		return
@@ -140,7 +141,7 @@ func (e *pairEnd) deregister(i int) {
 	e.frozen[i] = bytes.Clone(e.place(i))
 }
 
-// thaw fails unless memory without region is as it was when the region went away.
+// thaw fails if memory without a region has changed since its region was deregistered.
 func (e *pairEnd) thaw(i int) {
 	if e.frozen[i] != nil && !bytes.Equal(e.frozen[i], e.place(i)) {
 		e.m.fail("%v: memory at place %d was written to after its region was deregistered", e, i)
@@ -168,7 +169,8 @@ func (e *pairEnd) modify(s qp.State) {
 	e.c.Modified(e.m.now)
 }
 
-// Complete counts a completion; work requests of each queue complete in order, once.
+// Complete counts a completion and checks that the work requests of each queue complete once and
+// in order.
 func (e *pairEnd) Complete(wc *qp.WC) {
 	queue := wc.WRID >> 32
 	if id := wc.WRID & 0xffffffff; id != e.done[queue] || id >= e.posted[queue] {
@@ -193,7 +195,7 @@ func (e *pairEnd) transmit(n int) (more bool) {
 	return more
 }
 
-// flush transmits until there is nothing more to send, which has to come.
+// flush transmits until there is nothing more to send, and fails if that never happens.
 func (e *pairEnd) flush() (moved bool) {
 	before := e.left
 	for turns := 0; e.transmit(16) && e.m.err == nil; turns++ {
@@ -227,7 +229,7 @@ func (e *pairEnd) sent(before qp.State, f *packet.Frame) {
 			e.m.fail("%v: answered with %d bytes where %d were asked for", e, e.answered, e.granted)
 		}
 	}
-	// An error NAK is the last word of a queue pair.
+	// An error NAK is the last packet of a queue pair.
 	nak := p.Opcode == bth.RCAck && p.AETH.Syndrome.IsNak() && p.AETH.Syndrome != bth.NakPSNSequence
 	if before == qp.ERR && (e.refused || !nak) {
 		e.m.fail("%v: sent %v in ERR", e, p.Opcode)
@@ -237,7 +239,7 @@ func (e *pairEnd) sent(before qp.State, f *packet.Frame) {
 	e.m.put(e.peer, raw)
 }
 
-// receive takes a packet off the wire, and counts what it may be answered with.
+// receive delivers a packet and counts what the machine may answer to it.
 func (e *pairEnd) receive(raw []byte) {
 	var p bth.Packet
 	if p.Decode(e.lend(raw)) != nil || p.DestQP != e.q.Num || p.PKey != defaultPKey {
@@ -247,7 +249,7 @@ func (e *pairEnd) receive(raw []byte) {
 	if info.Response() {
 		e.events++
 	}
-	// Counted before it: what is kept is executed when the gap closes.
+	// Counted before execution, because kept packets are executed when the gap closes.
 	v := e.c.Receive(e.m.now, &p)
 	if !info.Request() || v == WrongState || v == WrongService {
 		return
@@ -269,7 +271,7 @@ func (e *pairEnd) receive(raw []byte) {
 	}
 }
 
-// expire fires the timer, after which the next deadline lies ahead.
+// expire fires the timer and checks that the next deadline is in the future.
 func (e *pairEnd) expire() {
 	for range 4 {
 		e.events++
@@ -282,7 +284,7 @@ func (e *pairEnd) expire() {
 	e.m.fail("%v: the deadline stays at %d, now is %d", e, at, e.m.now)
 }
 
-// check holds the end against its bounds.
+// check checks the end against its limits.
 func (e *pairEnd) check() {
 	p := e.c.Progress()
 	if d := distance(p.AckPSN, p.SendPSN); d > 2*pairWindow {
@@ -299,7 +301,7 @@ func (e *pairEnd) check() {
 	}
 }
 
-// end takes the queue pair to ERR and checks what must hold then.
+// end puts the queue pair into ERR and checks the final state.
 func (e *pairEnd) end() {
 	e.modify(qp.ERR)
 	e.flush()

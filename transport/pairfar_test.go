@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// farPlace is a place of a pairEnd that is not reached by pointer. From limit on it can be neither
-// read nor written.
+// farPlace is a place of a pairEnd without a pointer to its memory. From limit on, reads and
+// writes fail.
 type farPlace struct {
 	e     *pairEnd
 	place int
@@ -20,7 +20,7 @@ var errFar = errors.New("beyond the limit")
 
 func (f *farPlace) Size() uint64 { return benchPage }
 
-// reach returns n bytes at off, and as many of them as there are below the limit.
+// reach returns n bytes at off, or an error and the bytes below the limit.
 func (f *farPlace) reach(off uint64, n int) ([]byte, error) {
 	b := f.e.place(f.place)
 	if off > benchPage || uint64(n) > benchPage-off {
@@ -54,7 +54,7 @@ func (f *farPlace) WritePieces(pieces []mr.Piece) (stored int, err error) {
 	return len(pieces), nil
 }
 
-// memory is what is registered of a place.
+// memory returns the memory that is registered at a place.
 func (e *pairEnd) memory(place int) mr.Memory {
 	if !e.m.distant {
 		return mr.Bytes(e.place(place))
@@ -63,14 +63,14 @@ func (e *pairEnd) memory(place int) mr.Memory {
 	return e.far[place]
 }
 
-// lend returns a packet with room for an ICRC, which is the machine's until settle.
+// lend returns a packet, with room for an ICRC, that the machine may use until settle.
 func (e *pairEnd) lend(packet []byte) []byte {
 	b := append(packet[:len(packet):len(packet)], 0, 0, 0, 0)
 	e.lent = append(e.lent, b)
 	return b
 }
 
-// settle stores what is held back, and takes back the packets that it came in.
+// settle stores what is held back and overwrites the packets that it came from.
 func (e *pairEnd) settle() {
 	e.gather.Settle()
 	for i, b := range e.lent {
@@ -91,11 +91,11 @@ func distantSeeds() [][]byte {
 	var all [][]byte
 	for limit := range byte(10) {
 		all = append(all,
-			// WRITEs and a SEND of which some are stored.
+			// WRITEs and a SEND, some of which can be stored.
 			slices.Concat(open, recv(1), trouble(1, pairRW, limit), trouble(1, pairOwn, limit),
 				send(0, 1, 1), send(0, 1, 5), send(0, 0, 5), run,
 				[]byte{stepReconnect}, trouble(1, pairRW, 1), send(0, 1, 5), run),
-			// READs that cannot be read, or cannot be stored.
+			// READs whose memory cannot be read, or whose data cannot be stored.
 			slices.Concat(open, send(0, 2, 1), send(0, 2, 5), out(0),
 				trouble(1, pairRW, limit), trouble(0, pairOwn, limit), run),
 			// Data to send that cannot be read.
@@ -103,7 +103,8 @@ func distantSeeds() [][]byte {
 		)
 	}
 	return append(all,
-		// Forged requests behind a WRITE that is not stored: in one batch, with one key that is taken away.
+		// Forged requests behind a WRITE that cannot be stored: in one batch, with one key that
+		// becomes invalid.
 		slices.Concat(open, trouble(1, pairRW, 5), send(0, 1, 5), out(0), []byte{stepDuplicate, 1, 0, 15},
 			[]byte{stepForge, 1, byte(slices.Index(pairOpcodes, bth.RCSendOnlyInv)), 0, 0, 0, 0, 0, 0, 1, 0}, run))
 }

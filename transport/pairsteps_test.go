@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Steps of a match, by the byte that begins them. New ones come last, so that inputs keep their
-// meaning.
+// Steps of a match, by their first byte. New ones are appended, so that existing inputs keep
+// their meaning.
 const (
 	stepSend       = iota // end, opcode, flags, length, place, remote place, remote offset, remote key
 	stepRecv              // end, length
@@ -98,7 +98,7 @@ var matchSteps = []func(*match){
 	},
 }
 
-// which chooses a packet on its way to an end, -1 for none.
+// which chooses a packet in flight to an end; i is -1 if there is none.
 func (m *match) which() (to *pairEnd, i int) {
 	to = m.end()
 	n := len(m.wire[m.index(to)])
@@ -108,7 +108,7 @@ func (m *match) which() (to *pairEnd, i int) {
 	return to, -1
 }
 
-// local is a piece of n bytes for a work request of the end's own. No place has data that the
+// local returns a segment of n bytes for a work request of this end. No place has data that the
 // peer must not see, except one of another protection domain, which is refused.
 func (e *pairEnd) local(n uint32) []qp.SGE {
 	from := pick(e.m, pairRW, pairRW, pairRW, pairOwn, pairRO, pairOther)
@@ -118,7 +118,7 @@ func (e *pairEnd) local(n uint32) []qp.SGE {
 	return []qp.SGE{{Addr: e.iova(from), Length: n, LKey: e.regions[from].LKey()}}
 }
 
-// remote is memory of the other end and a key, mostly the right one.
+// remote returns an address of the other end and a key, mostly the right one.
 func (e *pairEnd) remote() (va uint64, rkey uint32) {
 	m, p := e.m, e.peer
 	at := pick(m, pairRW, pairRW, pairAt, pairRO, pairOwn, pairShut, pairOther, pairFast)
@@ -194,7 +194,7 @@ func (e *pairEnd) postRecv() {
 	}
 }
 
-// postLocal posts what works on the end's own keys.
+// postLocal posts an operation on keys of this end.
 func (e *pairEnd) postLocal() {
 	var wr qp.SendWR
 	w := e.windows[1]
@@ -217,7 +217,7 @@ func (e *pairEnd) postLocal() {
 		wr.Opcode, wr.Imm = qp.WRLocalInv, e.fast.Key()
 	case 4: // a call, not a work request
 		w = e.windows[0]
-		// Refused where the region is gone.
+		// Refused if the region is gone.
 		_ = e.keys.Bind(e.pd, 0, &mr.Bind{
 			Key: w.RKey(), NewKey: mr.IncRKey(w.RKey()), LKey: e.regions[pairRW].LKey(), Addr: e.iova(pairRW), Length: 8, Access: mr.RemoteRead,
 		})

@@ -20,7 +20,7 @@ var (
 	pairOpcodes = slices.Collect(bth.Opcodes())
 )
 
-// alter changes one field of a packet on its way; its ICRC is right again.
+// alter changes one field of a packet in flight; its ICRC is right.
 func (m *match) alter() {
 	to, i := m.which()
 	if i < 0 {
@@ -50,7 +50,7 @@ func (m *match) alter() {
 	case 7:
 		p.AckReq = !p.AckReq
 	case 8:
-		p.MigReq = !p.MigReq // as Linux rxe, or not any more
+		p.MigReq = !p.MigReq // looks like Linux rxe, or no longer does
 	case 9:
 		p.Solicited = !p.Solicited
 	case 10:
@@ -64,7 +64,7 @@ func (m *match) alter() {
 	w[i] = p.Append(nil)
 }
 
-// forge makes a packet out of nothing and delivers it, as the peer could.
+// forge builds an arbitrary packet and delivers it as if the peer had sent it.
 func (m *match) forge() {
 	to := m.end()
 	p := &bth.Packet{Opcode: pick(m, pairOpcodes...), PKey: defaultPKey, DestQP: to.q.Num}
@@ -100,7 +100,7 @@ func (m *match) forge() {
 	}
 }
 
-// rightLength is what a READ response with this PSN should carry.
+// rightLength returns the payload length that a READ response with this PSN should have.
 func (e *pairEnd) rightLength(psn bth.PSN) int {
 	if e.q.SQ.Len() == 0 {
 		return 0
@@ -113,7 +113,7 @@ func (e *pairEnd) rightLength(psn bth.PSN) int {
 	return int(min(w.Length-i*benchMTU, benchMTU))
 }
 
-// pairSeeds are programs that reach into each of the steps.
+// pairSeeds are programs that reach every step.
 func pairSeeds() [][]byte {
 	op := func(o bth.Opcode) byte { return byte(slices.Index(pairOpcodes, o)) }
 	open := []byte{0, 0} // all rights at both ends
@@ -129,43 +129,46 @@ func pairSeeds() [][]byte {
 	}
 	run := []byte{stepExchange, stepExchange}
 	return [][]byte{
-		// All is as it should be: one of each work request, both ways.
+		// No faults: one of each work request, both ways.
 		slices.Concat(open, recv(1), recv(0), send(0, 0, 3), send(1, 0, 5), send(0, 1, 5), send(0, 2, 7), run, send(1, 3, 0, 2), send(1, 4, 0, 2),
 			send(0, 8, 0, 0, 0, 0, 0), send(0, 9, 0), run, run),
-		// A peer that may WRITE only is asked for a READ and an atomic, one that may READ only for a WRITE.
+		// A peer that permits only WRITEs gets a READ and an atomic, one that permits only READs
+		// gets a WRITE.
 		slices.Concat([]byte{0, 3}, send(0, 2, 1), run, []byte{stepReconnect}, send(0, 3, 0, 2), run),
 		slices.Concat([]byte{0, 4}, send(0, 1, 1), run),
-		// A WRITE of which a packet is lost, one comes twice, and the rest is out of order.
+		// A WRITE with one packet lost, one duplicated, and the rest reordered.
 		slices.Concat(open, send(0, 1, 5), out(0), []byte{stepDrop, 1, 2}, deliver(1, 3), []byte{stepDuplicate, 1, 1, 3}, run),
-		// A READ asked for again and again.
+		// A READ requested again and again.
 		slices.Concat(open, send(0, 2, 7), out(0), []byte{stepDuplicate, 1, 0, 15}, out(1), []byte{stepDuplicate, 1, 0, 15}, out(1), run),
-		// The peer's memory goes away between a READ and its duplicate, and under a WRITE.
+		// The memory of the peer is deregistered between a READ and its duplicate, and during a
+		// WRITE.
 		slices.Concat(open, send(0, 2, 5), out(0), []byte{stepDuplicate, 1, 0, 0}, out(1), []byte{stepDeregister, 1, 0}, deliver(1, 0), out(1),
 			[]byte{stepRegister, 1, 0}, run),
 		slices.Concat(open, send(0, 1, 5), out(0), deliver(1, 0), []byte{stepDeregister, 1, 0}, run),
-		// A packet is changed on its way: opcode, PSN, syndrome, length, key, payload, pad.
+		// A packet is changed in flight: opcode, PSN, syndrome, length, key, payload, pad.
 		slices.Concat(open, send(0, 1, 5), out(0), []byte{stepAlter, 1, 1, 0, op(bth.RCWriteFirst)}, run),
 		slices.Concat(open, send(0, 1, 1), out(0), []byte{stepAlter, 1, 0, 1, 5}, run, send(0, 2, 5), out(0), []byte{stepAlter, 1, 0, 4, 5}, run),
 		slices.Concat(open, send(0, 0, 1), out(0), deliver(1, 0), out(1), []byte{stepAlter, 0, 0, 2, 2}, run),
 		slices.Concat(open, send(0, 1, 1), out(0), []byte{stepAlter, 1, 0, 5, 5, 0, 0}, run),
 		slices.Concat(open, send(0, 1, 1), out(0), []byte{stepAlter, 1, 0, 6, 4}, []byte{stepFlip, 1, 0, 1, 0x30}, run),
-		// A READ response is lost, then the last acknowledgement; a FLUSH whose region goes away.
+		// A READ response is lost, then the last acknowledgement; a FLUSH whose region is
+		// deregistered.
 		slices.Concat(open, send(0, 2, 5), send(0, 3, 0, 2), out(0), deliver(1, 0), deliver(1, 0), out(1), []byte{stepDrop, 0, 0}, run),
 		slices.Concat(open, send(0, 1, 1), out(0), deliver(1, 0), out(1), []byte{stepDrop, 0, 0}, []byte{stepTimeout, 0}, out(0), run),
 		slices.Concat(open, send(0, 8, 0, 0, 0, 0, 0), out(0), []byte{stepDuplicate, 1, 0, 15}, []byte{stepDeregister, 1, 0}, run),
-		// NAKs that nobody sent: in sequence, not ready, refused.
+		// Forged NAKs: sequence, not ready, refused.
 		slices.Concat(open, send(0, 1, 7), send(0, 1, 7), out(0), forge(0, bth.RCAck, 0, 0, 2, 0, 0, 0, 0, 16), out(0),
 			forge(0, bth.RCAck, 0, 0, 3), []byte{stepTimeout, 0}, out(0), run),
 		slices.Concat(open, send(0, 0, 1), out(0), forge(0, bth.RCAck, 0, 0, 6), run),
-		// READ responses that nobody asked for, and one that is right.
+		// Forged READ responses, and one that is right.
 		slices.Concat(open, forge(0, bth.RCReadResponseOnly, 0, 0, 0), send(0, 2, 1), out(0), forge(0, bth.RCReadResponseOnly, 0, 0, 0, 0, 0, 0, 0, 8), run),
 		// Requests far ahead, which are kept until the window is full.
 		slices.Concat(open, forge(1, bth.RCWriteOnly, 3, 0, 0, 0, 0, 2, 16, 0), forge(1, bth.RCWriteOnly, 11, 0, 0, 0, 0, 2), out(1), run),
-		// Windows and fast regions come and go under the peer's requests.
+		// Windows and fast regions are bound and invalidated during requests of the peer.
 		slices.Concat(open, []byte{stepLocal, 1, 0, 0, 0}, []byte{stepLocal, 1, 1}, out(1), send(0, 1, 6, 0, 4, 6), send(0, 1, 6, 7, 0, 0), out(0),
 			[]byte{stepLocal, 1, 2}, []byte{stepLocal, 1, 3}, out(1), run),
 		slices.Concat(open, []byte{stepLocal, 1, 0, 0, 0}, out(1), recv(1), send(0, 7, 0, 0, 0, 6), run),
-		// SENDs that find no receive, until the peer has had enough.
+		// SENDs without a receive, until the retries of the peer are used up.
 		slices.Concat(open, send(0, 0, 1), run, []byte{stepAdvance, 255}, run, []byte{stepAdvance, 255}, recv(1), run),
 		// SQD, ERR, and a new connection with old packets on the wire.
 		slices.Concat(open, send(0, 1, 7), out(0), []byte{stepModify, 0, 0}, run, []byte{stepModify, 0, 1}, send(0, 1, 7), out(0), []byte{stepModify, 1, 3},

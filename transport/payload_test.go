@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// farMemory is memory without a pointer to it; it notes the length of each read.
+// farMemory is memory without a pointer to it. It records the length of each read.
 type farMemory struct {
 	mr.Memory
 	reads []int
@@ -22,14 +22,14 @@ func (m *farMemory) ReadAt(p []byte, off uint64) error {
 	return m.Memory.ReadAt(p, off)
 }
 
-// What cannot be reached by pointer is read 64 KiB at a time, however short the packets are.
+// Memory without a pointer to it is read 64 KiB at a time, however short the packets are.
 func TestAMessageIsReadInLongPieces(t *testing.T) {
 	const size = 1 << 20
 	const k = 1 << 10
 	for name, c := range map[string]struct {
 		op     qp.WROpcode
 		length int
-		reads  []int // that its memory sees
+		reads  []int // reads of its memory
 	}{
 		"a WRITE of one packet":   {qp.WRWrite, 100, []int{100}},
 		"a WRITE of 64 KiB":       {qp.WRWrite, 64 * k, []int{64 * k}},
@@ -74,7 +74,7 @@ func TestAMessageIsReadInLongPieces(t *testing.T) {
 	}
 }
 
-// Messages that leave together come from where each of them is, whatever was read for another.
+// Messages sent together are each read from their own memory, whatever was read for another.
 func TestWhatWasReadForOneMessageIsNotSentForAnother(t *testing.T) {
 	const length = 4096
 	from, to := make([]byte, 1<<20), make([]byte, 1<<20)
@@ -113,7 +113,7 @@ func TestWhatWasReadForOneMessageIsNotSentForAnother(t *testing.T) {
 	}
 }
 
-// No more is read than may leave: what the window keeps back is read when it leaves.
+// No more is read than may be sent: what the window holds back is read when it is sent.
 func TestNoMoreIsReadThanMayLeave(t *testing.T) {
 	const mtu, packets = 1024, 40
 	mem := make([]byte, 1<<20)

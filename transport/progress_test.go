@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// progressText is what stands behind "progress" in a script; what is 0 is left out.
+// progressText returns the text after "progress" in a script, without the values that are 0.
 func progressText(p Progress) string {
 	text := fmt.Sprintf("send=%d ack=%d recv=%d", p.SendPSN, p.AckPSN, p.RecvPSN)
 	for _, f := range []struct {

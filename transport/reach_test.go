@@ -8,7 +8,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Memory that is not reached by pointer is read once for the short messages that lie in one page.
+// Memory without a pointer to it is read in one call for the short messages that lie within one
+// page.
 func TestShortMessagesAreReadTogether(t *testing.T) {
 	type message struct {
 		op       qp.WROpcode
@@ -82,7 +83,7 @@ func TestShortMessagesAreReadTogether(t *testing.T) {
 					}
 					at++
 				}
-				if !slices.Equal(got, mem[0].b[m.off:][:min(m.len, 15*256)]) { // of a long one as much as is sent
+				if !slices.Equal(got, mem[0].b[m.off:][:min(m.len, 15*256)]) { // of a long message, as much as is sent
 					t.Errorf("the message at %d has other bytes", m.off)
 				}
 			}

@@ -6,7 +6,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// reconnect takes the queue pair through RESET to RTS with the attributes it had.
+// reconnect takes the queue pair through RESET to RTS with the same attributes.
 func (s *script) reconnect() {
 	s.reconnectUpTo(qp.RTS)
 }
@@ -21,8 +21,8 @@ func (s *script) reconnectUpTo(last qp.State) {
 	}
 }
 
-// Found in simulation, seed 19: the requester went on at a number that the send queue had
-// left behind, and sent work that RESET had dropped.
+// The requester must not continue at a number that the send queue has left behind, or it sends
+// requests that RESET has dropped.
 func TestReconnectedQPSendsNothingOfBefore(t *testing.T) {
 	s := newScript(t, nil)
 	s.run(`

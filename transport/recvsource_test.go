@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// foreignRing is a receive source that knows nothing of package qp's queues: a ring of fixed slots
-// whose indices the program moves, as in memory that it shares with the device.
+// foreignRing is a receive source that does not use the queues of package qp: a ring of fixed
+// slots whose indices the program advances, as in memory shared with the device.
 type foreignRing struct {
 	slots              [4]qp.RecvWR
 	producer, consumer uint32

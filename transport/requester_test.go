@@ -6,7 +6,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// scenario is a script under the rule that it shows.
+// scenario is a script, and the rule that it shows.
 type scenario struct {
 	rule   string
 	adjust func(*qp.Attr, *Config)

@@ -68,8 +68,9 @@ func TestResponderExecutesAtomicsOnce(t *testing.T) {
 	})
 }
 
-// A READ is asked for often once its responses were sent again twice, and 128 packets more. Such responses wait while
-// Hold is set, with what follows them in PSN order. Another READ does not, nor does a request of this end.
+// The responses of a READ are held back, while Hold is set, once twice as many packets as it has
+// were sent again, and 128 more. Those behind them in PSN order wait with them; another READ and
+// a request of this end do not.
 func TestResponsesThatAreAskedForOftenAreHeldBack(t *testing.T) {
 	s := newScript(t, nil)
 	rc := s.rc.(*RC)

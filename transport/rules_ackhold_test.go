@@ -6,7 +6,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// An acknowledgement may leave behind the answer of the program: our own choice, the IBA orders responses among themselves only.
+// An acknowledgement may be sent behind requests, because the IBA orders responses only among
+// themselves. To hold it is a choice of this package.
 func TestAnAcknowledgementThatWasHeldLeavesBehindRequests(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"behind the request that was posted meanwhile", nil, `

@@ -6,8 +6,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Segmentation offload sends packets of one length in one call: our own choice, no responder sees a difference to
-// several work requests.
+// Segmentation offload sends packets of equal length in one call. Splitting WRITEs and READs for
+// it is a choice of this package: a responder cannot tell them from several work requests.
 func TestWritesAndReadsForSegmentationOffload(t *testing.T) {
 	const heard = `
 			trains

@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// counts holds the counters against those of the step.
+// counts compares the counters with those of the step.
 func (s *script) counts(rest string) {
 	s.t.Helper()
 	var got []string

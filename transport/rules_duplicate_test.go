@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// IBA 9.7.5.1: a request whose PSN was executed before has lost its answer, or is an echo
-// of the network. It is answered again and never executed again.
+// IBA 9.7.5.1: if a request that was executed arrives again, its response was lost or the network
+// has duplicated it. It is answered again and never executed again.
 func TestResponderMeetsDuplicates(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"a duplicate SEND or WRITE is acknowledged with the newest PSN and not executed (C9-105)", nil, `
@@ -69,8 +69,8 @@ func TestResponderMeetsDuplicates(t *testing.T) {
 	})
 }
 
-// C9-110: duplicates are answered in PSN order, and the one with the earlier PSN goes
-// first, even before an answer that has begun.
+// C9-110: duplicates are answered in PSN order; one with an earlier PSN interrupts an answer that
+// has begun.
 func TestResponderAnswersDuplicatesInPSNOrder(t *testing.T) {
 	twoReads := `
 			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=512 rkey=rw ack
@@ -205,13 +205,13 @@ func TestResponderAnswersDuplicatesInPSNOrder(t *testing.T) {
 	})
 }
 
-// TestDuplicatesOfAReadCostABoundedNumberOfResponses plays a peer that repeats one READ for as
-// long as it is answered, in ways that take the answer back as often as they can.
+// TestDuplicatesOfAReadCostABoundedNumberOfResponses plays a peer that repeats one READ as long
+// as it is answered, so that as many responses as possible are sent again.
 func TestDuplicatesOfAReadCostABoundedNumberOfResponses(t *testing.T) {
 	const packets, mtu = 64, 256
 	for name, repeat := range map[string]struct {
 		sent int                   // responses between two duplicates
-		next func(k uint32) uint32 // where the next duplicate asks from, after one at k
+		next func(k uint32) uint32 // start of the next duplicate, after one at k
 	}{
 		"copies":                       {1, func(uint32) uint32 { return 0 }},
 		"copies, each answer complete": {packets, func(uint32) uint32 { return 0 }},
@@ -239,7 +239,8 @@ func TestDuplicatesOfAReadCostABoundedNumberOfResponses(t *testing.T) {
 			for range packets {
 				transmit(64)
 			}
-			// Once, sent again as often as may be, and the answer with which that was reached.
+			// The first transmission, the permitted retransmissions, and the answer that reached
+			// the limit.
 			if most := packets + maxResent*(packets+shortReads) + packets; responses > most {
 				t.Errorf("%d responses to a READ of %d packets and its duplicates, want %d at most", responses, packets, most)
 			}
@@ -253,7 +254,7 @@ func TestDuplicatesOfAReadCostABoundedNumberOfResponses(t *testing.T) {
 	}
 }
 
-// A READ of one packet is sent again as often as its bound says, and not once more.
+// A READ of one packet is sent again as often as its limit says, and not once more.
 func TestAReadIsSentAgainUpToItsBound(t *testing.T) {
 	s := newScript(t, nil)
 	p := s.parse(strings.Fields("RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack"))

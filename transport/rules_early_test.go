@@ -13,8 +13,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// What comes before its turn is kept until it can be executed: our own choice, the IBA lets a
-// responder drop it.
+// Early requests are kept until they can be executed. That is a choice of this package: the
+// IBA permits a responder to drop them.
 func TestResponderKeepsWhatComesAfterAGap(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"when the missing packet comes, all is executed in PSN order and one ACK covers it", nil, `
@@ -147,7 +147,7 @@ func TestResponderKeepsWhatComesAfterAGap(t *testing.T) {
 	})
 }
 
-// FLUSHes that wait for their answers to leave are limited, whether they were kept or not.
+// The number of FLUSHes with pending responses is limited, whether they were kept or not.
 func TestKeptFlushWithoutRoomIsAskedForAgain(t *testing.T) {
 	var flushes, answers strings.Builder
 	for i := range flushSlots {
@@ -168,8 +168,8 @@ func TestKeptFlushWithoutRoomIsAskedForAgain(t *testing.T) {
 			counts sent_seq_err=2 out_of_seq_request=19 early_kept=18`)
 }
 
-// forgets delivers a packet that is kept, lets end happen, and expects the pool to have its
-// memory again.
+// forgets delivers a packet that is kept, calls end, and expects the memory to be back in the
+// pool.
 func forgets(t *testing.T, pool *EarlyPool, end func(s *script)) {
 	t.Helper()
 	s := newScript(t, nil)
@@ -214,7 +214,7 @@ func TestKeptPacketsAreGivenBack(t *testing.T) {
 	}
 }
 
-// A pool that is exhausted costs those who share it nothing but repetition.
+// An exhausted pool costs its users only retransmissions.
 func TestEarlyPoolIsBounded(t *testing.T) {
 	pool := new(EarlyPool)
 	var lent []*earlyPacket
@@ -246,7 +246,7 @@ func TestEarlyPoolIsBounded(t *testing.T) {
 	}
 }
 
-// Rings that nobody has now are held on to for the next gaps, but not all of them.
+// The pool retains some unused rings for the next gaps, but not all.
 func TestEarlyPoolHoldsOnToAFewRings(t *testing.T) {
 	pool := new(EarlyPool)
 	for n := range earlyRings + 2 {
@@ -257,10 +257,10 @@ func TestEarlyPoolHoldsOnToAFewRings(t *testing.T) {
 	}
 }
 
-// From the moment half of a pool is lent, a queue pair that has its share of it gets no more.
+// Once half of a pool is lent, a queue pair with its share gets no more.
 func TestHalfOfAnEarlyPoolIsForThoseWithLessThanTheirShare(t *testing.T) {
 	for _, c := range []struct {
-		lent, kept int // by all, by this queue pair
+		lent, kept int // packets lent to all, and kept by this queue pair
 		keeps      bool
 	}{
 		{earlyLimit/2 - 1, earlyShare, true},
@@ -280,7 +280,7 @@ func TestHalfOfAnEarlyPoolIsForThoseWithLessThanTheirShare(t *testing.T) {
 	}
 }
 
-// The count of SENDs with invalidate among the kept packets spares others the search for them.
+// The count of kept SENDs with invalidate avoids a search for them.
 func TestSendsWithInvalidateAreCountedWhileTheyAreKept(t *testing.T) {
 	e := early{pool: new(EarlyPool)}
 	counts := func(want int) {
@@ -301,7 +301,7 @@ func TestSendsWithInvalidateAreCountedWhileTheyAreKept(t *testing.T) {
 	counts(0)
 }
 
-// In whatever order packets come, they are kept by PSN, also where that begins again at 0.
+// Packets are kept by PSN in whatever order they arrive, also across the wrap to 0.
 func TestKeptPacketsAreInOrderOfTheirPSNs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 100 {
@@ -327,7 +327,7 @@ func TestKeptPacketsAreInOrderOfTheirPSNs(t *testing.T) {
 	}
 }
 
-// Packets that the responder has gone past give way to those that come after.
+// Kept packets that the responder has passed are replaced by new ones.
 func TestKeptPacketsThatAreBehindGiveWay(t *testing.T) {
 	const span = 64
 	e := early{pool: new(EarlyPool)}
@@ -335,7 +335,7 @@ func TestKeptPacketsThatAreBehindGiveWay(t *testing.T) {
 	for _, psn := range []uint32{10, 11, 40} {
 		e.keep(at(psn), span)
 	}
-	// A READ at 5 took the PSNs up to 38.
+	// A READ at 5 used the PSNs up to 38.
 	if k := e.next(39); k.packet.PSN != 40 {
 		t.Fatalf("behind 39 comes %d, want 40", k.packet.PSN)
 	}
@@ -346,7 +346,7 @@ func TestKeptPacketsThatAreBehindGiveWay(t *testing.T) {
 	for k := e.next(39); k != nil; k = e.next(39) {
 		order = append(order, uint32(k.packet.PSN))
 		e.remove(k)
-		e.remove(k) // again changes nothing
+		e.remove(k) // a second call changes nothing
 	}
 	if want := []uint32{40, 10 + span, 11}; !slices.Equal(order, want) {
 		t.Errorf("the order is %d, want %d", order, want)
@@ -356,7 +356,7 @@ func TestKeptPacketsThatAreBehindGiveWay(t *testing.T) {
 	}
 }
 
-// Packets ahead of a gap cost the same wherever they belong among those that are kept.
+// The cost of an early packet does not depend on its position among the kept ones.
 func BenchmarkEarlyKeep(b *testing.B) {
 	const span = 2048
 	for name, psn := range map[string]bth.PSN{"first": 1, "last but one": span - 2} {
@@ -373,7 +373,7 @@ func BenchmarkEarlyKeep(b *testing.B) {
 	}
 }
 
-// A connection that has nothing missing holds no memory for it.
+// A connection without a gap holds no memory of the pool.
 func TestNothingIsLentWithoutAGap(t *testing.T) {
 	s := newScript(t, nil)
 	s.run(`

@@ -72,7 +72,7 @@ func TestRequesterCutsMessages(t *testing.T) {
 	})
 }
 
-// C9-92: the payload that a packet's place in its message allows.
+// C9-92: the payload lengths that the position of a packet in its message permits.
 func TestResponderChecksPayloadLengths(t *testing.T) {
 	const first, middle, last, only = "SEND_FIRST", "SEND_MIDDLE", "SEND_LAST", "SEND_ONLY"
 	for _, c := range []struct {
@@ -173,7 +173,7 @@ func TestResponderChecksMessageLengths(t *testing.T) {
 	})
 }
 
-// The same rules seen from the requester: what a READ's answer must look like.
+// The same rules at the requester: the lengths of READ responses.
 func TestRequesterChecksLengthsOfAnswers(t *testing.T) {
 	read := `
 			post read id=1 len=600

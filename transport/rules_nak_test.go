@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// IBA 9.7.5.1.2 and 9.7.5.2: what tells a requester to go back, and where to.
+// IBA 9.7.5.1.2 and 9.7.5.2: which responses make a requester go back, and to which PSN.
 func TestRequesterGoesBack(t *testing.T) {
 	twoPackets := `
 			post send id=1 len=512
@@ -119,11 +119,10 @@ func TestRequesterEndsOnErrors(t *testing.T) {
 	})
 }
 
-// refused is the asynchronous event that goes with a NAK which ends a connection
-// (IBA 11.6.3.1).
+// refused is the asynchronous event of a NAK that ends a connection (IBA 11.6.3.1).
 var refused = map[string]string{"inv": "QP_REQ_ERR", "acc": "QP_ACCESS_ERR"}
 
-// refusal is a request that must end in a NAK, its event, an error state and nothing else.
+// refusal is a request that must cause a NAK, its event, the ERR state and nothing else.
 func refusal(rule, nak, packets string, adjust func(*qp.Attr, *Config)) scenario {
 	return scenario{rule, adjust, packets + `
 			event ` + refused[nak] + `
@@ -133,8 +132,8 @@ func refusal(rule, nak, packets string, adjust func(*qp.Attr, *Config)) scenario
 			verdict wrong_state`}
 }
 
-// IBA 9.7.4.1 and 9.7.5.2: which fault is answered with which NAK. After a NAK that is not a
-// sequence NAK or RNR NAK the queue pair is in ERR.
+// IBA 9.7.4.1.3 to 9.7.4.1.6 and 9.7.5.2: which fault is answered with which NAK. After a NAK
+// other than a sequence NAK or an RNR NAK, the queue pair is in ERR.
 func TestResponderRefuses(t *testing.T) {
 	no := func(bits mr.Access) func(*qp.Attr, *Config) {
 		return func(a *qp.Attr, c *Config) { a.Access &^= bits }

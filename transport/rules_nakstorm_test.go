@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Each NAK of the peer acknowledges one packet more and asks for the one behind it. What that has sent again
-// must come down to a few packets for each.
+// Each NAK of the peer acknowledges one more packet and requests the next. The number of packets
+// sent again for each must fall to a few.
 func TestNAKsWithoutProgressDoNotGetAWindowEach(t *testing.T) {
 	const window = 256
 	for name, syndrome := range map[string]bth.Syndrome{"sequence NAKs": bth.NakPSNSequence, "RNR NAKs": bth.RNR(1)} {
@@ -50,7 +50,8 @@ func TestNAKsWithoutProgressDoNotGetAWindowEach(t *testing.T) {
 	}
 }
 
-// NAKs that come after most of what was outstanding was acknowledged are losses now and then: the window stays.
+// NAKs before which most outstanding packets were acknowledged are occasional losses: the window
+// stays.
 func TestNAKsWithProgressLeaveTheWindow(t *testing.T) {
 	var r windowRules
 	r.Start(WindowLimits{Initial: 64, Max: 64})

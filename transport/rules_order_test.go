@@ -9,17 +9,17 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// IBA 9.7.4.1: which request opcode may follow which. A message is finished before the
-// next one begins, whatever their kinds.
+// IBA 9.7.4.1.3: which request opcode may follow which. A message must end before the next one
+// begins, whatever their kinds.
 func TestResponderKeepsTheOrderOfOpcodes(t *testing.T) {
 	inSend := []bth.Opcode{bth.RCSendMiddle, bth.RCSendLast, bth.RCSendLastImm, bth.RCSendLastInv}
 	inWrite := []bth.Opcode{bth.RCWriteMiddle, bth.RCWriteLast, bth.RCWriteLastImm}
-	// These need rights or widths of their own and may be refused for them.
+	// These need rights or lengths of their own and may be refused for them.
 	extended := []bth.Opcode{bth.RCFlush, bth.RCAtomicWrite}
 	for _, before := range []struct {
 		name    string
 		packets []bth.Opcode
-		may     []bth.Opcode // follow
+		may     []bth.Opcode // opcodes that may follow
 	}{
 		{"at the beginning", nil, nil},
 		{"after SEND FIRST", []bth.Opcode{bth.RCSendFirst}, inSend},
@@ -70,8 +70,8 @@ func TestResponderKeepsTheOrderOfOpcodes(t *testing.T) {
 	}
 }
 
-// follow delivers a well-formed packet with opcode op, part of a message of total packets
-// where op takes more than one, and lets the machine answer. It returns the PSN after it.
+// follow delivers a well-formed packet with opcode op, part of a message of total packets if op
+// needs several, and lets the machine answer. It returns the next PSN.
 func (s *script) follow(op bth.Opcode, psn bth.PSN, total int) bth.PSN {
 	info := op.Info()
 	p := &bth.Packet{Opcode: op, PSN: psn, DestQP: 0x11, PKey: 0xffff, MigReq: true, AckReq: true}
@@ -90,8 +90,8 @@ func (s *script) follow(op bth.Opcode, psn bth.PSN, total int) bth.PSN {
 	return psn.Add(1)
 }
 
-// IBA 9.5 and 10.8.3: requests execute and complete in the order in which they were
-// posted; answers leave in the order of their PSNs.
+// IBA 9.5 and 10.8.3: requests are executed and complete in the order in which they were posted;
+// responses are sent in PSN order.
 func TestRequestsKeepTheirOrder(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"an opcode out of order fails the receive that was being filled and flushes the rest", nil, `

@@ -6,7 +6,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// What an answer takes is known from PSN 107 on: 100 µs, so that silence is one of 300 µs.
+// paced gives the requester an RTT sample of 100 µs, so that a probe follows after 300 µs, and
+// leaves PSNs 105 to 108 outstanding.
 const paced = learned + `
 			post write id=2 len=0
 			> RDMA_WRITE_ONLY psn=104 len=0 va=0x40000 dma=0 ack
@@ -20,8 +21,8 @@ const paced = learned + `
 			> RDMA_WRITE_LAST psn=108 len=256 ack
 `
 
-// Where a peer was seen to keep, silence is ended before the local ACK timeout ends it: our
-// own choice.
+// A probe to a peer that keeps early packets recovers before the local ACK timeout. Probes are a
+// choice of this package.
 func TestRequesterProbes(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"after a silence longer than answers take the oldest packet is sent again and asks for an ACK, later each time", lossy, paced + `
@@ -115,7 +116,7 @@ func TestRequesterProbes(t *testing.T) {
 	})
 }
 
-// RFC 6298, with what was sent twice left out (Karn).
+// RTT samples follow RFC 6298; packets sent twice are no samples (Karn).
 func TestPaceFollowsAnswers(t *testing.T) {
 	var r requester
 	answer := func(psn uint32, took Time) {

@@ -6,8 +6,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// IBA 9.7.1 and 9.7.2: a PSN has 24 bits. Seen from the expected one, the 2^23 before it
-// belong to duplicates, all others to requests that are ahead.
+// IBA 9.7.1 and 9.7.2: a PSN has 24 bits. The 2^23 PSNs before the expected one are duplicates;
+// all others are ahead.
 func TestResponderSortsRequestsByPSN(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"the expected PSN is executed and makes the next one expected (9.7.2)", nil, `
@@ -77,8 +77,8 @@ func TestResponderSortsRequestsByPSN(t *testing.T) {
 	})
 }
 
-// IBA 9.7.7: the MSN counts completed messages, modulo 2^24; a READ counts when it is
-// executed (C9-148).
+// IBA 9.7.7: the MSN counts completed messages, modulo 2^24; a READ counts when it is executed
+// (C9-148).
 func TestResponderCountsMessages(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"packets inside a message do not count", nil, `
@@ -112,7 +112,7 @@ func TestResponderCountsMessages(t *testing.T) {
 	})
 }
 
-// IBA 9.7.5.1.2 for the other end: what a response's PSN means to the requester.
+// IBA 9.7.5.1.2 at the requester: the meaning of the PSN of a response.
 func TestRequesterSortsResponsesByPSN(t *testing.T) {
 	three := `
 			post send id=1 len=1
@@ -188,7 +188,7 @@ func TestRequesterSortsResponsesByPSN(t *testing.T) {
 	})
 }
 
-// Linux rxe takes no notice of a second sequence NAK unless something was acknowledged since the first.
+// Linux rxe ignores a second sequence NAK unless something was acknowledged since the first.
 func TestResponderAcknowledgesBeforeItAsksLinuxRxeAgain(t *testing.T) {
 	asked := `
 			< RDMA_WRITE_FIRST psn=101 len=256 va=0x10000 dma=1024 rkey=rw rxe

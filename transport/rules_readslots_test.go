@@ -2,8 +2,8 @@ package transport
 
 import "testing"
 
-// IBA 9.4.4 and 9.4.5: how many READs and atomics are outstanding, here 2 at most, holds
-// through repetitions and answers that come late.
+// IBA 9.4.4 and 9.4.5: the limit of outstanding READs and atomics, here 2, holds despite
+// retransmissions and late responses.
 func TestOutstandingReadsAreCountedOnce(t *testing.T) {
 	const third = `
 			post read id=11 len=1

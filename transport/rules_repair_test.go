@@ -8,14 +8,14 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// lossy has time for retries, and a window of eight.
+// lossy permits retries and sets a window of eight.
 func lossy(a *qp.Attr, c *Config) { a.RetryCnt, a.RNRRetry = 7, 7; c.Window = 8 }
 
-// lossyOnce has time for one retry, and no probe before it.
+// lossyOnce permits one retry, without a probe before it.
 func lossyOnce(a *qp.Attr, c *Config) { lossy(a, c); a.RetryCnt = 1; c.ProbeAfter = 1 << 40 }
 
-// learned is a peer that has shown that it keeps what comes after a gap: it acknowledges what
-// was not repeated. The next PSN is 104.
+// learned makes the peer show that it keeps early packets: it acknowledges packets that were not
+// sent again. The next PSN is 104.
 const learned = `
 			post write id=1 len=1024
 			> RDMA_WRITE_FIRST psn=100 len=256 va=0x40000 dma=1024
@@ -54,11 +54,11 @@ func vain(psn int) string {
 `, psn, psn+1, psn+2)
 }
 
-// doubted is a peer that has kept nothing three times in a row. The next PSN is 113.
+// doubted makes the peer show three times in a row that it has kept nothing. The next PSN is 113.
 var doubted = vain(104) + vain(107) + vain(110)
 
-// A peer that keeps what comes after a gap is sent the one packet that is missing: our own
-// choice, the IBA names go-back-N (9.7.5.1.2) and no peer can tell what else was lost.
+// A peer that keeps early packets is sent only the missing packet. That is a choice of this
+// package: the IBA describes go-back-N (9.7.5.1.2), and no packet names the other missing PSNs.
 func TestRequesterRepairsWhereThePeerKeeps(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"the packet of the NAK alone is sent again, asks for an ACK, and new ones go on", lossy, learned + four + `
@@ -302,7 +302,7 @@ func TestReconnectedQPKnowsNothingOfItsPeer(t *testing.T) {
 			wc 1 SUCCESS RDMA_WRITE`)
 }
 
-// What a peer has to do to be believed again, and what is no sign of it.
+// What a peer must do so that repairs are tried again, and what is not sufficient.
 func TestRequesterGoesBackWhereNothingWasSeenToBeKept(t *testing.T) {
 	message := `
 			post write id=1 len=1024
@@ -385,7 +385,7 @@ func TestRequesterGoesBackWhereNothingWasSeenToBeKept(t *testing.T) {
 	})
 }
 
-// rxe lets all packets that arrive come from Linux rxe.
+// rxe makes all arriving packets come from Linux rxe.
 func rxe(script string) string {
 	var b strings.Builder
 	for line := range strings.Lines(script) {

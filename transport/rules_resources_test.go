@@ -6,8 +6,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// IBA 9.7.5.1: a responder keeps resources for max_dest_rd_atomic READs and atomics, so
-// that it can answer each of them again.
+// IBA 9.7.5.1: a responder has resources for max_dest_rd_atomic READs and atomics, so that it can
+// answer each of them again.
 func TestResponderResources(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"a repeated answer gives way to a new READ, which tells that it arrived", nil, `

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// IBA 9.7.5.2.8: a receiver that is not ready, seen by the requester.
+// IBA 9.7.5.2.8: a receiver that is not ready, at the requester.
 func TestRequesterWaitsForReceiver(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"an RNR NAK stops sending for the time of its code, then sending goes on there (9.7.5.2.8)", nil, `
@@ -167,7 +167,7 @@ func TestRequesterWaitsAsLongAsTheCodeSays(t *testing.T) {
 	}
 }
 
-// The same, seen by the responder.
+// IBA 9.7.5.2.8: a receiver that is not ready, at the responder.
 func TestResponderIsNotReady(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"requests in flight behind an RNR NAK are dropped without another NAK", nil, `

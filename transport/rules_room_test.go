@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// What a call of Transmit does when there is room for less than there is to send.
+// Transmit with room for less than there is to send.
 func TestTransmitKeepsToItsLimit(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"what did not fit is to be sent right away", nil, `
@@ -82,7 +82,7 @@ func TestAFullBatchLeavesTheRestForTheNext(t *testing.T) {
 	}
 }
 
-// hidden is memory that cannot be pointed to, as that of a device.
+// hidden is memory without a pointer to it, like that of a device.
 type hidden struct{ mr.Memory }
 
 func TestPayloadIsBorrowedWhereItCanBe(t *testing.T) {

@@ -6,7 +6,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// What several requesters have outstanding together is bounded: our own choice, the IBA leaves it open.
+// The outstanding PSNs of several requesters together are limited. That is a choice of this
+// package; the IBA does not require it.
 func TestRequestersShareWhatIsOutstanding(t *testing.T) {
 	many := func(a *qp.Attr, c *Config) { c.AckEvery = 32; a.Timeout = 18 }
 	runScenarios(t, []scenario{
@@ -116,8 +117,8 @@ func TestRequestersShareWhatIsOutstanding(t *testing.T) {
 	})
 }
 
-// Where others share, what leaves last in a turn asks for an acknowledgement: they may use up the share before the
-// queue pair has its next turn, which would never come.
+// With other members in the share, the last packet of a Transmit has AckReq: they may use up the
+// share before the next packet of this queue pair, which would then never be sent.
 func TestTheLastOfATurnAsksForAnAcknowledgementWhereOthersShare(t *testing.T) {
 	for members, ack := range map[string]string{"1": "", "2": " ack"} {
 		s := newScript(t, func(a *qp.Attr, c *Config) { c.AckEvery = 32 })

@@ -6,7 +6,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// IBA 9.7.6.1.3 and C9-140: an answer that does not come within 4.096 µs × 2^timeout.
+// IBA 9.7.6.1.3, C9-140: no response within 4.096 µs × 2^timeout.
 func TestRequesterTimesOut(t *testing.T) {
 	twoPackets := `
 			post send id=1 len=512

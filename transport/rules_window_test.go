@@ -6,7 +6,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// What may be outstanding follows what the peer takes: our own choice, the IBA leaves it open.
+// The window follows the acknowledgements of the peer. That is a choice of this package; the
+// IBA does not require it.
 func TestWindowFollowsThePeer(t *testing.T) {
 	eight := func(a *qp.Attr, c *Config) { a.RetryCnt, a.RNRRetry = 7, 7; c.Window = 8 }
 	// toOne is three timeouts.
@@ -158,7 +159,7 @@ func TestWindowFollowsThePeer(t *testing.T) {
 	})
 }
 
-// Beyond what rxe's own window is, the window follows what the peer has room for.
+// Beyond the window of Linux rxe, the window follows what the peer has room for.
 func TestWindowGrowsWhereItWasFull(t *testing.T) {
 	grows := func(a *qp.Attr, c *Config) { a.RetryCnt = 7; c.Window, c.MaxWindow = 2, 4 }
 	const begins = `

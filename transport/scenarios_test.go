@@ -7,8 +7,7 @@ import (
 )
 
 // The error cases that testers of RoCE endpoints have in common (datenlord/roce-sim,
-// lumina-test/lumina), under their names. [TestGoBackN] has the check over emitted
-// packets.
+// lumina-test/lumina), under their names there. [TestGoBackN] checks the packets that are sent.
 
 func retries(n uint8) func(*qp.Attr, *Config) {
 	return func(a *qp.Attr, c *Config) { a.RetryCnt, a.RNRRetry = n, n }

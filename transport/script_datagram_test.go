@@ -9,14 +9,14 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Words for datagrams:
+// Steps for datagrams:
 //
-//	post send ... [to=0x22] [qkey=0x55] [by=1] [noah]   the receiver; the link it is reached by
+//	post send ... [to=0x22] [qkey=0x55] [by=1] [noah]   destination, Q_Key; link of the path
 //	< UD_SEND_ONLY ... [qkey=0x55] [from=0x22]
 //	> UD_SEND_ONLY ... to=0x22 qkey=0x55 by=0
 //	wc 1 SUCCESS RECV len=44 from=0x22
 //
-// The path MTU is 256 by link 0 and 512 by link 1, the machine's own Q_Key is 0x55.
+// The path MTU is 256 on link 0 and 512 on link 1. The Q_Key of the machine is 0x55.
 const scriptQKey = 0x55
 
 func (f args) or(name string, otherwise uint64) uint64 {
@@ -26,7 +26,7 @@ func (f args) or(name string, otherwise uint64) uint64 {
 	return otherwise
 }
 
-// address fills in the receiver of a datagram.
+// address sets the destination of a datagram.
 func (s *script) address(wr *qp.SendWR, f args) {
 	link := int(f.num("by"))
 	dst := netip.AddrFrom4([4]byte{192, 0, 2, byte(link)})
@@ -37,7 +37,7 @@ func (s *script) address(wr *qp.SendWR, f args) {
 	wr.RemoteQKey = uint32(f.or("qkey", scriptQKey))
 }
 
-// datagramHeader writes what is particular to a datagram that was sent.
+// datagramHeader formats the fields particular to a datagram that was sent.
 func datagramHeader(f *packet.Frame, p *bth.Packet) string {
 	if p.Opcode.Info().Headers&bth.HasDETH == 0 {
 		return ""
@@ -53,7 +53,7 @@ func datagramHeader(f *packet.Frame, p *bth.Packet) string {
 	return l
 }
 
-// datagramWC writes what is particular to the completion of a datagram's receive.
+// datagramWC formats the fields particular to the completion of a datagram.
 func datagramWC(wc *qp.WC) string {
 	if wc.Flags&qp.GRH == 0 {
 		return ""

@@ -9,9 +9,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Steps about keys, FLUSH and ATOMIC WRITE. Windows "w1" of type 1 and "w2" of type 2 and
-// the fast region "fast" of up to 4 KiB exist and lead nowhere; "bindable" is 4 KiB at
-// 0x300000 that windows may be bound to and that may be flushed.
+// Steps for keys, FLUSH and ATOMIC WRITE. Windows "w1" of type 1 and "w2" of type 2 and the fast
+// region "fast" of up to 4 KiB exist and are not bound or registered; "bindable" is 4 KiB at
+// 0x300000 to which windows may be bound, and which may be flushed.
 //
 //	post sendinv id=1 len=4 key=w2
 //	post inv id=1 key=w2
@@ -19,7 +19,7 @@ import (
 //	post reg id=1 key=fast va=0x400000 n=64
 //	post flush id=1 va=0x40000 n=8 type=1 [level=1]
 //	post atomwrite id=1 len=8
-//	key w2 open|shut     whether the key leads to memory now
+//	key w2 open|shut     whether the key gives access to memory now
 //	qpn 0x12 bind w2     binds a window on another queue pair
 
 func init() {
@@ -31,12 +31,12 @@ func init() {
 	}
 }
 
-// keyed are the objects of a script whose keys change.
+// keyed has the objects of a script whose keys change.
 type keyed struct {
 	windows map[string]*mr.Window
 	fast    *mr.FastRegion
 
-	invalidated uint32 // by the last packet with a key that arrived
+	invalidated uint32 // key of the last SEND with invalidate that arrived
 }
 
 func (s *script) makeKeyed() {
@@ -59,7 +59,7 @@ func (s *script) makeKeyed() {
 	}
 }
 
-// key is what the name of a region, a window or the fast region stands for now.
+// key returns the current key of a region, a window or the fast region.
 func (s *script) key(name string) (key uint32, ok bool) {
 	if w := s.windows[name]; w != nil {
 		return w.RKey(), true
@@ -70,7 +70,7 @@ func (s *script) key(name string) (key uint32, ok bool) {
 	return s.fast.Key(), name == "fast"
 }
 
-// opened returns how many of the windows and the fast region open memory.
+// opened returns how many windows and fast regions give access to memory.
 func (s *script) opened() (n int) {
 	for _, w := range s.windows {
 		if w.Bound() {
@@ -83,7 +83,7 @@ func (s *script) opened() (n int) {
 	return n
 }
 
-// postMemory fills in what only the requests above have.
+// postMemory sets the fields particular to the requests above.
 func (s *script) postMemory(wr *qp.SendWR, f args) {
 	s.t.Helper()
 	key, _ := s.key(f["key"])
@@ -130,7 +130,7 @@ func (s *script) memoryStep(verb, rest string) bool {
 	return true
 }
 
-// parseMemory fills in the headers that only these operations have.
+// parseMemory sets the headers particular to these operations.
 func (s *script) parseMemory(p *bth.Packet, f args) {
 	if key, ok := s.key(f["rkey"]); ok {
 		p.RETH.RKey = key
@@ -145,7 +145,7 @@ func (s *script) parseMemory(p *bth.Packet, f args) {
 	}
 }
 
-// formatMemory writes the headers that only these operations have.
+// formatMemory formats the headers particular to these operations.
 func (s *script) formatMemory(p *bth.Packet, info *bth.OpcodeInfo) (l string) {
 	if info.Headers&bth.HasFETH != 0 {
 		l += fmt.Sprintf(" type=%d level=%d", p.FETH.Type, p.FETH.Level)

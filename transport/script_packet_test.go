@@ -54,7 +54,7 @@ func (s *script) parse(words []string) *bth.Packet {
 	return p
 }
 
-// format writes a packet as a > step does.
+// format formats a packet as in a > step.
 func (s *script) format(p *bth.Packet) string {
 	info := p.Opcode.Info()
 	l := fmt.Sprintf("%s psn=%d", strings.TrimPrefix(info.Name, "RC_"), p.PSN)

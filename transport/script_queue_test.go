@@ -7,24 +7,24 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Steps about queues and states:
+// Steps for queues and states:
 //
 //	event COMM_EST       the machine raises this event, before the packets it sends then
 //	srq depth=8 limit=2  receives come from an SRQ
 //	srq-limit 2          arms the limit of the SRQ
-//	ring                 receives come from a source of the caller
-//	sends depth=2        sends come from a source of the caller, to a send queue of that depth
-//	retired 3            how many places of it are free again
-//	recv-len 3           how many receives are left in the source
+//	ring                 receives come from a source of the test
+//	sends depth=2        sends come from a source of the test; depth of the send queue
+//	retired 3            number of slots of it that are free again
+//	recv-len 3           number of receives left in the source
 //	modify SQD [notify]  moves the queue pair to a state, with SQD_ASYNC_NOTIFY or not
-//	modify timeout=20    changes attributes alone, or with a state before them
+//	modify timeout=20    changes attributes only; with a state before them, both
 //	modify+ ...          the same, but the machine may send only after the next step
 //	trains               the link has segmentation offload from now on
 //	share limit=4 turn=2 the queue pair becomes a member of a share
-//	others 3             how many PSNs other members of it have outstanding
-//	members 2            how many members it has
-//	hold                 the caller waits with the ACK that is owed, which must be all there is to send
-//	blocked true         whether the last turn to send stopped for want of room in it
+//	others 3             outstanding PSNs of its other members
+//	members 2            number of its members
+//	hold                 holds the pending ACK, which must be all that there is to send
+//	blocked true         whether the last Transmit stopped because it has no room
 func (s *script) queueStep(verb, rest string) bool {
 	s.t.Helper()
 	f := fields(strings.Fields(rest))
@@ -103,7 +103,7 @@ func (s *script) recv(f args) {
 	}
 }
 
-// modify is a call of ibv_modify_qp.
+// modify calls Modify, as ibv_modify_qp does.
 func (s *script) modify(rest string) {
 	s.t.Helper()
 	a, mask := qp.Attr{}, qp.AttrMask(0)

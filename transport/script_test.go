@@ -20,20 +20,20 @@ import (
 //	< OPCODE psn=1 ...   a packet arrives
 //	<+ OPCODE psn=1 ...  the same, but the machine may send only after the next one
 //	> OPCODE psn=1 ...   the machine sends this packet
-//	send 2 [more|done]   the machine may send at most so many packets now, and says whether it has more
+//	send 2 [more|done]   the machine may send up to 2 packets now; whether it has more
 //	wc 1 SUCCESS SEND    the machine completes a work request
-//	verdict duplicate    what the machine made of the last packet that arrived
+//	verdict duplicate    the verdict on the last packet
 //	counts ack_timeouts=1 ...  all counters that are not 0, besides those of packets
 //	advance 10ms         time passes, timers fire
-//	progress send=101 ack=100 recv=100 ...  how far the machine has come
+//	progress send=101 ack=100 recv=100 ...  the progress of the machine
 //	state ERR            the queue pair's state
-//	dereg rw             a memory region goes away
+//	dereg rw             deregisters a memory region
 //
 // and those of script_queue_test.go, script_memory_test.go and, for datagrams,
 // script_datagram_test.go.
 //
-// What the machine puts out must be asked for by the following >, wc, event steps in the
-// same order; anything that nobody asked for fails the test at the next other step.
+// The output of the machine must match the following >, wc and event steps in order; output
+// without a step fails the test at the next step of another kind.
 // The machine under test has QPN 0x11, the peer 0x22; both start with PSN 100; the
 // path MTU is 256. Regions: "rw" 1 MiB at 0x10000 with every access, "ro" 4 KiB at
 // 0x200000 for remote read only.
@@ -45,15 +45,15 @@ type script struct {
 	regions map[string]*mr.Region
 	now     Time
 	batch   *packet.Batch
-	got     []string // packets, completions and events not asked for yet
+	got     []string // packets, completions and events not yet matched
 	verdict Verdict
 	line    string
-	sends   *sendRing // nil where requests are pushed
+	sends   *sendRing // nil if requests are pushed
 	gather  Gather
 	keyed
 }
 
-// scripted is what the machines of all service types offer.
+// scripted is the interface of the machines of all service types.
 type scripted interface {
 	Receive(Time, *bth.Packet) Verdict
 	Transmit(Time, *packet.Path, *packet.Batch, int) bool
@@ -65,7 +65,7 @@ type scripted interface {
 	Progress() Progress
 }
 
-// completions turns a CQ into lines of the script.
+// completions turns completions into lines of the script.
 type completions struct{ s *script }
 
 func (c completions) Complete(wc *qp.WC) {
@@ -170,7 +170,7 @@ func (s *script) fatalf(format string, args ...any) {
 	s.t.Fatalf("at %q: %s", s.line, fmt.Sprintf(format, args...))
 }
 
-// quiet fails when there is output that nobody asked for.
+// quiet fails if there is output that no step has expected.
 func (s *script) quiet() {
 	s.t.Helper()
 	if len(s.got) > 0 {
@@ -254,7 +254,7 @@ func (s *script) step(line string) {
 	s.transmit()
 }
 
-// receive delivers p. A machine must have announced each key that is taken away.
+// receive delivers p. The machine must have announced each key that it invalidates.
 func (s *script) receive(p *bth.Packet) {
 	s.t.Helper()
 	c, ok := s.rc.(interface{ Invalidates(*bth.Packet) bool })
@@ -267,7 +267,7 @@ func (s *script) receive(p *bth.Packet) {
 	}
 }
 
-// advance lets time pass up to end, firing each timer at its moment.
+// advance lets time pass up to end and fires each timer at its time.
 func (s *script) advance(end Time) {
 	for {
 		at, ok := s.rc.NextTimeout()
@@ -366,7 +366,7 @@ func (s *script) post(words []string) {
 	s.rc.Posted()
 }
 
-// args are the words of a step: name=value or a bare flag.
+// args are the words of a step: name=value or a flag.
 type args map[string]string
 
 func fields(words []string) args {

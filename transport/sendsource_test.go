@@ -6,8 +6,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// sendRing is a send source that knows nothing of package qp's queues: a ring of fixed slots whose
-// producer index the program moves, and whose consumer index the device does.
+// sendRing is a send source that does not use the queues of package qp: a ring of fixed slots
+// whose producer index the program advances, and whose consumer index the device does.
 type sendRing struct {
 	slots                       [8]qp.SendWR
 	producer, fetched, consumer uint32
@@ -43,7 +43,7 @@ func (r *sendRing) Retire(n int) { r.consumer += uint32(n) }
 
 func (r *sendRing) Reset() { r.fetched, r.consumer = r.producer, r.producer }
 
-// refill fetches from the source, as whoever drives a machine does before it sends.
+// refill fetches from the source, as the owner of a machine does before it calls Transmit.
 func (s *script) refill() {
 	if n, _ := s.qp.Fetch(); n > 0 {
 		s.rc.Posted()

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// srqModel is several queue pairs, reliable and unreliable, that draw from one SRQ while
-// their peers send messages, whole, in part or wrong, and while they fail and come back.
+// srqModel is several queue pairs, reliable and unreliable, that take receives from one SRQ while
+// their peers send messages, complete, partial or wrong, and while they fail and reconnect.
 type srqModel struct {
 	keys  *mr.Table
 	pd    *mr.PD
@@ -20,19 +20,19 @@ type srqModel struct {
 	users []*srqUser
 	batch *packet.Batch
 
-	next   uint64            // all receives before it were posted
-	posted []uint64          // those in the SRQ, oldest first
-	ended  map[uint64]string // how each that is over ended
+	next   uint64            // number of the next receive to post
+	posted []uint64          // receives in the SRQ, oldest first
+	ended  map[uint64]string // how each finished receive ended
 	fired  int
 }
 
-// srqUser is one queue pair. It is its own sink and completion queue.
+// srqUser is one queue pair. It is its own event sink and completion queue.
 type srqUser struct {
 	m       *srqModel
 	qp      *qp.QP
 	machine scripted
 	core    *core
-	psn     bth.PSN // the next the peer sends
+	psn     bth.PSN // next PSN of the peer
 	inside  bool    // the peer is in the middle of a message
 	last    int     // QP_LAST_WQE_REACHED since RESET
 }
@@ -65,7 +65,7 @@ func newSRQModel() *srqModel {
 	m.srq.Events = m
 	for i := range 4 {
 		u := &srqUser{m: m}
-		// Its own domain has no memory: receives name that of the SRQ.
+		// Its own domain has no memory: receives use the domain of the SRQ.
 		u.qp = &qp.QP{Num: bth.QPN(16 + i), Type: qp.RC, PD: &mr.PD{}, Recv: m.srq, SQ: qp.NewSendQueue(1, 1, true), SendCQ: u, RecvCQ: u, Events: u}
 		if i%2 == 0 {
 			c := NewRC(u.qp, m.keys, nil)
@@ -90,7 +90,7 @@ func (u *srqUser) connect() {
 	}
 }
 
-// deliver gives the queue pair one packet of a SEND.
+// deliver delivers one packet of a SEND.
 func (u *srqUser) deliver(op bth.Opcode, n int) {
 	if u.qp.Type == qp.UC {
 		op = ucOpcode(op)
@@ -103,8 +103,8 @@ func (u *srqUser) deliver(op bth.Opcode, n int) {
 	u.m.batch.Reset()
 }
 
-// act does f and checks that the limit event comes exactly when it is due, and that what
-// left the SRQ is the oldest.
+// act calls f and checks that the limit event is raised exactly when it is due, and that the
+// receive taken from the SRQ is the oldest.
 func (m *srqModel) act(t *rapid.T, f func()) {
 	before, limit, fired := m.srq.Len(), m.srq.Query().Limit, m.fired
 	f()
@@ -212,8 +212,8 @@ func TestReceivesOfASharedQueueCompleteExactlyOnce(t *testing.T) {
 	})
 }
 
-// check holds every receive against where it must be: in the SRQ, held by one queue pair, or
-// ended once.
+// check checks that every receive is where it must be: in the SRQ, held by one queue pair, or
+// completed once.
 func (m *srqModel) check(t *rapid.T) {
 	where := map[uint64]string{}
 	for _, id := range m.posted {

@@ -277,7 +277,8 @@ func TestNoTimerRunsWhenThereIsNothingToWaitFor(t *testing.T) {
 	}
 }
 
-// Counters that start at 0 after RESET are not those of the queue, which goes on.
+// After RESET the requester counts from 0 and the send queue continues its numbers. The
+// difference must not look like a request to send, for which Transmit would reserve room.
 func TestAnswersHaveAllTheRoomBeforeRTS(t *testing.T) {
 	s := newScript(t, nil)
 	s.run(`

@@ -6,7 +6,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// What UC has put into a batch completes when the batch has left, and not before.
+// The work requests of a UC complete when the batch with their packets was sent, and not before.
 
 func ucWith(t *testing.T, posts ...[]string) (*script, *UC) {
 	t.Helper()

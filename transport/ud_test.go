@@ -172,7 +172,7 @@ func TestGeneralServicesInterface(t *testing.T) {
 		wc 1 SUCCESS RECV len=296 from=0x1`)
 }
 
-// A failure waits until what was sent before is complete: completions keep their order.
+// A failure waits until earlier requests are complete: completions keep the order of the queue.
 func TestDatagramFailureKeepsTheOrderOfCompletions(t *testing.T) {
 	s := newScriptOf(t, qp.UD, nil)
 	for _, post := range [][]string{{"send", "id=1", "len=4"}, {"send", "id=2", "len=4", "badkey"}, {"send", "id=3", "len=4"}} {
@@ -187,7 +187,7 @@ func TestDatagramFailureKeepsTheOrderOfCompletions(t *testing.T) {
 		state SQE`)
 }
 
-// One call of Transmit is about one link: the batch of another is another.
+// One call of Transmit sends over one link, because each batch belongs to a link.
 func TestDatagramsOfOneBurstLeaveByOneLink(t *testing.T) {
 	s := newScriptOf(t, qp.UD, nil)
 	for _, post := range [][]string{{"send", "id=1", "by=1"}, {"send", "id=2", "by=1"}, {"send", "id=3"}} {

@@ -12,10 +12,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The model of datagrams: three queue pairs, one of which has another Q_Key than the
-// others, and a wire that loses, repeats and reorders. Every request completes once and in
-// order; what arrives is a whole message under its header, from whom it says, meant for the
-// queue pair and with its Q_Key, and as often at most as the wire carried it.
+// The model of datagrams: three queue pairs, one with another Q_Key than the others, and a wire
+// that loses, duplicates and reorders. Each request completes once and in order. A received
+// datagram is complete, its header names its real source, it was sent to this queue pair with its
+// Q_Key, and it is received at most as often as the wire delivered it.
 
 const (
 	udSlots = 8    // receives of a queue pair, each with its own piece of memory
@@ -30,7 +30,7 @@ type udNode struct {
 	mem    []byte
 	region *mr.Region
 	room   [udSlots]int // lengths of the receives that are posted, -1 for none
-	posted []uint64     // requests not complete yet
+	posted []uint64     // requests not complete
 }
 
 type udMessage struct {
@@ -43,7 +43,7 @@ type udMessage struct {
 type udModel struct {
 	t     *rapid.T
 	nodes [3]*udNode
-	sent  map[uint32]*udMessage // by number, which is the immediate data
+	sent  map[uint32]*udMessage // by message number, which is the immediate data
 	wire  [][]byte
 	batch *packet.Batch
 	next  uint32
@@ -72,7 +72,7 @@ func newUDModel(t *rapid.T) *udModel {
 	return m
 }
 
-// post sends a message with a number in front, so that the receiver can be asked about it.
+// post sends a message that begins with a number, by which the receiver identifies it.
 func (m *udModel) post(t *rapid.T) {
 	from, to := rapid.IntRange(0, 2).Draw(t, "from"), rapid.IntRange(0, 2).Draw(t, "to")
 	n := m.nodes[from]
@@ -125,7 +125,7 @@ func (m *udModel) transmit(t *rapid.T) {
 	n.ud.Sent(1)
 }
 
-// deliver carries one of the packets on the wire, and keeps it there to be repeated or not.
+// deliver delivers one of the packets on the wire, and may keep it there to be delivered again.
 func (m *udModel) deliver(t *rapid.T) {
 	if len(m.wire) == 0 {
 		t.Skip("nothing on the wire")
@@ -148,7 +148,7 @@ func (m *udModel) deliver(t *rapid.T) {
 	m.nodes[p.DestQP-16].ud.ReceiveFrom(1, &p, &grh)
 }
 
-// check takes all completions and holds them against what was sent.
+// check polls all completions and compares them with what was sent.
 func (m *udModel) check(t *rapid.T) {
 	var wc [1]qp.WC
 	for i, n := range m.nodes {

@@ -4,9 +4,9 @@ import "testing"
 
 func TestTheWindowFollowsItsRules(t *testing.T) {
 	type step struct {
-		ack     Ack    // where PSNs is not 0
-		loss    *Loss  // else this, if it is not nil
-		timeout uint32 // else a timeout with so many PSNs outstanding
+		ack     Ack    // if PSNs is not 0
+		loss    *Loss  // otherwise this, if not nil
+		timeout uint32 // otherwise a timeout with that many PSNs outstanding
 		window  uint32 // after it
 	}
 	grows := func(psns uint32, limited bool) Ack { return Ack{PSNs: psns, Limited: limited, Grows: true} }
@@ -57,7 +57,7 @@ func TestTheWindowFollowsItsRules(t *testing.T) {
 	}
 }
 
-// A peer that acknowledges a quarter of what is outstanding between its NAKs, or less, is in vain.
+// NAKs between which the peer acknowledges at most a quarter of what is outstanding are in vain.
 func TestNAKsInARowWithoutProgressHalveTheWindow(t *testing.T) {
 	for _, tt := range []struct{ acked, window uint32 }{{16, 32}, {17, 64}} {
 		var r windowRules

@@ -85,6 +85,9 @@ const MulticastQPN = bth.MulticastQPN
 
 const maxGroups = nic.MaxGroups
 
+// maxAttached is the maximum number of queue pairs attached to one group.
+const maxAttached = nic.MaxAttached
+
 // MulticastGID returns the GID of the multicast group with an IP address: for IPv6 the address
 // itself, for IPv4 a.b.c.d the GID ::ffff:a.b.c.d, as rdma_cm on RoCEv2. (As in Linux, the GID of
 // RoCEv1, ff0e::ffff:a.b.c.d, names an IPv6 group.)

@@ -57,6 +57,8 @@ type DeviceAttr struct {
 	MaxSRQWR        int
 	MaxSRQSGE       int
 	MaxMcastGrp     int
+	// MaxMcastQPAttach is the maximum number of queue pairs attached to one multicast group.
+	MaxMcastQPAttach int
 	MaxPkeys        int
 	LocalCAAckDelay int
 	PhysPortCnt     int
@@ -78,7 +80,7 @@ func (d *Device) Attr() DeviceAttr {
 		MaxResRdAtom: qp.MaxRdAtomic * d.maxQP, AtomicCap: atomicHCA,
 		DeviceCapFlags: deviceCaps, DeviceCapFlagsEx: deviceCaps | deviceCapsEx,
 		MaxSRQ: maxSRQ, MaxSRQWR: maxSRQWR, MaxSRQSGE: maxSRQSGE,
-		MaxMcastGrp: maxGroups, MaxAH: maxAH, MaxPkeys: 1, LocalCAAckDelay: ackDelay, PhysPortCnt: 1,
+		MaxMcastGrp: maxGroups, MaxMcastQPAttach: maxAttached, MaxAH: maxAH, MaxPkeys: 1, LocalCAAckDelay: ackDelay, PhysPortCnt: 1,
 	}
 }
 

@@ -24,5 +24,7 @@
 //     sender;
 //   - after the last fault all outstanding work completes.
 //
-// A broken rule is a [world.Violation]. [Shrink] reduces a failing scenario.
+// A broken rule is a [world.Violation]. A test that finds one prints the seed and the command that
+// repeats it, reduces the scenario with [Shrink], which removes acts and faults, and writes a
+// capture. make soak runs new seeds. docs/goodput.md is computed with this simulation.
 package sim

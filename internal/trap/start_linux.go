@@ -236,11 +236,11 @@ func receive(c *Command, socket int) (value uint32, fd int, err error) {
 	}
 	cmsgs, err := unix.ParseSocketControlMessage(oob[:oobn])
 	if err != nil || len(cmsgs) != 1 {
-		return 0, -1, fmt.Errorf("trap: the keeper sent no descriptor: %w", err)
+		return 0, -1, fmt.Errorf("trap: the keeper sent %d control messages, want one with a descriptor (%v)", len(cmsgs), err)
 	}
 	fds, err := unix.ParseUnixRights(&cmsgs[0])
 	if err != nil || len(fds) != 1 {
-		return 0, -1, fmt.Errorf("trap: the keeper sent no descriptor: %w", err)
+		return 0, -1, fmt.Errorf("trap: the keeper sent %d descriptors, want 1 (%v)", len(fds), err)
 	}
 	return m.Value, fds[0], nil
 }

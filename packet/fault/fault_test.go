@@ -309,7 +309,7 @@ func TestFaultOnReceive(t *testing.T) {
 	n := pipe.NewNet()
 	a := linktest.OpenPipe(t, n, "192.0.2.1")
 	b := fault.NewBoth(linktest.OpenPipe(t, n, "192.0.2.2"), fault.Config{},
-		fault.Config{Seed: 7, Drop: 0.2, Duplicate: 0.2, Reorder: 0.2, Corrupt: 0.2, ECNMark: 0.2})
+		fault.Config{Seed: 7, Drop: 0.2, Duplicate: 0.2, Reorder: 0.2, Corrupt: 0.2, ECNMark: 0.2, Delay: time.Hour, Jitter: time.Hour})
 	const frames = 1000
 	linktest.MustSend(t, a, b.Local(), allTexts(frames)...)
 	rb := packet.NewRecvBatch(frames)
@@ -317,6 +317,9 @@ func TestFaultOnReceive(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, c := b.Counters()
+	if c.Delayed != 0 {
+		t.Errorf("%d incoming frames counted as delayed; none is", c.Delayed)
+	}
 	if c.Frames != frames || !about(c.Dropped, frames, 0.2) {
 		t.Errorf("counted %+v", c)
 	}

@@ -51,6 +51,7 @@ func New(l packet.Link, send Config) *Link { return NewBoth(l, send, Config{}) }
 
 // NewBoth returns l with faults in outgoing and in incoming frames.
 func NewBoth(l packet.Link, send, receive Config) *Link {
+	receive.Delay, receive.Jitter = 0, 0 // incoming frames are not delayed
 	return &Link{Link: l, tx: newFates(send, 0), rx: newFates(receive, 1), out: packet.NewBatch(faultBatch)}
 }
 

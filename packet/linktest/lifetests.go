@@ -175,7 +175,8 @@ func ours() string {
 	buf := make([]byte, 1<<20)
 	stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
 	for _, s := range stacks[1:] {
-		if strings.Contains(s, "created by github.com/gorxe/gorxe/packet.") {
+		started := strings.Contains(s, "created by github.com/gorxe/gorxe/packet/")
+		if started && !strings.Contains(s, "created by github.com/gorxe/gorxe/packet/linktest") {
 			return s
 		}
 	}

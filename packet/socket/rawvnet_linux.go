@@ -5,6 +5,10 @@ import "encoding/binary"
 // A vnetHeader is struct virtio_net_hdr of linux/virtio_net.h, in host byte order. It precedes a
 // frame on a packet socket with PACKET_VNET_HDR. It tells whether the frame is a train, and what
 // remains to be done for its checksum.
+//
+// A train is one frame with this header (Linux 6.2). The device segments it, or nothing does if
+// the receiver is on this host. Of a received train only the first IPv4 identification was in a
+// header; those of the other segments are guessed and solved, as for the udp link.
 const (
 	vnetLen = 10
 

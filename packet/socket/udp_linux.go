@@ -107,7 +107,9 @@ func watchHops(addr netip.Addr) (nextHops, error) {
 	return h, nil
 }
 
-// sendBuffer returns the size of the send buffer in bytes, as the kernel counts it.
+// sendBuffer returns the size of the send buffer in bytes, as the kernel counts it. By default that
+// is 2 MiB, 17 ms of a link of 1 Gbit/s and 168 ms of one of 100 Mbit/s; without CAP_NET_ADMIN it
+// is 416 KiB (net.core.wmem_max), 3.4 ms and 34 ms.
 func (l *udp) sendBuffer() (size int, err error) {
 	err = withFD(l.raw, func(fd int) (err error) {
 		if size, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil {

@@ -133,7 +133,9 @@ func (s *State) add(a *netlink.Addr) {
 	}
 }
 
-// flawOf returns why an address should not be used, from its flags IFA_F_, or nil.
+// flawOf returns why an address should not be used, from its flags IFA_F_, or nil. An IPv6 address
+// is usable once duplicate address detection has finished. New connections do not use a deprecated
+// address, which remains while it is in use (RFC 4862, 5.5.4).
 func flawOf(flags int) error {
 	switch {
 	case flags&unix.IFA_F_DADFAILED != 0:

@@ -52,8 +52,10 @@
 // Atomics are a read and a write under the lock of an [Atomics], so they are atomic with respect
 // to each other through all regions of the AddressSpaces that share it (IBV_ATOMIC_HCA), but
 // neither with respect to the program's own atomic instructions nor to another program that maps
-// the same shared memory. A program may delay the holder of the lock without limit (see Faults):
-// programs that do not trust each other must not share one.
+// the same shared memory. ATOMIC WRITE takes the lock too; a plain WRITE does not and may be lost
+// between the read and the write of an atomic, which the IBA permits (9.4.5). A program may delay
+// the holder of the lock without limit (see Faults): programs that do not trust each other must
+// not share one.
 //
 // # Locks
 //

@@ -29,7 +29,7 @@ func TestALockOnTheDirectoryKeepsNoDaemonFromStarting(t *testing.T) {
 // While a daemon starts, other users cannot open the lock file, which is removed afterwards.
 func TestTheLockIsForThisUserAlone(t *testing.T) {
 	path := filepath.Join(dir(t), "s")
-	unlock, err := lock(path)
+	unlock, err := controlSocket.lock(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestOneStartAtATimeHasTheLock(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 500 {
-				unlock, err := lock(path)
+				unlock, err := controlSocket.lock(path)
 				if err != nil {
 					continue
 				}
@@ -119,5 +119,21 @@ func TestOneStartAtATimeHasTheLock(t *testing.T) {
 	all.Wait()
 	if had.Load() == 0 {
 		t.Error("nobody had the lock")
+	}
+}
+
+// The advice names the flag of the socket that is opened.
+func TestTheAdviceOfALockNamesTheFlagOfItsSocket(t *testing.T) {
+	for _, k := range []*socketKind{&controlSocket, &programsSocket} {
+		path := filepath.Join(dir(t), "s")
+		if err := os.WriteFile(path+".lock", nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path+".lock", 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.lock(path); err == nil || !strings.Contains(err.Error(), "choose another place with "+k.flag) {
+			t.Errorf("%s: %v", k.name, err)
+		}
 	}
 }

@@ -128,7 +128,7 @@ func (k *socketKind) listen(path string, mode fs.FileMode, gid int) (net.Listene
 	if err := k.makeDir(dir); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", k.name, path, err)
 	}
-	unlock, err := lock(path)
+	unlock, err := k.lock(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", k.name, path, err)
 	}

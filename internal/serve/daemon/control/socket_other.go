@@ -2,6 +2,6 @@
 
 package control
 
-func lock(string) (unlock func(), err error) { return func() {}, nil }
+func (k *socketKind) lock(string) (unlock func(), err error) { return func() {}, nil }
 
 func private(string) error { return nil }

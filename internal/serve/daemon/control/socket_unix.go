@@ -16,10 +16,10 @@ import (
 // this user can open, because anyone who can open a file can lock it, and a directory too. The
 // file is removed before it is unlocked. A start that has waited for the lock, or opened the file
 // too early, therefore finds another file at that path, or none, and retries.
-func lock(path string) (unlock func(), err error) {
+func (k *socketKind) lock(path string) (unlock func(), err error) {
 	path += ".lock"
 	for range lockTries {
-		f, err := lockFile(path)
+		f, err := k.lockFile(path)
 		if err != nil {
 			return nil, err
 		}
@@ -44,12 +44,12 @@ const lockTries = 100
 // lockFile opens and locks the file at path, and creates it if it does not exist. It does not
 // follow symbolic links or block on a FIFO, and rejects a file that another user may open or that
 // has another name: in a directory in which other users can write, they could have created it.
-func lockFile(path string) (*os.File, error) {
+func (k *socketKind) lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("%w: remove the file, or choose another place with --control-socket", err)
+		return nil, fmt.Errorf("%w: remove the file, or choose another place with %s", err, k.flag)
 	}
-	err = ownFile(f)
+	err = k.ownFile(f)
 	if err == nil {
 		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 			err = fmt.Errorf("another daemon is just starting: it has locked %s", path)
@@ -66,14 +66,14 @@ func lockFile(path string) (*os.File, error) {
 
 // ownFile returns an error unless f is a regular file that only this user can open. isAt detects
 // a file that was removed meanwhile, which has no name.
-func ownFile(f *os.File) error {
+func (k *socketKind) ownFile(f *os.File) error {
 	i, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	st, ok := i.Sys().(*syscall.Stat_t)
 	if !ok || !i.Mode().IsRegular() || int(st.Uid) != os.Geteuid() || i.Mode().Perm()&0o077 != 0 || st.Nlink > 1 {
-		return fmt.Errorf("%s is not a file that this user alone can open: remove it, or choose another place with --control-socket", f.Name())
+		return fmt.Errorf("%s is not a file that this user alone can open: remove it, or choose another place with %s", f.Name(), k.flag)
 	}
 	return nil
 }
