@@ -9,7 +9,9 @@ import (
 func TestTheREQHasTheHopLimitOfTheQueuePair(t *testing.T) {
 	local, remote := netip.MustParseAddrPort("192.0.2.1:1"), netip.MustParseAddrPort("192.0.2.2:2")
 	for got, want := range map[uint8]uint8{0: 64, 1: 64, 2: 2, 63: 63, 64: 64, 255: 255} {
-		r, err := newREQ(gidOf(local.Addr()), local, remote, &CommParam{ConnParam: ConnParam{HopLimit: got}})
+		param := &CommParam{}
+		param.HopLimit = got
+		r, err := newREQ(gidOf(local.Addr()), local, remote, param)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,9 +59,9 @@ type DeviceAttr struct {
 	MaxMcastGrp     int
 	// MaxMcastQPAttach is the maximum number of queue pairs attached to one multicast group.
 	MaxMcastQPAttach int
-	MaxPkeys        int
-	LocalCAAckDelay int
-	PhysPortCnt     int
+	MaxPkeys         int
+	LocalCAAckDelay  int
+	PhysPortCnt      int
 
 	// DeviceCapFlagsEx is device_cap_flags_ex of ibv_device_attr_ex: DeviceCapFlags and, above
 	// them, those bits of ib_uverbs_device_cap_flags that do not fit there.

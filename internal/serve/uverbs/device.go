@@ -54,7 +54,7 @@ func (c *Context) deviceAttr() uapi.QueryDeviceResp {
 		MaxQPRdAtom: uint32(a.MaxQPRdAtom), MaxResRdAtom: uint32(a.MaxResRdAtom), MaxQPInitRdAtom: uint32(a.MaxQPInitRdAtom),
 		AtomicCap: uint32(a.AtomicCap), MaxMW: uint32(min(a.MaxMW, programMWs)), MaxMcastGrp: uint32(a.MaxMcastGrp),
 		MaxMcastQPAttach: uint32(a.MaxMcastQPAttach), MaxTotalMcastQPAttach: uint32(a.MaxMcastGrp * a.MaxMcastQPAttach),
-		MaxAH: uint32(min(a.MaxAH, programAHs)),
+		MaxAH:  uint32(min(a.MaxAH, programAHs)),
 		MaxSRQ: uint32(min(a.MaxSRQ, programSRQs)), MaxSRQWR: uint32(a.MaxSRQWR), MaxSRQSGE: uint32(a.MaxSRQSGE),
 		MaxPKeys: uint16(a.MaxPkeys), LocalCAAckDelay: uint8(a.LocalCAAckDelay), PhysPortCnt: uint8(a.PhysPortCnt),
 	}
