@@ -124,7 +124,8 @@ func pairSeeds() [][]byte {
 	out := func(end byte) []byte { return []byte{stepTransmit, end, 15} }
 	deliver := func(to, i byte) []byte { return []byte{stepDeliver, to, i} }
 	forge := func(to byte, o bth.Opcode, rest ...byte) []byte {
-		// PSN, syndrome, place, offset, key, length, flags, size; a response has the PSN's origin before it
+		// PSN, syndrome, place, offset, key, length, flags, size; a response has the origin of
+		// the PSN before it
 		return append([]byte{stepForge, to, op(o)}, append(rest, make([]byte, 9-len(rest))...)...)
 	}
 	run := []byte{stepExchange, stepExchange}

@@ -111,7 +111,9 @@ func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
 		c.failAt(qp.WCLocProtErr)
 		return false
 	}
-	f.Volatile = true // a packet whose ICRC is wrong because of a change would not be sent again
+	// If the payload changed while the packet is sent, its ICRC would be wrong, and UC never sends
+	// it again.
+	f.Volatile = true
 	c.next = c.next.Add(1)
 	if last {
 		c.cur++
@@ -156,7 +158,7 @@ func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
 			return v
 		}
 	} else if !c.continues(info.Op) {
-		// No valid opcode sequence (IBA C9-167).
+		// The opcode does not continue the message (IBA C9-167).
 		c.inside = false
 		return OutOfSequence
 	}

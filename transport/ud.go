@@ -115,7 +115,9 @@ func (c *UD) sendDatagram(x *transmission, w *qp.SendWQE, ah *AH) bool {
 		c.failAt(qp.WCLocProtErr)
 		return false
 	}
-	f.Volatile = true // a packet whose ICRC is wrong because of a change would not be sent again
+	// If the payload changed while the packet is sent, its ICRC would be wrong, and UD never sends
+	// it again.
+	f.Volatile = true
 	return true
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// A callsLink keeps the opcodes of what each call of Send has sent. It is received from by pollers only.
+// A callsLink records the opcodes that each call of Send sends. Only pollers receive from it.
 type callsLink struct {
 	*unheardLink
 	mu    sync.Mutex
@@ -30,7 +30,7 @@ func (l *callsLink) Send(b *packet.Batch) error {
 	return l.unheardLink.Send(b)
 }
 
-// take returns the calls since the last one.
+// take returns the calls since the previous take.
 func (l *callsLink) take() [][]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,7 +39,8 @@ func (l *callsLink) take() [][]string {
 	return out
 }
 
-// newHolders is a connected pair of ends whose programs poll, with receives posted at b, and b's link.
+// newHolders returns a connected pair of ends whose programs poll, with receives posted at b, and
+// b's link.
 func newHolders(t *testing.T) (a, b *end, link *callsLink) {
 	a, b = newPair(t, 4096, usualRetry, func(l packet.Link) packet.Link {
 		link = &callsLink{unheardLink: unheard(l)}
@@ -82,7 +83,7 @@ func TestTheAcknowledgementOfAMessageLeavesBehindItsAnswer(t *testing.T) {
 			if !a.polled(2) || !a.polled(2) {
 				t.Fatal("the message is not complete, or has no answer")
 			}
-			a.cq.Poll(make([]qp.WC, 1)) // an acknowledgement for b
+			a.cq.Poll(make([]qp.WC, 1)) // receives an acknowledgement for b
 			if !b.polled(1) {
 				t.Fatal("the answer is not complete")
 			}
@@ -153,7 +154,8 @@ func TestNoAcknowledgementIsHeld(t *testing.T) {
 	}
 }
 
-// A program that computes after each message, and neither posts nor polls meanwhile, delays one acknowledgement in holdPause.
+// A program that computes after each message, and meanwhile neither posts nor polls, delays one
+// acknowledgement in holdPause.
 func TestAProgramThatDoesNotAnswerDelaysFewAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, link := newHolders(t)
@@ -178,7 +180,7 @@ func TestAProgramThatDoesNotAnswerDelaysFewAcknowledgements(t *testing.T) {
 	})
 }
 
-// A program that waits in CQ.Wait has its message acknowledged without the passing of time.
+// A message received by CQ.Wait is acknowledged at once.
 func TestAWaitingProgramThatDoesNotAnswerDelaysNoAcknowledgement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newPair(t, 4096, usualRetry, nil)

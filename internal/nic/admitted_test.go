@@ -15,8 +15,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// A host outside the list of peers gets no answer whatever it sends, and no connection can be
-// made to it; the connection manager hears it.
+// A host outside Config.Peers gets no answer to anything it sends, and no connection can be made
+// to it; only the connection manager receives its packets.
 func TestPeersThatAreNotAdmittedGetNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, pipe.NewNet())
@@ -26,7 +26,7 @@ func TestPeersThatAreNotAdmittedGetNothing(t *testing.T) {
 			p := v.valid()
 			p.Opcode = opcode
 			b := p.Append(nil)
-			v.stranger.send(addrA, append(b, 0, 0, 0, 0)) // not even its ICRC is looked at
+			v.stranger.send(addrA, append(b, 0, 0, 0, 0)) // the ICRC is not checked
 		}
 		v.untouched(map[string]uint64{"not_admitted": 2})
 		p := v.valid()

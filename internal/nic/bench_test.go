@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// BenchmarkSeal is the ICRC of a frame that leaves, with its IP header's part.
+// BenchmarkSeal computes the ICRC of an outgoing frame, including its IP header.
 func BenchmarkSeal(b *testing.B) {
 	for _, size := range []int{64, 4096} {
 		b.Run(fmt.Sprintf("%d bytes", size), func(b *testing.B) {
@@ -32,7 +32,8 @@ func BenchmarkSeal(b *testing.B) {
 	}
 }
 
-// BenchmarkCheck is all that is done with a frame that came, before the lock: decoding, addresses, ICRC.
+// BenchmarkCheck does all processing of a received frame before the lock: decoding, addresses,
+// ICRC.
 func BenchmarkCheck(b *testing.B) {
 	for _, size := range []int{64, 4096} {
 		b.Run(fmt.Sprintf("%d bytes", size), func(b *testing.B) {
@@ -55,7 +56,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// checkingInbox is that of a device of its own, which nothing comes to by itself.
+// checkingInbox returns an inbox of a new device, which receives nothing by itself.
 func checkingInbox(b *testing.B, addr netip.Addr) *inbox {
 	b.Helper()
 	link := openLink(b, pipe.NewNet(), addr)
@@ -68,7 +69,7 @@ func checkingInbox(b *testing.B, addr netip.Addr) *inbox {
 	return newInbox(g, d.home())
 }
 
-// sealedBy is the packet raw as it is received from o at to.
+// sealedBy returns the packet raw as it is received at to from o.
 func sealedBy(o *outbox, to netip.Addr, raw []byte) packet.Received {
 	f := packet.NewBatch(1).Next()
 	f.Path = &packet.Path{Src: o.local, Dst: to}
@@ -100,7 +101,8 @@ func BenchmarkCompletion(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(got)), "ns/completion")
 }
 
-// BenchmarkTimers is a deadline that is set, comes and is set again, among those of so many queue pairs.
+// BenchmarkTimers sets a deadline, lets it expire and sets it again, among those of many queue
+// pairs.
 func BenchmarkTimers(b *testing.B) {
 	for _, n := range []int{1, 100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("%d QPs", n), func(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Bits that a host which sees no packet has to guess: see SECURITY.md.
+// Bits that a host that sees no packets must guess: see SECURITY.md.
 const (
 	qpnBits     = prp.Bits
 	psnBits     = 24
@@ -21,14 +21,15 @@ const (
 	addressBits = 63 - 30 // of a random IOVA, for one of the bytes of 1 GiB
 )
 
-// earlyPSNs is how far a packet may be ahead of its turn at a path MTU of 1024, the one of a fortress.
+// earlyPSNs is how far ahead of the expected PSN a packet may be at path MTU 1024, that of a
+// fortress.
 func earlyPSNs() int { return 2 * transport.DefaultConfig().MaxWindow }
 
 func TestAForgedPacketCountsUpToTwoWindowsAhead(t *testing.T) {
 	for ahead, kept := range map[int]bool{1: true, earlyPSNs() - 1: true, earlyPSNs(): false, 1 << 22: false} {
 		v := newFortress(t)
 		p := request(v.rc, bth.RCWriteOnly, peerPSN.Add(uint32(ahead)), v.areas[areaAll].RKey(), v.areas[areaAll].IOVA(), 8)
-		p.MigReq = true // from rxe nothing is kept
+		p.MigReq = true // early packets from rxe are not kept
 		v.deliver(p)
 		c := v.rc.machine.(*transport.RC).Counters()
 		if got := c.EarlyKept == 1; got != kept || c.OutOfSequence != 1 {
@@ -54,7 +55,7 @@ func TestAForgedPacketWithAWrongKeyOrAddressEndsTheConnection(t *testing.T) {
 	}
 }
 
-// The table of SECURITY.md is what the constants give.
+// The table of SECURITY.md follows from the constants.
 func TestTheTableOfWhatABlindWriterNeeds(t *testing.T) {
 	b, err := os.ReadFile("../../SECURITY.md")
 	if err != nil {
@@ -91,7 +92,7 @@ func TestTheTableOfWhatABlindWriterNeeds(t *testing.T) {
 	}
 }
 
-// duration is how long 2^bits packets take at a million a second.
+// duration returns how long 2^bits packets take at a million packets per second.
 func duration(bits int) string {
 	const hour, year = 3600, 365.25 * 24 * 3600
 	seconds := math.Exp2(float64(bits)) / 1e6

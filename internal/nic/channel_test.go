@@ -33,7 +33,7 @@ func arm(t *testing.T, c *CQ, solicitedOnly bool) {
 	}
 }
 
-// told takes all events that are there.
+// told takes all events that have occurred.
 func told(t *testing.T, ch *CompChannel) (out []*CQ) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -125,7 +125,7 @@ func TestClosedQueueTakesItsEventsAlong(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// The list is whole: it takes another behind those that are left.
+		// The list is consistent: it accepts another event behind the remaining ones.
 		c, err := ch.CreateCQ(1)
 		if err != nil {
 			t.Fatal(err)
@@ -142,8 +142,8 @@ func TestClosedQueueTakesItsEventsAlong(t *testing.T) {
 	}
 }
 
-// Two events are entered before anybody wakes, and there is one token: who takes it passes
-// it on.
+// Two events are added before a waiter wakes, and there is one token: the waiter that takes it
+// passes it on.
 func TestEveryReaderOfAChannelWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ch, cqs := testChannel(t, 2)

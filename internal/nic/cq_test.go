@@ -19,7 +19,7 @@ func testCQ(depth int) *CQ {
 	return c
 }
 
-// testDevice is what CQs need of a device.
+// testDevice returns the parts of a device that CQs need.
 func testDevice() *Device {
 	return &Device{maxCQ: 1000, shards: []*shard{{}}, events: newEvents(), done: make(chan struct{})}
 }
@@ -146,8 +146,8 @@ func TestEveryWaiterGetsItsCompletion(t *testing.T) {
 	}
 }
 
-// Many waiters that take one completion at a time, some of which give up: nobody sleeps
-// while there is a completion left. In the bubble a lost wake-up is a deadlock.
+// Many waiters take one completion at a time, and some give up: none sleeps while there is a
+// completion. In the bubble a lost wake-up is a deadlock.
 func TestNoWakeUpIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const waiters, total = 8, 4000

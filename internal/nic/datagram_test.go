@@ -23,7 +23,7 @@ var (
 	addrB6 = netip.MustParseAddr("2001:db8::2")
 )
 
-// newDatagramEnd opens a device over links with a queue pair for datagrams in RTS.
+// newDatagramEnd opens a device over links with a datagram queue pair in RTS.
 func newDatagramEnd(t testing.TB, seed uint64, links ...packet.Link) *end {
 	t.Helper()
 	e := &end{t: t, dev: openDevice(t, seed, links...), pd: &mr.PD{}, psn: bth.PSN(seed * 1000)}
@@ -49,7 +49,7 @@ func (e *end) newDatagramQP(qkey uint32) *QP {
 	return q
 }
 
-// startDatagrams takes a queue pair for datagrams to RTS.
+// startDatagrams moves a datagram queue pair to RTS.
 func (e *end) startDatagrams(q *QP, qkey uint32) {
 	e.t.Helper()
 	for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
@@ -69,7 +69,7 @@ func (e *end) ah(link uint8, to netip.Addr) *transport.AH {
 	return ah
 }
 
-// datagram is a signaled send of n bytes at offset off.
+// datagram returns a signaled send of n bytes at offset off.
 func (e *end) datagram(id uint64, ah *transport.AH, to bth.QPN, off, n int) *qp.SendWR {
 	return &qp.SendWR{
 		ID: id, Opcode: qp.WRSendImm, Flags: qp.Signaled, Imm: uint32(id), SGList: e.sge(off, n),
@@ -117,8 +117,8 @@ func TestDatagramThereAndBack(t *testing.T) {
 	}
 }
 
-// The header area of IPv4 has the identification even where the link does not see it: the
-// ICRC tells, and the checksum over it is right.
+// The GRH area of an IPv4 datagram has the identification even if the link does not see it: it
+// follows from the ICRC. The header checksum is correct for it.
 func TestHeaderOfADatagramHasTheIdentification(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := pipe.NewNet()
@@ -140,8 +140,8 @@ func TestHeaderOfADatagramHasTheIdentification(t *testing.T) {
 	})
 }
 
-// Each datagram leaves by the link of its handle, in the order of the posts as far as
-// completions tell, and is received by whichever address it is sent to.
+// Each datagram is sent by the link of its handle, in posting order as far as completions show,
+// and is received whichever address of the peer it is sent to.
 func TestDatagramsOfOneQueuePairLeaveBySeveralLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := pipe.NewNet()
@@ -224,7 +224,7 @@ func TestTheGeneralServicesInterfaceIsQP1(t *testing.T) {
 	}
 }
 
-// Whatever comes with a right ICRC, only a datagram with the right Q_Key is taken.
+// Of the packets with a correct ICRC, only a datagram with the correct Q_Key is accepted.
 func TestHostileDatagrams(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -267,9 +267,9 @@ func TestHostileDatagrams(t *testing.T) {
 	}
 }
 
-// FuzzReceiveDatagrams is FuzzReceive for a queue pair of datagrams: packets stand in data
-// one after the other, each behind two bytes, 13 bits of length and from the top one bit
-// for "to the queue pair that is there" and one for "with its Q_Key".
+// FuzzReceiveDatagrams is FuzzReceive for a datagram queue pair. data contains packets, each
+// preceded by two bytes: 13 bits of length and, from the top, one bit for "to the existing queue
+// pair" and one for "with its Q_Key".
 func FuzzReceiveDatagrams(f *testing.F) {
 	for _, op := range []bth.Opcode{bth.UDSendOnly, bth.UDSendOnlyImm, bth.RCSendOnly, bth.RCWriteOnly, bth.UCSendFirst, 0x66, 0x81} {
 		for _, flags := range []byte{0xc0, 0x80} {

@@ -16,16 +16,16 @@ import (
 
 const deregMessage = 2 << 20 // bytes of a message: hundreds of packets
 
-// deregCase is an operation of a on b whose memory goes away at one end. After Dereg has
-// returned the test uses the buffer plainly: the race detector finds every access that the
-// device makes later, and the contents tell whether one changed it.
+// deregCase is an operation of a on b whose memory is deregistered at one end. After Dereg has
+// returned, the test accesses the buffer without synchronization: the race detector finds every
+// later access by the device, and the contents show whether one changed it.
 type deregCase struct {
 	rule     string
 	post     func(a, b *end, id uint64) *qp.SendWR
-	atA      bool // whose region goes
+	atA      bool // end whose region is deregistered
 	recvs    bool
-	requests qp.WCStatus // how the request that meets it ends
-	receives qp.WCStatus // how the receive that meets it ends, where there are receives
+	requests qp.WCStatus // status of the request that finds no region
+	receives qp.WCStatus // status of the receive that finds no region, if there are receives
 }
 
 var deregCases = []deregCase{
@@ -59,7 +59,7 @@ var deregCases = []deregCase{
 func TestDeregUnderTraffic(t *testing.T) {
 	for _, c := range deregCases {
 		t.Run(c.rule, func(t *testing.T) {
-			// A round trip takes 2 ms, a message several; the moment moves through several.
+			// A round trip takes 2 ms, a message several: the time of Dereg varies over several.
 			for at := 200 * time.Microsecond; at < 40*time.Millisecond; at += 3700 * time.Microsecond {
 				synctest.Test(t, func(t *testing.T) { c.run(t, at) })
 			}
@@ -87,7 +87,7 @@ func (c *deregCase) run(t *testing.T, at time.Duration) {
 	if err := owner.dev.Deregister(owner.mem); err != nil {
 		t.Fatal(err)
 	}
-	// It is the program's alone.
+	// The buffer now belongs to the program alone.
 	mine := bytes.Repeat([]byte{0xa5}, deregMessage)
 	copy(owner.buf, mine)
 
@@ -104,8 +104,8 @@ func (c *deregCase) run(t *testing.T, at time.Duration) {
 	}
 }
 
-// check holds completions against what must be: successes, the one that met the missing
-// memory, and the rest flushed, each request once and in order.
+// check compares completions with the expected ones: successes, the one that found no memory, and
+// then flushed ones, each request once and in order.
 func (c *deregCase) check(t *testing.T, wcs []qp.WC, met qp.WCStatus) {
 	t.Helper()
 	failed := false
@@ -130,8 +130,8 @@ func (c *deregCase) check(t *testing.T, wcs []qp.WC, met qp.WCStatus) {
 	}
 }
 
-// Regions come and go in other goroutines, beside traffic that uses them and in real time:
-// what a device does after Dereg the race detector sees.
+// Regions are registered and deregistered in other goroutines, alongside traffic that uses them
+// and in real time: the race detector finds accesses after Dereg.
 func TestDeregRaces(t *testing.T) {
 	a, b := newPair(t, 1<<12, usualRetry, nil)
 	defer closeAll(t, a, b)

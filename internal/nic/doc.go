@@ -75,7 +75,8 @@
 //     events that were not read yet), under which the events.mu of each EventReader is taken.
 //
 // A link is called with shard.mu held for Prepare, Send, Pending, Caps and the methods of
-// [packet.Holder] and [packet.Loopback] only; a membership in a group also for Close.
+// [packet.Holder] and [packet.Loopback] only; a membership in a group also for Close. CreateAH
+// calls Expect with Device.table held.
 //
 // The GID table, including the link and the MTU of each entry, is changed with linking, every
 // shard.mu and Device.table held, and read with any of them. RemoveLink takes a link out of the

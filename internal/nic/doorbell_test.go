@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// sharedRing is a source of sends or receives: a ring of fixed length that a program shares with the
+// sharedRing is a source of sends or receives: a ring of fixed length shared by a program and the
 // device.
 type sharedRing[WR any] struct {
 	mu                          sync.Mutex
@@ -20,7 +20,7 @@ type sharedRing[WR any] struct {
 	producer, fetched, consumer int
 }
 
-// put is what the program does. It is false if there is no free place.
+// put is the program's side. It returns false if there is no free place.
 func (r *sharedRing[WR]) put(wr WR) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,8 +102,8 @@ func (r *recvRing) Len() int     { return r.producer - r.fetched }
 func (r *recvRing) Depth() int   { return len(r.places) }
 func (r *recvRing) Reset()       { r.fetched, r.consumer = r.producer, r.producer }
 
-// newSourcedPair returns two connected queue pairs. That of a takes its sends and that of b its receives
-// from a ring of the given number of places; depth is that of the send queue.
+// newSourcedPair returns two connected queue pairs. That of a takes its sends and that of b its
+// receives from a ring with the given number of places; depth is the size of the send queue.
 func newSourcedPair(t *testing.T, places, depth int) (a, b *end, sends *sendRing, receives *recvRing) {
 	t.Helper()
 	a, b = newPair(t, 1<<16, usualRetry, nil)
@@ -174,7 +174,7 @@ func TestWorkRequestsComeFromSources(t *testing.T) {
 	}
 }
 
-// completions returns the completions that are there.
+// completions returns the completions that are in the CQ.
 func (e *end) completions() []qp.WC {
 	var wcs [64]qp.WC
 	return append([]qp.WC(nil), wcs[:e.cq.Poll(wcs[:])]...)

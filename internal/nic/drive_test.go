@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// An unheardLink brings nothing to who waits for it: only those who do not wait receive.
+// An unheardLink delivers nothing to blocking receives: only polling receives get frames.
 type unheardLink struct {
 	packet.Link
 	packet.Shared
@@ -31,7 +31,7 @@ func (l *unheardLink) Close() error {
 	return l.Link.Close()
 }
 
-// polled polls until there is a completion, n times at most.
+// polled polls up to n times, until there is a completion.
 func (e *end) polled(n int) bool {
 	e.t.Helper()
 	var wc [1]qp.WC
@@ -57,7 +57,7 @@ func TestWhoPollsNeedsNoReceivingGoroutine(t *testing.T) {
 		if a.polled(1) {
 			t.Fatal("a completion before the peer has seen the request")
 		}
-		b.polled(1) // the peer's poll serves the request, which is no completion of its own
+		b.polled(1) // the peer's poll serves the request, which has no completion there
 		if !a.polled(1) {
 			t.Fatal("no completion")
 		}

@@ -7,8 +7,7 @@ import (
 	"github.com/gorxe/gorxe/packet/pipe"
 )
 
-// What is kept while something is missing is lent by the shard, and goes back to it with the
-// queue pair.
+// Early packets are kept in memory of the shard, which gets it back with the queue pair.
 func TestKeptPacketsGoBackToTheShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, pipe.NewNet())

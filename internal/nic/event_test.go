@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// eventDevice is what events need of a device.
+// eventDevice returns the parts of a device that events need.
 func eventDevice() *Device { return &Device{events: newEvents()} }
 
 func mustEvent(t *testing.T, d *Device, want AsyncEvent) {
@@ -24,8 +24,8 @@ func mustEvent(t *testing.T, d *Device, want AsyncEvent) {
 	}
 }
 
-// mustEvents takes as many events as want has, which come in any order: each shard raises
-// those of its own queue pairs.
+// mustEvents takes as many events as want has, in any order: each shard raises those of its own
+// queue pairs.
 func mustEvents(t *testing.T, d *Device, want ...AsyncEvent) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -79,7 +79,7 @@ func TestUnreadEventStandsForAllOfItsKind(t *testing.T) {
 	mustEvent(t, d, AsyncEvent{Type: qp.EventCommEst, QP: q})
 	mustEvent(t, d, AsyncEvent{Type: qp.EventCommEst, QP: other})
 	mustEvent(t, d, AsyncEvent{Type: qp.EventPortActive, Port: 1})
-	mustEvent(t, d, AsyncEvent{Type: qp.EventPortErr, Port: 1}) // the latest word on the port
+	mustEvent(t, d, AsyncEvent{Type: qp.EventPortErr, Port: 1}) // the last state of the port
 	noEvent(t, d)
 }
 
@@ -113,8 +113,8 @@ func TestEventSleepsUntilOneComes(t *testing.T) {
 	})
 }
 
-// Two events are entered before anybody wakes, and there is one token: who takes it passes
-// it on.
+// Two events are added before a waiter wakes, and there is one token: the waiter that takes it
+// passes it on.
 func TestEveryReaderOfEventsWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := eventDevice()
@@ -158,8 +158,8 @@ func TestEventsEndWithTheDevice(t *testing.T) {
 	})
 }
 
-// Readers of which some give up, and events of many objects at once: nobody sleeps while
-// there is an event. In the bubble a lost wake-up is a deadlock.
+// Some readers give up, and many objects have events at once: no reader sleeps while there is an
+// event. In the bubble a lost wake-up is a deadlock.
 func TestNoEventIsSleptOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const readers, total = 6, 2000

@@ -11,9 +11,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// A fortress is a device with memory of which only some is open to the peer, a queue pair
-// of each service that the peer knows, and a bystander: a queue pair with another peer.
-// Packets come straight from the test, with the right ICRC; what leaves is kept by spy.
+// A fortress is a device with memory of which only a part is open to the peer, with a queue pair
+// of each service that the peer knows, and a bystander: a queue pair with another peer. The test
+// injects packets directly, with a correct ICRC; spy records what is sent.
 type fortress struct {
 	*end
 	in        *inbox
@@ -27,7 +27,7 @@ type fortress struct {
 	good      bth.PSN // of the bystander's peer
 }
 
-// Areas of a fortress, one page each, with memory that nobody opened between them.
+// Areas of a fortress, one page each, separated by memory that is open to no peer.
 const (
 	areaAll     = iota // remote WRITE, READ and atomics
 	areaRead           // remote READ
@@ -114,7 +114,7 @@ func (v *fortress) connectUC(peer bth.QPN, psn bth.PSN) *QP {
 	return q
 }
 
-// deliver lets packets of the peer arrive in one batch.
+// deliver receives packets of the peer in one batch.
 func (v *fortress) deliver(packets ...*bth.Packet) { v.deliverFrom(addrB, packets...) }
 
 func (v *fortress) deliverFrom(src netip.Addr, packets ...*bth.Packet) {
@@ -125,7 +125,7 @@ func (v *fortress) deliverFrom(src netip.Addr, packets ...*bth.Packet) {
 	v.in.deliver()
 }
 
-// request is a request of the peer to q; a WRITE, READ or atomic reaches for n bytes at va.
+// request returns a request of the peer to q; a WRITE, READ or atomic accesses n bytes at va.
 func request(q *QP, op bth.Opcode, psn bth.PSN, rkey uint32, va uint64, n uint32) *bth.Packet {
 	p := &bth.Packet{
 		Opcode: op, PKey: 0xffff, DestQP: q.Num(), AckReq: true, PSN: psn, InvalidateRKey: rkey,
@@ -143,7 +143,7 @@ func request(q *QP, op bth.Opcode, psn bth.PSN, rkey uint32, va uint64, n uint32
 	return p
 }
 
-// breached fails the test if memory outside the open areas was written to, or shown.
+// breached fails the test if memory outside the open areas was written or sent.
 func (v *fortress) breached() {
 	v.t.Helper()
 	for i := range 2*areas + 1 {
@@ -166,8 +166,8 @@ func (v *fortress) breached() {
 	}
 }
 
-// serves fails the test unless the bystander's WRITE is executed and its ACK has left by
-// the time that its packet was taken.
+// serves fails the test unless the bystander's WRITE is executed and its ACK is sent by the time
+// its batch has been processed.
 func (v *fortress) serves() {
 	v.t.Helper()
 	p := request(v.bystander, bth.RCWriteOnly, v.good, v.areas[areaWrite].RKey(), v.areas[areaWrite].IOVA(), 8)

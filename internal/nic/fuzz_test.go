@@ -12,11 +12,11 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// FuzzReceive gives a connected queue pair any packets, with the right ICRC so that they
-// come past it. Whatever they are: no panic, each is counted once, and what is outside the
-// region stays as it was. Packets stand in data one after the other, each behind two bytes:
-// 13 bits of length, and from the top one bit each for "to the queue pair that is there",
-// "with the PSN that is expected" and "with the key of the region in the RETH".
+// FuzzReceive sends arbitrary packets to a connected queue pair, with a correct ICRC. They must
+// not cause a panic, each is counted once, and memory outside the region does not change. data
+// contains packets, each preceded by two bytes: 13 bits of length and, from the top, one bit each
+// for "to the existing queue pair", "with the expected PSN" and "with the key of the region in
+// the RETH".
 func FuzzReceive(f *testing.F) {
 	write := bth.Packet{
 		Opcode: bth.RCWriteOnly, PKey: 0xffff, AckReq: true,
@@ -76,7 +76,7 @@ func FuzzReceive(f *testing.F) {
 	})
 }
 
-// received4 is b with its ICRC as a link would deliver it over IPv4.
+// received4 returns b with its ICRC as a link would deliver it over IPv4.
 func received4(src, dst netip.Addr, b []byte) packet.Received {
 	h := bth.Header4{
 		Src: src.As4(), Dst: dst.As4(), FlagsFragment: packet.DontFragment,
@@ -88,7 +88,7 @@ func received4(src, dst netip.Addr, b []byte) packet.Received {
 	}
 }
 
-// judged is how many packets were dropped or given to a machine.
+// judged returns the number of packets that were dropped or passed to a machine.
 func (e *end) judged() (n uint64) {
 	for _, d := range e.drops() {
 		n += d

@@ -14,10 +14,10 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// pieces is memory without a pointer to it that takes several pieces at once.
+// pieces is memory accessed by offset that accepts several pieces per call.
 type pieces struct {
 	b    []byte
-	more atomic.Bool // a call had several
+	more atomic.Bool // a call had several pieces
 }
 
 func (m *pieces) Size() uint64                       { return uint64(len(m.b)) }
@@ -33,15 +33,15 @@ func (m *pieces) WritePieces(p []mr.Piece) (stored int, err error) {
 	return len(p), nil
 }
 
-// Messages of several queue pairs come side by side, some packets twice, late or not at all; what is held back
-// of one is not lost or mixed up with that of another.
+// Messages of several queue pairs arrive interleaved, some packets twice, late or not at all;
+// data held back for one is not lost or mixed up with that of another.
 func TestMessagesThatAreStoredInPiecesArriveWhole(t *testing.T) {
 	t.Run("long", func(t *testing.T) { arriveWhole(t, 40_000, 1) })
 	t.Run("short", func(t *testing.T) { arriveWhole(t, 1000, 8) })
 }
 
-// arriveWhole has each of several queue pairs WRITE, READ and SEND size bytes, each in so many
-// messages.
+// arriveWhole makes each of several queue pairs WRITE, READ and SEND size bytes, in the given
+// number of messages.
 func arriveWhole(t *testing.T, size, messages int) {
 	const qps, rounds = 4, 5
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +72,8 @@ func arriveWhole(t *testing.T, size, messages int) {
 			from, to = append(from, q), append(to, p)
 		}
 		random := rand.New(rand.NewPCG(1, 2))
-		// It stays as it is: a READ that is repeated reads it when its first answer has come.
+		// The memory does not change, because a repeated READ reads it again after its first
+		// response was received.
 		for i := range b.buf {
 			b.buf[i] = byte(random.Uint32())
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// A cappedLink says that its MTU is another than that of the link below.
+// A cappedLink reports another MTU than the link below.
 type cappedLink struct {
 	packet.Link
 	mtu atomic.Int32
@@ -26,11 +26,10 @@ func (l *cappedLink) Caps() packet.Caps {
 	return c
 }
 
-// numbered is the i-th of many addresses.
+// numbered returns the i-th of many addresses.
 func numbered(i int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, byte(i >> 8), byte(i)}) }
 
-// newFullEnd has an entry in its GID table for each of as many addresses as there can be, and
-// all are away but the first.
+// newFullEnd fills the GID table with addresses, all of which are away except the first.
 func newFullEnd(t *testing.T) *end {
 	t.Helper()
 	n := pipe.NewNet()
@@ -61,7 +60,7 @@ func TestATableThatIsFullTakesWhatWentFirst(t *testing.T) {
 	for _, i := range []int{20, 10, 30} {
 		e.removeLink(i)
 	}
-	e.add(numbered(20)) // and is there again
+	e.add(numbered(20)) // and is present again
 	e.removeLink(20)
 	for _, want := range []int{10, 30, 20} {
 		if got, err := e.add(numbered(1000 + want)); err != nil || got != want {
@@ -140,7 +139,7 @@ func TestAnIndexInUseIsNotReused(t *testing.T) {
 				}
 			}
 			letGo()
-			// The collector says when nobody has a handle any more.
+			// The collector determines when there is no handle any more.
 			for {
 				runtime.GC()
 				i, err := e.add(addrA)
@@ -175,7 +174,7 @@ func TestAnAddressVectorMustNameWhatIsThere(t *testing.T) {
 	}
 }
 
-// What is connected keeps its path MTU, whatever becomes of the link's, and can be modified.
+// A connected queue pair keeps its path MTU, however the link's MTU changes, and can be modified.
 func TestMTUOfALinkCounts(t *testing.T) {
 	l := &cappedLink{Link: openLink(t, pipe.NewNet(), addrA)}
 	l.mtu.Store(4200)

@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// floods are what a peer can send without end. A packet is the i-th of its flood.
+// floods are packets that a peer can send without end. A packet is the i-th of its flood.
 var floods = map[string]func(v *fortress, i uint32) *bth.Packet{
 	"requests ahead of the expected PSN": func(v *fortress, i uint32) *bth.Packet {
 		return v.write(v.rc, bth.RCWriteOnly, peerPSN.Add(1+i%1000))
@@ -108,8 +108,7 @@ func (v *fortress) answer(op bth.Opcode, s bth.Syndrome) *bth.Packet {
 	return &bth.Packet{Opcode: op, PKey: 0xffff, DestQP: v.rc.Num(), PSN: v.psn, AETH: bth.AETH{Syndrome: s}}
 }
 
-// A flood of valid packets takes no memory that stays, and does not keep another queue pair
-// waiting.
+// A flood of valid packets retains no memory and does not delay another queue pair.
 func TestHostileFloods(t *testing.T) {
 	packets, most := uint32(10_000), int64(256<<10)
 	if testing.Short() {
@@ -153,7 +152,7 @@ func liveHeap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// zeros is memory of a size that no process has.
+// zeros is memory larger than that of any process.
 type zeros uint64
 
 func (z zeros) Size() uint64 { return uint64(z) }
@@ -162,9 +161,9 @@ func (z zeros) ReadAt(p []byte, _ uint64) error { clear(p); return nil }
 
 func (z zeros) WriteAt([]byte, uint64) error { return nil }
 
-// A peer that asks for the longest READs there are, as many as it may, gets its answers in
-// turns: the packets of another queue pair are answered in the same breath in which they
-// arrive, its own requests leave at once, and all of this holds no memory.
+// A peer that requests the longest possible READs, as many as it may, gets its responses in
+// turns: packets of another queue pair are answered while their batch is processed, its own
+// requests are sent at once, and no memory is retained.
 func TestHostileReadsOfTwoGigabytesKeepNobodyWaiting(t *testing.T) {
 	for _, count := range []int{1, 3, 16} {
 		t.Run(fmt.Sprintf("%d of them", count), func(t *testing.T) {
@@ -185,14 +184,14 @@ func TestHostileReadsOfTwoGigabytesKeepNobodyWaiting(t *testing.T) {
 			for i := range 50 {
 				v.serves()
 				v.asks(uint64(i))
-				// Repetitions of what is being answered do not add to it.
+				// Duplicates of a request that is being answered do not add to the responses.
 				v.deliver(reads...)
 			}
 			if grown := liveHeap() - before; grown > 1<<20 {
 				t.Errorf("the heap grew by %d bytes", grown)
 			}
-			// More than 2^23 PSNs of answers are more than PSNs can tell apart: only who asks
-			// for so much has the damage.
+			// PSNs cannot distinguish responses that are more than 2^23 PSNs apart: only the peer
+			// that requests so many is affected.
 			if s := v.rc.State(); s != qp.RTS && count <= 3 {
 				t.Errorf("the attacked queue pair is in %v: the READs were to be answered", s)
 			}
@@ -200,8 +199,9 @@ func TestHostileReadsOfTwoGigabytesKeepNobodyWaiting(t *testing.T) {
 	}
 }
 
-// Answers that a peer asks for again and again wait for what other queue pairs send, up to 31.25 MB/s: a peer
-// with many queue pairs would have as many turns for them. Where nobody else sends anything they leave as they come.
+// Responses that a peer requests repeatedly are limited to 31.25 MB/s while other queue pairs
+// send; otherwise a peer with many queue pairs would have a turn for each. If no other queue pair
+// sends, they are sent without a limit.
 func TestWhatIsAskedForOftenLeavesSlowlyBesideOthers(t *testing.T) {
 	oneShard(t)
 	const (
@@ -245,15 +245,15 @@ func TestWhatIsAskedForOftenLeavesSlowlyBesideOthers(t *testing.T) {
 		return sent
 	}
 	const (
-		usual = packets + 2*(packets+64)  // nothing unusual about so many duplicates
-		most  = packets + 16*(packets+64) // of one READ, whoever asks
+		usual = packets + 2*(packets+64)  // duplicates up to this number are not unusual
+		most  = packets + 16*(packets+64) // of one READ, in total
 		turn  = turnBytes >> 10
 		paced = int(span/(32*time.Nanosecond)) >> 10
 	)
 	if got := answers(t, false, false); got != most {
 		t.Errorf("with nobody beside it %d packets left, want %d", got, most)
 	}
-	// What is in the bucket at first, and the turn that its last byte allows.
+	// The initial content of the bucket, and the turn that its last byte permits.
 	const slow = usual + 2*turn + paced
 	if got := answers(t, true, false); got <= usual || got > slow {
 		t.Errorf("beside another queue pair %d packets left, want %d to %d", got, usual+1, slow)
@@ -263,7 +263,7 @@ func TestWhatIsAskedForOftenLeavesSlowlyBesideOthers(t *testing.T) {
 	}
 }
 
-// The duplicates that a peer sends do not bring its answers before those of others that wait as well.
+// Duplicates from a peer do not move its responses ahead of those of others that wait.
 func TestDuplicatesDoNotBringForwardWhatWaits(t *testing.T) {
 	oneShard(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestDuplicatesDoNotBringForwardWhatWaits(t *testing.T) {
 		now := s.dev.now()
 		q.out.others, q.out.by = now, 0
 		q.out.bucket.Take(repeatRate, time.Unix(0, int64(now)), turnBytes)
-		for range 2 { // the first is told to wait, the second comes when there is something in the bucket again
+		for range 2 { // the first has to wait, the second comes when the bucket has tokens again
 			s.ready(q)
 			s.flush(now)
 			if !waits.hold {
@@ -286,7 +286,7 @@ func TestDuplicatesDoNotBringForwardWhatWaits(t *testing.T) {
 			}
 			now += postponed / 2
 		}
-		q.postponed = false // its time has come
+		q.postponed = false // its delay is over
 		s.ready(q)
 		if s.flush(now); waits.hold {
 			t.Error("a queue pair waits beyond its time")
@@ -294,7 +294,7 @@ func TestDuplicatesDoNotBringForwardWhatWaits(t *testing.T) {
 	})
 }
 
-// holding is a machine with something to send that was asked for often.
+// holding is a machine whose responses were requested repeatedly.
 type holding struct{ hold bool }
 
 func (h *holding) Answers() bool { return true }
@@ -303,7 +303,7 @@ func (h *holding) Hold(hold bool) { h.hold = hold }
 
 func (h *holding) Repeated() (int, bool) { return 0, h.hold }
 
-// asks fails the test unless a request that the bystander posts leaves; its peer answers.
+// asks fails the test unless a request posted by the bystander is sent; its peer answers.
 func (v *fortress) asks(id uint64) {
 	v.t.Helper()
 	if _, err := v.bystander.PostSend([]*qp.SendWR{{ID: id, Opcode: qp.WRSend, SGList: v.sge(0, 8)}}); err != nil {
@@ -327,8 +327,8 @@ func (v *fortress) asks(id uint64) {
 	v.t.Fatal("another queue pair's request did not leave")
 }
 
-// A hostile peer brings its own queue pair into ERR at worst: the others keep their state,
-// whatever it sends to them under its own address.
+// A hostile peer can at most bring its own queue pair into ERR: others keep their state, whatever
+// it sends to them from its own address.
 func TestHostilePeerCannotReachAnothersQueuePair(t *testing.T) {
 	for op := range bth.Opcodes() {
 		t.Run(fmt.Sprint(op), func(t *testing.T) {

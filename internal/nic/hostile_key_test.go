@@ -9,9 +9,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// A peer with a valid QPN and a valid ICRC reads and writes only what its keys allow,
-// whatever it asks for: each of these attacks, with each operation, on a queue pair of
-// each service.
+// A peer that sends valid QPNs and ICRCs can read and write only what its keys permit, for each
+// of these attacks, each operation and each service.
 func TestHostilePeerReachesOnlyWhatItsKeyAllows(t *testing.T) {
 	type target struct {
 		rkey uint32
@@ -59,7 +58,7 @@ func TestHostilePeerReachesOnlyWhatItsKeyAllows(t *testing.T) {
 					q = v.uc
 				}
 				v.deliver(request(q, op, peerPSN, a.rkey, a.va, a.n))
-				// What would follow if the first packet were taken.
+				// The packets that would follow if the first one were accepted.
 				for i := range uint32(4) {
 					v.deliver(request(q, bth.RCWriteMiddle|op&0xe0, peerPSN.Add(1+i), 0, 0, 1024))
 				}
@@ -74,14 +73,14 @@ func TestHostilePeerReachesOnlyWhatItsKeyAllows(t *testing.T) {
 		case h&bth.HasRETH != 0:
 			try(attacks, op)
 			try(tooLong, op)
-		case h&bth.HasAtomicETH != 0: // it has 8 bytes and no length
+		case h&bth.HasAtomicETH != 0: // it has 8 bytes and no length field
 			try(attacks, op)
 		}
 	}
 }
 
-// unwritten fails the test if an attack changed memory that some key does open to WRITEs:
-// what is refused is refused before its first byte.
+// unwritten fails the test if an attack changed memory that some key opens to WRITEs: a rejected
+// request is rejected before its first byte.
 func (v *fortress) unwritten(t *testing.T) {
 	t.Helper()
 	for i, want := range map[int]byte{areaAll: fortOpen, areaWrite: fortSecret} {
@@ -93,7 +92,7 @@ func (v *fortress) unwritten(t *testing.T) {
 	}
 }
 
-// The rights of a region and of a queue pair are about each operation by itself.
+// The rights of a region and of a queue pair apply to each operation separately.
 func TestHostilePeerNeedsTheRightForEachOperation(t *testing.T) {
 	for _, c := range []struct {
 		op   bth.Opcode
@@ -125,7 +124,7 @@ func TestHostilePeerNeedsTheRightForEachOperation(t *testing.T) {
 	}
 }
 
-// What the queue pair does not permit is refused, whatever the region grants.
+// A request that the queue pair does not permit is rejected, whatever the region permits.
 func TestHostilePeerNeedsTheRightOfTheQueuePair(t *testing.T) {
 	for op, right := range map[bth.Opcode]mr.Access{
 		bth.RCWriteOnly: mr.RemoteWrite, bth.RCWriteFirst: mr.RemoteWrite, bth.RCWriteOnlyImm: mr.RemoteWrite,
@@ -152,7 +151,7 @@ func TestHostilePeerNeedsTheRightOfTheQueuePair(t *testing.T) {
 	}
 }
 
-// A SEND, of whatever service, writes to the receives that were posted and to nothing else.
+// A SEND of any service writes to posted receives and to nothing else.
 func TestHostilePeerFillsOnlyPostedReceives(t *testing.T) {
 	for _, ops := range [][]bth.Opcode{
 		{bth.RCSendOnly}, {bth.RCSendFirst, bth.RCSendMiddle, bth.RCSendMiddle, bth.RCSendLast}, {bth.RCSendOnlyInv},
@@ -183,8 +182,8 @@ func TestHostilePeerFillsOnlyPostedReceives(t *testing.T) {
 	}
 }
 
-// Packets of every opcode for queue pairs of every service in every state: only those of
-// the same service in a state that receives can have an effect.
+// Packets of every opcode to queue pairs of every service in every state: only those of the same
+// service, in a state that receives, have an effect.
 func TestHostilePacketsInEveryState(t *testing.T) {
 	move := func(q *QP, states ...qp.State) error {
 		for _, s := range states {

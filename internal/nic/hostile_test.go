@@ -17,8 +17,7 @@ import (
 
 var addrC = netip.MustParseAddr("192.0.2.66")
 
-// victim is a device with one connected queue pair, whose peer is under the test's
-// control, and a stranger.
+// victim is a device with one connected queue pair, whose peer the test controls, and a stranger.
 type victim struct {
 	*end
 	peer, stranger *rawPeer
@@ -42,7 +41,7 @@ func (v *victim) close() {
 	v.stranger.link.Close()
 }
 
-// valid is a WRITE that the victim would execute.
+// valid returns a WRITE that the victim would execute.
 func (v *victim) valid() *bth.Packet {
 	return &bth.Packet{
 		Opcode: bth.RCWriteOnly, PKey: 0xffff, DestQP: v.qp.Num(), AckReq: true, PSN: peerPSN,
@@ -51,7 +50,7 @@ func (v *victim) valid() *bth.Packet {
 	}
 }
 
-// untouched fails the test if the victim answered, wrote, or took note of more than drops.
+// untouched fails the test if the victim answered, wrote, or counted anything except drops.
 func (v *victim) untouched(drops map[string]uint64) {
 	v.t.Helper()
 	synctest.Wait()
@@ -93,7 +92,7 @@ func TestHostilePackets(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		bytes  func(*victim) []byte // without ICRC, which will be right
+		bytes  func(*victim) []byte // without ICRC, which will be correct
 		reason string
 	}{
 		{"the 48 bytes with an unknown opcode that stop a kernel", func(v *victim) []byte {
@@ -138,9 +137,9 @@ func TestICRCDecides(t *testing.T) {
 			good := v.valid().Append(nil)
 			for bit := range 8 * len(good) {
 				switch at := bit / 8; {
-				case at < 4: // opcode, version and P_Key are judged by themselves
+				case at < 4: // opcode, version and P_Key have checks of their own
 					continue
-				case at == 4: // FECN, BECN and the reserved bits may change on the way
+				case at == 4: // FECN, BECN and the reserved bits may change on the path
 					continue
 				}
 				f := v.peer.frame(addrA, nil)
@@ -204,8 +203,8 @@ func TestICRCDecides(t *testing.T) {
 	})
 }
 
-// Over IPv6 the ICRC covers nothing that a socket does not know: it is checked in full,
-// whether the header was seen or not.
+// Over IPv6 the ICRC covers nothing that is unknown to a socket: it is checked in full, whether
+// the link saw the header or not.
 func TestICRCOverIPv6(t *testing.T) {
 	src, dst := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")
 	p := bth.Packet{Opcode: bth.RCSendOnly, PKey: 0xffff, Payload: []byte("12345678")}
@@ -282,7 +281,7 @@ func TestStrangersAreDropped(t *testing.T) {
 	})
 }
 
-// The peer itself may be told what it did wrong (IBA 9.7.5.2.8), once, and nothing else.
+// The peer itself may be told its error (IBA 9.7.5.2.8), once, and nothing else is sent.
 func TestRefusedRequests(t *testing.T) {
 	for _, c := range []struct {
 		name   string

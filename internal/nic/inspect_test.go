@@ -26,7 +26,7 @@ func TestLookTellsAllOfAQueuePair(t *testing.T) {
 		defer closeAll(t, a)
 		a.pd.ID = 3
 		time.Sleep(time.Minute)
-		// Nobody is at the other address: what is sent stays unacknowledged.
+		// No host has the other address: packets stay unacknowledged.
 		a.connect(a.qp, addrB, 0x77, 500, retry{timeout: 0, count: 5})
 		wr := &qp.SendWR{ID: 1, Opcode: qp.WRSend, Flags: qp.Signaled, SGList: a.sge(0, 2500)}
 		if _, err := a.qp.PostSend([]*qp.SendWR{wr}); err != nil {
@@ -96,8 +96,8 @@ func TestLookTellsOfQueuesAndGroups(t *testing.T) {
 	})
 }
 
-// Queue pairs, regions and queues that are there all the while are met once each, while
-// others come and go and traffic runs.
+// Queue pairs, regions and queues that exist all the time are listed once each, while others are
+// created and closed and traffic runs.
 func TestLookMeetsOnceWhatStays(t *testing.T) {
 	a, b := newPair(t, 4096, usualRetry, nil)
 	defer closeAll(t, a, b)
@@ -174,8 +174,8 @@ func TestLookMeetsOnceWhatStays(t *testing.T) {
 	churn.Wait()
 }
 
-// While queue pairs that have counted come and go, no counter of the device goes back, and
-// none is counted twice.
+// While queue pairs with non-zero counters are created and closed, no counter of the device
+// decreases, and none is counted twice.
 func TestCountersNeverGoBack(t *testing.T) {
 	a, b := newPair(t, 4096, usualRetry, nil)
 	defer closeAll(t, a, b)
@@ -233,8 +233,8 @@ func TestCountersNeverGoBack(t *testing.T) {
 	}
 }
 
-// A queue pair that was added up and closes before the rest is, counts once in that sum and
-// in the next.
+// A queue pair that was added up, and closes before addUp is done, is counted once in that sum
+// and in the next.
 func TestAQueuePairThatClosesWhileCountersAreAddedUpCountsOnce(t *testing.T) {
 	a := newEnd(t, 1, openLink(t, pipe.NewNet(), addrA), 64)
 	defer closeAll(t, a)
@@ -242,7 +242,7 @@ func TestAQueuePairThatClosesWhileCountersAreAddedUpCountsOnce(t *testing.T) {
 	c := &a.qp.shard.count
 	c.addedUpTo = a.qp.number
 	a.qp.Close()
-	for i, want := range []uint64{0, 5, 5} { // what the first has added already is not in its rest
+	for i, want := range []uint64{0, 5, 5} { // the first part, added already, is not counted again
 		if _, rest := a.dev.addUp(); rest.SentPackets != want {
 			t.Errorf("sum %d has %d packets, want %d", i, rest.SentPackets, want)
 		}
@@ -250,7 +250,7 @@ func TestAQueuePairThatClosesWhileCountersAreAddedUpCountsOnce(t *testing.T) {
 }
 
 func TestALookAllocatesNothingUnderTheLock(t *testing.T) {
-	oneShard(t) // with several it allocates before it takes the lock of each
+	oneShard(t) // with several shards it allocates before it takes a lock
 	a := newEnd(t, 1, openLink(t, pipe.NewNet(), addrA), 4096)
 	defer closeAll(t, a)
 	for range 100 {

@@ -10,12 +10,12 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// A liveLink changes memory when frames that were sealed leave, as an owner does that does not wait for its NIC,
-// and notes which of them have a wrong ICRC then.
+// A liveLink changes memory after frames were sealed and before they are sent, like a program
+// that does not wait for its NIC, and records which frames then have a wrong ICRC.
 type liveLink struct {
 	packet.Link
 	mu     sync.Mutex
-	memory []byte // every byte of it changes with each Send
+	memory []byte // every byte changes with each Send
 	sent   map[bth.Opcode]int
 	wrong  map[bth.Opcode]int
 }
@@ -46,14 +46,14 @@ func (l *liveLink) Send(b *packet.Batch) error {
 	return l.Link.Send(b)
 }
 
-// live begins to change memory with each Send, and to count anew.
+// live starts to change memory with each Send, and resets the counts.
 func (l *liveLink) live(memory []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.memory, l.sent, l.wrong = memory, map[bth.Opcode]int{}, map[bth.Opcode]int{}
 }
 
-// livePair is a pair whose links are live.
+// livePair is a pair with liveLinks.
 func livePair(t *testing.T, r retry) (a, b *end, links []*liveLink) {
 	t.Helper()
 	a, b = newPair(t, 8192, r, func(l packet.Link) packet.Link {
@@ -87,7 +87,8 @@ func TestReadResponsesAreCopiedBeforeTheyAreSealed(t *testing.T) {
 	})
 }
 
-// What leaves for the first time is borrowed: it arrives with a wrong ICRC, as if it were lost.
+// Payload of a first transmission is borrowed: it arrives with a wrong ICRC, as if the packet
+// were lost.
 func TestWhatIsSentAgainIsCopiedBeforeItIsSealed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, links := livePair(t, usualRetry)
@@ -102,7 +103,7 @@ func TestWhatIsSentAgainIsCopiedBeforeItIsSealed(t *testing.T) {
 	})
 }
 
-// No datagram is sent again, and no packet of an unreliable connection.
+// Datagrams and packets of unreliable connections are not retransmitted.
 func TestUnreliableServicesCopyBeforeTheySeal(t *testing.T) {
 	v := newFortress(t)
 	defer closeAll(t, v.end)

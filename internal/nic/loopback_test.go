@@ -15,7 +15,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// openLoopback opens a device with Loopback over links at addrA and addrB, which wrap decorates.
+// openLoopback opens a device with Loopback over links at addrA and addrB, decorated by wrap.
 func openLoopback(t testing.TB, wrap func(packet.Link) packet.Link, shards int) *Device {
 	t.Helper()
 	n := pipe.NewNet()
@@ -31,7 +31,7 @@ func openLoopback(t testing.TB, wrap func(packet.Link) packet.Link, shards int) 
 
 func plain(l packet.Link) packet.Link { return l }
 
-// sent is how many frames the links of a device have sent.
+// sent returns the number of frames that the links of a device have sent.
 func sent(d *Device) (n uint64) {
 	for _, g := range d.gids {
 		n += packet.StatsOf(g.link).TxFrames
@@ -64,7 +64,8 @@ func newEndBeside(t testing.TB, a *end, psn bth.PSN, size int) *end {
 	return e
 }
 
-// newLoopedPair returns two connected ends on one device, at addrA and addrB, in two shards if there are several.
+// newLoopedPair returns two connected ends on one device, at addrA and addrB, in two shards if
+// there are several.
 func newLoopedPair(t testing.TB, size int, wrap func(packet.Link) packet.Link, shards int) (a, b *end) {
 	t.Helper()
 	a = newEndOn(t, openLoopback(t, wrap, shards), 1000, size)
@@ -137,7 +138,7 @@ func TestRefusalsAndMissingReceivesAreThoseOfALink(t *testing.T) {
 	})
 }
 
-// Faults are for the link: what is handed over would come to no harm.
+// Faults apply to the link: with loopback the frames would bypass them.
 func TestALinkWithFaultsIsUsedInPlaceOfLoopback(t *testing.T) {
 	inShards(t, func(t *testing.T, shards int) {
 		a, b := newLoopedPair(t, 1<<20, func(l packet.Link) packet.Link { return fault.New(l, fault.Config{}) }, shards)
@@ -235,7 +236,7 @@ func TestSendWithInvalidateTakesAKeyAwayByLoopback(t *testing.T) {
 			wr.RemoteAddr, wr.RKey = mem.IOVA(), key
 			return wr
 		}
-		// All of them are in one batch, and payload of each is borrowed when the key is taken away.
+		// All frames are in one batch, and payload of each is borrowed when the key is removed.
 		a.post(byWindow(3),
 			&qp.SendWR{ID: 4, Opcode: qp.WRSendInv, Flags: qp.Signaled, Imm: key, SGList: a.sge(0, 2000)},
 			a.write(b, 5, 0, len(a.buf)))
@@ -276,8 +277,8 @@ func TestLoopbackAllocatesNothing(t *testing.T) {
 	}
 }
 
-// connectAs connects e at address 0 of its device as a queue pair of type typ, to the queue pair
-// peer at the same address, which expects psn from it.
+// connectAs connects e, at address 0 of its device, as a queue pair of type typ to the queue pair
+// peer at the same address, from which it expects psn.
 func (e *end) connectAs(typ qp.Type, peer *end, psn bth.PSN) {
 	e.t.Helper()
 	for st := qp.INIT; st <= qp.RTS; st++ {
@@ -294,7 +295,7 @@ func (e *end) connectAs(typ qp.Type, peer *end, psn bth.PSN) {
 	}
 }
 
-// A packet names its destination queue pair and not its source, but here the sender is known.
+// A packet contains its destination QPN but not its source QPN; here the sender is known.
 func TestLoopbackDeliversFromTheConnectedQueuePairOnly(t *testing.T) {
 	for _, typ := range []qp.Type{qp.RC, qp.UC} {
 		t.Run(typ.String(), func(t *testing.T) {
@@ -303,7 +304,7 @@ func TestLoopbackDeliversFromTheConnectedQueuePairOnly(t *testing.T) {
 				var ends [3]*end
 				for i := range ends {
 					e := newEndOn(t, dev, bth.PSN(1000*(i+1)), 4096)
-					// All of them in one shard, or a and b in two.
+					// All in one shard, or a and b in two.
 					for again := true; again; again = shards > 1 && i == 1 && e.qp.shard == ends[0].qp.shard {
 						var err error
 						e.qp, err = dev.CreateQP(QPInit{
@@ -321,7 +322,7 @@ func TestLoopbackDeliversFromTheConnectedQueuePairOnly(t *testing.T) {
 				a, b, stranger := ends[0], ends[1], ends[2]
 				a.connectAs(typ, b, a.psn)
 				b.connectAs(typ, a, b.psn)
-				stranger.connectAs(typ, b, a.psn) // b expects this PSN next, from this address
+				stranger.connectAs(typ, b, a.psn) // b expects this PSN next from this address
 				before := bytes.Clone(b.buf)
 				stranger.post(stranger.write(b, 1, 0, 64))
 				synctest.Wait()
@@ -333,7 +334,7 @@ func TestLoopbackDeliversFromTheConnectedQueuePairOnly(t *testing.T) {
 				}
 				a.post(a.write(b, 2, 0, 64))
 				a.succeed(1)
-				synctest.Wait() // UC completes when it has been sent
+				synctest.Wait() // UC requests complete when they are sent
 				if !bytes.Equal(b.buf[:64], a.buf[:64]) {
 					t.Error("the peer's WRITE has left other bytes")
 				}
@@ -342,7 +343,7 @@ func TestLoopbackDeliversFromTheConnectedQueuePairOnly(t *testing.T) {
 	}
 }
 
-// Frames for a shard without room for them are lost, and sent again as on a link.
+// Frames for a shard without buffer space are lost, and retransmitted as over a link.
 func TestWhatCrossesToAShardWithoutRoomIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newLoopedPair(t, 1<<14, plain, 4)

@@ -14,8 +14,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// A group is joined by one link of its family at a time, as long as there is one, and its
-// members stay attached when there is none.
+// A group is joined by one link of its family at a time, if there is one; members stay attached
+// when there is none.
 func TestGroupsAreJoinedByALinkThatIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := pipe.NewNet()
@@ -29,7 +29,7 @@ func TestGroupsAreJoinedByALinkThatIsThere(t *testing.T) {
 			step string
 			do   func()
 			want map[bth.QPN]int
-			lost uint64 // on the network, because nobody has joined
+			lost uint64 // on the network, because no host has joined
 		}{
 			{"joined by the first", func() {}, map[bth.QPN]int{b.qp.Num(): 1}, 0},
 			{"another link of the family", func() { b.removeLink(0) }, map[bth.QPN]int{b.qp.Num(): 1}, 0},

@@ -23,7 +23,7 @@ var (
 	group6 = netip.MustParseAddr("ff0e::7")
 )
 
-// member attaches q to a group and posts receives of 100 bytes, 10 from slot on, on it.
+// member attaches q to a group and posts receives of 100 bytes on it, 10 from slot on.
 func (e *end) member(q *QP, group netip.Addr, slot int) {
 	e.t.Helper()
 	if err := q.AttachMulticast(qp.GIDFromAddr(group)); err != nil {
@@ -37,7 +37,7 @@ func (e *end) member(q *QP, group netip.Addr, slot int) {
 	}
 }
 
-// took returns how many datagrams each queue pair has received since the last call.
+// took returns the number of datagrams that each queue pair has received since the last call.
 func (e *end) took() map[bth.QPN]int {
 	e.t.Helper()
 	out := map[bth.QPN]int{}
@@ -70,7 +70,7 @@ func TestMulticastReachesEveryMember(t *testing.T) {
 				b.member(b.qp, c.group, 0)
 				b.member(second, c.group, 10)
 				b.member(stranger, c.group, 20)
-				// Attached twice is attached.
+				// Attaching again does nothing.
 				if err := b.qp.AttachMulticast(qp.GIDFromAddr(c.group)); err != nil {
 					t.Error(err)
 				}
@@ -79,7 +79,7 @@ func TestMulticastReachesEveryMember(t *testing.T) {
 				if d := cmp.Diff(map[bth.QPN]int{b.qp.Num(): 1, second.Num(): 1}, b.took()); d != "" {
 					t.Errorf("received by b (-want +got):\n%s", d)
 				}
-				// The sender does not hear itself.
+				// The sender does not receive its own datagram.
 				if d := cmp.Diff(map[bth.QPN]int{other.Num(): 1}, a.took()); d != "" {
 					t.Errorf("received by a (-want +got):\n%s", d)
 				}
@@ -125,7 +125,7 @@ func TestMembersComeAndGo(t *testing.T) {
 				t.Errorf("step %d: %d lost, received (-want +got):\n%s", i, n.Lost(), d)
 			}
 		}
-		// To have left is not a failure of the device.
+		// Leaving a group is not a failure of the device.
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if e, err := b.dev.Event(ctx); err == nil {
@@ -178,7 +178,8 @@ func TestHostileMulticasts(t *testing.T) {
 		if a.counter("verdict_wrong_service") != 1 || a.counter("verdict_bad_q_key") != 1 || len(a.took()) > 0 {
 			t.Error("something was taken or not counted")
 		}
-		// A number alone does not make a datagram the receiver's own: its source tells.
+		// The source QPN alone does not make a datagram the receiver's own: its source address
+		// counts.
 		send(group4, func(*bth.Packet) {})
 		synctest.Wait()
 		if got := a.took()[a.qp.Num()]; got != 1 {
@@ -187,7 +188,7 @@ func TestHostileMulticasts(t *testing.T) {
 	})
 }
 
-// noJoin is a link that cannot join.
+// noJoin is a link that cannot join groups.
 type noJoin struct{ packet.Link }
 
 func TestAttachSaysWhatIsWrong(t *testing.T) {
@@ -222,7 +223,7 @@ func TestAttachSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Whoever attaches, detaches, closes and sends at the same time: nothing is left behind.
+// Attaching, detaching, closing and sending at the same time leaves nothing behind.
 func TestMulticastUnderConcurrency(t *testing.T) {
 	n := pipe.NewNet()
 	a, b := newDatagramEnd(t, 1, openLink(t, n, addrA)), newDatagramEnd(t, 2, openLink(t, n, addrB))

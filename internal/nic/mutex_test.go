@@ -17,7 +17,7 @@ func TestAMutexThatWasWaitedForInVainIsNotWaitedForUntilItWasFree(t *testing.T) 
 		t.Fatal("the lock was taken twice")
 	}
 	m.Unlock()
-	for m.stuck.Load() { // the goroutine that still waits has it, and gives it back
+	for m.stuck.Load() { // the goroutine that still waits gets the lock and releases it
 		runtime.Gosched()
 	}
 	if !m.lockWithin(time.Hour) {
@@ -26,7 +26,7 @@ func TestAMutexThatWasWaitedForInVainIsNotWaitedForUntilItWasFree(t *testing.T) 
 	m.Unlock()
 }
 
-// With a patience that often ends just when the lock is there.
+// With a time limit that often expires just when the lock becomes free.
 func TestAMutexHasOneHolder(t *testing.T) {
 	const rounds = 2000
 	var m mutex

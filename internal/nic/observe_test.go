@@ -12,7 +12,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// witness writes down what it is told.
+// witness records the calls of an Observer.
 type witness struct{ told []string }
 
 func (w *witness) say(format string, args ...any) {
@@ -29,7 +29,7 @@ func (w *witness) Completed(_ bth.QPN, wc *qp.WC, wr *qp.SendWQE) {
 	w.say("%v %d is complete: %v, %v", wc.Opcode, wc.WRID, wc.Status, wr != nil)
 }
 
-// observedPair is a pair of which the first end's queue pair is looked at.
+// observedPair is a pair with an observer of the first end's queue pair.
 func observedPair(t *testing.T, r retry) (a, b *end, w *witness) {
 	n := pipe.NewNet()
 	w = &witness{}
@@ -91,7 +91,7 @@ func TestAnObserverIsToldOfDatagrams(t *testing.T) {
 	}
 }
 
-// What the machine does by itself is told as well.
+// What the machine does by itself is observed too.
 func TestAnObserverIsToldOfTheEnd(t *testing.T) {
 	a, b, w := observedPair(t, retry{timeout: 1, count: 0})
 	if err := b.dev.Close(); err != nil {
@@ -111,7 +111,7 @@ func TestAnObserverIsToldOfTheEnd(t *testing.T) {
 	}
 }
 
-// A receive is nobody's work request of the send queue, whatever that holds, and an empty one holds none.
+// A receive has no send work request, whether the send queue is empty or not.
 func TestACompletionHasTheWorkRequestOfItsOwnQueue(t *testing.T) {
 	a, b, w := observedPair(t, usualRetry)
 	defer closeAll(t, a, b)

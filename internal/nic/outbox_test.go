@@ -15,9 +15,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Two peers ask for a megabyte each, with a single READ as no gorxe requester would. The
-// answers are more than one flush; they all come, the two take turns, and neither has more
-// than a turn's bytes at a time.
+// Two peers request a megabyte each with a single READ, as no gorxe requester would. The
+// responses exceed one flush; all of them are sent, the two queue pairs alternate, and neither
+// sends more than a turn's bytes at a time.
 func TestLongAnswersTakeTurns(t *testing.T) {
 	oneShard(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestLongAnswersTakeTurns(t *testing.T) {
 	})
 }
 
-// A post on a busy queue pair leaves the sending to the pump, and that needs neither an
-// answer nor a timer.
+// A post on a busy queue pair leaves sending to the pump, which needs neither a response nor a
+// timer for it.
 func TestPipelinedPostsLeaveAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, pipe.NewNet())
@@ -99,12 +99,12 @@ func TestClosedQueuePairLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-// scriptedLink fails as told.
+// scriptedLink fails as its fields say.
 type scriptedLink struct {
 	packet.Link
-	reprepare atomic.Int32 // how many times Send asks to have the frames from keep on prepared again
-	keep      int          // frames that left before
-	refuse    atomic.Bool  // Send refuses everything
+	reprepare atomic.Int32 // number of Send calls that return ErrReprepare for the frames from keep on
+	keep      int          // frames sent before that
+	refuse    atomic.Bool  // Send rejects everything
 	recvFails atomic.Int32
 	prepared  atomic.Int32
 }
@@ -118,7 +118,7 @@ func (l *scriptedLink) Send(b *packet.Batch) error {
 	switch {
 	case l.reprepare.Load() > 0:
 		l.reprepare.Add(-1)
-		// A batch of its own takes the first frames out, as if they had left.
+		// A batch of its own removes the first frames, as if they had been sent.
 		first := packet.NewBatch(l.keep)
 		for i := range l.keep {
 			f, g := first.Next(), b.At(i)
@@ -161,7 +161,7 @@ func TestFramesAreSealedAgain(t *testing.T) {
 				defer closeAll(t, a, b)
 				fill(a.buf, 5)
 				link.reprepare.Store(1)
-				// 3001 bytes: the last packet has pad, which must not be taken for the ICRC.
+				// 3001 bytes: the last packet has padding, which must not be taken for the ICRC.
 				a.post(a.write(b, 1, 0, 3*1024+1))
 				a.succeed(1)
 				if n := link.prepared.Load(); n != 2 {
@@ -206,7 +206,7 @@ func TestRefusedFramesAreToldAndSentAgain(t *testing.T) {
 	})
 }
 
-// An error that stays for a while neither ends reception nor eats the processor.
+// An error that persists for a while neither ends reception nor uses up the processor.
 func TestReceivingGoesOnAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const failures = 20

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// newQPOn makes a queue pair of e that completes into the given CQs and moves it to INIT.
+// newQPOn creates a queue pair of e that completes into the given CQs and moves it to INIT.
 func (e *end) newQPOn(send, recv *CQ) *QP {
 	e.t.Helper()
 	q, err := e.dev.CreateQP(QPInit{
@@ -36,7 +36,7 @@ func initQP(t *testing.T, q *QP) {
 	}
 }
 
-// A CQ that loses a completion takes all who complete into it along, and nobody else.
+// A CQ that loses a completion makes all queue pairs that complete into it fail, and no others.
 func TestOverflowFailsTheUsersOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newPair(t, 1<<12, usualRetry, nil)
@@ -91,7 +91,7 @@ func TestOverflowFailsTheUsersOfTheQueue(t *testing.T) {
 			t.Errorf("a queue pair on it = %v, want ErrCQOverflow", err)
 		}
 
-		// Who comes into use on the queue later meets the same, without a second CQ_ERR.
+		// Queue pairs that use the queue later fail too, without a second CQ_ERR.
 		initQP(t, idle)
 		if _, err := idle.PostRecv([]*qp.RecvWR{{}}); err != nil {
 			t.Fatal(err)

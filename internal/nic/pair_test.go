@@ -17,10 +17,10 @@ var (
 	addrB = netip.MustParseAddr("192.0.2.2")
 )
 
-// With go test -shards 4 every device of these tests has four.
+// With go test -shards 4 every device of these tests has four shards.
 var shards = flag.Int("shards", 1, "`number` of shards of each device")
 
-// oneShard skips a test of what queue pairs of the same shard do.
+// oneShard skips a test of queue pairs in the same shard if there are several.
 func oneShard(t testing.TB) {
 	if *shards > 1 {
 		t.Skip("this is about queue pairs of one shard, and -shards gives them several")
@@ -65,7 +65,7 @@ func newEnd(t testing.TB, seed uint64, link packet.Link, size int) *end {
 	return newEndOn(t, openDevice(t, seed, link), bth.PSN(seed*1000), size)
 }
 
-// newEndOn makes an end on a device that is open.
+// newEndOn makes an end on an open device.
 func newEndOn(t testing.TB, dev *Device, psn bth.PSN, size int) *end {
 	t.Helper()
 	e := &end{t: t, dev: dev, pd: &mr.PD{}, psn: psn}
@@ -78,7 +78,7 @@ func newEndOn(t testing.TB, dev *Device, psn bth.PSN, size int) *end {
 	return e
 }
 
-// register makes buf the region of e.
+// register registers buf as the region of e.
 func (e *end) register(buf []byte) {
 	e.t.Helper()
 	mem, err := e.dev.Register(e.pd, mr.Bytes(buf), 0x10000, uint64(len(buf)), allAccess)
@@ -105,13 +105,13 @@ type retry struct{ timeout, count uint8 }
 
 var usualRetry = retry{timeout: 14, count: 7}
 
-// connect takes q of e to RTS, towards the queue pair peer at addr.
+// connect moves q of e to RTS, connected to the queue pair peer at addr.
 func (e *end) connect(q *QP, addr netip.Addr, peer bth.QPN, peerPSN bth.PSN, r retry) {
 	e.t.Helper()
 	e.connectBy(0, q, addr, peer, peerPSN, r)
 }
 
-// connectBy is connect from entry index of the GID table.
+// connectBy is connect with entry index of the GID table.
 func (e *end) connectBy(index uint8, q *QP, addr netip.Addr, peer bth.QPN, peerPSN bth.PSN, r retry) {
 	e.t.Helper()
 	for _, step := range []struct {
@@ -136,8 +136,8 @@ func (e *end) connectBy(index uint8, q *QP, addr netip.Addr, peer bth.QPN, peerP
 	}
 }
 
-// newPair is two connected ends with buffers of size bytes, over links that wrap may
-// decorate. They are closed by close.
+// newPair returns two connected ends with buffers of size bytes, over links that wrap may
+// decorate. The caller closes them, for example with closeAll.
 func newPair(t testing.TB, size int, r retry, wrap func(packet.Link) packet.Link) (a, b *end) {
 	t.Helper()
 	n := pipe.NewNet()
@@ -164,7 +164,7 @@ func (e *end) sge(off, n int) []qp.SGE {
 	return []qp.SGE{{Addr: e.mem.IOVA() + uint64(off), Length: uint32(n), LKey: e.mem.LKey()}}
 }
 
-// write is a signaled WRITE of n bytes at offset off from e to the same place at peer.
+// write returns a signaled WRITE of n bytes at offset off from e to the same offset at peer.
 func (e *end) write(peer *end, id uint64, off, n int) *qp.SendWR {
 	return &qp.SendWR{
 		ID: id, Opcode: qp.WRWrite, Flags: qp.Signaled, SGList: e.sge(off, n),
@@ -207,7 +207,7 @@ func (e *end) wait(n int) []qp.WC {
 	return out
 }
 
-// succeed is wait, and every completion must be a success.
+// succeed is wait, and fails the test unless every completion is a success.
 func (e *end) succeed(n int) []qp.WC {
 	e.t.Helper()
 	wcs := e.wait(n)
@@ -233,7 +233,7 @@ func (e *end) counter(name string) uint64 {
 	return value
 }
 
-// drops returns the counters that say why packets were dropped, those at 0 left out.
+// drops returns the counters of dropped packets that are not 0.
 func (e *end) drops() map[string]uint64 {
 	out := map[string]uint64{}
 	e.dev.Counters(func(n string, v uint64) {

@@ -13,7 +13,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// holdingLink counts by how many each destination is held, and keeps those that are expected.
+// holdingLink counts the holds of each destination and records the expected ones.
 type holdingLink struct {
 	packet.Link
 	mu       sync.Mutex
@@ -43,7 +43,7 @@ func (l *holdingLink) add(dst netip.Addr, n int) {
 
 func (l *holdingLink) mustHold(t *testing.T, when string, want map[netip.Addr]int) {
 	t.Helper()
-	synctest.Wait() // a completion is there before its packet is dealt with
+	synctest.Wait() // a completion can be polled before its packet is processed completely
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !maps.Equal(l.n, want) {
@@ -58,7 +58,7 @@ func TestALinkExpectsWhatIsConnectedToAndAddressed(t *testing.T) {
 		a := newEnd(t, 1, link, 64)
 		defer closeAll(t, a)
 		there := netip.MustParseAddr("192.0.2.7")
-		a.connect(a.qp, addrB, 19, 0, usualRetry) // three times Modify
+		a.connect(a.qp, addrB, 19, 0, usualRetry) // three calls of Modify
 		if want := []netip.Addr{addrB}; !slices.Equal(link.expected, want) {
 			t.Errorf("connected: %v are expected, want %v", link.expected, want)
 		}
@@ -71,8 +71,8 @@ func TestALinkExpectsWhatIsConnectedToAndAddressed(t *testing.T) {
 	})
 }
 
-// A request for a connection may bear anybody's address: only what a peer sends to its queue pair
-// shows that it is there.
+// Requests for connections may have forged addresses: only packets from a peer to its queue pair
+// show that it exists.
 func TestALinkHoldsTheDestinationsOfQueuePairsWhosePeersWereHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := pipe.NewNet()

@@ -58,7 +58,7 @@ func TestClosingTheDeviceIsNotFatal(t *testing.T) {
 	})
 }
 
-// deafLink fails to receive for so many times, and then goes on.
+// deafLink fails to receive the given number of times, and then works.
 type deafLink struct {
 	packet.Link
 	failures int
@@ -89,7 +89,7 @@ func TestReceivingThatFailsForGoodIsFatal(t *testing.T) {
 				mustEvent(t, a.dev, AsyncEvent{Type: qp.EventDeviceFatal})
 			}
 			noEvent(t, a.dev)
-			// It was tried on, and works again.
+			// The receiver kept trying, and works again.
 			a.post(a.write(b, 1, 0, 8))
 			a.succeed(1)
 		})

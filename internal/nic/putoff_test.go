@@ -15,7 +15,7 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// A quick timer, and no second try: the first timeout that counts ends the work.
+// A short timeout and no retry: the first timeout that takes effect ends the work.
 var quickRetry = retry{timeout: 8, count: 0}
 
 const quickTimeout = 4096 << 8 * time.Nanosecond
@@ -24,7 +24,7 @@ const quickTimeout = 4096 << 8 * time.Nanosecond
 type heldLink struct {
 	packet.Link
 	gate  chan struct{}
-	taken bool // it is held with what it has taken, and not before it takes anything
+	taken bool // the receiver is held after it took frames, not before
 }
 
 func (l *heldLink) Pending() bool { return l.Link.(packet.Pender).Pending() }
@@ -42,7 +42,7 @@ func TestTimeoutWaitsForWhatWasNotReceivedYet(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		taken bool
-		// Posting asks for the timeout, too, and must not use up the times that it is put off.
+		// Posting also asks for the timeout, and must not use up the number of delays.
 		posts int
 	}{
 		{"in the link", false, 1},
@@ -78,7 +78,7 @@ func TestTimeoutWaitsForWhatWasNotReceivedYet(t *testing.T) {
 				if n := a.qp.Counters(); n.Timeouts != 0 || n.Retransmitted != 0 {
 					t.Errorf("%d timeouts and %d packets sent again, want none", n.Timeouts, n.Retransmitted)
 				}
-				// It was put off to a time far ahead. The next one comes at its own.
+				// It was put off to a distant time. The next one is on time.
 				closeAll(t, b)
 				start := time.Now()
 				a.post(a.write(b, 0, 0, 64))
@@ -91,7 +91,7 @@ func TestTimeoutWaitsForWhatWasNotReceivedYet(t *testing.T) {
 	}
 }
 
-// ticks is how late so many deadlines in a row may be.
+// ticks is the maximum lateness of the given number of successive deadlines.
 func ticks(n int) time.Duration { return time.Duration(n << tickBits) }
 
 // A busyLink has a receiver that is behind for a while.
@@ -99,7 +99,7 @@ type busyLink struct {
 	packet.Link
 	opened  time.Time
 	behind  time.Duration
-	every   time.Duration // a frame of a stranger comes; 0: nothing does
+	every   time.Duration // interval at which a frame of a stranger arrives; 0: none
 	looks   atomic.Int32
 	closing sync.Once
 	closed  chan struct{}
@@ -133,7 +133,7 @@ func (l *busyLink) Close() error {
 	return l.Link.Close()
 }
 
-// The peer is silent: how long it takes until that is an error.
+// The peer is silent: the time until that is an error.
 func TestTimeoutIsNotPutOffForEver(t *testing.T) {
 	const all = time.Duration(1<<maxPutOffs-1) * time.Duration(firstPutOff)
 	busy := func(behind, every time.Duration) func(packet.Link) packet.Link {
@@ -180,7 +180,7 @@ func TestTimeoutIsNotPutOffForEver(t *testing.T) {
 	}
 }
 
-// However many queue pairs are due at once, a link is looked at once.
+// However many queue pairs are due at once, a link is checked once.
 func TestLinkIsLookedAtOnceForAllThatAreDue(t *testing.T) {
 	oneShard(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestLinkIsLookedAtOnceForAllThatAreDue(t *testing.T) {
 	})
 }
 
-// Only the link by which the answer would come matters.
+// Only the link by which the response would arrive matters.
 func TestTimeoutIsPutOffForItsOwnLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := pipe.NewNet()

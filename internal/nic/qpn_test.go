@@ -44,7 +44,7 @@ func TestQPNs(t *testing.T) {
 		}
 	})
 	t.Run("are neither reserved nor multicast", func(t *testing.T) {
-		// The steps of this walk that lead to what is taken.
+		// The steps of this walk that lead to numbers that are in use.
 		for step, reserved := range map[uint64]bth.QPN{16195447: 0, 4634417: 1, 12853839: 15, 7043512: 0xffffff} {
 			a := newQPNs([32]byte{4})
 			a.next = step

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// BenchmarkMessageRate is a WRITE of 64 bytes from post to completion, of some hundred that are
+// BenchmarkMessageRate is a WRITE of 64 bytes from post to completion, with some hundred
 // outstanding, between two devices on links without a kernel.
 func BenchmarkMessageRate(b *testing.B) {
 	for _, c := range []struct{ qps, list int }{{1, 1}, {1, 64}, {4, 64}} {

@@ -10,8 +10,7 @@ import (
 	"github.com/gorxe/gorxe/packet/pipe"
 )
 
-// A rawPeer is an address under the test's control: it sends whatever bytes it is given
-// and keeps what comes.
+// A rawPeer is an address that the test controls: it sends any bytes and records what arrives.
 type rawPeer struct {
 	t     testing.TB
 	link  packet.Link
@@ -39,7 +38,7 @@ func newRawPeer(t testing.TB, n *pipe.Net, addr netip.Addr) *rawPeer {
 	return p
 }
 
-// frame puts b into the batch, ready to be sealed.
+// frame adds b to the batch, ready to be sealed.
 func (p *rawPeer) frame(to netip.Addr, b []byte) *packet.Frame {
 	p.batch.Reset()
 	f := p.batch.Next()
@@ -58,7 +57,7 @@ func (p *rawPeer) send(to netip.Addr, b []byte) {
 	}
 }
 
-// sendSealed sends b followed by the right ICRC.
+// sendSealed sends b followed by the correct ICRC.
 func (p *rawPeer) sendSealed(to netip.Addr, b []byte) {
 	p.t.Helper()
 	f := p.frame(to, b)
@@ -69,7 +68,7 @@ func (p *rawPeer) sendSealed(to netip.Addr, b []byte) {
 	}
 }
 
-// sendWithID sends b with the ICRC for an identification that the link does not announce.
+// sendWithID sends b with the ICRC for an identification that the link does not report.
 func (p *rawPeer) sendWithID(to netip.Addr, b []byte, id uint16) {
 	p.t.Helper()
 	f := p.frame(to, b)
@@ -81,7 +80,7 @@ func (p *rawPeer) sendWithID(to netip.Addr, b []byte, id uint16) {
 	}
 }
 
-// answers returns the packets that came since the last call.
+// answers returns the packets that arrived since the last call.
 func (p *rawPeer) answers() []bth.Packet {
 	p.t.Helper()
 	p.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// endlessSends is a source in which a program puts the same request again as soon as it is fetched. The shard's lock
-// guards it.
+// endlessSends is a source into which a program puts the same request again as soon as it is
+// fetched. The shard's lock guards it.
 type endlessSends struct {
 	wr      qp.SendWR
 	fetched int
@@ -29,7 +29,8 @@ func (s *endlessSends) Fetch(wr *qp.SendWR) qp.FetchStatus {
 func (s *endlessSends) Retire(int) {}
 func (s *endlessSends) Reset()     {}
 
-// start takes q of e through all states up to the given one, towards a queue pair of the same type at addrB.
+// start moves q of e through all states up to the given one, connected to a queue pair of the
+// same type at addrB.
 func (e *end) start(q *QP, to qp.State) {
 	e.t.Helper()
 	for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
@@ -47,7 +48,7 @@ func (e *end) start(q *QP, to qp.State) {
 	}
 }
 
-// Requests of which no frame leaves.
+// Requests that need no frame.
 func oversize(e *end) qp.SendWR {
 	return qp.SendWR{Opcode: qp.WRSend, SGList: e.sge(0, 5000), AH: e.ah(0, addrB), RemoteQPN: 77, RemoteQKey: testQKey}
 }
@@ -63,8 +64,8 @@ func emptyBind(e *end) qp.SendWR {
 
 func unknownOpcode(*end) qp.SendWR { return qp.SendWR{Opcode: 99, Flags: qp.Signaled} }
 
-// A program fills its source as fast as it is emptied, with requests of which no frame leaves: they are executed, or
-// flushed, in turns, as frames are sent.
+// A program fills its source as fast as it is emptied, with requests that need no frame: they are
+// executed, or flushed, in turns, like frames that are sent.
 func TestASourceThatIsFilledWithoutEndIsServedInTurns(t *testing.T) {
 	for name, c := range map[string]struct {
 		typ      qp.Type
@@ -87,7 +88,7 @@ func TestASourceThatIsFilledWithoutEndIsServedInTurns(t *testing.T) {
 				e := newEnd(t, 1, openLink(t, pipe.NewNet(), addrA), 1<<16)
 				defer closeAll(t, e)
 				sends := &endlessSends{wr: c.request(e)}
-				cq, err := e.dev.CreateCQ(1 << 16) // has room for all that is flushed
+				cq, err := e.dev.CreateCQ(1 << 16) // has space for all flushed requests
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -129,7 +130,8 @@ func TestASourceThatIsFilledWithoutEndIsServedInTurns(t *testing.T) {
 	}
 }
 
-// All that is in a source when its doorbell rings is executed or flushed, also where the send queue holds less.
+// All requests in a source when its doorbell rings are executed or flushed, even if the send
+// queue is smaller.
 func TestOneDoorbellIsEnoughForALongSource(t *testing.T) {
 	const requests = 5 * fetchedDepth / 2
 	for name, c := range map[string]struct {

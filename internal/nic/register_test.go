@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// The locks of all shards are held by somebody else: a call that wanted one would wait for ever.
+// The test holds the locks of all shards: a call that needed one would wait forever.
 func TestANewKeyWaitsForNoShard(t *testing.T) {
 	a, b := newPair(t, 1<<12, usualRetry, nil)
 	defer closeAll(t, a, b)
@@ -45,7 +45,7 @@ func TestANewKeyWaitsForNoShard(t *testing.T) {
 	}
 }
 
-// Regions are made and ended while others are looked up by packets.
+// Regions are created and removed while packets look others up.
 func TestMemoryIsRegisteredBesideTraffic(t *testing.T) {
 	a, b := newPair(t, 1<<16, usualRetry, nil)
 	defer closeAll(t, a, b)

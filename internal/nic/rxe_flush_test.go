@@ -11,7 +11,7 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// UDP payloads of FLUSHes of Linux rxe 6.12, and how they came.
+// UDP payloads of FLUSHes of Linux rxe 6.12, with their IP headers' fields.
 var rxeFlushes = map[string]struct {
 	src, dst string
 	srcPort  uint16

@@ -65,7 +65,7 @@ func TestReadyListModel(t *testing.T) {
 	})
 }
 
-// Queue pairs that always have more to send get the same number of bytes, whatever the length of
+// Queue pairs that always have more to send send the same number of bytes, whatever the length of
 // their packets and however often packets make them ready.
 func TestQueuePairsGetTheSameNumberOfBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -101,8 +101,8 @@ func TestQueuePairsGetTheSameNumberOfBytes(t *testing.T) {
 	})
 }
 
-// A queue pair that asks for little goes before all that have had their share, and one that always has more
-// does not become ready anew by it while others wait.
+// A queue pair with little to send goes before all that have used up their credit, and does not
+// start a new round for one that always has more while others wait.
 func TestShortAnswersDoNotWaitBehindLongOnes(t *testing.T) {
 	var ts turns
 	long := [3]QP{}
@@ -127,7 +127,7 @@ func TestShortAnswersDoNotWaitBehindLongOnes(t *testing.T) {
 		if q := ts.pop(true); q != &long[i] {
 			t.Fatalf("turn %d is another's", i)
 		}
-		long[i].credit -= 2 * turnBytes // twice its share: it misses the next round
+		long[i].credit -= 2 * turnBytes // twice its credit: it misses the next round
 		ts.again(&long[i], false)
 		ts.push(&long[i])
 	}
@@ -143,7 +143,8 @@ func TestShortAnswersDoNotWaitBehindLongOnes(t *testing.T) {
 	}
 }
 
-// A turn that the pump keeps is not the receiver's, goes before those of the next round, and does not begin anew.
+// A turn left to the pump is not continued by the receiver, goes before those of the next round,
+// and does not start anew.
 func TestAKeptTurnIsThePumps(t *testing.T) {
 	var ts turns
 	var long, spent, short QP
@@ -174,8 +175,8 @@ func TestAKeptTurnIsThePumps(t *testing.T) {
 	}
 }
 
-// What a packet asks for keeps the receiver from the next one for one turn at most: the rest of a long answer
-// is the pump's.
+// What a packet requests keeps the receiver from the next one for at most one turn: the pump
+// sends the rest of a long response.
 func TestReceivedPacketsDoNotFlushLongAnswers(t *testing.T) {
 	oneShard(t)
 	v := newFortress(t)
@@ -204,8 +205,9 @@ func TestReceivedPacketsDoNotFlushLongAnswers(t *testing.T) {
 	}
 }
 
-// What an acknowledgement makes room for leaves in the goroutine that receives it as long as only one queue pair sends; with
-// another one ready, or READ responses to send, what is beyond a turn is the pump's.
+// What an acknowledgement permits is sent in the receiving goroutine as long as only one queue
+// pair sends; if another one is ready, or there are READ responses to send, the pump sends what
+// exceeds a turn.
 func TestALoneRequesterIsNotHandedToThePump(t *testing.T) {
 	spent := func(ts *turns, q *QP) {
 		ts.push(q)

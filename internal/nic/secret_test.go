@@ -25,14 +25,16 @@ func unmix(z uint64) uint64 {
 	return z ^ z>>30 ^ z>>60
 }
 
-// A guess is what a peer computes of a device that derives everything by SplitMix64 from one seed.
+// A guess is what a peer would compute for a device that derives everything by SplitMix64 from
+// one seed.
 type guess struct {
 	keys [4]uint32
 	qpns [4]bth.QPN // of the first shard
 }
 
-// guesses takes the GUID for the first output after the seed. Two bits of it are fixed, so there
-// are four candidates; the key seed is the second output, that of the first shard the third.
+// guesses assumes that the GUID is the first output after the seed. Two of its bits are fixed, so
+// there are four candidates; the key seed is the second output, that of the first shard the
+// third.
 func guesses(guid uint64) (all []guess) {
 	golden := uint64(0x9e3779b97f4a7c15)
 	for bits := range uint64(4) {
@@ -68,7 +70,7 @@ func TestTheInverseOfSplitMixIsOne(t *testing.T) {
 	}
 }
 
-// Every peer is told the GUID. It must not be able to compute keys or queue pair numbers from it.
+// Every peer knows the GUID. It must not be able to compute keys or queue pair numbers from it.
 func TestTheGUIDTellsNeitherKeysNorQueuePairNumbers(t *testing.T) {
 	for name, seed := range map[string]uint64{"of crypto/rand": 0, "with a seed": 7} {
 		t.Run(name, func(t *testing.T) {

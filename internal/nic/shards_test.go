@@ -37,7 +37,8 @@ func newMaker(t *testing.T, seed uint64) *maker {
 	return &maker{t, d, &mr.PD{}, cq}
 }
 
-// qp creates a queue pair and returns it with its shard, as its number tells every peer.
+// qp creates a queue pair and returns it with its shard, which every peer can compute from its
+// number.
 func (m *maker) qp() (q *QP, shard int) {
 	m.t.Helper()
 	q, err := m.dev.CreateQP(QPInit{Type: qp.RC, PD: m.pd, SendCQ: m.cq, RecvCQ: m.cq, Cap: qp.Cap{MaxSendWR: 1, MaxRecvWR: 1}})
@@ -71,8 +72,8 @@ func TestTheShardOfAQueuePairTellsNothingOfTheNextOnes(t *testing.T) {
 	}
 }
 
-// An attacker that has as many queue pairs in each shard as in any other learns nothing of the
-// shard of another's by those that it creates next.
+// An attacker with equally many queue pairs in each shard learns nothing about the shard of
+// another's queue pair from those that it creates next.
 func TestAnAttackerThatEvensOutTheShardsDoesNotFindTheQueuePairOfAnother(t *testing.T) {
 	const rounds, evenly = 500, 4
 	m := newMaker(t, 1)

@@ -38,7 +38,8 @@ func (e *end) flood(q *QP, n int) {
 	}
 }
 
-// The connections of a program towards one address bound each other, and none of another program's.
+// The connections of a program towards one address share a limit, and those of other programs are
+// not affected.
 func TestConnectionsOfAClientTowardsOneAddressShare(t *testing.T) {
 	oneShard(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -74,13 +75,14 @@ func TestConnectionsOfAClientTowardsOneAddressShare(t *testing.T) {
 		if got := sent(other); got != 128 {
 			t.Errorf("the queue pair of the other client has sent %d packets, want a window of 128", got)
 		}
-		// One that is closed makes room for those that wait.
+		// A closed connection makes space for those that wait.
 		ofX[0].Close()
 		synctest.Wait()
 		if got := sent(ofX[1:]...); got != shareWindow {
 			t.Errorf("after one was closed %d PSNs are outstanding, want %d", got, shareWindow)
 		}
-		// What the others hold is given back when their timers have run out, and until then one packet leaves now and then.
+		// The share of the others is released when their timers have expired, and until then a
+		// packet is sent now and then.
 		if before := sent(last); before == 0 {
 			time.Sleep(300 * time.Millisecond)
 			synctest.Wait()
@@ -97,13 +99,14 @@ func TestConnectionsOfAClientTowardsOneAddressShare(t *testing.T) {
 	})
 }
 
-// blockable is a machine that is blocked or is not.
+// blockable is a machine whose Blocked result the test sets.
 type blockable struct{ blocked bool }
 
 func (b *blockable) Join(*transport.Share) {}
 func (b *blockable) Blocked() bool         { return b.blocked }
 
-// Those that wait for room are made ready in the order in which they began to wait, as many as there is room for.
+// Queue pairs that wait for space become ready in the order in which they started to wait, as
+// many as there is space for.
 func TestWaitersForAShareAreServedInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		out := &outbox{}
@@ -115,7 +118,7 @@ func TestWaitersForAShareAreServedInOrder(t *testing.T) {
 			q.attr.SQ = qp.NewSendQueue(1, 1, false)
 			qs = append(qs, q)
 		}
-		var want []*QP // that wait
+		var want []*QP // queue pairs that wait
 		granted := map[*QP]bool{}
 		t.Repeat(map[string]func(*rapid.T){
 			"sent": func(t *rapid.T) {

@@ -8,7 +8,8 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// readies gives q, whose shard the caller has locked, a WRITE of n bytes to b, and leaves it to others to send it.
+// readies posts a WRITE of n bytes to b on q, whose shard the caller has locked, and leaves
+// sending to others.
 func (e *end) readies(q *QP, b *end, n int) {
 	e.t.Helper()
 	if err := q.attr.SQ.Push(e.write(b, 1, 0, n)); err != nil {
@@ -18,7 +19,8 @@ func (e *end) readies(q *QP, b *end, n int) {
 	q.shard.ready(q)
 }
 
-// Memory of a file may wait for a disk at each page: the pump does not hold the lock for all of them.
+// Memory of a file may wait for a disk at each page: the pump does not hold the lock for all
+// pages.
 func TestThePumpReleasesTheLockWhenItTakesLong(t *testing.T) {
 	const queuePairs, packets = 8, 32
 	synctest.Test(t, func(t *testing.T) {
@@ -53,8 +55,8 @@ func TestThePumpReleasesTheLockWhenItTakesLong(t *testing.T) {
 	})
 }
 
-// While many packets wait the pump sends no more than its bytes, in the middle of a turn, and leaves the rest of the
-// turn to itself: the receiver takes the packets.
+// While many packets wait, the pump sends no more than its bytes, even in the middle of a turn,
+// and keeps the rest of the turn for itself: the receiver takes the packets.
 func TestThePumpOfACrowdedShardKeepsToItsBytes(t *testing.T) {
 	oneShard(t)
 	const packets, some = 64, 16 << 10
@@ -76,8 +78,9 @@ func TestThePumpOfACrowdedShardKeepsToItsBytes(t *testing.T) {
 	})
 }
 
-// What receives goes on for a queue pair that alone has something to send, but neither for longer than the pump would,
-// nor while many packets wait, nor with requests that all shards have to wait for.
+// The receiver continues for a queue pair that alone has something to send, but not for longer
+// than the pump would, not while many packets wait, and not with requests that all shards have to
+// wait for.
 func TestTheReceiverGoesOnForALoneQueuePairWithinBounds(t *testing.T) {
 	oneShard(t)
 	const packets = 64

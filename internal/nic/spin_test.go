@@ -41,7 +41,8 @@ func TestALookInVainIsFollowedByEverLongerPauses(t *testing.T) {
 	}
 }
 
-// A lookLink tells of each look that does not wait. From the second on, nothing comes to who waits.
+// A lookLink reports each non-blocking receive. From the second on, blocking receives get
+// nothing.
 type lookLink struct {
 	packet.Link
 	packet.Shared
@@ -69,7 +70,8 @@ func (l *lookLink) Close() error {
 	return l.Link.Close()
 }
 
-// lookingPair is a pair whose second end looks for most after a batch, and calls look each time.
+// lookingPair is a pair whose second end busy-polls for most after a batch; look is called each
+// time.
 func lookingPair(t *testing.T, most time.Duration, lone bool, look func()) (a, b *end) {
 	t.Helper()
 	a, b = newPair(t, 4096, usualRetry, func(l packet.Link) packet.Link {
@@ -125,7 +127,7 @@ func TestLooksEndAndAreRareWhereTrafficIsSparse(t *testing.T) {
 		a, b := lookingPair(t, most, false, func() { looks++ })
 		defer closeAll(t, a, b)
 		a.writeOne(b)
-		synctest.Wait() // the receiver sleeps, or this does not come back
+		synctest.Wait() // the receiver sleeps; otherwise this does not return
 		if least := int(most / leastTry); looks < least || looks > each {
 			t.Errorf("%d looks after a batch, want %d to %d", looks, least, each)
 		}
@@ -142,7 +144,7 @@ func TestLooksEndAndAreRareWhereTrafficIsSparse(t *testing.T) {
 	})
 }
 
-// A garbageLink brings a packet that fails all checks with each look that does not wait.
+// A garbageLink returns a packet that fails all checks from each non-blocking receive.
 type garbageLink struct {
 	packet.Link
 	packet.Shared
@@ -181,7 +183,8 @@ func TestPacketsThatNobodyTakesDoNotKeepTheDeviceLooking(t *testing.T) {
 	})
 }
 
-// The runtime's timers are late where everybody sleeps, so who looks anyway goes on until a timeout that is near.
+// The runtime's timers are late if all goroutines sleep, so a receiver that busy-polls continues
+// until a timeout that is near.
 func TestATimeoutThatIsNearIsWaitedForAwake(t *testing.T) {
 	const most = 50 * time.Microsecond
 	_, b := lookingPair(t, most, false, func() {})
@@ -195,7 +198,7 @@ func TestATimeoutThatIsNearIsWaitedForAwake(t *testing.T) {
 		{most, time.Hour, true},
 		{most, lateTimer, true},
 		{most, lateTimer - 1, false},
-		{most, -1, false}, // it is due, and is dealt with between looks
+		{most, -1, false}, // it is due, and is served between receives
 		{most + lateTimer - 1, lateTimer - 1, false},
 		{most + lateTimer, lateTimer - 1, true},
 	} {

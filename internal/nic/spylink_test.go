@@ -8,11 +8,11 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// A spyLink keeps what is sent, and lets nobody wait.
+// A spyLink records what is sent, and its Send never waits.
 type spyLink struct {
 	packet.Link
 	mu   sync.Mutex
-	only bth.QPN // keep what goes there alone; 0 keeps all, up to spyLimit
+	only bth.QPN // keep only packets to this queue pair; 0: all, up to spyLimit
 	sent []bth.Packet
 	raw  []byte
 }
@@ -45,8 +45,8 @@ func (l *spyLink) keep(b *packet.Batch) error {
 	return nil
 }
 
-// take returns what was kept since the last call, and keeps from here on only what goes to
-// the queue pair named, if it is not 0.
+// take returns the packets kept since the last call, and from now on keeps only those to the
+// given queue pair, unless it is 0.
 func (l *spyLink) take(only bth.QPN) []bth.Packet {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// sharing makes n queue pairs of b take from one SRQ, each connected to one of a.
+// sharing makes n queue pairs of b use one SRQ, each connected to one of a.
 func sharing(t *testing.T, n int, a qp.SRQAttr) (ends [2]*end, senders, receivers []*QP, s *SRQ) {
 	t.Helper()
 	net := pipe.NewNet()
@@ -59,7 +59,7 @@ func TestManyQueuePairsShareReceives(t *testing.T) {
 		}
 		got := map[uint32]int{}
 		for id := uint64(0); id < qps*rounds; id++ {
-			// One receive at a time: the other queue pairs meet an SRQ that is empty.
+			// One receive at a time: the other queue pairs find the SRQ empty.
 			if _, err := s.PostRecv([]*qp.RecvWR{{ID: id, SGList: b.sge(0, 100)}}); err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +116,7 @@ func TestSRQInUseStaysOpen(t *testing.T) {
 	if !errors.Is(err, ErrClosed) {
 		t.Errorf("queue pair on it after Close = %v", err)
 	}
-	// The refused queue pair left no trace in the CQ: only the end's own is counted.
+	// The failed creation left no trace in the CQ: only the end's own queue pair is counted.
 	e.qp.Close()
 	if err := e.cq.Close(); err != nil {
 		t.Error(err)

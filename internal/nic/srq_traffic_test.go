@@ -13,9 +13,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Many goroutines post to an SRQ, resize it, arm its limit and ask for its attributes while
-// the messages of several queue pairs take from it: each message fills one receive, those
-// of a connection in order, and each receive that was posted is used once.
+// Many goroutines post to an SRQ, resize it, arm its limit and query it while messages of several
+// queue pairs take receives: each message takes one, messages of a connection arrive in order,
+// and each posted receive is used once.
 func TestSRQServesManyGoroutinesDuringTraffic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const qps, rounds, posters, arms, small, large = 4, 150, 3, 100, 16, 64
@@ -24,7 +24,7 @@ func TestSRQServesManyGoroutinesDuringTraffic(t *testing.T) {
 		a, b := ends[0], ends[1]
 		defer closeAll(t, a, b)
 		number := func(e *end, i uint64) []byte { return e.buf[8*i : 8*i+8] }
-		of := map[bth.QPN]uint64{} // the next message that is due at a receiver
+		of := map[bth.QPN]uint64{} // next expected message of each receiver
 
 		var wg sync.WaitGroup
 		for i, q := range senders {
@@ -61,7 +61,7 @@ func TestSRQServesManyGoroutinesDuringTraffic(t *testing.T) {
 					t.Error(err)
 				}
 				time.Sleep(time.Microsecond)
-				// Refused, and then without effect, while more receives are queued.
+				// Rejected, and then without effect, while more receives are queued.
 				_ = s.Modify(qp.SRQAttr{MaxWR: small}, qp.SRQMaxWR)
 			}
 		})

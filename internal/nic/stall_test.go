@@ -11,10 +11,10 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// stallingMemory is memory whose bytes are not there before release is closed, as a page of a file
-// system in user space may be.
+// stallingMemory is memory whose accesses block until release is closed, like a page of a FUSE
+// file.
 type stallingMemory struct {
-	entered chan struct{} // has room for one: an access has begun
+	entered chan struct{} // capacity 1: an access has begun
 	release chan struct{}
 }
 
@@ -36,14 +36,14 @@ func (m *stallingMemory) wait() error {
 func (m *stallingMemory) ReadAt([]byte, uint64) error  { return m.wait() }
 func (m *stallingMemory) WriteAt([]byte, uint64) error { return m.wait() }
 
-// A stall is a device of several shards, in one of which a goroutine waits for memory from begin to
-// end, and its peer, whose receiver hands packets from shard to shard.
+// A stall is a device of several shards, in one of which a goroutine waits for memory between
+// begin and end, and its peer, whose receiver passes packets on to other shards.
 type stall struct {
 	t      *testing.T
 	dev    *end // its queue pair is in shard 0
 	peer   *end
 	mem    *stallingMemory
-	q      *QP // that the goroutine sends by
+	q      *QP // that the goroutine sends on
 	to     *QP // its peer
 	region *mr.Region
 	posted chan struct{}
@@ -78,7 +78,7 @@ func newStall(t *testing.T, at int) *stall {
 	return s
 }
 
-// begin lets a goroutine wait for the memory with the lock of the shard held.
+// begin makes a goroutine wait for the memory with the lock of the shard held.
 func (s *stall) begin() {
 	go func() {
 		defer close(s.posted)
@@ -110,7 +110,7 @@ func (s *stall) connect(q, peer *QP) {
 	s.peer.connect(peer, addrA, q.Num(), s.dev.psn, usualRetry)
 }
 
-// end lets the memory be there, and closes the devices.
+// end releases the memory and closes the devices.
 func (s *stall) end() {
 	s.t.Helper()
 	close(s.mem.release)
@@ -142,7 +142,7 @@ func (s *stall) returns(name string, f func()) {
 	}
 }
 
-// awaitStuck waits until somebody has waited for a lock in vain.
+// awaitStuck waits until a goroutine has waited for a lock in vain.
 func (s *stall) awaitStuck(m *mutex) {
 	s.t.Helper()
 	s.returns("lockWithin", func() {

@@ -55,7 +55,7 @@ func TestCallsThatConcernNoQueuePairDoNotWaitForMemoryThatStalls(t *testing.T) {
 	}
 }
 
-// lastShard is the highest index, which calls that take the locks of all shards come to last.
+// lastShard is the highest index, the last that calls lock which need all shards.
 const lastShard = makerShards - 1
 
 func TestALookTellsOfTheShardsWhoseMemoryDoesNotStall(t *testing.T) {
@@ -106,7 +106,7 @@ func TestNoCounterGoesBackWhileMemoryStalls(t *testing.T) {
 	}
 }
 
-// bind posts the bind of a window of type 2 by q.
+// bind posts the bind of a type 2 window on q.
 func (s *stall) bind(q *QP) {
 	s.t.Helper()
 	e := s.dev
@@ -181,7 +181,7 @@ func TestARequestThatChangesKeysWaitsForMemoryThatStallsAndItsShardDoesNot(t *te
 	closeAll(t, s.dev, s.peer)
 }
 
-// The link has one receive queue, so the receiver hands on what is for the shard that stalls.
+// The link has one receive queue, so the receiver passes on packets for the shard that stalls.
 func TestAReceiverDropsPacketsForAShardWhoseMemoryStalls(t *testing.T) {
 	s := newStall(t, lastShard)
 	s.begin()
@@ -196,7 +196,7 @@ func TestAReceiverDropsPacketsForAShardWhoseMemoryStalls(t *testing.T) {
 	}
 	close(s.mem.release)
 	<-s.posted
-	if wc := s.peer.succeed(1)[0]; wc.WRID != 5 { // it was sent again
+	if wc := s.peer.succeed(1)[0]; wc.WRID != 5 { // it was retransmitted
 		t.Errorf("work request %d is complete, want that to the shard", wc.WRID)
 	}
 	closeAll(t, s.dev, s.peer)

@@ -73,7 +73,7 @@ func TestPathMTUMayBeTheLargestOfTheLink(t *testing.T) {
 	}
 	e := newEnd(t, 1, l, 64)
 	defer closeAll(t, e)
-	// connect asks for 1024, the most that fits 1500.
+	// connect requests 1024, the largest that fits 1500.
 	e.connect(e.qp, addrB, 77, 1, usualRetry)
 }
 

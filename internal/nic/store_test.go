@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// storeRing is a completion store that knows nothing of package qp's: places of fixed number, and a
-// word in which the program asks to be told. Its fields are read where the device is idle.
+// storeRing is a completion store independent of package qp: a fixed number of places, and a word
+// by which the program requests an event. Its fields are read while the device is idle.
 type storeRing struct {
 	places []qp.WC
 	n      int
@@ -37,8 +37,8 @@ func (r *storeRing) Resize(depth int) error {
 	return nil
 }
 
-// storedPair returns two connected queue pairs; that of a completes into a store of the given number of
-// places.
+// storedPair returns two connected queue pairs; that of a completes into a store with the given
+// number of places.
 func storedPair(t *testing.T, places int) (a, b *end, store *storeRing) {
 	t.Helper()
 	a, b = newPair(t, 4096, usualRetry, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// qpElsewhere returns a queue pair that is not the first shard's.
+// qpElsewhere returns a queue pair that is not in the first shard.
 func (m *maker) qpElsewhere() *QP {
 	m.t.Helper()
 	for {
@@ -33,7 +33,7 @@ func arrivalFor(q bth.QPN, src netip.Addr) *arrival {
 	return &arrival{packet: bth.Packet{DestQP: q, Payload: []byte("payload")}, src: src}
 }
 
-// A receiver waits for the lock of another shard: strangers must not make it.
+// A receiver waits for the lock of another shard: strangers must not cause that.
 func TestPacketsThatNoQueuePairTakesLeadToNoOtherShard(t *testing.T) {
 	m := newMaker(t, 1)
 	home := m.dev.home()
@@ -72,7 +72,8 @@ func TestPacketsThatNoQueuePairTakesLeadToNoOtherShard(t *testing.T) {
 	}
 }
 
-// Anybody may send datagrams: a receiver does not wait for the lock of the shard that they are for.
+// Any host may send datagrams: a receiver does not wait for the lock of the shard that they are
+// for.
 func TestDatagramsAreHeldForAShardThatIsBusy(t *testing.T) {
 	m := newMaker(t, 1)
 	q := m.datagramQP()

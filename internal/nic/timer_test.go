@@ -9,11 +9,13 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// spans are how far ahead deadlines lie, and how far time moves at a time, in nanoseconds: within a tick, a slot of each ring, and an hour.
+// spans are the distances of deadlines and the steps of time, in nanoseconds: within a tick, a
+// slot of each ring, and an hour.
 var spans = []int64{1000, 100_000, 10_000_000, 1_000_000_000, 3_600_000_000_000}
 
-// Against a plain list: due gives the queue pairs whose deadline has come, by a tick at least all of them, the
-// earliest tick first, and the runtime timer never stands later than the tick of the earliest deadline.
+// Comparison with a plain list: due returns the queue pairs whose deadline has passed, all of
+// them within a tick, in order of ticks, and the runtime timer is never later than the tick of
+// the earliest deadline.
 func TestTimersModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		timers := newTimers()

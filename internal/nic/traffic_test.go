@@ -29,7 +29,8 @@ func TestOperations(t *testing.T) {
 	})
 }
 
-// operations performs operations of each kind and many lengths between ends with buffers of 1 MiB.
+// operations performs operations of each kind and many lengths between ends with buffers of 1
+// MiB.
 func operations(t *testing.T, a, b *end) {
 	t.Helper()
 	for i, size := range []int{0, 1, 1023, 1024, 1025, 65536, 1 << 20} {
@@ -62,7 +63,7 @@ func operations(t *testing.T, a, b *end) {
 	}
 }
 
-// What arrives in one batch is acknowledged with one packet.
+// Packets that arrive in one batch are acknowledged with one packet.
 func TestAcknowledgementsOfABatchAreCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, pipe.NewNet())
@@ -81,7 +82,7 @@ func TestAcknowledgementsOfABatchAreCoalesced(t *testing.T) {
 	})
 }
 
-// Work requests posted in one call leave together.
+// Work requests posted in one call are sent together.
 func TestPostsShareSystemCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var links []*countingLink
@@ -183,8 +184,8 @@ func TestEverythingArrivesOverABadLink(t *testing.T) {
 	}
 }
 
-// IBA 9.7.6.1.3: the timeout is 4.096 µs × 2^t, and may be noticed up to four times as
-// late; it happens once for the first try and once for each retry.
+// IBA 9.7.6.1.3: the timeout is 4.096 µs × 2^t, and may be detected up to four times as late; it
+// happens once for the first transmission and once for each retry.
 func TestDeadPeerEndsInRetryExceeded(t *testing.T) {
 	for _, r := range []retry{{timeout: 14, count: 7}, {timeout: 10, count: 3}, {timeout: 8, count: 0}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -217,8 +218,8 @@ func TestDeadPeerEndsInRetryExceeded(t *testing.T) {
 	}
 }
 
-// A device whose queue pairs are idle, with its timers stopped, does nothing: in the
-// bubble, an hour of nothing would take for ever if a timer kept firing.
+// A device whose queue pairs are idle, with its timers stopped, does nothing: in the bubble an
+// hour of idleness would take forever if a timer kept firing.
 func TestIdleConnectionSetsNoTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newPair(t, 4096, usualRetry, nil)
@@ -289,13 +290,13 @@ func TestCloseDuringTraffic(t *testing.T) {
 	})
 }
 
-// When Deregister returns, the memory is the program's own again: the race detector sees
-// any access after it.
+// When Deregister returns, the memory belongs to the program again: the race detector finds any
+// later access.
 func TestDeregisterDuringTraffic(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		op   qp.WROpcode
-		at   func(a, b *end) *end // whose region goes
+		at   func(a, b *end) *end // end whose region is deregistered
 		want qp.WCStatus
 	}{
 		{"the target of a WRITE", qp.WRWrite, func(a, b *end) *end { return b }, qp.WCRemAccessErr},

@@ -13,8 +13,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// A hookedLink lets the test do something while the device joins a group by it or closes it,
-// and says that it is of another kind.
+// A hookedLink calls functions of the test while the device joins a group by it or closes it, and
+// reports another batch size if batch is set.
 type hookedLink struct {
 	packet.Link
 	joining, closing func()
@@ -97,7 +97,7 @@ func TestAGroupIsNotJoinedForAMemberThatLeft(t *testing.T) {
 	})
 }
 
-// An address may come back with another link: what counts is that one's.
+// An address may come back with another link, whose capabilities then apply.
 func TestALinkOfAnotherKindComesBack(t *testing.T) {
 	n := pipe.NewNet()
 	e := newEnd(t, 1, openLink(t, n, addrA), 64)
@@ -116,7 +116,7 @@ func TestALinkOfAnotherKindComesBack(t *testing.T) {
 	}
 }
 
-// An address that went may be another host's now.
+// An address that went may now belong to another host.
 func TestAnAddressThatWentIsNotTheDevicesOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := pipe.NewNet()
@@ -138,7 +138,7 @@ func TestAnAddressThatWentIsNotTheDevicesOwn(t *testing.T) {
 	})
 }
 
-// foreignAH is an address handle that this device did not make.
+// foreignAH is an address handle of another device.
 type foreignAH struct{ pd *mr.PD }
 
 func (h foreignAH) PD() *mr.PD    { return h.pd }

@@ -21,7 +21,7 @@ import (
 
 var gidChange = AsyncEvent{Type: qp.EventGIDChange, Port: 1}
 
-// A strictLink may not be used once it is closed, and counts who waits in Recv.
+// A strictLink must not be used after it is closed; it counts the goroutines that wait in Recv.
 type strictLink struct {
 	packet.Link
 	t         testing.TB
@@ -31,7 +31,7 @@ type strictLink struct {
 	left      atomic.Int32
 }
 
-// fade lets batches more leave; all that is sent after them is lost.
+// fade lets the given number of batches be sent; later ones are lost.
 func (l *strictLink) fade(batches int32) {
 	l.left.Store(batches)
 	l.fading.Store(true)
@@ -103,7 +103,8 @@ func TestQueuePairsGoOnWhenTheirAddressComesBack(t *testing.T) {
 				}
 				for round := range 3 {
 					fill(a.buf, uint64(round))
-					// A batch holds, or acknowledges, a window at most: the WRITE of eight is under way when the link goes.
+					// A batch holds, or acknowledges, at most a window: the WRITE of eight is in
+					// progress when the link goes.
 					link.fade(2)
 					a.post(a.write(b, 1, 0, 8<<20))
 					synctest.Wait()
@@ -148,7 +149,7 @@ func TestRetriesRunOutWhileTheAddressIsAway(t *testing.T) {
 	})
 }
 
-// The way of a queue pair that was never used before its address went is there for it, too.
+// A queue pair that was not used before its address went finds its path again too.
 func TestDatagramsAreLostWhileTheAddressIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := pipe.NewNet()
@@ -196,7 +197,7 @@ func TestRemoveLinkLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-// A link that fails again and again waits between its failures, and not when it is removed.
+// A link that fails repeatedly waits between its failures, but not when it is removed.
 func TestRemovingALinkThatFailsDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := pipe.NewNet()
@@ -266,7 +267,7 @@ func TestAddAndRemoveSayWhatIsWrong(t *testing.T) {
 			t.Errorf("after Close: %v, want ErrClosed", err)
 		}
 	}
-	// A link that was refused is still the caller's.
+	// A rejected link still belongs to the caller.
 	for _, l := range []packet.Link{twin, small} {
 		b := packet.NewBatch(1)
 		if err := l.Send(b); err != nil {
@@ -322,8 +323,8 @@ func TestPortIsActiveWhileThereIsALink(t *testing.T) {
 	}
 }
 
-// Links come and go while queue pairs talk, groups are joined and the table is read: nothing
-// is left behind, and nothing is sent by a link that is closed.
+// Links are added and removed while queue pairs exchange packets, groups are joined and the table
+// is read: nothing is left behind, and nothing is sent by a closed link.
 func TestLinksComeAndGoUnderTraffic(t *testing.T) {
 	n := pipe.NewNet()
 	strict := func(addr netip.Addr) packet.Link { return &strictLink{Link: openLink(t, n, addr), t: t} }
@@ -365,7 +366,7 @@ func TestLinksComeAndGoUnderTraffic(t *testing.T) {
 		if _, err := a.qp.PostSend([]*qp.SendWR{a.write(b, uint64(i), 0, 5000)}); err != nil {
 			t.Fatal(err)
 		}
-		// Retries may run out: then all begins anew.
+		// Retries may run out: then start over.
 		if wc := a.wait(1)[0]; wc.Status != qp.WCSuccess {
 			close(stop)
 			all.Wait()
@@ -390,7 +391,7 @@ func TestLinksComeAndGoUnderTraffic(t *testing.T) {
 	}
 }
 
-// A blockedLink takes nothing, until it is closed.
+// A blockedLink accepts nothing until it is closed.
 type blockedLink struct {
 	packet.Link
 	sending, closed chan struct{}
@@ -408,7 +409,7 @@ func (l *blockedLink) Close() error {
 	return l.Link.Close()
 }
 
-// Removing a link waits for who sends, and closing the device wakes both.
+// Removing a link waits for goroutines that send by it, and closing the device wakes both.
 func TestCloseEndsARemovalThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &blockedLink{Link: openLink(t, pipe.NewNet(), addrA), sending: make(chan struct{}), closed: make(chan struct{})}

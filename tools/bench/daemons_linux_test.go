@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Whatever a daemon does instead of its service, the error says so, and it is ended.
+// If a daemon does not serve, the error contains what it did instead, and it is ended.
 func TestDaemonsEnd(t *testing.T) {
 	g := needGround(t)
 	for _, tt := range []struct{ script, start, end string }{

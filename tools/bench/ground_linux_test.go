@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listenerPort is the variable that makes a listener on its port out of the test binary, until it is killed.
+// listenerPort is the environment variable that makes the test binary listen on a port until it
+// is killed.
 const listenerPort = "BENCH_TEST_LISTEN"
 
 func TestMain(m *testing.M) {
@@ -59,7 +60,7 @@ func needGround(t *testing.T) *ground {
 	return g
 }
 
-// The hosts are connected, and bound to the cores they say.
+// The hosts are connected, and bound to the cores that they report.
 func TestGround(t *testing.T) {
 	g := needGround(t)
 	l := make([]net.Listener, 1)
@@ -106,7 +107,7 @@ func checkCores(t *testing.T, h *host, want []int) {
 	}
 }
 
-// What is on one host shares its addresses and ports.
+// Both ends on one host share its addresses and ports.
 func TestOneHost(t *testing.T) {
 	g := needGround(t)
 	var l net.Listener
@@ -128,12 +129,12 @@ func TestOneHost(t *testing.T) {
 	}
 }
 
-// matchOf is a match of two scripts.
+// matchOf returns a match of two scripts.
 func matchOf(g *ground, server, client string, stays bool) *match {
 	return &match{hosts: g.hosts, argv: [2][]string{{"sh", "-c", server}, {"sh", "-c", client}}, stays: stays, port: 20007, limit: time.Minute}
 }
 
-// Whatever becomes of one end, the other one is ended, and the error says what there is to say.
+// However one end fails, the other one is ended, and the error contains the available output.
 func TestMatchesEnd(t *testing.T) {
 	g := needGround(t)
 	self, err := os.Executable()

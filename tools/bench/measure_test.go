@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scripted is a ground on which everything has been measured before.
+// scripted is a ground with prepared results.
 type scripted struct {
 	t     *testing.T
-	calls []string // what was asked of it, with the contender's name
+	calls []string // calls, with the contender's name
 	out   map[string]string
 }
 
@@ -38,7 +38,8 @@ func (g *scripted) Play(_ context.Context, j *Job) (Played, error) {
 	return Played{Out: out}, err
 }
 
-// Every measurement finds the ground prepared for it, and who cannot be prepared for is tried twice and left out.
+// The ground is prepared for every measurement; a contender for which that fails is tried twice
+// and left out.
 func TestAGroundIsPreparedForEachMeasurement(t *testing.T) {
 	g := &scripted{t: t, out: map[string]string{"a": "perf_write_bw.json", "b": "blast.json"}}
 	contest := Contest{Name: "x", Metric: Bandwidth, Contenders: []Contender{

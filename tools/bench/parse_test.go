@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What the tools printed on a Linux host: iperf3 3.12, qperf 0.4.11, gorxe. The two of perftest are no recordings: they are made up in the
-// formats of its source, with its own names of columns.
+// Output of the tools on a Linux host: iperf3 3.12, qperf 0.4.11, gorxe. The two of perftest are
+// not recordings: they were composed in the formats of its source, with its column names.
 func TestWhatToolsPrintIsUnderstood(t *testing.T) {
 	for _, tt := range []struct {
 		tool, file string
@@ -63,7 +63,7 @@ func TestUnitsOfQperf(t *testing.T) {
 	}
 }
 
-// Nothing that a tool prints when it fails is taken for a result.
+// No output of a tool that fails is taken for a result.
 func TestWhatIsNoResultIsAnError(t *testing.T) {
 	for _, tt := range []struct{ tool, text, want string }{
 		{"iperf3", `{"error": "unable to connect to server: Connection refused"}`, "Connection refused"},

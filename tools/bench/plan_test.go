@@ -15,7 +15,8 @@ func contestOf(n int) Contest {
 	return c
 }
 
-// Every round has everybody once, and over as many rounds as there are contenders everybody begins once.
+// Every round has every contender once, and over as many rounds as there are contenders each one
+// is first once.
 func TestRoundsAreFair(t *testing.T) {
 	const rounds = 6
 	contests := []Contest{contestOf(3), contestOf(1), contestOf(6), contestOf(2)}
@@ -89,7 +90,7 @@ func TestWhatIsMeasuredIsWellFormed(t *testing.T) {
 	}
 }
 
-// Another build does the same things and is what this one is compared with.
+// Another build runs with the same arguments, and this build is compared with it.
 func TestOtherBuilds(t *testing.T) {
 	for _, c := range Contests([]Link{{Name: "udp"}}, Build{"before", "/tmp/gorxe"}) {
 		for _, d := range c.Contenders {
@@ -115,7 +116,8 @@ func TestEveryMeasurementHasASeedOfItsOwn(t *testing.T) {
 	}
 }
 
-// Tools at the two ends are told the same in their own words, and gorxe alone what only it understands.
+// The tools of both ends get the same parameters in their own syntax, and only gorxe gets its own
+// arguments.
 func TestAnotherToolAtEachEnd(t *testing.T) {
 	ends := [2]End{{"198.18.0.1", "rxe0", 1, ""}, {"198.18.0.2", "rxe1", 3, ""}}
 	args, own := []string{"write_bw", "-s", "65536"}, []string{"--link", "udp"}
@@ -148,7 +150,7 @@ func TestAnotherToolAtEachEnd(t *testing.T) {
 	}
 }
 
-// What is left out takes the ratios to it along.
+// With a contender, the ratios to it are left out.
 func TestOnly(t *testing.T) {
 	c := Contest{Name: "x", Contenders: []Contender{{Name: "a"}, {Name: "b"}, {Name: "c"}}, Ratios: []Ratio{{Of: "a", To: "b"}, {Of: "c", To: "a"}, {Of: "b", To: "c"}, {Of: "b"}, {Of: "a"}}}
 	c.Only(func(contest, contender string) bool { return contest == "x" && contender != "b" })

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// gorxe run stands before the program, and what is for gorxe alone before "--".
+// gorxe run precedes the program, and arguments of gorxe alone precede "--".
 func TestProgramsAreStartedUnderGorxeRun(t *testing.T) {
 	ends := [2]End{{"198.18.0.1", "none", 7, "/s0"}, {"198.18.0.2", "none", 7, "/s1"}}
 	bw, start := &Contest{Metric: Bandwidth}, &Contest{Metric: StartUp}
@@ -40,7 +40,8 @@ func TestProgramsAreStartedUnderGorxeRun(t *testing.T) {
 	}
 }
 
-// Programs that wait for events, and those that poll, are compared with the bare loop that does the same.
+// Programs that wait for events, and those that poll, are compared with the corresponding bare
+// loop.
 func TestProgramsAreComparedWithTheBareLoop(t *testing.T) {
 	c := programLatency(nil)
 	ways := BareWays()

@@ -14,7 +14,8 @@ import (
 	"github.com/gorxe/gorxe/internal/histogram"
 )
 
-// sampleReport has two rounds, one disturbed, somebody who failed once and somebody who did not take part.
+// sampleReport has two rounds, one of them disturbed, a contender that failed once and one that
+// was left out.
 func sampleReport() *Report {
 	contests := []Contest{
 		{
@@ -63,7 +64,7 @@ func TestPage(t *testing.T) {
 	checkGolden(t, "page.md.golden", func(w io.Writer) error { return sampleReport().Markdown(w, "performance.svg") })
 }
 
-// A run on another ground says so, and its report is made again with the same words.
+// A report of a run on another ground says so, and rendering it again uses the same words.
 func TestWordsOfAnotherGround(t *testing.T) {
 	r := sampleReport()
 	r.Words = &Words{Title: "Elsewhere", Intro: "Far away.", Path: "a long wire", Host: "machine", Cores: "they needed"}
@@ -106,7 +107,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// A report of a run that measured nothing can be shown, too.
+// A report without measurements can be rendered too.
 func TestEmptyReport(t *testing.T) {
 	for _, r := range []*Report{{}, {Contests: []Contest{{Name: "x", Metric: Latency, Contenders: []Contender{{Name: "a", Tool: "perf"}}}}}} {
 		if err := errors.Join(r.Markdown(io.Discard, ""), r.Chart(io.Discard)); err != nil {
@@ -145,7 +146,7 @@ func TestWhatIsNoReportIsAnError(t *testing.T) {
 	}
 }
 
-// bucket is one of a histogram: so many times of up to so many microseconds.
+// bucket returns a histogram bar: count times of up to the given number of microseconds.
 func bucket(upTo float64, count int64) histogram.Bar { return histogram.Bar{UpTo: upTo, Count: count} }
 
 func TestAReportNamesEveryCoreOfAnEnd(t *testing.T) {

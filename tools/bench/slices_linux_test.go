@@ -20,7 +20,7 @@ func TestATurnstileLetsOneSideRun(t *testing.T) {
 	for side := range ends {
 		c := exec.CommandContext(t.Context(), "cat")
 		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		// What it reads does not end before the test does.
+		// Its input does not end before the test does.
 		if _, err := c.StdinPipe(); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func awaitState(t *testing.T, pid int, stopped bool) {
 	t.Fatalf("process %d: it is not so that stopped is %v", pid, stopped)
 }
 
-// What a program has started is stopped with it, and its time is the program's.
+// The descendants of a program are stopped with it, and their time is the program's.
 func TestAProgramIsStoppedWithWhatItHasStarted(t *testing.T) {
 	c, pids := startSpinner(t)
 	for range 2 {
@@ -123,8 +123,8 @@ func TestAProgramIsStoppedWithWhatItHasStarted(t *testing.T) {
 	}
 }
 
-// Both sides of a turnstile have slices of one length, and a share begins when the clients have
-// settled.
+// Both sides of a turnstile have slices of the same length, and readings begin when the clients
+// have settled.
 func TestSidesHaveEqualTurns(t *testing.T) {
 	s := turnstile{settle: 20 * time.Millisecond}
 	for side := range 2 {

@@ -28,7 +28,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// A ratio is of the same round: here the second round was slow for everybody, and of the third there is one half.
+// A ratio compares values of the same round: here the second round was slow for both, and the
+// third has only one of them.
 func TestRatiosAreWithinRounds(t *testing.T) {
 	c := &Contest{Name: "x"}
 	sample := func(who string, round int, v float64, err string) Sample {
@@ -46,7 +47,7 @@ func TestRatiosAreWithinRounds(t *testing.T) {
 	}
 }
 
-// What was measured in turn with one contender is no part of the ratio to another one.
+// Samples measured in turn with one contender are not used for the ratio to another.
 func TestRatiosOfContendersInTurn(t *testing.T) {
 	c := &Contest{Name: "x"}
 	sample := func(who, beside string, v float64) Sample {
@@ -60,7 +61,7 @@ func TestRatiosOfContendersInTurn(t *testing.T) {
 	}
 }
 
-// The tail of a contender is of each round by itself; a round without a histogram has none.
+// The tail of a contender is computed for each round; a round without a histogram has none.
 func TestTails(t *testing.T) {
 	c := &Contest{Name: "x"}
 	sample := func(round int, bars ...histogram.Bar) Sample {
@@ -92,7 +93,7 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// Percentiles of a histogram that was kept and put together again are those of all times, to two digits.
+// Percentiles of stored and merged histograms equal those of all times, to two digits.
 func TestHistogramsKeepPercentiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		times := rapid.SliceOfN(rapid.Float64Range(0.001, 1e6), 1, 300).Draw(t, "times")
@@ -119,7 +120,7 @@ func TestHistogramsKeepPercentiles(t *testing.T) {
 	}
 }
 
-// Processes of the measurement are not others; interrupts are nobody's.
+// Processes of the measurement are not others; interrupt time is not counted.
 func TestLoad(t *testing.T) {
 	before, err := parseTicks("cpu  1000 10 500 90000 7 3 4 20 0 0\ncpu0 1 2 3\n")
 	if err != nil {
@@ -129,7 +130,7 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 4 s of processes, of which 3 are the measurement's, in 2 s.
+	// 4 s of processes, 3 of them of the measurement, in 2 s.
 	got := loadOf(before, after, 2, 3, 1.5)
 	if diff := cmp.Diff(Load{Average: 1.5, Steal: 0.05, Others: 0.5}, got, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })); diff != "" {
 		t.Error(diff)

@@ -22,8 +22,8 @@ func TestFairShareAdmitsTheShareOfEachSender(t *testing.T) {
 			t.Errorf("%d of sender %d were let through, want %d", n, i, want)
 		}
 	}
-	enter(0, 8) // half of the receives, alone
-	enter(1, 4) // half of that with another
+	enter(0, 8) // alone: half of the receives
+	enter(1, 4) // with another: half of that
 	enter(2, 2)
 	enter(3, 2)
 	enter(0, 0)
@@ -31,13 +31,13 @@ func TestFairShareAdmitsTheShareOfEachSender(t *testing.T) {
 		g.Read(src[0])
 	}
 	enter(1, 0)
-	enter(2, 0) // 8 wait, all shares are taken
+	enter(2, 0) // 8 wait, all shares are used up
 	g.Read(src[1])
-	enter(0, 2) // one for anybody, then one that is missing to its share, a fourth
+	enter(0, 2) // one open to any sender, then one up to its share, a fourth
 	for _, i := range []int{0, 0, 1, 1, 1, 2, 2, 3, 3} {
 		g.Read(src[i])
 	}
-	g.Read(src[3]) // nobody's
+	g.Read(src[3]) // of no sender
 	if g.unread != 0 || len(g.of) != 0 {
 		t.Errorf("%d wait: %v", g.unread, g.of)
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// next makes the only frame of b one whose header has a number, and a payload of n bytes in pieces.
+// next sets the only frame of b to one with a number in its header and a payload of n bytes in
+// pieces.
 func next(b *packet.Batch, number int, pieces ...[]byte) *packet.Frame {
 	b.Reset()
 	f := b.Next()
@@ -43,7 +44,7 @@ func TestAFrameIsCopiedWithWhereItComesFromAndGoes(t *testing.T) {
 	b, payload := packet.NewBatch(1), []byte("abcdef")
 	src := netip.MustParseAddr("192.0.2.1")
 	f := next(b, 1, payload[:2], payload[2:])
-	f.Trailer = append(f.Trailer, 0, 0) // padding does not cross
+	f.Trailer = append(f.Trailer, 0, 0) // padding is not copied
 	q.Put(f, 9, src, 3)
 	copy(payload, "------")
 	got, data := q.Take().At(0)

@@ -29,7 +29,7 @@ func openLink(t *testing.T, n *pipe.Net, addr netip.Addr) packet.Link {
 	return l
 }
 
-// peerAndDevice are a link of a peer and a device, at addrB and addrA of one network.
+// peerAndDevice are the links of a peer and a device, at addrB and addrA of one network.
 func peerAndDevice(t *testing.T) (packet.Link, *nic.Device) {
 	t.Helper()
 	n := pipe.NewNet()
@@ -40,12 +40,12 @@ func peerAndDevice(t *testing.T) (packet.Link, *nic.Device) {
 	return openLink(t, n, addrB), d
 }
 
-// While the program does not take its events, what a peer says is not piled up for it.
+// While the program does not take its events, messages of a peer are not queued without limit.
 func TestEventsThatNobodyTakesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link, d := peerAndDevice(t)
 		defer link.Close()
-		var took uint64 // by the goroutine of events until Wait says that it rests
+		var took uint64 // by the event goroutine until Wait says that it is idle
 		taken := make(chan struct{})
 		g, err := Open(d, cm.Config{}, func(*cm.Event) {
 			<-taken
@@ -108,7 +108,7 @@ func TestEventsThatNobodyTakesAreBounded(t *testing.T) {
 	})
 }
 
-// A flood of messages does not take more than a part of the processor.
+// A flood of messages uses only a part of the processor.
 func TestQueuePair1IsReadAtARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link, d := peerAndDevice(t)
@@ -128,7 +128,8 @@ func TestQueuePair1IsReadAtARate(t *testing.T) {
 			})
 			return n
 		}
-		// Half of the receives are for one sender that is alone: they are refilled as they are read.
+		// Half of the receives are for a sender that is alone: they are reposted as they are
+		// read.
 		for i := range uint32(8 * rate.Burst) {
 			if err := peer.Put(peer.REQ(i+1, 7)); err != nil {
 				t.Fatal(err)

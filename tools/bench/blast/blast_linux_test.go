@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connect is a connection over loopback, as the sender's and the receiver's.
+// connect returns both ends of a connection over loopback.
 func connect(t *testing.T) (net.Conn, net.Listener) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -83,7 +83,7 @@ func TestALeadingDatagramLeavesWholeBeforeItsTrain(t *testing.T) {
 	if len(msgs) != 2*leads {
 		t.Fatalf("%d messages in a call, want %d", len(msgs), 2*leads)
 	}
-	// More would not find room in every socket's buffer.
+	// More would not fit into every socket's buffer.
 	if err := send(fd, msgs[len(msgs)-2:]); err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +136,7 @@ func TestAPeerThatSpeaksNonsenseIsAnError(t *testing.T) {
 	}
 }
 
-// What leaves as a train arrives as packets with the right ICRC, whose payload is copied to its
-// place.
+// A train arrives as packets with correct ICRCs, whose payload is copied to its place.
 func TestPacketsAreGatheredCheckedAndCopied(t *testing.T) {
 	r, err := listen(netip.MustParseAddr("127.0.0.1"))
 	if err != nil {
@@ -151,9 +150,9 @@ func TestPacketsAreGatheredCheckedAndCopied(t *testing.T) {
 	}
 	defer unix.Close(fd)
 	s := newBursts(c)
-	s.msgs = s.msgs[:1] // more would not find room in every socket's buffer
+	s.msgs = s.msgs[:1] // more would not fit into every socket's buffer
 	s.fill()
-	s.edges[2*edge] ^= 1 // the third packet is not what its ICRC says
+	s.edges[2*edge] ^= 1 // the third packet has a wrong ICRC
 	if err := s.send(fd); err != nil {
 		t.Fatal(err)
 	}

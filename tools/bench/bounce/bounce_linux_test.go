@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Commands of the test binary, which the tests run as ends: a loop has a processor to itself as far as the runtime of
-// its process can see.
+// Commands of the test binary, which the tests run as ends: each loop has a process, and as far
+// as its runtime can see a processor, to itself.
 const (
 	asServer  = "serve"
 	asClient  = "call"
@@ -35,10 +35,10 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// command is the program that an end is.
+// command runs the program of an end.
 func command(name string, args []string) error {
 	switch name {
-	case asServer: // prints where it listens; args are the command of its program
+	case asServer: // prints the address where it listens; args are the command of its program
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func command(name string, args []string) error {
 	}
 }
 
-// process is an end that runs.
+// process is a running end.
 type process struct {
 	*exec.Cmd
 	out *bufio.Reader
@@ -81,7 +81,7 @@ func self(t *testing.T, args ...string) []string {
 	return append([]string{exe}, args...)
 }
 
-// start starts an end, which the test kills in the end.
+// start starts an end, which the test kills when it ends.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	argv := self(t, args...)
@@ -102,7 +102,7 @@ func start(t *testing.T, args ...string) *process {
 	return p
 }
 
-// line returns the next line of what the end prints.
+// line returns the next line of the end's output.
 func (p *process) line(t *testing.T) string {
 	t.Helper()
 	text, err := p.out.ReadString('\n')
@@ -112,7 +112,7 @@ func (p *process) line(t *testing.T) string {
 	return strings.TrimSpace(text)
 }
 
-// fails waits until the end has failed with words.
+// fails waits until the end has failed with the given text.
 func (p *process) fails(t *testing.T, words ...string) {
 	t.Helper()
 	out, _ := p.out.ReadString('\n')
@@ -127,7 +127,7 @@ func (p *process) fails(t *testing.T, words ...string) {
 	}
 }
 
-// needFilter skips the test where an end says that it cannot install a seccomp filter.
+// needFilter skips the test if an end reports that it cannot install a seccomp filter.
 func needFilter(t *testing.T, said string) {
 	t.Helper()
 	if strings.Contains(said, "installing a seccomp filter") {
@@ -169,7 +169,7 @@ func TestBothEndsExchangeMessages(t *testing.T) {
 	}
 }
 
-// A program that ends, or is none, ends both ends with the reason.
+// If a program ends, or cannot be started, both ends end with the reason.
 func TestBothEndsSayThatAProgramHasEnded(t *testing.T) {
 	for _, tt := range []struct {
 		program []string
@@ -198,13 +198,13 @@ func TestAProgramThatAPersonStartsSaysSo(t *testing.T) {
 func ended(fd, ms int) bool {
 	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	n, err := unix.Poll(p, ms)
-	for err == unix.EINTR { // by a signal with which the runtime preempts
+	for err == unix.EINTR { // the runtime's preemption signal
 		n, err = unix.Poll(p, ms)
 	}
 	return n == 1
 }
 
-// children returns descriptors of the processes that an end has started, of which there is one.
+// children returns pidfds of the processes that an end has started, at least one.
 func (p *process) children(t *testing.T) (fds []int) {
 	t.Helper()
 	own, err := unix.PidfdOpen(p.Process.Pid, 0)
@@ -231,7 +231,7 @@ func (p *process) children(t *testing.T) (fds []int) {
 	return fds
 }
 
-// However an end is killed, its program and the other end do not go on.
+// However an end is killed, its program and the other end do not keep running.
 func TestAnEndThatIsKilledLeavesNothing(t *testing.T) {
 	for _, tt := range []struct{ kills, survivor string }{
 		{asClient, "the client has ended"}, {asServer, "the server has ended"},

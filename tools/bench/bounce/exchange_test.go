@@ -2,7 +2,7 @@ package bounce
 
 import "testing"
 
-// step is a datagram that comes to an exchange, or with post a message that it sends.
+// step is a received datagram or, with post, a message to send.
 type step struct {
 	word uint64
 	post uint64
@@ -61,7 +61,7 @@ func TestAnExchangeRepairsWhatIsLost(t *testing.T) {
 }
 
 func TestAResultHasTheMessagesAfterTheWarmUp(t *testing.T) {
-	// Two messages that do not count, and three that take 2, 4 and 6 µs.
+	// Two messages that are not counted, and three that take 2, 4 and 6 µs.
 	sent := []int64{0, 9_000_000, 50_000_000, 50_002_000, 50_006_000, 50_012_000}
 	r := Config{Way: Trap, Messages: 3, Warm: 2}.result(sent, 4)
 	var count int64

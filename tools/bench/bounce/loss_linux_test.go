@@ -18,7 +18,7 @@ type peer struct {
 	plan plan
 }
 
-// startPeer starts a client and meets it.
+// startPeer starts a client and connects to it.
 func startPeer(t *testing.T, way Way, messages string) (*peer, *process) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -50,7 +50,7 @@ func (p *peer) say(what any) {
 	}
 }
 
-// hear returns the next datagram of the client; ok is false when it sends none any more.
+// hear returns the next datagram of the client; ok is false when it sends no more.
 func (p *peer) hear() (word uint64, ok bool) {
 	var b [16]byte
 	p.udp.SetReadDeadline(time.Now().Add(limit))
@@ -66,11 +66,12 @@ func (p *peer) send(word uint64) {
 	}
 }
 
-// The peer answers the last messages only when they come again, and loses acknowledgements of them.
+// The peer answers the last messages only when they are retransmitted, and loses acknowledgements
+// of them.
 func TestAClientRepairsLosses(t *testing.T) {
 	for _, way := range Ways() {
 		t.Run(string(way), func(t *testing.T) {
-			const last = 5 + 2 // with those of the warm-up
+			const last = 5 + 2 // including the warm-up
 			p, client := startPeer(t, way, "2")
 			if p.plan.Way != way {
 				t.Errorf("the plan is %+v", p.plan)
@@ -139,7 +140,7 @@ func TestAClientSaysWhatItsServerDid(t *testing.T) {
 	}
 }
 
-// What a client says that is no plan is named.
+// If the client's first line is not a plan, the error says so.
 func TestAServerRefusesWhatIsNoPlan(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"way":"bird","port":1}`:     `way "bird"`,

@@ -32,7 +32,7 @@ func (p *peer) hearPacket(s *sends) uint64 {
 func TestAClientOfSendsRepairsLosses(t *testing.T) {
 	for _, way := range SendWays() {
 		t.Run(string(way), func(t *testing.T) {
-			const last = 5 + 2 // with those of the warm-up
+			const last = 5 + 2 // including the warm-up
 			p, client := startPeer(t, way, "2")
 			p.say(report{})
 			s := newSends()
@@ -44,10 +44,10 @@ func TestAClientOfSendsRepairsLosses(t *testing.T) {
 					continue
 				}
 				if asked[n]++; n > last-2 && asked[n] < 2 {
-					continue // lost, or so the client must think
+					continue // lost, from the client's point of view
 				}
 				b := slices.Concat(s.message(n), s.ack(n))
-				if n == last-1 { // with a wrong ICRC at first
+				if n == last-1 { // first with a wrong ICRC
 					wrong := slices.Clone(b[:sendLen])
 					wrong[sendLen-1] ^= 1
 					p.udp.WriteTo(wrong, p.at)
@@ -69,8 +69,8 @@ func TestAClientOfSendsRepairsLosses(t *testing.T) {
 	}
 }
 
-// An answer and the acknowledgement behind it leave as one train, of which a socket without UDP_GRO
-// receives two datagrams.
+// An answer and the acknowledgement behind it are sent as one train, which a socket without
+// UDP_GRO receives as two datagrams.
 func TestAnAnswerAndItsAcknowledgementAreOneTrain(t *testing.T) {
 	p, client := startPeer(t, Sends, "3")
 	p.say(report{})

@@ -28,7 +28,7 @@ func TestAnAcknowledgementIsReadAsItWasSealed(t *testing.T) {
 	}
 }
 
-// gorxe's decoder understands the packets.
+// gorxe's decoder accepts the packets.
 func TestPacketsAreThoseOfRoCE(t *testing.T) {
 	for _, tt := range []struct {
 		opcode  bth.Opcode

@@ -18,7 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain lets the test binary be the program, and the gorxe that it measures, when the tests start it under their names.
+// TestMain makes the test binary the program, or the gorxe that it measures, when the tests start
+// it under their names.
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv("BENCH_IS_MAIN") == "":
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 	main()
 }
 
-// command returns the program with its arguments in a directory where gorxe is beside it.
+// command returns the program with its arguments, in a directory that contains gorxe.
 func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -53,7 +54,7 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// needNamespaces skips the test where the program says that it cannot make network namespaces.
+// needNamespaces skips the test if the program reports that it cannot create network namespaces.
 func needNamespaces(t *testing.T, said string) {
 	t.Helper()
 	if strings.Contains(said, "making a network namespace") {
@@ -61,7 +62,8 @@ func needNamespaces(t *testing.T, said string) {
 	}
 }
 
-// One short measurement of gorxe and one of its rival, from the namespaces to the report, and the report again.
+// One short measurement of gorxe and one of an alternative, from the namespaces to the report,
+// and the report again.
 func TestBenchMeasuresAndReports(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
@@ -124,7 +126,7 @@ func TestBenchMeasuresTheBareLoop(t *testing.T) {
 	}
 }
 
-// A busy neighbour takes a part of the server's core, and is no disturbance.
+// A busy neighbour uses a part of the server's core, and does not count as a disturbance.
 func TestBenchMeasuresBesideABusyNeighbour(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
@@ -160,7 +162,7 @@ func TestBenchMeasuresBesideABusyNeighbour(t *testing.T) {
 	}
 }
 
-// A build beside itself, at once.
+// A build compared with itself, at the same time.
 func TestBenchMeasuresTwoBuildsInSlices(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
@@ -185,7 +187,7 @@ func TestBenchMeasuresTwoBuildsInSlices(t *testing.T) {
 	}
 }
 
-// The contenders of a ratio at once: gorxe perf beside the bare loops.
+// The contenders of a ratio at the same time: gorxe perf and the bare loops.
 func TestBenchMeasuresRatiosInSlices(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
@@ -213,7 +215,7 @@ func TestBenchMeasuresRatiosInSlices(t *testing.T) {
 	}
 }
 
-// However the program ends, what it has started ends, too.
+// However the program ends, the processes that it has started end too.
 func TestBenchLeavesNothingBehind(t *testing.T) {
 	needRoot(t)
 	for _, sig := range []os.Signal{unix.SIGINT, unix.SIGKILL} {
@@ -252,7 +254,7 @@ func endBench(t *testing.T, sig os.Signal, args ...string) {
 	for _, fd := range children {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(fds, 10_000)
-		for err == unix.EINTR { // by a signal with which the runtime preempts
+		for err == unix.EINTR { // the runtime's preemption signal
 			n, err = unix.Poll(fds, 10_000)
 		}
 		if n != 1 {
@@ -262,7 +264,7 @@ func endBench(t *testing.T, sig os.Signal, args ...string) {
 	}
 }
 
-// childrenOf returns descriptors of the processes that a process has started and that go on, of which there is one at least.
+// childrenOf returns pidfds of the running processes that a process has started, at least one.
 func childrenOf(t *testing.T, pid int) (fds []int) {
 	t.Helper()
 	for len(fds) == 0 {
