@@ -19,7 +19,7 @@ type Config struct {
 	Window int
 	// MaxWindow is what the window may grow to. It does so where it was full and the peer is not rxe: by what is
 	// acknowledged until a NAK tells of a loss, and then by a quarter of Window for each four windows that are
-	// acknowledged. Such a NAK halves it, down to a whole number of such quarters, but not below Window. 0 means Window
+	// acknowledged. Such a NAK makes it 0.7 times as large, down to a whole number of such quarters, but not below Window. 0 means Window
 	// where that is given, else 1,024.
 	MaxWindow int
 	// WindowBytes bounds the same in payload bytes, so that a window of large

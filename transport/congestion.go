@@ -95,8 +95,8 @@ const (
 	vainPart    = 4
 )
 
-// OnLoss lets a window beyond the initial one shrink: the peer hears, but may have room for less than
-// it was sent.
+// OnLoss lets a window beyond the initial one shrink to 0.7 times its size, as CUBIC does (RFC 9438, section 4.6): the peer hears,
+// but may have room for less than it was sent.
 func (r *windowRules) OnLoss(_ Time, l Loss) {
 	if vain := vainPart*r.sinceNAK <= l.Outstanding; !vain {
 		r.vainNAKs = 0
@@ -109,8 +109,8 @@ func (r *windowRules) OnLoss(_ Time, l Loss) {
 	}
 	r.lost, r.acked = true, 0
 	if r.window > r.Initial {
-		half := r.window / 2
-		r.window = max(r.Initial, half-half%r.step())
+		less := r.window * 7 / 10
+		r.window = max(r.Initial, less-less%r.step())
 	}
 }
 

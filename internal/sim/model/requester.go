@@ -59,13 +59,13 @@ func (r *requester) naked() {
 	r.sinceNAK = 0
 }
 
-// shed halves a window that has grown.
+// shed makes a window that has grown 0.7 times as large.
 func (e *end) shed() {
 	r := &e.requester
 	r.naked()
 	r.lost, r.grown = true, 0
 	base, step := e.psnWindow(), e.windowStep()
-	r.window = max(min(r.window, base), r.window/2/step*step)
+	r.window = max(min(r.window, base), r.window*7/10/step*step)
 }
 
 // windowStep is what a window that has grown changes by, once something was lost.
