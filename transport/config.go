@@ -23,8 +23,8 @@ type Config struct {
 	// MaxWindow is the maximum congestion window in PSNs. Towards a peer that is not Linux rxe, a
 	// window that was full grows beyond Window: by what is acknowledged until the first loss,
 	// then by a quarter of Window for each four windows acknowledged. A sequence NAK or an
-	// implied NAK halves such a window, rounded down to a multiple of that quarter, but not below
-	// Window. 0 means Window if that is set, else 1,024.
+	// implied NAK reduces such a window to 0.7 times its size, rounded down to a multiple of that
+	// quarter, but not below Window. 0 means Window if that is set, else 1,024.
 	MaxWindow int
 	// WindowBytes limits the initial window in bytes of payload, so that a window of large
 	// packets fits into the receiver's socket buffer. One packet is always allowed.

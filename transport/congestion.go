@@ -96,8 +96,9 @@ const (
 	vainPart    = 4
 )
 
-// OnLoss halves a window beyond the initial one: the peer receives, but may have room for less. A
-// single RNR NAK does not: the packet was not lost.
+// OnLoss reduces a window beyond the initial one to 0.7 times its size, as CUBIC does (RFC 9438,
+// section 4.6): the peer receives, but may have room for less. A single RNR NAK does not: the
+// packet was not lost.
 func (r *windowRules) OnLoss(_ Time, l Loss) {
 	if vain := vainPart*r.sinceNAK <= l.Outstanding; !vain {
 		r.vainNAKs = 0
@@ -110,8 +111,8 @@ func (r *windowRules) OnLoss(_ Time, l Loss) {
 	}
 	r.lost, r.acked = true, 0
 	if r.window > r.Initial {
-		half := r.window / 2
-		r.window = max(r.Initial, half-half%r.step())
+		less := r.window * 7 / 10
+		r.window = max(r.Initial, less-less%r.step())
 	}
 }
 

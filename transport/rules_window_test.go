@@ -195,7 +195,7 @@ func TestWindowGrowsWhereItWasFull(t *testing.T) {
 			post write id=2 len=1024
 			> RDMA_WRITE_FIRST psn=101 len=256 va=0x40000 dma=1024
 			> RDMA_WRITE_MIDDLE psn=102 len=256 ack`},
-		{"a sequence NAK halves it, and from then on it grows slowly", grows, `
+		{"a sequence NAK makes it 0.7 times as large, down to whole steps, and from then on it grows slowly", grows, `
 			post write id=1 len=4096
 			> RDMA_WRITE_FIRST psn=100 len=256 va=0x40000 dma=4096
 			> RDMA_WRITE_MIDDLE psn=101 len=256 ack

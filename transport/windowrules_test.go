@@ -30,8 +30,8 @@ func TestTheWindowFollowsItsRules(t *testing.T) {
 			{ack: grows(16, true), window: 8}, {ack: grows(8, true), window: 10}, {ack: grows(40, false), window: 10},
 		}},
 		{"a timeout leaves one packet", WindowLimits{8, 64}, []step{{timeout: 1, window: 1}, {timeout: 0, window: 1}}},
-		{"a loss halves a window beyond the initial one, down to whole steps, and not below", WindowLimits{8, 64}, []step{
-			{ack: grows(22, true), window: 30}, {loss: nak(8), window: 14}, {loss: nak(0), window: 8}, {ack: grows(100, false), window: 8}, {loss: nak(0), window: 8},
+		{"a loss makes a window beyond the initial one 0.7 times as large, down to whole steps, and not below", WindowLimits{8, 64}, []step{
+			{ack: grows(22, true), window: 30}, {loss: nak(8), window: 20}, {loss: nak(0), window: 14}, {loss: nak(0), window: 8}, {ack: grows(100, false), window: 8}, {loss: nak(0), window: 8},
 		}},
 		{"an RNR NAK leaves the window", WindowLimits{8, 64}, []step{
 			{ack: grows(22, true), window: 30}, {loss: &Loss{LossNotReady, 8}, window: 30}, {ack: grows(30, true), window: 60},

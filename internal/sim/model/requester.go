@@ -60,13 +60,13 @@ func (r *requester) naked() {
 	r.sinceNAK = 0
 }
 
-// shed halves the window after a loss, but not below its initial size.
+// shed reduces a window that has grown to 0.7 times its size after a loss, but not below its initial size.
 func (e *end) shed() {
 	r := &e.requester
 	r.naked()
 	r.lost, r.grown = true, 0
 	base, step := e.psnWindow(), e.windowStep()
-	r.window = max(min(r.window, base), r.window/2/step*step)
+	r.window = max(min(r.window, base), r.window*7/10/step*step)
 }
 
 // windowStep returns the step, in PSNs, by which the window changes after the first loss.
