@@ -52,9 +52,9 @@
 //     shards: one suffices to look keys up, a work request that changes keys takes all of them.
 //     Taken with shard.mu held (shard.lock takes both); shard.alone takes those of other shards,
 //     without their mu.
-//   - held.mu (one per shard) guards datagrams that wait for a busy shard. The receiver of another
-//     shard takes it without shard.mu and takes nothing else; the goroutine that delivers the
-//     datagrams holds it with shard.mu and keying while their machines run.
+//   - held.mu (one per shard) guards the queue of datagrams that wait for a busy shard. The receiver
+//     of another shard takes it alone, the goroutine that delivers the datagrams with shard.mu held,
+//     to take the queue over.
 //   - Device.changing serializes changes of the key table. Calls that only add a key take it
 //     without a shard's lock.
 //   - groups.mu guards the multicast groups and their members. Taken with the shard.mu of a member,

@@ -262,9 +262,10 @@ const maxHeld = 64
 // held is a queue of datagrams for a shard whose lock was taken when they arrived. While it is
 // not empty, a goroutine passes them to their queue pairs.
 type held struct {
-	mu      sync.Mutex // guards the other fields; taken with the lock of the shard held, or with none
+	mu      sync.Mutex // guards list and running
 	list    []heldDatagram
 	running bool
+	spare   []heldDatagram // list of the round before, guarded by the shard's lock
 }
 
 // heldDatagram is a datagram with a copy of its payload.
@@ -321,20 +322,33 @@ func (s *shard) deliverHeld() {
 // receiveHeld is one round of deliverHeld with the lock held. It returns false if there was no
 // datagram.
 func (s *shard) receiveHeld() bool {
+	list := s.takeHeld()
+	if len(list) == 0 {
+		return false
+	}
+	now := s.dev.now()
+	for i := range list {
+		k := &list[i]
+		s.receive(now, s.out[k.link], &k.arrival)
+	}
+	s.held.spare = list[:0]
+	s.gather.Settle()
+	s.flushFresh(now)
+	return true
+}
+
+// takeHeld empties the queue of datagrams and returns what was in it, nothing if the shard is
+// closed. Receivers can queue others while these are processed, which may take as long as the
+// memory of a program stalls.
+func (s *shard) takeHeld() []heldDatagram {
 	h := &s.held
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.list) == 0 || s.closed {
 		h.list, h.running = h.list[:0], false
-		return false
+		return nil
 	}
-	now := s.dev.now()
-	for i := range h.list {
-		k := &h.list[i]
-		s.receive(now, s.out[k.link], &k.arrival)
-	}
-	h.list = h.list[:0]
-	s.gather.Settle()
-	s.flushFresh(now)
-	return true
+	list := h.list
+	h.list = h.spare[:0]
+	return list
 }

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
+	"github.com/gorxe/gorxe/transport"
 )
 
 // qpElsewhere returns a queue pair that is not in the first shard.
@@ -112,6 +114,46 @@ func TestDatagramsAreHeldForAShardThatIsBusy(t *testing.T) {
 	home.unlock()
 	for taken()-before < maxHeld {
 		runtime.Gosched()
+	}
+}
+
+// blockingDatagrams is a machine that receives a datagram for as long as its memory stalls.
+type blockingDatagrams struct{ entered, release chan struct{} }
+
+func (*blockingDatagrams) Link() (int, bool) { return 0, false }
+
+func (b *blockingDatagrams) ReceiveFrom(transport.Time, *bth.Packet, *transport.GRH) transport.Verdict {
+	b.entered <- struct{}{}
+	<-b.release
+	return transport.Accepted
+}
+
+func TestAReceiverDoesNotWaitForDatagramsThatAnotherShardReceives(t *testing.T) {
+	e := newEnd(t, 1, openLink(t, pipe.NewNet(), addrA), 64)
+	defer closeAll(t, e)
+	q, err := e.dev.CreateQP(QPInit{Type: qp.UD, PD: e.pd, SendCQ: e.cq, RecvCQ: e.cq, Cap: qp.Cap{MaxSendWR: 1, MaxRecvWR: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &blockingDatagrams{make(chan struct{}, 3), make(chan struct{})}
+	s := q.shard
+	s.lock()
+	q.dgram = b
+	in := &inbox{gid: s.out[0].gid}
+	s.unlock()
+	one := []arrival{{packet: bth.Packet{DestQP: q.Num()}}}
+	for range 3 {
+		if n := in.holdDatagrams(s, one); n != 0 {
+			t.Errorf("%d datagrams found no room", n)
+		}
+		if len(b.entered) == 0 {
+			<-b.entered // the first is received now, and its memory stalls
+			b.entered <- struct{}{}
+		}
+	}
+	close(b.release)
+	for range 3 {
+		<-b.entered
 	}
 }
 
