@@ -23,6 +23,7 @@ type Config struct {
 	Segment int           `json:"segment"` // bytes of UDP payload of a datagram, 1 to MaxSegment
 	Lead    int           `json:"lead"`    // of a single datagram before each train; 0: none
 	ICRC    bool          `json:"icrc"`    // datagrams are packets with BTH and ICRC
+	Copied  bool          `json:"copied"`  // the sender copies each payload before it computes the ICRC
 	Warm    time.Duration `json:"warm"`    // warm-up, not counted
 	Time    time.Duration `json:"time"`    // counted time
 }
@@ -54,6 +55,8 @@ func (c Config) check() error {
 	case c.ICRC && (c.Lead > 0 || c.Segment <= packets.Overhead):
 		return fmt.Errorf("packets with ICRC of %d bytes behind one of %d: choose more than %d behind none",
 			c.Segment, c.Lead, packets.Overhead)
+	case c.Copied && !c.ICRC:
+		return fmt.Errorf("payloads that are copied without an ICRC: choose packets with ICRC")
 	case c.Time <= 0 || c.Warm < 0:
 		return fmt.Errorf("%v before %v that count: the first must not be negative, the second must be more than 0", c.Warm, c.Time)
 	}

@@ -32,7 +32,7 @@ func connect(t *testing.T) (net.Conn, net.Listener) {
 
 func TestBothEndsKnowWhatArrived(t *testing.T) {
 	for _, c := range []Config{{Segment: 1}, {Segment: 96}, {Segment: 4112}, {Segment: MaxSegment}, {Segment: 4112, Lead: 4128}, {Segment: 4112, ICRC: true},
-		{Segment: 17, ICRC: true}, {Segment: MaxSegment, ICRC: true}} {
+		{Segment: 17, ICRC: true}, {Segment: MaxSegment, ICRC: true}, {Segment: 4112, ICRC: true, Copied: true}} {
 		c.Time = 20 * time.Millisecond
 		conn, l := connect(t)
 		type outcome struct {
@@ -102,7 +102,7 @@ func TestALeadingDatagramLeavesWholeBeforeItsTrain(t *testing.T) {
 
 func TestAReceiverRefusesWhatCannotBeSent(t *testing.T) {
 	for _, c := range []Config{{Segment: 0, Time: 1}, {Segment: MaxSegment + 1, Time: 1}, {Segment: 1}, {Segment: 1, Time: 1, Warm: -1}, {Segment: 1, Lead: -1, Time: 1}, {Segment: 1, Lead: MaxSegment + 1, Time: 1},
-		{Segment: packets.Overhead, ICRC: true, Time: 1}, {Segment: 4112, Lead: 4128, ICRC: true, Time: 1}} {
+		{Segment: packets.Overhead, ICRC: true, Time: 1}, {Segment: 4112, Lead: 4128, ICRC: true, Time: 1}, {Segment: 4112, Copied: true, Time: 1}} {
 		if err := c.check(); err == nil {
 			t.Errorf("%+v is taken", c)
 		}
@@ -138,12 +138,17 @@ func TestAPeerThatSpeaksNonsenseIsAnError(t *testing.T) {
 
 // A train arrives as packets with correct ICRCs, whose payload is copied to its place.
 func TestPacketsAreGatheredCheckedAndCopied(t *testing.T) {
+	for _, copied := range []bool{false, true} {
+		gatheredCheckedAndCopied(t, Config{Segment: 4112, ICRC: true, Copied: copied, Time: 1})
+	}
+}
+
+func gatheredCheckedAndCopied(t *testing.T, c Config) {
 	r, err := listen(netip.MustParseAddr("127.0.0.1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.close()
-	c := Config{Segment: 4112, ICRC: true, Time: 1}
 	fd, err := c.dial(netip.MustParseAddr("127.0.0.1"), uint16(r.port))
 	if err != nil {
 		t.Fatal(err)

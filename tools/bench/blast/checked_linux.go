@@ -37,6 +37,7 @@ type bursts struct {
 	c      Config
 	seed   uint32
 	region []byte
+	stage  []byte // copies of the payloads of a call; nil if they are not copied
 	// edges has BTH and ICRC of each packet of a call. In a train the ICRC of a packet and the
 	// BTH of the next one are one piece.
 	edges []byte
@@ -54,6 +55,9 @@ func newBursts(c Config) *bursts {
 	trains := max(1, min(trainsPerCall, int(c.window())/n))
 	s := &bursts{c: c, seed: packets.Seed(c.Segment), region: c.region(), edges: make([]byte, trains*n*edge)}
 	s.iovs = make([]unix.Iovec, trains*(2*n+1))
+	if c.Copied {
+		s.stage = make([]byte, trains*n*c.payload())
+	}
 	for i := range trains * n {
 		copy(s.edges[i*edge:], packets.New(bth.RCSendMiddle, bth.BTHLen))
 	}
@@ -90,6 +94,11 @@ func (s *bursts) fill() {
 		psn := s.next.Add(uint32(i))
 		packets.PutPSN(header, psn)
 		payload := s.c.place(s.region, psn)
+		if s.stage != nil {
+			copied := s.stage[i*s.c.payload():][:s.c.payload()]
+			copy(copied, payload)
+			payload = copied
+		}
 		s.iovs[i/n*(2*n+1)+i%n*2+1].Base = &payload[0]
 		bth.AppendICRC(header, bth.ICRCContinue(bth.ICRCStart(s.seed, header), payload))
 	}

@@ -28,6 +28,7 @@ func runBlast(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	fs.IntVar(&cfg.Lead, "lead", 0, "`bytes` of a datagram by itself before each train, 0 for none")
 	fs.BoolVar(&cfg.ICRC, "icrc", false,
 		"datagrams are packets of a RoCE end: gathered from pieces, with an ICRC that is checked, copied and acknowledged")
+	fs.BoolVar(&cfg.Copied, "copied", false, "the sender copies each payload first, as the responder of a READ does")
 	fs.DurationVar(&cfg.Time, "time", 2*time.Second, "`time` that counts, after a second that does not")
 	if err := fs.Parse(args); err != nil {
 		return err
