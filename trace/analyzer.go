@@ -183,7 +183,7 @@ func (c *conn) whyOpen(st *stream) string {
 	case st.refused:
 		return "the connection failed before it was answered"
 	case st.rnrs > 0:
-		why := fmt.Sprintf("the receiver was not ready %s, and nothing is sent after that", times(st.rnrs))
+		why := fmt.Sprintf("the receiver was not ready %s; no retry in the capture", times(st.rnrs))
 		if c.Err == "" {
 			c.Err = why
 		}
@@ -198,5 +198,5 @@ func times(n int) string {
 	if n == 1 {
 		return "once"
 	}
-	return fmt.Sprintf("%d times in a row", n)
+	return fmt.Sprintf("%d consecutive times", n)
 }

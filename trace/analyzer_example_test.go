@@ -44,10 +44,10 @@ func ExampleAnalyzer() {
 	analyzer.Finish()
 
 	// Output:
-	// 45: gap: PSN 9803639 is missing before this packet: lost on the way here, or missed by the capture
-	// 47: gap: PSN 9803642 is missing before this packet: lost on the way here, or missed by the capture
-	// 66: gap: PSN 9803661 is missing before this packet: lost on the way here, or missed by the capture
-	// 68: nak_sequence: the responder misses PSN 9803639: it was lost before frame 45, which came in its place; all before it is acknowledged
-	// 72: again_after_nak: PSN 9803639 is sent again because the sequence NAK in frame 68 asked for it; it comes here for the first time
+	// 45: gap: PSN 9803639 is missing before this packet: lost before the capture point, or missed by the capture
+	// 47: gap: PSN 9803642 is missing before this packet: lost before the capture point, or missed by the capture
+	// 66: gap: PSN 9803661 is missing before this packet: lost before the capture point, or missed by the capture
+	// 68: nak_sequence: PSN 9803639 is missing at the responder: it was lost before frame 45, which arrived instead; all earlier PSNs are acknowledged
+	// 72: again_after_nak: PSN 9803639 is retransmitted because of the sequence NAK in frame 68; it was not captured before
 	// RC, path MTU 4096: 480 packets, 13 lost, 227 sent again
 }

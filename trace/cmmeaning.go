@@ -20,7 +20,7 @@ func (a *Analyzer) sayMAD(e *exchange) {
 	switch m.Attribute {
 	case mad.AttrREQ:
 		r := &m.REQ
-		l.s(": asks for a connection to ").s(r.ServiceID.String()).s(" with QP ").qpn(r.LocalQPN)
+		l.s(": connection request to ").s(r.ServiceID.String()).s(" with QP ").qpn(r.LocalQPN)
 		if r.PathMTU >= 1 && r.PathMTU <= 5 {
 			l.s(", path MTU ").n(128 << r.PathMTU)
 		}
@@ -28,20 +28,20 @@ func (a *Analyzer) sayMAD(e *exchange) {
 	case mad.AttrREP:
 		l.s(": accepts with QP ").qpn(m.REP.LocalQPN).s(", expects PSN ").psn(m.REP.StartingPSN).s(" first")
 	case mad.AttrRTU:
-		l.s(": ready, the connection is there")
+		l.s(": connection established")
 		if e != nil && e.c.Managed.Took > 0 {
 			l.s(", ").s(lasting(int64(e.c.Managed.Took))).s(" after the first REQ")
 		}
 	case mad.AttrREJ:
 		l.s(": rejects ").s(m.REJ.MessageRejected.String()).s(", ").s(m.REJ.Reason.String()).s(a.ari(&m.REJ))
 	case mad.AttrMRA:
-		l.s(": has ").s(m.MRA.MessageMRAed.String()).s(" and will take longer to answer it")
+		l.s(": has ").s(m.MRA.MessageMRAed.String()).s(", and needs more time to answer")
 	case mad.AttrDREQ:
-		l.s(": wants to end the connection of QP ").qpn(m.DREQ.RemoteQPN)
+		l.s(": disconnect request for QP ").qpn(m.DREQ.RemoteQPN)
 	case mad.AttrDREP:
-		l.s(": the connection is over")
+		l.s(": disconnected")
 	case mad.AttrSIDRREQ:
-		l.s(": asks for the datagram queue pair of ").s(m.SIDRREQ.ServiceID.String())
+		l.s(": requests the datagram queue pair of ").s(m.SIDRREQ.ServiceID.String())
 	case mad.AttrSIDRREP:
 		r := &m.SIDRREP
 		if r.Status == mad.SIDRSuccess {
@@ -51,7 +51,7 @@ func (a *Analyzer) sayMAD(e *exchange) {
 		}
 	}
 	if e == nil && m.Attribute != mad.AttrSIDRREQ && m.Attribute != mad.AttrSIDRREP {
-		l.s(" (of a connection that the capture does not show)")
+		l.s(" (connection not in the capture)")
 	}
 }
 
@@ -64,14 +64,14 @@ func (a *Analyzer) seenBefore(e *exchange) {
 		p.Again = true
 		e.c.Again++
 		e.c.Managed.Retries++
-		why := "no answer came in that time"
+		why := "no response in that time"
 		switch {
 		case attr == mad.AttrRTU || attr == mad.AttrDREP || attr == mad.AttrMRA:
-			why = "the other side asked again"
+			why = "the peer retransmitted its message"
 		case e.times[mad.AttrMRA-mad.AttrREQ].count > 0:
-			why = "the answer took longer than the MRA said"
+			why = "the response took longer than announced in the MRA"
 		}
-		a.note(CMRetry, Warning, fmt.Sprintf("%s is sent again %s after frame %d: %s", attr, lasting(int64(elapsed(s.at, p.Time))), s.frame, why),
+		a.note(CMRetry, Warning, fmt.Sprintf("%s is retransmitted %s after frame %d: %s", attr, lasting(int64(elapsed(s.at, p.Time))), s.frame, why),
 			s.frame, p.Number)
 	}
 	s.count++
@@ -86,7 +86,7 @@ func (a *Analyzer) resolves(c *conn, id mad.CommID) {
 		if s := &c.asking[i]; s.frame > 0 && s.id == id && s.src == now.src {
 			p.Again = true
 			c.Again++
-			a.note(CMRetry, Warning, fmt.Sprintf("SIDR_REQ is sent again %s after frame %d: no answer came in that time",
+			a.note(CMRetry, Warning, fmt.Sprintf("SIDR_REQ is retransmitted %s after frame %d: no response in that time",
 				lasting(int64(elapsed(s.at, p.Time))), s.frame), s.frame, p.Number)
 			s.sighting = now.sighting
 			return
@@ -145,11 +145,11 @@ func (a *Analyzer) ari(r *mad.REJ) string {
 
 // rejectMeanings explains common reject reasons.
 var rejectMeanings = map[mad.RejectReason]string{
-	mad.RejectInvalidServiceID: "nobody listens at this port",
-	mad.RejectStaleConn:        "the queue pair belongs to another connection there, or did until a moment ago",
+	mad.RejectInvalidServiceID: "no listener at this port",
+	mad.RejectStaleConn:        "the peer uses the queue pair in another connection, or it is still in timewait",
 	mad.RejectConsumerDefined:  "the program, or Linux on behalf of it, refused; its private data may say why",
-	mad.RejectTimeout:          "it gave up waiting for an answer",
-	mad.RejectInvalidGID:       "the address is not one of the receiver's, or it has no way back to the sender",
+	mad.RejectTimeout:          "timeout waiting for a response",
+	mad.RejectInvalidGID:       "the address is not local to the receiver, or it has no route to the sender",
 }
 
 // unanswered notes the first message of each end that has no response when the connection ends.

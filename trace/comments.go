@@ -120,7 +120,11 @@ func (a *Analyzer) requested() {
 	}
 }
 
-const missingNote = " packets before this one are missing: they came faster than the trace could be written"
+const (
+	missingNote = " packets before this one are missing: the trace could not be written fast enough"
+	// oldMissingNote is the text of missingNote in traces of earlier versions.
+	oldMissingNote = " packets before this one are missing: they came faster than the trace could be written"
+)
 
 // MissingNote returns the comment on a frame before which gorxe could not write n frames.
 func MissingNote(n uint64) string { return fmt.Sprint(n, missingNote) }
@@ -129,6 +133,9 @@ func MissingNote(n uint64) string { return fmt.Sprint(n, missingNote) }
 // is a different comment.
 func Missing(comment string) uint64 {
 	digits, ok := strings.CutSuffix(comment, missingNote)
+	if !ok {
+		digits, ok = strings.CutSuffix(comment, oldMissingNote)
+	}
 	if !ok {
 		return 0
 	}

@@ -77,11 +77,11 @@ func (a *Analyzer) notified() {
 	a.table.touch(c)
 	p.Flow = c.Flow
 	c.CNPs++
-	text, frames := "packets of QP 0x%06x meet congestion on the way: its sender shall slow down", []int{p.Number}
+	text, frames := "packets of QP 0x%06x experience congestion: the sender must reduce its rate", []int{p.Number}
 	if ce := c.ce[1-h.from]; ce > 0 {
 		text += fmt.Sprintf(" (frame %d was marked)", ce)
 		frames = []int{ce, p.Number}
 	}
 	a.note(Congestion, Warning, fmt.Sprintf(text, uint32(p.BTH.DestQP)), frames...)
-	a.line.s("tells QP ").qpn(p.BTH.DestQP).s(" to slow down: a switch marked packets of it")
+	a.line.s("tells QP ").qpn(p.BTH.DestQP).s(" to reduce its rate: a switch marked its packets")
 }

@@ -31,9 +31,9 @@ func TestUnreliableServices(t *testing.T) {
 		{"what is lost of them stays lost", `
 			a UC_RDMA_WRITE_FIRST psn=1 len=256 dma=600
 			a UC_RDMA_WRITE_LAST psn=3 len=88
-				! gap PSN 2 is missing before this packet: lost on the way here, or missed by the capture; nobody sends it again, and the receiver drops the message
+				! gap PSN 2 is missing before this packet: lost before the capture point, or missed by the capture; UC does not retransmit, so the receiver drops the message
 			a UC_RDMA_WRITE_ONLY psn=4 len=5 dma=5
-			message WRITE #1 failed: packets of it are missing, so the receiver drops it
+			message WRITE #1 failed: packets are missing, so the receiver drops the message
 			message WRITE #2 open
 			flow 1 lost=1 payload=349`},
 		{"nobody sends again: what is behind was overtaken or copied", `
@@ -63,16 +63,16 @@ func TestCongestion(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"a marked packet leads to a notification", `
 			a SEND_ONLY psn=1 len=6 ack ce
-				! ecn_ce a switch on the way marked this packet...
+				! ecn_ce a switch marked this packet...
 			b ACKNOWLEDGE psn=1
 			b CNP
-				= tells QP 0x000011 to slow down: a switch marked packets of it
+				= tells QP 0x000011 to reduce its rate: a switch marked its packets
 				role cnp flow=1 again=false
-				! cnp packets of QP 0x000011 meet congestion on the way: its sender shall slow down (frame 1 was marked)
+				! cnp packets of QP 0x000011 experience congestion: the sender must reduce its rate (frame 1 was marked)
 			flow 1 cnps=1`},
 		{"a notification alone", `
 			b CNP to=0x99
-				! cnp packets of QP 0x000099 meet congestion on the way: its sender shall slow down
+				! cnp packets of QP 0x000099 experience congestion: the sender must reduce its rate
 			flow 1 service=CNP cnps=1`},
 	})
 }
@@ -82,12 +82,12 @@ func TestLengthsThatLie(t *testing.T) {
 		{"a WRITE of another length than it announced", `
 			a WRITE_FIRST psn=1 len=256 dma=300
 			a WRITE_LAST psn=2 len=43
-				! pad_or_length the WRITE of frame 1 announced 300 bytes and carries 299
+				! pad_or_length the WRITE of frame 1 has DMALen 300 but 299 bytes of payload
 			a WRITE_ONLY psn=3 len=5 dma=4
-				! pad_or_length the WRITE of frame 3 announced 4 bytes and carries 5`},
+				! pad_or_length the WRITE of frame 3 has DMALen 4 but 5 bytes of payload`},
 		{"a first packet that is not full", `
 			a SEND_FIRST psn=1 len=255
-				! pad_or_length RC_SEND_FIRST carries 255 bytes: all packets but the last...`},
+				! pad_or_length RC_SEND_FIRST with 255 bytes: every packet of a message except the last...`},
 		{"a middle one that is not, either", `
 			a SEND_FIRST psn=1 len=1024
 			a SEND_MIDDLE psn=2 len=512
@@ -95,12 +95,12 @@ func TestLengthsThatLie(t *testing.T) {
 		{"a last packet without bytes", `
 			a SEND_FIRST psn=1 len=1024
 			a SEND_LAST psn=2
-				! pad_or_length the last packet of a message of several carries no bytes`},
+				! pad_or_length the last packet of a multi-packet message is empty`},
 		{"a READ that got less than it asked for", `
 			a READ_REQUEST psn=1 dma=300
 			b READ_RESPONSE_FIRST psn=1 len=256
 			b READ_RESPONSE_LAST psn=2 len=43
-				! pad_or_length the READ of frame 1 asked for 300 bytes and got 299`},
+				! pad_or_length the READ of frame 1 requested 300 bytes and received 299`},
 		{"a packet whose length is not a multiple of four", `
 			a SEND_ONLY psn=1 len=8
 			a SEND_ONLY psn=2 len=8 cut=21
@@ -118,7 +118,7 @@ func TestLengthsThatLie(t *testing.T) {
 			a SEND_ONLY psn=6 nom
 			a SEND_ONLY psn=7 nom
 			a SEND_ONLY psn=8 nom
-				! no_migreq 10.0.0.1 never sets MigReq, as Linux rxe does not...
+				! no_migreq 10.0.0.1 never sets MigReq (neither does Linux rxe)...
 			a SEND_ONLY psn=9 nom`},
 	})
 }

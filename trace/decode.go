@@ -64,7 +64,7 @@ func (d *Decoder) parts(f *capture.Frame, g *datagram, p *Packet, show func(*Pac
 		return
 	case 0:
 		p.ICRC = ICRC{}
-		d.broken(p, fmt.Errorf("%d bytes are more than a packet can have, and neither ICRCs nor headers tell where the next begins", g.n))
+		d.broken(p, fmt.Errorf("%d bytes exceed the maximum packet length, and neither ICRCs nor headers show packet boundaries", g.n))
 		d.finish(p, show)
 		return
 	}
@@ -120,7 +120,7 @@ func (d *Decoder) single(p *Packet) {
 	if p.BTH.Decode(p.Bytes) != nil {
 		err := bth.Explain(p.Bytes)
 		if p.Doubt = p.ICRC.Verdict != Right && p.ICRC.Verdict != RightAsRxe; p.Doubt {
-			err = fmt.Errorf("this may not be RoCEv2: its ICRC is not right, and: %w", err)
+			err = fmt.Errorf("may not be RoCEv2: wrong ICRC, and %w", err)
 		}
 		p.Err = err
 		return
@@ -142,7 +142,7 @@ func (d *Decoder) management(p *Packet) {
 	}
 }
 
-var errCutHeaders = errors.New("too little of it was captured to read its headers")
+var errCutHeaders = errors.New("captured too short to decode the headers")
 
 // cutShort decodes a packet that was not captured completely. It skips checks that need the
 // missing bytes.
@@ -154,7 +154,7 @@ func (d *Decoder) cutShort(p *Packet) {
 	case len(p.Bytes) < bth.BTHLen:
 		p.Err = errCutHeaders
 	case p.BTH.Version != 0 || !info.Valid:
-		p.Err, p.Doubt = fmt.Errorf("this may not be RoCEv2: it was not captured whole, and: %w", err), true
+		p.Err, p.Doubt = fmt.Errorf("may not be RoCEv2: captured incompletely, and %w", err), true
 	case payload < int(p.BTH.Pad) || payload%4 != 0 || payload > bth.MaxPayload || payload > 0 && !info.Payload:
 		p.Err = fmt.Errorf("%s with %d bytes after its headers, pad count %d", p.BTH.Opcode, payload, p.BTH.Pad)
 		p.Doubt = true
@@ -192,7 +192,7 @@ const (
 )
 
 var skipNames = [NumSkips]string{
-	SkipLinkType:  "of a link type that gorxe does not know",
+	SkipLinkType:  "with unsupported link type",
 	SkipNotIP:     "not IP",
 	SkipOther:     "not UDP to port 4791",
 	SkipFragment:  "fragments of IP datagrams",

@@ -166,7 +166,7 @@ func TestPacketsThatAreNotWhatTheyShouldBe(t *testing.T) {
 	}{
 		{"payload changed", frameOf(with(40, 9)), shown{ICRC: trace.Wrong, Payload: 100}},
 		{"text", frameOf([]byte("hello, this is some other program that likes the port")),
-			shown{ICRC: trace.Wrong, Doubt: true, Err: "this may not be RoCEv2"}},
+			shown{ICRC: trace.Wrong, Doubt: true, Err: "may not be RoCEv2: wrong ICRC"}},
 		{"nothing", frameOf(nil), shown{Doubt: true, Err: "shorter than the 12-byte BTH: 0 bytes"}},
 		{"unknown opcode, right ICRC", frameOf(roce4(0, bth.Packet{Opcode: 0x15})), shown{ICRC: trace.Right, Err: "it is 0x15"}},
 		{"version 1, wrong ICRC", frameOf(with(1, 1)), shown{ICRC: trace.Wrong, Doubt: true, Err: "it is 1"}},
@@ -178,8 +178,8 @@ func TestPacketsThatAreNotWhatTheyShouldBe(t *testing.T) {
 			shown{ICRC: trace.Right, Payload: 100}},
 		{"first fragment", raw(first), shown{Err: "first fragment"}},
 		{"first fragment of something else", raw(other), shown{Err: "first fragment", Doubt: true}},
-		{"UDP length", raw(lie), shown{Err: "the UDP length is 136, the IP header leaves 140"}},
-		{"IP length", raw(long), shown{Err: "4 bytes more than the frame has"}},
+		{"UDP length", raw(lie), shown{Err: "UDP length 136, but 140 bytes according to the IP header"}},
+		{"IP length", raw(long), shown{Err: "the IP length exceeds the frame by 4 bytes"}},
 		{"only atomic fragment", raw(ip6(44, []byte{17, 0, 0, 0, 0, 0, 0, 1}, udp(roce6(write(bth.RCWriteOnly, 5, 100))))),
 			shown{ICRC: trace.Right, Payload: 100}},
 	}
@@ -229,9 +229,9 @@ func TestSnappedPacketsShowWhatThereIs(t *testing.T) {
 		{"pad cut", n - 6, []shown{{1, 1, n, n - 6, 5, bth.RCWriteOnly, trace.NotChecked, 101, "", false}}},
 		{"payload cut", 40, []shown{{1, 1, n, 40, 5, bth.RCWriteOnly, trace.NotChecked, 12, "", false}}},
 		{"payload away", 28, []shown{{1, 1, n, 28, 5, bth.RCWriteOnly, trace.NotChecked, 0, "", false}}},
-		{"RETH cut", 27, []shown{{1, 1, n, 27, 5, bth.RCWriteOnly, trace.NotChecked, 0, "too little of it was captured to read its headers", false}}},
-		{"BTH cut", 11, []shown{{1, 1, n, 11, 0, 0, trace.NotChecked, 0, "too little of it was captured to read its headers", false}}},
-		{"nothing there", 0, []shown{{1, 1, n, 0, 0, 0, trace.NotChecked, 0, "too little of it was captured to read its headers", false}}},
+		{"RETH cut", 27, []shown{{1, 1, n, 27, 5, bth.RCWriteOnly, trace.NotChecked, 0, "captured too short to decode the headers", false}}},
+		{"BTH cut", 11, []shown{{1, 1, n, 11, 0, 0, trace.NotChecked, 0, "captured too short to decode the headers", false}}},
+		{"nothing there", 0, []shown{{1, 1, n, 0, 0, 0, trace.NotChecked, 0, "captured too short to decode the headers", false}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var d trace.Decoder

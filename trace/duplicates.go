@@ -45,18 +45,14 @@ func (a *Analyzer) missing(c *conn, st *stream, from, s bth.PSN) {
 		}
 	}
 	what := psns(from, s.Sub(1))
-	is := "is"
-	if n > 1 {
-		is = "are"
-	}
-	why := "lost on the way here, or missed by the capture"
+	why := "lost before the capture point, or missed by the capture"
 	switch {
 	case c.Service == bth.ServiceUC:
-		why += "; nobody sends it again, and the receiver drops the message"
+		why += "; UC does not retransmit, so the receiver drops the message"
 	case from.Diff(st.next) < 0:
-		why = "lost again in the repetition, or missed by the capture"
+		why = "lost again in the retransmission, or missed by the capture"
 	}
-	a.note(Gap, Warning, fmt.Sprintf("%s %s missing before this packet: %s", what, is, why), frames...)
+	a.note(Gap, Warning, fmt.Sprintf("%s %s missing before this packet: %s", what, isOrAre(n), why), frames...)
 }
 
 // strays reports whether a request with PSN s, which is older than the latest, is not a
@@ -69,7 +65,7 @@ func (a *Analyzer) strays(c *conn, st *stream, s bth.PSN) bool {
 	switch {
 	case seen && (unreliable || numbered && a.p.IP.ID == r.id || !numbered && s.Add(1) == st.pos && a.since(r.at) < int64(copyTime)):
 		a.p.Again = true
-		a.note(Duplicate, Warning, fmt.Sprintf("PSN %d comes a second time after frame %d: the network made a copy of that packet", s, r.latest),
+		a.note(Duplicate, Warning, fmt.Sprintf("PSN %d again after frame %d: the network duplicated that packet", s, r.latest),
 			r.latest, a.p.Number)
 		return true
 	case unreliable && (seen || r == nil || r.missed == 0):
@@ -78,7 +74,7 @@ func (a *Analyzer) strays(c *conn, st *stream, s bth.PSN) bool {
 		return false
 	case unreliable, numbered && int16(a.p.IP.ID-st.id) < 0, !numbered && a.since(r.at) < int64(overtaken):
 		c.Lost -= min(c.Lost, 1)
-		a.note(Reordered, Warning, fmt.Sprintf("PSN %d comes after frame %d, which was sent later: the network reordered them", s, r.missed),
+		a.note(Reordered, Warning, fmt.Sprintf("PSN %d arrives after frame %d, which was sent later: the network reordered them", s, r.missed),
 			r.missed, a.p.Number)
 		r.missed = 0
 		return true
@@ -114,7 +110,7 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	if asked && !n.syndrome.IsRNR() && a.since(n.at) > n.patience(c) {
 		asked = false
 		if !n.late {
-			unheard = fmt.Sprintf("; the sequence NAK in frame %d asked for it %s before, so it was probably lost", n.frame, lasting(a.since(n.at)))
+			unheard = fmt.Sprintf("; the sequence NAK in frame %d requested it %s earlier and was probably lost", n.frame, lasting(a.since(n.at)))
 		}
 	}
 	implied := st.implied.fresh && st.readAt(st.implied.psn) == st.readAt(s) && st.readAt(s) != nil
@@ -122,14 +118,14 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	switch {
 	case asked && n.syndrome.IsRNR():
 		b.kind, b.cause = AfterRNR, n.frame
-		text = fmt.Sprintf("PSN %d is sent again %s after the RNR NAK in frame %d, which asked for a wait of %s", s,
+		text = fmt.Sprintf("PSN %d is retransmitted %s after the RNR NAK in frame %d, which requires a wait of %s", s,
 			lasting(a.since(n.at)), n.frame, lasting(bth.RNRDelay(n.syndrome.RNRTimer())))
 	case asked:
 		b.kind, b.cause = AfterNAK, n.frame
-		text = fmt.Sprintf("PSN %d is sent again because the sequence NAK in frame %d asked for it", s, n.frame)
+		text = fmt.Sprintf("PSN %d is retransmitted because of the sequence NAK in frame %d", s, n.frame)
 	case implied:
 		b.kind, b.cause = ImpliedNAK, st.implied.frame
-		text = fmt.Sprintf("PSN %d is asked for again because frame %d showed that an answer was lost (implied NAK)", s, st.implied.frame)
+		text = fmt.Sprintf("PSN %d is requested again because frame %d implies that a response was lost (implied NAK)", s, st.implied.frame)
 	default:
 		b.kind = AfterTimeout
 		c.Timeouts++
@@ -141,7 +137,7 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	st.nak.fresh, st.implied.fresh = false, false
 	st.back = b
 	if r != nil && r.times == 0 && b.kind != AfterTimeout {
-		text += "; it comes here for the first time"
+		text += "; it was not captured before"
 	}
 	frames := []int{p.Number}
 	switch {
@@ -175,22 +171,22 @@ func (n *nak) patience(c *conn) int64 {
 func (a *Analyzer) timedOut(st *stream, s bth.PSN, r *record) string {
 	switch {
 	case r == nil || r.latest == 0:
-		return fmt.Sprintf("PSN %d is sent without a NAK although later packets came before: the requester's timer ran out", s)
+		return fmt.Sprintf("PSN %d is sent without a NAK after later packets: the requester's timer expired", s)
 	case r.missed > r.latest:
-		return fmt.Sprintf("PSN %d is sent again %s after frame %d without a NAK: the requester's timer ran out; it is missing here since frame %d",
+		return fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired; it is missing since frame %d",
 			s, lasting(a.since(r.at)), r.latest, r.missed)
 	case st.readAt(s) != nil && st.readAt(s).high != st.readAt(s).first:
-		return fmt.Sprintf("PSN %d is asked for again %s after frame %d, although answers passed here: they were lost or overtaken behind this point, or the requester's timer ran out",
+		return fmt.Sprintf("PSN %d is requested again %s after frame %d although responses were captured: they were lost or reordered after the capture point, or the requester's timer expired",
 			s, lasting(a.since(r.at)), r.latest)
 	case s.Diff(st.expect) < 0:
-		text := fmt.Sprintf("PSN %d is sent again %s after frame %d without a NAK: the requester's timer ran out, though nothing is missing here up to PSN %d",
+		text := fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired, although nothing up to PSN %d is missing",
 			s, lasting(a.since(r.at)), r.latest, st.expect.Sub(1))
 		if m := st.at(st.expect); m != nil && m.missed > m.latest {
-			return text + fmt.Sprintf("; the next one is missing since frame %d, and no NAK came for it yet", m.missed)
+			return text + fmt.Sprintf("; the next PSN is missing since frame %d, without a NAK so far", m.missed)
 		}
 		return text + ": the acknowledgement was late or lost"
 	}
-	return fmt.Sprintf("PSN %d is sent again %s after frame %d without a NAK: the requester's timer ran out", s, lasting(a.since(r.at)), r.latest)
+	return fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired", s, lasting(a.since(r.at)), r.latest)
 }
 
 // readAt returns the READ or atomic that psn belongs to, or nil.
@@ -211,9 +207,9 @@ func (a *Analyzer) repeated(c *conn, st *stream, w *work, r *record, again bool)
 	c.Again++
 	w.m.Again++
 	if b := &st.back; b.on && b.frame != p.Number {
-		text := "PSN %d is sent again, too: the requester went back in frame %d and repeats all from there on (go-back-N)"
+		text := "PSN %d is retransmitted, too: the requester went back in frame %d (go-back-N)"
 		if r.times == 0 && r.missed > 0 {
-			text = "PSN %d, missing until now, comes with the repetition that began in frame %d"
+			text = "PSN %d, missing until now, is in the retransmission that began in frame %d"
 		}
 		a.note(b.kind, Info, fmt.Sprintf(text, p.BTH.PSN, b.frame), b.frame, p.Number)
 	}
@@ -226,9 +222,9 @@ func (a *Analyzer) repeated(c *conn, st *stream, w *work, r *record, again bool)
 func (a *Analyzer) readAgain(w *work) {
 	p := a.p
 	off := p.BTH.PSN.Diff(w.first)
-	text := fmt.Sprintf("the READ of frame %d is asked for again as a whole: %d bytes", w.m.Frames[0], p.BTH.RETH.DMALen)
+	text := fmt.Sprintf("the whole READ of frame %d is requested again: %d bytes", w.m.Frames[0], p.BTH.RETH.DMALen)
 	if off > 0 {
-		text = fmt.Sprintf("the rest of the READ of frame %d is asked for again, from its response %d on: %d bytes at address %#x",
+		text = fmt.Sprintf("the rest of the READ of frame %d is requested again, from response %d on: %d bytes at address %#x",
 			w.m.Frames[0], off+1, p.BTH.RETH.DMALen, p.BTH.RETH.VA)
 	}
 	a.note(ReadAgain, Warning, text, w.m.Frames[0], p.Number)

@@ -73,17 +73,17 @@ func (a *Analyzer) checkPacket() {
 	switch p.ICRC.Verdict {
 	case Wrong:
 		if a.good {
-			a.note(WrongICRC, Warning, fmt.Sprintf("the ICRC is %#08x and should be %#08x, and no packet of %s had a right one: it may be computed behind the place of the capture",
+			a.note(WrongICRC, Warning, fmt.Sprintf("ICRC %#08x, expected %#08x; no packet from %s had a correct one, so it may be computed after the capture point",
 				p.ICRC.Wire, p.ICRC.Want, p.Src.Addr()), p.Number)
 			break
 		}
-		a.note(WrongICRC, Error, fmt.Sprintf("the ICRC is %#08x and should be %#08x: the packet was changed on the way, and its receiver drops it without a word",
+		a.note(WrongICRC, Error, fmt.Sprintf("ICRC %#08x, expected %#08x: the packet was corrupted in transit, and the receiver drops it silently",
 			p.ICRC.Wire, p.ICRC.Want), p.Number)
 	case RightAsRxe:
-		a.note(RxeICRC, Info, "the ICRC is the one that Linux rxe computes for a FLUSH, over the packet twice; another receiver drops it", p.Number)
+		a.note(RxeICRC, Info, "the ICRC is computed as Linux rxe does for a FLUSH, over the packet twice; other receivers drop it", p.Number)
 	}
 	if p.IP.CE() {
-		a.note(ECNMarked, Warning, "a switch on the way marked this packet because its queue was long (ECN congestion experienced); the receiver shall tell the sender by a CNP", p.Number)
+		a.note(ECNMarked, Warning, "a switch marked this packet because of its queue length (ECN Congestion Experienced); the receiver should send a CNP", p.Number)
 	}
 	a.checkMigReq(a.host())
 }
@@ -92,7 +92,7 @@ func (a *Analyzer) checkPacket() {
 func (a *Analyzer) malformed() {
 	p := a.p
 	kind := Malformed
-	text := "it is none of the packets that RoCEv2 has"
+	text := "unknown packet type"
 	if p.Err != nil {
 		text = p.Err.Error()
 		if why := (*bth.DecodeError)(nil); errors.As(p.Err, &why) && padReasons[why.Reason] {
@@ -127,7 +127,7 @@ func (a *Analyzer) learnMTU(c *conn) {
 		return
 	}
 	if n := a.size; n < 256 || n > bth.MaxPayload || n&(n-1) != 0 {
-		a.note(PadLies, Error, fmt.Sprintf("%s carries %d bytes: all packets but the last of a message carry just the path MTU", a.info.Name, n), a.p.Number)
+		a.note(PadLies, Error, fmt.Sprintf("%s with %d bytes: every packet of a message except the last has exactly the path MTU", a.info.Name, n), a.p.Number)
 		return
 	}
 	if c.MTU == 0 || !c.Exact && a.size > c.MTU {
@@ -142,7 +142,7 @@ func (a *Analyzer) checkLengths(c *conn, w *work) {
 	p := a.p
 	switch {
 	case a.info.Pos == bth.Last && a.size == 0:
-		a.note(PadLies, Error, "the last packet of a message of several carries no bytes", p.Number)
+		a.note(PadLies, Error, "the last packet of a multi-packet message is empty", p.Number)
 	case c.MTU > 0 && a.size > c.MTU && (c.Exact || a.info.Pos == bth.Last):
 		a.note(PadLies, Error, fmt.Sprintf("%s carries %d bytes, more than the path MTU of %d", a.info.Name, a.size, c.MTU), p.Number)
 	}
@@ -153,14 +153,14 @@ func (a *Analyzer) checkLengths(c *conn, w *work) {
 	seen := w.m.Packets == int(p.BTH.PSN.Diff(w.first))+1
 	switch {
 	case !ends && w.got > w.total, ends && seen && w.got != w.total:
-		a.note(PadLies, Error, fmt.Sprintf("the WRITE of frame %d announced %d bytes and carries %d", w.m.Frames[0], w.total, w.got), w.m.Frames[0], p.Number)
+		a.note(PadLies, Error, fmt.Sprintf("the WRITE of frame %d has DMALen %d but %d bytes of payload", w.m.Frames[0], w.total, w.got), w.m.Frames[0], p.Number)
 	}
 }
 
 // checkRead compares the length that a READ requested with the length of its responses.
 func (a *Analyzer) checkRead(w *work) {
 	if w.op == bth.OpReadRequest && w.got != w.total && w.m.Packets == int(w.end.Diff(w.first)) {
-		a.note(PadLies, Error, fmt.Sprintf("the READ of frame %d asked for %d bytes and got %d", w.m.Frames[0], w.total, w.got), w.m.Frames[0], a.p.Number)
+		a.note(PadLies, Error, fmt.Sprintf("the READ of frame %d requested %d bytes and received %d", w.m.Frames[0], w.total, w.got), w.m.Frames[0], a.p.Number)
 	}
 }
 
@@ -169,6 +169,6 @@ func (a *Analyzer) compare(r *record) {
 	if r.times == 0 || r.op == a.p.BTH.Opcode && int(r.size) == a.size || a.info.Op == bth.OpReadRequest && r.op == bth.RCReadRequest {
 		return
 	}
-	a.note(Misnumbered, Error, fmt.Sprintf("PSN %d was %s with %d bytes in frame %d and is %s with %d bytes here",
+	a.note(Misnumbered, Error, fmt.Sprintf("PSN %d is used twice: %s with %d bytes in frame %d, %s with %d bytes here",
 		r.psn, r.op, r.size, r.latest, a.p.BTH.Opcode, a.size), r.latest, a.p.Number)
 }

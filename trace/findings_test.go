@@ -70,24 +70,24 @@ func TestEveryFindingInACaptureWithLosses(t *testing.T) {
 		45:  {"gap [44 45] PSN 9803639 is"},
 		47:  {"gap [46 47] PSN 9803642 is"},
 		66:  {"gap [65 66] PSN 9803661 is"},
-		68:  {"nak_sequence [45 68] the responder misses PSN 9803639: it was lost before frame 45,"},
-		72:  {"again_after_nak [68 72] PSN 9803639 is sent again because the sequence NAK in frame 68"},
+		68:  {"nak_sequence [45 68] PSN 9803639 is missing at the responder: it was lost before frame 45,"},
+		72:  {"again_after_nak [68 72] PSN 9803639 is retransmitted because of the sequence NAK in frame 68"},
 		136: {"gap [135 136] PSN 9803701 is"},
 		153: {"gap [152 153] PSN 9803718 is"},
 		172: {"gap [171 172] PSN 9803738 is"},
-		185: {"nak_sequence [136 185] the responder misses PSN 9803701: it was lost before frame 136,"},
+		185: {"nak_sequence [136 185] PSN 9803701 is missing at the responder: it was lost before frame 136,"},
 		187: {"again_after_nak [185 187] PSN 9803701 is"},
-		220: {"again_after_timeout [187 220] PSN 9803701 is sent again 3.27ms after frame 187 without a NAK: the requester's timer ran out, though nothing is missing here up to PSN 9803733:"},
+		220: {"again_after_timeout [187 220] PSN 9803701 is retransmitted 3.27ms after frame 187 without a NAK: the requester's timer expired, although nothing up to PSN 9803733 is missing:"},
 		228: {"gap [227 228] PSN 9803709 is"},
 		258: {"no_migreq [53 258]"},
 		269: {"gap [268 269] PSN 9803750 is"},
 		277: {"gap [276 277] PSN 9803757 is"},
-		365: {"nak_sequence [269 365] the responder misses PSN 9803750: it was lost before frame 269,"},
+		365: {"nak_sequence [269 365] PSN 9803750 is missing at the responder: it was lost before frame 269,"},
 		367: {"again_after_nak [184 365 367] PSN 9803750 is"},
 		371: {"gap [370 371] PSN 9803754 is"},
 		430: {"gap [429 430] PSN 9803814 is"},
-		446: {"again_after_timeout [367 446] PSN 9803750 is sent again 5.33ms after frame 367 without a NAK: the requester's timer ran out, though nothing is missing here up to PSN 9803753; the next one is missing since frame 371,"},
-		461: {"nak_sequence [371 450 461] the responder misses PSN 9803754: it was lost before frame 371, and was sent again in frame 450"},
+		446: {"again_after_timeout [367 446] PSN 9803750 is retransmitted 5.33ms after frame 367 without a NAK: the requester's timer expired, although nothing up to PSN 9803753 is missing; the next PSN is missing since frame 371,"},
+		461: {"nak_sequence [371 450 461] PSN 9803754 is missing at the responder: it was lost before frame 371 and retransmitted in frame 450"},
 		463: {"gap [462 463] PSN 9803766 is"},
 		471: {"gap [470 471] PSN 9803775 is"},
 	}
@@ -119,7 +119,7 @@ func TestEveryFindingInACaptureWithLosses(t *testing.T) {
 			if late[frame] {
 				w += ", missing until now,"
 			} else {
-				w += " is sent again, too"
+				w += " is retransmitted, too"
 			}
 			if !takeFinding(&p, w) {
 				t.Errorf("frame %d: no finding %q in %+v", frame, w, p.Findings)
@@ -175,7 +175,7 @@ func TestWhatTheCaptureWithLossesAddsUpTo(t *testing.T) {
 	for _, p := range r.packets {
 		if p.Role == trace.Ack && p.BTH.PSN == 9803733 {
 			n++
-			if again := p.Meaning == "acknowledges up to PSN 9803733 again: a duplicate came"; again != (p.Number != 273) {
+			if again := p.Meaning == "acknowledges up to PSN 9803733 again: response to a duplicate"; again != (p.Number != 273) {
 				t.Errorf("frame %d: %s", p.Number, p.Meaning)
 			}
 		}
@@ -196,7 +196,7 @@ func TestEveryOperationOfRxe(t *testing.T) {
 		Failed   string
 		From, To int // queue pair numbers
 	}
-	const access, notReady = "NAK remote access error", "the receiver was not ready 4 times in a row, and nothing is sent after that"
+	const access, notReady = "NAK remote access error", "the receiver was not ready 4 consecutive times; no retry in the capture"
 	want := []message{
 		{"WRITE", 4001, 4, [2]int{8, 12}, true, "", 0x34, 0x88},
 		{"WRITE with immediate", 3000, 3, [2]int{25, 28}, true, "", 0x35, 0x89},
@@ -222,12 +222,12 @@ func TestEveryOperationOfRxe(t *testing.T) {
 	findings := map[int][]string{
 		38:  {"no_migreq"},
 		62:  {"no_migreq"},
-		90:  {"nak_error [89 90] refuses the WRITE of frame 89 with NAK remote access error (100 bytes at address 0x3d15d000, R_Key 0x65b1): the key is not valid, the range lies outside of its memory, or the memory does not permit this access; key 0x65b1 has reached nothing before in this capture;"},
-		98:  {"nak_error [97 98] refuses the READ of frame 97 with NAK remote access error (4096 bytes at address 0x3d16cf9c, R_Key 0x65eb): the key is not valid, the range lies outside of its memory, or the memory does not permit this access; key 0x65eb has reached no more than 0x3d15d000 to 0x3d15dfa1 before, last in frame 80, so this may be out of bounds;"},
+		90:  {"nak_error [89 90] refuses the WRITE of frame 89 with NAK remote access error (100 bytes at address 0x3d15d000, R_Key 0x65b1): invalid key, address range outside the region, or access not permitted; key 0x65b1 was not used successfully before in this capture;"},
+		98:  {"nak_error [97 98] refuses the READ of frame 97 with NAK remote access error (4096 bytes at address 0x3d16cf9c, R_Key 0x65eb): invalid key, address range outside the region, or access not permitted; key 0x65eb was used for 0x3d15d000 to 0x3d15dfa1 only, last in frame 80, so this may be out of bounds;"},
 		106: {"nak_error [105 106] refuses the WRITE of frame 105 with NAK remote access error (100 bytes at address 0x3d16e000, R_Key 0x6625)"},
 		118: {"nak_error [113 118] refuses the SEND of frame 113 with NAK remote operational error (5000 bytes)"},
-		126: {"rnr_nak [125 126] no receive is posted for the SEND of frame 125: the requester shall try again after 640µs"},
-		127: {"again_after_rnr [125 126 127] PSN 16777210 is sent again 7.06ms after the RNR NAK in frame 126"},
+		126: {"rnr_nak [125 126] no receive is posted for the SEND of frame 125: the requester must wait 640µs before it retries"},
+		127: {"again_after_rnr [125 126 127] PSN 16777210 is retransmitted 7.06ms after the RNR NAK in frame 126"},
 		128: {"rnr_nak [127 128]"},
 		129: {"again_after_rnr [127 128 129]"},
 		130: {"rnr_nak [129 130]"},

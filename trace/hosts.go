@@ -60,7 +60,7 @@ func (a *Analyzer) checkMigReq(h *host) {
 		return
 	}
 	if h.packets++; h.packets == migReqAny {
-		a.note(NeverMigReq, Info, fmt.Sprintf("%s never sets MigReq, as Linux rxe does not: most RNICs do, because a queue pair begins in the state migrated", p.Src.Addr()), h.first, p.Number)
+		a.note(NeverMigReq, Info, fmt.Sprintf("%s never sets MigReq (neither does Linux rxe); most RNICs do, because a queue pair starts in path migration state MIGRATED", p.Src.Addr()), h.first, p.Number)
 	}
 }
 
@@ -76,6 +76,6 @@ func (a *Analyzer) plausible() bool {
 			return true
 		}
 	}
-	a.line.op(a.info).s(" with PSN ").psn(p.BTH.PSN).s(" and a wrong ICRC: its receiver drops it")
+	a.line.op(a.info).s(" with PSN ").psn(p.BTH.PSN).s(", wrong ICRC: dropped by the receiver")
 	return false
 }

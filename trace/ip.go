@@ -40,7 +40,7 @@ type datagram struct {
 
 // errFragment is the fault of a first fragment. Later fragments have no UDP header to identify
 // them.
-var errFragment = errors.New("the first fragment of an IP datagram: it is not put together, and a RoCEv2 packet shall not be fragmented")
+var errFragment = errors.New("first fragment of an IP datagram: not reassembled; RoCEv2 packets must not be fragmented")
 
 // parse parses the IP and UDP headers in b. wire is the length of the IP datagram on the wire.
 func (d *datagram) parse(b []byte, wire int) Skip {
@@ -186,10 +186,10 @@ func (d *datagram) cut(b []byte, ipLen, wire int) {
 	case d.fault != nil:
 		length = min(ipLen, wire)
 	case ipLen > wire:
-		d.fault = fmt.Errorf("the IP header says %d bytes more than the frame has", ipLen-wire)
+		d.fault = fmt.Errorf("the IP length exceeds the frame by %d bytes", ipLen-wire)
 		length = min(udpLen, wire)
 	case udpLen != ipLen:
-		d.fault = fmt.Errorf("the UDP length is %d, the IP header leaves %d bytes", udpLen, ipLen)
+		d.fault = fmt.Errorf("UDP length %d, but %d bytes according to the IP header", udpLen, ipLen)
 		length = min(udpLen, ipLen)
 	}
 	length = max(length, bth.UDPHeaderLen)

@@ -61,7 +61,7 @@ func (l *line) op(info *bth.OpcodeInfo) *line {
 	case bth.OpReadResponse:
 		return l.s("READ response")
 	case bth.OpAtomicAck:
-		return l.s("answer to an atomic")
+		return l.s("ATOMIC Acknowledge")
 	case bth.OpAck:
 		return l.s("acknowledgement")
 	}
@@ -74,7 +74,7 @@ func (l *line) latency(m *Message) *line {
 		return l
 	}
 	l.b = appendLasting(append(l.b, ", "...), int64(m.Latency()))
-	return l.s(" after it was asked for")
+	return l.s(" latency")
 }
 
 // lasting formats a duration of ns nanoseconds with three significant digits.
@@ -118,6 +118,14 @@ func psns(x, y bth.PSN) string {
 	return "PSNs " + strconv.Itoa(int(x)) + " to " + strconv.Itoa(int(y))
 }
 
+// isOrAre returns the verb for n PSNs.
+func isOrAre[N int | int32](n N) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
 // sayRequest appends what the current request packet does.
 func (a *Analyzer) sayRequest(c *conn, st *stream, w *work, r *record, again bool) {
 	l, p := &a.line, a.p
@@ -135,7 +143,7 @@ func (a *Analyzer) sayRequest(c *conn, st *stream, w *work, r *record, again boo
 	case again && st.back.on:
 		l.s(repetitions[st.back.kind])
 	case p.Again:
-		l.s(", a copy")
+		l.s(", network duplicate")
 	}
 	if p.BTH.Solicited {
 		l.s(", solicited")
@@ -147,7 +155,7 @@ func (a *Analyzer) sayRequest(c *conn, st *stream, w *work, r *record, again boo
 		l.s(", invalidates key ").hex(uint64(p.BTH.InvalidateRKey))
 	}
 	if p.BTH.AckReq && a.info.Service == bth.ServiceRC && w.answerOp() == bth.OpAck {
-		l.s(", asks for an acknowledgement")
+		l.s(", AckReq")
 	}
 }
 
@@ -172,7 +180,7 @@ func (a *Analyzer) sayAsked(w *work) {
 	case bth.OpFlush:
 		l.s(" asks for ").u(uint64(b.RETH.DMALen)).s(" bytes at ").hex(b.RETH.VA).s(", key ").hex(uint64(b.RETH.RKey)).s(" to be flushed")
 	case bth.OpAtomicWrite:
-		l.s(" stores 8 bytes at once at ").hex(b.RETH.VA).s(", key ").hex(uint64(b.RETH.RKey))
+		l.s(" writes 8 bytes atomically at ").hex(b.RETH.VA).s(", key ").hex(uint64(b.RETH.RKey))
 	}
 }
 
@@ -210,13 +218,13 @@ func (a *Analyzer) sayResponse(w *work, s bth.PSN) {
 	}
 	l.message(w.m)
 	if w.op != bth.OpReadRequest {
-		if l.s(" is answered"); a.answersNow(w) {
+		if l.s(" completed"); a.answersNow(w) {
 			l.latency(w.m)
 		}
 		return
 	}
 	if w.whole && w.end == w.first.Add(1) {
-		l.s(" is answered: ").n(a.size).s(" bytes")
+		l.s(" completed: ").n(a.size).s(" bytes")
 	} else {
 		l.s(": response ").n(int(s.Diff(w.first)) + 1)
 		if w.whole {
@@ -259,7 +267,7 @@ func (a *Analyzer) sayAck(st *stream, s bth.PSN, first int) {
 	}
 	switch {
 	case one == nil:
-		l.s("acknowledges all up to PSN ").psn(s)
+		l.s("acknowledges up to PSN ").psn(s)
 	case one == last:
 		l.s("acknowledges ").message(one).latency(one)
 	default:

@@ -54,7 +54,7 @@ func (a *Analyzer) arrived(st *stream, w *work) {
 		return
 	}
 	if got := int(w.end.Diff(w.first)); !w.m.Partial && w.m.Packets < got {
-		w.m.Failed = "packets of it are missing, so the receiver drops it"
+		w.m.Failed = "packets are missing, so the receiver drops the message"
 	}
 	a.finish(w)
 	st.una, st.exact = w.end, false

@@ -12,17 +12,17 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 	p := a.p
 	c.NAKs++
 	if st.exact && s.Diff(st.una) < 0 {
-		a.note(NotGoBackN, Warning, fmt.Sprintf("it asks for PSN %d, which was acknowledged in frame %d: that answer overtook this one, or the responder is wrong", s, st.acked),
+		a.note(NotGoBackN, Warning, fmt.Sprintf("NAK for PSN %d, which was acknowledged in frame %d: the packets were reordered, or the responder is faulty", s, st.acked),
 			st.acked, p.Number)
-		a.line.s("asks for PSN ").psn(s).s(", which was acknowledged before")
+		a.line.s("requests PSN ").psn(s).s(", which was acknowledged before")
 		return
 	}
 	a.acknowledgeBefore(c, st, s)
 	if n := &st.nak; n.fresh && n.syndrome.IsRNR() && n.psn == s {
 		a.note(SequenceNAK, Info, fmt.Sprintf(
-			"PSN %d is not lost: the responder was not ready for it in frame %d, and asks for it again because a later one came meanwhile, as Linux rxe does; the wait holds",
+			"PSN %d is not lost: the responder was not ready for it in frame %d and requests it again because a later PSN arrived, as Linux rxe does; the RNR timer continues",
 			s, n.frame), n.frame, p.Number)
-		a.line.s("asks for PSN ").psn(s).s(", for which it was not ready, once more")
+		a.line.s("requests PSN ").psn(s).s(" again, for which it was not ready")
 		if w := st.works.find(s); w != nil {
 			p.Message = w.m
 		}
@@ -31,28 +31,28 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 	got := st.expect
 	st.expect = s
 	st.nak = nak{fresh: true, psn: s, syndrome: p.BTH.AETH.Syndrome, frame: p.Number, at: a.at}
-	text, frames := fmt.Sprintf("the responder misses PSN %d", s), []int{p.Number}
+	text, frames := fmt.Sprintf("PSN %d is missing at the responder", s), []int{p.Number}
 	r := st.at(s)
 	switch {
 	case r == nil || r.times == 0 && r.missed == 0:
-		text += ", which did not pass here"
+		text += ": it was not captured"
 	case r.missed > 0 && r.missed == r.latest:
 		text += fmt.Sprintf(": frame %d had a wrong ICRC, so it was dropped", r.latest)
 		frames = []int{r.latest, p.Number}
 	case r.missed > r.latest:
-		text += fmt.Sprintf(": it was lost before frame %d, which came in its place", r.missed)
+		text += fmt.Sprintf(": it was lost before frame %d, which arrived instead", r.missed)
 		frames = []int{r.missed, p.Number}
 	case r.missed > 0:
-		text += fmt.Sprintf(": it was lost before frame %d, and was sent again in frame %d before this NAK came", r.missed, r.latest)
+		text += fmt.Sprintf(": it was lost before frame %d and retransmitted in frame %d before this NAK", r.missed, r.latest)
 		frames = []int{r.missed, r.latest, p.Number}
 		st.nak.late = true
 		st.expect = later(got, s)
 	default:
-		text += fmt.Sprintf(": frame %d passed here and was lost behind this point", r.latest)
+		text += fmt.Sprintf(": frame %d was captured and lost after the capture point", r.latest)
 		frames = []int{r.latest, p.Number}
 	}
-	a.note(SequenceNAK, Warning, text+"; all before it is acknowledged", frames...)
-	a.line.s("asks for PSN ").psn(s)
+	a.note(SequenceNAK, Warning, text+"; all earlier PSNs are acknowledged", frames...)
+	a.line.s("requests PSN ").psn(s)
 	if w := st.works.find(s); w != nil {
 		p.Message = w.m
 		a.line.s(", packet ").n(int(s.Diff(w.first)) + 1).s(" of ").message(w.m)
@@ -89,15 +89,15 @@ func (a *Analyzer) rnrNAK(c *conn, st *stream, s bth.PSN) {
 		frames = []int{w.request, p.Number}
 		a.line.s(", ").message(w.m)
 	}
-	a.note(RNRNAK, Warning, fmt.Sprintf("no receive is posted for %s: the requester shall try again after %s%s", what, wait, nth(st.rnrs)), frames...)
-	a.line.s(": no receive is posted; to be sent again after ").s(wait)
+	a.note(RNRNAK, Warning, fmt.Sprintf("no receive is posted for %s: the requester must wait %s before it retries%s", what, wait, nth(st.rnrs)), frames...)
+	a.line.s(": no receive is posted; retry after ").s(wait)
 }
 
 func nth(n int) string {
 	if n < 2 {
 		return ""
 	}
-	return fmt.Sprintf(" (RNR NAK %d in a row)", n)
+	return fmt.Sprintf(" (consecutive RNR NAK %d)", n)
 }
 
 // errorNAK processes a NAK that ends the connection.
@@ -122,7 +122,7 @@ func (a *Analyzer) errorNAK(c *conn, st *stream, s bth.PSN) {
 	if c.Err == "" {
 		c.Err = fmt.Sprintf("%s in frame %d", syn, p.Number)
 	}
-	a.note(ErrorNAK, Error, text+hint+"; both queue pairs are in error now", frames...)
+	a.note(ErrorNAK, Error, text+hint+"; both queue pairs go to the error state", frames...)
 	a.line.s(text)
 	a.advance(st)
 }
@@ -144,10 +144,10 @@ func refusal(syn bth.Syndrome, w *work) string {
 	case bth.NakInvalidRequest:
 		return "the request breaks a rule, or the queue pair does not allow this operation"
 	case bth.NakRemoteAccess:
-		return "the key is not valid, the range lies outside of its memory, or the memory does not permit this access"
+		return "invalid key, address range outside the region, or access not permitted"
 	case bth.NakRemoteOperational:
 		if w.op == bth.OpSend {
-			return "the responder could not carry it out (Linux rxe answers so where a message is longer than its receive)"
+			return "the responder could not execute it (Linux rxe sends this for a message longer than its receive)"
 		}
 		return "the responder could not carry it out"
 	}
@@ -202,11 +202,11 @@ func (a *Analyzer) hint(syn bth.Syndrome, w *work) string {
 	r, ok := a.keys[w.key()]
 	switch {
 	case !ok:
-		return fmt.Sprintf("; key %#x has reached nothing before in this capture", w.rkey)
+		return fmt.Sprintf("; key %#x was not used successfully before in this capture", w.rkey)
 	case w.va < r.from || w.va+w.total > r.to:
-		return fmt.Sprintf("; key %#x has reached no more than %#x to %#x before, last in frame %d, so this may be out of bounds", w.rkey, r.from, r.to, r.frame)
+		return fmt.Sprintf("; key %#x was used for %#x to %#x only, last in frame %d, so this may be out of bounds", w.rkey, r.from, r.to, r.frame)
 	case r.ops>>w.op&1 == 0:
-		return fmt.Sprintf("; key %#x was good for another operation in frame %d, so it may not permit this one", w.rkey, r.frame)
+		return fmt.Sprintf("; key %#x was valid for another operation in frame %d; this one may not be permitted", w.rkey, r.frame)
 	}
 	return fmt.Sprintf("; key %#x worked in frame %d, so it may have been invalidated since, or belong to another protection domain", w.rkey, r.frame)
 }

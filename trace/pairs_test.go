@@ -8,7 +8,7 @@ func TestDirectionsFindEachOther(t *testing.T) {
 			a SEND_ONLY psn=100 len=1 ack to=0x21
 			a SEND_ONLY psn=200 len=1 ack to=0x22
 			b ACKNOWLEDGE psn=200 to=0x12
-				= acknowledges SEND #1, 1ms after it was asked for
+				= acknowledges SEND #1, 1ms latency
 				role ack flow=2 again=false
 			b ACKNOWLEDGE psn=100 to=0x11
 				role ack flow=1 again=false
@@ -51,15 +51,15 @@ func TestDirectionsFindEachOther(t *testing.T) {
 			flow 1 ends=10.0.0.1/0x11-10.0.0.2/0x21`},
 		{"a conversation that runs already begins with whatever comes", `
 			b ACKNOWLEDGE psn=49 to=0x11
-				= acknowledges all up to PSN 49
+				= acknowledges up to PSN 49
 			a WRITE_MIDDLE psn=55 len=512
 				= WRITE #1, which began before the capture: 512 bytes
 				role request flow=1 again=false
 			a WRITE_LAST psn=56 len=5 ack
 			b ACKNOWLEDGE psn=54
-				= acknowledges all up to PSN 54
+				= acknowledges up to PSN 54
 			b ACKNOWLEDGE psn=56
-				= acknowledges WRITE #1, 3ms after it was asked for
+				= acknowledges WRITE #1, 3ms latency
 			flow 1 ends=10.0.0.1/0x11-10.0.0.2/0x22 running=true mtu=512`},
 		{"both ends ask before anybody answers", `
 			a SEND_MIDDLE psn=55 len=512
@@ -80,14 +80,14 @@ func TestDirectionsFindEachOther(t *testing.T) {
 			b READ_RESPONSE_ONLY psn=7 len=9
 				= READ response to a request that is not in the capture
 			b ACKNOWLEDGE psn=8
-				= acknowledges all up to PSN 8
+				= acknowledges up to PSN 8
 			flow 1 ends=10.0.0.1/0x11-10.0.0.2/0x0 running=true packets=4`},
 		{"a queue pair number that begins anew with another PSN", `
 			a SEND_ONLY psn=5 len=1 ack
 			a SEND_ONLY psn=5000000 len=1 ack
 			message SEND #1 failed: the connection began anew
 			b ACKNOWLEDGE psn=5000000
-				= acknowledges SEND #2, 1ms after it was asked for
+				= acknowledges SEND #2, 1ms latency
 			message SEND #2 done
 			flow 1 lost=0`},
 		{"with another path MTU", `
@@ -99,9 +99,9 @@ func TestDirectionsFindEachOther(t *testing.T) {
 			a WRITE_MIDDLE psn=807 len=256
 			b ACKNOWLEDGE psn=750 syn=seq
 				role ack flow=1 again=false
-				! nak_sequence the responder misses PSN 750, which did not pass here; all before...
+				! nak_sequence PSN 750 is missing at the responder: it was not captured; all earlier...
 			a WRITE_MIDDLE psn=750 len=256
-				! again_after_nak PSN 750 is sent again because the sequence NAK in frame 2 asked for it...
+				! again_after_nak PSN 750 is retransmitted because of the sequence NAK in frame 2...
 			flow 1 ends=10.0.0.1/0x11-10.0.0.2/0x22`},
 		{"a repetition of what was sent before the capture began", `
 			a WRITE_MIDDLE psn=807 len=256
@@ -126,7 +126,7 @@ func TestDirectionsFindEachOther(t *testing.T) {
 				! gap PSNs 6 to 7 are missing...
 			b ACKNOWLEDGE psn=6 syn=seq
 				! nak_sequence ...
-				= asks for PSN 6, packet 2 of SEND #1: it is missing...
+				= requests PSN 6, packet 2 of SEND #1: it is missing...
 			a SEND_MIDDLE psn=6 len=256
 				! again_after_nak ...
 				= SEND #1, packet 2: 256 bytes, again after a sequence NAK

@@ -19,7 +19,7 @@ func (a *Analyzer) response(c *conn, to int) {
 		a.line.op(a.info).s(" to a request that is not in the capture")
 		if !st.onlyAcks && s.Diff(st.began) >= 0 {
 			a.note(NotGoBackN, Warning, fmt.Sprintf(
-				"it answers PSN %d, where the capture has no such request: the capture missed it, or the responder is wrong", s), p.Number)
+				"response to PSN %d without a captured request: the capture missed it, or the responder is faulty", s), p.Number)
 		} else if st.onlyAcks && st.una.Diff(s) <= 0 {
 			st.una = s.Add(1)
 		}
@@ -72,7 +72,7 @@ func (a *Analyzer) readResponse(c *conn, st *stream, w *work) {
 		c.Again++
 		m.Again++
 		if s.Diff(w.resp) < 0 {
-			a.note(Duplicate, Info, fmt.Sprintf("response PSN %d came before and was asked for again", s), p.Number)
+			a.note(Duplicate, Info, fmt.Sprintf("response PSN %d was received before and requested again", s), p.Number)
 		}
 	default:
 		m.Packets++
@@ -82,8 +82,8 @@ func (a *Analyzer) readResponse(c *conn, st *stream, w *work) {
 		}
 		if d > 0 {
 			c.Lost += uint64(d)
-			a.note(Gap, Warning, fmt.Sprintf("%s of the responses to the READ of frame %d did not come before this packet: lost on the way here, or missed by the capture",
-				psns(w.high, s.Sub(1)), m.Frames[0]), m.Frames[0], p.Number)
+			a.note(Gap, Warning, fmt.Sprintf("%s of the responses to the READ of frame %d %s missing before this packet: lost before the capture point, or missed by the capture",
+				psns(w.high, s.Sub(1)), m.Frames[0], isOrAre(d)), m.Frames[0], p.Number)
 		}
 		w.high = s.Add(1)
 	}
@@ -138,14 +138,14 @@ func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
 	case w.answers > 1 && found != w.value:
 		p.Again = true
 		a.note(AtomicReplay, Error, fmt.Sprintf(
-			"the repeated %s of frame %d found %#x and the first %#x: the responder executed it twice, or another one changed the memory",
+			"the duplicate %s of frame %d returned %#x and the first %#x: the responder executed it twice, or the memory changed in between",
 			w.m.Verb, w.m.Frames[0], found, w.value), w.m.Frames[0], p.Number)
 	case w.answers > 1:
 		p.Again = true
-		a.note(AtomicReplay, Info, fmt.Sprintf("the repeated %s is answered from memory and not executed again: the value is the same as the first time, %#x",
+		a.note(AtomicReplay, Info, fmt.Sprintf("the duplicate %s is answered with the saved result and not executed again: %#x as the first time",
 			w.m.Verb, found), w.m.Frames[0], p.Number)
 	case w.m.Again > 0:
-		a.note(AtomicReplay, Info, fmt.Sprintf("the %s of frame %d was sent more than once; the responder executes it once and answers a repetition from memory",
+		a.note(AtomicReplay, Info, fmt.Sprintf("the %s of frame %d was sent more than once; the responder executes it once and answers duplicates with the saved result",
 			w.m.Verb, w.m.Frames[0]), w.m.Frames[0], p.Number)
 	}
 	w.value = found
@@ -160,9 +160,9 @@ func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
 	}
 	a.line.message(w.m)
 	if w.op == bth.OpCmpSwap {
-		a.line.s(" is answered: the memory held ").hex(found)
+		a.line.s(" completed: the original value was ").hex(found)
 	} else {
-		a.line.s(" is answered: before the addition the memory held ").hex(found)
+		a.line.s(" completed: the value before the addition was ").hex(found)
 	}
 	a.line.latency(w.m)
 }

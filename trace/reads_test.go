@@ -11,7 +11,7 @@ func TestReads(t *testing.T) {
 				= READ #1: response 1 of 3, 1024 bytes
 			b READ_RESPONSE_MIDDLE psn=11 len=1024
 			b READ_RESPONSE_LAST psn=12 len=452
-				= READ #1: response 3 of 3, 452 bytes, 3ms after it was asked for
+				= READ #1: response 3 of 3, 452 bytes, 3ms latency
 			a READ_REQUEST psn=13 dma=1025 ack
 				= READ #2 asks for 1025 bytes at 0x1000, key 0x77, in 2 responses
 			message READ #1 done
@@ -49,14 +49,14 @@ func TestReads(t *testing.T) {
 			b ACKNOWLEDGE psn=14
 				! implied_nak ...
 			a READ_REQUEST psn=12 dma=512
-				! implied_nak PSN 12 is asked for again because...
+				! implied_nak PSN 12 is requested again because...
 				! read_again ...
 			flow 1 lost=0`},
 		{"a response acknowledges what was asked before", `
 			a SEND_ONLY psn=9 len=1
 			a READ_REQUEST psn=10 dma=5 ack
 			b READ_RESPONSE_ONLY psn=10 len=5
-				= READ #2 is answered: 5 bytes, 1ms after it was asked for
+				= READ #2 completed: 5 bytes, 1ms latency
 			message SEND #1 done
 			message READ #2 done`},
 		{"an empty READ is answered by an empty response", `
@@ -70,19 +70,19 @@ func TestReads(t *testing.T) {
 			a READ_REQUEST psn=11 dma=1000 va=0x5000 ack
 			b READ_RESPONSE_FIRST psn=11 len=256
 			b READ_RESPONSE_MIDDLE psn=13 len=256
-				! gap PSN 12 of the responses to the READ of frame 4 did not come before this packet: lost...
-				! implied_nak it answers what came after PSN 12, but response 2 to the READ of frame 4 did not come: the requester takes that as a NAK and asks again (implied NAK)
+				! gap PSN 12 of the responses to the READ of frame 4 is missing before this packet: lost...
+				! implied_nak this responds to a request after PSN 12, but response 2 to the READ of frame 4 is missing: the requester treats this as a NAK and retries (implied NAK)
 			b READ_RESPONSE_LAST psn=14 len=232
 			a READ_REQUEST psn=12 dma=744 va=0x5100 ack
 				role request flow=1 again=true
-				! implied_nak PSN 12 is asked for again because frame 6 showed that an answer was lost (implied NAK)
-				! read_again the rest of the READ of frame 4 is asked for again, from its response 2 on: 744 bytes at address 0x5100
+				! implied_nak PSN 12 is requested again because frame 6 implies that a response was lost (implied NAK)
+				! read_again the rest of the READ of frame 4 is requested again, from response 2 on: 744 bytes at address 0x5100
 			b READ_RESPONSE_FIRST psn=12 len=256
 				role response flow=1 again=true
 			b READ_RESPONSE_MIDDLE psn=13 len=256
 				role response flow=1 again=true
 			b READ_RESPONSE_LAST psn=14 len=232
-				= READ #2: response 4 of 4, 232 bytes, again, 7ms after it was asked for
+				= READ #2: response 4 of 4, 232 bytes, again, 7ms latency
 			message READ #2 done
 			flow 1 lost=1 timeouts=0`},
 		{"a READ that is not answered is asked for again by the timer", `
@@ -90,23 +90,23 @@ func TestReads(t *testing.T) {
 			+67ms
 			a READ_REQUEST psn=11 dma=100 ack
 				! again_after_timeout ...
-				! read_again the READ of frame 1 is asked for again as a whole: 100 bytes
+				! read_again the whole READ of frame 1 is requested again: 100 bytes
 			b READ_RESPONSE_ONLY psn=11 len=100
 			b READ_RESPONSE_ONLY psn=11 len=100
-				= READ #1 is answered: 100 bytes, again
+				= READ #1 completed: 100 bytes, again
 				! duplicate ...
 			message READ #1 done`},
 		{"an acknowledgement of what follows a READ without its data is an implied NAK", `
 			a READ_REQUEST psn=11 dma=100 ack
 			a SEND_ONLY psn=12 len=1 ack
 			b ACKNOWLEDGE psn=12
-				= acknowledges up to PSN 12, which is past READ #1, whose answer did not come
-				! implied_nak it answers what came after PSN 11, but the response to the READ of frame 1 did not come...
+				= acknowledges up to PSN 12, beyond READ #1, whose response is missing
+				! implied_nak this responds to a request after PSN 11, but the response to the READ of frame 1 is missing...
 			a READ_REQUEST psn=11 dma=100 ack
-				! implied_nak PSN 11 is asked for again because frame 3 showed...
+				! implied_nak PSN 11 is requested again because frame 3 implies...
 				! read_again ...
 			a SEND_ONLY psn=12 len=1 ack
-				! implied_nak PSN 12 is sent again, too...
+				! implied_nak PSN 12 is retransmitted, too...
 			b READ_RESPONSE_ONLY psn=11 len=100
 			b ACKNOWLEDGE psn=12
 			message READ #1 done
@@ -116,7 +116,7 @@ func TestReads(t *testing.T) {
 			a FLUSH psn=11 dma=100
 				= FLUSH #1 asks for 100 bytes at 0x1000, key 0x77 to be flushed
 			b READ_RESPONSE_ONLY psn=11
-				= FLUSH #1 is answered, 1ms after it was asked for
+				= FLUSH #1 completed, 1ms latency
 			a ATOMIC_WRITE psn=12 dma=8 len=8
 			a SEND_ONLY psn=13 len=1 ack
 			b ACKNOWLEDGE psn=13
@@ -128,7 +128,7 @@ func TestReads(t *testing.T) {
 			b ACKNOWLEDGE psn=11
 			b READ_RESPONSE_ONLY psn=11 len=9
 				= READ response to a request that is not in the capture
-				! responder_breaks_go_back_n it answers PSN 11, where the capture has no such request...`},
+				! responder_breaks_go_back_n response to PSN 11 without a captured request...`},
 	})
 }
 
@@ -138,7 +138,7 @@ func TestAtomics(t *testing.T) {
 			a COMPARE_SWAP psn=11 cmp=5 add=6 va=0x8 rkey=0x7 ack
 				= CAS #1 stores 0x6 at 0x8, key 0x7, if it finds 0x5
 			b ATOMIC_ACKNOWLEDGE psn=11 value=5
-				= CAS #1 is answered: the memory held 0x5, 1ms after it was asked for
+				= CAS #1 completed: the original value was 0x5, 1ms latency
 			a FETCH_ADD psn=12 add=3 ack
 				= FAA #2 adds 0x3 at 0x1000, key 0x77
 			b ATOMIC_ACKNOWLEDGE psn=12 value=6
@@ -152,13 +152,13 @@ func TestAtomics(t *testing.T) {
 				! again_after_timeout ...
 			b ATOMIC_ACKNOWLEDGE psn=12 value=6
 				role response flow=1 again=true
-				! atomic_replayed the repeated FAA is answered from memory and not executed again: the value is the same as the first time, 0x6`},
+				! atomic_replayed the duplicate FAA is answered with the saved result and not executed again: 0x6 as the first time`},
 		{"one that was executed twice finds something else", `
 			a FETCH_ADD psn=12 add=3 ack
 			b ATOMIC_ACKNOWLEDGE psn=12 value=6
 			a FETCH_ADD psn=12 add=3 ack
 				! again_after_timeout ...
 			b ATOMIC_ACKNOWLEDGE psn=12 value=9
-				! atomic_replayed the repeated FAA of frame 1 found 0x9 and the first 0x6: the responder executed it twice...`},
+				! atomic_replayed the duplicate FAA of frame 1 returned 0x9 and the first 0x6: the responder executed it twice...`},
 	})
 }

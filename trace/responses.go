@@ -34,9 +34,9 @@ func (a *Analyzer) acknowledgement(c *conn, to int) {
 	}
 	if a.meet(st, s, end) {
 		a.note(NotGoBackN, Warning, fmt.Sprintf(
-			"it answers PSN %d, but the newest request that passed here is PSN %d: the capture missed requests, or the responder is wrong", s, st.next.Sub(1)), p.Number)
+			"response to PSN %d, but the newest captured request is PSN %d: the capture missed requests, or the responder is faulty", s, st.next.Sub(1)), p.Number)
 		if s.Diff(st.next) > maxUnder {
-			a.line.s("answers PSN ").psn(s).s(", which no request here has")
+			a.line.s("answers PSN ").psn(s).s(", without a request")
 			return
 		}
 		st.expect, st.pos, st.next, st.count = end, end, end, end
@@ -58,14 +58,14 @@ func (a *Analyzer) ack(c *conn, st *stream, s bth.PSN) {
 	p, end := a.p, s.Add(1)
 	a.credit(st)
 	if st.onlyAcks {
-		a.line.s("acknowledges all up to PSN ").psn(s)
+		a.line.s("acknowledges up to PSN ").psn(s)
 		return
 	}
 	if st.exact && end.Diff(st.una) <= 0 {
 		st.acks++
 		a.line.s("acknowledges up to PSN ").psn(s).s(" again")
 		if end == st.una {
-			a.line.s(": a duplicate came")
+			a.line.s(": response to a duplicate")
 		}
 		if w := st.works.find(s); w != nil {
 			p.Message = w.m
@@ -83,7 +83,7 @@ func (a *Analyzer) ack(c *conn, st *stream, s bth.PSN) {
 		p.Message = w.m
 	}
 	if missing != nil {
-		a.line.s("acknowledges up to PSN ").psn(s).s(", which is past ").message(missing.m).s(", whose answer did not come")
+		a.line.s("acknowledges up to PSN ").psn(s).s(", beyond ").message(missing.m).s(", whose response is missing")
 	} else {
 		a.sayAck(st, s, first)
 	}
@@ -109,7 +109,7 @@ func (a *Analyzer) beyond(c *conn, st *stream, end bth.PSN) {
 	st.expect = end
 	a.early(c, st, was, end)
 	if b := &st.back; b.kind == AfterNAK && !b.tail && b.end.Diff(b.until) < 0 && end.Diff(b.end) > 0 {
-		a.note(KeptEarly, Info, fmt.Sprintf("it acknowledges up to PSN %d, and what follows PSN %d was not sent again: the responder had kept it (no go-back-N)",
+		a.note(KeptEarly, Info, fmt.Sprintf("PSNs up to %d are acknowledged, and those after %d were not retransmitted: the responder had kept them (no go-back-N)",
 			end.Sub(1), b.end.Sub(1)), b.frame, a.p.Number)
 		b.end = b.until
 	}
@@ -119,7 +119,7 @@ func (a *Analyzer) beyond(c *conn, st *stream, end bth.PSN) {
 	for n := 0; was != end && n < firstRecords; n++ {
 		if r := st.at(was); r != nil && r.missed > r.latest {
 			a.note(NotGoBackN, Warning, fmt.Sprintf(
-				"it acknowledges PSN %d, but PSN %d did not come here before: the capture missed that packet, or the responder breaks go-back-N", end.Sub(1), was),
+				"PSN %d is acknowledged, but PSN %d was not captured before: the capture missed it, or the responder violates go-back-N", end.Sub(1), was),
 				r.missed, a.p.Number)
 			return
 		}
@@ -195,7 +195,7 @@ func (a *Analyzer) impliedBy(c *conn, st *stream, w *work) {
 		what = fmt.Sprintf("response %d to the %s", w.resp.Diff(w.first)+1, w.m.Verb)
 	}
 	a.note(ImpliedNAK, Warning, fmt.Sprintf(
-		"it answers what came after PSN %d, but %s of frame %d did not come: the requester takes that as a NAK and asks again (implied NAK)",
+		"this responds to a request after PSN %d, but %s of frame %d is missing: the requester treats this as a NAK and retries (implied NAK)",
 		w.resp, what, w.m.Frames[0]), w.m.Frames[0], a.p.Number)
 }
 
@@ -206,7 +206,7 @@ var creditCounts = [...]int{0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128
 // sayCredit appends how many more requests the responder's credits permit, if it limits them.
 func (a *Analyzer) sayCredit() {
 	if code := int(a.p.BTH.AETH.Syndrome.Credits()); code < len(creditCounts) {
-		a.line.s(", credit for ").n(creditCounts[code]).s(" more")
+		a.line.s(", credits for ").n(creditCounts[code]).s(" more")
 	}
 }
 
@@ -218,6 +218,6 @@ func (a *Analyzer) credit(st *stream) {
 	}
 	if st.waits == 0 {
 		st.waits = a.at
-		a.note(NoCredit, Warning, "no credit: the responder has no receive left, so the requester may send one request and then has to wait", a.p.Number)
+		a.note(NoCredit, Warning, "no credit: the responder has no receive left; the requester may send one request and must then wait", a.p.Number)
 	}
 }

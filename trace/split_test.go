@@ -105,7 +105,7 @@ func TestADatagramOfSeveralPacketsThatNothingTellsApart(t *testing.T) {
 	got := decode(&d, snap(frameOf(b), 500))
 	want := []shown{{
 		1, 1, len(b), 500, 0, bth.RCWriteMiddle, trace.NotChecked, 0,
-		"5316 bytes are more than a packet can have, and neither ICRCs nor headers tell where the next begins", false,
+		"5316 bytes exceed the maximum packet length, and neither ICRCs nor headers show packet boundaries", false,
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

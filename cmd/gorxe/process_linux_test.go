@@ -250,7 +250,7 @@ func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 				t.Errorf("%s: %v\n%s", line, err, out)
 			}
 		case strings.HasPrefix(line, "gorxe trace --daemon"):
-			p.watchWhile(line+" --socket "+own, "the packets of the daemon", "gorxe rping -c -a 127.55.11.5 -I 127.55.11.6 -C 1", "REQ: asks for a connection")
+			p.watchWhile(line+" --socket "+own, "the packets of the daemon", "gorxe rping -c -a 127.55.11.5 -I 127.55.11.6 -C 1", "REQ: connection request")
 		case strings.HasPrefix(line, "gorxe") && strings.Contains(line, "--watch"):
 			p.watch(line + " --socket " + own)
 		case strings.HasPrefix(line, "gorxe"):

@@ -99,7 +99,7 @@ func (p *pcapng) block() (kind uint32, body []byte, err error) {
 	kind = p.order.u32(b)
 	length := p.order.u32(b[4:])
 	if length < blockOverhead || length%4 != 0 {
-		return 0, nil, fmt.Errorf("a block of type %#x has %d bytes, which no block can: the file is damaged here", kind, length)
+		return 0, nil, fmt.Errorf("block of type %#x with invalid length %d: damaged file", kind, length)
 	}
 	end := int(length) - blockOverhead
 	switch kind {
@@ -256,7 +256,7 @@ func (p *pcapng) packet(f *Frame, kind uint32, b []byte) error {
 		}
 	})
 	if n := comments - len(f.Comments); n > 0 {
-		f.Comments = append(f.Comments, fmt.Sprintf("further comments on this frame, left out by gorxe: %d", n))
+		f.Comments = append(f.Comments, fmt.Sprintf("%d further comments on this frame omitted by gorxe", n))
 	}
 	return err
 }

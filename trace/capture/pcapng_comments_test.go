@@ -15,7 +15,7 @@ func TestAReaderBoundsTheCommentsOnAFrame(t *testing.T) {
 		last           string
 	}{
 		{1023, 1023, "comment 1022"},
-		{5000, 1024, "further comments on this frame, left out by gorxe: 3977"},
+		{5000, 1024, "3977 further comments on this frame omitted by gorxe"},
 	} {
 		body := [][]byte{words(o, 0, 0, 0, 3, 3), padded("abc")}
 		for i := range tt.comments {

@@ -43,7 +43,7 @@ func Open(r io.Reader) (*Reader, error) {
 	magic, err := src.r.Peek(4)
 	if len(magic) < 4 {
 		if err == io.EOF {
-			return nil, fmt.Errorf("capture: it has %d bytes: a pcap or pcapng file begins with a header", len(magic))
+			return nil, fmt.Errorf("capture: only %d bytes: too short for a pcap or pcapng header", len(magic))
 		}
 		return nil, fmt.Errorf("capture: %w", err)
 	}
@@ -68,7 +68,7 @@ func openFormat(src *source, magic [4]byte) (format, error) {
 			return nil, fmt.Errorf("this is %s: %s", o.what, o.advice)
 		}
 	}
-	return nil, fmt.Errorf("it begins with the bytes %x, and is neither pcap nor pcapng nor one of them in gzip", magic)
+	return nil, fmt.Errorf("unknown format: starts with %x; expected pcap or pcapng, optionally gzip-compressed", magic)
 }
 
 // otherFiles are formats that are commonly mistaken for supported captures.

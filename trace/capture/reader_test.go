@@ -316,8 +316,8 @@ func TestADamagedFileIsReadUpToTheDamage(t *testing.T) {
 		want   string
 	}{
 		{"pcap, too long a frame", damaged, 1, "frame 2, at byte 43: 262145 bytes"},
-		{"block of 8 bytes", cat(head, iface, good, words(o, 6, 8)), 1, "has 8 bytes"},
-		{"block of 33 bytes", cat(head, iface, good, words(o, 6, 33)), 1, "has 33 bytes"},
+		{"block of 8 bytes", cat(head, iface, good, words(o, 6, 8)), 1, "block of type 0x6 with invalid length 8: damaged"},
+		{"block of 33 bytes", cat(head, iface, good, words(o, 6, 33)), 1, "block of type 0x6 with invalid length 33: damaged"},
 		{"block of 2 GB", cat(head, iface, good, words(o, 6, 1<<31)), 1, "has 2147483648 bytes"},
 		{"lengths that differ", cat(head, iface, good, set(good, len(good)-4, 40)), 1, "36 bytes at its beginning and 40 at its end"},
 		{"no such interface", cat(head, iface, good, set(good, 8, 1)), 1, "interface 1, and its section has described 1"},

@@ -38,7 +38,7 @@ func Parse(text string) (*Filter, error) {
 	}
 	m, err := p.or()
 	if err == nil && p.tok.kind != end {
-		err = p.errorf("%q is too much here: combine comparisons with and, or", p.tok.text)
+		err = p.errorf("unexpected %q: combine comparisons with and, or", p.tok.text)
 	}
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ var own = []field{
 		numbers: inBTH(func(b *bth.Packet) uint64 { return uint64(b.Opcode.Info().Op) })},
 	{names: []string{"service"}, what: "rc, uc, ud or cnp", example: "rc", bits: 8, called: named(serviceNames),
 		numbers: inBTH(func(b *bth.Packet) uint64 { return uint64(b.Opcode.Info().Service) })},
-	{names: []string{"psn", "infiniband.bth.psn"}, what: "a range may go around: 16777200..15", example: "100..200", bits: 24, around: true,
+	{names: []string{"psn", "infiniband.bth.psn"}, what: "ranges may wrap: 16777200..15", example: "100..200", bits: 24, around: true,
 		numbers: inBTH(func(b *bth.Packet) uint64 { return uint64(b.PSN) })},
 	{names: []string{"frame", "frame.number"}, what: "number of the frame", example: "12..20", bits: 64,
 		numbers: func(p *trace.Packet) numbers { return one(uint64(p.Number)) }},
@@ -57,18 +57,18 @@ var own = []field{
 	{names: []string{"finding"}, what: "kind of a finding", example: "again_after_timeout", texts: finding},
 
 	{names: []string{"error"}, what: "wrong ICRCs, broken packets, NAKs, rejections, findings that are errors", is: isError},
-	{names: []string{"warning"}, what: "errors, and findings of what costs time", is: func(p *trace.Packet) bool {
+	{names: []string{"warning"}, what: "errors and warnings", is: func(p *trace.Packet) bool {
 		return isError(p) || level(p) >= int(trace.Warning)
 	}},
 	{names: []string{"nak"}, what: "NAKs and RNR NAKs", is: isNAK},
 	{names: []string{"again"}, what: "sent again", is: func(p *trace.Packet) bool { return p.Again }},
 	{names: []string{"ackreq"}, what: "asks for an acknowledgement", is: func(p *trace.Packet) bool { return p.BTH.AckReq }},
-	{names: []string{"request"}, what: "asks for something, on a reliable connection", is: role(trace.Request, func(i *bth.OpcodeInfo) bool { return i.Service == bth.ServiceRC && i.Request() })},
+	{names: []string{"request"}, what: "requests on a reliable connection", is: role(trace.Request, func(i *bth.OpcodeInfo) bool { return i.Service == bth.ServiceRC && i.Request() })},
 	{names: []string{"response"}, what: "of a READ or an atomic", is: role(trace.Response, func(i *bth.OpcodeInfo) bool { return i.Op == bth.OpReadResponse || i.Op == bth.OpAtomicAck })},
 	{names: []string{"ack"}, what: "acknowledgements and NAKs", is: role(trace.Ack, func(i *bth.OpcodeInfo) bool { return i.Op == bth.OpAck })},
 	{names: []string{"datagram"}, what: "of an unreliable service", is: role(trace.Datagram, func(i *bth.OpcodeInfo) bool { return i.Service == bth.ServiceUC || i.Service == bth.ServiceUD })},
 	{names: []string{"cm"}, what: "messages of the connection manager", is: func(p *trace.Packet) bool { return p.MAD != nil }},
 	{names: []string{"cnp"}, what: "congestion notifications", is: func(p *trace.Packet) bool { return p.BTH.Opcode == bth.CNP }},
-	{names: []string{"inbound"}, what: "arrived where it was captured", is: func(p *trace.Packet) bool { return p.Direction == capture.Inbound }},
-	{names: []string{"outbound"}, what: "sent from there", is: func(p *trace.Packet) bool { return p.Direction == capture.Outbound }},
+	{names: []string{"inbound"}, what: "received by the capturing host", is: func(p *trace.Packet) bool { return p.Direction == capture.Inbound }},
+	{names: []string{"outbound"}, what: "sent by the capturing host", is: func(p *trace.Packet) bool { return p.Direction == capture.Outbound }},
 }

@@ -96,12 +96,12 @@ func (p *parser) comparison() (matcher, error) {
 	}
 	f := fieldOf(p.tok.text)
 	if f == nil {
-		return nil, p.errorf("there is no field %q%s", p.tok.text, suggestion(p.tok.text))
+		return nil, p.errorf("unknown field %q%s", p.tok.text, suggestion(p.tok.text))
 	}
 	p.advance()
 	if f.is != nil {
 		if p.tok.kind == operator || p.tok.kind == word {
-			return nil, p.errorf("%s says it by itself and is compared with nothing", f.names[0])
+			return nil, p.errorf("%s takes no value", f.names[0])
 		}
 		return f.is, nil
 	}
@@ -109,7 +109,7 @@ func (p *parser) comparison() (matcher, error) {
 	switch p.tok.kind {
 	case operator:
 		if op = sameAs(p.tok.text); op != "==" && op != "!=" && op != "in" && f.numbers == nil {
-			return nil, p.errorf("%s has no order: it is compared by == and !=", f.names[0])
+			return nil, p.errorf("%s can only be compared with == and !=", f.names[0])
 		}
 		p.advance()
 	case word, quoted:

@@ -90,9 +90,9 @@ func flowOf(f *trace.Flow) flow {
 	count(f.CNPs, "CNP", "CNPs")
 
 	if f.MTU > 0 {
-		by := ", as the packets show"
+		by := ", from packet lengths"
 		if f.Exact {
-			by = ", as the connection manager said"
+			by = ", from the CM"
 		}
 		fact("Path MTU", strconv.Itoa(f.MTU)+" bytes"+by)
 	}
@@ -106,7 +106,7 @@ func flowOf(f *trace.Flow) flow {
 		fact("Round trip", fmt.Sprintf("%s to %s, %s on average of %d", lasted(r.Min), lasted(r.Max), lasted(r.Sum/time.Duration(r.Count)), r.Count))
 	}
 	if f.Window > 0 {
-		fact("Most under way", amount(uint64(f.Window), "packet", "packets"))
+		fact("Max in flight", amount(uint64(f.Window), "packet", "packets"))
 	}
 	fact("Sent again", strconv.FormatUint(f.Again, 10))
 	fact("Lost", strconv.FormatUint(f.Lost, 10))
@@ -114,7 +114,7 @@ func flowOf(f *trace.Flow) flow {
 		manage(m, fact)
 	}
 	if f.Cut {
-		fact("Followed", "not to its end: there were too many")
+		fact("Followed", "evicted: too many flows")
 	}
 	if f.Running {
 		fact("Began", "before the capture")
@@ -154,11 +154,11 @@ func messageOf(m *trace.Message) message {
 	switch {
 	case m.Done:
 		fact("PSN", fmt.Sprintf("%d to %d", m.First, m.Last))
-		after := "a time that is not known"
+		after := "unknown time"
 		if m.HasLatency() {
 			after = lasted(m.Latency())
 		}
-		fact("Answered after", after)
+		fact("Latency", after)
 	default:
 		fact("PSN", fmt.Sprintf("from %d on", m.First))
 		fact("Answered", "no")

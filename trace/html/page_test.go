@@ -68,7 +68,7 @@ func testItRenders(t *testing.T, b context.Context) {
 	if js[bool](p, "%s('cnp')", inked) {
 		t.Error("the plot has a colour that no packet has: the check of colours finds anything")
 	}
-	if pane := p.text("#details"); !strings.Contains(pane, "who wants to connect") || !strings.Contains(pane, "next lesson: frame 2") {
+	if pane := p.text("#details"); !strings.Contains(pane, "REQ: connection request") || !strings.Contains(pane, "next lesson: frame 2") {
 		t.Errorf("the first packet has no lesson: %s", pane)
 	}
 	for selector, want := range map[string]string{

@@ -13,8 +13,8 @@ import (
 var entries = slices.Concat(troubles, managing, asking, made)
 
 var managing = []entry{
-	{Lesson{"req", "REQ: who wants to connect",
-		"Queue pairs know nothing of each other until somebody tells them; the connection manager does, by datagrams between the queue pairs number 1 of both hosts. " +
+	{Lesson{"req", "REQ: connection request",
+		"Queue pairs must be told about each other before they can communicate. The connection manager does this with datagrams between queue pair 1 of both hosts. " +
 			"The REQ is like TCP's SYN: it names a port (in the service ID), the sender's queue pair, the first PSN that it expects, path MTU and timeouts.",
 		"IBA table 106; ports in annex A11"}, message(mad.AttrREQ)},
 	{Lesson{"rep", "REP: the answer",
@@ -27,7 +27,7 @@ var managing = []entry{
 		"A message has come and its answer takes longer than was agreed, because a program has to decide. The other side waits as long as the MRA says, instead of asking again.",
 		"IBA table 107"}, message(mad.AttrMRA)},
 	{Lesson{"dreq", "DREQ and DREP: the end",
-		"One side asks to end the connection and the other answers. Both then keep the queue pair's number back for a while (timewait), so that packets which are late find nobody.",
+		"One side asks to end the connection and the other answers. Both then keep the queue pair number unused for a time (timewait), so that late packets are dropped.",
 		"IBA tables 112 and 113"}, message(mad.AttrDREQ, mad.AttrDREP)},
 	{Lesson{"sidr", "SIDR: where is the service?",
 		"Datagrams need no connection, only the number and the Q_Key of the queue pair to send to. This is how a port is resolved to them.",
@@ -42,7 +42,7 @@ var managing = []entry{
 
 var asking = []entry{
 	{Lesson{"write", "RDMA WRITE",
-		"The data goes to an address in the memory of the other program, which the sender names. Nothing there is asked: its network card checks the key and stores the bytes, no program runs and none is told. " +
+		"The data goes to an address in the memory of the other program, which the sender names. The remote NIC checks the key and stores the bytes; no remote program runs or is notified. " +
 			"This is what RDMA is about.",
 		"IBA 9.4"}, op(bth.OpWrite)},
 	{Lesson{"send", "SEND",
@@ -56,7 +56,7 @@ var asking = []entry{
 		"It carries the data and acknowledges the request at the same time. Responses come in the order of their PSNs, which are those of the requester's direction; the last one completes the READ.",
 		"IBA 9.4.4"}, op(bth.OpReadResponse)},
 	{Lesson{"atomic", "Atomic operations",
-		"Eight bytes of the other program's memory are compared and swapped, or added to, in one step, and the requester gets what was there before. Programs make locks and counters of it. The address is a multiple of eight.",
+		"Eight bytes of the other program's memory are compared and swapped, or added to, in one step, and the requester gets what was there before. Programs use it for locks and counters. The address is a multiple of eight.",
 		"IBA 9.4.5"}, op(bth.OpCmpSwap, bth.OpFetchAdd)},
 	{Lesson{"atomic_ack", "The answer to an atomic",
 		"It carries the value that was in the memory before. For a compare and swap, that this is the value compared with means that the swap was made.",
@@ -77,10 +77,10 @@ var asking = []entry{
 		"What a program posts is a work request, what it gets back a work completion, and a message on the wire lies between the two. Its latency is the time from the first packet to the answer to the last.",
 		"IBA 9.7.5.1"}, completed},
 	{Lesson{"uc", "Unreliable connection",
-		"As a reliable one, but nobody acknowledges and nobody repeats. The receiver drops a message of which a packet is missing and goes on with the next.",
+		"Like a reliable connection, but without acknowledgements and retransmissions. The receiver drops a message with a missing packet and continues with the next.",
 		"IBA 9.2"}, service(bth.ServiceUC)},
 	{Lesson{"ud", "Unreliable datagram",
-		"One packet, one message, to any queue pair: the packet says which queue pair it comes from and carries a Q_Key, which the receiver must have, too. Longer messages are the program's affair.",
+		"One packet, one message, to any queue pair: the packet says which queue pair it comes from and carries a Q_Key, which the receiver must have, too. Programs must split longer messages.",
 		"IBA 9.3"}, service(bth.ServiceUD)},
 	{Lesson{"multicast", "Multicast",
 		"A datagram to queue pair 0xffffff goes to all queue pairs that are attached to the group of its IP address.",
@@ -95,10 +95,10 @@ var made = []entry{
 		"The RETH stands in the first packet of a WRITE and in a READ request. The R_Key was given to the requester by the program that owns the memory; without it, and beyond what it was given for, there is no access.",
 		"IBA 9.3"}, header(bth.HasRETH)},
 	{Lesson{"roce", "RoCEv2",
-		"RDMA moves data from the memory of one program into that of another, and the network card does the work that a kernel does for TCP. RoCEv2 puts each of its packets into a UDP datagram to port 4791. The UDP source port means nothing but that switches spread connections by it.",
+		"RDMA moves data from the memory of one program into that of another, and the network card does the work that a kernel does for TCP. RoCEv2 puts each of its packets into a UDP datagram to port 4791. The UDP source port only serves to spread connections over paths (ECMP).",
 		"IBA annex A17"}, anyPacket},
 	{Lesson{"queue_pair", "Queue pairs",
-		"Programs talk through queue pairs: a queue of requests to send and one of buffers to receive into. A packet names only the queue pair that it goes to. Which one sent it follows from the connection, and gorxe finds it out from the answers.",
+		"Programs talk through queue pairs: a queue of requests to send and one of buffers to receive into. A packet names only the queue pair that it goes to. The sender is implied by the connection; gorxe determines it from the responses.",
 		"IBA 9.2"}, anyPacket},
 	{Lesson{"psn", "Packet sequence numbers",
 		"Each packet of a connection is counted, not each byte as in TCP. The PSN has 24 bits, and each direction counts for itself from a number that was agreed; responses of a READ take the numbers of its request. A receiver takes requests in just this order.",

@@ -8,21 +8,21 @@ import (
 // troubles are the lessons about exceptional events.
 var troubles = []entry{
 	{Lesson{"gap", "A missing packet",
-		"PSNs count packets without a hole, so a jump shows that one is missing: lost on the way to this place, or not seen by the capture. " +
-			"A receiver executes only the PSN that it expects. What comes after the gap it may keep until then, as gorxe does; most RNICs and Linux rxe drop it.",
+		"PSNs are consecutive, so a jump means that a packet is missing: lost before the capture point, or missed by the capture. " +
+			"A receiver executes only the PSN that it expects. It may keep packets after the gap until then, as gorxe does; most RNICs and Linux rxe drop them.",
 		"IBA 9.7"}, finding(trace.Gap)},
 	{Lesson{"nak_sequence", "NAK: PSN sequence error",
 		"The responder got a PSN ahead of the one it expects. This NAK names the PSN that it wants and acknowledges all before it. " +
-			"It is sent once for a gap: until that PSN comes the responder is silent, so if the NAK or the repetition is lost, too, only the requester's timer helps.",
+			"It is sent once per gap: if the NAK or the retransmission is lost, only the requester's timer recovers.",
 		"IBA 9.7.5.2"}, finding(trace.SequenceNAK)},
 	{Lesson{"again_after_nak", "Go-back-N",
 		"After a sequence NAK the requester begins again at the PSN that is missing and repeats everything from there on, also what had arrived. " +
 			"TCP with selective acknowledgements would send one segment. Here the receiver needs no memory for what is out of order, and a loss costs a whole window. " +
-			"A requester may send less and go on behind it, to a responder that it has seen to keep what comes early: gorxe does.",
+			"If the responder has shown that it keeps packets after a gap, a requester may retransmit only the missing packet, as gorxe does.",
 		"IBA 9.7.5.2"}, finding(trace.AfterNAK)},
-	{Lesson{"kept_early", "What comes early can be kept",
+	{Lesson{"kept_early", "Selective repair",
 		"The acknowledgement covers packets that came after the gap and were not sent again: this responder had kept them, and the loss cost one packet. " +
-			"No message says that a responder does so; a requester finds out by repeating only what the NAK names, and goes back by N where that was in vain.",
+			"Responders do not advertise this; a requester finds out by retransmitting only the packet that the NAK names, and falls back to go-back-N if that fails.",
 		"IBA 9.7.5.1 lets a responder acknowledge whatever it has executed"}, finding(trace.KeptEarly)},
 	{Lesson{"again_after_timeout", "The transport timer",
 		"If nothing is acknowledged for 4.096 µs × 2^timeout the requester sends again from the oldest packet that is not acknowledged. " +
@@ -33,16 +33,16 @@ var troubles = []entry{
 		"A SEND needs a receive that the program at the other end has posted, and there is none. " +
 			"The NAK carries a time, one of 32 from 10 µs to 655 ms, that the sender shall wait before it tries again. TCP would close its window instead.",
 		"IBA 9.7.5.2.8"}, finding(trace.RNRNAK)},
-	{Lesson{"again_after_rnr", "The second try after an RNR NAK",
+	{Lesson{"again_after_rnr", "Retry after an RNR NAK",
 		"The wait is over and the same PSN is sent again. rnr_retry of the queue pair says how often; 7 stands for ever. " +
 			"When the tries are used up the work request fails with RNR_RETRY_EXC_ERR, so programs post receives before they tell their peer to send.",
 		"IBA 9.7.5.2.8"}, finding(trace.AfterRNR)},
 	{Lesson{"implied_nak", "Implied NAK",
 		"READs and atomics are answered in their order. An answer to something later, while an earlier READ or atomic has none, shows that its response was lost. " +
-			"Nobody sends a NAK for that: the requester concludes it and asks again.",
+			"There is no NAK for this: the requester infers the loss and retries.",
 		"IBA 9.7.5.1.2"}, finding(trace.ImpliedNAK)},
 	{Lesson{"read_again", "The rest of a READ",
-		"Responses are not acknowledged, so whoever asked must notice that one is missing. " +
+		"Responses are not acknowledged, so the requester must detect a missing one. " +
 			"It sends a READ request for what is left, with the PSN of the first missing response and the address and length moved on accordingly. " +
 			"The responder reads its memory once more.",
 		"IBA 9.7.5.1"}, finding(trace.ReadAgain)},
@@ -52,9 +52,9 @@ var troubles = []entry{
 		"IBA 9.7.5.1"}, finding(trace.AtomicReplay)},
 	{Lesson{"duplicate", "Duplicates",
 		"A packet with a PSN that the receiver has passed is a duplicate. A SEND or WRITE is not executed again, only acknowledged; a READ is answered again. " +
-			"They are routine: a requester that is in doubt repeats.",
+			"They are normal: a requester retransmits when in doubt.",
 		"IBA 9.7.5.1"}, finding(trace.Duplicate)},
-	{Lesson{"reordered", "Packets that overtake each other",
+	{Lesson{"reordered", "Reordering",
 		"RoCE expects that a network keeps the packets of a connection in order, which switches do by sending them all the same way. " +
 			"To a receiver that goes back by N a packet that comes late is one that was lost, and it costs the same.",
 		"IBA 9.7"}, finding(trace.Reordered)},
@@ -79,8 +79,8 @@ var troubles = []entry{
 			"It is what TCP has, too; but RoCE tells the sender by a packet of its own, the CNP.",
 		"RFC 3168, IBA annex A17"}, finding(trace.ECNMarked)},
 	{Lesson{"cnp", "Congestion notification packet",
-		"Whoever gets marked packets sends this to the queue pair that they come from, which then sends slower for a while. " +
-			"How much slower is the RNIC's affair (DCQCN in most); a lost CNP is not repeated.",
+		"A receiver of marked packets sends a CNP to the sending queue pair, which then reduces its rate. " +
+			"The rate control is implementation-specific (mostly DCQCN); a lost CNP is not retransmitted.",
 		"IBA A17.9.3"}, finding(trace.Congestion)},
 	{Lesson{"icrc_wrong", "A wrong ICRC",
 		"The packet is not what its sender computed the ICRC over. Its receiver drops it without an answer, as if it had been lost. " +
@@ -93,14 +93,14 @@ var troubles = []entry{
 		"What is sent to UDP port 4791 and does not follow the layout of a RoCEv2 packet is dropped by RNICs without an answer. " +
 			"Other programs may use the port as well.",
 		"IBA 9.2"}, finding(trace.Malformed)},
-	{Lesson{"pad_or_length", "Lengths that contradict each other",
+	{Lesson{"pad_or_length", "Inconsistent lengths",
 		"The length of a packet, its pad count, the path MTU and the length that the first packet announced have to agree. " +
 			"A responder refuses what does not fit as an invalid request. The usual cause is a path MTU that the two ends did not agree on.",
 		"IBA 9.7.4.1"}, finding(trace.PadLies)},
 	{Lesson{"misnumbered", "One PSN for two packets",
 		"A repetition has to be the same packet: its receiver may have taken the first one. If it is another, the sender lost count, or two senders share a queue pair number.",
 		"IBA 9.7"}, finding(trace.Misnumbered)},
-	{Lesson{"responder_breaks_go_back_n", "An answer that cannot be",
+	{Lesson{"responder_breaks_go_back_n", "Impossible response",
 		"A responder that follows the rules cannot have what it acknowledges here. More often the capture is to blame: it missed packets that did arrive.",
 		"IBA 9.7"}, finding(trace.NotGoBackN)},
 	{Lesson{"no_migreq", "MigReq",
@@ -111,9 +111,9 @@ var troubles = []entry{
 		"IBA table 106"}, finding(trace.CMRetry)},
 	{Lesson{"cm_rejected", "REJ: a connection is refused",
 		"The answer to a REQ that is not accepted, with a number for the reason: TCP has RST for all of them. " +
-			"8 stands for nobody listening, 28 for a program that refuses, 10 for a queue pair that the other side still takes for part of an older connection.",
+			"Common reasons: 8 no listener, 28 rejected by the program, 10 stale connection.",
 		"IBA tables 108 and 109"}, finding(trace.CMRejected)},
 	{Lesson{"unanswered", "A request without an answer",
-		"Until it is acknowledged nobody knows whether a request was executed. When a connection ends before, its program gets the completion WR_FLUSH_ERR and has to find out by itself.",
+		"Until a request is acknowledged, the requester cannot know whether it was executed. If the connection ends first, it completes with WR_FLUSH_ERR and the program must find out itself.",
 		"IBA 9.7.5.1"}, finding(trace.Unanswered)},
 }

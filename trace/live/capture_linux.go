@@ -52,7 +52,7 @@ func Open(name string, idle func()) (*Capture, error) {
 	}
 	conn, err := packet.Listen(ifi, packet.Datagram, unix.ETH_P_ALL, &packet.Config{Filter: filter})
 	if errors.Is(err, os.ErrPermission) {
-		return nil, fmt.Errorf("capturing on %s takes the capability CAP_NET_RAW: run as root, or give it to the program (setcap cap_net_raw+ep), or read what another one captures: sudo tcpdump -i %[1]s -w - udp port 4791 | gorxe trace", name)
+		return nil, fmt.Errorf("capturing on %s requires CAP_NET_RAW: run as root, grant it (setcap cap_net_raw+ep), or pipe a capture: sudo tcpdump -i %[1]s -w - udp port 4791 | gorxe trace", name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("capturing on %s: %w", name, err)

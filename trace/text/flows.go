@@ -59,7 +59,7 @@ func (t *Flows) began(f *trace.Flow) []string {
 	m := f.Managed
 	switch {
 	case m == nil && f.Running:
-		return []string{"running when the capture began"}
+		return []string{"began before the capture"}
 	case m == nil:
 		return nil
 	}
@@ -139,7 +139,7 @@ func (t *Flows) troubles(f *trace.Flow) []string {
 		r = append(r, "nothing lost")
 	}
 	if f.Cut {
-		r = append(r, t.paint.warn("given up: too many flows at a time"))
+		r = append(r, t.paint.warn("evicted: too many flows"))
 	}
 	if f.Err != "" {
 		r = append(r, t.paint.fail("failed: "+f.Err))

@@ -60,12 +60,12 @@ func (t *Messages) Flush() error { return t.w.Flush() }
 func (t *Messages) remarks(m *trace.Message) string {
 	var r []string
 	if m.Partial {
-		r = append(r, "its beginning is not in the capture")
+		r = append(r, "begins before the capture")
 	}
 	if m.Again > 0 {
 		what := "sent again"
 		if m.Op == bth.OpReadRequest {
-			what = "asked for or answered again"
+			what = "retransmitted"
 		}
 		r = append(r, t.paint.warn(fmt.Sprintf("%s %s", count(m.Again, "packet"), what)))
 	}
@@ -73,7 +73,7 @@ func (t *Messages) remarks(m *trace.Message) string {
 	case m.Failed != "":
 		r = append(r, t.paint.fail("failed: "+m.Failed))
 	case m.Cut:
-		r = append(r, t.paint.warn("given up: too many messages or flows at a time"))
+		r = append(r, t.paint.warn("evicted: too many messages or flows"))
 	case !m.Done && m.Flow.Service == bth.ServiceRC:
 		r = append(r, t.paint.warn("no answer in the capture"))
 	}
