@@ -76,7 +76,7 @@ func (t *table) place(i int) uint32 { return uint32(i * t.queues) }
 func (t *table) enter(addr netip.Addr, i int, fds []int) error {
 	for q, fd := range fds {
 		if err := t.sockets.Put(t.place(i)+uint32(q), uint32(fd)); err != nil {
-			return fmt.Errorf("entering the socket of queue %d in the XDP program's map: %w", q, err)
+			return fmt.Errorf("adding the socket of queue %d to the XDP program's map: %w", q, err)
 		}
 	}
 	if err := t.addrs.Put(key(addr), t.place(i)); err != nil {
