@@ -48,7 +48,8 @@ func (t *Table) invalidated(pd *PD, key uint32, mayUnbind func(*Window) bool) (*
 	case f != nil && f.key == key:
 		return nil, f, f.mayInvalidate(pd)
 	case e.region != nil && e.region.key == key:
-		return nil, nil, fmt.Errorf("mr: invalidate: key %#08x belongs to a memory region; deregister the region instead", key)
+		return nil, nil, fmt.Errorf(
+			"mr: invalidate: key %#08x belongs to a memory region; deregister the region instead", key)
 	}
 	return nil, nil, fmt.Errorf("mr: invalidate: no object has key %#08x", key)
 }

@@ -110,7 +110,8 @@ func (t *Table) Bind(pd *PD, qpn uint32, b *Bind) error {
 		return fmt.Errorf("mr: bind: no memory window has key %#08x", b.Key)
 	}
 	if b.NewKey>>variantBits != b.Key>>variantBits {
-		return fmt.Errorf("mr: bind: window %#08x cannot change its key to %#08x; only the low byte may change", b.Key, b.NewKey)
+		return fmt.Errorf("mr: bind: window %#08x cannot change its key to %#08x; only the low byte may change",
+			b.Key, b.NewKey)
 	}
 	if w.pd != pd {
 		return fmt.Errorf("mr: bind: window %#08x is not in the protection domain of the queue pair", b.Key)

@@ -104,7 +104,8 @@ func (e *ModifyError) checkTransition(a *Attr, mask AttrMask) bool {
 		return e.fail(lowest(missing), "is missing; the transition requires %v", required)
 	}
 	if illegal := mask &^ (required | optional | AttrState); illegal != 0 {
-		return e.fail(lowest(illegal), "is not allowed in this transition; permitted are %v", required|optional|AttrState)
+		return e.fail(lowest(illegal), "is not allowed in this transition; permitted are %v",
+			required|optional|AttrState)
 	}
 	return false
 }

@@ -37,7 +37,8 @@ func (f *DeviceFlags) Add(fs *pflag.FlagSet) {
 	addLinkFlag(fs, &f.Link)
 	addSpinFlag(fs, &f.Spin)
 	addShardsFlag(fs, &f.shards)
-	fs.StringVar(&f.Faults, "fault", "", "inject faults into outgoing packets: a `list` such as drop=1%,reorder=5%,seed=7")
+	fs.StringVar(&f.Faults, "fault", "",
+		"inject faults into outgoing packets: a `list` such as drop=1%,reorder=5%,seed=7")
 	fs.StringVar(&f.losses, "fault-in", "", "inject faults into incoming packets: a `list` as that of --fault, without delay and jitter")
 }
 

@@ -36,8 +36,8 @@ func Command(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rping -s|-c [flags]",
 		Short: "Ping by RDMA READ and WRITE over rdma_cm, as rping does",
-		Long: `The server reads the memory that the client advertises and writes the data back. The other end may be gorxe or
-rping of rdma-core; flags are those of rping.`,
+		Long: `The server reads the memory that the client advertises and writes the data back. The other
+end may be gorxe or rping of rdma-core; flags are those of rping.`,
 		Example: `  gorxe rping -s -a 127.0.0.1                 server
   gorxe rping -c -a 127.0.0.1 -I 127.0.0.2 -C 10 -V    client on the same host
   gorxe rping -c -a 192.0.2.7 -C 100 -v      against "rping -s" on 192.0.2.7`,

@@ -79,8 +79,8 @@ var sections = []section{
 		{"file", "trace", "`file` to record packets in, with their payload (pcapng); empty disables it", func(c *Config) Value {
 			return text(&c.Trace.File, "a path", nil)
 		}},
-		{"size", "trace-size", "maximum `size` of the file; it is then renamed to end in .1, replacing the previous one, " +
-			"and a new one is started", func(c *Config) Value {
+		{"size", "trace-size", "maximum `size` of the file; it is then renamed to end in .1, replacing the " +
+			"previous one, and a new one is started", func(c *Config) Value {
 			// The minimum is many times the size of the longest packet.
 			return sizeWithin(&c.Trace.Size, 1<<20, 0)
 		}},
