@@ -32,9 +32,9 @@ var reasons = [NumReasons]struct{ name, text string }{
 	ReasonNone:              {"none", "not refused"},
 	ReasonShortBTH:          {"short_bth", "shorter than the 12-byte BTH"},
 	ReasonVersion:           {"bad_version", "transport header version is not 0"},
-	ReasonUnknownOpcode:     {"unknown_opcode", "opcode is not one RoCEv2 carries"},
+	ReasonUnknownOpcode:     {"unknown_opcode", "opcode not valid for RoCEv2"},
 	ReasonShortHeader:       {"short_header", "shorter than the headers of its opcode"},
-	ReasonShortICRC:         {"short_icrc", "no room for the ICRC after the headers"},
+	ReasonShortICRC:         {"short_icrc", "no space for the ICRC after the headers"},
 	ReasonUnaligned:         {"unaligned_length", "length is not a multiple of 4"},
 	ReasonOversize:          {"oversize", "payload is longer than 4096 bytes"},
 	ReasonUnexpectedPayload: {"unexpected_payload", "payload after an opcode that carries none"},
@@ -46,7 +46,7 @@ var reasons = [NumReasons]struct{ name, text string }{
 	ReasonIPOptions:         {"ip_options", "IPv4 header not 20 bytes long, or IPv6 extension headers"},
 	ReasonIPFragment:        {"ip_fragment", "IP fragment"},
 	ReasonNotUDP:            {"not_udp", "not UDP"},
-	ReasonUDPLength:         {"udp_length", "UDP length is at odds with the IP length"},
+	ReasonUDPLength:         {"udp_length", "UDP length inconsistent with the IP length"},
 }
 
 // String returns the reason as a counter name, such as "unknown_opcode".

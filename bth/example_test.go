@@ -90,5 +90,5 @@ func ExampleReason() {
 	fmt.Println(bth.Explain(hostile))
 	// Output:
 	// unknown_opcode 1
-	// bth: packet refused: opcode is not one RoCEv2 carries: it is 0x1f
+	// bth: packet refused: opcode not valid for RoCEv2: got 0x1f
 }

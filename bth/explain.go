@@ -17,9 +17,9 @@ func Explain(b []byte) error {
 	case ReasonShortBTH:
 		return fmt.Errorf("%w: %d bytes", err, len(b))
 	case ReasonVersion:
-		return fmt.Errorf("%w: it is %d", err, p.Version)
+		return fmt.Errorf("%w: got %d", err, p.Version)
 	case ReasonUnknownOpcode:
-		return fmt.Errorf("%w: it is 0x%02x", err, uint8(p.Opcode))
+		return fmt.Errorf("%w: got 0x%02x", err, uint8(p.Opcode))
 	case ReasonShortHeader:
 		return fmt.Errorf("%w: %s needs %d bytes, the packet has %d", err, p.Opcode, info.HeaderLen, len(b))
 	case ReasonShortICRC:

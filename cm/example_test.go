@@ -65,7 +65,7 @@ func ExampleReason() {
 	fmt.Println(mad.Explain(hostile))
 	// Output:
 	// base_version 1
-	// cm: message refused: base version of the MAD is not 1: it is 0
+	// cm: message refused: base version of the MAD is not 1: got 0
 }
 
 // How long the sender of a REQ waits for the REP with the timeouts of Linux.

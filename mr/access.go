@@ -73,7 +73,7 @@ func (a Access) validate() error {
 		return fmt.Errorf("mr: unknown access flags %#x; clear them", uint32(unknown))
 	}
 	if remote := a & (RemoteWrite | RemoteAtomic); remote != 0 && a&LocalWrite == 0 {
-		return fmt.Errorf("mr: access %v needs LOCAL_WRITE as well; add it", remote)
+		return fmt.Errorf("mr: access %v requires LOCAL_WRITE; add it", remote)
 	}
 	return nil
 }

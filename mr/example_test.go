@@ -39,5 +39,5 @@ func ExampleTable_Register() {
 	_, err := table.Register(&mr.PD{}, mr.Bytes(make([]byte, 16)), 0, 16, mr.RemoteWrite)
 	fmt.Println(err)
 	// Output:
-	// mr: access REMOTE_WRITE needs LOCAL_WRITE as well; add it
+	// mr: access REMOTE_WRITE requires LOCAL_WRITE; add it
 }

@@ -60,7 +60,7 @@ func (t *Table) FreeFast(f *FastRegion) error {
 		return fmt.Errorf("mr: fast region: no region given")
 	}
 	if t.entry(f.key).fast != f {
-		return fmt.Errorf("mr: fast region: key %#08x is not registered here, or no longer", f.key)
+		return fmt.Errorf("mr: fast region: key %#08x is not registered in this table", f.key)
 	}
 	if err := f.mayInvalidate(f.pd); err != nil {
 		return err
@@ -81,14 +81,14 @@ func (t *Table) RegisterFast(pd *PD, q *FastReg) error {
 	case f == nil || f.key != q.Key:
 		return fmt.Errorf("mr: fast register: no fast region has key %#08x", q.Key)
 	case q.NewKey>>variantBits != q.Key>>variantBits:
-		return fmt.Errorf("mr: fast register: region %#08x cannot get key %#08x; only the low byte may change",
+		return fmt.Errorf("mr: fast register: region %#08x cannot change its key to %#08x; only the low byte may change",
 			q.Key, q.NewKey)
 	case f.pd != pd:
-		return fmt.Errorf("mr: fast register: region %#08x is in another protection domain than the queue pair", q.Key)
+		return fmt.Errorf("mr: fast register: region %#08x is not in the protection domain of the queue pair", q.Key)
 	case f.Registered():
 		return fmt.Errorf("mr: fast register: region %#08x is registered; invalidate it first", q.Key)
 	case q.Length > f.max:
-		return fmt.Errorf("mr: fast register: %d bytes, region %#08x was made for %d", q.Length, q.Key, f.max)
+		return fmt.Errorf("mr: fast register: %d bytes exceed the maximum of region %#08x, %d", q.Length, q.Key, f.max)
 	}
 	r, err := t.newRegion("fast register", pd, q.Memory, q.IOVA, q.Length, q.Access)
 	if err != nil {

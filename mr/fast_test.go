@@ -56,7 +56,7 @@ func TestFastRegionIsRegisteredAndInvalidatedOverAndOver(t *testing.T) {
 	if err := tab.FreeFast(f); err != nil || tab.Len() != 0 {
 		t.Errorf("FreeFast: %v, %d regions left", err, tab.Len())
 	}
-	mustError(t, tab.FreeFast(f), "is not registered here")
+	mustError(t, tab.FreeFast(f), "is not registered in this table")
 	mustError(t, tab.FreeFast(nil), "no region given")
 }
 
@@ -77,23 +77,23 @@ func TestFastRegisterRefuses(t *testing.T) {
 		{func(q *mr.FastReg) { q.Key++ }, "no fast region has key"},
 		{func(q *mr.FastReg) { q.Key = ordinary.RKey() }, "no fast region has key"},
 		{func(q *mr.FastReg) { q.NewKey += 0x100 }, "only the low byte may change"},
-		{func(q *mr.FastReg) { q.Memory, q.Length = mr.Bytes(make([]byte, 65)), 65 }, "65 bytes, region"},
+		{func(q *mr.FastReg) { q.Memory, q.Length = mr.Bytes(make([]byte, 65)), 65 }, "65 bytes exceed the maximum of region"},
 		{func(q *mr.FastReg) { q.Length = 33 }, "more than the memory's 32 bytes"},
-		{func(q *mr.FastReg) { q.Access = mr.RemoteWrite }, "needs LOCAL_WRITE"},
+		{func(q *mr.FastReg) { q.Access = mr.RemoteWrite }, "requires LOCAL_WRITE"},
 		{func(q *mr.FastReg) { q.Memory = nil }, "no memory given"},
 	} {
 		q := request(f, make([]byte, 32), 0)
 		c.edit(q)
 		mustError(t, tab.RegisterFast(pd, q), c.want)
 	}
-	mustError(t, tab.RegisterFast(&mr.PD{}, request(f, nil, 0)), "in another protection domain")
+	mustError(t, tab.RegisterFast(&mr.PD{}, request(f, nil, 0)), "not in the protection domain of the queue pair")
 	if f.Registered() {
 		t.Error("a refused request has an effect")
 	}
 	if err := tab.RegisterFast(pd, request(f, make([]byte, 32), 0)); err != nil {
 		t.Fatal(err)
 	}
-	mustError(t, tab.Invalidate(&mr.PD{}, f.Key()), "in another protection domain")
+	mustError(t, tab.Invalidate(&mr.PD{}, f.Key()), "not in the protection domain of the queue pair")
 }
 
 func TestFastRegionWithWindowsStays(t *testing.T) {

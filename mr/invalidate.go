@@ -48,17 +48,18 @@ func (t *Table) invalidated(pd *PD, key uint32, mayUnbind func(*Window) bool) (*
 	case f != nil && f.key == key:
 		return nil, f, f.mayInvalidate(pd)
 	case e.region != nil && e.region.key == key:
-		return nil, nil, fmt.Errorf("mr: invalidate: key %#08x is an ordinary region's; deregister it instead", key)
+		return nil, nil, fmt.Errorf(
+			"mr: invalidate: key %#08x belongs to a memory region; deregister the region instead", key)
 	}
-	return nil, nil, fmt.Errorf("mr: invalidate: nothing has key %#08x", key)
+	return nil, nil, fmt.Errorf("mr: invalidate: no object has key %#08x", key)
 }
 
 func (w *Window) mayInvalidate(pd *PD, mayUnbind func(*Window) bool) error {
 	switch {
 	case w.pd != pd:
-		return fmt.Errorf("mr: invalidate: window %#08x is in another protection domain than the queue pair", w.key)
+		return fmt.Errorf("mr: invalidate: window %#08x is not in the protection domain of the queue pair", w.key)
 	case w.typ == WindowType1:
-		return fmt.Errorf("mr: invalidate: window %#08x is of type 1; bind it to nothing instead", w.key)
+		return fmt.Errorf("mr: invalidate: window %#08x is of type 1; bind it with length 0 instead", w.key)
 	case !w.Bound():
 		return fmt.Errorf("mr: invalidate: window %#08x is not bound", w.key)
 	case !mayUnbind(w):
@@ -70,7 +71,7 @@ func (w *Window) mayInvalidate(pd *PD, mayUnbind func(*Window) bool) error {
 
 func (f *FastRegion) mayInvalidate(pd *PD) error {
 	if f.pd != pd {
-		return fmt.Errorf("mr: invalidate: region %#08x is in another protection domain than the queue pair", f.key)
+		return fmt.Errorf("mr: invalidate: region %#08x is not in the protection domain of the queue pair", f.key)
 	}
 	if f.region == nil {
 		return nil

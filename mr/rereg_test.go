@@ -43,7 +43,7 @@ func TestReregisterChangesWhatItNames(t *testing.T) {
 			if c.newKey == (n.RKey() == key) || c.newKey && tab.Lookup(key) != nil {
 				t.Errorf("key %#x before, %#x after", key, n.RKey())
 			}
-			mustError(t, tab.Deregister(r), "no longer")
+			mustError(t, tab.Deregister(r), "not registered in this table")
 			if err := tab.Deregister(n); err != nil {
 				t.Error(err)
 			}
@@ -61,7 +61,7 @@ func TestReregisterRefusesAndChangesNothing(t *testing.T) {
 		{mr.Rereg{Change: 8}, "name at least one"},
 		{mr.Rereg{Change: mr.ChangePD}, "no protection domain"},
 		{mr.Rereg{Change: mr.ChangeTranslation}, "no memory"},
-		{mr.Rereg{Change: mr.ChangeAccess, Access: mr.RemoteWrite}, "needs LOCAL_WRITE"},
+		{mr.Rereg{Change: mr.ChangeAccess, Access: mr.RemoteWrite}, "requires LOCAL_WRITE"},
 	} {
 		_, err := tab.Reregister(r, &c.q)
 		mustError(t, err, c.want)

@@ -126,7 +126,7 @@ func (t *Table) newRegion(op string, pd *PD, mem Memory, iova, length uint64, ac
 	}
 	r := &Region{pd: pd, mem: mem, iova: iova, length: length, access: access, valid: true, atomics: t.atomics}
 	if m, ok := mem.(ReadOnly); ok && m.ReadOnly() && access&LocalWrite != 0 {
-		return nil, fmt.Errorf("mr: %s: access %v on memory that can only be read; clear LOCAL_WRITE and what needs it",
+		return nil, fmt.Errorf("mr: %s: access %v on read-only memory; clear LOCAL_WRITE and the rights that require it",
 			op, access)
 	}
 	if a, ok := mem.(Addressable); ok {
@@ -177,7 +177,7 @@ func (t *Table) owns(op string, r *Region) error {
 	e := t.entry(r.key)
 	switch {
 	case e.region != r:
-		return fmt.Errorf("mr: %s: key %#08x is not registered here, or no longer", op, r.key)
+		return fmt.Errorf("mr: %s: key %#08x is not registered in this table", op, r.key)
 	case e.window != nil:
 		return fmt.Errorf("mr: %s: key %#08x is that of a memory window; unbind or deallocate the window", op, r.key)
 	case e.fast != nil:

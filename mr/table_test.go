@@ -27,8 +27,8 @@ func TestRegisterRefuses(t *testing.T) {
 		{"hints that verbs calls optional", pd, mem, 0, 1, mr.RelaxedOrdering | 1<<25, ""},
 		{"remote write with local write", pd, mem, 0, 1, mr.LocalWrite | mr.RemoteWrite, ""},
 
-		{"remote write alone", pd, mem, 0, 1, mr.RemoteWrite, "REMOTE_WRITE needs LOCAL_WRITE"},
-		{"remote atomic alone", pd, mem, 0, 1, mr.RemoteAtomic | mr.RemoteRead, "REMOTE_ATOMIC needs LOCAL_WRITE"},
+		{"remote write alone", pd, mem, 0, 1, mr.RemoteWrite, "REMOTE_WRITE requires LOCAL_WRITE"},
+		{"remote atomic alone", pd, mem, 0, 1, mr.RemoteAtomic | mr.RemoteRead, "REMOTE_ATOMIC requires LOCAL_WRITE"},
 		{"unknown flag", pd, mem, 0, 1, 1 << 15, "unknown access flags 0x8000"},
 		{"more than the memory", pd, mem, 0, 4097, 0, "length 4097 is more than the memory's 4096 bytes"},
 		{"past the address space", pd, mem, math.MaxUint64 - 4094, 4096, 0, "past the end of the address space"},

@@ -86,7 +86,7 @@ func (t *Table) DeallocWindow(w *Window) error {
 		return fmt.Errorf("mr: window: no window given")
 	}
 	if t.entry(w.key).window != w {
-		return fmt.Errorf("mr: window: key %#08x is not a window of this table, or no longer", w.key)
+		return fmt.Errorf("mr: window: key %#08x is not a window of this table", w.key)
 	}
 	t.unbind(w)
 	t.remove(w.key)
@@ -110,10 +110,11 @@ func (t *Table) Bind(pd *PD, qpn uint32, b *Bind) error {
 		return fmt.Errorf("mr: bind: no memory window has key %#08x", b.Key)
 	}
 	if b.NewKey>>variantBits != b.Key>>variantBits {
-		return fmt.Errorf("mr: bind: window %#08x cannot get key %#08x; only the low byte may change", b.Key, b.NewKey)
+		return fmt.Errorf("mr: bind: window %#08x cannot change its key to %#08x; only the low byte may change",
+			b.Key, b.NewKey)
 	}
 	if w.pd != pd {
-		return fmt.Errorf("mr: bind: window %#08x is in another protection domain than the queue pair", b.Key)
+		return fmt.Errorf("mr: bind: window %#08x is not in the protection domain of the queue pair", b.Key)
 	}
 	if err := w.mayBind(b); err != nil {
 		return err
@@ -168,17 +169,17 @@ func (r *Region) admits(pd *PD, b *Bind) error {
 	flushes := b.Access & (FlushGlobal | FlushPersistent)
 	switch {
 	case r.pd != pd:
-		return fmt.Errorf("mr: bind: region %#08x is in another protection domain than the queue pair", b.LKey)
+		return fmt.Errorf("mr: bind: region %#08x is not in the protection domain of the queue pair", b.LKey)
 	case r.access&MWBind == 0:
 		return fmt.Errorf("mr: bind: region %#08x was registered without MW_BIND", b.LKey)
 	case r.access&ZeroBased != 0:
-		return fmt.Errorf("mr: bind: region %#08x is zero-based and takes no memory windows", b.LKey)
+		return fmt.Errorf("mr: bind: region %#08x is zero-based: memory windows cannot be bound to it", b.LKey)
 	case writes != 0 && r.access&LocalWrite == 0:
-		return fmt.Errorf("mr: bind: a window with %v needs a region with LOCAL_WRITE, which %#08x has not",
-			writes, b.LKey)
+		return fmt.Errorf("mr: bind: region %#08x lacks LOCAL_WRITE, which a window with %v requires",
+			b.LKey, writes)
 	case r.access&flushes != flushes:
-		return fmt.Errorf("mr: bind: a window with %v needs a region with the same, which %#08x has not",
-			flushes, b.LKey)
+		return fmt.Errorf("mr: bind: region %#08x lacks %v, which the window requests",
+			b.LKey, flushes)
 	case !r.contains(b.Addr, b.Length):
 		return fmt.Errorf("mr: bind: %d bytes at %#x are not inside region %#08x of %d bytes from %#x",
 			b.Length, b.Addr, b.LKey, r.length, r.iova)

@@ -212,8 +212,8 @@ func TestBindRefuses(t *testing.T) {
 		{pd, edit(part(one, r, 0), func(b *mr.Bind) { b.Key++ }), "no memory window has key"},
 		{pd, edit(part(one, r, 0), func(b *mr.Bind) { b.Key = r.RKey() }), "no memory window has key"},
 		{pd, edit(part(one, r, 0), func(b *mr.Bind) { b.NewKey += 0x100 }), "only the low byte may change"},
-		{other, part(one, r, 0), "in another protection domain"},
-		{pd, part(one, foreign, 0), "in another protection domain"},
+		{other, part(one, r, 0), "not in the protection domain of the queue pair"},
+		{pd, part(one, foreign, 0), "not in the protection domain of the queue pair"},
 		{pd, part(one, r, mr.LocalWrite), "cannot be bound with access LOCAL_WRITE"},
 		{pd, part(one, r, mr.ZeroBased), "type 1 and cannot be zero-based"},
 		{pd, edit(part(two, r, 0), func(b *mr.Bind) { b.Length = 0 }), "not by length 0"},
@@ -221,9 +221,9 @@ func TestBindRefuses(t *testing.T) {
 		{pd, edit(part(one, r, 0), func(b *mr.Bind) { b.LKey = bound.RKey() }), "no memory region has key"},
 		{pd, part(one, noBind, 0), "registered without MW_BIND"},
 		{pd, part(one, zero, 0), "is zero-based"},
-		{pd, part(one, readOnly, mr.RemoteWrite), "with REMOTE_WRITE needs a region with LOCAL_WRITE"},
-		{pd, part(one, readOnly, mr.RemoteAtomic), "with REMOTE_ATOMIC needs a region with LOCAL_WRITE"},
-		{pd, part(one, r, mr.FlushGlobal), "with FLUSH_GLOBAL needs a region with the same"},
+		{pd, part(one, readOnly, mr.RemoteWrite), "lacks LOCAL_WRITE, which a window with REMOTE_WRITE requires"},
+		{pd, part(one, readOnly, mr.RemoteAtomic), "lacks LOCAL_WRITE, which a window with REMOTE_ATOMIC requires"},
+		{pd, part(one, r, mr.FlushGlobal), "lacks FLUSH_GLOBAL, which the window requests"},
 		{pd, edit(part(one, r, 0), func(b *mr.Bind) { b.Addr = 0x10c1 }), "are not inside region"},
 		{pd, edit(part(one, r, 0), func(b *mr.Bind) { b.Addr = 1<<64 - 1 }), "are not inside region"},
 	} {
@@ -269,14 +269,14 @@ func TestInvalidateRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, want := range map[uint32]string{
-		r.RKey():       "is an ordinary region's",
+		r.RKey():       "belongs to a memory region",
 		one.RKey():     "is of type 1",
-		two.RKey() ^ 1: "nothing has key",
-		r.RKey() ^ 1:   "nothing has key",
+		two.RKey() ^ 1: "no object has key",
+		r.RKey() ^ 1:   "no object has key",
 	} {
 		mustError(t, tab.Invalidate(pd, key), want)
 	}
-	mustError(t, tab.Invalidate(&mr.PD{}, two.RKey()), "in another protection domain")
+	mustError(t, tab.Invalidate(&mr.PD{}, two.RKey()), "not in the protection domain of the queue pair")
 	if !r.Valid() || !one.Bound() || !two.Bound() {
 		t.Error("a refused request has an effect")
 	}

@@ -287,7 +287,7 @@ func TestTheExampleConfigurationsAreAccepted(t *testing.T) {
 			}
 			var out bytes.Buffer
 			p.Print(&out)
-			if want := map[bool]string{false: "peers: everybody", true: "peers: 192.0.2.0/24"}[text == whole]; !strings.Contains(out.String(), want) {
+			if want := map[bool]string{false: "peers: all", true: "peers: 192.0.2.0/24"}[text == whole]; !strings.Contains(out.String(), want) {
 				t.Errorf("%s: no %q:\n%s", name, want, &out)
 			}
 		}
@@ -349,7 +349,7 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 	// control socket.
 	out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=15", "--no-pager", unit).CombinedOutput()
 	if strings.Contains(string(out), "unrecognized option") {
-		t.Skipf("this systemd-analyze does not judge files: %s", out)
+		t.Skipf("this systemd-analyze does not check files: %s", out)
 	}
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -39,7 +39,7 @@ func TestAPodStartsIsPingedIsWellAndStops(t *testing.T) {
 		want []string
 	}{
 		{node, "status", []string{"running for", "metrics http://:9481/metrics", "services rping (port 7174)", "::ffff:10.47.91.1", "ACTIVE"}},
-		{peer, "rping -c -a node -C 10 -V", []string{"10 pings of 64 bytes came back"}},
+		{peer, "rping -c -a node -C 10 -V", []string{"10 pings of 64 bytes returned"}},
 		{node, "cms", []string{"10.47.91.2"}},
 		{node, "qps", []string{"DEVICE"}},
 		{node, "stats", []string{"rcvd_pkts"}},

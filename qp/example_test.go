@@ -18,7 +18,7 @@ func ExampleQP_Modify() {
 	fmt.Println(q.State(), err)
 	// Output:
 	// INIT <nil>
-	// INIT qp: modify QP 0x004711 (RC) from INIT to RTR: IBV_QP_MIN_RNR_TIMER is missing; the transition needs IBV_QP_AV|IBV_QP_PATH_MTU|IBV_QP_RQ_PSN|IBV_QP_MIN_RNR_TIMER|IBV_QP_MAX_DEST_RD_ATOMIC|IBV_QP_DEST_QPN
+	// INIT qp: modify QP 0x004711 (RC) from INIT to RTR: IBV_QP_MIN_RNR_TIMER is missing; the transition requires IBV_QP_AV|IBV_QP_PATH_MTU|IBV_QP_RQ_PSN|IBV_QP_MIN_RNR_TIMER|IBV_QP_MAX_DEST_RD_ATOMIC|IBV_QP_DEST_QPN
 }
 
 func ExampleRequirements() {

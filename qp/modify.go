@@ -98,13 +98,14 @@ func (e *ModifyError) checkTransition(a *Attr, mask AttrMask) bool {
 		if mask&AttrState == 0 {
 			return e.fail(lowest(mask), "is not allowed: no attribute can change in state %v", e.From)
 		}
-		return e.fail(AttrState, "is not allowed: there is no way from %v to %v", e.From, e.To)
+		return e.fail(AttrState, "is not allowed: there is no transition from %v to %v", e.From, e.To)
 	}
 	if missing := required &^ mask; missing != 0 {
-		return e.fail(lowest(missing), "is missing; the transition needs %v", required)
+		return e.fail(lowest(missing), "is missing; the transition requires %v", required)
 	}
 	if illegal := mask &^ (required | optional | AttrState); illegal != 0 {
-		return e.fail(lowest(illegal), "is not allowed in this transition; it may have %v", required|optional|AttrState)
+		return e.fail(lowest(illegal), "is not allowed in this transition; permitted are %v",
+			required|optional|AttrState)
 	}
 	return false
 }

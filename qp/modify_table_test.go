@@ -122,7 +122,7 @@ func TestModifyHoldsTheTable(t *testing.T) {
 				required, optional, ok := qp.Requirements(typ, from, to)
 				t.Run(fmt.Sprintf("%v/%v-%v", typ, from, to), func(t *testing.T) {
 					if !ok {
-						refused(t, typ, from, to, qp.AttrState|required, qp.AttrState, "there is no way")
+						refused(t, typ, from, to, qp.AttrState|required, qp.AttrState, "there is no transition")
 						return
 					}
 					taken(t, typ, from, to, qp.AttrState|required)

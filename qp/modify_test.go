@@ -142,7 +142,7 @@ func TestValuesOutOfRangeAreRefused(t *testing.T) {
 		{"RNR retry", qp.RTR, toRTS, qp.AttrRNRRetry, func(a *qp.Attr) { a.RNRRetry = 8 }, "count 8, it must be 0 to 7"},
 		{"SQ PSN", qp.RTR, toRTS, qp.AttrSQPSN, func(a *qp.Attr) { a.SQPSN = 1 << 24 }, "PSN 16777216"},
 		{"rd_atomic", qp.RTR, toRTS, qp.AttrMaxRdAtomic, func(a *qp.Attr) { a.MaxRdAtomic = 200 }, "number 200, it must be 0 to 128"},
-		{"rearm", qp.RTR, toRTS | qp.AttrMigState, qp.AttrMigState, func(a *qp.Attr) { a.MigState = qp.Rearm }, "RoCE knows only 0"},
+		{"rearm", qp.RTR, toRTS | qp.AttrMigState, qp.AttrMigState, func(a *qp.Attr) { a.MigState = qp.Rearm }, "RoCE supports only 0"},
 		{"state 7", qp.RTR, toRTS, qp.AttrState, func(a *qp.Attr) { a.State = 7 }, "out of range: 7"},
 		{"wrong current state", qp.RTR, toRTS | qp.AttrCurState, qp.AttrCurState, func(a *qp.Attr) { a.CurState = qp.SQD }, "says SQD, but the queue pair is in RTR"},
 		{"unnamed value", qp.RTR, toRTS, 0, func(a *qp.Attr) { a.MinRNRTimer, a.Port, a.PathMTU = 99, 99, 99 }, ""},

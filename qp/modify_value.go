@@ -33,7 +33,7 @@ func (e *ModifyError) checkValues(a *Attr, mask AttrMask) bool {
 	case mask&AttrAltPath != 0:
 		return e.fail(AttrAltPath, "is not supported: RoCE has no alternate paths")
 	case mask&AttrMigState != 0 && a.MigState != Migrated:
-		return e.fail(AttrMigState, "is out of range: %d, RoCE knows only 0 (MIGRATED)", uint8(a.MigState))
+		return e.fail(AttrMigState, "is out of range: %d, RoCE supports only 0 (MIGRATED)", uint8(a.MigState))
 	}
 	return false
 }

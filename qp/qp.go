@@ -61,7 +61,7 @@ func (q *QP) CheckPost(wr *SendWR) error {
 		return fmt.Errorf("qp: %w: %v has no data to send inline", ErrBadWR, wr.Opcode)
 	}
 	if op.flags&wrExact != 0 && wr.length() != uint64(op.length) {
-		return fmt.Errorf("qp: %w: %v works on %d bytes, not %d", ErrBadWR, wr.Opcode, op.length, wr.length())
+		return fmt.Errorf("qp: %w: %v requires exactly %d bytes, got %d", ErrBadWR, wr.Opcode, op.length, wr.length())
 	}
 	if err := wr.checkMemory(); err != nil {
 		return err
@@ -86,10 +86,10 @@ func (q *QP) takesSends() bool {
 func (q *QP) checkReceiver(wr *SendWR) error {
 	switch {
 	case wr.AH == nil:
-		return fmt.Errorf("qp: %w: a send on a queue pair of type %v needs AH, the way to its receiver",
+		return fmt.Errorf("qp: %w: a send on a queue pair of type %v requires AH, the address handle of its destination",
 			ErrBadWR, q.Type)
 	case wr.AH.PD() != q.PD:
-		return fmt.Errorf("qp: %w: its AH is not of the queue pair's protection domain", ErrBadWR)
+		return fmt.Errorf("qp: %w: its AH belongs to another protection domain", ErrBadWR)
 	case wr.RemoteQPN > maxQPN:
 		return fmt.Errorf("qp: %w: RemoteQPN %#x does not fit 24 bits", ErrBadWR, uint32(wr.RemoteQPN))
 	case wr.AH.Multicast() && wr.RemoteQPN != bth.MulticastQPN:

@@ -45,7 +45,7 @@ func (e *fullError) Unwrap() error { return ErrQueueFull }
 // queue.
 func messageLength(queue string, sg []SGE, maxSGE int) (uint64, error) {
 	if len(sg) > maxSGE {
-		return 0, fmt.Errorf("qp: %w: %d SGEs, the %s queue was made for %d", ErrTooLarge, len(sg), queue, maxSGE)
+		return 0, fmt.Errorf("qp: %w: %d SGEs, the limit of the %s queue is %d", ErrTooLarge, len(sg), queue, maxSGE)
 	}
 	var n uint64
 	for i := range sg {

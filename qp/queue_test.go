@@ -243,8 +243,8 @@ func TestPushErrorsNameValueAndLimit(t *testing.T) {
 		is   error
 		want string
 	}{
-		{"SGEs of a send", sq.Push(&qp.SendWR{SGList: sg(4, 1)}), qp.ErrTooLarge, "4 SGEs, the send queue was made for 3"},
-		{"SGEs of a receive", rq.Push(&qp.RecvWR{SGList: sg(4, 1)}), qp.ErrTooLarge, "4 SGEs, the receive queue was made for 3"},
+		{"SGEs of a send", sq.Push(&qp.SendWR{SGList: sg(4, 1)}), qp.ErrTooLarge, "4 SGEs, the limit of the send queue is 3"},
+		{"SGEs of a receive", rq.Push(&qp.RecvWR{SGList: sg(4, 1)}), qp.ErrTooLarge, "4 SGEs, the limit of the receive queue is 3"},
 		{"long message", sq.Push(&qp.SendWR{SGList: sg(3, 1<<30)}), qp.ErrTooLarge, "3221225472 bytes, a message has at most 2147483648"},
 		{"long receive", rq.Push(&qp.RecvWR{SGList: sg(3, math.MaxUint32)}), qp.ErrTooLarge, "12884901885 bytes"},
 		{"inline", sq.Push(&qp.SendWR{Flags: qp.Inline, InlineData: make([]byte, 17)}), qp.ErrTooLarge, "17 bytes inline, the limit of this queue pair is 16"},

@@ -80,7 +80,7 @@ func (s *SRQ) Modify(a SRQAttr, mask SRQAttrMask) error {
 	case depth < s.Len():
 		return fmt.Errorf("qp: modify SRQ: MaxWR %d is less than the %d receives in the queue", depth, s.Len())
 	case limit < 0 || limit > depth:
-		return fmt.Errorf("qp: modify SRQ: limit %d is out of range: it must be 0 to %d, what the queue holds",
+		return fmt.Errorf("qp: modify SRQ: limit %d is out of range: it must be 0 to %d, the depth of the queue",
 			limit, depth)
 	}
 	if depth != s.queue.depth {

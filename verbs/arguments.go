@@ -9,9 +9,9 @@ import (
 // Errors of nil arguments. No call panics on one: arguments are checked before a lock is taken.
 var (
 	errNilContext = errors.New("the context is nil: give one, such as context.Background()")
-	errNilWR      = errors.New("the work request is nil: give one or leave it out")
-	errNilAttr    = errors.New("the attributes are nil: give a QPAttr")
-	errNilQP      = errors.New("the queue pair is nil or not one of PD.CreateQP: make it there")
+	errNilWR      = errors.New("the work request is nil: remove it, or pass one")
+	errNilAttr    = errors.New("the attributes are nil")
+	errNilQP      = errors.New("the queue pair is nil or was not created by PD.CreateQP")
 )
 
 // checkContext returns an error if ctx is nil.
@@ -37,7 +37,7 @@ func (q *QP) checkOn(dev *Device) error {
 func apply[O any, F ~func(*O)](options *O, opts []F) error {
 	for i, opt := range opts {
 		if opt == nil {
-			return fmt.Errorf("option %d is nil: give one or leave it out", i)
+			return fmt.Errorf("option %d is nil: remove it, or pass one", i)
 		}
 		opt(options)
 	}

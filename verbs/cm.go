@@ -51,7 +51,7 @@ var (
 	// ErrUnreachable means that the peer does not answer.
 	ErrUnreachable = errors.New("unreachable: the peer does not answer")
 	// ErrDisconnected means that the peer disconnected.
-	ErrDisconnected = errors.New("the peer has disconnected")
+	ErrDisconnected = errors.New("peer disconnected")
 )
 
 // NotListeningError means that the peer's host answers but has no socket at UDP port 4791:
@@ -61,7 +61,7 @@ type NotListeningError struct {
 }
 
 func (e *NotListeningError) Error() string {
-	return fmt.Sprintf("nothing listens on UDP %d at %v", packet.Port, e.Host)
+	return fmt.Sprintf("no socket on UDP port %d at %v", packet.Port, e.Host)
 }
 
 // Is reports whether target is ErrUnreachable or ECONNREFUSED.
@@ -79,9 +79,9 @@ type RejectError struct {
 func (e *RejectError) Error() string {
 	switch e.Reason {
 	case mad.RejectInvalidServiceID:
-		return "refused: nobody listens on that port (invalid service ID)"
+		return "refused: no listener on that port (invalid service ID)"
 	case mad.RejectConsumerDefined:
-		return "refused by the program at the other end (consumer reject)"
+		return "refused by the peer's program (consumer reject)"
 	}
 	return fmt.Sprintf("refused: %v (reason %d)", e.Reason, uint16(e.Reason))
 }
@@ -251,7 +251,7 @@ func (d *Device) ResolveAddr(ctx context.Context, from, remote netip.Addr) (GIDE
 				return g, nil
 			}
 		}
-		return GIDEntry{}, fmt.Errorf("%s has no address that leads there: it has %s", d.name, listGIDs(gids))
+		return GIDEntry{}, fmt.Errorf("%s has no address with a route to the peer: it has %s", d.name, listGIDs(gids))
 	}
 	o := route.Options{Sources: []netip.Addr{}}
 	for _, g := range gids {
@@ -266,7 +266,7 @@ func (d *Device) ResolveAddr(ctx context.Context, from, remote netip.Addr) (GIDE
 			return g, nil
 		}
 	}
-	return GIDEntry{}, fmt.Errorf("packets leave from %v, which is not an address of %s", r.Src, d.name)
+	return GIDEntry{}, fmt.Errorf("the source address %v is not an address of %s", r.Src, d.name)
 }
 
 // Drain ends the connections of the connection manager in order: it closes the listeners,

@@ -524,7 +524,7 @@ func TestWhatCannotBeDialedIsRefusedAtOnce(t *testing.T) {
 	}{
 		{"datagrams", ud, "192.0.2.2:1", verbs.DefaultConnParam(), "type UD"},
 		{"a queue pair of another device", b.QP, "192.0.2.2:1", verbs.DefaultConnParam(), "another device"},
-		{"private data that is too long", a.QP, "192.0.2.2:1", long, "57 bytes: there is room for 56"},
+		{"private data that is too long", a.QP, "192.0.2.2:1", long, "57 bytes: the maximum is 56"},
 		{"an address of another family", a.QP, "[2001:db8::1]:1", verbs.DefaultConnParam(), "2001:db8::1"},
 		{"no address", a.QP, "", verbs.DefaultConnParam(), "invalid"},
 		{"a value that does not fit its field", a.QP, "192.0.2.2:1", reads, "RetryCount"},

@@ -255,7 +255,7 @@ func (c *Conn) wait(ctx context.Context) error {
 }
 
 // errOver is the error of a connection that this end closed before it was established.
-var errOver = errors.New("the queue pair was closed meanwhile")
+var errOver = errors.New("the queue pair was closed before the connection was established")
 
 // FatalError means that a connection ended because its queue pair failed: a work request
 // completed with an error, or a request of the peer was invalid. It is [ErrUnreachable] if the

@@ -146,7 +146,7 @@ func (c *Context) enter(o *owned) error {
 		return nil
 	}
 	if limit := c.limits[o.kind]; limit > 0 && len(c.objects[o.kind]) >= limit {
-		return fmt.Errorf("all %d %s of the context are in use: end one, or open the context with a higher limit",
+		return fmt.Errorf("all %d %s of the context are in use: close one, or open the context with a higher limit",
 			limit, objectNames[o.kind])
 	}
 	c.objects[o.kind][o] = struct{}{}

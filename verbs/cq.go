@@ -47,7 +47,7 @@ func (d *Device) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 // CreateCQ creates a completion queue of the context; see [Device.CreateCQ].
 func (c *Context) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 	if depth < 1 || depth > maxCQE {
-		return nil, fmt.Errorf("a completion queue of depth %d: it must be 1 to %d", depth, maxCQE)
+		return nil, fmt.Errorf("completion queue depth %d: must be 1 to %d", depth, maxCQE)
 	}
 	var o cqOptions
 	if err := apply(&o, opts); err != nil {

@@ -50,7 +50,7 @@ func (p *PD) CreateAHFromWC(wc *WC, buf []byte) (*AH, error) {
 		return nil, errors.New("address handle: the completion is nil: give that of the datagram's receive")
 	}
 	if wc.Status != WCSuccess || wc.Flags&qp.GRH == 0 {
-		return nil, errors.New("address handle: the completion is not that of a datagram received: it must be a success and have the flag GRH")
+		return nil, errors.New("address handle: the completion must be successful and have the flag GRH")
 	}
 	if len(buf) < GRHLen {
 		return nil, fmt.Errorf("address handle: %d bytes of the receive are given, its network header is the first %d", len(buf), GRHLen)
@@ -148,7 +148,7 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 	}
 	d := p.ctx.dev
 	if len(private) > DialUDPrivateLen {
-		return nil, fmt.Errorf("private data of %d bytes: there is room for %d", len(private), DialUDPrivateLen)
+		return nil, fmt.Errorf("private data of %d bytes: the maximum is %d", len(private), DialUDPrivateLen)
 	}
 	g, err := d.ResolveAddr(ctx, netip.Addr{}, remote.Addr())
 	if err != nil {

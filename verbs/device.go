@@ -130,8 +130,7 @@ func Open(cfg Config) (*Device, error) {
 		return nil, fmt.Errorf("path MTU %d: it must be 256, 512, 1024, 2048 or 4096", int(cfg.MTU))
 	}
 	if i := slices.IndexFunc(cfg.Peers, func(p netip.Prefix) bool { return !p.IsValid() }); i >= 0 {
-		return nil, fmt.Errorf("Config.Peers: number %d is no network: make it by netip.ParsePrefix, "+
-			"or PrefixFrom with as many bits as the address has at most", i)
+		return nil, fmt.Errorf("Config.Peers[%d] is not a valid prefix", i)
 	}
 	links, follow, err := d.links(&cfg)
 	if err != nil {

@@ -29,7 +29,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{"no such interface", verbs.Config{Device: "nosuch0"}, []string{"nosuch0", "there are"}},
 		{"no network", verbs.Config{
 			Device: "lo", Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), {}},
-		}, []string{"Peers", "number 1"}},
+		}, []string{"Peers", "Config.Peers[1]"}},
 		{"not our address", verbs.Config{Device: "203.0.113.77"}, []string{"203.0.113.77", "not an address of this host"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

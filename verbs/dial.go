@@ -44,7 +44,7 @@ func (d *Device) dial(ctx context.Context, remote netip.AddrPort, q *QP, p *Conn
 		return nil, fmt.Errorf("the queue pair is of type %v: a connection needs %v", q.qp.Type(), RC)
 	}
 	if len(p.PrivateData) > DialPrivateLen {
-		return nil, fmt.Errorf("private data of %d bytes: there is room for %d", len(p.PrivateData), DialPrivateLen)
+		return nil, fmt.Errorf("private data of %d bytes: the maximum is %d", len(p.PrivateData), DialPrivateLen)
 	}
 	g, err := d.ResolveAddr(ctx, netip.Addr{}, remote.Addr())
 	if err != nil {

@@ -50,5 +50,5 @@ func ExampleDevice_Dial() {
 	// the server hears "hello"
 	// the client hears "welcome"
 	// queue pairs in RTS and RTS
-	// the server's end: the peer has disconnected
+	// the server's end: peer disconnected
 }

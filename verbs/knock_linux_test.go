@@ -16,7 +16,7 @@ func TestAHostWithoutANICIsNotWaitedFor(t *testing.T) {
 	host := netip.MustParseAddr("127.55.4.22")
 	a := verbstest.Open(t, verbs.Config{Device: "127.55.4.21"}, 64)
 	_, err := a.Device.Dial(t.Context(), netip.AddrPortFrom(host, 7), a.QP, verbs.DefaultConnParam())
-	const want = "dial 127.55.4.22:7: nothing listens on UDP 4791 at 127.55.4.22"
+	const want = "dial 127.55.4.22:7: no socket on UDP port 4791 at 127.55.4.22"
 	if err == nil || err.Error() != want {
 		t.Errorf("Dial = %v, want %s", err, want)
 	}

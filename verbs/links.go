@@ -188,7 +188,7 @@ func (d *Device) leftOut(why []error) {
 	said := d.Skipped()
 	for _, err := range why {
 		if !slices.ContainsFunc(said, func(old error) bool { return old.Error() == err.Error() }) {
-			d.log.Warn("address left out", "device", d.name, "error", err)
+			d.log.Warn("address skipped", "device", d.name, "error", err)
 		}
 	}
 	d.skipped.Store(&why)

@@ -66,7 +66,7 @@ func addressOf(buf []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.
 // trusted.
 func (p *PD) RegMemory(mem Memory, access Access, opts ...MROption) (*MR, error) {
 	if mem == nil {
-		return nil, errors.New("register: the memory is nil: give one, or use RegMR for a slice")
+		return nil, errors.New("register: the memory is nil")
 	}
 	return p.register(mem, 0, mem.Size(), access, opts)
 }

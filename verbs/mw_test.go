@@ -161,7 +161,7 @@ func TestReregToAnotherDomain(t *testing.T) {
 	a, b := verbstest.Connected(t, verbstest.PipeLinks(t), 64)
 	verbstest.MustFail(t, b.MR.Rereg(verbs.ReregPD(a.PD)), "on another device")
 	verbstest.MustFail(t, b.MR.Rereg(), "name at least one")
-	verbstest.MustFail(t, b.MR.Rereg(verbs.ReregAccess(verbs.RemoteWrite)), "needs LOCAL_WRITE")
+	verbstest.MustFail(t, b.MR.Rereg(verbs.ReregAccess(verbs.RemoteWrite)), "requires LOCAL_WRITE")
 	a.Ends(a.OneSided(verbs.WRWrite, b, 5), verbs.WCSuccess)
 	if err := b.MR.Rereg(verbs.ReregPD(b.Device.AllocPD())); err != nil {
 		t.Fatal(err)

@@ -90,7 +90,7 @@ func (p *PD) checkInit(init *QPInitAttr) error {
 			return errors.New("it has both a source of receives and a shared receive queue: give one")
 		}
 		if init.Receives.PD() == nil {
-			return errors.New("its source of receives has no protection domain: make it with that of PD.Domain")
+			return errors.New("its source of receives has no protection domain: use PD.Domain")
 		}
 	}
 	for _, c := range []struct {

@@ -123,7 +123,7 @@ func (r *ConnRequest) accept(ctx context.Context, q *QP, p *ConnParam) (*Conn, e
 	case q.qp.Type() != RC:
 		return nil, fmt.Errorf("the queue pair is of type %v: a connection needs %v", q.qp.Type(), RC)
 	case len(p.PrivateData) > AcceptPrivateLen:
-		return nil, fmt.Errorf("private data of %d bytes: there is room for %d", len(p.PrivateData), AcceptPrivateLen)
+		return nil, fmt.Errorf("private data of %d bytes: the maximum is %d", len(p.PrivateData), AcceptPrivateLen)
 	}
 	want := r.Peer()
 	c := &Conn{

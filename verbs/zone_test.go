@@ -51,7 +51,7 @@ func TestALinkLocalPeerIsDialedOnTheLinkOfItsZone(t *testing.T) {
 			r.Reject(nil)
 		}
 	}()
-	if err := dial("%eth2"); err == nil || !strings.Contains(err.Error(), "no address that leads there") {
+	if err := dial("%eth2"); err == nil || !strings.Contains(err.Error(), "no address with a route to the peer") {
 		t.Errorf("fe80::2%%eth2 is dialed on a link that the device does not have: %v", err)
 	}
 }

@@ -94,7 +94,7 @@ func TestEncodeRefusesWhatAFieldCannotHold(t *testing.T) {
 func TestFieldErrorSaysWhatAndWhy(t *testing.T) {
 	m := mad.Message{Attribute: mad.AttrSIDRREP, SIDRREP: mad.SIDRREP{QPN: 0x1000000}}
 	var b [mad.Len]byte
-	const want = "cm: QPN of SIDR_REP is 16777216, it can be 16777215 at most"
+	const want = "cm: QPN of SIDR_REP is 16777216, the maximum is 16777215"
 	if err := m.Encode(&b); err == nil || err.Error() != want {
 		t.Errorf("Encode = %v, want %s", err, want)
 	}

@@ -14,7 +14,7 @@ type FieldError struct {
 
 // Error describes the message, the field and the value.
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("cm: %s of %s is %d, it can be %d at most", e.Field, e.Message, e.Value, e.Max)
+	return fmt.Sprintf("cm: %s of %s is %d, the maximum is %d", e.Field, e.Message, e.Value, e.Max)
 }
 
 // An encoder writes fields into the data of a zeroed MAD, and keeps the error of the first value

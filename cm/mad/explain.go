@@ -12,17 +12,17 @@ func Explain(b []byte) error {
 	case ReasonNone:
 		return nil
 	case ReasonLength:
-		return fmt.Errorf("%w: it is %d", err, len(b))
+		return fmt.Errorf("%w: got %d", err, len(b))
 	case ReasonBaseVersion:
-		return fmt.Errorf("%w: it is %d", err, b[0])
+		return fmt.Errorf("%w: got %d", err, b[0])
 	case ReasonClass:
-		return fmt.Errorf("%w: it is %d", err, b[1])
+		return fmt.Errorf("%w: got %d", err, b[1])
 	case ReasonClassVersion:
-		return fmt.Errorf("%w: it is %d", err, b[2])
+		return fmt.Errorf("%w: got %d", err, b[2])
 	case ReasonMethod:
-		return fmt.Errorf("%w: it is 0x%02x", err, b[3])
+		return fmt.Errorf("%w: got 0x%02x", err, b[3])
 	case ReasonAttribute:
-		return fmt.Errorf("%w: it is 0x%04x", err, uint16(m.Attribute))
+		return fmt.Errorf("%w: got 0x%04x", err, uint16(m.Attribute))
 	default:
 		return fmt.Errorf("%w: a %s with %d", err, m.Attribute, infoLength(m.Attribute, b[HeaderLen:]))
 	}

@@ -156,7 +156,8 @@ func TestASecondStartFailsClearly(t *testing.T) {
 	d := p.start("gorxe daemon --device 127.55.11.2 --control-socket s")
 	for line, want := range map[string]string{
 		"gorxe daemon --device 127.55.11.2 --control-socket other": "127.55.11.2:4791 is in use: another gorxe or this host's Linux rxe owns UDP port 4791",
-		"gorxe daemon --device 127.55.11.3 --control-socket s":     "has the control socket s: stop it, or give this one another with --control-socket",
+		"gorxe daemon --device 127.55.11.3 --control-socket s": fmt.Sprintf(
+			"control socket s is in use by gorxe daemon %d: stop it, or choose another with --control-socket", d.Process.Pid),
 	} {
 		out, err := p.run(line)
 		if err == nil || !strings.Contains(out, want) || strings.Count(out, "gorxe: ") != 1 {

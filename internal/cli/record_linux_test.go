@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	fullDisk = "gorxe: --trace: write /dev/full: no space left on device: packets are no longer kept\n"
-	notWhole = "gorxe: --trace: /dev/full is not whole: write /dev/full: no space left on device\n"
+	fullDisk = "gorxe: --trace: write /dev/full: no space left on device: packets are no longer recorded\n"
+	notWhole = "gorxe: --trace: /dev/full is incomplete: write /dev/full: no space left on device\n"
 )
 
 // A command whose trace cannot be written reports that immediately and fails, whether it

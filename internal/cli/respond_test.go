@@ -150,9 +150,9 @@ func TestAResponderSaysWhatItDoesNotServe(t *testing.T) {
 		{"pingpong ud -n 5", "no_packet", "only ibv_rc_pingpong and ibv_srq_pingpong are served"},
 		{"pingpong uc -n 5", "no_packet", "only ibv_rc_pingpong and ibv_srq_pingpong are served"},
 		{"pingpong rc -m 4096 -s 9000", "failed", "one whose path MTU (-m) is not 1024"},
-		{"perf write_bw -s 2M -n 5", "failed", "one that reaches beyond the 1048576 bytes that a session has"},
+		{"perf write_bw -s 2M -n 5", "failed", "exceeds the 1048576 bytes of a session"},
 		{"perf send_bw -s 2M -n 5", "failed", "1048576 bytes"},
-		{"perf write_bw -q 9 -n 5", "refused_queue_pair", "more than 8 queue pairs: choose fewer with -q"},
+		{"perf write_bw -q 9 -n 5", "refused_queue_pair", "limit of 8 queue pairs: use a smaller -q"},
 	} {
 		counted, logged := responding(t, respond.Limits{Memory: 1 << 20, QPs: 8}, func(t *testing.T, w *clitest.World) {
 			_, client := clitest.Ends(c.line)

@@ -69,6 +69,7 @@ func wantCalls(t *testing.T, link *callsLink, when string, want ...[]string) {
 }
 
 func TestTheAcknowledgementOfAMessageLeavesBehindItsAnswer(t *testing.T) {
+	oneShard(t)
 	synctest.Test(t, func(t *testing.T) {
 		a, b, link := newHolders(t)
 		defer closeAll(t, a, b)
@@ -80,8 +81,10 @@ func TestTheAcknowledgementOfAMessageLeavesBehindItsAnswer(t *testing.T) {
 			wantCalls(t, link, "a message came")
 			b.post(b.send(1, 8)...)
 			wantCalls(t, link, "it was answered", []string{sendOnly, ackOnly})
-			if !a.polled(2) || !a.polled(2) {
-				t.Fatal("the message is not complete, or has no answer")
+			for _, what := range []string{"the message is not complete", "it has no answer"} {
+				if !a.polled(2) {
+					t.Fatal(what)
+				}
 			}
 			a.cq.Poll(make([]qp.WC, 1)) // receives an acknowledgement for b
 			if !b.polled(1) {
@@ -92,6 +95,7 @@ func TestTheAcknowledgementOfAMessageLeavesBehindItsAnswer(t *testing.T) {
 }
 
 func TestAHeldAcknowledgementLeaves(t *testing.T) {
+	oneShard(t)
 	alone := []string{ackOnly}
 	for when, release := range map[string]func(b *end){
 		"when the program polls an empty queue": func(b *end) { b.cq.Poll(make([]qp.WC, 1)) },
@@ -118,6 +122,7 @@ func TestAHeldAcknowledgementLeaves(t *testing.T) {
 }
 
 func TestNoAcknowledgementIsHeld(t *testing.T) {
+	oneShard(t)
 	for of, c := range map[string]struct {
 		timeout uint8
 		posts   func(a, b *end)
@@ -157,6 +162,7 @@ func TestNoAcknowledgementIsHeld(t *testing.T) {
 // A program that computes after each message, and meanwhile neither posts nor polls, delays one
 // acknowledgement in holdPause.
 func TestAProgramThatDoesNotAnswerDelaysFewAcknowledgements(t *testing.T) {
+	oneShard(t)
 	synctest.Test(t, func(t *testing.T) {
 		a, b, link := newHolders(t)
 		defer closeAll(t, a, b)

@@ -30,7 +30,7 @@ var takings = pace.Rate{Burst: 128, Interval: time.Millisecond}
 func Answers() pace.Rate { return pace.Rate{Burst: 128, Interval: 10 * time.Millisecond} }
 
 // ErrTaken is the error of a request whose client was evicted.
-var ErrTaken = errors.New("another client took its place")
+var ErrTaken = errors.New("evicted by another client")
 
 // Places holds the clients of a service.
 type Places struct {

@@ -40,7 +40,7 @@ func (r *RecvRing) Modify(a qp.SRQAttr, mask qp.SRQAttrMask) error {
 		limit = a.Limit
 	}
 	if limit < 0 || limit > g.Depth() {
-		return fmt.Errorf("rings: modify SRQ: limit %d is out of range: it must be 0 to %d, what the queue holds",
+		return fmt.Errorf("rings: modify SRQ: limit %d is out of range: it must be 0 to %d, the depth of the queue",
 			limit, g.Depth())
 	}
 	if mask&qp.SRQMaxWR != 0 {

@@ -181,7 +181,7 @@ func FindCommand(cmd Command) (*CommandSpec, error) {
 			return &commandSpecs[i], nil
 		}
 	}
-	return nil, fmt.Errorf("legacy command %v is not served: %w", cmd, EOPNOTSUPP)
+	return nil, fmt.Errorf("legacy command %v is not supported: %w", cmd, EOPNOTSUPP)
 }
 
 // CheckRoom checks the lengths in bytes of the request and of the response buffer. The error is

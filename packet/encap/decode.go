@@ -19,9 +19,9 @@ type Datagram struct {
 
 // Errors of DecodeEthernet and DecodeIP.
 var (
-	ErrTruncated = errors.New("the frame ends before its headers or lengths say so")
+	ErrTruncated = errors.New("the frame is shorter than its headers or length fields indicate")
 	ErrNotRoCE   = errors.New("the frame is not a UDP datagram to port 4791")
-	ErrHeader    = errors.New("the IP or UDP header contradicts itself")
+	ErrHeader    = errors.New("the IP or UDP header is inconsistent")
 	ErrChecksum  = errors.New("the IPv4 header checksum is wrong")
 	ErrFragment  = errors.New("the frame is a fragment: RoCEv2 packets are never fragmented")
 )

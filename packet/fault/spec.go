@@ -31,7 +31,7 @@ func Parse(spec string) (Config, error) {
 		case name == "seed":
 			c.Seed, err = strconv.ParseUint(value, 0, 64)
 		default:
-			err = fmt.Errorf("unknown word")
+			err = fmt.Errorf("unknown fault")
 		}
 		if err != nil {
 			return Config{}, fmt.Errorf("fault %q: %w; write for example drop=1%%,delay=2ms, with %s", word, err, Spec)

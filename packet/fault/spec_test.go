@@ -31,7 +31,7 @@ func TestFaultsThatMakeNoSenseAreRefusedByName(t *testing.T) {
 		"drop=101%":       "not between",
 		"drop=-1":         "not between",
 		"drop=NaN":        "not between",
-		"loss=1%":         "unknown word",
+		"loss=1%":         "unknown fault",
 		"delay=1":         "not a time",
 		"delay=2h":        "not between",
 		"seed=-1":         "invalid syntax",

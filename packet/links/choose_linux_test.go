@@ -29,8 +29,8 @@ func TestChooseOnAVethPair(t *testing.T) {
 		if got := l.Caps().Name; got != "raw" {
 			t.Errorf("chosen is %s, want raw", got)
 		}
-		if len(choices) != 3 || choices[0].String() != "xdp: not chosen: the driver of veth0 would copy every frame" ||
-			choices[1].String() != "raw: chosen" || choices[2].String() != "udp: not chosen: raw is better: it sees IP headers, so that every ICRC is checked in full" {
+		if len(choices) != 3 || choices[0].String() != "xdp: not chosen: the driver of veth0 does not support zero-copy" ||
+			choices[1].String() != "raw: chosen" || choices[2].String() != "udp: not chosen: raw is better: it sees IP headers, so it checks every ICRC in full" {
 			t.Errorf("choices: %v", choices)
 		}
 		return nil

@@ -27,10 +27,10 @@ type kind struct {
 
 // kinds are ordered by preference, the best last. The first one has the fewest requirements.
 var kinds = []kind{
-	{"udp", listenUDPUsual, listenUDPUsual, "it takes nothing"},
-	{"raw", listenRawUsual, listenRawUsual, "it sees IP headers, so that every ICRC is checked in full"},
+	{"udp", listenUDPUsual, listenUDPUsual, "it needs no privileges"},
+	{"raw", listenRawUsual, listenRawUsual, "it sees IP headers, so it checks every ICRC in full"},
 	{"xdp", func(addr netip.Addr) (packet.Link, error) { return xdp.Listen(addr, xdp.Options{}) },
-		xdp.ListenZeroCopy, "frames are moved without copying"},
+		xdp.ListenZeroCopy, "it is zero-copy"},
 }
 
 func listenUDPUsual(addr netip.Addr) (packet.Link, error) {

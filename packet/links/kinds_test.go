@@ -18,7 +18,7 @@ func TestLinksAreOpenedByKind(t *testing.T) {
 		if errors.Is(err, syscall.EPERM) || runtime.GOOS != "linux" {
 			continue
 		}
-		if kind == "xdp" && err != nil && strings.Contains(err.Error(), "no Ethernet interface") {
+		if kind == "xdp" && err != nil && strings.Contains(err.Error(), "not an Ethernet interface") {
 			continue
 		}
 		if err != nil {

@@ -72,10 +72,10 @@ func Run(t *testing.T, open Open, options ...Option) {
 		{"a frame over the MTU is refused, its neighbours go", overMTU},
 		{"a destination of the other family is refused, its neighbours go", otherFamily},
 		{"nothing is allocated in steady state", noAllocation},
-		{"what has come is pending until the receiver has come back for more", pending},
-		{"who does not wait gets what has come", tryRecv},
-		{"who waits and who does not get everything in order, in turn", inTurn},
-		{"who waits takes nothing while another has the lock", aside},
+		{"frames are pending until the receiver has found no more", pending},
+		{"a polling receiver gets the frames that arrived", tryRecv},
+		{"a waiting and a polling receiver get everything in order, in turn", inTurn},
+		{"a waiting receiver takes nothing while another has the lock", aside},
 		{"of several queues each has what is for it", s.queues},
 	} {
 		t.Run(test.name, func(t *testing.T) {

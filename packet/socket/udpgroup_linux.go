@@ -23,7 +23,7 @@ func (l *udp) Join(group netip.Addr) (packet.Receiver, error) {
 	}
 	ifc, err := net.InterfaceByName(l.ifname)
 	if err != nil {
-		return nil, fmt.Errorf("packet: udp %v: cannot join %v: the address is of no network interface: %w", l.addr, group, err)
+		return nil, fmt.Errorf("packet: udp %v: cannot join %v: no network interface has the address: %w", l.addr, group, err)
 	}
 	s := &udpSocket{addr: group, bare: group}
 	conn, err := s.listenGroup(ifc.Index, l.opts)

@@ -31,7 +31,7 @@ func ListenZeroCopy(addr netip.Addr) (packet.Link, error) {
 		return nil, fmt.Errorf("packet: xdp %v: %w", addr, err)
 	}
 	if len(ifc.HardwareAddr) != len(encap.MAC{}) {
-		return nil, fmt.Errorf("%s is no Ethernet interface", ifname)
+		return nil, fmt.Errorf("%s is not an Ethernet interface", ifname)
 	}
 	f, err := xsk.FeaturesOf(ifc.Index)
 	if err != nil {
@@ -45,7 +45,7 @@ func ListenZeroCopy(addr netip.Addr) (packet.Link, error) {
 		return nil, err
 	}
 	if m := l.(*link).end.Mode(); !m.ZeroCopy {
-		return nil, errors.Join(fmt.Errorf("the driver of %s can move frames without copying and does not: %v",
+		return nil, errors.Join(fmt.Errorf("the driver of %s supports zero-copy but did not enable it: %v",
 			ifname, m), l.Close())
 	}
 	return l, nil
@@ -56,11 +56,11 @@ func ListenZeroCopy(addr netip.Addr) (packet.Link, error) {
 func flaw(f xsk.Features, mtu int) error {
 	switch {
 	case !f.Native:
-		return errors.New("has no XDP of its own")
+		return errors.New("has no native XDP support")
 	case !f.ZeroCopy:
-		return errors.New("would copy every frame")
+		return errors.New("does not support zero-copy")
 	case f.ZeroCopyBuffers < 2 && min(mtu, longestFrame) > xsk.OneBuffer-encap.EthernetLen:
-		return fmt.Errorf("would copy frames of more than %d bytes, and the MTU is %d", xsk.OneBuffer, mtu)
+		return fmt.Errorf("supports zero-copy only for frames of up to %d bytes, and the MTU is %d", xsk.OneBuffer, mtu)
 	}
 	return nil
 }

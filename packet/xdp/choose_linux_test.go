@@ -13,11 +13,11 @@ func TestXDPIsBestWithoutCopyingAtTheSameMTU(t *testing.T) {
 		mtu      int
 		want     string // of the flaw
 	}{
-		{xsk.Features{}, 1500, "no XDP of its own"},
-		{xsk.Features{Native: true}, 1500, "would copy every frame"},
+		{xsk.Features{}, 1500, "no native XDP support"},
+		{xsk.Features{Native: true}, 1500, "does not support zero-copy"},
 		{xsk.Features{Native: true, ZeroCopy: true, ZeroCopyBuffers: 1}, 1500, ""},
 		{xsk.Features{Native: true, ZeroCopy: true, ZeroCopyBuffers: 1}, 3314, ""},
-		{xsk.Features{Native: true, ZeroCopy: true, ZeroCopyBuffers: 1}, 3315, "frames of more than 3328 bytes, and the MTU is 3315"},
+		{xsk.Features{Native: true, ZeroCopy: true, ZeroCopyBuffers: 1}, 3315, "frames of up to 3328 bytes, and the MTU is 3315"},
 		{xsk.Features{Native: true, ZeroCopy: true, ZeroCopyBuffers: 8}, 9000, ""},
 	} {
 		err := flaw(c.features, c.mtu)

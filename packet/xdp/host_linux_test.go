@@ -176,7 +176,7 @@ func TestXDPRefusesWhatIsNoEthernet(t *testing.T) {
 	for range 2 {
 		testnet.In(t, hosts.Left, func() error {
 			_, err := xdp.Listen(netip.MustParseAddr("127.0.0.1"), xdp.Options{})
-			if err == nil || !strings.Contains(err.Error(), "lo is no Ethernet interface") {
+			if err == nil || !strings.Contains(err.Error(), "lo is not an Ethernet interface") {
 				t.Errorf("lo: %v", err)
 			}
 			return nil

@@ -70,10 +70,10 @@ type link struct {
 func (l *link) open(opts Options) (err error) {
 	ifc, err := net.InterfaceByName(l.Interface())
 	if err != nil {
-		return fmt.Errorf("the address is of no network interface: %w", err)
+		return fmt.Errorf("no network interface has the address: %w", err)
 	}
 	if len(ifc.HardwareAddr) != len(encap.MAC{}) || ifc.Flags&net.FlagLoopback != 0 {
-		return fmt.Errorf("%s is no Ethernet interface: use another kind of link", ifc.Name)
+		return fmt.Errorf("%s is not an Ethernet interface: use another kind of link", ifc.Name)
 	}
 	l.index = ifc.Index
 	if l.end, err = xsk.Open(ifc.Index, l.bare, xsk.Options{

@@ -41,7 +41,7 @@ const (
 
 // refusals matches gorxe's output for an outcome with an exit status other than 0.
 var refusals = map[Outcome]string{
-	Refused:     `(?i)reject|refuse|no listener|nobody listens`,
+	Refused:     `(?i)reject|refuse|no listener|no server listens`,
 	Unreachable: `(?i)unreachable|no answer|timed out|timeout`,
 }
 

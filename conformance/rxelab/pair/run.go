@@ -151,7 +151,7 @@ func (e *process) verdict(p Run, measures bool) error {
 }
 
 // notYet is in the client's output while the server is not listening yet.
-const notYet = "nobody listens"
+const notYet = "no server listens"
 
 // connect runs the client, repeatedly until its server listens.
 func (g *ground) connect(ctx context.Context, p Run, gorxe string, port int, host string) (*process, error) {

@@ -82,14 +82,14 @@ func (a *App) Main(ctx context.Context, args []string) int {
 func (a *App) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gorxe",
-		Short: "An RDMA NIC made of software: RoCEv2 in user space",
-		Long: `gorxe is an RDMA NIC made of software: the RoCEv2 transport in user space, with no
-kernel module and no privileges. Real RNICs and Linux rdma_rxe can be on the other end.`,
+		Short: "A software RDMA NIC: RoCEv2 in user space",
+		Long: `gorxe is a software RDMA NIC: the RoCEv2 transport in user space, without a kernel module
+or privileges. It interoperates with RNICs and with Linux rdma_rxe.`,
 		Example: `  gorxe demo                        two software RNICs talk, and you see every packet
   gorxe devinfo -d eth0             what a device on eth0 would look like
   gorxe pingpong rc 192.0.2.7       against ibv_rc_pingpong, or gorxe, on another host
   gorxe perf write_bw 192.0.2.7     against ib_write_bw, or gorxe, on another host
-  gorxe daemon                      be the RNIC of this host`,
+  gorxe daemon                      run gorxe as this host's RNIC`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          NoArgs,

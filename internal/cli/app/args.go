@@ -21,7 +21,7 @@ func flagProblem(err error) string {
 		}
 		what := "a " + f.Value.Type()
 		if strings.Contains(f.Value.Type(), "int") {
-			what = "a number that fits"
+			what = "a number in range"
 		} else if strings.HasPrefix(f.Value.Type(), "float") {
 			what = "a number"
 		}
@@ -65,7 +65,7 @@ func noSuchCommand(c *cobra.Command, name string) error {
 // OptionalHost accepts at most one argument, the host to connect to.
 func OptionalHost(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return Usagef("%s takes one host, got %q as well", c.CommandPath(), args[1])
+		return Usagef("%s takes one host; unexpected argument %q", c.CommandPath(), args[1])
 	}
 	return nil
 }

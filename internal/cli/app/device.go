@@ -37,23 +37,24 @@ func (f *DeviceFlags) Add(fs *pflag.FlagSet) {
 	addLinkFlag(fs, &f.Link)
 	addSpinFlag(fs, &f.Spin)
 	addShardsFlag(fs, &f.shards)
-	fs.StringVar(&f.Faults, "fault", "", "do harm to the packets that leave: a `list` such as drop=1%,reorder=5%,seed=7")
-	fs.StringVar(&f.losses, "fault-in", "", "do harm to the packets that arrive: a `list` as that of --fault, without delay and jitter")
+	fs.StringVar(&f.Faults, "fault", "",
+		"inject faults into outgoing packets: a `list` such as drop=1%,reorder=5%,seed=7")
+	fs.StringVar(&f.losses, "fault-in", "", "inject faults into incoming packets: a `list` as that of --fault, without delay and jitter")
 }
 
 // addLinkFlag defines --link, which selects how a device sends and receives packets.
 func addLinkFlag(fs *pflag.FlagSet, kind *string) {
-	fs.StringVar(kind, "link", "udp", "`kind` of link: udp, raw (takes CAP_NET_RAW), xdp (takes root) or auto (the best that works)")
+	fs.StringVar(kind, "link", "udp", "`kind` of link: udp, raw (needs CAP_NET_RAW), xdp (needs root) or auto (the best that works)")
 }
 
 // addSpinFlag defines --spin, a trade-off between latency and processor time.
 func addSpinFlag(fs *pflag.FlagSet, d *time.Duration) {
-	fs.DurationVar(d, "spin", verbs.DefaultSpin, "look `long` for the next packets before sleeping, while they mostly come that soon, 0s to 1ms")
+	fs.DurationVar(d, "spin", verbs.DefaultSpin, "how `long` to busy-poll for more packets before sleeping, 0s to 1ms")
 }
 
 // addShardsFlag defines --shards, the number of processors that serve connections.
 func addShardsFlag(fs *pflag.FlagSet, n *int) {
-	fs.IntVar(n, "shards", 0, "divide connections into a `number` of parts, each served by a processor of its own, 1 to 64 (default: half the processors)")
+	fs.IntVar(n, "shards", 0, "`number` of shards that serve connections, each on its own processor, 1 to 64 (default: half the processors)")
 }
 
 // Check returns a usage error for the first flag with an invalid value.
@@ -68,7 +69,7 @@ func (f *DeviceFlags) Check() error {
 		return Usagef("--link %q: choose %s", f.Link, links.KindList())
 	}
 	if f.ibPort != 1 {
-		return Usagef("device port %d: a gorxe device has port 1 only, leave -i out", f.ibPort)
+		return Usagef("device port %d: a gorxe device has only port 1; omit -i", f.ibPort)
 	}
 	if f.Faults != "" {
 		if _, err := fault.Parse(f.Faults); err != nil {
@@ -81,7 +82,7 @@ func (f *DeviceFlags) Check() error {
 			return Usagef("--fault-in: %v", err)
 		}
 		if in.Delay != 0 || in.Jitter != 0 {
-			return Usagef("--fault-in %s: what arrives is not delayed; delay what leaves the other end, with --fault", f.losses)
+			return Usagef("--fault-in %s: incoming packets cannot be delayed; delay the outgoing packets of the other end with --fault", f.losses)
 		}
 	}
 	return nil

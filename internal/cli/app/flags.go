@@ -74,7 +74,7 @@ const refused = "gorxe_refused"
 
 // AddAccepted adds a hidden flag of the original tool that has no effect in gorxe.
 func AddAccepted(fs *pflag.FlagSet, name, letter string) {
-	fs.BoolP(name, letter, false, "accepted, changes nothing")
+	fs.BoolP(name, letter, false, "accepted and ignored")
 	fs.Lookup(name).Hidden = true
 }
 
@@ -96,7 +96,7 @@ func CheckRefused(fs *pflag.FlagSet) error {
 			if f.Shorthand != "" {
 				name = "-" + f.Shorthand + ", " + name
 			}
-			err = Usagef("%s is not supported: %s; leave it out", name, why[0])
+			err = Usagef("%s is not supported: %s; omit it", name, why[0])
 		}
 	})
 	return err

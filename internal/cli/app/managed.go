@@ -33,7 +33,8 @@ func (f *ManagedFlags) Add(fs *pflag.FlagSet) {
 	addLinkFlag(fs, &f.Link)
 	addSpinFlag(fs, &f.Spin)
 	addShardsFlag(fs, &f.shards)
-	fs.StringVar(&f.Faults, "fault", "", "do harm to the packets that leave: a `list` such as drop=1%,reorder=5%,seed=7")
+	fs.StringVar(&f.Faults, "fault", "",
+		"inject faults into outgoing packets: a `list` such as drop=1%,reorder=5%,seed=7")
 	AddTraceFlag(fs, &f.Trace)
 }
 

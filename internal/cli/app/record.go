@@ -17,7 +17,7 @@ const maxTrace = 1 << 30
 
 // AddTraceFlag adds the flag --trace, the file to which the packets of a command are written.
 func AddTraceFlag(fs *pflag.FlagSet, path *string) {
-	fs.StringVar(path, "trace", "", "keep the packets, with their payload, in a `file` for 'gorxe trace' and Wireshark: pcapng, at most 1 GiB")
+	fs.StringVar(path, "trace", "", "write the packets, including payload, to a `file` for 'gorxe trace' and Wireshark: pcapng, at most 1 GiB")
 }
 
 // Recording is the trace of a command.
@@ -35,7 +35,7 @@ func (a *App) StartRecording(path string) error {
 	r, err := record.Create(path, record.Options{
 		Application: "gorxe " + BuildVersion(), MaxBytes: maxTrace,
 		Failed: func(err error) {
-			fmt.Fprintf(a.Stderr, "gorxe: --trace: %s: packets are no longer kept\n", OneLine(err))
+			fmt.Fprintf(a.Stderr, "gorxe: --trace: %s: packets are no longer recorded\n", OneLine(err))
 		},
 	})
 	if err != nil {
@@ -72,16 +72,16 @@ func (a *App) endRecording(err error) error {
 	s := a.Recording.Stats()
 	fmt.Fprintf(a.Stderr, "gorxe: %s in %s\n", Plural(int(s.Frames), "packet"), a.Recording.path)
 	if s.Lost > 0 {
-		fmt.Fprintf(a.Stderr, "gorxe: %s not in it: they came faster than it could be written\n", Plural(int(s.Lost), "packet"))
+		fmt.Fprintf(a.Stderr, "gorxe: %s not recorded: the file could not be written fast enough\n", Plural(int(s.Lost), "packet"))
 	}
 	switch {
 	// An interrupt of the command is not an error of its own.
 	case cerr != nil && errors.Is(err, context.Canceled):
-		return &FinalError{fmt.Errorf("--trace: %s is not whole: %w", a.Recording.path, cerr)}
+		return &FinalError{fmt.Errorf("--trace: %s is incomplete: %w", a.Recording.path, cerr)}
 	case cerr != nil:
-		return &FinalError{errors.Join(err, fmt.Errorf("--trace: %s is not whole: %w", a.Recording.path, cerr))}
+		return &FinalError{errors.Join(err, fmt.Errorf("--trace: %s is incomplete: %w", a.Recording.path, cerr))}
 	case s.Beyond > 0:
-		fmt.Fprintf(a.Stderr, "gorxe: %s not in it: it is as long as it may be, 1 GiB\n", Plural(int(s.Beyond), "packet"))
+		fmt.Fprintf(a.Stderr, "gorxe: %s not recorded: the file has reached its limit of 1 GiB\n", Plural(int(s.Beyond), "packet"))
 	}
 	return err
 }

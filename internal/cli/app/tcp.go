@@ -65,7 +65,7 @@ func (HostTCP) Dial(ctx context.Context, host string, port uint16) (net.Conn, er
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil, &RefusedError{Host: host, Port: port}
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return nil, fmt.Errorf("%s TCP port %d does not answer within %v: is the host up, and the port let through?", host, port, dialTimeout)
+		return nil, fmt.Errorf("%s TCP port %d did not answer within %v: is the host up and the port open in the firewall?", host, port, dialTimeout)
 	}
 	return nil, fmt.Errorf("connecting to %s TCP port %d: %w", host, port, err)
 }
@@ -78,5 +78,5 @@ type RefusedError struct {
 
 // Error returns a text with the address and a remedy.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("nobody listens on %s TCP port %d: start the server there first, without a host argument", e.Host, e.Port)
+	return fmt.Sprintf("no server listens on %s TCP port %d: start the server there first, without a host argument", e.Host, e.Port)
 }

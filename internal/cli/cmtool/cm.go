@@ -49,7 +49,7 @@ func Command(a *app.App) *cobra.Command {
 		Use:   "cm {-s | -c host} [flags]",
 		Short: "Make and end connections by rdma_cm, as ucmatose does",
 		Long: `Makes connections with the connection manager, sends messages both ways over each and
-ends them. The client tells how fast connections were made. The other end may be gorxe
+ends them. The client reports the connection rate. The other end may be gorxe
 or a tool of librdmacm: ucmatose, rdma_server, rdma_client, cmtime, and with "-P udp
 -p 7174" udaddy, which asks for datagram queue pairs instead. Give both ends the same
 number of connections and messages, and the same size. cmtime of rdma-core 52 to 58 needs
@@ -84,10 +84,10 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&p.bind, "bind", "b", "", "local `address` to listen on or to connect from")
 	fs.Uint16VarP(&p.port, "port", "p", defaultPort, "`port` to listen on or connect to")
 	fs.StringVarP(&p.space, "port-space", "P", "tcp", "port `space`: tcp for connections, udp for datagram queue pairs")
-	fs.IntVarP(&p.conns, "connections", "n", 1, "`number` of connections; a server takes any number for 0, until it is stopped")
-	fs.IntVarP(&p.seconds, "duration", "D", 0, "client: make and end connections for so many `seconds`, -j at a time")
-	fs.IntVarP(&p.parallel, "parallel", "j", 64, "make so `many` connections at a time")
-	fs.BoolVar(&p.step, "step", false, "keep step with cmtime of rdma-core 52 to 58 over a TCP connection")
+	fs.IntVarP(&p.conns, "connections", "n", 1, "`number` of connections; 0 at a server: unlimited, until it is stopped")
+	fs.IntVarP(&p.seconds, "duration", "D", 0, "client: make and end connections for `seconds`, -j at a time")
+	fs.IntVarP(&p.parallel, "parallel", "j", 64, "`number` of concurrent connections")
+	fs.BoolVar(&p.step, "step", false, "synchronize with cmtime of rdma-core 52 to 58 over a TCP connection")
 	fs.IntVarP(&p.count, "count", "C", 10, "`number` of messages each way on each connection")
 	app.AddSize(fs, &p.size, "size", "S", 100, "`bytes` per message; K and M mean 2^10 and 2^20")
 	p.device.Add(fs)
@@ -108,13 +108,13 @@ func (p *params) check() error {
 	}
 	p.duration = time.Duration(p.seconds) * time.Second
 	if p.seconds > 0 && (p.server || p.space == "udp") {
-		return app.Usagef("-D %d: a client makes connections for so long; its server is given -n 0", p.seconds)
+		return app.Usagef("-D %d: -D is for clients; give the server -n 0", p.seconds)
 	}
 	if p.conns == 0 && p.space == "udp" {
 		return app.Usagef("-n 0: with -P udp a server needs the number of queue pairs")
 	}
 	if p.step && (p.space == "udp" || p.seconds > 0 || p.conns == 0 || p.count > 0) {
-		return app.Usagef("--step: cmtime makes so many connections as -n says, over which it sends nothing: leave -C, -D, -P udp and -n 0 out")
+		return app.Usagef("--step: cmtime makes so many connections as -n says, over which it sends nothing: omit -C, -D, -P udp and -n 0")
 	}
 	return p.device.Check()
 }

@@ -80,7 +80,7 @@ func TestClientOfTheConnectionManagerSaysWhyItCouldNotConnect(t *testing.T) {
 			s := w.Start(ctx, "cm -s -b 127.66.0.1 -p 1000"+space)
 			synctest.Wait()
 			r = w.Run(t.Context(), "cm -c 127.66.0.1 -b 127.66.0.2 -p 1001"+space)
-			if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "refused: nobody listens") {
+			if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "refused: no listener") {
 				t.Errorf("nobody listens: %v", r)
 			}
 			stop()

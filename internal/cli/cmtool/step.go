@@ -27,7 +27,7 @@ type round struct {
 // made-up numbers from 1000 on. Here every connection has a queue pair, because nothing is sent
 // over it.
 func (p *params) rounds() []round {
-	return []round{{"to warm up", 1}, {"with queue pairs", p.conns}, {"in which cmtime makes up the numbers of its queue pairs", p.conns}}
+	return []round{{"to warm up", 1}, {"with queue pairs", p.conns}, {"with made-up queue pair numbers of cmtime", p.conns}}
 }
 
 // inStep does what cmtime does: it makes and ends connections, and waits for the peer after each
@@ -140,7 +140,7 @@ func (e *end) meetStep(ctx context.Context, l *verbs.Listener) (net.Conn, error)
 		if err != nil {
 			return
 		}
-		early = fmt.Errorf("%v asks for a connection before it has made one over TCP, so it is not %s: leave --step out for it", r.Remote(), stepPeer)
+		early = fmt.Errorf("%v asks for a connection before it has made one over TCP, so it is not %s: omit --step", r.Remote(), stepPeer)
 		// An error means that the client has already closed the connection.
 		_ = r.Reject(nil)
 		cancel(early)
@@ -172,7 +172,7 @@ func (e *end) callStep(ctx context.Context) (net.Conn, error) {
 			return conn, err
 		}
 		if try == stepTries {
-			return nil, fmt.Errorf("nobody listens on %s TCP port %d: start %s there first, or leave --step out for another server", host, port, stepPeer)
+			return nil, fmt.Errorf("no server listens on %s TCP port %d: start %s there first, or omit --step for another server", host, port, stepPeer)
 		}
 		select {
 		case <-time.After(stepPause):

@@ -174,9 +174,9 @@ func TestAnEndThatDoesNotKeepStepIsFoundOut(t *testing.T) {
 		{"a client says something else", servers, say(2), "in round 1, with 0 of 1 connection: decode step 0 (begin): step 2 came; is the peer cmtime of rdma-core 52 to 58", 0},
 		{"a server says something else", clients, say(12), "decode step 0 (begin): step 12 (connected) came", 0},
 		{"a client skips a step", servers, say(0, 14), "decode step 12 (connected): step 14 (disconnected) came", 0},
-		{"a client says nothing", servers, say(), "in round 1, with 0 of 1 connection: nothing comes from the peer: it has ended, or it is not cmtime of", time.Minute},
-		{"a server says nothing", clients, say(), "in round 1, with 0 of 1 connection: nothing comes from the peer: it has ended, or it is not cmtime of", time.Minute},
-		{"a client that asks for no connections", servers, say(0), "in round 1, with 0 of 1 connection: nothing comes from the peer: it has ended, or it is not cmtime of", time.Minute},
+		{"a client says nothing", servers, say(), "in round 1, with 0 of 1 connection: the peer is silent: it has ended, or it is not cmtime of", time.Minute},
+		{"a server says nothing", clients, say(), "in round 1, with 0 of 1 connection: the peer is silent: it has ended, or it is not cmtime of", time.Minute},
+		{"a client that asks for no connections", servers, say(0), "in round 1, with 0 of 1 connection: the peer is silent: it has ended, or it is not cmtime of", time.Minute},
 		{"a server that listens over TCP only", clients, say(0), "unreachable: the peer does not answer", time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestAServerDoesNotAnswerBeforeAllConnectionsHaveEnded(t *testing.T) {
 		if err := c.runClient(callCmtime(t, w), "127.66.0.1", "127.66.0.2"); err == nil {
 			t.Error("the client ran to its end")
 		}
-		mustEnd(t, s, "in round 1, with 1 of 1 connection: nothing comes from the peer")
+		mustEnd(t, s, "in round 1, with 1 of 1 connection: the peer is silent")
 		if d := cmp.Diff(steps[:2], c.said); d != "" {
 			t.Error(d)
 		}
@@ -224,7 +224,7 @@ func TestAServerDoesNotAnswerBeforeAllConnectionsHaveEnded(t *testing.T) {
 func TestEndsInStepWithOtherNumbersFindOut(t *testing.T) {
 	for _, n := range [][2]string{{"4", "3"}, {"3", "4"}} {
 		s, c := clitest.ManagedPair(t, newWorld, "cm -s -b 127.66.0.1 --step -n "+n[0], "cm -c 127.66.0.1 -b 127.66.0.2 --step -n "+n[1])
-		if s.Code != app.ExitFailure || c.Code != app.ExitFailure || !strings.Contains(s.Stderr.String(), "in round 2, with 3 of "+n[0]+" connections: nothing comes from the peer") {
+		if s.Code != app.ExitFailure || c.Code != app.ExitFailure || !strings.Contains(s.Stderr.String(), "in round 2, with 3 of "+n[0]+" connections: the peer is silent") {
 			t.Errorf("%v\n%v", s, c)
 		}
 	}
@@ -236,11 +236,11 @@ func TestAServerThatKeepsStepIsAskedByAnotherProgram(t *testing.T) {
 		s := w.Start(t.Context(), "cm -s -b 127.66.0.1 -n 3 --step")
 		synctest.Wait()
 		c := w.Run(t.Context(), "cm -c 127.66.0.1 -b 127.66.0.2 -C 0")
-		if c.Code != app.ExitFailure || !strings.Contains(c.Stderr.String(), "refused by the program at the other end") {
+		if c.Code != app.ExitFailure || !strings.Contains(c.Stderr.String(), "refused by the peer's program") {
 			t.Error(c)
 		}
 		mustEnd(t, s, "asks for a connection before it has made one over TCP")
-		if !strings.Contains(s.Stderr.String(), "leave --step out for it") {
+		if !strings.Contains(s.Stderr.String(), "omit --step") {
 			t.Error(s)
 		}
 	})
@@ -278,7 +278,7 @@ func TestAClientInStepSaysThatNobodyListensOverTCP(t *testing.T) {
 		synctest.Wait()
 		w.TCP = &lateTCP{w, stepTries}
 		_, client := endsOf("-n 2 --step")
-		mustEnd(t, w.Start(ctx, client), "nobody listens on 127.66.0.1 TCP port 7471: start cmtime of rdma-core 52 to 58 or gorxe cm --step there first, or leave --step out")
+		mustEnd(t, w.Start(ctx, client), "no server listens on 127.66.0.1 TCP port 7471: start cmtime of rdma-core 52 to 58 or gorxe cm --step there first, or omit --step")
 		stop()
 		<-s.Done
 	})

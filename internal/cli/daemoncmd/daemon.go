@@ -19,12 +19,12 @@ func Command(a *app.App) *cobra.Command {
 	var flags config.Flags
 	c := &cobra.Command{
 		Use:   "daemon",
-		Short: "Be the RNIC of this host, until stopped",
-		Long: `Opens one or several devices and runs until SIGTERM or SIGINT, which lets connections end
-in order; a second one ends it at once. Without a file and flags there is one device, on the
-interface of the default route.
+		Short: "Run gorxe as this host's RNIC until stopped",
+		Long: `Opens one or several devices and runs until SIGTERM or SIGINT, which closes
+connections in an orderly way; a second one ends it immediately. Without a file and flags
+there is one device, on the interface of the default route.
 
-Every option of the file is a flag as well, which goes over the file's. A first --device
+Every option of the file is also a flag, which overrides the file. A first --device
 or --region replaces all of the file's.`,
 		Example: `  gorxe daemon                                     the default device
   gorxe daemon --device eth1 --metrics-listen :9481
@@ -52,7 +52,7 @@ or --region replaces all of the file's.`,
 	fs := c.Flags()
 	fs.SortFlags = false
 	fs.StringVarP(&file, "config", "c", "", "TOML `file` to read")
-	fs.BoolVar(&check, "check", false, "print what the daemon would do, or everything that is wrong, and end")
+	fs.BoolVar(&check, "check", false, "print what the daemon would do, or all errors, and exit")
 	flags.Add(fs)
 	return c
 }

@@ -163,8 +163,8 @@ func TestTheDaemonSaysAllThatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"daemon -c " + file: "gorxe: " + file + ":2: log.levle: there is no such key, did you mean \"level\"?\n" +
-			"gorxe: " + file + ":4: device.mtu: \"9000\" is not allowed: give 256, 512, 1024, 2048 or 4096, or 0 for the largest that the network carries\n",
+		"daemon -c " + file: "gorxe: " + file + ":2: log.levle: unknown key, did you mean \"level\"?\n" +
+			"gorxe: " + file + ":4: device.mtu: invalid value \"9000\": use 256, 512, 1024, 2048 or 4096, or 0 for the largest that the network carries\n",
 		"daemon --check --device name=x --session-memory 1KiB": "gorxe: --session-memory: service perftest: memory is 1KiB: it must be 64KiB to 1GiB\n" +
 			"gorxe: --device name=x: device x: it needs an interface or an address\n",
 		"daemon -c /nothing": "gorxe: open /nothing: no such file or directory\n",
@@ -176,10 +176,10 @@ func TestTheDaemonSaysAllThatIsWrong(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"daemon --device mtus=5":    `gorxe: --device: there is no key "mtus": the keys are name, interface, address, link, spin, shards, loopback, gids, mtu, max_qp, max_mr, peers; see 'gorxe daemon --help'` + "\n",
-		"daemon --log-level loud":   `gorxe: --log-level: "loud" is not allowed: give debug, info, warn or error; see 'gorxe daemon --help'` + "\n",
+		"daemon --log-level loud":   `gorxe: --log-level: invalid value "loud": use debug, info, warn or error; see 'gorxe daemon --help'` + "\n",
 		"daemon eth0":               `gorxe: gorxe daemon takes no argument, got "eth0"` + "\n",
-		"loglevel loud":             `gorxe: level "loud" is not allowed: give debug, info, warn or error` + "\n",
-		"loglevel info info":        `gorxe: gorxe loglevel takes one level, got "info" as well` + "\n",
+		"loglevel loud":             `gorxe: level: invalid value "loud": use debug, info, warn or error` + "\n",
+		"loglevel info info":        `gorxe: gorxe loglevel takes one level; unexpected argument "info"` + "\n",
 		"qps --watch --interval 0s": "gorxe: --interval 0s: it must be more than 0\n",
 	} {
 		if r := newWorld().Look(t, clitest.NewMemorySocket(), line); r.Code != app.ExitUsage || r.Stderr.String() != want {

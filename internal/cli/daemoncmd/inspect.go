@@ -27,7 +27,7 @@ type flags struct {
 func (f *flags) add(fs *pflag.FlagSet, device bool) {
 	fs.SortFlags = false
 	fs.StringVar(&f.socket, "socket", "", "`path` of the daemon's control socket (default: this user's, or root's)")
-	fs.BoolVar(&f.json, "json", false, "print what the daemon answers, as JSON")
+	fs.BoolVar(&f.json, "json", false, "print the daemon's response as JSON")
 	if device {
 		fs.StringVarP(&f.device, "device", "d", "", "`name` of a device (default: all)")
 	}

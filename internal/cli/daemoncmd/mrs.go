@@ -18,8 +18,8 @@ import (
 
 func mrsCommand(a *app.App) *cobra.Command {
 	var f flags
-	c := lookCommand("mrs", "Show the daemon's memory regions and windows", `Shows the memory regions and windows of a running 'gorxe daemon', oldest first. Whoever knows
-a key and is connected may use it: show this to nobody else.`,
+	c := lookCommand("mrs", "Show the daemon's memory regions and windows", `Shows the memory regions and windows of a running 'gorxe daemon', oldest first. Anyone
+who knows a key and is connected can use it: keep this output secret.`,
 		`  gorxe mrs
   gorxe mrs -d eth0 --json`, func(ctx context.Context) error {
 			return ask(ctx, a, &f, "/v1/mrs", f.query(), printMRs)
@@ -47,8 +47,8 @@ func printMRs(w io.Writer, answer *struct{ MRs []control.MR }) {
 
 func cmsCommand(a *app.App) *cobra.Command {
 	var f flags
-	c := lookCommand("cms", "Show the daemon's connections", `Shows the connections that the connection manager of a running 'gorxe daemon' has, makes or
-has just ended.`, `  gorxe cms`, func(ctx context.Context) error {
+	c := lookCommand("cms", "Show the daemon's connections", `Shows the connections of the connection manager of a running 'gorxe daemon' that are
+established, being established or in TIME-WAIT.`, `  gorxe cms`, func(ctx context.Context) error {
 		return ask(ctx, a, &f, "/v1/cms", f.query(), printCMs)
 	})
 	f.add(c.Flags(), true)
@@ -77,7 +77,7 @@ names.`,
 			return ask(ctx, a, &f, "/v1/stats", f.query(), func(w io.Writer, s *struct{ Stats []control.Stats }) { printStats(w, s.Stats, all) })
 		})
 	f.add(c.Flags(), true)
-	c.Flags().BoolVarP(&all, "all", "a", false, "those that are 0 as well")
+	c.Flags().BoolVarP(&all, "all", "a", false, "include counters that are 0")
 	return c
 }
 

@@ -23,7 +23,7 @@ func qpsCommand(a *app.App) *cobra.Command {
 	c := lookCommand("qps", "Show the daemon's queue pairs", `Shows the queue pairs of a running 'gorxe daemon', oldest first.
 
 UNACKED are packets that were sent and not acknowledged, SENDQ and RECVQ work requests in the
-queues and how many they hold, RETRY what is left of the retries, RESENT packets sent again.`,
+queues and how many they hold, RETRY the remaining retries, RESENT retransmitted packets.`,
 		`  gorxe qps
   gorxe qps --watch --state RTS
   gorxe qps --json | jq '.qps[] | select(.unacknowledged_packets > 0)'`, func(ctx context.Context) error {
@@ -46,8 +46,8 @@ queues and how many they hold, RETRY what is left of the retries, RESENT packets
 	f.add(fs, true)
 	fs.StringVar(&typ, "type", "", "only those of a `type`: RC, UC, UD or GSI")
 	fs.StringVar(&state, "state", "", "only those in a `state`, such as RTS or ERR")
-	fs.BoolVarP(&watch, "watch", "w", false, "show them again and again, until interrupted")
-	fs.DurationVar(&interval, "interval", time.Second, "`time` between two looks of --watch")
+	fs.BoolVarP(&watch, "watch", "w", false, "repeat until interrupted")
+	fs.DurationVar(&interval, "interval", time.Second, "`interval` of --watch")
 	return c
 }
 

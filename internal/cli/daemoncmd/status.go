@@ -58,7 +58,7 @@ func printStatus(w io.Writer, s *control.Status) {
 			gids = append(gids, []string{d.Name, strconv.Itoa(g.Index), g.GID, g.Link, strconv.Itoa(g.MTU)})
 		}
 		for _, why := range d.Skipped {
-			remarks = append(remarks, fmt.Sprintf("%s: address left out: %s", d.Name, why))
+			remarks = append(remarks, fmt.Sprintf("%s: address skipped: %s", d.Name, why))
 		}
 		if d.SendError != "" {
 			remarks = append(remarks, fmt.Sprintf("%s: the host refused to send: %s", d.Name, d.SendError))
@@ -108,19 +108,19 @@ func loglevelCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "loglevel [LEVEL]",
 		Short: "Show or change the log level of the daemon",
-		Long:  "Shows the least level that a running 'gorxe daemon' logs, or changes it: " + strings.Join(config.Levels, ", ") + ".",
+		Long:  "Shows the minimum level that a running 'gorxe daemon' logs, or changes it: " + strings.Join(config.Levels, ", ") + ".",
 		Example: `  gorxe loglevel
   gorxe loglevel debug`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return app.Usagef("%s takes one level, got %q as well", c.CommandPath(), args[1])
+				return app.Usagef("%s takes one level; unexpected argument %q", c.CommandPath(), args[1])
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				if _, err := config.ParseLevel(args[0]); err != nil {
-					return app.Usagef("level %v", err)
+					return app.Usagef("level: %v", err)
 				}
 				if err := a.Control(f.socket).Put(c.Context(), "/v1/log", control.Log{Level: args[0]}); err != nil {
 					return err

@@ -150,7 +150,7 @@ func (d *demo) connect(context.Context) error {
 	if d.params.link == "pipe" {
 		over = "a network in memory"
 	}
-	d.printf("%s over %s\n", d.style.Bold("Two RDMA NICs made of software,"), over)
+	d.printf("%s over %s\n", d.style.Bold("Two software RDMA NICs,"), over)
 	psns := rand.New(rand.NewPCG(d.params.seed, 0))
 	for i := range d.ends {
 		e := &d.ends[i]

@@ -28,7 +28,7 @@ func renderPackets(events []event, s app.Style) []string {
 		}
 		isNAK := e.p.Opcode == bth.RCAck && (e.p.AETH.Syndrome.IsNak() || e.p.AETH.Syndrome.IsRNR())
 		if e.again && !answered {
-			lines = append(lines, s.Dim(fmt.Sprintf("  %s        no answer: its timer runs out", device(e.from))))
+			lines = append(lines, s.Dim(fmt.Sprintf("  %s        no response: timeout", device(e.from))))
 		}
 		if e.again || isNAK && !e.lost || repeats && e.p.Opcode == bth.RCAck && !e.lost {
 			answered = true

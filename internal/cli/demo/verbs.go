@@ -12,7 +12,7 @@ import (
 )
 
 func (d *demo) actWrite(ctx context.Context) error {
-	d.heading(fmt.Sprintf("WRITE: A puts %d bytes into B's memory; no program on B takes part", demoWriteSize))
+	d.heading(fmt.Sprintf("WRITE: A puts %d bytes into B's memory, without B's program", demoWriteSize))
 	a, b := &d.ends[0], &d.ends[1]
 	d.fill(a.buf[:demoWriteSize], 1)
 	return d.move(ctx, verbs.WRWrite, "the WRITE", "B", b.buf[:demoWriteSize], a.buf[:demoWriteSize])

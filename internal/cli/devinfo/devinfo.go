@@ -91,7 +91,7 @@ func run(a *app.App, p *params) error {
 		return errors.Join(failed...)
 	}
 	for _, err := range failed {
-		fmt.Fprintf(a.Stderr, "gorxe: left out: %s\n", app.OneLine(err))
+		fmt.Fprintf(a.Stderr, "gorxe: skipped: %s\n", app.OneLine(err))
 	}
 	if p.json {
 		enc := json.NewEncoder(a.Stdout)

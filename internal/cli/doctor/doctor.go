@@ -17,7 +17,7 @@ func Command(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what this host lets gorxe do, and say what to change",
-		Long: `Looks at the kernel, at rdma-core, at the network interfaces and at UDP port 4791, and prints a
+		Long: `Checks the kernel, rdma-core, the network interfaces and UDP port 4791, and prints a
 line for each: ok, warn for what works with a limitation, fail for what does not work. What to
 change follows in the next line. Nothing is sent, no port is bound and nothing is changed.
 

@@ -36,7 +36,7 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	}
 	fs.IntVarP(&p.iters, "iters", "n", iters, "`number` of messages per queue pair, at least 5")
 	fs.IntVarP(&p.duration, "duration", "D", 0, "run for `seconds` instead of a number of messages")
-	fs.IntVarP(&p.margin, "margin", "f", -1, "with -D, leave out so many `seconds` at either end (default: a quarter of -D)")
+	fs.IntVarP(&p.margin, "margin", "f", -1, "with -D, exclude `seconds` at either end (default: a quarter of -D)")
 	fs.IntVarP(&p.mtu, "mtu", "m", 0, "path MTU in `bytes`: 256, 512, 1024, 2048 or 4096 (default: the largest)")
 	depth := 128
 	if lat {
@@ -61,10 +61,10 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 		fs.IntVarP(&p.inline, "inline_size", "I", 0, "copy messages of up to so many `bytes` when they are posted")
 	}
 	fs.Uint8VarP(&p.timeout, "qp-timeout", "u", 14, "acknowledgement timeout: 4.096 µs times 2^`exponent`, up to 31")
-	fs.IntVarP(&p.sl, "sl", "S", 0, "service `level`; means nothing without a VLAN")
+	fs.IntVarP(&p.sl, "sl", "S", 0, "service `level`; no effect without a VLAN")
 	fs.Uint8Var(&p.trafficClass, "tclass", 0, "traffic class: the IP header's ToS `byte`")
 	if lat {
-		fs.BoolVarP(&p.histogram, "report-histogram", "H", false, "print all results, sorted; with --json, how many took how long")
+		fs.BoolVarP(&p.histogram, "report-histogram", "H", false, "print all results, sorted; with --json, a histogram")
 		fs.BoolVarP(&p.unsorted, "report-unsorted", "U", false, "print all results, in order of time")
 	} else {
 		fs.IntVarP(&p.qps, "qp", "q", 1, "`number` of queue pairs")
@@ -76,15 +76,15 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 		fs.Float64VarP(&p.limitBW, "limit_bw", "w", 0, "fail when the average bandwidth is below `value`")
 		fs.Float64VarP(&p.limitRate, "limit_msgrate", "y", 0, "fail when the message rate is below `value` million per second")
 	}
-	fs.BoolVarP(&p.events, "events", "e", false, "sleep until there is a completion (default: look for a moment, then sleep)")
-	fs.BoolVar(&p.busyPoll, "busy-poll", false, "look for completions without a pause, and never sleep")
+	fs.BoolVarP(&p.events, "events", "e", false, "sleep until there is a completion (default: poll briefly, then sleep)")
+	fs.BoolVar(&p.busyPoll, "busy-poll", false, "busy-poll for completions, never sleep")
 	fs.BoolVarP(&p.managed, "rdma_cm", "R", false, "connect the queue pairs by rdma_cm, which also carries the exchange: no TCP")
 	app.DefaultInWords(fs, "gid-index", "margin", "ib-port")
 	if !lat {
 		app.DefaultInWords(fs, "cq-mod")
 	}
 	fs.BoolVar(&p.json, "json", false, "print the result as JSON, and nothing else")
-	fs.StringVar(&p.cpuProfile, "cpuprofile", "", "write to `file` where the processor's time goes, for go tool pprof")
+	fs.StringVar(&p.cpuProfile, "cpuprofile", "", "write a CPU profile to `file`, for go tool pprof")
 	p.addForeignFlags(fs)
 }
 

@@ -64,7 +64,7 @@ func TestPerfOverRdmaCMSaysWhatIsWrong(t *testing.T) {
 		s := w.Start(ctx, "perf write_bw -R -d 127.66.0.1 -p 1000")
 		synctest.Wait()
 		r = w.Run(t.Context(), "perf write_bw -R -d 127.66.0.2 -p 1001 127.66.0.1")
-		if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "nobody listens") {
+		if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "no listener") {
 			t.Errorf("nobody listens: %v", r)
 		}
 		r = w.Run(t.Context(), "perf read_bw -R -d 127.66.0.2 -p 1000 -q 2 -n 20 127.66.0.1")
@@ -74,7 +74,7 @@ func TestPerfOverRdmaCMSaysWhatIsWrong(t *testing.T) {
 		}
 	})
 	r := newWorld().Run(t.Context(), "perf send_bw -R -c UD -d 127.66.0.1")
-	if r.Code != app.ExitUsage || !strings.Contains(r.Stderr.String(), "RC only") {
+	if r.Code != app.ExitUsage || !strings.Contains(r.Stderr.String(), "-R supports only RC") {
 		t.Errorf("datagrams: %v", r)
 	}
 }

@@ -17,7 +17,7 @@ func (p *params) checkAtomic() error {
 	case !p.test.Atomic():
 		return nil
 	case p.size != atomicSize:
-		return app.Usagef("-s %s: an atomic is of %d bytes; leave -s out", p.sizeText, atomicSize)
+		return app.Usagef("-s %s: an atomic is of %d bytes; omit -s", p.sizeText, atomicSize)
 	case p.atomic != cmpAndSwap && p.atomic != fetchAndAdd:
 		return app.Usagef("-A %s: choose %s or %s", p.atomic, cmpAndSwap, fetchAndAdd)
 	}

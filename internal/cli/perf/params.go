@@ -93,7 +93,7 @@ func (p *params) complete(ctx context.Context, fs *pflag.FlagSet) error {
 		return err
 	}
 	if p.managed && p.service != verbs.RC {
-		return app.Usagef("-c %v: with -R there is RC only", p.service)
+		return app.Usagef("-c %v: -R supports only RC", p.service)
 	}
 	if p.size, err = parseSize(p.sizeText); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (p *params) complete(ctx context.Context, fs *pflag.FlagSet) error {
 		return err
 	}
 	if p.events && p.busyPoll {
-		return app.Usagef("-e and --busy-poll do not go together: sleep, or look without a pause")
+		return app.Usagef("-e and --busy-poll are mutually exclusive")
 	}
 	if p.all {
 		p.size = allMax
@@ -166,9 +166,9 @@ func (p *params) parseConnection(fs *pflag.FlagSet) (verbs.QPType, error) {
 	case strings.EqualFold(c, "RC"):
 		return verbs.RC, nil
 	case p.test.Atomic():
-		return 0, app.Usagef("-c %s: %v needs RC, the only connection type with atomics; leave -c out", c, p.test)
+		return 0, app.Usagef("-c %s: %v needs RC, the only connection type with atomics; omit -c", c, p.test)
 	case p.test.Fetches():
-		return 0, app.Usagef("-c %s: %v needs RC, the only connection type with READ; leave -c out", c, p.test)
+		return 0, app.Usagef("-c %s: %v needs RC, the only connection type with READ; omit -c", c, p.test)
 	case strings.EqualFold(c, "UC"):
 		return verbs.UC, nil
 	case strings.EqualFold(c, "UD") && p.test.Send():
@@ -182,7 +182,7 @@ func (p *params) parseConnection(fs *pflag.FlagSet) (verbs.QPType, error) {
 
 func (p *params) checkRanges(fs *pflag.FlagSet) error {
 	if !p.twoSided() && p.rxDepth != 1 {
-		return app.Usagef("-r %d: %v posts no receives; leave -r out", p.rxDepth, p.test)
+		return app.Usagef("-r %d: %v posts no receives; omit -r", p.rxDepth, p.test)
 	}
 	err := app.CheckRanges(
 		app.InRange("-n", p.iters, minIters, maxIters), app.InRange("-t", p.txDepth, 1, maxTxDepth), app.InRange("-r", p.rxDepth, 1, maxRxDepth),
@@ -198,7 +198,7 @@ func (p *params) checkRanges(fs *pflag.FlagSet) error {
 func (p *params) checkDuration(fs *pflag.FlagSet) error {
 	if !fs.Changed("duration") {
 		if fs.Changed("margin") {
-			return app.Usagef("-f %d: a margin means something only with -D", p.margin)
+			return app.Usagef("-f %d: a margin needs -D", p.margin)
 		}
 		return nil
 	}
@@ -209,7 +209,7 @@ func (p *params) checkDuration(fs *pflag.FlagSet) error {
 		return app.Usagef("-D and -a do not go together: run one size for a time, or all sizes by number")
 	}
 	if p.histogram || p.unsorted {
-		return app.Usagef("-D keeps no single results to print: leave out -H and -U")
+		return app.Usagef("-D records no single results: omit -H and -U")
 	}
 	if p.margin < 0 {
 		p.margin = p.duration / 4

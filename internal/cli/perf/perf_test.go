@@ -249,7 +249,7 @@ func TestPerfWithDifferentParametersFailsAtBothEnds(t *testing.T) {
 		{"perf send_bw -s 1024 -n 10", "perf send_bw -s 65536 -n 10", "the same"},
 		{"perf write_bw -s 64 -n 10 -t 1", "perf send_bw -s 64 -n 10 -t 1", "the peer posts no receives: it must be ib_send_bw"},
 		{"perf write_bw -n 10", "perf write_bw -n 10 -q 2", "the same"},
-		{"perf read_lat -n 10", "perf write_lat -n 10", "nothing comes from the peer: it has ended, or it is not ib_write_lat"},
+		{"perf read_lat -n 10", "perf write_lat -n 10", "the peer is silent: it has ended, or it is not ib_write_lat"},
 	} {
 		s, c := clitest.Pair(t, newWorld, tt.server+" -d 127.66.0.1", tt.client+" -d 127.66.0.2 127.66.0.1")
 		texts := s.Stderr.String() + c.Stderr.String()

@@ -62,7 +62,7 @@ const maxSRQQPs = wire.SRQRecords - 1
 func Command(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pingpong",
-		Short: "Send messages to and fro, as ibv_*_pingpong do",
+		Short: "Exchange messages, as ibv_*_pingpong do",
 		Args:  app.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -121,8 +121,8 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	} else {
 		fs.BoolVarP(&p.chk, "chk", "c", false, "check every byte received (stock peers: one byte per page)")
 	}
-	fs.IntVarP(&p.sl, "sl", "l", 0, "service `level`; means nothing without a VLAN")
-	fs.BoolP("events", "e", false, "accepted: this end always sleeps when it waits long")
+	fs.IntVarP(&p.sl, "sl", "l", 0, "service `level`; no effect without a VLAN")
+	fs.BoolP("events", "e", false, "accepted and ignored: this end always sleeps when it waits long")
 	app.DefaultInWords(fs, "gid-idx", "ib-port")
 	if p.name == "rc" || p.shared {
 		app.AddRefused(fs, "odp", "o", "memory here is not pinned and needs no paging on demand")

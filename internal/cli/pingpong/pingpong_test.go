@@ -21,7 +21,7 @@ var pingpongLines = regexp.MustCompile(`^  local address:  LID 0x0000, QPN 0x[0-
   remote address: LID 0x0000, QPN 0x[0-9a-f]{6}, PSN 0x[0-9a-f]{6}, GID ::ffff:127\.66\.0\.[12]
 (\d+) bytes in \d+\.\d\d seconds = \S+ Mbit/sec
 (\d+) iters in \d+\.\d\d seconds = \S+ usec/iter
-(every byte of \d+ messages received is right
+(all bytes of \d+ received messages are correct
 )?$`)
 
 func TestPingpong(t *testing.T) {
@@ -114,7 +114,7 @@ func TestPingpongWithASilentPeerEnds(t *testing.T) {
 		<-s.Done
 		<-c.Done
 		clitest.MustSucceed(t, "the end with less to do", c)
-		if want := "nothing comes from the peer: it has ended, or it is not ibv_rc_pingpong -s 4096 -n 5 -m 1024 with the same parameters"; s.Code != app.ExitFailure || !strings.Contains(s.Stderr.String(), want) {
+		if want := "the peer is silent: it has ended, or it is not ibv_rc_pingpong -s 4096 -n 5 -m 1024 with the same parameters"; s.Code != app.ExitFailure || !strings.Contains(s.Stderr.String(), want) {
 			t.Error(s)
 		}
 	})

@@ -160,7 +160,7 @@ func (e *srqEnd) traffic(ctx context.Context) error {
 	}
 	p.report(e.out, time.Since(start))
 	if p.chk {
-		fmt.Fprintf(e.out, "the first byte of every page of %d messages received is right\n", e.received)
+		fmt.Fprintf(e.out, "the first byte of every page of %d received messages is correct\n", e.received)
 	}
 	qps := make([]*verbs.QP, len(e.qps))
 	for i, q := range e.qps {

@@ -13,7 +13,7 @@ import (
 
 var srqLines = regexp.MustCompile(`(?m)^(\d+) bytes in \d+\.\d\d seconds = \S+ Mbit/sec
 (\d+) iters in \d+\.\d\d seconds = \S+ usec/iter
-(the first byte of every page of \d+ messages received is right
+(the first byte of every page of \d+ received messages is correct
 )?\z`)
 
 func TestPingpongOverASharedReceiveQueue(t *testing.T) {

@@ -97,7 +97,7 @@ func (e *end) traffic(ctx context.Context) error {
 	}
 	e.params.report(e.out, time.Since(start))
 	if p.chk {
-		fmt.Fprintf(e.out, "every byte of %d messages received is right\n", p.iters)
+		fmt.Fprintf(e.out, "all bytes of %d received messages are correct\n", p.iters)
 	}
 	session.Linger(ctx, e.qp)
 	return nil

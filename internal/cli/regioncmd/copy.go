@@ -22,7 +22,7 @@ func readCommand(a *app.App) *cobra.Command {
 		Use:   "read HOST/NAME",
 		Short: "Read a region, or a part of it",
 		Long: `Reads a region, or a part of it, to standard output or a file. What is not UTF-8 text
-is not written to a terminal unless -o - says so.`,
+is not written to a terminal unless -o - is given.`,
 		Example: `  gorxe region read 192.0.2.7/scratch -o scratch.img
   gorxe region read 192.0.2.7/scratch --offset 4K --length 16 | hexdump -C`,
 		Args: oneRegion(0),
@@ -73,7 +73,7 @@ func writeCommand(a *app.App) *cobra.Command {
 		Use:   "write HOST/NAME [FILE]",
 		Short: "Write to a region",
 		Long: `Writes a file, or standard input without one or with -, to a region. A file that does not fit
-is refused; of standard input, what fits is written. What a pipe brings is written as it comes.`,
+is refused; of standard input, what fits is written. Data from a pipe is written as it arrives.`,
 		Example: `  gorxe region write 192.0.2.7/scratch scratch.img
   echo hello | gorxe region write 192.0.2.7/scratch --offset 4K`,
 		Args: oneRegion(1),
@@ -99,7 +99,7 @@ is refused; of standard input, what fits is written. What a pipe brings is writt
 	}
 	fs := c.Flags()
 	fs.SortFlags = false
-	fs.Var(&offset, "offset", "`bytes` from the start of the region; K, M and G behind a number stand for 2^10, 2^20 and 2^30")
+	fs.Var(&offset, "offset", "`bytes` from the start of the region; suffixes K, M and G stand for 2^10, 2^20 and 2^30")
 	f.add(fs)
 	return c
 }

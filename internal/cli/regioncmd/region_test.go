@@ -51,7 +51,7 @@ func TestTheHostMayBeAnIPv6Address(t *testing.T) {
 				t.Errorf("%s: %v", line, r)
 			}
 		}
-		if r := w.Look(t, s, "region ls 2001:db8::1 -I 2001:db8::2"); r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "[2001:db8::1]:7175: refused: nobody listens") {
+		if r := w.Look(t, s, "region ls 2001:db8::1 -I 2001:db8::2"); r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "[2001:db8::1]:7175: refused: no listener") {
 			t.Error(r)
 		}
 	})
@@ -202,34 +202,34 @@ func TestWhatCannotBeDoneWithARegionIsSaid(t *testing.T) {
 			code int
 			want string
 		}{
-			{"read 192.0.2.1/none", app.ExitFailure, "region none: there is no such region, or it is not for this host\n"},
-			{"read 192.0.2.1/theirs", app.ExitFailure, "region theirs: there is no such region, or it is not for this host\n"},
-			{"read 192.0.2.1/drop", app.ExitFailure, "region drop: the region is not for that: read; it is for write\n"},
-			{"write 192.0.2.1/ro " + file, app.ExitFailure, "region ro: the region is not for that: write; it is for read\n"},
-			{"write 192.0.2.1/drop " + file, app.ExitFailure, "region drop: 4096 bytes at offset 0 are not in the region: it has 64 bytes\n"},
-			{"write 192.0.2.1/drop", app.ExitFailure, "10 bytes written\ngorxe: region drop: 1 bytes at offset 64 are not in the region: it has 64 bytes\n"},
-			{"read 192.0.2.1/ro --offset 4097", app.ExitFailure, "region ro: offset 4097 is not in the region: it has 4096 bytes\n"},
-			{"read 192.0.2.1/ro --length 4097 -o " + file + "2", app.ExitFailure, "region ro: 4097 bytes at offset 0 are not in the region: it has 4096 bytes\n"},
+			{"read 192.0.2.1/none", app.ExitFailure, "region none: no such region, or access denied\n"},
+			{"read 192.0.2.1/theirs", app.ExitFailure, "region theirs: no such region, or access denied\n"},
+			{"read 192.0.2.1/drop", app.ExitFailure, "region drop: no access for read: the region permits write\n"},
+			{"write 192.0.2.1/ro " + file, app.ExitFailure, "region ro: no access for write: the region permits read\n"},
+			{"write 192.0.2.1/drop " + file, app.ExitFailure, "region drop: 4096 bytes at offset 0 are outside the region: it has 64 bytes\n"},
+			{"write 192.0.2.1/drop", app.ExitFailure, "10 bytes written\ngorxe: region drop: 1 bytes at offset 64 are outside the region: it has 64 bytes\n"},
+			{"read 192.0.2.1/ro --offset 4097", app.ExitFailure, "region ro: offset 4097 is outside the region: it has 4096 bytes\n"},
+			{"read 192.0.2.1/ro --length 4097 -o " + file + "2", app.ExitFailure, "region ro: 4097 bytes at offset 0 are outside the region: it has 4096 bytes\n"},
 			{"read 192.0.2.1/ro -o /no/such/file", app.ExitFailure, "region ro: open /no/such/file: no such file or directory\n"},
 			{"write 192.0.2.1/ro /no/such/file", app.ExitFailure, "open /no/such/file: no such file or directory\n"},
 			{"write 192.0.2.1/ro /", app.ExitFailure, "/ is a directory\n"},
-			{"ls 192.0.2.1:7174", app.ExitFailure, "what answers there does not export regions"},
-			{"ls 192.0.2.1:1", app.ExitFailure, "nobody listens on that port"},
+			{"ls 192.0.2.1:7174", app.ExitFailure, "the server does not export regions"},
+			{"ls 192.0.2.1:1", app.ExitFailure, "no listener on that port"},
 			{"ls 192.0.2.77", app.ExitFailure, "does not answer"},
 			{"ls", app.ExitUsage, "takes one HOST"},
 			{"ls 192.0.2.1/scratch", app.ExitUsage, "takes one HOST"},
 			{"read", app.ExitUsage, "gorxe region read needs HOST/NAME\n"},
 			{"read scratch", app.ExitUsage, "takes HOST/NAME, got \"scratch\"; 'gorxe region ls HOST' lists the names\n"},
-			{"read 192.0.2.1/a/b", app.ExitUsage, `"a/b" is no name of a region`},
-			{"read 192.0.2.1/", app.ExitUsage, `"" is no name of a region`},
+			{"read 192.0.2.1/a/b", app.ExitUsage, `invalid region name "a/b"`},
+			{"read 192.0.2.1/", app.ExitUsage, `invalid region name ""`},
 			{"read 192.0.2.1/ro more", app.ExitUsage, `one argument too many: "more"`},
 			{"read 192.0.2.1/ro --offset 1T", app.ExitUsage, `--offset: "1T" is not a number of bytes: such as 4096, 0x1000, 4K, 16M or 1G`},
 			{"read 192.0.2.1/ro --length 17179869184G", app.ExitUsage, "is not a number of bytes"},
 			{"read 192.0.2.1/ro --fault drop=2", app.ExitUsage, "--fault"},
 			{"write 192.0.2.1/ro a b", app.ExitUsage, `one argument too many: "b"`},
 			{"watch 192.0.2.1/ro --interval 0s", app.ExitUsage, "--interval 0s: it must be more than 0"},
-			{"watch 192.0.2.1/ro --offset 1 --length 4096", app.ExitFailure, "4096 bytes at offset 1 are not in the region"},
-			{"watch 192.0.2.1/drop", app.ExitFailure, "it is for write"},
+			{"watch 192.0.2.1/ro --offset 1 --length 4096", app.ExitFailure, "4096 bytes at offset 1 are outside the region"},
+			{"watch 192.0.2.1/drop", app.ExitFailure, "the region permits write"},
 		} {
 			w.Stdin = io.MultiReader(strings.NewReader("0123456789"))
 			line := c.line

@@ -25,9 +25,9 @@ func watchCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch HOST/NAME",
 		Short: "Print the changes of a region",
-		Long: `Reads a region, or a part of it, again and again and prints the lines of 16 bytes that have
-changed, with the time and in the manner of 'hexdump -C', until interrupted. What changes
-between two looks and back is not seen.`,
+		Long: `Reads a region, or a part of it, repeatedly and prints the lines of 16 bytes that have
+changed, with the time and in the manner of 'hexdump -C', until interrupted. A change
+that is reverted between two reads is not detected.`,
 		Example: `  gorxe region watch 192.0.2.7/scratch --length 64
   gorxe region watch 192.0.2.7/scratch --offset 1M --length 4K --interval 100ms`,
 		Args: oneRegion(0),
@@ -43,7 +43,7 @@ between two looks and back is not seen.`,
 	fs := c.Flags()
 	fs.SortFlags = false
 	at.add(fs)
-	fs.DurationVar(&interval, "interval", time.Second, "`time` between two looks")
+	fs.DurationVar(&interval, "interval", time.Second, "`interval` between reads")
 	f.add(fs)
 	return c
 }

@@ -36,8 +36,8 @@ func Command(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rping -s|-c [flags]",
 		Short: "Ping by RDMA READ and WRITE over rdma_cm, as rping does",
-		Long: `The server reads what the client names and writes it back. The other end may be gorxe or
-rping of rdma-core; flags are those of rping.`,
+		Long: `The server reads the memory that the client advertises and writes the data back. The other
+end may be gorxe or rping of rdma-core; flags are those of rping.`,
 		Example: `  gorxe rping -s -a 127.0.0.1                 server
   gorxe rping -c -a 127.0.0.1 -I 127.0.0.2 -C 10 -V    client on the same host
   gorxe rping -c -a 192.0.2.7 -C 100 -v      against "rping -s" on 192.0.2.7`,
@@ -59,11 +59,11 @@ rping of rdma-core; flags are those of rping.`,
 	fs.StringVarP(&p.addr, "address", "a", "", "`address` of the server, at the server that to listen at (default: all)")
 	fs.StringVarP(&p.source, "source", "I", "", "local `address` of the client")
 	fs.Uint16VarP(&p.port, "port", "p", rping.Port, "`port`")
-	fs.Uint64VarP(&p.count, "count", "C", 0, "`number` of pings (0: without end)")
+	fs.Uint64VarP(&p.count, "count", "C", 0, "`number` of pings (0: unlimited)")
 	app.AddSize(fs, &p.size, "size", "S", rping.DefaultSize, "`bytes` of a ping, 23 to 65535")
 	fs.BoolVarP(&p.verbose, "verbose", "v", false, "print each ping")
-	fs.BoolVarP(&p.validate, "validate", "V", false, "compare every byte that comes back")
-	fs.BoolVarP(&p.persistent, "persistent", "P", false, "server: go on after the first client, and serve many at a time")
+	fs.BoolVarP(&p.validate, "validate", "V", false, "verify all returned data")
+	fs.BoolVarP(&p.persistent, "persistent", "P", false, "server: keep serving after the first client, several at a time")
 	p.device.Add(fs)
 	app.AddAccepted(fs, "debug", "d")
 	app.AddAccepted(fs, "own-qp", "q")
@@ -135,7 +135,7 @@ func ping(ctx context.Context, a *app.App, p *params) error {
 	if p.validate {
 		compared = ", every byte compared"
 	}
-	fmt.Fprintf(a.Stdout, "%d pings of %d bytes came back%s\n", p.count, p.size, compared)
+	fmt.Fprintf(a.Stdout, "%d pings of %d bytes returned%s\n", p.count, p.size, compared)
 	return nil
 }
 

@@ -24,7 +24,7 @@ func TestRping(t *testing.T) {
 			t.Fatalf("%v\n%v", s, c)
 		}
 		pings := strings.Split(c.Stdout.String(), "\n")
-		if len(pings) != 5 || !strings.HasPrefix(pings[2], "ping data: rdma-ping-2: CDE") || pings[3] != "3 pings of 100 bytes came back, every byte compared" {
+		if len(pings) != 5 || !strings.HasPrefix(pings[2], "ping data: rdma-ping-2: CDE") || pings[3] != "3 pings of 100 bytes returned, every byte compared" {
 			t.Errorf("the client:\n%s", &c.Stdout)
 		}
 		if want := "server " + strings.Join(pings[:3], "\nserver ") + "\n"; s.Stdout.String() != want {
@@ -63,10 +63,10 @@ func TestRpingSaysWhatIsWrong(t *testing.T) {
 		"rping -s -S 22":          "-S 22: must be 23 to 65535",
 		"rping -s extra":          "takes no argument",
 		"rping -s --fault drop=2": "--fault",
-		"rping -c -a 127.66.0.1 -I 127.66.0.2 -C 1":  "nobody listens",
+		"rping -c -a 127.66.0.1 -I 127.66.0.2 -C 1":  "no listener",
 		"rping -c -a 127.66.0.9 -I 127.66.0.2 -C 1":  "does not answer",
 		"rping -c -a 127.66.0.1:x -I 127.66.0.2":     "the port",
-		"rping -c -a ::1 -I 127.66.0.2 -C 1":         "no address that leads there",
+		"rping -c -a ::1 -I 127.66.0.2 -C 1":         "no address with a route to the peer",
 		"rping -s -a 127.66.0.1 --ib-dev 127.66.0.3": "127.66.0.1",
 	} {
 		t.Run(line, func(t *testing.T) {

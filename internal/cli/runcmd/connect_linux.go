@@ -59,7 +59,7 @@ func connect(ctx context.Context, a *app.App, p *params) (*broker.Client, error)
 		}
 	}
 	if dirErr != nil {
-		return nil, fmt.Errorf("no place for the sockets of a daemon, which --no-daemon does without: %w", dirErr)
+		return nil, fmt.Errorf("no directory for the daemon's sockets (not needed with --no-daemon): %w", dirErr)
 	}
 	c, err := connectStarted(ctx, a, p, dir, request.NetNS)
 	if err != nil {

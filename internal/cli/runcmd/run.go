@@ -78,13 +78,13 @@ device.`,
 	fs.Lookup("ib-dev").Usage = "network interface or local `address` of the device, or its name " +
 		"(default: the interface of the default route)"
 	fs.BoolVar(&p.device.Loopback, "loopback", true,
-		"exchange packets between two queue pairs of the device in memory, not through the network stack of the host")
+		"exchange packets between queue pairs of the device in memory instead of through the host's network stack")
 	fs.StringVar(&p.name, "name", "rxe0", "`name` of the device for programs; it must begin with rxe")
 	fs.StringVar(&p.socket, "socket", "",
 		"use the device of the daemon with this `path` of its programs socket (default: $"+socketVariable+")")
 	fs.BoolVar(&p.alone, "no-daemon", false, "open a device for this command alone")
 	fs.DurationVar(&p.idle, "daemon-idle", 10*time.Second,
-		"how `long` a daemon that is started goes on after its last program")
+		"how `long` a started daemon keeps running after its last program")
 	return c
 }
 
@@ -115,7 +115,7 @@ func (p *params) choose(a *app.App) (string, error) {
 	if names := a.Host.Suggest(); len(names) > 0 {
 		return names[0], nil
 	}
-	return "", fmt.Errorf("no network interface suggests itself: name one, or an address, with -d")
+	return "", fmt.Errorf("no default network interface: name one, or an address, with -d")
 }
 
 // StartCommand makes the command with which gorxe run starts a daemon. It runs in a process

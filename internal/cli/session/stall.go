@@ -13,7 +13,7 @@ import (
 // Reasons to end traffic without progress. They are wrapped in the error of a run.
 var (
 	errNoReceives = errors.New("the peer posts no receives")
-	ErrSilence    = errors.New("nothing comes from the peer")
+	ErrSilence    = errors.New("the peer is silent")
 )
 
 // ExplainStandstill adds the required peer to an error of WatchProgress. It returns other errors
@@ -36,7 +36,7 @@ func ExplainStandstill(err error, service verbs.QPType, peer string) error {
 }
 
 // ErrPeerDead ends traffic when the peer does not respond to KeepAlive.
-var ErrPeerDead = errors.New("the peer has ended or is out of reach: it does not answer any more")
+var ErrPeerDead = errors.New("the peer has ended or is unreachable: it no longer responds")
 
 // Limits of WatchProgress. Without it, this end would wait forever for a peer that runs another
 // test, or that was killed before it sent its message.

@@ -81,7 +81,7 @@ func TestTraceSaysWhatIsWrongWithADaemon(t *testing.T) {
 			all = append(all, w.StartWith(ctx, s, nil, "trace", "--daemon"))
 		}
 		synctest.Wait()
-		if r := w.Look(t, s, "trace --daemon"); r.Code != app.ExitFailure || r.Stderr.String() != "gorxe: 8 are looking at the packets, which is the most there can be: try again when one has ended\n" {
+		if r := w.Look(t, s, "trace --daemon"); r.Code != app.ExitFailure || r.Stderr.String() != "gorxe: limit of 8 packet streams reached: try again later\n" {
 			t.Error(r)
 		}
 		end()

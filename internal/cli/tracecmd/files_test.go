@@ -122,7 +122,7 @@ func TestTraceSaysWhatATraceHasNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newWorld().Run(t.Context(), "trace "+path)
-	if want := path + ": 7 packets missing: they came faster than they could be written\n"; r.Code != 0 || r.Stderr.String() != want {
+	if want := path + ": 7 packets missing: they could not be written fast enough\n"; r.Code != 0 || r.Stderr.String() != want {
 		t.Error(r)
 	}
 }

@@ -23,7 +23,7 @@ type liveFlags struct {
 }
 
 func (f *liveFlags) add(fs *pflag.FlagSet) {
-	fs.StringVarP(&f.iface, "interface", "i", "", "capture on a network `interface` until interrupted (takes CAP_NET_RAW)")
+	fs.StringVarP(&f.iface, "interface", "i", "", "capture on a network `interface` until interrupted (needs CAP_NET_RAW)")
 	fs.BoolVar(&f.daemon, "daemon", false, "see the packets of a running 'gorxe daemon' until interrupted")
 	fs.StringVar(&f.socket, "socket", "", "with --daemon: `path` of its control socket (default: this user's, or root's)")
 	fs.StringVar(&f.peer, "peer", "", "with --daemon: only what goes to and comes from an `address`")

@@ -38,9 +38,9 @@ func Command(a *app.App) *cobra.Command {
 	p := &params{}
 	c := &cobra.Command{
 		Use:   "trace [FILE|-]",
-		Short: "Say what the RoCEv2 packets of a capture mean",
+		Short: "Explain the RoCEv2 packets of a capture",
 		Long: `Reads a capture (pcap or pcapng, also in gzip; - or nothing is standard input) and writes a line
-for each RoCEv2 packet. Payload, which may be anybody's data, is not shown unless it is asked for.
+for each RoCEv2 packet. Payload may be private and is shown only on request.
 
 ` + filterHelp(),
 		Example: `  gorxe trace capture.pcapng
@@ -51,7 +51,7 @@ for each RoCEv2 packet. Payload, which may be anybody's data, is not shown unles
   gorxe trace --daemon --filter warning`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return app.Usagef("%s takes one file, got %q as well", c.CommandPath(), args[1])
+				return app.Usagef("%s takes one file; unexpected argument %q", c.CommandPath(), args[1])
 			}
 			return nil
 		},
@@ -72,13 +72,13 @@ for each RoCEv2 packet. Payload, which may be anybody's data, is not shown unles
 	fs.BoolVarP(&p.verbose, "verbose", "v", false, "every header field, by its name in the IBA")
 	fs.BoolVar(&p.hex, "hex", false, "the same, with the bytes")
 	fs.BoolVar(&p.payload, "payload", false, "the bytes of the payload")
-	fs.BoolVar(&p.messages, "messages", false, "a line a message instead: verb, size, packets, latency, what was sent again")
-	fs.BoolVar(&p.flows, "flows", false, "a line a connection: how it began, MTU, throughput, round trips, losses, errors")
+	fs.BoolVar(&p.messages, "messages", false, "one line per message instead: verb, size, packets, latency, retransmissions")
+	fs.BoolVar(&p.flows, "flows", false, "one line per connection: how it began, MTU, throughput, round trips, losses, errors")
 	fs.BoolVar(&p.explain, "explain", false, "say what each thing is for, at the first packet that shows it")
 	fs.StringVar(&p.pcapng, "pcapng", "", "write the frames to `FILE`, with what they mean as comments that Wireshark shows")
-	fs.BoolVar(&p.json, "json", false, "an object of JSON a line: packets, messages and connections, or those that are asked for")
+	fs.BoolVar(&p.json, "json", false, "one JSON object per line: packets, messages and connections, or those that are asked for")
 	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`, which needs no network")
-	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` chooses")
+	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` matches")
 	return c
 }
 
@@ -101,7 +101,7 @@ func (p *params) check() error {
 		name string
 	}{{p.explain && p.html == "", "--explain"}, {p.verbose, "-v"}, {p.hex, "--hex"}, {p.payload, "--payload"}} {
 		if f.set && !(p.json && f.name == "--payload") {
-			return app.Usagef("%s is for the lines of packets, which %s replaces: leave one of them out", f.name, instead)
+			return app.Usagef("%s is for the lines of packets, which %s replaces: omit one of them", f.name, instead)
 		}
 	}
 	return nil
@@ -295,10 +295,10 @@ func printSummary(a *app.App, name string, t *tracing) {
 	if c.Packets == 0 {
 		fmt.Fprintf(a.Stderr, "%s: no RoCEv2 packets in %s\n", name, app.Plural(int(c.Frames), "frame"))
 	} else if t.Shown() == 0 {
-		fmt.Fprintf(a.Stderr, "%s: the filter chooses none of %s\n", name, app.Plural(int(c.Packets), "packet"))
+		fmt.Fprintf(a.Stderr, "%s: the filter matches none of %s\n", name, app.Plural(int(c.Packets), "packet"))
 	}
 	if t.Missing() > 0 {
-		fmt.Fprintf(a.Stderr, "%s: %s missing: they came faster than they could be written\n", name, app.Plural(int(t.Missing()), "packet"))
+		fmt.Fprintf(a.Stderr, "%s: %s missing: they could not be written fast enough\n", name, app.Plural(int(t.Missing()), "packet"))
 	}
 	for s := range trace.Skip(trace.NumSkips) {
 		tells := c.Packets == 0 || s != trace.SkipOther && s != trace.SkipNotIP

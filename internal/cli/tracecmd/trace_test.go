@@ -116,11 +116,11 @@ func TestTraceSaysWhatIsWrong(t *testing.T) {
 		{"no capture", "trace", []byte("hello world"), 1, 0, "standard input: unknown format: starts with 68656c6c;"},
 		{"no such file", "trace /nowhere/at/all", nil, 1, 0, "/nowhere/at/all"},
 		{"cut", "trace", captured[:len(captured)-5], 1, 2, "standard input: frame 3, at byte 156: the file ends inside a frame"},
-		{"two files", "trace a b", nil, 2, 0, `takes one file, got "b" as well`},
+		{"two files", "trace a b", nil, 2, 0, `takes one file; unexpected argument "b"`},
 		{"filter", "trace --filter qpx==1", nil, 2, 0, `gorxe: --filter, at character 1: unknown field "qpx", did you mean "qp"?`},
-		{"nothing chosen", "trace --filter psn==99", captured, 0, 0, "the filter chooses none of 3 packets"},
+		{"nothing chosen", "trace --filter psn==99", captured, 0, 0, "the filter matches none of 3 packets"},
 		{"nothing there", "trace", captureOf(t), 0, 0, "no RoCEv2 packets in 0 frames"},
-		{"something else", "trace --filter frame==1", other, 0, 0, "the filter chooses none of 2 packets"},
+		{"something else", "trace --filter frame==1", other, 0, 0, "the filter matches none of 2 packets"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld()

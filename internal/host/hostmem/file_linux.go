@@ -62,7 +62,7 @@ func (o *FileOptions) open(path string) (*os.File, error) {
 			return f, err
 		}
 	}
-	return nil, fmt.Errorf("%s comes and goes", path)
+	return nil, fmt.Errorf("%s is created and removed repeatedly", path)
 }
 
 // create creates the file with its size. If that fails, it leaves no file.
@@ -133,7 +133,7 @@ func mapFile(path string, f *os.File, o FileOptions) (*Memory, error) {
 		return nil, fmt.Errorf("hostmem: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("hostmem: %s is no regular file (%s)", path, info.Mode())
+		return nil, fmt.Errorf("hostmem: %s is not a regular file (%s)", path, info.Mode())
 	}
 	size, want := uint64(info.Size()), o.Size
 	switch {

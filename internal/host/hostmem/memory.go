@@ -14,7 +14,7 @@ import (
 
 // ErrLost is wrapped in the error of an access to bytes that cannot be reached, for example
 // because the file was truncated.
-var ErrLost = errors.New("bytes out of reach")
+var ErrLost = errors.New("bytes not accessible")
 
 // Memory is a range of host memory. It implements [mr.Atomic], [mr.Flusher] and [mr.ReadOnly]. It
 // does not implement [mr.Addressable]: bytes are always copied, under guard. Its methods are safe

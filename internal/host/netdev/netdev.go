@@ -32,7 +32,7 @@ type Addr struct {
 // that is already in use.
 var (
 	ErrTentative  = errors.New("its duplicate address detection has not finished")
-	ErrDuplicate  = errors.New("another host has it, too")
+	ErrDuplicate  = errors.New("another host has the same address")
 	ErrDeprecated = errors.New("it is deprecated: its preferred lifetime is over")
 )
 

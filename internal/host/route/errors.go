@@ -39,13 +39,13 @@ func (e *UnreachableError) Error() string {
 		return fmt.Sprintf("no route to %v%s: add one, or a default gateway", e.Dst, by)
 	case Unreachable, Prohibit, Blackhole:
 		word := [...]string{Unreachable: "unreachable", Prohibit: "prohibit", Blackhole: "blackhole"}[e.Kind]
-		return fmt.Sprintf("no way to %v%s: its route is of type %s: delete it (ip route) or add a narrower one", e.Dst, by, word)
+		return fmt.Sprintf("%v is unreachable%s: its route is of type %s: delete it (ip route) or add a narrower one", e.Dst, by, word)
 	case Broadcast:
 		return fmt.Sprintf("%v is a broadcast address: name one host", e.Dst)
 	case Anycast:
 		return fmt.Sprintf("%v is an anycast address of this host: name one host", e.Dst)
 	}
-	return fmt.Sprintf("no way to %v%s: %v", e.Dst, by, e.Err)
+	return fmt.Sprintf("%v is unreachable%s: %v", e.Dst, by, e.Err)
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Err }

@@ -14,7 +14,7 @@ const defaultHopLimit = 64
 func find(k kernel, dst netip.Addr, o Options) (Route, link, error) {
 	dst = dst.Unmap()
 	if !dst.IsValid() || dst.IsUnspecified() {
-		return Route{}, link{}, fmt.Errorf("%v is no destination: name one host", dst)
+		return Route{}, link{}, fmt.Errorf("%v is not a destination: name one host", dst)
 	}
 	sources := newCandidates(k, dst, o.Sources)
 	out, err := outgoing(k, dst, o.Interface, sources)

@@ -23,7 +23,7 @@ func (h *host) provoke(r *Route) error {
 		}
 	}
 	if errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("a firewall keeps back the UDP datagram to port %d that makes the kernel ask: %w", discard, err)
+		return fmt.Errorf("a firewall blocks the UDP datagram to port %d that makes the kernel ask: %w", discard, err)
 	}
 	return err
 }

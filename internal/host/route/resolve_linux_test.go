@@ -142,12 +142,12 @@ func TestNoWay(t *testing.T) {
 		{"2001:db8::1", Options{}, NoRoute, syscall.ENETUNREACH, "no route to 2001:db8::1: add one, or a default gateway"},
 		{"2001:db8::1", Options{Interface: testnet.Interface}, NoRoute, syscall.ENETUNREACH, "no route to 2001:db8::1 by veth0: add one, or a default gateway"},
 		{"203.0.113.1", Options{Sources: own}, NoRoute, syscall.ENETUNREACH, "no route to 203.0.113.1: add one, or a default gateway"},
-		{"198.18.50.1", Options{}, Blackhole, syscall.EINVAL, "no way to 198.18.50.1: its route is of type blackhole: delete it (ip route) or add a narrower one"},
-		{"fd00:50::1", Options{}, Blackhole, syscall.EINVAL, "no way to fd00:50::1: its route is of type blackhole: delete it (ip route) or add a narrower one"},
-		{"198.18.51.1", Options{Sources: own}, Prohibit, syscall.EACCES, "no way to 198.18.51.1: its route is of type prohibit: delete it (ip route) or add a narrower one"},
-		{"fd00:51::1", Options{}, Prohibit, syscall.EACCES, "no way to fd00:51::1: its route is of type prohibit: delete it (ip route) or add a narrower one"},
-		{"198.18.52.1", Options{}, Unreachable, syscall.EHOSTUNREACH, "no way to 198.18.52.1: its route is of type unreachable: delete it (ip route) or add a narrower one"},
-		{"fd00:52::1", Options{Sources: own}, Unreachable, syscall.EHOSTUNREACH, "no way to fd00:52::1: its route is of type unreachable: delete it (ip route) or add a narrower one"},
+		{"198.18.50.1", Options{}, Blackhole, syscall.EINVAL, "198.18.50.1 is unreachable: its route is of type blackhole: delete it (ip route) or add a narrower one"},
+		{"fd00:50::1", Options{}, Blackhole, syscall.EINVAL, "fd00:50::1 is unreachable: its route is of type blackhole: delete it (ip route) or add a narrower one"},
+		{"198.18.51.1", Options{Sources: own}, Prohibit, syscall.EACCES, "198.18.51.1 is unreachable: its route is of type prohibit: delete it (ip route) or add a narrower one"},
+		{"fd00:51::1", Options{}, Prohibit, syscall.EACCES, "fd00:51::1 is unreachable: its route is of type prohibit: delete it (ip route) or add a narrower one"},
+		{"198.18.52.1", Options{}, Unreachable, syscall.EHOSTUNREACH, "198.18.52.1 is unreachable: its route is of type unreachable: delete it (ip route) or add a narrower one"},
+		{"fd00:52::1", Options{Sources: own}, Unreachable, syscall.EHOSTUNREACH, "fd00:52::1 is unreachable: its route is of type unreachable: delete it (ip route) or add a narrower one"},
 		{"198.18.46.255", Options{Sources: own}, Broadcast, nil, "198.18.46.255 is a broadcast address: name one host"},
 	} {
 		r, err := resolve(t, h.Left, c.dst, c.o)

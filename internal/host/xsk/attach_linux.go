@@ -43,7 +43,7 @@ func attach(ifindex int, tables []*table, generic bool) (hook link.Link, t *tabl
 			refused = append(refused, fmt.Errorf("%s mode: %w", m.name, err))
 		}
 	}
-	return nil, nil, "", fmt.Errorf("the interface takes no XDP program: %w", errors.Join(refused...))
+	return nil, nil, "", fmt.Errorf("the interface accepts no XDP program: %w", errors.Join(refused...))
 }
 
 // occupant describes the program attached to an interface, as far as the kernel reports it.

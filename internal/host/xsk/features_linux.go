@@ -22,7 +22,7 @@ type Features struct {
 
 // ErrUntold is the error for a kernel that does not report driver features, as those before
 // 6.3.
-var ErrUntold = errors.New("the kernel does not tell what the driver can do for XDP")
+var ErrUntold = errors.New("the kernel does not report the XDP features of drivers")
 
 // Constants of linux/netdev.h.
 const (
@@ -55,7 +55,7 @@ func FeaturesOf(ifindex int) (f Features, err error) {
 	r.AddData(nl.NewRtAttr(netdevIfindex, nl.Uint32Attr(uint32(ifindex))))
 	answers, err := r.Execute(unix.NETLINK_GENERIC, 0)
 	if err != nil {
-		return f, fmt.Errorf("asking for the XDP features of interface %d: %w", ifindex, err)
+		return f, fmt.Errorf("querying the XDP features of interface %d: %w", ifindex, err)
 	}
 	for _, a := range answers {
 		if len(a) < nl.SizeofGenlmsg {

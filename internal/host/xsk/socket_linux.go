@@ -26,7 +26,7 @@ func newSocket() (*socket, error) {
 	case errors.Is(err, unix.EAFNOSUPPORT):
 		return nil, fmt.Errorf("this kernel has no AF_XDP sockets (CONFIG_XDP_SOCKETS): %w", err)
 	case errors.Is(err, unix.EPERM):
-		return nil, fmt.Errorf("an AF_XDP socket takes CAP_NET_RAW, as root has it: %w", err)
+		return nil, fmt.Errorf("an AF_XDP socket requires CAP_NET_RAW (root has it): %w", err)
 	case err != nil:
 		return nil, fmt.Errorf("AF_XDP socket: %w", err)
 	}

@@ -60,7 +60,7 @@ func newTable(port uint16, queues int, frags bool, missing int64) (_ *table, err
 // bpfError adds the required capabilities to an error of loading a program or map.
 func bpfError(what string, err error) error {
 	if errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("loading the XDP %s takes CAP_BPF and CAP_NET_ADMIN, as root has them: %w", what, err)
+		return fmt.Errorf("loading the XDP %s requires CAP_BPF and CAP_NET_ADMIN (root has them): %w", what, err)
 	}
 	return fmt.Errorf("loading the XDP %s: %w", what, err)
 }
@@ -76,11 +76,11 @@ func (t *table) place(i int) uint32 { return uint32(i * t.queues) }
 func (t *table) enter(addr netip.Addr, i int, fds []int) error {
 	for q, fd := range fds {
 		if err := t.sockets.Put(t.place(i)+uint32(q), uint32(fd)); err != nil {
-			return fmt.Errorf("entering the socket of queue %d in the XDP program's map: %w", q, err)
+			return fmt.Errorf("adding the socket of queue %d to the XDP program's map: %w", q, err)
 		}
 	}
 	if err := t.addrs.Put(key(addr), t.place(i)); err != nil {
-		return fmt.Errorf("entering %v in the XDP program's map: %w", addr, err)
+		return fmt.Errorf("adding %v to the XDP program's map: %w", addr, err)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (t *table) enter(addr netip.Addr, i int, fds []int) error {
 // leave stops the redirection of frames for addr, so that they go to the host.
 func (t *table) leave(addr netip.Addr) error {
 	if err := t.addrs.Delete(key(addr)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-		return fmt.Errorf("taking %v out of the XDP program's map: %w", addr, err)
+		return fmt.Errorf("removing %v from the XDP program's map: %w", addr, err)
 	}
 	return nil
 }

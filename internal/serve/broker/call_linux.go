@@ -66,7 +66,7 @@ func (c *session) answer(f *frame) error {
 	defer c.mu.Unlock()
 	x := c.calls[f.call]
 	if x == nil || x.asked != f.kind {
-		return fmt.Errorf("broker: %v of call %d, which has not asked", f.kind, f.call)
+		return fmt.Errorf("broker: unexpected %v of call %d", f.kind, f.call)
 	}
 	x.asked = 0
 	a := *f

@@ -42,7 +42,7 @@ type Events interface {
 
 // ErrGone is the error of a server that closes the connection before it answers, because it is
 // shutting down.
-var ErrGone = errors.New("the daemon is about to end")
+var ErrGone = errors.New("the daemon is shutting down")
 
 // A RefusedError is the error of a server that rejects the client.
 type RefusedError struct {
@@ -201,7 +201,7 @@ func (c *Client) next(e Events) error {
 		c.mu.Unlock()
 		if t == nil {
 			closeAll(files)
-			return fmt.Errorf("broker: %v of call %d, which is not under way", f.kind, f.call)
+			return fmt.Errorf("broker: %v of unknown call %d", f.kind, f.call)
 		}
 		// It may take long, and the answers to other calls follow.
 		if f.kind == kindFind {
@@ -220,7 +220,7 @@ func (c *Client) next(e Events) error {
 		}
 		return err
 	}
-	return fmt.Errorf("broker: %v comes only first", f.kind)
+	return fmt.Errorf("broker: %v after the handshake", f.kind)
 }
 
 // reply ends a call or an open.

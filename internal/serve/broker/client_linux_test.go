@@ -39,7 +39,7 @@ func TestAClientWhoseServerDoesNotReadSaysSo(t *testing.T) {
 		default:
 		}
 	}
-	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "has not read") {
+	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "the peer does not read") {
 		t.Errorf("the connection has ended with %v", err)
 	}
 }

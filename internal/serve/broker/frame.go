@@ -134,7 +134,7 @@ func (f *frame) appendTo(b []byte) []byte {
 // descriptors. Its data alias b.
 func parse(b []byte, fromServer bool, files int) (frame, error) {
 	if len(b) < headerSize {
-		return frame{}, fmt.Errorf("broker: a message of %d bytes, the header has %d", len(b), headerSize)
+		return frame{}, fmt.Errorf("broker: message of %d bytes is shorter than the header (%d)", len(b), headerSize)
 	}
 	le := binary.LittleEndian
 	f := frame{
@@ -150,7 +150,7 @@ func (f *frame) check(fromServer bool, files int) error {
 	}
 	r := &rules[f.kind]
 	if r.fromServer != fromServer {
-		return fmt.Errorf("broker: %v came from the wrong side", f.kind)
+		return fmt.Errorf("broker: %v from the wrong side", f.kind)
 	}
 	for _, x := range []struct {
 		bit   field
@@ -160,7 +160,7 @@ func (f *frame) check(fromServer bool, files int) error {
 		{hasCmd, uint64(f.cmd)}, {hasErrno, uint64(f.errno)}, {hasArg, f.arg}, {hasSize, f.size},
 	} {
 		if r.fields&x.bit == 0 && x.value != 0 {
-			return fmt.Errorf("broker: %v has a field that it must not have: %#x", f.kind, x.value)
+			return fmt.Errorf("broker: %v has an unexpected field: %#x", f.kind, x.value)
 		}
 	}
 	switch {

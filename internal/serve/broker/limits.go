@@ -30,7 +30,7 @@ var resources = [numResources]struct {
 	Processes: {"processes", 0, uapi.EMFILE},
 	Contexts:  {"contexts", 4, uapi.EMFILE},
 	Installed: {"event files", 1, uapi.EMFILE},
-	Calls:     {"calls under way", 0, uapi.EAGAIN},
+	Calls:     {"calls in progress", 0, uapi.EAGAIN},
 }
 
 // A Bound is the maximum of a resource for one client, for one user and for all together.
@@ -96,7 +96,7 @@ func (q *quota) take(r Resource, user uint32, client *counts) error {
 		who       string
 	}{{client[r], b.Client, "one gorxe run"}, {u[r], b.User, "one user"}, {q.all[r], b.All, "all programs"}} {
 		if x.has >= x.most {
-			return fmt.Errorf("all %d %s of %s are in use: %w", x.most, resources[r].name, x.who, resources[r].errno)
+			return fmt.Errorf("limit of %d %s of %s reached: %w", x.most, resources[r].name, x.who, resources[r].errno)
 		}
 	}
 	q.users[user] = u

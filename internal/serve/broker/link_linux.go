@@ -56,7 +56,7 @@ func (l *link) send(f *frame, files ...int) error {
 	n, _, err := l.conn.WriteMsgUnix(l.out, oob, nil)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("broker: the other side has not read for %v", l.patience)
+		return fmt.Errorf("broker: write timeout (%v): the peer does not read", l.patience)
 	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET): // as in receive, which may run later
 		return fmt.Errorf("%w: %w", io.EOF, err)
 	case err != nil:

@@ -123,7 +123,7 @@ func (s *Server) accept(conn *net.UnixConn) {
 		s.quota.give(Clients, from.uid, &c.counts)
 		s.leave(c)
 		if err != nil {
-			s.cfg.Log.Info("the connection of a program ended", "user", from.uid, "error", err)
+			s.cfg.Log.Info("client connection ended", "user", from.uid, "error", err)
 		}
 	}()
 }

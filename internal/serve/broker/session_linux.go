@@ -72,8 +72,8 @@ func (c *session) greet() error {
 		return err
 	}
 	if h.Version != version {
-		c.refuse(fmt.Errorf("the daemon speaks version %d of the protocol and gorxe run version %d: "+
-			"they must be of one release: %w", version, h.Version, uapi.EPROTONOSUPPORT))
+		c.refuse(fmt.Errorf("protocol versions differ: daemon %d, gorxe run %d; "+
+			"install the same release: %w", version, h.Version, uapi.EPROTONOSUPPORT))
 		return io.EOF
 	}
 	d, err := c.server.find(h.Request)
@@ -170,7 +170,7 @@ func (c *session) next() error {
 		c.exec(&f)
 		return nil
 	}
-	return fmt.Errorf("broker: %v comes only first", f.kind)
+	return fmt.Errorf("broker: %v after the handshake", f.kind)
 }
 
 // release ends an object that the program did not get.

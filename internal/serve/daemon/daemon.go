@@ -183,7 +183,7 @@ func (d *Daemon) tell(state string) {
 		return // the process that started the daemon waited only for its start
 	}
 	if err != nil {
-		d.log.Warn("the service manager cannot be told", "state", state, "error", err)
+		d.log.Warn("cannot notify the service manager", "state", state, "error", err)
 	}
 }
 
@@ -195,14 +195,14 @@ func (d *Daemon) drain(parts []Part) {
 	for _, dev := range d.Devices() {
 		wg.Go(func() {
 			if err := dev.Drain(ctx); err != nil {
-				d.log.Warn("not all connections ended in order", "device", dev.Name(), "error", err)
+				d.log.Warn("connections cut off while draining", "device", dev.Name(), "error", err)
 			}
 		})
 	}
 	for _, p := range parts {
 		wg.Go(func() {
 			if err := p.Drain(ctx); err != nil {
-				d.log.Warn("a service did not end in order", "error", err)
+				d.log.Warn("service cut off while draining", "error", err)
 			}
 		})
 	}

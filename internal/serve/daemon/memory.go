@@ -95,11 +95,11 @@ func (p *Plan) printRegions(w io.Writer) {
 			what += " " + r.Path
 		}
 		if p.Made[i] {
-			what += fmt.Sprintf(" (to be made, mode %04o)", uint32(r.Mode))
+			what += fmt.Sprintf(" (will be created, mode %04o)", uint32(r.Mode))
 		}
 		length := config.Size(r.Size)
 		if r.Size == 0 {
-			length = "the whole of it"
+			length = "its file size"
 		}
 		fmt.Fprintf(w, "region %s: %s, %s, %s, peers: %s\n", r.Name, what, length, strings.Join(r.Access, " and "), orElse(joined(r.Peers), "all of the device"))
 	}

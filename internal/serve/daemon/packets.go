@@ -64,7 +64,7 @@ func (p *packets) enter() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.streams == maxStreams {
-		return fmt.Errorf("%d are looking at the packets, which is the most there can be: %w", maxStreams, control.ErrBusy)
+		return fmt.Errorf("limit of %d packet streams reached: %w", maxStreams, control.ErrBusy)
 	}
 	p.streams++
 	return nil
@@ -136,14 +136,14 @@ func (d *Daemon) keepPackets() (err error) {
 		Application: d.packets.version, MaxBytes: int64(t.Size), Rotate: true,
 		Failed: func(err error) {
 			d.packets.errors.Add(1)
-			d.log.Error("packets are no longer kept", "file", t.File, "error", err)
+			d.log.Error("packets are no longer recorded", "file", t.File, "error", err)
 		},
 	})
 	if err != nil {
 		return fmt.Errorf("trace: %w: choose another file with --trace", err)
 	}
 	d.packets.hub.Add(d.packets.file)
-	d.log.Info("packets are kept", "file", t.File)
+	d.log.Info("trace started", "file", t.File)
 	return nil
 }
 
@@ -156,7 +156,7 @@ func (d *Daemon) keptPackets() error {
 	d.packets.hub.Remove(r)
 	err := r.Close()
 	s := r.Stats()
-	d.log.Info("packets were kept", "file", d.plan.Trace.File, "packets", s.Frames, "missing", s.Lost+s.Beyond)
+	d.log.Info("trace closed", "file", d.plan.Trace.File, "packets", s.Frames, "missing", s.Lost+s.Beyond)
 	if err != nil {
 		return fmt.Errorf("trace: %w: %d packets are not in it", err, s.Lost+s.Beyond)
 	}

@@ -169,13 +169,13 @@ func (p *Plan) Print(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 		if at.Missing != nil {
-			fmt.Fprintf(w, "  port down until the network is there: %v\n", at.Missing)
+			fmt.Fprintf(w, "  port down until the interface is available: %v\n", at.Missing)
 		}
 		for _, a := range at.Addrs {
 			fmt.Fprintf(w, "  GID of %v\n", a)
 		}
 		fmt.Fprintf(w, "  at most %s queue pairs and %s memory regions\n", most(d.MaxQP, "1048560"), most(d.MaxMR, "524288"))
-		fmt.Fprintf(w, "  peers: %s\n", orElse(joined(d.Peers), "everybody"))
+		fmt.Fprintf(w, "  peers: %s\n", orElse(joined(d.Peers), "all"))
 	}
 	for _, s := range p.Services() {
 		fmt.Fprintf(w, "service %s: port %d\n", s.Name, s.Port)
@@ -195,7 +195,7 @@ func (p *Plan) Print(w io.Writer) {
 		fmt.Fprintf(w, "trace: %s and, when that has %s, %[1]s.1\n", p.Trace.File, config.Size(p.Trace.Size))
 	}
 	fmt.Fprintf(w, "log: %s and above, as %s\n", strings.ToLower(p.Log.Level.String()), p.Log.Format)
-	fmt.Fprintf(w, "stop: connections are given %v to end\n", p.Drain)
+	fmt.Fprintf(w, "stop: drain for up to %v to end\n", p.Drain)
 }
 
 func (p *Plan) idleText() string {

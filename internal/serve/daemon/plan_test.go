@@ -115,7 +115,7 @@ func TestThePayloadOfPerftestIsReadWithThePlan(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.txt")
 	for _, c := range []struct{ text, payload, tells string }{
 		{"0x01020304,0x05060708\n", "\x04\x03\x02\x01\x08\x07\x06\x05", "service perftest: port 18515\n  clients must write and send the payload of " + file + ", which has 8 bytes\n"},
-		{"0x01020304, 0x05060708", "", "g.toml:1: service perftest: payload: " + file + `:1:12: " 0x05060708" is not 0x and eight hex digits: write 0x01020304,0x05060708, without blanks`},
+		{"0x01020304, 0x05060708", "", "g.toml:1: service perftest: payload: " + file + `:1:12: " 0x05060708" is not 0x and eight hex digits: write 0x01020304,0x05060708 without spaces`},
 		{"0x00000001,0x00000002,0x00000003", "", "g.toml:1: service perftest: payload: " + file + ": the payload has 12 bytes: give it 4, 8, 16, 32 or 64"},
 	} {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {

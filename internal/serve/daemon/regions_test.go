@@ -118,7 +118,7 @@ func TestADaemonWithoutRegionsHasNoPortForThem(t *testing.T) {
 		<-r.told
 		d, _ := r.host("192.0.2.7")
 		defer d.Close()
-		if _, err := region.List(t.Context(), d, regionsAt); err == nil || !strings.Contains(err.Error(), "nobody listens") {
+		if _, err := region.List(t.Context(), d, regionsAt); err == nil || !strings.Contains(err.Error(), "no listener") {
 			t.Error(err)
 		}
 		if got := r.described(); got == nil || len(got) != 0 {

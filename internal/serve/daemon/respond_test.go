@@ -210,7 +210,7 @@ func TestAClientDoesNotFillTheLog(t *testing.T) {
 		}
 		<-r.told
 		log := r.log.String()
-		if n := strings.Count(log, "session ended early"); n != 11 || !strings.Contains(log, `msg="lines about peers suppressed" lines=40 messages="session ended early: 40" latest_peer=192.0.2.9`) {
+		if n := strings.Count(log, "session ended early"); n != 11 || !strings.Contains(log, `msg="log lines suppressed" lines=40 messages="session ended early: 40" latest_peer=192.0.2.9`) {
 			t.Errorf("%d lines:\n%s", n, log)
 		}
 	})

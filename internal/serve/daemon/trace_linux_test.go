@@ -22,7 +22,7 @@ func TestAFullDiskIsToldWhenItHappens(t *testing.T) {
 			t.Errorf("Run = %v", err)
 		}
 		<-r.told
-		const line = `level=ERROR msg="packets are no longer kept" file=/dev/full error="write /dev/full: no space left on device"`
+		const line = `level=ERROR msg="packets are no longer recorded" file=/dev/full error="write /dev/full: no space left on device"`
 		log := r.log.String()
 		if strings.Count(log, line) != 1 || strings.Index(log, line) > strings.Index(log, "msg=stopping") {
 			t.Error(log)

@@ -39,7 +39,7 @@ type PeerError struct {
 // Error describes both addresses.
 func (e *PeerError) Error() string {
 	if e.Never != "" {
-		return fmt.Sprintf("the peer at %v names the GID %v, which is %s", e.TCP, e.GID, e.Never)
+		return fmt.Sprintf("the peer at %v uses the GID %v, which is %s", e.TCP, e.GID, e.Never)
 	}
 	return fmt.Sprintf("the peer's GID is %v, and its TCP connection has the address %v", e.GID, e.TCP)
 }

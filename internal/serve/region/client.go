@@ -14,9 +14,9 @@ import (
 // Errors of a client, for errors.Is.
 var (
 	// ErrBounds means that the bytes are not in the region.
-	ErrBounds = errors.New("not in the region")
+	ErrBounds = errors.New("outside the region")
 	// ErrAccess means that the region does not permit the access.
-	ErrAccess = errors.New("the region is not for that")
+	ErrAccess = errors.New("no access")
 	// ErrEnded means that the server has ended the connection.
 	ErrEnded = errors.New("the other end has ended the connection: it stops, or the region was withdrawn or exported anew")
 )
@@ -29,11 +29,11 @@ func (e *StatusError) Error() string {
 	name := e.Status.Name()
 	switch e.Status {
 	case verbs.WCRemAccessErr, verbs.WCRemInvReqErr:
-		return "the other end refuses it (" + name + "): the region may have been withdrawn or exported anew"
+		return "refused by the server (" + name + "): the region may have been withdrawn or exported anew"
 	case verbs.WCRemOpErr:
-		return "the memory of the region is out of reach (" + name + "): a file may have become shorter than it was, or its disk fails"
+		return "the region's memory cannot be accessed (" + name + "): a file may have become shorter than it was, or its disk fails"
 	case verbs.WCRetryExcErr:
-		return "the other end does not answer any more (" + name + ")"
+		return "the server does not answer (" + name + ")"
 	}
 	return fmt.Sprintf("the work request ended with %s: %v", name, e.Status)
 }
@@ -199,7 +199,7 @@ func (c *Conn) check(right Access, off, n uint64) error {
 	case c.over != nil:
 		return c.over
 	case c.access&right == 0:
-		return fmt.Errorf("%w: %v; it is for %v", ErrAccess, right, c.access)
+		return fmt.Errorf("%w for %v: the region permits %v", ErrAccess, right, c.access)
 	case off > c.length:
 		return fmt.Errorf("offset %d is %w: it has %d bytes", off, ErrBounds, c.length)
 	case n > c.length-off:

@@ -516,7 +516,7 @@ func TestWhoDoesNotSpeakItIsRefused(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	var rej *verbs.RejectError
-	if _, err := Dial(t.Context(), d, netip.AddrPortFrom(w.at.Addr(), 1), "m"); !errors.As(err, &rej) || !strings.Contains(err.Error(), "nobody listens") {
+	if _, err := Dial(t.Context(), d, netip.AddrPortFrom(w.at.Addr(), 1), "m"); !errors.As(err, &rej) || !strings.Contains(err.Error(), "no listener") {
 		t.Errorf("a port that nobody has: %v", err)
 	}
 }

@@ -28,7 +28,7 @@ func CheckName(name string) error {
 	if len(name) == 0 || len(name) > MaxName || name[0] == '-' || strings.IndexFunc(name, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(punctuation, r)
 	}) >= 0 {
-		return fmt.Errorf("%q is no name of a region: it has 1 to %d letters, digits, dots, dashes and underscores, and no dash first", name, MaxName)
+		return fmt.Errorf("invalid region name %q: use 1 to %d letters, digits, dots, dashes and underscores, not starting with a dash", name, MaxName)
 	}
 	return nil
 }
@@ -175,13 +175,13 @@ const (
 // Errors of a client, for errors.Is.
 var (
 	// ErrNoRegion is the error of [NoRegion].
-	ErrNoRegion = errors.New("there is no such region, or it is not for this host")
+	ErrNoRegion = errors.New("no such region, or access denied")
 	// ErrBusy is the error of [Busy].
-	ErrBusy = errors.New("the other end has as many connections as it takes, in all or with this host: try again later")
+	ErrBusy = errors.New("the server's connection limit is reached, in all or for this host: try again later")
 	// ErrBadRequest is the error of [BadRequest].
 	ErrBadRequest = errors.New("the other end does not understand the request: it may be of another version")
 	// ErrProtocol means that the program at the address does not export regions.
-	ErrProtocol = errors.New("what answers there does not export regions")
+	ErrProtocol = errors.New("the server does not export regions")
 )
 
 var refusals = map[Refusal]error{NoRegion: ErrNoRegion, Busy: ErrBusy, BadRequest: ErrBadRequest}

@@ -41,7 +41,7 @@ type peerOf struct {
 // connect creates a queue pair, connects it to p and posts its receives.
 func (s *session) connect(p *peerOf) (*queue, error) {
 	if len(s.qps) >= s.r.limits.QPs {
-		return nil, &ended{refused, fmt.Errorf("the client wants more than %d queue pairs: choose fewer with -q", len(s.qps))}
+		return nil, &ended{refused, fmt.Errorf("limit of %d queue pairs: use a smaller -q", len(s.qps))}
 	}
 	q := &queue{index: len(s.qps), remote: p.info, room: p.room, turn: p.turn, psn: verbs.RandomPSN()}
 	var err error
@@ -194,9 +194,9 @@ func (s *session) explain(q *queue, wc *verbs.WC) error {
 	case wc.Status == verbs.WCRetryExcErr:
 		return fmt.Errorf("%w: the client is gone", what)
 	case c.ErrorNAKsSent > 0 && s.check != nil:
-		return fmt.Errorf("%w: the client was refused, as is one that reaches beyond the %d bytes that a session has, or changes them by atomics, which leave no payload: give sessions more memory or the client a smaller -s, or the daemon no payload", what, s.mr.Len())
+		return fmt.Errorf("%w: the client's request was refused, for example because it exceeds the %d bytes of a session or changes them by atomics, which leave no payload: use a smaller -s, raise --session-memory, or give the daemon no payload", what, s.mr.Len())
 	case c.ErrorNAKsSent > 0 && s.kind == Perftest:
-		return fmt.Errorf("%w: the client was refused, as is one that reaches beyond the %d bytes that a session has: give sessions more memory or the client a smaller -s", what, s.mr.Len())
+		return fmt.Errorf("%w: the client's request was refused, for example because it exceeds the %d bytes of a session: use a smaller -s or raise --session-memory", what, s.mr.Len())
 	case c.ErrorNAKsSent > 0:
 		return fmt.Errorf("%w: the client was refused, as is one whose path MTU (-m) is not %d or whose message is longer than %d bytes", what, pingpongMTU, q.room.Length)
 	}

@@ -152,7 +152,7 @@ func (r *Responder) admit(ctx context.Context, conn net.Conn) (*session, reason,
 
 // errDisplaced is the error of a session that is displaced by another client: see idle and
 // hesitates.
-var errDisplaced = errors.New("it is silent, and another client came")
+var errDisplaced = errors.New("displaced by another client while idle")
 
 // enter adds s to the sessions. At a limit it returns a session that can be displaced, or an
 // error.

@@ -29,10 +29,10 @@ type Client struct {
 }
 
 // ErrMismatch means that a ping returned with other bytes.
-var ErrMismatch = errors.New("the ping came back changed")
+var ErrMismatch = errors.New("ping data mismatch")
 
 // ErrLeft means that the server ended the connection before the last ping.
-var ErrLeft = errors.New("the server has disconnected before the last ping")
+var ErrLeft = errors.New("server disconnected before the last ping")
 
 // Run connects to a server, pings it, and disconnects.
 func (c *Client) Run(ctx context.Context, to netip.AddrPort) error {

@@ -179,7 +179,7 @@ func (e *endpoint) whole(err error) error {
 }
 
 // ErrGone means that the peer ended without notice, or is unreachable.
-var ErrGone = fmt.Errorf("the peer has ended or is out of reach: it does not answer any more (%w)", verbs.ErrUnreachable)
+var ErrGone = fmt.Errorf("the peer has ended or is unreachable: it no longer responds (%w)", verbs.ErrUnreachable)
 
 // lookAfter ends the connection when the peer does not answer, until stop is called. every is the
 // period of [verbs.Conn.KeepAlive]; 0 disables it.

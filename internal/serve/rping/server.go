@@ -26,7 +26,7 @@ type Server struct {
 }
 
 // ErrNotConnected means that a client requested a connection and did not complete it.
-var ErrNotConnected = errors.New("it did not come to a connection")
+var ErrNotConnected = errors.New("connection not established")
 
 // Serve accepts a request and answers pings until the peer disconnects, which is not an error, or
 // ctx ends.
@@ -70,7 +70,7 @@ func (s *Server) Serve(ctx context.Context, r *verbs.ConnRequest) error {
 }
 
 // errMiddle means that the peer disconnected during a ping.
-var errMiddle = errors.New("the peer has left in the middle of a ping")
+var errMiddle = errors.New("peer disconnected during a ping")
 
 // answer answers one ping.
 func (s *Server) answer(ctx context.Context, e *endpoint, mr *verbs.MR, buf []byte) error {

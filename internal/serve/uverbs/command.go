@@ -53,7 +53,7 @@ func invokeWrite(r *request) error {
 	}
 	h := commandHandlers[spec.Command]
 	if h == nil {
-		return fmt.Errorf("%v is not served: %w", spec.Command, uapi.EOPNOTSUPP)
+		return fmt.Errorf("%v is not supported: %w", spec.Command, uapi.EOPNOTSUPP)
 	}
 	in, err := r.bytes(uapi.AttrCoreIn)
 	if err != nil {

@@ -50,11 +50,11 @@ func createCQ(r *request) error {
 	case err != nil:
 		return err
 	case vector != 0:
-		return fmt.Errorf("completion vector %d: there is only vector 0: %w", vector, uapi.EINVAL)
+		return fmt.Errorf("completion vector %d: only vector 0 exists: %w", vector, uapi.EINVAL)
 	case flags != 0:
 		return fmt.Errorf("completion queue flags %#x: %w", flags, uapi.EOPNOTSUPP)
 	case cqe == 0 || cqe > most:
-		return fmt.Errorf("a completion queue for %d entries: it must be 1 to %d: %w", cqe, most, uapi.EINVAL)
+		return fmt.Errorf("completion queue of %d entries: must be 1 to %d: %w", cqe, most, uapi.EINVAL)
 	}
 	q := &cq{comp: source{handle: user}, async: source{handle: user}}
 	if r.Has(uapi.AttrCreateCQCompChannel) {
@@ -126,7 +126,7 @@ func (c *Context) dropCQ(handle uint32) (resp uapi.DestroyCQResp, err error) {
 		return resp, err
 	}
 	if q.users > 0 {
-		return resp, fmt.Errorf("completion queue %d is that of %d queue pairs: %w", handle, q.users, uapi.EBUSY)
+		return resp, fmt.Errorf("completion queue %d is used by %d queue pairs: %w", handle, q.users, uapi.EBUSY)
 	}
 	if err := q.cq.Close(); err != nil {
 		return resp, errnoFor(err, uapi.EBUSY)
@@ -163,7 +163,7 @@ func (c *command) resizeCQ() (any, error) {
 		return nil, err
 	}
 	if most := c.ctx.server.dev.Attr().MaxCQE; n.CQE == 0 || int64(n.CQE) > int64(most) {
-		return nil, fmt.Errorf("a completion queue for %d entries: it must be 1 to %d: %w", n.CQE, most, uapi.EINVAL)
+		return nil, fmt.Errorf("completion queue of %d entries: must be 1 to %d: %w", n.CQE, most, uapi.EINVAL)
 	}
 	_, next, err := c.ctx.newRing(int(n.CQE), rings.CompletionElemSize)
 	if err != nil {

@@ -57,7 +57,7 @@ func (c *Context) Ioctl(caller Caller, addr uint64) error {
 	}
 	h := handlers[call.Method]
 	if h == nil {
-		return fmt.Errorf("%v is not served: %w", call.Method, uapi.EOPNOTSUPP)
+		return fmt.Errorf("%v is not supported: %w", call.Method, uapi.EOPNOTSUPP)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

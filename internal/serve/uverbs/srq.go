@@ -143,7 +143,7 @@ func (c *Context) dropSRQ(handle uint32) (resp uapi.DestroySRQResp, err error) {
 		return resp, err
 	}
 	if s.users > 0 {
-		return resp, fmt.Errorf("shared receive queue %d is that of %d queue pairs: %w", handle, s.users, uapi.EBUSY)
+		return resp, fmt.Errorf("shared receive queue %d is used by %d queue pairs: %w", handle, s.users, uapi.EBUSY)
 	}
 	c.srqs.remove(handle)
 	s.pd.users--

@@ -63,7 +63,7 @@ func (c *Config) checkDevices(add complain) {
 			}
 		}
 		if before, taken := names[d.Name]; taken {
-			add(d.At, "device %s: the name is taken by the one of %s: give another", d.Name, before)
+			add(d.At, "device %s: name already used at %s", d.Name, before)
 		}
 		names[d.Name] = d.At
 		switch {
@@ -79,7 +79,7 @@ func (c *Config) checkDevices(add complain) {
 		}
 		places[d.On()] = d.At
 		if len(d.GIDs) == 0 {
-			add(d.At, "device %s: gids is empty, so it would have no address: give v4, v6 or both", d.Name)
+			add(d.At, "device %s: gids must not be empty: use v4, v6 or both", d.Name)
 		} else if a, err := netip.ParseAddr(d.Address); err == nil && !d.Wants(a) {
 			add(d.At, "device %s: address %v is not of the kind that gids allows, which is %s", d.Name, a, strings.Join(d.GIDs, ", "))
 		}
@@ -107,9 +107,9 @@ func (c *Config) checkRegions(add complain, served bool) {
 		who := "region " + r.Name
 		if r.Name == "" {
 			who = fmt.Sprintf("region %d", i+1)
-			add(r.At, "%s: it needs a name", who)
+			add(r.At, "%s: a name is required", who)
 		} else if before, taken := names[r.Name]; taken {
-			add(r.At, "%s: the name is taken by the one of %s: give another", who, before)
+			add(r.At, "%s: name already used at %s", who, before)
 		}
 		names[r.Name] = r.At
 		switch r.Kind {

@@ -298,20 +298,20 @@ func TestFlagsGoOverTheFile(t *testing.T) {
 
 func TestWrongFlagsAreRefused(t *testing.T) {
 	for line, want := range map[string]string{
-		"--log-level loud":                         `"loud" is not allowed: give debug, info, warn or error`,
-		"--control-mode 0066":                      `"0066" is not allowed: give an octal mode`,
-		"--metrics-listen 9481":                    `"9481" is not allowed: give an address and a port`,
-		"--rping-port 0":                           `"0" is not allowed: give 1 to 65535`,
+		"--log-level loud":                         `invalid value "loud": use debug, info, warn or error`,
+		"--control-mode 0066":                      `invalid value "0066": use an octal mode`,
+		"--metrics-listen 9481":                    `invalid value "9481": use an address and a port`,
+		"--rping-port 0":                           `invalid value "0": use 1 to 65535`,
 		"--device mtus=5":                          `there is no key "mtus": the keys are name, interface,`,
 		"--device eth0,eth1":                       `"eth1" is not key=value: the keys are`,
 		"--device eth0,mtu=1024,mtu=2048":          `mtu is given twice`,
-		"--device eth0,mtu=1000":                   `mtu: "1000" is not allowed: give 256, 512, 1024, 2048 or 4096, or 0 for`,
+		"--device eth0,mtu=1000":                   `mtu: invalid value "1000": use 256, 512, 1024, 2048 or 4096, or 0 for`,
 		"--region anonymous":                       `"anonymous" is not key=value`,
-		"--region name=a,size=9999999999TiB":       `size: "9999999999TiB" is not allowed`,
-		"--region name=a,access=execute,size=1":    `access: "execute" is not allowed: give read, write or atomic`,
-		"--region name=a,size=1,peers=fe80::1%0":   `peers: "fe80::1%0" is not allowed: give a network such as`,
-		"--device eth0,peers=::ffff:192.0.2.0/120": `peers: "::ffff:192.0.2.0/120" is not allowed`,
-		"--drain -1s":                              `"-1s" is not allowed: give a duration`,
+		"--region name=a,size=9999999999TiB":       `size: invalid value "9999999999TiB"`,
+		"--region name=a,access=execute,size=1":    `access: invalid value "execute": use read, write or atomic`,
+		"--region name=a,size=1,peers=fe80::1%0":   `peers: invalid value "fe80::1%0": use a network such as`,
+		"--device eth0,peers=::ffff:192.0.2.0/120": `peers: invalid value "::ffff:192.0.2.0/120"`,
+		"--drain -1s":                              `invalid value "-1s": use a duration`,
 	} {
 		if _, err := flagsOf(t, line); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v\nwant %s", line, err, want)
@@ -436,7 +436,7 @@ func TestMistakesBeyondAHundredAreCounted(t *testing.T) {
 		if len(lines) != want {
 			t.Errorf("%d mistakes are %d lines, want %d", n, len(lines), want)
 		}
-		more := fmt.Sprintf("f: %d more mistakes are not shown", n-100)
+		more := fmt.Sprintf("f: %d more errors are not shown", n-100)
 		if last := lines[len(lines)-1]; (last == more) != (n > 100) {
 			t.Errorf("%d mistakes end with %q", n, last)
 		}

@@ -36,17 +36,17 @@ func service(name, port, what string, of func(*Config) *Service, more ...field[C
 // sections are the tables that occur once in a file.
 var sections = []section{
 	{"", "", []field[Config]{
-		{"drain", "drain", "how `long` connections are given to end when the daemon stops", func(c *Config) Value { return duration(&c.Drain, 0) }},
+		{"drain", "drain", "maximum `time` to end connections when the daemon stops", func(c *Config) Value { return duration(&c.Drain, 0) }},
 	}},
 	{"log", "what is logged to standard error", []field[Config]{
-		{"level", "log-level", "least `level` that is logged; 'gorxe loglevel' changes it at run time", func(c *Config) Value { return level(&c.Log.Level) }},
+		{"level", "log-level", "minimum `level` to log; 'gorxe loglevel' changes it at run time", func(c *Config) Value { return level(&c.Log.Level) }},
 		{"format", "log-format", "`format` of the log", func(c *Config) Value { return choice(&c.Log.Format, "text", "json") }},
 	}},
-	{"control", "the Unix socket through which the daemon is looked into", []field[Config]{
+	{"control", "the Unix socket of the control API", []field[Config]{
 		{"socket", "control-socket", "`path` of the socket; empty is control.sock in $RUNTIME_DIRECTORY, else in /run/gorxe for root and in $XDG_RUNTIME_DIR/gorxe for others", func(c *Config) Value {
 			return text(&c.Control.Socket, "a path", nil)
 		}},
-		{"mode", "control-mode", "`mode` of the socket: write permission lets a user do everything", func(c *Config) Value {
+		{"mode", "control-mode", "`mode` of the socket; write permission gives full control", func(c *Config) Value {
 			return mode(&c.Control.Mode)
 		}},
 		{"group", "control-group", "`group` of the socket, a name or a number; empty leaves the user's own", func(c *Config) Value {
@@ -60,7 +60,7 @@ var sections = []section{
 		{"socket", "programs-socket", "`path` of the socket; empty is programs.sock beside control.sock", func(c *Config) Value {
 			return text(&c.Programs.Socket, "a path", nil)
 		}},
-		{"mode", "programs-mode", "`mode` of the socket: write permission lets a user use the devices", func(c *Config) Value {
+		{"mode", "programs-mode", "`mode` of the socket; write permission lets a user use the devices", func(c *Config) Value {
 			return mode(&c.Programs.Mode)
 		}},
 		{"group", "programs-group", "`group` of the socket, a name or a number; empty leaves the user's own", func(c *Config) Value {
@@ -76,11 +76,11 @@ var sections = []section{
 		}},
 	}},
 	{"trace", "the packets of all devices, for 'gorxe trace'; 'gorxe trace --daemon' needs none of it", []field[Config]{
-		{"file", "trace", "`file` that packets are kept in, with their payload (pcapng); empty keeps none", func(c *Config) Value {
+		{"file", "trace", "`file` to record packets in, with their payload (pcapng); empty disables it", func(c *Config) Value {
 			return text(&c.Trace.File, "a path", nil)
 		}},
-		{"size", "trace-size", "`size` of the file at which it gets the ending .1, in place of the one before, " +
-			"and another is begun", func(c *Config) Value {
+		{"size", "trace-size", "maximum `size` of the file; it is then renamed to end in .1, replacing the " +
+			"previous one, and a new one is started", func(c *Config) Value {
 			// The minimum is many times the size of the longest packet.
 			return sizeWithin(&c.Trace.Size, 1<<20, 0)
 		}},
@@ -91,7 +91,7 @@ var sections = []section{
 			"message, too", func(c *Config) Value {
 			return sizeWithin(&c.SessionMemory, 64<<10, 1<<30)
 		}},
-		field[Config]{"foreign_gids", "foreign-gids", "`networks` and addresses that a client of perftest or a pingpong may name as its GID although its TCP connection comes from another address; none is the address of the connection alone", func(c *Config) Value { return prefixes(&c.ForeignGIDs) }},
+		field[Config]{"foreign_gids", "foreign-gids", "`networks` and addresses that clients of perftest or a pingpong may use as their GID in addition to the address of their TCP connection", func(c *Config) Value { return prefixes(&c.ForeignGIDs) }},
 		field[Config]{"payload", "perftest-payload", "`file` of the payload (--payload_file_path) that all clients of perftest write and send, which is checked; empty checks nothing", func(c *Config) Value {
 			return text(&c.Payload, "a path", nil)
 		}}),
@@ -116,21 +116,21 @@ var deviceFields = []field[Device]{
 	{"address", "", "a local address to use instead of all those of an interface", func(d *Device) Value {
 		return text(&d.Address, "an IP address of this host", isAddr)
 	}},
-	{"link", "", "kind of link; raw takes the capability CAP_NET_RAW, xdp takes root, and auto is the best that works", func(d *Device) Value { return choice(&d.Link, links.Kinds()...) }},
-	{"spin", "", "how long to look for the next packets before sleeping, while they mostly come that soon", func(d *Device) Value {
+	{"link", "", "kind of link; raw needs the capability CAP_NET_RAW, xdp needs root, and auto is the best that works", func(d *Device) Value { return choice(&d.Link, links.Kinds()...) }},
+	{"spin", "", "how long to busy-poll for more packets before sleeping", func(d *Device) Value {
 		return duration(&d.Spin, verbs.MaxSpin)
 	}},
-	{"shards", "", "parts that connections are divided into, each served by a processor of its own", func(d *Device) Value {
+	{"shards", "", "number of shards; each serves its connections on one processor at a time", func(d *Device) Value {
 		return number(&d.Shards, 1, verbs.MaxShards, "half the processors")
 	}},
-	{"loopback", "", "exchange packets between two queue pairs of the device in memory, not through the network stack of the host", func(d *Device) Value {
+	{"loopback", "", "exchange packets between queue pairs of the device in memory instead of through the host's network stack", func(d *Device) Value {
 		return switched(&d.Loopback)
 	}},
 	{"gids", "", "which of the interface's addresses become GIDs", func(d *Device) Value { return choices(&d.GIDs, "v4", "v6") }},
 	{"mtu", "", "largest path MTU", func(d *Device) Value { return mtu(&d.MTU) }},
-	{"max_qp", "", "queue pairs that can exist at one time", func(d *Device) Value { return number(&d.MaxQP, 1, verbs.MaxQP, "the most") }},
-	{"max_mr", "", "memory regions that can exist at one time", func(d *Device) Value { return number(&d.MaxMR, 1, mr.MaxRegions, "524288") }},
-	{"peers", "", "networks and addresses that may talk to the device; none is everybody", func(d *Device) Value { return prefixes(&d.Peers) }},
+	{"max_qp", "", "maximum number of queue pairs", func(d *Device) Value { return number(&d.MaxQP, 1, verbs.MaxQP, "the most") }},
+	{"max_mr", "", "maximum number of memory regions", func(d *Device) Value { return number(&d.MaxMR, 1, mr.MaxRegions, "524288") }},
+	{"peers", "", "networks and addresses that may communicate with the device; default: all", func(d *Device) Value { return prefixes(&d.Peers) }},
 }
 
 // regionFields are the keys of a [[region]].

@@ -61,7 +61,7 @@ func Parse(file string, data []byte) (Config, error) {
 		all = append(all, &Problem{place(file, p.line), p.text})
 	}
 	if r.more > 0 {
-		all = append(all, &Problem{file, fmt.Sprintf("%d more mistakes are not shown", r.more)})
+		all = append(all, &Problem{file, fmt.Sprintf("%d more errors are not shown", r.more)})
 	}
 	return c, errors.Join(all...)
 }
@@ -136,7 +136,7 @@ func (r *reader) top(tree map[string]any) {
 func (r *reader) group(name string, v any) {
 	t, ok := v.(map[string]any)
 	if !ok {
-		r.wrong(name, "it is %s, it must be tables such as [%s.rping]", kindOf(v), name)
+		r.wrong(name, "expected tables such as [%s.rping], got %s", name, kindOf(v))
 		return
 	}
 	for _, key := range r.inOrder(name, t) {
@@ -160,7 +160,7 @@ func (r *reader) section(name string, v any) {
 	}
 	t, ok := v.(map[string]any)
 	if !ok {
-		r.wrong(name, "it is %s, it must be a table: [%s]", kindOf(v), name)
+		r.wrong(name, "expected a table [%s], got %s", name, kindOf(v))
 		return
 	}
 	s := &sections[1+i]
@@ -184,14 +184,14 @@ func keyed[T any](r *reader, path string, t map[string]any, fields []field[T], c
 func tables[T any](r *reader, name string, v any, fields []field[T], to *[]T, def func() T, place func(*T, string)) {
 	list, ok := v.([]any)
 	if !ok {
-		r.wrong(name, "it is %s, it must be written [[%s]]", kindOf(v), name)
+		r.wrong(name, "expected [[%s]], got %s", name, kindOf(v))
 		return
 	}
 	for i, e := range list {
 		path := join(name, strconv.Itoa(i))
 		t, ok := e.(map[string]any)
 		if !ok {
-			r.wrong(path, "it is %s, it must be a table", kindOf(e))
+			r.wrong(path, "expected a table, got %s", kindOf(e))
 			continue
 		}
 		item := def()
@@ -211,7 +211,7 @@ func (r *reader) set(path string, to Value, v any) {
 		for i, e := range list {
 			at := join(path, strconv.Itoa(i))
 			if text, ok := e.(string); !ok {
-				r.wrong(at, "it is %s, it must be a string: %s", kindOf(e), to.Allowed())
+				r.wrong(at, "expected a string (%s), got %s", to.Allowed(), kindOf(e))
 			} else if err := to.Set(text); err != nil {
 				r.wrong(at, "%v", err)
 			}
@@ -220,7 +220,7 @@ func (r *reader) set(path string, to Value, v any) {
 	}
 	text, k := textOf(v)
 	if want := to.takes(); k != want && (want != kindSize || k != kindString && k != kindInteger) {
-		r.wrong(path, "it is %s, it must be %v: %s", kindOf(v), want, to.Allowed())
+		r.wrong(path, "expected %v (%s), got %s", want, to.Allowed(), kindOf(v))
 		return
 	}
 	if err := to.Set(text); err != nil {
@@ -263,11 +263,11 @@ func (r *reader) unknown(path string, have []string) {
 	key := path[strings.LastIndexByte(path, '.')+1:]
 	for _, h := range have {
 		if last := h[strings.LastIndexByte(h, '.')+1:]; near(key, last) {
-			r.wrong(path, "there is no such key, did you mean %q?", h)
+			r.wrong(path, "unknown key, did you mean %q?", h)
 			return
 		}
 	}
-	r.wrong(path, "there is no such key: there are %s", strings.Join(have, ", "))
+	r.wrong(path, "unknown key; known keys: %s", strings.Join(have, ", "))
 }
 
 func topNames() []string {

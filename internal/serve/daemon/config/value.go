@@ -57,7 +57,7 @@ func (a about) inUsage() string   { return a.usage }
 func (a about) inReference() bool { return a.reference }
 
 func (a about) refuse(text string) error {
-	return fmt.Errorf("%q is not allowed: give %s", text, a.allow)
+	return fmt.Errorf("invalid value %q: use %s", text, a.allow)
 }
 
 // option is a value that one text sets.

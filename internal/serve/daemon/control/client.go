@@ -69,7 +69,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 		return nil
 	}
 	if err := json.NewDecoder(resp.Body).Decode(v); err != nil {
-		return fmt.Errorf("%s %s at %s: the answer breaks off or is no JSON: %w", method, path, c.socket, err)
+		return fmt.Errorf("%s %s at %s: truncated or invalid JSON response: %w", method, path, c.socket, err)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (c *Client) explain(err error) error {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no gorxe daemon answers at %s: start one with 'gorxe daemon', or name its socket with --socket", c.socket)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s: you may not open it: be the user that runs the daemon, or of the group that control.group names", c.socket)
+		return fmt.Errorf("%s: permission denied: run as the user of the daemon or as a member of the group control.group", c.socket)
 	}
 	var failed *url.Error
 	if errors.As(err, &failed) {

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrBusy means that a limit of concurrent requests is reached.
-var ErrBusy = errors.New("try again when one has ended")
+var ErrBusy = errors.New("try again later")
 
 // packetsTimeout is the write timeout of a stream.
 const packetsTimeout = time.Minute
@@ -23,7 +23,7 @@ func (s *Server) packets(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if s.Packets == nil {
-		return refuse(http.StatusNotFound, "nobody sees the packets here")
+		return refuse(http.StatusNotFound, "packet streams are not available")
 	}
 	c := http.NewResponseController(w)
 	// The stream has no end, so the deadline applies to each write.

@@ -85,7 +85,7 @@ func answering(pattern string) (out []string) {
 }
 
 // ErrInUse means that another program has the socket open.
-var ErrInUse = errors.New("somebody answers there")
+var ErrInUse = errors.New("another process has it open")
 
 // maxSocketPath is the maximum length of a socket path in bytes: the kernel's limit is 108 with
 // the final zero on Linux, 104 on other systems.

@@ -332,7 +332,7 @@ func TestAClientSaysWhatToDo(t *testing.T) {
 	if want := "no gorxe daemon answers at " + path + ": start one with 'gorxe daemon', or name its socket with --socket"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if text := (&Client{socket: path}).explain(syscall.EACCES).Error(); !strings.Contains(text, "you may not open it: be the user that runs the daemon") {
+	if text := (&Client{socket: path}).explain(syscall.EACCES).Error(); !strings.Contains(text, "permission denied: run as the user of the daemon") {
 		t.Error(text)
 	}
 
@@ -342,10 +342,10 @@ func TestAClientSaysWhatToDo(t *testing.T) {
 	if err := c.Get(t.Context(), "/v1/status", nil, &v); err != nil || v.PID != 7 {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if err := c.Get(t.Context(), "/v1/nothing", nil, &v); err == nil || !strings.HasPrefix(err.Error(), `there is no path "/v1/nothing": there are`) {
+	if err := c.Get(t.Context(), "/v1/nothing", nil, &v); err == nil || !strings.HasPrefix(err.Error(), `unknown path "/v1/nothing"; known:`) {
 		t.Error(err)
 	}
-	if err := c.Put(t.Context(), "/v1/log", Log{"loud"}); err == nil || err.Error() != `level: "loud" is not allowed: give debug, info, warn or error` {
+	if err := c.Put(t.Context(), "/v1/log", Log{"loud"}); err == nil || err.Error() != `level: invalid value "loud": use debug, info, warn or error` {
 		t.Error(err)
 	}
 }

@@ -109,7 +109,7 @@ func (l *Limiter) report() {
 	for _, m := range slices.Sorted(maps.Keys(w.of)) {
 		of = append(of, fmt.Sprintf("%s: %d", m, w.of[m]))
 	}
-	r := slog.NewRecord(time.Now(), w.level, "lines about peers suppressed", 0)
+	r := slog.NewRecord(time.Now(), w.level, "log lines suppressed", 0)
 	r.AddAttrs(slog.Uint64("lines", w.lines), slog.String("messages", strings.Join(of, ", ")))
 	if w.latest.IsValid() {
 		r.AddAttrs(slog.String("latest_peer", w.latest.String()))

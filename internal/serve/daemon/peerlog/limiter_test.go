@@ -58,17 +58,17 @@ func TestAPeerDoesNotFillTheLog(t *testing.T) {
 		if n := out.count("session ended early\" peer=192.0.2.1"); n < 69 || n > 70 {
 			t.Errorf("%d of 6,000 lines in a minute are written", n)
 		}
-		if n := out.count("lines about peers suppressed"); n != 5 {
+		if n := out.count("log lines suppressed"); n != 5 {
 			t.Errorf("the others are reported %d times", n)
 		}
 		l.Close()
 		time.Sleep(time.Minute)
-		if n := out.count("lines about peers suppressed"); n != 6 {
+		if n := out.count("log lines suppressed"); n != 6 {
 			t.Errorf("the others are reported %d times with the end", n)
 		}
 		// A line and a report at the same time can come in either order, so the number of lines
 		// varies.
-		want := regexp.MustCompile(`level=INFO msg="lines about peers suppressed" lines=(9[89]\d) messages="session ended early: (9[89]\d)" latest_peer=192.0.2.1`)
+		want := regexp.MustCompile(`level=INFO msg="log lines suppressed" lines=(9[89]\d) messages="session ended early: (9[89]\d)" latest_peer=192.0.2.1`)
 		if m := want.FindStringSubmatch(strings.Join(out.lines(), "\n")); m == nil || m[1] != m[2] {
 			t.Errorf("there is no %s\n%s", want, out.lines()[len(out.lines())-1])
 		}
@@ -128,7 +128,7 @@ func TestTheReportHasTheLevelOfWhatItReports(t *testing.T) {
 				}
 			}
 			l.Close()
-			if out.count(`level=`+c.want+` msg="lines about peers suppressed" lines=`+fmt.Sprint(len(c.levels))) != 1 {
+			if out.count(`level=`+c.want+` msg="log lines suppressed" lines=`+fmt.Sprint(len(c.levels))) != 1 {
 				t.Error(out.lines())
 			}
 		})

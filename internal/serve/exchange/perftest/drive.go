@@ -166,7 +166,7 @@ func (d *driver) mtu() error {
 
 // errKeyChanged is the error of two ends with different numbers of queue pairs: every key is sent
 // at least twice and does not change.
-var errKeyChanged = errors.New("the peer's key is not the one it told before: it has another number of QPs (-q), or runs another test")
+var errKeyChanged = errors.New("the peer's key has changed: it uses another -q or another test")
 
 func (d *driver) key(s Step) error {
 	peer, err := d.tradeKey(s.String(), d.end.Key(s.QP))

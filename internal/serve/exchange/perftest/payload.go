@@ -36,7 +36,7 @@ func ParsePayload(file, text string) (payload []byte, err error) {
 		if !ok || err != nil || len(dword) != 4 {
 			before := text[:begin]
 			line, column := 1+strings.Count(before, "\n"), begin-strings.LastIndexByte(before, '\n')
-			return nil, fmt.Errorf("%s:%d:%d: %.40q is not 0x and eight hex digits: write 0x01020304,0x05060708, without blanks; a line may end behind the second or a later one", file, line, column, word)
+			return nil, fmt.Errorf("%s:%d:%d: %.40q is not 0x and eight hex digits: write 0x01020304,0x05060708 without spaces; newlines only after the second or a later word", file, line, column, word)
 		}
 		slices.Reverse(dword)
 		payload = append(payload, dword...)
