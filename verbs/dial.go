@@ -7,7 +7,7 @@ import (
 
 	"github.com/gorxe/gorxe/cm"
 	"github.com/gorxe/gorxe/cm/mad"
-	"github.com/gorxe/gorxe/packet"
+	"github.com/gorxe/gorxe/internal/nic"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -144,20 +144,11 @@ func newREQ(gid GID, local, remote netip.AddrPort, p *CommParam) (*mad.REQ, erro
 		PKey: 0xffff, PathMTU: uint8(p.PathMTU.Enum()), SRQ: p.SRQ, EndToEndFlowControl: p.FlowControl,
 		Primary: mad.Path{
 			LocalLID: 0xffff, RemoteLID: 0xffff, LocalGID: gid, RemoteGID: gidOf(remote.Addr()),
-			FlowLabel: p.FlowLabel, TrafficClass: p.TrafficClass, HopLimit: hopLimit(p.HopLimit),
+			FlowLabel: p.FlowLabel, TrafficClass: p.TrafficClass, HopLimit: nic.HopLimit(p.HopLimit),
 			LocalACKTimeout: mad.Timeout(p.Timeout),
 		},
 		PrivateData: append(private, p.PrivateData...),
 	}, nil
-}
-
-// hopLimit returns the hop limit that the packets of a queue pair with av in its address vector carry:
-// 0 and 1 stand for the default.
-func hopLimit(av uint8) uint8 {
-	if av <= 1 {
-		return packet.DefaultHopLimit
-	}
-	return av
 }
 
 // ipHeader returns the header before the program's private data in a request.

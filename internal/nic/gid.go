@@ -302,13 +302,14 @@ func (d *Device) route(av *qp.AddressVector, group bool) (*gid, packet.Path, err
 	}
 	return g, packet.Path{
 		Src: g.local, Dst: dst,
-		TrafficClass: av.TrafficClass, HopLimit: hopLimit(av.HopLimit), FlowLabel: av.FlowLabel,
+		TrafficClass: av.TrafficClass, HopLimit: HopLimit(av.HopLimit), FlowLabel: av.FlowLabel,
 	}, nil
 }
 
-// hopLimit returns the hop limit of the IP header. The kernel uses the route's and ignores that
-// of an address vector; tools such as ibv_rc_pingpong rely on that and set 1 or 0.
-func hopLimit(av uint8) uint8 {
+// HopLimit returns the hop limit of the IP header for that of an address vector: 0 and 1 mean
+// [packet.DefaultHopLimit]. The kernel uses the route's and ignores that of an address vector;
+// tools such as ibv_rc_pingpong rely on that and set 1 or 0.
+func HopLimit(av uint8) uint8 {
 	if av <= 1 {
 		return packet.DefaultHopLimit
 	}
