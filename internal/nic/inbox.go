@@ -118,7 +118,8 @@ func (in *inbox) turn() error {
 	return err
 }
 
-// yieldForAnswers lets programs run that have waited for what was delivered, where an acknowledgement would leave with the answer.
+// yieldForAnswers lets waiting programs run while an acknowledgement is held, so that they can
+// answer what was just delivered.
 func (in *inbox) yieldForAnswers() {
 	if in.shard.heldACKs.waiting() {
 		runtime.Gosched()

@@ -12,11 +12,14 @@ import (
 // connections.
 const (
 	// shareWindow is the limit in PSNs, 8 MiB of the longest packets: a quarter of the receive
-	// buffer that the UDP link requests. The shards of a device have equal parts of it.
+	// buffer that the UDP link requests. Each shard has an equal part, at least leastShare.
 	shareWindow = 2048
 	// shareTurn is the number of PSNs that must be free before a blocked connection sends, and
 	// the number that it is expected to use: four trains of the longest packets.
 	shareTurn = 64
+	// leastShare is the part of a shard of a device with many: with less than some turns, waiting
+	// connections would not find a whole one free before all others are acknowledged, or never.
+	leastShare = 4 * shareTurn
 )
 
 // shareKey identifies the connections that share a window.
@@ -52,7 +55,8 @@ func (q *QP) joinShare(out *outbox) {
 	s, key := q.shard, shareKey{q.client, q.path.Dst}
 	if out != nil && !out.loops {
 		if now = s.shares[key]; now == nil {
-			now = &windowShare{key: key, Share: transport.NewShare(shareWindow/len(s.dev.shards), shareTurn)}
+			limit := max(shareWindow/len(s.dev.shards), leastShare)
+			now = &windowShare{key: key, Share: transport.NewShare(limit, shareTurn)}
 			s.shares[key] = now
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/pipe"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
@@ -97,6 +98,25 @@ func TestConnectionsOfAClientTowardsOneAddressShare(t *testing.T) {
 			t.Errorf("%d shares are left without a member", n)
 		}
 	})
+}
+
+// However many shards a device has, the part of each has room for several connections' turns: resume waits for a
+// whole one.
+func TestTheShareOfEachOfManyShardsHasRoomForTurns(t *testing.T) {
+	for _, n := range []int{1, 2, 8, 16, 33, MaxShards} {
+		d, err := Open(Config{
+			Links: []packet.Link{openLink(t, pipe.NewNet(), addrA)}, Shards: n, MaxQP: 8, MaxMR: 8, MaxCQ: 8, MaxSRQ: 8,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := newEndOn(t, d, 0, 64)
+		e.connect(e.qp, addrB, 77, 0, usualRetry)
+		if got, want := e.qp.share.Left(), max(shareWindow/n, 4*shareTurn); got != want {
+			t.Errorf("%d shards: %d PSNs each, want %d", n, got, want)
+		}
+		closeAll(t, e)
+	}
 }
 
 // blockable is a machine whose Blocked result the test sets.
