@@ -22,9 +22,10 @@ type Config struct {
 	Window int
 	// MaxWindow is the maximum congestion window in PSNs. Towards a peer that is not Linux rxe, a
 	// window that was full grows beyond Window: by what is acknowledged until the first loss,
-	// then by a quarter of Window for each four windows acknowledged. A sequence NAK or an
-	// implied NAK reduces such a window to 0.7 times its size, rounded down to a multiple of that
-	// quarter, but not below Window. 0 means Window if that is set, else 1,024.
+	// then by a step, a quarter of Window, for each four windows acknowledged. When more than half
+	// a step is sent again after NAKs while a window is acknowledged, such a window becomes 0.7
+	// times as large, rounded down to a whole number of steps, but not smaller than Window. 0
+	// means Window if that is set, else 1,024.
 	MaxWindow int
 	// WindowBytes limits the initial window in bytes of payload, so that a window of large
 	// packets fits into the receiver's socket buffer. One packet is always allowed.

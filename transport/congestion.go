@@ -47,6 +47,7 @@ const (
 type Loss struct {
 	Kind        LossKind
 	Outstanding uint32 // number of outstanding PSNs when the NAK arrived
+	Repeated    uint32 // number of them that are sent again
 }
 
 // windowRules is the default [Congestion]: a window that a timeout halves and that grows beyond
@@ -58,6 +59,9 @@ type windowRules struct {
 	limited bool   // the whole window was outstanding at some time since it last grew
 	lost    bool   // a loss occurred: the window grows slowly
 	acked   uint32 // PSNs acknowledged since the window last grew slowly
+
+	round    uint32 // PSNs acknowledged since the round began; it ends after a window of them
+	repeated uint32 // PSNs sent again in this round
 
 	sinceNAK uint32 // PSNs acknowledged since the last NAK
 	vainNAKs uint8  // NAKs in a row that found hardly anything acknowledged
@@ -71,6 +75,9 @@ func (r *windowRules) OnSend(Time, uint32) {}
 // window that was full, towards a peer with room for more, grows beyond: while goroutines at both
 // ends sleep and are woken, more than an rxe window is in flight.
 func (r *windowRules) OnAck(_ Time, a Ack) {
+	if r.round += a.PSNs; r.round >= r.window {
+		r.round, r.repeated = 0, 0
+	}
 	r.limited = r.limited || a.Limited
 	switch {
 	case r.window < r.Initial:
@@ -97,8 +104,11 @@ const (
 )
 
 // OnLoss reduces a window beyond the initial one to 0.7 times its size, as CUBIC does (RFC 9438,
-// section 4.6): the peer receives, but may have room for less. A single RNR NAK does not: the
-// packet was not lost.
+// section 4.6), if more than half a step is sent again in one round: the peer receives, but may
+// have room for less. After a step beyond the room there is, a round loses a step. Fewer packets
+// were lost for another reason than the size of the window; BBR tolerates a part of a round too
+// (draft-ietf-ccwg-bbr, BBRLossThresh). A single RNR NAK does not change the window: the packet
+// was not lost.
 func (r *windowRules) OnLoss(_ Time, l Loss) {
 	if vain := vainPart*r.sinceNAK <= l.Outstanding; !vain {
 		r.vainNAKs = 0
@@ -109,7 +119,11 @@ func (r *windowRules) OnLoss(_ Time, l Loss) {
 	if l.Kind == LossNotReady {
 		return
 	}
-	r.lost, r.acked = true, 0
+	r.lost = true
+	if r.repeated += l.Repeated; 2*r.repeated <= r.step() {
+		return
+	}
+	r.acked, r.repeated = 0, 0
 	if r.window > r.Initial {
 		less := r.window * 7 / 10
 		r.window = max(r.Initial, less-less%r.step())

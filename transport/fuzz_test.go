@@ -228,7 +228,7 @@ func (b *bench) refusedAndStays() map[bth.PSN]bool {
 	}
 	rs, psns := &b.c.rsp.reads, map[bth.PSN]bool{}
 	for i := range rs.len {
-		if j := &rs.jobs[i]; j.again && j.res.gone() {
+		if j := rs.job(i); j.again && j.res.gone() {
 			psns[j.next] = true
 		}
 	}

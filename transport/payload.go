@@ -142,13 +142,13 @@ func (x *transmission) reachOfSends() uint64 {
 // reachOfReads is reach for the READs that the responder answers.
 func (x *transmission) reachOfReads() uint64 {
 	r, mtu := x.of.reads, uint64(x.core.mtu)
-	res := r.head().res
+	res := r.job(0).res
 	if res.length > mtu {
 		return 0
 	}
 	e := extent{res.va, res.va + res.length}
 	for i := 1; i < min(r.len, x.left+1); i++ {
-		next := r.jobs[i].res
+		next := r.job(i).res
 		if next.op != bth.OpReadRequest || next.region != res.region || next.length > mtu ||
 			!e.takes(next.va, next.length) {
 			break

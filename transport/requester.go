@@ -262,9 +262,10 @@ func (c *RC) acked(now Time, n uint32) {
 	r.regulate()
 }
 
-// naked tells the congestion control of a NAK that is obeyed.
-func (r *requester) naked(now Time, kind LossKind) {
-	r.cc.OnLoss(now, Loss{kind, r.outstanding()})
+// naked tells the congestion control of a NAK that is obeyed. repeated is the number of PSNs that
+// are sent again.
+func (r *requester) naked(now Time, kind LossKind, repeated uint32) {
+	r.cc.OnLoss(now, Loss{kind, r.outstanding(), repeated})
 	r.regulate()
 }
 

@@ -91,7 +91,7 @@ func (c *RC) impliedNAK(now Time) Verdict {
 	}
 	c.count.ImpliedNAKs++
 	if c.spendRetryOnNAK() {
-		c.req.naked(now, LossSequence)
+		c.req.naked(now, LossSequence, c.req.outstanding())
 		c.goBack()
 		c.req.wentBack = true
 	}
@@ -111,8 +111,7 @@ func (c *RC) sequenceNAK(now Time, psn bth.PSN) Verdict {
 		return SequenceNAK
 	}
 	if c.spendRetryOnNAK() {
-		c.req.naked(now, LossSequence)
-		c.obey(vain)
+		c.obey(now, vain)
 		r.wentBack = true
 	}
 	return SequenceNAK
@@ -139,7 +138,7 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 		}
 		r.rnrTries--
 	}
-	r.naked(now, LossNotReady)
+	r.naked(now, LossNotReady, r.outstanding())
 	c.goBack()
 	r.waiting = true
 	r.rnrUntil = now + Time(bth.RNRDelay(code))

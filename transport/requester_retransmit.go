@@ -38,15 +38,18 @@ type repairs struct {
 
 // obey does what a sequence NAK for una requests. vain means that the last repair was in vain:
 // then everything is sent again.
-func (c *RC) obey(vain bool) {
+func (c *RC) obey(now Time, vain bool) {
 	r := &c.req
 	if vain || r.faith == 0 || c.peer == peerRxe {
+		r.naked(now, LossSequence, r.outstanding())
 		c.goBack()
 		r.heard = c.peer != peerRxe
 		return
 	}
-	c.repair(span{r.una, c.behind()})
-	r.asked, r.end = true, r.again.end
+	missing := span{r.una, c.behind()}
+	r.naked(now, LossSequence, distance(missing.first, missing.end))
+	c.repair(missing)
+	r.asked, r.end = true, missing.end
 }
 
 // repair makes s the next packets to be sent, all of which were sent before. The timer starts

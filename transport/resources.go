@@ -19,6 +19,7 @@ type resource struct {
 	sent       uint32 // READ responses sent at least once
 	resent     uint32 // READ responses sent again
 	valid      bool   // in use
+	busy       bool   // a job has it
 }
 
 // job is a request whose responses are being sent.
@@ -37,10 +38,11 @@ type job struct {
 // resources are the responder resources of a queue pair and the jobs on them, in PSN order. A
 // resource has at most one job.
 type resources struct {
-	ring    ring // resources of READs, atomics and ATOMIC WRITEs: max_dest_rd_atomic
-	flushes ring // resources of FLUSHes, which max_dest_rd_atomic does not limit
-	jobs    []job
-	len     int
+	ring    ring  // resources of READs, atomics and ATOMIC WRITEs: max_dest_rd_atomic
+	flushes ring  // resources of FLUSHes, which max_dest_rd_atomic does not limit
+	jobs    []job // a ring too, of one job for each resource
+	first   int   // index in jobs of the first job
+	len     int   // number of jobs
 }
 
 // ring is a set of resources; a new request gets the oldest.
@@ -58,15 +60,31 @@ func (r *resources) reset() {
 	r.len = 0
 }
 
+// job returns job i, which must exist.
+func (r *resources) job(i int) *job {
+	if i += r.first; i >= len(r.jobs) {
+		i -= len(r.jobs)
+	}
+	return &r.jobs[i]
+}
+
 // drop removes all jobs.
-func (r *resources) drop() { r.len = 0 }
+func (r *resources) drop() {
+	for i := range r.len {
+		r.job(i).res.busy = false
+	}
+	r.len = 0
+}
 
-// head returns the first job; there must be one.
-func (r *resources) head() *job { return &r.jobs[0] }
-
-// remove removes job i.
+// remove removes job i. That of the first job, nearly always it, takes constant time.
 func (r *resources) remove(i int) {
-	copy(r.jobs[i:], r.jobs[i+1:r.len])
+	r.job(i).res.busy = false
+	for ; i > 0; i-- {
+		*r.job(i) = *r.job(i - 1)
+	}
+	if r.first++; r.first == len(r.jobs) {
+		r.first = 0
+	}
 	r.len--
 }
 
@@ -78,7 +96,7 @@ func (r *resources) claim(g *ring, limit int) *resource {
 	r.resize(g, limit)
 	res := &g.slots[g.write]
 	if i := r.find(res); i >= 0 {
-		if !r.jobs[i].again {
+		if !r.job(i).again {
 			return nil
 		}
 		r.remove(i)
@@ -91,7 +109,7 @@ func (r *resources) claim(g *ring, limit int) *resource {
 func (r *resources) free(g *ring, limit int) int {
 	r.resize(g, limit)
 	for n := range limit {
-		if i := r.find(&g.slots[(g.write+n)%limit]); i >= 0 && !r.jobs[i].again {
+		if i := r.find(&g.slots[(g.write+n)%limit]); i >= 0 && !r.job(i).again {
 			return n
 		}
 	}
@@ -112,7 +130,7 @@ func (r *resources) resize(g *ring, n int) {
 		case i >= len(g.slots)-n && old.valid:
 			slots[kept] = *old
 			if at >= 0 {
-				r.jobs[at].res = &slots[kept]
+				r.job(at).res = &slots[kept]
 			}
 			kept++
 		case at >= 0:
@@ -124,8 +142,10 @@ func (r *resources) resize(g *ring, n int) {
 		g.write = kept % n
 	}
 	jobs := make([]job, len(r.ring.slots)+len(r.flushes.slots))
-	copy(jobs, r.jobs[:r.len])
-	r.jobs = jobs
+	for i := range r.len {
+		jobs[i] = *r.job(i)
+	}
+	r.jobs, r.first = jobs, 0
 }
 
 // at returns the resource of the response with this PSN, or nil.
@@ -143,8 +163,11 @@ func (r *resources) at(psn bth.PSN) *resource {
 
 // find returns the index of the job for res, or -1.
 func (r *resources) find(res *resource) int {
+	if !res.busy {
+		return -1
+	}
 	for i := range r.len {
-		if r.jobs[i].res == res {
+		if r.job(i).res == res {
 			return i
 		}
 	}
@@ -154,12 +177,11 @@ func (r *resources) find(res *resource) int {
 // insert adds a job in PSN order, as responses must be sent (IBA C9-110 for those of duplicates).
 func (r *resources) insert(j job) {
 	i := r.len
-	for i > 0 && j.next.Before(r.jobs[i-1].next) {
-		r.jobs[i] = r.jobs[i-1]
-		i--
+	for r.len++; i > 0 && j.next.Before(r.job(i-1).next); i-- {
+		*r.job(i) = *r.job(i - 1)
 	}
-	r.jobs[i] = j
-	r.len++
+	*r.job(i) = j
+	j.res.busy = true
 }
 
 // asked reports whether duplicate request p names the same memory as the first one, off bytes

@@ -35,7 +35,7 @@ func (c *RC) reply(x *transmission) {
 		owed := r.reply.kind != replyNone
 		// An ACK or NAK acknowledges all earlier PSNs, so the responses up to its PSN go first.
 		if r.reads.len > 0 {
-			j := r.reads.head()
+			j := r.reads.job(0)
 			if !owed || j.next.Before(r.reply.psn) || j.next == r.reply.psn {
 				if r.hold && j.res.often() {
 					r.held = true
@@ -154,7 +154,7 @@ func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	}
 	// A response that is still to be sent answers the duplicate too.
 	at := rs.find(res)
-	if at >= 0 && !rs.jobs[at].missed(p.PSN) {
+	if at >= 0 && !rs.job(at).missed(p.PSN) {
 		return Duplicate
 	}
 	if res.exhausted() {
@@ -163,7 +163,7 @@ func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	}
 	c.count.ReadsReplayed++
 	if at >= 0 {
-		rs.jobs[at].repeat(p.PSN, c.resumes(res, p.PSN))
+		rs.job(at).repeat(p.PSN, c.resumes(res, p.PSN))
 		return Duplicate
 	}
 	again := job{res: res, again: true}

@@ -57,7 +57,7 @@ func TestNAKsWithProgressLeaveTheWindow(t *testing.T) {
 	r.Start(WindowLimits{Initial: 64, Max: 64})
 	for i := range 10 * maxVainNAKs {
 		r.OnAck(0, Ack{PSNs: 17})
-		r.OnLoss(0, Loss{LossSequence, 64})
+		r.OnLoss(0, Loss{LossSequence, 64, 64})
 		if r.Window() != 64 {
 			t.Fatalf("the window is %d after NAK %d", r.Window(), i)
 		}

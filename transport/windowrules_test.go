@@ -10,7 +10,7 @@ func TestTheWindowFollowsItsRules(t *testing.T) {
 		window  uint32 // after it
 	}
 	grows := func(psns uint32, limited bool) Ack { return Ack{PSNs: psns, Limited: limited, Grows: true} }
-	nak := func(outstanding uint32) *Loss { return &Loss{LossSequence, outstanding} }
+	nak := func(repeated uint32) *Loss { return &Loss{LossSequence, 8, repeated} }
 	for _, tt := range []struct {
 		rule   string
 		limits WindowLimits
@@ -30,11 +30,20 @@ func TestTheWindowFollowsItsRules(t *testing.T) {
 			{ack: grows(16, true), window: 8}, {ack: grows(8, true), window: 10}, {ack: grows(40, false), window: 10},
 		}},
 		{"a timeout leaves one packet", WindowLimits{8, 64}, []step{{timeout: 1, window: 1}, {timeout: 0, window: 1}}},
-		{"a loss makes a window beyond the initial one 0.7 times as large, down to whole steps, and not below", WindowLimits{8, 64}, []step{
-			{ack: grows(22, true), window: 30}, {loss: nak(8), window: 20}, {loss: nak(0), window: 14}, {loss: nak(0), window: 8}, {ack: grows(100, false), window: 8}, {loss: nak(0), window: 8},
+		{"losses of more than half a step make a window beyond the initial one 0.7 times as large, down to whole steps, and not below", WindowLimits{8, 64}, []step{
+			{ack: grows(22, true), window: 30}, {loss: nak(2), window: 20}, {loss: nak(2), window: 14}, {loss: nak(8), window: 8},
+			{ack: grows(100, false), window: 8}, {loss: nak(2), window: 8},
+		}},
+		{"less in a round, which ends after a window is acknowledged, leaves it", WindowLimits{16, 64}, []step{
+			{ack: grows(44, true), window: 60}, {loss: nak(2), window: 60}, {ack: grows(59, false), window: 60}, {ack: grows(1, false), window: 60},
+			{loss: nak(2), window: 60}, {ack: grows(59, false), window: 60}, {loss: nak(1), window: 40},
+		}},
+		{"the window grows slowly after any loss, and from then on if it was reduced", WindowLimits{16, 64}, []step{
+			{ack: grows(16, true), window: 32}, {loss: nak(1), window: 32}, {ack: grows(127, true), window: 32}, {ack: grows(1, true), window: 36},
+			{ack: grows(143, true), window: 36}, {loss: nak(3), window: 24}, {ack: grows(95, true), window: 24}, {ack: grows(1, true), window: 28},
 		}},
 		{"an RNR NAK leaves the window", WindowLimits{8, 64}, []step{
-			{ack: grows(22, true), window: 30}, {loss: &Loss{LossNotReady, 8}, window: 30}, {ack: grows(30, true), window: 60},
+			{ack: grows(22, true), window: 30}, {loss: &Loss{LossNotReady, 8, 8}, window: 30}, {ack: grows(30, true), window: 60},
 		}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -64,7 +73,7 @@ func TestNAKsInARowWithoutProgressHalveTheWindow(t *testing.T) {
 		r.Start(WindowLimits{64, 64})
 		for range maxVainNAKs {
 			r.OnAck(0, Ack{PSNs: tt.acked})
-			r.OnLoss(0, Loss{LossSequence, 64})
+			r.OnLoss(0, Loss{LossSequence, 64, 64})
 		}
 		if r.Window() != tt.window {
 			t.Errorf("with %d acknowledged the window is %d, want %d", tt.acked, r.Window(), tt.window)

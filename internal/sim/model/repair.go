@@ -82,8 +82,8 @@ func (e *end) obeys(st *step, vain bool) {
 	if !e.triesOnNAK(st) {
 		return
 	}
-	e.shed()
 	if vain || r.vain >= 3 {
+		e.shed(r.cursor - r.una)
 		r.goBack()
 		r.heard = true
 		return
@@ -95,6 +95,7 @@ func (e *end) obeys(st *step, vain bool) {
 			r.repaired = x.end
 		}
 	}
+	e.shed(r.repaired - r.una)
 }
 
 // most returns how many PSNs may be unacknowledged with a request of type op. While a NAK is being

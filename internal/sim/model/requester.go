@@ -17,6 +17,7 @@ type requester struct {
 	window            int64         // maximum number of unacknowledged PSNs
 	full, lost        bool          // the window was full since it last grew; a packet was lost
 	grown             int64         // PSNs acknowledged since the window last grew, after a loss
+	round, repeated   int64         // PSNs acknowledged and sent again after NAKs, since a window was last acknowledged
 	sinceNAK          int64         // PSNs acknowledged since the last NAK
 	idleNAKs          int           // consecutive NAKs without progress; see naked
 	went              bool          // reacted to a NAK, and una has not advanced since
@@ -60,12 +61,17 @@ func (r *requester) naked() {
 	r.sinceNAK = 0
 }
 
-// shed reduces a window that has grown to 0.7 times its size after a loss, but not below its initial size.
-func (e *end) shed() {
+// shed reduces a window that has grown to 0.7 times its size, but not below its initial size,
+// when more than half a step has been sent again in a round. After this loss, it is again PSNs.
+func (e *end) shed(again int64) {
 	r := &e.requester
 	r.naked()
-	r.lost, r.grown = true, 0
+	r.lost = true
 	base, step := e.psnWindow(), e.windowStep()
+	if r.repeated += again; r.repeated <= step/2 {
+		return
+	}
+	r.grown, r.repeated = 0, 0
 	r.window = max(min(r.window, base), r.window*7/10/step*step)
 }
 
@@ -76,6 +82,9 @@ func (e *end) windowStep() int64 { return max(1, e.psnWindow()/4) }
 func (e *end) widen(n int64) {
 	r := &e.requester
 	base, most := e.psnWindow(), e.maxWindow()
+	if r.round += n; r.round >= r.window {
+		r.round, r.repeated = 0, 0
+	}
 	if r.window < base {
 		r.window = min(r.window+n, base)
 		return

@@ -66,7 +66,7 @@ func (e *end) answered(p *bth.Packet, info *bth.OpcodeInfo) (st step) {
 func (e *end) implied(st *step) {
 	if r := &e.requester; !r.went {
 		if e.triesOnNAK(st) {
-			e.shed()
+			e.shed(r.cursor - r.una)
 			r.goBack()
 		}
 		r.went = true
