@@ -22,6 +22,7 @@ const (
 	rivalWrites  = "bare UDP, cut as WRITEs are"
 	floorBytes   = "bare loop, ICRC and copy"
 	floorCopies  = "bare loop, ICRC and two copies"
+	floorReads   = "bare loop, requests and two copies"
 	rivalTCPLat  = "qperf tcp_lat"
 	rivalUDPLat  = "qperf udp_lat"
 	floorSleeps  = "bare loop of SENDs, sleeping"
@@ -52,7 +53,9 @@ func Contests(links []Link, others ...Build) []Contest {
 			"The bare loop is the limit of a RoCE end in user space: it gathers BTH, payload and ICRC of equal packets, checks the " +
 			"ICRC of those that arrive and copies their payload, and acknowledges each batch, with a window of 1 MiB and no RDMA " +
 			"transport. Its figure is of payload, as those of gorxe are. With two copies the sender copies each payload before it computes the ICRC, " +
-			"as the responder of a READ must: the memory may change until the kernel has read it, and the requester would wait for its timer.",
+			"as the responder of a READ must: the memory may change until the kernel has read it, and the requester would wait for its timer. " +
+			"With requests it is the limit of a READ: instead of the acknowledgements, the receiver sends a READ request for each two packets, " +
+			"as gorxe does where the host segments trains, and the sender checks the ICRC of each request.",
 		Contenders: []Contender{
 			{Name: rivalTCP, Tool: "iperf3"},
 			{Name: rivalCubic, Tool: "iperf3", Args: []string{"-C", "cubic"}},
@@ -60,9 +63,10 @@ func Contests(links []Link, others ...Build) []Contest {
 			{Name: rivalWrites, Tool: "blast", Args: []string{"--segment", segment, "--lead", lead}},
 			{Name: floorBytes, Tool: "blast", Args: []string{"--segment", segment, "--icrc"}},
 			{Name: floorCopies, Tool: "blast", Args: []string{"--segment", segment, "--icrc", "--copied"}},
+			{Name: floorReads, Tool: "blast", Args: []string{"--segment", segment, "--icrc", "--copied", "--requests"}},
 		},
 	}
-	bw.Ratios = append(bw.Ratios, Ratio{Of: floorCopies, To: floorBytes})
+	bw.Ratios = append(bw.Ratios, Ratio{Of: floorCopies, To: floorBytes}, Ratio{Of: floorReads, To: floorBytes})
 	lat := Contest{
 		Name: "latency", Title: "Latency", Metric: Latency,
 		About: "Half the round trip of an 8-byte message, on average, which is what qperf tells. Sleeping: both ends wait in the kernel, as qperf's do. Polling: both " +
@@ -109,7 +113,7 @@ func Contests(links []Link, others ...Build) []Contest {
 			Ratio{Of: send, To: rivalBlast}, Ratio{Of: write, To: floorBytes, AtLeast: 0.85},
 			Ratio{Of: send, To: floorBytes, AtLeast: 0.85},
 			Ratio{Of: short, To: write, AtLeast: 0.8}, Ratio{Of: read, To: write, AtLeast: 0.85},
-			Ratio{Of: send, To: write, AtLeast: 0.8}, Ratio{Of: read, To: floorCopies})
+			Ratio{Of: send, To: write, AtLeast: 0.8}, Ratio{Of: read, To: floorCopies}, Ratio{Of: read, To: floorReads})
 
 		sleeping := gorxe(&lat, "SEND, sleeping", "send_lat", "-s", "8", "--events", "--spin", "0s")
 		spinning := gorxe(&lat, "SEND, by default", "send_lat", "-s", "8", "--events")

@@ -6,6 +6,9 @@
 // With [Config.ICRC] it measures the limit of a RoCE end in user space: the sender gathers BTH,
 // payload and ICRC of each packet, and the receiver checks the ICRC, copies the payload, and
 // acknowledges each batch. There are no queue pairs, work requests or retransmissions.
+//
+// With [Config.Requests] it measures the limit of a READ: the receiver sends a READ request for
+// each two packets instead of the acknowledgements.
 package blast
 
 import (
@@ -20,12 +23,14 @@ import (
 
 // Config configures the sender, which passes it to the receiver.
 type Config struct {
-	Segment int           `json:"segment"` // bytes of UDP payload of a datagram, 1 to MaxSegment
-	Lead    int           `json:"lead"`    // of a single datagram before each train; 0: none
-	ICRC    bool          `json:"icrc"`    // datagrams are packets with BTH and ICRC
-	Copied  bool          `json:"copied"`  // the sender copies each payload before it computes the ICRC
-	Warm    time.Duration `json:"warm"`    // warm-up, not counted
-	Time    time.Duration `json:"time"`    // counted time
+	Segment int  `json:"segment"` // bytes of UDP payload of a datagram, 1 to MaxSegment
+	Lead    int  `json:"lead"`    // of a single datagram before each train; 0: none
+	ICRC    bool `json:"icrc"`    // datagrams are packets with BTH and ICRC
+	Copied  bool `json:"copied"`  // the sender copies each payload before it computes the ICRC
+	// Requests replaces the acknowledgements by a READ request for each two packets.
+	Requests bool          `json:"requests"`
+	Warm     time.Duration `json:"warm"` // warm-up, not counted
+	Time     time.Duration `json:"time"` // counted time
 }
 
 // MaxSegment is the maximum length of a datagram, in bytes of UDP payload.
@@ -57,6 +62,8 @@ func (c Config) check() error {
 			c.Segment, c.Lead, packets.Overhead)
 	case c.Copied && !c.ICRC:
 		return fmt.Errorf("payloads that are copied without an ICRC: choose packets with ICRC")
+	case c.Requests && !c.ICRC:
+		return fmt.Errorf("READ requests for packets without an ICRC: choose packets with ICRC")
 	case c.Time <= 0 || c.Warm < 0:
 		return fmt.Errorf("%v before %v that count: the first must not be negative, the second must be more than 0", c.Warm, c.Time)
 	}

@@ -32,7 +32,8 @@ func connect(t *testing.T) (net.Conn, net.Listener) {
 
 func TestBothEndsKnowWhatArrived(t *testing.T) {
 	for _, c := range []Config{{Segment: 1}, {Segment: 96}, {Segment: 4112}, {Segment: MaxSegment}, {Segment: 4112, Lead: 4128}, {Segment: 4112, ICRC: true},
-		{Segment: 17, ICRC: true}, {Segment: MaxSegment, ICRC: true}, {Segment: 4112, ICRC: true, Copied: true}} {
+		{Segment: 17, ICRC: true}, {Segment: MaxSegment, ICRC: true}, {Segment: 4112, ICRC: true, Copied: true},
+		{Segment: 17, ICRC: true, Requests: true}, {Segment: 4112, ICRC: true, Copied: true, Requests: true}} {
 		c.Time = 20 * time.Millisecond
 		conn, l := connect(t)
 		type outcome struct {
@@ -102,7 +103,8 @@ func TestALeadingDatagramLeavesWholeBeforeItsTrain(t *testing.T) {
 
 func TestAReceiverRefusesWhatCannotBeSent(t *testing.T) {
 	for _, c := range []Config{{Segment: 0, Time: 1}, {Segment: MaxSegment + 1, Time: 1}, {Segment: 1}, {Segment: 1, Time: 1, Warm: -1}, {Segment: 1, Lead: -1, Time: 1}, {Segment: 1, Lead: MaxSegment + 1, Time: 1},
-		{Segment: packets.Overhead, ICRC: true, Time: 1}, {Segment: 4112, Lead: 4128, ICRC: true, Time: 1}, {Segment: 4112, Copied: true, Time: 1}} {
+		{Segment: packets.Overhead, ICRC: true, Time: 1}, {Segment: 4112, Lead: 4128, ICRC: true, Time: 1}, {Segment: 4112, Copied: true, Time: 1},
+		{Segment: 4112, Requests: true, Time: 1}} {
 		if err := c.check(); err == nil {
 			t.Errorf("%+v is taken", c)
 		}
@@ -180,7 +182,7 @@ func gatheredCheckedAndCopied(t *testing.T, c Config) {
 			t.Errorf("packet %d is copied: %v", psn, got)
 		}
 	}
-	if err := k.acknowledge(r.fd); err != nil {
+	if err := k.answer(r.fd); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.await(fd); err != nil || s.acked != s.next {

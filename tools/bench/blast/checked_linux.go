@@ -2,8 +2,6 @@ package blast
 
 import (
 	"fmt"
-	"slices"
-	"time"
 	"unsafe"
 
 	"github.com/gorxe/gorxe/bth"
@@ -15,21 +13,13 @@ const (
 	// trainsPerCall is the number of trains that the sender of checked packets passes to the
 	// kernel at once.
 	trainsPerCall = 4
-	// checkedBatch is the number of trains that the receiver of checked packets receives at once.
-	checkedBatch = 8
-	// acksPerCall is the number of acknowledgements that the sender receives at once.
+	// acksPerCall is the number of datagrams with acknowledgements or requests that the sender
+	// receives at once.
 	acksPerCall = 16
 	// edge is the number of bytes between two payloads: the ICRC of a packet and the BTH of the
 	// next.
 	edge = packets.Overhead
 )
-
-// skew is the offset of a receive buffer from a multiple of 16 bytes: the data after a BTH is
-// then at a multiple of 16, as in gorxe's udp link.
-const skew = 16 - bth.BTHLen
-
-// aligned returns n bytes that begin skew bytes after a multiple of 16.
-func aligned(n int) []byte { return make([]byte, n+skew)[skew:] }
 
 // bursts is the sender of packets with ICRC. It holds the packets of one call, which are made
 // anew for each.
@@ -47,7 +37,7 @@ type bursts struct {
 	acked bth.PSN // packets before this one have arrived or are lost
 
 	acks  [acksPerCall]message
-	words [acksPerCall][packets.AckLen + 1]byte // longer datagrams are not acknowledgements
+	words [acksPerCall][]byte // memory of acks
 }
 
 func newBursts(c Config) *bursts {
@@ -75,9 +65,14 @@ func newBursts(c Config) *bursts {
 		m.hdr.SetIovlen(len(iovs))
 		s.msgs = append(s.msgs, m)
 	}
+	length := packets.AckLen + 1 // longer datagrams are not acknowledgements
+	if c.Requests {
+		length = requestRoom
+	}
 	for i := range s.acks {
+		s.words[i] = make([]byte, length)
 		iov := &unix.Iovec{Base: &s.words[i][0]}
-		iov.SetLen(len(s.words[i]))
+		iov.SetLen(length)
 		s.acks[i] = newMessage(iov)
 	}
 	return s
@@ -104,10 +99,13 @@ func (s *bursts) fill() {
 	}
 }
 
-// full reports whether the packets of a call do not fit into the window.
-func (s *bursts) full() bool { return s.next.Diff(s.acked)+int32(s.count()) > int32(s.c.window()) }
+// full reports whether the packets of a call do not fit into a window.
+func (s *bursts) full(window uint32) bool {
+	return s.next.Diff(s.acked)+int32(s.count()) > int32(window)
+}
 
-// await waits for acknowledgements. After patience it considers all sent packets lost.
+// await waits for acknowledgements or requests. After patience it considers all sent packets
+// lost.
 func (s *bursts) await(fd int) error {
 	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&s.acks)), acksPerCall,
 		unix.MSG_WAITFORONE, 0, 0)
@@ -122,11 +120,21 @@ func (s *bursts) await(fd int) error {
 		return fmt.Errorf("waiting for an acknowledgement: %w", errno)
 	}
 	for i := range s.acks[:n] {
-		if psn, ok := packets.ReadAck(s.words[i][:s.acks[i].len]); ok && s.acked.Before(psn) && !s.next.Before(psn) {
-			s.acked = psn
+		b := s.words[i][:s.acks[i].len]
+		if s.c.Requests {
+			s.takeRequests(b)
+		} else if psn, ok := packets.ReadAck(b); ok {
+			s.acknowledge(psn)
 		}
 	}
 	return nil
+}
+
+// acknowledge records that the packets before psn have arrived.
+func (s *bursts) acknowledge(psn bth.PSN) {
+	if s.acked.Before(psn) && !s.next.Before(psn) {
+		s.acked = psn
+	}
 }
 
 // sendChecked sends packets with ICRC until over returns true. fd is a socket of [Config.dial].
@@ -135,10 +143,15 @@ func sendChecked(fd int, c Config, over func() bool) error {
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
 		return fmt.Errorf("SO_RCVTIMEO of a UDP socket: %w", err)
 	}
+	if c.Requests {
+		if err := unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1); err != nil {
+			return fmt.Errorf("UDP_GRO of a UDP socket: %w", err)
+		}
+	}
 	s := newBursts(c)
 	for !over() {
 		s.fill()
-		for s.full() && !over() {
+		for s.full(c.window()) && !over() {
 			if err := s.await(fd); err != nil {
 				return err
 			}
@@ -150,143 +163,12 @@ func sendChecked(fd int, c Config, over func() bool) error {
 	return nil
 }
 
-// send sends the packets of a call, or only the first trains of them. It bypasses the Go runtime,
-// which would hand the processor (P) to another thread if a call took longer than 20 µs.
+// send sends the packets of a call, or only the first trains of them.
 func (s *bursts) send(fd int) error {
-	sent, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&s.msgs[0])),
-		uintptr(len(s.msgs)), 0, 0, 0)
-	if errno != 0 {
-		return errno
+	sent, err := sendRaw(fd, s.msgs, 0)
+	if err != nil {
+		return err
 	}
 	s.next = s.next.Add(uint32(sent) * uint32(s.c.train()))
 	return nil
-}
-
-// checker is the receiver of packets with ICRC.
-type checker struct {
-	c      Config
-	seed   uint32
-	region []byte
-	room   []byte
-	iovs   [checkedBatch]unix.Iovec
-	msgs   [checkedBatch]message
-	ack    []byte
-	next   bth.PSN // PSN after that of the last packet that arrived
-
-	good, wrong uint64 // packets
-}
-
-func newChecker(c Config) *checker {
-	k := &checker{c: c, seed: packets.Seed(c.Segment), region: c.region(), ack: packets.New(bth.RCAck, packets.AckLen)}
-	clear(k.region)
-	k.room = aligned(checkedBatch * trainRoom)
-	for i := range k.msgs {
-		k.iovs[i].Base = &k.room[i*trainRoom]
-		k.iovs[i].SetLen(trainRoom)
-		k.msgs[i] = newMessage(&k.iovs[i])
-	}
-	return k
-}
-
-// receive receives trains from a socket and returns their number, 0 after patience.
-func (k *checker) receive(fd int) (int, error) {
-	at := uintptr(unsafe.Pointer(&k.msgs))
-	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), at, checkedBatch, unix.MSG_DONTWAIT, 0, 0)
-	if errno == unix.EAGAIN {
-		n, _, errno = unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), at, checkedBatch, unix.MSG_WAITFORONE, 0, 0)
-	}
-	switch errno {
-	case 0:
-		return int(n), nil
-	case unix.EAGAIN, unix.EINTR, unix.ECONNREFUSED:
-		return 0, nil
-	}
-	return 0, fmt.Errorf("receiving: %w", errno)
-}
-
-// take checks the packets of n trains and copies their payload.
-func (k *checker) take(n int) {
-	for i := range k.msgs[:n] {
-		for b := range slices.Chunk(k.room[i*trainRoom:][:k.msgs[i].len], k.c.Segment) {
-			k.packet(b)
-		}
-	}
-}
-
-func (k *checker) packet(b []byte) {
-	if len(b) != k.c.Segment || !bth.CheckICRC(k.seed, b) {
-		k.wrong++
-		return
-	}
-	psn := packets.PSN(b)
-	copy(k.c.place(k.region, psn), b[bth.BTHLen:])
-	k.good++
-	k.next = psn.Add(1)
-}
-
-// acknowledge acknowledges all packets so far. An acknowledgement that the kernel does not accept
-// is lost.
-func (k *checker) acknowledge(fd int) error {
-	packets.SealAck(k.ack, k.next)
-	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&k.ack[0])), packets.AckLen,
-		unix.MSG_DONTWAIT, 0, 0)
-	switch errno {
-	case 0, unix.EAGAIN, unix.EINTR, unix.ENOBUFS, unix.ECONNREFUSED:
-		return nil
-	}
-	return fmt.Errorf("sending an acknowledgement: %w", errno)
-}
-
-// countChecked receives packets with ICRC until the counted time is over. The clock starts with
-// the first one.
-func (r *receiver) countChecked(c Config) (Result, error) {
-	if err := r.answerFirst(); err != nil {
-		return Result{}, err
-	}
-	k := newChecker(c)
-	from := time.Now().Add(c.Warm)
-	var res Result
-	for {
-		n, err := k.receive(r.fd)
-		if err != nil {
-			return res, err
-		}
-		now := time.Now()
-		if took := now.Sub(from); took >= c.Time {
-			res.Seconds = took.Seconds()
-			res.Segments, res.Wrong = k.good, k.wrong
-			res.Bytes = k.good * uint64(c.payload())
-			return res, nil
-		}
-		if now.Before(from) {
-			k.good, k.wrong = 0, 0
-		} else {
-			res.Calls++
-		}
-		if n == 0 {
-			continue
-		}
-		k.take(n)
-		if err := k.acknowledge(r.fd); err != nil {
-			return res, err
-		}
-	}
-}
-
-// answerFirst waits for the first datagram and connects the socket to its sender.
-func (r *receiver) answerFirst() error {
-	var b [1]byte
-	for give := time.Now().Add(limit); time.Now().Before(give); {
-		_, from, err := unix.Recvfrom(r.fd, b[:], unix.MSG_PEEK)
-		switch {
-		case err == nil:
-			if err := unix.Connect(r.fd, from); err != nil {
-				return fmt.Errorf("connecting a UDP socket to the sender: %w", err)
-			}
-			return nil
-		case err != unix.EAGAIN && err != unix.EINTR:
-			return fmt.Errorf("receiving: %w", err)
-		}
-	}
-	return errNothing
 }

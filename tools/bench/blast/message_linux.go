@@ -67,3 +67,15 @@ func send(fd int, msgs []message) error {
 	}
 	return nil
 }
+
+// sendRaw sends msgs, as many of them as possible, in one call, and returns their number. It
+// bypasses the Go runtime, which would hand the processor (P) to another thread if a call took
+// longer than 20 µs.
+func sendRaw(fd int, msgs []message, flags uintptr) (int, error) {
+	sent, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&msgs[0])),
+		uintptr(len(msgs)), flags, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(sent), nil
+}

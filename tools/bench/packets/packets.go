@@ -1,5 +1,5 @@
 // Package packets encodes and checks the few packets that the bare loops exchange: a BTH,
-// possibly an AETH, and an ICRC, without an RDMA transport.
+// possibly a RETH or AETH, and an ICRC, without an RDMA transport.
 package packets
 
 import (
@@ -14,6 +14,9 @@ const Overhead = bth.BTHLen + bth.ICRCLen
 // AckLen is the length in bytes of an acknowledgement: BTH, AETH, ICRC.
 const AckLen = bth.BTHLen + bth.AETHLen + bth.ICRCLen
 
+// RequestLen is the length in bytes of a READ request: BTH, RETH, ICRC.
+const RequestLen = bth.BTHLen + bth.RETHLen + bth.ICRCLen
+
 // Seed returns the CRC over the IP and UDP headers of packets with n bytes of UDP payload.
 //
 // Addresses and ports are 0. They do not matter for the cost, because gorxe computes the seed
@@ -23,8 +26,11 @@ func Seed(n int) uint32 {
 	return h.Seed()
 }
 
-// seedOfAck is the seed of acknowledgements.
-var seedOfAck = Seed(AckLen)
+// Seeds of acknowledgements and of READ requests.
+var (
+	seedOfAck     = Seed(AckLen)
+	seedOfRequest = Seed(RequestLen)
+)
 
 // New returns a packet of n bytes with a BTH and zeros after it. n is at least the length of a
 // BTH.
@@ -57,4 +63,33 @@ func ReadAck(b []byte) (psn bth.PSN, ok bool) {
 		return 0, false
 	}
 	return PSN(b), true
+}
+
+// PutSyndrome sets the syndrome of an acknowledgement.
+func PutSyndrome(ack []byte, s bth.Syndrome) { ack[bth.BTHLen] = byte(s) }
+
+// Syndrome returns the syndrome of an acknowledgement.
+func Syndrome(ack []byte) bth.Syndrome { return bth.Syndrome(ack[bth.BTHLen]) }
+
+// SealRequest makes a packet of RequestLen bytes a READ request for the responses from a PSN on.
+func SealRequest(request []byte, psn bth.PSN, r bth.RETH) {
+	PutPSN(request, psn)
+	reth := request[bth.BTHLen:]
+	binary.BigEndian.PutUint64(reth, r.VA)
+	binary.BigEndian.PutUint32(reth[8:], r.RKey)
+	binary.BigEndian.PutUint32(reth[12:], r.DMALen)
+	Seal(seedOfRequest, request)
+}
+
+// ReadRequest returns PSN and RETH of a READ request; ok is false for other packets.
+func ReadRequest(b []byte) (psn bth.PSN, r bth.RETH, ok bool) {
+	if len(b) != RequestLen || !bth.CheckICRC(seedOfRequest, b) {
+		return 0, bth.RETH{}, false
+	}
+	reth := b[bth.BTHLen:]
+	return PSN(b), bth.RETH{
+		VA:     binary.BigEndian.Uint64(reth),
+		RKey:   binary.BigEndian.Uint32(reth[8:]),
+		DMALen: binary.BigEndian.Uint32(reth[12:]),
+	}, true
 }

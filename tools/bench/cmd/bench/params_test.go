@@ -53,6 +53,7 @@ func TestListNamesEveryContender(t *testing.T) {
   bandwidth/bare UDP, cut as WRITEs are
   bandwidth/bare loop, ICRC and copy
   bandwidth/bare loop, ICRC and two copies
+  bandwidth/bare loop, requests and two copies
   bandwidth/gorxe udp: WRITE
   bandwidth/gorxe udp: READ
   bandwidth/gorxe udp: WRITE of 8 KiB
