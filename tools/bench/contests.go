@@ -23,6 +23,9 @@ const (
 	floorBytes   = "bare loop, ICRC and copy"
 	floorCopies  = "bare loop, ICRC and two copies"
 	floorReads   = "bare loop, requests and two copies"
+	floorClean   = "bare loop, no loss"
+	floorSome    = "bare loop, 0.1 % lost"
+	floorMuch    = "bare loop, 1 % lost"
 	rivalTCPLat  = "qperf tcp_lat"
 	rivalUDPLat  = "qperf udp_lat"
 	floorSleeps  = "bare loop of SENDs, sleeping"
@@ -92,7 +95,17 @@ func Contests(links []Link, others ...Build) []Contest {
 	}
 	loss := Contest{
 		Name: "loss", Title: "Goodput under loss", Metric: Bandwidth,
-		About: "WRITEs of 64 KiB while each end loses a part of the packets that arrive, at random.",
+		About: "WRITEs of 64 KiB while each end loses a part of the packets that arrive, at random. The bare loop gathers, checks and copies packets as that of the " +
+			"bandwidth contest does, and each of its ends loses as much. It is the limit of a reliable end that learns of one gap per round trip, as RoCE's " +
+			"sequence NAK tells it: the receiver copies packets behind a gap to their place at once and answers each batch with an acknowledgement or a NAK; " +
+			"the sender sends the packet that a NAK names again, once, before new ones. While a gap is repaired, two windows may be unacknowledged. " +
+			"Both of its ends poll, with and without losses.",
+		Contenders: []Contender{
+			{Name: floorClean, Tool: "blast", Args: []string{"--segment", segment, "--icrc", "--reliable"}},
+			{Name: floorSome, Tool: "blast", Args: []string{"--segment", segment, "--icrc", "--lose", "0.001"}},
+			{Name: floorMuch, Tool: "blast", Args: []string{"--segment", segment, "--icrc", "--lose", "0.01"}},
+		},
+		Ratios: []Ratio{{Of: floorSome, To: floorClean}, {Of: floorMuch, To: floorClean}},
 	}
 	for _, l := range links {
 		gorxe := func(c *Contest, what, test string, args ...string) string {

@@ -9,6 +9,10 @@
 //
 // With [Config.Requests] it measures the limit of a READ: the receiver sends a READ request for
 // each two packets instead of the acknowledgements.
+//
+// With [Config.Lose] it measures the limit of a reliable end: both ends lose packets, and the
+// sender repairs one gap per round trip, as the NAKs of the receiver name it. [Config.Reliable] is
+// the same loop without losses.
 package blast
 
 import (
@@ -28,9 +32,15 @@ type Config struct {
 	ICRC    bool `json:"icrc"`    // datagrams are packets with BTH and ICRC
 	Copied  bool `json:"copied"`  // the sender copies each payload before it computes the ICRC
 	// Requests replaces the acknowledgements by a READ request for each two packets.
-	Requests bool          `json:"requests"`
-	Warm     time.Duration `json:"warm"` // warm-up, not counted
-	Time     time.Duration `json:"time"` // counted time
+	Requests bool `json:"requests"`
+	// Reliable makes the sender send lost packets again. Both ends poll. Result has each packet
+	// once.
+	Reliable bool `json:"reliable"`
+	// Lose is the fraction of arriving packets and acknowledgements that each end loses, 0 to
+	// less than 1. If it is not 0, the loop is reliable.
+	Lose float64       `json:"lose"`
+	Warm time.Duration `json:"warm"` // warm-up, not counted
+	Time time.Duration `json:"time"` // counted time
 }
 
 // MaxSegment is the maximum length of a datagram, in bytes of UDP payload.
@@ -51,6 +61,9 @@ func (c Config) segments(length int) uint64 {
 	return uint64((length + c.Segment - 1) / c.Segment)
 }
 
+// reliable reports whether lost packets are sent again.
+func (c Config) reliable() bool { return c.Reliable || c.Lose > 0 }
+
 func (c Config) check() error {
 	switch {
 	case c.Segment < 1 || c.Segment > MaxSegment:
@@ -64,6 +77,10 @@ func (c Config) check() error {
 		return fmt.Errorf("payloads that are copied without an ICRC: choose packets with ICRC")
 	case c.Requests && !c.ICRC:
 		return fmt.Errorf("READ requests for packets without an ICRC: choose packets with ICRC")
+	case !(c.Lose >= 0 && c.Lose < 1): // NaN too
+		return fmt.Errorf("losing %v of the packets: choose 0 to less than 1", c.Lose)
+	case c.reliable() && (!c.ICRC || c.Copied || c.Requests):
+		return fmt.Errorf("repairing losses without an ICRC, or with copies or requests: choose packets with ICRC alone")
 	case c.Time <= 0 || c.Warm < 0:
 		return fmt.Errorf("%v before %v that count: the first must not be negative, the second must be more than 0", c.Warm, c.Time)
 	}
@@ -74,11 +91,15 @@ func (c Config) check() error {
 type Result struct {
 	// Bytes is the amount of UDP payload; with Config.ICRC, of the payload of packets with a
 	// correct ICRC.
-	Bytes    uint64  `json:"bytes"`
-	Segments uint64  `json:"segments"`        // with Config.ICRC: only those with a correct ICRC
-	Wrong    uint64  `json:"wrong,omitempty"` // packets with a wrong ICRC
-	Calls    uint64  `json:"calls"`           // calls of recvmmsg
-	Seconds  float64 `json:"seconds"`
+	Bytes    uint64 `json:"bytes"`
+	Segments uint64 `json:"segments"`        // with Config.ICRC: only those with a correct ICRC
+	Wrong    uint64 `json:"wrong,omitempty"` // packets with a wrong ICRC
+	// Repaired and Duplicates are of a reliable loop: packets that filled a gap before later ones, and
+	// packets that arrived more than once, which Segments does not count again.
+	Repaired   uint64  `json:"repaired,omitempty"`
+	Duplicates uint64  `json:"duplicates,omitempty"`
+	Calls      uint64  `json:"calls"` // calls of recvmmsg
+	Seconds    float64 `json:"seconds"`
 }
 
 // hello is the receiver's first message: the port at which it receives.

@@ -2,6 +2,7 @@ package blast
 
 import (
 	"bytes"
+	"math"
 	"net"
 	"net/netip"
 	"strings"
@@ -33,7 +34,9 @@ func connect(t *testing.T) (net.Conn, net.Listener) {
 func TestBothEndsKnowWhatArrived(t *testing.T) {
 	for _, c := range []Config{{Segment: 1}, {Segment: 96}, {Segment: 4112}, {Segment: MaxSegment}, {Segment: 4112, Lead: 4128}, {Segment: 4112, ICRC: true},
 		{Segment: 17, ICRC: true}, {Segment: MaxSegment, ICRC: true}, {Segment: 4112, ICRC: true, Copied: true},
-		{Segment: 17, ICRC: true, Requests: true}, {Segment: 4112, ICRC: true, Copied: true, Requests: true}} {
+		{Segment: 17, ICRC: true, Requests: true}, {Segment: 4112, ICRC: true, Copied: true, Requests: true},
+		{Segment: 4112, ICRC: true, Reliable: true}, {Segment: 4112, ICRC: true, Lose: 0.01},
+		{Segment: MaxSegment, ICRC: true, Lose: 0.2}} {
 		c.Time = 20 * time.Millisecond
 		conn, l := connect(t)
 		type outcome struct {
@@ -104,7 +107,12 @@ func TestALeadingDatagramLeavesWholeBeforeItsTrain(t *testing.T) {
 func TestAReceiverRefusesWhatCannotBeSent(t *testing.T) {
 	for _, c := range []Config{{Segment: 0, Time: 1}, {Segment: MaxSegment + 1, Time: 1}, {Segment: 1}, {Segment: 1, Time: 1, Warm: -1}, {Segment: 1, Lead: -1, Time: 1}, {Segment: 1, Lead: MaxSegment + 1, Time: 1},
 		{Segment: packets.Overhead, ICRC: true, Time: 1}, {Segment: 4112, Lead: 4128, ICRC: true, Time: 1}, {Segment: 4112, Copied: true, Time: 1},
-		{Segment: 4112, Requests: true, Time: 1}} {
+		{Segment: 4112, Requests: true, Time: 1}, {Segment: 4112, Lose: 0.1, Time: 1},
+		{Segment: 4112, Reliable: true, Time: 1},
+		{Segment: 4112, ICRC: true, Lose: 1, Time: 1}, {Segment: 4112, ICRC: true, Lose: -0.1, Time: 1},
+		{Segment: 4112, ICRC: true, Lose: math.NaN(), Time: 1},
+		{Segment: 4112, ICRC: true, Copied: true, Lose: 0.1, Time: 1},
+		{Segment: 4112, ICRC: true, Requests: true, Lose: 0.1, Time: 1}} {
 		if err := c.check(); err == nil {
 			t.Errorf("%+v is taken", c)
 		}

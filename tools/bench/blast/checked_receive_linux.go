@@ -36,10 +36,15 @@ type checker struct {
 	iovs   [checkedBatch]unix.Iovec
 	msgs   [checkedBatch]message
 	ack    []byte
-	next   bth.PSN // PSN after that of the last packet that arrived
+	next   bth.PSN       // PSN after that of the last packet that arrived
+	spin   time.Duration // time to poll for packets before sleeping
 
-	good, wrong uint64 // packets
+	counts
 }
+
+// counts are numbers of packets: those with a correct ICRC, each once, those with a wrong one,
+// and those that Result.Repaired and Result.Duplicates count.
+type counts struct{ good, wrong, repaired, duplicates uint64 }
 
 func newChecker(c Config) *checker {
 	k := &checker{c: c, seed: packets.Seed(c.Segment), region: c.region(), ack: packets.New(bth.RCAck, packets.AckLen)}
@@ -53,10 +58,26 @@ func newChecker(c Config) *checker {
 	return k
 }
 
+// processor returns the processor of the packets. fd is the socket that it will answer from.
+func (k *checker) processor(fd int) (processor, error) {
+	switch {
+	case k.c.Requests:
+		return newRequester(fd, k)
+	case k.c.reliable():
+		return newLossyReceiver(k), nil
+	}
+	return k, nil
+}
+
 // receive receives trains from a socket and returns their number, 0 after patience.
 func (k *checker) receive(fd int) (int, error) {
 	at := uintptr(unsafe.Pointer(&k.msgs))
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), at, checkedBatch, unix.MSG_DONTWAIT, 0, 0)
+	if errno == unix.EAGAIN && k.spin > 0 {
+		for begin := time.Now(); errno == unix.EAGAIN && time.Since(begin) < k.spin; {
+			n, _, errno = unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), at, checkedBatch, unix.MSG_DONTWAIT, 0, 0)
+		}
+	}
 	if errno == unix.EAGAIN {
 		n, _, errno = unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), at, checkedBatch, unix.MSG_WAITFORONE, 0, 0)
 	}
@@ -118,13 +139,9 @@ func (r *receiver) countChecked(c Config) (Result, error) {
 		return Result{}, err
 	}
 	k := newChecker(c)
-	var p processor = k
-	if c.Requests {
-		q, err := newRequester(r.fd, k)
-		if err != nil {
-			return Result{}, err
-		}
-		p = q
+	p, err := k.processor(r.fd)
+	if err != nil {
+		return Result{}, err
 	}
 	from := time.Now().Add(c.Warm)
 	var res Result
@@ -137,11 +154,12 @@ func (r *receiver) countChecked(c Config) (Result, error) {
 		if took := now.Sub(from); took >= c.Time {
 			res.Seconds = took.Seconds()
 			res.Segments, res.Wrong = k.good, k.wrong
+			res.Repaired, res.Duplicates = k.repaired, k.duplicates
 			res.Bytes = k.good * uint64(c.payload())
 			return res, nil
 		}
 		if now.Before(from) {
-			k.good, k.wrong = 0, 0
+			k.counts = counts{}
 		} else {
 			res.Calls++
 		}

@@ -131,5 +131,23 @@ func TestRequestsOverLoopback(t *testing.T) {
 		if err := s.await(fd); err != nil || s.acked == before {
 			t.Fatalf("requests up to %d of %d: %v", s.acked, s.next, err)
 		}
+		if before == 0 && s.acks[0].len != requestRoom {
+			t.Errorf("a train of %d bytes, want %d", s.acks[0].len, requestRoom)
+		}
+	}
+}
+
+func TestRequestsDoNotAllocate(t *testing.T) {
+	q := openRequester(t, Config{Segment: 4112, ICRC: true, Requests: true})
+	s := newBursts(q.c)
+	if n := testing.AllocsPerRun(100, func() {
+		q.next = q.next.Add(120)
+		s.next = q.next
+		s.takeRequests(q.requests[:q.fill()*packets.RequestLen])
+	}); n != 0 {
+		t.Errorf("%v allocations for each batch", n)
+	}
+	if s.acked != s.next {
+		t.Errorf("%d of %d packets have arrived", s.acked, s.next)
 	}
 }

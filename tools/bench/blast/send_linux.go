@@ -42,9 +42,12 @@ func sendUntil(to netip.Addr, port uint16, c Config, done <-chan error) error {
 		result <- <-done
 		over.Store(true)
 	}()
-	if c.ICRC {
+	switch {
+	case c.reliable():
+		err = sendLossy(fd, c, over.Load)
+	case c.ICRC:
 		err = sendChecked(fd, c, over.Load)
-	} else {
+	default:
 		err = c.sendBare(fd, over.Load)
 	}
 	if err != nil {

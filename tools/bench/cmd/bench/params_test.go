@@ -43,7 +43,7 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 
 func TestListNamesEveryContender(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-list", "-links", "udp", "-run", "bandwidth/"}, &out, io.Discard); err != nil {
+	if err := run(t.Context(), []string{"-list", "-links", "udp", "-run", "bandwidth/|loss/"}, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	const want = `Bandwidth, in Gbit/s
@@ -58,6 +58,13 @@ func TestListNamesEveryContender(t *testing.T) {
   bandwidth/gorxe udp: READ
   bandwidth/gorxe udp: WRITE of 8 KiB
   bandwidth/gorxe udp: SEND
+Goodput under loss, in Gbit/s
+  loss/bare loop, no loss
+  loss/bare loop, 0.1 % lost
+  loss/bare loop, 1 % lost
+  loss/gorxe udp: no loss
+  loss/gorxe udp: 0.1 % lost
+  loss/gorxe udp: 1 % lost
 `
 	if out.String() != want {
 		t.Errorf("%s", out.String())
