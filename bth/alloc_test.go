@@ -8,7 +8,8 @@ import (
 
 func TestTheDataPathAllocatesNothing(t *testing.T) {
 	p := bth.Packet{
-		Opcode: bth.RCWriteOnlyImm, PKey: 0xffff, RETH: bth.RETH{VA: 1, RKey: 2, DMALen: 1022}, Payload: make([]byte, 1022),
+		Opcode: bth.RCWriteOnlyImm, PKey: 0xffff, RETH: bth.RETH{VA: 1, RKey: 2, DMALen: 1022},
+		Payload: make([]byte, 1022),
 	}
 	body := p.Append(make([]byte, 0, bth.MaxPacketLen))
 	h4, h6 := testHeader4(len(body)+bth.ICRCLen), testHeader6(len(body)+bth.ICRCLen)

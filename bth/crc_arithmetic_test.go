@@ -67,7 +67,8 @@ func TestPolynomialArithmetic(t *testing.T) {
 func TestDivideByPowerUndoesAppendedZeroes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.Uint32().Draw(t, "a")
-		n := rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(inverseStep-2, inverseStep+2), rapid.IntRange(0, 1<<16)).Draw(t, "n")
+		n := rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(inverseStep-2, inverseStep+2),
+			rapid.IntRange(0, 1<<16)).Draw(t, "n")
 		// n zero bytes multiply the register by x^8n.
 		register := ^crc32.Update(^a, crc32.IEEETable, make([]byte, n))
 		if got := divideByPower(register, n); got != a {

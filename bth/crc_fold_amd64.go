@@ -40,19 +40,19 @@ type foldConstants struct {
 }
 
 var folds = &foldConstants{
-	by256: moveBy(256), by64: moveBy(64),
-	toLast:  [4][2]uint64{moveBy(48), moveBy(32), moveBy(16)},
+	by256: moveConstants(256), by64: moveConstants(64),
+	toLast:  [4][2]uint64{moveConstants(48), moveConstants(32), moveConstants(16)},
 	to64:    [2]uint64{uint64(powX(64)) << 1},
 	barrett: [2]uint64{crc32.IEEE<<1 | 1, 0x1f7011641},
 	low:     [2]uint64{math.MaxUint32, math.MaxUint32},
-	by128:   moveBy(128),
+	by128:   moveConstants(128),
 	shift: [32]byte{
 		0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
 		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
 	},
 }
 
-func moveBy(bytes int) [2]uint64 {
+func moveConstants(bytes int) [2]uint64 {
 	bits := 8 * bytes
 	return [2]uint64{uint64(powX(bits+32)) << 1, uint64(powX(bits-32)) << 1}
 }

@@ -40,7 +40,7 @@ func (p *Packet) DecodeParts(headers, payload []byte) error {
 	case p.Pad != PadFor(n):
 		return refuse(ReasonPad)
 	}
-	return p.take(payload, info)
+	return p.setPayload(payload, info)
 }
 
 // decodeHeaders parses the BTH and the extension headers at the start of b. If it returns no
@@ -133,11 +133,11 @@ func (p *Packet) decodePayload(b []byte, info *OpcodeInfo) error {
 	case int(p.Pad) > n:
 		return refuse(ReasonPad)
 	}
-	return p.take(b[:n-int(p.Pad)], info)
+	return p.setPayload(b[:n-int(p.Pad)], info)
 }
 
-// take sets p.Payload to b, the payload without pad.
-func (p *Packet) take(b []byte, info *OpcodeInfo) error {
+// setPayload sets p.Payload to b, the payload without pad.
+func (p *Packet) setPayload(b []byte, info *OpcodeInfo) error {
 	switch {
 	case len(b) != 8 && info.Op == OpAtomicWrite:
 		return refuse(ReasonAtomicWriteLength)

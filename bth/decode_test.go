@@ -28,7 +28,8 @@ var hostile = []struct {
 	{"version 1", "04 01 ffff 00 000011 80 000001" + icrcHex, bth.ReasonVersion},
 	{"version 15 of an unknown opcode", "ff 0f ffff 00 000011 80 000001", bth.ReasonVersion},
 
-	{"48-byte UDP datagram with an unknown opcode, the one that panics Linux rxe", "1f" + bthHex + strings.Repeat("00", 24) + icrcHex, bth.ReasonUnknownOpcode},
+	{"48-byte UDP datagram with an unknown opcode, the one that panics Linux rxe",
+		"1f" + bthHex + strings.Repeat("00", 24) + icrcHex, bth.ReasonUnknownOpcode},
 	{"hole in the RC opcodes", "15" + bthHex + icrcHex, bth.ReasonUnknownOpcode},
 	{"Reliable Datagram", "44" + bthHex + icrcHex, bth.ReasonUnknownOpcode},
 	{"XRC", "a4" + bthHex + icrcHex, bth.ReasonUnknownOpcode},
@@ -47,7 +48,8 @@ var hostile = []struct {
 	{"pad count where not even an ICRC is", "04 30 ffff 00 000011 80 000001 01", bth.ReasonShortICRC},
 
 	{"payload of 1 byte without pad", "04" + bthHex + "61" + icrcHex, bth.ReasonUnaligned},
-	{"payload of 2 bytes, pad count 2, pad missing", "04 20 ffff 00 000011 80 000001 6162" + icrcHex, bth.ReasonUnaligned},
+	{"payload of 2 bytes, pad count 2, pad missing", "04 20 ffff 00 000011 80 000001 6162" + icrcHex,
+		bth.ReasonUnaligned},
 	{"ACK and one byte", "11" + bthHex + "1f000001 00" + icrcHex, bth.ReasonUnaligned},
 
 	{"payload of 4100 bytes", "04" + bthHex + strings.Repeat("00", 4100) + icrcHex, bth.ReasonOversize},
@@ -64,13 +66,16 @@ var hostile = []struct {
 
 	{"ATOMIC WRITE of 0 bytes", "1d" + bthHex + rethHex + icrcHex, bth.ReasonAtomicWriteLength},
 	{"ATOMIC WRITE of 4 bytes", "1d" + bthHex + rethHex + "61626364" + icrcHex, bth.ReasonAtomicWriteLength},
-	{"ATOMIC WRITE of 7 bytes and pad", "1d 10 ffff 00 000011 80 000001" + rethHex + "6162636465666700" + icrcHex, bth.ReasonAtomicWriteLength},
-	{"ATOMIC WRITE of 12 bytes", "1d" + bthHex + rethHex + "616263646566676869707172" + icrcHex, bth.ReasonAtomicWriteLength},
+	{"ATOMIC WRITE of 7 bytes and pad", "1d 10 ffff 00 000011 80 000001" + rethHex + "6162636465666700" + icrcHex,
+		bth.ReasonAtomicWriteLength},
+	{"ATOMIC WRITE of 12 bytes", "1d" + bthHex + rethHex + "616263646566676869707172" + icrcHex,
+		bth.ReasonAtomicWriteLength},
 
 	{"syndrome of type 010", "11" + bthHex + "40000001" + icrcHex, bth.ReasonSyndrome},
 	{"syndrome of type 100", "11" + bthHex + "9f000001" + icrcHex, bth.ReasonSyndrome},
 	{"syndrome of type 111 on a READ response", "10" + bthHex + "ff000001 61626364" + icrcHex, bth.ReasonSyndrome},
-	{"syndrome of type 010 on an atomic acknowledge", "12" + bthHex + "5f000001 0011223344556677" + icrcHex, bth.ReasonSyndrome},
+	{"syndrome of type 010 on an atomic acknowledge", "12" + bthHex + "5f000001 0011223344556677" + icrcHex,
+		bth.ReasonSyndrome},
 }
 
 func TestDecodeRefuses(t *testing.T) {
@@ -134,7 +139,8 @@ func TestDecodeAccepts(t *testing.T) {
 				t.Errorf("payload of %d bytes, want %d", len(p.Payload), tt.payload)
 			}
 			if cap(p.Payload) != len(p.Payload) {
-				t.Errorf("an append to Payload could write over pad and ICRC: cap %d, len %d", cap(p.Payload), len(p.Payload))
+				t.Errorf("an append to Payload could write over pad and ICRC: cap %d, len %d", cap(p.Payload),
+					len(p.Payload))
 			}
 			if err := bth.Explain(b); err != nil {
 				t.Errorf("Explain = %v for a packet Decode accepts", err)

@@ -38,7 +38,8 @@ func Example() {
 
 // A UDP socket does not report the IPv4 identification, which the ICRC covers.
 func ExampleSolveID() {
-	p := bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 17, PSN: 1000, AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 1}}
+	p := bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 17, PSN: 1000,
+		AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 1}}
 	packet := p.Append(nil)
 	outer := bth.Header4{
 		Src: [4]byte{198, 18, 0, 3}, Dst: [4]byte{198, 18, 0, 2}, ID: 0xbeef, FlagsFragment: 0x4000,

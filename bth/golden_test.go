@@ -118,7 +118,8 @@ func checkGolden(t *testing.T, g *golden) {
 		}
 	}
 	wantKeys := map[bth.Headers]string{
-		bth.HasDETH: "deth.q_key", bth.HasRETH: "reth.dmalen", bth.HasAtomicETH: "atomiceth.swapdt", bth.HasAETH: "aeth.msn",
+		bth.HasDETH: "deth.q_key", bth.HasRETH: "reth.dmalen",
+		bth.HasAtomicETH: "atomiceth.swapdt", bth.HasAETH: "aeth.msn",
 		bth.HasAtomicAckETH: "atomicacketh.origremdt", bth.HasImmDt: "immdt",
 	}
 	for header, key := range wantKeys {

@@ -33,14 +33,14 @@ func ICRCContinue(state uint32, b []byte) uint32 {
 	return update(state, b)
 }
 
-// foldLeast is the minimum length in bytes at which updateFolded is the fastest, measured on
+// minFold is the minimum length in bytes at which updateFolded is the fastest, measured on
 // Intel Xeon (Sapphire Rapids) and AMD EPYC (Milan): see docs/decisions/icrc.md.
-const foldLeast = 24
+const minFold = 24
 
 // update is [crc32.Update] with the IEEE table.
 func update(state uint32, b []byte) uint32 {
 	switch {
-	case canFold && len(b) >= foldLeast:
+	case canFold && len(b) >= minFold:
 		return updateFolded(state, b)
 	case len(b) < 64:
 		return updateSmall(state, b)

@@ -79,7 +79,8 @@ func TestICRCAgreesWithTheBitwiseOne(t *testing.T) {
 			}
 			seed, payload, err := bth.SeedIP(datagram4(&h, packet))
 			if err != nil || seed != h.Seed() || len(payload) != len(packet) {
-				t.Errorf("SeedIP = %#08x, %d bytes, %v, want %#08x, %d bytes", seed, len(payload), err, h.Seed(), len(packet))
+				t.Errorf("SeedIP = %#08x, %d bytes, %v, want %#08x, %d bytes", seed, len(payload), err,
+					h.Seed(), len(packet))
 			}
 		})
 		t.Run(fmt.Sprintf("IPv6/%d", n), func(t *testing.T) {
@@ -90,7 +91,8 @@ func TestICRCAgreesWithTheBitwiseOne(t *testing.T) {
 			}
 			seed, payload, err := bth.SeedIP(datagram6(&h, packet))
 			if err != nil || seed != h.Seed() || len(payload) != len(packet) {
-				t.Errorf("SeedIP = %#08x, %d bytes, %v, want %#08x, %d bytes", seed, len(payload), err, h.Seed(), len(packet))
+				t.Errorf("SeedIP = %#08x, %d bytes, %v, want %#08x, %d bytes", seed, len(payload), err,
+					h.Seed(), len(packet))
 			}
 		})
 	}

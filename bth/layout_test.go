@@ -28,7 +28,8 @@ var layouts = []struct {
 	{
 		"SEND with immediate data",
 		"05 00 ffff 00 000011 80 000001 cafef00d 61626364",
-		bth.Packet{Opcode: bth.RCSendOnlyImm, PKey: 0xffff, DestQP: 0x11, AckReq: true, PSN: 1, Imm: 0xcafef00d, Payload: []byte("abcd")},
+		bth.Packet{Opcode: bth.RCSendOnlyImm, PKey: 0xffff, DestQP: 0x11, AckReq: true, PSN: 1, Imm: 0xcafef00d,
+			Payload: []byte("abcd")},
 	},
 	{
 		"SEND with invalidate",
@@ -43,7 +44,8 @@ var layouts = []struct {
 		"0b 00 ffff 00 000011 80 000003 0011223344556677 8899aabb 00000004 01020304 61626364",
 		bth.Packet{
 			Opcode: bth.RCWriteOnlyImm, PKey: 0xffff, DestQP: 0x11, AckReq: true, PSN: 3,
-			RETH: bth.RETH{VA: 0x0011223344556677, RKey: 0x8899aabb, DMALen: 4}, Imm: 0x01020304, Payload: []byte("abcd"),
+			RETH: bth.RETH{VA: 0x0011223344556677, RKey: 0x8899aabb, DMALen: 4}, Imm: 0x01020304,
+			Payload: []byte("abcd"),
 		},
 	},
 	{
@@ -51,7 +53,8 @@ var layouts = []struct {
 		"13 00 ffff 00 000011 80 000004 0011223344556678 8899aabb 1111111122222222 3333333344444444",
 		bth.Packet{
 			Opcode: bth.RCCmpSwap, PKey: 0xffff, DestQP: 0x11, AckReq: true, PSN: 4,
-			AtomicETH: bth.AtomicETH{VA: 0x0011223344556678, RKey: 0x8899aabb, SwapAdd: 0x1111111122222222, Compare: 0x3333333344444444},
+			AtomicETH: bth.AtomicETH{VA: 0x0011223344556678, RKey: 0x8899aabb, SwapAdd: 0x1111111122222222,
+				Compare: 0x3333333344444444},
 		},
 	},
 	{
@@ -82,8 +85,9 @@ var layouts = []struct {
 		"UD SEND with immediate: DETH, then ImmDt",
 		"65 00 ffff 00 000001 00 000007 80010000 00 000a0b 0000cdab 61626364",
 		bth.Packet{
-			Opcode: bth.UDSendOnlyImm, PKey: 0xffff, DestQP: bth.GSI, PSN: 7, DETH: bth.DETH{QKey: 0x80010000, SrcQP: 0x0a0b},
-			Imm: 0xcdab, Payload: []byte("abcd"),
+			Opcode: bth.UDSendOnlyImm, PKey: 0xffff, DestQP: bth.GSI, PSN: 7,
+			DETH: bth.DETH{QKey: 0x80010000, SrcQP: 0x0a0b},
+			Imm:  0xcdab, Payload: []byte("abcd"),
 		},
 	},
 	{

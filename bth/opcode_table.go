@@ -4,13 +4,13 @@ import "fmt"
 
 // row is one opcode of the table of IBA 9.2.1.
 type row struct {
-	op      Opcode
-	name    string
-	service Service
-	what    Operation
-	pos     Position
-	headers Headers
-	payload bool
+	op        Opcode
+	name      string
+	service   Service
+	operation Operation
+	pos       Position
+	headers   Headers
+	payload   bool
 }
 
 // rows is the opcode table of IBA 9.2.1, with FLUSH and ATOMIC WRITE of annex A19 and the CNP
@@ -71,7 +71,7 @@ func indexRows() *[256]OpcodeInfo {
 	}
 	for _, r := range rows {
 		t[r.op] = OpcodeInfo{
-			Name: r.name, Service: r.service, Op: r.what, Pos: r.pos,
+			Name: r.name, Service: r.service, Op: r.operation, Pos: r.pos,
 			Headers: r.headers, HeaderLen: BTHLen + r.headers.Len(), Payload: r.payload, Valid: true,
 		}
 	}

@@ -46,13 +46,18 @@ func TestOpcodeInfoOfEachKind(t *testing.T) {
 		{bth.RCSendOnlyInv, "RC_SEND_ONLY_WITH_INVALIDATE", bth.ServiceRC, bth.OpSend, bth.Only, "IETH", 16, true},
 		{bth.RCWriteFirst, "RC_RDMA_WRITE_FIRST", bth.ServiceRC, bth.OpWrite, bth.First, "RETH", 28, true},
 		{bth.RCWriteMiddle, "RC_RDMA_WRITE_MIDDLE", bth.ServiceRC, bth.OpWrite, bth.Middle, "", 12, true},
-		{bth.RCWriteLastImm, "RC_RDMA_WRITE_LAST_WITH_IMMEDIATE", bth.ServiceRC, bth.OpWrite, bth.Last, "ImmDt", 16, true},
-		{bth.RCWriteOnlyImm, "RC_RDMA_WRITE_ONLY_WITH_IMMEDIATE", bth.ServiceRC, bth.OpWrite, bth.Only, "RETH+ImmDt", 32, true},
+		{bth.RCWriteLastImm, "RC_RDMA_WRITE_LAST_WITH_IMMEDIATE", bth.ServiceRC, bth.OpWrite, bth.Last,
+			"ImmDt", 16, true},
+		{bth.RCWriteOnlyImm, "RC_RDMA_WRITE_ONLY_WITH_IMMEDIATE", bth.ServiceRC, bth.OpWrite, bth.Only,
+			"RETH+ImmDt", 32, true},
 		{bth.RCReadRequest, "RC_RDMA_READ_REQUEST", bth.ServiceRC, bth.OpReadRequest, bth.Only, "RETH", 28, false},
-		{bth.RCReadResponseFirst, "RC_RDMA_READ_RESPONSE_FIRST", bth.ServiceRC, bth.OpReadResponse, bth.First, "AETH", 16, true},
-		{bth.RCReadResponseMiddle, "RC_RDMA_READ_RESPONSE_MIDDLE", bth.ServiceRC, bth.OpReadResponse, bth.Middle, "", 12, true},
+		{bth.RCReadResponseFirst, "RC_RDMA_READ_RESPONSE_FIRST", bth.ServiceRC, bth.OpReadResponse, bth.First,
+			"AETH", 16, true},
+		{bth.RCReadResponseMiddle, "RC_RDMA_READ_RESPONSE_MIDDLE", bth.ServiceRC, bth.OpReadResponse, bth.Middle,
+			"", 12, true},
 		{bth.RCAck, "RC_ACKNOWLEDGE", bth.ServiceRC, bth.OpAck, bth.Only, "AETH", 16, false},
-		{bth.RCAtomicAck, "RC_ATOMIC_ACKNOWLEDGE", bth.ServiceRC, bth.OpAtomicAck, bth.Only, "AETH+AtomicAckETH", 24, false},
+		{bth.RCAtomicAck, "RC_ATOMIC_ACKNOWLEDGE", bth.ServiceRC, bth.OpAtomicAck, bth.Only,
+			"AETH+AtomicAckETH", 24, false},
 		{bth.RCCmpSwap, "RC_COMPARE_SWAP", bth.ServiceRC, bth.OpCmpSwap, bth.Only, "AtomicETH", 40, false},
 		{bth.RCFetchAdd, "RC_FETCH_ADD", bth.ServiceRC, bth.OpFetchAdd, bth.Only, "AtomicETH", 40, false},
 		{bth.RCFlush, "RC_FLUSH", bth.ServiceRC, bth.OpFlush, bth.Only, "FETH+RETH", 32, false},
@@ -65,7 +70,8 @@ func TestOpcodeInfoOfEachKind(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			i := tt.op.Info()
-			got := []any{i.Name, i.Service, i.Op, i.Pos, i.Headers.String(), i.HeaderLen, i.Payload, i.Valid, tt.op.String()}
+			got := []any{i.Name, i.Service, i.Op, i.Pos, i.Headers.String(), i.HeaderLen, i.Payload, i.Valid,
+				tt.op.String()}
 			want := []any{tt.name, tt.service, tt.what, tt.pos, tt.headers, tt.length, tt.payload, true, tt.name}
 			if !slices.Equal(got, want) {
 				t.Errorf("Info(%#02x) = %v, want %v", uint8(tt.op), got, want)
@@ -121,7 +127,8 @@ func TestUnknownOpcodesAreBareAndNamedByNumber(t *testing.T) {
 		}
 		unknown++
 		i := o.Info()
-		if i.Headers != 0 || i.HeaderLen != bth.BTHLen || i.Payload || i.Service != bth.ServiceNone || i.Op != bth.OpNone ||
+		if i.Headers != 0 || i.HeaderLen != bth.BTHLen || i.Payload || i.Service != bth.ServiceNone ||
+			i.Op != bth.OpNone ||
 			i.Request() || i.Response() {
 			t.Errorf("Info(%#02x) = %+v, want an empty entry", n, i)
 		}
@@ -137,7 +144,8 @@ func TestUnknownOpcodesAreBareAndNamedByNumber(t *testing.T) {
 func TestNamesOfServiceOperationPosition(t *testing.T) {
 	got := []string{
 		bth.ServiceNone.String(), bth.ServiceUD.String(), bth.ServiceCNP.String(), bth.Service(99).String(),
-		bth.OpNone.String(), bth.OpReadResponse.String(), bth.OpAtomicWrite.String(), bth.OpCNP.String(), bth.Operation(99).String(),
+		bth.OpNone.String(), bth.OpReadResponse.String(),
+		bth.OpAtomicWrite.String(), bth.OpCNP.String(), bth.Operation(99).String(),
 		bth.First.String(), bth.Middle.String(), bth.Last.String(), bth.Only.String(), bth.Position(99).String(),
 	}
 	want := []string{

@@ -33,7 +33,8 @@ func drawPacket(t *rapid.T) bth.Packet {
 			p.RETH = bth.RETH{VA: u64.Draw(t, "va"), RKey: u32.Draw(t, "rkey"), DMALen: u32.Draw(t, "dmalen")}
 		case bth.HasAtomicETH:
 			p.AtomicETH = bth.AtomicETH{
-				VA: u64.Draw(t, "va"), RKey: u32.Draw(t, "rkey"), SwapAdd: u64.Draw(t, "swap"), Compare: u64.Draw(t, "compare"),
+				VA: u64.Draw(t, "va"), RKey: u32.Draw(t, "rkey"), SwapAdd: u64.Draw(t, "swap"),
+				Compare: u64.Draw(t, "compare"),
 			}
 		case bth.HasAETH:
 			s := rapid.OneOf(rapid.Uint8Range(0, 0x3f), rapid.Uint8Range(0x60, 0x7f)).Draw(t, "syndrome")

@@ -74,7 +74,8 @@ func TestRNRCarriesItsTimer(t *testing.T) {
 func TestRNRDelay(t *testing.T) {
 	for code, want := range map[uint8]time.Duration{
 		0: 655360 * time.Microsecond, 1: 10 * time.Microsecond, 7: 120 * time.Microsecond, 12: 640 * time.Microsecond,
-		16: 2560 * time.Microsecond, 24: 40960 * time.Microsecond, 31: 491520 * time.Microsecond, 32: 655360 * time.Microsecond,
+		16: 2560 * time.Microsecond, 24: 40960 * time.Microsecond, 31: 491520 * time.Microsecond,
+		32: 655360 * time.Microsecond,
 	} {
 		if got := time.Duration(bth.RNRDelay(code)); got != want {
 			t.Errorf("RNRDelay(%d) = %v, want %v", code, got, want)

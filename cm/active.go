@@ -15,7 +15,7 @@ func (m *Manager) Connect(now Time, peer Peer, req *mad.REQ) (mad.CommID, error)
 	c := &conn{
 		local: id, peer: peer, tid: m.transaction(id), localQPN: req.LocalQPN, lifetime: lifetime,
 		reply: mad.ReplyTimeout(lifetime, req.RemoteCMResponseTimeout), retries: req.MaxCMRetries,
-		rest: restTime(req.Primary.LocalACKTimeout),
+		timewaitTime: restTime(req.Primary.LocalACKTimeout),
 	}
 	c.asked(req.ServiceID, req.PrivateData)
 	m.out.Attribute, m.out.TransactionID, m.out.REQ = mad.AttrREQ, c.tid, *req
@@ -42,17 +42,18 @@ func (m *Manager) reply(now Time, c *conn, msg *mad.Message) Verdict {
 		m.reject(c.peer, msg.TransactionID, &mad.REJ{
 			LocalCommID: c.local, RemoteCommID: c.remote, MessageRejected: mad.AnsweredREP, Reason: mad.RejectStaleConn,
 		})
-		m.suspect(now, other)
-		m.tell(c, Rejected).REJ = &mad.REJ{LocalCommID: c.remote, RemoteCommID: c.local, MessageRejected: mad.AnsweredREP, Reason: mad.RejectStaleConn}
+		m.probe(now, other)
+		m.queueEvent(c, Rejected).REJ = &mad.REJ{LocalCommID: c.remote, RemoteCommID: c.local,
+			MessageRejected: mad.AnsweredREP, Reason: mad.RejectStaleConn}
 		m.remove(c)
 		return VerdictStale
 	}
 	m.byID[c.remoteID()], m.byQPN[c.remoteQPN()] = c, c
 	c.state = StateREPRcvd
-	m.setTimer(c, now+Time(m.cfg.Patience))
+	m.setTimer(c, now+Time(m.cfg.RequestTimeout))
 	rep := *r
 	rep.PrivateData = slices.Clone(rep.PrivateData)
-	m.tell(c, Replied).REP = &rep
+	m.queueEvent(c, Replied).REP = &rep
 	return VerdictTaken
 }
 

@@ -74,15 +74,16 @@ func forged(a mad.Attribute, receiver, sender mad.CommID) *mad.Message {
 	guid := binary.BigEndian.AppendUint64(nil, 0x77)
 	return &mad.Message{
 		Attribute: a,
-		REQ:       mad.REQ{LocalCommID: sender, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 9), LocalCAGUID: 0x77, LocalQPN: 0x33},
-		MRA:       mad.MRA{LocalCommID: sender, RemoteCommID: receiver, ServiceTimeout: 24},
-		REJ:       mad.REJ{LocalCommID: sender, RemoteCommID: receiver, Reason: mad.RejectTimeout, ARI: guid},
-		REP:       mad.REP{LocalCommID: sender, RemoteCommID: receiver, LocalQPN: 0x34, LocalCAGUID: 0x77},
-		RTU:       mad.RTU{LocalCommID: sender, RemoteCommID: receiver},
-		DREQ:      mad.DREQ{LocalCommID: sender, RemoteCommID: receiver, RemoteQPN: 0x11},
-		DREP:      mad.DREP{LocalCommID: sender, RemoteCommID: receiver},
-		SIDRREQ:   mad.SIDRREQ{RequestID: sender, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 9)},
-		SIDRREP:   mad.SIDRREP{RequestID: receiver, QPN: 0x34},
+		REQ: mad.REQ{LocalCommID: sender, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 9), LocalCAGUID: 0x77,
+			LocalQPN: 0x33},
+		MRA:     mad.MRA{LocalCommID: sender, RemoteCommID: receiver, ServiceTimeout: 24},
+		REJ:     mad.REJ{LocalCommID: sender, RemoteCommID: receiver, Reason: mad.RejectTimeout, ARI: guid},
+		REP:     mad.REP{LocalCommID: sender, RemoteCommID: receiver, LocalQPN: 0x34, LocalCAGUID: 0x77},
+		RTU:     mad.RTU{LocalCommID: sender, RemoteCommID: receiver},
+		DREQ:    mad.DREQ{LocalCommID: sender, RemoteCommID: receiver, RemoteQPN: 0x11},
+		DREP:    mad.DREP{LocalCommID: sender, RemoteCommID: receiver},
+		SIDRREQ: mad.SIDRREQ{RequestID: sender, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 9)},
+		SIDRREP: mad.SIDRREP{RequestID: receiver, QPN: 0x34},
 	}
 }
 
@@ -99,9 +100,10 @@ func TestWhoDoesNotKnowOurIDChangesNothing(t *testing.T) {
 					case sender == 0x22 && a == mad.AttrREJ && state == StateREQRcvd:
 						continue // the peer gives up its REQ without knowing our ID
 					}
-					t.Run(fmt.Sprintf("%v in %v, IDs %#x and %#x", a, state, uint32(receiver), uint32(sender)), func(t *testing.T) {
-						holds(t, state, forged(a, receiver, sender))
-					})
+					t.Run(fmt.Sprintf("%v in %v, IDs %#x and %#x", a, state, uint32(receiver), uint32(sender)),
+						func(t *testing.T) {
+							holds(t, state, forged(a, receiver, sender))
+						})
 				}
 			}
 		}
@@ -129,7 +131,8 @@ func TestWhoDoesNotKnowThePeersIDChangesNothing(t *testing.T) {
 // answer returns, cannot change it either.
 func TestWhoDoesNotKnowTheTransactionIDAnswersNoRequest(t *testing.T) {
 	for _, state := range []State{StateREQSent, StateSIDRREQSent} {
-		for _, a := range []mad.Attribute{mad.AttrMRA, mad.AttrREJ, mad.AttrREP, mad.AttrDREP, mad.AttrRTU, mad.AttrSIDRREP} {
+		for _, a := range []mad.Attribute{mad.AttrMRA, mad.AttrREJ, mad.AttrREP, mad.AttrDREP, mad.AttrRTU,
+			mad.AttrSIDRREP} {
 			for name, tid := range map[string]uint64{
 				"none": 0, "our ID": uint64(our(1)), "that of another request": New(Config{}).transaction(our(2)),
 				"half of it": New(Config{}).transaction(our(2))&^0xffffffff | uint64(our(1)),

@@ -11,40 +11,40 @@ import (
 // A conn is a connection, or a request for a service ID, from its first message until it is
 // removed.
 type conn struct {
-	local       mad.CommID
-	remote      mad.CommID
-	remoteKnown bool // remote is valid
-	state       State
-	since       Time
-	active      bool          // this side sent the REQ or SIDR_REQ
-	service     mad.ServiceID // requested service
-	source      uint16        // port of the requesting side, 0 if unknown
-	peer        Peer
-	tid         uint64 // of the REQ or SIDR_REQ, returned by the answers to it
-	localQPN    bth.QPN
-	peerQPN     bth.QPN
-	peerGUID    mad.GUID
-	lifetime    mad.Timeout // packet life time
-	reply       int64       // response timeout of the last message in ns
-	retries     uint8       // maximum number of retransmissions of a message
-	left        uint8       // remaining retransmissions of the last message
-	rest        int64       // duration of TIMEWAIT in ns
-	gap         int64       // ns between the last REP or RTU and the next
-	patience    Time        // remaining time by which MRAs may extend the wait for the RTU
-	heard       bool        // a packet arrived for its queue pair: the peer has sent its RTU
-	until       Time        // end of the wait for an answer to the REP, at this side or at the peer
-	probes      uint8       // DREQs sent to probe whether the peer still knows the connection
-	probe       uint64      // transaction ID of the probes, 0 before the first
-	probeEnd    Time        // time from which an answer to the probe is ignored
-	waits       *listener   // listener whose backlog includes it, nil once the program has answered
-	half        bool        // counted as half-open
+	local        mad.CommID
+	remote       mad.CommID
+	remoteKnown  bool // remote is valid
+	state        State
+	since        Time
+	active       bool          // this side sent the REQ or SIDR_REQ
+	service      mad.ServiceID // requested service
+	source       uint16        // port of the requesting side, 0 if unknown
+	peer         Peer
+	tid          uint64 // of the REQ or SIDR_REQ, returned by the answers to it
+	localQPN     bth.QPN
+	peerQPN      bth.QPN
+	peerGUID     mad.GUID
+	lifetime     mad.Timeout // packet life time
+	reply        int64       // response timeout of the last message in ns
+	retries      uint8       // maximum number of retransmissions of a message
+	left         uint8       // remaining retransmissions of the last message
+	timewaitTime int64       // duration of TIMEWAIT in ns
+	gap          int64       // ns between the last REP or RTU and the next
+	mraBudget    Time        // remaining time by which MRAs may extend the wait for the RTU
+	sawPacket    bool        // a packet arrived for its queue pair: the peer has sent its RTU
+	until        Time        // end of the wait for an answer to the REP, at this side or at the peer
+	probes       uint8       // DREQs sent to probe whether the peer still knows the connection
+	probe        uint64      // transaction ID of the probes, 0 before the first
+	probeEnd     Time        // time from which an answer to the probe is ignored
+	backlogOf    *listener   // listener whose backlog includes it, nil once the program has answered
+	halfOpen     bool        // counted as half-open
 
 	// sent is the message to retransmit on a timeout or a duplicate; it is valid if has is true.
 	sent [mad.Len]byte
 	has  bool
 
-	deadline Time
-	at       int // index in the timers, -1 if none
+	deadline  Time
+	heapIndex int // index in the timers, -1 if none
 
 	// digest is that of the received REQ or SIDR_REQ: see Manager.requests.
 	digest [sha256.Size]byte
@@ -100,12 +100,12 @@ func (h timers) Len() int           { return len(h) }
 func (h timers) Less(i, j int) bool { return h[i].deadline < h[j].deadline }
 func (h timers) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].at, h[j].at = i, j
+	h[i].heapIndex, h[j].heapIndex = i, j
 }
 
 func (h *timers) Push(x any) {
 	c := x.(*conn)
-	c.at = len(*h)
+	c.heapIndex = len(*h)
 	*h = append(*h, c)
 }
 
@@ -114,7 +114,7 @@ func (h *timers) Pop() any {
 	c := old[len(old)-1]
 	old[len(old)-1] = nil
 	*h = old[:len(old)-1]
-	c.at = -1
+	c.heapIndex = -1
 	return c
 }
 

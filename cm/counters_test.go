@@ -28,14 +28,15 @@ func TestEverythingThatArrivesIsCountedByMessageAndVerdict(t *testing.T) {
 		t.Errorf("a MAD of zeros is %v", v)
 	}
 	s.m.Receive(s.now, peerNamed("A"), nil)
-	s.m.Counters().Distrusted((&mad.IPHeader{}).CheckSender(peerNamed("A").GID))
+	s.m.Counters().CountBadAddress((&mad.IPHeader{}).CheckSender(peerNamed("A").GID))
 	got := *s.m.Counters()
 	want := Counters{Forgotten: 0}
 	want.Received[iREQ], want.Received[iRTU], want.Received[iDREQ] = 1, 2, 1
 	want.Duplicates[iRTU] = 1
 	want.Sent[iREP], want.Sent[iDREP], want.Retries[iREP] = 2, 1, 1
 	want.Verdicts[VerdictTaken], want.Verdicts[VerdictDuplicate], want.Verdicts[VerdictMalformed] = 3, 1, 2
-	want.Malformed[mad.ReasonBaseVersion], want.Malformed[mad.ReasonLength], want.Malformed[mad.ReasonIPSender] = 1, 1, 1
+	want.Malformed[mad.ReasonBaseVersion], want.Malformed[mad.ReasonLength],
+		want.Malformed[mad.ReasonIPSender] = 1, 1, 1
 	if got != want {
 		t.Errorf("counted %+v, not %+v", got, want)
 	}
@@ -89,13 +90,17 @@ func TestARequestThatNoProgramCouldAcceptIsRefusedAndNotKept(t *testing.T) {
 		malformed uint64
 	}{
 		{"a good one", func(*mad.REQ) {}, 0, VerdictTaken, 0, 0},
-		{"one that nobody listens for", func(r *mad.REQ) { r.ServiceID, r.PathMTU = mad.IPServiceID(mad.PortSpaceTCP, 8), 0 }, 0, VerdictNoListener, mad.RejectInvalidServiceID, 0},
-		{"a queue pair elsewhere", func(r *mad.REQ) { r.Primary.LocalGID[0] = 1 }, 0, VerdictRefused, mad.RejectUnsupported, 1},
+		{"one that nobody listens for", func(r *mad.REQ) {
+			r.ServiceID, r.PathMTU = mad.IPServiceID(mad.PortSpaceTCP, 8), 0
+		}, 0, VerdictNoListener, mad.RejectInvalidServiceID, 0},
+		{"a queue pair elsewhere", func(r *mad.REQ) { r.Primary.LocalGID[0] = 1 }, 0, VerdictRefused,
+			mad.RejectUnsupported, 1},
 		{"more than the link carries", func(r *mad.REQ) { r.PathMTU = 5 }, 0, VerdictRefused, mad.RejectInvalidMTU, 0},
 		{"an entry of the GID table that has gone", func(*mad.REQ) {}, 1, VerdictRefused, mad.RejectInvalidGID, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := New(Config{CAGUID: ourGUID, Local: func(i uint8) (qp.GID, qp.MTU, bool) { return local, 2048, i == 0 }})
+			m := New(Config{CAGUID: ourGUID,
+				Local: func(i uint8) (qp.GID, qp.MTU, bool) { return local, 2048, i == 0 }})
 			if _, err := m.Listen(mad.IPServiceID(mad.PortSpaceTCP, 7), AnyGID, 1); err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +131,8 @@ func TestARequestThatNoProgramCouldAcceptIsRefusedAndNotKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := &answer.REJ
-			if answer.Attribute != mad.AttrREJ || answer.TransactionID != 9 || r.RemoteCommID != 0x22 || r.LocalCommID != 0 || r.Reason != tt.reason {
+			if answer.Attribute != mad.AttrREJ || answer.TransactionID != 9 || r.RemoteCommID != 0x22 ||
+				r.LocalCommID != 0 || r.Reason != tt.reason {
 				t.Errorf("the answer is %+v", answer)
 			}
 			if m.Len() != ([numStates]int{}) || m.HalfOpen() != 0 || m.Events() != 0 {
@@ -152,8 +158,10 @@ func TestAllConnectionsAreDescribed(t *testing.T) {
 	got := slices.SortedFunc(s.m.All(), func(a, b ConnInfo) int { return int(a.Since - b.Since) })
 	service := mad.IPServiceID(mad.PortSpaceTCP, 7)
 	want := []ConnInfo{
-		{ID: our(1), State: StateREQSent, Peer: peerNamed("A"), QPN: 0x11, Active: true, Service: service, RetriesLeft: 4},
-		{ID: our(2), RemoteID: 0x22, State: StateEstablished, Since: 1210e6, Peer: peerNamed("A"), QPN: 0x11, PeerQPN: 0x33, Service: service, SourcePort: 0x1234},
+		{ID: our(1), State: StateREQSent, Peer: peerNamed("A"), QPN: 0x11, Active: true, Service: service,
+			RetriesLeft: 4},
+		{ID: our(2), RemoteID: 0x22, State: StateEstablished, Since: 1210e6, Peer: peerNamed("A"), QPN: 0x11,
+			PeerQPN: 0x33, Service: service, SourcePort: 0x1234},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v, not %+v", got, want)

@@ -61,7 +61,8 @@ func replyTime(lifetime, response mad.Timeout) int64 {
 // Cancel ends a connection that is not established, or a request for a service ID, without an
 // event: the program no longer wants it.
 func (m *Manager) Cancel(now Time, id mad.CommID) error {
-	c, err := m.lookup(id, "Cancel", StateREQSent, StateREPRcvd, StateREQRcvd, StateREPSent, StateSIDRREQSent, StateSIDRREQRcvd)
+	c, err := m.lookup(id, "Cancel", StateREQSent, StateREPRcvd, StateREQRcvd, StateREPSent, StateSIDRREQSent,
+		StateSIDRREQRcvd)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (m *Manager) restNow(now Time, c *conn, tid uint64) {
 	// Encode fails only for values that do not fit their fields; a DREP has none.
 	_ = m.out.Encode(&c.sent)
 	c.has = true
-	m.remember(c, now+Time(c.rest))
+	m.remember(c, now+Time(c.timewaitTime))
 }
 
 // remember keeps an ended connection until t, or until its entry is needed. A peer at its own

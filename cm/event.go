@@ -51,7 +51,7 @@ type Event struct {
 // Receive without taking events lets it grow.
 func (m *Manager) Events() int { return len(m.events.items) - m.events.head }
 
-func (m *Manager) tell(c *conn, kind EventKind) *Event {
+func (m *Manager) queueEvent(c *conn, kind EventKind) *Event {
 	m.events.put(Event{Kind: kind, ID: c.local, Peer: c.peer})
 	return &m.events.items[len(m.events.items)-1]
 }

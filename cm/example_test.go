@@ -20,8 +20,9 @@ func Example() {
 	m := mad.Message{
 		TransactionID: 1, Attribute: mad.AttrREQ,
 		REQ: mad.REQ{
-			LocalCommID: 0x8acc1d22, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7174), LocalQPN: 17, StartingPSN: 1000,
-			RemoteCMResponseTimeout: 20, LocalCMResponseTimeout: 20, PathMTU: 3, PrivateData: append(private, "hello"...),
+			LocalCommID: 0x8acc1d22, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7174), LocalQPN: 17,
+			StartingPSN: 1000, RemoteCMResponseTimeout: 20, LocalCMResponseTimeout: 20, PathMTU: 3,
+			PrivateData: append(private, "hello"...),
 		},
 	}
 	var b [mad.Len]byte

@@ -61,7 +61,8 @@ func TestAForgedREQDrawsSixMessagesAtMost(t *testing.T) {
 				for i := range hosts * of {
 					var b [mad.Len]byte
 					req := mad.Message{Attribute: mad.AttrREQ, REQ: mad.REQ{
-						LocalCommID: mad.CommID(i + 1), ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7), LocalCAGUID: 0x77, LocalQPN: bth.QPN(i + 16),
+						LocalCommID: mad.CommID(i + 1), ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7),
+						LocalCAGUID: 0x77, LocalQPN: bth.QPN(i + 16),
 						LocalCMResponseTimeout: 20, MaxCMRetries: 15, Primary: mad.Path{LocalACKTimeout: 17},
 					}}
 					if err := req.Encode(&b); err != nil {
@@ -98,7 +99,8 @@ func TestAForgedREQDrawsSixMessagesAtMost(t *testing.T) {
 				t.Errorf("left over: %v", m.Len())
 			}
 			if sent > tt.most*forged || sent < forged/2 {
-				t.Errorf("%d messages of %d bytes for %d REQs: %.2f for each, %d is the bound", sent, mad.Len, forged, float64(sent)/float64(forged), tt.most)
+				t.Errorf("%d messages of %d bytes for %d REQs: %.2f for each, %d is the bound", sent, mad.Len, forged,
+					float64(sent)/float64(forged), tt.most)
 			}
 		})
 	}

@@ -6,33 +6,33 @@ import "github.com/gorxe/gorxe/qp"
 // program's answer or for the peer's RTU, and the requests for a service ID that wait for the
 // program.
 type halfOpen struct {
-	n        int
-	waiting  list // of one address: those of n that the program has not answered
-	answered list // those of n in REP_SENT, in the order of the answers
+	count    int
+	waiting  list // of one address: those that the program has not answered
+	answered list // those in REP_SENT, in the order of the answers
 }
 
 // open counts a connection as half-open, and as waiting for the program at l.
 func (m *Manager) open(c *conn, l *listener) {
-	c.half, c.waits = true, l
+	c.halfOpen, c.backlogOf = true, l
 	l.waiting++
 	l.peers[c.peer.GID]++
-	m.half.n++
+	m.half.count++
 	p := m.peers[c.peer.GID]
 	if p == nil {
 		p = &halfOpen{waiting: list{of: ofWaitingPeer}, answered: list{of: ofAnsweredPeer}}
 		m.peers[c.peer.GID] = p
 	}
-	p.n++
+	p.count++
 	p.waiting.add(c)
 }
 
 // answered removes a request from the backlog.
 func (m *Manager) answered(c *conn) {
-	if l := c.waits; l != nil {
+	if l := c.backlogOf; l != nil {
 		m.peers[c.peer.GID].waiting.remove(c)
 		l.waiting--
 		countDown(l.peers, c.peer.GID)
-		c.waits = nil
+		c.backlogOf = nil
 	}
 }
 
@@ -47,15 +47,15 @@ func (m *Manager) waitForRTU(c *conn) {
 // settle ends the half-open state of a connection.
 func (m *Manager) settle(c *conn) {
 	m.answered(c)
-	if !c.half {
+	if !c.halfOpen {
 		return
 	}
-	c.half = false
-	m.half.n--
+	c.halfOpen = false
+	m.half.count--
 	m.half.answered.remove(c)
 	p := m.peers[c.peer.GID]
 	p.answered.remove(c)
-	if p.n--; p.n == 0 {
+	if p.count--; p.count == 0 {
 		delete(m.peers, c.peer.GID)
 	}
 }
@@ -89,13 +89,13 @@ func (m *Manager) makeRoom(now Time, from Peer) Verdict {
 		p = &halfOpen{}
 	}
 	switch {
-	case p.n >= m.cfg.MaxHalfOpenPeer:
+	case p.count >= m.cfg.MaxHalfOpenPeer:
 		if !m.displace(now, p.answered.first) {
 			return VerdictHalfOpenPeer
 		}
-	case m.half.n >= m.cfg.MaxHalfOpen:
+	case m.half.count >= m.cfg.MaxHalfOpen:
 		c := m.half.answered.first
-		if p.n >= max(m.cfg.MaxHalfOpen/len(m.peers), 1) {
+		if p.count >= max(m.cfg.MaxHalfOpen/len(m.peers), 1) {
 			c = p.answered.first
 		}
 		if !m.displace(now, c) {
@@ -119,7 +119,7 @@ func (m *Manager) displace(now Time, c *conn) bool {
 }
 
 // HalfOpen returns the number of connections that wait for the program's answer or for an RTU.
-func (m *Manager) HalfOpen() int { return m.half.n }
+func (m *Manager) HalfOpen() int { return m.half.count }
 
 // countDown decrements a peer's count, and deletes it at 0.
 func countDown(of map[qp.GID]int, peer qp.GID) {

@@ -13,12 +13,17 @@ import (
 func FuzzManager(f *testing.F) {
 	asked := New(Config{}).transaction(our(1))
 	for _, seed := range []mad.Message{
-		{Attribute: mad.AttrREQ, REQ: mad.REQ{LocalCommID: 9, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7), LocalQPN: 1, LocalCAGUID: 1}},
-		{Attribute: mad.AttrREP, TransactionID: asked, REP: mad.REP{LocalCommID: 9, RemoteCommID: our(1), LocalQPN: 2, LocalCAGUID: 1}},
+		{Attribute: mad.AttrREQ, REQ: mad.REQ{LocalCommID: 9, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7),
+			LocalQPN: 1, LocalCAGUID: 1}},
+		{Attribute: mad.AttrREP, TransactionID: asked,
+			REP: mad.REP{LocalCommID: 9, RemoteCommID: our(1), LocalQPN: 2, LocalCAGUID: 1}},
 		{Attribute: mad.AttrDREQ, DREQ: mad.DREQ{LocalCommID: 0x22, RemoteCommID: our(2), RemoteQPN: 0x11}},
-		{Attribute: mad.AttrSIDRREQ, SIDRREQ: mad.SIDRREQ{RequestID: 4, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 7)}},
-		{Attribute: mad.AttrMRA, TransactionID: asked, MRA: mad.MRA{LocalCommID: 9, RemoteCommID: our(1), ServiceTimeout: 31}},
-		{Attribute: mad.AttrREJ, TransactionID: asked, REJ: mad.REJ{RemoteCommID: our(1), Reason: mad.RejectTimeout, ARI: make([]byte, 8)}},
+		{Attribute: mad.AttrSIDRREQ,
+			SIDRREQ: mad.SIDRREQ{RequestID: 4, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 7)}},
+		{Attribute: mad.AttrMRA, TransactionID: asked,
+			MRA: mad.MRA{LocalCommID: 9, RemoteCommID: our(1), ServiceTimeout: 31}},
+		{Attribute: mad.AttrREJ, TransactionID: asked,
+			REJ: mad.REJ{RemoteCommID: our(1), Reason: mad.RejectTimeout, ARI: make([]byte, 8)}},
 	} {
 		var b [mad.Len]byte
 		if err := seed.Encode(&b); err != nil {
@@ -78,8 +83,8 @@ func FuzzManager(f *testing.F) {
 					t.Fatal(err)
 				}
 			}
-			if m.half.n > 5 || m.rest.n > 2 {
-				t.Fatalf("%d half-open, %d resting: more than the bounds", m.half.n, m.rest.n)
+			if m.half.count > 5 || m.rest.n > 2 {
+				t.Fatalf("%d half-open, %d resting: more than the bounds", m.half.count, m.rest.n)
 			}
 			if err := m.invariants(); err != nil {
 				t.Fatal(err)

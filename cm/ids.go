@@ -9,9 +9,9 @@ import (
 // after all other 2^32, and without the secret the next one cannot be predicted from earlier
 // ones. Every peer sees IDs, and a message that ends a connection contains one.
 type idSequence struct {
-	order *prp.Permutation
-	n     uint32 // counter of IDs
-	asked uint32 // counter of transactions of probes
+	order  *prp.Permutation
+	n      uint32 // counter of IDs
+	probes uint32 // counter of transactions of probes
 }
 
 func newIDs(secret [32]byte) idSequence { return idSequence{order: prp.New(secret)} }
@@ -40,6 +40,6 @@ func (s *idSequence) transaction(id mad.CommID) uint64 {
 
 // probe returns a transaction ID that is independent of all others: 64 bits, never 0.
 func (s *idSequence) probe() uint64 {
-	s.asked++
-	return uint64(s.order.Map(32, probeTweak, s.asked))<<32 | uint64(s.order.Map(32, probeTweak2, s.asked)) | 1
+	s.probes++
+	return uint64(s.order.Map(32, probeTweak, s.probes))<<32 | uint64(s.order.Map(32, probeTweak2, s.probes)) | 1
 }

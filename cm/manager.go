@@ -45,10 +45,10 @@ type Config struct {
 	// is none. The manager uses it to reject REQs that fail [mad.REQ.Check], without keeping
 	// state. If it is nil, the program checks REQs. It must not call the manager.
 	Local func(sgidIndex uint8) (gid qp.GID, mtu qp.MTU, ok bool)
-	// Patience is how long in nanoseconds a request may wait for the program's answer after the
-	// last message of the peer, and the maximum time for which MRAs make this side wait; default
-	// 90 s.
-	Patience int64
+	// RequestTimeout is how long in nanoseconds a request may wait for the program's answer after
+	// the last message of the peer, and the maximum time for which MRAs make this side wait;
+	// default 90 s.
+	RequestTimeout int64
 }
 
 func (c *Config) defaults() {
@@ -60,8 +60,8 @@ func (c *Config) defaults() {
 			*v.field = v.value
 		}
 	}
-	if c.Patience <= 0 {
-		c.Patience = 90e9
+	if c.RequestTimeout <= 0 {
+		c.RequestTimeout = 90e9
 	}
 }
 
@@ -130,7 +130,7 @@ func (m *Manager) Receive(now Time, from Peer, b []byte) Verdict {
 
 func (m *Manager) receive(now Time, from Peer, msg *mad.Message, raw []byte) Verdict {
 	if m.cfg.Allow != nil && !m.cfg.Allow(from.GID) {
-		return m.turnAway(from, msg)
+		return m.rejectNotAllowed(from, msg)
 	}
 	switch msg.Attribute {
 	case mad.AttrREQ:
@@ -147,22 +147,22 @@ func (m *Manager) receive(now Time, from Peer, msg *mad.Message, raw []byte) Ver
 	}
 	switch {
 	case c == nil:
-		return m.stranger(from, msg)
+		return m.answerUnknown(from, msg)
 	case c.peer != from:
 		// The answer is the one for an unknown ID: silence would reveal which IDs are in use.
-		m.stranger(from, msg)
+		m.answerUnknown(from, msg)
 		return VerdictWrongPeer
 	case c.remoteKnown && c.remote != remote && msg.Attribute != mad.AttrSIDRREP:
-		return m.stranger(from, msg)
+		return m.answerUnknown(from, msg)
 	case !c.remoteKnown && msg.AnswersRequest() && msg.TransactionID != c.tid:
-		return m.stranger(from, msg)
+		return m.answerUnknown(from, msg)
 	}
 	return m.react(now, c, msg)
 }
 
-// stranger answers a message that belongs to no connection, so that its sender stops repeating
+// answerUnknown answers a message that belongs to no connection, so that its sender stops repeating
 // it: a DREQ with DREP, as Linux does, a REP with REJ. It keeps no state.
-func (m *Manager) stranger(from Peer, msg *mad.Message) Verdict {
+func (m *Manager) answerUnknown(from Peer, msg *mad.Message) Verdict {
 	switch msg.Attribute {
 	case mad.AttrDREQ:
 		m.out.Attribute, m.out.TransactionID = mad.AttrDREP, msg.TransactionID
@@ -177,11 +177,12 @@ func (m *Manager) stranger(from Peer, msg *mad.Message) Verdict {
 	return VerdictUnknownConnection
 }
 
-// turnAway rejects the requests of a peer that Config.Allow does not allow.
-func (m *Manager) turnAway(from Peer, msg *mad.Message) Verdict {
+// rejectNotAllowed rejects the requests of a peer that Config.Allow does not allow.
+func (m *Manager) rejectNotAllowed(from Peer, msg *mad.Message) Verdict {
 	switch msg.Attribute {
 	case mad.AttrREQ:
-		m.reject(from, msg.TransactionID, &mad.REJ{RemoteCommID: msg.REQ.LocalCommID, Reason: mad.RejectConsumerDefined})
+		m.reject(from, msg.TransactionID,
+			&mad.REJ{RemoteCommID: msg.REQ.LocalCommID, Reason: mad.RejectConsumerDefined})
 	case mad.AttrSIDRREQ:
 		m.refuseSIDR(from, msg, mad.SIDRReject)
 	}
@@ -250,7 +251,7 @@ func (m *Manager) newID() mad.CommID {
 
 // add stores a connection in state s.
 func (m *Manager) add(now Time, c *conn, s State) {
-	c.state, c.since, c.at = s, now, -1
+	c.state, c.since, c.heapIndex = s, now, -1
 	c.active = s == StateREQSent || s == StateSIDRREQSent
 	m.conns[c.local] = c
 }
@@ -290,15 +291,15 @@ func (m *Manager) forgetQPN(c *conn) {
 // setTimer sets the connection's timer to t.
 func (m *Manager) setTimer(c *conn, t Time) {
 	c.deadline = t
-	if c.at < 0 {
+	if c.heapIndex < 0 {
 		heap.Push(&m.timers, c)
 	} else {
-		heap.Fix(&m.timers, c.at)
+		heap.Fix(&m.timers, c.heapIndex)
 	}
 }
 
 func (m *Manager) stop(c *conn) {
-	if c.at >= 0 {
-		heap.Remove(&m.timers, c.at)
+	if c.heapIndex >= 0 {
+		heap.Remove(&m.timers, c.heapIndex)
 	}
 }

@@ -268,7 +268,8 @@ func TestTwoEndsAgreeOrLearnThatTheyDoNot(t *testing.T) {
 			case 0, 1:
 				w.connect(e)
 			case 2:
-				id, err := e.m.Resolve(w.now, Peer{}, &mad.SIDRREQ{ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 7)}, 1e9, pairRetries)
+				id, err := e.m.Resolve(w.now, Peer{}, &mad.SIDRREQ{ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 7)},
+					1e9, pairRetries)
 				w.must(err)
 				e.conns[id] = &story{active: true, sidr: true}
 			case 3:
@@ -305,7 +306,8 @@ func TestAChainOfMRAsIsWaitedFor(t *testing.T) {
 
 // settleTime is the maximum time until all retries have ended if programs answer at once. A REQ
 // is sent eight times. Each may be answered with an MRA, for which the sender waits as long as
-// requested, up to patience. Then the REP is retransmitted, and an MRA may answer that too.
+// requested, up to Config.RequestTimeout. Then the REP is retransmitted, and an MRA may answer that
+// too.
 const settleTime = 2 * (pairRetries + 1) * Time(90e9)
 
 // pairRetries is the maximum number of retries of the REQs.
@@ -391,7 +393,8 @@ func (w *pairWorld) finish() {
 				w.t.Fatalf("%s was never told how %#x ended", e.name, id)
 			}
 		}
-		if n := fmt.Sprint(len(e.m.conns), len(e.m.requests), len(e.m.byID), len(e.m.byQPN), len(e.m.timers), e.m.half.n, len(e.m.peers)); n != "0 0 0 0 0 0 0" {
+		if n := fmt.Sprint(len(e.m.conns), len(e.m.requests), len(e.m.byID), len(e.m.byQPN), len(e.m.timers),
+			e.m.half.count, len(e.m.peers)); n != "0 0 0 0 0 0 0" {
 			w.t.Fatalf("%s: left over: %s", e.name, n)
 		}
 	}

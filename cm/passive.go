@@ -13,10 +13,10 @@ func (m *Manager) request(now Time, from Peer, msg *mad.Message, raw []byte) Ver
 	c := &conn{
 		remote: r.LocalCommID, remoteKnown: true, peer: from, tid: msg.TransactionID,
 		peerQPN: r.LocalQPN, peerGUID: r.LocalCAGUID,
-		lifetime: mad.PacketLifeTime(r.Primary.LocalACKTimeout),
-		retries:  r.MaxCMRetries,
-		rest:     restTime(r.Primary.LocalACKTimeout),
-		digest:   sha256.Sum256(raw),
+		lifetime:     mad.PacketLifeTime(r.Primary.LocalACKTimeout),
+		retries:      r.MaxCMRetries,
+		timewaitTime: restTime(r.Primary.LocalACKTimeout),
+		digest:       sha256.Sum256(raw),
 	}
 	c.reply = replyTime(c.lifetime, r.LocalCMResponseTimeout)
 	if known := m.known(c); known != nil {
@@ -24,7 +24,7 @@ func (m *Manager) request(now Time, from Peer, msg *mad.Message, raw []byte) Ver
 	}
 	rej := mad.REJ{RemoteCommID: r.LocalCommID}
 	if old := m.byQPN[c.remoteQPN()]; old != nil {
-		if m.suspect(now, old) {
+		if m.probe(now, old) {
 			return VerdictSuspect
 		}
 		rej.Reason = mad.RejectStaleConn
@@ -48,8 +48,8 @@ func (m *Manager) request(now Time, from Peer, msg *mad.Message, raw []byte) Ver
 	m.add(now, c, StateREQRcvd)
 	m.open(c, l)
 	m.requests[c.requestID()] = c
-	m.setTimer(c, now+Time(m.cfg.Patience))
-	e := m.tell(c, Requested)
+	m.setTimer(c, now+Time(m.cfg.RequestTimeout))
+	e := m.queueEvent(c, Requested)
 	e.Listener, e.REQ = l.id, cloneREQ(r)
 	return VerdictTaken
 }
@@ -59,17 +59,18 @@ func (m *Manager) acceptable(from Peer, msg *mad.Message) bool {
 	if m.cfg.Local == nil {
 		return true
 	}
-	refuse := mad.Refusal{Reason: mad.RejectInvalidGID}
+	refuse := mad.Rejection{Reason: mad.RejectInvalidGID}
 	gid, mtu, ok := m.cfg.Local(from.SGIDIndex)
 	if ok {
 		if refuse, ok = msg.REQ.Check(from.GID, gid, mtu); ok {
 			return true
 		}
 		if err := msg.REQ.CheckSender(from.GID); err != nil {
-			m.counters.Distrusted(err)
+			m.counters.CountBadAddress(err)
 		}
 	}
-	m.reject(from, msg.TransactionID, &mad.REJ{RemoteCommID: msg.REQ.LocalCommID, Reason: refuse.Reason, ARI: refuse.ARI()})
+	m.reject(from, msg.TransactionID,
+		&mad.REJ{RemoteCommID: msg.REQ.LocalCommID, Reason: refuse.Reason, ARI: refuse.ARI()})
 	return false
 }
 
@@ -99,7 +100,7 @@ func (m *Manager) Accept(now Time, id mad.CommID, rep *mad.REP) error {
 	m.waitForRTU(c)
 	c.localQPN, c.state = rep.LocalQPN, StateREPSent
 	c.until = now + Time(c.reply)*(Time(c.retries)+1)
-	c.patience = Time(m.cfg.Patience)
+	c.mraBudget = Time(m.cfg.RequestTimeout)
 	m.backOff(now, c)
 	return nil
 }
@@ -132,7 +133,7 @@ func (m *Manager) CommEst(now Time, id mad.CommID) {
 	switch {
 	case c == nil:
 	case c.state == StateREPSent:
-		c.heard = true
+		c.sawPacket = true
 		if c.left > 0 {
 			m.setTimer(c, min(c.deadline, now+rtuLate))
 		}
@@ -150,7 +151,7 @@ const rtuLate = Time(10e6)
 // free.
 func (m *Manager) established(now Time, c *conn) Verdict {
 	if other := m.byQPN[c.remoteQPN()]; other != nil {
-		if m.suspect(now, other) {
+		if m.probe(now, other) {
 			return VerdictSuspect
 		}
 		return VerdictStale
@@ -163,7 +164,7 @@ func (m *Manager) established(now Time, c *conn) Verdict {
 	m.stop(c)
 	m.settle(c)
 	c.state, c.has = StateEstablished, false
-	m.tell(c, Established)
+	m.queueEvent(c, Established)
 	return VerdictTaken
 }
 

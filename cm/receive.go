@@ -33,18 +33,18 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 	case replied:
 		return m.reply(now, c, msg)
 	case longer:
-		wait := Time(min(mad.MRATimeout(msg.MRA.ServiceTimeout, c.lifetime), m.cfg.Patience))
+		wait := Time(min(mad.MRATimeout(msg.MRA.ServiceTimeout, c.lifetime), m.cfg.RequestTimeout))
 		if c.state == StateREPSent {
-			// All MRAs together extend the wait by at most Patience, so that a peer cannot keep a
-			// connection half-open indefinitely.
-			wait = min(wait, c.patience)
-			c.patience -= wait
+			// All MRAs together extend the wait by at most RequestTimeout, so that a peer cannot
+			// keep a connection half-open indefinitely.
+			wait = min(wait, c.mraBudget)
+			c.mraBudget -= wait
 			if wait == 0 {
 				return VerdictDuplicate
 			}
 			c.until += wait
 			c.left = max(c.left, 1)
-			if c.heard {
+			if c.sawPacket {
 				// The data overtook the MRA: the RTU was sent, and the repeated REP continues to
 				// request it.
 				return VerdictTaken
@@ -52,7 +52,7 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 		}
 		m.setTimer(c, now+wait)
 	case refused:
-		m.tell(c, Rejected).REJ = clone(&msg.REJ)
+		m.queueEvent(c, Rejected).REJ = clone(&msg.REJ)
 		m.remove(c)
 	case lost:
 		kind := Disconnected
@@ -60,7 +60,7 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 			kind = Rejected
 		}
 		m.restNow(now, c, c.tid)
-		m.tell(c, kind).REJ = clone(&msg.REJ)
+		m.queueEvent(c, kind).REJ = clone(&msg.REJ)
 	case ready:
 		return m.established(now, c)
 	case release:
@@ -70,20 +70,20 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 		c.remote, c.remoteKnown = msg.DREQ.LocalCommID, true
 		m.restNow(now, c, msg.TransactionID)
 		m.resend(c)
-		m.tell(c, Disconnected).DREQ = cloneDREQ(&msg.DREQ)
+		m.queueEvent(c, Disconnected).DREQ = cloneDREQ(&msg.DREQ)
 	case released:
 		m.restNow(now, c, msg.TransactionID)
-		m.tell(c, Disconnected)
+		m.queueEvent(c, Disconnected)
 	case denied:
-		if !c.deniedBy(now, msg) {
+		if !c.answersProbe(now, msg) {
 			return VerdictOutOfPlace
 		}
 		m.restNow(now, c, c.tid)
-		m.tell(c, Disconnected)
+		m.queueEvent(c, Disconnected)
 	case resolved:
 		r := msg.SIDRREP
 		r.PrivateData, r.AdditionalInformation = slices.Clone(r.PrivateData), slices.Clone(r.AdditionalInformation)
-		m.tell(c, Resolved).SIDRREP = &r
+		m.queueEvent(c, Resolved).SIDRREP = &r
 		m.remove(c)
 	default:
 		return VerdictOutOfPlace
@@ -101,7 +101,7 @@ func (m *Manager) expire(now Time, c *conn) {
 	case StateEstablished:
 		m.repeatRTU(now, c)
 	case StateSIDRREQRcvd:
-		m.tell(c, Unreachable)
+		m.queueEvent(c, Unreachable)
 		m.remove(c)
 	default:
 		if c.left == 0 {
@@ -124,12 +124,12 @@ func (m *Manager) giveUp(now Time, c *conn) {
 	switch c.state {
 	case StateDREQSent:
 		m.restNow(now, c, c.tid)
-		m.tell(c, Disconnected)
+		m.queueEvent(c, Disconnected)
 	case StateSIDRREQSent:
-		m.tell(c, Unreachable)
+		m.queueEvent(c, Unreachable)
 		m.remove(c)
 	default:
-		m.tell(c, Unreachable)
+		m.queueEvent(c, Unreachable)
 		m.quit(now, c)
 	}
 }
@@ -162,14 +162,14 @@ func (m *Manager) sendDREQ(c *conn, tid uint64, qpn bth.QPN) {
 }
 
 // answers returns which message of the peer a REJ of the connection answers.
-func (c *conn) answers() mad.Answered {
+func (c *conn) answers() mad.MessageType {
 	switch c.state {
 	case StateREQRcvd:
-		return mad.AnsweredREQ
+		return mad.MessageREQ
 	case StateREPRcvd:
 		return mad.AnsweredREP
 	}
-	return mad.AnsweredOther
+	return mad.MessageOther
 }
 
 // resend retransmits the connection's last message and returns its attribute.
@@ -200,9 +200,10 @@ func (m *Manager) reject(to Peer, tid uint64, rej *mad.REJ) {
 
 // acknowledge sends an MRA to a peer that repeats its message: the program takes longer.
 func (m *Manager) acknowledge(now Time, c *conn, msg *mad.Message) {
-	m.setTimer(c, now+Time(m.cfg.Patience))
+	m.setTimer(c, now+Time(m.cfg.RequestTimeout))
 	m.out.Attribute, m.out.TransactionID = mad.AttrMRA, msg.TransactionID
-	m.out.MRA = mad.MRA{LocalCommID: c.local, RemoteCommID: c.remote, MessageMRAed: c.answers(), ServiceTimeout: mraServiceTimeout}
+	m.out.MRA = mad.MRA{LocalCommID: c.local, RemoteCommID: c.remote, MessageMRAed: c.answers(),
+		ServiceTimeout: mraServiceTimeout}
 	_, _ = m.send(c.peer, &m.out)
 }
 

@@ -237,7 +237,8 @@ func (s *script) call(f []string) error {
 			ps = mad.PortSpaceUDP
 		}
 		var l ListenerID
-		l, err = s.m.Listen(mad.IPServiceID(ps, uint16(id)), int(int64(named.num("gid", 1<<64-1))), int(named.num("backlog", 10)))
+		l, err = s.m.Listen(mad.IPServiceID(ps, uint16(id)), int(int64(named.num("gid", 1<<64-1))),
+			int(named.num("backlog", 10)))
 		s.lids = append(s.lids, l)
 	case "unlisten":
 		s.m.StopListening(s.lids[0])
@@ -267,7 +268,8 @@ func (s *script) call(f []string) error {
 	case "ignore":
 		err = s.m.Ignore(id)
 	case "answer":
-		err = s.m.Answer(s.now, id, &mad.SIDRREP{QPN: 0x11, QKey: 5, PrivateData: make([]byte, named.num("private", 0))})
+		err = s.m.Answer(s.now, id, &mad.SIDRREP{QPN: 0x11, QKey: 5,
+			PrivateData: make([]byte, named.num("private", 0))})
 	case "data":
 		s.m.CommEst(s.now, id)
 	default:
@@ -309,9 +311,12 @@ func (s *script) deliver(message string, words []string) {
 	switch msg.Attribute {
 	case mad.AttrREQ:
 		msg.REQ = mad.REQ{
-			LocalCommID: l, ServiceID: mad.IPServiceID(mad.PortSpace(named.num("ps", uint64(mad.PortSpaceTCP))), uint16(named.num("port", 7))),
+			LocalCommID: l,
+			ServiceID: mad.IPServiceID(
+				mad.PortSpace(named.num("ps", uint64(mad.PortSpaceTCP))), uint16(named.num("port", 7))),
 			LocalCAGUID: guid, LocalQPN: qpn, MaxCMRetries: uint8(named.num("retries", 2)),
-			LocalCMResponseTimeout: mad.Timeout(named.num("response", 18)), Primary: mad.Path{LocalACKTimeout: mad.Timeout(named.num("ack", 15))},
+			LocalCMResponseTimeout: mad.Timeout(named.num("response", 18)),
+			Primary:                mad.Path{LocalACKTimeout: mad.Timeout(named.num("ack", 15))},
 		}
 		if source := uint16(named.num("source", 0)); source != 0 {
 			h := mad.IPHeader{SourcePort: source, Source: netip.IPv4Unspecified(), Destination: netip.IPv4Unspecified()}
@@ -323,7 +328,8 @@ func (s *script) deliver(message string, words []string) {
 	case mad.AttrMRA:
 		msg.MRA = mad.MRA{LocalCommID: l, RemoteCommID: r, ServiceTimeout: mad.Timeout(named.num("t", 20))}
 	case mad.AttrREJ:
-		msg.REJ = mad.REJ{LocalCommID: l, RemoteCommID: r, Reason: mad.RejectReason(named.num("reason", uint64(mad.RejectConsumerDefined)))}
+		msg.REJ = mad.REJ{LocalCommID: l, RemoteCommID: r,
+			Reason: mad.RejectReason(named.num("reason", uint64(mad.RejectConsumerDefined)))}
 		if named["guid"] != "" {
 			msg.REJ.ARI = []byte{7: byte(guid)}
 		}
@@ -336,7 +342,8 @@ func (s *script) deliver(message string, words []string) {
 	case mad.AttrDREP:
 		msg.DREP = mad.DREP{LocalCommID: l, RemoteCommID: r}
 	case mad.AttrSIDRREQ:
-		msg.SIDRREQ = mad.SIDRREQ{RequestID: l, ServiceID: mad.IPServiceID(mad.PortSpace(named.num("ps", uint64(mad.PortSpaceUDP))), uint16(named.num("port", 7)))}
+		msg.SIDRREQ = mad.SIDRREQ{RequestID: l, ServiceID: mad.IPServiceID(
+			mad.PortSpace(named.num("ps", uint64(mad.PortSpaceUDP))), uint16(named.num("port", 7)))}
 	case mad.AttrSIDRREP:
 		msg.SIDRREP = mad.SIDRREP{RequestID: l, QPN: qpn, QKey: 9}
 	}
@@ -428,23 +435,23 @@ func (m *Manager) invariants() error {
 		if c.local != id {
 			return fmt.Errorf("connection %#x is entered as %#x", c.local, id)
 		}
-		if c.half {
+		if c.halfOpen {
 			half++
 			peers[c.peer.GID]++
 		}
 		if c.state == StateREPSent {
 			answered++
 		}
-		if c.waits != nil {
+		if c.backlogOf != nil {
 			unanswered++
-			waiting[c.waits]++
+			waiting[c.backlogOf]++
 		}
 		if c.links[ofTimewait].on {
 			resting++
 		}
-		if c.at >= 0 {
+		if c.heapIndex >= 0 {
 			timed++
-			if m.timers[c.at] != c {
+			if m.timers[c.heapIndex] != c {
 				return fmt.Errorf("connection %#x is not where it should be among the timers", id)
 			}
 		} else if c.state != StateEstablished {
@@ -492,19 +499,21 @@ func (m *Manager) invariants() error {
 	}
 	of := 0
 	for g, p := range m.peers {
-		if peers[g] != p.n {
-			return fmt.Errorf("peer %v has %d half-open connections, counted are %d", g, peers[g], p.n)
+		if peers[g] != p.count {
+			return fmt.Errorf("peer %v has %d half-open connections, counted are %d", g, peers[g], p.count)
 		}
-		if err := p.answered.check(func(c *conn) bool { return c.half && c.state == StateREPSent && c.peer.GID == g }); err != nil {
+		if err := p.answered.check(func(c *conn) bool {
+			return c.halfOpen && c.state == StateREPSent && c.peer.GID == g
+		}); err != nil {
 			return fmt.Errorf("those of peer %v in REP_SENT: %w", g, err)
 		}
-		if err := p.waiting.check(func(c *conn) bool { return c.waits != nil && c.peer.GID == g }); err != nil {
+		if err := p.waiting.check(func(c *conn) bool { return c.backlogOf != nil && c.peer.GID == g }); err != nil {
 			return fmt.Errorf("those of peer %v that wait for the program: %w", g, err)
 		}
 		of += p.answered.n
 		unanswered -= p.waiting.n
 	}
-	if err := m.half.answered.check(func(c *conn) bool { return c.half && c.state == StateREPSent }); err != nil {
+	if err := m.half.answered.check(func(c *conn) bool { return c.halfOpen && c.state == StateREPSent }); err != nil {
 		return fmt.Errorf("those in REP_SENT: %w", err)
 	}
 	if unanswered != 0 {
@@ -522,9 +531,10 @@ func (m *Manager) invariants() error {
 			return fmt.Errorf("peer %v has %d that rest", g, n)
 		}
 	}
-	if resting += m.rest.n; half != m.half.n || len(peers) != len(m.peers) || resting != m.rest.n || timed != len(m.timers) {
+	if resting += m.rest.n; half != m.half.count || len(peers) != len(m.peers) || resting != m.rest.n ||
+		timed != len(m.timers) {
 		return fmt.Errorf("half-open %d counted %d, peers %d counted %d, resting %d counted %d, timed %d of %d",
-			half, m.half.n, len(peers), len(m.peers), resting, m.rest.n, timed, len(m.timers))
+			half, m.half.count, len(peers), len(m.peers), resting, m.rest.n, timed, len(m.timers))
 	}
 	return nil
 }

@@ -42,10 +42,10 @@ func (m *Manager) sidrRequest(now Time, from Peer, msg *mad.Message, raw []byte)
 	m.add(now, c, StateSIDRREQRcvd)
 	m.open(c, l)
 	m.requests[c.requestID()] = c
-	m.setTimer(c, now+Time(m.cfg.Patience))
+	m.setTimer(c, now+Time(m.cfg.RequestTimeout))
 	req := *r
 	req.PrivateData = slices.Clone(req.PrivateData)
-	e := m.tell(c, SIDRRequested)
+	e := m.queueEvent(c, SIDRRequested)
 	e.Listener, e.SIDRREQ = l.id, &req
 	return VerdictTaken
 }

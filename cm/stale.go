@@ -10,7 +10,7 @@ const probeTime = Time(10e9)
 // another one and cause a probe, before one is rejected.
 const staleProbes = 3
 
-// suspect probes whether the peer of an established connection still has it, because a REQ, a REP
+// probe probes whether the peer of an established connection still has it, because a REQ, a REP
 // or an RTU uses its queue pair for another connection. Either the peer has lost the connection
 // without notice, or an attacker has sent that message (RFC 5961 section 4 answers a SYN in the
 // same way).
@@ -21,7 +21,7 @@ const staleProbes = 3
 // that does not have it answers with DREP, which ends the connection here. Meanwhile the REQ or
 // RTU is dropped; it is accepted when its sender repeats it. One of every four messages that find
 // the connection still present is rejected; an RTU cannot be rejected and is dropped.
-func (m *Manager) suspect(now Time, c *conn) (asked bool) {
+func (m *Manager) probe(now Time, c *conn) (asked bool) {
 	if c.state != StateEstablished {
 		return false
 	}
@@ -36,8 +36,7 @@ func (m *Manager) suspect(now Time, c *conn) (asked bool) {
 	return true
 }
 
-// deniedBy reports whether msg answers a probe of the connection, so that the peer does not have
-// it.
-func (c *conn) deniedBy(now Time, msg *mad.Message) bool {
+// answersProbe reports whether msg answers a probe of the connection: the peer does not have it.
+func (c *conn) answersProbe(now Time, msg *mad.Message) bool {
 	return c.probe != 0 && msg.TransactionID == c.probe && now < c.probeEnd
 }

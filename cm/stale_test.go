@@ -37,7 +37,8 @@ func TestOnlyTheAnswerToAProbeEndsAConnection(t *testing.T) {
 				t.Fatalf("the probes are %#x and %#x", first, conn.probe)
 			}
 			s.now += c.later
-			deliver(mad.Message{Attribute: mad.AttrDREP, TransactionID: c.tid(first), DREP: mad.DREP{LocalCommID: 0x22, RemoteCommID: our(1)}})
+			deliver(mad.Message{Attribute: mad.AttrDREP, TransactionID: c.tid(first),
+				DREP: mad.DREP{LocalCommID: 0x22, RemoteCommID: our(1)}})
 			if ended := conn.state == StateTimewait; ended != c.ends {
 				t.Errorf("the connection is in %v", conn.state)
 			}

@@ -33,7 +33,8 @@ const (
 
 var verdictNames = [NumVerdicts]string{
 	"taken", "duplicate", "malformed", "unsupported", "unknown_connection", "wrong_peer", "wrong_qpn", "out_of_place",
-	"not_allowed", "no_listener", "refused", "stale", "suspect", "backlog", "backlog_peer", "half_open_peer", "half_open",
+	"not_allowed", "no_listener", "refused", "stale", "suspect", "backlog", "backlog_peer",
+	"half_open_peer", "half_open",
 }
 
 // String returns the verdict as a counter name, such as "no_listener".
@@ -51,7 +52,7 @@ type Counters struct {
 	Sent, Retries        [numMessages]uint64 // Sent includes retransmissions
 	Verdicts             [NumVerdicts]uint64
 	// Malformed counts messages that could not be decoded, and requests whose IP header or GID
-	// was rejected; see [Counters.Distrusted].
+	// was rejected; see [Counters.CountBadAddress].
 	Malformed [mad.NumReasons]uint64
 	// Forgotten counts ended connections that were removed early: see Config.MaxTimewait.
 	Forgotten uint64
@@ -67,7 +68,8 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 	for _, group := range []struct {
 		name   string
 		values *[numMessages]uint64
-	}{{"cm_rx_msgs_", &c.Received}, {"cm_rx_duplicates_", &c.Duplicates}, {"cm_tx_msgs_", &c.Sent}, {"cm_tx_retries_", &c.Retries}} {
+	}{{"cm_rx_msgs_", &c.Received}, {"cm_rx_duplicates_", &c.Duplicates}, {"cm_tx_msgs_", &c.Sent},
+		{"cm_tx_retries_", &c.Retries}} {
 		for i, v := range group.values {
 			f(group.name+strings.ToLower((mad.AttrREQ+mad.Attribute(i)).String()), v)
 		}
@@ -83,11 +85,11 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 	f("cm_ignored", c.Ignored)
 }
 
-// Distrusted counts a request that is rejected because of an error of [mad.IPHeader.Decode],
+// CountBadAddress counts a request that is rejected because of an error of [mad.IPHeader.Decode],
 // [mad.IPHeader.Check], [mad.IPHeader.CheckSender] or [mad.REQ.CheckSender]. The program decodes
 // the IP header, which not every service has; the manager checks the REQ itself if it has
 // Config.Local.
-func (c *Counters) Distrusted(err error) { c.Malformed[mad.ReasonOf(err)]++ }
+func (c *Counters) CountBadAddress(err error) { c.Malformed[mad.ReasonOf(err)]++ }
 
 func (c *Counters) verdict(v Verdict) Verdict {
 	c.Verdicts[v]++

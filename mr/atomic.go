@@ -24,7 +24,7 @@ func (t *Table) GuardAtomics(l Locker) { t.atomics = l }
 // CompareSwap stores swap in the 8 bytes at addr if they equal compare, and returns their
 // previous value. Values are in host byte order.
 //
-// If the memory is addressable or [Atomic], and the location is 8-byte aligned in memory, the
+// If the memory is addressable or [AtomicMemory], and the location is 8-byte aligned in memory, the
 // operation is atomic with respect to programs that access the memory through sync/atomic. All
 // other operations are atomic only with respect to CompareSwap, FetchAdd and WriteAtomic on all
 // regions of the table ([Table.GuardAtomics]): another write between the read and the write is
@@ -35,8 +35,8 @@ func (t *Table) GuardAtomics(l Locker) { t.atomics = l }
 // too. The error is an [*AccessError] if the range is out of bounds or the region is no longer
 // valid, otherwise that of the memory.
 func (r *Region) CompareSwap(addr, compare, swap uint64) (old uint64, err error) {
-	if r.words != nil && r.fault(addr, atomicSize) == OK {
-		return r.words.CompareSwapAt(r.place(addr), compare, swap)
+	if r.atomicMem != nil && r.checkRange(addr, atomicSize) == OK {
+		return r.atomicMem.CompareSwapAt(r.memOffset(addr), compare, swap)
 	}
 	return r.update(addr, func(v uint64) uint64 {
 		if v == compare {
@@ -49,15 +49,15 @@ func (r *Region) CompareSwap(addr, compare, swap uint64) (old uint64, err error)
 // FetchAdd adds add to the 8 bytes at addr, modulo 2^64, and returns their previous value.
 // Atomicity and errors are those of [Region.CompareSwap].
 func (r *Region) FetchAdd(addr, add uint64) (old uint64, err error) {
-	if r.words != nil && r.fault(addr, atomicSize) == OK {
-		return r.words.FetchAddAt(r.place(addr), add)
+	if r.atomicMem != nil && r.checkRange(addr, atomicSize) == OK {
+		return r.atomicMem.FetchAddAt(r.memOffset(addr), add)
 	}
 	return r.update(addr, func(v uint64) uint64 { return v + add })
 }
 
 // update replaces the value v at addr with f(v) and returns v.
 func (r *Region) update(addr uint64, f func(uint64) uint64) (old uint64, err error) {
-	if fault := r.fault(addr, atomicSize); fault != OK {
+	if fault := r.checkRange(addr, atomicSize); fault != OK {
 		return 0, r.accessError("atomic", fault, addr, atomicSize)
 	}
 	off := addr - r.iova
@@ -94,11 +94,11 @@ func (r *Region) updateGuarded(addr uint64, f func(uint64) uint64) (old uint64, 
 // of [Region.CompareSwap]; otherwise it is [Region.WriteFinal], atomic with respect to
 // CompareSwap and FetchAdd.
 func (r *Region) WriteAtomic(addr uint64, b *[atomicSize]byte) error {
-	if fault := r.fault(addr, atomicSize); fault != OK {
+	if fault := r.checkRange(addr, atomicSize); fault != OK {
 		return r.accessError("write", fault, addr, atomicSize)
 	}
-	if r.words != nil {
-		return r.words.StoreUint64At(r.place(addr), binary.NativeEndian.Uint64(b[:]))
+	if r.atomicMem != nil {
+		return r.atomicMem.StoreUint64At(r.memOffset(addr), binary.NativeEndian.Uint64(b[:]))
 	}
 	off := addr - r.iova
 	if r.addressable && address(r.bytes, off)%atomicSize == 0 {

@@ -46,7 +46,8 @@ func TestAtomicsReturnWhatWasThereBefore(t *testing.T) {
 }
 
 func TestAtomicsStayInsideTheRegion(t *testing.T) {
-	r, err := mr.NewTable([32]byte{1}, 1).Register(&mr.PD{}, mr.Bytes(make([]byte, 24)), 0x1000, 24, mr.LocalWrite|mr.RemoteAtomic)
+	r, err := mr.NewTable([32]byte{1}, 1).Register(&mr.PD{}, mr.Bytes(make([]byte, 24)), 0x1000, 24,
+		mr.LocalWrite|mr.RemoteAtomic)
 	if err != nil {
 		t.Fatal(err)
 	}

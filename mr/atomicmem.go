@@ -1,12 +1,12 @@
 package mr
 
-// Atomic is Memory that is not addressable, but that programs access directly in another way,
+// AtomicMemory is Memory that is not addressable, but that programs access directly in another way,
 // such as through a mapping of the same file. It provides what a region provides for
 // addressable memory: the end of a message becomes visible last, and words are accessed in one
 // piece. Each method is the method of [Region], with an offset instead of an address. The range
 // is always inside the memory. CompareSwapAt, FetchAddAt and StoreUint64At are atomic with
 // respect to each other at any offset: the caller does not hold the lock of the table.
-type Atomic interface {
+type AtomicMemory interface {
 	Memory
 	// WriteFinalAt stores p at off as [Region.WriteFinal] does.
 	WriteFinalAt(p []byte, off uint64) error

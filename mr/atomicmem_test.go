@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// words is memory by offset that records the calls of Atomic's methods.
+// words is memory by offset that records the calls of AtomicMemory's methods.
 type words struct {
 	remote
 	calls []string
@@ -50,7 +50,7 @@ func (m *words) LoadUint64At(off uint64) (uint64, error) {
 	return 4, m.broken
 }
 
-// useWords calls all methods of r that Atomic memory implements, at address at, and returns the
+// useWords calls all methods of r that an AtomicMemory implements, at address at, and returns the
 // values and errors.
 func useWords(r *mr.Region, at uint64) (values []uint64, errs []error) {
 	var b [8]byte

@@ -48,7 +48,7 @@ func (t *Table) AllocFast(pd *PD, max uint64) (*FastRegion, error) {
 		return nil, err
 	}
 	f := &FastRegion{pd: pd, max: max, key: t.newKey()}
-	t.enter(f.key, entry{fast: f})
+	t.insert(f.key, entry{fast: f})
 	t.regions++
 	return f, nil
 }
@@ -105,7 +105,7 @@ func (t *Table) invalidateFast(f *FastRegion) {
 	if f.region == nil {
 		return
 	}
-	f.region.end()
+	f.region.invalidate()
 	f.region = nil
 	t.replace(f.key, entry{fast: f})
 }

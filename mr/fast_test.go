@@ -20,7 +20,8 @@ func fastRegion(t *testing.T) (*mr.Table, *mr.PD, *mr.FastRegion) {
 }
 
 func request(f *mr.FastRegion, b []byte, access mr.Access) *mr.FastReg {
-	return &mr.FastReg{Key: f.Key(), NewKey: mr.IncRKey(f.Key()), Memory: mr.Bytes(b), IOVA: 0x1000, Length: uint64(len(b)), Access: access}
+	return &mr.FastReg{Key: f.Key(), NewKey: mr.IncRKey(f.Key()), Memory: mr.Bytes(b), IOVA: 0x1000,
+		Length: uint64(len(b)), Access: access}
 }
 
 func TestFastRegionIsRegisteredAndInvalidatedOverAndOver(t *testing.T) {
@@ -32,7 +33,8 @@ func TestFastRegionIsRegisteredAndInvalidatedOverAndOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := tab.Lookup(f.Key())
-		if r.Check(pd, 0x1000, 64, mr.LocalWrite) != mr.OK || r.CheckRemote(pd, 7, 0x1000, 64, mr.RemoteWrite) != mr.OK {
+		if r.Check(pd, 0x1000, 64, mr.LocalWrite) != mr.OK ||
+			r.CheckRemote(pd, 7, 0x1000, 64, mr.RemoteWrite) != mr.OK {
 			t.Fatal("the region cannot be used")
 		}
 		if err := r.Write(0x1000, []byte{byte(i)}); err != nil || buf[0] != byte(i) {
@@ -77,7 +79,8 @@ func TestFastRegisterRefuses(t *testing.T) {
 		{func(q *mr.FastReg) { q.Key++ }, "no fast region has key"},
 		{func(q *mr.FastReg) { q.Key = ordinary.RKey() }, "no fast region has key"},
 		{func(q *mr.FastReg) { q.NewKey += 0x100 }, "only the low byte may change"},
-		{func(q *mr.FastReg) { q.Memory, q.Length = mr.Bytes(make([]byte, 65)), 65 }, "65 bytes exceed the maximum of region"},
+		{func(q *mr.FastReg) { q.Memory, q.Length = mr.Bytes(make([]byte, 65)), 65 },
+			"65 bytes exceed the maximum of region"},
 		{func(q *mr.FastReg) { q.Length = 33 }, "more than the memory's 32 bytes"},
 		{func(q *mr.FastReg) { q.Access = mr.RemoteWrite }, "requires LOCAL_WRITE"},
 		{func(q *mr.FastReg) { q.Memory = nil }, "no memory given"},

@@ -19,22 +19,22 @@ const FinalBytes = 8
 // word crosses the edge of the region, WriteFinal uses the aligned 4-byte word instead, or
 // plain stores of single bytes if that crosses the edge too.
 //
-// Memory that is neither addressable nor [Atomic] is written in two calls, the last bytes in
+// Memory that is neither addressable nor [AtomicMemory] is written in two calls, the last bytes in
 // the second.
 func (r *Region) WriteFinal(addr uint64, src []byte) error {
 	n := uint64(len(src))
-	if f := r.fault(addr, n); f != OK {
+	if f := r.checkRange(addr, n); f != OK {
 		return r.accessError("write", f, addr, n)
 	}
 	if n == 0 {
 		return nil
 	}
 	off, body := addr-r.iova, n-min(n, FinalBytes)
-	if r.words != nil {
-		return r.words.WriteFinalAt(src, r.place(addr))
+	if r.atomicMem != nil {
+		return r.atomicMem.WriteFinalAt(src, r.memOffset(addr))
 	}
 	if !r.addressable {
-		off = r.place(addr)
+		off = r.memOffset(addr)
 		if body > 0 {
 			if err := r.mem.WriteAt(src[:body], off); err != nil {
 				return err
@@ -55,19 +55,19 @@ func (r *Region) WriteFinal(addr uint64, src []byte) error {
 // Bytes that no aligned word inside the region contains are loaded plainly. There are up to
 // three of them at each end of a region that does not start or end at a multiple of 4.
 func (r *Region) LoadByte(addr uint64) byte {
-	if r.fault(addr, 1) != OK {
+	if r.checkRange(addr, 1) != OK {
 		return 0
 	}
 	off := addr - r.iova
-	if r.words != nil {
-		if b, err := r.words.LoadByteAt(r.place(addr)); err == nil {
+	if r.atomicMem != nil {
+		if b, err := r.atomicMem.LoadByteAt(r.memOffset(addr)); err == nil {
 			return b
 		}
 		return 0
 	}
 	if !r.addressable {
 		var b [1]byte
-		if r.mem.ReadAt(b[:], r.place(addr)) != nil {
+		if r.mem.ReadAt(b[:], r.memOffset(addr)) != nil {
 			return 0
 		}
 		return b[0]
@@ -79,19 +79,19 @@ func (r *Region) LoadByte(addr uint64) byte {
 // at once if it is 8-byte aligned in memory; otherwise it reads the bytes from the last to the
 // first, so those that WriteFinal makes visible last are read first.
 func (r *Region) LoadUint64(addr uint64) uint64 {
-	if r.fault(addr, 8) != OK {
+	if r.checkRange(addr, 8) != OK {
 		return 0
 	}
 	off := addr - r.iova
-	if r.words != nil {
-		if v, err := r.words.LoadUint64At(r.place(addr)); err == nil {
+	if r.atomicMem != nil {
+		if v, err := r.atomicMem.LoadUint64At(r.memOffset(addr)); err == nil {
 			return v
 		}
 		return 0
 	}
 	if !r.addressable {
 		var b [8]byte
-		if r.mem.ReadAt(b[:], r.place(addr)) != nil {
+		if r.mem.ReadAt(b[:], r.memOffset(addr)) != nil {
 			return 0
 		}
 		return binary.NativeEndian.Uint64(b[:])

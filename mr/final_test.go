@@ -30,7 +30,8 @@ func TestWriteFinalStoresWhatCopyStores(t *testing.T) {
 						t.Fatal(err)
 					}
 					if !bytes.Equal(outer, want) {
-						t.Fatalf("region of %d at %d, write of %d at %d:\ngot  %x\nwant %x", size, start, n, off, outer, want)
+						t.Fatalf("region of %d at %d, write of %d at %d:\ngot  %x\nwant %x", size, start, n,
+							off, outer, want)
 					}
 					for i := range size {
 						if got := r.LoadByte(0x1000 + uint64(i)); got != want[start+i] {

@@ -10,7 +10,7 @@ type Finder struct {
 
 // Lookup is [Table.Lookup].
 func (f *Finder) Lookup(key uint32) *Region {
-	if e := f.last; e != nil && e.leads(key) {
+	if e := f.last; e != nil && e.hasKey(key) {
 		return e.region
 	}
 	return f.search(key)

@@ -13,7 +13,7 @@ type Flusher interface {
 // already visible. The error is an [*AccessError] if the range is out of bounds or the region
 // is no longer valid, otherwise that of the memory.
 func (r *Region) Flush(addr, n uint64, persist bool) error {
-	if f := r.fault(addr, n); f != OK {
+	if f := r.checkRange(addr, n); f != OK {
 		return r.accessError("flush", f, addr, n)
 	}
 	if r.parent != nil {

@@ -32,12 +32,14 @@ func TestFlushTellsTheMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := tab.Lookup(w.RKey())
-	for _, err := range []error{r.Flush(0x1010, 5, false), r.Flush(0x1010, 0, true), r.FlushAll(true), p.Flush(2, 3, true), p.FlushAll(false)} {
+	for _, err := range []error{r.Flush(0x1010, 5, false), r.Flush(0x1010, 0, true), r.FlushAll(true),
+		p.Flush(2, 3, true), p.FlushAll(false)} {
 		if err != nil {
 			t.Error(err)
 		}
 	}
-	if want := []flushed{{16, 5, false}, {0, 256, true}, {0x42, 3, true}, {0, 256, false}}; !slices.Equal(m.flushed, want) {
+	if want := []flushed{{16, 5, false}, {0, 256, true}, {0x42, 3, true},
+		{0, 256, false}}; !slices.Equal(m.flushed, want) {
 		t.Errorf("flushed %v, want %v", m.flushed, want)
 	}
 	m.broken = errors.New("broken")
@@ -65,7 +67,8 @@ func TestFlushStaysInsideTheRegion(t *testing.T) {
 
 func TestAtomicWriteStoresTheBytesAsTheyAre(t *testing.T) {
 	for name, mem := range map[string]mr.Memory{
-		"aligned": mr.Bytes(make([]byte, 16)), "unaligned": mr.Bytes(make([]byte, 24)[3:]), "by offset": &remote{b: make([]byte, 16)},
+		"aligned": mr.Bytes(make([]byte, 16)), "unaligned": mr.Bytes(make([]byte, 24)[3:]),
+		"by offset": &remote{b: make([]byte, 16)},
 	} {
 		_, _, r := register(t, mem, 0x1000, 16, mr.LocalWrite)
 		want := [8]byte{1, 2, 3, 4, 5, 6, 7, 8}

@@ -51,7 +51,8 @@ func guardedRegion(t *testing.T, way string, g *guard, mem mr.Memory) *mr.Region
 	switch way {
 	case "window":
 		w := windowOf(t, tab, pd, mr.WindowType1)
-		b := &mr.Bind{Key: w.RKey(), NewKey: w.RKey(), LKey: r.LKey(), Addr: 0x1000, Length: 64, Access: mr.RemoteAtomic}
+		b := &mr.Bind{Key: w.RKey(), NewKey: w.RKey(), LKey: r.LKey(), Addr: 0x1000, Length: 64,
+			Access: mr.RemoteAtomic}
 		if err := tab.Bind(pd, 1, b); err != nil {
 			t.Fatal(err)
 		}

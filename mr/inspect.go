@@ -21,7 +21,7 @@ type KeyInfo struct {
 	Kind    KeyKind
 	Key     uint32
 	PD      uint32 // ID of the protection domain
-	Opens   bool   // whether the key resolves to memory; false for an unbound window or an unregistered fast region
+	Valid   bool   // whether the key resolves to memory; false for an unbound window or an unregistered fast region
 	IOVA    uint64 // address of the first byte
 	Length  uint64 // in bytes; maximum length if a fast region has no memory
 	Access  Access
@@ -30,10 +30,10 @@ type KeyInfo struct {
 	QPN     uint32 // queue pair that a bound window of type 2 belongs to
 }
 
-// Look stores in dst the keys with a Number above after, in ascending order of Number, until
+// List stores in dst the keys with a Number above after, in ascending order of Number, until
 // dst is full. It returns how many it stored. Keys that are allocated or freed between two
 // calls do not change the Number of others.
-func (t *Table) Look(after uint64, dst []KeyInfo) (n int) {
+func (t *Table) List(after uint64, dst []KeyInfo) (n int) {
 	t.order.After(after, func(number uint64, index uint32) bool {
 		if n == len(dst) {
 			return false
@@ -62,7 +62,7 @@ func (e *entry) info() KeyInfo {
 	if r == nil {
 		return i
 	}
-	i.Key, i.PD, i.Opens = r.key, r.pd.ID, true
+	i.Key, i.PD, i.Valid = r.key, r.pd.ID, true
 	i.IOVA, i.Length, i.Access, i.Windows = r.iova, r.length, r.access, r.windows
 	if r.parent != nil {
 		i.Parent = r.parent.key

@@ -12,7 +12,7 @@ import (
 func look(tab *mr.Table) (all []mr.KeyInfo) {
 	var some [2]mr.KeyInfo
 	for after := uint64(0); ; after = all[len(all)-1].Number {
-		n := tab.Look(after, some[:])
+		n := tab.List(after, some[:])
 		if n == 0 {
 			return all
 		}
@@ -33,18 +33,20 @@ func TestLookDescribesEveryKey(t *testing.T) {
 	}
 	w1, w2 := windowOf(t, tab, pd, mr.WindowType1), windowOf(t, tab, pd, mr.WindowType2)
 	region := mr.KeyInfo{
-		Number: 1, Kind: mr.KeyRegion, Key: r.RKey(), PD: 5, Opens: true,
+		Number: 1, Kind: mr.KeyRegion, Key: r.RKey(), PD: 5, Valid: true,
 		IOVA: 0x1000, Length: 256, Access: bindable | mr.RemoteRead,
 	}
 	want := []mr.KeyInfo{
 		region, {Number: 2, Kind: mr.KeyFast, Key: fast.Key(), PD: 5, Length: 4096},
-		{Number: 3, Kind: mr.KeyWindow1, Key: w1.RKey(), PD: 5}, {Number: 4, Kind: mr.KeyWindow2, Key: w2.RKey(), PD: 5},
+		{Number: 3, Kind: mr.KeyWindow1, Key: w1.RKey(), PD: 5},
+		{Number: 4, Kind: mr.KeyWindow2, Key: w2.RKey(), PD: 5},
 	}
 	if diff := cmp.Diff(want, look(tab)); diff != "" {
 		t.Errorf("with nothing bound:\n%s", diff)
 	}
 
-	reg := &mr.FastReg{Key: fast.Key(), NewKey: mr.IncRKey(fast.Key()), Memory: mr.Bytes(make([]byte, 64)), IOVA: 0x40, Length: 64, Access: mr.LocalWrite}
+	reg := &mr.FastReg{Key: fast.Key(), NewKey: mr.IncRKey(fast.Key()), Memory: mr.Bytes(make([]byte, 64)), IOVA: 0x40,
+		Length: 64, Access: mr.LocalWrite}
 	if err := tab.RegisterFast(pd, reg); err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +56,9 @@ func TestLookDescribesEveryKey(t *testing.T) {
 		}
 	}
 	want[0].Windows = 2
-	want[1] = mr.KeyInfo{Number: 2, Kind: mr.KeyFast, Key: reg.NewKey, PD: 5, Opens: true, IOVA: 0x40, Length: 64, Access: mr.LocalWrite}
-	bound := mr.KeyInfo{PD: 5, Opens: true, IOVA: 0x1040, Length: 64, Access: mr.RemoteRead, Parent: r.RKey()}
+	want[1] = mr.KeyInfo{Number: 2, Kind: mr.KeyFast, Key: reg.NewKey, PD: 5, Valid: true, IOVA: 0x40, Length: 64,
+		Access: mr.LocalWrite}
+	bound := mr.KeyInfo{PD: 5, Valid: true, IOVA: 0x1040, Length: 64, Access: mr.RemoteRead, Parent: r.RKey()}
 	want[2], want[3] = bound, bound
 	want[2].Number, want[2].Kind, want[2].Key = 3, mr.KeyWindow1, w1.RKey()
 	want[3].Number, want[3].Kind, want[3].Key, want[3].QPN = 4, mr.KeyWindow2, w2.RKey(), 7
@@ -63,7 +66,7 @@ func TestLookDescribesEveryKey(t *testing.T) {
 		t.Errorf("with all bound:\n%s", diff)
 	}
 
-	tab.ForgetQP(7)
+	tab.UnbindQP(7)
 	for _, err := range []error{tab.DeallocWindow(w1), tab.DeallocWindow(w2), tab.FreeFast(fast)} {
 		if err != nil {
 			t.Error(err)
@@ -90,7 +93,8 @@ func TestLookFollowsAReregisteredRegion(t *testing.T) {
 	if got := look(tab); len(got) != 1 || got[0].Number != 1 || got[0].Access != mr.RemoteRead {
 		t.Errorf("with other rights: %+v", got)
 	}
-	moved, err := tab.Reregister(same, &mr.Rereg{Change: mr.ChangeTranslation, Memory: mr.Bytes(make([]byte, 8)), Length: 8})
+	moved, err := tab.Reregister(same,
+		&mr.Rereg{Change: mr.ChangeTranslation, Memory: mr.Bytes(make([]byte, 8)), Length: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +104,8 @@ func TestLookFollowsAReregisteredRegion(t *testing.T) {
 }
 
 func TestKeyKindsHaveNames(t *testing.T) {
-	for k, want := range map[mr.KeyKind]string{mr.KeyRegion: "region", mr.KeyFast: "fast", mr.KeyWindow1: "window1", mr.KeyWindow2: "window2"} {
+	for k, want := range map[mr.KeyKind]string{mr.KeyRegion: "region", mr.KeyFast: "fast", mr.KeyWindow1: "window1",
+		mr.KeyWindow2: "window2"} {
 		if k.String() != want {
 			t.Errorf("%d is %q, want %q", k, k, want)
 		}

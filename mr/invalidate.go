@@ -18,15 +18,15 @@ func (t *Table) InvalidateRemote(pd *PD, qpn, key uint32) error {
 	return t.invalidate(pd, key, func(w *Window) bool { return w.qpn == qpn })
 }
 
-// InvalidatesRemote reports whether InvalidateRemote would change anything. It returns false
+// WouldInvalidateRemote reports whether InvalidateRemote would change anything. It returns false
 // for a key that InvalidateRemote rejects and for an unregistered fast region.
-func (t *Table) InvalidatesRemote(pd *PD, qpn, key uint32) bool {
-	w, f, err := t.invalidated(pd, key, func(w *Window) bool { return w.qpn == qpn })
+func (t *Table) WouldInvalidateRemote(pd *PD, qpn, key uint32) bool {
+	w, f, err := t.findInvalidation(pd, key, func(w *Window) bool { return w.qpn == qpn })
 	return err == nil && (w != nil || f.region != nil)
 }
 
 func (t *Table) invalidate(pd *PD, key uint32, mayUnbind func(*Window) bool) error {
-	w, f, err := t.invalidated(pd, key, mayUnbind)
+	w, f, err := t.findInvalidation(pd, key, mayUnbind)
 	switch {
 	case err != nil:
 		return err
@@ -38,9 +38,9 @@ func (t *Table) invalidate(pd *PD, key uint32, mayUnbind func(*Window) bool) err
 	return nil
 }
 
-// invalidated returns the window or the fast region that an invalidation of key applies to, or
+// findInvalidation returns the window or the fast region that an invalidation of key applies to, or
 // the error of a rejected invalidation.
-func (t *Table) invalidated(pd *PD, key uint32, mayUnbind func(*Window) bool) (*Window, *FastRegion, error) {
+func (t *Table) findInvalidation(pd *PD, key uint32, mayUnbind func(*Window) bool) (*Window, *FastRegion, error) {
 	e := t.entry(key)
 	switch w, f := e.window, e.fast; {
 	case w != nil && w.key == key:
@@ -76,5 +76,5 @@ func (f *FastRegion) mayInvalidate(pd *PD) error {
 	if f.region == nil {
 		return nil
 	}
-	return f.region.unwatched("invalidate")
+	return f.region.checkNoWindows("invalidate")
 }

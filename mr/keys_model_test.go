@@ -120,7 +120,8 @@ func TestKeysModel(t *testing.T) {
 			"register fast": func(t *rapid.T) {
 				f := pick(t, m.fast)
 				allowed := !m.open[f.key]
-				q := &FastReg{Key: f.key, NewKey: IncRKey(f.key), Memory: Bytes(make([]byte, 64)), IOVA: 0x1000, Length: 64, Access: modelAccess}
+				q := &FastReg{Key: f.key, NewKey: IncRKey(f.key), Memory: Bytes(make([]byte, 64)), IOVA: 0x1000,
+					Length: 64, Access: modelAccess}
 				agree(t, "register fast", m.t.RegisterFast(m.pd, q), allowed)
 				if allowed {
 					m.open[q.NewKey] = true
@@ -138,7 +139,8 @@ func TestKeysModel(t *testing.T) {
 				}
 			},
 			"alloc window": func(t *rapid.T) {
-				w, err := m.t.AllocWindow(m.pd, rapid.SampledFrom([]WindowType{WindowType1, WindowType2}).Draw(t, "type"))
+				w, err := m.t.AllocWindow(m.pd,
+					rapid.SampledFrom([]WindowType{WindowType1, WindowType2}).Draw(t, "type"))
 				agree(t, "alloc window", err, true)
 				m.windows = append(m.windows, w)
 			},
@@ -149,7 +151,8 @@ func TestKeysModel(t *testing.T) {
 				if allowed {
 					m.shut(w.key)
 				}
-				b := &Bind{Key: w.key, NewKey: IncRKey(w.key), LKey: region, Addr: 0x1010, Length: 16, Access: RemoteWrite}
+				b := &Bind{Key: w.key, NewKey: IncRKey(w.key), LKey: region, Addr: 0x1010, Length: 16,
+					Access: RemoteWrite}
 				agree(t, "bind", m.t.Bind(m.pd, qpn, b), allowed)
 				if allowed {
 					m.open[b.NewKey], m.within[w], m.qpn[w] = true, region, qpn
@@ -189,7 +192,7 @@ func TestKeysModel(t *testing.T) {
 						delete(m.within, w)
 					}
 				}
-				m.t.ForgetQP(qpn)
+				m.t.UnbindQP(qpn)
 			},
 			"": m.check,
 		})
@@ -236,8 +239,8 @@ func (m *keyModel) check(t *rapid.T) {
 		t.Fatalf("windows by queue pair: %v, want %v", m.t.bound, bound)
 	}
 	for qpn, n := range bound {
-		for w, before := m.t.bound[qpn], (*Window)(nil); w != nil; w, before = w.behind, w {
-			if n--; w.before != before || w.qpn != qpn || !w.Bound() {
+		for w, before := m.t.bound[qpn], (*Window)(nil); w != nil; w, before = w.next, w {
+			if n--; w.prev != before || w.qpn != qpn || !w.Bound() {
 				t.Fatalf("windows by queue pair: %+v behind %p", w, before)
 			}
 		}
@@ -250,7 +253,8 @@ func (m *keyModel) check(t *rapid.T) {
 func TestWindowsHaveALimit(t *testing.T) {
 	tab := NewTable([32]byte{1}, 1)
 	tab.windows = MaxWindows
-	if _, err := tab.AllocWindow(&PD{}, WindowType1); err == nil || !strings.Contains(err.Error(), "all 524288 windows are in use") {
+	if _, err := tab.AllocWindow(&PD{}, WindowType1); err == nil ||
+		!strings.Contains(err.Error(), "all 524288 windows are in use") {
 		t.Errorf("error %v", err)
 	}
 }

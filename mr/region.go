@@ -9,14 +9,14 @@ type Region struct {
 	iova, length uint64
 	pd           *PD
 	mem          Memory
-	words        Atomic   // mem as Atomic, nil if it is not
-	vectored     Vectored // mem as Vectored, nil if it is not or is addressable
-	atomics      Locker   // lock of the table, see GuardAtomics
-	window       *Window  // window of this binding; nil for a registered region
-	parent       *Region  // region that the window is bound to
-	start        uint64   // address of the window's first byte in parent
-	base         uint64   // offset of the region's first byte in mem
-	windows      int      // number of windows bound to this region
+	atomicMem    AtomicMemory // mem as AtomicMemory, nil if it is not
+	vectored     Vectored     // mem as Vectored, nil if it is not or is addressable
+	atomics      Locker       // lock of the table, see GuardAtomics
+	window       *Window      // window of this binding; nil for a registered region
+	parent       *Region      // region that the window is bound to
+	start        uint64       // address of the window's first byte in parent
+	base         uint64       // offset of the region's first byte in mem
+	windows      int          // number of windows bound to this region
 	access       Access
 	key          uint32
 	valid        bool
@@ -92,7 +92,7 @@ func (r *Region) contains(addr, n uint64) bool {
 // deregistered. View returns nil if the memory is not addressable, and also if the range is out
 // of bounds or the region is no longer valid; call [Region.Check] first to distinguish these.
 func (r *Region) View(addr, n uint64) []byte {
-	if !r.addressable || r.fault(addr, n) != OK {
+	if !r.addressable || r.checkRange(addr, n) != OK {
 		return nil
 	}
 	if n == 0 {
@@ -106,14 +106,14 @@ func (r *Region) View(addr, n uint64) []byte {
 // bounds or the region is no longer valid, otherwise that of the memory.
 func (r *Region) Read(dst []byte, addr uint64) error {
 	n := uint64(len(dst))
-	if f := r.fault(addr, n); f != OK {
+	if f := r.checkRange(addr, n); f != OK {
 		return r.accessError("read", f, addr, n)
 	}
 	if n == 0 {
 		return nil
 	}
 	if !r.addressable {
-		return r.mem.ReadAt(dst, r.place(addr))
+		return r.mem.ReadAt(dst, r.memOffset(addr))
 	}
 	copy(dst, r.bytes[addr-r.iova:])
 	return nil
@@ -123,14 +123,14 @@ func (r *Region) Read(dst []byte, addr uint64) error {
 // those of [Region.Read].
 func (r *Region) Write(addr uint64, src []byte) error {
 	n := uint64(len(src))
-	if f := r.fault(addr, n); f != OK {
+	if f := r.checkRange(addr, n); f != OK {
 		return r.accessError("write", f, addr, n)
 	}
 	if n == 0 {
 		return nil
 	}
 	if !r.addressable {
-		return r.mem.WriteAt(src, r.place(addr))
+		return r.mem.WriteAt(src, r.memOffset(addr))
 	}
 	copy(r.bytes[addr-r.iova:], src)
 	return nil
@@ -144,11 +144,11 @@ func (r *Region) Vectored() bool { return r.vectored != nil }
 func (r *Region) WritePieces(pieces []Piece) (stored int, err error) {
 	for i := range pieces {
 		p := &pieces[i]
-		if f := r.fault(p.Off, uint64(len(p.Data))); f != OK {
+		if f := r.checkRange(p.Off, uint64(len(p.Data))); f != OK {
 			pieces, err = pieces[:i], r.accessError("write", f, p.Off, uint64(len(p.Data)))
 			break
 		}
-		p.Off = r.place(p.Off)
+		p.Off = r.memOffset(p.Off)
 	}
 	if len(pieces) == 0 {
 		return 0, err
@@ -160,10 +160,10 @@ func (r *Region) WritePieces(pieces []Piece) (stored int, err error) {
 	return stored, err
 }
 
-// place returns the offset in mem of the byte at addr.
-func (r *Region) place(addr uint64) uint64 { return addr - r.iova + r.base }
+// memOffset returns the offset in mem of the byte at addr.
+func (r *Region) memOffset(addr uint64) uint64 { return addr - r.iova + r.base }
 
-func (r *Region) fault(addr, n uint64) Fault {
+func (r *Region) checkRange(addr, n uint64) Fault {
 	switch {
 	case !r.valid:
 		return Gone
@@ -177,9 +177,9 @@ func (r *Region) accessError(op string, f Fault, addr, n uint64) error {
 	return &AccessError{Op: op, Fault: f, Addr: addr, Length: n, Key: r.key, IOVA: r.iova, Size: r.length}
 }
 
-// end invalidates the region. It drops the memory, so that a stale pointer to the region does
-// not keep it alive.
-func (r *Region) end() {
+// invalidate invalidates the region. It drops the memory, so that a stale pointer to the region
+// does not keep it alive.
+func (r *Region) invalidate() {
 	r.valid = false
-	r.bytes, r.mem, r.words, r.vectored = nil, nil, nil, nil
+	r.bytes, r.mem, r.atomicMem, r.vectored = nil, nil, nil, nil
 }

@@ -89,7 +89,8 @@ func TestBoundsModel(t *testing.T) {
 			return rapid.Map(rapid.Int64Range(-400, 400), func(d int64) uint64 { return v + uint64(d) })
 		}
 		addr := rapid.OneOf(near(iova), near(iova+length), rapid.Uint64()).Draw(t, "addr")
-		n := rapid.OneOf(rapid.Uint64Range(0, 400), near(length), near(-addr), near(iova-addr), rapid.Uint64()).Draw(t, "n")
+		n := rapid.OneOf(rapid.Uint64Range(0, 400), near(length), near(-addr), near(iova-addr),
+			rapid.Uint64()).Draw(t, "n")
 
 		big64 := func(v uint64) *big.Int { return new(big.Int).SetUint64(v) }
 		end := new(big.Int).Add(big64(addr), big64(n))
@@ -168,7 +169,8 @@ func TestAccessErrorsSayWhatWasWrong(t *testing.T) {
 		if !errors.As(c.err, &e) || e.Fault != mr.OutOfBounds {
 			t.Fatalf("%s out of bounds: %v", c.op, c.err)
 		}
-		for _, want := range []string{c.op + " of 8 bytes at 0x100c", "out of the memory region's bounds", "16 bytes from 0x1000"} {
+		for _, want := range []string{c.op + " of 8 bytes at 0x100c", "out of the memory region's bounds",
+			"16 bytes from 0x1000"} {
 			if !strings.Contains(e.Error(), want) {
 				t.Errorf("%q does not say %q", e, want)
 			}

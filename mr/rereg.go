@@ -28,7 +28,7 @@ type Rereg struct {
 // nothing has changed.
 func (t *Table) Reregister(r *Region, q *Rereg) (*Region, error) {
 	const all = ChangeTranslation | ChangePD | ChangeAccess
-	if err := t.owns("reregister", r); err != nil {
+	if err := t.checkOwned("reregister", r); err != nil {
 		return nil, err
 	}
 	if q.Change == 0 || q.Change&^all != 0 {
@@ -55,11 +55,11 @@ func (t *Table) Reregister(r *Region, q *Rereg) (*Region, error) {
 	if n.key = r.key; q.Change&ChangeTranslation != 0 {
 		t.remove(r.key)
 		n.key = t.newKey()
-		t.enter(n.key, entry{region: n})
+		t.insert(n.key, entry{region: n})
 	} else {
 		t.replace(n.key, entry{region: n})
 	}
-	r.end()
+	r.invalidate()
 	r.pd.Release()
 	return n, nil
 }

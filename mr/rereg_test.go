@@ -20,9 +20,11 @@ func TestReregisterChangesWhatItNames(t *testing.T) {
 		"domain": {mr.Rereg{Change: mr.ChangePD, PD: other}, false, func(r *mr.Region, pd *mr.PD) bool {
 			return r.PD() == other && r.Access() == mr.LocalWrite && r.IOVA() == 0x1000
 		}},
-		"memory": {mr.Rereg{Change: mr.ChangeTranslation, Memory: more, IOVA: 0x5000, Length: 128}, true, func(r *mr.Region, pd *mr.PD) bool {
-			return r.PD() == pd && r.IOVA() == 0x5000 && r.Length() == 128 && r.Access() == mr.LocalWrite && len(r.View(0x5000, 128)) == 128
-		}},
+		"memory": {mr.Rereg{Change: mr.ChangeTranslation, Memory: more, IOVA: 0x5000, Length: 128}, true,
+			func(r *mr.Region, pd *mr.PD) bool {
+				return r.PD() == pd && r.IOVA() == 0x5000 && r.Length() == 128 && r.Access() == mr.LocalWrite &&
+					len(r.View(0x5000, 128)) == 128
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tab, pd, r := register(t, mr.Bytes(make([]byte, 64)), 0x1000, 64, mr.LocalWrite)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gorxe/gorxe/internal/idmap"
-	"github.com/gorxe/gorxe/internal/roster"
+	"github.com/gorxe/gorxe/internal/ordered"
 )
 
 // Limits on the number of registered regions of a table.
@@ -17,7 +17,7 @@ const (
 type Table struct {
 	keys    keySequence
 	byIndex idmap.Map[uint32, *entry]
-	order   roster.List[uint32] // indexes in use, in order of allocation
+	order   ordered.List[uint32] // indexes in use, in order of allocation
 	regions int
 	windows int
 	max     int                // maximum number of regions
@@ -34,8 +34,8 @@ type entry struct {
 	number uint64 // key in Table.order
 }
 
-// enter stores e under the index of key, which must be free.
-func (t *Table) enter(key uint32, e entry) {
+// insert stores e under the index of key, which must be free.
+func (t *Table) insert(key uint32, e entry) {
 	e.number = t.order.Add(key >> variantBits)
 	t.byIndex.Put(key>>variantBits, &e)
 }
@@ -95,7 +95,7 @@ func (t *Table) Register(pd *PD, mem Memory, iova, length uint64, access Access)
 		return nil, err
 	}
 	r.key = t.newKey()
-	t.enter(r.key, entry{region: r})
+	t.insert(r.key, entry{region: r})
 	t.regions++
 	return r, nil
 }
@@ -137,7 +137,7 @@ func (t *Table) newRegion(op string, pd *PD, mem Memory, iova, length uint64, ac
 		r.bytes = b[:length:length]
 		r.addressable = true
 	} else {
-		r.words, _ = mem.(Atomic)
+		r.atomicMem, _ = mem.(AtomicMemory)
 		r.vectored, _ = mem.(Vectored)
 	}
 	return r, nil
@@ -159,18 +159,19 @@ func (t *Table) newKey() uint32 {
 // pointers fail with [Gone]. It fails if r is not, or no longer, registered in this table, or
 // if memory windows are bound to it.
 func (t *Table) Deregister(r *Region) error {
-	if err := t.owns("deregister", r); err != nil {
+	if err := t.checkOwned("deregister", r); err != nil {
 		return err
 	}
 	t.remove(r.key)
 	t.regions--
-	r.end()
+	r.invalidate()
 	r.pd.Release()
 	return nil
 }
 
-// owns returns an error if r is not a region of this table that may be changed or deregistered.
-func (t *Table) owns(op string, r *Region) error {
+// checkOwned returns an error if r is not a region of this table that may be changed or
+// deregistered.
+func (t *Table) checkOwned(op string, r *Region) error {
 	if r == nil {
 		return fmt.Errorf("mr: %s: no region given", op)
 	}
@@ -183,11 +184,11 @@ func (t *Table) owns(op string, r *Region) error {
 	case e.fast != nil:
 		return fmt.Errorf("mr: %s: key %#08x is that of a fast region; invalidate or free it", op, r.key)
 	}
-	return r.unwatched(op)
+	return r.checkNoWindows(op)
 }
 
-// unwatched returns an error if memory windows are bound to the region.
-func (r *Region) unwatched(op string) error {
+// checkNoWindows returns an error if memory windows are bound to the region.
+func (r *Region) checkNoWindows(op string) error {
 	if r.windows > 0 {
 		return fmt.Errorf("mr: %s: %d memory windows are bound to the region of key %#08x; unbind them first",
 			op, r.windows, r.key)
@@ -207,11 +208,11 @@ func (t *Table) Lookup(key uint32) *Region {
 
 // find returns the entry whose region has this key, or nil.
 func (t *Table) find(key uint32) *entry {
-	if e := t.byIndex.Get(key >> variantBits); e != nil && e.leads(key) {
+	if e := t.byIndex.Get(key >> variantBits); e != nil && e.hasKey(key) {
 		return e
 	}
 	return nil
 }
 
-// leads reports whether the region of the entry has this key.
-func (e *entry) leads(key uint32) bool { return e.region != nil && e.region.key == key }
+// hasKey reports whether the region of the entry has this key.
+func (e *entry) hasKey(key uint32) bool { return e.region != nil && e.region.key == key }

@@ -77,7 +77,8 @@ func TestTableHoldsItsLimit(t *testing.T) {
 	if _, err := tab.Register(pd, mem, 0, 8, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tab.Register(pd, mem, 0, 8, 0); err == nil || !strings.Contains(err.Error(), "all 2 regions are in use") {
+	if _, err := tab.Register(pd, mem, 0, 8, 0); err == nil ||
+		!strings.Contains(err.Error(), "all 2 regions are in use") {
 		t.Errorf("third region of two: error %v", err)
 	}
 	if err := tab.Deregister(a); err != nil {

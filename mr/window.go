@@ -31,7 +31,7 @@ type Window struct {
 	region *Region // bound part of a region, nil while unbound
 
 	// Neighbours in the list of windows of type 2 that are bound on qpn.
-	before, behind *Window
+	prev, next *Window
 }
 
 // Type returns the type of the window.
@@ -75,7 +75,7 @@ func (t *Table) AllocWindow(pd *PD, typ WindowType) (*Window, error) {
 		return nil, err
 	}
 	w := &Window{typ: typ, pd: pd, key: t.newKey()}
-	t.enter(w.key, entry{window: w})
+	t.insert(w.key, entry{window: w})
 	t.windows++
 	return w, nil
 }
@@ -116,16 +116,16 @@ func (t *Table) Bind(pd *PD, qpn uint32, b *Bind) error {
 	if w.pd != pd {
 		return fmt.Errorf("mr: bind: window %#08x is not in the protection domain of the queue pair", b.Key)
 	}
-	if err := w.mayBind(b); err != nil {
+	if err := w.checkBind(b); err != nil {
 		return err
 	}
 	var r *Region
 	if b.Length > 0 {
 		parent := t.Lookup(b.LKey)
-		if err := parent.admits(pd, b); err != nil {
+		if err := parent.checkBindTarget(pd, b); err != nil {
 			return err
 		}
-		r = parent.part(w, b)
+		r = parent.bindPart(w, b)
 		parent.windows++
 	}
 	t.unbind(w)
@@ -139,8 +139,8 @@ func (t *Table) Bind(pd *PD, qpn uint32, b *Bind) error {
 	return nil
 }
 
-// mayBind checks the request against the type of the window.
-func (w *Window) mayBind(b *Bind) error {
+// checkBind checks the request against the type of the window.
+func (w *Window) checkBind(b *Bind) error {
 	if bad := b.Access &^ windowAccess; bad != 0 {
 		return fmt.Errorf("mr: bind: a memory window cannot be bound with access %v", bad)
 	}
@@ -160,8 +160,8 @@ func (w *Window) mayBind(b *Bind) error {
 	return nil
 }
 
-// admits returns an error if the window cannot be bound to the region.
-func (r *Region) admits(pd *PD, b *Bind) error {
+// checkBindTarget returns an error if the window cannot be bound to the region.
+func (r *Region) checkBindTarget(pd *PD, b *Bind) error {
 	if r == nil || r.window != nil {
 		return fmt.Errorf("mr: bind: no memory region has key %#08x", b.LKey)
 	}
@@ -187,13 +187,13 @@ func (r *Region) admits(pd *PD, b *Bind) error {
 	return nil
 }
 
-// part returns the region that the key of the bound window resolves to.
-func (r *Region) part(w *Window, b *Bind) *Region {
+// bindPart returns the region that the key of the bound window resolves to.
+func (r *Region) bindPart(w *Window, b *Bind) *Region {
 	off := b.Addr - r.iova
 	p := &Region{
 		iova: b.Addr, length: b.Length, pd: r.pd, access: b.Access, key: b.NewKey,
 		window: w, parent: r, start: b.Addr, base: off, valid: true, addressable: r.addressable,
-		mem: r.mem, words: r.words, vectored: r.vectored, atomics: r.atomics,
+		mem: r.mem, atomicMem: r.atomicMem, vectored: r.vectored, atomics: r.atomics,
 	}
 	if b.Access&ZeroBased != 0 {
 		p.iova = 0
@@ -211,7 +211,7 @@ func (t *Table) unbind(w *Window) {
 		return
 	}
 	r.parent.windows--
-	r.end()
+	r.invalidate()
 	w.region = nil
 	t.replace(w.key, entry{window: w})
 	if w.typ == WindowType2 {
@@ -222,34 +222,34 @@ func (t *Table) unbind(w *Window) {
 // link adds w to the list of windows bound on its queue pair.
 func (t *Table) link(w *Window) {
 	if first := t.bound[w.qpn]; first != nil {
-		first.before, w.behind = w, first
+		first.prev, w.next = w, first
 	}
 	t.bound[w.qpn] = w
 }
 
 // unlink removes w from that list.
 func (t *Table) unlink(w *Window) {
-	if w.behind != nil {
-		w.behind.before = w.before
+	if w.next != nil {
+		w.next.prev = w.prev
 	}
 	switch {
-	case w.before != nil:
-		w.before.behind = w.behind
-	case w.behind != nil:
-		t.bound[w.qpn] = w.behind
+	case w.prev != nil:
+		w.prev.next = w.next
+	case w.next != nil:
+		t.bound[w.qpn] = w.next
 	default:
 		delete(t.bound, w.qpn)
 	}
-	w.before, w.behind = nil, nil
+	w.prev, w.next = nil, nil
 }
 
 // HasBound reports whether windows of type 2 are bound on queue pair qpn.
 func (t *Table) HasBound(qpn uint32) bool { return t.bound[qpn] != nil }
 
-// ForgetQP unbinds the windows of type 2 that are bound on a destroyed queue pair, whose number
+// UnbindQP unbinds the windows of type 2 that are bound on a destroyed queue pair, whose number
 // may be reused. It takes time proportional to the number of those windows, not to that of all
 // keys.
-func (t *Table) ForgetQP(qpn uint32) {
+func (t *Table) UnbindQP(qpn uint32) {
 	for w := t.bound[qpn]; w != nil; w = t.bound[qpn] {
 		t.unbind(w)
 	}

@@ -26,7 +26,8 @@ func windowOf(t *testing.T, tab *mr.Table, pd *mr.PD, typ mr.WindowType) *mr.Win
 
 // part is a request that binds w to 64 bytes at 0x1040 of r.
 func part(w *mr.Window, r *mr.Region, access mr.Access) *mr.Bind {
-	return &mr.Bind{Key: w.RKey(), NewKey: mr.IncRKey(w.RKey()), LKey: r.LKey(), Addr: 0x1040, Length: 64, Access: access}
+	return &mr.Bind{Key: w.RKey(), NewKey: mr.IncRKey(w.RKey()), LKey: r.LKey(), Addr: 0x1040, Length: 64,
+		Access: access}
 }
 
 func mustError(t *testing.T, err error, want string) {
@@ -45,7 +46,8 @@ func TestIncRKeyChangesTheLowByteOnly(t *testing.T) {
 }
 
 func TestWindowOpensItsPartOfARegionOnly(t *testing.T) {
-	for name, mem := range map[string]mr.Memory{"addressable": mr.Bytes(make([]byte, 256)), "by offset": &remote{b: make([]byte, 256)}} {
+	for name, mem := range map[string]mr.Memory{"addressable": mr.Bytes(make([]byte, 256)),
+		"by offset": &remote{b: make([]byte, 256)}} {
 		t.Run(name, func(t *testing.T) {
 			tab, pd, r := register(t, mem, 0x1000, 256, bindable)
 			w := windowOf(t, tab, pd, mr.WindowType1)
@@ -94,7 +96,8 @@ func TestZeroBasedWindowCountsFromZero(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := tab.Lookup(w.RKey())
-	if p.CheckRemote(pd, 7, 0, 64, mr.RemoteWrite) != mr.OK || p.CheckRemote(pd, 7, 1, 64, mr.RemoteWrite) != mr.OutOfBounds {
+	if p.CheckRemote(pd, 7, 0, 64, mr.RemoteWrite) != mr.OK ||
+		p.CheckRemote(pd, 7, 1, 64, mr.RemoteWrite) != mr.OutOfBounds {
 		t.Error("the window does not reach from 0 to 64")
 	}
 	if err := p.WriteFinal(0, []byte{42}); err != nil || r.LoadByte(0x1040) != 42 {
@@ -116,11 +119,11 @@ func TestWindowOfType2IsOpenToItsQueuePairOnly(t *testing.T) {
 		t.Errorf("on its queue pair: %v", f)
 	}
 	mustError(t, tab.InvalidateRemote(pd, 8, w.RKey()), "is bound on queue pair 0x000007")
-	tab.ForgetQP(8)
+	tab.UnbindQP(8)
 	if !w.Bound() {
 		t.Error("another queue pair's end unbound the window")
 	}
-	tab.ForgetQP(7)
+	tab.UnbindQP(7)
 	if w.Bound() || p.Valid() || tab.Lookup(w.RKey()) != nil {
 		t.Error("the window outlives its queue pair")
 	}
@@ -139,9 +142,12 @@ func TestEndOfABinding(t *testing.T) {
 		"type 1 bound to nothing": {mr.WindowType1, func(tab *mr.Table, pd *mr.PD, w *mr.Window) error {
 			return tab.Bind(pd, 7, &mr.Bind{Key: w.RKey(), NewKey: mr.IncRKey(w.RKey())})
 		}},
-		"type 2 invalidated":         {mr.WindowType2, func(tab *mr.Table, pd *mr.PD, w *mr.Window) error { return tab.Invalidate(pd, w.RKey()) }},
-		"type 2 invalidated by peer": {mr.WindowType2, func(tab *mr.Table, pd *mr.PD, w *mr.Window) error { return tab.InvalidateRemote(pd, 7, w.RKey()) }},
-		"deallocated":                {mr.WindowType2, func(tab *mr.Table, pd *mr.PD, w *mr.Window) error { return tab.DeallocWindow(w) }},
+		"type 2 invalidated": {mr.WindowType2,
+			func(tab *mr.Table, pd *mr.PD, w *mr.Window) error { return tab.Invalidate(pd, w.RKey()) }},
+		"type 2 invalidated by peer": {mr.WindowType2,
+			func(tab *mr.Table, pd *mr.PD, w *mr.Window) error { return tab.InvalidateRemote(pd, 7, w.RKey()) }},
+		"deallocated": {mr.WindowType2,
+			func(tab *mr.Table, pd *mr.PD, w *mr.Window) error { return tab.DeallocWindow(w) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tab, pd, r := register(t, mr.Bytes(make([]byte, 256)), 0x1000, 256, bindable)
@@ -196,7 +202,8 @@ func TestBindRefuses(t *testing.T) {
 		}
 		return r
 	}
-	noBind, readOnly, zero := add(pd, 0x1000, mr.LocalWrite), add(pd, 0x1000, mr.MWBind), add(pd, 0, bindable|mr.ZeroBased)
+	noBind, readOnly, zero := add(pd, 0x1000, mr.LocalWrite), add(pd, 0x1000, mr.MWBind),
+		add(pd, 0, bindable|mr.ZeroBased)
 	foreign := add(other, 0x1000, bindable)
 	one, two := windowOf(t, tab, pd, mr.WindowType1), windowOf(t, tab, pd, mr.WindowType2)
 	bound := windowOf(t, tab, pd, mr.WindowType1)

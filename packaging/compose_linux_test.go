@@ -35,7 +35,8 @@ func TestTheComposeFileEndsWithSuccess(t *testing.T) {
 				if success {
 					wait(other)
 				} else {
-					began[other].until(t, "its socket", func() bool { return listens(t, hosts[c.Services[other].Hostname], s.Command[0]) })
+					began[other].until(t, "its socket",
+						func() bool { return listens(t, hosts[c.Services[other].Hostname], s.Command[0]) })
 				}
 			}
 			h := hosts[s.Hostname]

@@ -95,11 +95,14 @@ func TestTheImageIsSmallAndItsUserIsNotRoot(t *testing.T) {
 	if image.from != "scratch" {
 		t.Errorf("the image is made from %s", image.from)
 	}
-	if !regexp.MustCompile(`^\d+:\d+$`).MatchString(image.one(t, "USER")) || strings.HasPrefix(image.one(t, "USER"), "0:") {
-		t.Errorf("USER %s: want numbers, which runAsNonRoot of Kubernetes can check, and not root's", image.one(t, "USER"))
+	if !regexp.MustCompile(`^\d+:\d+$`).MatchString(image.one(t, "USER")) ||
+		strings.HasPrefix(image.one(t, "USER"), "0:") {
+		t.Errorf("USER %s: want numbers, which runAsNonRoot of Kubernetes can check, and not root's",
+			image.one(t, "USER"))
 	}
 	_, tag, ok := strings.Cut(build.from, ":")
-	if want := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod")); !ok || !strings.HasPrefix(tag, want[1]) {
+	if want := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod")); !ok ||
+		!strings.HasPrefix(tag, want[1]) {
 		t.Errorf("the image is built with %s, go.mod asks for Go %s", build.from, want[1])
 	}
 	for _, s := range stages {

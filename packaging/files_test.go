@@ -77,7 +77,8 @@ func TestTheComposeFileRunsTwoHosts(t *testing.T) {
 	hosts := map[string]int{}
 	for name, s := range c.Services {
 		hosts[s.Hostname]++
-		if s.Image != "gorxe" || !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Contains(s.Security, "no-new-privileges:true") {
+		if s.Image != "gorxe" || !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) ||
+			!slices.Contains(s.Security, "no-new-privileges:true") {
 			t.Errorf("%s has more rights than it needs: %+v", name, s)
 		}
 		if _, err := os.Stat(filepath.Join(s.Build.Context, s.Build.Dockerfile)); err != nil {
@@ -121,7 +122,8 @@ func daemonSetFile(t *testing.T) daemonSet {
 			d.config = get[string](t, doc, "data", "gorxe.toml")
 		case "DaemonSet":
 			d.pod = get[map[string]any](t, doc, "spec", "template")
-			if a, b := get[string](t, doc, "spec", "selector", "matchLabels", "app.kubernetes.io/name"), get[string](t, d.pod, "metadata", "labels", "app.kubernetes.io/name"); a != b {
+			if a, b := get[string](t, doc, "spec", "selector", "matchLabels", "app.kubernetes.io/name"),
+				get[string](t, d.pod, "metadata", "labels", "app.kubernetes.io/name"); a != b {
 				t.Errorf("the selector looks for %s, the pods are %s", a, b)
 			}
 			if n := get[int](t, doc, "spec", "updateStrategy", "rollingUpdate", "maxSurge"); n != 0 {
@@ -158,7 +160,8 @@ func get[T any](t *testing.T, m map[string]any, keys ...string) T {
 func TestThePodsHaveTheLeastRights(t *testing.T) {
 	d := daemonSetFile(t)
 	image := dockerfile(t)[1]
-	if user := strconv.Itoa(get[int](t, d.spec, "securityContext", "runAsUser")) + ":" + strconv.Itoa(get[int](t, d.spec, "securityContext", "runAsGroup")); user != image.one(t, "USER") {
+	if user := strconv.Itoa(get[int](t, d.spec, "securityContext", "runAsUser")) + ":" +
+		strconv.Itoa(get[int](t, d.spec, "securityContext", "runAsGroup")); user != image.one(t, "USER") {
 		t.Errorf("the pods run as %s, the image is made for %s", user, image.one(t, "USER"))
 	}
 	for _, c := range []struct {
@@ -177,7 +180,8 @@ func TestThePodsHaveTheLeastRights(t *testing.T) {
 			t.Errorf("%s: %v", c.keys, got)
 		}
 	}
-	if drop := get[[]any](t, d.container, "securityContext", "capabilities", "drop"); len(drop) != 1 || drop[0] != "ALL" {
+	if drop := get[[]any](t, d.container, "securityContext", "capabilities", "drop"); len(drop) != 1 ||
+		drop[0] != "ALL" {
 		t.Errorf("capabilities: %v", drop)
 	}
 	for _, key := range []string{"requests", "limits"} {
@@ -196,7 +200,8 @@ func TestThePodsHaveTheLeastRights(t *testing.T) {
 			t.Errorf("there is no volume for %v", m)
 		}
 	}
-	if dir, _ := strings.CutPrefix(image.one(t, "ENV"), "XDG_RUNTIME_DIR="); paths[dir] != "run" || paths["/etc/gorxe"] != "config" {
+	if dir, _ := strings.CutPrefix(image.one(t, "ENV"), "XDG_RUNTIME_DIR="); paths[dir] != "run" ||
+		paths["/etc/gorxe"] != "config" {
 		t.Errorf("the control socket is below %s, the mounts are %v", dir, paths)
 	}
 }
@@ -205,7 +210,8 @@ func TestTheFilesAgree(t *testing.T) {
 	d, image, unit := daemonSetFile(t), dockerfile(t)[1], unitFile(t)
 	defaults := config.Default()
 	roce, perftest := strconv.Itoa(packet.Port), strconv.Itoa(defaults.Perftest.Port)
-	if got, want := strings.Fields(image.one(t, "EXPOSE")), []string{roce + "/udp", metricsPort + "/tcp", perftest + "/tcp"}; !slices.Equal(got, want) {
+	if got, want := strings.Fields(image.one(t, "EXPOSE")),
+		[]string{roce + "/udp", metricsPort + "/tcp", perftest + "/tcp"}; !slices.Equal(got, want) {
 		t.Errorf("EXPOSE %v, want %v", got, want)
 	}
 	ports := map[string]bool{}
@@ -247,8 +253,9 @@ func TestTheFilesAgree(t *testing.T) {
 	for what, c := range map[string]struct {
 		file, text, limit string
 	}{
-		"the unit":      {"systemd/gorxe.toml", read(t, "systemd/gorxe.toml"), unit["TimeoutStopSec"][0]},
-		"the DaemonSet": {"daemonset.yaml", d.config, strconv.Itoa(get[int](t, d.spec, "terminationGracePeriodSeconds")) + "s"},
+		"the unit": {"systemd/gorxe.toml", read(t, "systemd/gorxe.toml"), unit["TimeoutStopSec"][0]},
+		"the DaemonSet": {"daemonset.yaml", d.config,
+			strconv.Itoa(get[int](t, d.spec, "terminationGracePeriodSeconds")) + "s"},
 	} {
 		cfg, err := config.Parse(c.file, []byte(c.text))
 		if err != nil {
@@ -270,7 +277,8 @@ func TestTheFilesAgree(t *testing.T) {
 // The example configurations are valid, also with their commented-out settings.
 func TestTheExampleConfigurationsAreAccepted(t *testing.T) {
 	commented := regexp.MustCompile(`(?m)^# (\[\[device\]\]|\w+ = .*)$`)
-	for name, text := range map[string]string{"gorxe.toml": read(t, "systemd/gorxe.toml"), "daemonset.yaml": daemonSetFile(t).config} {
+	for name, text := range map[string]string{"gorxe.toml": read(t, "systemd/gorxe.toml"),
+		"daemonset.yaml": daemonSetFile(t).config} {
 		whole := commented.ReplaceAllString(text, "$1")
 		if whole == text {
 			t.Errorf("%s has nothing commented out", name)
@@ -287,7 +295,8 @@ func TestTheExampleConfigurationsAreAccepted(t *testing.T) {
 			}
 			var out bytes.Buffer
 			p.Print(&out)
-			if want := map[bool]string{false: "peers: all", true: "peers: 192.0.2.0/24"}[text == whole]; !strings.Contains(out.String(), want) {
+			if want := map[bool]string{false: "peers: all",
+				true: "peers: 192.0.2.0/24"}[text == whole]; !strings.Contains(out.String(), want) {
 				t.Errorf("%s: no %q:\n%s", name, want, &out)
 			}
 		}
@@ -319,7 +328,8 @@ func TestTheUnitPromisesWhatTheDaemonDoes(t *testing.T) {
 	if got := unit["ExecReload"]; got != nil {
 		t.Errorf("ExecReload is %q: the daemon does not reload", got)
 	}
-	if f := strings.Fields(lastLine(read(t, "systemd/gorxe.sysusers"))); len(f) < 2 || f[0] != "u" || f[1] != unit["User"][0] {
+	if f := strings.Fields(lastLine(read(t, "systemd/gorxe.sysusers"))); len(f) < 2 || f[0] != "u" ||
+		f[1] != unit["User"][0] {
 		t.Errorf("gorxe.sysusers makes %q", f)
 	}
 }
@@ -342,12 +352,14 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	// "verify" exits with 0 if it only warns.
-	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || strings.Contains(string(out), "gorxe.service") {
+	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil ||
+		strings.Contains(string(out), "gorxe.service") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	// The exposure level, in tenths. The remaining exposure is the network, netlink and the
 	// control socket.
-	out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=15", "--no-pager", unit).CombinedOutput()
+	out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=15", "--no-pager",
+		unit).CombinedOutput()
 	if strings.Contains(string(out), "unrecognized option") {
 		t.Skipf("this systemd-analyze does not check files: %s", out)
 	}
@@ -365,7 +377,8 @@ func TestTheREADMEShowsWhatTheFilesSay(t *testing.T) {
 	}
 	for name, prefix := range map[string]string{"compose.yaml": "#   ", "docker/Dockerfile": "# "} {
 		for line := range strings.Lines(read(t, name)) {
-			if command, ok := strings.CutPrefix(line, prefix+"docker "); ok && !strings.Contains(readme, "docker "+command) {
+			if command, ok := strings.CutPrefix(line, prefix+"docker "); ok &&
+				!strings.Contains(readme, "docker "+command) {
 				t.Errorf("README.md does not show %s", line)
 			}
 		}

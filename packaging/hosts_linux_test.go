@@ -23,7 +23,8 @@ func apart(t *testing.T) bool {
 		if _, err := built(); err != nil { // once for all tests
 			t.Fatal(err)
 		}
-		c := exec.CommandContext(t.Context(), "unshare", "--mount", "--net", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc",
+		c := exec.CommandContext(t.Context(), "unshare",
+			"--mount", "--net", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc",
 			os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=2m")
 		c.Env = append(os.Environ(), inside+"="+madeDir)
 		out, err := c.CombinedOutput()
@@ -86,7 +87,8 @@ func newHosts(t *testing.T, names ...string) map[string]*host {
 	}
 	hosts := map[string]*host{}
 	for i, name := range names {
-		h := &host{t, name, filepath.Join("/run/hosts", name), words(t, image.one(t, "ENTRYPOINT")), image.all("ENV"), image.one(t, "USER")}
+		h := &host{t, name, filepath.Join("/run/hosts", name), words(t, image.one(t, "ENTRYPOINT")), image.all("ENV"),
+			image.one(t, "USER")}
 		hosts[name] = h
 		must(t, "mkdir -p "+h.root+" && mount -t tmpfs tmpfs "+h.root)
 		imageRoot(t, h.root)

@@ -36,7 +36,8 @@ func TestTheImageHoldsOneStaticProgram(t *testing.T) {
 		}
 	}
 	want := "gorxe " + builtVersion + ", commit " + builtCommit[:12] + ", ("
-	if text, err := exec.Command(path, "--version").CombinedOutput(); err != nil || !strings.HasPrefix(string(text), want) {
+	if text, err := exec.Command(path, "--version").CombinedOutput(); err != nil ||
+		!strings.HasPrefix(string(text), want) {
 		t.Errorf("%v: %s, want %s", err, text, want)
 	}
 }

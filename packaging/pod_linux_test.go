@@ -38,7 +38,8 @@ func TestAPodStartsIsPingedIsWellAndStops(t *testing.T) {
 		args string
 		want []string
 	}{
-		{node, "status", []string{"running for", "metrics http://:9481/metrics", "services rping (port 7174)", "::ffff:10.47.91.1", "ACTIVE"}},
+		{node, "status", []string{"running for", "metrics http://:9481/metrics", "services rping (port 7174)",
+			"::ffff:10.47.91.1", "ACTIVE"}},
 		{peer, "rping -c -a node -C 10 -V", []string{"10 pings of 64 bytes returned"}},
 		{node, "cms", []string{"10.47.91.2"}},
 		{node, "qps", []string{"DEVICE"}},
@@ -54,7 +55,9 @@ func TestAPodStartsIsPingedIsWellAndStops(t *testing.T) {
 			}
 		}
 	}
-	if s := must(t, "cat /proc/"+strconv.Itoa(pod.Process.Pid)+"/status"); !strings.Contains(s, "CapEff:\t0000000000000000") || !strings.Contains(s, "NoNewPrivs:\t1") || !strings.Contains(s, "Uid:\t65532\t65532") {
+	if s := must(t, "cat /proc/"+strconv.Itoa(pod.Process.Pid)+"/status"); !strings.Contains(s,
+		"CapEff:\t0000000000000000") || !strings.Contains(s, "NoNewPrivs:\t1") || !strings.Contains(s,
+		"Uid:\t65532\t65532") {
 		t.Errorf("the daemon has rights:\n%s", s)
 	}
 	if err := pod.Process.Signal(syscall.SIGTERM); err != nil {

@@ -50,7 +50,8 @@ func TestTheServiceIsInstalledAndUsedAsTheOperationsPageSays(t *testing.T) {
 		}
 		steps = append(steps, strings.ReplaceAll(strings.TrimPrefix(line, "sudo "), "$USER", "gorxe-alice"))
 	}
-	steps = append(steps, "refused systemctl is-active gorxe", "refused test -e /run/gorxe", "refused gorxe status", "journalctl -u gorxe --no-pager | grep msg=stopped", "")
+	steps = append(steps, "refused systemctl is-active gorxe", "refused test -e /run/gorxe", "refused gorxe status",
+		"journalctl -u gorxe --no-pager | grep msg=stopped", "")
 
 	dir := t.TempDir()
 	for name, text := range map[string]string{

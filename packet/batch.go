@@ -8,12 +8,12 @@ type Batch struct {
 	// frames from Sent on must be prepared and sealed again. To send all frames again, set Sent
 	// to 0.
 	Sent int
-	// Lone makes Prepare send every frame as a datagram of its own, never as a segment of a
+	// NoTrains makes Prepare send every frame as a datagram of its own, never as a segment of a
 	// train, so that the values that Prepare sets stay correct when frames are dropped,
 	// duplicated or reordered. Reset clears it.
-	Lone bool
-	// Trains says that the link to send the batch with has segmentation offload ([Caps.GSO]): frames of
-	// equal length to one destination leave in one call. Reset keeps it.
+	NoTrains bool
+	// Trains says that the link to send the batch with has segmentation offload ([Caps.GSO]):
+	// frames of equal length to one destination leave in one call. Reset keeps it.
 	Trains bool
 
 	frames []Frame
@@ -66,7 +66,7 @@ func (b *Batch) Reset() {
 	for i := range b.frames[:b.n] {
 		b.frames[i].reset()
 	}
-	b.n, b.Sent, b.Lone = 0, 0, false
+	b.n, b.Sent, b.NoTrains = 0, 0, false
 	b.arena.reset()
 }
 

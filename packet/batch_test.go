@@ -29,12 +29,13 @@ func TestBatchHoldsItsCapacity(t *testing.T) {
 func TestResetFrameIsEmpty(t *testing.T) {
 	b := NewBatch(1)
 	f := b.Next()
-	*f = Frame{batch: f.batch, Path: &Path{Dst: netip.MustParseAddr("192.0.2.1")}, Header: []byte{1}, Payload: [][]byte{{2}}, Trailer: []byte{3}, SrcPort: 4, ID: 5, FlagsFragment: 6, Train: 7}
+	*f = Frame{batch: f.batch, Path: &Path{Dst: netip.MustParseAddr("192.0.2.1")}, Header: []byte{1},
+		Payload: [][]byte{{2}}, Trailer: []byte{3}, SrcPort: 4, ID: 5, FlagsFragment: 6, Train: 7}
 	pieces := f.Payload
-	b.Sent, b.Lone = 1, true
+	b.Sent, b.NoTrains = 1, true
 	b.Reset()
-	if b.Len() != 0 || b.Sent != 0 || b.Lone {
-		t.Errorf("Len %d, Sent %d, Lone %v after Reset", b.Len(), b.Sent, b.Lone)
+	if b.Len() != 0 || b.Sent != 0 || b.NoTrains {
+		t.Errorf("Len %d, Sent %d, Lone %v after Reset", b.Len(), b.Sent, b.NoTrains)
 	}
 	if pieces[0] != nil {
 		t.Error("Reset keeps hold of a borrowed piece")
@@ -44,7 +45,8 @@ func TestResetFrameIsEmpty(t *testing.T) {
 		t.Errorf("frame after Reset: %+v", f)
 	}
 	if cap(f.Header) != HeaderRoom || cap(f.Trailer) != TrailerRoom {
-		t.Errorf("room for %d bytes of header and %d of trailer, want %d and %d", cap(f.Header), cap(f.Trailer), HeaderRoom, TrailerRoom)
+		t.Errorf("room for %d bytes of header and %d of trailer, want %d and %d", cap(f.Header), cap(f.Trailer),
+			HeaderRoom, TrailerRoom)
 	}
 }
 
@@ -99,7 +101,7 @@ func TestJoinKeepsBytesAndRoomAndLetsGoOfPayload(t *testing.T) {
 			f.Header = append(f.Header, "head"...)
 			f.Payload = append(f.Payload, []byte("pay"), nil, []byte("load"))
 			f.Trailer = append(f.Trailer, 0)
-			f.Join(4)
+			f.Flatten(4)
 		}
 	}
 	fill()
@@ -121,7 +123,7 @@ func TestJoinKeepsBytesAndRoomAndLetsGoOfPayload(t *testing.T) {
 		b.Reset()
 		f := b.Next()
 		f.Payload = append(f.Payload, payload...)
-		f.Join(4)
+		f.Flatten(4)
 	}); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
@@ -135,7 +137,7 @@ func TestRimKeepsBytesRoomAndPayload(t *testing.T) {
 			f.Header = append(f.Header, "head"...)
 			f.Payload = append(f.Payload, payloadOfRim)
 			f.Trailer = append(f.Trailer, 0)
-			f.Rim(4)
+			f.PackEnds(4)
 		}
 		for i := range b.Len() {
 			f := b.At(i)

@@ -8,8 +8,8 @@
 // package fault wrap any link. Package linktest contains the tests that every link must pass.
 //
 // Features that only some links have are interfaces of their own: [Shared], [Splitter] and
-// [Pender] for receiving, [Joiner] for multicast, [Holder] for next hops, [StateWatcher],
-// [Resizable], [Loopback] and [Counted]. For each of them, a function of this package accepts
+// [PendingReporter] for receiving, [Joiner] for multicast, [Holder] for next hops, [StateWatcher],
+// [Resizable], [Loopback] and [StatsReporter]. For each of them, a function of this package accepts
 // any Link.
 //
 // The package does not interpret the content of a frame. It knows only what is needed to seal

@@ -60,12 +60,12 @@ func (f *Frame) Len() int {
 // for payload that cannot be borrowed from its original location.
 func (f *Frame) Alloc(n int) []byte { return f.batch.arena.alloc(n) }
 
-// Join copies header, payload and trailer into one contiguous buffer of the batch, with space
-// for seal more bytes of trailer. Frames joined in succession are adjacent in memory, so that a
-// train of them is a single piece to gather. This is worth the copy if the payload is short, a
-// few hundred bytes, or must be copied anyway. A long payload starts 16-byte aligned, where
-// copies are fast. Join returns the buffer without the space for the seal.
-func (f *Frame) Join(seal int) []byte {
+// Flatten copies header, payload and trailer into one contiguous buffer of the batch, with space
+// for seal more bytes of trailer. Frames flattened in succession are adjacent in memory, so that a
+// train of them is a single piece to gather. This is worth the copy if the payload is short, a few
+// hundred bytes, or must be copied anyway. A long payload starts 16-byte aligned, where copies are
+// fast. Flatten returns the buffer without the space for the seal.
+func (f *Frame) Flatten(seal int) []byte {
 	n, size := len(f.Header), f.Len()+seal
 	var b []byte
 	if size > alignedCopy {
@@ -79,7 +79,7 @@ func (f *Frame) Join(seal int) []byte {
 	}
 	end := n + copy(b[n:], f.Trailer)
 	f.Header, f.Trailer = b[:n:n], b[n:end]
-	f.letGo()
+	f.dropPayload()
 	return b[:end]
 }
 
@@ -87,11 +87,11 @@ func (f *Frame) Join(seal int) []byte {
 // arena.
 const alignedCopy = 1024
 
-// Rim copies header and trailer next to each other into memory of the batch, with space for
+// PackEnds copies header and trailer next to each other into memory of the batch, with space for
 // seal more bytes of trailer. If frames are processed in succession, the trailer of each is
 // adjacent to the header of the next, so that a train of them has one piece less for each
 // frame.
-func (f *Frame) Rim(seal int) {
+func (f *Frame) PackEnds(seal int) {
 	n, m := len(f.Header), len(f.Trailer)
 	b := f.Alloc(n + m + seal)
 	copy(b, f.Header)
@@ -117,8 +117,8 @@ func (f *Frame) Alias(g *Frame) {
 	f.SrcPort, f.ID, f.FlagsFragment = g.SrcPort, g.ID, g.FlagsFragment
 }
 
-// letGo empties the payload and drops its references.
-func (f *Frame) letGo() {
+// dropPayload empties the payload and drops its references.
+func (f *Frame) dropPayload() {
 	// Nearly all payloads have at most one piece, for which a store is faster than clear.
 	if len(f.Payload) == 1 {
 		f.Payload[0] = nil
@@ -131,7 +131,7 @@ func (f *Frame) letGo() {
 func (f *Frame) reset() {
 	f.Path = nil
 	f.Header = f.header[:0]
-	f.letGo()
+	f.dropPayload()
 	f.Trailer = f.trailer[:0]
 	f.SrcPort, f.ID, f.FlagsFragment, f.Volatile, f.Seal, f.Train = 0, 0, 0, false, 0, 0
 }

@@ -5,18 +5,18 @@ import "net/netip"
 // Holder is a link that caches next hops. Decorators forward the calls. All methods may be
 // called at any time and do not block.
 type Holder interface {
-	// Expect announces that frames will be sent to dst soon, so that the link can resolve the
-	// next hop in advance.
-	Expect(dst netip.Addr)
+	// ResolveSoon announces that frames will be sent to dst soon, so that the link can resolve
+	// the next hop in advance.
+	ResolveSoon(dst netip.Addr)
 	// Hold marks dst as a live peer, until Release is called the same number of times.
 	Hold(dst netip.Addr)
 	Release(dst netip.Addr)
 }
 
-// Expect calls Expect of l if l is a [Holder].
-func Expect(l Link, dst netip.Addr) {
+// ResolveSoon calls ResolveSoon of l if l is a [Holder].
+func ResolveSoon(l Link, dst netip.Addr) {
 	if h, ok := l.(Holder); ok {
-		h.Expect(dst)
+		h.ResolveSoon(dst)
 	}
 }
 
@@ -34,8 +34,8 @@ func Release(l Link, dst netip.Addr) {
 	}
 }
 
-// Expect calls that of the wrapped link.
-func (t *tap) Expect(dst netip.Addr) { Expect(t.Link, dst) }
+// ResolveSoon calls that of the wrapped link.
+func (t *tap) ResolveSoon(dst netip.Addr) { ResolveSoon(t.Link, dst) }
 
 // Hold calls that of the wrapped link.
 func (t *tap) Hold(dst netip.Addr) { Hold(t.Link, dst) }

@@ -20,7 +20,8 @@ func TestHostAddrsInTheOrderOfAGIDTable(t *testing.T) {
 			return err
 		}
 		// The kernel may have added a link-local address of its own.
-		if diff := cmp.Diff([]netip.Addr{netip.MustParseAddr(linktest.LeftIPv4), netip.MustParseAddr(linktest.LeftIPv6)}, addrs[len(addrs)-2:], byText); diff != "" {
+		if diff := cmp.Diff([]netip.Addr{netip.MustParseAddr(linktest.LeftIPv4),
+			netip.MustParseAddr(linktest.LeftIPv6)}, addrs[len(addrs)-2:], byText); diff != "" {
 			t.Error(diff)
 		}
 		for _, a := range addrs[:len(addrs)-2] {
@@ -33,7 +34,8 @@ func TestHostAddrsInTheOrderOfAGIDTable(t *testing.T) {
 		}
 		for _, text := range []string{linktest.LeftLocal, "fe80::44:1"} {
 			addrs, _, _, err := packet.HostAddrs(text)
-			if diff := cmp.Diff([]netip.Addr{netip.MustParseAddr(linktest.LeftLocal)}, addrs, byText); err != nil || diff != "" {
+			if diff := cmp.Diff([]netip.Addr{netip.MustParseAddr(linktest.LeftLocal)}, addrs,
+				byText); err != nil || diff != "" {
 				t.Errorf("%s: %v\n%s", text, err, diff)
 			}
 		}

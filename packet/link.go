@@ -15,9 +15,9 @@ type Caps struct {
 	MTU int
 	// Batch is the number of frames per call that the link handles best.
 	Batch int
-	// SeesHeader means that received frames have HeaderSeen set, except those of an IPv4 train
+	// ReportsHeader means that received frames have HeaderSeen set, except those of an IPv4 train
 	// after its first.
-	SeesHeader bool
+	ReportsHeader bool
 	// GSO means that the link sends frames of equal size to one path together.
 	GSO bool
 	// Detail is further information for display; usually "".
@@ -91,9 +91,9 @@ func (s *Stats) Add(o Stats) {
 	s.RxMalformed += o.RxMalformed
 }
 
-// Counted is a link with counters. All links of this module have them; decorators return those
-// of the wrapped link.
-type Counted interface{ Stats() Stats }
+// StatsReporter is a link with counters. All links of this module have them; decorators return
+// those of the wrapped link.
+type StatsReporter interface{ Stats() Stats }
 
 // ErrReprepare is returned by Send if the host rejects the segmentation that Prepare chose,
 // before any frame from b.Sent on was sent. The values that Prepare set for these frames are
@@ -138,17 +138,17 @@ func (e *SendError) Refuse(b *Batch, i, n int, err error) *SendError {
 	return e
 }
 
-// Result returns e as an error, nil if e is nil.
-func (e *SendError) Result() error {
+// ErrorOrNil returns e as an error, nil if e is nil.
+func (e *SendError) ErrorOrNil() error {
 	if e == nil {
 		return nil
 	}
 	return e
 }
 
-// StatsOf returns the counts of l, zeros if l is not [Counted].
+// StatsOf returns the counts of l, zeros if l is not [StatsReporter].
 func StatsOf(l any) Stats {
-	if c, ok := l.(Counted); ok {
+	if c, ok := l.(StatsReporter); ok {
 		return c.Stats()
 	}
 	return Stats{}

@@ -17,5 +17,6 @@ func TestTap(t *testing.T) {
 }
 
 func TestTapOverFault(t *testing.T) {
-	linktest.Run(t, linktest.Wrapped(linktest.Wrapped(linktest.Pipes("192.0.2.1", "192.0.2.2", nil), faultless), linktest.IgnoringTap))
+	linktest.Run(t, linktest.Wrapped(linktest.Wrapped(linktest.Pipes("192.0.2.1", "192.0.2.2", nil), faultless),
+		linktest.IgnoringTap))
 }

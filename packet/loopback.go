@@ -38,15 +38,15 @@ func SeeLooped(l Link, f *Frame) {
 func (t *tap) LoopsBack() bool { return LoopsBack(t.Link) }
 
 // SeesLoops reports whether the tap or the wrapped link observes frames.
-func (t *tap) SeesLoops() bool { return !t.off() || SeesLoops(t.Link) }
+func (t *tap) SeesLoops() bool { return !t.disabled() || SeesLoops(t.Link) }
 
 // SeeLooped reports the frame to the tap as an outgoing one.
 func (t *tap) SeeLooped(f *Frame) {
 	SeeLooped(t.Link, f)
-	if t.off() {
+	if t.disabled() {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.seeSent(f)
+	t.observeSent(f)
 }

@@ -1,8 +1,8 @@
 package packet
 
-// Pender is a link that can report whether its receiver lags behind. Decorators forward the
-// call: see [Pending].
-type Pender interface {
+// PendingReporter is a link that can report whether its receiver lags behind. Decorators forward
+// the call: see [Pending].
+type PendingReporter interface {
 	// Pending reports whether received frames may be unprocessed: they wait for Recv, or Recv
 	// has returned some and has not been called again to find no more. A receiver that
 	// processes all frames of a Recv before the next Recv has therefore processed everything
@@ -12,9 +12,9 @@ type Pender interface {
 	Pending() bool
 }
 
-// Pending calls Pending of l. It returns false if l is not a [Pender].
+// Pending calls Pending of l. It returns false if l is not a [PendingReporter].
 func Pending(l Link) bool {
-	p, ok := l.(Pender)
+	p, ok := l.(PendingReporter)
 	return ok && p.Pending()
 }
 

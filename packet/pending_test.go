@@ -14,7 +14,7 @@ func TestDecoratorsPassPendingOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := pipe.NewNet()
 			l := linktest.OpenPipe(t, n, "192.0.2.1")
-			tells, mute := wrap(l).(packet.Pender), wrap(struct{ packet.Link }{l}).(packet.Pender)
+			tells, mute := wrap(l).(packet.PendingReporter), wrap(struct{ packet.Link }{l}).(packet.PendingReporter)
 			b := packet.NewBatch(1)
 			b.Next().Path = &packet.Path{Dst: l.Local()}
 			l.Prepare(b)
@@ -22,7 +22,8 @@ func TestDecoratorsPassPendingOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !tells.Pending() || mute.Pending() {
-				t.Errorf("Pending is %v over a link that tells, %v over one that cannot, want true and false", tells.Pending(), mute.Pending())
+				t.Errorf("Pending is %v over a link that tells, %v over one that cannot, want true and false",
+					tells.Pending(), mute.Pending())
 			}
 		})
 	}

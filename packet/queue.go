@@ -9,7 +9,7 @@ import (
 // link, which also counts them.
 type Queue interface {
 	Shared
-	Pender
+	PendingReporter
 }
 
 // Splitter is a link that can receive through several queues.
@@ -42,5 +42,5 @@ func (t *tap) Split(n int) ([]Queue, error) {
 
 type tappedQueue struct {
 	*sharedTap
-	Pender
+	PendingReporter
 }

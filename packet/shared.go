@@ -48,7 +48,7 @@ func (s *sharedTap) RecvLocked(rb *RecvBatch, mu *sync.Mutex) error {
 	if err := s.below.RecvLocked(rb, mu); err != nil {
 		return err
 	}
-	s.tap.seeAll(rb)
+	s.tap.observeAll(rb)
 	return nil
 }
 
@@ -56,6 +56,6 @@ func (s *sharedTap) TryRecv(rb *RecvBatch) error {
 	if err := s.below.TryRecv(rb); err != nil {
 		return err
 	}
-	s.tap.seeAll(rb)
+	s.tap.observeAll(rb)
 	return nil
 }

@@ -68,13 +68,13 @@ func (t *tap) Caps() Caps {
 	return c
 }
 
-// off reports whether the tap is disabled.
-func (t *tap) off() bool { return t.on != nil && !t.on.Load() }
+// disabled reports whether the tap is disabled.
+func (t *tap) disabled() bool { return t.on != nil && !t.on.Load() }
 
 func (t *tap) Stats() Stats { return StatsOf(t.Link) }
 
 func (t *tap) Send(b *Batch) error {
-	if t.off() {
+	if t.disabled() {
 		return t.Link.Send(b)
 	}
 	// Holding mu while sending ensures that responses are not seen before the frames.
@@ -84,14 +84,14 @@ func (t *tap) Send(b *Batch) error {
 	err := t.Link.Send(b)
 	for i := first; i < b.Sent; i++ {
 		if f := b.At(i); f.Path != nil {
-			t.seeSent(f)
+			t.observeSent(f)
 		}
 	}
 	return err
 }
 
-// seeSent passes an outgoing frame to see. mu is held.
-func (t *tap) seeSent(f *Frame) {
+// observeSent passes an outgoing frame to see. mu is held.
+func (t *tap) observeSent(f *Frame) {
 	t.buf = f.AppendTo(t.buf[:0])
 	t.see(Outgoing, TapFrame{
 		Data: t.buf, Src: t.src, Dst: f.Path.Dst.WithZone(""), SrcPort: f.SrcPort,
@@ -104,7 +104,7 @@ func (t *tap) Recv(rb *RecvBatch) error {
 	if err := t.Link.Recv(rb); err != nil {
 		return err
 	}
-	t.seeAll(rb)
+	t.observeAll(rb)
 	return nil
 }
 
@@ -128,12 +128,12 @@ func (r *tapReceiver) Recv(rb *RecvBatch) error {
 	if err := r.Receiver.Recv(rb); err != nil {
 		return err
 	}
-	r.tap.seeAll(rb)
+	r.tap.observeAll(rb)
 	return nil
 }
 
-func (t *tap) seeAll(rb *RecvBatch) {
-	if t.off() {
+func (t *tap) observeAll(rb *RecvBatch) {
+	if t.disabled() {
 		return
 	}
 	t.mu.Lock()

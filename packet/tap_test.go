@@ -16,7 +16,8 @@ func TestTapSeesBothDirectionsInOrder(t *testing.T) {
 	a, b := linktest.OpenPipe(t, n, "192.0.2.1"), linktest.OpenPipe(t, n, "192.0.2.2")
 	var seen []string
 	ta := packet.Tap(a, func(d packet.Direction, f packet.TapFrame) {
-		seen = append(seen, fmt.Sprintf("%v %v>%v port %d id %d %#x ttl %d %s", d, f.Src, f.Dst, f.SrcPort, f.ID, f.FlagsFragment, f.HopLimit, f.Data))
+		seen = append(seen, fmt.Sprintf("%v %v>%v port %d id %d %#x ttl %d %s", d, f.Src, f.Dst, f.SrcPort, f.ID,
+			f.FlagsFragment, f.HopLimit, f.Data))
 	})
 	linktest.MustSend(t, ta, b.Local(), "one", "two")
 	linktest.RecvTexts(t, b, 2)
@@ -33,7 +34,7 @@ func TestTapSeesBothDirectionsInOrder(t *testing.T) {
 	if got := ta.Caps().Name; got != "tap(pipe)" {
 		t.Errorf("name %q", got)
 	}
-	if got := ta.(packet.Counted).Stats().TxFrames; got != 2 {
+	if got := ta.(packet.StatsReporter).Stats().TxFrames; got != 2 {
 		t.Errorf("%d frames sent in the counts of the link below, want 2", got)
 	}
 }
@@ -56,9 +57,10 @@ func (l *reluctant) Send(b *packet.Batch) error {
 func TestTapSeesNoFrameThatIsToBePreparedAgain(t *testing.T) {
 	n := pipe.NewNet()
 	var seen []string
-	l := packet.Tap(&reluctant{Link: linktest.OpenPipe(t, n, "192.0.2.1")}, func(_ packet.Direction, f packet.TapFrame) {
-		seen = append(seen, string(f.Data))
-	})
+	l := packet.Tap(&reluctant{Link: linktest.OpenPipe(t, n, "192.0.2.1")},
+		func(_ packet.Direction, f packet.TapFrame) {
+			seen = append(seen, string(f.Data))
+		})
 	b := packet.NewBatch(2)
 	for _, s := range []string{"first", "second"} {
 		f := b.Next()
@@ -77,7 +79,9 @@ func TestATapSeesOnlyWhileItIsOn(t *testing.T) {
 	var on atomic.Bool
 	var seen []string
 	a, b := linktest.OpenPipe(t, n, "192.0.2.1"), linktest.OpenPipe(t, n, "192.0.2.2")
-	l := packet.TapWhile(a, &on, func(d packet.Direction, f packet.TapFrame) { seen = append(seen, fmt.Sprintf("%v %s", d, f.Data)) })
+	l := packet.TapWhile(a, &on, func(d packet.Direction, f packet.TapFrame) {
+		seen = append(seen, fmt.Sprintf("%v %s", d, f.Data))
+	})
 	for _, text := range []string{"first", "second", "third"} {
 		on.Store(text == "second")
 		linktest.MustSend(t, l, b.Local(), text)

@@ -12,7 +12,8 @@ func TestQueuesAllocateNothingOnceGrown(t *testing.T) {
 	sq, rq, cq := qp.NewSendQueue(64, 4, true), qp.NewRecvQueue(nil, 64, 4), qp.NewCQ(64)
 	sq.SetMaxInline(64)
 	sg := []qp.SGE{{Length: 1}, {Length: 2}, {Length: 3}}
-	sends := []*qp.SendWR{{Opcode: qp.WRSend, SGList: sg}, {Opcode: qp.WRSend, Flags: qp.Inline, InlineData: make([]byte, 20)}}
+	sends := []*qp.SendWR{{Opcode: qp.WRSend, SGList: sg},
+		{Opcode: qp.WRSend, Flags: qp.Inline, InlineData: make([]byte, 20)}}
 	recv := &qp.RecvWR{SGList: sg}
 	var into qp.RecvWQE
 	out := make([]qp.WC, 64)

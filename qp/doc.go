@@ -3,7 +3,7 @@
 // and completions ([WC], [CQ]). It does not handle packets: the requester and responder of
 // package transport take work from the queues and complete it.
 //
-// A queue pair takes receives from a [RecvSource] and passes completions to a [Completer]; a
+// A queue pair takes receives from a [RecvSource] and passes completions to a [CompletionSink]; a
 // [CompletionStore] holds them until the program polls. RecvSource, CompletionStore and the
 // [SendSource] of a send queue may be rings in memory that another process shares.
 //

@@ -52,8 +52,8 @@ type LocalWork struct { // parameters of WRBindMW
 	Reg  mr.FastReg // of a WRRegMR
 }
 
-// keep copies the key table parameters of wr to w.
-func (w *SendWQE) keep(wr *SendWR) {
+// keepLocal copies the key table parameters of wr to w.
+func (w *SendWQE) keepLocal(wr *SendWR) {
 	if wr.Bind == nil && wr.Reg == nil {
 		return
 	}

@@ -41,13 +41,15 @@ func TestPushCopiesWhatARequestAsksOfTheKeyTable(t *testing.T) {
 
 func TestAtomicWriteComesInlineOnAnyQueue(t *testing.T) {
 	q := qp.NewSendQueue(4, 1, false)
-	if err := q.Push(&qp.SendWR{Opcode: qp.WRAtomicWrite, Flags: qp.Inline, InlineData: []byte("8 bytes!")}); err != nil {
+	if err := q.Push(&qp.SendWR{Opcode: qp.WRAtomicWrite, Flags: qp.Inline,
+		InlineData: []byte("8 bytes!")}); err != nil {
 		t.Error(err)
 	}
 	if got := q.At(q.Head()); string(got.Inline) != "8 bytes!" || got.Length != 8 {
 		t.Errorf("the queue has %q", got.Inline)
 	}
-	if err := q.Push(&qp.SendWR{Opcode: qp.WRSend, Flags: qp.Inline, InlineData: []byte("8 bytes!")}); !errors.Is(err, qp.ErrTooLarge) {
+	if err := q.Push(&qp.SendWR{Opcode: qp.WRSend, Flags: qp.Inline, InlineData: []byte("8 bytes!")}); !errors.Is(err,
+		qp.ErrTooLarge) {
 		t.Errorf("another request of 8 bytes: %v", err)
 	}
 }

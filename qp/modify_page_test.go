@@ -47,7 +47,8 @@ func TestPageOfStatesIsTheTable(t *testing.T) {
 			for _, to := range allStates {
 				required, optional, ok := qp.Requirements(typ, from, to)
 				if ok && to != qp.RESET && to != qp.ERR {
-					fmt.Fprintf(&b, "| %v | %v | %v | %s | %s |\n", typ, from, to, strings.Join(names(required), ", "), strings.Join(names(optional), ", "))
+					fmt.Fprintf(&b, "| %v | %v | %v | %s | %s |\n", typ, from, to, strings.Join(names(required), ", "),
+						strings.Join(names(optional), ", "))
 				}
 			}
 		}

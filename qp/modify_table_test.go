@@ -73,7 +73,8 @@ func TestRequirementsAreThoseOfLinux(t *testing.T) {
 				required, optional, ok := qp.Requirements(typ, from, to)
 				if to == qp.RESET || to == qp.ERR {
 					if !ok || required != 0 || optional != 0 {
-						t.Errorf("%v %v to %v: %v, %v, %v; every state leads there without attributes", typ, from, to, required, optional, ok)
+						t.Errorf("%v %v to %v: %v, %v, %v; every state leads there without attributes", typ, from, to,
+							required, optional, ok)
 					}
 					continue
 				}

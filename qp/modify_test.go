@@ -13,8 +13,9 @@ import (
 
 const (
 	toInit = qp.AttrState | qp.AttrPKeyIndex | qp.AttrPort | qp.AttrAccess
-	toRTR  = qp.AttrState | qp.AttrAV | qp.AttrPathMTU | qp.AttrDestQPN | qp.AttrRQPSN | qp.AttrMaxDestRdAtomic | qp.AttrMinRNRTimer
-	toRTS  = qp.AttrState | qp.AttrTimeout | qp.AttrRetryCnt | qp.AttrRNRRetry | qp.AttrSQPSN | qp.AttrMaxRdAtomic
+	toRTR  = qp.AttrState | qp.AttrAV | qp.AttrPathMTU | qp.AttrDestQPN | qp.AttrRQPSN |
+		qp.AttrMaxDestRdAtomic | qp.AttrMinRNRTimer
+	toRTS = qp.AttrState | qp.AttrTimeout | qp.AttrRetryCnt | qp.AttrRNRRetry | qp.AttrSQPSN | qp.AttrMaxRdAtomic
 )
 
 // walk moves a new RC queue pair from RESET through further states.
@@ -122,29 +123,41 @@ func TestValuesOutOfRangeAreRefused(t *testing.T) {
 		set   func(*qp.Attr)
 		want  string // empty: success
 	}{
-		{"P_Key index", qp.RESET, toInit, qp.AttrPKeyIndex, func(a *qp.Attr) { a.PKeyIndex = 1 }, "index 1, it must be 0 to 0"},
+		{"P_Key index", qp.RESET, toInit, qp.AttrPKeyIndex, func(a *qp.Attr) { a.PKeyIndex = 1 },
+			"index 1, it must be 0 to 0"},
 		{"port 0", qp.RESET, toInit, qp.AttrPort, func(a *qp.Attr) { a.Port = 0 }, "port 0, it must be 1 to 1"},
 		{"port 2", qp.RESET, toInit, qp.AttrPort, func(a *qp.Attr) { a.Port = 2 }, "port 2, it must be 1 to 1"},
 		{"no GID", qp.INIT, toRTR, qp.AttrAV, func(a *qp.Attr) { a.AV.DGID = qp.GID{} }, "needs the peer's GID"},
-		{"flow label", qp.INIT, toRTR, qp.AttrAV, func(a *qp.Attr) { a.AV.FlowLabel = 1 << 20 }, "flow label 1048576, it must be 0 to 1048575"},
+		{"flow label", qp.INIT, toRTR, qp.AttrAV, func(a *qp.Attr) { a.AV.FlowLabel = 1 << 20 },
+			"flow label 1048576, it must be 0 to 1048575"},
 		{"MTU 0", qp.INIT, toRTR, qp.AttrPathMTU, func(a *qp.Attr) { a.PathMTU = 0 }, "0 bytes, it must be 256"},
-		{"MTU enum instead of bytes", qp.INIT, toRTR, qp.AttrPathMTU, func(a *qp.Attr) { a.PathMTU = 3 }, "3 bytes, it must be 256"},
+		{"MTU enum instead of bytes", qp.INIT, toRTR, qp.AttrPathMTU, func(a *qp.Attr) { a.PathMTU = 3 },
+			"3 bytes, it must be 256"},
 		{"MTU 4096", qp.INIT, toRTR, 0, func(a *qp.Attr) { a.PathMTU = 4096 }, ""},
 		{"QPN 24 bits", qp.INIT, toRTR, 0, func(a *qp.Attr) { a.DestQPN = 0xffffff }, ""},
-		{"QPN 25 bits", qp.INIT, toRTR, qp.AttrDestQPN, func(a *qp.Attr) { a.DestQPN = 1 << 24 }, "QPN 16777216, it must be 0 to 16777215"},
+		{"QPN 25 bits", qp.INIT, toRTR, qp.AttrDestQPN, func(a *qp.Attr) { a.DestQPN = 1 << 24 },
+			"QPN 16777216, it must be 0 to 16777215"},
 		{"RQ PSN", qp.INIT, toRTR, qp.AttrRQPSN, func(a *qp.Attr) { a.RQPSN = 1 << 24 }, "PSN 16777216"},
 		{"dest rd_atomic 128", qp.INIT, toRTR, 0, func(a *qp.Attr) { a.MaxDestRdAtomic = 128 }, ""},
-		{"dest rd_atomic 129", qp.INIT, toRTR, qp.AttrMaxDestRdAtomic, func(a *qp.Attr) { a.MaxDestRdAtomic = 129 }, "number 129, it must be 0 to 128"},
-		{"RNR timer", qp.INIT, toRTR, qp.AttrMinRNRTimer, func(a *qp.Attr) { a.MinRNRTimer = 32 }, "timer 32, it must be 0 to 31"},
+		{"dest rd_atomic 129", qp.INIT, toRTR, qp.AttrMaxDestRdAtomic, func(a *qp.Attr) { a.MaxDestRdAtomic = 129 },
+			"number 129, it must be 0 to 128"},
+		{"RNR timer", qp.INIT, toRTR, qp.AttrMinRNRTimer, func(a *qp.Attr) { a.MinRNRTimer = 32 },
+			"timer 32, it must be 0 to 31"},
 		{"timeout 31", qp.RTR, toRTS, 0, func(a *qp.Attr) { a.Timeout = 31 }, ""},
-		{"timeout 32", qp.RTR, toRTS, qp.AttrTimeout, func(a *qp.Attr) { a.Timeout = 32 }, "timeout 32, it must be 0 to 31"},
-		{"retry count", qp.RTR, toRTS, qp.AttrRetryCnt, func(a *qp.Attr) { a.RetryCnt = 8 }, "count 8, it must be 0 to 7"},
-		{"RNR retry", qp.RTR, toRTS, qp.AttrRNRRetry, func(a *qp.Attr) { a.RNRRetry = 8 }, "count 8, it must be 0 to 7"},
+		{"timeout 32", qp.RTR, toRTS, qp.AttrTimeout, func(a *qp.Attr) { a.Timeout = 32 },
+			"timeout 32, it must be 0 to 31"},
+		{"retry count", qp.RTR, toRTS, qp.AttrRetryCnt, func(a *qp.Attr) { a.RetryCnt = 8 },
+			"count 8, it must be 0 to 7"},
+		{"RNR retry", qp.RTR, toRTS, qp.AttrRNRRetry, func(a *qp.Attr) { a.RNRRetry = 8 },
+			"count 8, it must be 0 to 7"},
 		{"SQ PSN", qp.RTR, toRTS, qp.AttrSQPSN, func(a *qp.Attr) { a.SQPSN = 1 << 24 }, "PSN 16777216"},
-		{"rd_atomic", qp.RTR, toRTS, qp.AttrMaxRdAtomic, func(a *qp.Attr) { a.MaxRdAtomic = 200 }, "number 200, it must be 0 to 128"},
-		{"rearm", qp.RTR, toRTS | qp.AttrMigState, qp.AttrMigState, func(a *qp.Attr) { a.MigState = qp.Rearm }, "RoCE supports only 0"},
+		{"rd_atomic", qp.RTR, toRTS, qp.AttrMaxRdAtomic, func(a *qp.Attr) { a.MaxRdAtomic = 200 },
+			"number 200, it must be 0 to 128"},
+		{"rearm", qp.RTR, toRTS | qp.AttrMigState, qp.AttrMigState, func(a *qp.Attr) { a.MigState = qp.Rearm },
+			"RoCE supports only 0"},
 		{"state 7", qp.RTR, toRTS, qp.AttrState, func(a *qp.Attr) { a.State = 7 }, "out of range: 7"},
-		{"wrong current state", qp.RTR, toRTS | qp.AttrCurState, qp.AttrCurState, func(a *qp.Attr) { a.CurState = qp.SQD }, "says SQD, but the queue pair is in RTR"},
+		{"wrong current state", qp.RTR, toRTS | qp.AttrCurState, qp.AttrCurState,
+			func(a *qp.Attr) { a.CurState = qp.SQD }, "says SQD, but the queue pair is in RTR"},
 		{"unnamed value", qp.RTR, toRTS, 0, func(a *qp.Attr) { a.MinRNRTimer, a.Port, a.PathMTU = 99, 99, 99 }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

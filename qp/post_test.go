@@ -13,7 +13,8 @@ import (
 
 // The table of ibv_post_send(3), without SEND_WITH_INV on UC.
 func TestOpcodesATypeTakes(t *testing.T) {
-	connected := []qp.WROpcode{qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm, qp.WRLocalInv, qp.WRBindMW, qp.WRRegMR}
+	connected := []qp.WROpcode{qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm, qp.WRLocalInv,
+		qp.WRBindMW, qp.WRRegMR}
 	allowed := map[qp.Type][]qp.WROpcode{
 		qp.RC: append([]qp.WROpcode{qp.WRRead, qp.WRCmpSwap, qp.WRFetchAdd, qp.WRSendInv, qp.WRFlush, qp.WRAtomicWrite},
 			connected...),
@@ -26,7 +27,8 @@ func TestOpcodesATypeTakes(t *testing.T) {
 			q := &qp.QP{Type: typ, Attr: qp.Attr{State: qp.RTS}}
 			wr := &qp.SendWR{Opcode: o, SGList: []qp.SGE{{Length: 8}}, AH: &handle{}}
 			if o.IsLocal() || o == qp.WRFlush {
-				wr = &qp.SendWR{Opcode: o, Bind: &mr.Bind{}, Reg: &mr.FastReg{}, Flush: qp.Flush{Type: qp.FlushToGlobal}, AH: wr.AH}
+				wr = &qp.SendWR{Opcode: o, Bind: &mr.Bind{}, Reg: &mr.FastReg{},
+					Flush: qp.Flush{Type: qp.FlushToGlobal}, AH: wr.AH}
 			}
 			want := slices.Contains(allowed[typ], o)
 			err := q.CheckPost(wr)
@@ -50,7 +52,8 @@ func TestStatesThatTakeWork(t *testing.T) {
 	} {
 		q := &qp.QP{Type: qp.RC, Recv: qp.NewRecvQueue(nil, 1, 1), Attr: qp.Attr{State: c.state}}
 		err := q.CheckPost(&qp.SendWR{Opcode: qp.WRSend})
-		if (err == nil) != c.send || err != nil && (!errors.Is(err, qp.ErrBadState) || !strings.Contains(err.Error(), c.state.String())) {
+		if (err == nil) != c.send || err != nil &&
+			(!errors.Is(err, qp.ErrBadState) || !strings.Contains(err.Error(), c.state.String())) {
 			t.Errorf("send in %v: %v", c.state, err)
 		}
 		err = q.CheckPostRecv()
@@ -75,30 +78,44 @@ func TestCheckPostHoldsTheRulesOfTheOpcode(t *testing.T) {
 	}{
 		{"inline send", qp.RC, qp.SendWR{Opcode: qp.WRSend, Flags: qp.Inline, InlineData: []byte("x")}, ""},
 		{"inline read", qp.RC, qp.SendWR{Opcode: qp.WRRead, Flags: qp.Inline}, "RDMA_READ has no data to send inline"},
-		{"inline atomic", qp.RC, qp.SendWR{Opcode: qp.WRFetchAdd, Flags: qp.Inline, InlineData: make([]byte, 8)}, "no data to send inline"},
+		{"inline atomic", qp.RC, qp.SendWR{Opcode: qp.WRFetchAdd, Flags: qp.Inline, InlineData: make([]byte, 8)},
+			"no data to send inline"},
 		{"atomic of 8 bytes", qp.RC, qp.SendWR{Opcode: qp.WRCmpSwap, SGList: sg(8)}, ""},
 		{"atomic in two pieces", qp.RC, qp.SendWR{Opcode: qp.WRCmpSwap, SGList: sg(4, 4)}, ""},
 		{"atomic of 4 bytes", qp.RC, qp.SendWR{Opcode: qp.WRCmpSwap, SGList: sg(4)}, "requires exactly 8 bytes, got 4"},
-		{"atomic write inline", qp.RC, qp.SendWR{Opcode: qp.WRAtomicWrite, Flags: qp.Inline, InlineData: make([]byte, 8)}, ""},
-		{"atomic write of 9 bytes", qp.RC, qp.SendWR{Opcode: qp.WRAtomicWrite, SGList: sg(9)}, "requires exactly 8 bytes, got 9"},
+		{"atomic write inline", qp.RC,
+			qp.SendWR{Opcode: qp.WRAtomicWrite, Flags: qp.Inline, InlineData: make([]byte, 8)}, ""},
+		{"atomic write of 9 bytes", qp.RC, qp.SendWR{Opcode: qp.WRAtomicWrite, SGList: sg(9)},
+			"requires exactly 8 bytes, got 9"},
 		{"atomic write without data", qp.RC, qp.SendWR{Opcode: qp.WRAtomicWrite}, "requires exactly 8 bytes, got 0"},
-		{"flush with data", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 1}, SGList: sg(8)}, "FLUSH has no data and takes no SGEs, not 1"},
-		{"flush of both types, whole region", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 3, Level: qp.FlushRegion}}, ""},
+		{"flush with data", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 1}, SGList: sg(8)},
+			"FLUSH has no data and takes no SGEs, not 1"},
+		{"flush of both types, whole region", qp.RC,
+			qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 3, Level: qp.FlushRegion}}, ""},
 		{"flush without a type", qp.RC, qp.SendWR{Opcode: qp.WRFlush}, "flush of type 0x0"},
-		{"flush of an unknown type", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 5}}, "flush of type 0x5"},
-		{"flush of an unknown level", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 1, Level: 2}}, "flush of level 2"},
-		{"flush of too much", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 1, Length: 1<<31 + 1}}, "flush of 2147483649 bytes"},
-		{"flush of the largest message", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 1, Length: 1 << 31}}, ""},
+		{"flush of an unknown type", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 5}},
+			"flush of type 0x5"},
+		{"flush of an unknown level", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 1, Level: 2}},
+			"flush of level 2"},
+		{"flush of too much", qp.RC, qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 1, Length: 1<<31 + 1}},
+			"flush of 2147483649 bytes"},
+		{"flush of the largest message", qp.RC,
+			qp.SendWR{Opcode: qp.WRFlush, Flush: qp.Flush{Type: 1, Length: 1 << 31}}, ""},
 		{"bind without a window", qp.RC, qp.SendWR{Opcode: qp.WRBindMW}, "BIND_MW needs Bind"},
 		{"registration without a region", qp.RC, qp.SendWR{Opcode: qp.WRRegMR}, "REG_MR needs Reg"},
 		{"invalidation with data", qp.UC, qp.SendWR{Opcode: qp.WRLocalInv, SGList: sg(0)}, "LOCAL_INV has no data"},
-		{"invalidation inline", qp.RC, qp.SendWR{Opcode: qp.WRLocalInv, Flags: qp.Inline}, "LOCAL_INV has no data to send inline"},
+		{"invalidation inline", qp.RC, qp.SendWR{Opcode: qp.WRLocalInv, Flags: qp.Inline},
+			"LOCAL_INV has no data to send inline"},
 		{"datagram with a way", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &handle{}}, ""},
 		{"datagram without a way", qp.UD, qp.SendWR{Opcode: qp.WRSend}, "requires AH"},
-		{"datagram by a way of another domain", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &handle{Domain: &mr.PD{ID: 9}}}, "protection domain"},
-		{"datagram to no queue pair", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &handle{}, RemoteQPN: 1 << 24}, "0x1000000 does not fit"},
-		{"datagram to a group", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &handle{Group: true}, RemoteQPN: bth.MulticastQPN}, ""},
-		{"datagram to one queue pair of a group", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &handle{Group: true}, RemoteQPN: 17}, "which takes 0xffffff"},
+		{"datagram by a way of another domain", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &handle{Domain: &mr.PD{ID: 9}}},
+			"protection domain"},
+		{"datagram to no queue pair", qp.UD, qp.SendWR{Opcode: qp.WRSend, AH: &handle{}, RemoteQPN: 1 << 24},
+			"0x1000000 does not fit"},
+		{"datagram to a group", qp.UD,
+			qp.SendWR{Opcode: qp.WRSend, AH: &handle{Group: true}, RemoteQPN: bth.MulticastQPN}, ""},
+		{"datagram to one queue pair of a group", qp.UD,
+			qp.SendWR{Opcode: qp.WRSend, AH: &handle{Group: true}, RemoteQPN: 17}, "which takes 0xffffff"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			q := &qp.QP{Type: c.typ, Attr: qp.Attr{State: qp.RTS}}

@@ -27,8 +27,8 @@ type QP struct {
 	Cap    Cap
 	SQ     *SendQueue
 	Recv   RecvSource // never nil: a queue pair without receives has an empty one
-	SendCQ Completer
-	RecvCQ Completer
+	SendCQ CompletionSink
+	RecvCQ CompletionSink
 	Events EventSink // may be nil
 }
 
@@ -46,7 +46,7 @@ func (q *QP) State() State { return q.Attr.State }
 // SQD, or SQE or ERR, in which the request will be flushed, and the type must support the
 // opcode. [SendQueue.Push] checks the sizes.
 func (q *QP) CheckPost(wr *SendWR) error {
-	if !q.takesSends() {
+	if !q.canPostSend() {
 		return fmt.Errorf("qp: %w: cannot post a send in state %v; move the queue pair to RTS first",
 			ErrBadState, q.Attr.State)
 	}
@@ -67,14 +67,14 @@ func (q *QP) CheckPost(wr *SendWR) error {
 		return err
 	}
 	if !q.Type.Connected() {
-		return q.checkReceiver(wr)
+		return q.checkDestination(wr)
 	}
 	return nil
 }
 
-// takesSends reports whether send requests can be posted in the current state. In SQE and ERR
+// canPostSend reports whether send requests can be posted in the current state. In SQE and ERR
 // they are flushed.
-func (q *QP) takesSends() bool {
+func (q *QP) canPostSend() bool {
 	switch q.Attr.State {
 	case RTS, SQD, SQE, ERR:
 		return true
@@ -82,8 +82,8 @@ func (q *QP) takesSends() bool {
 	return false
 }
 
-// checkReceiver checks the destination of a datagram.
-func (q *QP) checkReceiver(wr *SendWR) error {
+// checkDestination checks the destination of a datagram.
+func (q *QP) checkDestination(wr *SendWR) error {
 	switch {
 	case wr.AH == nil:
 		return fmt.Errorf("qp: %w: a send on a queue pair of type %v requires AH, the address handle of its destination",

@@ -57,9 +57,9 @@ func messageLength(queue string, sg []SGE, maxSGE int) (uint64, error) {
 	return n, nil
 }
 
-// room returns s with length n. If s is too small, it allocates limit elements at once, so that
+// withLen returns s with length n. If s is too small, it allocates limit elements at once, so that
 // a slot allocates at most once.
-func room[T any](s []T, n, limit int) []T {
+func withLen[T any](s []T, n, limit int) []T {
 	if n <= cap(s) {
 		return s[:n]
 	}

@@ -101,7 +101,8 @@ func TestSendQueueModel(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				if q.Len() != len(model) || q.Head() != popped || q.Tail() != popped+uint32(len(model)) {
-					t.Fatalf("len %d, head %d, tail %d; want %d entries from %d", q.Len(), q.Head(), q.Tail(), len(model), popped)
+					t.Fatalf("len %d, head %d, tail %d; want %d entries from %d", q.Len(), q.Head(), q.Tail(),
+						len(model), popped)
 				}
 				for i := range model {
 					got := *q.At(q.Head() + uint32(i))
@@ -205,7 +206,8 @@ func TestCompletionQueueModel(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				if c.Len() != len(model) || c.Overflowed() != overflowed || c.Depth() != depth {
-					t.Fatalf("len %d, overflowed %v, depth %d; want %d, %v, %d", c.Len(), c.Overflowed(), c.Depth(), len(model), overflowed, depth)
+					t.Fatalf("len %d, overflowed %v, depth %d; want %d, %v, %d", c.Len(), c.Overflowed(), c.Depth(),
+						len(model), overflowed, depth)
 				}
 			},
 		})
@@ -243,16 +245,23 @@ func TestPushErrorsNameValueAndLimit(t *testing.T) {
 		is   error
 		want string
 	}{
-		{"SGEs of a send", sq.Push(&qp.SendWR{SGList: sg(4, 1)}), qp.ErrTooLarge, "4 SGEs, the limit of the send queue is 3"},
-		{"SGEs of a receive", rq.Push(&qp.RecvWR{SGList: sg(4, 1)}), qp.ErrTooLarge, "4 SGEs, the limit of the receive queue is 3"},
-		{"long message", sq.Push(&qp.SendWR{SGList: sg(3, 1<<30)}), qp.ErrTooLarge, "3221225472 bytes, a message has at most 2147483648"},
+		{"SGEs of a send", sq.Push(&qp.SendWR{SGList: sg(4, 1)}), qp.ErrTooLarge,
+			"4 SGEs, the limit of the send queue is 3"},
+		{"SGEs of a receive", rq.Push(&qp.RecvWR{SGList: sg(4, 1)}), qp.ErrTooLarge,
+			"4 SGEs, the limit of the receive queue is 3"},
+		{"long message", sq.Push(&qp.SendWR{SGList: sg(3, 1<<30)}), qp.ErrTooLarge,
+			"3221225472 bytes, a message has at most 2147483648"},
 		{"long receive", rq.Push(&qp.RecvWR{SGList: sg(3, math.MaxUint32)}), qp.ErrTooLarge, "12884901885 bytes"},
-		{"inline", sq.Push(&qp.SendWR{Flags: qp.Inline, InlineData: make([]byte, 17)}), qp.ErrTooLarge, "17 bytes inline, the limit of this queue pair is 16"},
-		{"inline with SGEs", sq.Push(&qp.SendWR{Flags: qp.Inline, SGList: sg(2, 1)}), qp.ErrBadWR, "inline request with 2 SGEs"},
+		{"inline", sq.Push(&qp.SendWR{Flags: qp.Inline, InlineData: make([]byte, 17)}), qp.ErrTooLarge,
+			"17 bytes inline, the limit of this queue pair is 16"},
+		{"inline with SGEs", sq.Push(&qp.SendWR{Flags: qp.Inline, SGList: sg(2, 1)}), qp.ErrBadWR,
+			"inline request with 2 SGEs"},
 		{"largest message", sq.Push(&qp.SendWR{SGList: sg(2, 1<<30)}), nil, ""},
 		{"largest receive", rq.Push(&qp.RecvWR{SGList: sg(2, 1<<30)}), nil, ""},
-		{"full send queue", sq.Push(&qp.SendWR{}), qp.ErrQueueFull, "send queue is full: all 1 requests are outstanding"},
-		{"full receive queue", rq.Push(&qp.RecvWR{}), qp.ErrQueueFull, "receive queue is full: all 1 requests are outstanding"},
+		{"full send queue", sq.Push(&qp.SendWR{}), qp.ErrQueueFull,
+			"send queue is full: all 1 requests are outstanding"},
+		{"full receive queue", rq.Push(&qp.RecvWR{}), qp.ErrQueueFull,
+			"receive queue is full: all 1 requests are outstanding"},
 	} {
 		if !errors.Is(c.err, c.is) || c.is != nil && !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.name, c.err, c.want)
@@ -301,13 +310,15 @@ func TestACompletionIsToldOfOnceWhereItWasAskedFor(t *testing.T) {
 		adds []qp.WC
 		want []bool
 	}{
-		"not asked":                     {nil, []qp.WC{plain, solicited, failed}, []bool{false, false, false}},
-		"any":                           {[]bool{false}, []qp.WC{plain, plain}, []bool{true, false}},
-		"solicited":                     {[]bool{true}, []qp.WC{plain, solicited, solicited}, []bool{false, true, false}},
-		"an error counts as solicited":  {[]bool{true}, []qp.WC{plain, failed, failed}, []bool{false, true, false}},
-		"any is not lowered":            {[]bool{false, true}, []qp.WC{plain, solicited}, []bool{true, false}},
-		"solicited is raised to any":    {[]bool{true, false}, []qp.WC{plain, solicited}, []bool{true, false}},
-		"one that finds the queue full": {[]bool{true}, []qp.WC{plain, plain, plain, plain, solicited}, []bool{false, false, false, false, true}},
+		"not asked": {nil, []qp.WC{plain, solicited, failed}, []bool{false, false, false}},
+		"any":       {[]bool{false}, []qp.WC{plain, plain}, []bool{true, false}},
+		"solicited": {[]bool{true}, []qp.WC{plain, solicited, solicited},
+			[]bool{false, true, false}},
+		"an error counts as solicited": {[]bool{true}, []qp.WC{plain, failed, failed}, []bool{false, true, false}},
+		"any is not lowered":           {[]bool{false, true}, []qp.WC{plain, solicited}, []bool{true, false}},
+		"solicited is raised to any":   {[]bool{true, false}, []qp.WC{plain, solicited}, []bool{true, false}},
+		"one that finds the queue full": {[]bool{true}, []qp.WC{plain, plain, plain, plain, solicited},
+			[]bool{false, false, false, false, true}},
 	} {
 		cq := qp.NewCQ(4)
 		for _, solicitedOnly := range c.arm {

@@ -52,11 +52,11 @@ func (q *RecvQueue) Push(wr *RecvWR) error {
 	}
 	if q.ring.full() {
 		q.ring.grow(q.depth)
-		q.shareRoom()
+		q.allocSGEs()
 	}
 	s := q.ring.at(q.ring.tail)
 	s.id, s.length = wr.ID, n
-	s.sg = room(s.sg, len(wr.SGList), q.maxSGE)
+	s.sg = withLen(s.sg, len(wr.SGList), q.maxSGE)
 	copy(s.sg, wr.SGList)
 	q.ring.tail++
 	return nil
@@ -69,7 +69,7 @@ func (q *RecvQueue) Take(dst *RecvWQE) bool {
 	}
 	s := q.ring.at(q.ring.head)
 	dst.ID, dst.Length = s.id, s.length
-	dst.SG = room(dst.SG, len(s.sg), q.maxSGE)
+	dst.SG = withLen(dst.SG, len(s.sg), q.maxSGE)
 	for i, e := range s.sg {
 		dst.SG[i] = Segment{Addr: e.Addr, Length: e.Length, LKey: e.LKey}
 	}
@@ -90,13 +90,13 @@ func (q *RecvQueue) Reset() { q.ring.head = q.ring.tail }
 func (q *RecvQueue) resize(depth int) {
 	q.depth, q.full = depth, nil
 	if q.ring.shrink(depth) {
-		q.shareRoom()
+		q.allocSGEs()
 	}
 }
 
-// shareRoom allocates one array for the first SGE of all free slots, as nearly all requests
+// allocSGEs allocates one array for the first SGE of all free slots, as nearly all requests
 // have one SGE.
-func (q *RecvQueue) shareRoom() {
+func (q *RecvQueue) allocSGEs() {
 	if q.maxSGE == 0 {
 		return
 	}

@@ -25,11 +25,11 @@ type SendWQE struct {
 	Flags      SendFlags
 	Opcode     WROpcode
 
-	Refused  WCStatus // if not WCSuccess, the request fails with it when its turn comes
-	Started  bool     // FirstPSN and Packets are valid
-	FirstPSN bth.PSN  // PSN of the first packet
-	Packets  uint32   // number of PSNs that the request uses
-	Chunk    uint32   // number of PSNs of each READ request or WRITE message it is sent as; Packets: one
+	FailStatus WCStatus // if not WCSuccess, the request fails with it when its turn comes
+	Started    bool     // FirstPSN and Packets are valid
+	FirstPSN   bth.PSN  // PSN of the first packet
+	Packets    uint32   // number of PSNs that the request uses
+	Chunk      uint32   // number of PSNs of each READ request or WRITE message it is sent as; Packets: one
 }
 
 // SendQueue holds send work requests in order, from posting until completion. They are numbered
@@ -93,15 +93,15 @@ func (q *SendQueue) Push(wr *SendWR) error {
 	w.CompareAdd, w.Swap = wr.CompareAdd, wr.Swap
 	w.AH, w.RemoteQPN, w.RemoteQKey = wr.AH, wr.RemoteQPN, wr.RemoteQKey
 	w.Flush = wr.Flush
-	w.keep(wr)
-	w.Refused, w.Started, w.FirstPSN, w.Packets, w.Chunk = WCSuccess, false, 0, 0, 0
-	w.SG = room(w.SG, len(wr.SGList), q.maxSGE)
+	w.keepLocal(wr)
+	w.FailStatus, w.Started, w.FirstPSN, w.Packets, w.Chunk = WCSuccess, false, 0, 0, 0
+	w.SG = withLen(w.SG, len(wr.SGList), q.maxSGE)
 	for i, s := range wr.SGList {
 		w.SG[i] = Segment{Addr: s.Addr, Length: s.Length, LKey: s.LKey}
 	}
 	w.Inline = w.Inline[:0]
 	if wr.Flags&Inline != 0 {
-		w.Inline = room(w.Inline, len(wr.InlineData), max(q.maxInline, atomicBytes))
+		w.Inline = withLen(w.Inline, len(wr.InlineData), max(q.maxInline, atomicBytes))
 		copy(w.Inline, wr.InlineData)
 	}
 	q.ring.tail++

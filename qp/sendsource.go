@@ -28,8 +28,8 @@ const (
 // the first request.
 func (q *SendQueue) SetSource(src SendSource) { q.source = src }
 
-// Sourced reports whether requests come from a source: the program must then not call Push.
-func (q *SendQueue) Sourced() bool { return q.source != nil }
+// HasSource reports whether requests come from a source: the program must then not call Push.
+func (q *SendQueue) HasSource() bool { return q.source != nil }
 
 // Retire reports the completion of the oldest request to the source, if there is one. Pop
 // follows.
@@ -46,7 +46,7 @@ func (q *SendQueue) Retire() {
 // caller to return an error to. In a state in which nothing can be posted, Fetch does nothing.
 func (q *QP) Fetch() (n int, local bool) {
 	sq := q.SQ
-	if sq.source == nil || !q.takesSends() {
+	if sq.source == nil || !q.canPostSend() {
 		return 0, false
 	}
 	for ; sq.Len() < sq.depth; n++ {
@@ -58,24 +58,24 @@ func (q *QP) Fetch() (n int, local bool) {
 			if q.CheckPost(wr) == nil && sq.Push(wr) == nil {
 				local = local || wr.Opcode.IsLocal()
 			} else if wr.length() > MaxMessage {
-				sq.refuse(wr.ID, WCLocLenErr)
+				sq.pushFailed(wr.ID, WCLocLenErr)
 			} else {
-				sq.refuse(wr.ID, WCLocQPOpErr)
+				sq.pushFailed(wr.ID, WCLocQPOpErr)
 			}
 		default:
-			sq.refuse(wr.ID, WCLocQPOpErr)
+			sq.pushFailed(wr.ID, WCLocQPOpErr)
 		}
 	}
 	return n, local
 }
 
-// refuse appends a request of which only the ID is known. It fails with status when its turn
+// pushFailed appends a request of which only the ID is known. It fails with status when its turn
 // comes.
-func (q *SendQueue) refuse(id uint64, status WCStatus) {
+func (q *SendQueue) pushFailed(id uint64, status WCStatus) {
 	if q.ring.full() {
 		q.grow()
 	}
 	w := q.At(q.ring.tail)
-	*w = SendWQE{ID: id, Opcode: WRSend, Refused: status, SG: w.SG[:0], Inline: w.Inline[:0], Local: w.Local}
+	*w = SendWQE{ID: id, Opcode: WRSend, FailStatus: status, SG: w.SG[:0], Inline: w.Inline[:0], Local: w.Local}
 	q.ring.tail++
 }

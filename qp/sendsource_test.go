@@ -64,8 +64,8 @@ func TestWhatIsFetched(t *testing.T) {
 			t.Errorf("%s: %d are fetched, %d are queued, keys change: %v", name, n, q.SQ.Len(), changes)
 			continue
 		}
-		if n > 0 && q.SQ.At(q.SQ.Tail()-1).Refused != c.last {
-			t.Errorf("%s: it fails with %v", name, q.SQ.At(q.SQ.Tail()-1).Refused)
+		if n > 0 && q.SQ.At(q.SQ.Tail()-1).FailStatus != c.last {
+			t.Errorf("%s: it fails with %v", name, q.SQ.At(q.SQ.Tail()-1).FailStatus)
 		}
 		if q.SQ.Reset(); source.retired != n {
 			t.Errorf("%s: after a reset %d places are free, want %d", name, source.retired, n)
@@ -79,12 +79,13 @@ func TestWhatIsFetched(t *testing.T) {
 // The slot of a failed request can hold any other request afterwards.
 func TestARefusedRequestLeavesNothing(t *testing.T) {
 	q := &qp.QP{Type: qp.RC, PD: &mr.PD{}, SQ: qp.NewSendQueue(1, 2, false), Attr: qp.Attr{State: qp.RTS}}
-	source := &fixedSource{wrs: []qp.SendWR{{ID: 1, Opcode: qp.WRFlush}, {ID: 2, Opcode: qp.WRWrite, SGList: []qp.SGE{{Length: 3}}}}}
+	source := &fixedSource{wrs: []qp.SendWR{{ID: 1, Opcode: qp.WRFlush},
+		{ID: 2, Opcode: qp.WRWrite, SGList: []qp.SGE{{Length: 3}}}}}
 	q.SQ.SetSource(source)
 	q.Fetch()
 	q.SQ.Pop()
 	q.Fetch()
-	if w := q.SQ.At(q.SQ.Head()); w.ID != 2 || w.Refused != qp.WCSuccess || w.Opcode != qp.WRWrite || w.Length != 3 {
+	if w := q.SQ.At(q.SQ.Head()); w.ID != 2 || w.FailStatus != qp.WCSuccess || w.Opcode != qp.WRWrite || w.Length != 3 {
 		t.Errorf("behind a request that was refused is %+v", w)
 	}
 }

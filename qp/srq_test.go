@@ -48,7 +48,8 @@ func TestSRQResizeKeepsWhatItHolds(t *testing.T) {
 		}
 	}
 	err := s.Push(&qp.RecvWR{})
-	if !errors.Is(err, qp.ErrQueueFull) || !strings.Contains(err.Error(), "shared receive queue is full: all 3 requests") {
+	if !errors.Is(err, qp.ErrQueueFull) ||
+		!strings.Contains(err.Error(), "shared receive queue is full: all 3 requests") {
 		t.Errorf("post to the full queue: %v", err)
 	}
 	if err := s.Modify(qp.SRQAttr{MaxWR: 4}, qp.SRQMaxWR); err != nil {
@@ -153,7 +154,8 @@ func TestQueuePairWithAnSRQTakesNoReceivesItself(t *testing.T) {
 }
 
 func TestQueuePairTakesReceivesFromItsOwnQueue(t *testing.T) {
-	q := &qp.QP{Type: qp.RC, PD: &mr.PD{ID: 1}, Recv: qp.NewRecvQueue(&mr.PD{ID: 1}, 2, 1), Attr: qp.Attr{State: qp.RTS}}
+	q := &qp.QP{Type: qp.RC, PD: &mr.PD{ID: 1}, Recv: qp.NewRecvQueue(&mr.PD{ID: 1}, 2, 1),
+		Attr: qp.Attr{State: qp.RTS}}
 	if err := q.Recv.(*qp.RecvQueue).Push(&qp.RecvWR{ID: 7}); err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,7 @@ const (
 	SLIPv6 = 8 | 1
 )
 
-// Completer receives the completions of a queue. Complete must copy wc.
-type Completer interface {
+// CompletionSink receives the completions of a queue. Complete must copy wc.
+type CompletionSink interface {
 	Complete(wc *WC)
 }

@@ -10,7 +10,7 @@ import (
 type Options struct {
 	// Flows is the maximum number of flows that are followed at a time; 0 means 4096. At the
 	// limit, a new flow evicts the one that has been silent for longest: it is passed to Flow
-	// with Cut set, and later packets of it begin a new flow.
+	// with Evicted set, and later packets of it begin a new flow.
 	Flows int
 	// Outstanding is the maximum number of messages of each end of a flow that are followed at a
 	// time; 0 means 1024. At the limit, a new message evicts the oldest, which is passed to
@@ -98,9 +98,9 @@ func (a *Analyzer) Finish() {
 	a.cms = exchanges{}
 }
 
-// Followed returns the number of flows being followed, and how many were evicted to respect the
+// Active returns the number of flows being followed, and how many were evicted to respect the
 // limit.
-func (a *Analyzer) Followed() (now int, evicted uint64) { return a.table.count, a.table.evicted }
+func (a *Analyzer) Active() (now int, evicted uint64) { return a.table.count, a.table.evicted }
 
 func (a *Analyzer) analyse() {
 	p := a.p
@@ -110,7 +110,7 @@ func (a *Analyzer) analyse() {
 		return
 	}
 	switch s := a.info.Service; {
-	case !a.good && !a.plausible():
+	case !a.good && !a.analyseWrongICRC():
 	case s == bth.ServiceRC, s == bth.ServiceUC:
 		a.connected()
 	case s == bth.ServiceUD && p.MAD != nil:
@@ -159,7 +159,7 @@ func (a *Analyzer) connected() {
 // end passes the remaining messages of c, and then c, to the callbacks. cut reports whether c is
 // evicted.
 func (a *Analyzer) end(c *conn, cut bool) {
-	c.Cut = cut
+	c.Evicted = cut
 	a.cms.forget(c)
 	for i := range c.dir {
 		st := &c.dir[i]
@@ -188,7 +188,7 @@ func (c *conn) whyOpen(st *stream) string {
 			c.Err = why
 		}
 		return why
-	case c.Managed != nil && c.Managed.Ended:
+	case c.CM != nil && c.CM.Ended:
 		return "the connection ended before it was answered"
 	}
 	return ""

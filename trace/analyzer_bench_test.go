@@ -32,7 +32,8 @@ func newStream() *stream {
 	}
 }
 
-var streamOps = [9]bth.Opcode{bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteLast, bth.RCAck}
+var streamOps = [9]bth.Opcode{bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle,
+	bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteLast, bth.RCAck}
 
 var streamPayload = make([]byte, 1024)
 
@@ -40,9 +41,11 @@ func (s *stream) next() *trace.Packet {
 	i := s.n % len(streamOps)
 	s.n++
 	s.now = s.now.Add(time.Microsecond)
-	s.p = trace.Packet{Number: s.n, Part: 1, Parts: 1, Time: s.now, Src: s.a, Dst: s.b2, ICRC: trace.ICRC{Verdict: trace.Right}, IP: trace.IP{Version: 4, ID: uint16(s.n)}}
+	s.p = trace.Packet{Number: s.n, Part: 1, Parts: 1, Time: s.now, Src: s.a, Dst: s.b2,
+		ICRC: trace.ICRC{Verdict: trace.Right}, IP: trace.IP{Version: 4, ID: uint16(s.n)}}
 	p := &s.p.BTH
-	*p = bth.Packet{Opcode: streamOps[i], DestQP: 0x22, PSN: s.psn, MigReq: true, Payload: streamPayload, AckReq: i == 7}
+	*p = bth.Packet{Opcode: streamOps[i], DestQP: 0x22, PSN: s.psn, MigReq: true, Payload: streamPayload,
+		AckReq: i == 7}
 	switch {
 	case i == 0:
 		p.RETH.DMALen = 8 * 1024

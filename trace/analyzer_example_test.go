@@ -23,7 +23,8 @@ func ExampleAnalyzer() {
 	}
 	analyzer := trace.NewAnalyzer(trace.Options{
 		Flow: func(f *trace.Flow) {
-			fmt.Printf("%s, path MTU %d: %d packets, %d lost, %d sent again\n", f.Service, f.MTU, f.Packets, f.Lost, f.Again)
+			fmt.Printf("%s, path MTU %d: %d packets, %d lost, %d sent again\n", f.Service, f.MTU, f.Packets,
+				f.Lost, f.Again)
 		},
 	})
 	var decoder trace.Decoder

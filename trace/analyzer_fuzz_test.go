@@ -16,10 +16,12 @@ import (
 func FuzzAnalyzer(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0})
 	// A SEND and its acknowledgement, a READ and its response, twice
-	f.Add([]byte{0x04, 0x10, 1, 0, 0, 9, 0, 0, 0x11, 0x91, 1, 0, 0, 0, 0, 0, 0x0c, 0x10, 2, 0, 0, 99, 0, 0, 0x10, 0x91, 2, 0, 0, 99, 0, 0,
+	f.Add([]byte{0x04, 0x10, 1, 0, 0, 9, 0, 0, 0x11, 0x91, 1, 0, 0, 0, 0, 0,
+		0x0c, 0x10, 2, 0, 0, 99, 0, 0, 0x10, 0x91, 2, 0, 0, 99, 0, 0,
 		0x0c, 0x10, 2, 0, 0, 99, 0, 0, 0x10, 0x91, 2, 0, 0, 99, 0, 0})
 	// REQ, REP, RTU, DREQ, DREP
-	f.Add([]byte{0xf0, 0, 1, 0, 0, 1, 1, 2, 0xf3, 0x81, 1, 0, 0, 2, 2, 1, 0xf4, 0, 1, 0, 0, 1, 1, 2, 0xf5, 0, 1, 0, 0, 1, 1, 2, 0xf6, 0x81, 1, 0, 0, 2, 2, 1})
+	f.Add([]byte{0xf0, 0, 1, 0, 0, 1, 1, 2, 0xf3, 0x81, 1, 0, 0, 2, 2, 1, 0xf4, 0, 1, 0, 0, 1, 1, 2, 0xf5, 0, 1, 0, 0,
+		1, 1, 2, 0xf6, 0x81, 1, 0, 0, 2, 2, 1})
 	f.Fuzz(analyseAnything)
 }
 
@@ -84,7 +86,7 @@ func analyseAnything(t *testing.T, data []byte) {
 		t.Errorf("%d messages more were shown than handed over", open)
 	}
 	records, messages := a.Kept()
-	if n, _ := a.Followed(); n != 0 || records != 0 || messages != 0 {
+	if n, _ := a.Active(); n != 0 || records != 0 || messages != 0 {
 		t.Errorf("after the end there are %d flows, %d records, %d messages", n, records, messages)
 	}
 }
@@ -98,7 +100,8 @@ func fuzzPacket(b [8]byte, now time.Time) *trace.Packet {
 	}
 	p := &trace.Packet{
 		Part: 1, Parts: 1, Time: now, Src: netip.AddrPortFrom(src, 4791), Dst: netip.AddrPortFrom(dst, 4791),
-		IP: trace.IP{Version: 4, TrafficClass: b[1] >> 4 & 3, ID: uint16(b[6]) * 100}, ICRC: trace.ICRC{Verdict: trace.Right},
+		IP:   trace.IP{Version: 4, TrafficClass: b[1] >> 4 & 3, ID: uint16(b[6]) * 100},
+		ICRC: trace.ICRC{Verdict: trace.Right},
 	}
 	if b[1]&0x40 != 0 {
 		p.ICRC.Verdict = trace.Wrong
@@ -113,7 +116,8 @@ func fuzzPacket(b [8]byte, now time.Time) *trace.Packet {
 	if b[0] >= 0xf0 {
 		m := &mad.Message{Attribute: mad.AttrREQ + mad.Attribute(b[0]&0xf)%11}
 		local, remote := mad.CommID(b[5]&3), mad.CommID(b[6]&3)
-		m.REQ = mad.REQ{LocalCommID: local, LocalQPN: bth.QPN(b[4]&3 + 2), StartingPSN: psn, PathMTU: b[6] >> 4, TransportService: mad.TransportService(b[4] >> 6)}
+		m.REQ = mad.REQ{LocalCommID: local, LocalQPN: bth.QPN(b[4]&3 + 2), StartingPSN: psn, PathMTU: b[6] >> 4,
+			TransportService: mad.TransportService(b[4] >> 6)}
 		m.REP = mad.REP{LocalCommID: local, RemoteCommID: remote, LocalQPN: bth.QPN(b[4]&3 + 2), StartingPSN: psn}
 		m.RTU = mad.RTU{LocalCommID: local, RemoteCommID: remote}
 		m.MRA = mad.MRA{LocalCommID: local, RemoteCommID: remote}
@@ -121,7 +125,8 @@ func fuzzPacket(b [8]byte, now time.Time) *trace.Packet {
 		m.DREQ = mad.DREQ{LocalCommID: local, RemoteCommID: remote, RemoteQPN: bth.QPN(b[4]&3 + 2)}
 		m.DREP = mad.DREP{LocalCommID: local, RemoteCommID: remote}
 		p.MAD = m
-		p.BTH = bth.Packet{Opcode: bth.UDSendOnly, DestQP: bth.GSI, PSN: psn, Payload: make([]byte, mad.Len), DETH: bth.DETH{SrcQP: bth.GSI}}
+		p.BTH = bth.Packet{Opcode: bth.UDSendOnly, DestQP: bth.GSI, PSN: psn, Payload: make([]byte, mad.Len),
+			DETH: bth.DETH{SrcQP: bth.GSI}}
 	}
 	p.Bytes = append(p.BTH.Append(nil), 0, 0, 0, 0)
 	p.Len = len(p.Bytes)

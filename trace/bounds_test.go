@@ -14,8 +14,9 @@ import (
 func bare(number int, op bth.Opcode, to bth.QPN, psn bth.PSN) *trace.Packet {
 	p := &trace.Packet{
 		Number: number, Part: 1, Parts: 1, Time: time.Unix(1000, 0).Add(time.Duration(number) * time.Microsecond),
-		Src: netip.MustParseAddrPort("10.0.0.1:4791"), Dst: netip.MustParseAddrPort("10.0.0.2:4791"), ICRC: trace.ICRC{Verdict: trace.Right},
-		BTH: bth.Packet{Opcode: op, DestQP: to, PSN: psn, MigReq: true},
+		Src: netip.MustParseAddrPort("10.0.0.1:4791"), Dst: netip.MustParseAddrPort("10.0.0.2:4791"),
+		ICRC: trace.ICRC{Verdict: trace.Right},
+		BTH:  bth.Packet{Opcode: op, DestQP: to, PSN: psn, MigReq: true},
 	}
 	p.Len = op.Info().HeaderLen + bth.ICRCLen
 	return p
@@ -24,7 +25,7 @@ func bare(number int, op bth.Opcode, to bth.QPN, psn bth.PSN) *trace.Packet {
 func TestTheFlowThatWasSilentForLongestGivesWay(t *testing.T) {
 	var cut, whole []int
 	a := trace.NewAnalyzer(trace.Options{Flows: 2, Flow: func(f *trace.Flow) {
-		if f.Cut {
+		if f.Evicted {
 			cut = append(cut, f.Number)
 		} else {
 			whole = append(whole, f.Number)
@@ -33,7 +34,7 @@ func TestTheFlowThatWasSilentForLongestGivesWay(t *testing.T) {
 	for i, to := range []bth.QPN{21, 22, 21, 23, 21, 22} { // flows 1, 2, 1, 3, 1 and, after an eviction, 4
 		a.Add(bare(i+1, bth.RCSendOnly, to, bth.PSN(i)))
 	}
-	if n, evicted := a.Followed(); n != 2 || evicted != 2 {
+	if n, evicted := a.Active(); n != 2 || evicted != 2 {
 		t.Errorf("%d flows are followed, %d were given up", n, evicted)
 	}
 	a.Finish()
@@ -45,7 +46,7 @@ func TestTheFlowThatWasSilentForLongestGivesWay(t *testing.T) {
 func TestMessagesThatNobodyAnswersAreGivenUp(t *testing.T) {
 	cut := 0
 	a := trace.NewAnalyzer(trace.Options{Outstanding: 3, Message: func(m *trace.Message) {
-		if m.Cut {
+		if m.Evicted {
 			cut++
 		}
 	}})

@@ -37,8 +37,8 @@ func TestEveryPacketOfTheCapturesIsRight(t *testing.T) {
 			}
 			defer file.Close()
 			c := readAll(t, file, func(f *capture.Frame, p *trace.Packet) {
-				if p.Err != nil || p.ICRC.Verdict != trace.Right || p.Doubt {
-					t.Errorf("frame %d: %v, ICRC %v, doubt %v", f.Number, p.Err, p.ICRC, p.Doubt)
+				if p.Err != nil || p.ICRC.Verdict != trace.Right || p.Doubtful {
+					t.Errorf("frame %d: %v, ICRC %v, doubt %v", f.Number, p.Err, p.ICRC, p.Doubtful)
 				}
 			})
 			if c.Packets == 0 || c.Packets != c.Frames-c.Skipped[trace.SkipOther]-c.Skipped[trace.SkipNotIP] {

@@ -75,15 +75,15 @@ func (a *Analyzer) managed() {
 	case mad.AttrREP:
 		a.replied(e)
 	case mad.AttrRTU:
-		if e.c.Managed.Took == 0 && !e.c.Managed.Asked.IsZero() {
-			e.c.Managed.Took = elapsed(e.c.Managed.Asked, p.Time)
+		if e.c.CM.SetupTime == 0 && !e.c.CM.Requested.IsZero() {
+			e.c.CM.SetupTime = elapsed(e.c.CM.Requested, p.Time)
 		}
 	case mad.AttrREJ:
 		a.rejected(e)
 	case mad.AttrDREQ:
 		a.unanswered(e.c)
 	case mad.AttrDREP:
-		e.c.Managed.Ended = true
+		e.c.CM.Ended = true
 	}
 	a.sayMAD(e)
 }
@@ -94,7 +94,7 @@ func (a *Analyzer) exchangeOf(m *mad.Message) *exchange {
 	local, remote := ids(m)
 	switch m.Attribute {
 	case mad.AttrREQ:
-		if e := a.cms[commKey{src, local}]; e != nil && e.qpn == m.REQ.LocalQPN && !e.c.Managed.Ended {
+		if e := a.cms[commKey{src, local}]; e != nil && e.qpn == m.REQ.LocalQPN && !e.c.CM.Ended {
 			return e
 		}
 		return a.asked(&m.REQ)
@@ -111,7 +111,7 @@ func (a *Analyzer) exchangeOf(m *mad.Message) *exchange {
 	case mad.AttrREP:
 		return a.repliedUnasked(&m.REP)
 	case mad.AttrDREQ:
-		if h := a.table.find(halfKey{src: src, dst: dst, to: m.DREQ.RemoteQPN}); h != nil && h.conn.cm == nil {
+		if h := a.table.find(directionKey{src: src, dst: dst, to: m.DREQ.RemoteQPN}); h != nil && h.conn.cm == nil {
 			e := a.exchange(h.conn)
 			e.rep = true
 			a.cms.put(commKey{src, local}, e)
@@ -146,8 +146,8 @@ func ids(m *mad.Message) (local, remote mad.CommID) {
 func (a *Analyzer) exchange(c *conn) *exchange {
 	e := &exchange{c: c}
 	c.cm = e
-	if c.Managed == nil {
-		c.Managed = &Managed{}
+	if c.CM == nil {
+		c.CM = &Managed{}
 	}
 	return e
 }
@@ -166,32 +166,32 @@ func (a *Analyzer) asked(r *mad.REQ) *exchange {
 	c := a.table.add(service, p)
 	c.Ends = [2]End{{Addr: src, QPN: r.LocalQPN}, {Addr: dst}}
 	if r.PathMTU >= 1 && r.PathMTU <= 5 {
-		c.MTU, c.Exact = 128<<r.PathMTU, true
+		c.MTU, c.MTUExact = 128<<r.PathMTU, true
 	}
 	e := a.exchange(c)
 	e.qpn = r.LocalQPN
 	_, port, _ := r.ServiceID.IP()
-	*c.Managed = Managed{ServiceID: uint64(r.ServiceID), Port: port, Asked: p.Time}
+	*c.CM = Managed{ServiceID: uint64(r.ServiceID), Port: port, Requested: p.Time}
 	a.cms.put(commKey{src, r.LocalCommID}, e)
-	a.know(c, halfKey{src: dst, dst: src, to: r.LocalQPN}, 1, r.StartingPSN)
+	a.know(c, directionKey{src: dst, dst: src, to: r.LocalQPN}, 1, r.StartingPSN)
 	return e
 }
 
 // know makes key the direction of c that its end from sends, starting with psn. Until both
 // directions are known, the other one may be matched by packets instead of a CM message.
-func (a *Analyzer) know(c *conn, key halfKey, from int, psn bth.PSN) {
+func (a *Analyzer) know(c *conn, key directionKey, from int, psn bth.PSN) {
 	h := a.table.attach(key, c, from)
 	h.service = c.Service
 	c.dir[from].start(psn)
 	c.dir[from].exact, c.dir[from].whole = true, true
 	if c.Ends[0].QPN == 0 || c.Ends[1].QPN == 0 {
-		a.table.tighten(h)
-		a.table.loosen(h)
+		a.table.removeUnpaired(h)
+		a.table.addUnpaired(h)
 		return
 	}
 	for _, h := range c.halves {
 		h.paired = true
-		a.table.tighten(h)
+		a.table.removeUnpaired(h)
 	}
 }
 
@@ -217,5 +217,5 @@ func (a *Analyzer) replied(e *exchange) {
 		return // packets sent before the REP already identified the other direction
 	}
 	c.Ends[1].QPN = r.LocalQPN
-	a.know(c, halfKey{src: c.Ends[0].Addr, dst: c.Ends[1].Addr, to: r.LocalQPN}, 0, r.StartingPSN)
+	a.know(c, directionKey{src: c.Ends[0].Addr, dst: c.Ends[1].Addr, to: r.LocalQPN}, 0, r.StartingPSN)
 }

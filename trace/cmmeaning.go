@@ -29,8 +29,8 @@ func (a *Analyzer) sayMAD(e *exchange) {
 		l.s(": accepts with QP ").qpn(m.REP.LocalQPN).s(", expects PSN ").psn(m.REP.StartingPSN).s(" first")
 	case mad.AttrRTU:
 		l.s(": connection established")
-		if e != nil && e.c.Managed.Took > 0 {
-			l.s(", ").s(lasting(int64(e.c.Managed.Took))).s(" after the first REQ")
+		if e != nil && e.c.CM.SetupTime > 0 {
+			l.s(", ").s(lasting(int64(e.c.CM.SetupTime))).s(" after the first REQ")
 		}
 	case mad.AttrREJ:
 		l.s(": rejects ").s(m.REJ.MessageRejected.String()).s(", ").s(m.REJ.Reason.String()).s(a.ari(&m.REJ))
@@ -63,7 +63,7 @@ func (a *Analyzer) seenBefore(e *exchange) {
 	if s.count > 0 && s.src == p.Src.Addr() {
 		p.Again = true
 		e.c.Again++
-		e.c.Managed.Retries++
+		e.c.CM.Retries++
 		why := "no response in that time"
 		switch {
 		case attr == mad.AttrRTU || attr == mad.AttrDREP || attr == mad.AttrMRA:
@@ -71,7 +71,8 @@ func (a *Analyzer) seenBefore(e *exchange) {
 		case e.times[mad.AttrMRA-mad.AttrREQ].count > 0:
 			why = "the response took longer than announced in the MRA"
 		}
-		a.note(CMRetry, Warning, fmt.Sprintf("%s is retransmitted %s after frame %d: %s", attr, lasting(int64(elapsed(s.at, p.Time))), s.frame, why),
+		a.note(CMRetry, Warning, fmt.Sprintf("%s is retransmitted %s after frame %d: %s", attr,
+			lasting(int64(elapsed(s.at, p.Time))), s.frame, why),
 			s.frame, p.Number)
 	}
 	s.count++
@@ -86,8 +87,9 @@ func (a *Analyzer) resolves(c *conn, id mad.CommID) {
 		if s := &c.asking[i]; s.frame > 0 && s.id == id && s.src == now.src {
 			p.Again = true
 			c.Again++
-			a.note(CMRetry, Warning, fmt.Sprintf("SIDR_REQ is retransmitted %s after frame %d: no response in that time",
-				lasting(int64(elapsed(s.at, p.Time))), s.frame), s.frame, p.Number)
+			a.note(CMRetry, Warning,
+				fmt.Sprintf("SIDR_REQ is retransmitted %s after frame %d: no response in that time",
+					lasting(int64(elapsed(s.at, p.Time))), s.frame), s.frame, p.Number)
 			s.sighting = now.sighting
 			return
 		}
@@ -113,16 +115,16 @@ type asking struct {
 func (a *Analyzer) rejected(e *exchange) {
 	p, r := a.p, &a.p.MAD.REJ
 	why := r.Reason.String() + a.ari(r)
-	e.c.Managed.Rejected = why
+	e.c.CM.Rejected = why
 	if e.c.Err == "" {
 		e.c.Err = "rejected: " + why
 	}
 	frames := []int{p.Number}
 	what := r.MessageRejected.String()
-	if s := e.times[0]; r.MessageRejected == mad.AnsweredREQ && s.frame > 0 {
+	if s := e.times[0]; r.MessageRejected == mad.MessageREQ && s.frame > 0 {
 		frames = []int{s.frame, p.Number}
 		what = fmt.Sprintf("the REQ of frame %d", s.frame)
-	} else if r.MessageRejected == mad.AnsweredOther {
+	} else if r.MessageRejected == mad.MessageOther {
 		what = "the connection"
 	}
 	text := fmt.Sprintf("%s is rejected with reason %d: %s", what, r.Reason, why)
@@ -158,7 +160,8 @@ func (a *Analyzer) unanswered(c *conn) {
 		q := &c.dir[i].works
 		for j := q.done; j < q.n; j++ {
 			if w := q.get(j); !w.over {
-				a.note(Unanswered, Warning, fmt.Sprintf("the connection ends before the %s of frame %d was answered", w.m.Verb, w.m.Frames[0]),
+				a.note(Unanswered, Warning,
+					fmt.Sprintf("the connection ends before the %s of frame %d was answered", w.m.Verb, w.m.Frames[0]),
 					w.m.Frames[0], a.p.Number)
 				break
 			}

@@ -19,9 +19,10 @@ const (
 // RequestNote returns the frame comment that names the work request of a packet.
 func RequestNote(wr string) string { return requestNote + wr }
 
-// SplitNote returns the frame comment that names the work request of a packet of a WRITE that is sent as
-// one WRITE ONLY message per packet. bytes is the length of the work request and first the PSN of its
-// first packet. Nothing in the packets themselves distinguishes it from several work requests.
+// SplitNote returns the frame comment that names the work request of a packet of a WRITE that is
+// sent as one WRITE ONLY message per packet. bytes is the length of the work request and first the
+// PSN of its first packet. Nothing in the packets themselves distinguishes it from several work
+// requests.
 func SplitNote(wr string, bytes uint64, first bth.PSN) string {
 	return fmt.Sprintf("%s%s%s%d, %d bytes in all", requestNote, wr, splitNote, uint32(first), bytes)
 }

@@ -25,7 +25,8 @@ func TestMessagesHaveTheirWorkRequestAndCompletion(t *testing.T) {
 	add := func(out bool, b bth.Packet, comments ...string) {
 		n++
 		p := &trace.Packet{
-			Number: n, Part: 1, Parts: 1, Time: time.Unix(1, int64(n)), Src: here, Dst: there, BTH: b, Len: len(b.Append(nil)) + bth.ICRCLen,
+			Number: n, Part: 1, Parts: 1, Time: time.Unix(1, int64(n)), Src: here, Dst: there, BTH: b,
+			Len:  len(b.Append(nil)) + bth.ICRCLen,
 			ICRC: trace.ICRC{Verdict: trace.Right}, Comments: comments, IP: trace.IP{Version: 4, HopLimit: 64},
 		}
 		if !out {
@@ -34,18 +35,22 @@ func TestMessagesHaveTheirWorkRequestAndCompletion(t *testing.T) {
 		a.Add(p)
 	}
 	send := func(psn bth.PSN) bth.Packet {
-		return bth.Packet{Opcode: bth.RCSendOnly, PKey: 0xffff, DestQP: 0x12, PSN: psn, AckReq: true, Payload: []byte("data")}
+		return bth.Packet{Opcode: bth.RCSendOnly, PKey: 0xffff, DestQP: 0x12, PSN: psn, AckReq: true,
+			Payload: []byte("data")}
 	}
 	ack := func(psn bth.PSN) bth.Packet {
-		return bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 0x11, PSN: psn, AETH: bth.AETH{Syndrome: bth.AckUnlimited}}
+		return bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 0x11, PSN: psn,
+			AETH: bth.AETH{Syndrome: bth.AckUnlimited}}
 	}
 	add(true, send(5), "of somebody else", trace.RequestNote("wr_id 1 SEND"))
 	add(true, send(6), trace.RequestNote("wr_id 2 SEND"))
 	add(true, send(7), trace.RequestNote("wr_id 3 SEND"))
 	add(false, ack(6), trace.CompletionNote(5, "wr_id 1 success"), trace.CompletionNote(6, "wr_id 2 success"))
-	add(true, send(7), trace.RequestNote("wr_id 3 SEND"), trace.CompletionNote(7, "wr_id 3 failed"), trace.CompletionNote(99, "none"), "completion of PSN x: y")
+	add(true, send(7), trace.RequestNote("wr_id 3 SEND"), trace.CompletionNote(7, "wr_id 3 failed"),
+		trace.CompletionNote(99, "none"), "completion of PSN x: y")
 	a.Finish()
-	for i, want := range [][2]string{{"wr_id 1 SEND", "wr_id 1 success"}, {"wr_id 2 SEND", "wr_id 2 success"}, {"wr_id 3 SEND", "wr_id 3 failed"}} {
+	for i, want := range [][2]string{{"wr_id 1 SEND", "wr_id 1 success"}, {"wr_id 2 SEND", "wr_id 2 success"},
+		{"wr_id 3 SEND", "wr_id 3 failed"}} {
 		if i >= len(done) || done[i].WR != want[0] || done[i].WC != want[1] {
 			t.Errorf("message %d of %d: want %q", i, len(done), want)
 		}
@@ -118,8 +123,10 @@ func TestWhatTheCaptureItselfLeftOutIsNoFinding(t *testing.T) {
 			for from := 1; from < 400; from += step {
 				for _, n := range []int{1, 2, 7, 40} {
 					for _, f := range findingsWithout(t, path, from, n) {
-						if !slices.ContainsFunc(whole, func(w numbered) bool { return w.frame == f.frame && sameFinding(w.Kind, f.Kind) }) {
-							t.Errorf("without %d frames from %d on, frame %d has %s: %s", n, from, f.frame, f.Kind, f.Text)
+						if !slices.ContainsFunc(whole,
+							func(w numbered) bool { return w.frame == f.frame && sameFinding(w.Kind, f.Kind) }) {
+							t.Errorf("without %d frames from %d on, frame %d has %s: %s", n, from, f.frame,
+								f.Kind, f.Text)
 						}
 					}
 				}
@@ -161,8 +168,10 @@ func findingsWithout(t *testing.T, path string, from, n int) (out []numbered) {
 
 func TestTheCommentOnMissingPackets(t *testing.T) {
 	for comment, want := range map[string]uint64{
-		trace.MissingNote(1): 1, trace.MissingNote(18446744073709551615): 18446744073709551615, "": 0, "-1" + trace.MissingNote(2)[1:]: 0, "work request: 1": 0,
-		"7 packets before this one are missing: they came faster than the trace could be written": 7, // of earlier versions
+		trace.MissingNote(1): 1, trace.MissingNote(18446744073709551615): 18446744073709551615, "": 0,
+		"-1" + trace.MissingNote(2)[1:]: 0, "work request: 1": 0,
+		"7 packets before this one are missing: they came faster than the trace could be written": 7,
+		// of earlier versions
 	} {
 		if got := trace.Missing(comment); got != want {
 			t.Errorf("%q: %d, want %d", comment, got, want)

@@ -13,7 +13,7 @@ type conn struct {
 	*Flow
 	// dir[i] are the requests that Ends[i] sends, and their state.
 	dir    [2]stream
-	halves []*half
+	halves []*direction
 	asking []asking // latest SIDR_REQs, a ring; only for queue pairs 1
 	asked  int
 
@@ -23,10 +23,10 @@ type conn struct {
 	gapped       bool   // no packet since the latest gap
 }
 
-// half is one direction of a conversation. A BTH identifies only the destination queue pair, so
-// directions are matched by pair.
-type half struct {
-	key  halfKey
+// direction is one direction of a conversation. A BTH identifies only the destination queue pair,
+// so directions are matched by pair.
+type direction struct {
+	key  directionKey
 	conn *conn
 	from int // index in conn.Ends of the sender
 	// paired reports whether the other direction is known.
@@ -37,23 +37,23 @@ type half struct {
 	tries   int // acknowledgements that matched several directions equally
 }
 
-type halfKey struct {
+type directionKey struct {
 	src, dst netip.Addr
 	to       bth.QPN
 	by       bth.QPN // source queue pair, for datagrams only
 }
 
-// way is a direction between two hosts.
-type way struct{ src, dst netip.Addr }
+// hostPair is the source and the destination host of a direction.
+type hostPair struct{ src, dst netip.Addr }
 
-func (w way) back() way { return way{w.dst, w.src} }
+func (w hostPair) back() hostPair { return hostPair{w.dst, w.src} }
 
-// table holds the flows that are followed.
+// table holds the active flows.
 type table struct {
 	limit          int
-	halves         map[halfKey]*half
-	loose          map[way][]*half // halves that are not paired
-	recent         [2]*half
+	halves         map[directionKey]*direction
+	unpaired       map[hostPair][]*direction // directions that are not paired
+	recent         [2]*direction
 	newest, oldest *conn
 	count          int
 	number         int
@@ -61,7 +61,7 @@ type table struct {
 	end            func(c *conn, cut bool)
 }
 
-// maxLoose limits the unpaired halves per way that pair searches.
+// maxLoose limits the unpaired directions per hostPair that pair searches.
 const maxLoose = 64
 
 func (t *table) init(limit int, end func(*conn, bool)) {
@@ -70,13 +70,13 @@ func (t *table) init(limit int, end func(*conn, bool)) {
 }
 
 func (t *table) clear() {
-	t.halves, t.loose = map[halfKey]*half{}, map[way][]*half{}
-	t.recent = [2]*half{}
+	t.halves, t.unpaired = map[directionKey]*direction{}, map[hostPair][]*direction{}
+	t.recent = [2]*direction{}
 	t.newest, t.oldest, t.count = nil, nil, 0
 }
 
-// find returns the half of key, or nil.
-func (t *table) find(key halfKey) *half {
+// find returns the direction with the given key, or nil.
+func (t *table) find(key directionKey) *direction {
 	for i, h := range t.recent {
 		if h != nil && h.key == key {
 			if i == 1 {
@@ -107,7 +107,7 @@ func (t *table) add(service bth.Service, p *Packet) *conn {
 
 // attach makes key the direction of c that end from sends. It ends another conversation that had
 // the key.
-func (t *table) attach(key halfKey, c *conn, from int) *half {
+func (t *table) attach(key directionKey, c *conn, from int) *direction {
 	if old := t.halves[key]; old != nil {
 		if old.conn == c {
 			old.from = from
@@ -115,7 +115,7 @@ func (t *table) attach(key halfKey, c *conn, from int) *half {
 		}
 		t.drop(old.conn, false)
 	}
-	h := &half{key: key, conn: c, from: from}
+	h := &direction{key: key, conn: c, from: from}
 	t.halves[key] = h
 	c.halves = append(c.halves, h)
 	return h
@@ -131,9 +131,9 @@ func (t *table) drop(c *conn, cut bool) {
 	t.count--
 }
 
-func (t *table) forget(h *half) {
+func (t *table) forget(h *direction) {
 	delete(t.halves, h.key)
-	t.tighten(h)
+	t.removeUnpaired(h)
 	for i := range t.recent {
 		if t.recent[i] == h {
 			t.recent[i] = nil
@@ -141,27 +141,27 @@ func (t *table) forget(h *half) {
 	}
 }
 
-// loosen adds h to the unpaired halves of its way, and drops the oldest at the limit.
-func (t *table) loosen(h *half) {
-	w := way{h.key.src, h.key.dst}
-	l := t.loose[w]
+// addUnpaired adds h to the unpaired directions of its hostPair, and drops the oldest at the limit.
+func (t *table) addUnpaired(h *direction) {
+	w := hostPair{h.key.src, h.key.dst}
+	l := t.unpaired[w]
 	if len(l) >= maxLoose {
 		l = slices.Delete(l, 0, 1)
 	}
-	t.loose[w] = append(l, h)
+	t.unpaired[w] = append(l, h)
 }
 
-// tighten removes h from the unpaired halves.
-func (t *table) tighten(h *half) {
-	w := way{h.key.src, h.key.dst}
-	l := t.loose[w]
+// removeUnpaired removes h from the unpaired directions.
+func (t *table) removeUnpaired(h *direction) {
+	w := hostPair{h.key.src, h.key.dst}
+	l := t.unpaired[w]
 	for i, x := range l {
 		if x == h {
 			l = slices.Delete(l, i, i+1) // Delete clears the pointer beyond the end
 			if len(l) == 0 {
-				delete(t.loose, w)
+				delete(t.unpaired, w)
 			} else {
-				t.loose[w] = l
+				t.unpaired[w] = l
 			}
 			return
 		}

@@ -15,7 +15,8 @@ func (a *Analyzer) datagram() {
 	c.Messages++
 	c.Payload += uint64(a.size)
 	m := &Message{
-		Number: int(c.Messages), Flow: c.Flow, From: from, Verb: verb(a.info), Op: a.info.Op, First: p.BTH.PSN, Last: p.BTH.PSN,
+		Number: int(c.Messages), Flow: c.Flow, From: from,
+		Verb: verb(a.info), Op: a.info.Op, First: p.BTH.PSN, Last: p.BTH.PSN,
 		Bytes: uint64(a.size), Packets: 1, Begin: p.Time, Frames: [2]int{p.Number, p.Number},
 	}
 	p.Message = m
@@ -38,10 +39,10 @@ func (a *Analyzer) datagram() {
 // destination queue pair, and the end that sent the packet.
 func (a *Analyzer) between(by bth.QPN) (c *conn, from int) {
 	p := a.p
-	key := halfKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, by: by | datagramMark}
+	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, by: by | datagramMark}
 	h := a.table.find(key)
 	if h == nil {
-		if o := a.table.find(halfKey{src: key.dst, dst: key.src, to: by, by: key.to | datagramMark}); o != nil {
+		if o := a.table.find(directionKey{src: key.dst, dst: key.src, to: by, by: key.to | datagramMark}); o != nil {
 			h = a.table.attach(key, o.conn, 1-o.from)
 		} else {
 			c := a.table.add(bth.ServiceUD, p)
@@ -58,14 +59,14 @@ func (a *Analyzer) between(by bth.QPN) (c *conn, from int) {
 }
 
 // datagramMark distinguishes datagrams from queue pair 0 from packets of a connection in
-// halfKey.by.
+// directionKey.by.
 const datagramMark bth.QPN = 1 << 24
 
 // notified processes a CNP: a switch marked packets of the queue pair that it is addressed to.
 func (a *Analyzer) notified() {
 	p := a.p
 	p.Role = CNP
-	key := halfKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}
+	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}
 	h := a.table.find(key)
 	if h == nil {
 		c := a.table.add(bth.ServiceCNP, p)

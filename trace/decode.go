@@ -24,7 +24,7 @@ type Decoder struct {
 // returns; the data that it points to is valid until the next frame.
 //
 // RoCEv2 packets are UDP datagrams to port 4791. Other programs may use that port: if neither the
-// ICRC nor the headers are valid, the packet has Err and Doubt set.
+// ICRC nor the headers are valid, the packet has Err and Doubtful set.
 func (d *Decoder) Decode(f *capture.Frame, show func(*Packet)) {
 	d.Counts.Frames++
 	at, dir, skip := network(f)
@@ -105,7 +105,7 @@ func (d *Decoder) finish(p *Packet, show func(*Packet)) {
 	if p.Err != nil {
 		c.Failed++
 	}
-	if p.Doubt {
+	if p.Doubtful {
 		c.Doubt++
 	}
 	show(p)
@@ -119,7 +119,7 @@ func (d *Decoder) single(p *Packet) {
 	}
 	if p.BTH.Decode(p.Bytes) != nil {
 		err := bth.Explain(p.Bytes)
-		if p.Doubt = p.ICRC.Verdict != Right && p.ICRC.Verdict != RightAsRxe; p.Doubt {
+		if p.Doubtful = p.ICRC.Verdict != Right && p.ICRC.Verdict != RightAsRxe; p.Doubtful {
 			err = fmt.Errorf("may not be RoCEv2: wrong ICRC, and %w", err)
 		}
 		p.Err = err
@@ -154,10 +154,10 @@ func (d *Decoder) cutShort(p *Packet) {
 	case len(p.Bytes) < bth.BTHLen:
 		p.Err = errCutHeaders
 	case p.BTH.Version != 0 || !info.Valid:
-		p.Err, p.Doubt = fmt.Errorf("may not be RoCEv2: captured incompletely, and %w", err), true
+		p.Err, p.Doubtful = fmt.Errorf("may not be RoCEv2: captured incompletely, and %w", err), true
 	case payload < int(p.BTH.Pad) || payload%4 != 0 || payload > bth.MaxPayload || payload > 0 && !info.Payload:
 		p.Err = fmt.Errorf("%s with %d bytes after its headers, pad count %d", p.BTH.Opcode, payload, p.BTH.Pad)
-		p.Doubt = true
+		p.Doubtful = true
 	case len(p.Bytes) < info.HeaderLen:
 		p.Err = errCutHeaders
 	default:
@@ -171,7 +171,7 @@ func (d *Decoder) broken(p *Packet, why error) {
 	_ = p.BTH.Decode(p.Bytes)
 	p.BTH.Payload = nil
 	p.Err = why
-	p.Doubt = len(p.Bytes) < bth.BTHLen || p.BTH.Version != 0 || !p.BTH.Opcode.Valid()
+	p.Doubtful = len(p.Bytes) < bth.BTHLen || p.BTH.Version != 0 || !p.BTH.Opcode.Valid()
 }
 
 // Skip is the reason why a frame has no RoCEv2 packet.
@@ -215,7 +215,7 @@ type Counts struct {
 	Merged  uint64 // frames with several packets
 	Cut     uint64 // packets that were not captured completely
 	Wrong   uint64 // packets with a wrong ICRC
-	Doubt   uint64 // packets that may not be RoCEv2; see Packet.Doubt
+	Doubt   uint64 // packets that may not be RoCEv2; see Packet.Doubtful
 	Failed  uint64 // packets that could not be decoded, including those in doubt
 
 	Skipped [NumSkips]uint64 // frames without a packet, by reason

@@ -21,10 +21,12 @@ func TestPacketsAreFoundOnEveryLink(t *testing.T) {
 		return append(binary.BigEndian.AppendUint16([]byte{0, 7}, kind), b...)
 	}
 	sll := func(packetType byte, kind uint16, b []byte) []byte {
-		return append(append([]byte{0, packetType, 0, 1, 0, 6, 2, 0, 0, 0, 0, 2, 0, 0}, byte(kind>>8), byte(kind)), b...)
+		return append(append([]byte{0, packetType, 0, 1, 0, 6, 2, 0, 0, 0, 0, 2, 0, 0}, byte(kind>>8),
+			byte(kind)), b...)
 	}
 	sll2 := func(packetType byte, kind uint16, b []byte) []byte {
-		return append([]byte{byte(kind >> 8), byte(kind), 0, 0, 0, 0, 0, 3, 0, 1, packetType, 6, 2, 0, 0, 0, 0, 2, 0, 0}, b...)
+		return append([]byte{byte(kind >> 8), byte(kind), 0, 0, 0, 0, 0, 3, 0, 1, packetType, 6, 2, 0, 0, 0, 0,
+			2, 0, 0}, b...)
 	}
 	tests := []struct {
 		name string
@@ -53,18 +55,21 @@ func TestPacketsAreFoundOnEveryLink(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var d trace.Decoder
 			n := 0
-			d.Decode(&capture.Frame{Number: 8, Link: tt.link, Data: tt.data, Length: len(tt.data)}, func(p *trace.Packet) {
-				n++
-				if p.Err != nil || p.ICRC.Verdict != trace.Right || p.BTH.PSN != 5 || p.Number != 8 || len(p.BTH.Payload) != 99 {
-					t.Errorf("%+v", p)
-				}
-				if p.Direction != tt.dir {
-					t.Errorf("direction %v, want %v", p.Direction, tt.dir)
-				}
-				if p.IP.TrafficClass != 2 || p.IP.HopLimit != 64 || p.Src.Port() != testPort || p.Dst.Port() != trace.Port {
-					t.Errorf("%+v from %v to %v", p.IP, p.Src, p.Dst)
-				}
-			})
+			d.Decode(&capture.Frame{Number: 8, Link: tt.link, Data: tt.data, Length: len(tt.data)},
+				func(p *trace.Packet) {
+					n++
+					if p.Err != nil || p.ICRC.Verdict != trace.Right || p.BTH.PSN != 5 || p.Number != 8 ||
+						len(p.BTH.Payload) != 99 {
+						t.Errorf("%+v", p)
+					}
+					if p.Direction != tt.dir {
+						t.Errorf("direction %v, want %v", p.Direction, tt.dir)
+					}
+					if p.IP.TrafficClass != 2 || p.IP.HopLimit != 64 || p.Src.Port() != testPort ||
+						p.Dst.Port() != trace.Port {
+						t.Errorf("%+v from %v to %v", p.IP, p.Src, p.Dst)
+					}
+				})
 			if n != 1 {
 				t.Errorf("%d packets, %+v", n, d.Counts)
 			}
@@ -74,13 +79,15 @@ func TestPacketsAreFoundOnEveryLink(t *testing.T) {
 
 // The direction in the capture file overrides that of the link header.
 func TestDirectionOfTheCaptureIsTaken(t *testing.T) {
-	b := append([]byte{0, 4, 0, 1, 0, 6, 2, 0, 0, 0, 0, 2, 0, 0, 8, 0}, ip4(nil, udp(roce4(0, write(bth.RCWriteOnly, 5, 9))))...)
+	b := append([]byte{0, 4, 0, 1, 0, 6, 2, 0, 0, 0, 0, 2, 0, 0, 8, 0},
+		ip4(nil, udp(roce4(0, write(bth.RCWriteOnly, 5, 9))))...)
 	var d trace.Decoder
-	d.Decode(&capture.Frame{Link: capture.LinkLinuxSLL, Data: b, Length: len(b), Direction: capture.Inbound}, func(p *trace.Packet) {
-		if p.Direction != capture.Inbound {
-			t.Errorf("direction %v", p.Direction)
-		}
-	})
+	d.Decode(&capture.Frame{Link: capture.LinkLinuxSLL, Data: b, Length: len(b), Direction: capture.Inbound},
+		func(p *trace.Packet) {
+			if p.Direction != capture.Inbound {
+				t.Errorf("direction %v", p.Direction)
+			}
+		})
 }
 
 func TestFramesWithoutPacketsAreCountedByReason(t *testing.T) {
@@ -121,7 +128,8 @@ func TestFramesWithoutPacketsAreCountedByReason(t *testing.T) {
 		{"IPv4 header of 16 bytes", raw, set(good, 0, 0x44), 0, trace.SkipMalformed},
 		{"IPv4 without room for UDP", raw, set(good, 2, 0, 27), 0, trace.SkipMalformed},
 		{"IPv4 in a frame for IPv6", eth, ether(0x86dd, set(good, 0, 0x05)), 0, trace.SkipMalformed},
-		{"extension headers without end", raw, ip6(60, bytes.Repeat([]byte{60, 0, 0, 0, 0, 0, 0, 0}, 17), nil), 0, trace.SkipMalformed},
+		{"extension headers without end", raw, ip6(60, bytes.Repeat([]byte{60, 0, 0, 0, 0, 0, 0, 0}, 17), nil), 0,
+			trace.SkipMalformed},
 	}
 	seen := map[trace.Skip]bool{}
 	for _, tt := range tests {
@@ -168,19 +176,23 @@ func TestPacketsThatAreNotWhatTheyShouldBe(t *testing.T) {
 		{"text", frameOf([]byte("hello, this is some other program that likes the port")),
 			shown{ICRC: trace.Wrong, Doubt: true, Err: "may not be RoCEv2: wrong ICRC"}},
 		{"nothing", frameOf(nil), shown{Doubt: true, Err: "shorter than the 12-byte BTH: 0 bytes"}},
-		{"unknown opcode, right ICRC", frameOf(roce4(0, bth.Packet{Opcode: 0x15})), shown{ICRC: trace.Right, Err: "got 0x15"}},
+		{"unknown opcode, right ICRC", frameOf(roce4(0, bth.Packet{Opcode: 0x15})),
+			shown{ICRC: trace.Right, Err: "got 0x15"}},
 		{"version 1, wrong ICRC", frameOf(with(1, 1)), shown{ICRC: trace.Wrong, Doubt: true, Err: "got 1"}},
 		{"IP options", raw(ip4([]byte{1, 1, 1, 1}, udp(good))), shown{ICRC: trace.Right, Payload: 100}},
-		{"IP options, ICRC of something else", raw(ip4([]byte{1, 1, 1, 1}, udp(with(30, 9)))), shown{ICRC: trace.NotChecked, Payload: 100}},
+		{"IP options, ICRC of something else", raw(ip4([]byte{1, 1, 1, 1}, udp(with(30, 9)))),
+			shown{ICRC: trace.NotChecked, Payload: 100}},
 		{"extension header", raw(ip6(60, []byte{17, 0, 1, 4, 0, 0, 0, 0}, udp(roce6(write(bth.RCWriteOnly, 5, 100))))),
 			shown{ICRC: trace.Right, Payload: 100}},
-		{"authentication header", raw(ip6(51, append([]byte{17, 1}, make([]byte, 10)...), udp(roce6(write(bth.RCWriteOnly, 5, 100))))),
+		{"authentication header", raw(ip6(51, append([]byte{17, 1}, make([]byte, 10)...),
+			udp(roce6(write(bth.RCWriteOnly, 5, 100))))),
 			shown{ICRC: trace.Right, Payload: 100}},
 		{"first fragment", raw(first), shown{Err: "first fragment"}},
 		{"first fragment of something else", raw(other), shown{Err: "first fragment", Doubt: true}},
 		{"UDP length", raw(lie), shown{Err: "UDP length 136, but 140 bytes according to the IP header"}},
 		{"IP length", raw(long), shown{Err: "the IP length exceeds the frame by 4 bytes"}},
-		{"only atomic fragment", raw(ip6(44, []byte{17, 0, 0, 0, 0, 0, 0, 1}, udp(roce6(write(bth.RCWriteOnly, 5, 100))))),
+		{"only atomic fragment",
+			raw(ip6(44, []byte{17, 0, 0, 0, 0, 0, 0, 1}, udp(roce6(write(bth.RCWriteOnly, 5, 100))))),
 			shown{ICRC: trace.Right, Payload: 100}},
 	}
 	for _, tt := range tests {
@@ -229,9 +241,12 @@ func TestSnappedPacketsShowWhatThereIs(t *testing.T) {
 		{"pad cut", n - 6, []shown{{1, 1, n, n - 6, 5, bth.RCWriteOnly, trace.NotChecked, 101, "", false}}},
 		{"payload cut", 40, []shown{{1, 1, n, 40, 5, bth.RCWriteOnly, trace.NotChecked, 12, "", false}}},
 		{"payload away", 28, []shown{{1, 1, n, 28, 5, bth.RCWriteOnly, trace.NotChecked, 0, "", false}}},
-		{"RETH cut", 27, []shown{{1, 1, n, 27, 5, bth.RCWriteOnly, trace.NotChecked, 0, "captured too short to decode the headers", false}}},
-		{"BTH cut", 11, []shown{{1, 1, n, 11, 0, 0, trace.NotChecked, 0, "captured too short to decode the headers", false}}},
-		{"nothing there", 0, []shown{{1, 1, n, 0, 0, 0, trace.NotChecked, 0, "captured too short to decode the headers", false}}},
+		{"RETH cut", 27, []shown{{1, 1, n, 27, 5, bth.RCWriteOnly, trace.NotChecked, 0,
+			"captured too short to decode the headers", false}}},
+		{"BTH cut", 11, []shown{{1, 1, n, 11, 0, 0, trace.NotChecked, 0,
+			"captured too short to decode the headers", false}}},
+		{"nothing there", 0, []shown{{1, 1, n, 0, 0, 0, trace.NotChecked, 0,
+			"captured too short to decode the headers", false}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var d trace.Decoder
@@ -256,7 +271,8 @@ func TestSnappedGarbageIsInDoubt(t *testing.T) {
 
 func TestMessagesOfTheConnectionManagerAreDecoded(t *testing.T) {
 	var b [mad.Len]byte
-	m := mad.Message{Attribute: mad.AttrREJ, TransactionID: 77, REJ: mad.REJ{LocalCommID: 1, RemoteCommID: 2, Reason: 8}}
+	m := mad.Message{Attribute: mad.AttrREJ, TransactionID: 77,
+		REJ: mad.REJ{LocalCommID: 1, RemoteCommID: 2, Reason: 8}}
 	if err := m.Encode(&b); err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +295,8 @@ func TestMessagesOfTheConnectionManagerAreDecoded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var d trace.Decoder
 			d.Decode(tt.frame, func(p *trace.Packet) {
-				if (p.MAD != nil) != tt.mad || (p.Err == nil) != (tt.err == "") || p.Err != nil && !strings.Contains(p.Err.Error(), tt.err) {
+				if (p.MAD != nil) != tt.mad || (p.Err == nil) != (tt.err == "") || p.Err != nil &&
+					!strings.Contains(p.Err.Error(), tt.err) {
 					t.Errorf("MAD %v, error %v", p.MAD, p.Err)
 				}
 				if p.MAD != nil && (p.MAD.TransactionID != 77 || p.MAD.REJ.Reason != 8) {

@@ -9,11 +9,11 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// skipped handles a request with PSN s whose predecessors are missing: they were lost, the
+// onSkippedPSNs handles a request with PSN s whose predecessors are missing: they were lost, the
 // capture missed them, or the requester skipped what was acknowledged in the meantime.
-func (a *Analyzer) skipped(c *conn, st *stream, s bth.PSN) {
-	from := st.pos
-	if b := &st.back; b.on && !b.tail && s.Diff(b.from) >= 0 {
+func (a *Analyzer) onSkippedPSNs(c *conn, st *stream, s bth.PSN) {
+	from := st.latestEnd
+	if b := &st.back; b.on && !b.goBackN && s.Diff(b.from) >= 0 {
 		from = later(from, b.from) // after a repair of single packets the requester continues where it was
 	}
 	if st.exact && st.una.Diff(from) > 0 {
@@ -55,17 +55,19 @@ func (a *Analyzer) missing(c *conn, st *stream, from, s bth.PSN) {
 	a.note(Gap, Warning, fmt.Sprintf("%s %s missing before this packet: %s", what, isOrAre(n), why), frames...)
 }
 
-// strays reports whether a request with PSN s, which is older than the latest, is not a
+// isNetworkDuplicate reports whether a request with PSN s, which is older than the latest, is not a
 // retransmission but a packet that the network duplicated or reordered.
-func (a *Analyzer) strays(c *conn, st *stream, s bth.PSN) bool {
+func (a *Analyzer) isNetworkDuplicate(c *conn, st *stream, s bth.PSN) bool {
 	r := st.at(s)
 	seen := r != nil && r.times > 0
 	numbered := a.p.IP.ID > fewIDs && st.id > fewIDs
 	unreliable := c.Service == bth.ServiceUC
 	switch {
-	case seen && (unreliable || numbered && a.p.IP.ID == r.id || !numbered && s.Add(1) == st.pos && a.since(r.at) < int64(copyTime)):
+	case seen && (unreliable || numbered && a.p.IP.ID == r.id || !numbered && s.Add(1) == st.latestEnd &&
+		a.since(r.at) < int64(copyTime)):
 		a.p.Again = true
-		a.note(Duplicate, Warning, fmt.Sprintf("PSN %d again after frame %d: the network duplicated that packet", s, r.latest),
+		a.note(Duplicate, Warning, fmt.Sprintf("PSN %d again after frame %d: the network duplicated that packet",
+			s, r.latest),
 			r.latest, a.p.Number)
 		return true
 	case unreliable && (seen || r == nil || r.missed == 0):
@@ -101,16 +103,17 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	if !st.exact && s.Diff(st.una) < 0 {
 		st.una = s // the requester goes back to its oldest unacknowledged PSN
 	}
-	b := goingBack{on: true, from: st.pos, until: st.next, frame: p.Number}
-	if st.back.on && !st.back.tail {
+	b := goingBack{on: true, from: st.latestEnd, until: st.next, frame: p.Number}
+	if st.back.on && !st.back.goBackN {
 		b.from = later(b.from, st.back.from)
 	}
-	asked := n.fresh && s.Diff(n.psn) >= 0 && s.Diff(n.psn) < firstRecords
+	asked := n.fresh && s.Diff(n.psn) >= 0 && s.Diff(n.psn) < minRecords
 	unheard := ""
-	if asked && !n.syndrome.IsRNR() && a.since(n.at) > n.patience(c) {
+	if asked && !n.syndrome.IsRNR() && a.since(n.at) > n.reactionTime(c) {
 		asked = false
 		if !n.late {
-			unheard = fmt.Sprintf("; the sequence NAK in frame %d requested it %s earlier and was probably lost", n.frame, lasting(a.since(n.at)))
+			unheard = fmt.Sprintf("; the sequence NAK in frame %d requested it %s earlier and was probably lost",
+				n.frame, lasting(a.since(n.at)))
 		}
 	}
 	implied := st.implied.fresh && st.readAt(st.implied.psn) == st.readAt(s) && st.readAt(s) != nil
@@ -125,7 +128,8 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 		text = fmt.Sprintf("PSN %d is retransmitted because of the sequence NAK in frame %d", s, n.frame)
 	case implied:
 		b.kind, b.cause = ImpliedNAK, st.implied.frame
-		text = fmt.Sprintf("PSN %d is requested again because frame %d implies that a response was lost (implied NAK)", s, st.implied.frame)
+		text = fmt.Sprintf("PSN %d is requested again because frame %d implies that a response was lost (implied NAK)",
+			s, st.implied.frame)
 	default:
 		b.kind = AfterTimeout
 		c.Timeouts++
@@ -154,9 +158,9 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	}
 }
 
-// patience returns the maximum time in nanoseconds within which a requester reacts to the NAK n,
-// based on the RTTs of c. A late NAK gets a short time, because requesters mostly ignore it.
-func (n *nak) patience(c *conn) int64 {
+// reactionTime returns the maximum time in nanoseconds within which a requester reacts to the NAK
+// n, based on the RTTs of c. A late NAK gets a short time, because requesters mostly ignore it.
+func (n *nak) reactionTime(c *conn) int64 {
 	switch rtt := int64(c.RTT.Max); {
 	case n.late:
 		return max(rtt, int64(promptly))
@@ -178,15 +182,16 @@ func (a *Analyzer) timedOut(st *stream, s bth.PSN, r *record) string {
 	case st.readAt(s) != nil && st.readAt(s).high != st.readAt(s).first:
 		return fmt.Sprintf("PSN %d is requested again %s after frame %d although responses were captured: they were lost or reordered after the capture point, or the requester's timer expired",
 			s, lasting(a.since(r.at)), r.latest)
-	case s.Diff(st.expect) < 0:
+	case s.Diff(st.expected) < 0:
 		text := fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired, although nothing up to PSN %d is missing",
-			s, lasting(a.since(r.at)), r.latest, st.expect.Sub(1))
-		if m := st.at(st.expect); m != nil && m.missed > m.latest {
+			s, lasting(a.since(r.at)), r.latest, st.expected.Sub(1))
+		if m := st.at(st.expected); m != nil && m.missed > m.latest {
 			return text + fmt.Sprintf("; the next PSN is missing since frame %d, without a NAK so far", m.missed)
 		}
 		return text + ": the acknowledgement was late or lost"
 	}
-	return fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired", s, lasting(a.since(r.at)), r.latest)
+	return fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired", s,
+		lasting(a.since(r.at)), r.latest)
 }
 
 // readAt returns the READ or atomic that psn belongs to, or nil.

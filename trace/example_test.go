@@ -31,7 +31,8 @@ func Example() {
 			if p.MAD != nil {
 				what = p.MAD.Attribute.String()
 			}
-			fmt.Printf("%d %v → %v: %s, PSN %d, ICRC %v\n", p.Number, p.Src.Addr(), p.Dst.Addr(), what, p.BTH.PSN, p.ICRC.Verdict)
+			fmt.Printf("%d %v → %v: %s, PSN %d, ICRC %v\n", p.Number, p.Src.Addr(), p.Dst.Addr(), what, p.BTH.PSN,
+				p.ICRC.Verdict)
 		})
 	}
 	fmt.Println(decoder.Counts.Packets, "packets")

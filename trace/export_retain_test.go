@@ -10,7 +10,7 @@ func (a *Analyzer) Rings() (n int) {
 
 // Stale returns the number of removed unpaired directions that are still referenced.
 func (a *Analyzer) Stale() (n int) {
-	for _, l := range a.table.loose {
+	for _, l := range a.table.unpaired {
 		for _, h := range l[len(l):cap(l)] {
 			if h != nil {
 				n++

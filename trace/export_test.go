@@ -21,20 +21,23 @@ func (a *Analyzer) CheckBounds() error {
 			records += len(st.recs)
 			held += st.works.n
 			if st.works.n-st.works.done > a.o.Outstanding || st.works.done > kept || len(st.recs) > maxRecords {
-				return fmt.Errorf("flow %d has %d messages, %d of them over, and %d records", c.Number, st.works.n, st.works.done, len(st.recs))
+				return fmt.Errorf("flow %d has %d messages, %d of them over, and %d records", c.Number, st.works.n,
+					st.works.done, len(st.recs))
 			}
-			if st.open && c.Service == bth.ServiceRC && (st.next.Diff(st.una) < 0 || st.next.Diff(st.pos) < 0) {
-				return fmt.Errorf("flow %d: acknowledged up to PSN %d, at %d, newest %d", c.Number, st.una, st.pos, st.next)
+			if st.open && c.Service == bth.ServiceRC && (st.next.Diff(st.una) < 0 || st.next.Diff(st.latestEnd) < 0) {
+				return fmt.Errorf("flow %d: acknowledged up to PSN %d, at %d, newest %d", c.Number, st.una,
+					st.latestEnd, st.next)
 			}
 		}
 		for _, h := range c.halves {
 			if t.halves[h.key] != h || h.conn != c {
-				return fmt.Errorf("flow %d has the direction %+v, which leads to flow %d: %v, %v", c.Number, h.key, h.conn.Number, t.halves[h.key] == h, h.paired)
+				return fmt.Errorf("flow %d has the direction %+v, which leads to flow %d: %v, %v", c.Number, h.key,
+					h.conn.Number, t.halves[h.key] == h, h.paired)
 			}
 		}
 	}
 	loose := 0
-	for _, l := range t.loose {
+	for _, l := range t.unpaired {
 		loose += len(l)
 		for _, h := range l {
 			if t.halves[h.key] != h || h.paired {
@@ -57,7 +60,8 @@ func (a *Analyzer) CheckBounds() error {
 	case keys > 2*conns:
 		return fmt.Errorf("%d communication IDs in %d flows", keys, conns)
 	case records != a.use.records || held != a.use.works:
-		return fmt.Errorf("%d records and %d messages, counted are %d and %d", records, held, a.use.records, a.use.works)
+		return fmt.Errorf("%d records and %d messages, counted are %d and %d", records, held,
+			a.use.records, a.use.works)
 	case len(a.hosts) > maxHosts:
 		return fmt.Errorf("%d hosts", len(a.hosts))
 	}

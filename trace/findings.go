@@ -33,33 +33,33 @@ func (l Level) String() string { return [...]string{"info", "warning", "error"}[
 type Kind string
 
 const (
-	WrongICRC    Kind = "icrc_wrong"
-	RxeICRC      Kind = "icrc_of_rxe"     // the ICRC of a FLUSH as Linux rxe computes it
-	Malformed    Kind = "malformed"       // cannot be decoded
-	Gap          Kind = "gap"             // a PSN is missing
-	Duplicate    Kind = "duplicate"       // a repeated packet although nothing was lost
-	Reordered    Kind = "reordered"       // arrived after a packet that was sent later
-	SequenceNAK  Kind = "nak_sequence"    // a responder requests a missing PSN
-	ErrorNAK     Kind = "nak_error"       // a responder refuses a request; the text has address, length and key
-	RNRNAK       Kind = "rnr_nak"         // no receive was posted
-	AfterNAK     Kind = "again_after_nak" // retransmitted after a sequence NAK
-	KeptEarly    Kind = "kept_early"      // a responder had kept packets after a gap
-	AfterTimeout Kind = "again_after_timeout"
-	AfterRNR     Kind = "again_after_rnr"
-	ImpliedNAK   Kind = "implied_nak"     // a later response shows that one was lost
-	ReadAgain    Kind = "read_again"      // a READ, or the rest of one, is requested again
-	AtomicReplay Kind = "atomic_replayed" // a duplicate atomic is answered with the saved result
-	AckCoalesced Kind = "ack_coalesced"   // one acknowledgement for several requests
-	NoCredit     Kind = "no_credit"       // the requester has no credit to send
-	ECNMarked    Kind = "ecn_ce"
-	Congestion   Kind = "cnp"
-	CMRetry      Kind = "cm_retry"
-	CMRejected   Kind = "cm_rejected"
-	NotGoBackN   Kind = "responder_breaks_go_back_n" // a responder acknowledges what it cannot have received
-	PadLies      Kind = "pad_or_length"              // payload and headers contradict each other
-	NeverMigReq  Kind = "no_migreq"                  // a peer never sets MigReq; APM may read that as migration
-	Misnumbered  Kind = "misnumbered"                // one PSN for two different packets
-	Unanswered   Kind = "unanswered"                 // the capture or the connection ends before a response
+	WrongICRC          Kind = "icrc_wrong"
+	RxeICRC            Kind = "icrc_of_rxe"     // the ICRC of a FLUSH as Linux rxe computes it
+	Malformed          Kind = "malformed"       // cannot be decoded
+	Gap                Kind = "gap"             // a PSN is missing
+	Duplicate          Kind = "duplicate"       // a repeated packet although nothing was lost
+	Reordered          Kind = "reordered"       // arrived after a packet that was sent later
+	SequenceNAK        Kind = "nak_sequence"    // a responder requests a missing PSN
+	ErrorNAK           Kind = "nak_error"       // a responder refuses a request; the text has address, length and key
+	RNRNAK             Kind = "rnr_nak"         // no receive was posted
+	AfterNAK           Kind = "again_after_nak" // retransmitted after a sequence NAK
+	KeptEarly          Kind = "kept_early"      // a responder had kept packets after a gap
+	AfterTimeout       Kind = "again_after_timeout"
+	AfterRNR           Kind = "again_after_rnr"
+	ImpliedNAK         Kind = "implied_nak"     // a later response shows that one was lost
+	ReadAgain          Kind = "read_again"      // a READ, or the rest of one, is requested again
+	AtomicReplay       Kind = "atomic_replayed" // a duplicate atomic is answered with the saved result
+	AckCoalesced       Kind = "ack_coalesced"   // one acknowledgement for several requests
+	NoCredit           Kind = "no_credit"       // the requester has no credit to send
+	ECNMarked          Kind = "ecn_ce"
+	Congestion         Kind = "cnp"
+	CMRetry            Kind = "cm_retry"
+	CMRejected         Kind = "cm_rejected"
+	NotGoBackN         Kind = "responder_breaks_go_back_n" // a responder acknowledges what it cannot have received
+	InconsistentLength Kind = "pad_or_length"              // payload and headers contradict each other
+	NeverMigReq        Kind = "no_migreq"                  // a peer never sets MigReq; APM may read that as migration
+	PSNReused          Kind = "misnumbered"                // one PSN for two different packets
+	Unanswered         Kind = "unanswered"                 // the capture or the connection ends before a response
 )
 
 // note adds a finding to the current packet.
@@ -96,16 +96,16 @@ func (a *Analyzer) malformed() {
 	if p.Err != nil {
 		text = p.Err.Error()
 		if why := (*bth.DecodeError)(nil); errors.As(p.Err, &why) && padReasons[why.Reason] {
-			kind = PadLies
+			kind = InconsistentLength
 		}
 	}
 	level := Error
-	if p.Doubt {
+	if p.Doubtful {
 		level = Warning
 	}
 	a.note(kind, level, text, p.Number)
 	a.line.s("cannot be decoded: ").s(text)
-	if h := a.table.find(halfKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}); h != nil {
+	if h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}); h != nil {
 		p.Flow = h.conn.Flow
 		p.Flow.Packets++
 		p.Flow.Bytes += uint64(p.Len)
@@ -115,7 +115,8 @@ func (a *Analyzer) malformed() {
 
 // padReasons are the decode errors of packets whose headers contradict their length.
 var padReasons = map[bth.Reason]bool{
-	bth.ReasonUnaligned: true, bth.ReasonPad: true, bth.ReasonUnexpectedPayload: true, bth.ReasonAtomicWriteLength: true, bth.ReasonOversize: true,
+	bth.ReasonUnaligned: true, bth.ReasonPad: true, bth.ReasonUnexpectedPayload: true,
+	bth.ReasonAtomicWriteLength: true, bth.ReasonOversize: true,
 }
 
 // learnMTU derives the path MTU from the length of a packet that is not the last of its message.
@@ -127,14 +128,15 @@ func (a *Analyzer) learnMTU(c *conn) {
 		return
 	}
 	if n := a.size; n < 256 || n > bth.MaxPayload || n&(n-1) != 0 {
-		a.note(PadLies, Error, fmt.Sprintf("%s with %d bytes: every packet of a message except the last has exactly the path MTU", a.info.Name, n), a.p.Number)
+		a.note(InconsistentLength, Error, fmt.Sprintf("%s with %d bytes: every packet of a message except the last has exactly the path MTU", a.info.Name, n), a.p.Number)
 		return
 	}
-	if c.MTU == 0 || !c.Exact && a.size > c.MTU {
+	if c.MTU == 0 || !c.MTUExact && a.size > c.MTU {
 		c.MTU = a.size
 		return
 	}
-	a.note(PadLies, Error, fmt.Sprintf("%s carries %d bytes, but the path MTU is %d", a.info.Name, a.size, c.MTU), a.p.Number)
+	a.note(InconsistentLength, Error,
+		fmt.Sprintf("%s carries %d bytes, but the path MTU is %d", a.info.Name, a.size, c.MTU), a.p.Number)
 }
 
 // checkLengths compares the length of a WRITE according to its RETH with the received payload.
@@ -142,9 +144,10 @@ func (a *Analyzer) checkLengths(c *conn, w *work) {
 	p := a.p
 	switch {
 	case a.info.Pos == bth.Last && a.size == 0:
-		a.note(PadLies, Error, "the last packet of a multi-packet message is empty", p.Number)
-	case c.MTU > 0 && a.size > c.MTU && (c.Exact || a.info.Pos == bth.Last):
-		a.note(PadLies, Error, fmt.Sprintf("%s carries %d bytes, more than the path MTU of %d", a.info.Name, a.size, c.MTU), p.Number)
+		a.note(InconsistentLength, Error, "the last packet of a multi-packet message is empty", p.Number)
+	case c.MTU > 0 && a.size > c.MTU && (c.MTUExact || a.info.Pos == bth.Last):
+		a.note(InconsistentLength, Error,
+			fmt.Sprintf("%s carries %d bytes, more than the path MTU of %d", a.info.Name, a.size, c.MTU), p.Number)
 	}
 	if w.op != bth.OpWrite || !w.reth || w.m.Partial {
 		return
@@ -153,22 +156,25 @@ func (a *Analyzer) checkLengths(c *conn, w *work) {
 	seen := w.m.Packets == int(p.BTH.PSN.Diff(w.first))+1
 	switch {
 	case !ends && w.got > w.total, ends && seen && w.got != w.total:
-		a.note(PadLies, Error, fmt.Sprintf("the WRITE of frame %d has DMALen %d but %d bytes of payload", w.m.Frames[0], w.total, w.got), w.m.Frames[0], p.Number)
+		a.note(InconsistentLength, Error, fmt.Sprintf("the WRITE of frame %d has DMALen %d but %d bytes of payload",
+			w.m.Frames[0], w.total, w.got), w.m.Frames[0], p.Number)
 	}
 }
 
 // checkRead compares the length that a READ requested with the length of its responses.
 func (a *Analyzer) checkRead(w *work) {
 	if w.op == bth.OpReadRequest && w.got != w.total && w.m.Packets == int(w.end.Diff(w.first)) {
-		a.note(PadLies, Error, fmt.Sprintf("the READ of frame %d requested %d bytes and received %d", w.m.Frames[0], w.total, w.got), w.m.Frames[0], a.p.Number)
+		a.note(InconsistentLength, Error, fmt.Sprintf("the READ of frame %d requested %d bytes and received %d",
+			w.m.Frames[0], w.total, w.got), w.m.Frames[0], a.p.Number)
 	}
 }
 
 // compare notes two different packets with the same PSN.
 func (a *Analyzer) compare(r *record) {
-	if r.times == 0 || r.op == a.p.BTH.Opcode && int(r.size) == a.size || a.info.Op == bth.OpReadRequest && r.op == bth.RCReadRequest {
+	if r.times == 0 || r.op == a.p.BTH.Opcode && int(r.size) == a.size || a.info.Op == bth.OpReadRequest &&
+		r.op == bth.RCReadRequest {
 		return
 	}
-	a.note(Misnumbered, Error, fmt.Sprintf("PSN %d is used twice: %s with %d bytes in frame %d, %s with %d bytes here",
+	a.note(PSNReused, Error, fmt.Sprintf("PSN %d is used twice: %s with %d bytes in frame %d, %s with %d bytes here",
 		r.psn, r.op, r.size, r.latest, a.p.BTH.Opcode, a.size), r.latest, a.p.Number)
 }

@@ -51,7 +51,8 @@ type repetition struct {
 // Frame 100 is the first with a new PSN, as are 270 and 430. The retransmission from frame 220
 // starts before that from frame 187 has finished.
 var repetitions = []repetition{
-	{72, 99, trace.AfterNAK}, {187, 219, trace.AfterNAK}, {220, 269, trace.AfterTimeout}, {367, 429, trace.AfterNAK}, {446, 500, trace.AfterTimeout},
+	{72, 99, trace.AfterNAK}, {187, 219, trace.AfterNAK}, {220, 269, trace.AfterTimeout}, {367, 429, trace.AfterNAK},
+	{446, 500, trace.AfterTimeout},
 }
 
 func repetitionOf(frame int) *repetition {
@@ -150,11 +151,13 @@ func TestWhatTheCaptureWithLossesAddsUpTo(t *testing.T) {
 	f := r.flows[0]
 	type sums struct{ Packets, Lost, Again, NAKs, Timeouts, RNRs, Messages, Payload uint64 }
 	// All PSNs up to 9803765, the last before frame 463, arrived in order.
-	want := sums{Packets: 480, Lost: 13, Again: 227, NAKs: 4, Timeouts: 2, Messages: 14, Payload: (9803766 - 9803614) * 4096}
-	if diff := cmp.Diff(want, sums{f.Packets, f.Lost, f.Again, f.NAKs, f.Timeouts, f.RNRs, f.Messages, f.Payload}); diff != "" {
+	want := sums{Packets: 480, Lost: 13, Again: 227, NAKs: 4, Timeouts: 2, Messages: 14,
+		Payload: (9803766 - 9803614) * 4096}
+	if diff := cmp.Diff(want, sums{f.Packets, f.Lost, f.Again, f.NAKs, f.Timeouts, f.RNRs, f.Messages,
+		f.Payload}); diff != "" {
 		t.Error(diff)
 	}
-	if f.MTU != 4096 || f.Exact || f.Running || f.Managed != nil {
+	if f.MTU != 4096 || f.MTUExact || f.BeganBefore || f.CM != nil {
 		t.Errorf("%+v", f)
 	}
 	done := 0
@@ -196,7 +199,8 @@ func TestEveryOperationOfRxe(t *testing.T) {
 		Failed   string
 		From, To int // queue pair numbers
 	}
-	const access, notReady = "NAK remote access error", "the receiver was not ready 4 consecutive times; no retry in the capture"
+	const access, notReady = "NAK remote access error",
+		"the receiver was not ready 4 consecutive times; no retry in the capture"
 	want := []message{
 		{"WRITE", 4001, 4, [2]int{8, 12}, true, "", 0x34, 0x88},
 		{"WRITE with immediate", 3000, 3, [2]int{25, 28}, true, "", 0x35, 0x89},
@@ -214,7 +218,8 @@ func TestEveryOperationOfRxe(t *testing.T) {
 	var got []message
 	for _, m := range r.messages {
 		e := m.Flow.Ends
-		got = append(got, message{m.Verb, m.Bytes, m.Packets, m.Frames, m.Done, m.Failed, int(e[m.From].QPN), int(e[1-m.From].QPN)})
+		got = append(got, message{m.Verb, m.Bytes, m.Packets, m.Frames, m.Done, m.Failed, int(e[m.From].QPN),
+			int(e[1-m.From].QPN)})
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

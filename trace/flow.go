@@ -19,14 +19,14 @@ type Flow struct {
 	Begin time.Time
 	Last  time.Time
 
-	// Managed is not nil if the capture shows the CM exchange.
-	Managed *Managed
-	// Running reports whether the connection began before the capture.
-	Running bool
-	// MTU is the path MTU in bytes, 0 if unknown. Exact reports whether the CM specified it;
+	// CM is not nil if the capture shows the CM exchange.
+	CM *Managed
+	// BeganBefore reports whether the connection began before the capture.
+	BeganBefore bool
+	// MTU is the path MTU in bytes, 0 if unknown. MTUExact reports whether the CM specified it;
 	// otherwise it is derived from packet lengths.
-	MTU   int
-	Exact bool
+	MTU      int
+	MTUExact bool
 
 	Packets, Bytes   uint64 // on the wire, from BTH to ICRC
 	Payload          uint64 // bytes delivered in requests and READ responses, without retransmissions
@@ -39,8 +39,8 @@ type Flow struct {
 	RTT              RTT    // from a request with AckReq to its acknowledgement
 	Err              string // why the connection failed; empty if it did not
 
-	// Cut reports whether the flow was evicted before its end, because of the limit on flows.
-	Cut bool
+	// Evicted reports whether the flow was evicted before its end, because of the limit on flows.
+	Evicted bool
 
 	chosen bool // a Pipeline selected a packet of this flow, or of one that was merged into it
 }
@@ -75,8 +75,8 @@ func (r *RTT) add(ns int64) {
 type Managed struct {
 	ServiceID uint64
 	Port      uint16 // from the service ID of rdma_cm; 0 for others
-	Asked     time.Time
-	Took      time.Duration // from the first REQ to the RTU
+	Requested time.Time
+	SetupTime time.Duration // from the first REQ to the RTU
 	Retries   int
 	Rejected  string // reason of the REJ, as text
 	Ended     bool   // a DREP was seen

@@ -44,7 +44,7 @@ func FuzzDecoder(f *testing.F) {
 				t.Fatalf("%d bytes of %d", len(p.Bytes), p.Len)
 			case len(p.BTH.Payload) > len(p.Bytes) || p.Err == nil && len(p.Bytes) < bth.BTHLen:
 				t.Fatalf("payload of %d bytes in %d, error %v", len(p.BTH.Payload), len(p.Bytes), p.Err)
-			case p.Doubt && p.Err == nil:
+			case p.Doubtful && p.Err == nil:
 				t.Fatal("in doubt without a reason")
 			case p.ICRC.Verdict == trace.Right && p.ICRC.Wire != p.ICRC.Want:
 				t.Fatalf("%+v", p.ICRC)

@@ -47,7 +47,8 @@ func describePacket(p *trace.Packet) string {
 }
 
 func describeMessage(m *trace.Message) string {
-	s := fmt.Sprintf("message %d.%d %s from %d, PSN %d to %d, %d bytes, %d packets, frames %d to %d, latency %v", m.Flow.Number, m.Number, m.Verb, m.From, m.First, m.Last,
+	s := fmt.Sprintf("message %d.%d %s from %d, PSN %d to %d, %d bytes, %d packets, frames %d to %d, latency %v",
+		m.Flow.Number, m.Number, m.Verb, m.From, m.First, m.Last,
 		m.Bytes, m.Packets, m.Frames[0], m.Frames[1], m.Latency())
 	if m.Again > 0 {
 		s += fmt.Sprintf(", %d again", m.Again)
@@ -62,17 +63,20 @@ func describeMessage(m *trace.Message) string {
 }
 
 func describeFlow(f *trace.Flow) string {
-	s := fmt.Sprintf("flow %d %s %v/%#x %v/%#x from frame %d, %v: MTU %d", f.Number, f.Service, f.Ends[0].Addr, f.Ends[0].QPN, f.Ends[1].Addr, f.Ends[1].QPN,
+	s := fmt.Sprintf("flow %d %s %v/%#x %v/%#x from frame %d, %v: MTU %d", f.Number, f.Service, f.Ends[0].Addr,
+		f.Ends[0].QPN, f.Ends[1].Addr, f.Ends[1].QPN,
 		f.First, f.Last.Sub(f.Begin), f.MTU)
-	if f.Exact {
+	if f.MTUExact {
 		s += " exactly"
 	}
 	s += fmt.Sprintf(", %d packets, %d bytes, payload %d, %d messages, again %d, lost %d, NAKs %d, RNRs %d, CNPs %d, timeouts %d, window %d, RTT %d %v %v %v",
-		f.Packets, f.Bytes, f.Payload, f.Messages, f.Again, f.Lost, f.NAKs, f.RNRs, f.CNPs, f.Timeouts, f.Window, f.RTT.Count, f.RTT.Min, f.RTT.Max, f.RTT.Sum)
-	if m := f.Managed; m != nil {
-		s += fmt.Sprintf(", managed: service %#x port %d took %v retries %d rejected %q ended %v", m.ServiceID, m.Port, m.Took, m.Retries, m.Rejected, m.Ended)
+		f.Packets, f.Bytes, f.Payload, f.Messages, f.Again, f.Lost, f.NAKs, f.RNRs, f.CNPs, f.Timeouts, f.Window,
+		f.RTT.Count, f.RTT.Min, f.RTT.Max, f.RTT.Sum)
+	if m := f.CM; m != nil {
+		s += fmt.Sprintf(", managed: service %#x port %d took %v retries %d rejected %q ended %v", m.ServiceID, m.Port,
+			m.SetupTime, m.Retries, m.Rejected, m.Ended)
 	}
-	if f.Running {
+	if f.BeganBefore {
 		s += ", running"
 	}
 	if f.Err != "" {

@@ -64,15 +64,16 @@ func (a *Analyzer) checkMigReq(h *host) {
 	}
 }
 
-// plausible handles a packet with a wrong ICRC, which the receiver drops and whose headers may be
-// corrupt. It returns true only for a request with exactly the next PSN, which is then analysed
-// as sent and lost.
-func (a *Analyzer) plausible() bool {
+// analyseWrongICRC handles a packet with a wrong ICRC, which the receiver drops and whose headers
+// may be corrupt. It returns true only for a request with exactly the next PSN, which is then
+// analysed as sent and lost.
+func (a *Analyzer) analyseWrongICRC() bool {
 	p := a.p
-	h := a.table.find(halfKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP})
+	h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP})
 	if h != nil {
 		p.Flow = h.conn.Flow
-		if st := &h.conn.dir[h.from]; h.service == a.info.Service && a.info.Request() && st.open && p.BTH.PSN == st.pos {
+		if st := &h.conn.dir[h.from]; h.service == a.info.Service && a.info.Request() && st.open &&
+			p.BTH.PSN == st.latestEnd {
 			return true
 		}
 	}

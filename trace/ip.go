@@ -92,7 +92,8 @@ func (d *datagram) parse4(b []byte, wire int) Skip {
 	}
 	d.odd = header != bth.IPv4HeaderLen
 	d.ip = IP{Version: 4, TrafficClass: b[1], HopLimit: b[8], ID: be.Uint16(b[4:])}
-	d.h4 = bth.Header4{Src: [4]byte(b[12:]), Dst: [4]byte(b[16:]), FlagsFragment: flags, SrcPort: be.Uint16(b[header:]), DstPort: Port}
+	d.h4 = bth.Header4{Src: [4]byte(b[12:]), Dst: [4]byte(b[16:]), FlagsFragment: flags, SrcPort: be.Uint16(b[header:]),
+		DstPort: Port}
 	d.src = netip.AddrPortFrom(netip.AddrFrom4(d.h4.Src), d.h4.SrcPort)
 	d.dst = netip.AddrPortFrom(netip.AddrFrom4(d.h4.Dst), Port)
 	if flags&moreFragments4 != 0 {

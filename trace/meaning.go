@@ -134,7 +134,8 @@ func (a *Analyzer) sayRequest(c *conn, st *stream, w *work, r *record, again boo
 	}
 	l.message(w.m)
 	switch {
-	case w.op == bth.OpReadRequest || w.op == bth.OpCmpSwap || w.op == bth.OpFetchAdd || w.op == bth.OpFlush || w.op == bth.OpAtomicWrite:
+	case w.op == bth.OpReadRequest || w.op == bth.OpCmpSwap || w.op == bth.OpFetchAdd || w.op == bth.OpFlush ||
+		w.op == bth.OpAtomicWrite:
 		a.sayAsked(w)
 	default:
 		a.sayPart(w)
@@ -160,7 +161,8 @@ func (a *Analyzer) sayRequest(c *conn, st *stream, w *work, r *record, again boo
 }
 
 var repetitions = map[Kind]string{
-	AfterNAK: ", again after a sequence NAK", AfterTimeout: ", again after a timeout", AfterRNR: ", again after an RNR NAK",
+	AfterNAK: ", again after a sequence NAK", AfterTimeout: ", again after a timeout",
+	AfterRNR:   ", again after an RNR NAK",
 	ImpliedNAK: ", again after an implied NAK",
 }
 
@@ -174,11 +176,13 @@ func (a *Analyzer) sayAsked(w *work) {
 			l.s(", in ").n(n).s(" responses")
 		}
 	case bth.OpCmpSwap:
-		l.s(" stores ").hex(b.AtomicETH.SwapAdd).s(" at ").hex(w.va).s(", key ").hex(uint64(w.rkey)).s(", if it finds ").hex(b.AtomicETH.Compare)
+		l.s(" stores ").hex(b.AtomicETH.SwapAdd).s(" at ").hex(w.va).s(", key ").hex(uint64(w.rkey)).
+			s(", if it finds ").hex(b.AtomicETH.Compare)
 	case bth.OpFetchAdd:
 		l.s(" adds ").hex(b.AtomicETH.SwapAdd).s(" at ").hex(w.va).s(", key ").hex(uint64(w.rkey))
 	case bth.OpFlush:
-		l.s(" asks for ").u(uint64(b.RETH.DMALen)).s(" bytes at ").hex(b.RETH.VA).s(", key ").hex(uint64(b.RETH.RKey)).s(" to be flushed")
+		l.s(" asks for ").u(uint64(b.RETH.DMALen)).s(" bytes at ").hex(b.RETH.VA).
+			s(", key ").hex(uint64(b.RETH.RKey)).s(" to be flushed")
 	case bth.OpAtomicWrite:
 		l.s(" writes 8 bytes atomically at ").hex(b.RETH.VA).s(", key ").hex(uint64(b.RETH.RKey))
 	}

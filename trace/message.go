@@ -25,7 +25,7 @@ type Message struct {
 	Done    bool      // acknowledged or answered
 	Failed  string    // why it failed, or ""
 	Partial bool      // the capture begins in the middle of it
-	Cut     bool      // evicted before its end, because of the limit on messages or flows
+	Evicted bool      // evicted before its end, because of the limit on messages or flows
 
 	// WR and WC are the work request and its completion, from the comments in gorxe's own traces.
 	WR, WC string
@@ -64,10 +64,10 @@ func (a *Analyzer) arrived(st *stream, w *work) {
 // bound evicts the oldest messages while there are too many.
 func (a *Analyzer) bound(st *stream) {
 	q := &st.works
-	for n := q.n - q.done; n > a.o.Outstanding || n > fewWorks && a.use.works > allWorks; n = q.n - q.done {
+	for n := q.n - q.done; n > a.o.Outstanding || n > minWorks && a.use.works > totalWorks; n = q.n - q.done {
 		w := q.get(q.done)
 		if !w.over {
-			w.m.Cut = true
+			w.m.Evicted = true
 			a.finish(w)
 		}
 		a.advance(st)
@@ -80,7 +80,7 @@ func (a *Analyzer) advance(st *stream) {
 	for q.done < q.n && q.get(q.done).over {
 		q.done++
 	}
-	for q.done > kept || q.done > 0 && a.use.works > allWorks {
+	for q.done > kept || q.done > 0 && a.use.works > totalWorks {
 		q.drop()
 		a.use.works--
 	}
@@ -102,7 +102,7 @@ func (a *Analyzer) giveUp(st *stream, why string, cut bool) {
 			if w.m.Failed == "" && w.m.Flow.Service == bth.ServiceRC {
 				w.m.Failed = why
 			}
-			w.m.Cut = cut
+			w.m.Evicted = cut
 			a.finish(w)
 		}
 	}

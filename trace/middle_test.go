@@ -20,7 +20,8 @@ func TestACaptureThatBeginsAnywhereShowsNothingWrong(t *testing.T) {
 			whole := findingsFrom(t, path, 0)
 			for from := 1; from < 400; from += 3 {
 				for _, f := range findingsFrom(t, path, from) {
-					if !slices.ContainsFunc(whole, func(w numbered) bool { return w.frame == f.frame && sameFinding(w.Kind, f.Kind) }) {
+					if !slices.ContainsFunc(whole,
+						func(w numbered) bool { return w.frame == f.frame && sameFinding(w.Kind, f.Kind) }) {
 						t.Errorf("from frame %d on, frame %d has %s: %s", from, f.frame, f.Kind, f.Text)
 					}
 				}
@@ -67,7 +68,8 @@ func findingsFrom(t *testing.T, path string, from int) (out []numbered) {
 	a.Finish()
 	for _, f := range flows {
 		if f.Ends[0].QPN == 0 && f.Messages > 0 && f.NAKs+uint64(f.RTT.Count) > 0 {
-			t.Errorf("from frame %d on: %s", from, fmt.Sprintf("flow %d has lost one of its ends: %+v", f.Number, f.Ends))
+			t.Errorf("from frame %d on: %s", from,
+				fmt.Sprintf("flow %d has lost one of its ends: %+v", f.Number, f.Ends))
 		}
 	}
 	return out

@@ -28,8 +28,8 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 		}
 		return
 	}
-	got := st.expect
-	st.expect = s
+	got := st.expected
+	st.expected = s
 	st.nak = nak{fresh: true, psn: s, syndrome: p.BTH.AETH.Syndrome, frame: p.Number, at: a.at}
 	text, frames := fmt.Sprintf("PSN %d is missing at the responder", s), []int{p.Number}
 	r := st.at(s)
@@ -43,10 +43,11 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 		text += fmt.Sprintf(": it was lost before frame %d, which arrived instead", r.missed)
 		frames = []int{r.missed, p.Number}
 	case r.missed > 0:
-		text += fmt.Sprintf(": it was lost before frame %d and retransmitted in frame %d before this NAK", r.missed, r.latest)
+		text += fmt.Sprintf(": it was lost before frame %d and retransmitted in frame %d before this NAK",
+			r.missed, r.latest)
 		frames = []int{r.missed, r.latest, p.Number}
 		st.nak.late = true
-		st.expect = later(got, s)
+		st.expected = later(got, s)
 	default:
 		text += fmt.Sprintf(": frame %d was captured and lost after the capture point", r.latest)
 		frames = []int{r.latest, p.Number}
@@ -77,7 +78,7 @@ func (a *Analyzer) rnrNAK(c *conn, st *stream, s bth.PSN) {
 	p := a.p
 	c.RNRs++
 	a.acknowledgeBefore(c, st, s)
-	st.expect = s
+	st.expected = s
 	st.nak = nak{fresh: true, psn: s, syndrome: p.BTH.AETH.Syndrome, frame: p.Number, at: a.at}
 	st.rnrs++
 	wait := lasting(bth.RNRDelay(p.BTH.AETH.Syndrome.RNRTimer()))
@@ -89,7 +90,8 @@ func (a *Analyzer) rnrNAK(c *conn, st *stream, s bth.PSN) {
 		frames = []int{w.request, p.Number}
 		a.line.s(", ").message(w.m)
 	}
-	a.note(RNRNAK, Warning, fmt.Sprintf("no receive is posted for %s: the requester must wait %s before it retries%s", what, wait, nth(st.rnrs)), frames...)
+	a.note(RNRNAK, Warning, fmt.Sprintf("no receive is posted for %s: the requester must wait %s before it retries%s",
+		what, wait, nth(st.rnrs)), frames...)
 	a.line.s(": no receive is posted; retry after ").s(wait)
 }
 
@@ -109,7 +111,8 @@ func (a *Analyzer) errorNAK(c *conn, st *stream, s bth.PSN) {
 	text, hint, frames := fmt.Sprintf("refuses PSN %d: %s", s, syn), "", []int{p.Number}
 	if w := st.works.find(s); w != nil {
 		p.Message = w.m
-		text = fmt.Sprintf("refuses the %s of frame %d with %s%s: %s", w.m.Verb, w.m.Frames[0], syn, w.where(), refusal(syn, w))
+		text = fmt.Sprintf("refuses the %s of frame %d with %s%s: %s", w.m.Verb, w.m.Frames[0], syn, w.where(),
+			refusal(syn, w))
 		hint = a.hint(syn, w)
 		frames = []int{w.m.Frames[0], p.Number}
 		if !w.over {
@@ -204,9 +207,11 @@ func (a *Analyzer) hint(syn bth.Syndrome, w *work) string {
 	case !ok:
 		return fmt.Sprintf("; key %#x was not used successfully before in this capture", w.rkey)
 	case w.va < r.from || w.va+w.total > r.to:
-		return fmt.Sprintf("; key %#x was used for %#x to %#x only, last in frame %d, so this may be out of bounds", w.rkey, r.from, r.to, r.frame)
+		return fmt.Sprintf("; key %#x was used for %#x to %#x only, last in frame %d, so this may be out of bounds",
+			w.rkey, r.from, r.to, r.frame)
 	case r.ops>>w.op&1 == 0:
-		return fmt.Sprintf("; key %#x was valid for another operation in frame %d; this one may not be permitted", w.rkey, r.frame)
+		return fmt.Sprintf("; key %#x was valid for another operation in frame %d; this one may not be permitted",
+			w.rkey, r.frame)
 	}
 	return fmt.Sprintf("; key %#x worked in frame %d, so it may have been invalidated since, or belong to another protection domain", w.rkey, r.frame)
 }

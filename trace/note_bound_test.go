@@ -25,7 +25,8 @@ func TestAMessageKeepsNoMoreThanAKibibyteOfANote(t *testing.T) {
 	a.Finish()
 	for i, want := range [][2]string{{long, long}, {whole, whole}, {"", ""}} {
 		for j, got := range [2]string{done[i].WR, done[i].WC} {
-			shortened := strings.HasSuffix(got, "…") && strings.HasPrefix(want[j], strings.TrimSuffix(got, "…")) && len(got) > 1000
+			shortened := strings.HasSuffix(got, "…") && strings.HasPrefix(want[j], strings.TrimSuffix(got, "…")) &&
+				len(got) > 1000
 			if len(got) > 1024 || !utf8.ValidString(got) || got != want[j] && !shortened {
 				t.Errorf("message %d has a note of %d bytes, %q", i+1, len(got), got)
 			}

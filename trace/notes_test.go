@@ -64,7 +64,8 @@ func TestAGapLeavesFlowsAloneThatHadNoPacketSinceTheLast(t *testing.T) {
 		ended = ended[:0]
 		a.Gap()
 		if got := fmt.Sprint(ended); got != step.ended || a.SinceGap() != 0 {
-			t.Errorf("after packets of %v messages of the flows %s end, want %s; %d flows are left", step.packets, got, step.ended, a.SinceGap())
+			t.Errorf("after packets of %v messages of the flows %s end, want %s; %d flows are left", step.packets, got,
+				step.ended, a.SinceGap())
 		}
 	}
 	if err := a.CheckBounds(); err != nil {

@@ -27,9 +27,9 @@ type Packet struct {
 	Err   error      // why the packet could not be decoded; BTH then holds the decodable fields
 	ICRC  ICRC
 	MAD   *mad.Message // CM message, valid as long as the Packet; nil in other packets
-	// Doubt reports whether a datagram to the RoCEv2 port may not be RoCEv2: its ICRC and its
+	// Doubtful reports whether a datagram to the RoCEv2 port may not be RoCEv2: its ICRC and its
 	// headers are invalid.
-	Doubt bool
+	Doubtful bool
 
 	Flow     *Flow
 	Role     Role

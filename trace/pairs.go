@@ -11,10 +11,10 @@ func sortByNumber(all []*conn) {
 	slices.SortFunc(all, func(x, y *conn) int { return cmp.Compare(x.Number, y.Number) })
 }
 
-// half returns the direction that the current packet belongs to.
-func (a *Analyzer) half() *half {
+// direction returns the direction that the current packet belongs to.
+func (a *Analyzer) half() *direction {
 	p := a.p
-	key := halfKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}
+	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}
 	h := a.table.find(key)
 	if h != nil && h.service != 0 && h.service != a.info.Service {
 		h = nil // the queue pair number was reused for another service
@@ -30,7 +30,7 @@ func (a *Analyzer) half() *half {
 }
 
 // begin creates the conversation of a direction that is new. The requester becomes its first end.
-func (a *Analyzer) begin(key halfKey) *half {
+func (a *Analyzer) begin(key directionKey) *direction {
 	c := a.table.add(a.info.Service, a.p)
 	from := 0
 	if a.info.Response() {
@@ -38,9 +38,9 @@ func (a *Analyzer) begin(key halfKey) *half {
 	}
 	c.Ends[from].Addr = key.src
 	c.Ends[1-from] = End{Addr: key.dst, QPN: key.to}
-	c.Running = !a.info.Starts() || a.info.Response()
+	c.BeganBefore = !a.info.Starts() || a.info.Response()
 	h := a.table.attach(key, c, from)
-	a.table.loosen(h)
+	a.table.addUnpaired(h)
 	return h
 }
 
@@ -63,13 +63,13 @@ const maxAmbiguous = 16
 
 // pair returns the conversation of h. If its other direction is unknown, pair tries to find it
 // with the current packet.
-func (a *Analyzer) pair(h *half) *conn {
+func (a *Analyzer) pair(h *direction) *conn {
 	if h.paired {
 		return h.conn
 	}
-	var best *half
+	var best *direction
 	points, ties := 0, 0
-	back := a.table.loose[way{h.key.src, h.key.dst}.back()]
+	back := a.table.unpaired[hostPair{h.key.src, h.key.dst}.back()]
 	for _, o := range back {
 		if o.service != a.info.Service || o.conn == h.conn {
 			continue
@@ -93,7 +93,7 @@ func (a *Analyzer) pair(h *half) *conn {
 }
 
 // fit returns how well the current packet, of h, matches the direction o; 0 means not at all.
-func (a *Analyzer) fit(h, o *half) int {
+func (a *Analyzer) fit(h, o *direction) int {
 	points := 0
 	if derivedPort(h.key.to, o.key.to) == h.port && h.port == o.port {
 		points += fitsPort
@@ -111,7 +111,7 @@ func (a *Analyzer) fit(h, o *half) int {
 	if !a.info.Response() {
 		// The requests of h continue after what o acknowledged before the capture saw any of
 		// them.
-		if st := &o.conn.dir[1-o.from]; st.onlyAcks && s.Diff(st.una) >= 0 && s.Diff(st.una) < maxUnder {
+		if st := &o.conn.dir[1-o.from]; st.onlyAcks && s.Diff(st.una) >= 0 && s.Diff(st.una) < maxInFlight {
 			return points + fitsRange
 		}
 		if points >= fitsPort {
@@ -122,7 +122,7 @@ func (a *Analyzer) fit(h, o *half) int {
 	st := &o.conn.dir[o.from]
 	oldest := st.una
 	if !st.exact {
-		oldest = st.una.Sub(maxUnder) // sent before the capture began
+		oldest = st.una.Sub(maxInFlight) // sent before the capture began
 	}
 	if !st.open || st.onlyAcks || s.Diff(oldest) < 0 || s.Diff(st.next) >= 0 {
 		return 0
@@ -141,9 +141,9 @@ func (a *Analyzer) fit(h, o *half) int {
 	return points + fitsRange
 }
 
-// maxUnder is the assumed maximum number of packets in flight when a capture begins within a
+// maxInFlight is the assumed maximum number of packets in flight when a capture begins within a
 // conversation.
-const maxUnder = 1024
+const maxInFlight = 1024
 
 // derivedPort returns the UDP source port that Linux derives from both queue pair numbers for a
 // connection without a flow label.
@@ -156,7 +156,7 @@ func derivedPort(x, y bth.QPN) uint16 {
 }
 
 // join merges two directions into one conversation. The one with the lower number keeps its flow.
-func (a *Analyzer) join(h, o *half) *conn {
+func (a *Analyzer) join(h, o *direction) *conn {
 	keep, other := h, o
 	if o.conn.Number < h.conn.Number {
 		keep, other = o, h
@@ -169,9 +169,9 @@ func (a *Analyzer) join(h, o *half) *conn {
 	a.absorb(c, d, from == other.from)
 	other.conn, other.from = c, from
 	c.halves = append(c.halves, other)
-	for _, x := range [...]*half{h, o} {
+	for _, x := range [...]*direction{h, o} {
 		x.paired = true
-		a.table.tighten(x)
+		a.table.removeUnpaired(x)
 	}
 	a.table.unlink(d)
 	a.table.count--
@@ -221,7 +221,7 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 	} else {
 		a.cms.forget(d)
 	}
-	if f.Managed == nil {
-		f.Managed = g.Managed
+	if f.CM == nil {
+		f.CM = g.CM
 	}
 }

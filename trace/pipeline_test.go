@@ -101,7 +101,8 @@ func TestPipelineShowsWhatIsChosen(t *testing.T) {
 			if !slices.Equal(out.calls, tt.want) {
 				t.Errorf("%q", out.calls)
 			}
-			if c := p.Counts(); c.Frames != 3 || c.Packets != 2 || p.Shown() != tt.shown || p.Missing() != 3 || messages != 2 {
+			if c := p.Counts(); c.Frames != 3 || c.Packets != 2 || p.Shown() != tt.shown || p.Missing() != 3 ||
+				messages != 2 {
 				t.Errorf("%+v, %d shown, %d missing, %d messages", c, p.Shown(), p.Missing(), messages)
 			}
 		})
@@ -117,7 +118,8 @@ func TestPipelineEndsAtTheFirstErrorOfAnOutput(t *testing.T) {
 		{"frame 2", []string{"begin 100", "packet 5", "frame 2"}},
 		{"message 1", []string{"begin 100", "packet 5", "frame 2", "packet 6", "message 1"}},
 		{"flow 2", []string{"begin 100", "packet 5", "frame 2", "packet 6", "message 1", "message 2", "flow 2"}},
-		{"flush", []string{"begin 100", "packet 5", "frame 2", "packet 6", "message 1", "message 2", "flow 2", "flush"}},
+		{"flush", []string{"begin 100", "packet 5", "frame 2", "packet 6", "message 1", "message 2",
+			"flow 2", "flush"}},
 	} {
 		out := &recorder{failAt: tt.failAt}
 		p := trace.Pipeline{Outputs: []trace.Output{out}}

@@ -19,7 +19,8 @@ func (a *Analyzer) response(c *conn, to int) {
 		a.line.op(a.info).s(" to a request that is not in the capture")
 		if !st.onlyAcks && s.Diff(st.began) >= 0 {
 			a.note(NotGoBackN, Warning, fmt.Sprintf(
-				"response to PSN %d without a captured request: the capture missed it, or the responder is faulty", s), p.Number)
+				"response to PSN %d without a captured request: the capture missed it, or the responder is faulty",
+				s), p.Number)
 		} else if st.onlyAcks && st.una.Diff(s) <= 0 {
 			st.una = s.Add(1)
 		}
@@ -39,7 +40,8 @@ func (a *Analyzer) response(c *conn, to int) {
 // reach returns the newest READ if s can be one of its responses, whose number is not yet known.
 func (st *stream) reach(s bth.PSN) *work {
 	w := st.works.newest()
-	if w == nil || w.whole || w.op != bth.OpReadRequest || s.Diff(w.first) < 0 || uint64(s.Diff(w.first)) > w.total/256 {
+	if w == nil || w.whole || w.op != bth.OpReadRequest || s.Diff(w.first) < 0 ||
+		uint64(s.Diff(w.first)) > w.total/256 {
 		return nil
 	}
 	return w
@@ -95,7 +97,7 @@ func (a *Analyzer) readResponse(c *conn, st *stream, w *work) {
 		if st.exact && st.una == s || !st.exact {
 			st.una, st.exact = s.Add(1), true
 		}
-		st.expect = later(st.expect, w.end)
+		st.expected = later(st.expected, w.end)
 	}
 	m.Frames[1] = max(m.Frames[1], p.Number)
 	ends := w.whole && w.resp == w.end
@@ -156,7 +158,7 @@ func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
 		w.resp = w.end
 		a.answered(w)
 		st.una, st.exact = later(st.una, w.end), true
-		st.expect = later(st.expect, w.end)
+		st.expected = later(st.expected, w.end)
 	}
 	a.line.message(w.m)
 	if w.op == bth.OpCmpSwap {

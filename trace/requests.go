@@ -4,8 +4,8 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// far is a PSN distance that two packets of one conversation cannot have.
-const far = 1 << 17
+// maxPSNDistance is a PSN distance that two packets of one conversation cannot have.
+const maxPSNDistance = 1 << 17
 
 // request processes a request packet of c's end from, or a UC packet.
 func (a *Analyzer) request(c *conn, from int) {
@@ -16,15 +16,15 @@ func (a *Analyzer) request(c *conn, from int) {
 	a.learnMTU(c)
 	again := s.Diff(st.next) < 0
 	inTurn := true
-	switch d := s.Diff(st.pos); {
-	case (d > 0 || d == 0 && !st.back.tail) && again && st.nak.fresh && s == st.nak.psn:
+	switch d := s.Diff(st.latestEnd); {
+	case (d > 0 || d == 0 && !st.back.goBackN) && again && st.nak.fresh && s == st.nak.psn:
 		a.goBack(c, st, s) // a retransmission follows another
 	case d > 0:
-		a.skipped(c, st, s)
+		a.onSkippedPSNs(c, st, s)
 	case d == 0 && again:
-		st.back.tail = st.back.tail || !st.exact || s.Diff(st.una) > 0
+		st.back.goBackN = st.back.goBackN || !st.exact || s.Diff(st.una) > 0
 	case d < 0:
-		inTurn = !a.strays(c, st, s)
+		inTurn = !a.isNetworkDuplicate(c, st, s)
 		if inTurn {
 			a.goBack(c, st, s)
 		}
@@ -32,7 +32,7 @@ func (a *Analyzer) request(c *conn, from int) {
 	if !again {
 		st.back.on = false
 	} else if st.exact && s.Diff(st.una) < 0 && st.works.find(s) == nil {
-		a.forgotten(c, st, s)
+		a.onForgottenDuplicate(c, st, s)
 		return
 	}
 	w := a.workOf(c, from, st, s)
@@ -47,7 +47,7 @@ func (a *Analyzer) request(c *conn, from int) {
 	a.take(c, st, w, r, again && r.missed == 0 && s.Diff(st.began) >= 0)
 	a.deliver(c, st, s, end)
 	if inTurn {
-		st.pos = end
+		st.latestEnd = end
 	}
 	if end.Diff(st.next) > 0 {
 		st.next = end
@@ -65,11 +65,12 @@ func (a *Analyzer) request(c *conn, from int) {
 	a.bound(st)
 }
 
-// forgotten handles a packet of a message that was acknowledged too long ago to be remembered.
-func (a *Analyzer) forgotten(c *conn, st *stream, s bth.PSN) {
+// onForgottenDuplicate handles a packet of a message that was acknowledged too long ago to be
+// remembered.
+func (a *Analyzer) onForgottenDuplicate(c *conn, st *stream, s bth.PSN) {
 	a.p.Again = true
 	c.Again++
-	st.pos = s.Add(1)
+	st.latestEnd = s.Add(1)
 	a.line.s(verb(a.info)).s(" with PSN ").psn(s).s(" again, of a message that was acknowledged before")
 }
 
@@ -77,19 +78,19 @@ func (a *Analyzer) forgotten(c *conn, st *stream, s bth.PSN) {
 // to it.
 func (a *Analyzer) enter(c *conn, st *stream, s bth.PSN) {
 	switch d := s.Diff(st.next); {
-	case !st.open, d > far, d < -far:
-		if st.open && !c.Exact {
+	case !st.open, d > maxPSNDistance, d < -maxPSNDistance:
+		if st.open && !c.MTUExact {
 			c.MTU = 0
 		}
 		a.giveUp(st, "the connection began anew", false)
 		st.start(s)
 	case st.onlyAcks:
 		st.onlyAcks = false
-		if d := s.Diff(st.una); d < 0 || d > maxUnder {
+		if d := s.Diff(st.una); d < 0 || d > maxInFlight {
 			st.start(s)
 			return
 		}
-		st.began, st.pos, st.next, st.expect, st.count = s, s, s, s, s
+		st.began, st.latestEnd, st.next, st.expected, st.countedEnd = s, s, s, s, s
 	}
 }
 
@@ -117,7 +118,8 @@ func (st *stream) grow(c *conn, w *work, n uint32) {
 	was := w.end
 	w.end, w.whole = w.first.Add(n), true
 	w.m.Last = w.end.Sub(1)
-	for _, x := range [...]*bth.PSN{&st.pos, &st.next, &st.expect, &st.count, &st.back.from, &st.back.until} {
+	for _, x := range [...]*bth.PSN{&st.latestEnd, &st.next, &st.expected, &st.countedEnd, &st.back.from,
+		&st.back.until} {
 		if *x == was {
 			*x = w.end
 		}
@@ -140,7 +142,8 @@ func (a *Analyzer) workOf(c *conn, from int, st *stream, s bth.PSN) *work {
 		}
 		w = nil
 	}
-	if w != nil && (w.first == s || !a.info.Starts() || w.op == bth.OpReadRequest || w.split && a.info.Op == bth.OpWrite && a.info.Pos == bth.Only) {
+	if w != nil && (w.first == s || !a.info.Starts() || w.op == bth.OpReadRequest || w.split &&
+		a.info.Op == bth.OpWrite && a.info.Pos == bth.Only) {
 		return w
 	}
 	end := s.Add(1)
@@ -166,7 +169,8 @@ func (a *Analyzer) create(c *conn, from int, w *work) {
 	w.request = p.Number
 	w.m = &Message{
 		Number: int(c.Messages), Flow: c.Flow, From: from, Op: w.op, Verb: verb(a.info),
-		First: w.first, Last: w.end.Sub(1), Begin: p.Time, Frames: [2]int{p.Number, p.Number}, Partial: !a.info.Starts(),
+		First: w.first, Last: w.end.Sub(1), Begin: p.Time, Frames: [2]int{p.Number, p.Number},
+		Partial: !a.info.Starts(),
 	}
 	switch {
 	case a.info.Headers&bth.HasRETH != 0:
@@ -183,8 +187,8 @@ func (a *Analyzer) create(c *conn, from int, w *work) {
 	}
 }
 
-// createSplit makes w the whole WRITE whose first packet is the current one, if a [SplitNote] says so. All
-// packets of it except the last are as long as the first.
+// createSplit makes w the whole WRITE whose first packet is the current one, if a [SplitNote] says
+// so. All packets of it except the last are as long as the first.
 func (a *Analyzer) createSplit(w *work) {
 	if w.op != bth.OpWrite || a.info.Pos != bth.Only || a.info.Service != bth.ServiceRC || a.p.Parts != 1 {
 		return
@@ -283,14 +287,14 @@ func (a *Analyzer) ends(w *work) bool {
 // deliver advances the responder's expected PSN if the current packet has it.
 func (a *Analyzer) deliver(c *conn, st *stream, s, end bth.PSN) {
 	if c.Service == bth.ServiceUC {
-		st.expect = end
-	} else if !a.good || s != st.expect {
+		st.expected = end
+	} else if !a.good || s != st.expected {
 		return
 	} else {
-		st.expect = end
+		st.expected = end
 	}
-	if s.Diff(st.count) >= 0 {
+	if s.Diff(st.countedEnd) >= 0 {
 		c.Payload += uint64(a.size)
-		st.count = end
+		st.countedEnd = end
 	}
 }

@@ -15,8 +15,8 @@ func (a *Analyzer) meet(st *stream, s, una bth.PSN) (strange bool) {
 		st.start(una)
 		st.onlyAcks, st.exact = true, true
 	case st.onlyAcks:
-		if d >= 0 || d < -far {
-			st.una, st.expect, st.pos, st.next, st.count = una, una, una, una, una
+		if d >= 0 || d < -maxPSNDistance {
+			st.una, st.expected, st.latestEnd, st.next, st.countedEnd = una, una, una, una, una
 		}
 	case d >= 0:
 		return true
@@ -35,11 +35,11 @@ func (a *Analyzer) acknowledgement(c *conn, to int) {
 	if a.meet(st, s, end) {
 		a.note(NotGoBackN, Warning, fmt.Sprintf(
 			"response to PSN %d, but the newest captured request is PSN %d: the capture missed requests, or the responder is faulty", s, st.next.Sub(1)), p.Number)
-		if s.Diff(st.next) > maxUnder {
+		if s.Diff(st.next) > maxInFlight {
 			a.line.s("answers PSN ").psn(s).s(", without a request")
 			return
 		}
-		st.expect, st.pos, st.next, st.count = end, end, end, end
+		st.expected, st.latestEnd, st.next, st.countedEnd = end, end, end, end
 	}
 	switch {
 	case syn.IsAck():
@@ -102,21 +102,21 @@ func (a *Analyzer) ack(c *conn, st *stream, s bth.PSN) {
 // responder has kept packets after a gap, or acknowledges packets that the capture shows as
 // missing.
 func (a *Analyzer) beyond(c *conn, st *stream, end bth.PSN) {
-	if end.Diff(st.expect) <= 0 {
+	if end.Diff(st.expected) <= 0 {
 		return
 	}
-	was := st.expect
-	st.expect = end
+	was := st.expected
+	st.expected = end
 	a.early(c, st, was, end)
-	if b := &st.back; b.kind == AfterNAK && !b.tail && b.end.Diff(b.until) < 0 && end.Diff(b.end) > 0 {
+	if b := &st.back; b.kind == AfterNAK && !b.goBackN && b.end.Diff(b.until) < 0 && end.Diff(b.end) > 0 {
 		a.note(KeptEarly, Info, fmt.Sprintf("PSNs up to %d are acknowledged, and those after %d were not retransmitted: the responder had kept them (no go-back-N)",
 			end.Sub(1), b.end.Sub(1)), b.frame, a.p.Number)
 		b.end = b.until
 	}
-	if !st.exact || !st.whole && st.una.Diff(st.began) < maxUnder {
+	if !st.exact || !st.whole && st.una.Diff(st.began) < maxInFlight {
 		return // it may have arrived before the capture began
 	}
-	for n := 0; was != end && n < firstRecords; n++ {
+	for n := 0; was != end && n < minRecords; n++ {
 		if r := st.at(was); r != nil && r.missed > r.latest {
 			a.note(NotGoBackN, Warning, fmt.Sprintf(
 				"PSN %d is acknowledged, but PSN %d was not captured before: the capture missed it, or the responder violates go-back-N", end.Sub(1), was),
@@ -129,15 +129,15 @@ func (a *Analyzer) beyond(c *conn, st *stream, end bth.PSN) {
 
 // early counts the payload of the PSNs in [from, end) that arrived out of order and were kept.
 func (a *Analyzer) early(c *conn, st *stream, from, end bth.PSN) {
-	if st.count.Diff(from) > 0 {
-		from = st.count
+	if st.countedEnd.Diff(from) > 0 {
+		from = st.countedEnd
 	}
 	for n := int(end.Diff(from)); n > 0 && n <= len(st.recs); n = int(end.Diff(from)) {
 		if r := st.at(from); r != nil && r.times > 0 {
 			c.Payload += uint64(r.size)
 		}
 		from = from.Add(1)
-		st.count = from
+		st.countedEnd = from
 	}
 }
 
@@ -200,7 +200,8 @@ func (a *Analyzer) impliedBy(c *conn, st *stream, w *work) {
 }
 
 // creditCounts maps credit codes 0 to 30 to counts.
-var creditCounts = [...]int{0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192,
+var creditCounts = [...]int{0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536,
+	2048, 3072, 4096, 6144, 8192,
 	12288, 16384, 24576, 32768}
 
 // sayCredit appends how many more requests the responder's credits permit, if it limits them.
@@ -213,11 +214,11 @@ func (a *Analyzer) sayCredit() {
 // credit notes that the responder has no credits left.
 func (a *Analyzer) credit(st *stream) {
 	if a.p.BTH.AETH.Syndrome.Credits() != 0 {
-		st.waits = 0
+		st.noCreditSince = 0
 		return
 	}
-	if st.waits == 0 {
-		st.waits = a.at
+	if st.noCreditSince == 0 {
+		st.noCreditSince = a.at
 		a.note(NoCredit, Warning, "no credit: the responder has no receive left; the requester may send one request and must then wait", a.p.Number)
 	}
 }

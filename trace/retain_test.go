@@ -26,17 +26,20 @@ func frameFrom(number int, src, dst netip.Addr, port uint16, p bth.Packet) captu
 	ip = append(ip, dst.AsSlice()...)
 	ip = append(ip, byte(port>>8), byte(port), trace.Port>>8, trace.Port&0xff, byte(h.UDPLen>>8), byte(h.UDPLen), 0, 0)
 	ip = append(ip, b...)
-	return capture.Frame{Number: number, Time: time.Unix(1000, int64(number)*1000), Link: capture.LinkRaw, Length: len(ip), Data: ip}
+	return capture.Frame{Number: number, Time: time.Unix(1000, int64(number)*1000), Link: capture.LinkRaw,
+		Length: len(ip), Data: ip}
 }
 
 var hostA, hostB = netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 
 func sendTo(qp bth.QPN, psn bth.PSN) bth.Packet {
-	return bth.Packet{Opcode: bth.RCSendOnly, PKey: 0xffff, DestQP: qp, PSN: psn, AckReq: true, Payload: []byte("12345678")}
+	return bth.Packet{Opcode: bth.RCSendOnly, PKey: 0xffff, DestQP: qp, PSN: psn, AckReq: true,
+		Payload: []byte("12345678")}
 }
 
 func ackTo(qp bth.QPN, psn bth.PSN) bth.Packet {
-	return bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: qp, PSN: psn, AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 1}}
+	return bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: qp, PSN: psn,
+		AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 1}}
 }
 
 // generated is a capture that is generated while it is read: rounds calls of round. At its end,
@@ -126,11 +129,12 @@ func TestAPipelineForgetsWhatHasEnded(t *testing.T) {
 		rounds int
 		round  func(i int, put func(src, dst netip.Addr, port uint16, p bth.Packet))
 	}{
-		{"messages that are shown again after their end", 5000, func(i int, put func(src, dst netip.Addr, port uint16, p bth.Packet)) {
-			put(hostA, hostB, 50000, sendTo(0x11, bth.PSN(i)))
-			put(hostB, hostA, 50000, ackTo(0x12, bth.PSN(i)))
-			put(hostB, hostA, 50000, ackTo(0x12, bth.PSN(i)))
-		}},
+		{"messages that are shown again after their end", 5000,
+			func(i int, put func(src, dst netip.Addr, port uint16, p bth.Packet)) {
+				put(hostA, hostB, 50000, sendTo(0x11, bth.PSN(i)))
+				put(hostB, hostA, 50000, ackTo(0x12, bth.PSN(i)))
+				put(hostB, hostA, 50000, ackTo(0x12, bth.PSN(i)))
+			}},
 		{"flows that were joined to others", 1000, joined},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -142,7 +146,8 @@ func TestAPipelineForgetsWhatHasEnded(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(out.messages) < tt.rounds || messages > 400 || flows > 10 {
-				t.Errorf("of %d messages %d are kept, of %d flows %d", len(out.messages), messages, len(out.flows), flows)
+				t.Errorf("of %d messages %d are kept, of %d flows %d", len(out.messages), messages,
+					len(out.flows), flows)
 			}
 			runtime.KeepAlive(&p)
 		})
@@ -179,11 +184,12 @@ func TestAFlowThatAnOutputKeepsTakesLittle(t *testing.T) {
 
 func TestAFlowIsToldOfWhosePacketWasChosenBeforeItWasJoined(t *testing.T) {
 	out := &recorder{}
-	src := &generated{rounds: 1, atEnd: func() {}, round: func(_ int, put func(src, dst netip.Addr, port uint16, p bth.Packet)) {
-		put(hostA, hostB, 50000, sendTo(0x11, 0))
-		put(hostB, hostA, 50001, sendTo(0x12, 77)) // a separate flow, until the acknowledgement
-		put(hostB, hostA, 50001, ackTo(0x12, 0))
-	}}
+	src := &generated{rounds: 1, atEnd: func() {},
+		round: func(_ int, put func(src, dst netip.Addr, port uint16, p bth.Packet)) {
+			put(hostA, hostB, 50000, sendTo(0x11, 0))
+			put(hostB, hostA, 50001, sendTo(0x12, 77)) // a separate flow, until the acknowledgement
+			put(hostB, hostA, 50001, ackTo(0x12, 0))
+		}}
 	p := trace.Pipeline{Filter: onlyPSN(77), Outputs: []trace.Output{out}}
 	if err := p.Run(t.Context(), src); err != nil {
 		t.Fatal(err)

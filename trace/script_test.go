@@ -24,8 +24,8 @@ import (
 //
 // Findings that are not listed fail the test. Words of a packet: to=QPN is the destination queue
 // pair (by default a's is 0x11 and b's 0x22), id= the IP identification (by default it
-// increments), bad means a wrong ICRC, ce an ECN CE mark, nom a packet without MigReq; split=BYTES from=PSN adds gorxe's
-// note of a WRITE that is sent as one message per packet.
+// increments), bad means a wrong ICRC, ce an ECN CE mark, nom a packet without MigReq; split=BYTES
+// from=PSN adds gorxe's note of a WRITE that is sent as one message per packet.
 type script struct {
 	t        *testing.T
 	a        *trace.Analyzer
@@ -177,14 +177,18 @@ func (s *script) flow(words []string) {
 		return
 	}
 	got := map[string]string{
-		"mtu": fmt.Sprint(f.MTU), "lost": fmt.Sprint(f.Lost), "again": fmt.Sprint(f.Again), "payload": fmt.Sprint(f.Payload),
-		"naks": fmt.Sprint(f.NAKs), "rnrs": fmt.Sprint(f.RNRs), "cnps": fmt.Sprint(f.CNPs), "timeouts": fmt.Sprint(f.Timeouts),
-		"packets": fmt.Sprint(f.Packets), "messages": fmt.Sprint(f.Messages), "window": fmt.Sprint(f.Window), "rtts": fmt.Sprint(f.RTT.Count),
-		"ends": fmt.Sprintf("%v/%#x-%v/%#x", f.Ends[0].Addr, f.Ends[0].QPN, f.Ends[1].Addr, f.Ends[1].QPN), "running": fmt.Sprint(f.Running),
-		"cut": fmt.Sprint(f.Cut), "service": f.Service.String(), "err": strings.ReplaceAll(f.Err, " ", "_"),
+		"mtu": fmt.Sprint(f.MTU), "lost": fmt.Sprint(f.Lost),
+		"again": fmt.Sprint(f.Again), "payload": fmt.Sprint(f.Payload),
+		"naks": fmt.Sprint(f.NAKs), "rnrs": fmt.Sprint(f.RNRs), "cnps": fmt.Sprint(f.CNPs),
+		"timeouts": fmt.Sprint(f.Timeouts),
+		"packets":  fmt.Sprint(f.Packets), "messages": fmt.Sprint(f.Messages), "window": fmt.Sprint(f.Window),
+		"rtts":    fmt.Sprint(f.RTT.Count),
+		"ends":    fmt.Sprintf("%v/%#x-%v/%#x", f.Ends[0].Addr, f.Ends[0].QPN, f.Ends[1].Addr, f.Ends[1].QPN),
+		"running": fmt.Sprint(f.BeganBefore),
+		"cut":     fmt.Sprint(f.Evicted), "service": f.Service.String(), "err": strings.ReplaceAll(f.Err, " ", "_"),
 	}
-	if m := f.Managed; m != nil {
-		got["managed"] = fmt.Sprintf("port:%d,took:%v,retries:%d,ended:%v", m.Port, m.Took, m.Retries, m.Ended)
+	if m := f.CM; m != nil {
+		got["managed"] = fmt.Sprintf("port:%d,took:%v,retries:%d,ended:%v", m.Port, m.SetupTime, m.Retries, m.Ended)
 	}
 	for _, w := range words[1:] {
 		k, v, _ := strings.Cut(w, "=")
@@ -210,7 +214,8 @@ func (f fields) num(k string, otherwise uint64) uint64 {
 }
 
 var syndromes = map[string]bth.Syndrome{
-	"ack": bth.AckUnlimited, "seq": bth.NakPSNSequence, "inv": bth.NakInvalidRequest, "acc": bth.NakRemoteAccess, "op": bth.NakRemoteOperational,
+	"ack": bth.AckUnlimited, "seq": bth.NakPSNSequence, "inv": bth.NakInvalidRequest, "acc": bth.NakRemoteAccess,
+	"op": bth.NakRemoteOperational,
 }
 
 // packet sends a packet.
@@ -240,13 +245,14 @@ func (s *script) packet(host string, words []string) {
 		p.ICRC = trace.ICRC{Verdict: trace.Wrong, Wire: 1, Want: 2}
 	}
 	b := &bth.Packet{
-		Opcode: s.opcode(words[0]), PKey: 0xffff, MigReq: !f.has("nom"), DestQP: bth.QPN(f.num("to", to)), PSN: bth.PSN(f.num("psn", 0)),
-		AckReq: f.has("ack"), Solicited: f.has("se"), Imm: uint32(f.num("imm", 0)), InvalidateRKey: uint32(f.num("inv", 0)),
-		Payload: make([]byte, f.num("len", 0)),
-		RETH:    bth.RETH{VA: f.num("va", 0x1000), RKey: uint32(f.num("rkey", 0x77)), DMALen: uint32(f.num("dma", 0))},
-		DETH:    bth.DETH{SrcQP: bth.QPN(f.num("by", by))}, AtomicAck: f.num("value", 0),
-		AtomicETH: bth.AtomicETH{VA: f.num("va", 0x1000), RKey: uint32(f.num("rkey", 0x77)), SwapAdd: f.num("add", 0), Compare: f.num("cmp", 0)},
-		AETH:      bth.AETH{Syndrome: bth.AckUnlimited, MSN: uint32(f.num("msn", 0))},
+		Opcode: s.opcode(words[0]), PKey: 0xffff, MigReq: !f.has("nom"), DestQP: bth.QPN(f.num("to", to)),
+		PSN: bth.PSN(f.num("psn", 0)), AckReq: f.has("ack"), Solicited: f.has("se"), Imm: uint32(f.num("imm", 0)),
+		InvalidateRKey: uint32(f.num("inv", 0)), Payload: make([]byte, f.num("len", 0)),
+		RETH: bth.RETH{VA: f.num("va", 0x1000), RKey: uint32(f.num("rkey", 0x77)), DMALen: uint32(f.num("dma", 0))},
+		DETH: bth.DETH{SrcQP: bth.QPN(f.num("by", by))}, AtomicAck: f.num("value", 0),
+		AtomicETH: bth.AtomicETH{VA: f.num("va", 0x1000), RKey: uint32(f.num("rkey", 0x77)), SwapAdd: f.num("add", 0),
+			Compare: f.num("cmp", 0)},
+		AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: uint32(f.num("msn", 0))},
 	}
 	if syn, ok := syndromes[f["syn"]]; ok {
 		b.AETH.Syndrome = syn
@@ -296,25 +302,34 @@ func message(name string, f fields) *mad.Message {
 	qpn, psn := bth.QPN(f.num("qpn", 0)), bth.PSN(f.num("psn", 0))
 	switch name {
 	case "REQ":
-		return &mad.Message{Attribute: mad.AttrREQ, REQ: mad.REQ{LocalCommID: local, LocalQPN: qpn, StartingPSN: psn, PathMTU: uint8(f.num("mtu", 3)),
-			ServiceID: mad.IPServiceID(mad.PortSpaceTCP, uint16(f.num("port", 7000))), TransportService: mad.TransportService(f.num("service", 0))}}
+		return &mad.Message{Attribute: mad.AttrREQ,
+			REQ: mad.REQ{LocalCommID: local, LocalQPN: qpn, StartingPSN: psn,
+				PathMTU: uint8(f.num("mtu", 3)), ServiceID: mad.IPServiceID(
+					mad.PortSpaceTCP, uint16(f.num("port", 7000))),
+				TransportService: mad.TransportService(f.num("service", 0))}}
 	case "REP":
-		return &mad.Message{Attribute: mad.AttrREP, REP: mad.REP{LocalCommID: local, RemoteCommID: remote, LocalQPN: qpn, StartingPSN: psn}}
+		return &mad.Message{Attribute: mad.AttrREP,
+			REP: mad.REP{LocalCommID: local, RemoteCommID: remote, LocalQPN: qpn, StartingPSN: psn}}
 	case "RTU":
 		return &mad.Message{Attribute: mad.AttrRTU, RTU: mad.RTU{LocalCommID: local, RemoteCommID: remote}}
 	case "MRA":
 		return &mad.Message{Attribute: mad.AttrMRA, MRA: mad.MRA{LocalCommID: local, RemoteCommID: remote}}
 	case "REJ":
-		return &mad.Message{Attribute: mad.AttrREJ, REJ: mad.REJ{LocalCommID: local, RemoteCommID: remote, Reason: mad.RejectReason(f.num("reason", 8)), ARI: make([]byte, 0)}}
+		return &mad.Message{Attribute: mad.AttrREJ,
+			REJ: mad.REJ{LocalCommID: local, RemoteCommID: remote, Reason: mad.RejectReason(f.num("reason", 8)),
+				ARI: make([]byte, 0)}}
 	case "DREQ":
-		return &mad.Message{Attribute: mad.AttrDREQ, DREQ: mad.DREQ{LocalCommID: local, RemoteCommID: remote, RemoteQPN: qpn}}
+		return &mad.Message{Attribute: mad.AttrDREQ,
+			DREQ: mad.DREQ{LocalCommID: local, RemoteCommID: remote, RemoteQPN: qpn}}
 	case "DREP":
 		return &mad.Message{Attribute: mad.AttrDREP, DREP: mad.DREP{LocalCommID: local, RemoteCommID: remote}}
 	case "SIDR_REQ":
-		return &mad.Message{Attribute: mad.AttrSIDRREQ, SIDRREQ: mad.SIDRREQ{RequestID: local, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 7000)}}
+		return &mad.Message{Attribute: mad.AttrSIDRREQ,
+			SIDRREQ: mad.SIDRREQ{RequestID: local, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 7000)}}
 	case "SIDR_REP":
-		return &mad.Message{Attribute: mad.AttrSIDRREP, SIDRREP: mad.SIDRREP{RequestID: local, Status: mad.SIDRStatus(f.num("status", 0)), QPN: qpn,
-			ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 7000)}}
+		return &mad.Message{Attribute: mad.AttrSIDRREP,
+			SIDRREP: mad.SIDRREP{RequestID: local, Status: mad.SIDRStatus(f.num("status", 0)), QPN: qpn,
+				ServiceID: mad.IPServiceID(mad.PortSpaceUDP, 7000)}}
 	}
 	return nil
 }

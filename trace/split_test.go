@@ -35,7 +35,8 @@ func check(t *testing.T, f *capture.Frame, want []part, parts int) {
 				verdict = trace.Right
 			}
 		}
-		if g.Part != i+1 || g.Parts != parts || g.Len != want[i].len || g.ICRC != verdict || g.Err != "" || g.PSN != bth.PSN(i) {
+		if g.Part != i+1 || g.Parts != parts || g.Len != want[i].len || g.ICRC != verdict || g.Err != "" ||
+			g.PSN != bth.PSN(i) {
 			t.Errorf("packet %d: %+v, want %+v of %d", i, g, want[i], parts)
 		}
 	}
@@ -126,7 +127,8 @@ func TestAcknowledgementsOfOneDatagramAreSplit(t *testing.T) {
 	var b []byte
 	var want []part
 	for i := range 9 {
-		w := roce4(i, bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 17, PSN: bth.PSN(i), AETH: bth.AETH{Syndrome: 0x1f, MSN: 3}})
+		w := roce4(i, bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 17, PSN: bth.PSN(i),
+			AETH: bth.AETH{Syndrome: 0x1f, MSN: 3}})
 		b, want = append(b, w...), append(want, part{len(w), true, true})
 	}
 	check(t, frameOf(b), want, 9)
@@ -247,10 +249,12 @@ func TestARealDatagramOfSegmentsIsSplit(t *testing.T) {
 	defer file.Close()
 	var got []string
 	c := readAll(t, file, func(_ *capture.Frame, p *trace.Packet) {
-		got = append(got, fmt.Sprintf("%d.%d of %d: %v, %d bytes, ICRC %v", p.Number, p.Part, p.Parts, p.BTH.Opcode, p.Len, p.ICRC.Verdict))
+		got = append(got, fmt.Sprintf("%d.%d of %d: %v, %d bytes, ICRC %v", p.Number, p.Part, p.Parts, p.BTH.Opcode,
+			p.Len, p.ICRC.Verdict))
 	})
 	want := []string{
-		"1.1 of 2: RC_RDMA_WRITE_FIRST, 4128 bytes, ICRC right", "1.2 of 2: RC_RDMA_WRITE_MIDDLE, 4112 bytes, ICRC right",
+		"1.1 of 2: RC_RDMA_WRITE_FIRST, 4128 bytes, ICRC right",
+		"1.2 of 2: RC_RDMA_WRITE_MIDDLE, 4112 bytes, ICRC right",
 		"2.1 of 1: RC_ACKNOWLEDGE, 20 bytes, ICRC right",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || c.Merged != 1 {

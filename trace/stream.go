@@ -13,25 +13,25 @@ type stream struct {
 	exact    bool // una is certain, from the CM or an acknowledgement
 	whole    bool // captured from its first packet
 
-	began  bth.PSN // PSN of the first captured request
-	una    bth.PSN // oldest unacknowledged PSN
-	expect bth.PSN // PSN that the responder expects
-	pos    bth.PSN // PSN after the latest packet
-	next   bth.PSN // PSN after the newest packet
-	count  bth.PSN // PSN after the newest packet whose payload was counted
+	began      bth.PSN // PSN of the first captured request
+	una        bth.PSN // oldest unacknowledged PSN
+	expected   bth.PSN // PSN that the responder expects
+	latestEnd  bth.PSN // PSN after the latest packet
+	next       bth.PSN // PSN after the newest packet
+	countedEnd bth.PSN // PSN after the newest packet whose payload was counted
 
 	recs  []record
 	works works
 
-	back    goingBack
-	nak     nak
-	implied implied
-	id      uint16 // IP identification of the latest request
-	acked   int    // frame of the latest acknowledgement
-	acks    int    // repetitions of the latest acknowledgement
-	rnrs    int    // consecutive RNR NAKs
-	refused bool   // failed with an error NAK
-	waits   int64  // time since which the requester is limited to one request by lack of credit, 0: not limited
+	back          goingBack
+	nak           nak
+	implied       implied
+	id            uint16 // IP identification of the latest request
+	acked         int    // frame of the latest acknowledgement
+	acks          int    // repetitions of the latest acknowledgement
+	rnrs          int    // consecutive RNR NAKs
+	refused       bool   // failed with an error NAK
+	noCreditSince int64  // time since which the requester is limited to one request by lack of credit, 0: not limited
 }
 
 // record is the state of one request packet.
@@ -51,14 +51,14 @@ type record struct {
 
 // goingBack is a retransmission: from a PSN to where the requester was before.
 type goingBack struct {
-	on    bool
-	kind  Kind
-	until bth.PSN
-	from  bth.PSN // PSN that the requester had reached
-	tail  bool    // it contains a packet that nothing requested: go-back-N, not a repair of single packets
-	end   bth.PSN // PSN after its packets so far
-	frame int     // frame of its first packet
-	cause int     // frame that caused it, 0: none
+	on      bool
+	kind    Kind
+	until   bth.PSN
+	from    bth.PSN // PSN that the requester had reached
+	goBackN bool    // it contains a packet that nothing requested: go-back-N, not a repair of single packets
+	end     bth.PSN // PSN after its packets so far
+	frame   int     // frame of its first packet
+	cause   int     // frame that caused it, 0: none
 }
 
 // nak is the latest NAK or RNR NAK, until the requester goes back.
@@ -79,11 +79,11 @@ type implied struct {
 }
 
 const (
-	firstRecords = 32
+	minRecords   = 32
 	maxRecords   = 4096
-	allRecords   = 1 << 19 // of all streams, beyond the first of each
-	fewWorks     = 16      // guaranteed to each stream
-	allWorks     = 1 << 16 // of all streams, beyond the few of each
+	totalRecords = 1 << 19 // of all streams, beyond minRecords of each
+	minWorks     = 16      // guaranteed to each stream
+	totalWorks   = 1 << 16 // of all streams, beyond minWorks of each
 )
 
 // budget is the usage of all streams of an Analyzer.
@@ -93,7 +93,8 @@ type budget struct{ records, works int }
 func (s *stream) start(psn bth.PSN) {
 	recs := s.recs
 	clear(recs)
-	*s = stream{open: true, began: psn, una: psn, expect: psn, pos: psn, next: psn, count: psn, recs: recs, works: s.works}
+	*s = stream{open: true, began: psn, una: psn, expected: psn, latestEnd: psn, next: psn, countedEnd: psn, recs: recs,
+		works: s.works}
 }
 
 // at returns the record of psn, or nil.
@@ -119,8 +120,9 @@ func (s *stream) slot(psn bth.PSN, b *budget) *record {
 
 // room grows the records to cover all PSNs from una to psn, within the limits.
 func (s *stream) room(psn bth.PSN, b *budget) {
-	n := max(len(s.recs), firstRecords)
-	for d := max(int(psn.Diff(s.una)), int(s.next.Diff(s.una))); n <= d && n < maxRecords && b.records+n <= allRecords; {
+	n := max(len(s.recs), minRecords)
+	for d := max(int(psn.Diff(s.una)), int(s.next.Diff(s.una))); n <= d && n < maxRecords &&
+		b.records+n <= totalRecords; {
 		n *= 2
 	}
 	if n == len(s.recs) {

@@ -22,7 +22,8 @@ func answered(t *testing.T, times [][2]time.Time) (messages []trace.Message, f t
 		send.BTH.AckReq, send.Time = true, at[0]
 		a.Add(send)
 		ack := bare(2*i+2, bth.RCAck, 11, bth.PSN(i))
-		ack.Src, ack.Dst, ack.Time = netip.MustParseAddrPort("10.0.0.2:4791"), netip.MustParseAddrPort("10.0.0.1:4791"), at[1]
+		ack.Src, ack.Dst, ack.Time = netip.MustParseAddrPort("10.0.0.2:4791"),
+			netip.MustParseAddrPort("10.0.0.1:4791"), at[1]
 		ack.BTH.AETH = bth.AETH{Syndrome: bth.AckUnlimited, MSN: uint32(i + 1)}
 		a.Add(ack)
 	}

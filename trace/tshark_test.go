@@ -24,7 +24,9 @@ var sharkFields = []struct {
 	value func(*trace.Packet) string
 }{
 	{"frame.number", func(p *trace.Packet) string { return strconv.Itoa(p.Number) }},
-	{"frame.time_epoch", func(p *trace.Packet) string { return fmt.Sprintf("%d.%09d", p.Time.Unix(), p.Time.Nanosecond()) }},
+	{"frame.time_epoch", func(p *trace.Packet) string {
+		return fmt.Sprintf("%d.%09d", p.Time.Unix(), p.Time.Nanosecond())
+	}},
 	{"udp.srcport", func(p *trace.Packet) string { return strconv.Itoa(int(p.Src.Port())) }},
 	{"ip.src", func(p *trace.Packet) string { return only(p.IP.Version == 4, "%v", p.Src.Addr()) }},
 	{"ipv6.dst", func(p *trace.Packet) string { return only(p.IP.Version == 6, "%v", p.Dst.Addr()) }},
@@ -50,18 +52,32 @@ var sharkFields = []struct {
 		}
 		return only(has(p, bth.HasRETH), "0x%08x", p.BTH.RETH.RKey)
 	}},
-	{"infiniband.reth.dmalen", func(p *trace.Packet) string { return only(has(p, bth.HasRETH), "%d", p.BTH.RETH.DMALen) }},
-	{"infiniband.aeth.syndrome", func(p *trace.Packet) string { return only(has(p, bth.HasAETH), "%d", uint8(p.BTH.AETH.Syndrome)) }},
+	{"infiniband.reth.dmalen", func(p *trace.Packet) string {
+		return only(has(p, bth.HasRETH), "%d", p.BTH.RETH.DMALen)
+	}},
+	{"infiniband.aeth.syndrome", func(p *trace.Packet) string {
+		return only(has(p, bth.HasAETH), "%d", uint8(p.BTH.AETH.Syndrome))
+	}},
 	{"infiniband.aeth.msn", func(p *trace.Packet) string { return only(has(p, bth.HasAETH), "%d", p.BTH.AETH.MSN) }},
-	{"infiniband.deth.q_key", func(p *trace.Packet) string { return only(has(p, bth.HasDETH), "0x%016x", p.BTH.DETH.QKey) }},
-	{"infiniband.deth.srcqp", func(p *trace.Packet) string { return only(has(p, bth.HasDETH), "0x%08x", uint32(p.BTH.DETH.SrcQP)) }},
-	{"infiniband.atomiceth.swapdt", func(p *trace.Packet) string { return only(has(p, bth.HasAtomicETH), "%d", p.BTH.AtomicETH.SwapAdd) }},
-	{"infiniband.atomiceth.cmpdt", func(p *trace.Packet) string { return only(has(p, bth.HasAtomicETH), "%d", p.BTH.AtomicETH.Compare) }},
-	{"infiniband.atomicacketh.origremdt", func(p *trace.Packet) string { return only(has(p, bth.HasAtomicAckETH), "%d", p.BTH.AtomicAck) }},
+	{"infiniband.deth.q_key", func(p *trace.Packet) string {
+		return only(has(p, bth.HasDETH), "0x%016x", p.BTH.DETH.QKey)
+	}},
+	{"infiniband.deth.srcqp", func(p *trace.Packet) string {
+		return only(has(p, bth.HasDETH), "0x%08x", uint32(p.BTH.DETH.SrcQP))
+	}},
+	{"infiniband.atomiceth.swapdt", func(p *trace.Packet) string {
+		return only(has(p, bth.HasAtomicETH), "%d", p.BTH.AtomicETH.SwapAdd)
+	}},
+	{"infiniband.atomiceth.cmpdt", func(p *trace.Packet) string {
+		return only(has(p, bth.HasAtomicETH), "%d", p.BTH.AtomicETH.Compare)
+	}},
+	{"infiniband.atomicacketh.origremdt",
+		func(p *trace.Packet) string { return only(has(p, bth.HasAtomicAckETH), "%d", p.BTH.AtomicAck) }},
 	{"infiniband.immdt", func(p *trace.Packet) string { return only(has(p, bth.HasImmDt), "%08x", p.BTH.Imm) }},
 	// tshark shows the bytes of the ICRC as a big-endian number.
 	{"infiniband.invariant.crc", func(p *trace.Packet) string {
-		return "0x" + fmt.Sprintf("%x", []byte{byte(p.ICRC.Wire), byte(p.ICRC.Wire >> 8), byte(p.ICRC.Wire >> 16), byte(p.ICRC.Wire >> 24)})
+		return "0x" + fmt.Sprintf("%x",
+			[]byte{byte(p.ICRC.Wire), byte(p.ICRC.Wire >> 8), byte(p.ICRC.Wire >> 16), byte(p.ICRC.Wire >> 24)})
 	}},
 	{"infiniband.mad.attributeid", func(p *trace.Packet) string {
 		if p.MAD == nil {

@@ -29,7 +29,8 @@ func header4(step, n int) *bth.Header4 {
 }
 
 func header6(n int) *bth.Header6 {
-	return &bth.Header6{Src: addr6[0].As16(), Dst: addr6[1].As16(), SrcPort: testPort, DstPort: trace.Port, UDPLen: bth.UDPHeaderLen + n}
+	return &bth.Header6{Src: addr6[0].As16(), Dst: addr6[1].As16(), SrcPort: testPort, DstPort: trace.Port,
+		UDPLen: bth.UDPHeaderLen + n}
 }
 
 // roce4 returns a packet with its ICRC, as segment number step of an IPv4 datagram.
@@ -86,7 +87,8 @@ func snap(f *capture.Frame, n int) *capture.Frame {
 
 // write returns a WRITE packet with n bytes of payload that depend on psn.
 func write(op bth.Opcode, psn bth.PSN, n int) bth.Packet {
-	p := bth.Packet{Opcode: op, PKey: 0xffff, DestQP: 0x11, PSN: psn, RETH: bth.RETH{VA: 0x1000, RKey: 0x22, DMALen: 9999}, Payload: make([]byte, n)}
+	p := bth.Packet{Opcode: op, PKey: 0xffff, DestQP: 0x11, PSN: psn,
+		RETH: bth.RETH{VA: 0x1000, RKey: 0x22, DMALen: 9999}, Payload: make([]byte, n)}
 	for i := range p.Payload {
 		p.Payload[i] = byte(i*7 + int(psn))
 	}
@@ -107,7 +109,8 @@ type shown struct {
 
 func decode(d *trace.Decoder, f *capture.Frame) (out []shown) {
 	d.Decode(f, func(p *trace.Packet) {
-		s := shown{p.Part, p.Parts, p.Len, len(p.Bytes), p.BTH.PSN, p.BTH.Opcode, p.ICRC.Verdict, len(p.BTH.Payload), "", p.Doubt}
+		s := shown{p.Part, p.Parts, p.Len, len(p.Bytes), p.BTH.PSN, p.BTH.Opcode, p.ICRC.Verdict, len(p.BTH.Payload),
+			"", p.Doubtful}
 		if p.Err != nil {
 			s.Err = p.Err.Error()
 		}

@@ -10,7 +10,8 @@ import (
 
 func TestFlushAndAtomicWriteAllocateNothing(t *testing.T) {
 	w := newPump(1024)
-	flush := &qp.SendWR{Opcode: qp.WRFlush, RKey: w.reg[1].RKey(), Flush: qp.Flush{Type: qp.FlushToGlobal, Level: qp.FlushRegion}}
+	flush := &qp.SendWR{Opcode: qp.WRFlush, RKey: w.reg[1].RKey(),
+		Flush: qp.Flush{Type: qp.FlushToGlobal, Level: qp.FlushRegion}}
 	write := &qp.SendWR{Opcode: qp.WRAtomicWrite, RKey: w.reg[1].RKey(), Flags: qp.Inline, InlineData: make([]byte, 8)}
 	w.steady(t, 0, 2, func() error {
 		if err := w.qp[0].SQ.Push(flush); err != nil {
@@ -22,7 +23,7 @@ func TestFlushAndAtomicWriteAllocateNothing(t *testing.T) {
 
 // Files, shared memory and anonymous memory of the host take the same path as memory of this
 // process.
-func TestMemoryOfTheHostAllocatesNothing(t *testing.T) {
+func TestHostMemoryDoesNotAllocate(t *testing.T) {
 	var mem [2]mr.Memory
 	for i := range mem {
 		m, err := hostmem.Anonymous(1 << 20)

@@ -139,7 +139,8 @@ func TestGapsAllocateNothingInSteadyState(t *testing.T) {
 	if a := testing.AllocsPerRun(200, one); a != 0 {
 		t.Errorf("%v allocations a message, want 0", a)
 	}
-	if c := w.rc[1].Counters(); c.SequenceNAKsSent != gaps*401 || c.EarlyKept != (size-6-1)*401 || c.DuplicateRequests != 0 {
+	if c := w.rc[1].Counters(); c.SequenceNAKsSent != gaps*401 || c.EarlyKept != (size-6-1)*401 ||
+		c.DuplicateRequests != 0 {
 		t.Errorf("401 messages with %d gaps each: %+v", gaps, *c)
 	}
 }

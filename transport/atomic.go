@@ -12,7 +12,7 @@ import (
 // or 1.
 func (c *RC) sendAtomic(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
-	if !c.readSlot(at) || r.room(at.psn) == 0 || !r.shareAdmits(x.now, at, 1) {
+	if !c.readSlot(at) || r.windowLeft(at.psn) == 0 || !r.shareAdmits(x.now, at, 1) {
 		return 0
 	}
 	h := bth.AtomicETH{VA: w.RemoteAddr, RKey: w.RKey}
@@ -46,12 +46,12 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 	if !isAtomic(w) {
 		return BadResponse
 	}
-	binary.NativeEndian.PutUint64(c.word[:], p.AtomicAck)
+	binary.NativeEndian.PutUint64(c.atomicBuf[:], p.AtomicAck)
 	// READ data that is held back was received before this value, and must be stored before it.
 	if c.gather.Settle(); c.state == qp.ERR {
 		return LocalError
 	}
-	if f := scatter(w.SG, 0, c.word[:]); f != mr.OK {
+	if f := scatter(w.SG, 0, c.atomicBuf[:]); f != mr.OK {
 		c.fail(qp.WCLocProtErr)
 		return LocalError
 	}
@@ -77,15 +77,15 @@ func (c *RC) takeAtomic(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	// An operand that is not aligned is an invalid request (IBA 9.4.5), as is an atomic that the
 	// queue pair does not permit.
 	if c.qp.Attr.Access&mr.RemoteAtomic == 0 || limit == 0 || h.VA%atomicBytes != 0 {
-		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}
-	region := c.reach(bth.RETH{VA: h.VA, RKey: h.RKey, DMALen: atomicBytes}, mr.RemoteAtomic)
+	region := c.lookupRemote(bth.RETH{VA: h.VA, RKey: h.RKey, DMALen: atomicBytes}, mr.RemoteAtomic)
 	if region == nil {
-		return c.refuse(bth.NakRemoteAccess, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakRemoteAccess, qp.WCSuccess)
 	}
 	res := r.reads.claim(&r.reads.ring, limit)
 	if res == nil {
-		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}
 	var old uint64
 	var err error
@@ -95,16 +95,16 @@ func (c *RC) takeAtomic(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		old, err = region.FetchAdd(h.VA, h.SwapAdd)
 	}
 	if err != nil {
-		return c.refuse(bth.NakRemoteOperational, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakRemoteOperational, qp.WCSuccess)
 	}
-	c.answer(p, res, resource{op: info.Op, va: h.VA, rkey: h.RKey, value: old}, 1)
+	c.queueResponse(p, res, resource{op: info.Op, va: h.VA, rkey: h.RKey, value: old}, 1)
 	return Accepted
 }
 
-// answer advances the responder past a request whose response uses n PSNs. It stores v in res and
-// queues the response. The MSN is incremented when the request is executed, before the response
-// is sent (IBA C9-148).
-func (c *RC) answer(p *bth.Packet, res *resource, v resource, n uint32) {
+// queueResponse advances the responder past a request whose response uses n PSNs. It stores v in
+// res and queues the response. The MSN is incremented when the request is executed, before the
+// response is sent (IBA C9-148).
+func (c *RC) queueResponse(p *bth.Packet, res *resource, v resource, n uint32) {
 	r := &c.rsp
 	r.expected = r.expected.Add(n)
 	r.nak = nakNone

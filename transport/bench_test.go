@@ -20,7 +20,8 @@ func BenchmarkRequester(b *testing.B) {
 		b.Run(size.name, func(b *testing.B) {
 			w := newPump(4096)
 			rc, wcs := w.rc[0], make([]qp.WC, 4)
-			wr := &qp.SendWR{Opcode: qp.WRWrite, RKey: w.reg[1].RKey(), SGList: []qp.SGE{{Length: uint32(size.bytes), LKey: w.reg[0].LKey()}}}
+			wr := &qp.SendWR{Opcode: qp.WRWrite, RKey: w.reg[1].RKey(),
+				SGList: []qp.SGE{{Length: uint32(size.bytes), LKey: w.reg[0].LKey()}}}
 			ack := bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 16, AETH: bth.AETH{Syndrome: bth.AckUnlimited}}
 			ack.PSN = ack.PSN.Sub(1)
 			one := func() {
@@ -54,7 +55,8 @@ func BenchmarkResponder(b *testing.B) {
 		b.Run(size.name, func(b *testing.B) {
 			w := newPump(4096)
 			rc, payload := w.rc[1], make([]byte, size.bytes/size.packets)
-			p := bth.Packet{PKey: 0xffff, DestQP: 17, Payload: payload, RETH: bth.RETH{RKey: w.reg[1].RKey(), DMALen: uint32(size.bytes)}}
+			p := bth.Packet{PKey: 0xffff, DestQP: 17, Payload: payload,
+				RETH: bth.RETH{RKey: w.reg[1].RKey(), DMALen: uint32(size.bytes)}}
 			one := func() {
 				for i := range size.packets {
 					p.Opcode, p.AckReq = bth.RCWriteMiddle, false

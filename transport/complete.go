@@ -81,7 +81,7 @@ func (c *core) flushQueues() {
 	c.gather.drop(c)
 	c.flushSends()
 	shared := c.qp.Recv.Shared()
-	if c.holding {
+	if c.hasRecv {
 		c.completeReceive(qp.WC{Status: qp.WCWRFlushErr})
 	}
 	for n := c.qp.Recv.Len(); !shared && n > 0 && c.takeReceive(); n-- {
@@ -100,11 +100,11 @@ func (c *core) flushSends() {
 	}
 }
 
-// forget removes all queued work requests without completions, as RESET requires. A receive that
+// reset removes all queued work requests without completions, as RESET requires. A receive that
 // was taken from an SRQ is lost; a program that needs it back enters ERR first.
-func (c *core) forget() {
+func (c *core) reset() {
 	c.gather.forget(c)
-	c.holding, c.established, c.lastWQE = false, false, false
+	c.hasRecv, c.established, c.lastWQE = false, false, false
 	c.qp.SQ.Reset()
 	if !c.qp.Recv.Shared() {
 		c.qp.Recv.Reset()
@@ -113,8 +113,8 @@ func (c *core) forget() {
 
 // takeReceive makes the next receive the one being filled and reports whether there is one.
 func (c *core) takeReceive() bool {
-	c.holding = c.qp.Recv.Take(&c.recv)
-	return c.holding
+	c.hasRecv = c.qp.Recv.Take(&c.recv)
+	return c.hasRecv
 }
 
 // completeReceive completes the receive being filled. wc has the fields particular to this
@@ -126,7 +126,7 @@ func (c *core) completeReceive(wc qp.WC) {
 
 // endReceive ends the receive being filled and leaves its completion in c.wc.
 func (c *core) endReceive(wc qp.WC) {
-	c.holding = false
+	c.hasRecv = false
 	c.wc = wc
 	c.wc.WRID = c.recv.ID
 	c.wc.QPN = c.qp.Num

@@ -70,8 +70,8 @@ func DefaultConfig() Config {
 // withDefaults returns c with its zero fields filled in and its ranges enforced.
 func (c Config) withDefaults() Config {
 	d := DefaultConfig()
-	c.Window, c.MaxWindow = withMost(c.Window, c.MaxWindow, d.Window, d.MaxWindow)
-	c.WindowBytes, c.MaxWindowBytes = withMost(c.WindowBytes, c.MaxWindowBytes, d.WindowBytes, d.MaxWindowBytes)
+	c.Window, c.MaxWindow = withMax(c.Window, c.MaxWindow, d.Window, d.MaxWindow)
+	c.WindowBytes, c.MaxWindowBytes = withMax(c.WindowBytes, c.MaxWindowBytes, d.WindowBytes, d.MaxWindowBytes)
 	if c.AckEvery <= 0 {
 		c.AckEvery = d.AckEvery
 	}
@@ -86,8 +86,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// withMost fills in a size and its maximum, whose defaults are n and most.
-func withMost(got, gotMost, n, most int) (int, int) {
+// withMax fills in a size and its maximum, whose defaults are n and most.
+func withMax(got, gotMost, n, most int) (int, int) {
 	switch {
 	case got <= 0 && gotMost <= 0:
 		return n, most

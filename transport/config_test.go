@@ -13,7 +13,8 @@ func TestConfigFillsWhatIsNotSet(t *testing.T) {
 			t.Errorf("%+v becomes %+v, not %+v", c, got, want)
 		}
 	}
-	least := Config{Window: 1, MaxWindow: 1, WindowBytes: 1, MaxWindowBytes: 1, AckEvery: 1, ReadChunk: 1, BackoffLimit: 1, ProbeAfter: 1}
+	least := Config{Window: 1, MaxWindow: 1, WindowBytes: 1, MaxWindowBytes: 1, AckEvery: 1, ReadChunk: 1,
+		BackoffLimit: 1, ProbeAfter: 1}
 	if got := least.withDefaults(); !reflect.DeepEqual(got, least) {
 		t.Errorf("%+v becomes %+v", least, got)
 	}

@@ -30,9 +30,9 @@ type WindowLimits struct{ Initial, Max uint32 }
 
 // An Ack is an acknowledgement that advanced the oldest outstanding PSN.
 type Ack struct {
-	PSNs    uint32 // number of PSNs that are no longer outstanding
-	Limited bool   // the whole window was outstanding at some time since the last Ack
-	Grows   bool   // the peer has room for more than the initial window; Linux rxe has not
+	PSNs        uint32 // number of PSNs that are no longer outstanding
+	Limited     bool   // the whole window was outstanding at some time since the last Ack
+	PeerHasRoom bool   // for more than the initial window; false for Linux rxe
 }
 
 // A LossKind is the way in which the peer reported a loss.
@@ -40,7 +40,7 @@ type LossKind uint8
 
 const (
 	LossSequence LossKind = iota // a sequence NAK or an implied NAK
-	LossNotReady                 // an RNR NAK: the packet arrived, those behind it are dropped
+	LossRNR                      // an RNR NAK: the packet arrived, those behind it are dropped
 )
 
 // A Loss is a NAK after which packets are sent again.
@@ -50,14 +50,14 @@ type Loss struct {
 	Repeated    uint32 // number of them that are sent again
 }
 
-// windowRules is the default [Congestion]: a window that a timeout halves and that grows beyond
-// its initial size while the peer keeps up.
-type windowRules struct {
+// defaultCongestion is the default [Congestion]: a window that a timeout halves and that grows
+// beyond its initial size while the peer keeps up.
+type defaultCongestion struct {
 	WindowLimits
 	window uint32 // PSNs that may be outstanding
 
 	limited bool   // the whole window was outstanding at some time since it last grew
-	lost    bool   // a loss occurred: the window grows slowly
+	sawLoss bool   // a loss occurred: the window grows slowly
 	acked   uint32 // PSNs acknowledged since the window last grew slowly
 
 	round    uint32 // PSNs acknowledged since the round began; it ends after a window of them
@@ -67,14 +67,16 @@ type windowRules struct {
 	vainNAKs uint8  // NAKs in a row that found hardly anything acknowledged
 }
 
-func (r *windowRules) Start(l WindowLimits) { *r = windowRules{WindowLimits: l, window: l.Initial} }
+func (r *defaultCongestion) Start(l WindowLimits) {
+	*r = defaultCongestion{WindowLimits: l, window: l.Initial}
+}
 
-func (r *windowRules) OnSend(Time, uint32) {}
+func (r *defaultCongestion) OnSend(Time, uint32) {}
 
 // OnAck opens the window by what was acknowledged, up to the initial window, as in slow start. A
 // window that was full, towards a peer with room for more, grows beyond: while goroutines at both
 // ends sleep and are woken, more than an rxe window is in flight.
-func (r *windowRules) OnAck(_ Time, a Ack) {
+func (r *defaultCongestion) OnAck(_ Time, a Ack) {
 	if r.round += a.PSNs; r.round >= r.window {
 		r.round, r.repeated = 0, 0
 	}
@@ -82,8 +84,8 @@ func (r *windowRules) OnAck(_ Time, a Ack) {
 	switch {
 	case r.window < r.Initial:
 		r.window = min(r.window+a.PSNs, r.Initial)
-	case !r.limited || r.window >= r.Max || !a.Grows:
-	case !r.lost:
+	case !r.limited || r.window >= r.Max || !a.PeerHasRoom:
+	case !r.sawLoss:
 		r.limited, r.window = false, min(r.window+a.PSNs, r.Max)
 	default:
 		if r.acked += a.PSNs; r.acked >= 4*r.window {
@@ -96,11 +98,11 @@ func (r *windowRules) OnAck(_ Time, a Ack) {
 
 // A NAK causes all outstanding packets to be sent again, so a peer that acknowledges one packet
 // with each NAK gets a whole window for it. Occasional loss does not change the window. It is
-// halved when maxVainNAKs NAKs in a row each find at most 1/vainPart of what is outstanding
+// halved when maxVainNAKs NAKs in a row each find at most 1/vainFraction of what is outstanding
 // acknowledged since the NAK before.
 const (
-	maxVainNAKs = 8
-	vainPart    = 4
+	maxVainNAKs  = 8
+	vainFraction = 4
 )
 
 // OnLoss reduces a window beyond the initial one to 0.7 times its size, as CUBIC does (RFC 9438,
@@ -109,17 +111,17 @@ const (
 // were lost for another reason than the size of the window; BBR tolerates a part of a round too
 // (draft-ietf-ccwg-bbr, BBRLossThresh). A single RNR NAK does not change the window: the packet
 // was not lost.
-func (r *windowRules) OnLoss(_ Time, l Loss) {
-	if vain := vainPart*r.sinceNAK <= l.Outstanding; !vain {
+func (r *defaultCongestion) OnLoss(_ Time, l Loss) {
+	if vain := vainFraction*r.sinceNAK <= l.Outstanding; !vain {
 		r.vainNAKs = 0
 	} else if r.vainNAKs = min(r.vainNAKs+1, maxVainNAKs); r.vainNAKs == maxVainNAKs {
 		r.halve(l.Outstanding)
 	}
 	r.sinceNAK = 0
-	if l.Kind == LossNotReady {
+	if l.Kind == LossRNR {
 		return
 	}
-	r.lost = true
+	r.sawLoss = true
 	if r.repeated += l.Repeated; 2*r.repeated <= r.step() {
 		return
 	}
@@ -132,19 +134,19 @@ func (r *windowRules) OnLoss(_ Time, l Loss) {
 
 // OnTimeout halves the window: not even the last outstanding packet was answered, so the peer, or
 // a node on the path, may be receiving less than it is sent.
-func (r *windowRules) OnTimeout(_ Time, outstanding uint32) { r.halve(outstanding) }
+func (r *defaultCongestion) OnTimeout(_ Time, outstanding uint32) { r.halve(outstanding) }
 
-func (r *windowRules) halve(outstanding uint32) {
-	r.window, r.lost = max(1, outstanding/2), true
+func (r *defaultCongestion) halve(outstanding uint32) {
+	r.window, r.sawLoss = max(1, outstanding/2), true
 }
 
-func (r *windowRules) OnCNP(Time) {}
+func (r *defaultCongestion) OnCNP(Time) {}
 
-func (r *windowRules) Window() uint32 { return r.window }
+func (r *defaultCongestion) Window() uint32 { return r.window }
 
-func (r *windowRules) NotBefore() Time { return 0 }
+func (r *defaultCongestion) NotBefore() Time { return 0 }
 
 // step returns the amount by which a window beyond the initial one changes: 64 KiB in packets of
 // the largest size. Most long messages are multiples of that, and a message that the window
 // splits costs the host another datagram.
-func (r *windowRules) step() uint32 { return max(1, r.Initial/4) }
+func (r *defaultCongestion) step() uint32 { return max(1, r.Initial/4) }

@@ -136,7 +136,7 @@ func TestACongestionControlOfTheCaller(t *testing.T) {
 
 // The deadline of a packet that waits for NotBefore stays the same, however early or late Timeout
 // is called.
-func TestATimerForAPacketThatWaitsEndsWhenItIsDue(t *testing.T) {
+func TestNotBeforeTimerExpiresOnTime(t *testing.T) {
 	s := newScriptOf(t, qp.RC, func(_ *qp.Attr, c *Config) {
 		c.Congestion = func() Congestion { return &toyCongestion{window: 8, gap: 10_000} }
 	})

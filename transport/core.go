@@ -21,7 +21,7 @@ type core struct {
 	gather *Gather // gather of the shard, may be nil
 
 	recv    qp.RecvWQE // receive being filled
-	holding bool       // recv is taken from the queue and not completed
+	hasRecv bool       // recv is taken from the queue and not completed
 
 	established bool // COMM_EST was raised
 	draining    bool // the state is SQD, and SQ_DRAINED must be raised
@@ -61,12 +61,12 @@ type transmission struct {
 	left int  // frames that may still be appended
 	full bool // a packet could be sent, but there was no room for its frame
 	stage
-	of reading // message that the payload is read from
+	source readSource // message that the payload is read from
 }
 
-// ahead returns how many of the left bytes of a message the packet whose frame was just taken and
-// the frames that this call may still append can carry.
-func (x *transmission) ahead(left uint64, mtu uint32) uint64 {
+// bytesAhead returns how many of the left bytes of a message the packet whose frame was just taken
+// and the frames that this call may still append can carry.
+func (x *transmission) bytesAhead(left uint64, mtu uint32) uint64 {
 	return min(left, uint64(x.left+1)*uint64(mtu))
 }
 
@@ -93,8 +93,8 @@ func (x *transmission) frame(p *bth.Packet, payload uint64) *packet.Frame {
 	return f
 }
 
-// entered takes over the state of the queue pair and returns the previous one.
-func (c *core) entered() (was qp.State) {
+// takeState sets c.state to the state of the queue pair and returns the previous one.
+func (c *core) takeState() (was qp.State) {
 	was, c.state = c.state, c.qp.State()
 	if c.state != was {
 		c.draining = c.state == qp.SQD && c.qp.Attr.SQDAsyncNotify
@@ -115,9 +115,9 @@ func (c *core) drained() {
 	}
 }
 
-// communicates raises COMM_EST at the first request that arrives in RTR. It proves that the
+// raiseCommEst raises COMM_EST at the first request that arrives in RTR. It proves that the
 // connection is established, even if the peer's message that says so (an RTU) is late or lost.
-func (c *core) communicates() {
+func (c *core) raiseCommEst() {
 	if c.state == qp.RTR && !c.established {
 		c.established = true
 		c.qp.Raise(qp.EventCommEst)
@@ -131,8 +131,8 @@ func (c *core) enterSQE() {
 	c.flushSends()
 }
 
-// sends reports whether requests may be sent: in RTS, and in SQD those that were started before.
-func (c *core) sends() bool { return c.state == qp.RTS || c.state == qp.SQD }
+// maySend reports whether requests may be sent: in RTS, and in SQD those that were started before.
+func (c *core) maySend() bool { return c.state == qp.RTS || c.state == qp.SQD }
 
 // peer is the kind of implementation at the other end, for the cases in which Linux rxe departs
 // from the rules.
@@ -202,11 +202,11 @@ func (c *unreliable) Timeout(Time) {}
 // Sent completes the work requests whose last packet has left, and reports whether Transmit has
 // something to do.
 func (c *unreliable) Sent(Time) (more bool) {
-	for c.sends() && c.qp.SQ.Head() != c.sent {
+	for c.maySend() && c.qp.SQ.Head() != c.sent {
 		c.completeHead(qp.WCSuccess)
 	}
 	c.drained()
-	return c.sends() && c.cur != c.qp.SQ.Tail() && (c.state == qp.RTS || c.qp.SQ.At(c.cur).Started)
+	return c.maySend() && c.cur != c.qp.SQ.Tail() && (c.state == qp.RTS || c.qp.SQ.At(c.cur).Started)
 }
 
 // failAt fails the work request at cur once all requests before it are complete. The send queue

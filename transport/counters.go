@@ -97,7 +97,7 @@ func (c *RC) Progress() Progress {
 	r := &c.req
 	p := Progress{
 		SendPSN: c.qp.Attr.SQPSN, AckPSN: c.qp.Attr.SQPSN, RecvPSN: c.qp.Attr.RQPSN,
-		Window: r.window, Reads: r.reads, Retries: r.retries, RNRLeft: r.rnrTries, RNRWait: r.waiting,
+		Window: r.window, Reads: r.reads, Retries: r.retries, RNRLeft: r.rnrTries, RNRWait: r.rnrWaiting,
 		Early: c.rsp.early.kept,
 	}
 	if r.window > 0 { // the requester was started
@@ -169,8 +169,8 @@ func (v Verdict) String() string {
 	return "unknown"
 }
 
-// nakNothing means that no NAK refuses the packet.
-const nakNothing bth.Syndrome = 0
+// noNAK means that no NAK refuses the packet.
+const noNAK bth.Syndrome = 0
 
 // A fatalNAK is the meaning of a NAK code that ends a connection, at both ends (IBA 9.7.5.2).
 type fatalNAK struct {

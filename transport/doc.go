@@ -50,8 +50,8 @@
 // several WRITE messages (chunk.go).
 //
 // Three limits apply to outstanding PSNs. The congestion window comes from a [Congestion], which is
-// windowRules unless [Config] names another. A [Share] limits what several requesters together
-// have outstanding. max_rd_atomic limits READs and atomics.
+// defaultCongestion unless [Config] names another. A [Share] limits what several requesters
+// together have outstanding. max_rd_atomic limits READs and atomics.
 //
 // # The responder
 //

@@ -17,10 +17,10 @@ type EarlyPool struct {
 	rings []earlyRing // rings that no responder uses
 }
 
-// earlyRing is the memory of the fields ring and here of an early.
+// earlyRing is the memory of the fields ring and used of an early.
 type earlyRing struct {
 	ring []*earlyPacket
-	here []uint64
+	used []uint64
 }
 
 const (
@@ -81,7 +81,7 @@ func (l *EarlyPool) takeRing(span uint32) ([]*earlyPacket, []uint64) {
 			last := len(l.rings) - 1
 			l.rings[i], l.rings[last] = l.rings[last], earlyRing{}
 			l.rings = l.rings[:last]
-			return r.ring, r.here
+			return r.ring, r.used
 		}
 	}
 	return make([]*earlyPacket, size), make([]uint64, size/64)
@@ -103,7 +103,7 @@ func (l *EarlyPool) giveRing(ring []*earlyPacket, here []uint64) {
 type early struct {
 	pool         *EarlyPool
 	ring         []*earlyPacket // by PSN modulo the length, a power of two; nil if empty
-	here         []uint64       // bitmap of the used slots
+	used         []uint64       // bitmap of the used slots
 	kept         int            // packets in ring
 	invalidating int            // SENDs with invalidate among them
 }
@@ -119,16 +119,16 @@ func (e *early) keep(p *bth.Packet, span uint32) bool {
 		e.pool = new(EarlyPool)
 	}
 	if e.ring == nil {
-		e.ring, e.here = e.pool.takeRing(span)
+		e.ring, e.used = e.pool.takeRing(span)
 	}
-	at := e.place(p.PSN)
+	at := e.slot(p.PSN)
 	if k := e.ring[at]; k != nil {
 		if k.packet.PSN == p.PSN {
 			return false
 		}
 		e.give(at) // an old one: the responder has advanced past its PSN
 		if e.ring == nil {
-			e.ring, e.here = e.pool.takeRing(span)
+			e.ring, e.used = e.pool.takeRing(span)
 		}
 	}
 	var k *earlyPacket
@@ -136,13 +136,13 @@ func (e *early) keep(p *bth.Packet, span uint32) bool {
 		k = e.pool.take()
 	}
 	if k == nil {
-		e.rest()
+		e.releaseRing()
 		return false
 	}
 	k.packet = *p
 	k.packet.Payload = k.payload[:copy(k.payload[:], p.Payload)]
 	e.ring[at] = k
-	e.here[at/64] |= 1 << (at % 64)
+	e.used[at/64] |= 1 << (at % 64)
 	e.kept++
 	if invalidates(&k.packet) {
 		e.invalidating++
@@ -150,8 +150,8 @@ func (e *early) keep(p *bth.Packet, span uint32) bool {
 	return true
 }
 
-// place returns the slot of psn.
-func (e *early) place(psn bth.PSN) int { return int(uint32(psn)) & (len(e.ring) - 1) }
+// slot returns the slot of psn.
+func (e *early) slot(psn bth.PSN) int { return int(uint32(psn)) & (len(e.ring) - 1) }
 
 // next returns the kept packet with the lowest PSN from psn on, or, if there is none, the first
 // of those before psn. It returns nil if none is kept.
@@ -159,20 +159,20 @@ func (e *early) next(psn bth.PSN) *earlyPacket {
 	if e.kept == 0 {
 		return nil
 	}
-	at := e.place(psn)
+	at := e.slot(psn)
 	word := at / 64
-	set := e.here[word] &^ (1<<(at%64) - 1)
+	set := e.used[word] &^ (1<<(at%64) - 1)
 	for set == 0 {
-		word = (word + 1) % len(e.here)
-		set = e.here[word]
+		word = (word + 1) % len(e.used)
+		set = e.used[word]
 	}
 	return e.ring[word*64+bits.TrailingZeros64(set)]
 }
 
-// remove returns k to the pool, unless drop has done so.
+// remove returns k to the pool, unless clear has done so.
 func (e *early) remove(k *earlyPacket) {
-	if e.kept > 0 && e.ring[e.place(k.packet.PSN)] == k {
-		e.give(e.place(k.packet.PSN))
+	if e.kept > 0 && e.ring[e.slot(k.packet.PSN)] == k {
+		e.give(e.slot(k.packet.PSN))
 	}
 }
 
@@ -180,27 +180,27 @@ func (e *early) remove(k *earlyPacket) {
 func (e *early) give(at int) {
 	k := e.ring[at]
 	e.ring[at] = nil
-	e.here[at/64] &^= 1 << (at % 64)
+	e.used[at/64] &^= 1 << (at % 64)
 	e.kept--
 	if invalidates(&k.packet) {
 		e.invalidating--
 	}
 	e.pool.give(k)
-	e.rest()
+	e.releaseRing()
 }
 
-// rest returns the ring to the pool if nothing is kept.
-func (e *early) rest() {
+// releaseRing returns the ring to the pool if nothing is kept.
+func (e *early) releaseRing() {
 	if e.kept == 0 && e.ring != nil {
-		e.pool.giveRing(e.ring, e.here)
-		e.ring, e.here = nil, nil
+		e.pool.giveRing(e.ring, e.used)
+		e.ring, e.used = nil, nil
 	}
 }
 
-// drop returns all packets to the pool.
-func (e *early) drop() {
+// clear returns all packets to the pool.
+func (e *early) clear() {
 	for word := 0; e.kept > 0; word++ {
-		for set := e.here[word]; set != 0; set &= set - 1 {
+		for set := e.used[word]; set != 0; set &= set - 1 {
 			e.give(word*64 + bits.TrailingZeros64(set))
 		}
 	}
@@ -214,7 +214,7 @@ func (c *RC) ShareEarly(pool *EarlyPool) { c.rsp.early.pool = pool }
 // called after it.
 func (c *RC) Close() {
 	c.Join(nil)
-	c.rsp.early.drop()
+	c.rsp.early.clear()
 }
 
 // Invalidates reports whether Receive of p would invalidate a key. It must be called immediately
@@ -224,7 +224,7 @@ func (c *RC) Close() {
 // Otherwise a peer could stop the other queue pairs as often as it likes.
 func (c *RC) Invalidates(p *bth.Packet) bool {
 	r := &c.rsp
-	if !c.receives() || r.reply.kind == replyError || p.PSN != r.expected {
+	if !c.mayReceive() || r.reply.kind == replyError || p.PSN != r.expected {
 		return false
 	}
 	if info := p.Opcode.Info(); invalidates(p) && c.mayInvalidate(p) && c.inOrder(p, info) {
@@ -232,16 +232,16 @@ func (c *RC) Invalidates(p *bth.Packet) bool {
 			return true
 		}
 		// Another process may post a receive between this call and Receive, which must not find it.
-		r.unready = true
+		r.noReceive = true
 		return false
 	}
-	return r.early.invalidating > 0 && c.keptInvalidate(p)
+	return r.early.invalidating > 0 && c.earlyInvalidates(p)
 }
 
-// keptInvalidate reports whether one of the kept packets that follow p without a gap invalidates
+// earlyInvalidates reports whether one of the kept packets that follow p without a gap invalidates
 // a key. Execution, of p too, stops at the first FLUSH without a resource, which becomes free
 // only when a response is sent.
-func (c *RC) keptInvalidate(p *bth.Packet) bool {
+func (c *RC) earlyInvalidates(p *bth.Packet) bool {
 	reads := &c.rsp.reads
 	slots := -1 // free resources for FLUSHes; counted at the first FLUSH
 	for psn := p.PSN; ; {
@@ -267,7 +267,7 @@ func (c *RC) keptInvalidate(p *bth.Packet) bool {
 
 // mayInvalidate reports whether the key of p is one that its sender may invalidate.
 func (c *RC) mayInvalidate(p *bth.Packet) bool {
-	return c.keys.InvalidatesRemote(c.qp.PD, uint32(c.qp.Num), p.InvalidateRKey)
+	return c.keys.WouldInvalidateRemote(c.qp.PD, uint32(c.qp.Num), p.InvalidateRKey)
 }
 
 // span returns the number of PSNs that a request packet uses.
@@ -281,19 +281,19 @@ func (c *RC) span(p *bth.Packet) uint32 {
 // invalidates reports whether p is the last packet of a SEND with invalidate.
 func invalidates(p *bth.Packet) bool { return p.Opcode.Info().Headers&bth.HasIETH != 0 }
 
-// ahead processes a request whose PSN is ahead of the expected one: an earlier packet is missing
-// (IBA 9.7.4.1.2). It requests the missing packet and keeps this one, up to two windows ahead,
-// which is as far as a requester of this package sends during a repair. The IBA permits a
+// receiveEarly processes a request whose PSN is ahead of the expected one: an earlier packet is
+// missing (IBA 9.7.4.1.2). It requests the missing packet and keeps this one, up to two windows
+// ahead, which is as far as a requester of this package sends during a repair. The IBA permits a
 // responder to drop it, as Linux rxe does; the requester then sends it again.
 //
 // A requester of Linux rxe sends everything again in any case, so nothing of it is kept. The same
 // holds for packets that follow a message without a receive, because all of them are sent again
 // after the RNR NAK.
-func (c *RC) ahead(p *bth.Packet) Verdict {
+func (c *RC) receiveEarly(p *bth.Packet) Verdict {
 	r := &c.rsp
 	c.count.OutOfSequence++
-	c.missed()
-	span := min(2*c.most, earlySpan)
+	c.requestMissing()
+	span := min(2*c.maxWindow, earlySpan)
 	near := distance(r.expected, p.PSN) < span
 	switch {
 	case c.peer == peerRxe || r.nak == nakUnready:
@@ -305,17 +305,17 @@ func (c *RC) ahead(p *bth.Packet) Verdict {
 	return OutOfSequence
 }
 
-// catchUp executes kept packets in PSN order up to the next gap and requests the missing packet
-// at once. One acknowledgement covers all of them. A packet that cannot be executed ends it as if
-// it had just arrived, and the packets behind it are dropped: the requester sends them again.
-func (c *RC) catchUp() {
+// executeEarly executes kept packets in PSN order up to the next gap and requests the missing
+// packet at once. One acknowledgement covers all of them. A packet that cannot be executed ends it
+// as if it had just arrived, and the packets behind it are dropped: the requester sends them again.
+func (c *RC) executeEarly() {
 	// The Gather borrows the payload of kept packets, whose memory goes back to the pool.
 	defer c.gather.Settle()
 	r := &c.rsp
 	for k := r.early.next(r.expected); k != nil; k = r.early.next(r.expected) {
 		d := k.packet.PSN.Diff(r.expected)
 		if d > 0 {
-			c.missed()
+			c.requestMissing()
 			return
 		}
 		v := Accepted
@@ -329,7 +329,7 @@ func (c *RC) catchUp() {
 		case OutOfSequence: // a FLUSH without a resource: treated as lost, and requested
 			return
 		default:
-			r.early.drop()
+			r.early.clear()
 			return
 		}
 	}

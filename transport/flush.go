@@ -9,7 +9,7 @@ import (
 // sendFlush sends a FLUSH and returns the number of PSNs used, 0 or 1. As in Linux rxe, a FLUSH
 // does not count against max_rd_atomic.
 func (c *RC) sendFlush(x *transmission, w *qp.SendWQE, at cursor) uint32 {
-	if c.req.room(at.psn) == 0 || !c.req.shareAdmits(x.now, at, 1) {
+	if c.req.windowLeft(at.psn) == 0 || !c.req.shareAdmits(x.now, at, 1) {
 		return 0
 	}
 	p := c.packetOf(bth.RCFlush, at.psn)
@@ -25,9 +25,9 @@ func (c *RC) sendFlush(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	return 1
 }
 
-// SealRxeFlush in a frame's Seal requests the ICRC that Linux rxe expects of a FLUSH
+// SealRxeFlushICRC in a frame's Seal requests the ICRC that Linux rxe expects of a FLUSH
 // ([bth.ICRCRxeFlush]).
-const SealRxeFlush = 1
+const SealRxeFlushICRC = 1
 
 // flushSeal returns the Seal of a FLUSH. Linux rxe silently drops a FLUSH with the ICRC of the
 // IBA, and RNICs drop one with that of rxe. Packets of rxe are recognized by MigReq, which it
@@ -35,7 +35,7 @@ const SealRxeFlush = 1
 func (c *RC) flushSeal() uint8 {
 	r := &c.req
 	if c.peer == peerRxe || c.peer == peerUnknown && (r.retryCnt-r.retries)%2 == 1 {
-		return SealRxeFlush
+		return SealRxeFlushICRC
 	}
 	return 0
 }
@@ -77,7 +77,7 @@ func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	typ, level := qp.FlushType(p.FETH.Type), qp.FlushLevel(p.FETH.Level)
 	need, h := typ.Access(), p.RETH
 	if !typ.Valid() || level > qp.FlushRegion || c.qp.Attr.Access&need != need || uint64(h.DMALen) > maxMessage {
-		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}
 	if c.peer == peerRxe && h.VA == 0 {
 		// Linux rxe sends a FLUSH again with address 0. Its range was a part of the region.
@@ -86,15 +86,15 @@ func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if level == qp.FlushRegion {
 		h.DMALen = 0 // address and length have no meaning
 	}
-	region := c.reach(h, need)
+	region := c.lookupRemote(h, need)
 	if region == nil {
-		return c.refuse(bth.NakRemoteAccess, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakRemoteAccess, qp.WCSuccess)
 	}
 	reads := &c.rsp.reads
 	res := reads.claim(&reads.flushes, flushSlots)
 	if res == nil {
 		c.count.OutOfSequence++
-		c.missed()
+		c.requestMissing()
 		return OutOfSequence
 	}
 	var err error
@@ -105,9 +105,9 @@ func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		err = region.Flush(h.VA, uint64(h.DMALen), persist)
 	}
 	if err != nil {
-		return c.refuse(bth.NakRemoteOperational, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakRemoteOperational, qp.WCSuccess)
 	}
-	c.answer(p, res, resource{op: info.Op, va: h.VA, rkey: h.RKey}, 1)
+	c.queueResponse(p, res, resource{op: info.Op, va: h.VA, rkey: h.RKey}, 1)
 	return Accepted
 }
 
@@ -118,20 +118,20 @@ func (c *RC) takeAtomicWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	limit := int(c.qp.Attr.MaxDestRdAtomic)
 	if c.qp.Attr.Access&mr.RemoteWrite == 0 || limit == 0 || h.VA%atomicBytes != 0 ||
 		h.DMALen != atomicBytes || len(p.Payload) != atomicBytes {
-		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}
-	region := c.reach(h, mr.RemoteWrite)
+	region := c.lookupRemote(h, mr.RemoteWrite)
 	if region == nil {
-		return c.refuse(bth.NakRemoteAccess, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakRemoteAccess, qp.WCSuccess)
 	}
 	reads := &c.rsp.reads
 	res := reads.claim(&reads.ring, limit)
 	if res == nil {
-		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}
 	if region.WriteAtomic(h.VA, (*[atomicBytes]byte)(p.Payload)) != nil {
-		return c.refuse(bth.NakRemoteOperational, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakRemoteOperational, qp.WCSuccess)
 	}
-	c.answer(p, res, resource{op: info.Op, va: h.VA, rkey: h.RKey}, 1)
+	c.queueResponse(p, res, resource{op: info.Op, va: h.VA, rkey: h.RKey}, 1)
 	return Accepted
 }

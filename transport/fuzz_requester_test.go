@@ -13,8 +13,8 @@ func (b *bench) responsePacket(op bth.Opcode) *bth.Packet {
 	r := &b.c.req
 	p := &bth.Packet{Opcode: op, PKey: 0xffff, DestQP: 0x11}
 	p.PSN = pick(b, r.una, r.una, r.send, r.next).Add(pick[uint32](b, 0, 0, 0xffffff, 1, 0xfffffe, 2, 3, 1<<23))
-	p.AETH.Syndrome = pick(b, bth.AckUnlimited, bth.AckUnlimited, bth.NakPSNSequence, bth.RNR(1), bth.RNR(0), bth.NakInvalidRequest,
-		bth.NakRemoteAccess, bth.NakRemoteOperational, bth.NakInvalidRD, 0x6a, 0x9f, 0x00)
+	p.AETH.Syndrome = pick(b, bth.AckUnlimited, bth.AckUnlimited, bth.NakPSNSequence, bth.RNR(1), bth.RNR(0),
+		bth.NakInvalidRequest, bth.NakRemoteAccess, bth.NakRemoteOperational, bth.NakInvalidRD, 0x6a, 0x9f, 0x00)
 	v := b.byte()
 	p.AtomicAck = uint64(v &^ 0x80) // never the secret, because it is stored in memory that may be sent later
 	p.MigReq = v&0x80 == 0          // otherwise the packet looks like one of Linux rxe
@@ -44,7 +44,8 @@ func (b *bench) rightLength(psn bth.PSN) int {
 // outstanding.
 func FuzzRequester(f *testing.F) {
 	responses := []bth.Opcode{
-		bth.RCAck, bth.RCReadResponseFirst, bth.RCReadResponseMiddle, bth.RCReadResponseLast, bth.RCReadResponseOnly, bth.RCAtomicAck,
+		bth.RCAck, bth.RCReadResponseFirst, bth.RCReadResponseMiddle,
+		bth.RCReadResponseLast, bth.RCReadResponseOnly, bth.RCAtomicAck,
 	}
 	// A step is the kind of response or, from 0x80 up, another event, and then the fields of the
 	// packet: origin of the PSN, distance from it, syndrome, value, length.
@@ -60,10 +61,12 @@ func FuzzRequester(f *testing.F) {
 	f.Add(slices.Concat(post(2, 0), post(0, 0), send, []byte{0, 3, 2, 0, 0, 0}, send, []byte{4, 0, 0, 0, 0, 0}))
 	f.Add(slices.Concat(post(1, 5), send, []byte{0x86, 0}, []byte{0, 0, 3, 0, 0, 0}, send))
 	// A repair, early packets kept, an unanswered packet, two probes.
-	f.Add(slices.Concat(post(1, 5), send, []byte{0, 0, 3, 2, 0, 0}, send, []byte{0, 3, 2, 0, 0, 0}, post(1, 0), send, []byte{0, 0, 0, 0, 0, 0},
+	f.Add(slices.Concat(post(1, 5), send, []byte{0, 0, 3, 2, 0, 0}, send, []byte{0, 3, 2, 0, 0, 0}, post(1, 0), send,
+		[]byte{0, 0, 0, 0, 0, 0},
 		post(1, 5), send, timeout, send, timeout, send, timeout, send))
 	// Repairs in vain.
-	f.Add(slices.Concat(post(1, 5), send, []byte{0, 0, 0, 2, 0, 0}, send, []byte{0, 0, 0, 2, 0, 0}, send, []byte{0, 0, 3, 2, 0, 0}, send, []byte{0, 0, 0, 0, 0, 0}, send))
+	f.Add(slices.Concat(post(1, 5), send, []byte{0, 0, 0, 2, 0, 0}, send, []byte{0, 0, 0, 2, 0, 0}, send,
+		[]byte{0, 0, 3, 2, 0, 0}, send, []byte{0, 0, 0, 0, 0, 0}, send))
 
 	f.Fuzz(func(t *testing.T, program []byte) {
 		newBench(qp.RC, program).run(t, func(b *bench) {

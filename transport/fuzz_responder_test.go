@@ -17,7 +17,8 @@ func (b *bench) requestPacket(op bth.Opcode) *bth.Packet {
 	} else {
 		expected = b.uc.expected
 	}
-	p.PSN = expected.Add(pick[uint32](b, 0, 0, 0, 0, 1, 0xffffff, 2, 0xfffffe, 3, 0xfffffb, 16, 0xfffff0, 1<<23, 1<<23-1, 1<<23+1))
+	p.PSN = expected.Add(pick[uint32](b, 0, 0, 0, 0, 1, 0xffffff, 2, 0xfffffe, 3, 0xfffffb, 16, 0xfffff0, 1<<23,
+		1<<23-1, 1<<23+1))
 	n := pick(b, benchMTU, 8, 0, 1, benchMTU-1, benchMTU+1, 4, 44)
 	p.Payload = benchPayload[:n]
 	place := int(b.byte()) % benchPlaces
@@ -35,7 +36,8 @@ func (b *bench) requestPacket(op bth.Opcode) *bth.Packet {
 	}
 	va := b.iova(place) + pick[uint64](b, 0, 0, 8, 1, 256, benchPage-256, benchPage-8, benchPage-1, benchPage,
 		^uint64(0), ^uint64(0)-b.iova(place)+1, ^uint64(7)-b.iova(place)+1)
-	dma := pick(b, uint32(n), uint32(n), uint32(n)+1, 0, 8, 256, 257, 300, 512, 1000, benchPage, benchPage+1, 1<<31, 1<<31+1, 1<<32-1)
+	dma := pick(b, uint32(n), uint32(n), uint32(n)+1, 0, 8, 256, 257, 300, 512, 1000, benchPage, benchPage+1, 1<<31,
+		1<<31+1, 1<<32-1)
 	p.RETH = bth.RETH{VA: va, RKey: rkey, DMALen: dma}
 	p.AtomicETH = bth.AtomicETH{VA: va, RKey: rkey, SwapAdd: uint64(dma), Compare: uint64(n)}
 	p.InvalidateRKey = rkey
@@ -60,14 +62,19 @@ func FuzzResponder(f *testing.F) {
 	}
 	recv, send := []byte{0xc2, 0}, []byte{0xc0, 15}
 	f.Add(slices.Concat(recv, packet(bth.RCSendOnly, 0, 1, 0, 0, 0, 0, 1), send))
-	f.Add(slices.Concat(recv, packet(bth.RCSendFirst), packet(bth.RCSendMiddle), packet(bth.RCSendLastImm, 0, 3, 0, 0, 0, 0, 3), send))
-	f.Add(slices.Concat(packet(bth.RCWriteFirst, 0, 0, 0, 0, 0, 9), packet(bth.RCWriteMiddle), packet(bth.RCWriteMiddle), send))
-	f.Add(slices.Concat(packet(bth.RCReadRequest, 0, 2, 1, 0, 0, 9, 1), send, packet(bth.RCReadRequest, 7, 2, 1, 0, 4, 9, 1), send))
-	f.Add(slices.Concat(packet(bth.RCFetchAdd, 0, 2, 2), packet(bth.RCCmpSwap, 0, 2, 2), send, packet(bth.RCFetchAdd, 5, 2, 2), send))
+	f.Add(slices.Concat(recv, packet(bth.RCSendFirst), packet(bth.RCSendMiddle),
+		packet(bth.RCSendLastImm, 0, 3, 0, 0, 0, 0, 3), send))
+	f.Add(slices.Concat(packet(bth.RCWriteFirst, 0, 0, 0, 0, 0, 9), packet(bth.RCWriteMiddle),
+		packet(bth.RCWriteMiddle), send))
+	f.Add(slices.Concat(packet(bth.RCReadRequest, 0, 2, 1, 0, 0, 9, 1), send,
+		packet(bth.RCReadRequest, 7, 2, 1, 0, 4, 9, 1), send))
+	f.Add(slices.Concat(packet(bth.RCFetchAdd, 0, 2, 2), packet(bth.RCCmpSwap, 0, 2, 2), send,
+		packet(bth.RCFetchAdd, 5, 2, 2), send))
 	f.Add(slices.Concat(packet(bth.RCWriteOnly, 4), send, packet(bth.RCWriteOnly, 0, 0, 4), send))
 	f.Add(slices.Concat(packet(bth.RCReadRequest, 0, 2, 0, 0, 0, 10, 1), []byte{0xc0, 2, 0xc6, 0}, send))
 	f.Add(slices.Concat(packet(bth.RCWriteOnly, 0, 1, 0, 0, 10, 0, 1), send))
-	f.Add(slices.Concat(packet(bth.RCSendOnly), send, recv, packet(bth.RCSendOnly), packet(bth.RCSendOnlyInv, 0, 1, 0), send))
+	f.Add(slices.Concat(packet(bth.RCSendOnly), send, recv, packet(bth.RCSendOnly),
+		packet(bth.RCSendOnlyInv, 0, 1, 0), send))
 	f.Add(slices.Concat(packet(bth.RCWriteLast), []byte{0xc7, 2}, send))
 	f.Add(slices.Concat(packet(bth.RCFlush, 0, 2, 0), send))
 	// Two gaps and the packets that close them; then a kept SEND without a receive.
@@ -83,7 +90,8 @@ func FuzzResponder(f *testing.F) {
 func FuzzUnreliable(f *testing.F) {
 	requests := requestsOf(bth.ServiceUC)
 	for i := range requests {
-		f.Add([]byte{0xc2, 0, byte(i), 0, 0, 0, 0, 0, 0, 0, byte(i + 1), 0, 0, 0, 0, 0, 0, 0, 0xc3, 0, 0, byte(i), 0xc0, 15})
+		f.Add([]byte{0xc2, 0, byte(i), 0, 0, 0, 0, 0, 0, 0,
+			byte(i + 1), 0, 0, 0, 0, 0, 0, 0, 0xc3, 0, 0, byte(i), 0xc0, 15})
 	}
 	f.Fuzz(func(t *testing.T, program []byte) { runRequests(t, qp.UC, requests, program) })
 }

@@ -122,7 +122,8 @@ func (b *bench) Complete(wc *qp.WC) {
 		posted = b.recvs
 	}
 	if id := wc.WRID & 0xffffffff; id != b.done[queue] || id >= posted {
-		b.fail("work request %d of queue %d completes as %s; %d completed before it, %d are posted", id, queue, wc.Status.Name(), b.done[queue], posted)
+		b.fail("work request %d of queue %d completes as %s; %d completed before it, %d are posted", id, queue,
+			wc.Status.Name(), b.done[queue], posted)
 	}
 	b.done[queue]++
 }
@@ -207,7 +208,8 @@ func (b *bench) transmit(n int) (more bool) {
 		}
 		// An error NAK is the last packet of a queue pair, even if it has entered ERR for another
 		// reason before the NAK was sent.
-		last := p.Opcode == bth.RCAck && p.AETH.Syndrome.IsNak() && p.AETH.Syndrome != bth.NakPSNSequence && !stays[p.PSN]
+		last := p.Opcode == bth.RCAck && p.AETH.Syndrome.IsNak() && p.AETH.Syndrome != bth.NakPSNSequence &&
+			!stays[p.PSN]
 		if b.spoken || before == qp.ERR && !last {
 			b.fail("a queue pair in ERR sent %v", p.Opcode)
 		}
@@ -228,7 +230,7 @@ func (b *bench) refusedAndStays() map[bth.PSN]bool {
 	}
 	rs, psns := &b.c.rsp.reads, map[bth.PSN]bool{}
 	for i := range rs.len {
-		if j := rs.job(i); j.again && j.res.gone() {
+		if j := rs.job(i); j.replay && j.res.invalidated() {
 			psns[j.next] = true
 		}
 	}
@@ -291,7 +293,7 @@ func (b *bench) check() {
 	if r.started && (r.window < 1 || r.window > b.c.window) {
 		b.fail("%d PSNs may be outstanding, the window has %d", r.window, b.c.window)
 	}
-	if r.started && !r.again.empty() && r.una == r.send {
+	if r.started && !r.resend.empty() && r.una == r.send {
 		b.fail("a repair is due where nothing is outstanding")
 	}
 	if e := &b.c.rsp.early; e.pool != nil && (e.pool.lent > int(2*b.c.window) || (e.pool.lent == 0) != (e.kept == 0)) {

@@ -23,8 +23,8 @@ const (
 // transmitted, because an acknowledgement says that the data is stored; and before a key is
 // invalidated. On a nil Gather all methods work without holding anything back.
 type Gather struct {
-	// Single stores each message at its end, before the next one.
-	Single bool
+	// PerMessage stores each message at its end, before the next one.
+	PerMessage bool
 
 	owner    gatherOwner // owner of what is held back
 	region   *mr.Region  // region of all pieces
@@ -45,12 +45,12 @@ type heldMessage struct {
 
 // A gatherOwner is a machine, or half of one, whose payloads are held back.
 type gatherOwner interface {
-	// unwritten reports that held-back data could not be stored although its packets were
+	// storeFailed reports that held-back data could not be stored although its packets were
 	// accepted. psn is the PSN of the first held-back packet of the message that failed. lost are
 	// the complete messages from that one on; it is empty if the message in progress failed.
-	unwritten(psn bth.PSN, lost []heldMessage)
+	storeFailed(psn bth.PSN, lost []heldMessage)
 	// completions returns the CQ of the complete messages.
-	completions() qp.Completer
+	completions() qp.CompletionSink
 	// base returns the core of the machine.
 	base() *core
 }
@@ -68,7 +68,7 @@ func (g *Gather) complete() int {
 // Settle stores what is held back.
 func (g *Gather) Settle() {
 	if g != nil && len(g.pieces) > 0 {
-		_ = g.settle() // unwritten reports the error to the owner
+		_ = g.settle() // storeFailed has reported the error to the owner
 	}
 }
 
@@ -76,13 +76,13 @@ func (g *Gather) Settle() {
 // owner.
 func (g *Gather) settle() error {
 	o, psn, messages := g.owner, g.psn, g.messages
-	// g is reset before the owner learns of an error, because unwritten calls drop.
+	// g is reset before the owner learns of an error, because storeFailed calls drop.
 	n, err := g.region.WritePieces(g.pieces)
 	g.reset()
 	for i := range messages {
 		m := &messages[i]
 		if err != nil && m.end > n {
-			o.unwritten(m.psn, messages[i:])
+			o.storeFailed(m.psn, messages[i:])
 			return err
 		}
 		if m.tells {
@@ -90,7 +90,7 @@ func (g *Gather) settle() error {
 		}
 	}
 	if err != nil {
-		o.unwritten(psn, nil)
+		o.storeFailed(psn, nil)
 	}
 	return err
 }
@@ -118,7 +118,7 @@ func (g *Gather) drop(c *core) {
 		g.reset()
 		return
 	}
-	g.cut(n)
+	g.truncate(n)
 	g.Settle()
 }
 
@@ -132,20 +132,20 @@ func (g *Gather) forget(c *core) {
 // holds reports whether something of c is held back.
 func (g *Gather) holds(c *core) bool { return g != nil && len(g.pieces) > 0 && g.owner.base() == c }
 
-// cut discards the pieces from index n on.
-func (g *Gather) cut(n int) {
+// truncate discards the pieces from index n on.
+func (g *Gather) truncate(n int) {
 	clear(g.pieces[n:])
 	g.pieces = g.pieces[:n]
 }
 
 // reset discards everything.
 func (g *Gather) reset() {
-	g.cut(0)
+	g.truncate(0)
 	g.owner, g.region, g.size, g.messages = nil, nil, 0, g.messages[:0]
 }
 
 // put stores b or holds it back. final means that its bytes become visible after all others. An
-// error concerns b, or data of the same owner that was held back before and that unwritten has
+// error concerns b, or data of the same owner that was held back before and that storeFailed has
 // reported.
 func (g *Gather) put(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint64, b []byte, final bool) error {
 	if g == nil {
@@ -190,7 +190,7 @@ func (g *Gather) end(o gatherOwner) error {
 	if g == nil || len(g.pieces) == 0 || g.owner != o {
 		return nil
 	}
-	if _, ok := o.(*UC); !ok && !g.Single {
+	if _, ok := o.(*UC); !ok && !g.PerMessage {
 		return nil
 	}
 	return g.settle()
@@ -265,16 +265,16 @@ type (
 	requestingRC RC
 )
 
-func (o *respondingRC) completions() qp.Completer { return o.qp.RecvCQ }
+func (o *respondingRC) completions() qp.CompletionSink { return o.qp.RecvCQ }
 
-// unwritten refuses the first packet that could not be stored, and all requests executed since.
+// storeFailed refuses the first packet that could not be stored, and all requests executed since.
 // The receive of the first lost message completes with an error, those of the others are flushed.
-func (o *respondingRC) unwritten(psn bth.PSN, lost []heldMessage) {
+func (o *respondingRC) storeFailed(psn bth.PSN, lost []heldMessage) {
 	c := (*RC)(o)
 	c.rsp.expected = psn
-	c.rsp.early.drop()
+	c.rsp.early.clear()
 	if len(lost) == 0 {
-		c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
+		c.queueErrorNAK(bth.NakRemoteOperational, qp.WCLocProtErr)
 		return
 	}
 	c.rsp.msn = lost[0].msn
@@ -284,15 +284,15 @@ func (o *respondingRC) unwritten(psn bth.PSN, lost []heldMessage) {
 			c.qp.RecvCQ.Complete(&m.wc)
 		}
 	}
-	c.refuse(bth.NakRemoteOperational, qp.WCSuccess)
-	c.rsp.reply.told = lost[0].tells
+	c.queueErrorNAK(bth.NakRemoteOperational, qp.WCSuccess)
+	c.rsp.reply.errReported = lost[0].tells
 }
 
-func (o *requestingRC) completions() qp.Completer { return o.qp.SendCQ }
+func (o *requestingRC) completions() qp.CompletionSink { return o.qp.SendCQ }
 
-// unwritten fails the first READ that could not be stored: the first lost message, or the oldest
+// storeFailed fails the first READ that could not be stored: the first lost message, or the oldest
 // request, which is not complete before its last response is stored.
-func (o *requestingRC) unwritten(_ bth.PSN, lost []heldMessage) {
+func (o *requestingRC) storeFailed(_ bth.PSN, lost []heldMessage) {
 	c := (*RC)(o)
 	if len(lost) == 0 {
 		c.fail(qp.WCLocProtErr)
@@ -314,7 +314,7 @@ func lostStatus(i int) qp.WCStatus {
 	return qp.WCWRFlushErr
 }
 
-// unwritten drops the message, as if one of its packets had been lost.
-func (c *UC) unwritten(bth.PSN, []heldMessage) { c.inside = false }
+// storeFailed drops the message, as if one of its packets had been lost.
+func (c *UC) storeFailed(bth.PSN, []heldMessage) { c.inside = false }
 
-func (c *UC) completions() qp.Completer { return c.qp.RecvCQ }
+func (c *UC) completions() qp.CompletionSink { return c.qp.RecvCQ }

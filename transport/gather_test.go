@@ -149,7 +149,7 @@ func vectoredAt600000(t *testing.T, s *script) *vectored {
 
 // If the held-back payload of accepted packets cannot be stored, the first of these packets is
 // refused. None of them has been acknowledged.
-func TestWhatCannotBeStoredLaterIsRefusedWithTheFirstPacketHeldBack(t *testing.T) {
+func TestFailedGatherRefusesFirstHeldPacket(t *testing.T) {
 	s := newScript(t, nil)
 	m := vectoredAt600000(t, s)
 	s.run(`
@@ -184,7 +184,7 @@ func TestAMessageThatCannotBeStoredIsRefusedAfterItsEnd(t *testing.T) {
 }
 
 // When a request or a receive has completed, with any status, the program owns its memory.
-func TestWhatIsHeldBackOfAFailedMessageIsForgotten(t *testing.T) {
+func TestFailedMessageIsNotStored(t *testing.T) {
 	for _, c := range []scenario{
 		{"the queue pair fails", nil, `
 			<+ RDMA_WRITE_FIRST psn=100 len=256 va=0x600000 dma=512 rkey=far
@@ -210,7 +210,7 @@ func TestWhatIsHeldBackOfAFailedMessageIsForgotten(t *testing.T) {
 }
 
 // The payload of kept early packets is stored before their memory is lent again.
-func TestWhatCameEarlyIsStoredBeforeItsMemoryIsLentAgain(t *testing.T) {
+func TestEarlyPayloadIsStoredBeforeReuse(t *testing.T) {
 	s := newScript(t, nil)
 	m := vectoredAt600000(t, s)
 	m.limit = 1024
@@ -269,15 +269,15 @@ func TestUnreliableMessageThatCannotBeStoredLaterIsDropped(t *testing.T) {
 		state RTS`)
 }
 
-// holder is a queue pair whose payloads are held back. It records calls of unwritten.
+// holder is a queue pair whose payloads are held back. It records calls of storeFailed.
 type holder struct {
 	core
 	failed []bth.PSN
 }
 
-func (h *holder) completions() qp.Completer { return nil }
+func (h *holder) completions() qp.CompletionSink { return nil }
 
-func (h *holder) unwritten(psn bth.PSN, _ []heldMessage) { h.failed = append(h.failed, psn) }
+func (h *holder) storeFailed(psn bth.PSN, _ []heldMessage) { h.failed = append(h.failed, psn) }
 
 // holding returns a Gather, two adjacent regions of vectored memory, and two queue pairs.
 func holding(t *testing.T) (g *Gather, regions [2]*mr.Region, mem [2]*vectored, owners [2]*holder) {
@@ -338,14 +338,15 @@ func TestWhatCannotBeStoredToMakeRoomFailsItsOwnQueuePair(t *testing.T) {
 		}
 		err := g.put(owners[next], 8, regions[1], 0x1400, make([]byte, 4), false)
 		if !errors.Is(err, want.err) || !slices.Equal(owners[0].failed, want.failed) || owners[1].failed != nil {
-			t.Errorf("the packet of queue pair %d: %v; queue pair 0 is told of %d, queue pair 1 of %d", next, err, owners[0].failed, owners[1].failed)
+			t.Errorf("the packet of queue pair %d: %v; queue pair 0 is told of %d, queue pair 1 of %d", next, err,
+				owners[0].failed, owners[1].failed)
 		}
 	}
 }
 
 // orderly is memory that orders the end of a message itself. It records the calls.
 type orderly struct {
-	mr.Atomic
+	mr.AtomicMemory
 	calls []string
 }
 
@@ -377,7 +378,7 @@ func TestMemoryThatOrdersTheEndOfAMessageTakesAllOfItsLastPacket(t *testing.T) {
 }
 
 // What is held back of an incomplete UC message is never stored.
-func TestOfAnUnreliableMessageThatEndsEarlyNothingMoreIsStored(t *testing.T) {
+func TestIncompleteUCMessageIsNotStored(t *testing.T) {
 	const first = "<+ UC_RDMA_WRITE_FIRST psn=100 len=256 va=0x600000 dma=600 rkey=far\n"
 	for _, c := range []struct {
 		rule, script string

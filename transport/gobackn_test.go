@@ -103,7 +103,8 @@ func lossyRun(t *testing.T, op qp.WROpcode, seed uint64, rxe bool) int {
 	g := &goBackN{t: t, mtu: 256, reads: op == qp.WRRead, rxe: rxe}
 	for i := range 10 {
 		n := uint32(rng.IntN(8 * 256))
-		wr := qp.SendWR{ID: uint64(i), Opcode: op, RKey: w.reg[1].RKey(), SGList: []qp.SGE{{Length: n, LKey: w.reg[0].LKey()}}}
+		wr := qp.SendWR{ID: uint64(i), Opcode: op, RKey: w.reg[1].RKey(),
+			SGList: []qp.SGE{{Length: n, LKey: w.reg[0].LKey()}}}
 		if err := w.qp[0].SQ.Push(&wr); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +137,8 @@ func lossyRun(t *testing.T, op qp.WROpcode, seed uint64, rxe bool) int {
 		// A receive that is posted late causes an RNR NAK now and then.
 		if op == qp.WRSend && receives < 10 && rng.IntN(4) == 0 {
 			receives++
-			if err := w.qp[1].Recv.(*qp.RecvQueue).Push(&qp.RecvWR{SGList: []qp.SGE{{Length: 2048, LKey: w.reg[1].LKey()}}}); err != nil {
+			if err := w.qp[1].Recv.(*qp.RecvQueue).Push(&qp.RecvWR{SGList: []qp.SGE{{Length: 2048,
+				LKey: w.reg[1].LKey()}}}); err != nil {
 				t.Fatal(err)
 			}
 		}

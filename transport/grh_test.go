@@ -56,7 +56,8 @@ func TestNetworkHeaderOfADatagram(t *testing.T) {
 
 // An IPv6 source can be chosen so that its end and the destination look like an IPv4 header.
 func TestOriginOfIPv6IsNeverReadAsIPv4(t *testing.T) {
-	f := packet.Received{Data: make([]byte, 36), Src: netip.MustParseAddr("fd55::4500:0:0"), Dst: netip.MustParseAddr("fd55::1")}
+	f := packet.Received{Data: make([]byte, 36), Src: netip.MustParseAddr("fd55::4500:0:0"),
+		Dst: netip.MustParseAddr("fd55::1")}
 	src := f.Src.As16()
 	src[12], src[13] = 0x45, 0
 	var g GRH

@@ -7,9 +7,9 @@ import (
 
 // inbound is the SEND or WRITE message being received, of a reliable or an unreliable connection.
 type inbound struct {
-	inside bool          // between the FIRST and the LAST packet of the message
-	op     bth.Operation // operation of the last executed packet
-	got    uint64        // bytes of the message received so far
+	inside        bool          // between the FIRST and the LAST packet of the message
+	op            bth.Operation // operation of the last executed packet
+	receivedBytes uint64        // bytes of the message received so far
 
 	va     uint64     // remote address of a WRITE
 	length uint64     // DMA length of a WRITE
@@ -20,13 +20,13 @@ type inbound struct {
 const maxMessage = 1 << 31
 
 // begins starts a message.
-func (m *inbound) begins(op bth.Operation) { m.op, m.got = op, 0 }
+func (m *inbound) begins(op bth.Operation) { m.op, m.receivedBytes = op, 0 }
 
 // continues reports whether a packet that does not start a message continues this one.
 func (m *inbound) continues(op bth.Operation) bool { return m.inside && m.op == op }
 
 // beginWrite checks the RETH of a WRITE and looks up its region. It returns the NAK that refuses
-// the WRITE, or nakNothing. A WRITE of length 0 needs neither a valid address nor a valid key
+// the WRITE, or noNAK. A WRITE of length 0 needs neither a valid address nor a valid key
 // (IBA C9-88).
 func (c *core) beginWrite(m *inbound, h bth.RETH) bth.Syndrome {
 	m.va, m.length, m.region = h.VA, uint64(h.DMALen), nil
@@ -34,17 +34,17 @@ func (c *core) beginWrite(m *inbound, h bth.RETH) bth.Syndrome {
 		return bth.NakInvalidRequest
 	}
 	if m.length > 0 {
-		if m.region = c.reach(h, mr.RemoteWrite); m.region == nil {
+		if m.region = c.lookupRemote(h, mr.RemoteWrite); m.region == nil {
 			return bth.NakRemoteAccess
 		}
 	}
-	return nakNothing
+	return noNAK
 }
 
 // writeFits reports whether n bytes are a valid payload of a packet of a WRITE: all that is left
 // of the DMA length in the last packet, less in the others (IBA 9.7.4.1.6).
 func (m *inbound) writeFits(n int, ends bool) bool {
-	left := m.length - m.got
+	left := m.length - m.receivedBytes
 	if ends {
 		return uint64(n) == left
 	}
@@ -52,7 +52,7 @@ func (m *inbound) writeFits(n int, ends bool) bool {
 }
 
 // write stores the payload of a packet of a WRITE. It returns the NAK that refuses the packet, or
-// nakNothing.
+// noNAK.
 //
 // Memory that fails is answered with NAK remote operational error, whatever the operation: key,
 // rights and bounds were right. Linux rxe, whose pages are pinned, has no such case and answers
@@ -61,21 +61,21 @@ func (m *inbound) writeFits(n int, ends bool) bool {
 func (m *inbound) write(g *Gather, o gatherOwner, p *bth.Packet, ends bool) bth.Syndrome {
 	payload := p.Payload
 	if len(payload) == 0 {
-		return nakNothing
+		return noNAK
 	}
 	if !m.region.Valid() {
 		return bth.NakRemoteAccess
 	}
-	if g.store(o, p.PSN, m.region, m.va+m.got, payload, ends) != nil {
+	if g.store(o, p.PSN, m.region, m.va+m.receivedBytes, payload, ends) != nil {
 		return bth.NakRemoteOperational
 	}
-	m.got += uint64(len(payload))
-	return nakNothing
+	m.receivedBytes += uint64(len(payload))
+	return noNAK
 }
 
-// reach returns the region that the RETH names, if it exists and permits the access to the whole
-// range (IBA 9.7.4.1.5).
-func (c *core) reach(h bth.RETH, need mr.Access) *mr.Region {
+// lookupRemote returns the region that the RETH names, if it exists and permits the access to the
+// whole range (IBA 9.7.4.1.5).
+func (c *core) lookupRemote(h bth.RETH, need mr.Access) *mr.Region {
 	region := c.keys.Lookup(h.RKey)
 	if region == nil || region.CheckRemote(c.qp.PD, uint32(c.qp.Num), h.VA, uint64(h.DMALen), need) != mr.OK {
 		return nil
@@ -83,9 +83,9 @@ func (c *core) reach(h bth.RETH, need mr.Access) *mr.Region {
 	return region
 }
 
-// fits reports whether a packet at this position of a message may have n bytes of payload
+// payloadFits reports whether a packet at this position of a message may have n bytes of payload
 // (IBA 9.7.4.1.6, C9-92; for UC 9.8.2.1).
-func fits(pos bth.Position, n int, mtu uint32) bool {
+func payloadFits(pos bth.Position, n int, mtu uint32) bool {
 	switch pos {
 	case bth.First, bth.Middle:
 		return n == int(mtu)

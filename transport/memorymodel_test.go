@@ -104,7 +104,8 @@ func (e *modelNode) received(wc *qp.WC) error {
 		return nil
 	}
 	if wc.Imm != e.window.RKey() || e.window.Bound() {
-		return fmt.Errorf("invalidated %#x; the window has key %#x, bound: %v", wc.Imm, e.window.RKey(), e.window.Bound())
+		return fmt.Errorf("invalidated %#x; the window has key %#x, bound: %v", wc.Imm, e.window.RKey(),
+			e.window.Bound())
 	}
 	e.invalid = e.invalid[1:]
 	e.winState = winShut

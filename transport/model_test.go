@@ -91,7 +91,8 @@ func newModel(seed uint64, f faults) *model {
 		e.rc = NewRC(e.qp, keys, &cfg)
 		m.ends[i] = e
 		for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
-			e.qp.Attr = qp.Attr{State: st, PathMTU: mtu, DestQPN: bth.QPN(17 - i), RQPSN: psn[1-i], SQPSN: psn[i], Access: all,
+			e.qp.Attr = qp.Attr{State: st, PathMTU: mtu, DestQPN: bth.QPN(17 - i), RQPSN: psn[1-i],
+				SQPSN: psn[i], Access: all,
 				MaxRdAtomic: rd, MaxDestRdAtomic: rd, MinRNRTimer: 1, Timeout: 8, RetryCnt: 7, RNRRetry: 7}
 			e.rc.Modified(m.now)
 		}
@@ -193,7 +194,8 @@ func (m *model) postReceives(i int, posted *uint64) {
 	e := m.ends[i]
 	for *posted < e.recvs {
 		dst := modelMine + modelBuf*2 + *posted%16*4096
-		e.qp.Recv.(*qp.RecvQueue).Push(&qp.RecvWR{ID: 1<<32 + *posted, SGList: []qp.SGE{{Addr: dst, Length: 4096, LKey: e.region.LKey()}}})
+		e.qp.Recv.(*qp.RecvQueue).Push(&qp.RecvWR{ID: 1<<32 + *posted,
+			SGList: []qp.SGE{{Addr: dst, Length: 4096, LKey: e.region.LKey()}}})
 		*posted++
 	}
 	e.rc.Posted()
@@ -301,7 +303,8 @@ func (m *model) check() error {
 					continue
 				}
 				if wc.WRID != 1<<32+e.recvDone || wc.ByteLen != e.wantRecvs[e.recvDone] {
-					return fmt.Errorf("end %d: receive %d of %d bytes, want %d of %d", i, wc.WRID-1<<32, wc.ByteLen, e.recvDone, e.wantRecvs[e.recvDone])
+					return fmt.Errorf("end %d: receive %d of %d bytes, want %d of %d", i, wc.WRID-1<<32, wc.ByteLen,
+						e.recvDone, e.wantRecvs[e.recvDone])
 				}
 				if err := e.received(&wc); err != nil {
 					return fmt.Errorf("end %d: receive %d: %w", i, e.recvDone, err)
@@ -346,7 +349,8 @@ func (m *model) run(requests int) error {
 	}
 	for i, e := range m.ends {
 		if e.sent != e.done || e.recvs != e.recvDone {
-			return fmt.Errorf("end %d: %d of %d requests and %d of %d receives complete", i, e.done, e.sent, e.recvDone, e.recvs)
+			return fmt.Errorf("end %d: %d of %d requests and %d of %d receives complete", i, e.done, e.sent,
+				e.recvDone, e.recvs)
 		}
 		if e.flushed.n != e.wantFlushes {
 			return fmt.Errorf("end %d: executed %d flushes, want %d", i, e.flushed.n, e.wantFlushes)

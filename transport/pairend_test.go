@@ -33,7 +33,8 @@ var pairAccess = [pairPlaces]mr.Access{
 
 // pairNeeds is the right that a request needs on the queue pair.
 var pairNeeds = map[bth.Operation]mr.Access{
-	bth.OpWrite: mr.RemoteWrite, bth.OpReadRequest: mr.RemoteRead, bth.OpCmpSwap: mr.RemoteAtomic, bth.OpFetchAdd: mr.RemoteAtomic,
+	bth.OpWrite: mr.RemoteWrite, bth.OpReadRequest: mr.RemoteRead, bth.OpCmpSwap: mr.RemoteAtomic,
+	bth.OpFetchAdd:    mr.RemoteAtomic,
 	bth.OpAtomicWrite: mr.RemoteWrite, bth.OpFlush: mr.FlushGlobal,
 }
 

@@ -161,8 +161,8 @@ func (e *pairEnd) post(wr *qp.SendWR) {
 func (e *pairEnd) postSend() {
 	m := e.m
 	wr := qp.SendWR{
-		Opcode: pick(m, qp.WRSend, qp.WRWrite, qp.WRRead, qp.WRFetchAdd, qp.WRCmpSwap, qp.WRWriteImm, qp.WRSendImm, qp.WRSendInv,
-			qp.WRFlush, qp.WRAtomicWrite),
+		Opcode: pick(m, qp.WRSend, qp.WRWrite, qp.WRRead, qp.WRFetchAdd, qp.WRCmpSwap,
+			qp.WRWriteImm, qp.WRSendImm, qp.WRSendInv, qp.WRFlush, qp.WRAtomicWrite),
 		Flags: pick(m, 0, 0, qp.Fence, qp.Solicited),
 	}
 	n := pick[uint32](m, 1, 256, 512, 257, 0, 3000, 8, benchPage)
@@ -186,7 +186,8 @@ func (e *pairEnd) postRecv() {
 	wr := qp.RecvWR{ID: 1<<32 | e.posted[1]}
 	if n := pick[uint32](e.m, 512, 256, 0, 255, 257, benchPage, 8); n > 0 {
 		key := e.regions[pairOwn].LKey()
-		wr.SGList = []qp.SGE{{Addr: e.iova(pairOwn), Length: n / 2, LKey: key}, {Addr: e.iova(pairOwn) + uint64(n/2), Length: n - n/2, LKey: key}}
+		wr.SGList = []qp.SGE{{Addr: e.iova(pairOwn), Length: n / 2, LKey: key},
+			{Addr: e.iova(pairOwn) + uint64(n/2), Length: n - n/2, LKey: key}}
 	}
 	if e.q.CheckPostRecv() == nil && e.q.Recv.(*qp.RecvQueue).Push(&wr) == nil {
 		e.posted[1]++
@@ -208,7 +209,8 @@ func (e *pairEnd) postLocal() {
 	case 1:
 		wr.Opcode = qp.WRRegMR
 		wr.Reg = &mr.FastReg{
-			Key: e.fast.Key(), NewKey: mr.IncRKey(e.fast.Key()), Memory: mr.Bytes(e.place(pairFast)), IOVA: e.iova(pairFast),
+			Key: e.fast.Key(), NewKey: mr.IncRKey(e.fast.Key()), Memory: mr.Bytes(e.place(pairFast)),
+			IOVA:   e.iova(pairFast),
 			Length: benchPage, Access: mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead,
 		}
 	case 2:
@@ -219,7 +221,8 @@ func (e *pairEnd) postLocal() {
 		w = e.windows[0]
 		// Refused if the region is gone.
 		_ = e.keys.Bind(e.pd, 0, &mr.Bind{
-			Key: w.RKey(), NewKey: mr.IncRKey(w.RKey()), LKey: e.regions[pairRW].LKey(), Addr: e.iova(pairRW), Length: 8, Access: mr.RemoteRead,
+			Key: w.RKey(), NewKey: mr.IncRKey(w.RKey()), LKey: e.regions[pairRW].LKey(), Addr: e.iova(pairRW),
+			Length: 8, Access: mr.RemoteRead,
 		})
 		return
 	}

@@ -9,11 +9,12 @@ import (
 
 var (
 	pairDistances = []uint32{
-		0, 0, 0, 1, 0xffffff, 2, 0xfffffe, 3, 0xfffffb, 16, 0xfffff0, pairWindow, 2*pairWindow - 1, 2 * pairWindow, 1 << 23, 1<<23 - 1, 1<<23 + 1,
+		0, 0, 0, 1, 0xffffff, 2, 0xfffffe, 3, 0xfffffb, 16, 0xfffff0, pairWindow, 2*pairWindow - 1, 2 * pairWindow,
+		1 << 23, 1<<23 - 1, 1<<23 + 1,
 	}
 	pairSyndromes = []bth.Syndrome{
-		bth.AckUnlimited, bth.AckUnlimited, bth.NakPSNSequence, bth.RNR(1), bth.RNR(0), bth.RNR(31), bth.NakInvalidRequest,
-		bth.NakRemoteAccess, bth.NakRemoteOperational, bth.NakInvalidRD, 0x6a, 0x00,
+		bth.AckUnlimited, bth.AckUnlimited, bth.NakPSNSequence, bth.RNR(1), bth.RNR(0), bth.RNR(31),
+		bth.NakInvalidRequest, bth.NakRemoteAccess, bth.NakRemoteOperational, bth.NakInvalidRD, 0x6a, 0x00,
 	}
 	pairLengths = []uint32{0, 8, benchMTU, 257, 512, 1000, benchPage, benchPage + 1, 1 << 31, 1<<31 + 1, 1<<32 - 1}
 	pairSizes   = []int{benchMTU, 8, 0, 1, benchMTU - 1, benchMTU + 1, 4, 44}
@@ -131,48 +132,60 @@ func pairSeeds() [][]byte {
 	run := []byte{stepExchange, stepExchange}
 	return [][]byte{
 		// No faults: one of each work request, both ways.
-		slices.Concat(open, recv(1), recv(0), send(0, 0, 3), send(1, 0, 5), send(0, 1, 5), send(0, 2, 7), run, send(1, 3, 0, 2), send(1, 4, 0, 2),
+		slices.Concat(open, recv(1), recv(0), send(0, 0, 3), send(1, 0, 5), send(0, 1, 5), send(0, 2, 7), run,
+			send(1, 3, 0, 2), send(1, 4, 0, 2),
 			send(0, 8, 0, 0, 0, 0, 0), send(0, 9, 0), run, run),
 		// A peer that permits only WRITEs gets a READ and an atomic, one that permits only READs
 		// gets a WRITE.
 		slices.Concat([]byte{0, 3}, send(0, 2, 1), run, []byte{stepReconnect}, send(0, 3, 0, 2), run),
 		slices.Concat([]byte{0, 4}, send(0, 1, 1), run),
 		// A WRITE with one packet lost, one duplicated, and the rest reordered.
-		slices.Concat(open, send(0, 1, 5), out(0), []byte{stepDrop, 1, 2}, deliver(1, 3), []byte{stepDuplicate, 1, 1, 3}, run),
+		slices.Concat(open, send(0, 1, 5), out(0), []byte{stepDrop, 1, 2}, deliver(1, 3),
+			[]byte{stepDuplicate, 1, 1, 3}, run),
 		// A READ requested again and again.
-		slices.Concat(open, send(0, 2, 7), out(0), []byte{stepDuplicate, 1, 0, 15}, out(1), []byte{stepDuplicate, 1, 0, 15}, out(1), run),
+		slices.Concat(open, send(0, 2, 7), out(0), []byte{stepDuplicate, 1, 0, 15}, out(1),
+			[]byte{stepDuplicate, 1, 0, 15}, out(1), run),
 		// The memory of the peer is deregistered between a READ and its duplicate, and during a
 		// WRITE.
-		slices.Concat(open, send(0, 2, 5), out(0), []byte{stepDuplicate, 1, 0, 0}, out(1), []byte{stepDeregister, 1, 0}, deliver(1, 0), out(1),
+		slices.Concat(open, send(0, 2, 5), out(0), []byte{stepDuplicate, 1, 0, 0}, out(1), []byte{stepDeregister, 1, 0},
+			deliver(1, 0), out(1),
 			[]byte{stepRegister, 1, 0}, run),
 		slices.Concat(open, send(0, 1, 5), out(0), deliver(1, 0), []byte{stepDeregister, 1, 0}, run),
 		// A packet is changed in flight: opcode, PSN, syndrome, length, key, payload, pad.
 		slices.Concat(open, send(0, 1, 5), out(0), []byte{stepAlter, 1, 1, 0, op(bth.RCWriteFirst)}, run),
-		slices.Concat(open, send(0, 1, 1), out(0), []byte{stepAlter, 1, 0, 1, 5}, run, send(0, 2, 5), out(0), []byte{stepAlter, 1, 0, 4, 5}, run),
+		slices.Concat(open, send(0, 1, 1), out(0), []byte{stepAlter, 1, 0, 1, 5}, run, send(0, 2, 5), out(0),
+			[]byte{stepAlter, 1, 0, 4, 5}, run),
 		slices.Concat(open, send(0, 0, 1), out(0), deliver(1, 0), out(1), []byte{stepAlter, 0, 0, 2, 2}, run),
 		slices.Concat(open, send(0, 1, 1), out(0), []byte{stepAlter, 1, 0, 5, 5, 0, 0}, run),
 		slices.Concat(open, send(0, 1, 1), out(0), []byte{stepAlter, 1, 0, 6, 4}, []byte{stepFlip, 1, 0, 1, 0x30}, run),
 		// A READ response is lost, then the last acknowledgement; a FLUSH whose region is
 		// deregistered.
-		slices.Concat(open, send(0, 2, 5), send(0, 3, 0, 2), out(0), deliver(1, 0), deliver(1, 0), out(1), []byte{stepDrop, 0, 0}, run),
-		slices.Concat(open, send(0, 1, 1), out(0), deliver(1, 0), out(1), []byte{stepDrop, 0, 0}, []byte{stepTimeout, 0}, out(0), run),
-		slices.Concat(open, send(0, 8, 0, 0, 0, 0, 0), out(0), []byte{stepDuplicate, 1, 0, 15}, []byte{stepDeregister, 1, 0}, run),
+		slices.Concat(open, send(0, 2, 5), send(0, 3, 0, 2), out(0), deliver(1, 0), deliver(1, 0), out(1),
+			[]byte{stepDrop, 0, 0}, run),
+		slices.Concat(open, send(0, 1, 1), out(0), deliver(1, 0), out(1), []byte{stepDrop, 0, 0},
+			[]byte{stepTimeout, 0}, out(0), run),
+		slices.Concat(open, send(0, 8, 0, 0, 0, 0, 0), out(0), []byte{stepDuplicate, 1, 0, 15},
+			[]byte{stepDeregister, 1, 0}, run),
 		// Forged NAKs: sequence, not ready, refused.
 		slices.Concat(open, send(0, 1, 7), send(0, 1, 7), out(0), forge(0, bth.RCAck, 0, 0, 2, 0, 0, 0, 0, 16), out(0),
 			forge(0, bth.RCAck, 0, 0, 3), []byte{stepTimeout, 0}, out(0), run),
 		slices.Concat(open, send(0, 0, 1), out(0), forge(0, bth.RCAck, 0, 0, 6), run),
 		// Forged READ responses, and one that is right.
-		slices.Concat(open, forge(0, bth.RCReadResponseOnly, 0, 0, 0), send(0, 2, 1), out(0), forge(0, bth.RCReadResponseOnly, 0, 0, 0, 0, 0, 0, 0, 8), run),
+		slices.Concat(open, forge(0, bth.RCReadResponseOnly, 0, 0, 0), send(0, 2, 1), out(0),
+			forge(0, bth.RCReadResponseOnly, 0, 0, 0, 0, 0, 0, 0, 8), run),
 		// Requests far ahead, which are kept until the window is full.
-		slices.Concat(open, forge(1, bth.RCWriteOnly, 3, 0, 0, 0, 0, 2, 16, 0), forge(1, bth.RCWriteOnly, 11, 0, 0, 0, 0, 2), out(1), run),
+		slices.Concat(open, forge(1, bth.RCWriteOnly, 3, 0, 0, 0, 0, 2, 16, 0),
+			forge(1, bth.RCWriteOnly, 11, 0, 0, 0, 0, 2), out(1), run),
 		// Windows and fast regions are bound and invalidated during requests of the peer.
-		slices.Concat(open, []byte{stepLocal, 1, 0, 0, 0}, []byte{stepLocal, 1, 1}, out(1), send(0, 1, 6, 0, 4, 6), send(0, 1, 6, 7, 0, 0), out(0),
+		slices.Concat(open, []byte{stepLocal, 1, 0, 0, 0}, []byte{stepLocal, 1, 1}, out(1), send(0, 1, 6, 0, 4, 6),
+			send(0, 1, 6, 7, 0, 0), out(0),
 			[]byte{stepLocal, 1, 2}, []byte{stepLocal, 1, 3}, out(1), run),
 		slices.Concat(open, []byte{stepLocal, 1, 0, 0, 0}, out(1), recv(1), send(0, 7, 0, 0, 0, 6), run),
 		// SENDs without a receive, until the retries of the peer are used up.
 		slices.Concat(open, send(0, 0, 1), run, []byte{stepAdvance, 255}, run, []byte{stepAdvance, 255}, recv(1), run),
 		// SQD, ERR, and a new connection with old packets on the wire.
-		slices.Concat(open, send(0, 1, 7), out(0), []byte{stepModify, 0, 0}, run, []byte{stepModify, 0, 1}, send(0, 1, 7), out(0), []byte{stepModify, 1, 3},
+		slices.Concat(open, send(0, 1, 7), out(0), []byte{stepModify, 0, 0}, run, []byte{stepModify, 0, 1},
+			send(0, 1, 7), out(0), []byte{stepModify, 1, 3},
 			run, []byte{stepReconnect}, recv(1), send(0, 0, 1), run),
 	}
 }

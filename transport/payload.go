@@ -54,7 +54,7 @@ func (x *transmission) attach(f *packet.Frame, region *mr.Region, addr, n, ahead
 		b = x.stage.bytes(region, addr, n)
 	}
 	if b == nil {
-		b = x.stage.fill(f, region, addr, n, max(ahead, x.reach()))
+		b = x.stage.fill(f, region, addr, n, max(ahead, x.readAhead()))
 	}
 	if b == nil {
 		return false
@@ -83,65 +83,65 @@ func (s *stage) bytes(region *mr.Region, addr, n uint64) []byte {
 	return s.read[off : off+n : off+n]
 }
 
-// maxReach is the maximum read, in bytes, for several messages. Up to about a page, reading the
+// maxReadAhead is the maximum read, in bytes, for several messages. Up to about a page, reading the
 // bytes between them costs nothing.
-const maxReach = 4 << 10
+const maxReadAhead = 4 << 10
 
 // An extent is a range of memory that is read in one call, with the messages in it.
 type extent struct {
 	first, end uint64 // first address, and address behind the last
 }
 
-// takes extends e by n bytes at addr, or returns false if they are too far away.
-func (e *extent) takes(addr, n uint64) bool {
+// extend extends e by n bytes at addr, or returns false if they are too far away.
+func (e *extent) extend(addr, n uint64) bool {
 	off := addr - e.first // wraps to a huge value if addr < e.first
-	if off > maxReach || n > maxReach-off {
+	if off > maxReadAhead || n > maxReadAhead-off {
 		return false
 	}
 	e.end = max(e.end, addr+n)
 	return true
 }
 
-// reading is the message that payload is read from: request index of a send queue, or the READ of
-// the first job. The zero value means that reading beyond the message is not worthwhile.
-type reading struct {
+// readSource is the message that payload is read from: request index of a send queue, or the READ
+// of the first job. The zero value means that reading beyond the message is not worthwhile.
+type readSource struct {
 	sends *qp.SendQueue
 	index uint32
 	reads *resources
 }
 
-// reach returns the length in bytes of the read, from the first byte of the message on, that is
+// readAhead returns the length in bytes of the read, from the first byte of the message on, that is
 // worth its cost: up to the end of the one-packet messages that this call may send next. They
 // were posted, or requested, before this call, so their buffers do not change during it.
-func (x *transmission) reach() uint64 {
+func (x *transmission) readAhead() uint64 {
 	switch {
-	case x.of.sends != nil:
-		return x.reachOfSends()
-	case x.of.reads != nil:
-		return x.reachOfReads()
+	case x.source.sends != nil:
+		return x.readAheadSends()
+	case x.source.reads != nil:
+		return x.readAheadReads()
 	}
 	return 0
 }
 
-// reachOfSends is reach for the requests in the send queue.
-func (x *transmission) reachOfSends() uint64 {
-	sq := x.of.sends
-	key, e, ok := x.readsFrom(sq.At(x.of.index))
+// readAheadSends is readAhead for the requests in the send queue.
+func (x *transmission) readAheadSends() uint64 {
+	sq := x.source.sends
+	key, e, ok := x.singleExtent(sq.At(x.source.index))
 	if !ok {
 		return 0
 	}
-	for i, left := x.of.index+1, x.left; left > 0 && i != sq.Tail(); i, left = i+1, left-1 {
-		k, next, ok := x.readsFrom(sq.At(i))
-		if !ok || k != key || !e.takes(next.first, next.end-next.first) {
+	for i, left := x.source.index+1, x.left; left > 0 && i != sq.Tail(); i, left = i+1, left-1 {
+		k, next, ok := x.singleExtent(sq.At(i))
+		if !ok || k != key || !e.extend(next.first, next.end-next.first) {
 			break
 		}
 	}
 	return e.end - e.first
 }
 
-// reachOfReads is reach for the READs that the responder answers.
-func (x *transmission) reachOfReads() uint64 {
-	r, mtu := x.of.reads, uint64(x.core.mtu)
+// readAheadReads is readAhead for the READs that the responder answers.
+func (x *transmission) readAheadReads() uint64 {
+	r, mtu := x.source.reads, uint64(x.core.mtu)
 	res := r.job(0).res
 	if res.length > mtu {
 		return 0
@@ -150,16 +150,16 @@ func (x *transmission) reachOfReads() uint64 {
 	for i := 1; i < min(r.len, x.left+1); i++ {
 		next := r.job(i).res
 		if next.op != bth.OpReadRequest || next.region != res.region || next.length > mtu ||
-			!e.takes(next.va, next.length) {
+			!e.extend(next.va, next.length) {
 			break
 		}
 	}
 	return e.end - e.first
 }
 
-// readsFrom returns the location of the data of w, if it is one segment and is sent in one
+// singleExtent returns the location of the data of w, if it is one segment and is sent in one
 // packet.
-func (x *transmission) readsFrom(w *qp.SendWQE) (key uint32, e extent, ok bool) {
+func (x *transmission) singleExtent(w *qp.SendWQE) (key uint32, e extent, ok bool) {
 	if len(w.SG) != 1 || w.Length > uint64(x.core.mtu) || w.Flags&(qp.Inline|qp.Fence) != 0 ||
 		requestOps[w.Opcode] == nil {
 		return 0, e, false

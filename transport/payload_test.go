@@ -90,7 +90,8 @@ func TestWhatWasReadForOneMessageIsNotSentForAnother(t *testing.T) {
 	pieces := []struct {
 		addr uint64
 		lkey uint32
-	}{{8192, w.reg[0].LKey()}, {8192, region.LKey()}, {8192 - 512, w.reg[0].LKey()}, {8192 + 512, w.reg[0].LKey()}, {8192 + length, w.reg[0].LKey()}}
+	}{{8192, w.reg[0].LKey()}, {8192, region.LKey()}, {8192 - 512, w.reg[0].LKey()}, {8192 + 512, w.reg[0].LKey()},
+		{8192 + length, w.reg[0].LKey()}}
 	var want []byte
 	for i, p := range pieces {
 		memory := from

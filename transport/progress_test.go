@@ -13,7 +13,8 @@ func progressText(p Progress) string {
 	for _, f := range []struct {
 		name  string
 		value int
-	}{{"window", int(p.Window)}, {"reads", p.Reads}, {"retries", int(p.Retries)}, {"rnr", int(p.RNRLeft)}, {"early", p.Early}} {
+	}{{"window", int(p.Window)}, {"reads", p.Reads}, {"retries", int(p.Retries)}, {"rnr", int(p.RNRLeft)},
+		{"early", p.Early}} {
 		if f.value != 0 {
 			text += fmt.Sprintf(" %s=%d", f.name, f.value)
 		}

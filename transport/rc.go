@@ -12,16 +12,16 @@ import (
 // RC is one end of a reliable connection: a requester and a responder.
 type RC struct {
 	core
-	cfg    Config
-	window uint32 // initial window in PSNs, from Config and the path MTU
-	most   uint32 // maximum window in PSNs
-	chunk  uint32 // PSNs of one READ request
+	cfg       Config
+	window    uint32 // initial window in PSNs, from Config and the path MTU
+	maxWindow uint32 // maximum window in PSNs
+	chunk     uint32 // PSNs of one READ request
 
-	peer peer
-	req  requester
-	own  windowRules // congestion control of req, unless cfg names another
-	rsp  responder
-	word [8]byte // scratch for the value of an atomic
+	peer      peer
+	req       requester
+	defaultCC defaultCongestion // congestion control of req, unless cfg names another
+	rsp       responder
+	atomicBuf [8]byte // scratch for the value of an atomic
 }
 
 // NewRC returns the machine of q, which looks up memory keys in keys. It uses the attributes that
@@ -32,7 +32,7 @@ func NewRC(q *qp.QP, keys *mr.Table, cfg *Config) *RC {
 		c.cfg = *cfg
 	}
 	c.cfg = c.cfg.withDefaults()
-	c.req.cc = &c.own
+	c.req.cc = &c.defaultCC
 	if c.cfg.Congestion != nil {
 		if cc := c.cfg.Congestion(); cc != nil {
 			c.req.cc = cc
@@ -45,17 +45,17 @@ func NewRC(q *qp.QP, keys *mr.Table, cfg *Config) *RC {
 // RESET empties them and resets the machine, which keeps only its congestion control, its share
 // and its pool.
 func (c *RC) Modified(now Time) {
-	was := c.entered()
+	was := c.takeState()
 	a := &c.qp.Attr
 	if a.PathMTU > 0 {
 		c.setPath(uint32(a.PathMTU))
 	}
 	switch c.state {
 	case qp.RESET:
-		c.rsp.early.drop()
-		kept := shared{share: c.req.share, counted: c.req.counted}
-		c.req, c.rsp, c.peer = requester{cc: c.req.cc, shared: kept}, responder{early: c.rsp.early}, peerUnknown
-		c.forget()
+		c.rsp.early.clear()
+		kept := shareMember{share: c.req.share, inShare: c.req.inShare}
+		c.req, c.rsp, c.peer = requester{cc: c.req.cc, shareMember: kept}, responder{early: c.rsp.early}, peerUnknown
+		c.reset()
 	case qp.RTR:
 		if was != qp.RTR {
 			c.rsp.start(a.RQPSN)
@@ -63,11 +63,11 @@ func (c *RC) Modified(now Time) {
 	case qp.RTS:
 		// RTS after SQD continues with the PSNs and requests of before.
 		if was == qp.RTR {
-			c.req.start(a.SQPSN, c.qp.SQ.Head(), WindowLimits{c.window, c.most}, a.RetryCnt, a.RNRRetry)
+			c.req.start(a.SQPSN, c.qp.SQ.Head(), WindowLimits{c.window, c.maxWindow}, a.RetryCnt, a.RNRRetry)
 		}
 	// These attributes can be changed in SQD.
 	case qp.SQD:
-		c.req.allow(a.RetryCnt, a.RNRRetry)
+		c.req.setRetryBudgets(a.RetryCnt, a.RNRRetry)
 		c.rsp.reads.resize(&c.rsp.reads.ring, int(a.MaxDestRdAtomic))
 	case qp.ERR:
 		if was != qp.ERR {
@@ -82,7 +82,7 @@ func (c *RC) Modified(now Time) {
 func (c *RC) setPath(mtu uint32) {
 	c.mtu = mtu
 	c.window = uint32(min(c.cfg.Window, max(1, c.cfg.WindowBytes/int(mtu))))
-	c.most = uint32(min(c.cfg.MaxWindow, max(1, c.cfg.MaxWindowBytes/int(mtu))))
+	c.maxWindow = uint32(min(c.cfg.MaxWindow, max(1, c.cfg.MaxWindowBytes/int(mtu))))
 	switch {
 	case c.cfg.ReadChunk > 0:
 		c.chunk = min(uint32(c.cfg.ReadChunk), c.window)
@@ -99,7 +99,7 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 	c.count.ReceivedPackets++
 	info := p.Opcode.Info()
 	if info.Op == bth.OpCNP {
-		return c.notified(now)
+		return c.receiveCNP(now)
 	}
 	if !info.Valid || info.Service != bth.ServiceRC {
 		return WrongService
@@ -111,7 +111,7 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 	}
 	switch info.Op {
 	case bth.OpReadResponse, bth.OpAck, bth.OpAtomicAck:
-		if !c.sends() {
+		if !c.maySend() {
 			return WrongState
 		}
 		v := c.response(now, p, info)
@@ -119,23 +119,23 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 		c.drained()
 		return v
 	}
-	if !c.receives() {
+	if !c.mayReceive() {
 		return WrongState
 	}
 	return c.request(now, p, info)
 }
 
-// receives reports whether the queue pair executes requests in its state (IBA 10.3.1).
-func (c *RC) receives() bool { return c.state == qp.RTR || c.state == qp.RTS || c.state == qp.SQD }
+// mayReceive reports whether the queue pair executes requests in its state (IBA 10.3.1).
+func (c *RC) mayReceive() bool { return c.state == qp.RTR || c.state == qp.RTS || c.state == qp.SQD }
 
 // Transmit appends to dst at most limit packets that may be sent now. It reports whether more can
-// be sent at once, except for what Hold holds back. The Header and Payload of each frame are
-// complete and Trailer has the pad bytes; the caller adds the ICRC. Payload is borrowed from
-// memory regions until dst is reset. Local work requests may take such a region away, so they are
-// executed only while dst is empty.
+// be sent at once, except responses that [RC.HoldReplays] holds back. The Header and Payload of
+// each frame are complete and Trailer has the pad bytes; the caller adds the ICRC. Payload is
+// borrowed from memory regions until dst is reset. Local work requests may take such a region
+// away, so they are executed only while dst is empty.
 func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int) (more bool) {
 	x := transmission{core: &c.core, now: now, path: path, dst: dst, left: limit}
-	if dst.Len() == 0 && c.sends() && c.rsp.reply.kind != replyError {
+	if dst.Len() == 0 && c.maySend() && c.rsp.reply.kind != replyError {
 		c.executeLocal()
 	}
 	c.rsp.repeated, c.rsp.held = 0, false
@@ -143,14 +143,14 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 	c.rsp.ackHeld = false
 	if c.rsp.busy() && !behind {
 		// A long READ response must not starve the requests of this end: they get a quarter.
-		if c.req.wants(c) {
+		if c.req.hasWork(c) {
 			x.left = max(1, limit*3/4)
 		}
 		held := limit - x.left
 		c.reply(&x)
 		x.left += held // the part reserved for requests
 	}
-	if c.sends() {
+	if c.maySend() {
 		c.send(&x)
 		c.account()
 	}
@@ -166,7 +166,7 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 // posted meanwhile, Transmit puts the ACK behind it, and both leave in one call, and as one train
 // on a link with segmentation offload. HoldACK returns false if the peer is Linux rxe.
 func (c *RC) HoldACK() bool {
-	if c.peer == peerRxe || !c.mayHoldACK() || c.req.wants(c) {
+	if c.peer == peerRxe || !c.mayHoldACK() || c.req.hasWork(c) {
 		return false
 	}
 	c.rsp.ackHeld = true
@@ -177,26 +177,27 @@ func (c *RC) HoldACK() bool {
 // requests, because the IBA orders responses only among themselves.
 func (c *RC) mayHoldACK() bool {
 	r := &c.rsp
-	return r.reply.kind == replyACK && r.op == bth.OpSend && !r.inside && r.reads.len == 0 && c.sends()
+	return r.reply.kind == replyACK && r.op == bth.OpSend && !r.inside && r.reads.len == 0 && c.maySend()
 }
 
-// Answers reports whether responses of READs, atomics, FLUSHes or ATOMIC WRITEs are left to send.
-func (c *RC) Answers() bool { return c.rsp.reads.len > 0 }
+// HasResponses reports whether responses of READs, atomics, FLUSHes or ATOMIC WRITEs are left to
+// send.
+func (c *RC) HasResponses() bool { return c.rsp.reads.len > 0 }
 
-// Hold sets whether Transmit holds back the responses of READs that the peer requests often: at
-// least twice as many packets were sent again as the READ has responses, and 128 more. Packets
-// behind them in PSN order wait with them; requests of this end do not.
-func (c *RC) Hold(hold bool) { c.rsp.hold = hold }
+// HoldReplays sets whether Transmit holds back the responses of READs that the peer requests
+// often: at least twice as many packets were sent again as the READ has responses, and 128 more.
+// Packets behind them in PSN order wait with them; requests of this end do not.
+func (c *RC) HoldReplays(hold bool) { c.rsp.hold = hold }
 
-// Repeated returns the number of packets of such responses that the last Transmit appended, and
+// Replayed returns the number of packets of such responses that the last Transmit appended, and
 // whether it held some back.
-func (c *RC) Repeated() (packets int, held bool) { return c.rsp.repeated, c.rsp.held }
+func (c *RC) Replayed() (packets int, held bool) { return c.rsp.repeated, c.rsp.held }
 
 // NextTimeout returns the time at which Timeout must be called, or false for never.
 func (c *RC) NextTimeout() (Time, bool) {
 	const never = Time(math.MaxInt64)
 	r, next := &c.req, never
-	if r.waiting {
+	if r.rnrWaiting {
 		next = r.rnrUntil
 	}
 	if r.armed {
@@ -205,12 +206,12 @@ func (c *RC) NextTimeout() (Time, bool) {
 			next = min(next, r.probeAt)
 		}
 	}
-	if r.paused != 0 {
-		next = min(next, r.paused)
+	if r.notBefore != 0 {
+		next = min(next, r.notBefore)
 	}
 	// With nothing outstanding, one packet may be sent after shareWait.
 	if r.blocked && r.outstanding() == 0 {
-		next = min(next, r.since+shareWait)
+		next = min(next, r.blockedSince+shareWait)
 	}
 	if next == never {
 		return 0, false
@@ -221,11 +222,11 @@ func (c *RC) NextTimeout() (Time, bool) {
 // Timeout handles the timers that have expired at now. It may be called early or late.
 func (c *RC) Timeout(now Time) {
 	r := &c.req
-	if r.waiting && now >= r.rnrUntil {
-		r.waiting = false
+	if r.rnrWaiting && now >= r.rnrUntil {
+		r.rnrWaiting = false
 	}
-	if now >= r.paused {
-		r.paused = 0
+	if now >= r.notBefore {
+		r.notBefore = 0
 	}
 	switch {
 	case r.armed && now >= r.deadline:

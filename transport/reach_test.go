@@ -123,7 +123,7 @@ func TestAnExtentIsAtMostAPage(t *testing.T) {
 		{1000, 4097, false, 1001}, {5095, 2, false, 1001}, {5097, 0, false, 1001}, {999, 1, false, 1001},
 	} {
 		e := extent{1000, 1001}
-		if got := e.takes(c.addr, c.n); got != c.takes || e.end != c.end {
+		if got := e.extend(c.addr, c.n); got != c.takes || e.end != c.end {
 			t.Errorf("%d bytes at %d: %v, up to %d, want %v, %d", c.n, c.addr, got, e.end, c.takes, c.end)
 		}
 	}

@@ -15,27 +15,27 @@ type requester struct {
 	cur             uint32
 	started         bool // the PSNs are valid: the queue pair has reached RTS
 
-	cc      Congestion
-	window  uint32 // PSNs that may be outstanding, as cc says
-	limited bool   // the whole window was outstanding since the last OnAck of cc
-	paused  Time   // NotBefore of cc while packets wait for it, else 0
+	cc        Congestion
+	window    uint32 // PSNs that may be outstanding, as cc says
+	limited   bool   // the whole window was outstanding since the last OnAck of cc
+	notBefore Time   // NotBefore of cc while packets wait for it, else 0
 
 	reads    int // READ and atomic requests sent whose responses are not complete
 	sinceAck int // request packets since the last AckReq
 
 	retryCnt, rnrRetry uint8 // retry_cnt and rnr_retry of the queue pair
 	retries, rnrTries  uint8 // remainder of them since the last progress
-	wentBack           bool  // a NAK was obeyed, and una has not advanced since
+	nakObeyed          bool  // a NAK was obeyed, and una has not advanced since
 	backoff            uint8 // timeouts since the last progress
 
 	repairs
-	pace
-	shared
+	rttEstimator
+	shareMember
 
-	armed    bool // the local ACK timer runs
-	deadline Time // its expiry
-	waiting  bool // the RNR timer runs
-	rnrUntil Time // its expiry
+	armed      bool // the local ACK timer runs
+	deadline   Time // its expiry
+	rnrWaiting bool // the RNR timer runs
+	rnrUntil   Time // its expiry
 }
 
 // infiniteRNR is the value of rnr_retry that means no limit (IBA 9.7.5.2.8).
@@ -47,14 +47,14 @@ func (r *requester) start(psn bth.PSN, head uint32, limits WindowLimits, retryCn
 	*r = requester{
 		una: psn, send: psn, next: psn, started: true, cur: head, cc: r.cc,
 		retryCnt: retryCnt, rnrRetry: rnrRetry, retries: retryCnt, rnrTries: rnrRetry,
-		repairs: repairs{faith: faith}, shared: shared{share: r.share, counted: r.counted},
+		repairs: repairs{vainRepairsLeft: maxVainRepairs}, shareMember: shareMember{share: r.share, inShare: r.inShare},
 	}
 	r.cc.Start(limits)
-	r.regulate()
+	r.applyWindow()
 }
 
-// allow changes the retry budgets. A change restores both in full.
-func (r *requester) allow(retryCnt, rnrRetry uint8) {
+// setRetryBudgets changes the retry budgets. A change restores both in full.
+func (r *requester) setRetryBudgets(retryCnt, rnrRetry uint8) {
 	if r.retryCnt != retryCnt || r.rnrRetry != rnrRetry {
 		r.retryCnt, r.rnrRetry = retryCnt, rnrRetry
 		r.retries, r.rnrTries = retryCnt, rnrRetry
@@ -63,14 +63,14 @@ func (r *requester) allow(retryCnt, rnrRetry uint8) {
 
 // halt stops the timers and sending.
 func (r *requester) halt() {
-	r.armed, r.waiting, r.started, r.paused = false, false, false, 0
-	r.again = span{}
+	r.armed, r.rnrWaiting, r.started, r.notBefore = false, false, false, 0
+	r.resend = span{}
 	r.reads = 0
 }
 
-// wants reports whether the requester has packets to send.
-func (r *requester) wants(c *RC) bool {
-	return r.started && !r.waiting && (!r.again.empty() || r.cur != c.qp.SQ.Tail())
+// hasWork reports whether the requester has packets to send.
+func (r *requester) hasWork(c *RC) bool {
+	return r.started && !r.rnrWaiting && (!r.resend.empty() || r.cur != c.qp.SQ.Tail())
 }
 
 // inFlight reports whether psn was sent and is not acknowledged.
@@ -108,8 +108,8 @@ func (c *RC) goBack() {
 	r.cur = c.qp.SQ.Head()
 	r.reads = 0
 	r.sinceAck = 0
-	r.again = span{}
-	r.asked, r.heard, r.timing = false, false, false
+	r.resend = span{}
+	r.repairingForNAK, r.wentBackForNAK, r.sampling = false, false, false
 }
 
 // spendRetry takes one retry from the budget of retry_cnt. If none is left, it fails the queue
@@ -133,16 +133,16 @@ func (c *RC) spendRetryOnNAK() bool { return c.req.backoff > 0 || c.spendRetry()
 // grow, and restarts the timer for what is still outstanding.
 func (c *RC) progressed(now Time, n uint32) {
 	r := &c.req
-	c.acked(now, n)
-	r.moved()
-	r.answered(now)
-	r.lone = r.probes > 0 && n == 1
+	c.onAck(now, n)
+	r.updateRepairs()
+	r.endSample(now)
+	r.probeAnsweredAlone = r.probes > 0 && n == 1
 	r.probes = 0
 	// The budgets count retries without progress.
 	r.retries, r.rnrTries = r.retryCnt, r.rnrRetry
-	r.wentBack = false
+	r.nakObeyed = false
 	r.backoff = 0
-	r.waiting = false
+	r.rnrWaiting = false
 	// After going back, una may advance past send: the peer had received those packets, and they
 	// are not sent again.
 	if r.send.Diff(r.una) < 0 {
@@ -167,7 +167,7 @@ func (c *RC) arm(now Time) {
 	t *= Time(min(1<<min(c.req.backoff, 2), c.cfg.BackoffLimit))
 	c.req.armed = true
 	c.req.deadline = now + t
-	c.plan(now)
+	c.scheduleProbe(now)
 }
 
 // ackTimeout handles the expiry of the local ACK timer: it spends a retry and goes back
@@ -185,10 +185,10 @@ func (c *RC) ackTimeout(now Time) {
 	}
 	r.backoff++
 	r.cc.OnTimeout(now, r.outstanding())
-	r.regulate()
+	r.applyWindow()
 	c.goBack()
 	// The next NAK is obeyed.
-	r.wentBack = false
+	r.nakObeyed = false
 }
 
 // A cursor is the position in the send queue of a packet to be sent.
@@ -217,8 +217,8 @@ func (c *RC) locate(psn bth.PSN) (at cursor, w *qp.SendWQE) {
 	}
 }
 
-// room returns how many PSNs from psn on fit into the window.
-func (r *requester) room(psn bth.PSN) uint32 {
+// windowLeft returns how many PSNs from psn on fit into the window.
+func (r *requester) windowLeft(psn bth.PSN) uint32 {
 	used := distance(r.una, psn)
 	if used >= r.window {
 		return 0
@@ -230,12 +230,12 @@ func (r *requester) room(psn bth.PSN) uint32 {
 // other half of the PSN space for duplicates.
 const maxOutstanding = 1<<23 - 1
 
-// space returns how many packets of SENDs and WRITEs from psn on may be sent. During a repair, a
-// peer that keeps early packets has those behind the gap, so they are not in flight any more, and
-// as many again may be sent.
-func (r *requester) space(psn bth.PSN) uint32 {
+// sendWindowLeft returns how many packets of SENDs and WRITEs from psn on may be sent. During a
+// repair, a peer that keeps early packets has those behind the gap, so they are not in flight any
+// more, and as many again may be sent.
+func (r *requester) sendWindowLeft(psn bth.PSN) uint32 {
 	used, most := distance(r.una, psn), r.window
-	if r.asked && r.proven {
+	if r.repairingForNAK && r.peerKeepsEarly {
 		most = min(2*most, maxOutstanding)
 	}
 	if used >= most {
@@ -244,38 +244,40 @@ func (r *requester) space(psn bth.PSN) uint32 {
 	return most - used
 }
 
-// fits reports whether the request for a READ chunk of n PSNs from psn on may be sent. A chunk
+// readFits reports whether the request for a READ chunk of n PSNs from psn on may be sent. A chunk
 // cannot be made smaller, so one is always allowed if nothing is outstanding before it.
-func (r *requester) fits(psn bth.PSN, n uint32) bool { return n <= r.room(psn) || psn == r.una }
+func (r *requester) readFits(psn bth.PSN, n uint32) bool {
+	return n <= r.windowLeft(psn) || psn == r.una
+}
 
 // outstanding returns the number of outstanding PSNs.
 func (r *requester) outstanding() uint32 { return distance(r.una, r.send) }
 
-// regulate applies the window of the congestion control.
-func (r *requester) regulate() { r.window = max(1, r.cc.Window()) }
+// applyWindow applies the window of the congestion control.
+func (r *requester) applyWindow() { r.window = max(1, r.cc.Window()) }
 
-// acked tells the congestion control that una has advanced by n PSNs.
-func (c *RC) acked(now Time, n uint32) {
+// onAck tells the congestion control that una has advanced by n PSNs.
+func (c *RC) onAck(now Time, n uint32) {
 	r := &c.req
-	r.cc.OnAck(now, Ack{PSNs: n, Limited: r.limited, Grows: c.peer != peerRxe})
+	r.cc.OnAck(now, Ack{PSNs: n, Limited: r.limited, PeerHasRoom: c.peer != peerRxe})
 	r.limited = false
-	r.regulate()
+	r.applyWindow()
 }
 
-// naked tells the congestion control of a NAK that is obeyed. repeated is the number of PSNs that
+// onNAK tells the congestion control of a NAK that is obeyed. repeated is the number of PSNs that
 // are sent again.
-func (r *requester) naked(now Time, kind LossKind, repeated uint32) {
+func (r *requester) onNAK(now Time, kind LossKind, repeated uint32) {
 	r.cc.OnLoss(now, Loss{kind, r.outstanding(), repeated})
-	r.regulate()
+	r.applyWindow()
 }
 
-// notified processes a congestion notification packet (IBA A17.9.3).
-func (c *RC) notified(now Time) Verdict {
+// receiveCNP processes a congestion notification packet (IBA A17.9.3).
+func (c *RC) receiveCNP(now Time) Verdict {
 	if !c.req.started {
 		return WrongState
 	}
 	c.count.CNPsTaken++
 	c.req.cc.OnCNP(now)
-	c.req.regulate()
+	c.req.applyWindow()
 	return CongestionNotified
 }

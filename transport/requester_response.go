@@ -77,7 +77,7 @@ func (c *RC) ack(now Time, psn bth.PSN) Verdict {
 		return c.impliedNAK(now)
 	}
 	// The peer acknowledged the repaired packet but kept nothing behind it.
-	if c.req.inVain() {
+	if c.req.takeVainRepair() {
 		c.goBack()
 	}
 	return Accepted
@@ -86,14 +86,14 @@ func (c *RC) ack(now Time, psn bth.PSN) Verdict {
 // impliedNAK goes back to the oldest READ or atomic whose data is missing, once before una
 // advances again.
 func (c *RC) impliedNAK(now Time) Verdict {
-	if c.req.wentBack {
+	if c.req.nakObeyed {
 		return OutOfSequence
 	}
 	c.count.ImpliedNAKs++
 	if c.spendRetryOnNAK() {
-		c.req.naked(now, LossSequence, c.req.outstanding())
+		c.req.onNAK(now, LossSequence, c.req.outstanding())
 		c.goBack()
-		c.req.wentBack = true
+		c.req.nakObeyed = true
 	}
 	return OutOfSequence
 }
@@ -105,14 +105,14 @@ func (c *RC) sequenceNAK(now Time, psn bth.PSN) Verdict {
 	c.count.SequenceNAKsTaken++
 	// A NAK acknowledges all requests before its PSN (IBA 9.7.5.1.2).
 	c.acknowledge(now, psn)
-	vain := r.inVain()
+	vain := r.takeVainRepair()
 	// A NAK while una is about to be sent again costs nothing: the retransmission answers it.
-	if r.waiting || r.wentBack || r.send == r.una {
+	if r.rnrWaiting || r.nakObeyed || r.send == r.una {
 		return SequenceNAK
 	}
 	if c.spendRetryOnNAK() {
-		c.obey(now, vain)
-		r.wentBack = true
+		c.repairOrGoBack(now, vain)
+		r.nakObeyed = true
 	}
 	return SequenceNAK
 }
@@ -126,7 +126,7 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 	if !c.acknowledge(now, psn) {
 		return c.impliedNAK(now)
 	}
-	if r.waiting || r.send == r.una {
+	if r.rnrWaiting || r.send == r.una {
 		return RNRWait
 	}
 	// RNR NAKs have a retry budget of their own.
@@ -138,9 +138,9 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 		}
 		r.rnrTries--
 	}
-	r.naked(now, LossNotReady, r.outstanding())
+	r.onNAK(now, LossRNR, r.outstanding())
 	c.goBack()
-	r.waiting = true
+	r.rnrWaiting = true
 	r.rnrUntil = now + Time(bth.RNRDelay(code))
 	return RNRWait
 }
@@ -186,7 +186,7 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 		return BadResponse
 	}
 	if f := c.gather.scatter((*requestingRC)(c), p.PSN, w.SG, off, p.Payload, i == w.Packets-1); f != mr.OK {
-		if c.state != qp.ERR { // otherwise unwritten has failed an earlier request
+		if c.state != qp.ERR { // otherwise storeFailed has failed an earlier request
 			c.fail(qp.WCLocProtErr)
 		}
 		return LocalError

@@ -8,9 +8,9 @@ import (
 // Go-back-N sends all outstanding packets again. That is a waste if the peer keeps the packets
 // behind a gap: it needs only the missing one. The peer shows whether it keeps them. The
 // requester sends only the packet that the NAK names (a repair) and continues with new packets;
-// the answer covers the packets behind the gap, or it does not. After faith repairs in vain in a
-// row, the requester goes back after each NAK, until an acknowledgement covers packets that it
-// has not sent again.
+// the answer covers the packets behind the gap, or it does not. After maxVainRepairs repairs in
+// vain in a row, the requester goes back after each NAK, until an acknowledgement covers packets
+// that it has not sent again.
 //
 // The IBA neither requires nor forbids this: a responder may acknowledge what it has executed at
 // any time, and it treats a packet sent twice as a duplicate. Linux rxe does not keep early
@@ -19,50 +19,50 @@ import (
 // A NAK names only the first missing PSN, so each gap of a window costs a round trip. New packets
 // are sent meanwhile.
 
-// faith is the maximum number of repairs in vain in a row. It allows the loss of two packets in a
-// row.
-const faith = 3
+// maxVainRepairs is the maximum number of repairs in vain in a row. It allows the loss of two
+// packets in a row.
+const maxVainRepairs = 3
 
 // repairs is what a requester knows about early packets at its peer, and the state of the current
 // repair.
 type repairs struct {
-	faith  uint8 // number of further repairs that may be in vain
-	proven bool  // the peer has kept early packets on this connection
+	vainRepairsLeft uint8 // remainder of maxVainRepairs
+	peerKeepsEarly  bool  // the peer has kept early packets on this connection
 
-	again span    // PSNs to be sent again, before all others
-	asked bool    // the repair answers a NAK: the peer has received packets behind it
-	end   bth.PSN // PSN behind the repaired packet, if asked
+	resend          span    // PSNs to be sent again, before all others
+	repairingForNAK bool    // the repair answers a NAK: the peer has received packets behind it
+	repairEnd       bth.PSN // PSN behind the repaired packet, if repairingForNAK
 
-	heard bool // went back for a sequence NAK, and una has not advanced since
+	wentBackForNAK bool // after a sequence NAK, until una advances; never for Linux rxe
 }
 
-// obey does what a sequence NAK for una requests. vain means that the last repair was in vain:
-// then everything is sent again.
-func (c *RC) obey(now Time, vain bool) {
+// repairOrGoBack does what a sequence NAK for una requests. vain means that the last repair was in
+// vain: then everything is sent again.
+func (c *RC) repairOrGoBack(now Time, vain bool) {
 	r := &c.req
-	if vain || r.faith == 0 || c.peer == peerRxe {
-		r.naked(now, LossSequence, r.outstanding())
+	if vain || r.vainRepairsLeft == 0 || c.peer == peerRxe {
+		r.onNAK(now, LossSequence, r.outstanding())
 		c.goBack()
-		r.heard = c.peer != peerRxe
+		r.wentBackForNAK = c.peer != peerRxe
 		return
 	}
-	missing := span{r.una, c.behind()}
-	r.naked(now, LossSequence, distance(missing.first, missing.end))
+	missing := span{r.una, c.endOfHeadPacket()}
+	r.onNAK(now, LossSequence, distance(missing.first, missing.end))
 	c.repair(missing)
-	r.asked, r.end = true, missing.end
+	r.repairingForNAK, r.repairEnd = true, missing.end
 }
 
 // repair makes s the next packets to be sent, all of which were sent before. The timer starts
 // with the first of them.
 func (c *RC) repair(s span) {
 	r := &c.req
-	r.again = s
+	r.resend = s
 	r.armed = false
-	r.timing = false
+	r.sampling = false
 }
 
-// behind returns the PSN behind the packet at una; if that is a READ, behind its chunk.
-func (c *RC) behind() bth.PSN {
+// endOfHeadPacket returns the PSN behind the packet at una; if that is a READ, behind its chunk.
+func (c *RC) endOfHeadPacket() bth.PSN {
 	r := &c.req
 	w := c.qp.SQ.At(c.qp.SQ.Head())
 	if w.Opcode != qp.WRRead {
@@ -72,26 +72,26 @@ func (c *RC) behind() bth.PSN {
 	return r.una.Add(min(w.Chunk-i%w.Chunk, w.Packets-i))
 }
 
-// moved updates repairs after an answer has advanced una. An acknowledgement beyond a repaired
-// packet, or beyond what was sent again, proves that the peer keeps early packets.
-func (r *requester) moved() {
-	mended := r.asked && r.una.Diff(r.end) > 0
-	if mended || r.heard && r.una.Diff(r.send) > 0 {
-		r.faith, r.proven = faith, true
+// updateRepairs updates repairs after an answer has advanced una. An acknowledgement beyond a
+// repaired packet, or beyond what was sent again, proves that the peer keeps early packets.
+func (r *requester) updateRepairs() {
+	mended := r.repairingForNAK && r.una.Diff(r.repairEnd) > 0
+	if mended || r.wentBackForNAK && r.una.Diff(r.send) > 0 {
+		r.vainRepairsLeft, r.peerKeepsEarly = maxVainRepairs, true
 	}
-	r.heard, r.again = false, span{}
-	r.asked = r.asked && !mended
+	r.wentBackForNAK, r.resend = false, span{}
+	r.repairingForNAK = r.repairingForNAK && !mended
 }
 
-// inVain reports whether the answer that has just advanced una covers the repaired packet and
-// nothing behind it, so that the requester must go back. The peer has not kept those packets: it
-// has no room, keeps none, or the next one was lost too.
-func (r *requester) inVain() bool {
-	if !r.asked || r.una != r.end {
+// takeVainRepair counts a repair in vain and returns true if the answer that has just advanced una
+// covers the repaired packet and nothing behind it, so that the requester must go back. The peer
+// has not kept those packets: it has no room, keeps none, or the next one was lost too.
+func (r *requester) takeVainRepair() bool {
+	if !r.repairingForNAK || r.una != r.repairEnd {
 		return false
 	}
-	r.faith--
-	r.asked = false
+	r.vainRepairsLeft--
+	r.repairingForNAK = false
 	return true
 }
 
@@ -99,14 +99,14 @@ func (r *requester) inVain() bool {
 // all.
 func (c *RC) sendRepair(x *transmission) bool {
 	r := &c.req
-	for !r.again.empty() {
-		at, w := c.locate(r.again.first)
+	for !r.resend.empty() {
+		at, w := c.locate(r.resend.first)
 		at.repair = true
 		took := c.emit(x, w, at)
 		if took == 0 || !r.started { // the queue pair fails if the memory is gone
 			return false
 		}
-		r.again.first = r.again.first.Add(took)
+		r.resend.first = r.resend.first.Add(took)
 		c.count.Retransmitted++
 		if !r.armed {
 			c.arm(x.now)
@@ -121,34 +121,34 @@ func (c *RC) sendRepair(x *transmission) bool {
 // the RTT samples predict, as the tail loss probe of TCP does (RFC 8985). A probe costs no retry
 // and does not restart the local ACK timer.
 
-// pace is the RTT estimator of RFC 6298 and the probe timer derived from it.
-type pace struct {
+// rttEstimator is the RTT estimator of RFC 6298 and the probe timer derived from it.
+type rttEstimator struct {
 	srtt, rttvar Time    // smoothed RTT and its variation
-	timing       bool    // an RTT sample is being taken
-	timed        bth.PSN // PSN of its packet, which was sent once
-	timedAt      Time    // time at which that was sent
+	sampling     bool    // an RTT sample is being taken
+	samplePSN    bth.PSN // PSN of its packet, which was sent once
+	sampleAt     Time    // time at which that was sent
 
-	probeAt Time  // time of the next probe, 0 for none
-	probes  uint8 // probes since the last progress
-	lone    bool  // the last probe was answered with an acknowledgement of its packet alone
+	probeAt            Time  // time of the next probe, 0 for none
+	probes             uint8 // probes since the last progress
+	probeAnsweredAlone bool  // the answer to the last probe acknowledged its packet alone
 }
 
-// time starts an RTT sample with a packet that has AckReq, if the peer may be probed and no
+// startSample starts an RTT sample with a packet that has AckReq, if the peer may be probed and no
 // sample is being taken. It does not while a packet is missing, because the answer would take
 // longer.
-func (r *requester) time(now Time, psn bth.PSN) {
-	if r.proven && !r.timing && !r.wentBack && r.probes == 0 {
-		r.timing, r.timed, r.timedAt = true, psn, now
+func (r *requester) startSample(now Time, psn bth.PSN) {
+	if r.peerKeepsEarly && !r.sampling && !r.nakObeyed && r.probes == 0 {
+		r.sampling, r.samplePSN, r.sampleAt = true, psn, now
 	}
 }
 
-// answered ends the RTT sample if una has advanced past its packet.
-func (r *requester) answered(now Time) {
-	if !r.timing || r.una.Diff(r.timed) <= 0 {
+// endSample ends the RTT sample if una has advanced past its packet.
+func (r *requester) endSample(now Time) {
+	if !r.sampling || r.una.Diff(r.samplePSN) <= 0 {
 		return
 	}
-	r.timing = false
-	rtt := now - r.timedAt
+	r.sampling = false
+	rtt := now - r.sampleAt
 	if r.srtt == 0 {
 		r.srtt, r.rttvar = max(1, rtt), rtt/2
 		return
@@ -158,13 +158,13 @@ func (r *requester) answered(now Time) {
 	r.rttvar += (max(off, -off) - r.rttvar) / 4
 }
 
-// plan schedules the next probe. The first follows after the retransmission timeout of RFC 6298,
-// but at least Config.ProbeAfter, and each further one after twice the time before. There is none
-// after the local ACK timeout.
-func (c *RC) plan(now Time) {
+// scheduleProbe schedules the next probe. The first follows after the retransmission timeout of
+// RFC 6298, but at least Config.ProbeAfter, and each further one after twice the time before. There
+// is none after the local ACK timeout.
+func (c *RC) scheduleProbe(now Time) {
 	r := &c.req
 	r.probeAt = 0
-	if !r.proven || r.srtt == 0 {
+	if !r.peerKeepsEarly || r.srtt == 0 {
 		return
 	}
 	silence := max(c.cfg.ProbeAfter, r.srtt+4*r.rttvar) << min(r.probes, 16)
@@ -173,8 +173,8 @@ func (c *RC) plan(now Time) {
 	}
 }
 
-// probe sends the packet at una again. If the last probe was answered for its packet alone,
-// further packets are missing, and so much time is lost already that all of them are sent again.
+// probe sends the packet at una again. If the answer to the last probe acknowledged its packet
+// alone, further packets are missing, and so much time is lost already that all are sent again.
 func (c *RC) probe(now Time) {
 	r := &c.req
 	r.probeAt = 0
@@ -184,12 +184,12 @@ func (c *RC) probe(now Time) {
 	c.count.Probes++
 	// A probe must not restart the local ACK timer, so the deadline stays.
 	deadline := r.deadline
-	if r.lone {
+	if r.probeAnsweredAlone {
 		c.goBack()
 	} else {
-		c.repair(span{r.una, c.behind()})
+		c.repair(span{r.una, c.endOfHeadPacket()})
 	}
 	r.armed, r.deadline = true, deadline
 	r.probes++
-	c.plan(now)
+	c.scheduleProbe(now)
 }

@@ -37,18 +37,18 @@ func (o *opcodes) pick(begins, ends bool) bth.Opcode {
 // room in the batch allow.
 func (c *RC) send(x *transmission) {
 	r := &c.req
-	r.blocked, r.begun = false, false
-	if r.paused = 0; !r.wants(c) {
+	r.blocked, r.sentNew = false, false
+	if r.notBefore = 0; !r.hasWork(c) {
 		return
 	}
 	// NextTimeout returns the end of the pause.
 	if at := r.cc.NotBefore(); x.now < at {
-		r.paused = at
+		r.notBefore = at
 		return
 	}
 	before, out := c.count.SentPackets, r.outstanding()
 	c.sendQueued(x)
-	r.waits(x.now, out)
+	r.noteBlocked(x.now, out)
 	if n := c.count.SentPackets - before; n > 0 && r.started {
 		r.cc.OnSend(x.now, uint32(n))
 	}
@@ -108,7 +108,7 @@ func (c *RC) held(w *qp.SendWQE) bool {
 }
 
 // emit appends the packet of w at a position to the batch and returns the number of PSNs used, 0
-// if it cannot be sent. It changes neither r.send nor r.again.
+// if it cannot be sent. It changes neither r.send nor r.resend.
 func (c *RC) emit(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	switch {
 	case w.Opcode == qp.WRRead:
@@ -141,10 +141,10 @@ func (c *RC) sent(now Time, n uint32) {
 	if r.send != r.next {
 		c.count.Retransmitted++
 	} else if r.sinceAck == 0 {
-		r.time(now, r.send)
+		r.startSample(now, r.send)
 	}
 	r.send = r.send.Add(n)
-	r.begun = true
+	r.sentNew = true
 	r.limited = r.limited || r.outstanding() >= r.window
 	if r.send.Diff(r.next) > 0 {
 		r.next = r.send
@@ -157,8 +157,8 @@ func (c *RC) sent(now Time, n uint32) {
 // startWQE assigns PSNs to w, from psn on, and looks up its regions. Local faults are found here,
 // before any packet of the message is sent.
 func (c *core) startWQE(w *qp.SendWQE, psn bth.PSN) qp.WCStatus {
-	if w.Refused != qp.WCSuccess {
-		return w.Refused
+	if w.FailStatus != qp.WCSuccess {
+		return w.FailStatus
 	}
 	// With max_rd_atomic 0 it could never be sent.
 	if usesReadSlot(w) && c.qp.Attr.MaxRdAtomic == 0 {
@@ -196,7 +196,7 @@ func (c *RC) failAt(i uint32, status qp.WCStatus) {
 // 0 or 1.
 func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
-	room := r.space(at.psn)
+	room := r.sendWindowLeft(at.psn)
 	if room == 0 || !r.shareAdmits(x.now, at, 1) {
 		return 0
 	}
@@ -211,7 +211,7 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	p := c.packetOf(requestOps[w.Opcode].pick(begins, ends), at.psn)
 	// The last packet of a message needs an ACK to complete, and the one that uses up the window or
 	// the share needs one to send more.
-	p.AckReq = last || at.repair || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery || x.left == 1 && r.contended()
+	p.AckReq = last || at.repair || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery || x.left == 1 && r.shareIsUsed()
 	c.requestHeaders(p, w, last)
 	if w.Chunk < w.Packets {
 		p.RETH = c.chunkRETH(w, at.packet, w.Chunk)
@@ -222,9 +222,9 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	}
 	// A new packet may read ahead for those that follow it. A repair is sent alone.
 	ahead := n
-	if x.of = (reading{}); !at.repair {
-		x.of = reading{sends: c.qp.SQ, index: at.index}
-		ahead = min(x.ahead(w.Length-off, c.mtu), uint64(room)*uint64(c.mtu))
+	if x.source = (readSource{}); !at.repair {
+		x.source = readSource{sends: c.qp.SQ, index: at.index}
+		ahead = min(x.bytesAhead(w.Length-off, c.mtu), uint64(room)*uint64(c.mtu))
 	}
 	if !x.payload(f, w, off, n, ahead) {
 		// The region was deregistered, or cannot be read: the frame must not be sent.
@@ -264,7 +264,7 @@ func (c *core) requestHeaders(p *bth.Packet, w *qp.SendWQE, last bool) {
 func (c *RC) sendRead(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
 	n := min(w.Chunk-at.packet%w.Chunk, w.Packets-at.packet)
-	if !c.readSlot(at) || !r.fits(at.psn, n) || !r.shareAdmits(x.now, at, n) {
+	if !c.readSlot(at) || !r.readFits(at.psn, n) || !r.shareAdmits(x.now, at, n) {
 		return 0
 	}
 	p := c.packetOf(bth.RCReadRequest, at.psn)

@@ -29,10 +29,10 @@ type job struct {
 	next   bth.PSN // PSN of the next response
 	begun  bool    // the FIRST response of this answer was sent
 	resume bool    // continue with MIDDLE or LAST, as Linux rxe expects for a duplicate READ
-	again  bool    // all responses were sent before
+	replay bool    // all responses were sent before
 
-	repeated   bool    // when the answer is complete, it must be sent again
-	repeatFrom bth.PSN // PSN from which to send it again
+	replayAgain bool    // a duplicate has requested another replay after this answer
+	replayFrom  bth.PSN // PSN of the first response of that replay
 }
 
 // resources are the responder resources of a queue pair and the jobs on them, in PSN order. A
@@ -96,7 +96,7 @@ func (r *resources) claim(g *ring, limit int) *resource {
 	r.resize(g, limit)
 	res := &g.slots[g.write]
 	if i := r.find(res); i >= 0 {
-		if !r.job(i).again {
+		if !r.job(i).replay {
 			return nil
 		}
 		r.remove(i)
@@ -109,7 +109,7 @@ func (r *resources) claim(g *ring, limit int) *resource {
 func (r *resources) free(g *ring, limit int) int {
 	r.resize(g, limit)
 	for n := range limit {
-		if i := r.find(&g.slots[(g.write+n)%limit]); i >= 0 && !r.job(i).again {
+		if i := r.find(&g.slots[(g.write+n)%limit]); i >= 0 && !r.job(i).replay {
 			return n
 		}
 	}
@@ -184,9 +184,9 @@ func (r *resources) insert(j job) {
 	j.res.busy = true
 }
 
-// asked reports whether duplicate request p names the same memory as the first one, off bytes
+// matches reports whether duplicate request p names the same memory as the first one, off bytes
 // into it.
-func (res *resource) asked(p *bth.Packet, off uint64) bool {
+func (res *resource) matches(p *bth.Packet, off uint64) bool {
 	switch res.op {
 	case bth.OpCmpSwap, bth.OpFetchAdd:
 		return p.AtomicETH.RKey == res.rkey && p.AtomicETH.VA == res.va
@@ -197,8 +197,8 @@ func (res *resource) asked(p *bth.Packet, off uint64) bool {
 	return p.RETH.RKey == res.rkey && p.RETH.VA == res.va+off && uint64(p.RETH.DMALen) == res.length-off
 }
 
-// gone reports whether the memory of a READ was deregistered or invalidated.
-func (res *resource) gone() bool { return res.length > 0 && !res.region.Valid() }
+// invalidated reports whether the memory of a READ was deregistered or invalidated.
+func (res *resource) invalidated() bool { return res.length > 0 && !res.region.Valid() }
 
 // A duplicate READ request of about 60 bytes can cause a response of 2 GiB, so the cost of
 // duplicates is limited: the responses of a READ are sent again up to maxResent times, those of a
@@ -207,25 +207,25 @@ func (res *resource) gone() bool { return res.length > 0 && !res.region.Valid() 
 // answered in part only. Where packets are reordered at random, each response may need several
 // requests.
 const (
-	oftenResent = 2
-	maxResent   = 16
-	shortReads  = 64 // packets
+	holdAfterResent  = 2
+	maxResent        = 16
+	shortReadPackets = 64 // packets
 )
 
-// often reports whether so many responses of a READ were sent again that the rest may wait for
-// other traffic (see [RC.Hold]).
-func (res *resource) often() bool { return res.wasResent(oftenResent) }
+// oftenReplayed reports whether so many responses of a READ were sent again that the rest may wait
+// for other traffic (see [RC.HoldReplays]).
+func (res *resource) oftenReplayed() bool { return res.wasResent(holdAfterResent) }
 
-// exhausted reports whether no more responses of a READ are sent again.
-func (res *resource) exhausted() bool { return res.wasResent(maxResent) }
+// replayLimitReached reports whether the responses of a READ are not sent again any more.
+func (res *resource) replayLimitReached() bool { return res.wasResent(maxResent) }
 
 // wasResent reports whether the responses were sent again the given number of times.
 func (res *resource) wasResent(times uint64) bool {
-	return uint64(res.resent) >= times*uint64(distance(res.first, res.end)+shortReads)
+	return uint64(res.resent) >= times*uint64(distance(res.first, res.end)+shortReadPackets)
 }
 
-// sending counts response k, where 0 is the first of the READ.
-func (res *resource) sending(k uint32) {
+// countSent counts response k, where 0 is the first of the READ.
+func (res *resource) countSent(k uint32) {
 	if k < res.sent {
 		res.resent++
 	} else {
@@ -233,10 +233,10 @@ func (res *resource) sending(k uint32) {
 	}
 }
 
-// missed reports whether a duplicate with this PSN requests a response that this answer has
+// alreadySent reports whether a duplicate with this PSN requests a response that this answer has
 // already sent, and that may have been lost. A duplicate of a response still to be sent changes
 // nothing.
-func (j *job) missed(psn bth.PSN) bool {
+func (j *job) alreadySent(psn bth.PSN) bool {
 	return j.next != j.from && distance(j.res.first, psn) < distance(j.res.first, j.next)
 }
 
@@ -248,8 +248,8 @@ func (j *job) repeat(psn bth.PSN, resume bool) {
 	switch {
 	case distance(first, psn) > distance(first, j.from):
 		j.startAt(psn, resume)
-	case !j.repeated || distance(first, psn) < distance(first, j.repeatFrom):
-		j.repeated, j.repeatFrom = true, psn
+	case !j.replayAgain || distance(first, psn) < distance(first, j.replayFrom):
+		j.replayAgain, j.replayFrom = true, psn
 	}
 }
 

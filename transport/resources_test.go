@@ -28,7 +28,7 @@ func TestJobsAreInPSNOrder(t *testing.T) {
 				}
 				want = slices.DeleteFunc(want, func(j job) bool { return j.res == res })
 				*res = resource{first: next, end: next.Add(1), valid: true}
-				j := job{res: res, next: next, again: rapid.Bool().Draw(t, "again")}
+				j := job{res: res, next: next, replay: rapid.Bool().Draw(t, "again")}
 				next = next.Add(1)
 				r.insert(j)
 				want = append(want, j)
@@ -39,7 +39,7 @@ func TestJobsAreInPSNOrder(t *testing.T) {
 					t.Skip("no resource without a job")
 				}
 				res := &r.ring.slots[i]
-				j := job{res: res, next: res.first, again: true}
+				j := job{res: res, next: res.first, replay: true}
 				r.insert(j)
 				want = append(want, j)
 				slices.SortStableFunc(want, func(a, b job) int { return int(a.next.Diff(b.next)) })

@@ -8,12 +8,12 @@ import (
 
 // responder is the half of an RC that executes requests.
 type responder struct {
-	expected bth.PSN // PSN of the next request to execute
-	msn      uint32  // number of messages executed, modulo 2^24 (IBA 9.7.7)
-	started  bool    // expected is valid: the queue pair has reached RTR
-	nak      nakKind // NAK that was sent for the packet at expected
-	asked    bool    // the last ACK or NAK sent was a sequence NAK
-	unready  bool    // RC.Invalidates found no receive for the packet at expected
+	expected      bth.PSN // PSN of the next request to execute
+	msn           uint32  // number of messages executed, modulo 2^24 (IBA 9.7.7)
+	started       bool    // expected is valid: the queue pair has reached RTR
+	nak           nakKind // NAK that was sent for the packet at expected
+	lastWasSeqNAK bool    // the last ACK or NAK sent was a sequence NAK
+	noReceive     bool    // RC.Invalidates found no receive for the packet at expected
 
 	inbound
 
@@ -38,7 +38,7 @@ const (
 
 // start resets the responder: the queue pair has entered RTR.
 func (r *responder) start(psn bth.PSN) {
-	r.early.drop()
+	r.early.clear()
 	*r = responder{expected: psn, started: true, reads: r.reads, early: r.early}
 	r.reads.reset()
 }
@@ -47,7 +47,7 @@ func (r *responder) start(psn bth.PSN) {
 func (r *responder) halt() {
 	r.inside = false
 	r.reads.drop()
-	r.early.drop()
+	r.early.clear()
 	if r.reply.kind != replyError {
 		r.reply.kind = replyNone
 	}
@@ -66,16 +66,16 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		c.count.DuplicateRequests++
 		return c.duplicate(p, info)
 	case d > 0:
-		return c.ahead(p)
+		return c.receiveEarly(p)
 	}
-	c.communicates()
+	c.raiseCommEst()
 	v := c.perform(p, info)
 	// The packet may have closed a gap. If it was refused, the requester sends the kept ones again.
 	if r.early.kept > 0 {
 		if v == Accepted {
-			c.catchUp()
+			c.executeEarly()
 		} else if v != OutOfSequence {
-			r.early.drop()
+			r.early.clear()
 		}
 	}
 	return v
@@ -84,7 +84,7 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 // perform executes the packet at expected.
 func (c *RC) perform(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if !c.inOrder(p, info) {
-		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}
 	switch info.Op {
 	case bth.OpSend:
@@ -95,7 +95,7 @@ func (c *RC) perform(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.takeRead(p)
 	}
 	// These operations see or flush memory, so data held back must be stored before them.
-	if !c.settled() {
+	if !c.storeHeld() {
 		return ReplyPending
 	}
 	switch info.Op {
@@ -106,12 +106,12 @@ func (c *RC) perform(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	case bth.OpFlush:
 		return c.takeFlush(p, info)
 	}
-	return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+	return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 }
 
-// missed requests the packet at expected with a sequence NAK, once until that packet arrives
-// (IBA 9.7.4.1.2).
-func (c *RC) missed() {
+// requestMissing requests the packet at expected with a sequence NAK, once until that packet
+// arrives (IBA 9.7.4.1.2).
+func (c *RC) requestMissing() {
 	r := &c.rsp
 	if r.nak == nakNone {
 		r.nak = nakGap
@@ -126,9 +126,9 @@ func (c *RC) missed() {
 func (c *RC) inOrder(p *bth.Packet, info *bth.OpcodeInfo) bool {
 	r := &c.rsp
 	if info.Starts() {
-		return !r.inside && fits(info.Pos, len(p.Payload), c.mtu)
+		return !r.inside && payloadFits(info.Pos, len(p.Payload), c.mtu)
 	}
-	return r.continues(info.Op) && fits(info.Pos, len(p.Payload), c.mtu)
+	return r.continues(info.Op) && payloadFits(info.Pos, len(p.Payload), c.mtu)
 }
 
 // executed advances past the packet at expected and acknowledges it if it has AckReq.
@@ -142,37 +142,37 @@ func (c *RC) executed(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		r.msn = (r.msn + 1) & 0xffffff
 	}
 	if p.AckReq {
-		c.acknowledgeAll()
+		c.queueACK()
 	}
 	return Accepted
 }
 
-// acknowledgeAll queues an ACK of everything executed so far, which replaces a pending one
+// queueACK queues an ACK of everything executed so far, which replaces a pending one
 // (IBA 9.7.5.1.2).
-func (c *RC) acknowledgeAll() {
+func (c *RC) queueACK() {
 	c.rsp.reply = reply{kind: replyACK, psn: c.rsp.expected.Sub(1), syndrome: bth.AckUnlimited}
 }
 
-// refuse queues an error NAK, after which the queue pair enters ERR (IBA 9.7.5.2). A receive
+// queueErrorNAK queues an error NAK, after which the queue pair enters ERR (IBA 9.7.5.2). A receive
 // being filled completes with status, or is flushed if status is success.
-func (c *RC) refuse(s bth.Syndrome, status qp.WCStatus) Verdict {
+func (c *RC) queueErrorNAK(s bth.Syndrome, status qp.WCStatus) Verdict {
 	r := &c.rsp
 	c.gather.drop(&c.core)
 	if r.reply.kind == replyError {
 		return fatal(r.reply.syndrome).verdict // drop stored an earlier message, and that failed
 	}
-	told := c.holding && status != qp.WCSuccess
+	told := c.hasRecv && status != qp.WCSuccess
 	if told {
 		c.completeReceive(qp.WC{Status: status})
 	}
 	c.count.ErrorNAKsSent++
-	r.reply = reply{kind: replyError, psn: r.expected, syndrome: s, told: told}
+	r.reply = reply{kind: replyError, psn: r.expected, syndrome: s, errReported: told}
 	return fatal(s).verdict
 }
 
-// notReady queues an RNR NAK (IBA 9.7.5.2.8). Requests behind it that are in flight are dropped
+// queueRNRNAK queues an RNR NAK (IBA 9.7.5.2.8). Requests behind it that are in flight are dropped
 // without a further NAK, because the peer goes back to this PSN.
-func (c *RC) notReady() Verdict {
+func (c *RC) queueRNRNAK() Verdict {
 	r := &c.rsp
 	r.nak = nakUnready
 	c.count.RNRNAKsSent++
@@ -184,49 +184,49 @@ func (c *RC) notReady() Verdict {
 func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	if info.Starts() {
-		found := !r.unready && c.takeReceive()
-		if r.unready = false; !found {
-			return c.notReady()
+		found := !r.noReceive && c.takeReceive()
+		if r.noReceive = false; !found {
+			return c.queueRNRNAK()
 		}
 		r.begins(info.Op)
 		// Invalid memory in a receive is a fault of this end: NAK remote operational error.
 		if resolve(&c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
-			return c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
+			return c.queueErrorNAK(bth.NakRemoteOperational, qp.WCLocProtErr)
 		}
 	}
-	switch c.gather.scatter((*respondingRC)(c), p.PSN, c.recv.SG, r.got, p.Payload, info.Ends()) {
+	switch c.gather.scatter((*respondingRC)(c), p.PSN, c.recv.SG, r.receivedBytes, p.Payload, info.Ends()) {
 	case mr.OK:
 	// A SEND longer than the receive is an invalid request.
 	case mr.OutOfBounds:
-		return c.refuse(bth.NakInvalidRequest, qp.WCLocLenErr)
+		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCLocLenErr)
 	default:
-		return c.refuse(bth.NakRemoteOperational, qp.WCLocProtErr)
+		return c.queueErrorNAK(bth.NakRemoteOperational, qp.WCLocProtErr)
 	}
-	r.got += uint64(len(p.Payload))
+	r.receivedBytes += uint64(len(p.Payload))
 	// The data must be stored before the key is invalidated. Linux rxe acknowledges a SEND with a
 	// key that cannot be invalidated and fails at its own end only.
-	if info.Headers&bth.HasIETH != 0 && !c.settled() {
+	if info.Headers&bth.HasIETH != 0 && !c.storeHeld() {
 		return ReplyPending
 	}
 	if info.Headers&bth.HasIETH != 0 && c.keys.InvalidateRemote(c.qp.PD, uint32(c.qp.Num), p.InvalidateRKey) != nil {
-		return c.refuse(bth.NakRemoteAccess, qp.WCRemInvReqErr)
+		return c.queueErrorNAK(bth.NakRemoteAccess, qp.WCRemInvReqErr)
 	}
 	if info.Ends() {
-		c.endReceive(success(p, info, qp.WCRecv, r.got))
-		c.finish(true)
+		c.endReceive(success(p, info, qp.WCRecv, r.receivedBytes))
+		c.endMessage(true)
 	}
 	return c.executed(p, info)
 }
 
-// settled stores what is held back. It returns false if that fails; an error NAK is pending then.
-func (c *RC) settled() bool {
+// storeHeld stores what is held back. It returns false if that fails; an error NAK is pending then.
+func (c *RC) storeHeld() bool {
 	c.gather.Settle()
 	return c.rsp.reply.kind != replyError
 }
 
-// finish ends a message. If receives, c.wc is the completion of its receive, which is generated
+// endMessage ends a message. If receives, c.wc is the completion of its receive, which is generated
 // when the message is stored.
-func (c *RC) finish(receives bool) {
+func (c *RC) endMessage(receives bool) {
 	if m := c.gather.finish((*respondingRC)(c)); m != nil {
 		m.msn, m.tells, m.wc = c.rsp.msn, receives, c.wc
 	} else if receives {
@@ -239,27 +239,27 @@ func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	if info.Headers&bth.HasRETH != 0 {
 		r.begins(info.Op)
-		if nak := c.beginWrite(&r.inbound, p.RETH); nak != nakNothing {
-			return c.refuse(nak, qp.WCSuccess)
+		if nak := c.beginWrite(&r.inbound, p.RETH); nak != noNAK {
+			return c.queueErrorNAK(nak, qp.WCSuccess)
 		}
 	}
 	if !r.writeFits(len(p.Payload), info.Ends()) {
-		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}
 	imm := info.Headers&bth.HasImmDt != 0
 	// The receive is taken before the last bytes are written, because a packet that is answered
 	// with an RNR NAK must not be executed.
 	if imm && !c.takeReceive() {
-		return c.notReady()
+		return c.queueRNRNAK()
 	}
-	if nak := r.write(c.gather, (*respondingRC)(c), p, info.Ends()); nak != nakNothing {
-		return c.refuse(nak, qp.WCSuccess)
+	if nak := r.write(c.gather, (*respondingRC)(c), p, info.Ends()); nak != noNAK {
+		return c.queueErrorNAK(nak, qp.WCSuccess)
 	}
 	if imm {
 		c.endReceive(success(p, info, qp.WCRecvWriteImm, r.length))
 	}
 	if info.Ends() {
-		c.finish(imm)
+		c.endMessage(imm)
 	}
 	return c.executed(p, info)
 }

@@ -19,10 +19,10 @@ const (
 // reply is the pending ACK or NAK. There is at most one: acknowledgements are cumulative, so a
 // later one replaces an earlier one (IBA 9.7.5.1.2).
 type reply struct {
-	kind     replyKind
-	psn      bth.PSN
-	syndrome bth.Syndrome
-	told     bool // of replyError: a completion reports the error, so no event is raised
+	kind        replyKind
+	psn         bth.PSN
+	syndrome    bth.Syndrome
+	errReported bool // of replyError: a completion reports the error, so no event is raised
 }
 
 // busy reports whether the responder has something to send.
@@ -37,7 +37,7 @@ func (c *RC) reply(x *transmission) {
 		if r.reads.len > 0 {
 			j := r.reads.job(0)
 			if !owed || j.next.Before(r.reply.psn) || j.next == r.reply.psn {
-				if r.hold && j.res.often() {
+				if r.hold && j.res.oftenReplayed() {
 					r.held = true
 					return
 				}
@@ -57,7 +57,7 @@ func (c *RC) reply(x *transmission) {
 // the queue pair enters ERR.
 func (c *RC) sendReply(x *transmission) bool {
 	r := &c.rsp
-	if r.reply.syndrome == bth.NakPSNSequence && r.asked && c.rxeWaitsForAck() &&
+	if r.reply.syndrome == bth.NakPSNSequence && r.lastWasSeqNAK && c.rxeWaitsForAck() &&
 		!c.sendAck(x, r.reply.psn.Sub(1), bth.AckUnlimited) {
 		return false
 	}
@@ -69,7 +69,7 @@ func (c *RC) sendReply(x *transmission) bool {
 	over := r.reply.kind == replyError
 	r.reply.kind = replyNone
 	if over {
-		if !r.reply.told {
+		if !r.reply.errReported {
 			c.qp.Raise(fatal(r.reply.syndrome).event)
 		}
 		c.enterError()
@@ -92,7 +92,7 @@ func (c *RC) sendAck(x *transmission, psn bth.PSN, syndrome bth.Syndrome) bool {
 	if x.frame(p, 0) == nil {
 		return false
 	}
-	c.rsp.asked = syndrome == bth.NakPSNSequence
+	c.rsp.lastWasSeqNAK = syndrome == bth.NakPSNSequence
 	return true
 }
 
@@ -103,22 +103,23 @@ func (c *RC) takeRead(p *bth.Packet) Verdict {
 	limit := int(c.qp.Attr.MaxDestRdAtomic)
 	// A queue pair without remote read, and a READ longer than 2^31 bytes (IBA C9-94).
 	if c.qp.Attr.Access&mr.RemoteRead == 0 || limit == 0 || uint64(p.RETH.DMALen) > maxMessage {
-		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}
 	// A READ of length 0 needs neither a valid address nor a valid key (IBA C9-88).
 	var region *mr.Region
 	if p.RETH.DMALen > 0 {
-		if region = c.reach(p.RETH, mr.RemoteRead); region == nil {
-			return c.refuse(bth.NakRemoteAccess, qp.WCSuccess)
+		if region = c.lookupRemote(p.RETH, mr.RemoteRead); region == nil {
+			return c.queueErrorNAK(bth.NakRemoteAccess, qp.WCSuccess)
 		}
 	}
 	// The peer has more than max_dest_rd_atomic requests outstanding.
 	res := r.reads.claim(&r.reads.ring, limit)
 	if res == nil {
-		return c.refuse(bth.NakInvalidRequest, qp.WCSuccess)
+		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}
 	n := uint64(p.RETH.DMALen)
-	c.answer(p, res, resource{op: bth.OpReadRequest, va: p.RETH.VA, length: n, rkey: p.RETH.RKey, region: region},
+	c.queueResponse(p, res,
+		resource{op: bth.OpReadRequest, va: p.RETH.VA, length: n, rkey: p.RETH.RKey, region: region},
 		packets(n, c.mtu))
 	return Accepted
 }
@@ -130,7 +131,7 @@ func (c *RC) duplicate(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	case bth.OpSend, bth.OpWrite:
 		// A pending NAK acknowledges the duplicate too, and must not be lost.
 		if c.rsp.reply.kind == replyNone {
-			c.acknowledgeAll()
+			c.queueACK()
 		}
 		return Duplicate
 	case bth.OpReadRequest, bth.OpCmpSwap, bth.OpFetchAdd, bth.OpAtomicWrite, bth.OpFlush:
@@ -149,33 +150,35 @@ func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return UnknownDuplicate
 	}
 	k := distance(res.first, p.PSN)
-	if !res.asked(p, uint64(k)*uint64(c.mtu)) {
+	if !res.matches(p, uint64(k)*uint64(c.mtu)) {
 		return UnknownDuplicate
 	}
 	// A response that is still to be sent answers the duplicate too.
 	at := rs.find(res)
-	if at >= 0 && !rs.job(at).missed(p.PSN) {
+	if at >= 0 && !rs.job(at).alreadySent(p.PSN) {
 		return Duplicate
 	}
-	if res.exhausted() {
+	if res.replayLimitReached() {
 		c.count.ReplaysRefused++
 		return UnknownDuplicate
 	}
 	c.count.ReadsReplayed++
 	if at >= 0 {
-		rs.job(at).repeat(p.PSN, c.resumes(res, p.PSN))
+		rs.job(at).repeat(p.PSN, c.startsInMiddle(res, p.PSN))
 		return Duplicate
 	}
-	again := job{res: res, again: true}
-	again.startAt(p.PSN, c.resumes(res, p.PSN))
+	again := job{res: res, replay: true}
+	again.startAt(p.PSN, c.startsInMiddle(res, p.PSN))
 	rs.insert(again)
 	return Duplicate
 }
 
-// resumes reports whether the answer to a duplicate READ that starts at psn begins with MIDDLE or
-// LAST. RNICs always begin it with FIRST. Linux rxe takes that for an error if the READ began
-// before psn.
-func (c *RC) resumes(res *resource, psn bth.PSN) bool { return psn != res.first && c.peer == peerRxe }
+// startsInMiddle reports whether the answer to a duplicate READ that starts at psn begins with
+// MIDDLE or LAST. RNICs always begin it with FIRST. Linux rxe takes that for an error if the READ
+// began before psn.
+func (c *RC) startsInMiddle(res *resource, psn bth.PSN) bool {
+	return psn != res.first && c.peer == peerRxe
+}
 
 // sendResponse sends the next packet of j and reports whether there was room. FLUSH and ATOMIC
 // WRITE have the response of a READ of length 0 (IBA A19).
@@ -184,11 +187,11 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 	if res.op == bth.OpCmpSwap || res.op == bth.OpFetchAdd {
 		return c.sendAtomicAck(x, res)
 	}
-	if res.gone() && j.again {
-		return c.sendReadGone(x, j)
+	if res.invalidated() && j.replay {
+		return c.refuseReplay(x, j)
 	}
 	// The memory of a new READ was deregistered before all of it was sent: a NAK ends the response.
-	if res.gone() {
+	if res.invalidated() {
 		c.rsp.reads.drop()
 		c.count.ErrorNAKsSent++
 		c.rsp.reply = reply{kind: replyError, psn: j.next, syndrome: bth.NakRemoteAccess}
@@ -208,8 +211,8 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 	if f == nil {
 		return false
 	}
-	x.of = reading{reads: &c.rsp.reads}
-	if n > 0 && !x.attach(f, res.region, res.va+off, n, x.ahead(res.length-off, c.mtu)) {
+	x.source = readSource{reads: &c.rsp.reads}
+	if n > 0 && !x.attach(f, res.region, res.va+off, n, x.bytesAhead(res.length-off, c.mtu)) {
 		x.dst.Drop()
 		c.rsp.reads.drop()
 		c.count.ErrorNAKsSent++
@@ -219,26 +222,26 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 	// The program and other peers may change the memory while the packet is sent; peers poll such
 	// memory.
 	f.Volatile = true
-	if res.often() {
+	if res.oftenReplayed() {
 		c.rsp.repeated++
 	}
-	res.sending(k)
+	res.countSent(k)
 	j.begun = true
 	j.next = j.next.Add(1)
 	switch {
-	case ends && j.repeated && !res.exhausted():
-		j.again, j.repeated = true, false
-		j.startAt(j.repeatFrom, c.resumes(res, j.repeatFrom))
+	case ends && j.replayAgain && !res.replayLimitReached():
+		j.replay, j.replayAgain = true, false
+		j.startAt(j.replayFrom, c.startsInMiddle(res, j.replayFrom))
 	case ends:
 		c.rsp.reads.remove(0)
 	}
 	return true
 }
 
-// sendReadGone refuses a duplicate READ whose memory was deregistered or invalidated since. The
+// refuseReplay refuses a duplicate READ whose memory was deregistered or invalidated since. The
 // peer is not at fault and the queue pair keeps its state: the READ may have completed long ago,
 // and the request may be a late copy. A peer that does wait for the READ gets an error.
-func (c *RC) sendReadGone(x *transmission, j *job) bool {
+func (c *RC) refuseReplay(x *transmission, j *job) bool {
 	p := c.packetOf(bth.RCAck, j.next)
 	p.AETH = bth.AETH{Syndrome: bth.NakRemoteAccess, MSN: c.rsp.msn}
 	if x.frame(p, 0) == nil {

@@ -68,9 +68,9 @@ func TestResponderExecutesAtomicsOnce(t *testing.T) {
 	})
 }
 
-// The responses of a READ are held back, while Hold is set, once twice as many packets as it has
-// were sent again, and 128 more. Those behind them in PSN order wait with them; another READ and
-// a request of this end do not.
+// While HoldReplays is set, the responses of a READ are held back once twice as many packets as it
+// has were sent again, and 128 more. Those behind them in PSN order wait with them; another READ
+// and a request of this end do not.
 func TestResponsesThatAreAskedForOftenAreHeldBack(t *testing.T) {
 	s := newScript(t, nil)
 	rc := s.rc.(*RC)
@@ -86,7 +86,7 @@ func TestResponsesThatAreAskedForOftenAreHeldBack(t *testing.T) {
 	check := func(after string, want []bth.Opcode, wantRepeated int, wantHeld bool) {
 		t.Helper()
 		ops, more := transmit()
-		repeated, held := rc.Repeated()
+		repeated, held := rc.Replayed()
 		if !slices.Equal(ops, want) || repeated != wantRepeated || held != wantHeld || more {
 			t.Errorf("%s: sent %v, repeated %d, held %t, more %t; want %v, %d, %t, and no more",
 				after, ops, repeated, held, more, want, wantRepeated, wantHeld)
@@ -96,8 +96,8 @@ func TestResponsesThatAreAskedForOftenAreHeldBack(t *testing.T) {
 	only := []bth.Opcode{bth.RCReadResponseOnly}
 	receive("RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=rw ack")
 	transmit()
-	rc.Hold(true)
-	for range 1 + oftenResent*(1+shortReads) {
+	rc.HoldReplays(true)
+	for range 1 + holdAfterResent*(1+shortReadPackets) {
 		receive(read)
 		check("a READ that was not asked for often", only, 0, false)
 	}
@@ -107,9 +107,9 @@ func TestResponsesThatAreAskedForOftenAreHeldBack(t *testing.T) {
 	check("an ACK behind it", nil, 0, true)
 	s.post([]string{"send", "id=1", "len=4"})
 	check("a request of this end", []bth.Opcode{bth.RCSendOnly}, 0, true)
-	rc.Hold(false)
+	rc.HoldReplays(false)
 	check("without Hold", []bth.Opcode{bth.RCReadResponseOnly, bth.RCAck}, 1, false)
-	rc.Hold(true)
+	rc.HoldReplays(true)
 	receive(strings.ReplaceAll(read, "101", "103"))
 	check("the next READ", only, 0, false)
 	receive(read)
@@ -120,18 +120,18 @@ func TestResponsesThatAreAskedForOftenAreHeldBack(t *testing.T) {
 func TestAQueuePairAnswersUntilTheLastReadResponseIsSent(t *testing.T) {
 	s := newScript(t, nil)
 	rc := s.rc.(*RC)
-	if rc.Answers() {
+	if rc.HasResponses() {
 		t.Error("Answers is true before any request")
 	}
 	s.rc.Receive(s.now, s.parse(strings.Fields("RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=rw ack")))
-	if rc.Answers() {
+	if rc.HasResponses() {
 		t.Error("Answers is true with nothing but an acknowledgement to send")
 	}
 	s.rc.Transmit(s.now, nil, s.batch, 64)
 	s.batch.Reset()
 	s.rc.Receive(s.now, s.parse(strings.Fields("RDMA_READ_REQUEST psn=101 va=0x10000 dma=700 rkey=rw ack")))
 	for left := 3; left >= 0; left-- {
-		if got := rc.Answers(); got != (left > 0) {
+		if got := rc.HasResponses(); got != (left > 0) {
 			t.Errorf("Answers is %v with %d responses left to send", got, left)
 		}
 		s.rc.Transmit(s.now, nil, s.batch, 1)

@@ -8,7 +8,7 @@ import (
 
 // An acknowledgement may be sent behind requests, because the IBA orders responses only among
 // themselves. To hold it is a choice of this package.
-func TestAnAcknowledgementThatWasHeldLeavesBehindRequests(t *testing.T) {
+func TestHeldACKFollowsRequests(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"behind the request that was posted meanwhile", nil, `
 			recv id=7 len=4

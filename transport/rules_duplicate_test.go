@@ -220,7 +220,8 @@ func TestDuplicatesOfAReadCostABoundedNumberOfResponses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, nil)
-			p := bth.Packet{Opcode: bth.RCReadRequest, DestQP: 0x11, PSN: 100, AckReq: true, MigReq: true, PKey: defaultPKey}
+			p := bth.Packet{Opcode: bth.RCReadRequest, DestQP: 0x11, PSN: 100, AckReq: true, MigReq: true,
+				PKey: defaultPKey}
 			responses, refused := 0, 0
 			transmit := func(limit int) {
 				s.rc.Transmit(s.now, nil, s.batch, limit)
@@ -229,7 +230,8 @@ func TestDuplicatesOfAReadCostABoundedNumberOfResponses(t *testing.T) {
 			}
 			for k, i := uint32(0), 0; i < 100_000; i++ {
 				p.PSN = bth.PSN(100).Add(k)
-				p.RETH = bth.RETH{VA: 0x10000 + uint64(k)*mtu, RKey: s.regions["rw"].RKey(), DMALen: (packets - k) * mtu}
+				p.RETH = bth.RETH{VA: 0x10000 + uint64(k)*mtu, RKey: s.regions["rw"].RKey(),
+					DMALen: (packets - k) * mtu}
 				if s.rc.Receive(s.now, &p) == UnknownDuplicate {
 					refused++
 				}
@@ -241,8 +243,9 @@ func TestDuplicatesOfAReadCostABoundedNumberOfResponses(t *testing.T) {
 			}
 			// The first transmission, the permitted retransmissions, and the answer that reached
 			// the limit.
-			if most := packets + maxResent*(packets+shortReads) + packets; responses > most {
-				t.Errorf("%d responses to a READ of %d packets and its duplicates, want %d at most", responses, packets, most)
+			if most := packets + maxResent*(packets+shortReadPackets) + packets; responses > most {
+				t.Errorf("%d responses to a READ of %d packets and its duplicates, want %d at most", responses,
+					packets, most)
 			}
 			if responses < maxResent*packets {
 				t.Errorf("%d responses: a peer that lost so many of them would not have got all", responses)
@@ -258,7 +261,7 @@ func TestDuplicatesOfAReadCostABoundedNumberOfResponses(t *testing.T) {
 func TestAReadIsSentAgainUpToItsBound(t *testing.T) {
 	s := newScript(t, nil)
 	p := s.parse(strings.Fields("RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack"))
-	for sent := range 1 + maxResent*(1+shortReads) {
+	for sent := range 1 + maxResent*(1+shortReadPackets) {
 		if v := s.rc.Receive(s.now, p); v == UnknownDuplicate {
 			t.Fatalf("the request is refused when it was answered %d times", sent)
 		}

@@ -15,7 +15,7 @@ import (
 
 // Early requests are kept until they can be executed. That is a choice of this package: the
 // IBA permits a responder to drop them.
-func TestResponderKeepsWhatComesAfterAGap(t *testing.T) {
+func TestResponderKeepsEarlyRequests(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"when the missing packet comes, all is executed in PSN order and one ACK covers it", nil, `
 			recv id=1 len=512
@@ -275,7 +275,8 @@ func TestHalfOfAnEarlyPoolIsForThoseWithLessThanTheirShare(t *testing.T) {
 		}
 		e.pool.lent = c.lent
 		if got := e.keep(&bth.Packet{PSN: bth.PSN(c.kept)}, earlySpan); got != c.keeps {
-			t.Errorf("with %d lent, %d of them to this queue pair, one more is kept: %v, want %v", c.lent, c.kept, got, c.keeps)
+			t.Errorf("with %d lent, %d of them to this queue pair, one more is kept: %v, want %v", c.lent, c.kept,
+				got, c.keeps)
 		}
 	}
 }
@@ -297,7 +298,7 @@ func TestSendsWithInvalidateAreCountedWhileTheyAreKept(t *testing.T) {
 	counts(3)
 	e.remove(e.next(1))
 	counts(2)
-	e.drop()
+	e.clear()
 	counts(0)
 }
 

@@ -125,9 +125,12 @@ func TestResponderChecksMessageLengths(t *testing.T) {
 		refusal("a WRITE of nothing with bytes (9.7.4.1)", "inv", write("ONLY", 4, 0), nil),
 		refusal("a WRITE FIRST with nothing left for LAST", "inv", write("FIRST", 256, 256), nil),
 		refusal("a WRITE longer than 2^31 (C9-94)", "inv", write("FIRST", 256, 1<<31+1), nil),
-		refusal("a READ longer than 2^31 (C9-94)", "inv", `< RDMA_READ_REQUEST psn=100 va=0x10000 dma=2147483649 rkey=rw ack`, nil),
-		refusal("a WRITE of 2^31 is not too long, but this region is shorter (C9-94)", "acc", write("FIRST", 256, 1<<31), nil),
-		refusal("a READ of 2^31 is not too long, but this region is shorter (C9-94)", "acc", `< RDMA_READ_REQUEST psn=100 va=0x10000 dma=2147483648 rkey=rw ack`, nil),
+		refusal("a READ longer than 2^31 (C9-94)", "inv",
+			`< RDMA_READ_REQUEST psn=100 va=0x10000 dma=2147483649 rkey=rw ack`, nil),
+		refusal("a WRITE of 2^31 is not too long, but this region is shorter (C9-94)", "acc",
+			write("FIRST", 256, 1<<31), nil),
+		refusal("a READ of 2^31 is not too long, but this region is shorter (C9-94)", "acc",
+			`< RDMA_READ_REQUEST psn=100 va=0x10000 dma=2147483648 rkey=rw ack`, nil),
 		{"a WRITE whose MIDDLE has all that is left", nil, `
 			< RDMA_WRITE_FIRST psn=100 len=256 va=0x10000 dma=512 rkey=rw
 			< RDMA_WRITE_MIDDLE psn=101 len=256 ack

@@ -14,7 +14,8 @@ func TestNAKsWithoutProgressDoNotGetAWindowEach(t *testing.T) {
 	for name, syndrome := range map[string]bth.Syndrome{"sequence NAKs": bth.NakPSNSequence, "RNR NAKs": bth.RNR(1)} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, func(a *qp.Attr, c *Config) { a.RetryCnt, a.RNRRetry, c.Window = 7, infiniteRNR, window })
-			wr := qp.SendWR{Opcode: qp.WRWrite, RKey: 1, SGList: []qp.SGE{{Addr: 0x10000, Length: 1 << 20, LKey: s.regions["rw"].LKey()}}}
+			wr := qp.SendWR{Opcode: qp.WRWrite, RKey: 1,
+				SGList: []qp.SGE{{Addr: 0x10000, Length: 1 << 20, LKey: s.regions["rw"].LKey()}}}
 			if err := s.qp.SQ.Push(&wr); err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +54,7 @@ func TestNAKsWithoutProgressDoNotGetAWindowEach(t *testing.T) {
 // NAKs before which most outstanding packets were acknowledged are occasional losses: the window
 // stays.
 func TestNAKsWithProgressLeaveTheWindow(t *testing.T) {
-	var r windowRules
+	var r defaultCongestion
 	r.Start(WindowLimits{Initial: 64, Max: 64})
 	for i := range 10 * maxVainNAKs {
 		r.OnAck(0, Ack{PSNs: 17})

@@ -28,7 +28,8 @@ func TestResponderKeepsTheOrderOfOpcodes(t *testing.T) {
 		{"after SEND ONLY", []bth.Opcode{bth.RCSendOnly}, nil},
 		{"after WRITE FIRST", []bth.Opcode{bth.RCWriteFirst}, inWrite},
 		{"after WRITE MIDDLE", []bth.Opcode{bth.RCWriteFirst, bth.RCWriteMiddle}, inWrite},
-		{"after WRITE LAST", []bth.Opcode{bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteLast}, nil},
+		{"after WRITE LAST",
+			[]bth.Opcode{bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteLast}, nil},
 		{"after READ", []bth.Opcode{bth.RCReadRequest}, nil},
 		{"after FETCH ADD", []bth.Opcode{bth.RCFetchAdd}, nil},
 	} {

@@ -120,16 +120,16 @@ func TestRequesterProbes(t *testing.T) {
 func TestPaceFollowsAnswers(t *testing.T) {
 	var r requester
 	answer := func(psn uint32, took Time) {
-		r.time(1000, 0)
+		r.startSample(1000, 0)
 		r.una = 0
 		r.una = r.una.Add(psn)
-		r.answered(1000 + took)
+		r.endSample(1000 + took)
 	}
 	answer(1, 50)
 	if r.srtt != 0 {
 		t.Errorf("time was taken of a peer that was not seen to keep: %d", r.srtt)
 	}
-	r.proven = true
+	r.peerKeepsEarly = true
 	answer(0, 50)
 	if r.srtt != 0 {
 		t.Errorf("what has not answered the packet took %d", r.srtt)
@@ -146,12 +146,12 @@ func TestPaceFollowsAnswers(t *testing.T) {
 	if r.srtt != 80_000 || r.rttvar != 57_500 {
 		t.Errorf("after an earlier one %d and %d, want 80000 and 57500", r.srtt, r.rttvar)
 	}
-	r.wentBack = true
+	r.nakObeyed = true
 	answer(1, 10_000)
 	if r.srtt != 80_000 {
 		t.Error("time was taken while something is missing")
 	}
-	r.wentBack, r.probes = false, 1
+	r.nakObeyed, r.probes = false, 1
 	answer(1, 10_000)
 	if r.srtt != 80_000 {
 		t.Error("time was taken while a probe is out")

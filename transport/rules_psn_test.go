@@ -189,7 +189,7 @@ func TestRequesterSortsResponsesByPSN(t *testing.T) {
 }
 
 // Linux rxe ignores a second sequence NAK unless something was acknowledged since the first.
-func TestResponderAcknowledgesBeforeItAsksLinuxRxeAgain(t *testing.T) {
+func TestACKBeforeSecondSequenceNAKToRxe(t *testing.T) {
 	asked := `
 			< RDMA_WRITE_FIRST psn=101 len=256 va=0x10000 dma=1024 rkey=rw rxe
 			> ACKNOWLEDGE psn=100 syn=seq msn=0

@@ -303,7 +303,7 @@ func TestReconnectedQPKnowsNothingOfItsPeer(t *testing.T) {
 }
 
 // What a peer must do so that repairs are tried again, and what is not sufficient.
-func TestRequesterGoesBackWhereNothingWasSeenToBeKept(t *testing.T) {
+func TestRequesterGoesBackAfterVainRepairs(t *testing.T) {
 	message := `
 			post write id=1 len=1024
 			> RDMA_WRITE_FIRST psn=113 len=256 va=0x40000 dma=1024

@@ -137,7 +137,8 @@ func TestMemoryThatCannotBeReadFailsTheRequest(t *testing.T) {
 		counts sent_error_naks=1
 		state ERR`)
 	s = newScript(t, nil)
-	if region, err = s.keys.Register(s.qp.PD, unreadable{hidden{mr.Bytes(make([]byte, 24))}}, 0x500000, 24, 0); err != nil {
+	if region, err = s.keys.Register(
+		s.qp.PD, unreadable{hidden{mr.Bytes(make([]byte, 24))}}, 0x500000, 24, 0); err != nil {
 		t.Fatal(err)
 	}
 	sg := []qp.SGE{{Addr: 0x500000, Length: 24, LKey: region.LKey()}}

@@ -119,11 +119,12 @@ func TestRequestersShareWhatIsOutstanding(t *testing.T) {
 
 // With other members in the share, the last packet of a Transmit has AckReq: they may use up the
 // share before the next packet of this queue pair, which would then never be sent.
-func TestTheLastOfATurnAsksForAnAcknowledgementWhereOthersShare(t *testing.T) {
+func TestLastPacketHasAckReqInUsedShare(t *testing.T) {
 	for members, ack := range map[string]string{"1": "", "2": " ack"} {
 		s := newScript(t, func(a *qp.Attr, c *Config) { c.AckEvery = 32 })
 		s.run("share limit=8 turn=1\nmembers " + members)
-		w := qp.SendWR{ID: 1, Opcode: qp.WRWrite, RemoteAddr: 0x40000, SGList: []qp.SGE{{Addr: 0x10000, Length: 1024, LKey: s.regions["rw"].LKey()}}}
+		w := qp.SendWR{ID: 1, Opcode: qp.WRWrite, RemoteAddr: 0x40000,
+			SGList: []qp.SGE{{Addr: 0x10000, Length: 1024, LKey: s.regions["rw"].LKey()}}}
 		if err := s.qp.SQ.Push(&w); err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,8 @@ func (s *script) makeKeyed() {
 		s.t.Fatal(err)
 	}
 	const all = mr.LocalWrite | mr.MWBind | mr.RemoteWrite | mr.FlushGlobal | mr.FlushPersistent
-	if s.regions["bindable"], err = s.keys.Register(s.qp.PD, mr.Bytes(make([]byte, 4096)), 0x300000, 4096, all); err != nil {
+	if s.regions["bindable"], err = s.keys.Register(
+		s.qp.PD, mr.Bytes(make([]byte, 4096)), 0x300000, 4096, all); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -98,14 +99,17 @@ func (s *script) postMemory(wr *qp.SendWR, f args) {
 		access |= mr.ZeroBased
 	}
 	lkey, _ := s.key(f["to"])
-	wr.Bind = &mr.Bind{Key: key, NewKey: mr.IncRKey(key), LKey: lkey, Addr: f.num("va"), Length: f.num("n"), Access: access}
+	wr.Bind = &mr.Bind{Key: key, NewKey: mr.IncRKey(key), LKey: lkey, Addr: f.num("va"), Length: f.num("n"),
+		Access: access}
 	wr.Reg = &mr.FastReg{
-		Key: key, NewKey: mr.IncRKey(key), Memory: mr.Bytes(make([]byte, f.num("n"))), IOVA: f.num("va"), Length: f.num("n"),
+		Key: key, NewKey: mr.IncRKey(key), Memory: mr.Bytes(make([]byte, f.num("n"))), IOVA: f.num("va"),
+		Length: f.num("n"),
 		Access: mr.LocalWrite | mr.RemoteWrite,
 	}
 	if wr.Opcode == qp.WRFlush {
 		wr.RemoteAddr = f.num("va")
-		wr.Flush = qp.Flush{Length: uint32(f.num("n")), Type: qp.FlushType(f.num("type")), Level: qp.FlushLevel(f.num("level"))}
+		wr.Flush = qp.Flush{Length: uint32(f.num("n")), Type: qp.FlushType(f.num("type")),
+			Level: qp.FlushLevel(f.num("level"))}
 	}
 }
 
@@ -120,7 +124,8 @@ func (s *script) memoryStep(verb, rest string) bool {
 		}
 	case "qpn":
 		w := s.windows[words[2]]
-		b := &mr.Bind{Key: w.RKey(), NewKey: mr.IncRKey(w.RKey()), LKey: s.regions["bindable"].LKey(), Addr: 0x300000, Length: 64, Access: mr.RemoteWrite}
+		b := &mr.Bind{Key: w.RKey(), NewKey: mr.IncRKey(w.RKey()), LKey: s.regions["bindable"].LKey(), Addr: 0x300000,
+			Length: 64, Access: mr.RemoteWrite}
 		if err := s.keys.Bind(s.qp.PD, uint32(fields([]string{"n=" + words[0]}).num("n")), b); err != nil {
 			s.fatalf("%v", err)
 		}

@@ -55,7 +55,7 @@ func (s *script) queueStep(verb, rest string) bool {
 		s.rc.(*RC).Join(NewShare(int(f.num("limit")), int(f.num("turn"))))
 	case "others":
 		share := s.rc.(*RC).req.share
-		share.used = s.rc.(*RC).req.counted + uint32(fields([]string{"n=" + rest}).num("n"))
+		share.used = s.rc.(*RC).req.inShare + uint32(fields([]string{"n=" + rest}).num("n"))
 	case "members":
 		s.rc.(*RC).req.share.members = int(fields([]string{"n=" + rest}).num("n"))
 	case "hold":
@@ -88,7 +88,8 @@ func (s *script) armSRQ(limit int) {
 
 func (s *script) recv(f args) {
 	s.t.Helper()
-	wr := &qp.RecvWR{ID: f.num("id"), SGList: []qp.SGE{{Addr: 0x20000, Length: uint32(f.num("len")), LKey: s.regions["rw"].LKey()}}}
+	wr := &qp.RecvWR{ID: f.num("id"),
+		SGList: []qp.SGE{{Addr: 0x20000, Length: uint32(f.num("len")), LKey: s.regions["rw"].LKey()}}}
 	if f.has("badkey") {
 		wr.SGList[0].LKey ^= 0x55
 	}

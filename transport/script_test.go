@@ -302,7 +302,7 @@ func (s *script) burst(n int) (more bool) {
 			s.fatalf("wrong BTH: %+v", p)
 		}
 		line := "> " + s.format(&p) + datagramHeader(f, &p)
-		if f.Seal == SealRxeFlush {
+		if f.Seal == SealRxeFlushICRC {
 			line += " rxeicrc"
 		}
 		s.got = append(s.got, line)
@@ -321,7 +321,8 @@ var postOps = map[string]qp.WROpcode{
 
 func (s *script) post(words []string) {
 	f := fields(words[1:])
-	wr := qp.SendWR{ID: f.num("id"), Opcode: postOps[words[0]], Flags: qp.Signaled, RemoteAddr: 0x40000, RKey: 0x1234, Imm: uint32(f.num("imm"))}
+	wr := qp.SendWR{ID: f.num("id"), Opcode: postOps[words[0]], Flags: qp.Signaled, RemoteAddr: 0x40000, RKey: 0x1234,
+		Imm: uint32(f.num("imm"))}
 	if n := uint32(f.num("len")); n > 0 {
 		wr.SGList = []qp.SGE{{Addr: 0x10000, Length: n, LKey: s.regions["rw"].LKey()}}
 	}

@@ -35,26 +35,26 @@ func (s *Share) Left() int { return max(0, int(s.limit)-int(s.used)) }
 // Members returns the number of requesters in the share.
 func (s *Share) Members() int { return s.members }
 
-// shared is the part of a requester that belongs to its share.
-type shared struct {
-	share   *Share // nil for none
-	counted uint32 // PSNs of this requester in share.used
-	begun   bool   // packets other than repairs were sent in this Transmit
-	blocked bool   // sending stopped because the share has no room
-	since   Time   // time since which the requester is blocked, 0 if it is not
+// shareMember is the part of a requester that belongs to its share.
+type shareMember struct {
+	share        *Share // nil for none
+	inShare      uint32 // PSNs of this requester in share.used
+	sentNew      bool   // packets other than repairs were sent in this Transmit
+	blocked      bool   // sending stopped because the share has no room
+	blockedSince Time   // time since which the requester is blocked, 0 if it is not
 }
 
 // Join moves c from its share to s; nil means none.
 func (c *RC) Join(s *Share) {
-	r := &c.req.shared
+	r := &c.req.shareMember
 	if r.share == s {
 		return
 	}
 	if r.share != nil {
 		r.share.members--
-		r.share.used -= r.counted
+		r.share.used -= r.inShare
 	}
-	*r = shared{share: s}
+	*r = shareMember{share: s}
 	if s != nil {
 		s.members++
 		c.account()
@@ -77,8 +77,8 @@ func (c *RC) account() {
 	} else {
 		r.blocked = false
 	}
-	r.share.used += n - r.counted
-	r.counted = n
+	r.share.used += n - r.inShare
+	r.inShare = n
 }
 
 // shareLeft returns how many PSNs fit into the share, beyond those sent since account was called.
@@ -87,8 +87,8 @@ func (r *requester) shareLeft(now Time) uint32 {
 		return maxOutstanding
 	}
 	out := r.outstanding()
-	left := int64(r.share.limit) - int64(r.share.used) - int64(out) + int64(r.counted)
-	if left >= int64(r.share.turn) || left > 0 && (r.begun || r.share.used == r.counted) {
+	left := int64(r.share.limit) - int64(r.share.used) - int64(out) + int64(r.inShare)
+	if left >= int64(r.share.turn) || left > 0 && (r.sentNew || r.share.used == r.inShare) {
 		return uint32(min(left, maxOutstanding))
 	}
 	if out == 0 && r.overdue(now) {
@@ -104,7 +104,7 @@ func (r *requester) shareAdmits(now Time, at cursor, n uint32) bool {
 	switch {
 	case at.repair, n <= r.shareLeft(now):
 		return true
-	case r.outstanding() == 0 && (r.share.used == r.counted || r.overdue(now)):
+	case r.outstanding() == 0 && (r.share.used == r.inShare || r.overdue(now)):
 		return true
 	}
 	r.blocked = true
@@ -112,18 +112,20 @@ func (r *requester) shareAdmits(now Time, at cursor, n uint32) bool {
 }
 
 // overdue reports whether the requester has been blocked for shareWait.
-func (r *requester) overdue(now Time) bool { return r.since != 0 && now-r.since >= shareWait }
+func (r *requester) overdue(now Time) bool {
+	return r.blockedSince != 0 && now-r.blockedSince >= shareWait
+}
 
-// contended reports whether other requesters use the share. The last packet of a Transmit then
+// shareIsUsed reports whether other requesters use the share. The last packet of a Transmit then
 // has AckReq, because they may use up the share before the next packet is sent.
-func (r *requester) contended() bool { return r.share != nil && r.share.members > 1 }
+func (r *requester) shareIsUsed() bool { return r.share != nil && r.share.members > 1 }
 
-// waits updates since at the end of a Transmit that began with was PSNs outstanding.
-func (r *requester) waits(now Time, was uint32) {
+// noteBlocked updates blockedSince at the end of a Transmit that began with was PSNs outstanding.
+func (r *requester) noteBlocked(now Time, was uint32) {
 	switch {
 	case !r.blocked:
-		r.since = 0
-	case r.since == 0 || r.outstanding() != was:
-		r.since = now
+		r.blockedSince = 0
+	case r.blockedSince == 0 || r.outstanding() != was:
+		r.blockedSince = now
 	}
 }

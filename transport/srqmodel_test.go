@@ -55,7 +55,8 @@ func (m *srqModel) end(id uint64, how string) {
 }
 
 func newSRQModel() *srqModel {
-	m := &srqModel{pd: &mr.PD{}, keys: mr.NewTable([32]byte{1}, 4), batch: packet.NewBatch(64), ended: map[uint64]string{}}
+	m := &srqModel{pd: &mr.PD{}, keys: mr.NewTable([32]byte{1}, 4), batch: packet.NewBatch(64),
+		ended: map[uint64]string{}}
 	r, err := m.keys.Register(m.pd, mr.Bytes(make([]byte, 4096)), 0, 4096, mr.LocalWrite)
 	if err != nil {
 		panic(err)
@@ -66,7 +67,8 @@ func newSRQModel() *srqModel {
 	for i := range 4 {
 		u := &srqUser{m: m}
 		// Its own domain has no memory: receives use the domain of the SRQ.
-		u.qp = &qp.QP{Num: bth.QPN(16 + i), Type: qp.RC, PD: &mr.PD{}, Recv: m.srq, SQ: qp.NewSendQueue(1, 1, true), SendCQ: u, RecvCQ: u, Events: u}
+		u.qp = &qp.QP{Num: bth.QPN(16 + i), Type: qp.RC, PD: &mr.PD{}, Recv: m.srq, SQ: qp.NewSendQueue(1, 1, true),
+			SendCQ: u, RecvCQ: u, Events: u}
 		if i%2 == 0 {
 			c := NewRC(u.qp, m.keys, nil)
 			u.machine, u.core = c, &c.core
@@ -138,14 +140,16 @@ func TestReceivesOfASharedQueueCompleteExactlyOnce(t *testing.T) {
 					wr.SGList[0].LKey++
 				}
 				if full := len(m.posted) == m.srq.Query().MaxWR; (m.srq.Push(&wr) != nil) != full {
-					t.Fatalf("%d of %d receives are in the queue, and the post was taken: %v", len(m.posted), m.srq.Query().MaxWR, full)
+					t.Fatalf("%d of %d receives are in the queue, and the post was taken: %v", len(m.posted),
+						m.srq.Query().MaxWR, full)
 				} else if !full {
 					m.posted = append(m.posted, m.next)
 					m.next++
 				}
 			},
 			"modify": func(t *rapid.T) {
-				a := qp.SRQAttr{MaxWR: rapid.IntRange(0, 20).Draw(t, "max"), Limit: rapid.IntRange(-1, 20).Draw(t, "limit")}
+				a := qp.SRQAttr{MaxWR: rapid.IntRange(0, 20).Draw(t, "max"),
+					Limit: rapid.IntRange(-1, 20).Draw(t, "limit")}
 				mask := qp.SRQAttrMask(rapid.IntRange(0, 3).Draw(t, "mask"))
 				want := m.srq.Query()
 				if mask&qp.SRQMaxWR != 0 {
@@ -202,7 +206,7 @@ func TestReceivesOfASharedQueueCompleteExactlyOnce(t *testing.T) {
 			},
 			"again": func(t *rapid.T) {
 				u := pick(t)
-				if u.core.holding {
+				if u.core.hasRecv {
 					m.end(u.core.recv.ID, "RESET")
 				}
 				m.act(t, u.connect)
@@ -220,7 +224,7 @@ func (m *srqModel) check(t *rapid.T) {
 		where[id] = "queued"
 	}
 	for i, u := range m.users {
-		if u.core.holding {
+		if u.core.hasRecv {
 			if was := where[u.core.recv.ID]; was != "" {
 				t.Fatalf("queue pair %d holds receive %d, which is %s", i, u.core.recv.ID, was)
 			}
@@ -234,7 +238,8 @@ func (m *srqModel) check(t *rapid.T) {
 			want = 1
 		}
 		if u.last != want {
-			t.Fatalf("queue pair %d in %v told %d times that the last receive was reached, want %d", i, u.qp.State(), u.last, want)
+			t.Fatalf("queue pair %d in %v told %d times that the last receive was reached, want %d", i, u.qp.State(),
+				u.last, want)
 		}
 	}
 	if m.srq.Len() != len(m.posted) {

@@ -22,11 +22,11 @@ func NewUC(q *qp.QP, keys *mr.Table) *UC { return &UC{unreliable: newUnreliable(
 
 // Modified applies the current state and attributes of the queue pair.
 func (c *UC) Modified(Time) {
-	was := c.entered()
+	was := c.takeState()
 	c.mtu = uint32(c.qp.Attr.PathMTU)
 	switch {
 	case c.state == qp.RESET:
-		c.forget()
+		c.reset()
 		c.restart()
 		c.inside = false
 	case c.state == qp.RTR && was != qp.RTR:
@@ -45,7 +45,7 @@ func (c *UC) Modified(Time) {
 func (c *UC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int) (more bool) {
 	x := transmission{core: &c.core, now: now, path: path, dst: dst, left: limit}
 	sq := c.qp.SQ
-	for c.sends() && c.cur != sq.Tail() {
+	for c.maySend() && c.cur != sq.Tail() {
 		w := sq.At(c.cur)
 		if !w.Started {
 			if c.state == qp.SQD {
@@ -105,8 +105,8 @@ func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
 	if f == nil {
 		return false
 	}
-	x.of = reading{sends: c.qp.SQ, index: c.cur}
-	if !x.payload(f, w, off, n, x.ahead(w.Length-off, c.mtu)) {
+	x.source = readSource{sends: c.qp.SQ, index: c.cur}
+	if !x.payload(f, w, off, n, x.bytesAhead(w.Length-off, c.mtu)) {
 		x.dst.Drop()
 		c.failAt(qp.WCLocProtErr)
 		return false
@@ -138,7 +138,7 @@ func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
 	default:
 		return WrongState
 	}
-	c.communicates()
+	c.raiseCommEst()
 	gap := p.PSN != c.expected
 	c.expected = p.PSN.Add(1)
 	if gap {
@@ -173,23 +173,23 @@ func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
 // begin prepares for a message: a receive for a SEND, a region for a WRITE.
 func (c *UC) begin(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if info.Op == bth.OpSend {
-		return c.ready()
+		return c.takeCheckedReceive()
 	}
-	return c.refused(c.beginWrite(&c.inbound, p.RETH))
+	return c.verdictOf(c.beginWrite(&c.inbound, p.RETH))
 }
 
-// refused returns the verdict on a packet that a reliable connection would answer with this NAK.
-func (c *UC) refused(nak bth.Syndrome) Verdict {
-	if nak == nakNothing {
+// verdictOf returns the verdict on a packet that a reliable connection would answer with this NAK.
+func (c *UC) verdictOf(nak bth.Syndrome) Verdict {
+	if nak == noNAK {
 		return Accepted
 	}
 	return fatal(nak).verdict
 }
 
-// ready takes a receive, unless one is held already, and checks its memory. A receive with
-// invalid memory completes with LOC_PROT_ERR and puts the queue pair into ERR.
-func (c *UC) ready() Verdict {
-	if c.holding {
+// takeCheckedReceive takes a receive, unless one is held already, and checks its memory. A receive
+// with invalid memory completes with LOC_PROT_ERR and puts the queue pair into ERR.
+func (c *UC) takeCheckedReceive() Verdict {
+	if c.hasRecv {
 		return Accepted
 	}
 	if !c.takeReceive() {
@@ -205,16 +205,16 @@ func (c *UC) ready() Verdict {
 
 // store stores the payload of a packet of the message in progress.
 func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
-	if !fits(info.Pos, len(p.Payload), c.mtu) {
+	if !payloadFits(info.Pos, len(p.Payload), c.mtu) {
 		return InvalidRequest
 	}
 	if info.Op == bth.OpSend {
-		if c.gather.scatter(c, p.PSN, c.recv.SG, c.got, p.Payload, info.Ends()) != mr.OK {
+		if c.gather.scatter(c, p.PSN, c.recv.SG, c.receivedBytes, p.Payload, info.Ends()) != mr.OK {
 			return InvalidRequest
 		}
-		c.got += uint64(len(p.Payload))
+		c.receivedBytes += uint64(len(p.Payload))
 		if info.Ends() {
-			c.received(p, info, qp.WCRecv, c.got)
+			c.received(p, info, qp.WCRecv, c.receivedBytes)
 		}
 		return Accepted
 	}
@@ -223,11 +223,11 @@ func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	}
 	imm := info.Headers&bth.HasImmDt != 0
 	if imm {
-		if v := c.ready(); v != Accepted {
+		if v := c.takeCheckedReceive(); v != Accepted {
 			return v
 		}
 	}
-	if v := c.refused(c.write(c.gather, c, p, info.Ends())); v != Accepted {
+	if v := c.verdictOf(c.write(c.gather, c, p, info.Ends())); v != Accepted {
 		return v
 	}
 	if imm {

@@ -18,7 +18,8 @@ func ucWith(t *testing.T, posts ...[]string) (*script, *UC) {
 }
 
 func TestOneBurstOfUCTakesAllThatIsQueued(t *testing.T) {
-	s, _ := ucWith(t, []string{"send", "id=1", "len=600"}, []string{"bind", "id=2", "key=w2", "to=bindable", "va=0x300000", "n=64"},
+	s, _ := ucWith(t, []string{"send", "id=1", "len=600"},
+		[]string{"bind", "id=2", "key=w2", "to=bindable", "va=0x300000", "n=64"},
 		[]string{"reg", "id=3", "key=fast", "va=0x400000", "n=64"}, []string{"send", "id=4", "len=1"})
 	s.run(`
 		send 64 done
@@ -73,7 +74,8 @@ func TestUCInvalidatesWhenAllBeforeHasLeft(t *testing.T) {
 }
 
 func TestUCIsNotDrainedBeforeItsWorkIsComplete(t *testing.T) {
-	for _, post := range [][]string{{"send", "id=1", "len=1"}, {"bind", "id=1", "key=w2", "to=bindable", "va=0x300000", "n=64"}} {
+	for _, post := range [][]string{{"send", "id=1", "len=1"},
+		{"bind", "id=1", "key=w2", "to=bindable", "va=0x300000", "n=64"}} {
 		s, uc := ucWith(t, post)
 		uc.Transmit(s.now, nil, s.batch, 64)
 		s.batch.Reset()
@@ -88,7 +90,8 @@ func TestUCIsNotDrainedBeforeItsWorkIsComplete(t *testing.T) {
 }
 
 func TestUCFailsWhatCannotBeSentInItsTurn(t *testing.T) {
-	s, _ := ucWith(t, []string{"send", "id=1", "len=1"}, []string{"send", "id=2", "len=1", "badkey"}, []string{"send", "id=3", "len=1"})
+	s, _ := ucWith(t, []string{"send", "id=1", "len=1"}, []string{"send", "id=2", "len=1", "badkey"},
+		[]string{"send", "id=3", "len=1"})
 	s.transmit()
 	s.run(`
 		> UC_SEND_ONLY psn=100 len=1

@@ -153,7 +153,8 @@ func TestWritesOnAnUnreliableConnectionReachMemory(t *testing.T) {
 	}
 	s.regions["mine"] = region
 	want := make([]byte, 600)
-	for i, words := range []string{"UC_RDMA_WRITE_FIRST psn=100 len=256 va=0x500001 dma=514 rkey=mine", "UC_RDMA_WRITE_MIDDLE psn=101 len=256", "UC_RDMA_WRITE_LAST psn=102 len=2"} {
+	for i, words := range []string{"UC_RDMA_WRITE_FIRST psn=100 len=256 va=0x500001 dma=514 rkey=mine",
+		"UC_RDMA_WRITE_MIDDLE psn=101 len=256", "UC_RDMA_WRITE_LAST psn=102 len=2"} {
 		p := s.parse(strings.Fields(words))
 		for k := range p.Payload {
 			p.Payload[k] = byte(k ^ i*7)

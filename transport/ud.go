@@ -14,10 +14,10 @@ import (
 // GSIQKey is the Q_Key of QP1, the general services interface.
 const GSIQKey = 0x8001_0000
 
-// ownQKey is the bit in the Q_Key of a work request that selects the queue pair's own Q_Key
-// instead. Programs without privileges cannot send with a Q_Key that has this bit. Linux rxe does
-// not know this rule.
-const ownQKey = 1 << 31
+// privilegedQKeyBit is the bit in the Q_Key of a work request that selects the queue pair's own
+// Q_Key instead. Programs without privileges cannot send with a Q_Key that has this bit. Linux rxe
+// does not know this rule.
+const privilegedQKeyBit = 1 << 31
 
 // UD is a queue pair of unreliable datagrams (IBA 9.8.3), or QP1, which is one. Each message is
 // one packet, goes to the destination in its work request, and may come from any sender that
@@ -31,10 +31,10 @@ func NewUD(q *qp.QP, keys *mr.Table) *UD { return &UD{newUnreliable(q, keys)} }
 
 // Modified applies the current state and attributes of the queue pair.
 func (c *UD) Modified(Time) {
-	was := c.entered()
+	was := c.takeState()
 	switch {
 	case c.state == qp.RESET:
-		c.forget()
+		c.reset()
 		c.restart()
 	case c.state == qp.RTS && was == qp.RTR:
 		c.next = c.qp.Attr.SQPSN
@@ -65,8 +65,8 @@ func (c *UD) Transmit(now Time, _ *packet.Path, dst *packet.Batch, limit int) (m
 	link, _ := c.Link()
 	for c.state == qp.RTS && c.cur != c.qp.SQ.Tail() {
 		w := c.qp.SQ.At(c.cur)
-		if w.Refused != qp.WCSuccess {
-			c.failAt(w.Refused)
+		if w.FailStatus != qp.WCSuccess {
+			c.failAt(w.FailStatus)
 			break
 		}
 		ah, _ := w.AH.(*AH)
@@ -123,7 +123,7 @@ func (c *UD) sendDatagram(x *transmission, w *qp.SendWQE, ah *AH) bool {
 
 // qkeyOf returns the Q_Key of the packet of w.
 func (c *UD) qkeyOf(w *qp.SendWQE) uint32 {
-	if w.RemoteQKey&ownQKey != 0 || c.qp.Type == qp.GSI {
+	if w.RemoteQKey&privilegedQKeyBit != 0 || c.qp.Type == qp.GSI {
 		return c.qkey()
 	}
 	return w.RemoteQKey
@@ -157,7 +157,7 @@ func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 		c.count.QKeyViolations++
 		return BadQKey
 	}
-	if !c.holding && !c.takeReceive() {
+	if !c.hasRecv && !c.takeReceive() {
 		return NoReceive
 	}
 	if resolve(&c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
@@ -208,13 +208,13 @@ type AH struct {
 	path   packet.Path
 	link   int    // index of the link
 	mtu    uint32 // maximum payload of a datagram in bytes
-	keep   any    // referenced as long as the handle
+	ref    any    // referenced as long as the handle
 }
 
 // NewAH returns the handle for a vector whose path leads over the link with the given index. mtu
 // is the maximum payload of a datagram in bytes. The handle keeps a reference to keep.
 func NewAH(pd *mr.PD, vector qp.AddressVector, link int, path packet.Path, mtu qp.MTU, keep any) *AH {
-	return &AH{pd: pd, vector: vector, path: path, link: link, mtu: uint32(mtu), keep: keep}
+	return &AH{pd: pd, vector: vector, path: path, link: link, mtu: uint32(mtu), ref: keep}
 }
 
 // PD returns the protection domain of the handle; nil for a nil handle.

@@ -175,7 +175,8 @@ func TestGeneralServicesInterface(t *testing.T) {
 // A failure waits until earlier requests are complete: completions keep the order of the queue.
 func TestDatagramFailureKeepsTheOrderOfCompletions(t *testing.T) {
 	s := newScriptOf(t, qp.UD, nil)
-	for _, post := range [][]string{{"send", "id=1", "len=4"}, {"send", "id=2", "len=4", "badkey"}, {"send", "id=3", "len=4"}} {
+	for _, post := range [][]string{{"send", "id=1", "len=4"}, {"send", "id=2", "len=4", "badkey"},
+		{"send", "id=3", "len=4"}} {
 		s.post(post)
 	}
 	s.transmit()

@@ -85,7 +85,8 @@ func (m *udModel) post(t *rapid.T) {
 		msg.data = append(msg.data, byte(m.next)+byte(i))
 	}
 	wr := qp.SendWR{ID: uint64(m.next), Opcode: qp.WRSendImm, Flags: qp.Inline, InlineData: msg.data, Imm: m.next,
-		AH:        NewAH(n.qp.PD, qp.AddressVector{}, rapid.IntRange(0, 1).Draw(t, "link"), packet.Path{Dst: netip.IPv6Loopback()}, udMTU, nil),
+		AH: NewAH(n.qp.PD, qp.AddressVector{}, rapid.IntRange(0, 1).Draw(t, "link"),
+			packet.Path{Dst: netip.IPv6Loopback()}, udMTU, nil),
 		RemoteQPN: bth.QPN(16 + to), RemoteQKey: msg.qkey}
 	if err := n.qp.SQ.Push(&wr); err != nil {
 		t.Fatal(err)
@@ -223,7 +224,8 @@ func TestDatagramsAllocateNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	cq := qp.NewCQ(16)
-	q := &qp.QP{Num: 16, Type: qp.UD, PD: pd, SQ: qp.NewSendQueue(4, 1, true), Recv: qp.NewRecvQueue(pd, 4, 1), SendCQ: cq, RecvCQ: cq, SigAll: true}
+	q := &qp.QP{Num: 16, Type: qp.UD, PD: pd, SQ: qp.NewSendQueue(4, 1, true), Recv: qp.NewRecvQueue(pd, 4, 1),
+		SendCQ: cq, RecvCQ: cq, SigAll: true}
 	ud := NewUD(q, keys)
 	for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
 		q.Attr.State = st

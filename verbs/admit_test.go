@@ -19,7 +19,8 @@ func TestConnectionsOfHostsThatAreNoPeersAreRefused(t *testing.T) {
 		cfg := verbstest.PipeLinks(t)
 		cfg[1].Peers = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}
 		a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
-		if a.Device.Admits(netip.MustParseAddr("198.51.100.1")) != true || b.Device.Admits(netip.MustParseAddr("192.0.2.1")) {
+		if a.Device.Admits(netip.MustParseAddr("198.51.100.1")) != true ||
+			b.Device.Admits(netip.MustParseAddr("192.0.2.1")) {
 			t.Error("Admits does not tell what Peers says")
 		}
 		at := netip.MustParseAddrPort("192.0.2.2:7174")
@@ -41,7 +42,8 @@ func TestConnectionsOfHostsThatAreNoPeersAreRefused(t *testing.T) {
 		if n := b.Device.Counters()["cm_verdict_not_allowed"]; n != 1 {
 			t.Errorf("%d refusals are counted, want 1", n)
 		}
-		if err := b.QP.Connect(b.Info, a.Info, verbs.DefaultConnAttr()); err == nil || !strings.Contains(err.Error(), "192.0.2.1 is not among the peers that the device admits") {
+		if err := b.QP.Connect(b.Info, a.Info, verbs.DefaultConnAttr()); err == nil ||
+			!strings.Contains(err.Error(), "192.0.2.1 is not among the peers that the device admits") {
 			t.Errorf("connecting to it: %v", err)
 		}
 	})

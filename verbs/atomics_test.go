@@ -176,7 +176,8 @@ func TestAtomicsOfAllShardsAddUp(t *testing.T) {
 				}
 			}
 			if got := int(binary.NativeEndian.Uint64(mem.word)); got != queuePairs*times {
-				t.Errorf("%d queue pairs added 1 %d times each, and the word is %d instead of %d", queuePairs, times, got, queuePairs*times)
+				t.Errorf("%d queue pairs added 1 %d times each, and the word is %d instead of %d", queuePairs, times,
+					got, queuePairs*times)
 			}
 		})
 	}

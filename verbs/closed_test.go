@@ -61,7 +61,8 @@ func TestAddressHandlesAreRefusedOnceClosed(t *testing.T) {
 			}
 			soon, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if _, err := c.pd.DialUD(soon, netip.MustParseAddrPort("192.0.2.2:7"), nil); !errors.Is(err, verbs.ErrClosed) {
+			if _, err := c.pd.DialUD(soon, netip.MustParseAddrPort("192.0.2.2:7"), nil); !errors.Is(err,
+				verbs.ErrClosed) {
 				t.Errorf("DialUD: %v, want %v", err, verbs.ErrClosed)
 			}
 		})

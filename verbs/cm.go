@@ -116,12 +116,12 @@ type connections struct {
 	runs atomic.Bool // whether gsi can be used
 
 	mu        sync.Mutex
-	conns     map[mad.CommID]ender
+	conns     map[mad.CommID]cmEventSink
 	listeners map[cm.ListenerID]*Listener
 }
 
-// An ender receives the events of one communication ID.
-type ender interface {
+// cmEventSink receives the events of one communication ID.
+type cmEventSink interface {
 	event(e *cm.Event)
 }
 
@@ -129,7 +129,7 @@ type ender interface {
 func (d *Device) cm() (*connections, error) {
 	c := &d.connections
 	c.open.Do(func() {
-		c.dev, c.conns, c.listeners = d, map[mad.CommID]ender{}, map[cm.ListenerID]*Listener{}
+		c.dev, c.conns, c.listeners = d, map[mad.CommID]cmEventSink{}, map[cm.ListenerID]*Listener{}
 		var secret [32]byte
 		// crand.Read never returns an error: see crypto/rand.
 		_, _ = crand.Read(secret[:])
@@ -181,7 +181,7 @@ func (c *connections) event(e *cm.Event) {
 
 // enter routes the events of id to to. The caller holds the manager's lock, so that no event
 // precedes it.
-func (c *connections) enter(id mad.CommID, to ender) {
+func (c *connections) enter(id mad.CommID, to cmEventSink) {
 	c.mu.Lock()
 	c.conns[id] = to
 	c.mu.Unlock()
@@ -285,7 +285,7 @@ func (d *Device) Drain(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, conn := range c.hangUp() {
+	for _, conn := range c.disconnectAll() {
 		select {
 		case <-conn.over:
 		case <-ctx.Done():
@@ -295,8 +295,8 @@ func (d *Device) Drain(ctx context.Context) error {
 	return nil
 }
 
-// hangUp disconnects all connections and returns them.
-func (c *connections) hangUp() (open []*Conn) {
+// disconnectAll disconnects all connections and returns them.
+func (c *connections) disconnectAll() (open []*Conn) {
 	c.mu.Lock()
 	for _, e := range c.conns {
 		if conn, ok := e.(*Conn); ok {
@@ -305,7 +305,7 @@ func (c *connections) hangUp() (open []*Conn) {
 	}
 	c.mu.Unlock()
 	for _, conn := range open {
-		conn.leave()
+		conn.startDisconnect()
 	}
 	return open
 }

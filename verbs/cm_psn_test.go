@@ -52,6 +52,7 @@ func TestEitherEndBeginsWithThePSNThatThePeerNamed(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if seen[0].used != seen[1].named || seen[1].used != seen[0].named {
-		t.Errorf("REQ names %#x and REP %#x; the client begins with %#x, the server with %#x", seen[0].named, seen[1].named, seen[0].used, seen[1].used)
+		t.Errorf("REQ names %#x and REP %#x; the client begins with %#x, the server with %#x", seen[0].named,
+			seen[1].named, seen[0].used, seen[1].used)
 	}
 }

@@ -34,10 +34,12 @@ func TestAConnectionIsMadeUsedAndEnded(t *testing.T) {
 		out := a.Dial(t.Context(), b.At(7174), p)
 
 		r := b.Next(l)
-		if got := r.PrivateData(); len(got) != verbs.DialPrivateLen || !bytes.HasPrefix(got, []byte("from the client\x00")) {
+		if got := r.PrivateData(); len(got) != verbs.DialPrivateLen ||
+			!bytes.HasPrefix(got, []byte("from the client\x00")) {
 			t.Errorf("private data of the request: %q", got)
 		}
-		if want := r.Peer(); want.MaxRdAtomic != 3 || want.MaxDestRdAtomic != 9 || want.PathMTU != 4096 || want.RetryCnt != 7 {
+		if want := r.Peer(); want.MaxRdAtomic != 3 || want.MaxDestRdAtomic != 9 || want.PathMTU != 4096 ||
+			want.RetryCnt != 7 {
 			t.Errorf("the peer asks for %+v", want)
 		}
 		if r.Local() != b.At(7174) || r.Remote().Addr() != a.Device.GIDs()[0].Addr {
@@ -107,7 +109,8 @@ func TestTheProgramsRefusalReachesTheClientWithItsWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		var rej *verbs.RejectError
-		if d := <-out; !errors.As(d.Err, &rej) || rej.Reason != mad.RejectConsumerDefined || !bytes.HasPrefix(rej.PrivateData, []byte("not today\x00")) {
+		if d := <-out; !errors.As(d.Err, &rej) || rej.Reason != mad.RejectConsumerDefined ||
+			!bytes.HasPrefix(rej.PrivateData, []byte("not today\x00")) {
 			t.Errorf("Dial = %v", d.Err)
 		}
 		if err := r.Reject(nil); err == nil {
@@ -198,10 +201,12 @@ func TestAClientHearsThatNobodyListens(t *testing.T) {
 	b.ListenAt(verbs.PortSpaceUDP, 2)
 	var rej *verbs.RejectError
 	_, err := a.Device.Dial(t.Context(), b.At(2), a.QP, verbs.DefaultConnParam())
-	if !errors.As(err, &rej) || rej.Reason != mad.RejectInvalidServiceID || !strings.Contains(err.Error(), b.At(2).String()) {
+	if !errors.As(err, &rej) || rej.Reason != mad.RejectInvalidServiceID ||
+		!strings.Contains(err.Error(), b.At(2).String()) {
 		t.Errorf("Dial = %v", err)
 	}
-	if _, err := a.PD.DialUD(t.Context(), b.At(1), nil); !errors.As(err, &rej) || rej.Reason != mad.RejectInvalidServiceID {
+	if _, err := a.PD.DialUD(t.Context(), b.At(1), nil); !errors.As(err, &rej) ||
+		rej.Reason != mad.RejectInvalidServiceID {
 		t.Errorf("DialUD = %v", err)
 	}
 }
@@ -224,7 +229,8 @@ func TestADatagramQueuePairIsFound(t *testing.T) {
 		if got := r.PrivateData(); len(got) != verbs.DialUDPrivateLen || string(got[:5]) != "who?\x00" {
 			t.Errorf("private data of the request: %q", got)
 		}
-		if _, err := r.Accept(t.Context(), b.QP, verbs.DefaultConnParam()); err == nil || !strings.Contains(err.Error(), "AcceptUD") {
+		if _, err := r.Accept(t.Context(), b.QP, verbs.DefaultConnParam()); err == nil ||
+			!strings.Contains(err.Error(), "AcceptUD") {
 			t.Errorf("Accept = %v", err)
 		}
 		if err := r.AcceptUD(b.QP, nil); err == nil || !strings.Contains(err.Error(), "RC") {
@@ -245,7 +251,8 @@ func TestADatagramQueuePairIsFound(t *testing.T) {
 		}
 		copy(a.Buf, "datagram")
 		err := client.PostSend(&verbs.SendWR{
-			Opcode: verbs.WRSend, SGList: []verbs.SGE{a.MR.SGE(0, 8)}, AH: f.peer.AH, RemoteQPN: f.peer.QPN, RemoteQKey: f.peer.QKey,
+			Opcode: verbs.WRSend, SGList: []verbs.SGE{a.MR.SGE(0, 8)}, AH: f.peer.AH, RemoteQPN: f.peer.QPN,
+			RemoteQKey: f.peer.QKey,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -270,7 +277,8 @@ func TestADatagramServiceMayRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rej *verbs.RejectError
-	if err := <-out; !errors.As(err, &rej) || rej.Reason != mad.RejectConsumerDefined || string(rej.PrivateData[:3]) != "no\x00" {
+	if err := <-out; !errors.As(err, &rej) || rej.Reason != mad.RejectConsumerDefined ||
+		string(rej.PrivateData[:3]) != "no\x00" {
 		t.Errorf("DialUD = %v", err)
 	}
 }
@@ -324,7 +332,8 @@ func TestAPeerThatDoesNotAnswerIsUnreachable(t *testing.T) {
 		if a.QP.State() != verbs.ERR {
 			t.Errorf("the queue pair is in %v", a.QP.State())
 		}
-		if _, err := a.PD.DialUD(t.Context(), netip.MustParseAddrPort("192.0.2.9:1"), nil); !errors.Is(err, verbs.ErrUnreachable) {
+		if _, err := a.PD.DialUD(t.Context(), netip.MustParseAddrPort("192.0.2.9:1"), nil); !errors.Is(err,
+			verbs.ErrUnreachable) {
 			t.Errorf("DialUD = %v", err)
 		}
 	})
@@ -479,7 +488,8 @@ func TestAListenerThatClosesRefusesWhatWaits(t *testing.T) {
 	if l.Addr().Port() < 49152 {
 		t.Errorf("any port is %d", l.Addr().Port())
 	}
-	if _, err := b.Device.Listen(verbs.PortSpaceTCP, l.Addr(), 0); err == nil || !strings.Contains(err.Error(), "in use") {
+	if _, err := b.Device.Listen(verbs.PortSpaceTCP, l.Addr(), 0); err == nil ||
+		!strings.Contains(err.Error(), "in use") {
 		t.Errorf("a second listener at the port: %v", err)
 	}
 	out := a.Dial(t.Context(), b.At(l.Addr().Port()), verbs.DefaultConnParam())
@@ -537,13 +547,15 @@ func TestWhatCannotBeDialedIsRefusedAtOnce(t *testing.T) {
 			}
 		})
 	}
-	if _, err := a.Device.Listen(verbs.PortSpaceTCP, netip.MustParseAddrPort("192.0.2.9:1"), 0); err == nil || !strings.Contains(err.Error(), "192.0.2.1") {
+	if _, err := a.Device.Listen(verbs.PortSpaceTCP, netip.MustParseAddrPort("192.0.2.9:1"), 0); err == nil ||
+		!strings.Contains(err.Error(), "192.0.2.1") {
 		t.Errorf("Listen at an address that the device does not have = %v", err)
 	}
 	if _, err := a.Device.Listen(3, netip.AddrPort{}, 0); err == nil {
 		t.Error("Listen in a port space that does not exist")
 	}
-	if _, err := a.PD.DialUD(t.Context(), b.At(1), make([]byte, verbs.DialUDPrivateLen+1)); err == nil || !strings.Contains(err.Error(), "181") {
+	if _, err := a.PD.DialUD(t.Context(), b.At(1), make([]byte, verbs.DialUDPrivateLen+1)); err == nil ||
+		!strings.Contains(err.Error(), "181") {
 		t.Errorf("DialUD = %v", err)
 	}
 }
@@ -575,13 +587,16 @@ func TestADeviceTellsWhatItsConnectionManagerHas(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		i := got[0]
-		if i.State != "ESTABLISHED" || i.PortSpace != verbs.PortSpaceTCP || i.Local != end.c.Local() || i.Remote != end.c.Remote() ||
-			i.QPN != end.n.QP.QPN() || i.RemoteQPN != end.peer.QP.QPN() || i.LocalID == 0 || i.RemoteID == 0 || i.Age < 0 {
+		if i.State != "ESTABLISHED" || i.PortSpace != verbs.PortSpaceTCP || i.Local != end.c.Local() ||
+			i.Remote != end.c.Remote() ||
+			i.QPN != end.n.QP.QPN() || i.RemoteQPN != end.peer.QP.QPN() || i.LocalID == 0 ||
+			i.RemoteID == 0 || i.Age < 0 {
 			t.Errorf("%+v", i)
 		}
 	}
 	count := b.Device.Counters()
-	for name, want := range map[string]uint64{"cm_rx_msgs_req": 1, "cm_tx_msgs_rep": 1, "cm_rx_msgs_rtu": 1, "cm_tx_msgs_req": 1, "cm_rx_msgs_rej": 1, "cm_unsent": 0} {
+	for name, want := range map[string]uint64{"cm_rx_msgs_req": 1, "cm_tx_msgs_rep": 1, "cm_rx_msgs_rtu": 1,
+		"cm_tx_msgs_req": 1, "cm_rx_msgs_rej": 1, "cm_unsent": 0} {
 		if got, ok := count[name]; !ok || got != want {
 			t.Errorf("%s is %d, %v, not %d", name, got, ok, want)
 		}
@@ -598,7 +613,8 @@ func TestProgramsCannotSpeakToQueuePair1(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = q.PostSend(&verbs.SendWR{
-		Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{a.MR.SGE(0, 256)}, AH: ah, RemoteQPN: 1, RemoteQKey: 0x80010000 &^ (1 << 31),
+		Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{a.MR.SGE(0, 256)}, AH: ah, RemoteQPN: 1,
+		RemoteQKey: 0x80010000 &^ (1 << 31),
 	})
 	if err != nil {
 		t.Fatal(err)

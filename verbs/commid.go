@@ -79,7 +79,7 @@ func (d *Device) SendSIDRREQ(
 		return nil, err
 	}
 	err = c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
-		id, err := m.Resolve(now, c.peer, req, sidrWait, cmRetries)
+		id, err := m.Resolve(now, c.peer, req, sidrTimeout, cmRetries)
 		return c.entered(id, err)
 	})
 	if err != nil {
@@ -201,7 +201,8 @@ func (r *ConnRequest) SendSIDRREP(qpn QPN, qkey uint32, private []byte) error {
 		return fmt.Errorf("SIDR_REP to %v: the peer asks for a connection: use SendREP", r.remote)
 	}
 	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
-		return m.Answer(now, r.id, &mad.SIDRREP{QPN: qpn, QKey: qkey, ServiceID: r.sidr.ServiceID, PrivateData: private})
+		return m.Answer(now, r.id, &mad.SIDRREP{QPN: qpn, QKey: qkey, ServiceID: r.sidr.ServiceID,
+			PrivateData: private})
 	})
 }
 

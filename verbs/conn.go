@@ -74,7 +74,7 @@ func (c *Conn) Disconnect(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return fmt.Errorf("disconnect: %w", err)
 	}
-	c.leave()
+	c.startDisconnect()
 	select {
 	case <-c.over:
 		return nil
@@ -86,8 +86,8 @@ func (c *Conn) Disconnect(ctx context.Context) error {
 	}
 }
 
-// leave moves the queue pair to ERR and disconnects.
-func (c *Conn) leave() {
+// startDisconnect moves the queue pair to ERR and disconnects.
+func (c *Conn) startDisconnect() {
 	c.mu.Lock()
 	first := !c.leaving
 	if first && c.err == nil {
@@ -125,7 +125,7 @@ func (c *Conn) event(e *cm.Event) {
 	case cm.Established:
 		c.begin()
 	case cm.Rejected:
-		if c.smaller(e.REJ) {
+		if c.retryWithSmallerMTU(e.REJ) {
 			return
 		}
 		c.end(&RejectError{Reason: e.REJ.Reason, PrivateData: e.REJ.PrivateData})

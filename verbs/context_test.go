@@ -135,9 +135,11 @@ func TestAContextHasNoMoreObjectsThanItsLimits(t *testing.T) {
 		"all 1 protection domains":    func() error { return second(full.ctx.AllocPD()) },
 		"all 1 completion queues":     func() error { return second(full.ctx.CreateCQ(1)) },
 		"all 1 shared receive queues": func() error { return second(full.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: 1})) },
-		"all 1 queue pairs":           func() error { return second(full.pd.CreateQP(verbs.QPInitAttr{SendCQ: full.cq})) },
-		"all 2 memory regions":        func() error { return second(full.pd.RegMR(full.buf, verbs.LocalWrite)) },
-		"all 1 memory windows":        func() error { return second(full.pd.AllocMW(verbs.MWType1)) },
+		"all 1 queue pairs": func() error {
+			return second(full.pd.CreateQP(verbs.QPInitAttr{SendCQ: full.cq}))
+		},
+		"all 2 memory regions": func() error { return second(full.pd.RegMR(full.buf, verbs.LocalWrite)) },
+		"all 1 memory windows": func() error { return second(full.pd.AllocMW(verbs.MWType1)) },
 	}
 	for want, create := range more {
 		verbstest.Says(t, create(), want, "of the context are in use")
@@ -156,7 +158,8 @@ func TestAContextHasNoMoreObjectsThanItsLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		verbstest.Says(t, second(full.pd.CreateQP(verbs.QPInitAttr{SendCQ: full.cq, Cap: verbs.QPCap{MaxSendWR: -1}})), "MaxSendWR")
+		verbstest.Says(t, second(full.pd.CreateQP(verbs.QPInitAttr{SendCQ: full.cq,
+			Cap: verbs.QPCap{MaxSendWR: -1}})), "MaxSendWR")
 	}
 	if err := more["all 1 queue pairs"](); err != nil {
 		t.Error(err)

@@ -53,7 +53,8 @@ func (p *PD) CreateAHFromWC(wc *WC, buf []byte) (*AH, error) {
 		return nil, errors.New("address handle: the completion must be successful and have the flag GRH")
 	}
 	if len(buf) < GRHLen {
-		return nil, fmt.Errorf("address handle: %d bytes of the receive are given, its network header is the first %d", len(buf), GRHLen)
+		return nil, fmt.Errorf("address handle: %d bytes of the receive are given, its network header is the first %d",
+			len(buf), GRHLen)
 	}
 	av, err := p.ctx.dev.nic.ReplyVector((*transport.GRH)(buf))
 	if err != nil {
@@ -123,9 +124,9 @@ type UDPeer struct {
 	PrivateData []byte // of the peer's program, 136 bytes
 }
 
-// sidrWait is the response timeout of a SIDR_REQ in nanoseconds, as in Linux: 4.3 s. The request
+// sidrTimeout is the response timeout of a SIDR_REQ in nanoseconds, as in Linux: 4.3 s. The request
 // is retried 15 times.
-const sidrWait = int64(4096 << 20)
+const sidrTimeout = int64(4096 << 20)
 
 // DialUD requests the datagram queue pair of a program that listens at remote in the port space
 // UDP of rdma_cm, by SIDR. The address handle belongs to the domain. An error is a [*RejectError]
@@ -166,10 +167,11 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 	if err != nil {
 		return nil, err
 	}
-	w := &udWait{answer: make(chan *mad.SIDRREP, 1)}
+	w := &sidrRequest{answer: make(chan *mad.SIDRREP, 1)}
 	var id mad.CommID
 	err = m.gsi.Do(func(now cm.Time, man *cm.Manager) (err error) {
-		id, err = man.Resolve(now, cm.Peer{SGIDIndex: uint8(g.Index), GID: gidOf(remote.Addr())}, req, sidrWait, cmRetries)
+		id, err = man.Resolve(now, cm.Peer{SGIDIndex: uint8(g.Index), GID: gidOf(remote.Addr())}, req,
+			sidrTimeout, cmRetries)
 		if err == nil {
 			m.enter(id, w)
 		}
@@ -212,14 +214,15 @@ func newSIDRREQ(local, remote netip.AddrPort, private []byte) (*mad.SIDRREQ, err
 		return nil, err
 	}
 	return &mad.SIDRREQ{
-		PKey: 0xffff, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, remote.Port()), PrivateData: append(head, private...),
+		PKey: 0xffff, ServiceID: mad.IPServiceID(mad.PortSpaceUDP, remote.Port()),
+		PrivateData: append(head, private...),
 	}, nil
 }
 
-// udWait waits for the answer to a SIDR_REQ; nil means that there was none.
-type udWait struct{ answer chan *mad.SIDRREP }
+// sidrRequest waits for the answer to a SIDR_REQ; nil means that there was none.
+type sidrRequest struct{ answer chan *mad.SIDRREP }
 
-func (w *udWait) event(e *cm.Event) { w.answer <- e.SIDRREP }
+func (w *sidrRequest) event(e *cm.Event) { w.answer <- e.SIDRREP }
 
 // sidrError converts the status of a negative SIDR_REP to a REJ reason.
 func sidrError(r *mad.SIDRREP) error {

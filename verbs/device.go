@@ -106,7 +106,7 @@ type Device struct {
 	ctx     *Context // context of objects that methods of Device create
 
 	onHost      bool // opened by Config.Device, so its addresses are those of the host
-	choices     linkChoices
+	choices     chosenLinks
 	connections connections
 	watching    func() // stops watchPort or the hostlinks.Follower
 	closing     sync.Once
@@ -139,7 +139,7 @@ func Open(cfg Config) (*Device, error) {
 	d.name = cmp.Or(d.name, d.NetDev(), "gorxe0")
 	if err = wrapLinks(&cfg, links); err == nil {
 		d.nic, err = nic.Open(nic.Config{
-			Name: d.name, Links: links, Waits: cfg.Follow, Transport: cfg.Transport, Seed: cfg.Seed,
+			Name: d.name, Links: links, LinksOptional: cfg.Follow, Transport: cfg.Transport, Seed: cfg.Seed,
 			MaxQP: d.maxQP, MaxMR: d.maxMR, MaxCQ: maxCQ, MaxSRQ: maxSRQ, Logger: cfg.Logger,
 			MTU: cfg.MTU, Peers: cfg.Peers, Spin: spin(cfg.Spin), Shards: shards(&cfg), Observer: cfg.Observer,
 			Loopback: cfg.Loopback,
@@ -177,8 +177,8 @@ const (
 // MaxShards is the maximum of [Config.Shards].
 const MaxShards = nic.MaxShards
 
-// usualShards is the maximum of the default of Config.Shards.
-const usualShards = 8
+// defaultMaxShards is the maximum of the default of Config.Shards.
+const defaultMaxShards = 8
 
 func shards(cfg *Config) int {
 	switch {
@@ -187,7 +187,7 @@ func shards(cfg *Config) int {
 	case cfg.Shards <= 0 && cfg.Seed != 0:
 		return 1 // numbers depend on the number of shards, and must be the same on every host
 	case cfg.Shards <= 0:
-		return min(max(runtime.GOMAXPROCS(0)/2, 1), usualShards)
+		return min(max(runtime.GOMAXPROCS(0)/2, 1), defaultMaxShards)
 	}
 	return min(cfg.Shards, MaxShards)
 }
@@ -208,7 +208,7 @@ func spin(d time.Duration) time.Duration {
 // without Close may leave the last message that it received unacknowledged; see
 // docs/decisions/short-messages.md.
 func (d *Device) Close() error {
-	open := d.connections.hangUp()
+	open := d.connections.disconnectAll()
 	err := d.nic.Close()
 	for _, c := range open {
 		c.end(nil)

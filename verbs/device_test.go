@@ -30,7 +30,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{"no network", verbs.Config{
 			Device: "lo", Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), {}},
 		}, []string{"Peers", "Config.Peers[1]"}},
-		{"not our address", verbs.Config{Device: "203.0.113.77"}, []string{"203.0.113.77", "not an address of this host"}},
+		{"not our address", verbs.Config{Device: "203.0.113.77"},
+			[]string{"203.0.113.77", "not an address of this host"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, err := verbs.Open(c.cfg)
@@ -61,7 +62,8 @@ func TestGIDTable(t *testing.T) {
 
 // As rxe: the largest of 256 to 4096 that is at most the netdev's MTU - 80.
 func TestActiveMTU(t *testing.T) {
-	for netdev, want := range map[int]verbs.MTU{1400: 1024, 1500: 1024, 4175: 2048, 4176: 4096, 9000: 4096, 65535: 4096, 576: 256} {
+	for netdev, want := range map[int]verbs.MTU{1400: 1024, 1500: 1024, 4175: 2048, 4176: 4096, 9000: 4096,
+		65535: 4096, 576: 256} {
 		if got := verbstest.OpenPipe(t, netdev, "192.0.2.1").PortAttr().ActiveMTU; got != want {
 			t.Errorf("active MTU of a netdev with MTU %d is %v, want %v", netdev, got, want)
 		}
@@ -71,7 +73,8 @@ func TestActiveMTU(t *testing.T) {
 func TestInstancesDiffer(t *testing.T) {
 	a, b := verbstest.OpenPipe(t, 1500, "192.0.2.1"), verbstest.OpenPipe(t, 1500, "192.0.2.1")
 	if a.NodeGUID() == b.NodeGUID() || a.NodeGUID() == 0 {
-		t.Errorf("node GUIDs %#x and %#x: a peer's connection manager tells instances apart by them", a.NodeGUID(), b.NodeGUID())
+		t.Errorf("node GUIDs %#x and %#x: a peer's connection manager tells instances apart by them", a.NodeGUID(),
+			b.NodeGUID())
 	}
 }
 
@@ -94,8 +97,10 @@ func TestCreateSaysWhatIsWrong(t *testing.T) {
 		{"no CQ", verbs.QPInitAttr{}, []string{"SendCQ", "CreateCQ"}},
 		{"another device's CQ", verbs.QPInitAttr{SendCQ: foreign}, []string{"another device"}},
 		{"another device's receive CQ", verbs.QPInitAttr{SendCQ: cq, RecvCQ: foreign}, []string{"another device"}},
-		{"too deep", verbs.QPInitAttr{SendCQ: cq, Cap: verbs.QPCap{MaxSendWR: 1 << 20}}, []string{"MaxSendWR", "1048576", "65536"}},
-		{"too many SGEs", verbs.QPInitAttr{SendCQ: cq, Cap: verbs.QPCap{MaxRecvSGE: 33}}, []string{"MaxRecvSGE", "33", "32"}},
+		{"too deep", verbs.QPInitAttr{SendCQ: cq, Cap: verbs.QPCap{MaxSendWR: 1 << 20}},
+			[]string{"MaxSendWR", "1048576", "65536"}},
+		{"too many SGEs", verbs.QPInitAttr{SendCQ: cq, Cap: verbs.QPCap{MaxRecvSGE: 33}},
+			[]string{"MaxRecvSGE", "33", "32"}},
 		{"negative", verbs.QPInitAttr{SendCQ: cq, Cap: verbs.QPCap{MaxInline: -1}}, []string{"MaxInline", "-1"}},
 		{"a type that is not there", verbs.QPInitAttr{SendCQ: cq, Type: 9}, []string{"type", "RC"}},
 	} {
@@ -145,11 +150,15 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 		{"a peer of the other address family", func(_, r *verbs.ConnInfo, _ *verbs.ConnAttr) {
 			r.GID = verbs.GID{0: 0x20, 1: 0x01, 2: 0x0d, 3: 0xb8, 15: 1}
 		}, []string{"2001:db8::1", "IPv6", "192.0.2.1"}},
-		{"a peer without address", func(_, r *verbs.ConnInfo, _ *verbs.ConnAttr) { r.GID = verbs.GID{} }, []string{"::"}},
+		{"a peer without address", func(_, r *verbs.ConnInfo, _ *verbs.ConnAttr) { r.GID = verbs.GID{} },
+			[]string{"::"}},
 		{"a multicast peer", func(_, r *verbs.ConnInfo, _ *verbs.ConnAttr) { r.GID[12] = 224 }, []string{"224.0.2.2"}},
-		{"a path MTU that IBA does not know", func(_, _ *verbs.ConnInfo, a *verbs.ConnAttr) { a.PathMTU = 1000 }, []string{"1000", "256"}},
-		{"a timeout out of range", func(_, _ *verbs.ConnInfo, a *verbs.ConnAttr) { a.Timeout = 32 }, []string{"TIMEOUT", "32", "31"}},
-		{"a retry count out of range", func(_, _ *verbs.ConnInfo, a *verbs.ConnAttr) { a.RetryCnt = 8 }, []string{"RETRY_CNT", "8", "7"}},
+		{"a path MTU that IBA does not know", func(_, _ *verbs.ConnInfo, a *verbs.ConnAttr) { a.PathMTU = 1000 },
+			[]string{"1000", "256"}},
+		{"a timeout out of range", func(_, _ *verbs.ConnInfo, a *verbs.ConnAttr) { a.Timeout = 32 },
+			[]string{"TIMEOUT", "32", "31"}},
+		{"a retry count out of range", func(_, _ *verbs.ConnInfo, a *verbs.ConnAttr) { a.RetryCnt = 8 },
+			[]string{"RETRY_CNT", "8", "7"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := pipe.NewNet()

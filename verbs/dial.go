@@ -100,9 +100,9 @@ func (c *Conn) ask() error {
 	})
 }
 
-// smaller sends the REQ again if a REJ names a smaller path MTU. It runs in the manager's
-// goroutine.
-func (c *Conn) smaller(r *mad.REJ) bool {
+// retryWithSmallerMTU sends the REQ again if a REJ names a smaller path MTU. It runs in the
+// manager's goroutine.
+func (c *Conn) retryWithSmallerMTU(r *mad.REJ) bool {
 	if c.req == nil || !lowerMTU(c.req, r) {
 		return false
 	}

@@ -19,7 +19,8 @@ func ExampleDevice_QPs() {
 	must(dev.AllocPD().CreateQP(verbs.QPInitAttr{SendCQ: cq}))
 
 	for q := range dev.QPs() {
-		fmt.Printf("queue pair %d: %v in %v, %d of %d sends queued\n", q.Number, q.Type, q.State, q.SendQueue, q.SendDepth)
+		fmt.Printf("queue pair %d: %v in %v, %d of %d sends queued\n", q.Number, q.Type, q.State,
+			q.SendQueue, q.SendDepth)
 	}
 	// Output:
 	// queue pair 1: RC in RESET, 0 of 128 sends queued
@@ -29,7 +30,8 @@ func ExampleDevice_QPs() {
 func ExampleDevice_Admits() {
 	link, err := pipe.NewNet().Open(netip.MustParseAddr("192.0.2.1"), 1500)
 	check(err)
-	dev := must(verbs.Open(verbs.Config{Links: []packet.Link{link}, Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}))
+	dev := must(verbs.Open(verbs.Config{Links: []packet.Link{link},
+		Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}))
 	defer dev.Close()
 
 	for _, peer := range []string{"192.0.2.7", "198.51.100.7"} {

@@ -150,7 +150,8 @@ func Example_flush() {
 			Flush: verbs.Flush{Length: 4, Type: verbs.FlushToGlobal, Level: verbs.FlushRange},
 		},
 		&verbs.SendWR{
-			Opcode: verbs.WRAtomicWrite, Flags: verbs.Signaled | verbs.Inline, InlineData: []byte{1, 1, 1, 1, 1, 1, 1, 1},
+			Opcode: verbs.WRAtomicWrite, Flags: verbs.Signaled | verbs.Inline,
+			InlineData: []byte{1, 1, 1, 1, 1, 1, 1, 1},
 			RemoteAddr: region.Addr(), RKey: region.RKey(),
 		},
 	))

@@ -28,7 +28,8 @@ func TestErrIsSetWhenAFatalCompletionIsThere(t *testing.T) {
 			t.Fatalf("%v, %v", wc[0].Status, err)
 		}
 		var fatal *verbs.FatalError
-		if err := c.Err(); !errors.As(err, &fatal) || fatal.Status != verbs.WCRetryExcErr || !errors.Is(err, verbs.ErrUnreachable) {
+		if err := c.Err(); !errors.As(err, &fatal) || fatal.Status != verbs.WCRetryExcErr ||
+			!errors.Is(err, verbs.ErrUnreachable) {
 			t.Errorf("Err = %v", err)
 		}
 		<-c.Done()
@@ -59,7 +60,8 @@ func TestAConnectionEndsWhenItsQueuePairFails(t *testing.T) {
 				<-atA.Done()
 				<-atB.Done()
 				var atTheSender, atTheOther *verbs.FatalError
-				if !errors.As(atA.Err(), &atTheSender) || atTheSender.Status != test.status || errors.Is(atA.Err(), verbs.ErrUnreachable) {
+				if !errors.As(atA.Err(), &atTheSender) || atTheSender.Status != test.status ||
+					errors.Is(atA.Err(), verbs.ErrUnreachable) {
 					t.Errorf("the sender: %v", atA.Err())
 				}
 				if !errors.As(atB.Err(), &atTheOther) {

@@ -22,7 +22,7 @@ func TestRequestsThatWereGivenUpDoNotWaitForTheProgram(t *testing.T) {
 		var before uint64
 		for i := uint32(1); i <= asked; i++ {
 			req := peer.REQ(i, 7)
-			for _, m := range []*mad.Message{req, rawcm.GivenUp(req)} {
+			for _, m := range []*mad.Message{req, rawcm.TimeoutREJ(req)} {
 				if err := peer.Put(m); err != nil {
 					t.Fatal(err)
 				}

@@ -145,7 +145,8 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 			synctest.Wait()
 		}
 		if n := unreachable.Load(); n != forged-bound || dreqs.Load() != n || other.Load() != 0 {
-			t.Errorf("%d of %d requests were displaced, with %d DREQs, and %d have failed otherwise", n, forged, dreqs.Load(), other.Load())
+			t.Errorf("%d of %d requests were displaced, with %d DREQs, and %d have failed otherwise", n, forged,
+				dreqs.Load(), other.Load())
 		}
 		req := victim.REQ(mine, 7)
 		last := victim.REQ(forged, 7).REQ
@@ -222,7 +223,8 @@ func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *te
 		establish := func(req *mad.Message) (*verbs.Conn, mad.CommID) {
 			say(t, peer, req)
 			rep := hear(t, peer, mad.AttrREP).REP
-			say(t, peer, &mad.Message{Attribute: mad.AttrRTU, RTU: mad.RTU{LocalCommID: req.REQ.LocalCommID, RemoteCommID: rep.LocalCommID}})
+			say(t, peer, &mad.Message{Attribute: mad.AttrRTU,
+				RTU: mad.RTU{LocalCommID: req.REQ.LocalCommID, RemoteCommID: rep.LocalCommID}})
 			return <-conns, rep.LocalCommID
 		}
 		c, id := establish(req)
@@ -276,7 +278,8 @@ func TestARequestForAQueuePairInUseEndsTheConnectionOnlyIfThePeerHasLostIt(t *te
 func TestAListenerKeepsItsPort(t *testing.T) {
 	b := verbstest.Open(t, verbstest.PipeLinks(t)[0], 64)
 	for _, at := range []netip.AddrPort{
-		netip.AddrPortFrom(netip.Addr{}, 0), netip.AddrPortFrom(netip.Addr{}, 700), netip.MustParseAddrPort("0.0.0.0:0"), netip.MustParseAddrPort("192.0.2.1:0"),
+		netip.AddrPortFrom(netip.Addr{}, 0), netip.AddrPortFrom(netip.Addr{}, 700),
+		netip.MustParseAddrPort("0.0.0.0:0"), netip.MustParseAddrPort("192.0.2.1:0"),
 	} {
 		l, err := b.Device.Listen(verbs.PortSpaceTCP, at, 0)
 		if err != nil {

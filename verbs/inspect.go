@@ -96,22 +96,22 @@ const lookSlice = 64
 // meanwhile, at most once. If the memory of a queue pair stalls for a second, the queue pairs of
 // its shard are omitted.
 func (d *Device) QPs() iter.Seq[QPInfo] {
-	return look(d.nic.LookQPs, func(i *nic.QPInfo) (uint64, QPInfo) { return i.Number, QPInfo(*i) })
+	return look(d.nic.ListQPs, func(i *nic.QPInfo) (uint64, QPInfo) { return i.Number, QPInfo(*i) })
 }
 
 // MRs returns descriptions of the device's memory regions and windows, as [Device.QPs].
 func (d *Device) MRs() iter.Seq[MRInfo] {
-	return look(d.nic.LookKeys, func(i *MRInfo) (uint64, MRInfo) { return i.Number, *i })
+	return look(d.nic.ListKeys, func(i *MRInfo) (uint64, MRInfo) { return i.Number, *i })
 }
 
 // CQs returns descriptions of the device's completion queues, as [Device.QPs].
 func (d *Device) CQs() iter.Seq[CQInfo] {
-	return look(d.nic.LookCQs, func(i *nic.CQInfo) (uint64, CQInfo) { return i.Number, CQInfo(*i) })
+	return look(d.nic.ListCQs, func(i *nic.CQInfo) (uint64, CQInfo) { return i.Number, CQInfo(*i) })
 }
 
 // SRQs returns descriptions of the device's shared receive queues, as [Device.QPs].
 func (d *Device) SRQs() iter.Seq[SRQInfo] {
-	return look(d.nic.LookSRQs, func(i *nic.SRQInfo) (uint64, SRQInfo) { return i.Number, SRQInfo(*i) })
+	return look(d.nic.ListSRQs, func(i *nic.SRQInfo) (uint64, SRQInfo) { return i.Number, SRQInfo(*i) })
 }
 
 // look iterates over the objects that f describes, lookSlice at a time. tell returns the number
@@ -134,7 +134,7 @@ func look[E, T any](f func(after uint64, dst []E) int, tell func(*E) (uint64, T)
 // Groups describes the multicast groups that queue pairs of the device are attached to, by
 // address. The list of groups is of one moment; the members of each group are of another.
 func (d *Device) Groups() []GroupInfo {
-	groups := d.nic.LookGroups()
+	groups := d.nic.ListGroups()
 	out := make([]GroupInfo, len(groups))
 	for i, g := range groups {
 		out[i] = GroupInfo(g)
@@ -207,7 +207,8 @@ func cmInfo(c *cm.ConnInfo, local netip.Addr, now cm.Time) CMInfo {
 	remote := c.Peer.GID.Addr()
 	return CMInfo{
 		LocalID: uint32(c.ID), RemoteID: uint32(c.RemoteID), State: c.State.String(), PortSpace: ps,
-		Local: netip.AddrPortFrom(local, here), Remote: netip.AddrPortFrom(remote.WithZone(zoneFor(remote, local)), there),
-		QPN: c.QPN, RemoteQPN: c.PeerQPN, Age: time.Duration(now - c.Since),
+		Local:  netip.AddrPortFrom(local, here),
+		Remote: netip.AddrPortFrom(remote.WithZone(zoneFor(remote, local)), there),
+		QPN:    c.QPN, RemoteQPN: c.PeerQPN, Age: time.Duration(now - c.Since),
 	}
 }

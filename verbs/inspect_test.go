@@ -29,13 +29,15 @@ func TestALookIntoADeviceFindsItsObjects(t *testing.T) {
 	}
 	i := qps[0]
 	if i.QPN != a.Info.QPN || i.State != verbs.RTS || i.Type != verbs.RC || i.PD != a.PD.ID() || i.GIDIndex != 0 ||
-		i.Local != a.Info.GID.Addr() || i.Remote != b.Info.GID.Addr() || i.RemoteQPN != b.Info.QPN || i.Unacked() != 0 || i.Counters.SentPackets == 0 {
+		i.Local != a.Info.GID.Addr() || i.Remote != b.Info.GID.Addr() || i.RemoteQPN != b.Info.QPN ||
+		i.Unacked() != 0 || i.Counters.SentPackets == 0 {
 		t.Errorf("the connected queue pair: %+v", i)
 	}
 	if i := qps[1]; i.QPN != q.QPN() || i.State != verbs.RESET || i.SRQ != 1 || i.GIDIndex != -1 {
 		t.Errorf("the one with an SRQ: %+v", i)
 	}
-	if mrs := slices.Collect(a.Device.MRs()); len(mrs) != 1 || mrs[0].Key != a.MR.RKey() || mrs[0].IOVA != a.MR.Addr() || mrs[0].Kind != verbs.MRRegion {
+	if mrs := slices.Collect(a.Device.MRs()); len(mrs) != 1 || mrs[0].Key != a.MR.RKey() ||
+		mrs[0].IOVA != a.MR.Addr() || mrs[0].Kind != verbs.MRRegion {
 		t.Errorf("regions: %+v", mrs)
 	}
 	if cqs := slices.Collect(a.Device.CQs()); len(cqs) != 1 || cqs[0].Users != 4 || cqs[0].Number != i.SendCQ {

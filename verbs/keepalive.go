@@ -99,7 +99,7 @@ func (q *quietness) tooLong(idle bool, packets uint64, behind func() bool) bool 
 func (c *Conn) lost() error {
 	var fatal *FatalError
 	if err := c.Err(); errors.As(err, &fatal) {
-		c.leave()
+		c.startDisconnect()
 		return err
 	}
 	return nil
@@ -108,5 +108,5 @@ func (c *Conn) lost() error {
 // abandon ends the connection with err and notifies the peer without waiting.
 func (c *Conn) abandon(err error) {
 	c.end(err)
-	c.leave()
+	c.startDisconnect()
 }

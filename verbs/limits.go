@@ -80,7 +80,8 @@ func (d *Device) Attr() DeviceAttr {
 		MaxResRdAtom: qp.MaxRdAtomic * d.maxQP, AtomicCap: atomicHCA,
 		DeviceCapFlags: deviceCaps, DeviceCapFlagsEx: deviceCaps | deviceCapsEx,
 		MaxSRQ: maxSRQ, MaxSRQWR: maxSRQWR, MaxSRQSGE: maxSRQSGE,
-		MaxMcastGrp: maxGroups, MaxMcastQPAttach: maxAttached, MaxAH: maxAH, MaxPkeys: 1, LocalCAAckDelay: ackDelay, PhysPortCnt: 1,
+		MaxMcastGrp: maxGroups, MaxMcastQPAttach: maxAttached, MaxAH: maxAH, MaxPkeys: 1, LocalCAAckDelay: ackDelay,
+		PhysPortCnt: 1,
 	}
 }
 

@@ -43,8 +43,8 @@ func (d *Device) links(cfg *Config) ([]packet.Link, *hostlinks.Follower, error) 
 	return links, nil, err
 }
 
-// admitted returns the addresses that cfg.Admit selects.
-func admitted(cfg *Config, addrs []netip.Addr) []netip.Addr {
+// filterAddrs returns the addresses that cfg.Admit selects.
+func filterAddrs(cfg *Config, addrs []netip.Addr) []netip.Addr {
 	if cfg.Admit == nil {
 		return addrs
 	}
@@ -59,7 +59,7 @@ func (d *Device) linksOn(cfg *Config) ([]packet.Link, error) {
 		return nil, err
 	}
 	d.setNetDev(ifname)
-	if addrs = admitted(cfg, addrs); len(addrs) == 0 {
+	if addrs = filterAddrs(cfg, addrs); len(addrs) == 0 {
 		return nil, fmt.Errorf("no address of %s is one that Config.Admit chooses", device)
 	}
 	var links []packet.Link
@@ -138,15 +138,15 @@ func (d *Device) logLink(l packet.Link, choices []links.Choice) {
 		args = append(args, "detail", c.Detail)
 	}
 	for _, choice := range choices {
-		if choice.Why != nil {
-			args = append(args, "not_"+choice.Kind, choice.Why)
+		if choice.Err != nil {
+			args = append(args, "not_"+choice.Kind, choice.Err)
 		}
 	}
 	d.log.Info("link opened", args...)
 }
 
-// linkChoices holds the kinds of link considered per address, if [links.Auto] chose.
-type linkChoices struct {
+// chosenLinks holds the kinds of link considered per address, if [links.Auto] chose.
+type chosenLinks struct {
 	mu sync.Mutex
 	of map[netip.Addr][]links.Choice
 }
@@ -159,7 +159,7 @@ func (d *Device) LinkChoices(addr netip.Addr) []links.Choice {
 	return slices.Clone(d.choices.of[addr])
 }
 
-func (c *linkChoices) set(addr netip.Addr, choices []links.Choice) {
+func (c *chosenLinks) set(addr netip.Addr, choices []links.Choice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of == nil {
@@ -168,7 +168,7 @@ func (c *linkChoices) set(addr netip.Addr, choices []links.Choice) {
 	c.of[addr] = choices
 }
 
-func (c *linkChoices) forget(addr netip.Addr) {
+func (c *chosenLinks) forget(addr netip.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.of, addr)

@@ -20,9 +20,9 @@ type Listener struct {
 	// handle receives the requests; if it is nil, Next returns them.
 	handle func(*ConnRequest)
 
-	queue []*ConnRequest // guarded by cm.mu
-	token chan struct{}
-	done  chan struct{} // closed with the listener
+	queue  []*ConnRequest // guarded by cm.mu
+	wakeup chan struct{}
+	done   chan struct{} // closed with the listener
 }
 
 // defaultBacklog is the default number of requests that wait for the program.
@@ -72,7 +72,7 @@ func (d *Device) listen(ps PortSpace, local netip.AddrPort, backlog int, handle 
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{cm: m, ps: ps, handle: handle, token: make(chan struct{}, 1), done: make(chan struct{})}
+	l := &Listener{cm: m, ps: ps, handle: handle, wakeup: make(chan struct{}, 1), done: make(chan struct{})}
 	port := local.Port()
 	err = m.gsi.Do(func(_ cm.Time, man *cm.Manager) (err error) {
 		for range 100 {
@@ -112,7 +112,7 @@ func (l *Listener) Next(ctx context.Context) (*ConnRequest, error) {
 			return r, nil
 		}
 		select {
-		case <-l.token:
+		case <-l.wakeup:
 		case <-l.done:
 			return nil, ErrClosed
 		case <-l.cm.dev.nic.Done():
@@ -139,7 +139,7 @@ func (l *Listener) take() *ConnRequest {
 
 func (l *Listener) wake() {
 	select {
-	case l.token <- struct{}{}:
+	case l.wakeup <- struct{}{}:
 	default:
 	}
 }
@@ -200,7 +200,7 @@ func (c *connections) request(e *cm.Event) {
 		// The error is ignored: it means that the sender has given up.
 		_ = c.gsi.Do(func(now cm.Time, m *cm.Manager) error {
 			if distrust != nil {
-				m.Counters().Distrusted(distrust)
+				m.Counters().CountBadAddress(distrust)
 			}
 			return r.decline(now, m, reason, nil)
 		})

@@ -14,7 +14,8 @@ import (
 	"github.com/gorxe/gorxe/verbs/verbstest"
 )
 
-var liveFor = flag.Duration("live", 0, "for how long TestPeersMayPollMemoryThatChanges reads in each case; 0 is for 16 MiB")
+var liveFor = flag.Duration("live", 0,
+	"for how long TestPeersMayPollMemoryThatChanges reads in each case; 0 is for 16 MiB")
 
 // One end polls memory of the other with READs, while its owner increments it and another
 // connection writes to it, without pauses. No response may have a wrong ICRC.
@@ -76,7 +77,8 @@ func pollLive(t *testing.T, shards, size int) {
 	}
 	for i, n := range nodes {
 		if wrong := n.Device.Counters()["drop_bad_icrc"]; wrong > 0 {
-			t.Errorf("end %d got %d packets with a wrong ICRC in %d READs and %d WRITEs", i, wrong, reads, written.Load())
+			t.Errorf("end %d got %d packets with a wrong ICRC in %d READs and %d WRITEs", i, wrong, reads,
+				written.Load())
 		}
 	}
 }

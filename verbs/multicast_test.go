@@ -53,7 +53,8 @@ func TestMulticastOverUDPOnOneHost(t *testing.T) {
 
 // The GIDs of groups of rdma_cm on RoCEv2 (cma_iboe_set_mgid in Linux).
 func TestMulticastGID(t *testing.T) {
-	for addr, want := range map[string]string{"239.1.2.3": "::ffff:239.1.2.3", "::ffff:239.1.2.3": "::ffff:239.1.2.3", "ff0e::7": "ff0e::7"} {
+	for addr, want := range map[string]string{"239.1.2.3": "::ffff:239.1.2.3", "::ffff:239.1.2.3": "::ffff:239.1.2.3",
+		"ff0e::7": "ff0e::7"} {
 		if got := verbstest.MustMulticastGID(t, addr).String(); got != want {
 			t.Errorf("the GID of %s is %s, want %s", addr, got, want)
 		}

@@ -132,7 +132,8 @@ func (f *FastMR) Registered() bool {
 func (f *FastMR) Reg(buf []byte, access Access) *FastReg {
 	key := f.Key()
 	r := &FastReg{
-		Key: key, NewKey: mr.IncRKey(key), Memory: mr.Bytes(buf), IOVA: addressOf(buf), Length: uint64(len(buf)), Access: access,
+		Key: key, NewKey: mr.IncRKey(key), Memory: mr.Bytes(buf), IOVA: addressOf(buf), Length: uint64(len(buf)),
+		Access: access,
 	}
 	if access&ZeroBased != 0 {
 		r.IOVA = 0

@@ -63,7 +63,8 @@ func TestBindsInTheQueueCountTheKeyOn(t *testing.T) {
 func TestWindowsKeepTheirRegion(t *testing.T) {
 	a, _ := verbstest.Connected(t, verbstest.PipeLinks(t), 64)
 	region, one, two := a.BindableRegion(64), a.Window(verbs.MWType1), a.Window(verbs.MWType2)
-	if _, err := a.QP.BindMW(one, verbs.BindInfo{Flags: verbs.Signaled, MR: region, Addr: region.Addr(), Length: 8}); err != nil {
+	if _, err := a.QP.BindMW(one, verbs.BindInfo{Flags: verbs.Signaled, MR: region, Addr: region.Addr(),
+		Length: 8}); err != nil {
 		t.Fatal(err)
 	}
 	a.Wait(1, make([]verbs.WC, 1))
@@ -128,7 +129,8 @@ func TestRegionThatBeginsAtZero(t *testing.T) {
 		t.Errorf("read %q", a.Buf[32:39])
 	}
 	// The same bytes from this side, also with addresses from 0.
-	b.Ends(&verbs.SendWR{Opcode: verbs.WRWrite, SGList: []verbs.SGE{m.SGE(3, 4)}, RemoteAddr: a.MR.Addr(), RKey: a.MR.RKey()}, verbs.WCSuccess)
+	b.Ends(&verbs.SendWR{Opcode: verbs.WRWrite, SGList: []verbs.SGE{m.SGE(3, 4)}, RemoteAddr: a.MR.Addr(),
+		RKey: a.MR.RKey()}, verbs.WCSuccess)
 	a.Fence()
 	if string(a.Buf[:4]) != "zero" {
 		t.Errorf("got %q", a.Buf[:4])
@@ -257,5 +259,6 @@ func TestMessagesOf32Pieces(t *testing.T) {
 	if !bytes.Equal(b.Buf[:total], want) {
 		t.Error("what went out by READ and came back by WRITE differs")
 	}
-	verbstest.MustFail(t, a.QP.PostSend(&verbs.SendWR{Opcode: verbs.WRSend, SGList: append(sg, a.MR.SGE(0, 1))}), "33 SGEs")
+	verbstest.MustFail(t, a.QP.PostSend(&verbs.SendWR{Opcode: verbs.WRSend,
+		SGList: append(sg, a.MR.SGE(0, 1))}), "33 SGEs")
 }

@@ -181,7 +181,7 @@ func (q *QP) join(c *Conn) error {
 // no effect.
 func (q *QP) Close() error {
 	if c := q.conn.Load(); c != nil {
-		c.leave()
+		c.startDisconnect()
 	}
 	q.qp.Close()
 	q.giveUp()

@@ -81,7 +81,8 @@ func TestAZeroBasedRegionHasNoRandomIOVA(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "begins at address 0") {
 		t.Errorf("error %v", err)
 	}
-	if r, err := n.PD.RegMR(n.Buf, 0, verbs.WithRandomIOVA(), verbs.WithIOVA(0x4000)); err != nil || r.Addr() != 0x4000 {
+	if r, err := n.PD.RegMR(n.Buf, 0, verbs.WithRandomIOVA(), verbs.WithIOVA(0x4000)); err != nil ||
+		r.Addr() != 0x4000 {
 		t.Errorf("the last option does not decide: %v", err)
 	}
 }

@@ -20,7 +20,8 @@ import (
 
 const (
 	exportSize = 1 << 20
-	exported   = verbs.LocalWrite | verbs.RemoteWrite | verbs.RemoteRead | verbs.RemoteAtomic | verbs.FlushGlobal | verbs.FlushPersistent
+	exported   = verbs.LocalWrite | verbs.RemoteWrite | verbs.RemoteRead | verbs.RemoteAtomic |
+		verbs.FlushGlobal | verbs.FlushPersistent
 )
 
 // An export is a region of b over memory of the host, a peer a of it, and the mapping of a local
@@ -140,7 +141,8 @@ func TestRegionAndLocalProgramsShareBytes(t *testing.T) {
 	for kind, open := range map[string]func(*testing.T) *export{
 		"file": exportFile,
 		"shared memory": func(t *testing.T) *export {
-			return exportPath(t, "/dev/shm/"+name, func(o hostmem.FileOptions) (*hostmem.Memory, error) { return hostmem.Shared("/"+name, o) })
+			return exportPath(t, "/dev/shm/"+name,
+				func(o hostmem.FileOptions) (*hostmem.Memory, error) { return hostmem.Shared("/"+name, o) })
 		},
 	} {
 		t.Run(kind, func(t *testing.T) {
@@ -168,7 +170,8 @@ func TestRegionAndLocalProgramsShareBytes(t *testing.T) {
 			x.must(swap)
 			binary.NativeEndian.PutUint64(x.a.Buf, 99)
 			x.must(x.request(verbs.WRAtomicWrite, 80, 8))
-			if got := [3]uint64{atomic.LoadUint64(x.word(64)), atomic.LoadUint64(x.word(72)), atomic.LoadUint64(x.word(80))}; got != [3]uint64{42, 77, 99} {
+			if got := [3]uint64{atomic.LoadUint64(x.word(64)), atomic.LoadUint64(x.word(72)),
+				atomic.LoadUint64(x.word(80))}; got != [3]uint64{42, 77, 99} {
 				t.Errorf("words after atomics: %v", got)
 			}
 			x.must(x.request(verbs.WRFlush, 64, 4096))

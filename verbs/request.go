@@ -46,9 +46,10 @@ func (r *ConnRequest) Peer() ConnAttr {
 		return ConnAttr{}
 	}
 	return ConnAttr{
-		PathMTU: qp.MTUFromEnum(int(r.req.PathMTU)), MaxRdAtomic: r.req.InitiatorDepth, MaxDestRdAtomic: r.req.ResponderResources,
-		RetryCnt: r.req.RetryCount, RNRRetry: r.req.RNRRetryCount, Timeout: uint8(r.req.Primary.LocalACKTimeout),
-		TrafficClass: r.req.Primary.TrafficClass, FlowLabel: r.req.Primary.FlowLabel, HopLimit: r.req.Primary.HopLimit,
+		PathMTU: qp.MTUFromEnum(int(r.req.PathMTU)), MaxRdAtomic: r.req.InitiatorDepth,
+		MaxDestRdAtomic: r.req.ResponderResources, RetryCnt: r.req.RetryCount, RNRRetry: r.req.RNRRetryCount,
+		Timeout: uint8(r.req.Primary.LocalACKTimeout), TrafficClass: r.req.Primary.TrafficClass,
+		FlowLabel: r.req.Primary.FlowLabel, HopLimit: r.req.Primary.HopLimit,
 	}
 }
 
@@ -162,7 +163,7 @@ func (r *ConnRequest) accept(ctx context.Context, q *QP, p *ConnParam) (*Conn, e
 }
 
 // reply sends the REP and routes the events of the connection to to.
-func (r *ConnRequest) reply(to ender, p *CommParam) error {
+func (r *ConnRequest) reply(to cmEventSink, p *CommParam) error {
 	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
 		err := m.Accept(now, r.id, &mad.REP{
 			LocalQPN: p.QPN, StartingPSN: p.PSN, ResponderResources: p.MaxDestRdAtomic, InitiatorDepth: p.MaxRdAtomic,
@@ -205,7 +206,8 @@ func (r *ConnRequest) refuse(reason RejectReason, private []byte) error {
 // decline is refuse for a caller that already holds the manager.
 func (r *ConnRequest) decline(now cm.Time, m *cm.Manager, reason RejectReason, private []byte) error {
 	if r.req == nil {
-		return m.Answer(now, r.id, &mad.SIDRREP{Status: mad.SIDRReject, ServiceID: r.sidr.ServiceID, PrivateData: private})
+		return m.Answer(now, r.id, &mad.SIDRREP{Status: mad.SIDRReject, ServiceID: r.sidr.ServiceID,
+			PrivateData: private})
 	}
 	return m.Reject(r.id, reason, nil, private)
 }

@@ -78,7 +78,8 @@ func TestARequestThatGivesAnothersAddressForItsOwnIsRefused(t *testing.T) {
 					}
 					if tt.refused == "" {
 						r := b.Next([]*verbs.Listener{connections, datagrams}[i])
-						if r.RemoteGID() != peer.GID() || r.Remote() != netip.AddrPortFrom(netip.MustParseAddr(tt.peer), 49152) {
+						if r.RemoteGID() != peer.GID() ||
+							r.Remote() != netip.AddrPortFrom(netip.MustParseAddr(tt.peer), 49152) {
 							t.Errorf("the program is asked by %v at %v", r.Remote(), r.RemoteGID())
 						}
 						continue

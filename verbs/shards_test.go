@@ -71,7 +71,8 @@ func (s *strand) completes(end int, what string) error {
 func (s *strand) round(region *verbs.MR, memory []byte, number byte) error {
 	client, part := s.node[0], memory[s.at:][:strandSize]
 	addr := region.Addr() + uint64(s.at)
-	if err := s.does(1, &verbs.SendWR{Opcode: verbs.WRBindMW, Bind: s.window.Bind(region, addr, strandSize, verbs.RemoteWrite|verbs.RemoteRead)}); err != nil {
+	if err := s.does(1, &verbs.SendWR{Opcode: verbs.WRBindMW,
+		Bind: s.window.Bind(region, addr, strandSize, verbs.RemoteWrite|verbs.RemoteRead)}); err != nil {
 		return err
 	}
 	for i := range part {
@@ -94,7 +95,8 @@ func (s *strand) round(region *verbs.MR, memory []byte, number byte) error {
 	// The WRITE stores the same data again. It is posted so that the SEND may overtake a part of
 	// it.
 	again := &verbs.SendWR{Opcode: verbs.WRWrite, SGList: sge, RemoteAddr: addr, RKey: key}
-	if err := s.qp[0].PostSend(again, &verbs.SendWR{Opcode: verbs.WRSendInv, Imm: key, Flags: verbs.Signaled}); err != nil {
+	if err := s.qp[0].PostSend(again,
+		&verbs.SendWR{Opcode: verbs.WRSendInv, Imm: key, Flags: verbs.Signaled}); err != nil {
 		return err
 	}
 	if err := errors.Join(s.completes(0, "the SEND"), s.completes(1, "the receive")); err != nil {
@@ -124,7 +126,8 @@ func TestShardsServeTheirQueuePairsSideBySide(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		nodes func(testing.TB) [2]verbs.Config
-	}{{"a queue for each", verbstest.UDPDevices}, {"one queue for all", verbstest.PipeLinks}, {"packets overtake and are lost", roughLinks}} {
+	}{{"a queue for each", verbstest.UDPDevices}, {"one queue for all",
+		verbstest.PipeLinks}, {"packets overtake and are lost", roughLinks}} {
 		t.Run(test.name, func(t *testing.T) {
 			const strands, rounds = 10, 30
 			cfg := test.nodes(t)

@@ -104,7 +104,8 @@ func TestAProgramOfAnotherProcessSendsAndReceivesThroughItsOwnQueues(t *testing.
 	rq, sq := &receives{pd: pd.Domain()}, [2]*sends{{}, {}}
 	var qps [2]*verbs.QP
 	for i := range qps {
-		if qps[i], err = pd.CreateQP(verbs.QPInitAttr{SendCQ: cq, Cap: verbstest.Cap, Sends: sq[i], Receives: rq}); err != nil {
+		if qps[i], err = pd.CreateQP(verbs.QPInitAttr{SendCQ: cq, Cap: verbstest.Cap, Sends: sq[i],
+			Receives: rq}); err != nil {
 			t.Fatal(err)
 		}
 		info, err := qps[i].Local(0, 1)
@@ -124,7 +125,8 @@ func TestAProgramOfAnotherProcessSendsAndReceivesThroughItsOwnQueues(t *testing.
 			t.Fatal(err)
 		}
 		sq[i].mu.Lock()
-		sq[i].wrs = append(sq[i].wrs, verbs.SendWR{ID: uint64(20 + i), Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{region.SGE(8, 8)}})
+		sq[i].wrs = append(sq[i].wrs, verbs.SendWR{ID: uint64(20 + i), Opcode: verbs.WRSend, Flags: verbs.Signaled,
+			SGList: []verbs.SGE{region.SGE(8, 8)}})
 		sq[i].mu.Unlock()
 		if err := qps[i].Doorbell(); err != nil {
 			t.Fatal(err)

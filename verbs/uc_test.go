@@ -61,7 +61,8 @@ func TestUnreliableConnectionDeliversOverAGoodLink(t *testing.T) {
 		n  *verbstest.Node
 		op verbs.WCOpcode
 	}{{a, verbs.WCWrite}, {b, verbs.WCRecvWriteImm}} {
-		if _, err := end.n.CQ.Wait(context.Background(), wc[:]); err != nil || wc[0].Status != verbs.WCSuccess || wc[0].Opcode != end.op {
+		if _, err := end.n.CQ.Wait(context.Background(), wc[:]); err != nil || wc[0].Status != verbs.WCSuccess ||
+			wc[0].Opcode != end.op {
 			t.Fatalf("%+v, %v, want success of %v", wc[0], err, end.op)
 		}
 	}
@@ -87,7 +88,8 @@ func TestUnreliableConnectionLosesWholeMessages(t *testing.T) {
 			for j := range size {
 				a.Buf[j] = byte(i)
 			}
-			if err := a.QP.PostSend(&verbs.SendWR{Opcode: verbs.WRSendImm, Imm: uint32(i), Flags: verbs.Signaled, SGList: []verbs.SGE{a.MR.SGE(0, size)}}); err != nil {
+			if err := a.QP.PostSend(&verbs.SendWR{Opcode: verbs.WRSendImm, Imm: uint32(i), Flags: verbs.Signaled,
+				SGList: []verbs.SGE{a.MR.SGE(0, size)}}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := a.CQ.Wait(context.Background(), wc[:]); err != nil || wc[0].Status != verbs.WCSuccess {

@@ -79,7 +79,8 @@ func TestAdmitChoosesGIDs(t *testing.T) {
 	if gids := dev.GIDs(); len(gids) != 1 {
 		t.Errorf("%+v", gids)
 	}
-	if _, err := verbs.Open(verbs.Config{Device: "127.55.4.9", Admit: netip.Addr.Is6}); err == nil || !strings.Contains(err.Error(), "no address of 127.55.4.9 is one that Config.Admit chooses") {
+	if _, err := verbs.Open(verbs.Config{Device: "127.55.4.9", Admit: netip.Addr.Is6}); err == nil ||
+		!strings.Contains(err.Error(), "no address of 127.55.4.9 is one that Config.Admit chooses") {
 		t.Errorf("with none chosen: %v", err)
 	}
 	waits, err := verbs.Open(verbs.Config{Device: "127.55.4.9", Admit: netip.Addr.Is6, Follow: true})
@@ -92,7 +93,8 @@ func TestAdmitChoosesGIDs(t *testing.T) {
 	if err := waits.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := verbs.Open(verbs.Config{Device: "127.55.4.9", MTU: 1500}); err == nil || !strings.Contains(err.Error(), "path MTU 1500: it must be") {
+	if _, err := verbs.Open(verbs.Config{Device: "127.55.4.9", MTU: 1500}); err == nil ||
+		!strings.Contains(err.Error(), "path MTU 1500: it must be") {
 		t.Errorf("with a wrong MTU: %v", err)
 	}
 }

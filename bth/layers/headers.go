@@ -17,7 +17,9 @@ var kinds = []struct {
 	{bth.HasRETH, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &RETH{b, p.RETH} }},
 	{bth.HasAtomicETH, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &AtomicETH{b, p.AtomicETH} }},
 	{bth.HasAETH, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &AETH{b, p.AETH} }},
-	{bth.HasAtomicAckETH, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &AtomicAckETH{b, p.AtomicAck} }},
+	{bth.HasAtomicAckETH, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer {
+		return &AtomicAckETH{b, p.AtomicAck}
+	}},
 	{bth.HasImmDt, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &ImmDt{b, p.Imm} }},
 	{bth.HasIETH, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &IETH{b, p.InvalidateRKey} }},
 	{bth.HasCNP, func(_ *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &CNP{b} }},

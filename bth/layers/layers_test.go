@@ -23,7 +23,8 @@ import (
 func filled(op bth.Opcode) bth.Packet {
 	p := bth.Packet{
 		Opcode: op, PKey: 0xffff, DestQP: 0x11, PSN: 5, AckReq: true, RETH: bth.RETH{VA: 1, RKey: 2, DMALen: 8},
-		AETH: bth.AETH{Syndrome: 0x1f, MSN: 4}, AtomicETH: bth.AtomicETH{VA: 8, RKey: 3, SwapAdd: 5, Compare: 6}, AtomicAck: 7, Imm: 8,
+		AETH: bth.AETH{Syndrome: 0x1f, MSN: 4}, AtomicETH: bth.AtomicETH{VA: 8, RKey: 3, SwapAdd: 5, Compare: 6},
+		AtomicAck: 7, Imm: 8,
 		InvalidateRKey: 9, DETH: bth.DETH{QKey: 10, SrcQP: 11}, FETH: bth.FETH{Type: 1, Level: 1},
 	}
 	if op.Info().Payload {
@@ -39,17 +40,20 @@ func filled(op bth.Opcode) bth.Packet {
 func frame4(p bth.Packet, options ...byte) []byte {
 	b := p.Append(nil)
 	udp := bth.UDPHeaderLen + len(b) + bth.ICRCLen
-	h := bth.Header4{Src: [4]byte{198, 18, 0, 2}, Dst: [4]byte{198, 18, 0, 3}, ID: 7, FlagsFragment: 0x4000, SrcPort: 50000, DstPort: layers.Port, UDPLen: udp}
+	h := bth.Header4{Src: [4]byte{198, 18, 0, 2}, Dst: [4]byte{198, 18, 0, 3}, ID: 7, FlagsFragment: 0x4000,
+		SrcPort: 50000, DstPort: layers.Port, UDPLen: udp}
 	b = bth.AppendICRC(b, bth.ICRC(h.Seed(), b))
 	n := bth.IPv4HeaderLen + len(options) + udp
-	out := append(make([]byte, 12), 8, 0, 0x45+byte(len(options)/4), 0, byte(n>>8), byte(n), 0, 7, 0x40, 0, 64, 17, 0, 0, 198, 18, 0, 2, 198, 18, 0, 3)
+	out := append(make([]byte, 12), 8, 0, 0x45+byte(len(options)/4), 0, byte(n>>8), byte(n), 0, 7, 0x40, 0, 64, 17, 0,
+		0, 198, 18, 0, 2, 198, 18, 0, 3)
 	out = append(append(out, options...), 0xc3, 0x50, 0x12, 0xb7, byte(udp>>8), byte(udp), 0, 0)
 	return append(out, b...)
 }
 
 func TestEveryOpcodeHasItsLayers(t *testing.T) {
 	names := map[bth.Headers]string{
-		bth.HasDETH: "DETH", bth.HasFETH: "FETH", bth.HasRETH: "RETH", bth.HasAtomicETH: "AtomicETH", bth.HasAETH: "AETH",
+		bth.HasDETH: "DETH", bth.HasFETH: "FETH", bth.HasRETH: "RETH",
+		bth.HasAtomicETH: "AtomicETH", bth.HasAETH: "AETH",
 		bth.HasAtomicAckETH: "AtomicAckETH", bth.HasImmDt: "ImmDt", bth.HasIETH: "IETH", bth.HasCNP: "CNP",
 	}
 	for op := range bth.Opcodes() {
@@ -219,7 +223,8 @@ func TestEveryPacketOfTheCapturesIsRight(t *testing.T) {
 }
 
 func Example() {
-	data := frame4(bth.Packet{Opcode: bth.RCReadRequest, PKey: 0xffff, DestQP: 0x11, PSN: 5, RETH: bth.RETH{VA: 0x1000, RKey: 0x22, DMALen: 4096}})
+	data := frame4(bth.Packet{Opcode: bth.RCReadRequest, PKey: 0xffff, DestQP: 0x11, PSN: 5,
+		RETH: bth.RETH{VA: 0x1000, RKey: 0x22, DMALen: 4096}})
 	p := gopacket.NewPacket(data, gplayers.LayerTypeEthernet, gopacket.Default)
 	if l, ok := p.Layer(layers.LayerTypeBTH).(*layers.BTH); ok {
 		fmt.Printf("%v to queue pair %#x, PSN %d\n", l.Packet.Opcode, uint32(l.Packet.DestQP), l.Packet.PSN)

@@ -19,7 +19,8 @@ const (
 	AttrAPR     Attribute = 0x1a // alternate path response
 )
 
-var attributeNames = [...]string{"REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP", "LAP", "APR"}
+var attributeNames = [...]string{"REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP",
+	"LAP", "APR"}
 
 // Valid reports whether the attribute is a message of the CM.
 func (a Attribute) Valid() bool { return a >= AttrREQ && a <= AttrAPR }

@@ -2,18 +2,19 @@ package mad
 
 import "github.com/gorxe/gorxe/qp"
 
-// maxRefusalInfo is the maximum length of the additional information of a Refusal, that of a GID.
+// maxRefusalInfo is the maximum length of the additional information of a Rejection, that of a
+// GID.
 const maxRefusalInfo = 16
 
-// A Refusal is the reason why a REQ cannot be accepted, for the method Reject of cm.Manager.
-type Refusal struct {
+// Rejection is the reason why a REQ cannot be accepted, for the method Reject of cm.Manager.
+type Rejection struct {
 	Reason RejectReason
 	info   [maxRefusalInfo]byte
 	n      int
 }
 
 // ARI returns the additional reject information for the REJ.
-func (r *Refusal) ARI() []byte { return r.info[:r.n] }
+func (r *Rejection) ARI() []byte { return r.info[:r.n] }
 
 // Check reports whether a queue pair of this side can be connected as a REQ requests. The REQ
 // came from peer to the local GID, whose link has the path MTU mtu. If ok is false, refuse is the
@@ -22,7 +23,7 @@ func (r *Refusal) ARI() []byte { return r.info[:r.n] }
 // Check is stricter than Linux in one respect: the queue pair must be at the address that the REQ
 // came from. Otherwise an attacker could direct the traffic of an accepting program at a third
 // party.
-func (r *REQ) Check(peer, local qp.GID, mtu qp.MTU) (refuse Refusal, ok bool) {
+func (r *REQ) Check(peer, local qp.GID, mtu qp.MTU) (refuse Rejection, ok bool) {
 	asked := qp.MTUFromEnum(int(r.PathMTU))
 	switch {
 	case r.TransportService != TransportRC:
@@ -42,7 +43,7 @@ func (r *REQ) Check(peer, local qp.GID, mtu qp.MTU) (refuse Refusal, ok bool) {
 }
 
 // CheckSender returns an error if the queue pair of a REQ is at another address than the REQ came
-// from. The error is a [*DecodeError], for the method Distrusted of cm.Counters.
+// from. The error is a [*DecodeError], for the method CountBadAddress of cm.Counters.
 func (r *REQ) CheckSender(peer qp.GID) error {
 	if r.Primary.LocalGID != peer {
 		return refuse(ReasonIPSender)

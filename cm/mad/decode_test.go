@@ -33,7 +33,8 @@ var hostile = []struct {
 	{"attribute that is RTU in its low byte", set(16, 1), mad.ReasonAttribute, "got 0x0114"},
 	{"REJ with 73 bytes of information", set(17, 0x12, mad.HeaderLen+9, 73<<1), mad.ReasonInfoLength, "a REJ with 73"},
 	{"REJ with 127 bytes of information", set(17, 0x12, mad.HeaderLen+9, 0xff), mad.ReasonInfoLength, "a REJ with 127"},
-	{"SIDR_REP with 73 bytes of information", set(17, 0x18, mad.HeaderLen+5, 73), mad.ReasonInfoLength, "a SIDR_REP with 73"},
+	{"SIDR_REP with 73 bytes of information", set(17, 0x18, mad.HeaderLen+5, 73), mad.ReasonInfoLength,
+		"a SIDR_REP with 73"},
 	{"all ones", func([]byte) []byte { return bytes.Repeat([]byte{0xff}, mad.Len) }, mad.ReasonBaseVersion, "got 255"},
 }
 
@@ -55,7 +56,8 @@ func TestDecodeRefuses(t *testing.T) {
 		seen[tt.reason] = true
 		t.Run(fmt.Sprintf("%s/%s", tt.reason, tt.name), func(t *testing.T) {
 			b := tt.change(goodRTU(t))
-			m := mad.Message{REJ: mad.REJ{ARI: []byte("stale")}, SIDRREP: mad.SIDRREP{AdditionalInformation: []byte("stale")}}
+			m := mad.Message{REJ: mad.REJ{ARI: []byte("stale")},
+				SIDRREP: mad.SIDRREP{AdditionalInformation: []byte("stale")}}
 			err := m.Decode(b[:len(b):len(b)])
 			if got := mad.ReasonOf(err); got != tt.reason {
 				t.Fatalf("Decode = %v, reason %s, want %s", err, got, tt.reason)
@@ -71,8 +73,11 @@ func TestDecodeRefuses(t *testing.T) {
 			if tt.reason != mad.ReasonLength && b[0] != 0xff && m.TransactionID != 0x0011223344556677 {
 				t.Errorf("transaction ID not readable after %s: %#x", tt.reason, m.TransactionID)
 			}
-			if tt.reason == mad.ReasonInfoLength && (m.Attribute == mad.AttrREJ && m.REJ.ARI != nil || m.Attribute == mad.AttrSIDRREP && m.SIDRREP.AdditionalInformation != nil) {
-				t.Errorf("information of an earlier message is left: %q, %q", m.REJ.ARI, m.SIDRREP.AdditionalInformation)
+			if tt.reason == mad.ReasonInfoLength &&
+				(m.Attribute == mad.AttrREJ && m.REJ.ARI != nil || m.Attribute == mad.AttrSIDRREP &&
+					m.SIDRREP.AdditionalInformation != nil) {
+				t.Errorf("information of an earlier message is left: %q, %q", m.REJ.ARI,
+					m.SIDRREP.AdditionalInformation)
 			}
 		})
 	}
@@ -115,8 +120,10 @@ func TestBorrowedBytesEndWithTheirField(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, b := range map[string][]byte{
-			"REQ": m.REQ.PrivateData, "MRA": m.MRA.PrivateData, "REJ": m.REJ.PrivateData, "ARI": m.REJ.ARI, "REP": m.REP.PrivateData,
-			"RTU": m.RTU.PrivateData, "DREQ": m.DREQ.PrivateData, "DREP": m.DREP.PrivateData, "SIDR_REQ": m.SIDRREQ.PrivateData,
+			"REQ": m.REQ.PrivateData, "MRA": m.MRA.PrivateData,
+			"REJ": m.REJ.PrivateData, "ARI": m.REJ.ARI, "REP": m.REP.PrivateData,
+			"RTU": m.RTU.PrivateData, "DREQ": m.DREQ.PrivateData, "DREP": m.DREP.PrivateData,
+			"SIDR_REQ": m.SIDRREQ.PrivateData,
 			"SIDR_REP": m.SIDRREP.PrivateData, "information": m.SIDRREP.AdditionalInformation,
 		} {
 			if cap(b) != len(b) {

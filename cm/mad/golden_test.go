@@ -126,34 +126,42 @@ func asWireshark(t *testing.T, m *mad.Message) map[string]string {
 	case mad.AttrREP:
 		r := &m.REP
 		f.add("cm.", "rep", r.LocalCommID)
-		f.add("cm.rep.", "remotecommid", r.RemoteCommID, "localqkey", r.LocalQKey, "localqpn", r.LocalQPN, "localeecn", r.LocalEECN,
-			"startpsn", r.StartingPSN, "respres", r.ResponderResources, "initdepth", r.InitiatorDepth, "tgtackdelay", r.TargetACKDelay,
-			"failoveracc", r.FailoverAccepted, "e2eflowctrl", r.EndToEndFlowControl, "rnrretrcount", r.RNRRetryCount, "srq", r.SRQ,
+		f.add("cm.rep.", "remotecommid", r.RemoteCommID, "localqkey", r.LocalQKey, "localqpn", r.LocalQPN,
+			"localeecn", r.LocalEECN, "startpsn", r.StartingPSN, "respres", r.ResponderResources,
+			"initdepth", r.InitiatorDepth, "tgtackdelay", r.TargetACKDelay, "failoveracc", r.FailoverAccepted,
+			"e2eflowctrl", r.EndToEndFlowControl, "rnrretrcount", r.RNRRetryCount, "srq", r.SRQ,
 			"localcaguid", uint64(r.LocalCAGUID), "private", r.PrivateData)
 	case mad.AttrRTU:
-		f.add("cm.rtu.", "localcommid", m.RTU.LocalCommID, "remotecommid", m.RTU.RemoteCommID, "private", m.RTU.PrivateData)
+		f.add("cm.rtu.", "localcommid", m.RTU.LocalCommID, "remotecommid", m.RTU.RemoteCommID,
+			"private", m.RTU.PrivateData)
 	case mad.AttrREJ:
 		r := &m.REJ
-		f.add("cm.rej.", "localcommid", r.LocalCommID, "remotecommid", r.RemoteCommID, "msgrej", uint8(r.MessageRejected),
-			"rejinfolen", len(r.ARI), "reason", uint16(r.Reason), "ari", append(bytes.Clone(r.ARI), make([]byte, mad.InfoLen-len(r.ARI))...),
+		f.add("cm.rej.", "localcommid", r.LocalCommID, "remotecommid", r.RemoteCommID,
+			"msgrej", uint8(r.MessageRejected), "rejinfolen", len(r.ARI), "reason", uint16(r.Reason),
+			"ari", append(bytes.Clone(r.ARI), make([]byte, mad.InfoLen-len(r.ARI))...),
 			"private", r.PrivateData)
 	case mad.AttrMRA:
 		r := &m.MRA
-		f.add("cm.mra.", "localcommid", r.LocalCommID, "remotecommid", r.RemoteCommID, "msgmraed", uint8(r.MessageMRAed),
-			"servicetimeout", r.ServiceTimeout, "private", r.PrivateData)
+		f.add("cm.mra.", "localcommid", r.LocalCommID, "remotecommid", r.RemoteCommID,
+			"msgmraed", uint8(r.MessageMRAed), "servicetimeout", r.ServiceTimeout, "private", r.PrivateData)
 	case mad.AttrSIDRREQ:
 		r := &m.SIDRREQ
-		f.add("cm.sidrreq.", "requestid", r.RequestID, "pkey", r.PKey, "serviceid", uint64(r.ServiceID), "private", r.PrivateData)
+		f.add("cm.sidrreq.", "requestid", r.RequestID, "pkey", r.PKey, "serviceid", uint64(r.ServiceID),
+			"private", r.PrivateData)
 	case mad.AttrSIDRREP:
 		r := &m.SIDRREP
-		f.add("cm.sidrrep.", "requestid", r.RequestID, "status", uint8(r.Status), "infolen", len(r.AdditionalInformation), "qpn", r.QPN,
-			"serviceid", uint64(r.ServiceID), "qkey", r.QKey, "info", append(bytes.Clone(r.AdditionalInformation), make([]byte, mad.InfoLen-len(r.AdditionalInformation))...),
+		f.add("cm.sidrrep.", "requestid", r.RequestID, "status", uint8(r.Status),
+			"infolen", len(r.AdditionalInformation), "qpn", r.QPN, "serviceid", uint64(r.ServiceID), "qkey", r.QKey,
+			"info",
+			append(bytes.Clone(r.AdditionalInformation), make([]byte, mad.InfoLen-len(r.AdditionalInformation))...),
 			"private", r.PrivateData)
 	case mad.AttrDREQ:
-		f.add("cm.dreq.", "localcommid", m.DREQ.LocalCommID, "remotecommid", m.DREQ.RemoteCommID, "private", m.DREQ.PrivateData)
+		f.add("cm.dreq.", "localcommid", m.DREQ.LocalCommID, "remotecommid", m.DREQ.RemoteCommID,
+			"private", m.DREQ.PrivateData)
 		f.add("cm.req.", "remoteqpneecn", m.DREQ.RemoteQPN) // the name in Wireshark
 	case mad.AttrDREP:
-		f.add("cm.drsp.", "localcommid", m.DREP.LocalCommID, "remotecommid", m.DREP.RemoteCommID, "private", m.DREP.PrivateData)
+		f.add("cm.drsp.", "localcommid", m.DREP.LocalCommID, "remotecommid", m.DREP.RemoteCommID,
+			"private", m.DREP.PrivateData)
 	}
 	return f
 }
@@ -180,15 +188,17 @@ func (f fields) add(prefix string, pairs ...any) {
 
 func (f fields) addREQ(t *testing.T, r *mad.REQ) {
 	f.add("cm.", "req", r.LocalCommID)
-	f.add("cm.req.", "serviceid", uint64(r.ServiceID), "localcaguid", uint64(r.LocalCAGUID), "localqkey", r.LocalQKey, "localqpn", r.LocalQPN,
-		"responderres", r.ResponderResources, "localeecn", r.LocalEECN, "initdepth", r.InitiatorDepth, "remoteeecn", r.RemoteEECN,
-		"remoteresptout", r.RemoteCMResponseTimeout, "transpsvctype", uint8(r.TransportService), "e2eflowctrl", r.EndToEndFlowControl,
-		"startpsn", r.StartingPSN, "localresptout", r.LocalCMResponseTimeout, "retrcount", r.RetryCount, "pkey", r.PKey, "pppmtu", r.PathMTU,
-		"rdcexist", r.RDCExists, "rnrretrcount", r.RNRRetryCount, "maxcmretr", r.MaxCMRetries, "srq", r.SRQ, "ext_transport", r.ExtendedTransport,
-		"ip_cm", r.PrivateData)
+	f.add("cm.req.", "serviceid", uint64(r.ServiceID), "localcaguid", uint64(r.LocalCAGUID), "localqkey", r.LocalQKey,
+		"localqpn", r.LocalQPN, "responderres", r.ResponderResources, "localeecn", r.LocalEECN,
+		"initdepth", r.InitiatorDepth, "remoteeecn", r.RemoteEECN, "remoteresptout", r.RemoteCMResponseTimeout,
+		"transpsvctype", uint8(r.TransportService), "e2eflowctrl", r.EndToEndFlowControl,
+		"startpsn", r.StartingPSN, "localresptout", r.LocalCMResponseTimeout, "retrcount", r.RetryCount,
+		"pkey", r.PKey, "pppmtu", r.PathMTU, "rdcexist", r.RDCExists, "rnrretrcount", r.RNRRetryCount,
+		"maxcmretr", r.MaxCMRetries, "srq", r.SRQ, "ext_transport", r.ExtendedTransport, "ip_cm", r.PrivateData)
 	for prefix, p := range map[string]*mad.Path{"cm.req.prim_": &r.Primary, "cm.req.alt_": &r.Alternate} {
-		f.add(prefix, "locallid", p.LocalLID, "remotelid", p.RemoteLID, "localgid", p.LocalGID[:], "remotegid", p.RemoteGID[:],
-			"tfcclass", p.TrafficClass, "hoplim", p.HopLimit, "sl", p.SL, "subnetlocal", p.SubnetLocal, "localacktout", p.LocalACKTimeout)
+		f.add(prefix, "locallid", p.LocalLID, "remotelid", p.RemoteLID, "localgid", p.LocalGID[:],
+			"remotegid", p.RemoteGID[:], "tfcclass", p.TrafficClass, "hoplim", p.HopLimit, "sl", p.SL,
+			"subnetlocal", p.SubnetLocal, "localacktout", p.LocalACKTimeout)
 	}
 	f.add("cm.req.prim_", "localgid_ipv4", r.Primary.LocalGID[12:], "remotegid_ipv4", r.Primary.RemoteGID[12:])
 

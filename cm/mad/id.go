@@ -15,23 +15,23 @@ func (g GUID) String() string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", uint16(g>>48), uint16(g>>32), uint16(g>>16), uint16(g))
 }
 
-// Answered is the message that a REJ or an MRA answers.
-type Answered uint8
+// MessageType is the message that a REJ or an MRA answers.
+type MessageType uint8
 
 const (
-	AnsweredREQ   Answered = 0
-	AnsweredREP   Answered = 1
-	AnsweredOther Answered = 2 // REJ: none, for example after a timeout; MRA: LAP
+	MessageREQ   MessageType = 0
+	AnsweredREP  MessageType = 1
+	MessageOther MessageType = 2 // REJ: none, for example after a timeout; MRA: LAP
 )
 
 // String returns the message's name.
-func (a Answered) String() string {
+func (a MessageType) String() string {
 	switch a {
-	case AnsweredREQ:
+	case MessageREQ:
 		return "REQ"
 	case AnsweredREP:
 		return "REP"
-	case AnsweredOther:
+	case MessageOther:
 		return "other"
 	}
 	return "reserved"

@@ -55,7 +55,8 @@ func (h *IPHeader) Append(dst []byte) ([]byte, error) {
 	version := byte(0x60)
 	switch {
 	case !h.Source.IsValid() || !h.Destination.IsValid() || h.Source.Is4() != h.Destination.Is4():
-		return dst, fmt.Errorf("cm: IP header from %v to %v: it needs two addresses of one IP version", h.Source, h.Destination)
+		return dst, fmt.Errorf("cm: IP header from %v to %v: it needs two addresses of one IP version", h.Source,
+			h.Destination)
 	case h.Source.Is4():
 		version = 0x40
 	}

@@ -80,7 +80,8 @@ func TestIPHeaderLayout(t *testing.T) {
 
 func TestIPHeaderIgnoresReservedBits(t *testing.T) {
 	var got mad.IPHeader
-	if _, err := got.Decode(unhex(t, "00 4f 8650 ffffffffffffffffffffffffc6120002 ffffffffffffffffffffffffc6120003")); err != nil {
+	if _, err := got.Decode(
+		unhex(t, "00 4f 8650 ffffffffffffffffffffffffc6120002 ffffffffffffffffffffffffc6120003")); err != nil {
 		t.Fatal(err)
 	}
 	if got != ipHeaders[0].want {
@@ -124,7 +125,8 @@ func TestIPHeaderAppendRefusesMixedAddresses(t *testing.T) {
 		{Source: addr("192.0.2.1"), Destination: addr("::ffff:192.0.2.1")},
 	} {
 		b, err := h.Append([]byte("before"))
-		if err == nil || string(b) != "before" || !strings.Contains(err.Error(), h.Source.String()+" to "+h.Destination.String()) {
+		if err == nil || string(b) != "before" ||
+			!strings.Contains(err.Error(), h.Source.String()+" to "+h.Destination.String()) {
 			t.Errorf("Append of %+v = %q, %v", h, b, err)
 		}
 	}
@@ -166,7 +168,8 @@ func TestIPHeaderCheckSenderRefusesAnothersAddress(t *testing.T) {
 			t.Errorf("%s from %s: %v, want reason %s", tt.source, tt.from, err, tt.want)
 		}
 	}
-	if err := (&mad.IPHeader{}).CheckSender(qp.GIDFromAddr(addr("198.18.0.2"))); mad.ReasonOf(err) != mad.ReasonIPSender {
+	err := (&mad.IPHeader{}).CheckSender(qp.GIDFromAddr(addr("198.18.0.2")))
+	if mad.ReasonOf(err) != mad.ReasonIPSender {
 		t.Errorf("no address: %v", err)
 	}
 }

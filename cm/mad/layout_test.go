@@ -39,17 +39,21 @@ var layouts = []struct {
 			0003 0004` + gid2Hex + gid1Hex + `12345` + `03f 45 41` + /* SL 8 */ `80` + /* timeout 31, SAP */ `fc
 			68656c6c6f`,
 		mad.Message{Attribute: mad.AttrREQ, REQ: mad.REQ{
-			LocalCommID: 0x01020304, VendorID: 0xaabbcc, ServiceID: 0x01061c06, LocalCAGUID: 0x5054009988776655, LocalQKey: 0xdeadbeef,
+			LocalCommID: 0x01020304, VendorID: 0xaabbcc, ServiceID: 0x01061c06,
+			LocalCAGUID: 0x5054009988776655, LocalQKey: 0xdeadbeef,
 			LocalQPN: 0x123456, ResponderResources: 16, LocalEECN: 0x654321, InitiatorDepth: 32, RemoteEECN: 0xabcdef,
 			RemoteCMResponseTimeout: 20, TransportService: mad.TransportExtended, EndToEndFlowControl: true,
-			StartingPSN: 0xfedcba, LocalCMResponseTimeout: 21, RetryCount: 6, PKey: 0x8001, PathMTU: 3, RDCExists: true, RNRRetryCount: 5,
+			StartingPSN: 0xfedcba, LocalCMResponseTimeout: 21, RetryCount: 6,
+			PKey: 0x8001, PathMTU: 3, RDCExists: true, RNRRetryCount: 5,
 			MaxCMRetries: 15, SRQ: true, ExtendedTransport: 1,
 			Primary: mad.Path{
-				LocalLID: 1, RemoteLID: 2, LocalGID: gid1, RemoteGID: gid2, FlowLabel: 0xfffff, PacketRate: 33, TrafficClass: 0x44, HopLimit: 64,
+				LocalLID: 1, RemoteLID: 2, LocalGID: gid1, RemoteGID: gid2,
+				FlowLabel: 0xfffff, PacketRate: 33, TrafficClass: 0x44, HopLimit: 64,
 				SL: 7, SubnetLocal: true, LocalACKTimeout: 19,
 			},
 			Alternate: mad.Path{
-				LocalLID: 3, RemoteLID: 4, LocalGID: gid2, RemoteGID: gid1, FlowLabel: 0x12345, PacketRate: 63, TrafficClass: 0x45, HopLimit: 65,
+				LocalLID: 3, RemoteLID: 4, LocalGID: gid2, RemoteGID: gid1, FlowLabel: 0x12345, PacketRate: 63,
+				TrafficClass: 0x45, HopLimit: 65,
 				SL: 8, LocalACKTimeout: 31,
 			},
 			SAPSupported: true, PrivateData: private("hello", mad.REQPrivateLen),
@@ -67,7 +71,8 @@ var layouts = []struct {
 		"REJ of no message, with the GID to use",
 		headerHex + "0012" + commIDsHex + "80 20 000c" + gid1Hex + strings.Repeat("00", 56) + "68656c6c6f",
 		mad.Message{Attribute: mad.AttrREJ, REJ: mad.REJ{
-			LocalCommID: 0x01020304, RemoteCommID: 0x05060708, MessageRejected: mad.AnsweredOther, Reason: mad.RejectInvalidGID, ARI: gid1[:],
+			LocalCommID: 0x01020304, RemoteCommID: 0x05060708, MessageRejected: mad.MessageOther,
+			Reason: mad.RejectInvalidGID, ARI: gid1[:],
 			PrivateData: private("hello", mad.REJPrivateLen),
 		}},
 	},
@@ -76,9 +81,10 @@ var layouts = []struct {
 		headerHex + `0013` + commIDsHex + `deadbeef 123456 aa 654321 bb fedcba cc 10 20` +
 			/* delay 15, failover 2, flow control */ `7d` + /* RNR retry 6, SRQ */ `d0 5054009988776655 68656c6c6f`,
 		mad.Message{Attribute: mad.AttrREP, REP: mad.REP{
-			LocalCommID: 0x01020304, RemoteCommID: 0x05060708, LocalQKey: 0xdeadbeef, LocalQPN: 0x123456, VendorID: 0xaabbcc, LocalEECN: 0x654321,
-			StartingPSN: 0xfedcba, ResponderResources: 16, InitiatorDepth: 32, TargetACKDelay: 15, FailoverAccepted: 2, EndToEndFlowControl: true,
-			RNRRetryCount: 6, SRQ: true, LocalCAGUID: 0x5054009988776655, PrivateData: private("hello", mad.REPPrivateLen),
+			LocalCommID: 0x01020304, RemoteCommID: 0x05060708, LocalQKey: 0xdeadbeef, LocalQPN: 0x123456,
+			VendorID: 0xaabbcc, LocalEECN: 0x654321, StartingPSN: 0xfedcba, ResponderResources: 16,
+			InitiatorDepth: 32, TargetACKDelay: 15, FailoverAccepted: 2, EndToEndFlowControl: true, RNRRetryCount: 6,
+			SRQ: true, LocalCAGUID: 0x5054009988776655, PrivateData: private("hello", mad.REPPrivateLen),
 		}},
 	},
 	{
@@ -92,7 +98,8 @@ var layouts = []struct {
 		"DREQ",
 		headerHex + "0015" + commIDsHex + "123456 00 68656c6c6f",
 		mad.Message{Attribute: mad.AttrDREQ, DREQ: mad.DREQ{
-			LocalCommID: 0x01020304, RemoteCommID: 0x05060708, RemoteQPN: 0x123456, PrivateData: private("hello", mad.DREQPrivateLen),
+			LocalCommID: 0x01020304, RemoteCommID: 0x05060708, RemoteQPN: 0x123456,
+			PrivateData: private("hello", mad.DREQPrivateLen),
 		}},
 	},
 	{
@@ -106,15 +113,18 @@ var layouts = []struct {
 		"SIDR_REQ",
 		headerHex + "0017 0000 a1a2a3a4 01020304 8001 0000 0000000001111c06 68656c6c6f",
 		mad.Message{Attribute: mad.AttrSIDRREQ, SIDRREQ: mad.SIDRREQ{
-			RequestID: 0x01020304, PKey: 0x8001, ServiceID: 0x01111c06, PrivateData: private("hello", mad.SIDRREQPrivateLen),
+			RequestID: 0x01020304, PKey: 0x8001, ServiceID: 0x01111c06,
+			PrivateData: private("hello", mad.SIDRREQPrivateLen),
 		}},
 	},
 	{
 		"SIDR_REP with additional information",
-		headerHex + `0018 0000 a1a2a3a4 01020304 04 03 aabb 123456 cc 0000000001111c06 01234567 010203` + strings.Repeat("00", 69) + `68656c6c6f`,
+		headerHex + `0018 0000 a1a2a3a4 01020304 04 03 aabb 123456 cc 0000000001111c06 01234567 010203` +
+			strings.Repeat("00", 69) + `68656c6c6f`,
 		mad.Message{Attribute: mad.AttrSIDRREP, SIDRREP: mad.SIDRREP{
-			RequestID: 0x01020304, Status: mad.SIDRRedirect, VendorID: 0xaabbcc, QPN: 0x123456, ServiceID: 0x01111c06, QKey: 0x01234567,
-			AdditionalInformation: []byte{1, 2, 3}, PrivateData: private("hello", mad.SIDRREPPrivateLen),
+			RequestID: 0x01020304, Status: mad.SIDRRedirect, VendorID: 0xaabbcc, QPN: 0x123456,
+			ServiceID: 0x01111c06, QKey: 0x01234567, AdditionalInformation: []byte{1, 2, 3},
+			PrivateData: private("hello", mad.SIDRREPPrivateLen),
 		}},
 	},
 }
@@ -161,7 +171,8 @@ func TestLAPAndAPRAreRecognisedButNotDecoded(t *testing.T) {
 		if err := got.Decode(b); err != nil {
 			t.Fatal(err)
 		}
-		want := mad.Message{TransactionID: 0x0011223344556677, Attribute: attr, AttributeModifier: 0xa1a2a3a4, RTU: mad.RTU{LocalCommID: 7}}
+		want := mad.Message{TransactionID: 0x0011223344556677, Attribute: attr, AttributeModifier: 0xa1a2a3a4,
+			RTU: mad.RTU{LocalCommID: 7}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("Decode (-want +got):\n%s", diff)
 		}
@@ -178,9 +189,12 @@ func TestOnlyTheDecodedMessageChanges(t *testing.T) {
 	var want mad.Message
 	for _, tt := range layouts {
 		x := tt.want
-		want.REQ, want.MRA, want.REJ = pick(x, mad.AttrREQ, x.REQ, want.REQ), pick(x, mad.AttrMRA, x.MRA, want.MRA), pick(x, mad.AttrREJ, x.REJ, want.REJ)
-		want.REP, want.RTU, want.DREQ = pick(x, mad.AttrREP, x.REP, want.REP), pick(x, mad.AttrRTU, x.RTU, want.RTU), pick(x, mad.AttrDREQ, x.DREQ, want.DREQ)
-		want.DREP, want.SIDRREQ = pick(x, mad.AttrDREP, x.DREP, want.DREP), pick(x, mad.AttrSIDRREQ, x.SIDRREQ, want.SIDRREQ)
+		want.REQ, want.MRA, want.REJ = pick(x, mad.AttrREQ, x.REQ, want.REQ), pick(x, mad.AttrMRA, x.MRA, want.MRA),
+			pick(x, mad.AttrREJ, x.REJ, want.REJ)
+		want.REP, want.RTU, want.DREQ = pick(x, mad.AttrREP, x.REP, want.REP), pick(x, mad.AttrRTU, x.RTU, want.RTU),
+			pick(x, mad.AttrDREQ, x.DREQ, want.DREQ)
+		want.DREP, want.SIDRREQ = pick(x, mad.AttrDREP, x.DREP, want.DREP),
+			pick(x, mad.AttrSIDRREQ, x.SIDRREQ, want.SIDRREQ)
 		want.SIDRREP = pick(x, mad.AttrSIDRREP, x.SIDRREP, want.SIDRREP)
 	}
 	want.TransactionID, want.Attribute, want.AttributeModifier = 0x0011223344556677, mad.AttrSIDRREP, 0xa1a2a3a4

@@ -9,15 +9,15 @@ const MRAPrivateLen = 222
 // timeout (IBA table 107).
 type MRA struct {
 	LocalCommID, RemoteCommID CommID
-	MessageMRAed              Answered // 2 bits
-	ServiceTimeout            Timeout  // time until the answer; see [MRATimeout]
+	MessageMRAed              MessageType // 2 bits
+	ServiceTimeout            Timeout     // time until the answer; see [MRATimeout]
 	PrivateData               []byte
 }
 
 func (r *MRA) decode(d *[dataLen]byte) {
 	be := binary.BigEndian
 	r.LocalCommID, r.RemoteCommID = CommID(be.Uint32(d[0:])), CommID(be.Uint32(d[4:]))
-	r.MessageMRAed = Answered(d[8] >> 6)
+	r.MessageMRAed = MessageType(d[8] >> 6)
 	r.ServiceTimeout = Timeout(d[9] >> 3)
 	r.PrivateData = rest(d, 10)
 }

@@ -15,7 +15,8 @@ import (
 
 // messages are the attributes with an encoding.
 var messages = []mad.Attribute{
-	mad.AttrREQ, mad.AttrMRA, mad.AttrREJ, mad.AttrREP, mad.AttrRTU, mad.AttrDREQ, mad.AttrDREP, mad.AttrSIDRREQ, mad.AttrSIDRREP,
+	mad.AttrREQ, mad.AttrMRA, mad.AttrREJ, mad.AttrREP, mad.AttrRTU, mad.AttrDREQ, mad.AttrDREP, mad.AttrSIDRREQ,
+	mad.AttrSIDRREP,
 }
 
 // A drawer draws values for the fields of a message.
@@ -56,20 +57,25 @@ func (d drawer) bytes(name string, limit int) []byte {
 
 func (d drawer) path() mad.Path {
 	return mad.Path{
-		LocalLID: d.u16("local LID"), RemoteLID: d.u16("remote LID"), LocalGID: d.gid("local GID"), RemoteGID: d.gid("remote GID"),
+		LocalLID: d.u16("local LID"), RemoteLID: d.u16("remote LID"),
+		LocalGID: d.gid("local GID"), RemoteGID: d.gid("remote GID"),
 		FlowLabel: d.u24("flow label") >> 4, PacketRate: d.u8("rate", 63), TrafficClass: d.u8("traffic class", 255),
-		HopLimit: d.u8("hop limit", 255), SL: d.u8("SL", 15), SubnetLocal: d.flag("subnet local"), LocalACKTimeout: d.timeout("ACK timeout"),
+		HopLimit: d.u8("hop limit", 255), SL: d.u8("SL", 15), SubnetLocal: d.flag("subnet local"),
+		LocalACKTimeout: d.timeout("ACK timeout"),
 	}
 }
 
 func (d drawer) req() mad.REQ {
 	r := mad.REQ{
-		LocalCommID: d.id("local ID"), VendorID: d.u24("vendor"), ServiceID: mad.ServiceID(d.u64("service")), LocalCAGUID: mad.GUID(d.u64("GUID")),
-		LocalQKey: d.u32("Q_Key"), LocalQPN: d.qpn(), LocalEECN: d.u24("EECN"), RemoteEECN: d.u24("remote EECN"),
+		LocalCommID: d.id("local ID"), VendorID: d.u24("vendor"), ServiceID: mad.ServiceID(d.u64("service")),
+		LocalCAGUID: mad.GUID(d.u64("GUID")),
+		LocalQKey:   d.u32("Q_Key"), LocalQPN: d.qpn(), LocalEECN: d.u24("EECN"), RemoteEECN: d.u24("remote EECN"),
 		RemoteCMResponseTimeout: d.timeout("remote"), LocalCMResponseTimeout: d.timeout("local"),
 		TransportService: mad.TransportService(d.u8("transport", 3)), ExtendedTransport: d.u8("extended", 7),
-		EndToEndFlowControl: d.flag("flow control"), StartingPSN: d.psn(), RetryCount: d.u8("retries", 7), RNRRetryCount: d.u8("RNR", 7),
-		MaxCMRetries: d.u8("CM retries", 15), PKey: d.u16("P_Key"), PathMTU: d.u8("MTU", 15), RDCExists: d.flag("RDC"), SRQ: d.flag("SRQ"),
+		EndToEndFlowControl: d.flag("flow control"), StartingPSN: d.psn(),
+		RetryCount: d.u8("retries", 7), RNRRetryCount: d.u8("RNR", 7),
+		MaxCMRetries: d.u8("CM retries", 15), PKey: d.u16("P_Key"),
+		PathMTU: d.u8("MTU", 15), RDCExists: d.flag("RDC"), SRQ: d.flag("SRQ"),
 		Primary: d.path(), Alternate: d.path(), SAPSupported: d.flag("SAP"), PrivateData: d.private(mad.REQPrivateLen),
 	}
 	r.ResponderResources, r.InitiatorDepth = d.depths()
@@ -78,9 +84,10 @@ func (d drawer) req() mad.REQ {
 
 func (d drawer) rep() mad.REP {
 	r := mad.REP{
-		LocalQKey: d.u32("Q_Key"), LocalQPN: d.qpn(), VendorID: d.u24("vendor"), LocalEECN: d.u24("EECN"), StartingPSN: d.psn(),
-		TargetACKDelay: d.timeout("ACK delay"), FailoverAccepted: d.u8("failover", 3), EndToEndFlowControl: d.flag("flow control"),
-		RNRRetryCount: d.u8("RNR", 7), SRQ: d.flag("SRQ"), LocalCAGUID: mad.GUID(d.u64("GUID")), PrivateData: d.private(mad.REPPrivateLen),
+		LocalQKey: d.u32("Q_Key"), LocalQPN: d.qpn(), VendorID: d.u24("vendor"), LocalEECN: d.u24("EECN"),
+		StartingPSN: d.psn(), TargetACKDelay: d.timeout("ACK delay"), FailoverAccepted: d.u8("failover", 3),
+		EndToEndFlowControl: d.flag("flow control"), RNRRetryCount: d.u8("RNR", 7), SRQ: d.flag("SRQ"),
+		LocalCAGUID: mad.GUID(d.u64("GUID")), PrivateData: d.private(mad.REPPrivateLen),
 	}
 	r.LocalCommID, r.RemoteCommID = d.CommIDs()
 	r.ResponderResources, r.InitiatorDepth = d.depths()
@@ -95,12 +102,13 @@ func drawMAD(t *rapid.T, attr mad.Attribute) mad.Message {
 	case mad.AttrREQ:
 		m.REQ = d.req()
 	case mad.AttrMRA:
-		m.MRA = mad.MRA{MessageMRAed: mad.Answered(d.u8("message", 3)), ServiceTimeout: d.timeout("service"), PrivateData: d.private(mad.MRAPrivateLen)}
+		m.MRA = mad.MRA{MessageMRAed: mad.MessageType(d.u8("message", 3)), ServiceTimeout: d.timeout("service"),
+			PrivateData: d.private(mad.MRAPrivateLen)}
 		m.MRA.LocalCommID, m.MRA.RemoteCommID = d.CommIDs()
 	case mad.AttrREJ:
 		m.REJ = mad.REJ{
-			MessageRejected: mad.Answered(d.u8("message", 3)), Reason: mad.RejectReason(d.u16("reason")), ARI: d.bytes("ARI", mad.InfoLen),
-			PrivateData: d.private(mad.REJPrivateLen),
+			MessageRejected: mad.MessageType(d.u8("message", 3)), Reason: mad.RejectReason(d.u16("reason")),
+			ARI: d.bytes("ARI", mad.InfoLen), PrivateData: d.private(mad.REJPrivateLen),
 		}
 		m.REJ.LocalCommID, m.REJ.RemoteCommID = d.CommIDs()
 	case mad.AttrREP:
@@ -116,13 +124,14 @@ func drawMAD(t *rapid.T, attr mad.Attribute) mad.Message {
 		m.DREP.PrivateData = d.private(mad.DREPPrivateLen)
 	case mad.AttrSIDRREQ:
 		m.SIDRREQ = mad.SIDRREQ{
-			RequestID: d.id("request"), PKey: d.u16("P_Key"), ServiceID: mad.ServiceID(d.u64("service")), PrivateData: d.private(mad.SIDRREQPrivateLen),
+			RequestID: d.id("request"), PKey: d.u16("P_Key"), ServiceID: mad.ServiceID(d.u64("service")),
+			PrivateData: d.private(mad.SIDRREQPrivateLen),
 		}
 	case mad.AttrSIDRREP:
 		m.SIDRREP = mad.SIDRREP{
-			RequestID: d.id("request"), Status: mad.SIDRStatus(d.u8("status", 255)), VendorID: d.u24("vendor"), QPN: d.qpn(),
-			ServiceID: mad.ServiceID(d.u64("service")), QKey: d.u32("Q_Key"), AdditionalInformation: d.bytes("information", mad.InfoLen),
-			PrivateData: d.private(mad.SIDRREPPrivateLen),
+			RequestID: d.id("request"), Status: mad.SIDRStatus(d.u8("status", 255)), VendorID: d.u24("vendor"),
+			QPN: d.qpn(), ServiceID: mad.ServiceID(d.u64("service")), QKey: d.u32("Q_Key"),
+			AdditionalInformation: d.bytes("information", mad.InfoLen), PrivateData: d.private(mad.SIDRREPPrivateLen),
 		}
 	}
 	return m
@@ -131,9 +140,12 @@ func drawMAD(t *rapid.T, attr mad.Attribute) mad.Message {
 // filled returns m with its private data as Decode returns it: padded to the maximum length.
 func filled(m mad.Message) mad.Message {
 	for p, n := range map[*[]byte]int{
-		&m.REQ.PrivateData: mad.REQPrivateLen, &m.MRA.PrivateData: mad.MRAPrivateLen, &m.REJ.PrivateData: mad.REJPrivateLen,
-		&m.REP.PrivateData: mad.REPPrivateLen, &m.RTU.PrivateData: mad.RTUPrivateLen, &m.DREQ.PrivateData: mad.DREQPrivateLen,
-		&m.DREP.PrivateData: mad.DREPPrivateLen, &m.SIDRREQ.PrivateData: mad.SIDRREQPrivateLen, &m.SIDRREP.PrivateData: mad.SIDRREPPrivateLen,
+		&m.REQ.PrivateData: mad.REQPrivateLen, &m.MRA.PrivateData: mad.MRAPrivateLen,
+		&m.REJ.PrivateData: mad.REJPrivateLen,
+		&m.REP.PrivateData: mad.REPPrivateLen, &m.RTU.PrivateData: mad.RTUPrivateLen,
+		&m.DREQ.PrivateData: mad.DREQPrivateLen,
+		&m.DREP.PrivateData: mad.DREPPrivateLen, &m.SIDRREQ.PrivateData: mad.SIDRREQPrivateLen,
+		&m.SIDRREP.PrivateData: mad.SIDRREPPrivateLen,
 	} {
 		if *p != nil {
 			*p = private(string(*p), n)

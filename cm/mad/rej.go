@@ -16,7 +16,7 @@ type REJ struct {
 	// LocalCommID is 0 if the sender has assigned none, RemoteCommID is 0 if the sender does not
 	// know the receiver's.
 	LocalCommID, RemoteCommID CommID
-	MessageRejected           Answered // 2 bits
+	MessageRejected           MessageType // 2 bits
 	Reason                    RejectReason
 	// ARI is additional reject information, up to 72 bytes: for some reasons the value that would
 	// be accepted, such as a GID.
@@ -27,7 +27,7 @@ type REJ struct {
 func (r *REJ) decode(d *[dataLen]byte) error {
 	be := binary.BigEndian
 	r.LocalCommID, r.RemoteCommID = CommID(be.Uint32(d[0:])), CommID(be.Uint32(d[4:]))
-	r.MessageRejected = Answered(d[8] >> 6)
+	r.MessageRejected = MessageType(d[8] >> 6)
 	r.Reason = RejectReason(be.Uint16(d[10:]))
 	r.PrivateData = rest(d, 84)
 	n := int(d[rejInfoLengthAt] >> 1)

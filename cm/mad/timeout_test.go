@@ -70,7 +70,9 @@ func TestLocalACKTimeoutIsAckDelayAndRoundTrip(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		code := rapid.Custom(func(t *rapid.T) mad.Timeout { return mad.Timeout(rapid.Uint8Range(0, 29).Draw(t, "code")) })
+		code := rapid.Custom(func(t *rapid.T) mad.Timeout {
+			return mad.Timeout(rapid.Uint8Range(0, 29).Draw(t, "code"))
+		})
 		delay, life := code.Draw(t, "ack delay"), code.Draw(t, "packet life time")
 		exact := delay.Nanoseconds() + 2*life.Nanoseconds()
 		if got := mad.LocalACKTimeout(delay, life).Nanoseconds(); got*3 < exact*2 || got >= exact*2 {

@@ -75,7 +75,8 @@ func TestContainersUseTheDaemonWhoseSocketIsNamed(t *testing.T) {
 			p.needContainers()
 			address := fmt.Sprintf("127.55.11.%d", 35+u)
 			d := p.startDaemon(address)
-			run := fmt.Sprintf("%sgorxe run --socket s.programs -- rping -a %s -p %d -C 3 ", container, address, 22090+u)
+			run := fmt.Sprintf("%sgorxe run --socket s.programs -- rping -a %s -p %d -C 3 ", container,
+				address, 22090+u)
 			server := p.background(run + "-s")
 			var out string
 			until(t, "the client does not get through", func() (over bool) {

@@ -37,7 +37,8 @@ func TestACommandEndsWhenItsPeerIsKilled(t *testing.T) {
 				other := ends[1-victim]
 				err := other.Wait()
 				var exit *exec.ExitError
-				if !errors.As(err, &exit) || exit.ExitCode() != 1 || strings.Count(other.errors.String(), "gorxe: ") != 1 {
+				if !errors.As(err, &exit) || exit.ExitCode() != 1 ||
+					strings.Count(other.errors.String(), "gorxe: ") != 1 {
 					t.Errorf("%v\n%s", err, &other.errors)
 				}
 			})

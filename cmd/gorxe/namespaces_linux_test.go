@@ -76,7 +76,8 @@ var netTools = []netTool{
 		server: "ibv_rc_pingpong -e -n 50 -g GID -p PORT", client: "ibv_rc_pingpong -e -n 50 -g GID -p PORT ADDR",
 		says: "iters in",
 	},
-	{server: "rping -s -a ADDR -p PORT -C 5", client: "rping -c -a ADDR -p PORT -C 5 -v", says: "rdma-ping-4", cm: true},
+	{server: "rping -s -a ADDR -p PORT -C 5", client: "rping -c -a ADDR -p PORT -C 5 -v",
+		says: "rdma-ping-4", cm: true},
 }
 
 func TestTwoNetworkNamespacesExchangeMessages(t *testing.T) {

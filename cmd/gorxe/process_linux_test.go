@@ -157,7 +157,8 @@ func TestASecondStartFailsClearly(t *testing.T) {
 	for line, want := range map[string]string{
 		"gorxe daemon --device 127.55.11.2 --control-socket other": "127.55.11.2:4791 is in use: another gorxe or this host's Linux rxe owns UDP port 4791",
 		"gorxe daemon --device 127.55.11.3 --control-socket s": fmt.Sprintf(
-			"control socket s is in use by gorxe daemon %d: stop it, or choose another with --control-socket", d.Process.Pid),
+			"control socket s is in use by gorxe daemon %d: stop it, or choose another with --control-socket",
+			d.Process.Pid),
 	} {
 		out, err := p.run(line)
 		if err == nil || !strings.Contains(out, want) || strings.Count(out, "gorxe: ") != 1 {
@@ -181,7 +182,8 @@ func TestADaemonTakesThePlaceOfOneThatWasKilled(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(p.dir, "s")); err != nil {
 		t.Fatalf("its socket: %v", err)
 	}
-	if out, err := p.run("gorxe status --socket s"); err == nil || !strings.Contains(out, "no gorxe daemon answers at s") {
+	if out, err := p.run("gorxe status --socket s"); err == nil ||
+		!strings.Contains(out, "no gorxe daemon answers at s") {
 		t.Errorf("%v: %s", err, out)
 	}
 	if err := p.stop(p.start(line), unix.SIGTERM); err != nil {
@@ -244,14 +246,16 @@ func TestTheCommandsOfTheOperationsPage(t *testing.T) {
 		case strings.HasPrefix(line, "gorxe region"):
 			line = strings.ReplaceAll(line, "192.0.2.1", "127.55.11.5") + " -I 127.55.11.6"
 			if strings.Contains(line, "watch") {
-				p.watchWhile(line, "watching 4096 bytes", "gorxe region write 127.55.11.5/scratch gorxe.toml -I 127.55.11.7", "|[log]")
+				p.watchWhile(line, "watching 4096 bytes",
+					"gorxe region write 127.55.11.5/scratch gorxe.toml -I 127.55.11.7", "|[log]")
 				continue
 			}
 			if out, err := p.run(line); err != nil || !strings.Contains(out, said[strings.Fields(line)[2]]) {
 				t.Errorf("%s: %v\n%s", line, err, out)
 			}
 		case strings.HasPrefix(line, "gorxe trace --daemon"):
-			p.watchWhile(line+" --socket "+own, "the packets of the daemon", "gorxe rping -c -a 127.55.11.5 -I 127.55.11.6 -C 1", "REQ: connection request")
+			p.watchWhile(line+" --socket "+own, "the packets of the daemon",
+				"gorxe rping -c -a 127.55.11.5 -I 127.55.11.6 -C 1", "REQ: connection request")
 		case strings.HasPrefix(line, "gorxe") && strings.Contains(line, "--watch"):
 			p.watch(line + " --socket " + own)
 		case strings.HasPrefix(line, "gorxe"):

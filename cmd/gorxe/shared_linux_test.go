@@ -186,7 +186,8 @@ func TestTwoCommandsOnOneAddressExchangeMessages(t *testing.T) {
 			if u == 1 {
 				p.asUser()
 			}
-			for i, line := range []string{"ib_write_bw -F -n 200", "ibv_rc_pingpong -g 0 -n 50", "ib_send_lat -F -e -n 50"} {
+			for i, line := range []string{"ib_write_bw -F -n 200", "ibv_rc_pingpong -g 0 -n 50",
+				"ib_send_lat -F -e -n 50"} {
 				port := 21720 + 10*u + i
 				line = fmt.Sprintf("gorxe run -d 127.55.11.32 -- %s -p %d", line, port)
 				server := p.background(line)
@@ -237,7 +238,8 @@ func TestTwoCommandsOnOneAddressConnectByRDMACM(t *testing.T) {
 
 // startDaemon starts a daemon that serves only programs, at "s".
 func (p *place) startDaemon(address string) *daemon {
-	return p.start("gorxe daemon --control-socket s --rping=false --perftest=false --pingpong=false --device " + address)
+	return p.start(
+		"gorxe daemon --control-socket s --rping=false --perftest=false --pingpong=false --device " + address)
 }
 
 func TestADaemonTellsWhoseItsQueuePairsAre(t *testing.T) {
@@ -286,14 +288,16 @@ func TestNothingIsLeftInTheDaemonOfACommandThatWasKilled(t *testing.T) {
 		}
 		_ = server.Wait()
 		until(t, "the daemon still has queue pairs of the program", func() bool {
-			left, s := ask[qps](p, "gorxe qps --socket s --json"), ask[control.Status](p, "gorxe status --socket s --json")
+			left, s := ask[qps](p, "gorxe qps --socket s --json"),
+				ask[control.Status](p, "gorxe status --socket s --json")
 			return len(left.ofPrograms()) == 0 && len(s.Programs) == 0
 		})
 		if i == 0 {
 			before = count() // the first one opens files that remain open
 			continue
 		}
-		until(t, fmt.Sprintf("the daemon has more than %d descriptors", before), func() bool { return count() <= before })
+		until(t, fmt.Sprintf("the daemon has more than %d descriptors", before),
+			func() bool { return count() <= before })
 	}
 	if err := p.stop(d, unix.SIGTERM); err != nil {
 		t.Error(err)
@@ -330,7 +334,8 @@ func TestAProgramOutlivesItsDaemonWithErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	rest, _ := io.ReadAll(r)
-	if err := c.Wait(); exitCode(err) != 3 || !strings.Contains(string(rest), "status ") || strings.Contains(string(rest), "status 0") {
+	if err := c.Wait(); exitCode(err) != 3 || !strings.Contains(string(rest), "status ") ||
+		strings.Contains(string(rest), "status 0") {
 		t.Errorf("%v\n%s", err, rest)
 	}
 	if strings.Contains(string(rest), "gorxe: ") {
@@ -397,13 +402,15 @@ func TestWhyADaemonCannotStartIsToldByTheCommand(t *testing.T) {
 	d := p.start("gorxe daemon --control-socket s --programs=false --rping=false --perftest=false --pingpong=false --device 127.55.11.30")
 	const own, daemons = " is for a device that gorxe run opens itself, ", " for that of a daemon: omit one of them"
 	for line, want := range map[string]string{
-		"gorxe run -d 127.55.11.30 -- true":                                    "a daemon for 127.55.11.30 cannot be started: device gorxe0 on 127.55.11.30",
-		"gorxe run -d nosuch0 -- true":                                         "nosuch0",
-		"gorxe run --socket nowhere -- true":                                   "no gorxe daemon answers at nowhere",
-		"gorxe run --socket s -- true":                                         "is not a programs socket",
-		"gorxe run --socket s --fault drop=1% -- true":                         "--fault" + own + "--socket" + daemons,
-		"gorxe run --socket s --no-daemon -- true":                             "--no-daemon" + own + "--socket" + daemons,
-		"gorxe run --daemon-idle 1s --no-daemon -- true":                       "--no-daemon" + own + "--daemon-idle" + daemons,
+		"gorxe run -d 127.55.11.30 -- true":            "a daemon for 127.55.11.30 cannot be started: device gorxe0 on 127.55.11.30",
+		"gorxe run -d nosuch0 -- true":                 "nosuch0",
+		"gorxe run --socket nowhere -- true":           "no gorxe daemon answers at nowhere",
+		"gorxe run --socket s -- true":                 "is not a programs socket",
+		"gorxe run --socket s --fault drop=1% -- true": "--fault" + own + "--socket" + daemons,
+		"gorxe run --socket s --no-daemon -- true": "--no-daemon" + own +
+			"--socket" + daemons,
+		"gorxe run --daemon-idle 1s --no-daemon -- true": "--no-daemon" + own +
+			"--daemon-idle" + daemons,
 		"gorxe run --no-daemon -d 127.55.11.30 -- true":                        "127.55.11.30:4791 is in use",
 		"gorxe run --shards 2 -d 127.55.11.30 -- true":                         "127.55.11.30:4791 is in use",
 		"GORXE_SOCKET=elsewhere gorxe run -- true":                             "no gorxe daemon answers at elsewhere",
@@ -415,7 +422,8 @@ func TestWhyADaemonCannotStartIsToldByTheCommand(t *testing.T) {
 			line = "env " + line
 		}
 		out, err := p.run(line)
-		if want == "" && (err != nil || out != "") || want != "" && (err == nil || !strings.Contains(out, want) || strings.Count(out, "gorxe: ") != 1) {
+		if want == "" && (err != nil || out != "") || want != "" &&
+			(err == nil || !strings.Contains(out, want) || strings.Count(out, "gorxe: ") != 1) {
 			t.Errorf("%s: %v\n%s", line, err, out)
 		}
 	}

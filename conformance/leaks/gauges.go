@@ -45,7 +45,8 @@ func identity(l *dto.LabelPair) bool { return l.GetName() == "device" }
 
 // holds are the gauges of what a daemon holds for its clients.
 var holds = []string{
-	"gorxe_queue_pairs", "gorxe_memory_keys", "gorxe_memory_registered_bytes", "gorxe_completion_queues", "gorxe_shared_receive_queues",
+	"gorxe_queue_pairs", "gorxe_memory_keys", "gorxe_memory_registered_bytes",
+	"gorxe_completion_queues", "gorxe_shared_receive_queues",
 	"gorxe_cm_connections", "gorxe_unacknowledged_packets", "gorxe_send_queue_requests",
 }
 
@@ -85,8 +86,8 @@ type Sample struct {
 // Sample returns the resource use of the process.
 func (g Gauges) Sample() Sample {
 	return Sample{
-		Resident: g["process_resident_memory_bytes"], Heap: g["go_memstats_heap_inuse_bytes"], Goroutines: g["go_goroutines"],
-		Threads: g["go_threads"], Descriptors: g["process_open_fds"],
+		Resident: g["process_resident_memory_bytes"], Heap: g["go_memstats_heap_inuse_bytes"],
+		Goroutines: g["go_goroutines"], Threads: g["go_threads"], Descriptors: g["process_open_fds"],
 	}
 }
 
@@ -140,7 +141,8 @@ func Trends(samples []Sample) (out []Trend) {
 func Rising(samples []Sample) error {
 	for _, t := range Trends(samples) {
 		if t.Rises {
-			return fmt.Errorf("%s: the median rises from %.0f in the middle third to %.0f in the last", t.Name, t.Middle, t.Last)
+			return fmt.Errorf("%s: the median rises from %.0f in the middle third to %.0f in the last", t.Name,
+				t.Middle, t.Last)
 		}
 	}
 	return nil

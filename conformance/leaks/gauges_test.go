@@ -22,7 +22,8 @@ func TestGaugesAddUpLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]float64{
-		"gorxe_queue_pairs": 3, "gorxe_queue_pairs{RTS}": 2, "gorxe_responder_ended_total{slow}": 4, "gorxe_queue_pairs{g0}": 0,
+		"gorxe_queue_pairs": 3, "gorxe_queue_pairs{RTS}": 2, "gorxe_responder_ended_total{slow}": 4,
+		"gorxe_queue_pairs{g0}": 0,
 	} {
 		if g[name] != want {
 			t.Errorf("%s is %v, want %v", name, g[name], want)
@@ -58,14 +59,21 @@ func TestMemoryThatRises(t *testing.T) {
 		samples []Sample
 		want    string
 	}{
-		"flat after a beginning":    {series(func(i int) Sample { return Sample{Resident: float64(min(i, 3)) * 1e8} }), ""},
-		"noise":                     {series(func(i int) Sample { return Sample{Heap: float64(i%2) * 4e6} }), ""},
-		"a leak of resident memory": {series(func(i int) Sample { return Sample{Resident: float64(i) * 1e7} }), "resident memory: the median rises"},
-		"a leak of heap":            {series(func(i int) Sample { return Sample{Heap: float64(i) * 1e7} }), "heap: the median rises"},
-		"a leak of goroutines":      {series(func(i int) Sample { return Sample{Goroutines: float64(20 + i)} }), "goroutines: the median rises"},
-		"a leak of threads":         {series(func(i int) Sample { return Sample{Threads: float64(20 + 2*i)} }), "threads: the median rises"},
-		"a leak of descriptors":     {series(func(i int) Sample { return Sample{Descriptors: float64(20 + i)} }), "descriptors: the median rises"},
-		"too few to tell":           {series(func(i int) Sample { return Sample{Heap: float64(i) * 1e7} })[:5], ""},
+		"flat after a beginning": {series(func(i int) Sample {
+			return Sample{Resident: float64(min(i, 3)) * 1e8}
+		}), ""},
+		"noise": {series(func(i int) Sample { return Sample{Heap: float64(i%2) * 4e6} }), ""},
+		"a leak of resident memory": {series(func(i int) Sample { return Sample{Resident: float64(i) * 1e7} }),
+			"resident memory: the median rises"},
+		"a leak of heap": {series(func(i int) Sample { return Sample{Heap: float64(i) * 1e7} }),
+			"heap: the median rises"},
+		"a leak of goroutines": {series(func(i int) Sample { return Sample{Goroutines: float64(20 + i)} }),
+			"goroutines: the median rises"},
+		"a leak of threads": {series(func(i int) Sample { return Sample{Threads: float64(20 + 2*i)} }),
+			"threads: the median rises"},
+		"a leak of descriptors": {series(func(i int) Sample { return Sample{Descriptors: float64(20 + i)} }),
+			"descriptors: the median rises"},
+		"too few to tell": {series(func(i int) Sample { return Sample{Heap: float64(i) * 1e7} })[:5], ""},
 	} {
 		err := Rising(c.samples)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

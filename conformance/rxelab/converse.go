@@ -15,7 +15,8 @@ import (
 
 // converse runs the two ends and returns what failed. The error is that of a lost machine or of
 // the context.
-func (l cellLane) converse(ctx context.Context, c cell.Cell, server, client *machine.Program, port int) ([]error, error) {
+func (l cellLane) converse(ctx context.Context, c cell.Cell, server, client *machine.Program,
+	port int) ([]error, error) {
 	limit := c.Timeout()
 	if server != nil {
 		if problems, err := l.serve(ctx, c, server, port); problems != nil || err != nil {
@@ -45,7 +46,8 @@ func (l cellLane) converse(ctx context.Context, c cell.Cell, server, client *mac
 	select {
 	case <-second.Process.Done():
 	case <-time.After(grace):
-		err := fmt.Errorf("%s: still running %v after %s ended: %s", second.Name, grace, first.Name, transcript.LastLines(second.Log.String()))
+		err := fmt.Errorf("%s: still running %v after %s ended: %s", second.Name, grace, first.Name,
+			transcript.LastLines(second.Log.String()))
 		problems := append([]error{first.Verdict(c, first == client)}, err)
 		return slices.DeleteFunc(problems, isNil), machine.Reap(second)
 	case <-ctx.Done():
@@ -65,7 +67,8 @@ func (l cellLane) serve(ctx context.Context, c cell.Cell, server *machine.Progra
 		return []error{err}, machine.ErrLost
 	}
 	late := func() ([]error, error) {
-		err := fmt.Errorf("%s: did not listen %s within %v: %s", server.Name, where, c.StartTime(), transcript.LastLines(server.Log.String()))
+		err := fmt.Errorf("%s: did not listen %s within %v: %s", server.Name, where, c.StartTime(),
+			transcript.LastLines(server.Log.String()))
 		return []error{err}, machine.Reap(server)
 	}
 	if c.Workload.Tool.CM {
@@ -89,7 +92,8 @@ func (l cellLane) serve(ctx context.Context, c cell.Cell, server *machine.Progra
 	select {
 	case <-server.Process.Done():
 		r := server.Process.Result()
-		return []error{fmt.Errorf("%s ended before it listened %s: %s: %s", server.Name, where, vm.Describe(r), transcript.LastLines(server.Log.String()))}, nil
+		return []error{fmt.Errorf("%s ended before it listened %s: %s: %s", server.Name, where, vm.Describe(r),
+			transcript.LastLines(server.Log.String()))}, nil
 	default:
 		return nil, nil
 	}
@@ -128,7 +132,8 @@ func (l cellLane) attempt(ctx context.Context, c cell.Cell, server, client *mach
 	select {
 	case <-server.Process.Done():
 		r := server.Process.Result()
-		problems = append(problems, fmt.Errorf("%s ended before the lab ended it: %s: %s", server.Name, vm.Describe(r), transcript.LastLines(server.Log.String())))
+		problems = append(problems, fmt.Errorf("%s ended before the lab ended it: %s: %s", server.Name, vm.Describe(r),
+			transcript.LastLines(server.Log.String())))
 	default:
 		if err := machine.Reap(server); err != nil {
 			return slices.DeleteFunc(problems, isNil), err

@@ -66,10 +66,12 @@ func Run(ctx context.Context, o Options) (*report.Report, error) {
 	if err := o.FetchPrograms(ctx, cells); err != nil {
 		return nil, err
 	}
-	r := &report.Report{Group: o.Group, Started: time.Now(), Level: o.Level, CaptureLimit: o.CaptureLimit, Host: host.Name(), Versions: host.Versions(ctx, o.Gorxe)}
+	r := &report.Report{Group: o.Group, Started: time.Now(), Level: o.Level, CaptureLimit: o.CaptureLimit,
+		Host: host.Name(), Versions: host.Versions(ctx, o.Gorxe)}
 	for _, p := range o.Programs {
 		for _, v := range p.Packages {
-			r.Versions = append(r.Versions, host.Version{Program: fmt.Sprintf("%s (Debian %s)", v.Name, p.Suite), Version: v.Version})
+			r.Versions = append(r.Versions,
+				host.Version{Program: fmt.Sprintf("%s (Debian %s)", v.Name, p.Suite), Version: v.Version})
 		}
 	}
 	var all error

@@ -51,7 +51,8 @@ func (p *Printer) Done(r report.Result, done, cells int) {
 		p.failed++
 		verdict = "FAIL"
 	}
-	text := fmt.Sprintf("[%*d/%d] %s %s  %.1f s, %d packets", len(fmt.Sprint(cells)), done, cells, verdict, r.ID, r.Seconds, r.Traffic.Packets)
+	text := fmt.Sprintf("[%*d/%d] %s %s  %.1f s, %d packets", len(fmt.Sprint(cells)), done, cells, verdict, r.ID,
+		r.Seconds, r.Traffic.Packets)
 	switch {
 	case !r.Passed():
 		p.line("%s\n       %s", text, strings.Join(r.Failures, "\n       "))

@@ -20,7 +20,8 @@ type cellLane struct{ *machine.Lane }
 
 // run runs a cell. It returns when the lane is free again. finish completes the result; it may be
 // called later and from any goroutine. The error is ErrLost, or that of the context.
-func (l cellLane) run(ctx context.Context, c cell.Cell, port int, dir string, limit int) (finish func() report.Result, err error) {
+func (l cellLane) run(ctx context.Context, c cell.Cell, port int, dir string,
+	limit int) (finish func() report.Result, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -35,7 +36,8 @@ func (l cellLane) run(ctx context.Context, c cell.Cell, port int, dir string, li
 	if err := l.Apply(ctx, c.Condition); err != nil {
 		return failed(fmt.Errorf("network condition: %w", err))
 	}
-	capt, err := l.startCapture(ctx, filepath.Join(dir, "capture.pcap"), fmt.Sprintf("gorxe rxelab port %d", port), limit)
+	capt, err := l.startCapture(ctx, filepath.Join(dir, "capture.pcap"),
+		fmt.Sprintf("gorxe rxelab port %d", port), limit)
 	if err != nil {
 		return failed(fmt.Errorf("capture: %w", err))
 	}

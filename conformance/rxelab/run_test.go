@@ -9,7 +9,8 @@ import (
 )
 
 func TestTooFewPacketsAreNoWholeRun(t *testing.T) {
-	i := slices.IndexFunc(cell.CM.Workloads(), func(w cell.Workload) bool { return w.Tool.Name == "rping -v" && w.Params.Size == 4000 })
+	i := slices.IndexFunc(cell.CM.Workloads(),
+		func(w cell.Workload) bool { return w.Tool.Name == "rping -v" && w.Params.Size == 4000 })
 	c := cell.Cell{Workload: cell.CM.Workloads()[i]}
 	full := report.Traffic{}
 	full.Packets = 5 + 100*7

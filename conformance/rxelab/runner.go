@@ -34,7 +34,8 @@ func (m *runner) work(ctx context.Context, q *queue, done func(report.Result)) e
 	return errors.Join(errs...)
 }
 
-func (m *runner) serve(ctx context.Context, l cellLane, q *queue, tails *sync.WaitGroup, done func(report.Result)) error {
+func (m *runner) serve(ctx context.Context, l cellLane, q *queue, tails *sync.WaitGroup,
+	done func(report.Result)) error {
 	for ctx.Err() == nil {
 		select {
 		case <-m.VM.Stopped():

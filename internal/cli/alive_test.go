@@ -63,7 +63,8 @@ func TestAKilledPeerIsMissed(t *testing.T) {
 					other := runs[1-victim]
 					<-other.Done
 					// The clock of the bubble is virtual.
-					if took := time.Since(at); took > 3*time.Second || other.Code != app.ExitFailure || strings.Count(other.Stderr.String(), "gorxe: ") != 1 {
+					if took := time.Since(at); took > 3*time.Second || other.Code != app.ExitFailure ||
+						strings.Count(other.Stderr.String(), "gorxe: ") != 1 {
 						t.Errorf("after %v: %v", took, other)
 					}
 					for i, stop := range stops {
@@ -84,13 +85,16 @@ func TestEndsThatWaitForMoreEnd(t *testing.T) {
 	}{
 		{"pingpong rc -d 127.66.0.1 -n 10", "pingpong rc -d 127.66.0.2 -n 20 127.66.0.1", "", "it has ended"},
 		{"pingpong rc -d 127.66.0.1 -n 20", "pingpong rc -d 127.66.0.2 -n 10 127.66.0.1", "it has ended", ""},
-		{"cm -s -n 2 --ib-dev 127.66.0.1", "cm -c 127.66.0.1 -n 1 --ib-dev 127.66.0.2", "1 of 2 connections came", "the same number of connections (-n)"},
-		{"cm -s -n 2 -C 0 --ib-dev 127.66.0.1", "cm -c 127.66.0.1 -n 1 -C 0 --ib-dev 127.66.0.2", "1 of 2 connections came", ""},
+		{"cm -s -n 2 --ib-dev 127.66.0.1", "cm -c 127.66.0.1 -n 1 --ib-dev 127.66.0.2", "1 of 2 connections came",
+			"the same number of connections (-n)"},
+		{"cm -s -n 2 -C 0 --ib-dev 127.66.0.1", "cm -c 127.66.0.1 -n 1 -C 0 --ib-dev 127.66.0.2",
+			"1 of 2 connections came", ""},
 	} {
 		t.Run(c.server, func(t *testing.T) {
 			s, cl := clitest.Pair(t, newWorld, c.server, c.client)
 			for r, want := range map[*clitest.Run]string{s: c.wantServer, cl: c.wantClient} {
-				if want == "" && r.Code != 0 || want != "" && (r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), want)) {
+				if want == "" && r.Code != 0 || want != "" &&
+					(r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), want)) {
 					t.Errorf("want %q: %v", want, r)
 				}
 			}

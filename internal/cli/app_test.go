@@ -15,8 +15,10 @@ import (
 
 func TestHelpTexts(t *testing.T) {
 	for _, line := range []string{
-		"", "cm", "demo", "devinfo", "doctor", "version", "pingpong", "pingpong rc", "pingpong uc", "pingpong ud", "pingpong srq", "rping", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
-		"perf write_lat", "perf read_lat", "perf send_lat", "perf atomic_bw", "perf atomic_lat", "region", "region ls", "region read", "region write", "region watch",
+		"", "cm", "demo", "devinfo", "doctor", "version", "pingpong", "pingpong rc", "pingpong uc", "pingpong ud",
+		"pingpong srq", "rping", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
+		"perf write_lat", "perf read_lat", "perf send_lat", "perf atomic_bw", "perf atomic_lat", "region", "region ls",
+		"region read", "region write", "region watch",
 		"completion", "help", "run", "daemon", "status", "qps", "mrs", "cms", "stats", "loglevel", "trace",
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -111,7 +113,8 @@ func TestWrongCommandLines(t *testing.T) {
 		"trace --flows -v x.pcap":              `-v is for the lines of packets, which --flows replaces: omit one of them`,
 	} {
 		r := newWorld().Run(t.Context(), line)
-		if got := r.Stderr.String(); r.Code != app.ExitUsage || got != "gorxe: "+want+"\n" || r.Stdout.Len() > 0 && !strings.HasPrefix(line, "perf") {
+		if got := r.Stderr.String(); r.Code != app.ExitUsage || got != "gorxe: "+want+"\n" || r.Stdout.Len() > 0 &&
+			!strings.HasPrefix(line, "perf") {
 			t.Errorf("gorxe %s: %v\nwant exit code 2 and %q", line, r, want)
 		}
 	}
@@ -120,8 +123,10 @@ func TestWrongCommandLines(t *testing.T) {
 // Errors that are not in the command line lead to exit code 1 and a message that says what to do.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
-		{"pingpong rc -d 127.66.0.1 -g 3", "A GID that is not there: gorxe0 has no GID with index 3: it has 0 (::ffff:127.66.0.1); choose one with -g"},
-		{"perf write_bw -d 127.66.0.1 -x 1", "A GID that is not there: gorxe0 has no GID with index 1: it has 0 (::ffff:127.66.0.1); choose one with -x"},
+		{"pingpong rc -d 127.66.0.1 -g 3",
+			"A GID that is not there: gorxe0 has no GID with index 3: it has 0 (::ffff:127.66.0.1); choose one with -g"},
+		{"perf write_bw -d 127.66.0.1 -x 1",
+			"A GID that is not there: gorxe0 has no GID with index 1: it has 0 (::ffff:127.66.0.1); choose one with -x"},
 		{"pingpong rc -d 127.66.0.1 -m 4096", "An MTU too large: path MTU 4096 is too large for 127.66.0.1, whose packets carry 1024: use -m 1024, or give the interface an MTU of 4176 or more"},
 		{"perf write_bw -d 127.66.0.1 -m 2048", "An MTU too large: path MTU 2048 is too large for 127.66.0.1, whose packets carry 1024: use -m 1024, or give the interface an MTU of 2128 or more"},
 	} {
@@ -137,11 +142,13 @@ func TestRealInterfacesAreNamedInErrors(t *testing.T) {
 	for _, line := range []string{"devinfo -d nosuch0", "pingpong rc -d nosuch0", "perf read_lat -d nosuch0"} {
 		w := newWorld()
 		r := &clitest.Run{Done: make(chan struct{})}
-		a := &app.App{Stdout: &r.Stdout, Stderr: &r.Stderr, Open: verbs.Open, Addrs: packet.HostAddrs, TCP: w, Commands: commands}
+		a := &app.App{Stdout: &r.Stdout, Stderr: &r.Stderr, Open: verbs.Open, Addrs: packet.HostAddrs, TCP: w,
+			Commands: commands}
 		if code := a.Main(t.Context(), strings.Fields(line)); code != app.ExitFailure {
 			t.Errorf("gorxe %s: exit code %d", line, code)
 		}
-		if got := r.Stderr.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `no network interface "nosuch0": there are `) || strings.Contains(got, "packet: ") {
+		if got := r.Stderr.String(); strings.Count(got, "\n") != 1 ||
+			!strings.Contains(got, `no network interface "nosuch0": there are `) || strings.Contains(got, "packet: ") {
 			t.Errorf("gorxe %s: %q", line, got)
 		}
 	}

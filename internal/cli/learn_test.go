@@ -27,7 +27,8 @@ func TestWalksShowWhatTheirCommandsPrint(t *testing.T) {
 		}
 		t.Run(filepath.Base(doc), func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			for _, block := range consoleBlock.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\r\n", "\n"), -1) {
+			for _, block := range consoleBlock.FindAllStringSubmatch(
+				strings.ReplaceAll(string(text), "\r\n", "\n"), -1) {
 				for _, step := range strings.Split("\n"+block[1], "\n$ ")[1:] {
 					line, shown, _ := strings.Cut(step, "\n")
 					checkStep(t, line, shown)

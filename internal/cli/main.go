@@ -29,7 +29,8 @@ import (
 // returns the exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	a := &app.App{
-		Stdin: os.Stdin, Stdout: stdout, Stderr: stderr, Terminal: app.IsTerminal, Open: verbs.Open, Addrs: packet.HostAddrs, TCP: app.HostTCP{},
+		Stdin: os.Stdin, Stdout: stdout, Stderr: stderr, Terminal: app.IsTerminal, Open: verbs.Open,
+		Addrs: packet.HostAddrs, TCP: app.HostTCP{},
 		Host: daemon.ThisHost(), Control: findControl, Live: openLive, Commands: commands,
 	}
 	return a.Main(ctx, args)
@@ -39,7 +40,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 var commands = append([]app.Command{
 	cmtool.Command, demo.Command, doctor.Command, runcmd.Command, devinfo.Command, pingpong.Command, perf.Command,
 	rpingcmd.Command, regioncmd.Command, daemoncmd.Command, runcmd.StartCommand, tracecmd.Command,
-}, daemoncmd.LookCommands...)
+}, daemoncmd.InspectCommands...)
 
 // findControl returns a client of the daemon at a socket. An empty socket selects the daemon of
 // this user or of root.

@@ -40,7 +40,8 @@ func TestShellsComplete(t *testing.T) {
 		{[]string{"comp"}, "completion"}, {[]string{"help", "perf", "w"}, "write_bw"},
 		{[]string{"perf", "write_bw", "-m", ""}, "4096"}, {[]string{"pingpong", "rc", "-m", ""}, "256"},
 		{[]string{"perf", "read_lat", "--link", ""}, "xdp"}, {[]string{"loglevel", ""}, "warn"},
-		{[]string{"daemon", "--log-level", ""}, "warn"}, {[]string{"devinfo", "-d", ""}, iface}, {[]string{"rping", "--ib-dev", ""}, iface},
+		{[]string{"daemon", "--log-level", ""}, "warn"}, {[]string{"devinfo", "-d", ""}, iface},
+		{[]string{"rping", "--ib-dev", ""}, iface},
 		{[]string{"trace", "-i", ""}, iface}, {[]string{"daemon", "--device", ""}, iface},
 	} {
 		r := newWorld()
@@ -68,7 +69,8 @@ func TestWaitingIsSaidWhenThePortIsOpen(t *testing.T) {
 	w.TCP = app.HostTCP{}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	r := w.Run(t.Context(), "perf write_bw -d 127.66.0.1 -p "+port)
-	if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "in use") || strings.Contains(r.Stdout.String(), "Waiting") {
+	if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "in use") ||
+		strings.Contains(r.Stdout.String(), "Waiting") {
 		t.Error(r)
 	}
 }

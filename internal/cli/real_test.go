@@ -30,7 +30,8 @@ func TestCommandsOverRealSockets(t *testing.T) {
 		}
 		l.Close()
 	}
-	for _, line := range []string{"pingpong rc -n 50 -s 10000 -c", "perf write_bw -n 100", "perf read_lat -n 100", "perf write_lat -n 100", "perf send_bw -n 50 -b -q 2"} {
+	for _, line := range []string{"pingpong rc -n 50 -s 10000 -c", "perf write_bw -n 100", "perf read_lat -n 100",
+		"perf write_lat -n 100", "perf send_bw -n 50 -b -q 2"} {
 		ready := make(chan net.Addr, 1)
 		s := start(t, realTCP{ready: ready, local: server}, line+" -d "+server)
 		port := (<-ready).(*net.TCPAddr).Port
@@ -46,7 +47,8 @@ func TestCommandsOverRealSockets(t *testing.T) {
 
 func start(t *testing.T, conn app.TCP, line string) *clitest.Run {
 	r := &clitest.Run{Done: make(chan struct{})}
-	a := &app.App{Stdout: &r.Stdout, Stderr: &r.Stderr, Open: verbs.Open, Addrs: packet.HostAddrs, TCP: conn, Commands: commands}
+	a := &app.App{Stdout: &r.Stdout, Stderr: &r.Stderr, Open: verbs.Open, Addrs: packet.HostAddrs, TCP: conn,
+		Commands: commands}
 	go func() {
 		defer close(r.Done)
 		r.Code = a.Main(t.Context(), strings.Fields(line))

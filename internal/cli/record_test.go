@@ -80,7 +80,8 @@ func TestDemoKeepsItsPackets(t *testing.T) {
 			t.Errorf("%d of%s, want %d:\n%s", got, verb, n, messages)
 		}
 	}
-	for _, want := range []string{"wr_id 1 RDMA_WRITE 6000 bytes, signaled; → wr_id 1 success\n", "wr_id 3 ATOMIC_FETCH_AND_ADD 8 bytes, signaled; → wr_id 3 success\n"} {
+	for _, want := range []string{"wr_id 1 RDMA_WRITE 6000 bytes, signaled; → wr_id 1 success\n",
+		"wr_id 3 ATOMIC_FETCH_AND_ADD 8 bytes, signaled; → wr_id 3 success\n"} {
 		if !strings.Contains(messages, want) {
 			t.Errorf("no %q in\n%s", want, messages)
 		}
@@ -90,7 +91,8 @@ func TestDemoKeepsItsPackets(t *testing.T) {
 			t.Errorf("without its work request and completion: %s", message)
 		}
 	}
-	if text := told(t, "-v "+path); !strings.Contains(text, "comment: queue pair 0x9def46: RTR to RTS\n") || !strings.Contains(text, "comment: queue pair 0x9def46: RTS to ERR\n") {
+	if text := told(t, "-v "+path); !strings.Contains(text, "comment: queue pair 0x9def46: RTR to RTS\n") ||
+		!strings.Contains(text, "comment: queue pair 0x9def46: RTS to ERR\n") {
 		t.Errorf("no states in\n%s", text)
 	}
 	if r := newWorld().Run(t.Context(), "trace --filter error&&!nak "+path); r.Code != 0 || r.Stdout.Len() > 0 {
@@ -106,9 +108,11 @@ func TestDemoKeepsItsPackets(t *testing.T) {
 
 func TestATraceThatCannotBeWrittenIsSaidBeforeAnythingElse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "no", "such", "folder")
-	for _, line := range []string{"demo --link pipe --trace " + path, "pingpong rc -d 127.66.0.1 --trace " + path, "rping -s --ib-dev 127.66.0.1 --trace " + path} {
+	for _, line := range []string{"demo --link pipe --trace " + path, "pingpong rc -d 127.66.0.1 --trace " + path,
+		"rping -s --ib-dev 127.66.0.1 --trace " + path} {
 		r := newWorld().Run(t.Context(), line)
-		if r.Code != app.ExitFailure || r.Stdout.Len() > 0 || !strings.HasPrefix(r.Stderr.String(), "gorxe: --trace: ") {
+		if r.Code != app.ExitFailure || r.Stdout.Len() > 0 ||
+			!strings.HasPrefix(r.Stderr.String(), "gorxe: --trace: ") {
 			t.Errorf("%s: %v", line, r)
 		}
 	}
@@ -126,7 +130,8 @@ func TestTsharkReadsWhatADemoKeeps(t *testing.T) {
 			t.Fatal(r)
 		}
 	})
-	out, err := exec.Command(tshark, "-r", path, "-T", "fields", "-e", "frame.number", "-e", "frame.interface_name", "-e", "frame.packet_flags_direction",
+	out, err := exec.Command(tshark, "-r", path, "-T", "fields", "-e", "frame.number", "-e", "frame.interface_name",
+		"-e", "frame.packet_flags_direction",
 		"-e", "ip.src", "-e", "udp.dstport", "-e", "infiniband.bth.psn", "-e", "frame.comment").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -135,13 +140,16 @@ func TestTsharkReadsWhatADemoKeeps(t *testing.T) {
 	if len(lines) != 4 {
 		t.Fatalf("%d lines:\n%s", len(lines), out)
 	}
-	for i, want := range []string{"127.0.0.1\t4791\t2597161\t", "127.0.0.2\t4791\t2597161\tcompletion of PSN 2597161: wr_id 1 success",
-		"127.0.0.1\t4791\t2597162\twork request: wr_id 2 ATOMIC_CMP_AND_SWP 8 bytes, signaled", "127.0.0.2\t4791\t2597162\t"} {
+	for i, want := range []string{"127.0.0.1\t4791\t2597161\t",
+		"127.0.0.2\t4791\t2597161\tcompletion of PSN 2597161: wr_id 1 success",
+		"127.0.0.1\t4791\t2597162\twork request: wr_id 2 ATOMIC_CMP_AND_SWP 8 bytes, signaled",
+		"127.0.0.2\t4791\t2597162\t"} {
 		direction := "\tA\t2\t" // outbound
 		if i%2 == 1 {
 			direction = "\tA\t1\t"
 		}
-		if got := strings.ReplaceAll(lines[i], "0x00000002", "2"); !strings.Contains(got, want) || !strings.Contains(strings.ReplaceAll(got, "0x00000001", "1"), direction) {
+		if got := strings.ReplaceAll(lines[i], "0x00000002", "2"); !strings.Contains(got, want) ||
+			!strings.Contains(strings.ReplaceAll(got, "0x00000001", "1"), direction) {
 			t.Errorf("frame %d: %q, want %q and %q", i+1, lines[i], direction, want)
 		}
 	}
@@ -156,7 +164,8 @@ func TestDatagramsHaveTheirWorkRequests(t *testing.T) {
 		t.Fatalf("%v\n%v", s, c)
 	}
 	text := told(t, "-v "+path)
-	for _, want := range []string{"comment: work request: wr_id ", "comment: completion of PSN ", "comment: completion of a receive: wr_id "} {
+	for _, want := range []string{"comment: work request: wr_id ", "comment: completion of PSN ",
+		"comment: completion of a receive: wr_id "} {
 		if n := strings.Count(text, want); n != 3 {
 			t.Errorf("%d of %q in\n%s", n, want, text)
 		}

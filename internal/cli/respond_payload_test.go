@@ -61,7 +61,8 @@ func TestAResponderChecksWhatClientsWriteAndSend(t *testing.T) {
 		if n := counted["respond_completed_perftest"]; n != 1 {
 			t.Errorf("%s: %d sessions ended well,%s\n%s", c.line, n, nonzero(counted), logged)
 		}
-		if m, b := counted["respond_checked_messages"], counted["respond_checked_bytes"]; m != c.messages || b != c.bytes {
+		if m, b := counted["respond_checked_messages"],
+			counted["respond_checked_bytes"]; m != c.messages || b != c.bytes {
 			t.Errorf("%s: %d messages and %d bytes are right, want %d and %d", c.line, m, b, c.messages, c.bytes)
 		}
 		if says := fmt.Sprintf(`msg="payload checked" peer=127.66.0.2 device=gorxe0 tool=perftest messages_checked=%d bytes_checked=%d`, c.messages, c.bytes); !strings.Contains(logged, says) {
@@ -75,13 +76,17 @@ func TestAResponderSaysWhichByteIsWrong(t *testing.T) {
 	wrong, right := " --payload_file_path "+payloadFile(t, aByteOff), payloadFile(t, eightBytes)
 	for _, c := range []struct{ line, counter, says string }{
 		{"perf send_bw -n 1000" + wrong, "wrong_payload", `level=WARN msg="wrong payload"`},
-		{"perf send_bw -n 1000" + wrong, "wrong_payload", `offset=4 of="message 1" got=0x09 want=0x08 wrong_bytes=4096`},
-		{"perf send_lat -n 1000 -s 5" + wrong, "wrong_payload", `offset=4 of="message 1" got=0x09 want=0x08 wrong_bytes=1`},
+		{"perf send_bw -n 1000" + wrong, "wrong_payload",
+			`offset=4 of="message 1" got=0x09 want=0x08 wrong_bytes=4096`},
+		{"perf send_lat -n 1000 -s 5" + wrong, "wrong_payload",
+			`offset=4 of="message 1" got=0x09 want=0x08 wrong_bytes=1`},
 		{"perf send_bw -n 1000 -s 8", "wrong_payload", `of="message 1" got=0x`},
-		{"perf write_bw -n 5 -s 16 -t 1" + wrong, "wrong_payload", `offset=4 of="the memory" got=0x09 want=0x08 wrong_bytes=5`},
+		{"perf write_bw -n 5 -s 16 -t 1" + wrong, "wrong_payload",
+			`offset=4 of="the memory" got=0x09 want=0x08 wrong_bytes=5`},
 		{"perf write_bw -n 5 -s 16 -t 1" + wrong, "wrong_payload", `reason="byte 4 of the memory is 0x09, want 0x08"`},
 		{"perf atomic_bw -n 100", "failed", "changes them by atomics"},
-		{"perf send_bw -n 100 -s 100000 --payload_file_path " + right, "failed", "a message of more than 65536 bytes came, give sessions more memory"},
+		{"perf send_bw -n 100 -s 100000 --payload_file_path " + right, "failed",
+			"a message of more than 65536 bytes came, give sessions more memory"},
 	} {
 		counted, logged := responding(t, wantsEight, func(t *testing.T, w *clitest.World) {
 			_, client := clitest.Ends(c.line)
@@ -89,7 +94,8 @@ func TestAResponderSaysWhichByteIsWrong(t *testing.T) {
 				t.Errorf("%s: %v", c.line, r)
 			}
 		})
-		if counted["respond_ended_"+c.counter] != 1 || counted["respond_completed_perftest"] != 0 || !strings.Contains(logged, c.says) {
+		if counted["respond_ended_"+c.counter] != 1 || counted["respond_completed_perftest"] != 0 ||
+			!strings.Contains(logged, c.says) {
 			t.Errorf("%s: counted%s, want %s\n%s\nwant %s", c.line, nonzero(counted), c.counter, logged, c.says)
 		}
 	}

@@ -20,12 +20,14 @@ import (
 
 // responding runs f with a responder in the world, and returns the responder's counters and log.
 // When all clients have ended, the responder must hold no resources.
-func responding(t *testing.T, limits respond.Limits, f func(t *testing.T, w *clitest.World)) (counted map[string]uint64, logged string) {
+func responding(t *testing.T, limits respond.Limits, f func(t *testing.T, w *clitest.World)) (counted map[string]uint64,
+	logged string) {
 	t.Helper()
 	return respondingIn(t, newWorld, limits, f)
 }
 
-func respondingIn(t *testing.T, in func() *clitest.World, limits respond.Limits, f func(t *testing.T, w *clitest.World)) (counted map[string]uint64, logged string) {
+func respondingIn(t *testing.T, in func() *clitest.World, limits respond.Limits,
+	f func(t *testing.T, w *clitest.World)) (counted map[string]uint64, logged string) {
 	t.Helper()
 	counted = map[string]uint64{}
 	var log bytes.Buffer
@@ -36,7 +38,8 @@ func respondingIn(t *testing.T, in func() *clitest.World, limits respond.Limits,
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := respond.New(func() []*verbs.Device { return []*verbs.Device{dev} }, limits, slog.New(slog.NewTextHandler(&log, nil)))
+		r := respond.New(func() []*verbs.Device { return []*verbs.Device{dev} }, limits,
+			slog.New(slog.NewTextHandler(&log, nil)))
 		over := make(chan error)
 		l := clitest.NewCallers(w)
 		go func() { over <- r.Serve(t.Context(), l, respond.Perftest, respond.Pingpong) }()
@@ -72,9 +75,11 @@ func respondingIn(t *testing.T, in func() *clitest.World, limits respond.Limits,
 // Clients whose parameters the responder supports succeed.
 func TestAResponderAnswersClientsThatItKnowsNothingOf(t *testing.T) {
 	for _, line := range []string{
-		"pingpong rc -n 50", "pingpong rc -n 50 -c", "pingpong rc -s 1 -n 50 -c", "pingpong rc -s 100000 -n 20 -c", "pingpong rc -s 200 -m 4096 -n 9",
+		"pingpong rc -n 50", "pingpong rc -n 50 -c", "pingpong rc -s 1 -n 50 -c", "pingpong rc -s 100000 -n 20 -c",
+		"pingpong rc -s 200 -m 4096 -n 9",
 		"pingpong srq -n 200", "pingpong srq -n 64 -q 3 -c -s 5000",
-		"perf write_bw -n 100", "perf write_bw -n 100 -b", "perf read_bw -n 100 -b", "perf write_bw -n 100 -q 4", "perf write_bw -a -n 5", "perf write_bw -m 512 -n 100",
+		"perf write_bw -n 100", "perf write_bw -n 100 -b", "perf read_bw -n 100 -b", "perf write_bw -n 100 -q 4",
+		"perf write_bw -a -n 5", "perf write_bw -m 512 -n 100",
 		"perf read_bw -n 100", "perf read_bw -n 100 -q 3", "perf read_bw -a -n 5", "perf read_bw -o 1 -n 20",
 		"perf atomic_bw -n 100", "perf atomic_bw -n 100 -A CMP_AND_SWAP",
 		"perf send_bw -n 1000", "perf send_bw -n 100 -q 4", "perf send_bw -a -n 5", "perf send_bw -n 100 -l 4 -s 2",
@@ -183,7 +188,8 @@ func TestPingpongsOneAfterTheOtherAreAllAnswered(t *testing.T) {
 
 // Clients that are killed during their traffic, with and without an end of the TCP connection.
 func TestAResponderForgetsClientsThatAreKilled(t *testing.T) {
-	for _, line := range []string{"pingpong rc -n 1000000", "pingpong srq -n 1000000", "perf send_lat -n 1000000", "perf write_bw -n 1000000", "perf read_bw -n 1000000"} {
+	for _, line := range []string{"pingpong rc -n 1000000", "pingpong srq -n 1000000", "perf send_lat -n 1000000",
+		"perf write_bw -n 1000000", "perf read_bw -n 1000000"} {
 		var kill atomic.Pointer[context.CancelFunc]
 		dying := func() *clitest.World {
 			w := newWorld()
@@ -198,7 +204,9 @@ func TestAResponderForgetsClientsThatAreKilled(t *testing.T) {
 				t.Errorf("%s: %v", line, r)
 			}
 		})
-		if n := counted["respond_ended_failed"] + counted["respond_ended_hung_up"] + counted["respond_completed_pingpong"]; n != 1 {
+		n := counted["respond_ended_failed"] + counted["respond_ended_hung_up"] +
+			counted["respond_completed_pingpong"]
+		if n != 1 {
 			t.Errorf("%s: counted%s\n%s", line, nonzero(counted), logged)
 		}
 	}

@@ -15,7 +15,8 @@ import (
 func TestPingpongAgainstAnotherTool(t *testing.T) {
 	s, c := clitest.Pair(t, newWorld, "pingpong rc -d 127.66.0.1", "perf write_bw -d 127.66.0.2 127.66.0.1")
 	for _, r := range []*clitest.Run{s, c} {
-		if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "with the same parameters") || strings.Count(r.Stderr.String(), "\n") != 1 {
+		if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "with the same parameters") ||
+			strings.Count(r.Stderr.String(), "\n") != 1 {
 			t.Error(r)
 		}
 	}
@@ -36,7 +37,8 @@ func TestPerfAgainstAnotherTool(t *testing.T) {
 // Every command can be interrupted while it waits for a peer and during its traffic, and leaves
 // no goroutine (which synctest would report).
 func TestInterrupted(t *testing.T) {
-	lines := []string{"pingpong rc -n 1000000", "pingpong srq -n 1000000", "pingpong ud -n 1000000", "perf send_bw -c UD -n 1000000", "pingpong rc -c -n 1000000"}
+	lines := []string{"pingpong rc -n 1000000", "pingpong srq -n 1000000", "pingpong ud -n 1000000",
+		"perf send_bw -c UD -n 1000000", "pingpong rc -c -n 1000000"}
 	for _, test := range wire.Tests {
 		lines = append(lines, fmt.Sprintf("perf %v -n 1000000", test), fmt.Sprintf("perf %v -D 1000", test))
 	}

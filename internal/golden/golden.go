@@ -38,7 +38,8 @@ func CheckFile(t testing.TB, path, got string) {
 		write(t, path, got)
 		return
 	}
-	t.Errorf("%s differs (go test -update rewrites it):\n%s", path, cmp.Diff(strings.Split(have, "\n"), strings.Split(got, "\n")))
+	t.Errorf("%s differs (go test -update rewrites it):\n%s", path,
+		cmp.Diff(strings.Split(have, "\n"), strings.Split(got, "\n")))
 }
 
 func write(t testing.TB, path, text string) {

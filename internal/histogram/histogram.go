@@ -10,20 +10,20 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Bar is one bucket: Count times are greater than UpTo of the previous bucket and at most UpTo.
+// Bucket is one bucket: Count times are greater than UpTo of the previous bucket and at most UpTo.
 // Its JSON form is [UpTo, Count].
-type Bar struct {
+type Bucket struct {
 	UpTo  float64 // µs
 	Count int64
 }
 
 // MarshalJSON returns [UpTo, Count].
-func (b Bar) MarshalJSON() ([]byte, error) {
+func (b Bucket) MarshalJSON() ([]byte, error) {
 	return json.Marshal([2]any{b.UpTo, b.Count})
 }
 
 // UnmarshalJSON parses the result of MarshalJSON.
-func (b *Bar) UnmarshalJSON(text []byte) error {
+func (b *Bucket) UnmarshalJSON(text []byte) error {
 	var pair [2]json.Number
 	if err := json.Unmarshal(text, &pair); err != nil {
 		return err
@@ -54,11 +54,11 @@ func (t *Times) Add(us float64, count int64) {
 }
 
 // Bars returns the non-empty buckets in ascending order.
-func (t *Times) Bars() []Bar {
-	var out []Bar
+func (t *Times) Bars() []Bucket {
+	var out []Bucket
 	for _, b := range t.hist.Distribution() {
 		if b.Count > 0 {
-			out = append(out, Bar{UpTo: float64(b.To) / 1e3, Count: b.Count})
+			out = append(out, Bucket{UpTo: float64(b.To) / 1e3, Count: b.Count})
 		}
 	}
 	return out

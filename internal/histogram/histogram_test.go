@@ -22,22 +22,22 @@ func TestBarsAreInAscendingOrderAndNotEmpty(t *testing.T) {
 	h.Add(8, 2)
 	h.Add(0.05, 1)
 	h.Add(8, 1)
-	if diff := cmp.Diff([]Bar{{0.05, 1}, {8.031, 3}}, h.Bars()); diff != "" {
+	if diff := cmp.Diff([]Bucket{{0.05, 1}, {8.031, 3}}, h.Bars()); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestABarIsAPairInJSON(t *testing.T) {
-	text, err := json.Marshal([]Bar{{8.5, 3}})
+	text, err := json.Marshal([]Bucket{{8.5, 3}})
 	if err != nil || string(text) != "[[8.5,3]]" {
 		t.Fatalf("%s, %v", text, err)
 	}
-	var got []Bar
-	if err := json.Unmarshal(text, &got); err != nil || !cmp.Equal(got, []Bar{{8.5, 3}}) {
+	var got []Bucket
+	if err := json.Unmarshal(text, &got); err != nil || !cmp.Equal(got, []Bucket{{8.5, 3}}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, wrong := range []string{`["a",1]`, `[1,1.5]`, `{}`} {
-		if err := new(Bar).UnmarshalJSON([]byte(wrong)); err == nil {
+		if err := new(Bucket).UnmarshalJSON([]byte(wrong)); err == nil {
 			t.Errorf("%s is taken", wrong)
 		}
 	}

@@ -33,12 +33,12 @@ type slot[V any] struct {
 	value V
 }
 
-// fewest is the minimum number of slots.
-const fewest = 8
+// minSlots is the minimum number of slots.
+const minSlots = 8
 
-// spread is 2^32 divided by the golden ratio (Fibonacci hashing): products of numbers with
+// hashMultiplier is 2^32 divided by the golden ratio (Fibonacci hashing): products of numbers with
 // equal low bits, such as those of one shard, differ in the high bits.
-const spread = 0x9e3779b1
+const hashMultiplier = 0x9e3779b1
 
 // Len returns the number of values.
 func (m *Map[K, V]) Len() int { return m.len }
@@ -82,7 +82,7 @@ func (t *table[V]) find(id uint32) *slot[V] {
 }
 
 // home returns the index of the slot where the probe for id starts.
-func (t *table[V]) home(id uint32) uint32 { return id * spread >> t.shift }
+func (t *table[V]) home(id uint32) uint32 { return id * hashMultiplier >> t.shift }
 
 // Put sets the value of id, replacing any previous one.
 func (m *Map[K, V]) Put(id K, v V) {
@@ -101,7 +101,7 @@ func (m *Map[K, V]) Put(id K, v V) {
 
 // grown returns a table of twice the size with the same values.
 func (t *table[V]) grown() *table[V] {
-	n := fewest
+	n := minSlots
 	if t != nil {
 		n = 2 * len(t.slots)
 	}

@@ -81,7 +81,8 @@ func (s *shard) holdACK(q *QP, now transport.Time, a *arrival) bool {
 		return false
 	}
 	info := a.packet.Opcode.Info()
-	if q.acks == nil || !h.few || info.Op != bth.OpSend || info.Pos != bth.Only || len(a.packet.Payload) > shortMessage {
+	if q.acks == nil || !h.few || info.Op != bth.OpSend || info.Pos != bth.Only ||
+		len(a.packet.Payload) > shortMessage {
 		return false
 	}
 	if q.holdPause > 0 {
@@ -127,7 +128,7 @@ func (s *shard) sendHeld(q *QP) {
 		return
 	}
 	s.heldACKs.remove(q)
-	s.ready(q)
+	s.markReady(q)
 	s.flush(s.dev.now())
 }
 
@@ -177,7 +178,7 @@ func (s *shard) releaseACKs(now, least transport.Time, late bool) (any bool) {
 			q.holdPause = holdPause
 		}
 		h.remove(q)
-		s.ready(q)
+		s.markReady(q)
 		any = true
 	}
 	return any

@@ -130,9 +130,10 @@ func TestNoAcknowledgementIsHeld(t *testing.T) {
 	}{
 		"long messages":            {14, func(a, b *end) { a.post(a.send(1, 1025)...) }, []string{ackOnly}},
 		"short local ACK timeouts": {shortestHeld - 1, func(a, b *end) { a.post(a.send(1, 8)...) }, []string{ackOnly}},
-		"messages in a row":        {14, func(a, b *end) { a.post(slices.Concat(a.send(1, 8), a.send(2, 8))...) }, []string{ackOnly}},
-		"WRITEs":                   {14, func(a, b *end) { a.post(a.write(b, 1, 0, 8)) }, []string{ackOnly}},
-		"other messages":           {14, func(a, b *end) { a.post(a.send(1, 8)...) }, nil},
+		"messages in a row": {14, func(a, b *end) { a.post(slices.Concat(a.send(1, 8), a.send(2, 8))...) },
+			[]string{ackOnly}},
+		"WRITEs":         {14, func(a, b *end) { a.post(a.write(b, 1, 0, 8)) }, []string{ackOnly}},
+		"other messages": {14, func(a, b *end) { a.post(a.send(1, 8)...) }, nil},
 	} {
 		t.Run(of, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,8 @@ func TestPeersThatAreNotAdmittedGetNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, pipe.NewNet())
 		defer v.close()
-		v.dev.peers = admit.NewHosts([]netip.Prefix{netip.PrefixFrom(addrB, 32), netip.MustParsePrefix("2001:db8::/32")})
+		v.dev.peers = admit.NewHosts([]netip.Prefix{netip.PrefixFrom(addrB, 32),
+			netip.MustParsePrefix("2001:db8::/32")})
 		for _, opcode := range []bth.Opcode{bth.RCWriteOnly, bth.UDSendOnly} {
 			p := v.valid()
 			p.Opcode = opcode
@@ -37,11 +38,12 @@ func TestPeersThatAreNotAdmittedGetNothing(t *testing.T) {
 
 		q := v.newQP()
 		av := qp.Attr{AV: qp.AddressVector{DGID: qp.GIDFromAddr(addrC)}}
-		if _, _, err := q.way(&av, qp.AttrAV); err == nil || !strings.Contains(err.Error(), "192.0.2.66 is not among the peers that the device admits") {
+		if _, _, err := q.pathFor(&av, qp.AttrAV); err == nil || !strings.Contains(err.Error(),
+			"192.0.2.66 is not among the peers that the device admits") {
 			t.Error(err)
 		}
 		av.AV.DGID = qp.GIDFromAddr(addrB)
-		if _, _, err := q.way(&av, qp.AttrAV); err != nil {
+		if _, _, err := q.pathFor(&av, qp.AttrAV); err != nil {
 			t.Error(err)
 		}
 	})
@@ -54,10 +56,12 @@ func TestAdmits(t *testing.T) {
 	}
 	d.peers = admit.NewHosts([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/26"), netip.MustParsePrefix("fe80::/64")})
 	got := map[string]bool{}
-	for _, a := range []string{"192.0.2.1", "192.0.2.66", "::ffff:192.0.2.2", "fe80::1%eth0", "fe80:1::1", "2001:db8::1"} {
+	for _, a := range []string{"192.0.2.1", "192.0.2.66", "::ffff:192.0.2.2", "fe80::1%eth0", "fe80:1::1",
+		"2001:db8::1"} {
 		got[a] = d.Admits(netip.MustParseAddr(a))
 	}
-	want := map[string]bool{"192.0.2.1": true, "192.0.2.66": false, "::ffff:192.0.2.2": true, "fe80::1%eth0": true, "fe80:1::1": false, "2001:db8::1": false}
+	want := map[string]bool{"192.0.2.1": true, "192.0.2.66": false, "::ffff:192.0.2.2": true, "fe80::1%eth0": true,
+		"fe80:1::1": false, "2001:db8::1": false}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -66,7 +70,8 @@ func TestAdmits(t *testing.T) {
 func TestADeviceOffersNoMTUAboveItsLimit(t *testing.T) {
 	n := pipe.NewNet()
 	for i, c := range []struct{ limit, want qp.MTU }{{0, 4096}, {512, 512}, {4096, 4096}} {
-		d, err := Open(Config{Links: []packet.Link{openLink(t, n, netip.AddrFrom4([4]byte{192, 0, 2, byte(100 + i)}))}, MTU: c.limit})
+		d, err := Open(Config{Links: []packet.Link{openLink(t, n, netip.AddrFrom4([4]byte{192, 0, 2, byte(100 + i)}))},
+			MTU: c.limit})
 		if err != nil {
 			t.Fatal(err)
 		}

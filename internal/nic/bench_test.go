@@ -66,7 +66,7 @@ func checkingInbox(b *testing.B, addr netip.Addr) *inbox {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return newInbox(g, d.home())
+	return newInbox(g, d.shard0())
 }
 
 // sealedBy returns the packet raw as it is received at to from o.

@@ -28,7 +28,8 @@ func earlyPSNs() int { return 2 * transport.DefaultConfig().MaxWindow }
 func TestAForgedPacketCountsUpToTwoWindowsAhead(t *testing.T) {
 	for ahead, kept := range map[int]bool{1: true, earlyPSNs() - 1: true, earlyPSNs(): false, 1 << 22: false} {
 		v := newFortress(t)
-		p := request(v.rc, bth.RCWriteOnly, peerPSN.Add(uint32(ahead)), v.areas[areaAll].RKey(), v.areas[areaAll].IOVA(), 8)
+		p := request(v.rc, bth.RCWriteOnly, peerPSN.Add(uint32(ahead)), v.areas[areaAll].RKey(),
+			v.areas[areaAll].IOVA(), 8)
 		p.MigReq = true // early packets from rxe are not kept
 		v.deliver(p)
 		c := v.rc.machine.(*transport.RC).Counters()

@@ -9,29 +9,29 @@ import (
 	"github.com/gorxe/gorxe/internal/nic/signal"
 )
 
-// CompChannel is a completion channel: it tells which of its CQs got a completion that
-// somebody asked to be told of.
+// CompChannel is a completion channel: it reports which of its CQs have got a completion for which
+// a notification was requested.
 //
-// It is a list of the CQs with events, each with their number, so it takes no memory that
-// grows and adding to it allocates nothing. A reader parks on token as a waiter of a CQ does.
+// It is a list of the CQs with events, each with their number, so its memory does not grow and
+// adding an event does not allocate. A reader parks on token, like a waiter of a CQ.
 type CompChannel struct {
 	dev *Device
 
 	mu         sync.Mutex
 	head, tail *CQ  // guarded by mu: CQs with events, linked by CQ.nextEvent
-	cqs        int  // guarded by mu: CQs made on the channel
+	cqs        int  // guarded by mu: CQs created on the channel
 	closed     bool // guarded by mu
 
 	token signal.Signal
 	done  chan struct{} // closed with the channel
 }
 
-// CreateCompChannel makes a completion channel.
+// CreateCompChannel creates a completion channel.
 func (d *Device) CreateCompChannel() *CompChannel {
 	return &CompChannel{dev: d, token: signal.New(), done: make(chan struct{})}
 }
 
-// CreateCQ makes a CQ that tells of completions on the channel.
+// CreateCQ creates a CQ that reports completions on the channel.
 func (ch *CompChannel) CreateCQ(depth int) (*CQ, error) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -47,8 +47,8 @@ func (ch *CompChannel) CreateCQ(depth int) (*CQ, error) {
 	return c, nil
 }
 
-// add enters an event of c. The lock of c is not held: this one is taken alone or under a
-// shard's.
+// add adds an event of c. The lock of c is not held: that of the channel is taken alone or with a
+// shard's lock held.
 func (ch *CompChannel) add(c *CQ) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -67,7 +67,8 @@ func (ch *CompChannel) push(c *CQ) {
 	ch.tail = c
 }
 
-// pop takes one event of the CQ that has waited longest, nil if there is none.
+// pop removes one event, that of the CQ that has waited longest, and returns the CQ, nil if there
+// is no event. over means that there will be no more.
 func (ch *CompChannel) pop() (c *CQ, over bool) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -85,7 +86,7 @@ func (ch *CompChannel) pop() (c *CQ, over bool) {
 	return c, false
 }
 
-// drop forgets c, which is closed, with its events.
+// drop removes c, which is closed, and its events.
 func (ch *CompChannel) drop(c *CQ) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -108,8 +109,8 @@ func (ch *CompChannel) drop(c *CQ) {
 	c.events, c.nextEvent = 0, nil
 }
 
-// Wait returns the CQ of the next event. Without one it returns the cause of ctx, or
-// [ErrClosed] once the channel or the device is closed.
+// Wait waits for the next event and returns its CQ. If there is none, it returns the cause of ctx,
+// or [ErrClosed] once the channel or the device is closed.
 func (ch *CompChannel) Wait(ctx context.Context) (*CQ, error) {
 	for {
 		c, over := ch.pop()
@@ -136,7 +137,8 @@ func (ch *CompChannel) Wait(ctx context.Context) (*CQ, error) {
 	}
 }
 
-// Close ends every Wait. It refuses while CQs are on the channel. Closing again does nothing.
+// Close ends every Wait. It returns an error while CQs are on the channel. Closing again does
+// nothing.
 func (ch *CompChannel) Close() error {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -151,13 +153,13 @@ func (ch *CompChannel) Close() error {
 	return nil
 }
 
-// errNoChannel is that of a request to be told where nobody can be.
+// errNoChannel is the error of a request for a notification of a CQ without a channel.
 var errNoChannel = errors.New("the completion queue was made without a completion channel: there is nowhere to tell; make it on one, or use Wait")
 
-// ReqNotify asks for one event on the channel when the next completion is added, or with
-// solicitedOnly the next that is a receive whose sender asked for it or that is in error.
-// Completions that are in the queue already do not count: poll after asking. A request for
-// any completion is not made less by one for solicited ones.
+// ReqNotify requests one event on the channel for the next completion that is added or, with
+// solicitedOnly, for the next one that is in error or is a receive whose sender requested the
+// event. Completions that are already in the queue do not count: poll after the request. A request
+// for solicited completions does not replace one for any completion.
 func (c *CQ) ReqNotify(solicitedOnly bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,7 +23,8 @@ const (
 )
 
 var dropNames = [numDrops]string{
-	dropICRC: "bad_icrc", dropPKey: "bad_pkey", dropNotAdmitted: "not_admitted", dropStranger: "stranger", dropUnknownQPN: "unknown_qpn",
+	dropICRC: "bad_icrc", dropPKey: "bad_pkey", dropNotAdmitted: "not_admitted", dropStranger: "stranger",
+	dropUnknownQPN:   "unknown_qpn",
 	dropOwnMulticast: "own_multicast", dropShare: "gsi_share", dropBusy: "shard_busy",
 }
 
@@ -94,7 +95,7 @@ const refusalLogInterval = transport.Time(1e9)
 func (d *Device) SendError() error {
 	var last counters
 	for _, s := range d.shards {
-		if !s.mu.lockWithin(lookPatience) {
+		if !s.mu.lockWithin(queryLockTimeout) {
 			continue
 		}
 		if c := &s.count; c.lastRefusal != nil && (last.lastRefusal == nil || c.refused > last.refused) {
@@ -165,7 +166,7 @@ func (s *shard) addUp() {
 	const some = 64
 	for more := true; more; {
 		n := 0
-		if !s.mu.lockWithin(lookPatience) {
+		if !s.mu.lockWithin(queryLockTimeout) {
 			return
 		}
 		next := &s.sums.next
@@ -216,8 +217,8 @@ func (d *Device) linkStats(f func(name string, value uint64)) {
 	sum := d.groups.stats()
 	d.mu.Lock()
 	sum.Add(d.leftLinks)
-	for _, w := range d.wires {
-		if l, ok := w.link.(packet.Counted); ok {
+	for _, w := range d.links {
+		if l, ok := w.link.(packet.StatsReporter); ok {
 			sum.Add(l.Stats())
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/nic/signal"
 
-	"github.com/gorxe/gorxe/internal/roster"
+	"github.com/gorxe/gorxe/internal/ordered"
 	"github.com/gorxe/gorxe/qp"
 )
 
@@ -19,28 +19,28 @@ var (
 	ErrCQOverflow = errors.New("the completion queue overflowed: completions were lost; create it deeper or poll it more often")
 )
 
-// CQ is a completion queue that many goroutines may use. Machines complete into it
-// with their shard's lock held, pollers take only the CQ's own lock: the order is
-// shard before CQ, and nothing that holds a CQ takes another lock.
+// CQ is a completion queue. It is safe for concurrent use. Machines complete into it with their
+// shard's lock held, pollers take only the CQ's own lock: the order is shard before CQ, and a
+// goroutine that holds a CQ's lock takes no other lock.
 //
-// A waiter parks on token. A completion leaves it only for somebody who waits: whenever the
-// queue is not empty and someone does, the token lies there, or a waiter took it and has
-// not polled yet.
+// A waiter parks on token. A completion sends the token only if a goroutine waits: whenever the
+// queue is not empty and there is a waiter, the token is available, or a waiter has received it and
+// has not polled yet.
 type CQ struct {
-	Owner any // for the caller's use, set before the first event
+	Owner any // for the caller; set before the first event
 
 	mu      sync.Mutex
 	store   qp.CompletionStore // guarded by mu
-	queue   *qp.CQ             // store, nil where another process takes the completions from it
-	waiting int                // guarded by mu: waiters that found nothing and did not poll again yet
-	notify  func()             // called when store says that the program is to be told, with no lock of c
+	queue   *qp.CQ             // store, or nil if another process takes the completions from it
+	waiting int                // guarded by mu: waiters that found nothing and have not polled again yet
+	notify  func()             // called when store requires a notification of the program, with no lock of c held
 
 	users  int  // guarded by mu: send and receive queues that complete here
 	closed bool // guarded by mu
 
 	number  uint64 // in Device.cqs
 	dev     *Device
-	channel *CompChannel // nil if made without
+	channel *CompChannel // nil: created without one
 	told    atomic.Bool  // CQ_ERR was raised
 
 	events    int // on channel, guarded by its lock
@@ -77,8 +77,8 @@ func (c *CQ) Complete(wc *qp.WC) {
 	}
 }
 
-// Resize changes how many completions the queue holds, not to fewer than are in it. A queue
-// that overflowed stays in error.
+// Resize changes the capacity of the queue, to no less than the number of completions in it. A
+// queue that overflowed stays in error.
 func (c *CQ) Resize(depth int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,17 +91,16 @@ func (c *CQ) Resize(depth int) error {
 	return c.store.Resize(depth)
 }
 
-// Depth is how many completions the queue holds.
+// Depth returns the capacity of the queue in completions.
 func (c *CQ) Depth() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.store.Depth()
 }
 
-// Poll moves up to len(dst) completions to dst and returns how many: none of a store that another
-// process takes them from. It does not wait for one, but
-// when there is none it looks whether packets have come, and deals with them: see drive. No lock of
-// the device may be held.
+// Poll moves up to len(dst) completions to dst and returns their number: 0 if another process takes
+// the completions from the store. It does not wait. If there is none, it receives a batch of
+// packets if one has arrived (Device.drive). The caller must hold no lock of the device.
 func (c *CQ) Poll(dst []qp.WC) int {
 	n := c.poll(dst)
 	if n > 0 || len(dst) == 0 {
@@ -126,9 +125,9 @@ func (c *CQ) poll(dst []qp.WC) int {
 	return c.queue.Poll(dst)
 }
 
-// Wait is Poll that waits, without using the processor, until there is at least one
-// completion. With none it returns the cause of ctx, [ErrCQOverflow], or [ErrClosed]
-// once the CQ is closed.
+// Wait is Poll that waits, without using the processor, until there is at least one completion. If
+// there is none, it returns the cause of ctx, [ErrCQOverflow], or [ErrClosed] once the CQ is
+// closed.
 func (c *CQ) Wait(ctx context.Context, dst []qp.WC) (int, error) {
 	if len(dst) == 0 {
 		return 0, errors.New("waiting for completions needs room for at least one")
@@ -140,8 +139,9 @@ func (c *CQ) Wait(ctx context.Context, dst []qp.WC) (int, error) {
 	if n > 0 || err != nil {
 		return n, err
 	}
-	// The methods of ctx are the program's code. They run without the lock, and not between the
-	// takes that count this waiter and count it out: if one panics, the queue is as before.
+	// The methods of ctx are the program's code. They are called without the lock, and not between
+	// the calls of take that add this waiter to the count and remove it: if one panics, the queue
+	// is unchanged.
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
@@ -162,8 +162,9 @@ func (c *CQ) Wait(ctx context.Context, dst []qp.WC) (int, error) {
 	}
 }
 
-// take polls. It counts the caller out of the waiters if it waited, and among them if it is to wait and
-// there is neither a completion nor an error: [ErrCQOverflow], or [ErrClosed] once the CQ is closed.
+// take polls. If waited is set, it removes the caller from the number of waiters. If wait is set
+// and there is neither a completion nor an error, it adds the caller. The error is [ErrCQOverflow],
+// or [ErrClosed] once the CQ is closed.
 func (c *CQ) take(dst []qp.WC, waited, wait bool) (n int, err error) {
 	c.mu.Lock()
 	if waited {
@@ -187,7 +188,7 @@ func (c *CQ) take(dst []qp.WC, waited, wait bool) (n int, err error) {
 	return n, err
 }
 
-// hold counts a queue pair that completes into c.
+// hold adds a queue that completes into c to the users.
 func (c *CQ) hold() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,7 +208,7 @@ func (c *CQ) release() {
 	c.mu.Unlock()
 }
 
-// Close ends every Wait. It refuses while a queue pair completes into the queue.
+// Close ends every Wait. It returns an error while a queue pair completes into the queue.
 // Completions that are in it can still be polled. Closing again does nothing.
 func (c *CQ) Close() error {
 	c.mu.Lock()
@@ -223,7 +224,7 @@ func (c *CQ) Close() error {
 	return nil
 }
 
-// end closes c, whose lock is held, and says whether it was open.
+// end closes c, whose lock is held, and reports whether it was open.
 func (c *CQ) end() bool {
 	if c.closed {
 		return false
@@ -233,7 +234,7 @@ func (c *CQ) end() bool {
 	return true
 }
 
-// CreateCQ makes a queue that holds up to depth completions.
+// CreateCQ creates a queue that holds up to depth completions.
 func (d *Device) CreateCQ(depth int) (*CQ, error) {
 	c := newCQ(d, depth)
 	if err := d.enter(c); err != nil {
@@ -242,9 +243,9 @@ func (d *Device) CreateCQ(depth int) (*CQ, error) {
 	return c, nil
 }
 
-// CreateCQOver makes a queue whose completions go to a store from which another process takes them.
-// notify is called whenever the store says that the process has asked to be told: with the lock of a
-// shard held, so it must not block or call the device.
+// CreateCQOver creates a queue whose completions go to a store from which another process takes
+// them. notify is called whenever the store reports that the process has requested a notification.
+// It is called with the lock of a shard held, so it must not block or call the device.
 func (d *Device) CreateCQOver(store qp.CompletionStore, notify func()) (*CQ, error) {
 	c := newCQ(d, 1)
 	c.store, c.queue, c.notify = store, nil, notify
@@ -254,7 +255,7 @@ func (d *Device) CreateCQOver(store qp.CompletionStore, notify func()) (*CQ, err
 	return c, nil
 }
 
-// enter makes c one of the device's.
+// enter adds c to the CQs of the device.
 func (d *Device) enter(c *CQ) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -289,7 +290,7 @@ func (d *Device) closeCQs() {
 		c.mu.Unlock()
 		return true
 	})
-	d.cqs, d.cqOver = roster.List[*CQ]{}, true
+	d.cqs, d.cqOver = ordered.List[*CQ]{}, true
 	d.mu.Unlock()
 	// A channel's lock is taken before the device's.
 	for _, c := range ended {

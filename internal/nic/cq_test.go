@@ -66,7 +66,8 @@ func TestWaitEnds(t *testing.T) {
 		end  func(c *CQ, cancel context.CancelCauseFunc)
 		want error
 	}{
-		{"with the context's cause", func(_ *CQ, cancel context.CancelCauseFunc) { cancel(errors.ErrUnsupported) }, errors.ErrUnsupported},
+		{"with the context's cause", func(_ *CQ, cancel context.CancelCauseFunc) { cancel(errors.ErrUnsupported) },
+			errors.ErrUnsupported},
 		{"with the queue", func(c *CQ, _ context.CancelCauseFunc) {
 			if err := c.Close(); err != nil {
 				panic(err)

@@ -93,7 +93,8 @@ func TestDatagramThereAndBack(t *testing.T) {
 				a.post(a.datagram(5, a.ah(0, c.b), b.qp.Num(), 0, 1024))
 				a.succeed(1)
 				wc := b.succeed(1)[0]
-				if wc.WRID != 7 || wc.ByteLen != 1064 || wc.Flags != qp.GRH|qp.WithImm || wc.Imm != 5 || wc.SrcQP != a.qp.Num() {
+				if wc.WRID != 7 || wc.ByteLen != 1064 || wc.Flags != qp.GRH|qp.WithImm || wc.Imm != 5 ||
+					wc.SrcQP != a.qp.Num() {
 					t.Errorf("received as %+v", wc)
 				}
 				if !bytes.Equal(b.buf[40:1064], a.buf[:1024]) {
@@ -128,7 +129,8 @@ func TestHeaderOfADatagramHasTheIdentification(t *testing.T) {
 		defer peer.link.Close()
 		defer closeAll(t, a)
 		a.postRecv(&qp.RecvWR{SGList: a.sge(0, 100)})
-		p := bth.Packet{Opcode: bth.UDSendOnly, PKey: 0xffff, DestQP: a.qp.Num(), DETH: bth.DETH{QKey: testQKey, SrcQP: 3}, Payload: []byte("data")}
+		p := bth.Packet{Opcode: bth.UDSendOnly, PKey: 0xffff, DestQP: a.qp.Num(),
+			DETH: bth.DETH{QKey: testQKey, SrcQP: 3}, Payload: []byte("data")}
 		peer.sendWithID(addrA, p.Append(nil), 0xbeef)
 		a.succeed(1)
 		if id := binary.BigEndian.Uint16(a.buf[24:]); id != 0xbeef {
@@ -198,7 +200,8 @@ func TestAddressHandlesAreChecked(t *testing.T) {
 		t.Error("a handle that is nil was taken")
 	}
 	group := a.ah(0, netip.MustParseAddr("239.1.2.3"))
-	if _, err := a.qp.PostSend([]*qp.SendWR{a.datagram(1, group, 17, 0, 1)}); err == nil || !strings.Contains(err.Error(), "0xffffff") {
+	if _, err := a.qp.PostSend([]*qp.SendWR{a.datagram(1, group, 17, 0, 1)}); err == nil ||
+		!strings.Contains(err.Error(), "0xffffff") {
 		t.Errorf("a datagram to QPN 17 of a group: %v", err)
 	}
 	if _, err := a.dev.ReplyVector(&transport.GRH{}); err == nil {
@@ -247,7 +250,8 @@ func TestHostileDatagrams(t *testing.T) {
 				defer peer.link.Close()
 				defer closeAll(t, a)
 				a.postRecv(&qp.RecvWR{ID: 1, SGList: a.sge(0, 2000)})
-				good := bth.Packet{Opcode: bth.UDSendOnly, PKey: 0xffff, DestQP: a.qp.Num(), DETH: bth.DETH{QKey: testQKey, SrcQP: 3}, Payload: []byte("datagram")}
+				good := bth.Packet{Opcode: bth.UDSendOnly, PKey: 0xffff, DestQP: a.qp.Num(),
+					DETH: bth.DETH{QKey: testQKey, SrcQP: 3}, Payload: []byte("datagram")}
 				bad := good
 				c.change(&bad)
 				peer.sendSealed(addrA, bad.Append(nil))
@@ -271,7 +275,8 @@ func TestHostileDatagrams(t *testing.T) {
 // preceded by two bytes: 13 bits of length and, from the top, one bit for "to the existing queue
 // pair" and one for "with its Q_Key".
 func FuzzReceiveDatagrams(f *testing.F) {
-	for _, op := range []bth.Opcode{bth.UDSendOnly, bth.UDSendOnlyImm, bth.RCSendOnly, bth.RCWriteOnly, bth.UCSendFirst, 0x66, 0x81} {
+	for _, op := range []bth.Opcode{bth.UDSendOnly, bth.UDSendOnlyImm, bth.RCSendOnly, bth.RCWriteOnly, bth.UCSendFirst,
+		0x66, 0x81} {
 		for _, flags := range []byte{0xc0, 0x80} {
 			p := bth.Packet{Opcode: op, PKey: 0xffff, Payload: []byte("datagram")}
 			b := p.Append(nil)
@@ -291,7 +296,7 @@ func FuzzReceiveDatagrams(f *testing.F) {
 		for i := range 4 {
 			e.postRecv(&qp.RecvWR{SGList: e.sge(1000*i, 30+10*i)})
 		}
-		in := newInbox(e.dev.gids[0], e.dev.home())
+		in := newInbox(e.dev.gids[0], e.dev.shard0())
 		packets, wrong := 0, 0
 		for len(data) >= 2 {
 			flags, size := data[0], min(int(data[0]&0x1f)<<8|int(data[1]), len(data)-2)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/internal/nic/admit"
+	"github.com/gorxe/gorxe/internal/ordered"
 	"github.com/gorxe/gorxe/internal/prp"
-	"github.com/gorxe/gorxe/internal/roster"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/qp"
@@ -25,22 +25,22 @@ import (
 
 // Config configures a device for [Open].
 type Config struct {
-	Name      string
-	Links     []packet.Link // closed with the device
-	Waits     bool          // no link is required at Open: links may be added later
-	Transport transport.Config
-	Seed      uint64 // repeatable QPNs, keys and GUID, for tests only (verbs.Config); 0: crypto/rand
-	MaxQP     int
-	MaxMR     int
-	MaxCQ     int
-	MaxSRQ    int
-	MTU       qp.MTU         // largest path MTU; 0: the largest of each link
-	Peers     []netip.Prefix // hosts that may send to the device; none: all hosts
-	Shards    int            // number of shards, each with its own lock; 0: one
-	Loopback  bool           // connected queue pairs of the device bypass the link: see loopback.go
-	Spin      time.Duration  // how long a receiver busy-polls before it sleeps, 0: never (see spin)
-	Logger    *slog.Logger   // nil: no log
-	Observer  Observer       // nil: none
+	Name          string
+	Links         []packet.Link // closed with the device
+	LinksOptional bool          // no link is required at Open: links may be added later
+	Transport     transport.Config
+	Seed          uint64 // repeatable QPNs, keys and GUID, for tests only (verbs.Config); 0: crypto/rand
+	MaxQP         int
+	MaxMR         int
+	MaxCQ         int
+	MaxSRQ        int
+	MTU           qp.MTU         // largest path MTU; 0: the largest of each link
+	Peers         []netip.Prefix // hosts that may send to the device; none: all hosts
+	Shards        int            // number of shards, each with its own lock; 0: one
+	Loopback      bool           // connected queue pairs of the device bypass the link: see loopback.go
+	Spin          time.Duration  // how long a receiver busy-polls before it sleeps, 0: never (see spin)
+	Logger        *slog.Logger   // nil: no log
+	Observer      Observer       // nil: none
 }
 
 // Device is a NIC: links, queue pairs, memory regions and completion queues. All its methods are
@@ -84,11 +84,11 @@ type Device struct {
 	adding     sync.Mutex // serializes addUp
 
 	mu        sync.Mutex
-	cqs       roster.List[*CQ]  // guarded by mu
-	cqOver    bool              // no more CQs are accepted; guarded by mu
-	srqs      roster.List[*SRQ] // guarded by mu
-	wires     []*wire           // guarded by mu
-	leftLinks packet.Stats      // sums of removed links; guarded by mu
+	cqs       ordered.List[*CQ]  // guarded by mu
+	cqOver    bool               // no more CQs are accepted; guarded by mu
+	srqs      ordered.List[*SRQ] // guarded by mu
+	links     []*attachedLink    // guarded by mu
+	leftLinks packet.Stats       // sums of removed links; guarded by mu
 
 	closing  sync.Once
 	closeErr error
@@ -109,9 +109,9 @@ func Open(cfg Config) (*Device, error) {
 	}
 	secret := secrets{cfg.Seed}
 	d := &Device{
-		name: cfg.Name, log: cfg.Logger, transport: cfg.Transport, maxQP: cfg.MaxQP, maxCQ: cfg.MaxCQ, maxSRQ: cfg.MaxSRQ,
-		maxMTU: cfg.MTU, peers: admit.NewHosts(cfg.Peers), spin: cfg.Spin, loopback: cfg.Loopback, observer: cfg.Observer,
-		start: time.Now(), guid: secret.guid(),
+		name: cfg.Name, log: cfg.Logger, transport: cfg.Transport, maxQP: cfg.MaxQP, maxCQ: cfg.MaxCQ,
+		maxSRQ: cfg.MaxSRQ, maxMTU: cfg.MTU, peers: admit.NewHosts(cfg.Peers), spin: cfg.Spin,
+		loopback: cfg.Loopback, observer: cfg.Observer, start: time.Now(), guid: secret.guid(),
 		keys: mr.NewTable(secret.of("keys"), cfg.MaxMR), shardDraw: newDraw(secret.of("shards")),
 		done: make(chan struct{}), events: newEvents(),
 	}
@@ -129,7 +129,7 @@ func Open(cfg Config) (*Device, error) {
 // newGIDs returns the GID table entries of cfg.Links.
 func newGIDs(cfg *Config) (gids []*gid, err error) {
 	switch n := len(cfg.Links); {
-	case n == 0 && !cfg.Waits:
+	case n == 0 && !cfg.LinksOptional:
 		return nil, errors.New("a device needs at least one link")
 	case n > maxGIDs:
 		return nil, fmt.Errorf("%d addresses are more than the %d GIDs that an address vector can name: open the device on one of them", n, maxGIDs)
@@ -163,9 +163,9 @@ func (d *Device) Go(f func()) { d.running.Go(f) }
 // Closing reports whether Close has begun. Links may then report that they are closed.
 func (d *Device) Closing() bool { return d.ending.Load() }
 
-// PortProbed counts a datagram that was sent, from a socket of its own, to find out whether a
+// CountPortProbe counts a datagram that was sent, from a socket of its own, to find out whether a
 // host listens on the RoCEv2 port.
-func (d *Device) PortProbed() { d.portProbes.Add(1) }
+func (d *Device) CountPortProbe() { d.portProbes.Add(1) }
 
 // Admits reports whether a host may send to the device (Config.Peers). Packets of other hosts are
 // dropped before their ICRC is computed, except those to QP1, which the connection manager
@@ -185,7 +185,7 @@ func (d *Device) Close() error {
 	d.closing.Do(func() {
 		d.sendHeldACKs()
 		// The links first: closing wakes a caller that waits in Send with a shard's lock held.
-		err := d.closeWires()
+		err := d.closeLinks()
 		for _, s := range d.shards {
 			s.close()
 		}

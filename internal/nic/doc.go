@@ -50,11 +50,11 @@
 //     borrowed only while it is held.
 //   - shard.keying is the shard's part of the right to use the key table, if there are several
 //     shards: one suffices to look keys up, a work request that changes keys takes all of them.
-//     Taken with shard.mu held (shard.lock takes both); shard.alone takes those of other shards,
-//     without their mu.
-//   - held.mu (one per shard) guards the queue of datagrams that wait for a busy shard. The receiver
-//     of another shard takes it alone, the goroutine that delivers the datagrams with shard.mu held,
-//     to take the queue over.
+//     Taken with shard.mu held (shard.lock takes both); shard.withKeysExclusive takes those of
+//     other shards, without their mu.
+//   - held.mu (one per shard) guards the queue of datagrams that wait for a busy shard. The
+//     receiver of another shard takes it alone, the goroutine that delivers the datagrams with
+//     shard.mu held, to take the queue over.
 //   - Device.changing serializes changes of the key table. Calls that only add a key take it
 //     without a shard's lock.
 //   - groups.mu guards the multicast groups and their members. Taken with the shard.mu of a member,
@@ -76,7 +76,7 @@
 //
 // A link is called with shard.mu held for Prepare, Send, Pending, Caps and the methods of
 // [packet.Holder] and [packet.Loopback] only; a membership in a group also for Close. CreateAH
-// calls Expect with Device.table held.
+// calls packet.ResolveSoon with Device.table held.
 //
 // The GID table, including the link and the MTU of each entry, is changed with linking, every
 // shard.mu and Device.table held, and read with any of them. RemoveLink takes a link out of the
@@ -90,7 +90,7 @@
 // A device has one or several shards. A queue pair belongs to one shard for its whole life: shard
 // index = QPN mod number of shards. The shard is drawn at random, with two exceptions: the
 // datagram queue pairs of a [Client], and its SRQs with their queue pairs, share one shard, and
-// queue pair 1 and the datagram queue pairs and SRQs without a client are in shard 0, home. A
+// queue pair 1 and the datagram queue pairs and SRQs without a client are in shard 0. A
 // multicast group has one receiving goroutine, which passes each packet to every shard with
 // members of the group. A link that supports it ([packet.Split]) has one receive queue per shard,
 // into which the kernel steers packets; the goroutine of a queue takes the lock of its own shard.
@@ -106,7 +106,7 @@
 //   - A new key (Register, AllocWindow, AllocFast) needs no other lock: machines may look keys up
 //     meanwhile.
 //   - A work request that binds, registers or invalidates holds the keying of every shard, and no
-//     payload is borrowed (shard.alone).
+//     payload is borrowed (shard.withKeysExclusive).
 //   - Deregister and other calls that remove a key hold the mu of every shard. When they return, no
 //     machine, packet or system call can access the memory any more.
 //
@@ -119,14 +119,14 @@
 //
 //   - Calls that concern no queue pair, because they take no lock of a shard: the GID table has
 //     Device.table.
-//   - Queries of the device (LookQPs), which leave the shard out, and Counters, which returns the
-//     shard's previous values. Both give up after lookPatience.
+//   - Queries of the device (ListQPs), which leave the shard out, and Counters, which returns the
+//     shard's previous values. Both give up after queryLockTimeout.
 //   - Other shards, when a call needs the locks of all shards: it holds none of them while it
 //     waits. A work request that changes keys is retried later, and a packet that removes a key
 //     is dropped.
 //   - Receivers of other shards: they drop packets for the shard.
 //
 // There is one exception: while a machine processes a packet that removes a key, or executes a work
-// request that changes keys, it holds the keying of every shard (shard.alone), so if its memory
-// stalls then, all shards wait.
+// request that changes keys, it holds the keying of every shard (shard.withKeysExclusive), so if
+// its memory stalls then, all shards wait.
 package nic

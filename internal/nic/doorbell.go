@@ -25,32 +25,32 @@ func (q *QP) Doorbell() error {
 }
 
 const (
-	// fetchCharge is the charge for a request fetched from a source, in bytes of frames: requests
-	// that need no frame, such as binds, take time too.
-	fetchCharge = 256
+	// chargePerRequest is the charge for a request fetched from a source, in bytes of frames:
+	// requests that need no frame, such as binds, take time too.
+	chargePerRequest = 256
 	// fetchedDepth is the maximum number of a source's requests in the send queue, one turn of
 	// them: more would be executed, or flushed, without releasing the lock. The others stay in
 	// the source, whose size the program determines.
-	fetchedDepth = turnBytes / fetchCharge
+	fetchedDepth = turnBytes / chargePerRequest
 )
 
 // refill fetches sends while the send queue has space, and reports whether there were any. The
 // lock is held.
 func (q *QP) refill() (got bool) {
 	sq := q.attr.SQ
-	if !sq.Sourced() {
+	if !sq.HasSource() {
 		return false
 	}
 	if sq.Len() == 0 {
-		q.rekeys = false
+		q.mayChangeKeys = false
 	}
 	n, local := q.attr.Fetch()
-	q.unfetched = sq.Len() == sq.Depth()
+	q.sourceMayHaveMore = sq.Len() == sq.Depth()
 	if n == 0 {
 		return false
 	}
-	q.rekeys = q.rekeys || local
-	q.credit -= n * fetchCharge
+	q.mayChangeKeys = q.mayChangeKeys || local
+	q.credit -= n * chargePerRequest
 	q.shard.fetched += n
 	q.machine.Posted()
 	return true
@@ -58,16 +58,16 @@ func (q *QP) refill() (got bool) {
 
 // fetches reports whether the source may have more requests that now fit into the send queue: no
 // doorbell will ring for them.
-func (q *QP) fetches() bool { return q.unfetched && q.attr.SQ.Len() < q.attr.SQ.Depth() }
+func (q *QP) fetches() bool { return q.sourceMayHaveMore && q.attr.SQ.Len() < q.attr.SQ.Depth() }
 
 // refillUnled gives a turn to the queue pairs that have no outbox and only flush the requests in
 // their sources: they have no path, or no datagram that can be sent. It returns the charge in
 // bytes. The lock is held.
 func (s *shard) refillUnled(most int) (bytes int) {
 	before := s.fetched
-	for n := s.unled.len; n > 0 && bytes < most; n-- {
-		s.ready(s.unled.pop())
-		bytes = (s.fetched - before) * fetchCharge
+	for n := s.noOutbox.len; n > 0 && bytes < most; n-- {
+		s.markReady(s.noOutbox.pop())
+		bytes = (s.fetched - before) * chargePerRequest
 	}
 	return bytes
 }

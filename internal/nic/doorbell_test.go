@@ -203,7 +203,8 @@ func TestWhatIsInASourceIsFlushed(t *testing.T) {
 		if err := errors.Join(a.qp.Doorbell(), b.qp.Doorbell()); err != nil {
 			t.Fatal(err)
 		}
-		if s, r := a.wait(1)[0], b.wait(1)[0]; s.Status != qp.WCWRFlushErr || s.WRID != 77 || r.Status != qp.WCWRFlushErr || r.WRID != 78 {
+		if s, r := a.wait(1)[0], b.wait(1)[0]; s.Status != qp.WCWRFlushErr || s.WRID != 77 ||
+			r.Status != qp.WCWRFlushErr || r.WRID != 78 {
 			t.Errorf("what comes in ERR completes as %+v and %+v", s, r)
 		}
 	})

@@ -259,7 +259,7 @@ type lostCQs struct {
 func (d *Device) lostCompletion(c *CQ) {
 	for _, s := range d.shards {
 		s.lost.add(c)
-		if s.several {
+		if s.multi {
 			s.wakePump()
 		}
 	}

@@ -77,7 +77,7 @@ func newFortress(t testing.TB) *fortress {
 	if err := v.rc.Modify(&all, qp.AttrState|qp.AttrAccess); err != nil {
 		t.Fatal(err)
 	}
-	v.in = newInbox(v.dev.gids[0], v.dev.home())
+	v.in = newInbox(v.dev.gids[0], v.dev.shard0())
 	return v
 }
 
@@ -96,7 +96,8 @@ func (v *fortress) open(pd *mr.PD, b []byte, iova uint64, access mr.Access) *mr.
 func (v *fortress) connectUC(peer bth.QPN, psn bth.PSN) *QP {
 	v.t.Helper()
 	q, err := v.dev.CreateQP(QPInit{
-		Type: qp.UC, PD: v.pd, SendCQ: v.cq, RecvCQ: v.cq, Cap: qp.Cap{MaxSendWR: 64, MaxRecvWR: 64, MaxSendSGE: 1, MaxRecvSGE: 1},
+		Type: qp.UC, PD: v.pd, SendCQ: v.cq, RecvCQ: v.cq,
+		Cap: qp.Cap{MaxSendWR: 64, MaxRecvWR: 64, MaxSendSGE: 1, MaxRecvSGE: 1},
 	})
 	if err != nil {
 		v.t.Fatal(err)

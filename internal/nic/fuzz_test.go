@@ -44,7 +44,7 @@ func FuzzReceive(f *testing.F) {
 		e.register(memory[4096:8192])
 		e.connect(e.qp, addrB, peerQPN, peerPSN, usualRetry)
 
-		in := newInbox(e.dev.gids[0], e.dev.home())
+		in := newInbox(e.dev.gids[0], e.dev.shard0())
 		psn, packets := peerPSN, 0
 		for len(data) >= 2 {
 			flags, size := data[0], int(data[0]&0x1f)<<8|int(data[1])

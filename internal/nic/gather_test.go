@@ -87,7 +87,8 @@ func arriveWhole(t *testing.T, size, messages int) {
 				for part := range messages {
 					n := size / messages
 					at := i*size + part*n
-					receive := &qp.RecvWR{SGList: []qp.SGE{{Addr: uint64(qps*size + at), Length: uint32(n), LKey: regions[1].LKey()}}}
+					receive := &qp.RecvWR{SGList: []qp.SGE{{Addr: uint64(qps*size + at), Length: uint32(n),
+						LKey: regions[1].LKey()}}}
 					if _, err := to[i].PostRecv([]*qp.RecvWR{receive}); err != nil {
 						t.Fatal(err)
 					}

@@ -24,22 +24,22 @@ type gid struct {
 
 	// Changed with Device.linking, all shards' locks and Device.table held, read with any of
 	// them.
-	link   packet.Link    // nil while the address is away
-	queues []packet.Queue // receive queues of link, one per shard, or nil
-	wire   *wire          // of link
-	caps   packet.Caps    // of link, or of the last one
-	mtu    qp.MTU         // largest path MTU of link, or of the last one
-	away   error          // error for uses of an entry whose address is away
-	went   uint64         // Device.departures when the address went: a larger number is later
+	link      packet.Link    // nil while the address is absent
+	queues    []packet.Queue // receive queues of link, one per shard, or nil
+	wire      *attachedLink  // of link
+	caps      packet.Caps    // of link, or of the last one
+	mtu       qp.MTU         // largest path MTU of link, or of the last one
+	errAbsent error          // error for uses of the entry while its address is absent
+	removedAt uint64         // Device.departures when the address was removed: a larger number is later
 
 	// Guarded by Device.table.
-	lease *lease // nil while the address is away
-	lent  weak.Pointer[lease]
+	lease     *lease // nil while the address is absent
+	weakLease weak.Pointer[lease]
 }
 
-// lease is referenced by the address handles of an entry, and by the entry itself while its
-// address is present. Handles are not released explicitly, so the garbage collector determines
-// when an entry whose address is away has none left.
+// lease is referenced by the address handles of an entry, and by the entry itself while its address
+// is present. Handles are not released explicitly, so the garbage collector determines when an
+// entry whose address is absent has none left.
 type lease struct{ of *gid }
 
 // newGID returns the entry of a link, without its index. most is the upper limit of the path MTU,
@@ -76,7 +76,7 @@ func (g *gid) pathMTU(caps packet.Caps) (qp.MTU, error) {
 // addr returns the address with its zone.
 func (g *gid) addr() netip.Addr { return g.local.WithZone(g.zone) }
 
-// free reports whether the address of g is away and nothing needs it back. All shards' locks and
+// free reports whether the address of g is absent and nothing needs it back. All shards' locks and
 // table are held.
 func (d *Device) free(g *gid) bool {
 	for _, s := range d.shards {
@@ -84,15 +84,15 @@ func (d *Device) free(g *gid) bool {
 			return false
 		}
 	}
-	return g.link == nil && g.lent.Value() == nil
+	return g.link == nil && g.weakLease.Value() == nil
 }
 
 // hold returns the lease of an entry whose address is present. Device.table is held.
 func (g *gid) hold() *lease {
 	if g.lease == nil {
-		if g.lease = g.lent.Value(); g.lease == nil {
+		if g.lease = g.weakLease.Value(); g.lease == nil {
 			g.lease = &lease{of: g}
-			g.lent = weak.Make(g.lease)
+			g.weakLease = weak.Make(g.lease)
 		}
 	}
 	return g.lease
@@ -105,8 +105,8 @@ const maxGIDs = 256
 const smallestMTU = int(qp.MinMTU) + 80
 
 // place returns the index for g in the table: the former one of its address, otherwise the next
-// unused one, otherwise that of the unused entry whose address is away for the longest time.
-// linking, all shards' locks and table are held.
+// unused one, otherwise that of the unused entry whose address has been absent for the longest
+// time. linking, all shards' locks and table are held.
 func (d *Device) place(g *gid) (index int, err error) {
 	oldest := -1
 	for i, old := range d.gids {
@@ -115,7 +115,7 @@ func (d *Device) place(g *gid) (index int, err error) {
 			return i, nil
 		case old.addr() == g.addr():
 			err = fmt.Errorf("%v is GID %d of the device already", g.addr(), i)
-		case d.free(old) && (oldest < 0 || old.went < d.gids[oldest].went):
+		case d.free(old) && (oldest < 0 || old.removedAt < d.gids[oldest].removedAt):
 			oldest = i
 		}
 	}
@@ -138,18 +138,19 @@ func (d *Device) gidAt(index int) (*gid, error) {
 	}
 	g := d.gids[index]
 	if g.link == nil {
-		return nil, fmt.Errorf("%w: the device has %s", g.away, d.gidList())
+		return nil, fmt.Errorf("%w: the device has %s", g.errAbsent, d.gidList())
 	}
 	return g, nil
 }
 
-// errAway means that an address of the GID table is not present on this host.
-var errAway = errors.New("is away: this host does not have the address now")
+// errAbsent means that an address of the GID table is not present on this host.
+var errAbsent = errors.New("is away: this host does not have the address now")
 
-// leave records that the address went. All locks that changes of the table need are held.
-func (g *gid) leave(when uint64) {
-	g.link, g.queues, g.wire, g.lease, g.went = nil, nil, nil, nil, when
-	g.away = fmt.Errorf("GID %d (%v) %w", g.index, g.addr(), errAway)
+// setAbsent records that the address was removed. All locks that changes of the table need are
+// held.
+func (g *gid) setAbsent(when uint64) {
+	g.link, g.queues, g.wire, g.lease, g.removedAt = nil, nil, nil, nil, when
+	g.errAbsent = fmt.Errorf("GID %d (%v) %w", g.index, g.addr(), errAbsent)
 }
 
 // gidList lists the addresses that are present, for error messages. A shard's lock or table is
@@ -196,23 +197,23 @@ func (d *Device) GIDTableLen() int {
 	return len(d.gids)
 }
 
-// lead sets q's outbox and path; nil means none.
-func (q *QP) lead(out *outbox, path packet.Path) {
+// setOutbox sets q's outbox and path; nil means none.
+func (q *QP) setOutbox(out *outbox, path packet.Path) {
 	elsewhere := q.out != out || q.path.Dst != path.Dst
-	if elsewhere && q.heard {
+	if elsewhere && q.peerSeen {
 		if q.out.link != nil {
 			packet.Release(q.out.link, q.path.Dst)
 		}
-		q.heard = false
+		q.peerSeen = false
 	}
 	// Frames of unreliable queue pairs are lost if their first burst is longer than the queue of
 	// frames that wait for a neighbour, so the link resolves the neighbour now.
 	if elsewhere && out != nil && q.dgram == nil {
-		packet.Expect(out.link, path.Dst)
+		packet.ResolveSoon(out.link, path.Dst)
 	}
 	q.path, q.remote = path, path.Dst.WithZone("")
 	q.joinShare(out)
-	q.announce()
+	q.registerSender()
 	if q.out == out {
 		return
 	}
@@ -231,24 +232,24 @@ func (q *QP) lead(out *outbox, path packet.Path) {
 	q.out = out
 }
 
-// announce registers the permitted sender of q, its peer or any host, for the receivers of other
-// shards.
-func (q *QP) announce() {
-	if s := q.shard; s.several && !q.closed {
+// registerSender registers the permitted sender of q, its peer or any host, for the receivers of
+// other shards.
+func (q *QP) registerSender() {
+	if s := q.shard; s.multi && !q.closed {
 		s.dev.senders.set(q.attr.Num, sender{addr: q.remote, anybody: q.dgram != nil})
 	}
 }
 
-// hear handles the first packet from q's peer: from now on the link keeps its state for the peer.
-// It does not do so earlier because requests for connections may have forged addresses.
-func (q *QP) hear() {
-	q.heard = true
+// onFirstAccepted handles the first packet from q's peer: from now on the link keeps its state for
+// the peer. It does not do so earlier because requests for connections may have forged addresses.
+func (q *QP) onFirstAccepted() {
+	q.peerSeen = true
 	packet.Hold(q.out.link, q.path.Dst)
 }
 
-// way returns the outbox and the path that the queue pair will have with the attributes of a that
-// mask selects.
-func (q *QP) way(a *qp.Attr, mask qp.AttrMask) (*outbox, packet.Path, error) {
+// pathFor returns the outbox and the path that the queue pair will have with the attributes of a
+// that mask selects.
+func (q *QP) pathFor(a *qp.Attr, mask qp.AttrMask) (*outbox, packet.Path, error) {
 	out, path, mtu := q.out, q.path, q.attr.Attr.PathMTU
 	refuse := func(attr qp.AttrMask, format string, args ...any) error {
 		e := &qp.ModifyError{QPN: q.attr.Num, Type: q.attr.Type, From: q.attr.State(), To: q.attr.State(), Attr: attr}
@@ -267,7 +268,7 @@ func (q *QP) way(a *qp.Attr, mask qp.AttrMask) (*outbox, packet.Path, error) {
 		out, path, wrong = q.shard.out[g.index], p, qp.AttrAV
 	}
 	if mask&qp.AttrAV != 0 && out != nil && q.dgram == nil {
-		out = q.shard.toward(out.index, path.Dst)
+		out = q.shard.outboxFor(out.index, path.Dst)
 	}
 	if mask&qp.AttrPathMTU != 0 {
 		mtu, wrong = a.PathMTU, qp.AttrPathMTU
@@ -331,7 +332,7 @@ func (d *Device) CreateAH(pd *mr.PD, av qp.AddressVector) (*transport.AH, error)
 	if err != nil {
 		return nil, err
 	}
-	packet.Expect(g.link, path.Dst)
+	packet.ResolveSoon(g.link, path.Dst)
 	return transport.NewAH(pd, av, g.index, path, g.mtu, g.hold()), nil
 }
 
@@ -349,14 +350,16 @@ func (d *Device) ReplyVector(grh *transport.GRH) (qp.AddressVector, error) {
 		if g.link == nil {
 			continue
 		}
-		fits := dst.IsMulticast() && g.local.Is4() == src.Is4() && g.local.IsLinkLocalUnicast() == src.IsLinkLocalUnicast()
+		fits := dst.IsMulticast() && g.local.Is4() == src.Is4() &&
+			g.local.IsLinkLocalUnicast() == src.IsLinkLocalUnicast()
 		if g.local == dst || fits {
 			return qp.AddressVector{
 				DGID: qp.GIDFromAddr(src), SGIDIndex: uint8(g.index), TrafficClass: class &^ ecnBits,
 			}, nil
 		}
 	}
-	return qp.AddressVector{}, fmt.Errorf("the datagram was sent to %v, not to an address of this device: it has %s", dst, d.gidList())
+	return qp.AddressVector{}, fmt.Errorf("the datagram was sent to %v, not to an address of this device: it has %s",
+		dst, d.gidList())
 }
 
 const (

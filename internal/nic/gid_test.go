@@ -29,7 +29,7 @@ func (l *cappedLink) Caps() packet.Caps {
 // numbered returns the i-th of many addresses.
 func numbered(i int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, byte(i >> 8), byte(i)}) }
 
-// newFullEnd fills the GID table with addresses, all of which are away except the first.
+// newFullEnd fills the GID table with addresses, all of which are absent except the first.
 func newFullEnd(t *testing.T) *end {
 	t.Helper()
 	n := pipe.NewNet()
@@ -158,11 +158,13 @@ func TestAnAddressVectorMustNameWhatIsThere(t *testing.T) {
 	e := newEnd(t, 1, openLink(t, pipe.NewNet(), addrA), 64)
 	defer closeAll(t, e)
 	e.removeLink(0)
-	if err := e.qp.Modify(&qp.Attr{State: qp.INIT, Port: 1}, qp.AttrState|qp.AttrPKeyIndex|qp.AttrPort|qp.AttrAccess); err != nil {
+	if err := e.qp.Modify(&qp.Attr{State: qp.INIT, Port: 1},
+		qp.AttrState|qp.AttrPKeyIndex|qp.AttrPort|qp.AttrAccess); err != nil {
 		t.Fatal(err)
 	}
 	needs, _, _ := qp.Requirements(qp.RC, qp.INIT, qp.RTR)
-	err := e.qp.Modify(&qp.Attr{State: qp.RTR, PathMTU: 1024, AV: qp.AddressVector{DGID: qp.GIDFromAddr(addrB)}}, needs|qp.AttrState)
+	err := e.qp.Modify(&qp.Attr{State: qp.RTR, PathMTU: 1024, AV: qp.AddressVector{DGID: qp.GIDFromAddr(addrB)}},
+		needs|qp.AttrState)
 	if err == nil || !strings.Contains(err.Error(), "GID 0 (192.0.2.1) is away") || e.qp.State() != qp.INIT {
 		t.Errorf("Modify = %v, state %v", err, e.qp.State())
 	}
@@ -204,12 +206,14 @@ func TestMTUOfALinkCounts(t *testing.T) {
 		t.Errorf("a queue pair with a larger path MTU cannot be modified: %v", err)
 	}
 	q := e.newQP()
-	if err := q.Modify(&qp.Attr{State: qp.INIT, Port: 1, Access: mr.RemoteWrite}, qp.AttrState|qp.AttrPKeyIndex|qp.AttrPort|qp.AttrAccess); err != nil {
+	if err := q.Modify(&qp.Attr{State: qp.INIT, Port: 1, Access: mr.RemoteWrite},
+		qp.AttrState|qp.AttrPKeyIndex|qp.AttrPort|qp.AttrAccess); err != nil {
 		t.Fatal(err)
 	}
 	needs, _, _ := qp.Requirements(qp.RC, qp.INIT, qp.RTR)
 	to := qp.Attr{State: qp.RTR, PathMTU: 1024, AV: qp.AddressVector{DGID: qp.GIDFromAddr(addrB)}}
-	if err := q.Modify(&to, needs|qp.AttrState); err == nil || !strings.Contains(err.Error(), "path MTU 1024 does not fit 192.0.2.1, whose MTU of 1000 bytes allows at most 512") {
+	if err := q.Modify(&to, needs|qp.AttrState); err == nil || !strings.Contains(err.Error(),
+		"path MTU 1024 does not fit 192.0.2.1, whose MTU of 1000 bytes allows at most 512") {
 		t.Errorf("a connection with too large a path MTU: %v", err)
 	}
 	to.PathMTU = 512

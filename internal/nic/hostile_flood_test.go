@@ -120,7 +120,8 @@ func TestHostileFloods(t *testing.T) {
 			defer closeAll(t, v.end)
 			v.spy.take(goodQPN)
 			for i := range 4 {
-				if _, err := v.rc.PostSend([]*qp.SendWR{{ID: uint64(i), Opcode: qp.WRSend, SGList: v.sge(0, 64)}}); err != nil {
+				if _, err := v.rc.PostSend([]*qp.SendWR{{ID: uint64(i), Opcode: qp.WRSend,
+					SGList: v.sge(0, 64)}}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -237,7 +238,7 @@ func TestWhatIsAskedForOftenLeavesSlowlyBesideOthers(t *testing.T) {
 					time.Sleep(span / asked)
 				}
 			}
-			s := v.dev.home()
+			s := v.dev.shard0()
 			s.lock()
 			sent += int(s.count.txFrames)
 			s.unlock()
@@ -271,15 +272,15 @@ func TestDuplicatesDoNotBringForwardWhatWaits(t *testing.T) {
 		defer closeAll(t, v.end)
 		time.Sleep(time.Second)
 		waits := &holding{}
-		s, q := v.dev.home(), v.rc
+		s, q := v.dev.shard0(), v.rc
 		s.lock()
 		defer s.unlock()
 		q.reads = waits
 		now := s.dev.now()
-		q.out.others, q.out.by = now, 0
+		q.out.othersSentAt, q.out.lastRepeater = now, 0
 		q.out.bucket.Take(repeatRate, time.Unix(0, int64(now)), turnBytes)
 		for range 2 { // the first has to wait, the second comes when the bucket has tokens again
-			s.ready(q)
+			s.markReady(q)
 			s.flush(now)
 			if !waits.hold {
 				t.Fatal("a queue pair sends that was to wait for its time")
@@ -287,7 +288,7 @@ func TestDuplicatesDoNotBringForwardWhatWaits(t *testing.T) {
 			now += postponed / 2
 		}
 		q.postponed = false // its delay is over
-		s.ready(q)
+		s.markReady(q)
 		if s.flush(now); waits.hold {
 			t.Error("a queue pair waits beyond its time")
 		}
@@ -297,11 +298,11 @@ func TestDuplicatesDoNotBringForwardWhatWaits(t *testing.T) {
 // holding is a machine whose responses were requested repeatedly.
 type holding struct{ hold bool }
 
-func (h *holding) Answers() bool { return true }
+func (h *holding) HasResponses() bool { return true }
 
-func (h *holding) Hold(hold bool) { h.hold = hold }
+func (h *holding) HoldReplays(hold bool) { h.hold = hold }
 
-func (h *holding) Repeated() (int, bool) { return 0, h.hold }
+func (h *holding) Replayed() (int, bool) { return 0, h.hold }
 
 // asks fails the test unless a request posted by the bystander is sent; its peer answers.
 func (v *fortress) asks(id uint64) {
@@ -313,13 +314,14 @@ func (v *fortress) asks(id uint64) {
 		for _, p := range v.spy.take(goodQPN) {
 			if p.Opcode == bth.RCSendOnly {
 				v.deliverFrom(addrC, &bth.Packet{
-					Opcode: bth.RCAck, PKey: 0xffff, DestQP: v.bystander.Num(), PSN: p.PSN, AETH: bth.AETH{Syndrome: bth.AckUnlimited},
+					Opcode: bth.RCAck, PKey: 0xffff, DestQP: v.bystander.Num(), PSN: p.PSN,
+					AETH: bth.AETH{Syndrome: bth.AckUnlimited},
 				})
 				return
 			}
 		}
 		// A queue pair that is kept busy sends in the shard's next turn.
-		s := v.dev.home()
+		s := v.dev.shard0()
 		s.mu.Lock()
 		s.flush(s.dev.now())
 		s.mu.Unlock()

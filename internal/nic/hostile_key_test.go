@@ -27,20 +27,24 @@ func TestHostilePeerReachesOnlyWhatItsKeyAllows(t *testing.T) {
 	}
 	below := ^uint64(0) // minus one, modulo 2^64
 	attacks := map[string]func(*fortress) target{
-		"a byte before the region":               at(areaAll, below, 8),
-		"a byte behind the region":               at(areaAll, fortPage-7, 8),
-		"the first byte behind the region":       at(areaAll, fortPage, 8),
-		"address and length that wrap":           at(areaAll, below-0x100000-6, 8),
-		"2^31 bytes that wrap into the region":   at(areaAll, 1<<63-1<<31, 1<<31),
-		"the top of the address space":           func(v *fortress) target { return target{v.areas[areaAll].RKey(), 1<<64 - 8, 8} },
-		"a region of another protection domain":  at(areaForeign, 0, 8),
-		"a region without remote rights":         at(areaNone, 0, 8),
-		"another region's address with this key": func(v *fortress) target { return target{v.areas[areaAll].RKey(), v.areas[areaNone].IOVA(), 8} },
-		"a key that was deregistered":            func(v *fortress) target { return target{v.stale, 0x900000, 8} },
-		"another variant of a key":               key(func(_ *fortress, k uint32) uint32 { return k ^ 1 }),
-		"another index":                          key(func(_ *fortress, k uint32) uint32 { return k ^ 0x100 }),
-		"key 0":                                  key(func(*fortress, uint32) uint32 { return 0 }),
-		"key 2^32 - 1":                           key(func(*fortress, uint32) uint32 { return 1<<32 - 1 }),
+		"a byte before the region":             at(areaAll, below, 8),
+		"a byte behind the region":             at(areaAll, fortPage-7, 8),
+		"the first byte behind the region":     at(areaAll, fortPage, 8),
+		"address and length that wrap":         at(areaAll, below-0x100000-6, 8),
+		"2^31 bytes that wrap into the region": at(areaAll, 1<<63-1<<31, 1<<31),
+		"the top of the address space": func(v *fortress) target {
+			return target{v.areas[areaAll].RKey(), 1<<64 - 8, 8}
+		},
+		"a region of another protection domain": at(areaForeign, 0, 8),
+		"a region without remote rights":        at(areaNone, 0, 8),
+		"another region's address with this key": func(v *fortress) target {
+			return target{v.areas[areaAll].RKey(), v.areas[areaNone].IOVA(), 8}
+		},
+		"a key that was deregistered": func(v *fortress) target { return target{v.stale, 0x900000, 8} },
+		"another variant of a key":    key(func(_ *fortress, k uint32) uint32 { return k ^ 1 }),
+		"another index":               key(func(_ *fortress, k uint32) uint32 { return k ^ 0x100 }),
+		"key 0":                       key(func(*fortress, uint32) uint32 { return 0 }),
+		"key 2^32 - 1":                key(func(*fortress, uint32) uint32 { return 1<<32 - 1 }),
 	}
 	tooLong := map[string]func(*fortress) target{
 		"one byte more than the region": at(areaAll, 0, fortPage+1),
@@ -155,12 +159,14 @@ func TestHostilePeerNeedsTheRightOfTheQueuePair(t *testing.T) {
 func TestHostilePeerFillsOnlyPostedReceives(t *testing.T) {
 	for _, ops := range [][]bth.Opcode{
 		{bth.RCSendOnly}, {bth.RCSendFirst, bth.RCSendMiddle, bth.RCSendMiddle, bth.RCSendLast}, {bth.RCSendOnlyInv},
-		{bth.UCSendOnly}, {bth.UCSendFirst, bth.UCSendMiddle, bth.UCSendMiddle, bth.UCSendLast}, {bth.UDSendOnly}, {bth.UDSendOnlyImm},
+		{bth.UCSendOnly}, {bth.UCSendFirst, bth.UCSendMiddle, bth.UCSendMiddle, bth.UCSendLast}, {bth.UDSendOnly},
+		{bth.UDSendOnlyImm},
 	} {
 		t.Run(fmt.Sprint(ops), func(t *testing.T) {
 			v := newFortress(t)
 			defer closeAll(t, v.end)
-			q := map[bth.Service]*QP{bth.ServiceRC: v.rc, bth.ServiceUC: v.uc, bth.ServiceUD: v.ud}[ops[0].Info().Service]
+			q := map[bth.Service]*QP{bth.ServiceRC: v.rc, bth.ServiceUC: v.uc,
+				bth.ServiceUD: v.ud}[ops[0].Info().Service]
 			area := v.areas[areaNone]
 			recv := &qp.RecvWR{SGList: []qp.SGE{{Addr: area.IOVA() + 64, Length: 100, LKey: area.LKey()}}}
 			if _, err := q.PostRecv([]*qp.RecvWR{recv}); err != nil {

@@ -288,9 +288,11 @@ func TestRefusedRequests(t *testing.T) {
 		change func(*victim, *bth.Packet)
 		want   bth.Syndrome
 	}{
-		{"RETH address and length overflow", func(v *victim, p *bth.Packet) { p.RETH.VA = 1<<64 - 4 }, bth.NakRemoteAccess},
+		{"RETH address and length overflow", func(v *victim, p *bth.Packet) { p.RETH.VA = 1<<64 - 4 },
+			bth.NakRemoteAccess},
 		{"a byte before the region", func(v *victim, p *bth.Packet) { p.RETH.VA-- }, bth.NakRemoteAccess},
-		{"a byte beyond the region", func(v *victim, p *bth.Packet) { p.RETH.VA += uint64(len(v.buf)) - 7 }, bth.NakRemoteAccess},
+		{"a byte beyond the region", func(v *victim, p *bth.Packet) { p.RETH.VA += uint64(len(v.buf)) - 7 },
+			bth.NakRemoteAccess},
 		{"a key that nobody has", func(v *victim, p *bth.Packet) { p.RETH.RKey ^= 0x100 }, bth.NakRemoteAccess},
 		{"a length that lies", func(v *victim, p *bth.Packet) { p.RETH.DMALen = 9 }, bth.NakInvalidRequest},
 		{"a length of 4 GiB", func(v *victim, p *bth.Packet) { p.RETH.DMALen = 1<<32 - 1 }, bth.NakInvalidRequest},

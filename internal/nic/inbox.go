@@ -14,49 +14,53 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// inbox receives from one link, or what comes to one multicast group. Its goroutine does, and for a link also who polls a
-// completion queue: whoever holds mu.
+// inbox receives from one link, from one receive queue of a link, or from one multicast group. Its
+// goroutine (run) receives and, if shared is set, also callers that poll a completion queue
+// (drive): the goroutine that holds mu.
 type inbox struct {
 	*gid
-	shard *shard // most of what comes is for, and nothing before another one gets its part
-	wire  *wire  // that it receives from, or that was asked to join the group
+	shard *shard        // shard that most packets of this receiver belong to; others get theirs after it
+	wire  *attachedLink // link received from; for a multicast inbox, the link whose Join created it
 	from  packet.Receiver
-	to    netip.Addr // where its frames are sent to: the link's address, or the group
+	to    netip.Addr // destination of its frames: the address of the link or of the group
 	group *group     // nil for a link
 
-	// What several may receive from: see drive. mu guards what follows it where shared is set.
-	shared  packet.Shared // nil where only run receives
-	polled  bool          // a poller deals with the batch
+	// If several goroutines may receive (see drive), shared is set and mu guards the fields below
+	// it.
+	shared  packet.Shared // nil: only run receives
+	polled  bool          // a poller processes the batch
 	spinner spinner
 	mu      sync.Mutex
 	rb      *packet.RecvBatch
 	seeds   seeds
-	good    []arrival // frames of this batch that passed the checks before the lock
-	count   received  // what this batch adds to the counters
-	full    uint64    // packets of the batch before that another shard was too busy for
+	good    []arrival // frames of this batch that passed check
+	count   received  // counts of this batch, not yet added to the shard's
+	full    uint64    // packets of the previous batch that were dropped because another shard was busy
 
-	// The shards besides its own that these are for, a bit each: of packets that queue pairs with a peer take, and of
-	// datagrams.
+	// Bit masks of the other shards that packets of the batch are for: packets from the peer of
+	// their queue pair, and datagrams.
 	strays, datagrams uint64
 }
 
-// An arrival is a frame that was decoded and whose ICRC is right.
+// An arrival is a frame that was decoded and whose ICRC is correct.
 type arrival struct {
 	packet bth.Packet
 	src    netip.Addr
-	grh    transport.GRH // of a datagram
-	ecn    uint8         // ECN field of the IP header (RFC 3168), 0 where the link cannot see it
+	grh    transport.GRH // network header of a datagram
+	ecn    uint8         // ECN field of the IP header (RFC 3168), 0 if the link does not report it
 }
 
-// newInbox is called with a shard's lock held, as are newQueueInbox and newGroupInbox.
+// newInbox returns the inbox of g's link. It is called with a shard's lock held, like newQueueInbox
+// and newGroupInbox.
 func newInbox(g *gid, s *shard) *inbox {
 	return &inbox{
 		gid: g, shard: s, wire: g.wire, from: g.link, to: g.local,
-		shared: packet.SharedOf(g.link), spinner: spinner{most: s.dev.spin}, rb: packet.NewRecvBatch(max(g.caps.Batch, 1)),
+		shared: packet.SharedOf(g.link), spinner: spinner{maxSpin: s.dev.spin},
+		rb: packet.NewRecvBatch(max(g.caps.Batch, 1)),
 	}
 }
 
-// newQueueInbox returns the inbox of one of several queues of g's link, which has what is for s.
+// newQueueInbox returns the inbox of one of several receive queues of g's link, the one for s.
 func newQueueInbox(g *gid, s *shard, from packet.Queue) *inbox {
 	in := newInbox(g, s)
 	in.from, in.shared = nil, from
@@ -69,7 +73,7 @@ func newGroupInbox(via *gid, s *shard, from packet.Receiver, g *group) *inbox {
 	return in
 }
 
-// run receives until the link is closed or removed, or the group left.
+// run receives until the link is closed or removed, or the device has left the group.
 func (in *inbox) run() {
 	if in.group == nil {
 		defer in.over()
@@ -89,14 +93,15 @@ func (in *inbox) run() {
 	}
 }
 
-// over says that nothing is received any more. A poller that took a batch before the link was closed is waited for.
+// over records that receiving has ended. It waits for a poller that took a batch before the link
+// was closed.
 func (in *inbox) over() {
-	defer in.wire.receivers.Done() // after Unlock: pollers find the lock free then
+	defer in.wire.receivers.Done() // after Unlock, so that pollers find the lock free
 	in.mu.Lock()
 	defer in.mu.Unlock()
 }
 
-// turn waits for a batch and deals with it, and with what follows soon.
+// turn waits for a batch and processes it, and those that arrive during the busy-poll after it.
 func (in *inbox) turn() error {
 	if in.shared == nil {
 		if err := in.from.Recv(in.rb); err != nil {
@@ -126,7 +131,8 @@ func (in *inbox) yieldForAnswers() {
 	}
 }
 
-// ended is true for the error of a receiver that the device itself has closed while it goes on.
+// ended reports whether err is that of a receiver that the device itself closed while the device
+// stays open: the link was removed or the group left.
 func (in *inbox) ended(err error) bool {
 	if !errors.Is(err, net.ErrClosed) {
 		return false
@@ -139,9 +145,9 @@ func (in *inbox) ended(err error) bool {
 	}
 }
 
-// pause waits a little after a failure to receive, longer each time, so that an error that
-// does not go away does not eat the processor. It is false once the link is removed or the
-// device closed.
+// pause waits after a failure to receive, longer after each successive one, so that a persistent
+// error does not occupy a processor. It returns false once the link is removed or the device is
+// closed.
 func (in *inbox) pause(failures int) bool {
 	select {
 	case <-in.shard.dev.done:
@@ -153,8 +159,8 @@ func (in *inbox) pause(failures int) bool {
 	}
 }
 
-// deliver takes one batch: first what needs no lock, then all the rest under it. It reports whether any packet passed the
-// checks before the lock.
+// deliver processes one batch: first check, without a lock, then the rest with the lock of one
+// shard after the other. It reports whether any packet passed check.
 func (in *inbox) deliver() bool {
 	in.count, in.strays, in.datagrams = received{}, 0, 0
 	in.count.drops[dropBusy], in.full = in.full, 0
@@ -166,7 +172,7 @@ func (in *inbox) deliver() bool {
 	in.hand(in.shard, good)
 	for left := in.strays; left != 0; left &= left - 1 {
 		s := in.shard.dev.shards[bits.TrailingZeros64(left)]
-		if s.lockSoon() {
+		if s.lockWithTimeout() {
 			in.hand(s, good)
 		} else {
 			in.full += in.lose(s, good)
@@ -183,7 +189,7 @@ func (in *inbox) deliver() bool {
 	return len(good) > 0
 }
 
-// lose returns how many of good are for s, whose memory stalls.
+// lose returns the number of packets in good for s, whose memory stalls.
 func (in *inbox) lose(s *shard, good []arrival) (n uint64) {
 	for i := range good {
 		if in.group != nil || s.dev.shardOf(good[i].packet.DestQP) == s {
@@ -194,21 +200,22 @@ func (in *inbox) lose(s *shard, good []arrival) (n uint64) {
 }
 
 const (
-	// handTime bounds the time that a receiver holds a lock before others get it, memory of a file may wait for a disk
-	// at each packet, and a batch may have thousands.
+	// handTime is the time after which a receiver lets other goroutines have the lock: memory of a
+	// file may wait for a disk at each packet, and a batch may have thousands of packets.
 	handTime = transport.Time(time.Millisecond)
-	// handPackets is how many packets it deals with before it looks at the time.
+	// handPackets is the number of packets processed between checks of the time.
 	handPackets = 16
 )
 
-// hand gives s the packets that are for it, and releases its lock, which the caller took.
+// hand passes the packets of good that are for s to s, and releases the lock of s, which the caller
+// has taken.
 func (in *inbox) hand(s *shard, good []arrival) {
 	defer s.unlock()
 	if s == in.shard {
 		s.count.received.add(&in.count)
-		s.crowdedUntil = 0
-		if len(in.rb.Frames) >= crowd {
-			s.crowdedUntil = s.dev.now() + crowdTime
+		s.backloggedUntil = 0
+		if len(in.rb.Frames) >= backlogFrames {
+			s.backloggedUntil = s.dev.now() + backlogTime
 		}
 		if in.group == nil {
 			s.out[in.index].batches.Add(1)
@@ -221,7 +228,7 @@ func (in *inbox) hand(s *shard, good []arrival) {
 	s.heldACKs.few, s.heldACKs.polled = s == in.shard && len(in.rb.Frames) <= fewFrames, in.polled
 	for i := range good {
 		if s.heldLong(i, now) {
-			if now = s.giveWay(now); s.closed {
+			if now = s.yieldLock(now); s.closed {
 				return
 			}
 		}
@@ -229,22 +236,24 @@ func (in *inbox) hand(s *shard, good []arrival) {
 		switch {
 		case in.group != nil:
 			s.receiveGroup(now, in, a)
-		case !s.several || s.dev.shardOf(a.packet.DestQP) == s:
+		case !s.multi || s.dev.shardOf(a.packet.DestQP) == s:
 			s.receive(now, s.out[in.index], a)
 		}
 	}
-	s.heldACKs.few = false // others that receive do not look after what is held
+	s.heldACKs.few = false // other receivers of packets do not send held acknowledgements
 	s.gather.Settle()
 	s.flushFresh(now)
 }
 
-// heldLong reports whether others should get the lock before packet i of those that are received since a time.
+// heldLong reports whether other goroutines should get the lock before packet i is processed; since
+// is the time from which on the lock has been held.
 func (s *shard) heldLong(i int, since transport.Time) bool {
 	return i%handPackets == handPackets-1 && s.dev.now()-since > handTime
 }
 
-// giveWay lets others have the lock after packets have been received, and returns the time after that.
-func (s *shard) giveWay(now transport.Time) transport.Time {
+// yieldLock lets other goroutines have the lock after packets have been received, and returns the
+// time after that.
+func (s *shard) yieldLock(now transport.Time) transport.Time {
 	s.gather.Settle()
 	s.flushFresh(now)
 	s.unlock()
@@ -252,7 +261,8 @@ func (s *shard) giveWay(now transport.Time) transport.Time {
 	return s.dev.now()
 }
 
-// check decodes the frames of the batch into in.good and returns how many passed.
+// check decodes the frames of the batch into in.good and returns how many passed the checks that
+// need no lock of a shard.
 func (in *inbox) check() (n int) {
 	for len(in.good) < len(in.rb.Frames) {
 		in.good = append(in.good, arrival{})
@@ -291,17 +301,17 @@ func (in *inbox) check() (n int) {
 	return n
 }
 
-// The only entry of the P_Key table is 0xffff, full member of the default partition.
-// Two P_Keys match when their low 15 bits do and at least one names a full member (IBA
-// 10.9.3), which the one here always does.
+// The only entry of the P_Key table is 0xffff, full member of the default partition. Two P_Keys
+// match if their low 15 bits are equal and at least one of them is that of a full member (IBA
+// 10.9.3); the device's own always is.
 const (
 	defaultPartition = 0x7fff
 	fullMember       = 0x8000
 )
 
-// icrcRight checks the ICRC of a frame that was decoded. Where the link did not see the
-// IPv4 header, the identification it guesses is tried, and any other one for which the
-// ICRC would be right is good as well; f then has it.
+// icrcRight checks the ICRC of a decoded frame. If the link did not see the IPv4 header, it tries
+// the identification that the link guesses; any other one for which the ICRC would be correct is
+// accepted too and stored in f.
 func (in *inbox) icrcRight(f *packet.Received) bool {
 	b := f.Data
 	end := len(b) - bth.ICRCLen
@@ -318,14 +328,14 @@ func (in *inbox) icrcRight(f *packet.Received) bool {
 	}
 	id, ok := bth.SolveIDFrom(f.ID, got, want, len(b))
 	if !ok && bth.IsFlush(b) {
-		// The CRC runs over the packet twice: that much more follows the identification.
+		// The CRC covers the packet twice, so end more bytes follow the identification.
 		id, ok = bth.SolveIDFrom(f.ID, bth.ICRCRxeFlush(seed, b[:end]), want, len(b)+end)
 	}
 	f.ID = id
 	return ok
 }
 
-// receive gives a packet that came by out's link to its queue pair. The lock is held.
+// receive passes a packet that arrived by out's link to its queue pair. The lock is held.
 func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 	q := s.qps.Get(a.packet.DestQP)
 	switch {
@@ -334,10 +344,10 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 	case q.dgram != nil:
 		s.receiveDatagram(now, q, a)
 	case q.out == nil || q.out.gid != out.gid || q.remote != a.src:
-		// Also a queue pair that was not told its peer yet.
+		// Also for a queue pair whose peer is not set yet.
 		s.count.drops[dropStranger]++
 	default:
-		v, taken := s.take(q, now, &a.packet)
+		v, taken := s.receiveKeyed(q, now, &a.packet)
 		if !taken {
 			s.count.drops[dropBusy]++
 			return
@@ -345,8 +355,8 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 		s.count.verdicts[v]++
 		q.share.resume()
 		if v == transport.Accepted {
-			if !q.heard {
-				q.hear()
+			if !q.peerSeen {
+				q.onFirstAccepted()
 			}
 			if q.first != nil {
 				q.first()
@@ -359,17 +369,17 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 	}
 }
 
-// take lets q's machine receive p, alone with the keys if that takes one away. It is false for a
-// packet that cannot be received now, because the memory of another shard stalls.
-func (s *shard) take(q *QP, now transport.Time, p *bth.Packet) (v transport.Verdict, taken bool) {
+// receiveKeyed passes p to q's machine, with exclusive access to the keys if p may invalidate one.
+// taken is false if p cannot be received now because the memory of another shard stalls.
+func (s *shard) receiveKeyed(q *QP, now transport.Time, p *bth.Packet) (v transport.Verdict, taken bool) {
 	if q.keyed == nil || !q.keyed.Invalidates(p) {
 		return q.machine.Receive(now, p), true
 	}
-	taken = s.alone(func() { v = q.machine.Receive(now, p) })
+	taken = s.withKeysExclusive(func() { v = q.machine.Receive(now, p) })
 	return v, taken
 }
 
-// receiveDatagram gives a datagram to its queue pair. The lock is held.
+// receiveDatagram passes a datagram to its queue pair. The lock is held.
 func (s *shard) receiveDatagram(now transport.Time, q *QP, a *arrival) {
 	if q.fair != nil && !q.fair.Admits(a.src) {
 		s.count.drops[dropShare]++

@@ -13,11 +13,11 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// The Look functions describe objects of the device. They fill the slice that the caller has
-// allocated, as far as it reaches: nothing is allocated under a lock that the data path needs.
-// Each object is described at one moment; objects may be created and closed meanwhile and between
-// two calls. Numbers ascend in order of creation and are never reused, so a caller that continues
-// after the last number it received sees exactly once every object that existed all the time.
+// The List functions describe objects of the device. They fill the slice that the caller has
+// allocated, as far as it reaches: nothing is allocated under a lock that the data path needs. Each
+// object is described at one moment; objects may be created and closed meanwhile and between two
+// calls. Numbers ascend in order of creation and are never reused, so a caller that continues after
+// the last number it received sees exactly once every object that existed all the time.
 
 // QPInfo describes a queue pair.
 type QPInfo struct {
@@ -46,12 +46,12 @@ type QPInfo struct {
 	Counters                 transport.Counters
 }
 
-// LookQPs describes up to len(dst) queue pairs with numbers above after, and returns how many.
+// ListQPs describes up to len(dst) queue pairs with numbers above after, and returns how many.
 // Those of a shard whose memory stalls are left out.
-func (d *Device) LookQPs(after uint64, dst []QPInfo) int {
+func (d *Device) ListQPs(after uint64, dst []QPInfo) int {
 	last := d.made.Load() // a later one may be in a shard that was already examined
 	if len(d.shards) == 1 {
-		return d.home().look(after, last, dst)
+		return d.shard0().list(after, last, dst)
 	}
 	var all []QPInfo
 	some := dst
@@ -59,15 +59,15 @@ func (d *Device) LookQPs(after uint64, dst []QPInfo) int {
 		if i > 0 {
 			some = make([]QPInfo, len(dst))
 		}
-		all = append(all, some[:s.look(after, last, some)]...)
+		all = append(all, some[:s.list(after, last, some)]...)
 	}
 	slices.SortFunc(all, func(a, b QPInfo) int { return cmp.Compare(a.Number, b.Number) })
 	return copy(dst, all)
 }
 
-// look is LookQPs for one shard and numbers up to last.
-func (s *shard) look(after, last uint64, dst []QPInfo) (n int) {
-	if !s.mu.lockWithin(lookPatience) {
+// list is ListQPs for one shard and numbers up to last.
+func (s *shard) list(after, last uint64, dst []QPInfo) (n int) {
+	if !s.mu.lockWithin(queryLockTimeout) {
 		return 0
 	}
 	defer s.mu.Unlock()
@@ -103,11 +103,11 @@ func (q *QP) describe(i *QPInfo, now transport.Time) {
 	}
 }
 
-// LookKeys describes keys with numbers above after; see [mr.Table.Look].
-func (d *Device) LookKeys(after uint64, dst []mr.KeyInfo) int {
+// ListKeys describes keys with numbers above after; see [mr.Table.List].
+func (d *Device) ListKeys(after uint64, dst []mr.KeyInfo) int {
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	return d.keys.Look(after, dst)
+	return d.keys.List(after, dst)
 }
 
 // CQInfo describes a completion queue.
@@ -120,9 +120,9 @@ type CQInfo struct {
 	Overflowed bool
 }
 
-// LookCQs describes completion queues with numbers above after. The only lock of the data path
+// ListCQs describes completion queues with numbers above after. The only lock of the data path
 // that it takes is that of one CQ after the other.
-func (d *Device) LookCQs(after uint64, dst []CQInfo) (n int) {
+func (d *Device) ListCQs(after uint64, dst []CQInfo) (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cqs.After(after, func(number uint64, c *CQ) bool {
@@ -150,9 +150,9 @@ type SRQInfo struct {
 	Users      int // queue pairs
 }
 
-// LookSRQs describes shared receive queues with numbers above after. For those of a shard whose
+// ListSRQs describes shared receive queues with numbers above after. For those of a shard whose
 // memory stalls it sets only the number and the protection domain.
-func (d *Device) LookSRQs(after uint64, dst []SRQInfo) int {
+func (d *Device) ListSRQs(after uint64, dst []SRQInfo) int {
 	list := make([]*SRQ, 0, len(dst))
 	d.mu.Lock()
 	d.srqs.After(after, func(_ uint64, q *SRQ) bool {
@@ -165,7 +165,7 @@ func (d *Device) LookSRQs(after uint64, dst []SRQInfo) int {
 	d.mu.Unlock()
 	for i, q := range list {
 		dst[i] = SRQInfo{Number: q.number, PD: q.queue.PD().ID}
-		if !q.shard.mu.lockWithin(lookPatience) {
+		if !q.shard.mu.lockWithin(queryLockTimeout) {
 			continue
 		}
 		a := q.queue.Query()
@@ -181,9 +181,9 @@ type GroupInfo struct {
 	Members []bth.QPN
 }
 
-// LookGroups describes the multicast groups. The addresses are those of one moment, the members
+// ListGroups describes the multicast groups. The addresses are those of one moment, the members
 // of each group those of a later one.
-func (d *Device) LookGroups() []GroupInfo {
+func (d *Device) ListGroups() []GroupInfo {
 	d.groups.mu.Lock()
 	list := slices.Collect(maps.Values(d.groups.joined))
 	d.groups.mu.Unlock()

@@ -36,7 +36,7 @@ func TestLookTellsAllOfAQueuePair(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got [2]QPInfo
-		if n := a.dev.LookQPs(0, got[:]); n != 1 {
+		if n := a.dev.ListQPs(0, got[:]); n != 1 {
 			t.Fatalf("%d queue pairs, want 1", n)
 		}
 		want := QPInfo{
@@ -69,28 +69,30 @@ func TestLookTellsOfQueuesAndGroups(t *testing.T) {
 		}
 
 		var qps [4]QPInfo
-		if n := a.dev.LookQPs(1, qps[:]); n != 2 || qps[0].SRQ != 1 || qps[0].RecvQueue != 3 || qps[0].RecvDepth != 8 || qps[0].GIDIndex != -1 {
+		if n := a.dev.ListQPs(1, qps[:]); n != 2 || qps[0].SRQ != 1 || qps[0].RecvQueue != 3 || qps[0].RecvDepth != 8 ||
+			qps[0].GIDIndex != -1 {
 			t.Errorf("%d queue pairs, the one with an SRQ: %+v", n, qps[0])
 		}
 		var srqs [2]SRQInfo
-		if n := a.dev.LookSRQs(0, srqs[:]); n != 1 || srqs[0] != (SRQInfo{Number: 1, PD: 9, Len: 3, Depth: 8, Limit: 2, Users: 1}) {
+		if n := a.dev.ListSRQs(0, srqs[:]); n != 1 ||
+			srqs[0] != (SRQInfo{Number: 1, PD: 9, Len: 3, Depth: 8, Limit: 2, Users: 1}) {
 			t.Errorf("%d SRQs: %+v", n, srqs)
 		}
 		var cqs [2]CQInfo
-		if n := a.dev.LookCQs(0, cqs[:]); n != 1 || cqs[0] != (CQInfo{Number: 1, Depth: 4096, Users: 6}) {
+		if n := a.dev.ListCQs(0, cqs[:]); n != 1 || cqs[0] != (CQInfo{Number: 1, Depth: 4096, Users: 6}) {
 			t.Errorf("%d CQs: %+v", n, cqs)
 		}
 		var keys [2]mr.KeyInfo
-		if n := a.dev.LookKeys(0, keys[:]); n != 1 || keys[0].Key != a.mem.RKey() {
+		if n := a.dev.ListKeys(0, keys[:]); n != 1 || keys[0].Key != a.mem.RKey() {
 			t.Errorf("%d keys: %+v", n, keys)
 		}
 		want := []GroupInfo{{group4, []bth.QPN{d.Num()}}}
-		if diff := cmp.Diff(want, a.dev.LookGroups(), byValue); diff != "" {
+		if diff := cmp.Diff(want, a.dev.ListGroups(), byValue); diff != "" {
 			t.Error(diff)
 		}
 
 		closeAll(t, a)
-		if n := a.dev.LookQPs(0, qps[:]) + a.dev.LookCQs(0, cqs[:]); n != 0 {
+		if n := a.dev.ListQPs(0, qps[:]) + a.dev.ListCQs(0, cqs[:]); n != 0 {
 			t.Errorf("%d queue pairs and CQs of a closed device", n)
 		}
 	})
@@ -154,7 +156,7 @@ func TestLookMeetsOnceWhatStays(t *testing.T) {
 		last := uint64(0)
 		var some [16]QPInfo
 		for n := len(some); n == len(some); {
-			n = a.dev.LookQPs(last, some[:])
+			n = a.dev.ListQPs(last, some[:])
 			for i := range some[:n] {
 				if some[i].Number <= last {
 					t.Fatalf("number %d after %d", some[i].Number, last)
@@ -192,7 +194,8 @@ func TestCountersNeverGoBack(t *testing.T) {
 			q, p := a.newQP(), b.newQP()
 			a.connect(q, addrB, p.Num(), b.psn, retry{timeout: 0, count: 7})
 			b.connect(p, addrA, q.Num(), a.psn, retry{timeout: 0, count: 7})
-			if _, err := q.PostSend([]*qp.SendWR{{Opcode: qp.WRWrite, Flags: qp.Signaled, SGList: a.sge(0, 8), RemoteAddr: b.mem.IOVA(), RKey: b.mem.RKey()}}); err != nil {
+			if _, err := q.PostSend([]*qp.SendWR{{Opcode: qp.WRWrite, Flags: qp.Signaled, SGList: a.sge(0, 8),
+				RemoteAddr: b.mem.IOVA(), RKey: b.mem.RKey()}}); err != nil {
 				t.Error(err)
 				return
 			}
@@ -258,9 +261,9 @@ func TestALookAllocatesNothingUnderTheLock(t *testing.T) {
 	}
 	qps, keys, cqs := make([]QPInfo, 64), make([]mr.KeyInfo, 64), make([]CQInfo, 64)
 	for name, f := range map[string]func(){
-		"LookQPs":  func() { a.dev.LookQPs(10, qps) },
-		"LookKeys": func() { a.dev.LookKeys(0, keys) },
-		"LookCQs":  func() { a.dev.LookCQs(0, cqs) },
+		"LookQPs":  func() { a.dev.ListQPs(10, qps) },
+		"LookKeys": func() { a.dev.ListKeys(0, keys) },
+		"LookCQs":  func() { a.dev.ListCQs(0, cqs) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n > 0 {
 			t.Errorf("%s allocates %v times", name, n)
@@ -279,7 +282,7 @@ func BenchmarkLookQPs(b *testing.B) {
 	b.ResetTimer()
 	after := uint64(0)
 	for range b.N {
-		if a.dev.LookQPs(after, some) < len(some) {
+		if a.dev.ListQPs(after, some) < len(some) {
 			after = 0
 			continue
 		}

@@ -98,7 +98,8 @@ func TestWhatIsSentAgainIsCopiedBeforeItIsSealed(t *testing.T) {
 		a.succeed(1)
 		synctest.Wait()
 		if sent, wrong := links[0].sent[bth.RCWriteOnly], links[0].wrong[bth.RCWriteOnly]; sent != 2 || wrong != 1 {
-			t.Errorf("a WRITE of memory that changes: %d packets, %d of them with a wrong ICRC; want 2 and 1", sent, wrong)
+			t.Errorf("a WRITE of memory that changes: %d packets, %d of them with a wrong ICRC; want 2 and 1",
+				sent, wrong)
 		}
 	})
 }
@@ -119,7 +120,7 @@ func TestUnreliableServicesCopyBeforeTheySeal(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := v.dev.home()
+			s := v.dev.shard0()
 			live := &liveLink{Link: s.out[0].link}
 			live.live(v.buf)
 			s.mu.Lock()

@@ -29,9 +29,9 @@ var errNotHere = errors.New("the address of the peer is no longer one of this de
 // memory of programs may be slow at either end.
 const loopTime = transport.Time(1e6)
 
-// toward returns the outbox of s for entry index of the GID table and a queue pair whose peer is
+// outboxFor returns the outbox of s for entry index of the GID table and a queue pair whose peer is
 // at dst: that of the link, or the loopback outbox if dst is an address of the device.
-func (s *shard) toward(index int, dst netip.Addr) *outbox {
+func (s *shard) outboxFor(index int, dst netip.Addr) *outbox {
 	if s.dev.loopback && packet.LoopsBack(s.out[index].link) {
 		if s.loopbackAt(dst.WithZone("")) != nil {
 			return s.loops[index]
@@ -66,9 +66,9 @@ func (s *shard) flushLoops(now transport.Time, bytes int, all bool, most transpo
 	}
 }
 
-// loop passes the frames of the batch, which may not be empty, to their queue pairs and empties
-// the batch. The entry has a link.
-func (o *outbox) loop(s *shard, now transport.Time) {
+// deliverLocally passes the frames of the batch, which may not be empty, to their queue pairs and
+// empties the batch. The entry has a link.
+func (o *outbox) deliverLocally(s *shard, now transport.Time) {
 	b := o.batch
 	if packet.SeesLoops(o.link) {
 		o.show(b)
@@ -89,7 +89,7 @@ func (o *outbox) loop(s *shard, now transport.Time) {
 			continue
 		}
 		if at := s.dev.shardOf(o.ends[i].to); at != s {
-			o.cross(s, at, i, to.index)
+			o.queueForShard(s, at, i, to.index)
 			continue
 		}
 		s.count.frames++
@@ -102,7 +102,7 @@ func (o *outbox) loop(s *shard, now transport.Time) {
 
 // receiveLooped passes frame i of o's batch to its queue pair.
 func (s *shard) receiveLooped(now transport.Time, o, to *outbox, i int) {
-	a, b := &s.looped, o.batch
+	a, b := &s.loopScratch, o.batch
 	a.src = o.local
 	if !s.decodeLooped(a, b.At(i)) {
 		return
@@ -111,7 +111,7 @@ func (s *shard) receiveLooped(now transport.Time, o, to *outbox, i int) {
 	if q != nil && q.keyed != nil && q.keyed.Invalidates(&a.packet) {
 		// Payload must not be borrowed from a region while a key is removed.
 		for k := i; k < b.Len(); k++ {
-			b.At(k).Join(0)
+			b.At(k).Flatten(0)
 		}
 		if !s.decodeLooped(a, b.At(i)) {
 			return
@@ -123,7 +123,7 @@ func (s *shard) receiveLooped(now transport.Time, o, to *outbox, i int) {
 // decodeLooped decodes an unsealed frame of this device. It borrows the payload.
 func (s *shard) decodeLooped(a *arrival, f *packet.Frame) bool {
 	if len(f.Payload) > 1 {
-		f.Join(0)
+		f.Flatten(0)
 	}
 	var payload []byte
 	if len(f.Payload) == 1 {
@@ -151,9 +151,9 @@ func (o *outbox) show(b *packet.Batch) {
 	}
 }
 
-// cross queues frame i of the batch for the shard of its destination queue pair. index is the GID
-// table entry of the destination address.
-func (o *outbox) cross(s, to *shard, i, index int) {
+// queueForShard queues frame i of the batch for the shard of its destination queue pair. index is
+// the GID table entry of the destination address.
+func (o *outbox) queueForShard(s, to *shard, i, index int) {
 	if !to.crossing.Put(o.batch.At(i), o.ends[i].from, o.local, index) {
 		s.count.drops[dropBusy]++
 		return
@@ -163,21 +163,21 @@ func (o *outbox) cross(s, to *shard, i, index int) {
 
 // receiveCrossed receives the frames from other shards. The lock is held, by the pump.
 func (s *shard) receiveCrossed() {
-	if !s.several || !s.dev.loopback || s.closed {
+	if !s.multi || !s.dev.loopback || s.closed {
 		return
 	}
 	frames := s.crossing.Take()
 	now := s.dev.now()
 	for i := range frames.Len() {
 		if s.heldLong(i, now) {
-			if now = s.giveWay(now); s.closed {
+			if now = s.yieldLock(now); s.closed {
 				return
 			}
 		}
 		f, data := frames.At(i)
 		s.count.frames++
 		s.count.bytes += uint64(len(data) + int(bth.PadFor(len(data))) + bth.ICRCLen)
-		a := &s.looped
+		a := &s.loopScratch
 		a.src = f.Src
 		if err := a.packet.DecodeParts(data, nil); err != nil {
 			s.count.malformed[bth.ReasonOf(err)]++
@@ -185,7 +185,7 @@ func (s *shard) receiveCrossed() {
 		}
 		to := s.loops[f.To]
 		if to.link == nil { // it was removed meanwhile
-			s.dev.lost(s, now, 1, to.away)
+			s.dev.lost(s, now, 1, to.errAbsent)
 			continue
 		}
 		s.receiveFrom(now, f.From, to, a)

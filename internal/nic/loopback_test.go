@@ -58,7 +58,7 @@ func inShards(t *testing.T, f func(t *testing.T, shards int)) {
 func newEndBeside(t testing.TB, a *end, psn bth.PSN, size int) *end {
 	t.Helper()
 	e := newEndOn(t, a.dev, psn, size)
-	for a.qp.shard.several && e.qp.shard == a.qp.shard {
+	for a.qp.shard.multi && e.qp.shard == a.qp.shard {
 		e.qp = e.newQP()
 	}
 	return e
@@ -226,7 +226,8 @@ func TestSendWithInvalidateTakesAKeyAwayByLoopback(t *testing.T) {
 		}
 		key := mr.IncRKey(w.RKey())
 		b.post(&qp.SendWR{ID: 1, Opcode: qp.WRBindMW, Flags: qp.Signaled, Bind: &mr.Bind{
-			Key: w.RKey(), NewKey: key, LKey: mem.LKey(), Addr: mem.IOVA(), Length: mem.Length(), Access: mr.RemoteWrite,
+			Key: w.RKey(), NewKey: key, LKey: mem.LKey(), Addr: mem.IOVA(), Length: mem.Length(),
+			Access: mr.RemoteWrite,
 		}})
 		b.succeed(1)
 		b.postRecv(&qp.RecvWR{ID: 2, SGList: b.sge(0, 4096)})

@@ -22,10 +22,10 @@ type machine interface {
 	Progress() transport.Progress
 }
 
-// A completer is a machine whose requests complete once they are sent. Sent is called after the
+// A sentNotifier is a machine whose requests complete once they are sent. Sent is called after the
 // link accepted all frames that Transmit appended; it reports whether Transmit must be called
 // again.
-type completer interface {
+type sentNotifier interface {
 	Sent(now transport.Time) (more bool)
 }
 
@@ -35,14 +35,14 @@ type invalidator interface {
 	Invalidates(p *bth.Packet) bool
 }
 
-// An answerer is a machine whose peer can request data. Answers reports whether responses are
-// left to send. While Hold is set, responses that the peer has requested repeatedly wait.
-// Repeated returns how many packets of such responses the last Transmit appended, and whether it
-// held some back.
-type answerer interface {
-	Answers() bool
-	Hold(hold bool)
-	Repeated() (packets int, held bool)
+// A responseSource is a machine whose peer can request data. HasResponses reports whether
+// responses are left to send. While HoldReplays is set, responses that the peer has requested
+// repeatedly wait. Replayed returns how many packets of such responses the last Transmit
+// appended, and whether it held some back.
+type responseSource interface {
+	HasResponses() bool
+	HoldReplays(hold bool)
+	Replayed() (packets int, held bool)
 }
 
 // An ackHolder is a machine whose acknowledgements can be delayed. HoldACK reports whether it has
@@ -196,7 +196,7 @@ func (m *observed) cause(header []byte) *qp.SendWQE {
 
 // observedCQ is a completion queue of one queue pair with an observer.
 type observedCQ struct {
-	qp.Completer
+	qp.CompletionSink
 	q     *QP
 	o     Observer
 	sends bool
@@ -208,5 +208,5 @@ func (c *observedCQ) Complete(wc *qp.WC) {
 		wr = sq.At(sq.Head())
 	}
 	c.o.Completed(c.q.attr.Num, wc, wr)
-	c.Completer.Complete(wc)
+	c.CompletionSink.Complete(wc)
 }

@@ -131,11 +131,12 @@ func (q *QP) PostBind(w *mr.Window, wr *qp.SendWR) (key uint32, err error) {
 // If no memory stalls, a lock is held for about a millisecond, and longer if the host is short of
 // processors.
 const (
-	// dataPatience limits the wait of the data path, and of calls that hold locks of other
+	// dataLockTimeout limits the wait of the data path, and of calls that hold locks of other
 	// shards.
-	dataPatience = 100 * time.Millisecond
-	// lookPatience limits the wait of a query of the device, which then returns incomplete data.
-	lookPatience = time.Second
+	dataLockTimeout = 100 * time.Millisecond
+	// queryLockTimeout limits the wait of a query of the device, which then returns incomplete
+	// data.
+	queryLockTimeout = time.Second
 	// lockTries is the number of attempts of lockWithin before it blocks, which costs two
 	// goroutine switches.
 	lockTries = 64
@@ -144,7 +145,7 @@ const (
 // mutex is a sync.Mutex that can be locked with a time limit.
 type mutex struct {
 	sync.Mutex
-	stuck atomic.Bool // a lockWithin timed out, and no goroutine that it started has had the lock since
+	timedOut atomic.Bool // a lockWithin timed out, and no goroutine that it started has had the lock since
 }
 
 // lockWithin locks m and returns true, or returns false if that takes longer than patience. After
@@ -155,7 +156,7 @@ func (m *mutex) lockWithin(patience time.Duration) bool {
 		switch {
 		case m.TryLock():
 			return true
-		case m.stuck.Load():
+		case m.timedOut.Load():
 			return false
 		}
 		runtime.Gosched()
@@ -169,7 +170,7 @@ func (m *mutex) lockWithin(patience time.Duration) bool {
 			close(got)
 			return
 		}
-		m.stuck.Store(false)
+		m.timedOut.Store(false)
 		m.Unlock()
 	}()
 	late := time.NewTimer(patience)
@@ -179,12 +180,12 @@ func (m *mutex) lockWithin(patience time.Duration) bool {
 		return true
 	case <-late.C:
 	}
-	m.stuck.Store(true) // before the goroutine can store false
+	m.timedOut.Store(true) // before the goroutine can store false
 	if state.CompareAndSwap(0, given) {
 		return false
 	}
 	<-got
-	m.stuck.Store(false)
+	m.timedOut.Store(false)
 	return true
 }
 

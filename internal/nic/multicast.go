@@ -50,7 +50,8 @@ type group struct {
 func (q *QP) AttachMulticast(gid qp.GID) error {
 	addr, s, d := gid.Addr(), q.shard, q.shard.dev
 	if q.attr.Type != qp.UD {
-		return fmt.Errorf("queue pair %#06x is of type %v: only %v receives multicasts", uint32(q.attr.Num), q.attr.Type, qp.UD)
+		return fmt.Errorf("queue pair %#06x is of type %v: only %v receives multicasts",
+			uint32(q.attr.Num), q.attr.Type, qp.UD)
 	}
 	if !addr.IsMulticast() {
 		return fmt.Errorf("%v is not the GID of a multicast group", gid)
@@ -85,7 +86,7 @@ func (q *QP) AttachMulticast(gid qp.GID) error {
 // held.
 func (g *group) receive(d *Device, via *gid, from packet.Receiver) {
 	g.via, g.from = via, from
-	d.running.Go(newGroupInbox(via, d.home(), from, g).run)
+	d.running.Go(newGroupInbox(via, d.shard0(), from, g).run)
 }
 
 // attach adds q to a group that the device has members of; known is false if it has none.
@@ -106,7 +107,8 @@ func (a *groups) attach(q *QP, addr netip.Addr) (known bool, err error) {
 	case slices.Contains(g.members, q):
 		return true, nil
 	case len(g.members) >= MaxAttached:
-		return true, fmt.Errorf("%d queue pairs are attached to %v, which is all that can be: detach one", MaxAttached, addr)
+		return true, fmt.Errorf("%d queue pairs are attached to %v, which is all that can be: detach one",
+			MaxAttached, addr)
 	}
 	g.add(q)
 	return true, nil
@@ -178,16 +180,16 @@ func (a *groups) leave(q *QP, addr netip.Addr) {
 	}
 	if len(g.members) == 0 {
 		delete(a.joined, addr)
-		a.part(s.dev, g)
+		a.leaveIP(s.dev, g)
 	}
 }
 
-// part ends g's membership if it has one. The lock of the groups is held.
-func (a *groups) part(d *Device, g *group) {
+// leaveIP ends g's membership if it has one. The lock of the groups is held.
+func (a *groups) leaveIP(d *Device, g *group) {
 	if g.from == nil {
 		return
 	}
-	if l, ok := g.from.(packet.Counted); ok {
+	if l, ok := g.from.(packet.StatsReporter); ok {
 		a.left.Add(l.Stats())
 	}
 	if err := g.from.Close(); err != nil {
@@ -202,13 +204,13 @@ func (a *groups) partAll(d *Device, via *gid) {
 	defer a.mu.Unlock()
 	for _, g := range a.joined {
 		if g.via == via {
-			a.part(d, g)
+			a.leaveIP(d, g)
 		}
 	}
 }
 
-// out returns the groups with members in the device that no link has joined.
-func (a *groups) out() (out []*group) {
+// unjoined returns the groups with members in the device that no link has joined.
+func (a *groups) unjoined() (out []*group) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, g := range a.joined {
@@ -225,7 +227,7 @@ func (a *groups) stats() packet.Stats {
 	defer a.mu.Unlock()
 	sum := a.left
 	for _, g := range a.joined {
-		if l, ok := g.from.(packet.Counted); ok {
+		if l, ok := g.from.(packet.StatsReporter); ok {
 			sum.Add(l.Stats())
 		}
 	}
@@ -237,7 +239,7 @@ func (a *groups) stats() packet.Stats {
 // lost, but none arrives twice. linking is held.
 func (d *Device) rejoin() {
 	failed, why := 0, error(nil)
-	for _, g := range d.groups.out() {
+	for _, g := range d.groups.unjoined() {
 		via, from, err := d.join(g.addr)
 		if err != nil {
 			failed, why = failed+1, err
@@ -248,14 +250,15 @@ func (d *Device) rejoin() {
 		}
 	}
 	if why != nil {
-		d.log.Warn("multicast groups wait for a link that can join them", "device", d.name, "groups", failed, "error", why)
+		d.log.Warn("multicast groups wait for a link that can join them", "device", d.name, "groups", failed,
+			"error", why)
 	}
 }
 
 // rejoined starts to receive from a group, unless the group has no members any more or the device
 // is closed.
 func (d *Device) rejoined(g *group, via *gid, from packet.Receiver) bool {
-	s := d.home()
+	s := d.shard0()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.groups.mu.Lock()

@@ -44,14 +44,15 @@ func TestGroupsAreJoinedByALinkThatIsThere(t *testing.T) {
 				}
 			}, map[bth.QPN]int{b.qp.Num(): 1}, 0},
 			{"none again", func() { b.removeLink(0) }, map[bth.QPN]int{}, 1},
-			{"nobody is a member when a link comes", func() { b.qp.Close(); b.addLink(openLink(t, n, addrB)) }, map[bth.QPN]int{}, 1},
+			{"nobody is a member when a link comes", func() { b.qp.Close(); b.addLink(openLink(t, n, addrB)) },
+				map[bth.QPN]int{}, 1},
 		} {
 			c.do()
-			before := n.Lost()
+			before := n.Undelivered()
 			a.post(a.datagram(1, ah, bth.MulticastQPN, 0, 20))
 			synctest.Wait()
-			if d := cmp.Diff(c.want, b.took()); d != "" || n.Lost()-before != c.lost {
-				t.Errorf("%s: %d lost, want %d; received (-want +got):\n%s", c.step, n.Lost()-before, c.lost, d)
+			if d := cmp.Diff(c.want, b.took()); d != "" || n.Undelivered()-before != c.lost {
+				t.Errorf("%s: %d lost, want %d; received (-want +got):\n%s", c.step, n.Undelivered()-before, c.lost, d)
 			}
 		}
 		if len(b.dev.groups.joined) != 0 {

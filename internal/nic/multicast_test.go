@@ -64,7 +64,8 @@ func TestMulticastReachesEveryMember(t *testing.T) {
 				n.HideHeader = true
 				a, b := newDatagramEnd(t, 1, openLink(t, n, c.a)), newDatagramEnd(t, 2, openLink(t, n, c.b))
 				defer closeAll(t, a, b)
-				second, other, stranger := b.newDatagramQP(testQKey), a.newDatagramQP(testQKey), b.newDatagramQP(testQKey+1)
+				second, other := b.newDatagramQP(testQKey), a.newDatagramQP(testQKey)
+				stranger := b.newDatagramQP(testQKey + 1)
 				a.member(a.qp, c.group, 0)
 				a.member(other, c.group, 10)
 				b.member(b.qp, c.group, 0)
@@ -90,7 +91,8 @@ func TestMulticastReachesEveryMember(t *testing.T) {
 				if err != nil || av.DGID != qp.GIDFromAddr(c.a) || av.SGIDIndex != 0 {
 					t.Errorf("ReplyVector = %+v, %v", av, err)
 				}
-				if d := cmp.Diff(map[string]uint64{"own_multicast": 1}, a.drops()); d != "" || b.counter("verdict_bad_q_key") != 1 || len(b.drops()) > 0 {
+				if d := cmp.Diff(map[string]uint64{"own_multicast": 1}, a.drops()); d != "" ||
+					b.counter("verdict_bad_q_key") != 1 || len(b.drops()) > 0 {
 					t.Errorf("drops of a (-want +got):\n%s; of b: %v", d, b.drops())
 				}
 			})
@@ -121,8 +123,8 @@ func TestMembersComeAndGo(t *testing.T) {
 			}
 			a.post(a.datagram(1, ah, bth.MulticastQPN, 0, 20))
 			synctest.Wait()
-			if d := cmp.Diff(step.want, b.took()); d != "" || n.Lost() != step.lost {
-				t.Errorf("step %d: %d lost, received (-want +got):\n%s", i, n.Lost(), d)
+			if d := cmp.Diff(step.want, b.took()); d != "" || n.Undelivered() != step.lost {
+				t.Errorf("step %d: %d lost, received (-want +got):\n%s", i, n.Undelivered(), d)
 			}
 		}
 		// Leaving a group is not a failure of the device.
@@ -160,7 +162,8 @@ func TestHostileMulticasts(t *testing.T) {
 		defer peer.link.Close()
 		defer closeAll(t, a)
 		a.member(a.qp, group4, 0)
-		good := bth.Packet{Opcode: bth.UDSendOnly, PKey: 0xffff, DestQP: bth.MulticastQPN, DETH: bth.DETH{QKey: testQKey, SrcQP: a.qp.Num()}, Payload: []byte("datagram")}
+		good := bth.Packet{Opcode: bth.UDSendOnly, PKey: 0xffff, DestQP: bth.MulticastQPN,
+			DETH: bth.DETH{QKey: testQKey, SrcQP: a.qp.Num()}, Payload: []byte("datagram")}
 		send := func(to netip.Addr, change func(*bth.Packet)) {
 			p := good
 			change(&p)
@@ -212,7 +215,8 @@ func TestAttachSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("AttachMulticast(%v) = %v, want %q", c.group, err, c.want)
 		}
 	}
-	if err := a.qp.DetachMulticast(qp.GIDFromAddr(group4)); err == nil || !strings.Contains(err.Error(), "not attached") {
+	if err := a.qp.DetachMulticast(qp.GIDFromAddr(group4)); err == nil ||
+		!strings.Contains(err.Error(), "not attached") {
 		t.Errorf("DetachMulticast = %v", err)
 	}
 	for i := range MaxAttached + 1 {
@@ -258,9 +262,9 @@ func TestMulticastUnderConcurrency(t *testing.T) {
 	if len(b.dev.groups.joined) != 0 {
 		t.Errorf("%d groups are left", len(b.dev.groups.joined))
 	}
-	before := n.Lost()
+	before := n.Undelivered()
 	a.post(a.datagram(1, ah, bth.MulticastQPN, 0, 20))
-	if n.Lost() != before+1 {
+	if n.Undelivered() != before+1 {
 		t.Error("the network still has a member")
 	}
 	closeAll(t, a, b)

@@ -17,7 +17,7 @@ func TestAMutexThatWasWaitedForInVainIsNotWaitedForUntilItWasFree(t *testing.T) 
 		t.Fatal("the lock was taken twice")
 	}
 	m.Unlock()
-	for m.stuck.Load() { // the goroutine that still waits gets the lock and releases it
+	for m.timedOut.Load() { // the goroutine that still waits gets the lock and releases it
 		runtime.Gosched()
 	}
 	if !m.lockWithin(time.Hour) {

@@ -116,7 +116,7 @@ func TestACompletionHasTheWorkRequestOfItsOwnQueue(t *testing.T) {
 	a, b, w := observedPair(t, usualRetry)
 	defer closeAll(t, a, b)
 	w.told = nil
-	complete := func(c qp.Completer, op qp.WCOpcode) {
+	complete := func(c qp.CompletionSink, op qp.WCOpcode) {
 		a.qp.shard.mu.Lock()
 		defer a.qp.shard.mu.Unlock()
 		c.Complete(&qp.WC{WRID: 5, Opcode: op})
@@ -130,7 +130,8 @@ func TestACompletionHasTheWorkRequestOfItsOwnQueue(t *testing.T) {
 	}
 	complete(a.qp.attr.RecvCQ, qp.WCRecv)
 	complete(a.qp.attr.SendCQ, qp.WCSend)
-	want := []string{"SEND 5 is complete: success, false", "RECV 5 is complete: success, false", "SEND 5 is complete: success, true"}
+	want := []string{"SEND 5 is complete: success, false", "RECV 5 is complete: success, false",
+		"SEND 5 is complete: success, true"}
 	if diff := cmp.Diff(want, w.told); diff != "" {
 		t.Error(diff)
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// burst is the minimum capacity of a batch, in frames.
-	burst = 128
+	// minBatch is the minimum capacity of a batch, in frames.
+	minBatch = 128
 	// flushBytes limits what is sent by one link before the lock is released, in bytes as frames
 	// are charged. With a quarter of it, a peer receives smaller batches and answers with more
 	// ACKs.
@@ -21,37 +21,37 @@ const (
 	// pumpTime limits the time that the pump holds the lock beyond one batch: memory of a file
 	// may wait for a disk at each page.
 	pumpTime = transport.Time(time.Millisecond)
-	// crowdedBytes is the limit for the pump of a shard that is crowded: in between, the receiver
-	// gets the lock and takes packets as fast as they arrive.
-	crowdedBytes = 64 << 10
-	// crowd is the number of frames in a received batch from which the shard is crowded: half of
-	// what the UDP link receives at once.
-	crowd = 32
-	// crowdTime is the maximum duration of that state. On a single processor, if other goroutines
+	// backlogFlushBytes is the limit for the pump of a shard with a backlog (shard.backlogged): in
+	// between, the receiver gets the lock and takes packets as fast as they arrive.
+	backlogFlushBytes = 64 << 10
+	// backlogFrames is the number of frames in a received batch from which the shard has a backlog:
+	// half of what the UDP link receives at once.
+	backlogFrames = 32
+	// backlogTime is the maximum duration of that state. On a single processor, if other goroutines
 	// always run, the runtime checks only every 10 ms whether there are packets for a sleeping
 	// receiver.
-	crowdTime = transport.Time(20 * time.Millisecond)
-	// joined is the maximum length in bytes of a frame whose pieces are copied into one: for
+	backlogTime = transport.Time(20 * time.Millisecond)
+	// maxFlattened is the maximum length in bytes of a frame whose pieces are copied into one: for
 	// short pieces a copy is faster than gathering by the kernel.
-	joined = 512
+	maxFlattened = 512
 )
 
 // outbox has what a shard needs to send by one entry of the GID table: the ready queue pairs and
-// the batch that they fill. It remains while the address is away. The shard's lock guards it.
+// the batch that they fill. It remains while the address is absent. The shard's lock guards it.
 type outbox struct {
 	*gid
 	batch   *packet.Batch
-	pender  packet.Pender // the link, or the shard's queue of it, if that is a Pender; nil without a link
+	pending packet.PendingReporter // the link, or the shard's queue of it, if it is one; nil without a link
 	seeds   seeds
 	batches atomic.Uint64 // batches delivered from the link, or the shard's queue of it
 	users   int           // connected queue pairs that use the outbox
-	brings  *outbox       // outbox whose batches may contain packets for the shard: this one, or home's
+	rxFrom  *outbox       // outbox whose batches may contain packets for the shard: this one, or shard 0's
 	loops   bool          // peers of its queue pairs are in the device and get frames without the link
 	ends    []ends        // source and destination of the frames in the batch, if loops is set
 
 	turns // the ready queue pairs
 
-	leaving []*QP // queue pairs in the batch whose requests complete once it is sent
+	awaitingSent []*QP // queue pairs in the batch whose requests complete once it is sent
 }
 
 // ends has the QPNs of the queue pairs that a frame comes from and goes to.
@@ -59,40 +59,40 @@ type ends struct{ from, to bth.QPN }
 
 // connect prepares o, an outbox of s, for the link of its entry.
 func (o *outbox) connect(s *shard) {
-	if n := max(o.caps.Batch, burst); o.batch == nil || o.batch.Cap() != n {
+	if n := max(o.caps.Batch, minBatch); o.batch == nil || o.batch.Cap() != n {
 		o.batch = packet.NewBatch(n)
 	}
 	o.batch.Trains = o.caps.GSO && !o.loops
 	for _, q := range s.qps.All {
-		if q.out == o && q.heard {
+		if q.out == o && q.peerSeen {
 			packet.Hold(o.link, q.path.Dst)
 		}
 	}
 	if o.loops {
-		o.brings = o
+		o.rxFrom = o
 		return
 	}
 	if o.queues != nil {
-		o.pender, o.brings = o.queues[s.index], o
+		o.pending, o.rxFrom = o.queues[s.index], o
 		return
 	}
-	o.pender, _ = o.link.(packet.Pender)
-	o.brings = s.dev.home().out[o.index]
+	o.pending, _ = o.link.(packet.PendingReporter)
+	o.rxFrom = s.dev.shard0().out[o.index]
 }
 
 // disconnect prepares o for the time that its entry has no link, which may be forever: it keeps
 // only a minimal batch.
-func (o *outbox) disconnect() { o.pender, o.batch = nil, packet.NewBatch(1) }
+func (o *outbox) disconnect() { o.pending, o.batch = nil, packet.NewBatch(1) }
 
 // used reports whether a queue pair needs o to remain.
 func (o *outbox) used() bool { return o.users > 0 || !o.empty() }
 
 // behind reports whether the link has packets that may not have been processed. It is a system
 // call.
-func (o *outbox) behind() bool { return o.pender != nil && o.pender.Pending() }
+func (o *outbox) behind() bool { return o.pending != nil && o.pending.Pending() }
 
 // transmit fills one batch from the ready queue pairs, all or only the fresh ones, up to a budget
-// in bytes as frames are charged, and sends it. It returns the charge, at least leastCharge, so
+// in bytes as frames are charged, and sends it. It returns the charge, at least minCharge, so
 // that every call uses up some of the budget.
 //
 // On a link with segmentation offload, frames of equal length to one peer are sent as one UDP GSO
@@ -100,24 +100,25 @@ func (o *outbox) behind() bool { return o.pender != nil && o.pender.Pending() }
 // receive queue by its first packet.
 func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (bytes int) {
 	before := s.fetched
-	for stuck := false; !o.batch.Full() && !stuck && bytes < budget && (s.fetched-before)*fetchCharge < turnBytes; {
+	for stuck := false; !o.batch.Full() && !stuck && bytes < budget &&
+		(s.fetched-before)*chargePerRequest < turnBytes; {
 		q := o.pop(all)
 		if q == nil {
 			break
 		}
 		q.refill()
 		if !o.serves(q) {
-			s.ready(q)
+			s.markReady(q)
 			continue
 		}
-		if q.rekeys && o.batch.Len() > 0 {
+		if q.mayChangeKeys && o.batch.Len() > 0 {
 			// Payload in the batch may be borrowed from a region whose key q removes.
-			o.again(q, false)
+			o.requeue(q, false)
 			break
 		}
-		answers := q.reads != nil && q.reads.Answers()
+		answers := q.reads != nil && q.reads.HasResponses()
 		if answers {
-			q.reads.Hold(q.postponed || !o.mayRepeat(now))
+			q.reads.HoldReplays(q.postponed || !o.mayRepeat(now))
 		}
 		had := o.batch.Len()
 		more, sent := s.transmit(q, now, o.batch, min(q.frames(q.longest(), budget-bytes), o.batch.Cap()-had))
@@ -126,33 +127,33 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 			continue
 		}
 		if q.sent != nil {
-			o.leaving = append(o.leaving, q)
+			o.awaitingSent = append(o.awaitingSent, q)
 		}
-		q.share.sent(q)
+		q.share.update(q)
 		s.heldACKs.remove(q)
 		for i := had; o.loops && i < o.batch.Len(); i++ {
 			o.ends = append(o.ends, ends{q.attr.Num, q.attr.Attr.DestQPN})
 		}
-		charged := o.charges(had)
+		charged := o.chargeOf(had)
 		q.credit -= charged
 		bytes += charged
 		repeated, held := 0, false
 		if answers {
-			repeated, held = q.reads.Repeated()
+			repeated, held = q.reads.Replayed()
 		}
 		o.sent(q, now, o.batch.Len()-had, repeated)
 		if held {
 			s.postpone(q, now)
-			bytes += leastCharge // a peer may have many such queue pairs
+			bytes += minCharge // a peer may have many such queue pairs
 		}
 		if more || q.fetches() {
 			// The machine took back a frame that turned out to be impossible, or its requests
 			// needed no frames: asking it again at once must not become a loop.
 			stuck = o.batch.Len() == had
-			if all && s.crowded(now) && !stuck {
-				o.keep(q) // packets that wait to be received come first
+			if all && s.backlogged(now) && !stuck {
+				o.leaveToPump(q) // packets that wait to be received come first
 			} else {
-				o.again(q, stuck)
+				o.requeue(q, stuck)
 			}
 		}
 		s.wakeAt(q, now)
@@ -161,13 +162,13 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 		o.send(s, now)
 		o.ends = o.ends[:0]
 	}
-	for _, q := range o.leaving {
+	for _, q := range o.awaitingSent {
 		if q.sent.Sent(now) || q.refill() {
-			s.ready(q)
+			s.markReady(q)
 		}
 	}
-	o.leaving = o.leaving[:0]
-	return max(bytes+(s.fetched-before)*fetchCharge, leastCharge)
+	o.awaitingSent = o.awaitingSent[:0]
+	return max(bytes+(s.fetched-before)*chargePerRequest, minCharge)
 }
 
 // longest returns the maximum length of a frame of the queue pair, in bytes.
@@ -179,10 +180,10 @@ func (q *QP) longest() int {
 	return mtu + packet.HeaderRoom + packet.TrailerRoom
 }
 
-// charges returns the charge for the frames of the batch from index had on.
-func (o *outbox) charges(had int) (bytes int) {
+// chargeOf returns the charge for the frames of the batch from index had on.
+func (o *outbox) chargeOf(had int) (bytes int) {
 	for i := had; i < o.batch.Len(); i++ {
-		bytes += max(o.batch.At(i).Len(), leastCharge)
+		bytes += max(o.batch.At(i).Len(), minCharge)
 	}
 	return bytes
 }
@@ -191,13 +192,13 @@ func (o *outbox) charges(had int) (bytes int) {
 // payload may be borrowed then. sent is false if the machine could not run because the memory of
 // another shard stalls.
 func (s *shard) transmit(q *QP, now transport.Time, dst *packet.Batch, limit int) (more, sent bool) {
-	if !q.rekeys {
+	if !q.mayChangeKeys {
 		return q.machine.Transmit(now, &q.path, dst, limit), true
 	}
-	if !s.alone(func() { more = q.machine.Transmit(now, &q.path, dst, limit) }) {
+	if !s.withKeysExclusive(func() { more = q.machine.Transmit(now, &q.path, dst, limit) }) {
 		return false, false
 	}
-	q.rekeys = q.attr.SQ.Len() > 0
+	q.mayChangeKeys = q.attr.SQ.Len() > 0
 	return more, true
 }
 
@@ -220,16 +221,16 @@ func (o *outbox) serves(q *QP) bool {
 	return ok && link == o.index
 }
 
-// send seals and sends the batch, or passes it to loop, and empties it.
+// send seals and sends the batch, or passes it to deliverLocally, and empties it.
 func (o *outbox) send(s *shard, now transport.Time) {
 	b := o.batch
 	if o.link == nil {
-		s.dev.lost(s, now, b.Len(), o.away)
+		s.dev.lost(s, now, b.Len(), o.errAbsent)
 		b.Reset()
 		return
 	}
 	if o.loops {
-		o.loop(s, now)
+		o.deliverLocally(s, now)
 		return
 	}
 	o.link.Prepare(b)
@@ -240,10 +241,10 @@ func (o *outbox) send(s *shard, now transport.Time) {
 		switch {
 		case len(f.Payload) == 0:
 			o.seal(f)
-		case f.Volatile || n <= joined:
-			o.sealJoined(f, f.Join(bth.ICRCLen))
+		case f.Volatile || n <= maxFlattened:
+			o.sealJoined(f, f.Flatten(bth.ICRCLen))
 		default:
-			f.Rim(bth.ICRCLen)
+			f.PackEnds(bth.ICRCLen)
 			o.seal(f)
 		}
 		bytes += n + bth.ICRCLen
@@ -290,7 +291,7 @@ func (o *outbox) seed(f *packet.Frame, n int) uint32 {
 }
 
 func appendICRC(f *packet.Frame, state uint32) {
-	if f.Seal == transport.SealRxeFlush {
+	if f.Seal == transport.SealRxeFlushICRC {
 		state = bth.ICRCContinue(state, f.Header) // as in bth.ICRCRxeFlush
 	}
 	f.Trailer = bth.AppendICRC(f.Trailer, state)
@@ -325,7 +326,8 @@ func (s *seeds) of(src, dst netip.Addr, port, id, flags uint16, n int) uint32 {
 
 func seedWithoutID(src, dst netip.Addr, port, flags uint16, udpLen int) uint32 {
 	if src.Is4() {
-		h := bth.Header4{Src: src.As4(), Dst: dst.As4(), FlagsFragment: flags, SrcPort: port, DstPort: packet.Port, UDPLen: udpLen}
+		h := bth.Header4{Src: src.As4(), Dst: dst.As4(), FlagsFragment: flags, SrcPort: port, DstPort: packet.Port,
+			UDPLen: udpLen}
 		return h.Seed()
 	}
 	h := bth.Header6{Src: src.As16(), Dst: dst.As16(), SrcPort: port, DstPort: packet.Port, UDPLen: udpLen}

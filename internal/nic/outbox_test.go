@@ -30,7 +30,7 @@ func TestLongAnswersTakeTurns(t *testing.T) {
 		second := v.newQP()
 		v.connect(second, addrB, peerQPN+1, peerPSN, usualRetry)
 
-		in := newInbox(v.dev.gids[0], v.dev.home())
+		in := newInbox(v.dev.gids[0], v.dev.shard0())
 		for _, q := range []*QP{v.qp, second} {
 			p := bth.Packet{
 				Opcode: bth.RCReadRequest, PKey: 0xffff, DestQP: q.Num(), PSN: peerPSN,
@@ -83,10 +83,11 @@ func TestClosedQueuePairLeavesNothingBehind(t *testing.T) {
 		if s.timers.wheel.count != 1 {
 			t.Errorf("%d deadlines with a packet outstanding, want 1", s.timers.wheel.count)
 		}
-		s.ready(v.qp)
+		s.markReady(v.qp)
 		v.qp.close()
 		if s.timers.wheel.count != 0 || !s.out[0].empty() || s.qps.Len() != 0 {
-			t.Errorf("left behind: %d deadlines, ready queue pairs %v, %d numbers", s.timers.wheel.count, !s.out[0].empty(), s.qps.Len())
+			t.Errorf("left behind: %d deadlines, ready queue pairs %v, %d numbers", s.timers.wheel.count,
+				!s.out[0].empty(), s.qps.Len())
 		}
 		s.unlock()
 		v.qp.Close()

@@ -12,7 +12,8 @@ import (
 func (e *end) newQPOn(send, recv *CQ) *QP {
 	e.t.Helper()
 	q, err := e.dev.CreateQP(QPInit{
-		Type: qp.RC, PD: e.pd, SendCQ: send, RecvCQ: recv, Cap: qp.Cap{MaxSendWR: 4, MaxRecvWR: 4, MaxSendSGE: 1, MaxRecvSGE: 1},
+		Type: qp.RC, PD: e.pd, SendCQ: send, RecvCQ: recv,
+		Cap: qp.Cap{MaxSendWR: 4, MaxRecvWR: 4, MaxSendSGE: 1, MaxRecvSGE: 1},
 	})
 	if err != nil {
 		e.t.Fatal(err)
@@ -31,7 +32,8 @@ func (e *end) newCQ(depth int) *CQ {
 
 func initQP(t *testing.T, q *QP) {
 	t.Helper()
-	if err := q.Modify(&qp.Attr{State: qp.INIT, Port: 1}, qp.AttrState|qp.AttrPKeyIndex|qp.AttrPort|qp.AttrAccess); err != nil {
+	if err := q.Modify(&qp.Attr{State: qp.INIT, Port: 1},
+		qp.AttrState|qp.AttrPKeyIndex|qp.AttrPort|qp.AttrAccess); err != nil {
 		t.Fatal(err)
 	}
 }

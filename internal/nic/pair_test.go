@@ -52,7 +52,8 @@ func openLink(t testing.TB, n *pipe.Net, addr netip.Addr) packet.Link {
 
 func openDevice(t testing.TB, seed uint64, links ...packet.Link) *Device {
 	t.Helper()
-	d, err := Open(Config{Name: "test", Links: links, Seed: seed, Shards: *shards, MaxQP: 1 << 16, MaxMR: 1 << 16, MaxCQ: 1 << 16, MaxSRQ: 1 << 8})
+	d, err := Open(Config{Name: "test", Links: links, Seed: seed, Shards: *shards, MaxQP: 1 << 16, MaxMR: 1 << 16,
+		MaxCQ: 1 << 16, MaxSRQ: 1 << 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,8 @@ func (e *end) connectBy(index uint8, q *QP, addr netip.Addr, peer bth.QPN, peerP
 			State: qp.RTR, PathMTU: 1024, DestQPN: peer, RQPSN: peerPSN, MaxDestRdAtomic: 16, MinRNRTimer: 12,
 			AV: qp.AddressVector{DGID: qp.GIDFromAddr(addr), SGIDIndex: index},
 		},
-		qp.AttrState | qp.AttrAV | qp.AttrPathMTU | qp.AttrDestQPN | qp.AttrRQPSN | qp.AttrMaxDestRdAtomic | qp.AttrMinRNRTimer,
+		qp.AttrState | qp.AttrAV | qp.AttrPathMTU | qp.AttrDestQPN | qp.AttrRQPSN |
+			qp.AttrMaxDestRdAtomic | qp.AttrMinRNRTimer,
 	}, {
 		qp.Attr{State: qp.RTS, SQPSN: e.psn, Timeout: r.timeout, RetryCnt: r.count, RNRRetry: 7, MaxRdAtomic: 16},
 		qp.AttrState | qp.AttrSQPSN | qp.AttrTimeout | qp.AttrRetryCnt | qp.AttrRNRRetry | qp.AttrMaxRdAtomic,

@@ -21,7 +21,7 @@ type holdingLink struct {
 	expected []netip.Addr       // guarded by mu
 }
 
-func (l *holdingLink) Expect(dst netip.Addr) {
+func (l *holdingLink) ResolveSoon(dst netip.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expected = append(l.expected, dst)

@@ -9,17 +9,17 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// CQ.Poll on an empty queue also receives: it takes one batch from a link and runs the machines in the caller's
-// goroutine, so no wake-up lies between a packet and its completion. The receiving goroutines keep waiting beside
-// that, so a device is served as well while its program does not poll.
+// CQ.Poll on an empty queue also receives: it takes one batch from a link and runs the machines in
+// the caller's goroutine, so no wake-up lies between a packet and its completion. The receiving
+// goroutines keep waiting meanwhile, so a device is also served while its program does not poll.
 
-// otherTurns is how many times in a row the inbox is looked at that had the last completions before it is
-// the turn of another one. All of them are served by their goroutines as well.
+// otherTurns is the number of successive polls of a CQ of which one goes to the next inbox in turn,
+// and all others to the hot inbox (see poller). The receiving goroutines serve all inboxes as well.
 const otherTurns = 16
 
-// pollable are the inboxes that pollers may receive from.
+// pollable is the list of the inboxes that pollers may receive from.
 type pollable struct {
-	list atomic.Pointer[[]*inbox] // a changed list is another one; changed with all locks held
+	list atomic.Pointer[[]*inbox] // a change stores a new list, with all locks held
 }
 
 func (p *pollable) all() []*inbox {
@@ -29,7 +29,7 @@ func (p *pollable) all() []*inbox {
 	return nil
 }
 
-// add lets pollers receive from in, if more than one can. All locks are held.
+// add lets pollers receive from in, if several goroutines can. All locks are held.
 func (p *pollable) add(in *inbox) {
 	if in.shared == nil {
 		return
@@ -38,19 +38,20 @@ func (p *pollable) add(in *inbox) {
 	p.list.Store(&list)
 }
 
-// remove takes the inboxes of w away. A poller that holds one finds its link closed. All locks are held.
-func (p *pollable) remove(w *wire) {
+// remove removes the inboxes of w. A poller that holds one finds its link closed. All locks are
+// held.
+func (p *pollable) remove(w *attachedLink) {
 	list := slices.DeleteFunc(slices.Clone(p.all()), func(in *inbox) bool { return in.wire == w })
 	p.list.Store(&list)
 }
 
-// poller chooses where those look who poll one CQ.
+// poller selects the inbox that a poll of one CQ receives from.
 type poller struct {
-	hot   atomic.Pointer[inbox] // had the last completions that were found so, or else packets; nil for none
-	turns atomic.Uint32
+	hot   atomic.Pointer[inbox] // inbox of the last completions found by polling, or else of packets; nil: none
+	turns atomic.Uint32         // number of calls of next
 }
 
-// next returns the inbox to look at, nil if there is none.
+// next returns the inbox to receive from, nil if there is none.
 func (p *poller) next(list []*inbox) *inbox {
 	if len(list) == 0 {
 		return nil
@@ -65,21 +66,22 @@ func (p *poller) next(list []*inbox) *inbox {
 	return list[int(n/otherTurns)%len(list)]
 }
 
-// drive deals with a batch that has come and that nobody deals with yet, and returns where it came, nil if there
-// was none. It never waits for packets. No lock is held.
+// drive receives and processes a batch that has arrived and that no other goroutine processes. It
+// returns the inbox of the batch, nil if there was none. It never waits for packets. No lock is
+// held.
 func (d *Device) drive(p *poller) *inbox {
 	in := p.next(d.pollable.all())
 	if in == nil {
 		return nil
 	}
-	in.shard.sendHeldACKs() // the program polls again, and has not answered
+	in.shard.sendHeldACKs() // the program polls again, so it has not answered
 	if !in.mu.TryLock() {
-		in.spinner.asked.Add(1)
+		in.spinner.pollerMisses.Add(1)
 		return nil
 	}
 	defer in.mu.Unlock()
 	if err := in.shared.TryRecv(in.rb); err != nil {
-		// It meets the receiving goroutine as well.
+		// The receiving goroutine gets the error too, and handles it.
 		p.hot.CompareAndSwap(in, nil)
 		return nil
 	}
@@ -93,37 +95,41 @@ func (d *Device) drive(p *poller) *inbox {
 	return in
 }
 
-// To sleep and be woken costs both ends: the host has to switch, and on many hosts, virtual ones above all, the sender pays for
-// waking another processor. So who has received a batch looks for the next one for a while before it sleeps. It gives way
-// to other goroutines between looks.
+// Sleeping and waking costs time at both ends: the receiving host switches threads, and on many
+// hosts, especially virtual machines, the sender pays for waking another processor. So a goroutine
+// that has received a batch busy-polls for the next one before it sleeps. It yields to other
+// goroutines between polls.
 //
-// That is worth it only where the next batch mostly comes in that time. Each look in vain is followed by batches without one,
-// twice as many as after the one before, up to maxPause; success ends that. So a link with sparse traffic costs one look in
-// maxPause batches, and one without traffic nothing.
+// Busy-polling pays only if the next batch usually arrives during it. After each busy-poll in vain,
+// the receiver sleeps without busy-polling for a number of batches: twice as many as after the one
+// before, up to maxPause. A success ends that. So a link with sparse traffic costs one busy-poll
+// per maxPause batches, and a link without traffic costs nothing.
 const maxPause = 64
 
-// insistent is how often a poller is turned away before the inbox is left to it: who polls once and then waits does not look
-// in its place.
-const insistent = 16
+// maxPollerMisses is the number of times that pollers find the inbox taken before its goroutine
+// stops busy-polling and leaves the inbox to them. It is more than a few because a caller that
+// polls once and then waits does not replace the busy-poll.
+const maxPollerMisses = 16
 
-// leastTry is less than what looking once takes. It bounds a look where no time passes, as in tests with a clock of their own.
+// leastTry is less than the duration of one poll. It limits a busy-poll during which the clock does
+// not advance, as in tests with a clock of their own.
 const leastTry = 100 * time.Nanosecond
 
-// lateTimer is how late a timer of a process can be of which all goroutines sleep: the runtime waits for packets and time in
-// whole milliseconds.
+// lateTimer is the maximum delay of a timer while all goroutines of the process sleep: the runtime
+// then waits for packets and timers in whole milliseconds.
 const lateTimer = time.Millisecond
 
-// spinner decides whether to look, for one inbox, whose lock guards it.
+// spinner decides when the goroutine of one inbox busy-polls. The inbox's lock guards it.
 type spinner struct {
-	most   time.Duration // for how long; 0 is never
-	pause  int           // batches until the next look
-	length int           // of the pause before
-	asked  atomic.Uint32 // how often pollers found the inbox taken. Not guarded
+	maxSpin      time.Duration // duration of a busy-poll without a batch; 0: never busy-poll
+	pause        int           // number of batches until the next busy-poll
+	length       int           // length of the last pause, 0 after a success
+	pollerMisses atomic.Uint32 // number of times that pollers found the inbox taken; not guarded
 }
 
-// due is asked after each batch that was waited for.
+// due reports whether to busy-poll. It is called after each batch that was waited for.
 func (s *spinner) due() bool {
-	if s.most <= 0 {
+	if s.maxSpin <= 0 {
 		return false
 	}
 	if s.pause > 0 {
@@ -133,7 +139,7 @@ func (s *spinner) due() bool {
 	return true
 }
 
-// found and missed say what became of a look.
+// found and missed record the result of a busy-poll.
 func (s *spinner) found() { s.length = 0 }
 
 func (s *spinner) missed() {
@@ -141,10 +147,12 @@ func (s *spinner) missed() {
 	s.pause = s.length
 }
 
-// enough reports whether the device has looked for as long as it is to look. A timeout that is near is waited for awake.
+// enough reports whether a busy-poll without a batch may end after the duration looked: after
+// maxSpin, except while a timeout of the shard is nearer than lateTimer. Then it ends after maxSpin
+// + lateTimer, because the runtime's timer could be late.
 func (in *inbox) enough(now transport.Time, looked time.Duration) bool {
-	if looked < in.spinner.most || looked >= in.spinner.most+lateTimer {
-		return looked >= in.spinner.most
+	if looked < in.spinner.maxSpin || looked >= in.spinner.maxSpin+lateTimer {
+		return looked >= in.spinner.maxSpin
 	}
 	s := in.shard
 	s.mu.Lock()
@@ -152,17 +160,17 @@ func (in *inbox) enough(now transport.Time, looked time.Duration) bool {
 	return s.timers.armed-now >= transport.Time(lateTimer)
 }
 
-// spin deals with the batches that come before the device has looked in vain for as long as it is to look. The inbox's lock is
-// held.
+// spin busy-polls, if that is due, and processes the batches that arrive, until none has arrived
+// for as long as enough requires or pollers receive instead. The inbox's lock is held.
 func (in *inbox) spin() error {
 	if !in.spinner.due() {
 		return nil
 	}
-	in.spinner.asked.Store(0)
+	in.spinner.pollerMisses.Store(0)
 	var since transport.Time
 	for tries := 0; ; tries++ {
-		if in.spinner.asked.Load() > insistent {
-			return nil // a poller looks in our place
+		if in.spinner.pollerMisses.Load() > maxPollerMisses {
+			return nil // a poller receives instead
 		}
 		if tries%8 == 0 {
 			now := in.shard.dev.now()
@@ -179,10 +187,10 @@ func (in *inbox) spin() error {
 		if err := in.shared.TryRecv(in.rb); err != nil {
 			return err
 		}
-		// Packets that nobody takes do not keep the device looking.
+		// Packets that fail the checks do not prolong the busy-poll.
 		if len(in.rb.Frames) > 0 && in.deliver() {
 			in.spinner.found()
-			in.spinner.asked.Store(0)
+			in.spinner.pollerMisses.Store(0)
 			tries = -1
 		}
 	}

@@ -27,7 +27,7 @@ type heldLink struct {
 	taken bool // the receiver is held after it took frames, not before
 }
 
-func (l *heldLink) Pending() bool { return l.Link.(packet.Pender).Pending() }
+func (l *heldLink) Pending() bool { return l.Link.(packet.PendingReporter).Pending() }
 
 func (l *heldLink) Recv(rb *packet.RecvBatch) error {
 	if l.taken {
@@ -155,9 +155,11 @@ func TestTimeoutIsNotPutOffForEver(t *testing.T) {
 			quickTimeout + 5*time.Millisecond, quickTimeout + 10*time.Millisecond, 1},
 		{"one that never catches up", busy(always, slow), 0,
 			quickTimeout + putOffBatches*slow, quickTimeout + 2*putOffBatches*slow, 1},
-		{"one that a flood comes to", busy(always, quick), 0, quickTimeout + time.Millisecond, quickTimeout + time.Millisecond, 1},
+		{"one that a flood comes to", busy(always, quick), 0, quickTimeout + time.Millisecond,
+			quickTimeout + time.Millisecond, 1},
 		{"one that does not run", busy(always, 0), 0, quickTimeout + all, quickTimeout + all, 1},
-		{"one that does not run, and a second try", busy(always, 0), 1, 3*quickTimeout + 2*all, 3*quickTimeout + 2*all, 2},
+		{"one that does not run, and a second try", busy(always, 0), 1, 3*quickTimeout + 2*all,
+			3*quickTimeout + 2*all, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -213,7 +215,8 @@ func TestTimeoutIsPutOffForItsOwnLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := pipe.NewNet()
 		second := addrC
-		e := &end{t: t, dev: openDevice(t, 1, newBusyLink(openLink(t, n, addrA), time.Hour, 0), openLink(t, n, second)), psn: 10, pd: &mr.PD{}}
+		e := &end{t: t, dev: openDevice(t, 1, newBusyLink(openLink(t, n, addrA), time.Hour, 0), openLink(t, n, second)),
+			psn: 10, pd: &mr.PD{}}
 		defer closeAll(t, e)
 		e.register(make([]byte, 4096))
 		e.cq = e.newCQ(64)
@@ -232,7 +235,8 @@ func TestTimeoutIsPutOffForItsOwnLink(t *testing.T) {
 			took[wc.WRID] = e.dev.now() - start
 		}
 		if took[0] <= firstPutOff<<maxPutOffs-firstPutOff || took[1] != transport.Time(quickTimeout) {
-			t.Errorf("it took %v by the link with a busy receiver, %v by the other", time.Duration(took[0]), time.Duration(took[1]))
+			t.Errorf("it took %v by the link with a busy receiver, %v by the other", time.Duration(took[0]),
+				time.Duration(took[1]))
 		}
 	})
 }

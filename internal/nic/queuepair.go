@@ -17,38 +17,38 @@ import (
 type QP struct {
 	Owner any // for the caller; set before the first event
 
-	shard     *shard
-	machine   machine
-	sent      completer        // machine, if it is a completer
-	keyed     invalidator      // machine, if it is an invalidator
-	reads     answerer         // machine, if it is an answerer
-	acks      ackHolder        // machine, if it is an ackHolder
-	shares    sharer           // machine, if it is a sharer
-	dgram     datagramMachine  // machine, if it is a datagramMachine
-	fair      *admit.FairShare // only of queue pair 1
-	attr      qp.QP
-	sendCQ    *CQ
-	recvCQ    *CQ
-	rq        *qp.RecvQueue // own receive queue; nil if an SRQ or a source provides receives
-	srq       *SRQ          // nil: none
-	closed    bool
-	rekeys    bool           // outstanding work requests may change keys
-	postponed bool           // transmission is delayed: see shard.postpone
-	unfetched bool           // the source may have requests that did not fit into the send queue
-	first     func()         // called when the first packet arrives, then set to nil
-	failure   Failure        // first failure since RESET
-	onFailure func()         // called when failure is set; may be nil
-	number    uint64         // position in shard.inOrder
-	made      transport.Time // creation time
+	shard             *shard
+	machine           machine
+	sent              sentNotifier     // machine, if it is a sentNotifier
+	keyed             invalidator      // machine, if it is an invalidator
+	reads             responseSource   // machine, if it is an answerer
+	acks              ackHolder        // machine, if it is an ackHolder
+	shares            sharer           // machine, if it is a sharer
+	dgram             datagramMachine  // machine, if it is a datagramMachine
+	fair              *admit.FairShare // only of queue pair 1
+	attr              qp.QP
+	sendCQ            *CQ
+	recvCQ            *CQ
+	rq                *qp.RecvQueue // own receive queue; nil if an SRQ or a source provides receives
+	srq               *SRQ          // nil: none
+	closed            bool
+	mayChangeKeys     bool           // outstanding work requests may change keys
+	postponed         bool           // transmission is delayed: see shard.postpone
+	sourceMayHaveMore bool           // the source may have requests that did not fit into the send queue
+	first             func()         // called when the first packet arrives, then set to nil
+	failure           Failure        // first failure since RESET
+	onFailure         func()         // called when failure is set; may be nil
+	number            uint64         // position in shard.inOrder
+	made              transport.Time // creation time
 
 	// The path to the peer, set with the address vector. Of these, a datagram queue pair has only
 	// out, the outbox of its next datagram.
-	out    *outbox     // nil: none
-	path   packet.Path // frames in flight point to it
-	remote netip.Addr  // path.Dst without its zone
-	heard  bool        // a packet of the peer was accepted on this path; out's link holds path.Dst
+	out      *outbox     // nil: none
+	path     packet.Path // frames in flight point to it
+	remote   netip.Addr  // path.Dst without its zone
+	peerSeen bool        // a packet of the peer was accepted on this path; out's link holds path.Dst
 
-	turn // in the outbox, or in shard.unled
+	turn // in the outbox, or in shard.noOutbox
 
 	ackHold
 
@@ -148,9 +148,9 @@ func (s *shard) enter(q *QP) error {
 	if q.machine = m; d.observer != nil {
 		q.machine = &observed{machine: m, q: q, o: d.observer, state: q.attr.State()}
 	}
-	q.sent, _ = m.(completer)
+	q.sent, _ = m.(sentNotifier)
 	q.keyed, _ = m.(invalidator)
-	q.reads, _ = m.(answerer)
+	q.reads, _ = m.(responseSource)
 	q.shares, _ = m.(sharer)
 	q.acks, _ = m.(ackHolder)
 	q.dgram, _ = m.(datagramMachine)
@@ -158,10 +158,10 @@ func (s *shard) enter(q *QP) error {
 		q.dgram = &observedDatagrams{q.dgram, o}
 	}
 	if q.attr.Num = bth.GSI; typ != qp.GSI {
-		q.attr.Num = s.numbers.take(func(n bth.QPN) bool { return s.qps.Has(n) || d.shardOf(n) != s })
+		q.attr.Num = s.qpns.take(func(n bth.QPN) bool { return s.qps.Has(n) || d.shardOf(n) != s })
 	}
 	s.qps.Put(q.attr.Num, q)
-	q.announce()
+	q.registerSender()
 	q.number, q.made = d.made.Add(1), d.now()
 	s.inOrder.Put(q.number, q)
 	return nil
@@ -206,7 +206,7 @@ func (q *QP) Close() {
 		// Removing the keys needs the locks of all shards, which lockKeys takes in order.
 		s.unlock()
 		s.dev.lockKeys()
-		s.dev.keys.ForgetQP(uint32(q.attr.Num))
+		s.dev.keys.UnbindQP(uint32(q.attr.Num))
 		s.dev.unlockKeys()
 		s.lock()
 	}
@@ -225,7 +225,7 @@ func (q *QP) close() {
 	s.inOrder.Remove(q.number)
 	s.dev.open.Add(-1)
 	if s.dev.keys.HasBound(uint32(q.attr.Num)) { // the device is being closed
-		s.alone(func() { s.dev.keys.ForgetQP(uint32(q.attr.Num)) })
+		s.withKeysExclusive(func() { s.dev.keys.UnbindQP(uint32(q.attr.Num)) })
 	}
 	s.timers.remove(q)
 	if q.dgram != nil {
@@ -234,11 +234,11 @@ func (q *QP) close() {
 	if c, ok := q.machine.(interface{ Close() }); ok {
 		c.Close()
 	}
-	q.lead(nil, packet.Path{})
+	q.setOutbox(nil, packet.Path{})
 	if q.list != nil {
 		q.list.remove(q)
 	}
-	if s.several {
+	if s.multi {
 		s.dev.senders.remove(q.attr.Num)
 	}
 	s.count.left(q)
@@ -272,7 +272,7 @@ func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
 	if err := q.attr.CheckModify(a, mask); err != nil {
 		return err
 	}
-	out, path, err := q.way(a, mask)
+	out, path, err := q.pathFor(a, mask)
 	if err != nil {
 		return err
 	}
@@ -284,11 +284,11 @@ func (q *QP) Modify(a *qp.Attr, mask qp.AttrMask) error {
 		out, path = nil, packet.Path{}
 		q.failure = Failure{}
 	}
-	q.lead(out, path)
+	q.setOutbox(out, path)
 	now := s.dev.now()
 	q.machine.Modified(now)
 	q.share.resume()
-	s.ready(q)
+	s.markReady(q)
 	s.wakeAt(q, now)
 	s.flush(now)
 	return nil
@@ -327,12 +327,12 @@ func (q *QP) postSend(wrs []*qp.SendWR) (n int, err error) {
 	if err := q.usable(); err != nil {
 		return 0, err
 	}
-	if q.attr.SQ.Sourced() {
+	if q.attr.SQ.HasSource() {
 		return 0, errSourced
 	}
 	busy := q.attr.SQ.Len() >= pipelined
 	if q.attr.SQ.Len() == 0 {
-		q.rekeys = false
+		q.mayChangeKeys = false
 	}
 	for _, wr := range wrs {
 		if err = q.attr.CheckPost(wr); err != nil {
@@ -341,7 +341,7 @@ func (q *QP) postSend(wrs []*qp.SendWR) (n int, err error) {
 		if err = q.attr.SQ.Push(wr); err != nil {
 			break
 		}
-		q.rekeys = q.rekeys || wr.Opcode.IsLocal()
+		q.mayChangeKeys = q.mayChangeKeys || wr.Opcode.IsLocal()
 		n++
 	}
 	if n > 0 {
@@ -354,7 +354,7 @@ func (q *QP) postSend(wrs []*qp.SendWR) (n int, err error) {
 // begin sends the posted requests, or leaves that to the pump if the queue pair was busy.
 func (q *QP) begin(busy bool) {
 	s := q.shard
-	s.ready(q)
+	s.markReady(q)
 	if busy {
 		s.failUsers(s.dev.now())
 		s.wakePump()

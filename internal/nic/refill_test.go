@@ -36,7 +36,8 @@ func (e *end) start(q *QP, to qp.State) {
 	for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
 		needs, _, _ := qp.Requirements(q.Type(), st-1, st)
 		a := qp.Attr{
-			State: st, Port: 1, QKey: testQKey, PathMTU: 1024, DestQPN: 77, MaxDestRdAtomic: 1, MinRNRTimer: 12, Timeout: 14,
+			State: st, Port: 1, QKey: testQKey, PathMTU: 1024, DestQPN: 77, MaxDestRdAtomic: 1,
+			MinRNRTimer: 12, Timeout: 14,
 			MaxRdAtomic: 1, AV: qp.AddressVector{DGID: qp.GIDFromAddr(addrB)},
 		}
 		if err := q.Modify(&a, needs|qp.AttrState); err != nil {
@@ -108,12 +109,12 @@ func TestASourceThatIsFilledWithoutEndIsServedInTurns(t *testing.T) {
 				s := q.shard
 				s.lock()
 				sends.open = true
-				s.ready(q)
+				s.markReady(q)
 				s.flush(s.dev.now())
 				sends.open = false
 				fetched, state, waits := sends.fetched, q.attr.State(), q.list != nil
 				s.unlock()
-				if most := 2*flushBytes/fetchCharge + fetchedDepth; fetched < fetchedDepth || fetched > most {
+				if most := 2*flushBytes/chargePerRequest + fetchedDepth; fetched < fetchedDepth || fetched > most {
 					t.Errorf("%d requests were fetched while the lock was held, want up to %d", fetched, most)
 				}
 				if state != c.to || !waits {
@@ -152,7 +153,8 @@ func TestOneDoorbellIsEnoughForALongSource(t *testing.T) {
 				defer closeAll(t, e)
 				sends := newSendRing(requests)
 				size := qp.Cap{MaxSendWR: requests, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}
-				q, err := e.dev.CreateQP(QPInit{Type: c.typ, PD: e.pd, SendCQ: e.cq, RecvCQ: e.cq, Sends: sends, Cap: size})
+				q, err := e.dev.CreateQP(QPInit{Type: c.typ, PD: e.pd, SendCQ: e.cq, RecvCQ: e.cq,
+					Sends: sends, Cap: size})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -165,7 +167,8 @@ func TestOneDoorbellIsEnoughForALongSource(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				wr := qp.SendWR{Opcode: qp.WRSend, Flags: qp.Signaled, SGList: e.sge(0, 64), RemoteQPN: 77, RemoteQKey: testQKey}
+				wr := qp.SendWR{Opcode: qp.WRSend, Flags: qp.Signaled, SGList: e.sge(0, 64), RemoteQPN: 77,
+					RemoteQKey: testQKey}
 				if c.typ == qp.UD {
 					wr.AH = e.ah(0, addrB)
 				}

@@ -40,7 +40,7 @@ func TestANewKeyWaitsForNoShard(t *testing.T) {
 		t.Error("a new fast region is registered")
 	}
 	var keys [8]mr.KeyInfo
-	if n := d.LookKeys(0, keys[:]); n != 4 {
+	if n := d.ListKeys(0, keys[:]); n != 4 {
 		t.Errorf("%d keys, want 4", n)
 	}
 }

@@ -18,8 +18,10 @@ var rxeFlushes = map[string]struct {
 	id       uint16
 	payload  string
 }{
-	"IPv4": {"198.18.0.1", "198.18.0.2", 0xd834, 0xaeb1, "1c00ffff00e21f9480de122f0000000100000b1832c90000882f938c00000fa056cb4e04"},
-	"IPv6": {"fd00:18:0:1::1", "fd00:18:0:1::2", 0xe4aa, 0, "1c00ffff0012850980d248f80000000100002ad69343200058bf8e9300010000c995d97f"},
+	"IPv4": {"198.18.0.1", "198.18.0.2", 0xd834, 0xaeb1,
+		"1c00ffff00e21f9480de122f0000000100000b1832c90000882f938c00000fa056cb4e04"},
+	"IPv6": {"fd00:18:0:1::1", "fd00:18:0:1::2", 0xe4aa, 0,
+		"1c00ffff0012850980d248f80000000100002ad69343200058bf8e9300010000c995d97f"},
 }
 
 func TestFlushOfRxeIsTaken(t *testing.T) {
@@ -57,7 +59,7 @@ func TestFlushForRxeIsSealedAsRxeDoes(t *testing.T) {
 	b := packet.NewBatch(1)
 	f := b.Next()
 	f.Path = &packet.Path{Dst: netip.MustParseAddr("fd00:18:0:1::2")}
-	f.SrcPort, f.Seal = 0xe4aa, transport.SealRxeFlush
+	f.SrcPort, f.Seal = 0xe4aa, transport.SealRxeFlushICRC
 	want, err := hex.DecodeString(rxeFlushes["IPv6"].payload)
 	if err != nil {
 		t.Fatal(err)

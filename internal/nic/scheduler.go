@@ -15,9 +15,9 @@ import (
 // ready for use.
 //
 // After packets were received, the receiving goroutine transmits for the queue pairs of the fresh
-// list, and for one that is alone and has no READ to answer (shard.goesOn). The pump transmits
-// for all others, so requests of a peer keep the receiver from other packets for at most one turn
-// of a queue pair.
+// list, and for one that is the only one ready and has no READ to answer (shard.continuesTurn). The
+// pump transmits for all others, so requests of a peer keep the receiver from other packets for at
+// most one turn of a queue pair.
 type turns struct {
 	fresh readyList // have credit in this round
 	begun readyList // are in their turn, which only the pump continues
@@ -32,9 +32,9 @@ const (
 	// kernel segments, about a batch. With half of it, READ of 64 KiB messages over the UDP link
 	// is 7 % slower, because batches are half full.
 	turnBytes = 256 << 10
-	// leastCharge is the minimum charge for a frame, in bytes: sending a short frame takes the
+	// minCharge is the minimum charge for a frame, in bytes: sending a short frame takes the
 	// host as long as sending that many bytes of a long one.
-	leastCharge = 1024
+	minCharge = 1024
 )
 
 // turn is the part of a QP that belongs to turns.
@@ -53,16 +53,17 @@ func (t *turns) empty() bool {
 // has reports whether pop(all) would return a queue pair.
 func (t *turns) has(all bool) bool { return t.fresh.head != nil || all && !t.empty() }
 
-// lone reports whether only one queue pair is ready and it has only requests to send. It does not
+// single reports whether only one queue pair is ready and it has only requests to send. It does not
 // delay other queue pairs, and its program limits what it posts, whereas a peer may request READ
 // responses without end. A queue pair that may change keys does not qualify: it keeps all shards
 // waiting.
-func (t *turns) lone() bool {
+func (t *turns) single() bool {
 	q := t.spent.head
 	if q == nil {
 		q = t.begun.head
 	}
-	return t.fresh.head == nil && t.begun.len+t.spent.len == 1 && !q.rekeys && (q.reads == nil || !q.reads.Answers())
+	return t.fresh.head == nil && t.begun.len+t.spent.len == 1 && !q.mayChangeKeys &&
+		(q.reads == nil || !q.reads.HasResponses())
 }
 
 // push makes q ready if it is not.
@@ -108,24 +109,24 @@ func (t *turns) pop(all bool) *QP {
 	return nil
 }
 
-// again makes q, which was popped and has more to send, ready again: next if it has credit, after
+// requeue makes q, which was popped and has more to send, ready again: next if it has credit, after
 // the others if it has none or is stuck.
-func (t *turns) again(q *QP, stuck bool) {
+func (t *turns) requeue(q *QP, stuck bool) {
 	switch {
 	case q.list != nil:
 	case q.credit > 0 && !stuck:
-		t.fresh.unpop(q)
+		t.fresh.pushFront(q)
 	default:
 		t.spent.push(q)
 	}
 }
 
-// keep is again for a queue pair that is not stuck and whose turn only the pump continues.
-func (t *turns) keep(q *QP) {
+// leaveToPump is requeue for a queue pair that is not stuck and whose turn only the pump continues.
+func (t *turns) leaveToPump(q *QP) {
 	if q.list == nil && q.credit > 0 {
-		t.begun.unpop(q)
+		t.begun.pushFront(q)
 	} else {
-		t.again(q, false)
+		t.requeue(q, false)
 	}
 }
 
@@ -139,7 +140,7 @@ func (t *turns) remove(q *QP) {
 // frames returns the number of frames of at most longest bytes that the queue pair may send now,
 // limited by budget, in bytes; at least 1.
 func (t *turn) frames(longest, budget int) int {
-	return max(1, min(t.credit, budget)/max(longest, leastCharge))
+	return max(1, min(t.credit, budget)/max(longest, minCharge))
 }
 
 // repeats limits repeated READ responses while other queue pairs have something to send: a
@@ -150,35 +151,37 @@ func (t *turn) frames(longest, budget int) int {
 // while another of them sends something else. Packets that follow a held-back response in PSN
 // order wait with it; the queue pair's own requests do not.
 type repeats struct {
-	bucket pace.Bucket    // of bytes
-	by     bth.QPN        // queue pair that has repeated last
-	others transport.Time // last time that another queue pair sent something else, 0: never
+	bucket       pace.Bucket    // of bytes
+	lastRepeater bth.QPN        // queue pair that has repeated last
+	othersSentAt transport.Time // last time that another queue pair sent something else, 0: never
 }
 
 // repeatRate is the limit for all queue pairs of an outbox together, in bytes.
 var repeatRate = pace.Rate{Burst: turnBytes, Interval: 32 * time.Nanosecond}
 
-// beside reports whether another queue pair has sent something else recently.
-func (r *repeats) beside(now transport.Time) bool { return r.others != 0 && now-r.others <= postponed }
+// othersActive reports whether another queue pair has sent something else recently.
+func (r *repeats) othersActive(now transport.Time) bool {
+	return r.othersSentAt != 0 && now-r.othersSentAt <= postponed
+}
 
 // mayRepeat reports whether responses that were requested repeatedly may be sent now.
 func (r *repeats) mayRepeat(now transport.Time) bool {
-	return !r.beside(now) || r.bucket.Wait(repeatRate, time.Unix(0, int64(now)), 1) <= 0
+	return !r.othersActive(now) || r.bucket.Wait(repeatRate, time.Unix(0, int64(now)), 1) <= 0
 }
 
 // sent records that q has sent packets, of which repeated were responses requested repeatedly;
 // those are charged as packets of maximum length. Other packets of the queue pair that has
 // repeated last do not start the limit, so it does not limit itself.
 func (r *repeats) sent(q *QP, now transport.Time, packets, repeated int) {
-	if packets > repeated && q.attr.Num != r.by {
-		r.others = now
+	if packets > repeated && q.attr.Num != r.lastRepeater {
+		r.othersSentAt = now
 	}
 	if repeated == 0 {
 		return
 	}
-	r.by = q.attr.Num
-	if r.beside(now) {
-		r.bucket.Take(repeatRate, time.Unix(0, int64(now)), repeated*max(q.longest(), leastCharge))
+	r.lastRepeater = q.attr.Num
+	if r.othersActive(now) {
+		r.bucket.Take(repeatRate, time.Unix(0, int64(now)), repeated*max(q.longest(), minCharge))
 	}
 }
 
@@ -199,8 +202,8 @@ func (l *readyList) push(q *QP) {
 	l.len++
 }
 
-// unpop inserts q at the head.
-func (l *readyList) unpop(q *QP) {
+// pushFront inserts q at the head.
+func (l *readyList) pushFront(q *QP) {
 	q.list, q.next = l, l.head
 	if l.head == nil {
 		l.tail = q

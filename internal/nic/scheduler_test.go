@@ -26,7 +26,7 @@ func TestReadyListModel(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"push":  func(t *rapid.T) { add(t, l.push, func(q *QP) []*QP { return append(model, q) }) },
-			"unpop": func(t *rapid.T) { add(t, l.unpop, func(q *QP) []*QP { return slices.Insert(model, 0, q) }) },
+			"unpop": func(t *rapid.T) { add(t, l.pushFront, func(q *QP) []*QP { return slices.Insert(model, 0, q) }) },
 			"pop": func(t *rapid.T) {
 				if len(model) == 0 {
 					if q := l.pop(); q != nil {
@@ -56,7 +56,8 @@ func TestReadyListModel(t *testing.T) {
 					t.Fatalf("%d queue pairs wait, want %d", len(list), len(model))
 				}
 				for _, q := range qps {
-					if want := slices.Contains(model, q); (q.list == l) != want || want && q == model[len(model)-1] && l.tail != q {
+					if want := slices.Contains(model, q); (q.list == l) != want || want && q == model[len(model)-1] &&
+						l.tail != q {
 						t.Fatal("the list of a queue pair, or the tail, is wrong")
 					}
 				}
@@ -73,7 +74,7 @@ func TestQueuePairsGetTheSameNumberOfBytes(t *testing.T) {
 		qps := make([]*QP, rapid.IntRange(2, 8).Draw(t, "queue pairs"))
 		size, got, index := make([]int, len(qps)), make([]int, len(qps)), map[*QP]int{}
 		for i := range qps {
-			qps[i], size[i] = &QP{}, rapid.IntRange(leastCharge, 4200).Draw(t, "frame")
+			qps[i], size[i] = &QP{}, rapid.IntRange(minCharge, 4200).Draw(t, "frame")
 			index[qps[i]] = i
 			ts.push(qps[i])
 		}
@@ -83,14 +84,14 @@ func TestQueuePairsGetTheSameNumberOfBytes(t *testing.T) {
 			if q == nil {
 				continue
 			}
-			i, n := index[q], min(q.frames(4200, flushBytes), burst)
+			i, n := index[q], min(q.frames(4200, flushBytes), minBatch)
 			got[i] += n * size[i]
 			busiest = max(busiest, got[i])
 			q.credit -= n * size[i]
 			if rapid.Bool().Draw(t, "crowded") {
-				ts.keep(q)
+				ts.leaveToPump(q)
 			} else {
-				ts.again(q, false)
+				ts.requeue(q, false)
 			}
 			ts.push(qps[rapid.IntRange(0, len(qps)-1).Draw(t, "received for")])
 		}
@@ -112,7 +113,7 @@ func TestShortAnswersDoNotWaitBehindLongOnes(t *testing.T) {
 	for range long {
 		q := ts.pop(false)
 		q.credit -= turnBytes
-		ts.again(q, false)
+		ts.requeue(q, false)
 	}
 	if q := ts.pop(false); q != nil {
 		t.Fatal("a queue pair that had its turn is fresh")
@@ -122,13 +123,13 @@ func TestShortAnswersDoNotWaitBehindLongOnes(t *testing.T) {
 	if q := ts.pop(true); q != &short {
 		t.Fatal("a short answer waits behind long ones")
 	}
-	short.credit -= leastCharge
+	short.credit -= minCharge
 	for i := range long {
 		if q := ts.pop(true); q != &long[i] {
 			t.Fatalf("turn %d is another's", i)
 		}
 		long[i].credit -= 2 * turnBytes // twice its credit: it misses the next round
-		ts.again(&long[i], false)
+		ts.requeue(&long[i], false)
 		ts.push(&long[i])
 	}
 	ts.push(&short)
@@ -151,11 +152,11 @@ func TestAKeptTurnIsThePumps(t *testing.T) {
 	for _, q := range []*QP{&long, &spent} {
 		ts.push(q)
 	}
-	ts.pop(true).credit -= leastCharge
+	ts.pop(true).credit -= minCharge
 	ts.pop(true).credit -= turnBytes
-	ts.keep(&long)
-	ts.keep(&spent)
-	if q := ts.pop(false); q != nil || ts.has(false) || !ts.has(true) || ts.lone() {
+	ts.leaveToPump(&long)
+	ts.leaveToPump(&spent)
+	if q := ts.pop(false); q != nil || ts.has(false) || !ts.has(true) || ts.single() {
 		t.Fatal("the receiver has the turn of a queue pair that the pump keeps")
 	}
 	ts.push(&short)
@@ -164,10 +165,10 @@ func TestAKeptTurnIsThePumps(t *testing.T) {
 			t.Fatal("the turns are not in order: short, kept, next round")
 		}
 	}
-	if long.credit != turnBytes-leastCharge {
-		t.Errorf("the kept turn has %d bytes left, want %d", long.credit, turnBytes-leastCharge)
+	if long.credit != turnBytes-minCharge {
+		t.Errorf("the kept turn has %d bytes left, want %d", long.credit, turnBytes-minCharge)
 	}
-	if ts.keep(&long); !ts.lone() || ts.empty() {
+	if ts.leaveToPump(&long); !ts.single() || ts.empty() {
 		t.Error("a queue pair whose turn is kept is not the only one that is ready")
 	}
 	if ts.remove(&long); !ts.empty() {
@@ -181,7 +182,7 @@ func TestReceivedPacketsDoNotFlushLongAnswers(t *testing.T) {
 	oneShard(t)
 	v := newFortress(t)
 	defer closeAll(t, v.end)
-	s := v.dev.home()
+	s := v.dev.shard0()
 	if err := v.dev.Deregister(v.mem); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestReceivedPacketsDoNotFlushLongAnswers(t *testing.T) {
 	}
 	sent := s.count.txFrames - before
 	s.mu.Unlock()
-	if most := uint64(turnBytes/leastCharge + 1); sent == 0 || sent > most {
+	if most := uint64(turnBytes/minCharge + 1); sent == 0 || sent > most {
 		t.Errorf("%d frames left with the packets that asked for them, want 1 to %d", sent, most)
 	}
 }
@@ -212,7 +213,7 @@ func TestALoneRequesterIsNotHandedToThePump(t *testing.T) {
 	spent := func(ts *turns, q *QP) {
 		ts.push(q)
 		ts.pop(false).credit = 0
-		ts.again(q, false)
+		ts.requeue(q, false)
 	}
 	for _, tt := range []struct {
 		name  string
@@ -229,10 +230,10 @@ func TestALoneRequesterIsNotHandedToThePump(t *testing.T) {
 		for _, q := range tt.ready {
 			spent(&ts, q)
 		}
-		if got := ts.lone(); got != tt.want {
+		if got := ts.single(); got != tt.want {
 			t.Errorf("ready: %s: lone is %v", tt.name, got)
 		}
-		if ts.push(&QP{}); ts.lone() {
+		if ts.push(&QP{}); ts.single() {
 			t.Errorf("ready: %s, and one that has not had its turn: lone", tt.name)
 		}
 	}
@@ -240,8 +241,8 @@ func TestALoneRequesterIsNotHandedToThePump(t *testing.T) {
 
 type answering bool
 
-func (a answering) Answers() bool { return bool(a) }
+func (a answering) HasResponses() bool { return bool(a) }
 
-func (a answering) Hold(bool) {}
+func (a answering) HoldReplays(bool) {}
 
-func (a answering) Repeated() (int, bool) { return 0, false }
+func (a answering) Replayed() (int, bool) { return 0, false }

@@ -92,7 +92,8 @@ func TestTheGUIDTellsNeitherKeysNorQueuePairNumbers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				q, err := d.CreateQP(QPInit{Type: qp.RC, PD: pd, SendCQ: cq, RecvCQ: cq, Cap: qp.Cap{MaxSendWR: 1, MaxRecvWR: 1}})
+				q, err := d.CreateQP(QPInit{Type: qp.RC, PD: pd, SendCQ: cq, RecvCQ: cq,
+					Cap: qp.Cap{MaxSendWR: 1, MaxRecvWR: 1}})
 				if err != nil {
 					t.Fatal(err)
 				}

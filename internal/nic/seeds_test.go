@@ -46,7 +46,8 @@ func TestASeedThatIsRememberedIsOfThatHeaderAlone(t *testing.T) {
 					want = whole.Seed()
 				} else {
 					whole := bth.Header6{
-						Src: h.src.As16(), Dst: h.dst.As16(), SrcPort: h.port, DstPort: packet.Port, UDPLen: bth.UDPHeaderLen + h.n,
+						Src: h.src.As16(), Dst: h.dst.As16(), SrcPort: h.port, DstPort: packet.Port,
+						UDPLen: bth.UDPHeaderLen + h.n,
 					}
 					want = whole.Seed()
 				}

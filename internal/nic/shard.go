@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/internal/idmap"
 	"github.com/gorxe/gorxe/internal/nic/crossing"
-	"github.com/gorxe/gorxe/internal/roster"
+	"github.com/gorxe/gorxe/internal/ordered"
 	"github.com/gorxe/gorxe/qp"
 	"github.com/gorxe/gorxe/transport"
 )
@@ -16,61 +16,61 @@ import (
 // shard is a set of queue pairs with the lock that guards all of them, and the state needed to
 // transmit for them.
 type shard struct {
-	dev     *Device
-	index   int
-	several bool // the device has more than one shard
+	dev   *Device
+	index int
+	multi bool // the device has more than one shard
 
-	mu       mutex
-	keying   mutex // part of the right to look keys up: see lock
-	closed   bool
-	qps      idmap.Map[bth.QPN, *QP]
-	inOrder  roster.List[*QP] // the queue pairs in qps in order of creation
-	numbers  qpns
-	out      []*outbox      // outbox of each entry of the GID table, same index; never empty
-	loops    []*outbox      // the same for peers in the device; empty without Config.Loopback
-	looped   arrival        // scratch of loop and receiveCrossed
-	crossing crossing.Queue // frames from other shards by loopback
-	unled    readyList      // queue pairs without an outbox whose sources have requests to flush
-	fetched  int            // requests fetched from sources so far
-	timers   timers
-	count    counters
-	sums     sums
-	members  map[netip.Addr][]*QP // queue pairs of the shard by the multicast groups they are attached to
-	early    transport.EarlyPool
-	shares   map[shareKey]*windowShare
-	heldACKs *heldACKs
-	gather   transport.Gather
-	lost     lostCQs
-	held     held
+	mu          mutex
+	keying      mutex // part of the right to look keys up: see lock
+	closed      bool
+	qps         idmap.Map[bth.QPN, *QP]
+	inOrder     ordered.List[*QP] // the queue pairs in qps in order of creation
+	qpns        qpns
+	out         []*outbox      // outbox of each entry of the GID table, same index; never empty
+	loops       []*outbox      // the same for peers in the device; empty without Config.Loopback
+	loopScratch arrival        // scratch of deliverLocally and receiveCrossed
+	crossing    crossing.Queue // frames from other shards by loopback
+	noOutbox    readyList      // queue pairs without an outbox whose sources have requests to flush
+	fetched     int            // requests fetched from sources so far
+	timers      timers
+	count       counters
+	sums        sums
+	members     map[netip.Addr][]*QP // queue pairs of the shard by the multicast groups they are attached to
+	early       transport.EarlyPool
+	shares      map[shareKey]*windowShare
+	heldACKs    *heldACKs
+	gather      transport.Gather
+	lost        lostCQs
+	held        held
 
-	crowdedUntil transport.Time // end of the time during which crowded returns true
+	backloggedUntil transport.Time // end of the time during which backlogged returns true
 
 	kick chan struct{} // wakes the pump: queue pairs are ready
 }
 
 func newShard(d *Device, index int, several bool, secret [32]byte) *shard {
 	// An address handle of an unknown kind refers to entry 0, even of an empty table.
-	nowhere := &outbox{gid: &gid{away: errAway}}
+	nowhere := &outbox{gid: &gid{errAbsent: errAbsent}}
 	nowhere.disconnect()
-	nowhere.brings = nowhere
+	nowhere.rxFrom = nowhere
 	return &shard{
 		dev:      d,
 		index:    index,
-		several:  several,
+		multi:    several,
 		out:      []*outbox{nowhere},
-		numbers:  newQPNs(secret),
+		qpns:     newQPNs(secret),
 		timers:   newTimers(),
 		members:  make(map[netip.Addr][]*QP),
 		shares:   make(map[shareKey]*windowShare),
 		kick:     make(chan struct{}, 1),
 		heldACKs: newHeldACKs(),
 		// An Observer is told of a completion during the packet that causes it.
-		gather: transport.Gather{Single: d.observer != nil},
+		gather: transport.Gather{PerMessage: d.observer != nil},
 	}
 }
 
-// ready queues q for a turn to transmit. The lock is held.
-func (s *shard) ready(q *QP) {
+// markReady queues q for a turn to transmit. The lock is held.
+func (s *shard) markReady(q *QP) {
 	q.refill()
 	if q.list != nil {
 		return
@@ -86,7 +86,7 @@ func (s *shard) ready(q *QP) {
 	case leads:
 		q.out.push(q)
 	case q.fetches():
-		s.unled.push(q)
+		s.noOutbox.push(q)
 	}
 }
 
@@ -96,17 +96,18 @@ func (s *shard) flush(now transport.Time) { s.flushSome(now, flushBytes, true, m
 
 // flushFresh is flush after packets were received. Queue pairs that have had their turn in this
 // round are left to the pump; otherwise the receiver would transmit for them as long as packets
-// arrive. The exception is a queue pair for which goesOn is true: waking the pump for each
+// arrive. The exception is a queue pair for which continuesTurn is true: waking the pump for each
 // acknowledgement of a stream costs more than its transmissions take from other queue pairs.
 func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushBytes, false, math.MaxInt64) }
 
 // flushSome sends up to bytes, as frames are charged, by each outbox: of all queue pairs, or only
-// of the fresh ones and one for which goesOn is true. It begins no batch after the duration most.
+// of the fresh ones and one for which continuesTurn is true. It begins no batch after the duration
+// most.
 func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transport.Time) {
 	s.failUsers(now)
 	for _, o := range s.out {
 		for budget := bytes; budget > 0; {
-			all := all || s.goesOn(o, now)
+			all := all || s.continuesTurn(o, now)
 			if !o.has(all) {
 				break
 			}
@@ -120,7 +121,7 @@ func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transpor
 	if all {
 		s.refillUnled(bytes)
 	}
-	if s.unled.head != nil {
+	if s.noOutbox.head != nil {
 		s.wakePump()
 	}
 	// A datagram queue pair moves from one outbox to another, possibly to one that had its turn.
@@ -130,15 +131,15 @@ func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transpor
 	s.failUsers(now)
 }
 
-// goesOn reports whether the receiver may transmit more than one turn of o's queue pair: if it is
-// the only one ready, for at most pumpTime, and while few packets wait.
-func (s *shard) goesOn(o *outbox, now transport.Time) bool {
-	return o.lone() && !s.crowded(now) && allEmpty(s.out, o) && allEmpty(s.loops, o) && s.dev.now()-now <= pumpTime
+// continuesTurn reports whether the receiver may transmit more than one turn of o's queue pair: if
+// it is the only one ready, for at most pumpTime, and while few packets wait.
+func (s *shard) continuesTurn(o *outbox, now transport.Time) bool {
+	return o.single() && !s.backlogged(now) && allEmpty(s.out, o) && allEmpty(s.loops, o) && s.dev.now()-now <= pumpTime
 }
 
-// crowded reports whether the last received batch was large and recent, so more packets are
+// backlogged reports whether the last received batch was large and recent, so more packets are
 // probably waiting.
-func (s *shard) crowded(now transport.Time) bool { return now < s.crowdedUntil }
+func (s *shard) backlogged(now transport.Time) bool { return now < s.backloggedUntil }
 
 // allEmpty reports whether no queue pair of out is ready, except those of the outbox but.
 func allEmpty(out []*outbox, but *outbox) bool {
@@ -167,20 +168,20 @@ func (s *shard) wakeAt(q *QP, now transport.Time) {
 
 // expire serves the queue pairs whose deadline has passed. The lock is held.
 func (s *shard) expire(now transport.Time) {
-	var look lookout
+	var look behindCache
 	for q := s.timers.due(now); q != nil; q = s.timers.due(now) {
 		at, ok := q.deadline()
 		if ok && at <= now {
 			if !s.putOff(q, now, &look) {
 				q.machine.Timeout(now)
 				q.share.resume()
-				s.ready(q)
+				s.markReady(q)
 			}
 			at, ok = q.deadline()
 		}
 		if q.postponed {
 			q.postponed = false
-			s.ready(q)
+			s.markReady(q)
 		}
 		if ok {
 			// Later than now: otherwise this loop would not end.
@@ -208,8 +209,8 @@ func (s *shard) pump() {
 		now := s.dev.now()
 		s.expire(now)
 		bytes := flushBytes
-		if s.crowded(now) {
-			bytes = crowdedBytes
+		if s.backlogged(now) {
+			bytes = backlogFlushBytes
 		}
 		s.flushSome(now, bytes, true, pumpTime)
 		s.unlock()

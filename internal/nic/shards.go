@@ -13,14 +13,15 @@ import (
 // them.
 const MaxShards = 64
 
-// home is the shard of queue pair 1 and of the datagram queue pairs and shared receive queues
-// without a client. State that may be read with the lock of any shard is read with home's.
-func (d *Device) home() *shard { return d.shards[0] }
+// shard0 returns the shard of queue pair 1 and of the datagram queue pairs and shared receive
+// queues without a client. State that may be read with the lock of any shard is read with that of
+// shard 0.
+func (d *Device) shard0() *shard { return d.shards[0] }
 
 // shardOf returns the shard to which the queue pair with the given number belongs, if it exists.
 func (d *Device) shardOf(n bth.QPN) *shard {
 	if n == bth.GSI {
-		return d.home()
+		return d.shard0()
 	}
 	return d.shards[int(n)%len(d.shards)]
 }
@@ -33,7 +34,7 @@ func (d *Device) shardFor(init *QPInit) *shard {
 	case init.SRQ != nil:
 		return init.SRQ.shard
 	case init.Type == qp.GSI:
-		return d.home()
+		return d.shard0()
 	case init.Type == qp.UD, init.Receives != nil && init.Receives.Shared():
 		return d.shardOfClient(init.Client)
 	}
@@ -49,7 +50,7 @@ func (d *Device) shardFor(init *QPInit) *shard {
 // average, 5.25 of 8 if N is 8 and 7.9 if N is 32. See SECURITY.md.
 func (d *Device) drawShard() *shard {
 	if len(d.shards) == 1 {
-		return d.home()
+		return d.shard0()
 	}
 	return d.shards[d.shardDraw.next(len(d.shards))]
 }
@@ -74,13 +75,13 @@ func (d *draw) next(n int) int {
 // being sent. While it waits for a shard whose memory stalls, it does not hold the locks of the
 // others.
 func (d *Device) lockAll() {
-	if !d.home().several {
-		d.home().mu.Lock()
+	if !d.shard0().multi {
+		d.shard0().mu.Lock()
 		return
 	}
 	for {
 		n := 0
-		for n < len(d.shards) && d.shards[n].mu.lockWithin(dataPatience) {
+		for n < len(d.shards) && d.shards[n].mu.lockWithin(dataLockTimeout) {
 			n++
 		}
 		if n == len(d.shards) {
@@ -102,7 +103,7 @@ func (d *Device) unlockAll() {
 // lock takes the shard's lock and its keying, the right to look keys up.
 func (s *shard) lock() {
 	s.mu.Lock()
-	if s.several {
+	if s.multi {
 		s.keying.Lock()
 	}
 }
@@ -112,39 +113,39 @@ func (s *shard) tryLock() bool {
 	if !s.mu.TryLock() {
 		return false
 	}
-	if s.several && !s.keying.TryLock() {
+	if s.multi && !s.keying.TryLock() {
 		s.mu.Unlock()
 		return false
 	}
 	return true
 }
 
-// lockSoon is lock with a time limit: it returns false if memory of the shard stalls.
-func (s *shard) lockSoon() bool {
-	if !s.mu.lockWithin(dataPatience) {
+// lockWithTimeout is lock with a time limit: it returns false if memory of the shard stalls.
+func (s *shard) lockWithTimeout() bool {
+	if !s.mu.lockWithin(dataLockTimeout) {
 		return false
 	}
-	if s.several {
-		s.keying.Lock() // held for long only together with mu, or by shard.alone
+	if s.multi {
+		s.keying.Lock() // held for long only together with mu, or by shard.withKeysExclusive
 	}
 	return true
 }
 
 func (s *shard) unlock() {
-	if s.several {
+	if s.multi {
 		s.keying.Unlock()
 	}
 	s.mu.Unlock()
 }
 
-// alone calls f, which may change keys, while no other shard looks keys up, and returns true. If
-// the memory of another shard stalls, it returns false without calling f. The shard's lock is
-// held, and no payload that is still to be sent is borrowed. Keys looked up before alone are
-// stale after it.
-func (s *shard) alone(f func()) bool {
+// withKeysExclusive calls f, which may change keys, while no other shard looks keys up, and returns
+// true. If the memory of another shard stalls, it returns false without calling f. The shard's lock
+// is held, and no payload that is still to be sent is borrowed. Keys looked up before
+// withKeysExclusive are stale after it.
+func (s *shard) withKeysExclusive(f func()) bool {
 	s.gather.Settle()
 	d := s.dev
-	if !s.several {
+	if !s.multi {
 		d.changing.Lock()
 		f()
 		d.changing.Unlock()
@@ -152,7 +153,7 @@ func (s *shard) alone(f func()) bool {
 	}
 	s.keying.Unlock()
 	n := 0
-	for n < len(d.shards) && d.shards[n].keying.lockWithin(dataPatience) {
+	for n < len(d.shards) && d.shards[n].keying.lockWithin(dataLockTimeout) {
 		n++
 	}
 	all := n == len(d.shards)
@@ -180,10 +181,10 @@ type Client struct{ shard *shard }
 // NewClient returns a client with a random shard. A client need not be closed.
 func (d *Device) NewClient() *Client { return &Client{d.drawShard()} }
 
-// shardOfClient returns the client's shard, home for nil.
+// shardOfClient returns the client's shard, shard 0 for nil.
 func (d *Device) shardOfClient(c *Client) *shard {
 	if c == nil {
-		return d.home()
+		return d.shard0()
 	}
 	return c.shard
 }
@@ -234,7 +235,7 @@ func (n *senders) get(q bth.QPN) (s sender, ok bool) {
 // stray records the shard of a packet that is not for the receiver's shard, and reports whether
 // to process the packet. It counts the packets that the queue pair would drop.
 func (in *inbox) stray(a *arrival) bool {
-	if !in.shard.several || in.group != nil {
+	if !in.shard.multi || in.group != nil {
 		return true
 	}
 	d := in.shard.dev
@@ -263,13 +264,13 @@ const maxHeld = 64
 // not empty, a goroutine passes them to their queue pairs.
 type held struct {
 	mu      sync.Mutex // guards list and running
-	list    []heldDatagram
+	list    []deferredDatagram
 	running bool
-	spare   []heldDatagram // list of the round before, guarded by the shard's lock
+	spare   []deferredDatagram // list of the round before, guarded by the shard's lock
 }
 
-// heldDatagram is a datagram with a copy of its payload.
-type heldDatagram struct {
+// deferredDatagram is a datagram with a copy of its payload.
+type deferredDatagram struct {
 	arrival
 	link    int // index in the GID table
 	payload []byte
@@ -292,7 +293,7 @@ func (in *inbox) holdDatagrams(s *shard, good []arrival) (dropped uint64) {
 			continue
 		}
 		if cap(h.list) == 0 {
-			h.list = make([]heldDatagram, 0, maxHeld)
+			h.list = make([]deferredDatagram, 0, maxHeld)
 		}
 		h.list = h.list[:len(h.list)+1]
 		k := &h.list[len(h.list)-1]
@@ -340,7 +341,7 @@ func (s *shard) receiveHeld() bool {
 // takeHeld empties the queue of datagrams and returns what was in it, nothing if the shard is
 // closed. Receivers can queue others while these are processed, which may take as long as the
 // memory of a program stalls.
-func (s *shard) takeHeld() []heldDatagram {
+func (s *shard) takeHeld() []deferredDatagram {
 	h := &s.held
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -41,7 +41,8 @@ func newMaker(t *testing.T, seed uint64) *maker {
 // number.
 func (m *maker) qp() (q *QP, shard int) {
 	m.t.Helper()
-	q, err := m.dev.CreateQP(QPInit{Type: qp.RC, PD: m.pd, SendCQ: m.cq, RecvCQ: m.cq, Cap: qp.Cap{MaxSendWR: 1, MaxRecvWR: 1}})
+	q, err := m.dev.CreateQP(QPInit{Type: qp.RC, PD: m.pd, SendCQ: m.cq, RecvCQ: m.cq,
+		Cap: qp.Cap{MaxSendWR: 1, MaxRecvWR: 1}})
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ type windowShare struct {
 
 // waiter is the part of a QP that belongs to the list of a windowShare.
 type waiter struct {
-	waits         bool // in the list
+	queued        bool // in the list
 	granted       bool // removed from the list by resume, and has not sent since
 	before, after *QP
 }
@@ -84,19 +84,19 @@ func (q *QP) joinShare(out *outbox) {
 	}
 }
 
-// sent updates the list after q's machine has transmitted: q is in it if and only if it is
+// update updates the list after q's machine has transmitted: q is in it if and only if it is
 // blocked.
-func (w *windowShare) sent(q *QP) {
+func (w *windowShare) update(q *QP) {
 	if w != nil && q.granted {
 		q.granted = false
 		w.granted -= shareTurn
 	}
 	switch {
-	case w == nil || q.waits == q.shares.Blocked():
-	case q.waits:
+	case w == nil || q.queued == q.shares.Blocked():
+	case q.queued:
 		w.remove(q)
 	default:
-		q.waiter = waiter{waits: true, before: w.last}
+		q.waiter = waiter{queued: true, before: w.last}
 		if w.last == nil {
 			w.first = q
 		} else {
@@ -108,7 +108,7 @@ func (w *windowShare) sent(q *QP) {
 
 // remove removes q from the list if it is in it.
 func (w *windowShare) remove(q *QP) {
-	if !q.waits {
+	if !q.queued {
 		return
 	}
 	if q.before == nil {
@@ -134,6 +134,6 @@ func (w *windowShare) resume() {
 		w.remove(q)
 		q.granted = true
 		w.granted += shareTurn
-		q.shard.ready(q)
+		q.shard.markReady(q)
 	}
 }

@@ -100,8 +100,8 @@ func TestConnectionsOfAClientTowardsOneAddressShare(t *testing.T) {
 	})
 }
 
-// However many shards a device has, the part of each has room for several connections' turns: resume waits for a
-// whole one.
+// However many shards a device has, the part of each has room for several connections' turns:
+// resume waits for a whole one.
 func TestTheShareOfEachOfManyShardsHasRoomForTurns(t *testing.T) {
 	for _, n := range []int{1, 2, 8, 16, 33, MaxShards} {
 		d, err := Open(Config{
@@ -148,7 +148,7 @@ func TestWaitersForAShareAreServedInOrder(t *testing.T) {
 				if q.list != nil {
 					out.remove(q)
 				}
-				w.sent(q)
+				w.update(q)
 				delete(granted, q)
 				i := slices.Index(want, q)
 				switch {

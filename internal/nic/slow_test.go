@@ -16,7 +16,7 @@ func (e *end) readies(q *QP, b *end, n int) {
 		e.t.Fatal(err)
 	}
 	q.machine.Posted()
-	q.shard.ready(q)
+	q.shard.markReady(q)
 }
 
 // Memory of a file may wait for a disk at each page: the pump does not hold the lock for all
@@ -27,7 +27,7 @@ func TestThePumpReleasesTheLockWhenItTakesLong(t *testing.T) {
 		a, b := newPair(t, packets<<10, usualRetry, nil)
 		defer closeAll(t, a, b)
 		time.Sleep(time.Second) // the device is older than pumpTime
-		s := a.dev.home()
+		s := a.dev.shard0()
 		var qps []*QP
 		for len(qps) < queuePairs {
 			if q := a.newQP(); q.shard == s {
@@ -63,17 +63,18 @@ func TestThePumpOfACrowdedShardKeepsToItsBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newPair(t, packets<<10, usualRetry, nil)
 		defer closeAll(t, a, b)
-		s, q := a.dev.home(), a.qp
+		s, q := a.dev.shard0(), a.qp
 		s.lock()
 		defer s.unlock()
 		a.readies(q, b, packets<<10)
 		now, before := s.dev.now(), s.count.txFrames
-		s.crowdedUntil = now + crowdTime
+		s.backloggedUntil = now + backlogTime
 		s.flushSome(now, some, true, pumpTime)
 		first := s.count.txFrames - before
 		s.flushFresh(now)
 		if rest := s.count.txFrames - before - first; first == 0 || first > some>>10 || rest != 0 {
-			t.Errorf("the pump sent %d packets of 1 KiB, the receiver %d more; want 1 to %d and none", first, rest, some>>10)
+			t.Errorf("the pump sent %d packets of 1 KiB, the receiver %d more; want 1 to %d and none",
+				first, rest, some>>10)
 		}
 	})
 }
@@ -92,9 +93,10 @@ func TestTheReceiverGoesOnForALoneQueuePairWithinBounds(t *testing.T) {
 	}{
 		{name: "nothing else to do", set: func(*shard, *QP) {}, want: true},
 		{name: "after the time of the pump", set: func(*shard, *QP) {}, late: pumpTime + 1},
-		{name: "many packets wait", set: func(s *shard, _ *QP) { s.crowdedUntil = s.dev.now() + crowdTime }},
-		{name: "many packets waited long ago", set: func(s *shard, _ *QP) { s.crowdedUntil = s.dev.now() }, want: true},
-		{name: "requests change keys", set: func(_ *shard, q *QP) { q.rekeys = true }},
+		{name: "many packets wait", set: func(s *shard, _ *QP) { s.backloggedUntil = s.dev.now() + backlogTime }},
+		{name: "many packets waited long ago",
+			set: func(s *shard, _ *QP) { s.backloggedUntil = s.dev.now() }, want: true},
+		{name: "requests change keys", set: func(_ *shard, q *QP) { q.mayChangeKeys = true }},
 		{name: "another link has a queue pair that is ready", set: func(s *shard, _ *QP) {
 			s.out = append(s.out, &outbox{})
 			s.out[len(s.out)-1].spent.push(&QP{})
@@ -105,7 +107,7 @@ func TestTheReceiverGoesOnForALoneQueuePairWithinBounds(t *testing.T) {
 				a, b := newPair(t, packets<<10, usualRetry, nil)
 				defer closeAll(t, a, b)
 				time.Sleep(time.Second) // the device is older than pumpTime
-				s, q := a.dev.home(), a.qp
+				s, q := a.dev.shard0(), a.qp
 				s.lock()
 				defer s.unlock()
 				a.readies(q, b, packets<<10)
@@ -115,9 +117,10 @@ func TestTheReceiverGoesOnForALoneQueuePairWithinBounds(t *testing.T) {
 				tt.set(s, q)
 				s.flushFresh(s.dev.now() - tt.late)
 				if sent := s.count.txFrames - before; (sent > 0) != tt.want || before == 0 {
-					t.Errorf("%d packets left in the turn and %d after it; want any after it: %t", before, sent, tt.want)
+					t.Errorf("%d packets left in the turn and %d after it; want any after it: %t",
+						before, sent, tt.want)
 				}
-				s.out, s.crowdedUntil = out, 0
+				s.out, s.backloggedUntil = out, 0
 			})
 		})
 	}

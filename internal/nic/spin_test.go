@@ -13,7 +13,7 @@ import (
 )
 
 func TestALookInVainIsFollowedByEverLongerPauses(t *testing.T) {
-	s := spinner{most: time.Microsecond}
+	s := spinner{maxSpin: time.Microsecond}
 	// pauses counts the batches between looks that all are in vain.
 	pauses := func(n int) (out []int) {
 		for pause := 0; len(out) < n; pause++ {
@@ -82,7 +82,7 @@ func lookingPair(t *testing.T, most time.Duration, lone bool, look func()) (a, b
 	})
 	in := b.dev.pollable.all()[0]
 	in.mu.Lock()
-	in.spinner.most = most
+	in.spinner.maxSpin = most
 	in.mu.Unlock()
 	return a, b
 }
@@ -173,7 +173,7 @@ func TestPacketsThatNobodyTakesDoNotKeepTheDeviceLooking(t *testing.T) {
 		defer closeAll(t, a, b)
 		in := b.dev.pollable.all()[0]
 		in.mu.Lock()
-		in.spinner.most = most
+		in.spinner.maxSpin = most
 		in.mu.Unlock()
 		a.writeOne(b)
 		synctest.Wait()
@@ -208,7 +208,8 @@ func TestATimeoutThatIsNearIsWaitedForAwake(t *testing.T) {
 		s.timers.armed = transport.Time(time.Hour + c.timeout)
 		s.mu.Unlock()
 		if got := in.enough(transport.Time(time.Hour), c.looked); got != c.enough {
-			t.Errorf("looked for %v, the next timeout is in %v: enough is %t, want %t", c.looked, c.timeout, got, c.enough)
+			t.Errorf("looked for %v, the next timeout is in %v: enough is %t, want %t",
+				c.looked, c.timeout, got, c.enough)
 		}
 		s.mu.Lock()
 		s.timers.armed = was

@@ -72,7 +72,8 @@ func TestManyQueuePairsShareReceives(t *testing.T) {
 			}
 			got[wc.ByteLen]++
 			if id == 0 {
-				if e, err := b.dev.Event(t.Context()); err != nil || e != (AsyncEvent{Type: qp.EventSRQLimitReached, SRQ: s}) {
+				if e, err := b.dev.Event(t.Context()); err != nil ||
+					e != (AsyncEvent{Type: qp.EventSRQLimitReached, SRQ: s}) {
 					t.Fatalf("Event = %+v, %v", e, err)
 				}
 			}
@@ -164,7 +165,8 @@ func TestQueuePairThatFailsLeavesTheSRQToTheOthers(t *testing.T) {
 		if err := receivers[0].Modify(&qp.Attr{State: qp.ERR}, qp.AttrState); err != nil {
 			t.Fatal(err)
 		}
-		if e, err := b.dev.Event(t.Context()); err != nil || e != (AsyncEvent{Type: qp.EventQPLastWQEReached, QP: receivers[0]}) {
+		if e, err := b.dev.Event(t.Context()); err != nil ||
+			e != (AsyncEvent{Type: qp.EventQPLastWQEReached, QP: receivers[0]}) {
 			t.Fatalf("Event = %+v, %v", e, err)
 		}
 		if _, err := senders[1].PostSend(a.send(1, 5)); err != nil {

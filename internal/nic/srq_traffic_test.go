@@ -35,7 +35,8 @@ func TestSRQServesManyGoroutinesDuringTraffic(t *testing.T) {
 			}
 			wg.Go(func() {
 				for m := first; m < first+rounds; m++ {
-					if _, err := q.PostSend([]*qp.SendWR{{ID: m, Opcode: qp.WRSend, Flags: qp.Signaled, SGList: a.sge(int(8*m), 8)}}); err != nil {
+					if _, err := q.PostSend([]*qp.SendWR{{ID: m, Opcode: qp.WRSend, Flags: qp.Signaled,
+						SGList: a.sge(int(8*m), 8)}}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -75,7 +76,8 @@ func TestSRQServesManyGoroutinesDuringTraffic(t *testing.T) {
 		})
 		wg.Go(func() {
 			for range arms {
-				if at := s.Query(); at.MaxWR != small && at.MaxWR != large || at.Limit != small && at.Limit != 0 || at.MaxSGE != 1 {
+				if at := s.Query(); at.MaxWR != small && at.MaxWR != large || at.Limit != small && at.Limit != 0 ||
+					at.MaxSGE != 1 {
 					t.Errorf("attributes %+v", at)
 				}
 				time.Sleep(time.Microsecond)

@@ -146,7 +146,7 @@ func (s *stall) returns(name string, f func()) {
 func (s *stall) awaitStuck(m *mutex) {
 	s.t.Helper()
 	s.returns("lockWithin", func() {
-		for !m.stuck.Load() {
+		for !m.timedOut.Load() {
 			runtime.Gosched()
 		}
 	})

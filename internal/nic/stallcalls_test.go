@@ -47,9 +47,9 @@ func TestCallsThatConcernNoQueuePairDoNotWaitForMemoryThatStalls(t *testing.T) {
 		},
 		"NewClient":      func() { d.NewClient() },
 		"NewEventReader": func() { d.NewEventReader().Close() },
-		"LookKeys":       func() { d.LookKeys(0, make([]mr.KeyInfo, 8)) },
-		"LookCQs":        func() { d.LookCQs(0, make([]CQInfo, 8)) },
-		"LookGroups":     func() { d.LookGroups() },
+		"LookKeys":       func() { d.ListKeys(0, make([]mr.KeyInfo, 8)) },
+		"LookCQs":        func() { d.ListCQs(0, make([]CQInfo, 8)) },
+		"LookGroups":     func() { d.ListGroups() },
 	} {
 		s.returns(name, f)
 	}
@@ -61,7 +61,7 @@ const lastShard = makerShards - 1
 func TestALookTellsOfTheShardsWhoseMemoryDoesNotStall(t *testing.T) {
 	s := newStall(t, lastShard)
 	d := s.dev.dev
-	for _, shard := range []*shard{d.shards[lastShard], d.home()} {
+	for _, shard := range []*shard{d.shards[lastShard], d.shard0()} {
 		if _, err := d.CreateSRQ(&Client{shard}, s.dev.pd, qp.SRQAttr{MaxWR: 4, MaxSGE: 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestALookTellsOfTheShardsWhoseMemoryDoesNotStall(t *testing.T) {
 	defer s.end()
 	s.returns("LookQPs", func() {
 		some := make([]QPInfo, 8)
-		n := d.LookQPs(0, some)
+		n := d.ListQPs(0, some)
 		met := func(q *QP) bool {
 			return slices.ContainsFunc(some[:n], func(i QPInfo) bool { return i.QPN == q.Num() })
 		}
@@ -80,7 +80,7 @@ func TestALookTellsOfTheShardsWhoseMemoryDoesNotStall(t *testing.T) {
 	})
 	s.returns("LookSRQs", func() {
 		some := make([]SRQInfo, 8)
-		if n := d.LookSRQs(0, some); n != 2 || some[0].Depth != 0 || some[1].Depth != 4 {
+		if n := d.ListSRQs(0, some); n != 2 || some[0].Depth != 0 || some[1].Depth != 4 {
 			t.Errorf("%d shared receive queues were met: %+v", n, some[:n])
 		}
 	})

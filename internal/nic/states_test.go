@@ -33,7 +33,8 @@ func TestRefusedModifyNamesTheAttribute(t *testing.T) {
 	}(), 64)
 	defer closeAll(t, small)
 	initQP(t, small.qp)
-	toRTR := qp.AttrState | qp.AttrAV | qp.AttrPathMTU | qp.AttrDestQPN | qp.AttrRQPSN | qp.AttrMaxDestRdAtomic | qp.AttrMinRNRTimer
+	toRTR := qp.AttrState | qp.AttrAV | qp.AttrPathMTU | qp.AttrDestQPN | qp.AttrRQPSN |
+		qp.AttrMaxDestRdAtomic | qp.AttrMinRNRTimer
 	peer := qp.AddressVector{DGID: qp.GIDFromAddr(addrB)}
 	for _, c := range []struct {
 		rule  string
@@ -43,11 +44,14 @@ func TestRefusedModifyNamesTheAttribute(t *testing.T) {
 		fault qp.AttrMask
 		words string
 	}{
-		{"no way between the states", a.qp, qp.Attr{State: qp.INIT}, qp.AttrState, qp.AttrState, "from RTS to INIT: IBV_QP_STATE is not allowed"},
-		{"an attribute the state does not take", a.qp, qp.Attr{AV: peer}, qp.AttrAV, qp.AttrAV, "from RTS to RTS: IBV_QP_AV is not allowed"},
+		{"no way between the states", a.qp, qp.Attr{State: qp.INIT}, qp.AttrState, qp.AttrState,
+			"from RTS to INIT: IBV_QP_STATE is not allowed"},
+		{"an attribute the state does not take", a.qp, qp.Attr{AV: peer}, qp.AttrAV, qp.AttrAV,
+			"from RTS to RTS: IBV_QP_AV is not allowed"},
 		{"an alternate path", a.qp, qp.Attr{}, qp.AttrAltPath, qp.AttrAltPath, "RoCE has no alternate paths"},
 		{"a missing attribute", small.qp, qp.Attr{State: qp.RTR}, qp.AttrState, qp.AttrAV, "IBV_QP_AV is missing"},
-		{"a GID that is not there", small.qp, qp.Attr{State: qp.RTR, PathMTU: 256, AV: qp.AddressVector{DGID: peer.DGID, SGIDIndex: 3}}, toRTR,
+		{"a GID that is not there", small.qp,
+			qp.Attr{State: qp.RTR, PathMTU: 256, AV: qp.AddressVector{DGID: peer.DGID, SGIDIndex: 3}}, toRTR,
 			qp.AttrAV, "from INIT to RTR: IBV_QP_AV cannot be used: there is no GID with index 3"},
 		{"a path MTU that the link does not carry", small.qp, qp.Attr{State: qp.RTR, PathMTU: 4096, AV: peer}, toRTR,
 			qp.AttrPathMTU, "IBV_QP_PATH_MTU cannot be used: path MTU 4096 does not fit 192.0.2.1"},
@@ -106,7 +110,7 @@ func TestAddressVectorChangedInSQDReroutes(t *testing.T) {
 		}
 		a.post(a.write(b, 2, 0, 64))
 		synctest.Wait()
-		if sent := links[0].(packet.Counted).Stats().TxFrames; sent != 0 {
+		if sent := links[0].(packet.StatsReporter).Stats().TxFrames; sent != 0 {
 			t.Errorf("%d frames left in SQD", sent)
 		}
 		for _, e := range ends {
@@ -114,7 +118,7 @@ func TestAddressVectorChangedInSQDReroutes(t *testing.T) {
 		}
 		a.succeed(1)
 		for i, l := range links {
-			if sent := l.(packet.Counted).Stats().TxFrames; sent != 1 {
+			if sent := l.(packet.StatsReporter).Stats().TxFrames; sent != 1 {
 				t.Errorf("end %d sent %d frames by its second address, want 1", i, sent)
 			}
 		}
@@ -179,7 +183,8 @@ func TestUnreliableConnectionRecoversFromSQE(t *testing.T) {
 		defer closeAll(t, a, b)
 		ucs := [2]*QP{}
 		for i, e := range []*end{a, b} {
-			q, err := e.dev.CreateQP(QPInit{Type: qp.UC, PD: e.pd, SendCQ: e.cq, RecvCQ: e.cq, Cap: qp.Cap{MaxSendWR: 4, MaxSendSGE: 1, MaxRecvWR: 4, MaxRecvSGE: 1}})
+			q, err := e.dev.CreateQP(QPInit{Type: qp.UC, PD: e.pd, SendCQ: e.cq, RecvCQ: e.cq,
+				Cap: qp.Cap{MaxSendWR: 4, MaxSendSGE: 1, MaxRecvWR: 4, MaxRecvSGE: 1}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +192,8 @@ func TestUnreliableConnectionRecoversFromSQE(t *testing.T) {
 		}
 		for i, e := range []*end{a, b} {
 			initQP(t, ucs[i])
-			modify(t, ucs[i], qp.Attr{State: qp.RTR, PathMTU: 1024, DestQPN: ucs[1-i].Num(), AV: qp.AddressVector{DGID: qp.GIDFromAddr([]netip.Addr{addrB, addrA}[i])}},
+			modify(t, ucs[i], qp.Attr{State: qp.RTR, PathMTU: 1024, DestQPN: ucs[1-i].Num(),
+				AV: qp.AddressVector{DGID: qp.GIDFromAddr([]netip.Addr{addrB, addrA}[i])}},
 				qp.AttrState|qp.AttrAV|qp.AttrPathMTU|qp.AttrDestQPN|qp.AttrRQPSN)
 			modify(t, ucs[i], qp.Attr{State: qp.RTS}, qp.AttrState|qp.AttrSQPSN)
 			if _, err := ucs[i].PostRecv([]*qp.RecvWR{{ID: 7, SGList: e.sge(0, 100)}}); err != nil {

@@ -48,7 +48,8 @@ func storedPair(t *testing.T, places int) (a, b *end, store *storeRing) {
 		t.Fatal(err)
 	}
 	a.qp, err = a.dev.CreateQP(QPInit{
-		Type: qp.RC, PD: a.pd, SendCQ: cq, RecvCQ: cq, Cap: qp.Cap{MaxSendWR: 16, MaxRecvWR: 16, MaxSendSGE: 1, MaxRecvSGE: 1},
+		Type: qp.RC, PD: a.pd, SendCQ: cq, RecvCQ: cq,
+		Cap: qp.Cap{MaxSendWR: 16, MaxRecvWR: 16, MaxSendSGE: 1, MaxRecvSGE: 1},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +70,8 @@ func TestCompletionsGoToAStore(t *testing.T) {
 			synctest.Wait()
 		}
 		if store.n != 3 || store.told != 1 || store.asked {
-			t.Errorf("%d completions are in the store and its program was told %d times, want 3 and 1", store.n, store.told)
+			t.Errorf("%d completions are in the store and its program was told %d times, want 3 and 1",
+				store.n, store.told)
 		}
 		for i, wc := range store.places[:store.n] {
 			if wc.Status != qp.WCSuccess || wc.WRID != uint64(i) {
@@ -77,7 +79,7 @@ func TestCompletionsGoToAStore(t *testing.T) {
 			}
 		}
 		var infos [4]CQInfo
-		n := a.dev.LookCQs(0, infos[:])
+		n := a.dev.ListCQs(0, infos[:])
 		if last := infos[n-1]; last.Len != 3 || last.Depth != 8 || last.Overflowed {
 			t.Errorf("a look shows %+v", last)
 		}

@@ -24,7 +24,8 @@ func (m *maker) qpElsewhere() *QP {
 
 func (m *maker) datagramQP() *QP {
 	m.t.Helper()
-	q, err := m.dev.CreateQP(QPInit{Type: qp.UD, PD: m.pd, SendCQ: m.cq, RecvCQ: m.cq, Cap: qp.Cap{MaxSendWR: 1, MaxRecvWR: 1}})
+	q, err := m.dev.CreateQP(QPInit{Type: qp.UD, PD: m.pd, SendCQ: m.cq, RecvCQ: m.cq,
+		Cap: qp.Cap{MaxSendWR: 1, MaxRecvWR: 1}})
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -38,12 +39,12 @@ func arrivalFor(q bth.QPN, src netip.Addr) *arrival {
 // A receiver waits for the lock of another shard: strangers must not cause that.
 func TestPacketsThatNoQueuePairTakesLeadToNoOtherShard(t *testing.T) {
 	m := newMaker(t, 1)
-	home := m.dev.home()
+	home := m.dev.shard0()
 	in := newInbox(home.out[0].gid, home)
 	connected, fresh, gone := m.qpElsewhere(), m.qpElsewhere(), m.qpElsewhere()
 	for _, q := range []*QP{connected, gone} {
 		q.remote = addrB
-		q.announce()
+		q.registerSender()
 	}
 	gone.Close()
 	var unknown bth.QPN = 2
@@ -79,7 +80,7 @@ func TestPacketsThatNoQueuePairTakesLeadToNoOtherShard(t *testing.T) {
 func TestDatagramsAreHeldForAShardThatIsBusy(t *testing.T) {
 	m := newMaker(t, 1)
 	q := m.datagramQP()
-	home, other := m.dev.home(), m.dev.shards[1]
+	home, other := m.dev.shard0(), m.dev.shards[1]
 	in := newInbox(other.out[0].gid, other)
 	a := arrivalFor(q.Num(), addrB)
 	if !in.stray(a) || in.strays != 0 || in.datagrams != 1 {
@@ -131,7 +132,8 @@ func (b *blockingDatagrams) ReceiveFrom(transport.Time, *bth.Packet, *transport.
 func TestAReceiverDoesNotWaitForDatagramsThatAnotherShardReceives(t *testing.T) {
 	e := newEnd(t, 1, openLink(t, pipe.NewNet(), addrA), 64)
 	defer closeAll(t, e)
-	q, err := e.dev.CreateQP(QPInit{Type: qp.UD, PD: e.pd, SendCQ: e.cq, RecvCQ: e.cq, Cap: qp.Cap{MaxSendWR: 1, MaxRecvWR: 1}})
+	q, err := e.dev.CreateQP(QPInit{Type: qp.UD, PD: e.pd, SendCQ: e.cq, RecvCQ: e.cq,
+		Cap: qp.Cap{MaxSendWR: 1, MaxRecvWR: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +162,7 @@ func TestAReceiverDoesNotWaitForDatagramsThatAnotherShardReceives(t *testing.T) 
 // Memory of a file may wait for a disk at each packet of a batch.
 func TestAReceiverThatTakesLongGivesWay(t *testing.T) {
 	m := newMaker(t, 1)
-	s := m.dev.home()
+	s := m.dev.shard0()
 	var had atomic.Bool
 	s.lock()
 	defer s.unlock()
@@ -170,6 +172,6 @@ func TestAReceiverThatTakesLongGivesWay(t *testing.T) {
 		s.unlock()
 	}()
 	for !had.Load() {
-		s.giveWay(s.dev.now())
+		s.yieldLock(s.dev.now())
 	}
 }

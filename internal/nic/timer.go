@@ -104,14 +104,14 @@ type putOff struct {
 	last  uint64 // value of outbox.batches from which on it is not put off again
 }
 
-// lookout caches, within one round of the pump, whether the receiver of a link is behind: the
+// behindCache caches, within one round of the pump, whether the receiver of a link is behind: the
 // check is a system call, and many queue pairs may be due.
-type lookout struct {
+type behindCache struct {
 	out    *outbox
 	behind bool
 }
 
-func (l *lookout) isBehind(o *outbox) bool {
+func (l *behindCache) isBehind(o *outbox) bool {
 	if l.out != o {
 		l.out, l.behind = o, o.behind()
 	}
@@ -137,16 +137,16 @@ func (q *QP) deadline() (transport.Time, bool) {
 }
 
 // putOff puts off q's timeout, which is due, and reports whether it did. The lock is held.
-func (s *shard) putOff(q *QP, now transport.Time, look *lookout) bool {
+func (s *shard) putOff(q *QP, now transport.Time, look *behindCache) bool {
 	if q.out == nil || !look.isBehind(q.out) {
 		return false
 	}
 	l := &q.late
 	if due, _ := q.machine.NextTimeout(); l.due != due {
-		*l = putOff{due: due, last: q.out.brings.batches.Load() + putOffBatches}
+		*l = putOff{due: due, last: q.out.rxFrom.batches.Load() + putOffBatches}
 		s.count.timeoutsPutOff++
 	}
-	if l.times == maxPutOffs || q.out.brings.batches.Load() >= l.last {
+	if l.times == maxPutOffs || q.out.rxFrom.batches.Load() >= l.last {
 		return false
 	}
 	l.until = now + firstPutOff<<l.times

@@ -30,7 +30,8 @@ func TestTimersModel(t *testing.T) {
 		pick := func(t *rapid.T) *QP { return rapid.SampledFrom(qps).Draw(t, "qp") }
 		t.Repeat(map[string]func(*rapid.T){
 			"at": func(t *rapid.T) {
-				q, at := pick(t), now+transport.Time(rapid.Int64Range(1, spans[rapid.IntRange(0, len(spans)-1).Draw(t, "span")]).Draw(t, "in"))
+				q, at := pick(t), now+transport.Time(rapid.Int64Range(1,
+					spans[rapid.IntRange(0, len(spans)-1).Draw(t, "span")]).Draw(t, "in"))
 				timers.at(q, now, at)
 				if old, ok := model[q]; !ok || at < old {
 					model[q] = at
@@ -42,7 +43,8 @@ func TestTimersModel(t *testing.T) {
 				delete(model, q)
 			},
 			"advance": func(t *rapid.T) {
-				now += transport.Time(rapid.Int64Range(0, spans[rapid.IntRange(0, len(spans)-1).Draw(t, "span")]).Draw(t, "by"))
+				now += transport.Time(rapid.Int64Range(0,
+					spans[rapid.IntRange(0, len(spans)-1).Draw(t, "span")]).Draw(t, "by"))
 				for q := timers.due(now); q != nil; q = timers.due(now) {
 					at, ok := model[q]
 					if !ok || at > now {
@@ -88,7 +90,8 @@ func TestLaterDeadlineLeavesTheTimerAlone(t *testing.T) {
 	timers.at(q, 0, 5000)
 	timers.at(q, 10, 9000)
 	if q.wake != 5000 || timers.armed != 5120 {
-		t.Errorf("wake %d, armed %d: a later deadline must not touch them, want 5000 and the tick after it", q.wake, timers.armed)
+		t.Errorf("wake %d, armed %d: a later deadline must not touch them, want 5000 and the tick after it",
+			q.wake, timers.armed)
 	}
 	timers.at(q, 20, 2500)
 	if q.wake != 2500 || timers.armed != 3072 {

@@ -68,7 +68,7 @@ func TestAcknowledgementsOfABatchAreCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVictim(t, pipe.NewNet())
 		defer v.close()
-		in := newInbox(v.dev.gids[0], v.dev.home())
+		in := newInbox(v.dev.gids[0], v.dev.shard0())
 		p := v.valid()
 		for range 16 {
 			in.rb.Frames = append(in.rb.Frames, received4(addrB, addrA, p.Append(nil)))
@@ -148,7 +148,8 @@ func TestEverythingArrivesOverABadLink(t *testing.T) {
 		{"reordering", fault.Config{Reorder: 0.05}},
 		{"corruption", fault.Config{Corrupt: 0.05}},
 		{"delay", fault.Config{Delay: time.Millisecond}},
-		{"all of it", fault.Config{Drop: 0.01, Duplicate: 0.01, Reorder: 0.01, Corrupt: 0.01, Jitter: 50 * time.Microsecond}},
+		{"all of it", fault.Config{Drop: 0.01, Duplicate: 0.01, Reorder: 0.01, Corrupt: 0.01,
+			Jitter: 50 * time.Microsecond}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -198,7 +199,8 @@ func TestDeadPeerEndsInRetryExceeded(t *testing.T) {
 			wcs := a.wait(2)
 			took := time.Since(start)
 			if wcs[0].Status != qp.WCRetryExcErr || wcs[1].Status != qp.WCWRFlushErr {
-				t.Errorf("ended with %s and %s, want RETRY_EXC_ERR and WR_FLUSH_ERR", wcs[0].Status.Name(), wcs[1].Status.Name())
+				t.Errorf("ended with %s and %s, want RETRY_EXC_ERR and WR_FLUSH_ERR",
+					wcs[0].Status.Name(), wcs[1].Status.Name())
 			}
 			once := 4096 * time.Nanosecond << r.timeout
 			tries := time.Duration(r.count) + 1

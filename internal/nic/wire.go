@@ -10,8 +10,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// wire is a link of the device, from when it is added until nothing receives from it any more.
-type wire struct {
+// attachedLink is a link of the device, from when it is added until nothing receives from it any
+// more.
+type attachedLink struct {
 	link packet.Link
 	gone chan struct{} // closed when removal of the link begins
 
@@ -43,7 +44,7 @@ func (d *Device) AddLink(l packet.Link) (index int, err error) {
 func (d *Device) enterLink(g *gid) error {
 	d.lockAll()
 	defer d.unlockAll()
-	if d.home().closed {
+	if d.shard0().closed {
 		return ErrClosed
 	}
 	d.table.Lock()
@@ -52,7 +53,7 @@ func (d *Device) enterLink(g *gid) error {
 	if g.index, err = d.place(g); err != nil {
 		return err
 	}
-	w, ok := d.addWire(g.link)
+	w, ok := d.addLink(g.link)
 	if !ok {
 		return ErrClosed
 	}
@@ -68,7 +69,7 @@ func (d *Device) enterAll(gids []*gid) {
 	defer d.table.Unlock()
 	d.port.links = len(gids)
 	for _, g := range gids {
-		if w, ok := d.addWire(g.link); ok {
+		if w, ok := d.addLink(g.link); ok {
 			d.connect(g, w)
 		}
 	}
@@ -76,7 +77,7 @@ func (d *Device) enterAll(gids []*gid) {
 
 // connect adds g, whose index is set, to the table, or g's link to the entry that its address
 // has, and starts to receive. linking, all shards' locks and table are held.
-func (d *Device) connect(g *gid, w *wire) {
+func (d *Device) connect(g *gid, w *attachedLink) {
 	isNew := g.index == len(d.gids)
 	switch {
 	case isNew:
@@ -89,7 +90,7 @@ func (d *Device) connect(g *gid, w *wire) {
 	default:
 		d.gids[g.index], isNew = g, true
 	}
-	g.wire, g.away = w, nil
+	g.wire, g.errAbsent = w, nil
 	for _, s := range d.shards {
 		if isNew {
 			s.out = withOut(s.out, &outbox{gid: g})
@@ -104,7 +105,7 @@ func (d *Device) connect(g *gid, w *wire) {
 		s.loops[g.index].connect(s)
 	}
 	if g.queues == nil {
-		d.receive(newInbox(g, d.home()))
+		d.receive(newInbox(g, d.shard0()))
 	}
 	for i, queue := range g.queues {
 		d.receive(newQueueInbox(g, d.shards[i], queue))
@@ -129,7 +130,7 @@ func (d *Device) receive(in *inbox) {
 
 // RemoveLink removes the link with the given index from the device and closes it. It returns when
 // nothing of the link is left. The index remains reserved for the address, which may come back.
-// While the address is away, packets of its queue pairs are lost and counted (tx_refused,
+// While the address is absent, packets of its queue pairs are lost and counted (tx_refused,
 // Device.SendError), and retries run; datagrams complete and are lost. If a link returns before
 // the retries are used up, it serves the queue pairs again.
 func (d *Device) RemoveLink(index int) error {
@@ -141,7 +142,7 @@ func (d *Device) RemoveLink(index int) error {
 	}
 	err = w.link.Close()
 	w.receivers.Wait()
-	d.dropWire(w)
+	d.removeLink(w)
 	d.rejoin()
 	if errors.Is(err, net.ErrClosed) {
 		return nil
@@ -151,10 +152,10 @@ func (d *Device) RemoveLink(index int) error {
 
 // takeLink removes a link from the table and ends the group memberships that were joined by it.
 // Once it returns, nothing is sent by the link. linking is held.
-func (d *Device) takeLink(index int) (*wire, error) {
+func (d *Device) takeLink(index int) (*attachedLink, error) {
 	d.lockAll()
 	defer d.unlockAll()
-	if d.home().closed {
+	if d.shard0().closed {
 		return nil, ErrClosed
 	}
 	g, err := d.gidAt(index)
@@ -165,7 +166,7 @@ func (d *Device) takeLink(index int) (*wire, error) {
 	close(w.gone)
 	d.departures++
 	d.table.Lock()
-	g.leave(d.departures)
+	g.setAbsent(d.departures)
 	d.table.Unlock()
 	for _, s := range d.shards {
 		s.out[index].disconnect()
@@ -188,7 +189,7 @@ func (d *Device) UpdateLink(index int) error {
 	defer d.linking.Unlock()
 	d.lockAll()
 	defer d.unlockAll()
-	if d.home().closed {
+	if d.shard0().closed {
 		return ErrClosed
 	}
 	g, err := d.gidAt(index)
@@ -209,33 +210,33 @@ func (d *Device) UpdateLink(index int) error {
 	return nil
 }
 
-// addWire adds a link to those that Close closes; it returns false if Close has begun.
-func (d *Device) addWire(l packet.Link) (*wire, bool) {
+// addLink adds a link to those that Close closes; it returns false if Close has begun.
+func (d *Device) addLink(l packet.Link) (*attachedLink, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ending.Load() {
 		return nil, false
 	}
-	w := &wire{link: l, gone: make(chan struct{})}
-	d.wires = append(d.wires, w)
+	w := &attachedLink{link: l, gone: make(chan struct{})}
+	d.links = append(d.links, w)
 	return w, true
 }
 
-// dropWire forgets a closed link but keeps its counters.
-func (d *Device) dropWire(w *wire) {
+// removeLink removes a closed link but keeps its counters.
+func (d *Device) removeLink(w *attachedLink) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.wires = slices.DeleteFunc(d.wires, func(o *wire) bool { return o == w })
-	if l, ok := w.link.(packet.Counted); ok {
+	d.links = slices.DeleteFunc(d.links, func(o *attachedLink) bool { return o == w })
+	if l, ok := w.link.(packet.StatsReporter); ok {
 		d.leftLinks.Add(l.Stats())
 	}
 }
 
-// closeWires closes every link and prevents new ones.
-func (d *Device) closeWires() (err error) {
+// closeLinks closes every link and prevents new ones.
+func (d *Device) closeLinks() (err error) {
 	d.mu.Lock()
 	d.ending.Store(true)
-	wires := slices.Clone(d.wires)
+	wires := slices.Clone(d.links)
 	d.mu.Unlock()
 	for _, w := range wires {
 		if cerr := w.link.Close(); cerr != nil && !errors.Is(cerr, net.ErrClosed) {

@@ -91,7 +91,7 @@ func TestAGroupIsNotJoinedForAMemberThatLeft(t *testing.T) {
 		b.removeLink(0)
 		b.addLink(&hookedLink{Link: openLink(t, n, addrB), joining: b.qp.Close})
 		a.post(a.datagram(1, a.ah(0, group4), bth.MulticastQPN, 0, 20))
-		if n.Lost() != 1 {
+		if n.Undelivered() != 1 {
 			t.Error("the device is in a group without members")
 		}
 	})
@@ -111,7 +111,7 @@ func TestALinkOfAnotherKindComesBack(t *testing.T) {
 	if g := e.dev.GIDs()[0]; g.MTU != 1024 || g.Caps.MTU != 1500 || g.Caps.Batch != 300 {
 		t.Errorf("GID 0 is %+v", g)
 	}
-	if got := e.dev.home().out[0].batch.Cap(); got != 300 {
+	if got := e.dev.shard0().out[0].batch.Cap(); got != 300 {
 		t.Errorf("%d frames are sent at once, want 300", got)
 	}
 }
@@ -166,7 +166,7 @@ func TestAForeignHandleLeadsNowhereWithoutLinksToo(t *testing.T) {
 // openWaiting opens a device without links.
 func openWaiting(t *testing.T) *Device {
 	t.Helper()
-	d, err := Open(Config{Name: "test", Waits: true, Seed: 1, MaxQP: 16, MaxMR: 16, MaxCQ: 16, MaxSRQ: 1})
+	d, err := Open(Config{Name: "test", LinksOptional: true, Seed: 1, MaxQP: 16, MaxMR: 16, MaxCQ: 16, MaxSRQ: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

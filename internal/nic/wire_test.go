@@ -143,7 +143,7 @@ func TestRetriesRunOutWhileTheAddressIsAway(t *testing.T) {
 		if sent, refused := a.counter("tx_packets")-before, a.counter("tx_refused"); sent != 0 || refused != 8 {
 			t.Errorf("%d packets sent, %d refused, want 0 and the first with 7 retries", sent, refused)
 		}
-		if err := a.dev.SendError(); !errors.Is(err, errAway) || !strings.Contains(err.Error(), "GID 0 (192.0.2.1)") {
+		if err := a.dev.SendError(); !errors.Is(err, errAbsent) || !strings.Contains(err.Error(), "GID 0 (192.0.2.1)") {
 			t.Errorf("SendError = %v, want one that says that GID 0 is away", err)
 		}
 	})
@@ -160,7 +160,7 @@ func TestDatagramsAreLostWhileTheAddressIsAway(t *testing.T) {
 		b.postRecv(&qp.RecvWR{ID: 7, SGList: b.sge(0, 100)})
 		a.post(a.datagram(1, ah, b.qp.Num(), 0, 10))
 		a.succeed(1)
-		if _, err := a.dev.CreateAH(a.pd, qp.AddressVector{DGID: qp.GIDFromAddr(addrB)}); !errors.Is(err, errAway) {
+		if _, err := a.dev.CreateAH(a.pd, qp.AddressVector{DGID: qp.GIDFromAddr(addrB)}); !errors.Is(err, errAbsent) {
 			t.Errorf("CreateAH = %v, want that the address is away", err)
 		}
 		a.addLink(openLink(t, n, addrA))
@@ -189,7 +189,7 @@ func TestRemoveLinkLeavesNothingBehind(t *testing.T) {
 				t.Fatalf("%d goroutines receive from a link that was removed; closed: %v", got, l.closed.Load())
 			}
 		}
-		if got := len(e.dev.wires); got != 1 {
+		if got := len(e.dev.links); got != 1 {
 			t.Errorf("the device holds %d links, want 1", got)
 		}
 		mustEvent(t, e.dev, gidChange)
@@ -247,9 +247,12 @@ func TestAddAndRemoveSayWhatIsWrong(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		{"an address that is there", func() error { _, err := e.dev.AddLink(twin); return err }, "192.0.2.1 is GID 0 of the device already"},
-		{"too small an MTU", func() error { _, err := e.dev.AddLink(tiny); return err }, "the MTU of 192.0.2.66 is 300 bytes"},
-		{"an index that is not there", func() error { return e.dev.RemoveLink(1) }, "no GID with index 1: the device has 0 (192.0.2.1)"},
+		{"an address that is there", func() error { _, err := e.dev.AddLink(twin); return err },
+			"192.0.2.1 is GID 0 of the device already"},
+		{"too small an MTU", func() error { _, err := e.dev.AddLink(tiny); return err },
+			"the MTU of 192.0.2.66 is 300 bytes"},
+		{"an index that is not there", func() error { return e.dev.RemoveLink(1) },
+			"no GID with index 1: the device has 0 (192.0.2.1)"},
 		{"a negative index", func() error { return e.dev.RemoveLink(-1) }, "no GID with index -1"},
 		{"removed", func() error { return e.dev.RemoveLink(0) }, ""},
 		{"removed twice", func() error { return e.dev.RemoveLink(0) }, "GID 0 (192.0.2.1) is away"},
@@ -412,7 +415,8 @@ func (l *blockedLink) Close() error {
 // Removing a link waits for goroutines that send by it, and closing the device wakes both.
 func TestCloseEndsARemovalThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &blockedLink{Link: openLink(t, pipe.NewNet(), addrA), sending: make(chan struct{}), closed: make(chan struct{})}
+		l := &blockedLink{Link: openLink(t, pipe.NewNet(), addrA), sending: make(chan struct{}),
+			closed: make(chan struct{})}
 		e := newEnd(t, 1, l, 4096)
 		e.connect(e.qp, addrB, 17, 0, usualRetry)
 		var all sync.WaitGroup
@@ -444,11 +448,15 @@ func TestGIDsAreThoseThatAreThere(t *testing.T) {
 		want int
 		gids map[int]netip.Addr
 	}{
-		{"another", func() int { return e.addLink(open(local("eth0"))) }, 1, map[int]netip.Addr{0: addrA, 1: local("eth0")}},
-		{"of another zone", func() int { return e.addLink(open(local("eth1"))) }, 2, map[int]netip.Addr{0: addrA, 1: local("eth0"), 2: local("eth1")}},
+		{"another", func() int { return e.addLink(open(local("eth0"))) }, 1,
+			map[int]netip.Addr{0: addrA, 1: local("eth0")}},
+		{"of another zone", func() int { return e.addLink(open(local("eth1"))) }, 2,
+			map[int]netip.Addr{0: addrA, 1: local("eth0"), 2: local("eth1")}},
 		{"gone", func() int { e.removeLink(1); return 1 }, 1, map[int]netip.Addr{0: addrA, 2: local("eth1")}},
-		{"another while it is away", func() int { return e.addLink(open(addrB)) }, 3, map[int]netip.Addr{0: addrA, 2: local("eth1"), 3: addrB}},
-		{"all gone", func() int { e.removeLink(0); e.removeLink(2); e.removeLink(3); return 0 }, 0, map[int]netip.Addr{}},
+		{"another while it is away", func() int { return e.addLink(open(addrB)) }, 3,
+			map[int]netip.Addr{0: addrA, 2: local("eth1"), 3: addrB}},
+		{"all gone", func() int { e.removeLink(0); e.removeLink(2); e.removeLink(3); return 0 }, 0,
+			map[int]netip.Addr{}},
 		{"back", func() int { return e.addLink(open(local("eth1"))) }, 2, map[int]netip.Addr{2: local("eth1")}},
 	} {
 		if got := c.do(); got != c.want {

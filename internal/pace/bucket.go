@@ -23,8 +23,8 @@ func (b *Bucket) Take(r Rate, now time.Time, n int) {
 	b.full = b.full.Add(time.Duration(n) * r.Interval)
 }
 
-// TakeIfThere takes a token if one is available, and reports whether it did.
-func (b *Bucket) TakeIfThere(r Rate, now time.Time) bool {
+// TryTake takes a token if one is available, and reports whether it did.
+func (b *Bucket) TryTake(r Rate, now time.Time) bool {
 	if b.Wait(r, now, 1) > 0 {
 		return false
 	}

@@ -9,7 +9,7 @@ func TestABucketFillsWithTime(t *testing.T) {
 	r, now := Rate{10, 100 * time.Millisecond}, time.Unix(1, 0)
 	var b Bucket
 	took := func() (n int) {
-		for b.TakeIfThere(r, now) {
+		for b.TryTake(r, now) {
 			n++
 		}
 		return n
@@ -33,11 +33,12 @@ func TestATokenThatIsNotThereYetCanBeTaken(t *testing.T) {
 	var b Bucket
 	for i, want := range []time.Duration{-2 * time.Second, -time.Second, 0, time.Second, 2 * time.Second} {
 		if got, refill := b.Wait(r, now, 1), b.Refill(now); got != want || refill != time.Duration(i)*time.Second {
-			t.Errorf("after %d tokens the next one is there in %v, all in %v; want %v and %d s", i, got, refill, want, i)
+			t.Errorf("after %d tokens the next one is there in %v, all in %v; want %v and %d s",
+				i, got, refill, want, i)
 		}
 		b.Take(r, now, 1)
 	}
-	if b.TakeIfThere(r, now.Add(2*time.Second)) || !b.TakeIfThere(r, now.Add(3*time.Second)) {
+	if b.TryTake(r, now.Add(2*time.Second)) || !b.TryTake(r, now.Add(3*time.Second)) {
 		t.Error("the sixth of 3 tokens, and one a second, is there after other than 3 s")
 	}
 }

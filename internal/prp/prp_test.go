@@ -10,7 +10,8 @@ func TestMapIsAPermutation(t *testing.T) {
 			for x := range uint32(1 << bits) {
 				n := p.Map(bits, tweak, x)
 				if int(n) >= len(seen) || seen[n] {
-					t.Fatalf("%d bits, tweak %d: %#x becomes %#x, which is too wide or what another number becomes", bits, tweak, x, n)
+					t.Fatalf("%d bits, tweak %d: %#x becomes %#x, which is too wide or what another number becomes",
+						bits, tweak, x, n)
 				}
 				seen[n] = true
 			}
@@ -49,7 +50,8 @@ func TestMapDependsOnSecretTweakAndWidth(t *testing.T) {
 		}
 	}
 	if tweaked > 2 || secret > 2 || wider > 2 {
-		t.Errorf("of 1000 numbers are equal: %d with another tweak, %d with another secret, %d with another width", tweaked, secret, wider)
+		t.Errorf("of 1000 numbers are equal: %d with another tweak, %d with another secret, %d with another width",
+			tweaked, secret, wider)
 	}
 }
 

@@ -29,16 +29,18 @@ type Peer struct {
 func New(link packet.Link, to netip.Addr) *Peer {
 	n := max(link.Caps().Batch, 1)
 	return &Peer{
-		link: link, path: packet.Path{Src: link.Local(), Dst: to}, batch: packet.NewBatch(n), rb: packet.NewRecvBatch(n),
+		link: link, path: packet.Path{Src: link.Local(), Dst: to}, batch: packet.NewBatch(n),
+		rb: packet.NewRecvBatch(n),
 		p: bth.Packet{
-			Opcode: bth.UDSendOnly, PKey: 0xffff, DestQP: bth.GSI, DETH: bth.DETH{QKey: transport.GSIQKey, SrcQP: bth.GSI},
+			Opcode: bth.UDSendOnly, PKey: 0xffff, DestQP: bth.GSI,
+			DETH: bth.DETH{QKey: transport.GSIQKey, SrcQP: bth.GSI},
 		},
 	}
 }
 
-// Speak returns a peer without a link, which only makes messages: Put, Flush and Recv must not be
-// called.
-func Speak(from, to netip.Addr) *Peer { return &Peer{path: packet.Path{Src: from, Dst: to}} }
+// NewOffline returns a peer without a link, which only makes messages: Put, Flush and Recv must
+// not be called.
+func NewOffline(from, to netip.Addr) *Peer { return &Peer{path: packet.Path{Src: from, Dst: to}} }
 
 // GID returns the GID of the peer.
 func (p *Peer) GID() qp.GID { return qp.GIDFromAddr(p.path.Src) }
@@ -96,7 +98,8 @@ func (p *Peer) seal() {
 		n := bth.UDPHeaderLen + f.Len() + bth.ICRCLen
 		var seed uint32
 		if src.Is4() {
-			h := bth.Header4{Src: src.As4(), Dst: dst.As4(), ID: f.ID, FlagsFragment: f.FlagsFragment, SrcPort: f.SrcPort, DstPort: packet.Port, UDPLen: n}
+			h := bth.Header4{Src: src.As4(), Dst: dst.As4(), ID: f.ID, FlagsFragment: f.FlagsFragment,
+				SrcPort: f.SrcPort, DstPort: packet.Port, UDPLen: n}
 			seed = h.Seed()
 		} else {
 			h := bth.Header6{Src: src.As16(), Dst: dst.As16(), SrcPort: f.SrcPort, DstPort: packet.Port, UDPLen: n}

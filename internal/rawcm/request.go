@@ -25,8 +25,8 @@ func (p *Peer) REQ(i uint32, port uint16) *mad.Message {
 	}}
 }
 
-// GivenUp returns the REJ that a manager sends when a REQ times out.
-func GivenUp(req *mad.Message) *mad.Message {
+// TimeoutREJ returns the REJ that a manager sends when a REQ times out.
+func TimeoutREJ(req *mad.Message) *mad.Message {
 	return &mad.Message{Attribute: mad.AttrREJ, TransactionID: req.TransactionID, REJ: mad.REJ{
 		LocalCommID: req.REQ.LocalCommID, Reason: mad.RejectTimeout,
 		ARI: binary.BigEndian.AppendUint64(nil, uint64(req.REQ.LocalCAGUID)),

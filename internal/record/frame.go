@@ -33,7 +33,8 @@ func (m *framer) make(b *buffer, e *entry) (f *capture.Frame, comment string) {
 	copy(m.data[n:], payload)
 
 	m.frame = capture.Frame{
-		Time: e.at, Link: capture.LinkRaw, Direction: capture.Outbound, Interface: e.name, Data: m.data[encap.EthernetLen:],
+		Time: e.at, Link: capture.LinkRaw, Direction: capture.Outbound, Interface: e.name,
+		Data: m.data[encap.EthernetLen:],
 	}
 	if e.dir == packet.Incoming {
 		m.frame.Direction = capture.Inbound

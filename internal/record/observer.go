@@ -35,8 +35,8 @@ func keyOf(b []byte) (k key, ok bool) {
 	return k, true
 }
 
-// leaving holds the notes for a packet that is about to be sent.
-type leaving struct {
+// outgoing holds the notes for a packet that is about to be sent.
+type outgoing struct {
 	qpn  bth.QPN
 	note string
 }
@@ -60,8 +60,8 @@ type Observer struct {
 func (r *Recorder) Observer() *Observer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.leaving == nil {
-		r.leaving = map[key]leaving{}
+	if r.outgoing == nil {
+		r.outgoing = map[key]outgoing{}
 	}
 	return &Observer{r: r}
 }
@@ -78,10 +78,10 @@ func (o *Observer) Sending(q bth.QPN, f *packet.Frame, wr *qp.SendWQE) {
 	}
 	o.r.mu.Lock()
 	defer o.r.mu.Unlock()
-	if len(o.r.leaving) >= maxLeaving { // packets that the link rejected never reach see, so their entries stay
-		clear(o.r.leaving)
+	if len(o.r.outgoing) >= maxLeaving { // packets that the link rejected never reach see, so their entries stay
+		clear(o.r.outgoing)
 	}
-	o.r.leaving[k] = leaving{q, o.note}
+	o.r.outgoing[k] = outgoing{q, o.note}
 }
 
 func requestNote(wr *qp.SendWQE) string {
@@ -103,7 +103,8 @@ func requestText(wr *qp.SendWQE) string {
 func (o *Observer) Receiving(_ bth.QPN, p *bth.Packet) {
 	o.receiving = true
 	q := p.DestQP
-	o.current = key{byte(p.Opcode), byte(q >> 16), byte(q >> 8), byte(q), byte(p.PSN >> 16), byte(p.PSN >> 8), byte(p.PSN)}
+	o.current = key{byte(p.Opcode), byte(q >> 16), byte(q >> 8), byte(q), byte(p.PSN >> 16),
+		byte(p.PSN >> 8), byte(p.PSN)}
 
 	// Of several identical packets, select the first that was not taken yet.
 	o.r.mu.Lock()
@@ -134,18 +135,19 @@ func (o *Observer) Completed(q bth.QPN, wc *qp.WC, wr *qp.SendWQE) {
 	case wr != nil && wr.Started:
 		text := trace.CompletionNote(wr.FirstPSN, fmt.Sprintf("wr_id %d %v", wc.WRID, wc.Status))
 		if o.receiving || !o.tellSent(q, wr.FirstPSN.Add(wr.Packets-1), text) {
-			o.tell(q, text)
+			o.annotate(q, text)
 		}
 	case wr != nil:
-		o.tell(q, fmt.Sprintf("completion of a work request that was not sent: wr_id %d %v", wc.WRID, wc.Status))
+		o.annotate(q, fmt.Sprintf("completion of a work request that was not sent: wr_id %d %v", wc.WRID, wc.Status))
 	default:
-		o.tell(q, fmt.Sprintf("completion of a receive: wr_id %d %v %v %d bytes", wc.WRID, wc.Opcode, wc.Status, wc.ByteLen))
+		o.annotate(q, fmt.Sprintf("completion of a receive: wr_id %d %v %v %d bytes", wc.WRID, wc.Opcode,
+			wc.Status, wc.ByteLen))
 	}
 }
 
 // Changed notes a state change of a queue pair.
 func (o *Observer) Changed(q bth.QPN, from, to qp.State) {
-	o.tell(q, fmt.Sprintf("queue pair %#06x: %v to %v", uint32(q), from, to))
+	o.annotate(q, fmt.Sprintf("queue pair %#06x: %v to %v", uint32(q), from, to))
 }
 
 // add adds a note, up to maxNotes.
@@ -182,10 +184,10 @@ func (r *Recorder) latest(yield func(*entry, key) bool) {
 	}
 }
 
-// tell adds a note to the frame that Receiving selected or, if there is none, to the latest frame
-// of the queue pair. If that frame is already written, tell uses the latest frame of the buffer,
-// or the next one if the buffer is empty.
-func (o *Observer) tell(q bth.QPN, text string) {
+// annotate adds a note to the frame that Receiving selected or, if there is none, to the latest
+// frame of the queue pair. If that frame is already written, it uses the latest frame of the
+// buffer, or the next one if the buffer is empty.
+func (o *Observer) annotate(q bth.QPN, text string) {
 	r := o.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,14 +214,14 @@ func (o *Observer) tell(q bth.QPN, text string) {
 // note adds the notes that are known for an outgoing frame, and the pending ones, to e. The
 // caller holds r.mu.
 func (r *Recorder) note(e *entry) {
-	if r.leaving == nil {
+	if r.outgoing == nil {
 		return
 	}
 	e.notes, r.pending = r.pending, nil
 	if k, ok := keyOf(e.frame.Data); ok && e.dir == packet.Outgoing {
-		if l, ok := r.leaving[k]; ok {
+		if l, ok := r.outgoing[k]; ok {
 			e.qpn, e.notes = l.qpn, append(e.notes, l.note)
-			delete(r.leaving, k)
+			delete(r.outgoing, k)
 		}
 	}
 }

@@ -31,7 +31,8 @@ func TestNotesStandOnTheirFrames(t *testing.T) {
 		o.Sending(0x12, leave, wr)
 		send(t, l, there4, 0, 20)
 		// Two equal frames, and one after them: the first one has an effect.
-		in.frames = []packet.Received{received(there4, here4, 0, 1), received(there4, here4, 0, 1), received(there4, here4, 0, 2)}
+		in.frames = []packet.Received{received(there4, here4, 0, 1), received(there4, here4, 0, 1),
+			received(there4, here4, 0, 2)}
 		if err := l.Recv(packet.NewRecvBatch(3)); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,8 @@ func TestNotesStandOnTheirFrames(t *testing.T) {
 			got = append(got, p.Comments)
 		}
 		want := [][]string{
-			{"queue pair 0x000012: RTR to RTS", "work request: wr_id 7 SEND 4 bytes", "completion of PSN 20: wr_id 7 success"},
+			{"queue pair 0x000012: RTR to RTS", "work request: wr_id 7 SEND 4 bytes",
+				"completion of PSN 20: wr_id 7 success"},
 			{"completion of a receive: wr_id 3 RECV success 4 bytes"}, nil, {"queue pair 0x000012: RTS to ERR"},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -36,19 +36,19 @@ type Options struct {
 // Recorder records the frames of links that [Recorder.Wrap] has wrapped. Its methods are safe for
 // concurrent use.
 type Recorder struct {
-	o       Options
-	wake    chan struct{} // the buffer is not empty, or the recorder is closed
-	pressed chan struct{} // the buffer is more than half full
-	over    chan struct{} // closed when everything is written
+	o        Options
+	wake     chan struct{} // the buffer is not empty, or the recorder is closed
+	halfFull chan struct{} // the buffer is more than half full
+	over     chan struct{} // closed when everything is written
 
-	mu      sync.Mutex
-	filling *buffer
-	lost    uint64 // frames dropped since the last one in the buffer
-	stats   Stats
-	closed  bool
-	closing chan struct{}   // closed when closed is set
-	leaving map[key]leaving // notes of an Observer for packets about to be sent; nil without an Observer
-	pending []string        // notes that wait for a frame
+	mu       sync.Mutex
+	filling  *buffer
+	lost     uint64 // frames dropped since the last one in the buffer
+	stats    Stats
+	closed   bool
+	closing  chan struct{}    // closed when closed is set
+	outgoing map[key]outgoing // notes of an Observer for packets about to be sent; nil without an Observer
+	pending  []string         // notes that wait for a frame
 
 	// Only run uses these fields.
 	file   *file // nil without a file
@@ -60,9 +60,9 @@ type Recorder struct {
 
 // Stats counts frames.
 type Stats struct {
-	Frames uint64 // recorded
-	Lost   uint64 // dropped: the buffer was full
-	Beyond uint64 // dropped: the file has its maximum length, or a write failed
+	Frames  uint64 // recorded
+	Lost    uint64 // dropped: the buffer was full
+	Refused uint64 // dropped: the file has its maximum length, or a write failed
 }
 
 // New returns a Recorder that writes to w, without delay. An error of w ends the recording: see
@@ -100,7 +100,8 @@ func newRecorder(o Options) *Recorder {
 	if o.Buffer <= 0 {
 		o.Buffer = DefaultBuffer
 	}
-	return &Recorder{o: o, wake: make(chan struct{}, 1), pressed: make(chan struct{}, 1), over: make(chan struct{}), closing: make(chan struct{}), filling: &buffer{}}
+	return &Recorder{o: o, wake: make(chan struct{}, 1), halfFull: make(chan struct{}, 1), over: make(chan struct{}),
+		closing: make(chan struct{}), filling: &buffer{}}
 }
 
 func (r *Recorder) writer(w io.Writer) *pcapng.Writer {
@@ -131,9 +132,9 @@ func (r *Recorder) see(name string, dir packet.Direction, f *packet.TapFrame) {
 	}
 	r.lost = 0
 	r.wakeWriter()
-	if r.leaving != nil && len(r.filling.data) > r.o.Buffer/2 {
+	if r.outgoing != nil && len(r.filling.data) > r.o.Buffer/2 {
 		select {
-		case r.pressed <- struct{}{}:
+		case r.halfFull <- struct{}{}:
 		default:
 		}
 	}
@@ -161,18 +162,18 @@ func (r *Recorder) run() {
 			if r.write(full, &full.entries[i]) {
 				done.Frames++
 			} else {
-				done.Beyond++
+				done.Refused++
 			}
 		}
 		r.failed(r.out.Flush())
 		if whole && r.err != nil { // it is unknown how much of the buffer is in the file
-			done = Stats{Beyond: done.Frames + done.Beyond}
+			done = Stats{Refused: done.Frames + done.Refused}
 		}
 		full.reset()
 		spare = full
 		r.mu.Lock()
 		r.stats.Frames += done.Frames
-		r.stats.Beyond += done.Beyond
+		r.stats.Refused += done.Refused
 		r.mu.Unlock()
 	}
 	r.failed(r.closes())
@@ -193,13 +194,13 @@ func (r *Recorder) failed(err error) {
 // still annotate stay.
 func (r *Recorder) take(spare *buffer) (full *buffer, closed bool) {
 	r.mu.Lock()
-	holds := r.leaving != nil && !r.closed
+	holds := r.outgoing != nil && !r.closed
 	r.mu.Unlock()
 	if holds {
 		select {
 		case <-time.After(hold):
 		case <-r.closing:
-		case <-r.pressed:
+		case <-r.halfFull:
 			holds = false
 		}
 	}

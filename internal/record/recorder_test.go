@@ -49,7 +49,8 @@ func sealed(src, dst netip.Addr, id uint16, psn bth.PSN) []byte {
 	b := p.Append(nil)
 	n := bth.UDPHeaderLen + len(b) + bth.ICRCLen
 	if src.Is4() {
-		h := bth.Header4{Src: src.As4(), Dst: dst.As4(), ID: id, FlagsFragment: packet.DontFragment, SrcPort: 4791, DstPort: 4791, UDPLen: n}
+		h := bth.Header4{Src: src.As4(), Dst: dst.As4(), ID: id, FlagsFragment: packet.DontFragment, SrcPort: 4791,
+			DstPort: 4791, UDPLen: n}
 		return bth.AppendICRC(b, bth.ICRC(h.Seed(), b))
 	}
 	h := bth.Header6{Src: src.As16(), Dst: dst.As16(), SrcPort: 4791, DstPort: 4791, UDPLen: n}
@@ -57,7 +58,8 @@ func sealed(src, dst netip.Addr, id uint16, psn bth.PSN) []byte {
 }
 
 func received(src, dst netip.Addr, id uint16, psn bth.PSN) packet.Received {
-	f := packet.Received{Data: sealed(src, dst, id, psn), Src: src, Dst: dst, SrcPort: 4791, HeaderSeen: true, ID: id, HopLimit: 64}
+	f := packet.Received{Data: sealed(src, dst, id, psn), Src: src, Dst: dst, SrcPort: 4791, HeaderSeen: true, ID: id,
+		HopLimit: 64}
 	if src.Is4() {
 		f.FlagsFragment = packet.DontFragment
 	}
@@ -130,7 +132,8 @@ func TestWhatIsSentAndReceivedIsInTheTrace(t *testing.T) {
 			psn      bth.PSN
 		}{{capture.Outbound, test.here, test.there, 2}, {capture.Inbound, test.there, test.here, 3}} {
 			p := &all[i]
-			if p.Err != nil || p.ICRC.Verdict != trace.Right || p.Direction != want.dir || p.Src.Addr() != want.src || p.Dst.Addr() != want.dst ||
+			if p.Err != nil || p.ICRC.Verdict != trace.Right || p.Direction != want.dir || p.Src.Addr() != want.src ||
+				p.Dst.Addr() != want.dst ||
 				p.BTH.PSN != want.psn || p.IP.HopLimit != 64 {
 				t.Errorf("%s: packet %d: %+v", test.rule, i, p)
 			}
@@ -162,7 +165,9 @@ func TestAPacketWithAWrongICRCKeepsIt(t *testing.T) {
 
 func TestOnlyWhatIsChosenIsKept(t *testing.T) {
 	var file bytes.Buffer
-	r := record.New(&file, record.Options{Keep: func(_ packet.Direction, f packet.TapFrame) bool { return f.Data[11] == 2 }})
+	r := record.New(&file, record.Options{Keep: func(_ packet.Direction, f packet.TapFrame) bool {
+		return f.Data[11] == 2
+	}})
 	l := r.Wrap("", &stub{local: here4})
 	for psn := range bth.PSN(4) {
 		send(t, l, there4, 0, psn)
@@ -235,7 +240,7 @@ func TestAFileIsNoLongerThanItMayBe(t *testing.T) {
 		all := fileOf(t, path, limit)
 		s := r.Stats()
 		if !rotate {
-			if s.Frames == 0 || s.Beyond == 0 || s.Frames+s.Beyond != 200 || uint64(len(all)) != s.Frames {
+			if s.Frames == 0 || s.Refused == 0 || s.Frames+s.Refused != 200 || uint64(len(all)) != s.Frames {
 				t.Errorf("%+v, %d packets", s, len(all))
 			}
 			continue
@@ -277,11 +282,12 @@ func TestWhatCannotBeWrittenEndsTheTraceAndNothingElse(t *testing.T) {
 	if err := r.Close(); !errors.Is(err, errBroken) {
 		t.Errorf("%v", err)
 	}
-	if s := r.Stats(); s != (record.Stats{Beyond: 1}) || len(failed) > 0 {
+	if s := r.Stats(); s != (record.Stats{Refused: 1}) || len(failed) > 0 {
 		t.Errorf("%+v, and %d errors more are told", s, len(failed))
 	}
 	send(t, l, there4, 0, 1)
-	if _, err := record.Create(filepath.Join(t.TempDir(), "no", "such", "folder"), record.Options{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := record.Create(filepath.Join(t.TempDir(), "no", "such", "folder"), record.Options{}); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 }
@@ -320,7 +326,8 @@ func TestTheLatestPacketsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := packets(t, &file)
-		if n := len(all); n > 30 || n < min(int(psn)+1, 8) || all[n-1].BTH.PSN != psn || all[0].BTH.PSN != psn+1-bth.PSN(n) {
+		if n := len(all); n > 30 || n < min(int(psn)+1, 8) || all[n-1].BTH.PSN != psn ||
+			all[0].BTH.PSN != psn+1-bth.PSN(n) {
 			t.Fatalf("after PSN %d: %d packets, from %d on", psn, n, all[0].BTH.PSN)
 		}
 	}
@@ -345,7 +352,8 @@ func TestRecordersComeAndGo(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if all := packets(t, &files[i]); len(all) != 2 || all[0].BTH.PSN != bth.PSN(i+1) || all[1].BTH.PSN != bth.PSN(i+2) {
+		if all := packets(t, &files[i]); len(all) != 2 || all[0].BTH.PSN != bth.PSN(i+1) ||
+			all[1].BTH.PSN != bth.PSN(i+2) {
 			t.Errorf("%+v", all)
 		}
 	}

@@ -12,7 +12,8 @@ func TestRingsAllocateNothing(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
-	sends, sp := newSendRing(t, 15, rings.SendConfig{MaxSGE: 2, MaxInline: 32, Datagram: true, AH: func(uint32) (qp.AH, bool) { return nil, true }})
+	sends, sp := newSendRing(t, 15, rings.SendConfig{MaxSGE: 2, MaxInline: 32, Datagram: true,
+		AH: func(uint32) (qp.AH, bool) { return nil, true }})
 	recvs, rp := newRecvRing(t, 15, rings.RecvConfig{MaxSGE: 2, Shared: true})
 	completions, cp := newCompletionRing(t, 15, nil)
 	fills := []func([]byte){

@@ -78,7 +78,7 @@ func (r *CompletionRing) store(wc *qp.WC) {
 	if r.Overflowed() {
 		return
 	}
-	defer r.mem.leave(debug.SetPanicOnFault(true))
+	defer r.mem.endAccess(debug.SetPanicOnFault(true))
 	if r.room == 0 {
 		if r.room = r.mem.geo.Depth() - r.used(); r.room == 0 {
 			r.overflowed = true
@@ -115,7 +115,7 @@ func (r *CompletionRing) Len() (n int) {
 	if r.mem.lost.Load() {
 		return 0
 	}
-	defer r.mem.leave(debug.SetPanicOnFault(true))
+	defer r.mem.endAccess(debug.SetPanicOnFault(true))
 	return r.used()
 }
 

@@ -18,11 +18,13 @@ func TestCompletionsAsTheProgramReadsThem(t *testing.T) {
 	}{
 		"WRITE": {qp.WC{WRID: 9, Opcode: qp.WCWrite, QPN: 0x11, ByteLen: 100}, f32{12: 1, 20: 100, 28: 0x11}},
 		"error": {qp.WC{WRID: 9, Status: qp.WCRetryExcErr, VendorErr: 7, QPN: 0x11}, f32{8: 12, 16: 7, 28: 0x11}},
-		"UD receive": {qp.WC{WRID: 9, Opcode: qp.WCRecv, QPN: 0x11, SrcQP: 0x22, ByteLen: 140, Flags: qp.GRH, SL: qp.SLIPv4},
+		"UD receive": {qp.WC{WRID: 9, Opcode: qp.WCRecv, QPN: 0x11, SrcQP: 0x22, ByteLen: 140, Flags: qp.GRH,
+			SL: qp.SLIPv4},
 			f32{12: 128, 20: 140, 28: 0x11, 32: 0x22, 36: 1, 44: qp.SLIPv4}},
 		"immediate": {qp.WC{WRID: 9, Opcode: qp.WCRecvWriteImm, Imm: 0x01020304, Flags: qp.WithImm, Solicited: true},
 			f32{12: 129, 24: host.Uint32([]byte{1, 2, 3, 4}), 36: 2}},
-		"invalidated": {qp.WC{WRID: 9, Opcode: qp.WCRecv, Imm: 0x01020304, Flags: qp.WithInv}, f32{12: 128, 24: 0x01020304, 36: 8}},
+		"invalidated": {qp.WC{WRID: 9, Opcode: qp.WCRecv, Imm: 0x01020304, Flags: qp.WithInv},
+			f32{12: 128, 24: 0x01020304, 36: 8}},
 	} {
 		r, p := newCompletionRing(t, 3, nil)
 		want := host.AppendUint64(nil, 9)

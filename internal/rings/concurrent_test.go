@@ -49,7 +49,8 @@ func TestProgramAndRingsRunAtTheSameTime(t *testing.T) {
 	})
 	var wr qp.SendWR
 	var w qp.RecvWQE
-	for sent, received, pushed := uint64(0), uint64(0), uint64(0); sent < n || received < n || pushed < n; runtime.Gosched() {
+	for sent, received, pushed := uint64(0), uint64(0),
+		uint64(0); sent < n || received < n || pushed < n; runtime.Gosched() {
 		if sends.Fetch(&wr) == qp.FetchGot {
 			if wr.ID != sent || wr.SGList[0].Addr != sent {
 				t.Errorf("fetched %+v, want %d", wr, sent)

@@ -65,7 +65,8 @@ func TestATruncatedFileEndsItsRing(t *testing.T) {
 		t.Run(name+" of receives", func(t *testing.T) {
 			g := shape(t, 127, 64)
 			buf, truncate := mapped(t, g.Size())
-			r, err := rings.NewRecvRing(g, buf, rings.RecvConfig{MaxSGE: 1, Shared: true, NewBuffer: buffers(&program{})})
+			r, err := rings.NewRecvRing(g, buf,
+				rings.RecvConfig{MaxSGE: 1, Shared: true, NewBuffer: buffers(&program{})})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +81,8 @@ func TestATruncatedFileEndsItsRing(t *testing.T) {
 			}
 			for r.Take(&qp.RecvWQE{}) {
 			}
-			if err := r.Modify(qp.SRQAttr{MaxWR: 200}, qp.SRQMaxWR); err == nil || !r.Lost() || r.Len() != 0 || r.Depth() != 127 {
+			if err := r.Modify(qp.SRQAttr{MaxWR: 200}, qp.SRQMaxWR); err == nil || !r.Lost() || r.Len() != 0 ||
+				r.Depth() != 127 {
 				t.Errorf("lost %v, %d wait: %v", r.Lost(), r.Len(), err)
 			}
 		})

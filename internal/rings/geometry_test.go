@@ -66,7 +66,8 @@ func TestHeader(t *testing.T) {
 	if _, err := rings.NewRecvRing(g, buf, rings.RecvConfig{MaxSGE: 4}); err != nil {
 		t.Fatal(err)
 	}
-	for at, want := range map[int]uint32{0: 8, 4: 7, 8: 0xaaaaaaaa, 124: 0xaaaaaaaa, 128: 0, 132: 0xaaaaaaaa, 256: 0, 260: 0xaaaaaaaa, g.Size(): 0xaaaaaaaa} {
+	for at, want := range map[int]uint32{0: 8, 4: 7, 8: 0xaaaaaaaa, 124: 0xaaaaaaaa, 128: 0, 132: 0xaaaaaaaa, 256: 0,
+		260: 0xaaaaaaaa, g.Size(): 0xaaaaaaaa} {
 		if got := host.Uint32(buf[at:]); got != want {
 			t.Errorf("at %d is %#x, want %#x", at, got, want)
 		}

@@ -85,7 +85,8 @@ func newMatch(t *testing.T, script []byte) *match {
 		}})
 	m.must(err)
 	g, buf = make(ofRecvs, rings.RecvElemSize(hostileSGE))
-	m.recvs, err = rings.NewRecvRing(g, buf, rings.RecvConfig{MaxSGE: hostileSGE, Shared: true, NewBuffer: provide(ofRecvs)})
+	m.recvs, err = rings.NewRecvRing(g, buf,
+		rings.RecvConfig{MaxSGE: hostileSGE, Shared: true, NewBuffer: provide(ofRecvs)})
 	m.must(err)
 	g, buf = make(ofCompletions, rings.CompletionElemSize)
 	m.completions, err = rings.NewCompletionRing(g, buf, provide(ofCompletions))
@@ -193,7 +194,8 @@ func (m *match) fetch() {
 			m.t.Fatalf("nothing is fetched of %d", waiting)
 		}
 		return
-	case len(m.wr.SGList) > hostileSGE || len(m.wr.InlineData) > hostileInline || cap(m.wr.InlineData) > 4*hostileInline:
+	case len(m.wr.SGList) > hostileSGE || len(m.wr.InlineData) > hostileInline ||
+		cap(m.wr.InlineData) > 4*hostileInline:
 		m.t.Fatalf("%d pieces, %d bytes inline", len(m.wr.SGList), len(m.wr.InlineData))
 	case status == qp.FetchGot && (!m.wr.Opcode.Valid() || m.wr.Opcode == qp.WRRegMR):
 		m.t.Fatalf("opcode %d", m.wr.Opcode)
@@ -270,21 +272,27 @@ func FuzzHostileProgram(f *testing.F) {
 	fetch, take, push := []byte{3, 2, 1, 16}, []byte{6, 2, 1, 16}, []byte{7, 9}
 	for _, seed := range [][]byte{
 		// Indexes beyond the ring, and among the fetched slots.
-		slices.Concat([]byte{3, 0}, header(ofSends, producer, 16), fetch, fetch, header(ofSends, producer, 1), fetch, []byte{5, 1}, fetch),
+		slices.Concat([]byte{3, 0}, header(ofSends, producer, 16), fetch, fetch, header(ofSends, producer, 1), fetch,
+			[]byte{5, 1}, fetch),
 		// A geometry that changes.
-		slices.Concat([]byte{2, 0}, header(ofSends, 0, 16), header(ofSends, 1, 16), header(ofSends, producer, 3), fetch, fetch, fetch),
+		slices.Concat([]byte{2, 0}, header(ofSends, 0, 16), header(ofSends, 1, 16), header(ofSends, producer, 3), fetch,
+			fetch, fetch),
 		// Unlimited SGEs, inline data and opcode; a datagram whose slot changes during
 		// decoding.
-		slices.Concat([]byte{2, 0}, field(ofSends, 0, 12, 2), field(ofSends, 0, 196, 16), field(ofSends, 1, 16, 7), field(ofSends, 1, 184, 16),
+		slices.Concat([]byte{2, 0}, field(ofSends, 0, 12, 2), field(ofSends, 0, 196, 16), field(ofSends, 1, 16, 7),
+			field(ofSends, 1, 184, 16),
 			header(ofSends, producer, 3), fetch, fetch, fetch),
-		slices.Concat([]byte{2, 1}, field(ofSends, 0, 12, 2), field(ofSends, 0, 36, 1), field(ofSends, 0, 196, 3), header(ofSends, producer, 1),
+		slices.Concat([]byte{2, 1}, field(ofSends, 0, 12, 2), field(ofSends, 0, 36, 1), field(ofSends, 0, 196, 3),
+			header(ofSends, producer, 1),
 			[]byte{3}, []byte{3, 0, 196, 16}, []byte{10}),
 		// Receives of many SGEs; a resize with a false index.
-		slices.Concat([]byte{3, 0}, field(ofRecvs, 0, 28, 16), header(ofRecvs, producer, 16), take, take, []byte{9, 20, 3, 3}, take, take),
+		slices.Concat([]byte{3, 0}, field(ofRecvs, 0, 28, 16), header(ofRecvs, producer, 16), take, take,
+			[]byte{9, 20, 3, 3}, take, take),
 		// Completions to a program with a false consumer index.
 		slices.Concat([]byte{1, 0}, push, push, header(ofCompletions, consumer, 16), push, push, []byte{8, 9}, push,
 			header(ofCompletions, producer, 3), push, push),
-		slices.Concat([]byte{1, 0}, push, push, []byte{11, 1}, header(ofCompletions, consumer, 1), push, header(ofCompletions, consumer, 3), []byte{8, 40}, push),
+		slices.Concat([]byte{1, 0}, push, push, []byte{11, 1}, header(ofCompletions, consumer, 1), push,
+			header(ofCompletions, consumer, 3), []byte{8, 40}, push),
 	} {
 		f.Add(seed)
 	}

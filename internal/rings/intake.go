@@ -2,13 +2,13 @@ package rings
 
 import "runtime/debug"
 
-// intake is the consumer side of a ring that a program fills. Slots are ready (filled, not
+// inRing is the consumer side of a ring that a program fills. Slots are ready (filled, not
 // fetched), held (fetched, not released) or free. The indexes are private and never read back;
 // ready + held is at most Slots - 1, whatever the program stores.
 //
 // Private fields change only after the buffer accesses that they depend on, so that they are
 // correct even after a fault.
-type intake struct {
+type inRing struct {
 	mem   memory
 	freed uint32 // index of the oldest held slot: the consumer index
 	next  uint32 // index of the next slot to fetch
@@ -18,18 +18,18 @@ type intake struct {
 
 // filled loads the producer index and returns the number of filled slots from next on. An index
 // among the held slots, which no correct program stores, is treated as next.
-func (in *intake) filled() int {
+func (in *inRing) filled() int {
 	p := in.mem.producer.Load() & in.mem.geo.mask()
 	return max(in.mem.distance(in.freed, p)-in.held, 0)
 }
 
 // fetch copies the first len(dst) bytes of the next slot to dst; len(dst) is at most the slot
 // size. It returns false if no slot is ready. The slot is held until release.
-func (in *intake) fetch(dst []byte) (got bool) {
+func (in *inRing) fetch(dst []byte) (got bool) {
 	if in.mem.lost.Load() {
 		return false
 	}
-	defer in.mem.leave(debug.SetPanicOnFault(true))
+	defer in.mem.endAccess(debug.SetPanicOnFault(true))
 	if in.ready == 0 {
 		if in.ready = in.filled(); in.ready == 0 {
 			return false
@@ -43,7 +43,7 @@ func (in *intake) fetch(dst []byte) (got bool) {
 }
 
 // release frees the n oldest held slots for the program, at most all of them.
-func (in *intake) release(n int) {
+func (in *inRing) release(n int) {
 	n = max(min(n, in.held), 0)
 	in.freed = in.mem.advance(in.freed, n)
 	in.held -= n
@@ -51,30 +51,30 @@ func (in *intake) release(n int) {
 }
 
 // publish stores the consumer index.
-func (in *intake) publish() {
+func (in *inRing) publish() {
 	if in.mem.lost.Load() {
 		return
 	}
-	defer in.mem.leave(debug.SetPanicOnFault(true))
+	defer in.mem.endAccess(debug.SetPanicOnFault(true))
 	in.mem.consumer.Store(in.freed)
 }
 
 // waiting returns the current number of filled slots that were not fetched.
-func (in *intake) waiting() (n int) {
+func (in *inRing) waiting() (n int) {
 	if in.mem.lost.Load() {
 		return 0
 	}
-	defer in.mem.leave(debug.SetPanicOnFault(true))
+	defer in.mem.endAccess(debug.SetPanicOnFault(true))
 	return in.filled()
 }
 
 // clear frees all held and filled slots: it empties the ring up to the producer index.
-func (in *intake) clear() {
+func (in *inRing) clear() {
 	in.held, in.ready = 0, 0
 	if in.mem.lost.Load() {
 		return
 	}
-	defer in.mem.leave(debug.SetPanicOnFault(true))
+	defer in.mem.endAccess(debug.SetPanicOnFault(true))
 	in.freed = in.mem.producer.Load() & in.mem.geo.mask()
 	in.next = in.freed
 	in.mem.consumer.Store(in.freed)

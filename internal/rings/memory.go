@@ -23,7 +23,7 @@ const bufferAlign = 8
 // memory is the buffer of a ring. Every access to it has this form:
 //
 //	if m.lost.Load() { return }
-//	defer m.leave(debug.SetPanicOnFault(true))
+//	defer m.endAccess(debug.SetPanicOnFault(true))
 type memory struct {
 	geo      Geometry
 	buf      []byte // length geo.size
@@ -54,7 +54,7 @@ func (m *memory) format(g Geometry, buf []byte) error {
 }
 
 func (m *memory) writeHeader() {
-	defer m.leave(debug.SetPanicOnFault(true))
+	defer m.endAccess(debug.SetPanicOnFault(true))
 	binary.NativeEndian.PutUint32(m.buf[offLog2Elem:], uint32(m.geo.log2Elem))
 	binary.NativeEndian.PutUint32(m.buf[offIndexMask:], m.geo.mask())
 	m.producer.Store(0)
@@ -77,10 +77,10 @@ func (m *memory) distance(from, to uint32) int { return int((to - from) & m.geo.
 // advance returns the index n slots after i.
 func (m *memory) advance(i uint32, n int) uint32 { return (i + uint32(n)) & m.geo.mask() }
 
-// leave ends an access. It must be deferred directly, because it recovers: after a fault inside
+// endAccess ends an access. It must be deferred directly, because it recovers: after a fault inside
 // the buffer the ring is lost. It re-panics any other panic. old is the result of
 // debug.SetPanicOnFault.
-func (m *memory) leave(old bool) {
+func (m *memory) endAccess(old bool) {
 	debug.SetPanicOnFault(old)
 	if r := recover(); r != nil {
 		if !m.faulted(r) {

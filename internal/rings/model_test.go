@@ -28,7 +28,8 @@ func TestSendRingIsAQueue(t *testing.T) {
 			"post": func(t *rapid.T) {
 				w := request{id: next, bad: rapid.IntRange(0, 9).Draw(t, "bad") == 0}
 				for range rapid.IntRange(0, maxSGE).Draw(t, "pieces") {
-					w.pieces = append(w.pieces, qp.SGE{Addr: rapid.Uint64().Draw(t, "addr"), Length: uint32(len(w.pieces)), LKey: rapid.Uint32().Draw(t, "key")})
+					w.pieces = append(w.pieces, qp.SGE{Addr: rapid.Uint64().Draw(t, "addr"),
+						Length: uint32(len(w.pieces)), LKey: rapid.Uint32().Draw(t, "key")})
 				}
 				ok := p.post(func(e []byte) {
 					send(w.id, w.pieces...)(e)
@@ -153,7 +154,8 @@ func TestCompletionRingIsAQueue(t *testing.T) {
 		id := uint64(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {
-				wc := qp.WC{WRID: id, Solicited: rapid.Bool().Draw(t, "solicited"), Status: qp.WCStatus(rapid.IntRange(0, 1).Draw(t, "status"))}
+				wc := qp.WC{WRID: id, Solicited: rapid.Bool().Draw(t, "solicited"),
+					Status: qp.WCStatus(rapid.IntRange(0, 1).Draw(t, "status"))}
 				id++
 				if got, want := r.Push(&wc), model.Push(&wc); got != want {
 					t.Fatalf("notify %v, want %v", got, want)

@@ -25,7 +25,8 @@ func TestAQueuePairFetchesFromASendRing(t *testing.T) {
 		element(15, 0, nil, nil),
 		element(5, 8, map[int]uint32{184: 8}, nil), // an atomic has no inline data
 	}
-	statuses := []qp.WCStatus{qp.WCSuccess, qp.WCLocQPOpErr, qp.WCLocLenErr, qp.WCSuccess, qp.WCSuccess, qp.WCLocQPOpErr}
+	statuses := []qp.WCStatus{qp.WCSuccess, qp.WCLocQPOpErr, qp.WCLocLenErr, qp.WCSuccess, qp.WCSuccess,
+		qp.WCLocQPOpErr}
 	for i, fill := range fills {
 		if !p.post(func(e []byte) { fill(e); host.PutUint64(e, uint64(i)) }) {
 			t.Fatal("no room")
@@ -35,8 +36,8 @@ func TestAQueuePairFetchesFromASendRing(t *testing.T) {
 		t.Fatalf("%d are fetched, keys change: %v", n, local)
 	}
 	for i, want := range statuses {
-		if w := q.SQ.At(q.SQ.Head()); w.ID != uint64(i) || w.Refused != want {
-			t.Errorf("request %d is %d with status %v, want %v", i, w.ID, w.Refused, want)
+		if w := q.SQ.At(q.SQ.Head()); w.ID != uint64(i) || w.FailStatus != want {
+			t.Errorf("request %d is %d with status %v, want %v", i, w.ID, w.FailStatus, want)
 		}
 		q.SQ.Retire()
 		q.SQ.Pop()
@@ -79,7 +80,8 @@ func newPeer(t *testing.T, num, dest bth.QPN) *peer {
 	recvs, rp := newRecvRing(t, 3, rings.RecvConfig{PD: pd, MaxSGE: 2})
 	cq, cp := newCompletionRing(t, 15, nil)
 	p.sends, p.recvs, p.cqs = sp, rp, cp
-	p.q = &qp.QP{Num: num, Type: qp.RC, PD: pd, SQ: qp.NewSendQueue(3, 2, true), Recv: recvs, SendCQ: completer{cq}, RecvCQ: completer{cq}}
+	p.q = &qp.QP{Num: num, Type: qp.RC, PD: pd, SQ: qp.NewSendQueue(3, 2, true), Recv: recvs, SendCQ: completer{cq},
+		RecvCQ: completer{cq}}
 	p.q.SQ.SetMaxInline(32)
 	p.q.SQ.SetSource(sends)
 	p.rc = transport.NewRC(p.q, p.keys, nil)
@@ -180,10 +182,12 @@ func TestTwoProgramsTalkOverRings(t *testing.T) {
 		sge(e[184:], a.sge(30000, 5))
 	})
 	exchange(t, a, b)
-	a.done(qp.WC{WRID: 1, Opcode: qp.WCSend, ByteLen: 4000}, qp.WC{WRID: 2, Opcode: qp.WCWrite, ByteLen: 5}, qp.WC{WRID: 3, Opcode: qp.WCRead, ByteLen: 5})
+	a.done(qp.WC{WRID: 1, Opcode: qp.WCSend, ByteLen: 4000}, qp.WC{WRID: 2, Opcode: qp.WCWrite, ByteLen: 5},
+		qp.WC{WRID: 3, Opcode: qp.WCRead, ByteLen: 5})
 	b.done(qp.WC{WRID: 100, Opcode: qp.WCRecv, ByteLen: 4000},
 		qp.WC{WRID: 101, Opcode: qp.WCRecvWriteImm, ByteLen: 5, Imm: 0xabcd, Flags: qp.WithImm})
-	if !bytes.Equal(b.mem[:2000], a.mem[:2000]) || !bytes.Equal(b.mem[8192:10192], a.mem[2000:4000]) || string(a.mem[30000:30005]) != "hello" {
+	if !bytes.Equal(b.mem[:2000], a.mem[:2000]) || !bytes.Equal(b.mem[8192:10192], a.mem[2000:4000]) ||
+		string(a.mem[30000:30005]) != "hello" {
 		t.Error("the data are others")
 	}
 
@@ -245,7 +249,8 @@ func TestTwoProgramsTalkOverRings(t *testing.T) {
 	a.post(element(77, 0, nil, nil))
 	exchange(t, a, b)
 	b.done(qp.WC{WRID: 102, Status: qp.WCLocProtErr}, qp.WC{WRID: 103, Status: qp.WCWRFlushErr})
-	a.done(qp.WC{WRID: 7, Status: qp.WCRemOpErr}, qp.WC{WRID: 8, Status: qp.WCWRFlushErr}, qp.WC{WRID: 42, Status: qp.WCWRFlushErr})
+	a.done(qp.WC{WRID: 7, Status: qp.WCRemOpErr}, qp.WC{WRID: 8, Status: qp.WCWRFlushErr},
+		qp.WC{WRID: 42, Status: qp.WCWRFlushErr})
 	if a.sends.consumer() != a.sends.producer() || b.recvs.consumer() != b.recvs.producer() {
 		t.Error("slots are not free again")
 	}

@@ -33,7 +33,7 @@ func RecvElemSize(maxSGE int) int { return recvHeader + maxSGE*sgeSize }
 // RecvRing is a receive queue that a program fills, of one queue pair or shared. It is the
 // [qp.RecvSource] of its queue pairs.
 type RecvRing struct {
-	in     intake
+	in     inRing
 	cfg    RecvConfig
 	limit  int    // 0 while not armed
 	copied []byte // private copy of the slot being decoded
@@ -67,14 +67,14 @@ func (r *RecvRing) Take(dst *qp.RecvWQE) bool {
 	r.in.release(1)
 	dst.ID = host.Uint64(r.copied[recvID:])
 	if !r.decodeSG(dst) {
-		dst.SG, dst.Length = append(dst.SG[:0], notMemory), uint64(notMemory.Length)
+		dst.SG, dst.Length = append(dst.SG[:0], invalidSGE), uint64(invalidSGE.Length)
 	}
 	r.checkLimit()
 	return true
 }
 
-// notMemory is an SGE that always fails the key check: [mr.Table] never allocates key 0.
-var notMemory = qp.Segment{Length: 1}
+// invalidSGE is an SGE that always fails the key check: [mr.Table] never allocates key 0.
+var invalidSGE = qp.Segment{Length: 1}
 
 // decodeSG decodes the SGEs to dst, and reports whether they are within the limits.
 func (r *RecvRing) decodeSG(dst *qp.RecvWQE) bool {

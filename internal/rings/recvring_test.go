@@ -20,13 +20,15 @@ func TestWhatIsTaken(t *testing.T) {
 	}{
 		"no piece": {recv(42), qp.RecvWQE{ID: 42}},
 		"two pieces": {recv(42, qp.SGE{Addr: 1 << 40, Length: 2, LKey: 3}, qp.SGE{Addr: 4, Length: 5, LKey: 6}),
-			qp.RecvWQE{ID: 42, SG: []qp.Segment{{Addr: 1 << 40, Length: 2, LKey: 3}, {Addr: 4, Length: 5, LKey: 6}}, Length: 7}},
+			qp.RecvWQE{ID: 42, SG: []qp.Segment{{Addr: 1 << 40, Length: 2, LKey: 3},
+				{Addr: 4, Length: 5, LKey: 6}}, Length: 7}},
 		"a length that is not that of its pieces": {func(e []byte) {
 			recv(42, qp.SGE{Length: 5})(e)
 			host.PutUint32(e[16:], 1<<31)
 		}, qp.RecvWQE{ID: 42, SG: []qp.Segment{{Length: 5}}, Length: 5}},
-		"the longest": {recv(42, qp.SGE{Length: 1 << 31}), qp.RecvWQE{ID: 42, SG: []qp.Segment{{Length: 1 << 31}}, Length: 1 << 31}},
-		"too long":    {recv(42, qp.SGE{Length: 1 << 31}, qp.SGE{Length: 1}), bad},
+		"the longest": {recv(42, qp.SGE{Length: 1 << 31}),
+			qp.RecvWQE{ID: 42, SG: []qp.Segment{{Length: 1 << 31}}, Length: 1 << 31}},
+		"too long": {recv(42, qp.SGE{Length: 1 << 31}, qp.SGE{Length: 1}), bad},
 		"too many pieces": {func(e []byte) {
 			recv(42)(e)
 			host.PutUint32(e[28:], 3)
@@ -146,7 +148,8 @@ func TestModifySRQ(t *testing.T) {
 	if err := r.Modify(qp.SRQAttr{MaxWR: 8, Limit: 12}, qp.SRQMaxWR|qp.SRQLimit); err != nil {
 		t.Fatal(err)
 	}
-	if r.Query() != (qp.SRQAttr{MaxWR: 15, MaxSGE: 1, Limit: 12}) || p.producer() != 5 || p.consumer() != 0 || r.Len() != 5 {
+	if r.Query() != (qp.SRQAttr{MaxWR: 15, MaxSGE: 1, Limit: 12}) || p.producer() != 5 || p.consumer() != 0 ||
+		r.Len() != 5 {
 		t.Fatalf("%+v, producer %d, %d receives", r.Query(), p.producer(), r.Len())
 	}
 	for id := uint64(7); p.post(recv(id, qp.SGE{Addr: id})); id++ {

@@ -42,8 +42,8 @@ func (m *memory) moveTo(g Geometry, provide NewBuffer, from uint32, n int) error
 // copyTo copies n elements from index from on to the first slots of to, and stores the producer
 // index of to.
 func (m *memory) copyTo(to *memory, from uint32, n int) {
-	defer m.leave(debug.SetPanicOnFault(true))
-	defer to.leave(true)
+	defer m.endAccess(debug.SetPanicOnFault(true))
+	defer to.endAccess(true)
 	for i := range n {
 		copy(to.slot(uint32(i)), m.slot(m.advance(from, i)))
 	}

@@ -28,7 +28,7 @@ func SendElemSize(maxSGE, maxInline int) int {
 
 // SendRing is a send queue that a program fills. It is the [qp.SendSource] of its queue pair.
 type SendRing struct {
-	in     intake
+	in     inRing
 	cfg    SendConfig
 	copied []byte // private copy of the slot being decoded
 	bind   mr.Bind

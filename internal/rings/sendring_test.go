@@ -69,7 +69,8 @@ func TestWhatIsFetched(t *testing.T) {
 		"SEND of nothing": {element(2, 0, f32{196: 0}, nil), false, &qp.SendWR{Opcode: qp.WRSend}},
 		"SEND with flags that mean nothing": {element(2, 0xfffffff0, f32{196: 0}, nil), false,
 			&qp.SendWR{Opcode: qp.WRSend}},
-		"SEND_IMM": {element(3, 0, f32{20: be(0xabcd), 196: 0}, nil), false, &qp.SendWR{Opcode: qp.WRSendImm, Imm: 0xabcd}},
+		"SEND_IMM": {element(3, 0, f32{20: be(0xabcd), 196: 0}, nil), false,
+			&qp.SendWR{Opcode: qp.WRSendImm, Imm: 0xabcd}},
 		"READ": {element(4, 0, rdma32, rdma64), false,
 			&qp.SendWR{Opcode: qp.WRRead, SGList: one, RemoteAddr: 0x40000, RKey: 0x77}},
 		"CAS": {element(5, 0, atomic32, atomic64), false,
@@ -78,11 +79,13 @@ func TestWhatIsFetched(t *testing.T) {
 			&qp.SendWR{Opcode: qp.WRFetchAdd, SGList: eight, RemoteAddr: 0x40000, RKey: 0x77, CompareAdd: 5, Swap: 6}},
 		"LOCAL_INV": {element(7, 0, f32{20: 0x1234}, nil), false, &qp.SendWR{Opcode: qp.WRLocalInv, Imm: 0x1234}},
 		"BIND_MW": {element(8, 0, f32{40: 1, 44: 0x200, 48: 0x201, 52: 6}, f64{24: 0x1000, 32: 1 << 40}), false,
-			&qp.SendWR{Opcode: qp.WRBindMW, Bind: &mr.Bind{Key: 0x200, NewKey: 0x201, LKey: 1, Addr: 0x1000, Length: 1 << 40,
-				Access: mr.RemoteWrite | mr.RemoteRead}}},
+			&qp.SendWR{Opcode: qp.WRBindMW,
+				Bind: &mr.Bind{Key: 0x200, NewKey: 0x201, LKey: 1, Addr: 0x1000, Length: 1 << 40,
+					Access: mr.RemoteWrite | mr.RemoteRead}}},
 		"SEND_INV": {element(9, 0, f32{20: 0x1234, 196: 0}, nil), false, &qp.SendWR{Opcode: qp.WRSendInv, Imm: 0x1234}},
 		"FLUSH": {element(14, 0, f32{32: 99, 36: 0x77, 40: host.Uint32([]byte{2, 1, 0, 0})}, f64{24: 0x40000}), false,
-			&qp.SendWR{Opcode: qp.WRFlush, RemoteAddr: 0x40000, RKey: 0x77, Flush: qp.Flush{Length: 99, Type: 2, Level: 1}}},
+			&qp.SendWR{Opcode: qp.WRFlush, RemoteAddr: 0x40000, RKey: 0x77,
+				Flush: qp.Flush{Length: 99, Type: 2, Level: 1}}},
 		"ATOMIC_WRITE": {element(15, 0, f32{32: 0x77, 196: 0}, f64{24: 0x40000, 208: 0x0807060504030201}), false,
 			&qp.SendWR{Opcode: qp.WRAtomicWrite, Flags: qp.Inline, RemoteAddr: 0x40000, RKey: 0x77,
 				InlineData: host.AppendUint64(nil, 0x0807060504030201)}},
@@ -244,7 +247,8 @@ func TestASlotIsCopiedBeforeItIsExamined(t *testing.T) {
 	}})
 	p.post(send(5, qp.SGE{Addr: 1, Length: 2, LKey: 3}))
 	var wr qp.SendWR
-	if s := r.Fetch(&wr); s != qp.FetchGot || wr.ID != 5 || len(wr.SGList) != 1 || wr.SGList[0] != (qp.SGE{Addr: 1, Length: 2, LKey: 3}) {
+	if s := r.Fetch(&wr); s != qp.FetchGot || wr.ID != 5 || len(wr.SGList) != 1 ||
+		wr.SGList[0] != (qp.SGE{Addr: 1, Length: 2, LKey: 3}) {
 		t.Errorf("status %d, %+v", s, wr)
 	}
 }

@@ -14,7 +14,8 @@ func TestEveryEventOfAQueuePairHappens(t *testing.T) {
 	var all world.Stats
 	missing := func() (names []string) {
 		for _, e := range []qp.EventType{
-			qp.EventQPReqErr, qp.EventQPAccessErr, qp.EventCommEst, qp.EventSQDrained, qp.EventSRQLimitReached, qp.EventQPLastWQEReached,
+			qp.EventQPReqErr, qp.EventQPAccessErr, qp.EventCommEst, qp.EventSQDrained, qp.EventSRQLimitReached,
+			qp.EventQPLastWQEReached,
 		} {
 			if all.Events[e] == 0 {
 				names = append(names, e.Name())

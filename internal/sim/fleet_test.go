@@ -15,8 +15,10 @@ import (
 func fleet(op qp.WROpcode, seed uint64, perMS, queue int) *scenario.Scenario {
 	const pairs, mtu, message = 16, 1024, 32 << 10
 	const packet = mtu + 60 // with headers
-	slow := scenario.LinkSpec{Rate: float64(perMS) * packet / float64(scenario.Millisecond), Delay: 50 * scenario.Microsecond, Queue: queue * packet}
-	sc := &scenario.Scenario{Seed: seed, Nodes: make([]scenario.NodeSpec, 2), Links: [][]scenario.LinkSpec{{{}, slow}, {slow, {}}}, Calm: world.MaxAfterCalm}
+	slow := scenario.LinkSpec{Rate: float64(perMS) * packet / float64(scenario.Millisecond),
+		Delay: 50 * scenario.Microsecond, Queue: queue * packet}
+	sc := &scenario.Scenario{Seed: seed, Nodes: make([]scenario.NodeSpec, 2),
+		Links: [][]scenario.LinkSpec{{{}, slow}, {slow, {}}}, FaultsEnd: world.MaxAfterFaults}
 	for i := range pairs {
 		end := scenario.EndSpec{
 			SigAll: true, MaxRdAtomic: 16, Timeout: 14, RetryCnt: 7, RNRRetry: scenario.InfiniteRNR, MinRNRTimer: 1,
@@ -24,7 +26,8 @@ func fleet(op qp.WROpcode, seed uint64, perMS, queue int) *scenario.Scenario {
 		}
 		sc.Conns = append(sc.Conns, scenario.ConnSpec{Type: qp.RC, MTU: mtu, Ends: [2]scenario.EndSpec{end, end}})
 		sc.Conns[i].Ends[1].Node = 1
-		act := scenario.Act{At: 1, Conn: i, Op: op, SG: []qp.SGE{{Addr: scenario.MemBase, Length: message}}, Remote: scenario.MemBase + scenario.MemSource}
+		act := scenario.Act{At: 1, Conn: i, Op: op, SG: []qp.SGE{{Addr: scenario.MemBase, Length: message}},
+			Remote: scenario.MemBase + scenario.MemSource}
 		switch {
 		case op == qp.WRRead:
 			act.SG[0].Addr, act.Remote = act.Remote, act.SG[0].Addr

@@ -46,14 +46,15 @@ func (b *Bulk) play(seed uint64) (float64, error) {
 		Config: transport.Config{Window: b.Window, WindowBytes: b.Window * int(b.MTU), AckEvery: 32, BackoffLimit: 4},
 	}
 	sc := &scenario.Scenario{
-		Seed:  seed,
-		Nodes: make([]scenario.NodeSpec, 2),
-		Links: [][]scenario.LinkSpec{{{}, link}, {link, {}}},
-		Conns: []scenario.ConnSpec{{Type: qp.RC, MTU: b.MTU, Ends: [2]scenario.EndSpec{end, end}}},
-		Calm:  world.MaxAfterCalm,
+		Seed:      seed,
+		Nodes:     make([]scenario.NodeSpec, 2),
+		Links:     [][]scenario.LinkSpec{{{}, link}, {link, {}}},
+		Conns:     []scenario.ConnSpec{{Type: qp.RC, MTU: b.MTU, Ends: [2]scenario.EndSpec{end, end}}},
+		FaultsEnd: world.MaxAfterFaults,
 	}
 	sc.Conns[0].Ends[1].Node = 1
-	act := &scenario.Act{Op: b.Op, SG: []qp.SGE{{Addr: scenario.MemBase, Length: uint32(b.Message)}}, Remote: scenario.MemBase + scenario.MemSource}
+	act := &scenario.Act{Op: b.Op, SG: []qp.SGE{{Addr: scenario.MemBase, Length: uint32(b.Message)}},
+		Remote: scenario.MemBase + scenario.MemSource}
 	switch {
 	case b.Op == qp.WRRead:
 		act.SG[0].Addr, act.Remote = act.Remote, act.SG[0].Addr

@@ -64,7 +64,8 @@ func TestGoodputIsAsTheTableSays(t *testing.T) {
 						return
 					}
 					half := (len(rates) + 1) / 2
-					t.Logf("%v, loss %v, window %d: %.2f in the first half of %d runs, %.2f in the second", op, loss, window, mean(rates[:half]), len(rates), mean(rates[half:]))
+					t.Logf("%v, loss %v, window %d: %.2f in the first half of %d runs, %.2f in the second", op, loss,
+						window, mean(rates[:half]), len(rates), mean(rates[half:]))
 					cells[(i*len(losses)+j)*len(windows)+k] = fmt.Sprintf("%.2f", mean(rates))
 				})
 			}
@@ -74,7 +75,8 @@ func TestGoodputIsAsTheTableSays(t *testing.T) {
 	var doc strings.Builder
 	doc.WriteString(goodputHead)
 	for i, op := range ops {
-		fmt.Fprintf(&doc, "\n## %v\n\n| loss | window %d | %d | %d | %d |\n|---|---|---|---|---|\n", op, windows[0], windows[1], windows[2], windows[3])
+		fmt.Fprintf(&doc, "\n## %v\n\n| loss | window %d | %d | %d | %d |\n|---|---|---|---|---|\n", op, windows[0],
+			windows[1], windows[2], windows[3])
 		for j, loss := range losses {
 			row := cells[(i*len(losses)+j)*len(windows):][:len(windows)]
 			fmt.Fprintf(&doc, "| %v %% | %s |\n", loss*100, strings.Join(row, " | "))

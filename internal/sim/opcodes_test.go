@@ -60,7 +60,8 @@ func TestOpcodesAreAsTheTableSays(t *testing.T) {
 	var doc strings.Builder
 	doc.WriteString(opcodeHead)
 	for op := range bth.Opcodes() {
-		fmt.Fprintf(&doc, "| 0x%02x | %v | %s | %s | %s | %s |\n", uint8(op), op, mark[sent[op]], mark[received[op]], mark[simulated[op]], rxe[op])
+		fmt.Fprintf(&doc, "| 0x%02x | %v | %s | %s | %s | %s |\n", uint8(op), op, mark[sent[op]], mark[received[op]],
+			mark[simulated[op]], rxe[op])
 	}
 	golden.CheckFile(t, opcodeDoc, doc.String())
 }
@@ -207,7 +208,8 @@ func (x *exchange) verb(op qp.WROpcode, n uint32) {
 		return
 	}
 	if to.qp.Recv.Len() == 0 {
-		if err := to.qp.Recv.(*qp.RecvQueue).Push(&qp.RecvWR{SGList: []qp.SGE{{Addr: 0x2000, Length: 4096, LKey: to.region.LKey()}}}); err != nil {
+		if err := to.qp.Recv.(*qp.RecvQueue).Push(&qp.RecvWR{SGList: []qp.SGE{{Addr: 0x2000, Length: 4096,
+			LKey: to.region.LKey()}}}); err != nil {
 			x.Fatal(err)
 		}
 	}
@@ -232,7 +234,8 @@ func (e *exchangeEnd) boundWindow(t *testing.T) uint32 {
 		t.Fatal(err)
 	}
 	b := &mr.Bind{
-		Key: w.RKey(), NewKey: mr.IncRKey(w.RKey()), LKey: e.region.LKey(), Addr: 0x1000, Length: 8, Access: mr.RemoteRead,
+		Key: w.RKey(), NewKey: mr.IncRKey(w.RKey()), LKey: e.region.LKey(), Addr: 0x1000, Length: 8,
+		Access: mr.RemoteRead,
 	}
 	if err := e.keys.Bind(e.qp.PD, uint32(e.qp.Num), b); err != nil {
 		t.Fatal(err)

@@ -85,12 +85,12 @@ func (s *shrinker) withoutActs(i, j int) *scenario.Scenario {
 
 func (s *shrinker) withoutFaults(i, j int) *scenario.Scenario {
 	sc := *s.best
-	sc.Spared = maps.Clone(s.best.Spared)
-	if sc.Spared == nil {
-		sc.Spared = map[scenario.FaultID]bool{}
+	sc.Suppressed = maps.Clone(s.best.Suppressed)
+	if sc.Suppressed == nil {
+		sc.Suppressed = map[scenario.FaultID]bool{}
 	}
 	for _, id := range s.result.Faults[i:j] {
-		sc.Spared[id] = true
+		sc.Suppressed[id] = true
 	}
 	return &sc
 }

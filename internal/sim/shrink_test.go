@@ -18,7 +18,7 @@ func TestShrinkKeepsWhatTheFailureNeeds(t *testing.T) {
 	fault := scenario.FaultID{Link: 1, Frame: 40}
 	run := func(sc *scenario.Scenario) (r Result) {
 		for n := range uint32(100) {
-			if id := (scenario.FaultID{Link: 1, Frame: n}); !sc.Spared[id] {
+			if id := (scenario.FaultID{Link: 1, Frame: n}); !sc.Suppressed[id] {
 				r.Faults = append(r.Faults, id)
 			}
 		}

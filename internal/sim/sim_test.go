@@ -39,7 +39,8 @@ func TestEveryPromiseHoldsUnderMixedFaults(t *testing.T) {
 				if all.Caught != all.Corrupted || all.Faults() == 0 {
 					t.Errorf("%d packets corrupted and %d caught", all.Corrupted, all.Caught)
 				}
-				t.Logf("%d conversations, %d requests, %d packets, %d faults", all.Conversations, all.Requests, all.Packets, all.Faults())
+				t.Logf("%d conversations, %d requests, %d packets, %d faults", all.Conversations, all.Requests,
+					all.Packets, all.Faults())
 			})
 		}
 	})

@@ -64,7 +64,7 @@ func (w *waiting) run(done <-chan struct{}) {
 	for {
 		list := w.list(false)
 		for _, p := range list {
-			w.look(p)
+			w.check(p)
 		}
 		next := tick.C
 		if len(list) == 0 {
@@ -90,8 +90,8 @@ func (w *waiting) list(end bool) []*parked {
 	return slices.Collect(maps.Keys(w.calls))
 }
 
-// look notifies p if its caller has a pending signal or was killed.
-func (w *waiting) look(p *parked) {
+// check notifies p if its caller has a pending signal or was killed.
+func (w *waiting) check(p *parked) {
 	if !p.call.Valid() {
 		w.notify(p, ErrGone)
 		return

@@ -18,10 +18,10 @@ import (
 type executing struct {
 	mu      sync.Mutex
 	threads map[int]struct{}
-	room    int // size of threads at which begin removes the threads that have ended
+	pruneAt int // size of threads at which begin removes the threads that have ended
 }
 
-// minExecuting is the minimum of room.
+// minExecuting is the minimum of pruneAt.
 const minExecuting = 1024
 
 // begin records that tid is about to continue with an execve.
@@ -29,21 +29,21 @@ func (x *executing) begin(tid int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.threads == nil {
-		x.threads, x.room = map[int]struct{}{}, minExecuting
+		x.threads, x.pruneAt = map[int]struct{}{}, minExecuting
 	}
-	if len(x.threads) >= x.room {
+	if len(x.threads) >= x.pruneAt {
 		for t := range x.threads {
 			if unix.Access(fmt.Sprintf("/proc/%d", t), unix.F_OK) == unix.ENOENT {
 				delete(x.threads, t)
 			}
 		}
-		x.room = max(minExecuting, 2*len(x.threads))
+		x.pruneAt = max(minExecuting, 2*len(x.threads))
 	}
 	x.threads[tid] = struct{}{}
 }
 
-// over records that tid has made a call, so its execve has ended.
-func (x *executing) over(tid int) {
+// ended records that tid has made a call, so its execve has ended.
+func (x *executing) ended(tid int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.threads, tid)

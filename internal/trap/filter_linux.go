@@ -100,7 +100,8 @@ func onWindows(d Descriptors, from func(window) int, c call, tests ...test) (out
 		out = append(out, rule{c, append([]test{first, last}, tests...), notify})
 	}
 	for _, w := range []window{d.first(), windowBelow(loweredLimit)} {
-		add(test{cond: bpf.JumpGreaterOrEqual, val: uint32(from(w))}, test{cond: bpf.JumpLessOrEqual, val: uint32(w.hi)})
+		add(test{cond: bpf.JumpGreaterOrEqual, val: uint32(from(w))},
+			test{cond: bpf.JumpLessOrEqual, val: uint32(w.hi)})
 	}
 	const inBlock = selectLimit - 1
 	add(test{cond: bpf.JumpGreaterOrEqual, val: uint32(from(windowBelow(selectLimit))), mask: inBlock},

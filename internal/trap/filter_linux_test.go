@@ -165,7 +165,8 @@ func TestFilterTrapsExecveOfOtherArchitectures(t *testing.T) {
 
 func TestFilterTrapsDoorbellsWhereItIsTold(t *testing.T) {
 	d, a := Descriptors{Lo: 960, Hi: 1023, Channel: 1000, WriteLo: 960}, native()
-	for fd, want := range map[uint64]uint32{959: allow, 960: notify, 191: allow, 192: notify, 1983: allow, 1984: notify} {
+	for fd, want := range map[uint64]uint32{959: allow, 960: notify, 191: allow, 192: notify, 1983: allow,
+		1984: notify} {
 		if got := judgeFor(t, d, a)(a.audit, uint32(a.number(callWrite)), fd); got != want {
 			t.Errorf("a write to %d: %#x, want %#x", fd, got, want)
 		}

@@ -66,13 +66,13 @@ func TestSignalsOfTheServerDoNotChangeAnswers(t *testing.T) {
 // The kernel also returns EPOLLERR alone if a signal arrives while it waits for a lock of the
 // filter.
 func TestOnlyAHangUpSaysThatNoProgramIsLeft(t *testing.T) {
-	for events, want := range map[uint32]news{
-		unix.EPOLLERR:                   noNews,
-		unix.EPOLLIN:                    newCall,
-		unix.EPOLLIN | unix.EPOLLHUP:    newCall,
-		unix.EPOLLHUP:                   noPrograms,
-		unix.EPOLLHUP | unix.EPOLLERR:   noPrograms,
-		unix.EPOLLIN | unix.EPOLLRDNORM: newCall,
+	for events, want := range map[uint32]listenerEvent{
+		unix.EPOLLERR:                   eventNone,
+		unix.EPOLLIN:                    eventCall,
+		unix.EPOLLIN | unix.EPOLLHUP:    eventCall,
+		unix.EPOLLHUP:                   eventNoPrograms,
+		unix.EPOLLHUP | unix.EPOLLERR:   eventNoPrograms,
+		unix.EPOLLIN | unix.EPOLLRDNORM: eventCall,
 	} {
 		if got := newsOf(events); got != want {
 			t.Errorf("events %#x: %d, want %d", events, got, want)

@@ -118,7 +118,7 @@ func readPath(tid int, addr uint64, buf *[maxPath]byte) ([]byte, error) {
 func (c *Call) access(f func() error) error {
 	c.s.sched.leave()
 	err := f()
-	if !c.s.sched.comeBack() {
+	if !c.s.sched.resume() {
 		return ErrGone
 	}
 	return err

@@ -132,53 +132,53 @@ func goneError(err error) error {
 	return err
 }
 
-// A news is the meaning of an epoll event of the listener.
-type news uint8
+// A listenerEvent is the meaning of an epoll event of the listener.
+type listenerEvent uint8
 
 const (
-	noNews     news = iota
-	newCall         // a notification is pending
-	noPrograms      // no task has the filter any more
+	eventNone       listenerEvent = iota
+	eventCall                     // a notification is pending
+	eventNoPrograms               // no task has the filter any more
 )
 
 // newsOf returns the meaning of the events of the listener. EPOLLERR alone means nothing: the
 // kernel also returns it when a signal arrives while it waits for a lock of the filter
 // (seccomp_notify_poll).
-func newsOf(events uint32) news {
+func newsOf(events uint32) listenerEvent {
 	switch {
 	case events&unix.EPOLLIN != 0:
-		return newCall
+		return eventCall
 	case events&unix.EPOLLHUP != 0:
-		return noPrograms
+		return eventNoPrograms
 	}
-	return noNews
+	return eventNone
 }
 
 // receive waits for a call. It returns a nil call if its caller is gone, and false at the end of
 // the server. Only one worker at a time waits for the listener and receives from it, so
 // listener.receive never blocks.
 func (s *Server) receive(buf *scratch) (c *Call, ok bool) {
-	var found news
+	var found listenerEvent
 	var failed error
 	c = &Call{s: s}
 	err := s.calls.Wait(buf.events[:], func(events []unix.EpollEvent) bool {
-		if found = newsOf(events[0].Events); found == newCall {
+		if found = newsOf(events[0].Events); found == eventCall {
 			failed = s.listener.receive(&c.n)
 		}
-		return found != noNews
+		return found != eventNone
 	})
 	switch {
 	case err != nil: // the server ends
 		return nil, false
 	case failed != nil:
 		return nil, true
-	case found == noPrograms:
+	case found == eventNoPrograms:
 		s.end.Do(func() { close(s.ended) })
 		s.wake()
 		return nil, false
 	}
 	s.received.Add(1)
-	s.executing.over(c.TID())
+	s.executing.ended(c.TID())
 	c.group = s.groups.of(c.TID())
 	return c, true
 }

@@ -93,7 +93,8 @@ func mustAdd(fd int) error {
 }
 
 func pathsProgram([]string) error {
-	for _, p := range []string{abiPath, "/sys/class//infiniband_verbs/./abi_version", "//sys/class/infiniband_verbs/uverbs0/../abi_version"} {
+	for _, p := range []string{abiPath, "/sys/class//infiniband_verbs/./abi_version",
+		"//sys/class/infiniband_verbs/uverbs0/../abi_version"} {
 		got, err := os.ReadFile(p)
 		if err != nil || string(got) != "6\n" {
 			return fmt.Errorf("%s: %q, %v", p, got, err)

@@ -24,14 +24,15 @@ type scheduler struct {
 	mu   sync.Mutex
 	idle int // workers that wait for a notification
 	busy int // calls that are being answered
-	// away is the number of busy calls that access memory of a program outside the handler's
+	// blocked is the number of busy calls that access memory of a program outside the handler's
 	// methods.
-	away   int
-	groups map[int]*group // groups with calls, by thread group ID
-	ready  []*group       // groups with queued calls that wait only for a free worker
-	ended  bool
-	// quiet is closed when the server has ended, no worker is idle, and all busy calls are away.
-	quiet chan struct{}
+	blocked int
+	groups  map[int]*group // groups with calls, by thread group ID
+	ready   []*group       // groups with queued calls that wait only for a free worker
+	ended   bool
+	// drained is closed when the server has ended, no worker is idle, and all busy calls are
+	// blocked.
+	drained chan struct{}
 }
 
 // A group is a process (thread group) with calls. scheduler.mu guards it.
@@ -48,7 +49,7 @@ const maxIdle = 2
 
 func (s *scheduler) init(all, each, idle int) {
 	s.all, s.each, s.idle = all, min(all, each), idle
-	s.groups, s.quiet = map[int]*group{}, make(chan struct{})
+	s.groups, s.drained = map[int]*group{}, make(chan struct{})
 }
 
 // begin adds a call that an idle worker has received. If now is true, the worker answers it;
@@ -68,7 +69,7 @@ func (s *scheduler) begin(c *Call) (now, more bool) {
 	if !s.free(g) || len(g.queue) > 0 || s.busy >= s.all {
 		c.queued, c.wait = true, &parked{call: c, queued: true}
 		g.queue = append(g.queue, c)
-		s.offer(g)
+		s.markReady(g)
 		return false, false
 	}
 	s.take(g)
@@ -89,8 +90,8 @@ func (s *scheduler) take(g *group) {
 	s.busy++
 }
 
-// offer adds g to ready if its next call waits only for a free worker.
-func (s *scheduler) offer(g *group) {
+// markReady adds g to ready if its next call waits only for a free worker.
+func (s *scheduler) markReady(g *group) {
 	if len(g.queue) > 0 && s.free(g) && !g.ready {
 		g.ready = true
 		s.ready = append(s.ready, g)
@@ -106,11 +107,11 @@ func (s *scheduler) finish(c *Call) (next *Call, idle bool) {
 	g := s.groups[c.group]
 	g.busy--
 	if s.ended {
-		s.settle()
+		s.maybeDrained()
 		return nil, false
 	}
-	s.offer(g)
-	s.tidy(c.group, g)
+	s.markReady(g)
+	s.removeIfIdle(c.group, g)
 	if next := s.pop(); next != nil {
 		return next, false
 	}
@@ -134,14 +135,14 @@ func (s *scheduler) pop() *Call {
 		g.queue[0], g.queue = nil, g.queue[1:]
 		c.queued = false
 		s.take(g)
-		s.offer(g)
+		s.markReady(g)
 		return c
 	}
 	return nil
 }
 
-// tidy removes a group without calls.
-func (s *scheduler) tidy(id int, g *group) {
+// removeIfIdle removes a group without calls.
+func (s *scheduler) removeIfIdle(id int, g *group) {
 	if g.busy == 0 && len(g.queue) == 0 {
 		delete(s.groups, id)
 	}
@@ -157,7 +158,7 @@ func (s *scheduler) withdraw(c *Call) bool {
 	c.queued = false
 	g := s.groups[c.group]
 	g.queue = slices.DeleteFunc(g.queue, func(q *Call) bool { return q == c })
-	s.tidy(c.group, g)
+	s.removeIfIdle(c.group, g)
 	return true
 }
 
@@ -173,16 +174,16 @@ func (s *scheduler) waits(c *Call) bool {
 func (s *scheduler) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.away++
-	s.settle()
+	s.blocked++
+	s.maybeDrained()
 }
 
-// comeBack records the end of an access that began with leave. It returns false if the server has
+// resume records the end of an access that began with leave. It returns false if the server has
 // ended: the call is then abandoned.
-func (s *scheduler) comeBack() bool {
+func (s *scheduler) resume() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.away--
+	s.blocked--
 	return !s.ended
 }
 
@@ -191,7 +192,7 @@ func (s *scheduler) retire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.idle--
-	s.settle()
+	s.maybeDrained()
 }
 
 // end makes the workers end and drops the queued calls.
@@ -206,17 +207,17 @@ func (s *scheduler) end() {
 		g.queue = nil
 	}
 	s.ready = nil
-	s.settle()
+	s.maybeDrained()
 }
 
-// settle closes quiet if its condition holds. The caller holds s.mu.
-func (s *scheduler) settle() {
-	if !s.ended || s.idle > 0 || s.busy > s.away {
+// maybeDrained closes drained if its condition holds. The caller holds s.mu.
+func (s *scheduler) maybeDrained() {
+	if !s.ended || s.idle > 0 || s.busy > s.blocked {
 		return
 	}
 	select {
-	case <-s.quiet:
+	case <-s.drained:
 	default:
-		close(s.quiet)
+		close(s.drained)
 	}
 }

@@ -40,7 +40,7 @@ func (x *timetable) finish(c, want *Call) {
 
 func (x *timetable) quiet() bool {
 	select {
-	case <-x.s.quiet:
+	case <-x.s.drained:
 		return true
 	default:
 		return false
@@ -134,7 +134,7 @@ func TestTheEndWaitsForCallsExceptAccessesToMemory(t *testing.T) {
 	if !x.quiet() {
 		t.Error("the end waits for an access to memory")
 	}
-	if x.s.comeBack() {
+	if x.s.resume() {
 		t.Error("a call goes on after the end")
 	}
 	x.finish(a, nil)

@@ -251,7 +251,7 @@ func (s *Server) exit(p ProcID) { s.cfg.Handler.Exit(p) }
 
 // finish waits for the workers and releases everything.
 func (s *Server) finish() {
-	<-s.sched.quiet
+	<-s.sched.drained
 	select {
 	case <-s.ended:
 		s.procs.ends.Wait() // every watched process has ended: Exit is called for each

@@ -231,12 +231,13 @@ func receive(c *Command, socket int) (value uint32, fd int, err error) {
 	if !m.Decode(p[:n]) {
 		return 0, -1, fmt.Errorf("trap: the keeper ended before it started %s", c.Path)
 	}
-	if err := refusal(c, m); err != nil {
+	if err := messageError(c, m); err != nil {
 		return 0, -1, err
 	}
 	cmsgs, err := unix.ParseSocketControlMessage(oob[:oobn])
 	if err != nil || len(cmsgs) != 1 {
-		return 0, -1, fmt.Errorf("trap: the keeper sent %d control messages, want one with a descriptor (%v)", len(cmsgs), err)
+		return 0, -1, fmt.Errorf("trap: the keeper sent %d control messages, want one with a descriptor (%v)",
+			len(cmsgs), err)
 	}
 	fds, err := unix.ParseUnixRights(&cmsgs[0])
 	if err != nil || len(fds) != 1 {
@@ -245,8 +246,8 @@ func receive(c *Command, socket int) (value uint32, fd int, err error) {
 	return m.Value, fds[0], nil
 }
 
-// refusal returns the error that a message of the keeper reports, nil if none.
-func refusal(c *Command, m keeper.Message) error {
+// messageError returns the error that a message of the keeper reports, nil if none.
+func messageError(c *Command, m keeper.Message) error {
 	errno := syscall.Errno(m.Value)
 	switch m.Kind {
 	case keeper.Exec:

@@ -121,7 +121,8 @@ func TestProgramsInheritAsManyDescriptorsAsThereAre(t *testing.T) {
 // free descriptor. If many are inherited, that is a reserved one.
 func TestAProgramThatCannotBeExecutedIsAnErrorThoughLowNumbersAreReserved(t *testing.T) {
 	needTrap(t)
-	_, _, err := Start(Command{Path: "/no/such/program", Descriptors: Descriptors{Lo: 3, Hi: 66, Channel: 40, WriteLo: 3}})
+	_, _, err := Start(Command{Path: "/no/such/program",
+		Descriptors: Descriptors{Lo: 3, Hi: 66, Channel: 40, WriteLo: 3}})
 	if !errors.Is(err, unix.ENOENT) {
 		t.Errorf("Start: %v", err)
 	}

@@ -66,8 +66,9 @@ func TestReservedDescriptorsFollowTheSoftLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, Command{Path: "/proc/self/exe", Descriptors: d, Args: []string{"exhaust", strconv.Itoa(d.Channel - d.Lo)},
-		Env: programEnv("exhaust")})
+	r := start(t, Command{Path: "/proc/self/exe", Descriptors: d,
+		Args: []string{"exhaust", strconv.Itoa(d.Channel - d.Lo)},
+		Env:  programEnv("exhaust")})
 	r.mustSucceed()
 }
 
@@ -75,7 +76,8 @@ func TestChildrenInheritDevices(t *testing.T) {
 	r := startProgram(t, "inherit")
 	r.mustSucceed()
 	if len(r.h.execs) > 0 {
-		t.Errorf("the handler was asked whether %q may execute a program: that has made no call on a device", <-r.h.execs)
+		t.Errorf("the handler was asked whether %q may execute a program: that has made no call on a device",
+			<-r.h.execs)
 	}
 	parent, child := <-r.h.opened, <-r.h.opened
 	if parent == child || parent.PID != r.PID {
@@ -175,16 +177,19 @@ func TestOnlyTrappedCallsAreCounted(t *testing.T) {
 func TestToolsSeeTheTree(t *testing.T) {
 	for _, c := range []struct{ command, want string }{
 		{"cat " + abiPath, "6"},
-		{"ls -l /dev/infiniband | sed 's/ .* \\([0-9]*, *[0-9]*\\) .* / \\1 /'", "total 0\ncrw-rw-rw- 10, 122 rdma_cm\ncrw-rw-rw- 231, 192 uverbs0"},
+		{"ls -l /dev/infiniband | sed 's/ .* \\([0-9]*, *[0-9]*\\) .* / \\1 /'",
+			"total 0\ncrw-rw-rw- 10, 122 rdma_cm\ncrw-rw-rw- 231, 192 uverbs0"},
 		{"ls " + sysPath, "abi_version\nuverbs0"},
 		{"stat -c '%F %t:%T' " + devicePath, "character special file e7:c0"},
 		{"test -c " + devicePath + " && echo yes", "yes"},
 		{"ls " + sysPath + "/none 2>&1 | sed 's/.*: //'", "No such file or directory"},
-		{"find /sys/class/infiniband -type d | sort", "/sys/class/infiniband\n/sys/class/infiniband/rxe0\n/sys/class/infiniband/rxe0/ports\n/sys/class/infiniband/rxe0/ports/1"},
+		{"find /sys/class/infiniband -type d | sort",
+			"/sys/class/infiniband\n/sys/class/infiniband/rxe0\n/sys/class/infiniband/rxe0/ports\n/sys/class/infiniband/rxe0/ports/1"},
 	} {
 		t.Run(c.command, func(t *testing.T) {
 			needShell(t)
-			r := start(t, Command{Path: "/bin/sh", Args: []string{"sh", "-c", c.command}, Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}})
+			r := start(t, Command{Path: "/bin/sh", Args: []string{"sh", "-c", c.command},
+				Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}})
 			if got := r.mustSucceed(); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}

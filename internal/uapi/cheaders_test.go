@@ -119,7 +119,8 @@ func TestStructsAndConstantsAreThoseOfTheKernelHeaders(t *testing.T) {
 			size := SizeOf(reflect.Zero(typ.Field(i).Type).Interface())
 			questions = append(questions, question{fmt.Sprintf("offsetof(struct %s, %s)", s.C, c), uint64(offset)})
 			if renamed[s.C+"."+c] == "" || os.Getenv(includeEnv) == "" {
-				questions = append(questions, question{fmt.Sprintf("sizeof(((struct %s *)0)->%s)", s.C, c), uint64(size)})
+				questions = append(questions,
+					question{fmt.Sprintf("sizeof(((struct %s *)0)->%s)", s.C, c), uint64(size)})
 			}
 			fields++
 			offset += size

@@ -91,7 +91,8 @@ func TestLeastLengthsOfLegacyCommandsAreThoseOfTheirStructs(t *testing.T) {
 		f, hasResponse := reflect.TypeOf(s.Req).FieldByName("Response")
 		legacy := s.Command&CmdFlagExtended == 0
 		if hasResponse != (legacy && s.Resp != nil) || hasResponse && f.Offset != 0 {
-			t.Errorf("%v: requests begin with the address of the response if there is one and they are not extended", s.Command)
+			t.Errorf("%v: requests begin with the address of the response if there is one and they are not extended",
+				s.Command)
 		}
 	}
 }
@@ -184,7 +185,8 @@ func TestNamesAreTheKernels(t *testing.T) {
 		"IB_USER_VERBS_CMD_REQ_NOTIFY_CQ", "IB_USER_VERBS_CMD_FLAG_EXTENDED|IB_USER_VERBS_EX_CMD_MODIFY_QP",
 		"RDMA_USER_CM_CMD_GET_EVENT", "RDMA_CM_EVENT_TIMEWAIT_EXIT", "IBV_QPS_RTS",
 		"IBV_QP_STATE|IBV_QP_DEST_QPN|0x1000000", "0x0", "IBV_WC_WR_FLUSH_ERR", "IBV_WC_RECV",
-		"IBV_EVENT_GID_CHANGE", "IBV_PORT_ACTIVE", "IBV_MTU_4096", "IB_UVERBS_GID_TYPE_ROCE_V2", "new idr", "new fd", "unknown",
+		"IBV_EVENT_GID_CHANGE", "IBV_PORT_ACTIVE", "IBV_MTU_4096", "IB_UVERBS_GID_TYPE_ROCE_V2", "new idr",
+		"new fd", "unknown",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)

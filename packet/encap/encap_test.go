@@ -45,10 +45,11 @@ func TestWhatIsPutIsDecoded(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			want := encap.Datagram{
-				Data: []byte(payload), Src: h.Src, Dst: h.Dst, SrcPort: h.SrcPort, ID: h.ID, FlagsFragment: h.FlagsFragment,
-				TrafficClass: h.TrafficClass, HopLimit: h.HopLimit,
+				Data: []byte(payload), Src: h.Src, Dst: h.Dst, SrcPort: h.SrcPort, ID: h.ID,
+				FlagsFragment: h.FlagsFragment, TrafficClass: h.TrafficClass, HopLimit: h.HopLimit,
 			}
-			if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+				cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: %s", name, diff)
 			}
 		}
@@ -64,14 +65,16 @@ func TestHeadersAreThoseOfTheStandards(t *testing.T) {
 			t.Errorf("%s: from %v to %v", name, eth.SrcMAC, eth.DstMAC)
 		}
 		if ip, ok := p.Layer(layers.LayerTypeIPv4).(*layers.IPv4); ok {
-			got := fmt.Sprint(ip.SrcIP, ip.DstIP, ip.Id, ip.Flags, ip.FragOffset, ip.TOS, ip.TTL, ip.Protocol, ip.Length)
+			got := fmt.Sprint(ip.SrcIP, ip.DstIP, ip.Id, ip.Flags, ip.FragOffset, ip.TOS, ip.TTL,
+				ip.Protocol, ip.Length)
 			if want := "198.18.0.1 198.18.0.2 48879 DF 0 46 63 UDP 35"; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 			// gopacket computes the checksum of the header that it decoded.
 			buf := gopacket.NewSerializeBuffer()
 			was := ip.Checksum
-			if err := ip.SerializeTo(buf, gopacket.SerializeOptions{ComputeChecksums: true}); err != nil || ip.Checksum != was {
+			if err := ip.SerializeTo(buf, gopacket.SerializeOptions{ComputeChecksums: true}); err != nil ||
+				ip.Checksum != was {
 				t.Errorf("header checksum %#x, want %#x (%v)", was, ip.Checksum, err)
 			}
 		} else {
@@ -82,7 +85,8 @@ func TestHeadersAreThoseOfTheStandards(t *testing.T) {
 			}
 		}
 		udp := p.Layer(layers.LayerTypeUDP).(*layers.UDP)
-		if udp.SrcPort != 0xc123 || udp.DstPort != encap.Port || udp.Length != 15 || udp.Checksum != 0 || string(udp.Payload) != "payload" {
+		if udp.SrcPort != 0xc123 || udp.DstPort != encap.Port || udp.Length != 15 || udp.Checksum != 0 ||
+			string(udp.Payload) != "payload" {
 			t.Errorf("%s: %+v", name, udp)
 		}
 	}
@@ -109,7 +113,8 @@ func TestPseudoChecksumIsWhatADeviceCompletes(t *testing.T) {
 		}
 		l.Checksum = 0
 		buf := gopacket.NewSerializeBuffer()
-		if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{ComputeChecksums: true}, l, gopacket.Payload("even number!")); err != nil {
+		if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{ComputeChecksums: true}, l,
+			gopacket.Payload("even number!")); err != nil {
 			t.Fatal(err)
 		}
 		if got := ^uint16(s); got != l.Checksum {
@@ -148,7 +153,8 @@ func TestWhatIsNoDatagramIsRefused(t *testing.T) {
 		{"another port", header4, change(36, 0x12, 0xb8), encap.ErrNotRoCE},
 		{"a UDP length below 8", header4, change(38, 0, 7), encap.ErrHeader},
 		{"a UDP length past the packet", header6, change(58, 1, 0), encap.ErrTruncated},
-		{"an IPv4-mapped source over IPv6", header6, change(22, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff), encap.ErrHeader},
+		{"an IPv4-mapped source over IPv6", header6, change(22, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff),
+			encap.ErrHeader},
 		{"an IPv6 packet too short for UDP", header6, change(18, 0, 7), encap.ErrTruncated},
 	} {
 		if _, err := encap.DecodeEthernet(test.do(frame(test.h, "payload"))); !errors.Is(err, test.want) {
@@ -169,7 +175,8 @@ func TestWhatIsNoDatagramIsRefused(t *testing.T) {
 
 func TestIPv4OptionsAreSkipped(t *testing.T) {
 	ip := layers.IPv4{
-		Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.IPv4(198, 18, 0, 1), DstIP: net.IPv4(198, 18, 0, 2),
+		Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.IPv4(198, 18, 0, 1),
+		DstIP:   net.IPv4(198, 18, 0, 2),
 		Options: []layers.IPv4Option{{OptionType: 1}, {OptionType: 1}, {OptionType: 1}, {OptionType: 1}},
 	}
 	udp := layers.UDP{SrcPort: 1, DstPort: encap.Port}
@@ -177,7 +184,8 @@ func TestIPv4OptionsAreSkipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{ComputeChecksums: true, FixLengths: true}, &ip, &udp, gopacket.Payload("x")); err != nil {
+	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{ComputeChecksums: true, FixLengths: true}, &ip,
+		&udp, gopacket.Payload("x")); err != nil {
 		t.Fatal(err)
 	}
 	if d, err := encap.DecodeIP(buf.Bytes()); err != nil || string(d.Data) != "x" {
@@ -238,7 +246,8 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(d, again, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(d, again, cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+			cmpopts.EquateEmpty()); diff != "" {
 			t.Error(diff)
 		}
 	})

@@ -43,33 +43,33 @@ type Counters struct {
 // ecnCE is the ECN codepoint "congestion experienced" (RFC 3168).
 const ecnCE = 3
 
-// fate holds the faults of one frame.
-type fate struct {
+// frameFaults holds the faults of one frame.
+type frameFaults struct {
 	drop, duplicate, reorder, corrupt, mark bool
 	span                                    int           // number of frames that overtake it, if reorder
 	bit                                     float64       // position of the bit to flip, 0 to 1 of the frame
 	delay                                   time.Duration // total delay
 }
 
-// fates draws the faults of successive frames.
-type fates struct {
+// faultSource draws the faults of successive frames.
+type faultSource struct {
 	cfg   Config
 	rnd   *rand.Rand
 	count Counters
 }
 
-func newFates(cfg Config, stream uint64) fates {
+func newFaultSource(cfg Config, stream uint64) faultSource {
 	if cfg.ReorderSpan <= 0 {
 		cfg.ReorderSpan = 4
 	}
 	if cfg.ReorderHold <= 0 {
 		cfg.ReorderHold = 2 * time.Millisecond
 	}
-	return fates{cfg: cfg, rnd: rand.New(rand.NewPCG(cfg.Seed, stream))}
+	return faultSource{cfg: cfg, rnd: rand.New(rand.NewPCG(cfg.Seed, stream))}
 }
 
 // idle reports whether no fault is configured.
-func (f *fates) idle() bool {
+func (f *faultSource) idle() bool {
 	c := &f.cfg
 	return c.Drop <= 0 && c.Duplicate <= 0 && c.Reorder <= 0 && c.Corrupt <= 0 && c.ECNMark <= 0 &&
 		c.Delay <= 0 && c.Jitter <= 0
@@ -77,21 +77,21 @@ func (f *fates) idle() bool {
 
 // next returns the faults of the next frame. It always draws the same number of random values,
 // so that one probability does not affect the other faults.
-func (f *fates) next() fate {
+func (f *faultSource) next() frameFaults {
 	c := &f.cfg
 	var u [8]float64
 	for i := range u {
 		u[i] = f.rnd.Float64()
 	}
 	f.count.Frames++
-	ft := fate{
+	ft := frameFaults{
 		drop: u[0] < c.Drop, duplicate: u[1] < c.Duplicate, reorder: u[2] < c.Reorder,
 		corrupt: u[3] < c.Corrupt, mark: u[4] < c.ECNMark,
 		span: 1 + int(u[5]*float64(c.ReorderSpan)), bit: u[6],
 		delay: c.Delay + time.Duration(u[7]*float64(c.Jitter)),
 	}
 	if ft.drop {
-		ft = fate{drop: true}
+		ft = frameFaults{drop: true}
 		f.count.Dropped++
 		return ft
 	}

@@ -20,7 +20,8 @@ import (
 
 // faultRun sends frames through a fault link, in batches of each, in a synctest bubble of its
 // own. It returns the frames received within the given time and the counts of the link.
-func faultRun(t *testing.T, cfg fault.Config, frames, each int, wait time.Duration) (got []packet.Received, c fault.Counters) {
+func faultRun(t *testing.T, cfg fault.Config, frames, each int, wait time.Duration) (
+	got []packet.Received, c fault.Counters) {
 	synctest.Test(t, func(t *testing.T) {
 		n := pipe.NewNet()
 		a, b := fault.New(linktest.OpenPipe(t, n, "192.0.2.1"), cfg), linktest.OpenPipe(t, n, "192.0.2.2")
@@ -82,7 +83,7 @@ func TestFaultDrop(t *testing.T) {
 	}
 }
 
-// preparedLink records Lone of the batches that it prepares. It claims GSO but cannot send
+// preparedLink records NoTrains of the batches that it prepares. It claims GSO but cannot send
 // trains.
 type preparedLink struct {
 	packet.Link
@@ -96,7 +97,7 @@ func (l *preparedLink) Caps() packet.Caps {
 }
 
 func (l *preparedLink) Prepare(b *packet.Batch) {
-	l.Lone = append(l.Lone, b.Lone)
+	l.Lone = append(l.Lone, b.NoTrains)
 	l.Link.Prepare(b)
 }
 
@@ -189,7 +190,8 @@ func TestFaultReorderReleasesTheLastFrame(t *testing.T) {
 
 func TestFaultFlushReleasesAll(t *testing.T) {
 	n := pipe.NewNet()
-	a, b := fault.New(linktest.OpenPipe(t, n, "192.0.2.1"), fault.Config{Delay: time.Hour}), linktest.OpenPipe(t, n, "192.0.2.2")
+	a, b := fault.New(linktest.OpenPipe(t, n, "192.0.2.1"), fault.Config{Delay: time.Hour}),
+		linktest.OpenPipe(t, n, "192.0.2.2")
 	linktest.MustSend(t, a, b.Local(), allTexts(200)...)
 	if err := a.Flush(); err != nil {
 		t.Fatal(err)
@@ -283,7 +285,8 @@ func TestFaultJitterReordersWithinItsBound(t *testing.T) {
 }
 
 func TestFaultIsDecidedBySeedAndNumberAlone(t *testing.T) {
-	cfg := fault.Config{Seed: 42, Drop: 0.1, Duplicate: 0.1, Reorder: 0.1, Corrupt: 0.1, ECNMark: 0.1, Jitter: time.Millisecond}
+	cfg := fault.Config{Seed: 42, Drop: 0.1, Duplicate: 0.1, Reorder: 0.1, Corrupt: 0.1, ECNMark: 0.1,
+		Jitter: time.Millisecond}
 	first, _ := faultRun(t, cfg, 500, 5, time.Second)
 	second, _ := faultRun(t, cfg, 500, 5, time.Second)
 	if diff := cmp.Diff(textsOf(first), textsOf(second)); diff != "" {
@@ -309,7 +312,8 @@ func TestFaultOnReceive(t *testing.T) {
 	n := pipe.NewNet()
 	a := linktest.OpenPipe(t, n, "192.0.2.1")
 	b := fault.NewBoth(linktest.OpenPipe(t, n, "192.0.2.2"), fault.Config{},
-		fault.Config{Seed: 7, Drop: 0.2, Duplicate: 0.2, Reorder: 0.2, Corrupt: 0.2, ECNMark: 0.2, Delay: time.Hour, Jitter: time.Hour})
+		fault.Config{Seed: 7, Drop: 0.2, Duplicate: 0.2, Reorder: 0.2, Corrupt: 0.2, ECNMark: 0.2,
+			Delay: time.Hour, Jitter: time.Hour})
 	const frames = 1000
 	linktest.MustSend(t, a, b.Local(), allTexts(frames)...)
 	rb := packet.NewRecvBatch(frames)
@@ -369,7 +373,8 @@ func TestFaultCountsHeldFramesTheLinkRefuses(t *testing.T) {
 func TestFaultAllocatesNothingInSteadyState(t *testing.T) {
 	n := pipe.NewNet()
 	a := fault.New(linktest.OpenPipe(t, n, "192.0.2.1"),
-		fault.Config{Seed: 5, Drop: 0.1, Duplicate: 0.2, Reorder: 0.2, Corrupt: 0.2, ECNMark: 0.2, ReorderHold: time.Hour})
+		fault.Config{Seed: 5, Drop: 0.1, Duplicate: 0.2, Reorder: 0.2, Corrupt: 0.2, ECNMark: 0.2,
+			ReorderHold: time.Hour})
 	b := linktest.OpenPipe(t, n, "192.0.2.2")
 	batch, rb := packet.NewBatch(64), packet.NewRecvBatch(256)
 	path, data := &packet.Path{Dst: b.Local()}, make([]byte, 1024)

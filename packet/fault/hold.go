@@ -19,9 +19,9 @@ type held struct {
 	pass               int // number of later frames that still have to overtake it; 0: only due matters
 }
 
-// passed releases the delayed frames that enough frames have overtaken, now that frame seq was
+// overtaken releases the delayed frames that enough frames have overtaken, now that frame seq was
 // sent.
-func (l *Link) passed(seq uint64, refused **packet.SendError) error {
+func (l *Link) overtaken(seq uint64, refused **packet.SendError) error {
 	for i := 0; i < len(l.held); {
 		h := l.held[i]
 		if h.pass == 0 || h.seq >= seq {
@@ -52,8 +52,8 @@ func (l *Link) hold(f *packet.Frame) *held {
 	return h
 }
 
-// keep inserts h into l.held, after those with an equal or earlier due time.
-func (l *Link) keep(h *held) {
+// insertHeld inserts h into l.held, after those with an equal or earlier due time.
+func (l *Link) insertHeld(h *held) {
 	i := len(l.held)
 	for i > 0 && l.held[i-1].due.After(h.due) {
 		i--
@@ -69,7 +69,7 @@ func (l *Link) release(h *held, refused **packet.SendError) error {
 	f := l.out.Next()
 	f.Path, f.SrcPort, f.ID, f.FlagsFragment = &h.path, h.srcPort, h.id, h.flags
 	f.Payload = append(f.Payload, h.data)
-	l.lent = append(l.lent, h)
+	l.borrowed = append(l.borrowed, h)
 	return nil
 }
 
@@ -77,11 +77,11 @@ func (l *Link) release(h *held, refused **packet.SendError) error {
 func (l *Link) Flush() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.expire(nil)
+	return l.sendDue(nil)
 }
 
-// expire sends the delayed frames that are due at *now, or all if now is nil.
-func (l *Link) expire(now *time.Time) error {
+// sendDue sends the delayed frames that are due at *now, or all if now is nil.
+func (l *Link) sendDue(now *time.Time) error {
 	if l.closed {
 		return errClosed
 	}
@@ -92,17 +92,17 @@ func (l *Link) expire(now *time.Time) error {
 		if err := l.release(h, &refused); err != nil {
 			return err
 		}
-		if err := l.passed(h.seq, &refused); err != nil {
+		if err := l.overtaken(h.seq, &refused); err != nil {
 			return err
 		}
 	}
-	if err := l.down(&refused); err != nil {
+	if err := l.flushOut(&refused); err != nil {
 		return err
 	}
 	if refused != nil {
 		l.tx.count.Failed += uint64(refused.Refused)
 	}
-	return refused.Result()
+	return refused.ErrorOrNil()
 }
 
 // arm sets the timer to the earliest due time.
@@ -122,7 +122,7 @@ func (l *Link) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if err := l.expire(&now); errors.Is(err, net.ErrClosed) {
+	if err := l.sendDue(&now); errors.Is(err, net.ErrClosed) {
 		return
 	}
 	l.arm(now)

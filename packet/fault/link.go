@@ -19,23 +19,23 @@ import (
 type Link struct {
 	packet.Link // wrapped link
 
-	mu     sync.Mutex
-	tx     fates
-	out    *packet.Batch // batch for the wrapped link
-	held   []*held       // delayed frames, by due time, then in order of arrival
-	lent   []*held       // delayed frames whose memory out borrows
-	free   []*held
-	timer  *time.Timer
-	closed bool
+	mu       sync.Mutex
+	tx       faultSource
+	out      *packet.Batch // batch for the wrapped link
+	held     []*held       // delayed frames, by due time, then in order of arrival
+	borrowed []*held       // delayed frames whose memory out borrows
+	free     []*held
+	timer    *time.Timer
+	closed   bool
 
 	rxMu  sync.Mutex
-	rx    fates
+	rx    faultSource
 	spare []packet.Received // buffer of Recv
-	late  []lateFrame
+	late  []reorderedFrame
 }
 
-// lateFrame is a received frame that later frames still have to overtake.
-type lateFrame struct {
+// reorderedFrame is a received frame that later frames still have to overtake.
+type reorderedFrame struct {
 	frame packet.Received
 	pass  int
 }
@@ -52,7 +52,7 @@ func New(l packet.Link, send Config) *Link { return NewBoth(l, send, Config{}) }
 // NewBoth returns l with faults in outgoing and in incoming frames.
 func NewBoth(l packet.Link, send, receive Config) *Link {
 	receive.Delay, receive.Jitter = 0, 0 // incoming frames are not delayed
-	return &Link{Link: l, tx: newFates(send, 0), rx: newFates(receive, 1), out: packet.NewBatch(faultBatch)}
+	return &Link{Link: l, tx: newFaultSource(send, 0), rx: newFaultSource(receive, 1), out: packet.NewBatch(faultBatch)}
 }
 
 // Caps returns those of the wrapped link, without GSO if faults are configured for outgoing
@@ -90,7 +90,7 @@ func (l *Link) Counters() (sent, received Counters) {
 // Prepare prepares every frame as a separate datagram, so that its header fields stay correct
 // whatever happens to the other frames.
 func (l *Link) Prepare(b *packet.Batch) {
-	b.Lone = b.Lone || !l.tx.idle()
+	b.NoTrains = b.NoTrains || !l.tx.idle()
 	l.Link.Prepare(b)
 }
 
@@ -98,7 +98,7 @@ func (l *Link) Prepare(b *packet.Batch) {
 // of the first one in the sequence passed to the wrapped link.
 func (l *Link) Send(b *packet.Batch) error {
 	if l.tx.idle() {
-		return l.pass(b)
+		return l.sendUnchanged(b)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,15 +117,15 @@ func (l *Link) Send(b *packet.Batch) error {
 			return err
 		}
 	}
-	if err := l.down(&refused); err != nil {
+	if err := l.flushOut(&refused); err != nil {
 		return err
 	}
 	l.arm(now)
-	return refused.Result()
+	return refused.ErrorOrNil()
 }
 
-// pass sends frames without faults.
-func (l *Link) pass(b *packet.Batch) error {
+// sendUnchanged sends frames without faults.
+func (l *Link) sendUnchanged(b *packet.Batch) error {
 	before := b.Sent
 	err := l.Link.Send(b)
 	l.mu.Lock()
@@ -173,12 +173,12 @@ func (l *Link) send(f *packet.Frame, now time.Time, refused **packet.SendError) 
 		if ft.reorder {
 			h.due, h.pass = h.due.Add(l.tx.cfg.ReorderHold), ft.span
 		}
-		l.keep(h)
+		l.insertHeld(h)
 	}
 	if ft.reorder || ft.delay > 0 {
 		return nil
 	}
-	return l.passed(seq, refused)
+	return l.overtaken(seq, refused)
 }
 
 // room sends l.out if it is full.
@@ -186,19 +186,19 @@ func (l *Link) room(refused **packet.SendError) error {
 	if !l.out.Full() {
 		return nil
 	}
-	return l.down(refused)
+	return l.flushOut(refused)
 }
 
-// down sends l.out through the wrapped link. It returns an error only if the link is closed;
+// flushOut sends l.out through the wrapped link. It returns an error only if the link is closed;
 // rejected frames are added to refused.
-func (l *Link) down(refused **packet.SendError) error {
+func (l *Link) flushOut(refused **packet.SendError) error {
 	if l.out.Len() == 0 {
 		return nil
 	}
 	err := l.Link.Send(l.out)
 	l.out.Reset()
-	l.free = append(l.free, l.lent...)
-	l.lent = l.lent[:0]
+	l.free = append(l.free, l.borrowed...)
+	l.borrowed = l.borrowed[:0]
 	if err == nil {
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Expect calls that of the wrapped link.
-func (l *Link) Expect(dst netip.Addr) { packet.Expect(l.Link, dst) }
+// Follow calls that of the wrapped link.
+func (l *Link) ResolveSoon(dst netip.Addr) { packet.ResolveSoon(l.Link, dst) }
 
 // Hold calls that of the wrapped link.
 func (l *Link) Hold(dst netip.Addr) { packet.Hold(l.Link, dst) }
@@ -40,7 +40,7 @@ func (s *sharedFault) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {
 		if err := s.below.RecvLocked(rb, mu); err != nil {
 			return err
 		}
-		if s.harm(rb); len(rb.Frames) > 0 {
+		if s.injectRx(rb); len(rb.Frames) > 0 {
 			return nil
 		}
 		mu.Unlock()
@@ -50,13 +50,13 @@ func (s *sharedFault) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {
 func (s *sharedFault) TryRecv(rb *packet.RecvBatch) error {
 	err := s.below.TryRecv(rb)
 	if len(rb.Frames) > 0 {
-		s.harm(rb)
+		s.injectRx(rb)
 	}
 	return err
 }
 
-func (s *sharedFault) harm(rb *packet.RecvBatch) {
+func (s *sharedFault) injectRx(rb *packet.RecvBatch) {
 	if !s.link.rx.idle() {
-		s.link.harm(rb)
+		s.link.injectRx(rb)
 	}
 }

@@ -33,14 +33,14 @@ func (l *Link) recv(from packet.Receiver, rb *packet.RecvBatch) error {
 		if err := from.Recv(rb); err != nil || l.rx.idle() {
 			return err
 		}
-		l.harm(rb)
+		l.injectRx(rb)
 		if len(rb.Frames) > 0 {
 			return nil
 		}
 	}
 }
 
-func (l *Link) harm(rb *packet.RecvBatch) {
+func (l *Link) injectRx(rb *packet.RecvBatch) {
 	l.rxMu.Lock()
 	defer l.rxMu.Unlock()
 	out, late := l.spare[:0], l.late[:0]
@@ -56,9 +56,9 @@ func (l *Link) harm(rb *packet.RecvBatch) {
 			f.TrafficClass |= ecnCE
 		}
 		if ft.reorder {
-			late = append(late, lateFrame{frame: f, pass: ft.span})
+			late = append(late, reorderedFrame{frame: f, pass: ft.span})
 			if ft.duplicate {
-				late = append(late, lateFrame{frame: f, pass: ft.span})
+				late = append(late, reorderedFrame{frame: f, pass: ft.span})
 			}
 			continue
 		}

@@ -30,7 +30,8 @@ func TestChooseOnAVethPair(t *testing.T) {
 			t.Errorf("chosen is %s, want raw", got)
 		}
 		if len(choices) != 3 || choices[0].String() != "xdp: not chosen: the driver of veth0 does not support zero-copy" ||
-			choices[1].String() != "raw: chosen" || choices[2].String() != "udp: not chosen: raw is better: it sees IP headers, so it checks every ICRC in full" {
+			choices[1].String() != "raw: chosen" ||
+			choices[2].String() != "udp: not chosen: raw is better: it sees IP headers, so it checks every ICRC in full" {
 			t.Errorf("choices: %v", choices)
 		}
 		return nil

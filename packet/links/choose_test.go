@@ -48,11 +48,16 @@ func TestTheBestKindThatWorksIsChosen(t *testing.T) {
 		err     error
 	}{
 		{"all work", []error{nil, nil, nil}, "kind2: chosen; kind1: not chosen: kind2 is better: merit 2; kind0: not chosen: kind2 is better: merit 2", nil},
-		{"the best does not", []error{nil, nil, no}, "kind2: not chosen: no such driver; kind1: chosen; kind0: not chosen: kind1 is better: merit 1", nil},
-		{"only the last does", []error{nil, no, no}, "kind2: not chosen: no such driver; kind1: not chosen: no such driver; kind0: chosen", nil},
+		{"the best does not", []error{nil, nil, no},
+			"kind2: not chosen: no such driver; kind1: chosen; kind0: not chosen: kind1 is better: merit 1", nil},
+		{"only the last does", []error{nil, no, no},
+			"kind2: not chosen: no such driver; kind1: not chosen: no such driver; kind0: chosen", nil},
 		{"none does", []error{no, no, no}, "kind2: not chosen: no such driver; kind1: not chosen: no such driver; kind0: not chosen: no such driver", no},
-		{"the port is taken", []error{nil, busy, no}, "kind2: not chosen: no such driver; kind1: not chosen: port taken: " + syscall.EADDRINUSE.Error(), syscall.EADDRINUSE},
-		{"the address is not there", []error{nil, nil, away}, "kind2: not chosen: not there: " + syscall.EADDRNOTAVAIL.Error(), syscall.EADDRNOTAVAIL},
+		{"the port is taken", []error{nil, busy, no},
+			"kind2: not chosen: no such driver; kind1: not chosen: port taken: " + syscall.EADDRINUSE.Error(),
+			syscall.EADDRINUSE},
+		{"the address is not there", []error{nil, nil, away},
+			"kind2: not chosen: not there: " + syscall.EADDRNOTAVAIL.Error(), syscall.EADDRNOTAVAIL},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			kinds := offer(c.offered...)

@@ -21,8 +21,8 @@ type kind struct {
 	name string // Caps.Name of the link
 	open func(addr netip.Addr) (packet.Link, error)
 	// best opens the link if it is better than the kinds before it.
-	best  func(addr netip.Addr) (packet.Link, error)
-	merit string // advantage of this kind over those before it
+	best      func(addr netip.Addr) (packet.Link, error)
+	advantage string // advantage of this kind over those before it
 }
 
 // kinds are ordered by preference, the best last. The first one has the fewest requirements.
@@ -86,14 +86,14 @@ func Listen(kind string, addr netip.Addr) (packet.Link, error) {
 // A Choice tells why a kind of link was selected or not.
 type Choice struct {
 	Kind string
-	Why  error // why the kind was not selected, nil if it was
+	Err  error // why the kind was not selected, nil if it was
 }
 
 func (c Choice) String() string {
-	if c.Why == nil {
+	if c.Err == nil {
 		return c.Kind + ": chosen"
 	}
-	return fmt.Sprintf("%s: not chosen: %v", c.Kind, c.Why)
+	return fmt.Sprintf("%s: not chosen: %v", c.Kind, c.Err)
 }
 
 // Choose opens a link of the best kind on addr. It also returns its decision about each kind,
@@ -120,7 +120,7 @@ func choose(addr netip.Addr, kinds []kind) (packet.Link, []Choice, error) {
 		choices = append(choices, Choice{k.name, err})
 		switch {
 		case err == nil:
-			link, better = l, k.name+" is better: "+k.merit
+			link, better = l, k.name+" is better: "+k.advantage
 		case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL):
 			// No other kind can succeed.
 			return nil, choices, err

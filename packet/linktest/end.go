@@ -160,7 +160,7 @@ func check(f *packet.Received, n uint32) error {
 	if !bytes.Equal(d[headerLen:len(d)-trailerLen], payload(n, size)) {
 		return fmt.Errorf("frame %d: the payload of %d bytes was changed", n, size)
 	}
-	port, id, flags := announcement(d)
+	port, id, flags := preparedValues(d)
 	if f.SrcPort != port {
 		return fmt.Errorf("frame %d: source port %d, Prepare announced %d", n, f.SrcPort, port)
 	}
@@ -170,8 +170,8 @@ func check(f *packet.Received, n uint32) error {
 	return nil
 }
 
-// announcement returns the values that Prepare set for the frame with data d.
-func announcement(d []byte) (port, id, flags uint16) {
+// preparedValues returns the values that Prepare set for the frame with data d.
+func preparedValues(d []byte) (port, id, flags uint16) {
 	t := d[len(d)-trailerLen:]
 	return binary.BigEndian.Uint16(t), binary.BigEndian.Uint16(t[2:]), binary.BigEndian.Uint16(t[4:])
 }

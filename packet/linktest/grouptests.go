@@ -63,7 +63,8 @@ func (s *suite) group(t *testing.T) {
 			m.got = n
 			f := m.expect()
 			if f.Src != a.link.Local().WithZone("") || f.Dst != a.to.Dst || f.TrafficClass != 0x2c || f.HopLimit != 3 {
-				t.Errorf("member %d: frame %d came from %v to %v with class %#x, hop limit %d", i, n, f.Src, f.Dst, f.TrafficClass, f.HopLimit)
+				t.Errorf("member %d: frame %d came from %v to %v with class %#x, hop limit %d", i, n, f.Src, f.Dst,
+					f.TrafficClass, f.HopLimit)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func (s *suite) checkAnnounced(t *testing.T, a, b *end) {
 	var wire Wire
 	if s.wire != nil {
 		wire = s.wire(t)
-	} else if !b.link.Caps().SeesHeader {
+	} else if !b.link.Caps().ReportsHeader {
 		t.Fatal("the link does not see IP headers: name how to look at the wire (WithWire), or say that nobody can (Unwatched)")
 	}
 	seen := make(map[uint32]bool)
@@ -78,7 +78,8 @@ func checkWire(ip []byte, a *end, seen map[uint32]bool) error {
 		return nil
 	}
 	src := a.link.Local().AsSlice()
-	if at := len(ip) - len(udp) - 2*len(src); string(ip[at:at+len(src)]) != string(src) || binary.BigEndian.Uint16(udp[2:]) != packet.Port {
+	if at := len(ip) - len(udp) - 2*len(src); string(ip[at:at+len(src)]) != string(src) ||
+		binary.BigEndian.Uint16(udp[2:]) != packet.Port {
 		return nil
 	}
 	// A datagram with several frames is an unsegmented train: its segments will have

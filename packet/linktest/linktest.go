@@ -31,9 +31,9 @@ type Option func(*suite)
 // test; it registers its own clean-up with t.Cleanup.
 func WithWire(open func(t *testing.T) Wire) Option { return func(s *suite) { s.wire = open } }
 
-// Unwatched states that the links do not see IP headers and that no capture is possible: the
+// NoWire states that the links do not see IP headers and that no capture is possible: the
 // tests of the header on the wire are skipped.
-func Unwatched() Option { return func(s *suite) { s.unwatched = true } }
+func NoWire() Option { return func(s *suite) { s.unwatched = true } }
 
 // At sets a function that calls do in the network namespace of a link, for tests that open
 // further sockets.
@@ -104,8 +104,10 @@ func (s *suite) join(t *testing.T, l packet.Link, group netip.Addr) (r packet.Re
 // ends opens the links of a test and closes them after it.
 func (s *suite) ends(t *testing.T) (a, b *end) {
 	la, lb := s.open(t)
-	a = &end{t: t, link: la, from: la, to: packet.Path{Src: la.Local(), Dst: lb.Local()}, batch: packet.NewBatch(256), in: packet.NewRecvBatch(64)}
-	b = &end{t: t, link: lb, from: lb, to: packet.Path{Src: lb.Local(), Dst: la.Local()}, batch: packet.NewBatch(256), in: packet.NewRecvBatch(64)}
+	a = &end{t: t, link: la, from: la, to: packet.Path{Src: la.Local(), Dst: lb.Local()}, batch: packet.NewBatch(256),
+		in: packet.NewRecvBatch(64)}
+	b = &end{t: t, link: lb, from: lb, to: packet.Path{Src: lb.Local(), Dst: la.Local()}, batch: packet.NewBatch(256),
+		in: packet.NewRecvBatch(64)}
 	t.Cleanup(func() {
 		closeLink(t, la)
 		closeLink(t, lb)

@@ -10,7 +10,7 @@ import (
 
 // pending tests what link b reports about its receiver.
 func pending(t *testing.T, a, b *end) {
-	p, ok := b.link.(packet.Pender)
+	p, ok := b.link.(packet.PendingReporter)
 	if !ok {
 		t.Skip("the link cannot tell")
 	}

@@ -115,7 +115,8 @@ func severalPaths(t *testing.T, a, b *end) {
 			hops = packet.DefaultHopLimit
 		}
 		if f.TrafficClass != w.TrafficClass || f.HopLimit != hops {
-			t.Errorf("frame %d: traffic class %#x, hop limit %d, want %#x, %d", i, f.TrafficClass, f.HopLimit, w.TrafficClass, hops)
+			t.Errorf("frame %d: traffic class %#x, hop limit %d, want %#x, %d",
+				i, f.TrafficClass, f.HopLimit, w.TrafficClass, hops)
 		}
 	}
 }
@@ -130,8 +131,8 @@ func addresses(t *testing.T, a, b *end) {
 	if want := b.link.Local().WithZone(""); f.Dst != want {
 		t.Errorf("destination %v, want %v", f.Dst, want)
 	}
-	if c := b.link.Caps(); f.HeaderSeen != c.SeesHeader {
-		t.Errorf("HeaderSeen is %v, Caps.SeesHeader %v", f.HeaderSeen, c.SeesHeader)
+	if c := b.link.Caps(); f.HeaderSeen != c.ReportsHeader {
+		t.Errorf("HeaderSeen is %v, Caps.SeesHeader %v", f.HeaderSeen, c.ReportsHeader)
 	}
 }
 
@@ -172,7 +173,7 @@ func again(t *testing.T, a, b *end) {
 }
 
 func lone(t *testing.T, a, b *end) {
-	a.batch.Lone = true
+	a.batch.NoTrains = true
 	for range 20 {
 		a.put(&a.to, 200, 1)
 	}
@@ -199,7 +200,7 @@ func overMTU(t *testing.T, a, b *end) {
 			b.expect()
 		}
 	}
-	c, ok := a.link.(packet.Counted)
+	c, ok := a.link.(packet.StatsReporter)
 	if ok && c.Stats().TxRefused != 6 {
 		t.Errorf("TxRefused is %d, want 6", c.Stats().TxRefused)
 	}

@@ -16,19 +16,19 @@ func (l *link) Join(group netip.Addr) (packet.Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &member{link{net: l.net, addr: group, bare: group, mtu: l.mtu, hide: l.hide, limit: l.limit}}
+	m := &member{link{net: l.net, addr: group, bare: group, mtu: l.mtu, hideHeader: l.hideHeader, limit: l.limit}}
 	m.ready.L = &m.mu
 	n := l.net
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	// spread iterates over the slice without the lock, so replace the slice rather than modify
-	// it.
+	// deliverToGroup iterates over the slice without the lock, so replace the slice rather than
+	// modify it.
 	n.groups[group] = append(slices.Clip(n.groups[group]), m)
 	return m, nil
 }
 
 func (m *member) Close() error {
-	m.shut()
+	m.closeQueue()
 	n := m.net
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -39,9 +39,9 @@ func (m *member) Close() error {
 	return nil
 }
 
-// spread delivers f to every member of the group f is sent to. It reports whether any member
-// has an MTU large enough for f.
-func (n *Net) spread(f *packet.Frame, src netip.Addr) bool {
+// deliverToGroup delivers f to every member of the group f is sent to. It reports whether any
+// member has an MTU large enough for f.
+func (n *Net) deliverToGroup(f *packet.Frame, src netip.Addr) bool {
 	n.mu.Lock()
 	members := n.groups[f.Path.Dst.WithZone("")]
 	n.mu.Unlock()

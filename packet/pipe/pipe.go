@@ -35,9 +35,9 @@ func NewNet() *Net {
 	return &Net{links: make(map[netip.Addr]*link), groups: make(map[netip.Addr][]*member)}
 }
 
-// Lost returns the number of frames that no link or group member received: their destination
+// Undelivered returns the number of frames that no link or group member received: their destination
 // does not exist or has too small an MTU.
-func (n *Net) Lost() uint64 { return n.lost.Load() }
+func (n *Net) Undelivered() uint64 { return n.lost.Load() }
 
 // Open adds a link at addr. mtu is the MTU of its network device in bytes, including the IP
 // header, 576 to 65535. An address can have only one open link at a time.
@@ -49,7 +49,7 @@ func (n *Net) Open(addr netip.Addr, mtu int) (packet.Link, error) {
 	if mtu < 576 || mtu > 65535 {
 		return nil, fmt.Errorf("packet: pipe %v: MTU %d is not in 576..65535", addr, mtu)
 	}
-	l := &link{net: n, addr: addr, bare: addr.WithZone(""), mtu: mtu, hide: n.HideHeader}
+	l := &link{net: n, addr: addr, bare: addr.WithZone(""), mtu: mtu, hideHeader: n.HideHeader}
 	l.ready.L = &l.mu
 	l.limit = n.Queue
 	if l.limit <= 0 {
@@ -74,7 +74,7 @@ type link struct {
 	net        *Net
 	addr, bare netip.Addr // bare is addr without zone
 	mtu        int
-	hide       bool
+	hideHeader bool
 	id         atomic.Uint32 // last IPv4 identification used
 	stats      packet.Counters
 
@@ -89,7 +89,7 @@ type link struct {
 }
 
 func (l *link) Caps() packet.Caps {
-	return packet.Caps{Name: "pipe", MTU: l.mtu, Batch: 64, SeesHeader: !l.hide}
+	return packet.Caps{Name: "pipe", MTU: l.mtu, Batch: 64, ReportsHeader: !l.hideHeader}
 }
 
 func (l *link) Local() netip.Addr { return l.addr }
@@ -103,7 +103,7 @@ func (l *link) Prepare(b *packet.Batch) {
 		f.SrcPort, f.ID, f.FlagsFragment = packet.Port, 0, 0
 		if l.addr.Is4() {
 			f.FlagsFragment = packet.DontFragment
-			if !l.hide {
+			if !l.hideHeader {
 				f.ID = uint16(l.id.Add(1))
 			}
 		}
@@ -131,7 +131,7 @@ func (l *link) Send(b *packet.Batch) error {
 		}
 		l.stats.AddTx(1, 1, size)
 		if f.Path.Dst.IsMulticast() {
-			if !l.net.spread(f, l.bare) {
+			if !l.net.deliverToGroup(f, l.bare) {
 				l.net.lost.Add(1)
 			}
 			continue
@@ -146,7 +146,7 @@ func (l *link) Send(b *packet.Batch) error {
 	if refused != nil {
 		l.stats.TxRefused.Add(uint64(refused.Refused))
 	}
-	return refused.Result()
+	return refused.ErrorOrNil()
 }
 
 func (l *link) deliver(f *packet.Frame, src netip.Addr) {
@@ -165,7 +165,7 @@ func (l *link) deliver(f *packet.Frame, src netip.Addr) {
 		Data: f.AppendTo(slot.Data[:0]), Src: src, Dst: l.bare, SrcPort: f.SrcPort,
 		TrafficClass: f.Path.TrafficClass, HopLimit: f.Path.HopLimitOrDefault(), FlagsFragment: f.FlagsFragment,
 	}
-	if !l.hide {
+	if !l.hideHeader {
 		slot.HeaderSeen, slot.ID = true, f.ID
 	}
 	l.ready.Signal()
@@ -259,7 +259,7 @@ func (l *link) Pending() bool {
 type recvState struct{ bufs [][]byte }
 
 func (l *link) Close() error {
-	if l.shut() {
+	if l.closeQueue() {
 		l.net.mu.Lock()
 		delete(l.net.links, l.bare)
 		l.net.mu.Unlock()
@@ -267,8 +267,8 @@ func (l *link) Close() error {
 	return nil
 }
 
-// shut closes the queue and reports whether it was open.
-func (l *link) shut() bool {
+// closeQueue closes the queue and reports whether it was open.
+func (l *link) closeQueue() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	already := l.closed

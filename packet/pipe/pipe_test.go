@@ -43,13 +43,13 @@ func TestPipeLosesWhatNobodyTakes(t *testing.T) {
 	n := pipe.NewNet()
 	a, b := linktest.OpenPipe(t, n, "192.0.2.1"), linktest.OpenPipe(t, n, "192.0.2.2")
 	linktest.MustSend(t, a, netip.MustParseAddr("192.0.2.3"), "to nobody")
-	if n.Lost() != 1 {
-		t.Errorf("%d frames lost, want 1", n.Lost())
+	if n.Undelivered() != 1 {
+		t.Errorf("%d frames lost, want 1", n.Undelivered())
 	}
 	b.Close()
 	linktest.MustSend(t, a, b.Local(), "to a closed link")
-	if n.Lost() != 2 {
-		t.Errorf("%d frames lost, want 2", n.Lost())
+	if n.Undelivered() != 2 {
+		t.Errorf("%d frames lost, want 2", n.Undelivered())
 	}
 }
 
@@ -65,7 +65,7 @@ func TestPipeQueueIsBounded(t *testing.T) {
 	if got := linktest.RecvTexts(t, b, 20); got[0] != "0" || got[19] != "19" {
 		t.Errorf("received %q", got)
 	}
-	if got := b.(packet.Counted).Stats().RxDropped; got != 10 {
+	if got := b.(packet.StatsReporter).Stats().RxDropped; got != 10 {
 		t.Errorf("%d frames dropped, want 10", got)
 	}
 }

@@ -25,7 +25,8 @@ func BenchmarkUDP(b *testing.B) {
 		for _, o := range offloads {
 			b.Run(fmt.Sprintf("veth/%d bytes/%s", size, o.Name), func(b *testing.B) {
 				hosts := linktest.NewNet(b, 9000, 0)
-				benchTurns(b, listenIn(b, hosts.Left, linktest.LeftIPv4, o.Opts), listenIn(b, hosts.Right, linktest.RightIPv4, o.Opts), size)
+				benchTurns(b, listenIn(b, hosts.Left, linktest.LeftIPv4, o.Opts),
+					listenIn(b, hosts.Right, linktest.RightIPv4, o.Opts), size)
 			})
 		}
 	}
@@ -53,7 +54,8 @@ func BenchmarkUDPStream(b *testing.B) {
 	for _, o := range offloads {
 		b.Run(fmt.Sprintf("veth/4096 bytes/%s", o.Name), func(b *testing.B) {
 			hosts := linktest.NewNet(b, 9000, 0)
-			benchStream(b, listenIn(b, hosts.Left, linktest.LeftIPv4, o.Opts), listenIn(b, hosts.Right, linktest.RightIPv4, o.Opts), 4096)
+			benchStream(b, listenIn(b, hosts.Left, linktest.LeftIPv4, o.Opts),
+				listenIn(b, hosts.Right, linktest.RightIPv4, o.Opts), 4096)
 		})
 	}
 }
@@ -116,7 +118,8 @@ const benchBatch = 32
 func benchTurns(b *testing.B, from, to packet.Link, size int) {
 	defer from.Close()
 	defer to.Close()
-	s := &sender{Link: from, Path: packet.Path{Dst: to.Local()}, Batch: packet.NewBatch(benchBatch), Data: make([]byte, size)}
+	s := &sender{Link: from, Path: packet.Path{Dst: to.Local()}, Batch: packet.NewBatch(benchBatch),
+		Data: make([]byte, size)}
 	rb := packet.NewRecvBatch(64)
 	turn := func() {
 		if err := s.send(benchBatch); err != nil {
@@ -148,7 +151,8 @@ func benchStream(b *testing.B, from, to packet.Link, size int) {
 	const window = 16 // batches
 	defer from.Close()
 	defer to.Close()
-	s := &sender{Link: from, Path: packet.Path{Dst: to.Local()}, Batch: packet.NewBatch(benchBatch), Data: make([]byte, size)}
+	s := &sender{Link: from, Path: packet.Path{Dst: to.Local()}, Batch: packet.NewBatch(benchBatch),
+		Data: make([]byte, size)}
 	credits := make(chan struct{}, window)
 	for range window {
 		credits <- struct{}{}
@@ -191,7 +195,8 @@ func BenchmarkRaw(b *testing.B) {
 		}{{"offloads", socket.RawOptions{}}, {"no GSO", socket.RawOptions{NoGSO: true}}} {
 			b.Run(fmt.Sprintf("veth/%d bytes/%s", size, o.Name), func(b *testing.B) {
 				hosts := linktest.NewNet(b, 9000, 0)
-				benchTurns(b, listenRawIn(b, hosts.Left, linktest.LeftIPv4, o.Opts), listenRawIn(b, hosts.Right, linktest.RightIPv4, o.Opts), size)
+				benchTurns(b, listenRawIn(b, hosts.Left, linktest.LeftIPv4, o.Opts),
+					listenRawIn(b, hosts.Right, linktest.RightIPv4, o.Opts), size)
 			})
 		}
 	}

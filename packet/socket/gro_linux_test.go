@@ -43,7 +43,8 @@ func ethtool(t testing.TB, ns netns.NsHandle, cmd, value uint32) {
 		}
 		copy(req.Name[:], testnet.Interface)
 		req.Data = unsafe.Pointer(&arg)
-		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&req))); errno != 0 {
+		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL,
+			uintptr(unsafe.Pointer(&req))); errno != 0 {
 			return errno
 		}
 		return nil
@@ -58,7 +59,8 @@ func TestRawReceivesWhatADeviceJoined(t *testing.T) {
 	defer a.Close()
 	b := listenRawIn(t, hosts.Right, linktest.RightIPv4, socket.RawOptions{})
 	defer b.Close()
-	s := &sender{Link: a, Path: packet.Path{Dst: b.Local()}, Batch: packet.NewBatch(benchBatch), Data: make([]byte, 1024)}
+	s := &sender{Link: a, Path: packet.Path{Dst: b.Local()}, Batch: packet.NewBatch(benchBatch),
+		Data: make([]byte, 1024)}
 	rb := packet.NewRecvBatch(64)
 	meet(t, a, b)
 	joined := 0

@@ -78,7 +78,8 @@ func readMessage(h *unix.Msghdr) (m sentMessage) {
 		case c.Header.Level == unix.SOL_UDP && c.Header.Type == unix.UDP_SEGMENT:
 			m.segment = int(binary.NativeEndian.Uint16(c.Data))
 		default:
-			m.control = append(m.control, fmt.Sprintf("option %d/%d = %d", c.Header.Level, c.Header.Type, binary.NativeEndian.Uint32(c.Data)))
+			m.control = append(m.control,
+				fmt.Sprintf("option %d/%d = %d", c.Header.Level, c.Header.Type, binary.NativeEndian.Uint32(c.Data)))
 		}
 	}
 	return m

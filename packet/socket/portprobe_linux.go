@@ -121,7 +121,8 @@ func (p *PortProbe) refuses(to unix.Sockaddr, quoted, control []byte, n int) boo
 			return false
 		}
 	case *unix.SockaddrInet6:
-		if netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port)) != netip.AddrPortFrom(p.remote.Addr().WithZone(""), packet.Port) {
+		if netip.AddrPortFrom(netip.AddrFrom16(a.Addr),
+			uint16(a.Port)) != netip.AddrPortFrom(p.remote.Addr().WithZone(""), packet.Port) {
 			return false
 		}
 	default:

@@ -47,9 +47,12 @@ func TestAPortProbeBelievesOnlyWhatQuotesItsDatagram(t *testing.T) {
 		{"about another host", &unix.SockaddrInet4{Addr: [4]byte{192, 0, 2, 2}, Port: packet.Port}, sent, good, false},
 		{"about another port", &unix.SockaddrInet4{Addr: to.Addr, Port: 9}, sent, good, false},
 		{"without an address", nil, sent, good, false},
-		{"host unreachable", to, sent, refusal(unix.SOL_IP, unix.IP_RECVERR, unix.SO_EE_ORIGIN_ICMP, 3, 1, unix.EHOSTUNREACH), false},
-		{"too long", to, sent, refusal(unix.SOL_IP, unix.IP_RECVERR, unix.SO_EE_ORIGIN_ICMP, 3, 4, unix.EMSGSIZE), false},
-		{"an error of this host", to, sent, refusal(unix.SOL_IP, unix.IP_RECVERR, unix.SO_EE_ORIGIN_LOCAL, 3, 3, unix.ECONNREFUSED), false},
+		{"host unreachable", to, sent,
+			refusal(unix.SOL_IP, unix.IP_RECVERR, unix.SO_EE_ORIGIN_ICMP, 3, 1, unix.EHOSTUNREACH), false},
+		{"too long", to, sent, refusal(unix.SOL_IP, unix.IP_RECVERR, unix.SO_EE_ORIGIN_ICMP, 3, 4,
+			unix.EMSGSIZE), false},
+		{"an error of this host", to, sent,
+			refusal(unix.SOL_IP, unix.IP_RECVERR, unix.SO_EE_ORIGIN_LOCAL, 3, 3, unix.ECONNREFUSED), false},
 		{"something else", to, sent, refusal(unix.SOL_IP, unix.IP_TTL, 2, 3, 3, unix.ECONNREFUSED), false},
 		{"nothing", to, sent, nil, false},
 	} {
@@ -66,7 +69,8 @@ func TestAPortProbeBelievesOnlyWhatQuotesItsDatagram(t *testing.T) {
 
 func TestAPortProbeHearsOfAHostWithoutANIC(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{
-		MTU: 1500, Left: []string{"198.18.49.1/24", "2001:db8:49::1/64"}, Right: []string{"198.18.49.2/24", "2001:db8:49::2/64"},
+		MTU: 1500, Left: []string{"198.18.49.1/24", "2001:db8:49::1/64"},
+		Right: []string{"198.18.49.2/24", "2001:db8:49::2/64"},
 	})
 	for _, ends := range [][2]string{
 		{"198.18.49.1", "198.18.49.2"}, {"2001:db8:49::1", "2001:db8:49::2"},

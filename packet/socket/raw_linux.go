@@ -116,7 +116,7 @@ const loopbackIndex = 1
 
 func (l *raw) Caps() packet.Caps {
 	c := l.udp.Caps()
-	c.Name, c.SeesHeader = "raw", true
+	c.Name, c.ReportsHeader = "raw", true
 	return c
 }
 
@@ -132,8 +132,8 @@ func (l *raw) Stats() packet.Stats {
 	return s
 }
 
-// Expect implements [packet.Holder].
-func (l *raw) Expect(dst netip.Addr) { l.udp.Expect(dst) }
+// Follow implements [packet.Holder].
+func (l *raw) ResolveSoon(dst netip.Addr) { l.udp.ResolveSoon(dst) }
 
 // Hold implements [packet.Holder].
 func (l *raw) Hold(dst netip.Addr) { l.udp.Hold(dst) }

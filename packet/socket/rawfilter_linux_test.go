@@ -60,7 +60,8 @@ func TestRawFilterPassesDatagramsToTheAddress(t *testing.T) {
 		}
 		n, err := vm.Run(headerTo(test.dst, test.change))
 		if err != nil || (n > 0) != test.passes {
-			t.Errorf("%s to %s at %s: passes %d bytes, want %v (%v)", test.rule, test.dst, test.link, n, test.passes, err)
+			t.Errorf("%s to %s at %s: passes %d bytes, want %v (%v)",
+				test.rule, test.dst, test.link, n, test.passes, err)
 		}
 	}
 	// IP options move the port.

@@ -18,7 +18,8 @@ func TestRawTakesWhatIsForItsHostAlone(t *testing.T) {
 	f.Send(b.Local(), "ready", nil)
 	for linktest.Next(t, b) != "ready" { // after what rawPair sent
 	}
-	f.Send(b.Local(), "to another host's Ethernet address", func(h *encap.Header) { h.DstMAC = encap.MAC{2, 0, 0, 0, 48, 9} })
+	f.Send(b.Local(), "to another host's Ethernet address",
+		func(h *encap.Header) { h.DstMAC = encap.MAC{2, 0, 0, 0, 48, 9} })
 	f.Send(b.Local().Next(), "to another address", nil)
 	f.Send(b.Local(), "a first fragment", func(h *encap.Header) { h.FlagsFragment = 0x2000 })
 	f.Send(b.Local(), "a last fragment", func(h *encap.Header) { h.FlagsFragment = 1 })
@@ -77,7 +78,8 @@ func TestRawFramesAreUnderstoodByAPlainSocket(t *testing.T) {
 	var conn *net.UDPConn
 	testnet.In(t, hosts.Right, func() (err error) {
 		testnet.OnInterface(t, hosts.Right, func(l netlink.Link) error {
-			return netlink.AddrAdd(l, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(198, 18, 48, 3), Mask: net.CIDRMask(24, 32)}})
+			return netlink.AddrAdd(l,
+				&netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(198, 18, 48, 3), Mask: net.CIDRMask(24, 32)}})
 		})
 		conn, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(198, 18, 48, 3), Port: packet.Port})
 		return err

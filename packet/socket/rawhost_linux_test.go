@@ -39,7 +39,8 @@ func TestRawNamesTheCapabilityItLacks(t *testing.T) {
 		done <- err
 	}()
 	err := <-done
-	if !errors.Is(err, unix.EPERM) || !strings.Contains(err.Error(), "CAP_NET_RAW") || !strings.Contains(err.Error(), "link udp") {
+	if !errors.Is(err, unix.EPERM) || !strings.Contains(err.Error(), "CAP_NET_RAW") ||
+		!strings.Contains(err.Error(), "link udp") {
 		t.Errorf("ListenRaw: %v, want EPERM, the capability by name and what to do", err)
 	}
 	// Nothing remains open.
@@ -62,7 +63,8 @@ func TestRawPortInUse(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if _, err := ListenRaw(addr, RawOptions{}); !errors.Is(err, unix.EADDRINUSE) || !strings.Contains(err.Error(), "ss -ulpn") {
+			if _, err := ListenRaw(addr, RawOptions{}); !errors.Is(err, unix.EADDRINUSE) ||
+				!strings.Contains(err.Error(), "ss -ulpn") {
 				t.Errorf("a second link: %v, want EADDRINUSE and what to do", err)
 			}
 			first.Close()
@@ -105,7 +107,8 @@ func TestRawKernelAnswersNobody(t *testing.T) {
 		if n > 20 && buf[9] == unix.IPPROTO_ICMP {
 			t.Fatalf("ICMP from the host of the link: %x", buf[:n])
 		}
-		if src, dst := b.Local().As4(), a.Local().As4(); n == 35 && bytes.Equal(buf[12:16], src[:]) && bytes.Equal(buf[16:20], dst[:]) {
+		if src, dst := b.Local().As4(),
+			a.Local().As4(); n == 35 && bytes.Equal(buf[12:16], src[:]) && bytes.Equal(buf[16:20], dst[:]) {
 			return
 		}
 	}

@@ -41,7 +41,7 @@ func (m sentFrame) String() string {
 func (k *rawKernel) To(dst netip.Addr) *route.Hop    { return k.hop[dst] }
 func (k *rawKernel) Missing(netip.Addr) (bool, bool) { return false, true }
 func (k *rawKernel) Await(netip.Addr, time.Duration) {}
-func (k *rawKernel) Expect(netip.Addr)               {}
+func (k *rawKernel) ResolveSoon(netip.Addr)          {}
 func (k *rawKernel) Hold(netip.Addr)                 {}
 func (k *rawKernel) Release(netip.Addr)              {}
 func (k *rawKernel) Held(netip.Addr) bool            { return false }
@@ -89,7 +89,8 @@ func readFrame(h *unix.Msghdr) (m sentFrame) {
 func (k *rawKernel) link(addr string, neighbours ...string) *raw {
 	k.hop = make(map[netip.Addr]*route.Hop)
 	for i, n := range neighbours {
-		k.hop[netip.MustParseAddr(n)] = &route.Hop{Index: 7 + i, MTU: 9000, Src: [6]byte{2, 1}, Dst: [6]byte{2, 2, 0, 0, 0, byte(i)}}
+		k.hop[netip.MustParseAddr(n)] = &route.Hop{Index: 7 + i, MTU: 9000, Src: [6]byte{2, 1},
+			Dst: [6]byte{2, 2, 0, 0, 0, byte(i)}}
 	}
 	l := &raw{udp: k.udp.link(addr), hops: k}
 	l.rx.raw = &rawConn{k: &k.udp}

@@ -144,7 +144,7 @@ func decodeFrame(b []byte, typ uint16) (msg packet.Received, segment int, err er
 		segment = int(binary.NativeEndian.Uint16(vnet[vnetGSOSize:]))
 	}
 	return packet.Received{
-		Data: d.Data, Src: d.Src, Dst: d.Dst, SrcPort: d.SrcPort, HeaderSeen: true, ID: d.ID, FlagsFragment: d.FlagsFragment,
-		TrafficClass: d.TrafficClass, HopLimit: d.HopLimit,
+		Data: d.Data, Src: d.Src, Dst: d.Dst, SrcPort: d.SrcPort, HeaderSeen: true, ID: d.ID,
+		FlagsFragment: d.FlagsFragment, TrafficClass: d.TrafficClass, HopLimit: d.HopLimit,
 	}, segment, nil
 }

@@ -13,7 +13,8 @@ import (
 
 // receivedFrame returns what a packet socket reads: n bytes of payload from dst's neighbour.
 func receivedFrame(dst string, n, segment int, typ uint16) []byte {
-	h := encap.Header{Src: netip.MustParseAddr("192.0.2.1"), Dst: netip.MustParseAddr(dst), SrcPort: 0xc000, ID: 77, FlagsFragment: packet.DontFragment, HopLimit: 9}
+	h := encap.Header{Src: netip.MustParseAddr("192.0.2.1"), Dst: netip.MustParseAddr(dst), SrcPort: 0xc000, ID: 77,
+		FlagsFragment: packet.DontFragment, HopLimit: 9}
 	if h.Dst.Is6() {
 		h.Src = netip.MustParseAddr("2001:db8::1")
 	}
@@ -55,7 +56,8 @@ func TestRawFramesAreDecoded(t *testing.T) {
 			t.Fatalf("%+v: %d frames", test, len(frames))
 		}
 		for i, f := range frames {
-			if len(f.Data) != test.segments[i] || f.Dst != netip.MustParseAddr(test.dst) || f.SrcPort != 0xc000 || f.HopLimit != 9 {
+			if len(f.Data) != test.segments[i] || f.Dst != netip.MustParseAddr(test.dst) || f.SrcPort != 0xc000 ||
+				f.HopLimit != 9 {
 				t.Errorf("%+v: frame %d: %+v", test, i, f)
 			}
 			// Identifications after the first are assumed, not received.

@@ -21,7 +21,7 @@ type rawTx struct {
 	heads [][vnetLen + encap.MaxLen]byte
 	iov   []unix.Iovec
 
-	rest bool // the frame after the messages is for the UDP socket
+	viaUDP bool // the frame after the messages is for the UDP socket
 }
 
 func (t *rawTx) init(send func(uintptr, []mmsghdr) (int, unix.Errno), deadline func(time.Time) error) {
@@ -40,20 +40,20 @@ func (l *raw) Send(b *packet.Batch) error {
 		if err := l.flush(b, &refused); err != nil {
 			return err
 		}
-		if t.rest && b.Sent == stop {
+		if t.viaUDP && b.Sent == stop {
 			if err := l.udp.send(b, l.restFrom(b, stop), &refused); err != nil {
 				return err
 			}
 		}
 	}
-	return refused.Result()
+	return refused.ErrorOrNil()
 }
 
 // build builds messages of the frames from b.Sent on. It stops after sendMessages, or, with
-// t.rest set, at a frame for the UDP socket. stop is the first frame without a message.
+// t.viaUDP set, at a frame for the UDP socket. stop is the first frame without a message.
 func (l *raw) build(b *packet.Batch) (stop int) {
 	t := &l.tx
-	t.count, t.next, t.calls, t.rest = 0, 0, 0, false
+	t.count, t.next, t.calls, t.viaUDP = 0, 0, 0, false
 	clear(t.iov)
 	t.iov = t.iov[:0]
 	i := b.Sent
@@ -61,7 +61,7 @@ func (l *raw) build(b *packet.Batch) (stop int) {
 		n := trainAt(b, i)
 		hop := l.hop(b, i, n)
 		if hop == nil {
-			t.rest = true
+			t.viaUDP = true
 			break
 		}
 		l.message(b, i, n, hop)

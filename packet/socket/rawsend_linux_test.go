@@ -21,7 +21,7 @@ func TestRawFramesGoToTheNextHop(t *testing.T) {
 		k := new(rawKernel)
 		l := k.link(test.from, test.to)
 		b := batchOf(path4(test.to), 10, 20)
-		b.Lone = true
+		b.NoTrains = true
 		path := *b.At(0).Path
 		path.TrafficClass, path.HopLimit, path.FlowLabel = 0x2e, 5, 0xfffff
 		b.At(1).Path = &path
@@ -36,13 +36,16 @@ func TestRawFramesGoToTheNextHop(t *testing.T) {
 		if diff := cmp.Diff(make([]byte, vnetLen), first.vnet); diff != "" {
 			t.Errorf("what is said of a lone frame:\n%s", diff)
 		}
-		if len(first.head) != test.header || [6]byte(first.head) != [6]byte{2, 2} || [6]byte(first.head[6:]) != [6]byte{2, 1} || first.index != 7 {
+		if len(first.head) != test.header || [6]byte(first.head) != [6]byte{2, 2} ||
+			[6]byte(first.head[6:]) != [6]byte{2, 1} || first.index != 7 {
 			t.Errorf("headers %x by interface %d", first.head, first.index)
 		}
-		if first.Src != l.Local() || first.Dst != netip.MustParseAddr(test.to) || first.SrcPort != packet.Port || len(first.Data) != 10 {
+		if first.Src != l.Local() || first.Dst != netip.MustParseAddr(test.to) || first.SrcPort != packet.Port ||
+			len(first.Data) != 10 {
 			t.Errorf("%+v", first.Datagram)
 		}
-		if first.ID != b.At(0).ID || first.FlagsFragment != b.At(0).FlagsFragment || first.HopLimit != packet.DefaultHopLimit || first.TrafficClass != 0 {
+		if first.ID != b.At(0).ID || first.FlagsFragment != b.At(0).FlagsFragment ||
+			first.HopLimit != packet.DefaultHopLimit || first.TrafficClass != 0 {
 			t.Errorf("%+v, announced was ID %d, flags %#x", first.Datagram, b.At(0).ID, b.At(0).FlagsFragment)
 		}
 		if second.TrafficClass != 0x2e || second.HopLimit != 5 || len(second.Data) != 20 {
@@ -88,7 +91,7 @@ func TestRawLeavesToTheUDPSocketWhatNoFrameCanBe(t *testing.T) {
 	k := new(rawKernel)
 	l := k.link("192.0.2.1", near)
 	b := batchOf(path4(near), 10, 11, 12, 13, 14, 9000, 15)
-	b.Lone = true
+	b.NoTrains = true
 	b.At(1).Path, b.At(2).Path = path4(far), path4("239.1.2.3")
 	l.Prepare(b)
 	k.udp.verdict = func(m sentMessage) unix.Errno {
@@ -99,7 +102,8 @@ func TestRawLeavesToTheUDPSocketWhatNoFrameCanBe(t *testing.T) {
 	}
 	err := l.Send(b)
 	var refused *packet.SendError
-	if !errors.As(err, &refused) || !errors.Is(err, packet.ErrTooLong) || refused.Refused != 1 || refused.Frame != 5 || b.Sent != 7 {
+	if !errors.As(err, &refused) || !errors.Is(err, packet.ErrTooLong) || refused.Refused != 1 || refused.Frame != 5 ||
+		b.Sent != 7 {
 		t.Errorf("Send: %v, Sent %d", err, b.Sent)
 	}
 	frames, datagrams := k.messages()
@@ -133,7 +137,8 @@ func TestRawTrainsThatTheKernelRefusesLeaveByTheUDPSocket(t *testing.T) {
 			t.Fatalf("Send: %v, Sent %d", err, b.Sent)
 		}
 		frames, datagrams := k.messages()
-		if !slices.Equal(frames, []string{"192.0.2.2 9 bytes by 7"}) || !slices.Equal(datagrams, []string{"192.0.2.2:4791 24 bytes in segments of 10"}) {
+		if !slices.Equal(frames, []string{"192.0.2.2 9 bytes by 7"}) || !slices.Equal(datagrams,
+			[]string{"192.0.2.2:4791 24 bytes in segments of 10"}) {
 			t.Errorf("frames %q, datagrams %q", frames, datagrams)
 		}
 		if diff := cmp.Diff(announced, ids(b)); diff != "" {
@@ -155,11 +160,12 @@ func TestRawSkipsWhatTheKernelRefuses(t *testing.T) {
 		}}
 		l := k.link("192.0.2.1", "192.0.2.2")
 		b := batchOf(path4("192.0.2.2"), 5, 4, 5, 5, 3)
-		b.Lone = true
+		b.NoTrains = true
 		l.Prepare(b)
 		err := l.Send(b)
 		var refused *packet.SendError
-		if !errors.As(err, &refused) || !errors.Is(err, errno) || refused.Refused != 3 || refused.Frame != 0 || b.Sent != 5 {
+		if !errors.As(err, &refused) || !errors.Is(err, errno) || refused.Refused != 3 || refused.Frame != 0 ||
+			b.Sent != 5 {
 			t.Errorf("%v: %v, Sent %d", errno, err, b.Sent)
 		}
 		if len(k.got) != 2 || l.Stats().TxRefused != 3 {

@@ -81,7 +81,7 @@ func (t *sendQueue) push(conn syscall.RawConn) (full bool, err error) {
 func (t *sendQueue) drop(b *packet.Batch) (frames uint64) {
 	for ; t.next < t.count; t.next++ {
 		m := &t.meta[t.next]
-		frames += uint64(m.frames + m.left)
+		frames += uint64(m.frames + m.dropped)
 		b.Sent = m.end()
 	}
 	return frames

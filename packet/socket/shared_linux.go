@@ -37,7 +37,8 @@ func (s *udpRecv) readNow(fd uintptr) {
 // RecvLocked waits with read, which returns true with mu locked, and calls took until it has
 // produced frames. took gets the error of waiting, and runs with mu locked in any case.
 // RecvLocked returns with mu locked if and only if the error is nil.
-func RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex, conn syscall.RawConn, read func(fd uintptr) bool, took func(err error) error) error {
+func RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex, conn syscall.RawConn, read func(fd uintptr) bool,
+	took func(err error) error) error {
 	for {
 		err := conn.Read(read)
 		if err != nil {
@@ -60,7 +61,7 @@ func (l *udpSocket) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {
 		if err != nil {
 			return fmt.Errorf("packet: udp %v: %w", l.addr, err)
 		}
-		return l.took(rb, s)
+		return l.handle(rb, s)
 	})
 }
 
@@ -69,7 +70,7 @@ func (l *udpSocket) TryRecv(rb *packet.RecvBatch) error {
 	if err := l.raw.Control(s.try); err != nil {
 		return fmt.Errorf("packet: udp %v: %w", l.addr, err)
 	}
-	return l.took(rb, s)
+	return l.handle(rb, s)
 }
 
 func (s *rawSocket) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {

@@ -41,12 +41,6 @@ const (
 // The host selects the flow label; Path.FlowLabel is ignored. A link-local addr needs its zone.
 // Few frames are sent to neighbours with an unknown link-layer address; see
 // [packet.Stats.TxNoNeighbour].
-//
-// The longest frame is what the interface takes. ICMP messages that say a path takes less are not
-// obeyed, because any host can send one: IP_PMTUDISC_DO would refuse longer frames for ten minutes.
-//
-// Path.FlowLabel is left to the host. A link-local addr needs its zone. Frames to neighbours whose
-// link-layer address is unknown are few: see [packet.Stats.TxNoNeighbour].
 func ListenUDP(addr netip.Addr, opts UDPOptions) (packet.Link, error) {
 	l, err := listenUDP(addr, opts, false)
 	if err != nil {
@@ -186,16 +180,16 @@ type nextHops interface {
 	Await(dst netip.Addr, limit time.Duration)
 	Held(dst netip.Addr) bool
 	Due(dst netip.Addr, now time.Time) bool
-	Expect(dst netip.Addr)
+	ResolveSoon(dst netip.Addr)
 	Hold(dst netip.Addr)
 	Release(dst netip.Addr)
 	Close()
 }
 
-// Expect implements [packet.Holder].
-func (l *udp) Expect(dst netip.Addr) {
+// Follow implements [packet.Holder].
+func (l *udp) ResolveSoon(dst netip.Addr) {
 	if l.hops != nil && !dst.IsMulticast() {
-		l.hops.Expect(dst)
+		l.hops.ResolveSoon(dst)
 	}
 }
 
@@ -271,7 +265,8 @@ func (l *udp) configure(fd int, opts UDPOptions) error {
 // the kernel does not answer with port unreachable.
 func dropAll(fd int) error {
 	drop := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
-	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop[0]}); err != nil {
+	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+		&unix.SockFprog{Len: 1, Filter: &drop[0]}); err != nil {
 		return fmt.Errorf("socket option SO_ATTACH_FILTER: %w", err)
 	}
 	// Without UDP_GRO the kernel would segment every train before the filter. UDP_GRO also lets

@@ -11,7 +11,8 @@ import (
 )
 
 func TestUDPElsewhereIsAnHonestError(t *testing.T) {
-	if _, err := socket.ListenUDP(netip.MustParseAddr("127.0.0.1"), socket.UDPOptions{}); err == nil || !strings.Contains(err.Error(), "Linux") {
+	if _, err := socket.ListenUDP(netip.MustParseAddr("127.0.0.1"), socket.UDPOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "Linux") {
 		t.Errorf("ListenUDP: %v", err)
 	}
 }

@@ -23,7 +23,8 @@ func (l *udp) Join(group netip.Addr) (packet.Receiver, error) {
 	}
 	ifc, err := net.InterfaceByName(l.ifname)
 	if err != nil {
-		return nil, fmt.Errorf("packet: udp %v: cannot join %v: no network interface has the address: %w", l.addr, group, err)
+		return nil, fmt.Errorf("packet: udp %v: cannot join %v: no network interface has the address: %w",
+			l.addr, group, err)
 	}
 	s := &udpSocket{addr: group, bare: group}
 	conn, err := s.listenGroup(ifc.Index, l.opts)
@@ -83,10 +84,12 @@ func (s *udpSocket) bindGroup(fd, ifindex int) error {
 func (s *udpSocket) join(fd, ifindex int) error {
 	var err error
 	if s.addr.Is4() {
-		err = unix.SetsockoptIPMreqn(fd, unix.SOL_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreqn{Multiaddr: s.addr.As4(), Ifindex: int32(ifindex)})
+		err = unix.SetsockoptIPMreqn(fd, unix.SOL_IP, unix.IP_ADD_MEMBERSHIP,
+			&unix.IPMreqn{Multiaddr: s.addr.As4(), Ifindex: int32(ifindex)})
 		err = errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_MULTICAST_ALL, 0))
 	} else {
-		err = unix.SetsockoptIPv6Mreq(fd, unix.SOL_IPV6, unix.IPV6_JOIN_GROUP, &unix.IPv6Mreq{Multiaddr: s.addr.As16(), Interface: uint32(ifindex)})
+		err = unix.SetsockoptIPv6Mreq(fd, unix.SOL_IPV6, unix.IPV6_JOIN_GROUP,
+			&unix.IPv6Mreq{Multiaddr: s.addr.As16(), Interface: uint32(ifindex)})
 		// IPV6_MULTICAST_ALL exists since Linux 4.20.
 		_ = unix.SetsockoptInt(fd, unix.SOL_IPV6, unix.IPV6_MULTICAST_ALL, 0)
 	}
@@ -105,7 +108,8 @@ func (l *udp) multicastFrom(fd int) error {
 		return nil
 	}
 	if l.addr.Is4() {
-		err = unix.SetsockoptIPMreqn(fd, unix.SOL_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Address: l.addr.As4(), Ifindex: int32(ifc.Index)})
+		err = unix.SetsockoptIPMreqn(fd, unix.SOL_IP, unix.IP_MULTICAST_IF,
+			&unix.IPMreqn{Address: l.addr.As4(), Ifindex: int32(ifc.Index)})
 	} else {
 		err = unix.SetsockoptInt(fd, unix.SOL_IPV6, unix.IPV6_MULTICAST_IF, ifc.Index)
 	}

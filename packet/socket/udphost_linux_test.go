@@ -113,7 +113,7 @@ func TestUDPWithoutARouteSkipsTheFrame(t *testing.T) {
 		t.Errorf("Send: %v, want three frames refused for ENETUNREACH", err)
 	}
 	linktest.RecvTexts(t, b, 4)
-	if got := a.(packet.Counted).Stats(); got.TxRefused != 3 || got.TxFrames != 4 {
+	if got := a.(packet.StatsReporter).Stats(); got.TxRefused != 3 || got.TxFrames != 4 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -133,7 +133,9 @@ func TestUDPTakesIPv6WithoutChecksum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cerr := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_NO_CHECK6_TX, 1) }); cerr != nil || err != nil {
+	if cerr := raw.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_NO_CHECK6_TX, 1)
+	}); cerr != nil || err != nil {
 		t.Fatal(cerr, err)
 	}
 	if _, err := conn.Write([]byte("no checksum")); err != nil {

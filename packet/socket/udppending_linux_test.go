@@ -13,7 +13,7 @@ func TestUDPEmptyDatagramIsPending(t *testing.T) {
 	a, b := listen(t, "127.44.0.7", socket.UDPOptions{}), listen(t, "127.44.0.8", socket.UDPOptions{})
 	defer a.Close()
 	defer b.Close()
-	p := b.(packet.Pender)
+	p := b.(packet.PendingReporter)
 	if p.Pending() {
 		t.Fatal("pending before anything was sent")
 	}

@@ -64,7 +64,8 @@ func steer(fd, n int) error {
 		{Code: unix.BPF_ALU | unix.BPF_MOD | unix.BPF_K, K: uint32(n)},
 		{Code: unix.BPF_RET | unix.BPF_A},
 	}
-	err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+	err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF,
+		&unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
 	if err != nil {
 		return fmt.Errorf("socket option SO_ATTACH_REUSEPORT_CBPF: %w", err)
 	}

@@ -53,7 +53,8 @@ func sendQPs(t *testing.T, l packet.Link, to netip.Addr, qpns []uint32, frames, 
 
 func TestUDPQueuesHaveThePacketsForTheirQueuePairs(t *testing.T) {
 	qpns := []uint32{1, 16, 17, 18, 0x10000, 0x7fffff, 0xfffffe}
-	for _, test := range []struct{ Family, From, To string }{{"IPv4", "127.44.0.9", "127.44.0.10"}, {"IPv6", "::1", "::1"}} {
+	for _, test := range []struct{ Family, From, To string }{{"IPv4", "127.44.0.9", "127.44.0.10"},
+		{"IPv6", "::1", "::1"}} {
 		t.Run(test.Family, func(t *testing.T) {
 			to := listen(t, test.To, socket.UDPOptions{})
 			defer to.Close()
@@ -75,13 +76,14 @@ func TestUDPQueuesHaveThePacketsForTheirQueuePairs(t *testing.T) {
 				for _, f := range rb.Frames {
 					qpn, psn := binary.BigEndian.Uint32(f.Data[4:])&0xffffff, binary.BigEndian.Uint32(f.Data[8:])
 					if int(qpn%n) != i || psn != next[qpn] || f.Src != from.Local() || f.Dst != to.Local() {
-						t.Fatalf("packet %d for %#x, from %v to %v, in queue %d; want packet %d", psn, qpn, f.Src, f.Dst, i, next[qpn])
+						t.Fatalf("packet %d for %#x, from %v to %v, in queue %d; want packet %d",
+							psn, qpn, f.Src, f.Dst, i, next[qpn])
 					}
 					next[qpn]++
 					left--
 				}
 			}
-			if got := to.(packet.Counted).Stats().RxFrames; got != uint64(len(qpns)*frames) {
+			if got := to.(packet.StatsReporter).Stats().RxFrames; got != uint64(len(qpns)*frames) {
 				t.Errorf("the link counts %d packets received, want %d", got, len(qpns)*frames)
 			}
 		})

@@ -98,18 +98,18 @@ func (l *udpSocket) Recv(rb *packet.RecvBatch) error {
 		if err := l.raw.Read(s.read); err != nil {
 			return fmt.Errorf("packet: udp %v: %w", l.addr, err)
 		}
-		if err := l.took(rb, s); err != nil {
+		if err := l.handle(rb, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// took processes the result of a receive call: messages, an error, or nothing.
-func (l *udpSocket) took(rb *packet.RecvBatch, s *udpRecv) error {
+// handle processes the result of a receive call: messages, an error, or nothing.
+func (l *udpSocket) handle(rb *packet.RecvBatch, s *udpRecv) error {
 	switch {
 	case s.got > 0:
-		l.take(rb, s)
+		l.appendFrames(rb, s)
 	case s.errno != 0 && !pendingError(s.errno):
 		return fmt.Errorf("packet: udp %v: recvmmsg: %w", l.addr, s.errno)
 	}
@@ -161,8 +161,8 @@ func (s *udpRecv) readReady(fd uintptr) bool {
 	}
 }
 
-// take converts the received messages to frames.
-func (l *udpSocket) take(rb *packet.RecvBatch, s *udpRecv) {
+// appendFrames converts the received messages to frames.
+func (l *udpSocket) appendFrames(rb *packet.RecvBatch, s *udpRecv) {
 	total := 0
 	for i := range s.got {
 		m := &s.msgs[i]

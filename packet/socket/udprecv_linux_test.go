@@ -19,7 +19,8 @@ func TestParseAncillary(t *testing.T) {
 		want     ancillary
 	}{
 		{"nothing", nil, ancillary{}},
-		{"IPv4", []message{{unix.SOL_IP, unix.IP_TTL, 63, 4}, {unix.SOL_IP, unix.IP_TOS, 0x2e, 4}, {unix.SOL_UDP, unix.UDP_GRO, 1052, 4}},
+		{"IPv4", []message{{unix.SOL_IP, unix.IP_TTL, 63, 4}, {unix.SOL_IP, unix.IP_TOS, 0x2e, 4},
+			{unix.SOL_UDP, unix.UDP_GRO, 1052, 4}},
 			ancillary{segment: 1052, trafficClass: 0x2e, hopLimit: 63}},
 		{"IPv6", []message{{unix.SOL_IPV6, unix.IPV6_HOPLIMIT, 255, 4}, {unix.SOL_IPV6, unix.IPV6_TCLASS, 3, 4}},
 			ancillary{trafficClass: 3, hopLimit: 255}},

@@ -35,14 +35,14 @@ type udpTx struct {
 // sendMeta describes a message.
 type sendMeta struct {
 	first, frames int // frame range in the batch
-	left          int // further frames of the train that are dropped for lack of a neighbour
+	dropped       int // further frames of the train that are dropped for lack of a neighbour
 	bytes         int // UDP payload
 	size          int // UDP payload of the first frame
 	iov, pieces   int // start and count in the iov of udpTx or rawTx
 }
 
 // end returns the index of the first frame after the message and the frames dropped with it.
-func (m *sendMeta) end() int { return m.first + m.frames + m.left }
+func (m *sendMeta) end() int { return m.first + m.frames + m.dropped }
 
 func (t *udpTx) init(send func(uintptr, []mmsghdr) (int, unix.Errno), deadline func(time.Time) error) {
 	t.sendQueue.init(send, deadline)
@@ -53,7 +53,7 @@ func (t *udpTx) init(send func(uintptr, []mmsghdr) (int, unix.Errno), deadline f
 // Prepare joins consecutive frames of equal length and path into trains, whose segments have IPv4
 // identifications 0, 1, 2, ... A single frame has 0.
 func (l *udp) Prepare(b *packet.Batch) {
-	trains := l.gso.Load() == gsoOn && !b.Lone
+	trains := l.gso.Load() == gsoOn && !b.NoTrains
 	df := uint16(0)
 	if l.addr.Is4() {
 		df = packet.DontFragment
@@ -81,7 +81,7 @@ func (l *udp) Send(b *packet.Batch) error {
 	if err := l.send(b, b.Len(), &refused); err != nil {
 		return err
 	}
-	return refused.Result()
+	return refused.ErrorOrNil()
 }
 
 // send sends the frames from b.Sent up to end, which must not be inside a train.
@@ -130,7 +130,7 @@ func (l *udp) build(b *packet.Batch, end int) (bad int, err error) {
 			// The first frame triggers neighbour discovery; there is no buffer space for the
 			// whole train. The other frames cannot be sent alone, because they are sealed for
 			// their positions in the train.
-			t.meta[t.count].left, err = n-1, nil
+			t.meta[t.count].dropped, err = n-1, nil
 		}
 		if err != nil {
 			bad = n
@@ -296,8 +296,8 @@ func (l *udp) sent(b *packet.Batch, from int) {
 // skip advances b.Sent past a message and the dropped frames of its train.
 func (l *udp) skip(b *packet.Batch, m *sendMeta) {
 	b.Sent = m.end()
-	if m.left > 0 {
-		l.stats.TxNoNeighbour.Add(uint64(m.left))
+	if m.dropped > 0 {
+		l.stats.TxNoNeighbour.Add(uint64(m.dropped))
 	}
 }
 

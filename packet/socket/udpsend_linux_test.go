@@ -27,11 +27,16 @@ func TestUDPPrepareAnnouncesTheIDsOfTrains(t *testing.T) {
 		set  func(*udp, *packet.Batch)
 		want []uint16
 	}{
-		{"segments count from 0, a lone frame has 0", "192.0.2.1", func(*udp, *packet.Batch) {}, []uint16{0, 1, 2, 0, 1, 0}},
-		{"lone frames have 0", "192.0.2.1", func(_ *udp, b *packet.Batch) { b.Lone = true }, []uint16{0, 0, 0, 0, 0, 0}},
-		{"without GSO all have 0", "192.0.2.1", func(l *udp, _ *packet.Batch) { l.gso.Store(gsoOff) }, []uint16{0, 0, 0, 0, 0, 0}},
-		{"frames before Sent are left as they are", "192.0.2.1", func(_ *udp, b *packet.Batch) { b.Sent = 1; b.At(0).ID = 77 }, []uint16{77, 0, 1, 0, 1, 0}},
-		{"frames that are longer than the MTU took to be are in no train", "192.0.2.1", func(l *udp, _ *packet.Batch) { l.SetMTU(100) }, []uint16{0, 0, 0, 0, 0, 0}},
+		{"segments count from 0, a lone frame has 0", "192.0.2.1", func(*udp, *packet.Batch) {},
+			[]uint16{0, 1, 2, 0, 1, 0}},
+		{"lone frames have 0", "192.0.2.1", func(_ *udp, b *packet.Batch) { b.NoTrains = true },
+			[]uint16{0, 0, 0, 0, 0, 0}},
+		{"without GSO all have 0", "192.0.2.1", func(l *udp, _ *packet.Batch) { l.gso.Store(gsoOff) },
+			[]uint16{0, 0, 0, 0, 0, 0}},
+		{"frames before Sent are left as they are", "192.0.2.1",
+			func(_ *udp, b *packet.Batch) { b.Sent = 1; b.At(0).ID = 77 }, []uint16{77, 0, 1, 0, 1, 0}},
+		{"frames that are longer than the MTU took to be are in no train", "192.0.2.1",
+			func(l *udp, _ *packet.Batch) { l.SetMTU(100) }, []uint16{0, 0, 0, 0, 0, 0}},
 		{"IPv6 has none", "2001:db8::1", func(*udp, *packet.Batch) {}, []uint16{0, 0, 0, 0, 0, 0}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -141,7 +146,8 @@ func TestUDPSendGoesOnAfterPartsAndWaits(t *testing.T) {
 }
 
 func TestUDPSendSkipsWhatTheKernelRefuses(t *testing.T) {
-	for _, errno := range []unix.Errno{unix.EMSGSIZE, unix.ECONNREFUSED, unix.ENOBUFS, unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EPERM, unix.EINVAL} {
+	for _, errno := range []unix.Errno{unix.EMSGSIZE, unix.ECONNREFUSED, unix.ENOBUFS, unix.EHOSTUNREACH,
+		unix.ENETUNREACH, unix.EPERM, unix.EINVAL} {
 		t.Run(unix.ErrnoName(errno), func(t *testing.T) {
 			k := new(kernel)
 			k.verdict = func(m sentMessage) unix.Errno {
@@ -152,7 +158,7 @@ func TestUDPSendSkipsWhatTheKernelRefuses(t *testing.T) {
 			}
 			l := k.link("192.0.2.1")
 			b := batchOf(path4("192.0.2.2"), 5, 4, 5, 5, 3)
-			b.Lone = true
+			b.NoTrains = true
 			l.Prepare(b)
 			err := l.Send(b)
 			var refused *packet.SendError
@@ -332,7 +338,7 @@ func TestUDPTrainOfJoinedFramesIsOnePiece(t *testing.T) {
 	l.Prepare(b)
 	for i := range b.Len() {
 		f := b.At(i)
-		f.Join(4)
+		f.Flatten(4)
 		f.Trailer = append(f.Trailer, "icrc"...)
 	}
 	if err := l.Send(b); err != nil {

@@ -93,7 +93,7 @@ func (l *udp) admits(dst netip.Addr, frames, bytes int) bool {
 		return true
 	}
 	missing, followed := l.hops.Missing(dst)
-	if !followed && t.waiting.looks.TakeIfThere(looks, time.Now()) {
+	if !followed && t.waiting.looks.TryTake(looks, time.Now()) {
 		l.hops.Await(dst, longestLook)
 		missing, followed = l.hops.Missing(dst)
 	}

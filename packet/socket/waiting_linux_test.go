@@ -31,7 +31,8 @@ func outstanding(t *testing.T, l *udp) (n int) {
 
 func TestHostsThatAreNotThereLeaveRoomForOthers(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{
-		MTU: 1500, Left: []string{"198.18.45.1/24", "fd00:45::1/64"}, Right: []string{"198.18.45.2/24", "fd00:45::2/64"},
+		MTU: 1500, Left: []string{"198.18.45.1/24", "fd00:45::1/64"},
+		Right: []string{"198.18.45.2/24", "fd00:45::2/64"},
 	})
 	for _, addr := range []string{"198.18.45.1", "fd00:45::1"} {
 		for _, link := range []string{"udp", "raw"} {
@@ -75,7 +76,7 @@ func TestHostsThatAreNotThereLeaveRoomForOthers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				taken, s := outstanding(t, socket), l.(packet.Counted).Stats()
+				taken, s := outstanding(t, socket), l.(packet.StatsReporter).Stats()
 				t.Logf("%d of %d bytes are taken, %+v", taken, buffer, s)
 				if taken == 0 || taken > buffer/4 {
 					t.Errorf("%d of the %d bytes of the send buffer are taken", taken, buffer)
@@ -116,13 +117,15 @@ func forget(t *testing.T, ns netns.NsHandle, l packet.Link, addr string) {
 
 // One frame goes to each missing next hop whatever waits for others; of a train, its first frame.
 func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
-	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.45.1/24"}, Right: []string{"198.18.45.2/24"}})
+	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.45.1/24"},
+		Right: []string{"198.18.45.2/24"}})
 	for _, c := range []struct {
 		what         string
 		frames, size int
 	}{{"a frame", 1, 280}, {"a train", 40, 1400}} {
 		t.Run(c.what, func(t *testing.T) {
-			l, there := listenWithSmallBuffer(t, hosts.Left, "198.18.45.1"), listenWithSmallBuffer(t, hosts.Right, "198.18.45.2")
+			l, there := listenWithSmallBuffer(t, hosts.Left, "198.18.45.1"),
+				listenWithSmallBuffer(t, hosts.Right, "198.18.45.2")
 			b := packet.NewBatch(64)
 			send := func(to string, frames, size int, mark byte) {
 				t.Helper()
@@ -145,9 +148,9 @@ func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 			}
 			arrives := func(when string, mark byte) {
 				t.Helper()
-				before := l.(packet.Counted).Stats()
+				before := l.(packet.StatsReporter).Stats()
 				send("198.18.45.2", c.frames, c.size, mark)
-				s := l.(packet.Counted).Stats()
+				s := l.(packet.StatsReporter).Stats()
 				sent, not := s.TxFrames-before.TxFrames, s.TxNoNeighbour-before.TxNoNeighbour
 				if sent != 1 || not != uint64(c.frames-1) {
 					t.Errorf("%s %d frames are sent and %d are not", when, sent, not)
@@ -170,7 +173,7 @@ func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 					send(fmt.Sprint("198.18.45.", 101+i), 1, 280, 0)
 				}
 			}
-			if s := l.(packet.Counted).Stats(); s.TxNoNeighbour == 0 {
+			if s := l.(packet.StatsReporter).Stats(); s.TxNoNeighbour == 0 {
 				t.Fatalf("nothing waits: %+v", s)
 			}
 			forget(t, hosts.Left, l, "198.18.45.2")
@@ -187,7 +190,7 @@ func TestAPeerIsAskedForBesideAFullBuffer(t *testing.T) {
 	})
 	l := listenWithSmallBuffer(t, hosts.Left, "198.18.45.1")
 	b := packet.NewBatch(64)
-	b.Lone = true
+	b.NoTrains = true
 	send := func(to string, frames int) {
 		t.Helper()
 		for range frames {
@@ -213,8 +216,9 @@ func TestAPeerIsAskedForBesideAFullBuffer(t *testing.T) {
 			return err
 		}
 		return netlink.QdiscAdd(&netlink.Tbf{
-			QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
-			Rate:       1 << 17, Limit: 1 << 20, Buffer: 200_000, // bytes per second, bytes that wait, ticks of 64 ns
+			QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0),
+				Parent: netlink.HANDLE_ROOT},
+			Rate: 1 << 17, Limit: 1 << 20, Buffer: 200_000, // bytes per second, bytes that wait, ticks of 64 ns
 		})
 	})
 	send("198.18.45.3", 56)
@@ -223,7 +227,7 @@ func TestAPeerIsAskedForBesideAFullBuffer(t *testing.T) {
 		t.Fatalf("%d of %d bytes are taken", n, size)
 	}
 	send("198.18.45.2", 1)
-	if s := l.(packet.Counted).Stats(); s.TxFrames != 59 || s.TxNoNeighbour != 0 {
+	if s := l.(packet.StatsReporter).Stats(); s.TxFrames != 59 || s.TxNoNeighbour != 0 {
 		t.Errorf("the frame that asks for the peer is not sent: %+v", s)
 	}
 }
@@ -231,7 +235,8 @@ func TestAPeerIsAskedForBesideAFullBuffer(t *testing.T) {
 // Discovery of any number of absent hosts leaves buffer space, and that of held peers has its
 // own.
 func TestWhatAsksForNeighboursIsBounded(t *testing.T) {
-	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.0.1/16"}, Right: []string{"198.18.0.2/16"}})
+	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.0.1/16"},
+		Right: []string{"198.18.0.2/16"}})
 	l := listenWithSmallBuffer(t, hosts.Left, "198.18.0.1")
 	b := packet.NewBatch(1)
 	send := func(i int) {
@@ -253,7 +258,7 @@ func TestWhatAsksForNeighboursIsBounded(t *testing.T) {
 	if n := u.taken(); n > 2*u.tx.waiting.size/8+4096 {
 		t.Errorf("%d of %d bytes are taken for hosts that are absent", n, u.tx.waiting.size)
 	}
-	before := l.(packet.Counted).Stats().TxFrames
+	before := l.(packet.StatsReporter).Stats().TxFrames
 	for i := range 400 {
 		l.(packet.Holder).Hold(netip.AddrFrom4([4]byte{198, 18, 3 + byte(i/200), 1 + byte(i%200)}))
 		for !u.hops.Held(netip.AddrFrom4([4]byte{198, 18, 3 + byte(i/200), 1 + byte(i%200)})) {
@@ -261,13 +266,15 @@ func TestWhatAsksForNeighboursIsBounded(t *testing.T) {
 		}
 		send(400 + i)
 	}
-	if n, sent := u.taken(), l.(packet.Counted).Stats().TxFrames-before; n > 4*u.tx.waiting.size/8+4096 || sent < 10 {
+	n, sent := u.taken(), l.(packet.StatsReporter).Stats().TxFrames-before
+	if n > 4*u.tx.waiting.size/8+4096 || sent < 10 {
 		t.Errorf("%d of %d bytes are taken, %d frames ask for peers", n, u.tx.waiting.size, sent)
 	}
 }
 
 func TestNothingIsBroadcast(t *testing.T) {
-	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.45.1/24"}, Right: []string{"198.18.45.2/24"}})
+	hosts := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.45.1/24"},
+		Right: []string{"198.18.45.2/24"}})
 	for _, link := range []string{"udp", "raw"} {
 		for _, dst := range []string{"198.18.45.255", "255.255.255.255"} {
 			var l packet.Link
@@ -283,8 +290,8 @@ func TestNothingIsBroadcast(t *testing.T) {
 			f := b.Next()
 			f.Path, f.Payload = path4(dst), append(f.Payload, make([]byte, 100))
 			l.Prepare(b)
-			if err := l.Send(b); !errors.Is(err, unix.EACCES) || l.(packet.Counted).Stats().TxFrames > 0 {
-				t.Errorf("%s to %s: %v, %+v", link, dst, err, l.(packet.Counted).Stats())
+			if err := l.Send(b); !errors.Is(err, unix.EACCES) || l.(packet.StatsReporter).Stats().TxFrames > 0 {
+				t.Errorf("%s to %s: %v, %+v", link, dst, err, l.(packet.StatsReporter).Stats())
 			}
 			l.Close()
 		}
@@ -306,7 +313,7 @@ func TestSendGivesUpWhenThereIsNoRoomForLong(t *testing.T) {
 		f.Path = path4("192.0.2.2")
 		f.Payload = append(f.Payload, []byte(text))
 	}
-	b.Lone = true
+	b.NoTrains = true
 	l.Prepare(b)
 	if err := l.Send(b); err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func ListenZeroCopy(addr netip.Addr) (packet.Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := flaw(f, mtu); err != nil {
+	if err := missingFeature(f, mtu); err != nil {
 		return nil, fmt.Errorf("the driver of %s %w", ifname, err)
 	}
 	l, err := Listen(addr, Options{})
@@ -51,9 +51,9 @@ func ListenZeroCopy(addr netip.Addr) (packet.Link, error) {
 	return l, nil
 }
 
-// flaw returns an error if the driver lacks a feature without which xdp is not the best kind of
-// link for an interface with the given MTU.
-func flaw(f xsk.Features, mtu int) error {
+// missingFeature returns an error if the driver lacks a feature without which xdp is not the best
+// kind of link for an interface with the given MTU.
+func missingFeature(f xsk.Features, mtu int) error {
 	switch {
 	case !f.Native:
 		return errors.New("has no native XDP support")

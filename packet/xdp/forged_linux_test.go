@@ -32,7 +32,7 @@ func TestXDPTakesNothingUnderTheHostsOwnAddresses(t *testing.T) {
 	if got := linktest.Next(t, l); got != "good" {
 		t.Errorf("received what was sent %s", got)
 	}
-	if s := l.(packet.Counted).Stats(); s.RxMalformed != 3 {
+	if s := l.(packet.StatsReporter).Stats(); s.RxMalformed != 3 {
 		t.Errorf("%+v", s)
 	}
 }

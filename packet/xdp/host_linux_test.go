@@ -99,7 +99,8 @@ func TestXDPReceivesFragmentsByTheSocket(t *testing.T) {
 	if err := l.Recv(rb); err != nil {
 		t.Fatal(err)
 	}
-	if f := rb.Frames[0]; !bytes.Equal(f.Data, sent) || f.HeaderSeen || f.Src != netip.MustParseAddr(linktest.LeftIPv4) {
+	if f := rb.Frames[0]; !bytes.Equal(f.Data, sent) || f.HeaderSeen ||
+		f.Src != netip.MustParseAddr(linktest.LeftIPv4) {
 		t.Errorf("got %d bytes from %v, header seen: %v", len(f.Data), f.Src, f.HeaderSeen)
 	}
 }
@@ -118,7 +119,8 @@ func loopbackUp(t *testing.T, ns netns.NsHandle) {
 func TestXDPReachesItsOwnHost(t *testing.T) {
 	hosts := linktest.NewNet(t, 9000, 0)
 	loopbackUp(t, hosts.Left)
-	a, b := xdpIn(t, hosts.Left, linktest.LeftIPv4, xdp.Options{}), xdpIn(t, hosts.Left, linktest.LeftIPv6, xdp.Options{})
+	a, b := xdpIn(t, hosts.Left, linktest.LeftIPv4, xdp.Options{}),
+		xdpIn(t, hosts.Left, linktest.LeftIPv6, xdp.Options{})
 	defer a.Close()
 	defer b.Close()
 	for _, l := range []packet.Link{a, b} {
@@ -131,7 +133,8 @@ func TestXDPReachesItsOwnHost(t *testing.T) {
 // Once the neighbour is known, frames bypass the host's stack: they have no UDP checksum.
 func TestXDPSendsPastTheHost(t *testing.T) {
 	hosts := linktest.NewNet(t, 9000, 0)
-	a, b := xdpIn(t, hosts.Left, linktest.LeftIPv4, xdp.Options{}), listenIn(t, hosts.Right, linktest.RightIPv4, socket.UDPOptions{})
+	a, b := xdpIn(t, hosts.Left, linktest.LeftIPv4, xdp.Options{}),
+		listenIn(t, hosts.Right, linktest.RightIPv4, socket.UDPOptions{})
 	defer a.Close()
 	defer b.Close()
 	var wire linktest.Wire
@@ -140,7 +143,7 @@ func TestXDPSendsPastTheHost(t *testing.T) {
 	leavesPast := func() bool {
 		linktest.Exchange(t, a, b, 4200)
 		sent++
-		if s := a.(packet.Counted).Stats(); s.TxFrames != sent || s.TxBytes != 4200*sent {
+		if s := a.(packet.StatsReporter).Stats(); s.TxFrames != sent || s.TxBytes != 4200*sent {
 			t.Errorf("counted %+v after %d frames of 4200 bytes", s, sent)
 		}
 		for {
@@ -222,7 +225,8 @@ func TestXDPFollowsTheMTUOfItsInterface(t *testing.T) {
 
 func TestXDPRefusesFramesOfAnInterfaceThatIsDown(t *testing.T) {
 	hosts := linktest.NewNet(t, 9000, 0)
-	a, b := xdpIn(t, hosts.Left, linktest.LeftIPv4, xdp.Options{}), xdpIn(t, hosts.Right, linktest.RightIPv4, xdp.Options{})
+	a, b := xdpIn(t, hosts.Left, linktest.LeftIPv4, xdp.Options{}),
+		xdpIn(t, hosts.Right, linktest.RightIPv4, xdp.Options{})
 	defer a.Close()
 	defer b.Close()
 	for range 20 {
@@ -247,7 +251,7 @@ func TestXDPRefusesFramesOfAnInterfaceThatIsDown(t *testing.T) {
 	}
 	// Until the link is told that the interface is down, it drops frames because the neighbour
 	// is unknown.
-	if s := a.(packet.Counted).Stats(); s.TxRefused+s.TxNoNeighbour != 20*64 {
+	if s := a.(packet.StatsReporter).Stats(); s.TxRefused+s.TxNoNeighbour != 20*64 {
 		t.Errorf("of %d frames: %+v", 20*64, s)
 	}
 }

@@ -53,15 +53,15 @@ func (l *link) receiver(rb *packet.RecvBatch) *recvState {
 func (l *link) Recv(rb *packet.RecvBatch) error {
 	s := l.receiver(rb)
 	for len(rb.Frames) == 0 {
-		if err := l.took(rb, s, l.conn.Read(s.read)); err != nil {
+		if err := l.finishRecv(rb, s, l.conn.Read(s.read)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// took stores the result of a read in rb: frames, an error, or nothing.
-func (l *link) took(rb *packet.RecvBatch, s *recvState, err error) error {
+// finishRecv stores the result of a read in rb: frames, an error, or nothing.
+func (l *link) finishRecv(rb *packet.RecvBatch, s *recvState, err error) error {
 	if err == nil {
 		err = s.err
 	}
@@ -107,16 +107,16 @@ func (l *link) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {
 	s := l.receiver(rb)
 	s.mu = mu
 	mu.Unlock()
-	return socket.RecvLocked(rb, mu, l.conn, s.locked, func(err error) error { return l.took(rb, s, err) })
+	return socket.RecvLocked(rb, mu, l.conn, s.locked, func(err error) error { return l.finishRecv(rb, s, err) })
 }
 
 func (l *link) TryRecv(rb *packet.RecvBatch) error {
 	s := l.receiver(rb)
 	if l.closed.Load() {
-		return l.took(rb, s, nil)
+		return l.finishRecv(rb, s, nil)
 	}
 	s.readReady(0)
-	return l.took(rb, s, nil)
+	return l.finishRecv(rb, s, nil)
 }
 
 // decode removes the headers of the frames in held and appends the frames to rb.

@@ -35,7 +35,7 @@ func (l *link) Send(b *packet.Batch) error {
 			return err
 		}
 	}
-	return refused.Result()
+	return refused.ErrorOrNil()
 }
 
 // tooLong reports whether the frame exceeds the MTU of the link. The UDP socket might accept it

@@ -123,10 +123,10 @@ func (l *link) watch() error {
 	return nil
 }
 
-// Caps has SeesHeader set, as AF_XDP sees headers; frames of the UDP socket have HeaderSeen
+// Caps has ReportsHeader set, as AF_XDP sees headers; frames of the UDP socket have HeaderSeen
 // false.
 func (l *link) Caps() packet.Caps {
-	return packet.Caps{Name: "xdp", MTU: l.MTU(), Batch: 64, SeesHeader: true, Detail: l.detail}
+	return packet.Caps{Name: "xdp", MTU: l.MTU(), Batch: 64, ReportsHeader: true, Detail: l.detail}
 }
 
 // SetMTU implements [packet.Resizable]. It limits mtu to the maximum frame length.

@@ -65,17 +65,20 @@ func TestXDPAndOthers(t *testing.T) {
 	for _, pair := range linktest.Pairs[:2] {
 		t.Run(pair.Name+" from UDP", func(t *testing.T) {
 			linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
-				return listenIn(t, hosts.Left, pair.Left, socket.UDPOptions{}), xdpIn(t, hosts.Right, pair.Right, xdp.Options{})
+				return listenIn(t, hosts.Left, pair.Left, socket.UDPOptions{}),
+					xdpIn(t, hosts.Right, pair.Right, xdp.Options{})
 			}, linktest.AtHome(hosts, pair.Left))
 		})
 		t.Run(pair.Name+" from raw", func(t *testing.T) {
 			linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
-				return listenRawIn(t, hosts.Left, pair.Left, socket.RawOptions{}), xdpIn(t, hosts.Right, pair.Right, xdp.Options{})
+				return listenRawIn(t, hosts.Left, pair.Left, socket.RawOptions{}),
+					xdpIn(t, hosts.Right, pair.Right, xdp.Options{})
 			}, linktest.AtHome(hosts, pair.Left))
 		})
 		t.Run(pair.Name+" to UDP", func(t *testing.T) {
 			linktest.Run(t, func(t *testing.T) (a, b packet.Link) {
-				return xdpIn(t, hosts.Left, pair.Left, xdp.Options{}), listenIn(t, hosts.Right, pair.Right, socket.UDPOptions{})
+				return xdpIn(t, hosts.Left, pair.Left, xdp.Options{}),
+					listenIn(t, hosts.Right, pair.Right, socket.UDPOptions{})
 			}, linktest.AtHome(hosts, pair.Left), linktest.WithWire(func(t *testing.T) (w linktest.Wire) {
 				testnet.In(t, hosts.Right, func() error { w = linktest.Sniff(t, testnet.Interface); return nil })
 				return w

@@ -105,8 +105,9 @@ func (r *Report) Chart(w io.Writer) error {
 
 func newBar(row rowData, most float64, y int) bar {
 	scale := (barEnd - barBegin) / max(most, math.SmallestNonzeroFloat32)
-	b := bar{Name: row.Name, Value: number(row.Of.Median), Class: "rival", Y: y, Text: y + 14, Length: row.Of.Median * scale,
-		Least: barBegin + row.Of.Min*scale, Most: barBegin + row.Of.Max*scale, Middle: y + 9, Tall: rowHeight - 6}
+	b := bar{Name: row.Name, Value: number(row.Of.Median), Class: "rival", Y: y, Text: y + 14,
+		Length: row.Of.Median * scale, Least: barBegin + row.Of.Min*scale,
+		Most: barBegin + row.Of.Max*scale, Middle: y + 9, Tall: rowHeight - 6}
 	if row.Gorxe {
 		b.Class = "gorxe"
 	}
@@ -136,7 +137,8 @@ func (d *chartData) addCurves(rows []rowData, y int) int {
 		points := fmt.Sprintf("%d,%d", barBegin, ground)
 		for i, n := range steps[:len(steps)-1] {
 			top := float64(ground) - n/peak*(curveHeight-4)
-			points += fmt.Sprintf(" %.1f,%.1f %.1f,%.1f", at(from+float64(i)/curveSteps), top, at(from+float64(i+1)/curveSteps), top)
+			points += fmt.Sprintf(" %.1f,%.1f %.1f,%.1f", at(from+float64(i)/curveSteps), top,
+				at(from+float64(i+1)/curveSteps), top)
 		}
 		points += fmt.Sprintf(" %d,%d", barEnd, ground)
 		d.Curves = append(d.Curves, curve{Name: r.Name, Points: points, Y: ground, Text: ground - 8})

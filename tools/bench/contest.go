@@ -65,25 +65,25 @@ type Ratio struct {
 	Difference bool `json:"difference,omitempty"`
 	// Tail asks for the 99th percentile of the single messages of Of divided by their median.
 	// There is no To.
-	Tail    bool    `json:"tail,omitempty"`
-	AtLeast float64 `json:"at_least,omitempty"` // target, 0: none
-	AtMost  float64 `json:"at_most,omitempty"`
+	Tail      bool    `json:"tail,omitempty"`
+	MinTarget float64 `json:"at_least,omitempty"` // target, 0: none
+	MaxTarget float64 `json:"at_most,omitempty"`
 }
 
 // Goal returns the target as text, "" if there is none.
 func (r Ratio) Goal() string {
 	switch {
-	case r.AtLeast > 0:
-		return fmt.Sprintf("≥ %g", r.AtLeast)
-	case r.AtMost > 0:
-		return fmt.Sprintf("≤ %g", r.AtMost)
+	case r.MinTarget > 0:
+		return fmt.Sprintf("≥ %g", r.MinTarget)
+	case r.MaxTarget > 0:
+		return fmt.Sprintf("≤ %g", r.MaxTarget)
 	}
 	return ""
 }
 
-// Reached reports whether v meets the target.
-func (r Ratio) Reached(v float64) bool {
-	return v >= r.AtLeast && (r.AtMost == 0 || v <= r.AtMost)
+// Met reports whether v meets the target.
+func (r Ratio) Met(v float64) bool {
+	return v >= r.MinTarget && (r.MaxTarget == 0 || v <= r.MaxTarget)
 }
 
 // contender returns the contender with the given name, nil if there is none.
@@ -113,10 +113,11 @@ func (c *Contest) Valid() error {
 			switch {
 			case t == nil:
 				return fmt.Errorf("contest %s: %s runs %q, which is no tool", c.Name, d.Name, name)
-			case d.Busy && t.alone:
+			case d.Busy && t.noServer:
 				return fmt.Errorf("contest %s: %s has a busy neighbour of its server, and no server", c.Name, d.Name)
-			case t.many && len(d.Args) == 0:
-				return fmt.Errorf("contest %s: %s does not say which of the programs of %s it runs", c.Name, d.Name, name)
+			case t.prefix && len(d.Args) == 0:
+				return fmt.Errorf("contest %s: %s does not say which of the programs of %s it runs", c.Name,
+					d.Name, name)
 			}
 		}
 		if slices.ContainsFunc(c.Contenders[:i], func(o Contender) bool { return o.Name == d.Name }) {
@@ -125,7 +126,8 @@ func (c *Contest) Valid() error {
 	}
 	for _, r := range c.Ratios {
 		if r.Tail && (r.To != "" || c.Metric != Latency) {
-			return fmt.Errorf("contest %s: p99 to median of %s is asked for beside %q of %s", c.Name, r.Of, r.To, c.Metric)
+			return fmt.Errorf("contest %s: p99 to median of %s is asked for beside %q of %s", c.Name, r.Of,
+				r.To, c.Metric)
 		}
 		names := []string{r.Of}
 		if r.To != "" {

@@ -121,41 +121,46 @@ func Contests(links []Link, others ...Build) []Contest {
 		read := gorxe(&bw, "READ", "read_bw", "-s", "65536", "-m", "4096")
 		short := gorxe(&bw, "WRITE of 8 KiB", "write_bw", "-s", "8192", "-m", "4096")
 		send := gorxe(&bw, "SEND", "send_bw", "-s", "65536", "-m", "4096")
-		bw.Ratios = append(bw.Ratios, Ratio{Of: write, To: rivalTCP, AtLeast: 1.2},
-			Ratio{Of: write, To: rivalCubic, AtLeast: 1.2}, Ratio{Of: write, To: rivalBlast, AtLeast: 0.75}, Ratio{Of: write, To: rivalWrites},
-			Ratio{Of: send, To: rivalBlast}, Ratio{Of: write, To: floorBytes, AtLeast: 0.85},
-			Ratio{Of: send, To: floorBytes, AtLeast: 0.85},
-			Ratio{Of: short, To: write, AtLeast: 0.8}, Ratio{Of: read, To: write, AtLeast: 0.85},
-			Ratio{Of: send, To: write, AtLeast: 0.8}, Ratio{Of: read, To: floorCopies}, Ratio{Of: read, To: floorReads})
+		bw.Ratios = append(bw.Ratios, Ratio{Of: write, To: rivalTCP, MinTarget: 1.2},
+			Ratio{Of: write, To: rivalCubic, MinTarget: 1.2}, Ratio{Of: write, To: rivalBlast, MinTarget: 0.75},
+			Ratio{Of: write, To: rivalWrites},
+			Ratio{Of: send, To: rivalBlast}, Ratio{Of: write, To: floorBytes, MinTarget: 0.85},
+			Ratio{Of: send, To: floorBytes, MinTarget: 0.85},
+			Ratio{Of: short, To: write, MinTarget: 0.8}, Ratio{Of: read, To: write, MinTarget: 0.85},
+			Ratio{Of: send, To: write, MinTarget: 0.8}, Ratio{Of: read, To: floorCopies},
+			Ratio{Of: read, To: floorReads})
 
 		sleeping := gorxe(&lat, "SEND, sleeping", "send_lat", "-s", "8", "--events", "--spin", "0s")
 		spinning := gorxe(&lat, "SEND, by default", "send_lat", "-s", "8", "--events")
 		polling := gorxe(&lat, "SEND, polling", "send_lat", "-s", "8", "--busy-poll")
-		lat.Ratios = append(lat.Ratios, Ratio{Of: sleeping, To: rivalUDPLat, AtMost: 1.5},
-			Ratio{Of: spinning, To: rivalUDPLat}, Ratio{Of: polling, To: rivalUDPLat, AtMost: 0.9},
+		lat.Ratios = append(lat.Ratios, Ratio{Of: sleeping, To: rivalUDPLat, MaxTarget: 1.5},
+			Ratio{Of: spinning, To: rivalUDPLat}, Ratio{Of: polling, To: rivalUDPLat, MaxTarget: 0.9},
 			Ratio{Of: sleeping, To: rivalTCPLat}, Ratio{Of: polling, To: rivalTCPLat},
 			Ratio{Of: sleeping, To: floorSleeps}, Ratio{Of: polling, To: floorPolls})
 		for _, who := range []string{sleeping, spinning, polling} {
-			lat.Ratios = append(lat.Ratios, Ratio{Of: who, Tail: true, AtMost: 2})
+			lat.Ratios = append(lat.Ratios, Ratio{Of: who, Tail: true, MaxTarget: 2})
 		}
 
 		single := gorxe(&rate, "1 QP", "write_bw", "-s", "64", "-t", "1024")
 		lists := gorxe(&rate, "1 QP, lists", "write_bw", "-s", "64", "-t", "1024", "-l", "64")
 		four := gorxe(&rate, "4 QPs, lists", "write_bw", "-s", "64", "-t", "1024", "-l", "64", "-q", "4")
-		rate.Ratios = append(rate.Ratios, Ratio{Of: single, AtLeast: 1}, Ratio{Of: single, To: rivalPackets, AtLeast: 0.25},
-			Ratio{Of: lists, To: rivalPackets, AtLeast: 0.25}, Ratio{Of: four, To: lists, AtLeast: 1})
+		rate.Ratios = append(rate.Ratios, Ratio{Of: single, MinTarget: 1},
+			Ratio{Of: single, To: rivalPackets, MinTarget: 0.25},
+			Ratio{Of: lists, To: rivalPackets, MinTarget: 0.25}, Ratio{Of: four, To: lists, MinTarget: 1})
 
 		one := gorxe(&many, "1 QP", "write_bw", "-s", "65536", "-m", "4096")
 		thousand := gorxe(&many, "1,000 QPs", "write_bw", "-s", "65536", "-m", "4096", "-q", "1000", "-t", "4")
 		oneBeside := busy(&many, "1 QP, busy neighbour", one)
 		thousandBeside := busy(&many, "1,000 QPs, busy neighbour", thousand)
-		many.Ratios = append(many.Ratios, Ratio{Of: thousand, To: one, AtLeast: 0.85},
-			Ratio{Of: thousandBeside, To: oneBeside, AtLeast: 0.85})
+		many.Ratios = append(many.Ratios, Ratio{Of: thousand, To: one, MinTarget: 0.85},
+			Ratio{Of: thousandBeside, To: oneBeside, MinTarget: 0.85})
 
 		clean := gorxe(&loss, "no loss", "write_bw", "-s", "65536", "-m", "4096")
-		some := gorxe(&loss, "0.1 % lost", "write_bw", "-s", "65536", "-m", "4096", "--fault-in", "drop=0.1%,seed={seed}")
+		some := gorxe(&loss, "0.1 % lost", "write_bw", "-s", "65536", "-m", "4096", "--fault-in",
+			"drop=0.1%,seed={seed}")
 		much := gorxe(&loss, "1 % lost", "write_bw", "-s", "65536", "-m", "4096", "--fault-in", "drop=1%,seed={seed}")
-		loss.Ratios = append(loss.Ratios, Ratio{Of: some, To: clean, AtLeast: 0.95}, Ratio{Of: much, To: clean, AtLeast: 0.8})
+		loss.Ratios = append(loss.Ratios, Ratio{Of: some, To: clean, MinTarget: 0.95},
+			Ratio{Of: much, To: clean, MinTarget: 0.8})
 	}
 	return append([]Contest{bw, lat, rate, many, loss}, programContests(others)...)
 }

@@ -226,7 +226,8 @@ func (g *ground) plug() error {
 		return err
 	}
 	defer left.Close()
-	cable := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: device, MTU: mtu}, PeerName: device, PeerNamespace: netlink.NsFd(g.hosts[1].ns)}
+	cable := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: device, MTU: mtu}, PeerName: device,
+		PeerNamespace: netlink.NsFd(g.hosts[1].ns)}
 	if err := left.LinkAdd(cable); err != nil {
 		return fmt.Errorf("making a veth pair: %w", err)
 	}

@@ -131,7 +131,8 @@ func TestOneHost(t *testing.T) {
 
 // matchOf returns a match of two scripts.
 func matchOf(g *ground, server, client string, stays bool) *match {
-	return &match{hosts: g.hosts, argv: [2][]string{{"sh", "-c", server}, {"sh", "-c", client}}, stays: stays, port: 20007, limit: time.Minute}
+	return &match{hosts: g.hosts, argv: [2][]string{{"sh", "-c", server}, {"sh", "-c", client}}, stays: stays,
+		port: 20007, limit: time.Minute}
 }
 
 // However one end fails, the other one is ended, and the error contains the available output.
@@ -155,7 +156,8 @@ func TestMatchesEnd(t *testing.T) {
 	} {
 		m := matchOf(g, tt.server, tt.client, tt.stays)
 		out, err := m.play(t.Context())
-		if string(out) != tt.out || (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+		if string(out) != tt.out || (err == nil) != (tt.want == "") || err != nil &&
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %q, %v; want %q, %q", tt.name, out, err, tt.out, tt.want)
 		}
 		if listens, err := g.hosts[0].listens(20007); err != nil || listens {

@@ -59,10 +59,10 @@ func (j *Job) Argv(end int) []string {
 }
 
 // Stays reports whether the server serves more than one client and must be stopped.
-func (j *Job) Stays() bool { return j.Who.tool(Server).stays }
+func (j *Job) Stays() bool { return j.Who.tool(Server).persistent }
 
 // Alone reports whether there is no server: the client measures by itself.
-func (j *Job) Alone() bool { return j.Who.tool(Client).alone }
+func (j *Job) Alone() bool { return j.Who.tool(Client).noServer }
 
 // Gorxe reports whether gorxe runs at an end.
 func (j *Job) Gorxe(end int) bool { return j.Who.tool(end).gorxe }
@@ -88,7 +88,7 @@ func (j *Job) Limit() time.Duration { return time.Duration(j.Seconds)*time.Secon
 // args returns the contender's own arguments for a tool.
 func (j *Job) args(t *tool) []string {
 	out := slices.Clone(j.Who.Args)
-	if t.gorxe && !t.wraps {
+	if t.gorxe && !t.runsInside {
 		out = append(out, j.Who.Gorxe...)
 	}
 	return j.seeded(out)

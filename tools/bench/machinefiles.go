@@ -26,7 +26,8 @@ func (m *Machine) fromFiles(root string) {
 		}
 	}
 	if slices.Contains(strings.Fields(valueOf(cpu, "flags")), "hypervisor") {
-		m.Hypervisor = strings.TrimSpace(read("sys/class/dmi/id/sys_vendor") + " " + read("sys/class/dmi/id/product_name"))
+		m.Hypervisor = strings.TrimSpace(read("sys/class/dmi/id/sys_vendor") + " " +
+			read("sys/class/dmi/id/product_name"))
 		if m.Hypervisor == "" {
 			m.Hypervisor = "a virtual machine"
 		}
@@ -35,7 +36,8 @@ func (m *Machine) fromFiles(root string) {
 	m.Kernel = read("proc/sys/kernel/osrelease")
 	m.Congestion = read("proc/sys/net/ipv4/tcp_congestion_control")
 	m.LoadAverage = parseLoadAverage(read("proc/loadavg"))
-	if kb, err := strconv.ParseUint(strings.TrimSuffix(valueOf(read("proc/meminfo"), "MemTotal"), " kB"), 10, 64); err == nil {
+	if kb, err := strconv.ParseUint(strings.TrimSuffix(valueOf(read("proc/meminfo"), "MemTotal"), " kB"), 10,
+		64); err == nil {
 		m.MemoryMiB = kb >> 10
 	}
 }

@@ -44,7 +44,7 @@ func TestAGroundIsPreparedForEachMeasurement(t *testing.T) {
 	g := &scripted{t: t, out: map[string]string{"a": "perf_write_bw.json", "b": "blast.json"}}
 	contest := Contest{Name: "x", Metric: Bandwidth, Contenders: []Contender{
 		{Name: "a", Tool: "perf", Args: []string{"write_bw"}}, {Name: "b", Tool: "blast"}, {Name: "c", Tool: "blast"}}}
-	words := &Words{Title: "Elsewhere"}
+	words := &GroundText{Title: "Elsewhere"}
 	r, err := Measure(t.Context(), Options{Contests: []Contest{contest}, Rounds: 2, Seconds: 1, Words: words}, g)
 	if err != nil {
 		t.Fatal(err)

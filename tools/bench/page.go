@@ -23,7 +23,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 // pageData is a report with everything computed that the page shows.
 type pageData struct {
 	*Report
-	Words     Words
+	Words     GroundText
 	Chart     string
 	Took      string
 	Disturbed int
@@ -69,7 +69,7 @@ func (a answer) Word() string {
 	switch {
 	case a.Goal() == "":
 		return ""
-	case a.Reached(a.Value.Median):
+	case a.Met(a.Value.Median):
 		return "yes"
 	}
 	return "no"
@@ -81,7 +81,8 @@ func (r *Report) Markdown(w io.Writer, chart string) error {
 }
 
 func (r *Report) data(chart string) *pageData {
-	d := &pageData{Report: r, Words: *cmp.Or(r.Words, &ofNamespaces), Chart: chart, Took: fmt.Sprintf("%.0f s", r.Seconds), Disturbed: r.DisturbedSamples()}
+	d := &pageData{Report: r, Words: *cmp.Or(r.Words, &ofNamespaces), Chart: chart,
+		Took: fmt.Sprintf("%.0f s", r.Seconds), Disturbed: r.DisturbedSamples()}
 	for i := range r.Contests {
 		d.Contests = append(d.Contests, r.contestData(&r.Contests[i]))
 	}
@@ -113,9 +114,10 @@ func (r *Report) contestData(c *Contest) contestData {
 // row returns the row of a contender, false if it was not measured.
 func (r *Report) row(c *Contest, who Contender) (rowData, bool) {
 	samples := r.of(c, who.Name)
-	row := rowData{Name: who.Name, Gorxe: who.tool(Server).gorxe || who.tool(Client).gorxe, Of: spread(values(samples)), Counts: who.tool(Client).counts}
+	row := rowData{Name: who.Name, Gorxe: who.tool(Server).gorxe || who.tool(Client).gorxe, Of: spread(values(samples)),
+		Counts: who.tool(Client).reportsRetransmits}
 	var server, client, shared, resent, perCore []float64
-	var bars [][]histogram.Bar
+	var bars [][]histogram.Bucket
 	for _, s := range samples {
 		if busy := max(s.CPU[0], s.CPU[1], s.Shared); busy > 0 && c.Metric != Latency && c.Metric != StartUp {
 			perCore = append(perCore, s.Value/busy)

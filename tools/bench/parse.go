@@ -25,9 +25,9 @@ func parsePerf(m Metric, out []byte) (Measured, error) {
 				MessageRate float64 `json:"message_rate_mpps"`
 			} `json:"bandwidth"`
 			Latency *struct {
-				Unit      string          `json:"unit"`
-				Average   float64         `json:"average"`
-				Histogram []histogram.Bar `json:"histogram"`
+				Unit      string             `json:"unit"`
+				Average   float64            `json:"average"`
+				Histogram []histogram.Bucket `json:"histogram"`
 			} `json:"latency"`
 		} `json:"results"`
 		Counters struct {

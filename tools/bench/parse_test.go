@@ -44,7 +44,8 @@ func TestWhatToolsPrintIsUnderstood(t *testing.T) {
 			times += b.Count
 		}
 		if math.Abs(got.Value-tt.value) > tt.value/1000 || got.Resent != tt.resent || times != tt.times {
-			t.Errorf("%s as %s: %v, %d sent again, %d times; want %v, %d, %d", tt.file, tt.metric, got.Value, got.Resent, times, tt.value, tt.resent, tt.times)
+			t.Errorf("%s as %s: %v, %d sent again, %d times; want %v, %d, %d", tt.file, tt.metric, got.Value,
+				got.Resent, times, tt.value, tt.resent, tt.times)
 		}
 	}
 }

@@ -54,7 +54,8 @@ func TestRoundsAreFair(t *testing.T) {
 
 func TestWhatIsMeasuredIsWellFormed(t *testing.T) {
 	names := map[string]bool{}
-	for _, c := range Contests([]Link{{Name: "udp"}, {Name: "raw", Args: []string{"--link", "raw"}}}, Build{"before", "/tmp/gorxe"}) {
+	for _, c := range Contests([]Link{{Name: "udp"}, {Name: "raw", Args: []string{"--link", "raw"}}},
+		Build{"before", "/tmp/gorxe"}) {
 		if err := c.Valid(); err != nil {
 			t.Error(err)
 		}
@@ -64,10 +65,12 @@ func TestWhatIsMeasuredIsWellFormed(t *testing.T) {
 		names[c.Name] = true
 		for _, d := range c.Contenders {
 			ends := [2]End{{Address: "198.18.0.1", Socket: "/s0"}, {Address: "198.18.0.2", Socket: "/s1"}}
-			j := &Job{Contest: &c, Who: &d, Round: 6, Seconds: 1, Port: 20000, Ends: ends, gorxe: "gorxe", bench: "bench"}
+			j := &Job{Contest: &c, Who: &d, Round: 6, Seconds: 1, Port: 20000, Ends: ends, gorxe: "gorxe",
+				bench: "bench"}
 			for end := range j.Ends {
 				argv := j.Argv(end)
-				if slices.Contains(argv, "20000") == j.Alone() || slices.ContainsFunc(argv, func(a string) bool { return a == "" || a == "{seed}" }) {
+				if slices.Contains(argv, "20000") == j.Alone() ||
+					slices.ContainsFunc(argv, func(a string) bool { return a == "" || a == "{seed}" }) {
 					t.Errorf("%s/%s: %q", c.Name, d.Name, argv)
 				}
 			}
@@ -81,7 +84,8 @@ func TestWhatIsMeasuredIsWellFormed(t *testing.T) {
 		{Name: "x", Contenders: []Contender{{Name: "a", Tool: "perf", Server: "none"}}},
 		{Name: "x", Contenders: []Contender{{Name: "a", Tool: "perf", Server: "perftest"}}},
 		{Name: "x", Contenders: []Contender{{Name: "a", Tool: "start", Args: []string{"true"}, Busy: true}}},
-		{Name: "x", Metric: Bandwidth, Contenders: []Contender{{Name: "a", Tool: "perf"}}, Ratios: []Ratio{{Of: "a", Tail: true}}},
+		{Name: "x", Metric: Bandwidth, Contenders: []Contender{{Name: "a", Tool: "perf"}},
+			Ratios: []Ratio{{Of: "a", Tail: true}}},
 		{Name: "x", Loss: 1},
 	} {
 		if c.Valid() == nil {
@@ -99,7 +103,8 @@ func TestOtherBuilds(t *testing.T) {
 				continue
 			}
 			i := slices.IndexFunc(c.Contenders, func(o Contender) bool { return o.Name == "before "+what })
-			if i < 0 || c.Contenders[i].Build != "/tmp/gorxe" || c.Contenders[i].Busy != d.Busy || !slices.Equal(c.Contenders[i].Args, d.Args) {
+			if i < 0 || c.Contenders[i].Build != "/tmp/gorxe" || c.Contenders[i].Busy != d.Busy ||
+				!slices.Equal(c.Contenders[i].Args, d.Args) {
 				t.Errorf("%s: nobody before does what %s does", c.Name, d.Name)
 			}
 			if !slices.Contains(c.Ratios, Ratio{Of: d.Name, To: "before " + what}) {
@@ -124,7 +129,8 @@ func TestAnotherToolAtEachEnd(t *testing.T) {
 	run := []string{"-D", "5", "-f", "1"}
 	bw, lat := &Contest{Metric: Bandwidth}, &Contest{Metric: Latency}
 	rxe := append([]string{"ib_write_bw", "-s", "65536", "-F", "-d", "rxe1", "-x", "3", "-p", "20000"}, run...)
-	gorxe := append([]string{"gorxe", "perf", "write_bw", "-s", "65536", "--link", "udp", "-d", "198.18.0.2", "-p", "20000", "--json", "--report_gbits"}, run...)
+	gorxe := append([]string{"gorxe", "perf", "write_bw", "-s", "65536", "--link", "udp", "-d", "198.18.0.2", "-p",
+		"20000", "--json", "--report_gbits"}, run...)
 	for _, tt := range []struct {
 		contest *Contest
 		who     Contender
@@ -138,7 +144,8 @@ func TestAnotherToolAtEachEnd(t *testing.T) {
 		{lat, Contender{Tool: "perftest", Args: []string{"send_lat", "-s", "8", "-e"}}, Server,
 			[]string{"ib_send_lat", "-s", "8", "-e", "-F", "-d", "rxe0", "-x", "1", "-p", "20000", "-H", "-n", "1500"}},
 		{lat, BareWays()[2], Server, []string{"bench", "bounce", "-p", "20000"}},
-		{lat, BareWays()[2], Client, []string{"bench", "bounce", "-p", "20000", "-way", "trap", "-n", "1500", "198.18.0.1"}},
+		{lat, BareWays()[2], Client,
+			[]string{"bench", "bounce", "-p", "20000", "-way", "trap", "-n", "1500", "198.18.0.1"}},
 	} {
 		j := &Job{
 			Contest: tt.contest, Who: &tt.who, Seconds: 3, Messages: 500, Port: 20000, Ends: ends,
@@ -152,7 +159,8 @@ func TestAnotherToolAtEachEnd(t *testing.T) {
 
 // With a contender, the ratios to it are left out.
 func TestOnly(t *testing.T) {
-	c := Contest{Name: "x", Contenders: []Contender{{Name: "a"}, {Name: "b"}, {Name: "c"}}, Ratios: []Ratio{{Of: "a", To: "b"}, {Of: "c", To: "a"}, {Of: "b", To: "c"}, {Of: "b"}, {Of: "a"}}}
+	c := Contest{Name: "x", Contenders: []Contender{{Name: "a"}, {Name: "b"}, {Name: "c"}},
+		Ratios: []Ratio{{Of: "a", To: "b"}, {Of: "c", To: "a"}, {Of: "b", To: "c"}, {Of: "b"}, {Of: "a"}}}
 	c.Only(func(contest, contender string) bool { return contest == "x" && contender != "b" })
 	if len(c.Contenders) != 2 || !slices.Equal(c.Ratios, []Ratio{{Of: "c", To: "a"}, {Of: "a"}}) {
 		t.Errorf("%+v", c)

@@ -9,7 +9,8 @@ import (
 // programContests returns contests of unmodified programs under gorxe run, over its default link.
 func programContests(others []Build) []Contest {
 	return []Contest{
-		programBandwidth(others), programRate(others), programLatency(others), oneHostBandwidth(others), startTimes(others),
+		programBandwidth(others), programRate(others), programLatency(others), oneHostBandwidth(others),
+		startTimes(others),
 	}
 }
 
@@ -70,7 +71,7 @@ func programBandwidth(others []Build) Contest {
 	for _, t := range largeTests {
 		perf := c.enter(others, "perf: "+t.sends, Contender{Tool: "perf", Args: large64K(t.test)})
 		for _, name := range c.enterWays(others, "", large64K(t.test)...) {
-			c.Ratios = append(c.Ratios, Ratio{Of: name, To: perf, AtLeast: 0.75})
+			c.Ratios = append(c.Ratios, Ratio{Of: name, To: perf, MinTarget: 0.75})
 		}
 	}
 	return c
@@ -85,7 +86,7 @@ func programRate(others []Build) Contest {
 	args := []string{"write_bw", "-s", "64", "-t", "1024", "-l", "64"}
 	perf := c.enter(others, "perf: lists", Contender{Tool: "perf", Args: args})
 	for _, name := range c.enterWays(others, ", lists", args...) {
-		c.Ratios = append(c.Ratios, Ratio{Of: name, AtLeast: 0.5}, Ratio{Of: name, To: perf})
+		c.Ratios = append(c.Ratios, Ratio{Of: name, MinTarget: 0.5}, Ratio{Of: name, To: perf})
 	}
 	return c
 }
@@ -153,8 +154,10 @@ func oneHostBandwidth(others []Build) Contest {
 		},
 	}
 	for _, t := range largeTests {
-		name := c.enter(others, "run, daemon: "+perftestPrograms+t.test, Contender{Tool: "run-daemon", Args: large64K(t.test)})
-		c.Ratios = append(c.Ratios, Ratio{Of: name, To: rivalTCP, AtLeast: 1}, Ratio{Of: name, To: rivalCubic, AtLeast: 1})
+		name := c.enter(others, "run, daemon: "+perftestPrograms+t.test,
+			Contender{Tool: "run-daemon", Args: large64K(t.test)})
+		c.Ratios = append(c.Ratios, Ratio{Of: name, To: rivalTCP, MinTarget: 1},
+			Ratio{Of: name, To: rivalCubic, MinTarget: 1})
 	}
 	return c
 }
@@ -171,7 +174,7 @@ func startTimes(others []Build) Contest {
 		c.Contenders = append(c.Contenders, Contender{Name: program, Tool: "start", Args: []string{program}})
 		for _, w := range ways {
 			name := c.enter(others, w.name+": "+program, Contender{Tool: w.start, Args: []string{program}})
-			c.Ratios = append(c.Ratios, Ratio{Of: name, To: program, Difference: true, AtMost: 20})
+			c.Ratios = append(c.Ratios, Ratio{Of: name, To: program, Difference: true, MaxTarget: 20})
 		}
 	}
 	return c

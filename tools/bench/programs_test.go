@@ -26,14 +26,17 @@ func TestProgramsAreStartedUnderGorxeRun(t *testing.T) {
 		{bw, Contender{Tool: "run-nice", Args: write}, Client,
 			"gorxe run --no-daemon -d 198.18.0.2 -- nice -n 19 " + perftest + " 198.18.0.1"},
 		{bw, Contender{Tool: "run-daemon", Args: write}, Server, "gorxe run --socket /s0 -- " + perftest},
-		{bw, Contender{Tool: "run-daemon", Args: write}, Client, "gorxe run --socket /s1 -- " + perftest + " 198.18.0.1"},
-		{start, Contender{Tool: "start", Args: []string{"true"}}, Client, "bench starts -time 3s -any-status=true -- true"},
+		{bw, Contender{Tool: "run-daemon", Args: write}, Client,
+			"gorxe run --socket /s1 -- " + perftest + " 198.18.0.1"},
+		{start, Contender{Tool: "start", Args: []string{"true"}}, Client,
+			"bench starts -time 3s -any-status=true -- true"},
 		{start, Contender{Tool: "start-run", Args: []string{"true"}}, Client,
 			"bench starts -time 3s -any-status=false -- gorxe run --no-daemon -d 198.18.0.2 -- true"},
 		{start, Contender{Tool: "start-run-daemon", Args: []string{"true"}}, Client,
 			"bench starts -time 3s -any-status=false -- gorxe run --socket /s1 -- true"},
 	} {
-		j := &Job{Contest: tt.contest, Who: &tt.who, Seconds: 3, Port: 20000, Ends: ends, gorxe: "gorxe", bench: "bench"}
+		j := &Job{Contest: tt.contest, Who: &tt.who, Seconds: 3, Port: 20000, Ends: ends, gorxe: "gorxe",
+			bench: "bench"}
 		if got := strings.Join(j.Argv(tt.end), " "); got != tt.want {
 			t.Errorf("%s\nwant %s", got, tt.want)
 		}
@@ -86,11 +89,12 @@ func oneHostReport() *Report {
 		Contenders: []Contender{
 			{Name: "rival", Tool: "iperf3"}, {Name: "gorxe", Tool: "run-daemon", Args: []string{"write_bw"}},
 		},
-		Ratios: []Ratio{{Of: "gorxe", To: "rival", Difference: true, AtMost: 20}},
+		Ratios: []Ratio{{Of: "gorxe", To: "rival", Difference: true, MaxTarget: 20}},
 	}
 	sample := func(who string, round int, v, shared float64) Sample {
 		return Sample{
-			Contest: "x", Contender: who, Round: round, Measured: Measured{Value: v}, CPU: [2]float64{0.25, 1}, Shared: shared,
+			Contest: "x", Contender: who, Round: round, Measured: Measured{Value: v}, CPU: [2]float64{0.25, 1},
+			Shared: shared,
 		}
 	}
 	return &Report{Contests: []Contest{contest}, Samples: []Sample{

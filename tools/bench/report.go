@@ -11,19 +11,19 @@ import (
 
 // Report has all measurements and the description of the machine. It is stored as JSON.
 type Report struct {
-	Machine  Machine   `json:"machine"`
-	Words    *Words    `json:"words,omitempty"` // nil: those of two network namespaces
-	Began    time.Time `json:"began"`
-	Seconds  float64   `json:"seconds"` // duration of the run
-	Rounds   int       `json:"rounds"`
-	Length   int       `json:"measurement_seconds"` // counted part, approximately
-	Contests []Contest `json:"contests"`
-	Samples  []Sample  `json:"samples"`
-	Left     []Left    `json:"left_out,omitempty"`
+	Machine  Machine     `json:"machine"`
+	Words    *GroundText `json:"words,omitempty"` // nil: those of two network namespaces
+	Began    time.Time   `json:"began"`
+	Seconds  float64     `json:"seconds"` // duration of the run
+	Rounds   int         `json:"rounds"`
+	Length   int         `json:"measurement_seconds"` // counted part, approximately
+	Contests []Contest   `json:"contests"`
+	Samples  []Sample    `json:"samples"`
+	Left     []Left      `json:"left_out,omitempty"`
 }
 
-// Words are the parts of a report that describe its ground.
-type Words struct {
+// GroundText are the parts of a report that describe its ground.
+type GroundText struct {
 	Title string `json:"title"`
 	Intro string `json:"intro"` // a paragraph of Markdown
 	Path  string `json:"path"`  // between the hosts; the MTU follows
@@ -32,7 +32,7 @@ type Words struct {
 }
 
 // ofNamespaces are the words for two network namespaces.
-var ofNamespaces = Words{
+var ofNamespaces = GroundText{
 	Title: "Performance",
 	Intro: "gorxe beside what one would otherwise use, on one path and in one run: `make bench`. Of the figures below the ratios are what\n" +
 		"counts; the others are true of this machine at that time. `go run ./tools/bench/cmd/bench -render` makes this page again of what was measured.",
@@ -77,9 +77,9 @@ func (s *Sample) Line() string {
 
 // Measured is the result of a tool.
 type Measured struct {
-	Value  float64         `json:"value"`            // in the contest's unit
-	Resent uint64          `json:"resent,omitempty"` // retransmitted packets
-	Bars   []histogram.Bar `json:"histogram,omitempty"`
+	Value  float64            `json:"value"`            // in the contest's unit
+	Resent uint64             `json:"resent,omitempty"` // retransmitted packets
+	Bars   []histogram.Bucket `json:"histogram,omitempty"`
 	// Of single messages, in µs, if there is a histogram.
 	Median float64 `json:"median,omitempty"`
 	P99    float64 `json:"p99,omitempty"`

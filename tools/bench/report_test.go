@@ -20,30 +20,36 @@ func sampleReport() *Report {
 	contests := []Contest{
 		{
 			Name: "bandwidth", Title: "Bandwidth", About: "How much.", Metric: Bandwidth,
-			Contenders: []Contender{{Name: "iperf3", Tool: "iperf3"}, {Name: "gorxe <udp>", Tool: "perf"}, {Name: "gorxe raw", Tool: "perf"}},
-			Ratios:     []Ratio{{Of: "gorxe <udp>", To: "iperf3", AtLeast: 1.2}, {Of: "gorxe raw", To: "iperf3", AtLeast: 1.2}},
+			Contenders: []Contender{{Name: "iperf3", Tool: "iperf3"}, {Name: "gorxe <udp>", Tool: "perf"},
+				{Name: "gorxe raw", Tool: "perf"}},
+			Ratios: []Ratio{{Of: "gorxe <udp>", To: "iperf3", MinTarget: 1.2},
+				{Of: "gorxe raw", To: "iperf3", MinTarget: 1.2}},
 		},
 		{
 			Name: "latency", Title: "Latency", About: "How soon.", Metric: Latency,
 			Contenders: []Contender{{Name: "qperf", Tool: "qperf"}, {Name: "gorxe", Tool: "perf"}},
-			Ratios:     []Ratio{{Of: "gorxe", To: "qperf", AtMost: 0.7}, {Of: "gorxe", AtMost: 10}, {Of: "gorxe", Tail: true, AtMost: 2}},
+			Ratios: []Ratio{{Of: "gorxe", To: "qperf", MaxTarget: 0.7}, {Of: "gorxe", MaxTarget: 10},
+				{Of: "gorxe", Tail: true, MaxTarget: 2}},
 		},
 	}
-	sample := func(contest, who string, round int, v float64, bars ...histogram.Bar) Sample {
+	sample := func(contest, who string, round int, v float64, bars ...histogram.Bucket) Sample {
 		return Sample{Contest: contest, Contender: who, Round: round, At: float64(round), Took: 3.5,
-			Measured: Measured{Value: v, Resent: uint64(1000 * round), Bars: bars}, CPU: [2]float64{0.5, 1}, Load: Load{Average: 0.25}}
+			Measured: Measured{Value: v, Resent: uint64(1000 * round), Bars: bars}, CPU: [2]float64{0.5, 1},
+			Load: Load{Average: 0.25}}
 	}
 	disturbed := sample("bandwidth", "gorxe <udp>", 2, 30)
 	disturbed.Load.Others = 0.5
 	failed := sample("latency", "qperf", 2, 0)
 	failed.Err = "it broke"
 	return &Report{
-		Machine: Machine{CPU: "Fast 9000", Cores: 2, CoreOf: [2]int{0, 1}, MemoryMiB: 4000, Kernel: "6.12.0", System: "linux/amd64",
-			LoadAverage: [3]float64{0.5, 0.25, 1.75}, Go: "go1.26", Revision: "0123456789ab", MTU: 9000, Tools: map[string]string{"iperf3": "iperf 3.12"}},
+		Machine: Machine{CPU: "Fast 9000", Cores: 2, CoreOf: [2]int{0, 1}, MemoryMiB: 4000, Kernel: "6.12.0",
+			System: "linux/amd64", LoadAverage: [3]float64{0.5, 0.25, 1.75}, Go: "go1.26", Revision: "0123456789ab",
+			MTU: 9000, Tools: map[string]string{"iperf3": "iperf 3.12"}},
 		Began: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Seconds: 42, Rounds: 2, Length: 2, Contests: contests,
 		Samples: []Sample{
 			sample("bandwidth", "iperf3", 1, 20), sample("bandwidth", "gorxe <udp>", 1, 26),
-			sample("latency", "qperf", 1, 12.125), sample("latency", "gorxe", 1, 9, bucket(8, 10), bucket(9, 80), bucket(12, 9), bucket(250, 1)),
+			sample("latency", "qperf", 1, 12.125),
+			sample("latency", "gorxe", 1, 9, bucket(8, 10), bucket(9, 80), bucket(12, 9), bucket(250, 1)),
 			disturbed, sample("bandwidth", "iperf3", 2, 24),
 			sample("latency", "gorxe", 2, 8.5, bucket(8, 30), bucket(9, 70)), failed,
 		},
@@ -67,7 +73,8 @@ func TestPage(t *testing.T) {
 // A report of a run on another ground says so, and rendering it again uses the same words.
 func TestWordsOfAnotherGround(t *testing.T) {
 	r := sampleReport()
-	r.Words = &Words{Title: "Elsewhere", Intro: "Far away.", Path: "a long wire", Host: "machine", Cores: "they needed"}
+	r.Words = &GroundText{Title: "Elsewhere", Intro: "Far away.", Path: "a long wire", Host: "machine",
+		Cores: "they needed"}
 	var text, page bytes.Buffer
 	if err := r.Write(&text); err != nil {
 		t.Fatal(err)
@@ -79,7 +86,8 @@ func TestWordsOfAnotherGround(t *testing.T) {
 	if err := again.Markdown(&page, ""); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"# Elsewhere\n\nFar away.\n", "a long wire, MTU 9000; the server's machine on core 0", "*Cores* are what they needed"} {
+	for _, want := range []string{"# Elsewhere\n\nFar away.\n", "a long wire, MTU 9000; the server's machine on core 0",
+		"*Cores* are what they needed"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %q:\n%s", want, page.String())
 		}
@@ -109,7 +117,8 @@ func TestChart(t *testing.T) {
 
 // A report without measurements can be rendered too.
 func TestEmptyReport(t *testing.T) {
-	for _, r := range []*Report{{}, {Contests: []Contest{{Name: "x", Metric: Latency, Contenders: []Contender{{Name: "a", Tool: "perf"}}}}}} {
+	for _, r := range []*Report{{}, {Contests: []Contest{{Name: "x", Metric: Latency,
+		Contenders: []Contender{{Name: "a", Tool: "perf"}}}}}} {
 		if err := errors.Join(r.Markdown(io.Discard, ""), r.Chart(io.Discard)); err != nil {
 			t.Error(err)
 		}
@@ -139,7 +148,8 @@ func TestReportsAreReadAsTheyWereWritten(t *testing.T) {
 }
 
 func TestWhatIsNoReportIsAnError(t *testing.T) {
-	for _, text := range []string{"", "{", `{"contests": [{"contenders": [{"tool": "none"}]}]}`, `{"samples": [{"histogram": [[1]]}]}`, `{"samples": [{"histogram": [["a", 1]]}]}`} {
+	for _, text := range []string{"", "{", `{"contests": [{"contenders": [{"tool": "none"}]}]}`,
+		`{"samples": [{"histogram": [[1]]}]}`, `{"samples": [{"histogram": [["a", 1]]}]}`} {
 		if _, err := ReadReport(strings.NewReader(text)); err == nil {
 			t.Errorf("%q is a report", text)
 		}
@@ -147,7 +157,9 @@ func TestWhatIsNoReportIsAnError(t *testing.T) {
 }
 
 // bucket returns a histogram bar: count times of up to the given number of microseconds.
-func bucket(upTo float64, count int64) histogram.Bar { return histogram.Bar{UpTo: upTo, Count: count} }
+func bucket(upTo float64, count int64) histogram.Bucket {
+	return histogram.Bucket{UpTo: upTo, Count: count}
+}
 
 func TestAReportNamesEveryCoreOfAnEnd(t *testing.T) {
 	for _, tt := range []struct {

@@ -22,9 +22,9 @@ type Options struct {
 	// Messages is the number of messages that a latency test exchanges per second of Seconds; 0:
 	// messagesPerSecond.
 	Messages int
-	Cores    []int  // first core of the server's and of the client's end; missing ones are chosen
-	PerEnd   int    // consecutive cores of each end; 0: one
-	Words    *Words // words of the report; nil: those of two network namespaces
+	Cores    []int       // first core of the server's and of the client's end; missing ones are chosen
+	PerEnd   int         // consecutive cores of each end; 0: one
+	Words    *GroundText // words of the report; nil: those of two network namespaces
 	// Again is the maximum number of repetitions of a disturbed measurement; the last one is
 	// used.
 	Again int
@@ -101,7 +101,8 @@ func Measure(ctx context.Context, o Options, g Ground) (*Report, error) {
 func newRunner(o Options, g Ground) *runner {
 	r := &runner{Options: o, ground: g, began: time.Now(), out: map[[2]int]bool{}}
 	r.report = &Report{
-		Machine: describe("/"), Words: o.Words, Began: r.began.UTC().Truncate(time.Second), Rounds: o.Rounds, Length: o.Seconds,
+		Machine: describe("/"), Words: o.Words, Began: r.began.UTC().Truncate(time.Second), Rounds: o.Rounds,
+		Length:   o.Seconds,
 		Contests: o.Contests,
 	}
 	g.Describe(&r.report.Machine)

@@ -11,7 +11,7 @@ import (
 )
 
 // ofSlices are the words for two builds that are measured at the same time.
-var ofSlices = Words{
+var ofSlices = GroundText{
 	Title: "Two builds of gorxe",
 	Intro: "Two builds of gorxe measured at once, each between two network namespaces of its own: while the processes\n" +
 		"of one run, those of the other are stopped, in turn for a slice of time. " + aboutSlices,
@@ -21,7 +21,7 @@ var ofSlices = Words{
 }
 
 // ofTurns are the words for ratios whose two contenders are measured at the same time.
-var ofTurns = Words{
+var ofTurns = GroundText{
 	Title: "Contenders in turn",
 	Intro: "Both contenders of a ratio measured at once, each between two network namespaces of its own: while the processes\n" +
 		"of one run, those of the other are stopped, in turn for a slice of time. " + aboutSlices,
@@ -67,7 +67,7 @@ func (c *Contest) InTurn() {
 	c.Only(func(_, contender string) bool { return slices.Contains(in, contender) })
 }
 
-func (d *Contender) unsliced() bool { return d.tool(Server).unsliced || d.tool(Client).unsliced }
+func (d *Contender) unsliced() bool { return d.tool(Server).notPausable || d.tool(Client).notPausable }
 
 // RunInSlices measures the ratios of the contests, after [Contest.Pairs] or [Contest.InTurn], in
 // slices of time: both contenders of a ratio at once. While the processes of one run, those of

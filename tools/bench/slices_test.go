@@ -10,7 +10,8 @@ func TestPairsAreOfTwoBuildsOfGorxePerf(t *testing.T) {
 	c := Contest{Name: "x", Metric: Bandwidth,
 		Contenders: []Contender{
 			{Name: "gorxe", Tool: "perf"}, {Name: "before", Tool: "perf", Build: "/b"}, {Name: "alone", Tool: "perf"},
-			{Name: "rival", Tool: "iperf3"}, {Name: "program", Tool: "run"}, {Name: "program before", Tool: "run", Build: "/b"}},
+			{Name: "rival", Tool: "iperf3"}, {Name: "program", Tool: "run"},
+			{Name: "program before", Tool: "run", Build: "/b"}},
 		Ratios: []Ratio{
 			{Of: "gorxe", To: "rival"}, {Of: "gorxe", To: "before"}, {Of: "gorxe"}, {Of: "gorxe", To: "alone"},
 			{Of: "program", To: "program before"},
@@ -64,15 +65,20 @@ func TestARateIsOfAContendersOwnTime(t *testing.T) {
 		took  float64
 		cpu   [2]float64
 	}{
-		"processor time without slices": {share{took: 4 * s1, used: [3]time.Duration{s1, 2 * s1}}, 2, [2]float64{0.5, 1}},
-		"an end that is always busy":    {share{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1, 2 * s1}}, 2, [2]float64{0.5, 1}},
-		"ends that sleep":               {share{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1 / 2, s1}}, 2, [2]float64{0.25, 0.5}},
+		"processor time without slices": {share{took: 4 * s1, used: [3]time.Duration{s1, 2 * s1}}, 2,
+			[2]float64{0.5, 1}},
+		"an end that is always busy": {share{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1, 2 * s1}}, 2,
+			[2]float64{0.5, 1}},
+		"ends that sleep": {share{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1 / 2, s1}}, 2,
+			[2]float64{0.25, 0.5}},
 		"an end that waits for others": {
-			share{took: 8 * s1, turn: 4 * s1, used: [3]time.Duration{s1, 2 * s1}, waited: [3]time.Duration{3 * s1, 2 * s1}},
+			share{took: 8 * s1, turn: 4 * s1, used: [3]time.Duration{s1, 2 * s1},
+				waited: [3]time.Duration{3 * s1, 2 * s1}},
 			2, [2]float64{0.5, 1},
 		},
 		"threads that wait for one another": {
-			share{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1, 2 * s1}, waited: [3]time.Duration{0, s1}}, 2, [2]float64{0.5, 1},
+			share{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1, 2 * s1}, waited: [3]time.Duration{0, s1}}, 2,
+			[2]float64{0.5, 1},
 		},
 		"a daemon for both": {share{took: 4 * s1, used: [3]time.Duration{s1, s1, 2 * s1}}, 2, [2]float64{0.5, 0.5}},
 	} {

@@ -19,7 +19,8 @@ func spread(values []float64) Spread {
 	if len(v) == 0 {
 		return Spread{}
 	}
-	return Spread{N: len(v), Min: v[0], Quarter: quantile(v, 0.25), Median: quantile(v, 0.5), ThreeQuarter: quantile(v, 0.75), Max: v[len(v)-1]}
+	return Spread{N: len(v), Min: v[0], Quarter: quantile(v, 0.25), Median: quantile(v, 0.5),
+		ThreeQuarter: quantile(v, 0.75), Max: v[len(v)-1]}
 }
 
 // quantile returns the p-quantile of sorted, interpolated between neighbours.
@@ -94,7 +95,7 @@ func cutOnce(s, sep string) (before, after string, ok bool) {
 }
 
 // timesOf merges histograms; it returns nil if they are all empty.
-func timesOf(parts ...[]histogram.Bar) *histogram.Times {
+func timesOf(parts ...[]histogram.Bucket) *histogram.Times {
 	t, found := histogram.New(), false
 	for _, bars := range parts {
 		for _, b := range bars {

@@ -36,13 +36,15 @@ func TestRatiosAreWithinRounds(t *testing.T) {
 		return Sample{Contest: "x", Contender: who, Round: round, Measured: Measured{Value: v}, Err: err}
 	}
 	r := &Report{Samples: []Sample{
-		sample("a", 1, 30, ""), sample("b", 1, 10, ""), sample("b", 2, 1, ""), sample("a", 2, 3, ""), sample("a", 3, 9, ""),
-		sample("a", 4, 9, ""), sample("b", 4, 1, "broken"), {Contest: "y", Contender: "b", Round: 3, Measured: Measured{Value: 1}},
+		sample("a", 1, 30, ""), sample("b", 1, 10, ""),
+		sample("b", 2, 1, ""), sample("a", 2, 3, ""), sample("a", 3, 9, ""),
+		sample("a", 4, 9, ""), sample("b", 4, 1, "broken"),
+		{Contest: "y", Contender: "b", Round: 3, Measured: Measured{Value: 1}},
 	}}
 	if got := r.ratios(c, Ratio{Of: "a", To: "b"}); !cmp.Equal(got, []float64{3, 3}) {
 		t.Errorf("%v", got)
 	}
-	if got := r.ratios(c, Ratio{Of: "b", AtLeast: 1}); !cmp.Equal(got, []float64{10, 1}) {
+	if got := r.ratios(c, Ratio{Of: "b", MinTarget: 1}); !cmp.Equal(got, []float64{10, 1}) {
 		t.Errorf("without another one: %v", got)
 	}
 }
@@ -64,13 +66,13 @@ func TestRatiosOfContendersInTurn(t *testing.T) {
 // The tail of a contender is computed for each round; a round without a histogram has none.
 func TestTails(t *testing.T) {
 	c := &Contest{Name: "x"}
-	sample := func(round int, bars ...histogram.Bar) Sample {
+	sample := func(round int, bars ...histogram.Bucket) Sample {
 		return Sample{Contest: "x", Contender: "a", Round: round, Measured: Measured{Value: 1, Bars: bars}}
 	}
 	r := &Report{Samples: []Sample{
 		sample(1, bucket(1, 90), bucket(3, 10)), sample(2), sample(3, bucket(2, 98), bucket(5, 2)),
 	}}
-	got := r.ratios(c, Ratio{Of: "a", Tail: true, AtMost: 2})
+	got := r.ratios(c, Ratio{Of: "a", Tail: true, MaxTarget: 2})
 	if want := []float64{3, 2.5}; !cmp.Equal(got, want, cmpopts.EquateApprox(0.02, 0)) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -83,11 +85,11 @@ func TestGoals(t *testing.T) {
 		goal string
 		want bool
 	}{
-		{Ratio{AtLeast: 1.2}, 1.2, "≥ 1.2", true}, {Ratio{AtLeast: 1.2}, 1.1, "≥ 1.2", false},
-		{Ratio{AtMost: 0.7}, 0.7, "≤ 0.7", true}, {Ratio{AtMost: 0.7}, 0.8, "≤ 0.7", false},
+		{Ratio{MinTarget: 1.2}, 1.2, "≥ 1.2", true}, {Ratio{MinTarget: 1.2}, 1.1, "≥ 1.2", false},
+		{Ratio{MaxTarget: 0.7}, 0.7, "≤ 0.7", true}, {Ratio{MaxTarget: 0.7}, 0.8, "≤ 0.7", false},
 		{Ratio{}, 17, "", true},
 	} {
-		if got := tt.r.Reached(tt.v); got != tt.want || tt.r.Goal() != tt.goal {
+		if got := tt.r.Met(tt.v); got != tt.want || tt.r.Goal() != tt.goal {
 			t.Errorf("%+v at %v: %v, %q", tt.r, tt.v, got, tt.r.Goal())
 		}
 	}
@@ -103,7 +105,7 @@ func TestHistogramsKeepPercentiles(t *testing.T) {
 			whole.Add(us, 1)
 			parts[i%3].Add(us, 1)
 		}
-		var bars [][]histogram.Bar
+		var bars [][]histogram.Bucket
 		for _, p := range parts {
 			bars = append(bars, p.Bars())
 		}
@@ -132,7 +134,8 @@ func TestLoad(t *testing.T) {
 	}
 	// 4 s of processes, 3 of them of the measurement, in 2 s.
 	got := loadOf(before, after, 2, 3, 1.5)
-	if diff := cmp.Diff(Load{Average: 1.5, Steal: 0.05, Others: 0.5}, got, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })); diff != "" {
+	if diff := cmp.Diff(Load{Average: 1.5, Steal: 0.05, Others: 0.5}, got,
+		cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })); diff != "" {
 		t.Error(diff)
 	}
 	if got := loadOf(before, after, 2, 5, 1.5); got.Others != 0 {
@@ -143,7 +146,8 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%q is taken", text)
 		}
 	}
-	for l, want := range map[Load]bool{{}: false, {Average: 9, Steal: 0.02, Others: 0.1}: false, {Steal: 0.03}: true, {Others: 0.11}: true} {
+	for l, want := range map[Load]bool{{}: false, {Average: 9, Steal: 0.02, Others: 0.1}: false, {Steal: 0.03}: true,
+		{Others: 0.11}: true} {
 		if l.Disturbed() != want {
 			t.Errorf("%+v: disturbed is %v", l, !want)
 		}
@@ -172,8 +176,8 @@ func TestTheMachineIsDescribed(t *testing.T) {
 	}
 	got := describe(root)
 	got.System, got.Go, got.Tools = "", "", nil
-	want := Machine{CPU: "Fast 9000", Cores: 2, Governor: "performance", Hypervisor: "Cloud Engine", MemoryMiB: 4000, Kernel: "6.12.0",
-		Congestion: "cubic", LoadAverage: [3]float64{0.5, 0.25, 1.75}}
+	want := Machine{CPU: "Fast 9000", Cores: 2, Governor: "performance", Hypervisor: "Cloud Engine", MemoryMiB: 4000,
+		Kernel: "6.12.0", Congestion: "cubic", LoadAverage: [3]float64{0.5, 0.25, 1.75}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -41,7 +41,8 @@ func main() {
 	for _, m := range missed {
 		fmt.Println("not taken:", m)
 	}
-	fmt.Printf("%d of %d branches taken: %.1f %%\n", all-len(missed), all, 100*float64(all-len(missed))/float64(max(all, 1)))
+	fmt.Printf("%d of %d branches taken: %.1f %%\n", all-len(missed), all,
+		100*float64(all-len(missed))/float64(max(all, 1)))
 }
 
 // counts is the execution counts of blocks in a file. Positions are line<<12 | column.

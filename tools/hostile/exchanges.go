@@ -16,37 +16,38 @@ import (
 
 // exchanges attack the responder to perftest and the pingpong tools, over TCP.
 var exchanges = []Pattern{
-	{Name: "tcp-connect", Does: "connections that are closed at once",
-		By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
+	{Name: "tcp-connect", Description: "connections that are closed at once",
+		Actor: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
 			return f.call(ctx, nil)
 		}},
-	{Name: "tcp-version", Does: "connections that are closed after perftest's version",
-		By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
+	{Name: "tcp-version", Description: "connections that are closed after perftest's version",
+		Actor: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
 			return f.call(ctx, perftest.AppendVersion(nil, perftest.Announced))
 		}},
-	{Name: "tcp-garbage", Does: "connections with bytes of no tool",
-		By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
+	{Name: "tcp-garbage", Description: "connections with bytes of no tool",
+		Actor: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
 			return f.call(ctx, filler[:64])
 		}},
-	{Name: "tcp-items", Does: "a version and then lines without end",
-		By: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
+	{Name: "tcp-items", Description: "a version and then lines without end",
+		Actor: Stranger, Call: func(ctx context.Context, f *Flood, _ uint64) error {
 			return f.call(ctx, append(perftest.AppendVersion(nil, perftest.Announced), make([]byte, 16<<10)...))
 		}},
-	{Name: "tcp-slow", Does: "connections that say nothing and stay, up to 512", By: Stranger, Call: slow(nil)},
-	{Name: "tcp-slow-version", Does: "connections that stay after the version, up to 512",
-		By: Stranger, Call: slow(perftest.AppendVersion(nil, perftest.Announced))},
-	{Name: "tcp-keys", Does: "16 connections that send perftest's key again and again, as fast as it is taken",
-		By: Stranger, Call: repeatKeys()},
+	{Name: "tcp-slow", Description: "connections that say nothing and stay, up to 512", Actor: Stranger,
+		Call: slow(nil)},
+	{Name: "tcp-slow-version", Description: "connections that stay after the version, up to 512",
+		Actor: Stranger, Call: slow(perftest.AppendVersion(nil, perftest.Announced))},
+	{Name: "tcp-keys", Description: "16 connections that send perftest's key again and again, as fast as it is taken",
+		Actor: Stranger, Call: repeatKeys()},
 }
 
 // reflections use queue pairs that the responder to perftest has connected to a host that the
 // flooder named.
 var reflections = []Pattern{
-	{Name: "reflected-reads", Does: "READs of 64 KiB under the address of a third host that perftest's exchange named, which gets the answers",
-		By:      Forger,
+	{Name: "reflected-reads", Description: "READs of 64 KiB under the address of a third host that perftest's exchange named, which gets the answers",
+		Actor:   Forger,
 		Session: true, Names: FromThird, Make: reflectedRead},
-	{Name: "session-reads", Does: "the same under the flooder's own address",
-		By: Peer, Session: true, Make: func(f *Flood, i uint64) Datagram {
+	{Name: "session-reads", Description: "the same under the flooder's own address",
+		Actor: Peer, Session: true, Make: func(f *Flood, i uint64) Datagram {
 			d := reflectedRead(f, i)
 			d.From = FromSelf
 			return d

@@ -73,9 +73,9 @@ type Needs struct {
 
 // Pattern is an attack.
 type Pattern struct {
-	Name string
-	Does string // what it sends, and what that violates or costs
-	By   Actor
+	Name        string
+	Description string // what it sends, and what that violates or costs
+	Actor       Actor
 	Needs
 
 	// Session makes the flooder obtain its queue pair from the responder to perftest, with the
@@ -156,7 +156,7 @@ type Flood struct {
 func NewFlood(t Target) *Flood {
 	f := &Flood{Target: t, random: rand.New(rand.NewPCG(1, 2)), Seen: func(bth.QPN) (bth.PSN, bool) { return 0, false }}
 	for i := range f.cms {
-		f.cms[i] = rawcm.Speak(t.Flooder[i], t.Addr)
+		f.cms[i] = rawcm.NewOffline(t.Flooder[i], t.Addr)
 	}
 	for i := range t.Own {
 		f.una = append(f.una, t.Own[i].Sends)
@@ -198,7 +198,8 @@ func (f *Flood) sealed(p *bth.Packet) Datagram {
 // gsi returns a datagram to queue pair 1.
 func (f *Flood) gsi(b []byte) Datagram {
 	f.p = bth.Packet{
-		Opcode: bth.UDSendOnly, PKey: 0xffff, DestQP: bth.GSI, DETH: bth.DETH{QKey: transport.GSIQKey, SrcQP: bth.GSI}, Payload: b,
+		Opcode: bth.UDSendOnly, PKey: 0xffff, DestQP: bth.GSI,
+		DETH: bth.DETH{QKey: transport.GSIQKey, SrcQP: bth.GSI}, Payload: b,
 	}
 	return f.sealed(&f.p)
 }

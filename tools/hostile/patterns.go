@@ -8,7 +8,7 @@ import (
 
 // Patterns returns all patterns, in the order in which they run.
 func Patterns() []Pattern {
-	return slices.Concat(aliens, requests, answers, messages, exchanges, reflections)
+	return slices.Concat(strayPackets, requests, answers, messages, exchanges, reflections)
 }
 
 // Matching returns the patterns whose names match a regular expression.

@@ -125,10 +125,12 @@ func (r *Result) judge(o *Options) {
 	case r.Err != "":
 		r.Broken = append(r.Broken, r.Err)
 	case r.Kept < least:
-		r.Broken = append(r.Broken, fmt.Sprintf("the good pair keeps %.0f %% %s, less than %.0f %%", 100*r.Kept, how, 100*least))
+		r.Broken = append(r.Broken, fmt.Sprintf("the good pair keeps %.0f %% %s, less than %.0f %%", 100*r.Kept,
+			how, 100*least))
 	}
 	if o.MaxAmplified > 0 && r.Amplified > o.MaxAmplified {
-		r.Broken = append(r.Broken, fmt.Sprintf("the victim sends %.1f bytes for each byte, more than %.1f", r.Amplified, o.MaxAmplified))
+		r.Broken = append(r.Broken, fmt.Sprintf("the victim sends %.1f bytes for each byte, more than %.1f",
+			r.Amplified, o.MaxAmplified))
 	}
 }
 
@@ -152,7 +154,8 @@ func (r *Result) summarize() {
 		sent.Packets += n.Hostile.Flood.Packets
 		sent.Seconds += n.Hostile.Flood.Seconds
 	}
-	r.Kept, r.KeptOfQuiet, r.Control, r.CPU, r.Cost = median(kept), median(quiet), median(control), median(cpu), median(cost)
+	r.Kept, r.KeptOfQuiet, r.Control = median(kept), median(quiet), median(control)
+	r.CPU, r.Cost = median(cpu), median(cost)
 	r.PacketsPerSec = sent.Rate()
 }
 
@@ -209,7 +212,8 @@ func Print(w io.Writer, o *Options, results []Result) {
 	fmt.Fprintf(w, "control: of its throughput alone, what it keeps beside that. amplified: bytes from the victim for each byte of the flood.\n")
 	fmt.Fprintf(w, "µs each: the victim's processor time for each packet sent, the good pair's share taken off; beside others' load it says more than kept.\n\n")
 	fmt.Fprintf(w, "%-18s %-8s %8s %9s %6s %8s %6s %10s %8s %5s %7s %7s %7s %5s\n",
-		"pattern", "by", "rate/s", "sent/s", "kept", "of alone", "control", "amplified", "answers", "CPU", "µs each", "RSS MiB", "after", "logs")
+		"pattern", "by", "rate/s", "sent/s", "kept", "of alone", "control", "amplified", "answers", "CPU", "µs each",
+		"RSS MiB", "after", "logs")
 	for i := range results {
 		fmt.Fprintln(w, results[i].Line())
 	}
@@ -234,7 +238,8 @@ func (r *Result) Line() string {
 	case r.Unheld != "":
 		verdict = "  not held"
 	}
-	return fmt.Sprintf("%-18s %-8s %8s %9.0f %5.0f%% %7.0f%% %6.0f%% %10.2f %8.2f %5.2f %7.1f %7.0f %+7.0f %5d%s", r.Pattern, r.By, rateName(r.Rate), r.PacketsPerSec,
+	return fmt.Sprintf("%-18s %-8s %8s %9.0f %5.0f%% %7.0f%% %6.0f%% %10.2f %8.2f %5.2f %7.1f %7.0f %+7.0f %5d%s",
+		r.Pattern, r.By, rateName(r.Rate), r.PacketsPerSec,
 		100*r.Kept, 100*r.KeptOfQuiet, 100*r.Control, r.Amplified, r.Answers, r.CPU, r.Cost, mib(r.Memory[memoryMost]),
 		mib(r.Memory[memoryAfter])-mib(r.Memory[memoryBefore]), r.LogLines, verdict)
 }

@@ -4,18 +4,19 @@ import "github.com/gorxe/gorxe/bth"
 
 // requests are requests of a peer. Some are legal, but not in such numbers.
 var requests = []Pattern{
-	{Name: "dup-send", Does: "duplicates of a SEND, each of which is acknowledged",
-		By: Peer, Make: before(bth.RCSendOnly, 8)},
-	{Name: "dup-write", Does: "duplicates of a WRITE of 8 bytes", By: Peer, Make: before(bth.RCWriteOnly, 8)},
-	{Name: "dup-write-4k", Does: "duplicates of a WRITE of 4,096 bytes", By: Peer, Make: before(bth.RCWriteOnly, MTU)},
-	{Name: "dup-read-64k", Does: "duplicates of a READ of 64 KiB that was answered",
-		By: Peer, Legal: true, Setup: once(read(64 << 10)), Make: read(64 << 10)},
-	{Name: "dup-read-1m", Does: "duplicates of a READ of 1 MiB",
-		By: Peer, Legal: true, Setup: once(read(1 << 20)), Make: read(1 << 20)},
-	{Name: "dup-read-2g", Does: "duplicates of a READ of 2 GiB that is being answered",
-		By: Peer, Legal: true, Setup: once(read(bigLen)), Make: read(bigLen)},
-	{Name: "dup-read-middle", Does: "duplicates of a READ of 2 GiB that ask for it from ever other places",
-		By: Peer, Legal: true, Setup: once(read(bigLen)), Make: func(f *Flood, i uint64) Datagram {
+	{Name: "dup-send", Description: "duplicates of a SEND, each of which is acknowledged",
+		Actor: Peer, Make: before(bth.RCSendOnly, 8)},
+	{Name: "dup-write", Description: "duplicates of a WRITE of 8 bytes", Actor: Peer, Make: before(bth.RCWriteOnly, 8)},
+	{Name: "dup-write-4k", Description: "duplicates of a WRITE of 4,096 bytes", Actor: Peer,
+		Make: before(bth.RCWriteOnly, MTU)},
+	{Name: "dup-read-64k", Description: "duplicates of a READ of 64 KiB that was answered",
+		Actor: Peer, Legal: true, Setup: once(read(64 << 10)), Make: read(64 << 10)},
+	{Name: "dup-read-1m", Description: "duplicates of a READ of 1 MiB",
+		Actor: Peer, Legal: true, Setup: once(read(1 << 20)), Make: read(1 << 20)},
+	{Name: "dup-read-2g", Description: "duplicates of a READ of 2 GiB that is being answered",
+		Actor: Peer, Legal: true, Setup: once(read(bigLen)), Make: read(bigLen)},
+	{Name: "dup-read-middle", Description: "duplicates of a READ of 2 GiB that ask for it from ever other places",
+		Actor: Peer, Legal: true, Setup: once(read(bigLen)), Make: func(f *Flood, i uint64) Datagram {
 			const packets = bigLen / MTU
 			k := uint32(i*104729) % packets
 			o := f.own(i)
@@ -23,28 +24,29 @@ var requests = []Pattern{
 			p.RETH.VA, p.RETH.RKey = o.BigVA+uint64(k)*MTU, o.BigRKey
 			return f.sealed(p)
 		}},
-	{Name: "dup-read-qps", Does: "duplicates of READs of 1 MiB at 16 queue pairs",
-		By: Peer, Needs: Needs{QPs: 16}, Legal: true, Setup: once(read(1 << 20)), Make: read(1 << 20)},
-	{Name: "dup-read-256", Does: "duplicates of a READ of 1 MiB at path MTU 256: 4,096 packets for each",
-		By: Peer, Needs: Needs{MTU: 256}, Legal: true, Setup: once(read(1 << 20)), Make: read(1 << 20)},
-	{Name: "new-reads", Does: "READs of 64 KiB one after the other, without waiting",
-		By: Peer, Needs: Needs{Revive: true}, Make: func(f *Flood, i uint64) Datagram {
+	{Name: "dup-read-qps", Description: "duplicates of READs of 1 MiB at 16 queue pairs",
+		Actor: Peer, Needs: Needs{QPs: 16}, Legal: true, Setup: once(read(1 << 20)), Make: read(1 << 20)},
+	{Name: "dup-read-256", Description: "duplicates of a READ of 1 MiB at path MTU 256: 4,096 packets for each",
+		Actor: Peer, Needs: Needs{MTU: 256}, Legal: true, Setup: once(read(1 << 20)), Make: read(1 << 20)},
+	{Name: "new-reads", Description: "READs of 64 KiB one after the other, without waiting",
+		Actor: Peer, Needs: Needs{Revive: true}, Make: func(f *Flood, i uint64) Datagram {
 			o := f.own(i)
 			return f.sealed(f.request(o, bth.RCReadRequest, o.PSN.Add(uint32(i)*(64<<10/MTU)), 64<<10))
 		}},
-	{Name: "dup-atomic", Does: "duplicates of a FETCH_ADD", By: Peer, Legal: true, Setup: once(fetchAdd), Make: fetchAdd},
-	{Name: "far-ahead", Does: "WRITEs of 4,096 bytes behind a gap, which the responder keeps",
-		By: Peer, Make: func(f *Flood, i uint64) Datagram {
+	{Name: "dup-atomic", Description: "duplicates of a FETCH_ADD", Actor: Peer, Legal: true, Setup: once(fetchAdd),
+		Make: fetchAdd},
+	{Name: "far-ahead", Description: "WRITEs of 4,096 bytes behind a gap, which the responder keeps",
+		Actor: Peer, Make: func(f *Flood, i uint64) Datagram {
 			o := f.own(i)
 			return f.sealed(f.request(o, bth.RCWriteOnly, o.PSN.Add(1+uint32(i)%2040), MTU))
 		}},
-	{Name: "far-ahead-qps", Does: "the same at 16 queue pairs, which takes all of the memory for it",
-		By: Peer, Needs: Needs{QPs: 16}, Make: func(f *Flood, i uint64) Datagram {
+	{Name: "far-ahead-qps", Description: "the same at 16 queue pairs, which takes all of the memory for it",
+		Actor: Peer, Needs: Needs{QPs: 16}, Make: func(f *Flood, i uint64) Datagram {
 			o := f.own(i)
 			return f.sealed(f.request(o, bth.RCWriteOnly, o.PSN.Add(1+uint32(i/16)%2040), MTU))
 		}},
-	{Name: "early-walk", Does: "first 2,000 packets behind a gap, then the last but one of them again and again",
-		By: Peer, Needs: Needs{MTU: 256},
+	{Name: "early-walk", Description: "first 2,000 packets behind a gap, then the last but one of them again and again",
+		Actor: Peer, Needs: Needs{MTU: 256},
 		Setup: func(f *Flood) (out []Datagram) {
 			for i := range uint32(2000) {
 				out = append(out, copied(f.sealed(f.request(&f.Own[0], bth.RCWriteOnly, f.Own[0].PSN.Add(1+i), 8))))
@@ -54,8 +56,8 @@ var requests = []Pattern{
 		Make: func(f *Flood, i uint64) Datagram {
 			return f.sealed(f.request(&f.Own[0], bth.RCWriteOnly, f.Own[0].PSN.Add(1999), 8))
 		}},
-	{Name: "gap-and-close", Does: "a thousand packets behind a gap, what closes it, and so on",
-		By: Peer, Needs: Needs{MTU: 256}, Make: func(f *Flood, i uint64) Datagram {
+	{Name: "gap-and-close", Description: "a thousand packets behind a gap, what closes it, and so on",
+		Actor: Peer, Needs: Needs{MTU: 256}, Make: func(f *Flood, i uint64) Datagram {
 			const n = 1000
 			o := f.own(i)
 			k := uint32(i % n)
@@ -64,43 +66,44 @@ var requests = []Pattern{
 			}
 			return f.sealed(f.request(o, bth.RCWriteOnly, o.PSN.Add(uint32(i/n)*n+k), 8))
 		}},
-	{Name: "behind", Does: "SENDs with PSNs from before the connection",
-		By: Peer, Make: func(f *Flood, i uint64) Datagram {
+	{Name: "behind", Description: "SENDs with PSNs from before the connection",
+		Actor: Peer, Make: func(f *Flood, i uint64) Datagram {
 			return f.sealed(f.request(f.own(i), bth.RCSendOnly, f.own(i).PSN.Sub(1+uint32(i)%1000), 8))
 		}},
-	{Name: "wild-psn", Does: "WRITEs with random PSNs", By: Peer, Make: func(f *Flood, i uint64) Datagram {
+	{Name: "wild-psn", Description: "WRITEs with random PSNs", Actor: Peer, Make: func(f *Flood, i uint64) Datagram {
 		return f.sealed(f.request(f.own(i), bth.RCWriteOnly, bth.PSN(f.random.Uint32()&0xffffff), 8))
 	}},
-	{Name: "key-guess", Does: "WRITEs with random keys; each ends a queue pair",
-		By: Peer, Needs: Needs{QPs: 16, Revive: true}, Make: func(f *Flood, i uint64) Datagram {
+	{Name: "key-guess", Description: "WRITEs with random keys; each ends a queue pair",
+		Actor: Peer, Needs: Needs{QPs: 16, Revive: true}, Make: func(f *Flood, i uint64) Datagram {
 			p := f.request(f.own(i), bth.RCWriteOnly, f.own(i).PSN, 8)
 			p.RETH.RKey = f.random.Uint32()
 			return f.sealed(p)
 		}},
-	{Name: "refused-atomic", Does: "atomics at addresses that no atomic takes",
-		By: Peer, Needs: Needs{QPs: 16, Revive: true}, Make: func(f *Flood, i uint64) Datagram {
+	{Name: "refused-atomic", Description: "atomics at addresses that no atomic takes",
+		Actor: Peer, Needs: Needs{QPs: 16, Revive: true}, Make: func(f *Flood, i uint64) Datagram {
 			p := f.request(f.own(i), bth.RCCmpSwap, f.own(i).PSN, 8)
 			p.AtomicETH.VA++
 			return f.sealed(p)
 		}},
-	{Name: "invalidate-guess", Does: "SENDs that invalidate random keys",
-		By: Peer, Needs: Needs{QPs: 16, Revive: true}, Make: func(f *Flood, i uint64) Datagram {
+	{Name: "invalidate-guess", Description: "SENDs that invalidate random keys",
+		Actor: Peer, Needs: Needs{QPs: 16, Revive: true}, Make: func(f *Flood, i uint64) Datagram {
 			p := f.request(f.own(i), bth.RCSendOnlyInv, f.own(i).PSN, 8)
 			p.InvalidateRKey = f.random.Uint32()
 			return f.sealed(p)
 		}},
-	{Name: "zero-writes", Does: "WRITEs of no byte, one after the other", By: Peer, Make: inOrder(bth.RCWriteOnly, 0)},
-	{Name: "small-writes", Does: "WRITEs of 8 bytes, one after the other, each to be acknowledged",
-		By: Peer, Make: inOrder(bth.RCWriteOnly, 8)},
-	{Name: "atomics", Does: "FETCH_ADDs, one after the other", By: Peer, Make: inOrder(bth.RCFetchAdd, 8)},
-	{Name: "flushes", Does: "FLUSHes of a region", By: Peer, Make: func(f *Flood, i uint64) Datagram {
+	{Name: "zero-writes", Description: "WRITEs of no byte, one after the other", Actor: Peer,
+		Make: inOrder(bth.RCWriteOnly, 0)},
+	{Name: "small-writes", Description: "WRITEs of 8 bytes, one after the other, each to be acknowledged",
+		Actor: Peer, Make: inOrder(bth.RCWriteOnly, 8)},
+	{Name: "atomics", Description: "FETCH_ADDs, one after the other", Actor: Peer, Make: inOrder(bth.RCFetchAdd, 8)},
+	{Name: "flushes", Description: "FLUSHes of a region", Actor: Peer, Make: func(f *Flood, i uint64) Datagram {
 		o := f.own(i)
 		p := f.request(o, bth.RCFlush, o.PSN.Add(uint32(i)), 8)
 		p.FETH = bth.FETH{Type: 1, Level: 1}
 		return f.sealed(p)
 	}},
-	{Name: "endless-write", Does: "a WRITE of 2 GiB whose end never comes, and then from the beginning",
-		By: Peer, Make: func(f *Flood, i uint64) Datagram {
+	{Name: "endless-write", Description: "a WRITE of 2 GiB whose end never comes, and then from the beginning",
+		Actor: Peer, Make: func(f *Flood, i uint64) Datagram {
 			o := f.own(i)
 			op := bth.RCWriteMiddle
 			if i == 0 {
@@ -110,17 +113,18 @@ var requests = []Pattern{
 			p.RETH = bth.RETH{VA: o.BigVA, RKey: o.BigRKey, DMALen: bigLen}
 			return f.sealed(p)
 		}},
-	{Name: "same-first", Does: "the FIRST of a WRITE again and again",
-		By: Peer, Make: func(f *Flood, i uint64) Datagram {
+	{Name: "same-first", Description: "the FIRST of a WRITE again and again",
+		Actor: Peer, Make: func(f *Flood, i uint64) Datagram {
 			o := f.own(i)
 			p := f.request(o, bth.RCWriteFirst, o.PSN, MTU)
 			p.RETH.DMALen = 2 * MTU
 			return f.sealed(p)
 		}},
-	{Name: "rnr", Does: "SENDs that find no receive", By: Peer, Make: again(bth.RCSendOnly, 8)},
-	{Name: "rnr-4k", Does: "SENDs of 4,096 bytes that find no receive", By: Peer, Make: again(bth.RCSendOnly, MTU)},
-	{Name: "rnr-imm", Does: "WRITEs with immediate data that find no receive",
-		By: Peer, Make: again(bth.RCWriteOnlyImm, 8)},
+	{Name: "rnr", Description: "SENDs that find no receive", Actor: Peer, Make: again(bth.RCSendOnly, 8)},
+	{Name: "rnr-4k", Description: "SENDs of 4,096 bytes that find no receive", Actor: Peer,
+		Make: again(bth.RCSendOnly, MTU)},
+	{Name: "rnr-imm", Description: "WRITEs with immediate data that find no receive",
+		Actor: Peer, Make: again(bth.RCWriteOnlyImm, 8)},
 }
 
 // before returns a maker of duplicates of the last request before the connection.

@@ -52,7 +52,8 @@ func Serve(role string, in io.Reader, out io.Writer) error {
 	ops := map[string]func(json.RawMessage) (any, error){"network": p.network, "traffic": p.traffic}
 	switch role {
 	case roleVictim:
-		ops["open"], ops["befriend"], ops["own"], ops["look"], ops["collect"] = p.openVictim, p.befriend, p.own, p.look, p.collect
+		ops["open"], ops["befriend"], ops["own"], ops["look"], ops["collect"] = p.openVictim, p.befriend, p.own,
+			p.look, p.collect
 	case roleGood:
 		ops["open"], ops["meet"], ops["run"], ops["done"] = p.openGood, p.meet, p.run, p.done
 	case roleFlooder:
@@ -218,7 +219,8 @@ func (p *process) look(json.RawMessage) (any, error) {
 	runtime.ReadMemStats(&m)
 	p.log.mu.Lock()
 	defer p.log.mu.Unlock()
-	return inside{p.dev.Counters(), p.log.lines, string(bytes.TrimSpace(p.log.last)), runtime.NumGoroutine(), m.HeapAlloc}, nil
+	return inside{p.dev.Counters(), p.log.lines, string(bytes.TrimSpace(p.log.last)), runtime.NumGoroutine(),
+		m.HeapAlloc}, nil
 }
 
 // collect returns unused memory to the host.

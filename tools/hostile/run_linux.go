@@ -21,8 +21,10 @@ type addresses struct {
 }
 
 var (
-	onCables   = addresses{netip.MustParseAddr("198.18.0.1"), netip.MustParseAddr("198.18.0.2"), netip.MustParseAddr("198.18.0.3"), netip.MustParseAddr("198.18.0.4")}
-	onLoopback = addresses{netip.MustParseAddr("127.77.0.1"), netip.MustParseAddr("127.77.0.2"), netip.MustParseAddr("127.77.0.3"), netip.MustParseAddr("127.77.0.4")}
+	onCables = addresses{netip.MustParseAddr("198.18.0.1"), netip.MustParseAddr("198.18.0.2"),
+		netip.MustParseAddr("198.18.0.3"), netip.MustParseAddr("198.18.0.4")}
+	onLoopback = addresses{netip.MustParseAddr("127.77.0.1"), netip.MustParseAddr("127.77.0.2"),
+		netip.MustParseAddr("127.77.0.3"), netip.MustParseAddr("127.77.0.4")}
 )
 
 // stage holds the processes of the measurement of one pattern at one rate.
@@ -49,7 +51,7 @@ func Run(ctx context.Context, o Options) (out []Result, err error) {
 			if ctx.Err() != nil {
 				return out, context.Cause(ctx)
 			}
-			r := Result{Pattern: p.Name, Does: p.Does, By: p.By, Rate: rate, Unheld: p.Unheld}
+			r := Result{Pattern: p.Name, Does: p.Description, By: p.Actor, Rate: rate, Unheld: p.Unheld}
 			if err := measure(ctx, &o, &p, &r); err != nil {
 				r.Err = err.Error()
 			}
@@ -95,7 +97,8 @@ func measure(ctx context.Context, o *Options, p *Pattern, r *Result) error {
 		out.OutBytes, out.OutPackets = out.OutBytes+wire.OutBytes, out.OutPackets+wire.OutPackets
 	}
 	if out.OutBytes > 0 {
-		r.Amplified, r.Answers = float64(in.InBytes)/float64(out.OutBytes), float64(in.InPackets)/float64(max(1, out.OutPackets))
+		r.Amplified, r.Answers = float64(in.InBytes)/float64(out.OutBytes),
+			float64(in.InPackets)/float64(max(1, out.OutPackets))
 	}
 	if err := errors.Join(s.victim.ask("look", nil, &after), s.victim.ask("collect", nil, nil)); err != nil {
 		return err
@@ -145,7 +148,8 @@ func (s *stage) begin() (err error) {
 		}
 	}
 	var info verbs.ConnInfo
-	if err := errors.Join(s.victim.ask("open", s.at.victim, &s.tools), s.good.ask("open", s.at.good, &info)); err != nil {
+	if err := errors.Join(s.victim.ask("open", s.at.victim, &s.tools),
+		s.good.ask("open", s.at.good, &info)); err != nil {
 		return err
 	}
 	if err := s.victim.ask("befriend", info, &s.friend); err != nil {
@@ -171,7 +175,8 @@ func (s *stage) round(ctx context.Context, p *Pattern, rate int) (n Round, w Wir
 		Addr: s.at.victim, Flooder: sourcesOf(s.at.flooder, s.at.third, s.at.good), GoodQPN: s.friend.Info.QPN,
 		RpingSrv: uint16(config.Default().Rping.Port), ToolsTCP: s.tools,
 	}
-	if err := s.victim.ask("own", ownership{s.at.flooder, Needs{QPs: p.QPs, MTU: p.MTU}}, &order.Target.Own); err != nil {
+	if err := s.victim.ask("own", ownership{s.at.flooder, Needs{QPs: p.QPs, MTU: p.MTU}},
+		&order.Target.Own); err != nil {
 		return n, w, err
 	}
 	if n.Control, err = s.part(ctx, &order, s.o.Seconds); err != nil {
@@ -192,7 +197,8 @@ func (s *stage) round(ctx context.Context, p *Pattern, rate int) (n Round, w Wir
 	if err != nil {
 		return n, w, err
 	}
-	w = Wire{after.InPackets - before.InPackets, after.InBytes - before.InBytes, after.OutPackets - before.OutPackets, after.OutBytes - before.OutBytes}
+	w = Wire{after.InPackets - before.InPackets, after.InBytes - before.InBytes, after.OutPackets - before.OutPackets,
+		after.OutBytes - before.OutBytes}
 	if !s.cables {
 		w.OutBytes, w.OutPackets = n.Hostile.Flood.Bytes, n.Hostile.Flood.Packets
 	}
@@ -236,7 +242,8 @@ func (s *stage) part(ctx context.Context, order *Order, seconds float64) (p Part
 	if err := errors.Join(err, cerr); err != nil {
 		return p, err
 	}
-	p.Good, p.Victim, p.Resent = float64(after.Done-before.Done)/p.Seconds, (used-cpu).Seconds()/p.Seconds, after.Resent-before.Resent
+	p.Good, p.Victim = float64(after.Done-before.Done)/p.Seconds, (used-cpu).Seconds()/p.Seconds
+	p.Resent = after.Resent - before.Resent
 	if order != nil {
 		if err := s.flooder.ask("stop", nil, &p.Flood); err != nil {
 			return p, err

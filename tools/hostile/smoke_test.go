@@ -101,7 +101,8 @@ func newSmoke(t *testing.T, p *Pattern) *smoke {
 	}
 	t.Cleanup(func() {
 		s.victim.Close()
-		err := errors.Join(l.Close(), s.dev.Close(), s.goodOn.Close(), s.links[FromSelf].Close(), s.links[FromThird].Close())
+		err := errors.Join(l.Close(), s.dev.Close(), s.goodOn.Close(), s.links[FromSelf].Close(),
+			s.links[FromThird].Close())
 		s.reader.Wait()
 		if err != nil {
 			t.Error(err)
@@ -159,8 +160,9 @@ func (s *smoke) send(d Datagram) (n uint64) {
 	l.Prepare(s.batch)
 	if f.Trailer = f.Trailer[:0]; d.Sealed || d.Broken {
 		h := bth.Header4{
-			Src: path.Src.As4(), Dst: path.Dst.As4(), ID: f.ID, FlagsFragment: f.FlagsFragment, SrcPort: f.SrcPort, DstPort: packet.Port,
-			UDPLen: bth.UDPHeaderLen + int(n),
+			Src: path.Src.As4(), Dst: path.Dst.As4(), ID: f.ID, FlagsFragment: f.FlagsFragment, SrcPort: f.SrcPort,
+			DstPort: packet.Port,
+			UDPLen:  bth.UDPHeaderLen + int(n),
 		}
 		v := bth.ICRC(h.Seed(), d.Bytes)
 		if d.Broken {
@@ -187,7 +189,8 @@ func TestTheGoodPairOutlivesEachPattern(t *testing.T) {
 		d := Datagram{}
 		if p.Make != nil {
 			d = p.Make(NewFlood(Target{
-				Addr: smokeAddrs.victim, Flooder: sourcesOf(smokeAddrs.flooder, smokeAddrs.third, smokeAddrs.good), Own: make([]Owned, 16),
+				Addr: smokeAddrs.victim, Flooder: sourcesOf(smokeAddrs.flooder, smokeAddrs.third, smokeAddrs.good),
+				Own: make([]Owned, 16),
 			}), 0)
 		}
 		if p.Call != nil || p.Session || d.From >= FromGood || d.Cut {
@@ -231,7 +234,7 @@ func TestTheGoodPairOutlivesEachPattern(t *testing.T) {
 func TestPatternsHaveNamesOfTheirOwnAndSayWhatTheyDo(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range Patterns() {
-		if seen[p.Name] || p.Does == "" || p.By == "" || (p.Make == nil) == (p.Call == nil) {
+		if seen[p.Name] || p.Description == "" || p.Actor == "" || (p.Make == nil) == (p.Call == nil) {
 			t.Errorf("pattern %q", p.Name)
 		}
 		seen[p.Name] = true
@@ -246,7 +249,8 @@ func TestPatternsHaveNamesOfTheirOwnAndSayWhatTheyDo(t *testing.T) {
 
 func TestBoundsAreHeldAgainstMedians(t *testing.T) {
 	round := func(control, hostile float64) Round {
-		return Round{Quiet: Part{Good: 100}, Control: Part{Good: control}, Hostile: Part{Good: hostile, Seconds: 1, Flood: Sent{Packets: 5, Seconds: 1}}}
+		return Round{Quiet: Part{Good: 100}, Control: Part{Good: control},
+			Hostile: Part{Good: hostile, Seconds: 1, Flood: Sent{Packets: 5, Seconds: 1}}}
 	}
 	for _, c := range []struct {
 		name   string
@@ -255,12 +259,14 @@ func TestBoundsAreHeldAgainstMedians(t *testing.T) {
 		broken int
 	}{
 		{"enough", Result{Rate: 1, Rounds: []Round{round(50, 45)}}, Options{Min: 0.8}, 0},
-		{"one bad round of three", Result{Rate: 1, Rounds: []Round{round(50, 45), round(50, 0), round(50, 45)}}, Options{Min: 0.8}, 0},
+		{"one bad round of three", Result{Rate: 1, Rounds: []Round{round(50, 45), round(50, 0), round(50, 45)}},
+			Options{Min: 0.8}, 0},
 		{"too little", Result{Rate: 1, Rounds: []Round{round(50, 30)}}, Options{Min: 0.8}, 1},
 		{"enough at full rate", Result{Rounds: []Round{round(50, 30)}}, Options{Min: 0.8, MinFull: 0.5}, 0},
 		{"not held", Result{Rate: 1, Unheld: "why", Rounds: []Round{round(50, 30)}}, Options{Min: 0.8}, 0},
 		{"not measured", Result{Rate: 1, Err: "the victim has ended"}, Options{}, 1},
-		{"amplified", Result{Rate: 1, Rounds: []Round{round(50, 45)}, Amplified: 3}, Options{Min: 0.8, MaxAmplified: 2}, 1},
+		{"amplified", Result{Rate: 1, Rounds: []Round{round(50, 45)}, Amplified: 3},
+			Options{Min: 0.8, MaxAmplified: 2}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.r.summarize()

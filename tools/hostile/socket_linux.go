@@ -113,7 +113,8 @@ func (s *sender) put(d *Datagram, dst netip.Addr) error {
 // flush sends the batch. Datagrams for which the kernel has no space are dropped, as on a wire.
 func (s *sender) flush() error {
 	for at := 0; at < s.n; {
-		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&s.msgs[at])), uintptr(s.n-at), 0, 0, 0)
+		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&s.msgs[at])),
+			uintptr(s.n-at), 0, 0, 0)
 		switch errno {
 		case 0:
 			at += int(n)

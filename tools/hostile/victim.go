@@ -117,7 +117,8 @@ func (v *Victim) Own(flooder netip.Addr, needs Needs) (out []Owned, err error) {
 			return nil, err
 		}
 		out = append(out, Owned{
-			QPN: o.local.QPN, PeerQPN: bth.QPN(o.remote.QPN), PSN: floodPSN, Sends: o.local.PSN, VA: o.mr.Addr(), RKey: o.mr.RKey(),
+			QPN: o.local.QPN, PeerQPN: bth.QPN(o.remote.QPN), PSN: floodPSN,
+			Sends: o.local.PSN, VA: o.mr.Addr(), RKey: o.mr.RKey(),
 			BigVA: v.big.Addr(), BigRKey: v.big.RKey(),
 		})
 	}
@@ -197,7 +198,8 @@ func (o *owned) turn() {
 		op = verbs.WRRead
 	}
 	for o.out < depth && o.qp.State() == verbs.RTS {
-		wr := verbs.SendWR{Opcode: op, Flags: verbs.Signaled, SGList: []verbs.SGE{o.mr.SGE(0, 64<<10)}, RemoteAddr: 0x1000, RKey: 1}
+		wr := verbs.SendWR{Opcode: op, Flags: verbs.Signaled, SGList: []verbs.SGE{o.mr.SGE(0, 64<<10)},
+			RemoteAddr: 0x1000, RKey: 1}
 		if o.qp.PostSend(&wr) != nil {
 			return
 		}

@@ -58,12 +58,12 @@ var (
 
 // enumerator collects the mutants of one file.
 type enumerator struct {
-	name  string
-	src   []byte
-	lines []string
-	set   *token.FileSet
-	now   string // the function being examined
-	out   []mutant
+	name     string
+	src      []byte
+	lines    []string
+	set      *token.FileSet
+	function string // the function being examined
+	out      []mutant
 }
 
 // enumerate returns the mutants of a file in the order of the text, those of an expression before
@@ -77,7 +77,7 @@ func enumerate(name string, src []byte) ([]mutant, error) {
 	ast.Inspect(tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
-			e.now = nameOf(n)
+			e.function = nameOf(n)
 		case *ast.GenDecl:
 			return n.Tok != token.CONST // constants must stay constant
 		case *ast.BinaryExpr:
@@ -109,7 +109,9 @@ func enumerate(name string, src []byte) ([]mutant, error) {
 		}
 		return true
 	})
-	slices.SortStableFunc(e.out, func(a, b mutant) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(b.end, a.end)) })
+	slices.SortStableFunc(e.out, func(a, b mutant) int {
+		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(b.end, a.end))
+	})
 	return e.out, nil
 }
 
@@ -195,7 +197,7 @@ func (e *enumerator) booleans(n *ast.AssignStmt) {
 func (e *enumerator) add(kind string, n ast.Node, at token.Pos, to, before, after string) {
 	p := e.set.Position(at)
 	e.out = append(e.out, mutant{
-		file: e.name, function: e.now, line: p.Line, col: p.Column, kind: kind,
+		file: e.name, function: e.function, line: p.Line, col: p.Column, kind: kind,
 		from: oneLine(e.source(n)), to: to, text: strings.TrimSpace(e.lines[p.Line-1]),
 		begin: e.offset(n.Pos()), end: e.offset(n.End()), before: before, after: after,
 	})

@@ -44,7 +44,8 @@ func TestEachKindOfMutantIsEnumerated(t *testing.T) {
 			[]string{"flip: a -> !a", "flip: g() -> !g()", "flip: a -> !a", "flip: b.c -> !b.c"}},
 		{"the values of a switch are no conditions", "switch x { case a: }", nil},
 		{"counting is left out", "i++; j--; k += 2; l |= m",
-			[]string{"drop: i++ -> nothing", "drop: j-- -> nothing", "drop: k += 2 -> nothing", "drop: l |= m -> nothing"}},
+			[]string{"drop: i++ -> nothing", "drop: j-- -> nothing", "drop: k += 2 -> nothing",
+				"drop: l |= m -> nothing"}},
 		{"also in cases", "switch x { case a: i++ }; select { case <-c: i++ }",
 			[]string{"drop: i++ -> nothing", "drop: i++ -> nothing"}},
 		{"the step of a loop stays", "for i := 0; ; i++ { }", nil},
@@ -78,7 +79,8 @@ func TestASampleIsSpreadOverTheFile(t *testing.T) {
 	for i := range list {
 		list[i].line = i
 	}
-	for n, want := range map[int][]int{1: {5}, 2: {2, 7}, 3: {1, 5, 8}, 10: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 11: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}} {
+	for n, want := range map[int][]int{1: {5}, 2: {2, 7}, 3: {1, 5, 8}, 10: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9},
+		11: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}} {
 		var got []int
 		for _, m := range spread(list, n) {
 			got = append(got, m.line)

@@ -30,7 +30,8 @@ func parseEquivalent(text string) (map[key]string, error) {
 		}
 		l := strings.Split(block, "\n")
 		if len(l) != 4 {
-			return nil, fmt.Errorf("equivalent.txt: a block has the lines place, text, change and reason, not %d:\n%s", len(l), block)
+			return nil, fmt.Errorf("equivalent.txt: a block has the lines place, text, change and reason, not %d:\n%s",
+				len(l), block)
 		}
 		file, function, _ := strings.Cut(l[0], " ")
 		from, to, ok := strings.Cut(l[2], " -> ")

@@ -21,7 +21,8 @@ func TestEveryEquivalentMutantThatIsListedExists(t *testing.T) {
 	}
 	for k := range listed {
 		if !exists[k] {
-			t.Errorf("equivalent.txt lists what is no mutant: %s %s: %s: %s -> %s", k.file, k.function, k.text, k.from, k.to)
+			t.Errorf("equivalent.txt lists what is no mutant: %s %s: %s: %s -> %s", k.file, k.function, k.text,
+				k.from, k.to)
 		}
 	}
 }

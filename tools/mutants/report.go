@@ -19,15 +19,15 @@ type report struct {
 
 // score holds the counts of one file.
 type score struct {
-	tried, caught, late, elsewhere, same, survived int
+	tried, caught, timedOut, byOthers, equivalent, survived int
 }
 
 func (s *score) add(o *score) {
 	s.tried += o.tried
 	s.caught += o.caught
-	s.late += o.late
-	s.elsewhere += o.elsewhere
-	s.same += o.same
+	s.timedOut += o.timedOut
+	s.byOthers += o.byOthers
+	s.equivalent += o.equivalent
 	s.survived += o.survived
 }
 
@@ -45,15 +45,15 @@ func (r *report) note(m *mutant, res result, elsewhere bool) string {
 	case res != survived:
 		s.caught++
 		if elsewhere {
-			s.elsewhere++
+			s.byOthers++
 		}
 		if res == timedOut {
-			s.late++
+			s.timedOut++
 			return "caught (timed out) by"
 		}
 		return "caught by"
 	case r.equivalent[m.key()] != "":
-		s.same++
+		s.equivalent++
 		r.same = append(r.same, *m)
 		return "equivalent"
 	}
@@ -67,7 +67,8 @@ func (r *report) print() (int, error) {
 	t := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "tried\tcaught\tby time-out\tby others\tequivalent\tsurvived\t file")
 	row := func(s *score, name string) {
-		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%d\t %s\n", s.tried, s.caught, s.late, s.elsewhere, s.same, s.survived, name)
+		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%d\t %s\n", s.tried, s.caught, s.timedOut, s.byOthers, s.equivalent,
+			s.survived, name)
 	}
 	var sum score
 	for _, f := range r.files {

@@ -89,8 +89,9 @@ func TestMutantsAreCaughtByTestsAndTheTreeStaysAsItIs(t *testing.T) {
 	r := runner{root: root, scratch: scratch, overlay: list, timeout: 3 * time.Second, built: map[string]string{}}
 	var out strings.Builder
 	score := report{
-		equivalent: map[key]string{{"a/a.go", "Min", "if x < y {", "x < y", "x <= y"}: "The smaller of equals is either."},
-		out:        &out, scores: map[string]*score{},
+		equivalent: map[key]string{{"a/a.go", "Min", "if x < y {", "x < y",
+			"x <= y"}: "The smaller of equals is either."},
+		out: &out, scores: map[string]*score{},
 	}
 	var got []string
 	for m, tried := range r.tryAll(mutants, []string{"./b"}, 2) {
@@ -159,7 +160,8 @@ func TestF(t *testing.T) { t.Error(F(1)) }
 		t.Fatal(err)
 	}
 	r := runner{root: root, scratch: scratch, overlay: list, timeout: time.Minute, built: map[string]string{}}
-	if _, _, err := r.try(&mutants[0], []string{"."}); err == nil || !strings.Contains(err.Error(), "fail without any change") {
+	if _, _, err := r.try(&mutants[0], []string{"."}); err == nil ||
+		!strings.Contains(err.Error(), "fail without any change") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -24,7 +24,8 @@ const (
 
 var linkNames = map[LinkType]string{
 	LinkNull: "NULL", LinkEthernet: "Ethernet", LinkRaw: "raw IP", LinkLoop: "LOOP", LinkLinuxSLL: "Linux cooked v1",
-	LinkIPv4: "IPv4", LinkIPv6: "IPv6", LinkLinuxSLL2: "Linux cooked v2", LinkRawBSD: "raw IP", LinkRawOpenBSD: "raw IP",
+	LinkIPv4: "IPv4", LinkIPv6: "IPv6", LinkLinuxSLL2: "Linux cooked v2", LinkRawBSD: "raw IP",
+	LinkRawOpenBSD: "raw IP",
 }
 
 // String returns the name of a known link type, or the number.

@@ -105,7 +105,8 @@ func (p *pcapng) block() (kind uint32, body []byte, err error) {
 	switch kind {
 	case blockSection, blockInterface, blockEnhanced, blockPacket, blockSimple:
 		if length > bufferLen {
-			return 0, nil, fmt.Errorf("a block of type %#x has %d bytes, more than %d: the file is damaged here", kind, length, bufferLen)
+			return 0, nil, fmt.Errorf("a block of type %#x has %d bytes, more than %d: the file is damaged here", kind,
+				length, bufferLen)
 		}
 	default:
 		if err := p.src.skip(int64(end)); err != nil {
@@ -135,7 +136,8 @@ func (p *pcapng) takeOrder() error {
 	case binary.LittleEndian.Uint32(b[8:]):
 		p.order = !bigEndian
 	default:
-		return fmt.Errorf("the header of a section has %x in the place of its byte order: the file is damaged here", b[8:12])
+		return fmt.Errorf("the header of a section has %x in the place of its byte order: the file is damaged here",
+			b[8:12])
 	}
 	return nil
 }
@@ -207,7 +209,8 @@ func (p *pcapng) options(b []byte, show func(code uint16, value []byte)) error {
 		}
 		b = b[4:]
 		if n > len(b) {
-			return fmt.Errorf("option %d of a block has %d bytes, where %d are left: the file is damaged here", code, n, len(b))
+			return fmt.Errorf("option %d of a block has %d bytes, where %d are left: the file is damaged here",
+				code, n, len(b))
 		}
 		show(code, b[:n])
 		b = b[min(len(b), (n+3)&^3):]

@@ -22,7 +22,8 @@ func TestAReaderBoundsTheCommentsOnAFrame(t *testing.T) {
 			text := fmt.Sprint("comment ", i)
 			body = append(body, option(o, 1, []byte(text)...))
 		}
-		all := slices.Concat(block(o, 0x0a0d0d0a, words(o, 0x1a2b3c4d, 1, 0xffffffff, 0xffffffff)), block(o, 1, words(o, 1, 0)), block(o, 6, body...))
+		all := slices.Concat(block(o, 0x0a0d0d0a, words(o, 0x1a2b3c4d, 1, 0xffffffff, 0xffffffff)),
+			block(o, 1, words(o, 1, 0)), block(o, 6, body...))
 		got, err := frames(t, bytes.NewReader(all))
 		if err != nil || len(got) != 1 {
 			t.Fatalf("%d frames, %v", len(got), err)

@@ -28,7 +28,8 @@ func TestAFrameHasNoTimeThatNanosecondsSince1970CannotExpress(t *testing.T) {
 		{0, 5, -5, time.Unix(0, 0)},
 		{0, 13_344_473_600, -11_644_473_600, time.Unix(1_700_000_000, 0)}, // seconds since 1601
 	} {
-		iface := slices.Concat(words(o, 1, 0), option(o, 9, tt.resolution), option(o, 14, o.AppendUint64(nil, uint64(tt.offset))...))
+		iface := slices.Concat(words(o, 1, 0), option(o, 9, tt.resolution),
+			option(o, 14, o.AppendUint64(nil, uint64(tt.offset))...))
 		all := slices.Concat(
 			block(o, 0x0a0d0d0a, words(o, 0x1a2b3c4d, 1, 0xffffffff, 0xffffffff)), block(o, 1, iface),
 			block(o, 6, words(o, 0, uint32(tt.stamp>>32), uint32(tt.stamp), 3, 3), padded("abc")))

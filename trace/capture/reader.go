@@ -76,7 +76,8 @@ var otherFiles = []struct {
 	magic        []byte
 	what, advice string
 }{
-	{[]byte{0x28, 0xb5, 0x2f, 0xfd}, "a file compressed with zstd", "decompress it with 'zstd -dc FILE | gorxe trace -'"},
+	{[]byte{0x28, 0xb5, 0x2f, 0xfd}, "a file compressed with zstd",
+		"decompress it with 'zstd -dc FILE | gorxe trace -'"},
 	{[]byte{0x04, 0x22, 0x4d, 0x18}, "a file compressed with lz4", "decompress it with 'lz4 -dc FILE | gorxe trace -'"},
 	{[]byte{0xfd, '7', 'z', 'X'}, "a file compressed with xz", "decompress it with 'xz -dc FILE | gorxe trace -'"},
 	{[]byte("BZh"), "a file compressed with bzip2", "decompress it with 'bzip2 -dc FILE | gorxe trace -'"},

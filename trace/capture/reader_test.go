@@ -21,7 +21,8 @@ import (
 var when = time.Unix(1700000000, 123456789).UTC()
 
 // pcapOf returns a pcap file of three frames.
-func pcapOf(o binary.AppendByteOrder, magic uint32, unit time.Duration, link uint32) (b []byte, ends []int, want []capture.Frame) {
+func pcapOf(o binary.AppendByteOrder, magic uint32, unit time.Duration, link uint32) (b []byte, ends []int,
+	want []capture.Frame) {
 	b = o.AppendUint32(b, magic)
 	b = o.AppendUint16(b, 2)
 	b = o.AppendUint16(b, 4)
@@ -37,7 +38,8 @@ func pcapOf(o binary.AppendByteOrder, magic uint32, unit time.Duration, link uin
 		b = o.AppendUint32(b, uint32(len(data)+i))
 		b = append(b, data...)
 		ends = append(ends, len(b))
-		want = append(want, capture.Frame{Number: i + 1, Time: at, Link: capture.LinkType(link), Length: len(data) + i, Data: []byte(data)})
+		want = append(want, capture.Frame{Number: i + 1, Time: at, Link: capture.LinkType(link), Length: len(data) + i,
+			Data: []byte(data)})
 	}
 	return b, ends, want
 }
@@ -129,7 +131,8 @@ func TestPcapOfEveryKindIsRead(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b, _, want := pcapOf(tt.order, tt.magic, tt.unit, tt.link)
 			for name, r := range map[string]io.Reader{
-				"plain": bytes.NewReader(b), "gzip": bytes.NewReader(zipped(b)), "byte by byte": iotest.OneByteReader(bytes.NewReader(b)),
+				"plain": bytes.NewReader(b), "gzip": bytes.NewReader(zipped(b)),
+				"byte by byte": iotest.OneByteReader(bytes.NewReader(b)),
 			} {
 				got, err := frames(t, r)
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -180,31 +183,35 @@ func padded(data string) []byte { return append([]byte(data), make([]byte, -len(
 func sectionOf(o binary.AppendByteOrder, number int) (b []byte, ends []int, want []capture.Frame) {
 	halves := func(v uint64) (uint32, uint32) { return uint32(v >> 32), uint32(v) }
 	end := option(o, 0)
-	b = append(b, block(o, 0x0a0d0d0a, words(o, 0x1a2b3c4d), o.AppendUint16(o.AppendUint16(nil, 1), 0), words(o, 0xffffffff, 0xffffffff),
-		option(o, 4, []byte("a writer")...), end)...)
+	b = append(b, block(o, 0x0a0d0d0a, words(o, 0x1a2b3c4d), o.AppendUint16(o.AppendUint16(nil, 1), 0),
+		words(o, 0xffffffff, 0xffffffff), option(o, 4, []byte("a writer")...), end)...)
 	ends = append(ends, len(b))
 	add := func(kind uint32, body ...[]byte) {
 		b = append(b, block(o, kind, body...)...)
 		ends = append(ends, len(b))
 	}
-	add(1, o.AppendUint16(o.AppendUint16(nil, 1), 0), words(o, 0), option(o, 2, []byte("eth0")...), option(o, 9, 9), end)
+	add(1, o.AppendUint16(o.AppendUint16(nil, 1), 0), words(o, 0), option(o, 2, []byte("eth0")...),
+		option(o, 9, 9), end)
 	// binary fractions of a second, and an offset
-	add(1, o.AppendUint16(o.AppendUint16(nil, 276), 0), words(o, 12), option(o, 2, []byte("any\x00")...), option(o, 9, 0x80|10),
-		option(o, 14, o.AppendUint64(nil, 1600000000)...))
+	add(1, o.AppendUint16(o.AppendUint16(nil, 276), 0), words(o, 12), option(o, 2, []byte("any\x00")...),
+		option(o, 9, 0x80|10), option(o, 14, o.AppendUint64(nil, 1600000000)...))
 	add(1, o.AppendUint16(o.AppendUint16(nil, 101), 0), words(o, 0))
 	add(5, make([]byte, 12)) // interface statistics
 	hi, lo := halves(uint64(when.UnixNano()))
-	add(6, words(o, 0, hi, lo, 5, 1500), padded("first"), option(o, 1, []byte("it is \xff the first")...), option(o, 2, 0, 0, 0, 0),
-		option(o, 1, []byte("really")...), option(o, 2988, 1, 2, 3, 4), end, []byte("after the end mark, this is no option"))
+	add(6, words(o, 0, hi, lo, 5, 1500), padded("first"), option(o, 1, []byte("it is \xff the first")...),
+		option(o, 2, 0, 0, 0, 0), option(o, 1, []byte("really")...), option(o, 2988, 1, 2, 3, 4), end,
+		[]byte("after the end mark, this is no option"))
 	want = append(want, capture.Frame{Time: when, Link: 1, Interface: "eth0", Length: 1500, Data: []byte("first"),
 		Comments: []string{"it is \ufffd the first", "really"}})
 	flags := o.AppendUint32(nil, 0x1fe)
 	add(6, words(o, 1, 0, 1024*5+512, 4, 4), padded("2222"), option(o, 2, flags...))
-	want = append(want, capture.Frame{Time: time.Unix(1600000005, 5e8).UTC(), Link: 276, Interface: "any", Length: 4, Data: []byte("2222"),
-		Direction: capture.Outbound})
+	want = append(want, capture.Frame{Time: time.Unix(1600000005, 5e8).UTC(), Link: 276, Interface: "any", Length: 4,
+		Data: []byte("2222"), Direction: capture.Outbound})
 	add(0x40000bad, make([]byte, 20))
-	add(2, o.AppendUint16(o.AppendUint16(nil, 2), 77), words(o, 0, 1000001, 3, 2), padded("333"), option(o, 2, o.AppendUint32(nil, 1)...), end)
-	want = append(want, capture.Frame{Time: time.Unix(1, 1000).UTC(), Link: 101, Length: 3, Data: []byte("333"), Direction: capture.Inbound})
+	add(2, o.AppendUint16(o.AppendUint16(nil, 2), 77), words(o, 0, 1000001, 3, 2), padded("333"),
+		option(o, 2, o.AppendUint32(nil, 1)...), end)
+	want = append(want, capture.Frame{Time: time.Unix(1, 1000).UTC(), Link: 101, Length: 3, Data: []byte("333"),
+		Direction: capture.Inbound})
 	add(3, words(o, 100), padded("simple"))
 	want = append(want, capture.Frame{Link: 1, Interface: "eth0", Length: 100, Data: padded("simple")})
 	for i := range want {
@@ -316,13 +323,19 @@ func TestADamagedFileIsReadUpToTheDamage(t *testing.T) {
 		want   string
 	}{
 		{"pcap, too long a frame", damaged, 1, "frame 2, at byte 43: 262145 bytes"},
-		{"block of 8 bytes", cat(head, iface, good, words(o, 6, 8)), 1, "block of type 0x6 with invalid length 8: damaged"},
-		{"block of 33 bytes", cat(head, iface, good, words(o, 6, 33)), 1, "block of type 0x6 with invalid length 33: damaged"},
+		{"block of 8 bytes", cat(head, iface, good, words(o, 6, 8)), 1,
+			"block of type 0x6 with invalid length 8: damaged"},
+		{"block of 33 bytes", cat(head, iface, good, words(o, 6, 33)), 1,
+			"block of type 0x6 with invalid length 33: damaged"},
 		{"block of 2 GB", cat(head, iface, good, words(o, 6, 1<<31)), 1, "has 2147483648 bytes"},
-		{"lengths that differ", cat(head, iface, good, set(good, len(good)-4, 40)), 1, "36 bytes at its beginning and 40 at its end"},
-		{"no such interface", cat(head, iface, good, set(good, 8, 1)), 1, "interface 1, and its section has described 1"},
-		{"simple, without an interface", cat(head, block(o, 3, words(o, 4), padded("abcd"))), 0, "interface 0, and its section has described 0"},
-		{"more than the block has", cat(head, iface, good, set(good, 20, 5)), 1, "5 bytes of the frame are said to be captured"},
+		{"lengths that differ", cat(head, iface, good, set(good, len(good)-4, 40)), 1,
+			"36 bytes at its beginning and 40 at its end"},
+		{"no such interface", cat(head, iface, good, set(good, 8, 1)), 1,
+			"interface 1, and its section has described 1"},
+		{"simple, without an interface", cat(head, block(o, 3, words(o, 4), padded("abcd"))), 0,
+			"interface 0, and its section has described 0"},
+		{"more than the block has", cat(head, iface, good, set(good, 20, 5)), 1,
+			"5 bytes of the frame are said to be captured"},
 		{"more than a frame has", cat(head, iface, good, set(good, 23, 5)), 1, "no frame has more"},
 		{"short section", block(o, 0x0a0d0d0a, words(o, 0x1a2b3c4d, 1, 0)), 0, "needs 16"},
 		{"section of version 2", cat(set(head, 12, 2), iface), 0, "version 2.0"},
@@ -331,8 +344,10 @@ func TestADamagedFileIsReadUpToTheDamage(t *testing.T) {
 		{"short packet", cat(head, iface, block(o, 6, words(o, 1))), 0, "needs 20"},
 		{"short simple packet", cat(head, iface, block(o, 3)), 0, "needs 4"},
 		{"clock of no such fineness", cat(head, block(o, 1, words(o, 1, 0), option(o, 9, 20))), 0, "resolution 0x14"},
-		{"binary clock of no such fineness", cat(head, block(o, 1, words(o, 1, 0), option(o, 9, 0xc0))), 0, "resolution 0xc0"},
-		{"option beyond its block", cat(head, iface, good, block(o, 6, words(o, 0, 0, 0, 0, 0), []byte{1, 0, 9, 0, 'x', 0, 0, 0})), 1, "option 1"},
+		{"binary clock of no such fineness", cat(head, block(o, 1, words(o, 1, 0), option(o, 9, 0xc0))), 0,
+			"resolution 0xc0"},
+		{"option beyond its block", cat(head, iface, good,
+			block(o, 6, words(o, 0, 0, 0, 0, 0), []byte{1, 0, 9, 0, 'x', 0, 0, 0})), 1, "option 1"},
 		{"gzip cut", zip[:len(zip)-9], -1, "ends inside"},
 		{"gzip damaged", set(zip, len(zip)-8, 99), -1, "checksum"},
 	} {

@@ -26,7 +26,8 @@ var cmFields = map[mad.Attribute][]cmField{
 		{32, 3, "Local QPN", func(m *mad.Message) any { return hex24(m.REQ.LocalQPN) }},
 		{35, 1, "Responder Resources", func(m *mad.Message) any { return m.REQ.ResponderResources }},
 		{39, 1, "Initiator Depth", func(m *mad.Message) any { return m.REQ.InitiatorDepth }},
-		{43, 1, "Remote CM Response Timeout", func(m *mad.Message) any { return timeout(m.REQ.RemoteCMResponseTimeout) }},
+		{43, 1, "Remote CM Response Timeout",
+			func(m *mad.Message) any { return timeout(m.REQ.RemoteCMResponseTimeout) }},
 		{43, 1, "Transport Service Type", func(m *mad.Message) any { return m.REQ.TransportService }},
 		{43, 1, "End-to-End Flow Control", func(m *mad.Message) any { return m.REQ.EndToEndFlowControl }},
 		{44, 3, "Starting PSN", func(m *mad.Message) any { return psn(m.REQ.StartingPSN) }},
@@ -43,13 +44,15 @@ var cmFields = map[mad.Attribute][]cmField{
 		{54, 2, "Primary Remote Port LID", func(m *mad.Message) any { return m.REQ.Primary.RemoteLID }},
 		{56, 16, "Primary Local Port GID", func(m *mad.Message) any { return gid(m.REQ.Primary.LocalGID) }},
 		{72, 16, "Primary Remote Port GID", func(m *mad.Message) any { return gid(m.REQ.Primary.RemoteGID) }},
-		{88, 3, "Primary Flow Label", func(m *mad.Message) any { return fmt.Sprintf("0x%05x", m.REQ.Primary.FlowLabel) }},
+		{88, 3, "Primary Flow Label",
+			func(m *mad.Message) any { return fmt.Sprintf("0x%05x", m.REQ.Primary.FlowLabel) }},
 		{91, 1, "Primary Packet Rate", func(m *mad.Message) any { return m.REQ.Primary.PacketRate }},
 		{92, 1, "Primary Traffic Class", func(m *mad.Message) any { return m.REQ.Primary.TrafficClass }},
 		{93, 1, "Primary Hop Limit", func(m *mad.Message) any { return m.REQ.Primary.HopLimit }},
 		{94, 1, "Primary SL", func(m *mad.Message) any { return m.REQ.Primary.SL }},
 		{94, 1, "Primary Subnet Local", func(m *mad.Message) any { return m.REQ.Primary.SubnetLocal }},
-		{95, 1, "Primary Local ACK Timeout", func(m *mad.Message) any { return timeout(m.REQ.Primary.LocalACKTimeout) }},
+		{95, 1, "Primary Local ACK Timeout",
+			func(m *mad.Message) any { return timeout(m.REQ.Primary.LocalACKTimeout) }},
 		{96, 44, "Alternate Path", func(m *mad.Message) any { return alternate(&m.REQ) }},
 	},
 	mad.AttrMRA: {
@@ -63,8 +66,11 @@ var cmFields = map[mad.Attribute][]cmField{
 		{4, 4, "Remote Communication ID", func(m *mad.Message) any { return m.REJ.RemoteCommID }},
 		{8, 1, "Message REJected", func(m *mad.Message) any { return m.REJ.MessageRejected }},
 		{9, 1, "Reject Info Length", func(m *mad.Message) any { return len(m.REJ.ARI) }},
-		{10, 2, "Reason", func(m *mad.Message) any { return fmt.Sprintf("%d (%s)", uint16(m.REJ.Reason), m.REJ.Reason) }},
-		{12, 72, "Additional Reject Information (ARI)", func(m *mad.Message) any { return fmt.Sprintf("%x", m.REJ.ARI) }},
+		{10, 2, "Reason", func(m *mad.Message) any {
+			return fmt.Sprintf("%d (%s)", uint16(m.REJ.Reason), m.REJ.Reason)
+		}},
+		{12, 72, "Additional Reject Information (ARI)",
+			func(m *mad.Message) any { return fmt.Sprintf("%x", m.REJ.ARI) }},
 	},
 	mad.AttrREP: {
 		{0, 4, "Local Communication ID", func(m *mad.Message) any { return m.REP.LocalCommID }},
@@ -101,12 +107,16 @@ var cmFields = map[mad.Attribute][]cmField{
 	},
 	mad.AttrSIDRREP: {
 		{0, 4, "RequestID", func(m *mad.Message) any { return m.SIDRREP.RequestID }},
-		{4, 1, "Status", func(m *mad.Message) any { return fmt.Sprintf("%d (%s)", uint8(m.SIDRREP.Status), m.SIDRREP.Status) }},
-		{5, 1, "Additional Information Length", func(m *mad.Message) any { return len(m.SIDRREP.AdditionalInformation) }},
+		{4, 1, "Status", func(m *mad.Message) any {
+			return fmt.Sprintf("%d (%s)", uint8(m.SIDRREP.Status), m.SIDRREP.Status)
+		}},
+		{5, 1, "Additional Information Length",
+			func(m *mad.Message) any { return len(m.SIDRREP.AdditionalInformation) }},
 		{8, 3, "QPN", func(m *mad.Message) any { return hex24(m.SIDRREP.QPN) }},
 		{12, 8, "ServiceID", func(m *mad.Message) any { return m.SIDRREP.ServiceID }},
 		{20, 4, "Q_Key", func(m *mad.Message) any { return hex(m.SIDRREP.QKey) }},
-		{24, 72, "Additional Information", func(m *mad.Message) any { return fmt.Sprintf("%x", m.SIDRREP.AdditionalInformation) }},
+		{24, 72, "Additional Information",
+			func(m *mad.Message) any { return fmt.Sprintf("%x", m.SIDRREP.AdditionalInformation) }},
 	},
 }
 

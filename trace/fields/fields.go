@@ -58,7 +58,8 @@ func (l *list) begin(header string, at int) { l.header, l.at = header, at }
 
 // add appends a field at the given offset in the header.
 func (l *list) add(at, n int, name, format string, v ...any) {
-	l.dst = append(l.dst, Field{Header: l.header, Name: name, Offset: l.at + at, Len: n, Value: fmt.Sprintf(format, v...)})
+	l.dst = append(l.dst, Field{Header: l.header, Name: name, Offset: l.at + at, Len: n,
+		Value: fmt.Sprintf(format, v...)})
 }
 
 func (l *list) flag(at int, name string, set bool) {

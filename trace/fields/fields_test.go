@@ -17,7 +17,8 @@ import (
 // of decodes a packet of the given length, of which b was captured.
 func of(b []byte, length int) []fields.Field {
 	p := &trace.Packet{
-		Src: netip.MustParseAddrPort("198.18.0.2:50000"), Dst: netip.MustParseAddrPort("198.18.0.3:4791"), IP: trace.IP{Version: 4},
+		Src: netip.MustParseAddrPort("198.18.0.2:50000"), Dst: netip.MustParseAddrPort("198.18.0.3:4791"),
+		IP:    trace.IP{Version: 4},
 		Bytes: b, Len: length,
 	}
 	if p.BTH.Decode(b) == nil && p.BTH.DestQP == bth.GSI {
@@ -31,9 +32,9 @@ func of(b []byte, length int) []fields.Field {
 
 func packetOf(op bth.Opcode) bth.Packet {
 	p := bth.Packet{
-		Opcode: op, PKey: 0x8001, DestQP: 0x123456, PSN: 0x654321, RETH: bth.RETH{VA: 1, RKey: 2, DMALen: 8}, AETH: bth.AETH{Syndrome: 0x1f, MSN: 4},
-		AtomicETH: bth.AtomicETH{VA: 8, RKey: 3, SwapAdd: 5, Compare: 6}, AtomicAck: 7, Imm: 8, InvalidateRKey: 9,
-		DETH: bth.DETH{QKey: 10, SrcQP: 11}, FETH: bth.FETH{Type: 1},
+		Opcode: op, PKey: 0x8001, DestQP: 0x123456, PSN: 0x654321, RETH: bth.RETH{VA: 1, RKey: 2, DMALen: 8},
+		AETH: bth.AETH{Syndrome: 0x1f, MSN: 4}, AtomicETH: bth.AtomicETH{VA: 8, RKey: 3, SwapAdd: 5, Compare: 6},
+		AtomicAck: 7, Imm: 8, InvalidateRKey: 9, DETH: bth.DETH{QKey: 10, SrcQP: 11}, FETH: bth.FETH{Type: 1},
 	}
 	if op.Info().Payload {
 		p.Payload = []byte("payload!")
@@ -76,7 +77,8 @@ func covers(t *testing.T, b []byte, from, to int, spare func(at int) bool) {
 
 // lengthOf are the fields with the length of another field.
 var lengthOf = map[string]string{
-	"Additional Reject Information (ARI)": "Reject Info Length", "Additional Information": "Additional Information Length",
+	"Additional Reject Information (ARI)": "Reject Info Length",
+	"Additional Information":              "Additional Information Length",
 }
 
 func changed(before, after []fields.Field, name string) bool {
@@ -95,7 +97,8 @@ func TestFieldsAreWhereTheySay(t *testing.T) {
 			}
 			covers(t, b, 0, end, func(at int) bool {
 				// Opcode; reserved bytes of DETH and FETH.
-				return at == 0 || op.Info().Headers&bth.HasDETH != 0 && at == 16 || op == bth.RCFlush && at >= 12 && at < 15
+				return at == 0 || op.Info().Headers&bth.HasDETH != 0 && at == 16 || op == bth.RCFlush &&
+					at >= 12 && at < 15
 			})
 		})
 	}
@@ -106,9 +109,12 @@ func TestFieldsOfTheConnectionManagerAreWhereTheySay(t *testing.T) {
 	for a := mad.AttrREQ; a <= mad.AttrSIDRREP; a++ {
 		t.Run(a.String(), func(t *testing.T) {
 			m := mad.Message{
-				Attribute: a, TransactionID: 1, REQ: mad.REQ{PathMTU: 3, PrivateData: private}, REP: mad.REP{PrivateData: private},
-				REJ: mad.REJ{ARI: bytes.Repeat([]byte{1}, mad.InfoLen), PrivateData: private}, MRA: mad.MRA{PrivateData: private}, RTU: mad.RTU{PrivateData: private},
-				DREQ: mad.DREQ{PrivateData: private}, DREP: mad.DREP{PrivateData: private}, SIDRREQ: mad.SIDRREQ{PrivateData: private},
+				Attribute: a, TransactionID: 1, REQ: mad.REQ{PathMTU: 3, PrivateData: private},
+				REP: mad.REP{PrivateData: private},
+				REJ: mad.REJ{ARI: bytes.Repeat([]byte{1}, mad.InfoLen), PrivateData: private},
+				MRA: mad.MRA{PrivateData: private}, RTU: mad.RTU{PrivateData: private},
+				DREQ: mad.DREQ{PrivateData: private}, DREP: mad.DREP{PrivateData: private},
+				SIDRREQ: mad.SIDRREQ{PrivateData: private},
 				SIDRREP: mad.SIDRREP{AdditionalInformation: []byte{1}, PrivateData: private},
 			}
 			var w [mad.Len]byte
@@ -129,12 +135,14 @@ func TestFieldsOfTheConnectionManagerAreWhereTheySay(t *testing.T) {
 }
 
 func TestTheHeaderOfIPIsTakenOutOfPrivateData(t *testing.T) {
-	h := mad.IPHeader{SourcePort: 777, Source: netip.MustParseAddr("198.18.0.2"), Destination: netip.MustParseAddr("198.18.0.3")}
+	h := mad.IPHeader{SourcePort: 777, Source: netip.MustParseAddr("198.18.0.2"),
+		Destination: netip.MustParseAddr("198.18.0.3")}
 	private, err := h.Append(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := mad.Message{Attribute: mad.AttrREQ, REQ: mad.REQ{ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7174), PrivateData: private}}
+	m := mad.Message{Attribute: mad.AttrREQ,
+		REQ: mad.REQ{ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7174), PrivateData: private}}
 	var w [mad.Len]byte
 	if err := m.Encode(&w); err != nil {
 		t.Fatal(err)
@@ -161,7 +169,8 @@ func TestFieldsStayInsideTheBytes(t *testing.T) {
 		for n := range len(b) + 1 {
 			for _, f := range of(b[:n:n], len(b)) {
 				if f.Len > 0 && f.Offset+f.Len > n {
-					t.Errorf("opcode %#x, %d of %d bytes: %s is said to be at %d, %d bytes long", op, n, len(b), f.Name, f.Offset, f.Len)
+					t.Errorf("opcode %#x, %d of %d bytes: %s is said to be at %d, %d bytes long", op, n, len(b), f.Name,
+						f.Offset, f.Len)
 				}
 			}
 		}

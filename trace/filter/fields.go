@@ -146,7 +146,8 @@ var opcodeNames = func() map[string]uint64 {
 var operationNames = func() map[string]uint64 {
 	m := map[string]uint64{
 		"write": uint64(bth.OpWrite), "read": uint64(bth.OpReadRequest), "readrequest": uint64(bth.OpReadRequest),
-		"readresponse": uint64(bth.OpReadResponse), "ack": uint64(bth.OpAck), "atomicack": uint64(bth.OpAtomicAck), "cas": uint64(bth.OpCmpSwap),
+		"readresponse": uint64(bth.OpReadResponse), "ack": uint64(bth.OpAck), "atomicack": uint64(bth.OpAtomicAck),
+		"cas": uint64(bth.OpCmpSwap),
 		"faa": uint64(bth.OpFetchAdd),
 	}
 	for o := bth.OpSend; o <= bth.OpCNP; o++ {
@@ -156,7 +157,8 @@ var operationNames = func() map[string]uint64 {
 }()
 
 var serviceNames = map[string]uint64{
-	"rc": uint64(bth.ServiceRC), "uc": uint64(bth.ServiceUC), "ud": uint64(bth.ServiceUD), "cnp": uint64(bth.ServiceCNP),
+	"rc": uint64(bth.ServiceRC), "uc": uint64(bth.ServiceUC), "ud": uint64(bth.ServiceUD),
+	"cnp": uint64(bth.ServiceCNP),
 }
 
 var attributeNames = func() map[string]uint64 {

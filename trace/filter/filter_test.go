@@ -17,22 +17,27 @@ func packetOf(b bth.Packet) *trace.Packet {
 	p := &trace.Packet{
 		Number: 12, Part: 1, Parts: 1, BTH: b, Bytes: bth.AppendICRC(b.Append(nil), 0),
 		Src: netip.MustParseAddrPort("198.18.0.2:50000"), Dst: netip.MustParseAddrPort("198.18.0.3:4791"),
-		IP: trace.IP{Version: 4, TrafficClass: 3, HopLimit: 64, ID: 7}, ICRC: trace.ICRC{Verdict: trace.Right, Wire: 0x01020304},
+		IP:   trace.IP{Version: 4, TrafficClass: 3, HopLimit: 64, ID: 7},
+		ICRC: trace.ICRC{Verdict: trace.Right, Wire: 0x01020304},
 	}
 	p.Len = len(p.Bytes)
 	return p
 }
 
 var (
-	writes = packetOf(bth.Packet{Opcode: bth.RCWriteOnlyImm, DestQP: 0x11, PSN: 100, AckReq: true, Imm: 9, RETH: bth.RETH{VA: 0x1000, RKey: 5, DMALen: 3}})
-	acks   = packetOf(bth.Packet{Opcode: bth.RCAck, DestQP: 0x12, PSN: 16777214, AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 4}})
-	naks   = packetOf(bth.Packet{Opcode: bth.RCAck, DestQP: 0x12, PSN: 2, AETH: bth.AETH{Syndrome: bth.RNR(12), MSN: 4}})
-	asks   = packetOf(bth.Packet{Opcode: bth.UDSendOnly, DestQP: 1, PSN: 1, DETH: bth.DETH{QKey: 0x80010000, SrcQP: 1}})
-	swaps  = packetOf(bth.Packet{Opcode: bth.RCCmpSwap, DestQP: 0x11, PSN: 3, AtomicETH: bth.AtomicETH{VA: 0x2000, SwapAdd: 1, Compare: 2}})
-	six    = packetOf(bth.Packet{Opcode: bth.UCSendFirst, DestQP: 0x44, PSN: 5})
-	wrong  = packetOf(bth.Packet{Opcode: bth.RCSendOnly, DestQP: 0x11, PSN: 6})
-	cut    = packetOf(bth.Packet{Opcode: bth.RCWriteOnly, DestQP: 0x11, PSN: 7})
-	all    = map[string]*trace.Packet{"writes": writes, "acks": acks, "naks": naks, "asks": asks, "swaps": swaps, "six": six, "wrong": wrong, "cut": cut}
+	writes = packetOf(bth.Packet{Opcode: bth.RCWriteOnlyImm, DestQP: 0x11, PSN: 100, AckReq: true, Imm: 9,
+		RETH: bth.RETH{VA: 0x1000, RKey: 5, DMALen: 3}})
+	acks = packetOf(bth.Packet{Opcode: bth.RCAck, DestQP: 0x12, PSN: 16777214,
+		AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 4}})
+	naks  = packetOf(bth.Packet{Opcode: bth.RCAck, DestQP: 0x12, PSN: 2, AETH: bth.AETH{Syndrome: bth.RNR(12), MSN: 4}})
+	asks  = packetOf(bth.Packet{Opcode: bth.UDSendOnly, DestQP: 1, PSN: 1, DETH: bth.DETH{QKey: 0x80010000, SrcQP: 1}})
+	swaps = packetOf(bth.Packet{Opcode: bth.RCCmpSwap, DestQP: 0x11, PSN: 3,
+		AtomicETH: bth.AtomicETH{VA: 0x2000, SwapAdd: 1, Compare: 2}})
+	six   = packetOf(bth.Packet{Opcode: bth.UCSendFirst, DestQP: 0x44, PSN: 5})
+	wrong = packetOf(bth.Packet{Opcode: bth.RCSendOnly, DestQP: 0x11, PSN: 6})
+	cut   = packetOf(bth.Packet{Opcode: bth.RCWriteOnly, DestQP: 0x11, PSN: 7})
+	all   = map[string]*trace.Packet{"writes": writes, "acks": acks, "naks": naks, "asks": asks, "swaps": swaps,
+		"six": six, "wrong": wrong, "cut": cut}
 )
 
 func init() {
@@ -51,29 +56,47 @@ func TestExpressionsChoosePackets(t *testing.T) {
 	const everything = "acks asks cut naks six swaps writes wrong"
 	for _, tt := range []struct{ text, want string }{
 		{"", everything}, {" ", everything}, {"udp", everything},
-		{"qp 0x11", "cut swaps writes wrong"}, {"qpn == 17", "cut swaps writes wrong"}, {"qp 0x77", "writes"}, {"qp 1", "asks"},
+		{"qp 0x11", "cut swaps writes wrong"}, {"qpn == 17", "cut swaps writes wrong"}, {"qp 0x77", "writes"},
+		{"qp 1", "asks"},
 		{"qp != 0x11", "acks asks naks six"},
-		{"addr 198.18.0.2", "acks asks cut naks swaps writes wrong"}, {"addr 198.18.0.0/24", "acks asks cut naks swaps writes wrong"},
-		{"addr fd00::/16", "six"}, {"src fd00::3", ""}, {"dst fd00::3", "six"}, {"ip.addr == fd00::3", ""}, {"ipv6.addr == fd00::3", "six"},
-		{"ip.src == 198.18.0.3 or ipv6.src == fd00::2", "six"}, {"ip.addr != 198.18.0.2", ""}, {"ipv6", "six"}, {"!ip", "six"},
+		{"addr 198.18.0.2", "acks asks cut naks swaps writes wrong"},
+		{"addr 198.18.0.0/24", "acks asks cut naks swaps writes wrong"},
+		{"addr fd00::/16", "six"}, {"src fd00::3", ""}, {"dst fd00::3", "six"},
+		{"ip.addr == fd00::3", ""}, {"ipv6.addr == fd00::3", "six"},
+		{"ip.src == 198.18.0.3 or ipv6.src == fd00::2", "six"}, {"ip.addr != 198.18.0.2", ""},
+		{"ipv6", "six"}, {"!ip", "six"},
 		{"opcode 10", "cut"}, {"opcode RC_ACKNOWLEDGE", "acks naks"}, {"opcode rc-acknowledge", "acks naks"},
 		{"infiniband.bth.opcode == 17", "acks naks"}, {"infiniband.bth.opcode in {10, 11, 4..6}", "cut writes wrong"},
-		{"op write", "cut writes"}, {"op == cas", "swaps"}, {"service ud", "asks"}, {"service == RC and not op ack", "cut swaps writes wrong"},
-		{"psn 3..7", "cut six swaps wrong"}, {"psn 16777214..2", "acks asks naks"}, {"psn >= 100", "acks writes"}, {"psn lt 2", "asks"},
+		{"op write", "cut writes"}, {"op == cas", "swaps"}, {"service ud", "asks"},
+		{"service == RC and not op ack", "cut swaps writes wrong"},
+		{"psn 3..7", "cut six swaps wrong"}, {"psn 16777214..2", "acks asks naks"},
+		{"psn >= 100", "acks writes"}, {"psn lt 2", "asks"},
 		{"psn <= 3 && psn > 1", "naks swaps"}, {"frame 12", everything}, {"frame.number != 12", ""},
-		{"error", "asks naks wrong"}, {"warning", "asks naks writes wrong"}, {"nak", "naks"}, {"again", "writes"}, {"ackreq", "writes"},
-		{"finding again_after_timeout", "writes"}, {"finding", "writes"}, {"finding == gap", ""}, {"finding != gap", "writes"},
-		{"flow 2", "writes"}, {"message == 3", "writes"}, {"verb write", "writes"}, {"flow", "writes"}, {"imm 9", "writes"},
-		{"infiniband.reth.va == 0x2000", "swaps"}, {"infiniband.reth.dmalen", "writes"}, {"infiniband.aeth.syndrome >= 32", "naks"},
-		{"infiniband.aeth.syndrome.opcode == 1", "naks"}, {"infiniband.aeth.msn == 4", "acks naks"}, {"infiniband.bth.a == 1", "writes"},
-		{"infiniband.bth.a == true", "writes"}, {"infiniband.bth.a == false and op write", "cut"}, {"infiniband.deth.srcqp == 1", "asks"},
-		{"infiniband.atomiceth.cmpdt eq 2", "swaps"}, {"infiniband.mad.attributeid == 0x12", "asks"}, {"infiniband.mad.attributeid == rej", "asks"},
-		{"infiniband.cm.rej.reason == 8", "asks"}, {"cm", "asks"}, {"infiniband.invariant.crc == 0x04030201 and psn 100", "writes"},
-		{"udp.port == 50000", "acks asks cut naks swaps writes wrong"}, {"ip.dsfield.ecn == 3 and psn 3", "swaps"}, {"ipv6.hlim 64", "six"},
-		{"request", "cut swaps writes wrong"}, {"ack", "acks naks"}, {"datagram", "asks six"}, {"response", ""}, {"inbound", "six"}, {"cnp", ""},
+		{"error", "asks naks wrong"}, {"warning", "asks naks writes wrong"},
+		{"nak", "naks"}, {"again", "writes"}, {"ackreq", "writes"},
+		{"finding again_after_timeout", "writes"}, {"finding", "writes"},
+		{"finding == gap", ""}, {"finding != gap", "writes"},
+		{"flow 2", "writes"}, {"message == 3", "writes"},
+		{"verb write", "writes"}, {"flow", "writes"}, {"imm 9", "writes"},
+		{"infiniband.reth.va == 0x2000", "swaps"}, {"infiniband.reth.dmalen", "writes"},
+		{"infiniband.aeth.syndrome >= 32", "naks"},
+		{"infiniband.aeth.syndrome.opcode == 1", "naks"}, {"infiniband.aeth.msn == 4", "acks naks"},
+		{"infiniband.bth.a == 1", "writes"},
+		{"infiniband.bth.a == true", "writes"}, {"infiniband.bth.a == false and op write", "cut"},
+		{"infiniband.deth.srcqp == 1", "asks"},
+		{"infiniband.atomiceth.cmpdt eq 2", "swaps"}, {"infiniband.mad.attributeid == 0x12", "asks"},
+		{"infiniband.mad.attributeid == rej", "asks"},
+		{"infiniband.cm.rej.reason == 8", "asks"}, {"cm", "asks"},
+		{"infiniband.invariant.crc == 0x04030201 and psn 100", "writes"},
+		{"udp.port == 50000", "acks asks cut naks swaps writes wrong"},
+		{"ip.dsfield.ecn == 3 and psn 3", "swaps"}, {"ipv6.hlim 64", "six"},
+		{"request", "cut swaps writes wrong"}, {"ack", "acks naks"}, {"datagram", "asks six"}, {"response", ""},
+		{"inbound", "six"}, {"cnp", ""},
 		{"infiniband.reth", "writes"}, // the RETH of the cut packet is missing
-		{"qp 0x11 and psn 3 or psn 2", "naks swaps"}, {"psn 2 or qp 0x11 and psn 3", "naks swaps"}, {"qp 0x11 and (psn 3 or psn 2)", "swaps"},
-		{"not (qp 0x11 or ack)", "asks six"}, {"not qp 0x11 and ack", "acks naks"}, {"!!ack", "acks naks"}, {"NOT Ack AND PSN 5", "six"},
+		{"qp 0x11 and psn 3 or psn 2", "naks swaps"}, {"psn 2 or qp 0x11 and psn 3", "naks swaps"},
+		{"qp 0x11 and (psn 3 or psn 2)", "swaps"},
+		{"not (qp 0x11 or ack)", "asks six"}, {"not qp 0x11 and ack", "acks naks"},
+		{"!!ack", "acks naks"}, {"NOT Ack AND PSN 5", "six"},
 		{"verb \"WRITE\"", "writes"}, {"len > 40", "swaps"},
 	} {
 		f, err := filter.Parse(tt.text)
@@ -161,7 +184,8 @@ func TestEveryFieldCanBeAskedFor(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"qp 0x11 and not (psn 5..9 or error)", "infiniband.bth.opcode in {1, 2..3} || ip.addr != 10.0.0.0/8", `verb "x y" && !ack`} {
+	for _, s := range []string{"qp 0x11 and not (psn 5..9 or error)",
+		"infiniband.bth.opcode in {1, 2..3} || ip.addr != 10.0.0.0/8", `verb "x y" && !ack`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -28,15 +28,18 @@ var signs = []struct {
 	text string
 	kind tokenKind
 }{
-	{"===", operator}, {"!==", operator}, {"==", operator}, {"!=", operator}, {"<=", operator}, {">=", operator}, {"&&", punct}, {"||", punct},
-	{"<", operator}, {">", operator}, {"!", punct}, {"(", punct}, {")", punct}, {"{", punct}, {"}", punct}, {",", punct},
+	{"===", operator}, {"!==", operator}, {"==", operator}, {"!=", operator},
+	{"<=", operator}, {">=", operator}, {"&&", punct}, {"||", punct},
+	{"<", operator}, {">", operator}, {"!", punct}, {"(", punct}, {")", punct}, {"{", punct}, {"}", punct},
+	{",", punct},
 }
 
 // words are the word forms of operators.
 var words = map[string]token{
 	"eq": {kind: operator, text: "=="}, "ne": {kind: operator, text: "!="}, "lt": {kind: operator, text: "<"},
 	"le": {kind: operator, text: "<="}, "gt": {kind: operator, text: ">"}, "ge": {kind: operator, text: ">="},
-	"and": {kind: punct, text: "&&"}, "or": {kind: punct, text: "||"}, "not": {kind: punct, text: "!"}, "in": {kind: operator, text: "in"},
+	"and": {kind: punct, text: "&&"}, "or": {kind: punct, text: "||"}, "not": {kind: punct, text: "!"},
+	"in": {kind: operator, text: "in"},
 }
 
 func (l *lexer) next() token {

@@ -22,13 +22,16 @@ var own = []field{
 	{names: []string{"addr"}, what: "address of either end", example: "198.18.0.2", addrs: addrOf(0, true, true)},
 	{names: []string{"src"}, what: "address of the sender", example: "198.18.0.2", addrs: addrOf(0, true, false)},
 	{names: []string{"dst"}, what: "address of the receiver", example: "fd00::/8", addrs: addrOf(0, false, true)},
-	{names: []string{"opcode", "infiniband.bth.opcode"}, what: "by number or name", example: "RC_ACKNOWLEDGE", bits: 8, called: named(opcodeNames),
+	{names: []string{"opcode", "infiniband.bth.opcode"}, what: "by number or name", example: "RC_ACKNOWLEDGE", bits: 8,
+		called:  named(opcodeNames),
 		numbers: inBTH(func(b *bth.Packet) uint64 { return uint64(b.Opcode) })},
-	{names: []string{"op"}, what: "operation: send, write, read, read_response, ack, ...", example: "write", bits: 8, called: named(operationNames),
+	{names: []string{"op"}, what: "operation: send, write, read, read_response, ack, ...", example: "write", bits: 8,
+		called:  named(operationNames),
 		numbers: inBTH(func(b *bth.Packet) uint64 { return uint64(b.Opcode.Info().Op) })},
 	{names: []string{"service"}, what: "rc, uc, ud or cnp", example: "rc", bits: 8, called: named(serviceNames),
 		numbers: inBTH(func(b *bth.Packet) uint64 { return uint64(b.Opcode.Info().Service) })},
-	{names: []string{"psn", "infiniband.bth.psn"}, what: "ranges may wrap: 16777200..15", example: "100..200", bits: 24, around: true,
+	{names: []string{"psn", "infiniband.bth.psn"}, what: "ranges may wrap: 16777200..15", example: "100..200", bits: 24,
+		around:  true,
 		numbers: inBTH(func(b *bth.Packet) uint64 { return uint64(b.PSN) })},
 	{names: []string{"frame", "frame.number"}, what: "number of the frame", example: "12..20", bits: 64,
 		numbers: func(p *trace.Packet) numbers { return one(uint64(p.Number)) }},
@@ -36,39 +39,56 @@ var own = []field{
 		numbers: func(p *trace.Packet) numbers { return one(uint64(p.Len)) }},
 	{names: []string{"imm"}, what: "immediate data", example: "0x1234", bits: 32,
 		numbers: inHeader(bth.HasImmDt, func(b *bth.Packet) uint64 { return uint64(b.Imm) })},
-	{names: []string{"flow"}, what: "number of the connection", example: "1", bits: 64, numbers: func(p *trace.Packet) numbers {
-		if p.Flow == nil {
-			return numbers{}
-		}
-		return one(uint64(p.Flow.Number))
-	}},
-	{names: []string{"message"}, what: "number of the message in its flow", example: "3", bits: 64, numbers: func(p *trace.Packet) numbers {
-		if p.Message == nil {
-			return numbers{}
-		}
-		return one(uint64(p.Message.Number))
-	}},
-	{names: []string{"verb"}, what: "of the message", example: "WRITE", texts: func(p *trace.Packet, want string) (is, some bool) {
-		if p.Message == nil {
-			return false, false
-		}
-		return strings.EqualFold(p.Message.Verb, want), true
-	}},
+	{names: []string{"flow"}, what: "number of the connection", example: "1", bits: 64,
+		numbers: func(p *trace.Packet) numbers {
+			if p.Flow == nil {
+				return numbers{}
+			}
+			return one(uint64(p.Flow.Number))
+		}},
+	{names: []string{"message"}, what: "number of the message in its flow", example: "3", bits: 64,
+		numbers: func(p *trace.Packet) numbers {
+			if p.Message == nil {
+				return numbers{}
+			}
+			return one(uint64(p.Message.Number))
+		}},
+	{names: []string{"verb"}, what: "of the message", example: "WRITE",
+		texts: func(p *trace.Packet, want string) (is, some bool) {
+			if p.Message == nil {
+				return false, false
+			}
+			return strings.EqualFold(p.Message.Verb, want), true
+		}},
 	{names: []string{"finding"}, what: "kind of a finding", example: "again_after_timeout", texts: finding},
 
-	{names: []string{"error"}, what: "wrong ICRCs, broken packets, NAKs, rejections, findings that are errors", is: isError},
+	{names: []string{"error"}, what: "wrong ICRCs, broken packets, NAKs, rejections, findings that are errors",
+		is: isError},
 	{names: []string{"warning"}, what: "errors and warnings", is: func(p *trace.Packet) bool {
 		return isError(p) || level(p) >= int(trace.Warning)
 	}},
 	{names: []string{"nak"}, what: "NAKs and RNR NAKs", is: isNAK},
 	{names: []string{"again"}, what: "sent again", is: func(p *trace.Packet) bool { return p.Again }},
-	{names: []string{"ackreq"}, what: "asks for an acknowledgement", is: func(p *trace.Packet) bool { return p.BTH.AckReq }},
-	{names: []string{"request"}, what: "requests on a reliable connection", is: role(trace.Request, func(i *bth.OpcodeInfo) bool { return i.Service == bth.ServiceRC && i.Request() })},
-	{names: []string{"response"}, what: "of a READ or an atomic", is: role(trace.Response, func(i *bth.OpcodeInfo) bool { return i.Op == bth.OpReadResponse || i.Op == bth.OpAtomicAck })},
-	{names: []string{"ack"}, what: "acknowledgements and NAKs", is: role(trace.Ack, func(i *bth.OpcodeInfo) bool { return i.Op == bth.OpAck })},
-	{names: []string{"datagram"}, what: "of an unreliable service", is: role(trace.Datagram, func(i *bth.OpcodeInfo) bool { return i.Service == bth.ServiceUC || i.Service == bth.ServiceUD })},
-	{names: []string{"cm"}, what: "messages of the connection manager", is: func(p *trace.Packet) bool { return p.MAD != nil }},
-	{names: []string{"cnp"}, what: "congestion notifications", is: func(p *trace.Packet) bool { return p.BTH.Opcode == bth.CNP }},
-	{names: []string{"inbound"}, what: "received by the capturing host", is: func(p *trace.Packet) bool { return p.Direction == capture.Inbound }},
-	{names: []string{"outbound"}, what: "sent by the capturing host", is: func(p *trace.Packet) bool { return p.Direction == capture.Outbound }},
+	{names: []string{"ackreq"}, what: "asks for an acknowledgement",
+		is: func(p *trace.Packet) bool { return p.BTH.AckReq }},
+	{names: []string{"request"}, what: "requests on a reliable connection",
+		is: role(trace.Request, func(i *bth.OpcodeInfo) bool { return i.Service == bth.ServiceRC && i.Request() })},
+	{names: []string{"response"}, what: "of a READ or an atomic",
+		is: role(trace.Response, func(i *bth.OpcodeInfo) bool {
+			return i.Op == bth.OpReadResponse || i.Op == bth.OpAtomicAck
+		})},
+	{names: []string{"ack"}, what: "acknowledgements and NAKs",
+		is: role(trace.Ack, func(i *bth.OpcodeInfo) bool { return i.Op == bth.OpAck })},
+	{names: []string{"datagram"}, what: "of an unreliable service",
+		is: role(trace.Datagram, func(i *bth.OpcodeInfo) bool {
+			return i.Service == bth.ServiceUC || i.Service == bth.ServiceUD
+		})},
+	{names: []string{"cm"}, what: "messages of the connection manager",
+		is: func(p *trace.Packet) bool { return p.MAD != nil }},
+	{names: []string{"cnp"}, what: "congestion notifications",
+		is: func(p *trace.Packet) bool { return p.BTH.Opcode == bth.CNP }},
+	{names: []string{"inbound"}, what: "received by the capturing host",
+		is: func(p *trace.Packet) bool { return p.Direction == capture.Inbound }},
+	{names: []string{"outbound"}, what: "sent by the capturing host",
+		is: func(p *trace.Packet) bool { return p.Direction == capture.Outbound }},
 }

@@ -44,7 +44,8 @@ func browser(t *testing.T) context.Context {
 	}
 	// A sandbox needs privileges that containers and processes of root lack; the browser opens
 	// only files from this test.
-	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU)
+	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.DisableGPU)
 	// The test's own context ends before its cleanups, which query the pages for errors.
 	ctx, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), opts...)
 	t.Cleanup(stop)

@@ -48,7 +48,8 @@ func TestTextStandsOutFromWhatIsBehindIt(t *testing.T) {
 	for theme, block := range map[string]string{"light": light, "dark": dark} {
 		c := colours(block)
 		for _, behind := range []string{"back", "panel", "mark", "same"} {
-			for _, text := range []string{"text", "quiet", "focus", "request", "response", "ack", "datagram", "cm", "cnp", "again", "error", "warning", "info"} {
+			for _, text := range []string{"text", "quiet", "focus", "request", "response", "ack", "datagram", "cm",
+				"cnp", "again", "error", "warning", "info"} {
 				a, b := luminance(t, c[text]), luminance(t, c[behind])
 				if ratio := (max(a, b) + 0.05) / (min(a, b) + 0.05); ratio < 4.5 {
 					t.Errorf("%s: %s on %s has contrast %.2f, less than 4.5", theme, text, behind, ratio)

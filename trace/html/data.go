@@ -53,7 +53,8 @@ func (p *Page) data() *data {
 	}
 	for _, o := range p.opcodes.list {
 		info := bth.Opcode(o).Info()
-		d.Opcodes = append(d.Opcodes, [5]string{hex(o, 2), info.Name, short(bth.Opcode(o)), info.Op.String(), info.Service.String()})
+		d.Opcodes = append(d.Opcodes,
+			[5]string{hex(o, 2), info.Name, short(bth.Opcode(o)), info.Op.String(), info.Service.String()})
 	}
 	for _, f := range p.flows.list {
 		d.Flows = append(d.Flows, flowOf(f))
@@ -91,7 +92,7 @@ func flowOf(f *trace.Flow) flow {
 
 	if f.MTU > 0 {
 		by := ", from packet lengths"
-		if f.Exact {
+		if f.MTUExact {
 			by = ", from the CM"
 		}
 		fact("Path MTU", strconv.Itoa(f.MTU)+" bytes"+by)
@@ -103,20 +104,21 @@ func flowOf(f *trace.Flow) flow {
 		fact("Goodput", fmt.Sprintf("%.3g Mbit/s", float64(f.Payload)*8e3/float64(took.Nanoseconds())))
 	}
 	if r := f.RTT; r.Count > 0 {
-		fact("Round trip", fmt.Sprintf("%s to %s, %s on average of %d", lasted(r.Min), lasted(r.Max), lasted(r.Sum/time.Duration(r.Count)), r.Count))
+		fact("Round trip", fmt.Sprintf("%s to %s, %s on average of %d", lasted(r.Min), lasted(r.Max),
+			lasted(r.Sum/time.Duration(r.Count)), r.Count))
 	}
 	if f.Window > 0 {
 		fact("Max in flight", amount(uint64(f.Window), "packet", "packets"))
 	}
 	fact("Sent again", strconv.FormatUint(f.Again, 10))
 	fact("Lost", strconv.FormatUint(f.Lost, 10))
-	if m := f.Managed; m != nil {
+	if m := f.CM; m != nil {
 		manage(m, fact)
 	}
-	if f.Cut {
+	if f.Evicted {
 		fact("Followed", "evicted: too many flows")
 	}
-	if f.Running {
+	if f.BeganBefore {
 		fact("Began", "before the capture")
 	}
 	return o
@@ -128,8 +130,8 @@ func manage(m *trace.Managed, fact func(name, value string)) {
 		service = fmt.Sprintf("port %d of rdma_cm", m.Port)
 	}
 	fact("Service", service)
-	if m.Took > 0 {
-		fact("Connected in", lasted(m.Took))
+	if m.SetupTime > 0 {
+		fact("Connected in", lasted(m.SetupTime))
 	}
 	if m.Retries > 0 {
 		fact("CM retries", strconv.Itoa(m.Retries))

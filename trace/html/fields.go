@@ -14,13 +14,14 @@ type group struct {
 	Fields [][2]string `json:"f"`
 }
 
-// told are the headers that every packet has. The page has their fields as numbers.
-var told = map[string]bool{"IP": true, "UDP": true, "BTH": true, "MAD": true, fields.Payload: true, fields.ICRC: true}
+// columns are the headers that every packet has. The page has their fields as numbers.
+var columns = map[string]bool{"IP": true, "UDP": true, "BTH": true, "MAD": true, fields.Payload: true,
+	fields.ICRC: true}
 
 // headers returns the other headers of a packet, in wire order.
 func headers(k *trace.Packet) (out []group) {
 	for _, f := range fields.Append(nil, k) {
-		if told[f.Header] {
+		if columns[f.Header] {
 			continue
 		}
 		if n := len(out); n == 0 || out[n-1].Name != f.Header {

@@ -105,7 +105,8 @@ func hostilePackets() []*trace.Packet {
 	for i, p := range s.Packets {
 		h := hostile[i%len(hostile)]
 		p.Meaning = h
-		p.Findings = append(p.Findings, trace.Finding{Kind: trace.Kind(h), Level: trace.Error, Text: h, Frames: []int{-1, 0, p.Number, 1 << 40}})
+		p.Findings = append(p.Findings,
+			trace.Finding{Kind: trace.Kind(h), Level: trace.Error, Text: h, Frames: []int{-1, 0, p.Number, 1 << 40}})
 	}
 	s.Packets[3].Err = errors.New(hostile[0])
 	for i, m := range s.Messages {
@@ -113,7 +114,7 @@ func hostilePackets() []*trace.Packet {
 		m.Verb, m.Failed, m.WR, m.WC = h, h, h, h
 	}
 	f := s.Flows[0]
-	f.Err, f.Managed.Rejected = hostile[2], hostile[3]
+	f.Err, f.CM.Rejected = hostile[2], hostile[3]
 	f.Ends[0].Addr = netip.MustParseAddr(`fe80::1%</script><script>window.pwned=9</script>`)
 	return s.Packets
 }
@@ -145,7 +146,8 @@ func TestHostileTextStaysText(t *testing.T) {
 
 func TestNothingInThePageLeadsOutOfIt(t *testing.T) {
 	page := render(t, tracehtml.Options{Title: "x"}, scene.Lossy().Packets)
-	for _, out := range []string{"http:", "https:", "url(", "@import", "import(", "fetch(", "XMLHttpRequest", "WebSocket", "sendBeacon", "eval(", "innerHTML", "insertAdjacentHTML", "document.write"} {
+	for _, out := range []string{"http:", "https:", "url(", "@import", "import(", "fetch(", "XMLHttpRequest",
+		"WebSocket", "sendBeacon", "eval(", "innerHTML", "insertAdjacentHTML", "document.write"} {
 		if strings.Contains(page, out) {
 			t.Errorf("%q is in the page", out)
 		}
@@ -171,15 +173,15 @@ func TestAFullPageSaysWhatItLeftOut(t *testing.T) {
 	s := scene.Many(100, 2)
 	p := tracehtml.New(tracehtml.Options{Max: 30})
 	add(t, p, s.Packets...)
-	if want := len(s.Packets) - 30; p.LeftOut() != want {
-		t.Errorf("%d left out, want %d", p.LeftOut(), want)
+	if want := len(s.Packets) - 30; p.Omitted() != want {
+		t.Errorf("%d left out, want %d", p.Omitted(), want)
 	}
 	var b bytes.Buffer
 	if _, err := p.WriteTo(&b); err != nil {
 		t.Fatal(err)
 	}
 	_, doc := dataOf(t, b.String())
-	if got := doc["leftOut"].(float64); int(got) != p.LeftOut() {
+	if got := doc["leftOut"].(float64); int(got) != p.Omitted() {
 		t.Errorf("the page says %v", got)
 	}
 	if n := len(doc["packets"].([]any)); n != 30 {
@@ -193,8 +195,8 @@ func TestTheBoundWithoutOptionsIsDefaultMax(t *testing.T) {
 	for range tracehtml.DefaultMax + 3 {
 		add(t, p, k)
 	}
-	if p.LeftOut() != 3 {
-		t.Errorf("%d left out, want 3", p.LeftOut())
+	if p.Omitted() != 3 {
+		t.Errorf("%d left out, want 3", p.Omitted())
 	}
 }
 
@@ -244,12 +246,14 @@ func TestWhichEndSentAPacket(t *testing.T) {
 	}
 	for from := range 2 {
 		add(rc, from, bth.Packet{Opcode: bth.RCSendOnly})
-		add(ud, from, bth.Packet{Opcode: bth.UDSendOnly, DestQP: bth.MulticastQPN, DETH: bth.DETH{SrcQP: ud.Ends[from].QPN}})
+		add(ud, from, bth.Packet{Opcode: bth.UDSendOnly, DestQP: bth.MulticastQPN,
+			DETH: bth.DETH{SrcQP: ud.Ends[from].QPN}})
 		add(far, from, bth.Packet{Opcode: bth.RCAck, DestQP: 99})
 		for a := mad.AttrREQ; a <= mad.AttrREP; a++ {
 			asks := a == mad.AttrREQ
 			if asks == (from == 0) {
-				add(rc, from, bth.Packet{Opcode: bth.UDSendOnly, DestQP: bth.GSI, Payload: make([]byte, mad.Len)}).MAD = &mad.Message{Attribute: a}
+				add(rc, from, bth.Packet{Opcode: bth.UDSendOnly, DestQP: bth.GSI,
+					Payload: make([]byte, mad.Len)}).MAD = &mad.Message{Attribute: a}
 			}
 		}
 	}
@@ -260,7 +264,8 @@ func TestWhichEndSentAPacket(t *testing.T) {
 			got = int(w)
 		}
 		if got != want[i] {
-			t.Errorf("packet %d (%v) is said to be from end %d, it is from %d", i+1, s.Packets[i].BTH.Opcode, got, want[i])
+			t.Errorf("packet %d (%v) is said to be from end %d, it is from %d", i+1, s.Packets[i].BTH.Opcode,
+				got, want[i])
 		}
 	}
 }
@@ -269,16 +274,19 @@ func TestWhichEndSentAPacket(t *testing.T) {
 func strangePackets() map[string][]*trace.Packet {
 	far := time.Unix(1<<40, 0)
 	return map[string][]*trace.Packet{
-		"nothing":            nil,
-		"a packet of zeros":  {{}},
-		"times far apart":    {{Number: 1, Time: far}, {Number: 2, Time: time.Unix(-1<<40, 0)}},
-		"unknown everything": {{Number: 1, Role: 99, Direction: 99, ICRC: trace.ICRC{Verdict: 99}, Findings: []trace.Finding{{Level: 99}}, Flow: &trace.Flow{}, Message: &trace.Message{}}},
-		"a bare BTH":         {{Number: 1, Err: errors.New("cut"), Bytes: make([]byte, bth.BTHLen), BTH: bth.Packet{Opcode: 0xff}}},
+		"nothing":           nil,
+		"a packet of zeros": {{}},
+		"times far apart":   {{Number: 1, Time: far}, {Number: 2, Time: time.Unix(-1<<40, 0)}},
+		"unknown everything": {{Number: 1, Role: 99, Direction: 99, ICRC: trace.ICRC{Verdict: 99},
+			Findings: []trace.Finding{{Level: 99}}, Flow: &trace.Flow{}, Message: &trace.Message{}}},
+		"a bare BTH": {{Number: 1, Err: errors.New("cut"), Bytes: make([]byte, bth.BTHLen),
+			BTH: bth.Packet{Opcode: 0xff}}},
 	}
 }
 
 // longAddrs are addresses of maximum length.
-var longAddrs = [2]netip.Addr{netip.MustParseAddr("2001:db8:1234:5678:9abc:def0:1234:5678"), netip.MustParseAddr("2001:db8:ffff:eeee:dddd:cccc:bbbb:aaaa")}
+var longAddrs = [2]netip.Addr{netip.MustParseAddr("2001:db8:1234:5678:9abc:def0:1234:5678"),
+	netip.MustParseAddr("2001:db8:ffff:eeee:dddd:cccc:bbbb:aaaa")}
 
 func TestPagesOfWhatCanHardlyBeShown(t *testing.T) {
 	for name, packets := range strangePackets() {

@@ -61,8 +61,8 @@ func (p *Page) Packet(k *trace.Packet) error {
 	return nil
 }
 
-// LeftOut returns the number of packets that did not fit in the page.
-func (p *Page) LeftOut() int { return p.leftOut }
+// Omitted returns the number of packets that did not fit in the page.
+func (p *Page) Omitted() int { return p.leftOut }
 
 //go:embed page
 var files embed.FS

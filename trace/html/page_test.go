@@ -68,11 +68,13 @@ func testItRenders(t *testing.T, b context.Context) {
 	if js[bool](p, "%s('cnp')", inked) {
 		t.Error("the plot has a colour that no packet has: the check of colours finds anything")
 	}
-	if pane := p.text("#details"); !strings.Contains(pane, "REQ: connection request") || !strings.Contains(pane, "next lesson: frame 2") {
+	if pane := p.text("#details"); !strings.Contains(pane, "REQ: connection request") ||
+		!strings.Contains(pane, "next lesson: frame 2") {
 		t.Errorf("the first packet has no lesson: %s", pane)
 	}
 	for selector, want := range map[string]string{
-		"#p3 .label": "WRITE FIRST", "#p5 .label": "WRITE LASTPSN 103 · 1024 B", "#p6 .label": "NAK PSN sequence error", "#p8 .label": "↻ WRITE LAST", "#p19 .label": "✕ ",
+		"#p3 .label": "WRITE FIRST", "#p5 .label": "WRITE LASTPSN 103 · 1024 B", "#p6 .label": "NAK PSN sequence error",
+		"#p8 .label": "↻ WRITE LAST", "#p19 .label": "✕ ",
 	} {
 		if got := p.text(selector); !strings.Contains(got, want) {
 			t.Errorf("%s is %q, want %q in it", selector, got, want)
@@ -89,8 +91,10 @@ func testSelection(t *testing.T, b context.Context) {
 	equal(p, "selected", p.selected(), "Frame 6: WRITE LAST")
 	pane := p.text("#details")
 	for _, want := range []string{
-		"packet 4 of 4 of the WRITE, asks for an acknowledgement", "Warning: PSN 102 is missing: the packet before was 101.", "frame 5",
-		"sent again in frame 9", "Message 1: RDMA WRITE", "4 packets, 2 sent again", "wr_id 1 success", "2026-03-14 15:09:26.5361", "0x08 RC_RDMA_WRITE_LAST", "right",
+		"packet 4 of 4 of the WRITE, asks for an acknowledgement",
+		"Warning: PSN 102 is missing: the packet before was 101.", "frame 5",
+		"sent again in frame 9", "Message 1: RDMA WRITE", "4 packets, 2 sent again", "wr_id 1 success",
+		"2026-03-14 15:09:26.5361", "0x08 RC_RDMA_WRITE_LAST", "right",
 	} {
 		if !strings.Contains(pane, want) {
 			t.Errorf("%q is not beside the packet: %s", want, pane)
@@ -166,13 +170,20 @@ func testFilter(t *testing.T, b context.Context) {
 		filter string
 		n      int
 	}{
-		{"psn 103", 3}, {"psn == 103", 3}, {"psn 104..106", 4}, {"psn 0x66..0x67", 5}, {"infiniband.bth.psn >= 107 and not cm", 6},
-		{"psn 107..100 and not cm", 7}, {"frame 1..3", 3}, {"frame in {1, 3, 20..22}", 5}, {"frame.number < 4", 3}, {"op write", 5}, {"op read", 1},
-		{"op read_response", 3}, {"opcode 0x11", 5}, {"opcode 17", 5}, {"opcode RC_ACKNOWLEDGE", 5}, {"cm", 5}, {"not cm", 17}, {"!cm && !ack", 12},
-		{"error", 3}, {"nak", 3}, {"again", 3}, {"finding", 8}, {"finding rnr_nak", 1}, {"finding == gap or finding == icrc_wrong", 1},
-		{"addr 192.0.2.1", 22}, {"src 192.0.2.1 and ack", 0}, {"addr 10.0.0.1", 0}, {"qp 0x2a", 22}, {"message 2", 4}, {"message != 2", 11}, {"message", 15},
-		{"verb SEND", 3}, {"flow 1", 22}, {"flow 2", 0}, {"service ud", 5}, {"len 20", 5}, {"len > 1000", 8}, {"outbound", 12}, {"inbound or outbound", 22},
-		{"refuses", 1}, {`"remote access"`, 1}, {"ACKNOWLEDGES psn 107", 1}, {"(cm or ack) frame 1..7", 4}, {"constructor", 0}, {"", 22},
+		{"psn 103", 3}, {"psn == 103", 3}, {"psn 104..106", 4}, {"psn 0x66..0x67", 5},
+		{"infiniband.bth.psn >= 107 and not cm", 6},
+		{"psn 107..100 and not cm", 7}, {"frame 1..3", 3}, {"frame in {1, 3, 20..22}", 5},
+		{"frame.number < 4", 3}, {"op write", 5}, {"op read", 1},
+		{"op read_response", 3}, {"opcode 0x11", 5}, {"opcode 17", 5}, {"opcode RC_ACKNOWLEDGE", 5}, {"cm", 5},
+		{"not cm", 17}, {"!cm && !ack", 12},
+		{"error", 3}, {"nak", 3}, {"again", 3}, {"finding", 8}, {"finding rnr_nak", 1},
+		{"finding == gap or finding == icrc_wrong", 1},
+		{"addr 192.0.2.1", 22}, {"src 192.0.2.1 and ack", 0}, {"addr 10.0.0.1", 0}, {"qp 0x2a", 22}, {"message 2", 4},
+		{"message != 2", 11}, {"message", 15},
+		{"verb SEND", 3}, {"flow 1", 22}, {"flow 2", 0}, {"service ud", 5}, {"len 20", 5}, {"len > 1000", 8},
+		{"outbound", 12}, {"inbound or outbound", 22},
+		{"refuses", 1}, {`"remote access"`, 1}, {"ACKNOWLEDGES psn 107", 1}, {"(cm or ack) frame 1..7", 4},
+		{"constructor", 0}, {"", 22},
 	} {
 		js[bool](p, `(() => { const f = document.getElementById('filter'); f.value = %s; f.dispatchEvent(new Event('input')); return true; })()`, quote(c.filter))
 		want := "22 packets"
@@ -181,15 +192,19 @@ func testFilter(t *testing.T, b context.Context) {
 		}
 		p.until("document.getElementById('count').textContent === %q", want)
 		equal(p, "rows with "+c.filter, js[int](p, ladderRows), c.n)
-		equal(p, "said that none fits, with "+c.filter, js[bool](p, "!document.getElementById('none').hidden"), c.n == 0)
+		equal(p, "said that none fits, with "+c.filter,
+			js[bool](p, "!document.getElementById('none').hidden"), c.n == 0)
 	}
 	for bad, why := range map[string]string{
-		"psn x": "x is no value for psn", "psn ==": "a value for psn is missing", "nonsense == 1": "there is no field nonsense", "(cm": "a parenthesis is not closed",
-		"cm )": "there is ) too much", "and": "there is && where a word is expected", "not": "a word is missing at the end", "psn 1..2..3": "1..2..3 is no value for psn",
+		"psn x": "x is no value for psn", "psn ==": "a value for psn is missing",
+		"nonsense == 1": "there is no field nonsense", "(cm": "a parenthesis is not closed",
+		"cm )": "there is ) too much", "and": "there is && where a word is expected",
+		"not": "a word is missing at the end", "psn 1..2..3": "1..2..3 is no value for psn",
 		"psn in 3": "{ is expected after in", "addr < 3": "addr cannot be compared so",
 	} {
 		js[bool](p, `(() => { const f = document.getElementById('filter'); f.value = %s; f.dispatchEvent(new Event('input')); return true; })()`, quote(bad))
-		p.until("document.getElementById('count').textContent === %q", "22 packets · the filter is not understood: "+why)
+		p.until("document.getElementById('count').textContent === %q",
+			"22 packets · the filter is not understood: "+why)
 	}
 	js[bool](p, "document.getElementById('filter').select() || true")
 	p.press("ack", kb.Enter)
@@ -234,7 +249,8 @@ func testHostile(t *testing.T, b context.Context) {
 		p.press(kb.ArrowDown)
 	}
 	equal(p, "what ran", js[string](p, "String(window.pwned)"), "undefined")
-	equal(p, "elements that no part of the page makes", js[int](p, "document.querySelectorAll('img, svg, iframe, object, script:not(head script):not(body > script)').length"), 0)
+	equal(p, "elements that no part of the page makes",
+		js[int](p, "document.querySelectorAll('img, svg, iframe, object, script:not(head script):not(body > script)').length"), 0)
 }
 
 // meaningOf returns the meaning of packet i of hostilePackets as displayed.
@@ -254,7 +270,8 @@ func testPolicy(t *testing.T, b context.Context) {
 	p.loud = true // the browser logs what it blocks
 	equal(p, "fetch", js[string](p, "fetch(%q).then(() => 'went', () => 'forbidden')", server.URL), "forbidden")
 	for _, html := range []string{
-		`<img src="` + server.URL + `/img">`, `<iframe src="` + server.URL + `/frame"></iframe>`, `<link rel="stylesheet" href="` + server.URL + `/css">`,
+		`<img src="` + server.URL + `/img">`, `<iframe src="` + server.URL + `/frame"></iframe>`,
+		`<link rel="stylesheet" href="` + server.URL + `/css">`,
 		`<p style="position:fixed">`,
 	} {
 		js[bool](p, "(() => { const d = document.createElement('div'); d.innerHTML = %q; document.body.append(d); return true; })()", html)
@@ -269,7 +286,8 @@ func testPolicy(t *testing.T, b context.Context) {
 	js[bool](p, "(() => { const s = document.createElement('script'); s.src = %q; document.body.append(s); return true; })()", server.URL+"/js")
 	p.until("true")
 	equal(p, "what ran", js[string](p, "String(window.pwned)"), "undefined")
-	equal(p, "style of a stranger", js[string](p, "getComputedStyle(document.querySelector('div > p[style]')).position"), "static")
+	equal(p, "style of a stranger",
+		js[string](p, "getComputedStyle(document.querySelector('div > p[style]')).position"), "static")
 	if n := hits.Load(); n != 0 {
 		t.Errorf("%d requests reached a server", n)
 	}
@@ -306,7 +324,8 @@ func testManyPackets(t *testing.T, b context.Context) {
 	elements("at one that was sent again")
 	p.toFilter()
 	p.press("again", kb.Enter)
-	p.until("document.getElementById('count').textContent.endsWith(' of ' + %q)", js[string](p, "(%d).toLocaleString('en') + ' packets'", len(s.Packets)))
+	p.until("document.getElementById('count').textContent.endsWith(' of ' + %q)",
+		js[string](p, "(%d).toLocaleString('en') + ' packets'", len(s.Packets)))
 	elements("filtered")
 }
 
@@ -324,7 +343,8 @@ func testPhone(t *testing.T, b context.Context) {
 		t.Errorf("%d pixels are left to the ladder", room)
 	}
 	equal(p, "labels that are cut", js[string](p, `[...document.querySelectorAll('.label')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent).join()`), "")
-	equal(p, "what is too small for a finger", js[string](p, `[...document.querySelectorAll('button, select, input, summary, .row[role=option]')].filter(e => e.offsetParent && e.getBoundingClientRect().height < 24).map(e => e.outerHTML).join()`), "")
+	equal(p, "what is too small for a finger", js[string](p,
+		`[...document.querySelectorAll('button, select, input, summary, .row[role=option]')].filter(e => e.offsetParent && e.getBoundingClientRect().height < 24).map(e => e.outerHTML).join()`), "")
 
 	p.do(chromedp.Tap(chromedp.CSS("#p5")))
 	p.until("getComputedStyle(document.getElementById('details')).display === 'block'")
@@ -333,10 +353,12 @@ func testPhone(t *testing.T, b context.Context) {
 	for range 10 {
 		p.press(kb.ArrowDown)
 	}
-	equal(p, "the selected row is above the sheet", js[bool](p, `document.querySelector('[aria-selected=true]').getBoundingClientRect().bottom <= document.getElementById('details').getBoundingClientRect().top`), true)
+	equal(p, "the selected row is above the sheet",
+		js[bool](p, `document.querySelector('[aria-selected=true]').getBoundingClientRect().bottom <= document.getElementById('details').getBoundingClientRect().top`), true)
 	p.click("#details .close")
 	p.press(kb.Home, kb.Enter)
-	equal(p, "the row of the sheet is in sight", js[bool](p, `document.querySelector('[aria-selected=true]').getBoundingClientRect().top >= document.getElementById('ends').getBoundingClientRect().bottom`), true)
+	equal(p, "the row of the sheet is in sight", js[bool](p,
+		`document.querySelector('[aria-selected=true]').getBoundingClientRect().top >= document.getElementById('ends').getBoundingClientRect().bottom`), true)
 	equal(p, "focus", js[string](p, "document.activeElement.id"), "details")
 	p.press(kb.Escape)
 	equal(p, "focus", js[string](p, "document.activeElement.id"), "ladder")
@@ -363,14 +385,16 @@ func testNames(t *testing.T, b context.Context) {
 			name = strings.Trim(string(n.Name.Value), `"`)
 		}
 		switch role {
-		case "button", "combobox", "searchbox", "listbox", "option", "image", "complementary", "region", "status", "heading":
+		case "button", "combobox", "searchbox", "listbox", "option", "image", "complementary", "region",
+			"status", "heading":
 			found[role]++
 			if name == "" && role != "status" {
 				t.Errorf("a %s has no name", role)
 			}
 		}
 	}
-	for role, least := range map[string]int{"button": 5, "combobox": 1, "searchbox": 1, "listbox": 1, "option": 22, "image": 1, "complementary": 1, "region": 1, "status": 1, "heading": 5} {
+	for role, least := range map[string]int{"button": 5, "combobox": 1, "searchbox": 1, "listbox": 1, "option": 22,
+		"image": 1, "complementary": 1, "region": 1, "status": 1, "heading": 5} {
 		if found[role] < least {
 			t.Errorf("%d of role %s, want %d at least", found[role], role, least)
 		}
@@ -391,7 +415,8 @@ func testStrange(t *testing.T, b context.Context) {
 				return
 			}
 			p.press(kb.End)
-			if got, want := p.selected(), fmt.Sprintf("Frame %d: ", packets[len(packets)-1].Number); !strings.HasPrefix(got, want) {
+			if got, want := p.selected(),
+				fmt.Sprintf("Frame %d: ", packets[len(packets)-1].Number); !strings.HasPrefix(got, want) {
 				t.Errorf("beside the ladder: %q, want %q", got, want)
 			}
 			p.click("#plot-axis")

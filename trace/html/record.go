@@ -59,7 +59,7 @@ func (p *Page) record(k *trace.Packet) packet {
 		Src: p.addrs.of(k.Src.String()), Dst: p.addrs.of(k.Dst.String()),
 		IP:  [4]int{int(k.IP.Version), int(k.IP.TrafficClass), int(k.IP.HopLimit), int(k.IP.ID)},
 		Len: k.Len, Label: label(k), Flow: -1, From: from(k), Role: k.Role.String(), Message: -1,
-		Again: k.Again, Meaning: k.Meaning, Doubt: k.Doubt,
+		Again: k.Again, Meaning: k.Meaning, Doubt: k.Doubtful,
 	}
 	if len(k.Bytes) < k.Len {
 		r.Captured = len(k.Bytes)
@@ -74,7 +74,8 @@ func (p *Page) record(k *trace.Packet) packet {
 		b := &k.BTH
 		r.BTH = []int{
 			p.opcodes.of(uint8(b.Opcode)),
-			flag(b.Solicited, flagSE) | flag(b.MigReq, flagMigReq) | flag(b.FECN, flagFECN) | flag(b.BECN, flagBECN) | flag(b.AckReq, flagAckReq),
+			flag(b.Solicited, flagSE) | flag(b.MigReq, flagMigReq) | flag(b.FECN, flagFECN) | flag(b.BECN,
+				flagBECN) | flag(b.AckReq, flagAckReq),
 			int(b.Pad), int(b.Version), int(b.PKey), int(b.DestQP), int(b.PSN),
 		}
 	}
@@ -93,7 +94,8 @@ func (p *Page) record(k *trace.Packet) packet {
 		r.Message = p.messages.of(k.Message)
 	}
 	for _, f := range k.Findings {
-		r.Findings = append(r.Findings, finding{f.Kind, int(min(f.Level, trace.Error)), f.Text, append([]int(nil), f.Frames...)})
+		r.Findings = append(r.Findings,
+			finding{f.Kind, int(min(f.Level, trace.Error)), f.Text, append([]int(nil), f.Frames...)})
 	}
 	for _, l := range p.teacher.Teach(k) {
 		r.Lessons = append(r.Lessons, p.lessons.of(l))

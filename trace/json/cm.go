@@ -46,7 +46,8 @@ type cmMessage struct {
 }
 
 func madOf(m *mad.Message, private bool) *cmMessage {
-	o := &cmMessage{Attribute: m.Attribute.String(), AttributeID: uint16(m.Attribute), TransactionID: hex64(m.TransactionID)}
+	o := &cmMessage{Attribute: m.Attribute.String(), AttributeID: uint16(m.Attribute),
+		TransactionID: hex64(m.TransactionID)}
 	var data []byte
 	switch m.Attribute {
 	case mad.AttrREQ:

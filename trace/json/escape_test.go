@@ -17,8 +17,10 @@ import (
 // unchanged.
 func TestTextOfOthersHasNoControlCharactersInJSON(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{"plain", "plain"}, {"\x1b[2J\n", `\u001b[2J\n`}, {"a\x7fb", `a\u007fb`}, {"c1 \u009b2J", `c1 \u009b2J`}, {"\u009b", `\u009b`},
-		{"to the \u202eleft", `to the \u202eleft`}, {"zero\u200bwidth\u2028", `zero\u200bwidth\u2028`}, {"tag \U000e0041!", `tag \udb40\udc41!`},
+		{"plain", "plain"}, {"\x1b[2J\n", `\u001b[2J\n`}, {"a\x7fb", `a\u007fb`},
+		{"c1 \u009b2J", `c1 \u009b2J`}, {"\u009b", `\u009b`},
+		{"to the \u202eleft", `to the \u202eleft`}, {"zero\u200bwidth\u2028", `zero\u200bwidth\u2028`},
+		{"tag \U000e0041!", `tag \udb40\udc41!`},
 		{"µs → \U0001f600 <&>", "µs → \U0001f600 <&>"}, {"was \ufffd", "was \ufffd"},
 	} {
 		var out bytes.Buffer
@@ -27,7 +29,9 @@ func TestTextOfOthersHasNoControlCharactersInJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := out.String()
-		if !strings.Contains(text, `"`+c.want+`"`) || !utf8.ValidString(text) || strings.ContainsFunc(strings.ReplaceAll(text, "\n", ""), func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		if !strings.Contains(text, `"`+c.want+`"`) || !utf8.ValidString(text) ||
+			strings.ContainsFunc(strings.ReplaceAll(text, "\n", ""),
+				func(r rune) bool { return !unicode.IsGraphic(r) }) {
 			t.Errorf("%q is written as %q", c.in, text)
 		}
 		dec := stdjson.NewDecoder(&out)

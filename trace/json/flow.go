@@ -61,7 +61,8 @@ type managed struct {
 func flowOf(f *trace.Flow) *flow {
 	o := &flow{
 		Type: "flow", Flow: f.Number, Service: f.Service.String(), FirstFrame: f.First,
-		Begin: instant(f.Begin), Last: instant(f.Last), Running: f.Running, Cut: f.Cut, MTU: f.MTU, MTUExact: f.Exact,
+		Begin: instant(f.Begin), Last: instant(f.Last), Running: f.BeganBefore,
+		Cut: f.Evicted, MTU: f.MTU, MTUExact: f.MTUExact,
 		Packets: f.Packets, Bytes: f.Bytes, Payload: f.Payload, Messages: f.Messages,
 		Again: f.Again, Lost: f.Lost, NAKs: f.NAKs, RNRs: f.RNRs, CNPs: f.CNPs, Timeouts: f.Timeouts,
 		Window: f.Window, Error: f.Err,
@@ -72,8 +73,9 @@ func flowOf(f *trace.Flow) *flow {
 	if r := f.RTT; r.Count > 0 {
 		o.RTT = &rtt{r.Count, r.Min.Nanoseconds(), r.Max.Nanoseconds(), (r.Sum / time.Duration(r.Count)).Nanoseconds()}
 	}
-	if m := f.Managed; m != nil {
-		o.Managed = &managed{hex64(m.ServiceID), m.Port, instant(m.Asked), m.Took.Nanoseconds(), m.Retries, m.Rejected, m.Ended}
+	if m := f.CM; m != nil {
+		o.Managed = &managed{hex64(m.ServiceID), m.Port, instant(m.Requested), m.SetupTime.Nanoseconds(), m.Retries,
+			m.Rejected, m.Ended}
 	}
 	return o
 }

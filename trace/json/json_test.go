@@ -94,7 +94,8 @@ func TestAConversationObeysTheSchema(t *testing.T) {
 func TestEveryOpcodeObeysTheSchema(t *testing.T) {
 	s := schema(t)
 	w := scene.New()
-	ends := [2]trace.End{{Addr: netip.MustParseAddr("2001:db8::1"), QPN: 0xfffffe}, {Addr: netip.MustParseAddr("fe80::2%eth0")}}
+	ends := [2]trace.End{{Addr: netip.MustParseAddr("2001:db8::1"), QPN: 0xfffffe},
+		{Addr: netip.MustParseAddr("fe80::2%eth0")}}
 	f := w.Flow(bth.ServiceUD, ends[0], ends[1])
 	for op := range bth.Opcodes() {
 		p := bth.Packet{
@@ -112,9 +113,11 @@ func TestEveryOpcodeObeysTheSchema(t *testing.T) {
 func TestEveryMessageOfTheConnectionManagerObeysTheSchema(t *testing.T) {
 	s := schema(t)
 	w := scene.New()
-	f := w.Flow(bth.ServiceRC, trace.End{Addr: netip.MustParseAddr("192.0.2.1")}, trace.End{Addr: netip.MustParseAddr("192.0.2.2")})
+	f := w.Flow(bth.ServiceRC, trace.End{Addr: netip.MustParseAddr("192.0.2.1")},
+		trace.End{Addr: netip.MustParseAddr("192.0.2.2")})
 	for a := mad.AttrREQ; a <= mad.AttrAPR+1; a++ {
-		m := &mad.Message{Attribute: a, REQ: mad.REQ{PathMTU: 9}, REJ: mad.REJ{Reason: 65535, MessageRejected: 3}, SIDRREP: mad.SIDRREP{Status: 255}}
+		m := &mad.Message{Attribute: a, REQ: mad.REQ{PathMTU: 9}, REJ: mad.REJ{Reason: 65535, MessageRejected: 3},
+			SIDRREP: mad.SIDRREP{Status: 255}}
 		w.Packet(f, 0, trace.CM, bth.Packet{Opcode: bth.UDSendOnly, Payload: make([]byte, mad.Len)}, "").MAD = m
 	}
 	validate(t, s, write(t, w, false))
@@ -125,14 +128,18 @@ func TestWhatCannotBeDecodedObeysTheSchema(t *testing.T) {
 	far := time.Unix(1<<40, 0)
 	w := &scene.Script{
 		Packets: []*trace.Packet{
-			{Number: 1, Part: 1, Parts: 1, Err: errors.New("shorter than the 12-byte BTH"), Doubt: true},
-			{Number: 2, Part: 2, Parts: 3, Err: errors.New("unknown"), Bytes: make([]byte, 12), BTH: bth.Packet{Opcode: 0x15, Pad: 3, Version: 15}},
-			{Number: 5, Len: 1040, Bytes: make([]byte, 28), BTH: bth.Packet{Opcode: bth.RCSendOnly, Payload: make([]byte, 16)}},
-			{Number: 3, Time: far, ICRC: trace.ICRC{Verdict: trace.RightAsRxe}, IP: trace.IP{Version: 6, TrafficClass: 3}},
-			{Number: 4, Meaning: "\xff\x00</script>\u2028", Findings: []trace.Finding{{Kind: trace.Malformed, Level: 9, Text: "\"\n"}}},
+			{Number: 1, Part: 1, Parts: 1, Err: errors.New("shorter than the 12-byte BTH"), Doubtful: true},
+			{Number: 2, Part: 2, Parts: 3, Err: errors.New("unknown"), Bytes: make([]byte, 12),
+				BTH: bth.Packet{Opcode: 0x15, Pad: 3, Version: 15}},
+			{Number: 5, Len: 1040, Bytes: make([]byte, 28),
+				BTH: bth.Packet{Opcode: bth.RCSendOnly, Payload: make([]byte, 16)}},
+			{Number: 3, Time: far, ICRC: trace.ICRC{Verdict: trace.RightAsRxe},
+				IP: trace.IP{Version: 6, TrafficClass: 3}},
+			{Number: 4, Meaning: "\xff\x00</script>\u2028",
+				Findings: []trace.Finding{{Kind: trace.Malformed, Level: 9, Text: "\"\n"}}},
 		},
 		Messages: []*trace.Message{{Number: 1, Begin: far, End: far.Add(-time.Hour), Done: true}},
-		Flows:    []*trace.Flow{{Number: 1, Cut: true, Begin: far, Last: far, Managed: &trace.Managed{Asked: far}}},
+		Flows:    []*trace.Flow{{Number: 1, Evicted: true, Begin: far, Last: far, CM: &trace.Managed{Requested: far}}},
 	}
 	objects := validate(t, s, write(t, w, true))
 	if _, ok := objects[0]["bth"]; ok {
@@ -222,7 +229,8 @@ func TestObjectsHaveWhatThePacketsHave(t *testing.T) {
 	nak := objects[scene.FrameNAK-1]
 	number := func(n string) stdjson.Number { return stdjson.Number(n) }
 	for name, want := range map[string]any{
-		"frame": number("7"), "time": "2026-03-14T15:09:26.536207Z", "direction": "in", "flow": number("1"), "role": "ack",
+		"frame": number("7"), "time": "2026-03-14T15:09:26.536207Z",
+		"direction": "in", "flow": number("1"), "role": "ack",
 		"len": number("20"), "payload_len": number("0"), "again": nil, "message": nil,
 		"aeth": map[string]any{"syndrome": number("96"), "text": "NAK PSN sequence error", "msn": number("0")},
 		"udp":  map[string]any{"src_port": number("49152"), "dst_port": number("4791")},
@@ -238,7 +246,8 @@ func TestObjectsHaveWhatThePacketsHave(t *testing.T) {
 	if b := objects[3]["reth"].(map[string]any); b["va"] != "0x00007f3a5c001000" || b["rkey"] != "0x00018a42" {
 		t.Errorf("RETH %v", b)
 	}
-	if m := objects[scene.LossyFrames]; m["type"] != "message" || m["latency_ns"] != number("42000") || m["last_psn"] != number("103") {
+	if m := objects[scene.LossyFrames]; m["type"] != "message" || m["latency_ns"] != number("42000") ||
+		m["last_psn"] != number("103") {
 		t.Errorf("message %v", m)
 	}
 }

@@ -68,7 +68,8 @@ type finding struct {
 
 func packetOf(p *trace.Packet, payload bool) *packet {
 	o := &packet{
-		Type: "packet", Frame: p.Number, Time: instant(p.Time), Direction: p.Direction.String(), Len: p.Len, Doubt: p.Doubt,
+		Type: "packet", Frame: p.Number, Time: instant(p.Time), Direction: p.Direction.String(), Len: p.Len,
+		Doubt: p.Doubtful,
 		IP: ip{
 			Version: p.IP.Version, Src: p.Src.Addr().String(), Dst: p.Dst.Addr().String(),
 			TrafficClass: p.IP.TrafficClass, CE: p.IP.CE(), HopLimit: p.IP.HopLimit, ID: p.IP.ID,

@@ -26,7 +26,8 @@ func TestALatencyThatIsNotKnownIsLeftOut(t *testing.T) {
 		if err := json.NewWriter(&out).Message(&trace.Message{Done: true, Begin: at, End: tt.end}); err != nil {
 			t.Error(err)
 		}
-		if line := out.String(); !strings.Contains(line, tt.want) || tt.want == "" && strings.Contains(line, "latency") {
+		if line := out.String(); !strings.Contains(line, tt.want) || tt.want == "" &&
+			strings.Contains(line, "latency") {
 			t.Errorf("until %v: %s", tt.end, line)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // entries are all lessons, in order of priority for packets that match several: exceptional
 // events, CM messages, requests, and encoding.
-var entries = slices.Concat(troubles, managing, asking, made)
+var entries = slices.Concat(exceptional, managing, asking, made)
 
 var managing = []entry{
 	{Lesson{"req", "REQ: connection request",

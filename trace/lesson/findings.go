@@ -5,8 +5,8 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// troubles are the lessons about exceptional events.
-var troubles = []entry{
+// exceptional are the lessons about exceptional events.
+var exceptional = []entry{
 	{Lesson{"gap", "A missing packet",
 		"PSNs are consecutive, so a jump means that a packet is missing: lost before the capture point, or missed by the capture. " +
 			"A receiver executes only the PSN that it expects. It may keep packets after the gap until then, as gorxe does; most RNICs and Linux rxe drop them.",
@@ -96,10 +96,10 @@ var troubles = []entry{
 	{Lesson{"pad_or_length", "Inconsistent lengths",
 		"The length of a packet, its pad count, the path MTU and the length that the first packet announced have to agree. " +
 			"A responder refuses what does not fit as an invalid request. The usual cause is a path MTU that the two ends did not agree on.",
-		"IBA 9.7.4.1"}, finding(trace.PadLies)},
+		"IBA 9.7.4.1"}, finding(trace.InconsistentLength)},
 	{Lesson{"misnumbered", "One PSN for two packets",
 		"A repetition has to be the same packet: its receiver may have taken the first one. If it is another, the sender lost count, or two senders share a queue pair number.",
-		"IBA 9.7"}, finding(trace.Misnumbered)},
+		"IBA 9.7"}, finding(trace.PSNReused)},
 	{Lesson{"responder_breaks_go_back_n", "Impossible response",
 		"A responder that follows the rules cannot have what it acknowledges here. More often the capture is to blame: it missed packets that did arrive.",
 		"IBA 9.7"}, finding(trace.NotGoBackN)},

@@ -63,7 +63,7 @@ func TestEveryKindOfFindingHasItsLesson(t *testing.T) {
 		}
 		n++
 		p := &trace.Packet{Err: errors.New("any"), Findings: []trace.Finding{{Kind: trace.Kind(kind)}}}
-		if keys := taught(troubles, p); !slices.Equal(keys, []string{kind}) {
+		if keys := taught(exceptional, p); !slices.Equal(keys, []string{kind}) {
 			t.Errorf("%s has the lessons %q", kind, keys)
 		}
 		return true
@@ -87,7 +87,8 @@ func TestEveryOpcodeAndMessageHasItsLesson(t *testing.T) {
 	}
 	for h := bth.HasDETH; h <= bth.HasIETH; h <<= 1 {
 		for o := range bth.Opcodes() {
-			if o.Info().Headers == h && len(taught(slices.Concat(asking, made), &trace.Packet{BTH: bth.Packet{Opcode: o}})) == 0 {
+			if o.Info().Headers == h &&
+				len(taught(slices.Concat(asking, made), &trace.Packet{BTH: bth.Packet{Opcode: o}})) == 0 {
 				t.Errorf("%s has none", o)
 			}
 		}
@@ -124,8 +125,10 @@ func TestLessonsOfACaptureComeOnceAndWhereTheyBelong(t *testing.T) {
 		})
 	}
 	want := map[int][]string{
-		8: {"write", "reth", "roce"}, 9: {"queue_pair", "psn", "icrc"}, 11: {"ack_req", "pad"}, 12: {"ack", "completion", "aeth"}, 25: {"packets"},
-		27: {"immediate"}, 38: {"no_migreq", "read"}, 39: {"read_response"}, 51: {"send"}, 69: {"atomic"}, 70: {"atomic_ack"},
+		8: {"write", "reth", "roce"}, 9: {"queue_pair", "psn", "icrc"}, 11: {"ack_req", "pad"},
+		12: {"ack", "completion", "aeth"}, 25: {"packets"},
+		27: {"immediate"}, 38: {"no_migreq", "read"}, 39: {"read_response"},
+		51: {"send"}, 69: {"atomic"}, 70: {"atomic_ack"},
 		90: {"nak_error", "remote_access", "nak"}, 126: {"rnr_nak"}, 127: {"again_after_rnr"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -142,7 +145,8 @@ func TestATextIsBrokenIntoLines(t *testing.T) {
 			}
 		}
 		_, body, _ := strings.Cut(text, "\n")
-		if words := strings.Fields(strings.ReplaceAll(body, "  | ", " ")); !slices.Equal(words, strings.Fields(l.Text+" ("+l.Rule+")")) {
+		if words := strings.Fields(strings.ReplaceAll(body, "  | ", " ")); !slices.Equal(words,
+			strings.Fields(l.Text+" ("+l.Rule+")")) {
 			t.Errorf("%s lost words: %q", l.Key, words)
 		}
 	}

@@ -22,9 +22,9 @@ type entry struct {
 	shown func(p *trace.Packet) bool
 }
 
-// Most is the default limit on the lessons that a [Teacher] returns for one packet. Remaining
-// lessons are returned for a later packet.
-const Most = 3
+// DefaultLimit is the default limit on the lessons that a [Teacher] returns for one packet.
+// Remaining lessons are returned for a later packet.
+const DefaultLimit = 3
 
 // Teacher returns every lesson once.
 type Teacher struct {
@@ -33,10 +33,10 @@ type Teacher struct {
 }
 
 // NewTeacher returns a Teacher with all lessons left. most is the maximum number of lessons per
-// packet; 0 means [Most].
+// packet; 0 means [DefaultLimit].
 func NewTeacher(most int) *Teacher {
 	if most <= 0 {
-		most = Most
+		most = DefaultLimit
 	}
 	return &Teacher{most: most, left: slices.Clone(entries)}
 }

@@ -57,7 +57,8 @@ func Open(name string, idle func()) (*Capture, error) {
 	if err != nil {
 		return nil, fmt.Errorf("capturing on %s: %w", name, err)
 	}
-	c := &Capture{conn: conn, name: name, loopback: loopback, buf: make([]byte, maxFrame), oob: make([]byte, maxOOB), idle: idle}
+	c := &Capture{conn: conn, name: name, loopback: loopback, buf: make([]byte, maxFrame),
+		oob: make([]byte, maxOOB), idle: idle}
 	if c.idle == nil {
 		c.idle = func() {}
 	}
@@ -158,9 +159,9 @@ func timestamp(oob []byte) time.Time {
 	return time.Now()
 }
 
-// Missed returns the number of frames that the kernel has dropped so far, or until Close, because
+// Dropped returns the number of frames that the kernel has dropped so far, or until Close, because
 // they were not read in time.
-func (c *Capture) Missed() uint64 {
+func (c *Capture) Dropped() uint64 {
 	// PACKET_STATISTICS resets the kernel's counters.
 	if s, err := c.conn.Stats(); err == nil {
 		c.missed.Add(uint64(s.Drops))
@@ -170,7 +171,7 @@ func (c *Capture) Missed() uint64 {
 
 // Close ends the capture.
 func (c *Capture) Close() error {
-	c.Missed()
+	c.Dropped()
 	c.closed.Store(true)
 	return c.conn.Close()
 }

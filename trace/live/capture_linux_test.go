@@ -34,7 +34,8 @@ func openLive(t *testing.T, name string, idle func()) *Capture {
 func say(t *testing.T, from, to, text string) {
 	t.Helper()
 	for _, port := range []string{"9", "4791"} {
-		conn, err := (&net.Dialer{LocalAddr: &net.UDPAddr{IP: net.ParseIP(from)}}).DialContext(t.Context(), "udp", net.JoinHostPort(to, port))
+		conn, err := (&net.Dialer{LocalAddr: &net.UDPAddr{IP: net.ParseIP(from)}}).DialContext(t.Context(), "udp",
+			net.JoinHostPort(to, port))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +72,8 @@ func TestWhatPassesTheLoopbackIsSeenOnce(t *testing.T) {
 	say(t, "127.66.9.1", "127.66.9.2", "first of live")
 	say(t, "127.66.9.1", "127.66.9.2", "second of live")
 	f := next(t, c, "first of live")
-	if f.Link != capture.LinkRaw || f.Interface != "lo" || f.Direction != capture.Unknown || f.Length != 20+8+13 || f.Time.Before(begin.Add(-time.Second)) || time.Since(f.Time) < 0 {
+	if f.Link != capture.LinkRaw || f.Interface != "lo" || f.Direction != capture.Unknown || f.Length != 20+8+13 ||
+		f.Time.Before(begin.Add(-time.Second)) || time.Since(f.Time) < 0 {
 		t.Errorf("%+v", f)
 	}
 	// Other datagrams may be between the two, but not the first again.
@@ -111,7 +113,8 @@ func TestAnInterfaceThatIsNotThere(t *testing.T) {
 
 // Both directions, both IP versions, and a VLAN, whose tag is removed.
 func TestBothDirectionsAndVLANs(t *testing.T) {
-	h := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.0.1/24", "2001:db8::1/64"}, Right: []string{"198.18.0.2/24", "2001:db8::2/64"}})
+	h := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.0.1/24", "2001:db8::1/64"},
+		Right: []string{"198.18.0.2/24", "2001:db8::2/64"}})
 	vlans := true
 	for addr, ns := range map[string]netns.NsHandle{"198.18.7.1/24": h.Left, "198.18.7.2/24": h.Right} {
 		testnet.In(t, ns, func() error {

@@ -19,8 +19,8 @@ func Open(string, func()) (*Capture, error) { return nil, errSystem }
 // Next always returns an error on this system.
 func (c *Capture) Next(*capture.Frame) error { return errSystem }
 
-// Missed always returns 0 on this system.
-func (c *Capture) Missed() uint64 { return 0 }
+// Dropped always returns 0 on this system.
+func (c *Capture) Dropped() uint64 { return 0 }
 
 // Close does nothing on this system.
 func (c *Capture) Close() error { return nil }

@@ -25,7 +25,8 @@ const (
 func filterFor(at uint32, loopback bool) ([]bpf.RawInstruction, error) {
 	var c []bpf.Instruction
 	if loopback {
-		c = append(c, bpf.LoadAbsolute{Off: adPacketType, Size: 4}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PACKET_OUTGOING, SkipTrue: toDrop})
+		c = append(c, bpf.LoadAbsolute{Off: adPacketType, Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PACKET_OUTGOING, SkipTrue: toDrop})
 	}
 	c = append(c,
 		bpf.LoadAbsolute{Off: at, Size: 1},

@@ -19,10 +19,13 @@ import (
 )
 
 var frames = []capture.Frame{
-	{Number: 1, Time: time.Unix(1700000000, 123456789).UTC(), Link: capture.LinkEthernet, Interface: "eth0", Length: 1500, Data: []byte("first")},
-	{Number: 2, Time: time.Unix(1700000001, 0).UTC(), Link: capture.LinkEthernet, Interface: "eth0", Direction: capture.Inbound, Length: 4, Data: []byte("2222"),
+	{Number: 1, Time: time.Unix(1700000000, 123456789).UTC(), Link: capture.LinkEthernet, Interface: "eth0",
+		Length: 1500, Data: []byte("first")},
+	{Number: 2, Time: time.Unix(1700000001, 0).UTC(), Link: capture.LinkEthernet, Interface: "eth0",
+		Direction: capture.Inbound, Length: 4, Data: []byte("2222"),
 		Comments: []string{"was there before"}},
-	{Number: 3, Time: time.Unix(1700000002, 0).UTC(), Link: capture.LinkLinuxSLL2, Interface: "any", Direction: capture.Outbound, Data: []byte{}},
+	{Number: 3, Time: time.Unix(1700000002, 0).UTC(), Link: capture.LinkLinuxSLL2, Interface: "any",
+		Direction: capture.Outbound, Data: []byte{}},
 	{Number: 4, Time: time.Unix(0, 0).UTC(), Link: capture.LinkRaw, Length: 3, Data: []byte("raw")},
 }
 
@@ -136,8 +139,9 @@ func TestTsharkShowsTheComments(t *testing.T) {
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(shark, "-r", path, "-T", "fields", "-E", "aggregator=|", "-e", "frame.comment", "-e", "frame.interface_name",
-		"-e", "frame.interface_description", "-e", "frame.packet_flags_direction", "-e", "frame.time_epoch", "-e", "frame.len").Output()
+	out, err := exec.Command(shark, "-r", path, "-T", "fields", "-E", "aggregator=|", "-e", "frame.comment",
+		"-e", "frame.interface_name", "-e", "frame.interface_description", "-e", "frame.packet_flags_direction",
+		"-e", "frame.time_epoch", "-e", "frame.len").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,8 @@ func (w *Writer) Frame(f *capture.Frame, more ...string) error {
 	if f.Time.Unix() > 0 { // frames of simple packet blocks have no time
 		ts = uint64(f.Time.UnixNano())
 	}
-	for _, v := range [...]uint32{id, uint32(ts >> 32), uint32(ts), uint32(len(f.Data)), uint32(max(f.Length, len(f.Data)))} {
+	for _, v := range [...]uint32{id, uint32(ts >> 32), uint32(ts), uint32(len(f.Data)),
+		uint32(max(f.Length, len(f.Data)))} {
 		w.b = le.AppendUint32(w.b, v)
 	}
 	w.b = append(w.b, f.Data...)

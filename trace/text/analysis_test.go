@@ -36,7 +36,8 @@ func newGrowing(turns, payload int) *growing {
 	return g
 }
 
-var growingOps = [...]bth.Opcode{bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle,
+var growingOps = [...]bth.Opcode{bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle,
+	bth.RCWriteMiddle, bth.RCWriteMiddle,
 	bth.RCWriteMiddle, bth.RCWriteLast, bth.RCAck}
 
 func (g *growing) Read(b []byte) (int, error) {
@@ -57,7 +58,8 @@ func (g *growing) turn(block []byte) []byte {
 		p := bth.Packet{Opcode: op, PKey: 0xffff, MigReq: true, DestQP: 0x11, PSN: g.psn.Add(uint32(i)), AckReq: i == 7,
 			RETH: bth.RETH{VA: 1, RKey: 2, DMALen: uint32(8 * len(g.payload))}, Payload: g.payload}
 		if i == 8 {
-			p.DestQP, p.PSN, p.Payload, p.AETH = 0x12, g.psn.Add(7), nil, bth.AETH{Syndrome: bth.AckUnlimited, MSN: uint32(g.turns + 1)}
+			p.DestQP, p.PSN, p.Payload, p.AETH = 0x12, g.psn.Add(7), nil,
+				bth.AETH{Syndrome: bth.AckUnlimited, MSN: uint32(g.turns + 1)}
 		}
 		src, dst := near, far
 		if i == 8 {
@@ -83,7 +85,8 @@ func datagram(src, dst netip.Addr, p bth.Packet) []byte {
 	payload = bth.AppendICRC(payload, bth.ICRC(h.Seed(), payload))
 	n := 28 + len(payload)
 	b := []byte{0x45, 2, byte(n >> 8), byte(n), 0, 0, 0x40, 0, 64, 17, 0, 0}
-	b = append(append(append(b, src.AsSlice()...), dst.AsSlice()...), 0xc3, 0x50, 0x12, 0xb7, byte((n-20)>>8), byte(n-20), 0, 0)
+	b = append(append(append(b, src.AsSlice()...), dst.AsSlice()...), 0xc3, 0x50, 0x12, 0xb7, byte((n-20)>>8),
+		byte(n-20), 0, 0)
 	return append(b, payload...)
 }
 

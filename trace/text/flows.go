@@ -34,14 +34,15 @@ func (t *Flows) Flow(f *trace.Flow) error {
 	parts = append(parts, t.began(f)...)
 	if f.MTU > 0 {
 		how := "seen"
-		if f.Exact {
+		if f.MTUExact {
 			how = "agreed"
 		}
 		parts = append(parts, fmt.Sprintf("MTU %d %s", f.MTU, how))
 	}
 	parts = append(parts, throughput(f))
 	if r := f.RTT; r.Count > 0 {
-		parts = append(parts, fmt.Sprintf("RTT min %s avg %s max %s of %d", short(r.Min), short(r.Sum/time.Duration(r.Count)), short(r.Max), r.Count))
+		parts = append(parts, fmt.Sprintf("RTT min %s avg %s max %s of %d", short(r.Min),
+			short(r.Sum/time.Duration(r.Count)), short(r.Max), r.Count))
 	}
 	if f.Window > 0 {
 		parts = append(parts, fmt.Sprintf("window %d", f.Window))
@@ -56,9 +57,9 @@ func (t *Flows) Flush() error { return t.w.Flush() }
 
 // began describes how the connection was established, as far as known.
 func (t *Flows) began(f *trace.Flow) []string {
-	m := f.Managed
+	m := f.CM
 	switch {
-	case m == nil && f.Running:
+	case m == nil && f.BeganBefore:
 		return []string{"began before the capture"}
 	case m == nil:
 		return nil
@@ -70,8 +71,8 @@ func (t *Flows) began(f *trace.Flow) []string {
 	switch {
 	case m.Rejected != "":
 		s += " rejected"
-	case m.Took > 0:
-		s += " in " + short(m.Took)
+	case m.SetupTime > 0:
+		s += " in " + short(m.SetupTime)
 	case f.Ends[1].QPN == 0:
 		s += " not answered"
 	}
@@ -138,7 +139,7 @@ func (t *Flows) troubles(f *trace.Flow) []string {
 	if len(r) == 0 && f.Service == bth.ServiceRC && f.Messages > 0 {
 		r = append(r, "nothing lost")
 	}
-	if f.Cut {
+	if f.Evicted {
 		r = append(r, t.paint.warn("evicted: too many flows"))
 	}
 	if f.Err != "" {

@@ -31,7 +31,7 @@ func (w *Writer) line(p *trace.Packet) {
 	w.addresses(p)
 	w.s("  ")
 	w.start(colourOf(p))
-	if p.Doubt {
+	if p.Doubtful {
 		w.s("UDP from port ")
 		w.u(uint64(p.Src.Port()))
 		w.s("  ")
@@ -39,7 +39,7 @@ func (w *Writer) line(p *trace.Packet) {
 		w.s(" bytes")
 	} else {
 		if len(p.Bytes) >= bth.BTHLen {
-			w.where(p)
+			w.qpAndPSN(p)
 		}
 		if p.Meaning != "" {
 			w.plain(p.Meaning)
@@ -125,8 +125,8 @@ func (w *Writer) addresses(p *trace.Packet) {
 	}
 }
 
-// where writes the destination queue pair and the PSN, which the meaning may not contain.
-func (w *Writer) where(p *trace.Packet) {
+// qpAndPSN writes the destination queue pair and the PSN, which the meaning may not contain.
+func (w *Writer) qpAndPSN(p *trace.Packet) {
 	w.s("QP ")
 	w.qpn(p.BTH.DestQP)
 	w.s("  PSN ")
@@ -269,7 +269,8 @@ func (w *Writer) faults(p *trace.Packet) {
 		return
 	}
 	// The meaning may contain the error.
-	if text := p.Err.Error(); p.Doubt || !strings.Contains(p.Meaning, text) && !strings.Contains(p.Meaning, trimmed(text)) {
+	if text := p.Err.Error(); p.Doubtful ||
+		!strings.Contains(p.Meaning, text) && !strings.Contains(p.Meaning, trimmed(text)) {
 		w.start(red)
 		w.s("  [")
 		w.plain(trimmed(text))

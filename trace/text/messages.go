@@ -35,7 +35,8 @@ func (t *Messages) Packet(*trace.Packet) error { return nil }
 func (t *Messages) Message(m *trace.Message) error {
 	if !t.begun {
 		t.begin, t.begun = m.Flow.Begin, true
-		if err := t.line("message", "time", "verb", "from → to", "bytes", "packets", "latency", "frames", ""); err != nil {
+		if err := t.line("message", "time", "verb", "from → to", "bytes", "packets", "latency", "frames",
+			""); err != nil {
 			return err
 		}
 	}
@@ -44,8 +45,9 @@ func (t *Messages) Message(m *trace.Message) error {
 	if m.HasLatency() {
 		latency = short(m.Latency())
 	}
-	return t.line(fmt.Sprintf("%d.%d", m.Flow.Number, m.Number), fmt.Sprintf("%.6f", m.Begin.Sub(t.begin).Seconds()), m.Verb, end(from)+arrow+end(to),
-		fmt.Sprint(m.Bytes), fmt.Sprint(m.Packets), latency, frames(m.Frames), t.remarks(m))
+	return t.line(fmt.Sprintf("%d.%d", m.Flow.Number, m.Number), fmt.Sprintf("%.6f", m.Begin.Sub(t.begin).Seconds()),
+		m.Verb, end(from)+arrow+end(to), fmt.Sprint(m.Bytes), fmt.Sprint(m.Packets), latency, frames(m.Frames),
+		t.remarks(m))
 }
 
 func (t *Messages) line(columns ...any) error {
@@ -72,7 +74,7 @@ func (t *Messages) remarks(m *trace.Message) string {
 	switch {
 	case m.Failed != "":
 		r = append(r, t.paint.fail("failed: "+m.Failed))
-	case m.Cut:
+	case m.Evicted:
 		r = append(r, t.paint.warn("evicted: too many messages or flows"))
 	case !m.Done && m.Flow.Service == bth.ServiceRC:
 		r = append(r, t.paint.warn("no answer in the capture"))

@@ -49,7 +49,8 @@ func newStream(frames, payload int) *stream {
 		s.block = append(s.block, f.Data...)
 		s.turn++
 	}
-	ops := []bth.Opcode{bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteLast}
+	ops := []bth.Opcode{bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteMiddle,
+		bth.RCWriteMiddle, bth.RCWriteMiddle, bth.RCWriteLast}
 	for m := range turns {
 		psn := bth.PSN(m*len(ops) + m/(turns/2)*away)
 		for i, op := range ops {
@@ -58,7 +59,8 @@ func newStream(frames, payload int) *stream {
 				RETH: bth.RETH{VA: 1, RKey: 2, DMALen: uint32(8 * payload)}, Payload: make([]byte, payload),
 			})
 		}
-		add(bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 0x12, PSN: psn.Add(7), AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: uint32(m + 1)}})
+		add(bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 0x12, PSN: psn.Add(7),
+			AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: uint32(m + 1)}})
 	}
 	return s
 }

@@ -27,21 +27,24 @@ func frameOf(number int, at time.Duration, packets ...bth.Packet) *capture.Frame
 	var payload []byte
 	for i, p := range packets {
 		b := p.Append(nil)
-		h := bth.Header4{Src: near.As4(), Dst: far.As4(), ID: uint16(7 + i), FlagsFragment: 0x4000, SrcPort: 50000, DstPort: trace.Port,
-			UDPLen: bth.UDPHeaderLen + len(b) + bth.ICRCLen}
+		h := bth.Header4{Src: near.As4(), Dst: far.As4(), ID: uint16(7 + i), FlagsFragment: 0x4000, SrcPort: 50000,
+			DstPort: trace.Port, UDPLen: bth.UDPHeaderLen + len(b) + bth.ICRCLen}
 		payload = append(payload, bth.AppendICRC(b, bth.ICRC(h.Seed(), b))...)
 	}
 	n := 28 + len(payload)
 	b := []byte{0x45, 3, byte(n >> 8), byte(n), 0, 7, 0x40, 0, 64, 17, 0, 0}
-	b = append(append(append(b, near.AsSlice()...), far.AsSlice()...), 0xc3, 0x50, 0x12, 0xb7, byte((n-20)>>8), byte(n-20), 0, 0)
+	b = append(append(append(b, near.AsSlice()...), far.AsSlice()...), 0xc3, 0x50, 0x12, 0xb7, byte((n-20)>>8),
+		byte(n-20), 0, 0)
 	b = append(b, payload...)
-	return &capture.Frame{Number: number, Time: time.Unix(1700000000, 0).Add(at), Link: capture.LinkRaw, Data: b, Length: len(b)}
+	return &capture.Frame{Number: number, Time: time.Unix(1700000000, 0).Add(at), Link: capture.LinkRaw, Data: b,
+		Length: len(b)}
 }
 
 // conversation shows packets of all kinds.
 func conversation(t testing.TB, show func(*trace.Packet)) {
 	var b [mad.Len]byte
-	m := mad.Message{Attribute: mad.AttrREJ, TransactionID: 9, REJ: mad.REJ{LocalCommID: 1, Reason: 8, PrivateData: []byte("secret")}}
+	m := mad.Message{Attribute: mad.AttrREJ, TransactionID: 9,
+		REJ: mad.REJ{LocalCommID: 1, Reason: 8, PrivateData: []byte("secret")}}
 	if err := m.Encode(&b); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +54,8 @@ func conversation(t testing.TB, show func(*trace.Packet)) {
 		return bth.Packet{Opcode: op, PKey: 0xffff, DestQP: 0x11, PSN: psn}
 	}
 	w := rc(bth.RCWriteOnlyImm, 5)
-	w.RETH, w.Imm, w.Payload, w.AckReq, w.Solicited = bth.RETH{VA: 0x1000, RKey: 0x22, DMALen: 19}, 0xabcd, secret, true, true
+	w.RETH, w.Imm, w.Payload, w.AckReq, w.Solicited = bth.RETH{VA: 0x1000, RKey: 0x22,
+		DMALen: 19}, 0xabcd, secret, true, true
 	d.Decode(frameOf(1, 0, w), show)
 	cas := rc(bth.RCCmpSwap, 6)
 	cas.AtomicETH = bth.AtomicETH{VA: 0x2000, RKey: 1, SwapAdd: 3, Compare: 4}
@@ -69,7 +73,8 @@ func conversation(t testing.TB, show func(*trace.Packet)) {
 	flush.FETH, flush.RETH = bth.FETH{Type: 2, Level: 1}, bth.RETH{VA: 1, RKey: 2, DMALen: 3}
 	d.Decode(frameOf(6, 5*time.Millisecond, flush), show)
 	d.Decode(frameOf(7, 6*time.Millisecond, bth.Packet{Opcode: bth.CNP, DestQP: 0x11, BECN: true}), show)
-	d.Decode(frameOf(8, 7*time.Millisecond, bth.Packet{Opcode: bth.UDSendOnly, DestQP: 1, DETH: bth.DETH{QKey: 0x80010000, SrcQP: 1}, Payload: b[:]}), show)
+	d.Decode(frameOf(8, 7*time.Millisecond, bth.Packet{Opcode: bth.UDSendOnly, DestQP: 1,
+		DETH: bth.DETH{QKey: 0x80010000, SrcQP: 1}, Payload: b[:]}), show)
 	middle := rc(bth.RCWriteMiddle, 9)
 	middle.Payload = make([]byte, 256)
 	last := rc(bth.RCWriteLast, 10)
@@ -100,7 +105,8 @@ func conversation(t testing.TB, show func(*trace.Packet)) {
 
 func TestWhatIsWritten(t *testing.T) {
 	for name, o := range map[string]text.Options{
-		"lines": {}, "fields": {Fields: true}, "hex": {Hex: true}, "payload": {Payload: true}, "colour": {Colour: true, Hex: true},
+		"lines": {}, "fields": {Fields: true}, "hex": {Hex: true}, "payload": {Payload: true},
+		"colour": {Colour: true, Hex: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -135,7 +141,8 @@ func TestTextOfOthersHasNoControlCharacters(t *testing.T) {
 	p := &trace.Packet{Number: 1, Part: 1, Parts: 1, Src: netip.AddrPortFrom(near, 1), Dst: netip.AddrPortFrom(far, 2)}
 	for _, tt := range []struct{ in, want string }{
 		{"plain", "plain"}, {"", ""}, {"µs → \u00a0 \U0001f600", "µs → \u00a0 \U0001f600"}, {"a\tb\r\nc", "a b  c"},
-		{"\x1b[31mred\x1b[0m", "\ufffd[31mred\ufffd[0m"}, {"\x00\x07\x7f", "\ufffd\ufffd\ufffd"}, {"c1 \u009b31m", "c1 \ufffd31m"},
+		{"\x1b[31mred\x1b[0m", "\ufffd[31mred\ufffd[0m"},
+		{"\x00\x07\x7f", "\ufffd\ufffd\ufffd"}, {"c1 \u009b31m", "c1 \ufffd31m"},
 		{"\xff\xc3", "\ufffd\ufffd"}, {"\x9b", "\ufffd"}, {"was \ufffd before", "was \ufffd before"},
 		{"to the \u202eleft", "to the \ufffdleft"}, {"zero\u200bwidth\u2028", "zero\ufffdwidth\ufffd"},
 	} {
@@ -154,10 +161,12 @@ func TestAnErrorIsSaidOnce(t *testing.T) {
 	for _, tt := range []struct {
 		meaning string
 		doubt   bool
-	}{{"cannot be decoded: no such thing", false}, {"", false}, {"something else", false}, {"cannot be decoded: no such thing", true}} {
+	}{{"cannot be decoded: no such thing", false}, {"", false}, {"something else", false},
+		{"cannot be decoded: no such thing", true}} {
 		var out bytes.Buffer
 		w := text.NewWriter(&out, text.Options{})
-		p := &trace.Packet{Number: 1, Part: 1, Parts: 1, Src: netip.AddrPortFrom(near, 1), Dst: netip.AddrPortFrom(far, 2), Meaning: tt.meaning, Doubt: tt.doubt}
+		p := &trace.Packet{Number: 1, Part: 1, Parts: 1, Src: netip.AddrPortFrom(near, 1),
+			Dst: netip.AddrPortFrom(far, 2), Meaning: tt.meaning, Doubtful: tt.doubt}
 		p.Err = errors.New("bth: packet refused: no such thing")
 		if err := errors.Join(w.Packet(p), w.Flush()); err != nil {
 			t.Fatal(err)

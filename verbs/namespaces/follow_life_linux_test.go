@@ -24,7 +24,8 @@ func TestAnInterfaceIsWaitedFor(t *testing.T) {
 	for _, c := range []struct{ device, addr string }{{"veth57", "198.18.57.5"}, {"198.18.57.6", "198.18.57.6"}} {
 		t.Run(c.device, func(t *testing.T) {
 			a := followIn(t, hosts.Left, c.device)
-			if p := a.Device.PortAttr(); p.State != "PORT_DOWN" || len(a.Device.GIDs()) != 0 || a.Device.NetDev() != "" && a.Device.NetDev() != "veth57" {
+			if p := a.Device.PortAttr(); p.State != "PORT_DOWN" || len(a.Device.GIDs()) != 0 ||
+				a.Device.NetDev() != "" && a.Device.NetDev() != "veth57" {
 				t.Fatalf("without an interface the port is %s, the GIDs %+v", p.State, a.Device.GIDs())
 			}
 			if _, err := a.Device.GID(0); err == nil {
@@ -43,7 +44,8 @@ func TestAnInterfaceIsWaitedFor(t *testing.T) {
 				if peer, err = netlink.LinkByName("peer57"); err != nil {
 					return err
 				}
-				return errors.Join(netlink.LinkSetUp(left), netlink.LinkSetUp(peer), netlink.AddrAdd(left, addrOf(t, c.addr+"/24", 0)))
+				return errors.Join(netlink.LinkSetUp(left), netlink.LinkSetUp(peer),
+					netlink.AddrAdd(left, addrOf(t, c.addr+"/24", 0)))
 			})
 			a.Until("the address", a.Has(c.addr))
 			a.Until("the port", a.Port("PORT_ACTIVE"))
@@ -62,9 +64,10 @@ func TestLinksThatComeAreWrapped(t *testing.T) {
 	var a verbstest.Node
 	a.TB = t
 	testnet.In(t, hosts.Left, func() (err error) {
-		a.Device, err = verbs.Open(verbs.Config{Device: testnet.Interface, Follow: true, Wrap: func(l packet.Link) packet.Link {
-			return fault.New(l, fault.Config{})
-		}})
+		a.Device, err = verbs.Open(verbs.Config{Device: testnet.Interface, Follow: true,
+			Wrap: func(l packet.Link) packet.Link {
+				return fault.New(l, fault.Config{})
+			}})
 		return err
 	})
 	defer a.Device.Close()
@@ -87,7 +90,8 @@ func TestFollowingEndsWithTheDevice(t *testing.T) {
 		if runtime.NumGoroutine() == before {
 			t.Fatal("no goroutine to leave behind: this test counts nothing")
 		}
-		if there := device == "127.55.14.57"; (len(d.GIDs()) > 0) != there || (d.PortAttr().State == "PORT_ACTIVE") != there {
+		if there := device == "127.55.14.57"; (len(d.GIDs()) > 0) != there ||
+			(d.PortAttr().State == "PORT_ACTIVE") != there {
 			t.Errorf("%s: the port is %s, the GIDs are %+v", device, d.PortAttr().State, d.GIDs())
 		}
 		if err := d.Close(); err != nil {
@@ -127,9 +131,11 @@ func TestAnInterfaceIsFollowedByItsName(t *testing.T) {
 	}
 	a.Until("the address", a.Has("198.18.57.1"))
 	rename(testnet.Interface, "other57")
-	a.Until("the interface to lose its name", func() bool { return len(a.Device.GIDs()) == 0 && a.Device.NetDev() == "" })
+	a.Until("the interface to lose its name",
+		func() bool { return len(a.Device.GIDs()) == 0 && a.Device.NetDev() == "" })
 	rename("other57", testnet.Interface)
-	a.Until("the interface to have its name again", func() bool { return a.GIDOf("198.18.57.1") >= 0 && a.Port("PORT_ACTIVE")() })
+	a.Until("the interface to have its name again",
+		func() bool { return a.GIDOf("198.18.57.1") >= 0 && a.Port("PORT_ACTIVE")() })
 }
 
 // An address whose port is in use by another program is retried.

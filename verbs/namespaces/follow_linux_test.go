@@ -146,7 +146,8 @@ func TestTrafficGoesOnWhenTheInterfaceIsMadeAgain(t *testing.T) {
 		a.Written(b)
 		hosts.Cut(t)
 		for _, n := range []*verbstest.Node{a, b} {
-			n.Until("the end of the interface", func() bool { return len(n.Device.GIDs()) == 0 && n.Device.NetDev() == "" })
+			n.Until("the end of the interface",
+				func() bool { return len(n.Device.GIDs()) == 0 && n.Device.NetDev() == "" })
 			if s := n.Device.PortAttr().State; s != "PORT_DOWN" {
 				t.Errorf("the port is %s without an interface", s)
 			}
@@ -190,9 +191,15 @@ func TestPortAndMTUFollowTheInterface(t *testing.T) {
 				set(ns, func(l netlink.Link) error { return netlink.LinkSetMTU(l, 9000) })
 			}
 		}, mtu(4096)},
-		{"MTU as before", func() { set(hosts.Left, func(l netlink.Link) error { return netlink.LinkSetMTU(l, 1500) }) }, mtu(1024)},
-		{"too small an MTU", func() { set(hosts.Left, func(l netlink.Link) error { return netlink.LinkSetMTU(l, 300) }) }, a.Lacks(left)},
-		{"MTU that is large enough", func() { set(hosts.Left, func(l netlink.Link) error { return netlink.LinkSetMTU(l, 1500) }) }, a.Has(left)},
+		{"MTU as before", func() {
+			set(hosts.Left,
+				func(l netlink.Link) error { return netlink.LinkSetMTU(l, 1500) })
+		}, mtu(1024)},
+		{"too small an MTU", func() {
+			set(hosts.Left, func(l netlink.Link) error { return netlink.LinkSetMTU(l, 300) })
+		}, a.Lacks(left)},
+		{"MTU that is large enough",
+			func() { set(hosts.Left, func(l netlink.Link) error { return netlink.LinkSetMTU(l, 1500) }) }, a.Has(left)},
 	} {
 		c.do()
 		a.Until(c.step, c.until)
@@ -224,7 +231,8 @@ func TestAnAddressIsFollowedFromInterfaceToInterface(t *testing.T) {
 			t.Skipf("cannot make a bridge: %v", err)
 		}
 		addr := addrOf(t, left+"/24", 0)
-		return errors.Join(netlink.LinkSetUp(bridge), netlink.LinkSetMaster(cable, bridge), netlink.AddrDel(cable, addr), netlink.AddrAdd(bridge, addr))
+		return errors.Join(netlink.LinkSetUp(bridge), netlink.LinkSetMaster(cable, bridge),
+			netlink.AddrDel(cable, addr), netlink.AddrAdd(bridge, addr))
 	})
 	a.Until("the other interface", func() bool { return a.Device.NetDev() == "bridge57" && a.Has(left)() })
 	if got := a.Device.GIDs(); len(got) != 1 || got[0].Index != 0 || got[0].NetDev != "bridge57" {
@@ -250,7 +258,8 @@ func TestOnlyAddressesThatCanBeUsedAreFollowed(t *testing.T) {
 		if got := a.GIDOf(addr); got >= 0 {
 			t.Errorf("%s is GID %d", addr, got)
 		}
-		if !slices.ContainsFunc(a.Device.Skipped(), func(err error) bool { return bytes.Contains([]byte(err.Error()), []byte(addr)) }) {
+		if !slices.ContainsFunc(a.Device.Skipped(),
+			func(err error) bool { return bytes.Contains([]byte(err.Error()), []byte(addr)) }) {
 			t.Errorf("left out are %v, without %s", a.Device.Skipped(), addr)
 		}
 	}

@@ -40,7 +40,8 @@ func TestTrafficInFramesGoesOnWhenTheInterfaceIsMadeAgain(t *testing.T) {
 	for _, kind := range []string{"raw", "xdp"} {
 		t.Run(kind, func(t *testing.T) {
 			hosts := testnet.Connect(t, followCable)
-			a, b := followBy(t, hosts.Left, testnet.Interface, kind, 2), followBy(t, hosts.Right, "198.18.57.2", kind, 1)
+			a, b := followBy(t, hosts.Left, testnet.Interface, kind, 2),
+				followBy(t, hosts.Right, "198.18.57.2", kind, 1)
 			for _, n := range []*verbstest.Node{a, b} {
 				n.Until("the port", n.Port("PORT_ACTIVE"))
 			}

@@ -12,7 +12,8 @@ import (
 // both families.
 func TestMulticastCrossesHosts(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{
-		MTU: 1500, Left: []string{"198.18.55.1/24", "fd00:55::1/64"}, Right: []string{"198.18.55.2/24", "fd00:55::2/64"},
+		MTU: 1500, Left: []string{"198.18.55.1/24", "fd00:55::1/64"},
+		Right: []string{"198.18.55.2/24", "fd00:55::2/64"},
 	})
 	for _, family := range []struct{ name, left, right, group string }{
 		{"IPv4", "198.18.55.1", "198.18.55.2", "239.55.4.9"},

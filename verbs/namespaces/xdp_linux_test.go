@@ -16,7 +16,8 @@ func TestXDPSaysWhichPathMTUItOffers(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{MTU: 9000, Left: []string{"198.18.57.1/24"}})
 	var log bytes.Buffer
 	testnet.In(t, hosts.Left, func() error {
-		dev, err := verbs.Open(verbs.Config{Device: "198.18.57.1", Link: "xdp", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		dev, err := verbs.Open(verbs.Config{Device: "198.18.57.1", Link: "xdp",
+			Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if err != nil {
 			return err
 		}
@@ -30,7 +31,8 @@ func TestXDPSaysWhichPathMTUItOffers(t *testing.T) {
 		}
 		return nil
 	})
-	if s := log.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, "link=xdp path_mtu=") || !strings.Contains(s, `detail="native mode`) {
+	if s := log.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, "link=xdp path_mtu=") ||
+		!strings.Contains(s, `detail="native mode`) {
 		t.Errorf("the log says %s", s)
 	}
 }
@@ -41,7 +43,8 @@ func TestAutoSaysWhyItIsNoOtherKind(t *testing.T) {
 	for _, follow := range []bool{false, true} {
 		var log bytes.Buffer
 		testnet.In(t, hosts.Left, func() error {
-			dev, err := verbs.Open(verbs.Config{Device: addr.String(), Link: links.Auto, Follow: follow, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			dev, err := verbs.Open(verbs.Config{Device: addr.String(), Link: links.Auto, Follow: follow,
+				Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			if err != nil {
 				return err
 			}
@@ -50,7 +53,8 @@ func TestAutoSaysWhyItIsNoOtherKind(t *testing.T) {
 				t.Errorf("a link of kind %q, want raw on a veth pair", got)
 			}
 			choices := dev.LinkChoices(addr)
-			if len(choices) != 3 || choices[0].Kind != "xdp" || choices[0].Why == nil || choices[1].Why != nil || choices[2].Why == nil {
+			if len(choices) != 3 || choices[0].Kind != "xdp" || choices[0].Err == nil || choices[1].Err != nil ||
+				choices[2].Err == nil {
 				t.Errorf("choices: %v", choices)
 			}
 			if c := dev.LinkChoices(netip.MustParseAddr("198.18.57.9")); c != nil {

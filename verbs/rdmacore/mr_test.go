@@ -113,7 +113,8 @@ func (p *player) rereg(opt verbs.ReregOption) {
 // windowTraffic writes in both directions through windows on regions without remote rights.
 func windowTraffic(t *testing.T, typ verbs.MWType) (client, server *player, w *verbs.MW) {
 	t.Helper()
-	client, server = newPlayers(t, playerOptions{mrAccess: verbs.LocalWrite | verbs.MWBind, qpAccess: verbs.RemoteWrite})
+	client, server = newPlayers(t, playerOptions{mrAccess: verbs.LocalWrite | verbs.MWBind,
+		qpAccess: verbs.RemoteWrite})
 	for _, p := range []*player{client, server} {
 		w = p.Window(typ)
 		if typ == verbs.MWType1 {

@@ -104,7 +104,8 @@ func newPlayers(t *testing.T, o playerOptions) (client, server *player) {
 			p.attr.MaxRdAtomic, p.attr.MaxDestRdAtomic = o.rdAtomic, o.rdAtomic
 		}
 		if o.withSRQ {
-			if p.srq, err = p.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: verbstest.Cap.MaxRecvWR, MaxSGE: verbstest.Cap.MaxRecvSGE}); err != nil {
+			if p.srq, err = p.pd.CreateSRQ(verbs.SRQInitAttr{MaxWR: verbstest.Cap.MaxRecvWR,
+				MaxSGE: verbstest.Cap.MaxRecvSGE}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -121,7 +122,8 @@ func connectPlayers(a, b *player, service verbs.QPType) {
 	a.peer, b.peer = b, a
 	for _, p := range []*player{a, b} {
 		var err error
-		if p.qp, err = p.pd.CreateQP(verbs.QPInitAttr{Type: service, SendCQ: p.cq, SRQ: p.srq, Cap: verbstest.Cap}); err != nil {
+		if p.qp, err = p.pd.CreateQP(verbs.QPInitAttr{Type: service, SendCQ: p.cq, SRQ: p.srq,
+			Cap: verbstest.Cap}); err != nil {
 			p.Fatal(err)
 		}
 		if p.info, err = p.qp.Local(0, verbs.RandomPSN()); err != nil {
@@ -176,7 +178,8 @@ func (p *player) sge(n int) []verbs.SGE {
 // Post posts a send work request for p's message.
 func (p *player) Post(op verbs.WROpcode, change func(*verbs.SendWR)) {
 	p.Helper()
-	wr := &verbs.SendWR{ID: 5, Opcode: op, Flags: verbs.Signaled, SGList: p.sge(p.size), RemoteAddr: p.addr, RKey: p.rkey}
+	wr := &verbs.SendWR{ID: 5, Opcode: op, Flags: verbs.Signaled, SGList: p.sge(p.size), RemoteAddr: p.addr,
+		RKey: p.rkey}
 	if p.ah != nil {
 		wr.AH, wr.RemoteQPN, wr.RemoteQKey = p.ah, p.peer.qp.QPN(), verbstest.QKey
 	}
@@ -265,7 +268,8 @@ func traffic(client, server *player, op verbs.WROpcode) {
 		if wc.ByteLen != uint32(to.grh+from.size) || wc.QPN != to.qp.QPN() || wc.SrcQP != from.qp.QPN() {
 			client.Fatalf("the receive completion is %+v", wc)
 		}
-		if withImm := op == verbs.WRSendImm || op == verbs.WRWriteImm; withImm != (wc.Flags&verbs.WCWithImm != 0) || withImm && wc.Imm != imm {
+		if withImm := op == verbs.WRSendImm || op == verbs.WRWriteImm; withImm != (wc.Flags&verbs.WCWithImm != 0) ||
+			withImm && wc.Imm != imm {
 			client.Fatalf("the receive completion is %+v, want immediate data %d: %v", wc, imm, withImm)
 		}
 	}

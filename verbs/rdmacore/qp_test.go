@@ -28,7 +28,8 @@ var rdmaCoreQP = map[string]func(*testing.T){
 	"test_modify_rc_qp_rd_atomic": func(t *testing.T) {
 		_, server := newPlayers(t, playerOptions{rdAtomic: 12})
 		if attr, _ := server.qp.Query(); attr.MaxRdAtomic < 12 || attr.MaxDestRdAtomic < 12 {
-			t.Errorf("max_rd_atomic is %d and max_dest_rd_atomic %d, 12 were asked for", attr.MaxRdAtomic, attr.MaxDestRdAtomic)
+			t.Errorf("max_rd_atomic is %d and max_dest_rd_atomic %d, 12 were asked for", attr.MaxRdAtomic,
+				attr.MaxDestRdAtomic)
 		}
 	},
 }
@@ -47,7 +48,8 @@ func createQP(service verbs.QPType) func(*testing.T) {
 				t.Errorf("a queue pair begins in %v, want RESET", attr.State)
 			}
 			if got.MaxSendWR < sizes.MaxSendWR || got.MaxRecvWR < sizes.MaxRecvWR ||
-				got.MaxSendSGE < sizes.MaxSendSGE || got.MaxRecvSGE < sizes.MaxRecvSGE || got.MaxInline < sizes.MaxInline {
+				got.MaxSendSGE < sizes.MaxSendSGE || got.MaxRecvSGE < sizes.MaxRecvSGE ||
+				got.MaxInline < sizes.MaxInline {
 				t.Errorf("the sizes are %+v, asked for were %+v", got, sizes)
 			}
 		}
@@ -58,7 +60,8 @@ func createQP(service verbs.QPType) func(*testing.T) {
 func createQPInInit(service verbs.QPType) func(*testing.T) {
 	return func(t *testing.T) {
 		q := newQPOf(t, service, verbstest.Cap)
-		err := q.Modify(&verbs.QPAttr{State: verbs.INIT, Port: 1}, verbs.AttrState|verbs.AttrPort|verbs.AttrPKeyIndex|verbs.AttrAccess)
+		err := q.Modify(&verbs.QPAttr{State: verbs.INIT, Port: 1},
+			verbs.AttrState|verbs.AttrPort|verbs.AttrPKeyIndex|verbs.AttrAccess)
 		if err != nil || q.State() != verbs.INIT {
 			t.Errorf("the queue pair is in %v, want INIT: %v", q.State(), err)
 		}

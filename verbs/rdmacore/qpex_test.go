@@ -14,17 +14,19 @@ var rdmaCoreQPEx = map[string]func(*testing.T){
 		client.size, server.size = 0, 0
 		traffic(client, server, verbs.WRSend)
 	},
-	"test_qp_ex_rc_send":                 sendTraffic(playerOptions{}, verbs.WRSend),
-	"test_qp_ex_rc_send_imm":             sendTraffic(playerOptions{}, verbs.WRSendImm),
-	"test_qp_ex_rc_rdma_write":           oneSidedTraffic(verbs.RemoteWrite, -1, verbs.WRWrite),
-	"test_qp_ex_rc_rdma_write_imm":       sendTraffic(playerOptions{mrAccess: verbs.LocalWrite | verbs.RemoteWrite}, verbs.WRWriteImm),
+	"test_qp_ex_rc_send":       sendTraffic(playerOptions{}, verbs.WRSend),
+	"test_qp_ex_rc_send_imm":   sendTraffic(playerOptions{}, verbs.WRSendImm),
+	"test_qp_ex_rc_rdma_write": oneSidedTraffic(verbs.RemoteWrite, -1, verbs.WRWrite),
+	"test_qp_ex_rc_rdma_write_imm": sendTraffic(playerOptions{mrAccess: verbs.LocalWrite | verbs.RemoteWrite},
+		verbs.WRWriteImm),
 	"test_qp_ex_rc_rdma_write_zero_size": oneSidedTraffic(verbs.RemoteWrite, 0, verbs.WRWrite),
 	"test_qp_ex_rc_rdma_read":            oneSidedTraffic(verbs.RemoteRead, -1, verbs.WRRead),
 	"test_qp_ex_rc_rdma_read_zero_size":  oneSidedTraffic(verbs.RemoteRead, 0, verbs.WRRead),
 	"test_qp_ex_rc_atomic_cmp_swp":       func(t *testing.T) { atomicTraffic(t, verbs.WRCmpSwap, 1, 2) },
 	"test_qp_ex_rc_atomic_fetch_add":     func(t *testing.T) { atomicTraffic(t, verbs.WRFetchAdd, 1, 2) },
 	"test_qp_ex_rc_atomic_write": func(t *testing.T) {
-		client, server := newPlayers(t, playerOptions{size: 8, mrAccess: verbs.LocalWrite | verbs.RemoteWrite, qpAccess: verbs.RemoteWrite})
+		client, server := newPlayers(t,
+			playerOptions{size: 8, mrAccess: verbs.LocalWrite | verbs.RemoteWrite, qpAccess: verbs.RemoteWrite})
 		rdmaTraffic(client, server, verbs.WRAtomicWrite)
 	},
 	"test_qp_ex_rc_flush": func(t *testing.T) {
@@ -60,7 +62,8 @@ var rdmaCoreQPEx = map[string]func(*testing.T){
 	"test_post_send_qp_state_bad_flow": func(t *testing.T) {
 		client, _ := newPlayers(t, playerOptions{})
 		client.reset()
-		client.refused(client.qp.PostSend(&verbs.SendWR{Opcode: verbs.WRSend, SGList: client.sge(client.size)}), "RESET")
+		client.refused(client.qp.PostSend(&verbs.SendWR{Opcode: verbs.WRSend,
+			SGList: client.sge(client.size)}), "RESET")
 	},
 	"test_full_rq_bad_flow": func(t *testing.T) {
 		_, server := newPlayers(t, playerOptions{})

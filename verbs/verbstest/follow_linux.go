@@ -17,7 +17,8 @@ func (n *Node) Until(what string, is func() bool) {
 	defer cancel()
 	for !is() {
 		if _, err := n.Device.Event(ctx); err != nil {
-			n.Fatalf("waiting for %s: %v; the port is %s, the GIDs are %+v, left out: %v", what, err, n.Device.PortAttr().State, n.Device.GIDs(), n.Device.Skipped())
+			n.Fatalf("waiting for %s: %v; the port is %s, the GIDs are %+v, left out: %v", what, err,
+				n.Device.PortAttr().State, n.Device.GIDs(), n.Device.Skipped())
 		}
 	}
 }

@@ -112,7 +112,8 @@ func Connected(t testing.TB, cfg [2]verbs.Config, size int) (a, b *Node) {
 // ConnectQPs moves two RC queue pairs to RTS.
 func ConnectQPs(t testing.TB, a, b *verbs.QP, ai, bi verbs.ConnInfo) {
 	t.Helper()
-	if err := errors.Join(a.Connect(ai, bi, verbs.DefaultConnAttr()), b.Connect(bi, ai, verbs.DefaultConnAttr())); err != nil {
+	if err := errors.Join(a.Connect(ai, bi, verbs.DefaultConnAttr()),
+		b.Connect(bi, ai, verbs.DefaultConnAttr())); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -126,7 +127,8 @@ func (n *Node) Wait(count int, wc []verbs.WC) {
 		}
 		for i := range wc[:k] {
 			if wc[i].Status != verbs.WCSuccess {
-				n.Fatalf("work request %d ended with %s: %v; last error of the host: %v", wc[i].WRID, wc[i].Status.Name(), wc[i].Status, n.Device.SendError())
+				n.Fatalf("work request %d ended with %s: %v; last error of the host: %v", wc[i].WRID,
+					wc[i].Status.Name(), wc[i].Status, n.Device.SendError())
 			}
 		}
 		count -= k

@@ -41,8 +41,8 @@ type Cell struct {
 // ID returns the name of the cell. It is unique in a matrix and, except for its slashes, usable
 // as a file name.
 func (c Cell) ID() string {
-	return strings.Join([]string{c.Suite, Slug(c.Condition.String()), Slug(c.Workload.Tool.Name), Slug(c.Workload.Params.String()),
-		"gorxe-" + c.Role.String(), c.Family.String()}, "/")
+	return strings.Join([]string{c.Suite, Slug(c.Condition.String()), Slug(c.Workload.Tool.Name),
+		Slug(c.Workload.Params.String()), "gorxe-" + c.Role.String(), c.Family.String()}, "/")
 }
 
 // Time limits for a slow and busy machine: a fixed part, and a part for every packet. The latter
@@ -140,7 +140,8 @@ func (c Cell) stock(e End, port int, host string) []string {
 func (c Cell) gorxe(e End, port int, host string) []string {
 	t := c.Workload.Tool
 	if t.UnderRun {
-		argv := append([]string{GorxePath}, strings.Fields(strings.ReplaceAll(runPrefix, "{self}", e.Addr[c.Family].String()))...)
+		argv := append([]string{GorxePath},
+			strings.Fields(strings.ReplaceAll(runPrefix, "{self}", e.Addr[c.Family].String()))...)
 		inside := End{Device: runDevice, GID: map[Family]int{}}
 		return c.arguments(append(argv, t.program()), inside, port, host)
 	}

@@ -11,7 +11,8 @@ import (
 // testLink returns a link whose ends have addresses and GIDs.
 func testLink() *Link {
 	addr := func(host string) map[Family]netip.Addr {
-		return map[Family]netip.Addr{IPv4: netip.MustParseAddr("198.18.2." + host), IPv6: netip.MustParseAddr("fd00:18:0:2::" + host)}
+		return map[Family]netip.Addr{IPv4: netip.MustParseAddr("198.18.2." + host),
+			IPv6: netip.MustParseAddr("fd00:18:0:2::" + host)}
 	}
 	return &Link{
 		Rxe:   End{Device: "rxe2", GID: map[Family]int{IPv4: 1, IPv6: 3}, Addr: addr("1")},
@@ -46,19 +47,23 @@ func TestCommandLines(t *testing.T) {
 		server, client string
 	}{
 		{"gorxe is the client, IPv4",
-			Cell{Workload: Workload{tool("ibv_rc_pingpong"), Params{Size: 8193, MTU: 256, Iters: 20}}, Role: Client, Family: IPv4},
+			Cell{Workload: Workload{tool("ibv_rc_pingpong"), Params{Size: 8193, MTU: 256, Iters: 20}}, Role: Client,
+				Family: IPv4},
 			"ibv_rc_pingpong -d rxe2 -g 1 -p 20001 -c -n 20 -s 8193 -m 256",
 			"/run/rxelab/gorxe pingpong rc -d g2 -g 0 -p 20001 -c -n 20 -s 8193 -m 256 198.18.2.1"},
 		{"ibv_rc_pingpong reaches a server over IPv6",
-			Cell{Workload: Workload{tool("ibv_rc_pingpong"), Params{Size: 1, MTU: 1024, Iters: 5}}, Role: Server, Family: IPv6},
+			Cell{Workload: Workload{tool("ibv_rc_pingpong"), Params{Size: 1, MTU: 1024, Iters: 5}}, Role: Server,
+				Family: IPv6},
 			"/run/rxelab/gorxe pingpong rc -d g2 -g 2 -p 20001 -c -n 5 -s 1 -m 1024",
 			"ibv_rc_pingpong -d rxe2 -g 3 -p 20001 -c -n 5 -s 1 -m 1024 fd00:18:0:2::2"},
 		{"its server listens on IPv4 only",
-			Cell{Workload: Workload{tool("ibv_rc_pingpong"), Params{Size: 1, MTU: 1024, Iters: 5}}, Role: Client, Family: IPv6},
+			Cell{Workload: Workload{tool("ibv_rc_pingpong"), Params{Size: 1, MTU: 1024, Iters: 5}}, Role: Client,
+				Family: IPv6},
 			"ibv_rc_pingpong -d rxe2 -g 3 -p 20001 -c -n 5 -s 1 -m 1024",
 			"/run/rxelab/gorxe pingpong rc -d g2 -g 2 -p 20001 -c -n 5 -s 1 -m 1024 198.18.2.1 --foreign-gids fd00:18:0:2::1"},
 		{"perftest exchanges over IPv4 only",
-			Cell{Workload: Workload{tool("ib_read_bw"), Params{Size: 65536, QPs: 4, Both: true, Iters: 10}}, Role: Server, Family: IPv6},
+			Cell{Workload: Workload{tool("ib_read_bw"), Params{Size: 65536, QPs: 4, Both: true, Iters: 10}},
+				Role: Server, Family: IPv6},
 			"/run/rxelab/gorxe perf read_bw -d g2 -x 2 -p 20001 -F -n 10 -s 65536 -q 4 -b --foreign-gids fd00:18:0:2::1",
 			"ib_read_bw -d rxe2 -x 3 -p 20001 -F -n 10 -s 65536 -q 4 -b 198.18.2.2"},
 		{"all sizes",

@@ -39,7 +39,7 @@ func looked(p Params) int { return max(1, p.Conns) * (2 + 2*p.Iters) }
 
 // talking returns a tool of rdma_cm with the programs of the kernel's release. It runs only
 // without loss: a program that ends sends DREQ once, and a peer that misses it waits forever.
-func talking(name string, runs []Params, t Talk) Tool {
+func talking(name string, runs []Params, t CMTool) Tool {
 	return Tool{Name: name, Native: true, CM: true, Kind: Connection, Runs: runs, Fragile: true, Talk: &t}
 }
 
@@ -53,10 +53,11 @@ func still(t Tool) Tool {
 // early, but it prints an error.
 func rping(name, flags string, runs []Params, server, client Says) Tool {
 	const parameters = " -p {port} -V -C {count} -S {size}"
-	return talking(name, runs, Talk{
+	return talking(name, runs, CMTool{
 		Server: "rping -s -a {local}" + parameters + flags, Client: "rping -c -a {remote}" + parameters + flags,
-		GorxeServer: "rping -s -a {local}" + parameters + flags, GorxeClient: "rping -c -a {remote}" + parameters + flags,
-		ServerSays: server, ClientSays: client, Packets: pinged,
+		GorxeServer: "rping -s -a {local}" + parameters + flags,
+		GorxeClient: "rping -c -a {remote}" + parameters + flags,
+		ServerSays:  server, ClientSays: client, Packets: pinged,
 	})
 }
 
@@ -67,10 +68,14 @@ const pingTrouble = `wait for|(?i:error|failed|mismatch|bogus)`
 func matose() Tool {
 	const parameters = " -p {port} -C {count} -S {size}"
 	says := Says{Must: `return status 0`, Never: `error|fail`}
-	return talking("ucmatose", exchanges, Talk{
-		Server: "ucmatose -b {local} -c {connections}" + parameters, Client: "ucmatose -s {remote} -c {connections}" + parameters,
-		GorxeServer: "cm -s -b {local} -n {connections}" + parameters, GorxeClient: "cm -c {remote} -n {connections}" + parameters,
-		ServerSays: says, ClientSays: says, Packets: exchanged,
+	return talking("ucmatose", exchanges, CMTool{
+		Server:      "ucmatose -b {local} -c {connections}" + parameters,
+		Client:      "ucmatose -s {remote} -c {connections}" + parameters,
+		GorxeServer: "cm -s -b {local} -n {connections}" + parameters,
+		GorxeClient: "cm -c {remote} -n {connections}" + parameters,
+		ServerSays:  says,
+		ClientSays:  says,
+		Packets:     exchanged,
 	})
 }
 
@@ -78,11 +83,16 @@ func matose() Tool {
 // connection and measures twice. Its server ends by itself.
 func inStep() Tool {
 	const parameters = " -p {port}"
-	says := Says{Must: `(?s)qp_conn +{connections}\n.*cm_conn +{connections}\n.*destroy qp `, Never: `event: |(?i:fail|error|unhandled)`}
-	t := talking("cmtime, in step", hundred, Talk{
-		Server: "cmtime -b {local} -c {connections}" + parameters, Client: "cmtime -s {remote} -c {connections}" + parameters,
-		GorxeServer: "cm -s -b {local} -n {connections} --step" + parameters, GorxeClient: "cm -c {remote} -n {connections} --step" + parameters,
-		ServerSays: says, ClientSays: says, Packets: stepped,
+	says := Says{Must: `(?s)qp_conn +{connections}\n.*cm_conn +{connections}\n.*destroy qp `,
+		Never: `event: |(?i:fail|error|unhandled)`}
+	t := talking("cmtime, in step", hundred, CMTool{
+		Server:      "cmtime -b {local} -c {connections}" + parameters,
+		Client:      "cmtime -s {remote} -c {connections}" + parameters,
+		GorxeServer: "cm -s -b {local} -n {connections} --step" + parameters,
+		GorxeClient: "cm -c {remote} -n {connections} --step" + parameters,
+		ServerSays:  says,
+		ClientSays:  says,
+		Packets:     stepped,
 	})
 	t.Suites, t.IPv6Suites = []string{"trixie"}, []string{}
 	return still(t)
@@ -94,11 +104,14 @@ const UdaddyPort = "7174"
 func lookup() Tool {
 	const parameters = " -C {count} -S {size}"
 	says := Says{Must: `return status 0`, Never: `error|fail`}
-	t := talking("udaddy", lookups, Talk{
-		Server: "udaddy -b {local} -c {connections}" + parameters, Client: "udaddy -s {remote} -c {connections}" + parameters,
+	t := talking("udaddy", lookups, CMTool{
+		Server:      "udaddy -b {local} -c {connections}" + parameters,
+		Client:      "udaddy -s {remote} -c {connections}" + parameters,
 		GorxeServer: "cm -s -b {local} -P udp -p " + UdaddyPort + " -n {connections}" + parameters,
 		GorxeClient: "cm -c {remote} -P udp -p " + UdaddyPort + " -n {connections}" + parameters,
-		ServerSays:  says, ClientSays: says, Packets: looked,
+		ServerSays:  says,
+		ClientSays:  says,
+		Packets:     looked,
 	})
 	return still(t)
 }
@@ -118,22 +131,27 @@ var cmTools = []Tool{
 	rping("rping -v", " -v", pings,
 		Says{Must: `server ping data: rdma-ping-{last}: `, Never: `(?i:error|failed)`},
 		Says{Must: `ping data: rdma-ping-{last}: `, Never: pingTrouble}),
-	rping("rping", "", longPings, Says{Must: `server DISCONNECT EVENT`, Never: `(?i:error|failed)`}, Says{Never: pingTrouble}),
-	still(rping("rping -q", " -q", attempt, Says{Must: `server DISCONNECT EVENT`, Never: `(?i:error|failed)`}, Says{Never: pingTrouble})),
+	rping("rping", "", longPings, Says{Must: `server DISCONNECT EVENT`, Never: `(?i:error|failed)`},
+		Says{Never: pingTrouble}),
+	still(rping("rping -q", " -q", attempt, Says{Must: `server DISCONNECT EVENT`, Never: `(?i:error|failed)`},
+		Says{Never: pingTrouble})),
 	matose(),
 	lookup(),
-	still(talking("rdma_server", once, Talk{
+	still(talking("rdma_server", once, CMTool{
 		Server: "rdma_server -s {local} -p {port}", Client: "rdma_client -s {remote} -p {port}",
-		GorxeServer: "cm -s -b {local} -n 1 -p {port} -C 1 -S 16", GorxeClient: "cm -c {remote} -n 1 -p {port} -C 1 -S 16",
-		ServerSays: Says{Must: `rdma_server: end 0`}, ClientSays: Says{Must: `rdma_client: end 0`}, Packets: exchanged,
+		GorxeServer: "cm -s -b {local} -n 1 -p {port} -C 1 -S 16",
+		GorxeClient: "cm -c {remote} -n 1 -p {port} -C 1 -S 16",
+		ServerSays:  Says{Must: `rdma_server: end 0`}, ClientSays: Says{Must: `rdma_client: end 0`}, Packets: exchanged,
 	})),
 	// bookworm's cmtime also runs on trixie's kernel, for IPv6: the TCP connection of trixie's
 	// cmtime is IPv4 only.
-	still(of("bookworm", talking("cmtime", hundred, Talk{
+	still(of("bookworm", talking("cmtime", hundred, CMTool{
 		Server: "cmtime -b {local} -p {port}", Client: "cmtime -s {remote} -p {port} -c {connections}",
-		GorxeServer: "cm -s -b {local} -n {connections} -p {port} -C 0", GorxeClient: "cm -c {remote} -n {connections} -p {port} -C 0",
-		ServerSays: Says{Never: `(?i:fail|error)`}, ClientSays: Says{Must: `disconnect +: `, Never: `event: |(?i:fail|error)`},
-		Packets: exchanged, Endless: true,
+		GorxeServer: "cm -s -b {local} -n {connections} -p {port} -C 0",
+		GorxeClient: "cm -c {remote} -n {connections} -p {port} -C 0",
+		ServerSays:  Says{Never: `(?i:fail|error)`},
+		ClientSays:  Says{Must: `disconnect +: `, Never: `event: |(?i:fail|error)`},
+		Packets:     exchanged, Endless: true,
 	}))),
 	inStep(),
 	managed(managedBW, perftest("ib_write_bw", "write_bw", Bandwidth)),
@@ -144,24 +162,29 @@ var cmTools = []Tool{
 	managed(managedLat, perftest("ib_read_lat", "read_lat", Latency)),
 	managed(managedLat, perftest("ib_send_lat", "send_lat", Latency)),
 	atomics(fetches, managed(nil, perftest("ib_atomic_lat", "atomic_lat", Latency))),
-	still(talking("rping, no listener", attempt, Talk{
-		Client: "rping -c -a {remote} -p {port} -C 1", GorxeServer: "rping -s -a {local} -p {other}", GorxeClient: "rping -c -a {remote} -p {port} -C 1",
-		ClientSays: Says{Must: `RDMA_CM_EVENT_REJECTED, error 8`}, Outcome: Refused,
+	still(talking("rping, no listener", attempt, CMTool{
+		Client: "rping -c -a {remote} -p {port} -C 1", GorxeServer: "rping -s -a {local} -p {other}",
+		GorxeClient: "rping -c -a {remote} -p {port} -C 1",
+		ClientSays:  Says{Must: `RDMA_CM_EVENT_REJECTED, error 8`}, Outcome: Refused,
 	})),
-	still(talking("ucmatose, no listener", attempt, Talk{
-		Client: "ucmatose -s {remote} -p {port}", GorxeServer: "cm -s -b {local} -p {other}", GorxeClient: "cm -c {remote} -p {port}",
-		ClientSays: Says{Must: `RDMA_CM_EVENT_REJECTED, error: 8`}, Outcome: Refused,
+	still(talking("ucmatose, no listener", attempt, CMTool{
+		Client: "ucmatose -s {remote} -p {port}", GorxeServer: "cm -s -b {local} -p {other}",
+		GorxeClient: "cm -c {remote} -p {port}",
+		ClientSays:  Says{Must: `RDMA_CM_EVENT_REJECTED, error: 8`}, Outcome: Refused,
 	})),
-	still(talking("udaddy, no listener", attempt, Talk{
-		Client: "udaddy -s {remote}", GorxeServer: "cm -s -b {local} -P udp -p {other}", GorxeClient: "cm -c {remote} -P udp -p {port}",
-		ClientSays: Says{Must: `RDMA_CM_EVENT_UNREACHABLE, error: 1\n`}, Outcome: Refused,
+	still(talking("udaddy, no listener", attempt, CMTool{
+		Client: "udaddy -s {remote}", GorxeServer: "cm -s -b {local} -P udp -p {other}",
+		GorxeClient: "cm -c {remote} -P udp -p {port}",
+		ClientSays:  Says{Must: `RDMA_CM_EVENT_UNREACHABLE, error: 1\n`}, Outcome: Refused,
 	})),
-	still(talking("rping, dead host", attempt, Talk{
-		Client: "rping -c -a {remote} -p {port} -C 1", GorxeServer: "rping -s -a {local} -p {port}", GorxeClient: "rping -c -a {remote} -p {port} -C 1",
-		ClientSays: Says{Must: `RDMA_CM_EVENT_UNREACHABLE, error -110`}, Outcome: Unreachable,
+	still(talking("rping, dead host", attempt, CMTool{
+		Client: "rping -c -a {remote} -p {port} -C 1", GorxeServer: "rping -s -a {local} -p {port}",
+		GorxeClient: "rping -c -a {remote} -p {port} -C 1",
+		ClientSays:  Says{Must: `RDMA_CM_EVENT_UNREACHABLE, error -110`}, Outcome: Unreachable,
 	})),
-	still(talking("udaddy, dead host", attempt, Talk{
-		Client: "udaddy -s {remote}", GorxeServer: "cm -s -b {local} -P udp -p " + UdaddyPort, GorxeClient: "cm -c {remote} -P udp -p " + UdaddyPort,
-		ClientSays: Says{Must: `RDMA_CM_EVENT_UNREACHABLE, error: -110`}, Outcome: Unreachable,
+	still(talking("udaddy, dead host", attempt, CMTool{
+		Client: "udaddy -s {remote}", GorxeServer: "cm -s -b {local} -P udp -p " + UdaddyPort,
+		GorxeClient: "cm -c {remote} -P udp -p " + UdaddyPort,
+		ClientSays:  Says{Must: `RDMA_CM_EVENT_UNREACHABLE, error: -110`}, Outcome: Unreachable,
 	})),
 }

@@ -46,7 +46,8 @@ var groups = map[Group]struct {
 			"virtual machine. It passed when both ends reported success and the whole run, `ibv_rc_pingpong` validated the data (`-c`), and\n" +
 			"every captured RoCEv2 packet, of either end, carried the right ICRC. xdp runs on Linux 6.12: veth of 6.1 gives it no frame longer\n" +
 			"than a page, and so no path MTU of 4096.\n\n"},
-	Programs: {programTools(), "Interoperation with Linux rdma_rxe: programs under gorxe run", "docs/interop-programs.md",
+	Programs: {programTools(), "Interoperation with Linux rdma_rxe: programs under gorxe run",
+		"docs/interop-programs.md",
 		"A cell is one run of an unmodified program at both ends: one end uses rxe, the other one gorxe, by\n" +
 			"`gorxe run`. Both ends have the programs of the kernel's Debian release, where that is named below.\n" +
 			"A cell passed when both ends reported success and all iterations, the tools that check the data\n" +

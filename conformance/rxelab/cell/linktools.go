@@ -6,7 +6,8 @@ import "slices"
 // over udp, so a part of the runs of Core suffices: frames of all sizes, messages of many frames,
 // and concurrent queue pairs.
 var linkRuns = map[Kind][]Params{
-	Pingpong:  {{Size: 1, MTU: 256, Iters: 100}, {Size: 8193, MTU: 1024, Iters: 30}, {Size: 1000003, MTU: 4096, Iters: 5}},
+	Pingpong: {{Size: 1, MTU: 256, Iters: 100}, {Size: 8193, MTU: 1024, Iters: 30},
+		{Size: 1000003, MTU: 4096, Iters: 5}},
 	Bandwidth: {{Size: 2, Iters: 100}, {All: true, Iters: 5}, {Size: 65536, QPs: 4, Iters: 10}},
 	Latency:   {{Size: 2, Iters: 100}, {Size: 65536, Iters: 20}},
 }

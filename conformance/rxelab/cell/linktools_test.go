@@ -20,7 +20,8 @@ func TestLinksRunTheCoresTools(t *testing.T) {
 	}
 	has := func(cells []Cell, suite, tool string, cond string, role Role, families ...Family) bool {
 		return slices.ContainsFunc(cells, func(c Cell) bool {
-			return c.Suite == suite && c.Workload.Tool.Name == tool && c.Condition.String() == cond && c.Role == role && slices.Contains(families, c.Family)
+			return c.Suite == suite && c.Workload.Tool.Name == tool && c.Condition.String() == cond && c.Role == role &&
+				slices.Contains(families, c.Family)
 		})
 	}
 	for _, tool := range coreTools {
@@ -31,7 +32,8 @@ func TestLinksRunTheCoresTools(t *testing.T) {
 					for _, cond := range conditions {
 						for _, f := range []Family{IPv4, IPv6} {
 							if has(full, suite, name, cond, role, f) != there {
-								t.Errorf("%s %s of %s as %v over %v: there %v, want %v", cond, name, suite, role, f, !there, there)
+								t.Errorf("%s %s of %s as %v over %v: there %v, want %v", cond, name, suite, role, f,
+									!there, there)
 							}
 						}
 					}

@@ -86,7 +86,8 @@ func representative(group Group) func(Cell) bool {
 		tool := slices.IndexFunc(group.Tools(), func(t Tool) bool { return t.Name == c.Workload.Tool.Name })
 		if !c.Condition.Impaired() {
 			if group == Verbs {
-				return int(c.Role) == w%2 && int(c.Family) == (w/2+tool)%2 && (!c.Workload.Long() || slices.Index(Suites, c.Suite) == tool%2)
+				return int(c.Role) == w%2 && int(c.Family) == (w/2+tool)%2 &&
+					(!c.Workload.Long() || slices.Index(Suites, c.Suite) == tool%2)
 			}
 			if group == Alone {
 				return int(c.Family) == w%2 || w == 0

@@ -148,23 +148,30 @@ func TestVerbsGroupRunsEveryToolWhereItCanSurvive(t *testing.T) {
 	const all, unlost, reordered = 9, 5, 3 // conditions
 	want := map[string][2]int{}            // maximum number of conditions on 6.1 and on 6.12
 	for _, name := range []string{
-		"ib_atomic_bw -A FETCH_AND_ADD", "ib_atomic_bw -A CMP_AND_SWAP", "ib_atomic_lat -A FETCH_AND_ADD", "ib_atomic_lat -A CMP_AND_SWAP",
-		"ib_write_bw -I 256", "ib_send_bw -I 256", "ib_write_lat -I 256", "ib_send_lat -I 256", "ib_write_bw --write_with_imm",
+		"ib_atomic_bw -A FETCH_AND_ADD", "ib_atomic_bw -A CMP_AND_SWAP",
+		"ib_atomic_lat -A FETCH_AND_ADD", "ib_atomic_lat -A CMP_AND_SWAP",
+		"ib_write_bw -I 256", "ib_send_bw -I 256", "ib_write_lat -I 256",
+		"ib_send_lat -I 256", "ib_write_bw --write_with_imm",
 		"ib_write_lat --write_with_imm", "ibv_srq_pingpong", "ib_write_bw -c UC",
-		"verbs_peer window1", "verbs_peer window2", "verbs_peer send_inv", "verbs_peer send_inv_data", "verbs_peer local_inv",
+		"verbs_peer window1", "verbs_peer window2", "verbs_peer send_inv", "verbs_peer send_inv_data",
+		"verbs_peer local_inv",
 		"verbs_peer send_imm",
 	} {
 		want[name] = [2]int{all, all}
 	}
 	for _, name := range []string{
-		"ibv_uc_pingpong", "ibv_ud_pingpong", "ib_send_bw -c UC", "ib_write_lat -c UC", "ib_send_lat -c UC", "ib_send_bw -c UD", "ib_send_lat -c UD",
-		"verbs_peer window1 -refused", "verbs_peer window2 -refused", "verbs_peer send_inv -refused", "verbs_peer local_inv -refused",
-		"verbs_peer send_inv_data -refused", "verbs_peer uc_send_imm", "verbs_peer uc_write_imm", "verbs_peer ud_send_imm",
+		"ibv_uc_pingpong", "ibv_ud_pingpong", "ib_send_bw -c UC", "ib_write_lat -c UC", "ib_send_lat -c UC",
+		"ib_send_bw -c UD", "ib_send_lat -c UD",
+		"verbs_peer window1 -refused", "verbs_peer window2 -refused",
+		"verbs_peer send_inv -refused", "verbs_peer local_inv -refused",
+		"verbs_peer send_inv_data -refused", "verbs_peer uc_send_imm", "verbs_peer uc_write_imm",
+		"verbs_peer ud_send_imm",
 	} {
 		want[name] = [2]int{reordered, reordered}
 	}
 	want["verbs_peer flush"], want["verbs_peer atomic_write"] = [2]int{0, unlost}, [2]int{0, unlost}
-	want["verbs_peer flush -refused"], want["verbs_peer atomic_write -refused"] = [2]int{0, reordered}, [2]int{0, reordered}
+	want["verbs_peer flush -refused"], want["verbs_peer atomic_write -refused"] = [2]int{0, reordered},
+		[2]int{0, reordered}
 
 	got := map[string][2]int{}
 	for _, w := range Verbs.Workloads() {
@@ -211,7 +218,8 @@ func TestVerbsGroupAtLevelCIHasEveryToolInEveryRole(t *testing.T) {
 			k = append(k, fmt.Sprint("short workload: ", c.Suite, " ", w.Tool.Name, " ", w.Params))
 		}
 		if len(w.Tool.runs()) > 1 {
-			k = append(k, fmt.Sprint("tool and role: ", w.Tool.Name, " ", c.Role), fmt.Sprint("tool and family: ", w.Tool.Name, " ", c.Family))
+			k = append(k, fmt.Sprint("tool and role: ", w.Tool.Name, " ", c.Role),
+				fmt.Sprint("tool and family: ", w.Tool.Name, " ", c.Family))
 		}
 		return k
 	}

@@ -55,8 +55,10 @@ func TestCheckOutput(t *testing.T) {
 		want     string // in the error; empty: none
 	}{
 		{"pingpong complete", pingpong, Params{Size: 4096, Iters: 10}, pingpongOutput, true, ""},
-		{"pingpong of another size", pingpong, Params{Size: 1, Iters: 10}, pingpongOutput, true, "reports 81920 bytes, want 20"},
-		{"pingpong of fewer iterations", pingpong, Params{Size: 2048, Iters: 20}, pingpongOutput, true, "reports 10 iterations"},
+		{"pingpong of another size", pingpong, Params{Size: 1, Iters: 10}, pingpongOutput, true,
+			"reports 81920 bytes, want 20"},
+		{"pingpong of fewer iterations", pingpong, Params{Size: 2048, Iters: 20}, pingpongOutput, true,
+			"reports 10 iterations"},
 		{"pingpong silent", pingpong, Params{Size: 1, Iters: 10}, "", true, "no line with the bytes"},
 		{"iterations of all queue pairs", bw, Params{Size: 65536, QPs: 4, Iters: 5}, bandwidthOutput, true, ""},
 		{"iterations missing", bw, Params{Size: 65536, Iters: 5}, bandwidthOutput, true, "reports 20 iterations"},
@@ -67,11 +69,16 @@ func TestCheckOutput(t *testing.T) {
 		{"all sizes", bw, Params{All: true, Iters: 5}, allRows(1 << 23), true, ""},
 		{"all sizes but the last", bw, Params{All: true, Iters: 5}, allRows(1 << 22), true, "want [2 4"},
 		{"a server shows the last size only", bw, Params{All: true, Iters: 5}, lastRow, false, ""},
-		{"a client shows the last size only", bw, Params{All: true, Iters: 5}, lastRow, true, "sizes [8388608], want [2"},
-		{"a negative rate", bw, Params{Size: 65536, Iters: 20}, strings.Replace(bandwidthOutput, "73.17", "-73.17", 1), true, "-73.17"},
-		{"an operation", &operated, Params{Size: 4000, Iters: 20}, "flush: 20 rounds of 4000 bytes as they should be\n", true, ""},
-		{"an operation that ended early", &operated, Params{Size: 4000, Iters: 20}, "flush: 2 rounds of 4000 bytes as they should be\n", true, "reports 2 rounds"},
-		{"an operation that failed", &operated, Params{Size: 4000, Iters: 20}, "flush: status 10\n", true, "does not say"},
+		{"a client shows the last size only", bw, Params{All: true, Iters: 5}, lastRow, true,
+			"sizes [8388608], want [2"},
+		{"a negative rate", bw, Params{Size: 65536, Iters: 20}, strings.Replace(bandwidthOutput, "73.17", "-73.17", 1),
+			true, "-73.17"},
+		{"an operation", &operated, Params{Size: 4000, Iters: 20},
+			"flush: 20 rounds of 4000 bytes as they should be\n", true, ""},
+		{"an operation that ended early", &operated, Params{Size: 4000, Iters: 20},
+			"flush: 2 rounds of 4000 bytes as they should be\n", true, "reports 2 rounds"},
+		{"an operation that failed", &operated, Params{Size: 4000, Iters: 20}, "flush: status 10\n", true,
+			"does not say"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cell := Cell{Workload: Workload{c.tool, c.params}}

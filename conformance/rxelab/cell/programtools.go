@@ -53,7 +53,7 @@ func programRuns(t *Tool) []Params {
 
 // serverOf returns the command line of gorxe's server for a tool, some of which the client must
 // not reach. It is empty if the program cannot be that server.
-func serverOf(name string, t *Talk) string {
+func serverOf(name string, t *CMTool) string {
 	switch name {
 	case "rping, no listener", "rping, dead host":
 		return t.GorxeServer

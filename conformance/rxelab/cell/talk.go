@@ -10,10 +10,10 @@ import (
 	"github.com/gorxe/gorxe/conformance/rxelab/transcript"
 )
 
-// Talk describes how the two ends of a tool of rdma_cm are started and what they print: such
+// CMTool describes how the two ends of a tool of rdma_cm are started and what they print: such
 // tools have different flags and print no table. The texts contain placeholders in braces, see
 // [Cell.words].
-type Talk struct {
+type CMTool struct {
 	Server, Client           string // command lines of the unmodified programs
 	GorxeServer, GorxeClient string // gorxe's command lines
 	ServerSays, ClientSays   Says   // expected output of the unmodified programs
@@ -50,7 +50,7 @@ var refusals = map[Outcome]string{
 const unreachableTime = 110 * time.Second
 
 // talk returns the Talk of the cell's tool, nil for tools that print a table.
-func (c Cell) talk() *Talk { return c.Workload.Tool.Talk }
+func (c Cell) talk() *CMTool { return c.Workload.Tool.Talk }
 
 // Outcome returns the expected end of the cell.
 func (c Cell) Outcome() Outcome {
@@ -64,9 +64,9 @@ func (c Cell) Outcome() Outcome {
 // the port, another port, and the parameters.
 func (c Cell) words(local, remote string, port int) *strings.Replacer {
 	p := c.Workload.Params
-	return strings.NewReplacer("{local}", local, "{remote}", remote, "{port}", strconv.Itoa(port), "{other}", strconv.Itoa(port+1),
-		"{size}", strconv.Itoa(p.Size), "{count}", strconv.Itoa(p.Iters), "{last}", strconv.Itoa(p.Iters-1),
-		"{connections}", strconv.Itoa(max(1, p.Conns)))
+	return strings.NewReplacer("{local}", local, "{remote}", remote, "{port}", strconv.Itoa(port),
+		"{other}", strconv.Itoa(port+1), "{size}", strconv.Itoa(p.Size), "{count}", strconv.Itoa(p.Iters),
+		"{last}", strconv.Itoa(p.Iters-1), "{connections}", strconv.Itoa(max(1, p.Conns)))
 }
 
 // lines returns the command lines of the unmodified program and of gorxe. An absent end has none
@@ -84,7 +84,8 @@ func (c Cell) lines(l *Link, port int) (stock, gorxe []string) {
 	}
 	rxeAddr, gorxeAddr := l.Rxe.Addr[c.Family].String(), l.Gorxe.Addr[c.Family].String()
 	if c.Role == Server {
-		client := strings.NewReplacer("{device}", l.Rxe.Device, "{gid}", strconv.Itoa(l.Rxe.GID[c.Family]), "{tcp}", l.Gorxe.Addr[IPv4].String())
+		client := strings.NewReplacer("{device}", l.Rxe.Device, "{gid}", strconv.Itoa(l.Rxe.GID[c.Family]), "{tcp}",
+			l.Gorxe.Addr[IPv4].String())
 		gorxe = ours(t.GorxeServer, gorxeAddr, "")
 		if t.Daemon && c.Family == IPv6 { // {tcp} is an IPv4 address
 			gorxe = append(gorxe, "--foreign-gids", rxeAddr)
@@ -102,8 +103,8 @@ func (c Cell) lines(l *Link, port int) (stock, gorxe []string) {
 	return fill(t.Server, rxeAddr, ""), gorxe
 }
 
-// Heard returns an error unless the exit status and the output of an end match the Talk. ended is
-// false for a server that the lab had to end.
+// Heard returns an error unless the exit status and the output of an end match the tool's CMTool.
+// ended is false for a server that the lab had to end.
 func (c Cell) Heard(code int, how, log string, client, ended bool) error {
 	t := c.talk()
 	gorxe := client == (c.Role == Client) && !c.Workload.Tool.UnderRun

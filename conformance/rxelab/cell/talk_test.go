@@ -27,25 +27,37 @@ func TestCommandLinesOfTheConnectionManager(t *testing.T) {
 		cell           Cell
 		server, client string
 	}{
-		{"rping", Cell{Workload: Workload{cmTool(t, "rping"), Params{Size: 65000, Iters: 100}}, Role: Server, Family: IPv6},
-			gorxe + "rping -s -a fd00:18:0:2::2 -p 20001 -V -C 100 -S 65000", "rping -c -a fd00:18:0:2::2 -p 20001 -V -C 100 -S 65000"},
-		{"ucmatose", Cell{Workload: Workload{cmTool(t, "ucmatose"), Params{Size: 100, Conns: 32, Iters: 100}}, Role: Client, Family: IPv4},
-			"ucmatose -b 198.18.2.1 -c 32 -p 20001 -C 100 -S 100", gorxe + "cm -c 198.18.2.1 -n 32 -p 20001 -C 100 -S 100"},
-		{"udaddy has a port of its own", Cell{Workload: Workload{cmTool(t, "udaddy"), Params{Size: 100, Iters: 10}}, Role: Server, Family: IPv4},
+		{"rping",
+			Cell{Workload: Workload{cmTool(t, "rping"), Params{Size: 65000, Iters: 100}}, Role: Server, Family: IPv6},
+			gorxe + "rping -s -a fd00:18:0:2::2 -p 20001 -V -C 100 -S 65000",
+			"rping -c -a fd00:18:0:2::2 -p 20001 -V -C 100 -S 65000"},
+		{"ucmatose", Cell{Workload: Workload{cmTool(t, "ucmatose"), Params{Size: 100, Conns: 32, Iters: 100}},
+			Role: Client, Family: IPv4},
+			"ucmatose -b 198.18.2.1 -c 32 -p 20001 -C 100 -S 100",
+			gorxe + "cm -c 198.18.2.1 -n 32 -p 20001 -C 100 -S 100"},
+		{"udaddy has a port of its own",
+			Cell{Workload: Workload{cmTool(t, "udaddy"), Params{Size: 100, Iters: 10}}, Role: Server, Family: IPv4},
 			gorxe + "cm -s -b 198.18.2.2 -P udp -p 7174 -n 1 -C 10 -S 100", "udaddy -s 198.18.2.2 -c 1 -C 10 -S 100"},
-		{"rdma_server and rdma_client", Cell{Workload: Workload{cmTool(t, "rdma_server"), once[0]}, Role: Client, Family: IPv6},
+		{"rdma_server and rdma_client",
+			Cell{Workload: Workload{cmTool(t, "rdma_server"), once[0]}, Role: Client, Family: IPv6},
 			"rdma_server -s fd00:18:0:2::1 -p 20001", gorxe + "cm -c fd00:18:0:2::1 -n 1 -p 20001 -C 1 -S 16"},
-		{"cmtime in step with a server", Cell{Suite: "trixie", Workload: Workload{cmTool(t, "cmtime, in step"), hundred[0]}, Role: Server, Family: IPv4},
+		{"cmtime in step with a server", Cell{Suite: "trixie",
+			Workload: Workload{cmTool(t, "cmtime, in step"), hundred[0]}, Role: Server, Family: IPv4},
 			gorxe + "cm -s -b 198.18.2.2 -n 100 --step -p 20001", "cmtime -s 198.18.2.2 -c 100 -p 20001"},
-		{"cmtime in step with a client", Cell{Suite: "trixie", Workload: Workload{cmTool(t, "cmtime, in step"), hundred[0]}, Role: Client, Family: IPv4},
+		{"cmtime in step with a client", Cell{Suite: "trixie",
+			Workload: Workload{cmTool(t, "cmtime, in step"), hundred[0]}, Role: Client, Family: IPv4},
 			"cmtime -b 198.18.2.1 -c 100 -p 20001", gorxe + "cm -c 198.18.2.1 -n 100 --step -p 20001"},
-		{"nobody listens where gorxe asks", Cell{Workload: Workload{cmTool(t, "rping, no listener"), attempt[0]}, Role: Client, Family: IPv4},
+		{"nobody listens where gorxe asks",
+			Cell{Workload: Workload{cmTool(t, "rping, no listener"), attempt[0]}, Role: Client, Family: IPv4},
 			"", gorxe + "rping -c -a 198.18.2.1 -p 20001 -C 1"},
-		{"gorxe listens on another port", Cell{Workload: Workload{cmTool(t, "rping, no listener"), attempt[0]}, Role: Server, Family: IPv4},
+		{"gorxe listens on another port",
+			Cell{Workload: Workload{cmTool(t, "rping, no listener"), attempt[0]}, Role: Server, Family: IPv4},
 			gorxe + "rping -s -a 198.18.2.2 -p 20002", "rping -c -a 198.18.2.2 -p 20001 -C 1"},
-		{"gorxe asks where nobody is", Cell{Workload: Workload{cmTool(t, "rping, dead host"), attempt[0]}, Role: Client, Family: IPv6},
+		{"gorxe asks where nobody is",
+			Cell{Workload: Workload{cmTool(t, "rping, dead host"), attempt[0]}, Role: Client, Family: IPv6},
 			"", gorxe + "rping -c -a fd00:18:0:2::3 -p 20001 -C 1"},
-		{"perftest", Cell{Suite: "trixie", Workload: Workload{cmTool(t, "ib_read_bw -R"), managedBW[0]}, Role: Client, Family: IPv6},
+		{"perftest", Cell{Suite: "trixie",
+			Workload: Workload{cmTool(t, "ib_read_bw -R"), managedBW[0]}, Role: Client, Family: IPv6},
 			"ib_read_bw -d rxe2 -x 3 -p 20001 -F -R -n 20 -s 65536 --ipv6-addr",
 			gorxe + "perf read_bw -d g2 -x 2 -p 20001 -F -R -n 20 -s 65536 --ipv6-addr fd00:18:0:2::1"},
 	} {
@@ -70,7 +82,8 @@ func TestEveryLineOfATalkCanBeFilledIn(t *testing.T) {
 		if line := strings.Join(append(stock, gorxe...), " "); strings.ContainsAny(line, "{}") {
 			t.Errorf("%s: %s", c.ID(), line)
 		}
-		for _, text := range []string{talk.ServerSays.Must, talk.ServerSays.Never, talk.ClientSays.Must, talk.ClientSays.Never} {
+		for _, text := range []string{talk.ServerSays.Must, talk.ServerSays.Never, talk.ClientSays.Must,
+			talk.ClientSays.Never} {
 			if text = c.words("", "", 0).Replace(text); strings.ContainsAny(text, "{}") {
 				t.Errorf("%s: %s", c.ID(), text)
 			}
@@ -87,7 +100,8 @@ func TestWhatEndsOfATalkMaySay(t *testing.T) {
 	inStep := Workload{cmTool(t, "cmtime, in step"), hundred[0]}
 	const bothTables = "qp_conn               100\nthreads                 1\ndestroy qp              0\n" +
 		"Accept (100) test - no QPs\ncm_conn               100\nthreads                 1\ndestroy qp              0          1\n"
-	refused, dead := Workload{cmTool(t, "rping, no listener"), attempt[0]}, Workload{cmTool(t, "rping, dead host"), attempt[0]}
+	refused, dead := Workload{cmTool(t, "rping, no listener"), attempt[0]},
+		Workload{cmTool(t, "rping, dead host"), attempt[0]}
 	for _, c := range []struct {
 		name          string
 		workload      Workload
@@ -98,22 +112,29 @@ func TestWhatEndsOfATalkMaySay(t *testing.T) {
 		want          string // in the error; empty: none
 	}{
 		{"client to the last ping", rping, Server, 0, pinged, true, true, ""},
-		{"client that stopped early", rping, Server, 0, "ping data: rdma-ping-98: \nwait for RDMA_WRITE_ADV state 10\n", true, true, "rdma-ping-99"},
-		{"server that disconnected early, status 0", Workload{cmTool(t, "rping"), longPings[0]}, Server, 0, "wait for RDMA_WRITE_ADV state 10\n", true, true, "wait for"},
+		{"client that stopped early", rping, Server, 0, "ping data: rdma-ping-98: \nwait for RDMA_WRITE_ADV state 10\n",
+			true, true, "rdma-ping-99"},
+		{"server that disconnected early, status 0", Workload{cmTool(t, "rping"), longPings[0]}, Server, 0,
+			"wait for RDMA_WRITE_ADV state 10\n", true, true, "wait for"},
 		{"a status other than 0", rping, Server, 1, pinged, true, true, "exit status"},
 		{"gorxe may say what it likes", rping, Client, 0, "", true, true, ""},
 		{"gorxe fails", rping, Client, 2, "unknown command \"rping\"", true, true, "unknown command"},
-		{"cmtime refused with status 0", cmtime, Server, 0, "event: RDMA_CM_EVENT_REJECTED, error: 8\ndisconnect   :  1.00\n", true, true, "event: "},
+		{"cmtime refused with status 0", cmtime, Server, 0,
+			"event: RDMA_CM_EVENT_REJECTED, error: 8\ndisconnect   :  1.00\n", true, true, "event: "},
 		{"cmtime to its end", cmtime, Server, 0, "disconnect   :       0.04\n", true, true, ""},
 		{"cmtime's server, ended by the lab", cmtime, Client, -1, "", false, false, ""},
 		{"cmtime's server had trouble", cmtime, Client, -1, "failure accepting\n", false, false, "fail"},
 		{"cmtime in step to its end", inStep, Server, 0, bothTables, true, true, ""},
 		{"cmtime's server in step to its end", inStep, Client, 0, bothTables, false, true, ""},
-		{"cmtime in step with one table only", inStep, Server, 0, bothTables[:strings.Index(bothTables, "Accept")], true, true, "cm_conn"},
-		{"cmtime in step refused", inStep, Server, 1, "event: RDMA_CM_EVENT_REJECTED, error: 10\n", true, true, "exit status 1"},
-		{"cmtime's server in step met something unknown", inStep, Client, 0, bothTables + "Unhandled event: 5 (x)\n", false, true, "Unhandled"},
+		{"cmtime in step with one table only", inStep, Server, 0, bothTables[:strings.Index(bothTables, "Accept")],
+			true, true, "cm_conn"},
+		{"cmtime in step refused", inStep, Server, 1, "event: RDMA_CM_EVENT_REJECTED, error: 10\n", true, true,
+			"exit status 1"},
+		{"cmtime's server in step met something unknown", inStep, Client, 0, bothTables + "Unhandled event: 5 (x)\n",
+			false, true, "Unhandled"},
 		{"refused", refused, Server, 255, "cma event RDMA_CM_EVENT_REJECTED, error 8\n", true, true, ""},
-		{"refused for another reason", refused, Server, 255, "cma event RDMA_CM_EVENT_REJECTED, error 28\n", true, true, "error 8"},
+		{"refused for another reason", refused, Server, 255, "cma event RDMA_CM_EVENT_REJECTED, error 28\n", true,
+			true, "error 8"},
 		{"not refused", refused, Server, 0, "", true, true, "reports success"},
 		{"gorxe refused", refused, Client, 1, "gorxe: rejected: invalid service ID", true, true, ""},
 		{"gorxe fails otherwise", refused, Client, 1, "gorxe: unknown command", true, true, "reject"},
@@ -154,7 +175,8 @@ func TestConnectionManagerGroupHasWhatWasAgreedInBothRolesAndFamilies(t *testing
 			seen[id] = true
 		}
 	}
-	runs := []string{"rping--v/64", "rping--v/4000", "rping/65000", "ucmatose/100--c-32", "udaddy/100", "rdma_server/16", "cmtime/0--c-100",
+	runs := []string{"rping--v/64", "rping--v/4000", "rping/65000", "ucmatose/100--c-32", "udaddy/100",
+		"rdma_server/16", "cmtime/0--c-100",
 		"rping--no-listener/64", "udaddy--no-listener/64", "rping--dead-host/64", "udaddy--dead-host/64"}
 	managed := []string{"ib_write_bw--R/65536", "ib_read_bw--R/65536", "ib_send_bw--R/65536", "ib_atomic_bw--R/8",
 		"ib_write_lat--R/2", "ib_read_lat--R/2", "ib_send_lat--R/2", "ib_atomic_lat--R/8"}
@@ -238,7 +260,8 @@ func TestGorxeIsToldOfAGIDThatIsNotTheAddressOfTCP(t *testing.T) {
 			for _, f := range []Family{IPv4, IPv6} {
 				for _, role := range []Role{Server, Client} {
 					c := Cell{Workload: w, Family: f, Role: role}
-					if w.Tool.Gorxe == nil && w.Tool.Talk == nil || c.talk() != nil && c.talk().Daemon && role == Client {
+					if w.Tool.Gorxe == nil && w.Tool.Talk == nil || c.talk() != nil && c.talk().Daemon &&
+						role == Client {
 						continue
 					}
 					_, gorxe := c.Commands(l, 1)

@@ -4,19 +4,26 @@ package cell
 // alike.
 var (
 	shortMessages = []Params{{Size: 1, MTU: 1024, Iters: 100}, {Size: 4096, MTU: 4096, Iters: 100}}
-	longMessages  = []Params{{Size: 4096, MTU: 256, Iters: 30}, {Size: 8193, MTU: 1024, Iters: 30}, {Size: 65536, MTU: 4096, Iters: 20}}
-	flood         = []Params{{Size: 2, Iters: 100}, {Size: 1025, Iters: 100}, {Size: 65536, Iters: 20}, {Size: 65536, QPs: 4, Iters: 10}, {Size: 65536, Both: true, Iters: 10}, {All: true, Iters: 5}}
-	turns         = []Params{{Size: 2, Iters: 100}, {Size: 1025, Iters: 100}, {Size: 65536, Iters: 20}, {All: true, Iters: 5}}
-	atomicFlood   = []Params{{Size: 8, Iters: 200}, {Size: 8, Outs: 1, Iters: 100}, {Size: 8, QPs: 4, Iters: 50}, {Size: 8, Both: true, Iters: 100}}
+	longMessages  = []Params{{Size: 4096, MTU: 256, Iters: 30}, {Size: 8193, MTU: 1024, Iters: 30},
+		{Size: 65536, MTU: 4096, Iters: 20}}
+	flood = []Params{{Size: 2, Iters: 100}, {Size: 1025, Iters: 100}, {Size: 65536, Iters: 20},
+		{Size: 65536, QPs: 4, Iters: 10}, {Size: 65536, Both: true, Iters: 10}, {All: true, Iters: 5}}
+	turns = []Params{{Size: 2, Iters: 100}, {Size: 1025, Iters: 100}, {Size: 65536, Iters: 20},
+		{All: true, Iters: 5}}
+	atomicFlood = []Params{{Size: 8, Iters: 200}, {Size: 8, Outs: 1, Iters: 100}, {Size: 8, QPs: 4, Iters: 50},
+		{Size: 8, Both: true, Iters: 100}}
 	atomicTurns   = []Params{{Size: 8, Iters: 200}, {Size: 8, Outs: 1, Iters: 100}}
 	datagramTurns = []Params{{Size: 1, Iters: 100}, {Size: 1023, Iters: 100}, {Size: 4096, Iters: 100}}
 	datagrams     = []Params{{Size: 2, Iters: 100}, {Size: 1023, Iters: 100}, {Size: 4096, Iters: 100}}
-	datagramFlood = append(datagrams[:3:3], Params{Size: 4096, QPs: 4, Iters: 50}, Params{Size: 4096, Both: true, Iters: 50})
-	sharedTurns   = []Params{{Size: 4096, MTU: 1024, Iters: 300}, {Size: 1, MTU: 256, QPs: 3, Iters: 100}, {Size: 65536, MTU: 4096, Iters: 64, Alone: true}}
-	writes        = []Params{{Size: 4000, MTU: 1024, Iters: 20}, {Size: 65536, MTU: 4096, Iters: 10}}
-	immediates    = []Params{{Size: 1000, MTU: 1024, Iters: 10}, {Size: 65536, MTU: 4096, Iters: 10}}
-	inlineFlood   = []Params{{Size: 2, Iters: 100}, {Size: 256, Iters: 100}, {Size: 257, Iters: 100}, {Size: 256, Both: true, Iters: 100}}
-	inlineTurns   = inlineFlood[:3]
+	datagramFlood = append(datagrams[:3:3], Params{Size: 4096, QPs: 4, Iters: 50},
+		Params{Size: 4096, Both: true, Iters: 50})
+	sharedTurns = []Params{{Size: 4096, MTU: 1024, Iters: 300}, {Size: 1, MTU: 256, QPs: 3, Iters: 100},
+		{Size: 65536, MTU: 4096, Iters: 64, Alone: true}}
+	writes      = []Params{{Size: 4000, MTU: 1024, Iters: 20}, {Size: 65536, MTU: 4096, Iters: 10}}
+	immediates  = []Params{{Size: 1000, MTU: 1024, Iters: 10}, {Size: 65536, MTU: 4096, Iters: 10}}
+	inlineFlood = []Params{{Size: 2, Iters: 100}, {Size: 256, Iters: 100}, {Size: 257, Iters: 100},
+		{Size: 256, Both: true, Iters: 100}}
+	inlineTurns = inlineFlood[:3]
 )
 
 // perftest returns a tool for one of perftest's programs with flags.

@@ -26,9 +26,9 @@ type Tool struct {
 	// IPv6.
 	IPv6TCP bool
 	CM      bool // the connection manager connects the ends, not TCP
-	// Talk holds the command lines and output of a tool of rdma_cm; nil: those of the other
+	// CMTool holds the command lines and output of a tool of rdma_cm; nil: those of the other
 	// tools.
-	Talk    *Talk
+	Talk    *CMTool
 	Loses   bool // lost packets are not retransmitted
 	OneWay  bool // the client does not wait for the receiver
 	Fragile bool // rxe does not recover from every loss
@@ -68,12 +68,15 @@ const (
 
 // coreTools are the tools of [Core].
 var coreTools = []Tool{
-	{Name: "ibv_rc_pingpong", Gorxe: []string{"pingpong", "rc"}, GIDFlag: "-g", Fixed: []string{"-c"}, Kind: Pingpong, IPv6TCP: true},
+	{Name: "ibv_rc_pingpong", Gorxe: []string{"pingpong", "rc"}, GIDFlag: "-g", Fixed: []string{"-c"}, Kind: Pingpong,
+		IPv6TCP: true},
 	{Name: "ib_write_bw", Gorxe: []string{"perf", "write_bw"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Bandwidth},
-	{Name: "ib_read_bw", Gorxe: []string{"perf", "read_bw"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Bandwidth, Reads: true},
+	{Name: "ib_read_bw", Gorxe: []string{"perf", "read_bw"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Bandwidth,
+		Reads: true},
 	{Name: "ib_send_bw", Gorxe: []string{"perf", "send_bw"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Bandwidth},
 	{Name: "ib_write_lat", Gorxe: []string{"perf", "write_lat"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Latency},
-	{Name: "ib_read_lat", Gorxe: []string{"perf", "read_lat"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Latency, Reads: true},
+	{Name: "ib_read_lat", Gorxe: []string{"perf", "read_lat"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Latency,
+		Reads: true},
 	{Name: "ib_send_lat", Gorxe: []string{"perf", "send_lat"}, GIDFlag: "-x", Fixed: []string{"-F"}, Kind: Latency},
 }
 

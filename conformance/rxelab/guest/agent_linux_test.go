@@ -79,7 +79,8 @@ func TestManyProcessesAtATime(t *testing.T) {
 
 func TestTimeoutKillsTheWholeGroup(t *testing.T) {
 	s := session(t)
-	p, err := s.Start(wire.Command{Argv: []string{"sh", "-c", "sleep 1000 & wait"}, Timeout: time.Millisecond}, io.Discard, io.Discard)
+	p, err := s.Start(wire.Command{Argv: []string{"sh", "-c", "sleep 1000 & wait"}, Timeout: time.Millisecond},
+		io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,8 @@ func TestTimeoutKillsTheWholeGroup(t *testing.T) {
 func TestSignalReachesTheProcess(t *testing.T) {
 	s := session(t)
 	said := make(chan string, 1)
-	p, err := s.Start(wire.Command{Argv: []string{"sh", "-c", `trap "exit 7" INT; echo trapped; read x < "$0"`, fifo(t, s)}},
+	p, err := s.Start(
+		wire.Command{Argv: []string{"sh", "-c", `trap "exit 7" INT; echo trapped; read x < "$0"`, fifo(t, s)}},
 		writer(func(b []byte) { said <- string(b) }), io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +117,8 @@ func TestReadyWhenThePortIsOpen(t *testing.T) {
 	}
 	defer l.Close()
 	s := session(t)
-	p, err := s.Start(wire.Command{Argv: []string{"sleep", "1000"}, ListenPort: l.Addr().(*net.TCPAddr).Port}, io.Discard, io.Discard)
+	p, err := s.Start(wire.Command{Argv: []string{"sleep", "1000"}, ListenPort: l.Addr().(*net.TCPAddr).Port},
+		io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,15 +76,18 @@ func missingPackages() []string {
 // install.
 func EnsurePackages(ctx context.Context, step func(string)) error {
 	if runtime.GOOS != "linux" {
-		return fmt.Errorf("the lab needs a Linux host: it boots QEMU with this host's files as the guest's; this is %s", runtime.GOOS)
+		return fmt.Errorf("the lab needs a Linux host: it boots QEMU with this host's files as the guest's; this is %s",
+			runtime.GOOS)
 	}
 	missing := missingPackages()
 	if len(missing) == 0 {
 		return nil
 	}
-	install := append([]string{"apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "-qq", "--no-install-recommends"}, missing...)
+	install := append([]string{"apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "-qq",
+		"--no-install-recommends"}, missing...)
 	if os.Geteuid() != 0 {
-		return fmt.Errorf("programs are missing; install them with: sudo apt-get install --no-install-recommends %s", strings.Join(missing, " "))
+		return fmt.Errorf("programs are missing; install them with: sudo apt-get install --no-install-recommends %s",
+			strings.Join(missing, " "))
 	}
 	step("installing " + strings.Join(missing, " "))
 	for _, argv := range [][]string{{"apt-get", "-o", "DPkg::Lock::Timeout=300", "update", "-qq"}, install} {

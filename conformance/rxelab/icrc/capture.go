@@ -105,6 +105,7 @@ func (s *Summary) add(frame []byte, each func(netip.Addr, []byte)) {
 		}
 	} else {
 		s.fault(v.Bad, "%d of %d packets of %d bytes have a wrong ICRC (first opcode %#02x, PSN %#06x)",
-			v.Bad, v.Packets, v.Size, d.payload[0], uint32(d.payload[9])<<16|uint32(d.payload[10])<<8|uint32(d.payload[11]))
+			v.Bad, v.Packets, v.Size, d.payload[0],
+			uint32(d.payload[9])<<16|uint32(d.payload[10])<<8|uint32(d.payload[11]))
 	}
 }

@@ -46,10 +46,14 @@ func TestCheckAcceptsRealCaptures(t *testing.T) {
 		file string
 		want Summary
 	}{
-		{"rxe-6.1-ipv4.pcap", Summary{Frames: 4, Datagrams: 4, Packets: 4, Opcodes: opcodes{"198.18.0.2": {10, 17}, "198.18.0.3": {10, 17}}.sets()}},
-		{"rxe-6.12-ipv6.pcap", Summary{Frames: 4, Datagrams: 4, Packets: 4, Opcodes: opcodes{"fd00:18::1": {4, 17}}.sets()}},
-		{"gorxe-merged-ipv4.pcap", Summary{Frames: 1, Datagrams: 1, Packets: 2, Merged: 1, Opcodes: opcodes{"198.18.2.2": {6, 7}}.sets()}},
-		{"gorxe-merged-ipv6.pcap", Summary{Frames: 1, Datagrams: 1, Packets: 16, Merged: 1, Opcodes: opcodes{"fd00:18:0:1::2": {0, 1, 2}}.sets()}},
+		{"rxe-6.1-ipv4.pcap", Summary{Frames: 4, Datagrams: 4, Packets: 4,
+			Opcodes: opcodes{"198.18.0.2": {10, 17}, "198.18.0.3": {10, 17}}.sets()}},
+		{"rxe-6.12-ipv6.pcap", Summary{Frames: 4, Datagrams: 4, Packets: 4,
+			Opcodes: opcodes{"fd00:18::1": {4, 17}}.sets()}},
+		{"gorxe-merged-ipv4.pcap", Summary{Frames: 1, Datagrams: 1, Packets: 2, Merged: 1,
+			Opcodes: opcodes{"198.18.2.2": {6, 7}}.sets()}},
+		{"gorxe-merged-ipv6.pcap", Summary{Frames: 1, Datagrams: 1, Packets: 16, Merged: 1,
+			Opcodes: opcodes{"fd00:18:0:1::2": {0, 1, 2}}.sets()}},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			seen, shown, frames := opcodes{}.sets(), 0, 0
@@ -69,8 +73,10 @@ func TestCheckAcceptsRealCaptures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(c.want.Opcodes, seen, addrs); d != "" || shown != c.want.Packets || frames != c.want.Frames {
-				t.Errorf("%d packets and %d frames were shown, want %d; their opcodes (- want, + shown): %s", shown, frames, c.want.Packets, d)
+			if d := cmp.Diff(c.want.Opcodes, seen, addrs); d != "" || shown != c.want.Packets ||
+				frames != c.want.Frames {
+				t.Errorf("%d packets and %d frames were shown, want %d; their opcodes (- want, + shown): %s", shown,
+					frames, c.want.Packets, d)
 			}
 			if d := cmp.Diff(c.want, got, addrs); d != "" {
 				t.Error(d)
@@ -111,7 +117,8 @@ func frames(b []byte) [][]byte {
 
 // TestPublishedVector checks a CNP that a ConnectX-4 Lx sent, from scapy's test/contrib/roce.uts.
 func TestPublishedVector(t *testing.T) {
-	ip, err := hex.DecodeString("45c2003c718c4000401191610a0011010a001201" + "000012b700280000" + "8100ffff4000011800000000" +
+	ip, err := hex.DecodeString("45c2003c718c4000401191610a0011010a001201" + "000012b700280000" +
+		"8100ffff4000011800000000" +
 		"00000000000000000000000000000000" + "82fd002a")
 	if err != nil {
 		t.Fatal(err)
@@ -227,8 +234,10 @@ func TestDamagedFramesAreFaults(t *testing.T) {
 		{"cut short", whole[:len(whole)-4], "captured"},
 		{"a fragment", edit(func(b []byte) []byte { b[14+6] |= 0x20; return b }), "fragment"},
 		{"UDP length lies", edit(func(b []byte) []byte { b[14+20+5]++; return b }), "UDP length"},
-		{"UDP length below its own header", edit(func(b []byte) []byte { b[14+3], b[14+20+5] = 20, 0; return b }), "UDP length"},
-		{"too short for a BTH", edit(func(b []byte) []byte { b[14+3], b[14+20+5] = 20+8+15, 8+15; return b }), "too short"},
+		{"UDP length below its own header", edit(func(b []byte) []byte { b[14+3], b[14+20+5] = 20, 0; return b }),
+			"UDP length"},
+		{"too short for a BTH", edit(func(b []byte) []byte { b[14+3], b[14+20+5] = 20+8+15, 8+15; return b }),
+			"too short"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var s Summary
@@ -273,7 +282,8 @@ func TestNoCapture(t *testing.T) {
 }
 
 func FuzzFrame(f *testing.F) {
-	for _, name := range []string{"rxe-6.1-ipv4.pcap", "rxe-6.12-ipv6.pcap", "gorxe-merged-ipv4.pcap", "gorxe-merged-ipv6.pcap"} {
+	for _, name := range []string{"rxe-6.1-ipv4.pcap", "rxe-6.12-ipv6.pcap", "gorxe-merged-ipv4.pcap",
+		"gorxe-merged-ipv6.pcap"} {
 		for _, frame := range frames(load(f, name)) {
 			f.Add(frame)
 		}

@@ -32,7 +32,8 @@ func (l *Lane) disturbance(c cell.Condition) []string {
 		cmds = append(cmds, fmt.Sprintf("qdisc del dev %s root", l.netdev))
 	}
 	if l.condition.Direction.Has(cell.ToRxe) {
-		cmds = append(cmds, fmt.Sprintf("qdisc del dev %s ingress", l.netdev), fmt.Sprintf("qdisc del dev %s root", l.ifb))
+		cmds = append(cmds, fmt.Sprintf("qdisc del dev %s ingress", l.netdev),
+			fmt.Sprintf("qdisc del dev %s root", l.ifb))
 	}
 	netem := strings.Join(c.QueueDiscipline(), " ")
 	if c.Direction.Has(cell.ToGorxe) {
@@ -42,7 +43,8 @@ func (l *Lane) disturbance(c cell.Condition) []string {
 		cmds = append(cmds,
 			fmt.Sprintf("qdisc add dev %s root %s", l.ifb, netem),
 			fmt.Sprintf("qdisc add dev %s ingress", l.netdev),
-			fmt.Sprintf("filter add dev %s ingress protocol all prio 1 matchall action mirred egress redirect dev %s", l.netdev, l.ifb))
+			fmt.Sprintf("filter add dev %s ingress protocol all prio 1 matchall action mirred egress redirect dev %s",
+				l.netdev, l.ifb))
 	}
 	return cmds
 }

@@ -33,13 +33,15 @@ func newLane(s *vm.Session, index int) *Lane {
 	addr := func(host byte) map[cell.Family]netip.Addr {
 		v6 := netip.MustParseAddr("fd00:18::").As16()
 		v6[7], v6[15] = byte(index), host
-		return map[cell.Family]netip.Addr{cell.IPv4: netip.AddrFrom4([4]byte{198, 18, byte(index), host}), cell.IPv6: netip.AddrFrom16(v6)}
+		return map[cell.Family]netip.Addr{cell.IPv4: netip.AddrFrom4([4]byte{198, 18, byte(index), host}),
+			cell.IPv6: netip.AddrFrom16(v6)}
 	}
 	return &Lane{
 		Session: s, Index: index, condition: cell.Clean,
 		netdev: "v" + n, peerdev: "g" + n, ifb: "d" + n, Netns: "peer" + n,
 		localMAC: fmt.Sprintf("02:00:00:00:%02x:01", index), neighborMAC: fmt.Sprintf("02:00:00:00:%02x:02", index),
-		Link: cell.Link{Rxe: cell.End{Device: "rxe" + n, Addr: addr(1)}, Gorxe: cell.End{Device: "g" + n, Addr: addr(2)}, Dead: addr(3)},
+		Link: cell.Link{Rxe: cell.End{Device: "rxe" + n, Addr: addr(1)},
+			Gorxe: cell.End{Device: "g" + n, Addr: addr(2)}, Dead: addr(3)},
 	}
 }
 
@@ -55,7 +57,8 @@ func (l *Lane) setup(ctx context.Context, mtu int) error {
 	outer = append(outer, Addressing(l.netdev, l.Rxe, l.Gorxe, l.neighborMAC)...)
 	inner := append(Addressing(l.peerdev, l.Gorxe, l.Rxe, l.localMAC), "link set lo up")
 	for _, a := range l.Dead {
-		inner = append(inner, fmt.Sprintf("neigh replace %s lladdr 02:00:00:00:%02x:03 dev %s nud permanent", a, l.Index, l.peerdev))
+		inner = append(inner, fmt.Sprintf("neigh replace %s lladdr 02:00:00:00:%02x:03 dev %s nud permanent", a,
+			l.Index, l.peerdev))
 	}
 	if _, err := l.Session.Run(ctx, "ip", "netns", "add", l.Netns); err != nil {
 		return err
@@ -66,7 +69,8 @@ func (l *Lane) setup(ctx context.Context, mtu int) error {
 	if err := l.batch(ctx, inner, "ip", "-n", l.Netns); err != nil {
 		return err
 	}
-	if _, err := l.Session.Run(ctx, "rdma", "link", "add", l.Rxe.Device, "type", "rxe", "netdev", l.netdev); err != nil {
+	if _, err := l.Session.Run(ctx, "rdma", "link", "add", l.Rxe.Device, "type", "rxe", "netdev",
+		l.netdev); err != nil {
 		return err
 	}
 	var err error
@@ -103,7 +107,8 @@ func Addressing(dev string, local, remote cell.End, remoteMAC string) []string {
 	}
 	cmds = append(cmds, fmt.Sprintf("link set %s up", dev))
 	for _, f := range []cell.Family{cell.IPv4, cell.IPv6} {
-		cmds = append(cmds, fmt.Sprintf("neigh replace %s lladdr %s dev %s nud permanent", remote.Addr[f], remoteMAC, dev))
+		cmds = append(cmds, fmt.Sprintf("neigh replace %s lladdr %s dev %s nud permanent", remote.Addr[f],
+			remoteMAC, dev))
 	}
 	return cmds
 }

@@ -65,7 +65,8 @@ func (m *Machine) equip(ctx context.Context, o *Options) error {
 	}
 	for _, p := range o.Programs {
 		if err := p.Equip(ctx, m.VM.Session); err != nil {
-			return fmt.Errorf("programs of Debian %s: %w; the cache directory must not be below /tmp or /run", p.Suite, err)
+			return fmt.Errorf("programs of Debian %s: %w; the cache directory must not be below /tmp or /run",
+				p.Suite, err)
 		}
 		if o.operations && p.Suite == cell.NewVerbs {
 			if err := m.warmUp(ctx, p); err != nil {

@@ -46,7 +46,8 @@ func (p *Program) Command() string {
 
 // Start starts the program in a machine and, if port is not 0, watches for it to listen there.
 func (p *Program) Start(s *vm.Session, timeout time.Duration, port int) (err error) {
-	p.Process, err = s.Start(wire.Command{Argv: p.Argv, Netns: p.In, Timeout: timeout, ListenPort: port}, io.MultiWriter(&p.Out, &p.Log), &p.Log)
+	p.Process, err = s.Start(wire.Command{Argv: p.Argv, Netns: p.In, Timeout: timeout, ListenPort: port},
+		io.MultiWriter(&p.Out, &p.Log), &p.Log)
 	return err
 }
 
@@ -64,7 +65,7 @@ func (p *Program) Verdict(c cell.Cell, measures bool) error {
 	return nil
 }
 
-// Heard is Verdict for an end that a [cell.Talk] describes. ended is false if the lab ended it.
+// Heard is Verdict for an end that a [cell.CMTool] describes. ended is false if the lab ended it.
 func (p *Program) Heard(c cell.Cell, client, ended bool) error {
 	r := p.Process.Result()
 	if err := c.Heard(r.Code, vm.Describe(r), p.Log.String(), client, ended); err != nil {

@@ -24,7 +24,8 @@ type ground struct {
 // interface, with one IPv6 address.
 func newGround(ctx context.Context, lane int) (*ground, error) {
 	pair := func(format string) [2]netip.Addr {
-		return [2]netip.Addr{netip.MustParseAddr(fmt.Sprintf(format, lane, 1)), netip.MustParseAddr(fmt.Sprintf(format, lane, 2))}
+		return [2]netip.Addr{netip.MustParseAddr(fmt.Sprintf(format, lane, 1)),
+			netip.MustParseAddr(fmt.Sprintf(format, lane, 2))}
 	}
 	g := &ground{addr: map[Path]map[cell.Family][2]netip.Addr{Loopback: {cell.IPv4: pair("127.90.%d.%d")}}}
 	if os.Geteuid() != 0 {
@@ -43,7 +44,8 @@ func (g *ground) build(ctx context.Context) error {
 	for _, ns := range g.netns {
 		cmds = append(cmds, "netns add "+ns, "-n "+ns+" link set lo up")
 	}
-	cmds = append(cmds, fmt.Sprintf("-n %s link add v0 mtu 9000 type veth peer name v0 mtu 9000 netns %s", g.netns[0], g.netns[1]))
+	cmds = append(cmds, fmt.Sprintf("-n %s link add v0 mtu 9000 type veth peer name v0 mtu 9000 netns %s",
+		g.netns[0], g.netns[1]))
 	for i, ns := range g.netns {
 		cmds = append(cmds,
 			fmt.Sprintf("-n %s addr add %s/24 dev v0", ns, g.addr[Veth][cell.IPv4][i]),

@@ -23,7 +23,8 @@ var columns = func() (all []Run) {
 }()
 
 // Markdown writes the report, docs/gorxe-to-gorxe.md.
-func Markdown(ctx context.Context, w io.Writer, group cell.Group, level cell.Level, results []Result, took time.Duration) error {
+func Markdown(ctx context.Context, w io.Writer, group cell.Group, level cell.Level, results []Result,
+	took time.Duration) error {
 	e := &report.Writer{W: w}
 	passed, failed := 0, 0
 	for _, r := range results {
@@ -44,7 +45,8 @@ func Markdown(ctx context.Context, w io.Writer, group cell.Group, level cell.Lev
 		"`pingpong -c` validates every byte. The parameters are those of [%[1]s](%[1]s).\n\n", path.Base(group.Page()))
 	e.Printf("%d runs passed, %d failed.\n\n", passed, failed)
 	for _, d := range disturbed() {
-		mine := slices.DeleteFunc(slices.Clone(results), func(r Result) bool { return r.Run.Disturbance() != d.Disturbance() })
+		mine := slices.DeleteFunc(slices.Clone(results),
+			func(r Result) bool { return r.Run.Disturbance() != d.Disturbance() })
 		if len(mine) > 0 {
 			table(e, group, d, mine)
 		}
@@ -95,7 +97,8 @@ func (r Result) word() string {
 func (r Result) Line() string {
 	switch {
 	case r.Failure != "":
-		return fmt.Sprintf("FAIL %s  %.1f s\n       %s", r.Run.ID(), r.Took.Seconds(), strings.ReplaceAll(r.Failure, "\n", "\n       "))
+		return fmt.Sprintf("FAIL %s  %.1f s\n       %s", r.Run.ID(), r.Took.Seconds(),
+			strings.ReplaceAll(r.Failure, "\n", "\n       "))
 	case r.Skipped != "":
 		return fmt.Sprintf("skip %s: %s", r.Run.ID(), r.Skipped)
 	}

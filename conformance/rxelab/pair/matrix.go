@@ -65,7 +65,8 @@ func (p Run) Disturbance() string {
 
 // ID returns the name of the run, unique in a matrix.
 func (p Run) ID() string {
-	return strings.Join([]string{string(p.Path), cell.Slug(p.Disturbance()), cell.Slug(p.Workload.Tool.Name), cell.Slug(p.Workload.Params.String()), p.Family.String()}, "/")
+	return strings.Join([]string{string(p.Path), cell.Slug(p.Disturbance()), cell.Slug(p.Workload.Tool.Name),
+		cell.Slug(p.Workload.Params.String()), p.Family.String()}, "/")
 }
 
 // timeout returns the time limit of the run.
@@ -125,7 +126,8 @@ func Matrix(group cell.Group, level cell.Level, filter *regexp.Regexp) ([]Run, e
 					if path.mixed() && d.Fault != "" {
 						continue
 					}
-					if level == cell.LevelCI && (w.Long() || d.Fault == "" && turn%2 != 0 || d.Fault != "" && turn%3 != 0) {
+					if level == cell.LevelCI &&
+						(w.Long() || d.Fault == "" && turn%2 != 0 || d.Fault != "" && turn%3 != 0) {
 						continue
 					}
 					pairs = append(pairs, p)

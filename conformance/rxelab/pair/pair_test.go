@@ -52,7 +52,8 @@ func TestPairsThatDoNotExistAreRefused(t *testing.T) {
 	if _, err := Matrix(cell.Core, "most", nil); err == nil || !strings.Contains(err.Error(), `level "most"`) {
 		t.Errorf("error %v, want one that names the level", err)
 	}
-	if _, err := Matrix(cell.Core, cell.LevelCI, regexp.MustCompile("nothing")); err == nil || !strings.Contains(err.Error(), "nothing") {
+	if _, err := Matrix(cell.Core, cell.LevelCI, regexp.MustCompile("nothing")); err == nil ||
+		!strings.Contains(err.Error(), "nothing") {
 		t.Errorf("error %v, want one that names the filter", err)
 	}
 }
@@ -65,7 +66,8 @@ func TestPairsRunOnLoopback(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds gorxe; not with -short")
 	}
-	pairs, err := Matrix(cell.Core, cell.LevelFull, regexp.MustCompile(`^loopback/(clean|drop-5--from-the-client)/(ibv_rc_pingpong/8193--m-1024|ib_read_bw/1025)/IPv4$`))
+	pairs, err := Matrix(cell.Core, cell.LevelFull,
+		regexp.MustCompile(`^loopback/(clean|drop-5--from-the-client)/(ibv_rc_pingpong/8193--m-1024|ib_read_bw/1025)/IPv4$`))
 	if err != nil {
 		t.Fatal(err)
 	}

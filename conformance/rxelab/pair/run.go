@@ -119,7 +119,8 @@ func (g *ground) command(ctx context.Context, p Run, gorxe string, end, port int
 	}
 	t := p.Workload.Tool
 	argv := append([]string{gorxe}, t.Gorxe...)
-	argv = append(argv, "-d", g.addr[p.Path.wire()][p.Family][end].String(), "--link", pathLinks[p.Path][end], t.GIDFlag, "0", "-p", strconv.Itoa(port))
+	argv = append(argv, "-d", g.addr[p.Path.wire()][p.Family][end].String(), "--link", pathLinks[p.Path][end],
+		t.GIDFlag, "0", "-p", strconv.Itoa(port))
 	argv = append(append(argv, t.Fixed...), p.Workload.Params.Flags(t)...)
 	if p.Fault != "" && p.FaultAt == name {
 		argv = append(argv, "--fault", p.Fault+",seed="+strconv.Itoa(port))

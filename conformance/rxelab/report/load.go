@@ -37,7 +37,8 @@ func Load(files ...string) (*Report, error) {
 			continue
 		}
 		if all.group() != r.group() {
-			return nil, fmt.Errorf("%s is of group %s, the files before it of group %s: render them apart", f, r.group(), all.group())
+			return nil, fmt.Errorf("%s is of group %s, the files before it of group %s: render them apart", f,
+				r.group(), all.group())
 		}
 		all.add(&r)
 	}

@@ -13,7 +13,9 @@ func TestLaterReportsReplaceCellsAndNameEveryVersion(t *testing.T) {
 	dir := t.TempDir()
 	save := func(name string, level cell.Level, version string, results ...Result) string {
 		file := filepath.Join(dir, name)
-		r := &Report{Level: level, Kernels: []KernelVersion{k}, Versions: []host.Version{{Program: "gorxe", Version: version}, {Program: "perftest", Version: "4.5"}}, Results: results}
+		r := &Report{Level: level, Kernels: []KernelVersion{k},
+			Versions: []host.Version{{Program: "gorxe", Version: version}, {Program: "perftest", Version: "4.5"}},
+			Results:  results}
 		if err := r.Save(file); err != nil {
 			t.Fatal(err)
 		}

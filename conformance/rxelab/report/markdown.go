@@ -16,7 +16,8 @@ type column struct {
 	family cell.Family
 }
 
-var columns = []column{{cell.Client, cell.IPv4}, {cell.Server, cell.IPv4}, {cell.Client, cell.IPv6}, {cell.Server, cell.IPv6}}
+var columns = []column{{cell.Client, cell.IPv4}, {cell.Server, cell.IPv4}, {cell.Client, cell.IPv6},
+	{cell.Server, cell.IPv6}}
 
 func (c column) String() string { return fmt.Sprintf("%s, %s", c.role, c.family) }
 
@@ -59,10 +60,12 @@ func (r *Report) Markdown(w io.Writer) error {
 		r.Level, r.Started.UTC().Format("2006-01-02 15:04 MST"), r.Duration.Round(time.Second), r.Host)
 	e.Printf("%s", r.group().Intro())
 	e.Printf("In cells over IPv6 the RoCEv2 packets are IPv6; the tools' own TCP exchange uses IPv4 where the tool knows nothing else (perftest).\n"+
-		"tcpdump captures at rxe's interface, at most %d frames of a cell, and missed %d.\n\n", r.CaptureLimit, all.dropped)
+		"tcpdump captures at rxe's interface, at most %d frames of a cell, and missed %d.\n\n",
+		r.CaptureLimit, all.dropped)
 	e.Printf("A field of the first table of each kernel counts cells with other sizes, options, roles and IP\n" +
 		"versions; · stands for what is not run under that condition.\n\n")
-	e.Printf("%d cells: %s. %d packets captured, every ICRC checked by an independent computation.\n\n", len(r.Results), all.verdict(), all.packets)
+	e.Printf("%d cells: %s. %d packets captured, every ICRC checked by an independent computation.\n\n", len(r.Results),
+		all.verdict(), all.packets)
 	r.markdownVersions(e)
 	r.markdownSummary(e)
 	r.markdownFailures(e)
@@ -102,7 +105,8 @@ func (r *Report) markdownSummary(e *Writer) {
 			}
 			e.Printf("| [%s](#%s) |", c, anchor(k, c))
 			for _, t := range r.group().Tools() {
-				e.Printf(" %s |", tallyOf(r.Results, func(x *Result) bool { return mine(x) && x.Tool == t.Name }).verdict())
+				e.Printf(" %s |",
+					tallyOf(r.Results, func(x *Result) bool { return mine(x) && x.Tool == t.Name }).verdict())
 			}
 			e.Printf(" %d |\n", sum.packets)
 		}
@@ -115,7 +119,8 @@ func (r *Report) markdownSummary(e *Writer) {
 var rxeCounters = []struct{ counter, title string }{
 	{"rcvd_pkts", "packets received"}, {"sent_pkts", "packets sent"},
 	{"duplicate_request", "duplicate requests"}, {"out_of_seq_request", "requests out of sequence"},
-	{"rcvd_seq_err", "sequence NAKs received"}, {"completer_retry_err", "retries"}, {"rcvd_rnr_err", "RNR NAKs received"},
+	{"rcvd_seq_err", "sequence NAKs received"}, {"completer_retry_err", "retries"},
+	{"rcvd_rnr_err", "RNR NAKs received"},
 }
 
 func (r *Report) markdownCounters(e *Writer, k KernelVersion) {
@@ -155,7 +160,8 @@ func (r *Report) markdownFailures(e *Writer) {
 
 // markdownRetries lists the cells that failed before they passed.
 func (r *Report) markdownRetries(e *Writer) {
-	tried := slices.DeleteFunc(slices.Clone(r.Results), func(x Result) bool { return len(x.Before) == 0 || !x.Passed() })
+	tried := slices.DeleteFunc(slices.Clone(r.Results),
+		func(x Result) bool { return len(x.Before) == 0 || !x.Passed() })
 	if len(tried) == 0 {
 		return
 	}

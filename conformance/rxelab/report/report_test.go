@@ -17,9 +17,11 @@ import (
 func sample(t *testing.T) *Report {
 	t.Helper()
 	r := &Report{
-		Started: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), Duration: 83 * time.Second, Level: cell.LevelFull, CaptureLimit: 10000, Host: "Debian GNU/Linux 12 (bookworm), 2 processors",
-		Versions: []host.Version{{Program: "gorxe", Version: "0123456789ab"}, {Program: "perftest", Version: "4.5+0.17-1"}},
-		Kernels:  []KernelVersion{{"bookworm", "6.1.0-50-amd64", "linux-image-6.1.0-50-amd64_6.1.176-1_amd64"}},
+		Started: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), Duration: 83 * time.Second, Level: cell.LevelFull,
+		CaptureLimit: 10000, Host: "Debian GNU/Linux 12 (bookworm), 2 processors",
+		Versions: []host.Version{{Program: "gorxe", Version: "0123456789ab"},
+			{Program: "perftest", Version: "4.5+0.17-1"}},
+		Kernels: []KernelVersion{{"bookworm", "6.1.0-50-amd64", "linux-image-6.1.0-50-amd64_6.1.176-1_amd64"}},
 	}
 	cells, err := cell.Matrix(cell.Core, cell.LevelFull, []string{"bookworm"})
 	if err != nil {
@@ -27,14 +29,16 @@ func sample(t *testing.T) *Report {
 	}
 	for i, c := range cells {
 		w := c.Workload
-		if w.Params.Size != 65536 || w.Params.QPs != 0 || w.Params.Both || w.Tool.Kind == cell.Latency || c.Condition.Name == "duplicate 5 %" {
+		if w.Params.Size != 65536 || w.Params.QPs != 0 || w.Params.Both || w.Tool.Kind == cell.Latency ||
+			c.Condition.Name == "duplicate 5 %" {
 			continue
 		}
 		res := NewResult(c)
 		res.Seconds = 1.25
 		res.SetTraffic(Traffic{Summary: icrc.Summary{Frames: 120, Datagrams: 100, Packets: 100 + i, Merged: 3}}, nil)
 		res.Rxe = map[string]int{"rcvd_pkts": 50, "sent_pkts": 60, "duplicate_request": i % 3}
-		if w.Tool.Name == "ib_read_bw" && c.Condition.String() == "loss 5 % to gorxe" && c.Role == cell.Server && c.Family == cell.IPv6 {
+		if w.Tool.Name == "ib_read_bw" && c.Condition.String() == "loss 5 % to gorxe" && c.Role == cell.Server &&
+			c.Family == cell.IPv6 {
 			res.Fail("gorxe: exit status 1: retries\nexceeded")
 		}
 		r.Results = append(r.Results, res)
@@ -75,7 +79,8 @@ func TestReportsAreLoadedTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Results) != len(a.Results)+len(b.Results) || len(got.Kernels) != 2 || got.Duration != a.Duration+b.Duration {
+	if len(got.Results) != len(a.Results)+len(b.Results) || len(got.Kernels) != 2 ||
+		got.Duration != a.Duration+b.Duration {
 		t.Errorf("%d results, %d kernels, %v", len(got.Results), len(got.Kernels), got.Duration)
 	}
 	if d := cmp.Diff(a.Results, got.Results[:len(a.Results)]); d != "" {

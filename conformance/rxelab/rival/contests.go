@@ -62,18 +62,22 @@ func contestsOver(links []string) []bench.Contest {
 		}
 		who := bench.Contender{Name: "gorxe " + link, Tool: "perf", Args: largeWrite, Gorxe: over}
 		bw.Contenders = append(bw.Contenders, who)
-		bw.Ratios = append(bw.Ratios, bench.Ratio{Of: who.Name, To: rxeAlone, AtLeast: atLeast})
+		bw.Ratios = append(bw.Ratios, bench.Ratio{Of: who.Name, To: rxeAlone, MinTarget: atLeast})
 
-		sleeps := bench.Contender{Name: "gorxe " + link + ", sleeping", Tool: "perf", Args: slices.Concat(smallSend, sleeping), Gorxe: over}
-		polls := bench.Contender{Name: "gorxe " + link + ", polling", Tool: "perf", Args: smallSend, Gorxe: slices.Concat([]string{"--busy-poll"}, over)}
+		sleeps := bench.Contender{Name: "gorxe " + link + ", sleeping", Tool: "perf",
+			Args: slices.Concat(smallSend, sleeping), Gorxe: over}
+		polls := bench.Contender{Name: "gorxe " + link + ", polling", Tool: "perf", Args: smallSend,
+			Gorxe: slices.Concat([]string{"--busy-poll"}, over)}
 		lat.Contenders = append(lat.Contenders, sleeps, polls)
-		lat.Ratios = append(lat.Ratios, bench.Ratio{Of: sleeps.Name, To: rxeSleeps, AtMost: 1}, bench.Ratio{Of: polls.Name, To: rxePolls, AtMost: 1},
+		lat.Ratios = append(lat.Ratios, bench.Ratio{Of: sleeps.Name, To: rxeSleeps, MaxTarget: 1},
+			bench.Ratio{Of: polls.Name, To: rxePolls, MaxTarget: 1},
 			bench.Ratio{Of: sleeps.Name, To: rxePolls})
 	}
 	if slices.Contains(links, udpLink) {
 		enterPrograms(&bw, &lat)
 	}
-	return []bench.Contest{bw, lat, lossContest("loss-0.1", "Goodput with 0.1 % lost", 0.001), lossContest("loss-1", "Goodput with 1 % lost", 0.01)}
+	return []bench.Contest{bw, lat, lossContest("loss-0.1", "Goodput with 0.1 % lost", 0.001),
+		lossContest("loss-1", "Goodput with 1 % lost", 0.01)}
 }
 
 // enterPrograms adds contenders that run rxe's programs under gorxe run, with its default link.
@@ -83,14 +87,14 @@ func enterPrograms(bw, lat *bench.Contest) {
 		Name: "gorxe run, nice", Tool: "run-nice", Args: largeWrite, Gorxe: []string{"--spin", "0s"},
 	}
 	bw.Contenders = append(bw.Contenders, who, nice)
-	bw.Ratios = append(bw.Ratios, bench.Ratio{Of: who.Name, To: rxeAlone, AtLeast: 1},
-		bench.Ratio{Of: nice.Name, To: rxeAlone, AtLeast: 1})
+	bw.Ratios = append(bw.Ratios, bench.Ratio{Of: who.Name, To: rxeAlone, MinTarget: 1},
+		bench.Ratio{Of: nice.Name, To: rxeAlone, MinTarget: 1})
 
 	sleeps := bench.Contender{Name: "gorxe run, sleeping", Tool: "run", Args: slices.Concat(smallSend, sleeping)}
 	polls := bench.Contender{Name: "gorxe run, polling", Tool: "run", Args: smallSend}
 	lat.Contenders = append(lat.Contenders, sleeps, polls)
-	lat.Ratios = append(lat.Ratios, bench.Ratio{Of: sleeps.Name, To: rxeSleeps, AtMost: 1.5},
-		bench.Ratio{Of: polls.Name, To: rxePolls, AtMost: 1.5},
+	lat.Ratios = append(lat.Ratios, bench.Ratio{Of: sleeps.Name, To: rxeSleeps, MaxTarget: 1.5},
+		bench.Ratio{Of: polls.Name, To: rxePolls, MaxTarget: 1.5},
 		bench.Ratio{Of: sleeps.Name, To: bench.BareEvents}, bench.Ratio{Of: polls.Name, To: bench.BarePolling})
 }
 
@@ -105,10 +109,11 @@ func lossContest(name, title string, loss float64) bench.Contest {
 	for _, client := range []string{"rxe", "gorxe"} {
 		for _, server := range []string{"rxe", "gorxe"} {
 			tool := map[string]string{"rxe": "perftest", "gorxe": "perf"}
-			who := bench.Contender{Name: client + " to " + server, Tool: tool[client], Server: tool[server], Args: largeWrite}
+			who := bench.Contender{Name: client + " to " + server, Tool: tool[client], Server: tool[server],
+				Args: largeWrite}
 			c.Contenders = append(c.Contenders, who)
 			if who.Name != rxeToRxe {
-				c.Ratios = append(c.Ratios, bench.Ratio{Of: who.Name, To: rxeToRxe, AtLeast: 1})
+				c.Ratios = append(c.Ratios, bench.Ratio{Of: who.Name, To: rxeToRxe, MinTarget: 1})
 			}
 		}
 	}

@@ -102,7 +102,8 @@ func (s *side) moves(to user) []commands {
 		equip = append(equip, machine.Addressing(e.netdev, e.End, other.ends[w].End, other.ends[w].mac)...)
 		use = append(use, fmt.Sprintf("link add %s type rxe netdev %s", e.Device, e.netdev))
 		// Process 1 is in the initial namespace.
-		leave = append(leave, fmt.Sprintf("link set %s netns %s", e.netdev, map[user]string{byRxe: "1", byGorxe: sideNetns}[to]))
+		leave = append(leave,
+			fmt.Sprintf("link set %s netns %s", e.netdev, map[user]string{byRxe: "1", byGorxe: sideNetns}[to]))
 	}
 	here, there := []string{"ip"}, []string{"ip", "-n", sideNetns}
 	var out []commands

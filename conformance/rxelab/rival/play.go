@@ -87,7 +87,8 @@ func (p *pairOfMachines) converse(ctx context.Context, j *bench.Job, server, cli
 			}
 		}
 	}
-	if err := server.Start(p.sides[bench.Server].VM.Session, limit+cell.TimeoutBase+machine.GraceDone, j.Port); err != nil {
+	if err := server.Start(p.sides[bench.Server].VM.Session, limit+cell.TimeoutBase+machine.GraceDone,
+		j.Port); err != nil {
 		return machine.ErrLost
 	}
 	select {
@@ -95,7 +96,8 @@ func (p *pairOfMachines) converse(ctx context.Context, j *bench.Job, server, cli
 	case <-server.Process.Done():
 		return fmt.Errorf("the server ended before its client came: %w", server.Failure())
 	case <-time.After(cell.TimeoutBase):
-		return errors.Join(fmt.Errorf("the server does not listen after %v: %s", cell.TimeoutBase, transcript.LastLines(server.Log.String())), machine.Reap(server))
+		return errors.Join(fmt.Errorf("the server does not listen after %v: %s", cell.TimeoutBase,
+			transcript.LastLines(server.Log.String())), machine.Reap(server))
 	case <-ctx.Done():
 		return errors.Join(context.Cause(ctx), machine.Reap(server))
 	}
@@ -117,7 +119,8 @@ func (p *pairOfMachines) converse(ctx context.Context, j *bench.Job, server, cli
 	case <-server.Process.Done():
 		return errors.Join(client.Failure(), server.Failure())
 	case <-time.After(grace):
-		return errors.Join(client.Failure(), fmt.Errorf("the server goes on %v after its client: %s", grace, transcript.LastLines(server.Log.String())), machine.Reap(server))
+		return errors.Join(client.Failure(), fmt.Errorf("the server goes on %v after its client: %s", grace,
+			transcript.LastLines(server.Log.String())), machine.Reap(server))
 	case <-ctx.Done():
 		return errors.Join(context.Cause(ctx), machine.Reap(server))
 	}

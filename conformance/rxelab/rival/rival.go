@@ -105,7 +105,7 @@ func Run(ctx context.Context, o machine.Options, r Options) (*bench.Report, erro
 }
 
 // words are the texts about the machines in the report.
-var words = bench.Words{
+var words = bench.GroundText{
 	Title: "Performance beside rxe",
 	Intro: "Linux rdma_rxe and gorxe between the same two virtual machines, over the same virtio-net interfaces, in turn and in one run: `make\n" +
 		"bench-vm`. QEMU emulates the processors in software, which makes everything slow, and not everything by the same factor. So only\n" +
@@ -216,7 +216,7 @@ func (p *pairOfMachines) Prepare(ctx context.Context, j *bench.Job) error {
 	if j.Contest.Loss > 0 {
 		wire = lossyWire
 	}
-	p.cable.Lose(j.Contest.Loss)
+	p.cable.SetLoss(j.Contest.Loss)
 	var both sync.WaitGroup
 	var errs [2]error
 	for i, s := range p.sides {

@@ -60,7 +60,8 @@ func TestRivalsAreToldTheSame(t *testing.T) {
 				case j.Gorxe(end):
 					program, device = " perf "+d.Args[0]+" ", "-d "+j.Ends[end].Address
 				}
-				if !strings.HasPrefix(line, program) || !strings.Contains(line, device) || !strings.Contains(line, strings.Join(d.Args[1:], " ")) {
+				if !strings.HasPrefix(line, program) || !strings.Contains(line, device) ||
+					!strings.Contains(line, strings.Join(d.Args[1:], " ")) {
 					t.Errorf("%s/%s, end %d: %s", c.Name, d.Name, end, line)
 				}
 				want := j.Gorxe(end) && slices.Contains(d.Gorxe, "--link")
@@ -103,7 +104,8 @@ func TestUnderLossEachStandsAtEitherEnd(t *testing.T) {
 		j := &bench.Job{Who: &d}
 		ends[d.Name] = [2]bool{j.Gorxe(bench.Client), j.Gorxe(bench.Server)}
 	}
-	want := map[string][2]bool{"rxe to rxe": {}, "rxe to gorxe": {false, true}, "gorxe to rxe": {true, false}, "gorxe to gorxe": {true, true}}
+	want := map[string][2]bool{"rxe to rxe": {}, "rxe to gorxe": {false, true}, "gorxe to rxe": {true, false},
+		"gorxe to gorxe": {true, true}}
 	if d := cmp.Diff(want, ends); d != "" {
 		t.Error(d)
 	}
@@ -116,7 +118,8 @@ func TestRivalsThatAreChosen(t *testing.T) {
 		t.Errorf("%+v, %v", contests, err)
 	}
 	for want, r := range map[string]Options{
-		"link": {Links: []string{"wire"}}, "matches nobody": {Links: []string{"udp"}, Only: regexp.MustCompile("^apples/")},
+		"link":           {Links: []string{"wire"}},
+		"matches nobody": {Links: []string{"udp"}, Only: regexp.MustCompile("^apples/")},
 	} {
 		if _, err := r.Contests(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -12,13 +12,19 @@ func TestConnectionsThatRxeLeavesWithoutATimer(t *testing.T) {
 		sent []sent // an ACK to rxe, all others to queue pair 0x11
 		want bool
 	}{
-		"acknowledged, not repeated":                 {[]sent{{5, sendFirst}, {6, sendLast}, {6, ack}}, false},
-		"acknowledged while it is repeated":          {[]sent{{5, sendFirst}, {6, sendLast}, {5, sendFirst}, {6, ack}, {6, sendLast}, {6, ack}}, true},
-		"a part acknowledged while it is repeated":   {[]sent{{5, sendFirst}, {6, sendLast}, {5, sendFirst}, {5, ack}, {6, sendLast}}, false},
-		"acknowledged after it was repeated":         {[]sent{{5, sendFirst}, {6, sendLast}, {5, sendFirst}, {6, sendLast}, {6, ack}}, false},
-		"the next message follows":                   {[]sent{{5, sendFirst}, {6, sendLast}, {5, sendFirst}, {6, ack}, {6, sendLast}, {7, 4}}, false},
-		"refused while it is repeated":               {[]sent{{5, sendFirst}, {6, sendLast}, {5, sendFirst}, {6 | 0x60<<24, ack}, {6, sendLast}}, false},
-		"over the end of the numbers":                {[]sent{{0xffffff, writeFirst}, {0, writeLast}, {0xffffff, writeFirst}, {0, ack}, {0, writeLast}}, true},
+		"acknowledged, not repeated": {[]sent{{5, sendFirst}, {6, sendLast}, {6, ack}}, false},
+		"acknowledged while it is repeated": {[]sent{{5, sendFirst}, {6, sendLast}, {5, sendFirst}, {6, ack},
+			{6, sendLast}, {6, ack}}, true},
+		"a part acknowledged while it is repeated": {[]sent{{5, sendFirst}, {6, sendLast}, {5, sendFirst}, {5, ack},
+			{6, sendLast}}, false},
+		"acknowledged after it was repeated": {[]sent{{5, sendFirst}, {6, sendLast}, {5, sendFirst},
+			{6, sendLast}, {6, ack}}, false},
+		"the next message follows": {[]sent{{5, sendFirst}, {6, sendLast}, {5, sendFirst}, {6, ack},
+			{6, sendLast}, {7, 4}}, false},
+		"refused while it is repeated": {[]sent{{5, sendFirst}, {6, sendLast}, {5, sendFirst},
+			{6 | 0x60<<24, ack}, {6, sendLast}}, false},
+		"over the end of the numbers": {[]sent{{0xffffff, writeFirst}, {0, writeLast},
+			{0xffffff, writeFirst}, {0, ack}, {0, writeLast}}, true},
 		"a response while a READ is asked for again": {[]sent{{5, read}, {5, 0x10}, {5, read}}, false},
 	} {
 		var f forgotten

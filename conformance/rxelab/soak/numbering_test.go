@@ -26,15 +26,19 @@ func TestNumberingOfRequests(t *testing.T) {
 		sent []sent
 		want bool
 	}{
-		"a message, twice":                                  {[]sent{{5, 0}, {6, 1}, {7, 2}, {5, 0}, {6, 1}, {7, 2}, {8, only}}, false},
-		"over the end of the numbers":                       {[]sent{{0xffffff, writeFirst}, {0, writeLast}, {1, only}}, false},
+		"a message, twice": {[]sent{{5, 0}, {6, 1}, {7, 2}, {5, 0}, {6, 1}, {7, 2},
+			{8, only}}, false},
+		"over the end of the numbers": {[]sent{{0xffffff, writeFirst}, {0, writeLast},
+			{1, only}}, false},
 		"a READ over many numbers and the rest of it again": {[]sent{{5, read}, {9, only}, {7, read}}, false},
-		"answers have the numbers of requests":              {[]sent{{5, sendFirst}, {5, readResponse}, {5, ack}, {6, sendLast}}, false},
-		"a FIRST that is LAST":                              {[]sent{{5, sendFirst}, {5, sendLast}}, true},
-		"a FIRST after a FIRST":                             {[]sent{{5, writeFirst}, {6, writeFirst}}, true},
-		"a LAST after an ONLY":                              {[]sent{{5, only}, {6, sendLast}}, true},
-		"an ONLY before a LAST that came earlier":           {[]sent{{6, sendLast}, {5, only}}, true},
-		"another message in between is not looked for":      {[]sent{{5, sendFirst}, {5 + 1024, only}, {6, sendLast}}, false},
+		"answers have the numbers of requests": {[]sent{{5, sendFirst}, {5, readResponse}, {5, ack},
+			{6, sendLast}}, false},
+		"a FIRST that is LAST":                    {[]sent{{5, sendFirst}, {5, sendLast}}, true},
+		"a FIRST after a FIRST":                   {[]sent{{5, writeFirst}, {6, writeFirst}}, true},
+		"a LAST after an ONLY":                    {[]sent{{5, only}, {6, sendLast}}, true},
+		"an ONLY before a LAST that came earlier": {[]sent{{6, sendLast}, {5, only}}, true},
+		"another message in between is not looked for": {[]sent{{5, sendFirst}, {5 + 1024, only},
+			{6, sendLast}}, false},
 	} {
 		var n numbering
 		for _, p := range c.sent {

@@ -52,7 +52,8 @@ func (r *recent) write(w io.Writer) error {
 	defer r.mu.Unlock()
 	for i := range r.frames {
 		f := &r.frames[(r.next+i)%len(r.frames)]
-		if err := p.WritePacket(gopacket.CaptureInfo{Timestamp: f.at, CaptureLength: f.got, Length: f.length}, f.head[:f.got]); err != nil {
+		if err := p.WritePacket(gopacket.CaptureInfo{Timestamp: f.at, CaptureLength: f.got, Length: f.length},
+			f.head[:f.got]); err != nil {
 			return err
 		}
 	}

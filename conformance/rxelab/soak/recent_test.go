@@ -48,7 +48,8 @@ func TestTheLatestFramesAreKeptInTheirOrder(t *testing.T) {
 			}
 			count++
 			length := 60 + i%5*1000
-			if !about.Timestamp.Equal(at(i)) || about.Length != length || len(head) != min(length, recentHead) || head[0] != byte(i) {
+			if !about.Timestamp.Equal(at(i)) || about.Length != length || len(head) != min(length, recentHead) ||
+				head[0] != byte(i) {
 				t.Fatalf("%s: frame %d is %+v, %#x", c.name, i, about, head[:1])
 			}
 		}

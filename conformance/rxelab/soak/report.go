@@ -128,7 +128,8 @@ func (r *Report) sample(index int, g leaks.Gauges) string {
 	r.Samples[index], r.Counters[index] = append(r.Samples[index], s), g
 	all := r.total()
 	return fmt.Sprintf("%5v lane %d: resident %.1f MiB, heap %.1f MiB, %.0f goroutines; clients so far: %d done, %d killed, %d failed",
-		time.Since(r.Started).Round(time.Second), index, s.Resident/(1<<20), s.Heap/(1<<20), s.Goroutines, all.Done, all.Killed, all.Failed)
+		time.Since(r.Started).Round(time.Second), index, s.Resident/(1<<20), s.Heap/(1<<20), s.Goroutines, all.Done,
+		all.Killed, all.Failed)
 }
 
 // Verdict returns all failures.
@@ -155,10 +156,12 @@ func (r *Report) Verdict() []string {
 		wrong = append(wrong, "nothing was done, compared or captured of some kind")
 	}
 	if got := r.checked(); got < float64(all.Sent) {
-		wrong = append(wrong, fmt.Sprintf("the daemons compared %.0f bytes of perftest, its clients sent %d", got, all.Sent))
+		wrong = append(wrong, fmt.Sprintf("the daemons compared %.0f bytes of perftest, its clients sent %d",
+			got, all.Sent))
 	}
 	if known := len(r.Known); known > 0 && all.Failed*20 > all.Done {
-		wrong = append(wrong, fmt.Sprintf("%d of %d clients failed for reasons of their own: too many to believe it", all.Failed, all.Done+all.Failed))
+		wrong = append(wrong, fmt.Sprintf("%d of %d clients failed for reasons of their own: too many to believe it",
+			all.Failed, all.Done+all.Failed))
 	}
 	return wrong
 }
@@ -185,7 +188,8 @@ func (r *Report) Text(w io.Writer) error {
 	for _, why := range slices.Sorted(maps.Keys(r.Known)) {
 		e.Printf("failed, and gorxe had no part in it: %d, %s\n", r.Known[why], why)
 	}
-	e.Printf("bytes compared by rping, there and back: %d; of perftest by the daemons: %.0f (at least %d)\n", all.Compared, r.checked(), all.Sent)
+	e.Printf("bytes compared by rping, there and back: %d; of perftest by the daemons: %.0f (at least %d)\n",
+		all.Compared, r.checked(), all.Sent)
 	e.Printf("packets captured: %d, with a wrong ICRC: %d; tcpdump was too slow for %d\n", r.Packets, r.Bad, r.Missed)
 	for i, samples := range r.Samples {
 		var mib []string

@@ -41,8 +41,10 @@ func (s *job) open(ctx context.Context, l *machine.Lane) (*server, error) {
 		return nil, err
 	}
 	h := &server{Lane: l, daemon: &machine.Program{Name: "gorxe daemon", In: l.Netns}}
-	h.daemon.Argv = []string{cell.GorxePath, "daemon", "--control-socket", fmt.Sprintf("/run/rxelab/soak-%d/control.sock", l.Index),
-		"--metrics-listen", metricsAddr, "--perftest-payload", payloadPath, "--foreign-gids", l.Rxe.Addr[cell.IPv6].String()}
+	h.daemon.Argv = []string{cell.GorxePath, "daemon", "--control-socket",
+		fmt.Sprintf("/run/rxelab/soak-%d/control.sock", l.Index),
+		"--metrics-listen", metricsAddr, "--perftest-payload", payloadPath, "--foreign-gids",
+		l.Rxe.Addr[cell.IPv6].String()}
 	var err error
 	if h.capture, err = startStream(ctx, l); err != nil {
 		return nil, err
@@ -55,7 +57,8 @@ func (s *job) open(ctx context.Context, l *machine.Lane) (*server, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, fmt.Errorf("gorxe daemon is not ready within %v: %s", cell.TimeoutBase, transcript.LastLines(h.daemon.Log.String()))
+		return nil, fmt.Errorf("gorxe daemon is not ready within %v: %s", cell.TimeoutBase,
+			transcript.LastLines(h.daemon.Log.String()))
 	}
 	return h, nil
 }
@@ -109,7 +112,8 @@ func (s *job) lull(ctx context.Context) error {
 func (h *server) ended() error {
 	select {
 	case <-h.daemon.Process.Done():
-		return fmt.Errorf("gorxe daemon ended: %s: %s", vm.Describe(h.daemon.Process.Result()), transcript.LastLines(h.daemon.Log.String()))
+		return fmt.Errorf("gorxe daemon ended: %s: %s", vm.Describe(h.daemon.Process.Result()),
+			transcript.LastLines(h.daemon.Log.String()))
 	default:
 		return nil
 	}

@@ -78,8 +78,9 @@ func Run(ctx context.Context, o machine.Options, s Options) (*Report, error) {
 	}
 	run := &job{Options: s, o: &o, rnd: rand.New(rand.NewPCG(s.Seed, 0))}
 	run.report = Report{
-		Started: time.Now(), Kernel: report.KernelVersion{Suite: s.Suite, Release: k.Release, Package: k.Package}, Host: host.Name(),
-		Versions: host.Versions(ctx, o.Gorxe), Seed: s.Seed, Clients: map[string]*Visits{}, Known: map[string]int{},
+		Started: time.Now(), Kernel: report.KernelVersion{Suite: s.Suite, Release: k.Release, Package: k.Package},
+		Host: host.Name(), Versions: host.Versions(ctx, o.Gorxe), Seed: s.Seed, Clients: map[string]*Visits{},
+		Known: map[string]int{},
 	}
 	err = run.run(ctx, m)
 	run.report.Complaints = m.Complaints()

@@ -38,13 +38,15 @@ func TestVerdictOfASoak(t *testing.T) {
 		harm func(r *Report)
 		want string
 	}{
-		"nothing":               {func(*Report) {}, ""},
-		"something was noted":   {func(r *Report) { r.wrong("it burns") }, "it burns"},
-		"a wrong byte":          {func(r *Report) { r.sample(0, leaks.Gauges{wrongPayload: 1}) }, "left bytes"},
-		"a wrong packet":        {func(r *Report) { r.capture(&icrc.Summary{Bad: 1, Faults: []string{"frame 7"}}, 0) }, "on the wire: frame 7"},
-		"nothing was captured":  {func(r *Report) { r.Packets = 0 }, "nothing was"},
-		"nothing was compared":  {func(r *Report) { r.Counters = nil }, "nothing was"},
-		"bytes nobody compared": {func(r *Report) { r.visited(soakOf("ib_write_bw", 1<<20, 1), false, nil, "") }, "compared 5376 bytes of perftest, its clients sent 1053952"},
+		"nothing":             {func(*Report) {}, ""},
+		"something was noted": {func(r *Report) { r.wrong("it burns") }, "it burns"},
+		"a wrong byte":        {func(r *Report) { r.sample(0, leaks.Gauges{wrongPayload: 1}) }, "left bytes"},
+		"a wrong packet": {func(r *Report) { r.capture(&icrc.Summary{Bad: 1, Faults: []string{"frame 7"}}, 0) },
+			"on the wire: frame 7"},
+		"nothing was captured": {func(r *Report) { r.Packets = 0 }, "nothing was"},
+		"nothing was compared": {func(r *Report) { r.Counters = nil }, "nothing was"},
+		"bytes nobody compared": {func(r *Report) { r.visited(soakOf("ib_write_bw", 1<<20, 1), false, nil, "") },
+			"compared 5376 bytes of perftest, its clients sent 1053952"},
 		"nobody came":           {func(r *Report) { clear(r.Clients) }, "nothing was"},
 		"the kernel complained": {func(r *Report) { r.Complaints = []string{"BUG: x"} }, "BUG: x"},
 		"one excuse": {func(r *Report) {
@@ -52,7 +54,8 @@ func TestVerdictOfASoak(t *testing.T) {
 		}, ""},
 		"too many excuses": {func(r *Report) {
 			for range 6 {
-				r.visited(cell.Workload{Tool: &tools[0], Params: cell.Params{}}, false, errors.New("status 9"), misnumbered)
+				r.visited(cell.Workload{Tool: &tools[0], Params: cell.Params{}}, false,
+					errors.New("status 9"), misnumbered)
 			}
 		}, "too many"},
 	} {
@@ -81,7 +84,8 @@ func TestWhatToolsSayOfTheirQueuePairs(t *testing.T) {
 	if got := qpns(log); !slices.Equal(got, []uint32{0xa12, 0xb}) {
 		t.Errorf("queue pairs %#x", got)
 	}
-	for _, says := range []string{"Failed status 9: wr_id 0", "cq completion failed status 9", "Failed status remote invalid request error (9)"} {
+	for _, says := range []string{"Failed status 9: wr_id 0", "cq completion failed status 9",
+		"Failed status remote invalid request error (9)"} {
 		if !refusedByPeer.MatchString(says) {
 			t.Errorf("%q is not seen as a refusal", says)
 		}

@@ -35,16 +35,17 @@ func startStream(ctx context.Context, l *machine.Lane) (*stream, error) {
 	theirs := slices.Collect(maps.Values(l.Rxe.Addr))
 	go func() {
 		defer close(c.over)
-		c.sum, c.err = icrc.Observe(r, icrc.Observer{Frame: c.recent.keep, Packet: func(from netip.Addr, packet []byte) {
-			now := time.Now()
-			if slices.Contains(theirs, from) {
-				c.rxe.see(now, packet)
-				c.untimed.request(now, packet)
-			} else {
-				c.gorxe.see(now, packet)
-				c.untimed.response(packet)
-			}
-		}})
+		c.sum, c.err = icrc.Observe(r,
+			icrc.Observer{Frame: c.recent.keep, Packet: func(from netip.Addr, packet []byte) {
+				now := time.Now()
+				if slices.Contains(theirs, from) {
+					c.rxe.see(now, packet)
+					c.untimed.request(now, packet)
+				} else {
+					c.gorxe.see(now, packet)
+					c.untimed.response(packet)
+				}
+			}})
 		// Discard the rest after an error, so that the connection to the machine does not block.
 		_, _ = io.Copy(io.Discard, r)
 	}()

@@ -142,7 +142,8 @@ func (s *job) visited(h *server, c cell.Cell, p *machine.Program, begin time.Tim
 	if err == nil {
 		return
 	}
-	text := fmt.Sprintf("# lane %d, %v to %v: %s\n%s\n# %s\n", h.Index, begin.UTC().Format(time.TimeOnly), time.Now().UTC().Format(time.TimeOnly),
+	text := fmt.Sprintf("# lane %d, %v to %v: %s\n%s\n# %s\n", h.Index, begin.UTC().Format(time.TimeOnly),
+		time.Now().UTC().Format(time.TimeOnly),
 		p.Command(), p.Log.String(), vm.Describe(p.Process.Result()))
 	kept := os.WriteFile(filepath.Join(s.o.Artifacts, fmt.Sprintf("client-%d.log", n)), []byte(text), 0o644)
 	kept = errors.Join(kept, h.keepRecent(filepath.Join(s.o.Artifacts, fmt.Sprintf("client-%d.pcap", n))))

@@ -230,7 +230,8 @@ func (e *end) answer(ctx context.Context, name string, fill int) error {
 	case "receive":
 		wc, err := e.must(ctx, "receive", nil)
 		if err == nil && (wc.Flags&verbs.WCWithInv == 0 || wc.Imm != e.key) {
-			err = fmt.Errorf("the receive has flags %v and key %#x, want the key %#x invalidated", wc.Flags, wc.Imm, e.key)
+			err = fmt.Errorf("the receive has flags %v and key %#x, want the key %#x invalidated", wc.Flags,
+				wc.Imm, e.key)
 		}
 		return err
 	case "receive_imm":
@@ -239,8 +240,10 @@ func (e *end) answer(ctx context.Context, name string, fill int) error {
 		if e.op.service() == verbs.UD {
 			length += verbs.GRHLen
 		}
-		if want := immediate(fill); err == nil && (wc.Flags&verbs.WCWithImm == 0 || wc.Imm != want || int(wc.ByteLen) != length) {
-			err = fmt.Errorf("the receive has flags %v, immediate data %#x and %d bytes, want %#x and %d", wc.Flags, wc.Imm, wc.ByteLen, want, length)
+		if want := immediate(fill); err == nil &&
+			(wc.Flags&verbs.WCWithImm == 0 || wc.Imm != want || int(wc.ByteLen) != length) {
+			err = fmt.Errorf("the receive has flags %v, immediate data %#x and %d bytes, want %#x and %d", wc.Flags,
+				wc.Imm, wc.ByteLen, want, length)
 		}
 		return err
 	case "invalidate":

@@ -84,7 +84,8 @@ func TestWhatIsNotAsItShouldBeIsSaidAtBothEnds(t *testing.T) {
 	server, client := pair(t, "window2")
 	client.Size = 6000 // more than the server's window covers
 	_, _, cerr := converse(t, server, client)
-	if want := "window2, round 0: write: status remote access error, want success"; cerr == nil || cerr.Error() != want {
+	if want := "window2, round 0: write: status remote access error, want success"; cerr == nil ||
+		cerr.Error() != want {
 		t.Errorf("client: %v, want %q", cerr, want)
 	}
 
@@ -108,7 +109,8 @@ func TestARefusalThatAnOperationDoesNotHaveIsNotAskedFor(t *testing.T) {
 
 func TestUnknownNamesAreRefused(t *testing.T) {
 	server, client := pair(t, "teleport")
-	if _, serr, cerr := converse(t, server, client); serr == nil || cerr == nil || !strings.Contains(cerr.Error(), "[atomic_write flush ") {
+	if _, serr, cerr := converse(t, server, client); serr == nil || cerr == nil ||
+		!strings.Contains(cerr.Error(), "[atomic_write flush ") {
 		t.Errorf("operation: %v, %v", serr, cerr)
 	}
 	e := &end{Config: &Config{Size: 1}, buf: make([]byte, 1)}
@@ -138,7 +140,8 @@ func TestEveryOperationOfTheTableCanBeRead(t *testing.T) {
 
 // Any line from the peer is either a message or an error; none makes the program panic.
 func FuzzServerTakesAnything(f *testing.F) {
-	f.Add([]byte(`{"qpn":17,"psn":5,"gid":"0000:0000:0000:0000:0000:ffff:c000:0202","addr":4096,"rkey":7}` + "\n" + `{"step":"check","fill":0}` + "\n"))
+	f.Add([]byte(`{"qpn":17,"psn":5,"gid":"0000:0000:0000:0000:0000:ffff:c000:0202","addr":4096,"rkey":7}` + "\n" +
+		`{"step":"check","fill":0}` + "\n"))
 	f.Add([]byte(`{"gid":"x"}` + "\n"))
 	f.Add([]byte("\n"))
 	network := pipe.NewNet()

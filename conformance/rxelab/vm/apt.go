@@ -38,8 +38,10 @@ func newApt(dir, suite string) (*apt, error) {
 	}
 	a := &apt{dir: dir}
 	for _, o := range []string{
-		"Dir::Etc::SourceList=" + sources, "Dir::Etc::SourceParts=/dev/null", "Dir::State::Lists=" + lists, "Dir::Cache=" + archives,
-		"Acquire::Languages=none", "Acquire::Retries=3", "APT::Sandbox::User=root", "APT::Architecture=amd64", "APT::Get::List-Cleanup=0",
+		"Dir::Etc::SourceList=" + sources, "Dir::Etc::SourceParts=/dev/null",
+		"Dir::State::Lists=" + lists, "Dir::Cache=" + archives,
+		"Acquire::Languages=none", "Acquire::Retries=3", "APT::Sandbox::User=root", "APT::Architecture=amd64",
+		"APT::Get::List-Cleanup=0",
 	} {
 		a.options = append(a.options, "-o", o)
 	}

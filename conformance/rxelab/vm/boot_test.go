@@ -27,7 +27,8 @@ func TestBoot(t *testing.T) {
 	}
 	for suite, release := range map[string]string{"bookworm": "6.1.", "trixie": "6.12."} {
 		t.Run(suite, func(t *testing.T) {
-			k, err := vm.FetchKernel(t.Context(), filepath.Join(cache, "gorxe-rxelab"), suite, func(s string) { t.Log(s) })
+			k, err := vm.FetchKernel(t.Context(), filepath.Join(cache, "gorxe-rxelab"), suite,
+				func(s string) { t.Log(s) })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -51,8 +51,8 @@ func NewCable(dir string, seed uint64) (*Cable, error) {
 // Sockets returns the paths of the sockets for the two interfaces.
 func (c *Cable) Sockets() [2]string { return c.sockets }
 
-// Lose sets the probability of loss in either direction, 0 to 1.
-func (c *Cable) Lose(part float64) { c.part.Store(math.Float64bits(part)) }
+// SetLoss sets the probability of loss in either direction, 0 to 1.
+func (c *Cable) SetLoss(part float64) { c.part.Store(math.Float64bits(part)) }
 
 // Counts returns the numbers of frames that arrived and that were dropped, in both directions
 // together.

@@ -59,7 +59,7 @@ func TestACableCarriesFramesBothWays(t *testing.T) {
 func TestACableLosesWholeFramesAndNoMoreThanItShould(t *testing.T) {
 	const count, part = 20000, 0.1
 	var c Cable
-	c.Lose(part)
+	c.SetLoss(part)
 	var out bytes.Buffer
 	if err := c.carry(&out, bytes.NewReader(framesOf(count)), rand.New(rand.NewPCG(1, 0))); !errors.Is(err, io.EOF) {
 		t.Fatal(err)

@@ -78,7 +78,8 @@ func distill(ctx context.Context, tree, dir, pkg string) error {
 		return err
 	}
 	for i, m := range order {
-		if err := os.WriteFile(filepath.Join(dir, "modules", fmt.Sprintf("%02d-%s.ko", i, m.name)), m.data, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "modules", fmt.Sprintf("%02d-%s.ko", i, m.name)), m.data,
+			0o644); err != nil {
 			return err
 		}
 	}
@@ -106,5 +107,6 @@ func openKernel(dir, suite string) (*Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Kernel{Suite: suite, Release: lines[0], Package: lines[1], Image: filepath.Join(dir, "vmlinuz"), Modules: mods}, nil
+	return &Kernel{Suite: suite, Release: lines[0], Package: lines[1], Image: filepath.Join(dir, "vmlinuz"),
+		Modules: mods}, nil
 }

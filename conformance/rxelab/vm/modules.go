@@ -142,7 +142,8 @@ func dependencies(data []byte) ([]string, error) {
 	}
 	for line := range bytes.SplitSeq(info, []byte{0}) {
 		if v, ok := bytes.CutPrefix(line, []byte("depends=")); ok {
-			return strings.FieldsFunc(strings.ReplaceAll(string(v), "-", "_"), func(r rune) bool { return r == ',' }), nil
+			return strings.FieldsFunc(strings.ReplaceAll(string(v), "-", "_"),
+				func(r rune) bool { return r == ',' }), nil
 		}
 	}
 	return nil, nil

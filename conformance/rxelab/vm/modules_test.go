@@ -97,10 +97,14 @@ func TestMissingModuleIsNamed(t *testing.T) {
 func TestMirror(t *testing.T) {
 	for _, c := range []struct{ name, file, text, want string }{
 		{"nothing configured", "sources.list", "# deb http://x/debian a main\n", defaultMirror},
-		{"one-line format", "sources.list", "deb [arch=amd64] http://mirror.example/debian/ bookworm main\n", "http://mirror.example/debian"},
-		{"deb822 format", "sources.list.d/debian.sources", "Types: deb\nURIs: https://proxy.example/debian\nSuites: trixie\n", "https://proxy.example/debian"},
-		{"another distribution", "sources.list.d/ubuntu.sources", "URIs: http://archive.ubuntu.com/ubuntu\n", defaultMirror},
-		{"only the security archive", "sources.list", "deb http://deb.debian.org/debian-security bookworm-security main\n", defaultMirror},
+		{"one-line format", "sources.list", "deb [arch=amd64] http://mirror.example/debian/ bookworm main\n",
+			"http://mirror.example/debian"},
+		{"deb822 format", "sources.list.d/debian.sources",
+			"Types: deb\nURIs: https://proxy.example/debian\nSuites: trixie\n", "https://proxy.example/debian"},
+		{"another distribution", "sources.list.d/ubuntu.sources", "URIs: http://archive.ubuntu.com/ubuntu\n",
+			defaultMirror},
+		{"only the security archive", "sources.list",
+			"deb http://deb.debian.org/debian-security bookworm-security main\n", defaultMirror},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			etc := t.TempDir()
@@ -147,7 +151,8 @@ func TestCachedKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Kernel{Suite: "bookworm", Release: "6.1-test", Package: "linux-image_1", Image: filepath.Join(dir, "vmlinuz"),
+	want := &Kernel{Suite: "bookworm", Release: "6.1-test", Package: "linux-image_1",
+		Image:   filepath.Join(dir, "vmlinuz"),
 		Modules: []string{filepath.Join(dir, "modules", "00-veth.ko")}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -58,7 +58,8 @@ func ProcessTime(pid int) (time.Duration, error) {
 func cpuTime(stat string) (time.Duration, error) {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
-		return 0, fmt.Errorf("the state of a process has %d fields behind its name, want 13 and more: %.80q", len(fields), stat)
+		return 0, fmt.Errorf("the state of a process has %d fields behind its name, want 13 and more: %.80q",
+			len(fields), stat)
 	}
 	var sum time.Duration
 	for _, f := range fields[11:13] {

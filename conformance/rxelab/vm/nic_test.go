@@ -29,7 +29,8 @@ func TestInterfacesOfAMachine(t *testing.T) {
 }
 
 func TestMachinesAreBoundToCores(t *testing.T) {
-	if got := command([]int{1, 3}, []string{"qemu", "-smp"}).Args; !slices.Equal(got, []string{"taskset", "-c", "1,3", "qemu", "-smp"}) {
+	if got := command([]int{1, 3}, []string{"qemu", "-smp"}).Args; !slices.Equal(got,
+		[]string{"taskset", "-c", "1,3", "qemu", "-smp"}) {
 		t.Errorf("%q", got)
 	}
 	if got := command(nil, []string{"qemu", "-smp"}).Args; !slices.Equal(got, []string{"qemu", "-smp"}) {

@@ -54,13 +54,15 @@ func (a *apt) closure(ctx context.Context, packages []string, step func(string))
 	if err := os.WriteFile(status, nil, 0o644); err != nil {
 		return nil, err
 	}
-	a.options = append(a.options, "-o", "Dir::State::status="+status, "-o", "APT::Install-Recommends=0", "-o", "Debug::NoLocking=1")
+	a.options = append(a.options, "-o", "Dir::State::status="+status, "-o", "APT::Install-Recommends=0", "-o",
+		"Debug::NoLocking=1")
 	step("reading the package lists")
 	if _, err := a.run(ctx, "apt-get", "update", "-qq"); err != nil {
 		return nil, err
 	}
 	step("downloading " + strings.Join(packages, ", "))
-	if _, err := a.run(ctx, "apt-get", append([]string{"install", "--download-only", "-y", "-qq"}, packages...)...); err != nil {
+	if _, err := a.run(ctx, "apt-get",
+		append([]string{"install", "--download-only", "-y", "-qq"}, packages...)...); err != nil {
 		return nil, err
 	}
 	return filepath.Glob(filepath.Join(a.dir, "cache", "archives", "*.deb"))

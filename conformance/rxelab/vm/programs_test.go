@@ -44,7 +44,8 @@ func TestProgramsOfBeforeAreFoundAgainWhenTheyAreTheSame(t *testing.T) {
 	if diff := cmp.Diff(want, p.Packages); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"chroot", filepath.Join(dir, "root"), "ib_write_bw", "-F"}, p.Command([]string{"ib_write_bw", "-F"})); diff != "" {
+	if diff := cmp.Diff([]string{"chroot", filepath.Join(dir, "root"), "ib_write_bw", "-F"},
+		p.Command([]string{"ib_write_bw", "-F"})); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := openPrograms(dir, "trixie", []string{"perftest"}); !errors.Is(err, fs.ErrNotExist) {

@@ -190,7 +190,8 @@ func (s *Session) RunIn(ctx context.Context, netns string, argv ...string) (stri
 		return "", err
 	}
 	if err := p.wait(ctx); err != nil {
-		return "", fmt.Errorf("in the virtual machine: %s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(msg.String()))
+		return "", fmt.Errorf("in the virtual machine: %s: %w: %s", strings.Join(argv, " "), err,
+			strings.TrimSpace(msg.String()))
 	}
 	return out.String(), nil
 }

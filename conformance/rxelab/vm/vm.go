@@ -76,7 +76,8 @@ func start(ctx context.Context, c Config) (*VM, error) {
 	if err := v.boot(ctx, c); err != nil {
 		serial := v.Serial()
 		_ = v.Close()
-		return nil, fmt.Errorf("boot of %s: %w%s%s", c.Kernel.Release, err, excerpt("QEMU", v.out.String()), excerpt("console", serial))
+		return nil, fmt.Errorf("boot of %s: %w%s%s", c.Kernel.Release, err, excerpt("QEMU", v.out.String()),
+			excerpt("console", serial))
 	}
 	return v, nil
 }
@@ -152,7 +153,8 @@ func (c *Config) modules() []string {
 func (v *VM) arguments(c Config, initrd string) []string {
 	argv := []string{
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none", "-nic", "none",
-		"-machine", "q35", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", c.processor(), "-smp", strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.Memory),
+		"-machine", "q35", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", c.processor(), "-smp",
+		strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.Memory),
 		"-kernel", c.Kernel.Image, "-initrd", initrd,
 		// tsc=reliable: on a busy host the kernel stops trusting its clock source, and the code
 		// patching that follows (a static key) sometimes kills an emulated kernel (int3 in

@@ -5,6 +5,6 @@ import "github.com/gorxe/gorxe/trace/capture"
 // LiveCapture is a capture that runs until Close, which may be called at any time.
 type LiveCapture interface {
 	Next(*capture.Frame) error
-	Missed() uint64
+	Dropped() uint64
 	Close() error
 }

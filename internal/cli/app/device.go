@@ -32,19 +32,22 @@ type DeviceFlags struct {
 
 // Add defines the flags on fs.
 func (f *DeviceFlags) Add(fs *pflag.FlagSet) {
-	fs.StringVarP(&f.Interface, "ib-dev", "d", "", "network interface or local `address` to use (default: the address that the TCP connection uses)")
+	fs.StringVarP(&f.Interface, "ib-dev", "d", "",
+		"network interface or local `address` to use (default: the address that the TCP connection uses)")
 	fs.IntVarP(&f.ibPort, "ib-port", "i", 1, "`port` of the device; there is one")
 	addLinkFlag(fs, &f.Link)
 	addSpinFlag(fs, &f.Spin)
 	addShardsFlag(fs, &f.shards)
 	fs.StringVar(&f.Faults, "fault", "",
 		"inject faults into outgoing packets: a `list` such as drop=1%,reorder=5%,seed=7")
-	fs.StringVar(&f.losses, "fault-in", "", "inject faults into incoming packets: a `list` as that of --fault, without delay and jitter")
+	fs.StringVar(&f.losses, "fault-in", "",
+		"inject faults into incoming packets: a `list` as that of --fault, without delay and jitter")
 }
 
 // addLinkFlag defines --link, which selects how a device sends and receives packets.
 func addLinkFlag(fs *pflag.FlagSet, kind *string) {
-	fs.StringVar(kind, "link", "udp", "`kind` of link: udp, raw (needs CAP_NET_RAW), xdp (needs root) or auto (the best that works)")
+	fs.StringVar(kind, "link", "udp",
+		"`kind` of link: udp, raw (needs CAP_NET_RAW), xdp (needs root) or auto (the best that works)")
 }
 
 // addSpinFlag defines --spin, a trade-off between latency and processor time.
@@ -92,7 +95,8 @@ func (f *DeviceFlags) Check() error {
 // faults.
 func (f *DeviceFlags) config(device string) verbs.Config {
 	cfg := verbs.Config{
-		Device: device, Link: f.Link, Follow: f.Follow, Loopback: f.Loopback, Spin: cmp.Or(f.Spin, -1), Shards: f.shards,
+		Device: device, Link: f.Link, Follow: f.Follow, Loopback: f.Loopback, Spin: cmp.Or(f.Spin, -1),
+		Shards: f.shards,
 	}
 	// Check has rejected invalid lists; an empty list means no faults.
 	faults, _ := fault.Parse(f.Faults)

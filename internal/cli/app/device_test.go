@@ -15,7 +15,8 @@ import (
 
 func TestChoiceTextIsOneLine(t *testing.T) {
 	linkChoices := []links.Choice{
-		{Kind: "xdp", Why: errors.New("packet: xdp 192.0.2.1: eth0: another\nprogram")}, {Kind: "raw"}, {Kind: "udp", Why: errors.New("raw is faster")},
+		{Kind: "xdp", Err: errors.New("packet: xdp 192.0.2.1: eth0: another\nprogram")}, {Kind: "raw"},
+		{Kind: "udp", Err: errors.New("raw is faster")},
 	}
 	want := "xdp: not chosen: xdp 192.0.2.1: eth0: another; program; raw: chosen; udp: not chosen: raw is faster"
 	if got := choiceText(linkChoices); got != want {
@@ -78,7 +79,8 @@ func TestADeviceIsOpenedWhereTheConnectionIs(t *testing.T) {
 	if got := dev.GIDs()[0].Addr; got != netip.MustParseAddr("127.0.0.1") {
 		t.Errorf("opened at %v", got)
 	}
-	if _, err := a.OpenAt(&DeviceFlags{}, conn, false); err == nil || !strings.HasSuffix(err.Error(), "name another address or interface with -d") {
+	if _, err := a.OpenAt(&DeviceFlags{}, conn, false); err == nil ||
+		!strings.HasSuffix(err.Error(), "name another address or interface with -d") {
 		t.Errorf("a second device there: %v", err)
 	}
 	p1, p2 := net.Pipe()

@@ -17,7 +17,8 @@ func TestOneLineOfAJoinedError(t *testing.T) {
 // Names of interfaces and regions in an error may come from a file.
 func TestTextFromElsewhereIsPrintedWithoutControlCharacters(t *testing.T) {
 	const hostile, plain = "e\x1b]0;owned\a\u202eth", "e\ufffd]0;owned\ufffd\ufffdth"
-	if got := OneLine(fmt.Errorf("interface %s: no such device", hostile)); got != "interface "+plain+": no such device" {
+	if got := OneLine(fmt.Errorf("interface %s: no such device", hostile)); got != "interface "+plain+
+		": no such device" {
 		t.Errorf("an error is printed as %q", got)
 	}
 	var errs bytes.Buffer

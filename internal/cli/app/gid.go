@@ -76,7 +76,8 @@ func CheckPeerGID(g verbs.GIDEntry, peer verbs.GID, flag string) error {
 	case peer.IsZero():
 		return fmt.Errorf("the peer has no GID: give it a GID index (%s)", flag)
 	case !sameFamily(g.GID, peer):
-		return fmt.Errorf("this end's GID is %v and the peer's is %v: choose two of the same IP version with %s", g.GID, peer, flag)
+		return fmt.Errorf("this end's GID is %v and the peer's is %v: choose two of the same IP version with %s",
+			g.GID, peer, flag)
 	}
 	return nil
 }

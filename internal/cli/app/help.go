@@ -29,7 +29,8 @@ func helpCommand() *cobra.Command {
 			}
 			return about.Help()
 		},
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (names []cobra.Completion,
+			_ cobra.ShellCompDirective) {
 			if about := find(c, args); about != nil {
 				for _, sub := range about.Commands() {
 					if sub.IsAvailableCommand() {

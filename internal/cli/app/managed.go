@@ -50,7 +50,8 @@ func (f *ManagedFlags) flags() *DeviceFlags {
 
 // OpenToDial opens the device for a server at host, on the local address source or, if source is
 // empty, the one from which the host is reached. It also returns the address of the server.
-func (a *App) OpenToDial(ctx context.Context, f *ManagedFlags, source, host string, port uint16) (*verbs.Device, netip.AddrPort, error) {
+func (a *App) OpenToDial(ctx context.Context, f *ManagedFlags, source, host string, port uint16) (*verbs.Device,
+	netip.AddrPort, error) {
 	to, err := route.LookupAddrPort(ctx, host, port, route.AsResolved)
 	if err != nil {
 		return nil, netip.AddrPort{}, err

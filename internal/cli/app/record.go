@@ -72,7 +72,8 @@ func (a *App) endRecording(err error) error {
 	s := a.Recording.Stats()
 	fmt.Fprintf(a.Stderr, "gorxe: %s in %s\n", Plural(int(s.Frames), "packet"), a.Recording.path)
 	if s.Lost > 0 {
-		fmt.Fprintf(a.Stderr, "gorxe: %s not recorded: the file could not be written fast enough\n", Plural(int(s.Lost), "packet"))
+		fmt.Fprintf(a.Stderr, "gorxe: %s not recorded: the file could not be written fast enough\n",
+			Plural(int(s.Lost), "packet"))
 	}
 	switch {
 	// An interrupt of the command is not an error of its own.
@@ -80,8 +81,9 @@ func (a *App) endRecording(err error) error {
 		return &FinalError{fmt.Errorf("--trace: %s is incomplete: %w", a.Recording.path, cerr)}
 	case cerr != nil:
 		return &FinalError{errors.Join(err, fmt.Errorf("--trace: %s is incomplete: %w", a.Recording.path, cerr))}
-	case s.Beyond > 0:
-		fmt.Fprintf(a.Stderr, "gorxe: %s not recorded: the file has reached its limit of 1 GiB\n", Plural(int(s.Beyond), "packet"))
+	case s.Refused > 0:
+		fmt.Fprintf(a.Stderr, "gorxe: %s not recorded: the file has reached its limit of 1 GiB\n",
+			Plural(int(s.Refused), "packet"))
 	}
 	return err
 }

@@ -78,5 +78,6 @@ type RefusedError struct {
 
 // Error returns a text with the address and a remedy.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("no server listens on %s TCP port %d: start the server there first, without a host argument", e.Host, e.Port)
+	return fmt.Sprintf("no server listens on %s TCP port %d: start the server there first, without a host argument",
+		e.Host, e.Port)
 }

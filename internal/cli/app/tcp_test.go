@@ -23,7 +23,8 @@ func TestAServerTakesOneClientAndFreesThePort(t *testing.T) {
 	}()
 	port := <-ports
 	_, err := HostTCP{}.Accept(t.Context(), port, nil)
-	if want := fmt.Sprintf("TCP port %d is in use: another server waits there; stop it or choose another port with -p", port); err == nil || err.Error() != want {
+	if want := fmt.Sprintf("TCP port %d is in use: another server waits there; stop it or choose another port with -p",
+		port); err == nil || err.Error() != want {
 		t.Errorf("a second server: got %v, want %q", err, want)
 	}
 	conn, err := HostTCP{}.Dial(t.Context(), "127.0.0.1", port)

@@ -10,7 +10,8 @@ import (
 func TestTheVersionIsKnownFromEveryKindOfSource(t *testing.T) {
 	const hash = "fa7a56f0123456789abcdef0123456789abcdef0"
 	vcs := func(modified string) *debug.BuildInfo {
-		return &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: hash}, {Key: "vcs.modified", Value: modified}}}
+		return &debug.BuildInfo{Main: debug.Module{Version: "(devel)"},
+			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: hash}, {Key: "vcs.modified", Value: modified}}}
 	}
 	module := &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}}
 	const notArchived = "$Format:%H %D$\n"
@@ -32,7 +33,8 @@ func TestTheVersionIsKnownFromEveryKindOfSource(t *testing.T) {
 		"a tarball without refs":  {"", "", nil, hash + " \n", "(devel fa7a56f01234)", hash},
 		"a module of a tarball":   {"", "", module, hash + " tag: v9\n", "v1.2.3", ""},
 	} {
-		if got := builtFrom(c.version, c.commit, c.info, c.archived); got.String() != c.want || got.commit != c.commitWanted {
+		if got := builtFrom(c.version, c.commit, c.info, c.archived); got.String() != c.want ||
+			got.commit != c.commitWanted {
 			t.Errorf("%s: %q, commit %q; want %q, commit %q", name, got, got.commit, c.want, c.commitWanted)
 		}
 	}
@@ -42,7 +44,8 @@ func TestGitArchiveWritesTheCommit(t *testing.T) {
 	if out, err := exec.Command("git", "rev-parse", "HEAD").CombinedOutput(); err != nil {
 		t.Skipf("no repository: %v: %s", err, out)
 	}
-	if out, err := exec.Command("git", "cat-file", "-e", "HEAD:internal/cli/app/archive.txt").CombinedOutput(); err != nil {
+	if out, err := exec.Command("git", "cat-file", "-e",
+		"HEAD:internal/cli/app/archive.txt").CombinedOutput(); err != nil {
 		t.Skipf("not committed: %s", out)
 	}
 	out, err := exec.Command("sh", "-c", `cd ../../.. && git archive --worktree-attributes HEAD internal/cli/app/archive.txt | tar -xO internal/cli/app/archive.txt`).Output()

@@ -43,10 +43,12 @@ func (w *World) host() daemon.Host {
 
 // StartWith is StartWords with a control socket: a daemon listens on it, other commands connect
 // to it.
-func (w *World) StartWith(ctx context.Context, socket *testnet.Listener, ready func(string) error, args ...string) *Run {
+func (w *World) StartWith(ctx context.Context, socket *testnet.Listener, ready func(string) error,
+	args ...string) *Run {
 	r := &Run{Done: make(chan struct{})}
 	a := &app.App{
-		Stdin: w.Stdin, Stdout: &r.Stdout, Stderr: &r.Stderr, Terminal: func(io.Writer) bool { return w.Terminal }, Open: w.Open, Addrs: w.Addrs, TCP: w, Host: w.host(), Commands: w.commands,
+		Stdin: w.Stdin, Stdout: &r.Stdout, Stderr: &r.Stderr, Terminal: func(io.Writer) bool { return w.Terminal },
+		Open: w.Open, Addrs: w.Addrs, TCP: w, Host: w.host(), Commands: w.commands,
 		Daemon: daemon.Options{
 			TCP:    func(string) (net.Listener, error) { return NewCallers(w), nil },
 			Socket: func(string, fs.FileMode, int) (net.Listener, error) { return socket, nil },

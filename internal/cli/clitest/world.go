@@ -160,7 +160,8 @@ func (w *World) Start(ctx context.Context, line string) *Run {
 // StartWords starts a command with arguments.
 func (w *World) StartWords(ctx context.Context, args []string) *Run {
 	r := &Run{Done: make(chan struct{})}
-	a := &app.App{Stdin: w.Stdin, Stdout: &r.Stdout, Stderr: &r.Stderr, Addrs: w.Addrs, Terminal: func(io.Writer) bool { return w.Terminal }, Open: w.Open, TCP: w, Live: w.Live, Commands: w.commands}
+	a := &app.App{Stdin: w.Stdin, Stdout: &r.Stdout, Stderr: &r.Stderr, Addrs: w.Addrs,
+		Terminal: func(io.Writer) bool { return w.Terminal }, Open: w.Open, TCP: w, Live: w.Live, Commands: w.commands}
 	if w.TCP != nil {
 		a.TCP = w.TCP
 	}

@@ -1,6 +1,6 @@
 // Package cmtool implements 'gorxe cm': tests of the connection manager that interoperate with
 // ucmatose, udaddy and cmtime. One run is an end. It makes connections (connections), runs a loop
-// of them (loop, serve), keeps step with cmtime (inStep), or exchanges datagrams (datagrams).
+// of them (loop, serve), keeps step with cmtime (runSynced), or exchanges datagrams (datagrams).
 // end.mu guards the connections that were made.
 package cmtool
 
@@ -84,7 +84,8 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&p.bind, "bind", "b", "", "local `address` to listen on or to connect from")
 	fs.Uint16VarP(&p.port, "port", "p", defaultPort, "`port` to listen on or connect to")
 	fs.StringVarP(&p.space, "port-space", "P", "tcp", "port `space`: tcp for connections, udp for datagram queue pairs")
-	fs.IntVarP(&p.conns, "connections", "n", 1, "`number` of connections; 0 at a server: unlimited, until it is stopped")
+	fs.IntVarP(&p.conns, "connections", "n", 1,
+		"`number` of connections; 0 at a server: unlimited, until it is stopped")
 	fs.IntVarP(&p.seconds, "duration", "D", 0, "client: make and end connections for `seconds`, -j at a time")
 	fs.IntVarP(&p.parallel, "parallel", "j", 64, "`number` of concurrent connections")
 	fs.BoolVar(&p.step, "step", false, "synchronize with cmtime of rdma-core 52 to 58 over a TCP connection")
@@ -95,7 +96,8 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 
 func (p *params) check() error {
 	err := app.CheckRanges(
-		app.InRange("-n", p.conns, p.fewest(), maxConns), app.InRange("-D", p.seconds, 0, 1<<30), app.InRange("-j", p.parallel, 1, maxConns),
+		app.InRange("-n", p.conns, p.fewest(), maxConns), app.InRange("-D", p.seconds, 0, 1<<30),
+		app.InRange("-j", p.parallel, 1, maxConns),
 		app.InRange("-C", p.count, 0, maxSends), app.InRange("-S", p.size, 1, maxBytes))
 	if err != nil {
 		return err
@@ -150,7 +152,7 @@ func run(ctx context.Context, a *app.App, p *params) (err error) {
 	e.announce = func(l *verbs.Listener) { a.Announce(l, e.dev) }
 	switch {
 	case p.step:
-		return e.inStep(ctx)
+		return e.runSynced(ctx)
 	case p.space == "udp":
 		return e.datagrams(ctx)
 	case p.duration > 0:

@@ -111,7 +111,8 @@ func (c *cmtime) runClient(conn net.Conn, to, from string) error {
 		for i := range n {
 			time.Sleep(c.pause)
 			err := c.gsi.Do(func(now cm.Time, m *cm.Manager) error {
-				id, err := m.Connect(now, cm.Peer{GID: qp.GIDFromAddr(netip.MustParseAddr(to))}, cmtimeREQ(first+bth.QPN(i), netip.MustParseAddr(from), netip.MustParseAddr(to)))
+				id, err := m.Connect(now, cm.Peer{GID: qp.GIDFromAddr(netip.MustParseAddr(to))},
+					cmtimeREQ(first+bth.QPN(i), netip.MustParseAddr(from), netip.MustParseAddr(to)))
 				ids = append(ids, id)
 				return err
 			})
@@ -137,7 +138,9 @@ func (c *cmtime) runClient(conn net.Conn, to, from string) error {
 				break
 			}
 			time.Sleep(c.pause)
-			if err := c.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Disconnect(now, id, nil) }); err != nil {
+			if err := c.gsi.Do(func(now cm.Time, m *cm.Manager) error {
+				return m.Disconnect(now, id, nil)
+			}); err != nil {
 				return err
 			}
 		}
@@ -163,10 +166,12 @@ func cmtimeREQ(qpn bth.QPN, from, to netip.Addr) *mad.REQ {
 	}
 	return &mad.REQ{
 		ServiceID: mad.IPServiceID(mad.PortSpaceTCP, defaultPort), LocalQPN: qpn, StartingPSN: bth.PSN(qpn),
-		ResponderResources: 1, InitiatorDepth: 1, RemoteCMResponseTimeout: 20, LocalCMResponseTimeout: 20, MaxCMRetries: 15,
+		ResponderResources: 1, InitiatorDepth: 1, RemoteCMResponseTimeout: 20,
+		LocalCMResponseTimeout: 20, MaxCMRetries: 15,
 		TransportService: mad.TransportRC, PKey: 0xffff, PathMTU: 3,
 		Primary: mad.Path{
-			LocalLID: 0xffff, RemoteLID: 0xffff, LocalGID: qp.GIDFromAddr(from), RemoteGID: qp.GIDFromAddr(to), HopLimit: 64, LocalACKTimeout: 17,
+			LocalLID: 0xffff, RemoteLID: 0xffff, LocalGID: qp.GIDFromAddr(from), RemoteGID: qp.GIDFromAddr(to),
+			HopLimit: 64, LocalACKTimeout: 17,
 		},
 		PrivateData: private,
 	}
@@ -207,7 +212,8 @@ func (c *cmtime) runServer(conn net.Conn) error {
 		for i, e := range requests {
 			c.qpns = append(c.qpns, e.REQ.LocalQPN)
 			err := c.gsi.Do(func(now cm.Time, m *cm.Manager) error {
-				return m.Accept(now, e.ID, &mad.REP{LocalQPN: first + bth.QPN(i), StartingPSN: 7, ResponderResources: 1, InitiatorDepth: 1})
+				return m.Accept(now, e.ID,
+					&mad.REP{LocalQPN: first + bth.QPN(i), StartingPSN: 7, ResponderResources: 1, InitiatorDepth: 1})
 			})
 			if err != nil {
 				return err

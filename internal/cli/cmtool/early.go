@@ -86,7 +86,8 @@ func (s *earlyEnds) errorf(format string, args ...any) error {
 	s.mu.Lock()
 	came := s.came
 	s.mu.Unlock()
-	return fmt.Errorf("%d of %s came, and "+format+": give both ends the same -n", append([]any{came, app.Plural(s.n, "connection")}, args...)...)
+	return fmt.Errorf("%d of %s came, and "+format+": give both ends the same -n",
+		append([]any{came, app.Plural(s.n, "connection")}, args...)...)
 }
 
 func (s *earlyEnds) allCame() { close(s.all) }

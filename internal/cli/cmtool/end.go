@@ -102,7 +102,8 @@ func (e *end) ask(service verbs.QPType, do func(*connection) error) (c *connecti
 
 // askAll makes n connections, up to params.parallel at a time, and prints how fast they were
 // made.
-func (e *end) askAll(ctx context.Context, n int, service verbs.QPType, do func(context.Context, *connection) error) error {
+func (e *end) askAll(ctx context.Context, n int, service verbs.QPType,
+	do func(context.Context, *connection) error) error {
 	turns := make(chan struct{}, e.params.parallel)
 	begin := time.Now()
 	err := session.Each(ctx, make([]struct{}, n), func(ctx context.Context, _ struct{}) error {
@@ -192,7 +193,8 @@ func (c *connection) completed(dev *verbs.Device, wc *verbs.WC, first func(*verb
 	}
 	want := c.slot
 	if got := int(wc.ByteLen); got != want {
-		return fmt.Errorf("a message of %d bytes came, want %d: start the peer with the same -S", got-want+c.params.size, c.params.size)
+		return fmt.Errorf("a message of %d bytes came, want %d: start the peer with the same -S",
+			got-want+c.params.size, c.params.size)
 	}
 	if c.received++; c.received == 1 && first != nil {
 		return first(wc)
@@ -205,13 +207,13 @@ func (c *connection) progress() string {
 }
 
 // messages returns the progress of all connections. Responses to KeepAlive do not count.
-func (e *end) messages() session.Standing { return session.Standing{Progress: e.progress.Load()} }
+func (e *end) messages() session.Snapshot { return session.Snapshot{Progress: e.progress.Load()} }
 
 // messages returns the progress of the connection.
-func (c *connection) messages() session.Standing { return session.Standing{Progress: c.moved.Load()} }
+func (c *connection) messages() session.Snapshot { return session.Snapshot{Progress: c.moved.Load()} }
 
 // standing returns the progress and the transport counters of all connections.
-func (e *end) standing() (s session.Standing) {
+func (e *end) standing() (s session.Snapshot) {
 	s.Progress = e.progress.Load()
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -37,9 +37,10 @@ func (t *loopTimes) add(took time.Duration) {
 func (t *loopTimes) print(e *end, all time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e.printTimes(" made and ended", int(t.hist.TotalCount()), all, all.Round(time.Millisecond), func(percent float64) time.Duration {
-		return time.Duration(t.hist.ValueAtPercentile(percent)) * time.Microsecond
-	})
+	e.printTimes(" made and ended", int(t.hist.TotalCount()), all, all.Round(time.Millisecond),
+		func(percent float64) time.Duration {
+			return time.Duration(t.hist.ValueAtPercentile(percent)) * time.Microsecond
+		})
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	fmt.Fprintf(e.out, "memory: %d MiB in use, %d MiB from the system\n", m.HeapAlloc>>20, m.Sys>>20)

@@ -31,7 +31,8 @@ func TestConnectionsComeAndGoForAsLongAsTheClientIsTold(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				stop()
-				if <-s.Done; s.Code != app.ExitInterrupted || !regexp.MustCompile(`^\d+ connections made and ended in `).MatchString(s.Stdout.String()) {
+				if <-s.Done; s.Code != app.ExitInterrupted ||
+					!regexp.MustCompile(`^\d+ connections made and ended in `).MatchString(s.Stdout.String()) {
 					t.Error(s)
 				}
 			})

@@ -41,7 +41,7 @@ func (e *end) connections(ctx context.Context) error {
 	if e.ends() {
 		session.Linger(ctx, e.qps()...)
 	}
-	if err := session.Each(ctx, e.made, e.hangUp); err != nil {
+	if err := session.Each(ctx, e.made, e.disconnectOrWait); err != nil {
 		return err
 	}
 	e.printRun()
@@ -69,14 +69,14 @@ func (e *end) dialAll(ctx context.Context, n int) error { return e.askAll(ctx, n
 
 func (e *end) dial(ctx context.Context, c *connection) (err error) {
 	if c.conn, err = e.dev.Dial(ctx, e.remote, c.qp, e.param()); err == nil {
-		e.lookAfter(c.conn)
+		e.startKeepAlive(c.conn)
 	}
 	return err
 }
 
-// lookAfter ends the connection when its peer no longer responds. In step with cmtime the TCP
+// startKeepAlive ends the connection when its peer no longer responds. In step with cmtime the TCP
 // connection serves that purpose, and not all of cmtime's connections have queue pairs.
-func (e *end) lookAfter(c *verbs.Conn) {
+func (e *end) startKeepAlive(c *verbs.Conn) {
 	if e.params.step {
 		return
 	}
@@ -150,7 +150,7 @@ func (e *end) accept(ctx context.Context, r *verbs.ConnRequest) (*connection, er
 
 func (e *end) take(ctx context.Context, r *verbs.ConnRequest, c *connection) (err error) {
 	if c.conn, err = r.Accept(ctx, c.qp, e.param()); err == nil {
-		e.lookAfter(c.conn)
+		e.startKeepAlive(c.conn)
 	}
 	return err
 }
@@ -174,8 +174,8 @@ func (e *end) qps() (qps []*verbs.QP) {
 	return qps
 }
 
-// hangUp ends a connection, or waits for the peer to end it.
-func (e *end) hangUp(ctx context.Context, c *connection) error {
+// disconnectOrWait ends a connection, or waits for the peer to end it.
+func (e *end) disconnectOrWait(ctx context.Context, c *connection) error {
 	wait := clientWait
 	if e.params.server {
 		wait = serverWait

@@ -27,12 +27,13 @@ type round struct {
 // made-up numbers from 1000 on. Here every connection has a queue pair, because nothing is sent
 // over it.
 func (p *params) rounds() []round {
-	return []round{{"to warm up", 1}, {"with queue pairs", p.conns}, {"with made-up queue pair numbers of cmtime", p.conns}}
+	return []round{{"to warm up", 1}, {"with queue pairs", p.conns},
+		{"with made-up queue pair numbers of cmtime", p.conns}}
 }
 
-// inStep does what cmtime does: it makes and ends connections, and waits for the peer after each
+// runSynced does what cmtime does: it makes and ends connections, and waits for the peer after each
 // step.
-func (e *end) inStep(ctx context.Context) error {
+func (e *end) runSynced(ctx context.Context) error {
 	var l *verbs.Listener
 	line, err := &stepLine{role: exchange.Client}, error(nil)
 	if e.params.server {
@@ -88,7 +89,8 @@ func (e *end) round(ctx context.Context, line *stepLine, l *verbs.Listener, titl
 		if err := session.Each(ctx, e.made, e.part); err != nil {
 			return err
 		}
-		fmt.Fprintf(e.out, "%s ended in %v\n", app.Plural(n, e.params.unit()), time.Since(begin).Round(time.Microsecond))
+		fmt.Fprintf(e.out, "%s ended in %v\n", app.Plural(n, e.params.unit()),
+			time.Since(begin).Round(time.Microsecond))
 		return nil
 	})
 	e.progress.Add(1)
@@ -140,7 +142,8 @@ func (e *end) meetStep(ctx context.Context, l *verbs.Listener) (net.Conn, error)
 		if err != nil {
 			return
 		}
-		early = fmt.Errorf("%v asks for a connection before it has made one over TCP, so it is not %s: omit --step", r.Remote(), stepPeer)
+		early = fmt.Errorf("%v asks for a connection before it has made one over TCP, so it is not %s: omit --step",
+			r.Remote(), stepPeer)
 		// An error means that the client has already closed the connection.
 		_ = r.Reject(nil)
 		cancel(early)

@@ -171,12 +171,19 @@ func TestAnEndThatDoesNotKeepStepIsFoundOut(t *testing.T) {
 	}{
 		{"a client hangs up", servers, hangUp, "peer closed the connection; look at the peer's own output: it must be cmtime of rdma-core 52 to 58 or gorxe cm --step", 0},
 		{"a server hangs up", clients, hangUp, "step 0 (begin)", 0},
-		{"a client says something else", servers, say(2), "in round 1, with 0 of 1 connection: decode step 0 (begin): step 2 came; is the peer cmtime of rdma-core 52 to 58", 0},
+		{"a client says something else", servers, say(2),
+			"in round 1, with 0 of 1 connection: decode step 0 (begin): step 2 came; is the peer cmtime of rdma-core 52 to 58", 0},
 		{"a server says something else", clients, say(12), "decode step 0 (begin): step 12 (connected) came", 0},
 		{"a client skips a step", servers, say(0, 14), "decode step 12 (connected): step 14 (disconnected) came", 0},
-		{"a client says nothing", servers, say(), "in round 1, with 0 of 1 connection: the peer is silent: it has ended, or it is not cmtime of", time.Minute},
-		{"a server says nothing", clients, say(), "in round 1, with 0 of 1 connection: the peer is silent: it has ended, or it is not cmtime of", time.Minute},
-		{"a client that asks for no connections", servers, say(0), "in round 1, with 0 of 1 connection: the peer is silent: it has ended, or it is not cmtime of", time.Minute},
+		{"a client says nothing", servers, say(),
+			"in round 1, with 0 of 1 connection: the peer is silent: it has ended, or it is not cmtime of",
+			time.Minute},
+		{"a server says nothing", clients, say(),
+			"in round 1, with 0 of 1 connection: the peer is silent: it has ended, or it is not cmtime of",
+			time.Minute},
+		{"a client that asks for no connections", servers, say(0),
+			"in round 1, with 0 of 1 connection: the peer is silent: it has ended, or it is not cmtime of",
+			time.Minute},
 		{"a server that listens over TCP only", clients, say(0), "unreachable: the peer does not answer", time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -223,8 +230,10 @@ func TestAServerDoesNotAnswerBeforeAllConnectionsHaveEnded(t *testing.T) {
 // The bytes are correct, but the numbers of connections differ.
 func TestEndsInStepWithOtherNumbersFindOut(t *testing.T) {
 	for _, n := range [][2]string{{"4", "3"}, {"3", "4"}} {
-		s, c := clitest.ManagedPair(t, newWorld, "cm -s -b 127.66.0.1 --step -n "+n[0], "cm -c 127.66.0.1 -b 127.66.0.2 --step -n "+n[1])
-		if s.Code != app.ExitFailure || c.Code != app.ExitFailure || !strings.Contains(s.Stderr.String(), "in round 2, with 3 of "+n[0]+" connections: the peer is silent") {
+		s, c := clitest.ManagedPair(t, newWorld, "cm -s -b 127.66.0.1 --step -n "+n[0],
+			"cm -c 127.66.0.1 -b 127.66.0.2 --step -n "+n[1])
+		if s.Code != app.ExitFailure || c.Code != app.ExitFailure ||
+			!strings.Contains(s.Stderr.String(), "in round 2, with 3 of "+n[0]+" connections: the peer is silent") {
 			t.Errorf("%v\n%v", s, c)
 		}
 	}
@@ -306,7 +315,8 @@ func TestKeepingStepCanBeInterrupted(t *testing.T) {
 
 func TestWhatDoesNotGoWithStepsIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, flags := range []string{"-s -C 1", "-s -n 0", "-s -P udp", "-c 127.66.0.1 -D 1", "-c 127.66.0.1 -P udp"} {
+		for _, flags := range []string{"-s -C 1", "-s -n 0", "-s -P udp", "-c 127.66.0.1 -D 1",
+			"-c 127.66.0.1 -P udp"} {
 			r := newWorld().Run(t.Context(), "cm --step "+flags)
 			if r.Code != app.ExitUsage || !strings.Contains(r.Stderr.String(), "--step: ") {
 				t.Errorf("%s: %v", flags, r)

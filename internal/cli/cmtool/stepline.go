@@ -59,14 +59,14 @@ func (l *stepLine) keep(ctx context.Context, s step, work func(context.Context) 
 
 func (l *stepLine) say(ctx context.Context, s step) error {
 	defer exchange.Watch(ctx, l.conn)()
-	return because(ctx, exchange.WriteItem(l.conn, s.String(), []byte{byte(s)}))
+	return causeOf(ctx, exchange.WriteItem(l.conn, s.String(), []byte{byte(s)}))
 }
 
 func (l *stepLine) hear(ctx context.Context, s step) error {
 	defer exchange.Watch(ctx, l.conn)()
 	var b [1]byte
 	if err := exchange.ReadItem(l.conn, s.String(), b[:]); err != nil {
-		return because(ctx, err)
+		return causeOf(ctx, err)
 	}
 	if came := step(b[0]); came != s {
 		return &exchange.ItemError{Item: s.String(), Op: "decode", Err: fmt.Errorf("%v came", came)}
@@ -74,9 +74,9 @@ func (l *stepLine) hear(ctx context.Context, s step) error {
 	return nil
 }
 
-// because returns the cause of ctx if ctx is done, which may have interrupted the operation;
+// causeOf returns the cause of ctx if ctx is done, which may have interrupted the operation;
 // otherwise err.
-func because(ctx context.Context, err error) error {
+func causeOf(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -25,7 +25,8 @@ func TestADaemonIsLookedInto(t *testing.T) {
 			clitest.MustSucceed(t, line, r)
 			switch line {
 			case "status":
-				for _, want := range []string{" running for 1d1h\n", "control /run/g.sock, metrics off, log level info\nservices rping (port 7174), perftest (port 18515), pingpong (port 18515)\n", "roce    ", "2001:db8::/32"} {
+				for _, want := range []string{" running for 1d1h\n",
+					"control /run/g.sock, metrics off, log level info\nservices rping (port 7174), perftest (port 18515), pingpong (port 18515)\n", "roce    ", "2001:db8::/32"} {
 					if !strings.Contains(r.Stdout.String(), want) {
 						t.Errorf("no %q: %v", want, r)
 					}
@@ -37,7 +38,8 @@ func TestADaemonIsLookedInto(t *testing.T) {
 			}
 		}
 		r := w.Look(t, s, "qps -d mlx5_0")
-		if r.Code != app.ExitFailure || r.Stderr.String() != `gorxe: there is no device "mlx5_0": there are roce, gorxe1`+"\n" {
+		if r.Code != app.ExitFailure ||
+			r.Stderr.String() != `gorxe: there is no device "mlx5_0": there are roce, gorxe1`+"\n" {
 			t.Error(r)
 		}
 	})
@@ -45,7 +47,8 @@ func TestADaemonIsLookedInto(t *testing.T) {
 
 func TestTheLogLevelIsShownAndChanged(t *testing.T) {
 	withDaemon(t, "daemon --log-level error", func(t *testing.T, w *clitest.World, s *testnet.Listener) {
-		for _, c := range []struct{ line, want string }{{"loglevel", "error\n"}, {"loglevel debug", "debug\n"}, {"loglevel", "debug\n"}} {
+		for _, c := range []struct{ line, want string }{{"loglevel", "error\n"}, {"loglevel debug", "debug\n"},
+			{"loglevel", "debug\n"}} {
 			if r := w.Look(t, s, c.line); r.Code != 0 || r.Stdout.String() != c.want {
 				t.Errorf("%s: %v", c.line, r)
 			}
@@ -123,7 +126,8 @@ func TestWatchGoesOnUntilInterrupted(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		stop()
 		<-r.Done
-		if n := strings.Count(r.Stdout.String(), "DEVICE"); r.Code != 0 || n != 3 || strings.Count(r.Stdout.String(), "\n\n") != 2 {
+		if n := strings.Count(r.Stdout.String(), "DEVICE"); r.Code != 0 || n != 3 ||
+			strings.Count(r.Stdout.String(), "\n\n") != 2 {
 			t.Errorf("%d tables, want 3: %v", n, r)
 		}
 	})
@@ -133,7 +137,9 @@ func TestWatchGoesOnUntilInterrupted(t *testing.T) {
 func TestWatchEndsInTheMiddleOfALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := clitest.NewMemorySocket()
-		server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })}
+		server := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+		})}
 		go server.Serve(s)
 		defer server.Close()
 		ctx, stop := context.WithCancel(t.Context())
@@ -170,7 +176,8 @@ func TestTheDaemonSaysAllThatIsWrong(t *testing.T) {
 		"daemon -c /nothing": "gorxe: open /nothing: no such file or directory\n",
 		"daemon --check --device lo --perftest-payload /nothing": "gorxe: --perftest-payload: service perftest: payload: open /nothing: no such file or directory\n",
 	} {
-		if r := newWorld().Look(t, clitest.NewMemorySocket(), line); r.Code != app.ExitFailure || r.Stderr.String() != want {
+		if r := newWorld().Look(t, clitest.NewMemorySocket(), line); r.Code != app.ExitFailure ||
+			r.Stderr.String() != want {
 			t.Errorf("%s: %v\nwant %s", line, r, want)
 		}
 	}
@@ -182,14 +189,16 @@ func TestTheDaemonSaysAllThatIsWrong(t *testing.T) {
 		"loglevel info info":        `gorxe: gorxe loglevel takes one level; unexpected argument "info"` + "\n",
 		"qps --watch --interval 0s": "gorxe: --interval 0s: it must be more than 0\n",
 	} {
-		if r := newWorld().Look(t, clitest.NewMemorySocket(), line); r.Code != app.ExitUsage || r.Stderr.String() != want {
+		if r := newWorld().Look(t, clitest.NewMemorySocket(), line); r.Code != app.ExitUsage ||
+			r.Stderr.String() != want {
 			t.Errorf("%s: %v\nwant %s", line, r, want)
 		}
 	}
 }
 
 func TestAgesAreShort(t *testing.T) {
-	for seconds, want := range map[float64]string{0.9: "0s", 59: "59s", 60: "1m0s", 3599: "59m59s", 3600: "1h0m", 86399: "23h59m", 86400 * 40: "40d0h"} {
+	for seconds, want := range map[float64]string{0.9: "0s", 59: "59s", 60: "1m0s", 3599: "59m59s", 3600: "1h0m",
+		86399: "23h59m", 86400 * 40: "40d0h"} {
 		if got := age(seconds); got != want {
 			t.Errorf("%v seconds are %s, want %s", seconds, got, want)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// LookCommands are the commands that inspect a running daemon.
-var LookCommands = []app.Command{statusCommand, qpsCommand, mrsCommand, cmsCommand, statsCommand, loglevelCommand}
+// InspectCommands are the commands that inspect a running daemon.
+var InspectCommands = []app.Command{statusCommand, qpsCommand, mrsCommand, cmsCommand, statsCommand, loglevelCommand}
 
 // flags are the flags of the commands that inspect a daemon.
 type flags struct {
@@ -43,7 +43,8 @@ func (f *flags) query() url.Values {
 
 // ask gets a path from the daemon. It prints the answer as JSON with --json, otherwise with
 // print.
-func ask[T any](ctx context.Context, a *app.App, f *flags, path string, query url.Values, print func(io.Writer, *T)) error {
+func ask[T any](ctx context.Context, a *app.App, f *flags, path string, query url.Values,
+	print func(io.Writer, *T)) error {
 	c := a.Control(f.socket)
 	var text json.RawMessage
 	if err := c.Get(ctx, path, query, &text); err != nil {
@@ -81,8 +82,8 @@ func age(seconds float64) string {
 	return fmt.Sprintf("%ds", d/time.Second)
 }
 
-// lookCommand returns a command that inspects a daemon.
-func lookCommand(use, short, long, example string, run func(context.Context) error) *cobra.Command {
+// inspectCommand returns a command that inspects a daemon.
+func inspectCommand(use, short, long, example string, run func(context.Context) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example, Args: app.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context()) },

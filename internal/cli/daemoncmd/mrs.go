@@ -18,7 +18,7 @@ import (
 
 func mrsCommand(a *app.App) *cobra.Command {
 	var f flags
-	c := lookCommand("mrs", "Show the daemon's memory regions and windows", `Shows the memory regions and windows of a running 'gorxe daemon', oldest first. Anyone
+	c := inspectCommand("mrs", "Show the daemon's memory regions and windows", `Shows the memory regions and windows of a running 'gorxe daemon', oldest first. Anyone
 who knows a key and is connected can use it: keep this output secret.`,
 		`  gorxe mrs
   gorxe mrs -d eth0 --json`, func(ctx context.Context) error {
@@ -29,7 +29,8 @@ who knows a key and is connected can use it: keep this output secret.`,
 }
 
 func printMRs(w io.Writer, answer *struct{ MRs []control.MR }) {
-	rows := [][]string{{"DEVICE", "KEY", "KIND", "PD", "ADDRESS", "LENGTH", "ACCESS", "WINDOWS", "OF", "QPN", "PROGRAM"}}
+	rows := [][]string{{"DEVICE", "KEY", "KIND", "PD", "ADDRESS", "LENGTH", "ACCESS", "WINDOWS", "OF",
+		"QPN", "PROGRAM"}}
 	for _, m := range answer.MRs {
 		address, qpn := m.Address, ""
 		if !m.Opens {
@@ -39,7 +40,8 @@ func printMRs(w io.Writer, answer *struct{ MRs []control.MR }) {
 			qpn = fmt.Sprintf("%#06x", m.QPN)
 		}
 		rows = append(rows, []string{
-			m.Device, m.Key, m.Kind, strconv.Itoa(int(m.PD)), address, config.Size(m.Length), strings.ToLower(m.Access), strconv.Itoa(m.Windows), m.Parent, qpn, m.Program,
+			m.Device, m.Key, m.Kind, strconv.Itoa(int(m.PD)), address, config.Size(m.Length), strings.ToLower(m.Access),
+			strconv.Itoa(m.Windows), m.Parent, qpn, m.Program,
 		})
 	}
 	app.PrintTable(w, rows)
@@ -47,7 +49,7 @@ func printMRs(w io.Writer, answer *struct{ MRs []control.MR }) {
 
 func cmsCommand(a *app.App) *cobra.Command {
 	var f flags
-	c := lookCommand("cms", "Show the daemon's connections", `Shows the connections of the connection manager of a running 'gorxe daemon' that are
+	c := inspectCommand("cms", "Show the daemon's connections", `Shows the connections of the connection manager of a running 'gorxe daemon' that are
 established, being established or in TIME-WAIT.`, `  gorxe cms`, func(ctx context.Context) error {
 		return ask(ctx, a, &f, "/v1/cms", f.query(), printCMs)
 	})
@@ -60,7 +62,8 @@ func printCMs(w io.Writer, answer *struct{ CMs []control.CM }) {
 	for _, c := range answer.CMs {
 		rows = append(rows, []string{
 			c.Device, fmt.Sprintf("0x%08x", c.LocalID), fmt.Sprintf("0x%08x", c.RemoteID), c.State, c.PortSpace,
-			c.Local.String(), c.Remote.String(), fmt.Sprintf("%#06x", c.QPN), fmt.Sprintf("%#06x", c.RemoteQPN), age(c.Age),
+			c.Local.String(), c.Remote.String(), fmt.Sprintf("%#06x", c.QPN),
+			fmt.Sprintf("%#06x", c.RemoteQPN), age(c.Age),
 		})
 	}
 	app.PrintTable(w, rows)
@@ -69,12 +72,13 @@ func printCMs(w io.Writer, answer *struct{ CMs []control.CM }) {
 func statsCommand(a *app.App) *cobra.Command {
 	var f flags
 	var all bool
-	c := lookCommand("stats", "Show the daemon's counters", `Shows what the devices of a running 'gorxe daemon' have counted since they were opened, and without
+	c := inspectCommand("stats", "Show the daemon's counters", `Shows what the devices of a running 'gorxe daemon' have counted since they were opened, and without
 -d also what its responders have. Counters that Linux rxe has among its hw_counters have the same
 names.`,
 		`  gorxe stats
   gorxe stats --all -d eth0`, func(ctx context.Context) error {
-			return ask(ctx, a, &f, "/v1/stats", f.query(), func(w io.Writer, s *struct{ Stats []control.Stats }) { printStats(w, s.Stats, all) })
+			return ask(ctx, a, &f, "/v1/stats", f.query(),
+				func(w io.Writer, s *struct{ Stats []control.Stats }) { printStats(w, s.Stats, all) })
 		})
 	f.add(c.Flags(), true)
 	c.Flags().BoolVarP(&all, "all", "a", false, "include counters that are 0")

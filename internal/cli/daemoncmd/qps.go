@@ -20,7 +20,7 @@ func qpsCommand(a *app.App) *cobra.Command {
 	var typ, state string
 	var watch bool
 	var interval time.Duration
-	c := lookCommand("qps", "Show the daemon's queue pairs", `Shows the queue pairs of a running 'gorxe daemon', oldest first.
+	c := inspectCommand("qps", "Show the daemon's queue pairs", `Shows the queue pairs of a running 'gorxe daemon', oldest first.
 
 UNACKED are packets that were sent and not acknowledged, SENDQ and RECVQ work requests in the
 queues and how many they hold, RETRY the remaining retries, RESENT retransmitted packets.`,
@@ -79,7 +79,8 @@ func repeat(ctx context.Context, a *app.App, interval time.Duration, show func()
 }
 
 func printQPs(w io.Writer, answer *struct{ QPs []control.QP }) {
-	rows := [][]string{{"DEVICE", "QPN", "TYPE", "STATE", "LOCAL", "REMOTE", "RQPN", "MTU", "UNACKED", "SENDQ", "RECVQ", "RETRY", "RESENT", "AGE", "PROGRAM"}}
+	rows := [][]string{{"DEVICE", "QPN", "TYPE", "STATE", "LOCAL", "REMOTE", "RQPN", "MTU", "UNACKED", "SENDQ", "RECVQ",
+		"RETRY", "RESENT", "AGE", "PROGRAM"}}
 	for _, q := range answer.QPs {
 		remote, mtu, retry := "", "", ""
 		if q.GIDIndex >= 0 {
@@ -93,7 +94,8 @@ func printQPs(w io.Writer, answer *struct{ QPs []control.QP }) {
 		}
 		rows = append(rows, []string{
 			q.Device, fmt.Sprintf("%#06x", q.QPN), q.Type, q.State, addrText(q.Local), addrText(q.Remote), remote, mtu,
-			strconv.Itoa(q.Unacked), fmt.Sprintf("%d/%d", q.SendQueue, q.SendDepth), fmt.Sprintf("%d/%d", q.RecvQueue, q.RecvDepth),
+			strconv.Itoa(q.Unacked), fmt.Sprintf("%d/%d", q.SendQueue, q.SendDepth),
+			fmt.Sprintf("%d/%d", q.RecvQueue, q.RecvDepth),
 			retry, strconv.FormatUint(q.Counters["retransmitted_pkts"], 10), age(q.Age), q.Program,
 		})
 	}

@@ -18,7 +18,8 @@ import (
 
 func statusCommand(a *app.App) *cobra.Command {
 	var f flags
-	c := lookCommand("status", "Show the daemon, its devices and their GIDs", `Shows what a running 'gorxe daemon' is and does.`,
+	c := inspectCommand("status", "Show the daemon, its devices and their GIDs",
+		`Shows what a running 'gorxe daemon' is and does.`,
 		`  gorxe status
   gorxe status --json`, func(ctx context.Context) error {
 			return ask(ctx, a, &f, "/v1/status", nil, printStatus)
@@ -53,7 +54,8 @@ func printStatus(w io.Writer, s *control.Status) {
 	gids := [][]string{{"DEVICE", "GID INDEX", "GID", "LINK", "MTU"}}
 	var remarks []string
 	for _, d := range s.Devices {
-		rows = append(rows, []string{d.Name, d.Interface, strings.TrimPrefix(d.Port, "PORT_"), strconv.Itoa(d.MTU), strconv.Itoa(d.QPs), strconv.Itoa(d.MRs), peersText(d.Peers), d.NodeGUID})
+		rows = append(rows, []string{d.Name, d.Interface, strings.TrimPrefix(d.Port, "PORT_"), strconv.Itoa(d.MTU),
+			strconv.Itoa(d.QPs), strconv.Itoa(d.MRs), peersText(d.Peers), d.NodeGUID})
 		for _, g := range d.GIDs {
 			gids = append(gids, []string{d.Name, strconv.Itoa(g.Index), g.GID, g.Link, strconv.Itoa(g.MTU)})
 		}
@@ -70,9 +72,11 @@ func printStatus(w io.Writer, s *control.Status) {
 	if len(s.Regions) > 0 {
 		regions := [][]string{{"DEVICE", "REGION", "KIND", "LENGTH", "ACCESS", "PEERS", "CONNECTIONS"}}
 		for _, r := range s.Regions {
-			regions = append(regions, []string{r.Device, r.Name, r.Kind, strconv.FormatUint(r.Length, 10), strings.Join(r.Access, ","), peersText(r.Peers), strconv.Itoa(r.Connections)})
+			regions = append(regions, []string{r.Device, r.Name, r.Kind, strconv.FormatUint(r.Length, 10),
+				strings.Join(r.Access, ","), peersText(r.Peers), strconv.Itoa(r.Connections)})
 			if r.Error != "" {
-				remarks = append(remarks, fmt.Sprintf("%s: region %s: %s", r.Device, r.Name, strings.TrimPrefix(r.Error, "hostmem: ")))
+				remarks = append(remarks,
+					fmt.Sprintf("%s: region %s: %s", r.Device, r.Name, strings.TrimPrefix(r.Error, "hostmem: ")))
 			}
 		}
 		fmt.Fprintln(w)
@@ -81,7 +85,8 @@ func printStatus(w io.Writer, s *control.Status) {
 	if len(s.Programs) > 0 {
 		programs := [][]string{{"PROGRAM", "USER", "DEVICE", "CONTEXTS"}}
 		for _, p := range s.Programs {
-			programs = append(programs, []string{p.Program, strconv.FormatUint(uint64(p.User), 10), p.Device, strconv.Itoa(p.Contexts)})
+			programs = append(programs,
+				[]string{p.Program, strconv.FormatUint(uint64(p.User), 10), p.Device, strconv.Itoa(p.Contexts)})
 		}
 		fmt.Fprintln(w)
 		app.PrintTable(w, programs)
@@ -108,7 +113,8 @@ func loglevelCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "loglevel [LEVEL]",
 		Short: "Show or change the log level of the daemon",
-		Long:  "Shows the minimum level that a running 'gorxe daemon' logs, or changes it: " + strings.Join(config.Levels, ", ") + ".",
+		Long: "Shows the minimum level that a running 'gorxe daemon' logs, or changes it: " +
+			strings.Join(config.Levels, ", ") + ".",
 		Example: `  gorxe loglevel
   gorxe loglevel debug`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -126,7 +132,8 @@ func loglevelCommand(a *app.App) *cobra.Command {
 					return err
 				}
 			}
-			return ask(c.Context(), a, &f, "/v1/log", nil, func(w io.Writer, l *control.Log) { fmt.Fprintln(w, l.Level) })
+			return ask(c.Context(), a, &f, "/v1/log", nil,
+				func(w io.Writer, l *control.Log) { fmt.Fprintln(w, l.Level) })
 		},
 	}
 	f.add(c.Flags(), false)

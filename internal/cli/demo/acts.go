@@ -210,7 +210,8 @@ func (d *demo) completion(ctx context.Context, e *end) (verbs.WC, error) {
 	}
 	if wc[0].Status != verbs.WCSuccess {
 		d.show(d.wire.take())
-		return wc[0], &session.CompletionError{WC: wc[0], Done: "the packets above", Device: e.dev, Peer: d.ends[1].info.GID}
+		return wc[0], &session.CompletionError{WC: wc[0], Done: "the packets above", Device: e.dev,
+			Peer: d.ends[1].info.GID}
 	}
 	return wc[0], nil
 }

@@ -27,7 +27,8 @@ func TestDemoIsTheSameForTheSameSeed(t *testing.T) {
 func TestDemoShowsLossForManySeeds(t *testing.T) {
 	for seed := range 30 {
 		synctest.Test(t, func(t *testing.T) {
-			r := newWorld().Run(t.Context(), "demo --link pipe --seed "+string(rune('1'+seed%9))+strings.Repeat("7", seed/9))
+			r := newWorld().Run(t.Context(),
+				"demo --link pipe --seed "+string(rune('1'+seed%9))+strings.Repeat("7", seed/9))
 			clitest.MustSucceed(t, "demo", r)
 			text := r.Stdout.String()
 			for _, want := range []string{"lost\n", "again\n", "sent again; every byte is right"} {
@@ -53,7 +54,8 @@ func TestDemoShowsLossForManySeeds(t *testing.T) {
 func TestDemoOnAnImpossibleLinkSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newWorld().Run(t.Context(), "demo --link pipe --loss 50 --seed 1")
-		if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "choose a smaller --loss") || strings.Count(r.Stderr.String(), "\n") != 1 {
+		if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "choose a smaller --loss") ||
+			strings.Count(r.Stderr.String(), "\n") != 1 {
 			t.Error(r)
 		}
 	})
@@ -63,7 +65,8 @@ func TestDemoWithoutLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newWorld().Run(t.Context(), "demo --link pipe --loss 0")
 		clitest.MustSucceed(t, "demo", r)
-		if text := r.Stdout.String(); strings.Contains(text, "again\n") || !strings.Contains(text, "0 packets lost, 0 sent again") {
+		if text := r.Stdout.String(); strings.Contains(text, "again\n") ||
+			!strings.Contains(text, "0 packets lost, 0 sent again") {
 			t.Error(text)
 		}
 	})
@@ -83,7 +86,8 @@ func TestColourOnlyWhereWanted(t *testing.T) {
 
 func TestDemoSaysWhichActsThereAre(t *testing.T) {
 	r := newWorld().Run(t.Context(), "demo --link pipe wrte")
-	if want := `there is no act "wrte": choose some of write, read, atomic, send, rnr, loss`; r.Code != app.ExitUsage || !strings.Contains(r.Stderr.String(), want) {
+	if want := `there is no act "wrte": choose some of write, read, atomic, send, rnr, loss`; r.Code != app.ExitUsage ||
+		!strings.Contains(r.Stderr.String(), want) {
 		t.Error(r)
 	}
 }

@@ -85,8 +85,8 @@ func packetLine(e *event, n int, s app.Style) string {
 	if n > 1 {
 		psn += fmt.Sprintf("…%06x", uint32(e.p.PSN.Add(uint32(n-1))))
 	}
-	return strings.TrimRight(fmt.Sprintf("  A %s B  %s %s  %s%s", colour(arrow), pad(strings.TrimPrefix(e.p.Opcode.String(), "RC_"), 25),
-		psn, packetDetails(e, n), mark), " ")
+	return strings.TrimRight(fmt.Sprintf("  A %s B  %s %s  %s%s",
+		colour(arrow), pad(strings.TrimPrefix(e.p.Opcode.String(), "RC_"), 25), psn, packetDetails(e, n), mark), " ")
 }
 
 // pad extends text to width columns.

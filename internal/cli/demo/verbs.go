@@ -56,7 +56,8 @@ func (d *demo) actAtomic(ctx context.Context) error {
 		text        string
 	}{
 		{verbs.SendWR{Opcode: verbs.WRFetchAdd, CompareAdd: added}, was, was + added, "%d was there, %d is."},
-		{verbs.SendWR{Opcode: verbs.WRCmpSwap, CompareAdd: was + added, Swap: swapped}, was + added, swapped, "%d was there, as A thought, and %d is."},
+		{verbs.SendWR{Opcode: verbs.WRCmpSwap, CompareAdd: was + added, Swap: swapped}, was + added, swapped,
+			"%d was there, as A thought, and %d is."},
 	} {
 		step.wr.SGList, step.wr.RemoteAddr, step.wr.RKey = []verbs.SGE{a.mr.SGE(0, 8)}, b.mr.Addr(), b.mr.RKey()
 		wc, err := d.one(ctx, &step.wr)
@@ -66,7 +67,8 @@ func (d *demo) actAtomic(ctx context.Context) error {
 		d.show(d.wire.take())
 		before, now := binary.NativeEndian.Uint64(old), binary.NativeEndian.Uint64(counter)
 		if before != step.before || now != step.now {
-			return fmt.Errorf("demo: %v: %d was there and %d is, want %d and %d: gorxe has a bug", step.wr.Opcode, before, now, step.before, step.now)
+			return fmt.Errorf("demo: %v: %d was there and %d is, want %d and %d: gorxe has a bug", step.wr.Opcode,
+				before, now, step.before, step.now)
 		}
 		d.verdict(0, wc, fmt.Sprintf(step.text, before, now))
 	}
@@ -135,7 +137,8 @@ func (d *demo) actRNR(ctx context.Context) error {
 }
 
 func (d *demo) actLoss(ctx context.Context) error {
-	d.heading(fmt.Sprintf("Loss: the link now drops %g %% of the packets, both ways; A WRITEs %d KiB %d times", d.params.loss, demoBuffer>>10, demoMessages))
+	d.heading(fmt.Sprintf("Loss: the link now drops %g %% of the packets, both ways; A WRITEs %d KiB %d times",
+		d.params.loss, demoBuffer>>10, demoMessages))
 	a, b := &d.ends[0], &d.ends[1]
 	d.wire.bad.Store(true)
 	before := d.wire.count()
@@ -144,7 +147,8 @@ func (d *demo) actLoss(ctx context.Context) error {
 		d.fill(a.buf, uint64(10+i))
 		var err error
 		wc, err = d.one(ctx, &verbs.SendWR{
-			Opcode: verbs.WRWrite, SGList: []verbs.SGE{a.mr.SGE(0, demoBuffer)}, RemoteAddr: b.mr.Addr(), RKey: b.mr.RKey(),
+			Opcode: verbs.WRWrite, SGList: []verbs.SGE{a.mr.SGE(0, demoBuffer)}, RemoteAddr: b.mr.Addr(),
+			RKey: b.mr.RKey(),
 		})
 		var failed *session.CompletionError
 		if errors.As(err, &failed) && failed.WC.Status == verbs.WCRetryExcErr {

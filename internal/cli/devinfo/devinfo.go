@@ -172,7 +172,8 @@ func inspect(a *app.App, name string, f *app.DeviceFlags) (deviceInfo, error) {
 	attr.NodeGUID = interfaceGUID(netdev)
 	attr.SysImageGUID = attr.NodeGUID
 	info := deviceInfo{
-		Name: cmp.Or(netdev, name), Transport: "InfiniBand (0)", Version: app.BuildVersion(), NodeGUID: guidText(attr.NodeGUID), NetDev: netdev,
+		Name: cmp.Or(netdev, name), Transport: "InfiniBand (0)", Version: app.BuildVersion(),
+		NodeGUID: guidText(attr.NodeGUID), NetDev: netdev,
 		Limits: make(map[string]any), attr: attr,
 		Port: portInfo{port.State, int(port.MaxMTU), int(port.ActiveMTU), port.LID, port.LinkLayer, port.MaxMsgSize,
 			port.PkeyTblLen, port.GIDTableLen, port.PhysState},
@@ -199,7 +200,8 @@ const memoryLink = "pipe"
 // openToLook opens a device with the same attributes as one on the addresses of an interface. It
 // opens real links only of kinds that do not work everywhere, unless another program uses the
 // port, which it returns in inUse; all other links are in memory.
-func openToLook(a *app.App, name, link string, addrs []netip.Addr, mtu int) (dev *verbs.Device, inUse error, err error) {
+func openToLook(a *app.App, name, link string, addrs []netip.Addr, mtu int) (dev *verbs.Device,
+	inUse error, err error) {
 	if link != "" && link != "udp" {
 		dev, err = a.Open(verbs.Config{Device: name, Link: link})
 		if !errors.Is(err, syscall.EADDRINUSE) {
@@ -228,7 +230,8 @@ func interfaceGUID(name string) uint64 {
 	if i, err := net.InterfaceByName(name); err == nil && len(i.HardwareAddr) == len(mac) {
 		mac = i.HardwareAddr
 	}
-	return uint64(mac[0]^2)<<56 | uint64(mac[1])<<48 | uint64(mac[2])<<40 | 0xfffe<<24 | uint64(mac[3])<<16 | uint64(mac[4])<<8 | uint64(mac[5])
+	return uint64(mac[0]^2)<<56 | uint64(mac[1])<<48 | uint64(mac[2])<<40 | 0xfffe<<24 |
+		uint64(mac[3])<<16 | uint64(mac[4])<<8 | uint64(mac[5])
 }
 
 // addLinks adds lines about the link of g: its kind, and why other kinds were not used. It skips
@@ -245,7 +248,7 @@ func (i *deviceInfo) addLinks(g *verbs.GIDEntry, choices []links.Choice) {
 	}
 	add(kind)
 	for _, c := range choices {
-		if c.Why != nil {
+		if c.Err != nil {
 			add(app.OneLine(errors.New(c.String())))
 		}
 	}
@@ -333,9 +336,12 @@ func deviceLimits(t *verbs.DeviceAttr) []limit {
 		{"max_qp", t.MaxQP, "%d"}, {"max_qp_wr", t.MaxQPWR, "%d"}, {"device_cap_flags", t.DeviceCapFlags, "0x%08x"},
 		{"max_sge", t.MaxSGE, "%d"}, {"max_sge_rd", t.MaxSGERd, "%d"}, {"max_inline_data", t.MaxInline, "%d"},
 		{"max_cq", t.MaxCQ, "%d"}, {"max_cqe", t.MaxCQE, "%d"}, {"max_mr", t.MaxMR, "%d"}, {"max_pd", t.MaxPD, "%d"},
-		{"max_qp_rd_atom", t.MaxQPRdAtom, "%d"}, {"max_ee_rd_atom", t.MaxEERdAtom, "%d"}, {"max_res_rd_atom", t.MaxResRdAtom, "%d"},
-		{"max_qp_init_rd_atom", t.MaxQPInitRdAtom, "%d"}, {"atomic_cap", t.AtomicCap, atomics}, {"max_mw", t.MaxMW, "%d"},
-		{"max_mcast_grp", t.MaxMcastGrp, "%d"}, {"max_ah", t.MaxAH, "%d"}, {"max_srq", t.MaxSRQ, "%d"}, {"max_pkeys", t.MaxPkeys, "%d"},
+		{"max_qp_rd_atom", t.MaxQPRdAtom, "%d"}, {"max_ee_rd_atom", t.MaxEERdAtom, "%d"},
+		{"max_res_rd_atom", t.MaxResRdAtom, "%d"},
+		{"max_qp_init_rd_atom", t.MaxQPInitRdAtom, "%d"},
+		{"atomic_cap", t.AtomicCap, atomics}, {"max_mw", t.MaxMW, "%d"},
+		{"max_mcast_grp", t.MaxMcastGrp, "%d"}, {"max_ah", t.MaxAH, "%d"},
+		{"max_srq", t.MaxSRQ, "%d"}, {"max_pkeys", t.MaxPkeys, "%d"},
 		{"local_ca_ack_delay", t.LocalCAAckDelay, "%d"}, {"device_cap_flags_ex", t.DeviceCapFlagsEx, "0x%X"},
 	}
 }

@@ -20,7 +20,8 @@ func maskDevice(text string) string {
 }
 
 func TestDevinfoLayout(t *testing.T) {
-	for name, line := range map[string]string{"devinfo": "devinfo -d 127.66.0.1", "devinfo_v": "devinfo -v -d fd00:66::1"} {
+	for name, line := range map[string]string{"devinfo": "devinfo -d 127.66.0.1",
+		"devinfo_v": "devinfo -v -d fd00:66::1"} {
 		r := newWorld().Run(t.Context(), line)
 		clitest.MustSucceed(t, line, r)
 		golden.Check(t, name+".golden", maskDevice(r.Stdout.String()))
@@ -40,7 +41,8 @@ func TestDevinfoJSON(t *testing.T) {
 	if err := json.Unmarshal(r.Stdout.Bytes(), &got); err != nil {
 		t.Fatal(err, r)
 	}
-	if len(got) != 1 || got[0].Name != "127.66.0.1" || got[0].GIDs[0].GID != "::ffff:127.66.0.1" || got[0].GIDs[0].MTU != 1024 {
+	if len(got) != 1 || got[0].Name != "127.66.0.1" || got[0].GIDs[0].GID != "::ffff:127.66.0.1" ||
+		got[0].GIDs[0].MTU != 1024 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -95,7 +97,8 @@ func TestDevinfoOpensNothing(t *testing.T) {
 	}
 	w := newWorld()
 	r := &clitest.Run{}
-	a := &app.App{Stdout: &r.Stdout, Stderr: &r.Stderr, Addrs: w.Addrs, Commands: []app.Command{Command}, Open: func(verbs.Config) (*verbs.Device, error) { return nil, errors.New("test") }}
+	a := &app.App{Stdout: &r.Stdout, Stderr: &r.Stderr, Addrs: w.Addrs, Commands: []app.Command{Command},
+		Open: func(verbs.Config) (*verbs.Device, error) { return nil, errors.New("test") }}
 	if r.Code = a.Main(t.Context(), []string{"devinfo"}); r.Code != 0 || r.Stderr.Len() > 0 {
 		t.Fatal(r)
 	}
@@ -105,7 +108,8 @@ func TestDevinfoOpensNothing(t *testing.T) {
 		}
 	}
 	again := &clitest.Run{}
-	b := &app.App{Stdout: &again.Stdout, Stderr: &again.Stderr, Addrs: w.Addrs, Commands: []app.Command{Command}, Open: a.Open}
+	b := &app.App{Stdout: &again.Stdout, Stderr: &again.Stderr, Addrs: w.Addrs, Commands: []app.Command{Command},
+		Open: a.Open}
 	if b.Main(t.Context(), []string{"devinfo"}); again.Stdout.String() != r.Stdout.String() {
 		t.Errorf("another look shows another device: %v", again)
 	}

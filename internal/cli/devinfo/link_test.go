@@ -12,7 +12,8 @@ import (
 )
 
 var linkChoices = []links.Choice{
-	{Kind: "xdp", Why: errors.New("packet: xdp 192.0.2.1: eth0: another\nprogram")}, {Kind: "raw"}, {Kind: "udp", Why: errors.New("raw is faster")},
+	{Kind: "xdp", Err: errors.New("packet: xdp 192.0.2.1: eth0: another\nprogram")}, {Kind: "raw"},
+	{Kind: "udp", Err: errors.New("raw is faster")},
 }
 
 func TestDevinfoSaysOfEachKindOfLinkOnce(t *testing.T) {
@@ -22,7 +23,8 @@ func TestDevinfoSaysOfEachKindOfLinkOnce(t *testing.T) {
 	}
 	i.addLinks(&verbs.GIDEntry{Link: "xdp", Detail: "native mode"}, nil)
 	want := []string{
-		"raw", "xdp: not chosen: xdp 192.0.2.1: eth0: another; program", "udp: not chosen: raw is faster", "xdp, native mode",
+		"raw", "xdp: not chosen: xdp 192.0.2.1: eth0: another; program", "udp: not chosen: raw is faster",
+		"xdp, native mode",
 	}
 	if !slices.Equal(i.Links, want) {
 		t.Errorf("got %q, want %q", i.Links, want)

@@ -69,7 +69,8 @@ func TestMissingAndOldPartsOfRDMACoreAreNamed(t *testing.T) {
 		"nothing": {
 			files(),
 			Finding{
-				"libibverbs", Warn, "is not installed", forPrograms + "apt install libibverbs1, or dnf install libibverbs",
+				"libibverbs", Warn, "is not installed",
+				forPrograms + "apt install libibverbs1, or dnf install libibverbs",
 			},
 			Finding{
 				"rxe provider", Warn, "is not installed",
@@ -148,7 +149,8 @@ func TestASocketOfAllAddressesTakesThePortOfEach(t *testing.T) {
 
 func TestLinesOfSocketsThatAreNoneArePassedOver(t *testing.T) {
 	for _, line := range []string{
-		"", "  sl  local_address rem_address   st", "1: 0100007F", "1: 0100007F:12B", "1: 0100007F:FFFFF", "1: 01007F:12B7",
+		"", "  sl  local_address rem_address   st", "1: 0100007F", "1: 0100007F:12B", "1: 0100007F:FFFFF",
+		"1: 01007F:12B7",
 		"1: xyz:12B7",
 	} {
 		if a, ok := socketAddr(line); ok && a.Port() == 4791 {

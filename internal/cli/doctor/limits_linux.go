@@ -21,7 +21,8 @@ func kernel() string {
 
 func limits() []Finding {
 	return []Finding{
-		offload("UDP send offload", unix.UDP_SEGMENT), offload("UDP receive offload", unix.UDP_GRO), buffers(), privileges(),
+		offload("UDP send offload", unix.UDP_SEGMENT), offload("UDP receive offload", unix.UDP_GRO), buffers(),
+		privileges(),
 	}
 }
 
@@ -30,7 +31,8 @@ func offload(subject string, option int) Finding {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return Finding{
-			subject, Fail, fmt.Sprintf("no UDP socket can be opened: %v", err), "allow sockets in the container's profile",
+			subject, Fail, fmt.Sprintf("no UDP socket can be opened: %v", err),
+			"allow sockets in the container's profile",
 		}
 	}
 	defer unix.Close(fd)
@@ -71,7 +73,8 @@ func buffers() Finding {
 func privileges() Finding {
 	const subject = "links"
 	raw := capability.Effective(unix.CAP_NET_RAW)
-	xdp := raw && capability.Effective(unix.CAP_NET_ADMIN) && (capability.Effective(unix.CAP_BPF) || capability.Effective(unix.CAP_SYS_ADMIN))
+	xdp := raw && capability.Effective(unix.CAP_NET_ADMIN) &&
+		(capability.Effective(unix.CAP_BPF) || capability.Effective(unix.CAP_SYS_ADMIN))
 	switch {
 	case xdp:
 		return Finding{subject, OK, "udp, raw, xdp (where the interface takes it: gorxe devinfo -v --link xdp)", ""}

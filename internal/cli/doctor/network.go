@@ -30,7 +30,8 @@ func network(root fs.FS, daemonRuns bool) []Finding {
 	}
 	if len(findings) == 0 {
 		return []Finding{{
-			"network", Fail, "no network interface is up and has an IP address", "bring one up, as with: ip link set lo up",
+			"network", Fail, "no network interface is up and has an IP address",
+			"bring one up, as with: ip link set lo up",
 		}}
 	}
 	return findings

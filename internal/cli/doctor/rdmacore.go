@@ -10,7 +10,8 @@ import (
 
 // libraryFolders are the directories in which distributions install libraries.
 var libraryFolders = []string{
-	"usr/lib/*-linux-gnu", "usr/lib64", "usr/lib", "lib/*-linux-gnu", "lib64", "lib", "usr/local/lib", "usr/local/lib64",
+	"usr/lib/*-linux-gnu", "usr/lib64", "usr/lib", "lib/*-linux-gnu", "lib64", "lib", "usr/local/lib",
+	"usr/local/lib64",
 }
 
 // oldest is the first release of rdma-core with which gorxe run was tested.
@@ -25,7 +26,8 @@ func library(root fs.FS) Finding {
 	const subject = "libibverbs"
 	name := find(root, "libibverbs.so.1.*")
 	if name == "" {
-		return Finding{subject, Warn, "is not installed", forPrograms + "apt install libibverbs1, or dnf install libibverbs"}
+		return Finding{subject, Warn, "is not installed",
+			forPrograms + "apt install libibverbs1, or dnf install libibverbs"}
 	}
 	f := Finding{Subject: subject, State: OK, Text: "/" + name}
 	parts := strings.Split(strings.TrimPrefix(path.Base(name), "libibverbs.so.1."), ".")

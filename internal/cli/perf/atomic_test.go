@@ -12,7 +12,8 @@ import (
 
 func TestPerfAtomics(t *testing.T) {
 	for _, test := range []wire.Test{wire.AtomicBW, wire.AtomicLat} {
-		flags := []string{"-n 20", "-n 20 -A CMP_AND_SWAP", "-n 20 -A FETCH_AND_ADD -o 1", "-n 300 -o 128", "-n 20 -s 8"}
+		flags := []string{"-n 20", "-n 20 -A CMP_AND_SWAP", "-n 20 -A FETCH_AND_ADD -o 1", "-n 300 -o 128",
+			"-n 20 -s 8"}
 		if !test.Latency() {
 			flags = append(flags, "-n 20 -q 4", "-n 20 -b", "-n 100 -l 20", "-n 1000 -t 10", "-n 50 -N", "-n 50 -Q 7")
 		}

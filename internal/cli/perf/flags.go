@@ -25,7 +25,8 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	fs.Lookup("connection").Hidden = p.test.Fetches() // these tests have only RC
 	p.addSizeFlags(fs)
 	if p.fills() {
-		fs.StringVar(&p.payloadFile, "payload_file_path", "", "`file` of DWORDs to fill messages with, such as 0x01020304,0x05060708, of which 04 is the first byte")
+		fs.StringVar(&p.payloadFile, "payload_file_path", "",
+			"`file` of DWORDs to fill messages with, such as 0x01020304,0x05060708, of which 04 is the first byte")
 	}
 	if p.test.Atomic() {
 		fs.StringVarP(&p.atomic, "atomic_type", "A", fetchAndAdd, "`operation`: CMP_AND_SWAP or FETCH_AND_ADD")
@@ -44,7 +45,8 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	}
 	fs.IntVarP(&p.txDepth, "tx-depth", "t", depth, "`number` of messages in flight per queue pair")
 	if p.test.Write() {
-		fs.BoolVar(&p.imm, "write_with_imm", false, "WRITE with immediate data, which the other end waits for (perftest 24.01 and later)")
+		fs.BoolVar(&p.imm, "write_with_imm", false,
+			"WRITE with immediate data, which the other end waits for (perftest 24.01 and later)")
 	}
 	receives := "`number` of receives to have posted per queue pair"
 	if p.test.Write() {
@@ -54,9 +56,11 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	fs.Lookup("rx-depth").Hidden = p.test.Fetches()
 	switch {
 	case p.test.Atomic():
-		fs.IntVarP(&p.outs, "outs", "o", 0, "`number` of atomics in flight per queue pair (default: what the device allows)")
+		fs.IntVarP(&p.outs, "outs", "o", 0,
+			"`number` of atomics in flight per queue pair (default: what the device allows)")
 	case p.test.Fetches():
-		fs.IntVarP(&p.outs, "outs", "o", 0, "`number` of READs in flight per queue pair (default: what the device allows)")
+		fs.IntVarP(&p.outs, "outs", "o", 0,
+			"`number` of READs in flight per queue pair (default: what the device allows)")
 	default:
 		fs.IntVarP(&p.inline, "inline_size", "I", 0, "copy messages of up to so many `bytes` when they are posted")
 	}
@@ -70,15 +74,19 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 		fs.IntVarP(&p.qps, "qp", "q", 1, "`number` of queue pairs")
 		fs.BoolVarP(&p.duplex, "bidirectional", "b", false, "both ends send")
 		fs.IntVarP(&p.postList, "post_list", "l", 1, "post `number` messages at a time")
-		fs.IntVarP(&p.cqMod, "cq-mod", "Q", 100, "ask for a completion every `number` messages (default 100, or 1 above 8192 bytes)")
+		fs.IntVarP(&p.cqMod, "cq-mod", "Q", 100,
+			"ask for a completion every `number` messages (default 100, or 1 above 8192 bytes)")
 		fs.BoolVarP(&p.noPeak, "noPeak", "N", false, "do not compute the peak bandwidth")
 		fs.BoolVar(&p.gbits, "report_gbits", false, "report in Gbit/s instead of MiB/s")
 		fs.Float64VarP(&p.limitBW, "limit_bw", "w", 0, "fail when the average bandwidth is below `value`")
-		fs.Float64VarP(&p.limitRate, "limit_msgrate", "y", 0, "fail when the message rate is below `value` million per second")
+		fs.Float64VarP(&p.limitRate, "limit_msgrate", "y", 0,
+			"fail when the message rate is below `value` million per second")
 	}
-	fs.BoolVarP(&p.events, "events", "e", false, "sleep until there is a completion (default: poll briefly, then sleep)")
+	fs.BoolVarP(&p.events, "events", "e", false,
+		"sleep until there is a completion (default: poll briefly, then sleep)")
 	fs.BoolVar(&p.busyPoll, "busy-poll", false, "busy-poll for completions, never sleep")
-	fs.BoolVarP(&p.managed, "rdma_cm", "R", false, "connect the queue pairs by rdma_cm, which also carries the exchange: no TCP")
+	fs.BoolVarP(&p.managed, "rdma_cm", "R", false,
+		"connect the queue pairs by rdma_cm, which also carries the exchange: no TCP")
 	app.DefaultInWords(fs, "gid-index", "margin", "ib-port")
 	if !lat {
 		app.DefaultInWords(fs, "cq-mod")
@@ -111,7 +119,8 @@ func (p *params) addForeignFlags(fs *pflag.FlagSet) {
 	fs.BoolP("CPU-freq", "F", false, "accepted: the processor's frequency does not matter here")
 	app.AddAccepted(fs, "use_old_post_send", "")
 	app.AddAccepted(fs, "ipv6-addr", "")
-	app.AddRefused(fs, "comm_rdma_cm", "z", "the exchange runs over TCP or, with -R, over rdma_cm as the queue pairs do")
+	app.AddRefused(fs, "comm_rdma_cm", "z",
+		"the exchange runs over TCP or, with -R, over rdma_cm as the queue pairs do")
 	app.AddRefused(fs, "dualport", "O", "a gorxe device has one port")
 	if p.test.Send() {
 		app.AddRefused(fs, "mcg", "g", "there is no multicast test")

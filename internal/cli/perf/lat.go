@@ -253,7 +253,7 @@ func (r *latencyRun) awaitByte(ctx context.Context, off int, want byte) (bool, e
 		case looked < pollSpins:
 			session.Yield()
 		case looked < pollSpins+pollDozes:
-			session.Doze()
+			session.ShortSleep()
 		default:
 			time.Sleep(pollPause)
 		}

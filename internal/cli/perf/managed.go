@@ -20,7 +20,8 @@ import (
 func runManaged(ctx context.Context, a *app.App, p *params, out *printer) (err error) {
 	c := &managedConns{}
 	s := &session.Session{Role: exchange.Server}
-	flags := &app.ManagedFlags{Interface: p.device.Interface, Link: p.device.Link, Spin: p.device.Spin, Faults: p.device.Faults, Trace: p.device.Trace}
+	flags := &app.ManagedFlags{Interface: p.device.Interface, Link: p.device.Link, Spin: p.device.Spin,
+		Faults: p.device.Faults, Trace: p.device.Trace}
 	if p.host != "" {
 		s.Role = exchange.Client
 		s.Device, c.remote, err = a.OpenToDial(ctx, flags, "", p.host, p.port)
@@ -41,7 +42,8 @@ func runManaged(ctx context.Context, a *app.App, p *params, out *printer) (err e
 	var failed *session.CompletionError
 	switch {
 	case err != nil && session.IsDead(c.control.conn):
-		return fmt.Errorf("%w; look at its output: it must be %s with the same parameters", session.ErrPeerDead, p.describe())
+		return fmt.Errorf("%w; look at its output: it must be %s with the same parameters", session.ErrPeerDead,
+			p.describe())
 	case errors.As(err, &failed) && failed.WC.Status == verbs.WCRetryExcErr:
 		return err // the peer is gone, so the line is not closed in order
 	}
@@ -69,7 +71,8 @@ func (c *managedConns) open(ctx context.Context, a *app.App, s *session.Session,
 	if s.Role == exchange.Client {
 		c.control.conn, err = c.dial(ctx, s.Device, c.control.qp, verbs.DefaultConnParam())
 	} else {
-		if c.listener, err = s.Device.Listen(verbs.PortSpaceTCP, netip.AddrPortFrom(netip.Addr{}, p.port), p.qps+1); err != nil {
+		if c.listener, err = s.Device.Listen(verbs.PortSpaceTCP, netip.AddrPortFrom(netip.Addr{}, p.port),
+			p.qps+1); err != nil {
 			return err
 		}
 		waiting()
@@ -96,7 +99,8 @@ const (
 	managedPause = 100 * time.Millisecond
 )
 
-func (c *managedConns) dial(ctx context.Context, dev *verbs.Device, qp *verbs.QP, param verbs.ConnParam) (*verbs.Conn, error) {
+func (c *managedConns) dial(ctx context.Context, dev *verbs.Device, qp *verbs.QP,
+	param verbs.ConnParam) (*verbs.Conn, error) {
 	return dev.Dial(ctx, c.remote, qp, param)
 }
 
@@ -140,7 +144,8 @@ func (c *managedConns) connectOne(e *end, q *verbs.QP, param verbs.ConnParam) (*
 	for try := 1; ; try++ {
 		conn, err := c.dial(e.ctx, e.Device, q, param)
 		var refused *verbs.RejectError
-		if err == nil || try == managedTries || !errors.As(err, &refused) || refused.Reason != mad.RejectInvalidServiceID {
+		if err == nil || try == managedTries || !errors.As(err, &refused) ||
+			refused.Reason != mad.RejectInvalidServiceID {
 			return conn, err
 		}
 		select {
@@ -195,7 +200,8 @@ func newManagedLine(dev *verbs.Device) (*managedLine, error) {
 		return nil, err
 	}
 	l.cq = session.Waiter{CQ: cq}
-	l.qp, err = pd.CreateQP(verbs.QPInitAttr{SendCQ: cq, Cap: verbs.QPCap{MaxSendWR: 2, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	l.qp, err = pd.CreateQP(verbs.QPInitAttr{SendCQ: cq,
+		Cap: verbs.QPCap{MaxSendWR: 2, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +232,8 @@ func (l *managedLine) drive(role exchange.Role, steps []wire.Step, end wire.End)
 // Send implements wire.Messages.
 func (l *managedLine) Send(b []byte) error {
 	copy(l.buf, b)
-	if err := l.qp.PostSend(&verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{l.mr.SGE(0, len(b))}}); err != nil {
+	if err := l.qp.PostSend(&verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.Signaled,
+		SGList: []verbs.SGE{l.mr.SGE(0, len(b))}}); err != nil {
 		return err
 	}
 	for {

@@ -13,8 +13,10 @@ import (
 
 func TestEveryPerfTestRunsOverRdmaCM(t *testing.T) {
 	for _, flags := range []string{
-		"write_bw -n 20", "write_bw -n 10 -q 4", "write_bw -n 10 -b", "write_bw -n 5 -a", "read_bw -n 20", "read_bw -n 20 -o 2 -q 2",
-		"send_bw -n 20", "send_bw -n 20 -b -q 2", "atomic_bw -n 20", "write_lat -n 20", "read_lat -n 20", "send_lat -n 20 -s 3000", "atomic_lat -n 20",
+		"write_bw -n 20", "write_bw -n 10 -q 4", "write_bw -n 10 -b",
+		"write_bw -n 5 -a", "read_bw -n 20", "read_bw -n 20 -o 2 -q 2",
+		"send_bw -n 20", "send_bw -n 20 -b -q 2", "atomic_bw -n 20", "write_lat -n 20", "read_lat -n 20",
+		"send_lat -n 20 -s 3000", "atomic_lat -n 20",
 		"write_bw -n 20 --write_with_imm",
 	} {
 		t.Run(flags, func(t *testing.T) {
@@ -24,7 +26,8 @@ func TestEveryPerfTestRunsOverRdmaCM(t *testing.T) {
 				t.Fatalf("%v\n%v", s, c)
 			}
 			for _, out := range []string{s.Stdout.String(), c.Stdout.String()} {
-				for _, want := range []string{" rdma_cm QPs     : ON\n", " Data ex. method : rdma_cm\n", " local address: ", " remote address: "} {
+				for _, want := range []string{" rdma_cm QPs     : ON\n", " Data ex. method : rdma_cm\n",
+					" local address: ", " remote address: "} {
 					if !strings.Contains(out, want) {
 						t.Errorf("no %q in:\n%s", want, out)
 					}

@@ -185,8 +185,10 @@ func (p *params) checkRanges(fs *pflag.FlagSet) error {
 		return app.Usagef("-r %d: %v posts no receives; omit -r", p.rxDepth, p.test)
 	}
 	err := app.CheckRanges(
-		app.InRange("-n", p.iters, minIters, maxIters), app.InRange("-t", p.txDepth, 1, maxTxDepth), app.InRange("-r", p.rxDepth, 1, maxRxDepth),
-		app.InRange("-q", p.qps, 1, maxQPs), app.InRange("-Q", p.cqMod, 1, maxCQMod), app.InRange("-l", p.postList, 1, p.txDepth),
+		app.InRange("-n", p.iters, minIters, maxIters), app.InRange("-t", p.txDepth, 1, maxTxDepth),
+		app.InRange("-r", p.rxDepth, 1, maxRxDepth),
+		app.InRange("-q", p.qps, 1, maxQPs), app.InRange("-Q", p.cqMod, 1, maxCQMod),
+		app.InRange("-l", p.postList, 1, p.txDepth),
 		app.InRange("-o", p.outs, 0, 128), app.InRange("-u", int(p.timeout), 0, 31), app.InRange("-S", p.sl, 0, 15),
 		app.InRange("-I", p.inline, 0, verbs.MaxInline))
 	if err != nil {
@@ -215,7 +217,8 @@ func (p *params) checkDuration(fs *pflag.FlagSet) error {
 		p.margin = p.duration / 4
 	}
 	if p.duration <= 2*p.margin {
-		return app.Usagef("-D %d leaves nothing between two margins of %d seconds: choose a smaller -f", p.duration, p.margin)
+		return app.Usagef("-D %d leaves nothing between two margins of %d seconds: choose a smaller -f",
+			p.duration, p.margin)
 	}
 	return nil
 }
@@ -290,8 +293,9 @@ func (p *params) sizes() []uint64 {
 // script returns the exchanges of this test for a role, in order.
 func (p *params) script(role exchange.Role) []wire.Step {
 	return wire.Script(p.test, wire.Params{
-		Role: role, QPs: p.qps, Sizes: p.sizes(), All: p.all, Bidirectional: p.duplex, Duration: p.duration > 0, Immediate: p.imm,
-		Managed: p.managed,
+		Role: role, QPs: p.qps, Sizes: p.sizes(), All: p.all, Bidirectional: p.duplex, Duration: p.duration > 0,
+		Immediate: p.imm,
+		Managed:   p.managed,
 	})
 }
 

@@ -74,7 +74,8 @@ flags are those of ib_%v. Give both ends the same ones.`, what, words, t, t),
 	p.addFlags(c.Flags())
 	if t.Atomic() {
 		// The only possible error is that the flag does not exist.
-		_ = c.RegisterFlagCompletionFunc("atomic_type", app.FixedCompletions(func() []cobra.Completion { return []cobra.Completion{fetchAndAdd, cmpAndSwap} }))
+		_ = c.RegisterFlagCompletionFunc("atomic_type",
+			app.FixedCompletions(func() []cobra.Completion { return []cobra.Completion{fetchAndAdd, cmpAndSwap} }))
 	}
 	return c
 }

@@ -44,7 +44,8 @@ func TestPerfEveryTestWithEveryFlag(t *testing.T) {
 		if test.Atomic() {
 			continue // of one size; see perf_atomic_test.go
 		}
-		flags := []string{"-n 20 -s 2", "-n 20 -s 1023 -m 256", "-n 20 -s 1025", "-n 5 -s 65536 -m 1024", "-n 5 -a", "-n 300 -s 64"}
+		flags := []string{"-n 20 -s 2", "-n 20 -s 1023 -m 256", "-n 20 -s 1025", "-n 5 -s 65536 -m 1024", "-n 5 -a",
+			"-n 300 -s 64"}
 		if !test.Latency() {
 			flags = append(flags, "-n 20 -s 1025 -q 4", "-n 20 -s 1025 -b", "-n 5 -a -b -q 2", "-n 100 -l 20 -s 100",
 				"-n 1000 -s 100 -t 10", "-n 1000 -s 9000 -Q 7", "-n 50 -N")
@@ -81,7 +82,8 @@ func TestPerfEveryTestWithEveryFlag(t *testing.T) {
 				switch {
 				case test == wire.ReadLat && role == 0:
 					want = 0 // the server of ib_read_lat prints none either
-				case (test == wire.ReadBW || test == wire.WriteBW && !strings.Contains(f, "--write_with_imm")) && role == 0 && !strings.Contains(f, "-b"):
+				case (test == wire.ReadBW || test == wire.WriteBW && !strings.Contains(f, "--write_with_imm")) &&
+					role == 0 && !strings.Contains(f, "-b"):
 					want = 1 // the last one, which the client sends
 				}
 				if got := rows(r); len(got) != want {
@@ -108,8 +110,11 @@ func TestPerfOverABadNetwork(t *testing.T) {
 
 func TestPerfOutputLayout(t *testing.T) {
 	for test, line := range map[string]string{
-		"write_bw": "perf write_bw -n 10", "send_bw_b": "perf send_bw -n 10 -b -q 2 --report_gbits", "read_lat": "perf read_lat -n 10",
-		"write_lat": "perf write_lat -n 10", "write_bw_uc": "perf write_bw -c UC -n 10", "atomic_bw": "perf atomic_bw -n 10 -A CMP_AND_SWAP -o 4", "write_lat_imm": "perf write_lat -n 10 --write_with_imm -I 64",
+		"write_bw": "perf write_bw -n 10", "send_bw_b": "perf send_bw -n 10 -b -q 2 --report_gbits",
+		"read_lat":  "perf read_lat -n 10",
+		"write_lat": "perf write_lat -n 10", "write_bw_uc": "perf write_bw -c UC -n 10",
+		"atomic_bw":     "perf atomic_bw -n 10 -A CMP_AND_SWAP -o 4",
+		"write_lat_imm": "perf write_lat -n 10 --write_with_imm -I 64",
 	} {
 		server, client := clitest.Ends(line)
 		s, c := clitest.Pair(t, newWorld, server, client)
@@ -127,7 +132,8 @@ func TestPerfOutputLayout(t *testing.T) {
 }
 
 func TestPerfJSON(t *testing.T) {
-	for _, line := range []string{"perf write_bw -n 10 --json -b", "perf send_lat -n 10 --json -a", "perf read_bw -n 10 --json"} {
+	for _, line := range []string{"perf write_bw -n 10 --json -b", "perf send_lat -n 10 --json -a",
+		"perf read_bw -n 10 --json"} {
 		if clitest.TooLong(line) {
 			continue
 		}
@@ -144,7 +150,8 @@ func TestPerfJSON(t *testing.T) {
 			if err := json.Unmarshal(r.Stdout.Bytes(), &got); err != nil {
 				t.Fatalf("%s: %v: %v", line, err, r)
 			}
-			if got.Test != strings.Fields(line)[1] || len(got.Results) == 0 || got.Results[0].Iterations != 10 || len(got.Counters) == 0 {
+			if got.Test != strings.Fields(line)[1] || len(got.Results) == 0 || got.Results[0].Iterations != 10 ||
+				len(got.Counters) == 0 {
 				t.Errorf("%s: %+v", line, got)
 			}
 		}
@@ -159,7 +166,7 @@ func TestPerfHistogramInJSON(t *testing.T) {
 	clitest.MustSucceed(t, client, s, c)
 	var got struct {
 		Results []struct {
-			Latency struct{ Histogram []histogram.Bar }
+			Latency struct{ Histogram []histogram.Bucket }
 		}
 	}
 	if err := json.Unmarshal(c.Stdout.Bytes(), &got); err != nil {
@@ -225,8 +232,10 @@ func TestPerfProfile(t *testing.T) {
 // -D needs real time: in a bubble, time does not advance while packets are in flight.
 func TestPerfForATime(t *testing.T) {
 	for _, line := range []string{
-		"perf write_bw -D 1 -f 0", "perf send_bw -D 1 -f 0 -b", "perf send_lat -D 1 -f 0", "perf write_lat -D 1 -f 0", "perf read_bw -D 1 -f 0 -q 2",
-		"perf atomic_bw -D 1 -f 0", "perf write_lat -D 1 -f 0 --write_with_imm", "perf write_bw -D 1 -f 0 --write_with_imm -b",
+		"perf write_bw -D 1 -f 0", "perf send_bw -D 1 -f 0 -b", "perf send_lat -D 1 -f 0",
+		"perf write_lat -D 1 -f 0", "perf read_bw -D 1 -f 0 -q 2",
+		"perf atomic_bw -D 1 -f 0", "perf write_lat -D 1 -f 0 --write_with_imm",
+		"perf write_bw -D 1 -f 0 --write_with_imm -b",
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
@@ -247,7 +256,8 @@ func TestPerfWithDifferentParametersFailsAtBothEnds(t *testing.T) {
 	for _, tt := range []struct{ server, client, want string }{
 		{"perf write_bw -s 1024 -n 10", "perf write_bw -s 65536 -n 10", "give both ends the same size"},
 		{"perf send_bw -s 1024 -n 10", "perf send_bw -s 65536 -n 10", "the same"},
-		{"perf write_bw -s 64 -n 10 -t 1", "perf send_bw -s 64 -n 10 -t 1", "the peer posts no receives: it must be ib_send_bw"},
+		{"perf write_bw -s 64 -n 10 -t 1", "perf send_bw -s 64 -n 10 -t 1",
+			"the peer posts no receives: it must be ib_send_bw"},
 		{"perf write_bw -n 10", "perf write_bw -n 10 -q 2", "the same"},
 		{"perf read_lat -n 10", "perf write_lat -n 10", "the peer is silent: it has ended, or it is not ib_write_lat"},
 	} {
@@ -267,7 +277,8 @@ func TestPerfWithDifferentParametersFailsAtBothEnds(t *testing.T) {
 func TestPerfLimits(t *testing.T) {
 	server, client := clitest.Ends("perf write_bw -n 10")
 	_, c := clitest.Pair(t, newWorld, server, client+" -w 1e12")
-	if c.Code != app.ExitFailure || !strings.Contains(c.Stderr.String(), "is below the limit of 1000000000000.00 (-w)") {
+	if c.Code != app.ExitFailure ||
+		!strings.Contains(c.Stderr.String(), "is below the limit of 1000000000000.00 (-w)") {
 		t.Error(c)
 	}
 }
@@ -332,7 +343,8 @@ func TestPerfParametersFollowFromEachOther(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	for text, want := range map[string]uint64{"1": 1, "64K": 65536, "64k": 65536, "1g": 1 << 30, "8M": 8 << 20, "0x10": 16, "2147483647": 2147483647, "2047M": 2047 << 20} {
+	for text, want := range map[string]uint64{"1": 1, "64K": 65536, "64k": 65536, "1g": 1 << 30, "8M": 8 << 20,
+		"0x10": 16, "2147483647": 2147483647, "2047M": 2047 << 20} {
 		if got, err := parseSize(text); err != nil || got != want {
 			t.Errorf("%q is %d, %v; want %d", text, got, err, want)
 		}
@@ -412,7 +424,8 @@ func TestLatencyColumns(t *testing.T) {
 		times = append(times, float64((i*631)%1002+1)) // 1..1002 in some order
 	}
 	got := summarize(times)
-	want := latencyStats{Min: 1, Max: 1001, Typical: 500.5, Average: 500.5, StdDev: math.Sqrt((1000*1000 - 1) / 12.0), P99: 991, P999: 1000}
+	want := latencyStats{Min: 1, Max: 1001, Typical: 500.5, Average: 500.5, StdDev: math.Sqrt((1000*1000 - 1) / 12.0),
+		P99: 991, P999: 1000}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })); diff != "" {
 		t.Error(diff)
 	}
@@ -427,7 +440,8 @@ func TestBandwidthUnits(t *testing.T) {
 		false: {Size: 1 << 20, Iters: 100, Peak: 1000, Average: 100, MsgRate: 0.0001},
 		true:  {Size: 1 << 20, Iters: 100, Peak: 8.388608, Average: 0.8388608, MsgRate: 0.0001},
 	} {
-		if diff := cmp.Diff(want, r.report(&params{gbits: gbits}), cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })); diff != "" {
+		if diff := cmp.Diff(want, r.report(&params{gbits: gbits}),
+			cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })); diff != "" {
 			t.Errorf("gbits %v: %s", gbits, diff)
 		}
 	}

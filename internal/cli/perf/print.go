@@ -116,12 +116,14 @@ func bandwidthColumns(gbits bool) []column {
 	if gbits {
 		unit = "Gb/sec"
 	}
-	return []column{{"#bytes", 11}, {"#iterations", 15}, {"BW peak[" + unit + "]", 19}, {"BW average[" + unit + "]", 21}, {"MsgRate[Mpps]", 13}}
+	return []column{{"#bytes", 11}, {"#iterations", 15}, {"BW peak[" + unit + "]", 19},
+		{"BW average[" + unit + "]", 21}, {"MsgRate[Mpps]", 13}}
 }
 
 var (
-	latencyColumns = []column{{"#bytes", 8}, {"#iterations", 15}, {"t_min[usec]", 15}, {"t_max[usec]", 13}, {"t_typical[usec]", 19},
-		{"t_avg[usec]", 15}, {"t_stdev[usec]", 16}, {"99% percentile[usec]", 23}, {"99.9% percentile[usec]", 22}}
+	latencyColumns = []column{{"#bytes", 8}, {"#iterations", 15}, {"t_min[usec]", 15}, {"t_max[usec]", 13},
+		{"t_typical[usec]", 19}, {"t_avg[usec]", 15}, {"t_stdev[usec]", 16},
+		{"99% percentile[usec]", 23}, {"99.9% percentile[usec]", 22}}
 	latencyTimeColumns = []column{{"#bytes", 14}, {"#iterations", 18}, {"t_avg[usec]", 15}, {"tps average", 11}}
 )
 
@@ -180,7 +182,8 @@ func (o *printer) bandwidthRow(r wire.Report) {
 		unit = "Gbit/s"
 	}
 	o.results = append(o.results, perfJSON{Size: r.Size, Iterations: r.Iters,
-		Bandwidth: &bandwidthJSON{Unit: unit, Peak: finite(r.Peak), Average: finite(r.Average), MessageRate: finite(r.MsgRate)}})
+		Bandwidth: &bandwidthJSON{Unit: unit, Peak: finite(r.Peak), Average: finite(r.Average),
+			MessageRate: finite(r.MsgRate)}})
 }
 
 // finite replaces NaN and infinity, which a peer may send but JSON cannot represent, by 0.
@@ -208,7 +211,8 @@ func (o *printer) latency(r result) {
 	if p.duration > 0 {
 		avg, tps := r.averages(p)
 		o.row(latencyTimeColumns, fmt.Sprint(r.size), fmt.Sprint(r.counted), us(avg), us(tps))
-		o.results = append(o.results, perfJSON{Size: r.size, Iterations: r.counted, Latency: &latencyJSON{Unit: "us", Average: avg, TPS: tps}})
+		o.results = append(o.results,
+			perfJSON{Size: r.size, Iterations: r.counted, Latency: &latencyJSON{Unit: "us", Average: avg, TPS: tps}})
 		return
 	}
 	times := r.latencies(p)
@@ -221,12 +225,14 @@ func (o *printer) latency(r result) {
 	s := summarize(times)
 	o.row(latencyColumns, fmt.Sprint(r.size), fmt.Sprint(r.counted), us(s.Min), us(s.Max), us(s.Typical), us(s.Average),
 		us(s.StdDev), us(s.P99), us(s.P999))
-	o.results = append(o.results, perfJSON{Size: r.size, Iterations: r.counted, Latency: &latencyJSON{Unit: "us", Min: s.Min, Max: s.Max,
-		Typical: s.Typical, Average: s.Average, StdDev: s.StdDev, P99: s.P99, P999: s.P999, Histogram: o.bars(times)}})
+	o.results = append(o.results, perfJSON{Size: r.size, Iterations: r.counted,
+		Latency: &latencyJSON{Unit: "us", Min: s.Min, Max: s.Max,
+			Typical: s.Typical, Average: s.Average, StdDev: s.StdDev, P99: s.P99, P999: s.P999,
+			Histogram: o.bars(times)}})
 }
 
 // bars returns a histogram of the message times with -H, in steps of about one percent.
-func (o *printer) bars(times []float64) []histogram.Bar {
+func (o *printer) bars(times []float64) []histogram.Bucket {
 	if !o.params.histogram {
 		return nil
 	}
@@ -273,7 +279,7 @@ type latencyJSON struct {
 
 	// Histogram holds pairs of an upper bound in µs, exclusive of the pairs before, and a number
 	// of messages.
-	Histogram []histogram.Bar `json:"histogram,omitempty"`
+	Histogram []histogram.Bucket `json:"histogram,omitempty"`
 }
 
 // finish ends the output and returns the error of a limit that was not reached.

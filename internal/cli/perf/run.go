@@ -19,7 +19,8 @@ func run(ctx context.Context, a *app.App, p *params) error {
 		return runManaged(ctx, a, p, out)
 	}
 	s, err := session.Meet(ctx, a, &session.Meeting{
-		Device: &p.device, GIDIndex: p.gidIndex, GIDFlag: "-x", MTU: p.mtu, Host: p.host, Port: p.port, ForeignGIDs: p.foreign, Waiting: out.waiting,
+		Device: &p.device, GIDIndex: p.gidIndex, GIDFlag: "-x", MTU: p.mtu, Host: p.host, Port: p.port,
+		ForeignGIDs: p.foreign, Waiting: out.waiting,
 	})
 	if err != nil {
 		return err
@@ -190,9 +191,9 @@ func (e *end) watched(size uint64) error {
 func (p *params) waiting() session.WaitMode {
 	switch {
 	case p.events:
-		return session.SleepAtOnce
+		return session.NoPoll
 	case p.busyPoll:
 		return session.NeverSleep
 	}
-	return session.LookThenSleep
+	return session.PollThenSleep
 }

@@ -81,8 +81,8 @@ func isTimeout(err error) bool {
 }
 
 // standing returns the progress of the traffic.
-func (e *end) standing() session.Standing {
-	s := session.Standing{Progress: e.progress.Load()}
+func (e *end) standing() session.Snapshot {
+	s := session.Snapshot{Progress: e.progress.Load()}
 	for _, q := range e.qps {
 		s.Add(q.QP)
 	}

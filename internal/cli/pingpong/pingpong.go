@@ -147,7 +147,8 @@ func (p *params) check(fs *pflag.FlagSet) error {
 		return err
 	}
 	err := app.CheckRanges(
-		app.InRange("-s", p.size, 1, session.MaxMessage), app.InRange("-n", p.iters, 1, session.MaxMessage), app.InRange("-r", p.rxDepth, 1, verbs.MaxQPWR),
+		app.InRange("-s", p.size, 1, session.MaxMessage), app.InRange("-n", p.iters, 1, session.MaxMessage),
+		app.InRange("-r", p.rxDepth, 1, verbs.MaxQPWR),
 		app.InRange("-l", p.sl, 0, 15))
 	if err != nil {
 		return err

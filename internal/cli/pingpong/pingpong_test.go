@@ -39,7 +39,8 @@ func pingpongs(t *testing.T, line string, size int) {
 	line += fmt.Sprintf(" -n 7 -s %d", size)
 	for _, chk := range [][2]string{{"", ""}, {" -c", " -c"}, {" -c", ""}, {"", " -c"}} {
 		server, client := clitest.Ends(line)
-		s, c := clitest.Pair(t, func() *clitest.World { w := newWorld(); w.MTU = 9000; return w }, server+chk[0], client+chk[1])
+		s, c := clitest.Pair(t, func() *clitest.World { w := newWorld(); w.MTU = 9000; return w }, server+chk[0],
+			client+chk[1])
 		clitest.MustSucceed(t, line, s, c)
 		for i, r := range []*clitest.Run{s, c} {
 			m := pingpongLines.FindStringSubmatch(r.Stdout.String())
@@ -70,7 +71,8 @@ func TestPingpongNeedsTheSameSize(t *testing.T) {
 	server, client := clitest.Ends("pingpong rc -n 5")
 	s, c := clitest.Pair(t, newWorld, server+" -s 100", client+" -s 200")
 	for _, r := range []*clitest.Run{s, c} {
-		if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "the same ") || strings.Count(r.Stderr.String(), "\n") != 1 {
+		if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "the same ") ||
+			strings.Count(r.Stderr.String(), "\n") != 1 {
 			t.Error(r)
 		}
 	}
@@ -78,7 +80,8 @@ func TestPingpongNeedsTheSameSize(t *testing.T) {
 
 func TestPingpongNeedsTheSameIPVersion(t *testing.T) {
 	s, c := clitest.Pair(t, newWorld, "pingpong rc -d 127.66.0.1", "pingpong rc -d fd00::2 127.66.0.1")
-	if want := "choose two of the same IP version with -g"; !strings.Contains(s.Stderr.String(), want) || s.Code != app.ExitFailure || c.Code != app.ExitFailure {
+	if want := "choose two of the same IP version with -g"; !strings.Contains(s.Stderr.String(), want) ||
+		s.Code != app.ExitFailure || c.Code != app.ExitFailure {
 		t.Error(s, c)
 	}
 }
@@ -158,7 +161,8 @@ func TestCheckerKnowsAStockClientsFirstMessage(t *testing.T) {
 			t.Errorf("chk %v: %v", chk, err)
 		}
 		b[5000]++
-		if err := c.check(b, nil, 0); err == nil || err.Error() != "invalid data in message 0: byte 5000 is 0x7c, want 0x7b" {
+		if err := c.check(b, nil, 0); err == nil ||
+			err.Error() != "invalid data in message 0: byte 5000 is 0x7c, want 0x7b" {
 			t.Errorf("chk %v: got %v", chk, err)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 
 // run runs one end from the first TCP connection to the result.
 func run(ctx context.Context, a *app.App, p *params) error {
-	s, err := session.Meet(ctx, a, &session.Meeting{Device: &p.device, GIDIndex: p.gidIndex, GIDFlag: "-g", MTU: p.mtu, Host: p.host, Port: p.port, ForeignGIDs: p.foreign})
+	s, err := session.Meet(ctx, a, &session.Meeting{Device: &p.device, GIDIndex: p.gidIndex, GIDFlag: "-g", MTU: p.mtu,
+		Host: p.host, Port: p.port, ForeignGIDs: p.foreign})
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ type pinger interface {
 	local() []wire.Dest
 	connect(remote []wire.Dest) error
 	traffic(ctx context.Context) error
-	standing() session.Standing // called while traffic runs
+	standing() session.Snapshot // called while traffic runs
 }
 
 // end is one end of a pingpong with one queue pair.

@@ -94,7 +94,8 @@ func (e *srqEnd) setUp() error {
 // postReceives posts receives for all free slots.
 func (e *srqEnd) postReceives() error {
 	for _, slot := range e.free {
-		wr := verbs.RecvWR{ID: srqRecvID | uint64(slot), SGList: []verbs.SGE{e.slotMR.SGE(slot*e.params.size, e.params.size)}}
+		wr := verbs.RecvWR{ID: srqRecvID | uint64(slot),
+			SGList: []verbs.SGE{e.slotMR.SGE(slot*e.params.size, e.params.size)}}
 		if err := e.srq.PostRecv(&wr); err != nil {
 			return err
 		}
@@ -116,7 +117,8 @@ func (e *srqEnd) connect(remote []wire.Dest) error {
 	for i, q := range e.qps {
 		q.remote = remote[i]
 		if q.remote.QPN == 0 {
-			return fmt.Errorf("the peer has %d queue pairs, want %d: give both ends the same number with -q", i, len(e.qps))
+			return fmt.Errorf("the peer has %d queue pairs, want %d: give both ends the same number with -q",
+				i, len(e.qps))
 		}
 		printAddress(e.out, "remote address:", q.remote)
 		if err := app.CheckPeerGID(e.GID, verbs.GID(q.remote.GID), "-g"); err != nil {
@@ -207,12 +209,14 @@ func (e *srqEnd) takeMessage(wc *verbs.WC) error {
 	p := e.params
 	slot := int(wc.WRID &^ srqRecvID)
 	if int(wc.ByteLen) != p.size {
-		return fmt.Errorf("a message of QP %#06x has %d bytes, want %d: give both ends the same -s", uint32(wc.QPN), wc.ByteLen, p.size)
+		return fmt.Errorf("a message of QP %#06x has %d bytes, want %d: give both ends the same -s", uint32(wc.QPN),
+			wc.ByteLen, p.size)
 	}
 	if p.chk {
 		for at := 0; at < p.size; at += pageSize {
 			if b := e.slots[slot*p.size+at]; b != 0 {
-				return fmt.Errorf("invalid data in a message of QP %#06x: byte %d is %#02x, want 0", uint32(wc.QPN), at, b)
+				return fmt.Errorf("invalid data in a message of QP %#06x: byte %d is %#02x, want 0",
+					uint32(wc.QPN), at, b)
 			}
 		}
 	}
@@ -227,11 +231,12 @@ func (e *srqEnd) takeMessage(wc *verbs.WC) error {
 // partedWell reports whether wc is a send that failed only because the peer has left: the stock
 // tool leaves when it has sent and received all messages.
 func (e *srqEnd) partedWell(wc *verbs.WC) bool {
-	return wc.WRID&srqRecvID == 0 && e.received >= e.params.iters && (wc.Status == verbs.WCRetryExcErr || wc.Status == verbs.WCWRFlushErr)
+	return wc.WRID&srqRecvID == 0 && e.received >= e.params.iters &&
+		(wc.Status == verbs.WCRetryExcErr || wc.Status == verbs.WCWRFlushErr)
 }
 
-func (e *srqEnd) standing() session.Standing {
-	s := session.Standing{Progress: e.progress.Load()}
+func (e *srqEnd) standing() session.Snapshot {
+	s := session.Snapshot{Progress: e.progress.Load()}
 	for _, q := range e.qps {
 		s.Add(q.QP)
 	}

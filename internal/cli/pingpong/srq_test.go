@@ -17,11 +17,13 @@ var srqLines = regexp.MustCompile(`(?m)^(\d+) bytes in \d+\.\d\d seconds = \S+ M
 )?\z`)
 
 func TestPingpongOverASharedReceiveQueue(t *testing.T) {
-	for _, flags := range []string{"", "-q 1", "-q 255", "-q 3 -r 3", "-q 16 -r 17 -s 5000", "-s 1 -m 256", "-s 65536 -m 4096 -q 5"} {
+	for _, flags := range []string{"", "-q 1", "-q 255", "-q 3 -r 3", "-q 16 -r 17 -s 5000", "-s 1 -m 256",
+		"-s 65536 -m 4096 -q 5"} {
 		for _, chk := range [][2]string{{"", ""}, {" -c", " -c"}, {" -c", ""}} {
 			line := "pingpong srq -n 300 " + flags
 			server, client := clitest.Ends(line)
-			s, c := clitest.Pair(t, func() *clitest.World { w := newWorld(); w.MTU = 9000; return w }, server+chk[0], client+chk[1])
+			s, c := clitest.Pair(t, func() *clitest.World { w := newWorld(); w.MTU = 9000; return w }, server+chk[0],
+				client+chk[1])
 			clitest.MustSucceed(t, line, s, c)
 			for i, r := range []*clitest.Run{s, c} {
 				m := srqLines.FindStringSubmatch(r.Stdout.String())

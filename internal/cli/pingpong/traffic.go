@@ -42,8 +42,8 @@ func (e *end) post(iter int) error {
 }
 
 // standing returns the progress of the traffic.
-func (e *end) standing() session.Standing {
-	s := session.Standing{Progress: e.progress.Load()}
+func (e *end) standing() session.Snapshot {
+	s := session.Snapshot{Progress: e.progress.Load()}
 	s.Add(e.qp)
 	return s
 }
@@ -75,7 +75,8 @@ func (e *end) traffic(ctx context.Context) error {
 			}
 			if wc[i].Status != verbs.WCSuccess {
 				return &session.CompletionError{
-					WC: wc[i], Done: fmt.Sprintf("%d of %d messages", min(sent, received), p.iters), Device: e.Device, Peer: e.remote.GID,
+					WC: wc[i], Done: fmt.Sprintf("%d of %d messages", min(sent, received), p.iters), Device: e.Device,
+					Peer: e.remote.GID,
 				}
 			}
 			if wc[i].WRID == pingpongSend {
@@ -111,7 +112,8 @@ const partedNote = "the peer left before its acknowledgement of the last message
 // its own last acknowledgement is lost, it is not repeated. A peer that lacks the last message
 // stays and receives the retransmission.
 func (e *end) partedWell(wc *verbs.WC, sent, received int) bool {
-	return wc.WRID == pingpongSend && wc.Status == verbs.WCRetryExcErr && received == e.params.iters && sent == e.params.iters-1
+	return wc.WRID == pingpongSend && wc.Status == verbs.WCRetryExcErr && received == e.params.iters &&
+		sent == e.params.iters-1
 }
 
 // take processes the received message iter.

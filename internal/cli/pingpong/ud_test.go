@@ -31,9 +31,15 @@ func TestPingpongEndsWhenADatagramIsLost(t *testing.T) {
 		"pingpong ud -n 5": "ibv_ud_pingpong -s 1024 -n 5",
 	} {
 		server, client := clitest.Ends(line)
-		s, c := clitest.Pair(t, func() *clitest.World { w := newWorld(); w.Fault = fault.Config{Seed: 1, Drop: 1}; return w }, server, client)
-		want := "a message was lost, which UD does not send again, or the peer is not " + peer + " with the same parameters"
-		if texts := s.Stderr.String() + c.Stderr.String(); s.Code != app.ExitFailure || c.Code != app.ExitFailure || !strings.Contains(texts, want) {
+		s, c := clitest.Pair(t, func() *clitest.World {
+			w := newWorld()
+			w.Fault = fault.Config{Seed: 1, Drop: 1}
+			return w
+		}, server, client)
+		want := "a message was lost, which UD does not send again, or the peer is not " + peer +
+			" with the same parameters"
+		if texts := s.Stderr.String() + c.Stderr.String(); s.Code != app.ExitFailure || c.Code != app.ExitFailure ||
+			!strings.Contains(texts, want) {
 			t.Error(s, c)
 		}
 	}

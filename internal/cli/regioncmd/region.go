@@ -107,7 +107,8 @@ func printDirectory(w io.Writer, d *region.Directory, asJSON bool) error {
 func hostAndName(c *cobra.Command, arg string) (host, name string, err error) {
 	host, name, ok := strings.Cut(arg, "/")
 	if !ok || host == "" {
-		return "", "", app.Usagef("%s takes HOST/NAME, got %q; 'gorxe region ls HOST' lists the names", c.CommandPath(), arg)
+		return "", "", app.Usagef("%s takes HOST/NAME, got %q; 'gorxe region ls HOST' lists the names",
+			c.CommandPath(), arg)
 	}
 	if err := region.CheckName(name); err != nil {
 		return "", "", app.Usagef("%w", err)
@@ -116,7 +117,8 @@ func hostAndName(c *cobra.Command, arg string) (host, name string, err error) {
 }
 
 // withRegion connects to HOST/NAME and calls use.
-func withRegion(a *app.App, c *cobra.Command, f *flags, arg string, use func(context.Context, *region.Conn) error) error {
+func withRegion(a *app.App, c *cobra.Command, f *flags, arg string,
+	use func(context.Context, *region.Conn) error) error {
 	host, name, err := hostAndName(c, arg)
 	if err != nil {
 		return err

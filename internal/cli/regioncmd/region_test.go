@@ -42,19 +42,21 @@ func TestRegionsAreListed(t *testing.T) {
 }
 
 func TestTheHostMayBeAnIPv6Address(t *testing.T) {
-	withDaemon(t, "daemon --device 2001:db8::1 --region-port 9000 --region name=a,size=8", func(t *testing.T, w *clitest.World, s *testnet.Listener) {
-		for line, want := range map[string]string{
-			"ls [2001:db8::1]:9000":     "REGION  KIND       LENGTH  ACCESS\na       anonymous  8       read\n",
-			"read [2001:db8::1]:9000/a": strings.Repeat("\x00", 8),
-		} {
-			if r := w.Look(t, s, "region "+line+" -I 2001:db8::2"); r.Code != 0 || r.Stdout.String() != want {
-				t.Errorf("%s: %v", line, r)
+	withDaemon(t, "daemon --device 2001:db8::1 --region-port 9000 --region name=a,size=8",
+		func(t *testing.T, w *clitest.World, s *testnet.Listener) {
+			for line, want := range map[string]string{
+				"ls [2001:db8::1]:9000":     "REGION  KIND       LENGTH  ACCESS\na       anonymous  8       read\n",
+				"read [2001:db8::1]:9000/a": strings.Repeat("\x00", 8),
+			} {
+				if r := w.Look(t, s, "region "+line+" -I 2001:db8::2"); r.Code != 0 || r.Stdout.String() != want {
+					t.Errorf("%s: %v", line, r)
+				}
 			}
-		}
-		if r := w.Look(t, s, "region ls 2001:db8::1 -I 2001:db8::2"); r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "[2001:db8::1]:7175: refused: no listener") {
-			t.Error(r)
-		}
-	})
+			if r := w.Look(t, s, "region ls 2001:db8::1 -I 2001:db8::2"); r.Code != app.ExitFailure ||
+				!strings.Contains(r.Stderr.String(), "[2001:db8::1]:7175: refused: no listener") {
+				t.Error(r)
+			}
+		})
 }
 
 func TestRegionsAreReadAndWritten(t *testing.T) {
@@ -81,11 +83,13 @@ func TestRegionsAreReadAndWritten(t *testing.T) {
 			t.Errorf("%d bytes in the file, and not as they were: %v", len(got), err)
 		}
 		w.Stdin = strings.NewReader("hello\n")
-		if r := runRegion(t, w, s, "write 192.0.2.1/scratch - --offset 0x10"); r.Code != 0 || r.Stderr.String() != "6 bytes written\n" {
+		if r := runRegion(t, w, s, "write 192.0.2.1/scratch - --offset 0x10"); r.Code != 0 ||
+			r.Stderr.String() != "6 bytes written\n" {
 			t.Error(r)
 		}
 		for line, want := range map[string]string{
-			"--offset 16 --length 6": "hello\n", "--length 18": "0123456789abcdefhe", "--offset 1048575": "f", "--offset 1M": "", "--offset 1023K --length 2": "01",
+			"--offset 16 --length 6": "hello\n", "--length 18": "0123456789abcdefhe", "--offset 1048575": "f",
+			"--offset 1M": "", "--offset 1023K --length 2": "01",
 		} {
 			if r := runRegion(t, w, s, "read 192.0.2.1/scratch "+line); r.Code != 0 || r.Stdout.String() != want {
 				t.Errorf("%s: want %q: %v", line, want, r)
@@ -101,10 +105,12 @@ func TestATerminalGetsTextOnly(t *testing.T) {
 			t.Fatal(r)
 		}
 		w.Terminal = true
-		if r := runRegion(t, w, s, "read 192.0.2.1/scratch --length 7"); r.Code != 0 || r.Stdout.String() != "täxt\t\n" {
+		if r := runRegion(t, w, s, "read 192.0.2.1/scratch --length 7"); r.Code != 0 ||
+			r.Stdout.String() != "täxt\t\n" {
 			t.Error(r)
 		}
-		if r := runRegion(t, w, s, "read 192.0.2.1/scratch --length 8"); r.Code != app.ExitFailure || r.Stdout.Len() > 0 || !strings.Contains(r.Stderr.String(), "-o FILE") {
+		if r := runRegion(t, w, s, "read 192.0.2.1/scratch --length 8"); r.Code != app.ExitFailure ||
+			r.Stdout.Len() > 0 || !strings.Contains(r.Stderr.String(), "-o FILE") {
 			t.Error(r)
 		}
 		if r := runRegion(t, w, s, "read 192.0.2.1/scratch --length 8 -o -"); r.Code != 0 || r.Stdout.Len() != 8 {
@@ -121,7 +127,8 @@ func TestAControlCharacterAcrossTwoPiecesDoesNotReachATerminal(t *testing.T) {
 			text string
 			code int
 		}{
-			"CSI": {"\u009b2J", app.ExitFailure}, "CSI as a byte": {"x\x9b2J", app.ExitFailure}, "a character": {"ä2J", 0},
+			"CSI": {"\u009b2J", app.ExitFailure}, "CSI as a byte": {"x\x9b2J", app.ExitFailure},
+			"a character": {"ä2J", 0},
 		} {
 			text := strings.Repeat("x", piece-1) + c.text
 			w.Terminal, w.Stdin = false, strings.NewReader(text)
@@ -133,10 +140,12 @@ func TestAControlCharacterAcrossTwoPiecesDoesNotReachATerminal(t *testing.T) {
 			if r.Code != c.code || c.code == 0 && r.Stdout.String() != text || !isText(r.Stdout.Bytes()) {
 				t.Errorf("%s: code %d, %d bytes, %s", name, r.Code, r.Stdout.Len(), r.Stderr.String())
 			}
-			if r := runRegion(t, w, s, "read 192.0.2.1/scratch --length "+strconv.Itoa(piece+1)); (r.Code == 0) != (c.code == 0) {
+			if r := runRegion(t, w, s,
+				"read 192.0.2.1/scratch --length "+strconv.Itoa(piece+1)); (r.Code == 0) != (c.code == 0) {
 				t.Errorf("%s, cut: code %d", name, r.Code)
 			}
-			if r := runRegion(t, w, s, "read 192.0.2.1/scratch --length "+strconv.Itoa(piece)); (r.Code == 0) != (name == "CSI as a byte") {
+			if r := runRegion(t, w, s,
+				"read 192.0.2.1/scratch --length "+strconv.Itoa(piece)); (r.Code == 0) != (name == "CSI as a byte") {
 				t.Errorf("%s, cut inside the character: code %d", name, r.Code)
 			}
 		}
@@ -147,7 +156,8 @@ func TestChangesAreWatched(t *testing.T) {
 	withDaemon(t, exporting, func(t *testing.T, w *clitest.World, s *testnet.Listener) {
 		began := time.Now()
 		ctx, stop := context.WithCancel(t.Context())
-		watch := w.StartWith(ctx, s, nil, strings.Fields("region watch 192.0.2.1/scratch -I 192.0.2.3 --offset 5 --length 40 --interval 10s")...)
+		watch := w.StartWith(ctx, s, nil,
+			strings.Fields("region watch 192.0.2.1/scratch -I 192.0.2.3 --offset 5 --length 40 --interval 10s")...)
 		put := func(text, offset string) {
 			w.Stdin = strings.NewReader(text)
 			if r := runRegion(t, w, s, "write 192.0.2.1/scratch --offset "+offset); r.Code != 0 {
@@ -186,7 +196,8 @@ func TestAWatchEndsWithTheDaemon(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 	})
-	if watch.Code != app.ExitFailure || !strings.Contains(watch.Stderr.String(), "the other end has ended the connection") {
+	if watch.Code != app.ExitFailure ||
+		!strings.Contains(watch.Stderr.String(), "the other end has ended the connection") {
 		t.Error(watch)
 	}
 }
@@ -205,12 +216,18 @@ func TestWhatCannotBeDoneWithARegionIsSaid(t *testing.T) {
 			{"read 192.0.2.1/none", app.ExitFailure, "region none: no such region, or access denied\n"},
 			{"read 192.0.2.1/theirs", app.ExitFailure, "region theirs: no such region, or access denied\n"},
 			{"read 192.0.2.1/drop", app.ExitFailure, "region drop: no access for read: the region permits write\n"},
-			{"write 192.0.2.1/ro " + file, app.ExitFailure, "region ro: no access for write: the region permits read\n"},
-			{"write 192.0.2.1/drop " + file, app.ExitFailure, "region drop: 4096 bytes at offset 0 are outside the region: it has 64 bytes\n"},
-			{"write 192.0.2.1/drop", app.ExitFailure, "10 bytes written\ngorxe: region drop: 1 bytes at offset 64 are outside the region: it has 64 bytes\n"},
-			{"read 192.0.2.1/ro --offset 4097", app.ExitFailure, "region ro: offset 4097 is outside the region: it has 4096 bytes\n"},
-			{"read 192.0.2.1/ro --length 4097 -o " + file + "2", app.ExitFailure, "region ro: 4097 bytes at offset 0 are outside the region: it has 4096 bytes\n"},
-			{"read 192.0.2.1/ro -o /no/such/file", app.ExitFailure, "region ro: open /no/such/file: no such file or directory\n"},
+			{"write 192.0.2.1/ro " + file, app.ExitFailure,
+				"region ro: no access for write: the region permits read\n"},
+			{"write 192.0.2.1/drop " + file, app.ExitFailure,
+				"region drop: 4096 bytes at offset 0 are outside the region: it has 64 bytes\n"},
+			{"write 192.0.2.1/drop", app.ExitFailure,
+				"10 bytes written\ngorxe: region drop: 1 bytes at offset 64 are outside the region: it has 64 bytes\n"},
+			{"read 192.0.2.1/ro --offset 4097", app.ExitFailure,
+				"region ro: offset 4097 is outside the region: it has 4096 bytes\n"},
+			{"read 192.0.2.1/ro --length 4097 -o " + file + "2", app.ExitFailure,
+				"region ro: 4097 bytes at offset 0 are outside the region: it has 4096 bytes\n"},
+			{"read 192.0.2.1/ro -o /no/such/file", app.ExitFailure,
+				"region ro: open /no/such/file: no such file or directory\n"},
 			{"write 192.0.2.1/ro /no/such/file", app.ExitFailure, "open /no/such/file: no such file or directory\n"},
 			{"write 192.0.2.1/ro /", app.ExitFailure, "/ is a directory\n"},
 			{"ls 192.0.2.1:7174", app.ExitFailure, "the server does not export regions"},
@@ -219,16 +236,19 @@ func TestWhatCannotBeDoneWithARegionIsSaid(t *testing.T) {
 			{"ls", app.ExitUsage, "takes one HOST"},
 			{"ls 192.0.2.1/scratch", app.ExitUsage, "takes one HOST"},
 			{"read", app.ExitUsage, "gorxe region read needs HOST/NAME\n"},
-			{"read scratch", app.ExitUsage, "takes HOST/NAME, got \"scratch\"; 'gorxe region ls HOST' lists the names\n"},
+			{"read scratch", app.ExitUsage,
+				"takes HOST/NAME, got \"scratch\"; 'gorxe region ls HOST' lists the names\n"},
 			{"read 192.0.2.1/a/b", app.ExitUsage, `invalid region name "a/b"`},
 			{"read 192.0.2.1/", app.ExitUsage, `invalid region name ""`},
 			{"read 192.0.2.1/ro more", app.ExitUsage, `one argument too many: "more"`},
-			{"read 192.0.2.1/ro --offset 1T", app.ExitUsage, `--offset: "1T" is not a number of bytes: such as 4096, 0x1000, 4K, 16M or 1G`},
+			{"read 192.0.2.1/ro --offset 1T", app.ExitUsage,
+				`--offset: "1T" is not a number of bytes: such as 4096, 0x1000, 4K, 16M or 1G`},
 			{"read 192.0.2.1/ro --length 17179869184G", app.ExitUsage, "is not a number of bytes"},
 			{"read 192.0.2.1/ro --fault drop=2", app.ExitUsage, "--fault"},
 			{"write 192.0.2.1/ro a b", app.ExitUsage, `one argument too many: "b"`},
 			{"watch 192.0.2.1/ro --interval 0s", app.ExitUsage, "--interval 0s: it must be more than 0"},
-			{"watch 192.0.2.1/ro --offset 1 --length 4096", app.ExitFailure, "4096 bytes at offset 1 are outside the region"},
+			{"watch 192.0.2.1/ro --offset 1 --length 4096", app.ExitFailure,
+				"4096 bytes at offset 1 are outside the region"},
 			{"watch 192.0.2.1/drop", app.ExitFailure, "the region permits write"},
 		} {
 			w.Stdin = io.MultiReader(strings.NewReader("0123456789"))
@@ -250,7 +270,8 @@ func TestWhatCannotBeDoneWithARegionIsSaid(t *testing.T) {
 
 func TestTooMuchToWatch(t *testing.T) {
 	withDaemon(t, "daemon --region name=big,size=1GiB", func(t *testing.T, w *clitest.World, s *testnet.Listener) {
-		if r := runRegion(t, w, s, "watch 192.0.2.1/big"); r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "1073741824 bytes are too many to watch: choose 67108864 at most") {
+		if r := runRegion(t, w, s, "watch 192.0.2.1/big"); r.Code != app.ExitFailure ||
+			!strings.Contains(r.Stderr.String(), "1073741824 bytes are too many to watch: choose 67108864 at most") {
 			t.Error(r)
 		}
 	})

@@ -84,7 +84,8 @@ func FuzzTextOnly(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		whole := append(bytes.Clone(a), b...)
 		got, err := write(a, b)
-		if (err == nil) != isText(whole) || err == nil && got != string(whole) || !isText([]byte(got)) || !bytes.HasPrefix(whole, []byte(got)) {
+		if (err == nil) != isText(whole) || err == nil && got != string(whole) || !isText([]byte(got)) ||
+			!bytes.HasPrefix(whole, []byte(got)) {
 			t.Errorf("%q and %q: the terminal gets %q, %v", a, b, got, err)
 		}
 	})

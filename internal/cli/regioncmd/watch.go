@@ -106,7 +106,8 @@ func printChanges(w io.Writer, now time.Time, before, after []byte, off uint64) 
 	for i := 0; i < len(after); {
 		n := min(lineBytes-int((off+uint64(i))%lineBytes), len(after)-i)
 		if !bytes.Equal(before[i:i+n], after[i:i+n]) {
-			if _, err := fmt.Fprintf(w, "%s  %s\n", now.Format("15:04:05.000"), hexLine(off+uint64(i), after[i:i+n])); err != nil {
+			if _, err := fmt.Fprintf(w, "%s  %s\n", now.Format("15:04:05.000"),
+				hexLine(off+uint64(i), after[i:i+n])); err != nil {
 				return err
 			}
 		}

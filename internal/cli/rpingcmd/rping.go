@@ -56,14 +56,16 @@ end may be gorxe or rping of rdma-core; flags are those of rping.`,
 	fs.SortFlags = false
 	fs.BoolVarP(&p.server, "server", "s", false, "answer pings")
 	fs.BoolVarP(&p.client, "client", "c", false, "ping a server")
-	fs.StringVarP(&p.addr, "address", "a", "", "`address` of the server, at the server that to listen at (default: all)")
+	fs.StringVarP(&p.addr, "address", "a", "",
+		"`address` of the server, at the server that to listen at (default: all)")
 	fs.StringVarP(&p.source, "source", "I", "", "local `address` of the client")
 	fs.Uint16VarP(&p.port, "port", "p", rping.Port, "`port`")
 	fs.Uint64VarP(&p.count, "count", "C", 0, "`number` of pings (0: unlimited)")
 	app.AddSize(fs, &p.size, "size", "S", rping.DefaultSize, "`bytes` of a ping, 23 to 65535")
 	fs.BoolVarP(&p.verbose, "verbose", "v", false, "print each ping")
 	fs.BoolVarP(&p.validate, "validate", "V", false, "verify all returned data")
-	fs.BoolVarP(&p.persistent, "persistent", "P", false, "server: keep serving after the first client, several at a time")
+	fs.BoolVarP(&p.persistent, "persistent", "P", false,
+		"server: keep serving after the first client, several at a time")
 	p.device.Add(fs)
 	app.AddAccepted(fs, "debug", "d")
 	app.AddAccepted(fs, "own-qp", "q")
@@ -96,7 +98,8 @@ func serve(ctx context.Context, a *app.App, p *params) error {
 	}
 	defer l.Close()
 	a.Announce(l, dev)
-	s := &rping.Server{PD: dev.AllocPD(), Size: p.size, KeepAlive: session.KeepAliveInterval, Ping: p.print(a, "server ping data: ")}
+	s := &rping.Server{PD: dev.AllocPD(), Size: p.size, KeepAlive: session.KeepAliveInterval,
+		Ping: p.print(a, "server ping data: ")}
 	if !p.persistent {
 		r, err := l.Next(ctx)
 		if err != nil {
@@ -127,7 +130,8 @@ func ping(ctx context.Context, a *app.App, p *params) error {
 		return err
 	}
 	defer dev.Close()
-	c := &rping.Client{PD: dev.AllocPD(), Size: p.size, Count: p.count, Validate: p.validate, KeepAlive: session.KeepAliveInterval, Ping: p.print(a, "ping data: ")}
+	c := &rping.Client{PD: dev.AllocPD(), Size: p.size, Count: p.count, Validate: p.validate,
+		KeepAlive: session.KeepAliveInterval, Ping: p.print(a, "ping data: ")}
 	if err := c.Run(ctx, to); err != nil {
 		return err
 	}

@@ -20,11 +20,13 @@ func TestRping(t *testing.T) {
 		synctest.Wait()
 		c := w.Run(t.Context(), "rping -c -a 127.66.0.1 -I 127.66.0.2 -C 3 -V -v -S 100")
 		<-s.Done
-		if s.Code != 0 || c.Code != 0 || s.Stderr.String() != "listening on port 7174 of 127.66.0.1\n" || c.Stderr.Len() > 0 {
+		if s.Code != 0 || c.Code != 0 || s.Stderr.String() != "listening on port 7174 of 127.66.0.1\n" ||
+			c.Stderr.Len() > 0 {
 			t.Fatalf("%v\n%v", s, c)
 		}
 		pings := strings.Split(c.Stdout.String(), "\n")
-		if len(pings) != 5 || !strings.HasPrefix(pings[2], "ping data: rdma-ping-2: CDE") || pings[3] != "3 pings of 100 bytes returned, every byte compared" {
+		if len(pings) != 5 || !strings.HasPrefix(pings[2], "ping data: rdma-ping-2: CDE") ||
+			pings[3] != "3 pings of 100 bytes returned, every byte compared" {
 			t.Errorf("the client:\n%s", &c.Stdout)
 		}
 		if want := "server " + strings.Join(pings[:3], "\nserver ") + "\n"; s.Stdout.String() != want {
@@ -49,7 +51,8 @@ func TestAPersistentRpingServerServesMany(t *testing.T) {
 			}
 		}
 		cancel()
-		if <-s.Done; s.Code != app.ExitInterrupted || s.Stderr.String() != "listening on port 7174 of 127.66.0.1\ngorxe: interrupted\n" {
+		if <-s.Done; s.Code != app.ExitInterrupted ||
+			s.Stderr.String() != "listening on port 7174 of 127.66.0.1\ngorxe: interrupted\n" {
 			t.Error(s)
 		}
 	})

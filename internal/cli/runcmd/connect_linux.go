@@ -79,7 +79,8 @@ func connectStarted(ctx context.Context, a *app.App, p *params, dir, ns string) 
 		return nil, err // a daemon would wait for the interface instead of failing
 	}
 	s := &starter{
-		request: broker.Request{Device: name, NetNS: ns}, idle: p.idle, dir: dir, socket: control.StartedSocket(name, ns),
+		request: broker.Request{Device: name, NetNS: ns}, idle: p.idle, dir: dir,
+		socket: control.StartedSocket(name, ns),
 	}
 	return s.connect(ctx)
 }
@@ -122,7 +123,8 @@ func explain(path string, err error) error {
 		return fmt.Errorf("no gorxe daemon answers at %s: start one with 'gorxe daemon'; without --socket and $%s gorxe run "+
 			"starts one", path, socketVariable)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s: you may not open it: see programs.mode and programs.group of the daemon's configuration", path)
+		return fmt.Errorf("%s: you may not open it: see programs.mode and programs.group of the daemon's configuration",
+			path)
 	case errors.Is(err, unix.EPROTOTYPE):
 		return fmt.Errorf("%s is not a programs socket; 'gorxe status' names that of a daemon", path)
 	}
@@ -219,7 +221,8 @@ func (s *starter) file(name, ending string) string {
 func (s *starter) start(ctx context.Context) error {
 	log := s.file("daemon", ".log")
 	c := exec.CommandContext(ctx, "/proc/self/exe", "daemonize", "--log", log, "--",
-		"--control-socket", s.socket, "--device", s.request.Device, "--rping=false", "--perftest=false", "--pingpong=false",
+		"--control-socket", s.socket, "--device", s.request.Device, "--rping=false", "--perftest=false",
+		"--pingpong=false",
 		"--programs-idle", s.idle.String())
 	c.Args[0] = "gorxe"
 	var said strings.Builder

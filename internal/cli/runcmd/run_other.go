@@ -14,4 +14,5 @@ func run(context.Context, *app.App, *params, []string) error { return errUnsuppo
 
 func startDaemon(context.Context, string, []string) error { return errUnsupported }
 
-var errUnsupported = fmt.Errorf("programs are run on Linux, amd64 and arm64, only; this is %s/%s", runtime.GOOS, runtime.GOARCH)
+var errUnsupported = fmt.Errorf("programs are run on Linux, amd64 and arm64, only; this is %s/%s", runtime.GOOS,
+	runtime.GOARCH)

@@ -62,14 +62,14 @@ func startDaemon(ctx context.Context, log string, flags []string) error {
 		return nil
 	}
 	err = errors.Join(<-ended, context.Cause(ctx))
-	if why := lastWords(log); why != "" {
+	if why := errorLines(log); why != "" {
 		return errors.New(why)
 	}
 	return fmt.Errorf("gorxe daemon ended before it was ready: %w", err)
 }
 
-// lastWords returns the error messages in a log that begin with "gorxe: ".
-func lastWords(log string) string {
+// errorLines returns the error messages in a log that begin with "gorxe: ".
+func errorLines(log string) string {
 	text, err := os.ReadFile(log)
 	if err != nil {
 		return ""

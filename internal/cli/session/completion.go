@@ -25,8 +25,8 @@ type Waiter struct {
 type WaitMode uint8
 
 const (
-	LookThenSleep WaitMode = iota // low latency for completions that arrive soon
-	SleepAtOnce                   // no polling
+	PollThenSleep WaitMode = iota // low latency for completions that arrive soon
+	NoPoll                        // no polling
 	NeverSleep
 )
 
@@ -40,12 +40,12 @@ func (w Waiter) Next(ctx context.Context, wc []verbs.WC) (int, error) {
 		return n, nil
 	}
 	how := w.Mode
-	if how == LookThenSleep && runtime.GOMAXPROCS(0) == 1 {
+	if how == PollThenSleep && runtime.GOMAXPROCS(0) == 1 {
 		// With one P, the poller receives packets when the process is idle: polling for
 		// completions would prevent that.
-		how = SleepAtOnce
+		how = NoPoll
 	}
-	for looked := 0; how != SleepAtOnce && (how == NeverSleep || looked < spins); looked++ {
+	for looked := 0; how != NoPoll && (how == NeverSleep || looked < spins); looked++ {
 		Yield()
 		if n := w.CQ.Poll(wc); n > 0 {
 			return n, nil
@@ -74,7 +74,8 @@ func (e *CompletionError) Error() string {
 		if err := e.Device.SendError(); err != nil {
 			return fmt.Sprintf("%s: %s", text, app.OneLine(err))
 		}
-		return fmt.Sprintf("%s: no answer from %v: does UDP port 4791 reach it, and have both ends the same path MTU?", text, e.Peer.Addr())
+		return fmt.Sprintf("%s: no answer from %v: does UDP port 4791 reach it, and have both ends the same path MTU?",
+			text, e.Peer.Addr())
 	case verbs.WCRNRRetryExcErr:
 		return text + ": the peer posted no receive; start both ends with the same test and parameters"
 	case verbs.WCRemAccessErr:

@@ -12,7 +12,8 @@ import (
 
 // connect opens the connection for a tool's exchange: with a host as client, without as server.
 // waiting, if not nil, is called when the port of a server is open.
-func connect(ctx context.Context, a *app.App, host string, port uint16, waiting func()) (net.Conn, exchange.Role, error) {
+func connect(ctx context.Context, a *app.App, host string, port uint16, waiting func()) (net.Conn,
+	exchange.Role, error) {
 	if host != "" {
 		conn, err := a.TCP.Dial(ctx, host, port)
 		return conn, exchange.Client, err

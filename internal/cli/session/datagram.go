@@ -18,7 +18,8 @@ func HeaderOf(service verbs.QPType) int {
 }
 
 // StartDatagrams moves a queue pair of pd to RTS and returns the address handle of its peer.
-func (s *Session) StartDatagrams(pd *verbs.PD, q *verbs.QP, psn verbs.PSN, to verbs.GID, trafficClass uint8) (*verbs.AH, error) {
+func (s *Session) StartDatagrams(pd *verbs.PD, q *verbs.QP, psn verbs.PSN, to verbs.GID,
+	trafficClass uint8) (*verbs.AH, error) {
 	if err := q.StartDatagrams(QKey, psn); err != nil {
 		return nil, err
 	}

@@ -56,12 +56,12 @@ func SilenceFor(size int) time.Duration {
 	return silenceInTurn + time.Duration(size)*time.Second/bytesPerSecond
 }
 
-// Standing is the progress of traffic: numbers of completed messages, of RNR NAKs received and of
+// Snapshot is the progress of traffic: numbers of completed messages, of RNR NAKs received and of
 // packets received.
-type Standing struct{ Progress, refused, packets uint64 }
+type Snapshot struct{ Progress, refused, packets uint64 }
 
 // Add adds the RNR NAKs and the received packets of a queue pair.
-func (s *Standing) Add(qp *verbs.QP) {
+func (s *Snapshot) Add(qp *verbs.QP) {
 	c := qp.Counters()
 	s.refused += c.RNRNAKsTaken
 	s.packets += c.ReceivedPackets
@@ -70,7 +70,8 @@ func (s *Standing) Add(qp *verbs.QP) {
 // WatchProgress cancels a run when the peer has no receives for what this end sends, or has been
 // silent for the given time. It counts its checks, not time, so a program that was stopped for a
 // while is not cancelled. The returned function stops the watch and must be called.
-func WatchProgress(ctx context.Context, cancel context.CancelCauseFunc, silence time.Duration, now func() Standing) (stop func()) {
+func WatchProgress(ctx context.Context, cancel context.CancelCauseFunc, silence time.Duration,
+	now func() Snapshot) (stop func()) {
 	ctx, end := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {

@@ -13,9 +13,9 @@ func Yield() {
 	syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0)
 }
 
-// Doze sleeps for a fraction of a millisecond. time.Sleep cannot: an idle Go program wakes for
-// its timers in whole milliseconds.
-func Doze() {
+// ShortSleep sleeps for a fraction of a millisecond. time.Sleep cannot: an idle Go program wakes
+// for its timers in whole milliseconds.
+func ShortSleep() {
 	ts := syscall.NsecToTimespec(int64(50 * time.Microsecond))
 	_ = syscall.Nanosleep(&ts, nil)
 }

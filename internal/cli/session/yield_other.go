@@ -10,5 +10,5 @@ import (
 // Yield yields to other goroutines.
 func Yield() { runtime.Gosched() }
 
-// Doze sleeps for the shortest time that the system supports.
-func Doze() { time.Sleep(50 * time.Microsecond) }
+// ShortSleep sleeps for the shortest time that the system supports.
+func ShortSleep() { time.Sleep(50 * time.Microsecond) }

@@ -42,7 +42,8 @@ func (s *files) create(flag, name string) (*os.File, error) {
 	}
 	for _, u := range s.used {
 		if os.SameFile(u.info, info) {
-			return nil, errors.Join(fmt.Errorf("%s %s: that is %s; name another file", flag, name, u.what), file.Close())
+			return nil, errors.Join(fmt.Errorf("%s %s: that is %s; name another file", flag, name, u.what),
+				file.Close())
 		}
 	}
 	s.created = append(s.created, file)

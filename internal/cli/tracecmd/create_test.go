@@ -17,7 +17,8 @@ func TestTraceWritesNoFileThatItUsesForSomethingElse(t *testing.T) {
 		{"by a link", "trace --html LINK", "that is the capture itself"},
 		{"the capture by another name", "trace LINK --pcapng IN", "that is the capture itself"},
 		{"two outputs", "trace --html OUT --pcapng OUT", "that is what --pcapng writes"},
-		{"two outputs in a file that is not there yet", "trace --html NEW --pcapng NEW", "that is what --pcapng writes"},
+		{"two outputs in a file that is not there yet", "trace --html NEW --pcapng NEW",
+			"that is what --pcapng writes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -38,7 +39,8 @@ func TestTraceWritesNoFileThatItUsesForSomethingElse(t *testing.T) {
 			defer in.Close()
 			w := newWorld()
 			w.Stdin = in
-			line := strings.NewReplacer("IN", path("in"), "LINK", path("link"), "OUT", path("out"), "NEW", path("new")).Replace(tt.line)
+			line := strings.NewReplacer("IN", path("in"), "LINK", path("link"), "OUT", path("out"), "NEW",
+				path("new")).Replace(tt.line)
 			r := w.Run(t.Context(), line)
 			if r.Code == 0 || !strings.Contains(r.Stderr.String(), tt.want) {
 				t.Errorf("code %d, error %q, want %q", r.Code, &r.Stderr, tt.want)
@@ -70,5 +72,6 @@ func TestTraceReplacesWhatWasInItsOutputs(t *testing.T) {
 			t.Errorf("%s has %d bytes of which some are old, %v", name, len(got), err)
 		}
 	}
-	clitest.MustSucceed(t, "trace", newWorld().Run(t.Context(), "trace --html "+os.DevNull+" --pcapng "+os.DevNull+" "+copied))
+	clitest.MustSucceed(t, "trace",
+		newWorld().Run(t.Context(), "trace --html "+os.DevNull+" --pcapng "+os.DevNull+" "+copied))
 }

@@ -30,16 +30,19 @@ func TestADaemonShowsAndKeepsItsPackets(t *testing.T) {
 		ping("192.0.2.6")
 		ping("192.0.2.7")
 		synctest.Wait()
-		if text := all.Stdout.String(); strings.Contains(text, "192.0.2.5") || !strings.Contains(text, "192.0.2.6") || !strings.Contains(text, "READ #") {
+		if text := all.Stdout.String(); strings.Contains(text, "192.0.2.5") || !strings.Contains(text, "192.0.2.6") ||
+			!strings.Contains(text, "READ #") {
 			t.Errorf("before the end: %v", all)
 		}
 		interrupt()
 		<-all.Done
 		<-one.Done
-		if want := "the packets of the daemon, until Ctrl-C\n"; all.Code != 0 || all.Stderr.String() != want || one.Code != 0 || one.Stderr.String() != want {
+		if want := "the packets of the daemon, until Ctrl-C\n"; all.Code != 0 || all.Stderr.String() != want ||
+			one.Code != 0 || one.Stderr.String() != want {
 			t.Errorf("%v\n%v", all, one)
 		}
-		if text := one.Stdout.String(); strings.Contains(text, "192.0.2.6") || !strings.Contains(text, "192.0.2.7") || !strings.Contains(text, " READ ") {
+		if text := one.Stdout.String(); strings.Contains(text, "192.0.2.6") || !strings.Contains(text, "192.0.2.7") ||
+			!strings.Contains(text, " READ ") {
 			t.Error(one)
 		}
 	})
@@ -81,7 +84,8 @@ func TestTraceSaysWhatIsWrongWithADaemon(t *testing.T) {
 			all = append(all, w.StartWith(ctx, s, nil, "trace", "--daemon"))
 		}
 		synctest.Wait()
-		if r := w.Look(t, s, "trace --daemon"); r.Code != app.ExitFailure || r.Stderr.String() != "gorxe: limit of 8 packet streams reached: try again later\n" {
+		if r := w.Look(t, s, "trace --daemon"); r.Code != app.ExitFailure ||
+			r.Stderr.String() != "gorxe: limit of 8 packet streams reached: try again later\n" {
 			t.Error(r)
 		}
 		end()

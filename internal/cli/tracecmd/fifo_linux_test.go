@@ -61,7 +61,8 @@ func TestAnInterruptionEndsTheWaitForMoreOfAFIFO(t *testing.T) {
 	interrupt()
 	<-r.Done
 	text, err := os.ReadFile(page)
-	if n := strings.Count(r.Stdout.String(), `"type":"packet"`); r.Code != app.ExitInterrupted || n != 3 || err != nil || !strings.HasSuffix(strings.TrimSpace(string(text)), "</html>") {
+	if n := strings.Count(r.Stdout.String(), `"type":"packet"`); r.Code != app.ExitInterrupted || n != 3 ||
+		err != nil || !strings.HasSuffix(strings.TrimSpace(string(text)), "</html>") {
 		t.Errorf("%d packets, a page of %d bytes, %v: %v", n, len(text), err, r)
 	}
 }

@@ -60,7 +60,8 @@ func TestTraceWritesAPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := string(text); !strings.Contains(s, "NAK remote access error") || strings.Contains(s, "RC_SEND_ONLY") || !strings.Contains(s, "<title>standard input") {
+	if s := string(text); !strings.Contains(s, "NAK remote access error") || strings.Contains(s, "RC_SEND_ONLY") ||
+		!strings.Contains(s, "<title>standard input") {
 		t.Errorf("the page is not of what the filter chose: %s", s[max(0, len(s)-500):])
 	}
 
@@ -122,7 +123,8 @@ func TestTraceSaysWhatATraceHasNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newWorld().Run(t.Context(), "trace "+path)
-	if want := path + ": 7 packets missing: they could not be written fast enough\n"; r.Code != 0 || r.Stderr.String() != want {
+	if want := path + ": 7 packets missing: they could not be written fast enough\n"; r.Code != 0 ||
+		r.Stderr.String() != want {
 		t.Error(r)
 	}
 }

@@ -23,9 +23,11 @@ type liveFlags struct {
 }
 
 func (f *liveFlags) add(fs *pflag.FlagSet) {
-	fs.StringVarP(&f.iface, "interface", "i", "", "capture on a network `interface` until interrupted (needs CAP_NET_RAW)")
+	fs.StringVarP(&f.iface, "interface", "i", "",
+		"capture on a network `interface` until interrupted (needs CAP_NET_RAW)")
 	fs.BoolVar(&f.daemon, "daemon", false, "see the packets of a running 'gorxe daemon' until interrupted")
-	fs.StringVar(&f.socket, "socket", "", "with --daemon: `path` of its control socket (default: this user's, or root's)")
+	fs.StringVar(&f.socket, "socket", "",
+		"with --daemon: `path` of its control socket (default: this user's, or root's)")
 	fs.StringVar(&f.peer, "peer", "", "with --daemon: only what goes to and comes from an `address`")
 }
 
@@ -65,8 +67,9 @@ func runLive(ctx context.Context, a *app.App, p *params, t *tracing) error {
 		return fmt.Errorf("%s: %w", p.live.iface, err)
 	}
 	printSummary(a, p.live.iface, t)
-	if missed := c.Missed(); missed > 0 {
-		fmt.Fprintf(a.Stderr, "%s: %s missed: they came faster than they could be read\n", p.live.iface, app.Plural(int(missed), "frame"))
+	if missed := c.Dropped(); missed > 0 {
+		fmt.Fprintf(a.Stderr, "%s: %s missed: they came faster than they could be read\n", p.live.iface,
+			app.Plural(int(missed), "frame"))
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (f *fakeLive) got(to *capture.Frame, next capture.Frame, ok bool) error {
 	return nil
 }
 
-func (f *fakeLive) Missed() uint64 { return 3 }
+func (f *fakeLive) Dropped() uint64 { return 3 }
 
 func (f *fakeLive) Close() error {
 	f.closing.Do(func() { close(f.frames) })
@@ -89,7 +89,8 @@ func TestTraceCapturesUntilItIsInterrupted(t *testing.T) {
 		c.frames <- f
 		interrupt()
 		<-flows.Done
-		if flows.Code != 0 || !strings.Contains(flows.Stdout.String(), "flow 1  RC") || !strings.Contains(flows.Stdout.String(), "SEND") {
+		if flows.Code != 0 || !strings.Contains(flows.Stdout.String(), "flow 1  RC") ||
+			!strings.Contains(flows.Stdout.String(), "SEND") {
 			t.Error(flows)
 		}
 	})

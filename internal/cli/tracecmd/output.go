@@ -145,7 +145,7 @@ func openHTML(a *app.App, p *params, s *files) ([]trace.Output, finish, error) {
 		if err = errors.Join(err, b.Flush(), file.Close()); err != nil {
 			return err
 		}
-		if n := page.LeftOut(); n > 0 {
+		if n := page.Omitted(); n > 0 {
 			fmt.Fprintf(a.Stderr, "%s holds the first %s; %d more are left out: choose with --filter\n",
 				p.html, app.Plural(html.DefaultMax, "packet"), n)
 		}

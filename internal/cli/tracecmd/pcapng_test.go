@@ -60,7 +60,8 @@ func TestTraceKeepsFramesThatItLeavesOut(t *testing.T) {
 	w := newWorld()
 	w.Stdin = bytes.NewReader(captured)
 	r := w.Run(t.Context(), "trace --pcapng -")
-	if c := commentsOf(t, r.Stdout.Bytes()); len(c) != 3 || c[0] != "" || c[1] == "" || strings.Contains(c[1], "of the capture") {
+	if c := commentsOf(t, r.Stdout.Bytes()); len(c) != 3 || c[0] != "" || c[1] == "" ||
+		strings.Contains(c[1], "of the capture") {
 		t.Errorf("%q, %v", c, r)
 	}
 }
@@ -73,7 +74,8 @@ func TestTraceDoesNotOverwriteTheCapture(t *testing.T) {
 	}
 	r := newWorld().Run(t.Context(), "trace --pcapng "+path+" "+path)
 	now, err := os.ReadFile(path)
-	if r.Code != 1 || !strings.Contains(r.Stderr.String(), "that is the capture itself") || err != nil || !bytes.Equal(now, captured) {
+	if r.Code != 1 || !strings.Contains(r.Stderr.String(), "that is the capture itself") || err != nil ||
+		!bytes.Equal(now, captured) {
 		t.Errorf("%v, %v", r, err)
 	}
 }

@@ -36,7 +36,8 @@ func TestTraceReadsWhatTheSimulatorLeaves(t *testing.T) {
 			t.Errorf("seed %d: %d lines, %d packets in the run:\n%s", seed, n, run.Stats.Packets, packets)
 		}
 		for _, kind := range []string{"malformed", "icrc_wrong", "misnumbered", "pad_or_length"} {
-			if r := newWorld().Run(t.Context(), "trace --filter finding=="+kind+" "+path); r.Code != 0 || r.Stdout.Len() > 0 {
+			if r := newWorld().Run(t.Context(), "trace --filter finding=="+kind+" "+path); r.Code != 0 ||
+				r.Stdout.Len() > 0 {
 				t.Errorf("seed %d: %v", seed, r)
 			}
 		}

@@ -72,11 +72,15 @@ for each RoCEv2 packet. Payload may be private and is shown only on request.
 	fs.BoolVarP(&p.verbose, "verbose", "v", false, "every header field, by its name in the IBA")
 	fs.BoolVar(&p.hex, "hex", false, "the same, with the bytes")
 	fs.BoolVar(&p.payload, "payload", false, "the bytes of the payload")
-	fs.BoolVar(&p.messages, "messages", false, "one line per message instead: verb, size, packets, latency, retransmissions")
-	fs.BoolVar(&p.flows, "flows", false, "one line per connection: how it began, MTU, throughput, round trips, losses, errors")
+	fs.BoolVar(&p.messages, "messages", false,
+		"one line per message instead: verb, size, packets, latency, retransmissions")
+	fs.BoolVar(&p.flows, "flows", false,
+		"one line per connection: how it began, MTU, throughput, round trips, losses, errors")
 	fs.BoolVar(&p.explain, "explain", false, "say what each thing is for, at the first packet that shows it")
-	fs.StringVar(&p.pcapng, "pcapng", "", "write the frames to `FILE`, with what they mean as comments that Wireshark shows")
-	fs.BoolVar(&p.json, "json", false, "one JSON object per line: packets, messages and connections, or those that are asked for")
+	fs.StringVar(&p.pcapng, "pcapng", "",
+		"write the frames to `FILE`, with what they mean as comments that Wireshark shows")
+	fs.BoolVar(&p.json, "json", false,
+		"one JSON object per line: packets, messages and connections, or those that are asked for")
 	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`, which needs no network")
 	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` matches")
 	return c
@@ -298,7 +302,8 @@ func printSummary(a *app.App, name string, t *tracing) {
 		fmt.Fprintf(a.Stderr, "%s: the filter matches none of %s\n", name, app.Plural(int(c.Packets), "packet"))
 	}
 	if t.Missing() > 0 {
-		fmt.Fprintf(a.Stderr, "%s: %s missing: they could not be written fast enough\n", name, app.Plural(int(t.Missing()), "packet"))
+		fmt.Fprintf(a.Stderr, "%s: %s missing: they could not be written fast enough\n", name,
+			app.Plural(int(t.Missing()), "packet"))
 	}
 	for s := range trace.Skip(trace.NumSkips) {
 		tells := c.Packets == 0 || s != trace.SkipOther && s != trace.SkipNotIP

@@ -29,7 +29,8 @@ func captureOf(t *testing.T, packets ...bth.Packet) []byte {
 		t.Fatal(err)
 	}
 	for i, p := range packets {
-		h := bth.Header4{Src: [4]byte{198, 18, 0, 2}, Dst: [4]byte{198, 18, 0, 3}, FlagsFragment: 0x4000, SrcPort: 50000, DstPort: 4791}
+		h := bth.Header4{Src: [4]byte{198, 18, 0, 2}, Dst: [4]byte{198, 18, 0, 3}, FlagsFragment: 0x4000,
+			SrcPort: 50000, DstPort: 4791}
 		b := p.Append(nil)
 		h.UDPLen = bth.UDPHeaderLen + len(b) + bth.ICRCLen
 		b = bth.AppendICRC(b, bth.ICRC(h.Seed(), b))
@@ -37,7 +38,8 @@ func captureOf(t *testing.T, packets ...bth.Packet) []byte {
 		ip := append([]byte{0x45, 0, byte(n >> 8), byte(n), 0, 0, 0x40, 0, 64, 17, 0, 0}, 198, 18, 0, 2, 198, 18, 0, 3)
 		ip = append(ip, 0xc3, 0x50, 0x12, 0xb7, byte(h.UDPLen>>8), byte(h.UDPLen), 0, 0)
 		ip = append(ip, b...)
-		info := gopacket.CaptureInfo{Timestamp: time.Unix(1700000000, int64(i)*1e6), CaptureLength: len(ip), Length: len(ip)}
+		info := gopacket.CaptureInfo{Timestamp: time.Unix(1700000000, int64(i)*1e6), CaptureLength: len(ip),
+			Length: len(ip)}
 		if err := w.WritePacket(info, ip); err != nil {
 			t.Fatal(err)
 		}
@@ -48,8 +50,10 @@ func captureOf(t *testing.T, packets ...bth.Packet) []byte {
 func aConversation(t *testing.T) []byte {
 	return captureOf(t,
 		bth.Packet{Opcode: bth.RCSendOnly, PKey: 0xffff, DestQP: 0x11, PSN: 5, AckReq: true, Payload: []byte("secret")},
-		bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 0x12, PSN: 5, AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 1}},
-		bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 0x12, PSN: 6, AETH: bth.AETH{Syndrome: bth.NakRemoteAccess, MSN: 1}},
+		bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 0x12, PSN: 5,
+			AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 1}},
+		bth.Packet{Opcode: bth.RCAck, PKey: 0xffff, DestQP: 0x12, PSN: 6,
+			AETH: bth.AETH{Syndrome: bth.NakRemoteAccess, MSN: 1}},
 	)
 }
 
@@ -70,7 +74,8 @@ func TestTraceShowsTheCaptureOfAFileOrAPipe(t *testing.T) {
 	if texts[0] != texts[1] || texts[0] != texts[2] {
 		t.Errorf("%q", texts)
 	}
-	if strings.Count(texts[0], "\n") != 4 || !strings.Contains(texts[0], "SEND #1 of 6 bytes") || strings.Contains(texts[0], "secret") {
+	if strings.Count(texts[0], "\n") != 4 || !strings.Contains(texts[0], "SEND #1 of 6 bytes") ||
+		strings.Contains(texts[0], "secret") {
 		t.Errorf("%s", texts[0])
 	}
 }
@@ -96,7 +101,8 @@ func TestTraceShowsWhatIsAskedFor(t *testing.T) {
 		w.Stdin = bytes.NewReader(aConversation(t))
 		r := w.Run(t.Context(), tt.line)
 		clitest.MustSucceed(t, tt.line, r)
-		if out := r.Stdout.String(); !strings.Contains(out, tt.has) || tt.hasNot != "" && strings.Contains(out, tt.hasNot) {
+		if out := r.Stdout.String(); !strings.Contains(out, tt.has) || tt.hasNot != "" &&
+			strings.Contains(out, tt.hasNot) {
 			t.Errorf("%s:\n%s", tt.line, out)
 		}
 	}
@@ -115,9 +121,11 @@ func TestTraceSaysWhatIsWrong(t *testing.T) {
 	}{
 		{"no capture", "trace", []byte("hello world"), 1, 0, "standard input: unknown format: starts with 68656c6c;"},
 		{"no such file", "trace /nowhere/at/all", nil, 1, 0, "/nowhere/at/all"},
-		{"cut", "trace", captured[:len(captured)-5], 1, 2, "standard input: frame 3, at byte 156: the file ends inside a frame"},
+		{"cut", "trace", captured[:len(captured)-5], 1, 2,
+			"standard input: frame 3, at byte 156: the file ends inside a frame"},
 		{"two files", "trace a b", nil, 2, 0, `takes one file; unexpected argument "b"`},
-		{"filter", "trace --filter qpx==1", nil, 2, 0, `gorxe: --filter, at character 1: unknown field "qpx", did you mean "qp"?`},
+		{"filter", "trace --filter qpx==1", nil, 2, 0,
+			`gorxe: --filter, at character 1: unknown field "qpx", did you mean "qp"?`},
 		{"nothing chosen", "trace --filter psn==99", captured, 0, 0, "the filter matches none of 3 packets"},
 		{"nothing there", "trace", captureOf(t), 0, 0, "no RoCEv2 packets in 0 frames"},
 		{"something else", "trace --filter frame==1", other, 0, 0, "the filter matches none of 2 packets"},
@@ -126,7 +134,8 @@ func TestTraceSaysWhatIsWrong(t *testing.T) {
 			w := newWorld()
 			w.Stdin = bytes.NewReader(tt.file)
 			r := w.Run(t.Context(), tt.line)
-			if r.Code != tt.code || strings.Count(r.Stdout.String(), "\n") != tt.out || !strings.Contains(r.Stderr.String(), tt.err) {
+			if r.Code != tt.code || strings.Count(r.Stdout.String(), "\n") != tt.out ||
+				!strings.Contains(r.Stderr.String(), tt.err) {
 				t.Errorf("%v", r)
 			}
 		})
@@ -209,7 +218,8 @@ func TestTraceEndsWhenItIsInterruptedAndAPipeIsSilent(t *testing.T) {
 		begin := time.Now()
 		interrupt()
 		<-r.Done
-		if n := strings.Count(r.Stdout.String(), "\n"); r.Code != app.ExitInterrupted || n != 4 || time.Since(begin) != interruptGrace {
+		if n := strings.Count(r.Stdout.String(), "\n"); r.Code != app.ExitInterrupted || n != 4 ||
+			time.Since(begin) != interruptGrace {
 			t.Errorf("%d lines after %v: %v", n, time.Since(begin), r)
 		}
 		in.Close()

@@ -20,7 +20,8 @@ func TestCapabilitiesAreThoseThatTheKernelLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []int{unix.CAP_CHOWN, unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_SYS_PTRACE, unix.CAP_BPF, 63} {
+	for _, c := range []int{unix.CAP_CHOWN, unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_SYS_PTRACE,
+		unix.CAP_BPF, 63} {
 		if got, want := Effective(c), all&(1<<c) != 0; got != want {
 			t.Errorf("capability %d: %v, want %v", c, got, want)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 var _ interface {
-	mr.Atomic
+	mr.AtomicMemory
 	mr.Flusher
 	mr.ReadOnly
 } = (*Memory)(nil)
@@ -78,7 +78,8 @@ func TestAnonymousMemoryIsZerosThatCanBeWritten(t *testing.T) {
 		}
 	})
 	want := []byte("the end of a message")
-	if err := errors.Join(m.WriteFinalAt(want, 10_001-20), m.ReadAt(got[:20], 10_001-20)); err != nil || !bytes.Equal(got[:20], want) {
+	if err := errors.Join(m.WriteFinalAt(want, 10_001-20), m.ReadAt(got[:20], 10_001-20)); err != nil ||
+		!bytes.Equal(got[:20], want) {
 		t.Errorf("read %q back, %v", got[:20], err)
 	}
 	if err := m.Err(); err != nil {

@@ -45,7 +45,8 @@ const (
 func sharedPath(name string) (string, error) {
 	n := strings.TrimPrefix(name, "/")
 	if n == "" || n == "." || n == ".." || len(n) > maxNameLen || strings.ContainsAny(n, "/\x00") {
-		return "", fmt.Errorf("hostmem: shared memory %q: a name has 1 to %d bytes and no slash but a leading one", name, maxNameLen)
+		return "", fmt.Errorf("hostmem: shared memory %q: a name has 1 to %d bytes and no slash but a leading one",
+			name, maxNameLen)
 	}
 	return sharedDir + "/" + n, nil
 }

@@ -215,13 +215,15 @@ func TestFileAndMemoryAreTheSameBytes(t *testing.T) {
 		if got := read(t, c.m, 100, 20); got != "from a local program" {
 			t.Errorf("%s: read %q", c.path, got)
 		}
-		if err := errors.Join(c.m.WriteAt([]byte("from a peer"), 4090), c.m.WriteFinalAt([]byte("the end of it"), 5001)); err != nil {
+		if err := errors.Join(c.m.WriteAt([]byte("from a peer"), 4090),
+			c.m.WriteFinalAt([]byte("the end of it"), 5001)); err != nil {
 			t.Fatal(err)
 		}
 		if got := b[4090:4101]; string(got) != "from a peer" {
 			t.Errorf("%s: the mapping has %q", c.path, got)
 		}
-		if all, err := os.ReadFile(c.path); err != nil || !bytes.Equal(all, b) || string(all[5001:5014]) != "the end of it" {
+		if all, err := os.ReadFile(c.path); err != nil || !bytes.Equal(all, b) ||
+			string(all[5001:5014]) != "the end of it" {
 			t.Errorf("%s: the file has other bytes than the mapping: %v", c.path, err)
 		}
 	}

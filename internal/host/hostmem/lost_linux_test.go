@@ -111,7 +111,8 @@ func TestFaultElsewhereIsNotSwallowed(t *testing.T) {
 	m := anonymous(t, 4096)
 	func() {
 		defer func() {
-			if r, ok := recover().(error); !ok || !strings.Contains(r.Error(), "fault") && !strings.Contains(r.Error(), "invalid memory address") {
+			if r, ok := recover().(error); !ok || !strings.Contains(r.Error(), "fault") && !strings.Contains(r.Error(),
+				"invalid memory address") {
 				t.Errorf("recovered %v", r)
 			}
 		}()

@@ -16,9 +16,9 @@ import (
 // because the file was truncated.
 var ErrLost = errors.New("bytes not accessible")
 
-// Memory is a range of host memory. It implements [mr.Atomic], [mr.Flusher] and [mr.ReadOnly]. It
-// does not implement [mr.Addressable]: bytes are always copied, under guard. Its methods are safe
-// for concurrent use.
+// Memory is a range of host memory. It implements [mr.AtomicMemory], [mr.Flusher] and
+// [mr.ReadOnly]. It does not implement [mr.Addressable]: bytes are always copied, under guard. Its
+// methods are safe for concurrent use.
 type Memory struct {
 	name     string
 	start    unsafe.Pointer // not a slice: printing a Memory must not read through it

@@ -191,7 +191,8 @@ func TestOtherProcessSeesTheEndOfAMessageLast(t *testing.T) {
 	beside(t, "watch", path, func(ended func() bool) {
 		for i := uint64(1); i <= rounds; i++ {
 			msg := bytes.Repeat([]byte{byte(i % 251)}, messageEnd-messageStart)
-			if err := errors.Join(m.WriteAt(msg[:4096], messageStart), m.WriteFinalAt(msg[4096:], messageStart+4096)); err != nil {
+			if err := errors.Join(m.WriteAt(msg[:4096], messageStart),
+				m.WriteFinalAt(msg[4096:], messageStart+4096)); err != nil {
 				t.Error(err)
 			}
 			if !await(m.word(t, 0), i, ended) {

@@ -19,7 +19,7 @@ const maxLooks = 10
 func (w *Watcher) Look() (State, error) {
 	w.looking.Store(true)
 	defer w.looking.Store(false)
-	life := w.deaths.Load()
+	life := w.deletions.Load()
 	var st State
 	var err error
 	for range maxLooks {
@@ -30,7 +30,7 @@ func (w *Watcher) Look() (State, error) {
 	if err != nil {
 		return State{}, fmt.Errorf("looking at the addresses of the host: %w", err)
 	}
-	st.Life = life
+	st.Generation = life
 	w.index.Store(int64(st.Index))
 	return st, nil
 }
@@ -129,7 +129,7 @@ func (s *State) add(a *netlink.Addr) {
 		addr = addr.WithZone(s.Name)
 	}
 	if !slices.ContainsFunc(s.Addrs, func(o Addr) bool { return o.Addr == addr }) {
-		s.Addrs = append(s.Addrs, Addr{Addr: addr, Flaw: flawOf(a.Flags)})
+		s.Addrs = append(s.Addrs, Addr{Addr: addr, Unusable: flawOf(a.Flags)})
 	}
 }
 

@@ -13,19 +13,19 @@ import (
 type State struct {
 	Name  string // interface name; "" if there is none
 	Index int    // interface index; 0 if there is none
-	// Life changes when the interface is deleted and created again. A socket that was bound to
-	// the earlier interface is not bound to the new one.
-	Life    uint64
-	MTU     int    // in bytes
-	SetUp   bool   // administratively up (IFF_UP)
-	Carrier bool   // up and able to send (IFF_LOWER_UP)
-	Addrs   []Addr // in the order in which Linux lists them as GIDs: IPv6 link-local, IPv4, other IPv6
+	// Generation changes when the interface is deleted and created again. A socket that was bound
+	// to the earlier interface is not bound to the new one.
+	Generation uint64
+	MTU        int    // in bytes
+	SetUp      bool   // administratively up (IFF_UP)
+	Carrier    bool   // up and able to send (IFF_LOWER_UP)
+	Addrs      []Addr // in the order in which Linux lists them as GIDs: IPv6 link-local, IPv4, other IPv6
 }
 
 // Addr is an address of an interface.
 type Addr struct {
-	Addr netip.Addr // with a zone if link-local
-	Flaw error      // why new connections should not use it; nil: no reason
+	Addr     netip.Addr // with a zone if link-local
+	Unusable error      // why new connections should not use it; nil: no reason
 }
 
 // Reasons not to use an address. [ErrTentative] and [ErrDeprecated] do not apply to an address

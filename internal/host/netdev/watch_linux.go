@@ -23,9 +23,9 @@ type Watcher struct {
 	changes chan struct{}
 	over    chan struct{}
 
-	index   atomic.Int64  // index of the interface that the last Look found, 0 if none
-	looking atomic.Bool   // a Look is running: every message is relevant
-	deaths  atomic.Uint64 // number of deletions of the interface
+	index     atomic.Int64  // index of the interface that the last Look found, 0 if none
+	looking   atomic.Bool   // a Look is running: every message is relevant
+	deletions atomic.Uint64 // number of deletions of the interface
 }
 
 // Watch watches an interface, given by name, or an address, given as text, in the network
@@ -33,7 +33,8 @@ type Watcher struct {
 func Watch(device string) (*Watcher, error) {
 	w := newWatcher(device)
 	var err error
-	w.socket, err = nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR)
+	w.socket, err = nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR,
+		unix.RTNLGRP_IPV6_IFADDR)
 	if err != nil {
 		return nil, fmt.Errorf("following %s: subscribing to changes of addresses and interfaces: %w", device, err)
 	}
@@ -115,7 +116,7 @@ func (w *Watcher) concerns(typ uint16, data []byte) bool {
 		}
 		ours := w.name != "" && nameOf(data) == w.name
 		if typ == unix.RTM_DELLINK && (ours && w.looking.Load() || int64(info.Index) == w.index.Load()) {
-			w.deaths.Add(1)
+			w.deletions.Add(1)
 		}
 		return ours || w.isIndex(int64(info.Index))
 	}

@@ -45,14 +45,18 @@ func TestMessagesThatConcernAWatcher(t *testing.T) {
 		{"another gets its name", "eth0", 4, false, unix.RTM_NEWLINK, linkMessage(0, 5, "eth0"), true, false},
 		{"another changes", "eth0", 4, false, unix.RTM_NEWLINK, linkMessage(0, 5, "eth1"), false, false},
 		{"the interface is deleted", "eth0", 4, false, unix.RTM_DELLINK, linkMessage(0, 4, "eth0"), true, true},
-		{"that of the address is deleted", "192.0.2.1", 4, false, unix.RTM_DELLINK, linkMessage(0, 4, "eth0"), true, true},
+		{"that of the address is deleted", "192.0.2.1", 4, false, unix.RTM_DELLINK,
+			linkMessage(0, 4, "eth0"), true, true},
 		{"it is deleted while it looks", "eth0", 0, true, unix.RTM_DELLINK, linkMessage(0, 4, "eth0"), true, true},
-		{"one of that name is deleted that was there before", "eth0", 4, false, unix.RTM_DELLINK, linkMessage(0, 3, "eth0"), true, false},
+		{"one of that name is deleted that was there before", "eth0", 4, false, unix.RTM_DELLINK,
+			linkMessage(0, 3, "eth0"), true, false},
 		{"another is deleted", "eth0", 4, false, unix.RTM_DELLINK, linkMessage(0, 5, "eth1"), false, false},
-		{"it leaves a bridge", "eth0", 4, false, unix.RTM_DELLINK, linkMessage(unix.AF_BRIDGE, 4, "eth0"), false, false},
+		{"it leaves a bridge", "eth0", 4, false, unix.RTM_DELLINK, linkMessage(unix.AF_BRIDGE, 4, "eth0"),
+			false, false},
 		{"cut short", "eth0", 4, false, unix.RTM_NEWLINK, []byte{0, 0, 0}, false, false},
 		{"an address cut short", "eth0", 4, false, unix.RTM_NEWADDR, []byte{0, 0, 0}, false, false},
-		{"attributes cut short", "eth0", 4, false, unix.RTM_NEWLINK, linkMessage(0, 5, "eth0")[:unix.SizeofIfInfomsg+5], false, false},
+		{"attributes cut short", "eth0", 4, false, unix.RTM_NEWLINK, linkMessage(0, 5, "eth0")[:unix.SizeofIfInfomsg+5],
+			false, false},
 		{"a route", "eth0", 4, false, unix.RTM_NEWROUTE, linkMessage(0, 4, "eth0"), false, false},
 	} {
 		w := newWatcher(c.device)
@@ -61,7 +65,7 @@ func TestMessagesThatConcernAWatcher(t *testing.T) {
 		if got := w.concerns(c.typ, c.data); got != c.want {
 			t.Errorf("%s: concerns is %v", c.name, got)
 		}
-		if dead := w.deaths.Load() > 0; dead != c.dead {
+		if dead := w.deletions.Load() > 0; dead != c.dead {
 			t.Errorf("%s: counts as the end of the interface: %v", c.name, dead)
 		}
 	}
@@ -161,10 +165,11 @@ func TestLookingAtTheLoopbackInterface(t *testing.T) {
 			}
 			continue
 		}
-		if !slices.ContainsFunc(st.Addrs, func(a Addr) bool { return a.Addr.String() == c.addr && a.Flaw == nil }) {
+		if !slices.ContainsFunc(st.Addrs, func(a Addr) bool { return a.Addr.String() == c.addr && a.Unusable == nil }) {
 			t.Errorf("%s: the addresses are %v, without %s", c.device, st.Addrs, c.addr)
 		}
-		if ifc, err := net.InterfaceByName("lo"); err != nil || ifc.MTU != st.MTU || ifc.Index != st.Index || st.SetUp != (ifc.Flags&net.FlagUp != 0) {
+		if ifc, err := net.InterfaceByName("lo"); err != nil || ifc.MTU != st.MTU || ifc.Index != st.Index ||
+			st.SetUp != (ifc.Flags&net.FlagUp != 0) {
 			t.Errorf("%s: %+v, package net says %+v, %v", c.device, st, ifc, err)
 		}
 	}

@@ -36,7 +36,8 @@ func (s *AddressSpace) AllowDirect(pid int) error {
 	case err != nil:
 		return fmt.Errorf("procmem: the owner of a process: %w", err)
 	case owner != os.Geteuid():
-		return fmt.Errorf("procmem: direct copies are for processes of user %d, this one is of user %d", os.Geteuid(), owner)
+		return fmt.Errorf("procmem: direct copies are for processes of user %d, this one is of user %d",
+			os.Geteuid(), owner)
 	}
 	s.direct.mu.Lock()
 	defer s.direct.mu.Unlock()

@@ -70,7 +70,8 @@ func TestDirectCopiesEnd(t *testing.T) {
 			p, s, r := directMemory(t, uint64(len(b)))
 			end(p, s)
 			for _, write := range []bool{false, true} {
-				if s.direct.one(write, b, r.Addr()) || s.direct.write(piecesAt([][]byte{b[:1], b[1:]}, 0), r.Addr()) > 0 {
+				if s.direct.one(write, b, r.Addr()) || s.direct.write(piecesAt([][]byte{b[:1], b[1:]}, 0),
+					r.Addr()) > 0 {
 					t.Error("a direct copy was made")
 				}
 			}

@@ -1,7 +1,7 @@
 // Package procmem gives regions access to memory of other processes. [New] makes an
 // [AddressSpace] from [Files] of a process, and [AddressSpace.Region] a [Region], a range of it
-// that implements [mr.Memory], [mr.Vectored] and [mr.Atomic]. Accesses go through the process's
-// /proc/PID/mem. Linux only; elsewhere every call returns errors.ErrUnsupported.
+// that implements [mr.Memory], [mr.Vectored] and [mr.AtomicMemory]. Accesses go through the
+// process's /proc/PID/mem. Linux only; elsewhere every call returns errors.ErrUnsupported.
 //
 // # Identity
 //

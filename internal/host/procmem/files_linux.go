@@ -39,7 +39,8 @@ func OpenFiles(pid int) (*Files, error) {
 
 func openError(pid int, err error) error {
 	if errors.Is(err, os.ErrPermission) {
-		return fmt.Errorf("procmem: process %d: %w; opening its memory requires the right to trace it (ptrace(2))", pid, err)
+		return fmt.Errorf("procmem: process %d: %w; opening its memory requires the right to trace it (ptrace(2))",
+			pid, err)
 	}
 	return fmt.Errorf("procmem: process %d: %w", pid, err)
 }
@@ -79,7 +80,8 @@ func (f *Files) validate() error {
 		}
 		switch {
 		case fs.Type != unix.PROC_SUPER_MAGIC:
-			return fmt.Errorf("procmem: %s: the file is not in a proc file system; pass /proc/PID/%s", file.name, file.name)
+			return fmt.Errorf("procmem: %s: the file is not in a proc file system; pass /proc/PID/%s",
+				file.name, file.name)
 		case flags&unix.O_PATH != 0 || flags&unix.O_ACCMODE != file.mode:
 			return fmt.Errorf("procmem: %s: opened with flags %#x; open mem for reading and writing, maps for reading only",
 				file.name, flags)

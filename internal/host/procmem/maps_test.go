@@ -52,7 +52,8 @@ func TestEachPageIsLookedUp(t *testing.T) {
 	} {
 		at, k, err := checkText(strings.NewReader(someMaps), c.addr, c.end, c.write)
 		if at != c.at || k != c.want || err != nil {
-			t.Errorf("[%#x, %#x) write %v: %v at %#x, %v, want %v at %#x", c.addr, c.end, c.write, k, at, err, c.want, c.at)
+			t.Errorf("[%#x, %#x) write %v: %v at %#x, %v, want %v at %#x",
+				c.addr, c.end, c.write, k, at, err, c.want, c.at)
 		}
 	}
 }
@@ -77,13 +78,15 @@ func TestMapsThatAreNotThoseOfTheKernelAreRefused(t *testing.T) {
 	if _, k, err := checkText(r, 0x1000, 0x3000, false); k != System || err != failing {
 		t.Errorf("%v, %v, want the error of the reader", k, err)
 	}
-	if at, k, err := checkText(strings.NewReader(first+"rubbish"), 0x1000, 0x2000, true); k != 0 || at != 0x2000 || err != nil {
+	if at, k, err := checkText(strings.NewReader(first+"rubbish"), 0x1000, 0x2000, true); k != 0 ||
+		at != 0x2000 || err != nil {
 		t.Errorf("what lies behind the range was read: %v at %#x, %v", k, at, err)
 	}
 }
 
 func TestALineMayBeTheLastWithoutItsEnd(t *testing.T) {
-	for _, r := range []io.Reader{strings.NewReader("1000-2000 rw-p 0"), iotest.OneByteReader(strings.NewReader("1000-2000 rw-p 0"))} {
+	for _, r := range []io.Reader{strings.NewReader("1000-2000 rw-p 0"),
+		iotest.OneByteReader(strings.NewReader("1000-2000 rw-p 0"))} {
 		if at, k, err := checkText(r, 0x1000, 0x2000, true); k != 0 || at != 0x2000 || err != nil {
 			t.Errorf("%v at %#x, %v", k, at, err)
 		}

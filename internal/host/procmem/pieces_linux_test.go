@@ -37,7 +37,8 @@ func TestPiecesAreStoredInTurn(t *testing.T) {
 	}{
 		{messages(2, 8, 16, 16, 1), "8+8 16+8 24+8 32+8"},
 		{messages(2, 3, 5, 40, 1), "3+1 4+4 43+1 44+4"},
-		{[]mr.Piece{{Off: 1, Data: b[:2]}, {Off: 3, Data: b[:3]}, {Off: 5, Data: b[:1]}, {Off: 6, Data: b[:1]}}, "1+5 5+2"},
+		{[]mr.Piece{{Off: 1, Data: b[:2]}, {Off: 3, Data: b[:3]}, {Off: 5, Data: b[:1]},
+			{Off: 6, Data: b[:1]}}, "1+5 5+2"},
 		{[]mr.Piece{{Off: 1, Data: b[:2]}, {Off: 3, Data: b[:1], Final: true}, {Off: 4, Data: b[:1]}}, "1+2 3+1 4+1"},
 		{[]mr.Piece{{Off: 1, Data: nil}, {Off: 1, Data: nil, Final: true}}, ""},
 	} {
@@ -62,7 +63,8 @@ func TestPiecesBeforeAnErrorAreCounted(t *testing.T) {
 		stored int
 	}{
 		{run, 0, 0, 0}, {run, 3, 0, 0}, {run, 4, 0, 1}, {run, 7, 0, 1},
-		{messages(2, 0, 16, 16, 1), 0, 0, 0}, {messages(2, 0, 16, 16, 1), 0, 1, 1}, {messages(2, 0, 16, 16, 1), 0, 2, 2},
+		{messages(2, 0, 16, 16, 1), 0, 0, 0}, {messages(2, 0, 16, 16, 1), 0, 1, 1},
+		{messages(2, 0, 16, 16, 1), 0, 2, 2},
 		{messages(2, 0, 16, 16, 1), 0, 3, 3},
 	} {
 		steps := slices.Repeat([]step{{100, nil}}, c.steps)
@@ -145,7 +147,8 @@ func TestEndsOfMessagesBecomeVisibleInOrder(t *testing.T) {
 		if direct {
 			p, _, r = directMemory(t, 16*page)
 		}
-		for i, c := range []struct{ off, size uint64 }{{0, 64}, {3, 64}, {page - 32, 64}, {0, 8}, {5, 3}, {1, 2 * page}} {
+		for i, c := range []struct{ off, size uint64 }{{0, 64}, {3, 64}, {page - 32, 64}, {0, 8}, {5, 3},
+			{1, 2 * page}} {
 			for round := range 20 {
 				value := byte(1 + (20*i+round)%255)
 				// If the messages are adjacent, the program watches the first ones as one

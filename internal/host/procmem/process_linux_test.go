@@ -143,7 +143,8 @@ func TestDescriptorsServeAProcessWithoutRights(t *testing.T) {
 	addr := p.mapped(page, protWrite)
 	p.poke(addr, bytes.Repeat([]byte{0xff}, 8))
 	server := exec.Command("/proc/self/exe")
-	server.Env = []string{programEnv + "=serve", fmt.Sprintf("PROCMEM_TEST_REGION=%d %d %d", p.cmd.Process.Pid, addr, page)}
+	server.Env = []string{programEnv + "=serve",
+		fmt.Sprintf("PROCMEM_TEST_REGION=%d %d %d", p.cmd.Process.Pid, addr, page)}
 	server.ExtraFiles = []*os.File{f.Mem, f.Maps}
 	server.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	if out, err := server.CombinedOutput(); err != nil {
@@ -193,7 +194,8 @@ func TestProgramThatHidesItsMemoryLaterIsServed(t *testing.T) {
 	if err == nil {
 		f.Close()
 	}
-	if root := os.Geteuid() == 0; !root && (!errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "trace")) {
+	if root := os.Geteuid() == 0; !root &&
+		(!errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "trace")) {
 		t.Errorf("opening the files again: %v", err)
 	}
 }
@@ -212,14 +214,19 @@ func TestFilesThatAreNotOfAProcessAreRefused(t *testing.T) {
 		change func(f *Files)
 		says   string
 	}{
-		"none":          {func(f *Files) { f.Mem = nil }, "Mem"},
-		"no maps":       {func(f *Files) { f.Maps = nil }, "Maps"},
-		"null":          {func(f *Files) { f.Mem = open("/dev/null", os.O_RDWR) }, "mem: the file is not in a proc"},
-		"maps of /tmp":  {func(f *Files) { f.Maps = open("/dev/null", os.O_RDONLY) }, "maps: the file is not in a proc"},
-		"only to read":  {func(f *Files) { f.Mem = open(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDONLY) }, "for reading and writing"},
-		"only a path":   {func(f *Files) { f.Maps = open(fmt.Sprintf("/proc/%d/maps", pid), unix.O_PATH) }, "opened with"},
-		"maps as mem":   {func(f *Files) { f.Mem = open(fmt.Sprintf("/proc/%d/maps", pid), os.O_RDONLY) }, "for reading and writing"},
-		"other as mem":  {func(f *Files) { f.Mem = open(fmt.Sprintf("/proc/%d/clear_refs", pid), os.O_WRONLY) }, "for reading and writing"},
+		"none":    {func(f *Files) { f.Mem = nil }, "Mem"},
+		"no maps": {func(f *Files) { f.Maps = nil }, "Maps"},
+		"null":    {func(f *Files) { f.Mem = open("/dev/null", os.O_RDWR) }, "mem: the file is not in a proc"},
+		"maps of /tmp": {func(f *Files) { f.Maps = open("/dev/null", os.O_RDONLY) },
+			"maps: the file is not in a proc"},
+		"only to read": {func(f *Files) { f.Mem = open(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDONLY) },
+			"for reading and writing"},
+		"only a path": {func(f *Files) { f.Maps = open(fmt.Sprintf("/proc/%d/maps", pid), unix.O_PATH) },
+			"opened with"},
+		"maps as mem": {func(f *Files) { f.Mem = open(fmt.Sprintf("/proc/%d/maps", pid), os.O_RDONLY) },
+			"for reading and writing"},
+		"other as mem": {func(f *Files) { f.Mem = open(fmt.Sprintf("/proc/%d/clear_refs", pid), os.O_WRONLY) },
+			"for reading and writing"},
 		"closed before": {func(f *Files) { f.Mem.Close() }, "mem:"},
 	} {
 		f, all := p.files(), Files{}

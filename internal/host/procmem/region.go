@@ -6,9 +6,9 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// Region is a range of an [AddressSpace]. It implements [mr.Memory], [mr.Vectored], [mr.Atomic]
-// and [mr.ReadOnly]; offsets are relative to its start. Its methods are safe for concurrent use
-// and, except when they fail, do not allocate. Errors are [*Error] values.
+// Region is a range of an [AddressSpace]. It implements [mr.Memory], [mr.Vectored],
+// [mr.AtomicMemory] and [mr.ReadOnly]; offsets are relative to its start. Its methods are safe for
+// concurrent use and, except when they fail, do not allocate. Errors are [*Error] values.
 type Region struct {
 	space    *AddressSpace
 	addr     uint64

@@ -15,7 +15,7 @@ import (
 )
 
 var _ interface {
-	mr.Atomic
+	mr.AtomicMemory
 	mr.Vectored
 	mr.ReadOnly
 } = (*Region)(nil)
@@ -107,7 +107,8 @@ func TestPiecesOfAnyNumberAndLengthAreStored(t *testing.T) {
 	p, _, r := memoryOf(t, 5*stageSize)
 	rnd := rand.New(rand.NewSource(1))
 	for _, c := range []struct{ number, most int }{
-		{0, 1}, {1, 1000}, {1, 2 * stageSize}, {2, 1000}, {64, 1024}, {200, 1000}, {3, stageSize + 2}, {2, 2 * stageSize}, {100, 2},
+		{0, 1}, {1, 1000}, {1, 2 * stageSize}, {2, 1000}, {64, 1024}, {200, 1000}, {3, stageSize + 2},
+		{2, 2 * stageSize}, {100, 2},
 	} {
 		var pieces [][]byte
 		for range c.number {
@@ -170,7 +171,8 @@ func TestPageUnmappedAfterRegistrationIsAnError(t *testing.T) {
 	p.unmap(r.Addr()+page, page)
 	fails(t, r, page+8, 64, Inaccessible)
 	var e *Error
-	if err := r.WriteAt(bytes.Repeat([]byte{7}, 2*page), 0); !errors.As(err, &e) || e.At != r.Addr()+page || e.Addr != r.Addr() || e.Length != 2*page {
+	if err := r.WriteAt(bytes.Repeat([]byte{7}, 2*page), 0); !errors.As(err, &e) || e.At != r.Addr()+page ||
+		e.Addr != r.Addr() || e.Length != 2*page {
 		t.Errorf("write into the hole: %v", err)
 	}
 	if got := p.peek(r.Addr()+page-1, 1); got != "\x07" {

@@ -57,7 +57,8 @@ func (s *AddressSpace) check(addr, length uint64, write bool) error {
 // end of the range.
 func (s *AddressSpace) lookUp(addr, end uint64, write bool) (at uint64, k Kind, err error) {
 	if !s.textMaps.Load() {
-		at, k, err = checkMaps(func(addr uint64) (mapping, error) { return queryMaps(s.files.Maps, addr) }, addr, end, write)
+		at, k, err = checkMaps(func(addr uint64) (mapping, error) { return queryMaps(s.files.Maps, addr) },
+			addr, end, write)
 		if !errors.Is(err, errors.ErrUnsupported) {
 			return at, k, err
 		}

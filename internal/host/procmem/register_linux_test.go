@@ -67,7 +67,8 @@ func checkRegistrations(t *testing.T, p *program, s *AddressSpace) {
 			continue
 		}
 		var e *Error
-		if !errors.As(err, &e) || e.Kind != c.want || e.At != base+c.at || e.Addr != base+c.off || e.Length != c.n || e.PID != s.PID() {
+		if !errors.As(err, &e) || e.Kind != c.want || e.At != base+c.at || e.Addr != base+c.off || e.Length != c.n ||
+			e.PID != s.PID() {
 			t.Errorf("%d bytes at %#x, %v: %v, want %v at %#x", c.n, c.off, c.access, err, c.want, base+c.at)
 		}
 	}

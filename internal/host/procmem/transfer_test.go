@@ -92,7 +92,8 @@ func TestShortAndInterruptedCallsAreContinued(t *testing.T) {
 			"write final":  func(r *Region) error { return r.WriteFinalAt([]byte(text), 7) },
 		} {
 			f, r := fakeRegion(steps...)
-			if err := write(r); err != nil || string(f.b[7:7+len(text)]) != text || f.b[6] != 0 || f.b[7+len(text)] != 0 {
+			if err := write(r); err != nil || string(f.b[7:7+len(text)]) != text || f.b[6] != 0 ||
+				f.b[7+len(text)] != 0 {
 				t.Errorf("%s with %v: %q, %v", name, steps, f.b[:], err)
 			}
 		}
@@ -128,7 +129,8 @@ func TestFailureNamesTheFirstByteThatIsMissing(t *testing.T) {
 				}
 				var e *Error
 				err := access(r)
-				if !errors.As(err, &e) || e.Kind != c.kind || e.At != fakeAddr+7+uint64(done) || e.Addr != fakeAddr+7 || e.Length != uint64(len(text)) {
+				if !errors.As(err, &e) || e.Kind != c.kind || e.At != fakeAddr+7+uint64(done) || e.Addr != fakeAddr+7 ||
+					e.Length != uint64(len(text)) {
 					t.Errorf("%s, %v after %d bytes: %v at %d", name, c.end, done, err, e.At-fakeAddr)
 				}
 				if c.end.err != nil && !errors.Is(err, c.end.err) || r.Err() != err {

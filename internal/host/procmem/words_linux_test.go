@@ -173,7 +173,8 @@ func TestRegionsOfPackageMRUseIt(t *testing.T) {
 	if !r.Vectored() || r.View(m.Addr(), 8) != nil {
 		t.Error("the region is not vectored, or addressable")
 	}
-	if err := errors.Join(r.WriteFinal(m.Addr()+page-2, []byte("a message over a border")), r.WriteAtomic(m.Addr()+64, &[8]byte{1, 2, 3})); err != nil {
+	if err := errors.Join(r.WriteFinal(m.Addr()+page-2, []byte("a message over a border")),
+		r.WriteAtomic(m.Addr()+64, &[8]byte{1, 2, 3})); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.peek(m.Addr()+page-2, 23); got != "a message over a border" {

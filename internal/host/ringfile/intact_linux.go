@@ -32,7 +32,8 @@ func (f *File) Intact() error {
 	case has < f.backed:
 		return fmt.Errorf("%w: %d bytes of %d are left", ErrPunched, has, f.backed)
 	case has > f.used+maxForeign:
-		return fmt.Errorf("%w: %d bytes beside rings of %d bytes, the limit is %d", ErrOversize, has-f.used, f.used, maxForeign)
+		return fmt.Errorf("%w: %d bytes beside rings of %d bytes, the limit is %d",
+			ErrOversize, has-f.used, f.used, maxForeign)
 	}
 	return nil
 }

@@ -36,7 +36,8 @@ func TestAFileWithHolesInItsRingsIsNotIntact(t *testing.T) {
 	f.Doorbells(nil)
 	punch := func(from, n int64) {
 		t.Helper()
-		if err := unix.Fallocate(int(program.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, from, n); err != nil {
+		if err := unix.Fallocate(int(program.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, from,
+			n); err != nil {
 			t.Fatal(err)
 		}
 	}

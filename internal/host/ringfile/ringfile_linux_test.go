@@ -111,7 +111,8 @@ func TestBothSidesSeeTheBytesOfARing(t *testing.T) {
 		if len(r.Bytes)%os.Getpagesize() != 0 || len(r.Bytes) < size || r.Offset%uint64(os.Getpagesize()) != 0 {
 			t.Errorf("a ring for %d bytes has %d at %#x", size, len(r.Bytes), r.Offset)
 		}
-		theirs, err := unix.Mmap(int(program.Fd()), int64(r.Offset), len(r.Bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		theirs, err := unix.Mmap(int(program.Fd()), int64(r.Offset), len(r.Bytes), unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_SHARED)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +145,8 @@ func TestARingIsZeroAlsoWhereAnotherOneWas(t *testing.T) {
 	}
 	defer second.Close()
 	if second.Offset != at || !bytes.Equal(second.Bytes, make([]byte, 8192)) {
-		t.Errorf("the second ring is at %#x, the first was at %#x; zero: %v", second.Offset, at, bytes.Equal(second.Bytes, make([]byte, 8192)))
+		t.Errorf("the second ring is at %#x, the first was at %#x; zero: %v", second.Offset, at,
+			bytes.Equal(second.Bytes, make([]byte, 8192)))
 	}
 }
 

@@ -53,7 +53,8 @@ func (w *Watcher) Add(f *File, e Events) error {
 	defer w.mu.Unlock()
 	var wd int
 	err := w.control(func(fd int) (err error) {
-		wd, err = unix.InotifyAddWatch(fd, fmt.Sprintf("/proc/self/fd/%d", f.own.Fd()), unix.IN_MODIFY|unix.IN_CLOSE_WRITE)
+		wd, err = unix.InotifyAddWatch(fd, fmt.Sprintf("/proc/self/fd/%d", f.own.Fd()),
+			unix.IN_MODIFY|unix.IN_CLOSE_WRITE)
 		return err
 	})
 	if err != nil {

@@ -35,7 +35,8 @@ func subscribeTo(filter []unix.SockFilter, room int, groups ...uint32) (*changes
 	}
 	c := &changes{file: os.NewFile(uintptr(fd), "netlink"), buf: make([]byte, room)}
 	if len(filter) > 0 {
-		err = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]})
+		err = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+			&unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]})
 	}
 	mask := uint32(0)
 	for _, g := range groups {
@@ -75,7 +76,8 @@ func only(neighbour netip.Addr) []unix.SockFilter {
 	for i := range words {
 		code = append(code,
 			unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_IND, K: uint32(unix.SizeofNlAttr + 4*i)},
-			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ, Jf: uint8(2*(words-1-i) + 1), K: binary.BigEndian.Uint32(addr[4*i:])})
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ, Jf: uint8(2*(words-1-i) + 1),
+				K: binary.BigEndian.Uint32(addr[4*i:])})
 	}
 	return append(code, unix.SockFilter{Code: unix.BPF_RET, K: pass}, unix.SockFilter{Code: unix.BPF_RET, K: drop})
 }

@@ -14,9 +14,9 @@ type destination struct {
 	missing atomic.Bool         // the next hop is a neighbour without a link-layer address
 	used    atomic.Bool         // since the last sweep
 	held    atomic.Bool         // held by Hold; Hops.held has the count
-	// asked is the time of the last packet that Due let through while the neighbour is missing,
-	// Unix time in ns, or 0.
-	asked atomic.Int64
+	// lastProvoked is the time of the last packet that Due let through while the neighbour is
+	// missing, Unix time in ns, or 0.
+	lastProvoked atomic.Int64
 	// confirm requests that one packet is sent by a socket: otherwise the kernel uses the
 	// neighbour too rarely to notice that it is gone.
 	confirm atomic.Bool
@@ -103,7 +103,7 @@ func (t *Hops) hear(n neighbour) {
 func (d *destination) hear(n neighbour) {
 	if n.state&known == 0 {
 		if !d.missing.Swap(true) {
-			d.asked.Store(0)
+			d.lastProvoked.Store(0)
 		}
 		d.hop.Store(nil)
 		return

@@ -39,7 +39,8 @@ func (e *UnreachableError) Error() string {
 		return fmt.Sprintf("no route to %v%s: add one, or a default gateway", e.Dst, by)
 	case Unreachable, Prohibit, Blackhole:
 		word := [...]string{Unreachable: "unreachable", Prohibit: "prohibit", Blackhole: "blackhole"}[e.Kind]
-		return fmt.Sprintf("%v is unreachable%s: its route is of type %s: delete it (ip route) or add a narrower one", e.Dst, by, word)
+		return fmt.Sprintf("%v is unreachable%s: its route is of type %s: delete it (ip route) or add a narrower one",
+			e.Dst, by, word)
 	case Broadcast:
 		return fmt.Sprintf("%v is a broadcast address: name one host", e.Dst)
 	case Anycast:
@@ -89,7 +90,7 @@ type NeighbourError struct {
 	// context if it ended before, or the reason why the kernel sent no solicitation.
 	Err error
 
-	asked bool // the kernel sent a solicitation
+	solicited bool // the kernel sent a solicitation
 }
 
 func (e *NeighbourError) Error() string {
@@ -99,7 +100,7 @@ func (e *NeighbourError) Error() string {
 	}
 	at := fmt.Sprintf("%s from %v on %s", protocol, e.Addr.WithZone(""), e.Interface)
 	switch {
-	case !e.asked:
+	case !e.solicited:
 		return fmt.Sprintf("no %s: %v", at, e.Err)
 	case e.waiting():
 		return fmt.Sprintf("no answer to %s so far: %v", at, e.Err)
@@ -111,7 +112,7 @@ func (e *NeighbourError) Unwrap() error { return e.Err }
 
 // Timeout reports whether the neighbour did not answer in time.
 func (e *NeighbourError) Timeout() bool {
-	return e.asked && !errors.Is(e.Err, context.Canceled)
+	return e.solicited && !errors.Is(e.Err, context.Canceled)
 }
 
 func (e *NeighbourError) waiting() bool {

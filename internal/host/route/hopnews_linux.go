@@ -56,7 +56,7 @@ func (t *Hops) tell(m *syscall.NetlinkMessage) bool {
 // lookAgain requests a query of all destinations, unless one is already requested.
 func (t *Hops) lookAgain() {
 	select {
-	case t.again <- struct{}{}:
+	case t.requery <- struct{}{}:
 	default:
 	}
 }

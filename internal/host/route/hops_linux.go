@@ -59,7 +59,7 @@ type Hops struct {
 
 	asked   chan request
 	news    chan neighbour
-	again   chan struct{} // requests a query of all destinations
+	requery chan struct{} // requests a query of all destinations
 	kick    chan struct{} // signals that holds is not empty
 	changes *changes
 	stop    chan struct{}
@@ -89,8 +89,10 @@ type request struct {
 // WatchHops follows the network namespace of the calling thread for packets from src, a local
 // address. A link-local src has a zone.
 func WatchHops(src netip.Addr) (*Hops, error) {
-	c, err := subscribeTo(nil, 32<<10, unix.RTNLGRP_NEIGH, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR,
-		unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE, unix.RTNLGRP_IPV4_RULE, unix.RTNLGRP_IPV6_RULE, unix.RTNLGRP_NEXTHOP)
+	c, err := subscribeTo(nil, 32<<10, unix.RTNLGRP_NEIGH, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR,
+		unix.RTNLGRP_IPV6_IFADDR,
+		unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE, unix.RTNLGRP_IPV4_RULE, unix.RTNLGRP_IPV6_RULE,
+		unix.RTNLGRP_NEXTHOP)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +112,8 @@ func newHops(src netip.Addr, k hopKernel) *Hops {
 	return &Hops{
 		src: src, kernel: k, dsts: make(map[netip.Addr]*destination), free: func() {},
 		via:   make(map[hopKey]map[*destination]struct{}),
-		asked: make(chan request, 64), news: make(chan neighbour, 64), again: make(chan struct{}, 1), stop: make(chan struct{}),
+		asked: make(chan request, 64), news: make(chan neighbour, 64), requery: make(chan struct{}, 1),
+		stop:  make(chan struct{}),
 		holds: make(map[netip.Addr]int), held: make(map[netip.Addr]int), kick: make(chan struct{}, 1),
 	}
 }
@@ -150,8 +153,8 @@ func (t *Hops) Missing(dst netip.Addr) (missing, followed bool) {
 	return d != nil && d.missing.Load(), d != nil
 }
 
-// Expect starts to follow dst, unless too many requests are pending. It does not block.
-func (t *Hops) Expect(dst netip.Addr) { t.find(dst) }
+// Follow starts to follow dst, unless too many requests are pending. It does not block.
+func (t *Hops) ResolveSoon(dst netip.Addr) { t.find(dst) }
 
 // Await starts to follow dst and waits until it is followed, at most for limit.
 func (t *Hops) Await(dst netip.Addr, limit time.Duration) {
@@ -183,8 +186,8 @@ func (t *Hops) Due(dst netip.Addr, now time.Time) bool {
 	if d == nil {
 		return false
 	}
-	last := d.asked.Load()
-	return now.UnixNano()-last >= int64(provokeEvery) && d.asked.CompareAndSwap(last, now.UnixNano())
+	last := d.lastProvoked.Load()
+	return now.UnixNano()-last >= int64(provokeEvery) && d.lastProvoked.CompareAndSwap(last, now.UnixNano())
 }
 
 // Hold starts to follow dst and protects it from eviction until Release is called as often. It
@@ -252,7 +255,7 @@ func (t *Hops) find(dst netip.Addr) *destination {
 func (t *Hops) run() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
-	again := t.again
+	again := t.requery
 	var pause <-chan time.Time
 	for {
 		select {
@@ -260,7 +263,7 @@ func (t *Hops) run() {
 			return
 		case r := <-t.asked:
 			// Requests of Await bypass the limit: Await has a rate limit of its own.
-			if r.done != nil || t.adds.TakeIfThere(newDestinations, time.Now()) {
+			if r.done != nil || t.adds.TryTake(newDestinations, time.Now()) {
 				t.add(r.dst)
 			}
 			if r.done != nil {
@@ -275,7 +278,7 @@ func (t *Hops) run() {
 			t.lookAll()
 			again, pause = nil, time.After(max(lookPause, lookShare*time.Since(began)))
 		case <-pause:
-			again, pause = t.again, nil
+			again, pause = t.requery, nil
 		case <-tick.C:
 			t.sweep()
 		}

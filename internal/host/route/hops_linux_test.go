@@ -75,7 +75,8 @@ func knock(t *testing.T, ns netns.NsHandle, dst string) {
 func TestHopsFollowANeighbour(t *testing.T) {
 	hosts := newHosts(t)
 	left, right := veth(t, hosts.Left).Attrs(), veth(t, hosts.Right).Attrs()
-	for _, ends := range [][2]string{{left4, right4}, {left6, right6}, {leftLL + scope, rightLL + scope}, {leftLL + scope, rightLL}} {
+	for _, ends := range [][2]string{{left4, right4}, {left6, right6}, {leftLL + scope, rightLL + scope},
+		{leftLL + scope, rightLL}} {
 		h := watchHops(t, hosts.Left, ends[0])
 		dst := ends[1]
 		entry := netlink.Neigh{LinkIndex: left.Index, IP: netip.MustParseAddr(dst).WithZone("").AsSlice()}
@@ -135,7 +136,8 @@ func TestHopsFollowRoutesAndInterfaces(t *testing.T) {
 		t.Error("there is a next hop without a route")
 	}
 	knock(t, hosts.Left, right4)
-	addRoute(t, hosts.Left, "203.0.113.0/24", netlink.Route{LinkIndex: left.Attrs().Index, Gw: net.ParseIP(right4), MTU: 1400})
+	addRoute(t, hosts.Left, "203.0.113.0/24",
+		netlink.Route{LinkIndex: left.Attrs().Index, Gw: net.ParseIP(right4), MTU: 1400})
 	hop := await(t, h, far, "the gateway", some)
 	if hop.MTU != 1400 || hop.Dst != [6]byte(veth(t, hosts.Right).Attrs().HardwareAddr) {
 		t.Errorf("%+v", *hop)
@@ -145,7 +147,8 @@ func TestHopsFollowRoutesAndInterfaces(t *testing.T) {
 	mac := net.HardwareAddr{2, 0, 0, 0, 46, 8}
 	testnet.In(t, hosts.Left, func() error { return netlink.LinkSetHardwareAddr(left, mac) })
 	knock(t, hosts.Left, right4) // the kernel has removed all neighbours
-	await(t, h, far, "from the address that its interface has", func(h *Hop) bool { return h != nil && h.Src == [6]byte(mac) })
+	await(t, h, far, "from the address that its interface has",
+		func(h *Hop) bool { return h != nil && h.Src == [6]byte(mac) })
 	testnet.In(t, hosts.Left, func() error { return netlink.LinkSetDown(left) })
 	await(t, h, far, "none when the interface is down", none)
 }
@@ -231,7 +234,7 @@ func TestHopsAreBoundedAndForgotten(t *testing.T) {
 
 func TestADestinationThatIsExpectedIsAskedForBeforeAnythingIsSent(t *testing.T) {
 	h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: netlink.NUD_REACHABLE})
-	h.Expect(numbered(1))
+	h.ResolveSoon(numbered(1))
 	select {
 	case r := <-h.asked:
 		h.add(r.dst)
@@ -241,8 +244,8 @@ func TestADestinationThatIsExpectedIsAskedForBeforeAnythingIsSent(t *testing.T) 
 	if missing, followed := h.Missing(numbered(1)); missing || !followed {
 		t.Errorf("missing %t, followed %t", missing, followed)
 	}
-	for i := range 2 * cap(h.asked) { // Expect does not block
-		h.Expect(numbered(2 + i))
+	for i := range 2 * cap(h.asked) { // Follow does not block
+		h.ResolveSoon(numbered(2 + i))
 	}
 }
 
@@ -289,7 +292,8 @@ func TestADestinationThatIsHeldIsNotDisplaced(t *testing.T) {
 	h.sweep()
 	h.sweep()
 	if len(h.dsts) != fewHops || h.dsts[numbered(0)] == nil {
-		t.Errorf("%d destinations to which nothing was sent are remembered, want %d with the one that is held", len(h.dsts), fewHops)
+		t.Errorf("%d destinations to which nothing was sent are remembered, want %d with the one that is held",
+			len(h.dsts), fewHops)
 	}
 	h.Release(numbered(0))
 	h.Release(numbered(0))
@@ -320,7 +324,8 @@ func TestANeighbourThatNoDestinationHasAnyMoreIsForgotten(t *testing.T) {
 		h.evict()
 	}
 	if len(h.dsts) != 0 || len(h.via) != 0 {
-		t.Errorf("%d destinations and %d neighbours are remembered after all were displaced, want none", len(h.dsts), len(h.via))
+		t.Errorf("%d destinations and %d neighbours are remembered after all were displaced, want none",
+			len(h.dsts), len(h.via))
 	}
 }
 
@@ -371,7 +376,8 @@ func TestANeighbourIsMissingUntilTheKernelKnowsIt(t *testing.T) {
 		want  bool
 	}{
 		{"none", 0, true}, {"incomplete", netlink.NUD_INCOMPLETE, true}, {"failed", netlink.NUD_FAILED, true},
-		{"reachable", netlink.NUD_REACHABLE, false}, {"stale", netlink.NUD_STALE, false}, {"probe", netlink.NUD_PROBE, false},
+		{"reachable", netlink.NUD_REACHABLE, false}, {"stale", netlink.NUD_STALE, false},
+		{"probe", netlink.NUD_PROBE, false},
 	} {
 		h := newHops(netip.MustParseAddr("192.0.2.2"), oneNeighbour{state: c.state})
 		if _, followed := h.Missing(dst); followed {

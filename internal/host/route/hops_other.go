@@ -32,8 +32,8 @@ func (*Hops) Due(netip.Addr, time.Time) bool { return false }
 // Held returns false.
 func (*Hops) Held(netip.Addr) bool { return false }
 
-// Expect does nothing.
-func (*Hops) Expect(netip.Addr) {}
+// Follow does nothing.
+func (*Hops) ResolveSoon(netip.Addr) {}
 
 // Hold does nothing.
 func (*Hops) Hold(netip.Addr) {}

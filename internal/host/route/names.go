@@ -34,7 +34,8 @@ func LookupAddrPort(ctx context.Context, s string, defaultPort uint16, p Prefere
 	return lookupAddrPort(ctx, net.DefaultResolver, s, defaultPort, p)
 }
 
-func lookupAddrPort(ctx context.Context, r resolver, s string, defaultPort uint16, p Preference) ([]netip.AddrPort, error) {
+func lookupAddrPort(ctx context.Context, r resolver, s string, defaultPort uint16,
+	p Preference) ([]netip.AddrPort, error) {
 	host, port, err := splitPort(s, defaultPort)
 	if err != nil {
 		return nil, fmt.Errorf("%q is no host or host:port: %w", s, err)
@@ -64,7 +65,8 @@ func lookupAddrPort(ctx context.Context, r resolver, s string, defaultPort uint1
 		out = append(out, ap)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s has no %s address", host, map[Preference]string{IPv4Only: "IPv4", IPv6Only: "IPv6"}[p])
+		return nil, fmt.Errorf("%s has no %s address", host,
+			map[Preference]string{IPv4Only: "IPv4", IPv6Only: "IPv6"}[p])
 	}
 	slices.SortStableFunc(out, func(a, b netip.AddrPort) int { return p.rank(a.Addr()) - p.rank(b.Addr()) })
 	return out, nil

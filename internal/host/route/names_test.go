@@ -23,7 +23,8 @@ func (h hosts) LookupNetIP(_ context.Context, network, host string) ([]netip.Add
 }
 
 func TestLookupAddrPort(t *testing.T) {
-	both := []netip.Addr{netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("::ffff:192.0.2.1"), netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("fe80::1%eth0")}
+	both := []netip.Addr{netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("::ffff:192.0.2.1"),
+		netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("fe80::1%eth0")}
 	r := hosts{"both": both, "both/ip4": both[1:3], "both/ip6": both}
 	for _, c := range []struct {
 		s    string
@@ -66,12 +67,14 @@ func TestLookupAddrPort(t *testing.T) {
 		"[2001:db8::1]x:80": "missing port",
 		"neither":           "no such host: neither",
 	} {
-		if list, err := lookupAddrPort(t.Context(), r, s, 7174, AsResolved); err == nil || !strings.Contains(err.Error(), text) {
+		if list, err := lookupAddrPort(t.Context(), r, s, 7174, AsResolved); err == nil ||
+			!strings.Contains(err.Error(), text) {
 			t.Errorf("%q: %v, error %v; want %s", s, list, err, text)
 		}
 	}
 	for s, p := range map[string]Preference{"192.0.2.1": IPv6Only, "2001:db8::1": IPv4Only} {
-		if list, err := lookupAddrPort(t.Context(), r, s, 7174, p); err == nil || !strings.Contains(err.Error(), s+" has no IPv") {
+		if list, err := lookupAddrPort(t.Context(), r, s, 7174, p); err == nil ||
+			!strings.Contains(err.Error(), s+" has no IPv") {
 			t.Errorf("%s: %v, %v", s, list, err)
 		}
 	}
@@ -79,7 +82,8 @@ func TestLookupAddrPort(t *testing.T) {
 
 func TestLocalhostIsALoopbackAddress(t *testing.T) {
 	list, err := LookupAddrPort(t.Context(), "localhost:7174", 1, IPv4First)
-	if err != nil || slices.ContainsFunc(list, func(a netip.AddrPort) bool { return !a.Addr().IsLoopback() || a.Port() != 7174 }) {
+	if err != nil || slices.ContainsFunc(list,
+		func(a netip.AddrPort) bool { return !a.Addr().IsLoopback() || a.Port() != 7174 }) {
 		t.Errorf("%v, %v", list, err)
 	}
 }

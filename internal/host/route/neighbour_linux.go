@@ -59,7 +59,7 @@ func (h *host) awaitNeighbour(ctx context.Context, r *Route) (net.HardwareAddr, 
 	defer told.close()
 	defer context.AfterFunc(ctx, told.close)()
 	fail := func(asked bool, err error) error {
-		return &NeighbourError{Addr: r.NextHop(), Interface: r.Interface, Err: err, asked: asked}
+		return &NeighbourError{Addr: r.NextHop(), Interface: r.Interface, Err: err, solicited: asked}
 	}
 	for {
 		l, err := h.link("", r.Index)

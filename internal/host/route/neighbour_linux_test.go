@@ -68,7 +68,8 @@ func (c *cable) awaitQuestion(addr netip.Addr) {
 	c.t.Helper()
 	c.await(func(frame []byte) bool {
 		arp := frame[12] == 0x08 && frame[13] == 0x06
-		return (arp || len(frame) > 54 && frame[54] == layers.ICMPv6TypeNeighborSolicitation) && bytes.Contains(frame, addr.AsSlice())
+		return (arp || len(frame) > 54 && frame[54] == layers.ICMPv6TypeNeighborSolicitation) &&
+			bytes.Contains(frame, addr.AsSlice())
 	})
 }
 
@@ -98,7 +99,8 @@ func TestEntriesWithAnAddressAreTaken(t *testing.T) {
 	h := newHosts(t)
 	entry := netlink.Neigh{LinkIndex: veth(t, h.Left).Attrs().Index, HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 46, 9}}
 	for _, entry.State = range []int{
-		netlink.NUD_PERMANENT, netlink.NUD_NOARP, netlink.NUD_REACHABLE, netlink.NUD_STALE, netlink.NUD_DELAY, netlink.NUD_PROBE,
+		netlink.NUD_PERMANENT, netlink.NUD_NOARP, netlink.NUD_REACHABLE, netlink.NUD_STALE, netlink.NUD_DELAY,
+		netlink.NUD_PROBE,
 	} {
 		for _, dst := range []string{dead4, dead6} {
 			entry.IP = net.ParseIP(dst)
@@ -119,8 +121,10 @@ func TestADeadNeighbour(t *testing.T) {
 		for range 2 {
 			_, err := resolve(t, h.Left, d.addr, Options{})
 			var n *NeighbourError
-			text := "no answer to " + d.protocol + " from " + netip.MustParseAddr(d.addr).WithZone("").String() + " on veth0"
-			if !errors.As(err, &n) || err.Error() != text || n.Addr.String() != d.addr || n.Interface != testnet.Interface {
+			text := "no answer to " + d.protocol + " from " +
+				netip.MustParseAddr(d.addr).WithZone("").String() + " on veth0"
+			if !errors.As(err, &n) || err.Error() != text || n.Addr.String() != d.addr ||
+				n.Interface != testnet.Interface {
 				t.Fatalf("%s: %v", d.addr, err)
 			}
 			if !n.Timeout() || !errors.Is(err, syscall.EHOSTUNREACH) {
@@ -165,8 +169,10 @@ func TestTheContextEndsTheWait(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 		o = <-begin(ctx, h.Left, dst)
 		cancel()
-		text := "no answer to " + d.protocol + " from " + dst.WithZone("").String() + " on veth0 so far: context deadline exceeded"
-		if !errors.As(o.err, &n) || !errors.Is(o.err, context.DeadlineExceeded) || !n.Timeout() || o.err.Error() != text {
+		text := "no answer to " + d.protocol + " from " + dst.WithZone("").String() +
+			" on veth0 so far: context deadline exceeded"
+		if !errors.As(o.err, &n) || !errors.Is(o.err, context.DeadlineExceeded) || !n.Timeout() ||
+			o.err.Error() != text {
 			t.Errorf("%s, deadline: %+v, %v", d.addr, o.r, o.err)
 		}
 	}
@@ -244,8 +250,10 @@ func TestTheDatagramIsEmptyAndStaysOnTheLink(t *testing.T) {
 			case *layers.IPv6:
 				hopLimit = ip.HopLimit
 			}
-			if dst := p.NetworkLayer().NetworkFlow().Dst().String(); dst != to || hopLimit != 1 || udp.Length != 8 || udp.DstPort != 9 {
-				t.Errorf("to %s, hop limit %d, UDP length %d, port %d; want to %s", dst, hopLimit, udp.Length, udp.DstPort, to)
+			if dst := p.NetworkLayer().NetworkFlow().Dst().String(); dst != to || hopLimit != 1 || udp.Length != 8 ||
+				udp.DstPort != 9 {
+				t.Errorf("to %s, hop limit %d, UDP length %d, port %d; want to %s",
+					dst, hopLimit, udp.Length, udp.DstPort, to)
 			}
 		}
 	}
@@ -308,7 +316,8 @@ func TestTheSameAddressOnAnotherInterfaceDecidesNothing(t *testing.T) {
 				return err
 			}
 		}
-		n, err := kernel.decision(told, &Route{Dst: netip.MustParseAddr(dead4), Interface: testnet.Interface, Index: left})
+		n, err := kernel.decision(told,
+			&Route{Dst: netip.MustParseAddr(dead4), Interface: testnet.Interface, Index: left})
 		if err != nil || !bytes.Equal(n.HardwareAddr, entry.HardwareAddr) {
 			t.Errorf("%+v, %v", n, err)
 		}
@@ -328,7 +337,9 @@ func TestChangesThatWereLost(t *testing.T) {
 	for hop, want := range map[string]int{"198.18.46.10": netlink.NUD_PERMANENT, "198.18.46.11": 0} {
 		subscribed(t, h, dead4, func(kernel *host, told *changes) error {
 			var serr error
-			err := told.conn.Control(func(fd uintptr) { serr = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 1) })
+			err := told.conn.Control(func(fd uintptr) {
+				serr = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 1)
+			})
 			if err := errors.Join(err, serr, netlink.NeighSet(entry("198.18.46.10", 0))); err != nil {
 				return err
 			}
@@ -337,7 +348,8 @@ func TestChangesThatWereLost(t *testing.T) {
 					return err
 				}
 			}
-			n, err := kernel.decision(told, &Route{Dst: netip.MustParseAddr(hop), Interface: testnet.Interface, Index: index})
+			n, err := kernel.decision(told,
+				&Route{Dst: netip.MustParseAddr(hop), Interface: testnet.Interface, Index: index})
 			if err != nil || n.State != want {
 				t.Errorf("%s: %+v, %v", hop, n, err)
 			}

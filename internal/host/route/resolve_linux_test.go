@@ -29,11 +29,14 @@ func TestResolveFindsRouteAndNeighbour(t *testing.T) {
 	addRoute(t, h.Left, "fd00:50::/64", netlink.Route{Gw: net.ParseIP(rightLL), LinkIndex: index})
 	addRoute(t, h.Left, "fd00:51::/64", netlink.Route{Gw: net.ParseIP("fd00:46::20"), MTU: 1300, Hoplimit: 9})
 	addRoute(t, h.Left, "198.18.51.0/24", netlink.Route{
-		Via: &netlink.Via{AddrFamily: unix.AF_INET6, Addr: net.ParseIP(rightLL)}, LinkIndex: index, MTU: 1400, Hoplimit: 7,
+		Via: &netlink.Via{AddrFamily: unix.AF_INET6, Addr: net.ParseIP(rightLL)}, LinkIndex: index,
+		MTU: 1400, Hoplimit: 7,
 	})
 	// Gateways that are on the link by their routes only, not by their addresses.
-	addRoute(t, h.Left, "198.18.52.0/24", netlink.Route{Gw: net.ParseIP("10.9.9.9"), LinkIndex: index, Flags: int(netlink.FLAG_ONLINK)})
-	addRoute(t, h.Left, "fd00:52::/64", netlink.Route{Gw: net.ParseIP("fd09::9"), LinkIndex: index, Flags: int(netlink.FLAG_ONLINK)})
+	addRoute(t, h.Left, "198.18.52.0/24",
+		netlink.Route{Gw: net.ParseIP("10.9.9.9"), LinkIndex: index, Flags: int(netlink.FLAG_ONLINK)})
+	addRoute(t, h.Left, "fd00:52::/64",
+		netlink.Route{Gw: net.ParseIP("fd09::9"), LinkIndex: index, Flags: int(netlink.FLAG_ONLINK)})
 
 	addr := netip.MustParseAddr
 	for _, c := range []struct {
@@ -44,18 +47,24 @@ func TestResolveFindsRouteAndNeighbour(t *testing.T) {
 		{"IPv4 on the link", right4, Options{}, Route{Dst: addr(right4), Src: addr(left4)}},
 		{"IPv6 on the link", right6, Options{}, Route{Dst: addr(right6), Src: addr(left6)}},
 		{"link-local", rightLL + scope, Options{}, Route{Dst: addr(rightLL + scope), Src: addr(leftLL + scope)}},
-		{"link-local on the named interface", rightLL, Options{Interface: testnet.Interface}, Route{Dst: addr(rightLL + scope), Src: addr(leftLL + scope)}},
-		{"link-local on the interface of the source", rightLL, Options{Sources: addrs(leftLL+scope, left4)}, Route{Dst: addr(rightLL + scope), Src: addr(leftLL + scope)}},
+		{"link-local on the named interface", rightLL, Options{Interface: testnet.Interface},
+			Route{Dst: addr(rightLL + scope), Src: addr(leftLL + scope)}},
+		{"link-local on the interface of the source", rightLL, Options{Sources: addrs(leftLL+scope, left4)},
+			Route{Dst: addr(rightLL + scope), Src: addr(leftLL + scope)}},
 		{"IPv4-mapped", "::ffff:" + right4, Options{}, Route{Dst: addr(right4), Src: addr(left4)}},
 		{"IPv6 with a zone", right6 + scope, Options{}, Route{Dst: addr(right6), Src: addr(left6)}},
-		{"IPv4 behind a gateway", "198.18.50.1", Options{}, Route{Dst: addr("198.18.50.1"), Src: addr(left4), Gateway: addr("198.18.46.20")}},
-		{"IPv6 behind a link-local gateway", "fd00:50::1", Options{}, Route{Dst: addr("fd00:50::1"), Src: addr(left6), Gateway: addr(rightLL + scope)}},
+		{"IPv4 behind a gateway", "198.18.50.1", Options{},
+			Route{Dst: addr("198.18.50.1"), Src: addr(left4), Gateway: addr("198.18.46.20")}},
+		{"IPv6 behind a link-local gateway", "fd00:50::1", Options{},
+			Route{Dst: addr("fd00:50::1"), Src: addr(left6), Gateway: addr(rightLL + scope)}},
 		{"IPv6 behind a gateway, MTU and hop limit of the route", "fd00:51::1", Options{}, Route{
 			Dst: addr("fd00:51::1"), Src: addr(left6), Gateway: addr("fd00:46::20"), MTU: 1300, HopLimit: 9}},
 		{"IPv4 behind an IPv6 gateway, MTU and hop limit of the route", "198.18.51.1", Options{}, Route{
 			Dst: addr("198.18.51.1"), Src: addr(left4), Gateway: addr(rightLL + scope), MTU: 1400, HopLimit: 7}},
-		{"IPv4 gateway without a route of its own", "198.18.52.1", Options{}, Route{Dst: addr("198.18.52.1"), Src: addr(left4), Gateway: addr("10.9.9.9")}},
-		{"IPv6 gateway without a route of its own", "fd00:52::1", Options{}, Route{Dst: addr("fd00:52::1"), Src: addr(left6), Gateway: addr("fd09::9")}},
+		{"IPv4 gateway without a route of its own", "198.18.52.1", Options{},
+			Route{Dst: addr("198.18.52.1"), Src: addr(left4), Gateway: addr("10.9.9.9")}},
+		{"IPv6 gateway without a route of its own", "fd00:52::1", Options{},
+			Route{Dst: addr("fd00:52::1"), Src: addr(left6), Gateway: addr("fd09::9")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.want.Interface, c.want.Index, c.want.MAC = testnet.Interface, index, mac
@@ -91,7 +100,8 @@ func TestHopLimitAndMTUAreThoseOfTheHost(t *testing.T) {
 	}{{right4, 99, mtu}, {right6, 98, 1400}} {
 		r, err := resolve(t, h.Left, c.dst, Options{})
 		if err != nil || r.HopLimit != c.hopLimit || r.MTU != c.mtu {
-			t.Errorf("%s: hop limit %d, MTU %d, error %v; want %d, %d", c.dst, r.HopLimit, r.MTU, err, c.hopLimit, c.mtu)
+			t.Errorf("%s: hop limit %d, MTU %d, error %v; want %d, %d",
+				c.dst, r.HopLimit, r.MTU, err, c.hopLimit, c.mtu)
 		}
 	}
 }
@@ -138,16 +148,26 @@ func TestNoWay(t *testing.T) {
 		errno error
 		text  string
 	}{
-		{"203.0.113.1", Options{}, NoRoute, syscall.ENETUNREACH, "no route to 203.0.113.1: add one, or a default gateway"},
-		{"2001:db8::1", Options{}, NoRoute, syscall.ENETUNREACH, "no route to 2001:db8::1: add one, or a default gateway"},
-		{"2001:db8::1", Options{Interface: testnet.Interface}, NoRoute, syscall.ENETUNREACH, "no route to 2001:db8::1 by veth0: add one, or a default gateway"},
-		{"203.0.113.1", Options{Sources: own}, NoRoute, syscall.ENETUNREACH, "no route to 203.0.113.1: add one, or a default gateway"},
-		{"198.18.50.1", Options{}, Blackhole, syscall.EINVAL, "198.18.50.1 is unreachable: its route is of type blackhole: delete it (ip route) or add a narrower one"},
-		{"fd00:50::1", Options{}, Blackhole, syscall.EINVAL, "fd00:50::1 is unreachable: its route is of type blackhole: delete it (ip route) or add a narrower one"},
-		{"198.18.51.1", Options{Sources: own}, Prohibit, syscall.EACCES, "198.18.51.1 is unreachable: its route is of type prohibit: delete it (ip route) or add a narrower one"},
-		{"fd00:51::1", Options{}, Prohibit, syscall.EACCES, "fd00:51::1 is unreachable: its route is of type prohibit: delete it (ip route) or add a narrower one"},
-		{"198.18.52.1", Options{}, Unreachable, syscall.EHOSTUNREACH, "198.18.52.1 is unreachable: its route is of type unreachable: delete it (ip route) or add a narrower one"},
-		{"fd00:52::1", Options{Sources: own}, Unreachable, syscall.EHOSTUNREACH, "fd00:52::1 is unreachable: its route is of type unreachable: delete it (ip route) or add a narrower one"},
+		{"203.0.113.1", Options{}, NoRoute, syscall.ENETUNREACH,
+			"no route to 203.0.113.1: add one, or a default gateway"},
+		{"2001:db8::1", Options{}, NoRoute, syscall.ENETUNREACH,
+			"no route to 2001:db8::1: add one, or a default gateway"},
+		{"2001:db8::1", Options{Interface: testnet.Interface}, NoRoute, syscall.ENETUNREACH,
+			"no route to 2001:db8::1 by veth0: add one, or a default gateway"},
+		{"203.0.113.1", Options{Sources: own}, NoRoute, syscall.ENETUNREACH,
+			"no route to 203.0.113.1: add one, or a default gateway"},
+		{"198.18.50.1", Options{}, Blackhole, syscall.EINVAL,
+			"198.18.50.1 is unreachable: its route is of type blackhole: delete it (ip route) or add a narrower one"},
+		{"fd00:50::1", Options{}, Blackhole, syscall.EINVAL,
+			"fd00:50::1 is unreachable: its route is of type blackhole: delete it (ip route) or add a narrower one"},
+		{"198.18.51.1", Options{Sources: own}, Prohibit, syscall.EACCES,
+			"198.18.51.1 is unreachable: its route is of type prohibit: delete it (ip route) or add a narrower one"},
+		{"fd00:51::1", Options{}, Prohibit, syscall.EACCES,
+			"fd00:51::1 is unreachable: its route is of type prohibit: delete it (ip route) or add a narrower one"},
+		{"198.18.52.1", Options{}, Unreachable, syscall.EHOSTUNREACH,
+			"198.18.52.1 is unreachable: its route is of type unreachable: delete it (ip route) or add a narrower one"},
+		{"fd00:52::1", Options{Sources: own}, Unreachable, syscall.EHOSTUNREACH,
+			"fd00:52::1 is unreachable: its route is of type unreachable: delete it (ip route) or add a narrower one"},
 		{"198.18.46.255", Options{Sources: own}, Broadcast, nil, "198.18.46.255 is a broadcast address: name one host"},
 	} {
 		r, err := resolve(t, h.Left, c.dst, c.o)

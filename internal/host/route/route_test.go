@@ -35,7 +35,8 @@ func hostAddrs(t testing.TB) (out []netip.Addr) {
 func TestOwnAddressesAreLocal(t *testing.T) {
 	for _, a := range append(hostAddrs(t), netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::ffff:127.0.0.1")) {
 		r, err := Resolve(t.Context(), a, Options{})
-		if err != nil || r.Type != Local || r.Dst != a.Unmap() || r.NextHop() != a.Unmap() || !r.Src.IsValid() || r.MAC != nil || r.MTU < 1280 || r.HopLimit == 0 || r.Interface == "" {
+		if err != nil || r.Type != Local || r.Dst != a.Unmap() || r.NextHop() != a.Unmap() || !r.Src.IsValid() ||
+			r.MAC != nil || r.MTU < 1280 || r.HopLimit == 0 || r.Interface == "" {
 			t.Errorf("%v: %+v, error %v", a, r, err)
 		}
 		r, err = Resolve(t.Context(), a, Options{Sources: []netip.Addr{a}})
@@ -60,7 +61,8 @@ func TestSocketsFindTheSameSource(t *testing.T) {
 		for _, o := range []Options{{}, {Sources: hostAddrs(t)}} {
 			want, _, werr := find(h, a, o)
 			got, _, err := find(sockets{}, a, o)
-			if (err == nil) != (werr == nil) || got.Src != want.Src || got.Type != want.Type || want.Type != Local && got.Interface != want.Interface {
+			if (err == nil) != (werr == nil) || got.Src != want.Src || got.Type != want.Type || want.Type != Local &&
+				got.Interface != want.Interface {
 				t.Errorf("%v: %+v, error %v; want %+v, error %v", a, got, err, want, werr)
 			}
 		}
@@ -92,7 +94,8 @@ func TestDestinationsThatCannotBe(t *testing.T) {
 type fakeKernel struct{ sockets }
 
 func (fakeKernel) link(name string, index int) (link, error) {
-	for _, l := range []link{{name: "one", index: 1, up: true}, {name: "2", index: 7, up: true}, {name: "two", index: 2, up: true}} {
+	for _, l := range []link{{name: "one", index: 1, up: true}, {name: "2", index: 7, up: true},
+		{name: "two", index: 2, up: true}} {
 		if name == l.name || name == "" && index == l.index {
 			return l, nil
 		}
@@ -127,7 +130,8 @@ func TestResolveIsForManyGoroutines(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			if r, err := Resolve(context.Background(), netip.MustParseAddr("127.0.0.1"), Options{}); err != nil || r.Type != Local {
+			if r, err := Resolve(context.Background(), netip.MustParseAddr("127.0.0.1"), Options{}); err != nil ||
+				r.Type != Local {
 				t.Errorf("%+v, %v", r, err)
 			}
 		})

@@ -66,13 +66,17 @@ func TestTheSourceIsOneOfThoseOffered(t *testing.T) {
 		{right4, []netip.Addr{}, "no address to send to 198.18.46.2 from"},
 		{right4, addrs("192.0.2.9"), "cannot send to 198.18.46.2 from 192.0.2.9 (it is not an address of this host)"},
 		{right6, addrs("fd00:46::9"), "cannot send to fd00:46::2 from fd00:46::9 (it is not an address of this host)"},
-		{right4, addrs(left6, "::"), "cannot send to 198.18.46.2 from fd00:46::1 (it is not IPv4) or :: (it is no address)"},
+		{right4, addrs(left6, "::"),
+			"cannot send to 198.18.46.2 from fd00:46::1 (it is not IPv4) or :: (it is no address)"},
 		{right6, addrs(left4), "cannot send to fd00:46::2 from 198.18.46.1 (it is not IPv6)"},
-		{right4, addrs("127.0.0.1"), "cannot send to 198.18.46.2 from 127.0.0.1 (packets from a loopback address do not leave the host)"},
+		{right4, addrs("127.0.0.1"),
+			"cannot send to 198.18.46.2 from 127.0.0.1 (packets from a loopback address do not leave the host)"},
 		{"2001:db8::1", addrs(leftLL + scope), "cannot send to 2001:db8::1 from fe80::46:1%veth0 (packets from a link-local address do not pass the gateway fe80::46:2%veth0)"},
-		{rightLL + scope, addrs(leftLL + "%lo"), "cannot send to fe80::46:2%veth0 from fe80::46:1%lo (it is on lo, and packets leave by veth0)"},
+		{rightLL + scope, addrs(leftLL + "%lo"),
+			"cannot send to fe80::46:2%veth0 from fe80::46:1%lo (it is on lo, and packets leave by veth0)"},
 		{right6, addrs(leftLL), "cannot send to fd00:46::2 from fe80::46:1 (it may be on any link: add its interface)"},
-		{right6, addrs(leftLL + "%veth9"), "cannot send to fd00:46::2 from fe80::46:1%veth9 (no network interface veth9: no such device)"},
+		{right6, addrs(leftLL + "%veth9"),
+			"cannot send to fd00:46::2 from fe80::46:1%veth9 (no network interface veth9: no such device)"},
 	} {
 		_, err := resolve(t, h.Left, c.dst, Options{Sources: c.sources})
 		var s *SourceError

@@ -91,7 +91,8 @@ func TestCommandsWithADeviceStartWithASlowMonitorOnOneProcessor(t *testing.T) {
 	}{
 		{"run", 1, "", []string{"run", "--", "true"}, setting + "||false|run -- true"},
 		{"daemon", 1, "", []string{"daemon"}, setting + "||false|daemon"},
-		{"beside a setting of the user", 1, "netdns=go", []string{"perf"}, "netdns=go," + setting + "|netdns=go|true|perf"},
+		{"beside a setting of the user", 1, "netdns=go", []string{"perf"},
+			"netdns=go," + setting + "|netdns=go|true|perf"},
 		{"the user traces the scheduler", 1, "schedtrace=0", []string{"perf"}, "schedtrace=0|schedtrace=0|true|perf"},
 		{"other command", 1, "", []string{"devices"}, "||false|devices"},
 		{"no command", 1, "", nil, "||false|"},

@@ -90,7 +90,8 @@ func TestAKilledProcessLeavesNoProgram(t *testing.T) {
 	if programOn(t, hosts.Left) == 0 {
 		t.Error("the process has no program on the interface")
 	}
-	if _, err := tryOpen(t, hosts.Left, left6, Options{}); !errors.Is(err, ErrOccupied) || !strings.Contains(err.Error(), "gorxe_xdp") {
+	if _, err := tryOpen(t, hosts.Left, left6, Options{}); !errors.Is(err, ErrOccupied) ||
+		!strings.Contains(err.Error(), "gorxe_xdp") {
 		t.Errorf("opening beside it: %v, want ErrOccupied and the program's name", err)
 	}
 	if err := cmd.Process.Kill(); err != nil {
@@ -112,7 +113,8 @@ func TestAQueueThatAnotherSocketHasIsRefused(t *testing.T) {
 	a := openIn(t, hosts.Left, left, Options{})
 	testnet.In(t, hosts.Left, func() error {
 		i := &Interface{index: a.ifc.index}
-		if err := i.openQueues(Options{}, 1, false); !errors.Is(err, unix.EBUSY) || !strings.Contains(err.Error(), "another program") {
+		if err := i.openQueues(Options{}, 1, false); !errors.Is(err, unix.EBUSY) ||
+			!strings.Contains(err.Error(), "another program") {
 			t.Errorf("%v, want EBUSY and why", err)
 		}
 		return nil

@@ -16,10 +16,10 @@ type Endpoint struct {
 	lanes   []Lane
 	closed  atomic.Bool
 
-	receiving sync.Mutex // guards the following fields and the receive rings; held briefly
-	turn      int        // index of the queue that Recv polls first
-	taking    bool       // Recv returned frames and has not been called again to find none
-	missed    uint64     // frames that the sockets dropped before this endpoint used them
+	receiving     sync.Mutex // guards the following fields and the receive rings; held briefly
+	nextQueue     int        // index of the queue that Recv polls first
+	taking        bool       // Recv returned frames and has not been called again to find none
+	droppedBefore uint64     // frames that the sockets dropped before this endpoint used them
 }
 
 // endpoint creates an endpoint for addr. The lock of interfaces is held.
@@ -45,7 +45,7 @@ func (i *Interface) endpoint(addr netip.Addr) (*Endpoint, error) {
 		e.lanes = append(e.lanes, Lane{end: e, queue: i.queues[k], socket: s})
 	}
 	e.drain()
-	e.missed = e.count()
+	e.droppedBefore = e.count()
 	if err := i.table.enter(addr, n, e.FDs()); err != nil {
 		i.parked[n] = e.sockets
 		return nil, err
@@ -131,7 +131,7 @@ func (e *Endpoint) Dropped() uint64 {
 	if e.closed.Load() {
 		return 0
 	}
-	return e.count() - e.missed
+	return e.count() - e.droppedBefore
 }
 
 func (e *Endpoint) count() (n uint64) {

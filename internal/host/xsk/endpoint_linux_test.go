@@ -122,7 +122,8 @@ func expect(t testing.TB, e *Endpoint, h *Held, to netip.Addr, first, n, size in
 		for _, f := range h.Frames {
 			frameTo(want, to, first+i)
 			if !bytes.Equal(f, want) {
-				t.Fatalf("frame %d of %d: got %d bytes % x..., want %d bytes % x...", i, n, len(f), f[:min(len(f), 64)], size, want[:64])
+				t.Fatalf("frame %d of %d: got %d bytes % x..., want %d bytes % x...",
+					i, n, len(f), f[:min(len(f), 64)], size, want[:64])
 			}
 			i++
 		}
@@ -149,7 +150,8 @@ func TestFramesComeWholeAndInOrder(t *testing.T) {
 				t.Log(b.Mode())
 				h := NewHeld()
 				n := 0
-				for _, size := range []int{62, 100, 1000, 1514, 2048, OneBuffer, chunkRoom, chunkRoom + 1, 4096, 4097, 4180, 2*chunkRoom + 100, 2 * chunkLen} {
+				for _, size := range []int{62, 100, 1000, 1514, 2048, OneBuffer, chunkRoom, chunkRoom + 1, 4096, 4097,
+					4180, 2*chunkRoom + 100, 2 * chunkLen} {
 					if size > mtu+ethLen || size > a.MaxFrame() {
 						continue
 					}
@@ -269,7 +271,7 @@ func TestAHeldThatIsDroppedGivesItsFramesBack(t *testing.T) {
 	lent := func() int {
 		q.memory.Lock()
 		defer q.memory.Unlock()
-		return q.lent
+		return q.onLoan
 	}
 	for lent() > 0 {
 		runtime.GC()

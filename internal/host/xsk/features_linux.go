@@ -20,9 +20,9 @@ type Features struct {
 	ZeroCopyBuffers int
 }
 
-// ErrUntold is the error for a kernel that does not report driver features, as those before
-// 6.3.
-var ErrUntold = errors.New("the kernel does not report the XDP features of drivers")
+// ErrNoFeatureReport is the error for a kernel that does not report driver features, as those
+// before 6.3.
+var ErrNoFeatureReport = errors.New("the kernel does not report the XDP features of drivers")
 
 // Constants of linux/netdev.h.
 const (
@@ -45,10 +45,10 @@ func (h genlHeader) Serialize() []byte { return h[:] }
 func FeaturesOf(ifindex int) (f Features, err error) {
 	family, err := netlink.GenlFamilyGet("netdev")
 	if errors.Is(err, unix.ENOENT) {
-		return f, ErrUntold
+		return f, ErrNoFeatureReport
 	}
 	if err != nil {
-		return f, fmt.Errorf("%w: %w", ErrUntold, err)
+		return f, fmt.Errorf("%w: %w", ErrNoFeatureReport, err)
 	}
 	r := nl.NewNetlinkRequest(int(family.ID), 0)
 	r.AddData(genlHeader{netdevGet, 1})

@@ -43,12 +43,12 @@ func (m Mode) String() string {
 	return fmt.Sprintf("%s mode, %s, %s, %s", m.Attached, how, queues, frames)
 }
 
-// longestRelease is the maximum time to wait for the kernel to release a queue.
-const longestRelease = 2 * time.Second
+// maxReleaseWait is the maximum time to wait for the kernel to release a queue.
+const maxReleaseWait = 2 * time.Second
 
-// mostQueues is the maximum number of receive queues used; frames of other queues go to the
+// maxQueues is the maximum number of receive queues used; frames of other queues go to the
 // host.
-const mostQueues = 64
+const maxQueues = 64
 
 // Interface holds what the endpoints of a network interface share.
 type Interface struct {
@@ -124,7 +124,7 @@ func newInterface(at place, o Options) (_ *Interface, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("network interface %d: %w", at.ifindex, err)
 	}
-	queues := min(rxQueues(nif.Attrs()), mostQueues)
+	queues := min(rxQueues(nif.Attrs()), maxQueues)
 	if err := i.attach(o, queues); err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (i *Interface) bindQueue(q *queue, o Options) error {
 	// ring, so it stays empty.
 	err := unix.SetsockoptInt(q.owner.fd, unix.SOL_XDP, unix.XDP_RX_RING, 1)
 	// The kernel releases a closed socket asynchronously.
-	for end := time.Now().Add(longestRelease); err == nil; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(maxReleaseWait); err == nil; time.Sleep(time.Millisecond) {
 		if err = q.bind(i.index, o.Copy); !errors.Is(err, unix.EBUSY) || time.Now().After(end) {
 			break
 		}

@@ -11,7 +11,8 @@ import (
 
 const testPort = 4791
 
-var ours = []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("fe80::1")}
+var ours = []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1"),
+	netip.MustParseAddr("fe80::1")}
 
 // testTable is a program that drops the frames that it would redirect, as its map contains no
 // socket. This distinguishes them from the frames that it passes.

@@ -27,12 +27,12 @@ const (
 // Total number of chunks or slots of all queues of an interface, and the minimum and maximum of
 // one queue. All are powers of two.
 const (
-	rxChunksAll, rxChunksLeast, rxChunksMost = 8192, 512, 4096
-	txSlotsAll, txSlotsLeast, txSlotsMost    = 1024, 128, 512
+	rxChunksAll, minRxChunks, maxRxChunks = 8192, 512, 4096
+	txSlotsAll, minTxSlots, maxTxSlots    = 1024, 128, 512
 )
 
-// share returns the number for one of n queues.
-func share(all, least, most, n int) int {
+// perQueue returns the number for one of n queues.
+func perQueue(all, least, most, n int) int {
 	for all/n < most && most > least {
 		most /= 2
 	}
@@ -55,14 +55,14 @@ type queue struct {
 	fill   producer
 	fillAt []uint64
 	wanted *uint32 // flags of the fill ring, written by the kernel
-	lent   int     // number of chunks that loans hold
-	over   bool    // owner is closed
+	onLoan int     // number of chunks that loans hold
+	closed bool    // owner is closed
 
-	sending sync.Mutex // guards the following fields
-	done    consumer
-	doneAt  []uint64
-	free    []uint32 // free slots
-	flying  []uint8  // for each slot, number of chunks that the kernel holds
+	sending  sync.Mutex // guards the following fields
+	done     consumer
+	doneAt   []uint64
+	free     []uint32 // free slots
+	inFlight []uint8  // for each slot, number of chunks that the kernel holds
 }
 
 // newQueue allocates the memory of a queue and registers it with a socket that is not bound
@@ -70,8 +70,8 @@ type queue struct {
 func newQueue(number, queues int, several bool) (_ *queue, err error) {
 	q := &queue{
 		number: number, slotLen: chunkLen,
-		rxChunks: share(rxChunksAll, rxChunksLeast, rxChunksMost, queues),
-		txSlots:  share(txSlotsAll, txSlotsLeast, txSlotsMost, queues),
+		rxChunks: perQueue(rxChunksAll, minRxChunks, maxRxChunks, queues),
+		txSlots:  perQueue(txSlotsAll, minTxSlots, maxTxSlots, queues),
 	}
 	if several {
 		q.slotLen *= chunksPerSlot
@@ -96,7 +96,7 @@ func newQueue(number, queues int, several bool) (_ *queue, err error) {
 	if err = q.setRings(); err != nil {
 		return nil, err
 	}
-	q.free, q.flying = make([]uint32, q.txSlots), make([]uint8, q.txSlots)
+	q.free, q.inFlight = make([]uint32, q.txSlots), make([]uint8, q.txSlots)
 	for i := range q.free {
 		// The last slot is used first: the slot used most recently is still in the processor's
 		// cache.
@@ -184,8 +184,8 @@ func (q *queue) giveBack(chunks []uint64) {
 	}
 	q.memory.Lock()
 	defer q.memory.Unlock()
-	q.lent -= len(chunks)
-	if q.over {
+	q.onLoan -= len(chunks)
+	if q.closed {
 		q.unmap()
 		return
 	}
@@ -203,7 +203,7 @@ func (q *queue) giveBack(chunks []uint64) {
 func (q *queue) lend(n int) {
 	q.memory.Lock()
 	defer q.memory.Unlock()
-	q.lent += n
+	q.onLoan += n
 }
 
 // close closes the owner, after all other sockets. The memory is unmapped once no loan refers
@@ -214,12 +214,12 @@ func (q *queue) close() {
 	if q.owner != nil {
 		q.owner.close()
 	}
-	q.over = true
+	q.closed = true
 	q.unmap()
 }
 
 func (q *queue) unmap() {
-	if q.lent == 0 && q.mem != nil {
+	if q.onLoan == 0 && q.mem != nil {
 		_ = unix.Munmap(q.mem)
 		q.mem = nil
 	}
@@ -234,7 +234,7 @@ func (q *queue) reap() bool {
 	for range n {
 		at := int(q.doneAt[q.done.get()]) - q.rxChunks*chunkLen
 		i := at / q.slotLen
-		if q.flying[i]--; q.flying[i] == 0 {
+		if q.inFlight[i]--; q.inFlight[i] == 0 {
 			q.free = append(q.free, uint32(i))
 		}
 	}

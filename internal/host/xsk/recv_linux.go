@@ -56,9 +56,9 @@ func (e *Endpoint) Recv(h *Held, most int) {
 	}
 	e.taking = true
 	for range e.sockets {
-		s, q := e.sockets[e.turn], e.ifc.queues[e.turn]
-		if e.turn++; e.turn == len(e.sockets) {
-			e.turn = 0
+		s, q := e.sockets[e.nextQueue], e.ifc.queues[e.nextQueue]
+		if e.nextQueue++; e.nextQueue == len(e.sockets) {
+			e.nextQueue = 0
 		}
 		if s.rx.ready(1) > 0 && h.take(s, q, most) {
 			return

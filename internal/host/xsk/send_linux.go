@@ -52,7 +52,7 @@ func (l *Lane) Put(n int) []byte {
 		}
 		// The ring has space for all slots.
 		l.socket.txDesc[l.socket.tx.put()] = d
-		if q.flying[i]++; left <= 0 {
+		if q.inFlight[i]++; left <= 0 {
 			break
 		}
 	}
@@ -103,12 +103,12 @@ func (l *Lane) Flush() (calls int, err error) {
 	return calls, nil
 }
 
-// Pauses of Wait increase from shortestWait to longestWait: the kernel does not report
+// Pauses of Wait increase from minWait to maxWait: the kernel does not report
 // everything that frees space, and polling without a pause takes the processor from the work
 // that frees it.
 const (
-	shortestWait = 20 * time.Microsecond
-	longestWait  = time.Millisecond
+	minWait = 20 * time.Microsecond
+	maxWait = time.Millisecond
 )
 
 // Wait waits briefly for the kernel to take or return frames; the pause increases with tries.
@@ -116,6 +116,6 @@ func (l *Lane) Wait(tries int) {
 	if l.queue.reap() {
 		return
 	}
-	pause := unix.NsecToTimespec(int64(min(shortestWait<<min(tries, 16), longestWait)))
+	pause := unix.NsecToTimespec(int64(min(minWait<<min(tries, 16), maxWait)))
 	_ = unix.Nanosleep(&pause, nil) // an early return on a signal is harmless
 }

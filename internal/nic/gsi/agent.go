@@ -85,13 +85,13 @@ func gsiReads() pace.Rate {
 // logInterval is the minimum time between two log messages about messages that were not sent.
 const logInterval = transport.Time(time.Second)
 
-const madRoom = transport.GRHLen + mad.Len
+const bufferLen = transport.GRHLen + mad.Len
 
 // Open starts the connection manager of d, which may have only one. One goroutine calls handle
 // for each event, with no lock held; handle may call Do.
 func Open(d *nic.Device, cfg cm.Config, handle func(*cm.Event)) (*Agent, error) {
 	g := &Agent{
-		dev: d, pd: &mr.PD{}, mem: make([]byte, gsiDepth*madRoom), handle: handle,
+		dev: d, pd: &mr.PD{}, mem: make([]byte, gsiDepth*bufferLen), handle: handle,
 		manager: cm.New(cfg), kick: signal.New(), taken: signal.New(),
 	}
 	g.arrived.kick = g.kick
@@ -134,7 +134,8 @@ func (g *Agent) open() error {
 	g.recvs = make([]qp.RecvWR, gsiDepth)
 	all := make([]*qp.RecvWR, gsiDepth)
 	for i := range g.recvs {
-		g.recvs[i] = qp.RecvWR{ID: uint64(i), SGList: []qp.SGE{{Addr: uint64(i) * madRoom, Length: madRoom, LKey: g.lkey}}}
+		g.recvs[i] = qp.RecvWR{ID: uint64(i),
+			SGList: []qp.SGE{{Addr: uint64(i) * bufferLen, Length: bufferLen, LKey: g.lkey}}}
 		all[i] = &g.recvs[i]
 	}
 	g.qp.ShareReceives(gsiDepth)
@@ -184,12 +185,12 @@ func (g *Agent) receive(ctx context.Context) {
 // take passes a received message to the manager. g.mu is held.
 func (g *Agent) take(wc *qp.WC) {
 	if wc.Opcode == qp.WCRecv && wc.Status == qp.WCSuccess {
-		g.hear(wc, g.room(wc.WRID))
+		g.receiveMAD(wc, g.room(wc.WRID))
 	}
 }
 
 // room returns the buffer of receive i.
-func (g *Agent) room(i uint64) []byte { return g.mem[i*madRoom:][:madRoom] }
+func (g *Agent) room(i uint64) []byte { return g.mem[i*bufferLen:][:bufferLen] }
 
 // repost reposts the receives that were read and lets their senders send more.
 func (g *Agent) repost(wcs []qp.WC) {
@@ -214,7 +215,7 @@ func (g *Agent) repost(wcs []qp.WC) {
 	_, _ = g.qp.PostRecv(wrs[:n])
 }
 
-func (g *Agent) hear(wc *qp.WC, b []byte) {
+func (g *Agent) receiveMAD(wc *qp.WC, b []byte) {
 	av, err := g.dev.ReplyVector((*transport.GRH)(b))
 	if err != nil || wc.SrcQP != bth.GSI || wc.ByteLen < transport.GRHLen {
 		g.foreign++
@@ -317,7 +318,8 @@ func (g *Agent) done() {
 // send posts the manager's MADs. One that cannot be posted is lost like any other datagram.
 func (g *Agent) send() {
 	for g.manager.NextSend(&g.out) {
-		ah, err := g.dev.CreateAH(g.pd, qp.AddressVector{DGID: g.out.Peer.GID, SGIDIndex: g.out.Peer.SGIDIndex, HopLimit: packet.DefaultHopLimit})
+		ah, err := g.dev.CreateAH(g.pd,
+			qp.AddressVector{DGID: g.out.Peer.GID, SGIDIndex: g.out.Peer.SGIDIndex, HopLimit: packet.DefaultHopLimit})
 		if err == nil {
 			g.wr = qp.SendWR{
 				Opcode: qp.WRSend, Flags: qp.Inline, InlineData: g.out.MAD[:],
@@ -337,7 +339,8 @@ func (g *Agent) lost(err error) {
 	g.unsent++
 	if now := g.dev.Now(); g.lastUnsent == 0 || now-g.lastUnsent >= logInterval {
 		g.lastUnsent = now
-		g.dev.Logger().Warn("a message of the connection manager was not sent", "device", g.dev.Name(), "to", g.out.Peer.GID, "error", err, "messages", g.unsent)
+		g.dev.Logger().Warn("a message of the connection manager was not sent", "device", g.dev.Name(), "to",
+			g.out.Peer.GID, "error", err, "messages", g.unsent)
 	}
 }
 

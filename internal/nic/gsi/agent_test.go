@@ -71,7 +71,7 @@ func TestEventsThatNobodyTakesAreBounded(t *testing.T) {
 		const asked = 2 * maxEvents
 		for i := range uint32(asked) {
 			req := peer.REQ(i+1, 7)
-			for _, m := range []*mad.Message{req, rawcm.GivenUp(req)} {
+			for _, m := range []*mad.Message{req, rawcm.TimeoutREJ(req)} {
 				if err := peer.Put(m); err != nil {
 					t.Fatal(err)
 				}

@@ -16,10 +16,10 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// firstKnock is the delay after which a host that has not answered a request is probed for a
+// firstProbe is the delay after which a host that has not answered a request is probed for a
 // RoCEv2 listener. Each further delay is twice as long, because hosts limit the rate of ICMP
 // errors (RFC 1812, 4.3.2.8), which may also be lost.
-const firstKnock = 200 * time.Millisecond
+const firstProbe = 200 * time.Millisecond
 
 // NothingListens waits until remote reports by ICMP that UDP port 4791 is closed, and returns
 // true. It returns false when ctx is done, or if it cannot probe. d counts the probes that were
@@ -31,7 +31,7 @@ const firstKnock = 200 * time.Millisecond
 // include it, the request waits for its own timeout. The probe works for every kind of link,
 // because it has a socket of its own.
 func NothingListens(ctx context.Context, d *nic.Device, local, remote netip.Addr) bool {
-	timer := time.NewTimer(firstKnock)
+	timer := time.NewTimer(firstProbe)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -48,17 +48,17 @@ func NothingListens(ctx context.Context, d *nic.Device, local, remote netip.Addr
 			_ = probe.Close()
 		}
 	}()
-	datagram := knock(local, remote, probe.SrcPort())
+	datagram := probePacket(local, remote, probe.SrcPort())
 	done := make(chan bool, 1)
 	go func() {
-		refused, _ := probe.Refused(knockSecret)
+		refused, _ := probe.Refused(probeSecret)
 		done <- refused
 	}()
-	for wait := firstKnock; ; wait *= 2 {
+	for wait := firstProbe; ; wait *= 2 {
 		// If it cannot be sent now, for example while the neighbour is being resolved, it may be
 		// sent later.
 		if probe.Send(datagram) == nil {
-			d.PortProbed()
+			d.CountPortProbe()
 		}
 		timer.Reset(wait)
 		select {
@@ -69,12 +69,12 @@ func NothingListens(ctx context.Context, d *nic.Device, local, remote netip.Addr
 	}
 }
 
-// knockSecret is the number of bytes that an ICMP error must quote: up to the end of the
+// probeSecret is the number of bytes that an ICMP error must quote: up to the end of the
 // transaction ID.
-const knockSecret = bth.BTHLen + bth.DETHLen + 16
+const probeSecret = bth.BTHLen + bth.DETHLen + 16
 
-// knock returns the probe datagram.
-func knock(local, remote netip.Addr, srcPort uint16) []byte {
+// probePacket returns the probe datagram.
+func probePacket(local, remote netip.Addr, srcPort uint16) []byte {
 	var tid [8]byte
 	// Read never fails: see crypto/rand.
 	_, _ = rand.Read(tid[:])
@@ -90,7 +90,8 @@ func knock(local, remote netip.Addr, srcPort uint16) []byte {
 	n := bth.UDPHeaderLen + len(out) + bth.ICRCLen
 	var seed uint32
 	if src.Is4() {
-		h := bth.Header4{Src: src.As4(), Dst: dst.As4(), FlagsFragment: packet.DontFragment, SrcPort: srcPort, DstPort: packet.Port, UDPLen: n}
+		h := bth.Header4{Src: src.As4(), Dst: dst.As4(), FlagsFragment: packet.DontFragment, SrcPort: srcPort,
+			DstPort: packet.Port, UDPLen: n}
 		seed = h.Seed() ^ bth.IDSeed(0)
 	} else {
 		h := bth.Header6{Src: src.As16(), Dst: dst.As16(), SrcPort: srcPort, DstPort: packet.Port, UDPLen: n}

@@ -38,15 +38,15 @@ type Follower struct {
 	engine *nic.Device
 	name   string // name of the device in logs
 	watch  *netdev.Watcher
-	home   *netdev.Namespace
+	netns  *netdev.Namespace
 
 	// Owned by the goroutine, and by New before it starts.
 	state netdev.State // last state of the host
 	links map[netip.Addr]*followed
-	again bool          // the host is read again after wait even if nothing changes
+	retry bool          // the host is read again after wait even if nothing changes
 	wait  time.Duration // delay until then
 
-	stop, over chan struct{}
+	stop, stopped chan struct{}
 }
 
 // followed is a link that the follower has opened.
@@ -76,8 +76,8 @@ func New(cfg Config) (*Follower, []packet.Link, error) {
 		return nil, nil, err
 	}
 	f := &Follower{
-		cfg: cfg, watch: watch, home: home, links: make(map[netip.Addr]*followed), wait: firstWait,
-		stop: make(chan struct{}), over: make(chan struct{}),
+		cfg: cfg, watch: watch, netns: home, links: make(map[netip.Addr]*followed), wait: firstWait,
+		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	links, err := f.first()
 	if err != nil {
@@ -90,7 +90,7 @@ func New(cfg Config) (*Follower, []packet.Link, error) {
 // first opens links on the present addresses. Failures that may pass with time are left to the
 // goroutine; all others are returned as errors.
 func (f *Follower) first() (links []packet.Link, err error) {
-	if f.state, err = f.lookAtHost(); err != nil {
+	if f.state, err = f.readHost(); err != nil {
 		return nil, err
 	}
 	f.cfg.NetDev(f.state.Name)
@@ -123,8 +123,8 @@ func (f *Follower) Start(engine *nic.Device, name string) error {
 	f.engine, f.name = engine, name
 	f.engine.PortChanged(f.state.Carrier)
 	entered := make(chan error)
-	f.home.Go(func(err error) {
-		defer close(f.over)
+	f.netns.Go(func(err error) {
+		defer close(f.stopped)
 		entered <- err
 		if err == nil {
 			f.run()
@@ -134,9 +134,9 @@ func (f *Follower) Start(engine *nic.Device, name string) error {
 }
 
 func (f *Follower) run() {
-	for f.update(); ; f.look() {
+	for f.update(); ; f.sync() {
 		var again <-chan time.Time
-		if f.again {
+		if f.retry {
 			again = time.After(f.wait)
 			f.wait = min(2*f.wait, longestWait)
 		}
@@ -153,19 +153,19 @@ func (f *Follower) run() {
 // Close releases the resources of a Follower that has not started.
 func (f *Follower) Close() {
 	f.watch.Close()
-	f.home.Close()
+	f.netns.Close()
 }
 
 // End ends the goroutine and releases the Follower's resources. The engine must be closed before,
 // so that calls of it by the goroutine return.
 func (f *Follower) End() {
 	close(f.stop)
-	<-f.over
+	<-f.stopped
 	f.Close()
 }
 
-// lookAtHost returns the state of the interface with the admitted addresses.
-func (f *Follower) lookAtHost() (netdev.State, error) {
+// readHost returns the state of the interface with the admitted addresses.
+func (f *Follower) readHost() (netdev.State, error) {
 	state, err := f.watch.Look()
 	if f.cfg.Admit != nil {
 		state.Addrs = slices.DeleteFunc(state.Addrs, func(a netdev.Addr) bool { return !f.cfg.Admit(a.Addr) })
@@ -173,17 +173,17 @@ func (f *Follower) lookAtHost() (netdev.State, error) {
 	return state, err
 }
 
-// look reads the state of the host and applies it to the device.
-func (f *Follower) look() {
-	state, err := f.lookAtHost()
+// sync reads the state of the host and applies it to the device.
+func (f *Follower) sync() {
+	state, err := f.readHost()
 	if err != nil {
 		f.cfg.Log.Warn("following the addresses of the host failed", "device", f.name, "error", err)
-		f.again = true
+		f.retry = true
 		return
 	}
 	// Before events are raised: a program that reads one finds the new name.
 	f.cfg.NetDev(state.Name)
-	if state.Life != f.state.Life || state.Index != f.state.Index {
+	if state.Generation != f.state.Generation || state.Index != f.state.Index {
 		f.removeAll("the interface is gone")
 	}
 	f.state = state
@@ -192,7 +192,7 @@ func (f *Follower) look() {
 
 // update applies f.state to the device.
 func (f *Follower) update() {
-	f.again = false
+	f.retry = false
 	for addr := range f.links {
 		if why := f.lost(addr); why != nil {
 			f.remove(addr, why)
@@ -209,7 +209,7 @@ func (f *Follower) update() {
 		err := f.refusal(&a)
 		if err == nil {
 			err = f.add(a.Addr)
-			f.again = f.again || err != nil
+			f.retry = f.retry || err != nil
 		}
 		if err != nil {
 			left = append(left, err)
@@ -228,8 +228,8 @@ func (f *Follower) refusal(a *netdev.Addr) error {
 	switch {
 	case !f.state.SetUp:
 		return fmt.Errorf("%v: %w", a.Addr, errDown)
-	case a.Flaw != nil:
-		return fmt.Errorf("%v: %w", a.Addr, a.Flaw)
+	case a.Unusable != nil:
+		return fmt.Errorf("%v: %w", a.Addr, a.Unusable)
 	case !qp.MTUForLink(f.state.MTU).Valid():
 		return fmt.Errorf("%v: %w", a.Addr, f.tooSmall())
 	}
@@ -246,8 +246,8 @@ func (f *Follower) lost(addr netip.Addr) error {
 	for _, a := range f.state.Addrs {
 		switch {
 		case a.Addr != addr:
-		case errors.Is(a.Flaw, netdev.ErrDuplicate):
-			return a.Flaw
+		case errors.Is(a.Unusable, netdev.ErrDuplicate):
+			return a.Unusable
 		case !qp.MTUForLink(f.state.MTU).Valid():
 			return f.tooSmall()
 		default:

@@ -36,7 +36,8 @@ func TestTheDescriptionOfTheDeviceComesFirst(t *testing.T) {
 		c.Close()
 	}
 	var refused *RefusedError
-	if _, err := Dial(t.Context(), r.socket, Request{Device: "eth1"}); !errors.As(err, &refused) || !errors.Is(err, unix.ENODEV) {
+	if _, err := Dial(t.Context(), r.socket, Request{Device: "eth1"}); !errors.As(err, &refused) ||
+		!errors.Is(err, unix.ENODEV) {
 		t.Errorf("a device that is not there: %v", err)
 	}
 }
@@ -306,7 +307,7 @@ func TestAtomicsThroughAllContextsOfAProcessAreAtomic(t *testing.T) {
 		}
 		all.Go(func() {
 			for range each {
-				if _, err := m.(mr.Atomic).FetchAddAt(0, 1); err != nil {
+				if _, err := m.(mr.AtomicMemory).FetchAddAt(0, 1); err != nil {
 					t.Error(err)
 					return
 				}
@@ -375,7 +376,8 @@ func TestWhatIsInstalledIsFoundAgainByItsOwnClientOnly(t *testing.T) {
 	var number atomic.Uint32
 	th.install = func(f *os.File, object uint32, closeOnExec bool) (int, error) {
 		var a, b unix.Stat_t
-		if err := errors.Join(unix.Fstat(int(f.Fd()), &a), unix.Fstat(0, &b)); err != nil || a.Ino != b.Ino || !closeOnExec {
+		if err := errors.Join(unix.Fstat(int(f.Fd()), &a), unix.Fstat(0, &b)); err != nil || a.Ino != b.Ino ||
+			!closeOnExec {
 			t.Errorf("another file was installed: %v", err)
 		}
 		number.Store(object)
@@ -587,11 +589,12 @@ func TestOnlyTheMemoryOfAProcessIsTaken(t *testing.T) {
 	comm := open("/proc/self/comm", os.O_RDWR)
 	fifo := open(filepath.Join(fake, "fifo"), os.O_RDWR)
 	for name, p := range map[string]proc{
-		"a pipe":                       {self[fileDir], fifo, self[fileMaps]},
-		"a file of /proc":              {self[fileDir], comm, self[fileMaps]},
-		"memory as maps":               {self[fileDir], self[fileMem], self[fileMem]},
-		"maps as memory":               {self[fileDir], self[fileMaps], self[fileMaps]},
-		"a directory outside of /proc": {open(fake, unix.O_PATH), open(filepath.Join(fake, "mem"), os.O_RDWR), open(filepath.Join(fake, "maps"), os.O_RDONLY)},
+		"a pipe":          {self[fileDir], fifo, self[fileMaps]},
+		"a file of /proc": {self[fileDir], comm, self[fileMaps]},
+		"memory as maps":  {self[fileDir], self[fileMem], self[fileMem]},
+		"maps as memory":  {self[fileDir], self[fileMaps], self[fileMaps]},
+		"a directory outside of /proc": {open(fake, unix.O_PATH), open(filepath.Join(fake, "mem"), os.O_RDWR),
+			open(filepath.Join(fake, "maps"), os.O_RDONLY)},
 		"the directory of another one": {open("/proc/1", unix.O_PATH), self[fileMem], self[fileMaps]},
 		"memory opened for reading":    {self[fileDir], open("/proc/self/mem", os.O_RDONLY), self[fileMaps]},
 		"no directory":                 {comm, self[fileMem], self[fileMaps]},

@@ -92,9 +92,10 @@ type rule struct {
 }
 
 var rules = [numKinds]rule{
-	kindHello:     {name: "HELLO", minData: 1, maxData: maxHello},
-	kindOpen:      {name: "OPEN", fields: hasCall | hasProcess | hasCmd, minFiles: 3, maxFiles: 3},
-	kindCall:      {name: "CALL", fields: hasFlags | hasCall | hasObject | hasProcess | hasCmd | hasArg | hasSize, flags: flagWrite | flagNonBlock, maxData: MaxWrite},
+	kindHello: {name: "HELLO", minData: 1, maxData: maxHello},
+	kindOpen:  {name: "OPEN", fields: hasCall | hasProcess | hasCmd, minFiles: 3, maxFiles: 3},
+	kindCall: {name: "CALL", fields: hasFlags | hasCall | hasObject | hasProcess | hasCmd | hasArg | hasSize,
+		flags: flagWrite | flagNonBlock, maxData: MaxWrite},
 	kindCancel:    {name: "CANCEL", fields: hasCall},
 	kindInstalled: {name: "INSTALLED", fields: hasCall | hasErrno | hasArg},
 	kindFound:     {name: "FOUND", fields: hasCall | hasObject},
@@ -104,10 +105,11 @@ var rules = [numKinds]rule{
 	kindWelcome:   {name: "WELCOME", fromServer: true, minData: 1, maxData: maxDescription},
 	kindRefused:   {name: "REFUSED", fromServer: true, fields: hasErrno, minData: 1, maxData: maxReason},
 	kindReply:     {name: "REPLY", fromServer: true, fields: hasCall | hasObject | hasErrno | hasArg, maxFiles: 1},
-	kindInstall:   {name: "INSTALL", fromServer: true, fields: hasFlags | hasCall | hasObject, flags: flagCloseOnExec, minFiles: 1, maxFiles: 1},
-	kindFind:      {name: "FIND", fromServer: true, fields: hasCall | hasArg},
-	kindEnded:     {name: "ENDED", fromServer: true, fields: hasObject},
-	kindChanged:   {name: "CHANGED", fromServer: true, minData: 1, maxData: maxDescription},
+	kindInstall: {name: "INSTALL", fromServer: true, fields: hasFlags | hasCall | hasObject, flags: flagCloseOnExec,
+		minFiles: 1, maxFiles: 1},
+	kindFind:    {name: "FIND", fromServer: true, fields: hasCall | hasArg},
+	kindEnded:   {name: "ENDED", fromServer: true, fields: hasObject},
+	kindChanged: {name: "CHANGED", fromServer: true, minData: 1, maxData: maxDescription},
 }
 
 func (k kind) String() string {
@@ -138,8 +140,10 @@ func parse(b []byte, fromServer bool, files int) (frame, error) {
 	}
 	le := binary.LittleEndian
 	f := frame{
-		kind: kind(le.Uint16(b)), flags: le.Uint16(b[2:]), call: le.Uint32(b[4:]), object: le.Uint32(b[8:]), process: le.Uint32(b[12:]),
-		cmd: le.Uint32(b[16:]), errno: le.Uint32(b[20:]), arg: le.Uint64(b[24:]), size: le.Uint64(b[32:]), data: b[headerSize:],
+		kind: kind(le.Uint16(b)), flags: le.Uint16(b[2:]), call: le.Uint32(b[4:]),
+		object: le.Uint32(b[8:]), process: le.Uint32(b[12:]),
+		cmd: le.Uint32(b[16:]), errno: le.Uint32(b[20:]), arg: le.Uint64(b[24:]), size: le.Uint64(b[32:]),
+		data: b[headerSize:],
 	}
 	return f, f.check(fromServer, files)
 }
@@ -156,7 +160,8 @@ func (f *frame) check(fromServer bool, files int) error {
 		bit   field
 		value uint64
 	}{
-		{hasFlags, uint64(f.flags)}, {hasCall, uint64(f.call)}, {hasObject, uint64(f.object)}, {hasProcess, uint64(f.process)},
+		{hasFlags, uint64(f.flags)}, {hasCall, uint64(f.call)},
+		{hasObject, uint64(f.object)}, {hasProcess, uint64(f.process)},
 		{hasCmd, uint64(f.cmd)}, {hasErrno, uint64(f.errno)}, {hasArg, f.arg}, {hasSize, f.size},
 	} {
 		if r.fields&x.bit == 0 && x.value != 0 {
@@ -167,7 +172,8 @@ func (f *frame) check(fromServer bool, files int) error {
 	case f.flags&^r.flags != 0:
 		return fmt.Errorf("broker: %v has the flags %#x", f.kind, f.flags)
 	case len(f.data) < r.minData || len(f.data) > r.maxData:
-		return fmt.Errorf("broker: %v has %d bytes of data, it must be %d to %d", f.kind, len(f.data), r.minData, r.maxData)
+		return fmt.Errorf("broker: %v has %d bytes of data, it must be %d to %d", f.kind, len(f.data),
+			r.minData, r.maxData)
 	case files < r.minFiles || files > r.maxFiles:
 		return fmt.Errorf("broker: %v has %d descriptors, it must be %d to %d", f.kind, files, r.minFiles, r.maxFiles)
 	case f.kind == kindCall:
@@ -186,7 +192,8 @@ func (f *frame) checkCall() error {
 	write := f.flags&flagWrite != 0
 	switch {
 	case write && (f.cmd != 0 || uint64(len(f.data)) != min(f.size, MaxWrite)):
-		return fmt.Errorf("broker: a write of %d bytes with %d bytes of data and command %#x", f.size, len(f.data), f.cmd)
+		return fmt.Errorf("broker: a write of %d bytes with %d bytes of data and command %#x", f.size,
+			len(f.data), f.cmd)
 	case !write && (f.size != 0 || len(f.data) != 0 || f.flags != 0):
 		return fmt.Errorf("broker: an ioctl with %d bytes of data, size %d and flags %#x", len(f.data), f.size, f.flags)
 	}

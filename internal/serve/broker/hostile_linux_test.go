@@ -28,22 +28,25 @@ func TestAClientThatBreaksARuleIsDisconnected(t *testing.T) {
 		bytes []byte
 		files []int
 	}{
-		"a short message":         {bytes: make([]byte, headerSize-1)},
-		"an unknown kind":         {bytes: (&frame{kind: 99}).appendTo(nil)},
-		"no kind":                 {bytes: (&frame{}).appendTo(nil)},
-		"a server's message":      {bytes: (&frame{kind: kindReply, call: 1}).appendTo(nil)},
-		"a second HELLO":          {bytes: (&frame{kind: kindHello, data: []byte("{}")}).appendTo(nil)},
-		"a field too much":        {bytes: (&frame{kind: kindCancel, call: 1, arg: 1}).appendTo(nil)},
-		"an unknown flag":         {bytes: (&frame{kind: kindCall, flags: 8}).appendTo(nil)},
-		"a flag of a write":       {bytes: (&frame{kind: kindCall, flags: flagNonBlock}).appendTo(nil)},
-		"data of an ioctl":        {bytes: (&frame{kind: kindCall, data: []byte("x")}).appendTo(nil)},
-		"less data than the size": {bytes: (&frame{kind: kindCall, flags: flagWrite, size: 2, data: []byte("x")}).appendTo(nil)},
-		"too much data":           {bytes: (&frame{kind: kindCall, flags: flagWrite, size: MaxWrite + 1, data: make([]byte, MaxWrite+1)}).appendTo(nil)},
-		"an open without files":   {bytes: (&frame{kind: kindOpen, call: 1}).appendTo(nil)},
-		"files of a call":         {bytes: (&frame{kind: kindCall, call: 1}).appendTo(nil), files: []int{fd}},
-		"too many files":          {bytes: (&frame{kind: kindOpen, call: 1}).appendTo(nil), files: []int{fd, fd, fd, fd, fd}},
-		"an answer to nothing":    {bytes: (&frame{kind: kindInstalled, call: 1}).appendTo(nil)},
-		"a large error number":    {bytes: (&frame{kind: kindInstalled, call: 1, errno: 5000}).appendTo(nil)},
+		"a short message":    {bytes: make([]byte, headerSize-1)},
+		"an unknown kind":    {bytes: (&frame{kind: 99}).appendTo(nil)},
+		"no kind":            {bytes: (&frame{}).appendTo(nil)},
+		"a server's message": {bytes: (&frame{kind: kindReply, call: 1}).appendTo(nil)},
+		"a second HELLO":     {bytes: (&frame{kind: kindHello, data: []byte("{}")}).appendTo(nil)},
+		"a field too much":   {bytes: (&frame{kind: kindCancel, call: 1, arg: 1}).appendTo(nil)},
+		"an unknown flag":    {bytes: (&frame{kind: kindCall, flags: 8}).appendTo(nil)},
+		"a flag of a write":  {bytes: (&frame{kind: kindCall, flags: flagNonBlock}).appendTo(nil)},
+		"data of an ioctl":   {bytes: (&frame{kind: kindCall, data: []byte("x")}).appendTo(nil)},
+		"less data than the size": {bytes: (&frame{kind: kindCall, flags: flagWrite, size: 2,
+			data: []byte("x")}).appendTo(nil)},
+		"too much data": {bytes: (&frame{kind: kindCall, flags: flagWrite, size: MaxWrite + 1,
+			data: make([]byte, MaxWrite+1)}).appendTo(nil)},
+		"an open without files": {bytes: (&frame{kind: kindOpen, call: 1}).appendTo(nil)},
+		"files of a call":       {bytes: (&frame{kind: kindCall, call: 1}).appendTo(nil), files: []int{fd}},
+		"too many files": {bytes: (&frame{kind: kindOpen, call: 1}).appendTo(nil),
+			files: []int{fd, fd, fd, fd, fd}},
+		"an answer to nothing": {bytes: (&frame{kind: kindInstalled, call: 1}).appendTo(nil)},
+		"a large error number": {bytes: (&frame{kind: kindInstalled, call: 1, errno: 5000}).appendTo(nil)},
 	} {
 		bad := r.raw()
 		if _, _, err := bad.conn.WriteMsgUnix(x.bytes, unix.UnixRights(x.files...), nil); err != nil {
@@ -66,7 +69,8 @@ func TestTheFirstMessageIsAHelloOfTheSameVersion(t *testing.T) {
 	}{
 		"another message": {first: frame{kind: kindExit}},
 		"no JSON":         {first: frame{kind: kindHello, data: []byte("hello")}},
-		"another version": {first: frame{kind: kindHello, data: encode(hello{Version: version + 1})}, kind: kindRefused},
+		"another version": {first: frame{kind: kindHello, data: encode(hello{Version: version + 1})},
+			kind: kindRefused},
 	} {
 		conn, err := net.Dial(network, r.socket)
 		if err != nil {

@@ -84,7 +84,8 @@ func (l *link) receive() (frame, []int, error) {
 	}
 	files, err := descriptors(l.oob[:oobn])
 	if err == nil && flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
-		err = fmt.Errorf("broker: a message is longer than %d bytes or has more than %d descriptors", len(l.in)-1, maxFiles)
+		err = fmt.Errorf("broker: a message is longer than %d bytes or has more than %d descriptors",
+			len(l.in)-1, maxFiles)
 	}
 	var f frame
 	if err == nil {

@@ -222,8 +222,10 @@ func (d *Daemon) openDevices(ctx context.Context) error {
 	for i := range d.plan.Devices {
 		c := &d.plan.Devices[i]
 		dev, err := d.opts.Open(verbs.Config{
-			Name: c.Name, Device: c.On(), Link: c.Link, Follow: true, ConnManager: true, Admit: c.Wants, MTU: verbs.MTU(c.MTU), MaxQP: c.MaxQP, MaxMR: c.MaxMR,
-			Peers: c.Peers, Logger: d.log, Spin: cmp.Or(c.Spin, -1), Shards: c.Shards, Wrap: d.packets.wrap, Observer: d.packets.observer(),
+			Name: c.Name, Device: c.On(), Link: c.Link, Follow: true, ConnManager: true, Admit: c.Wants,
+			MTU: verbs.MTU(c.MTU), MaxQP: c.MaxQP, MaxMR: c.MaxMR,
+			Peers: c.Peers, Logger: d.log, Spin: cmp.Or(c.Spin, -1), Shards: c.Shards, Wrap: d.packets.wrap,
+			Observer: d.packets.observer(),
 			Loopback: c.Loopback,
 		})
 		if err != nil {
@@ -236,7 +238,8 @@ func (d *Daemon) openDevices(ctx context.Context) error {
 			d.log.Warn("waiting for the network", "device", c.Name, "on", c.On(), "reason", why)
 		}
 		for _, g := range dev.GIDs() {
-			d.log.Info("GID", "device", c.Name, "index", g.Index, "gid", g.GID.String(), "interface", g.NetDev, "mtu", int(g.MTU))
+			d.log.Info("GID", "device", c.Name, "index", g.Index, "gid", g.GID.String(), "interface", g.NetDev,
+				"mtu", int(g.MTU))
 		}
 		d.watching.Go(func() { d.watch(ctx, dev) })
 	}

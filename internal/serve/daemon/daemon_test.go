@@ -38,7 +38,8 @@ type rig struct {
 }
 
 func newRig(t testing.TB) *rig {
-	r := &rig{t: t, socket: testnet.Listen(), metrics: testnet.Listen(), tools: testnet.Listen(), told: make(chan string, 2), end: make(chan error, 1)}
+	r := &rig{t: t, socket: testnet.Listen(), metrics: testnet.Listen(), tools: testnet.Listen(),
+		told: make(chan string, 2), end: make(chan error, 1)}
 	pipes := pipe.NewNet()
 	r.pipes = pipes
 	r.opts = Options{
@@ -129,7 +130,8 @@ func TestADaemonRunsUntilItIsStopped(t *testing.T) {
 		if s.State != running || s.Version != "v1.2.3" || s.PID != pid || s.LogLevel != "info" || len(s.Devices) != 2 {
 			t.Errorf("%+v", s)
 		}
-		if d := s.Devices[0]; d.Name != "eth0" || d.MTU != 512 || len(d.Peers) != 1 || len(d.GIDs) != 1 || d.Port != "PORT_ACTIVE" || d.MaxQPs != 1048560 {
+		if d := s.Devices[0]; d.Name != "eth0" || d.MTU != 512 || len(d.Peers) != 1 || len(d.GIDs) != 1 ||
+			d.Port != "PORT_ACTIVE" || d.MaxQPs != 1048560 {
 			t.Errorf("%+v", d)
 		}
 		if d := r.opened[0]; d.Admits(netip.MustParseAddr("198.51.100.7")) {
@@ -148,7 +150,8 @@ func TestADaemonRunsUntilItIsStopped(t *testing.T) {
 		if _, err := r.socket.Dial(t.Context()); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("the socket is open after the end: %v", err)
 		}
-		for _, want := range []string{`"msg":"ready","version":"v1.2.3"`, `"msg":"GID","device":"b","index":0,"gid":"::ffff:198.51.100.1"`, `"msg":"stopped"`,
+		for _, want := range []string{`"msg":"ready","version":"v1.2.3"`,
+			`"msg":"GID","device":"b","index":0,"gid":"::ffff:198.51.100.1"`, `"msg":"stopped"`,
 			`"level":"WARN","msg":"waiting for the network","device":"b","on":"eth1","reason":"eth1 has no address of the kind that gids allows, which is v6"`} {
 			if !strings.Contains(r.log.String(), want) {
 				t.Errorf("the log has no %s:\n%s", want, &r.log)
@@ -318,7 +321,8 @@ func TestItCanBeLookedIntoWhileItEnds(t *testing.T) {
 		r.start("[[device]]\ninterface = \"eth0\"\n[[device]]\ninterface = \"eth1\"")
 		var lookers sync.WaitGroup
 		ends := make(chan struct{})
-		for _, path := range []string{"/v1/status", "/v1/qps", "/v1/mrs", "/v1/cqs", "/v1/srqs", "/v1/groups", "/v1/cms", "/v1/stats"} {
+		for _, path := range []string{"/v1/status", "/v1/qps", "/v1/mrs", "/v1/cqs", "/v1/srqs", "/v1/groups",
+			"/v1/cms", "/v1/stats"} {
 			lookers.Go(func() {
 				for {
 					var v map[string]any
@@ -368,7 +372,8 @@ func TestTheLogTellsOfThePort(t *testing.T) {
 		if err := <-r.end; err != nil {
 			t.Error(err)
 		}
-		for _, want := range []string{`level=WARN msg=event device=eth0 event="port 1: port error"`, `level=INFO msg=event device=eth0 event="port 1: port active"`} {
+		for _, want := range []string{`level=WARN msg=event device=eth0 event="port 1: port error"`,
+			`level=INFO msg=event device=eth0 event="port 1: port active"`} {
 			if !strings.Contains(r.log.String(), want) {
 				t.Errorf("the log has no %s:\n%s", want, &r.log)
 			}

@@ -20,7 +20,8 @@ func TestAFIFOIsNoFileOfADaemon(t *testing.T) {
 	if _, err := config.Load(t.Context(), fifo); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("the configuration: %v, want %q", err, want)
 	}
-	if _, err := planOf(t, fmt.Sprintf("service.perftest.payload = %q", fifo)); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := planOf(t, fmt.Sprintf("service.perftest.payload = %q", fifo)); err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("the payload: %v, want %q", err, want)
 	}
 }

@@ -19,7 +19,8 @@ import (
 )
 
 // Loopback addresses that tests of no other package use.
-var floodAddrs = [3]netip.Addr{netip.MustParseAddr("127.83.4.1"), netip.MustParseAddr("127.83.4.2"), netip.MustParseAddr("127.83.4.3")}
+var floodAddrs = [3]netip.Addr{netip.MustParseAddr("127.83.4.1"), netip.MustParseAddr("127.83.4.2"),
+	netip.MustParseAddr("127.83.4.3")}
 
 // flooded is a daemon on UDP sockets, an honest host, and a hostile peer.
 type flooded struct {
@@ -126,7 +127,8 @@ func (f *flooded) has() has {
 func (f *flooded) settled(first has) has {
 	for {
 		f.ping()
-		if h := f.has(); h.qps <= first.qps && h.cqs <= first.cqs && h.mrs <= first.mrs && h.goroutines <= first.goroutines && f.halfOpen() == 0 {
+		if h := f.has(); h.qps <= first.qps && h.cqs <= first.cqs && h.mrs <= first.mrs &&
+			h.goroutines <= first.goroutines && f.halfOpen() == 0 {
 			return h
 		}
 	}
@@ -193,7 +195,8 @@ func (f *flooded) under(messages uint32) (pinged int) {
 		// include those that wait for the program, in a backlog of 128 and the additional shares.
 		h, half := f.has(), f.halfOpen()
 		// A client uses two goroutines.
-		if most := 2*maxPingersOfHost + 1; h.goroutines > f.idle+2*most || h.qps > most || h.cqs > most || h.mrs > 3*most || half > most+2*128 {
+		if most := 2*maxPingersOfHost + 1; h.goroutines > f.idle+2*most || h.qps > most || h.cqs > most ||
+			h.mrs > 3*most || half > most+2*128 {
 			f.t.Errorf("while it lasts: %+v, %d half-open", h, half)
 		}
 		select {
@@ -216,7 +219,7 @@ func (f *flooded) accounted() {
 	}
 	count := stats.Stats[0].Counters
 	of := f.honest.Counters()
-	sent := f.link.(packet.Counted).Stats().TxFrames + of["tx_packets"] + of["tx_port_probes"]
+	sent := f.link.(packet.StatsReporter).Stats().TxFrames + of["tx_packets"] + of["tx_port_probes"]
 	// The host counts a dropped train of segments as one.
 	if lost, drops := sent-count["rx_packets"], count["link_rx_queue_full"]; lost < drops || drops == 0 && lost > 0 {
 		f.t.Errorf("%d packets were sent, %d received, %d dropped by the host", sent, count["rx_packets"], drops)
@@ -229,7 +232,8 @@ func (f *flooded) accounted() {
 		f.t.Errorf("of %d messages %d have a verdict", heard, verdicts)
 	}
 	taken := count["cm_rx_msgs_req"] - count["cm_rx_duplicates_req"]
-	for _, dropped := range []string{"stale", "backlog", "backlog_peer", "half_open", "half_open_peer", "no_listener", "not_allowed"} {
+	for _, dropped := range []string{"stale", "backlog", "backlog_peer", "half_open", "half_open_peer", "no_listener",
+		"not_allowed"} {
 		taken -= count["cm_verdict_"+dropped]
 	}
 	ended := map[string]uint64{}

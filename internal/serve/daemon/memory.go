@@ -87,20 +87,22 @@ func available(size uint64) error {
 // printRegions prints the regions.
 func (p *Plan) printRegions(w io.Writer) {
 	if len(p.Regions) > 0 {
-		fmt.Fprintf(w, "regions: port %d, at most %d connections of a device, %d of one host\n", p.Export.Port, p.Export.MaxConns, p.Export.MaxPerPeer)
+		fmt.Fprintf(w, "regions: port %d, at most %d connections of a device, %d of one host\n", p.Export.Port,
+			p.Export.MaxConns, p.Export.MaxPerPeer)
 	}
 	for i, r := range p.Regions {
 		what := r.Kind
 		if r.Path != "" {
 			what += " " + r.Path
 		}
-		if p.Made[i] {
+		if p.RegionToCreate[i] {
 			what += fmt.Sprintf(" (will be created, mode %04o)", uint32(r.Mode))
 		}
 		length := config.Size(r.Size)
 		if r.Size == 0 {
 			length = "its file size"
 		}
-		fmt.Fprintf(w, "region %s: %s, %s, %s, peers: %s\n", r.Name, what, length, strings.Join(r.Access, " and "), orElse(joined(r.Peers), "all of the device"))
+		fmt.Fprintf(w, "region %s: %s, %s, %s, peers: %s\n", r.Name, what, length, strings.Join(r.Access, " and "),
+			orElse(joined(r.Peers), "all of the device"))
 	}
 }

@@ -84,7 +84,8 @@ func (p *packets) stream(ctx context.Context, w io.Writer, peer netip.Addr) erro
 	}
 	defer p.leave()
 	failed := make(chan struct{})
-	r := record.New(&failing{w, failed, false}, record.Options{Application: p.version, Buffer: streamBuffer, Keep: keepPeer(peer)})
+	r := record.New(&failing{w, failed, false},
+		record.Options{Application: p.version, Buffer: streamBuffer, Keep: keepPeer(peer)})
 	p.hub.Add(r)
 	select {
 	case <-ctx.Done():
@@ -99,14 +100,14 @@ func (p *packets) stream(ctx context.Context, w io.Writer, peer netip.Addr) erro
 // goroutine.
 type failing struct {
 	io.Writer
-	failed chan struct{}
-	told   bool
+	failed   chan struct{}
+	reported bool
 }
 
 func (f *failing) Write(b []byte) (int, error) {
 	n, err := f.Writer.Write(b)
-	if err != nil && !f.told {
-		f.told = true
+	if err != nil && !f.reported {
+		f.reported = true
 		close(f.failed)
 	}
 	return n, err
@@ -156,9 +157,9 @@ func (d *Daemon) keptPackets() error {
 	d.packets.hub.Remove(r)
 	err := r.Close()
 	s := r.Stats()
-	d.log.Info("trace closed", "file", d.plan.Trace.File, "packets", s.Frames, "missing", s.Lost+s.Beyond)
+	d.log.Info("trace closed", "file", d.plan.Trace.File, "packets", s.Frames, "missing", s.Lost+s.Refused)
 	if err != nil {
-		return fmt.Errorf("trace: %w: %d packets are not in it", err, s.Lost+s.Beyond)
+		return fmt.Errorf("trace: %w: %d packets are not in it", err, s.Lost+s.Refused)
 	}
 	return nil
 }
@@ -171,5 +172,5 @@ func (p *packets) count(f func(name string, value uint64)) {
 	s := p.file.Stats()
 	f("trace_errors", p.errors.Load())
 	f("trace_packets", s.Frames)
-	f("trace_missing_packets", s.Lost+s.Beyond)
+	f("trace_missing_packets", s.Lost+s.Refused)
 }

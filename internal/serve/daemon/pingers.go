@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gorxe/gorxe/internal/places"
+	"github.com/gorxe/gorxe/internal/quota"
 	"github.com/gorxe/gorxe/internal/serve/rping"
 )
 
@@ -16,19 +16,19 @@ const (
 	maxPingers = 256
 	// maxPingersOfHost is the maximum per host; the hosts of an IPv6 /64 have three quarters of
 	// all. A client has a place from its request on, but another may take it until the connection
-	// is established: see places.
+	// is established: see package quota.
 	maxPingersOfHost = 64
 )
 
-// pingers holds the rping clients of a device.
-type pingers struct {
-	mu     sync.Mutex
-	places *places.Places
-	counts pingerCounts
+// rpingClients holds the rping clients of a device.
+type rpingClients struct {
+	mu      sync.Mutex
+	clients *quota.Clients
+	counts  rpingCounts
 }
 
-// pingerCounts holds counters of clients by result.
-type pingerCounts struct {
+// rpingCounts holds counters of clients by result.
+type rpingCounts struct {
 	served       uint64 // ended by the client or the daemon
 	endedEarly   uint64 // ended by an error, such as a silent client
 	notConnected uint64 // did not complete the connection
@@ -36,36 +36,38 @@ type pingerCounts struct {
 	busyPeer     uint64 // rejected: limit of a host, or of an IPv6 /64
 }
 
-func newPingers() *pingers { return &pingers{places: places.New(maxPingers, maxPingersOfHost)} }
+func newPingers() *rpingClients {
+	return &rpingClients{clients: quota.New(maxPingers, maxPingersOfHost)}
+}
 
 // enter reserves a place for a client of host, nil if there is none; answered is then false if
 // the request should be ignored. giveUp is called if another client takes the place.
-func (p *pingers) enter(host netip.Addr, giveUp func()) (place *places.Place, answered bool) {
+func (p *rpingClients) enter(host netip.Addr, giveUp func()) (place *quota.Client, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	place, refusal := p.places.Enter(now, host, giveUp)
+	place, refusal := p.clients.Enter(now, host, giveUp)
 	switch refusal.Bound {
-	case places.OfAll:
+	case quota.OfAll:
 		p.counts.busy++
-	case places.OfHost, places.OfNetwork:
+	case quota.OfHost, quota.OfNetwork:
 		p.counts.busyPeer++
 	}
-	return place, place != nil || !refusal.Soon && p.places.MayAnswer(now)
+	return place, place != nil || !refusal.Soon && p.clients.MayAnswer(now)
 }
 
 // connected keeps the place of a connected client. It returns false if another client has it.
-func (p *pingers) connected(place *places.Place) bool {
+func (p *rpingClients) connected(place *quota.Client) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.places.Connected(place)
+	return p.clients.Connected(place)
 }
 
 // leave releases the place of a client that ended with err.
-func (p *pingers) leave(place *places.Place, err error) {
+func (p *rpingClients) leave(place *quota.Client, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.places.Leave(place)
+	p.clients.Leave(place)
 	switch {
 	case errors.Is(err, rping.ErrNotConnected):
 		p.counts.notConnected++
@@ -77,7 +79,7 @@ func (p *pingers) leave(place *places.Place, err error) {
 }
 
 // each calls f with the name and value of every counter.
-func (p *pingers) each(f func(name string, value uint64)) {
+func (p *rpingClients) each(f func(name string, value uint64)) {
 	p.mu.Lock()
 	c := p.counts
 	p.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gorxe/gorxe/internal/places"
+	"github.com/gorxe/gorxe/internal/quota"
 )
 
 // A rejection goes to the source address of the request, which may be forged.
@@ -25,7 +25,7 @@ func TestOnlySoManyClientsAreToldThatThereIsNoPlace(t *testing.T) {
 			}
 			return n
 		}
-		var all []*places.Place
+		var all []*quota.Client
 		for range maxPingersOfHost {
 			place, _ := p.enter(host, func() {})
 			if place == nil {
@@ -41,7 +41,7 @@ func TestOnlySoManyClientsAreToldThatThereIsNoPlace(t *testing.T) {
 				t.Fatal("a place is lost")
 			}
 		}
-		rate := places.Answers()
+		rate := quota.Answers()
 		if n := told(rate.Burst + 20); n != rate.Burst {
 			t.Errorf("%d are told at once, want %d", n, rate.Burst)
 		}

@@ -25,10 +25,10 @@ var Served = config.Features{Rping: true, Perftest: true, Pingpong: true, Region
 // Plan is a configuration together with the resources of the host that it selects.
 type Plan struct {
 	config.Config
-	Places []Place // of Devices, in the same order
-	Made   []bool  // for each of Regions, whether its file does not exist and will be created
-	Bytes  []byte  // payload; nil if there is none
-	GID    int     // group of the control socket, -1 for that of the process
+	Places         []Place // of Devices, in the same order
+	RegionToCreate []bool  // for each of Regions, whether its file does not exist and will be created
+	Bytes          []byte  // payload; nil if there is none
+	GID            int     // group of the control socket, -1 for that of the process
 
 	ProgramsGID int // group of the programs socket, likewise
 }
@@ -90,11 +90,13 @@ func MakePlan(ctx context.Context, c config.Config, h Host) (*Plan, error) {
 		}
 		wanted := slices.DeleteFunc(slices.Clone(addrs), func(a netip.Addr) bool { return !d.Wants(a) })
 		if len(wanted) == 0 && err == nil {
-			err = fmt.Errorf("%s has no address of the kind that gids allows, which is %s", d.On(), strings.Join(d.GIDs, ", "))
+			err = fmt.Errorf("%s has no address of the kind that gids allows, which is %s", d.On(),
+				strings.Join(d.GIDs, ", "))
 		}
 		for _, a := range wanted {
 			if other, taken := owner[a]; taken && other != d.On() {
-				wrong = append(wrong, &config.Problem{At: d.At, Text: fmt.Sprintf("device %s: address %v is that of the device on %s: UDP port 4791 of an address is for one device", d.Name, a, other)})
+				wrong = append(wrong, &config.Problem{At: d.At,
+					Text: fmt.Sprintf("device %s: address %v is that of the device on %s: UDP port 4791 of an address is for one device", d.Name, a, other)})
 			}
 			owner[a] = d.On()
 		}
@@ -106,12 +108,13 @@ func MakePlan(ctx context.Context, c config.Config, h Host) (*Plan, error) {
 		if err != nil {
 			wrong = append(wrong, &config.Problem{At: r.At, Text: fmt.Sprintf("region %s: %v", r.Name, err)})
 		}
-		p.Made = append(p.Made, made)
+		p.RegionToCreate = append(p.RegionToCreate, made)
 	}
 	if p.Payload != "" {
 		var err error
 		if p.Bytes, err = payload(ctx, p.Payload); err != nil {
-			wrong = append(wrong, &config.Problem{At: p.At("service.perftest.payload"), Text: fmt.Sprintf("service perftest: payload: %v", err)})
+			wrong = append(wrong, &config.Problem{At: p.At("service.perftest.payload"),
+				Text: fmt.Sprintf("service perftest: payload: %v", err)})
 		}
 	}
 	if p.Control.Socket == "" {
@@ -174,19 +177,23 @@ func (p *Plan) Print(w io.Writer) {
 		for _, a := range at.Addrs {
 			fmt.Fprintf(w, "  GID of %v\n", a)
 		}
-		fmt.Fprintf(w, "  at most %s queue pairs and %s memory regions\n", most(d.MaxQP, "1048560"), most(d.MaxMR, "524288"))
+		fmt.Fprintf(w, "  at most %s queue pairs and %s memory regions\n", most(d.MaxQP, "1048560"),
+			most(d.MaxMR, "524288"))
 		fmt.Fprintf(w, "  peers: %s\n", orElse(joined(d.Peers), "all"))
 	}
 	for _, s := range p.Services() {
 		fmt.Fprintf(w, "service %s: port %d\n", s.Name, s.Port)
 		if s.Name == "perftest" && p.Bytes != nil {
-			fmt.Fprintf(w, "  clients must write and send the payload of %s, which has %d bytes\n", p.Payload, len(p.Bytes))
+			fmt.Fprintf(w, "  clients must write and send the payload of %s, which has %d bytes\n", p.Payload,
+				len(p.Bytes))
 		}
 	}
 	p.printRegions(w)
-	fmt.Fprintf(w, "control: %s, mode %04o%s\n", p.Control.Socket, uint32(p.Control.Mode), ifSet(", group ", p.Control.Group))
+	fmt.Fprintf(w, "control: %s, mode %04o%s\n", p.Control.Socket, uint32(p.Control.Mode),
+		ifSet(", group ", p.Control.Group))
 	if p.Programs.Enabled {
-		fmt.Fprintf(w, "programs: %s, mode %04o%s%s\n", p.Programs.Socket, uint32(p.Programs.Mode), ifSet(", group ", p.Programs.Group), p.idleText())
+		fmt.Fprintf(w, "programs: %s, mode %04o%s%s\n", p.Programs.Socket, uint32(p.Programs.Mode),
+			ifSet(", group ", p.Programs.Group), p.idleText())
 	} else {
 		fmt.Fprintln(w, "programs: off")
 	}

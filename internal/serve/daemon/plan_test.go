@@ -21,7 +21,8 @@ import (
 // testHost returns a host with eth0 and eth1. A device can also be one of their addresses.
 func testHost() Host {
 	addrs := map[string][]netip.Addr{
-		"eth0": {netip.MustParseAddr("fe80::1%eth0"), netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")},
+		"eth0": {netip.MustParseAddr("fe80::1%eth0"), netip.MustParseAddr("192.0.2.1"),
+			netip.MustParseAddr("2001:db8::1")},
 		"eth1": {netip.MustParseAddr("198.51.100.1")},
 	}
 	return Host{
@@ -114,9 +115,13 @@ func TestAPlanTellsAllThatIsWrong(t *testing.T) {
 func TestThePayloadOfPerftestIsReadWithThePlan(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.txt")
 	for _, c := range []struct{ text, payload, tells string }{
-		{"0x01020304,0x05060708\n", "\x04\x03\x02\x01\x08\x07\x06\x05", "service perftest: port 18515\n  clients must write and send the payload of " + file + ", which has 8 bytes\n"},
-		{"0x01020304, 0x05060708", "", "g.toml:1: service perftest: payload: " + file + `:1:12: " 0x05060708" is not 0x and eight hex digits: write 0x01020304,0x05060708 without spaces`},
-		{"0x00000001,0x00000002,0x00000003", "", "g.toml:1: service perftest: payload: " + file + ": the payload has 12 bytes: give it 4, 8, 16, 32 or 64"},
+		{"0x01020304,0x05060708\n", "\x04\x03\x02\x01\x08\x07\x06\x05",
+			"service perftest: port 18515\n  clients must write and send the payload of " + file +
+				", which has 8 bytes\n"},
+		{"0x01020304, 0x05060708", "", "g.toml:1: service perftest: payload: " + file +
+			`:1:12: " 0x05060708" is not 0x and eight hex digits: write 0x01020304,0x05060708 without spaces`},
+		{"0x00000001,0x00000002,0x00000003", "",
+			"g.toml:1: service perftest: payload: " + file + ": the payload has 12 bytes: give it 4, 8, 16, 32 or 64"},
 	} {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
@@ -128,11 +133,13 @@ func TestThePayloadOfPerftestIsReadWithThePlan(t *testing.T) {
 		} else {
 			p.Print(&out)
 		}
-		if !strings.Contains(out.String(), c.tells) || (err == nil) != (c.payload != "") || err == nil && string(p.Bytes) != c.payload {
+		if !strings.Contains(out.String(), c.tells) || (err == nil) != (c.payload != "") || err == nil &&
+			string(p.Bytes) != c.payload {
 			t.Errorf("%q: %v\nwant %s", c.text, &out, c.tells)
 		}
 	}
-	if _, err := planOf(t, `service.perftest.payload = "/nothing"`); err == nil || !strings.HasPrefix(err.Error(), "g.toml:1: service perftest: payload: open /nothing: ") {
+	if _, err := planOf(t, `service.perftest.payload = "/nothing"`); err == nil ||
+		!strings.HasPrefix(err.Error(), "g.toml:1: service perftest: payload: open /nothing: ") {
 		t.Errorf("of no file: %v", err)
 	}
 }

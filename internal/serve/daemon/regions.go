@@ -55,7 +55,8 @@ func (p *Regions) start(ctx context.Context, d *Daemon, plan *Plan) error {
 	}
 	for _, dev := range d.Devices() {
 		s := region.NewServer(dev, region.Options{
-			MaxConns: plan.Export.MaxConns, MaxPerPeer: plan.Export.MaxPerPeer, KeepAlive: keepAlive, Log: d.PeerLog().With("service", "region"),
+			MaxConns: plan.Export.MaxConns, MaxPerPeer: plan.Export.MaxPerPeer, KeepAlive: keepAlive,
+			Log: d.PeerLog().With("service", "region"),
 		})
 		x := &exports{dev: dev, server: s}
 		p.mu.Lock()
@@ -65,7 +66,8 @@ func (p *Regions) start(ctx context.Context, d *Daemon, plan *Plan) error {
 			if err := s.Export(e); err != nil {
 				return err
 			}
-			d.Log().Info("exported", "service", "region", "device", dev.Name(), "region", e.Name, "kind", e.Kind, "length", e.Memory.Size(), "access", e.Access.String())
+			d.Log().Info("exported", "service", "region", "device", dev.Name(), "region", e.Name, "kind", e.Kind,
+				"length", e.Memory.Size(), "access", e.Access.String())
 		}
 		l, err := dev.Listen(verbs.PortSpaceTCP, netip.AddrPortFrom(netip.Addr{}, uint16(plan.Export.Port)), 0)
 		if err != nil {
@@ -138,7 +140,8 @@ func (p *Regions) describe() []control.Region {
 	for _, x := range p.exports {
 		for _, i := range x.server.Regions() {
 			r := control.Region{
-				Device: x.dev.Name(), Name: i.Name, Kind: i.Kind, Length: i.Length, Access: i.Access.Names(), Peers: i.Peers, Connections: i.Conns,
+				Device: x.dev.Name(), Name: i.Name, Kind: i.Kind, Length: i.Length, Access: i.Access.Names(),
+				Peers: i.Peers, Connections: i.Conns,
 			}
 			if r.Peers == nil {
 				r.Peers = []netip.Prefix{}

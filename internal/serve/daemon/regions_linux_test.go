@@ -56,7 +56,8 @@ func seenByLocalPrograms(t *testing.T, kind, name, path string) {
 		if err := c.Read(t.Context(), io.Discard, 0, 8); !errors.As(err, &status) {
 			t.Errorf("a READ of what the file has lost: %v", err)
 		}
-		if got := r.described(); len(got) != 2 || got[0].Path != path || !strings.Contains(got[0].Error, "the file has 0 bytes, it had 65536") || got[1].Error != "" {
+		if got := r.described(); len(got) != 2 || got[0].Path != path ||
+			!strings.Contains(got[0].Error, "the file has 0 bytes, it had 65536") || got[1].Error != "" {
 			t.Errorf("status: %+v", got)
 		}
 		o, err := region.Dial(t.Context(), d, regionsAt, "other")
@@ -89,7 +90,8 @@ func TestADaemonWhoseRegionCannotBeOpenedDoesNotStart(t *testing.T) {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		if err := Run(t.Context(), p, r.opts); !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "region f: ") {
+		if err := Run(t.Context(), p, r.opts); !errors.Is(err, fs.ErrNotExist) ||
+			!strings.HasPrefix(err.Error(), "region f: ") {
 			t.Error(err)
 		}
 	})
@@ -189,10 +191,12 @@ func TestThePlanLooksAtFilesAndMakesNone(t *testing.T) {
 // A size that no process can map is rejected before the daemon starts.
 func TestARegionLargerThanTheAddressesOfAProcessIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new")
-	for _, text := range []string{"", "kind = \"shm\"\npath = \"gorxe-none\"\n", fmt.Sprintf("kind = \"file\"\npath = %q\n", path)} {
+	for _, text := range []string{"", "kind = \"shm\"\npath = \"gorxe-none\"\n",
+		fmt.Sprintf("kind = \"file\"\npath = %q\n", path)} {
 		for _, size := range []string{"9223372036854775807", "\"16384TiB\""} {
 			_, err := planOf(t, "[[region]]\nname = \"a\"\n"+text+"size = "+size)
-			if err == nil || !strings.Contains(err.Error(), "region a: ") || !strings.Contains(err.Error(), "cannot allocate memory") {
+			if err == nil || !strings.Contains(err.Error(), "region a: ") ||
+				!strings.Contains(err.Error(), "cannot allocate memory") {
 				t.Errorf("%s of %s bytes: %v", text, size, err)
 			}
 		}

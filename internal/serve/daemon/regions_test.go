@@ -73,7 +73,8 @@ func TestADaemonExportsItsRegionsUntilItStops(t *testing.T) {
 		synctest.Wait()
 		var told []string
 		for _, i := range r.described() {
-			told = append(told, fmt.Sprintln(i.Device, i.Name, i.Kind, i.Path, i.Length, i.Access, i.Peers, i.Connections, i.Error))
+			told = append(told, fmt.Sprintln(i.Device, i.Name, i.Kind, i.Path, i.Length, i.Access, i.Peers,
+				i.Connections, i.Error))
 		}
 		want := []string{
 			"eth0 ours anonymous  8 [read] [192.0.2.7/32] 0 \n", "eth0 scratch anonymous  1048576 [read write] [] 1 \n",
@@ -95,7 +96,8 @@ func TestADaemonExportsItsRegionsUntilItStops(t *testing.T) {
 		if err := r.client().Get(t.Context(), "/v1/stats", nil, &stats); err != nil {
 			t.Fatal(err)
 		}
-		if n := stats.Stats[0].Counters; n["region_accepted"] != 2 || n["region_refused_not_allowed"] != 1 || n["region_refused_busy_peer"] != 1 {
+		if n := stats.Stats[0].Counters; n["region_accepted"] != 2 || n["region_refused_not_allowed"] != 1 ||
+			n["region_refused_busy_peer"] != 1 {
 			t.Errorf("counters: %v", n)
 		}
 		r.stop()
@@ -105,7 +107,8 @@ func TestADaemonExportsItsRegionsUntilItStops(t *testing.T) {
 		if err := c.Read(t.Context(), io.Discard, 0, 1); !errors.Is(err, region.ErrEnded) {
 			t.Errorf("after the end: %v", err)
 		}
-		if !strings.Contains(r.log.String(), "region=scratch kind=anonymous length=1048576 access=read,write") || strings.Contains(r.log.String(), "not all") {
+		if !strings.Contains(r.log.String(), "region=scratch kind=anonymous length=1048576 access=read,write") ||
+			strings.Contains(r.log.String(), "not all") {
 			t.Errorf("the log:\n%s", &r.log)
 		}
 	})
@@ -118,7 +121,8 @@ func TestADaemonWithoutRegionsHasNoPortForThem(t *testing.T) {
 		<-r.told
 		d, _ := r.host("192.0.2.7")
 		defer d.Close()
-		if _, err := region.List(t.Context(), d, regionsAt); err == nil || !strings.Contains(err.Error(), "no listener") {
+		if _, err := region.List(t.Context(), d, regionsAt); err == nil ||
+			!strings.Contains(err.Error(), "no listener") {
 			t.Error(err)
 		}
 		if got := r.described(); got == nil || len(got) != 0 {

@@ -25,7 +25,8 @@ type Respond struct {
 // Start listens on the TCP ports of the plan.
 func (p *Respond) Start(ctx context.Context, d *Daemon) error {
 	c := d.Plan()
-	r := respond.New(d.Devices, respond.Limits{Memory: c.SessionMemory, ForeignGIDs: c.ForeignGIDs, Payload: c.Bytes}, d.PeerLog())
+	r := respond.New(d.Devices, respond.Limits{Memory: c.SessionMemory, ForeignGIDs: c.ForeignGIDs,
+		Payload: c.Bytes}, d.PeerLog())
 	p.r.Store(r)
 	tools := map[int][]respond.Kind{}
 	if c.Perftest.Enabled {

@@ -74,7 +74,8 @@ func TestADaemonAnswersPingpongs(t *testing.T) {
 		}
 		attr := verbs.DefaultConnAttr()
 		attr.PathMTU = 1024
-		if err := q.Connect(mine, verbs.ConnInfo{QPN: verbs.QPN(peer.QPN), PSN: verbs.PSN(peer.PSN), GID: peer.GID}, attr); err != nil {
+		if err := q.Connect(mine, verbs.ConnInfo{QPN: verbs.QPN(peer.QPN), PSN: verbs.PSN(peer.PSN), GID: peer.GID},
+			attr); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := a.Write([]byte(pingpong.Done)); err != nil {
@@ -88,10 +89,12 @@ func TestADaemonAnswersPingpongs(t *testing.T) {
 			t.Fatal(err)
 		}
 		var wc [2]verbs.WC
-		if n, err := cq.Wait(t.Context(), wc[:]); err != nil || n != 1 || wc[0].Opcode != verbs.WCRecv || wc[0].ByteLen != uint32(len(buf)) {
+		if n, err := cq.Wait(t.Context(), wc[:]); err != nil || n != 1 || wc[0].Opcode != verbs.WCRecv ||
+			wc[0].ByteLen != uint32(len(buf)) {
 			t.Errorf("%d completions, %v: %+v", n, err, wc[0])
 		}
-		if text := r.scrape(); !strings.Contains(text, `gorxe_responder_sessions_total{tool="pingpong"} 1`) || !strings.Contains(text, `gorxe_responder_ended_total{reason="silent"} 0`) {
+		if text := r.scrape(); !strings.Contains(text, `gorxe_responder_sessions_total{tool="pingpong"} 1`) ||
+			!strings.Contains(text, `gorxe_responder_ended_total{reason="silent"} 0`) {
 			t.Error(text)
 		}
 		time.Sleep(2 * time.Second)
@@ -123,7 +126,8 @@ func TestADaemonChecksThePayload(t *testing.T) {
 			say    []byte
 			answer int
 		}{
-			{perftest.AppendVersion(nil, "5.98"), perftest.VersionLen}, {perftest.AppendWord(nil, 4096), perftest.WordLen},
+			{perftest.AppendVersion(nil, "5.98"), perftest.VersionLen},
+			{perftest.AppendWord(nil, 4096), perftest.WordLen},
 			{perftest.AppendWord(nil, 64), perftest.WordLen}, {perftest.AppendMTU(nil, 3), perftest.MTULen},
 		} {
 			if _, err := a.Write(item.say); err != nil {
@@ -134,7 +138,8 @@ func TestADaemonChecksThePayload(t *testing.T) {
 			}
 		}
 		a.Close()
-		for _, want := range []string{"gorxe_responder_checked_messages_total 0", "gorxe_responder_checked_bytes_total 0", `gorxe_responder_ended_total{reason="wrong_payload"} 0`} {
+		for _, want := range []string{"gorxe_responder_checked_messages_total 0",
+			"gorxe_responder_checked_bytes_total 0", `gorxe_responder_ended_total{reason="wrong_payload"} 0`} {
 			if text := r.scrape(); !strings.Contains(text, want) {
 				t.Errorf("there is no %s:\n%s", want, text)
 			}
@@ -153,7 +158,9 @@ func TestADaemonChecksThePayload(t *testing.T) {
 // scrape returns the response for Prometheus.
 func (r *rig) scrape() string {
 	r.t.Helper()
-	c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return r.metrics.Dial(ctx) }, DisableKeepAlives: true}}
+	c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return r.metrics.Dial(ctx)
+	}, DisableKeepAlives: true}}
 	answer, err := c.Get("http://memory/metrics")
 	if err != nil {
 		r.t.Fatal(err)
@@ -201,7 +208,8 @@ func TestAClientDoesNotFillTheLog(t *testing.T) {
 			a.Close()
 			synctest.Wait()
 		}
-		if text := r.scrape(); !strings.Contains(text, `gorxe_responder_ended_total{reason="hung_up"} 50`) || !strings.Contains(text, "gorxe_log_lines_suppressed_total 40") {
+		if text := r.scrape(); !strings.Contains(text, `gorxe_responder_ended_total{reason="hung_up"} 50`) ||
+			!strings.Contains(text, "gorxe_log_lines_suppressed_total 40") {
 			t.Error(text)
 		}
 		r.stop()
@@ -210,7 +218,8 @@ func TestAClientDoesNotFillTheLog(t *testing.T) {
 		}
 		<-r.told
 		log := r.log.String()
-		if n := strings.Count(log, "session ended early"); n != 11 || !strings.Contains(log, `msg="log lines suppressed" lines=40 messages="session ended early: 40" latest_peer=192.0.2.9`) {
+		if n := strings.Count(log, "session ended early"); n != 11 || !strings.Contains(log,
+			`msg="log lines suppressed" lines=40 messages="session ended early: 40" latest_peer=192.0.2.9`) {
 			t.Errorf("%d lines:\n%s", n, log)
 		}
 	})

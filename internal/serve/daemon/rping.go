@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gorxe/gorxe/internal/places"
+	"github.com/gorxe/gorxe/internal/quota"
 	"github.com/gorxe/gorxe/internal/serve/rping"
 	"github.com/gorxe/gorxe/verbs"
 )
@@ -20,7 +20,7 @@ type Rping struct {
 	serving sync.WaitGroup
 
 	mu      sync.Mutex
-	clients map[*verbs.Device]*pingers
+	clients map[*verbs.Device]*rpingClients
 }
 
 // Start listens on every device.
@@ -43,7 +43,7 @@ func (p *Rping) Start(ctx context.Context, d *Daemon) error {
 		c := newPingers()
 		p.mu.Lock()
 		if p.clients == nil {
-			p.clients = map[*verbs.Device]*pingers{}
+			p.clients = map[*verbs.Device]*rpingClients{}
 		}
 		p.clients[dev] = c
 		p.mu.Unlock()
@@ -53,7 +53,7 @@ func (p *Rping) Start(ctx context.Context, d *Daemon) error {
 }
 
 // accept serves clients until the listener is closed.
-func (p *Rping) accept(ctx context.Context, d *Daemon, l *verbs.Listener, s *rping.Server, c *pingers) {
+func (p *Rping) accept(ctx context.Context, d *Daemon, l *verbs.Listener, s *rping.Server, c *rpingClients) {
 	for {
 		r, err := l.Next(ctx)
 		if err != nil {
@@ -61,7 +61,7 @@ func (p *Rping) accept(ctx context.Context, d *Daemon, l *verbs.Listener, s *rpi
 		}
 		host := r.RemoteGID().Addr()
 		asking, giveUp := context.WithCancelCause(ctx)
-		place, answered := c.enter(host, func() { giveUp(places.ErrTaken) })
+		place, answered := c.enter(host, func() { giveUp(quota.ErrEvicted) })
 		if place == nil {
 			giveUp(nil)
 			// Clients control how often this happens, so it is counted, and the log is

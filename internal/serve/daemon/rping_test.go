@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gorxe/gorxe/internal/places"
+	"github.com/gorxe/gorxe/internal/quota"
 	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/internal/rawcm"
 	"github.com/gorxe/gorxe/internal/serve/rping"
@@ -108,7 +108,7 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 		if err := link.Close(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(places.Grace)
+		time.Sleep(quota.Grace)
 		d, _ := r.host(victim)
 		defer d.Close()
 		for range 3 {

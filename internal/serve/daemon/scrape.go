@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gorxe/gorxe/internal/places"
+	"github.com/gorxe/gorxe/internal/quota"
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
@@ -49,7 +49,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 // hostOf returns the host of a connection: an address, or the first one of the IPv6 network that
 // one host can own.
 func hostOf(addr netip.Addr) netip.Addr {
-	if n := places.NetworkOf(addr); n.IsValid() {
+	if n := quota.NetworkOf(addr); n.IsValid() {
 		return n.Addr
 	}
 	return addr

@@ -87,7 +87,8 @@ func TestAClientOfMetricsThatDoesNotReadHoldsNobodyUp(t *testing.T) {
 		}))
 		block := make(chan struct{})
 		for range 10 {
-			go h.ServeHTTP(&stuck{httptest.NewRecorder(), block}, httptest.NewRequest("GET", "/metrics", strings.NewReader("")))
+			go h.ServeHTTP(&stuck{httptest.NewRecorder(), block},
+				httptest.NewRequest("GET", "/metrics", strings.NewReader("")))
 		}
 		synctest.Wait()
 		r := httptest.NewRecorder()
@@ -116,7 +117,8 @@ func TestOneAnswerIsForAllWhoAskWithinATenthOfASecond(t *testing.T) {
 			asked := httptest.NewRequest("GET", "/metrics", nil)
 			asked.Header.Set("Accept-Encoding", "gzip")
 			h.ServeHTTP(r, asked)
-			if want := fmt.Sprintf("answer %d", 1+time.Since(begun)/answerAge); r.Body.String() != want || r.Header().Get("Content-Length") != "8" && made < 10 {
+			if want := fmt.Sprintf("answer %d", 1+time.Since(begun)/answerAge); r.Body.String() != want ||
+				r.Header().Get("Content-Length") != "8" && made < 10 {
 				t.Fatalf("after %v: %q %v, want %q", time.Since(begun), r.Body, r.Header(), want)
 			}
 			time.Sleep(time.Millisecond)

@@ -47,7 +47,8 @@ func (d *Daemon) openSocket() (net.Listener, error) {
 func (d *Daemon) server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: answerTimeout, WriteTimeout: answerTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}
 }
 
@@ -104,8 +105,9 @@ func (d *Daemon) registry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(
 		&metrics.Collector{
-			Devices: d.Devices, Counters: d.counters, Draining: func() bool { return d.state.Load() == draining }, Version: d.opts.Version,
-			Parts: d.partCounters,
+			Devices: d.Devices, Counters: d.counters, Draining: func() bool { return d.state.Load() == draining },
+			Version: d.opts.Version,
+			Parts:   d.partCounters,
 		},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -143,9 +145,11 @@ func (d *Daemon) partCounters(f func(name string, value uint64)) {
 // status returns the status of the daemon.
 func (d *Daemon) status() control.Status {
 	s := control.Status{
-		Version: d.opts.Version, PID: pid, State: d.state.Load().(string), Started: d.started.UTC().Truncate(time.Second),
-		LogLevel: strings.ToLower(d.level.Level().String()), Socket: d.plan.Control.Socket, Metrics: d.plan.Metrics.Listen,
-		Devices: []control.Device{}, Services: d.plan.Services(), Regions: []control.Region{}, Programs: []control.Program{},
+		Version: d.opts.Version, PID: pid, State: d.state.Load().(string),
+		Started: d.started.UTC().Truncate(time.Second), LogLevel: strings.ToLower(d.level.Level().String()),
+		Socket: d.plan.Control.Socket, Metrics: d.plan.Metrics.Listen,
+		Devices: []control.Device{}, Services: d.plan.Services(), Regions: []control.Region{},
+		Programs: []control.Program{},
 	}
 	for i, dev := range d.Devices() {
 		s.Devices = append(s.Devices, control.DeviceOf(dev, d.plan.Devices[i].Peers))

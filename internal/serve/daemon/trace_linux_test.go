@@ -14,11 +14,13 @@ func TestAFullDiskIsToldWhenItHappens(t *testing.T) {
 		r.start("metrics.listen = \":9481\"\ntrace.file = \"/dev/full\"")
 		<-r.told
 		synctest.Wait()
-		if text := r.scrape(); !strings.Contains(text, "gorxe_trace_errors_total 1\n") || !strings.Contains(text, "gorxe_trace_packets_total 0\n") {
+		if text := r.scrape(); !strings.Contains(text, "gorxe_trace_errors_total 1\n") ||
+			!strings.Contains(text, "gorxe_trace_packets_total 0\n") {
 			t.Error(text)
 		}
 		r.stop()
-		if err := <-r.end; err == nil || err.Error() != "trace: write /dev/full: no space left on device: 0 packets are not in it" {
+		if err := <-r.end; err == nil ||
+			err.Error() != "trace: write /dev/full: no space left on device: 0 packets are not in it" {
 			t.Errorf("Run = %v", err)
 		}
 		<-r.told

@@ -19,7 +19,8 @@ func TestAPeerNamesTheAddressOfItsTCPConnection(t *testing.T) {
 	for _, p := range prefixes("127.0.0.1/8", "::1/128", "192.0.2.1/24", "198.51.100.1/31", "2001:db8::1/64") {
 		own = append(own, HostAddr{p.Addr(), p.Bits()})
 	}
-	own = append(own, HostAddr{netip.MustParseAddr("fe80::1%eth0"), 64}, HostAddr{netip.MustParseAddr("fe80::11%eth1"), 64})
+	own = append(own, HostAddr{netip.MustParseAddr("fe80::1%eth0"), 64},
+		HostAddr{netip.MustParseAddr("fe80::11%eth1"), 64})
 	everything := prefixes("0.0.0.0/0", "::/0")
 	for _, c := range []struct {
 		tcp, gid string
@@ -52,9 +53,11 @@ func TestAPeerNamesTheAddressOfItsTCPConnection(t *testing.T) {
 		{tcp: "192.0.2.2", gid: "203.0.113.9", foreign: prefixes("203.0.113.0/24")},
 		{tcp: "192.0.2.2", gid: "203.0.114.9", foreign: prefixes("203.0.113.0/24"), refused: true},
 		// Both ends on this host.
-		{tcp: "127.0.0.1", gid: "127.0.0.2"}, {tcp: "127.0.0.1", gid: "192.0.2.1"}, {tcp: "192.0.2.1", gid: "2001:db8::1"}, {tcp: "::1", gid: "127.0.0.9"},
+		{tcp: "127.0.0.1", gid: "127.0.0.2"}, {tcp: "127.0.0.1", gid: "192.0.2.1"},
+		{tcp: "192.0.2.1", gid: "2001:db8::1"}, {tcp: "::1", gid: "127.0.0.9"},
 		{tcp: "127.0.0.1", gid: "192.0.2.2", refused: true},
-		{tcp: "fe80::1%eth0", gid: "2001:db8::1"}, {tcp: "fe80::1%eth0", gid: "fe80::1", zone: "eth0"}, {tcp: "::1", gid: "fe80::11", zone: "eth1"},
+		{tcp: "fe80::1%eth0", gid: "2001:db8::1"}, {tcp: "fe80::1%eth0", gid: "fe80::1", zone: "eth0"},
+		{tcp: "::1", gid: "fe80::11", zone: "eth1"},
 		{tcp: "::1", gid: "fe80::11", zone: "eth0", refused: true},
 		// GIDs that no peer may use, regardless of the permitted networks.
 		{tcp: "192.0.2.2", gid: "0.0.0.0", foreign: everything, never: "no address"},

@@ -43,7 +43,8 @@ func programThatExecutes() error {
 	if _, _, err := openDevice(); err != nil {
 		return err
 	}
-	return errors.Join(os.Setenv(programVariable, "twice"), unix.Exec("/proc/self/exe", []string{"twice"}, os.Environ()))
+	return errors.Join(os.Setenv(programVariable, "twice"),
+		unix.Exec("/proc/self/exe", []string{"twice"}, os.Environ()))
 }
 
 func TestAtomicsThroughTwoOpensOfAProcessAreAtomic(t *testing.T) {
@@ -60,7 +61,7 @@ func TestAtomicsThroughTwoOpensOfAProcessAreAtomic(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				word, ok := m.(mr.Atomic)
+				word, ok := m.(mr.AtomicMemory)
 				if !ok {
 					t.Fatalf("%T has no atomics", m)
 				}

@@ -27,7 +27,8 @@ func roomAt(b *[512]byte) uint64 { return uint64(uintptr(unsafe.Pointer(b))) }
 // command writes a command of rdma_cm, with a response buffer.
 func command(channel int, cmd uapi.UCMCommand, req any) error {
 	body := uapi.Encode(req)
-	b := append(uapi.Encode(uapi.UCMCmdHdr{Cmd: uint32(cmd), In: uint16(len(body)), Out: uint16(len(response))}), body...)
+	b := append(uapi.Encode(uapi.UCMCmdHdr{Cmd: uint32(cmd), In: uint16(len(body)),
+		Out: uint16(len(response))}), body...)
 	switch n, err := unix.Write(channel, b); {
 	case err != nil:
 		return fmt.Errorf("%v: %w", cmd, err)

@@ -163,7 +163,8 @@ func TestAKilledProgramsPeerIsTold(t *testing.T) {
 		s := start(t, h.server, "rping -s -a "+h.addr+" -p 22060")
 		h.await(s, "it does not listen", func(all []verbs.ListenerInfo) bool { return len(all) > 0 })
 		c := start(t, h.server, "rping -c -a "+h.addr+" -p 22060 -v")
-		h.await(c, "it does not ping", func([]verbs.ListenerInfo) bool { return strings.Contains(c.text(), "rdma-ping-1:") })
+		h.await(c, "it does not ping",
+			func([]verbs.ListenerInfo) bool { return strings.Contains(c.text(), "rdma-ping-1:") })
 		s.end()
 		if out, _ := c.ended(); !strings.Contains(out, "DISCONNECT EVENT") {
 			t.Error(out)

@@ -108,8 +108,10 @@ func TestFilesOfTheDeviceFollowTheHost(t *testing.T) {
 			{"the first one goes", change(netlink.AddrDel, "198.18.47.1/24"), "gids", func(s string) bool {
 				return !strings.Contains(s, first) && strings.Contains(s, second)
 			}},
-			{"the interface is set down", netlink.LinkSetDown, "state", func(s string) bool { return strings.HasSuffix(s, "1: DOWN\n") }},
-			{"the interface is set up", netlink.LinkSetUp, "state", func(s string) bool { return strings.HasSuffix(s, "4: ACTIVE\n") }},
+			{"the interface is set down", netlink.LinkSetDown, "state",
+				func(s string) bool { return strings.HasSuffix(s, "1: DOWN\n") }},
+			{"the interface is set up", netlink.LinkSetUp, "state",
+				func(s string) bool { return strings.HasSuffix(s, "4: ACTIVE\n") }},
 		} {
 			testnet.OnInterface(t, ns, c.do)
 			// A program that has read the event finds the current files.

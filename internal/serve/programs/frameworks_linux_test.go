@@ -61,14 +61,16 @@ func TestUCXExchangesMessagesOnOneHost(t *testing.T) {
 						port++
 						line = ucxEnv(transport) + " ucx_perftest -p " + strconv.Itoa(port)
 						s = start(t, h, line)
-						ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, errors.New("it does not listen"))
+						ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second,
+							errors.New("it does not listen"))
 						err = awaitTCP(ctx, port)
 						cancel()
 					}
 					if err != nil {
 						t.Fatalf("%v\n%s", err, s.text())
 					}
-					if out := start(t, h, line+" 127.0.0.1 -s 4096 -n 200 -w 10 -t "+test).wait(); !strings.Contains(out, "Final:") {
+					if out := start(t, h,
+						line+" 127.0.0.1 -s 4096 -n 200 -w 10 -t "+test).wait(); !strings.Contains(out, "Final:") {
 						t.Error(out)
 					}
 					s.wait()
@@ -93,15 +95,17 @@ func TestMPIRanksAddTheirArrays(t *testing.T) {
 			require(t, "mpirun.openmpi")
 			h, dev := w.deviceOn(t, "127.55.15.8")
 			for _, ranks := range []int{2, 4} {
-				run(t, h, dev, ranks, ucxEnv("rc")+" mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ucx --mca btl ^openib,ofi -np "+
-					strconv.Itoa(ranks)+" /usr/bin/python3 testdata/frameworks/allreduce.py")
+				run(t, h, dev, ranks,
+					ucxEnv("rc")+" mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ucx --mca btl ^openib,ofi -np "+
+						strconv.Itoa(ranks)+" /usr/bin/python3 testdata/frameworks/allreduce.py")
 			}
 		})
 		t.Run("MPICH", func(t *testing.T) {
 			require(t, "mpirun.mpich")
 			require(t, "mpicc.mpich")
 			program := filepath.Join(t.TempDir(), "allreduce")
-			if out, err := exec.Command("mpicc.mpich", "-o", program, "testdata/frameworks/allreduce.c").CombinedOutput(); err != nil {
+			if out, err := exec.Command("mpicc.mpich", "-o", program,
+				"testdata/frameworks/allreduce.c").CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			h, dev := w.deviceOn(t, "127.55.15.9")

@@ -163,7 +163,8 @@ func awaitTCP(ctx context.Context, port int) error {
 				return err
 			}
 			for line := range bytes.Lines(b) {
-				if f := bytes.Fields(line); len(f) > 3 && string(f[3]) == "0A" && bytes.Contains(append(f[1], ' '), want) {
+				if f := bytes.Fields(line); len(f) > 3 && string(f[3]) == "0A" &&
+					bytes.Contains(append(f[1], ' '), want) {
 					return nil
 				}
 			}

@@ -101,9 +101,11 @@ func programOfChannels() error {
 	}
 	return reportDone(repeat(func() error {
 		attrs := []uapi.Attr{
-			{AttrID: number16(uapi.AttrWriteCmd), Flags: uapi.AttrMandatory, Len: 8, Data: uint64(uapi.CmdCreateCompChannel)},
+			{AttrID: number16(uapi.AttrWriteCmd), Flags: uapi.AttrMandatory, Len: 8,
+				Data: uint64(uapi.CmdCreateCompChannel)},
 			{AttrID: number16(uapi.AttrCoreIn), Flags: uapi.AttrMandatory, Len: 8},
-			{AttrID: number16(uapi.AttrCoreOut), Flags: uapi.AttrMandatory, Len: uint16(len(answer)), Data: uint64(uintptr(unsafe.Pointer(&answer)))},
+			{AttrID: number16(uapi.AttrCoreOut), Flags: uapi.AttrMandatory, Len: uint16(len(answer)),
+				Data: uint64(uintptr(unsafe.Pointer(&answer)))},
 		}
 		_, err := verbsCall(device, uapi.MethodInvokeWrite, attrs)
 		if err != nil {
@@ -179,7 +181,8 @@ func TestEventFilesThatHaveEndedAreAtMostAsManyAsTheOthers(t *testing.T) {
 		for i := range 1000 {
 			o.add(trap.Inode{Dev: 2, Ino: uint64(i)}, eventFile(true))
 			if most := max(minRoom, 2*(live+1)) + 1; len(o.events) > most {
-				t.Fatalf("%d event files are held, %d of them have not ended: want at most %d", len(o.events), live+1, most)
+				t.Fatalf("%d event files are held, %d of them have not ended: want at most %d", len(o.events),
+					live+1, most)
 			}
 		}
 	}

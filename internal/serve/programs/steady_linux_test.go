@@ -43,7 +43,8 @@ func TestPostingAndPollingAreNotTrapped(t *testing.T) {
 	eachWayNotRaced(t, func(t *testing.T, w way) {
 		h := w.hostOn(t, "127.55.15.50")
 		for i, line := range []string{
-			"ib_write_bw -s 64", "ib_write_bw -s 64 -l 10", "ib_read_bw -s 64", "ib_send_bw -s 64", "ib_send_bw -s 64 -c UC",
+			"ib_write_bw -s 64", "ib_write_bw -s 64 -l 10",
+			"ib_read_bw -s 64", "ib_send_bw -s 64", "ib_send_bw -s 64 -c UC",
 			"ib_send_bw -s 64 -c UD", "ib_atomic_bw",
 		} {
 			t.Run(line, func(t *testing.T) {
@@ -161,7 +162,8 @@ func TestAPostIsAtMostOneSystemCall(t *testing.T) {
 			t.Run(tt.line, func(t *testing.T) {
 				checkCallsMore(t, h, 21920+i, tt.line, func(more callsMore) error {
 					if n := more.of("total"); n[0] != 0 || n[1] == 0 || n[1] > tt.posts || more.of("write")[1] != n[1] {
-						return fmt.Errorf("for %d more posts the server makes %v more calls, the client %v", tt.posts, more[0], more[1])
+						return fmt.Errorf("for %d more posts the server makes %v more calls, the client %v", tt.posts,
+							more[0], more[1])
 					}
 					return nil
 				})

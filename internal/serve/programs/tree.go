@@ -50,7 +50,8 @@ func newTree(name string) (*trap.Tree, error) {
 	if !strings.HasPrefix(name, "rxe") || strings.ContainsAny(name, "/ ") {
 		return nil, fmt.Errorf("programs: device name %q: it must begin with rxe", name)
 	}
-	t, err := trap.NewTree("", classDevices, classVerbs, "/sys/class/infiniband_cm", "/sys/class/infiniband_mad", classCM, deviceFiles)
+	t, err := trap.NewTree("", classDevices, classVerbs, "/sys/class/infiniband_cm", "/sys/class/infiniband_mad",
+		classCM, deviceFiles)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,8 @@ func eachWay(t *testing.T, test func(t *testing.T, w way)) {
 	run := func(name string, is bool, w way) {
 		t.Run(name, func(t *testing.T) {
 			if !is && os.Getenv(waysVariable) != "all" {
-				t.Skipf("go test -race runs the way of a daemon, go test the other one, %s=all both (make programs)", waysVariable)
+				t.Skipf("go test -race runs the way of a daemon, go test the other one, %s=all both (make programs)",
+					waysVariable)
 			}
 			test(t, w)
 		})

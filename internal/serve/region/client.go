@@ -31,7 +31,8 @@ func (e *StatusError) Error() string {
 	case verbs.WCRemAccessErr, verbs.WCRemInvReqErr:
 		return "refused by the server (" + name + "): the region may have been withdrawn or exported anew"
 	case verbs.WCRemOpErr:
-		return "the region's memory cannot be accessed (" + name + "): a file may have become shorter than it was, or its disk fails"
+		return "the region's memory cannot be accessed (" + name +
+			"): a file may have become shorter than it was, or its disk fails"
 	case verbs.WCRetryExcErr:
 		return "the server does not answer (" + name + ")"
 	}

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/gorxe/gorxe/internal/places"
+	"github.com/gorxe/gorxe/internal/quota"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -146,7 +146,7 @@ func (s *Server) takeDirectory(r *verbs.ConnRequest, peer netip.Addr) {
 
 // place is the place of a connection in the limit of connections.
 type place struct {
-	*places.Place
+	*quota.Client
 	// asking ends when the server no longer waits for its connections, or another request takes
 	// the place.
 	asking context.Context
@@ -163,14 +163,14 @@ func (s *Server) enter(x *exported, peer netip.Addr) (*place, Refusal) {
 	}
 	at := &place{}
 	at.asking, at.giveUp = context.WithCancelCause(s.hurry)
-	var why places.Refusal
-	switch at.Place, why = s.places.Enter(time.Now(), peer, func() { at.giveUp(places.ErrTaken) }); why.Bound {
-	case places.OfAll:
+	var why quota.Refusal
+	switch at.Client, why = s.clients.Enter(time.Now(), peer, func() { at.giveUp(quota.ErrEvicted) }); why.Bound {
+	case quota.OfAll:
 		s.counts.BusyAll++
-	case places.OfHost, places.OfNetwork:
+	case quota.OfHost, quota.OfNetwork:
 		s.counts.BusyPeer++
 	}
-	if at.Place == nil {
+	if at.Client == nil {
 		at.giveUp(nil)
 		if why.Soon {
 			return nil, later
@@ -187,12 +187,12 @@ func (s *Server) enter(x *exported, peer netip.Addr) (*place, Refusal) {
 func (s *Server) connected(at *place) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.places.Connected(at.Place)
+	return s.clients.Connected(at.Client)
 }
 
 func (s *Server) leave(x *exported, at *place) {
 	s.mu.Lock()
-	s.places.Leave(at.Place)
+	s.clients.Leave(at.Client)
 	x.conns--
 	s.mu.Unlock()
 	at.giveUp(nil)
@@ -205,7 +205,7 @@ const later Refusal = 0xff
 
 func (s *Server) refuse(r *verbs.ConnRequest, why Refusal, text error) {
 	s.mu.Lock()
-	answered := why != later && s.places.MayAnswer(time.Now())
+	answered := why != later && s.clients.MayAnswer(time.Now())
 	s.mu.Unlock()
 	if !answered {
 		// The error is ignored: it means that the client has given up.
@@ -234,7 +234,7 @@ func (s *Server) connect(r *verbs.ConnRequest, x *exported, at *place) {
 	if at.asking.Err() != nil {
 		s.count(&s.counts.Unanswered)
 		why := Busy
-		if errors.Is(context.Cause(at.asking), places.ErrTaken) {
+		if errors.Is(context.Cause(at.asking), quota.ErrEvicted) {
 			why = later
 		}
 		s.refuse(r, why, context.Cause(at.asking))
@@ -268,7 +268,7 @@ func (s *Server) connect(r *verbs.ConnRequest, x *exported, at *place) {
 	c, err := r.Accept(at.asking, q, p)
 	if err == nil && !s.connected(at) {
 		// Closing the queue pair ends the connection.
-		err = places.ErrTaken
+		err = quota.ErrEvicted
 	}
 	if err != nil {
 		s.count(&s.counts.Unanswered)

@@ -19,8 +19,9 @@ func TestADirectoryIsBounded(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"one region too many":    entries(maxEntries + 1),
-		"a long entry":           `{"regions":[{"name":"a","kind":"b","access":["` + strings.Repeat(`a","`, maxEntryText/4) + `a"]}]}`,
+		"one region too many": entries(maxEntries + 1),
+		"a long entry": `{"regions":[{"name":"a","kind":"b","access":["` +
+			strings.Repeat(`a","`, maxEntryText/4) + `a"]}]}`,
 		"a deep one":             `{"regions":` + strings.Repeat("[", 1<<20),
 		"a deep unknown":         `{"more":` + strings.Repeat("[", 1<<20),
 		"something behind":       `{"regions":[]} {}`,

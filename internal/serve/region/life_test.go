@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gorxe/gorxe/internal/places"
+	"github.com/gorxe/gorxe/internal/quota"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/fault"
@@ -96,7 +96,7 @@ func TestOfAThousandClientsThatDieNothingIsLeft(t *testing.T) {
 			t.Errorf("%s and %d goroutines, before %s and %d", got, g, before, goroutines)
 		}
 		w.server.mu.Lock()
-		if n, hosts := w.server.places.Taken(); n != 0 || hosts != 0 || w.server.regions["m"].conns != 0 {
+		if n, hosts := w.server.clients.Taken(); n != 0 || hosts != 0 || w.server.regions["m"].conns != 0 {
 			t.Errorf("%d connections of %d hosts are counted", n, hosts)
 		}
 		w.server.mu.Unlock()
@@ -136,7 +136,7 @@ func TestAClientThatDoesNotGoOnIsForgotten(t *testing.T) {
 		busy := w.client("192.0.2.3")
 		began := time.Now()
 		w.dial(busy, "m") // is not answered before, and repeats its request
-		if waited := time.Since(began); waited < places.Grace {
+		if waited := time.Since(began); waited < quota.Grace {
 			t.Errorf("it has the place after %v", waited)
 		}
 		time.Sleep(time.Minute)
@@ -176,7 +176,8 @@ func TestAServerThatClosesEndsItsConnections(t *testing.T) {
 		if _, err := Dial(t.Context(), d, w.at, "m"); !errors.Is(err, ErrNoRegion) {
 			t.Errorf("dial: %v", err)
 		}
-		if err := w.server.Export(Export{Name: "n", Kind: "k", Memory: mr.Bytes(make([]byte, 8)), Access: Read}); !errors.Is(err, verbs.ErrClosed) {
+		if err := w.server.Export(Export{Name: "n", Kind: "k", Memory: mr.Bytes(make([]byte, 8)),
+			Access: Read}); !errors.Is(err, verbs.ErrClosed) {
 			t.Errorf("export: %v", err)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gorxe/gorxe/internal/places"
+	"github.com/gorxe/gorxe/internal/quota"
 	"github.com/gorxe/gorxe/internal/rawcm"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/packet"
@@ -144,7 +144,8 @@ func noise(n int) []byte {
 const odd = pieces*pieceLen + 2*pieceLen + 5 // more than in flight at a time
 
 func TestBytesArriveWhole(t *testing.T) {
-	for name, f := range map[string]fault.Config{"clean": {}, "loss": {Seed: 7, Drop: 0.02}, "disorder": {Seed: 7, Reorder: 0.1, Duplicate: 0.1}} {
+	for name, f := range map[string]fault.Config{"clean": {}, "loss": {Seed: 7, Drop: 0.02},
+		"disorder": {Seed: 7, Reorder: 0.1, Duplicate: 0.1}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, Options{}, f)
@@ -155,7 +156,8 @@ func TestBytesArriveWhole(t *testing.T) {
 					t.Fatalf("%d bytes, %v", c.Len(), c.Access())
 				}
 				want := noise(odd)
-				for i, r := range []io.Reader{bytes.NewReader(want), iotest.HalfReader(bytes.NewReader(want)), iotest.DataErrReader(bytes.NewReader(want))} {
+				for i, r := range []io.Reader{bytes.NewReader(want), iotest.HalfReader(bytes.NewReader(want)),
+					iotest.DataErrReader(bytes.NewReader(want))} {
 					clear(memory)
 					if n, err := c.Write(t.Context(), r, 0); err != nil || n != odd {
 						t.Fatalf("%d: %d bytes, %v", i, n, err)
@@ -164,7 +166,8 @@ func TestBytesArriveWhole(t *testing.T) {
 						t.Errorf("%d: what comes back is something else", i)
 					}
 				}
-				for _, p := range [][2]uint64{{0, 0}, {odd, 0}, {odd - 1, 1}, {3, 1}, {1, pieceLen}, {pieceLen - 1, 2 * pieceLen}, {5, odd - 5}} {
+				for _, p := range [][2]uint64{{0, 0}, {odd, 0}, {odd - 1, 1}, {3, 1}, {1, pieceLen},
+					{pieceLen - 1, 2 * pieceLen}, {5, odd - 5}} {
 					if !bytes.Equal(w.read(c, p[0], p[1]), want[p[0]:p[0]+p[1]]) {
 						t.Errorf("%d bytes at %d are something else", p[1], p[0])
 					}
@@ -226,7 +229,8 @@ func TestTheServerKeepsToMaskAndBounds(t *testing.T) {
 	w.export(Export{Name: "secret", Memory: mr.Bytes(secret), Access: allAccess})
 	d := w.client("192.0.2.2")
 	other := w.dial(d, "secret")
-	needs := map[verbs.WROpcode]Access{verbs.WRRead: Read, verbs.WRWrite: Write, verbs.WRFetchAdd: Atomic, verbs.WRCmpSwap: Atomic, verbs.WRAtomicWrite: Write}
+	needs := map[verbs.WROpcode]Access{verbs.WRRead: Read, verbs.WRWrite: Write, verbs.WRFetchAdd: Atomic,
+		verbs.WRCmpSwap: Atomic, verbs.WRAtomicWrite: Write}
 	for name, have := range rights {
 		for op, need := range needs {
 			t.Run(fmt.Sprintf("%v on %v", op, have), func(t *testing.T) {
@@ -301,12 +305,14 @@ func TestOnlyThoseOnTheListGetAnything(t *testing.T) {
 			if err == nil {
 				got.Close()
 			}
-			if allowed := strings.Contains(c.sees, name); allowed != (err == nil) || !allowed && err.Error() != "region "+name+": "+ErrNoRegion.Error() {
+			if allowed := strings.Contains(c.sees, name); allowed != (err == nil) || !allowed &&
+				err.Error() != "region "+name+": "+ErrNoRegion.Error() {
 				t.Errorf("%q asks for %s: %v", c.sees, name, err)
 			}
 		}
 	}
-	if c := w.server.Counts(); c.NoRegion != 3 || c.NotAllowed != 4 || c.BadRequests+c.BusyAll+c.BusyPeer+c.Failed != 0 {
+	if c := w.server.Counts(); c.NoRegion != 3 || c.NotAllowed != 4 ||
+		c.BadRequests+c.BusyAll+c.BusyPeer+c.Failed != 0 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -315,7 +321,8 @@ func TestOnlyThoseOnTheListGetAnything(t *testing.T) {
 // ignored.
 func TestAListIsOfThoseWhoSendNotOfThoseWhoAreNamed(t *testing.T) {
 	w := newWorld(t, Options{}, fault.Config{})
-	w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read, Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.2/32")}})
+	w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read,
+		Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.2/32")}})
 	liar, err := w.net.Open(netip.MustParseAddr("192.0.2.66"), 1500)
 	if err != nil {
 		t.Fatal(err)
@@ -452,12 +459,12 @@ func TestOnlySoManyRequestsAreAnsweredByARefusal(t *testing.T) {
 			c := w.server.dev.Counters()
 			return c["cm_tx_msgs_rej"], c["cm_ignored"]
 		}
-		burst := places.Answers().Burst
+		burst := quota.Answers().Burst
 		ask(burst + 20)
 		if refused, ignored := counts(); refused != uint64(burst) || ignored != 20 {
 			t.Errorf("%d requests are refused and %d ignored, want %d and 20", refused, ignored, burst)
 		}
-		time.Sleep(5 * places.Answers().Interval)
+		time.Sleep(5 * quota.Answers().Interval)
 		ask(20)
 		if refused, ignored := counts(); refused != uint64(burst)+5 || ignored != 35 {
 			t.Errorf("%d requests are refused and %d ignored, want %d and 35", refused, ignored, burst+5)
@@ -489,7 +496,7 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 		if err := link.Close(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(places.Grace)
+		time.Sleep(quota.Grace)
 		d := w.client(victim)
 		for range 3 {
 			w.dial(d, "m")
@@ -516,7 +523,8 @@ func TestWhoDoesNotSpeakItIsRefused(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	var rej *verbs.RejectError
-	if _, err := Dial(t.Context(), d, netip.AddrPortFrom(w.at.Addr(), 1), "m"); !errors.As(err, &rej) || !strings.Contains(err.Error(), "no listener") {
+	if _, err := Dial(t.Context(), d, netip.AddrPortFrom(w.at.Addr(), 1), "m"); !errors.As(err, &rej) ||
+		!strings.Contains(err.Error(), "no listener") {
 		t.Errorf("a port that nobody has: %v", err)
 	}
 }

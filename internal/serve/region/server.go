@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gorxe/gorxe/internal/places"
+	"github.com/gorxe/gorxe/internal/quota"
 	"github.com/gorxe/gorxe/mr"
 	"github.com/gorxe/gorxe/verbs"
 )
@@ -54,7 +54,7 @@ type Server struct {
 	mu      sync.Mutex
 	closed  bool
 	regions map[string]*exported
-	places  *places.Places
+	clients *quota.Clients
 	counts  Counts
 }
 
@@ -75,7 +75,7 @@ func NewServer(dev *verbs.Device, o Options) *Server {
 	s := &Server{dev: dev, opts: o, regions: map[string]*exported{}}
 	s.opts.MaxConns = cmp.Or(o.MaxConns, DefaultMaxConns)
 	s.opts.MaxPerPeer = cmp.Or(o.MaxPerPeer, DefaultMaxPerPeer)
-	s.places = places.New(s.opts.MaxConns, s.opts.MaxPerPeer)
+	s.clients = quota.New(s.opts.MaxConns, s.opts.MaxPerPeer)
 	s.opts.KeepAlive = cmp.Or(o.KeepAlive, DefaultKeepAlive)
 	if s.opts.Log == nil {
 		s.opts.Log = slog.New(slog.DiscardHandler)

@@ -131,6 +131,7 @@ func (c *Conn) fill(ctx context.Context, r io.Reader, p []byte) (int, error) {
 // post posts the work request of the piece at an offset of the buffer.
 func (c *Conn) post(op verbs.WROpcode, place, size int, at uint64) error {
 	return c.qp.PostSend(&verbs.SendWR{
-		Opcode: op, Flags: verbs.Signaled, SGList: []verbs.SGE{c.mr.SGE(place, size)}, RemoteAddr: c.addr + at, RKey: c.rkey,
+		Opcode: op, Flags: verbs.Signaled, SGList: []verbs.SGE{c.mr.SGE(place, size)}, RemoteAddr: c.addr + at,
+		RKey: c.rkey,
 	})
 }

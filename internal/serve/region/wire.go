@@ -26,7 +26,8 @@ const MaxName = requestLen - nameAt
 func CheckName(name string) error {
 	const punctuation = "._-"
 	if len(name) == 0 || len(name) > MaxName || name[0] == '-' || strings.IndexFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(punctuation, r)
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') &&
+			!strings.ContainsRune(punctuation, r)
 	}) >= 0 {
 		return fmt.Errorf("invalid region name %q: use 1 to %d letters, digits, dots, dashes and underscores, not starting with a dash", name, MaxName)
 	}
@@ -154,9 +155,11 @@ func parseReply(p []byte) (l location, err error) {
 	if p[4] != version {
 		return l, fmt.Errorf("%w: it speaks version %d, this end version %d", ErrProtocol, p[4], version)
 	}
-	l = location{Access(p[5]) & allAccess, binary.BigEndian.Uint64(p[8:]), binary.BigEndian.Uint64(p[16:]), binary.BigEndian.Uint32(p[24:])}
+	l = location{Access(p[5]) & allAccess, binary.BigEndian.Uint64(p[8:]), binary.BigEndian.Uint64(p[16:]),
+		binary.BigEndian.Uint32(p[24:])}
 	if l.length > 0 && l.addr+(l.length-1) < l.addr {
-		return l, fmt.Errorf("%w: %d bytes at address %#x go past the end of the address space", ErrProtocol, l.length, l.addr)
+		return l, fmt.Errorf("%w: %d bytes at address %#x go past the end of the address space", ErrProtocol,
+			l.length, l.addr)
 	}
 	return l, nil
 }

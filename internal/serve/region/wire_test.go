@@ -11,7 +11,8 @@ import (
 func TestNamesOfRegions(t *testing.T) {
 	for name, good := range map[string]bool{
 		"a": true, "Scratch_0.1-b": true, strings.Repeat("x", MaxName): true, ".hidden": true,
-		"": false, "-a": false, "a/b": false, "a b": false, "ä": false, "a\x00": false, strings.Repeat("x", MaxName+1): false,
+		"": false, "-a": false, "a/b": false, "a b": false, "ä": false, "a\x00": false,
+		strings.Repeat("x", MaxName+1): false,
 	} {
 		if err := CheckName(name); (err == nil) != good {
 			t.Errorf("%q: %v", name, err)
@@ -20,7 +21,8 @@ func TestNamesOfRegions(t *testing.T) {
 }
 
 func TestRightsByName(t *testing.T) {
-	if a, err := ParseAccess([]string{"write", "read", "read"}); err != nil || a != Read|Write || a.String() != "read,write" {
+	if a, err := ParseAccess([]string{"write", "read", "read"}); err != nil || a != Read|Write ||
+		a.String() != "read,write" {
 		t.Errorf("%v, %v", a, err)
 	}
 	if _, err := ParseAccess([]string{"read", "execute"}); err == nil {
@@ -77,7 +79,8 @@ func TestAReplyIsReadAsItWasWritten(t *testing.T) {
 		t.Errorf("the last two bytes of the address space: %v", err)
 	}
 	end.length++
-	for name, p := range map[string][]byte{"empty": nil, "short": p[:27], "of another program": make([]byte, 196), "of version 2": []byte("gxrg\x02" + strings.Repeat("\x00", 23)), "past the end": end.encode()} {
+	for name, p := range map[string][]byte{"empty": nil, "short": p[:27], "of another program": make([]byte, 196),
+		"of version 2": []byte("gxrg\x02" + strings.Repeat("\x00", 23)), "past the end": end.encode()} {
 		if _, err := parseReply(p); !errors.Is(err, ErrProtocol) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -89,7 +92,8 @@ func TestADirectoryIsChecked(t *testing.T) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	for _, text := range []string{
-		"", "[]", `{"regions":[{"name":"a","kind":"file","length":-1}]}`, `{"regions":[{"name":"\u001b[2J","kind":"file"}]}`,
+		"", "[]", `{"regions":[{"name":"a","kind":"file","length":-1}]}`,
+		`{"regions":[{"name":"\u001b[2J","kind":"file"}]}`,
 		`{"regions":[{"name":"a","kind":"a b"}]}`, `{"regions":[{"name":"a","kind":"b","access":["\u0007"]}]}`,
 	} {
 		if _, err := parseDirectory([]byte(text)); !errors.Is(err, ErrProtocol) {

@@ -15,9 +15,9 @@ const chunk = 32 << 10
 // the payload until it is written, but the complement is stored in a chunk only before the first
 // write to it: a client that only connects costs neither pages nor the time to fill them.
 //
-// It implements [mr.Memory] but not [mr.Atomic], which requires that words are stored at once for
-// programs that read them: no program reads this memory, and when payload is checked, CmpSwap and
-// FetchAdd are rejected.
+// It implements [mr.Memory] but not [mr.AtomicMemory], which requires that words are stored at once
+// for programs that read them: no program reads this memory, and when payload is checked, CmpSwap
+// and FetchAdd are rejected.
 //
 // Shards call ReadAt and WriteAt concurrently, each under its own lock. WriteAt acquires mu after
 // that lock, only for the first write to a chunk, and the lock of [shares] after mu. ReadAt

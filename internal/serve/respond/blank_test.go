@@ -62,7 +62,8 @@ func TestAClientThatWritesNothingTakesNoMemory(t *testing.T) {
 
 	c, mem := countedCheck()
 	if err := c.rest(); err != nil || mem.read != 0 || mem.written != 0 {
-		t.Errorf("%v: %d bytes were read and %d written for a session in which nothing came", err, mem.read, mem.written)
+		t.Errorf("%v: %d bytes were read and %d written for a session in which nothing came", err,
+			mem.read, mem.written)
 	}
 }
 
@@ -111,7 +112,8 @@ func TestUnwrittenMemoryReadsAsBlank(t *testing.T) {
 			t.Fatal(err)
 		}
 		written := mem.written
-		for _, r := range []struct{ off, n int }{{0, size}, {1, 10}, {5*chunk + 90, 20}, {chunk - 3, 2*chunk + 6}, {size - 5, 5}, {size, 0}} {
+		for _, r := range []struct{ off, n int }{{0, size}, {1, 10}, {5*chunk + 90, 20}, {chunk - 3, 2*chunk + 6},
+			{size - 5, 5}, {size, 0}} {
 			got := make([]byte, r.n)
 			if err := c.mem.ReadAt(got, uint64(r.off)); err != nil || !bytes.Equal(got, want[r.off:r.off+r.n]) {
 				t.Errorf("after %d bytes at %d: %d bytes at %d are wrong: %v", w.n, w.off, r.n, r.off, err)

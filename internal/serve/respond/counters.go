@@ -29,8 +29,10 @@ const (
 )
 
 var reasonNames = [reasons]string{
-	"refused_not_here", "refused_not_admitted", "refused_too_many", "refused_too_fast", "refused_no_memory", "refused_unknown", "refused_switched_off",
-	"bad_item", "too_many_items", "refused_foreign_gid", "refused_queue_pair", "slow", "no_packet", "silent", "failed", "hung_up", "displaced", "stopped",
+	"refused_not_here", "refused_not_admitted", "refused_too_many", "refused_too_fast", "refused_no_memory",
+	"refused_unknown", "refused_switched_off",
+	"bad_item", "too_many_items", "refused_foreign_gid", "refused_queue_pair", "slow", "no_packet", "silent", "failed",
+	"hung_up", "displaced", "stopped",
 	"wrong_payload",
 }
 

@@ -20,7 +20,8 @@ func TestNothingIsSentToAThirdHost(t *testing.T) {
 		allowed   bool
 	}{
 		{name: "another host", gid: third},
-		{name: "another host that is allowed", gid: third, foreign: []netip.Prefix{netip.MustParsePrefix("192.0.2.3/32")}, allowed: true},
+		{name: "another host that is allowed", gid: third,
+			foreign: []netip.Prefix{netip.MustParsePrefix("192.0.2.3/32")}, allowed: true},
 		{name: "the device itself", gid: deviceAddr, foreign: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}},
 		{name: "everybody", gid: "255.255.255.255", foreign: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}},
 	} {
@@ -87,10 +88,12 @@ func reader(t *testing.T, dev *verbs.Device) (*verbs.QP, func(key []byte)) {
 		}
 		attr := verbs.DefaultConnAttr()
 		attr.PathMTU = 1024
-		if err := q.Connect(mine, verbs.ConnInfo{QPN: verbs.QPN(peer.QPN), PSN: verbs.PSN(peer.PSN), GID: peer.GID}, attr); err != nil {
+		if err := q.Connect(mine, verbs.ConnInfo{QPN: verbs.QPN(peer.QPN), PSN: verbs.PSN(peer.PSN), GID: peer.GID},
+			attr); err != nil {
 			t.Fatal(err)
 		}
-		err = q.PostSend(&verbs.SendWR{Opcode: verbs.WRRead, Flags: verbs.Signaled, RemoteAddr: peer.VAddr, RKey: peer.RKey, SGList: []verbs.SGE{mr.SGE(0, mr.Len())}})
+		err = q.PostSend(&verbs.SendWR{Opcode: verbs.WRRead, Flags: verbs.Signaled, RemoteAddr: peer.VAddr,
+			RKey: peer.RKey, SGList: []verbs.SGE{mr.SGE(0, mr.Len())}})
 		if err != nil {
 			t.Fatal(err)
 		}

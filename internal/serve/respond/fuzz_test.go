@@ -66,7 +66,8 @@ func (h *hostile) write(b []byte) {
 
 // gid returns an address of the client, of a third host or an invalid one.
 func (h *hostile) gid() [16]byte {
-	all := []string{"192.0.2.2", "192.0.2.2", "192.0.2.2", "192.0.2.3", deviceAddr, "255.255.255.255", "::", "2001:db8::1", "ff02::1"}
+	all := []string{"192.0.2.2", "192.0.2.2", "192.0.2.2", "192.0.2.3", deviceAddr, "255.255.255.255", "::",
+		"2001:db8::1", "ff02::1"}
 	return gid(all[int(h.next())%len(all)])
 }
 
@@ -107,7 +108,8 @@ func (h *hostile) act() {
 
 func (h *hostile) key() []byte {
 	k := perftest.Key{
-		OutReads: uint16(h.next()), QPN: uint32(h.next()), PSN: uint32(h.next()) << 16, RKey: uint32(h.next()), VAddr: uint64(h.next()), GID: h.gid(),
+		OutReads: uint16(h.next()), QPN: uint32(h.next()), PSN: uint32(h.next()) << 16, RKey: uint32(h.next()),
+		VAddr: uint64(h.next()), GID: h.gid(),
 	}
 	return k.Append(nil)
 }
@@ -136,7 +138,8 @@ func FuzzSession(f *testing.F) {
 	opening := []byte{saysVersion, 0, saysWord, 0, 64, saysWord, 0, 64, saysMTU, 3}
 	for _, acts := range [][]byte{
 		append(append(append([]byte{}, opening...), key(1, 0)...), saysDone),
-		append(append(append(append([]byte{}, opening...), key(1, 0)...), key(2, 0)...), append(key(3, 0), key(4, 0)...)...),
+		append(append(append(append([]byte{}, opening...), key(1, 0)...), key(2, 0)...),
+			append(key(3, 0), key(4, 0)...)...),
 		append(append([]byte{}, opening...), key(1, 3)...),
 		append(append([]byte{}, opening...), saysFragment, 1, 1, 0, 0, 0, 0, 60, 7),
 		{saysDest, 1, 0, 0, saysParted}, {saysDest, 1, 0, 3}, {saysDest, 1, 0, 0, saysDest, 2, 0, 0, saysNothing, 15},

@@ -61,9 +61,10 @@ func whole(addr string) source {
 // Held sources do not reach the listener, and all others do.
 func TestOnlySourcesThatAreHeldAreDropped(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{
-		MTU:   1500,
-		Left:  []string{"192.0.2.1/24", "2001:db8::1/32", "fe80::1/64"},
-		Right: []string{"192.0.2.2/24", "192.0.2.3/24", "2001:db8::2/32", "2001:db8::3/32", "2001:db8:0:1::2/32", "fe80::2/64", "fe80::3/64"},
+		MTU:  1500,
+		Left: []string{"192.0.2.1/24", "2001:db8::1/32", "fe80::1/64"},
+		Right: []string{"192.0.2.2/24", "192.0.2.3/24", "2001:db8::2/32", "2001:db8::3/32", "2001:db8:0:1::2/32",
+			"fe80::2/64", "fe80::3/64"},
 	})
 	var l net.Listener
 	testnet.In(t, hosts.Left, func() (err error) { l, err = listenForBoth(); return err })
@@ -92,7 +93,8 @@ func TestOnlySourcesThatAreHeldAreDropped(t *testing.T) {
 		{[]source{link("%lo")}, nil},
 		{[]source{whole("fe80::2%lo"), whole("fe80::2%none")}, nil},
 		{[]source{whole("192.0.2.9"), whole("192.0.2.3"), whole("2001:db8:0:1::2"), network, whole("fe80::3" + zone)},
-			map[string]bool{"192.0.2.3": true, "2001:db8::2": true, "2001:db8::3": true, "2001:db8:0:1::2": true, "fe80::3": true}},
+			map[string]bool{"192.0.2.3": true, "2001:db8::2": true, "2001:db8::3": true, "2001:db8:0:1::2": true,
+				"fe80::3": true}},
 		{nil, nil},
 		{nil, nil},
 	} {

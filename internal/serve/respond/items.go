@@ -61,7 +61,8 @@ func (p *itemPaces) take(peer netip.Addr, now time.Time, n int) (wait time.Durat
 func (p *perftestEnd) Items(n int) error {
 	p.count += n
 	if most := perftest.MostItems(len(p.byPeer)); p.count > most {
-		return &ended{tooManyItems, fmt.Errorf("the client sent more than %d items, with %d queue pairs", most, len(p.byPeer))}
+		return &ended{tooManyItems, fmt.Errorf("the client sent more than %d items, with %d queue pairs", most,
+			len(p.byPeer))}
 	}
 	now := time.Now()
 	p.pace.Take(sessionItems, now, n)

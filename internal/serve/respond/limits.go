@@ -56,7 +56,8 @@ func (l Limits) withDefaults() Limits {
 	for _, t := range []struct {
 		of    *time.Duration
 		value time.Duration
-	}{{&l.Hello, 5 * time.Second}, {&l.First, 10 * time.Second}, {&l.Quiet, 30 * time.Second}, {&l.Over, 10 * time.Second}} {
+	}{{&l.Hello, 5 * time.Second}, {&l.First, 10 * time.Second}, {&l.Quiet, 30 * time.Second},
+		{&l.Over, 10 * time.Second}} {
 		if *t.of == 0 {
 			*t.of = t.value
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/internal/pace"
-	"github.com/gorxe/gorxe/internal/places"
+	"github.com/gorxe/gorxe/internal/quota"
 )
 
 // Rate limits of accepted and closed connections. A TCP connection costs the host some sixty
@@ -40,7 +40,7 @@ func (s source) rate() pace.Rate {
 // sources returns the source of an address, and for IPv6 that of its network.
 func sources(peer netip.Addr) []source {
 	all := []source{{peer, peer.BitLen()}}
-	if n := places.NetworkOf(peer); n.IsValid() {
+	if n := quota.NetworkOf(peer); n.IsValid() {
 		all = append(all, source{n.Addr, n.Bits})
 	}
 	return all

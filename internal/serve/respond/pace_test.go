@@ -63,7 +63,8 @@ func (c *caller) LocalAddr() net.Addr {
 }
 
 // crowded serves a crowd for a second and returns when clients of each address were served.
-func crowded(t *testing.T, from func(i int) netip.Addr) (after map[netip.Addr][]time.Duration, counted map[string]uint64) {
+func crowded(t *testing.T, from func(i int) netip.Addr) (after map[netip.Addr][]time.Duration,
+	counted map[string]uint64) {
 	t.Helper()
 	counted = map[string]uint64{}
 	synctest.Test(t, func(t *testing.T) {

@@ -173,7 +173,8 @@ func (c *check) rest() error {
 // report logs the result.
 func (c *check) report(log *slog.Logger) {
 	if w := c.wrong; w != nil {
-		log.Warn("wrong payload", "offset", w.offset, "of", w.where, "got", fmt.Sprintf("%#02x", w.got), "want", fmt.Sprintf("%#02x", w.want), "wrong_bytes", w.bytes)
+		log.Warn("wrong payload", "offset", w.offset, "of", w.where, "got", fmt.Sprintf("%#02x", w.got), "want",
+			fmt.Sprintf("%#02x", w.want), "wrong_bytes", w.bytes)
 	}
 	log.Info("payload checked", "messages_checked", c.messages, "bytes_checked", c.right)
 }

@@ -70,7 +70,8 @@ func TestEveryByteOfAMessageIsCompared(t *testing.T) {
 		{"first byte", 5000, func(c *check) { poke(t, c, at(c), 9) }, "byte 0 of message 1 is 0x09, want 0x04"},
 		{"last byte", 5000, func(c *check) { poke(t, c, at(c)+4999, 9) }, "byte 4999 of message 1 is 0x09, want 0x05"},
 		{"a bit", 5000, func(c *check) { poke(t, c, at(c)+2001, 0x83) }, "byte 2001 of message 1 is 0x83, want 0x03"},
-		{"longer than what came", 5001, func(*check) {}, "byte 5000 of message 1 is 0xfb, want 0x04: nothing was written there"},
+		{"longer than what came", 5001, func(*check) {},
+			"byte 5000 of message 1 is 0xfb, want 0x04: nothing was written there"},
 		{"that was not written", 5000, func(c *check) {
 			if err := c.clear(uint64(at(c)), 8<<10); err != nil {
 				t.Error(err)
@@ -94,7 +95,8 @@ func TestEveryByteOfAMessageIsCompared(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || count.checkedMessages.Load() != 1 || count.checkedBytes.Load() != uint64(c.length) || k.messages != 1 || k.right != uint64(c.length) {
+		if err != nil || count.checkedMessages.Load() != 1 || count.checkedBytes.Load() != uint64(c.length) ||
+			k.messages != 1 || k.right != uint64(c.length) {
 			t.Errorf("%s: %v, %d messages and %d bytes are right", c.name, err, k.messages, k.right)
 		}
 		if err := k.message(1, 3, c.length); (err == nil) != (c.length == 0) {
@@ -117,7 +119,8 @@ func TestMemoryThatWasWrittenIsLookedThroughAtTheEnd(t *testing.T) {
 	put(t, c, 0, 256<<10)
 	poke(t, c, 70_000, 0)
 	poke(t, c, 200_001, 1)
-	if err := c.rest(); err == nil || err.Error() != "byte 70000 of the memory is 0x00, want 0x04" || c.wrong.bytes != 2 {
+	if err := c.rest(); err == nil || err.Error() != "byte 70000 of the memory is 0x00, want 0x04" ||
+		c.wrong.bytes != 2 {
 		t.Errorf("of two wrong bytes: %v, %+v", err, c.wrong)
 	}
 	if n := count.checkedBytes.Load(); n != 256<<10-2 {
@@ -141,7 +144,8 @@ func TestRoomsOfReceivesAreApart(t *testing.T) {
 		for q := range limits.QPs {
 			for slot := range checkDepth {
 				if off := c.offset(q, slot); off < end || off%payloadStep != 0 {
-					t.Fatalf("of %d bytes: room %d of queue pair %d is at %d, the one before ends at %d", memory, slot, q, off, end)
+					t.Fatalf("of %d bytes: room %d of queue pair %d is at %d, the one before ends at %d", memory,
+						slot, q, off, end)
 				}
 				end = c.offset(q, slot) + c.room
 			}
@@ -161,7 +165,8 @@ func TestWhatCameBeforeTheEndIsLookedAt(t *testing.T) {
 			s.takeRest()
 			wrong := s.close()
 			r.r.leave(s)
-			if want == "" && (wrong != nil || s.check.messages != 1) || want != "" && (wrong == nil || wrong.Error() != want) {
+			if want == "" && (wrong != nil || s.check.messages != 1) || want != "" &&
+				(wrong == nil || wrong.Error() != want) {
 				r.Errorf("%d messages are right, %v, want %q", s.check.messages, wrong, want)
 			}
 		})
@@ -218,7 +223,8 @@ func (r *rig) untaken(payload []byte, want verbs.WCStatus) *session {
 	attr := verbs.DefaultConnAttr()
 	attr.PathMTU = 1024
 	must(q.Connect(client, verbs.ConnInfo{QPN: served.QPN(), PSN: served.psn, GID: served.gid.GID}, attr))
-	must(q.PostSend(&verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{mr.SGE(0, mr.Len())}}))
+	must(q.PostSend(&verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.Signaled,
+		SGList: []verbs.SGE{mr.SGE(0, mr.Len())}}))
 	var wc [1]verbs.WC
 	if n, err := cq.Wait(r.Context(), wc[:]); n != 1 || err != nil || wc[0].Status != want {
 		r.Fatalf("%d, %v: %+v, want %v", n, err, wc[0], want)

@@ -76,6 +76,7 @@ func (p *perftestEnd) Key(peer wire.Key) (wire.Key, error) {
 		p.items.Add(1)
 	}
 	return wire.Key{
-		OutReads: uint16(reads), QPN: uint32(q.QPN()), PSN: uint32(q.psn), RKey: p.mr.RKey(), VAddr: p.mr.Addr(), GID: q.gid.GID,
+		OutReads: uint16(reads), QPN: uint32(q.QPN()), PSN: uint32(q.psn), RKey: p.mr.RKey(), VAddr: p.mr.Addr(),
+		GID: q.gid.GID,
 	}, nil
 }

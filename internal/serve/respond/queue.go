@@ -95,7 +95,8 @@ func (s *session) receive(q *queue, slot int) error {
 	if s.check != nil {
 		room = s.mr.SGE(s.check.offset(q.index, slot), s.check.room)
 	}
-	if err := q.PostRecv(&verbs.RecvWR{ID: uint64(slot)*slotID | uint64(q.index), SGList: []verbs.SGE{room}}); err != nil {
+	if err := q.PostRecv(&verbs.RecvWR{ID: uint64(slot)*slotID | uint64(q.index),
+		SGList: []verbs.SGE{room}}); err != nil {
 		return &ended{failed, err}
 	}
 	return nil
@@ -106,7 +107,8 @@ func (s *session) answer(q *queue, length uint32) error {
 	room := q.room
 	room.Length = length
 	q.sent++
-	err := q.PostSend(&verbs.SendWR{ID: sendID | uint64(q.index), Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{room}})
+	err := q.PostSend(&verbs.SendWR{ID: sendID | uint64(q.index), Opcode: verbs.WRSend, Flags: verbs.Signaled,
+		SGList: []verbs.SGE{room}})
 	if err != nil {
 		return &ended{failed, err}
 	}

@@ -85,13 +85,16 @@ func responding(t *testing.T, limits Limits, kinds []Kind, f func(r *rig)) (coun
 				r.mu.Unlock()
 			}
 		})
-		if r.dev, err = verbs.Open(verbs.Config{Links: []packet.Link{l}, Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("127.0.0.0/8")}}); err != nil {
+		if r.dev, err = verbs.Open(verbs.Config{Links: []packet.Link{l},
+			Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"),
+				netip.MustParsePrefix("127.0.0.0/8")}}); err != nil {
 			t.Fatal(err)
 		}
 		if limits.Memory == 0 {
 			limits.Memory = 1 << 16
 		}
-		r.r = New(func() []*verbs.Device { return []*verbs.Device{r.dev} }, limits, slog.New(slog.NewTextHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+		r.r = New(func() []*verbs.Device { return []*verbs.Device{r.dev} }, limits,
+			slog.New(slog.NewTextHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 		// The result must not depend on the addresses of the test's host.
 		r.r.hostAddrs = func(...string) []exchange.HostAddr { return nil }
 		over := make(chan error)
@@ -219,19 +222,31 @@ func TestWhoeverIsNoClientIsHungUpOn(t *testing.T) {
 	}{
 		{name: "silence", counter: "slow", within: 5 * time.Second, do: func(net.Conn) {}},
 		{name: "a look whether the port is open", counter: "hung_up", do: func(c net.Conn) { c.Close() }},
-		{name: "HTTP", counter: "refused_unknown", do: func(c net.Conn) { c.Write([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")) }},
+		{name: "HTTP", counter: "refused_unknown",
+			do: func(c net.Conn) { c.Write([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")) }},
 		{name: "zeros", counter: "refused_unknown", do: func(c net.Conn) { c.Write(make([]byte, 100)) }},
-		{name: "almost an address", counter: "refused_unknown", do: func(c net.Conn) { c.Write([]byte("0000:00zz12:89e82e:0000000000")) }},
-		{name: "a version a byte a second", counter: "slow", within: 5 * time.Second, do: func(c net.Conn) { drip(c, opening()[0].item) }},
-		{name: "a key a byte a second", counter: "slow", within: 6 * time.Second, do: func(c net.Conn) { all(c, opening()...); drip(c, key(1).item) }},
-		{name: "nothing after the opening", counter: "silent", within: 31 * time.Second, do: func(c net.Conn) { all(c, opening()...) }},
-		{name: "a key that is none", counter: "bad_item", do: func(c net.Conn) { all(c, opening()...); c.Write(bytes.Repeat([]byte("zzzz:"), 30)) }},
-		{name: "garbage for a key", counter: "bad_item", do: func(c net.Conn) { all(c, opening()...); c.Write(bytes.Repeat([]byte("x"), 200)) }},
-		{name: "an older version", counter: "bad_item", do: func(c net.Conn) { c.Write(perftest.AppendVersion(nil, "5.10")) }},
-		{name: "a client that is killed", counter: "hung_up", do: func(c net.Conn) { all(c, append(opening(), key(1), key(2))...); c.Close() }},
-		{name: "a client without packets", counter: "no_packet", within: 11 * time.Second, do: func(c net.Conn) { all(c, append(opening(), key(1), key(1))...) }},
-		{name: "a pingpong without packets", counter: "no_packet", within: 11 * time.Second, do: func(c net.Conn) { all(c, dest(1)); c.Write([]byte(pingpong.Done)) }},
-		{name: "a pingpong without done", counter: "no_packet", within: 11 * time.Second, do: func(c net.Conn) { all(c, dest(1)) }},
+		{name: "almost an address", counter: "refused_unknown",
+			do: func(c net.Conn) { c.Write([]byte("0000:00zz12:89e82e:0000000000")) }},
+		{name: "a version a byte a second", counter: "slow", within: 5 * time.Second,
+			do: func(c net.Conn) { drip(c, opening()[0].item) }},
+		{name: "a key a byte a second", counter: "slow", within: 6 * time.Second,
+			do: func(c net.Conn) { all(c, opening()...); drip(c, key(1).item) }},
+		{name: "nothing after the opening", counter: "silent", within: 31 * time.Second,
+			do: func(c net.Conn) { all(c, opening()...) }},
+		{name: "a key that is none", counter: "bad_item",
+			do: func(c net.Conn) { all(c, opening()...); c.Write(bytes.Repeat([]byte("zzzz:"), 30)) }},
+		{name: "garbage for a key", counter: "bad_item",
+			do: func(c net.Conn) { all(c, opening()...); c.Write(bytes.Repeat([]byte("x"), 200)) }},
+		{name: "an older version", counter: "bad_item",
+			do: func(c net.Conn) { c.Write(perftest.AppendVersion(nil, "5.10")) }},
+		{name: "a client that is killed", counter: "hung_up",
+			do: func(c net.Conn) { all(c, append(opening(), key(1), key(2))...); c.Close() }},
+		{name: "a client without packets", counter: "no_packet", within: 11 * time.Second,
+			do: func(c net.Conn) { all(c, append(opening(), key(1), key(1))...) }},
+		{name: "a pingpong without packets", counter: "no_packet", within: 11 * time.Second,
+			do: func(c net.Conn) { all(c, dest(1)); c.Write([]byte(pingpong.Done)) }},
+		{name: "a pingpong without done", counter: "no_packet", within: 11 * time.Second,
+			do: func(c net.Conn) { all(c, dest(1)) }},
 		{name: "the GID of a third host", counter: "refused_foreign_gid", do: func(c net.Conn) {
 			d := pingpong.Dest{QPN: 1, GID: gid("192.0.2.3")}
 			c.Write(d.Append(nil))
@@ -240,13 +255,15 @@ func TestWhoeverIsNoClientIsHungUpOn(t *testing.T) {
 			d := pingpong.Dest{QPN: 1, GID: gid("2001:db8::1")}
 			c.Write(d.Append(nil))
 		}},
-		{name: "a GID that is not admitted", counter: "refused_queue_pair", foreign: "203.0.113.0/24", do: func(c net.Conn) {
-			d := pingpong.Dest{QPN: 1, GID: gid("203.0.113.1")}
-			c.Write(d.Append(nil))
-		}},
+		{name: "a GID that is not admitted", counter: "refused_queue_pair", foreign: "203.0.113.0/24",
+			do: func(c net.Conn) {
+				d := pingpong.Dest{QPN: 1, GID: gid("203.0.113.1")}
+				c.Write(d.Append(nil))
+			}},
 		{name: "another address of the host", counter: "refused_not_here", to: "198.51.100.1", do: func(net.Conn) {}},
 		{name: "a host that is no peer", counter: "refused_not_admitted", from: "203.0.113.1", do: func(net.Conn) {}},
-		{name: "a tool that is switched off", counter: "refused_switched_off", kinds: []Kind{Perftest}, do: func(c net.Conn) { c.Write(dest(1).item) }},
+		{name: "a tool that is switched off", counter: "refused_switched_off", kinds: []Kind{Perftest},
+			do: func(c net.Conn) { c.Write(dest(1).item) }},
 	} {
 		if c.kinds == nil {
 			c.kinds = both
@@ -438,7 +455,8 @@ func TestDrainingEndsWhatDoesNotEnd(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 		defer cancel()
-		if err := r.r.Drain(ctx); err == nil || err.Error() != "1 sessions of perftest and pingpong clients were cut off" {
+		if err := r.r.Drain(ctx); err == nil ||
+			err.Error() != "1 sessions of perftest and pingpong clients were cut off" {
 			r.Errorf("Drain = %v", err)
 		}
 		if n, err := c.Read(make([]byte, 1)); err == nil {

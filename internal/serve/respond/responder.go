@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/internal/pace"
-	"github.com/gorxe/gorxe/internal/places"
+	"github.com/gorxe/gorxe/internal/quota"
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 	"github.com/gorxe/gorxe/verbs"
 )
@@ -196,11 +196,11 @@ func (r *Responder) enter(s *session) (old *session, err error) {
 
 // networkOf returns the network of a peer that one host or user can own: an IPv6 /64, or the
 // loopback addresses. Other addresses have none.
-func networkOf(peer netip.Addr) places.Network {
+func networkOf(peer netip.Addr) quota.Network {
 	if peer.Is4() && peer.IsLoopback() {
-		return places.Network{Addr: netip.AddrFrom4([4]byte{127}), Bits: 8}
+		return quota.Network{Addr: netip.AddrFrom4([4]byte{127}), Bits: 8}
 	}
-	return places.NetworkOf(peer)
+	return quota.NetworkOf(peer)
 }
 
 // leave removes a session that has ended.

@@ -29,7 +29,8 @@ func shows(text string) string {
 // No part of a key or address of a client is logged if it is damaged anywhere, truncated or
 // misplaced.
 func TestNothingOfAKeyIsLogged(t *testing.T) {
-	k := (&perftest.Key{QPN: 0xbeef01, PSN: 0xcafe02, RKey: 0xdeadf00d, VAddr: 0x0000feedface0000, GID: gid("192.0.2.2")}).Append(nil)
+	k := (&perftest.Key{QPN: 0xbeef01, PSN: 0xcafe02, RKey: 0xdeadf00d, VAddr: 0x0000feedface0000,
+		GID: gid("192.0.2.2")}).Append(nil)
 	d := (&pingpong.Dest{QPN: 0xbeef01, PSN: 0xcafe02, GID: gid("192.0.2.2")}).Append(nil)
 	var said [][]say // items of each client, without waiting for the last answer
 	damage := func(before []say, text []byte) {
@@ -37,7 +38,8 @@ func TestNothingOfAKeyIsLogged(t *testing.T) {
 			b := bytes.Clone(text)
 			b[i] = '_'
 			said = append(said, append(before[:len(before):len(before)], say{b, 0}))
-			said = append(said, append(before[:len(before):len(before)], say{append(text[i:len(text):len(text)], text...), 0}))
+			said = append(said,
+				append(before[:len(before):len(before)], say{append(text[i:len(text):len(text)], text...), 0}))
 		}
 	}
 	damage(opening(), k)

@@ -31,7 +31,8 @@ func (s *shares) take(host netip.Addr, n uint64) error {
 	case s.used+n > s.total:
 		return fmt.Errorf("%d of %d bytes of memory are in use, and %d more are needed", s.used, s.total, n)
 	case s.used+n > free && has > 0 && has+n > free/hosts:
-		return fmt.Errorf("the host has %d bytes of memory in use, its share beside %d others, and needs %d more", has, hosts-1, n)
+		return fmt.Errorf("the host has %d bytes of memory in use, its share beside %d others, and needs %d more",
+			has, hosts-1, n)
 	}
 	s.used += n
 	s.hosts[host] = has + n

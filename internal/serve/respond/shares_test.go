@@ -50,7 +50,8 @@ func TestOneHostDoesNotTakeAllMemory(t *testing.T) {
 		name string
 		each uint64 // bytes that the host writes in each session
 		want int    // number of its sessions that remain
-	}{{"it only connects", 0, sessions}, {"it writes a byte", 1, sessions / 2}, {"it writes everywhere", each, sessions / 2}} {
+	}{{"it only connects", 0, sessions}, {"it writes a byte", 1, sessions / 2},
+		{"it writes everywhere", each, sessions / 2}} {
 		counted, logged := responding(t, Limits{Memory: each, TotalMemory: sessions * each}, both, func(r *rig) {
 			greedy, other := newWriter(r, "192.0.2.2"), newWriter(r, "192.0.2.9")
 			stay := 0
@@ -140,10 +141,12 @@ func (w *writer) session(n uint64) error {
 	}
 	attr := verbs.DefaultConnAttr()
 	attr.PathMTU = 1024
-	if err := q.Connect(mine, verbs.ConnInfo{QPN: verbs.QPN(peer.QPN), PSN: verbs.PSN(peer.PSN), GID: peer.GID}, attr); err != nil {
+	if err := q.Connect(mine, verbs.ConnInfo{QPN: verbs.QPN(peer.QPN), PSN: verbs.PSN(peer.PSN), GID: peer.GID},
+		attr); err != nil {
 		w.Fatal(err)
 	}
-	err = q.PostSend(&verbs.SendWR{Opcode: verbs.WRWrite, Flags: verbs.Signaled, RemoteAddr: peer.VAddr, RKey: peer.RKey, SGList: []verbs.SGE{mr.SGE(0, int(n))}})
+	err = q.PostSend(&verbs.SendWR{Opcode: verbs.WRWrite, Flags: verbs.Signaled, RemoteAddr: peer.VAddr,
+		RKey: peer.RKey, SGList: []verbs.SGE{mr.SGE(0, int(n))}})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -24,7 +24,7 @@ type touched struct {
 	taken  atomic.Uint64 // bytes
 }
 
-var _ mr.Atomic = (*touched)(nil)
+var _ mr.AtomicMemory = (*touched)(nil)
 
 // newTouched returns size zero bytes, none of which is counted yet.
 func newTouched(size uint64, host netip.Addr, s *shares, beyond func(error)) (*touched, error) {
@@ -32,7 +32,8 @@ func newTouched(size uint64, host netip.Addr, s *shares, beyond func(error)) (*t
 	if err != nil {
 		return nil, err
 	}
-	return &touched{mem: mem, host: host, shares: s, beyond: beyond, pieces: make([]atomic.Bool, (size+pieceSize-1)/pieceSize)}, nil
+	return &touched{mem: mem, host: host, shares: s, beyond: beyond,
+		pieces: make([]atomic.Bool, (size+pieceSize-1)/pieceSize)}, nil
 }
 
 // touch counts the pieces of n bytes at off. mem rejects ranges outside of it.
@@ -87,7 +88,7 @@ func (t *touched) WriteAt(p []byte, off uint64) error {
 	return t.mem.WriteAt(p, off)
 }
 
-// WriteFinalAt implements [mr.Atomic], as do the methods below.
+// WriteFinalAt implements [mr.AtomicMemory], as do the methods below.
 func (t *touched) WriteFinalAt(p []byte, off uint64) error {
 	if err := t.touch(off, uint64(len(p))); err != nil {
 		return err

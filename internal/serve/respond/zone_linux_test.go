@@ -55,7 +55,8 @@ func TestAConnectionByAnotherLinkGivesNoHostOfTheDevicesLink(t *testing.T) {
 	for _, l := range links {
 		testnet.In(t, hosts.Left, func() error {
 			err := netlink.LinkAdd(&netlink.Veth{
-				LinkAttrs: netlink.LinkAttrs{Name: l.name, Index: l.index}, PeerName: l.name, PeerNamespace: netlink.NsFd(hosts.Right),
+				LinkAttrs: netlink.LinkAttrs{Name: l.name, Index: l.index}, PeerName: l.name,
+				PeerNamespace: netlink.NsFd(hosts.Right),
 			})
 			if err != nil {
 				return err
@@ -85,7 +86,8 @@ func TestAConnectionByAnotherLinkGivesNoHostOfTheDevicesLink(t *testing.T) {
 		{"a neighbour of the device", "rdma0", "fe80::2", "fe80::1", "fe80::2", true},
 		{"a neighbour of the device that calls its global address", "rdma0", "fe80::2", "2001:db8::1", "fe80::2", true},
 		{"a neighbour on the other link with the address of one", "rdma1", "fe80::2", "2001:db8::1", "fe80::2", false},
-		{"a neighbour on the other link with the address of the device", "rdma1", "fe80::1", "2001:db8::1", "2001:db8::1", false},
+		{"a neighbour on the other link with the address of the device", "rdma1", "fe80::1", "2001:db8::1",
+			"2001:db8::1", false},
 	} {
 		var conn net.Conn
 		testnet.In(t, hosts.Right, func() (err error) {
@@ -101,7 +103,8 @@ func TestAConnectionByAnotherLinkGivesNoHostOfTheDevicesLink(t *testing.T) {
 				return err
 			}
 			defer netlink.RouteDel(way)
-			entry := netlink.Neigh{LinkIndex: i.Index, IP: global, HardwareAddr: macs[c.by], State: netlink.NUD_PERMANENT}
+			entry := netlink.Neigh{LinkIndex: i.Index, IP: global, HardwareAddr: macs[c.by],
+				State: netlink.NUD_PERMANENT}
 			if err := netlink.NeighSet(&entry); err != nil {
 				return err
 			}

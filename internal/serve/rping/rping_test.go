@@ -72,7 +72,8 @@ func TestPingsComeBackWhole(t *testing.T) {
 					client, server, at := devices(t, f)
 					var heard, said []string
 					ended := serve(t, server, &rping.Server{Ping: func(b []byte) { heard = append(heard, string(b)) }})
-					c := rping.Client{PD: client.AllocPD(), Size: size, Count: 60, Validate: true, Ping: func(b []byte) { said = append(said, string(b)) }}
+					c := rping.Client{PD: client.AllocPD(), Size: size, Count: 60, Validate: true,
+						Ping: func(b []byte) { said = append(said, string(b)) }}
 					if err := c.Run(t.Context(), at); err != nil {
 						t.Fatal(err)
 					}

@@ -79,7 +79,8 @@ func (s *Server) answer(ctx context.Context, e *endpoint, mr *verbs.MR, buf []by
 		return err
 	}
 	if int64(source.size) > int64(len(buf)) {
-		return fmt.Errorf("a ping of %d bytes: this end takes %d, give it -S %d or more", source.size, len(buf), source.size)
+		return fmt.Errorf("a ping of %d bytes: this end takes %d, give it -S %d or more", source.size,
+			len(buf), source.size)
 	}
 	if err := s.exchange(ctx, e, mr, buf[:source.size], &source, &sink); err != nil {
 		if errors.Is(err, errOver) {

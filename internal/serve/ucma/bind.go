@@ -47,7 +47,7 @@ func (i *ident) bind(at netip.AddrPort) error {
 	default:
 		return fmt.Errorf("%v is no address of the device: %w", a, uapi.EADDRNOTAVAIL)
 	}
-	if err := i.place(at); err != nil {
+	if err := i.bindPort(at); err != nil {
 		return err
 	}
 	if ok {

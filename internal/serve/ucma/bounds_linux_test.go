@@ -12,7 +12,8 @@ func TestAllChannelsTogetherHaveALimitedNumberOfIdentifiers(t *testing.T) {
 	s.allIDs = 3
 	p := start(t, s)
 	first, second := p.open(), p.open()
-	ids := []uint32{first.create(uapi.PortSpaceTCP, 1), first.create(uapi.PortSpaceTCP, 2), second.create(uapi.PortSpaceTCP, 3)}
+	ids := []uint32{first.create(uapi.PortSpaceTCP, 1), first.create(uapi.PortSpaceTCP, 2),
+		second.create(uapi.PortSpaceTCP, 3)}
 	for _, c := range []*channel{first, second} {
 		_, err := ask[uapi.UCMCreateIDResp](c, uapi.UCMCmdCreateID, func(a uint64) any {
 			return uapi.UCMCreateID{UID: 4, Response: a, PS: uint16(uapi.PortSpaceTCP)}

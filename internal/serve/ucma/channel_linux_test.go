@@ -110,7 +110,8 @@ func TestAnEventThatCannotBeStoredIsNotLost(t *testing.T) {
 	client, _ := pair(t)
 	id := client.routedWithoutFetching()
 	bad := func(n int) <-chan error {
-		return client.begin(uapi.UCMCmdGetEvent, uapi.UCMGetEvent{Response: uint64(n)}, uapi.SizeOf(uapi.UCMEventResp{}))
+		return client.begin(uapi.UCMCmdGetEvent, uapi.UCMGetEvent{Response: uint64(n)},
+			uapi.SizeOf(uapi.UCMEventResp{}))
 	}
 	if err := <-bad(8); uapi.ErrnoOf(err) != uapi.EFAULT {
 		t.Errorf("an event is stored nowhere: %v", err)

@@ -80,7 +80,8 @@ func TestAConnectionIsMadeUsedAndEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = c.clientQP.PostSend(&verbs.SendWR{
-		Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{{Addr: from.Addr(), Length: 8, LKey: from.LKey()}},
+		Opcode: verbs.WRSend, Flags: verbs.Signaled,
+		SGList: []verbs.SGE{{Addr: from.Addr(), Length: 8, LKey: from.LKey()}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -362,7 +363,8 @@ func TestAMulticastGroupIsJoinedAndLeft(t *testing.T) {
 	}
 	// An event that was not fetched is removed with the group.
 	num = must[uapi.UCMCreateIDResp](client, uapi.UCMCmdJoinIPMcast, join).ID
-	if n := must[uapi.UCMDestroyIDResp](client, uapi.UCMCmdLeaveMcast, leave).EventsReported; n != 0 || client.readable() {
+	if n := must[uapi.UCMDestroyIDResp](client, uapi.UCMCmdLeaveMcast, leave).EventsReported; n != 0 ||
+		client.readable() {
 		t.Errorf("%d events were fetched", n)
 	}
 	for range maxGroups {

@@ -22,7 +22,8 @@ func FuzzCommands(f *testing.F) {
 	create := uapi.UCMCreateID{UID: 1, Response: base, PS: uint16(uapi.PortSpaceTCP)}
 	add(uapi.UCMCmdCreateID, create, uapi.UCMCmdBindIP, uapi.UCMBindIP{ID: 1, Addr: uapi.NewSockaddr(peerAt(1))},
 		uapi.UCMCmdListen, uapi.UCMListen{ID: 1}, uapi.UCMCmdDestroyID, uapi.UCMDestroyID{ID: 1, Response: base})
-	add(uapi.UCMCmdCreateID, create, uapi.UCMCmdResolveIP, uapi.UCMResolveIP{ID: 1, DstAddr: uapi.NewSockaddr(peerAt(1))},
+	add(uapi.UCMCmdCreateID, create, uapi.UCMCmdResolveIP,
+		uapi.UCMResolveIP{ID: 1, DstAddr: uapi.NewSockaddr(peerAt(1))},
 		uapi.UCMCmdGetEvent, uapi.UCMGetEvent{Response: base}, uapi.UCMCmdResolveRoute, uapi.UCMResolveRoute{ID: 1},
 		uapi.UCMCmdConnect, uapi.UCMConnect{ConnParam: param(nil, "x"), ID: 1},
 		uapi.UCMCmdDisconnect, uapi.UCMDisconnect{ID: 1},

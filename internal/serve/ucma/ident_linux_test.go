@@ -34,7 +34,8 @@ func TestCommandsOutOfPlaceAreRefused(t *testing.T) {
 	} {
 		client.refused(uapi.EINVAL, cmd, req)
 	}
-	client.refusedOut(uapi.EINVAL, uapi.UCMCmdInitQPAttr, uapi.UCMInitQPAttr{ID: id, QPState: uint32(uapi.QPSInit)}, 144)
+	client.refusedOut(uapi.EINVAL, uapi.UCMCmdInitQPAttr,
+		uapi.UCMInitQPAttr{ID: id, QPState: uint32(uapi.QPSInit)}, 144)
 	client.refusedOut(uapi.EINVAL, uapi.UCMCmdCreateID, uapi.UCMCreateID{PS: 0x1234}, 4)
 
 	id = client.routed(uapi.PortSpaceTCP, 1, 2)

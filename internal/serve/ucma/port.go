@@ -19,9 +19,9 @@ type portKey struct {
 	port uint16
 }
 
-// place assigns an address and a port to the identifier; port 0 means any free port. The caller
+// bindPort assigns an address and a port to the identifier; port 0 means any free port. The caller
 // holds mu.
-func (i *ident) place(at netip.AddrPort) error {
+func (i *ident) bindPort(at netip.AddrPort) error {
 	s := i.server
 	if at.Port() != 0 {
 		if err := i.conflict(at); err != nil {

@@ -266,7 +266,8 @@ func (c *channel) expect(kind uapi.UCMEvent, id uint32) uapi.UCMEventResp {
 	c.Helper()
 	e := c.event()
 	if uapi.UCMEvent(e.Event) != kind || e.ID != id {
-		c.Fatalf("event %v of %d with status %d, want %v of %d", uapi.UCMEvent(e.Event), e.ID, int32(e.Status), kind, id)
+		c.Fatalf("event %v of %d with status %d, want %v of %d", uapi.UCMEvent(e.Event), e.ID,
+			int32(e.Status), kind, id)
 	}
 	return e
 }

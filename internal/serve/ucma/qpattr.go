@@ -130,7 +130,8 @@ func (i *ident) initAttr() uapi.QPAttr {
 
 func (p *connParam) rtrAttr() uapi.QPAttr {
 	return uapi.QPAttr{
-		QPAttrMask: uint32(uapi.QPMaskState | uapi.QPMaskAV | uapi.QPMaskPathMTU | uapi.QPMaskDestQPN | uapi.QPMaskRQPSN |
+		QPAttrMask: uint32(uapi.QPMaskState | uapi.QPMaskAV | uapi.QPMaskPathMTU | uapi.QPMaskDestQPN |
+			uapi.QPMaskRQPSN |
 			uapi.QPMaskMaxDestRdAtomic | uapi.QPMaskMinRNRTimer),
 		QPState: uint32(uapi.QPSRTR), AHAttr: vector(p.av), PathMTU: uint32(p.attr.PathMTU.Enum()),
 		DestQPNum: uint32(p.peerQPN), RQPSN: uint32(p.psn), MaxDestRdAtomic: p.attr.MaxDestRdAtomic,
@@ -155,7 +156,8 @@ func (i *ident) rtsAttr() uapi.QPAttr {
 func vector(v verbs.AddressVector) uapi.AHAttr {
 	return uapi.AHAttr{
 		GRH: uapi.GlobalRoute{
-			DGID: v.DGID, FlowLabel: v.FlowLabel, SGIDIndex: v.SGIDIndex, HopLimit: v.HopLimit, TrafficClass: v.TrafficClass,
+			DGID: v.DGID, FlowLabel: v.FlowLabel, SGIDIndex: v.SGIDIndex, HopLimit: v.HopLimit,
+			TrafficClass: v.TrafficClass,
 		},
 		IsGlobal: 1, PortNum: port,
 	}

@@ -66,9 +66,10 @@ const (
 // path returns the path record that rdma_cm creates for RoCE.
 func (i *ident) path() uapi.UserPathRec {
 	p := uapi.UserPathRec{
-		SGID: i.gid.GID, DGID: qp.GIDFromAddr(i.remote.Addr()), Reversible: 1, PKey: fullPKey, HopLimit: hopLimit,
-		TrafficClass: i.param.attr.TrafficClass, NumbPath: 1, MTUSelector: exactly, MTU: uint32(i.param.attr.PathMTU.Enum()),
-		RateSelector: exactly, Rate: rate40, PacketLifeTimeSelector: exactly, PacketLifeTime: packetLifeTime,
+		SGID: i.gid.GID, DGID: qp.GIDFromAddr(i.remote.Addr()), Reversible: 1, PKey: fullPKey,
+		HopLimit: hopLimit, TrafficClass: i.param.attr.TrafficClass, NumbPath: 1, MTUSelector: exactly,
+		MTU: uint32(i.param.attr.PathMTU.Enum()), RateSelector: exactly, Rate: rate40,
+		PacketLifeTimeSelector: exactly, PacketLifeTime: packetLifeTime,
 	}
 	binary.BigEndian.PutUint32(p.FlowLabel[:], i.param.attr.FlowLabel)
 	return p

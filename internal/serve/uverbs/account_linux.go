@@ -87,7 +87,8 @@ func (t *accounts) take(a *account, r resource, n int64) error {
 	case a.used[r]+n > a.limits[r]:
 		return fmt.Errorf("the program has %d %s, the limit is %d: %w", a.used[r], k.name, a.limits[r], k.program)
 	case a.user.used[r]+n > a.user.limits[r]:
-		return fmt.Errorf("the programs of the user have %d %s, the limit is %d: %w", a.user.used[r], k.name, a.user.limits[r], k.user)
+		return fmt.Errorf("the programs of the user have %d %s, the limit is %d: %w", a.user.used[r], k.name,
+			a.user.limits[r], k.user)
 	}
 	a.used[r] += n
 	a.user.used[r] += n

@@ -26,8 +26,9 @@ func vectorOf(a uapi.AHAttr) (verbs.AddressVector, error) {
 // destOf returns the form of a vector for programs.
 func destOf(v verbs.AddressVector) uapi.QPDest {
 	return uapi.QPDest{
-		DGID: v.DGID, FlowLabel: v.FlowLabel, SGIDIndex: v.SGIDIndex, HopLimit: v.HopLimit, TrafficClass: v.TrafficClass,
-		IsGlobal: 1, PortNum: port,
+		DGID: v.DGID, FlowLabel: v.FlowLabel, SGIDIndex: v.SGIDIndex, HopLimit: v.HopLimit,
+		TrafficClass: v.TrafficClass,
+		IsGlobal:     1, PortNum: port,
 	}
 }
 

@@ -74,7 +74,8 @@ func TestADrainedSendQueueIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.wantEvent(uapi.EventSQDrained, 0xd0)
-	r := a.call(uapi.MethodQPDestroy, attr{id: uapi.AttrDestroyQPHandle, in: handle(a.qp)}, out(uapi.AttrDestroyQPResp, 4))
+	r := a.call(uapi.MethodQPDestroy, attr{id: uapi.AttrDestroyQPHandle, in: handle(a.qp)},
+		out(uapi.AttrDestroyQPResp, 4))
 	if n := u32(r[uapi.AttrDestroyQPResp]); n != 1 {
 		t.Errorf("%d events are reported to the program, which has read one", n)
 	}
@@ -201,7 +202,8 @@ func TestNoEventOfAQueueComesAfterItsEnd(t *testing.T) {
 	a.ctx.server.dispatch(verbs.AsyncEvent{Type: verbs.EventQPFatal, QP: q})
 	a.wantEvent(uapi.EventQPFatal, 0xd0)
 	a.ctx.server.dispatch(verbs.AsyncEvent{Type: verbs.EventQPFatal, QP: q})
-	r := a.call(uapi.MethodQPDestroy, attr{id: uapi.AttrDestroyQPHandle, in: handle(a.qp)}, out(uapi.AttrDestroyQPResp, 4))
+	r := a.call(uapi.MethodQPDestroy, attr{id: uapi.AttrDestroyQPHandle, in: handle(a.qp)},
+		out(uapi.AttrDestroyQPResp, 4))
 	if n := u32(r[uapi.AttrDestroyQPResp]); n != 1 {
 		t.Errorf("%d events are reported to the program, which has read one", n)
 	}

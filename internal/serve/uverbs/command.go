@@ -23,16 +23,20 @@ var commandHandlers map[uapi.Command]func(*command) (response any, err error)
 
 func init() {
 	commandHandlers = map[uapi.Command]func(*command) (any, error){
-		uapi.CmdQueryDevice:       (*command).queryDevice,
-		uapi.CmdExQueryDevice:     (*command).queryDeviceEx,
-		uapi.CmdAllocPD:           creates(numPDs, (*command).allocPD),
-		uapi.CmdDeallocPD:         destroys(numPDs, func(q uapi.DeallocPD) uint32 { return q.PDHandle }, (*Context).deallocPD),
-		uapi.CmdRegMR:             creates(numMRs, (*command).regMR),
-		uapi.CmdDeregMR:           destroys(numMRs, func(q uapi.DeregMR) uint32 { return q.MRHandle }, (*Context).deregMR),
-		uapi.CmdAllocMW:           creates(numMWs, (*command).allocMW),
-		uapi.CmdDeallocMW:         destroys(numMWs, func(q uapi.DeallocMW) uint32 { return q.MWHandle }, (*Context).deallocMW),
-		uapi.CmdCreateAH:          creates(numAHs, (*command).createAH),
-		uapi.CmdDestroyAH:         destroys(numAHs, func(q uapi.DestroyAH) uint32 { return q.AHHandle }, (*Context).destroyAH),
+		uapi.CmdQueryDevice:   (*command).queryDevice,
+		uapi.CmdExQueryDevice: (*command).queryDeviceEx,
+		uapi.CmdAllocPD:       creates(numPDs, (*command).allocPD),
+		uapi.CmdDeallocPD: destroys(numPDs, func(q uapi.DeallocPD) uint32 { return q.PDHandle },
+			(*Context).deallocPD),
+		uapi.CmdRegMR: creates(numMRs, (*command).regMR),
+		uapi.CmdDeregMR: destroys(numMRs, func(q uapi.DeregMR) uint32 { return q.MRHandle },
+			(*Context).deregMR),
+		uapi.CmdAllocMW: creates(numMWs, (*command).allocMW),
+		uapi.CmdDeallocMW: destroys(numMWs, func(q uapi.DeallocMW) uint32 { return q.MWHandle },
+			(*Context).deallocMW),
+		uapi.CmdCreateAH: creates(numAHs, (*command).createAH),
+		uapi.CmdDestroyAH: destroys(numAHs, func(q uapi.DestroyAH) uint32 { return q.AHHandle },
+			(*Context).destroyAH),
 		uapi.CmdCreateCompChannel: (*command).createCompChannel,
 		uapi.CmdReqNotifyCQ:       (*command).reqNotifyCQ,
 		uapi.CmdResizeCQ:          (*command).resizeCQ,
@@ -81,7 +85,8 @@ func creates(kind resource, create func(*command) (any, error)) func(*command) (
 }
 
 // destroys returns a command that destroys the object whose handle is in its request.
-func destroys[Q any](kind resource, handle func(Q) uint32, destroy func(*Context, uint32) error) func(*command) (any, error) {
+func destroys[Q any](kind resource, handle func(Q) uint32,
+	destroy func(*Context, uint32) error) func(*command) (any, error) {
 	return func(c *command) (any, error) {
 		q, err := uapi.DecodeAs[Q](c.in)
 		if err != nil {

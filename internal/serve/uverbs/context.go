@@ -60,7 +60,8 @@ type Context struct {
 func newContext(s *Server, space Space, f *ringfile.File, a *account) *Context {
 	c := &Context{
 		server: s, space: space, file: f, account: a, verbs: s.dev.OpenContext(contextLimits),
-		bell: make(chan struct{}, 1), done: make(chan struct{}), channels: map[*eventFile]struct{}{}, ports: source{handle: port},
+		bell: make(chan struct{}, 1), done: make(chan struct{}), channels: map[*eventFile]struct{}{},
+		ports:    source{handle: port},
 		refusals: make(chan refusal),
 	}
 	// No queue pair can send yet. If this fails (file system), posts before RTS succeed.

@@ -96,7 +96,8 @@ func (c *Context) makeCQ(q *cq, depth int) error {
 		return err
 	}
 	q.ring = ring
-	q.store, err = rings.NewCompletionRing(g, ring.Bytes, func(rings.Geometry) ([]byte, error) { return q.next.Bytes, nil })
+	q.store, err = rings.NewCompletionRing(g, ring.Bytes,
+		func(rings.Geometry) ([]byte, error) { return q.next.Bytes, nil })
 	if err == nil {
 		q.cq, err = c.verbs.CreateCQOver(q.store, q.notify)
 	}

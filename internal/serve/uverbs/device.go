@@ -47,14 +47,15 @@ func (c *command) queryDeviceEx() (any, error) {
 func (c *Context) deviceAttr() uapi.QueryDeviceResp {
 	a := c.server.dev.Attr()
 	r := uapi.QueryDeviceResp{
-		MaxMRSize: a.MaxMRSize, PageSizeCap: a.PageSizeCap, VendorID: a.VendorID, VendorPartID: a.VendorPartID, HWVer: a.HWVer,
-		MaxQP: uint32(min(a.MaxQP, programQPs)), MaxQPWR: uint32(a.MaxQPWR), DeviceCapFlags: a.DeviceCapFlags,
-		MaxSGE: uint32(a.MaxSGE), MaxSGERd: uint32(a.MaxSGERd), MaxCQ: uint32(min(a.MaxCQ, programCQs)), MaxCQE: uint32(a.MaxCQE),
-		MaxMR: uint32(min(a.MaxMR, programMRs)), MaxPD: uint32(min(a.MaxPD, programPDs)),
-		MaxQPRdAtom: uint32(a.MaxQPRdAtom), MaxResRdAtom: uint32(a.MaxResRdAtom), MaxQPInitRdAtom: uint32(a.MaxQPInitRdAtom),
-		AtomicCap: uint32(a.AtomicCap), MaxMW: uint32(min(a.MaxMW, programMWs)), MaxMcastGrp: uint32(a.MaxMcastGrp),
-		MaxMcastQPAttach: uint32(a.MaxMcastQPAttach), MaxTotalMcastQPAttach: uint32(a.MaxMcastGrp * a.MaxMcastQPAttach),
-		MaxAH:  uint32(min(a.MaxAH, programAHs)),
+		MaxMRSize: a.MaxMRSize, PageSizeCap: a.PageSizeCap, VendorID: a.VendorID, VendorPartID: a.VendorPartID,
+		HWVer: a.HWVer, MaxQP: uint32(min(a.MaxQP, programQPs)), MaxQPWR: uint32(a.MaxQPWR),
+		DeviceCapFlags: a.DeviceCapFlags, MaxSGE: uint32(a.MaxSGE), MaxSGERd: uint32(a.MaxSGERd),
+		MaxCQ: uint32(min(a.MaxCQ, programCQs)), MaxCQE: uint32(a.MaxCQE), MaxMR: uint32(min(a.MaxMR, programMRs)),
+		MaxPD: uint32(min(a.MaxPD, programPDs)), MaxQPRdAtom: uint32(a.MaxQPRdAtom),
+		MaxResRdAtom: uint32(a.MaxResRdAtom), MaxQPInitRdAtom: uint32(a.MaxQPInitRdAtom),
+		AtomicCap: uint32(a.AtomicCap), MaxMW: uint32(min(a.MaxMW, programMWs)),
+		MaxMcastGrp: uint32(a.MaxMcastGrp), MaxMcastQPAttach: uint32(a.MaxMcastQPAttach),
+		MaxTotalMcastQPAttach: uint32(a.MaxMcastGrp * a.MaxMcastQPAttach), MaxAH: uint32(min(a.MaxAH, programAHs)),
 		MaxSRQ: uint32(min(a.MaxSRQ, programSRQs)), MaxSRQWR: uint32(a.MaxSRQWR), MaxSRQSGE: uint32(a.MaxSRQSGE),
 		MaxPKeys: uint16(a.MaxPkeys), LocalCAAckDelay: uint8(a.LocalCAAckDelay), PhysPortCnt: uint8(a.PhysPortCnt),
 	}

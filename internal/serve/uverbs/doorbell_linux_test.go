@@ -28,8 +28,9 @@ func TestADoorbellIsForTheQueuePairThatItNames(t *testing.T) {
 		known   bool
 		want    []*verbs.QP
 	}{
-		"nothing":                {nil, true, nil},
-		"each once":              {bytes.Join([][]byte{doorbell(3), doorbell(1), doorbell(3)}, nil), true, []*verbs.QP{&qps[2], &qps[0]}},
+		"nothing": {nil, true, nil},
+		"each once": {bytes.Join([][]byte{doorbell(3), doorbell(1), doorbell(3)}, nil), true,
+			[]*verbs.QP{&qps[2], &qps[0]}},
 		"one that was destroyed": {append(doorbell(4), doorbell(2)...), true, []*verbs.QP{&qps[1]}},
 		"another command":        {append(doorbell(1), make([]byte, doorbellSize)...), false, nil},
 		"a part of one":          {append(doorbell(1), 28), false, nil},

@@ -75,13 +75,15 @@ func TestAContextEndsWhileItsProgramHoldsAPipe(t *testing.T) {
 	b.ctx.events.quiet()
 	free := pipetest.Hold(t, b.channel)
 	// A call that waits for the pipe ends with the context.
-	if _, err := b.try(uapi.MethodQPDestroy, attr{id: uapi.AttrDestroyQPHandle, in: handle(b.qp)}, out(uapi.AttrDestroyQPResp, 4)); err != nil {
+	if _, err := b.try(uapi.MethodQPDestroy, attr{id: uapi.AttrDestroyQPHandle, in: handle(b.qp)},
+		out(uapi.AttrDestroyQPResp, 4)); err != nil {
 		t.Fatal(err)
 	}
 	waits := make(chan struct{})
 	go func() {
 		defer close(waits)
-		_, _ = b.try(uapi.MethodCQDestroy, attr{id: uapi.AttrDestroyCQHandle, in: handle(b.cq)}, out(uapi.AttrDestroyCQResp, 8))
+		_, _ = b.try(uapi.MethodCQDestroy, attr{id: uapi.AttrDestroyCQHandle, in: handle(b.cq)},
+			out(uapi.AttrDestroyCQResp, 8))
 	}()
 	b.until("the call waits", func() bool { return !b.ctx.mu.TryLock() || unlock(&b.ctx.mu) })
 	if err := b.ctx.Close(); err != nil {

@@ -95,7 +95,8 @@ type amounts [numResources]int64
 // programLimits are the limits of one program.
 var programLimits = amounts{
 	contexts: programContexts, eventFiles: programEventFiles, ringBytes: programRingBytes, numPDs: programPDs,
-	numCQs: programCQs, numSRQs: programSRQs, numQPs: programQPs, numMRs: programMRs, numMWs: programMWs, numAHs: programAHs,
+	numCQs: programCQs, numSRQs: programSRQs, numQPs: programQPs, numMRs: programMRs, numMWs: programMWs,
+	numAHs: programAHs,
 }
 
 // userLimits returns the limits of all programs of one user; known is false if all programs

@@ -57,8 +57,9 @@ func (g *region) closeMemory() error {
 
 // Access rights of a region. The optional ones are ignored; on-demand paging is not supported.
 const (
-	rightsOfRegions = mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic | mr.MWBind | mr.ZeroBased | mr.FlushGlobal | mr.FlushPersistent
-	ignoredRights   = uapi.AccessOptionalRange | uint32(uapi.AccessHugeTLB)
+	rightsOfRegions = mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic | mr.MWBind |
+		mr.ZeroBased | mr.FlushGlobal | mr.FlushPersistent
+	ignoredRights = uapi.AccessOptionalRange | uint32(uapi.AccessHugeTLB)
 )
 
 // rightsOf converts the access flags of a program, which have the same values.
@@ -84,7 +85,8 @@ func (c *command) regMR() (any, error) {
 	}
 	page := uint64(c.ctx.server.page)
 	if q.Start%page != q.HCAVA%page {
-		return nil, fmt.Errorf("memory at %#x as %#x: they are at different places in a page: %w", q.Start, q.HCAVA, uapi.EINVAL)
+		return nil, fmt.Errorf("memory at %#x as %#x: they are at different places in a page: %w", q.Start,
+			q.HCAVA, uapi.EINVAL)
 	}
 	if q.Length == 0 || q.Start+q.Length < q.Start {
 		return nil, fmt.Errorf("%d bytes at %#x: %w", q.Length, q.Start, uapi.EINVAL)

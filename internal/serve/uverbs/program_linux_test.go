@@ -281,7 +281,8 @@ func (p *program) call(m uapi.Method, attrs ...attr) map[uapi.AttrID][]byte {
 }
 
 // tryCommand makes a legacy command.
-func (p *program) tryCommand(cmd uapi.Command, req any, room int, more ...attr) ([]byte, map[uapi.AttrID][]byte, error) {
+func (p *program) tryCommand(cmd uapi.Command, req any, room int, more ...attr) ([]byte,
+	map[uapi.AttrID][]byte, error) {
 	attrs := append([]attr{{id: uapi.AttrWriteCmd, in: uint64(cmd)}, {id: uapi.AttrCoreIn, in: req}}, more...)
 	if room > 0 {
 		attrs = append(attrs, out(uapi.AttrCoreOut, room))

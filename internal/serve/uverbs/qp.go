@@ -96,8 +96,10 @@ func (r *request) qpInit() (*queuePair, qpSpec, error) {
 		return nil, spec, err
 	}
 	q.sigAll = flags != 0
-	if r.Has(uapi.AttrCreateQPXRCDHandle) || r.Has(uapi.AttrCreateQPIndTableHandle) || r.Has(uapi.AttrCreateQPSourceQPN) {
-		return nil, spec, fmt.Errorf("a queue pair of an XRC domain, of an indirection table or with a source QPN: %w", uapi.EOPNOTSUPP)
+	if r.Has(uapi.AttrCreateQPXRCDHandle) || r.Has(uapi.AttrCreateQPIndTableHandle) ||
+		r.Has(uapi.AttrCreateQPSourceQPN) {
+		return nil, spec, fmt.Errorf("a queue pair of an XRC domain, of an indirection table or with a source QPN: %w",
+			uapi.EOPNOTSUPP)
 	}
 	if spec.pd, err = object(r, uapi.AttrCreateQPPDHandle, uapi.ObjectPD, &r.ctx.pds); err != nil {
 		return nil, spec, err
@@ -345,10 +347,13 @@ func (c *command) queryQP() (any, error) {
 	a, _ := q.qp.Query()
 	resp := uapi.QueryQPResp{
 		Dest: destOf(a.AV), MaxSendWR: q.cap.MaxSendWR, MaxRecvWR: q.cap.MaxRecvWR, MaxSendSGE: q.cap.MaxSendSGE,
-		MaxRecvSGE: q.cap.MaxRecvSGE, MaxInlineData: q.cap.MaxInlineData, QKey: a.QKey, RQPSN: uint32(a.RQPSN), SQPSN: uint32(a.SQPSN),
+		MaxRecvSGE: q.cap.MaxRecvSGE, MaxInlineData: q.cap.MaxInlineData,
+		QKey: a.QKey, RQPSN: uint32(a.RQPSN), SQPSN: uint32(a.SQPSN),
 		DestQPNum: uint32(a.DestQPN), QPAccessFlags: uint32(a.Access), PKeyIndex: a.PKeyIndex, QPState: uint8(a.State),
-		CurQPState: uint8(a.CurState), PathMTU: uint8(a.PathMTU.Enum()), PathMigState: uint8(a.MigState), MaxRdAtomic: a.MaxRdAtomic,
-		MaxDestRdAtomic: a.MaxDestRdAtomic, MinRNRTimer: a.MinRNRTimer, PortNum: a.Port, Timeout: a.Timeout, RetryCnt: a.RetryCnt,
+		CurQPState: uint8(a.CurState), PathMTU: uint8(a.PathMTU.Enum()),
+		PathMigState: uint8(a.MigState), MaxRdAtomic: a.MaxRdAtomic,
+		MaxDestRdAtomic: a.MaxDestRdAtomic, MinRNRTimer: a.MinRNRTimer, PortNum: a.Port, Timeout: a.Timeout,
+		RetryCnt: a.RetryCnt,
 		RNRRetry: a.RNRRetry,
 	}
 	if a.SQDraining {

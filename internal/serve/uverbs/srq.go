@@ -66,7 +66,8 @@ func (s *srq) close() error { return s.ring.Close() }
 func createSRQ(r *request) error {
 	s := &srq{ctx: r.ctx}
 	var n [4]uint64
-	for i, id := range []uapi.AttrID{uapi.AttrCreateSRQUserHandle, uapi.AttrCreateSRQMaxWR, uapi.AttrCreateSRQMaxSGE, uapi.AttrCreateSRQLimit} {
+	for i, id := range []uapi.AttrID{uapi.AttrCreateSRQUserHandle, uapi.AttrCreateSRQMaxWR, uapi.AttrCreateSRQMaxSGE,
+		uapi.AttrCreateSRQLimit} {
 		var err error
 		if n[i], err = r.Uint(id); err != nil {
 			return err

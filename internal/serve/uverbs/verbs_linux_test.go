@@ -30,7 +30,8 @@ func newEnd(t testing.TB, s *Server, typ uapi.QPType) *end {
 	t.Helper()
 	e := &end{program: start(t, s)}
 	e.call(uapi.MethodGetContext, out(uapi.AttrGetContextNumCompVectors, 4), out(uapi.AttrGetContextCoreSupport, 8))
-	e.async = int(u32(e.call(uapi.MethodAsyncEventAlloc, fresh(uapi.AttrAsyncEventAllocFDHandle))[uapi.AttrAsyncEventAllocFDHandle]))
+	e.async = int(u32(
+		e.call(uapi.MethodAsyncEventAlloc, fresh(uapi.AttrAsyncEventAllocFDHandle))[uapi.AttrAsyncEventAllocFDHandle]))
 	e.pd = run[uapi.AllocPDResp](e.program, uapi.CmdAllocPD, uapi.AllocPD{}).PDHandle
 	e.addr = e.put(make([]byte, bufSize))
 	access := uapi.AccessLocalWrite | uapi.AccessRemoteWrite | uapi.AccessRemoteRead
@@ -45,8 +46,10 @@ func newEnd(t testing.TB, s *Server, typ uapi.QPType) *end {
 func (e *end) newCQ() {
 	e.Helper()
 	m := uapi.MethodCQCreate
-	r := e.call(m, fresh(uapi.AttrCreateCQHandle), attr{id: uapi.AttrCreateCQCQE, in: uint32(16)}, attr{id: uapi.AttrCreateCQUserHandle, in: uint64(0xc0)},
-		attr{id: uapi.AttrCreateCQCompChannel, in: handle(e.channel)}, attr{id: uapi.AttrCreateCQCompVector, in: uint32(0)},
+	r := e.call(m, fresh(uapi.AttrCreateCQHandle), attr{id: uapi.AttrCreateCQCQE, in: uint32(16)},
+		attr{id: uapi.AttrCreateCQUserHandle, in: uint64(0xc0)},
+		attr{id: uapi.AttrCreateCQCompChannel, in: handle(e.channel)},
+		attr{id: uapi.AttrCreateCQCompVector, in: uint32(0)},
 		out(uapi.AttrCreateCQRespCQE, 4), out(m.UHWOut(), 16))
 	e.cq = u32(r[uapi.AttrCreateCQHandle])
 	e.comp = e.mapQueue(decode[uapi.RXECreateCQResp](e.program, r[m.UHWOut()]).MI)
@@ -57,10 +60,13 @@ func (e *end) newCQ() {
 func (e *end) newQP(typ uapi.QPType) {
 	e.Helper()
 	m := uapi.MethodQPCreate
-	attrs := []attr{fresh(uapi.AttrCreateQPHandle), {id: uapi.AttrCreateQPPDHandle, in: handle(e.pd)}, {id: uapi.AttrCreateQPSendCQHandle, in: handle(e.cq)},
-		{id: uapi.AttrCreateQPRecvCQHandle, in: handle(e.cq)}, {id: uapi.AttrCreateQPUserHandle, in: 0xd0 + uint64(e.qp)},
+	attrs := []attr{fresh(uapi.AttrCreateQPHandle), {id: uapi.AttrCreateQPPDHandle, in: handle(e.pd)},
+		{id: uapi.AttrCreateQPSendCQHandle, in: handle(e.cq)},
+		{id: uapi.AttrCreateQPRecvCQHandle, in: handle(e.cq)},
+		{id: uapi.AttrCreateQPUserHandle, in: 0xd0 + uint64(e.qp)},
 		{id: uapi.AttrCreateQPCap, in: uapi.QPCap{MaxSendWR: 8, MaxRecvWR: 8, MaxSendSGE: 1, MaxRecvSGE: 1}},
-		{id: uapi.AttrCreateQPType, in: uint64(typ)}, out(uapi.AttrCreateQPRespCap, 20), out(uapi.AttrCreateQPRespQPNum, 4), out(m.UHWOut(), 32)}
+		{id: uapi.AttrCreateQPType, in: uint64(typ)}, out(uapi.AttrCreateQPRespCap, 20),
+		out(uapi.AttrCreateQPRespQPNum, 4), out(m.UHWOut(), 32)}
 	if e.srq != 0 {
 		attrs = append(attrs, attr{id: uapi.AttrCreateQPSRQHandle, in: handle(e.srq)})
 	}
@@ -81,7 +87,8 @@ func (e *end) ring() {
 // gid returns entry 0 of the GID table.
 func (e *end) gid() [16]byte {
 	e.Helper()
-	r := e.call(uapi.MethodQueryGIDEntry, attr{id: uapi.AttrQueryGIDEntryPort, in: uint64(1)}, attr{id: uapi.AttrQueryGIDEntryGIDIndex, in: uint64(0)},
+	r := e.call(uapi.MethodQueryGIDEntry, attr{id: uapi.AttrQueryGIDEntryPort, in: uint64(1)},
+		attr{id: uapi.AttrQueryGIDEntryGIDIndex, in: uint64(0)},
 		attr{id: uapi.AttrQueryGIDEntryFlags, in: uint32(0)}, out(uapi.AttrQueryGIDEntryRespEntry, 32))
 	return decode[uapi.GIDEntry](e.program, r[uapi.AttrQueryGIDEntryRespEntry]).GID
 }
@@ -96,8 +103,10 @@ func (e *end) modify(m uapi.ModifyQP, mask uapi.QPMask) error {
 func (e *end) connect(peer *end) {
 	e.Helper()
 	e.ready(peer)
-	err := e.modify(uapi.ModifyQP{QPState: uint8(uapi.QPSRTS), Timeout: 14, RetryCnt: 7, RNRRetry: 7, SQPSN: 7, MaxRdAtomic: 1},
-		uapi.QPMaskState|uapi.QPMaskTimeout|uapi.QPMaskRetryCnt|uapi.QPMaskRNRRetry|uapi.QPMaskSQPSN|uapi.QPMaskMaxQPRdAtomic)
+	err := e.modify(
+		uapi.ModifyQP{QPState: uint8(uapi.QPSRTS), Timeout: 14, RetryCnt: 7, RNRRetry: 7, SQPSN: 7, MaxRdAtomic: 1},
+		uapi.QPMaskState|uapi.QPMaskTimeout|uapi.QPMaskRetryCnt|uapi.QPMaskRNRRetry|
+			uapi.QPMaskSQPSN|uapi.QPMaskMaxQPRdAtomic)
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -107,11 +116,14 @@ func (e *end) connect(peer *end) {
 func (e *end) ready(peer *end) {
 	e.Helper()
 	err := errors.Join(
-		e.modify(uapi.ModifyQP{QPState: uint8(uapi.QPSInit), PortNum: 1, QPAccessFlags: uint32(uapi.AccessRemoteWrite | uapi.AccessRemoteRead)},
+		e.modify(uapi.ModifyQP{QPState: uint8(uapi.QPSInit), PortNum: 1,
+			QPAccessFlags: uint32(uapi.AccessRemoteWrite | uapi.AccessRemoteRead)},
 			uapi.QPMaskState|uapi.QPMaskPKeyIndex|uapi.QPMaskPort|uapi.QPMaskAccessFlags),
-		e.modify(uapi.ModifyQP{QPState: uint8(uapi.QPSRTR), PathMTU: uint8(uapi.MTU1024), DestQPNum: peer.qpn, RQPSN: 7, MaxDestRdAtomic: 1, MinRNRTimer: 12,
+		e.modify(uapi.ModifyQP{QPState: uint8(uapi.QPSRTR), PathMTU: uint8(uapi.MTU1024), DestQPNum: peer.qpn, RQPSN: 7,
+			MaxDestRdAtomic: 1, MinRNRTimer: 12,
 			Dest: uapi.QPDest{DGID: peer.gid(), IsGlobal: 1, PortNum: 1, HopLimit: 64}},
-			uapi.QPMaskState|uapi.QPMaskAV|uapi.QPMaskPathMTU|uapi.QPMaskDestQPN|uapi.QPMaskRQPSN|uapi.QPMaskMaxDestRdAtomic|uapi.QPMaskMinRNRTimer))
+			uapi.QPMaskState|uapi.QPMaskAV|uapi.QPMaskPathMTU|uapi.QPMaskDestQPN|uapi.QPMaskRQPSN|
+				uapi.QPMaskMaxDestRdAtomic|uapi.QPMaskMinRNRTimer))
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -136,11 +148,13 @@ func TestTwoProgramsExchangeMessagesThroughTheirRings(t *testing.T) {
 		b.recv.post(recvWQE(100+i, b.addr, 64, b.mr.LKey))
 		a.send.post(sendWQE(i, a.addr, uint32(len(text)), a.mr.LKey))
 		a.ring()
-		if wc := a.poll(a.comp); wc.WRID != i || wc.Status != uint32(uapi.WCSuccess) || wc.Opcode != uint32(uapi.WCSend) || wc.QPNum != a.qpn {
+		if wc := a.poll(a.comp); wc.WRID != i || wc.Status != uint32(uapi.WCSuccess) ||
+			wc.Opcode != uint32(uapi.WCSend) || wc.QPNum != a.qpn {
 			t.Fatalf("send %d: %+v", i, wc)
 		}
 		wc := b.poll(b.comp)
-		if wc.WRID != 100+i || wc.Status != uint32(uapi.WCSuccess) || wc.Opcode != uint32(uapi.WCRecv) || wc.ByteLen != 5 || wc.QPNum != b.qpn {
+		if wc.WRID != 100+i || wc.Status != uint32(uapi.WCSuccess) || wc.Opcode != uint32(uapi.WCRecv) ||
+			wc.ByteLen != 5 || wc.QPNum != b.qpn {
 			t.Fatalf("receive %d: %+v", i, wc)
 		}
 		got := make([]byte, 5)
@@ -176,10 +190,12 @@ func TestAnEventComesOnceForEachRequest(t *testing.T) {
 	b.arm()
 	send(1)
 	// Two more events, which the program has not read when it destroys the queue.
-	if _, err := b.try(uapi.MethodQPDestroy, attr{id: uapi.AttrDestroyQPHandle, in: handle(b.qp)}, out(uapi.AttrDestroyQPResp, 4)); err != nil {
+	if _, err := b.try(uapi.MethodQPDestroy, attr{id: uapi.AttrDestroyQPHandle, in: handle(b.qp)},
+		out(uapi.AttrDestroyQPResp, 4)); err != nil {
 		t.Fatal(err)
 	}
-	r := b.call(uapi.MethodCQDestroy, attr{id: uapi.AttrDestroyCQHandle, in: handle(b.cq)}, out(uapi.AttrDestroyCQResp, 8))
+	r := b.call(uapi.MethodCQDestroy, attr{id: uapi.AttrDestroyCQHandle, in: handle(b.cq)},
+		out(uapi.AttrDestroyCQResp, 8))
 	if resp := decode[uapi.DestroyCQResp](b.program, r[uapi.AttrDestroyCQResp]); resp.CompEventsReported != 1 {
 		t.Errorf("%+v: the program has read one event", resp)
 	}
@@ -192,7 +208,8 @@ func TestObjectsInUseAreNotDestroyed(t *testing.T) {
 	a, _ := newPair(t)
 	for name, try := range map[string]func() error{
 		"completion queue": func() error {
-			_, err := a.try(uapi.MethodCQDestroy, attr{id: uapi.AttrDestroyCQHandle, in: handle(a.cq)}, out(uapi.AttrDestroyCQResp, 8))
+			_, err := a.try(uapi.MethodCQDestroy, attr{id: uapi.AttrDestroyCQHandle, in: handle(a.cq)},
+				out(uapi.AttrDestroyCQResp, 8))
 			return err
 		},
 		"protection domain": func() error {
@@ -249,20 +266,27 @@ func TestWrongArgumentsFailWithTheErrnoOfTheKernel(t *testing.T) {
 		room int
 		want uapi.Errno
 	}{
-		"the probe of libibverbs":          {uapi.CmdAllocPD, uint32(0), 0, uapi.ENOSPC},
-		"a region of nothing":              {uapi.CmdRegMR, with(func(r *uapi.RegMR) { r.Length = 0 }), 12, uapi.EINVAL},
-		"a region that wraps":              {uapi.CmdRegMR, with(func(r *uapi.RegMR) { r.Length = 1<<64 - 1 }), 12, uapi.EINVAL},
-		"memory that is not mapped":        {uapi.CmdRegMR, with(func(r *uapi.RegMR) { r.Start, r.HCAVA = 4096, 4096 }), 12, uapi.EFAULT},
-		"another place in the page":        {uapi.CmdRegMR, with(func(r *uapi.RegMR) { r.HCAVA++ }), 12, uapi.EINVAL},
-		"remote write without local write": {uapi.CmdRegMR, with(func(r *uapi.RegMR) { r.AccessFlags = uint32(uapi.AccessRemoteWrite) }), 12, uapi.EINVAL},
-		"on-demand paging":                 {uapi.CmdRegMR, with(func(r *uapi.RegMR) { r.AccessFlags = uint32(uapi.AccessOnDemand) }), 12, uapi.EOPNOTSUPP},
-		"no such protection domain":        {uapi.CmdRegMR, with(func(r *uapi.RegMR) { r.PDHandle = 99 }), 12, uapi.EINVAL},
-		"no such queue pair":               {uapi.CmdQueryQP, uapi.QueryQP{QPHandle: 99}, 128, uapi.EINVAL},
-		"a window of no type":              {uapi.CmdAllocMW, uapi.AllocMW{PDHandle: a.pd}, 8, uapi.EINVAL},
-		"an address without a GRH":         {uapi.CmdCreateAH, uapi.CreateAH{PDHandle: a.pd}, 4, uapi.EINVAL},
-		"XRC":                              {uapi.CmdOpenXRCD, uint64(0), 8, uapi.EOPNOTSUPP},
-		"an attribute that RoCE lacks":     {uapi.CmdModifyQP, uapi.ModifyQP{QPHandle: a.qp, AttrMask: uint32(uapi.QPMaskAltPath)}, 0, uapi.EOPNOTSUPP},
-		"port 2":                           {uapi.CmdModifyQP, uapi.ModifyQP{QPHandle: a.qp, AttrMask: uint32(uapi.QPMaskPort), PortNum: 2}, 0, uapi.EINVAL},
+		"the probe of libibverbs": {uapi.CmdAllocPD, uint32(0), 0, uapi.ENOSPC},
+		"a region of nothing": {uapi.CmdRegMR, with(func(r *uapi.RegMR) { r.Length = 0 }), 12,
+			uapi.EINVAL},
+		"a region that wraps": {uapi.CmdRegMR, with(func(r *uapi.RegMR) { r.Length = 1<<64 - 1 }), 12,
+			uapi.EINVAL},
+		"memory that is not mapped": {uapi.CmdRegMR, with(func(r *uapi.RegMR) { r.Start, r.HCAVA = 4096, 4096 }),
+			12, uapi.EFAULT},
+		"another place in the page": {uapi.CmdRegMR, with(func(r *uapi.RegMR) { r.HCAVA++ }), 12, uapi.EINVAL},
+		"remote write without local write": {uapi.CmdRegMR,
+			with(func(r *uapi.RegMR) { r.AccessFlags = uint32(uapi.AccessRemoteWrite) }), 12, uapi.EINVAL},
+		"on-demand paging": {uapi.CmdRegMR,
+			with(func(r *uapi.RegMR) { r.AccessFlags = uint32(uapi.AccessOnDemand) }), 12, uapi.EOPNOTSUPP},
+		"no such protection domain": {uapi.CmdRegMR, with(func(r *uapi.RegMR) { r.PDHandle = 99 }), 12, uapi.EINVAL},
+		"no such queue pair":        {uapi.CmdQueryQP, uapi.QueryQP{QPHandle: 99}, 128, uapi.EINVAL},
+		"a window of no type":       {uapi.CmdAllocMW, uapi.AllocMW{PDHandle: a.pd}, 8, uapi.EINVAL},
+		"an address without a GRH":  {uapi.CmdCreateAH, uapi.CreateAH{PDHandle: a.pd}, 4, uapi.EINVAL},
+		"XRC":                       {uapi.CmdOpenXRCD, uint64(0), 8, uapi.EOPNOTSUPP},
+		"an attribute that RoCE lacks": {uapi.CmdModifyQP,
+			uapi.ModifyQP{QPHandle: a.qp, AttrMask: uint32(uapi.QPMaskAltPath)}, 0, uapi.EOPNOTSUPP},
+		"port 2": {uapi.CmdModifyQP, uapi.ModifyQP{QPHandle: a.qp, AttrMask: uint32(uapi.QPMaskPort), PortNum: 2}, 0,
+			uapi.EINVAL},
 	} {
 		if _, _, err := a.tryCommand(c.cmd, c.req, c.room); uapi.ErrnoOf(err) != c.want {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -279,7 +303,8 @@ func TestQueriesTellWhatTheDeviceHas(t *testing.T) {
 	if dev.PhysPortCnt != 1 || dev.MaxQP == 0 || dev.NodeGUID == [8]byte{} || dev.MaxSGE != 32 {
 		t.Errorf("%+v", dev)
 	}
-	r := a.call(uapi.MethodQueryPort, attr{id: uapi.AttrQueryPortPortNum, in: uint64(1)}, out(uapi.AttrQueryPortResp, 48))
+	r := a.call(uapi.MethodQueryPort, attr{id: uapi.AttrQueryPortPortNum, in: uint64(1)},
+		out(uapi.AttrQueryPortResp, 48))
 	p := decode[uapi.QueryPortRespEx](a.program, r[uapi.AttrQueryPortResp]).LegacyResp
 	if p.State != uint8(uapi.PortActive) || p.GIDTblLen != 16 || p.ActiveMTU != uint8(uapi.MTU4096) {
 		t.Errorf("%+v", p)
@@ -293,7 +318,8 @@ func TestQueriesTellWhatTheDeviceHas(t *testing.T) {
 		}
 	}
 	q := run[uapi.QueryQPResp](a.program, uapi.CmdQueryQP, uapi.QueryQP{QPHandle: a.qp})
-	if q.QPState != uint8(uapi.QPSRTS) || q.DestQPNum != b.qpn || q.PathMTU != uint8(uapi.MTU1024) || q.Dest.DGID != b.gid() || q.MaxSendWR != 15 || q.MaxRecvWR != 15 {
+	if q.QPState != uint8(uapi.QPSRTS) || q.DestQPNum != b.qpn || q.PathMTU != uint8(uapi.MTU1024) ||
+		q.Dest.DGID != b.gid() || q.MaxSendWR != 15 || q.MaxRecvWR != 15 {
 		// Rings for 8 elements have 16 slots, one of which stays free.
 		t.Errorf("%+v", q)
 	}

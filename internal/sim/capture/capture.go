@@ -64,7 +64,8 @@ func Failure(seed uint64, dir string) string {
 	for _, a := range sc.Acts {
 		text += fmt.Sprintf("  %9d ns  connection %d end %d  %v", a.At, a.Conn, a.End, a.Kind)
 		if a.Kind == scenario.ActPost {
-			text += fmt.Sprintf(" %v, %d bytes, flags %#x, receive %d ns later", a.Op, a.Length(), uint32(a.Flags), a.Lag)
+			text += fmt.Sprintf(" %v, %d bytes, flags %#x, receive %d ns later", a.Op, a.Length(),
+				uint32(a.Flags), a.RecvDelay)
 		}
 		text += "\n"
 	}

@@ -29,7 +29,7 @@ type node struct {
 	spec  scenario.NodeSpec
 	mem   memory
 	keys  *mr.Table
-	open  map[uint32]*opening // openings by key
+	open  map[uint32]*keyModel // by key
 	pd    *mr.PD
 	qps   map[bth.QPN]*end
 	cqs   []*completions

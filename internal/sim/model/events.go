@@ -49,7 +49,8 @@ func (e *end) communicates() {
 
 // affiliated maps error NAKs to the events due if no receive completion reports the error.
 var affiliated = map[bth.Syndrome]qp.EventType{
-	bth.NakInvalidRequest: qp.EventQPReqErr, bth.NakRemoteAccess: qp.EventQPAccessErr, bth.NakRemoteOperational: qp.EventQPFatal,
+	bth.NakInvalidRequest: qp.EventQPReqErr, bth.NakRemoteAccess: qp.EventQPAccessErr,
+	bth.NakRemoteOperational: qp.EventQPFatal,
 }
 
 // refusal records that e sent an error NAK, which ends the connection. told reports whether a
@@ -92,7 +93,8 @@ func (e *end) happened() {
 	v.raised, v.due = v.raised[:0], v.due[:0]
 	if r := e.recvs; r.srq != nil {
 		if r.raised != r.due || r.srq.Query().Limit != r.limit {
-			e.fail("SRQ_LIMIT_REACHED is raised %d times and was due %d times, the limit is %d and should be %d", r.raised, r.due, r.srq.Query().Limit, r.limit)
+			e.fail("SRQ_LIMIT_REACHED is raised %d times and was due %d times, the limit is %d and should be %d",
+				r.raised, r.due, r.srq.Query().Limit, r.limit)
 		}
 		e.net.Stats.Events[qp.EventSRQLimitReached] += uint64(r.due)
 		r.raised, r.due = 0, 0

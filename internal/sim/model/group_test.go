@@ -25,9 +25,11 @@ func TestEachMemberGetsWhatItsLinkBrings(t *testing.T) {
 		return c
 	}
 	sc.Conns = []scenario.ConnSpec{on(0, 0), on(1, 1), on(2, 2)}
-	sc.Groups = []scenario.GroupSpec{{Members: []scenario.Member{{Conn: 0, End: 0}, {Conn: 0, End: 1}, {Conn: 1, End: 0}, {Conn: 1, End: 1}, {Conn: 2, End: 0}}}}
+	sc.Groups = []scenario.GroupSpec{{Members: []scenario.Member{{Conn: 0, End: 0}, {Conn: 0, End: 1},
+		{Conn: 1, End: 0}, {Conn: 1, End: 1}, {Conn: 2, End: 0}}}}
 	net := New(sc, nil)
-	act := &scenario.Act{Kind: scenario.ActPost, Op: qp.WRSend, Group: 1, Recv: []qp.SGE{{Addr: scenario.MemBase + scenario.MemSource, Length: 300}}}
+	act := &scenario.Act{Kind: scenario.ActPost, Op: qp.WRSend, Group: 1,
+		Recv: []qp.SGE{{Addr: scenario.MemBase + scenario.MemSource, Length: 300}}}
 	act.SG = []qp.SGE{{Addr: scenario.MemBase, Length: 200}}
 	from := net.conns[0].ends[0]
 	for _, m := range net.groups[0].members {
@@ -42,7 +44,8 @@ func TestEachMemberGetsWhatItsLinkBrings(t *testing.T) {
 		}
 	}
 	if want := []int{1, 1, 0, 0, 2, 0}; net.Violation != nil || !slices.Equal(left, want) || net.Stats.Multicasts != 5 {
-		t.Errorf("violation %v; receives left %v, want %v; %d datagrams taken", net.Violation, left, want, net.Stats.Multicasts)
+		t.Errorf("violation %v; receives left %v, want %v; %d datagrams taken", net.Violation, left, want,
+			net.Stats.Multicasts)
 	}
 	net.Finish()
 	if net.Violation != nil {

@@ -24,7 +24,7 @@ func (e *end) allocKeys() {
 	e.window, err = e.node.keys.AllocWindow(e.node.pd, mr.WindowType2)
 	e.must(err)
 	access, wire := counts(e.spec.Zero.Fast, allAccess&^mr.MWBind, scenario.MemBase)
-	e.node.open[e.fast.Key()] = &opening{wire: wire, at: scenario.MemBase, length: scenario.MemSize, access: access}
+	e.node.open[e.fast.Key()] = &keyModel{wire: wire, at: scenario.MemBase, length: scenario.MemSize, access: access}
 }
 
 // freeKeys frees them.
@@ -43,7 +43,8 @@ func (e *end) keyWork(a *scenario.Act, wr *qp.SendWR) {
 	case wr.Opcode == qp.WRRegMR:
 		o := e.node.open[e.fast.Key()]
 		wr.Reg = &mr.FastReg{
-			Key: e.fast.Key(), NewKey: e.fast.Key(), Memory: e.node.mem.mr(0), IOVA: o.wire, Length: o.length, Access: o.access,
+			Key: e.fast.Key(), NewKey: e.fast.Key(), Memory: e.node.mem.mr(0), IOVA: o.wire, Length: o.length,
+			Access: o.access,
 		}
 	case a.Key == scenario.KeyShared && a.Imm%8 == 1 && e.node.shared.Bound():
 		wr.Opcode, wr.Imm = qp.WRLocalInv, e.node.shared.RKey() // must fail
@@ -59,7 +60,7 @@ func (e *end) keyWork(a *scenario.Act, wr *qp.SendWR) {
 // bindsWindow makes wr bind the type 2 window to all of the region that the peer uses. The window
 // gets a new key if its old one led elsewhere.
 func (e *end) bindsWindow(wr *qp.SendWR) {
-	n, o := e.node, opening{wire: scenario.MemBase, at: scenario.MemBase, length: scenario.MemSize}
+	n, o := e.node, keyModel{wire: scenario.MemBase, at: scenario.MemBase, length: scenario.MemSize}
 	b := &mr.Bind{Key: e.window.RKey(), NewKey: e.window.RKey()}
 	if e.remote != nil {
 		o = *n.open[e.remote.RKey()]
@@ -91,7 +92,7 @@ func (e *end) bindsShared(a *scenario.Act, wr *qp.SendWR) {
 	if !a.Match {
 		b.Addr, b.Length = n.wire(b.LKey, a.Remote), a.Add
 	}
-	n.open[b.NewKey] = &opening{wire: b.Addr, at: a.Remote, length: b.Length, access: b.Access, parent: b.LKey}
+	n.open[b.NewKey] = &keyModel{wire: b.Addr, at: a.Remote, length: b.Length, access: b.Access, parent: b.LKey}
 	wr.Bind = b
 }
 
@@ -105,7 +106,8 @@ func (e *end) offered(a *scenario.Act) uint32 {
 		return e.fast.Key()
 	case a.Key == scenario.KeyWindow && e.window.Bound() && a.Op != qp.WRFlush:
 		return e.window.RKey()
-	case a.Key == scenario.KeyShared && e.node.shared.Bound() && a.Op != qp.WRFlush && e.node.open[e.node.shared.RKey()].covers(a):
+	case a.Key == scenario.KeyShared && e.node.shared.Bound() && a.Op != qp.WRFlush &&
+		e.node.open[e.node.shared.RKey()].covers(a):
 		return e.node.shared.RKey()
 	case e.remote != nil:
 		return e.remote.RKey()
@@ -151,7 +153,8 @@ func (e *end) refusesBind(b *mr.Bind) bool {
 		return true
 	}
 	o := n.open[b.LKey]
-	return b.Length > 0 && (o == nil || n.keys.Lookup(b.LKey) == nil || o.access&mr.MWBind == 0 || o.access&mr.ZeroBased != 0 || !o.holds(b.Addr, b.Length))
+	return b.Length > 0 && (o == nil || n.keys.Lookup(b.LKey) == nil || o.access&mr.MWBind == 0 ||
+		o.access&mr.ZeroBased != 0 || !o.holds(b.Addr, b.Length))
 }
 
 // workedOnKeys checks a local operation on keys that completed with success: no window is bound
@@ -167,13 +170,15 @@ func (e *end) workedOnKeys(s *sent) {
 		return
 	}
 	if o := n.open[b.LKey]; b.Length > 0 && o != nil && (o.access&mr.ZeroBased != 0 || !o.holds(b.Addr, b.Length)) {
-		e.fail("request %d binds a window to %d bytes at %#x of the region %#x, which has %+v", s.id, b.Length, b.Addr, b.LKey, *o)
+		e.fail("request %d binds a window to %d bytes at %#x of the region %#x, which has %+v", s.id, b.Length,
+			b.Addr, b.LKey, *o)
 	}
 	if b.Key>>8 != shared {
 		return
 	}
 	if n.keys.Lookup(b.Key) != nil || b.Length == 0 && n.keys.Lookup(b.NewKey) != nil {
-		e.fail("request %d binds the window %#x to %d bytes, and the former binding is still good", s.id, b.Key, b.Length)
+		e.fail("request %d binds the window %#x to %d bytes, and the former binding is still good", s.id,
+			b.Key, b.Length)
 	}
 }
 

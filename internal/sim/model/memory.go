@@ -100,7 +100,8 @@ func (m *memory) same() error {
 	}
 	for i := range m.real {
 		if m.real[i] != m.ref[i] {
-			return fmt.Errorf("memory differs from the reference at %#x: %#02x, not %#02x", i+scenario.MemBase, m.real[i], m.ref[i])
+			return fmt.Errorf("memory differs from the reference at %#x: %#02x, not %#02x", i+scenario.MemBase,
+				m.real[i], m.ref[i])
 		}
 	}
 	return nil

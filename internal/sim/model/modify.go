@@ -49,10 +49,10 @@ func (e *end) must(err error) {
 }
 
 // connect brings both ends from RESET to RTS, with PSNs far from those of the previous epoch. An
-// end with Late stays in RTR.
+// end with an RTRTime stays in RTR for that time.
 func (c *conn) connect() {
 	c.epoch++
-	c.flow.Disturbed = 0
+	c.flow.Faults = 0
 	for _, e := range c.ends {
 		e.toReset()
 		e.register()
@@ -64,8 +64,8 @@ func (c *conn) connect() {
 	for _, e := range c.ends {
 		a := e.attr()
 		for _, to := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
-			if to == qp.RTS && e.spec.Late > 0 {
-				e.net.At(e.net.Now+e.spec.Late, func() { e.act(&scenario.Act{Kind: scenario.ActRise}) })
+			if to == qp.RTS && e.spec.RTRTime > 0 {
+				e.net.At(e.net.Now+e.spec.RTRTime, func() { e.act(&scenario.Act{Kind: scenario.ActToRTS}) })
 				break
 			}
 			e.to(to, &a)
@@ -124,7 +124,7 @@ func (e *end) act(a *scenario.Act) {
 	case scenario.ActReconnect:
 		e.conn.connect()
 		return
-	case scenario.ActRevive:
+	case scenario.ActReconnectIfDown:
 		if e.state() == qp.SQE {
 			e.broken = ""
 			e.must(e.modify(&qp.Attr{State: qp.RTS}, qp.AttrState))
@@ -137,13 +137,13 @@ func (e *end) act(a *scenario.Act) {
 		e.drain(a.Notify)
 	case scenario.ActResume:
 		e.resume()
-	case scenario.ActRise:
+	case scenario.ActToRTS:
 		if a := e.attr(); e.state() == qp.RTR {
 			e.to(qp.RTS, &a)
 		}
 	case scenario.ActLimit:
 		e.limit(int(a.Imm))
-	case scenario.ActGhost:
+	case scenario.ActForgeResponse:
 		e.ghost(a)
 		return
 	case scenario.ActDeregister:
@@ -154,9 +154,9 @@ func (e *end) act(a *scenario.Act) {
 		e.net.groups[a.Group-1].joins(e)
 	case scenario.ActResize:
 		e.cq.resize(int(a.Imm))
-	case scenario.ActRepin:
+	case scenario.ActReregisterLocal:
 		e.repin(a.Add)
-	case scenario.ActUnpin:
+	case scenario.ActDeregisterLocal:
 		e.deregister(&e.local)
 	}
 	e.settle()

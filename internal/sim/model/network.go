@@ -55,7 +55,8 @@ func secret(seed uint64) (s [32]byte) {
 }
 
 func (net *Network) newNode(seed uint64, i int, spec scenario.NodeSpec) *node {
-	n := &node{index: i, spec: spec, keys: mr.NewTable(secret(seed+uint64(i)), 0), pd: &mr.PD{ID: uint32(i)}, qps: map[bth.QPN]*end{}, open: map[uint32]*opening{}}
+	n := &node{index: i, spec: spec, keys: mr.NewTable(secret(seed+uint64(i)), 0), pd: &mr.PD{ID: uint32(i)},
+		qps: map[bth.QPN]*end{}, open: map[uint32]*keyModel{}}
 	var err error
 	if n.shared, err = n.keys.AllocWindow(n.pd, mr.WindowType1); err != nil {
 		net.Fail("node", "%v", err)
@@ -68,7 +69,7 @@ func (net *Network) newNode(seed uint64, i int, spec scenario.NodeSpec) *node {
 	for _, spec := range spec.CQs {
 		n.cqs = append(n.cqs, net.newCQ(spec))
 	}
-	n.mem = memory{real: make([]byte, scenario.MemSize), ref: make([]byte, scenario.MemSize), watch: spec.Watched}
+	n.mem = memory{real: make([]byte, scenario.MemSize), ref: make([]byte, scenario.MemSize), watch: spec.CallMemory}
 	x := seed*2 + uint64(i)*0x9e3779b97f4a7c15 + 1
 	for j := range n.mem.real {
 		x ^= x << 13
@@ -92,11 +93,12 @@ func (n *node) addr(ipv6 bool) netip.Addr {
 
 func (net *Network) newConn(i int, spec *scenario.ConnSpec) {
 	c := &conn{index: i, spec: spec}
-	c.flow.Patience = transport.AckTimeout(spec.Ends[0].Timeout) / 8
+	c.flow.LossTimeout = transport.AckTimeout(spec.Ends[0].Timeout) / 8
 	for side := range spec.Ends {
 		es := &spec.Ends[side]
 		n := net.nodes[es.Node]
-		e := &end{net: net, conn: c, side: side, spec: es, node: n, cq: net.newCQ(scenario.CQSpec{Depth: 2 * scenario.MaxQueue})}
+		e := &end{net: net, conn: c, side: side, spec: es, node: n,
+			cq: net.newCQ(scenario.CQSpec{Depth: 2 * scenario.MaxQueue})}
 		if es.CQ > 0 {
 			e.cq = n.cqs[es.CQ-1]
 		}
@@ -106,7 +108,8 @@ func (net *Network) newConn(i int, spec *scenario.ConnSpec) {
 		e.path = packet.Path{Src: n.address(to), Dst: to.address(n)}
 		e.qp = &qp.QP{
 			Num: net.newQPN(), Type: spec.Type, SigAll: es.SigAll, PD: n.pd,
-			SQ: qp.NewSendQueue(scenario.MaxQueue, scenario.MaxSGE, es.SigAll), Recv: qp.NewRecvQueue(n.pd, scenario.MaxQueue, scenario.MaxSGE), SendCQ: &e.made, RecvCQ: &e.made,
+			SQ:   qp.NewSendQueue(scenario.MaxQueue, scenario.MaxSGE, es.SigAll),
+			Recv: qp.NewRecvQueue(n.pd, scenario.MaxQueue, scenario.MaxSGE), SendCQ: &e.made, RecvCQ: &e.made,
 			Events: &e.events,
 		}
 		if e.recvs = (&receives{}); es.SRQ {

@@ -9,11 +9,12 @@ import (
 )
 
 // allAccess is the access that a region grants to a peer.
-const allAccess = mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic | mr.FlushGlobal | mr.FlushPersistent | mr.MWBind
+const allAccess = mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic |
+	mr.FlushGlobal | mr.FlushPersistent | mr.MWBind
 
-// An opening is the model of a key: the memory that it leads to and the access that it grants. An
-// opening never changes except in its access: a translation change gives the region another key.
-type opening struct {
+// A keyModel is the model of a key: the memory to which the key leads and the access that it
+// grants. Only the access can change: a translation change gives the region another key.
+type keyModel struct {
 	wire, at, length uint64 // address by which it is named, address in node memory, length in bytes
 	access           mr.Access
 	owner            *end   // queue pair to which a type 2 window is bound, else nil
@@ -51,12 +52,12 @@ func (e *end) granted(rkey uint32, addr, n uint64, need mr.Access) *mr.Region {
 	return r
 }
 
-func (o *opening) holds(addr, n uint64) bool {
+func (o *keyModel) holds(addr, n uint64) bool {
 	return addr >= o.wire && n <= o.length && addr-o.wire <= o.length-n
 }
 
-// covers reports whether the opening contains all memory that a requests.
-func (o *opening) covers(a *scenario.Act) bool {
+// covers reports whether the key leads to all memory that a requests.
+func (o *keyModel) covers(a *scenario.Act) bool {
 	n := a.Length()
 	return a.Remote >= o.at && n <= o.length && a.Remote-o.at <= o.length-n
 }
@@ -85,7 +86,7 @@ func (e *end) registers(access mr.Access, fromZero bool) *mr.Region {
 	access, wire := counts(fromZero, access, scenario.MemBase)
 	r, err := n.keys.Register(n.pd, n.mem.mr(0), wire, scenario.MemSize, access)
 	e.must(err)
-	n.open[r.RKey()] = &opening{wire: wire, at: scenario.MemBase, length: scenario.MemSize, access: access}
+	n.open[r.RKey()] = &keyModel{wire: wire, at: scenario.MemBase, length: scenario.MemSize, access: access}
 	return r
 }
 
@@ -97,9 +98,10 @@ func (e *end) repin(by uint64) {
 		return
 	}
 	delete(n.open, e.local.LKey())
-	o := &opening{wire: scenario.MemBase + by, at: scenario.MemBase, length: scenario.MemSize, access: mr.LocalWrite}
+	o := &keyModel{wire: scenario.MemBase + by, at: scenario.MemBase, length: scenario.MemSize, access: mr.LocalWrite}
 	r, err := n.keys.Reregister(e.local, &mr.Rereg{
-		Change: mr.ChangeTranslation | mr.ChangeAccess, Memory: n.mem.mr(0), IOVA: o.wire, Length: o.length, Access: o.access,
+		Change: mr.ChangeTranslation | mr.ChangeAccess, Memory: n.mem.mr(0), IOVA: o.wire, Length: o.length,
+		Access: o.access,
 	})
 	if e.must(err); err == nil {
 		n.open[r.LKey()] = o

@@ -23,7 +23,8 @@ func (e *end) post(a *scenario.Act) {
 	case qp.WRSendInv:
 		e.peer().invalidates(a, &wr)
 	}
-	s := &sent{act: a, id: wr.ID, op: wr.Opcode, length: a.Length(), rkey: wr.RKey, remote: wr.RemoteAddr, bind: wr.Bind, imm: wr.Imm}
+	s := &sent{act: a, id: wr.ID, op: wr.Opcode, length: a.Length(), rkey: wr.RKey, remote: wr.RemoteAddr,
+		bind: wr.Bind, imm: wr.Imm}
 	s.sg = e.keyed(a.SG, a.Wrong == scenario.WrongLKey)
 	if a.Inline {
 		s.data = e.node.mem.gathered([]byte{}, a.SG, 0, s.length)
@@ -80,7 +81,7 @@ func (e *end) post(a *scenario.Act) {
 	e.m.Posted()
 	if scenario.TakesReceive(a.Op) {
 		for _, to := range e.receivers(a) {
-			e.net.At(e.net.Now+a.Lag, func() {
+			e.net.At(e.net.Now+a.RecvDelay, func() {
 				to.postReceive(a)
 				to.settle()
 			})

@@ -65,44 +65,44 @@ func (e *end) probe() {
 	if r.lone {
 		r.goBack()
 	} else {
-		r.due, r.timing = true, false
+		r.repairDue, r.timing = true, false
 	}
 	r.armed = true
 	r.probes++
 	e.plan()
 }
 
-// obeys reacts to a sequence NAK for una, once until una advances.
-func (e *end) obeys(st *step, vain bool) {
+// onSequenceNAK reacts to a sequence NAK for una, once until una advances.
+func (e *end) onSequenceNAK(st *step, vain bool) {
 	r := &e.requester
-	if r.went {
+	if r.reactedToNAK {
 		return
 	}
-	r.went = true
+	r.reactedToNAK = true
 	if !e.triesOnNAK(st) {
 		return
 	}
-	if vain || r.vain >= 3 {
-		e.shed(r.cursor - r.una)
+	if vain || r.vainRepairs >= 3 {
+		e.onLoss(r.cursor - r.una)
 		r.goBack()
-		r.heard = true
+		r.wentBackForNAK = true
 		return
 	}
 	r.armed, r.timing = false, false
-	r.due, r.asked, r.repaired = true, true, r.una+1
+	r.repairDue, r.repairingForNAK, r.repaired = true, true, r.una+1
 	for _, x := range r.reads {
 		if x.first <= r.una && r.una < x.end {
 			r.repaired = x.end
 		}
 	}
-	e.shed(r.repaired - r.una)
+	e.onLoss(r.repaired - r.una)
 }
 
-// most returns how many PSNs may be unacknowledged with a request of type op. While a NAK is being
-// repaired the window doubles, except for READs, atomics and FLUSHes: the packets sent after the
-// lost one are no longer in transit.
-func (r *requester) most(op qp.WROpcode) int64 {
-	if r.asked && r.proven && (!answers(op) || op == qp.WRAtomicWrite) {
+// maxUnacked returns how many PSNs may be unacknowledged with a request of type op. While a NAK is
+// being repaired the window doubles, except for READs, atomics and FLUSHes: the packets sent after
+// the lost one are no longer in transit.
+func (r *requester) maxUnacked(op qp.WROpcode) int64 {
+	if r.repairingForNAK && r.proven && (!answers(op) || op == qp.WRAtomicWrite) {
 		return 2 * r.window
 	}
 	return r.window
@@ -111,11 +111,11 @@ func (r *requester) most(op qp.WROpcode) int64 {
 // inVain reports whether a repair advanced una exactly past the repaired packet, so the peer had
 // kept nothing after it.
 func (r *requester) inVain() bool {
-	if !r.asked || r.una != r.repaired {
+	if !r.repairingForNAK || r.una != r.repaired {
 		return false
 	}
-	r.asked = false
-	r.vain++
+	r.repairingForNAK = false
+	r.vainRepairs++
 	return true
 }
 
@@ -123,9 +123,10 @@ func (r *requester) inVain() bool {
 func (e *end) repairs(p *bth.Packet, info *bth.OpcodeInfo, s *sent, seq int64) {
 	r := &e.requester
 	if seq != r.una || !p.AckReq {
-		e.fail("%s is number %d, asks for an acknowledgement: %t; the one to be repaired is %d", info.Name, seq, p.AckReq, r.una)
+		e.fail("%s is number %d, asks for an acknowledgement: %t; the one to be repaired is %d", info.Name, seq,
+			p.AckReq, r.una)
 	}
-	r.due, r.sinceAck = false, 0
+	r.repairDue, r.sinceAck = false, 0
 	if !r.armed {
 		e.arm()
 	}

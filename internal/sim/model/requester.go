@@ -13,16 +13,16 @@ import (
 // requester models the requester of a reliable connection. PSNs are counted from the first of the
 // epoch.
 type requester struct {
-	una, cursor, next int64         // oldest unacknowledged, next to be sent, highest ever sent + 1
-	window            int64         // maximum number of unacknowledged PSNs
-	full, lost        bool          // the window was full since it last grew; a packet was lost
-	grown             int64         // PSNs acknowledged since the window last grew, after a loss
-	round, repeated   int64         // PSNs acknowledged and sent again after NAKs, since a window was last acknowledged
-	sinceNAK          int64         // PSNs acknowledged since the last NAK
-	idleNAKs          int           // consecutive NAKs without progress; see naked
-	went              bool          // reacted to a NAK, and una has not advanced since
-	waiting           bool          // an RNR timer runs
-	rnrUntil          scenario.Time // time at which the RNR timer ends
+	una, cursor, next    int64         // oldest unacknowledged, next to be sent, highest ever sent + 1
+	window               int64         // maximum number of unacknowledged PSNs
+	windowFull, lossSeen bool          // windowFull is reset when the window grows
+	grown                int64         // PSNs acknowledged since the window last grew, after a loss
+	round, repeated      int64         // PSNs acknowledged and sent again since a window was last acknowledged
+	sinceNAK             int64         // PSNs acknowledged since the last NAK
+	idleNAKs             int           // consecutive NAKs without progress; see onNAK
+	reactedToNAK         bool          // reset when una advances
+	waiting              bool          // an RNR timer runs
+	rnrUntil             scenario.Time // time at which the RNR timer ends
 
 	reads    []extent // READs and atomics sent since the last go-back, and ATOMIC WRITEs
 	sinceAck int      // packets since the last with AckReq
@@ -31,12 +31,12 @@ type requester struct {
 	deadline scenario.Time // expiry of the local ACK timer
 	backoff  int           // times that the timer has expired since una last advanced
 
-	vain     int   // failed repairs since the peer last proved to keep packets after a gap
-	proven   bool  // the peer has proved to keep packets after a gap
-	heard    bool  // went back for a sequence NAK, and una has not advanced since
-	due      bool  // the packet at una is to be retransmitted alone
-	asked    bool  // a repair for a sequence NAK is in progress
-	repaired int64 // one after the last PSN of the repaired packet
+	vainRepairs     int   // failed repairs since the peer last proved to keep packets after a gap
+	proven          bool  // the peer has proved to keep packets after a gap
+	wentBackForNAK  bool  // after a sequence NAK, until una advances
+	repairDue       bool  // the packet at una is to be retransmitted alone
+	repairingForNAK bool  // a repair for a sequence NAK is in progress
+	repaired        int64 // one after the last PSN of the repaired packet
 
 	pace
 
@@ -46,27 +46,27 @@ type requester struct {
 	rnrs    int // RNR NAKs since una last advanced
 }
 
-// narrow sets the window to half of the outstanding PSNs, after the local ACK timeout.
-func (r *requester) narrow() { r.window, r.lost = max(1, (r.cursor-r.una)/2), true }
+// onTimeout sets the window to half of the outstanding PSNs, after the local ACK timeout.
+func (r *requester) onTimeout() { r.window, r.lossSeen = max(1, (r.cursor-r.una)/2), true }
 
-// naked updates the window after a NAK: eight in a row with hardly any progress between them
+// onNAK updates the window after a NAK: eight in a row with hardly any progress between them
 // halve it.
-func (r *requester) naked() {
+func (r *requester) onNAK() {
 	if r.idleNAKs++; 4*r.sinceNAK > r.cursor-r.una {
 		r.idleNAKs = 0
 	}
 	if r.idleNAKs >= 8 {
-		r.narrow()
+		r.onTimeout()
 	}
 	r.sinceNAK = 0
 }
 
-// shed reduces a window that has grown to 0.7 times its size, but not below its initial size,
+// onLoss reduces a window that has grown to 0.7 times its size, but not below its initial size,
 // when more than half a step has been sent again in a round. After this loss, it is again PSNs.
-func (e *end) shed(again int64) {
+func (e *end) onLoss(again int64) {
 	r := &e.requester
-	r.naked()
-	r.lost = true
+	r.onNAK()
+	r.lossSeen = true
 	base, step := e.psnWindow(), e.windowStep()
 	if r.repeated += again; r.repeated <= step/2 {
 		return
@@ -78,8 +78,8 @@ func (e *end) shed(again int64) {
 // windowStep returns the step, in PSNs, by which the window changes after the first loss.
 func (e *end) windowStep() int64 { return max(1, e.psnWindow()/4) }
 
-// widen updates the window after n PSNs were acknowledged.
-func (e *end) widen(n int64) {
+// onAck updates the window after n PSNs were acknowledged.
+func (e *end) onAck(n int64) {
 	r := &e.requester
 	base, most := e.psnWindow(), e.maxWindow()
 	if r.round += n; r.round >= r.window {
@@ -89,16 +89,16 @@ func (e *end) widen(n int64) {
 		r.window = min(r.window+n, base)
 		return
 	}
-	if !r.full || r.window == most {
+	if !r.windowFull || r.window == most {
 		return
 	}
-	if r.lost {
+	if r.lossSeen {
 		if r.grown += n; r.grown < 4*r.window {
 			return
 		}
 		r.grown, n = 0, e.windowStep()
 	}
-	r.full, r.window = false, min(r.window+n, most)
+	r.windowFull, r.window = false, min(r.window+n, most)
 }
 
 // goBack makes the oldest unacknowledged PSN the next to be sent. It stops the local ACK timer,
@@ -108,7 +108,7 @@ func (r *requester) goBack() {
 	r.cursor = r.una
 	r.reads = r.reads[:0]
 	r.sinceAck = 0
-	r.due, r.asked, r.heard, r.timing = false, false, false, false
+	r.repairDue, r.repairingForNAK, r.wentBackForNAK, r.timing = false, false, false, false
 }
 
 // arm starts the local ACK timer: 4.096 µs × 2^timeout (IBA 9.7.6.1.3), doubled for each expiry
@@ -165,7 +165,8 @@ func place(s *sent, seq int64) bth.Position {
 
 // requestOps maps work request opcodes to wire operations.
 var requestOps = map[qp.WROpcode]bth.Operation{
-	qp.WRSend: bth.OpSend, qp.WRSendImm: bth.OpSend, qp.WRSendInv: bth.OpSend, qp.WRWrite: bth.OpWrite, qp.WRWriteImm: bth.OpWrite,
+	qp.WRSend: bth.OpSend, qp.WRSendImm: bth.OpSend, qp.WRSendInv: bth.OpSend,
+	qp.WRWrite: bth.OpWrite, qp.WRWriteImm: bth.OpWrite,
 	qp.WRRead: bth.OpReadRequest, qp.WRFetchAdd: bth.OpFetchAdd, qp.WRCmpSwap: bth.OpCmpSwap,
 	qp.WRFlush: bth.OpFlush, qp.WRAtomicWrite: bth.OpAtomicWrite,
 }
@@ -183,22 +184,23 @@ func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 	if s.op == qp.WRRead {
 		n = e.packets(uint64(p.RETH.DMALen))
 	}
-	if r.due {
+	if r.repairDue {
 		e.repairs(p, info, s, seq)
 		return
 	}
 	if seq != r.cursor {
-		e.fail("%s is number %d, the next to be sent is %d and the oldest unacknowledged %d", info.Name, seq, r.cursor, r.una)
+		e.fail("%s is number %d, the next to be sent is %d and the oldest unacknowledged %d", info.Name, seq,
+			r.cursor, r.una)
 		return
 	}
 	if e.net.Now < r.rnrUntil {
 		e.fail("%s is sent %d ns before the RNR timer ends", info.Name, r.rnrUntil-e.net.Now)
 	}
-	if r.proven && seq == r.next && p.AckReq && !r.timing && !r.went && r.probes == 0 {
+	if r.proven && seq == r.next && p.AckReq && !r.timing && !r.reactedToNAK && r.probes == 0 {
 		r.timing, r.timed, r.timedAt = true, seq, e.net.Now
 	}
 	r.cursor = seq + n
-	r.full = r.full || r.cursor-r.una >= r.window
+	r.windowFull = r.windowFull || r.cursor-r.una >= r.window
 	if !r.armed {
 		e.arm()
 	}
@@ -213,7 +215,7 @@ func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 		}
 		r.next = r.cursor
 	}
-	if alone := s.op == qp.WRRead && seq == r.una; r.cursor-r.una > r.most(s.op) && !alone {
+	if alone := s.op == qp.WRRead && seq == r.una; r.cursor-r.una > r.maxUnacked(s.op) && !alone {
 		e.fail("%s makes %d PSNs unacknowledged, the window is %d", info.Name, r.cursor-r.una, r.window)
 	}
 	if usesSlot(s.op) {
@@ -244,7 +246,7 @@ func (e *end) asksForAck(p *bth.Packet, s *sent, seq, n int64) {
 		r.sinceAck = 0
 	case seq == s.end-1:
 		e.fail("the last packet of request %d does not ask for an acknowledgement", s.id)
-	case r.cursor-r.una >= r.most(s.op):
+	case r.cursor-r.una >= r.maxUnacked(s.op):
 		e.fail("the packet that fills the window does not ask for an acknowledgement")
 	case r.sinceAck > e.spec.Config.AckEvery && seq >= r.una+int64(e.spec.Config.AckEvery):
 		e.fail("%d packets in a row do not ask for an acknowledgement", r.sinceAck)
@@ -284,13 +286,15 @@ func (e *end) asked(p *bth.Packet, info *bth.OpcodeInfo, s *sent, seq int64) {
 	case s.op == qp.WRRead:
 		n := uint64(p.RETH.DMALen)
 		mtu := uint64(e.conn.spec.MTU)
-		if p.RETH.VA != s.remote+off || p.RETH.RKey != s.rkey || off+n > s.length || off+n < s.length && n%mtu != 0 || n == 0 && s.length > 0 {
+		if p.RETH.VA != s.remote+off || p.RETH.RKey != s.rkey || off+n > s.length || off+n < s.length && n%mtu != 0 ||
+			n == 0 && s.length > 0 {
 			e.fail("READ request %+v at byte %d of a READ of %d bytes from %#x", p.RETH, off, s.length, s.remote)
 		}
 		return
 	case s.op == qp.WRFlush:
 		f := flushOf(s.act)
-		h, g := bth.RETH{VA: s.remote, RKey: s.rkey, DMALen: f.Length}, bth.FETH{Type: uint8(f.Type), Level: uint8(f.Level)}
+		h, g := bth.RETH{VA: s.remote, RKey: s.rkey, DMALen: f.Length},
+			bth.FETH{Type: uint8(f.Type), Level: uint8(f.Level)}
 		if p.RETH != h || p.FETH != g {
 			e.fail("%s carries %+v and %+v, want %+v and %+v", info.Name, p.RETH, p.FETH, h, g)
 		}

@@ -148,7 +148,8 @@ func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
 		if len(r.reads) > 200 {
 			r.reads = r.reads[:copy(r.reads, r.reads[100:])]
 		}
-		r.reads = append(r.reads, answer{extent: extent{seq, seq + n}, s: s, msn: r.msn, sent: seq, region: e.node.keys.Lookup(s.rkey)})
+		r.reads = append(r.reads, answer{extent: extent{seq, seq + n}, s: s, msn: r.msn, sent: seq,
+			region: e.node.keys.Lookup(s.rkey)})
 	}
 	s.executed = s.executed || r.expected >= s.end
 }

@@ -10,7 +10,8 @@ import (
 
 // refusals maps error NAKs to completion statuses (IBA table 58).
 var refusals = map[bth.Syndrome]qp.WCStatus{
-	bth.NakInvalidRequest: qp.WCRemInvReqErr, bth.NakRemoteAccess: qp.WCRemAccessErr, bth.NakRemoteOperational: qp.WCRemOpErr,
+	bth.NakInvalidRequest: qp.WCRemInvReqErr, bth.NakRemoteAccess: qp.WCRemAccessErr,
+	bth.NakRemoteOperational: qp.WCRemOpErr,
 }
 
 // step is what one call of a machine must do besides updating its own state: change memory, and
@@ -53,7 +54,7 @@ func (e *end) answered(p *bth.Packet, info *bth.OpcodeInfo) (st step) {
 		e.acknowledged(seq)
 		vain := r.inVain()
 		if !r.waiting && r.cursor != r.una {
-			e.obeys(&st, vain)
+			e.onSequenceNAK(&st, vain)
 		}
 	default:
 		e.acknowledged(seq)
@@ -64,12 +65,12 @@ func (e *end) answered(p *bth.Packet, info *bth.OpcodeInfo) (st step) {
 
 // implied goes back for a packet whose loss a later response implies, once until una advances.
 func (e *end) implied(st *step) {
-	if r := &e.requester; !r.went {
+	if r := &e.requester; !r.reactedToNAK {
 		if e.triesOnNAK(st) {
-			e.shed(r.cursor - r.una)
+			e.onLoss(r.cursor - r.una)
 			r.goBack()
 		}
-		r.went = true
+		r.reactedToNAK = true
 	}
 }
 
@@ -100,7 +101,7 @@ func (e *end) notReady(st *step, code uint8) {
 		st.status = qp.WCRNRRetryExcErr
 		return
 	}
-	r.naked()
+	r.onNAK()
 	r.goBack()
 	r.waiting = true
 	r.rnrUntil = e.net.Now + scenario.Time(bth.RNRDelay(code))
@@ -126,17 +127,17 @@ func (e *end) acknowledged(end int64) bool {
 // advance records progress: una advances, which resets retries and timers.
 func (e *end) advance(una int64) {
 	r := &e.requester
-	e.widen(una - r.una)
+	e.onAck(una - r.una)
 	r.sinceNAK += una - r.una
 	r.lone = r.probes > 0 && una == r.una+1
 	r.probes = 0
-	if r.una = una; r.heard && una > r.cursor || r.asked && una > r.repaired {
-		r.vain, r.proven = 0, true
+	if r.una = una; r.wentBackForNAK && una > r.cursor || r.repairingForNAK && una > r.repaired {
+		r.vainRepairs, r.proven = 0, true
 	}
-	r.heard, r.due, r.asked = false, false, r.asked && una <= r.repaired
+	r.wentBackForNAK, r.repairDue, r.repairingForNAK = false, false, r.repairingForNAK && una <= r.repaired
 	r.sample(e.net.Now)
 	r.cursor = max(r.cursor, una)
-	r.retries, r.rnrs, r.went, r.waiting, r.rnrUntil = 0, 0, false, false, 0
+	r.retries, r.rnrs, r.reactedToNAK, r.waiting, r.rnrUntil = 0, 0, false, false, 0
 	r.armed, r.backoff = false, 0
 	if r.cursor != una {
 		e.arm()

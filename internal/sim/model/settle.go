@@ -44,7 +44,8 @@ func (e *end) isComplete(s *sent) bool {
 // retire drops unsignaled requests that are complete, up to the request of next, the next
 // completion.
 func (e *end) retire(next *qp.WC) {
-	for s := e.head(); s != nil && !s.signaled && (next == nil || next.WRID != s.id) && (e.isComplete(s) || e.vanished(s)); s = e.head() {
+	for s := e.head(); s != nil && !s.signaled && (next == nil || next.WRID != s.id) &&
+		(e.isComplete(s) || e.vanished(s)); s = e.head() {
 		e.oldest++
 	}
 }
@@ -58,7 +59,8 @@ func (e *end) sendDone(wc *qp.WC, st *step) {
 		e.fail("completion %d %s, nothing is outstanding", wc.WRID, wc.Status.Name())
 		return
 	case wc.WRID != s.id || wc.QPN != e.qp.Num:
-		e.fail("completion %d %s of QP %#x, the oldest request is %d of QP %#x", wc.WRID, wc.Status.Name(), wc.QPN, s.id, e.qp.Num)
+		e.fail("completion %d %s of QP %#x, the oldest request is %d of QP %#x", wc.WRID, wc.Status.Name(), wc.QPN,
+			s.id, e.qp.Num)
 		return
 	}
 	if wc.Status == qp.WCSuccess {
@@ -71,7 +73,8 @@ func (e *end) sendDone(wc *qp.WC, st *step) {
 			e.fail("request %d, a %v, completes before its last answer", s.id, s.op)
 		}
 		if !s.signaled || wc.Opcode != s.op.WCOpcode() || uint64(wc.ByteLen) != s.length {
-			e.fail("request %d, a %v of %d bytes, signaled %t, completes with %+v", s.id, s.op, s.length, s.signaled, *wc)
+			e.fail("request %d, a %v of %d bytes, signaled %t, completes with %+v", s.id, s.op, s.length,
+				s.signaled, *wc)
 		}
 		return
 	}
@@ -111,7 +114,7 @@ func (e *end) unjust(s *sent, status qp.WCStatus, st *step) string {
 			return ""
 		}
 		e.net.Stats.RetriesExceeded++
-		if e.conn.flow.Disturbed <= int(e.spec.RetryCnt) && e.peer().alive() && e.peer().cause == "" {
+		if e.conn.flow.Faults <= int(e.spec.RetryCnt) && e.peer().alive() && e.peer().cause == "" {
 			return "the network has not failed as often"
 		}
 	case s.op.IsLocal():

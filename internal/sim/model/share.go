@@ -26,7 +26,8 @@ func (e *end) joinShare(rc *transport.RC) {
 	key := [2]int{e.node.index, e.conn.spec.Ends[1-e.side].Node}
 	s := e.net.shares[key]
 	if s == nil {
-		s = &share{Share: transport.NewShare(n.Share, n.ShareTurn), limit: int64(n.Share), turn: min(n.ShareTurn, n.Share)}
+		s = &share{Share: transport.NewShare(n.Share, n.ShareTurn), limit: int64(n.Share),
+			turn: min(n.ShareTurn, n.Share)}
 		e.net.shares[key] = s
 	}
 	e.share = s
@@ -56,9 +57,9 @@ func (s *share) resume() {
 	}
 }
 
-// shares checks that the n PSNs that were just sent fit the share. One packet may leave all the same if
-// nothing else of the connection is outstanding and it has waited for long, and a READ request of any
-// length also if nothing of the other members is.
+// shares checks that the n PSNs that were just sent fit the share. Beyond it, one packet may be
+// sent if nothing else of the connection is outstanding and it has waited for shareWait, and a READ
+// request of any length also if the other members have nothing outstanding.
 func (e *end) shares(n int64, read bool) {
 	r := &e.requester
 	sent := r.sentAt
@@ -80,8 +81,8 @@ func (e *end) waitsForShare() bool {
 	return ok && m.Blocked() && e.requester.cursor == e.requester.una
 }
 
-// blockedUntil is when the machine, which waits for room with nothing outstanding, must want its timeout:
-// within shareWait.
+// blockedUntil returns the timeout of the machine, which waits for room with nothing outstanding,
+// and checks that it is within shareWait.
 func (e *end) blockedUntil() scenario.Time {
 	at, _ := e.m.NextTimeout()
 	if at > e.net.Now+shareWait {
@@ -90,8 +91,8 @@ func (e *end) blockedUntil() scenario.Time {
 	return at
 }
 
-// endsTurn checks that the last request of a turn that was long enough to be ended by its limit asks for an
-// acknowledgement where others share: what it has outstanding is not free for them before.
+// endsTurn checks that the last request of a turn that ended at its limit asks for an
+// acknowledgement if the share has other members: until then, they cannot use its PSNs.
 func (e *end) endsTurn(limit int) {
 	if e.share == nil || len(e.share.ends) < 2 || e.net.batch.Len() < limit {
 		return

@@ -35,10 +35,10 @@ func (e *end) timer() {
 		e.m.Timeout(e.net.Now)
 		r.waiting = r.waiting && e.net.Now < r.rnrUntil
 		if r.armed = r.armed && !fires; fires && r.cursor != r.una {
-			r.narrow()
+			r.onTimeout()
 			e.again(&st)
 			r.backoff++
-			r.went = false
+			r.reactedToNAK = false
 		}
 		if probes {
 			e.probe()
@@ -78,7 +78,8 @@ func (e *end) transmit() {
 	e.worked = false
 	e.checkEndings(ends)
 	if r := &e.responder; !more && e.alive() && (r.owesACK || r.owesNAK || r.refused != 0) {
-		e.fail("the peer is owed an acknowledgement (%t), a NAK (%t) or an error NAK (%v) and gets none", r.owesACK, r.owesNAK, r.refused)
+		e.fail("the peer is owed an acknowledgement (%t), a NAK (%t) or an error NAK (%v) and gets none", r.owesACK,
+			r.owesNAK, r.refused)
 	}
 	if more && !e.turn {
 		e.turn = true

@@ -110,7 +110,8 @@ func (e *end) storeUC(st *step, p *bth.Packet, s *sent, seq int64) transport.Ver
 		}
 	}
 	if len(p.Payload) > 0 {
-		if region := e.granted(s.rkey, s.remote, s.length, mr.RemoteWrite); region == nil || region != e.responder.region {
+		if region := e.granted(s.rkey, s.remote, s.length, mr.RemoteWrite); region == nil ||
+			region != e.responder.region {
 			return transport.AccessRefused
 		}
 		st.memory = []span{{s.act.Remote + off, p.Payload}}

@@ -38,7 +38,7 @@ func (g *generator) notices() {
 		for side := range g.sc.Conns[i].Ends {
 			e := &g.sc.Conns[i].Ends[side]
 			if g.one(6) {
-				e.Late = 1 + g.upTo(pick(g, 100*Microsecond, 2*Millisecond))
+				e.RTRTime = 1 + g.upTo(pick(g, 100*Microsecond, 2*Millisecond))
 			}
 			for e.SRQ && g.one(2) {
 				g.add(Act{Conn: i, End: side, Kind: ActLimit, Imm: uint32(g.r.IntN(6))})
@@ -58,8 +58,8 @@ func (g *generator) probes() {
 	}
 }
 
-// trains gives some ends links with segmentation offload, lets some hold acknowledgements, and bounds
-// what some nodes have outstanding.
+// trains gives some ends links with segmentation offload, lets some hold acknowledgements, and
+// limits what some nodes have outstanding.
 func (g *generator) trains() {
 	for i := range g.sc.Conns {
 		for side := range g.sc.Conns[i].Ends {
@@ -100,7 +100,7 @@ func (g *generator) openings() {
 			}
 			a = Act{Conn: i, End: side, Kind: ActReregister}
 			if g.one(8) {
-				g.add(Act{Conn: i, End: side, Kind: ActRepin, Add: g.r.Uint64N(1 << 40)})
+				g.add(Act{Conn: i, End: side, Kind: ActReregisterLocal, Add: g.r.Uint64N(1 << 40)})
 			}
 			for g.one(4) {
 				a.Imm, a.Match, a.Add = g.r.Uint32(), g.one(2), uint64(8*(1+g.r.IntN(8)))
@@ -116,7 +116,8 @@ func (g *generator) openings() {
 func (g *generator) queues() {
 	for i := range g.sc.Nodes {
 		for n := &g.sc.Nodes[i]; g.one(2); {
-			spec := CQSpec{Depth: 1 + g.r.IntN(pick(g, 20, 80, 300)), Every: 1 + g.upTo(pick(g, 5*Microsecond, 100*Microsecond, 2*Millisecond)), Batch: pick(g, 1, 8, 100)}
+			spec := CQSpec{Depth: 1 + g.r.IntN(pick(g, 20, 80, 300)),
+				Every: 1 + g.upTo(pick(g, 5*Microsecond, 100*Microsecond, 2*Millisecond)), Batch: pick(g, 1, 8, 100)}
 			n.CQs = append(n.CQs, spec)
 		}
 	}
@@ -166,6 +167,6 @@ func (g *generator) groups() {
 
 // add adds a at a random time of the program.
 func (g *generator) add(a Act) {
-	a.At = g.upTo(max(0, g.sc.Calm-2*Millisecond))
+	a.At = g.upTo(max(0, g.sc.FaultsEnd-2*Millisecond))
 	g.sc.Acts = append(g.sc.Acts, a)
 }

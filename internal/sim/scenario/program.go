@@ -10,8 +10,8 @@ const maxRequest = 24 << 10
 
 var verbs = map[qp.Type][]qp.WROpcode{
 	qp.RC: {
-		qp.WRSend, qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWrite, qp.WRWriteImm, qp.WRRead, qp.WRRead, qp.WRFetchAdd, qp.WRCmpSwap,
-		qp.WRAtomicWrite, qp.WRFlush, qp.WRSendInv, qp.WRRegMR, qp.WRBindMW,
+		qp.WRSend, qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWrite, qp.WRWriteImm, qp.WRRead, qp.WRRead,
+		qp.WRFetchAdd, qp.WRCmpSwap, qp.WRAtomicWrite, qp.WRFlush, qp.WRSendInv, qp.WRRegMR, qp.WRBindMW,
 	},
 	qp.UC: {qp.WRSend, qp.WRSendImm, qp.WRWrite, qp.WRWriteImm, qp.WRRegMR, qp.WRBindMW},
 	qp.UD: {qp.WRSend, qp.WRSendImm},
@@ -71,7 +71,7 @@ func (g *generator) request(a *Act, c *ConnSpec) {
 		}
 		a.Recv = g.pieces(g.target(room), room)
 		if g.one(4) {
-			a.Lag = 1 + g.upTo(pick(g, 20*Microsecond, 500*Microsecond, 5*Millisecond))
+			a.RecvDelay = 1 + g.upTo(pick(g, 20*Microsecond, 500*Microsecond, 5*Millisecond))
 		}
 	}
 	if g.one(80) {

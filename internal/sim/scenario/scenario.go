@@ -8,25 +8,26 @@ import (
 
 // A Scenario determines a run. It is plain data, so that sim.Shrink can remove parts of it.
 type Scenario struct {
-	Seed   uint64 // seed of the faults and of the order of turns
-	Nodes  []NodeSpec
-	Links  [][]LinkSpec // indexed by sending node, then by receiving node
-	Conns  []ConnSpec
-	Groups []GroupSpec
-	Acts   []Act
-	Calm   Time // time after which links apply no random faults
+	Seed      uint64 // seed of the faults and of the order of turns
+	Nodes     []NodeSpec
+	Links     [][]LinkSpec // indexed by sending node, then by receiving node
+	Conns     []ConnSpec
+	Groups    []GroupSpec
+	Acts      []Act
+	FaultsEnd Time // time after which links apply no random faults
 
-	// Spared is the set of faults that are not applied.
-	Spared map[FaultID]bool
+	// Suppressed is the set of faults that are not applied.
+	Suppressed map[FaultID]bool
 }
 
 // NodeSpec describes a node.
 type NodeSpec struct {
-	IPv6    bool // uses IPv6 to other nodes that have it set
-	Watched bool // memory is accessed by calls, not by pointer
-	CQs     []CQSpec
-	// Share is the number of PSNs that its reliable connections towards one node may have outstanding
-	// together, 0 for no bound, and ShareTurn how many of them must be free for one to begin to send.
+	IPv6       bool // uses IPv6 to other nodes that have it set
+	CallMemory bool // memory is accessed by calls, not by pointer
+	CQs        []CQSpec
+	// Share is the number of PSNs that its reliable connections towards one node may have
+	// outstanding together, 0 for no limit. ShareTurn is the number of them that must be free for
+	// a connection to begin to send.
 	Share, ShareTurn int
 }
 
@@ -64,7 +65,7 @@ type EndSpec struct {
 	MaxRdAtomic                 uint8
 	Timeout, RetryCnt, RNRRetry uint8
 	MinRNRTimer                 uint8
-	Late                        Time // time that it stays in RTR
+	RTRTime                     Time // time that it stays in RTR
 	Zero                        ZeroBased
 	Trains                      bool // its link has segmentation offload
 	HoldsACKs                   bool // it waits with acknowledgements of SENDs for a moment
@@ -78,25 +79,26 @@ type ActKind uint8
 
 // The acts.
 const (
-	ActPost       ActKind = iota // post a send work request, and later the peer's receive for it
-	ActError                     // move the queue pair to ERR
-	ActReset                     // move the queue pair to RESET
-	ActReconnect                 // move both ends to RESET and on to RTS, with other PSNs
-	ActRevive                    // reconnect if an end is in RESET or ERR
-	ActDrain                     // move the queue pair to SQD
-	ActResume                    // move the queue pair from SQD to RTS
-	ActDeregister                // deregister the region that the peer uses
-	ActUnpin                     // deregister the region that the queue pair itself uses
-	ActGhost                     // deliver a forged response outside the PSNs that await one
-	ActRise                      // move the queue pair from RTR to RTS
-	ActLimit                     // set the SRQ limit to Imm
-	ActReregister                // change access or translation of the region that the peer uses
-	ActResize                    // resize the CQ to Imm entries
-	ActJoin                      // join Group, or leave it
-	ActRepin                     // give the region that the queue pair itself uses another key
+	ActPost            ActKind = iota // post a send work request, and later the peer's receive for it
+	ActError                          // move the queue pair to ERR
+	ActReset                          // move the queue pair to RESET
+	ActReconnect                      // move both ends to RESET and on to RTS, with other PSNs
+	ActReconnectIfDown                // reconnect if an end is in RESET or ERR
+	ActDrain                          // move the queue pair to SQD
+	ActResume                         // move the queue pair from SQD to RTS
+	ActDeregister                     // deregister the region that the peer uses
+	ActDeregisterLocal                // deregister the region that the queue pair itself uses
+	ActForgeResponse                  // deliver a forged response outside the PSNs that await one
+	ActToRTS                          // move the queue pair from RTR to RTS
+	ActLimit                          // set the SRQ limit to Imm
+	ActReregister                     // change access or translation of the region that the peer uses
+	ActResize                         // resize the CQ to Imm entries
+	ActJoin                           // join Group, or leave it
+	ActReregisterLocal                // give the region that the queue pair itself uses another key
 )
 
-var actNames = [...]string{"post", "error", "reset", "reconnect", "revive", "drain", "resume", "deregister", "unpin", "ghost", "rise", "limit", "reregister", "resize", "join", "repin"}
+var actNames = [...]string{"post", "error", "reset", "reconnect", "revive", "drain", "resume", "deregister", "unpin",
+	"ghost", "rise", "limit", "reregister", "resize", "join", "repin"}
 
 // String returns the name of k.
 func (k ActKind) String() string { return actNames[k] }
@@ -153,9 +155,9 @@ type Act struct {
 	// Notify requests SQ_DRAINED.
 	Notify bool
 
-	// Recv is the receive for a SEND or a WRITE with immediate, posted Lag after it.
-	Recv []qp.SGE
-	Lag  Time
+	// Recv is the receive for a SEND or a WRITE with immediate, posted RecvDelay after it.
+	Recv      []qp.SGE
+	RecvDelay Time
 }
 
 // Length returns the length of the message in bytes.

@@ -14,7 +14,7 @@ import (
 func Simple(seed uint64) *Scenario {
 	g := &generator{r: rand.New(rand.NewPCG(seed, 0x676f727865)), sc: &Scenario{Seed: seed}}
 	for range 2 + g.r.IntN(3) {
-		g.sc.Nodes = append(g.sc.Nodes, NodeSpec{IPv6: g.one(2), Watched: !g.one(3)})
+		g.sc.Nodes = append(g.sc.Nodes, NodeSpec{IPv6: g.one(2), CallMemory: !g.one(3)})
 	}
 	g.network()
 	for range 2 + g.r.IntN(7) {
@@ -28,7 +28,7 @@ func Simple(seed uint64) *Scenario {
 func (g *generator) order() {
 	slices.SortStableFunc(g.sc.Acts, func(a, b Act) int { return cmp.Compare(a.At, b.At) })
 	for i := range g.sc.Acts {
-		g.sc.Calm = max(g.sc.Calm, g.sc.Acts[i].At+2*Millisecond)
+		g.sc.FaultsEnd = max(g.sc.FaultsEnd, g.sc.Acts[i].At+2*Millisecond)
 	}
 }
 
@@ -77,7 +77,8 @@ func (g *generator) faults() Faults {
 	case 5:
 		f.Corrupt = 0.1 * g.r.Float64()
 	default:
-		f.Drop, f.Duplicate, f.Reorder, f.Corrupt = 0.05*g.r.Float64(), 0.1*g.r.Float64(), 0.1*g.r.Float64(), 0.03*g.r.Float64()
+		f.Drop, f.Duplicate, f.Reorder, f.Corrupt =
+			0.05*g.r.Float64(), 0.1*g.r.Float64(), 0.1*g.r.Float64(), 0.03*g.r.Float64()
 	}
 	return f
 }
@@ -102,10 +103,12 @@ func (g *generator) ends(c *ConnSpec) {
 		*e = EndSpec{
 			Node: g.r.IntN(len(g.sc.Nodes)), PSN: bth.PSN(g.r.Uint32()) & bth.MaxPSN,
 			SigAll: g.one(2), SRQ: g.one(4), MaxRdAtomic: uint8(1 + g.r.IntN(6)),
-			Timeout: timeout, RetryCnt: pick[uint8](g, 0, 1, 5, 7, 7, 7, 7, 7), RNRRetry: pick[uint8](g, 0, 1, 6, 7, 7, 7, 7, 7), MinRNRTimer: uint8(1 + g.r.IntN(14)),
+			Timeout: timeout, RetryCnt: pick[uint8](g, 0, 1, 5, 7, 7, 7, 7, 7),
+			RNRRetry: pick[uint8](g, 0, 1, 6, 7, 7, 7, 7, 7), MinRNRTimer: uint8(1 + g.r.IntN(14)),
 			Config: transport.Config{
 				Window: pick(g, 1, 2, 5, 16, 64, 128), AckEvery: 1 + g.r.IntN(40), BackoffLimit: 1 + g.r.IntN(4),
-				WindowBytes: pick(g, 0, 4096, 64<<10), MaxWindow: pick(g, 0, 0, 3, 40, 300), ReadChunk: pick(g, 0, 0, 0, 1, 3, 8),
+				WindowBytes: pick(g, 0, 4096, 64<<10), MaxWindow: pick(g, 0, 0, 3, 40, 300),
+				ReadChunk: pick(g, 0, 0, 0, 1, 3, 8),
 			},
 		}
 		if g.one(3) {
@@ -130,11 +133,11 @@ func (g *generator) program(conn int, c *ConnSpec) {
 			g.disturb(a)
 			continue
 		case g.one(30) && c.Type == qp.RC:
-			a.Kind, a.Imm = ActGhost, g.r.Uint32()
+			a.Kind, a.Imm = ActForgeResponse, g.r.Uint32()
 			g.sc.Acts = append(g.sc.Acts, a)
 			continue
 		case g.one(20):
-			a.Kind = ActRevive
+			a.Kind = ActReconnectIfDown
 			a.At += g.upTo(3 * Millisecond)
 			g.sc.Acts = append(g.sc.Acts, a)
 			start += g.upTo(3 * Millisecond)
@@ -147,7 +150,7 @@ func (g *generator) program(conn int, c *ConnSpec) {
 
 // disturb adds an act that ends or pauses a connection, and the act that restores it.
 func (g *generator) disturb(a Act) {
-	a.Kind = pick(g, ActError, ActReset, ActReconnect, ActDrain, ActDrain, ActDeregister, ActUnpin)
+	a.Kind = pick(g, ActError, ActReset, ActReconnect, ActDrain, ActDrain, ActDeregister, ActDeregisterLocal)
 	g.sc.Acts = append(g.sc.Acts, a)
 	switch a.Kind {
 	case ActDrain:

@@ -21,8 +21,8 @@ type Receiver interface {
 
 // Flow is the state shared by all frames of one connection.
 type Flow struct {
-	Patience  scenario.Time // transit time above which the sender treats a frame as lost
-	Disturbed int           // frames that a link did not deliver exactly once, in time and undamaged
+	LossTimeout scenario.Time // transit time above which the sender treats a frame as lost
+	Faults      int           // frames that a link did not deliver exactly once, in time and undamaged
 }
 
 // Link is one direction between two nodes.
@@ -45,19 +45,19 @@ func (w *World) Carry(l *Link, f *Frame) {
 	l.free = max(l.free, w.Now)
 	if l.full(w.Now, len(f.Raw)) {
 		w.Stats.Dropped++
-		f.Flow.Disturbed++
+		f.Flow.Faults++
 		return
 	}
 	if l.spec.Rate > 0 {
 		l.free += scenario.Time(float64(len(f.Raw)) / l.spec.Rate)
 	}
 	at := l.free + l.spec.Delay
-	if at-w.Now > f.Flow.Patience {
-		f.Flow.Disturbed++ // queued this long, the frame looks lost to its sender
+	if at-w.Now > f.Flow.LossTimeout {
+		f.Flow.Faults++ // queued this long, the frame looks lost to its sender
 	}
 	if l.free >= l.spec.Dead[0] && l.free < l.spec.Dead[1] {
 		w.Stats.Unreachable++
-		f.Flow.Disturbed++
+		f.Flow.Faults++
 		return
 	}
 	ft := w.fate(l, f)
@@ -100,15 +100,15 @@ func (l *Link) Clear(now scenario.Time) scenario.Time {
 
 // fate returns the faults of f, the frame that Carry just counted.
 func (w *World) fate(l *Link, f *Frame) fate {
-	if w.Now >= w.sc.Calm {
+	if w.Now >= w.sc.FaultsEnd {
 		return fate{}
 	}
 	id := scenario.FaultID{Link: l.id, Frame: l.Sent}
 	ft := draw(&l.spec.Faults, w.sc.Seed, id)
-	if !ft.any() || w.sc.Spared[id] {
+	if !ft.any() || w.sc.Suppressed[id] {
 		return fate{}
 	}
 	w.Faults = append(w.Faults, id)
-	f.Flow.Disturbed++
+	f.Flow.Faults++
 	return ft
 }

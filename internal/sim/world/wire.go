@@ -36,7 +36,7 @@ func Seal(f *packet.Frame, id uint16) []byte {
 	}
 	body := len(payload) - bth.ICRCLen
 	icrc := bth.ICRC
-	if f.Seal == transport.SealRxeFlush {
+	if f.Seal == transport.SealRxeFlushICRC {
 		icrc = bth.ICRCRxeFlush
 	}
 	binary.LittleEndian.PutUint32(payload[body:], icrc(seed, payload[:body]))
@@ -74,7 +74,8 @@ func ipv6(b []byte, src, dst netip.Addr, udpLen int) []byte {
 // datagram is valid.
 func Open(raw []byte, p *bth.Packet) bool {
 	seed, payload, err := bth.SeedIP(raw)
-	return err == nil && p.Decode(payload) == nil && (bth.CheckICRC(seed, payload) || bth.CheckICRCRxeFlush(seed, payload))
+	return err == nil && p.Decode(payload) == nil &&
+		(bth.CheckICRC(seed, payload) || bth.CheckICRCRxeFlush(seed, payload))
 }
 
 // flip inverts bits of the UDP payload. It avoids byte 4 of the BTH, the only byte that the ICRC

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// MaxAfterCalm is the longest time that a scenario may last after its last fault.
-const MaxAfterCalm = 60 * scenario.Second
+// MaxAfterFaults is the longest time that a scenario may last after its last fault.
+const MaxAfterFaults = 60 * scenario.Second
 
 // maxSteps is the maximum number of events in a scenario.
 const maxSteps = 5_000_000
@@ -79,7 +79,7 @@ func (w *World) Step() bool {
 	}
 	w.Now = max(w.Now, ev.at)
 	w.Stats.Steps++
-	if w.Now > w.sc.Calm+MaxAfterCalm || w.Stats.Steps > maxSteps {
+	if w.Now > w.sc.FaultsEnd+MaxAfterFaults || w.Stats.Steps > maxSteps {
 		w.Fail("the world", "%d steps, and no end", w.Stats.Steps)
 	}
 	ev.do()

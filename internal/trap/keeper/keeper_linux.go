@@ -28,8 +28,8 @@ type keeper struct {
 	config    *Config
 	inherited []int // descriptors from 3 up that the program inherits
 	program   int
-	over      chan struct{} // closed when the program and all its descendants have ended
-	said      chan struct{} // closed when watch has handled the end of the supervisor
+	allEnded  chan struct{} // closed when the program and all its descendants have ended
+	reported  chan struct{} // closed when watch has handled the end of the supervisor
 }
 
 // run does the keeper's work and returns its exit status.
@@ -39,7 +39,7 @@ func run() int {
 	if !ok {
 		return failed
 	}
-	k := &keeper{socket: socket, over: make(chan struct{}), said: make(chan struct{})}
+	k := &keeper{socket: socket, allEnded: make(chan struct{}), reported: make(chan struct{})}
 	var err error
 	if k.config, err = readConfig(os.Args[2]); err == nil {
 		syscall.CloseOnExec(k.socket)
@@ -58,9 +58,9 @@ func run() int {
 	ignoreStops()
 	k.closeFiles()
 	k.reap()
-	close(k.over)
+	close(k.allEnded)
 	if k.abandoned(0) {
-		<-k.said
+		<-k.reported
 	}
 	return 0
 }
@@ -142,12 +142,12 @@ func (k *keeper) watch() {
 			" and everything it started\n"
 		_, _ = syscall.Write(2, []byte(line))
 	}()
-	KillUntil(k.over)
+	KillUntil(k.allEnded)
 	select {
 	case <-written:
 	case <-time.After(time.Second): // nothing reads the pipe of standard error, and it is full
 	}
-	close(k.said)
+	close(k.reported)
 }
 
 // closeFiles closes the descriptors that the program has inherited, so readers of a pipe see its

@@ -82,7 +82,8 @@ func (c Config) check() error {
 	case c.reliable() && (!c.ICRC || c.Copied || c.Requests):
 		return fmt.Errorf("repairing losses without an ICRC, or with copies or requests: choose packets with ICRC alone")
 	case c.Time <= 0 || c.Warm < 0:
-		return fmt.Errorf("%v before %v that count: the first must not be negative, the second must be more than 0", c.Warm, c.Time)
+		return fmt.Errorf("%v before %v that count: the first must not be negative, the second must be more than 0",
+			c.Warm, c.Time)
 	}
 	return nil
 }
@@ -94,8 +95,8 @@ type Result struct {
 	Bytes    uint64 `json:"bytes"`
 	Segments uint64 `json:"segments"`        // with Config.ICRC: only those with a correct ICRC
 	Wrong    uint64 `json:"wrong,omitempty"` // packets with a wrong ICRC
-	// Repaired and Duplicates are of a reliable loop: packets that filled a gap before later ones, and
-	// packets that arrived more than once, which Segments does not count again.
+	// Repaired and Duplicates are of a reliable loop: packets that filled a gap before later ones,
+	// and packets that arrived more than once, which Segments does not count again.
 	Repaired   uint64  `json:"repaired,omitempty"`
 	Duplicates uint64  `json:"duplicates,omitempty"`
 	Calls      uint64  `json:"calls"` // calls of recvmmsg

@@ -32,7 +32,8 @@ func connect(t *testing.T) (net.Conn, net.Listener) {
 }
 
 func TestBothEndsKnowWhatArrived(t *testing.T) {
-	for _, c := range []Config{{Segment: 1}, {Segment: 96}, {Segment: 4112}, {Segment: MaxSegment}, {Segment: 4112, Lead: 4128}, {Segment: 4112, ICRC: true},
+	for _, c := range []Config{{Segment: 1}, {Segment: 96}, {Segment: 4112}, {Segment: MaxSegment},
+		{Segment: 4112, Lead: 4128}, {Segment: 4112, ICRC: true},
 		{Segment: 17, ICRC: true}, {Segment: MaxSegment, ICRC: true}, {Segment: 4112, ICRC: true, Copied: true},
 		{Segment: 17, ICRC: true, Requests: true}, {Segment: 4112, ICRC: true, Copied: true, Requests: true},
 		{Segment: 4112, ICRC: true, Reliable: true}, {Segment: 4112, ICRC: true, Lose: 0.01},
@@ -105,8 +106,10 @@ func TestALeadingDatagramLeavesWholeBeforeItsTrain(t *testing.T) {
 }
 
 func TestAReceiverRefusesWhatCannotBeSent(t *testing.T) {
-	for _, c := range []Config{{Segment: 0, Time: 1}, {Segment: MaxSegment + 1, Time: 1}, {Segment: 1}, {Segment: 1, Time: 1, Warm: -1}, {Segment: 1, Lead: -1, Time: 1}, {Segment: 1, Lead: MaxSegment + 1, Time: 1},
-		{Segment: packets.Overhead, ICRC: true, Time: 1}, {Segment: 4112, Lead: 4128, ICRC: true, Time: 1}, {Segment: 4112, Copied: true, Time: 1},
+	for _, c := range []Config{{Segment: 0, Time: 1}, {Segment: MaxSegment + 1, Time: 1}, {Segment: 1},
+		{Segment: 1, Time: 1, Warm: -1}, {Segment: 1, Lead: -1, Time: 1}, {Segment: 1, Lead: MaxSegment + 1, Time: 1},
+		{Segment: packets.Overhead, ICRC: true, Time: 1}, {Segment: 4112, Lead: 4128, ICRC: true, Time: 1},
+		{Segment: 4112, Copied: true, Time: 1},
 		{Segment: 4112, Requests: true, Time: 1}, {Segment: 4112, Lose: 0.1, Time: 1},
 		{Segment: 4112, Reliable: true, Time: 1},
 		{Segment: 4112, ICRC: true, Lose: 1, Time: 1}, {Segment: 4112, ICRC: true, Lose: -0.1, Time: 1},

@@ -26,7 +26,8 @@ func TestAGapIsRepairedOnce(t *testing.T) {
 	}{
 		{"no gap", []step{{psn: 10, repaired: 10}, {psn: 20, repaired: 20}}},
 		{"one gap", []step{{10, true, true, true, 11}, {10, true, false, true, 11}, {20, false, false, false, 20}}},
-		{"gaps of neighbours", []step{{10, true, true, true, 11}, {11, true, true, true, 12}, {12, false, false, false, 12}}},
+		{"gaps of neighbours", []step{{10, true, true, true, 11}, {11, true, true, true, 12},
+			{12, false, false, false, 12}}},
 		{"an old acknowledgement", []step{{10, true, true, true, 11}, {9, false, false, true, 11}}},
 		{"an old NAK", []step{{10, false, false, false, 10}, {9, true, false, false, 10}}},
 		{"packets that were never sent", []step{{101, true, false, false, 0}}},

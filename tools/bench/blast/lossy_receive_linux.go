@@ -23,7 +23,8 @@ type lossyReceiver struct {
 
 func newLossyReceiver(k *checker) *lossyReceiver {
 	k.spin = lossySpin
-	return &lossyReceiver{checker: k, arrivals: newArrivals(repairWindows * k.c.window()), losses: newLosses(k.c.Lose, 1)}
+	return &lossyReceiver{checker: k, arrivals: newArrivals(repairWindows * k.c.window()),
+		losses: newLosses(k.c.Lose, 1)}
 }
 
 // take checks those of the packets of n trains that are not lost, and copies their payload.

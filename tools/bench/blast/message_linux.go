@@ -61,7 +61,8 @@ func (c Config) messages() []message {
 
 // send sends msgs, as many of them as possible, in one call.
 func send(fd int, msgs []message) error {
-	_, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&msgs[0])), uintptr(len(msgs)), 0, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&msgs[0])),
+		uintptr(len(msgs)), 0, 0, 0)
 	if errno != 0 {
 		return errno
 	}

@@ -89,7 +89,8 @@ func (r *receiver) count(c Config) (Result, error) {
 	var from time.Time // when counting begins
 	give := time.Now().Add(limit)
 	for {
-		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(r.fd), uintptr(unsafe.Pointer(&msgs)), batch, unix.MSG_WAITFORONE, 0, 0)
+		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(r.fd), uintptr(unsafe.Pointer(&msgs)), batch,
+			unix.MSG_WAITFORONE, 0, 0)
 		now := time.Now()
 		switch {
 		case errno == unix.EAGAIN || errno == unix.EINTR:

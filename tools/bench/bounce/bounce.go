@@ -102,11 +102,11 @@ func (c Config) check() error {
 
 // Result is the result of a client: half the time between two successive messages that it sends.
 type Result struct {
-	Way       Way             `json:"way"`
-	Messages  int             `json:"messages"`
-	Average   float64         `json:"average_us"` // µs
-	Histogram []histogram.Bar `json:"histogram"`  // µs
-	Resent    uint64          `json:"resent"`     // by the client, including warm-up
+	Way       Way                `json:"way"`
+	Messages  int                `json:"messages"`
+	Average   float64            `json:"average_us"` // µs
+	Histogram []histogram.Bucket `json:"histogram"`  // µs
+	Resent    uint64             `json:"resent"`     // by the client, including warm-up
 }
 
 // result returns the Result for the times, in ns, at which messages were sent; the last one is

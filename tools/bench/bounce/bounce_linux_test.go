@@ -141,7 +141,8 @@ func TestBothEndsExchangeMessages(t *testing.T) {
 		t.Run(string(way), func(t *testing.T) {
 			server := start(t, append([]string{asServer}, self(t, asProgram)...)...)
 			at := server.line(t)
-			client := start(t, append([]string{asClient, at, string(way), fmt.Sprint(messages)}, self(t, asProgram)...)...)
+			client := start(t, append([]string{asClient, at, string(way), fmt.Sprint(messages)},
+				self(t, asProgram)...)...)
 			text, err := client.out.ReadBytes('\n')
 			if err != nil {
 				client.Wait()

@@ -214,7 +214,8 @@ func (d *device) repair(idle time.Duration) error {
 	case looks[0].Revents != 0:
 		return errPeer
 	case idle >= limit:
-		return fmt.Errorf("no progress for %v after message %d was sent and message %d was received", limit, d.sent, d.got)
+		return fmt.Errorf("no progress for %v after message %d was sent and message %d was received", limit,
+			d.sent, d.got)
 	case d.unanswered():
 		d.resent++
 		return d.sendMessage(d.sent)

@@ -18,7 +18,8 @@ func TestAnExchangeRepairsWhatIsLost(t *testing.T) {
 		lacks bool // the last message has no answer
 	}{
 		"client, nothing lost": {exchange{client: true, acks: true}, []step{
-			{post: 1}, {word: ackWord(1), want: outcome{completed: true}}, {word: messageWord(1), want: delivered}, {post: 2},
+			{post: 1}, {word: ackWord(1), want: outcome{completed: true}},
+			{word: messageWord(1), want: delivered}, {post: 2},
 		}, true},
 		"client, acknowledgement lost": {exchange{client: true, acks: true}, []step{
 			{post: 1}, {word: messageWord(1), want: both}, {word: ackWord(1)},
@@ -26,7 +27,8 @@ func TestAnExchangeRepairsWhatIsLost(t *testing.T) {
 		"client, answer comes twice": {exchange{client: true, acks: true}, []step{
 			{post: 1}, {word: messageWord(1), want: both}, {word: messageWord(1), want: outcome{ack: true}},
 		}, false},
-		"client, answer to nothing": {exchange{client: true}, []step{{word: messageWord(1)}, {word: messageWord(7)}}, false},
+		"client, answer to nothing": {exchange{client: true},
+			[]step{{word: messageWord(1)}, {word: messageWord(7)}}, false},
 		"client, without acknowledgements": {exchange{client: true}, []step{
 			{post: 1}, {word: ackWord(1)}, {word: messageWord(1), want: outcome{delivered: true}},
 		}, false},

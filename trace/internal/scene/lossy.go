@@ -21,7 +21,7 @@ var (
 func Lossy() *Script {
 	s := New()
 	f := s.Flow(bth.ServiceRC, client, server)
-	f.MTU, f.Exact, f.Window = 1024, true, 4
+	f.MTU, f.MTUExact, f.Window = 1024, true, 4
 	s.connect(f)
 	s.After(200 * time.Microsecond)
 	s.lostWrite(f)
@@ -62,18 +62,23 @@ func (s *Script) cm(f *trace.Flow, from int, m *mad.Message, meaning string) *tr
 
 func (s *Script) connect(f *trace.Flow) {
 	req := mad.REQ{
-		LocalCommID: 0x0a01, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7174), LocalQPN: f.Ends[0].QPN, StartingPSN: 900,
-		PathMTU: 3, PKey: 0xffff, ResponderResources: 16, InitiatorDepth: 16, RetryCount: 7, RNRRetryCount: 7, MaxCMRetries: 15,
-		PrivateData: []byte("private"),
+		LocalCommID: 0x0a01, ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 7174),
+		LocalQPN: f.Ends[0].QPN, StartingPSN: 900,
+		PathMTU: 3, PKey: 0xffff, ResponderResources: 16, InitiatorDepth: 16, RetryCount: 7, RNRRetryCount: 7,
+		MaxCMRetries: 15,
+		PrivateData:  []byte("private"),
 	}
-	rep := mad.REP{LocalCommID: 0x0b01, RemoteCommID: 0x0a01, LocalQPN: f.Ends[1].QPN, StartingPSN: 100, RNRRetryCount: 7}
+	rep := mad.REP{LocalCommID: 0x0b01, RemoteCommID: 0x0a01, LocalQPN: f.Ends[1].QPN, StartingPSN: 100,
+		RNRRetryCount: 7}
 	begin := s.now
-	s.cm(f, 0, &mad.Message{Attribute: mad.AttrREQ, REQ: req}, "asks for a connection to TCP port 7174: QPN 0x000011, first PSN 900, path MTU 1024")
+	s.cm(f, 0, &mad.Message{Attribute: mad.AttrREQ, REQ: req},
+		"asks for a connection to TCP port 7174: QPN 0x000011, first PSN 900, path MTU 1024")
 	s.After(80 * time.Microsecond)
 	s.cm(f, 1, &mad.Message{Attribute: mad.AttrREP, REP: rep}, "accepts: QPN 0x00002a, first PSN 100")
-	s.cm(f, 0, &mad.Message{Attribute: mad.AttrRTU, RTU: mad.RTU{LocalCommID: 0x0a01, RemoteCommID: 0x0b01}}, "the connection is ready")
-	f.Managed = &trace.Managed{
-		ServiceID: uint64(req.ServiceID), Port: 7174, Asked: begin, Took: s.now.Sub(begin),
+	s.cm(f, 0, &mad.Message{Attribute: mad.AttrRTU, RTU: mad.RTU{LocalCommID: 0x0a01, RemoteCommID: 0x0b01}},
+		"the connection is ready")
+	f.CM = &trace.Managed{
+		ServiceID: uint64(req.ServiceID), Port: 7174, Requested: begin, SetupTime: s.now.Sub(begin),
 	}
 }
 
@@ -85,21 +90,27 @@ func (s *Script) lostWrite(f *trace.Flow) {
 		"begins a WRITE of 4096 bytes to 0x7f3a5c001000"))
 	Of(m, s.Packet(f, 0, trace.Request, bth.Packet{Opcode: bth.RCWriteMiddle, PSN: 101, Payload: part},
 		"packet 2 of 4 of the WRITE"))
-	gap := Of(m, s.Packet(f, 0, trace.Request, bth.Packet{Opcode: bth.RCWriteLast, PSN: 103, AckReq: true, Payload: part},
-		"packet 4 of 4 of the WRITE, asks for an acknowledgement"))
+	gap := Of(m,
+		s.Packet(f, 0, trace.Request, bth.Packet{Opcode: bth.RCWriteLast, PSN: 103, AckReq: true, Payload: part},
+			"packet 4 of 4 of the WRITE, asks for an acknowledgement"))
 	find(gap, trace.Gap, trace.Warning, "PSN 102 is missing: the packet before was 101.", 5, 6)
 	s.After(9 * time.Microsecond)
-	nak := s.Packet(f, 1, trace.Ack, bth.Packet{Opcode: bth.RCAck, PSN: 102, AETH: bth.AETH{Syndrome: bth.NakPSNSequence}},
+	nak := s.Packet(f, 1, trace.Ack,
+		bth.Packet{Opcode: bth.RCAck, PSN: 102, AETH: bth.AETH{Syndrome: bth.NakPSNSequence}},
 		"misses PSN 102 and asks for everything from there on")
-	find(nak, trace.SequenceNAK, trace.Warning, "The responder expected PSN 102 and got 103, so it asks for 102 and all that follow.", 6, 7)
+	find(nak, trace.SequenceNAK, trace.Warning,
+		"The responder expected PSN 102 and got 103, so it asks for 102 and all that follow.", 6, 7)
 	again := Of(m, s.Packet(f, 0, trace.Request, bth.Packet{Opcode: bth.RCWriteMiddle, PSN: 102, Payload: part},
 		"packet 3 of 4 of the WRITE, for the first time here"))
 	find(again, trace.AfterNAK, trace.Warning, "Sent because the NAK in frame 7 asked for PSN 102.", 7, 8)
-	last := Of(m, s.Packet(f, 0, trace.Request, bth.Packet{Opcode: bth.RCWriteLast, PSN: 103, AckReq: true, Payload: part},
-		"packet 4 of 4 of the WRITE, sent again"))
-	find(last, trace.AfterNAK, trace.Warning, "Go-back-N: what was sent after PSN 102 is sent again, though it had arrived.", 7, 6, 9)
+	last := Of(m,
+		s.Packet(f, 0, trace.Request, bth.Packet{Opcode: bth.RCWriteLast, PSN: 103, AckReq: true, Payload: part},
+			"packet 4 of 4 of the WRITE, sent again"))
+	find(last, trace.AfterNAK, trace.Warning,
+		"Go-back-N: what was sent after PSN 102 is sent again, though it had arrived.", 7, 6, 9)
 	s.After(12 * time.Microsecond)
-	ack := Of(m, s.Packet(f, 1, trace.Ack, bth.Packet{Opcode: bth.RCAck, PSN: 103, AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 1}},
+	ack := Of(m, s.Packet(f, 1, trace.Ack,
+		bth.Packet{Opcode: bth.RCAck, PSN: 103, AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 1}},
 		"acknowledges everything up to PSN 103: the WRITE is complete"))
 	find(ack, trace.AckCoalesced, trace.Info, "One acknowledgement for four requests.", 4, 10)
 	again.Again, last.Again = true, true
@@ -124,16 +135,20 @@ func (s *Script) read(f *trace.Flow) {
 
 func (s *Script) notReady(f *trace.Flow) {
 	m := s.Message(f, "SEND", bth.OpSend, 107, 1, 5)
-	send := bth.Packet{Opcode: bth.RCSendOnlyImm, PSN: 107, AckReq: true, Solicited: true, Imm: 0xcafe, Payload: []byte("hello")}
+	send := bth.Packet{Opcode: bth.RCSendOnlyImm, PSN: 107, AckReq: true, Solicited: true, Imm: 0xcafe,
+		Payload: []byte("hello")}
 	Of(m, s.Packet(f, 0, trace.Request, send, "sends 5 bytes with immediate data 0x0000cafe"))
-	rnr := s.Packet(f, 1, trace.Ack, bth.Packet{Opcode: bth.RCAck, PSN: 107, AETH: bth.AETH{Syndrome: bth.RNR(12), MSN: 2}},
+	rnr := s.Packet(f, 1, trace.Ack,
+		bth.Packet{Opcode: bth.RCAck, PSN: 107, AETH: bth.AETH{Syndrome: bth.RNR(12), MSN: 2}},
 		"no receive is posted: try again in 640 µs")
-	find(rnr, trace.RNRNAK, trace.Warning, "The responder has no receive for the SEND; the requester shall wait 640 µs.", 15, 16)
+	find(rnr, trace.RNRNAK, trace.Warning,
+		"The responder has no receive for the SEND; the requester shall wait 640 µs.", 15, 16)
 	s.After(650 * time.Microsecond)
 	p := Of(m, s.Packet(f, 0, trace.Request, send, "the SEND again"))
 	p.Again = true
 	find(p, trace.AfterRNR, trace.Warning, "Sent again 656 µs after the RNR NAK in frame 16.", 16, 17)
-	Of(m, s.Packet(f, 1, trace.Ack, bth.Packet{Opcode: bth.RCAck, PSN: 107, AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 3}},
+	Of(m, s.Packet(f, 1, trace.Ack, bth.Packet{Opcode: bth.RCAck, PSN: 107,
+		AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 3}},
 		"acknowledges PSN 107: the SEND is complete"))
 	m.Done, m.Again = true, 1
 	f.Again, f.RNRs = f.Again+1, 1
@@ -144,7 +159,8 @@ func (s *Script) refused(f *trace.Flow) {
 	at := bth.AtomicETH{VA: 0x7f3a_5c00_9ff8, RKey: 0x0001_8a99, SwapAdd: 1, Compare: 0xffff_ffff_ffff_ffff}
 	Of(m, s.Packet(f, 0, trace.Request, bth.Packet{Opcode: bth.RCCmpSwap, PSN: 108, AckReq: true, AtomicETH: at},
 		"compares and swaps 8 bytes at 0x7f3a5c009ff8"))
-	nak := Of(m, s.Packet(f, 1, trace.Ack, bth.Packet{Opcode: bth.RCAck, PSN: 108, AETH: bth.AETH{Syndrome: bth.NakRemoteAccess, MSN: 3}},
+	nak := Of(m, s.Packet(f, 1, trace.Ack,
+		bth.Packet{Opcode: bth.RCAck, PSN: 108, AETH: bth.AETH{Syndrome: bth.NakRemoteAccess, MSN: 3}},
 		"refuses: remote access error"))
 	find(nak, trace.ErrorNAK, trace.Error,
 		"The responder refuses 8 bytes at 0x7f3a5c009ff8 under R_Key 0x00018a99: no such key, or not these bytes. The connection is in error.", 19, 20)
@@ -154,10 +170,12 @@ func (s *Script) refused(f *trace.Flow) {
 }
 
 func (s *Script) disconnect(f *trace.Flow) {
-	s.cm(f, 0, &mad.Message{Attribute: mad.AttrDREQ, DREQ: mad.DREQ{LocalCommID: 0x0a01, RemoteCommID: 0x0b01, RemoteQPN: f.Ends[1].QPN}}, "ends the connection")
+	s.cm(f, 0, &mad.Message{Attribute: mad.AttrDREQ,
+		DREQ: mad.DREQ{LocalCommID: 0x0a01, RemoteCommID: 0x0b01, RemoteQPN: f.Ends[1].QPN}}, "ends the connection")
 	s.After(40 * time.Microsecond)
-	s.cm(f, 1, &mad.Message{Attribute: mad.AttrDREP, DREP: mad.DREP{LocalCommID: 0x0b01, RemoteCommID: 0x0a01}}, "agrees to the end")
-	f.Managed.Ended = true
+	s.cm(f, 1, &mad.Message{Attribute: mad.AttrDREP, DREP: mad.DREP{LocalCommID: 0x0b01, RemoteCommID: 0x0a01}},
+		"agrees to the end")
+	f.CM.Ended = true
 }
 
 func find(p *trace.Packet, k trace.Kind, l trace.Level, text string, frames ...int) {

@@ -46,13 +46,15 @@ func (s *Script) write(f *trace.Flow, first bth.PSN, lossy bool) {
 			s.After(4 * time.Millisecond)
 			p := Of(m, s.Packet(f, 0, trace.Request, b, fmt.Sprintf("packet 8 of 8 of WRITE %d, sent again", m.Number)))
 			p.Again = true
-			find(p, trace.AfterTimeout, trace.Warning, "No acknowledgement came in 4 ms, so the packet was sent again.", p.Number-1, p.Number)
+			find(p, trace.AfterTimeout, trace.Warning, "No acknowledgement came in 4 ms, so the packet was sent again.",
+				p.Number-1, p.Number)
 			m.Again++
 			f.Again++
 			f.Timeouts++
 		}
 	}
-	Of(m, s.Packet(f, 1, trace.Ack, bth.Packet{Opcode: bth.RCAck, PSN: m.Last, AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: uint32(m.Number)}},
+	Of(m, s.Packet(f, 1, trace.Ack, bth.Packet{Opcode: bth.RCAck, PSN: m.Last,
+		AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: uint32(m.Number)}},
 		fmt.Sprintf("acknowledges everything up to PSN %d", m.Last)))
 	m.Done = true
 }

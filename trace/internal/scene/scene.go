@@ -39,7 +39,8 @@ func (s *Script) Flow(service bth.Service, asker, answerer trace.End) *trace.Flo
 }
 
 // Message starts a message of the flow's first end.
-func (s *Script) Message(f *trace.Flow, verb string, op bth.Operation, first bth.PSN, n int, size uint64) *trace.Message {
+func (s *Script) Message(f *trace.Flow, verb string, op bth.Operation, first bth.PSN, n int,
+	size uint64) *trace.Message {
 	f.Messages++
 	m := &trace.Message{
 		Number: int(f.Messages), Flow: f, Verb: verb, Op: op, First: first, Last: first.Add(uint32(n - 1)),
@@ -60,10 +61,11 @@ func (s *Script) Packet(f *trace.Flow, from int, role trace.Role, b bth.Packet, 
 	}
 	b.PKey, b.MigReq = 0xffff, true
 	p := &trace.Packet{
-		Number: len(s.Packets) + 1, Part: 1, Parts: 1, Time: s.now, Direction: capture.Outbound - capture.Direction(from),
+		Number: len(s.Packets) + 1, Part: 1, Parts: 1,
+		Time: s.now, Direction: capture.Outbound - capture.Direction(from),
 		Src: netip.AddrPortFrom(src.Addr, 49152), Dst: netip.AddrPortFrom(dst.Addr, 4791),
-		IP: trace.IP{Version: 4, TrafficClass: 2, HopLimit: 64, ID: uint16(len(s.Packets))}, BTH: b,
-		Flow: f, Role: role, Meaning: meaning,
+		IP: trace.IP{Version: 4, TrafficClass: 2, HopLimit: 64, ID: uint16(len(s.Packets))}, BTH: b, Flow: f,
+		Role: role, Meaning: meaning,
 	}
 	if src.Addr.Is6() {
 		p.IP.Version, p.IP.ID = 6, 0

@@ -66,10 +66,12 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("gorxe to gorxe: %d passed, %d failed, %d skipped; %v\n", len(results)-failed-skipped, failed, skipped, time.Since(begin).Round(time.Second))
+	fmt.Printf("gorxe to gorxe: %d passed, %d failed, %d skipped; %v\n", len(results)-failed-skipped, failed, skipped,
+		time.Since(begin).Round(time.Second))
 	if *doc != "" {
 		var b strings.Builder
-		if err := pair.Markdown(ctx, &b, cell.Group(*group), cell.Level(*level), results, time.Since(begin)); err != nil {
+		if err := pair.Markdown(ctx, &b, cell.Group(*group), cell.Level(*level), results,
+			time.Since(begin)); err != nil {
 			return err
 		}
 		if err := os.WriteFile(*doc, []byte(b.String()), 0o644); err != nil {

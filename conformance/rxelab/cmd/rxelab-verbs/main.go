@@ -47,7 +47,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	c := &verbspeer.Config{Device: dev, GID: g, MTU: verbs.MTU(*mtu), Op: *op, Refused: *refused, Size: *size, Rounds: *rounds}
+	c := &verbspeer.Config{Device: dev, GID: g, MTU: verbs.MTU(*mtu), Op: *op, Refused: *refused, Size: *size,
+		Rounds: *rounds}
 	done := *rounds
 	if fs.NArg() > 0 {
 		err = client(ctx, c, net.JoinHostPort(fs.Arg(0), strconv.Itoa(*port)))

@@ -61,16 +61,20 @@ func parse(args []string) (*flags, error) {
 		fs.PrintDefaults()
 		fmt.Fprint(fs.Output(), "\nExit status: 0 every cell passed, 1 a cell failed, 2 the lab could not run.\n")
 	}
-	fs.StringVar(&f.group, "group", string(cell.Core), "`part` of the matrix by what it is about: core (SEND, WRITE and READ over RC), verbs (the other services), cm (rdma_cm), daemon (clients of gorxe daemon), links (as core, with links raw and xdp) or programs (unmodified programs under gorxe run)")
+	fs.StringVar(&f.group, "group", string(cell.Core),
+		"`part` of the matrix by what it is about: core (SEND, WRITE and READ over RC), verbs (the other services), cm (rdma_cm), daemon (clients of gorxe daemon), links (as core, with links raw and xdp) or programs (unmodified programs under gorxe run)")
 	fs.StringVar(&f.level, "level", string(cell.LevelCI), "`part` of the matrix: ci (minutes) or full (every cell)")
-	fs.StringVar(&f.suites, "kernel", strings.Join(cell.Suites, ","), "`kernels` by Debian release, separated by commas")
+	fs.StringVar(&f.suites, "kernel", strings.Join(cell.Suites, ","),
+		"`kernels` by Debian release, separated by commas")
 	fs.StringVar(&f.filter, "run", "", "only cells whose name matches the regular `expression`")
 	fs.BoolVar(&f.list, "list", false, "print the names of the cells and run nothing")
 	fs.StringVar(&f.Gorxe, "gorxe", "", "`program` to test (default: built from this module)")
 	fs.StringVar(&f.Cache, "cache", "", "`directory` for kernels (default: gorxe-rxelab in the user's cache directory)")
-	fs.StringVar(&f.Artifacts, "artifacts", "", "`directory` for logs and captures of failed cells (default: a new one in the temporary directory)")
+	fs.StringVar(&f.Artifacts, "artifacts", "",
+		"`directory` for logs and captures of failed cells (default: a new one in the temporary directory)")
 	fs.StringVar(&f.doc, "doc", "", "`file` for the report in Markdown (default for -level full without -run: docs/interop.md, or that of the group)")
-	fs.StringVar(&f.results, "results", "", "`file` for the results as JSON (default: results.json among the artifacts)")
+	fs.StringVar(&f.results, "results", "",
+		"`file` for the results as JSON (default: results.json among the artifacts)")
 	fs.StringVar(&f.render, "render", "", "run nothing; write the report from result `files`, separated by commas")
 	fs.StringVar(&f.opcodes, "opcodes", "", "with -render: write to `file` as JSON which opcodes were exchanged, and no report; the results may be of several groups")
 	fs.IntVar(&f.Lanes, "lanes", 3, "`number` of cells to run at a time")

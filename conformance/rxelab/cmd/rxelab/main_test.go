@@ -57,7 +57,8 @@ func TestBadArguments(t *testing.T) {
 
 func TestRivalsAreListed(t *testing.T) {
 	out := printed(t)
-	if err := run(t.Context(), strings.Fields("-list -rivals 1 -kernel trixie -links udp -run ^bandwidth"), out); err != nil {
+	if err := run(t.Context(), strings.Fields("-list -rivals 1 -kernel trixie -links udp -run ^bandwidth"),
+		out); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(out.Name())

@@ -22,7 +22,8 @@ func (c *Config) Check(has Features) error {
 		name    string
 		service *Service
 		served  bool
-	}{{"rping", &c.Rping, has.Rping}, {"perftest", &c.Perftest, has.Perftest}, {"pingpong", &c.Pingpong, has.Pingpong}} {
+	}{{"rping", &c.Rping, has.Rping}, {"perftest", &c.Perftest, has.Perftest},
+		{"pingpong", &c.Pingpong, has.Pingpong}} {
 		if at := c.at["service."+s.name+".enabled"]; s.service.Enabled && !s.served && at != "" {
 			add(at, "service %s: this gorxe has no responder for it: leave it out or set enabled to false", s.name)
 		}
@@ -32,7 +33,8 @@ func (c *Config) Check(has Features) error {
 	c.checkDevices(add)
 	c.checkRegions(add, has.Regions)
 	if len(c.Regions) > 0 && c.Rping.Enabled && c.Rping.Port == c.Export.Port {
-		add(cmp.Or(c.at["service.region.port"], c.at["service.rping.port"]), "service region: port %d is that of the service rping: give another", c.Export.Port)
+		add(cmp.Or(c.at["service.region.port"], c.at["service.rping.port"]),
+			"service region: port %d is that of the service rping: give another", c.Export.Port)
 	}
 	return errors.Join(wrong...)
 }
@@ -75,13 +77,15 @@ func (c *Config) checkDevices(add complain) {
 			continue
 		}
 		if before, taken := places[d.On()]; taken {
-			add(d.At, "device %s: %s is that of the device of %s: UDP port 4791 of an address is for one device", d.Name, d.On(), before)
+			add(d.At, "device %s: %s is that of the device of %s: UDP port 4791 of an address is for one device",
+				d.Name, d.On(), before)
 		}
 		places[d.On()] = d.At
 		if len(d.GIDs) == 0 {
 			add(d.At, "device %s: gids must not be empty: use v4, v6 or both", d.Name)
 		} else if a, err := netip.ParseAddr(d.Address); err == nil && !d.Wants(a) {
-			add(d.At, "device %s: address %v is not of the kind that gids allows, which is %s", d.Name, a, strings.Join(d.GIDs, ", "))
+			add(d.At, "device %s: address %v is not of the kind that gids allows, which is %s", d.Name, a,
+				strings.Join(d.GIDs, ", "))
 		}
 	}
 }

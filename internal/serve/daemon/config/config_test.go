@@ -85,7 +85,8 @@ group = "rdma"
 idle = "1m"
 `
 
-var plain = cmp.Options{cmpopts.IgnoreUnexported(Config{}), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
+var plain = cmp.Options{cmpopts.IgnoreUnexported(Config{}),
+	cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
 
 func TestAFileSaysEverything(t *testing.T) {
 	got, err := Parse("g.toml", []byte(whole))
@@ -101,15 +102,21 @@ func TestAFileSaysEverything(t *testing.T) {
 		Trace:    Trace{"/tmp/g.pcapng", 2 << 20},
 		Drain:    90 * time.Second,
 		Devices: []Device{
-			{Interface: "eth0", Link: "udp", Spin: 5 * time.Microsecond, Shards: 3, Loopback: false, GIDs: []string{"v6"}, MTU: 1024, MaxQP: 100, MaxMR: 200, Peers: []netip.Prefix{prefix("192.0.2.0/24"), prefix("2001:db8::1/128")}, At: "g.toml:24"},
-			{Name: "lo", Address: "127.0.0.1", Link: "udp", Spin: verbs.DefaultSpin, Loopback: true, GIDs: []string{"v4", "v6"}, At: "g.toml:38"},
+			{Interface: "eth0", Link: "udp", Spin: 5 * time.Microsecond, Shards: 3, Loopback: false,
+				GIDs: []string{"v6"}, MTU: 1024, MaxQP: 100, MaxMR: 200,
+				Peers: []netip.Prefix{prefix("192.0.2.0/24"), prefix("2001:db8::1/128")}, At: "g.toml:24"},
+			{Name: "lo", Address: "127.0.0.1", Link: "udp", Spin: verbs.DefaultSpin, Loopback: true,
+				GIDs: []string{"v4", "v6"}, At: "g.toml:38"},
 		},
-		Rping: Service{true, 7000}, Perftest: Service{false, 1000}, Pingpong: Service{true, 18515}, SessionMemory: 1 << 20, Payload: "/tmp/p.txt",
+		Rping: Service{true, 7000}, Perftest: Service{false, 1000}, Pingpong: Service{true, 18515},
+		SessionMemory: 1 << 20, Payload: "/tmp/p.txt",
 		ForeignGIDs: []netip.Prefix{prefix("2001:db8:1::/48")},
 		Export:      Export{7001, 30, 20},
 		Regions: []Region{
-			{Name: "a", Kind: "anonymous", Size: 2 << 20, Mode: 0o600, Access: []string{"read", "write"}, At: "g.toml:42"},
-			{Name: "b", Kind: "file", Path: "/tmp/x", Size: 4096, Mode: 0o640, Access: []string{"read"}, Peers: []netip.Prefix{prefix("10.0.0.0/8")}, At: "g.toml:47"},
+			{Name: "a", Kind: "anonymous", Size: 2 << 20, Mode: 0o600, Access: []string{"read", "write"},
+				At: "g.toml:42"},
+			{Name: "b", Kind: "file", Path: "/tmp/x", Size: 4096, Mode: 0o640, Access: []string{"read"},
+				Peers: []netip.Prefix{prefix("10.0.0.0/8")}, At: "g.toml:47"},
 		},
 	}
 	if diff := cmp.Diff(want, got, plain); diff != "" {
@@ -196,7 +203,8 @@ func TestAnEndlessFileIsNotRead(t *testing.T) {
 			_, err = w.Write(line)
 		}
 	}()
-	if _, err := Load(t.Context(), fmt.Sprintf("/dev/fd/%d", r.Fd())); err == nil || !strings.Contains(err.Error(), "the limit is") {
+	if _, err := Load(t.Context(), fmt.Sprintf("/dev/fd/%d", r.Fd())); err == nil ||
+		!strings.Contains(err.Error(), "the limit is") {
 		t.Errorf("Load = %v", err)
 	}
 }
@@ -213,7 +221,8 @@ func TestAKeyOfManyLevelsIsRefused(t *testing.T) {
 		"[[" + strings.Repeat("a.", 50_000) + "z]]\n",
 		strings.Repeat(long+" = {", 9_000) + "z = 1" + strings.Repeat("}", 9_000) + "\n",
 		"a = " + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + "\n",
-		"a = {b = " + strings.Repeat("[", 20) + "{" + strings.Repeat("c.", 20) + "d = 1}" + strings.Repeat("]", 20) + "}\n",
+		"a = {b = " + strings.Repeat("[", 20) + "{" +
+			strings.Repeat("c.", 20) + "d = 1}" + strings.Repeat("]", 20) + "}\n",
 	} {
 		_, err := Parse("x", []byte("drain = \"1s\"\n"+text))
 		if err == nil || err.Error() != "x:2: a key or value has more than 32 levels" {
@@ -265,7 +274,8 @@ func TestEveryOptionIsAFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got, plain, cmpopts.IgnoreFields(Device{}, "At"), cmpopts.IgnoreFields(Region{}, "At")); diff != "" {
+	if diff := cmp.Diff(want, got, plain, cmpopts.IgnoreFields(Device{}, "At"),
+		cmpopts.IgnoreFields(Region{}, "At")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -285,13 +295,16 @@ func TestFlagsGoOverTheFile(t *testing.T) {
 	if c.Log.Level != slog.LevelError || c.Log.Format != "json" || c.Metrics.Listen != "" {
 		t.Errorf("%+v, %+v", c.Log, c.Metrics)
 	}
-	if want := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("192.0.3.1/32")}; !slices.Equal(c.ForeignGIDs, want) {
+	if want := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"),
+		netip.MustParsePrefix("192.0.3.1/32")}; !slices.Equal(c.ForeignGIDs, want) {
 		t.Errorf("%v, want %v", c.ForeignGIDs, want)
 	}
-	if len(c.Devices) != 1 || c.Devices[0].Interface != "eth1" || c.Devices[0].At != "--device eth1" || len(c.Regions) != 2 {
+	if len(c.Devices) != 1 || c.Devices[0].Interface != "eth1" || c.Devices[0].At != "--device eth1" ||
+		len(c.Regions) != 2 {
 		t.Errorf("%+v", c.Devices)
 	}
-	if got, want := Lines(c.Check(Features{Regions: true})), "--rping: service rping: this gorxe has no responder for it: leave it out or set enabled to false"; len(got) != 1 || got[0] != want {
+	if got, want := Lines(c.Check(Features{Regions: true})),
+		"--rping: service rping: this gorxe has no responder for it: leave it out or set enabled to false"; len(got) != 1 || got[0] != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -387,7 +400,8 @@ func TestValuesAreWrittenAsTheyAreRead(t *testing.T) {
 	if diff := cmp.Diff(c, back, plain); diff != "" {
 		t.Error(diff)
 	}
-	for n, want := range map[uint64]string{0: "0", 1: "1", 1023: "1023", 1024: "1KiB", 3 << 20: "3MiB", 1<<40 + 1: "1099511627777", 1 << 50: "1024TiB"} {
+	for n, want := range map[uint64]string{0: "0", 1: "1", 1023: "1023", 1024: "1KiB", 3 << 20: "3MiB",
+		1<<40 + 1: "1099511627777", 1 << 50: "1024TiB"} {
 		if got := Size(n); got != want {
 			t.Errorf("%d is written %s, want %s", n, got, want)
 		}
@@ -411,7 +425,8 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, line := range Lines(err) {
 			var n int
-			if at, _, _ := strings.Cut(line, ": "); !strings.HasPrefix(at, "f:") || !scan(at[2:], &n) || n < 1 || n > strings.Count(string(data), "\n")+1 {
+			if at, _, _ := strings.Cut(line, ": "); !strings.HasPrefix(at, "f:") || !scan(at[2:], &n) || n < 1 ||
+				n > strings.Count(string(data), "\n")+1 {
 				t.Errorf("%q does not say where in %q", line, data)
 			}
 		}

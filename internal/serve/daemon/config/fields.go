@@ -36,11 +36,14 @@ func service(name, port, what string, of func(*Config) *Service, more ...field[C
 // sections are the tables that occur once in a file.
 var sections = []section{
 	{"", "", []field[Config]{
-		{"drain", "drain", "maximum `time` to end connections when the daemon stops", func(c *Config) Value { return duration(&c.Drain, 0) }},
+		{"drain", "drain", "maximum `time` to end connections when the daemon stops",
+			func(c *Config) Value { return duration(&c.Drain, 0) }},
 	}},
 	{"log", "what is logged to standard error", []field[Config]{
-		{"level", "log-level", "minimum `level` to log; 'gorxe loglevel' changes it at run time", func(c *Config) Value { return level(&c.Log.Level) }},
-		{"format", "log-format", "`format` of the log", func(c *Config) Value { return choice(&c.Log.Format, "text", "json") }},
+		{"level", "log-level", "minimum `level` to log; 'gorxe loglevel' changes it at run time",
+			func(c *Config) Value { return level(&c.Log.Level) }},
+		{"format", "log-format", "`format` of the log",
+			func(c *Config) Value { return choice(&c.Log.Format, "text", "json") }},
 	}},
 	{"control", "the Unix socket of the control API", []field[Config]{
 		{"socket", "control-socket", "`path` of the socket; empty is control.sock in $RUNTIME_DIRECTORY, else in /run/gorxe for root and in $XDG_RUNTIME_DIR/gorxe for others", func(c *Config) Value {
@@ -49,36 +52,43 @@ var sections = []section{
 		{"mode", "control-mode", "`mode` of the socket; write permission gives full control", func(c *Config) Value {
 			return mode(&c.Control.Mode)
 		}},
-		{"group", "control-group", "`group` of the socket, a name or a number; empty leaves the user's own", func(c *Config) Value {
-			return text(&c.Control.Group, "a group", nil)
-		}},
+		{"group", "control-group", "`group` of the socket, a name or a number; empty leaves the user's own",
+			func(c *Config) Value {
+				return text(&c.Control.Group, "a group", nil)
+			}},
 	}},
 	{"programs", "the Unix socket through which 'gorxe run' runs programs on the devices; Linux only", []field[Config]{
 		{"enabled", "programs", "serve 'gorxe run' of the users that can connect", func(c *Config) Value {
 			return switched(&c.Programs.Enabled)
 		}},
-		{"socket", "programs-socket", "`path` of the socket; empty is programs.sock beside control.sock", func(c *Config) Value {
-			return text(&c.Programs.Socket, "a path", nil)
-		}},
-		{"mode", "programs-mode", "`mode` of the socket; write permission lets a user use the devices", func(c *Config) Value {
-			return mode(&c.Programs.Mode)
-		}},
-		{"group", "programs-group", "`group` of the socket, a name or a number; empty leaves the user's own", func(c *Config) Value {
-			return text(&c.Programs.Group, "a group", nil)
-		}},
-		{"idle", "programs-idle", "time without a 'gorxe run' after which the daemon stops (0s: never)", func(c *Config) Value {
-			return duration(&c.Programs.Idle, 0)
-		}},
+		{"socket", "programs-socket", "`path` of the socket; empty is programs.sock beside control.sock",
+			func(c *Config) Value {
+				return text(&c.Programs.Socket, "a path", nil)
+			}},
+		{"mode", "programs-mode", "`mode` of the socket; write permission lets a user use the devices",
+			func(c *Config) Value {
+				return mode(&c.Programs.Mode)
+			}},
+		{"group", "programs-group", "`group` of the socket, a name or a number; empty leaves the user's own",
+			func(c *Config) Value {
+				return text(&c.Programs.Group, "a group", nil)
+			}},
+		{"idle", "programs-idle", "time without a 'gorxe run' after which the daemon stops (0s: never)",
+			func(c *Config) Value {
+				return duration(&c.Programs.Idle, 0)
+			}},
 	}},
 	{"metrics", "metrics for Prometheus", []field[Config]{
-		{"listen", "metrics-listen", "`address` and port for /metrics, such as 127.0.0.1:9481; empty is off", func(c *Config) Value {
-			return text(&c.Metrics.Listen, "an address and a port, such as 127.0.0.1:9481 or :9481", listenable)
-		}},
+		{"listen", "metrics-listen", "`address` and port for /metrics, such as 127.0.0.1:9481; empty is off",
+			func(c *Config) Value {
+				return text(&c.Metrics.Listen, "an address and a port, such as 127.0.0.1:9481 or :9481", listenable)
+			}},
 	}},
 	{"trace", "the packets of all devices, for 'gorxe trace'; 'gorxe trace --daemon' needs none of it", []field[Config]{
-		{"file", "trace", "`file` to record packets in, with their payload (pcapng); empty disables it", func(c *Config) Value {
-			return text(&c.Trace.File, "a path", nil)
-		}},
+		{"file", "trace", "`file` to record packets in, with their payload (pcapng); empty disables it",
+			func(c *Config) Value {
+				return text(&c.Trace.File, "a path", nil)
+			}},
 		{"size", "trace-size", "maximum `size` of the file; it is then renamed to end in .1, replacing the " +
 			"previous one, and a new one is started", func(c *Config) Value {
 			// The minimum is many times the size of the longest packet.
@@ -86,23 +96,29 @@ var sections = []section{
 		}},
 	}},
 	service("rping", "the port of rdma_cm", "rping clients", func(c *Config) *Service { return &c.Rping }),
-	service("perftest", "a TCP port", "clients of perftest (ib_write_bw and the others)", func(c *Config) *Service { return &c.Perftest },
-		field[Config]{"memory", "session-memory", "`memory` of one client of perftest or a pingpong, which is the longest " +
-			"message, too", func(c *Config) Value {
-			return sizeWithin(&c.SessionMemory, 64<<10, 1<<30)
-		}},
-		field[Config]{"foreign_gids", "foreign-gids", "`networks` and addresses that clients of perftest or a pingpong may use as their GID in addition to the address of their TCP connection", func(c *Config) Value { return prefixes(&c.ForeignGIDs) }},
-		field[Config]{"payload", "perftest-payload", "`file` of the payload (--payload_file_path) that all clients of perftest write and send, which is checked; empty checks nothing", func(c *Config) Value {
-			return text(&c.Payload, "a path", nil)
-		}}),
-	service("pingpong", "a TCP port", "clients of ibv_rc_pingpong and the others", func(c *Config) *Service { return &c.Pingpong }),
+	service("perftest", "a TCP port", "clients of perftest (ib_write_bw and the others)",
+		func(c *Config) *Service { return &c.Perftest },
+		field[Config]{"memory", "session-memory",
+			"`memory` of one client of perftest or a pingpong, which is the longest " +
+				"message, too", func(c *Config) Value {
+				return sizeWithin(&c.SessionMemory, 64<<10, 1<<30)
+			}},
+		field[Config]{"foreign_gids", "foreign-gids",
+			"`networks` and addresses that clients of perftest or a pingpong may use as their GID in addition to the address of their TCP connection", func(c *Config) Value { return prefixes(&c.ForeignGIDs) }},
+		field[Config]{"payload", "perftest-payload",
+			"`file` of the payload (--payload_file_path) that all clients of perftest write and send, which is checked; empty checks nothing", func(c *Config) Value {
+				return text(&c.Payload, "a path", nil)
+			}}),
+	service("pingpong", "a TCP port", "clients of ibv_rc_pingpong and the others",
+		func(c *Config) *Service { return &c.Pingpong }),
 	{"service.region", "exported regions, where there are any", []field[Config]{
 		{"port", "region-port", "`port` that 'gorxe region' connects to: the port of rdma_cm", func(c *Config) Value {
 			return number(&c.Export.Port, 1, 65535, "")
 		}},
-		{"max_connections", "region-max-connections", "`number` of connections to the regions of a device at a time", func(c *Config) Value {
-			return number(&c.Export.MaxConns, 1, verbs.MaxQP, "")
-		}},
+		{"max_connections", "region-max-connections", "`number` of connections to the regions of a device at a time",
+			func(c *Config) Value {
+				return number(&c.Export.MaxConns, 1, verbs.MaxQP, "")
+			}},
 		{"max_per_peer", "region-max-per-peer", "`number` of them that one host may have", func(c *Config) Value {
 			return number(&c.Export.MaxPerPeer, 1, verbs.MaxQP, "")
 		}},
@@ -111,12 +127,15 @@ var sections = []section{
 
 // deviceFields are the keys of a [[device]].
 var deviceFields = []field[Device]{
-	{"name", "", "name of the device; by default that of the interface, or gorxe0, gorxe1 and so on for an address", func(d *Device) Value { return text(&d.Name, nameAllowed, isName) }},
-	{"interface", "", "network interface, of which every address becomes a GID", func(d *Device) Value { return text(&d.Interface, "a network interface", nil) }},
+	{"name", "", "name of the device; by default that of the interface, or gorxe0, gorxe1 and so on for an address",
+		func(d *Device) Value { return text(&d.Name, nameAllowed, isName) }},
+	{"interface", "", "network interface, of which every address becomes a GID",
+		func(d *Device) Value { return text(&d.Interface, "a network interface", nil) }},
 	{"address", "", "a local address to use instead of all those of an interface", func(d *Device) Value {
 		return text(&d.Address, "an IP address of this host", isAddr)
 	}},
-	{"link", "", "kind of link; raw needs the capability CAP_NET_RAW, xdp needs root, and auto is the best that works", func(d *Device) Value { return choice(&d.Link, links.Kinds()...) }},
+	{"link", "", "kind of link; raw needs the capability CAP_NET_RAW, xdp needs root, and auto is the best that works",
+		func(d *Device) Value { return choice(&d.Link, links.Kinds()...) }},
 	{"spin", "", "how long to busy-poll for more packets before sleeping", func(d *Device) Value {
 		return duration(&d.Spin, verbs.MaxSpin)
 	}},
@@ -126,22 +145,30 @@ var deviceFields = []field[Device]{
 	{"loopback", "", "exchange packets between queue pairs of the device in memory instead of through the host's network stack", func(d *Device) Value {
 		return switched(&d.Loopback)
 	}},
-	{"gids", "", "which of the interface's addresses become GIDs", func(d *Device) Value { return choices(&d.GIDs, "v4", "v6") }},
+	{"gids", "", "which of the interface's addresses become GIDs",
+		func(d *Device) Value { return choices(&d.GIDs, "v4", "v6") }},
 	{"mtu", "", "largest path MTU", func(d *Device) Value { return mtu(&d.MTU) }},
-	{"max_qp", "", "maximum number of queue pairs", func(d *Device) Value { return number(&d.MaxQP, 1, verbs.MaxQP, "the most") }},
-	{"max_mr", "", "maximum number of memory regions", func(d *Device) Value { return number(&d.MaxMR, 1, mr.MaxRegions, "524288") }},
-	{"peers", "", "networks and addresses that may communicate with the device; default: all", func(d *Device) Value { return prefixes(&d.Peers) }},
+	{"max_qp", "", "maximum number of queue pairs",
+		func(d *Device) Value { return number(&d.MaxQP, 1, verbs.MaxQP, "the most") }},
+	{"max_mr", "", "maximum number of memory regions",
+		func(d *Device) Value { return number(&d.MaxMR, 1, mr.MaxRegions, "524288") }},
+	{"peers", "", "networks and addresses that may communicate with the device; default: all",
+		func(d *Device) Value { return prefixes(&d.Peers) }},
 }
 
 // regionFields are the keys of a [[region]].
 var regionFields = []field[Region]{
 	{"name", "", "name by which clients ask for it", func(r *Region) Value {
-		return text(&r.Name, fmt.Sprintf("1 to %d letters, digits, dots, dashes and underscores", region.MaxName), isRegion)
+		return text(&r.Name, fmt.Sprintf("1 to %d letters, digits, dots, dashes and underscores",
+			region.MaxName), isRegion)
 	}},
 	{"kind", "", "what its memory is", func(r *Region) Value { return choice(&r.Kind, "anonymous", "file", "shm") }},
-	{"path", "", "the file; of shm, the name of the shared memory object", func(r *Region) Value { return text(&r.Path, "a path", nil) }},
+	{"path", "", "the file; of shm, the name of the shared memory object",
+		func(r *Region) Value { return text(&r.Path, "a path", nil) }},
 	{"size", "", "size of the memory; a file may be left at its own", func(r *Region) Value { return size(&r.Size) }},
-	{"mode", "", "mode of a file or shared memory object that has to be made: who may open it", func(r *Region) Value { return mode(&r.Mode) }},
+	{"mode", "", "mode of a file or shared memory object that has to be made: who may open it",
+		func(r *Region) Value { return mode(&r.Mode) }},
 	{"access", "", "what peers may do", func(r *Region) Value { return choices(&r.Access, "read", "write", "atomic") }},
-	{"peers", "", "networks and addresses that may use it; none is all that the device admits", func(r *Region) Value { return prefixes(&r.Peers) }},
+	{"peers", "", "networks and addresses that may use it; none is all that the device admits",
+		func(r *Region) Value { return prefixes(&r.Peers) }},
 }

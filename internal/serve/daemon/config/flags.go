@@ -38,9 +38,11 @@ func (f *Flags) Add(fs *pflag.FlagSet) {
 		}
 	}
 	fs.Var(&spec[Device]{all: &f.devices, fields: deviceFields, def: defaultDevice, bare: bareDevice}, "device",
-		"a `device`: an interface or address, or "+specUsage(deviceFields)+"; a list, such as gids=v4,gids=v6, repeats its key; give the flag again for another")
+		"a `device`: an interface or address, or "+specUsage(deviceFields)+
+			"; a list, such as gids=v4,gids=v6, repeats its key; give the flag again for another")
 	fs.Var(&spec[Region]{all: &f.regions, fields: regionFields, def: defaultRegion}, "region",
-		"a `region`: "+specUsage(regionFields)+"; a list, such as access=read,access=write, repeats its key; give the flag again for another")
+		"a `region`: "+specUsage(regionFields)+
+			"; a list, such as access=read,access=write, repeats its key; give the flag again for another")
 }
 
 func specUsage[T any](fields []field[T]) string {
@@ -140,10 +142,13 @@ func (f *Flags) Apply(c *Config) error {
 		}
 		c.at[g.key] = g.flag
 	}
-	if err := replace(f.devices, "--device", &c.Devices, &spec[Device]{fields: deviceFields, def: defaultDevice, bare: bareDevice}, func(d *Device, at string) { d.At = at }); err != nil {
+	if err := replace(f.devices, "--device", &c.Devices,
+		&spec[Device]{fields: deviceFields, def: defaultDevice, bare: bareDevice},
+		func(d *Device, at string) { d.At = at }); err != nil {
 		return err
 	}
-	return replace(f.regions, "--region", &c.Regions, &spec[Region]{fields: regionFields, def: defaultRegion}, func(r *Region, at string) { r.At = at })
+	return replace(f.regions, "--region", &c.Regions, &spec[Region]{fields: regionFields, def: defaultRegion},
+		func(r *Region, at string) { r.At = at })
 }
 
 // replace replaces to with what the texts describe, if there are any.

@@ -121,9 +121,11 @@ func (r *reader) top(tree map[string]any) {
 	for _, key := range r.inOrder("", tree) {
 		switch key {
 		case "device":
-			tables(r, key, tree[key], deviceFields, &r.config.Devices, defaultDevice, func(d *Device, at string) { d.At = at })
+			tables(r, key, tree[key], deviceFields, &r.config.Devices, defaultDevice,
+				func(d *Device, at string) { d.At = at })
 		case "region":
-			tables(r, key, tree[key], regionFields, &r.config.Regions, defaultRegion, func(g *Region, at string) { g.At = at })
+			tables(r, key, tree[key], regionFields, &r.config.Regions, defaultRegion,
+				func(g *Region, at string) { g.At = at })
 		case "service":
 			r.group(key, tree[key])
 		default:

@@ -10,7 +10,8 @@ import (
 
 // The operations page contains every option, as this package defines it.
 func TestThePageHasTheReference(t *testing.T) {
-	const page, begin, end = "../../../../docs/operations.md", "<!-- options: written by go test ./internal/serve/daemon/config -update -->\n", "<!-- end of options -->"
+	const page, begin, end = "../../../../docs/operations.md",
+		"<!-- options: written by go test ./internal/serve/daemon/config -update -->\n", "<!-- end of options -->"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

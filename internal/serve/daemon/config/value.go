@@ -110,7 +110,8 @@ func same(s string) string { return s }
 
 // text returns a string value, restricted to those that check accepts.
 func text(to *string, allow string, check func(string) bool) Value {
-	return option[string]{about{typ: "string", allow: allow}, to, func(s string) (string, bool) { return s, check == nil || check(s) }, same}
+	return option[string]{about{typ: "string", allow: allow}, to,
+		func(s string) (string, bool) { return s, check == nil || check(s) }, same}
 }
 
 // choice returns a value that is one of the words.
@@ -136,7 +137,8 @@ func oneOf(words []string) string {
 
 // prefixes returns a value that is a list of networks and addresses.
 func prefixes(to *[]netip.Prefix) Value {
-	return list[netip.Prefix]{about{typ: "networks", allow: "a network such as 192.0.2.0/24 or an address", kind: kindList}, false, to, parsePrefix, netip.Prefix.String}
+	return list[netip.Prefix]{about{typ: "networks", allow: "a network such as 192.0.2.0/24 or an address",
+		kind: kindList}, false, to, parsePrefix, netip.Prefix.String}
 }
 
 func parsePrefix(s string) (netip.Prefix, bool) {
@@ -162,7 +164,8 @@ func number(to *int, least, most int, zero string) Value {
 // mtu returns a value that is a path MTU.
 func mtu(to *int) Value {
 	mtus := []string{"256", "512", "1024", "2048", "4096"}
-	return option[int]{about{"bytes", oneOf(mtus) + ", or 0 for the largest that the network carries", kindInteger, "", true}, to, func(s string) (int, bool) {
+	return option[int]{about{"bytes", oneOf(mtus) + ", or 0 for the largest that the network carries", kindInteger, "",
+		true}, to, func(s string) (int, bool) {
 		n, err := strconv.Atoi(s)
 		return n, err == nil && (s == "0" || slices.Contains(mtus, s))
 	}, strconv.Itoa}
@@ -190,7 +193,8 @@ func duration(to *time.Duration, most time.Duration) Value {
 
 // size returns a value that is a number of bytes.
 func size(to *uint64) option[uint64] {
-	return option[uint64]{about{"bytes", "a number of bytes, or one with KiB, MiB, GiB or TiB behind it", kindSize, "", true}, to, parseSize, Size}
+	return option[uint64]{about{"bytes", "a number of bytes, or one with KiB, MiB, GiB or TiB behind it", kindSize, "",
+		true}, to, parseSize, Size}
 }
 
 // limitedSize is a size whose limits Check applies.
@@ -240,7 +244,8 @@ func Size(n uint64) string {
 
 // mode returns a value that is a file mode.
 func mode(to *fs.FileMode) Value {
-	return option[fs.FileMode]{about{"mode", `an octal mode such as "0600" or "0660" that lets its user in`, kindString, "", true}, to, func(s string) (fs.FileMode, bool) {
+	return option[fs.FileMode]{about{"mode", `an octal mode such as "0600" or "0660" that lets its user in`, kindString,
+		"", true}, to, func(s string) (fs.FileMode, bool) {
 		n, err := strconv.ParseUint(s, 8, 32)
 		return fs.FileMode(n), err == nil && len(s) >= 3 && fs.FileMode(n)&^0o777 == 0 && n&0o600 == 0o600
 	}, func(m fs.FileMode) string { return fmt.Sprintf("%04o", uint32(m)) }}
@@ -257,10 +262,11 @@ func ParseLevel(name string) (l slog.Level, err error) {
 
 // level returns a value that is a log level.
 func level(to *slog.Level) Value {
-	return option[slog.Level]{about{"level", oneOf(Levels), kindString, ": " + oneOf(Levels), true}, to, func(s string) (slog.Level, bool) {
-		i := slices.Index(Levels, s)
-		return slog.LevelDebug + slog.Level(i)*(slog.LevelInfo-slog.LevelDebug), i >= 0
-	}, func(l slog.Level) string { return strings.ToLower(l.String()) }}
+	return option[slog.Level]{about{"level", oneOf(Levels), kindString, ": " + oneOf(Levels), true}, to,
+		func(s string) (slog.Level, bool) {
+			i := slices.Index(Levels, s)
+			return slog.LevelDebug + slog.Level(i)*(slog.LevelInfo-slog.LevelDebug), i >= 0
+		}, func(l slog.Level) string { return strings.ToLower(l.String()) }}
 }
 
 // listenable reports whether s is "" or host:port with a numeric port.
@@ -279,7 +285,8 @@ func isAddr(s string) bool {
 func isName(s string) bool {
 	const punctuation = "._-"
 	return len(s) > 0 && len(s) <= 64 && !strings.HasPrefix(s, "-") && strings.IndexFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(punctuation, r)
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') &&
+			!strings.ContainsRune(punctuation, r)
 	}) < 0
 }
 

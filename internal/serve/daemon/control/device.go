@@ -11,7 +11,8 @@ import (
 func DeviceOf(d *verbs.Device, peers []netip.Prefix) Device {
 	attr, port := d.Attr(), d.PortAttr()
 	out := Device{
-		Name: d.Name(), Interface: d.NetDev(), NodeGUID: GUID(attr.NodeGUID), Port: port.State, MTU: int(port.ActiveMTU),
+		Name: d.Name(), Interface: d.NetDev(), NodeGUID: GUID(attr.NodeGUID),
+		Port: port.State, MTU: int(port.ActiveMTU),
 		GIDs: []GID{}, Skipped: []string{}, Peers: peers, MaxQPs: attr.MaxQP, MaxMRs: attr.MaxMR,
 	}
 	if out.Peers == nil {

@@ -18,8 +18,10 @@ import (
 // Every response is JSON: the result or an error.
 func FuzzAsk(f *testing.F) {
 	for _, seed := range [][3]string{
-		{"GET", "/v1/status?", ""}, {"GET", "/v1/qps?device=gorxe0&type=RC&state=RTS", ""}, {"GET", "/v1/qps?device=x", ""},
-		{"PUT", "/v1/log?", `{"level":"debug"}`}, {"PUT", "/v1/log?a=%zz", `{"level":1}`}, {"POST", "/v1/../v1/mrs?", "{}"}, {"GET", "//?", ""},
+		{"GET", "/v1/status?", ""},
+		{"GET", "/v1/qps?device=gorxe0&type=RC&state=RTS", ""}, {"GET", "/v1/qps?device=x", ""},
+		{"PUT", "/v1/log?", `{"level":"debug"}`}, {"PUT", "/v1/log?a=%zz", `{"level":1}`},
+		{"POST", "/v1/../v1/mrs?", "{}"}, {"GET", "//?", ""},
 	} {
 		path, query, _ := strings.Cut(seed[1], "?")
 		f.Add(seed[0], path, query, seed[2])

@@ -45,12 +45,14 @@ func list[T any](w http.ResponseWriter, name string, items iter.Seq[T]) error {
 }
 
 // each sends the items that of returns for every selected device, except those that tell drops.
-func each[I, T any](s *Server, w http.ResponseWriter, r *http.Request, name string, of func(*verbs.Device) iter.Seq[I], tell func(string, *I) (T, bool)) error {
+func each[I, T any](s *Server, w http.ResponseWriter, r *http.Request, name string, of func(*verbs.Device) iter.Seq[I],
+	tell func(string, *I) (T, bool)) error {
 	return eachOf(s, w, r, name, of, func(d *verbs.Device, i *I) (T, bool) { return tell(d.Name(), i) })
 }
 
 // eachOf is each for items whose form depends on more than the name of their device.
-func eachOf[I, T any](s *Server, w http.ResponseWriter, r *http.Request, name string, of func(*verbs.Device) iter.Seq[I], tell func(*verbs.Device, *I) (T, bool)) error {
+func eachOf[I, T any](s *Server, w http.ResponseWriter, r *http.Request, name string,
+	of func(*verbs.Device) iter.Seq[I], tell func(*verbs.Device, *I) (T, bool)) error {
 	devices, err := s.chosen(r)
 	if err != nil {
 		return err
@@ -73,7 +75,8 @@ func (s *Server) qps(w http.ResponseWriter, r *http.Request) error {
 		of         []string
 	}{{"type", typ, qpTypes}, {"state", state, qpStates}} {
 		if c.value != "" && !slices.Contains(c.of, c.value) {
-			return refuse(http.StatusBadRequest, "%s: %q is none: there are %s", c.key, c.value, strings.Join(c.of, ", "))
+			return refuse(http.StatusBadRequest, "%s: %q is none: there are %s", c.key, c.value,
+				strings.Join(c.of, ", "))
 		}
 	}
 	return eachOf(s, w, r, "qps", (*verbs.Device).QPs, func(d *verbs.Device, i *verbs.QPInfo) (QP, bool) {
@@ -94,8 +97,10 @@ var (
 func qpOf(device string, i *verbs.QPInfo) QP {
 	q := QP{
 		Device: device, Number: i.Number, QPN: uint32(i.QPN), Type: i.Type.String(), State: i.State.String(), PD: i.PD,
-		Age: i.Age.Seconds(), GIDIndex: i.GIDIndex, Local: i.Local, Remote: i.Remote, RemoteQPN: uint32(i.RemoteQPN), MTU: int(i.PathMTU),
-		SendPSN: uint32(i.SendPSN), AckPSN: uint32(i.AckPSN), RecvPSN: uint32(i.RecvPSN), Unacked: i.Unacked(), Window: i.Window,
+		Age: i.Age.Seconds(), GIDIndex: i.GIDIndex, Local: i.Local,
+		Remote: i.Remote, RemoteQPN: uint32(i.RemoteQPN), MTU: int(i.PathMTU),
+		SendPSN: uint32(i.SendPSN), AckPSN: uint32(i.AckPSN),
+		RecvPSN: uint32(i.RecvPSN), Unacked: i.Unacked(), Window: i.Window,
 		Reads: i.Reads, Retries: i.RetriesLeft, RNRLeft: i.RNRLeft, RNRWait: i.RNRWait, Early: i.Early,
 		SendQueue: i.SendQueue, SendDepth: i.SendDepth, RecvQueue: i.RecvQueue, RecvDepth: i.RecvDepth,
 		SRQ: i.SRQ, SendCQ: i.SendCQ, RecvCQ: i.RecvCQ, Counters: map[string]uint64{},
@@ -111,8 +116,10 @@ func qpOf(device string, i *verbs.QPInfo) QP {
 func (s *Server) mrs(w http.ResponseWriter, r *http.Request) error {
 	return eachOf(s, w, r, "mrs", (*verbs.Device).MRs, func(d *verbs.Device, i *verbs.MRInfo) (MR, bool) {
 		m := MR{
-			Device: d.Name(), Program: d.Owner(i.PD), Number: i.Number, Kind: i.Kind.String(), Key: hexKey(i.Key), PD: i.PD, Opens: i.Opens,
-			Address: fmt.Sprintf("%#x", i.IOVA), Length: i.Length, Access: accessText(i.Access), Windows: i.Windows, QPN: i.QPN,
+			Device: d.Name(), Program: d.Owner(i.PD), Number: i.Number,
+			Kind: i.Kind.String(), Key: hexKey(i.Key), PD: i.PD, Opens: i.Valid,
+			Address: fmt.Sprintf("%#x", i.IOVA), Length: i.Length, Access: accessText(i.Access),
+			Windows: i.Windows, QPN: i.QPN,
 		}
 		if i.Parent != 0 {
 			m.Parent = hexKey(i.Parent)

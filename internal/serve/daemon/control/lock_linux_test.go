@@ -37,7 +37,8 @@ func TestTheLockIsForThisUserAlone(t *testing.T) {
 	if err != nil || i.Mode() != 0o600 {
 		t.Errorf("the file is %v, %v; want mode 0600", i, err)
 	}
-	if _, err := Listen(path, 0o600, -1); err == nil || !strings.Contains(err.Error(), "another daemon is just starting") {
+	if _, err := Listen(path, 0o600, -1); err == nil ||
+		!strings.Contains(err.Error(), "another daemon is just starting") {
 		t.Errorf("a second start: %v", err)
 	}
 	unlock()
@@ -82,7 +83,8 @@ func TestALockIsNotTakenOnWhatOthersCanOpen(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := Listen(path, 0o600, -1)
-			if err == nil || !strings.Contains(err.Error(), "remove") || !strings.Contains(err.Error(), "choose another place with --control-socket") {
+			if err == nil || !strings.Contains(err.Error(), "remove") ||
+				!strings.Contains(err.Error(), "choose another place with --control-socket") {
 				t.Errorf("error %v does not say what to do", err)
 			}
 			if _, err := os.Lstat(path + ".lock"); err != nil {

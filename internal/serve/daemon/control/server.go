@@ -79,7 +79,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	methods, ok := routes[r.URL.Path]
 	if !ok {
-		return refuse(http.StatusNotFound, "unknown path %q; known: %s", r.URL.Path, strings.Join(slices.Sorted(maps.Keys(routes)), ", "))
+		return refuse(http.StatusNotFound, "unknown path %q; known: %s", r.URL.Path,
+			strings.Join(slices.Sorted(maps.Keys(routes)), ", "))
 	}
 	to, ok := methods[r.Method]
 	if !ok {
@@ -96,7 +97,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 		case !slices.Contains(to.query, key) && len(to.query) == 0:
 			return refuse(http.StatusBadRequest, "%s takes no query keys, got %q", r.URL.Path, key)
 		case !slices.Contains(to.query, key):
-			return refuse(http.StatusBadRequest, "unknown query key %q of %s; known: %s", key, r.URL.Path, strings.Join(to.query, ", "))
+			return refuse(http.StatusBadRequest, "unknown query key %q of %s; known: %s", key, r.URL.Path,
+				strings.Join(to.query, ", "))
 		case len(values) > 1:
 			return refuse(http.StatusBadRequest, "%q is given %d times: give it once", key, len(values))
 		}

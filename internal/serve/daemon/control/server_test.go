@@ -112,7 +112,8 @@ func TestWhatCanBeAsked(t *testing.T) {
 	serve(t, func(t *testing.T, s *Server) {
 		var all bytes.Buffer
 		for _, target := range []string{
-			"/v1/status", "/v1/qps", "/v1/qps?device=gorxe1&type=RC&state=RTS", "/v1/qps?state=ERR", "/v1/mrs", "/v1/cqs", "/v1/srqs",
+			"/v1/status", "/v1/qps", "/v1/qps?device=gorxe1&type=RC&state=RTS", "/v1/qps?state=ERR", "/v1/mrs",
+			"/v1/cqs", "/v1/srqs",
 			"/v1/groups?device=gorxe0", "/v1/log",
 		} {
 			w := ask(s, "GET", target, "")
@@ -134,7 +135,8 @@ func TestStatsAreTheCountersByName(t *testing.T) {
 		if err := json.Unmarshal(ask(s, "GET", "/v1/stats?device=gorxe1", "").Body.Bytes(), &got); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]Stats{{"gorxe1", s.Devices()[1].Counters()}}, got.Stats); diff != "" || got.Stats[0].Counters["sent_pkts"] != 3 {
+		if diff := cmp.Diff([]Stats{{"gorxe1", s.Devices()[1].Counters()}}, got.Stats); diff != "" ||
+			got.Stats[0].Counters["sent_pkts"] != 3 {
 			t.Errorf("%v\n%s", got.Stats, diff)
 		}
 	})
@@ -143,7 +145,8 @@ func TestStatsAreTheCountersByName(t *testing.T) {
 func TestStatsOfAllDevicesHaveThoseOfTheDaemonItself(t *testing.T) {
 	serve(t, func(t *testing.T, s *Server) {
 		s.Parts = func(f func(name string, value uint64)) { f("respond_sessions_perftest", 2) }
-		for target, want := range map[string][]string{"/v1/stats": {"gorxe0", "gorxe1", ""}, "/v1/stats?device=gorxe1": {"gorxe1"}} {
+		for target, want := range map[string][]string{"/v1/stats": {"gorxe0", "gorxe1", ""},
+			"/v1/stats?device=gorxe1": {"gorxe1"}} {
 			var got struct{ Stats []Stats }
 			if err := json.Unmarshal(ask(s, "GET", target, "").Body.Bytes(), &got); err != nil {
 				t.Fatal(err)
@@ -178,7 +181,8 @@ func TestConnectionsAreThoseOfTheManager(t *testing.T) {
 		var got struct{ CMs []CM }
 		err := json.Unmarshal(ask(s, "GET", "/v1/cms?device=gorxe0", "").Body.Bytes(), &got)
 		if err != nil || len(got.CMs) != 1 || got.CMs[0].State != "REQ_SENT" || got.CMs[0].PortSpace != "TCP" ||
-			got.CMs[0].Remote != netip.MustParseAddrPort("192.0.2.99:7174") || got.CMs[0].Local.Addr() != netip.MustParseAddr("192.0.2.1") {
+			got.CMs[0].Remote != netip.MustParseAddrPort("192.0.2.99:7174") ||
+			got.CMs[0].Local.Addr() != netip.MustParseAddr("192.0.2.1") {
 			t.Errorf("%+v, %v", got, err)
 		}
 		if w := ask(s, "GET", "/v1/cms?device=gorxe1", ""); w.Body.String() != "{\"cms\": [\n]}\n" {
@@ -216,8 +220,10 @@ func TestWhatIsNotKnownIsRefused(t *testing.T) {
 		{"PUT", "/v1/log", `{}`, 400, `level: invalid value "": use debug, info, warn or error`},
 		{"PUT", "/v1/log", `{"level":"info","x":1}`, 400, `the body: unknown field "x"`},
 		{"PUT", "/v1/log", `{"level":"info"}{}`, 400, `the body: there is something behind the object`},
-		{"PUT", "/v1/log", `{"level":5}`, 400, `the body: cannot unmarshal number into Go struct field Log.level of type string`},
-		{"PUT", "/v1/log", `{"level":"` + strings.Repeat("x", maxBody) + `"}`, 400, `the body: http: request body too large`},
+		{"PUT", "/v1/log", `{"level":5}`, 400,
+			`the body: cannot unmarshal number into Go struct field Log.level of type string`},
+		{"PUT", "/v1/log", `{"level":"` + strings.Repeat("x", maxBody) + `"}`, 400,
+			`the body: http: request body too large`},
 	} {
 		serve(t, func(t *testing.T, s *Server) {
 			w := ask(s, c.method, c.target, c.body)

@@ -45,9 +45,9 @@ func FindSocket() (string, error) {
 		}
 	}
 	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) {
-		started := answering(StartedSocket("*", "*"))
+		started := listening(StartedSocket("*", "*"))
 		if ns, err := netns.ID(); err == nil {
-			if here := answering(StartedSocket("*", ns)); len(here) > 0 {
+			if here := listening(StartedSocket("*", ns)); len(here) > 0 {
 				started = here
 			}
 		}
@@ -56,7 +56,8 @@ func FindSocket() (string, error) {
 		case 1:
 			return started[0], nil
 		default:
-			return own, fmt.Errorf("'gorxe run' has started several daemons: name one with --socket: %s", strings.Join(started, ", "))
+			return own, fmt.Errorf("'gorxe run' has started several daemons: name one with --socket: %s",
+				strings.Join(started, ", "))
 		}
 		if _, err := os.Stat(systemSocket); err == nil {
 			return systemSocket, nil
@@ -72,8 +73,8 @@ func StartedSocket(device, netns string) string {
 	return filepath.Join(filepath.Dir(DefaultSocket()), "control-"+device+"-"+netns+".sock")
 }
 
-// answering returns the sockets that match a pattern and accept connections.
-func answering(pattern string) (out []string) {
+// listening returns the sockets that match a pattern and accept connections.
+func listening(pattern string) (out []string) {
 	all, _ := filepath.Glob(pattern) // the pattern is valid
 	for _, path := range all {
 		if c, err := net.Dial("unix", path); err == nil {
@@ -133,7 +134,7 @@ func (k *socketKind) listen(path string, mode fs.FileMode, gid int) (net.Listene
 		return nil, fmt.Errorf("%s %s: %w", k.name, path, err)
 	}
 	defer unlock()
-	if err := k.vacant(path); err != nil {
+	if err := k.removeStale(path); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", k.name, path, err)
 	}
 	l, err := k.place(path, mode, gid)
@@ -177,8 +178,8 @@ func (k *socketKind) makeDir(dir string) error {
 	return nil
 }
 
-// vacant removes a socket file that no process has open.
-func (k *socketKind) vacant(path string) error {
+// removeStale removes a socket file that no process has open.
+func (k *socketKind) removeStale(path string) error {
 	i, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

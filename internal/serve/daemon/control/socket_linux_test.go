@@ -329,10 +329,12 @@ func TestAClientSaysWhatToDo(t *testing.T) {
 	path := filepath.Join(dir(t), "s")
 	var v Status
 	err := NewClient(path, nil).Get(t.Context(), "/v1/status", nil, &v)
-	if want := "no gorxe daemon answers at " + path + ": start one with 'gorxe daemon', or name its socket with --socket"; err == nil || err.Error() != want {
+	if want := "no gorxe daemon answers at " + path +
+		": start one with 'gorxe daemon', or name its socket with --socket"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if text := (&Client{socket: path}).explain(syscall.EACCES).Error(); !strings.Contains(text, "permission denied: run as the user of the daemon") {
+	if text := (&Client{socket: path}).explain(syscall.EACCES).Error(); !strings.Contains(text,
+		"permission denied: run as the user of the daemon") {
 		t.Error(text)
 	}
 
@@ -342,10 +344,12 @@ func TestAClientSaysWhatToDo(t *testing.T) {
 	if err := c.Get(t.Context(), "/v1/status", nil, &v); err != nil || v.PID != 7 {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if err := c.Get(t.Context(), "/v1/nothing", nil, &v); err == nil || !strings.HasPrefix(err.Error(), `unknown path "/v1/nothing"; known:`) {
+	if err := c.Get(t.Context(), "/v1/nothing", nil, &v); err == nil ||
+		!strings.HasPrefix(err.Error(), `unknown path "/v1/nothing"; known:`) {
 		t.Error(err)
 	}
-	if err := c.Put(t.Context(), "/v1/log", Log{"loud"}); err == nil || err.Error() != `level: invalid value "loud": use debug, info, warn or error` {
+	if err := c.Put(t.Context(), "/v1/log", Log{"loud"}); err == nil ||
+		err.Error() != `level: invalid value "loud": use debug, info, warn or error` {
 		t.Error(err)
 	}
 }

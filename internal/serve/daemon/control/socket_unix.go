@@ -73,7 +73,8 @@ func (k *socketKind) ownFile(f *os.File) error {
 	}
 	st, ok := i.Sys().(*syscall.Stat_t)
 	if !ok || !i.Mode().IsRegular() || int(st.Uid) != os.Geteuid() || i.Mode().Perm()&0o077 != 0 || st.Nlink > 1 {
-		return fmt.Errorf("%s is not a file that this user alone can open: remove it, or choose another place with %s", f.Name(), k.flag)
+		return fmt.Errorf("%s is not a file that this user alone can open: remove it, or choose another place with %s",
+			f.Name(), k.flag)
 	}
 	return nil
 }

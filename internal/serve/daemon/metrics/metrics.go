@@ -45,12 +45,14 @@ var (
 	rnrWait  = gauge("queue_pairs_rnr_wait", "Queue pairs waiting after an RNR NAK.", "device")
 	keys     = gauge("memory_keys", "Memory regions and windows by kind.", "device", "kind")
 	mrLimit  = gauge("memory_regions_limit", "Maximum number of memory regions.", "device")
-	bytes    = gauge("memory_registered_bytes", "Bytes of all memory regions; what several regions share counts for each.", "device")
-	cqs      = gauge("completion_queues", "Completion queues.", "device")
-	cqLost   = gauge("completion_queues_overflowed", "Completion queues that lost completions.", "device")
-	srqs     = gauge("shared_receive_queues", "Shared receive queues.", "device")
-	cms      = gauge("cm_connections", "Connections of the connection manager by state, and requests for datagram queue pairs.", "device", "state")
-	groups   = gauge("multicast_groups", "Multicast groups that the device has joined.", "device")
+	bytes    = gauge("memory_registered_bytes",
+		"Bytes of all memory regions; what several regions share counts for each.", "device")
+	cqs    = gauge("completion_queues", "Completion queues.", "device")
+	cqLost = gauge("completion_queues_overflowed", "Completion queues that lost completions.", "device")
+	srqs   = gauge("shared_receive_queues", "Shared receive queues.", "device")
+	cms    = gauge("cm_connections",
+		"Connections of the connection manager by state, and requests for datagram queue pairs.", "device", "state")
+	groups = gauge("multicast_groups", "Multicast groups that the device has joined.", "device")
 )
 
 // Collect sends the metrics of all devices.
@@ -128,7 +130,7 @@ func memory(d *verbs.Device, set setter) {
 	var sum uint64
 	for m := range d.MRs() {
 		count[m.Kind]++
-		if m.Opens && (m.Kind == verbs.MRRegion || m.Kind == verbs.MRFast) {
+		if m.Valid && (m.Kind == verbs.MRRegion || m.Kind == verbs.MRFast) {
 			sum += m.Length
 		}
 	}

@@ -57,7 +57,8 @@ func gather(t *testing.T, count int, cm bool) []*dto.MetricFamily {
 	must(pd.AllocFastMR(1 << 20))
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(
-		&Collector{Devices: func() []*verbs.Device { return []*verbs.Device{d} }, Draining: func() bool { return true }, Version: "v1", Parts: tracing(cm)},
+		&Collector{Devices: func() []*verbs.Device { return []*verbs.Device{d} }, Draining: func() bool { return true },
+			Version: "v1", Parts: tracing(cm)},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return must(r.Gather())
@@ -133,7 +134,8 @@ func TestWhatPrometheusSees(t *testing.T) {
 func TestPrometheusSeesTheConnectionManager(t *testing.T) {
 	got := values(gather(t, 0, true))
 	for _, name := range []string{
-		"gorxe_cm_connections{device=gorxe0,state=ESTABLISHED}", "gorxe_cm_received_messages_total{device=gorxe0,message=req}",
+		"gorxe_cm_connections{device=gorxe0,state=ESTABLISHED}",
+		"gorxe_cm_received_messages_total{device=gorxe0,message=req}",
 		"gorxe_cm_verdicts_total{device=gorxe0,verdict=no_listener}", "gorxe_cm_unsent_messages_total{device=gorxe0}",
 	} {
 		if v, ok := got[name]; !ok || v != 0 {
@@ -268,14 +270,16 @@ func TestPrometheusSeesPacketsThatAreHeld(t *testing.T) {
 		d := must(verbs.Open(verbs.Config{Links: []packet.Link{must(pipes.Open(netip.MustParseAddr(addr), 1500))}}))
 		defer d.Close()
 		devices[i] = d
-		ends[i] = must(d.AllocPD().CreateQP(verbs.QPInitAttr{SendCQ: must(d.CreateCQ(10)), Cap: verbs.QPCap{MaxSendWR: 1}}))
+		ends[i] = must(d.AllocPD().CreateQP(verbs.QPInitAttr{SendCQ: must(d.CreateCQ(10)),
+			Cap: verbs.QPCap{MaxSendWR: 1}}))
 		infos[i] = must(ends[i].Local(0, 0))
 	}
 	attr := verbs.DefaultConnAttr()
 	attr.PathMTU = 1024
 	ahead := infos[0]
 	ahead.PSN = (ahead.PSN + 1) & 0xffffff
-	if err := errors.Join(ends[0].Connect(ahead, infos[1], attr), ends[1].Connect(infos[1], infos[0], attr)); err != nil {
+	if err := errors.Join(ends[0].Connect(ahead, infos[1], attr),
+		ends[1].Connect(infos[1], infos[0], attr)); err != nil {
 		t.Fatal(err)
 	}
 	if err := ends[0].PostSend(&verbs.SendWR{Opcode: verbs.WRWrite}); err != nil {
@@ -283,7 +287,8 @@ func TestPrometheusSeesPacketsThatAreHeld(t *testing.T) {
 	}
 	seen := func() float64 {
 		r := prometheus.NewPedanticRegistry()
-		r.MustRegister(&Collector{Devices: func() []*verbs.Device { return devices[1:] }, Draining: func() bool { return false }, Version: "v1"})
+		r.MustRegister(&Collector{Devices: func() []*verbs.Device { return devices[1:] },
+			Draining: func() bool { return false }, Version: "v1"})
 		return values(must(r.Gather()))["gorxe_early_requests_held{device=gorxe0}"]
 	}
 	for begun := time.Now(); seen() != 1; time.Sleep(time.Millisecond) {

@@ -72,7 +72,7 @@ func (l *Limiter) admit(r *slog.Record, host netip.Addr) bool {
 		l.all[r.Message] = all
 	}
 	// The host's bucket first: a host without tokens takes none from the others.
-	if l.hosts.get(key{r.Message, host}).TakeIfThere(ofHost, r.Time) && all.TakeIfThere(ofAll, r.Time) {
+	if l.hosts.get(key{r.Message, host}).TryTake(ofHost, r.Time) && all.TryTake(ofAll, r.Time) {
 		return true
 	}
 	l.suppressed++

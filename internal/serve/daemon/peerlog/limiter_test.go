@@ -96,7 +96,8 @@ func TestHostsAndMessagesHaveLimitsOfTheirOwn(t *testing.T) {
 		}
 		before := out.count("\n")
 		for i := range 100_000 {
-			log.Info("ended early", "peer", netip.AddrFrom16([16]byte{0x20, 1, 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}))
+			log.Info("ended early", "peer",
+				netip.AddrFrom16([16]byte{0x20, 1, 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}))
 		}
 		if n := out.count("\n") - before; n == 0 || n > 100 {
 			t.Errorf("%d lines of 100,000 hosts are written", n)

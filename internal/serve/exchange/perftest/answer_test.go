@@ -76,8 +76,10 @@ func TestNoTestHasAsManyItemsAsAreTooMany(t *testing.T) {
 	for _, test := range Tests {
 		for _, qps := range []int{1, 2, 64} {
 			for _, p := range []Params{
-				{Sizes: []uint64{8}}, {Sizes: AllSizes(), All: true}, {Sizes: AllSizes(), All: true, Bidirectional: true},
-				{Sizes: AllSizes(), All: true, Bidirectional: true, Immediate: true}, {Sizes: []uint64{8}, Duration: true, Bidirectional: true},
+				{Sizes: []uint64{8}}, {Sizes: AllSizes(), All: true},
+				{Sizes: AllSizes(), All: true, Bidirectional: true},
+				{Sizes: AllSizes(), All: true, Bidirectional: true, Immediate: true},
+				{Sizes: []uint64{8}, Duration: true, Bidirectional: true},
 			} {
 				p.QPs, p.Role = qps, exchange.Client
 				items := 0
@@ -113,7 +115,8 @@ func TestAnswerReadsNoMoreItemsThanAreAdmitted(t *testing.T) {
 	for most := 1; most < all.items; most++ {
 		conn := &replay{peer: bytes.NewReader(client), role: exchange.Server}
 		k := &knowing{mine: Key{QPN: 9}, mtu: 5, most: most}
-		if err := Answer(&Lines{Conn: conn, R: bufio.NewReader(conn), ItemTime: time.Second}, k); !errors.Is(err, errTooMany) {
+		if err := Answer(&Lines{Conn: conn, R: bufio.NewReader(conn), ItemTime: time.Second}, k); !errors.Is(err,
+			errTooMany) {
 			t.Errorf("with %d of %d items: %v", most, all.items, err)
 		}
 	}
@@ -123,7 +126,8 @@ func TestAnswerReadsNoMoreItemsThanAreAdmitted(t *testing.T) {
 func TestAnswerServesEveryTest(t *testing.T) {
 	for _, test := range Tests {
 		for _, p := range []Params{
-			{QPs: 1, Sizes: []uint64{8}}, {QPs: 3, Sizes: []uint64{8}}, {QPs: 1, Sizes: AllSizes(), All: true}, {QPs: 1, Sizes: []uint64{8}, Bidirectional: true},
+			{QPs: 1, Sizes: []uint64{8}}, {QPs: 3, Sizes: []uint64{8}}, {QPs: 1, Sizes: AllSizes(), All: true},
+			{QPs: 1, Sizes: []uint64{8}, Bidirectional: true},
 		} {
 			if test.Latency() && (p.QPs > 1 || p.Bidirectional) {
 				continue
@@ -138,7 +142,8 @@ func TestAnswerServesEveryTest(t *testing.T) {
 					b.Close()
 					over <- err
 				}()
-				end := &fixed{cycle: 4096, line: 64, mtu: 3, keys: []Key{{QPN: 1}, {QPN: 2}, {QPN: 3}}, reports: []Report{{Size: 8}}}
+				end := &fixed{cycle: 4096, line: 64, mtu: 3, keys: []Key{{QPN: 1}, {QPN: 2}, {QPN: 3}},
+					reports: []Report{{Size: 8}}}
 				// Each key is answered with the same key here, which the client must accept.
 				if err := Drive(a, exchange.Client, whole(test, p), end); err != nil {
 					t.Errorf("%v %+v: %v", test, p, err)
@@ -159,7 +164,8 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		conn := &replay{peer: bytes.NewReader(b), role: exchange.Server}
 		k := &knowing{mtu: 3}
-		if err := Answer(&Lines{Conn: conn, R: bufio.NewReader(conn), ItemTime: time.Second}, k); err == nil && !bytes.Contains(b, []byte(Done)) {
+		if err := Answer(&Lines{Conn: conn, R: bufio.NewReader(conn), ItemTime: time.Second}, k); err == nil &&
+			!bytes.Contains(b, []byte(Done)) {
 			t.Error("it is done without being told so")
 		}
 		if n := conn.wrote.Len(); n > len(b) {

@@ -49,7 +49,8 @@ func (k *Key) DecodeBinary(b []byte) error {
 		name string
 		at   int
 		max  uint32
-	}{{"LID", keyLIDAt, 0xffff}, {"OUT_READS", keyOutReadsAt, 0xffff}, {"QPN", keyQPNAt, 0xffffff}, {"PSN", keyPSNAt, 0xffffff}} {
+	}{{"LID", keyLIDAt, 0xffff}, {"OUT_READS", keyOutReadsAt, 0xffff}, {"QPN", keyQPNAt, 0xffffff},
+		{"PSN", keyPSNAt, 0xffffff}} {
 		if be.Uint32(b[f.at:]) > f.max {
 			return &KeyError{f.name, len(b)}
 		}

@@ -164,7 +164,8 @@ func TestEachEndWritesWhatTheRealToolWrote(t *testing.T) {
 				if n := conn.peer.Len(); n != 0 {
 					t.Errorf("%d bytes of the peer were never read", n)
 				}
-				got2 := &fixed{peerCycle: end.peerCycle, peerLine: end.peerLine, peerMTU: end.peerMTU, peerKeys: end.peerKeys}
+				got2 := &fixed{peerCycle: end.peerCycle, peerLine: end.peerLine, peerMTU: end.peerMTU,
+					peerKeys: end.peerKeys}
 				want.peerReports = nil
 				if diff := cmp.Diff(want, got2, cmp.AllowUnexported(fixed{})); diff != "" {
 					t.Errorf("learnt from the peer: %s", diff)
@@ -191,15 +192,18 @@ func TestTheRunStandsWhereTheTrafficWas(t *testing.T) {
 		want string
 	}{
 		{WriteBW, exchange.Client, false, "version,page size,cache line size,path MTU,key of QP 0,connect,key (again) of QP 0,sync,run (8 bytes),sync,report,close"},
-		{WriteBW, exchange.Server, false, "version,page size,cache line size,path MTU,key of QP 0,connect,key (again) of QP 0,sync,sync,report,close"},
+		{WriteBW, exchange.Server, false,
+			"version,page size,cache line size,path MTU,key of QP 0,connect,key (again) of QP 0,sync,sync,report,close"},
 		{SendBW, exchange.Client, false, "version,page size,cache line size,path MTU,key of QP 0,connect,sync,key (again) of QP 0,post receives (8 bytes),sync,run (8 bytes),close"},
 		{WriteLat, exchange.Server, false, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,run (8 bytes)"},
 		{ReadLat, exchange.Client, false, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,run (8 bytes),close"},
-		{ReadLat, exchange.Server, false, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,close"},
+		{ReadLat, exchange.Server, false,
+			"version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,close"},
 		{SendLat, exchange.Server, false, "version,page size,cache line size,path MTU,key of QP 0,connect,sync,key (again) of QP 0,post receives (8 bytes),sync,run (8 bytes),close"},
 		{AtomicBW, exchange.Client, false, "version,page size,cache line size,path MTU,key of QP 0,connect,key (again) of QP 0,sync,run (8 bytes),sync,report,close"},
 		{AtomicLat, exchange.Client, false, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,run (8 bytes),close"},
-		{AtomicLat, exchange.Server, false, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,close"},
+		{AtomicLat, exchange.Server, false,
+			"version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,close"},
 		{WriteBW, exchange.Server, true, "version,page size,cache line size,path MTU,key of QP 0,connect,key (again) of QP 0,sync,post receives (8 bytes),sync,run (8 bytes),close"},
 		{WriteLat, exchange.Client, true, "version,page size,cache line size,path MTU,sync,key of QP 0,connect,key (again) of QP 0,sync,post receives (8 bytes),sync,run (8 bytes)"},
 	} {

@@ -40,7 +40,8 @@ func AppendVersion(dst []byte, v Version) []byte {
 }
 
 // ErrNoVersion does not quote the received bytes, which may be part of a key: errors are logged.
-var ErrNoVersion = fmt.Errorf("not a version (%d bytes of NUL-terminated text): is the peer a perftest tool?", VersionLen)
+var ErrNoVersion = fmt.Errorf("not a version (%d bytes of NUL-terminated text): is the peer a perftest tool?",
+	VersionLen)
 
 // DecodeVersion decodes the wire form: printable text up to the first NUL. Bytes after the NUL
 // are ignored, because peers send uninitialized memory there.

@@ -11,13 +11,15 @@ import (
 )
 
 func TestVersionsAreComparedAsNumbers(t *testing.T) {
-	for v, want := range map[Version]float64{"6.06": 6.06, "5.70": 5.7, "6.06-dirty": 6.06, "6.0.1": 6.0, "": 0, "x": 0} {
+	for v, want := range map[Version]float64{"6.06": 6.06, "5.70": 5.7, "6.06-dirty": 6.06, "6.0.1": 6.0,
+		"": 0, "x": 0} {
 		if got := v.Number(); got != want {
 			t.Errorf("%q counts as %v, want %v", v, got, want)
 		}
 	}
 	if n := Announced.Number(); n < OldestPeer || n >= 6.28 {
-		t.Errorf("gorxe announces %v: peers refuse less than %v and want more than the script has from 6.28 on", n, OldestPeer)
+		t.Errorf("gorxe announces %v: peers refuse less than %v and want more than the script has from 6.28 on",
+			n, OldestPeer)
 	}
 }
 
@@ -71,7 +73,8 @@ func TestAPeerWithoutGIDIsToldToGiveOne(t *testing.T) {
 func TestDriveStopsAtTheFirstError(t *testing.T) {
 	refuse := errors.New("refused")
 	end := &fixed{failAct: refuse}
-	if err := Drive(nil, exchange.Client, []Step{{Kind: Connect}, {Kind: Run}}, end); !errors.Is(err, refuse) || len(end.acts) != 1 {
+	if err := Drive(nil, exchange.Client, []Step{{Kind: Connect}, {Kind: Run}}, end); !errors.Is(err, refuse) ||
+		len(end.acts) != 1 {
 		t.Errorf("got %v after %v", err, end.acts)
 	}
 	a, b := net.Pipe()
@@ -80,7 +83,8 @@ func TestDriveStopsAtTheFirstError(t *testing.T) {
 		exchange.WriteItem(b, "", AppendVersion(nil, "5.50"))
 		exchange.ReadItem(b, "", make([]byte, VersionLen))
 	}()
-	if err := Drive(a, exchange.Server, []Step{{Kind: VersionItem}}, end); err == nil || !strings.Contains(err.Error(), "5.50") {
+	if err := Drive(a, exchange.Server, []Step{{Kind: VersionItem}}, end); err == nil ||
+		!strings.Contains(err.Error(), "5.50") {
 		t.Errorf("peer of version 5.50: got %v", err)
 	}
 }
@@ -90,7 +94,8 @@ func TestAPeerThatCountsItsQueuePairsDifferentlyIsFoundOut(t *testing.T) {
 	done := make(chan error, 1)
 	keys := []Key{{QPN: 1}, {QPN: 2}}
 	go func() {
-		done <- Drive(a, exchange.Server, whole(WriteBW, Params{Role: exchange.Server, QPs: 1}), &fixed{cycle: 4096, line: 64, mtu: 3, keys: keys})
+		done <- Drive(a, exchange.Server, whole(WriteBW, Params{Role: exchange.Server, QPs: 1}),
+			&fixed{cycle: 4096, line: 64, mtu: 3, keys: keys})
 		a.Close()
 	}()
 	end := &fixed{cycle: 4096, line: 64, mtu: 3, keys: keys}
@@ -130,7 +135,8 @@ func FuzzItems(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if v, err := DecodeVersion(b); err == nil {
 			v.Number()
-			if w := AppendVersion(nil, v); !bytes.HasPrefix(b, append([]byte(v), 0)) || !bytes.HasPrefix(w, append([]byte(v), 0)) || len(w) != VersionLen {
+			if w := AppendVersion(nil, v); !bytes.HasPrefix(b, append([]byte(v), 0)) ||
+				!bytes.HasPrefix(w, append([]byte(v), 0)) || len(w) != VersionLen {
 				t.Errorf("version %q is written as %q", b, w)
 			}
 		}

@@ -94,7 +94,8 @@ func (k *Key) Decode(b []byte) error {
 	if !ok {
 		return &KeyError{"SRQN", len(b)}
 	}
-	*k = Key{LID: uint16(v[0]), OutReads: uint16(v[1]), QPN: uint32(v[2]), PSN: uint32(v[3]), RKey: uint32(v[4]), VAddr: v[5],
+	*k = Key{LID: uint16(v[0]), OutReads: uint16(v[1]), QPN: uint32(v[2]), PSN: uint32(v[3]),
+		RKey: uint32(v[4]), VAddr: v[5],
 		GID: gid, SRQN: uint32(srqn)}
 	return nil
 }

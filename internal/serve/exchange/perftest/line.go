@@ -73,7 +73,8 @@ func (l *messageLine) write(item string, b []byte) error {
 func (l *messageLine) read(item string, b []byte) error {
 	n, err := l.m.Receive(b)
 	if err == nil && n != len(b) {
-		err = fmt.Errorf("a message of %d bytes came, want %d: the peer runs another test, or is not perftest", n, len(b))
+		err = fmt.Errorf("a message of %d bytes came, want %d: the peer runs another test, or is not perftest",
+			n, len(b))
 	}
 	if err != nil {
 		return &exchange.ItemError{Item: item, Op: "receive", Err: err}

@@ -91,7 +91,8 @@ func TestServerUnderstandsEveryRecordedClientOfRdmaCM(t *testing.T) {
 				t.Errorf("%d of the client's %d items were read", r.taken, len(r.items))
 			}
 			if len(end.peerKeys) != c.qps || end.peerCycle != 4096 || end.peerLine != 64 || end.peerMTU != 5 {
-				t.Errorf("learnt %d keys, sizes %d and %d, MTU %d", len(end.peerKeys), end.peerCycle, end.peerLine, end.peerMTU)
+				t.Errorf("learnt %d keys, sizes %d and %d, MTU %d", len(end.peerKeys), end.peerCycle,
+					end.peerLine, end.peerMTU)
 			}
 			k := end.peerKeys[0]
 			if k.GID != gid4(1) || k.OutReads != c.key.OutReads || k.QPN < 16 {
@@ -143,7 +144,8 @@ func TestEveryManagedTestRunsAgainstItself(t *testing.T) {
 		for role := range ends {
 			e := &fixed{cycle: 4096, line: 64, mtu: 3, reports: []Report{{Size: 1, Average: 2}}}
 			for i := range p.QPs {
-				e.keys = append(e.keys, Key{QPN: uint32(1000*role + 16 + i), VAddr: uint64(role+1) << 40, RKey: uint32(role)})
+				e.keys = append(e.keys,
+					Key{QPN: uint32(1000*role + 16 + i), VAddr: uint64(role+1) << 40, RKey: uint32(role)})
 			}
 			ends[role] = e
 		}
@@ -190,7 +192,8 @@ func TestManagedServerListensBeforeTheClientMayConnect(t *testing.T) {
 }
 
 func TestBinaryKeyHasEveryFieldInItsPlace(t *testing.T) {
-	k := Key{LID: 0x0102, OutReads: 0x0304, QPN: 0x050607, PSN: 0x08090a, RKey: 0x0b0c0d0e, VAddr: 0x0f10111213141516, GID: gid4(9), SRQN: 0x17}
+	k := Key{LID: 0x0102, OutReads: 0x0304, QPN: 0x050607, PSN: 0x08090a, RKey: 0x0b0c0d0e, VAddr: 0x0f10111213141516,
+		GID: gid4(9), SRQN: 0x17}
 	got := hex.EncodeToString(k.AppendBinary(nil))
 	const want = "00000102" + "00000304" + "00050607" + "0008090a" + "0b0c0d0e" + "00000000" + "0f10111213141516" +
 		"00000000000000000000ffffc6120009" + "00000017" + "00000000"
@@ -209,7 +212,8 @@ func TestBinaryKeyHasEveryFieldInItsPlace(t *testing.T) {
 }
 
 func TestBinaryKeyRefusesWhatDoesNotFit(t *testing.T) {
-	for name, at := range map[string]int{"LID": keyLIDAt, "OUT_READS": keyOutReadsAt, "QPN": keyQPNAt, "PSN": keyPSNAt} {
+	for name, at := range map[string]int{"LID": keyLIDAt, "OUT_READS": keyOutReadsAt, "QPN": keyQPNAt,
+		"PSN": keyPSNAt} {
 		b := (&Key{}).AppendBinary(nil)
 		b[at] = 1
 		var wrong *KeyError

@@ -10,7 +10,8 @@ func TestAPayloadIsReadAsPerftestReadsIt(t *testing.T) {
 		{text: "0x01020304", payload: "\x04\x03\x02\x01"},
 		{text: "0x01020304,0xaAbBcCdD", payload: "\x04\x03\x02\x01\xdd\xcc\xbb\xaa"},
 		{text: "0x00000001,0x00000002\n", payload: "\x01\x00\x00\x00\x02\x00\x00\x00"},
-		{text: "0x00000001,0x00000002,\n0x00000003\n0x00000004,\n\n", payload: "\x01\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\x04\x00\x00\x00"},
+		{text: "0x00000001,0x00000002,\n0x00000003\n0x00000004,\n\n",
+			payload: "\x01\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00\x04\x00\x00\x00"},
 		{text: ",0x00000001,,0x00000002,", payload: "\x01\x00\x00\x00\x02\x00\x00\x00"},
 		{text: "", err: `f: there is no payload: write`},
 		{text: ",", err: `f: there is no payload: write`},
@@ -26,7 +27,8 @@ func TestAPayloadIsReadAsPerftestReadsIt(t *testing.T) {
 		{text: strings.Repeat("7", 100), err: `7777" is not`},
 	} {
 		got, err := ParsePayload("f", c.text)
-		if string(got) != c.payload || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+		if string(got) != c.payload || (err == nil) != (c.err == "") || err != nil &&
+			!strings.Contains(err.Error(), c.err) {
 			t.Errorf("%q: %q, %v\nwant %q, %s", c.text, got, err, c.payload, c.err)
 		}
 	}

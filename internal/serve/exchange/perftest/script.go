@@ -42,7 +42,8 @@ func (t Test) Fetches() bool { return t == ReadBW || t == ReadLat || t.Atomic() 
 
 // String returns the tool's name without its ib_ prefix.
 func (t Test) String() string {
-	return [...]string{"write_bw", "read_bw", "send_bw", "atomic_bw", "write_lat", "read_lat", "send_lat", "atomic_lat"}[t]
+	return [...]string{"write_bw", "read_bw", "send_bw", "atomic_bw", "write_lat", "read_lat", "send_lat",
+		"atomic_lat"}[t]
 }
 
 // Kind is the kind of a Step.
@@ -75,8 +76,8 @@ func (k Kind) Wire() bool { return k <= CloseItem }
 
 // String names the kind.
 func (k Kind) String() string {
-	return [...]string{"version", "page size", "cache line size", "path MTU", "key", "key (again)", "gate", "sync", "report", "close",
-		"listen", "connect", "post receives", "run"}[k]
+	return [...]string{"version", "page size", "cache line size", "path MTU", "key", "key (again)", "gate", "sync",
+		"report", "close", "listen", "connect", "post receives", "run"}[k]
 }
 
 // Step is one step of a test.

@@ -20,7 +20,8 @@ func everyRun(f func(name string, test Test, p Params)) {
 						if test.Latency() && (duplex || qps > 1) || all && duration {
 							continue
 						}
-						p := Params{QPs: qps, All: all, Bidirectional: duplex, Duration: duration, Sizes: []uint64{65536}}
+						p := Params{QPs: qps, All: all, Bidirectional: duplex, Duration: duration,
+							Sizes: []uint64{65536}}
 						if all {
 							p.Sizes = AllSizes()
 						}
@@ -81,7 +82,8 @@ func TestEveryTestConnectsOnceAndRunsEachSize(t *testing.T) {
 					runs++
 				}
 			}
-			waits := p.Role == exchange.Server && !p.Bidirectional && (test.Fetches() || test == WriteBW && !p.Immediate)
+			waits := p.Role == exchange.Server && !p.Bidirectional &&
+				(test.Fetches() || test == WriteBW && !p.Immediate)
 			if want := len(p.Sizes); connects != 1 || runs != want && !waits || runs != 0 && waits {
 				t.Errorf("%s %v: %d connects, %d runs, want 1 and %d", name, p.Role, connects, runs, want)
 			}
@@ -117,8 +119,10 @@ func TestEveryTestRunsAgainstItself(t *testing.T) {
 		}
 		for i, e := range ends {
 			o := ends[1-i]
-			if diff := cmp.Diff(o.keys, e.peerKeys); diff != "" || e.peerMTU != o.mtu || e.peerCycle != o.cycle || e.peerLine != o.line {
-				t.Errorf("%s: %v learnt keys %s, MTU %d, sizes %d and %d", name, exchange.Role(i), diff, e.peerMTU, e.peerCycle, e.peerLine)
+			if diff := cmp.Diff(o.keys, e.peerKeys); diff != "" || e.peerMTU != o.mtu || e.peerCycle != o.cycle ||
+				e.peerLine != o.line {
+				t.Errorf("%s: %v learnt keys %s, MTU %d, sizes %d and %d", name, exchange.Role(i), diff, e.peerMTU,
+					e.peerCycle, e.peerLine)
 			}
 			want := 0
 			switch {

@@ -14,7 +14,8 @@ import (
 // after one address, within pause, is ibv_srq_pingpong, which sends SRQRecords addresses. connect
 // gets the addresses of the peer's queue pairs, and returns as many of this end. r reads from
 // conn, whose deadline the caller sets; after the pause the read deadline is set to limit.
-func Answer(conn net.Conn, r *bufio.Reader, pause time.Duration, limit time.Time, connect func(remote []Dest) (local []Dest, err error)) error {
+func Answer(conn net.Conn, r *bufio.Reader, pause time.Duration, limit time.Time,
+	connect func(remote []Dest) (local []Dest, err error)) error {
 	in := &reading{conn, r}
 	remote, err := receiveAll(in, 1)
 	if err != nil {

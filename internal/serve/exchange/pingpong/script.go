@@ -39,7 +39,8 @@ const SRQRecords = 256
 // Drive performs the exchange of one end over conn and returns the peer's addresses, as many as
 // this end sends. connect is called at the Connect step. The connection is left open; neither end
 // needs it afterwards.
-func Drive(conn net.Conn, role exchange.Role, local []Dest, connect func(remote []Dest) error) (remote []Dest, err error) {
+func Drive(conn net.Conn, role exchange.Role, local []Dest,
+	connect func(remote []Dest) error) (remote []Dest, err error) {
 	for _, step := range Script(role) {
 		switch step {
 		case SendDest:

@@ -82,9 +82,12 @@ func (s *soak) work() {
 // report prints the totals.
 func (s *soak) report(first uint64, took time.Duration) {
 	a := &s.all
-	fmt.Printf("seeds          %d, from %d on, %.0f a second in %v\n", s.seeds, first, float64(s.seeds)/took.Seconds(), took.Round(time.Second))
-	fmt.Printf("conversations  %d, in %v of virtual time\n", a.Conversations, time.Duration(a.Virtual).Round(time.Second))
-	fmt.Printf("requests       %d posted; %d completions, %d of them with an error that was provoked\n", a.Requests, a.Completions, a.Errors)
+	fmt.Printf("seeds          %d, from %d on, %.0f a second in %v\n", s.seeds, first, float64(s.seeds)/took.Seconds(),
+		took.Round(time.Second))
+	fmt.Printf("conversations  %d, in %v of virtual time\n", a.Conversations,
+		time.Duration(a.Virtual).Round(time.Second))
+	fmt.Printf("requests       %d posted; %d completions, %d of them with an error that was provoked\n", a.Requests,
+		a.Completions, a.Errors)
 	fmt.Printf("events         %d\n", events(a))
 	fmt.Printf("multicasts     %d received\n", a.Multicasts)
 	fmt.Printf("overflows      %d CQs, %d completions lost\n", a.Overflows, a.Lost)

@@ -29,9 +29,12 @@ func runBlast(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	fs.BoolVar(&cfg.ICRC, "icrc", false,
 		"datagrams are packets of a RoCE end: gathered from pieces, with an ICRC that is checked, copied and acknowledged")
 	fs.BoolVar(&cfg.Copied, "copied", false, "the sender copies each payload first, as the responder of a READ does")
-	fs.BoolVar(&cfg.Requests, "requests", false, "the receiver sends a READ request for each two packets instead of acknowledgements")
-	fs.BoolVar(&cfg.Reliable, "reliable", false, "the sender repairs losses, one gap per round trip, and both ends poll")
-	fs.Float64Var(&cfg.Lose, "lose", 0, "`part` of the packets and acknowledgements that each end loses, 0 to less than 1; implies -reliable")
+	fs.BoolVar(&cfg.Requests, "requests", false,
+		"the receiver sends a READ request for each two packets instead of acknowledgements")
+	fs.BoolVar(&cfg.Reliable, "reliable", false,
+		"the sender repairs losses, one gap per round trip, and both ends poll")
+	fs.Float64Var(&cfg.Lose, "lose", 0,
+		"`part` of the packets and acknowledgements that each end loses, 0 to less than 1; implies -reliable")
 	fs.DurationVar(&cfg.Time, "time", 2*time.Second, "`time` that counts, after a second that does not")
 	if err := fs.Parse(args); err != nil {
 		return err

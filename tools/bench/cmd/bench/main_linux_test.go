@@ -67,7 +67,8 @@ func needNamespaces(t *testing.T, said string) {
 func TestBenchMeasuresAndReports(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
-	c := command(t, dir, "-links", "udp", "-rounds", "1", "-time", "1", "-run", "rate/(bare|.*: 1 QP$)", "-json", "r.json", "-doc", "report.md")
+	c := command(t, dir, "-links", "udp", "-rounds", "1", "-time", "1", "-run", "rate/(bare|.*: 1 QP$)", "-json",
+		"r.json", "-doc", "report.md")
 	if out, err := c.CombinedOutput(); err != nil {
 		needNamespaces(t, string(out))
 		t.Fatalf("%v: %s", err, out)
@@ -98,7 +99,8 @@ func TestBenchMeasuresAndReports(t *testing.T) {
 		}
 	}
 	page := read("report.md")
-	if !strings.Contains(page, "| gorxe udp: 1 QP : bare UDP, 96-byte segments | **") || !strings.Contains(page, "](report.svg)") {
+	if !strings.Contains(page, "| gorxe udp: 1 QP : bare UDP, 96-byte segments | **") ||
+		!strings.Contains(page, "](report.svg)") {
 		t.Error(page)
 	}
 	chart := read("report.svg")
@@ -113,7 +115,8 @@ func TestBenchMeasuresAndReports(t *testing.T) {
 // The bare loop between two network namespaces, with its programs.
 func TestBenchMeasuresTheBareLoop(t *testing.T) {
 	needRoot(t)
-	c := command(t, t.TempDir(), "-rounds", "1", "-time", "1", "-run", "programs-latency/bare loop: (datagrams|process)$")
+	c := command(t, t.TempDir(), "-rounds", "1", "-time", "1", "-run",
+		"programs-latency/bare loop: (datagrams|process)$")
 	out, err := c.CombinedOutput()
 	needNamespaces(t, string(out))
 	if err != nil {

@@ -53,11 +53,12 @@ func parse(args []string, stderr io.Writer) (*params, error) {
 	fs.IntVar(&p.perEnd, "per-end", 1, "`number` of cores of each end, 1 to 64: that of -cores and those after it")
 	over := fs.String("links", strings.Join(kinds(), ","), "`links` of gorxe to measure")
 	var others []bench.Build
-	fs.Func("beside", "another build of gorxe to measure as well: `name=file`; may be given several times", func(s string) error {
-		b, err := otherBuild(s)
-		others = append(others, b)
-		return err
-	})
+	fs.Func("beside", "another build of gorxe to measure as well: `name=file`; may be given several times",
+		func(s string) error {
+			b, err := otherBuild(s)
+			others = append(others, b)
+			return err
+		})
 	only := fs.String("run", "", "only what matches the regular `expression`; -list shows what there is")
 	fs.IntVar(&p.again, "again", 0, "measure up to so many `times` again what other programs disturbed, 0 to 1000")
 	fs.DurationVar(&p.slice, "slice", 0, "measure both contenders of each ratio at once, or this build and "+
@@ -66,7 +67,8 @@ func parse(args []string, stderr io.Writer) (*params, error) {
 	fs.StringVar(&p.json, "json", "", "`file` for all that was measured")
 	fs.StringVar(&p.doc, "doc", "", "`file` for a report in Markdown; a chart is put beside it")
 	fs.StringVar(&p.render, "render", "", "measure nothing: make the report of a `file` that -json wrote")
-	fs.StringVar(&p.revision, "revision", "", "`commit` of gorxe, for the report (default: the commit that its file names, if any)")
+	fs.StringVar(&p.revision, "revision", "",
+		"`commit` of gorxe, for the report (default: the commit that its file names, if any)")
 	fs.BoolVar(&p.list, "list", false, "list what is measured, and end")
 	if err := fs.Parse(args); err != nil {
 		return nil, err

@@ -43,7 +43,8 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 
 func TestListNamesEveryContender(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-list", "-links", "udp", "-run", "bandwidth/|loss/"}, &out, io.Discard); err != nil {
+	if err := run(t.Context(), []string{"-list", "-links", "udp", "-run", "bandwidth/|loss/"}, &out,
+		io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	const want = `Bandwidth, in Gbit/s

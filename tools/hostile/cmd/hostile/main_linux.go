@@ -44,15 +44,18 @@ func run() (ok bool, err error) {
 	o := hostile.Options{}
 	which := flag.String("run", "", "patterns whose names match this regular expression")
 	list := flag.Bool("list", false, "name the patterns, and end")
-	rates := flag.String("rates", "10000,full", "packets per second of each pattern; full is as many as the flooder can")
+	rates := flag.String("rates", "10000,full",
+		"packets per second of each pattern; full is as many as the flooder can")
 	duration := flag.Duration("duration", time.Second, "length of each of the three measurements of a round")
 	flag.IntVar(&o.Rounds, "rounds", 3, "how often each is made, in turn")
 	traffic := flag.String("traffic", string(hostile.Mixed), "of the good pair: mixed, write, read or latency")
 	flag.BoolVar(&o.Local, "local", false, "on loopback, also as root")
 	cores := flag.String("cores", "", "core of the victim, and that of the good peer and the flooder")
 	flag.Float64Var(&o.Min, "min", 0.8, "share of its throughput that the good pair is to keep at a rate")
-	flag.Float64Var(&o.MinFull, "min-full", 0.5, "share of it at full rate: half of the victim's processor is the flooder's")
-	flag.Float64Var(&o.MaxAmplified, "max-amplified", 0, "bytes that the victim may send for each byte of the flood; 0 is any number")
+	flag.Float64Var(&o.MinFull, "min-full", 0.5,
+		"share of it at full rate: half of the victim's processor is the flooder's")
+	flag.Float64Var(&o.MaxAmplified, "max-amplified", 0,
+		"bytes that the victim may send for each byte of the flood; 0 is any number")
 	file := flag.String("json", "", "file for all that was measured")
 	flag.Parse()
 
@@ -61,7 +64,7 @@ func run() (ok bool, err error) {
 	}
 	if *list {
 		for _, p := range o.Patterns {
-			fmt.Printf("%-18s %-8s  %s\n", p.Name, p.By, p.Does)
+			fmt.Printf("%-18s %-8s  %s\n", p.Name, p.Actor, p.Description)
 		}
 		return true, nil
 	}

@@ -1,4 +1,4 @@
-package places
+package quota
 
 import (
 	"net/netip"
@@ -14,19 +14,19 @@ var (
 
 var granted Refusal
 
-// table runs Places and records which clients were evicted.
+// table runs Clients and records which clients were evicted.
 type table struct {
 	*testing.T
-	*Places
+	*Clients
 	now    time.Time
 	gaveUp []string
 }
 
 func newTable(t *testing.T, all, ofHost int) *table {
-	return &table{T: t, Places: New(all, ofHost)}
+	return &table{T: t, Clients: New(all, ofHost)}
 }
 
-func (t *table) enter(name string, host netip.Addr, want Refusal) *Place {
+func (t *table) enter(name string, host netip.Addr, want Refusal) *Client {
 	t.Helper()
 	place, got := t.Enter(t.now, host, func() { t.gaveUp = append(t.gaveUp, name) })
 	if got != want || (place != nil) != (want == granted) {
@@ -102,19 +102,20 @@ func TestWhereAllPlacesAreTakenTheOldestOfAnyHostGivesWay(t *testing.T) {
 	d := w.enter("c", hostC, granted)
 	w.lost("b")
 	w.enter("too early as well", hostC, Refusal{OfAll, true})
-	for _, place := range []*Place{a, b, c, d} {
+	for _, place := range []*Client{a, b, c, d} {
 		w.Leave(place)
 	}
-	if n, hosts := w.Taken(); n != 0 || hosts != 0 || len(w.asking) != 0 {
-		t.Errorf("left over: %+v", w.Places)
+	if n, hosts := w.Taken(); n != 0 || hosts != 0 || len(w.pending) != 0 {
+		t.Errorf("left over: %+v", w.Clients)
 	}
 }
 
 func TestTheHostsOfANetworkHaveThreeQuartersOfAllPlaces(t *testing.T) {
 	w := newTable(t, 8, 4)
 	addr := func(text string) netip.Addr { return netip.MustParseAddr(text) }
-	var first *Place
-	for i, host := range []string{"2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8::4", "2001:db8::5", "2001:db8::6"} {
+	var first *Client
+	for i, host := range []string{"2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8::4", "2001:db8::5",
+		"2001:db8::6"} {
 		place := w.enter(host, addr(host), granted)
 		if i == 0 {
 			first = place
@@ -160,10 +161,10 @@ func TestPlacesAreTakenFromOthersAtABoundedRate(t *testing.T) {
 		}
 		taken++
 	}
-	if taken != takings.Burst {
-		t.Errorf("%d places are taken at once, want %d", taken, takings.Burst)
+	if taken != evictionRate.Burst {
+		t.Errorf("%d places are taken at once, want %d", taken, evictionRate.Burst)
 	}
-	w.now = w.now.Add(takings.Interval)
+	w.now = w.now.Add(evictionRate.Interval)
 	w.enter("one more", hostB, granted)
 	w.enter("and no other", hostB, Refusal{OfAll, true})
 }

@@ -1,11 +1,11 @@
-// Package places limits the number of clients of a service: in total, for each IPv6 network and
+// Package quota limits the number of clients of a service: in total, for each IPv6 network and
 // for each host. When a limit is reached, a new client evicts one that has requested a
 // connection but not completed it: source addresses of requests can be forged, and such
 // requests must not lock out the owner of the address.
 //
 // The package has no clock and no lock: time is a parameter, and the caller must ensure that
-// calls of the methods of [Places] do not overlap.
-package places
+// calls of the methods of [Clients] do not overlap.
+package quota
 
 import (
 	"errors"
@@ -20,59 +20,59 @@ import (
 // its request.
 const Grace = 100 * time.Millisecond
 
-// takings is the maximum rate of evictions, over all hosts: it limits the number of requests
+// evictionRate is the maximum rate of evictions, over all hosts: it limits the number of requests
 // that a service accepts in vain, each of which takes some 60 to 100 µs of a processor.
-var takings = pace.Rate{Burst: 128, Interval: time.Millisecond}
+var evictionRate = pace.Rate{Burst: 128, Interval: time.Millisecond}
 
 // Answers returns the rate at which a service answers the requests that it rejects. It ignores
 // the others: their senders retransmit them, and a third party whose address was forged
 // receives fewer answers.
 func Answers() pace.Rate { return pace.Rate{Burst: 128, Interval: 10 * time.Millisecond} }
 
-// ErrTaken is the error of a request whose client was evicted.
-var ErrTaken = errors.New("evicted by another client")
+// ErrEvicted is the error of a request whose client was evicted.
+var ErrEvicted = errors.New("evicted by another client")
 
-// Places holds the clients of a service.
-type Places struct {
+// Clients holds the clients of a service.
+type Clients struct {
 	all, ofNetwork, ofHost int                // limits
 	total                  int                // number of clients
 	hosts                  map[netip.Addr]int // clients by host; no zero counts
 	networks               map[Network]int    // clients by network; no zero counts
-	asking                 []*Place           // clients that are not connected, oldest first
+	pending                []*Client          // clients that are not connected, oldest first
 	answers                pace.Bucket        // rate Answers
-	taken                  pace.Bucket        // rate takings
+	taken                  pace.Bucket        // rate evictionRate
 }
 
-// Place is the place of one client.
-type Place struct {
+// Client is the place of one client.
+type Client struct {
 	host    netip.Addr
 	network Network
 	since   time.Time
-	giveUp  func()
-	lost    bool          // evicted: another client has the place
-	before  *Place        // place of the client that this one evicted, nil if none
+	onEvict func()
+	evicted bool          // another client has the place
+	evictee *Client       // place of the client that this one evicted, nil if none
 	left    chan struct{} // closed by Leave
 }
 
 // Wait waits until the client that this one evicted has left. The caller must not hold a lock.
-func (p *Place) Wait() {
-	if p.before != nil {
-		<-p.before.left
-		p.before = nil
+func (p *Client) Wait() {
+	if p.evictee != nil {
+		<-p.evictee.left
+		p.evictee = nil
 	}
 }
 
-// New returns Places for up to all clients in total and ofHost clients of each host. The hosts
-// of a network together may have three quarters of all, but at least ofHost.
-func New(all, ofHost int) *Places {
-	return &Places{
+// New returns Clients for up to all clients in total and ofHost clients of each host. The hosts of
+// a network together may have three quarters of all, but at least ofHost.
+func New(all, ofHost int) *Clients {
+	return &Clients{
 		all: all, ofNetwork: max(all*3/4, ofHost), ofHost: ofHost,
 		hosts: map[netip.Addr]int{}, networks: map[Network]int{},
 	}
 }
 
 // Taken returns the number of clients and the number of their hosts.
-func (p *Places) Taken() (clients, hosts int) { return p.total, len(p.hosts) }
+func (p *Clients) Taken() (clients, hosts int) { return p.total, len(p.hosts) }
 
 // A Bound is the kind of a limit.
 type Bound uint8
@@ -95,65 +95,65 @@ type Refusal struct {
 }
 
 // MayAnswer reports whether to answer a rejected request now, and counts the answer.
-func (p *Places) MayAnswer(now time.Time) bool { return p.answers.TakeIfThere(Answers(), now) }
+func (p *Clients) MayAnswer(now time.Time) bool { return p.answers.TryTake(Answers(), now) }
 
-// Enter adds a client of host. giveUp is called if another client evicts it before it is
+// Enter adds a client of host. onEvict is called if another client evicts it before it is
 // connected. The evicting client waits until the evicted one has left, so that the limits are
 // never exceeded.
-func (p *Places) Enter(now time.Time, host netip.Addr, giveUp func()) (*Place, Refusal) {
-	place := &Place{host: host, network: NetworkOf(host), since: now, giveUp: giveUp, left: make(chan struct{})}
+func (p *Clients) Enter(now time.Time, host netip.Addr, giveUp func()) (*Client, Refusal) {
+	place := &Client{host: host, network: NetworkOf(host), since: now, onEvict: giveUp, left: make(chan struct{})}
 	if bound, within := p.reached(place); bound != NoBound {
-		i := slices.IndexFunc(p.asking, within)
+		i := slices.IndexFunc(p.pending, within)
 		if i < 0 {
 			return nil, Refusal{Bound: bound}
 		}
-		other := p.asking[i]
-		if now.Sub(other.since) < Grace || !p.taken.TakeIfThere(takings, now) {
+		other := p.pending[i]
+		if now.Sub(other.since) < Grace || !p.taken.TryTake(evictionRate, now) {
 			return nil, Refusal{bound, true}
 		}
 		p.remove(other)
-		place.before, other.lost = other, true
-		other.giveUp()
+		place.evictee, other.evicted = other, true
+		other.onEvict()
 	}
 	p.total++
 	p.hosts[host]++
 	if place.network.IsValid() {
 		p.networks[place.network]++
 	}
-	p.asking = append(p.asking, place)
+	p.pending = append(p.pending, place)
 	return place, Refusal{}
 }
 
 // reached returns the limit that has no space for n, and a filter for the clients that count
 // towards it.
-func (p *Places) reached(n *Place) (_ Bound, within func(*Place) bool) {
+func (p *Clients) reached(n *Client) (_ Bound, within func(*Client) bool) {
 	switch {
 	case p.hosts[n.host] >= p.ofHost:
-		return OfHost, func(o *Place) bool { return o.host == n.host }
+		return OfHost, func(o *Client) bool { return o.host == n.host }
 	case n.network.IsValid() && p.networks[n.network] >= p.ofNetwork:
-		return OfNetwork, func(o *Place) bool { return o.network == n.network }
+		return OfNetwork, func(o *Client) bool { return o.network == n.network }
 	case p.total >= p.all:
-		return OfAll, func(*Place) bool { return true }
+		return OfAll, func(*Client) bool { return true }
 	}
 	return NoBound, nil
 }
 
 // Connected makes the place permanent until the client leaves. It returns false if the client
 // was evicted.
-func (p *Places) Connected(place *Place) bool {
+func (p *Clients) Connected(place *Client) bool {
 	p.settle(place)
-	return !place.lost
+	return !place.evicted
 }
 
 // Leave removes the client. It must be called once.
-func (p *Places) Leave(place *Place) {
-	if !place.lost {
+func (p *Clients) Leave(place *Client) {
+	if !place.evicted {
 		p.remove(place)
 	}
 	close(place.left)
 }
 
-func (p *Places) remove(place *Place) {
+func (p *Clients) remove(place *Client) {
 	p.settle(place)
 	p.total--
 	if p.hosts[place.host]--; p.hosts[place.host] == 0 {
@@ -168,8 +168,8 @@ func (p *Places) remove(place *Place) {
 }
 
 // settle removes the place from those that can be evicted.
-func (p *Places) settle(place *Place) {
-	if i := slices.Index(p.asking, place); i >= 0 {
-		p.asking = slices.Delete(p.asking, i, i+1)
+func (p *Clients) settle(place *Client) {
+	if i := slices.Index(p.pending, place); i >= 0 {
+		p.pending = slices.Delete(p.pending, i, i+1)
 	}
 }

@@ -1,4 +1,4 @@
-package roster
+package ordered
 
 import (
 	"maps"
@@ -40,7 +40,8 @@ func TestListHoldsWhatCameAndDidNotGo(t *testing.T) {
 		}
 		from := rapid.Uint64Range(0, last+1).Draw(t, "from")
 		want := slices.DeleteFunc(slices.Sorted(maps.Keys(have)), func(n uint64) bool { return n <= from })
-		if diff := cmp.Diff(want, numbers(&l, from), cmp.Transformer("len", func(s []uint64) []uint64 { return append([]uint64{}, s...) })); diff != "" {
+		if diff := cmp.Diff(want, numbers(&l, from),
+			cmp.Transformer("len", func(s []uint64) []uint64 { return append([]uint64{}, s...) })); diff != "" {
 			t.Fatalf("from %d on: %s", from, diff)
 		}
 		l.After(0, func(n uint64, item int) bool {
@@ -64,7 +65,7 @@ func TestALookEndsWhenTheLookerHasEnough(t *testing.T) {
 	}
 }
 
-// After millions of additions, a list has at most a few more seats than twice its items.
+// After millions of additions, a list has at most a few more entries than twice its items.
 func TestSeatsOfThoseWhoLeftAreGivenUp(t *testing.T) {
 	var l List[*int]
 	for i := range 100_000 {
@@ -72,8 +73,8 @@ func TestSeatsOfThoseWhoLeftAreGivenUp(t *testing.T) {
 		if i >= 100 {
 			l.Remove(n - 100)
 		}
-		if len(l.seats) > 2*l.Len()+fewSeats {
-			t.Fatalf("%d seats for %d items", len(l.seats), l.Len())
+		if len(l.entries) > 2*l.Len()+minCompact {
+			t.Fatalf("%d entries for %d items", len(l.entries), l.Len())
 		}
 	}
 	if l.Len() != 100 {

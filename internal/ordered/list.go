@@ -1,24 +1,24 @@
-// Package roster keeps items in order of insertion, so that an iteration over many items can
+// Package ordered keeps items in order of insertion, so that an iteration over many items can
 // stop at any item and continue later: it visits each item that stays in the list exactly once.
-package roster
+package ordered
 
 import "slices"
 
 // List holds items by number. The zero List is empty. It has no lock.
 type List[T any] struct {
-	seats []seat[T] // in ascending order of number
-	last  uint64
-	empty int // number of seats whose items were removed
+	entries []entry[T] // in ascending order of number
+	last    uint64
+	empty   int // number of entries whose items were removed
 }
 
-type seat[T any] struct {
+type entry[T any] struct {
 	number uint64
 	taken  bool
 	item   T
 }
 
-// fewSeats is the length up to which a list is not compacted.
-const fewSeats = 32
+// minCompact is the length up to which a list is not compacted.
+const minCompact = 32
 
 // Add appends item and returns its number, 1 for the first item. Numbers are never reused.
 func (l *List[T]) Add(item T) (number uint64) {
@@ -30,32 +30,32 @@ func (l *List[T]) Add(item T) (number uint64) {
 // ones.
 func (l *List[T]) Put(number uint64, item T) {
 	l.last = number
-	l.seats = append(l.seats, seat[T]{number, true, item})
+	l.entries = append(l.entries, entry[T]{number, true, item})
 }
 
 // Remove removes the item with a number, if there is one. It takes logarithmic time, and
 // occasionally linear time to compact the list.
 func (l *List[T]) Remove(number uint64) {
 	i, ok := l.find(number)
-	if !ok || !l.seats[i].taken {
+	if !ok || !l.entries[i].taken {
 		return
 	}
-	l.seats[i] = seat[T]{number: number}
+	l.entries[i] = entry[T]{number: number}
 	l.empty++
-	if len(l.seats) <= fewSeats || l.empty <= len(l.seats)/2 {
+	if len(l.entries) <= minCompact || l.empty <= len(l.entries)/2 {
 		return
 	}
-	kept := make([]seat[T], 0, len(l.seats)-l.empty)
-	for _, s := range l.seats {
+	kept := make([]entry[T], 0, len(l.entries)-l.empty)
+	for _, s := range l.entries {
 		if s.taken {
 			kept = append(kept, s)
 		}
 	}
-	l.seats, l.empty = kept, 0
+	l.entries, l.empty = kept, 0
 }
 
 func (l *List[T]) find(number uint64) (int, bool) {
-	return slices.BinarySearchFunc(l.seats, number, func(s seat[T], n uint64) int {
+	return slices.BinarySearchFunc(l.entries, number, func(s entry[T], n uint64) int {
 		switch {
 		case s.number < n:
 			return -1
@@ -67,7 +67,7 @@ func (l *List[T]) find(number uint64) (int, bool) {
 }
 
 // Len returns the number of items.
-func (l *List[T]) Len() int { return len(l.seats) - l.empty }
+func (l *List[T]) Len() int { return len(l.entries) - l.empty }
 
 // After calls f for the items with numbers greater than number, in order, until f returns
 // false. f must not change the list.
@@ -76,8 +76,8 @@ func (l *List[T]) After(number uint64, f func(number uint64, item T) bool) {
 	if found {
 		i++
 	}
-	for ; i < len(l.seats); i++ {
-		if s := &l.seats[i]; s.taken && !f(s.number, s.item) {
+	for ; i < len(l.entries); i++ {
+		if s := &l.entries[i]; s.taken && !f(s.number, s.item) {
 			return
 		}
 	}
