@@ -11,7 +11,7 @@ func sortByNumber(all []*conn) {
 	slices.SortFunc(all, func(x, y *conn) int { return cmp.Compare(x.Number, y.Number) })
 }
 
-// direction returns the direction that the current packet belongs to.
+// half returns the direction that the current packet belongs to.
 func (a *Analyzer) half() *direction {
 	p := a.p
 	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}

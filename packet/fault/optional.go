@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Follow calls that of the wrapped link.
+// ResolveSoon calls that of the wrapped link.
 func (l *Link) ResolveSoon(dst netip.Addr) { packet.ResolveSoon(l.Link, dst) }
 
 // Hold calls that of the wrapped link.

@@ -132,7 +132,7 @@ func (l *raw) Stats() packet.Stats {
 	return s
 }
 
-// Follow implements [packet.Holder].
+// ResolveSoon implements [packet.Holder].
 func (l *raw) ResolveSoon(dst netip.Addr) { l.udp.ResolveSoon(dst) }
 
 // Hold implements [packet.Holder].

@@ -186,7 +186,7 @@ type nextHops interface {
 	Close()
 }
 
-// Follow implements [packet.Holder].
+// ResolveSoon implements [packet.Holder].
 func (l *udp) ResolveSoon(dst netip.Addr) {
 	if l.hops != nil && !dst.IsMulticast() {
 		l.hops.ResolveSoon(dst)

@@ -153,7 +153,7 @@ func (t *Hops) Missing(dst netip.Addr) (missing, followed bool) {
 	return d != nil && d.missing.Load(), d != nil
 }
 
-// Follow starts to follow dst, unless too many requests are pending. It does not block.
+// ResolveSoon starts to follow dst, unless too many requests are pending. It does not block.
 func (t *Hops) ResolveSoon(dst netip.Addr) { t.find(dst) }
 
 // Await starts to follow dst and waits until it is followed, at most for limit.

@@ -32,7 +32,7 @@ func (*Hops) Due(netip.Addr, time.Time) bool { return false }
 // Held returns false.
 func (*Hops) Held(netip.Addr) bool { return false }
 
-// Follow does nothing.
+// ResolveSoon does nothing.
 func (*Hops) ResolveSoon(netip.Addr) {}
 
 // Hold does nothing.
