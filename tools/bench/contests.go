@@ -95,11 +95,13 @@ func Contests(links []Link, others ...Build) []Contest {
 	}
 	loss := Contest{
 		Name: "loss", Title: "Goodput under loss", Metric: Bandwidth,
-		About: "WRITEs of 64 KiB while each end loses a part of the packets that arrive, at random. The bare loop gathers, checks and copies packets as that of the " +
-			"bandwidth contest does, and each of its ends loses as much. It is the limit of a reliable end that learns of one gap per round trip, as RoCE's " +
-			"sequence NAK tells it: the receiver copies packets behind a gap to their place at once and answers each batch with an acknowledgement or a NAK; " +
-			"the sender sends the packet that a NAK names again, once, before new ones. While a gap is repaired, two windows may be unacknowledged. " +
-			"Both of its ends poll, with and without losses.",
+		About: "WRITEs of 64 KiB while each end loses a part of the packets that arrive, at random. The bare loop " +
+			"gathers, checks and copies packets as that of the bandwidth contest does, and each of its ends loses as " +
+			"much. It is the limit of a reliable end that executes packets in order and learns of one gap per round " +
+			"trip, as RoCE's sequence NAK reports it: the receiver keeps a copy of packets behind a gap, copies them " +
+			"to their place when the gap is filled, and answers each batch with an acknowledgement or a NAK; the " +
+			"sender sends the packet that a NAK names again, once, before new ones. While a gap is repaired, two " +
+			"windows may be unacknowledged. Both of its ends poll, with and without losses.",
 		Contenders: []Contender{
 			{Name: floorClean, Tool: "blast", Args: []string{"--segment", segment, "--icrc", "--reliable"}},
 			{Name: floorSome, Tool: "blast", Args: []string{"--segment", segment, "--icrc", "--lose", "0.001"}},

@@ -44,9 +44,12 @@ func newArrivals(reach uint32) arrivals {
 	return arrivals{ring: make([]uint64, max(1, (1<<bits.Len32(reach))/64))}
 }
 
+// reach returns the number of PSNs from the expected one on that can be recorded.
+func (a *arrivals) reach() int { return len(a.ring) * 64 }
+
 // bit returns the word and the bit of a PSN.
 func (a *arrivals) bit(psn bth.PSN) (*uint64, uint64) {
-	i := int(psn) & (len(a.ring)*64 - 1)
+	i := int(psn) & (a.reach() - 1)
 	return &a.ring[i/64], 1 << (i % 64)
 }
 
@@ -62,7 +65,7 @@ func (a *arrivals) take(psn bth.PSN) arrival {
 		return filling
 	case ahead < 0:
 		return duplicate
-	case int(ahead) >= len(a.ring)*64:
+	case int(ahead) >= a.reach():
 		return outside
 	}
 	word, bit := a.bit(psn)

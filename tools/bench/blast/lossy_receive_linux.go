@@ -19,12 +19,21 @@ type lossyReceiver struct {
 	*checker
 	arrivals
 	losses losses
+	kept   []byte // payloads of early packets, by PSN modulo their number
 }
 
 func newLossyReceiver(k *checker) *lossyReceiver {
 	k.spin = lossySpin
-	return &lossyReceiver{checker: k, arrivals: newArrivals(repairWindows * k.c.window()),
+	r := &lossyReceiver{checker: k, arrivals: newArrivals(repairWindows * k.c.window()),
 		losses: newLosses(k.c.Lose, 1)}
+	r.kept = make([]byte, r.reach()*k.c.payload())
+	return r
+}
+
+// keptPayload returns the memory for the payload of an early packet.
+func (r *lossyReceiver) keptPayload(psn bth.PSN) []byte {
+	n := r.c.payload()
+	return r.kept[int(psn)%r.reach()*n:][:n]
 }
 
 // take checks those of the packets of n trains that are not lost, and copies their payload.
@@ -39,25 +48,32 @@ func (r *lossyReceiver) take(n int) {
 	r.next = r.expected
 }
 
-// packet takes a packet. The payload of an early one is copied to its place too: the loop has no
-// order of messages to keep.
+// packet takes a packet. The payload of an early one is kept until the gap before it is filled,
+// and then copied to its place: an RDMA responder executes requests in order (IBA 9.5).
 func (r *lossyReceiver) packet(b []byte) {
 	if len(b) != r.c.Segment || !bth.CheckICRC(r.seed, b) {
 		r.wrong++
 		return
 	}
-	psn := packets.PSN(b)
+	psn, payload := packets.PSN(b), b[bth.BTHLen:]
 	switch r.arrivals.take(psn) {
+	case inOrder:
+		copy(r.c.place(r.region, psn), payload)
+	case filling:
+		r.repaired++
+		copy(r.c.place(r.region, psn), payload)
+		for p := psn.Add(1); p != r.expected; p = p.Add(1) {
+			copy(r.c.place(r.region, p), r.keptPayload(p))
+		}
+	case early:
+		copy(r.keptPayload(psn), payload)
 	case duplicate:
 		r.duplicates++
 		return
 	case outside:
 		r.wrong++
 		return
-	case filling:
-		r.repaired++
 	}
-	copy(r.c.place(r.region, psn), b[bth.BTHLen:])
 	r.good++
 }
 
