@@ -1,34 +1,35 @@
 // Package transport implements the transport layer of the InfiniBand Architecture (IBA volume 1,
 // chapter 9) as state machines: [RC] for a reliable connection, [UC] for an unreliable connection
-// and [UD] for unreliable datagrams and QP1. A machine has no clock, lock, goroutine or I/O: the
-// time is a parameter, a deadline is a return value, and packets leave by being appended to a
-// [packet.Batch].
+// and [UD] for unreliable datagrams and QP1. In this package, machine means such a state machine. A
+// machine has no clock, lock, goroutine or I/O: the time is a parameter, a deadline is a return
+// value, and outgoing packets are appended to a [packet.Batch].
 //
 // # Driving a machine
 //
 // A machine belongs to one [qp.QP]. It executes the work requests of its send queue, takes
 // receives from its receive queue and passes completions to its CQs. transport imports qp because
-// queues are data that the machines work on: a machine executes a send work request in place, in
-// its slot of the send queue. The owner of the machine calls
+// a queue is only data: the machine executes a send work request in its slot of the send queue. The
+// caller of a machine calls
 //
 //   - Receive for each packet, after checking its ICRC, destination QPN and source address.
 //     Receive executes a request or processes a response and returns a [Verdict]. It sends
-//     nothing: what the machine has to answer waits for Transmit.
-//   - Transmit after Receive, Timeout, Modified and a post, and again while it returns true. It
-//     appends responses, acknowledgements and requests as frames to a batch. The owner adds the
-//     ICRC and sends the batch.
+//     nothing: the next Transmit sends the responses.
+//   - Transmit after Receive, Timeout, Modified and Posted, and again while it returns true. It
+//     appends responses, acknowledgements and requests as frames to a batch. The caller appends
+//     the ICRC to each frame and sends the batch.
 //   - Timeout at the time that NextTimeout returns.
 //   - Modified after each [qp.QP.Modify]. It applies the new state and attributes: ERR flushes the
 //     queues, RESET empties them, RTR starts the responder and RTS the requester.
-//   - Posted after a post, which flushes the queues in ERR and the send queue in SQE.
-//   - Sent, for UC and UD, after the batch was sent: their work requests complete when their last
-//     packet has left, those of an RC when the peer has acknowledged them.
+//   - Posted after it has added work requests to a queue. In ERR, Posted flushes both queues; in
+//     SQE, the send queue.
+//   - Sent, for UC and UD, after sending the batch. A work request of a UC or UD completes when its
+//     last packet has been sent; a work request of an RC, when the peer has acknowledged it.
 //
-// A UD also chooses a link: [UD.Link] returns the one of the next datagram's address handle, and
-// [UD.ReceiveFrom] takes the network header of a received datagram.
+// Each datagram of a UD has its own link: [UD.Link] returns the link of the address handle of the
+// next datagram. [UD.ReceiveFrom] replaces Receive and takes the network header of the datagram.
 //
-// [Time] is a number of nanoseconds on a monotonic clock. Machines change the state of a queue
-// pair themselves only to ERR, and UC and UD to SQE; all other changes come from [qp.QP.Modify].
+// [Time] is a number of nanoseconds on a monotonic clock. A machine changes the state of its queue
+// pair only to ERR, or to SQE for UC and UD; [qp.QP.Modify] makes all other changes.
 //
 // # The requester
 //
@@ -38,42 +39,49 @@
 //	           una               send              next
 //	acknowledged |    outstanding  | to be sent again | never sent
 //
-// send is below next only after going back. The IBA recovers from loss by go-back-N: after a
-// timeout, an RNR NAK, or an implied NAK for a READ, the requester sends again from una on.
+// send equals next unless the requester has gone back. The IBA recovers from loss by go-back-N:
+// after a timeout, an RNR NAK, or an implied NAK for a READ, the requester retransmits all packets
+// from una on.
 //
-// A sequence NAK asks for one packet. A responder of this package keeps the packets that arrived
-// after a gap, so sending all of them again is a waste. The requester first sends only the missing
-// packet, a repair, and goes back to una only for a peer that does not keep early packets
-// (requester_retransmit.go). To a peer that does, it also sends a probe, as the tail loss probe of
-// TCP does (RFC 8985), when an answer takes longer than the RTT samples predict (RFC 6298), long
-// before the local ACK timeout. A READ is sent as several READ requests, and a WRITE may be sent as
-// several WRITE messages (chunk.go).
+// A sequence NAK names one missing packet. A responder of this package keeps the packets that
+// arrive after a gap (early packets), so they need no retransmission. The requester first
+// retransmits only the missing packet, a repair. It goes back to una only if the peer does not keep
+// early packets (requester_retransmit.go).
 //
-// Three limits apply to outstanding PSNs. The congestion window comes from a [Congestion], which is
-// defaultCongestion unless [Config] names another. A [Share] limits what several requesters
-// together have outstanding. max_rd_atomic limits READs and atomics.
+// If the peer keeps early packets, the requester also sends a probe when a response takes longer
+// than the RTT samples predict (RFC 6298), long before the local ACK timeout. The probe corresponds
+// to the tail loss probe of TCP (RFC 8985).
+//
+// A long READ is sent as several READ requests, and a WRITE may be sent as several WRITE messages
+// (chunk.go).
+//
+// Three limits apply to outstanding PSNs. A [Congestion] sets the congestion window; the default is
+// defaultCongestion ([Config]). A [Share] limits the outstanding PSNs of several requesters
+// together. max_rd_atomic limits outstanding READs and atomics.
 //
 // # The responder
 //
-// The responder of an RC (responder*.go) executes the request with the expected PSN. It keeps a
-// request that is ahead of it in an [EarlyPool] (early.go) and answers one that is behind it, a
-// duplicate, without executing it again. Acknowledgements are cumulative, so at most one ACK or NAK
-// is pending. READs, atomics, FLUSHes and ATOMIC WRITEs have responses of their own: a resource
-// remembers each of them so that a duplicate can be answered, and a job sends its responses
+// The responder of an RC (responder*.go) executes the request with the expected PSN. It keeps
+// requests with later PSNs in an [EarlyPool] (early.go). It answers requests with earlier PSNs,
+// which are duplicates, without executing them again, except a READ, which it executes again.
+// Acknowledgements are cumulative, so at most one ACK or NAK is pending.
+//
+// READs, atomics, FLUSHes and ATOMIC WRITEs have responses of their own. For each of them, a
+// responder resource stores what is needed to answer a duplicate, and a job sends the responses
 // (resources.go).
 //
-// A [Gather] holds back payloads for memory that is expensive to access, such as the memory of
-// another process, and stores them in one call (gather.go).
+// A [Gather] collects payloads for memory that is expensive to access, such as the memory of
+// another process, and stores them together in one call (gather.go).
 //
 // # Concurrency
 //
-// At any time, only one goroutine may use a machine. The same holds for all machines that have an
-// EarlyPool, a Gather or a Share in common.
+// A machine is not safe for concurrent use: its caller serializes all calls. If machines have an
+// EarlyPool, a Gather or a Share in common, the caller serializes the calls of all of them.
 //
 // # Configuration and citations
 //
-// [Config] has every constant that is a choice of the implementation rather than a rule. Section
-// numbers in comments refer to IBA volume 1. C9-n and C10-n are its compliance statements;
-// annex A17 defines RoCEv2, and annex A19 FLUSH and ATOMIC WRITE. Linux rxe is the software RoCE
-// driver of the Linux kernel (drivers/infiniband/sw/rxe).
+// [Config] has the parameters that the IBA leaves to the implementation. Section numbers in
+// comments refer to IBA volume 1. C9-n and C10-n are its compliance statements; annex A17 defines
+// RoCEv2, and annex A19 defines FLUSH and ATOMIC WRITE. Linux rxe is the software RoCE driver of
+// the Linux kernel (drivers/infiniband/sw/rxe).
 package transport

@@ -84,7 +84,7 @@ func (a *App) rootCommand() *cobra.Command {
 		Use:   "gorxe",
 		Short: "A software RDMA NIC: RoCEv2 in user space",
 		Long: `gorxe is a software RDMA NIC: the RoCEv2 transport in user space, without a kernel module
-or privileges. It interoperates with RNICs and with Linux rdma_rxe.`,
+or privileges. It interoperates with Linux rdma_rxe; it has not been tested with an RNIC.`,
 		Example: `  gorxe demo                        two software RNICs talk, and you see every packet
   gorxe devinfo -d eth0             what a device on eth0 would look like
   gorxe pingpong rc 192.0.2.7       against ibv_rc_pingpong, or gorxe, on another host
