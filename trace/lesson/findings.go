@@ -9,33 +9,33 @@ import (
 var exceptional = []entry{
 	{Lesson{"gap", "A missing packet",
 		"PSNs are consecutive, so a jump means that a packet is missing: lost before the capture point, or missed by the capture. " +
-			"A receiver executes packets only in order. It may store those after the gap until the missing one arrives, as gorxe does; most RNICs and Linux rxe drop them.",
+			"A receiver executes only the PSN that it expects. It may keep packets after the gap until then, as gorxe does; most RNICs and Linux rxe drop them.",
 		"IBA 9.7"}, finding(trace.Gap)},
 	{Lesson{"nak_sequence", "NAK: PSN sequence error",
 		"The responder got a PSN ahead of the one it expects. This NAK names the PSN that it wants and acknowledges all before it. " +
 			"It is sent once per gap: if the NAK or the retransmission is lost, only the requester's timer recovers.",
 		"IBA 9.7.5.2"}, finding(trace.SequenceNAK)},
-	{Lesson{"again_after_nak", "Retransmission after a sequence NAK",
-		"The rule after a sequence NAK is to go back to the missing PSN and retransmit everything from there on, including what had already arrived. " +
-			"TCP with selective acknowledgements would retransmit one segment. With go-back-N the receiver needs no memory for packets out of order, and a loss costs all packets in flight. " +
-			"If the responder has shown that it stores packets after a gap, a requester may retransmit only the missing packet, as gorxe does.",
+	{Lesson{"again_after_nak", "Go-back-N",
+		"After a sequence NAK the requester begins again at the PSN that is missing and repeats everything from there on, also what had arrived. " +
+			"TCP with selective acknowledgements would send one segment. Here the receiver needs no memory for what is out of order, and a loss costs a whole window. " +
+			"If the responder has shown that it keeps packets after a gap, a requester may retransmit only the missing packet, as gorxe does.",
 		"IBA 9.7.5.2"}, finding(trace.AfterNAK)},
 	{Lesson{"kept_early", "Selective repair",
-		"The acknowledgement covers packets that came after the gap and were not retransmitted: this responder had stored them, and the loss cost one packet. " +
+		"The acknowledgement covers packets that came after the gap and were not sent again: this responder had kept them, and the loss cost one packet. " +
 			"Responders do not advertise this; a requester finds out by retransmitting only the packet that the NAK names, and falls back to go-back-N if that fails.",
 		"IBA 9.7.5.1 lets a responder acknowledge whatever it has executed"}, finding(trace.KeptEarly)},
 	{Lesson{"again_after_timeout", "The transport timer",
-		"If nothing is acknowledged for 4.096 µs × 2^timeout the requester retransmits from the oldest unacknowledged packet. " +
-			"The exponent is an attribute of the queue pair (14 means 67 ms), and retry_cnt is the number of retries before the work request fails with RETRY_EXC_ERR. " +
-			"Linux rxe does not restart its timer with every acknowledgement, so the timer can expire although nothing was lost.",
+		"If nothing is acknowledged for 4.096 µs × 2^timeout the requester sends again from the oldest packet that is not acknowledged. " +
+			"The exponent is an attribute of the queue pair (14 stands for 67 ms), and retry_cnt says how often it tries before the work request fails with RETRY_EXC_ERR. " +
+			"Linux rxe does not set its timer anew with every acknowledgement, so it also fires where nothing was lost.",
 		"IBA 9.7.6.1.3"}, finding(trace.AfterTimeout)},
 	{Lesson{"rnr_nak", "RNR NAK: receiver not ready",
 		"A SEND needs a receive that the program at the other end has posted, and there is none. " +
-			"The NAK says how long the sender must wait before it retries: one of 32 times from 10 µs to 655 ms. TCP would close its window instead.",
+			"The NAK carries a time, one of 32 from 10 µs to 655 ms, that the sender shall wait before it tries again. TCP would close its window instead.",
 		"IBA 9.7.5.2.8"}, finding(trace.RNRNAK)},
 	{Lesson{"again_after_rnr", "Retry after an RNR NAK",
-		"The wait is over and the same PSN is sent again. The queue pair's rnr_retry limits the number of retries; 7 means no limit. " +
-			"When the retries are used up, the work request fails with RNR_RETRY_EXC_ERR, so programs post receives before they tell their peer to send.",
+		"The wait is over and the same PSN is sent again. rnr_retry of the queue pair says how often; 7 stands for ever. " +
+			"When the tries are used up the work request fails with RNR_RETRY_EXC_ERR, so programs post receives before they tell their peer to send.",
 		"IBA 9.7.5.2.8"}, finding(trace.AfterRNR)},
 	{Lesson{"implied_nak", "Implied NAK",
 		"READs and atomics are answered in their order. An answer to something later, while an earlier READ or atomic has none, shows that its response was lost. " +
@@ -60,11 +60,11 @@ var exceptional = []entry{
 		"IBA 9.7"}, finding(trace.Reordered)},
 	{Lesson{"nak_error", "A NAK that ends the connection",
 		"The responder cannot or will not do what was asked: the key, the range, the rights or the request itself are wrong. " +
-			"The queue pairs at both ends enter the error state, all pending work requests complete with a flush error, and the program has to connect again.",
+			"The queue pairs at both ends go into the error state, all that was posted is flushed, and the program has to connect again.",
 		"IBA 9.7.5.2"}, finding(trace.ErrorNAK)},
 	{Lesson{"remote_access", "Remote access error",
 		"A network card checks each access from outside: does the key exist, does it belong to the protection domain of this queue pair, do address and length lie within its memory, and does it permit this operation? " +
-			"The NAK does not say which check failed.",
+			"Which of these failed the NAK does not say.",
 		"IBA 9.7.5.2"}, ack(func(s bth.Syndrome) bool { return s == bth.NakRemoteAccess })},
 	{Lesson{"ack_coalesced", "One acknowledgement for several messages",
 		"An acknowledgement covers all before its PSN, so a responder may wait a little and answer several messages at once. " +
@@ -72,11 +72,11 @@ var exceptional = []entry{
 		"IBA 9.7.5.1"}, finding(trace.AckCoalesced)},
 	{Lesson{"no_credit", "End-to-end credits",
 		"The syndrome of an acknowledgement can say how many more SENDs there are receives for, as TCP's window does for bytes. " +
-			"At zero the requester may send one request to see whether it is taken. Most RNICs and Linux rxe send 31, which means that they announce no limit.",
+			"At zero the requester may send one request to see whether it is taken. Most RNICs and Linux rxe send 31, which stands for: no limit told.",
 		"IBA 9.7.5"}, finding(trace.NoCredit)},
 	{Lesson{"ecn_ce", "Explicit congestion notification",
 		"A switch whose queue grows sets two bits in the IP header of packets that pass, instead of dropping them. " +
-			"TCP uses this too, but RoCE notifies the sender with a separate packet, the CNP.",
+			"It is what TCP has, too; but RoCE tells the sender by a packet of its own, the CNP.",
 		"RFC 3168, IBA annex A17"}, finding(trace.ECNMarked)},
 	{Lesson{"cnp", "Congestion notification packet",
 		"A receiver of marked packets sends a CNP to the sending queue pair, which then reduces its rate. " +
@@ -104,7 +104,7 @@ var exceptional = []entry{
 		"A responder that follows the rules cannot have what it acknowledges here. More often the capture is to blame: it missed packets that did arrive.",
 		"IBA 9.7"}, finding(trace.NotGoBackN)},
 	{Lesson{"no_migreq", "MigReq",
-		"The bit belongs to automatic path migration, which can move a connection to another physical port. A queue pair that does not use it counts as already migrated, so most RNICs set the bit in every packet. Linux rxe never sets it and ignores it.",
+		"The bit belongs to automatic path migration, with which a connection moves to another port. A queue pair that uses none of it begins in the state migrated, and most RNICs set the bit in all packets. Linux rxe never does, and ignores it.",
 		"IBA 9.2"}, finding(trace.NeverMigReq)},
 	{Lesson{"cm_retry", "Messages of the connection manager are repeated",
 		"The connection manager uses datagrams, which may be lost. Each side says in the REQ how long it takes to answer, and a message without an answer is sent again after that time, up to 15 times.",
