@@ -1297,7 +1297,8 @@ func TestBounds(t *testing.T) {
 			advance 10s
 			state #1 gone
 			state #2 gone`},
-		{"no request displaces a connection that is established or is being ended", Config{MaxHalfOpenPeer: 1, MaxHalfOpen: 1}, 0, `
+		{"no request displaces a connection that is established or is being ended",
+			Config{MaxHalfOpenPeer: 1, MaxHalfOpen: 1}, 0, `
 			listen 7
 			< REQ 0x1 qpn=0x1
 			event REQUESTED #1 qpn=0x1
@@ -1360,7 +1361,8 @@ func TestBounds(t *testing.T) {
 			verdict duplicate
 			< DREP 0x1 #1
 			verdict duplicate`},
-		{"a displaced request that finds no room to rest is forgotten", Config{MaxHalfOpenPeer: 1, MaxTimewaitPeer: 1}, 1, `
+		{"a displaced request that finds no room to rest is forgotten",
+			Config{MaxHalfOpenPeer: 1, MaxTimewaitPeer: 1}, 1, `
 			listen 7
 			< REQ 0x1 qpn=0x1
 			event REQUESTED #1 qpn=0x1

@@ -81,7 +81,8 @@ func (t *Table) RegisterFast(pd *PD, q *FastReg) error {
 	case f == nil || f.key != q.Key:
 		return fmt.Errorf("mr: fast register: no fast region has key %#08x", q.Key)
 	case q.NewKey>>variantBits != q.Key>>variantBits:
-		return fmt.Errorf("mr: fast register: region %#08x cannot change its key to %#08x; only the low byte may change",
+		return fmt.Errorf(
+			"mr: fast register: region %#08x cannot change its key to %#08x; only the low byte may change",
 			q.Key, q.NewKey)
 	case f.pd != pd:
 		return fmt.Errorf("mr: fast register: region %#08x is not in the protection domain of the queue pair", q.Key)

@@ -39,7 +39,9 @@ func (p *PD) Dealloc() error {
 		return nil
 	}
 	if n := p.users.Load(); n != deallocated {
-		return fmt.Errorf("mr: protection domain %d is in use by %d regions, windows, queue pairs and SRQs; destroy those first", p.ID, n)
+		return fmt.Errorf(
+			"mr: protection domain %d is in use by %d regions, windows, queue pairs and SRQs; destroy those first",
+			p.ID, n)
 	}
 	return nil
 }

@@ -126,7 +126,8 @@ func (t *Table) newRegion(op string, pd *PD, mem Memory, iova, length uint64, ac
 	}
 	r := &Region{pd: pd, mem: mem, iova: iova, length: length, access: access, valid: true, atomics: t.atomics}
 	if m, ok := mem.(ReadOnly); ok && m.ReadOnly() && access&LocalWrite != 0 {
-		return nil, fmt.Errorf("mr: %s: access %v on read-only memory; clear LOCAL_WRITE and the rights that require it",
+		return nil, fmt.Errorf(
+			"mr: %s: access %v on read-only memory; clear LOCAL_WRITE and the rights that require it",
 			op, access)
 	}
 	if a, ok := mem.(Addressable); ok {

@@ -100,7 +100,8 @@ func newHosts(t *testing.T, names ...string) map[string]*host {
 		if err := os.WriteFile(filepath.Join(h.root, "etc", "hosts"), []byte(known), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		must(t, strings.NewReplacer("HOST", name, "ADDR", fmt.Sprintf("10.47.91.%d/24", i+1), "ROOT", h.root).Replace(`set -e
+		must(t, strings.NewReplacer("HOST", name, "ADDR", fmt.Sprintf("10.47.91.%d/24", i+1), "ROOT",
+			h.root).Replace(`set -e
 			ip netns add HOST
 			ip link add eth0 netns HOST type veth peer name to-HOST
 			ip link set to-HOST master bridge up

@@ -86,7 +86,8 @@ func (q *QP) canPostSend() bool {
 func (q *QP) checkDestination(wr *SendWR) error {
 	switch {
 	case wr.AH == nil:
-		return fmt.Errorf("qp: %w: a send on a queue pair of type %v requires AH, the address handle of its destination",
+		return fmt.Errorf(
+			"qp: %w: a send on a queue pair of type %v requires AH, the address handle of its destination",
 			ErrBadWR, q.Type)
 	case wr.AH.PD() != q.PD:
 		return fmt.Errorf("qp: %w: its AH belongs to another protection domain", ErrBadWR)

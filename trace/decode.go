@@ -64,7 +64,8 @@ func (d *Decoder) parts(f *capture.Frame, g *datagram, p *Packet, show func(*Pac
 		return
 	case 0:
 		p.ICRC = ICRC{}
-		d.broken(p, fmt.Errorf("%d bytes exceed the maximum packet length, and neither ICRCs nor headers show packet boundaries", g.n))
+		d.broken(p, fmt.Errorf(
+			"%d bytes exceed the maximum packet length, and neither ICRCs nor headers show packet boundaries", g.n))
 		d.finish(p, show)
 		return
 	}

@@ -76,7 +76,8 @@ func (a *Analyzer) isNetworkDuplicate(c *conn, st *stream, s bth.PSN) bool {
 		return false
 	case unreliable, numbered && int16(a.p.IP.ID-st.id) < 0, !numbered && a.since(r.at) < int64(overtaken):
 		c.Lost -= min(c.Lost, 1)
-		a.note(Reordered, Warning, fmt.Sprintf("PSN %d arrives after frame %d, which was sent later: the network reordered them", s, r.missed),
+		a.note(Reordered, Warning, fmt.Sprintf(
+			"PSN %d arrives after frame %d, which was sent later: the network reordered them", s, r.missed),
 			r.missed, a.p.Number)
 		r.missed = 0
 		return true
@@ -229,7 +230,8 @@ func (a *Analyzer) readAgain(w *work) {
 	off := p.BTH.PSN.Diff(w.first)
 	text := fmt.Sprintf("the whole READ of frame %d is requested again: %d bytes", w.m.Frames[0], p.BTH.RETH.DMALen)
 	if off > 0 {
-		text = fmt.Sprintf("the rest of the READ of frame %d is requested again, from response %d on: %d bytes at address %#x",
+		text = fmt.Sprintf(
+			"the rest of the READ of frame %d is requested again, from response %d on: %d bytes at address %#x",
 			w.m.Frames[0], off+1, p.BTH.RETH.DMALen, p.BTH.RETH.VA)
 	}
 	a.note(ReadAgain, Warning, text, w.m.Frames[0], p.Number)

@@ -77,10 +77,13 @@ func (a *Analyzer) checkPacket() {
 				p.ICRC.Wire, p.ICRC.Want, p.Src.Addr()), p.Number)
 			break
 		}
-		a.note(WrongICRC, Error, fmt.Sprintf("ICRC %#08x, expected %#08x: the packet was corrupted in transit, and the receiver drops it silently",
+		a.note(WrongICRC, Error, fmt.Sprintf(
+			"ICRC %#08x, expected %#08x: the packet was corrupted in transit, and the receiver drops it silently",
 			p.ICRC.Wire, p.ICRC.Want), p.Number)
 	case RightAsRxe:
-		a.note(RxeICRC, Info, "the ICRC is computed as Linux rxe does for a FLUSH, over the packet twice; other receivers drop it", p.Number)
+		a.note(RxeICRC, Info,
+			"the ICRC is computed as Linux rxe does for a FLUSH, over the packet twice; other receivers drop it",
+			p.Number)
 	}
 	if p.IP.CE() {
 		a.note(ECNMarked, Warning, "a switch marked this packet because of its queue length (ECN Congestion Experienced); the receiver should send a CNP", p.Number)
@@ -128,7 +131,9 @@ func (a *Analyzer) learnMTU(c *conn) {
 		return
 	}
 	if n := a.size; n < 256 || n > bth.MaxPayload || n&(n-1) != 0 {
-		a.note(InconsistentLength, Error, fmt.Sprintf("%s with %d bytes: every packet of a message except the last has exactly the path MTU", a.info.Name, n), a.p.Number)
+		a.note(InconsistentLength, Error, fmt.Sprintf(
+			"%s with %d bytes: every packet of a message except the last has exactly the path MTU", a.info.Name,
+			n), a.p.Number)
 		return
 	}
 	if c.MTU == 0 || !c.MTUExact && a.size > c.MTU {

@@ -178,7 +178,8 @@ func TestWhatTheCaptureWithLossesAddsUpTo(t *testing.T) {
 	for _, p := range r.packets {
 		if p.Role == trace.Ack && p.BTH.PSN == 9803733 {
 			n++
-			if again := p.Meaning == "acknowledges up to PSN 9803733 again: response to a duplicate"; again != (p.Number != 273) {
+			again := p.Meaning == "acknowledges up to PSN 9803733 again: response to a duplicate"
+			if again != (p.Number != 273) {
 				t.Errorf("frame %d: %s", p.Number, p.Meaning)
 			}
 		}

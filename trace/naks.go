@@ -213,5 +213,7 @@ func (a *Analyzer) hint(syn bth.Syndrome, w *work) string {
 		return fmt.Sprintf("; key %#x was valid for another operation in frame %d; this one may not be permitted",
 			w.rkey, r.frame)
 	}
-	return fmt.Sprintf("; key %#x worked in frame %d, so it may have been invalidated since, or belong to another protection domain", w.rkey, r.frame)
+	return fmt.Sprintf(
+		"; key %#x worked in frame %d, so it may have been invalidated since, or belong to another protection domain",
+		w.rkey, r.frame)
 }

@@ -144,7 +144,8 @@ func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
 			w.m.Verb, w.m.Frames[0], found, w.value), w.m.Frames[0], p.Number)
 	case w.answers > 1:
 		p.Again = true
-		a.note(AtomicReplay, Info, fmt.Sprintf("the duplicate %s is answered with the saved result and not executed again: %#x as the first time",
+		a.note(AtomicReplay, Info, fmt.Sprintf(
+			"the duplicate %s is answered with the saved result and not executed again: %#x as the first time",
 			w.m.Verb, found), w.m.Frames[0], p.Number)
 	case w.m.Again > 0:
 		a.note(AtomicReplay, Info, fmt.Sprintf("the %s of frame %d was sent more than once; the responder executes it once and answers duplicates with the saved result",

@@ -219,6 +219,8 @@ func (a *Analyzer) credit(st *stream) {
 	}
 	if st.noCreditSince == 0 {
 		st.noCreditSince = a.at
-		a.note(NoCredit, Warning, "no credit: the responder has no receive left; the requester may send one request and must then wait", a.p.Number)
+		a.note(NoCredit, Warning,
+			"no credit: the responder has no receive left; the requester may send one request and must then wait",
+			a.p.Number)
 	}
 }

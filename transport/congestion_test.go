@@ -90,7 +90,8 @@ func TestACongestionControlOfTheCaller(t *testing.T) {
 			> ACKNOWLEDGE psn=100 syn=ack msn=1
 			< RDMA_READ_REQUEST psn=101 rkey=rw va=0x10000 dma=4
 			> RDMA_READ_RESPONSE_ONLY psn=101 len=4 syn=ack msn=2`, toyCongestion{window: 8, gap: 1_000_000, restarts: 1}},
-		{"it is told only of packets that leave: a call with the window full delays nothing", toyCongestion{window: 1, gap: 10_000}, `
+		{"it is told only of packets that leave: a call with the window full delays nothing",
+			toyCongestion{window: 1, gap: 10_000}, `
 			post write id=1 len=0
 			> RDMA_WRITE_ONLY psn=100 len=0 va=0x40000 dma=0 ack
 			advance 10us
@@ -119,7 +120,8 @@ func TestACongestionControlOfTheCaller(t *testing.T) {
 			< CNP psn=0
 			verdict congestion_notified
 			counts rp_cnp_handled=1`, toyCongestion{window: 8, gap: 20_000, restarts: 1}},
-		{"a queue pair that does not send has no use for a congestion notification", toyCongestion{window: 8, gap: 10_000}, `
+		{"a queue pair that does not send has no use for a congestion notification",
+			toyCongestion{window: 8, gap: 10_000}, `
 			modify ERR
 			< CNP psn=0
 			verdict wrong_state`, toyCongestion{window: 8, gap: 10_000, restarts: 1}},

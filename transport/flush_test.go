@@ -22,7 +22,8 @@ func TestRequesterFlushes(t *testing.T) {
 			> FLUSH psn=101 va=0x0 dma=0 type=3 level=1 ack
 			< RDMA_READ_RESPONSE_ONLY psn=101 len=0
 			wc 2 SUCCESS FLUSH`},
-		{"FLUSH does not count against max_rd_atomic, ATOMIC WRITE does", func(a *qp.Attr, c *Config) { a.MaxRdAtomic = 1 }, `
+		{"FLUSH does not count against max_rd_atomic, ATOMIC WRITE does",
+			func(a *qp.Attr, c *Config) { a.MaxRdAtomic = 1 }, `
 			post flush id=1 type=1
 			> FLUSH psn=100 va=0x0 dma=0 type=1 level=0 ack
 			post atomwrite id=2 len=8
@@ -61,7 +62,8 @@ func TestRequesterFlushes(t *testing.T) {
 			wc 3 SUCCESS RDMA_READ
 			< RDMA_READ_RESPONSE_ONLY psn=103 len=0
 			wc 4 SUCCESS ATOMIC_WRITE`},
-		{"an acknowledgement of what follows completes FLUSH and ATOMIC WRITE: there is no data to miss", func(a *qp.Attr, c *Config) { a.MaxRdAtomic = 1 }, `
+		{"an acknowledgement of what follows completes FLUSH and ATOMIC WRITE: there is no data to miss",
+			func(a *qp.Attr, c *Config) { a.MaxRdAtomic = 1 }, `
 			post flush id=1 type=1
 			> FLUSH psn=100 va=0x0 dma=0 type=1 level=0 ack
 			post atomwrite id=2 len=8
@@ -103,7 +105,8 @@ func TestRequesterFlushes(t *testing.T) {
 			< RDMA_READ_RESPONSE_FIRST psn=100 len=256
 			wc 1 BAD_RESP_ERR
 			state ERR`},
-		{"an ATOMIC WRITE with max_rd_atomic 0 is a local operation error, a FLUSH is not", func(a *qp.Attr, c *Config) { a.MaxRdAtomic = 0 }, `
+		{"an ATOMIC WRITE with max_rd_atomic 0 is a local operation error, a FLUSH is not",
+			func(a *qp.Attr, c *Config) { a.MaxRdAtomic = 0 }, `
 			post flush id=1 type=1
 			> FLUSH psn=100 va=0x0 dma=0 type=1 level=0 ack
 			< RDMA_READ_RESPONSE_ONLY psn=100 len=0
@@ -161,7 +164,8 @@ func TestResponderFlushes(t *testing.T) {
 			> RDMA_READ_RESPONSE_ONLY psn=100 len=0 syn=ack msn=1
 			< FLUSH psn=100 va=0x300001 dma=8 rkey=bindable type=1 ack
 			verdict unknown_duplicate`},
-		{"FLUSH takes nothing from max_dest_rd_atomic", func(a *qp.Attr, c *Config) { flushable(a, c); a.MaxDestRdAtomic = 1 }, `
+		{"FLUSH takes nothing from max_dest_rd_atomic",
+			func(a *qp.Attr, c *Config) { flushable(a, c); a.MaxDestRdAtomic = 1 }, `
 			<+ FLUSH psn=100 va=0x300000 dma=8 rkey=bindable type=1 ack
 			<+ RDMA_READ_REQUEST psn=101 va=0x10000 dma=1 rkey=rw ack
 			<+ FLUSH psn=102 va=0x300000 dma=8 rkey=bindable type=1 ack

@@ -87,7 +87,9 @@ func TestGoBackN(t *testing.T) {
 					jumps += lossyRun(t, op, seed, rxe)
 				}
 				if jumps < 60 {
-					t.Errorf("the requester went back %d times in 60 runs: the losses should have made it do so more often", jumps)
+					t.Errorf(
+						"the requester went back %d times in 60 runs: the losses should have made it do so more often",
+						jumps)
 				}
 			})
 		}

@@ -244,7 +244,8 @@ func TestSendWithInvalidate(t *testing.T) {
 			< SEND_ONLY_WITH_INVALIDATE psn=100 len=4 inv=w2 ack
 			> ACKNOWLEDGE psn=100 syn=rnr12 msn=0
 			key w2 open`},
-		{"an ordinary region is refused: remote access error, and REM_INV_REQ_ERR at the receiver as with rxe", nil, peer + `
+		{"an ordinary region is refused: remote access error, and REM_INV_REQ_ERR at the receiver as with rxe",
+			nil, peer + `
 			< SEND_ONLY_WITH_INVALIDATE psn=100 len=4 inv=rw ack
 			wc 5 REM_INV_REQ_ERR
 			> ACKNOWLEDGE psn=100 syn=acc msn=0
@@ -301,7 +302,8 @@ func TestWindowsOpenMemory(t *testing.T) {
 			event QP_ACCESS_ERR
 			> ACKNOWLEDGE psn=101 syn=acc msn=0
 			state ERR`},
-		{"a READ through a window that is shut meanwhile is refused where it stands", func(a *qp.Attr, c *Config) { a.RNRRetry = 7 }, `
+		{"a READ through a window that is shut meanwhile is refused where it stands",
+			func(a *qp.Attr, c *Config) { a.RNRRetry = 7 }, `
 			post bind id=1 key=w2 to=bindable va=0x300000 n=512 access=read
 			wc 1 SUCCESS BIND_MW
 			recv id=5 len=0

@@ -65,7 +65,8 @@ func TestRequesterLimits(t *testing.T) {
 			< RDMA_READ_RESPONSE_FIRST psn=104 len=256
 			< RDMA_READ_RESPONSE_LAST psn=105 len=1
 			wc 1 SUCCESS RDMA_READ`},
-		{"where only one READ may be outstanding it is asked for all that the window takes", func(a *qp.Attr, c *Config) { a.MaxRdAtomic = 1 }, `
+		{"where only one READ may be outstanding it is asked for all that the window takes",
+			func(a *qp.Attr, c *Config) { a.MaxRdAtomic = 1 }, `
 			post read id=1 len=4097
 			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=4096 ack`},
 		{"a READ that just fits the window is asked for", nil, `

@@ -15,7 +15,8 @@ func TestRequesterGoesBack(t *testing.T) {
 			> SEND_LAST psn=101 len=256 ack
 	`
 	runScenarios(t, []scenario{
-		{"a sequence NAK acknowledges all before its PSN and is answered from there, inside the message (9.7.5.2)", nil, twoPackets + `
+		{"a sequence NAK acknowledges all before its PSN and is answered from there, inside the message (9.7.5.2)", nil,
+			twoPackets + `
 			< ACKNOWLEDGE psn=101 syn=seq rxe
 			verdict sequence_nak
 			> SEND_LAST psn=101 len=256 ack
@@ -52,7 +53,8 @@ func TestRequesterEndsOnErrors(t *testing.T) {
 			> SEND_ONLY psn=102 len=1 ack
 	`
 	refused := func(code, status string) scenario {
-		return scenario{"NAK " + code + " ends in " + status + " and ERR; those before succeed, those behind are flushed", nil, three + `
+		return scenario{"NAK " + code + " ends in " + status +
+			" and ERR; those before succeed, those behind are flushed", nil, three + `
 			< ACKNOWLEDGE psn=101 syn=` + code + `
 			verdict remote_error
 			wc 1 SUCCESS SEND
@@ -84,7 +86,8 @@ func TestRequesterEndsOnErrors(t *testing.T) {
 			verdict bad_response
 			< ACKNOWLEDGE psn=100
 			wc 1 SUCCESS SEND`},
-		{"a READ on a queue pair with max_rd_atomic 0 is a local operation error", func(a *qp.Attr, c *Config) { a.MaxRdAtomic = 0 }, `
+		{"a READ on a queue pair with max_rd_atomic 0 is a local operation error",
+			func(a *qp.Attr, c *Config) { a.MaxRdAtomic = 0 }, `
 			post read id=1 len=1
 			wc 1 LOC_QP_OP_ERR
 			state ERR`},

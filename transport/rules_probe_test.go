@@ -35,7 +35,8 @@ func TestRequesterProbes(t *testing.T) {
 			< ACKNOWLEDGE psn=108
 			wc 3 SUCCESS RDMA_WRITE
 			counts retransmitted_pkts=3 ack_probes=2 rcvd_seq_err=1`},
-		{"a probe spends no retry, and the local ACK timeout comes when it would", func(a *qp.Attr, c *Config) { lossy(a, c); a.RetryCnt = 1; c.ProbeAfter = 40_000_000 }, paced + `
+		{"a probe spends no retry, and the local ACK timeout comes when it would",
+			func(a *qp.Attr, c *Config) { lossy(a, c); a.RetryCnt = 1; c.ProbeAfter = 40_000_000 }, paced + `
 			advance 40ms
 			> RDMA_WRITE_FIRST psn=105 len=256 va=0x40000 dma=1024 ack
 			progress send=109 ack=105 recv=100 window=8 retries=1 rnr=7
@@ -72,7 +73,8 @@ func TestRequesterProbes(t *testing.T) {
 			> RDMA_WRITE_MIDDLE psn=106 len=256 ack
 			< ACKNOWLEDGE psn=108
 			wc 3 SUCCESS RDMA_WRITE`},
-		{"a silence is never shorter than ProbeAfter", func(a *qp.Attr, c *Config) { lossy(a, c); c.ProbeAfter = 300_001 }, paced + `
+		{"a silence is never shorter than ProbeAfter",
+			func(a *qp.Attr, c *Config) { lossy(a, c); c.ProbeAfter = 300_001 }, paced + `
 			advance 300us
 			advance 1ns
 			> RDMA_WRITE_FIRST psn=105 len=256 va=0x40000 dma=1024 ack`},
@@ -80,9 +82,11 @@ func TestRequesterProbes(t *testing.T) {
 			< ACKNOWLEDGE psn=108
 			wc 3 SUCCESS RDMA_WRITE
 			advance 1s`},
-		{"a queue pair without a local ACK timeout does not probe", func(a *qp.Attr, c *Config) { lossy(a, c); a.Timeout = 0 }, paced + `
+		{"a queue pair without a local ACK timeout does not probe",
+			func(a *qp.Attr, c *Config) { lossy(a, c); a.Timeout = 0 }, paced + `
 			advance 1s`},
-		{"where nothing was seen to be kept the window is not widened by a repair, and nothing is probed for", func(a *qp.Attr, c *Config) { lossy(a, c); c.Window = 4 }, `
+		{"where nothing was seen to be kept the window is not widened by a repair, and nothing is probed for",
+			func(a *qp.Attr, c *Config) { lossy(a, c); c.Window = 4 }, `
 			post write id=1 len=1280
 			> RDMA_WRITE_FIRST psn=100 len=256 va=0x40000 dma=1280
 			> RDMA_WRITE_MIDDLE psn=101 len=256

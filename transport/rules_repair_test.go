@@ -84,7 +84,8 @@ func TestRequesterRepairsWhereThePeerKeeps(t *testing.T) {
 			< ACKNOWLEDGE psn=105 syn=seq
 			< ACKNOWLEDGE psn=107
 			wc 2 SUCCESS RDMA_WRITE`},
-		{"an ACK for the repaired packet alone tells that the rest was not kept: all of it is sent again", lossy, learned + four + `
+		{"an ACK for the repaired packet alone tells that the rest was not kept: all of it is sent again", lossy,
+			learned + four + `
 			< ACKNOWLEDGE psn=105 syn=seq
 			> RDMA_WRITE_MIDDLE psn=105 len=256 ack
 			< ACKNOWLEDGE psn=105
@@ -113,7 +114,8 @@ func TestRequesterRepairsWhereThePeerKeeps(t *testing.T) {
 			< ACKNOWLEDGE psn=106 syn=seq
 			< ACKNOWLEDGE psn=107
 			wc 2 SUCCESS RDMA_WRITE`},
-		{"a peer with which three repairs in a row were in vain is sent everything, until it is seen to keep", lossy, learned + doubted + `
+		{"a peer with which three repairs in a row were in vain is sent everything, until it is seen to keep", lossy,
+			learned + doubted + `
 			post write id=2 len=1024
 			> RDMA_WRITE_FIRST psn=113 len=256 va=0x40000 dma=1024
 			> RDMA_WRITE_MIDDLE psn=114 len=256
@@ -153,7 +155,8 @@ func TestRequesterRepairsWhereThePeerKeeps(t *testing.T) {
 			< ACKNOWLEDGE psn=108
 			wc 2 SUCCESS RDMA_WRITE
 			wc 3 SUCCESS RDMA_WRITE`},
-		{"while a packet is repaired twice the window may be out, and the packet that fills it asks for an ACK", lossy, learned + four + `
+		{"while a packet is repaired twice the window may be out, and the packet that fills it asks for an ACK", lossy,
+			learned + four + `
 			post write id=3 len=3584
 			> RDMA_WRITE_FIRST psn=108 len=256 va=0x40000 dma=3584
 			> RDMA_WRITE_MIDDLE psn=109 len=256
@@ -176,7 +179,9 @@ func TestRequesterRepairsWhereThePeerKeeps(t *testing.T) {
 			> RDMA_WRITE_LAST psn=121 len=256 ack
 			< ACKNOWLEDGE psn=121
 			wc 3 SUCCESS RDMA_WRITE`},
-		{"but no more than the window of READs, atomics and FLUSHes", func(a *qp.Attr, c *Config) { lossy(a, c); c.Window = 4; a.MaxRdAtomic = 8; c.ReadChunk = 1 }, learned + four + `
+		{"but no more than the window of READs, atomics and FLUSHes",
+			func(a *qp.Attr, c *Config) { lossy(a, c); c.Window = 4; a.MaxRdAtomic = 8; c.ReadChunk = 1 },
+			learned + four + `
 			< ACKNOWLEDGE psn=104 syn=seq
 			> RDMA_WRITE_FIRST psn=104 len=256 va=0x40000 dma=1024 ack
 			post write id=3 len=0
@@ -192,7 +197,8 @@ func TestRequesterRepairsWhereThePeerKeeps(t *testing.T) {
 			wc 4 SUCCESS RDMA_READ
 			< ATOMIC_ACKNOWLEDGE psn=110
 			wc 5 SUCCESS FETCH_ADD`},
-		{"a READ that is repaired keeps its slot, and its data is no sign of what was kept", func(a *qp.Attr, c *Config) { lossy(a, c); a.MaxRdAtomic = 1; c.ReadChunk = 2 }, learned + `
+		{"a READ that is repaired keeps its slot, and its data is no sign of what was kept",
+			func(a *qp.Attr, c *Config) { lossy(a, c); a.MaxRdAtomic = 1; c.ReadChunk = 2 }, learned + `
 			post read id=2 len=400
 			> RDMA_READ_REQUEST psn=104 va=0x40000 dma=400 ack
 			post write id=3 len=0
@@ -209,7 +215,8 @@ func TestRequesterRepairsWhereThePeerKeeps(t *testing.T) {
 			< RDMA_READ_RESPONSE_ONLY psn=107 len=1
 			wc 4 SUCCESS RDMA_READ
 			counts retransmitted_pkts=2 rcvd_seq_err=2`},
-		{"a NAK behind the READ that was repaired tells that the rest was not kept", func(a *qp.Attr, c *Config) { lossy(a, c); c.ReadChunk = 2 }, learned + `
+		{"a NAK behind the READ that was repaired tells that the rest was not kept",
+			func(a *qp.Attr, c *Config) { lossy(a, c); c.ReadChunk = 2 }, learned + `
 			post read id=2 len=400
 			> RDMA_READ_REQUEST psn=104 va=0x40000 dma=400 ack
 			post write id=3 len=0
@@ -237,7 +244,8 @@ func TestRequesterRepairsWhereThePeerKeeps(t *testing.T) {
 			< ACKNOWLEDGE psn=106
 			< ACKNOWLEDGE psn=107
 			wc 2 SUCCESS RDMA_WRITE`},
-		{"a local ACK timeout goes back to all that is unacknowledged", func(a *qp.Attr, c *Config) { lossy(a, c); c.ProbeAfter = 1 << 40 }, learned + four + `
+		{"a local ACK timeout goes back to all that is unacknowledged",
+			func(a *qp.Attr, c *Config) { lossy(a, c); c.ProbeAfter = 1 << 40 }, learned + four + `
 			< ACKNOWLEDGE psn=105 syn=seq
 			> RDMA_WRITE_MIDDLE psn=105 len=256 ack
 			advance 67108863ns
@@ -245,7 +253,8 @@ func TestRequesterRepairsWhereThePeerKeeps(t *testing.T) {
 			> RDMA_WRITE_MIDDLE psn=105 len=256 ack
 			< ACKNOWLEDGE psn=107
 			wc 2 SUCCESS RDMA_WRITE`},
-		{"a repair starts the timer anew", func(a *qp.Attr, c *Config) { lossy(a, c); c.ProbeAfter = 1 << 40 }, learned + four + `
+		{"a repair starts the timer anew", func(a *qp.Attr, c *Config) { lossy(a, c); c.ProbeAfter = 1 << 40 },
+			learned + four + `
 			advance 60ms
 			< ACKNOWLEDGE psn=104 syn=seq
 			> RDMA_WRITE_FIRST psn=104 len=256 va=0x40000 dma=1024 ack

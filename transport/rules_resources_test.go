@@ -50,14 +50,16 @@ func TestResponderResources(t *testing.T) {
 			> RDMA_READ_RESPONSE_ONLY psn=102 len=8 syn=ack msn=3
 			< FETCH_ADD psn=100 va=0x10008 add=5 rkey=rw ack
 			verdict unknown_duplicate`},
-		{"a READ whose answer has left frees its place for the next", func(a *qp.Attr, c *Config) { a.MaxDestRdAtomic = 1 }, `
+		{"a READ whose answer has left frees its place for the next",
+			func(a *qp.Attr, c *Config) { a.MaxDestRdAtomic = 1 }, `
 			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
 			> RDMA_READ_RESPONSE_ONLY psn=100 len=1 syn=ack msn=1
 			< RDMA_READ_REQUEST psn=101 va=0x10000 dma=1 rkey=rw ack
 			> RDMA_READ_RESPONSE_ONLY psn=101 len=1 syn=ack msn=2
 			< RDMA_READ_REQUEST psn=100 va=0x10000 dma=1 rkey=rw ack
 			verdict unknown_duplicate`},
-		{"more atomics than max_dest_rd_atomic at a time are an invalid request", func(a *qp.Attr, c *Config) { a.MaxDestRdAtomic = 1 }, `
+		{"more atomics than max_dest_rd_atomic at a time are an invalid request",
+			func(a *qp.Attr, c *Config) { a.MaxDestRdAtomic = 1 }, `
 			<+ FETCH_ADD psn=100 va=0x10008 add=1 rkey=rw ack
 			< FETCH_ADD psn=101 va=0x10008 add=1 rkey=rw ack
 			verdict invalid_request

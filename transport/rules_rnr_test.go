@@ -82,7 +82,8 @@ func TestRequesterWaitsForReceiver(t *testing.T) {
 			> SEND_ONLY psn=101 len=1 ack
 			< ACKNOWLEDGE psn=101
 			wc 2 SUCCESS SEND`},
-		{"waiting costs nothing of retry_cnt, and no ACK timeout runs during the wait", func(a *qp.Attr, c *Config) { a.RetryCnt, a.RNRRetry = 0, 7 }, `
+		{"waiting costs nothing of retry_cnt, and no ACK timeout runs during the wait",
+			func(a *qp.Attr, c *Config) { a.RetryCnt, a.RNRRetry = 0, 7 }, `
 			post send id=1 len=1
 			> SEND_ONLY psn=100 len=1 ack
 			< ACKNOWLEDGE psn=100 syn=rnr0

@@ -47,7 +47,8 @@ func TestRequestersShareWhatIsOutstanding(t *testing.T) {
 			< ACKNOWLEDGE psn=103
 			wc 1 SUCCESS RDMA_WRITE
 			wc 2 SUCCESS RDMA_WRITE`},
-		{"with nothing outstanding one packet leaves after 100 ms, and a second one not before it is acknowledged", many, `
+		{"with nothing outstanding one packet leaves after 100 ms, and a second one not before it is acknowledged",
+			many, `
 			share limit=4 turn=2
 			others 4
 			post write id=1 len=512

@@ -38,7 +38,8 @@ func TestRequesterTimesOut(t *testing.T) {
 			> SEND_LAST psn=101 len=256 ack
 			< ACKNOWLEDGE psn=101
 			wc 1 SUCCESS SEND`},
-		{"timeouts without progress grow apart, to four times at most (9.7.6.1.3)", func(a *qp.Attr, c *Config) { c.BackoffLimit = 4; a.RetryCnt = 7 }, `
+		{"timeouts without progress grow apart, to four times at most (9.7.6.1.3)",
+			func(a *qp.Attr, c *Config) { c.BackoffLimit = 4; a.RetryCnt = 7 }, `
 			post send id=1
 			> SEND_ONLY psn=100 len=0 ack
 			advance 67108864ns
@@ -71,7 +72,8 @@ func TestRequesterTimesOut(t *testing.T) {
 			< ACKNOWLEDGE psn=101
 			wc 1 SUCCESS SEND
 			wc 2 SUCCESS SEND`},
-		{"going back for a NAK starts the timer anew, so that one loss costs one retry", func(a *qp.Attr, _ *Config) { a.RetryCnt = 1 }, `
+		{"going back for a NAK starts the timer anew, so that one loss costs one retry",
+			func(a *qp.Attr, _ *Config) { a.RetryCnt = 1 }, `
 			post send id=1 len=1
 			> SEND_ONLY psn=100 len=1 ack
 			post send id=2 len=1
@@ -113,7 +115,8 @@ func TestRequesterTimesOut(t *testing.T) {
 			< ACKNOWLEDGE psn=100
 			wc 1 SUCCESS SEND
 			advance 1000h`},
-		{"a NAK after a timeout is obeyed, also when one was obeyed before it", func(a *qp.Attr, _ *Config) { a.RetryCnt = 7 }, `
+		{"a NAK after a timeout is obeyed, also when one was obeyed before it",
+			func(a *qp.Attr, _ *Config) { a.RetryCnt = 7 }, `
 			post send id=1 len=1
 			> SEND_ONLY psn=100 len=1 ack
 			< ACKNOWLEDGE psn=100 syn=seq rxe

@@ -216,7 +216,8 @@ func TestWindowGrowsWhereItWasFull(t *testing.T) {
 			> RDMA_WRITE_MIDDLE psn=110 len=256
 			> RDMA_WRITE_MIDDLE psn=111 len=256
 			> RDMA_WRITE_MIDDLE psn=112 len=256 ack`},
-		{"a gap in READ responses does as well", func(a *qp.Attr, c *Config) { grows(a, c); c.ReadChunk = 1; a.MaxRdAtomic = 16 }, `
+		{"a gap in READ responses does as well",
+			func(a *qp.Attr, c *Config) { grows(a, c); c.ReadChunk = 1; a.MaxRdAtomic = 16 }, `
 			post read id=1 len=2560
 			> RDMA_READ_REQUEST psn=100 va=0x40000 dma=256 ack
 			> RDMA_READ_REQUEST psn=101 va=0x40100 dma=256 ack

@@ -113,7 +113,8 @@ func TestUnreliableConnectionReceives(t *testing.T) {
 			< UC_RDMA_WRITE_FIRST psn=104 len=4 va=0x10000 dma=256 rkey=rw
 			verdict invalid_request
 			state RTS`},
-		{"a WRITE to a queue pair without remote write is dropped", func(a *qp.Attr, c *Config) { a.Access &^= mr.RemoteWrite }, `
+		{"a WRITE to a queue pair without remote write is dropped",
+			func(a *qp.Attr, c *Config) { a.Access &^= mr.RemoteWrite }, `
 			< UC_RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=rw
 			verdict invalid_request`},
 		{"memory that goes away under a WRITE ends the message", nil, `

@@ -94,7 +94,8 @@ const maxAttached = nic.MaxAttached
 // RoCEv1, ff0e::ffff:a.b.c.d, names an IPv6 group.)
 func MulticastGID(group netip.Addr) (GID, error) {
 	if !group.Unmap().IsMulticast() {
-		return GID{}, fmt.Errorf("%v is not the address of a multicast group: those are 224.0.0.0/4 and ff00::/8", group)
+		return GID{}, fmt.Errorf(
+			"%v is not the address of a multicast group: those are 224.0.0.0/4 and ff00::/8", group)
 	}
 	return qp.GIDFromAddr(group), nil
 }

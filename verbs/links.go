@@ -20,7 +20,8 @@ import (
 func (d *Device) links(cfg *Config) ([]packet.Link, *hostlinks.Follower, error) {
 	switch {
 	case cfg.Device == "" && len(cfg.Links) == 0:
-		return nil, nil, errors.New("nothing to open: Config needs Device, an interface name or a local address, or Links")
+		return nil, nil, errors.New(
+			"nothing to open: Config needs Device, an interface name or a local address, or Links")
 	case cfg.Device != "" && len(cfg.Links) > 0:
 		return nil, nil, errors.New("Config has both Device and Links: give one")
 	case cfg.Device == "" && cfg.Follow:
@@ -95,7 +96,8 @@ func wrapLinks(cfg *Config, links []packet.Link) error {
 		}
 		outer := cfg.Wrap(l)
 		if outer == nil {
-			return fmt.Errorf("Config.Wrap returned nil for the link on %v: return the link itself to leave it as it is", l.Local())
+			return fmt.Errorf(
+				"Config.Wrap returned nil for the link on %v: return the link itself to leave it as it is", l.Local())
 		}
 		links[i] = outer
 	}

@@ -80,7 +80,8 @@ func (p *PD) register(mem Memory, iova, length uint64, access Access, opts []MRO
 	case o.hasIOVA:
 		iova = o.iova
 	case o.randomIOVA && access&ZeroBased != 0:
-		return nil, fmt.Errorf("register: a zero-based region begins at address 0: clear ZeroBased or leave WithRandomIOVA out")
+		return nil, fmt.Errorf(
+			"register: a zero-based region begins at address 0: clear ZeroBased or leave WithRandomIOVA out")
 	case o.randomIOVA:
 		iova = randomIOVA(iova)
 	}

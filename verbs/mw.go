@@ -81,7 +81,8 @@ func (q *QP) BindMW(w *MW, info BindInfo) (rkey uint32, err error) {
 	case w == nil:
 		return 0, &PostError{Err: errors.New("bind: the memory window is nil: make one with PD.AllocMW")}
 	case w.ctx != q.ctx || info.MR != nil && info.MR.ctx != q.ctx:
-		return 0, &PostError{Err: errors.New("bind: window, region and queue pair are not on one device and in one context")}
+		return 0, &PostError{Err: errors.New(
+			"bind: window, region and queue pair are not on one device and in one context")}
 	case info.MR != nil:
 		wr.Bind.LKey = info.MR.LKey()
 	case info.Length != 0:

@@ -80,10 +80,12 @@ func (p *PD) checkInit(init *QPInitAttr) error {
 		return errors.New("SendCQ is nil: make one with Device.CreateCQ")
 	}
 	if init.SendCQ.ctx != p.ctx || init.RecvCQ.ctx != p.ctx {
-		return errors.New("its completion queues are on another device or in another context than its protection domain")
+		return errors.New(
+			"its completion queues are on another device or in another context than its protection domain")
 	}
 	if init.SRQ != nil && init.SRQ.ctx != p.ctx {
-		return errors.New("its shared receive queue is on another device or in another context than its protection domain")
+		return errors.New(
+			"its shared receive queue is on another device or in another context than its protection domain")
 	}
 	if init.Receives != nil {
 		if init.SRQ != nil {

@@ -94,7 +94,8 @@ func TestProcessOneEndsWithItsProgram(t *testing.T) {
 		t.Skip("a PID namespace takes root")
 	}
 	p := newPlace(t)
-	c := p.background("unshare -pf --kill-child --mount-proc gorxe run -d 127.55.11.34 --daemon-idle 1h -- sh -c 'exit 3'")
+	c := p.background(
+		"unshare -pf --kill-child --mount-proc gorxe run -d 127.55.11.34 --daemon-idle 1h -- sh -c 'exit 3'")
 	if err := c.Wait(); exitCode(err) != 3 {
 		t.Errorf("%v\n%s", err, &c.out)
 	}

@@ -65,7 +65,9 @@ func TestAResponderChecksWhatClientsWriteAndSend(t *testing.T) {
 			counted["respond_checked_bytes"]; m != c.messages || b != c.bytes {
 			t.Errorf("%s: %d messages and %d bytes are right, want %d and %d", c.line, m, b, c.messages, c.bytes)
 		}
-		if says := fmt.Sprintf(`msg="payload checked" peer=127.66.0.2 device=gorxe0 tool=perftest messages_checked=%d bytes_checked=%d`, c.messages, c.bytes); !strings.Contains(logged, says) {
+		if says := fmt.Sprintf(
+			`msg="payload checked" peer=127.66.0.2 device=gorxe0 tool=perftest messages_checked=%d bytes_checked=%d`,
+			c.messages, c.bytes); !strings.Contains(logged, says) {
 			t.Errorf("%s: logged\n%s", c.line, logged)
 		}
 	}

@@ -154,7 +154,8 @@ func (ch *CompChannel) Close() error {
 }
 
 // errNoChannel is the error of a request for a notification of a CQ without a channel.
-var errNoChannel = errors.New("the completion queue was made without a completion channel: there is nowhere to tell; make it on one, or use Wait")
+var errNoChannel = errors.New(
+	"the completion queue was made without a completion channel: there is nowhere to tell; make it on one, or use Wait")
 
 // ReqNotify requests one event on the channel for the next completion that is added or, with
 // solicitedOnly, for the next one that is in error or is a receive whose sender requested the

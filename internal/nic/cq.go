@@ -16,7 +16,8 @@ import (
 // Errors of [CQ.Wait].
 var (
 	ErrClosed     = errors.New("the device or queue is closed")
-	ErrCQOverflow = errors.New("the completion queue overflowed: completions were lost; create it deeper or poll it more often")
+	ErrCQOverflow = errors.New(
+		"the completion queue overflowed: completions were lost; create it deeper or poll it more often")
 )
 
 // CQ is a completion queue. It is safe for concurrent use. Machines complete into it with their
@@ -214,7 +215,9 @@ func (c *CQ) Close() error {
 	c.mu.Lock()
 	if c.users > 0 {
 		defer c.mu.Unlock()
-		return fmt.Errorf("the completion queue is in use: close its queue pairs first (it serves %d send or receive queues)", c.users)
+		return fmt.Errorf(
+			"the completion queue is in use: close its queue pairs first (it serves %d send or receive queues)",
+			c.users)
 	}
 	first := c.end()
 	c.mu.Unlock()

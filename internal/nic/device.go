@@ -132,7 +132,9 @@ func newGIDs(cfg *Config) (gids []*gid, err error) {
 	case n == 0 && !cfg.LinksOptional:
 		return nil, errors.New("a device needs at least one link")
 	case n > maxGIDs:
-		return nil, fmt.Errorf("%d addresses are more than the %d GIDs that an address vector can name: open the device on one of them", n, maxGIDs)
+		return nil, fmt.Errorf(
+			"%d addresses are more than the %d GIDs that an address vector can name: open the device on one of them", n,
+			maxGIDs)
 	}
 	for i, l := range cfg.Links {
 		g, err := newGID(l, cfg.MTU, cfg.Shards)

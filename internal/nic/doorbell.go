@@ -7,7 +7,8 @@ import (
 	"github.com/gorxe/gorxe/internal/nic/admit"
 )
 
-var errSourced = errors.New("the queue pair takes its work requests from a source: put them there, and ring the doorbell")
+var errSourced = errors.New(
+	"the queue pair takes its work requests from a source: put them there, and ring the doorbell")
 
 // Doorbell announces work requests in the sources of the queue pair. It fetches sends and, unless
 // many are outstanding, transmits them in the caller's goroutine. Receives are fetched when

@@ -295,7 +295,8 @@ func (d *Device) route(av *qp.AddressVector, group bool) (*gid, packet.Path, err
 	case !group && !d.Admits(dst):
 		return nil, packet.Path{}, fmt.Errorf("%v is not among the peers that the device admits", dst)
 	case dst.Is4() != g.local.Is4():
-		return nil, packet.Path{}, fmt.Errorf("no way from GID %d (%v) to %v: one is IPv4, the other IPv6; the device has %s",
+		return nil, packet.Path{}, fmt.Errorf(
+			"no way from GID %d (%v) to %v: one is IPv4, the other IPv6; the device has %s",
 			g.index, g.local, dst, d.gidList())
 	}
 	if dst.IsLinkLocalUnicast() {

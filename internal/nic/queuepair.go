@@ -119,7 +119,8 @@ func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	}
 	if d.open.Add(1) > int64(d.maxQP) {
 		d.open.Add(-1)
-		return nil, fmt.Errorf("all %d queue pairs of the device are in use: close one, or open the device with a larger MaxQP", d.maxQP)
+		return nil, fmt.Errorf(
+			"all %d queue pairs of the device are in use: close one, or open the device with a larger MaxQP", d.maxQP)
 	}
 	if err := s.enter(q); err != nil {
 		d.open.Add(-1)

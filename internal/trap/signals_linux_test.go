@@ -222,7 +222,8 @@ func TestCallsRestartOnlyIfTheSignalIsForTheirThread(t *testing.T) {
 			if st.state == 0 {
 				st.state = 'S'
 			}
-			text := fmt.Sprintf("Name:\tx\nState:\t%c (x)\nTgid:\t100\nThreads:\t%d\nSigPnd:\t%016x\nShdPnd:\t%016x\nSigBlk:\t%016x\n",
+			text := fmt.Sprintf(
+				"Name:\tx\nState:\t%c (x)\nTgid:\t100\nThreads:\t%d\nSigPnd:\t%016x\nShdPnd:\t%016x\nSigBlk:\t%016x\n",
 				st.state, len(c.threads), st.thread, st.process, st.blocked)
 			for _, dir := range []string{fmt.Sprint(tid), fmt.Sprintf("100/task/%d", tid)} {
 				if err := os.MkdirAll(filepath.Join(proc, dir), 0o700); err != nil {

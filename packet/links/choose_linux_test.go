@@ -29,9 +29,11 @@ func TestChooseOnAVethPair(t *testing.T) {
 		if got := l.Caps().Name; got != "raw" {
 			t.Errorf("chosen is %s, want raw", got)
 		}
-		if len(choices) != 3 || choices[0].String() != "xdp: not chosen: the driver of veth0 does not support zero-copy" ||
+		if len(choices) != 3 ||
+			choices[0].String() != "xdp: not chosen: the driver of veth0 does not support zero-copy" ||
 			choices[1].String() != "raw: chosen" ||
-			choices[2].String() != "udp: not chosen: raw is better: it sees IP headers, so it checks every ICRC in full" {
+			choices[2].String() !=
+				"udp: not chosen: raw is better: it sees IP headers, so it checks every ICRC in full" {
 			t.Errorf("choices: %v", choices)
 		}
 		return nil

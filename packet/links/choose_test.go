@@ -47,12 +47,16 @@ func TestTheBestKindThatWorksIsChosen(t *testing.T) {
 		want    string // texts of the choices, separated by "; "
 		err     error
 	}{
-		{"all work", []error{nil, nil, nil}, "kind2: chosen; kind1: not chosen: kind2 is better: merit 2; kind0: not chosen: kind2 is better: merit 2", nil},
+		{"all work", []error{nil, nil, nil},
+			"kind2: chosen; kind1: not chosen: kind2 is better: merit 2; kind0: not chosen: kind2 is better: merit 2",
+			nil},
 		{"the best does not", []error{nil, nil, no},
 			"kind2: not chosen: no such driver; kind1: chosen; kind0: not chosen: kind1 is better: merit 1", nil},
 		{"only the last does", []error{nil, no, no},
 			"kind2: not chosen: no such driver; kind1: not chosen: no such driver; kind0: chosen", nil},
-		{"none does", []error{no, no, no}, "kind2: not chosen: no such driver; kind1: not chosen: no such driver; kind0: not chosen: no such driver", no},
+		{"none does", []error{no, no, no},
+			"kind2: not chosen: no such driver; kind1: not chosen: no such driver; kind0: not chosen: no such driver",
+			no},
 		{"the port is taken", []error{nil, busy, no},
 			"kind2: not chosen: no such driver; kind1: not chosen: port taken: " + syscall.EADDRINUSE.Error(),
 			syscall.EADDRINUSE},

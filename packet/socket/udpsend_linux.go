@@ -175,7 +175,9 @@ func (l *udp) message(b *packet.Batch, i, n int) error {
 			m.size = size
 		case size > m.size || size < m.size && k < n-1:
 			t.iov = t.iov[:m.iov]
-			return fmt.Errorf("frame %d of a segment train has %d bytes, the first %d: lengths changed unequally after Prepare", k, size, m.size)
+			return fmt.Errorf(
+				"frame %d of a segment train has %d bytes, the first %d: lengths changed unequally after Prepare", k,
+				size, m.size)
 		}
 	}
 	if !l.admits(f.Path.Dst, n, m.bytes) {

@@ -1,9 +1,9 @@
 // Command columns reports the lines of Go files that are too long: code of more than 120 columns,
 // comments of more than 100. A tab counts 4 columns.
 //
-// Code may be longer where a break would not help: in a line with a string literal of more than
-// 60 columns, and inside a raw string. Comments may be longer if they are directives, the output
-// of an example, or contain a word of more than 60 columns, such as an address.
+// Code may be longer where no break would help: in a line with a string literal that is too long
+// for a line of its own, and inside a raw string. Comments may be longer if they are directives,
+// the output of an example, or contain a word of more than 60 columns, such as an address.
 //
 // Usage: columns FILE...
 package main
@@ -23,8 +23,9 @@ import (
 const (
 	maxCode    = 120
 	maxComment = 100
-	unbroken   = 60 // a string literal or a word of more columns may exceed the others
+	maxWord    = 60 // a comment with a word of more columns may be longer
 	tabWidth   = 4
+	behind     = 3 // brackets, operator and comma behind a string literal, with a space
 )
 
 func main() {
@@ -52,7 +53,7 @@ type longLine struct{ number, columns, limit int }
 
 // check returns the long lines of a Go file.
 func check(src []byte) (long []longLine) {
-	literal := literals(src)
+	exempt := exemptLines(src)
 	number, output := 0, false
 	for line := range bytes.Lines(src) {
 		number++
@@ -61,10 +62,10 @@ func check(src []byte) (long []longLine) {
 		if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "//") {
 			limit = maxComment
 			output = output || strings.HasPrefix(trimmed, "// Output:")
-			if output || isDirective(trimmed) || longestWord(trimmed) > unbroken {
+			if output || isDirective(trimmed) || longestWord(trimmed) > maxWord {
 				continue
 			}
-		} else if output = false; literal[number] > unbroken {
+		} else if output = false; exempt[number] {
 			continue
 		}
 		if n := columns(text); n > limit {
@@ -86,32 +87,42 @@ func columns(line string) (n int) {
 	return n
 }
 
-// literals returns the columns of the longest string literal of each line, by number. A line of a
-// literal or comment of several lines counts as longer than any limit.
-func literals(src []byte) map[int]int {
-	found := map[int]int{}
+// exemptLines returns the numbers of the lines whose code may be longer: those inside a raw string
+// or a comment of several lines, and those with a string literal that is too long for a line.
+func exemptLines(src []byte) map[int]bool {
+	exempt := map[int]bool{}
+	lines := strings.Split(string(src), "\n")
 	file := token.NewFileSet().AddFile("", -1, len(src))
 	var s scanner.Scanner
 	s.Init(file, src, nil, scanner.ScanComments)
 	for {
 		pos, tok, lit := s.Scan()
-		switch tok {
-		case token.EOF:
-			return found
-		case token.STRING, token.COMMENT:
-			first, more := file.Line(pos), strings.Count(lit, "\n")
-			n := utf8.RuneCountInString(lit)
-			if tok == token.COMMENT && more == 0 {
-				continue
-			}
-			if more > 0 {
-				n = unbroken + 1
-			}
-			for i := first; i <= first+more; i++ {
-				found[i] = max(found[i], n)
-			}
+		if tok == token.EOF {
+			return exempt
+		}
+		if tok != token.STRING && tok != token.COMMENT {
+			continue
+		}
+		parts, first := strings.Split(lit, "\n"), file.Line(pos)
+		for i := range parts[1:] {
+			exempt[first+1+i] = true
+		}
+		if tok == token.STRING && !fits(lines[first-1], parts[0]) {
+			exempt[first] = true
 		}
 	}
+}
+
+// fits reports whether a string literal of a line fits into a line of its own, which is indented
+// further unless the literal begins the line. The value of a key stays behind the key: gofmt
+// permits no break between them.
+func fits(line, literal string) bool {
+	before, _, _ := strings.Cut(line, literal)
+	at := columns(before)
+	if !strings.HasSuffix(strings.TrimRight(before, " "), ":") && strings.TrimLeft(before, "\t") != "" {
+		at = columns(line) - columns(strings.TrimLeft(line, "\t")) + tabWidth
+	}
+	return at+columns(literal)+behind <= maxCode
 }
 
 // isDirective reports whether a comment is for a tool, such as go:generate.

@@ -7,7 +7,7 @@ import (
 )
 
 func TestLongLinesAreReported(t *testing.T) {
-	word, x := strings.Repeat("x", 59), strings.Repeat("x ", 60)
+	word, long, x := strings.Repeat("x", 59), strings.Repeat("l", 118), strings.Repeat("x ", 60)
 	for _, tt := range []struct {
 		rule, src string
 		want      []longLine
@@ -22,10 +22,16 @@ func TestLongLinesAreReported(t *testing.T) {
 		{"a directive is accepted", "//go:generate " + x, nil},
 		{"the output of an example is accepted, and nothing behind it", "// Output:\n// " + x + "\n}\n// " + x[:98],
 			[]longLine{{4, 101, 100}}},
-		{"a line with a long string is accepted", "var a, b = " + strings.Repeat("c", 60) + ", \"" + word + "\"", nil},
+		{"a line with a string that is too long for a line is accepted", "var a, b = 1, \"" + long + "\"", nil},
+		{"a line with a string that fits into a line is reported", "var a, b = 1, \"" + long[:111] + "\"",
+			[]longLine{{1, 127, 120}}},
+		{"the string may begin the line", "\"" + long[:115] + "\", a)", []longLine{{1, 121, 120}}},
 		{"a line with short strings is reported", "var a = f(" + strings.Repeat(`"dddddddd", `, 10) + ")",
 			[]longLine{{1, 131, 120}}},
 		{"lines of a raw string are accepted", "var a = `\n" + x + x + "\n`", nil},
+		{"the value of a key stays behind it", "var a = m{\"" + word + "\": \"" + long[:50] + "\"}", nil},
+		{"the first line of a raw string is reported", "var a = 1 " + strings.Repeat("+ 1 ", 28) + "+ `\n`",
+			[]longLine{{1, 125, 120}}},
 		{"characters are counted, not bytes", "var a = " + strings.Repeat("µ", 112), nil},
 		{"a comment behind code counts as code", "var a = b // " + strings.Repeat("c ", 54), []longLine{{1, 121, 120}}},
 	} {

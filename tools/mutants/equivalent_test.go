@@ -28,7 +28,8 @@ func TestEveryEquivalentMutantThatIsListedExists(t *testing.T) {
 }
 
 func TestTheListOfEquivalentMutantsIsRead(t *testing.T) {
-	got, err := parseEquivalent("a.go f\nif a < b {\na < b -> a <= b\nEqual is impossible.\n\nb.go T.f\nx++\nx++ -> nothing\nNobody reads x.\n")
+	got, err := parseEquivalent(
+		"a.go f\nif a < b {\na < b -> a <= b\nEqual is impossible.\n\nb.go T.f\nx++\nx++ -> nothing\nNobody reads x.\n")
 	if err != nil {
 		t.Fatal(err)
 	}

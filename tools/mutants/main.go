@@ -24,7 +24,8 @@ func main() {
 	tests := flag.String("tests", "", "further `packages` whose tests may catch what those of its own package do not")
 	timeout := flag.Duration("timeout", 2*time.Minute, "how long the tests of one package may take")
 	last := flag.String("last", "", "a `pattern` of tests that take long: they run where the others catch nothing")
-	exec := flag.String("exec", "", "run the tests by this `program`, as go test -exec: \"prlimit --cpu=10\" ends those that spin")
+	exec := flag.String("exec", "",
+		"run the tests by this `program`, as go test -exec: \"prlimit --cpu=10\" ends those that spin")
 	list := flag.Bool("list", false, "list the mutants and run nothing")
 	jobs := flag.Int("jobs", 1, "how many mutants are tried at once")
 	verbose := flag.Bool("v", false, "tell of each mutant as it is tried")

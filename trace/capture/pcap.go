@@ -69,5 +69,7 @@ func (p *pcap) next(f *Frame) (at int64, err error) {
 }
 
 func tooLong(captured uint32) error {
-	return fmt.Errorf("%d bytes of the frame are said to be captured, and no frame has more than %d: the file is damaged here", captured, maxFrame)
+	return fmt.Errorf(
+		"%d bytes of the frame are said to be captured, and no frame has more than %d: the file is damaged here",
+		captured, maxFrame)
 }

@@ -119,7 +119,9 @@ func (p *pcapng) block() (kind uint32, body []byte, err error) {
 		return 0, nil, incomplete(fmt.Sprintf("a block of type %#x", kind), len(b)+8, int(length), err)
 	}
 	if again := p.order.u32(b[end:]); again != length {
-		return 0, nil, fmt.Errorf("a block of type %#x says %d bytes at its beginning and %d at its end: the file is damaged here", kind, length, again)
+		return 0, nil, fmt.Errorf(
+			"a block of type %#x says %d bytes at its beginning and %d at its end: the file is damaged here", kind,
+			length, again)
 	}
 	return kind, b[:end], nil
 }
@@ -170,7 +172,9 @@ func (p *pcapng) addInterface(b []byte) error {
 			i.offset = int64(p.order.u64(v))
 		case code == optResolution && len(v) == 1:
 			if i.perSecond = unitsPerSecond(v[0]); i.perSecond == 0 {
-				bad = fmt.Errorf("interface %d has timestamps of resolution %#02x, finer than any clock: the file is damaged here", len(p.ifaces), v[0])
+				bad = fmt.Errorf(
+					"interface %d has timestamps of resolution %#02x, finer than any clock: the file is damaged here",
+					len(p.ifaces), v[0])
 			}
 		}
 	})
@@ -237,7 +241,9 @@ func (p *pcapng) packet(f *Frame, kind uint32, b []byte) error {
 		return tooLong(captured)
 	}
 	if int(captured) > len(b)-packetLen {
-		return fmt.Errorf("%d bytes of the frame are said to be captured, and its block has room for %d: the file is damaged here", captured, len(b)-packetLen)
+		return fmt.Errorf(
+			"%d bytes of the frame are said to be captured, and its block has room for %d: the file is damaged here",
+			captured, len(b)-packetLen)
 	}
 	f.Data = b[packetLen:][:captured]
 	f.Time = i.time(uint64(p.order.u32(b[4:]))<<32 | uint64(p.order.u32(b[8:])))
@@ -290,7 +296,9 @@ func (p *pcapng) simple(f *Frame, b []byte) error {
 
 func (p *pcapng) iface(index uint32) (*interfaceBlock, error) {
 	if int64(index) >= int64(len(p.ifaces)) {
-		return nil, fmt.Errorf("the frame is of interface %d, and its section has described %d: the file is damaged here", index, len(p.ifaces))
+		return nil, fmt.Errorf(
+			"the frame is of interface %d, and its section has described %d: the file is damaged here", index,
+			len(p.ifaces))
 	}
 	return &p.ifaces[index], nil
 }

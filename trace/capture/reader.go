@@ -142,7 +142,8 @@ func (e *ReadError) Unwrap() error { return e.Err }
 // the error of source.take or source.skip.
 func incomplete(what string, got, want int, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return truncated(fmt.Sprintf("the file ends inside %s (%d of %d bytes are there): it was cut off, or its writer has not finished",
+		return truncated(fmt.Sprintf(
+			"the file ends inside %s (%d of %d bytes are there): it was cut off, or its writer has not finished",
 			what, got, want))
 	}
 	return fmt.Errorf("%s: %w", what, err)

@@ -150,7 +150,8 @@ func TestWrongExpressionsAreExplained(t *testing.T) {
 }
 
 func TestMatchingAllocatesNothing(t *testing.T) {
-	f, err := filter.Parse("not (addr 1.2.3.0/24 or qp != 0x11 or psn in {1, 5..9}) and finding != gap and infiniband.reth.va >= 4")
+	f, err := filter.Parse(
+		"not (addr 1.2.3.0/24 or qp != 0x11 or psn in {1, 5..9}) and finding != gap and infiniband.reth.va >= 4")
 	if err != nil {
 		t.Fatal(err)
 	}

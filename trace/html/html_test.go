@@ -76,7 +76,9 @@ func TestThePolicyAllowsTheStyleAndTheScriptOfThePageAlone(t *testing.T) {
 		sum := sha256.Sum256([]byte(m[1]))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	want := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'", hash("script"), hash("style"))
+	want := fmt.Sprintf(
+		"default-src 'none'; script-src %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'",
+		hash("script"), hash("style"))
 	if policy != want {
 		t.Errorf("policy\n%s\nwant\n%s", policy, want)
 	}

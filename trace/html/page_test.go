@@ -250,7 +250,9 @@ func testHostile(t *testing.T, b context.Context) {
 	}
 	equal(p, "what ran", js[string](p, "String(window.pwned)"), "undefined")
 	equal(p, "elements that no part of the page makes",
-		js[int](p, "document.querySelectorAll('img, svg, iframe, object, script:not(head script):not(body > script)').length"), 0)
+		js[int](p,
+			"document.querySelectorAll('img, svg, iframe, object, script:not(head script):not(body > script)').length"),
+		0)
 }
 
 // meaningOf returns the meaning of packet i of hostilePackets as displayed.
@@ -283,7 +285,9 @@ func testPolicy(t *testing.T, b context.Context) {
 		document.body.append(d);
 	})`)
 	js[bool](p, "(() => { const s = document.createElement('script'); s.textContent = 'window.pwned = 2'; document.body.append(s); return true; })()")
-	js[bool](p, "(() => { const s = document.createElement('script'); s.src = %q; document.body.append(s); return true; })()", server.URL+"/js")
+	js[bool](p,
+		"(() => { const s = document.createElement('script'); s.src = %q; document.body.append(s); return true; })()",
+		server.URL+"/js")
 	p.until("true")
 	equal(p, "what ran", js[string](p, "String(window.pwned)"), "undefined")
 	equal(p, "style of a stranger",

@@ -34,7 +34,8 @@ func Main() {
 			os.Exit(1)
 		}
 	default:
-		fmt.Fprintln(os.Stderr, "this program is the init of the rxelab virtual machine; start the lab with: make interop")
+		fmt.Fprintln(os.Stderr,
+			"this program is the init of the rxelab virtual machine; start the lab with: make interop")
 		os.Exit(2)
 	}
 }

@@ -67,7 +67,8 @@ func TestPairsRunOnLoopback(t *testing.T) {
 		t.Skip("builds gorxe; not with -short")
 	}
 	pairs, err := Matrix(cell.Core, cell.LevelFull,
-		regexp.MustCompile(`^loopback/(clean|drop-5--from-the-client)/(ibv_rc_pingpong/8193--m-1024|ib_read_bw/1025)/IPv4$`))
+		regexp.MustCompile(
+			`^loopback/(clean|drop-5--from-the-client)/(ibv_rc_pingpong/8193--m-1024|ib_read_bw/1025)/IPv4$`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,8 @@ func (r *Report) markdownVersions(e *Writer) {
 	for _, v := range r.Versions {
 		e.Printf("| %s | %s |\n", v.Program, v.Version)
 	}
-	e.Printf("\nThe machine is emulated (QEMU without KVM), so its times say nothing about speed; they are not shown.\n\n")
+	e.Printf(
+		"\nThe machine is emulated (QEMU without KVM), so its times say nothing about speed; they are not shown.\n\n")
 }
 
 // markdownSummary writes a table of conditions and tools for each kernel.

@@ -127,7 +127,8 @@ func (r *Report) sample(index int, g leaks.Gauges) string {
 	s := g.Sample()
 	r.Samples[index], r.Counters[index] = append(r.Samples[index], s), g
 	all := r.total()
-	return fmt.Sprintf("%5v lane %d: resident %.1f MiB, heap %.1f MiB, %.0f goroutines; clients so far: %d done, %d killed, %d failed",
+	return fmt.Sprintf(
+		"%5v lane %d: resident %.1f MiB, heap %.1f MiB, %.0f goroutines; clients so far: %d done, %d killed, %d failed",
 		time.Since(r.Started).Round(time.Second), index, s.Resident/(1<<20), s.Heap/(1<<20), s.Goroutines, all.Done,
 		all.Killed, all.Failed)
 }
@@ -145,7 +146,8 @@ func (r *Report) Verdict() []string {
 	}
 	for i, g := range r.Counters {
 		if n := g[wrongPayload]; n > 0 {
-			wrong = append(wrong, fmt.Sprintf("lane %d: %v clients of perftest left bytes that are not those they sent", i, n))
+			wrong = append(wrong, fmt.Sprintf(
+				"lane %d: %v clients of perftest left bytes that are not those they sent", i, n))
 		}
 	}
 	for _, c := range r.Complaints {

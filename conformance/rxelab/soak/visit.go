@@ -36,15 +36,18 @@ var payload = func() (text string) {
 const (
 	misnumbered  = "rxe misnumbered a repeated message, as the capture shows"
 	threadsRace  = "rping's threads race at its end"
-	neverFlushed = "rping had all its pings and disconnected, and waits for its receive to be flushed, which is rxe's to do"
-	untimed      = "rxe repeated a message while all of it was acknowledged, and sent nothing more, as the capture shows"
+	neverFlushed = "rping had all its pings and disconnected, and waits for its receive " +
+		"to be flushed, which is rxe's to do"
+	untimed = "rxe repeated a message while all of it was acknowledged, and sent nothing more, " +
+		"as the capture shows"
 )
 
 var (
 	refusedByPeer = regexp.MustCompile(`(?i)status (9|5)\b|remote invalid request|work request flushed`)
 	pingRace      = regexp.MustCompile(`rdma_get_cm_event: Bad file descriptor`)
-	pingEnd       = regexp.MustCompile(`^client DISCONNECT EVENT\.\.\.\n(unhandled event: RDMA_CM_EVENT_TIMEWAIT_EXIT, ignoring\n)?$`)
-	remoteQPN     = regexp.MustCompile(`remote address: LID \w+,? QPN 0x([0-9a-f]+)`)
+	pingEnd       = regexp.MustCompile(
+		`^client DISCONNECT EVENT\.\.\.\n(unhandled event: RDMA_CM_EVENT_TIMEWAIT_EXIT, ignoring\n)?$`)
+	remoteQPN = regexp.MustCompile(`remote address: LID \w+,? QPN 0x([0-9a-f]+)`)
 )
 
 // captureLag is the maximum delay of a packet in tcpdump.

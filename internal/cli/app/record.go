@@ -17,7 +17,8 @@ const maxTrace = 1 << 30
 
 // AddTraceFlag adds the flag --trace, the file to which the packets of a command are written.
 func AddTraceFlag(fs *pflag.FlagSet, path *string) {
-	fs.StringVar(path, "trace", "", "write the packets, including payload, to a `file` for 'gorxe trace' and Wireshark: pcapng, at most 1 GiB")
+	fs.StringVar(path, "trace", "",
+		"write the packets, including payload, to a `file` for 'gorxe trace' and Wireshark: pcapng, at most 1 GiB")
 }
 
 // Recording is the trace of a command.

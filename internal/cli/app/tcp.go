@@ -29,7 +29,8 @@ func (HostTCP) Accept(ctx context.Context, port uint16, ready func(net.Addr)) (n
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", ":"+strconv.Itoa(int(port)))
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("TCP port %d is in use: another server waits there; stop it or choose another port with -p", port)
+		return nil, fmt.Errorf(
+			"TCP port %d is in use: another server waits there; stop it or choose another port with -p", port)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listening on TCP port %d: %w", port, err)
@@ -65,7 +66,9 @@ func (HostTCP) Dial(ctx context.Context, host string, port uint16) (net.Conn, er
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil, &RefusedError{Host: host, Port: port}
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return nil, fmt.Errorf("%s TCP port %d did not answer within %v: is the host up and the port open in the firewall?", host, port, dialTimeout)
+		return nil, fmt.Errorf(
+			"%s TCP port %d did not answer within %v: is the host up and the port open in the firewall?", host,
+			port, dialTimeout)
 	}
 	return nil, fmt.Errorf("connecting to %s TCP port %d: %w", host, port, err)
 }

@@ -38,7 +38,9 @@ func TestAServerTakesOneClientAndFreesThePort(t *testing.T) {
 	}
 	defer a.conn.Close()
 	_, err = HostTCP{}.Dial(t.Context(), "127.0.0.1", port)
-	if want := fmt.Sprintf("no server listens on 127.0.0.1 TCP port %d: start the server there first, without a host argument", port); err == nil || err.Error() != want {
+	if want := fmt.Sprintf(
+		"no server listens on 127.0.0.1 TCP port %d: start the server there first, without a host argument",
+		port); err == nil || err.Error() != want {
 		t.Errorf("a second client: got %v, want %q", err, want)
 	}
 }

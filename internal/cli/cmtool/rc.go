@@ -51,7 +51,8 @@ func (e *end) connections(ctx context.Context) error {
 // explain adds to the error of an aborted exchange what the peer must be.
 func (e *end) explain(err error) error {
 	if errors.Is(err, session.ErrSilence) {
-		return fmt.Errorf("%w: it must be ucmatose, or gorxe cm, with the same number of connections (-n) and messages (-C)", err)
+		return fmt.Errorf(
+			"%w: it must be ucmatose, or gorxe cm, with the same number of connections (-n) and messages (-C)", err)
 	}
 	return session.ExplainStandstill(err, verbs.RC, "ucmatose, or gorxe cm,")
 }

@@ -175,7 +175,9 @@ func (e *end) callStep(ctx context.Context) (net.Conn, error) {
 			return conn, err
 		}
 		if try == stepTries {
-			return nil, fmt.Errorf("no server listens on %s TCP port %d: start %s there first, or omit --step for another server", host, port, stepPeer)
+			return nil, fmt.Errorf(
+				"no server listens on %s TCP port %d: start %s there first, or omit --step for another server", host,
+				port, stepPeer)
 		}
 		select {
 		case <-time.After(stepPause):

@@ -155,7 +155,8 @@ func TestWatchEndsInTheMiddleOfALook(t *testing.T) {
 
 func TestTheDaemonSaysWhatItWouldDo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gorxe.toml")
-	if err := os.WriteFile(file, []byte("drain = \"3s\"\ncontrol.socket = \"/tmp/g\"\n[[device]]\naddress = \"192.0.2.7\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(
+		"drain = \"3s\"\ncontrol.socket = \"/tmp/g\"\n[[device]]\naddress = \"192.0.2.7\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := newWorld().Look(t, clitest.NewMemorySocket(), "daemon --check --log-format json -c "+file)

@@ -18,7 +18,8 @@ import (
 
 func mrsCommand(a *app.App) *cobra.Command {
 	var f flags
-	c := inspectCommand("mrs", "Show the daemon's memory regions and windows", `Shows the memory regions and windows of a running 'gorxe daemon', oldest first. Anyone
+	c := inspectCommand("mrs", "Show the daemon's memory regions and windows",
+		`Shows the memory regions and windows of a running 'gorxe daemon', oldest first. Anyone
 who knows a key and is connected can use it: keep this output secret.`,
 		`  gorxe mrs
   gorxe mrs -d eth0 --json`, func(ctx context.Context) error {
@@ -49,10 +50,11 @@ func printMRs(w io.Writer, answer *struct{ MRs []control.MR }) {
 
 func cmsCommand(a *app.App) *cobra.Command {
 	var f flags
-	c := inspectCommand("cms", "Show the daemon's connections", `Shows the connections of the connection manager of a running 'gorxe daemon' that are
+	c := inspectCommand("cms", "Show the daemon's connections",
+		`Shows the connections of the connection manager of a running 'gorxe daemon' that are
 established, being established or in TIME-WAIT.`, `  gorxe cms`, func(ctx context.Context) error {
-		return ask(ctx, a, &f, "/v1/cms", f.query(), printCMs)
-	})
+			return ask(ctx, a, &f, "/v1/cms", f.query(), printCMs)
+		})
 	f.add(c.Flags(), true)
 	return c
 }
@@ -72,7 +74,8 @@ func printCMs(w io.Writer, answer *struct{ CMs []control.CM }) {
 func statsCommand(a *app.App) *cobra.Command {
 	var f flags
 	var all bool
-	c := inspectCommand("stats", "Show the daemon's counters", `Shows what the devices of a running 'gorxe daemon' have counted since they were opened, and without
+	c := inspectCommand("stats", "Show the daemon's counters",
+		`Shows what the devices of a running 'gorxe daemon' have counted since they were opened, and without
 -d also what its responders have. Counters that Linux rxe has among its hw_counters have the same
 names.`,
 		`  gorxe stats

@@ -20,7 +20,8 @@ func qpsCommand(a *app.App) *cobra.Command {
 	var typ, state string
 	var watch bool
 	var interval time.Duration
-	c := inspectCommand("qps", "Show the daemon's queue pairs", `Shows the queue pairs of a running 'gorxe daemon', oldest first.
+	c := inspectCommand("qps", "Show the daemon's queue pairs",
+		`Shows the queue pairs of a running 'gorxe daemon', oldest first.
 
 UNACKED are packets that were sent and not acknowledged, SENDQ and RECVQ work requests in the
 queues and how many they hold, RETRY the remaining retries, RESENT retransmitted packets.`,

@@ -117,7 +117,8 @@ func usableInterfaces() ([]string, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, errors.New("no network interface is up and has an IP address: bring one up, or name an address with -d")
+		return nil, errors.New(
+			"no network interface is up and has an IP address: bring one up, or name an address with -d")
 	}
 	return names, nil
 }

@@ -40,7 +40,8 @@ func listener(nested bool, probe func() error) Finding {
 	}
 	err := probe()
 	if err == nil {
-		return Finding{subject, OK, "the kernel lets gorxe answer the calls of programs (seccomp user notification)", ""}
+		return Finding{subject, OK,
+			"the kernel lets gorxe answer the calls of programs (seccomp user notification)", ""}
 	}
 	// The text of the error has the remedy after a semicolon.
 	what, advice, _ := strings.Cut(strings.TrimPrefix(err.Error(), "trap: "), "; ")

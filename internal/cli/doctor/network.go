@@ -86,8 +86,9 @@ func port(name string, addrs, taken []netip.Addr, daemonRuns bool) Finding {
 	}
 	return Finding{
 		subject, Warn, "in use on " + strings.Join(used, " "),
-		fmt.Sprintf("by another gorxe or this host's rdma_rxe (see: ss -ulpn sport = %d); use another address or network "+
-			"namespace, or end it", packet.Port),
+		fmt.Sprintf(
+			"by another gorxe or this host's rdma_rxe (see: ss -ulpn sport = %d); use another address or network "+
+				"namespace, or end it", packet.Port),
 	}
 }
 

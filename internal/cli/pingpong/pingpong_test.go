@@ -17,7 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-var pingpongLines = regexp.MustCompile(`^  local address:  LID 0x0000, QPN 0x[0-9a-f]{6}, PSN 0x[0-9a-f]{6}, GID ::ffff:127\.66\.0\.[12]
+var pingpongLines = regexp.MustCompile(
+	`^  local address:  LID 0x0000, QPN 0x[0-9a-f]{6}, PSN 0x[0-9a-f]{6}, GID ::ffff:127\.66\.0\.[12]
   remote address: LID 0x0000, QPN 0x[0-9a-f]{6}, PSN 0x[0-9a-f]{6}, GID ::ffff:127\.66\.0\.[12]
 (\d+) bytes in \d+\.\d\d seconds = \S+ Mbit/sec
 (\d+) iters in \d+\.\d\d seconds = \S+ usec/iter

@@ -162,7 +162,8 @@ type byteRange struct {
 }
 
 func (r *byteRange) add(fs *pflag.FlagSet) {
-	fs.Var(&r.offset, "offset", "`bytes` from the start of the region; suffixes K, M and G stand for 2^10, 2^20 and 2^30")
+	fs.Var(&r.offset, "offset",
+		"`bytes` from the start of the region; suffixes K, M and G stand for 2^10, 2^20 and 2^30")
 	fs.Var(&r.length, "length", "`bytes` (0: to the end)")
 }
 

@@ -120,8 +120,9 @@ func elsewhere(err error) bool {
 func explain(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
-		return fmt.Errorf("no gorxe daemon answers at %s: start one with 'gorxe daemon'; without --socket and $%s gorxe run "+
-			"starts one", path, socketVariable)
+		return fmt.Errorf(
+			"no gorxe daemon answers at %s: start one with 'gorxe daemon'; without --socket and $%s gorxe run "+
+				"starts one", path, socketVariable)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: you may not open it: see programs.mode and programs.group of the daemon's configuration",
 			path)

@@ -100,7 +100,8 @@ func (p *params) chooseOwner(fs *pflag.FlagSet) error {
 	}
 	for _, name := range []string{"socket", "daemon-idle"} {
 		if fs.Changed(name) {
-			return app.Usagef("--%s is for a device that gorxe run opens itself, --%s for that of a daemon: omit one of them",
+			return app.Usagef(
+				"--%s is for a device that gorxe run opens itself, --%s for that of a daemon: omit one of them",
 				why, name)
 		}
 	}

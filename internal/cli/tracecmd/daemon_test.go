@@ -61,7 +61,8 @@ func TestADaemonThatStopsEndsWhatItShows(t *testing.T) {
 		r = w.StartWith(t.Context(), s, nil, "trace", "--daemon")
 		synctest.Wait()
 	})
-	if r.Code != 0 || r.Stderr.String() != "the packets of the daemon, until Ctrl-C\nthe daemon: no RoCEv2 packets in 0 frames\n" {
+	want := "the packets of the daemon, until Ctrl-C\nthe daemon: no RoCEv2 packets in 0 frames\n"
+	if r.Code != 0 || r.Stderr.String() != want {
 		t.Error(r)
 	}
 }

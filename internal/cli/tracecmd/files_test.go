@@ -111,7 +111,10 @@ func TestTraceSaysWhatATraceHasNot(t *testing.T) {
 	}
 	w := pcapng.NewWriter(f, pcapng.Options{})
 	var frame capture.Frame
-	for _, comment := range []string{"7 packets before this one are missing: they came faster than the trace could be written", "something else", "7 packets"} {
+	for _, comment := range []string{
+		"7 packets before this one are missing: they came faster than the trace could be written",
+		"something else", "7 packets",
+	} {
 		if err := in.Next(&frame); err != nil {
 			t.Fatal(err)
 		}

@@ -80,7 +80,8 @@ func TestTraceCapturesUntilItIsInterrupted(t *testing.T) {
 		}
 		interrupt()
 		<-packets.Done
-		if want := "capturing on eth7, until Ctrl-C\neth7: 3 frames missed: they came faster than they could be read\n"; packets.Code != 0 || packets.Stderr.String() != want {
+		want := "capturing on eth7, until Ctrl-C\neth7: 3 frames missed: they came faster than they could be read\n"
+		if packets.Code != 0 || packets.Stderr.String() != want {
 			t.Error(packets)
 		}
 		ctx, interrupt = context.WithCancel(t.Context())

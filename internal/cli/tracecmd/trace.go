@@ -114,8 +114,9 @@ func (p *params) check() error {
 // filterHelp returns help on the fields of filters.
 func filterHelp() string {
 	var b strings.Builder
-	b.WriteString("A filter compares fields (qp 0x11, psn >= 5, opcode in {4, 17}) and combines that with and, or, not and\n" +
-		"parentheses. Fields:\n")
+	b.WriteString(
+		"A filter compares fields (qp 0x11, psn >= 5, opcode in {4, 17}) and combines that with and, or, not and\n" +
+			"parentheses. Fields:\n")
 	shark := 0
 	for _, f := range filter.Fields() {
 		if f.Wireshark {
@@ -124,7 +125,9 @@ func filterHelp() string {
 		}
 		fmt.Fprintf(&b, "  %-10s %-20s %s\n", f.Names[0], f.Example, f.What)
 	}
-	fmt.Fprintf(&b, "and %d of Wireshark's display filters, such as infiniband.bth.opcode == 10, infiniband.aeth.msn, ip.addr.", shark)
+	fmt.Fprintf(&b,
+		"and %d of Wireshark's display filters, such as infiniband.bth.opcode == 10, infiniband.aeth.msn, ip.addr.",
+		shark)
 	return b.String()
 }
 

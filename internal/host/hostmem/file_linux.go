@@ -142,7 +142,9 @@ func mapFile(path string, f *os.File, o FileOptions) (*Memory, error) {
 	case want == 0:
 		want = size
 	case want > size:
-		return nil, fmt.Errorf("hostmem: %s has %d bytes, %d are asked for; ask for less or make it longer (truncate -s) first", path, size, want)
+		return nil, fmt.Errorf(
+			"hostmem: %s has %d bytes, %d are asked for; ask for less or make it longer (truncate -s) first",
+			path, size, want)
 	}
 	if err := mappable(path, want); err != nil {
 		return nil, err

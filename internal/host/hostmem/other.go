@@ -27,7 +27,8 @@ func Shared(name string, _ FileOptions) (*Memory, error) {
 }
 
 func unsupported(path string) error {
-	return fmt.Errorf("hostmem: %s: %w: files and shared memory are mapped on Linux only, this is %s; use anonymous memory",
+	return fmt.Errorf(
+		"hostmem: %s: %w: files and shared memory are mapped on Linux only, this is %s; use anonymous memory",
 		path, errors.ErrUnsupported, runtime.GOOS)
 }
 

@@ -83,7 +83,8 @@ func (f *Files) validate() error {
 			return fmt.Errorf("procmem: %s: the file is not in a proc file system; pass /proc/PID/%s",
 				file.name, file.name)
 		case flags&unix.O_PATH != 0 || flags&unix.O_ACCMODE != file.mode:
-			return fmt.Errorf("procmem: %s: opened with flags %#x; open mem for reading and writing, maps for reading only",
+			return fmt.Errorf(
+				"procmem: %s: opened with flags %#x; open mem for reading and writing, maps for reading only",
 				file.name, flags)
 		}
 	}

@@ -31,7 +31,9 @@ func Read(ctx context.Context, path string, limit int) ([]byte, error) {
 			return nil, err
 		}
 		if !i.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s is %s, not a regular file: give one, or /dev/stdin and write to the standard input", path, kindOf(i.Mode()))
+			return nil, fmt.Errorf(
+				"%s is %s, not a regular file: give one, or /dev/stdin and write to the standard input", path,
+				kindOf(i.Mode()))
 		}
 	}
 	// Files that do not support deadlines do not block a read.

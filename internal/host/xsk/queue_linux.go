@@ -91,7 +91,8 @@ func newQueue(number, queues int, several bool) (_ *queue, err error) {
 	}
 	reg := unix.XDPUmemReg{Addr: uint64(uintptr(unsafe.Pointer(&q.mem[0]))), Len: uint64(size), Size: chunkLen}
 	if err = setsockopt(q.owner.fd, unix.XDP_UMEM_REG, &reg); err != nil {
-		return nil, fmt.Errorf("XDP_UMEM_REG of %d bytes, which counts as locked memory (ulimit -l, or CAP_IPC_LOCK): %w", size, err)
+		return nil, fmt.Errorf(
+			"XDP_UMEM_REG of %d bytes, which counts as locked memory (ulimit -l, or CAP_IPC_LOCK): %w", size, err)
 	}
 	if err = q.setRings(); err != nil {
 		return nil, err

@@ -281,7 +281,8 @@ func (f *Follower) add(addr netip.Addr) error {
 	mtu, outer := l.Caps().MTU, l
 	if f.cfg.Wrap != nil {
 		if outer = f.cfg.Wrap(l); outer == nil {
-			return errors.Join(errors.New("nil was returned by Config.Wrap: return the link itself to leave it as it is"), l.Close())
+			return errors.Join(errors.New(
+				"nil was returned by Config.Wrap: return the link itself to leave it as it is"), l.Close())
 		}
 	}
 	index, err := f.engine.AddLink(outer)

@@ -97,7 +97,8 @@ func (c *session) greet() error {
 // find returns the device that a client requests.
 func (s *Server) find(r Request) (*Device, error) {
 	if r.NetNS != "" && r.NetNS != s.cfg.NetNS {
-		return nil, fmt.Errorf("the daemon is in network namespace %s, not in %s: name its socket with --socket to use it: %w",
+		return nil, fmt.Errorf(
+			"the daemon is in network namespace %s, not in %s: name its socket with --socket to use it: %w",
 			s.cfg.NetNS, r.NetNS, uapi.ENODEV)
 	}
 	var have []string

@@ -264,7 +264,8 @@ func TestADaemonThatCannotStartLeavesNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
 				c.spoil(r)
-				r.start("metrics.listen = \":9481\"\n[[device]]\ninterface = \"eth0\"\n[[device]]\ninterface = \"eth1\"")
+				r.start(
+					"metrics.listen = \":9481\"\n[[device]]\ninterface = \"eth0\"\n[[device]]\ninterface = \"eth1\"")
 				if err := <-r.end; err == nil || err.Error() != c.want {
 					t.Errorf("error %v, want %s", err, c.want)
 				}

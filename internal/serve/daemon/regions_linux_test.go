@@ -83,7 +83,8 @@ func TestADaemonWhoseRegionCannotBeOpenedDoesNotStart(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		p, err := planOf(t, fmt.Sprintf("[[region]]\nname = \"a\"\nsize = 8\n[[region]]\nname = \"f\"\nkind = \"file\"\npath = %q", path))
+		p, err := planOf(t, fmt.Sprintf(
+			"[[region]]\nname = \"a\"\nsize = 8\n[[region]]\nname = \"f\"\nkind = \"file\"\npath = %q", path))
 		if err != nil {
 			t.Fatal(err)
 		}

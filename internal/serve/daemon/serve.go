@@ -38,7 +38,9 @@ func (d *Daemon) openSocket() (net.Listener, error) {
 	defer cancel()
 	var other control.Status
 	if control.NewClient(c.Socket, nil).Get(ctx, "/v1/status", nil, &other) == nil && other.PID > 0 {
-		return nil, fmt.Errorf("control socket %s is in use by gorxe daemon %d: stop it, or choose another with --control-socket", c.Socket, other.PID)
+		return nil, fmt.Errorf(
+			"control socket %s is in use by gorxe daemon %d: stop it, or choose another with --control-socket",
+			c.Socket, other.PID)
 	}
 	return nil, fmt.Errorf("%w: stop that program, or give this one another with --control-socket", err)
 }

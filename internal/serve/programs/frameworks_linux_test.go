@@ -96,7 +96,8 @@ func TestMPIRanksAddTheirArrays(t *testing.T) {
 			h, dev := w.deviceOn(t, "127.55.15.8")
 			for _, ranks := range []int{2, 4} {
 				run(t, h, dev, ranks,
-					ucxEnv("rc")+" mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ucx --mca btl ^openib,ofi -np "+
+					ucxEnv("rc")+
+						" mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ucx --mca btl ^openib,ofi -np "+
 						strconv.Itoa(ranks)+" /usr/bin/python3 testdata/frameworks/allreduce.py")
 			}
 		})

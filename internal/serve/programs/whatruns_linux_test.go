@@ -238,7 +238,8 @@ func TestCellsOfTheLabAreCounted(t *testing.T) {
 		"| [clean](#a) | 4 ok | 2 ok | 3 ok, **1 FAILED** | 99 |\n| [loss](#b) | 1 ok | · | · | 7 |\n\n" +
 		"What rxe counted meanwhile:\n\n" +
 		"| condition | retries |\n|---|---|\n| clean | 7 |\n")
-	if got := fmt.Sprint(kernels, all); got != "[6.1.0-50-amd64] map[6.1.0-50-amd64:map[ib_read_bw:{3 1} rping:{7 0}]]" {
+	got := fmt.Sprint(kernels, all)
+	if got != "[6.1.0-50-amd64] map[6.1.0-50-amd64:map[ib_read_bw:{3 1} rping:{7 0}]]" {
 		t.Error(got)
 	}
 }

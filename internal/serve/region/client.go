@@ -18,7 +18,8 @@ var (
 	// ErrAccess means that the region does not permit the access.
 	ErrAccess = errors.New("no access")
 	// ErrEnded means that the server has ended the connection.
-	ErrEnded = errors.New("the other end has ended the connection: it stops, or the region was withdrawn or exported anew")
+	ErrEnded = errors.New(
+		"the other end has ended the connection: it stops, or the region was withdrawn or exported anew")
 )
 
 // StatusError is the error of a failed work request.

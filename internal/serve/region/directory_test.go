@@ -43,7 +43,8 @@ func TestADirectoryIsBounded(t *testing.T) {
 }
 
 func TestADirectoryOfALaterVersionIsRead(t *testing.T) {
-	d, err := parseDirectory([]byte(`{"version":{"of":[2]},"regions":[{"name":"a","kind":"b","more":[{}]}],"end":null}` + "\n"))
+	d, err := parseDirectory([]byte(
+		`{"version":{"of":[2]},"regions":[{"name":"a","kind":"b","more":[{}]}],"end":null}` + "\n"))
 	if err != nil || len(d.Regions) != 1 || d.Regions[0].Name != "a" {
 		t.Errorf("%+v, %v", d, err)
 	}

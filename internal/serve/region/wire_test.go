@@ -64,7 +64,8 @@ func TestWhatIsNoRequestIsRefused(t *testing.T) {
 func TestAReplyIsReadAsItWasWritten(t *testing.T) {
 	want := location{Read | Atomic, 0x0102030405060708, 0x1112131415161718, 0x21222324}
 	p := want.encode()
-	if !bytes.Equal(p, []byte("gxrg\x01\x05\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08\x11\x12\x13\x14\x15\x16\x17\x18\x21\x22\x23\x24")) {
+	if !bytes.Equal(p, []byte(
+		"gxrg\x01\x05\x00\x00\x01\x02\x03\x04\x05\x06\x07\x08\x11\x12\x13\x14\x15\x16\x17\x18\x21\x22\x23\x24")) {
 		t.Errorf("%x", p)
 	}
 	if got, err := parseReply(append(p, make([]byte, 168)...)); err != nil || got != want {
@@ -88,7 +89,9 @@ func TestAReplyIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestADirectoryIsChecked(t *testing.T) {
-	if d, err := parseDirectory([]byte(`{"regions":[{"name":"a","kind":"file","length":5,"access":["read"],"more":1}]}`)); err != nil || len(d.Regions) != 1 || d.Regions[0].Length != 5 {
+	if d, err := parseDirectory([]byte(
+		`{"regions":[{"name":"a","kind":"file","length":5,"access":["read"],"more":1}]}`)); err != nil ||
+		len(d.Regions) != 1 || d.Regions[0].Length != 5 {
 		t.Errorf("%+v, %v", d, err)
 	}
 	for _, text := range []string{

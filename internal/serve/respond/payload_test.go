@@ -128,7 +128,10 @@ func TestMemoryThatWasWrittenIsLookedThroughAtTheEnd(t *testing.T) {
 	}
 	var log strings.Builder
 	c.report(slog.New(slog.NewTextHandler(&log, nil)))
-	for _, want := range []string{`level=WARN msg="wrong payload" offset=70000 of="the memory" got=0x00 want=0x04 wrong_bytes=2`, `level=INFO msg="payload checked" messages_checked=0 bytes_checked=262142`} {
+	for _, want := range []string{
+		`level=WARN msg="wrong payload" offset=70000 of="the memory" got=0x00 want=0x04 wrong_bytes=2`,
+		`level=INFO msg="payload checked" messages_checked=0 bytes_checked=262142`,
+	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%s\nwant %s", log.String(), want)
 		}

@@ -192,7 +192,9 @@ func (s *session) explain(q *queue, wc *verbs.WC) error {
 	what := fmt.Errorf("queue pair %#06x, with %v: %s: %v", uint32(q.QPN()), q.remote.GID, wc.Status.Name(), wc.Status)
 	switch {
 	case wc.Status == verbs.WCLocLenErr:
-		return fmt.Errorf("%w: a message of more than %d bytes came, give sessions more memory or the client a smaller -s", what, q.room.Length)
+		return fmt.Errorf(
+			"%w: a message of more than %d bytes came, give sessions more memory or the client a smaller -s", what,
+			q.room.Length)
 	case wc.Status == verbs.WCRetryExcErr:
 		return fmt.Errorf("%w: the client is gone", what)
 	case c.ErrorNAKsSent > 0 && s.check != nil:

@@ -263,11 +263,15 @@ func (s *session) gidFor(peer verbs.GID) (verbs.GIDEntry, error) {
 		wrong = s.peers.Check(s.peer, peer, s.peer.Zone())
 	}
 	if wrong == nil {
-		return verbs.GIDEntry{}, &ended{refused, fmt.Errorf("the client uses GID %v, and device %s has none of that kind: choose another at the client, with -g or -x", peer, s.dev.Name())}
+		return verbs.GIDEntry{}, &ended{refused, fmt.Errorf(
+			"the client uses GID %v, and device %s has none of that kind: choose another at the client, with -g or -x",
+			peer, s.dev.Name())}
 	}
 	var e *exchange.PeerError
 	if errors.As(wrong, &e) && e.Never == "" {
-		wrong = fmt.Errorf("%w: choose the GID of that address at the client, with -g or -x, or allow the other with --foreign-gids", wrong)
+		wrong = fmt.Errorf(
+			"%w: choose the GID of that address at the client, with -g or -x, or allow the other with --foreign-gids",
+			wrong)
 	}
 	return verbs.GIDEntry{}, &ended{foreignGID, wrong}
 }

@@ -80,7 +80,8 @@ func (c Config) check() error {
 	case !(c.Lose >= 0 && c.Lose < 1): // NaN too
 		return fmt.Errorf("losing %v of the packets: choose 0 to less than 1", c.Lose)
 	case c.reliable() && (!c.ICRC || c.Copied || c.Requests):
-		return fmt.Errorf("repairing losses without an ICRC, or with copies or requests: choose packets with ICRC alone")
+		return fmt.Errorf(
+			"repairing losses without an ICRC, or with copies or requests: choose packets with ICRC alone")
 	case c.Time <= 0 || c.Warm < 0:
 		return fmt.Errorf("%v before %v that count: the first must not be negative, the second must be more than 0",
 			c.Warm, c.Time)

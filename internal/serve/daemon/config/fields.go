@@ -142,9 +142,11 @@ var deviceFields = []field[Device]{
 	{"shards", "", "number of shards; each serves its connections on one processor at a time", func(d *Device) Value {
 		return number(&d.Shards, 1, verbs.MaxShards, "half the processors")
 	}},
-	{"loopback", "", "exchange packets between queue pairs of the device in memory instead of through the host's network stack", func(d *Device) Value {
-		return switched(&d.Loopback)
-	}},
+	{"loopback", "",
+		"exchange packets between queue pairs of the device in memory instead of through the host's network stack",
+		func(d *Device) Value {
+			return switched(&d.Loopback)
+		}},
 	{"gids", "", "which of the interface's addresses become GIDs",
 		func(d *Device) Value { return choices(&d.GIDs, "v4", "v6") }},
 	{"mtu", "", "largest path MTU", func(d *Device) Value { return mtu(&d.MTU) }},

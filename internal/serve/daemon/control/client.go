@@ -104,9 +104,11 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 func (c *Client) explain(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("no gorxe daemon answers at %s: start one with 'gorxe daemon', or name its socket with --socket", c.socket)
+		return fmt.Errorf(
+			"no gorxe daemon answers at %s: start one with 'gorxe daemon', or name its socket with --socket", c.socket)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s: permission denied: run as the user of the daemon or as a member of the group control.group", c.socket)
+		return fmt.Errorf(
+			"%s: permission denied: run as the user of the daemon or as a member of the group control.group", c.socket)
 	}
 	var failed *url.Error
 	if errors.As(err, &failed) {

@@ -155,7 +155,8 @@ func TestWhereNoSocketCanBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		filepath.Join(d, "file"):                      "there is a file that is no socket: remove it or choose another place",
+		filepath.Join(d,
+			"file"): "there is a file that is no socket: remove it or choose another place",
 		filepath.Join(d, "file", "s"):                 "not a directory: choose another place with --control-socket",
 		filepath.Join(d, strings.Repeat("x", 100)):    "sockets can have 100: choose a shorter one",
 		filepath.Join("/proc/self/nothing/here", "s"): "choose another place with --control-socket",

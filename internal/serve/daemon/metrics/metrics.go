@@ -41,11 +41,13 @@ var (
 	qpLimit  = gauge("queue_pairs_limit", "Maximum number of queue pairs.", "device")
 	queued   = gauge("send_queue_requests", "Work requests in the send queues of all queue pairs.", "device")
 	unacked  = gauge("unacknowledged_packets", "Packets that were sent and are not acknowledged.", "device")
-	early    = gauge("early_requests_held", "Request packets that are held until an earlier one comes, up to 4096 for each shard; each takes 4864 bytes.", "device")
-	rnrWait  = gauge("queue_pairs_rnr_wait", "Queue pairs waiting after an RNR NAK.", "device")
-	keys     = gauge("memory_keys", "Memory regions and windows by kind.", "device", "kind")
-	mrLimit  = gauge("memory_regions_limit", "Maximum number of memory regions.", "device")
-	bytes    = gauge("memory_registered_bytes",
+	early    = gauge("early_requests_held",
+		"Request packets that are held until an earlier one comes, up to 4096 for each shard; each takes 4864 bytes.",
+		"device")
+	rnrWait = gauge("queue_pairs_rnr_wait", "Queue pairs waiting after an RNR NAK.", "device")
+	keys    = gauge("memory_keys", "Memory regions and windows by kind.", "device", "kind")
+	mrLimit = gauge("memory_regions_limit", "Maximum number of memory regions.", "device")
+	bytes   = gauge("memory_registered_bytes",
 		"Bytes of all memory regions; what several regions share counts for each.", "device")
 	cqs    = gauge("completion_queues", "Completion queues.", "device")
 	cqLost = gauge("completion_queues_overflowed", "Completion queues that lost completions.", "device")
