@@ -88,6 +88,25 @@ func BenchmarkICRC(b *testing.B) {
 	}
 }
 
+// BenchmarkICRCStartWith measures the ICRC of a WRITE whose headers and payload are in different
+// buffers, in one step and in two.
+func BenchmarkICRCStartWith(b *testing.B) {
+	headers, payload := randomPacket(1, bth.BTHLen+bth.RETHLen), randomPacket(2, 4096)
+	var sink uint32
+	for _, n := range []int{64, 1024, 4096} {
+		b.Run(fmt.Sprintf("%dB", n), func(b *testing.B) {
+			for b.Loop() {
+				sink ^= bth.ICRCStartWith(sink, headers, payload[:n])
+			}
+		})
+		b.Run(fmt.Sprintf("%dB/twoSteps", n), func(b *testing.B) {
+			for b.Loop() {
+				sink ^= bth.ICRCContinue(bth.ICRCStart(sink, headers), payload[:n])
+			}
+		})
+	}
+}
+
 // BenchmarkSolveID measures SolveID, and the part of it that follows the ICRC.
 func BenchmarkSolveID(b *testing.B) {
 	for _, n := range []int{64, 1024, 4096} {

@@ -57,14 +57,16 @@ func moveConstants(bytes int) [2]uint64 {
 	return [2]uint64{uint64(powX(bits+32)) << 1, uint64(powX(bits-32)) << 1}
 }
 
-// foldWords512 returns the CRC register after the n bytes at p, starting from reg. n is a
-// positive multiple of 4.
+// foldWords512 returns the CRC register after the h bytes at head, with the bits of set set in
+// the second word, and the n bytes at p, starting from reg. h and n are multiples of 4. lead is
+// the number of the bytes at p that its first block contains, with h 4 to 64; n - lead is a
+// multiple of 64.
 //
 //go:noescape
-func foldWords512(by *foldConstants, reg uint32, p *byte, n int) uint32
+func foldWords512(by *foldConstants, reg, set uint32, head *byte, h int, p *byte, lead, n int) uint32
 
-// foldWords256 is foldWords512 for processors without AVX-512. n is a multiple of 4, at least
-// 16.
+// foldWords256 returns the CRC register after the n bytes at p, starting from reg. n is a
+// multiple of 4, at least 16. It is for processors without AVX-512.
 //
 //go:noescape
 func foldWords256(by *foldConstants, reg uint32, p *byte, n int) uint32
@@ -79,9 +81,21 @@ func updateFolded(crc uint32, b []byte) uint32 {
 	n := len(b) &^ 3
 	reg := ^crc
 	if canFold512 {
-		reg = foldWords512(folds, reg, &b[0], n)
+		reg = foldWords512(folds, reg, 0, &b[0], 0, &b[0], (n-1)&60+4, n)
 	} else {
 		reg = foldWords256(folds, reg, &b[0], n)
 	}
 	return updateSmall(^reg, b[n:])
+}
+
+// updateFoldedHeaders is ICRCStartWith without tables: it reads the headers, at least a BTH, as part
+// of the first block. It reports false, and does nothing, if they do not fit.
+func updateFoldedHeaders(crc uint32, headers, b []byte) (uint32, bool) {
+	n := len(b) &^ 3
+	lead := n & 60
+	if !canFold512 || len(headers)&3 != 0 || len(headers)+lead > 64 || len(headers)+len(b) < minFold || len(b) == 0 {
+		return 0, false
+	}
+	reg := foldWords512(folds, ^crc, congestionBits, &headers[0], len(headers), &b[0], lead, n)
+	return updateSmall(^reg, b[n:]), true
 }

@@ -36,32 +36,50 @@
 	VPXOR      X2, X0, X0        \
 	VPEXTRD    $1, X0, AX
 
-// func foldWords512(by *foldConstants, reg uint32, p *byte, n int) uint32
-TEXT ·foldWords512(SB), NOSPLIT, $0-36
+// func foldWords512(by *foldConstants, reg, set uint32, head *byte, h int, p *byte, lead, n int) uint32
+TEXT ·foldWords512(SB), NOSPLIT, $0-60
 	MOVQ            by+0(FP), DI
-	MOVL            reg+8(FP), AX
-	MOVQ            p+16(FP), SI
-	MOVQ            n+24(FP), DX
+	MOVQ            head+16(FP), R8
+	MOVQ            h+24(FP), R9
+	MOVQ            p+32(FP), SI
+	MOVQ            lead+40(FP), CX
+	MOVQ            n+48(FP), DX
 	VBROADCASTI32X4 16(DI), Z6
 
-	// The first block has 4 to 64 bytes, so that only full blocks follow. Leading zero words, which
-	// do not change the CRC, fill it.
-	LEAQ           -1(DX), CX
-	ANDQ           $60, CX
-	LEAQ           4(SI)(CX*1), SI
+	// The first block contains the h bytes at head and the first lead bytes at p, at its end, after
+	// zero words, which do not change the CRC.
+	ADDQ           CX, SI
 	SUBQ           CX, DX
+	ADDQ           CX, R9
+	SUBQ           $64, R9
+	ADDQ           R9, R8
+	NEGQ           R9
+	NEGQ           CX
+	ADDQ           $64, CX
 	SHRQ           $2, CX
-	XORQ           $15, CX
 	MOVL           $0xffff, BX
 	SHLL           CX, BX
-	KMOVW          BX, K1
-	MOVL           $1, BX
-	SHLL           CX, BX
-	KMOVW          BX, K2
+	KMOVW          BX, K1             // words of p
+	MOVQ           R9, CX
+	SHRQ           $2, CX
+	MOVL           $0xffff, AX
+	SHLL           CX, AX
+	XORL           BX, AX
+	KMOVW          AX, K2             // words of head
+	MOVL           $1, AX
+	SHLL           CX, AX
+	KMOVW          AX, K3             // first word
+	ADDL           AX, AX
+	KMOVW          AX, K4             // second word
 	VMOVDQU32.Z    -64(SI), K1, Z0
-	VPBROADCASTD.Z AX, K2, Z4
+	VMOVDQU32      0(R8), K2, Z0
+	MOVL           set+12(FP), AX
+	VPBROADCASTD.Z AX, K4, Z4
+	VPORQ          Z4, Z0, Z0
+	MOVL           reg+8(FP), AX
+	VPBROADCASTD.Z AX, K3, Z4
 	VPXORQ         Z4, Z0, Z0
-	SUBQ           $452, DX           // CX was the block length - 4
+	SUBQ           $448, DX
 	JLT            few
 
 	// Four accumulators, each for every fourth block.
@@ -107,7 +125,7 @@ quarters:
 	VPTERNLOGQ    $0x96, X9, X8, X0
 	VMOVDQU       64(DI), X7
 	REDUCE
-	MOVL          AX, ret+32(FP)
+	MOVL          AX, ret+56(FP)
 	VZEROUPPER
 	RET
 

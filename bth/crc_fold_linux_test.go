@@ -33,6 +33,9 @@ func TestAnUpdateReadsNothingOutsideItsInput(t *testing.T) {
 			if got, want := updateFolded(1, b), crc32.Update(1, crc32.IEEETable, b); got != want {
 				t.Fatalf("%d bytes: %#08x, want %#08x", n, got, want)
 			}
+			if got, want := ICRCStartWith(1, b[:BTHLen], b[BTHLen:]), ICRCStart(1, b); got != want {
+				t.Fatalf("packet of %d bytes: %#08x, want %#08x", n, got, want)
+			}
 		}
 	}
 }

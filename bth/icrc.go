@@ -11,7 +11,16 @@ import (
 // change in transit, so they are computed as ones.
 //
 // b should not be on the caller's stack: hash/crc32 makes it escape.
-func ICRC(seed uint32, b []byte) uint32 { return ICRCStart(seed, b) }
+func ICRC(seed uint32, b []byte) uint32 {
+	if len(b) < BTHLen {
+		return ICRCStart(seed, b)
+	}
+	return ICRCStartWith(seed, b[:BTHLen], b[BTHLen:])
+}
+
+// congestionBits are FECN, BECN and the six reserved bits beside them, in the second word of
+// the BTH, least significant byte first.
+const congestionBits = 0xff
 
 // ICRCStart begins the ICRC of a packet in several buffers. headers contains at least the BTH.
 // The result is a running CRC as in [crc32.Update]; after the last buffer it is the ICRC.
@@ -19,13 +28,24 @@ func ICRCStart(seed uint32, headers []byte) uint32 {
 	if len(headers) >= BTHLen {
 		// The congestion bits lie in the first eight bytes, which updateEight processes in one
 		// step.
-		v := binary.LittleEndian.Uint64(headers) | 0xff<<32
+		v := binary.LittleEndian.Uint64(headers) | congestionBits<<32
 		return update(^updateEight(^seed, v), headers[8:])
 	}
 	var first [BTHLen]byte
 	n := copy(first[:], headers)
-	first[4] = 0xff
+	first[4] = congestionBits
 	return updateSmall(seed, first[:n])
+}
+
+// ICRCStartWith is [ICRCStart] with the headers, followed by [ICRCContinue] with b. It is
+// faster, because it computes both in one pass where the processor can.
+func ICRCStartWith(seed uint32, headers, b []byte) uint32 {
+	if len(headers) >= BTHLen {
+		if state, ok := updateFoldedHeaders(seed, headers, b); ok {
+			return state
+		}
+	}
+	return ICRCContinue(ICRCStart(seed, headers), b)
 }
 
 // ICRCContinue adds the next buffer of the packet, payload or pad, to the running CRC.

@@ -114,6 +114,21 @@ func TestICRCOfThePiecesIsTheICRCOfTheWhole(t *testing.T) {
 	}
 }
 
+func TestICRCOfHeadersAndPayloadInOneStepIsThatInTwo(t *testing.T) {
+	headers, payload := randomPacket(3, 80), randomPacket(4, 600)
+	for h := range len(headers) + 1 {
+		for n := range len(payload) + 1 {
+			seed := uint32(h)<<16 | uint32(n)
+			// The headers end, and the payload begins, at each offset from an aligned address.
+			headers, payload := headers[len(headers)-h:], payload[len(payload)-n:]
+			want := bth.ICRCContinue(bth.ICRCStart(seed, headers), payload)
+			if got := bth.ICRCStartWith(seed, headers, payload); got != want {
+				t.Fatalf("headers of %d bytes, payload of %d: %#08x, want %#08x", h, n, got, want)
+			}
+		}
+	}
+}
+
 // Changes that a router or congestion control may make do not change the ICRC; all others do.
 func TestICRCCoversExactlyTheInvariantBits(t *testing.T) {
 	body := randomPacket(3, 8)

@@ -270,8 +270,13 @@ func (o *outbox) send(s *shard, now transport.Time) {
 // seal appends the ICRC for the addresses, the port and the identification with which the link
 // will send f.
 func (o *outbox) seal(f *packet.Frame) {
-	state := bth.ICRCStart(o.seed(f, f.Len()), f.Header)
-	for _, p := range f.Payload {
+	var first []byte
+	rest := f.Payload
+	if len(rest) > 0 {
+		first, rest = rest[0], rest[1:]
+	}
+	state := bth.ICRCStartWith(o.seed(f, f.Len()), f.Header, first)
+	for _, p := range rest {
 		state = bth.ICRCContinue(state, p)
 	}
 	if len(f.Trailer) > 0 {
@@ -282,7 +287,7 @@ func (o *outbox) seal(f *packet.Frame) {
 
 // sealJoined is seal for a frame whose bytes are contiguous: one pass computes the ICRC.
 func (o *outbox) sealJoined(f *packet.Frame, all []byte) {
-	appendICRC(f, bth.ICRCStart(o.seed(f, len(all)), all))
+	appendICRC(f, bth.ICRC(o.seed(f, len(all)), all))
 }
 
 // seed returns the seed of the ICRC of f, which has n bytes without it.

@@ -95,7 +95,7 @@ func (s *bursts) fill() {
 			payload = copied
 		}
 		s.iovs[i/n*(2*n+1)+i%n*2+1].Base = &payload[0]
-		bth.AppendICRC(header, bth.ICRCContinue(bth.ICRCStart(s.seed, header), payload))
+		bth.AppendICRC(header, bth.ICRCStartWith(s.seed, header, payload))
 	}
 }
 

@@ -143,7 +143,7 @@ func (s *lossySender) send(fd int, again, all bool) error {
 		packets.PutPSN(header, s.acked)
 		payload := s.c.place(s.region, s.acked)
 		s.iovs[1].Base = &payload[0]
-		bth.AppendICRC(header, bth.ICRCContinue(bth.ICRCStart(s.seed, header), payload))
+		bth.AppendICRC(header, bth.ICRCStartWith(s.seed, header, payload))
 	} else {
 		msgs = msgs[1:]
 	}
