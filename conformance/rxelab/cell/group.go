@@ -21,8 +21,10 @@ var groups = map[Group]struct {
 	title, page, intro string
 }{
 	Core: {coreTools, "Interoperation with Linux rdma_rxe", "docs/interop.md",
-		"Every cell is one run of an unmodified tool against gorxe. It passed when both ends reported success and the whole run,\n" +
-			"`ibv_rc_pingpong` validated the data (`-c`), and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n"},
+		"A cell is one test of an unmodified tool against gorxe: a tool with its parameters, the role of gorxe (client or server), the\n" +
+			"IP version and the condition. A cell passes if both ends complete the test and report success, `ibv_rc_pingpong` finds no\n" +
+			"wrong data (`-c`), and every captured RoCEv2 packet of both ends has the right ICRC. The first parameter is the message\n" +
+			"size in bytes; `-a` tests every power of two from 2 to 8388608.\n\n"},
 	Verbs: {verbsTools, "Interoperation with Linux rdma_rxe: other services and operations", "docs/interop-verbs.md",
 		"Every cell is one run against gorxe of an unmodified tool or of [verbs_peer.py](../conformance/rxelab/verbspeer/verbs_peer.py), which\n" +
 			"does what no tool does with rdma-core's own Python bindings. It passed when both ends reported success and the whole run, the\n" +
@@ -42,10 +44,10 @@ var groups = map[Group]struct {
 			"defaults and nothing else. It passed when the client reported success and the whole run, the daemon went on, as many packets were\n" +
 			"captured as the run has, and every captured RoCEv2 packet, of either end, carried the right ICRC.\n\n"},
 	Links: {linkTools(), "Interoperation with Linux rdma_rxe: links raw and xdp", "docs/interop-links.md",
-		"Every cell is one run of an unmodified tool against gorxe with `--link raw` (AF_PACKET) or `--link xdp` (AF_XDP), over veth in the\n" +
-			"virtual machine. It passed when both ends reported success and the whole run, `ibv_rc_pingpong` validated the data (`-c`), and\n" +
-			"every captured RoCEv2 packet, of either end, carried the right ICRC. xdp runs on Linux 6.12: veth of 6.1 gives it no frame longer\n" +
-			"than a page, and so no path MTU of 4096.\n\n"},
+		"A cell is one test of an unmodified tool against gorxe with `--link raw` (AF_PACKET) or `--link xdp` (AF_XDP), over a veth\n" +
+			"pair in the virtual machine. A cell passes if both ends complete the test and report success, `ibv_rc_pingpong` finds no\n" +
+			"wrong data (`-c`), and every captured RoCEv2 packet of both ends has the right ICRC. xdp runs on Linux 6.12 only: with\n" +
+			"Linux 6.1, veth passes no frame longer than a page to xdp, which excludes path MTU 4096.\n\n"},
 	Programs: {programTools(), "Interoperation with Linux rdma_rxe: programs under gorxe run",
 		"docs/interop-programs.md",
 		"A cell is one run of an unmodified program at both ends: one end uses rxe, the other one gorxe, by\n" +
@@ -53,8 +55,7 @@ var groups = map[Group]struct {
 			"A cell passed when both ends reported success and all iterations, the tools that check the data\n" +
 			"(pingpongs with `-c`, verbs_peer.py) found no error, and every captured RoCEv2 packet, of either\n" +
 			"end, carried the right ICRC. Where the program is to be refused (`-refused`, no listener, dead\n" +
-			"host), it passed when the program reported the right error. A cell that fails is run again; those\n" +
-			"that passed then are listed below.\n\n" +
+			"host), it passed when the program reported the right error.\n\n" +
 			"UC and UD send nothing again, and programs of rdma_cm wait for ever for a DREQ that is lost, so they\n" +
 			"run without loss; `ib_write_bw -c UC` ends whatever is lost. FLUSH and ATOMIC WRITE came with Linux\n" +
 			"6.2; rxe repeats them with address 0, so they run without loss as well.\n\n"},
