@@ -67,8 +67,9 @@ func (r *Report) Markdown(w io.Writer) error {
 		"sent with segmentation offload. · means not run under that condition.\n\n" +
 		"A failed cell is run again. \"attempt 2\" means that the first attempt failed. The failures of cells that passed later are\n" +
 		"listed; the lab's [README](../conformance/rxelab/README.md#why-a-cell-may-be-tried-again) explains the known causes.\n\n")
-	e.Printf("%d cells: %s. %d packets captured; an independent implementation checked the ICRC of each.\n\n", len(r.Results),
-		all.verdict(), all.packets)
+	e.Printf(
+		"%d cells: %s. %d packets captured; an independent implementation checked the ICRC of each.\n\n",
+		len(r.Results), all.verdict(), all.packets)
 	r.markdownVersions(e)
 	r.markdownSummary(e)
 	r.markdownFailures(e)

@@ -193,8 +193,8 @@ func duration(to *time.Duration, most time.Duration) Value {
 
 // size returns a value that is a number of bytes.
 func size(to *uint64) option[uint64] {
-	return option[uint64]{about{"bytes", "a number of bytes, or a number followed by KiB, MiB, GiB or TiB", kindSize, "",
-		true}, to, parseSize, Size}
+	return option[uint64]{about{"bytes", "a number of bytes, or a number followed by KiB, MiB, GiB or TiB", kindSize,
+		"", true}, to, parseSize, Size}
 }
 
 // limitedSize is a size whose limits Check applies.
