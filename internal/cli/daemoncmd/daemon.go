@@ -21,11 +21,11 @@ func Command(a *app.App) *cobra.Command {
 		Use:   "daemon",
 		Short: "Run gorxe as this host's RNIC until stopped",
 		Long: `Opens one or several devices and runs until SIGTERM or SIGINT, which closes
-connections in an orderly way; a second one ends it immediately. Without a file and flags
-there is one device, on the interface of the default route.
+connections in an orderly way; a second one ends it immediately. With neither a file nor
+flags, it opens one device, on the interface of the default route.
 
-Every option of the file is also a flag, which overrides the file. A first --device
-or --region replaces all of the file's.`,
+Every option of the file is also a flag, which overrides the file. The first --device
+or --region replaces all devices or regions of the file.`,
 		Example: `  gorxe daemon                                     the default device
   gorxe daemon --device eth1 --metrics-listen :9481
   gorxe daemon -c /etc/gorxe.toml

@@ -90,7 +90,7 @@ func (r runs) cellOf(program string) string {
 	for i, o := range options {
 		quoted[i] = "`" + strings.ReplaceAll(o, ", ", "`, `") + "`"
 		if o == "" {
-			quoted[i] = "none"
+			quoted[i] = "no options"
 		}
 	}
 	return strings.Join(quoted, "; ")
@@ -236,7 +236,7 @@ func TestCellsOfTheLabAreCounted(t *testing.T) {
 	kernels, all := labCells("## Linux 6.1.0-50-amd64\n\n" +
 		"| condition | rping | rping, dead host | ib_read_bw | packets checked |\n|---|---|---|---|---|\n" +
 		"| [clean](#a) | 4 ok | 2 ok | 3 ok, **1 FAILED** | 99 |\n| [loss](#b) | 1 ok | · | · | 7 |\n\n" +
-		"What rxe counted meanwhile:\n\n" +
+		"Counters of rxe during these cells:\n\n" +
 		"| condition | retries |\n|---|---|\n| clean | 7 |\n")
 	got := fmt.Sprint(kernels, all)
 	if got != "[6.1.0-50-amd64] map[6.1.0-50-amd64:map[ib_read_bw:{3 1} rping:{7 0}]]" {

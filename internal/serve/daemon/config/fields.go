@@ -27,7 +27,7 @@ type section struct {
 func service(name, port, what string, of func(*Config) *Service, more ...field[Config]) section {
 	return section{"service." + name, what, append([]field[Config]{
 		{"enabled", name, "answer " + what, func(c *Config) Value { return switched(&of(c).Enabled) }},
-		{"port", name + "-port", "`port` that clients of " + name + " connect to: " + port, func(c *Config) Value {
+		{"port", name + "-port", "`port` that " + name + " clients connect to: " + port, func(c *Config) Value {
 			return number(&of(c).Port, 1, 65535, "")
 		}},
 	}, more...)}
@@ -46,13 +46,13 @@ var sections = []section{
 			func(c *Config) Value { return choice(&c.Log.Format, "text", "json") }},
 	}},
 	{"control", "the Unix socket of the control API", []field[Config]{
-		{"socket", "control-socket", "`path` of the socket; empty is control.sock in $RUNTIME_DIRECTORY, else in /run/gorxe for root and in $XDG_RUNTIME_DIR/gorxe for others", func(c *Config) Value {
+		{"socket", "control-socket", "`path` of the socket; default: control.sock in $RUNTIME_DIRECTORY, else in /run/gorxe for root and in $XDG_RUNTIME_DIR/gorxe for other users", func(c *Config) Value {
 			return text(&c.Control.Socket, "a path", nil)
 		}},
 		{"mode", "control-mode", "`mode` of the socket; write permission gives full control", func(c *Config) Value {
 			return mode(&c.Control.Mode)
 		}},
-		{"group", "control-group", "`group` of the socket, a name or a number; empty leaves the user's own",
+		{"group", "control-group", "`group` of the socket, a name or a number; default: the user's own group",
 			func(c *Config) Value {
 				return text(&c.Control.Group, "a group", nil)
 			}},
@@ -61,7 +61,7 @@ var sections = []section{
 		{"enabled", "programs", "serve 'gorxe run' of the users that can connect", func(c *Config) Value {
 			return switched(&c.Programs.Enabled)
 		}},
-		{"socket", "programs-socket", "`path` of the socket; empty is programs.sock beside control.sock",
+		{"socket", "programs-socket", "`path` of the socket; default: programs.sock in the directory of control.sock",
 			func(c *Config) Value {
 				return text(&c.Programs.Socket, "a path", nil)
 			}},
@@ -69,7 +69,7 @@ var sections = []section{
 			func(c *Config) Value {
 				return mode(&c.Programs.Mode)
 			}},
-		{"group", "programs-group", "`group` of the socket, a name or a number; empty leaves the user's own",
+		{"group", "programs-group", "`group` of the socket, a name or a number; default: the user's own group",
 			func(c *Config) Value {
 				return text(&c.Programs.Group, "a group", nil)
 			}},
@@ -79,57 +79,58 @@ var sections = []section{
 			}},
 	}},
 	{"metrics", "metrics for Prometheus", []field[Config]{
-		{"listen", "metrics-listen", "`address` and port for /metrics, such as 127.0.0.1:9481; empty is off",
+		{"listen", "metrics-listen", "`address` and port for /metrics, such as 127.0.0.1:9481; default: off",
 			func(c *Config) Value {
 				return text(&c.Metrics.Listen, "an address and a port, such as 127.0.0.1:9481 or :9481", listenable)
 			}},
 	}},
-	{"trace", "the packets of all devices, for 'gorxe trace'; 'gorxe trace --daemon' needs none of it", []field[Config]{
-		{"file", "trace", "`file` to record packets in, with their payload (pcapng); empty disables it",
+	{"trace", "recording of the packets of all devices; 'gorxe trace --daemon' does not need it", []field[Config]{
+		{"file", "trace", "`file` to record packets in, with their payload (pcapng); default: off",
 			func(c *Config) Value {
 				return text(&c.Trace.File, "a path", nil)
 			}},
-		{"size", "trace-size", "maximum `size` of the file; it is then renamed to end in .1, replacing the " +
-			"previous one, and a new one is started", func(c *Config) Value {
+		{"size", "trace-size", "maximum `size` of the file; a full file is renamed to end in .1, replacing the " +
+			"previous one, and a new file is started", func(c *Config) Value {
 			// The minimum is many times the size of the longest packet.
 			return sizeWithin(&c.Trace.Size, 1<<20, 0)
 		}},
 	}},
-	service("rping", "the port of rdma_cm", "rping clients", func(c *Config) *Service { return &c.Rping }),
-	service("perftest", "a TCP port", "clients of perftest (ib_write_bw and the others)",
+	service("rping", "an rdma_cm port", "rping clients", func(c *Config) *Service { return &c.Rping }),
+	service("perftest", "a TCP port", "perftest clients (ib_write_bw and the others)",
 		func(c *Config) *Service { return &c.Perftest },
 		field[Config]{"memory", "session-memory",
-			"`memory` of one client of perftest or a pingpong, which is the longest " +
-				"message, too", func(c *Config) Value {
+			"`memory` of one perftest or pingpong client; also its maximum message size", func(c *Config) Value {
 				return sizeWithin(&c.SessionMemory, 64<<10, 1<<30)
 			}},
 		field[Config]{"foreign_gids", "foreign-gids",
-			"`networks` and addresses that clients of perftest or a pingpong may use as their GID in addition to the address of their TCP connection", func(c *Config) Value { return prefixes(&c.ForeignGIDs) }},
+			"`networks` and addresses that perftest and pingpong clients may name as their GID, in addition to the address of their TCP connection", func(c *Config) Value { return prefixes(&c.ForeignGIDs) }},
 		field[Config]{"payload", "perftest-payload",
-			"`file` of the payload (--payload_file_path) that all clients of perftest write and send, which is checked; empty checks nothing", func(c *Config) Value {
+			"`file` of the payload (--payload_file_path) that all perftest clients write and send; the daemon checks it; default: no check", func(c *Config) Value {
 				return text(&c.Payload, "a path", nil)
 			}}),
-	service("pingpong", "a TCP port", "clients of ibv_rc_pingpong and the others",
+	service("pingpong", "a TCP port", "pingpong clients (ibv_rc_pingpong and the others)",
 		func(c *Config) *Service { return &c.Pingpong }),
-	{"service.region", "exported regions, where there are any", []field[Config]{
-		{"port", "region-port", "`port` that 'gorxe region' connects to: the port of rdma_cm", func(c *Config) Value {
+	{"service.region", "exported regions", []field[Config]{
+		{"port", "region-port", "`port` that 'gorxe region' connects to: an rdma_cm port", func(c *Config) Value {
 			return number(&c.Export.Port, 1, 65535, "")
 		}},
-		{"max_connections", "region-max-connections", "`number` of connections to the regions of a device at a time",
+		{"max_connections", "region-max-connections",
+			"maximum `number` of concurrent connections to the regions of a device",
 			func(c *Config) Value {
 				return number(&c.Export.MaxConns, 1, verbs.MaxQP, "")
 			}},
-		{"max_per_peer", "region-max-per-peer", "`number` of them that one host may have", func(c *Config) Value {
-			return number(&c.Export.MaxPerPeer, 1, verbs.MaxQP, "")
-		}},
+		{"max_per_peer", "region-max-per-peer", "maximum `number` of these connections from one host",
+			func(c *Config) Value {
+				return number(&c.Export.MaxPerPeer, 1, verbs.MaxQP, "")
+			}},
 	}},
 }
 
 // deviceFields are the keys of a [[device]].
 var deviceFields = []field[Device]{
-	{"name", "", "name of the device; by default that of the interface, or gorxe0, gorxe1 and so on for an address",
+	{"name", "", "name of the device; default: that of the interface, or gorxe0, gorxe1 and so on for an address",
 		func(d *Device) Value { return text(&d.Name, nameAllowed, isName) }},
-	{"interface", "", "network interface, of which every address becomes a GID",
+	{"interface", "", "network interface; its addresses become GIDs",
 		func(d *Device) Value { return text(&d.Interface, "a network interface", nil) }},
 	{"address", "", "a local address to use instead of all those of an interface", func(d *Device) Value {
 		return text(&d.Address, "an IP address of this host", isAddr)
@@ -164,13 +165,15 @@ var regionFields = []field[Region]{
 		return text(&r.Name, fmt.Sprintf("1 to %d letters, digits, dots, dashes and underscores",
 			region.MaxName), isRegion)
 	}},
-	{"kind", "", "what its memory is", func(r *Region) Value { return choice(&r.Kind, "anonymous", "file", "shm") }},
-	{"path", "", "the file; of shm, the name of the shared memory object",
+	{"kind", "", "kind of memory", func(r *Region) Value { return choice(&r.Kind, "anonymous", "file", "shm") }},
+	{"path", "", "path of the file, or name of the shared memory object",
 		func(r *Region) Value { return text(&r.Path, "a path", nil) }},
-	{"size", "", "size of the memory; a file may be left at its own", func(r *Region) Value { return size(&r.Size) }},
-	{"mode", "", "mode of a file or shared memory object that has to be made: who may open it",
+	{"size", "", "size of the memory; default: that of the existing file or object",
+		func(r *Region) Value { return size(&r.Size) }},
+	{"mode", "", "permissions of a file or shared memory object that gorxe creates",
 		func(r *Region) Value { return mode(&r.Mode) }},
-	{"access", "", "what peers may do", func(r *Region) Value { return choices(&r.Access, "read", "write", "atomic") }},
-	{"peers", "", "networks and addresses that may use it; none is all that the device admits",
+	{"access", "", "operations that peers may use",
+		func(r *Region) Value { return choices(&r.Access, "read", "write", "atomic") }},
+	{"peers", "", "networks and addresses that may use it; default: all peers that the device allows",
 		func(r *Region) Value { return prefixes(&r.Peers) }},
 }

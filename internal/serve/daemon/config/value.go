@@ -193,8 +193,8 @@ func duration(to *time.Duration, most time.Duration) Value {
 
 // size returns a value that is a number of bytes.
 func size(to *uint64) option[uint64] {
-	return option[uint64]{about{"bytes", "a number of bytes, or one with KiB, MiB, GiB or TiB behind it", kindSize, "",
-		true}, to, parseSize, Size}
+	return option[uint64]{about{"bytes", "a number of bytes, or a number followed by KiB, MiB, GiB or TiB", kindSize,
+		"", true}, to, parseSize, Size}
 }
 
 // limitedSize is a size whose limits Check applies.
@@ -244,8 +244,8 @@ func Size(n uint64) string {
 
 // mode returns a value that is a file mode.
 func mode(to *fs.FileMode) Value {
-	return option[fs.FileMode]{about{"mode", `an octal mode such as "0600" or "0660" that lets its user in`, kindString,
-		"", true}, to, func(s string) (fs.FileMode, bool) {
+	return option[fs.FileMode]{about{"mode", `an octal mode such as "0600" or "0660" with read and write for the owner`,
+		kindString, "", true}, to, func(s string) (fs.FileMode, bool) {
 		n, err := strconv.ParseUint(s, 8, 32)
 		return fs.FileMode(n), err == nil && len(s) >= 3 && fs.FileMode(n)&^0o777 == 0 && n&0o600 == 0o600
 	}, func(m fs.FileMode) string { return fmt.Sprintf("%04o", uint32(m)) }}
