@@ -15,7 +15,7 @@ var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
 
 // The tutorials in docs/learn show the output of their commands. Times differ between runs; the
 // rest must be equal.
-func TestWalksShowWhatTheirCommandsPrint(t *testing.T) {
+func TestTutorialsShowWhatTheirCommandsPrint(t *testing.T) {
 	docs, err := filepath.Glob(filepath.Join("..", "..", "docs", "learn", "*.md"))
 	if err != nil || len(docs) < 6 {
 		t.Fatalf("%d documents, %v", len(docs), err)
