@@ -37,7 +37,7 @@ const (
 	Inline    SendFlags = 1 << 3 // copy the data from InlineData when posting
 )
 
-// MaxMessage is the maximum length of a message in bytes (IBA 9.7.1).
+// MaxMessage is the maximum length of a message in bytes (IBA C9-94).
 const MaxMessage = 1 << 31
 
 // SGE is a scatter/gather element: a range of local memory. Length may be 0.

@@ -120,9 +120,9 @@ func TestResponderChecksMessageLengths(t *testing.T) {
 		return fmt.Sprintf("< RDMA_WRITE_%s psn=100 len=%d va=0x10000 dma=%d rkey=rw ack", op, payload, dma)
 	}
 	runScenarios(t, []scenario{
-		refusal("a WRITE with fewer bytes than its length (9.7.4.1)", "inv", write("ONLY", 4, 8), nil),
-		refusal("a WRITE with more bytes than its length (9.7.4.1)", "inv", write("ONLY", 8, 4), nil),
-		refusal("a WRITE of nothing with bytes (9.7.4.1)", "inv", write("ONLY", 4, 0), nil),
+		refusal("a WRITE with fewer bytes than its length (9.7.4.1.6)", "inv", write("ONLY", 4, 8), nil),
+		refusal("a WRITE with more bytes than its length (9.7.4.1.6)", "inv", write("ONLY", 8, 4), nil),
+		refusal("a WRITE of nothing with bytes (9.7.4.1.6)", "inv", write("ONLY", 4, 0), nil),
 		refusal("a WRITE FIRST with nothing left for LAST", "inv", write("FIRST", 256, 256), nil),
 		refusal("a WRITE longer than 2^31 (C9-94)", "inv", write("FIRST", 256, 1<<31+1), nil),
 		refusal("a READ longer than 2^31 (C9-94)", "inv",
@@ -157,7 +157,7 @@ func TestResponderChecksMessageLengths(t *testing.T) {
 			< SEND_LAST psn=101 len=1 ack
 			wc 1 SUCCESS RECV len=257
 			> ACKNOWLEDGE psn=101 syn=ack msn=1`},
-		{"a SEND of one byte more than its receive is an invalid request and a local length error (9.7.4.1)", nil, `
+		{"a SEND of one byte more than its receive is an invalid request and a local length error (9.7.4.1.6)", nil, `
 			recv id=1 len=257
 			< SEND_FIRST psn=100 len=256 ack
 			> ACKNOWLEDGE psn=100 syn=ack msn=0

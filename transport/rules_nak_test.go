@@ -149,7 +149,7 @@ func TestResponderRefuses(t *testing.T) {
 		refusal("a READ with max_dest_rd_atomic 0 is an invalid request", "inv",
 			`< RDMA_READ_REQUEST psn=100 va=0x10000 dma=4 rkey=rw ack`,
 			func(a *qp.Attr, c *Config) { a.MaxDestRdAtomic = 0 }),
-		refusal("an unknown key is a remote access error (9.7.4.1)", "acc",
+		refusal("an unknown key is a remote access error (9.7.4.1.5)", "acc",
 			`< RDMA_WRITE_ONLY psn=100 len=4 va=0x10000 dma=4 rkey=0x77 ack`, nil),
 		refusal("a WRITE to read-only memory is a remote access error", "acc",
 			`< RDMA_WRITE_ONLY psn=100 len=4 va=0x200000 dma=4 rkey=ro ack`, nil),

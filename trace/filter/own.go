@@ -60,7 +60,7 @@ var own = []field{
 			}
 			return strings.EqualFold(p.Message.Verb, want), true
 		}},
-	{names: []string{"finding"}, what: "kind of a finding", example: "again_after_timeout", texts: finding},
+	{names: []string{"finding"}, what: "packets with this finding", example: "again_after_timeout", texts: finding},
 
 	{names: []string{"error"}, what: "wrong ICRCs, broken packets, NAKs, rejections, findings that are errors",
 		is: isError},
@@ -68,7 +68,7 @@ var own = []field{
 		return isError(p) || level(p) >= int(trace.Warning)
 	}},
 	{names: []string{"nak"}, what: "NAKs and RNR NAKs", is: isNAK},
-	{names: []string{"again"}, what: "sent again", is: func(p *trace.Packet) bool { return p.Again }},
+	{names: []string{"again"}, what: "retransmitted packets", is: func(p *trace.Packet) bool { return p.Again }},
 	{names: []string{"ackreq"}, what: "asks for an acknowledgement",
 		is: func(p *trace.Packet) bool { return p.BTH.AckReq }},
 	{names: []string{"request"}, what: "requests on a reliable connection",
@@ -79,7 +79,7 @@ var own = []field{
 		})},
 	{names: []string{"ack"}, what: "acknowledgements and NAKs",
 		is: role(trace.Ack, func(i *bth.OpcodeInfo) bool { return i.Op == bth.OpAck })},
-	{names: []string{"datagram"}, what: "of an unreliable service",
+	{names: []string{"datagram"}, what: "packets of an unreliable service (UC or UD)",
 		is: role(trace.Datagram, func(i *bth.OpcodeInfo) bool {
 			return i.Service == bth.ServiceUC || i.Service == bth.ServiceUD
 		})},

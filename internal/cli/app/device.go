@@ -58,7 +58,7 @@ func addSpinFlag(fs *pflag.FlagSet, d *time.Duration) {
 // addShardsFlag defines --shards, the number of processors that serve connections.
 func addShardsFlag(fs *pflag.FlagSet, n *int) {
 	fs.IntVar(n, "shards", 0,
-		"`number` of shards that serve connections, each on its own processor, 1 to 64 (default: half the processors)")
+		"`number` of shards, 1 to 64; they divide the connections, and each uses one processor at a time (default: half the processors)")
 }
 
 // Check returns a usage error for the first flag with an invalid value.

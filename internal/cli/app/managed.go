@@ -29,7 +29,7 @@ type ManagedFlags struct {
 
 // Add defines the flags on fs.
 func (f *ManagedFlags) Add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.Interface, "ib-dev", "", "network interface or local `address` to use (default: that which leads to the server; at a server, every address of the host)")
+	fs.StringVar(&f.Interface, "ib-dev", "", "network interface or local `address` to use (default: the one that routes to the server; for a server, every address of the host)")
 	addLinkFlag(fs, &f.Link)
 	addSpinFlag(fs, &f.Spin)
 	addShardsFlag(fs, &f.shards)

@@ -47,18 +47,18 @@ func Command(a *app.App) *cobra.Command {
 	p := &params{}
 	c := &cobra.Command{
 		Use:   "cm {-s | -c host} [flags]",
-		Short: "Make and end connections by rdma_cm, as ucmatose does",
+		Short: "Connect and disconnect with rdma_cm, as ucmatose does",
 		Long: `Makes connections with the connection manager, sends messages both ways over each and
 ends them. The client reports the connection rate. The other end may be gorxe
 or a tool of librdmacm: ucmatose, rdma_server, rdma_client, cmtime, and with "-P udp
 -p 7174" udaddy, which asks for datagram queue pairs instead. Give both ends the same
 number of connections and messages, and the same size. cmtime of rdma-core 52 to 58 needs
---step: it makes and ends connections three times, first one and then twice the number of
--n, and sends no messages. Its TCP connection has the port of -p and is IPv4 only.`,
+--step: it connects and disconnects three times, first one connection and then twice the
+number of -n, and sends no messages. Its TCP connection has the port of -p and is IPv4 only.`,
 		Example: `  gorxe cm -s -b 127.0.0.1                      server
   gorxe cm -c 127.0.0.1 -b 127.0.0.2 -n 100     client on the same host, with 100 connections
-  gorxe cm -s -b 127.0.0.1 -n 0 -C 0            server without end, for
-  gorxe cm -c 127.0.0.1 -b 127.0.0.2 -D 60 -C 0 client that connects and disconnects for a minute
+  gorxe cm -s -b 127.0.0.1 -n 0 -C 0            server until it is stopped, without messages
+  gorxe cm -c 127.0.0.1 -b 127.0.0.2 -D 60 -C 0 its client, which connects and disconnects for a minute
   gorxe cm -c 192.0.2.7 -n 32 -C 100            against "ucmatose -c 32 -C 100" on 192.0.2.7
   gorxe cm -s -P udp -p 7174                    against "udaddy -s 192.0.2.1"
   gorxe cm -s -n 100 --step                     against "cmtime -s 192.0.2.1 -c 100"`,
@@ -86,7 +86,7 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&p.space, "port-space", "P", "tcp", "port `space`: tcp for connections, udp for datagram queue pairs")
 	fs.IntVarP(&p.conns, "connections", "n", 1,
 		"`number` of connections; 0 at a server: unlimited, until it is stopped")
-	fs.IntVarP(&p.seconds, "duration", "D", 0, "client: make and end connections for `seconds`, -j at a time")
+	fs.IntVarP(&p.seconds, "duration", "D", 0, "client: connect and disconnect for this number of `seconds`, -j connections at a time")
 	fs.IntVarP(&p.parallel, "parallel", "j", 64, "`number` of concurrent connections")
 	fs.BoolVar(&p.step, "step", false, "synchronize with cmtime of rdma-core 52 to 58 over a TCP connection")
 	fs.IntVarP(&p.count, "count", "C", 10, "`number` of messages each way on each connection")

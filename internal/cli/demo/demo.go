@@ -30,17 +30,17 @@ func Command(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo [ACT...]",
 		Short: "Watch two software RNICs talk, packet by packet",
-		Long: `Makes two RDMA devices on this host, connects them, and lets one WRITE into, READ from
-and SEND to the other, first over a good link, then over one that loses packets. Every line
-with an arrow is a packet that was really sent. Acts are write, read, atomic, send, rnr and loss;
-without any named it is write, read, send and loss.
+		Long: `Creates two RDMA devices on this host, A and B, connects them, and lets A WRITE to, READ from
+and SEND to B, first over a good link, then over one that loses packets. Every line with an
+arrow is a packet that was sent. ACT is write, read, atomic, send, rnr or loss; the default is
+write, read, send and loss.
 
---trace keeps what A sends and receives, as a capture at its end of the cable would: what the bad
-link loses of A's packets is there, what it loses of B's is not.`,
+--trace writes the packets that A sends and receives, as a capture at A's end of the link would:
+it contains the packets of A that the link loses, but not those of B.`,
 		Example: `  gorxe demo                   over UDP port 4791 of 127.0.0.1 and 127.0.0.2
   gorxe demo --link pipe       in memory: needs no port, works on every system
   gorxe demo --loss 20         a much worse link
-  gorxe demo atomic rnr        two acts that are not in the usual program
+  gorxe demo atomic rnr        two acts that the default does not include
   gorxe demo --trace demo.pcapng && gorxe trace --explain demo.pcapng`,
 		ValidArgs: actNames(),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -18,8 +18,8 @@ func Command(a *app.App) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check what this host lets gorxe do, and say what to change",
 		Long: `Checks the kernel, rdma-core, the network interfaces and UDP port 4791, and prints a
-line for each: ok, warn for what works with a limitation, fail for what does not work. What to
-change follows in the next line. Nothing is sent, no port is bound and nothing is changed.
+line for each: ok, warn (works with a limitation) or fail. The next line says what to
+change. Nothing is sent, no port is bound and nothing is changed.
 
 The exit status is 1 if there is a line with fail.`,
 		Example: `  gorxe doctor

@@ -36,8 +36,8 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 		iters = 5000
 	}
 	fs.IntVarP(&p.iters, "iters", "n", iters, "`number` of messages per queue pair, at least 5")
-	fs.IntVarP(&p.duration, "duration", "D", 0, "run for `seconds` instead of a number of messages")
-	fs.IntVarP(&p.margin, "margin", "f", -1, "with -D, exclude `seconds` at either end (default: a quarter of -D)")
+	fs.IntVarP(&p.duration, "duration", "D", 0, "run for this number of `seconds` instead of a number of messages")
+	fs.IntVarP(&p.margin, "margin", "f", -1, "with -D, exclude the first and the last `seconds` (default: a quarter of -D)")
 	fs.IntVarP(&p.mtu, "mtu", "m", 0, "path MTU in `bytes`: 256, 512, 1024, 2048 or 4096 (default: the largest)")
 	depth := 128
 	if lat {
@@ -48,9 +48,9 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 		fs.BoolVar(&p.imm, "write_with_imm", false,
 			"WRITE with immediate data, which the other end waits for (perftest 24.01 and later)")
 	}
-	receives := "`number` of receives to have posted per queue pair"
+	receives := "`number` of receives to keep posted per queue pair"
 	if p.test.Write() {
-		receives = "with --write_with_imm, `number` of receives to have posted per queue pair"
+		receives = "with --write_with_imm, `number` of receives to keep posted per queue pair"
 	}
 	fs.IntVarP(&p.rxDepth, "rx-depth", "r", rxDepth, receives)
 	fs.Lookup("rx-depth").Hidden = p.test.Fetches()
@@ -62,7 +62,7 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 		fs.IntVarP(&p.outs, "outs", "o", 0,
 			"`number` of READs in flight per queue pair (default: what the device allows)")
 	default:
-		fs.IntVarP(&p.inline, "inline_size", "I", 0, "copy messages of up to so many `bytes` when they are posted")
+		fs.IntVarP(&p.inline, "inline_size", "I", 0, "send messages of up to so many `bytes` inline")
 	}
 	fs.Uint8VarP(&p.timeout, "qp-timeout", "u", 14, "acknowledgement timeout: 4.096 µs times 2^`exponent`, up to 31")
 	fs.IntVarP(&p.sl, "sl", "S", 0, "service `level`; no effect without a VLAN")
@@ -73,7 +73,7 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	} else {
 		fs.IntVarP(&p.qps, "qp", "q", 1, "`number` of queue pairs")
 		fs.BoolVarP(&p.duplex, "bidirectional", "b", false, "both ends send")
-		fs.IntVarP(&p.postList, "post_list", "l", 1, "post `number` messages at a time")
+		fs.IntVarP(&p.postList, "post_list", "l", 1, "post this `number` of messages at a time")
 		fs.IntVarP(&p.cqMod, "cq-mod", "Q", 100,
 			"ask for a completion every `number` messages (default 100, or 1 above 8192 bytes)")
 		fs.BoolVarP(&p.noPeak, "noPeak", "N", false, "do not compute the peak bandwidth")
@@ -86,7 +86,7 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 		"sleep until there is a completion (default: poll briefly, then sleep)")
 	fs.BoolVar(&p.busyPoll, "busy-poll", false, "busy-poll for completions, never sleep")
 	fs.BoolVarP(&p.managed, "rdma_cm", "R", false,
-		"connect the queue pairs by rdma_cm, which also carries the exchange: no TCP")
+		"connect the queue pairs with rdma_cm instead of TCP")
 	app.DefaultInWords(fs, "gid-index", "margin", "ib-port")
 	if !lat {
 		app.DefaultInWords(fs, "cq-mod")
@@ -116,7 +116,7 @@ func (p *params) addForeignFlags(fs *pflag.FlagSet) {
 	if p.test.Fetches() {
 		app.AddRefused(fs, "inline_size", "I", "a request of "+p.test.String()+" carries no data")
 	}
-	fs.BoolP("CPU-freq", "F", false, "accepted: the processor's frequency does not matter here")
+	fs.BoolP("CPU-freq", "F", false, "accepted for compatibility with perftest, ignored")
 	app.AddAccepted(fs, "use_old_post_send", "")
 	app.AddAccepted(fs, "ipv6-addr", "")
 	app.AddRefused(fs, "comm_rdma_cm", "z",

@@ -114,7 +114,7 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 		fs.IntVarP(&p.mtu, "mtu", "m", 1024, "path MTU in `bytes`: 256, 512, 1024, 2048 or 4096")
 	}
 	fs.IntVarP(&p.iters, "iters", "n", 1000, "`number` of messages each way")
-	fs.IntVarP(&p.rxDepth, "rx-depth", "r", 500, "`number` of receives to have posted")
+	fs.IntVarP(&p.rxDepth, "rx-depth", "r", 500, "`number` of receives to keep posted")
 	if p.shared {
 		fs.IntVarP(&p.qps, "num-qp", "q", 16, "`number` of queue pairs")
 		fs.BoolVarP(&p.chk, "chk", "c", false, "check one byte per page received, as stock peers do")

@@ -25,7 +25,7 @@ type flags struct {
 }
 
 func (f *flags) add(fs *pflag.FlagSet) {
-	fs.StringVarP(&f.source, "source", "I", "", "local `address` to use (default: that which leads to the server)")
+	fs.StringVarP(&f.source, "source", "I", "", "local `address` to use (default: the one that routes to the server)")
 	f.device.Add(fs)
 }
 
@@ -35,8 +35,8 @@ func Command(a *app.App) *cobra.Command {
 		Use:   "region",
 		Short: "Use memory that a 'gorxe daemon' exports by name",
 		Long: `Uses the regions that a 'gorxe daemon' exports, by RDMA READ and WRITE over rdma_cm. HOST is
-a host name or an address, with :PORT behind it where that is not 7175; an IPv6 address with a
-port stands in brackets.`,
+a host name or an address, followed by :PORT if that is not 7175; put an IPv6 address with a
+port in brackets.`,
 		Example: `  gorxe region ls 192.0.2.7
   gorxe region read 192.0.2.7/scratch --length 512 | hexdump -C
   echo hello | gorxe region write 192.0.2.7/scratch

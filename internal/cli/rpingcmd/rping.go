@@ -57,7 +57,7 @@ end may be gorxe or rping of rdma-core; flags are those of rping.`,
 	fs.BoolVarP(&p.server, "server", "s", false, "answer pings")
 	fs.BoolVarP(&p.client, "client", "c", false, "ping a server")
 	fs.StringVarP(&p.addr, "address", "a", "",
-		"`address` of the server, at the server that to listen at (default: all)")
+		"server: `address` to listen on (default: all); client: address of the server")
 	fs.StringVarP(&p.source, "source", "I", "", "local `address` of the client")
 	fs.Uint16VarP(&p.port, "port", "p", rping.Port, "`port`")
 	fs.Uint64VarP(&p.count, "count", "C", 0, "`number` of pings (0: unlimited)")

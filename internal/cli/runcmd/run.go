@@ -1,4 +1,4 @@
-// Package runcmd implements 'gorxe run', which runs a program of libibverbs on a device of gorxe.
+// Package runcmd implements 'gorxe run', which runs a program that uses libibverbs on a gorxe device.
 // connect_linux.go finds or starts the daemon that owns the device, run_linux.go runs the program
 // under package trap.
 package runcmd
@@ -32,27 +32,27 @@ func Command(a *app.App) *cobra.Command {
 	p := &params{}
 	c := &cobra.Command{
 		Use:   "run [flags] -- PROGRAM [ARGS]",
-		Short: "Run an unmodified program of libibverbs or librdmacm on a gorxe device",
-		Long: `Runs a program that uses libibverbs, as it is: it finds one RDMA device, which gorxe provides. No
-kernel module and no privileges are needed, but the rxe provider of rdma-core, which
+		Short: "Run an unmodified program that uses libibverbs or librdmacm on a gorxe device",
+		Long: `Runs an unmodified program that uses libibverbs. The program finds one RDMA device, which gorxe
+provides. It needs no kernel module and no privileges, only the rxe provider of rdma-core, which
 distributions install with libibverbs (Debian: ibverbs-providers).
 
 Everything that the program starts uses the same device: 'gorxe run -- bash' gives a shell in
-which every RDMA program finds it. Programs of librdmacm (rping, -R of perftest) name an address
-of the device.
+which every RDMA program finds it. Programs that use librdmacm (rping, perftest's -R) connect by an
+address of the device.
 
-A daemon owns the device, so that several commands share it. It is the one of --socket or
-$GORXE_SOCKET, or else the 'gorxe daemon' of this user, that of root if this user may connect to
-it, or one that is started for this user and stops some time after its last program. With
+A daemon owns the device, so that several commands share it. The command uses the first of these:
+the daemon of --socket or $GORXE_SOCKET, a running 'gorxe daemon' of this user, a running one of
+root that this user may connect to, or one that it starts, which stops after its last program. With
 --no-daemon, or a flag of the device such as --link, the command opens a device of its own; UDP
 port 4791 of its addresses must be free.
 
-The exit status is the program's. setuid programs gain no rights, and 32-bit programs find no
+The exit status is the program's. Set-user-ID bits have no effect, and 32-bit programs find no
 device.`,
 		Example: `  gorxe run -- ibv_devinfo -v
   gorxe run -d eth0 -- ib_write_bw                 server, on one host
   gorxe run -d eth0 -- ib_write_bw 192.0.2.7       client, on another; the server may be an RNIC or rxe
-  gorxe run -d eth0 -- ib_write_bw 192.0.2.1       client, on the host of the server, which is 192.0.2.1
+  gorxe run -d eth0 -- ib_write_bw 192.0.2.1       client on the same host, 192.0.2.1
   gorxe run --no-daemon --link raw -- ib_read_bw   server on a device of its own
   gorxe run -- bash                                a shell in which every program finds the device`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -39,8 +39,9 @@ func Command(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace [FILE|-]",
 		Short: "Explain the RoCEv2 packets of a capture",
-		Long: `Reads a capture (pcap or pcapng, also in gzip; - or nothing is standard input) and writes a line
-for each RoCEv2 packet. Payload may be private and is shown only on request.
+		Long: `Reads a capture (pcap or pcapng, also in gzip) from FILE, or from standard input without FILE or
+with -, and writes a line for each RoCEv2 packet. Payload may be private and is shown only on
+request.
 
 ` + filterHelp(),
 		Example: `  gorxe trace capture.pcapng
@@ -70,7 +71,7 @@ for each RoCEv2 packet. Payload may be private and is shown only on request.
 	fs.SortFlags = false
 	p.live.add(fs)
 	fs.BoolVarP(&p.verbose, "verbose", "v", false, "every header field, by its name in the IBA")
-	fs.BoolVar(&p.hex, "hex", false, "the same, with the bytes")
+	fs.BoolVar(&p.hex, "hex", false, "every header field, with its bytes")
 	fs.BoolVar(&p.payload, "payload", false, "the bytes of the payload")
 	fs.BoolVar(&p.messages, "messages", false,
 		"one line per message instead: verb, size, packets, latency, retransmissions")
@@ -78,10 +79,10 @@ for each RoCEv2 packet. Payload may be private and is shown only on request.
 		"one line per connection: how it began, MTU, throughput, round trips, losses, errors")
 	fs.BoolVar(&p.explain, "explain", false, "say what each thing is for, at the first packet that shows it")
 	fs.StringVar(&p.pcapng, "pcapng", "",
-		"write the frames to `FILE`, with what they mean as comments that Wireshark shows")
+		"write the frames to `FILE`, with their meaning as packet comments, which Wireshark shows")
 	fs.BoolVar(&p.json, "json", false,
 		"one JSON object per line: packets, messages and connections, or those that are asked for")
-	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`, which needs no network")
+	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`; the page loads nothing from the network")
 	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` matches")
 	return c
 }
