@@ -88,8 +88,8 @@ func updateFolded(crc uint32, b []byte) uint32 {
 	return updateSmall(^reg, b[n:])
 }
 
-// updateFoldedHeaders is ICRCStartWith without tables: it reads the headers, at least a BTH, as part
-// of the first block. It reports false, and does nothing, if they do not fit.
+// updateFoldedHeaders is ICRCStartWith without tables: it reads the headers, at least a BTH, as
+// part of the first block. It reports false, and does nothing, if they do not fit.
 func updateFoldedHeaders(crc uint32, headers, b []byte) (uint32, bool) {
 	n := len(b) &^ 3
 	lead := n & 60

@@ -125,8 +125,8 @@ func TestLessonsOfACaptureComeOnceAndWhereTheyBelong(t *testing.T) {
 		})
 	}
 	want := map[int][]string{
-		8: {"write", "reth", "roce"}, 9: {"queue_pair", "psn", "icrc"}, 11: {"ack_req", "pad"},
-		12: {"ack", "completion", "aeth"}, 25: {"packets"},
+		8: {"roce", "queue_pair", "write"}, 9: {"psn", "icrc"}, 11: {"ack_req", "pad"},
+		12: {"ack", "completion", "aeth"}, 25: {"reth", "packets"},
 		27: {"immediate"}, 38: {"no_migreq", "read"}, 39: {"read_response"},
 		51: {"send"}, 69: {"atomic"}, 70: {"atomic_ack"},
 		90: {"nak_error", "remote_access", "nak"}, 126: {"rnr_nak"}, 127: {"again_after_rnr"},

@@ -86,7 +86,8 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&p.space, "port-space", "P", "tcp", "port `space`: tcp for connections, udp for datagram queue pairs")
 	fs.IntVarP(&p.conns, "connections", "n", 1,
 		"`number` of connections; 0 at a server: unlimited, until it is stopped")
-	fs.IntVarP(&p.seconds, "duration", "D", 0, "client: connect and disconnect for this number of `seconds`, -j connections at a time")
+	fs.IntVarP(&p.seconds, "duration", "D", 0,
+		"client: connect and disconnect for this number of `seconds`, -j connections at a time")
 	fs.IntVarP(&p.parallel, "parallel", "j", 64, "`number` of concurrent connections")
 	fs.BoolVar(&p.step, "step", false, "synchronize with cmtime of rdma-core 52 to 58 over a TCP connection")
 	fs.IntVarP(&p.count, "count", "C", 10, "`number` of messages each way on each connection")

@@ -63,7 +63,8 @@ func buffers() Finding {
 	n, _ := strconv.Atoi(string(bytes.TrimSpace(text)))
 	f := Finding{Subject: subject, State: OK, Text: fmt.Sprintf("%d bytes", n)}
 	if n < wantedBuffer {
-		f.State, f.Text = Warn, fmt.Sprintf("%d bytes at most: packets of large bursts are dropped and retransmitted", n)
+		f.State = Warn
+		f.Text = fmt.Sprintf("%d bytes at most: packets of large bursts are dropped and retransmitted", n)
 		f.Advice = fmt.Sprintf("sysctl -w net.core.rmem_max=%d", wantedBuffer)
 	}
 	return f

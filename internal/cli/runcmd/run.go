@@ -1,4 +1,5 @@
-// Package runcmd implements 'gorxe run', which runs a program that uses libibverbs on a gorxe device.
+// Package runcmd implements 'gorxe run', which runs a program that uses libibverbs on a gorxe
+// device.
 // connect_linux.go finds or starts the daemon that owns the device, run_linux.go runs the program
 // under package trap.
 package runcmd
