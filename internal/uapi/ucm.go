@@ -40,7 +40,7 @@ const (
 	UCMCmdDisconnect   UCMCommand = 10
 	UCMCmdInitQPAttr   UCMCommand = 11
 	UCMCmdGetEvent     UCMCommand = 12
-	UCMCmdGetOption    UCMCommand = 13 // not implemented by the kernel: ENOSYS
+	UCMCmdGetOption    UCMCommand = 13 // ENOSYS, as in Linux (ucma.c)
 	UCMCmdSetOption    UCMCommand = 14
 	UCMCmdNotify       UCMCommand = 15
 	UCMCmdJoinIPMcast  UCMCommand = 16
