@@ -1,9 +1,6 @@
 package fault
 
-import (
-	"math/rand/v2"
-	"time"
-)
+import "time"
 
 // Config selects the faults that a faulty link injects into the frames of one direction.
 // Probabilities are 0 to 1. The faults of a frame depend on Seed and the number of the frame
@@ -54,7 +51,7 @@ type frameFaults struct {
 // faultSource draws the faults of successive frames.
 type faultSource struct {
 	cfg   Config
-	rnd   *rand.Rand
+	rnd   generator
 	count Counters
 }
 
@@ -65,7 +62,7 @@ func newFaultSource(cfg Config, stream uint64) faultSource {
 	if cfg.ReorderHold <= 0 {
 		cfg.ReorderHold = 2 * time.Millisecond
 	}
-	return faultSource{cfg: cfg, rnd: rand.New(rand.NewPCG(cfg.Seed, stream))}
+	return faultSource{cfg: cfg, rnd: newGenerator(cfg.Seed, stream)}
 }
 
 // idle reports whether no fault is configured.
@@ -75,32 +72,42 @@ func (f *faultSource) idle() bool {
 		c.Delay <= 0 && c.Jitter <= 0
 }
 
-// next returns the faults of the next frame. It always draws the same number of random values,
-// so that one probability does not affect the other faults.
-func (f *faultSource) next() frameFaults {
+// next returns the faults of the next frame. Each fault has a random value of its own, drawn or
+// not, so that one probability does not affect the other faults.
+func (f *faultSource) next() (ft frameFaults) {
 	c := &f.cfg
-	var u [8]float64
-	for i := range u {
-		u[i] = f.rnd.Float64()
-	}
 	f.count.Frames++
-	ft := frameFaults{
-		drop: u[0] < c.Drop, duplicate: u[1] < c.Duplicate, reorder: u[2] < c.Reorder,
-		corrupt: u[3] < c.Corrupt, mark: u[4] < c.ECNMark,
-		span: 1 + int(u[5]*float64(c.ReorderSpan)), bit: u[6],
-		delay: c.Delay + time.Duration(u[7]*float64(c.Jitter)),
-	}
-	if ft.drop {
-		ft = frameFaults{drop: true}
+	if ft.drop = f.happens(0, c.Drop); ft.drop {
 		f.count.Dropped++
+		f.rnd.nextFrame()
 		return ft
 	}
+	ft.duplicate = f.happens(1, c.Duplicate)
+	ft.reorder = f.happens(2, c.Reorder)
+	ft.corrupt = f.happens(3, c.Corrupt)
+	ft.mark = f.happens(4, c.ECNMark)
+	ft.delay = c.Delay
+	if ft.reorder {
+		ft.span = 1 + int(f.rnd.draw(5)*float64(c.ReorderSpan))
+	}
+	if ft.corrupt {
+		ft.bit = f.rnd.draw(6)
+	}
+	if c.Jitter > 0 {
+		ft.delay += time.Duration(f.rnd.draw(7) * float64(c.Jitter))
+	}
+	f.rnd.nextFrame()
 	add(&f.count.Duplicated, ft.duplicate)
 	add(&f.count.Reordered, ft.reorder)
 	add(&f.count.Corrupted, ft.corrupt)
 	add(&f.count.ECNMarked, ft.mark)
 	add(&f.count.Delayed, ft.delay > 0)
 	return ft
+}
+
+// happens reports whether a fault of the given probability happens, by random value n.
+func (f *faultSource) happens(n int, probability float64) bool {
+	return probability > 0 && f.rnd.draw(n) < probability
 }
 
 func add(n *uint64, when bool) {
