@@ -24,16 +24,16 @@ func (t *Table) GuardAtomics(l Locker) { t.atomics = l }
 // CompareSwap stores swap in the 8 bytes at addr if they equal compare, and returns their
 // previous value. Values are in host byte order.
 //
-// If the memory is addressable or [AtomicMemory], and the location is 8-byte aligned in memory, the
-// operation is atomic with respect to programs that access the memory through sync/atomic. All
-// other operations are atomic only with respect to CompareSwap, FetchAdd and WriteAtomic on all
-// regions of the table ([Table.GuardAtomics]): another write between the read and the write is
+// If the memory is addressable or [AtomicMemory], and the 8 bytes are 8-byte aligned in memory, the
+// operation is atomic with respect to programs that access the memory through sync/atomic.
+// Otherwise it is atomic only with respect to CompareSwap, FetchAdd and WriteAtomic on all regions
+// of the table ([Table.GuardAtomics]): a write by anything else between its read and its write is
 // lost, which IBA 9.4.5 permits.
 //
-// The caller checks that addr is a multiple of 8 (IBA 9.4.5). That rule is about addr alone:
-// memory whose alignment differs from that of its address, which Linux does not register, works
-// too. The error is an [*AccessError] if the range is out of bounds or the region is no longer
-// valid, otherwise that of the memory.
+// The caller checks that addr is a multiple of 8 (IBA 9.4.5). CompareSwap works even if the memory
+// at addr is not 8-byte aligned, as with a region whose addresses are not those of its memory. The
+// error is an [*AccessError] if the range is out of bounds or the region is no longer valid,
+// otherwise that of the memory.
 func (r *Region) CompareSwap(addr, compare, swap uint64) (old uint64, err error) {
 	if r.atomicMem != nil && r.checkRange(addr, atomicSize) == OK {
 		return r.atomicMem.CompareSwapAt(r.memOffset(addr), compare, swap)

@@ -1,11 +1,12 @@
 package mr
 
-// AtomicMemory is Memory that is not addressable, but that programs access directly in another way,
-// such as through a mapping of the same file. It provides what a region provides for
-// addressable memory: the end of a message becomes visible last, and words are accessed in one
-// piece. Each method is the method of [Region], with an offset instead of an address. The range
-// is always inside the memory. CompareSwapAt, FetchAddAt and StoreUint64At are atomic with
-// respect to each other at any offset: the caller does not hold the lock of the table.
+// AtomicMemory is Memory that is not addressable but that programs access directly, for example
+// through a mapping of the same file. It gives the guarantees that [Region] gives for addressable
+// memory: the last byte of a message becomes visible last, and an aligned word is read and written
+// by a single access. Each method does what the method of Region with the same name does, at an
+// offset instead of an address. The range is always within the memory. CompareSwapAt, FetchAddAt
+// and StoreUint64At must be atomic with respect to each other at any offset: the caller does not
+// hold the lock of the table.
 type AtomicMemory interface {
 	Memory
 	// WriteFinalAt stores p at off as [Region.WriteFinal] does.

@@ -2,9 +2,9 @@ package mr
 
 import "fmt"
 
-// FastRegion is a fast-register memory region (IBA 10.6.4). [Table.AllocFast] creates one.
-// REG_MR binds memory to its key; LOCAL_INV or a SEND with invalidate of the peer takes the
-// memory away. Both can be repeated any number of times.
+// FastRegion is a fast-registration memory region (IBA 10.6.4). [Table.AllocFast] creates one.
+// REG_MR registers memory under its key; LOCAL_INV, or a SEND with invalidate of the peer, ends
+// the registration. Both can be repeated any number of times.
 type FastRegion struct {
 	pd     *PD
 	max    uint64
@@ -25,9 +25,9 @@ func (f *FastRegion) MaxLength() uint64 { return f.max }
 // Registered reports whether the key resolves to memory.
 func (f *FastRegion) Registered() bool { return f.region != nil }
 
-// FastReg is a work request (REG_MR) that registers a fast region.
+// FastReg is a work request (REG_MR) that registers a fast-registration memory region.
 type FastReg struct {
-	Key    uint32 // current key of the fast region
+	Key    uint32 // current key of the fast-registration memory region
 	NewKey uint32 // key after the registration; see [IncRKey]
 	Memory Memory
 	IOVA   uint64 // address of the first byte
@@ -35,14 +35,14 @@ type FastReg struct {
 	Access Access
 }
 
-// AllocFast creates a fast region of at most max bytes that is not registered yet. It counts
-// towards the limit of regions of the table.
+// AllocFast creates a fast-registration memory region of at most max bytes that is not registered
+// yet. It counts towards the limit of regions of the table.
 func (t *Table) AllocFast(pd *PD, max uint64) (*FastRegion, error) {
 	if pd == nil {
-		return nil, fmt.Errorf("mr: fast region: no protection domain given")
+		return nil, fmt.Errorf("mr: fast-registration memory region: no protection domain given")
 	}
 	if t.regions >= t.max {
-		return nil, t.fullError("fast region")
+		return nil, t.fullError("fast-registration memory region")
 	}
 	if err := pd.Hold(); err != nil {
 		return nil, err
@@ -53,14 +53,14 @@ func (t *Table) AllocFast(pd *PD, max uint64) (*FastRegion, error) {
 	return f, nil
 }
 
-// FreeFast deallocates a fast region, registered or not. It fails if memory windows are bound
-// to the region.
+// FreeFast deallocates a fast-registration memory region, registered or not. It fails if memory
+// windows are bound to the region.
 func (t *Table) FreeFast(f *FastRegion) error {
 	if f == nil {
-		return fmt.Errorf("mr: fast region: no region given")
+		return fmt.Errorf("mr: fast-registration memory region: no region given")
 	}
 	if t.entry(f.key).fast != f {
-		return fmt.Errorf("mr: fast region: key %#08x is not registered in this table", f.key)
+		return fmt.Errorf("mr: fast-registration memory region: key %#08x is not registered in this table", f.key)
 	}
 	if err := f.mayInvalidate(f.pd); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (t *Table) RegisterFast(pd *PD, q *FastReg) error {
 	f := t.entry(q.Key).fast
 	switch {
 	case f == nil || f.key != q.Key:
-		return fmt.Errorf("mr: fast register: no fast region has key %#08x", q.Key)
+		return fmt.Errorf("mr: fast register: no fast-registration memory region has key %#08x", q.Key)
 	case q.NewKey>>variantBits != q.Key>>variantBits:
 		return fmt.Errorf(
 			"mr: fast register: region %#08x cannot change its key to %#08x; only the low byte may change",
@@ -101,7 +101,7 @@ func (t *Table) RegisterFast(pd *PD, q *FastReg) error {
 	return nil
 }
 
-// invalidateFast takes the memory away from a fast region, if it is registered.
+// invalidateFast ends the registration of f, if there is one.
 func (t *Table) invalidateFast(f *FastRegion) {
 	if f.region == nil {
 		return

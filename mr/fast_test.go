@@ -14,7 +14,7 @@ func fastRegion(t *testing.T) (*mr.Table, *mr.PD, *mr.FastRegion) {
 		t.Fatal(err)
 	}
 	if f.PD() != pd || f.MaxLength() != 64 || f.Registered() || tab.Lookup(f.Key()) != nil || tab.Len() != 1 {
-		t.Fatalf("a new fast region: %+v", f)
+		t.Fatalf("a new fast-registration memory region: %+v", f)
 	}
 	return tab, pd, f
 }
@@ -41,7 +41,7 @@ func TestFastRegionIsRegisteredAndInvalidatedOverAndOver(t *testing.T) {
 			t.Fatalf("wrong memory: %v", err)
 		}
 		mustError(t, tab.RegisterFast(pd, request(f, buf, 0)), "is registered; invalidate it first")
-		mustError(t, tab.Deregister(r), "is that of a fast region")
+		mustError(t, tab.Deregister(r), "is that of a fast-registration memory region")
 		if err := tab.InvalidateRemote(pd, 7, f.Key()); err != nil {
 			t.Fatal(err)
 		}
@@ -76,8 +76,8 @@ func TestFastRegisterRefuses(t *testing.T) {
 		edit func(*mr.FastReg)
 		want string
 	}{
-		{func(q *mr.FastReg) { q.Key++ }, "no fast region has key"},
-		{func(q *mr.FastReg) { q.Key = ordinary.RKey() }, "no fast region has key"},
+		{func(q *mr.FastReg) { q.Key++ }, "no fast-registration memory region has key"},
+		{func(q *mr.FastReg) { q.Key = ordinary.RKey() }, "no fast-registration memory region has key"},
 		{func(q *mr.FastReg) { q.NewKey += 0x100 }, "only the low byte may change"},
 		{func(q *mr.FastReg) { q.Memory, q.Length = mr.Bytes(make([]byte, 65)), 65 },
 			"65 bytes exceed the maximum of region"},

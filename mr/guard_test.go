@@ -57,7 +57,7 @@ func guardedRegion(t *testing.T, way string, g *guard, mem mr.Memory) *mr.Region
 			t.Fatal(err)
 		}
 		r = tab.Lookup(w.RKey())
-	case "fast region":
+	case "fast-registration memory region":
 		f, err := tab.AllocFast(pd, 64)
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ func guardedRegion(t *testing.T, way string, g *guard, mem mr.Memory) *mr.Region
 	return r
 }
 
-var ways = []string{"region", "window", "fast region", "registered anew"}
+var ways = []string{"region", "window", "fast-registration memory region", "registered anew"}
 
 func TestOneLockSpansBothCallsOfAnAtomic(t *testing.T) {
 	for _, way := range ways {

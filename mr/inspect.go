@@ -5,7 +5,7 @@ type KeyKind uint8
 
 const (
 	KeyRegion  KeyKind = iota // a region made by [Table.Register]
-	KeyFast                   // a fast region
+	KeyFast                   // a fast-registration memory region
 	KeyWindow1                // a memory window of type 1
 	KeyWindow2                // a memory window of type 2
 )
@@ -17,13 +17,15 @@ func (k KeyKind) String() string {
 
 // KeyInfo describes one key of a table.
 type KeyInfo struct {
-	Number  uint64 // position in the order of allocation; a key that gets new memory or rights may keep it
-	Kind    KeyKind
-	Key     uint32
-	PD      uint32 // ID of the protection domain
-	Valid   bool   // whether the key resolves to memory; false for an unbound window or an unregistered fast region
+	Number uint64 // position in the order of allocation; a key that gets new memory or rights may keep it
+	Kind   KeyKind
+	Key    uint32
+	PD     uint32 // ID of the protection domain
+	// Valid reports whether the key resolves to memory. It does not for an unbound window and for a
+	// fast-registration memory region that is not registered.
+	Valid   bool
 	IOVA    uint64 // address of the first byte
-	Length  uint64 // in bytes; maximum length if a fast region has no memory
+	Length  uint64 // in bytes; maximum length if a fast-registration memory region has no memory
 	Access  Access
 	Windows int    // number of windows bound to it
 	Parent  uint32 // key of the region that a bound window belongs to

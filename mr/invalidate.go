@@ -3,10 +3,11 @@ package mr
 import "fmt"
 
 // Invalidate executes a LOCAL_INV on a queue pair of domain pd: the window of type 2 or the
-// fast region with that key no longer gives access to memory. As in Linux rxe, the request
-// fails for a region created by [Table.Register], for a window of type 1, and for a fast region
-// to which windows are bound; an unregistered fast region stays unregistered. An unbound window
-// is an error. After an error nothing has changed.
+// fast-registration memory region with that key no longer gives access to memory. As in Linux rxe,
+// the request fails for a region created by [Table.Register], for a window of type 1, and for a
+// fast-registration memory region to which windows are bound; an unregistered fast-registration
+// memory region stays unregistered. An unbound window is an error. After an error nothing has
+// changed.
 func (t *Table) Invalidate(pd *PD, key uint32) error {
 	return t.invalidate(pd, key, func(*Window) bool { return true })
 }
@@ -19,7 +20,7 @@ func (t *Table) InvalidateRemote(pd *PD, qpn, key uint32) error {
 }
 
 // WouldInvalidateRemote reports whether InvalidateRemote would change anything. It returns false
-// for a key that InvalidateRemote rejects and for an unregistered fast region.
+// for a key that InvalidateRemote rejects and for an unregistered fast-registration memory region.
 func (t *Table) WouldInvalidateRemote(pd *PD, qpn, key uint32) bool {
 	w, f, err := t.findInvalidation(pd, key, func(w *Window) bool { return w.qpn == qpn })
 	return err == nil && (w != nil || f.region != nil)
@@ -38,8 +39,8 @@ func (t *Table) invalidate(pd *PD, key uint32, mayUnbind func(*Window) bool) err
 	return nil
 }
 
-// findInvalidation returns the window or the fast region that an invalidation of key applies to, or
-// the error of a rejected invalidation.
+// findInvalidation returns the window or the fast-registration memory region that an invalidation
+// of key applies to, or the error of a rejected invalidation.
 func (t *Table) findInvalidation(pd *PD, key uint32, mayUnbind func(*Window) bool) (*Window, *FastRegion, error) {
 	e := t.entry(key)
 	switch w, f := e.window, e.fast; {

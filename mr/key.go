@@ -13,13 +13,13 @@ const (
 // index.
 const variantTweak = 1 << 32
 
-// keySequence generates all 2^32 keys, each once, before it repeats one: in 256 laps over all
-// indexes, each with another variant of an index. A freed index is reused after at least 15/16
-// of the other indexes, with another key.
+// keySequence generates all 2^32 keys, each once, before it repeats one. It passes over all 2^24
+// indexes 256 times; each pass gives an index a variant that it has not had before. Between two
+// uses of an index, at least 15/16 of the other indexes are used.
 //
-// The orders of indexes and variants are keyed permutations (AES-256). A peer that knows any
-// number of keys can exclude those from the next one. If it knows a whole lap, it learns which
-// 16th of the indexes comes next. It learns nothing else.
+// Keyed permutations (AES-256) determine the orders of indexes and variants. A peer that knows
+// earlier keys knows only that the next key is none of them. If it knows all keys of a pass, it
+// also knows which 16th of the indexes contains the next one.
 type keySequence struct {
 	order *prp.Permutation
 	walk  prp.Walk

@@ -70,8 +70,8 @@ func agree(t *rapid.T, op string, err error, allowed bool) {
 	}
 }
 
-// Regions, fast regions and windows are created, bound, invalidated and deallocated in any
-// order.
+// Regions, fast-registration memory regions and windows are created, bound, invalidated and
+// deallocated in any order.
 func TestKeysModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &keyModel{

@@ -25,8 +25,8 @@ type Table struct {
 	atomics Locker             // nil if only one goroutine uses the table
 }
 
-// entry is what an index resolves to. An unbound window and an unregistered fast region have an
-// index without a region.
+// entry is what an index resolves to. An unbound window and an unregistered fast-registration
+// memory region have an index without a region.
 type entry struct {
 	region *Region
 	window *Window
@@ -77,7 +77,7 @@ func NewTable(secret [32]byte, max int) *Table {
 	}
 }
 
-// Len returns the number of regions, including unregistered fast regions.
+// Len returns the number of regions, including unregistered fast-registration memory regions.
 func (t *Table) Len() int { return t.regions }
 
 // Register registers the first length bytes of mem under a new key, at the addresses from iova
@@ -183,7 +183,8 @@ func (t *Table) checkOwned(op string, r *Region) error {
 	case e.window != nil:
 		return fmt.Errorf("mr: %s: key %#08x is that of a memory window; unbind or deallocate the window", op, r.key)
 	case e.fast != nil:
-		return fmt.Errorf("mr: %s: key %#08x is that of a fast region; invalidate or free it", op, r.key)
+		return fmt.Errorf(
+			"mr: %s: key %#08x is that of a fast-registration memory region; invalidate or free it", op, r.key)
 	}
 	return r.checkNoWindows(op)
 }

@@ -23,7 +23,7 @@ func ExampleAnalyzer() {
 	}
 	analyzer := trace.NewAnalyzer(trace.Options{
 		Flow: func(f *trace.Flow) {
-			fmt.Printf("%s, path MTU %d: %d packets, %d lost, %d sent again\n", f.Service, f.MTU, f.Packets,
+			fmt.Printf("%s, path MTU %d: %d packets, %d lost, %d retransmitted\n", f.Service, f.MTU, f.Packets,
 				f.Lost, f.Again)
 		},
 	})
@@ -50,5 +50,5 @@ func ExampleAnalyzer() {
 	// 66: gap: PSN 9803661 is missing before this packet: lost before the capture point, or missed by the capture
 	// 68: nak_sequence: PSN 9803639 is missing at the responder: it was lost before frame 45, which arrived instead; all earlier PSNs are acknowledged
 	// 72: again_after_nak: PSN 9803639 is retransmitted because of the sequence NAK in frame 68; it was not captured before
-	// RC, path MTU 4096: 480 packets, 13 lost, 227 sent again
+	// RC, path MTU 4096: 480 packets, 13 lost, 227 retransmitted
 }

@@ -35,7 +35,7 @@ func TestTheConnectionManagerTellsWhoTalksToWhom(t *testing.T) {
 			a REQ comm=1 qpn=0x11 psn=500
 			+1s
 			a REQ comm=1 qpn=0x11 psn=500
-				= REQ again: connection request to...
+				= REQ, retransmitted: connection request to...
 				role cm flow=1 again=true
 				! cm_retry REQ is retransmitted 1s after frame 1: no response in that time
 			b REP comm=2 peer=1 qpn=0x22 psn=100

@@ -15,7 +15,7 @@ func (a *Analyzer) sayMAD(e *exchange) {
 	}
 	l.s(m.Attribute.String())
 	if a.p.Again {
-		l.s(" again")
+		l.s(", retransmitted")
 	}
 	switch m.Attribute {
 	case mad.AttrREQ:

@@ -50,7 +50,7 @@ func (a *Analyzer) missing(c *conn, st *stream, from, s bth.PSN) {
 	case c.Service == bth.ServiceUC:
 		why += "; UC does not retransmit, so the receiver drops the message"
 	case from.Diff(st.next) < 0:
-		why = "lost again in the retransmission, or missed by the capture"
+		why = "the retransmission was lost, too, or missed by the capture"
 	}
 	a.note(Gap, Warning, fmt.Sprintf("%s %s missing before this packet: %s", what, isOrAre(n), why), frames...)
 }
@@ -66,8 +66,8 @@ func (a *Analyzer) isNetworkDuplicate(c *conn, st *stream, s bth.PSN) bool {
 	case seen && (unreliable || numbered && a.p.IP.ID == r.id || !numbered && s.Add(1) == st.latestEnd &&
 		a.since(r.at) < int64(copyTime)):
 		a.p.Again = true
-		a.note(Duplicate, Warning, fmt.Sprintf("PSN %d again after frame %d: the network duplicated that packet",
-			s, r.latest),
+		a.note(Duplicate, Warning, fmt.Sprintf(
+			"PSN %d was captured before, in frame %d: the network duplicated that packet", s, r.latest),
 			r.latest, a.p.Number)
 		return true
 	case unreliable && (seen || r == nil || r.missed == 0):
@@ -129,7 +129,7 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 		text = fmt.Sprintf("PSN %d is retransmitted because of the sequence NAK in frame %d", s, n.frame)
 	case implied:
 		b.kind, b.cause = ImpliedNAK, st.implied.frame
-		text = fmt.Sprintf("PSN %d is requested again because frame %d implies that a response was lost (implied NAK)",
+		text = fmt.Sprintf("the request is retransmitted from PSN %d on because frame %d implies that a response was lost (implied NAK)",
 			s, st.implied.frame)
 	default:
 		b.kind = AfterTimeout
@@ -181,15 +181,15 @@ func (a *Analyzer) timedOut(st *stream, s bth.PSN, r *record) string {
 		return fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired; it is missing since frame %d",
 			s, lasting(a.since(r.at)), r.latest, r.missed)
 	case st.readAt(s) != nil && st.readAt(s).high != st.readAt(s).first:
-		return fmt.Sprintf("PSN %d is requested again %s after frame %d although responses were captured: they were lost or reordered after the capture point, or the requester's timer expired",
+		return fmt.Sprintf("the request is retransmitted from PSN %d on, %s after frame %d, although responses were captured: they were lost or reordered after the capture point, or the requester's timer expired",
 			s, lasting(a.since(r.at)), r.latest)
 	case s.Diff(st.expected) < 0:
-		text := fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired, although nothing up to PSN %d is missing",
+		text := fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired, although the capture has no gap up to PSN %d",
 			s, lasting(a.since(r.at)), r.latest, st.expected.Sub(1))
 		if m := st.at(st.expected); m != nil && m.missed > m.latest {
 			return text + fmt.Sprintf("; the next PSN is missing since frame %d, without a NAK so far", m.missed)
 		}
-		return text + ": the acknowledgement was late or lost"
+		return text + ": the packets or their acknowledgement were lost or late"
 	}
 	return fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired", s,
 		lasting(a.since(r.at)), r.latest)
@@ -224,14 +224,15 @@ func (a *Analyzer) repeated(c *conn, st *stream, w *work, r *record, again bool)
 	}
 }
 
-// readAgain notes a repeated request for a READ or the rest of one.
+// readAgain notes a retransmitted request for a READ or the rest of one.
 func (a *Analyzer) readAgain(w *work) {
 	p := a.p
 	off := p.BTH.PSN.Diff(w.first)
-	text := fmt.Sprintf("the whole READ of frame %d is requested again: %d bytes", w.m.Frames[0], p.BTH.RETH.DMALen)
+	text := fmt.Sprintf("the request for the whole READ of frame %d is retransmitted: %d bytes",
+		w.m.Frames[0], p.BTH.RETH.DMALen)
 	if off > 0 {
 		text = fmt.Sprintf(
-			"the rest of the READ of frame %d is requested again, from response %d on: %d bytes at address %#x",
+			"the request for the READ of frame %d is retransmitted for the rest, from response %d on: %d bytes at address %#x",
 			w.m.Frames[0], off+1, p.BTH.RETH.DMALen, p.BTH.RETH.VA)
 	}
 	a.note(ReadAgain, Warning, text, w.m.Frames[0], p.Number)

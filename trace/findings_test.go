@@ -78,7 +78,7 @@ func TestEveryFindingInACaptureWithLosses(t *testing.T) {
 		172: {"gap [171 172] PSN 9803738 is"},
 		185: {"nak_sequence [136 185] PSN 9803701 is missing at the responder: it was lost before frame 136,"},
 		187: {"again_after_nak [185 187] PSN 9803701 is"},
-		220: {"again_after_timeout [187 220] PSN 9803701 is retransmitted 3.27ms after frame 187 without a NAK: the requester's timer expired, although nothing up to PSN 9803733 is missing:"},
+		220: {"again_after_timeout [187 220] PSN 9803701 is retransmitted 3.27ms after frame 187 without a NAK: the requester's timer expired, although the capture has no gap up to PSN 9803733:"},
 		228: {"gap [227 228] PSN 9803709 is"},
 		258: {"no_migreq [53 258]"},
 		269: {"gap [268 269] PSN 9803750 is"},
@@ -87,7 +87,7 @@ func TestEveryFindingInACaptureWithLosses(t *testing.T) {
 		367: {"again_after_nak [184 365 367] PSN 9803750 is"},
 		371: {"gap [370 371] PSN 9803754 is"},
 		430: {"gap [429 430] PSN 9803814 is"},
-		446: {"again_after_timeout [367 446] PSN 9803750 is retransmitted 5.33ms after frame 367 without a NAK: the requester's timer expired, although nothing up to PSN 9803753 is missing; the next PSN is missing since frame 371,"},
+		446: {"again_after_timeout [367 446] PSN 9803750 is retransmitted 5.33ms after frame 367 without a NAK: the requester's timer expired, although the capture has no gap up to PSN 9803753; the next PSN is missing since frame 371,"},
 		461: {"nak_sequence [371 450 461] PSN 9803754 is missing at the responder: it was lost before frame 371 and retransmitted in frame 450"},
 		463: {"gap [462 463] PSN 9803766 is"},
 		471: {"gap [470 471] PSN 9803775 is"},
@@ -178,7 +178,8 @@ func TestWhatTheCaptureWithLossesAddsUpTo(t *testing.T) {
 	for _, p := range r.packets {
 		if p.Role == trace.Ack && p.BTH.PSN == 9803733 {
 			n++
-			again := p.Meaning == "acknowledges up to PSN 9803733 again: response to a duplicate"
+			again := p.Meaning ==
+				"acknowledges up to PSN 9803733, which was acknowledged before: response to a duplicate"
 			if again != (p.Number != 273) {
 				t.Errorf("frame %d: %s", p.Number, p.Meaning)
 			}

@@ -6,7 +6,7 @@ func TestLossesAndWhatTheyLeadTo(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"a packet that was lost before the capture shows in the next one, and the NAK asks for it", `
 			a WRITE_FIRST psn=100 len=1024 dma=3000
-				= WRITE #1, packet 1 of 3: 3000 bytes to 0x1000, key 0x77
+				= WRITE #1, packet 1 of 3: 1024 of 3000 bytes to 0x1000, key 0x77
 			a WRITE_LAST psn=102 len=952 ack
 				= WRITE #1, packet 3 of 3: 952 bytes, AckReq
 				! gap PSN 101 is missing before this packet: lost before the capture point, or missed by the capture
@@ -29,7 +29,7 @@ func TestLossesAndWhatTheyLeadTo(t *testing.T) {
 			b ACKNOWLEDGE psn=5 syn=seq
 				! nak_sequence PSN 5 is missing at the responder: frame 1 was captured and lost after the capture point...
 			a SEND_ONLY psn=5 len=9 ack
-				= SEND #1 of 9 bytes, again after a sequence NAK, AckReq
+				= SEND #1 of 9 bytes, retransmitted after a sequence NAK, AckReq
 				! again_after_nak PSN 5 is retransmitted because of the sequence NAK in frame 3
 			b ACKNOWLEDGE psn=5
 			flow 1 lost=0 again=1 payload=18`},
@@ -92,7 +92,7 @@ func TestLossesAndWhatTheyLeadTo(t *testing.T) {
 			a SEND_ONLY psn=6 len=10
 				! again_after_nak PSN 6 is retransmitted, too...
 			a SEND_ONLY psn=9 len=13 ack
-				! gap PSNs 7 to 8 are missing before this packet: lost again in the retransmission, or missed by the capture
+				! gap PSNs 7 to 8 are missing before this packet: the retransmission was lost, too, or missed by the capture
 			flow 1 lost=2 again=2 naks=1`},
 		{"one gap after the other is asked for and repeated, and the requester goes on where it was", `
 			a SEND_ONLY psn=5 len=9
@@ -170,15 +170,15 @@ func TestLossesAndWhatTheyLeadTo(t *testing.T) {
 			a SEND_ONLY psn=100 len=9 ack
 			b ACKNOWLEDGE psn=100
 			a SEND_ONLY psn=99 len=9 ack
-				= SEND with PSN 99 again, of a message that was acknowledged before
+				= SEND with PSN 99, retransmitted although its message was acknowledged before
 				! again_after_timeout ...
 			flow 1 messages=1 again=1`},
 		{"nobody asks, so it was the timer", `
 			a SEND_ONLY psn=5 len=9 ack
 			+67ms
 			a SEND_ONLY psn=5 len=9 ack
-				= SEND #1 of 9 bytes, again after a timeout, AckReq
-				! again_after_timeout PSN 5 is retransmitted 68ms after frame 1 without a NAK: the requester's timer expired, although nothing up to PSN 5 is missing: the acknowledgement was late or lost
+				= SEND #1 of 9 bytes, retransmitted after a timeout, AckReq
+				! again_after_timeout PSN 5 is retransmitted 68ms after frame 1 without a NAK: the requester's timer expired, although the capture has no gap up to PSN 5: the packets or their acknowledgement were lost or late
 			b ACKNOWLEDGE psn=5
 			flow 1 timeouts=1 again=1`},
 		{"the last packet was lost, and only the timer can tell", `
@@ -210,7 +210,7 @@ func TestLossesAndWhatTheyLeadTo(t *testing.T) {
 				! nak_sequence ...
 			a SEND_ONLY psn=6 len=9 ack
 				! again_after_nak PSN 6 is retransmitted because of the sequence NAK in frame 4
-				! gap PSN 5 is missing before this packet: lost again in the retransmission, or missed by the capture
+				! gap PSN 5 is missing before this packet: the retransmission was lost, too, or missed by the capture
 			flow 1 lost=1`},
 		{"what was acknowledged meanwhile is not repeated, and not lost", `
 			a SEND_ONLY psn=5 len=9 ack
@@ -275,7 +275,7 @@ func TestLossesAndWhatTheyLeadTo(t *testing.T) {
 			a SEND_ONLY psn=5 len=9 id=500
 				role request flow=1 again=true
 				= SEND #1 of 9 bytes, network duplicate
-				! duplicate PSN 5 again after frame 1: the network duplicated that packet
+				! duplicate PSN 5 was captured before, in frame 1: the network duplicated that packet
 			a SEND_ONLY psn=6 len=9 id=501
 			flow 1 again=0 timeouts=0`},
 		{"one PSN for two different packets", `
@@ -308,7 +308,7 @@ func TestReceiversThatAreNotReady(t *testing.T) {
 			b ACKNOWLEDGE psn=5 syn=rnr0
 				! rnr_nak no receive is posted for the SEND of frame 1: the requester must wait 655ms before it retries
 			b ACKNOWLEDGE psn=5 syn=seq
-				= requests PSN 5 again, for which it was not ready
+				= requests the retransmission of PSN 5, for which it was not ready
 				! nak_sequence PSN 5 is not lost: the responder was not ready for it in frame 3...
 			+655ms
 			a SEND_ONLY psn=5 len=9 ack
@@ -320,7 +320,7 @@ func TestReceiversThatAreNotReady(t *testing.T) {
 			a SEND_ONLY psn=5 len=9 ack
 				! again_after_rnr ...
 			b ACKNOWLEDGE psn=5 syn=rnr1
-				! rnr_nak ...(consecutive RNR NAK 2)
+				! rnr_nak ...(2nd RNR NAK in a row)
 			flow 1 rnrs=2 err=the_receiver_was_not_ready_2_consecutive_times;_no_retry_in_the_capture
 			message SEND #1 failed: the receiver was not ready 2 consecutive times; no retry in the capture`},
 		{"a responder without credit", `

@@ -161,9 +161,9 @@ func (a *Analyzer) sayRequest(c *conn, st *stream, w *work, r *record, again boo
 }
 
 var repetitions = map[Kind]string{
-	AfterNAK: ", again after a sequence NAK", AfterTimeout: ", again after a timeout",
-	AfterRNR:   ", again after an RNR NAK",
-	ImpliedNAK: ", again after an implied NAK",
+	AfterNAK: ", retransmitted after a sequence NAK", AfterTimeout: ", retransmitted after a timeout",
+	AfterRNR:   ", retransmitted after an RNR NAK",
+	ImpliedNAK: ", retransmitted after an implied NAK",
 }
 
 // sayAsked appends what a request with its own response asks for.
@@ -208,7 +208,11 @@ func (a *Analyzer) sayPart(w *work) {
 	}
 	if reth {
 		if a.info.Pos != bth.Only || w.split {
-			l.s(": ").u(uint64(b.RETH.DMALen)).s(" bytes")
+			l.s(": ").n(a.size)
+			if !w.split {
+				l.s(" of ").u(uint64(b.RETH.DMALen))
+			}
+			l.s(" bytes")
 		}
 		l.s(" to ").hex(b.RETH.VA).s(", key ").hex(uint64(b.RETH.RKey))
 	}
@@ -237,7 +241,7 @@ func (a *Analyzer) sayResponse(w *work, s bth.PSN) {
 		l.s(", ").n(a.size).s(" bytes")
 	}
 	if a.p.Again {
-		l.s(", again")
+		l.s(", retransmitted")
 	}
 	if w.over && s.Add(1) == w.end && a.answersNow(w) {
 		l.latency(w.m)

@@ -20,9 +20,9 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 	a.acknowledgeBefore(c, st, s)
 	if n := &st.nak; n.fresh && n.syndrome.IsRNR() && n.psn == s {
 		a.note(SequenceNAK, Info, fmt.Sprintf(
-			"PSN %d is not lost: the responder was not ready for it in frame %d and requests it again because a later PSN arrived, as Linux rxe does; the RNR timer continues",
+			"PSN %d is not lost: the responder was not ready for it in frame %d and requests its retransmission because a later PSN arrived, as Linux rxe does; the RNR timer continues",
 			s, n.frame), n.frame, p.Number)
-		a.line.s("requests PSN ").psn(s).s(" again, for which it was not ready")
+		a.line.s("requests the retransmission of PSN ").psn(s).s(", for which it was not ready")
 		if w := st.works.find(s); w != nil {
 			p.Message = w.m
 		}
@@ -95,11 +95,16 @@ func (a *Analyzer) rnrNAK(c *conn, st *stream, s bth.PSN) {
 	a.line.s(": no receive is posted; retry after ").s(wait)
 }
 
+// nth describes the n-th RNR NAK in a row, "" for the first.
 func nth(n int) string {
 	if n < 2 {
 		return ""
 	}
-	return fmt.Sprintf(" (consecutive RNR NAK %d)", n)
+	suffix := "th"
+	if n%100/10 != 1 && n%10 >= 1 && n%10 <= 3 {
+		suffix = [...]string{"st", "nd", "rd"}[n%10-1]
+	}
+	return fmt.Sprintf(" (%d%s RNR NAK in a row)", n, suffix)
 }
 
 // errorNAK processes a NAK that ends the connection.
@@ -109,7 +114,10 @@ func (a *Analyzer) errorNAK(c *conn, st *stream, s bth.PSN) {
 	a.acknowledgeBefore(c, st, s)
 	st.refused = true
 	text, hint, frames := fmt.Sprintf("refuses PSN %d: %s", s, syn), "", []int{p.Number}
-	if w := st.works.find(s); w != nil {
+	if w := st.works.find(s); w == nil {
+		a.line.s("refuses a request that is not in the capture")
+	} else {
+		a.line.s("refuses ").message(w.m).s(": ").s(syn.String())
 		p.Message = w.m
 		text = fmt.Sprintf("refuses the %s of frame %d with %s%s: %s", w.m.Verb, w.m.Frames[0], syn, w.where(),
 			refusal(syn, w))
@@ -126,7 +134,6 @@ func (a *Analyzer) errorNAK(c *conn, st *stream, s bth.PSN) {
 		c.Err = fmt.Sprintf("%s in frame %d", syn, p.Number)
 	}
 	a.note(ErrorNAK, Error, text+hint+"; both queue pairs go to the error state", frames...)
-	a.line.s(text)
 	a.advance(st)
 }
 
@@ -152,7 +159,7 @@ func refusal(syn bth.Syndrome, w *work) string {
 		if w.op == bth.OpSend {
 			return "the responder could not execute it (Linux rxe sends this for a message longer than its receive)"
 		}
-		return "the responder could not carry it out"
+		return "the responder could not execute it"
 	}
 	return "a code that has no meaning here"
 }

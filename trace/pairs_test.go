@@ -129,10 +129,10 @@ func TestDirectionsFindEachOther(t *testing.T) {
 				= requests PSN 6, packet 2 of SEND #1: it is missing...
 			a SEND_MIDDLE psn=6 len=256
 				! again_after_nak ...
-				= SEND #1, packet 2: 256 bytes, again after a sequence NAK
+				= SEND #1, packet 2: 256 bytes, retransmitted after a sequence NAK
 			a SEND_LAST psn=7 len=9
 				! again_after_nak ...
-				= SEND #1, packet 3 of 3: 9 bytes, again after a sequence NAK
+				= SEND #1, packet 3 of 3: 9 bytes, retransmitted after a sequence NAK
 			flow 1 messages=2
 			message SEND #2 open`},
 		{"the end of one message and the beginning of the next were lost", `

@@ -74,7 +74,8 @@ func (a *Analyzer) readResponse(c *conn, st *stream, w *work) {
 		c.Again++
 		m.Again++
 		if s.Diff(w.resp) < 0 {
-			a.note(Duplicate, Info, fmt.Sprintf("response PSN %d was received before and requested again", s), p.Number)
+			a.note(Duplicate, Info, fmt.Sprintf(
+				"response PSN %d was captured before; its request was retransmitted", s), p.Number)
 		}
 	default:
 		m.Packets++
@@ -145,10 +146,10 @@ func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
 	case w.answers > 1:
 		p.Again = true
 		a.note(AtomicReplay, Info, fmt.Sprintf(
-			"the duplicate %s is answered with the saved result and not executed again: %#x as the first time",
+			"the duplicate %s is answered with the saved result, %#x, and not executed a second time",
 			w.m.Verb, found), w.m.Frames[0], p.Number)
 	case w.m.Again > 0:
-		a.note(AtomicReplay, Info, fmt.Sprintf("the %s of frame %d was sent more than once; the responder executes it once and answers duplicates with the saved result",
+		a.note(AtomicReplay, Info, fmt.Sprintf("the %s of frame %d was retransmitted; the responder executes it once and answers duplicates with the saved result",
 			w.m.Verb, w.m.Frames[0]), w.m.Frames[0], p.Number)
 	}
 	w.value = found
@@ -162,10 +163,13 @@ func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
 		st.expected = later(st.expected, w.end)
 	}
 	a.line.message(w.m)
-	if w.op == bth.OpCmpSwap {
-		a.line.s(" completed: the original value was ").hex(found)
-	} else {
+	switch {
+	case w.op == bth.OpFetchAdd:
 		a.line.s(" completed: the value before the addition was ").hex(found)
+	case found == w.compare:
+		a.line.s(" found ").hex(found).s(" and stored ").hex(w.swap)
+	default:
+		a.line.s(" found ").hex(found).s(", not ").hex(w.compare).s(", and stored nothing")
 	}
 	a.line.latency(w.m)
 }

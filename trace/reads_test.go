@@ -49,7 +49,7 @@ func TestReads(t *testing.T) {
 			b ACKNOWLEDGE psn=14
 				! implied_nak ...
 			a READ_REQUEST psn=12 dma=512
-				! implied_nak PSN 12 is requested again because...
+				! implied_nak the request is retransmitted from PSN 12 on because...
 				! read_again ...
 			flow 1 lost=0`},
 		{"a response acknowledges what was asked before", `
@@ -75,14 +75,14 @@ func TestReads(t *testing.T) {
 			b READ_RESPONSE_LAST psn=14 len=232
 			a READ_REQUEST psn=12 dma=744 va=0x5100 ack
 				role request flow=1 again=true
-				! implied_nak PSN 12 is requested again because frame 6 implies that a response was lost (implied NAK)
-				! read_again the rest of the READ of frame 4 is requested again, from response 2 on: 744 bytes at address 0x5100
+				! implied_nak the request is retransmitted from PSN 12 on because frame 6 implies that a response was lost (implied NAK)
+				! read_again the request for the READ of frame 4 is retransmitted for the rest, from response 2 on: 744 bytes at address 0x5100
 			b READ_RESPONSE_FIRST psn=12 len=256
 				role response flow=1 again=true
 			b READ_RESPONSE_MIDDLE psn=13 len=256
 				role response flow=1 again=true
 			b READ_RESPONSE_LAST psn=14 len=232
-				= READ #2: response 4 of 4, 232 bytes, again, 7ms latency
+				= READ #2: response 4 of 4, 232 bytes, retransmitted, 7ms latency
 			message READ #2 done
 			flow 1 lost=1 timeouts=0`},
 		{"a READ that is not answered is asked for again by the timer", `
@@ -90,10 +90,10 @@ func TestReads(t *testing.T) {
 			+67ms
 			a READ_REQUEST psn=11 dma=100 ack
 				! again_after_timeout ...
-				! read_again the whole READ of frame 1 is requested again: 100 bytes
+				! read_again the request for the whole READ of frame 1 is retransmitted: 100 bytes
 			b READ_RESPONSE_ONLY psn=11 len=100
 			b READ_RESPONSE_ONLY psn=11 len=100
-				= READ #1 completed: 100 bytes, again
+				= READ #1 completed: 100 bytes, retransmitted
 				! duplicate ...
 			message READ #1 done`},
 		{"an acknowledgement of what follows a READ without its data is an implied NAK", `
@@ -103,7 +103,7 @@ func TestReads(t *testing.T) {
 				= acknowledges up to PSN 12, beyond READ #1, whose response is missing
 				! implied_nak this responds to a request after PSN 11, but the response to the READ of frame 1 is missing...
 			a READ_REQUEST psn=11 dma=100 ack
-				! implied_nak PSN 11 is requested again because frame 3 implies...
+				! implied_nak the request is retransmitted from PSN 11 on because frame 3 implies...
 				! read_again ...
 			a SEND_ONLY psn=12 len=1 ack
 				! implied_nak PSN 12 is retransmitted, too...
@@ -138,7 +138,7 @@ func TestAtomics(t *testing.T) {
 			a COMPARE_SWAP psn=11 cmp=5 add=6 va=0x8 rkey=0x7 ack
 				= CAS #1 stores 0x6 at 0x8, key 0x7, if it finds 0x5
 			b ATOMIC_ACKNOWLEDGE psn=11 value=5
-				= CAS #1 completed: the original value was 0x5, 1ms latency
+				= CAS #1 found 0x5 and stored 0x6, 1ms latency
 			a FETCH_ADD psn=12 add=3 ack
 				= FAA #2 adds 0x3 at 0x1000, key 0x77
 			b ATOMIC_ACKNOWLEDGE psn=12 value=6
@@ -152,7 +152,7 @@ func TestAtomics(t *testing.T) {
 				! again_after_timeout ...
 			b ATOMIC_ACKNOWLEDGE psn=12 value=6
 				role response flow=1 again=true
-				! atomic_replayed the duplicate FAA is answered with the saved result and not executed again: 0x6 as the first time`},
+				! atomic_replayed the duplicate FAA is answered with the saved result, 0x6, and not executed a second time`},
 		{"one that was executed twice finds something else", `
 			a FETCH_ADD psn=12 add=3 ack
 			b ATOMIC_ACKNOWLEDGE psn=12 value=6

@@ -71,7 +71,7 @@ func (a *Analyzer) onForgottenDuplicate(c *conn, st *stream, s bth.PSN) {
 	a.p.Again = true
 	c.Again++
 	st.latestEnd = s.Add(1)
-	a.line.s(verb(a.info)).s(" with PSN ").psn(s).s(" again, of a message that was acknowledged before")
+	a.line.s(verb(a.info)).s(" with PSN ").psn(s).s(", retransmitted although its message was acknowledged before")
 }
 
 // enter starts st at PSN s if it is not open, or if s is too far from the current PSNs to belong
@@ -183,6 +183,7 @@ func (a *Analyzer) create(c *conn, from int, w *work) {
 		a.createSplit(w)
 	case a.info.Headers&bth.HasAtomicETH != 0:
 		w.va, w.rkey = b.AtomicETH.VA, b.AtomicETH.RKey
+		w.compare, w.swap = b.AtomicETH.Compare, b.AtomicETH.SwapAdd
 		w.total, w.m.Bytes = 8, 8
 	}
 }

@@ -63,7 +63,7 @@ func (a *Analyzer) ack(c *conn, st *stream, s bth.PSN) {
 	}
 	if st.exact && end.Diff(st.una) <= 0 {
 		st.acks++
-		a.line.s("acknowledges up to PSN ").psn(s).s(" again")
+		a.line.s("acknowledges up to PSN ").psn(s).s(", which was acknowledged before")
 		if end == st.una {
 			a.line.s(": response to a duplicate")
 		}

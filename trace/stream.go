@@ -157,6 +157,8 @@ type work struct {
 	resp    bth.PSN // PSN of the next response
 	high    bth.PSN // PSN after the newest response
 	value   uint64  // original value returned by an atomic
+	compare uint64  // of a compare and swap
+	swap    uint64  // of a compare and swap
 	answers int
 	request int // frame of the latest request packet
 }

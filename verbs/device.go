@@ -48,7 +48,7 @@ type Config struct {
 	Admit func(netip.Addr) bool
 	// MTU is the maximum path MTU that the device offers; 0 means the maximum of each link.
 	MTU MTU
-	// Peers lists the networks whose hosts may communicate with the device; empty means all
+	// Peers lists the networks whose hosts may communicate with the device; default: all
 	// hosts. Packets of other hosts are dropped and counted as drop_not_admitted, except those to
 	// the connection manager, which rejects their requests. Connecting to other hosts fails.
 	Peers []netip.Prefix

@@ -85,7 +85,8 @@ func ExampleMW_Bind() {
 	// invalidated: true true true
 }
 
-// A work request registers the memory of a fast region, and another one invalidates it.
+// A work request registers memory in a fast-registration memory region, and another one invalidates
+// the region.
 func ExampleFastMR() {
 	a, b := twoNodes()
 	defer a.dev.Close()

@@ -102,7 +102,7 @@ type FastMR struct {
 	region *mr.FastRegion
 }
 
-// AllocFastMR allocates a fast region of up to maxLen bytes without memory.
+// AllocFastMR allocates a fast-registration memory region of up to maxLen bytes without memory.
 func (p *PD) AllocFastMR(maxLen uint64) (*FastMR, error) {
 	f := &FastMR{}
 	err := p.ctx.add(objectMR, &f.owned, f.Dereg, func() (err error) {
@@ -147,5 +147,5 @@ func (f *FastMR) Reg(buf []byte, access Access) *FastReg {
 func (f *FastMR) Dereg() error { return f.ended(f.ctx.dev.nic.FreeFast(f.region)) }
 
 // IncRKey returns key with its low byte incremented, as ibv_inc_rkey. The low byte belongs to the
-// owner of a window or a fast region.
+// owner of a window or a fast-registration memory region.
 func IncRKey(key uint32) uint32 { return mr.IncRKey(key) }

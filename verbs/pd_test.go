@@ -20,7 +20,7 @@ func TestADomainIsDeallocatedWhenNothingIsInIt(t *testing.T) {
 			m, err := pd.RegMR(make([]byte, 64), verbs.LocalWrite)
 			return func() error { return m.Dereg() }, err
 		},
-		"a fast region": func(pd *verbs.PD) (func() error, error) {
+		"a fast-registration memory region": func(pd *verbs.PD) (func() error, error) {
 			m, err := pd.AllocFastMR(64)
 			return func() error { return m.Dereg() }, err
 		},

@@ -99,7 +99,8 @@ func TestDemoKeepsItsPackets(t *testing.T) {
 		t.Error(r)
 	}
 	text := told(t, path)
-	for _, want := range []string{"again after a sequence NAK", "again after a timeout", "again after an RNR NAK"} {
+	for _, want := range []string{"retransmitted after a sequence NAK", "retransmitted after a timeout",
+		"retransmitted after an RNR NAK"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("nothing is %s", want)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// responding runs f with a responder in the world, and returns the responder's counters and log.
-// When all clients have ended, the responder must hold no resources.
+// responding runs f with a built-in server in the world, and returns the server's counters and
+// log. When all clients have ended, the server must hold no resources.
 func responding(t *testing.T, limits respond.Limits, f func(t *testing.T, w *clitest.World)) (counted map[string]uint64,
 	logged string) {
 	t.Helper()
@@ -72,7 +72,7 @@ func respondingIn(t *testing.T, in func() *clitest.World, limits respond.Limits,
 	return counted, log.String()
 }
 
-// Clients whose parameters the responder supports succeed.
+// Clients whose parameters the built-in server supports succeed.
 func TestAResponderAnswersClientsThatItKnowsNothingOf(t *testing.T) {
 	for _, line := range []string{
 		"pingpong rc -n 50", "pingpong rc -n 50 -c", "pingpong rc -s 1 -n 50 -c", "pingpong rc -s 100000 -n 20 -c",

@@ -76,7 +76,7 @@ func (d *Device) WindowKey(w *mr.Window) (key uint32, bound bool) {
 	return w.RKey(), w.Bound()
 }
 
-// AllocFast allocates a fast region; see [mr.Table.AllocFast].
+// AllocFast allocates a fast-registration memory region; see [mr.Table.AllocFast].
 func (d *Device) AllocFast(pd *mr.PD, max uint64) (*mr.FastRegion, error) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -86,14 +86,16 @@ func (d *Device) AllocFast(pd *mr.PD, max uint64) (*mr.FastRegion, error) {
 	return d.keys.AllocFast(pd, max)
 }
 
-// FreeFast frees a fast region. When it returns, nothing accesses memory through it.
+// FreeFast frees a fast-registration memory region. When it returns, nothing accesses memory
+// through it.
 func (d *Device) FreeFast(f *mr.FastRegion) error {
 	d.lockKeys()
 	defer d.unlockKeys()
 	return d.keys.FreeFast(f)
 }
 
-// FastKey returns the fast region's current key and whether memory is registered under it.
+// FastKey returns the fast-registration memory region's current key and whether memory is
+// registered under it.
 func (d *Device) FastKey(f *mr.FastRegion) (key uint32, registered bool) {
 	d.changing.Lock()
 	defer d.changing.Unlock()

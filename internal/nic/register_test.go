@@ -37,7 +37,7 @@ func TestANewKeyWaitsForNoShard(t *testing.T) {
 		t.Error("a new window is bound")
 	}
 	if _, registered := d.FastKey(f); registered {
-		t.Error("a new fast region is registered")
+		t.Error("a new fast-registration memory region is registered")
 	}
 	var keys [8]mr.KeyInfo
 	if n := d.ListKeys(0, keys[:]); n != 4 {

@@ -15,9 +15,9 @@ const CompletionElemSize = 64
 // CompletionRing is a completion queue that a program polls. It is the [qp.CompletionStore] of
 // a completion queue.
 //
-// Push stores the completion, then the producer index, and then checks whether the program
-// requested a notification. A program first requests a notification ([CompletionRing.Arm]) and
-// then polls. Therefore either Push sees the request, or the poll sees the completion.
+// No completion goes unnoticed if the program requests a notification ([CompletionRing.Arm]) before
+// it polls: Push stores the completion and the producer index before it checks for a request, so
+// either Push finds the request or the poll finds the completion.
 type CompletionRing struct {
 	mem        memory
 	newBuffer  NewBuffer

@@ -63,7 +63,7 @@ var largeTests = []struct{ test, sends string }{{"write_bw", "WRITE"}, {"read_bw
 func programBandwidth(others []Build) Contest {
 	c := Contest{
 		Name: "programs", Title: "Programs under gorxe run", Metric: Bandwidth,
-		About: "Unmodified programs of perftest under `gorxe run` at both ends, beside `gorxe perf` on the same " +
+		About: "Unmodified perftest programs under `gorxe run` at both ends, beside `gorxe perf` on the same " +
 			"path: 64 KiB messages on one reliable connection with path MTU 4096, 128 outstanding. " +
 			sharedCores +
 			"The programs poll for completions without a pause.",

@@ -22,7 +22,7 @@ func main() {
 	only := flag.String("kind", strings.Join(kinds, ","), "only mutants of these `kinds`")
 	match := flag.String("match", "", "only mutants whose line in the report matches this `pattern`, such as rc.go:83")
 	tests := flag.String("tests", "", "further `packages` whose tests may catch what those of its own package do not")
-	timeout := flag.Duration("timeout", 2*time.Minute, "how long the tests of one package may take")
+	timeout := flag.Duration("timeout", 2*time.Minute, "maximum `duration` of the tests of one package")
 	last := flag.String("last", "", "a `pattern` of tests that take long: they run where the others catch nothing")
 	exec := flag.String("exec", "",
 		"run the tests by this `program`, as go test -exec: \"prlimit --cpu=10\" ends those that spin")

@@ -83,7 +83,7 @@ func flowOf(f *trace.Flow) flow {
 		}
 	}
 	count(f.Messages, "message", "messages")
-	count(f.Again, "packet sent again", "packets sent again")
+	count(f.Again, "packet retransmitted", "packets retransmitted")
 	count(f.Lost, "lost", "lost")
 	count(f.NAKs, "NAK", "NAKs")
 	count(f.RNRs, "RNR NAK", "RNR NAKs")
@@ -110,7 +110,7 @@ func flowOf(f *trace.Flow) flow {
 	if f.Window > 0 {
 		fact("Max in flight", amount(uint64(f.Window), "packet", "packets"))
 	}
-	fact("Sent again", strconv.FormatUint(f.Again, 10))
+	fact("Retransmitted", strconv.FormatUint(f.Again, 10))
 	fact("Lost", strconv.FormatUint(f.Lost, 10))
 	if m := f.CM; m != nil {
 		manage(m, fact)
@@ -150,7 +150,7 @@ func messageOf(m *trace.Message) message {
 	fact("Size", size(m.Bytes))
 	packets := amount(uint64(max(m.Packets, 0)), "packet", "packets")
 	if m.Again > 0 {
-		packets += fmt.Sprintf(", %d sent again", m.Again)
+		packets += fmt.Sprintf(", %d retransmitted", m.Again)
 	}
 	fact("Packets", packets)
 	switch {

@@ -61,7 +61,7 @@ func testItRenders(t *testing.T, b context.Context) {
 	equal(p, "left", p.text("#end-0"), "192.0.2.1QP 0x000011")
 	equal(p, "right", p.text("#end-1"), "192.0.2.2QP 0x00002a")
 	equal(p, "selected", p.selected(), "Frame 1: CM REQ")
-	equal(p, "connection", p.text("#flow-line"), "RC connection 1 · remote access error in frame 20 · 4 messages · 3 packets sent again · 1 lost · 2 NAKs · 1 RNR NAK")
+	equal(p, "connection", p.text("#flow-line"), "RC connection 1 · remote access error in frame 20 · 4 messages · 3 packets retransmitted · 1 lost · 2 NAKs · 1 RNR NAK")
 	for _, c := range []string{"request", "response", "again", "error"} {
 		p.until("%s(%q)", inked, c)
 	}
@@ -93,7 +93,7 @@ func testSelection(t *testing.T, b context.Context) {
 	for _, want := range []string{
 		"packet 4 of 4 of the WRITE, asks for an acknowledgement",
 		"Warning: PSN 102 is missing: the packet before was 101.", "frame 5",
-		"sent again in frame 9", "Message 1: RDMA WRITE", "4 packets, 2 sent again", "wr_id 1 success",
+		"retransmitted in frame 9", "Message 1: RDMA WRITE", "4 packets, 2 retransmitted", "wr_id 1 success",
 		"2026-03-14 15:09:26.5361", "0x08 RC_RDMA_WRITE_LAST", "right",
 	} {
 		if !strings.Contains(pane, want) {
@@ -101,7 +101,7 @@ func testSelection(t *testing.T, b context.Context) {
 		}
 	}
 	equal(p, "rows of the same message", js[int](p, `document.querySelectorAll('.row.same').length`), 5)
-	js[bool](p, `[...document.querySelectorAll('#details .link')].find(e => e.textContent === 'sent again in frame 9').click() || true`)
+	js[bool](p, `[...document.querySelectorAll('#details .link')].find(e => e.textContent === 'retransmitted in frame 9').click() || true`)
 	equal(p, "after the link", p.selected(), "Frame 9: WRITE LAST")
 	p.until("location.hash === '#frame-9'")
 
@@ -214,7 +214,7 @@ func testFilter(t *testing.T, b context.Context) {
 	p.click("#problems")
 	equal(p, "problems", p.text("#count"), "7 of 22 packets")
 	p.click("#again")
-	equal(p, "problems sent again", p.text("#count"), "3 of 22 packets")
+	equal(p, "problems retransmitted", p.text("#count"), "3 of 22 packets")
 	p.click("#problems")
 	p.click("#again")
 	equal(p, "all", p.text("#count"), "22 packets")
@@ -325,7 +325,7 @@ func testManyPackets(t *testing.T, b context.Context) {
 		return r.top >= s.top && r.bottom <= s.bottom;
 	})()`), true)
 	p.press("R")
-	elements("at one that was sent again")
+	elements("at one that was retransmitted")
 	p.toFilter()
 	p.press("again", kb.Enter)
 	p.until("document.getElementById('count').textContent.endsWith(' of ' + %q)",
@@ -404,8 +404,8 @@ func testNames(t *testing.T, b context.Context) {
 		}
 	}
 	row := js[string](p, "document.getElementById('p8').getAttribute('aria-label')")
-	equal(p, "the name of a row", row, "Frame 9, 0.000313 seconds, WRITE LAST PSN 103 from 192.0.2.1, sent again, warning: packet 4 of 4 of the WRITE, sent again. "+
-		"Go-back-N: what was sent after PSN 102 is sent again, though it had arrived.")
+	equal(p, "the name of a row", row, "Frame 9, 0.000313 seconds, WRITE LAST PSN 103 from 192.0.2.1, retransmitted, warning: packet 4 of 4 of the WRITE, retransmitted. "+
+		"Go-back-N: packets after PSN 102 are retransmitted although they had arrived.")
 }
 
 func testStrange(t *testing.T, b context.Context) {

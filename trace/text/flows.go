@@ -14,7 +14,7 @@ import (
 )
 
 // Flows writes one line per connection: its ends, CM exchange, path MTU, throughput, RTT, losses,
-// window, RNR NAKs and errors. It is an output of a [trace.Pipeline].
+// packets in flight, RNR NAKs and errors. It is an output of a [trace.Pipeline].
 type Flows struct {
 	w     *bufio.Writer
 	paint paint
@@ -45,7 +45,7 @@ func (t *Flows) Flow(f *trace.Flow) error {
 			short(r.Sum/time.Duration(r.Count)), short(r.Max), r.Count))
 	}
 	if f.Window > 0 {
-		parts = append(parts, fmt.Sprintf("window %d", f.Window))
+		parts = append(parts, "max in flight "+count(f.Window, "packet"))
 	}
 	parts = append(parts, t.troubles(f)...)
 	_, err := fmt.Fprintln(t.w, strings.Join(parts, "  "))
@@ -77,7 +77,7 @@ func (t *Flows) began(f *trace.Flow) []string {
 		s += " not answered"
 	}
 	if m.Retries > 0 {
-		s += t.paint.warn(" with " + count(m.Retries, "message") + " sent again")
+		s += t.paint.warn(" with " + count(m.Retries, "message") + " retransmitted")
 	}
 	if m.Ended {
 		s += ", ended"
@@ -129,7 +129,7 @@ func (t *Flows) troubles(f *trace.Flow) []string {
 		what string
 		rest string
 	}{
-		{f.Lost, "packet", " lost"}, {f.Again, "packet", " sent again"}, {f.Timeouts, "timeout", ""},
+		{f.Lost, "packet", " lost"}, {f.Again, "packet", " retransmitted"}, {f.Timeouts, "timeout", ""},
 		{f.NAKs, "NAK", ""}, {f.RNRs, "RNR NAK", ""}, {f.CNPs, "CNP", ""},
 	} {
 		if x.n > 0 {

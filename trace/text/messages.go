@@ -65,11 +65,7 @@ func (t *Messages) remarks(m *trace.Message) string {
 		r = append(r, "begins before the capture")
 	}
 	if m.Again > 0 {
-		what := "sent again"
-		if m.Op == bth.OpReadRequest {
-			what = "retransmitted"
-		}
-		r = append(r, t.paint.warn(fmt.Sprintf("%s %s", count(m.Again, "packet"), what)))
+		r = append(r, t.paint.warn(count(m.Again, "packet")+" retransmitted"))
 	}
 	switch {
 	case m.Failed != "":

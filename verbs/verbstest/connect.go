@@ -54,7 +54,7 @@ func (n *Node) Next(l *verbs.Listener) *verbs.ConnRequest {
 	return r
 }
 
-// ConnectByCM connects the queue pairs of two nodes by rdma_cm.
+// ConnectByCM connects the queue pairs of two nodes through rdma_cm.
 func ConnectByCM(t testing.TB, a, b *Node) (atA, atB *verbs.Conn) {
 	t.Helper()
 	l := b.ListenAt(verbs.PortSpaceTCP, 0)

@@ -9,7 +9,7 @@ type Group string
 const (
 	Core     Group = "core"     // SEND, WRITE and READ over reliable connections
 	Verbs    Group = "verbs"    // the other services and operations
-	CM       Group = "cm"       // connections made by rdma_cm
+	CM       Group = "cm"       // connections made through rdma_cm
 	Alone    Group = "daemon"   // clients of a host that runs only gorxe daemon
 	Links    Group = "links"    // the tools of Core, with gorxe's other links
 	Programs Group = "programs" // the tools of Core, Verbs and CM, as unmodified programs under gorxe run

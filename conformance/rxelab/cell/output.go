@@ -70,7 +70,7 @@ func checkOperation(out string, p Params) error {
 }
 
 // tableRows returns the numbers of perftest's result table. If the clock jumps under emulation,
-// perftest prints "inf" or "-nan" for a time; these are valid values.
+// perftest prints "inf" or "-nan" in some rows; these are valid values.
 func tableRows(out string) [][]float64 {
 	var rows [][]float64
 	inTable := false

@@ -33,7 +33,7 @@ func programTools() []Tool {
 	return out
 }
 
-// nobodyListens is the message of the client of perftest 25.01 with -R when it is rejected with
+// nobodyListens is the message of perftest 25.01's client with -R when it is rejected with
 // IB_CM_REJ_INVALID_SERVICE_ID. The server listens for the queue pairs only after its last
 // message to the client on the previous connection, and the client tries once: if the server is
 // slow, on any device, the client may be too early.

@@ -163,6 +163,24 @@ func (r *Report) markdownFailures(e *Writer) {
 	e.Printf("\n")
 }
 
+// retryCauses lists the known causes of failed attempts, by what the two ends print.
+const retryCauses = "A failure contains the last lines of each end that failed. " +
+	"These are the known causes, by what the ends print\n" +
+	"([details](../conformance/rxelab/README.md#why-a-cell-may-be-tried-again)):\n" +
+	"\n" +
+	"- `Failed status 9` (remote invalid request): rxe, on a busy machine, retransmitted a SEND or WRITE with PSNs one too\n" +
+	"  high. gorxe must refuse that. It ends with LOC_LEN_ERR, with WR_FLUSH_ERR or because its peer closed the connection.\n" +
+	"- `killed after its time limit`, `i/o timeout`, `nothing comes from the peer`: an end waited for a packet that never\n" +
+	"  came. Either rxe had lost the timer of a READ or of a message, or a message of UC was lost.\n" +
+	"- `RETRY_EXC_ERR`: the other end answered none of the retries. Not analysed further: the emulated machine may have been\n" +
+	"  too busy, or rxe may have waited without a timer.\n" +
+	"- `Failed to connect RDMA CM events` and a segmentation fault (perftest with `-R`): the client connected before its\n" +
+	"  server listened for the queue pair.\n" +
+	"- `the conversation with the virtual machine has ended`: the virtual machine was lost, whatever the test.\n" +
+	"- Other messages, such as `peer closed the connection`, `still running 3s after` or `Couldn't read remote address`,\n" +
+	"  follow from the failure of the other end.\n" +
+	"\n"
+
 // markdownRetries lists the cells that failed before they passed.
 func (r *Report) markdownRetries(e *Writer) {
 	tried := slices.DeleteFunc(slices.Clone(r.Results),
@@ -170,7 +188,7 @@ func (r *Report) markdownRetries(e *Writer) {
 	if len(tried) == 0 {
 		return
 	}
-	e.Printf("## Cells that passed after a failed attempt\n\n")
+	e.Printf("## Cells that passed after a failed attempt\n\n%s", retryCauses)
 	for _, x := range tried {
 		log := strings.TrimSpace(strings.ReplaceAll(strings.Join(x.Before, "; "), "\n", " "))
 		e.Printf("- `%s`:\n\n  ```text\n  %s\n  ```\n\n", x.ID, log)

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// forgotten detects connections that rxe leaves without a retransmission timer. If an
-// acknowledgement of everything that rxe has sent arrives between two packets of a retransmitted
-// message, rxe treats it as one of a part of the message: it does not complete the message
-// (rxe_comp.c, COMPST_WRITE_SEND), but no unacknowledged PSN is left for which it would restart
-// the timer (COMPST_EXIT). If the acknowledgement of the rest is lost, rxe waits forever.
+// forgotten detects queue pairs of rxe that have an incomplete message but no retransmission timer.
+// That happens if rxe retransmits a message and, between two of its packets, receives an ACK of the
+// message's last PSN. Since not all packets have been retransmitted, rxe takes the ACK for one of a
+// part of the message and does not complete the message (rxe_comp.c, COMPST_WRITE_SEND). Since no
+// PSN is unacknowledged, rxe does not restart the timer either (COMPST_EXIT). If the ACK of the
+// remaining packets is lost, the message never completes.
 type forgotten struct {
 	mu      sync.Mutex
 	streams streams[repeatedStream] // guarded by mu
@@ -62,7 +63,8 @@ func (f *forgotten) response(packet []byte) {
 	}
 }
 
-// any reports whether a connection that has started since the given time may be without a timer.
+// any reports whether a queue pair whose traffic began at or after since may have an incomplete
+// message but no timer.
 func (f *forgotten) any(since time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -147,7 +147,7 @@ func (r *Report) Verdict() []string {
 	for i, g := range r.Counters {
 		if n := g[wrongPayload]; n > 0 {
 			wrong = append(wrong, fmt.Sprintf(
-				"lane %d: %v clients of perftest left bytes that are not those they sent", i, n))
+				"lane %d: %v perftest clients left bytes that are not those they sent", i, n))
 		}
 	}
 	for _, c := range r.Complaints {

@@ -52,7 +52,8 @@ func addLinkFlag(fs *pflag.FlagSet, kind *string) {
 
 // addSpinFlag defines --spin, a trade-off between latency and processor time.
 func addSpinFlag(fs *pflag.FlagSet, d *time.Duration) {
-	fs.DurationVar(d, "spin", verbs.DefaultSpin, "how `long` to busy-poll for more packets before sleeping, 0s to 1ms")
+	fs.DurationVar(d, "spin", verbs.DefaultSpin,
+		"busy-poll for more packets for this `duration` before sleeping, 0s to 1ms")
 }
 
 // addShardsFlag defines --shards, the number of processors that serve connections.

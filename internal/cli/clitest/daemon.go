@@ -116,7 +116,7 @@ func (l *Callers) Accept() (net.Conn, error) {
 // Close ends Accept.
 func (l *Callers) Close() error { l.once.Do(func() { close(l.over) }); return nil }
 
-// Addr returns the address of the responder.
+// Addr returns the address of the built-in server.
 func (l *Callers) Addr() net.Addr { return responderAddr }
 
 // called is a connection in memory from a client address.
@@ -127,7 +127,7 @@ var (
 	callerAddr    = net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.66.0.2:40000"))
 )
 
-// LocalAddr returns the address of the responder.
+// LocalAddr returns the address of the built-in server.
 func (called) LocalAddr() net.Addr { return responderAddr }
 
 // RemoteAddr returns the address of the client.

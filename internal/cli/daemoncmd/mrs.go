@@ -76,7 +76,7 @@ func statsCommand(a *app.App) *cobra.Command {
 	var all bool
 	c := inspectCommand("stats", "Show the daemon's counters",
 		`Shows what the devices of a running 'gorxe daemon' have counted since they were opened, and without
--d also what its responders have. Counters that Linux rxe has among its hw_counters have the same
+-d also those of its built-in server. Counters that Linux rxe has among its hw_counters have the same
 names.`,
 		`  gorxe stats
   gorxe stats --all -d eth0`, func(ctx context.Context) error {

@@ -48,7 +48,7 @@ queues and how many they hold, RETRY the remaining retries, RESENT retransmitted
 	fs.StringVar(&typ, "type", "", "only those of a `type`: RC, UC, UD or GSI")
 	fs.StringVar(&state, "state", "", "only those in a `state`, such as RTS or ERR")
 	fs.BoolVarP(&watch, "watch", "w", false, "repeat until interrupted")
-	fs.DurationVar(&interval, "interval", time.Second, "`interval` of --watch")
+	fs.DurationVar(&interval, "interval", time.Second, "`duration` between two lists of --watch")
 	return c
 }
 

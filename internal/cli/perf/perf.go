@@ -57,7 +57,7 @@ func testCommand(a *app.App, t wire.Test) *cobra.Command {
 	c := &cobra.Command{
 		Use:   fmt.Sprintf("%v [flags] [host]", t),
 		Short: fmt.Sprintf("%s %s, as ib_%v", words, what, t),
-		Long: fmt.Sprintf(`Measures the %s of %s. The other end may be gorxe or ib_%v of perftest;
+		Long: fmt.Sprintf(`Measures the %s of %s. The other end may be gorxe or perftest's ib_%v;
 flags are those of ib_%v. Give both ends the same ones.`, what, words, t, t),
 		Example: fmt.Sprintf(`  gorxe perf %[1]v -d 127.0.0.1                server
   gorxe perf %[1]v -d 127.0.0.2 127.0.0.1      client on the same host

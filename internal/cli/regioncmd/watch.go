@@ -43,7 +43,7 @@ that is reverted between two reads is not detected.`,
 	fs := c.Flags()
 	fs.SortFlags = false
 	at.add(fs)
-	fs.DurationVar(&interval, "interval", time.Second, "`interval` between reads")
+	fs.DurationVar(&interval, "interval", time.Second, "`duration` between reads")
 	f.add(fs)
 	return c
 }

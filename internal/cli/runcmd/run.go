@@ -85,7 +85,7 @@ device.`,
 		"use the device of the daemon with this `path` of its programs socket (default: $"+socketVariable+")")
 	fs.BoolVar(&p.alone, "no-daemon", false, "open a device for this command alone")
 	fs.DurationVar(&p.idle, "daemon-idle", 10*time.Second,
-		"how `long` a started daemon keeps running after its last program")
+		"`duration` for which a started daemon keeps running after its last program")
 	return c
 }
 

@@ -1,4 +1,4 @@
 //go:build !linux
 
-// Package sysmon has effect on Linux only.
+// Package sysmon has no effect on systems other than Linux.
 package sysmon

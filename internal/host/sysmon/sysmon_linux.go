@@ -1,6 +1,7 @@
-// Package sysmon starts gorxe with a monitor thread of the Go runtime that wakes up rarely, if
-// the process has one P. A program only has to import it. For the reasons see
-// docs/decisions/sysmon.md.
+// Package sysmon makes the monitor thread of the Go runtime (sysmon) wake up rarely if the process
+// has one P (GOMAXPROCS is 1). When a program that imports it starts, the package's init function
+// executes the program again with the GODEBUG setting for that; the program calls nothing. See
+// docs/decisions/sysmon.md for the reasons.
 package sysmon
 
 import (

@@ -12,21 +12,22 @@
 //	client                             server
 //	HELLO version, request       →
 //	                             ←     WELCOME description of the device, or REFUSED reason
-//	OPEN call, process, file + 3 →
-//	                             ←     REPLY call, object + ring file
+//	OPEN call, process, file     →     with /proc/PID and its mem and maps
+//	                             ←     REPLY call, object              with the ring file
 //	CALL call, object, arguments →
-//	                             ←     INSTALL call, object + file      any number of times
+//	                             ←     INSTALL call, object            with its file; any number
 //	INSTALLED call, descriptor   →
-//	                             ←     FIND call, descriptor            any number of times
+//	                             ←     FIND call, descriptor           any number
 //	FOUND call, object           →
 //	                             ←     REPLY call, result
 //	CANCEL call                  →     the caller got a signal: the call should end soon
 //	RELEASE object               →     the program did not get it
 //	EXIT process                 →
-//	EXEC call, process           →     the process is about to execute another program
-//	                             ←     REPLY: its memory is no longer copied by PID; for
-//	                                   process 0, which does not exist: server is alive
-//	                             ←     ENDED object                     it is no longer valid
+//	EXEC call, process           →     the process is about to execute another program;
+//	                                   process 0, which never exists: a ping
+//	                             ←     REPLY call                      its memory is no longer
+//	                                                                   copied by PID
+//	                             ←     ENDED object                    it is no longer valid
 //	                             ←     CHANGED description
 //
 // Memory is not transferred: OPEN passes /proc/PID/mem, which the client may open and the server

@@ -28,7 +28,7 @@ const (
 	draining = "draining"
 )
 
-// A Part is a service on the devices of a daemon, such as a responder. While it drains, the
+// A Part is a service on the devices of a daemon, such as the built-in server. While it drains, the
 // devices disconnect their connections.
 type Part interface {
 	// Start starts the part and returns; ctx ends when the daemon has drained. After an error the

@@ -47,7 +47,7 @@ func underFlood(b *testing.B, bench func(b *testing.B, f *flooded)) {
 	}
 }
 
-// BenchmarkHonestConnection connects to the daemon's rping responder, pings once and disconnects,
+// BenchmarkHonestConnection connects to the daemon's rping server, pings once and disconnects,
 // over UDP sockets.
 func BenchmarkHonestConnection(b *testing.B) {
 	underFlood(b, func(b *testing.B, f *flooded) {

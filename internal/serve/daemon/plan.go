@@ -19,7 +19,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Served lists the responders of this build.
+// Served lists the services of the built-in server of this build.
 var Served = config.Features{Rping: true, Perftest: true, Pingpong: true, Regions: true}
 
 // Plan is a configuration together with the resources of the host that it selects.
@@ -212,7 +212,7 @@ func (p *Plan) idleText() string {
 	return fmt.Sprintf(", stops %v after the last program", p.Programs.Idle)
 }
 
-// Services returns the enabled responders.
+// Services returns the enabled services of the built-in server.
 func (p *Plan) Services() []control.Service {
 	all := []control.Service{}
 	for _, s := range []struct {

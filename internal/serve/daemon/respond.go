@@ -14,7 +14,7 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/respond"
 )
 
-// Respond answers clients of perftest and of the pingpongs on every device. Its listeners are
+// Respond answers perftest and pingpong clients on every device. Its listeners are
 // open on all addresses of the host; connections to an address of no device are closed.
 type Respond struct {
 	r         atomic.Pointer[respond.Responder]
@@ -77,7 +77,7 @@ func (p *Respond) Drain(ctx context.Context) error {
 	return p.r.Load().Drain(ctx)
 }
 
-// Counters calls f with the counters of the responders; there are none before Start.
+// Counters calls f with the counters of the built-in server; there are none before Start.
 func (p *Respond) Counters(f func(name string, value uint64)) {
 	if r := p.r.Load(); r != nil {
 		r.Counters(f)

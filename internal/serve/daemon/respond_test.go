@@ -173,7 +173,7 @@ func (r *rig) scrape() string {
 	return string(text)
 }
 
-// The error of a responder's port that is in use includes a remedy.
+// The error about a port of the built-in server that is in use includes a remedy.
 func TestADaemonSaysWhichPortIsInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// cmHost is a host whose programs connect by rdma_cm.
+// cmHost is a host whose programs connect through rdma_cm.
 type cmHost struct {
 	*testing.T
 	server

@@ -27,7 +27,7 @@ var perftests = []string{
 
 const tcp, udp = verbs.PortSpaceTCP, verbs.PortSpaceUDP
 
-// cmTools connect by rdma_cm. One of them copies a file.
+// cmTools connect through rdma_cm. One of them copies a file.
 func cmTools(in, out string) []tool {
 	return []tool{
 		{

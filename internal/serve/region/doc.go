@@ -1,6 +1,6 @@
 // Package region implements both ends of exported regions: named memory that a daemon lets peers
-// access by one-sided verbs. A client requests a region by its name when it connects by rdma_cm
-// in the port space TCP; the answer contains its location. The client then uses RDMA READs,
+// access by one-sided verbs. A client requests a region by its name when it connects through
+// rdma_cm in the port space TCP; the answer contains its location. The client then uses RDMA READs,
 // WRITEs and atomics, but no SENDs. Numbers are big-endian; bytes not listed are 0.
 //
 //	private data of the REQ                  of the REP

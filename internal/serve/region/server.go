@@ -23,7 +23,7 @@ type Export struct {
 	Kind   string    // word for display, with the characters of a name
 	Memory mr.Memory // owned by the caller, which closes it after [Server.Withdraw] or [Server.Close]
 	Access Access
-	Peers  []netip.Prefix // hosts that may use it; empty means all that the device admits
+	Peers  []netip.Prefix // hosts that may use it; default: all peers that the device allows
 }
 
 // admits reports whether a host may use the region.

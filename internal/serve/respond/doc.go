@@ -1,6 +1,6 @@
-// Package respond is the server side of tools that measure RNICs: the clients of perftest
-// (ib_write_bw and others), and of rdma-core's ibv_rc_pingpong and ibv_srq_pingpong, find the
-// server that they need without starting one.
+// Package respond is the built-in server for tools that measure RNICs: perftest clients
+// (ib_write_bw and others), ibv_rc_pingpong and ibv_srq_pingpong connect to it, so that no server
+// of the tool has to be started.
 //
 // These tools do not announce which test they run. A [Responder] recognizes the tool by its first
 // bytes, and the test, as far as possible, by what follows:
@@ -20,7 +20,7 @@
 // direction only. A client that is not served sends nothing, or stops; its session ends with a
 // log line that says so.
 //
-// With [Limits.Payload] all clients of perftest must send that payload (their
+// With [Limits.Payload] all perftest clients must send that payload (their
 // --payload_file_path). Memory then reads as its complement until it is written. Each SEND has
 // its own slot and is compared when it completes; written memory is compared when the session
 // ends. A wrong byte ends the session. Atomics are rejected.

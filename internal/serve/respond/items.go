@@ -57,7 +57,7 @@ func (p *itemPaces) take(peer netip.Addr, now time.Time, n int) (wait time.Durat
 }
 
 // Items waits until n more items of the session may be read. It ends a session with more items
-// than any client of perftest sends.
+// than any perftest client sends.
 func (p *perftestEnd) Items(n int) error {
 	p.count += n
 	if most := perftest.MostItems(len(p.byPeer)); p.count > most {

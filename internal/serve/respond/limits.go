@@ -29,7 +29,7 @@ type Limits struct {
 	// comes from another address.
 	ForeignGIDs []netip.Prefix
 
-	// Payload is the repeated payload that clients of perftest write and send, from their
+	// Payload is the repeated payload that perftest clients write and send, from their
 	// --payload_file_path; see [CheckPayload]. If it is empty, nothing is compared.
 	Payload []byte
 }

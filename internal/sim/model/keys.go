@@ -8,15 +8,15 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Each end has two keys that work requests register and invalidate: a fast region over all of the
-// node's memory, and a type 2 memory window over the region that its peer uses. A registration
-// keeps the key, so a peer may use it again. Each node has one type 1 window that all of its ends
-// bind.
+// Each end has two keys that work requests register and invalidate: a fast-registration memory
+// region over all of the node's memory, and a type 2 memory window over the region that its peer
+// uses. A registration keeps the key, so a peer may use it again. Each node has one type 1 window
+// that all of its ends bind.
 
 // windowAccess is the access that windows grant to a peer.
 const windowAccess = mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtomic
 
-// allocKeys allocates the fast region and the type 2 window.
+// allocKeys allocates the fast-registration memory region and the type 2 window.
 func (e *end) allocKeys() {
 	var err error
 	e.fast, err = e.node.keys.AllocFast(e.node.pd, scenario.MemSize)
@@ -33,9 +33,9 @@ func (e *end) freeKeys() {
 	e.must(e.node.keys.FreeFast(e.fast))
 }
 
-// keyWork turns wr into the request that changes the state of the fast region or the window: it
-// registers, or invalidates if the key is registered at posting time. If several such requests
-// are queued, some of them must fail.
+// keyWork turns wr into the request that changes the state of the fast-registration memory region
+// or the window: it registers, or invalidates if the key is registered at posting time. If several
+// such requests are queued, some of them must fail.
 func (e *end) keyWork(a *scenario.Act, wr *qp.SendWR) {
 	switch {
 	case wr.Opcode == qp.WRRegMR && e.fast.Registered():
@@ -96,8 +96,9 @@ func (e *end) bindsShared(a *scenario.Act, wr *qp.SendWR) {
 	wr.Bind = b
 }
 
-// offered returns the R_Key by which e's peer requests what a describes: that of the fast region
-// or a window if a selects it and it is valid now, else that of the region.
+// offered returns the R_Key by which e's peer requests what a describes: that of the
+// fast-registration memory region or a window if a selects it and it is valid now, else that of the
+// region.
 func (e *end) offered(a *scenario.Act) uint32 {
 	switch {
 	case a.Wrong == scenario.WrongRKey:

@@ -33,7 +33,7 @@ const details = (() => {
   function show(p, go, only) {
     const chips = [make('span', { class: 'chip ' + (p.r || '') }, p.r || 'no role')];
     if (p.d) chips.push(make('span', { class: 'chip' }, p.d === 'in' ? 'received' : 'sent'));
-    if (p.a) chips.push(make('span', { class: 'chip again' }, 'sent again'));
+    if (p.a) chips.push(make('span', { class: 'chip again' }, 'retransmitted'));
     if (wrong(p)) chips.push(make('span', { class: 'chip error' }, 'ICRC wrong'));
     if (marked(p)) chips.push(make('span', { class: 'chip warning' }, 'ECN CE'));
     if (p.u) chips.push(make('span', { class: 'chip error' }, 'perhaps not RoCEv2'));
@@ -54,7 +54,7 @@ const details = (() => {
     }
     const copies = [];
     if (p.earlier >= 0) copies.push(make('button', { type: 'button', class: 'link', onclick: () => go(p.earlier) }, 'sent before in frame ' + packets[p.earlier].n));
-    if (p.later >= 0) copies.push(make('button', { type: 'button', class: 'link', onclick: () => go(p.later) }, 'sent again in frame ' + packets[p.later].n));
+    if (p.later >= 0) copies.push(make('button', { type: 'button', class: 'link', onclick: () => go(p.later) }, 'retransmitted in frame ' + packets[p.later].n));
     if (copies.length) parts.push(make('div', { class: 'links' }, ...copies));
 
     if (p.m >= 0) {

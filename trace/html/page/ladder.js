@@ -93,7 +93,7 @@ const ladder = (() => {
       class: 'row ' + p.hue + (p.a ? ' sent-again' : ''), id: 'p' + p.i, role: 'option', 'aria-selected': 'false',
       'aria-posinset': p.place, 'aria-setsize': shownPackets.length,
       'aria-label': 'Frame ' + p.n + ', ' + seconds(p.t) + ' seconds, ' + labelOf(p) + (p.b ? ' PSN ' + psnOf(p) : '') +
-        ' from ' + (end ? end[p.w][0] : data.addrs[p.s]) + (p.a ? ', sent again' : '') + state + (p.g ? ': ' + p.g : '') + p.q.filter(f => f.l > 0).map(f => '. ' + f.t).join(''),
+        ' from ' + (end ? end[p.w][0] : data.addrs[p.s]) + (p.a ? ', retransmitted' : '') + state + (p.g ? ': ' + p.g : '') + p.q.filter(f => f.l > 0).map(f => '. ' + f.t).join(''),
     },
     make('span', { class: 'time' }, seconds(p.t)),
     make('span', { class: 'frame' }, String(p.n)),

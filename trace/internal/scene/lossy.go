@@ -105,9 +105,9 @@ func (s *Script) lostWrite(f *trace.Flow) {
 	find(again, trace.AfterNAK, trace.Warning, "Sent because the NAK in frame 7 asked for PSN 102.", 7, 8)
 	last := Of(m,
 		s.Packet(f, 0, trace.Request, bth.Packet{Opcode: bth.RCWriteLast, PSN: 103, AckReq: true, Payload: part},
-			"packet 4 of 4 of the WRITE, sent again"))
+			"packet 4 of 4 of the WRITE, retransmitted"))
 	find(last, trace.AfterNAK, trace.Warning,
-		"Go-back-N: what was sent after PSN 102 is sent again, though it had arrived.", 7, 6, 9)
+		"Go-back-N: packets after PSN 102 are retransmitted although they had arrived.", 7, 6, 9)
 	s.After(12 * time.Microsecond)
 	ack := Of(m, s.Packet(f, 1, trace.Ack,
 		bth.Packet{Opcode: bth.RCAck, PSN: 103, AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 1}},
@@ -146,7 +146,7 @@ func (s *Script) notReady(f *trace.Flow) {
 	s.After(650 * time.Microsecond)
 	p := Of(m, s.Packet(f, 0, trace.Request, send, "the SEND again"))
 	p.Again = true
-	find(p, trace.AfterRNR, trace.Warning, "Sent again 656 µs after the RNR NAK in frame 16.", 16, 17)
+	find(p, trace.AfterRNR, trace.Warning, "Retransmitted 656 µs after the RNR NAK in frame 16.", 16, 17)
 	Of(m, s.Packet(f, 1, trace.Ack, bth.Packet{Opcode: bth.RCAck, PSN: 107,
 		AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: 3}},
 		"acknowledges PSN 107: the SEND is complete"))

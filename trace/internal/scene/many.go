@@ -44,10 +44,11 @@ func (s *Script) write(f *trace.Flow, first bth.PSN, lossy bool) {
 		Of(m, s.Packet(f, 0, trace.Request, b, fmt.Sprintf("packet %d of 8 of WRITE %d", i+1, m.Number)))
 		if lossy && i == 7 {
 			s.After(4 * time.Millisecond)
-			p := Of(m, s.Packet(f, 0, trace.Request, b, fmt.Sprintf("packet 8 of 8 of WRITE %d, sent again", m.Number)))
+			p := Of(m, s.Packet(f, 0, trace.Request, b,
+				fmt.Sprintf("packet 8 of 8 of WRITE %d, retransmitted", m.Number)))
 			p.Again = true
-			find(p, trace.AfterTimeout, trace.Warning, "No acknowledgement came in 4 ms, so the packet was sent again.",
-				p.Number-1, p.Number)
+			find(p, trace.AfterTimeout, trace.Warning,
+				"No acknowledgement came in 4 ms, so the packet was retransmitted.", p.Number-1, p.Number)
 			m.Again++
 			f.Again++
 			f.Timeouts++

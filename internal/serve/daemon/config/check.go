@@ -25,7 +25,8 @@ func (c *Config) Check(has Features) error {
 	}{{"rping", &c.Rping, has.Rping}, {"perftest", &c.Perftest, has.Perftest},
 		{"pingpong", &c.Pingpong, has.Pingpong}} {
 		if at := c.at["service."+s.name+".enabled"]; s.service.Enabled && !s.served && at != "" {
-			add(at, "service %s: this gorxe has no responder for it: leave it out or set enabled to false", s.name)
+			add(at, "service %s: this gorxe has no built-in server for it: leave it out or set enabled to false",
+				s.name)
 		}
 		s.service.Enabled = s.service.Enabled && s.served
 	}

@@ -22,18 +22,18 @@ type Config struct {
 	Metrics  Metrics
 	Trace    Trace
 	Drain    time.Duration // maximum time to end connections
-	Devices  []Device      // empty means those that the host suggests
+	Devices  []Device      // default: those that the host suggests
 	Rping    Service
 	Perftest Service
 	Pingpong Service
 	Regions  []Region
 	Export   Export
 
-	SessionMemory uint64 // of one client of perftest or a pingpong, in bytes
-	// ForeignGIDs are the networks of GIDs that a client of either may use although its TCP
-	// connection comes from another address.
+	SessionMemory uint64 // of one perftest or pingpong client, in bytes
+	// ForeignGIDs are the networks of GIDs that a perftest or pingpong client may use although its
+	// TCP connection comes from another address.
 	ForeignGIDs []netip.Prefix
-	// Payload is the file with the payload that clients of perftest write and send; "" disables
+	// Payload is the file with the payload that perftest clients write and send; "" disables
 	// the check.
 	Payload string
 
@@ -86,7 +86,7 @@ type Device struct {
 	MTU       int            // maximum path MTU in bytes; 0 means what the interface allows
 	MaxQP     int            // 0 means the maximum
 	MaxMR     int            // likewise
-	Peers     []netip.Prefix // hosts that may communicate with it; empty means all
+	Peers     []netip.Prefix // hosts that may communicate with it; default: all
 
 	At string // file position or flag
 }
@@ -99,7 +99,7 @@ func (d *Device) On() string {
 	return d.Interface
 }
 
-// Service configures a responder.
+// Service configures a service of the built-in server.
 type Service struct {
 	Enabled bool
 	Port    int // TCP port, or port of the RDMA port space TCP
@@ -120,7 +120,7 @@ type Region struct {
 	Size   uint64      // in bytes; 0 means the size of the file
 	Mode   fs.FileMode // of a file that is created
 	Access []string
-	Peers  []netip.Prefix // empty means all that the device admits
+	Peers  []netip.Prefix // hosts that may use it; default: all peers that the device allows
 
 	At string // file position or flag
 }

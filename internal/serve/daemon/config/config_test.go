@@ -303,7 +303,7 @@ func TestFlagsGoOverTheFile(t *testing.T) {
 		len(c.Regions) != 2 {
 		t.Errorf("%+v", c.Devices)
 	}
-	want := "--rping: service rping: this gorxe has no responder for it: leave it out or set enabled to false"
+	want := "--rping: service rping: this gorxe has no built-in server for it: leave it out or set enabled to false"
 	if got := Lines(c.Check(Features{Regions: true})); len(got) != 1 || got[0] != want {
 		t.Errorf("%q, want %q", got, want)
 	}

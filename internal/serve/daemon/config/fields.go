@@ -36,7 +36,7 @@ func service(name, port, what string, of func(*Config) *Service, more ...field[C
 // sections are the tables that occur once in a file.
 var sections = []section{
 	{"", "", []field[Config]{
-		{"drain", "drain", "maximum `time` to end connections when the daemon stops",
+		{"drain", "drain", "maximum `duration` to end connections when the daemon stops",
 			func(c *Config) Value { return duration(&c.Drain, 0) }},
 	}},
 	{"log", "what is logged to standard error", []field[Config]{
@@ -152,7 +152,7 @@ var deviceFields = []field[Device]{
 		func(d *Device) Value { return choices(&d.GIDs, "v4", "v6") }},
 	{"mtu", "", "largest path MTU", func(d *Device) Value { return mtu(&d.MTU) }},
 	{"max_qp", "", "maximum number of queue pairs",
-		func(d *Device) Value { return number(&d.MaxQP, 1, verbs.MaxQP, "the most") }},
+		func(d *Device) Value { return number(&d.MaxQP, 1, verbs.MaxQP, "the maximum") }},
 	{"max_mr", "", "maximum number of memory regions",
 		func(d *Device) Value { return number(&d.MaxMR, 1, mr.MaxRegions, "524288") }},
 	{"peers", "", "networks and addresses that may communicate with the device; default: all",

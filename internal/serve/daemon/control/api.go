@@ -46,7 +46,7 @@ type Device struct {
 	MTU       int            `json:"active_mtu"`
 	GIDs      []GID          `json:"gids"`
 	Skipped   []string       `json:"skipped"`    // addresses that are not among the GIDs, and why
-	Peers     []netip.Prefix `json:"peers"`      // hosts that may communicate with it; empty means all
+	Peers     []netip.Prefix `json:"peers"`      // hosts that may communicate with it; default: all
 	SendError string         `json:"send_error"` // latest error of the host when sending
 	QPs       int            `json:"qps"`
 	MaxQPs    int            `json:"max_qps"`
@@ -63,7 +63,7 @@ type GID struct {
 	MTU   int        `json:"mtu"`
 }
 
-// Service describes a responder.
+// Service describes a service of the built-in server.
 type Service struct {
 	Name string `json:"name"`
 	Port int    `json:"port"`
@@ -77,7 +77,7 @@ type Region struct {
 	Path        string         `json:"path"` // of a file or shared memory object
 	Length      uint64         `json:"length"`
 	Access      []string       `json:"access"`
-	Peers       []netip.Prefix `json:"peers"` // hosts that may use it; empty means all that the device admits
+	Peers       []netip.Prefix `json:"peers"` // hosts that may use it; default: all peers of the device
 	Connections int            `json:"connections"`
 	// Error is the error of the last access to a truncated file, "" if there was none.
 	Error string `json:"error"`
@@ -182,7 +182,7 @@ type CM struct {
 
 // Stats is an element of the response of GET /v1/stats, {"stats": [...]}.
 type Stats struct {
-	Device   string            `json:"device"` // "" for the responders of all devices
+	Device   string            `json:"device"` // "" for the built-in server, which serves all devices
 	Counters map[string]uint64 `json:"counters"`
 }
 

@@ -22,7 +22,7 @@ type Server struct {
 	Status   func() Status
 	Devices  func() []*verbs.Device
 	Counters func(*verbs.Device) map[string]uint64   // nil means those of the device only
-	Parts    func(f func(name string, value uint64)) // counters of the responders; nil if there are none
+	Parts    func(f func(name string, value uint64)) // counters of the built-in server; nil if there are none
 	// Packets writes the packets of the devices from now on as pcapng, until ctx ends: all, or
 	// those to and from one address. nil disables it.
 	Packets func(ctx context.Context, w io.Writer, peer netip.Addr) error

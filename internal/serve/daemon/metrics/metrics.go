@@ -19,7 +19,7 @@ type Collector struct {
 	Counters func(*verbs.Device) map[string]uint64 // nil means those of the device only
 	Draining func() bool
 	Version  string
-	Parts    func(f func(name string, value uint64)) // counters of the responders; nil if there are none
+	Parts    func(f func(name string, value uint64)) // counters of the built-in server; nil if there are none
 }
 
 // Describe sends nothing, because the set of counters depends on the devices.

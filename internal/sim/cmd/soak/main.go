@@ -34,7 +34,7 @@ type soak struct {
 }
 
 func main() {
-	duration := flag.Duration("duration", time.Minute, "how long to play")
+	duration := flag.Duration("duration", time.Minute, "`duration` to play")
 	first := flag.Uint64("seed", uint64(time.Now().UnixNano())>>16, "first seed")
 	goal := flag.Uint64("conversations", 0, "stop earlier, after so many conversations")
 	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "seeds played at a time")

@@ -35,7 +35,7 @@ func runBlast(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		"the sender repairs losses, one gap per round trip, and both ends poll")
 	fs.Float64Var(&cfg.Lose, "lose", 0,
 		"`part` of the packets and acknowledgements that each end loses, 0 to less than 1; implies -reliable")
-	fs.DurationVar(&cfg.Time, "time", 2*time.Second, "`time` that counts, after a second that does not")
+	fs.DurationVar(&cfg.Time, "time", 2*time.Second, "`duration` of the measurement, which begins after one second")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}

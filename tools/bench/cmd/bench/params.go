@@ -62,7 +62,7 @@ func parse(args []string, stderr io.Writer) (*params, error) {
 	only := fs.String("run", "", "only what matches the regular `expression`; -list shows what there is")
 	fs.IntVar(&p.again, "again", 0, "measure up to so many `times` again what other programs disturbed, 0 to 1000")
 	fs.DurationVar(&p.slice, "slice", 0, "measure both contenders of each ratio at once, or this build and "+
-		"the one of -beside, in turn for a `time` of 1ms to 1s, and each round in both orders")
+		"the one of -beside, in turn for a `duration` of 1ms to 1s, and each round in both orders")
 	fs.StringVar(&p.profiles, "profiles", "", "`directory` for CPU profiles of both ends of gorxe perf")
 	fs.StringVar(&p.json, "json", "", "`file` for all that was measured")
 	fs.StringVar(&p.doc, "doc", "", "`file` for a report in Markdown; a chart is put beside it")

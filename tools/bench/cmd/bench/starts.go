@@ -20,7 +20,7 @@ const startsName = "starts"
 func runStarts(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet(startsName, flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	during := fs.Duration("time", 2*time.Second, "`time` during which the program is started")
+	during := fs.Duration("time", 2*time.Second, "`duration` for which the program is started repeatedly")
 	anyStatus := fs.Bool("any-status", false, "the program may fail")
 	if err := fs.Parse(args); err != nil {
 		return err

@@ -46,7 +46,7 @@ func run() (ok bool, err error) {
 	list := flag.Bool("list", false, "name the patterns, and end")
 	rates := flag.String("rates", "10000,full",
 		"packets per second of each pattern; full is as many as the flooder can")
-	duration := flag.Duration("duration", time.Second, "length of each of the three measurements of a round")
+	duration := flag.Duration("duration", time.Second, "`duration` of each of the three measurements of a round")
 	flag.IntVar(&o.Rounds, "rounds", 3, "how often each is made, in turn")
 	traffic := flag.String("traffic", string(hostile.Mixed), "of the good pair: mixed, write, read or latency")
 	flag.BoolVar(&o.Local, "local", false, "on loopback, also as root")
