@@ -24,7 +24,7 @@ import (
 const maxVainRepairs = 3
 
 // repairs is what a requester knows about early packets at its peer, and the state of the current
-// repair.
+// repair. A NAK is obeyed once before una advances, so at most one NAK is being repaired.
 type repairs struct {
 	vainRepairsLeft uint8 // remainder of maxVainRepairs
 	peerKeepsEarly  bool  // the peer has kept early packets on this connection
@@ -135,14 +135,16 @@ type rttEstimator struct {
 
 // startSample starts an RTT sample with a packet that has AckReq, if the peer may be probed and no
 // sample is being taken. It does not while a packet is missing, because the answer would take
-// longer.
+// longer. One sample per round trip is enough (RFC 6298, section 3).
 func (r *requester) startSample(now Time, psn bth.PSN) {
 	if r.peerKeepsEarly && !r.sampling && !r.nakObeyed && r.probes == 0 {
 		r.sampling, r.samplePSN, r.sampleAt = true, psn, now
 	}
 }
 
-// endSample ends the RTT sample if una has advanced past its packet.
+// endSample ends the RTT sample if una has advanced past its packet. The first sample R sets SRTT
+// to R and RTTVAR to R/2; each later one has the weight 1/8 in SRTT and 1/4 in RTTVAR (RFC 6298,
+// rules 2.2 and 2.3). Both are in nanoseconds; 0 in srtt means that there is no sample yet.
 func (r *requester) endSample(now Time) {
 	if !r.sampling || r.una.Diff(r.samplePSN) <= 0 {
 		return
@@ -158,9 +160,11 @@ func (r *requester) endSample(now Time) {
 	r.rttvar += (max(off, -off) - r.rttvar) / 4
 }
 
-// scheduleProbe schedules the next probe. The first follows after the retransmission timeout of
-// RFC 6298, but at least Config.ProbeAfter, and each further one after twice the time before. There
-// is none after the local ACK timeout.
+// scheduleProbe schedules the next probe. The first follows after the retransmission timeout of RFC
+// 6298, SRTT + 4 RTTVAR, but at least Config.ProbeAfter. Each further one follows after twice the
+// time before (rule 5.5). RFC 6298 recommends a minimum of one second; ProbeAfter replaces it,
+// because a probe is one packet and does not reduce the window. There is none after the local ACK
+// timeout.
 func (c *RC) scheduleProbe(now Time) {
 	r := &c.req
 	r.probeAt = 0
