@@ -10,13 +10,13 @@ type Config struct {
 	// is also the maximum towards Linux rxe, which itself uses 128 (RXE_MAX_UNACKED_PSNS).
 	//
 	// A local ACK timeout sets the window to half of the outstanding PSNs, at least 1. Each
-	// acknowledgement lets it grow again by the number of PSNs acknowledged, up to Window. The IBA
-	// does not require this. Without it, queue pairs that together overrun a slow receiver time out
-	// together, and each sends its whole window again until retry_cnt is spent.
+	// acknowledgement lets it grow again by the number of PSNs acknowledged, up to Window. The
+	// IBA does not require this. Without it, queue pairs that together overrun a slow receiver time
+	// out together, and each sends its whole window again until retry_cnt is spent.
 	//
-	// A NAK proves that the peer receives, so it does not reduce the window below Window. The
-	// exception are eight NAKs in a row that each find at most a quarter of the outstanding PSNs
-	// acknowledged: they halve the window.
+	// A NAK proves that the peer receives, so a single one does not reduce the window below Window.
+	// Eight NAKs in a row halve it if each finds at most a quarter of the outstanding PSNs
+	// acknowledged.
 	//
 	// A READ request for a chunk larger than the window is allowed when nothing else is
 	// outstanding. While a packet is repaired, SENDs and WRITEs may use twice the window; a

@@ -6,8 +6,12 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// sendFlush sends a FLUSH and returns the number of PSNs used, 0 or 1. As in Linux rxe, a FLUSH
-// does not count against max_rd_atomic.
+// This file has both ends of FLUSH and ATOMIC WRITE, the operations of IBA annex A19. A FLUSH makes
+// earlier WRITEs of the connection visible to the host or persistent; an ATOMIC WRITE stores 8
+// bytes that a reader sees either all or not at all. Both have one PSN and an empty response.
+
+// sendFlush sends a FLUSH and returns the number of PSNs used, 0 or 1. It has no payload
+// (IBA oA19-2). As in Linux rxe, a FLUSH does not count against max_rd_atomic.
 func (c *RC) sendFlush(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	if c.req.windowLeft(at.psn) == 0 || !c.req.shareAdmits(x.now, at, 1) {
 		return 0
@@ -40,7 +44,8 @@ func (c *RC) flushSeal() uint8 {
 	return 0
 }
 
-// sendAtomicWrite sends an ATOMIC WRITE and returns the number of PSNs used, 0 or 1.
+// sendAtomicWrite sends an ATOMIC WRITE and returns the number of PSNs used, 0 or 1. It is a WRITE
+// ONLY with 8 bytes of payload that counts against max_rd_atomic.
 func (c *RC) sendAtomicWrite(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	if !c.readSlot(at) {
 		return 0
@@ -71,8 +76,9 @@ func (c *RC) emptyResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdic
 // negotiate it; a FLUSH above it is treated as lost.
 const flushSlots = 16
 
-// takeFlush executes a FLUSH (IBA A19). Requests are executed in order, so all that the peer
-// wrote before it is in memory.
+// takeFlush executes a FLUSH (IBA A19). Requests are executed in order, so all that the peer wrote
+// before it is in memory. The right depends on the type: to make data persistent and to make it
+// visible are separate rights of the queue pair and of the region.
 func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	typ, level := qp.FlushType(p.FETH.Type), qp.FlushLevel(p.FETH.Level)
 	need, h := typ.Access(), p.RETH
@@ -112,7 +118,8 @@ func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 }
 
 // takeAtomicWrite executes an ATOMIC WRITE: 8 bytes at a multiple of 8, written atomically
-// (IBA A19).
+// (IBA A19.4.2). Another length or address is an invalid request; a key or range that is not valid
+// is a remote access error (IBA oA19-28). A duplicate is answered and not executed again.
 func (c *RC) takeAtomicWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	h := p.RETH
 	limit := int(c.qp.Attr.MaxDestRdAtomic)

@@ -7,6 +7,10 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
+// This file provides the payload of outgoing packets. Memory that this process can access by
+// pointer is borrowed without a copy. Other memory is read into a staging buffer, with one call for
+// as many packets as possible.
+
 // payload appends n bytes at offset off of w's message to f. It returns false if a region is gone
 // or cannot be read. ahead is the number of bytes, n included, that this packet and the next ones
 // of this call can carry.
@@ -44,7 +48,8 @@ func (x *transmission) gather(f *packet.Frame, sg []qp.Segment, off, n, ahead ui
 	return n == 0
 }
 
-// attach appends n bytes of a region at addr to f.
+// attach appends n bytes of a region at addr to f. It returns false if the region is gone or cannot
+// be read: a region may be deregistered between posting and sending. ahead is as in payload.
 func (x *transmission) attach(f *packet.Frame, region *mr.Region, addr, n, ahead uint64) bool {
 	if region == nil || !region.Valid() {
 		return false
@@ -70,7 +75,7 @@ const maxStage = 64 << 10
 // stage is a staging buffer: bytes of such memory, read for the packets of one call of Transmit.
 type stage struct {
 	region *mr.Region
-	addr   uint64
+	addr   uint64 // address of the first byte of read in region
 	read   []byte // content of region from addr on
 }
 
@@ -181,8 +186,9 @@ func (s *stage) fill(f *packet.Frame, region *mr.Region, addr, n, ahead uint64) 
 	return b[:n:n]
 }
 
-// resolve looks up the region of every segment and checks access. Segments of length 0 need no
-// key (IBA 10.6.7.2.3).
+// resolve looks up the region of every segment and checks access. Segments of length 0 need no key
+// (IBA 10.6.7.2.3). A region must belong to pd, contain the segment and permit need; reading needs
+// no right.
 func resolve(keys *mr.Finder, pd *mr.PD, sg []qp.Segment, need mr.Access) mr.Fault {
 	for i := range sg {
 		s := &sg[i]

@@ -182,8 +182,9 @@ func (c *RC) arm(now Time) {
 	c.scheduleProbe(now)
 }
 
-// ackTimeout handles the expiry of the local ACK timer: it spends a retry and goes back (IBA
-// 9.7.6.1.3). Each timeout repeats everything, so the congestion control reduces the window first.
+// ackTimeout handles the expiry of the local ACK timer: it spends a retry and goes back
+// (IBA 9.7.6.1.3). Each timeout repeats everything, so the congestion control reduces the window
+// first.
 func (c *RC) ackTimeout(now Time) {
 	r := &c.req
 	r.armed = false

@@ -160,9 +160,9 @@ func (r *requester) endSample(now Time) {
 	r.rttvar += (max(off, -off) - r.rttvar) / 4
 }
 
-// scheduleProbe schedules the next probe. The first follows after the retransmission timeout of RFC
-// 6298, SRTT + 4 RTTVAR, but at least Config.ProbeAfter. Each further one follows after twice the
-// time before (rule 5.5). RFC 6298 recommends a minimum of one second; ProbeAfter replaces it,
+// scheduleProbe schedules the next probe. The first follows after the retransmission timeout of
+// RFC 6298, SRTT + 4 RTTVAR, but at least Config.ProbeAfter. Each further one follows after twice
+// the time before (rule 5.5). RFC 6298 recommends a minimum of one second; ProbeAfter replaces it,
 // because a probe is one packet and does not reduce the window. There is none after the local ACK
 // timeout.
 func (c *RC) scheduleProbe(now Time) {

@@ -15,8 +15,8 @@ import (
 const GSIQKey = 0x8001_0000
 
 // privilegedQKeyBit is the bit in the Q_Key of a work request that selects the queue pair's own
-// Q_Key instead. Programs without privileges cannot send with a Q_Key that has this bit. Linux rxe
-// does not know this rule.
+// Q_Key instead (IBA 3.5.3). Programs without privileges cannot send with a Q_Key that has this
+// bit, such as that of QP1. Linux rxe does not know this rule.
 const privilegedQKeyBit = 1 << 31
 
 // UD is a queue pair of unreliable datagrams (IBA 9.8.3), or QP1, which is one. Each message is
@@ -88,7 +88,9 @@ func (c *UD) Transmit(now Time, _ *packet.Path, dst *packet.Batch, limit int) (m
 // udOps has the opcode of each kind of work request, 0 for those that UD does not support.
 var udOps = [256]bth.Opcode{qp.WRSend: bth.UDSendOnly, qp.WRSendImm: bth.UDSendOnlyImm}
 
-// sendDatagram sends the packet of w and reports whether w is finished, also without a packet.
+// sendDatagram sends the packet of w and reports whether w is finished, also without a packet. The
+// DETH has the Q_Key and the number of this queue pair, to which the receiver may reply
+// (IBA 9.3.2).
 func (c *UD) sendDatagram(x *transmission, w *qp.SendWQE, ah *AH) bool {
 	if w.Length > uint64(ah.mtu) {
 		// The work request completes with success and no packet is sent (IBA C10-93.1.1), as in
@@ -140,8 +142,10 @@ func (c *UD) qkey() uint32 {
 // Receive is ReceiveFrom for a datagram without a known network header.
 func (c *UD) Receive(now Time, p *bth.Packet) Verdict { return c.ReceiveFrom(now, p, &GRH{}) }
 
-// ReceiveFrom processes one packet for this queue pair, with the network header grh that it
-// arrived with. Both are borrowed for the call.
+// ReceiveFrom processes one packet for this queue pair, with the network header grh that it arrived
+// with. Both are borrowed for the call. The PSN is not checked, since datagrams of several senders
+// arrive. The Q_Key must be that of the queue pair; for QP1 it is GSIQKey. A datagram without a
+// receive is dropped.
 func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 	c.count.ReceivedPackets++
 	info := p.Opcode.Info()
@@ -240,9 +244,9 @@ func (a *AH) Multicast() bool { return a != nil && a.path.Dst.IsMulticast() }
 // datagram queue pair.
 const GRHLen = 40
 
-// GRH is the network header of a received datagram as Linux rxe and RNICs store it in the
-// receive: an IPv6 header, or 20 bytes and an IPv4 header (IBA A17.4.5.2). The 20 bytes are zero
-// here.
+// GRH is the network header of a received datagram as Linux rxe and RNICs store it in the receive:
+// an IPv6 header, or 20 bytes and an IPv4 header (IBA A17.4.5.2). The 20 bytes are zero here. Byte
+// order is that of the network.
 type GRH [GRHLen]byte
 
 const (
