@@ -22,6 +22,8 @@ func (c *RC) sendAtomic(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	op := bth.RCFetchAdd
 	if w.Opcode == qp.WRCmpSwap {
 		op = bth.RCCmpSwap
+		// The AtomicETH has one field for the swap and the add operand, and one to compare with
+		// (IBA 9.3.4).
 		h.SwapAdd, h.Compare = w.Swap, w.CompareAdd
 	} else {
 		h.SwapAdd = w.CompareAdd
@@ -46,6 +48,7 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 		return c.impliedNAK(now)
 	}
 	w := c.qp.SQ.At(c.qp.SQ.Head())
+	// A response of the wrong kind for this PSN is ignored; the timer repeats the request.
 	if !isAtomic(w) {
 		return BadResponse
 	}
@@ -58,6 +61,7 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 		c.fail(qp.WCLocProtErr)
 		return LocalError
 	}
+	// Going back sets reads to 0, and a response that was on its way then finds no slot to free.
 	if r.reads > 0 {
 		r.reads--
 	}
@@ -111,6 +115,7 @@ func (c *RC) takeAtomic(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 // response is sent (IBA C9-148), and every AETH of the response has this MSN.
 func (c *RC) queueResponse(p *bth.Packet, res *resource, v resource, n uint32) {
 	r := &c.rsp
+	// A READ occupies the PSNs of all its responses (IBA 9.4.4).
 	r.expected = r.expected.Add(n)
 	r.nak = nakNone
 	r.msn = (r.msn + 1) & 0xffffff

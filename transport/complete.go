@@ -85,6 +85,7 @@ func (c *core) flushQueues() {
 	c.gather.drop(c)
 	c.flushSends()
 	shared := c.qp.Recv.Shared()
+	// A receive being filled is older than those in the queue, so it is flushed first.
 	if c.hasRecv {
 		c.completeReceive(qp.WC{Status: qp.WCWRFlushErr})
 	}
@@ -136,6 +137,7 @@ func (c *core) endReceive(wc qp.WC) {
 	c.wc = wc
 	c.wc.WRID = c.recv.ID
 	c.wc.QPN = c.qp.Num
+	// A datagram names its sender in the DETH; the sender of a connection is its peer.
 	if c.qp.Type.Connected() {
 		c.wc.SrcQP = c.qp.Attr.DestQPN
 	}
@@ -164,6 +166,7 @@ func success(p *bth.Packet, info *bth.OpcodeInfo, op qp.WCOpcode, n uint64) qp.W
 		wc.Flags |= qp.WithImm
 		wc.Imm = p.Imm
 	}
+	// Imm has the key that was invalidated, as in verbs.
 	if info.Headers&bth.HasIETH != 0 {
 		wc.Flags |= qp.WithInv
 		wc.Imm = p.InvalidateRKey

@@ -45,7 +45,8 @@ func (c *core) Counters() *Counters { return &c.count }
 func (c *core) ShareGather(g *Gather) { c.gather = g }
 
 // packetOf returns the scratch packet with the BTH fields that all packets have. Extension headers
-// keep old values; only those of the opcode are encoded. Reserved bits, FECN and BECN are 0.
+// keep old values; only those of the opcode are encoded. Reserved bits, FECN and BECN are 0. SE and
+// AckReq are clear; the caller sets them where the message needs them.
 func (c *core) packetOf(op bth.Opcode, psn bth.PSN) *bth.Packet {
 	p := &c.out
 	p.Opcode, p.PSN = op, psn
@@ -54,6 +55,7 @@ func (c *core) packetOf(op bth.Opcode, psn bth.PSN) *bth.Packet {
 	// RNICs send it so. Linux rxe always clears it, and ignores it in received packets.
 	p.MigReq = true
 	p.PKey = defaultPKey
+	// A UD replaces it by the queue pair number in its work request.
 	p.DestQP = c.qp.Attr.DestQPN
 	return p
 }

@@ -15,18 +15,18 @@ type Counters struct {
 	Timeouts          uint64 // local ACK timeouts
 	Probes            uint64 // packets sent again because an answer was overdue, before the timeout
 	ImpliedNAKs       uint64 // responses that showed that a READ or atomic response was lost
-	SequenceNAKsSent  uint64
-	SequenceNAKsTaken uint64
-	RNRNAKsSent       uint64
+	SequenceNAKsSent  uint64 // NAKs for a gap, once for each
+	SequenceNAKsTaken uint64 // received, also those that are not obeyed
+	RNRNAKsSent       uint64 // requests without a receive
 	RNRNAKsTaken      uint64
 	ErrorNAKsSent     uint64
 	ErrorNAKsTaken    uint64
 	DuplicateRequests uint64
-	OutOfSequence     uint64
+	OutOfSequence     uint64 // requests ahead of the expected PSN
 	EarlyKept         uint64 // requests kept until the missing packets before them arrived
 	EarlyDropped      uint64 // early requests dropped: too far ahead, already kept, or no room
-	RetryExceeded     uint64
-	RNRRetryExceeded  uint64
+	RetryExceeded     uint64 // queue pairs failed with RETRY_EXC_ERR
+	RNRRetryExceeded  uint64 // queue pairs failed with RNR_RETRY_EXC_ERR
 	ReadsReplayed     uint64 // duplicates of READs, atomics and the like that are answered again
 	ReplaysRefused    uint64 // such duplicates that are not, because it was done too often
 	QKeyViolations    uint64 // datagrams with a wrong Q_Key

@@ -115,9 +115,9 @@ type early struct {
 // earlySpan is the maximum distance in PSNs of a kept packet from the expected PSN.
 const earlySpan = 2 * earlyLimit
 
-// keep stores a copy of p and reports whether it did: not if a packet with its PSN is kept
-// already or if there is no room. All kept PSNs that are still ahead are within span of each
-// other, at most earlySpan.
+// keep stores a copy of p and reports whether it did: not if a packet with its PSN is kept already
+// or if there is no room. All kept PSNs that are still ahead are within span of each other, at most
+// earlySpan. The copy is necessary because the payload of a received packet is borrowed.
 func (e *early) keep(p *bth.Packet, span uint32) bool {
 	if e.pool == nil {
 		e.pool = new(EarlyPool)
@@ -299,9 +299,12 @@ func (c *RC) receiveEarly(p *bth.Packet) Verdict {
 	r := &c.rsp
 	c.count.OutOfSequence++
 	c.requestMissing()
+	// The limit keeps every slot of the ring for one PSN, and it bounds the memory that a peer can
+	// occupy by sending far ahead.
 	span := min(2*c.maxWindow, earlySpan)
 	near := distance(r.expected, p.PSN) < span
 	switch {
+	// These packets arrive again in any case.
 	case c.peer == peerRxe || r.nak == nakUnready:
 	case near && len(p.Payload) <= int(c.mtu) && r.early.keep(p, span):
 		c.count.EarlyKept++
@@ -326,6 +329,8 @@ func (c *RC) executeEarly() {
 		}
 		v := Accepted
 		if d == 0 {
+			// An ACK is due even if the kept packets have no AckReq. The requester waits for that
+			// of the repaired packet, and a PSN beyond that packet shows it that others were kept.
 			k.packet.AckReq = true
 			v = c.perform(&k.packet, k.packet.Opcode.Info())
 		}

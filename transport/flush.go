@@ -60,6 +60,7 @@ func (c *RC) sendAtomicWrite(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 // emptyResponse processes the response to the FLUSH or ATOMIC WRITE at the head of the queue: a
 // READ response without data (IBA A19).
 func (c *RC) emptyResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
+	// The response is the ONLY packet of a READ response without payload, from Linux rxe too.
 	if info.Pos != bth.Only {
 		c.fail(qp.WCBadRespErr)
 		return BadResponse
@@ -73,7 +74,8 @@ func (c *RC) emptyResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdic
 }
 
 // flushSlots is the maximum number of FLUSHes whose responses are pending. The ends do not
-// negotiate it; a FLUSH above it is treated as lost.
+// negotiate it; a FLUSH above it is treated as lost, so that the requester sends it again once a
+// response has left.
 const flushSlots = 16
 
 // takeFlush executes a FLUSH (IBA A19). Requests are executed in order, so all that the peer wrote
@@ -96,6 +98,8 @@ func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if region == nil {
 		return c.queueErrorNAK(bth.NakRemoteAccess, qp.WCSuccess)
 	}
+	// Without a resource, a FLUSH is requested again by a sequence NAK instead of refused: the
+	// number was not negotiated, so the peer has broken no rule.
 	reads := &c.rsp.reads
 	res := reads.claim(&reads.flushes, flushSlots)
 	if res == nil {

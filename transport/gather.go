@@ -41,7 +41,7 @@ type Gather struct {
 
 // heldMessage is a complete message that is held back.
 type heldMessage struct {
-	end   int     // index behind its last piece
+	end   int     // index in pieces behind its last piece
 	psn   bth.PSN // PSN of its first held-back packet, at the responder
 	msn   uint32  // MSN before the message, at the responder
 	tells bool    // wc becomes a completion when the message is stored
@@ -90,6 +90,7 @@ func (g *Gather) settle() error {
 			o.storeFailed(m.psn, messages[i:])
 			return err
 		}
+		// The data of m is stored, so its completion may be seen now.
 		if m.tells {
 			o.completions().Complete(&m.wc)
 		}
@@ -217,6 +218,8 @@ func (g *Gather) store(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint6
 	if !final {
 		return g.put(o, psn, region, addr, b, false)
 	}
+	// The last bytes, up to FinalBytes, become a piece of their own behind the rest of the message,
+	// because programs poll them to learn that a WRITE has arrived.
 	body := 0
 	if g != nil && region.Vectored() {
 		body = len(b) - min(len(b), mr.FinalBytes)

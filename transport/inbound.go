@@ -70,6 +70,8 @@ func (m *inbound) write(g *Gather, o gatherOwner, p *bth.Packet, ends bool) bth.
 	if len(payload) == 0 {
 		return noNAK
 	}
+	// The region may have been deregistered since the packet with the RETH; its key is checked only
+	// there.
 	if !m.region.Valid() {
 		return bth.NakRemoteAccess
 	}

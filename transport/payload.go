@@ -54,6 +54,7 @@ func (x *transmission) attach(f *packet.Frame, region *mr.Region, addr, n, ahead
 	if region == nil || !region.Valid() {
 		return false
 	}
+	// Addressable memory is borrowed; otherwise an earlier read of this call may contain the bytes.
 	b := region.View(addr, n)
 	if b == nil {
 		b = x.stage.bytes(region, addr, n)
@@ -68,8 +69,8 @@ func (x *transmission) attach(f *packet.Frame, region *mr.Region, addr, n, ahead
 	return true
 }
 
-// maxStage is the maximum read, in bytes, of memory that this process cannot access by pointer.
-// One call costs as much as copying some thousand bytes.
+// maxStage is the maximum read, in bytes, of memory that this process cannot access by pointer: 64
+// KiB. One call costs as much as copying some thousand bytes.
 const maxStage = 64 << 10
 
 // stage is a staging buffer: bytes of such memory, read for the packets of one call of Transmit.
@@ -116,8 +117,9 @@ type readSource struct {
 }
 
 // readAhead returns the length in bytes of the read, from the first byte of the message on, that is
-// worth its cost: up to the end of the one-packet messages that this call may send next. They
-// were posted, or requested, before this call, so their buffers do not change during it.
+// worth its cost: up to the end of the one-packet messages that this call may send next. They were
+// posted, or requested, before this call, so their buffers do not change during it. A message of
+// more than one packet does not need this: ahead of attach covers the rest of it.
 func (x *transmission) readAhead() uint64 {
 	switch {
 	case x.source.sends != nil:
@@ -177,6 +179,8 @@ func (x *transmission) singleExtent(w *qp.SendWQE) (key uint32, e extent, ok boo
 // first n. If that fails it reads only n bytes; if that fails too, it returns nil.
 func (s *stage) fill(f *packet.Frame, region *mr.Region, addr, n, ahead uint64) []byte {
 	b := f.Alloc(int(max(n, min(ahead, maxStage))))
+	// The bytes ahead may lie in a page that the program has unmapped; those of this packet must be
+	// readable.
 	if region.Read(b, addr) != nil {
 		if b = b[:n]; region.Read(b, addr) != nil {
 			return nil

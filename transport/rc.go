@@ -240,6 +240,8 @@ func (c *RC) NextTimeout() (Time, bool) {
 // packet of the probe too.
 func (c *RC) Timeout(now Time) {
 	r := &c.req
+	// The wait was the minimum that the responder asked for (IBA 9.7.5.2.8); the next Transmit
+	// sends again from una.
 	if r.rnrWaiting && now >= r.rnrUntil {
 		r.rnrWaiting = false
 	}

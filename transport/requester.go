@@ -163,6 +163,7 @@ func (c *RC) progressed(now Time, n uint32) {
 		r.cur = c.qp.SQ.Head()
 	}
 	r.armed = false
+	// The timer runs only while something is outstanding.
 	if r.send != r.una {
 		c.arm(now)
 	}

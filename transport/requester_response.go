@@ -26,6 +26,8 @@ func (c *RC) response(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		}
 		return GhostResponse
 	}
+	// READ and atomic responses also have an AETH, but their opcode decides: they are never NAKs,
+	// and MIDDLE has none.
 	if info.Op == bth.OpReadResponse {
 		return c.readResponse(now, p, info)
 	}
@@ -33,6 +35,8 @@ func (c *RC) response(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.atomicAck(now, p)
 	}
 	switch {
+	// The upper three bits of the syndrome distinguish ACK, RNR NAK and NAK; the lower five are the
+	// credits, the timer code and the NAK code (IBA 9.7.5). Reserved ones are ignored.
 	case s.IsAck():
 		return c.ack(now, p.PSN)
 	case s.IsRNR():
@@ -57,6 +61,7 @@ func (c *RC) acknowledge(now Time, end bth.PSN) bool {
 		if waitsForData(w) {
 			break
 		}
+		// The request at the head of the queue uses the PSNs up to stop.
 		stop := w.FirstPSN.Add(w.Packets)
 		// end is inside the message: una advances, but the request is not complete.
 		if distance(r.una, end) < distance(r.una, stop) {
@@ -93,6 +98,7 @@ func (c *RC) ack(now Time, psn bth.PSN) Verdict {
 // again. The packets that follow the loss each imply the same NAK, so only the first of them counts
 // as one retry.
 func (c *RC) impliedNAK(now Time) Verdict {
+	// Every response behind the lost one arrives here, until the requested one does.
 	if c.req.nakObeyed {
 		return OutOfSequence
 	}
@@ -134,6 +140,8 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 	if !c.acknowledge(now, psn) {
 		return c.impliedNAK(now)
 	}
+	// During the wait, and before anything is sent again, further RNR NAKs are of requests sent
+	// before the wait. They neither prolong it nor cost a retry.
 	if r.rnrWaiting || r.send == r.una {
 		return RNRWait
 	}
@@ -174,6 +182,7 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 	if w.Opcode == qp.WRFlush || w.Opcode == qp.WRAtomicWrite {
 		return c.emptyResponse(now, p, info)
 	}
+	// A response with data for a SEND or WRITE is ignored.
 	if w.Opcode != qp.WRRead {
 		return BadResponse
 	}

@@ -61,7 +61,9 @@ func (c *RC) repair(s span) {
 	r.sampling = false
 }
 
-// endOfHeadPacket returns the PSN behind the packet at una; if that is a READ, behind its chunk.
+// endOfHeadPacket returns the PSN behind the packet at una; if that is a READ, behind its chunk. A
+// lost READ request and a lost response are repaired in the same way: the rest of the chunk is
+// requested.
 func (c *RC) endOfHeadPacket() bth.PSN {
 	r := &c.req
 	w := c.qp.SQ.At(c.qp.SQ.Head())
@@ -85,7 +87,8 @@ func (r *requester) updateRepairs() {
 
 // takeVainRepair counts a repair in vain and returns true if the answer that has just advanced una
 // covers the repaired packet and nothing behind it, so that the requester must go back. The peer
-// has not kept those packets: it has no room, keeps none, or the next one was lost too.
+// has not kept those packets: it has no room, keeps none, or the next one was lost too. After
+// maxVainRepairs of them, every NAK leads to go-back-N, as the IBA describes it (IBA 9.7.5.1.2).
 func (r *requester) takeVainRepair() bool {
 	if !r.repairingForNAK || r.una != r.repairEnd {
 		return false
@@ -177,8 +180,11 @@ func (c *RC) scheduleProbe(now Time) {
 	}
 }
 
-// probe sends the packet at una again. If the answer to the last probe acknowledged its packet
-// alone, further packets are missing, and so much time is lost already that all are sent again.
+// probe sends the packet at una again. The tail loss probe of TCP may send new data instead
+// (RFC 8985, section 7.3). Here the oldest packet is the better choice: if it was lost, the probe
+// repairs the loss; if not, the responder answers the duplicate at once. If the answer to the last
+// probe acknowledged its packet alone, further packets are missing, and so much time is lost
+// already that all are sent again.
 func (c *RC) probe(now Time) {
 	r := &c.req
 	r.probeAt = 0

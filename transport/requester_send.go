@@ -88,6 +88,8 @@ func (c *RC) sendQueued(x *transmission) {
 				return
 			}
 		}
+		// After going back, send may lie in the middle of a message: sending continues with that
+		// packet.
 		at := cursor{psn: r.send, index: r.cur, packet: distance(w.FirstPSN, r.send)}
 		if at.packet >= w.Packets { // all of w is sent
 			r.cur++
@@ -151,6 +153,7 @@ func (c *RC) sent(now Time, n uint32) {
 	}
 	r.send = r.send.Add(n)
 	r.sentNew = true
+	// The congestion control grows a window only if it was full at some time.
 	r.limited = r.limited || r.outstanding() >= r.window
 	if r.send.Diff(r.next) > 0 {
 		r.next = r.send
@@ -211,6 +214,8 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	if !at.repair {
 		room = min(room, r.shareLeft(x.now))
 	}
+	// All packets before this one carry a full path MTU (IBA C9-92), so the offset follows from the
+	// PSN.
 	off := uint64(at.packet) * uint64(c.mtu)
 	n := min(w.Length-off, uint64(c.mtu))
 	last := at.packet == w.Packets-1
@@ -280,6 +285,7 @@ func (c *RC) sendRead(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 		return 0
 	}
 	p := c.packetOf(bth.RCReadRequest, at.psn)
+	// A READ is answered in any case; AckReq is set as Linux rxe does.
 	p.AckReq = true
 	p.RETH = c.chunkRETH(w, at.packet, n)
 	if x.frame(p, 0) == nil {

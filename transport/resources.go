@@ -28,7 +28,8 @@ type resource struct {
 	busy       bool       // a job has it
 }
 
-// job is a request whose responses are being sent.
+// job is a request whose responses are being sent. Each call of Transmit continues it where the
+// last one stopped for lack of frames.
 type job struct {
 	res    *resource
 	from   bth.PSN // PSN of the first response of this answer
@@ -122,8 +123,9 @@ func (r *resources) free(g *ring, limit int) int {
 	return limit
 }
 
-// resize changes the number of resources in g to n. The newest n of the old ones remain, with
-// their jobs; the peer must not have more requests outstanding than the new limit.
+// resize changes the number of resources in g to n. The newest n of the old ones remain, with their
+// jobs; the peer must not have more requests outstanding than the new limit. Programs change
+// max_dest_rd_atomic in SQD.
 func (r *resources) resize(g *ring, n int) {
 	if len(g.slots) == n {
 		return

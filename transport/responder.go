@@ -52,6 +52,7 @@ const (
 
 // start resets the responder: the queue pair has entered RTR.
 func (r *responder) start(psn bth.PSN) {
+	// The PSNs of kept packets belong to the connection before.
 	r.early.clear()
 	*r = responder{expected: psn, started: true, reads: r.reads, early: r.early}
 	r.reads.reset()
@@ -142,6 +143,7 @@ func (c *RC) requestMissing() {
 // (IBA 9.7.4.1.6).
 func (c *RC) inOrder(p *bth.Packet, info *bth.OpcodeInfo) bool {
 	r := &c.rsp
+	// A message must end before the next one starts (IBA 9.7.4.1.3).
 	if info.Starts() {
 		return !r.inside && payloadFits(info.Pos, len(p.Payload), c.mtu)
 	}
@@ -159,6 +161,9 @@ func (c *RC) executed(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if !r.inside {
 		r.msn = (r.msn + 1) & 0xffffff
 	}
+	// A packet without AckReq gets no ACK of its own: a later one covers it (IBA 9.7.5.1.2). AckReq
+	// is answered in the middle of a message too, because Linux rxe stops at 128 unacknowledged
+	// PSNs.
 	if p.AckReq {
 		c.queueACK()
 	}
@@ -269,6 +274,7 @@ func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			return c.queueErrorNAK(nak, qp.WCSuccess)
 		}
 	}
+	// The data of all packets must equal the DMA length of the RETH (IBA 9.7.4.1.6).
 	if !r.writeFits(len(p.Payload), info.Ends()) {
 		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}

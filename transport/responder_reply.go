@@ -141,6 +141,8 @@ func (c *RC) duplicate(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			c.queueACK()
 		}
 		return Duplicate
+	// A requester that repeats one of these waits for its own response; an ACK of a later PSN would
+	// be an implied NAK to it (IBA 9.7.5.1.2).
 	case bth.OpReadRequest, bth.OpCmpSwap, bth.OpFetchAdd, bth.OpAtomicWrite, bth.OpFlush:
 		return c.replay(p, info)
 	}
@@ -154,9 +156,11 @@ func (c *RC) duplicate(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	rs := &c.rsp.reads
 	res := rs.at(p.PSN)
+	// The resource has been given to a later request, so the peer must have received the response.
 	if res == nil || res.op != info.Op {
 		return UnknownDuplicate
 	}
+	// Responses before the PSN of the duplicate were received: it asks for the rest.
 	k := distance(res.first, p.PSN)
 	if !res.matches(p, uint64(k)*uint64(c.mtu)) {
 		return UnknownDuplicate

@@ -36,6 +36,7 @@ func (c *UC) Modified(Time) {
 		c.inside = false
 	case c.state == qp.RTR && was != qp.RTR:
 		c.expected, c.inside = c.qp.Attr.RQPSN, false
+	// RTS after SQD or SQE continues with the PSN of before.
 	case c.state == qp.RTS && was == qp.RTR:
 		c.next = c.qp.Attr.SQPSN
 		c.restart()
@@ -85,6 +86,8 @@ func (c *UC) start(w *qp.SendWQE) qp.WCStatus {
 // local executes the local work request at cur, which sends nothing, and reports whether the next
 // request may begin.
 func (c *UC) local(w *qp.SendWQE) bool {
+	// The local invalidate fence (IBA 10.6.5.1): earlier requests may still read memory through the
+	// key until they are sent.
 	if w.Opcode == qp.WRLocalInv && c.cur != c.qp.SQ.Head() {
 		return false
 	}
@@ -104,6 +107,7 @@ func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
 	off := uint64(i) * uint64(c.mtu)
 	n := min(w.Length-off, uint64(c.mtu))
 	last := i == w.Packets-1
+	// AckReq stays clear in all packets: nothing may answer them (IBA 9.8).
 	p := c.packetOf(ucOpcode(requestOps[w.Opcode].pick(i == 0, last)), c.next)
 	c.requestHeaders(p, w, last)
 	f := x.frame(p, n)
@@ -136,6 +140,7 @@ func ucOpcode(rc bth.Opcode) bth.Opcode { return rc | bth.UCSendFirst }
 func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
 	c.count.ReceivedPackets++
 	info := p.Opcode.Info()
+	// An opcode of another service, or a reserved one, is an invalid field (IBA C9-165).
 	if !info.Valid || info.Service != bth.ServiceUC {
 		return WrongService
 	}
@@ -198,6 +203,7 @@ func (c *UC) verdictOf(nak bth.Syndrome) Verdict {
 // with invalid memory completes with LOC_PROT_ERR and puts the queue pair into ERR. Without a
 // receive, the message is dropped: UC has no RNR NAK.
 func (c *UC) takeCheckedReceive() Verdict {
+	// The receive of a dropped message serves this one.
 	if c.hasRecv {
 		return Accepted
 	}
@@ -216,6 +222,8 @@ func (c *UC) takeCheckedReceive() Verdict {
 // first packets when a later one is dropped; a program can rely only on the completion of its
 // immediate data.
 func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
+	// FIRST and MIDDLE have exactly the path MTU (IBA 9.8.2.1). A message that fails here or below
+	// is dropped as a whole, and its receive serves the next one.
 	if !payloadFits(info.Pos, len(p.Payload), c.mtu) {
 		return InvalidRequest
 	}
@@ -229,10 +237,13 @@ func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		}
 		return Accepted
 	}
+	// Too much or too little data for the DMA length of the RETH.
 	if !c.writeFits(len(p.Payload), info.Ends()) {
 		return InvalidRequest
 	}
 	imm := info.Headers&bth.HasImmDt != 0
+	// The receive is taken at the last packet, because only that one has the immediate data. A
+	// WRITE that fails consumes none (IBA C10-87).
 	if imm {
 		if v := c.takeCheckedReceive(); v != Accepted {
 			return v

@@ -36,6 +36,7 @@ func (c *UD) Modified(Time) {
 	case c.state == qp.RESET:
 		c.reset()
 		c.restart()
+	// RTS after SQD or SQE continues with the PSN of before.
 	case c.state == qp.RTS && was == qp.RTR:
 		c.next = c.qp.Attr.SQPSN
 		c.restart()
@@ -70,6 +71,7 @@ func (c *UD) Transmit(now Time, _ *packet.Path, dst *packet.Batch, limit int) (m
 			break
 		}
 		ah, _ := w.AH.(*AH)
+		// UD supports SEND only, with and without immediate data (IBA 9.8.3).
 		if ah == nil || udOps[w.Opcode] == 0 {
 			c.failAt(qp.WCLocQPOpErr)
 			break
@@ -149,6 +151,7 @@ func (c *UD) Receive(now Time, p *bth.Packet) Verdict { return c.ReceiveFrom(now
 func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 	c.count.ReceivedPackets++
 	info := p.Opcode.Info()
+	// An opcode of another service, or a reserved one, is an invalid field (IBA C9-165).
 	if !info.Valid || info.Service != bth.ServiceUD {
 		return WrongService
 	}
@@ -157,16 +160,20 @@ func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 	default:
 		return WrongState
 	}
+	// The Q_Key protects against datagrams of strangers. A wrong one is counted, and the datagram
+	// is dropped silently.
 	if p.DETH.QKey != c.qkey() {
 		c.count.QKeyViolations++
 		return BadQKey
 	}
+	// A receive is left over from a datagram that was too long for it.
 	if !c.hasRecv && !c.takeReceive() {
 		return NoReceive
 	}
 	if resolve(&c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
 		return c.failReceive()
 	}
+	// The network header takes 40 bytes of the receive in any case, even if the link reports none.
 	n := GRHLen + uint64(len(p.Payload))
 	if n > c.recv.Length {
 		return c.tooLong()
@@ -262,6 +269,7 @@ func (g *GRH) Set(f *packet.Received) {
 	length := bth.UDPHeaderLen + len(f.Data)
 	if !f.Src.Is4() {
 		src, dst := f.Src.As16(), f.Dst.As16()
+		// Version, traffic class, flow label; then payload length, next header and hop limit.
 		be.PutUint32(g[0:], 6<<28|uint32(f.TrafficClass)<<20)
 		be.PutUint16(g[4:], uint16(length))
 		g[6], g[7] = protocolUDP, f.HopLimit
@@ -271,6 +279,7 @@ func (g *GRH) Set(f *packet.Received) {
 	}
 	h := g[ip4At:]
 	src, dst := f.Src.As4(), f.Dst.As4()
+	// Version 4 and a header of 5 words (IBA CA17-3), then the type of service.
 	h[0], h[1] = 0x45, f.TrafficClass
 	be.PutUint16(h[2:], uint16(bth.IPv4HeaderLen+length))
 	be.PutUint16(h[4:], f.ID)
