@@ -8,8 +8,11 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// sendAtomic sends a compare and swap or a fetch and add and returns the number of PSNs used, 0
-// or 1.
+// This file has both ends of compare and swap and of fetch and add (IBA 9.4.5). An atomic has one
+// PSN: its request has no payload, its response the value before the operation.
+
+// sendAtomic sends a compare and swap or a fetch and add and returns the number of PSNs used, 0 or
+// 1. It sets AckReq, although its response is not an ACK, as Linux rxe does.
 func (c *RC) sendAtomic(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
 	if !c.readSlot(at) || r.windowLeft(at.psn) == 0 || !r.shareAdmits(x.now, at, 1) {
@@ -19,6 +22,8 @@ func (c *RC) sendAtomic(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	op := bth.RCFetchAdd
 	if w.Opcode == qp.WRCmpSwap {
 		op = bth.RCCmpSwap
+		// The AtomicETH has one field for the swap and the add operand, and one to compare with
+		// (IBA 9.3.4).
 		h.SwapAdd, h.Compare = w.Swap, w.CompareAdd
 	} else {
 		h.SwapAdd = w.CompareAdd
@@ -43,6 +48,7 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 		return c.impliedNAK(now)
 	}
 	w := c.qp.SQ.At(c.qp.SQ.Head())
+	// A response of the wrong kind for this PSN is ignored; the timer repeats the request.
 	if !isAtomic(w) {
 		return BadResponse
 	}
@@ -55,6 +61,7 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 		c.fail(qp.WCLocProtErr)
 		return LocalError
 	}
+	// Going back sets reads to 0, and a response that was on its way then finds no slot to free.
 	if r.reads > 0 {
 		r.reads--
 	}
@@ -65,11 +72,13 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 }
 
 // atomicBytes is the operand size of an atomic in bytes; its address must be a multiple of it
-// (IBA 9.4.5).
+// (IBA 9.4.5). The address counts, not the location in memory.
 const atomicBytes = 8
 
-// takeAtomic executes a compare and swap or a fetch and add. Its resource keeps the original
-// value: a duplicate gets the same response and is not executed again (IBA 9.7.5.1).
+// takeAtomic executes a compare and swap or a fetch and add. Its resource keeps the original value:
+// a duplicate gets the same response and is not executed again (IBA 9.7.5.1). The operation is
+// atomic with respect to the other atomics of the device (IBV_ATOMIC_HCA), which the region
+// ensures.
 func (c *RC) takeAtomic(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	h := &p.AtomicETH
@@ -103,9 +112,10 @@ func (c *RC) takeAtomic(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 
 // queueResponse advances the responder past a request whose response uses n PSNs. It stores v in
 // res and queues the response. The MSN is incremented when the request is executed, before the
-// response is sent (IBA C9-148).
+// response is sent (IBA C9-148), and every AETH of the response has this MSN.
 func (c *RC) queueResponse(p *bth.Packet, res *resource, v resource, n uint32) {
 	r := &c.rsp
+	// A READ occupies the PSNs of all its responses (IBA 9.4.4).
 	r.expected = r.expected.Add(n)
 	r.nak = nakNone
 	r.msn = (r.msn + 1) & 0xffffff

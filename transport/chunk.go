@@ -19,12 +19,13 @@ import (
 // Linux rxe gets whole messages: between two virtual machines it receives WRITEs of one packet
 // each at 0.8 times the rate of whole ones.
 
-// readPair is the number of responses to a READ request all of whose responses have equal
-// lengths.
+// readPair is the number of responses to a READ request all of whose responses have equal lengths:
+// FIRST and LAST, each with an AETH.
 const readPair = 2
 
 // chunkOf returns the number of PSNs of each READ request or WRITE message that w is sent as.
-// trains reports whether the link has segmentation offload.
+// trains reports whether the link has segmentation offload. A WRITE with immediate data and a SEND
+// stay whole, because the completion of their receive has the length of one message.
 func (c *RC) chunkOf(w *qp.SendWQE, trains bool) uint32 {
 	trains = trains && c.peer == peerRNIC
 	switch {
@@ -40,7 +41,8 @@ func (c *RC) chunkOf(w *qp.SendWQE, trains bool) uint32 {
 }
 
 // chunkRETH returns the RETH of the READ request or WRITE message that begins at the given packet
-// of w and uses n PSNs.
+// of w and uses n PSNs. Its length is the path MTU for each PSN, less in the last chunk; the sum is
+// the length of the work request.
 func (c *core) chunkRETH(w *qp.SendWQE, packet, n uint32) bth.RETH {
 	off := uint64(packet) * uint64(c.mtu)
 	return bth.RETH{

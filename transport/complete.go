@@ -5,8 +5,12 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
+// This file ends work requests: with a completion, with WR_FLUSH_ERR, or without a trace in RESET.
+// A completion follows the order of its queue (IBA 10.8.3) and is generated after the data is
+// stored.
+
 // completeHead removes the oldest send work request. A successful one generates a completion only
-// if it is signaled, a failed one always does.
+// if it is signaled; a failed one always does (IBA 10.7.3.1).
 func (c *core) completeHead(status qp.WCStatus) {
 	w := c.qp.SQ.At(c.qp.SQ.Head())
 	// The slot must be free before the program sees the completion, because it may post another
@@ -47,7 +51,7 @@ func (c *core) heldHead() *heldMessage {
 }
 
 // fail completes the oldest send work request with status and puts the queue pair into ERR, which
-// flushes all others.
+// flushes all others. A program learns the cause from the first completion that is not successful.
 func (c *RC) fail(status qp.WCStatus) {
 	c.gather.drop(&c.core)
 	if c.qp.SQ.Len() > 0 {
@@ -81,6 +85,7 @@ func (c *core) flushQueues() {
 	c.gather.drop(c)
 	c.flushSends()
 	shared := c.qp.Recv.Shared()
+	// A receive being filled is older than those in the queue, so it is flushed first.
 	if c.hasRecv {
 		c.completeReceive(qp.WC{Status: qp.WCWRFlushErr})
 	}
@@ -93,7 +98,8 @@ func (c *core) flushQueues() {
 	}
 }
 
-// flushSends completes all requests of the send queue with WR_FLUSH_ERR.
+// flushSends completes all requests of the send queue with WR_FLUSH_ERR. Requests that were sent
+// but not acknowledged are flushed too: the peer may have executed them.
 func (c *core) flushSends() {
 	for c.qp.SQ.Len() > 0 {
 		c.completeHead(qp.WCWRFlushErr)
@@ -112,6 +118,7 @@ func (c *core) reset() {
 }
 
 // takeReceive makes the next receive the one being filled and reports whether there is one.
+// Receives are used in the order in which they were posted (IBA 10.8.3).
 func (c *core) takeReceive() bool {
 	c.hasRecv = c.qp.Recv.Take(&c.recv)
 	return c.hasRecv
@@ -130,6 +137,7 @@ func (c *core) endReceive(wc qp.WC) {
 	c.wc = wc
 	c.wc.WRID = c.recv.ID
 	c.wc.QPN = c.qp.Num
+	// A datagram names its sender in the DETH; the sender of a connection is its peer.
 	if c.qp.Type.Connected() {
 		c.wc.SrcQP = c.qp.Attr.DestQPN
 	}
@@ -158,6 +166,7 @@ func success(p *bth.Packet, info *bth.OpcodeInfo, op qp.WCOpcode, n uint64) qp.W
 		wc.Flags |= qp.WithImm
 		wc.Imm = p.Imm
 	}
+	// Imm has the key that was invalidated, as in verbs.
 	if info.Headers&bth.HasIETH != 0 {
 		wc.Flags |= qp.WithInv
 		wc.Imm = p.InvalidateRKey

@@ -6,26 +6,31 @@ type Time int64
 // Config holds the choices that the IBA leaves to the implementation. A zero field means the
 // value of [DefaultConfig].
 type Config struct {
-	// Window is the initial congestion window in PSNs, READ responses included. It is also the
-	// maximum towards Linux rxe, which itself uses 128. Range 1 to 2^22.
+	// Window is the initial congestion window in PSNs, READ responses included. Range 1 to 2^22. It
+	// is also the maximum towards Linux rxe, which itself uses 128 (RXE_MAX_UNACKED_PSNS).
 	//
-	// A local ACK timeout sets the window to half of the outstanding PSNs, at least 1; each
-	// acknowledgement lets it grow again by what it covers, up to Window. The IBA does not
-	// require this. Without it, queue pairs that together overrun a slow receiver time out
-	// together, and each sends its whole window again until retry_cnt is spent. A NAK proves that
-	// the peer receives, so it does not reduce the window below Window. Only when eight NAKs in a
-	// row each find hardly anything acknowledged is the window halved.
+	// A local ACK timeout sets the window to half of the outstanding PSNs, at least 1. Each
+	// acknowledgement lets it grow again by the number of PSNs acknowledged, up to Window. The
+	// IBA does not require this. Without it, queue pairs that together overrun a slow receiver time
+	// out together, and each sends its whole window again until retry_cnt is spent.
+	//
+	// A NAK proves that the peer receives, so a single one does not reduce the window below Window.
+	// Eight NAKs in a row halve it if each finds at most a quarter of the outstanding PSNs
+	// acknowledged.
 	//
 	// A READ request for a chunk larger than the window is allowed when nothing else is
 	// outstanding. While a packet is repaired, SENDs and WRITEs may use twice the window; a
 	// responder keeps early packets as far ahead.
 	Window int
-	// MaxWindow is the maximum congestion window in PSNs. Towards a peer that is not Linux rxe, a
-	// window that was full grows beyond Window: by what is acknowledged until the first loss,
-	// then by a step, a quarter of Window, for each four windows acknowledged. When more than half
-	// a step is sent again after NAKs while a window is acknowledged, such a window becomes 0.7
-	// times as large, rounded down to a whole number of steps, but not smaller than Window. 0
-	// means Window if that is set, else 1,024.
+	// MaxWindow is the maximum congestion window in PSNs towards a peer that is not Linux rxe. 0
+	// means Window if that is set, else 1,024. Range 1 to 2^22. The window grows beyond Window only
+	// when all of it was outstanding:
+	//
+	//   - until the first loss, by the number of PSNs acknowledged
+	//   - later by one step, a quarter of Window, for each four windows acknowledged
+	//
+	// If more than half a step is sent again after NAKs while one window is acknowledged, such a
+	// window becomes 0.7 times as large, rounded down to whole steps, but not smaller than Window.
 	MaxWindow int
 	// WindowBytes limits the initial window in bytes of payload, so that a window of large
 	// packets fits into the receiver's socket buffer. One packet is always allowed.
@@ -33,26 +38,26 @@ type Config struct {
 	// MaxWindowBytes limits MaxWindow in the same way. 0 means WindowBytes if that is set, else 1
 	// MiB.
 	MaxWindowBytes int
-	// AckEvery is the maximum number of request packets from one AckReq to the next. The last
-	// packet of a message has AckReq too, and so does the packet that fills the window, a
-	// repaired packet, and the last packet of a Transmit while other requesters use the same
-	// Share.
+	// AckEvery is the maximum number of request packets from one AckReq to the next. Linux rxe sets
+	// AckReq at about every 66th packet and stops at 128 unacknowledged ones. These packets have
+	// AckReq too: the last packet of a message, the one that fills the window, a repaired packet,
+	// and the last packet of a Transmit while other requesters use the same Share.
 	AckEvery int
-	// ReadChunk is the maximum number of response packets that one READ request asks for. A
-	// longer READ is sent as several requests with consecutive PSNs, which a responder cannot
-	// tell from shorter READs. The maximum is Window, because READ responses have no flow control
-	// of their own. 0 means half of the window, or all of it if max_rd_atomic is 1. A link with
-	// segmentation offload may reduce it to 2: see [packet.Batch.Trains].
+	// ReadChunk is the maximum number of response packets that one READ request asks for. A longer
+	// READ is sent as several requests with consecutive PSNs, which a responder cannot tell from
+	// shorter READs. The maximum is Window, because READ responses have no flow control of their
+	// own. 0 means half of the window, so that two requests overlap, or all of it if max_rd_atomic
+	// is 1. A link with segmentation offload may reduce it to 2: see [packet.Batch.Trains].
 	ReadChunk int
 	// BackoffLimit limits the growth of the local ACK timeout: each timeout without progress
-	// doubles the next one, up to BackoffLimit times that of the queue pair. The IBA allows a
-	// requester to detect a timeout as late as four times the programmed value (IBA 9.7.6.1.3).
-	// Range 1 to 4.
+	// doubles the next one, up to BackoffLimit times that of the queue pair. The IBA permits it,
+	// because a timeout may be detected as late as four times the programmed value (IBA 9.7.6.1.3,
+	// C9-140). Range 1 to 4.
 	BackoffLimit int
-	// ProbeAfter is the minimum time without an answer after which the oldest unacknowledged
-	// packet is sent again as a probe, before the local ACK timeout and without spending a retry.
-	// Only a peer that has shown that it keeps early packets is probed. The time is longer where
-	// RTT samples are.
+	// ProbeAfter is the minimum time without an answer, in nanoseconds, after which the oldest
+	// unacknowledged packet is sent again as a probe, before the local ACK timeout and without
+	// spending a retry. Only a peer that has shown that it keeps early packets is probed. The time
+	// is longer if RTT samples are.
 	ProbeAfter Time
 	// Congestion returns the congestion control of a new queue pair. If it is nil or returns nil,
 	// the queue pair follows the rules at Window and MaxWindow.
@@ -86,7 +91,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// withMax fills in a size and its maximum, whose defaults are n and most.
+// withMax fills in a size and its maximum, whose defaults are n and most. If only one of the two is
+// set, the other one follows it: a maximum below the default size reduces the size, and a size is
+// its own maximum.
 func withMax(got, gotMost, n, most int) (int, int) {
 	switch {
 	case got <= 0 && gotMost <= 0:
@@ -98,7 +105,8 @@ func withMax(got, gotMost, n, most int) (int, int) {
 }
 
 // AckTimeout returns the local ACK timeout for the 5-bit code of a queue pair: 4.096 µs × 2^code,
-// or 0 for code 0, which disables the timer (IBA 9.7.6.1.3, C9-140).
+// from 8.192 µs for code 1 to 2.4 hours for code 31. Code 0 disables the timer, and AckTimeout
+// returns 0 (IBA 9.7.6.1.3, C9-140).
 func AckTimeout(code uint8) Time {
 	if code == 0 {
 		return 0

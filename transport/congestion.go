@@ -1,5 +1,11 @@
 package transport
 
+// This file has the congestion control of a requester. The IBA has none for RoCEv2 except the
+// reaction to CNPs (IBA A17.9.3): a requester may send up to 2^23 - 1 PSNs at once. The default
+// control is a window like that of TCP (RFC 5681), with two differences. It starts at a size that a
+// socket buffer can take instead of a few packets, and a NAK alone does not reduce it below that
+// size.
+
 // A Congestion controls how many PSNs one requester may have outstanding and when it may send.
 // Each queue pair has its own. It has no clock, is called under the lock of the queue pair, and
 // must not block. PSNs are counted as in the send queue: one for each packet of a SEND or WRITE,
@@ -15,12 +21,14 @@ type Congestion interface {
 	OnLoss(now Time, l Loss)
 	// OnTimeout reports that the local ACK timer has expired with that many PSNs outstanding.
 	OnTimeout(now Time, outstanding uint32)
-	// OnCNP reports that the peer has sent a congestion notification packet (IBA A17.9.3).
+	// OnCNP reports that the peer has sent a congestion notification packet (IBA A17.9.3). A
+	// channel adapter with congestion management sends more slowly after it (IBA CA17-45) and
+	// recovers without further CNPs (IBA CA17-46).
 	OnCNP(now Time)
 	// Window returns the maximum number of outstanding PSNs. A value below 1 means 1.
 	Window() uint32
 	// NotBefore returns the time before which no request packet may be sent, 0 for none. It does
-	// not delay responses and acknowledgements.
+	// not delay responses and acknowledgements. With it, a control can pace packets.
 	NotBefore() Time
 }
 
@@ -73,9 +81,11 @@ func (r *defaultCongestion) Start(l WindowLimits) {
 
 func (r *defaultCongestion) OnSend(Time, uint32) {}
 
-// OnAck opens the window by what was acknowledged, up to the initial window, as in slow start. A
-// window that was full, towards a peer with room for more, grows beyond: while goroutines at both
-// ends sleep and are woken, more than an rxe window is in flight.
+// OnAck opens the window by the number of PSNs acknowledged, up to the initial window, as in slow
+// start (RFC 5681, section 3.1). A window that was full, towards a peer with room for more, grows
+// beyond: while goroutines at both ends sleep and are woken, more than the 128 PSNs of Linux rxe
+// are in flight. A window that was not full does not grow, because its size was not tested
+// (RFC 9002, section 7.8).
 func (r *defaultCongestion) OnAck(_ Time, a Ack) {
 	if r.round += a.PSNs; r.round >= r.window {
 		r.round, r.repeated = 0, 0
@@ -106,11 +116,11 @@ const (
 )
 
 // OnLoss reduces a window beyond the initial one to 0.7 times its size, as CUBIC does (RFC 9438,
-// section 4.6), if more than half a step is sent again in one round: the peer receives, but may
-// have room for less. After a step beyond the room there is, a round loses a step. Fewer packets
-// were lost for another reason than the size of the window; BBR tolerates a part of a round too
-// (draft-ietf-ccwg-bbr, BBRLossThresh). A single RNR NAK does not change the window: the packet
-// was not lost.
+// section 4.6), if more than half a step is sent again in one round. Then the peer receives, but
+// may have room for less: after a step beyond the room there is, a round loses a step. If fewer
+// packets were lost, the cause was not the size of the window; BBR tolerates a part of a round too
+// (draft-ietf-ccwg-bbr, BBRLossThresh). A single RNR NAK does not change the window: the packet was
+// not lost.
 func (r *defaultCongestion) OnLoss(_ Time, l Loss) {
 	if vain := vainFraction*r.sinceNAK <= l.Outstanding; !vain {
 		r.vainNAKs = 0
@@ -132,18 +142,25 @@ func (r *defaultCongestion) OnLoss(_ Time, l Loss) {
 	}
 }
 
-// OnTimeout halves the window: not even the last outstanding packet was answered, so the peer, or
-// a node on the path, may be receiving less than it is sent.
+// OnTimeout halves the window: not even the last outstanding packet was answered, so the peer, or a
+// node on the path, may be receiving less than it is sent. TCP sets its slow start threshold to
+// half of the outstanding data and its window to one segment (RFC 5681, section 3.1). Here the
+// window continues from half.
 func (r *defaultCongestion) OnTimeout(_ Time, outstanding uint32) { r.halve(outstanding) }
 
+// halve sets the window to half of the outstanding PSNs, at least 1. What is outstanding counts and
+// not the window: a window that was not full says nothing about the path.
 func (r *defaultCongestion) halve(outstanding uint32) {
 	r.window, r.sawLoss = max(1, outstanding/2), true
 }
 
+// OnCNP does nothing: this control does not support congestion management, which is optional.
+// Linux rxe ignores CNPs too.
 func (r *defaultCongestion) OnCNP(Time) {}
 
 func (r *defaultCongestion) Window() uint32 { return r.window }
 
+// NotBefore returns 0: the window is the only limit, and packets are not paced.
 func (r *defaultCongestion) NotBefore() Time { return 0 }
 
 // step returns the amount by which a window beyond the initial one changes: 64 KiB in packets of

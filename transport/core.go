@@ -7,7 +7,12 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// defaultPKey is the only P_Key: full member of the default partition, as in Linux rxe.
+// This file has what all machines share: the state that the requester and the responder of any
+// service need (core), the state of one call of Transmit (transmission), and the send queue of the
+// two services without acknowledgements (unreliable).
+
+// defaultPKey is the P_Key of every packet sent: full member of the default partition. It is the
+// only one, as in Linux rxe. The caller of Receive drops packets of other partitions (IBA A17.4.7).
 const defaultPKey = 0xffff
 
 // core is the part that the machines of all service types have in common.
@@ -39,15 +44,18 @@ func (c *core) Counters() *Counters { return &c.count }
 // called before the first packet. Without it, each payload is stored by a call of its own.
 func (c *core) ShareGather(g *Gather) { c.gather = g }
 
-// packetOf returns the scratch packet with the BTH fields that all packets have. Extension
-// headers keep old values; only those of the opcode are encoded.
+// packetOf returns the scratch packet with the BTH fields that all packets have. Extension headers
+// keep old values; only those of the opcode are encoded. Reserved bits, FECN and BECN are 0. SE and
+// AckReq are clear; the caller sets them where the message needs them.
 func (c *core) packetOf(op bth.Opcode, psn bth.PSN) *bth.Packet {
 	p := &c.out
 	p.Opcode, p.PSN = op, psn
 	p.Solicited, p.AckReq = false, false
-	// The initial migration state is "migrated" (IBA 9.2.6), and RNICs send it so.
+	// MigReq is set, because the initial migration state of a queue pair is "migrated" (IBA 9.2.6).
+	// RNICs send it so. Linux rxe always clears it, and ignores it in received packets.
 	p.MigReq = true
 	p.PKey = defaultPKey
+	// A UD replaces it by the queue pair number in its work request.
 	p.DestQP = c.qp.Attr.DestQPN
 	return p
 }
@@ -71,7 +79,8 @@ func (x *transmission) bytesAhead(left uint64, mtu uint32) uint64 {
 }
 
 // frame returns the next frame, with the header of p, or nil if there is no room. payload is the
-// length of the payload in bytes.
+// length of the payload in bytes. Up to 3 pad bytes, which the pad count in the BTH states, extend
+// the payload to a multiple of 4 bytes (IBA 9.2).
 func (x *transmission) frame(p *bth.Packet, payload uint64) *packet.Frame {
 	if x.left == 0 {
 		x.full = true
@@ -93,7 +102,8 @@ func (x *transmission) frame(p *bth.Packet, payload uint64) *packet.Frame {
 	return f
 }
 
-// takeState sets c.state to the state of the queue pair and returns the previous one.
+// takeState sets c.state to the state of the queue pair and returns the previous one. SQ_DRAINED is
+// due only if the program requested it for this transition to SQD.
 func (c *core) takeState() (was qp.State) {
 	was, c.state = c.state, c.qp.State()
 	if c.state != was {
@@ -102,9 +112,9 @@ func (c *core) takeState() (was qp.State) {
 	return was
 }
 
-// drained raises SQ_DRAINED, if the program requested it, once all work requests started before
-// SQD are complete (IBA 10.3.1.5). Machines call it at the end of each method that may complete
-// work.
+// drained raises SQ_DRAINED, if the program requested it, once all work requests started before SQD
+// are complete. In SQD, requests that were not started stay in the queue (IBA 10.3.1.5). Machines
+// call drained at the end of each method that may complete work.
 func (c *core) drained() {
 	if c.draining && !c.qp.SQDraining() {
 		c.gather.Settle() // their completions may be held back
@@ -115,8 +125,9 @@ func (c *core) drained() {
 	}
 }
 
-// raiseCommEst raises COMM_EST at the first request that arrives in RTR. It proves that the
-// connection is established, even if the peer's message that says so (an RTU) is late or lost.
+// raiseCommEst raises COMM_EST at the first request that arrives in RTR. The request proves that
+// the connection is established, even if the RTU of the connection manager is late or lost. A
+// responder executes it in RTR, before the program has moved the queue pair to RTS.
 func (c *core) raiseCommEst() {
 	if c.state == qp.RTR && !c.established {
 		c.established = true
@@ -125,13 +136,15 @@ func (c *core) raiseCommEst() {
 }
 
 // enterSQE puts an unreliable queue pair whose send queue failed into SQE: queued and later sends
-// are flushed, and receiving continues (IBA 10.3.1.6). Linux rxe enters ERR instead.
+// are flushed, and receiving continues (IBA 10.3.1.6). A reliable connection has no such state; its
+// failures end in ERR. Linux rxe enters ERR in all cases.
 func (c *core) enterSQE() {
 	c.state, c.qp.Attr.State = qp.SQE, qp.SQE
 	c.flushSends()
 }
 
-// maySend reports whether requests may be sent: in RTS, and in SQD those that were started before.
+// maySend reports whether requests may be sent: in RTS, and in SQD those that were started before
+// the transition (IBA 10.3.1.5).
 func (c *core) maySend() bool { return c.state == qp.RTS || c.state == qp.SQD }
 
 // peer is the kind of implementation at the other end, for the cases in which Linux rxe departs
@@ -144,8 +157,8 @@ const (
 	peerRNIC                // MigReq is set
 )
 
-// peerOf returns the kind of implementation that sent p: Linux rxe never sets MigReq, RNICs set
-// it from the start (IBA 9.2.6).
+// peerOf returns the kind of implementation that sent p: Linux rxe never sets MigReq; RNICs set it
+// from the start, because they begin in the state "migrated" (IBA 9.2.6).
 func peerOf(p *bth.Packet) peer {
 	if p.MigReq {
 		return peerRNIC
@@ -153,11 +166,12 @@ func peerOf(p *bth.Packet) peer {
 	return peerRxe
 }
 
-// unreliable is the send queue of UC and UD, the services without acknowledgements: a work
-// request is complete when its packets have left.
+// unreliable is the send queue of UC and UD, the services without acknowledgements. A work request
+// is complete when its last packet has been handed to the network (IBA 9.8). Nothing is ever sent
+// again.
 type unreliable struct {
 	core
-	next bth.PSN // PSN of the next packet
+	next bth.PSN // PSN of the next packet; a UD counts it too, but its receivers ignore it
 	cur  uint32  // number of the work request being sent, as in [qp.SendQueue]
 	sent uint32  // number of the first work request not completely put into a batch
 }
@@ -193,14 +207,15 @@ func (c *unreliable) Posted() {
 	}
 }
 
-// NextTimeout returns false: no timer runs, because no answer is expected.
+// NextTimeout returns false: no timer runs, because no answer is expected. It exists for callers
+// that treat all machines alike, as does Timeout.
 func (c *unreliable) NextTimeout() (Time, bool) { return 0, false }
 
 // Timeout does nothing.
 func (c *unreliable) Timeout(Time) {}
 
-// Sent completes the work requests whose last packet has left, and reports whether Transmit has
-// something to do.
+// Sent completes the work requests whose last packet has left (IBA 9.8), and reports whether
+// Transmit has something to do: a request that waits, or in SQD one that was started before.
 func (c *unreliable) Sent(Time) (more bool) {
 	for c.maySend() && c.qp.SQ.Head() != c.sent {
 		c.completeHead(qp.WCSuccess)
@@ -209,8 +224,9 @@ func (c *unreliable) Sent(Time) (more bool) {
 	return c.maySend() && c.cur != c.qp.SQ.Tail() && (c.state == qp.RTS || c.qp.SQ.At(c.cur).Started)
 }
 
-// failAt fails the work request at cur once all requests before it are complete. The send queue
-// enters SQE, while receiving continues (IBA 10.3.1.6).
+// failAt fails the work request at cur once all requests before it are complete, because
+// completions keep the order of the queue. Until then it does nothing, and Transmit tries the
+// request again. The send queue enters SQE, while receiving continues (IBA 10.3.1.6).
 func (c *unreliable) failAt(status qp.WCStatus) {
 	if c.cur != c.qp.SQ.Head() {
 		return

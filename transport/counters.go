@@ -6,7 +6,8 @@ import (
 )
 
 // Counters counts the events of one queue pair. If Linux rxe has a hardware counter for the same
-// event, [Counters.Each] uses its name.
+// event, [Counters.Each] uses its name. All counters start at 0 with the machine and only grow;
+// RESET does not clear them.
 type Counters struct {
 	SentPackets       uint64 // packets built
 	ReceivedPackets   uint64 // packets passed to Receive
@@ -14,18 +15,18 @@ type Counters struct {
 	Timeouts          uint64 // local ACK timeouts
 	Probes            uint64 // packets sent again because an answer was overdue, before the timeout
 	ImpliedNAKs       uint64 // responses that showed that a READ or atomic response was lost
-	SequenceNAKsSent  uint64
-	SequenceNAKsTaken uint64
-	RNRNAKsSent       uint64
+	SequenceNAKsSent  uint64 // NAKs for a gap, once for each
+	SequenceNAKsTaken uint64 // received, also those that are not obeyed
+	RNRNAKsSent       uint64 // requests without a receive
 	RNRNAKsTaken      uint64
 	ErrorNAKsSent     uint64
 	ErrorNAKsTaken    uint64
 	DuplicateRequests uint64
-	OutOfSequence     uint64
+	OutOfSequence     uint64 // requests ahead of the expected PSN
 	EarlyKept         uint64 // requests kept until the missing packets before them arrived
 	EarlyDropped      uint64 // early requests dropped: too far ahead, already kept, or no room
-	RetryExceeded     uint64
-	RNRRetryExceeded  uint64
+	RetryExceeded     uint64 // queue pairs failed with RETRY_EXC_ERR
+	RNRRetryExceeded  uint64 // queue pairs failed with RNR_RETRY_EXC_ERR
 	ReadsReplayed     uint64 // duplicates of READs, atomics and the like that are answered again
 	ReplaysRefused    uint64 // such duplicates that are not, because it was done too often
 	QKeyViolations    uint64 // datagrams with a wrong Q_Key
@@ -92,7 +93,8 @@ type Progress struct {
 	Early   int    // request packets kept until an earlier one arrives
 }
 
-// Progress returns the current progress of the connection.
+// Progress returns the current progress of the connection. Before RTR and RTS, the PSNs are those
+// of the attributes.
 func (c *RC) Progress() Progress {
 	r := &c.req
 	p := Progress{
@@ -120,7 +122,8 @@ func (c *UC) Progress() Progress {
 func (c *unreliable) Progress() Progress { return Progress{SendPSN: c.next, AckPSN: c.next} }
 
 // Verdict is the result of Receive for one packet. It is an index for counters and not an error:
-// whatever the verdict, the machine has done what the IBA requires.
+// whatever the verdict, the machine has done what the IBA requires. RC answers a bad request with a
+// NAK; UC and UD drop it silently (IBA C9-165).
 type Verdict uint8
 
 // The verdicts. Those up to Duplicate occur in normal operation; the others show a fault or a
@@ -172,7 +175,8 @@ func (v Verdict) String() string {
 // noNAK means that no NAK refuses the packet.
 const noNAK bth.Syndrome = 0
 
-// A fatalNAK is the meaning of a NAK code that ends a connection, at both ends (IBA 9.7.5.2).
+// A fatalNAK is the meaning of a NAK code that ends a connection, at both ends (IBA 9.7.5.2): the
+// responder sends it once and enters ERR, and the requester fails the request that it names.
 type fatalNAK struct {
 	verdict Verdict // verdict of the responder on the request packet
 	// event is the affiliated asynchronous error at the responder, raised unless a completion

@@ -6,17 +6,17 @@
 //
 // # Driving a machine
 //
-// A machine belongs to one [qp.QP]. It executes the work requests of its send queue, takes
-// receives from its receive queue and passes completions to its CQs. transport imports qp because
-// a queue is only data: the machine executes a send work request in its slot of the send queue. The
-// caller of a machine calls
+// A machine belongs to one [qp.QP]. It executes the work requests of its send queue, takes receives
+// from its receive queue and passes completions to its CQs. transport imports qp because a queue is
+// only data: the machine executes a send work request in its slot of the send queue. The caller of
+// a machine calls
 //
-//   - Receive for each packet, after checking its ICRC, destination QPN and source address.
-//     Receive executes a request or processes a response and returns a [Verdict]. It sends
-//     nothing: the next Transmit sends the responses.
+//   - Receive for each packet, after checking its ICRC, destination QPN and source address. Receive
+//     executes a request or processes a response and returns a [Verdict]. It sends nothing: the
+//     next Transmit sends the responses.
 //   - Transmit after Receive, Timeout, Modified and Posted, and again while it returns true. It
-//     appends responses, acknowledgements and requests as frames to a batch. The caller appends
-//     the ICRC to each frame and sends the batch.
+//     appends responses, acknowledgements and requests as frames to a batch. The caller appends the
+//     ICRC to each frame and sends the batch.
 //   - Timeout at the time that NextTimeout returns.
 //   - Modified after each [qp.QP.Modify]. It applies the new state and attributes: ERR flushes the
 //     queues, RESET empties them, RTR starts the responder and RTS the requester.
@@ -30,6 +30,68 @@
 //
 // [Time] is a number of nanoseconds on a monotonic clock. A machine changes the state of its queue
 // pair only to ERR, or to SQE for UC and UD; [qp.QP.Modify] makes all other changes.
+//
+// # Files
+//
+//	rc.go                    RC: state changes, Receive, Transmit, timers
+//	requester.go             requester of an RC: PSNs, retry budgets, local ACK timer, window
+//	requester_send.go        requests: order, limits, headers, AckReq
+//	requester_response.go    responses: ACK, NAK, READ data
+//	requester_retransmit.go  retransmission of single packets, and probes
+//	requester_local.go       work requests that send nothing: LOCAL_INV, BIND_MW, REG_MR
+//	chunk.go                 division of long READs and WRITEs into several messages
+//	responder.go             responder of an RC: checks and execution of SEND and WRITE
+//	responder_reply.go       ACKs, NAKs, READ responses and duplicates
+//	resources.go             requests that can be answered again
+//	early.go                 requests that arrive before an earlier one
+//	inbound.go               SEND or WRITE in progress, at the receiving end of RC and UC
+//	atomic.go, flush.go      both ends of atomics, FLUSH and ATOMIC WRITE
+//	uc.go, ud.go             UC; UD with address handles and the network header
+//	core.go                  state and frames common to all machines; send queue of UC and UD
+//	complete.go              completions, flushing and resetting of the queues
+//	congestion.go, share.go  congestion window of a queue pair; limit of several together
+//	gather.go, payload.go    storing of received payload; reading of payload to be sent
+//	config.go, counters.go   Config; Counters, Progress, Verdict and NAK codes
+//
+// # The life of a WRITE
+//
+// A program posts a WRITE of three path MTUs, and the caller calls Posted and Transmit. At the
+// requester:
+//
+//   - RC.sendQueued reaches the work request. startWQE looks up the local keys and assigns it three
+//     PSNs. chunkOf decides whether it is sent as one message or as several.
+//   - sendPacket appends FIRST, MIDDLE and LAST to the batch. Each payload is borrowed from the
+//     region or copied from it (payload.go). LAST has AckReq.
+//   - sent advances send and next, and starts the local ACK timer with the first packet.
+//
+// At the responder, Receive is called for each packet:
+//
+//   - request compares the PSN with the expected one, and inOrder checks the opcode and the payload
+//     length against the packet before.
+//   - takeWrite checks the RETH of FIRST: right of the queue pair, key, bounds, right of the
+//     region. It stores each payload, or holds it back in the Gather.
+//   - executed makes the next PSN the expected one. After LAST, it increments the MSN and queues an
+//     ACK.
+//   - The caller calls Gather.Settle, which stores what is held back, and then Transmit, which
+//     appends the ACK. The program of the responder is not notified.
+//
+// The ACK arrives at the requester. response finds its PSN outstanding. acknowledge advances una
+// behind LAST, removes the work request from the send queue and generates its completion.
+// progressed restores the retry budgets, lets the window grow and stops the timer.
+//
+// # The life of a loss
+//
+// The network drops MIDDLE of that WRITE. The responder receives LAST, whose PSN is ahead.
+// receiveEarly queues one sequence NAK with the PSN of MIDDLE and keeps LAST. At the requester,
+// sequenceNAK takes FIRST as acknowledged, and repairOrGoBack schedules MIDDLE alone. New requests
+// follow it. The responder executes MIDDLE and then the kept LAST, and one ACK covers both. That
+// ACK proves to the requester that its peer keeps early packets.
+//
+// If the NAK or the repaired MIDDLE is lost too, a probe sends MIDDLE again after a few round-trip
+// times, once the peer has proved that it keeps early packets. If probes fail as well, or the peer
+// may not be probed, the local ACK timer expires: ackTimeout spends one retry, halves the window
+// and goes back to MIDDLE. After retry_cnt timeouts without progress, the next one completes the
+// WRITE with RETRY_EXC_ERR and puts the queue pair into ERR.
 //
 // # The requester
 //
@@ -81,7 +143,8 @@
 // # Configuration and citations
 //
 // [Config] has the parameters that the IBA leaves to the implementation. Section numbers in
-// comments refer to IBA volume 1. C9-n and C10-n are its compliance statements; annex A17 defines
-// RoCEv2, and annex A19 defines FLUSH and ATOMIC WRITE. Linux rxe is the software RoCE driver of
-// the Linux kernel (drivers/infiniband/sw/rxe).
+// comments refer to IBA volume 1. Numbers such as C9-92 and o9-116 are its compliance statements,
+// of which those with a lower-case o apply to optional features. Annex A17 defines RoCEv2, with
+// statements CA17-n; annex A19 defines FLUSH and ATOMIC WRITE, with statements oA19-n. Linux rxe is
+// the software RoCE driver of the Linux kernel (drivers/infiniband/sw/rxe).
 package transport

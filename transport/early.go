@@ -6,6 +6,10 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
+// This file keeps request packets that arrive before an earlier one. The IBA lets a responder drop
+// them and wait for go-back-N (IBA 9.7.4.1.2). To keep them is invisible on the wire, except that
+// fewer packets are sent again: they are executed in PSN order, and acknowledged only after that.
+
 // EarlyPool lends the memory in which responders keep request packets that arrive ahead of the
 // expected PSN. Queue pairs that share a pool share its limits: when the gaps of one peer fill
 // it, early packets of the others are dropped too, and their requesters send them again. All of
@@ -13,7 +17,7 @@ import (
 type EarlyPool struct {
 	free  *earlyPacket
 	spare int         // length of free
-	lent  int         // packets that are lent
+	lent  int         // packets that are lent, 0 to earlyLimit
 	rings []earlyRing // rings that no responder uses
 }
 
@@ -111,9 +115,9 @@ type early struct {
 // earlySpan is the maximum distance in PSNs of a kept packet from the expected PSN.
 const earlySpan = 2 * earlyLimit
 
-// keep stores a copy of p and reports whether it did: not if a packet with its PSN is kept
-// already or if there is no room. All kept PSNs that are still ahead are within span of each
-// other, at most earlySpan.
+// keep stores a copy of p and reports whether it did: not if a packet with its PSN is kept already
+// or if there is no room. All kept PSNs that are still ahead are within span of each other, at most
+// earlySpan. The copy is necessary because the payload of a received packet is borrowed.
 func (e *early) keep(p *bth.Packet, span uint32) bool {
 	if e.pool == nil {
 		e.pool = new(EarlyPool)
@@ -270,7 +274,8 @@ func (c *RC) mayInvalidate(p *bth.Packet) bool {
 	return c.keys.WouldInvalidateRemote(c.qp.PD, uint32(c.qp.Num), p.InvalidateRKey)
 }
 
-// span returns the number of PSNs that a request packet uses.
+// span returns the number of PSNs that a request packet uses: one, or for a READ as many as its
+// response has packets (IBA 9.4.4).
 func (c *RC) span(p *bth.Packet) uint32 {
 	if p.Opcode.Info().Op == bth.OpReadRequest {
 		return packets(uint64(p.RETH.DMALen), c.mtu)
@@ -278,7 +283,8 @@ func (c *RC) span(p *bth.Packet) uint32 {
 	return 1
 }
 
-// invalidates reports whether p is the last packet of a SEND with invalidate.
+// invalidates reports whether p is the last packet of a SEND with invalidate, the only one with an
+// IETH.
 func invalidates(p *bth.Packet) bool { return p.Opcode.Info().Headers&bth.HasIETH != 0 }
 
 // receiveEarly processes a request whose PSN is ahead of the expected one: an earlier packet is
@@ -293,9 +299,12 @@ func (c *RC) receiveEarly(p *bth.Packet) Verdict {
 	r := &c.rsp
 	c.count.OutOfSequence++
 	c.requestMissing()
+	// The limit keeps every slot of the ring for one PSN, and it bounds the memory that a peer can
+	// occupy by sending far ahead.
 	span := min(2*c.maxWindow, earlySpan)
 	near := distance(r.expected, p.PSN) < span
 	switch {
+	// These packets arrive again in any case.
 	case c.peer == peerRxe || r.nak == nakUnready:
 	case near && len(p.Payload) <= int(c.mtu) && r.early.keep(p, span):
 		c.count.EarlyKept++
@@ -320,6 +329,8 @@ func (c *RC) executeEarly() {
 		}
 		v := Accepted
 		if d == 0 {
+			// An ACK is due even if the kept packets have no AckReq. The requester waits for that
+			// of the repaired packet, and a PSN beyond that packet shows it that others were kept.
 			k.packet.AckReq = true
 			v = c.perform(&k.packet, k.packet.Opcode.Info())
 		}

@@ -6,8 +6,12 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// sendFlush sends a FLUSH and returns the number of PSNs used, 0 or 1. As in Linux rxe, a FLUSH
-// does not count against max_rd_atomic.
+// This file has both ends of FLUSH and ATOMIC WRITE, the operations of IBA annex A19. A FLUSH makes
+// earlier WRITEs of the connection visible to the host or persistent; an ATOMIC WRITE stores 8
+// bytes that a reader sees either all or not at all. Both have one PSN and an empty response.
+
+// sendFlush sends a FLUSH and returns the number of PSNs used, 0 or 1. It has no payload
+// (IBA oA19-2). As in Linux rxe, a FLUSH does not count against max_rd_atomic.
 func (c *RC) sendFlush(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	if c.req.windowLeft(at.psn) == 0 || !c.req.shareAdmits(x.now, at, 1) {
 		return 0
@@ -40,7 +44,8 @@ func (c *RC) flushSeal() uint8 {
 	return 0
 }
 
-// sendAtomicWrite sends an ATOMIC WRITE and returns the number of PSNs used, 0 or 1.
+// sendAtomicWrite sends an ATOMIC WRITE and returns the number of PSNs used, 0 or 1. It is a WRITE
+// ONLY with 8 bytes of payload that counts against max_rd_atomic.
 func (c *RC) sendAtomicWrite(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	if !c.readSlot(at) {
 		return 0
@@ -55,6 +60,7 @@ func (c *RC) sendAtomicWrite(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 // emptyResponse processes the response to the FLUSH or ATOMIC WRITE at the head of the queue: a
 // READ response without data (IBA A19).
 func (c *RC) emptyResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
+	// The response is the ONLY packet of a READ response without payload, from Linux rxe too.
 	if info.Pos != bth.Only {
 		c.fail(qp.WCBadRespErr)
 		return BadResponse
@@ -68,11 +74,13 @@ func (c *RC) emptyResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdic
 }
 
 // flushSlots is the maximum number of FLUSHes whose responses are pending. The ends do not
-// negotiate it; a FLUSH above it is treated as lost.
+// negotiate it; a FLUSH above it is treated as lost, so that the requester sends it again once a
+// response has left.
 const flushSlots = 16
 
-// takeFlush executes a FLUSH (IBA A19). Requests are executed in order, so all that the peer
-// wrote before it is in memory.
+// takeFlush executes a FLUSH (IBA A19). Requests are executed in order, so all that the peer wrote
+// before it is in memory. The right depends on the type: to make data persistent and to make it
+// visible are separate rights of the queue pair and of the region.
 func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	typ, level := qp.FlushType(p.FETH.Type), qp.FlushLevel(p.FETH.Level)
 	need, h := typ.Access(), p.RETH
@@ -90,6 +98,8 @@ func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if region == nil {
 		return c.queueErrorNAK(bth.NakRemoteAccess, qp.WCSuccess)
 	}
+	// Without a resource, a FLUSH is requested again by a sequence NAK instead of refused: the
+	// number was not negotiated, so the peer has broken no rule.
 	reads := &c.rsp.reads
 	res := reads.claim(&reads.flushes, flushSlots)
 	if res == nil {
@@ -112,7 +122,8 @@ func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 }
 
 // takeAtomicWrite executes an ATOMIC WRITE: 8 bytes at a multiple of 8, written atomically
-// (IBA A19).
+// (IBA A19.4.2). Another length or address is an invalid request; a key or range that is not valid
+// is a remote access error (IBA oA19-28). A duplicate is answered and not executed again.
 func (c *RC) takeAtomicWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	h := p.RETH
 	limit := int(c.qp.Attr.MaxDestRdAtomic)

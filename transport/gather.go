@@ -6,6 +6,11 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
+// This file stores received payload. Memory of another process is reached only by a system call,
+// which costs more than copying a packet, so the payloads of many packets are stored by one call.
+// The order visible to a program does not change: data before its completion, the last bytes of a
+// WRITE after all others, one message after the other.
+
 const (
 	// maxGather is the maximum number of bytes held back, the same as that of one read: see
 	// maxStage.
@@ -28,7 +33,7 @@ type Gather struct {
 
 	owner    gatherOwner // owner of what is held back
 	region   *mr.Region  // region of all pieces
-	size     uint64      // bytes in pieces
+	size     uint64      // bytes in pieces, up to maxGather
 	pieces   []mr.Piece
 	messages []heldMessage // complete messages, oldest first
 	psn      bth.PSN       // PSN of the first held-back packet of the message in progress
@@ -36,7 +41,7 @@ type Gather struct {
 
 // heldMessage is a complete message that is held back.
 type heldMessage struct {
-	end   int     // index behind its last piece
+	end   int     // index in pieces behind its last piece
 	psn   bth.PSN // PSN of its first held-back packet, at the responder
 	msn   uint32  // MSN before the message, at the responder
 	tells bool    // wc becomes a completion when the message is stored
@@ -85,6 +90,7 @@ func (g *Gather) settle() error {
 			o.storeFailed(m.psn, messages[i:])
 			return err
 		}
+		// The data of m is stored, so its completion may be seen now.
 		if m.tells {
 			o.completions().Complete(&m.wc)
 		}
@@ -129,7 +135,7 @@ func (g *Gather) forget(c *core) {
 	}
 }
 
-// holds reports whether something of c is held back.
+// holds reports whether something of c is held back, by either half of it.
 func (g *Gather) holds(c *core) bool { return g != nil && len(g.pieces) > 0 && g.owner.base() == c }
 
 // truncate discards the pieces from index n on.
@@ -212,6 +218,8 @@ func (g *Gather) store(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint6
 	if !final {
 		return g.put(o, psn, region, addr, b, false)
 	}
+	// The last bytes, up to FinalBytes, become a piece of their own behind the rest of the message,
+	// because programs poll them to learn that a WRITE has arrived.
 	body := 0
 	if g != nil && region.Vectored() {
 		body = len(b) - min(len(b), mr.FinalBytes)
@@ -269,6 +277,8 @@ func (o *respondingRC) completions() qp.CompletionSink { return o.qp.RecvCQ }
 
 // storeFailed refuses the first packet that could not be stored, and all requests executed since.
 // The receive of the first lost message completes with an error, those of the others are flushed.
+// No acknowledgement of them was sent, because Settle comes before Transmit; so the responder may
+// go back to that packet.
 func (o *respondingRC) storeFailed(psn bth.PSN, lost []heldMessage) {
 	c := (*RC)(o)
 	c.rsp.expected = psn

@@ -7,6 +7,10 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
+// This file provides the payload of outgoing packets. Memory that this process can access by
+// pointer is borrowed without a copy. Other memory is read into a staging buffer, with one call for
+// as many packets as possible.
+
 // payload appends n bytes at offset off of w's message to f. It returns false if a region is gone
 // or cannot be read. ahead is the number of bytes, n included, that this packet and the next ones
 // of this call can carry.
@@ -44,11 +48,13 @@ func (x *transmission) gather(f *packet.Frame, sg []qp.Segment, off, n, ahead ui
 	return n == 0
 }
 
-// attach appends n bytes of a region at addr to f.
+// attach appends n bytes of a region at addr to f. It returns false if the region is gone or cannot
+// be read: a region may be deregistered between posting and sending. ahead is as in payload.
 func (x *transmission) attach(f *packet.Frame, region *mr.Region, addr, n, ahead uint64) bool {
 	if region == nil || !region.Valid() {
 		return false
 	}
+	// Addressable memory is borrowed; otherwise an earlier read of this call may contain the bytes.
 	b := region.View(addr, n)
 	if b == nil {
 		b = x.stage.bytes(region, addr, n)
@@ -63,14 +69,14 @@ func (x *transmission) attach(f *packet.Frame, region *mr.Region, addr, n, ahead
 	return true
 }
 
-// maxStage is the maximum read, in bytes, of memory that this process cannot access by pointer.
-// One call costs as much as copying some thousand bytes.
+// maxStage is the maximum read, in bytes, of memory that this process cannot access by pointer: 64
+// KiB. One call costs as much as copying some thousand bytes.
 const maxStage = 64 << 10
 
 // stage is a staging buffer: bytes of such memory, read for the packets of one call of Transmit.
 type stage struct {
 	region *mr.Region
-	addr   uint64
+	addr   uint64 // address of the first byte of read in region
 	read   []byte // content of region from addr on
 }
 
@@ -111,8 +117,9 @@ type readSource struct {
 }
 
 // readAhead returns the length in bytes of the read, from the first byte of the message on, that is
-// worth its cost: up to the end of the one-packet messages that this call may send next. They
-// were posted, or requested, before this call, so their buffers do not change during it.
+// worth its cost: up to the end of the one-packet messages that this call may send next. They were
+// posted, or requested, before this call, so their buffers do not change during it. A message of
+// more than one packet does not need this: ahead of attach covers the rest of it.
 func (x *transmission) readAhead() uint64 {
 	switch {
 	case x.source.sends != nil:
@@ -172,6 +179,8 @@ func (x *transmission) singleExtent(w *qp.SendWQE) (key uint32, e extent, ok boo
 // first n. If that fails it reads only n bytes; if that fails too, it returns nil.
 func (s *stage) fill(f *packet.Frame, region *mr.Region, addr, n, ahead uint64) []byte {
 	b := f.Alloc(int(max(n, min(ahead, maxStage))))
+	// The bytes ahead may lie in a page that the program has unmapped; those of this packet must be
+	// readable.
 	if region.Read(b, addr) != nil {
 		if b = b[:n]; region.Read(b, addr) != nil {
 			return nil
@@ -181,8 +190,9 @@ func (s *stage) fill(f *packet.Frame, region *mr.Region, addr, n, ahead uint64) 
 	return b[:n:n]
 }
 
-// resolve looks up the region of every segment and checks access. Segments of length 0 need no
-// key (IBA 10.6.7.2.3).
+// resolve looks up the region of every segment and checks access. Segments of length 0 need no key
+// (IBA 10.6.7.2.3). A region must belong to pd, contain the segment and permit need; reading needs
+// no right.
 func resolve(keys *mr.Finder, pd *mr.PD, sg []qp.Segment, need mr.Access) mr.Fault {
 	for i := range sg {
 		s := &sg[i]

@@ -9,7 +9,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// RC is one end of a reliable connection: a requester and a responder.
+// RC is one end of a reliable connection (IBA 9.7): a requester and a responder. The two share the
+// queue pair and the address of the peer, but their PSNs are independent: each direction has its
+// own (IBA 9.7.1).
 type RC struct {
 	core
 	cfg       Config
@@ -41,9 +43,9 @@ func NewRC(q *qp.QP, keys *mr.Table, cfg *Config) *RC {
 	return c
 }
 
-// Modified applies the current state and attributes of the queue pair. ERR flushes both queues.
-// RESET empties them and resets the machine, which keeps only its congestion control, its share
-// and its pool.
+// Modified applies the current state and attributes of the queue pair (IBA 10.3.1). RTR starts the
+// responder at rq_psn, and RTS the requester at sq_psn. ERR flushes both queues. RESET empties them
+// and resets the machine, which keeps only its congestion control, its share and its pool.
 func (c *RC) Modified(now Time) {
 	was := c.takeState()
 	a := &c.qp.Attr
@@ -78,7 +80,9 @@ func (c *RC) Modified(now Time) {
 	c.drained()
 }
 
-// setPath computes the windows and the READ chunk for a path MTU in bytes.
+// setPath computes the windows and the READ chunk for a path MTU in bytes. With max_rd_atomic above
+// 1, a chunk is half of the window: the second request is sent before the responses of the first
+// have all arrived. With 1, each chunk costs a round trip, so it is as large as the window.
 func (c *RC) setPath(mtu uint32) {
 	c.mtu = mtu
 	c.window = uint32(min(c.cfg.Window, max(1, c.cfg.WindowBytes/int(mtu))))
@@ -93,8 +97,12 @@ func (c *RC) setPath(mtu uint32) {
 	}
 }
 
-// Receive processes one packet for this queue pair. p is borrowed for the call. So is its
-// payload, but after [RC.ShareGather] until the next [Gather.Settle].
+// Receive processes one packet for this queue pair. p is borrowed for the call. So is its payload,
+// but after [RC.ShareGather] until the next [Gather.Settle].
+//
+// The opcode decides which half gets the packet. FECN and BECN of a request have no effect
+// (IBA CA17-29). A packet with an opcode of another service, or one that the state does not permit,
+// is dropped without a NAK, as in Linux rxe.
 func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 	c.count.ReceivedPackets++
 	info := p.Opcode.Info()
@@ -125,7 +133,8 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 	return c.request(now, p, info)
 }
 
-// mayReceive reports whether the queue pair executes requests in its state (IBA 10.3.1).
+// mayReceive reports whether the queue pair executes requests in its state (IBA 10.3.1). SQD stops
+// only the send queue.
 func (c *RC) mayReceive() bool { return c.state == qp.RTR || c.state == qp.RTS || c.state == qp.SQD }
 
 // Transmit appends to dst at most limit packets that may be sent now. It reports whether more can
@@ -142,7 +151,8 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 	behind := c.rsp.ackHeld && c.mayHoldACK()
 	c.rsp.ackHeld = false
 	if c.rsp.busy() && !behind {
-		// A long READ response must not starve the requests of this end: they get a quarter.
+		// A long READ response must not starve the requests of this end: they get a quarter of the
+		// frames.
 		if c.req.hasWork(c) {
 			x.left = max(1, limit*3/4)
 		}
@@ -174,7 +184,7 @@ func (c *RC) HoldACK() bool {
 }
 
 // mayHoldACK reports whether the responder has only an ACK of SENDs to send. It may follow
-// requests, because the IBA orders responses only among themselves.
+// requests, because the IBA orders responses only among themselves (IBA 9.7.5.1).
 func (c *RC) mayHoldACK() bool {
 	r := &c.rsp
 	return r.reply.kind == replyACK && r.op == bth.OpSend && !r.inside && r.reads.len == 0 && c.maySend()
@@ -193,7 +203,13 @@ func (c *RC) HoldReplays(hold bool) { c.rsp.hold = hold }
 // whether it held some back.
 func (c *RC) Replayed() (packets int, held bool) { return c.rsp.repeated, c.rsp.held }
 
-// NextTimeout returns the time at which Timeout must be called, or false for never.
+// NextTimeout returns the time at which Timeout must be called, or false for never. It is the
+// earliest of
+//
+//   - the end of an RNR wait
+//   - the local ACK timeout and the next probe, while the local ACK timer runs
+//   - the time at which the congestion control permits the next packet
+//   - the time at which a requester with nothing outstanding may exceed its share
 func (c *RC) NextTimeout() (Time, bool) {
 	const never = Time(math.MaxInt64)
 	r, next := &c.req, never
@@ -219,9 +235,13 @@ func (c *RC) NextTimeout() (Time, bool) {
 	return next, true
 }
 
-// Timeout handles the timers that have expired at now. It may be called early or late.
+// Timeout handles the timers that have expired at now. It may be called early or late. If the local
+// ACK timeout and a probe are both due, only the timeout is handled, because going back repeats the
+// packet of the probe too.
 func (c *RC) Timeout(now Time) {
 	r := &c.req
+	// The wait was the minimum that the responder asked for (IBA 9.7.5.2.8); the next Transmit
+	// sends again from una.
 	if r.rnrWaiting && now >= r.rnrUntil {
 		r.rnrWaiting = false
 	}

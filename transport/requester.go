@@ -9,7 +9,8 @@ import (
 // before una are acknowledged, [una, next) were sent at least once, and send is the next to send.
 // It is below next only after going back (go-back-N).
 //
-// una belongs to the work request at the head of the send queue, send to request number cur.
+// una belongs to the work request at the head of the send queue, send to request number cur. PSNs
+// have 24 bits and wrap, and comparisons are modulo 2^24 (IBA 9.7.1).
 type requester struct {
 	una, send, next bth.PSN
 	cur             uint32
@@ -20,13 +21,13 @@ type requester struct {
 	limited   bool   // the whole window was outstanding since the last OnAck of cc
 	notBefore Time   // NotBefore of cc while packets wait for it, else 0
 
-	reads    int // READ and atomic requests sent whose responses are not complete
-	sinceAck int // request packets since the last AckReq
+	reads    int // READ and atomic requests sent whose responses are not complete, 0 to max_rd_atomic
+	sinceAck int // request packets since the last AckReq, below Config.AckEvery
 
-	retryCnt, rnrRetry uint8 // retry_cnt and rnr_retry of the queue pair
+	retryCnt, rnrRetry uint8 // retry_cnt and rnr_retry of the queue pair, 0 to 7
 	retries, rnrTries  uint8 // remainder of them since the last progress
 	nakObeyed          bool  // a NAK was obeyed, and una has not advanced since
-	backoff            uint8 // timeouts since the last progress
+	backoff            uint8 // timeouts since the last progress, 0 to retry_cnt
 
 	repairs
 	rttEstimator
@@ -38,7 +39,8 @@ type requester struct {
 	rnrUntil   Time // its expiry
 }
 
-// infiniteRNR is the value of rnr_retry that means no limit (IBA 9.7.5.2.8).
+// infiniteRNR is the value of rnr_retry that means no limit (IBA 9.7.5.2.8). retry_cnt has no such
+// value: 7 means seven retries. Linux rxe takes 7 for no limit there too.
 const infiniteRNR = 7
 
 // start resets the requester: the queue pair enters RTS. Only the congestion control and the
@@ -53,7 +55,8 @@ func (r *requester) start(psn bth.PSN, head uint32, limits WindowLimits, retryCn
 	r.applyWindow()
 }
 
-// setRetryBudgets changes the retry budgets. A change restores both in full.
+// setRetryBudgets changes the retry budgets, which a program can do in SQD. A change restores both
+// in full.
 func (r *requester) setRetryBudgets(retryCnt, rnrRetry uint8) {
 	if r.retryCnt != retryCnt || r.rnrRetry != rnrRetry {
 		r.retryCnt, r.rnrRetry = retryCnt, rnrRetry
@@ -73,7 +76,9 @@ func (r *requester) hasWork(c *RC) bool {
 	return r.started && !r.rnrWaiting && (!r.resend.empty() || r.cur != c.qp.SQ.Tail())
 }
 
-// inFlight reports whether psn was sent and is not acknowledged.
+// inFlight reports whether psn was sent and is not acknowledged: una <= psn < next, modulo 2^24.
+// Only such a PSN is valid in a response. send does not matter, because packets from send to next
+// were sent before the requester went back, and their responses may still arrive.
 func (r *requester) inFlight(psn bth.PSN) bool {
 	return distance(r.una, psn) < distance(r.una, r.next)
 }
@@ -81,12 +86,15 @@ func (r *requester) inFlight(psn bth.PSN) bool {
 // distance returns the number of PSNs from a up to b, 0 to 2^24-1.
 func distance(a, b bth.PSN) uint32 { return uint32(b.Sub(uint32(a))) }
 
-// packets returns the number of PSNs of a message of n bytes: at least one.
+// packets returns the number of PSNs of a message of n bytes. A message of length 0 has one packet.
+// A READ uses as many PSNs as its response has packets, so that the requester can detect the loss
+// of each of them (IBA 9.4.4).
 func packets(n uint64, mtu uint32) uint32 {
 	return max(1, uint32((n+uint64(mtu)-1)/uint64(mtu)))
 }
 
-// usesReadSlot reports whether w counts against max_rd_atomic.
+// usesReadSlot reports whether w counts against max_rd_atomic (IBA 9.4.4, 9.4.5). An ATOMIC WRITE
+// does, because the responder needs a resource for it; a FLUSH does not, as in Linux rxe.
 func usesReadSlot(w *qp.SendWQE) bool { return waitsForData(w) || w.Opcode == qp.WRAtomicWrite }
 
 // waitsForData reports whether w completes only when its response data has arrived. FLUSH and
@@ -100,7 +108,8 @@ func isAtomic(w *qp.SendWQE) bool { return w.Opcode == qp.WRCmpSwap || w.Opcode 
 // goBack makes sending continue at una, the oldest unacknowledged PSN, also in the middle of a
 // message. It follows a timeout, an RNR NAK, an implied NAK, a repair in vain, and, from a peer
 // that does not keep early packets, a sequence NAK. The timer starts with the first packet sent:
-// the rest of the old time does not apply to the retransmission.
+// the rest of the old time does not apply to the retransmission. A request that is repeated keeps
+// its PSNs, because the responder must recognize it as a duplicate if it has executed it.
 func (c *RC) goBack() {
 	r := &c.req
 	r.armed = false
@@ -112,8 +121,9 @@ func (c *RC) goBack() {
 	r.repairingForNAK, r.wentBackForNAK, r.sampling = false, false, false
 }
 
-// spendRetry takes one retry from the budget of retry_cnt. If none is left, it fails the queue
-// pair with RETRY_EXC_ERR and returns false (IBA 9.7.6.1.3).
+// spendRetry takes one retry from the budget of retry_cnt. If none is left, it fails the queue pair
+// with RETRY_EXC_ERR and returns false (IBA 9.7.6.1.3). So the first transmission may be followed
+// by retry_cnt others without progress.
 func (c *RC) spendRetry() bool {
 	if c.req.retries == 0 {
 		c.count.RetryExceeded++
@@ -130,7 +140,8 @@ func (c *RC) spendRetry() bool {
 func (c *RC) spendRetryOnNAK() bool { return c.req.backoff > 0 || c.spendRetry() }
 
 // progressed is called when una has advanced by n: it restores the retry budgets, lets the window
-// grow, and restarts the timer for what is still outstanding.
+// grow, and restarts the timer for what is still outstanding. The timer thus measures the time
+// since the last progress and not the age of a packet.
 func (c *RC) progressed(now Time, n uint32) {
 	r := &c.req
 	c.onAck(now, n)
@@ -152,18 +163,20 @@ func (c *RC) progressed(now Time, n uint32) {
 		r.cur = c.qp.SQ.Head()
 	}
 	r.armed = false
+	// The timer runs only while something is outstanding.
 	if r.send != r.una {
 		c.arm(now)
 	}
 }
 
-// arm starts the local ACK timer and schedules a probe.
+// arm starts the local ACK timer and schedules a probe. Code 0 means no timer (IBA 9.7.6.1.3).
 func (c *RC) arm(now Time) {
 	t := AckTimeout(c.qp.Attr.Timeout)
 	if t == 0 {
 		return
 	}
-	// A requester may detect a timeout as late as four times the programmed value (IBA 9.7.6.1.3).
+	// The IBA fixes the timeout only within [T, 4T] (IBA 9.7.6.1.3, C9-140), which leaves room for
+	// a backoff of 1, 2 and 4 times T. TCP backs off without such a limit (RFC 6298, rule 5.5).
 	t *= Time(min(1<<min(c.req.backoff, 2), c.cfg.BackoffLimit))
 	c.req.armed = true
 	c.req.deadline = now + t
@@ -171,7 +184,8 @@ func (c *RC) arm(now Time) {
 }
 
 // ackTimeout handles the expiry of the local ACK timer: it spends a retry and goes back
-// (IBA 9.7.6.1.3).
+// (IBA 9.7.6.1.3). Each timeout repeats everything, so the congestion control reduces the window
+// first.
 func (c *RC) ackTimeout(now Time) {
 	r := &c.req
 	r.armed = false
@@ -217,7 +231,8 @@ func (c *RC) locate(psn bth.PSN) (at cursor, w *qp.SendWQE) {
 	}
 }
 
-// windowLeft returns how many PSNs from psn on fit into the window.
+// windowLeft returns how many PSNs from psn on fit into the window, which begins at una. A window
+// that was reduced may be smaller than what is outstanding; then the result is 0.
 func (r *requester) windowLeft(psn bth.PSN) uint32 {
 	used := distance(r.una, psn)
 	if used >= r.window {
@@ -226,8 +241,8 @@ func (r *requester) windowLeft(psn bth.PSN) uint32 {
 	return r.window - used
 }
 
-// maxOutstanding is the maximum number of outstanding PSNs: the responder takes those in the
-// other half of the PSN space for duplicates.
+// maxOutstanding is the maximum number of outstanding PSNs, less than half of the PSN space: a
+// responder takes the 2^23 PSNs before the expected one for duplicates (IBA 9.7.1, 9.7.4.1.2).
 const maxOutstanding = 1<<23 - 1
 
 // sendWindowLeft returns how many packets of SENDs and WRITEs from psn on may be sent. During a
@@ -250,10 +265,12 @@ func (r *requester) readFits(psn bth.PSN, n uint32) bool {
 	return n <= r.windowLeft(psn) || psn == r.una
 }
 
-// outstanding returns the number of outstanding PSNs.
+// outstanding returns the number of outstanding PSNs. After going back, PSNs from send on are not
+// in flight any more and are not included.
 func (r *requester) outstanding() uint32 { return distance(r.una, r.send) }
 
-// applyWindow applies the window of the congestion control.
+// applyWindow applies the window of the congestion control. A window of 0 would end all sending, so
+// the minimum is 1.
 func (r *requester) applyWindow() { r.window = max(1, r.cc.Window()) }
 
 // onAck tells the congestion control that una has advanced by n PSNs.
@@ -271,7 +288,9 @@ func (r *requester) onNAK(now Time, kind LossKind, repeated uint32) {
 	r.applyWindow()
 }
 
-// receiveCNP processes a congestion notification packet (IBA A17.9.3).
+// receiveCNP processes a congestion notification packet: a switch has marked a packet that this end
+// sent, and the peer reports it (IBA A17.9.3). The CNP has no PSN that must be checked, and the 16
+// bytes behind its BTH are ignored (figure 6).
 func (c *RC) receiveCNP(now Time) Verdict {
 	if !c.req.started {
 		return WrongState

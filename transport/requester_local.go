@@ -2,6 +2,10 @@ package transport
 
 import "github.com/gorxe/gorxe/qp"
 
+// This file executes the work requests that send nothing: invalidation of a local key, binding of a
+// memory window, registration of a fast-register region. They change the key table in their turn of
+// the send queue, so that a request posted behind one of them may use the new key.
+
 // executeLocal executes local work requests that are next in the send queue. No payload may be
 // borrowed: the requests complete at once, and the program may then write to memory to which they
 // have ended a peer's access.
@@ -18,8 +22,9 @@ func (c *RC) executeLocal() {
 // uses no PSN. It stays in the queue, as done, until all earlier requests are complete, and going
 // back skips it.
 //
-// A LOCAL_INV waits for all earlier requests, which may need the key. A request that fails is
-// tried again until it is the oldest, so that completions keep their order.
+// A LOCAL_INV waits for all earlier requests, which may need the key: the local invalidate fence of
+// IBA 10.6.5.1, here always as in Linux rxe. A request that fails is tried again until it is the
+// oldest, so that completions keep their order.
 func (c *RC) local(w *qp.SendWQE) bool {
 	r := &c.req
 	if w.Opcode == qp.WRLocalInv && r.cur != c.qp.SQ.Head() {
@@ -36,7 +41,7 @@ func (c *RC) local(w *qp.SendWQE) bool {
 }
 
 // execute applies a local work request to the key table. The failure statuses are those of Linux
-// rxe.
+// rxe: MW_BIND_ERR for a bind, LOC_QP_OP_ERR for the others.
 func (c *core) execute(w *qp.SendWQE) qp.WCStatus {
 	var err error
 	switch l := w.Local; {

@@ -6,8 +6,13 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
+// This file processes responses. The PSN of a response decides first: a response acknowledges all
+// requests before its PSN, or implies a NAK of a READ or atomic among them whose data is missing
+// (IBA 9.7.5.1.2). Then comes its meaning for the request that has this PSN.
+
 // response processes a response. A PSN before una is a duplicate, and one that was never sent a
-// ghost: both are ignored.
+// ghost: both are ignored. Credits and MSN in the AETH are ignored, as in Linux rxe: this package
+// uses no end-to-end flow control, so a SEND without a receive costs an RNR NAK.
 func (c *RC) response(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.req
 	if !r.started {
@@ -21,6 +26,8 @@ func (c *RC) response(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		}
 		return GhostResponse
 	}
+	// READ and atomic responses also have an AETH, but their opcode decides: they are never NAKs,
+	// and MIDDLE has none.
 	if info.Op == bth.OpReadResponse {
 		return c.readResponse(now, p, info)
 	}
@@ -28,6 +35,8 @@ func (c *RC) response(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.atomicAck(now, p)
 	}
 	switch {
+	// The upper three bits of the syndrome distinguish ACK, RNR NAK and NAK; the lower five are the
+	// credits, the timer code and the NAK code (IBA 9.7.5). Reserved ones are ignored.
 	case s.IsAck():
 		return c.ack(now, p.PSN)
 	case s.IsRNR():
@@ -40,9 +49,10 @@ func (c *RC) response(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return ReservedSyndrome
 }
 
-// acknowledge advances una up to end and completes the requests before it: a response
-// acknowledges all earlier requests (IBA 9.7.5.1.2). It stops at a READ or atomic whose data has
-// not arrived, and reports whether it reached end.
+// acknowledge advances una up to end and completes the requests before it: a response acknowledges
+// all earlier requests (IBA 9.7.5.1.2). It stops at a READ or atomic whose data has not arrived,
+// and reports whether it reached end. A READ or atomic is acknowledged only by its own responses,
+// because they carry its data.
 func (c *RC) acknowledge(now Time, end bth.PSN) bool {
 	r := &c.req
 	was := r.una
@@ -51,6 +61,7 @@ func (c *RC) acknowledge(now Time, end bth.PSN) bool {
 		if waitsForData(w) {
 			break
 		}
+		// The request at the head of the queue uses the PSNs up to stop.
 		stop := w.FirstPSN.Add(w.Packets)
 		// end is inside the message: una advances, but the request is not complete.
 		if distance(r.una, end) < distance(r.una, stop) {
@@ -83,9 +94,11 @@ func (c *RC) ack(now Time, psn bth.PSN) Verdict {
 	return Accepted
 }
 
-// impliedNAK goes back to the oldest READ or atomic whose data is missing, once before una
-// advances again.
+// impliedNAK goes back to the oldest READ or atomic whose data is missing, once before una advances
+// again. The packets that follow the loss each imply the same NAK, so only the first of them counts
+// as one retry.
 func (c *RC) impliedNAK(now Time) Verdict {
+	// Every response behind the lost one arrives here, until the requested one does.
 	if c.req.nakObeyed {
 		return OutOfSequence
 	}
@@ -99,7 +112,8 @@ func (c *RC) impliedNAK(now Time) Verdict {
 }
 
 // sequenceNAK processes NAK PSN sequence error: the peer has executed all requests before psn and
-// expects psn (IBA 9.7.5.2). It is obeyed once before una advances again.
+// expects psn (IBA 9.7.5.2). It is obeyed once before una advances again: a further NAK until then
+// names the same packet.
 func (c *RC) sequenceNAK(now Time, psn bth.PSN) Verdict {
 	r := &c.req
 	c.count.SequenceNAKsTaken++
@@ -126,10 +140,12 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 	if !c.acknowledge(now, psn) {
 		return c.impliedNAK(now)
 	}
+	// During the wait, and before anything is sent again, further RNR NAKs are of requests sent
+	// before the wait. They neither prolong it nor cost a retry.
 	if r.rnrWaiting || r.send == r.una {
 		return RNRWait
 	}
-	// RNR NAKs have a retry budget of their own.
+	// RNR NAKs have a retry budget of their own, rnr_retry (IBA 9.7.5.2.8).
 	if r.rnrRetry != infiniteRNR {
 		if r.rnrTries == 0 {
 			c.count.RNRRetryExceeded++
@@ -145,8 +161,9 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 	return RNRWait
 }
 
-// errorNAK fails the request at psn (IBA 9.7.5.2). Earlier requests were executed; but if the
-// data of a READ among them was lost, it cannot be requested again, so that READ fails instead.
+// errorNAK fails the request at psn (IBA 9.7.5.2): the status is that of the NAK code, and all
+// later requests are flushed. Earlier requests were executed; but if the data of a READ among them
+// was lost, it cannot be requested again, so that READ fails instead.
 func (c *RC) errorNAK(now Time, psn bth.PSN, s bth.Syndrome) Verdict {
 	c.count.ErrorNAKsTaken++
 	c.acknowledge(now, psn)
@@ -165,6 +182,7 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 	if w.Opcode == qp.WRFlush || w.Opcode == qp.WRAtomicWrite {
 		return c.emptyResponse(now, p, info)
 	}
+	// A response with data for a SEND or WRITE is ignored.
 	if w.Opcode != qp.WRRead {
 		return BadResponse
 	}

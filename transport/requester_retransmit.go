@@ -24,7 +24,7 @@ import (
 const maxVainRepairs = 3
 
 // repairs is what a requester knows about early packets at its peer, and the state of the current
-// repair.
+// repair. A NAK is obeyed once before una advances, so at most one NAK is being repaired.
 type repairs struct {
 	vainRepairsLeft uint8 // remainder of maxVainRepairs
 	peerKeepsEarly  bool  // the peer has kept early packets on this connection
@@ -61,7 +61,9 @@ func (c *RC) repair(s span) {
 	r.sampling = false
 }
 
-// endOfHeadPacket returns the PSN behind the packet at una; if that is a READ, behind its chunk.
+// endOfHeadPacket returns the PSN behind the packet at una; if that is a READ, behind its chunk. A
+// lost READ request and a lost response are repaired in the same way: the rest of the chunk is
+// requested.
 func (c *RC) endOfHeadPacket() bth.PSN {
 	r := &c.req
 	w := c.qp.SQ.At(c.qp.SQ.Head())
@@ -85,7 +87,8 @@ func (r *requester) updateRepairs() {
 
 // takeVainRepair counts a repair in vain and returns true if the answer that has just advanced una
 // covers the repaired packet and nothing behind it, so that the requester must go back. The peer
-// has not kept those packets: it has no room, keeps none, or the next one was lost too.
+// has not kept those packets: it has no room, keeps none, or the next one was lost too. After
+// maxVainRepairs of them, every NAK leads to go-back-N, as the IBA describes it (IBA 9.7.5.1.2).
 func (r *requester) takeVainRepair() bool {
 	if !r.repairingForNAK || r.una != r.repairEnd {
 		return false
@@ -135,14 +138,16 @@ type rttEstimator struct {
 
 // startSample starts an RTT sample with a packet that has AckReq, if the peer may be probed and no
 // sample is being taken. It does not while a packet is missing, because the answer would take
-// longer.
+// longer. One sample per round trip is enough (RFC 6298, section 3).
 func (r *requester) startSample(now Time, psn bth.PSN) {
 	if r.peerKeepsEarly && !r.sampling && !r.nakObeyed && r.probes == 0 {
 		r.sampling, r.samplePSN, r.sampleAt = true, psn, now
 	}
 }
 
-// endSample ends the RTT sample if una has advanced past its packet.
+// endSample ends the RTT sample if una has advanced past its packet. The first sample R sets SRTT
+// to R and RTTVAR to R/2; each later one has the weight 1/8 in SRTT and 1/4 in RTTVAR (RFC 6298,
+// rules 2.2 and 2.3). Both are in nanoseconds; 0 in srtt means that there is no sample yet.
 func (r *requester) endSample(now Time) {
 	if !r.sampling || r.una.Diff(r.samplePSN) <= 0 {
 		return
@@ -159,8 +164,10 @@ func (r *requester) endSample(now Time) {
 }
 
 // scheduleProbe schedules the next probe. The first follows after the retransmission timeout of
-// RFC 6298, but at least Config.ProbeAfter, and each further one after twice the time before. There
-// is none after the local ACK timeout.
+// RFC 6298, SRTT + 4 RTTVAR, but at least Config.ProbeAfter. Each further one follows after twice
+// the time before (rule 5.5). RFC 6298 recommends a minimum of one second; ProbeAfter replaces it,
+// because a probe is one packet and does not reduce the window. There is none after the local ACK
+// timeout.
 func (c *RC) scheduleProbe(now Time) {
 	r := &c.req
 	r.probeAt = 0
@@ -173,8 +180,11 @@ func (c *RC) scheduleProbe(now Time) {
 	}
 }
 
-// probe sends the packet at una again. If the answer to the last probe acknowledged its packet
-// alone, further packets are missing, and so much time is lost already that all are sent again.
+// probe sends the packet at una again. The tail loss probe of TCP may send new data instead
+// (RFC 8985, section 7.3). Here the oldest packet is the better choice: if it was lost, the probe
+// repairs the loss; if not, the responder answers the duplicate at once. If the answer to the last
+// probe acknowledged its packet alone, further packets are missing, and so much time is lost
+// already that all are sent again.
 func (c *RC) probe(now Time) {
 	r := &c.req
 	r.probeAt = 0

@@ -6,7 +6,11 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// opcodes are the opcodes of one kind of message by the position of the packet.
+// This file sends requests. Repairs come first, then queued requests in the order of the send queue
+// (IBA 9.5). A request that may not be sent yet stops those behind it.
+
+// opcodes are the opcodes of one kind of message by the position of the packet. Immediate data and
+// a key to invalidate are in the last packet only (IBA 9.2.1).
 type opcodes struct{ first, middle, last, only bth.Opcode }
 
 // requestOps has the opcodes of each kind of work request that sendPacket sends.
@@ -84,6 +88,8 @@ func (c *RC) sendQueued(x *transmission) {
 				return
 			}
 		}
+		// After going back, send may lie in the middle of a message: sending continues with that
+		// packet.
 		at := cursor{psn: r.send, index: r.cur, packet: distance(w.FirstPSN, r.send)}
 		if at.packet >= w.Packets { // all of w is sent
 			r.cur++
@@ -102,7 +108,7 @@ func (c *RC) sendQueued(x *transmission) {
 }
 
 // held reports whether w must not start yet: the queue pair is in SQD (IBA 10.3.1.5), or w has a
-// fence and waits for earlier READs and atomics.
+// fence and waits until all earlier READs and atomics are complete (IBA 10.8.3.3).
 func (c *RC) held(w *qp.SendWQE) bool {
 	return c.state == qp.SQD || w.Flags&qp.Fence != 0 && c.req.reads > 0
 }
@@ -123,8 +129,9 @@ func (c *RC) emit(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	return c.sendPacket(x, w, at)
 }
 
-// readSlot reports whether a READ or atomic may be sent: fewer than max_rd_atomic are
-// outstanding, or it is repaired and thus one of those.
+// readSlot reports whether a READ or atomic may be sent: fewer than max_rd_atomic are outstanding,
+// or it is repaired and thus one of those. The responder has resources for that many and may refuse
+// the next one with NAK invalid request (IBA 9.4.4, 9.4.5).
 func (c *RC) readSlot(at cursor) bool { return at.repair || c.req.reads < int(c.qp.Attr.MaxRdAtomic) }
 
 // takeReadSlot counts a READ or atomic that is sent.
@@ -137,7 +144,8 @@ func (r *requester) takeReadSlot(at cursor) {
 // sent advances the requester past n PSNs that were just appended to a batch.
 func (c *RC) sent(now Time, n uint32) {
 	r := &c.req
-	// Only a packet that is sent for the first time gives an RTT sample (Karn's algorithm).
+	// Only a packet that is sent for the first time gives an RTT sample: the answer to a packet
+	// sent twice does not tell which copy it answers (Karn's algorithm; RFC 6298, section 3).
 	if r.send != r.next {
 		c.count.Retransmitted++
 	} else if r.sinceAck == 0 {
@@ -145,6 +153,7 @@ func (c *RC) sent(now Time, n uint32) {
 	}
 	r.send = r.send.Add(n)
 	r.sentNew = true
+	// The congestion control grows a window only if it was full at some time.
 	r.limited = r.limited || r.outstanding() >= r.window
 	if r.send.Diff(r.next) > 0 {
 		r.next = r.send
@@ -155,7 +164,8 @@ func (c *RC) sent(now Time, n uint32) {
 }
 
 // startWQE assigns PSNs to w, from psn on, and looks up its regions. Local faults are found here,
-// before any packet of the message is sent.
+// before any packet of the message is sent: LOC_QP_OP_ERR for a request that the queue pair does
+// not permit, LOC_PROT_ERR for a local key, range or right.
 func (c *core) startWQE(w *qp.SendWQE, psn bth.PSN) qp.WCStatus {
 	if w.FailStatus != qp.WCSuccess {
 		return w.FailStatus
@@ -192,8 +202,8 @@ func (c *RC) failAt(i uint32, status qp.WCStatus) {
 	}
 }
 
-// sendPacket sends a packet of a SEND, WRITE or ATOMIC WRITE and returns the number of PSNs used,
-// 0 or 1.
+// sendPacket sends a packet of a SEND, WRITE or ATOMIC WRITE and returns the number of PSNs used, 0
+// or 1. FIRST and MIDDLE carry exactly the path MTU, LAST and ONLY the rest (IBA C9-92).
 func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
 	room := r.sendWindowLeft(at.psn)
@@ -204,6 +214,8 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	if !at.repair {
 		room = min(room, r.shareLeft(x.now))
 	}
+	// All packets before this one carry a full path MTU (IBA C9-92), so the offset follows from the
+	// PSN.
 	off := uint64(at.packet) * uint64(c.mtu)
 	n := min(w.Length-off, uint64(c.mtu))
 	last := at.packet == w.Packets-1
@@ -243,7 +255,8 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	return 1
 }
 
-// requestHeaders fills in the extension headers and the SE bit of a packet of a SEND or WRITE.
+// requestHeaders fills in the extension headers and the SE bit of a packet of a SEND or WRITE. The
+// RETH, in FIRST or ONLY of a WRITE, has the length of the whole message (IBA 9.3.3).
 func (c *core) requestHeaders(p *bth.Packet, w *qp.SendWQE, last bool) {
 	headers := p.Opcode.Info().Headers
 	if headers&bth.HasRETH != 0 {
@@ -261,6 +274,10 @@ func (c *core) requestHeaders(p *bth.Packet, w *qp.SendWQE, last bool) {
 
 // sendRead sends the READ request for a chunk, or for the rest of it from the position on. It
 // returns the number of PSNs that the responses use, 0 if it cannot be sent.
+//
+// A repeated READ request may ask for the missing end only. Its PSN, address and length must then
+// name exactly a part of the first request, so that late responses to either have equal PSNs and
+// data (IBA 9.4.4).
 func (c *RC) sendRead(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	r := &c.req
 	n := min(w.Chunk-at.packet%w.Chunk, w.Packets-at.packet)
@@ -268,6 +285,7 @@ func (c *RC) sendRead(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 		return 0
 	}
 	p := c.packetOf(bth.RCReadRequest, at.psn)
+	// A READ is answered in any case; AckReq is set as Linux rxe does.
 	p.AckReq = true
 	p.RETH = c.chunkRETH(w, at.packet, n)
 	if x.frame(p, 0) == nil {

@@ -5,24 +5,31 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
+// This file keeps the requests that have a response of their own. A READ, an atomic, a FLUSH or an
+// ATOMIC WRITE whose response was lost arrives again, as a duplicate. A READ can be executed again;
+// an atomic must not, so its result is stored. The number of resources is negotiated when the
+// connection is made: max_dest_rd_atomic of this end is the maximum for max_rd_atomic of the peer.
+// FLUSHes have resources of their own.
+
 // resource is a responder resource: it remembers a request that has a response of its own, so
 // that a duplicate can be answered (IBA 9.7.5.1).
 type resource struct {
 	op         bth.Operation
-	first, end bth.PSN // PSNs of its responses: [first, end)
-	va         uint64
-	length     uint64
-	rkey       uint32
-	region     *mr.Region
-	value      uint64 // original value that an atomic returns
-	msn        uint32 // MSN of its responses
-	sent       uint32 // READ responses sent at least once
-	resent     uint32 // READ responses sent again
-	valid      bool   // in use
-	busy       bool   // a job has it
+	first, end bth.PSN    // PSNs of its responses: [first, end)
+	va         uint64     // address of the request
+	length     uint64     // length of a READ in bytes, else 0
+	rkey       uint32     // key of the request
+	region     *mr.Region // region of a READ, nil if length is 0
+	value      uint64     // original value that an atomic returns
+	msn        uint32     // MSN of its responses
+	sent       uint32     // READ responses sent at least once, from the first on
+	resent     uint32     // READ responses sent again
+	valid      bool       // in use
+	busy       bool       // a job has it
 }
 
-// job is a request whose responses are being sent.
+// job is a request whose responses are being sent. Each call of Transmit continues it where the
+// last one stopped for lack of frames.
 type job struct {
 	res    *resource
 	from   bth.PSN // PSN of the first response of this answer
@@ -89,9 +96,9 @@ func (r *resources) remove(i int) {
 }
 
 // claim returns the oldest of the limit resources of g for a new request. It returns nil if the
-// responses of the old request have not all been sent: the peer has more requests outstanding
-// than it may. If they are being sent again, the new request shows that the peer has received
-// them, so that job ends.
+// responses of the old request have not all been sent: the peer has more requests outstanding than
+// it may. If they are being sent again, the new request shows that the peer has received them, so
+// that job ends. A peer with at most limit requests outstanding does not repeat older ones.
 func (r *resources) claim(g *ring, limit int) *resource {
 	r.resize(g, limit)
 	res := &g.slots[g.write]
@@ -116,8 +123,9 @@ func (r *resources) free(g *ring, limit int) int {
 	return limit
 }
 
-// resize changes the number of resources in g to n. The newest n of the old ones remain, with
-// their jobs; the peer must not have more requests outstanding than the new limit.
+// resize changes the number of resources in g to n. The newest n of the old ones remain, with their
+// jobs; the peer must not have more requests outstanding than the new limit. Programs change
+// max_dest_rd_atomic in SQD.
 func (r *resources) resize(g *ring, n int) {
 	if len(g.slots) == n {
 		return
@@ -174,7 +182,8 @@ func (r *resources) find(res *resource) int {
 	return -1
 }
 
-// insert adds a job in PSN order, as responses must be sent (IBA C9-110 for those of duplicates).
+// insert adds a job in PSN order. Responses must be sent in that order; for those of duplicates,
+// see IBA C9-110: one with an earlier PSN interrupts an answer that has begun.
 func (r *resources) insert(j job) {
 	i := r.len
 	for r.len++; i > 0 && j.next.Before(r.job(i-1).next); i-- {
@@ -185,7 +194,8 @@ func (r *resources) insert(j job) {
 }
 
 // matches reports whether duplicate request p names the same memory as the first one, off bytes
-// into it.
+// into it. A repeated READ may name the end of its first range only, with the PSN that belongs to
+// it (IBA 9.4.4).
 func (res *resource) matches(p *bth.Packet, off uint64) bool {
 	switch res.op {
 	case bth.OpCmpSwap, bth.OpFetchAdd:

@@ -6,6 +6,20 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
+// This file checks and executes requests. The checks have this order, and the first that fails
+// decides the answer:
+//
+//   - PSN (IBA 9.7.4.1.2): a duplicate is answered again, a gap gets NAK PSN sequence error
+//   - opcode, after that of the packet before (IBA 9.7.4.1.3), and length of the payload
+//     (IBA 9.7.4.1.6): NAK invalid request
+//   - receive of a SEND: RNR NAK (IBA 9.7.5.2.8)
+//   - right of the queue pair, DMA length, alignment: NAK invalid request
+//   - key, range and right of the region (IBA 9.7.4.1.5): NAK remote access error
+//   - receive of a WRITE with immediate data: RNR NAK
+//   - memory of this end: NAK remote operational error
+//
+// After a failed check, the PSN of the packet stays the expected one.
+
 // responder is the half of an RC that executes requests.
 type responder struct {
 	expected      bth.PSN // PSN of the next request to execute
@@ -38,6 +52,7 @@ const (
 
 // start resets the responder: the queue pair has entered RTR.
 func (r *responder) start(psn bth.PSN) {
+	// The PSNs of kept packets belong to the connection before.
 	r.early.clear()
 	*r = responder{expected: psn, started: true, reads: r.reads, early: r.early}
 	r.reads.reset()
@@ -53,8 +68,8 @@ func (r *responder) halt() {
 	}
 }
 
-// request processes a request packet. Its PSN tells whether it is the expected one, a duplicate,
-// or ahead (IBA 9.7.4.1.2).
+// request processes a request packet. Its PSN tells whether it is the expected one, one of the 2^23
+// before it, which are duplicates, or ahead (IBA 9.7.4.1.2).
 func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	// After an error NAK nothing is executed. The queue pair enters ERR when the NAK is sent.
@@ -81,7 +96,9 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return v
 }
 
-// perform executes the packet at expected.
+// perform executes the packet at expected. SENDs, WRITEs and atomics take effect in the order in
+// which they were posted (IBA 9.5); a READ is only queued, and its memory is read when its
+// responses are sent.
 func (c *RC) perform(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if !c.inOrder(p, info) {
 		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
@@ -110,7 +127,8 @@ func (c *RC) perform(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 }
 
 // requestMissing requests the packet at expected with a sequence NAK, once until that packet
-// arrives (IBA 9.7.4.1.2).
+// arrives (IBA 9.7.4.1.2): the packets that follow a gap in one window all show the same loss.
+// After an RNR NAK there is none, because the requester goes back in any case.
 func (c *RC) requestMissing() {
 	r := &c.rsp
 	if r.nak == nakNone {
@@ -125,13 +143,15 @@ func (c *RC) requestMissing() {
 // (IBA 9.7.4.1.6).
 func (c *RC) inOrder(p *bth.Packet, info *bth.OpcodeInfo) bool {
 	r := &c.rsp
+	// A message must end before the next one starts (IBA 9.7.4.1.3).
 	if info.Starts() {
 		return !r.inside && payloadFits(info.Pos, len(p.Payload), c.mtu)
 	}
 	return r.continues(info.Op) && payloadFits(info.Pos, len(p.Payload), c.mtu)
 }
 
-// executed advances past the packet at expected and acknowledges it if it has AckReq.
+// executed advances past the packet at expected and acknowledges it if it has AckReq. The MSN
+// counts messages, so only their last packet increments it (IBA 9.7.7).
 func (c *RC) executed(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	r.expected = r.expected.Add(1)
@@ -141,20 +161,25 @@ func (c *RC) executed(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if !r.inside {
 		r.msn = (r.msn + 1) & 0xffffff
 	}
+	// A packet without AckReq gets no ACK of its own: a later one covers it (IBA 9.7.5.1.2). AckReq
+	// is answered in the middle of a message too, because Linux rxe stops at 128 unacknowledged
+	// PSNs.
 	if p.AckReq {
 		c.queueACK()
 	}
 	return Accepted
 }
 
-// queueACK queues an ACK of everything executed so far, which replaces a pending one
-// (IBA 9.7.5.1.2).
+// queueACK queues an ACK of everything executed so far, which replaces a pending one:
+// acknowledgements may be coalesced (IBA 9.7.5.1.2). Its credit field states no limit, as in Linux
+// rxe.
 func (c *RC) queueACK() {
 	c.rsp.reply = reply{kind: replyACK, psn: c.rsp.expected.Sub(1), syndrome: bth.AckUnlimited}
 }
 
 // queueErrorNAK queues an error NAK, after which the queue pair enters ERR (IBA 9.7.5.2). A receive
-// being filled completes with status, or is flushed if status is success.
+// being filled completes with status, or is flushed if status is success. Packets that arrive
+// before the NAK is sent are dropped, since they follow a request that was not executed.
 func (c *RC) queueErrorNAK(s bth.Syndrome, status qp.WCStatus) Verdict {
 	r := &c.rsp
 	c.gather.drop(&c.core)
@@ -170,8 +195,10 @@ func (c *RC) queueErrorNAK(s bth.Syndrome, status qp.WCStatus) Verdict {
 	return fatal(s).verdict
 }
 
-// queueRNRNAK queues an RNR NAK (IBA 9.7.5.2.8). Requests behind it that are in flight are dropped
-// without a further NAK, because the peer goes back to this PSN.
+// queueRNRNAK queues an RNR NAK with the timer code min_rnr_timer of the queue pair, 0 to 31, the
+// minimum time for which the requester waits (IBA 9.7.5.2.8). Requests behind it that are in flight
+// are dropped without a further NAK, because the peer goes back to this PSN. Linux rxe sends a
+// sequence NAK for them.
 func (c *RC) queueRNRNAK() Verdict {
 	r := &c.rsp
 	r.nak = nakUnready
@@ -180,7 +207,8 @@ func (c *RC) queueRNRNAK() Verdict {
 	return NoReceive
 }
 
-// takeSend executes a packet of a SEND.
+// takeSend executes a packet of a SEND. Its first packet takes a receive; without one, RNR NAK is
+// the answer and the packet stays expected (IBA 9.7.5.2.8).
 func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	if info.Starts() {
@@ -203,8 +231,9 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.queueErrorNAK(bth.NakRemoteOperational, qp.WCLocProtErr)
 	}
 	r.receivedBytes += uint64(len(p.Payload))
-	// The data must be stored before the key is invalidated. Linux rxe acknowledges a SEND with a
-	// key that cannot be invalidated and fails at its own end only.
+	// The data must be stored before the key is invalidated, since it may be a key to the same
+	// memory. A key that the sender may not invalidate gets NAK remote access error. Linux rxe
+	// acknowledges such a SEND and fails at its own end only.
 	if info.Headers&bth.HasIETH != 0 && !c.storeHeld() {
 		return ReplyPending
 	}
@@ -234,7 +263,9 @@ func (c *RC) endMessage(receives bool) {
 	}
 }
 
-// takeWrite executes a packet of a WRITE.
+// takeWrite executes a packet of a WRITE. Only FIRST or ONLY has a RETH; the later packets continue
+// at the address behind the payload before (IBA 9.3.3). A WRITE takes a receive only if it has
+// immediate data (IBA C10-87).
 func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	if info.Headers&bth.HasRETH != 0 {
@@ -243,12 +274,13 @@ func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			return c.queueErrorNAK(nak, qp.WCSuccess)
 		}
 	}
+	// The data of all packets must equal the DMA length of the RETH (IBA 9.7.4.1.6).
 	if !r.writeFits(len(p.Payload), info.Ends()) {
 		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}
 	imm := info.Headers&bth.HasImmDt != 0
 	// The receive is taken before the last bytes are written, because a packet that is answered
-	// with an RNR NAK must not be executed.
+	// with an RNR NAK must not be executed: its retransmission would execute it again.
 	if imm && !c.takeReceive() {
 		return c.queueRNRNAK()
 	}

@@ -6,6 +6,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
+// This file answers requests: with ACKs and NAKs, which are cumulative, and with the responses of
+// jobs, one for each PSN. It also decides how a duplicate is answered.
+
 // replyKind is the kind of the pending reply, besides the responses of jobs.
 type replyKind uint8
 
@@ -28,7 +31,8 @@ type reply struct {
 // busy reports whether the responder has something to send.
 func (r *responder) busy() bool { return r.reply.kind != replyNone || r.reads.len > 0 }
 
-// reply sends responses and the pending ACK or NAK in PSN order (IBA 9.7.5.1).
+// reply sends responses and the pending ACK or NAK in PSN order (IBA 9.7.5.1). A requester takes a
+// response ahead of the expected PSN for the loss of those before it (IBA 9.7.5.1.2).
 func (c *RC) reply(x *transmission) {
 	r := &c.rsp
 	for {
@@ -85,7 +89,8 @@ func (c *RC) rxeWaitsForAck() bool {
 	return c.peer == peerRxe && (c.rsp.op == bth.OpSend || c.rsp.op == bth.OpWrite)
 }
 
-// sendAck sends an ACK or NAK and reports whether there was room.
+// sendAck sends an ACK or NAK and reports whether there was room. psn is the last PSN that an ACK
+// acknowledges, or the one that a NAK refuses.
 func (c *RC) sendAck(x *transmission, psn bth.PSN, syndrome bth.Syndrome) bool {
 	p := c.packetOf(bth.RCAck, psn)
 	p.AETH = bth.AETH{Syndrome: syndrome, MSN: c.rsp.msn}
@@ -96,8 +101,8 @@ func (c *RC) sendAck(x *transmission, psn bth.PSN, syndrome bth.Syndrome) bool {
 	return true
 }
 
-// takeRead accepts a READ request: it checks the request, claims a resource and reserves its
-// PSNs.
+// takeRead accepts a READ request: it checks the request, claims a resource and reserves its PSNs,
+// one for each response (IBA 9.4.4). The next request has the PSN behind them.
 func (c *RC) takeRead(p *bth.Packet) Verdict {
 	r := &c.rsp
 	limit := int(c.qp.Attr.MaxDestRdAtomic)
@@ -112,7 +117,8 @@ func (c *RC) takeRead(p *bth.Packet) Verdict {
 			return c.queueErrorNAK(bth.NakRemoteAccess, qp.WCSuccess)
 		}
 	}
-	// The peer has more than max_dest_rd_atomic requests outstanding.
+	// The peer has more than max_dest_rd_atomic requests outstanding, which it has agreed not to do
+	// (IBA 9.4.4). Linux rxe overwrites its oldest resource instead.
 	res := r.reads.claim(&r.reads.ring, limit)
 	if res == nil {
 		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
@@ -125,7 +131,8 @@ func (c *RC) takeRead(p *bth.Packet) Verdict {
 }
 
 // duplicate processes a request whose PSN is before the expected one. A SEND or WRITE is
-// acknowledged and not executed (IBA C9-105). The others are answered again.
+// acknowledged with the newest PSN and not executed (IBA C9-105). The others are answered again.
+// AckReq makes no difference, as in Linux rxe.
 func (c *RC) duplicate(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	switch info.Op {
 	case bth.OpSend, bth.OpWrite:
@@ -134,6 +141,8 @@ func (c *RC) duplicate(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			c.queueACK()
 		}
 		return Duplicate
+	// A requester that repeats one of these waits for its own response; an ACK of a later PSN would
+	// be an implied NAK to it (IBA 9.7.5.1.2).
 	case bth.OpReadRequest, bth.OpCmpSwap, bth.OpFetchAdd, bth.OpAtomicWrite, bth.OpFlush:
 		return c.replay(p, info)
 	}
@@ -141,14 +150,17 @@ func (c *RC) duplicate(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 }
 
 // replay answers a duplicate with a response of its own: a READ from the PSN of the duplicate on,
-// the others without executing them again (IBA 9.7.5.1). A duplicate without a resource, or that
-// names other memory, is dropped.
+// the others without executing them again (IBA 9.7.5.1; for a FLUSH oA19-14 and oA19-15). A
+// duplicate without a resource, or that names other memory, is dropped: a NAK would end a
+// connection because of a late copy.
 func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	rs := &c.rsp.reads
 	res := rs.at(p.PSN)
+	// The resource has been given to a later request, so the peer must have received the response.
 	if res == nil || res.op != info.Op {
 		return UnknownDuplicate
 	}
+	// Responses before the PSN of the duplicate were received: it asks for the rest.
 	k := distance(res.first, p.PSN)
 	if !res.matches(p, uint64(k)*uint64(c.mtu)) {
 		return UnknownDuplicate
@@ -174,14 +186,16 @@ func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 }
 
 // startsInMiddle reports whether the answer to a duplicate READ that starts at psn begins with
-// MIDDLE or LAST. RNICs always begin it with FIRST. Linux rxe takes that for an error if the READ
-// began before psn.
+// MIDDLE or LAST. RNICs always begin it with FIRST or ONLY. Linux rxe takes that for an error if
+// the READ began before psn and puts its queue pair into ERR.
 func (c *RC) startsInMiddle(res *resource, psn bth.PSN) bool {
 	return psn != res.first && c.peer == peerRxe
 }
 
 // sendResponse sends the next packet of j and reports whether there was room. FLUSH and ATOMIC
-// WRITE have the response of a READ of length 0 (IBA A19).
+// WRITE have the response of a READ of length 0, one ONLY packet (IBA A19). If the memory cannot be
+// read, an error NAK at the PSN of the response takes its place and ends the connection
+// (IBA 9.7.5.2).
 func (c *RC) sendResponse(x *transmission, j *job) bool {
 	res := j.res
 	if res.op == bth.OpCmpSwap || res.op == bth.OpFetchAdd {
@@ -203,7 +217,8 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 	begins := !j.begun && !j.resume
 	ends := j.next.Add(1) == res.end
 	p := c.packetOf(responseOps.pick(begins, ends), j.next)
-	// FIRST, LAST and ONLY have an AETH, MIDDLE has none.
+	// FIRST, LAST and ONLY have an AETH, MIDDLE has none (IBA 9.2.1). All have the MSN of the READ
+	// (IBA C9-148).
 	if begins || ends {
 		p.AETH = bth.AETH{Syndrome: bth.AckUnlimited, MSN: res.msn}
 	}

@@ -13,12 +13,12 @@ package transport
 type Share struct {
 	limit   uint32 // maximum number of outstanding PSNs
 	turn    uint32 // PSNs that must be free for a requester to begin to send
-	used    uint32 // outstanding PSNs of all members
-	members int
+	used    uint32 // outstanding PSNs of all members, sum of their inShare
+	members int    // number of members
 }
 
 // shareWait is the maximum time for which other members keep a requester with nothing outstanding
-// from sending.
+// from sending: 100 ms.
 const shareWait Time = 100_000_000
 
 // NewShare returns a share of at most limit PSNs, at least 1. While other members have PSNs
@@ -82,6 +82,8 @@ func (c *RC) account() {
 }
 
 // shareLeft returns how many PSNs fit into the share, beyond those sent since account was called.
+// It returns 0 if fewer than turn are free, unless the requester has begun to send in this Transmit
+// or uses the share alone.
 func (r *requester) shareLeft(now Time) uint32 {
 	if r.share == nil {
 		return maxOutstanding
@@ -121,6 +123,7 @@ func (r *requester) overdue(now Time) bool {
 func (r *requester) shareIsUsed() bool { return r.share != nil && r.share.members > 1 }
 
 // noteBlocked updates blockedSince at the end of a Transmit that began with was PSNs outstanding.
+// The wait restarts if the number has changed: something was sent.
 func (r *requester) noteBlocked(now Time, was uint32) {
 	switch {
 	case !r.blocked:

@@ -7,6 +7,10 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
+// An unreliable connection uses the opcodes SEND and WRITE and the PSNs of a reliable one. Its
+// requester expects no response, and its responder sends none: a packet with an invalid field,
+// order, key or length is dropped silently (IBA C9-165 to C9-168).
+
 // UC is one end of an unreliable connection (IBA 9.8.2): SENDs and WRITEs without
 // acknowledgements. A message with a lost packet is dropped as a whole; its receive serves the
 // next message.
@@ -20,7 +24,8 @@ type UC struct {
 // NewUC returns the machine of q; see [NewRC].
 func NewUC(q *qp.QP, keys *mr.Table) *UC { return &UC{unreliable: newUnreliable(q, keys)} }
 
-// Modified applies the current state and attributes of the queue pair.
+// Modified applies the current state and attributes of the queue pair. RTR sets the PSN that the
+// responder expects, RTS that of the first packet sent.
 func (c *UC) Modified(Time) {
 	was := c.takeState()
 	c.mtu = uint32(c.qp.Attr.PathMTU)
@@ -31,6 +36,7 @@ func (c *UC) Modified(Time) {
 		c.inside = false
 	case c.state == qp.RTR && was != qp.RTR:
 		c.expected, c.inside = c.qp.Attr.RQPSN, false
+	// RTS after SQD or SQE continues with the PSN of before.
 	case c.state == qp.RTS && was == qp.RTR:
 		c.next = c.qp.Attr.SQPSN
 		c.restart()
@@ -80,6 +86,8 @@ func (c *UC) start(w *qp.SendWQE) qp.WCStatus {
 // local executes the local work request at cur, which sends nothing, and reports whether the next
 // request may begin.
 func (c *UC) local(w *qp.SendWQE) bool {
+	// The local invalidate fence (IBA 10.6.5.1): earlier requests may still read memory through the
+	// key until they are sent.
 	if w.Opcode == qp.WRLocalInv && c.cur != c.qp.SQ.Head() {
 		return false
 	}
@@ -99,6 +107,7 @@ func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
 	off := uint64(i) * uint64(c.mtu)
 	n := min(w.Length-off, uint64(c.mtu))
 	last := i == w.Packets-1
+	// AckReq stays clear in all packets: nothing may answer them (IBA 9.8).
 	p := c.packetOf(ucOpcode(requestOps[w.Opcode].pick(i == 0, last)), c.next)
 	c.requestHeaders(p, w, last)
 	f := x.frame(p, n)
@@ -122,14 +131,16 @@ func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
 	return true
 }
 
-// ucOpcode returns the opcode of UC that corresponds to one of RC: they differ in the service
-// bits (IBA table 38).
+// ucOpcode returns the opcode of UC that corresponds to one of RC: the upper three bits select the
+// service, the lower five the operation (IBA 9.2.1).
 func ucOpcode(rc bth.Opcode) bth.Opcode { return rc | bth.UCSendFirst }
 
-// Receive takes one packet for this queue pair; see [RC.Receive].
+// Receive takes one packet for this queue pair; see [RC.Receive]. SQE stops only the send queue
+// (IBA 10.3.1.6).
 func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
 	c.count.ReceivedPackets++
 	info := p.Opcode.Info()
+	// An opcode of another service, or a reserved one, is an invalid field (IBA C9-165).
 	if !info.Valid || info.Service != bth.ServiceUC {
 		return WrongService
 	}
@@ -139,11 +150,13 @@ func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
 		return WrongState
 	}
 	c.raiseCommEst()
+	// Whatever the PSN, the next one becomes the expected one: a lost packet is never sent again,
+	// so a responder must not wait for it (IBA 9.8.2.2.1).
 	gap := p.PSN != c.expected
 	c.expected = p.PSN.Add(1)
 	if gap {
 		// The message in progress misses a packet (IBA 9.8.2.2.1, C9-166). Packets are accepted
-		// again from the start of a message on.
+		// again from the start of a message on. A duplicate cannot be told from a gap.
 		c.count.OutOfSequence++
 		c.inside = false
 	}
@@ -187,8 +200,10 @@ func (c *UC) verdictOf(nak bth.Syndrome) Verdict {
 }
 
 // takeCheckedReceive takes a receive, unless one is held already, and checks its memory. A receive
-// with invalid memory completes with LOC_PROT_ERR and puts the queue pair into ERR.
+// with invalid memory completes with LOC_PROT_ERR and puts the queue pair into ERR. Without a
+// receive, the message is dropped: UC has no RNR NAK.
 func (c *UC) takeCheckedReceive() Verdict {
+	// The receive of a dropped message serves this one.
 	if c.hasRecv {
 		return Accepted
 	}
@@ -203,8 +218,12 @@ func (c *UC) takeCheckedReceive() Verdict {
 	return Accepted
 }
 
-// store stores the payload of a packet of the message in progress.
+// store stores the payload of a packet of the message in progress. A WRITE may have stored its
+// first packets when a later one is dropped; a program can rely only on the completion of its
+// immediate data.
 func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
+	// FIRST and MIDDLE have exactly the path MTU (IBA 9.8.2.1). A message that fails here or below
+	// is dropped as a whole, and its receive serves the next one.
 	if !payloadFits(info.Pos, len(p.Payload), c.mtu) {
 		return InvalidRequest
 	}
@@ -218,10 +237,13 @@ func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		}
 		return Accepted
 	}
+	// Too much or too little data for the DMA length of the RETH.
 	if !c.writeFits(len(p.Payload), info.Ends()) {
 		return InvalidRequest
 	}
 	imm := info.Headers&bth.HasImmDt != 0
+	// The receive is taken at the last packet, because only that one has the immediate data. A
+	// WRITE that fails consumes none (IBA C10-87).
 	if imm {
 		if v := c.takeCheckedReceive(); v != Accepted {
 			return v

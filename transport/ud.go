@@ -15,8 +15,8 @@ import (
 const GSIQKey = 0x8001_0000
 
 // privilegedQKeyBit is the bit in the Q_Key of a work request that selects the queue pair's own
-// Q_Key instead. Programs without privileges cannot send with a Q_Key that has this bit. Linux rxe
-// does not know this rule.
+// Q_Key instead (IBA 3.5.3). Programs without privileges cannot send with a Q_Key that has this
+// bit, such as that of QP1. Linux rxe does not know this rule.
 const privilegedQKeyBit = 1 << 31
 
 // UD is a queue pair of unreliable datagrams (IBA 9.8.3), or QP1, which is one. Each message is
@@ -36,6 +36,7 @@ func (c *UD) Modified(Time) {
 	case c.state == qp.RESET:
 		c.reset()
 		c.restart()
+	// RTS after SQD or SQE continues with the PSN of before.
 	case c.state == qp.RTS && was == qp.RTR:
 		c.next = c.qp.Attr.SQPSN
 		c.restart()
@@ -70,6 +71,7 @@ func (c *UD) Transmit(now Time, _ *packet.Path, dst *packet.Batch, limit int) (m
 			break
 		}
 		ah, _ := w.AH.(*AH)
+		// UD supports SEND only, with and without immediate data (IBA 9.8.3).
 		if ah == nil || udOps[w.Opcode] == 0 {
 			c.failAt(qp.WCLocQPOpErr)
 			break
@@ -88,7 +90,9 @@ func (c *UD) Transmit(now Time, _ *packet.Path, dst *packet.Batch, limit int) (m
 // udOps has the opcode of each kind of work request, 0 for those that UD does not support.
 var udOps = [256]bth.Opcode{qp.WRSend: bth.UDSendOnly, qp.WRSendImm: bth.UDSendOnlyImm}
 
-// sendDatagram sends the packet of w and reports whether w is finished, also without a packet.
+// sendDatagram sends the packet of w and reports whether w is finished, also without a packet. The
+// DETH has the Q_Key and the number of this queue pair, to which the receiver may reply
+// (IBA 9.3.2).
 func (c *UD) sendDatagram(x *transmission, w *qp.SendWQE, ah *AH) bool {
 	if w.Length > uint64(ah.mtu) {
 		// The work request completes with success and no packet is sent (IBA C10-93.1.1), as in
@@ -140,11 +144,14 @@ func (c *UD) qkey() uint32 {
 // Receive is ReceiveFrom for a datagram without a known network header.
 func (c *UD) Receive(now Time, p *bth.Packet) Verdict { return c.ReceiveFrom(now, p, &GRH{}) }
 
-// ReceiveFrom processes one packet for this queue pair, with the network header grh that it
-// arrived with. Both are borrowed for the call.
+// ReceiveFrom processes one packet for this queue pair, with the network header grh that it arrived
+// with. Both are borrowed for the call. The PSN is not checked, since datagrams of several senders
+// arrive. The Q_Key must be that of the queue pair; for QP1 it is GSIQKey. A datagram without a
+// receive is dropped.
 func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 	c.count.ReceivedPackets++
 	info := p.Opcode.Info()
+	// An opcode of another service, or a reserved one, is an invalid field (IBA C9-165).
 	if !info.Valid || info.Service != bth.ServiceUD {
 		return WrongService
 	}
@@ -153,16 +160,20 @@ func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 	default:
 		return WrongState
 	}
+	// The Q_Key protects against datagrams of strangers. A wrong one is counted, and the datagram
+	// is dropped silently.
 	if p.DETH.QKey != c.qkey() {
 		c.count.QKeyViolations++
 		return BadQKey
 	}
+	// A receive is left over from a datagram that was too long for it.
 	if !c.hasRecv && !c.takeReceive() {
 		return NoReceive
 	}
 	if resolve(&c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
 		return c.failReceive()
 	}
+	// The network header takes 40 bytes of the receive in any case, even if the link reports none.
 	n := GRHLen + uint64(len(p.Payload))
 	if n > c.recv.Length {
 		return c.tooLong()
@@ -240,9 +251,9 @@ func (a *AH) Multicast() bool { return a != nil && a.path.Dst.IsMulticast() }
 // datagram queue pair.
 const GRHLen = 40
 
-// GRH is the network header of a received datagram as Linux rxe and RNICs store it in the
-// receive: an IPv6 header, or 20 bytes and an IPv4 header (IBA A17.4.5.2). The 20 bytes are zero
-// here.
+// GRH is the network header of a received datagram as Linux rxe and RNICs store it in the receive:
+// an IPv6 header, or 20 bytes and an IPv4 header (IBA A17.4.5.2). The 20 bytes are zero here. Byte
+// order is that of the network.
 type GRH [GRHLen]byte
 
 const (
@@ -258,6 +269,7 @@ func (g *GRH) Set(f *packet.Received) {
 	length := bth.UDPHeaderLen + len(f.Data)
 	if !f.Src.Is4() {
 		src, dst := f.Src.As16(), f.Dst.As16()
+		// Version, traffic class, flow label; then payload length, next header and hop limit.
 		be.PutUint32(g[0:], 6<<28|uint32(f.TrafficClass)<<20)
 		be.PutUint16(g[4:], uint16(length))
 		g[6], g[7] = protocolUDP, f.HopLimit
@@ -267,6 +279,7 @@ func (g *GRH) Set(f *packet.Received) {
 	}
 	h := g[ip4At:]
 	src, dst := f.Src.As4(), f.Dst.As4()
+	// Version 4 and a header of 5 words (IBA CA17-3), then the type of service.
 	h[0], h[1] = 0x45, f.TrafficClass
 	be.PutUint16(h[2:], uint16(bth.IPv4HeaderLen+length))
 	be.PutUint16(h[4:], f.ID)
