@@ -61,8 +61,8 @@ type table struct {
 	end            func(c *conn, cut bool)
 }
 
-// maxLoose limits the unpaired directions per hostPair that pair searches.
-const maxLoose = 64
+// maxUnpaired limits the unpaired directions per hostPair that pair searches.
+const maxUnpaired = 64
 
 func (t *table) init(limit int, end func(*conn, bool)) {
 	t.limit, t.end = limit, end
@@ -145,7 +145,7 @@ func (t *table) forget(h *direction) {
 func (t *table) addUnpaired(h *direction) {
 	w := hostPair{h.key.src, h.key.dst}
 	l := t.unpaired[w]
-	if len(l) >= maxLoose {
+	if len(l) >= maxUnpaired {
 		l = slices.Delete(l, 0, 1)
 	}
 	t.unpaired[w] = append(l, h)

@@ -70,13 +70,13 @@
 // responder resource stores what is needed to answer a duplicate, and a job sends the responses
 // (resources.go).
 //
-// A [Gather] collects payloads for memory that is expensive to access, such as the memory of
-// another process, and stores them together in one call (gather.go).
+// A [StoreBatch] collects payloads for memory that is expensive to access, such as the memory of
+// another process, and stores them together in one call (storebatch.go).
 //
 // # Concurrency
 //
 // A machine is not safe for concurrent use: its caller serializes all calls. If machines have an
-// EarlyPool, a Gather or a Share in common, the caller serializes the calls of all of them.
+// EarlyPool, a StoreBatch or a Share in common, the caller serializes the calls of all of them.
 //
 // # Configuration and citations
 //

@@ -94,7 +94,7 @@ func (c *RC) setPath(mtu uint32) {
 }
 
 // Receive processes one packet for this queue pair. p is borrowed for the call. So is its
-// payload, but after [RC.ShareGather] until the next [Gather.Settle].
+// payload, but after [RC.ShareStoreBatch] until the next [StoreBatch.Settle].
 func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 	c.count.ReceivedPackets++
 	info := p.Opcode.Info()
@@ -107,7 +107,7 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 	c.peer = peerOf(p)
 	// An ACK or NAK stores nothing itself, so the responder's data can stay held back.
 	if info.Op != bth.OpAck {
-		c.gather.settleOther(c, info.Request())
+		c.storeBatch.settleOther(c, info.Request())
 	}
 	switch info.Op {
 	case bth.OpReadResponse, bth.OpAck, bth.OpAtomicAck:

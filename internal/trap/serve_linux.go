@@ -47,7 +47,7 @@ type Server struct {
 	installs processLocks // one installation on a reserved number at a time in each process
 	received atomic.Uint64
 
-	executing executing
+	executing pendingExecs
 
 	calls *epoll.Instance // waits for the listener
 	ended chan struct{}   // closed when no task has the filter any more

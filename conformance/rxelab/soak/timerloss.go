@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// forgotten detects connections that rxe leaves without a retransmission timer. If an
+// timerLoss detects connections that rxe leaves without a retransmission timer. If an
 // acknowledgement of everything that rxe has sent arrives between two packets of a retransmitted
 // message, rxe treats it as one of a part of the message: it does not complete the message
 // (rxe_comp.c, COMPST_WRITE_SEND), but no unacknowledged PSN is left for which it would restart
 // the timer (COMPST_EXIT). If the acknowledgement of the rest is lost, rxe waits forever.
-type forgotten struct {
+type timerLoss struct {
 	mu      sync.Mutex
 	streams streams[repeatedStream] // guarded by mu
 }
@@ -29,7 +29,7 @@ const (
 )
 
 // request processes a packet that rxe sent, from the BTH on.
-func (f *forgotten) request(at time.Time, packet []byte) {
+func (f *timerLoss) request(at time.Time, packet []byte) {
 	_, key, psn, ok := requestOf(packet)
 	if !ok {
 		return
@@ -48,7 +48,7 @@ func (f *forgotten) request(at time.Time, packet []byte) {
 
 // response processes a packet that rxe received. It finds the stream by the PSN: two streams
 // rarely have the same one.
-func (f *forgotten) response(packet []byte) {
+func (f *timerLoss) response(packet []byte) {
 	if len(packet) < bthLen+aethLen || packet[0] != acknowledge || packet[bthLen]&syndromeMask != 0 {
 		return
 	}
@@ -63,7 +63,7 @@ func (f *forgotten) response(packet []byte) {
 }
 
 // any reports whether a connection that has started since the given time may be without a timer.
-func (f *forgotten) any(since time.Time) bool {
+func (f *timerLoss) any(since time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, s := range f.streams {
