@@ -88,9 +88,9 @@ func (l *EarlyPool) takeRing(span uint32) ([]*earlyPacket, []uint64) {
 }
 
 // giveRing returns an empty ring to the pool.
-func (l *EarlyPool) giveRing(ring []*earlyPacket, here []uint64) {
+func (l *EarlyPool) giveRing(ring []*earlyPacket, present []uint64) {
 	if len(l.rings) < earlyRings {
-		l.rings = append(l.rings, earlyRing{ring, here})
+		l.rings = append(l.rings, earlyRing{ring, present})
 	}
 }
 

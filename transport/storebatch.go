@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// maxGather is the maximum number of bytes held back, the same as that of one read: see
+	// maxStoreBatch is the maximum number of bytes held back, the same as that of one read: see
 	// maxStage.
-	maxGather = 64 << 10
+	maxStoreBatch = 64 << 10
 	// maxPieces is the maximum number of pieces held back.
 	maxPieces = 128
 )
@@ -162,7 +162,7 @@ func (g *StoreBatch) put(o storeOwner, psn bth.PSN, region *mr.Region, addr uint
 		}
 		return write(region, addr, b, final)
 	}
-	if len(g.pieces) > 0 && (!same || g.region != region || g.size+n > maxGather || len(g.pieces) == maxPieces) {
+	if len(g.pieces) > 0 && (!same || g.region != region || g.size+n > maxStoreBatch || len(g.pieces) == maxPieces) {
 		if err := g.settle(); err != nil && same {
 			return err
 		}
