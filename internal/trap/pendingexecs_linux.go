@@ -81,4 +81,4 @@ func (x *pendingExecs) within(pid, tid int) bool {
 // program. In that case [Handler.Exec] may have been called before this call arrived. A handler
 // that records the caller's process before it calls Executing learns of each execve, either here
 // or from Exec.
-func (c *Call) Executing() bool { return c.s.executing.within(c.proc.PID, c.TID()) }
+func (c *Call) Executing() bool { return c.s.pendingExecs.within(c.proc.PID, c.TID()) }
