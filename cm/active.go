@@ -40,11 +40,11 @@ func (m *Manager) reply(now Time, c *conn, msg *mad.Message) Verdict {
 	c.remote, c.remoteKnown, c.peerQPN, c.peerGUID = r.LocalCommID, true, r.LocalQPN, r.LocalCAGUID
 	if other := m.byQPN[c.remoteQPN()]; other != nil && other != c {
 		m.reject(c.peer, msg.TransactionID, &mad.REJ{
-			LocalCommID: c.local, RemoteCommID: c.remote, MessageRejected: mad.AnsweredREP, Reason: mad.RejectStaleConn,
+			LocalCommID: c.local, RemoteCommID: c.remote, MessageRejected: mad.MessageREP, Reason: mad.RejectStaleConn,
 		})
 		m.probe(now, other)
 		m.queueEvent(c, Rejected).REJ = &mad.REJ{LocalCommID: c.remote, RemoteCommID: c.local,
-			MessageRejected: mad.AnsweredREP, Reason: mad.RejectStaleConn}
+			MessageRejected: mad.MessageREP, Reason: mad.RejectStaleConn}
 		m.remove(c)
 		return VerdictStale
 	}

@@ -24,10 +24,10 @@ func (m *Manager) Disconnect(now Time, id mad.CommID, private []byte) error {
 	return nil
 }
 
-// Withdraw ends a request that the peer has not answered, without an event and without a message
-// to the peer: the peer's host has reported that no program there can answer.
-func (m *Manager) Withdraw(id mad.CommID) error {
-	c, err := m.lookup(id, "Withdraw", StateREQSent, StateSIDRREQSent)
+// AbandonRequest ends a request that the peer has not answered, without an event and without a
+// message to the peer: the peer's host has reported that no program there can answer.
+func (m *Manager) AbandonRequest(id mad.CommID) error {
+	c, err := m.lookup(id, "AbandonRequest", StateREQSent, StateSIDRREQSent)
 	if err != nil {
 		return err
 	}
@@ -93,16 +93,16 @@ func (m *Manager) restNow(now Time, c *conn, tid uint64) {
 // remember keeps an ended connection until t, or until its entry is needed. A peer at its own
 // limit does not evict the entries of others.
 func (m *Manager) remember(c *conn, t Time) {
-	if m.rest.peers[c.peer.GID] >= m.cfg.MaxTimewaitPeer {
+	if m.timewait.peers[c.peer.GID] >= m.cfg.MaxTimewaitPeer {
 		m.counters.Forgotten++
 		m.remove(c)
 		return
 	}
-	for m.rest.n >= m.cfg.MaxTimewait {
+	for m.timewait.n >= m.cfg.MaxTimewait {
 		m.counters.Forgotten++
-		m.remove(m.rest.first)
+		m.remove(m.timewait.first)
 	}
-	m.rest.add(c)
+	m.timewait.add(c)
 	m.setTimer(c, t)
 }
 

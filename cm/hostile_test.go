@@ -83,8 +83,8 @@ func FuzzManager(f *testing.F) {
 					t.Fatal(err)
 				}
 			}
-			if m.half.count > 5 || m.rest.n > 2 {
-				t.Fatalf("%d half-open, %d resting: more than the bounds", m.half.count, m.rest.n)
+			if m.half.count > 5 || m.timewait.n > 2 {
+				t.Fatalf("%d half-open, %d resting: more than the bounds", m.half.count, m.timewait.n)
 			}
 			if err := m.invariants(); err != nil {
 				t.Fatal(err)

@@ -89,7 +89,7 @@ type Manager struct {
 	timers       timers
 	half         halfOpen
 	peers        map[qp.GID]*halfOpen // per address, without empty entries
-	rest         timewait
+	timewait     timewait
 	in, out      mad.Message // scratch
 	sends        queue[Outgoing]
 	events       queue[Event]
@@ -110,7 +110,7 @@ func New(cfg Config) *Manager {
 		conns:    map[mad.CommID]*conn{},
 		requests: map[requestID]*conn{}, byID: map[remoteID]*conn{}, byQPN: map[remoteQPN]*conn{},
 		peers: map[qp.GID]*halfOpen{},
-		half:  halfOpen{answered: list{of: ofAnswered}}, rest: timewait{peers: map[qp.GID]int{}},
+		half:  halfOpen{answered: list{of: ofAnswered}}, timewait: timewait{peers: map[qp.GID]int{}},
 	}
 }
 
@@ -171,7 +171,7 @@ func (m *Manager) answerUnknown(from Peer, msg *mad.Message) Verdict {
 	case mad.AttrREP:
 		m.reject(from, msg.TransactionID, &mad.REJ{
 			LocalCommID: msg.REP.RemoteCommID, RemoteCommID: msg.REP.LocalCommID,
-			MessageRejected: mad.AnsweredREP, Reason: mad.RejectInvalidCommID,
+			MessageRejected: mad.MessageREP, Reason: mad.RejectInvalidCommID,
 		})
 	}
 	return VerdictUnknownConnection
@@ -260,7 +260,7 @@ func (m *Manager) add(now Time, c *conn, s State) {
 func (m *Manager) remove(c *conn) {
 	m.stop(c)
 	m.settle(c)
-	m.rest.remove(c)
+	m.timewait.remove(c)
 	delete(m.conns, c.local)
 	m.forgetRemote(c)
 }

@@ -167,7 +167,7 @@ func (c *conn) answers() mad.MessageType {
 	case StateREQRcvd:
 		return mad.MessageREQ
 	case StateREPRcvd:
-		return mad.AnsweredREP
+		return mad.MessageREP
 	}
 	return mad.MessageOther
 }

@@ -264,7 +264,7 @@ func (s *script) call(f []string) error {
 	case "cancel":
 		err = s.m.Cancel(s.now, id)
 	case "withdraw":
-		err = s.m.Withdraw(id)
+		err = s.m.AbandonRequest(id)
 	case "ignore":
 		err = s.m.Ignore(id)
 	case "answer":
@@ -522,19 +522,19 @@ func (m *Manager) invariants() error {
 	if of != m.half.answered.n || of != answered {
 		return fmt.Errorf("%d are in REP_SENT, listed are %d and by peer %d", answered, m.half.answered.n, of)
 	}
-	if err := m.rest.check(func(c *conn) bool { return m.conns[c.local] == c }); err != nil {
+	if err := m.timewait.check(func(c *conn) bool { return m.conns[c.local] == c }); err != nil {
 		return fmt.Errorf("those that rest: %w", err)
 	}
-	for g, n := range m.rest.peers {
+	for g, n := range m.timewait.peers {
 		resting -= n
 		if n <= 0 || n > m.cfg.MaxTimewaitPeer {
 			return fmt.Errorf("peer %v has %d that rest", g, n)
 		}
 	}
-	if resting += m.rest.n; half != m.half.count || len(peers) != len(m.peers) || resting != m.rest.n ||
+	if resting += m.timewait.n; half != m.half.count || len(peers) != len(m.peers) || resting != m.timewait.n ||
 		timed != len(m.timers) {
 		return fmt.Errorf("half-open %d counted %d, peers %d counted %d, resting %d counted %d, timed %d of %d",
-			half, m.half.count, len(peers), len(m.peers), resting, m.rest.n, timed, len(m.timers))
+			half, m.half.count, len(peers), len(m.peers), resting, m.timewait.n, timed, len(m.timers))
 	}
 	return nil
 }

@@ -4,10 +4,10 @@ package mr
 type KeyKind uint8
 
 const (
-	KeyRegion  KeyKind = iota // a region made by [Table.Register]
-	KeyFast                   // a fast-registration memory region
-	KeyWindow1                // a memory window of type 1
-	KeyWindow2                // a memory window of type 2
+	KeyRegion     KeyKind = iota // a region made by [Table.Register]
+	KeyFastRegion                // a fast-registration memory region
+	KeyWindow1                   // a memory window of type 1
+	KeyWindow2                   // a memory window of type 2
 )
 
 // String returns a word for display: "region", "fast", "window1" or "window2".
@@ -58,7 +58,7 @@ func (e *entry) info() KeyInfo {
 			i.Kind = KeyWindow2
 		}
 	case e.fast != nil:
-		i = KeyInfo{Kind: KeyFast, Key: e.fast.key, PD: e.fast.pd.ID, Length: e.fast.max}
+		i = KeyInfo{Kind: KeyFastRegion, Key: e.fast.key, PD: e.fast.pd.ID, Length: e.fast.max}
 	}
 	r := e.region
 	if r == nil {

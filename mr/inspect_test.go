@@ -37,7 +37,7 @@ func TestLookDescribesEveryKey(t *testing.T) {
 		IOVA: 0x1000, Length: 256, Access: bindable | mr.RemoteRead,
 	}
 	want := []mr.KeyInfo{
-		region, {Number: 2, Kind: mr.KeyFast, Key: fast.Key(), PD: 5, Length: 4096},
+		region, {Number: 2, Kind: mr.KeyFastRegion, Key: fast.Key(), PD: 5, Length: 4096},
 		{Number: 3, Kind: mr.KeyWindow1, Key: w1.RKey(), PD: 5},
 		{Number: 4, Kind: mr.KeyWindow2, Key: w2.RKey(), PD: 5},
 	}
@@ -56,7 +56,7 @@ func TestLookDescribesEveryKey(t *testing.T) {
 		}
 	}
 	want[0].Windows = 2
-	want[1] = mr.KeyInfo{Number: 2, Kind: mr.KeyFast, Key: reg.NewKey, PD: 5, Valid: true, IOVA: 0x40, Length: 64,
+	want[1] = mr.KeyInfo{Number: 2, Kind: mr.KeyFastRegion, Key: reg.NewKey, PD: 5, Valid: true, IOVA: 0x40, Length: 64,
 		Access: mr.LocalWrite}
 	bound := mr.KeyInfo{PD: 5, Valid: true, IOVA: 0x1040, Length: 64, Access: mr.RemoteRead, Parent: r.RKey()}
 	want[2], want[3] = bound, bound
@@ -104,7 +104,7 @@ func TestLookFollowsAReregisteredRegion(t *testing.T) {
 }
 
 func TestKeyKindsHaveNames(t *testing.T) {
-	for k, want := range map[mr.KeyKind]string{mr.KeyRegion: "region", mr.KeyFast: "fast", mr.KeyWindow1: "window1",
+	for k, want := range map[mr.KeyKind]string{mr.KeyRegion: "region", mr.KeyFastRegion: "fast", mr.KeyWindow1: "window1",
 		mr.KeyWindow2: "window2"} {
 		if k.String() != want {
 			t.Errorf("%d is %q, want %q", k, k, want)

@@ -43,8 +43,8 @@ func (b *Batch) Full() bool { return b.n == len(b.frames) }
 // At returns frame i, 0 <= i < Len.
 func (b *Batch) At(i int) *Frame { return &b.frames[:b.n][i] }
 
-// Next appends an empty frame and returns it. It returns nil if the batch is full.
-func (b *Batch) Next() *Frame {
+// AppendFrame appends an empty frame and returns it. It returns nil if the batch is full.
+func (b *Batch) AppendFrame() *Frame {
 	if b.Full() {
 		return nil
 	}

@@ -12,12 +12,12 @@ func TestBatchHoldsItsCapacity(t *testing.T) {
 		if b.Full() {
 			t.Fatalf("full at %d frames of %d", i, b.Cap())
 		}
-		f := b.Next()
+		f := b.AppendFrame()
 		if f == nil || b.At(i) != f || b.Len() != i+1 {
 			t.Fatalf("frame %d: Next %p, Len %d", i, f, b.Len())
 		}
 	}
-	if !b.Full() || b.Next() != nil {
+	if !b.Full() || b.AppendFrame() != nil {
 		t.Error("a full batch gives out another frame")
 	}
 	b.Drop()
@@ -28,7 +28,7 @@ func TestBatchHoldsItsCapacity(t *testing.T) {
 
 func TestResetFrameIsEmpty(t *testing.T) {
 	b := NewBatch(1)
-	f := b.Next()
+	f := b.AppendFrame()
 	*f = Frame{batch: f.batch, Path: &Path{Dst: netip.MustParseAddr("192.0.2.1")}, Header: []byte{1},
 		Payload: [][]byte{{2}}, Trailer: []byte{3}, SrcPort: 4, ID: 5, FlagsFragment: 6, Train: 7}
 	pieces := f.Payload
@@ -40,7 +40,7 @@ func TestResetFrameIsEmpty(t *testing.T) {
 	if pieces[0] != nil {
 		t.Error("Reset keeps hold of a borrowed piece")
 	}
-	f = b.Next()
+	f = b.AppendFrame()
 	if f.Path != nil || f.Len() != 0 || f.SrcPort != 0 || f.ID != 0 || f.FlagsFragment != 0 || f.Train != 0 {
 		t.Errorf("frame after Reset: %+v", f)
 	}
@@ -53,7 +53,7 @@ func TestResetFrameIsEmpty(t *testing.T) {
 func TestAllocGivesDisjointBytes(t *testing.T) {
 	b := NewBatch(1)
 	for range 3 {
-		f := b.Next()
+		f := b.AppendFrame()
 		var all [][]byte
 		for i, n := range []int{0, 1, 4096, arenaChunk - 10, 70000, 5, 4096, 3 * arenaChunk, 1} {
 			p := f.Alloc(n)
@@ -81,7 +81,7 @@ func TestFillingABatchAllocatesNothing(t *testing.T) {
 	path := &Path{Dst: netip.MustParseAddr("192.0.2.1")}
 	n := testing.AllocsPerRun(100, func() {
 		b.Reset()
-		for f := b.Next(); f != nil; f = b.Next() {
+		for f := b.AppendFrame(); f != nil; f = b.AppendFrame() {
 			f.Path = path
 			f.Header = append(f.Header, make([]byte, HeaderRoom)...)
 			f.Payload = append(f.Payload, f.Alloc(4096), f.Header[:1])
@@ -97,7 +97,7 @@ func TestJoinKeepsBytesAndRoomAndLetsGoOfPayload(t *testing.T) {
 	b := NewBatch(2)
 	fill := func() {
 		for range 2 {
-			f := b.Next()
+			f := b.AppendFrame()
 			f.Header = append(f.Header, "head"...)
 			f.Payload = append(f.Payload, []byte("pay"), nil, []byte("load"))
 			f.Trailer = append(f.Trailer, 0)
@@ -121,7 +121,7 @@ func TestJoinKeepsBytesAndRoomAndLetsGoOfPayload(t *testing.T) {
 	payload := [][]byte{[]byte("pay")}
 	if n := testing.AllocsPerRun(100, func() {
 		b.Reset()
-		f := b.Next()
+		f := b.AppendFrame()
 		f.Payload = append(f.Payload, payload...)
 		f.Flatten(4)
 	}); n != 0 {
@@ -132,7 +132,7 @@ func TestJoinKeepsBytesAndRoomAndLetsGoOfPayload(t *testing.T) {
 func TestRimKeepsBytesRoomAndPayload(t *testing.T) {
 	b := NewBatch(3)
 	fill := func() {
-		for b.Next() != nil {
+		for b.AppendFrame() != nil {
 			f := b.At(b.Len() - 1)
 			f.Header = append(f.Header, "head"...)
 			f.Payload = append(f.Payload, payloadOfRim)

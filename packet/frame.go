@@ -11,7 +11,7 @@ const (
 )
 
 // Frame is one outgoing datagram, in pieces that the link gathers: Header, Payload, Trailer.
-// Frames belong to a [Batch]; [Batch.Next] returns one.
+// Frames belong to a [Batch]; [Batch.AppendFrame] returns one.
 type Frame struct {
 	// Path is borrowed until Send returns.
 	Path *Path

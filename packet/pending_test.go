@@ -16,7 +16,7 @@ func TestDecoratorsPassPendingOn(t *testing.T) {
 			l := linktest.OpenPipe(t, n, "192.0.2.1")
 			tells, mute := wrap(l).(packet.PendingReporter), wrap(struct{ packet.Link }{l}).(packet.PendingReporter)
 			b := packet.NewBatch(1)
-			b.Next().Path = &packet.Path{Dst: l.Local()}
+			b.AppendFrame().Path = &packet.Path{Dst: l.Local()}
 			l.Prepare(b)
 			if err := l.Send(b); err != nil {
 				t.Fatal(err)

@@ -63,7 +63,7 @@ func TestTapSeesNoFrameThatIsToBePreparedAgain(t *testing.T) {
 		})
 	b := packet.NewBatch(2)
 	for _, s := range []string{"first", "second"} {
-		f := b.Next()
+		f := b.AppendFrame()
 		f.Path = &packet.Path{Dst: l.Local()}
 		f.Payload = append(f.Payload, []byte(s))
 	}

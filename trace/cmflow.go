@@ -189,7 +189,7 @@ func (a *Analyzer) know(c *conn, key directionKey, from int, psn bth.PSN) {
 		a.table.addUnpaired(h)
 		return
 	}
-	for _, h := range c.halves {
+	for _, h := range c.directions {
 		h.paired = true
 		a.table.removeUnpaired(h)
 	}
@@ -213,7 +213,7 @@ func (a *Analyzer) replied(e *exchange) {
 	}
 	e.rep = true
 	a.cms.put(commKey{p.Src.Addr(), r.LocalCommID}, e)
-	if len(c.halves) > 1 {
+	if len(c.directions) > 1 {
 		return // packets sent before the REP already identified the other direction
 	}
 	c.Ends[1].QPN = r.LocalQPN

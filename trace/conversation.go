@@ -12,10 +12,10 @@ import (
 type conn struct {
 	*Flow
 	// dir[i] are the requests that Ends[i] sends, and their state.
-	dir    [2]stream
-	halves []*direction
-	asking []asking // latest SIDR_REQs, a ring; only for queue pairs 1
-	asked  int
+	dir        [2]stream
+	directions []*direction
+	asking     []asking // latest SIDR_REQs, a ring; only for queue pairs 1
+	asked      int
 
 	cm           *exchange
 	ce           [2]int // latest frame from end i with ECN CE
@@ -51,7 +51,7 @@ func (w hostPair) back() hostPair { return hostPair{w.dst, w.src} }
 // table holds the active flows.
 type table struct {
 	limit          int
-	halves         map[directionKey]*direction
+	directions     map[directionKey]*direction
 	unpaired       map[hostPair][]*direction // directions that are not paired
 	recent         [2]*direction
 	newest, oldest *conn
@@ -61,8 +61,8 @@ type table struct {
 	end            func(c *conn, cut bool)
 }
 
-// maxLoose limits the unpaired directions per hostPair that pair searches.
-const maxLoose = 64
+// maxUnpaired limits the unpaired directions per hostPair that pair searches.
+const maxUnpaired = 64
 
 func (t *table) init(limit int, end func(*conn, bool)) {
 	t.limit, t.end = limit, end
@@ -70,7 +70,7 @@ func (t *table) init(limit int, end func(*conn, bool)) {
 }
 
 func (t *table) clear() {
-	t.halves, t.unpaired = map[directionKey]*direction{}, map[hostPair][]*direction{}
+	t.directions, t.unpaired = map[directionKey]*direction{}, map[hostPair][]*direction{}
 	t.recent = [2]*direction{}
 	t.newest, t.oldest, t.count = nil, nil, 0
 }
@@ -85,7 +85,7 @@ func (t *table) find(key directionKey) *direction {
 			return h
 		}
 	}
-	h := t.halves[key]
+	h := t.directions[key]
 	if h != nil {
 		t.recent[1], t.recent[0] = t.recent[0], h
 	}
@@ -108,7 +108,7 @@ func (t *table) add(service bth.Service, p *Packet) *conn {
 // attach makes key the direction of c that end from sends. It ends another conversation that had
 // the key.
 func (t *table) attach(key directionKey, c *conn, from int) *direction {
-	if old := t.halves[key]; old != nil {
+	if old := t.directions[key]; old != nil {
 		if old.conn == c {
 			old.from = from
 			return old
@@ -116,15 +116,15 @@ func (t *table) attach(key directionKey, c *conn, from int) *direction {
 		t.drop(old.conn, false)
 	}
 	h := &direction{key: key, conn: c, from: from}
-	t.halves[key] = h
-	c.halves = append(c.halves, h)
+	t.directions[key] = h
+	c.directions = append(c.directions, h)
 	return h
 }
 
 // drop ends c and removes it.
 func (t *table) drop(c *conn, cut bool) {
 	t.end(c, cut)
-	for _, h := range c.halves {
+	for _, h := range c.directions {
 		t.forget(h)
 	}
 	t.unlink(c)
@@ -132,7 +132,7 @@ func (t *table) drop(c *conn, cut bool) {
 }
 
 func (t *table) forget(h *direction) {
-	delete(t.halves, h.key)
+	delete(t.directions, h.key)
 	t.removeUnpaired(h)
 	for i := range t.recent {
 		if t.recent[i] == h {
@@ -145,7 +145,7 @@ func (t *table) forget(h *direction) {
 func (t *table) addUnpaired(h *direction) {
 	w := hostPair{h.key.src, h.key.dst}
 	l := t.unpaired[w]
-	if len(l) >= maxLoose {
+	if len(l) >= maxUnpaired {
 		l = slices.Delete(l, 0, 1)
 	}
 	t.unpaired[w] = append(l, h)

@@ -29,10 +29,10 @@ func (a *Analyzer) CheckBounds() error {
 					st.latestEnd, st.next)
 			}
 		}
-		for _, h := range c.halves {
-			if t.halves[h.key] != h || h.conn != c {
+		for _, h := range c.directions {
+			if t.directions[h.key] != h || h.conn != c {
 				return fmt.Errorf("flow %d has the direction %+v, which leads to flow %d: %v, %v", c.Number, h.key,
-					h.conn.Number, t.halves[h.key] == h, h.paired)
+					h.conn.Number, t.directions[h.key] == h, h.paired)
 			}
 		}
 	}
@@ -40,7 +40,7 @@ func (a *Analyzer) CheckBounds() error {
 	for _, l := range t.unpaired {
 		loose += len(l)
 		for _, h := range l {
-			if t.halves[h.key] != h || h.paired {
+			if t.directions[h.key] != h || h.paired {
 				return fmt.Errorf("a direction without a partner is not in the table, or has one")
 			}
 		}
@@ -55,8 +55,8 @@ func (a *Analyzer) CheckBounds() error {
 	switch {
 	case conns != t.count || conns > a.o.Flows:
 		return fmt.Errorf("%d flows, counted are %d", conns, t.count)
-	case len(t.halves) > 2*conns || loose > len(t.halves):
-		return fmt.Errorf("%d directions, %d of them without a partner, in %d flows", len(t.halves), loose, conns)
+	case len(t.directions) > 2*conns || loose > len(t.directions):
+		return fmt.Errorf("%d directions, %d of them without a partner, in %d flows", len(t.directions), loose, conns)
 	case keys > 2*conns:
 		return fmt.Errorf("%d communication IDs in %d flows", keys, conns)
 	case records != a.use.records || held != a.use.works:

@@ -168,7 +168,7 @@ func (a *Analyzer) join(h, o *direction) *conn {
 	c.Ends[1-from].QPN = other.key.to
 	a.absorb(c, d, from == other.from)
 	other.conn, other.from = c, from
-	c.halves = append(c.halves, other)
+	c.directions = append(c.directions, other)
 	for _, x := range [...]*direction{h, o} {
 		x.paired = true
 		a.table.removeUnpaired(x)

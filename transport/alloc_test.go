@@ -21,7 +21,7 @@ type pump struct {
 	now   Time
 	lose  func(to int, p *bth.Packet) bool // nil for no loss
 
-	gather [2]*Gather // nil: payloads are not held back
+	storeBatch [2]*StoreBatch // nil: payloads are not held back
 }
 
 func newPump(mtu qp.MTU) *pump {
@@ -57,15 +57,15 @@ func (w *pump) run() {
 			more := w.rc[i].Transmit(w.now, nil, w.batch, 64)
 			busy = busy || more || w.batch.Len() > 0
 			for k := range w.batch.Len() {
-				if w.gather[1-i] != nil {
-					w.raw = nil // the Gather borrows the received payload
+				if w.storeBatch[1-i] != nil {
+					w.raw = nil // the StoreBatch borrows the received payload
 				}
 				w.raw = append(w.batch.At(k).AppendTo(w.raw[:0]), 0, 0, 0, 0)
 				if w.p.Decode(w.raw) == nil && (w.lose == nil || !w.lose(1-i, &w.p)) {
 					w.rc[1-i].Receive(w.now, &w.p)
 				}
 			}
-			w.gather[1-i].Settle()
+			w.storeBatch[1-i].Settle()
 			w.batch.Reset()
 		}
 	}

@@ -54,7 +54,7 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 	}
 	binary.NativeEndian.PutUint64(c.atomicBuf[:], p.AtomicAck)
 	// READ data that is held back was received before this value, and must be stored before it.
-	if c.gather.Settle(); c.state == qp.ERR {
+	if c.storeBatch.Settle(); c.state == qp.ERR {
 		return LocalError
 	}
 	if f := scatter(w.SG, 0, c.atomicBuf[:]); f != mr.OK {

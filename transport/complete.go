@@ -40,20 +40,20 @@ func (c *core) sendWC(w *qp.SendWQE, status qp.WCStatus) qp.WC {
 // heldHead returns the held-back message of the oldest send work request, which is complete. It
 // returns nil if the data of this request and of all earlier ones is stored.
 func (c *core) heldHead() *heldMessage {
-	if !c.gather.holds(c) {
+	if !c.storeBatch.holds(c) {
 		return nil
 	}
-	o, ok := c.gather.owner.(*requestingRC)
+	o, ok := c.storeBatch.owner.(*requestingRC)
 	if !ok {
 		return nil
 	}
-	return c.gather.finish(o)
+	return c.storeBatch.finish(o)
 }
 
 // fail completes the oldest send work request with status and puts the queue pair into ERR, which
 // flushes all others. A program learns the cause from the first completion that is not successful.
 func (c *RC) fail(status qp.WCStatus) {
-	c.gather.drop(&c.core)
+	c.storeBatch.drop(&c.core)
 	if c.qp.SQ.Len() > 0 {
 		c.completeHead(status)
 	}
@@ -82,7 +82,7 @@ func (c *RC) flush() {
 // posts to its source during the call are flushed by the next call, so that the process cannot
 // prolong this one.
 func (c *core) flushQueues() {
-	c.gather.drop(c)
+	c.storeBatch.drop(c)
 	c.flushSends()
 	shared := c.qp.Recv.Shared()
 	// A receive being filled is older than those in the queue, so it is flushed first.
@@ -109,7 +109,7 @@ func (c *core) flushSends() {
 // reset removes all queued work requests without completions, as RESET requires. A receive that
 // was taken from an SRQ is lost; a program that needs it back enters ERR first.
 func (c *core) reset() {
-	c.gather.forget(c)
+	c.storeBatch.forget(c)
 	c.hasRecv, c.established, c.lastWQE = false, false, false
 	c.qp.SQ.Reset()
 	if !c.qp.Recv.Shared() {

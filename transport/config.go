@@ -94,14 +94,14 @@ func (c Config) withDefaults() Config {
 // withMax fills in a size and its maximum, whose defaults are n and most. If only one of the two is
 // set, the other one follows it: a maximum below the default size reduces the size, and a size is
 // its own maximum.
-func withMax(got, gotMost, n, most int) (int, int) {
+func withMax(size, maxSize, n, most int) (int, int) {
 	switch {
-	case got <= 0 && gotMost <= 0:
+	case size <= 0 && maxSize <= 0:
 		return n, most
-	case got <= 0:
-		got = min(n, gotMost)
+	case size <= 0:
+		size = min(n, maxSize)
 	}
-	return got, max(got, gotMost)
+	return size, max(size, maxSize)
 }
 
 // AckTimeout returns the local ACK timeout for the 5-bit code of a queue pair: 4.096 µs × 2^code,

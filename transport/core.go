@@ -23,7 +23,7 @@ type core struct {
 	state qp.State // state as of the last Modified, or ERR or SQE after a failure
 	mtu   uint32   // path MTU in bytes
 
-	gather *Gather // gather of the shard, may be nil
+	storeBatch *StoreBatch // that of the shard, may be nil
 
 	recv    qp.RecvWQE // receive being filled
 	hasRecv bool       // recv is taken from the queue and not completed
@@ -40,9 +40,9 @@ type core struct {
 // Counters returns the live counters of this queue pair.
 func (c *core) Counters() *Counters { return &c.count }
 
-// ShareGather makes the machine hold back payloads for [mr.Vectored] memory in g. It must be
+// ShareStoreBatch makes the machine hold back payloads for [mr.Vectored] memory in g. It must be
 // called before the first packet. Without it, each payload is stored by a call of its own.
-func (c *core) ShareGather(g *Gather) { c.gather = g }
+func (c *core) ShareStoreBatch(g *StoreBatch) { c.storeBatch = g }
 
 // packetOf returns the scratch packet with the BTH fields that all packets have. Extension headers
 // keep old values; only those of the opcode are encoded. Reserved bits, FECN and BECN are 0. SE and
@@ -86,7 +86,7 @@ func (x *transmission) frame(p *bth.Packet, payload uint64) *packet.Frame {
 		x.full = true
 		return nil
 	}
-	f := x.dst.Next()
+	f := x.dst.AppendFrame()
 	if f == nil {
 		x.full = true
 		return nil
@@ -117,7 +117,7 @@ func (c *core) takeState() (was qp.State) {
 // call drained at the end of each method that may complete work.
 func (c *core) drained() {
 	if c.draining && !c.qp.SQDraining() {
-		c.gather.Settle() // their completions may be held back
+		c.storeBatch.Settle() // their completions may be held back
 		c.draining = false
 		if c.state == qp.SQD {
 			c.qp.Raise(qp.EventSQDrained)

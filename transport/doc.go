@@ -50,7 +50,7 @@
 //	core.go                  state and frames common to all machines; send queue of UC and UD
 //	complete.go              completions, flushing and resetting of the queues
 //	congestion.go, share.go  congestion window of a queue pair; limit of several together
-//	gather.go, payload.go    storing of received payload; reading of payload to be sent
+//	storebatch.go, payload.go storing of received payload; reading of payload to be sent
 //	config.go, counters.go   Config; Counters, Progress, Verdict and NAK codes
 //
 // # The life of a WRITE
@@ -69,10 +69,10 @@
 //   - request compares the PSN with the expected one, and inOrder checks the opcode and the payload
 //     length against the packet before.
 //   - takeWrite checks the RETH of FIRST: right of the queue pair, key, bounds, right of the
-//     region. It stores each payload, or holds it back in the Gather.
+//     region. It stores each payload, or holds it back in the StoreBatch.
 //   - executed makes the next PSN the expected one. After LAST, it increments the MSN and queues an
 //     ACK.
-//   - The caller calls Gather.Settle, which stores what is held back, and then Transmit, which
+//   - The caller calls StoreBatch.Settle, which stores what is held back, and then Transmit, which
 //     appends the ACK. The program of the responder is not notified.
 //
 // The ACK arrives at the requester. response finds its PSN outstanding. acknowledge advances una
@@ -132,13 +132,13 @@
 // responder resource stores what is needed to answer a duplicate, and a job sends the responses
 // (resources.go).
 //
-// A [Gather] collects payloads for memory that is expensive to access, such as the memory of
-// another process, and stores them together in one call (gather.go).
+// A [StoreBatch] collects payloads for memory that is expensive to access, such as the memory of
+// another process, and stores them together in one call (storebatch.go).
 //
 // # Concurrency
 //
 // A machine is not safe for concurrent use: its caller serializes all calls. If machines have an
-// EarlyPool, a Gather or a Share in common, the caller serializes the calls of all of them.
+// EarlyPool, a StoreBatch or a Share in common, the caller serializes the calls of all of them.
 //
 // # Configuration and citations
 //

@@ -92,9 +92,9 @@ func (l *EarlyPool) takeRing(span uint32) ([]*earlyPacket, []uint64) {
 }
 
 // giveRing returns an empty ring to the pool.
-func (l *EarlyPool) giveRing(ring []*earlyPacket, here []uint64) {
+func (l *EarlyPool) giveRing(ring []*earlyPacket, present []uint64) {
 	if len(l.rings) < earlyRings {
-		l.rings = append(l.rings, earlyRing{ring, here})
+		l.rings = append(l.rings, earlyRing{ring, present})
 	}
 }
 
@@ -318,8 +318,8 @@ func (c *RC) receiveEarly(p *bth.Packet) Verdict {
 // packet at once. One acknowledgement covers all of them. A packet that cannot be executed ends it
 // as if it had just arrived, and the packets behind it are dropped: the requester sends them again.
 func (c *RC) executeEarly() {
-	// The Gather borrows the payload of kept packets, whose memory goes back to the pool.
-	defer c.gather.Settle()
+	// The StoreBatch borrows the payload of kept packets, whose memory goes back to the pool.
+	defer c.storeBatch.Settle()
 	r := &c.rsp
 	for k := r.early.next(r.expected); k != nil; k = r.early.next(r.expected) {
 		d := k.packet.PSN.Diff(r.expected)

@@ -293,7 +293,7 @@ func (b *bench) check() {
 	if r.started && (r.window < 1 || r.window > b.c.window) {
 		b.fail("%d PSNs may be outstanding, the window has %d", r.window, b.c.window)
 	}
-	if r.started && !r.resend.empty() && r.una == r.send {
+	if r.started && !r.repair.empty() && r.una == r.send {
 		b.fail("a repair is due where nothing is outstanding")
 	}
 	if e := &b.c.rsp.early; e.pool != nil && (e.pool.lent > int(2*b.c.window) || (e.pool.lent == 0) != (e.kept == 0)) {

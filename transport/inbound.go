@@ -65,7 +65,7 @@ func (m *inbound) writeFits(n int, ends bool) bool {
 // rights and bounds were right. Linux rxe, whose pages are pinned, has no such case and answers
 // remote access error. A UC drops the message. A work request of this end completes with
 // LOC_PROT_ERR. Only this queue pair enters ERR.
-func (m *inbound) write(g *Gather, o gatherOwner, p *bth.Packet, ends bool) bth.Syndrome {
+func (m *inbound) write(g *StoreBatch, o storeOwner, p *bth.Packet, ends bool) bth.Syndrome {
 	payload := p.Payload
 	if len(payload) == 0 {
 		return noNAK

@@ -373,7 +373,7 @@ func TestALocalRequestWaitsForAnEmptyBatch(t *testing.T) {
 	if err := s.qp.SQ.Push(&qp.SendWR{ID: 1, Opcode: qp.WRLocalInv, Imm: key}); err != nil {
 		t.Fatal(err)
 	}
-	s.batch.Next()
+	s.batch.AppendFrame()
 	if more := s.rc.Transmit(s.now, nil, s.batch, 64); !more || s.keys.Lookup(key) == nil {
 		t.Errorf("there is more to do: %v; the key is open: %v", more, s.keys.Lookup(key) != nil)
 	}

@@ -53,22 +53,22 @@ const (
 
 // pairEnd is one of two connected machines.
 type pairEnd struct {
-	m       *match
-	c       *RC
-	q       *qp.QP
-	pool    EarlyPool
-	keys    *mr.Table
-	pd      *mr.PD
-	mem     []byte
-	regions [pairPlaces]*mr.Region // nil at pairFast
-	frozen  [pairPlaces][]byte     // content of a place when its region was deregistered
-	windows [2]*mr.Window
-	fast    *mr.FastRegion
-	stale   []uint32 // keys that are no longer valid
-	peer    *pairEnd
-	far     [pairPlaces]*farPlace // of a far end, see [match.distant]
-	gather  Gather
-	lent    [][]byte // packets that the Gather may borrow
+	m          *match
+	c          *RC
+	q          *qp.QP
+	pool       EarlyPool
+	keys       *mr.Table
+	pd         *mr.PD
+	mem        []byte
+	regions    [pairPlaces]*mr.Region // nil at pairFast
+	frozen     [pairPlaces][]byte     // content of a place when its region was deregistered
+	windows    [2]*mr.Window
+	fast       *mr.FastRegion
+	stale      []uint32 // keys that are no longer valid
+	peer       *pairEnd
+	far        [pairPlaces]*farPlace // of a far end, see [match.distant]
+	storeBatch StoreBatch
+	lent       [][]byte // packets that the StoreBatch may borrow
 
 	posted, done [2]uint64 // work requests of the send and the receive queue
 	refused      bool      // the last packet was an error NAK
@@ -108,7 +108,7 @@ func newPairEnd(m *match, num bth.QPN, access mr.Access) *pairEnd {
 	e.c = NewRC(e.q, e.keys, &Config{Window: pairWindow / 2, MaxWindow: pairWindow, AckEvery: 4})
 	e.c.ShareEarly(&e.pool)
 	if m.distant {
-		e.c.ShareGather(&e.gather)
+		e.c.ShareStoreBatch(&e.storeBatch)
 	}
 	e.q.Attr.Access = access
 	return e

@@ -72,7 +72,7 @@ func (e *pairEnd) lend(packet []byte) []byte {
 
 // settle stores what is held back and overwrites the packets that it came from.
 func (e *pairEnd) settle() {
-	e.gather.Settle()
+	e.storeBatch.Settle()
 	for i, b := range e.lent {
 		copy(b, slices.Repeat([]byte{secret}, len(b)))
 		e.lent[i] = nil

@@ -210,7 +210,7 @@ func resolve(keys *mr.Finder, pd *mr.PD, sg []qp.Segment, need mr.Access) mr.Fau
 	return mr.OK
 }
 
-// scatter is [Gather.scatter] for a message of one packet, without holding back.
+// scatter is [StoreBatch.scatter] for a message of one packet, without holding back.
 func scatter(sg []qp.Segment, off uint64, b []byte) mr.Fault {
-	return (*Gather)(nil).scatter(nil, 0, sg, off, b, true)
+	return (*StoreBatch)(nil).scatter(nil, 0, sg, off, b, true)
 }

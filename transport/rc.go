@@ -98,7 +98,7 @@ func (c *RC) setPath(mtu uint32) {
 }
 
 // Receive processes one packet for this queue pair. p is borrowed for the call. So is its payload,
-// but after [RC.ShareGather] until the next [Gather.Settle].
+// but after [RC.ShareStoreBatch] until the next [StoreBatch.Settle].
 //
 // The opcode decides which half gets the packet. FECN and BECN of a request have no effect
 // (IBA CA17-29). A packet with an opcode of another service, or one that the state does not permit,
@@ -115,7 +115,7 @@ func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 	c.peer = peerOf(p)
 	// An ACK or NAK stores nothing itself, so the responder's data can stay held back.
 	if info.Op != bth.OpAck {
-		c.gather.settleOther(c, info.Request())
+		c.storeBatch.settleOther(c, info.Request())
 	}
 	switch info.Op {
 	case bth.OpReadResponse, bth.OpAck, bth.OpAtomicAck:

@@ -67,13 +67,13 @@ func (r *requester) setRetryBudgets(retryCnt, rnrRetry uint8) {
 // halt stops the timers and sending.
 func (r *requester) halt() {
 	r.armed, r.rnrWaiting, r.started, r.notBefore = false, false, false, 0
-	r.resend = span{}
+	r.repair = span{}
 	r.reads = 0
 }
 
 // hasWork reports whether the requester has packets to send.
 func (r *requester) hasWork(c *RC) bool {
-	return r.started && !r.rnrWaiting && (!r.resend.empty() || r.cur != c.qp.SQ.Tail())
+	return r.started && !r.rnrWaiting && (!r.repair.empty() || r.cur != c.qp.SQ.Tail())
 }
 
 // inFlight reports whether psn was sent and is not acknowledged: una <= psn < next, modulo 2^24.
@@ -117,7 +117,7 @@ func (c *RC) goBack() {
 	r.cur = c.qp.SQ.Head()
 	r.reads = 0
 	r.sinceAck = 0
-	r.resend = span{}
+	r.repair = span{}
 	r.repairingForNAK, r.wentBackForNAK, r.sampling = false, false, false
 }
 

@@ -11,7 +11,7 @@ import "github.com/gorxe/gorxe/qp"
 // have ended a peer's access.
 func (c *RC) executeLocal() {
 	r, sq := &c.req, c.qp.SQ
-	for r.resend.empty() && r.cur != sq.Tail() {
+	for r.repair.empty() && r.cur != sq.Tail() {
 		if w := sq.At(r.cur); w.Started || !w.Opcode.IsLocal() || c.held(w) || !c.local(w) {
 			return
 		}

@@ -203,7 +203,7 @@ func (c *RC) readResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict
 		c.fail(qp.WCLocLenErr)
 		return BadResponse
 	}
-	if f := c.gather.scatter((*requestingRC)(c), p.PSN, w.SG, off, p.Payload, i == w.Packets-1); f != mr.OK {
+	if f := c.storeBatch.scatter((*requestingRC)(c), p.PSN, w.SG, off, p.Payload, i == w.Packets-1); f != mr.OK {
 		if c.state != qp.ERR { // otherwise storeFailed has failed an earlier request
 			c.fail(qp.WCLocProtErr)
 		}

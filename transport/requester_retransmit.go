@@ -29,7 +29,7 @@ type repairs struct {
 	vainRepairsLeft uint8 // remainder of maxVainRepairs
 	peerKeepsEarly  bool  // the peer has kept early packets on this connection
 
-	resend          span    // PSNs to be sent again, before all others
+	repair          span    // PSNs to be sent again, before all others
 	repairingForNAK bool    // the repair answers a NAK: the peer has received packets behind it
 	repairEnd       bth.PSN // PSN behind the repaired packet, if repairingForNAK
 
@@ -56,7 +56,7 @@ func (c *RC) repairOrGoBack(now Time, vain bool) {
 // with the first of them.
 func (c *RC) repair(s span) {
 	r := &c.req
-	r.resend = s
+	r.repair = s
 	r.armed = false
 	r.sampling = false
 }
@@ -81,7 +81,7 @@ func (r *requester) updateRepairs() {
 	if mended || r.wentBackForNAK && r.una.Diff(r.send) > 0 {
 		r.vainRepairsLeft, r.peerKeepsEarly = maxVainRepairs, true
 	}
-	r.wentBackForNAK, r.resend = false, span{}
+	r.wentBackForNAK, r.repair = false, span{}
 	r.repairingForNAK = r.repairingForNAK && !mended
 }
 
@@ -102,14 +102,14 @@ func (r *requester) takeVainRepair() bool {
 // all.
 func (c *RC) sendRepair(x *transmission) bool {
 	r := &c.req
-	for !r.resend.empty() {
-		at, w := c.locate(r.resend.first)
+	for !r.repair.empty() {
+		at, w := c.locate(r.repair.first)
 		at.repair = true
 		took := c.emit(x, w, at)
 		if took == 0 || !r.started { // the queue pair fails if the memory is gone
 			return false
 		}
-		r.resend.first = r.resend.first.Add(took)
+		r.repair.first = r.repair.first.Add(took)
 		c.count.Retransmitted++
 		if !r.armed {
 			c.arm(x.now)

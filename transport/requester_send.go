@@ -114,7 +114,7 @@ func (c *RC) held(w *qp.SendWQE) bool {
 }
 
 // emit appends the packet of w at a position to the batch and returns the number of PSNs used, 0
-// if it cannot be sent. It changes neither r.send nor r.resend.
+// if it cannot be sent. It changes neither r.send nor r.repair.
 func (c *RC) emit(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	switch {
 	case w.Opcode == qp.WRRead:

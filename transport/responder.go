@@ -182,7 +182,7 @@ func (c *RC) queueACK() {
 // before the NAK is sent are dropped, since they follow a request that was not executed.
 func (c *RC) queueErrorNAK(s bth.Syndrome, status qp.WCStatus) Verdict {
 	r := &c.rsp
-	c.gather.drop(&c.core)
+	c.storeBatch.drop(&c.core)
 	if r.reply.kind == replyError {
 		return fatal(r.reply.syndrome).verdict // drop stored an earlier message, and that failed
 	}
@@ -222,7 +222,7 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			return c.queueErrorNAK(bth.NakRemoteOperational, qp.WCLocProtErr)
 		}
 	}
-	switch c.gather.scatter((*respondingRC)(c), p.PSN, c.recv.SG, r.receivedBytes, p.Payload, info.Ends()) {
+	switch c.storeBatch.scatter((*respondingRC)(c), p.PSN, c.recv.SG, r.receivedBytes, p.Payload, info.Ends()) {
 	case mr.OK:
 	// A SEND longer than the receive is an invalid request.
 	case mr.OutOfBounds:
@@ -249,14 +249,14 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 
 // storeHeld stores what is held back. It returns false if that fails; an error NAK is pending then.
 func (c *RC) storeHeld() bool {
-	c.gather.Settle()
+	c.storeBatch.Settle()
 	return c.rsp.reply.kind != replyError
 }
 
 // endMessage ends a message. If receives, c.wc is the completion of its receive, which is generated
 // when the message is stored.
 func (c *RC) endMessage(receives bool) {
-	if m := c.gather.finish((*respondingRC)(c)); m != nil {
+	if m := c.storeBatch.finish((*respondingRC)(c)); m != nil {
 		m.msn, m.tells, m.wc = c.rsp.msn, receives, c.wc
 	} else if receives {
 		c.qp.RecvCQ.Complete(&c.wc)
@@ -284,7 +284,7 @@ func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if imm && !c.takeReceive() {
 		return c.queueRNRNAK()
 	}
-	if nak := r.write(c.gather, (*respondingRC)(c), p, info.Ends()); nak != noNAK {
+	if nak := r.write(c.storeBatch, (*respondingRC)(c), p, info.Ends()); nak != noNAK {
 		return c.queueErrorNAK(nak, qp.WCSuccess)
 	}
 	if imm {

@@ -38,18 +38,18 @@ import (
 // path MTU is 256. Regions: "rw" 1 MiB at 0x10000 with every access, "ro" 4 KiB at
 // 0x200000 for remote read only.
 type script struct {
-	t       *testing.T
-	rc      scripted
-	qp      *qp.QP
-	keys    *mr.Table
-	regions map[string]*mr.Region
-	now     Time
-	batch   *packet.Batch
-	got     []string // packets, completions and events not yet matched
-	verdict Verdict
-	line    string
-	sends   *sendRing // nil if requests are pushed
-	gather  Gather
+	t          *testing.T
+	rc         scripted
+	qp         *qp.QP
+	keys       *mr.Table
+	regions    map[string]*mr.Region
+	now        Time
+	batch      *packet.Batch
+	got        []string // packets, completions and events not yet matched
+	verdict    Verdict
+	line       string
+	sends      *sendRing // nil if requests are pushed
+	storeBatch StoreBatch
 	keyed
 }
 
@@ -138,8 +138,8 @@ func newScriptOf(t *testing.T, service qp.Type, adjust func(*qp.Attr, *Config)) 
 	default:
 		s.rc = NewRC(s.qp, s.keys, &cfg)
 	}
-	if g, ok := s.rc.(interface{ ShareGather(*Gather) }); ok && service != qp.UD {
-		g.ShareGather(&s.gather)
+	if g, ok := s.rc.(interface{ ShareStoreBatch(*StoreBatch) }); ok && service != qp.UD {
+		g.ShareStoreBatch(&s.storeBatch)
 	}
 	s.makeKeyed()
 	for _, st := range []qp.State{qp.INIT, qp.RTR, qp.RTS} {
@@ -289,7 +289,7 @@ func (s *script) transmit() {
 // burst lets the machine send at most n packets and reports whether it has more.
 func (s *script) burst(n int) (more bool) {
 	s.refill()
-	s.gather.Settle()
+	s.storeBatch.Settle()
 	more = s.rc.Transmit(s.now, nil, s.batch, n)
 	for i := range s.batch.Len() {
 		f := s.batch.At(i)

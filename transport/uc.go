@@ -162,7 +162,7 @@ func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
 	}
 	if gap || info.Starts() {
 		// The message in progress is dropped, and with it what is held back of it.
-		c.gather.drop(&c.core)
+		c.storeBatch.drop(&c.core)
 	}
 	if info.Starts() {
 		c.begins(info.Op)
@@ -228,7 +228,7 @@ func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return InvalidRequest
 	}
 	if info.Op == bth.OpSend {
-		if c.gather.scatter(c, p.PSN, c.recv.SG, c.receivedBytes, p.Payload, info.Ends()) != mr.OK {
+		if c.storeBatch.scatter(c, p.PSN, c.recv.SG, c.receivedBytes, p.Payload, info.Ends()) != mr.OK {
 			return InvalidRequest
 		}
 		c.receivedBytes += uint64(len(p.Payload))
@@ -249,7 +249,7 @@ func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 			return v
 		}
 	}
-	if v := c.verdictOf(c.write(c.gather, c, p, info.Ends())); v != Accepted {
+	if v := c.verdictOf(c.write(c.storeBatch, c, p, info.Ends())); v != Accepted {
 		return v
 	}
 	if imm {

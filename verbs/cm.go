@@ -214,11 +214,11 @@ func (d *Device) nothingListens(ctx context.Context, local, remote netip.Addr) <
 	return said
 }
 
-// withdraw abandons a request that no socket can answer. It returns an error if the peer has
+// abandonRequest abandons a request that no socket can answer. It returns an error if the peer has
 // answered.
-func (c *connections) withdraw(id func() mad.CommID) error {
+func (c *connections) abandonRequest(id func() mad.CommID) error {
 	return c.gsi.Do(func(_ cm.Time, m *cm.Manager) error {
-		if err := m.Withdraw(id()); err != nil {
+		if err := m.AbandonRequest(id()); err != nil {
 			return err
 		}
 		c.forget(id())

@@ -233,7 +233,7 @@ func (c *Conn) wait(ctx context.Context) error {
 		case <-nobody:
 			nobody = nil
 			// A peer that has answered has a socket after all.
-			if done = c.cm.withdraw(func() mad.CommID { return c.id }) == nil; done {
+			if done = c.cm.abandonRequest(func() mad.CommID { return c.id }) == nil; done {
 				c.end(&NotListeningError{Host: c.remote.Addr()})
 			}
 		case <-ctx.Done():

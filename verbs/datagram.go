@@ -196,7 +196,7 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 			return &UDPeer{AH: ah, QPN: r.QPN, QKey: r.QKey, PrivateData: r.PrivateData}, nil
 		case <-nobody:
 			nobody = nil
-			if m.withdraw(func() mad.CommID { return id }) == nil {
+			if m.abandonRequest(func() mad.CommID { return id }) == nil {
 				return nil, &NotListeningError{Host: remote.Addr()}
 			}
 		case <-ctx.Done():

@@ -51,10 +51,10 @@ type MRKind = mr.KeyKind
 
 // Kinds of keys.
 const (
-	MRRegion  = mr.KeyRegion  // region of [PD.RegMR] or [PD.RegMemory]
-	MRFast    = mr.KeyFast    // [FastMR]
-	MRWindow1 = mr.KeyWindow1 // [MW] of type 1
-	MRWindow2 = mr.KeyWindow2 // [MW] of type 2
+	MRRegion  = mr.KeyRegion     // region of [PD.RegMR] or [PD.RegMemory]
+	MRFast    = mr.KeyFastRegion // [FastMR]
+	MRWindow1 = mr.KeyWindow1    // [MW] of type 1
+	MRWindow2 = mr.KeyWindow2    // [MW] of type 2
 )
 
 // MRInfo describes a memory region or window; see [Device.MRs]. Its Key gives access to the

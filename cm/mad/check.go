@@ -2,14 +2,14 @@ package mad
 
 import "github.com/gorxe/gorxe/qp"
 
-// maxRefusalInfo is the maximum length of the additional information of a Rejection, that of a
+// maxRejectInfo is the maximum length of the additional information of a Rejection, that of a
 // GID.
-const maxRefusalInfo = 16
+const maxRejectInfo = 16
 
 // Rejection is the reason why a REQ cannot be accepted, for the method Reject of cm.Manager.
 type Rejection struct {
 	Reason RejectReason
-	info   [maxRefusalInfo]byte
+	info   [maxRejectInfo]byte
 	n      int
 }
 

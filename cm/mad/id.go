@@ -20,7 +20,7 @@ type MessageType uint8
 
 const (
 	MessageREQ   MessageType = 0
-	AnsweredREP  MessageType = 1
+	MessageREP   MessageType = 1
 	MessageOther MessageType = 2 // REJ: none, for example after a timeout; MRA: LAP
 )
 
@@ -29,7 +29,7 @@ func (a MessageType) String() string {
 	switch a {
 	case MessageREQ:
 		return "REQ"
-	case AnsweredREP:
+	case MessageREP:
 		return "REP"
 	case MessageOther:
 		return "other"

@@ -63,7 +63,7 @@ var layouts = []struct {
 		"MRA of a REP, service timeout 24",
 		headerHex + "0011" + commIDsHex + "40 c0 68656c6c6f",
 		mad.Message{Attribute: mad.AttrMRA, MRA: mad.MRA{
-			LocalCommID: 0x01020304, RemoteCommID: 0x05060708, MessageMRAed: mad.AnsweredREP, ServiceTimeout: 24,
+			LocalCommID: 0x01020304, RemoteCommID: 0x05060708, MessageMRAed: mad.MessageREP, ServiceTimeout: 24,
 			PrivateData: private("hello", mad.MRAPrivateLen),
 		}},
 	},

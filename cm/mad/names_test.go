@@ -26,7 +26,7 @@ func TestNames(t *testing.T) {
 		{mad.AttrREQ - 1, "attribute 0xf"},
 		{mad.AttrAPR + 1, "attribute 0x1b"},
 		{mad.MessageREQ, "REQ"},
-		{mad.AnsweredREP, "REP"},
+		{mad.MessageREP, "REP"},
 		{mad.MessageOther, "other"},
 		{mad.MessageType(3), "reserved"},
 		{mad.TransportRC, "RC"},

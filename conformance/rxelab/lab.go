@@ -123,7 +123,7 @@ func (o *Options) runKernel(ctx context.Context, suite string, cells []cell.Cell
 	done := func(res report.Result) {
 		mu.Lock()
 		defer mu.Unlock()
-		if tries.again(&res) {
+		if tries.shouldRetry(&res) {
 			q.add(byID[res.ID])
 			o.Progress.Again(res)
 			return

@@ -21,9 +21,9 @@ func newRetries(most int) *retries {
 	return &retries{most: most, failures: map[string][]string{}, early: map[string]int{}}
 }
 
-// again takes the result of a try and reports whether the cell should be retried. If not, it
+// shouldRetry takes the result of a try and reports whether the cell should be retried. If not, it
 // stores the failures of earlier tries in the result.
-func (t *retries) again(r *report.Result) bool {
+func (t *retries) shouldRetry(r *report.Result) bool {
 	before := t.failures[r.ID]
 	if r.Passed() || !t.another(r, len(before)) {
 		r.Before = before

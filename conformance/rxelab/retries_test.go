@@ -29,7 +29,7 @@ func TestAFailedCellIsTriedAgainAndMoreOftenIfItsClientCameTooEarly(t *testing.T
 			x := newRetries(c.most)
 			for i, r := range c.tries {
 				last := i == len(c.tries)-1
-				if x.again(&r) == last {
+				if x.shouldRetry(&r) == last {
 					t.Fatalf("try %d of %d: again %v", i+1, len(c.tries), !last)
 				}
 				if last && !slices.Equal(r.Before, c.want) {
@@ -37,7 +37,7 @@ func TestAFailedCellIsTriedAgainAndMoreOftenIfItsClientCameTooEarly(t *testing.T
 				}
 			}
 			other := report.Result{ID: "another cell", Failures: []string{"failed"}}
-			if got, want := x.again(&other), c.most > 0; got != want {
+			if got, want := x.shouldRetry(&other), c.most > 0; got != want {
 				t.Errorf("another cell is tried again: %v, want %v", got, want)
 			}
 		})

@@ -18,7 +18,7 @@ func BenchmarkSeal(b *testing.B) {
 		b.Run(fmt.Sprintf("%d bytes", size), func(b *testing.B) {
 			o := &outbox{gid: &gid{local: addrA}}
 			batch := packet.NewBatch(1)
-			f := batch.Next()
+			f := batch.AppendFrame()
 			f.Path = &packet.Path{Src: addrA, Dst: addrB}
 			f.Header = append(f.Header, make([]byte, bth.BTHLen)...)
 			f.Payload = append(f.Payload, make([]byte, size))
@@ -71,7 +71,7 @@ func checkingInbox(b *testing.B, addr netip.Addr) *inbox {
 
 // sealedBy returns the packet raw as it is received at to from o.
 func sealedBy(o *outbox, to netip.Addr, raw []byte) packet.Received {
-	f := packet.NewBatch(1).Next()
+	f := packet.NewBatch(1).AppendFrame()
 	f.Path = &packet.Path{Src: o.local, Dst: to}
 	f.FlagsFragment = packet.DontFragment
 	f.Header = raw

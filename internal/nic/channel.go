@@ -40,7 +40,7 @@ func (ch *CompChannel) CreateCQ(depth int) (*CQ, error) {
 	}
 	c := newCQ(ch.dev, depth)
 	c.channel, c.notify = ch, func() { ch.add(c) }
-	if err := ch.dev.enter(c); err != nil {
+	if err := ch.dev.addCQ(c); err != nil {
 		return nil, err
 	}
 	ch.cqs++

@@ -112,7 +112,7 @@ func (c *CQ) Poll(dst []qp.WC) int {
 		return 0
 	}
 	if n = c.poll(dst); n > 0 {
-		c.poller.hot.Store(in)
+		c.poller.lastActive.Store(in)
 	}
 	return n
 }
@@ -240,7 +240,7 @@ func (c *CQ) end() bool {
 // CreateCQ creates a queue that holds up to depth completions.
 func (d *Device) CreateCQ(depth int) (*CQ, error) {
 	c := newCQ(d, depth)
-	if err := d.enter(c); err != nil {
+	if err := d.addCQ(c); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -252,14 +252,14 @@ func (d *Device) CreateCQ(depth int) (*CQ, error) {
 func (d *Device) CreateCQOver(store qp.CompletionStore, notify func()) (*CQ, error) {
 	c := newCQ(d, 1)
 	c.store, c.queue, c.notify = store, nil, notify
-	if err := d.enter(c); err != nil {
+	if err := d.addCQ(c); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// enter adds c to the CQs of the device.
-func (d *Device) enter(c *CQ) error {
+// addCQ adds c to the CQs of the device.
+func (d *Device) addCQ(c *CQ) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.cqOver {

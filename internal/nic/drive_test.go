@@ -84,7 +84,7 @@ func TestPollingLooksAtEveryLinkAndMostAtTheBusyOne(t *testing.T) {
 	if got := looks(); got[first] != 2*otherTurns || got[second] != 2*otherTurns {
 		t.Errorf("without traffic: %d and %d looks at two links, want as many at each", got[first], got[second])
 	}
-	p.hot.Store(second)
+	p.lastActive.Store(second)
 	if got := looks(); got[first] != 2 || got[second] != 4*otherTurns-2 {
 		t.Errorf("with traffic on the second: %d and %d looks, want 2 and the rest", got[first], got[second])
 	}

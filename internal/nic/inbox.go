@@ -241,7 +241,7 @@ func (in *inbox) hand(s *shard, good []arrival) {
 		}
 	}
 	s.heldACKs.few = false // other receivers of packets do not send held acknowledgements
-	s.gather.Settle()
+	s.storeBatch.Settle()
 	s.flushFresh(now)
 }
 
@@ -254,7 +254,7 @@ func (s *shard) heldLong(i int, since transport.Time) bool {
 // yieldLock lets other goroutines have the lock after packets have been received, and returns the
 // time after that.
 func (s *shard) yieldLock(now transport.Time) transport.Time {
-	s.gather.Settle()
+	s.storeBatch.Settle()
 	s.flushFresh(now)
 	s.unlock()
 	s.lock()

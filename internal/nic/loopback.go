@@ -96,7 +96,7 @@ func (o *outbox) deliverLocally(s *shard, now transport.Time) {
 		s.count.bytes += uint64(n)
 		s.receiveLooped(now, o, to, i)
 	}
-	s.gather.Settle()
+	s.storeBatch.Settle()
 	b.Reset()
 }
 
@@ -190,7 +190,7 @@ func (s *shard) receiveCrossed() {
 		}
 		s.receiveFrom(now, f.From, to, a)
 	}
-	s.gather.Settle()
+	s.storeBatch.Settle()
 }
 
 // receiveFrom passes a to its queue pair if the sender, from, is the peer of that queue pair.

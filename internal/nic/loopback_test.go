@@ -351,7 +351,7 @@ func TestWhatCrossesToAShardWithoutRoomIsSentAgain(t *testing.T) {
 		defer closeAll(t, a)
 		fill(a.buf, 1)
 		s, batch := b.qp.shard, packet.NewBatch(1)
-		stray := batch.Next()
+		stray := batch.AppendFrame()
 		stray.Header = append(stray.Header, make([]byte, 1<<10)...)
 		for s.crossing.Put(stray, 0, a.dev.gids[0].local, 0) {
 		}

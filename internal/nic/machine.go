@@ -74,11 +74,11 @@ func (s *shard) newMachine(q *qp.QP) (machine, error) {
 	case qp.RC:
 		rc := transport.NewRC(q, d.keys, &d.transport)
 		rc.ShareEarly(&s.early)
-		rc.ShareGather(&s.gather)
+		rc.ShareStoreBatch(&s.storeBatch)
 		return rc, nil
 	case qp.UC:
 		uc := transport.NewUC(q, d.keys)
-		uc.ShareGather(&s.gather)
+		uc.ShareStoreBatch(&s.storeBatch)
 		return uc, nil
 	case qp.UD, qp.GSI:
 		return transport.NewUD(q, d.keys), nil
@@ -114,7 +114,7 @@ func (q *QP) observe(o Observer) {
 }
 
 // observed is a machine with an observer. A failure to store data that was held back from earlier
-// packets (see transport.Gather) is observed in the next call.
+// packets (see transport.StoreBatch) is observed in the next call.
 type observed struct {
 	machine
 	q     *QP

@@ -122,7 +122,7 @@ func (l *scriptedLink) Send(b *packet.Batch) error {
 		// A batch of its own removes the first frames, as if they had been sent.
 		first := packet.NewBatch(l.keep)
 		for i := range l.keep {
-			f, g := first.Next(), b.At(i)
+			f, g := first.AppendFrame(), b.At(i)
 			f.Path, f.Header, f.Payload, f.Trailer = g.Path, g.Header, g.Payload, g.Trailer
 			f.SrcPort, f.ID, f.FlagsFragment = g.SrcPort, g.ID, g.FlagsFragment
 		}

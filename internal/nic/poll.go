@@ -47,8 +47,8 @@ func (p *pollable) remove(w *attachedLink) {
 
 // poller selects the inbox that a poll of one CQ receives from.
 type poller struct {
-	hot   atomic.Pointer[inbox] // inbox of the last completions found by polling, or else of packets; nil: none
-	turns atomic.Uint32         // number of calls of next
+	lastActive atomic.Pointer[inbox] // inbox of the last completions found by polling, or else of packets; nil: none
+	turns      atomic.Uint32         // number of calls of next
 }
 
 // next returns the inbox to receive from, nil if there is none.
@@ -56,7 +56,7 @@ func (p *poller) next(list []*inbox) *inbox {
 	if len(list) == 0 {
 		return nil
 	}
-	n, hot := p.turns.Add(1), p.hot.Load()
+	n, hot := p.turns.Add(1), p.lastActive.Load()
 	switch {
 	case hot == nil:
 		return list[int(n)%len(list)]
@@ -82,13 +82,13 @@ func (d *Device) drive(p *poller) *inbox {
 	defer in.mu.Unlock()
 	if err := in.shared.TryRecv(in.rb); err != nil {
 		// The receiving goroutine gets the error too, and handles it.
-		p.hot.CompareAndSwap(in, nil)
+		p.lastActive.CompareAndSwap(in, nil)
 		return nil
 	}
 	if len(in.rb.Frames) == 0 {
 		return nil
 	}
-	p.hot.CompareAndSwap(nil, in)
+	p.lastActive.CompareAndSwap(nil, in)
 	in.polled = true
 	in.deliver()
 	in.polled = false

@@ -41,7 +41,7 @@ func newRawPeer(t testing.TB, n *pipe.Net, addr netip.Addr) *rawPeer {
 // frame adds b to the batch, ready to be sealed.
 func (p *rawPeer) frame(to netip.Addr, b []byte) *packet.Frame {
 	p.batch.Reset()
-	f := p.batch.Next()
+	f := p.batch.AppendFrame()
 	f.Path = &packet.Path{Src: p.out.local, Dst: to}
 	f.Payload = append(f.Payload, b)
 	p.link.Prepare(p.batch)

@@ -57,7 +57,7 @@ func TestFlushOfRxeIsTaken(t *testing.T) {
 func TestFlushForRxeIsSealedAsRxeDoes(t *testing.T) {
 	g := &gid{local: netip.MustParseAddr("fd00:18:0:1::1")}
 	b := packet.NewBatch(1)
-	f := b.Next()
+	f := b.AppendFrame()
 	f.Path = &packet.Path{Dst: netip.MustParseAddr("fd00:18:0:1::2")}
 	f.SrcPort, f.Seal = 0xe4aa, transport.SealRxeFlushICRC
 	want, err := hex.DecodeString(rxeFlushes["IPv6"].payload)

@@ -39,7 +39,7 @@ type shard struct {
 	early       transport.EarlyPool
 	shares      map[shareKey]*windowShare
 	heldACKs    *heldACKs
-	gather      transport.Gather
+	storeBatch  transport.StoreBatch
 	lost        lostCQs
 	held        held
 
@@ -65,7 +65,7 @@ func newShard(d *Device, index int, several bool, secret [32]byte) *shard {
 		kick:     make(chan struct{}, 1),
 		heldACKs: newHeldACKs(),
 		// An Observer is told of a completion during the packet that causes it.
-		gather: transport.Gather{PerMessage: d.observer != nil},
+		storeBatch: transport.StoreBatch{PerMessage: d.observer != nil},
 	}
 }
 

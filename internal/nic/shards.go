@@ -143,7 +143,7 @@ func (s *shard) unlock() {
 // is held, and no payload that is still to be sent is borrowed. Keys looked up before
 // withKeysExclusive are stale after it.
 func (s *shard) withKeysExclusive(f func()) bool {
-	s.gather.Settle()
+	s.storeBatch.Settle()
 	d := s.dev
 	if !s.multi {
 		d.changing.Lock()
@@ -333,7 +333,7 @@ func (s *shard) receiveHeld() bool {
 		s.receive(now, s.out[k.link], &k.arrival)
 	}
 	s.held.spare = list[:0]
-	s.gather.Settle()
+	s.storeBatch.Settle()
 	s.flushFresh(now)
 	return true
 }

@@ -56,7 +56,7 @@ func (p *Peer) Put(m *mad.Message) error {
 
 // PutBytes is Put for bytes that need not be a message.
 func (p *Peer) PutBytes(b []byte) error {
-	f := p.batch.Next()
+	f := p.batch.AppendFrame()
 	f.Path = &p.path
 	// Padding follows, so b may have any length.
 	p.p.PSN, p.p.Pad = p.p.PSN.Add(1), uint8(-len(b)&3)

@@ -26,7 +26,7 @@ func TestNotesStandOnTheirFrames(t *testing.T) {
 		wr := &qp.SendWQE{ID: 7, Opcode: qp.WRSend, Length: 4, Started: true, FirstPSN: 20, Packets: 1}
 
 		o.Changed(0x12, qp.RTR, qp.RTS) // before any frame
-		leave := packet.NewBatch(1).Next()
+		leave := packet.NewBatch(1).AppendFrame()
 		leave.Header = append(leave.Header, sealed(here4, there4, 0, 20)...)
 		o.Sending(0x12, leave, wr)
 		send(t, l, there4, 0, 20)

@@ -70,7 +70,7 @@ func received(src, dst netip.Addr, id uint16, psn bth.PSN) packet.Received {
 func send(t *testing.T, l packet.Link, dst netip.Addr, id uint16, psn bth.PSN) {
 	t.Helper()
 	b := packet.NewBatch(1)
-	f := b.Next()
+	f := b.AppendFrame()
 	f.Path = &packet.Path{Dst: dst}
 	f.SrcPort, f.ID = 4791, id
 	if dst.Is4() {
@@ -296,7 +296,7 @@ func TestRecordingAllocatesNothingOnceItRuns(t *testing.T) {
 	r := record.New(io.Discard, record.Options{Buffer: 1 << 16})
 	l := r.Wrap("", &stub{local: here4})
 	b := packet.NewBatch(1)
-	f := b.Next()
+	f := b.AppendFrame()
 	f.Path = &packet.Path{Dst: there4}
 	f.Header = append(f.Header, sealed(here4, there4, 0, 2)...)
 	one := func() {

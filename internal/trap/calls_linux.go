@@ -99,30 +99,30 @@ func native() arch {
 // A foreignCall is a call of another ABI that a program can make.
 type foreignCall struct{ audit, nr uint32 }
 
-// foreignExecs returns the calls of other ABIs by which a program of a can execute another
+// foreignExecs returns the calls of other ABIs by which a program of ar can execute another
 // program: on amd64 those of i386 (int 0x80) and of x32.
-func (a arch) foreignExecs() []foreignCall {
-	if a != archAMD64 {
+func (ar arch) foreignExecs() []foreignCall {
+	if ar != archAMD64 {
 		return nil
 	}
 	const x32 = 0x40000000
 	return []foreignCall{
 		{unix.AUDIT_ARCH_I386, 11}, {unix.AUDIT_ARCH_I386, 358},
-		{a.audit, x32 | 520}, {a.audit, x32 | 545},
+		{ar.audit, x32 | 520}, {ar.audit, x32 | 545},
 	}
 }
 
 // executes reports whether a call executes another program.
-func (a arch) executes(audit, nr uint32) bool {
-	if audit == a.audit && (nr == uint32(a.number(callExecve)) || nr == uint32(a.number(callExecveat))) {
+func (ar arch) executes(audit, nr uint32) bool {
+	if audit == ar.audit && (nr == uint32(ar.number(callExecve)) || nr == uint32(ar.number(callExecveat))) {
 		return true
 	}
-	return slices.Contains(a.foreignExecs(), foreignCall{audit, nr})
+	return slices.Contains(ar.foreignExecs(), foreignCall{audit, nr})
 }
 
 // number returns the number of c, or absent if the architecture does not have it.
-func (a arch) number(c call) int32 {
-	if a.name == archARM64.name {
+func (ar arch) number(c call) int32 {
+	if ar.name == archARM64.name {
 		return callTable[c].arm64
 	}
 	return callTable[c].amd64

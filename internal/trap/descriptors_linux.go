@@ -77,17 +77,17 @@ func (w window) slot(s Slot) (lo, hi int) {
 
 func (w window) contains(fd int) bool { return w.lo <= fd && fd <= w.hi }
 
-// first returns the window that is used first.
-func (d Descriptors) first() window { return window{d.Lo, d.Channel, d.Hi} }
+// preferred returns the window that is used first.
+func (d Descriptors) preferred() window { return window{d.Lo, d.Channel, d.Hi} }
 
 // windows yields the windows in the order of their use, up to the largest descriptor number.
 func (d Descriptors) windows() iter.Seq[window] {
 	return func(yield func(window) bool) {
-		if !yield(d.first()) || !yield(windowBelow(loweredLimit)) {
+		if !yield(d.preferred()) || !yield(windowBelow(loweredLimit)) {
 			return
 		}
 		for top := selectLimit; top <= math.MaxInt32; top += selectLimit {
-			if w := windowBelow(top); w != d.first() && !yield(w) {
+			if w := windowBelow(top); w != d.preferred() && !yield(w) {
 				return
 			}
 		}
@@ -97,7 +97,7 @@ func (d Descriptors) windows() iter.Seq[window] {
 // windowOf returns the window that contains fd, or false if fd is not reserved.
 func (d Descriptors) windowOf(fd int) (window, bool) {
 	next := windowBelow(fd/selectLimit*selectLimit + selectLimit)
-	for _, w := range []window{d.first(), windowBelow(loweredLimit), next} {
+	for _, w := range []window{d.preferred(), windowBelow(loweredLimit), next} {
 		if w.contains(fd) {
 			return w, true
 		}

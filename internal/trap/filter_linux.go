@@ -99,7 +99,7 @@ func onWindows(d Descriptors, from func(window) int, c call, tests ...test) (out
 	add := func(first, last test) {
 		out = append(out, rule{c, append([]test{first, last}, tests...), notify})
 	}
-	for _, w := range []window{d.first(), windowBelow(loweredLimit)} {
+	for _, w := range []window{d.preferred(), windowBelow(loweredLimit)} {
 		add(test{cond: bpf.JumpGreaterOrEqual, val: uint32(from(w))},
 			test{cond: bpf.JumpLessOrEqual, val: uint32(w.hi)})
 	}

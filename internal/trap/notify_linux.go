@@ -178,7 +178,7 @@ func (s *Server) receive(buf *scratch) (c *Call, ok bool) {
 		return nil, false
 	}
 	s.received.Add(1)
-	s.executing.ended(c.TID())
+	s.pendingExecs.ended(c.TID())
 	c.group = s.groups.of(c.TID())
 	return c, true
 }

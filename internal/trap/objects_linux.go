@@ -119,7 +119,7 @@ func (s *Server) installReserved(c *Call, a *addFD, slot Slot, least int) (int, 
 func (s *Server) installWithin(c *Call, a *addFD, lo, hi int) (int, error) {
 	for i := range max(hi-lo+1, 0) {
 		n := hi - i
-		if s.cfg.Descriptors.first().contains(n) {
+		if s.cfg.Descriptors.preferred().contains(n) {
 			n = lo + i
 		}
 		var st unix.Stat_t

@@ -47,7 +47,7 @@ type Server struct {
 	installs processLocks // one installation on a reserved number at a time in each process
 	received atomic.Uint64
 
-	executing executing
+	pendingExecs pendingExecs
 
 	calls *epoll.Instance // waits for the listener
 	ended chan struct{}   // closed when no task has the filter any more
@@ -236,7 +236,7 @@ func (s *Server) write(c *Call) {
 // exec tells the handler that a process is about to execute another program. A child that shares
 // the memory of its parent (vfork) is a process of its own.
 func (s *Server) exec(c *Call) {
-	s.executing.begin(c.TID())
+	s.pendingExecs.begin(c.TID())
 	switch id, known, err := s.procs.watches(c); {
 	case err != nil: // the handler may have to be told, so the execve must not continue
 		c.fail(err)

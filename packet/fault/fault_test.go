@@ -379,7 +379,7 @@ func TestFaultAllocatesNothingInSteadyState(t *testing.T) {
 	batch, rb := packet.NewBatch(64), packet.NewRecvBatch(256)
 	path, data := &packet.Path{Dst: b.Local()}, make([]byte, 1024)
 	one := func() {
-		for f := batch.Next(); f != nil; f = batch.Next() {
+		for f := batch.AppendFrame(); f != nil; f = batch.AppendFrame() {
 			f.Path = path
 			f.Payload = append(f.Payload, data)
 		}

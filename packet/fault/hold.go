@@ -66,7 +66,7 @@ func (l *Link) release(h *held, refused **packet.SendError) error {
 	if err := l.room(refused); err != nil {
 		return err
 	}
-	f := l.out.Next()
+	f := l.out.AppendFrame()
 	f.Path, f.SrcPort, f.ID, f.FlagsFragment = &h.path, h.srcPort, h.id, h.flags
 	f.Payload = append(f.Payload, h.data)
 	l.borrowed = append(l.borrowed, h)

@@ -152,7 +152,7 @@ func (l *Link) send(f *packet.Frame, now time.Time, refused **packet.SendError) 
 			if err := l.room(refused); err != nil {
 				return err
 			}
-			l.out.Next().Alias(f)
+			l.out.AppendFrame().Alias(f)
 			continue
 		}
 		h := l.hold(f)

@@ -60,7 +60,7 @@ func (e *end) room() int {
 
 // put appends a frame with size bytes of payload, in the given number of pieces, to the batch.
 func (e *end) put(path *packet.Path, size, pieces int) *packet.Frame {
-	f := e.batch.Next()
+	f := e.batch.AppendFrame()
 	if f == nil {
 		e.t.Fatalf("batch of %d is full at %d frames", e.batch.Cap(), e.batch.Len())
 	}

@@ -14,7 +14,7 @@ func SendTo(t testing.TB, from packet.Link, to netip.Addr, texts ...string) erro
 	b := packet.NewBatch(len(texts))
 	path := &packet.Path{Src: from.Local(), Dst: to}
 	for _, s := range texts {
-		f := b.Next()
+		f := b.AppendFrame()
 		f.Path = path
 		f.Payload = append(f.Payload, []byte(s))
 	}
@@ -50,7 +50,7 @@ func Exchange(t *testing.T, from, to packet.Link, size int) packet.Received {
 	t.Helper()
 	path := packet.Path{Src: from.Local(), Dst: to.Local()}
 	b, rb := packet.NewBatch(1), packet.NewRecvBatch(8)
-	f := b.Next()
+	f := b.AppendFrame()
 	f.Path, f.Payload = &path, append(f.Payload, bytes.Repeat([]byte{0xa5}, size))
 	from.Prepare(b)
 	if err := from.Send(b); err != nil {

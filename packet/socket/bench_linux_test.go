@@ -98,7 +98,7 @@ type sender struct {
 
 func (s *sender) send(n int) error {
 	for range n {
-		f := s.Batch.Next()
+		f := s.Batch.AppendFrame()
 		f.Path = &s.Path
 		f.Header = append(f.Header, s.Data[:16]...)
 		f.Payload = append(f.Payload, s.Data)

@@ -57,7 +57,7 @@ func TestRawLoopbackAddressesAreNotReachedFromTheWire(t *testing.T) {
 		})
 		f.Send(at.Local(), "from the wire", func(h *encap.Header) { h.Src = from.Local() })
 		batch := packet.NewBatch(1)
-		frame := batch.Next()
+		frame := batch.AppendFrame()
 		frame.Path, frame.Payload = &packet.Path{Dst: at.Local()}, append(frame.Payload, []byte("good"))
 		from.Prepare(batch)
 		if err := from.Send(batch); err != nil {

@@ -124,7 +124,7 @@ func TestRawGoesOnWithAnotherCable(t *testing.T) {
 	go func() { got <- b.Recv(rb) }()
 	for {
 		batch := packet.NewBatch(1)
-		f := batch.Next()
+		f := batch.AppendFrame()
 		f.Path = &packet.Path{Dst: b.Local()}
 		a.Prepare(batch)
 		// Errors are expected until the kernel knows the route again.

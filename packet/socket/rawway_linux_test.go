@@ -41,7 +41,7 @@ func sendEqual(t *testing.T, l packet.Link, to netip.Addr, n, size int) {
 	b := packet.NewBatch(n)
 	path := &packet.Path{Dst: to}
 	for range n {
-		f := b.Next()
+		f := b.AppendFrame()
 		f.Path = path
 		f.Payload = append(f.Payload, make([]byte, size))
 	}

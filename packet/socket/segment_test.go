@@ -15,7 +15,7 @@ import (
 func batchOf(path *packet.Path, sizes ...int) *packet.Batch {
 	b := packet.NewBatch(len(sizes))
 	for _, n := range sizes {
-		f := b.Next()
+		f := b.AppendFrame()
 		f.Path = path
 		f.Payload = append(f.Payload, make([]byte, n))
 	}
@@ -86,7 +86,7 @@ func TestTrainIsGatheredFromAtMostIOVMaxPieces(t *testing.T) {
 
 func TestFlattenKeepsTheBytes(t *testing.T) {
 	b := packet.NewBatch(1)
-	f := b.Next()
+	f := b.AppendFrame()
 	f.Header = append(f.Header, "head"...)
 	for i := range 2000 {
 		f.Payload = append(f.Payload, []byte{byte(i), byte(i >> 8)})

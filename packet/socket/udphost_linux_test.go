@@ -102,7 +102,7 @@ func TestUDPWithoutARouteSkipsTheFrame(t *testing.T) {
 	batch := packet.NewBatch(8)
 	there, nowhere := &packet.Path{Dst: b.Local()}, &packet.Path{Dst: netip.MustParseAddr("203.0.113.1")}
 	for _, p := range []*packet.Path{there, there, nowhere, nowhere, there, nowhere, there} {
-		f := batch.Next()
+		f := batch.AppendFrame()
 		f.Path = p
 		f.Payload = append(f.Payload, []byte("text"))
 	}

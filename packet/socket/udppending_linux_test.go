@@ -18,7 +18,7 @@ func TestUDPEmptyDatagramIsPending(t *testing.T) {
 		t.Fatal("pending before anything was sent")
 	}
 	batch := packet.NewBatch(1)
-	batch.Next().Path = &packet.Path{Src: a.Local(), Dst: b.Local()}
+	batch.AppendFrame().Path = &packet.Path{Src: a.Local(), Dst: b.Local()}
 	a.Prepare(batch)
 	if err := a.Send(batch); err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func sendQPs(t *testing.T, l packet.Link, to netip.Addr, qpns []uint32, frames, 
 	for _, n := range qpns {
 		path := &packet.Path{Src: l.Local(), Dst: to}
 		for i := range frames {
-			f := b.Next()
+			f := b.AppendFrame()
 			f.Path = path
 			f.Header = make([]byte, size)
 			if size >= 12 {

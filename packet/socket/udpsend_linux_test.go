@@ -96,7 +96,7 @@ func TestUDPSendGathersInOrder(t *testing.T) {
 	b := packet.NewBatch(2)
 	path := &packet.Path{Dst: netip.MustParseAddr("2001:db8::2")}
 	for _, s := range []string{"12", "34"} {
-		f := b.Next()
+		f := b.AppendFrame()
 		f.Path = path
 		f.Header = append(f.Header, "h"+s...)
 		f.Payload = append(f.Payload, []byte(s[:1]), nil, []byte(s[1:]))
@@ -329,7 +329,7 @@ func TestUDPTrainOfJoinedFramesIsOnePiece(t *testing.T) {
 	path := &packet.Path{Dst: netip.MustParseAddr("192.0.2.2")}
 	// The last is longer than those before, so it is a separate message.
 	for _, s := range []string{"12", "34", "56", "789"} {
-		f := b.Next()
+		f := b.AppendFrame()
 		f.Path = path
 		f.Header = append(f.Header, "h"...)
 		f.Payload = append(f.Payload, []byte(s[:1]), []byte(s[1:]))

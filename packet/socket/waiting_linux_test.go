@@ -62,7 +62,7 @@ func TestHostsThatAreNotThereLeaveRoomForOthers(t *testing.T) {
 				const frames, size = 2000, 280
 				for range frames / 20 {
 					for i := range 20 {
-						f := b.Next()
+						f := b.AppendFrame()
 						f.Path = &packet.Path{Dst: absent[i%len(absent)]}
 						f.Payload = append(f.Payload, make([]byte, size))
 					}
@@ -131,7 +131,7 @@ func TestAHostThatIsThereIsAskedForBesideAFloodForAbsentOnes(t *testing.T) {
 				t.Helper()
 				path := &packet.Path{Dst: netip.MustParseAddr(to)}
 				for range frames {
-					f := b.Next()
+					f := b.AppendFrame()
 					f.Path, f.Payload = path, append(f.Payload, bytes.Repeat([]byte{mark}, size))
 				}
 				l.Prepare(b)
@@ -194,7 +194,7 @@ func TestAPeerIsAskedForBesideAFullBuffer(t *testing.T) {
 	send := func(to string, frames int) {
 		t.Helper()
 		for range frames {
-			f := b.Next()
+			f := b.AppendFrame()
 			f.Path, f.Payload = path4(to), append(f.Payload, make([]byte, 1400))
 		}
 		l.Prepare(b)
@@ -241,7 +241,7 @@ func TestWhatAsksForNeighboursIsBounded(t *testing.T) {
 	b := packet.NewBatch(1)
 	send := func(i int) {
 		t.Helper()
-		f := b.Next()
+		f := b.AppendFrame()
 		f.Path = &packet.Path{Dst: netip.AddrFrom4([4]byte{198, 18, 1 + byte(i/200), 1 + byte(i%200)})}
 		f.Payload = append(f.Payload, make([]byte, 280))
 		l.(*udpQueues).hops.Await(f.Path.Dst, time.Minute)
@@ -287,7 +287,7 @@ func TestNothingIsBroadcast(t *testing.T) {
 				return err
 			})
 			b := packet.NewBatch(1)
-			f := b.Next()
+			f := b.AppendFrame()
 			f.Path, f.Payload = path4(dst), append(f.Payload, make([]byte, 100))
 			l.Prepare(b)
 			if err := l.Send(b); !errors.Is(err, unix.EACCES) || l.(packet.StatsReporter).Stats().TxFrames > 0 {
@@ -309,7 +309,7 @@ func TestSendGivesUpWhenThereIsNoRoomForLong(t *testing.T) {
 	l := k.link("192.0.2.1")
 	b := packet.NewBatch(8)
 	for _, text := range []string{"a", "bb", "ccc", "dddd"} {
-		f := b.Next()
+		f := b.AppendFrame()
 		f.Path = path4("192.0.2.2")
 		f.Payload = append(f.Payload, []byte(text))
 	}
@@ -323,7 +323,7 @@ func TestSendGivesUpWhenThereIsNoRoomForLong(t *testing.T) {
 	}
 	k.stuck, k.verdict = false, func(sentMessage) unix.Errno { return 0 }
 	b.Reset()
-	f := b.Next()
+	f := b.AppendFrame()
 	f.Path, f.Payload = path4("192.0.2.2"), append(f.Payload, []byte("c"))
 	l.Prepare(b)
 	if err := l.Send(b); err != nil || len(k.got) != 3 {

@@ -238,7 +238,7 @@ func TestXDPRefusesFramesOfAnInterfaceThatIsDown(t *testing.T) {
 	// More than there is space for.
 	for round := range 20 {
 		for !batch.Full() {
-			f := batch.Next()
+			f := batch.AppendFrame()
 			f.Path = &path
 			f.Payload = append(f.Payload, make([]byte, 100))
 		}

@@ -56,7 +56,7 @@ func newGround(asked []int, perEnd int) (*ground, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("two hosts are made of network namespaces, which takes root: run it with sudo")
 	}
-	ends, err := cores.OfEnds(asked, max(1, perEnd))
+	ends, err := cores.RangesPerEnd(asked, max(1, perEnd))
 	if err != nil {
 		return nil, err
 	}

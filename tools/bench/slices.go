@@ -181,7 +181,7 @@ func (r *runner) pair(
 		s, p := &out[side], &played[side]
 		s.Load = loadOf(before, after, took, own, average)
 		s.measured(jobs[side], p.Out, errs[side])
-		share, ok := stile.share(side)
+		share, ok := stile.sideTimes(side)
 		if !ok { // the run was too short for two readings of both sides
 			share.used = [3]time.Duration{p.CPU[Server], p.CPU[Client], p.Shared}
 			share.took = time.Duration(took * float64(time.Second))
@@ -193,7 +193,7 @@ func (r *runner) pair(
 
 // perOwnSecond converts s to the contender's own time. A latency becomes the median of single
 // messages, because most messages are not interrupted by a stop.
-func (s *Sample) perOwnSecond(m Metric, h share) {
+func (s *Sample) perOwnSecond(m Metric, h sideTimes) {
 	own := h.own().Seconds()
 	s.Took = own
 	if own == 0 {

@@ -134,7 +134,7 @@ func TestSidesHaveEqualTurns(t *testing.T) {
 	over := time.After(time.Second)
 	s.turns(10*time.Millisecond, func() { <-over })
 	for side := range 2 {
-		h, ok := s.share(side)
+		h, ok := s.sideTimes(side)
 		if !ok || h.took < 300*time.Millisecond || h.turn < h.took*3/10 || h.turn > h.took*7/10 {
 			t.Errorf("side %d has %+v, %v", side, h, ok)
 		}
@@ -142,7 +142,7 @@ func TestSidesHaveEqualTurns(t *testing.T) {
 			t.Errorf("side %d has used %v", side, h.used)
 		}
 	}
-	if _, ok := new(turnstile).share(0); ok {
+	if _, ok := new(turnstile).sideTimes(0); ok {
 		t.Error("a turnstile that nobody has entered has shares")
 	}
 }

@@ -61,26 +61,27 @@ func TestRatiosInTurnAreOfContendersThatCanBeStopped(t *testing.T) {
 func TestARateIsOfAContendersOwnTime(t *testing.T) {
 	const s1 = time.Second
 	for name, tt := range map[string]struct {
-		share share
+		share sideTimes
 		took  float64
 		cpu   [2]float64
 	}{
-		"processor time without slices": {share{took: 4 * s1, used: [3]time.Duration{s1, 2 * s1}}, 2,
+		"processor time without slices": {sideTimes{took: 4 * s1, used: [3]time.Duration{s1, 2 * s1}}, 2,
 			[2]float64{0.5, 1}},
-		"an end that is always busy": {share{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1, 2 * s1}}, 2,
+		"an end that is always busy": {sideTimes{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1, 2 * s1}}, 2,
 			[2]float64{0.5, 1}},
-		"ends that sleep": {share{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1 / 2, s1}}, 2,
+		"ends that sleep": {sideTimes{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1 / 2, s1}}, 2,
 			[2]float64{0.25, 0.5}},
 		"an end that waits for others": {
-			share{took: 8 * s1, turn: 4 * s1, used: [3]time.Duration{s1, 2 * s1},
+			sideTimes{took: 8 * s1, turn: 4 * s1, used: [3]time.Duration{s1, 2 * s1},
 				waited: [3]time.Duration{3 * s1, 2 * s1}},
 			2, [2]float64{0.5, 1},
 		},
 		"threads that wait for one another": {
-			share{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1, 2 * s1}, waited: [3]time.Duration{0, s1}}, 2,
+			sideTimes{took: 4 * s1, turn: 2 * s1, used: [3]time.Duration{s1, 2 * s1},
+				waited: [3]time.Duration{0, s1}}, 2,
 			[2]float64{0.5, 1},
 		},
-		"a daemon for both": {share{took: 4 * s1, used: [3]time.Duration{s1, s1, 2 * s1}}, 2, [2]float64{0.5, 0.5}},
+		"a daemon for both": {sideTimes{took: 4 * s1, used: [3]time.Duration{s1, s1, 2 * s1}}, 2, [2]float64{0.5, 0.5}},
 	} {
 		s := Sample{Measured: Measured{Value: 10}}
 		s.perOwnSecond(Bandwidth, tt.share)
@@ -88,7 +89,7 @@ func TestARateIsOfAContendersOwnTime(t *testing.T) {
 			t.Errorf("%s: %+v, want %v", name, s, want)
 		}
 	}
-	h := share{took: 4 * s1, used: [3]time.Duration{s1, 2 * s1}}
+	h := sideTimes{took: 4 * s1, used: [3]time.Duration{s1, 2 * s1}}
 	s := Sample{Measured: Measured{Value: 10}}
 	if s.perOwnSecond(Latency, h); s.Value != 10 {
 		t.Errorf("a latency of 10 µs became %v", s.Value)
@@ -98,7 +99,7 @@ func TestARateIsOfAContendersOwnTime(t *testing.T) {
 		t.Errorf("a median of 7 µs became %v", s.Value)
 	}
 	s = Sample{Err: "it did not start"}
-	if s.perOwnSecond(Bandwidth, share{}); s.Value != 0 {
+	if s.perOwnSecond(Bandwidth, sideTimes{}); s.Value != 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// share is what a side used during an interval.
-type share struct {
+// sideTimes is what a side used during an interval.
+type sideTimes struct {
 	took time.Duration // length of the interval, including the slices of the other side
 	turn time.Duration // slices of this side; 0: unknown
 	// Of Server, Client and bothEnds: processor time, and time spent waiting for a processor.
@@ -18,7 +18,7 @@ type share struct {
 
 // own returns the side's own time: its slices, less the time in which its busiest end waited for
 // a processor. Without slices it is the processor time of the busiest end.
-func (h *share) own() time.Duration {
+func (h *sideTimes) own() time.Duration {
 	busiest := 0
 	for end, u := range h.used {
 		if u > h.used[busiest] {
@@ -57,7 +57,7 @@ type turnstile struct {
 // reading is what both sides have used up to a time.
 type reading struct {
 	at    time.Time
-	sides [2]share
+	sides [2]sideTimes
 }
 
 // enter adds a process that was just started.
@@ -173,16 +173,16 @@ func (t *turnstile) read() *reading {
 	return k
 }
 
-// share returns what a side used between the first and the last reading; ok is false if there are
-// fewer than two.
-func (t *turnstile) share(side int) (h share, ok bool) {
+// sideTimes returns what a side used between the first and the last reading; ok is false if there
+// are fewer than two.
+func (t *turnstile) sideTimes(side int) (h sideTimes, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.last == nil {
-		return share{}, false
+		return sideTimes{}, false
 	}
 	from, to := &t.first.sides[side], &t.last.sides[side]
-	h = share{took: t.last.at.Sub(t.first.at), turn: to.turn - from.turn}
+	h = sideTimes{took: t.last.at.Sub(t.first.at), turn: to.turn - from.turn}
 	for end := range h.used {
 		h.used[end], h.waited[end] = to.used[end]-from.used[end], to.waited[end]-from.waited[end]
 	}

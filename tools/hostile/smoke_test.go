@@ -150,7 +150,7 @@ func (s *smoke) send(d Datagram) (n uint64) {
 	s.t.Helper()
 	l := s.links[d.From]
 	path := packet.Path{Src: l.Local(), Dst: smokeAddrs.victim}
-	f := s.batch.Next()
+	f := s.batch.AppendFrame()
 	f.Path = &path
 	f.Payload = append(f.Payload, d.Bytes)
 	if d.Sealed || d.Broken {

@@ -42,7 +42,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s := selection{files: split(*files), kinds: split(*only), match: pattern, per: *per}
+	s := selection{files: split(*files), kinds: split(*only), match: pattern, maxMutantsPerFile: *per}
 	mutants, err := s.mutants(".", flag.Args())
 	if err != nil {
 		log.Fatal(err)

@@ -12,9 +12,9 @@ import (
 
 // selection selects the mutants to try.
 type selection struct {
-	files, kinds []string       // empty: all
-	match        *regexp.Regexp // pattern of their descriptions; nil: all
-	per          int            // maximum number for each file; 0: all
+	files, kinds      []string       // empty: all
+	match             *regexp.Regexp // pattern of their descriptions; nil: all
+	maxMutantsPerFile int            // maximum number for each file; 0: all
 }
 
 // mutants returns the selected mutants of the packages in the folders dirs below root.
@@ -47,7 +47,7 @@ func (s *selection) mutants(root string, dirs []string) (out []mutant, err error
 			if s.match != nil {
 				list = slices.DeleteFunc(list, func(m mutant) bool { return !s.match.MatchString(m.String()) })
 			}
-			list = spread(list, s.per)
+			list = spread(list, s.maxMutantsPerFile)
 			for i := range list {
 				list[i].id = i + 1
 			}

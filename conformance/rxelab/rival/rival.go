@@ -129,7 +129,7 @@ type pairOfMachines struct {
 
 // bootPair boots two machines that are connected by two cables.
 func bootPair(ctx context.Context, o *machine.Options, k *vm.Kernel) (*pairOfMachines, error) {
-	first, err := cores.First(nil)
+	first, err := cores.PerEnd(nil)
 	if err != nil {
 		return nil, err
 	}

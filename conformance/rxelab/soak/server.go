@@ -75,9 +75,9 @@ func (h *server) gauges(ctx context.Context) (leaks.Gauges, error) {
 	return leaks.Read(strings.NewReader(body))
 }
 
-// lull waits until every daemon holds what it held before the first client, and records its
+// awaitIdle waits until every daemon holds what it held before the first client, and records its
 // memory use.
-func (s *job) lull(ctx context.Context) error {
+func (s *job) awaitIdle(ctx context.Context) error {
 	for _, h := range s.hosts {
 		late := time.Now().Add(lullTime)
 		for {

@@ -100,7 +100,7 @@ func (s *job) run(ctx context.Context, m *machine.Machine) error {
 		}
 		s.hosts = append(s.hosts, h)
 	}
-	if err := s.lull(ctx); err != nil {
+	if err := s.awaitIdle(ctx); err != nil {
 		return err
 	}
 	for _, h := range s.hosts {
@@ -110,7 +110,7 @@ func (s *job) run(ctx context.Context, m *machine.Machine) error {
 		if err := s.round(ctx); err != nil {
 			return err
 		}
-		if err := s.lull(ctx); err != nil {
+		if err := s.awaitIdle(ctx); err != nil {
 			return err
 		}
 	}

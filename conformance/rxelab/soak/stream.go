@@ -21,7 +21,7 @@ type stream struct {
 
 	recent     recent
 	rxe, gorxe numbering // requests of rxe and of gorxe
-	untimed    forgotten
+	untimed    timerLoss
 	sum        icrc.Summary
 	err        error
 }

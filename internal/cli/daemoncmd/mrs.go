@@ -34,7 +34,7 @@ func printMRs(w io.Writer, answer *struct{ MRs []control.MR }) {
 		"QPN", "PROGRAM"}}
 	for _, m := range answer.MRs {
 		address, qpn := m.Address, ""
-		if !m.Opens {
+		if !m.OpensMemory {
 			address = "none"
 		}
 		if m.QPN != 0 {

@@ -27,9 +27,9 @@ type demo struct {
 
 // act is one part of the demonstration.
 type act struct {
-	name  string
-	usual bool // runs by default
-	play  func(*demo, context.Context) error
+	name      string
+	byDefault bool // runs by default
+	play      func(*demo, context.Context) error
 }
 
 var allActs = []act{
@@ -57,11 +57,11 @@ func (p *params) checkActs() error {
 	return nil
 }
 
-// program returns the acts to run, always in the order of allActs: the link stays bad after
+// selectedActs returns the acts to run, always in the order of allActs: the link stays bad after
 // actLoss.
-func (p *params) program() (acts []act) {
+func (p *params) selectedActs() (acts []act) {
 	for _, act := range allActs {
-		if slices.Contains(p.acts, act.name) || len(p.acts) == 0 && act.usual {
+		if slices.Contains(p.acts, act.name) || len(p.acts) == 0 && act.byDefault {
 			acts = append(acts, act)
 		}
 	}

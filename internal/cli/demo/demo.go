@@ -123,7 +123,7 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	if err := d.connect(ctx); err != nil {
 		return err
 	}
-	for _, act := range p.program() {
+	for _, act := range p.selectedActs() {
 		if err := act.play(d, ctx); err != nil {
 			return err
 		}

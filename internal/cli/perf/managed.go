@@ -307,5 +307,5 @@ func (l *managedLine) watch(parent context.Context) (ctx context.Context, cancel
 	}
 }
 
-// part does nothing: managedConns.end ends the connections.
-func (l *managedLine) part(*end) {}
+// awaitClose does nothing: managedConns.end ends the connections.
+func (l *managedLine) awaitClose(*end) {}

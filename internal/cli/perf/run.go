@@ -42,8 +42,8 @@ type line interface {
 	// watch returns a context that is done peerGrace after the peer has closed the connection.
 	// stop must be called before any other use of the line.
 	watch(parent context.Context) (ctx context.Context, cancel context.CancelCauseFunc, stop func())
-	// part ends a test that has no closing exchange.
-	part(e *end)
+	// awaitClose ends a test that has no closing exchange.
+	awaitClose(e *end)
 }
 
 // run performs the test.
@@ -55,7 +55,7 @@ func (e *end) run() error {
 		}
 	}
 	if p.test == wire.WriteLat {
-		e.line.part(e)
+		e.line.awaitClose(e)
 	}
 	return nil
 }
@@ -169,16 +169,16 @@ func (e *end) Act(s wire.Step) error {
 	case wire.PostReceives:
 		return e.postReceives(s.Size)
 	}
-	if err := e.watched(s.Size); err != nil {
+	if err := e.runWatched(s.Size); err != nil {
 		return err
 	}
 	e.out.afterRun(e.result)
 	return nil
 }
 
-// watched runs traffic until it is done, or until the peer seems to have left or to run another
+// runWatched runs traffic until it is done, or until the peer seems to have left or to run another
 // test.
-func (e *end) watched(size uint64) error {
+func (e *end) runWatched(size uint64) error {
 	ctx, cancel, stop := e.line.watch(e.ctx)
 	stopWatch := session.WatchProgress(ctx, cancel, session.SilenceLimit, e.standing)
 	err := e.traffic(ctx, size)

@@ -53,9 +53,9 @@ func (c *watchedConn) drive(role exchange.Role, steps []wire.Step, end wire.End)
 	return wire.Drive(c, role, steps, end)
 }
 
-// part waits for the peer to close the connection: if its last acknowledgement was lost, it needs
-// this end's queue pair a little longer.
-func (c *watchedConn) part(*end) {
+// awaitClose waits for the peer to close the connection: if its last acknowledgement was lost, it
+// needs this end's queue pair a little longer.
+func (c *watchedConn) awaitClose(*end) {
 	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		w.CloseWrite()
 	}

@@ -146,7 +146,7 @@ func mapFile(path string, f *os.File, o FileOptions) (*Memory, error) {
 			"hostmem: %s has %d bytes, %d are asked for; ask for less or make it longer (truncate -s) first",
 			path, size, want)
 	}
-	if err := mappable(path, want); err != nil {
+	if err := checkMappable(path, want); err != nil {
 		return nil, err
 	}
 	prot := unix.PROT_READ | unix.PROT_WRITE
@@ -171,7 +171,7 @@ func mapAnonymous(size int) ([]byte, error) {
 // Mappable returns an error if the process cannot map size more bytes of a file into its address
 // space.
 func Mappable(size uint64) error {
-	if err := mappable("a file", size); err != nil {
+	if err := checkMappable("a file", size); err != nil {
 		return err
 	}
 	b, err := unix.Mmap(-1, 0, int(size), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)

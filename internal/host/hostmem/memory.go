@@ -62,7 +62,7 @@ func newMemory(name string, bytes []byte, file *os.File, readOnly bool) (*Memory
 // when they are first used.
 func Anonymous(size uint64) (*Memory, error) {
 	const name = "anonymous memory"
-	if err := mappable(name, size); err != nil {
+	if err := checkMappable(name, size); err != nil {
 		return nil, err
 	}
 	b, err := mapAnonymous(int(size))
@@ -75,8 +75,8 @@ func Anonymous(size uint64) (*Memory, error) {
 // mapping returns the whole memory. Accesses to it must be guarded.
 func (m *Memory) mapping() []byte { return unsafe.Slice((*byte)(m.start), m.size) }
 
-// mappable returns an error if no process can map size bytes.
-func mappable(name string, size uint64) error {
+// checkMappable returns an error if no process can map size bytes.
+func checkMappable(name string, size uint64) error {
 	if size == 0 {
 		return fmt.Errorf("hostmem: %s: size 0; give the size in bytes", name)
 	}

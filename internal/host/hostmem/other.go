@@ -53,4 +53,4 @@ func sizeNow(int) (uint64, error) { return 0, errors.ErrUnsupported }
 func (m *Memory) sync(uint64, uint64) error { return nil }
 
 // Mappable returns an error if no process can map size bytes of a file.
-func Mappable(size uint64) error { return mappable("a file", size) }
+func Mappable(size uint64) error { return checkMappable("a file", size) }

@@ -38,8 +38,8 @@ const (
 )
 
 var kinds = [numKinds]struct {
-	text string
-	is   error // error that errors.Is matches besides the Kind; nil for System
+	text     string
+	sentinel error // error that errors.Is matches besides the Kind; nil for System
 }{
 	0:               {"no error", nil},
 	System:          {"system call failed", nil},
@@ -90,8 +90,8 @@ func (e *Error) Error() string {
 // Unwrap returns the Kind, its errno and the error of the system call.
 func (e *Error) Unwrap() []error {
 	errs := []error{e.Kind}
-	if e.Kind < numKinds && kinds[e.Kind].is != nil {
-		errs = append(errs, kinds[e.Kind].is)
+	if e.Kind < numKinds && kinds[e.Kind].sentinel != nil {
+		errs = append(errs, kinds[e.Kind].sentinel)
 	}
 	if e.Err != nil {
 		errs = append(errs, e.Err)

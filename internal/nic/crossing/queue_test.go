@@ -11,7 +11,7 @@ import (
 // pieces.
 func next(b *packet.Batch, number int, pieces ...[]byte) *packet.Frame {
 	b.Reset()
-	f := b.Next()
+	f := b.AppendFrame()
 	f.Header = append(f.Header, byte(number), byte(number>>8))
 	f.Payload = append(f.Payload, pieces...)
 	return f

@@ -37,7 +37,7 @@ func TestATestThatFailsLeavesItsPackets(t *testing.T) {
 		}
 		l = Keep(test).Wrap("", l)
 		b := packet.NewBatch(1)
-		f := b.Next()
+		f := b.AppendFrame()
 		f.Path = &packet.Path{Dst: netip.MustParseAddr("192.0.2.2")}
 		f.Header = append(f.Header, make([]byte, 16)...)
 		l.Prepare(b)

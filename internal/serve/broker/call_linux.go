@@ -36,7 +36,7 @@ func (x *call) run(o *object, what Call) {
 	c.mu.Lock()
 	delete(c.calls, x.number)
 	c.mu.Unlock()
-	c.server.quota.give(Calls, c.from.uid, &c.counts)
+	c.server.quota.release(Calls, c.from.uid, &c.counts)
 	c.send(&frame{kind: kindReply, call: x.number, errno: errnoOf(err), arg: uint64(result)})
 }
 
@@ -78,12 +78,12 @@ func (c *session) answer(f *frame) error {
 // Install implements [Caller].
 func (x *call) Install(f *os.File, o any) (int, error) {
 	c := x.session
-	if err := c.server.quota.take(Installed, c.from.uid, &c.counts); err != nil {
+	if err := c.server.quota.acquire(Installed, c.from.uid, &c.counts); err != nil {
 		return 0, err
 	}
 	number, err := c.enter(&object{value: o, owner: x.object})
 	if err != nil {
-		c.server.quota.give(Installed, c.from.uid, &c.counts)
+		c.server.quota.release(Installed, c.from.uid, &c.counts)
 		return 0, err
 	}
 	fd, err := x.install(f, number)
@@ -93,7 +93,7 @@ func (x *call) Install(f *os.File, o any) (int, error) {
 		delete(c.objects, number)
 		c.mu.Unlock()
 		if there { // otherwise its owner has ended and has returned it
-			c.server.quota.give(Installed, c.from.uid, &c.counts)
+			c.server.quota.release(Installed, c.from.uid, &c.counts)
 		}
 	}
 	return fd, err

@@ -81,9 +81,9 @@ type quota struct {
 
 func newQuota(l Limits) *quota { return &quota{limits: l, users: map[uint32]*counts{}} }
 
-// take acquires one unit of a resource for a client of a user; client holds the client's counts.
+// acquire acquires one unit of a resource for a client of a user; client holds the client's counts.
 // The error wraps the error number for the program.
-func (q *quota) take(r Resource, user uint32, client *counts) error {
+func (q *quota) acquire(r Resource, user uint32, client *counts) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	u := q.users[user]
@@ -106,8 +106,8 @@ func (q *quota) take(r Resource, user uint32, client *counts) error {
 	return nil
 }
 
-// give releases a unit that take acquired.
-func (q *quota) give(r Resource, user uint32, client *counts) {
+// release releases a unit that acquire acquired.
+func (q *quota) release(r Resource, user uint32, client *counts) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	u := q.users[user]

@@ -40,7 +40,7 @@ func (s *service) fails(err error) {
 // file is an open device file of service.
 type file struct {
 	service *service
-	space   Space
+	space   CallerMemory
 	mu      sync.Mutex
 	f       *os.File // guarded by mu
 	dropped chan struct{}
@@ -48,7 +48,7 @@ type file struct {
 	once    sync.Once
 }
 
-func (s *service) Open(space Space) (Object, error) {
+func (s *service) Open(space CallerMemory) (Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail != nil {

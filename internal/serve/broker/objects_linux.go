@@ -21,7 +21,7 @@ type object struct {
 	process uint32 // process that opened it
 	of      *process
 	space   *space
-	program string // for display; see [Space]
+	program string // for display; see [CallerMemory]
 }
 
 // open answers OPEN. It runs in the receiving goroutine, so that an EXIT of the process is
@@ -54,7 +54,7 @@ func (c *session) openFile(f *frame, files []int) (number uint32, _ Object, err 
 		return 0, nil, fmt.Errorf("device file %d: %w", f.cmd, uapi.ENODEV)
 	}
 	quota := c.server.quota
-	if err := quota.take(Contexts, c.from.uid, &c.counts); err != nil {
+	if err := quota.acquire(Contexts, c.from.uid, &c.counts); err != nil {
 		closeAll(files)
 		return 0, nil, err
 	}
@@ -63,11 +63,11 @@ func (c *session) openFile(f *frame, files []int) (number uint32, _ Object, err 
 	c.mu.Unlock()
 	s, p, err := c.openSpace(f.process, files, func() {
 		// Before the client is notified, because it may then open another.
-		quota.give(Contexts, c.from.uid, &c.counts)
+		quota.release(Contexts, c.from.uid, &c.counts)
 		c.forget(number)
 	})
 	if err != nil {
-		quota.give(Contexts, c.from.uid, &c.counts)
+		quota.release(Contexts, c.from.uid, &c.counts)
 		return 0, nil, err
 	}
 	o, err := service.Open(s)
@@ -105,7 +105,7 @@ func (c *session) forget(number uint32) {
 	ended := c.ended
 	c.mu.Unlock()
 	for range installed {
-		c.server.quota.give(Installed, c.from.uid, &c.counts)
+		c.server.quota.release(Installed, c.from.uid, &c.counts)
 	}
 	if known && !ended {
 		c.send(&frame{kind: kindEnded, object: number})

@@ -104,7 +104,7 @@ func (s *Server) accept(conn *net.UnixConn) {
 		processes: map[uint32]*process{}, objects: map[uint32]*object{}, calls: map[uint32]*call{},
 	}
 	if err == nil {
-		err = s.quota.take(Clients, from.uid, &c.counts)
+		err = s.quota.acquire(Clients, from.uid, &c.counts)
 	}
 	if err != nil {
 		s.cfg.Log.Warn("a program is refused", "user", from.uid, "error", err)
@@ -113,14 +113,14 @@ func (s *Server) accept(conn *net.UnixConn) {
 		return
 	}
 	if !s.enter(c) {
-		s.quota.give(Clients, from.uid, &c.counts)
+		s.quota.release(Clients, from.uid, &c.counts)
 		_ = conn.Close()
 		return
 	}
 	go func() {
 		defer s.serving.Done()
 		err := c.run()
-		s.quota.give(Clients, from.uid, &c.counts)
+		s.quota.release(Clients, from.uid, &c.counts)
 		s.leave(c)
 		if err != nil {
 			s.cfg.Log.Info("client connection ended", "user", from.uid, "error", err)
@@ -233,7 +233,7 @@ func (s *Server) list() (out []*session) {
 
 // A Program describes a process that has a device file open.
 type Program struct {
-	Owner    string // see [Space]
+	Owner    string // see [CallerMemory]
 	UID      uint32
 	Device   string
 	Contexts int

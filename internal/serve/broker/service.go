@@ -21,11 +21,11 @@ const (
 type Service interface {
 	// Open answers open(2). It owns the space, also when it fails, and closes it when the object
 	// has ended. The error wraps a [uapi.Errno].
-	Open(s Space) (Object, error)
+	Open(s CallerMemory) (Object, error)
 }
 
-// A Space is the memory of a program; see [uverbs.Space].
-type Space interface {
+// A CallerMemory is the memory of a program; see [uverbs.CallerMemory].
+type CallerMemory interface {
 	Read(p []byte, addr uint64) error
 	Write(p []byte, addr uint64) error
 	Register(addr, length uint64, access mr.Access) (mr.Memory, error)

@@ -207,7 +207,7 @@ func (c *session) exit(process uint32) {
 // exec answers EXEC when direct copies of the memory of the process have ended. The process can
 // delay their end.
 func (c *session) exec(f *frame) {
-	if err := c.server.quota.take(Calls, c.from.uid, &c.counts); err != nil {
+	if err := c.server.quota.acquire(Calls, c.from.uid, &c.counts); err != nil {
 		c.send(&frame{kind: kindReply, call: f.call, errno: errnoOf(err)})
 		return
 	}
@@ -224,7 +224,7 @@ func (c *session) exec(f *frame) {
 		for _, s := range spaces {
 			s.EndDirect()
 		}
-		c.server.quota.give(Calls, c.from.uid, &c.counts)
+		c.server.quota.release(Calls, c.from.uid, &c.counts)
 		c.send(&frame{kind: kindReply, call: call})
 	})
 }
@@ -325,7 +325,7 @@ func (c *session) enterCall(f *frame) (*call, *object, error) {
 	if o.process != f.process { // the call would access the memory of another process
 		return nil, nil, fmt.Errorf("object %d is of another process: %w", f.object, uapi.EPERM)
 	}
-	if err := c.server.quota.take(Calls, c.from.uid, &c.counts); err != nil {
+	if err := c.server.quota.acquire(Calls, c.from.uid, &c.counts); err != nil {
 		return nil, nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())

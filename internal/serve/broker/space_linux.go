@@ -25,7 +25,7 @@ func (c *session) hold(number uint32) (*process, error) {
 	defer c.mu.Unlock()
 	p := c.processes[number]
 	if p == nil {
-		if err := c.server.quota.take(Processes, c.from.uid, &c.counts); err != nil {
+		if err := c.server.quota.acquire(Processes, c.from.uid, &c.counts); err != nil {
 			return nil, err
 		}
 		p = &process{}
@@ -45,7 +45,7 @@ func (c *session) leave(number uint32, p *process) {
 	if c.processes[number] == p { // EXIT may have removed it
 		delete(c.processes, number)
 	}
-	c.server.quota.give(Processes, c.from.uid, &c.counts)
+	c.server.quota.release(Processes, c.from.uid, &c.counts)
 }
 
 // space is the memory of one object: the address space that its process had when it opened the
@@ -87,13 +87,13 @@ func (c *session) openSpace(number uint32, files []int, ended func()) (*space, *
 	}}, p, nil
 }
 
-// Owner implements [Space].
+// Owner implements [CallerMemory].
 func (s *space) Owner() string { return s.owner }
 
 // Account implements [uverbs.Accounted].
 func (s *space) Account() (program, user any) { return s.of, s.user }
 
-// Close implements [Space].
+// Close implements [CallerMemory].
 func (s *space) Close() error {
 	s.once.Do(func() {
 		s.close()
@@ -102,7 +102,7 @@ func (s *space) Close() error {
 	return s.err
 }
 
-// Register implements [Space].
+// Register implements [CallerMemory].
 func (s *space) Register(addr, length uint64, access mr.Access) (mr.Memory, error) {
 	return s.Region(addr, length, access)
 }

@@ -15,7 +15,7 @@ import (
 type cmService struct{ server *ucma.Server }
 
 // Open implements [broker.Service].
-func (s cmService) Open(space broker.Space) (broker.Object, error) {
+func (s cmService) Open(space broker.CallerMemory) (broker.Object, error) {
 	ch, err := s.server.Open(func(*ucma.Channel) {
 		_ = space.Close() // the descriptors of the program's memory were open
 	})
@@ -28,7 +28,7 @@ func (s cmService) Open(space broker.Space) (broker.Object, error) {
 // cmFile is an open /dev/infiniband/rdma_cm.
 type cmFile struct {
 	*ucma.Channel
-	space broker.Space
+	space broker.CallerMemory
 }
 
 // Drop implements [broker.Object]. A channel ends with the last descriptor of its file, in any
@@ -41,7 +41,7 @@ func (f *cmFile) Call(ctx context.Context, from broker.Caller, c broker.Call) (i
 		return 0, fmt.Errorf("ioctl %#x: %w", c.Cmd, uapi.ENOTTY)
 	}
 	done := make(chan error, 1)
-	w := &writer{Space: f.space, from: from, call: &c, interrupt: ctx}
+	w := &writer{CallerMemory: f.space, from: from, call: &c, interrupt: ctx}
 	f.Write(w, c.Data, func(err error) { done <- err })
 	err := <-done
 	switch {
@@ -55,17 +55,17 @@ func (f *cmFile) Call(ctx context.Context, from broker.Caller, c broker.Call) (i
 
 // writer is a thread of a program that writes a command, for package ucma.
 type writer struct {
-	broker.Space
+	broker.CallerMemory
 	from      broker.Caller
 	call      *broker.Call
 	interrupt context.Context
 }
 
 // Read implements [ucma.Caller].
-func (w *writer) Read(addr uint64, p []byte) error { return w.Space.Read(p, addr) }
+func (w *writer) Read(addr uint64, p []byte) error { return w.CallerMemory.Read(p, addr) }
 
 // Write implements [ucma.Caller].
-func (w *writer) Write(addr uint64, p []byte) error { return w.Space.Write(p, addr) }
+func (w *writer) Write(addr uint64, p []byte) error { return w.CallerMemory.Write(p, addr) }
 
 // NonBlocking implements [ucma.Caller].
 func (w *writer) NonBlocking() bool { return w.call.NonBlock }

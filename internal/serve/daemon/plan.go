@@ -206,10 +206,10 @@ func (p *Plan) Print(w io.Writer) {
 }
 
 func (p *Plan) idleText() string {
-	if p.Programs.Idle == 0 {
+	if p.Programs.IdleTimeout == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", stops %v after the last program", p.Programs.Idle)
+	return fmt.Sprintf(", stops %v after the last program", p.Programs.IdleTimeout)
 }
 
 // Services returns the enabled services of the built-in server.

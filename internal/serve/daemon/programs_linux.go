@@ -64,9 +64,9 @@ func (p *Programs) Start(_ context.Context, d *Daemon) error {
 		})
 	}
 	now.broker = broker.NewServer(broker.Config{
-		Devices: devices, Log: d.PeerLog().With("service", "programs"), NetNS: ns, Idle: c.Idle,
+		Devices: devices, Log: d.PeerLog().With("service", "programs"), NetNS: ns, Idle: c.IdleTimeout,
 		OnIdle: func() {
-			d.Log().Info("no program is left", "idle", c.Idle.String())
+			d.Log().Info("no program is left", "idle", c.IdleTimeout.String())
 			d.stop()
 		},
 	})
@@ -140,7 +140,7 @@ func (p *Programs) describe(s *control.Status) {
 type verbsService struct{ server *uverbs.Server }
 
 // Open implements [broker.Service].
-func (s verbsService) Open(space broker.Space) (broker.Object, error) {
+func (s verbsService) Open(space broker.CallerMemory) (broker.Object, error) {
 	c, err := s.server.Open(space)
 	if err != nil {
 		return nil, err

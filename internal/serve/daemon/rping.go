@@ -40,7 +40,7 @@ func (p *Rping) Start(ctx context.Context, d *Daemon) error {
 		}
 		listeners = append(listeners, l)
 		s := &rping.Server{PD: dev.AllocPD(), KeepAlive: keepAlive}
-		c := newPingers()
+		c := newRpingClients()
 		p.mu.Lock()
 		if p.clients == nil {
 			p.clients = map[*verbs.Device]*rpingClients{}

@@ -51,7 +51,7 @@ func NewHost(dev *verbs.Device, name string, log *slog.Logger) (*Host, error) {
 		log: log, server: s, cm: cm, opens: map[*uverbs.Context]*open{}, processes: map[trap.ProcID]*process{},
 		channels: map[trap.Inode]*ucma.Channel{},
 	}
-	if h.tree, err = newTree(name); err != nil {
+	if h.tree, err = newDeviceTree(name); err != nil {
 		return nil, errors.Join(err, cm.Close(), s.Close())
 	}
 	r := &rendering{name: name, tree: h.tree, files: map[string]string{}}

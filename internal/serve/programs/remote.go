@@ -38,7 +38,7 @@ type remoteObject uint32
 // NewRemoteHost returns a host for the device of a daemon. Closing it disconnects from the
 // daemon. See [NewHost] for name and log.
 func NewRemoteHost(c *broker.Client, name string, log *slog.Logger) (*Host, error) {
-	tree, err := newTree(name)
+	tree, err := newDeviceTree(name)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

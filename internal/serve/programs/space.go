@@ -50,7 +50,7 @@ func openMemory(c *trap.Call) (pid int, files *procmem.Files, err error) {
 // Account implements [uverbs.Accounted]: all programs belong to one user.
 func (s *space) Account() (program, user any) { return s.process, nil }
 
-// Register implements [uverbs.Space].
+// Register implements [uverbs.CallerMemory].
 func (s *space) Register(addr, length uint64, access mr.Access) (mr.Memory, error) {
 	return s.Region(addr, length, access)
 }

@@ -44,9 +44,9 @@ type described interface {
 	GIDs() []verbs.GIDEntry
 }
 
-// newTree creates the tree of a device, with its device files (libibverbs/sysfs.c, device.c;
+// newDeviceTree creates the tree of a device, with its device files (libibverbs/sysfs.c, device.c;
 // providers/rxe; librdmacm/cma.c).
-func newTree(name string) (*trap.Tree, error) {
+func newDeviceTree(name string) (*trap.Tree, error) {
 	if !strings.HasPrefix(name, "rxe") || strings.ContainsAny(name, "/ ") {
 		return nil, fmt.Errorf("programs: device name %q: it must begin with rxe", name)
 	}

@@ -140,7 +140,7 @@ func (s *Server) takeDirectory(r *verbs.ConnRequest, peer netip.Addr) {
 		}
 		s.connect(r, x, at)
 		// The error is ignored: it means that the device is closed.
-		_ = x.withdraw()
+		_ = x.unexport()
 	}()
 }
 

@@ -28,7 +28,7 @@ func TestAFileThatShrinksOrGoesIsARefusalAndAllElseGoesOn(t *testing.T) {
 		}
 	})
 	w.export(Export{Name: "f", Kind: "file", Memory: file, Access: allAccess})
-	t.Cleanup(func() { _ = w.server.Withdraw("f") })
+	t.Cleanup(func() { _ = w.server.Unexport("f") })
 	w.export(Export{Name: "other", Memory: mr.Bytes(make([]byte, 8)), Access: allAccess})
 	d := w.client("192.0.2.2")
 	other := w.dial(d, "other")

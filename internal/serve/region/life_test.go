@@ -241,7 +241,7 @@ func TestAClientHearsOfTheEndOfWhatHasJustBegun(t *testing.T) {
 		defer d.Close()
 		c := w.dial(d, "m")
 		synctest.Wait()
-		if err := w.server.Withdraw("m"); err != nil {
+		if err := w.server.Unexport("m"); err != nil {
 			t.Fatal(err)
 		}
 		link.speak()

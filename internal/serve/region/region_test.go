@@ -376,7 +376,7 @@ func TestARegionThatIsExportedAnewHasAnotherKey(t *testing.T) {
 	})
 }
 
-func TestAWithdrawnRegionIsGone(t *testing.T) {
+func TestAnUnexportedRegionIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{}, fault.Config{})
 		w.export(Export{Name: "m", Memory: mr.Bytes(make([]byte, 8)), Access: Read | Write})
@@ -390,7 +390,7 @@ func TestAWithdrawnRegionIsGone(t *testing.T) {
 			ended <- err
 		}()
 		synctest.Wait()
-		if err := w.server.Withdraw("m"); err != nil {
+		if err := w.server.Unexport("m"); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-ended; !errors.Is(err, ErrEnded) {
@@ -400,7 +400,7 @@ func TestAWithdrawnRegionIsGone(t *testing.T) {
 		if _, err := Dial(t.Context(), d, w.at, "m"); !errors.Is(err, ErrNoRegion) {
 			t.Errorf("dial: %v", err)
 		}
-		if err := w.server.Withdraw("m"); !errors.Is(err, ErrNoRegion) {
+		if err := w.server.Unexport("m"); !errors.Is(err, ErrNoRegion) {
 			t.Errorf("again: %v", err)
 		}
 	})

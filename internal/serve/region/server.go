@@ -21,7 +21,7 @@ import (
 type Export struct {
 	Name   string
 	Kind   string    // word for display, with the characters of a name
-	Memory mr.Memory // owned by the caller, which closes it after [Server.Withdraw] or [Server.Close]
+	Memory mr.Memory // owned by the caller, which closes it after [Server.Unexport] or [Server.Close]
 	Access Access
 	Peers  []netip.Prefix // hosts that may use it; default: all peers that the device allows
 }
@@ -98,9 +98,9 @@ func (s *Server) register(e Export) (*exported, error) {
 	return x, nil
 }
 
-// withdraw ends the region and its connections. When it returns, the device no longer accesses
+// unexport ends the region and its connections. When it returns, the device no longer accesses
 // the memory.
-func (x *exported) withdraw() error {
+func (x *exported) unexport() error {
 	x.end()
 	return x.mr.Dereg()
 }
@@ -124,19 +124,19 @@ func (s *Server) Export(e Export) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return errors.Join(fmt.Errorf("region %s: %w", e.Name, verbs.ErrClosed), x.withdraw())
+		return errors.Join(fmt.Errorf("region %s: %w", e.Name, verbs.ErrClosed), x.unexport())
 	}
 	before := s.regions[e.Name]
 	s.regions[e.Name] = x
 	s.mu.Unlock()
 	if before != nil {
-		return before.withdraw()
+		return before.unexport()
 	}
 	return nil
 }
 
-// Withdraw ends a region and its connections. It fails if the name is not exported.
-func (s *Server) Withdraw(name string) error {
+// Unexport ends a region and its connections. It fails if the name is not exported.
+func (s *Server) Unexport(name string) error {
 	s.mu.Lock()
 	x := s.regions[name]
 	delete(s.regions, name)
@@ -144,7 +144,7 @@ func (s *Server) Withdraw(name string) error {
 	if x == nil {
 		return fmt.Errorf("region %s: %w", name, ErrNoRegion)
 	}
-	return x.withdraw()
+	return x.unexport()
 }
 
 // Close ends all regions and connections, and notifies the peers. It returns when their
@@ -159,7 +159,7 @@ func (s *Server) Close(ctx context.Context) error {
 	s.stop()
 	var errs []error
 	for _, x := range regions {
-		errs = append(errs, x.withdraw())
+		errs = append(errs, x.unexport())
 	}
 	defer context.AfterFunc(ctx, s.rush)()
 	s.conns.Wait()

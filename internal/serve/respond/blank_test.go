@@ -61,7 +61,7 @@ func TestAClientThatWritesNothingTakesNoMemory(t *testing.T) {
 	}
 
 	c, mem := countedCheck()
-	if err := c.rest(); err != nil || mem.read != 0 || mem.written != 0 {
+	if err := c.checkWritten(); err != nil || mem.read != 0 || mem.written != 0 {
 		t.Errorf("%v: %d bytes were read and %d written for a session in which nothing came", err,
 			mem.read, mem.written)
 	}
@@ -91,7 +91,7 @@ func TestWritingFillsAndComparesOnlyTheChunksItTouches(t *testing.T) {
 		if want := touched + 2*w.n; mem.written != want {
 			t.Errorf("%s: %d bytes were written, want %d", w.name, mem.written, want)
 		}
-		if err := c.rest(); err != nil || c.right != uint64(w.n) {
+		if err := c.checkWritten(); err != nil || c.right != uint64(w.n) {
 			t.Errorf("%s: %v, %d bytes are right, want %d", w.name, err, c.right, w.n)
 		}
 		if mem.read != touched {
@@ -160,11 +160,11 @@ func TestAChunkThatCouldNotBeFilledIsBlankStill(t *testing.T) {
 	if err := c.mem.WriteAt([]byte{1}, 5); err != errFull {
 		t.Errorf("a write for which there is no room: %v", err)
 	}
-	if err := c.rest(); err != nil || c.right != 0 {
+	if err := c.checkWritten(); err != nil || c.right != 0 {
 		t.Errorf("%v, %d bytes are right", err, c.right)
 	}
 	put(t, c, 64, 64)
-	if err := c.rest(); err != nil || c.right != 64 {
+	if err := c.checkWritten(); err != nil || c.right != 64 {
 		t.Errorf("%v, %d bytes are right", err, c.right)
 	}
 }
@@ -204,7 +204,7 @@ func TestFirstWritesOfSeveralShardsToAChunkAreAllKept(t *testing.T) {
 		})
 	}
 	done.Wait()
-	if err := c.rest(); err != nil || c.right != chunks*shards*step {
+	if err := c.checkWritten(); err != nil || c.right != chunks*shards*step {
 		t.Errorf("%v, %d bytes are right, want %d", err, c.right, chunks*shards*step)
 	}
 	if n := mem.fills.Load(); n != chunks {

@@ -6,20 +6,20 @@ import "sync/atomic"
 type reason uint8
 
 const (
-	notHere      reason = iota // TCP connection to an address of no device
+	noDevice     reason = iota // TCP connection to an address of no device
 	notAdmitted                // not among the device's peers
 	tooMany                    // limit of sessions, in total or of the peer
 	tooFast                    // connection rate of the peer's address or network: see paces
 	noMemory                   // no memory left for sessions
-	unknown                    // first bytes of no known tool
+	unknownTool                // first bytes of no known tool
 	switchedOff                // tool that is not answered on this port
 	badItem                    // invalid item of the exchange
 	tooManyItems               // more items of the exchange than any client sends
 	foreignGID                 // GID of another host than the client's
-	refused                    // objects of a queue pair could not be created
-	slow                       // timeout of an item
-	nothing                    // no packet arrived at the queue pairs
-	silent                     // no progress for too long
+	refusedQP                  // objects of a queue pair could not be created
+	itemTimeout                // timeout of an item
+	noPacket                   // no packet arrived at the queue pairs
+	noProgress                 // no progress for too long
 	failed                     // a queue pair failed
 	hungUp                     // client closed the connection during the exchange
 	displacedBy                // displaced by another session, after the last message

@@ -18,12 +18,12 @@ const (
 // String returns "perftest" or "pingpong".
 func (k Kind) String() string { return [...]string{"perftest", "pingpong"}[k] }
 
-// tellLen is the number of first bytes that identify a client.
-const tellLen = perftest.VersionLen
+// prefixLen is the number of first bytes that identify a client.
+const prefixLen = perftest.VersionLen
 
-// tell identifies a client by its first bytes: "0000:", a LID, is a pingpong, a version is
+// identify identifies a client by its first bytes: "0000:", a LID, is a pingpong, a version is
 // perftest.
-func tell(b []byte) (Kind, error) {
+func identify(b []byte) (Kind, error) {
 	if b[4] == ':' {
 		// Completed with the rest of a valid address, the bytes must decode.
 		good := (&pingpong.Dest{}).Append(nil)

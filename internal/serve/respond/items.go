@@ -31,9 +31,9 @@ const maxItemPaces = 4096
 // itemPaces holds the bucket of all sessions together, and those of the sources whose buckets are
 // incomplete. They outlive sessions: a client that reconnects finds the same bucket.
 type itemPaces struct {
-	mu  sync.Mutex
-	all pace.Bucket            // guarded by mu
-	of  map[source]pace.Bucket // at most maxItemPaces entries; guarded by mu
+	mu       sync.Mutex
+	all      pace.Bucket            // guarded by mu
+	bySource map[source]pace.Bucket // at most maxItemPaces entries; guarded by mu
 }
 
 // take takes n items of a client from the buckets, and returns how long the client must wait for
@@ -42,14 +42,14 @@ type itemPaces struct {
 func (p *itemPaces) take(peer netip.Addr, now time.Time, n int) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	forget(p.of, maxItemPaces, now)
+	forget(p.bySource, maxItemPaces, now)
 	for _, s := range sources(peer) {
-		rate, bucket := addressItems, p.of[s]
+		rate, bucket := addressItems, p.bySource[s]
 		if s.isNetwork() {
 			rate = networkItems
 		}
 		bucket.Take(rate, now, n)
-		p.of[s] = bucket
+		p.bySource[s] = bucket
 		wait = max(wait, bucket.Wait(rate, now, 0))
 	}
 	p.all.Take(allItems, now, n)
@@ -59,9 +59,9 @@ func (p *itemPaces) take(peer netip.Addr, now time.Time, n int) (wait time.Durat
 // Items waits until n more items of the session may be read. It ends a session with more items
 // than any perftest client sends.
 func (p *perftestEnd) Items(n int) error {
-	p.count += n
-	if most := perftest.MostItems(len(p.byPeer)); p.count > most {
-		return &ended{tooManyItems, fmt.Errorf("the client sent more than %d items, with %d queue pairs", most,
+	p.itemCount += n
+	if most := perftest.MaxItems(len(p.byPeer)); p.itemCount > most {
+		return &earlyEnd{tooManyItems, fmt.Errorf("the client sent more than %d items, with %d queue pairs", most,
 			len(p.byPeer))}
 	}
 	now := time.Now()

@@ -40,7 +40,7 @@ func TestAClientThatRepeatsItsKeyWithoutEndIsEnded(t *testing.T) {
 		if _, err := converse(c, opening()...); err != nil {
 			r.Fatal(err)
 		}
-		if n, want := repeat(c, 1, 5000), perftest.MostItems(1)-len(opening()); n != want {
+		if n, want := repeat(c, 1, 5000), perftest.MaxItems(1)-len(opening()); n != want {
 			r.Errorf("%d keys are answered, want %d", n, want)
 		}
 	})
@@ -189,7 +189,7 @@ func TestItemsOfAnAddressArePacedWhateverItsSessions(t *testing.T) {
 // taken takes items of a source for a second, each when the previous one is permitted, and
 // returns their number.
 func taken(from func(i int) netip.Addr) (n int) {
-	p := itemPaces{of: map[source]pace.Bucket{}}
+	p := itemPaces{bySource: map[source]pace.Bucket{}}
 	now := time.Unix(1, 0)
 	for end := now.Add(time.Second); now.Before(end); n++ {
 		now = now.Add(p.take(from(n), now, 1))
@@ -214,7 +214,7 @@ func TestItemsHaveAPaceOfAnAddressANetworkAndOfAll(t *testing.T) {
 }
 
 func TestTheMemoryOfItemPacesIsBounded(t *testing.T) {
-	p := itemPaces{of: map[source]pace.Bucket{}}
+	p := itemPaces{bySource: map[source]pace.Bucket{}}
 	now, most := time.Unix(1, 0), 0
 	for i := range 20_000 {
 		var addr [16]byte
@@ -222,7 +222,7 @@ func TestTheMemoryOfItemPacesIsBounded(t *testing.T) {
 		binary.BigEndian.PutUint32(addr[4:], uint32(i))
 		p.take(netip.AddrFrom16(addr), now, 5)
 		now = now.Add(allClients.Interval)
-		most = max(most, len(p.of))
+		most = max(most, len(p.bySource))
 	}
 	if most > maxItemPaces {
 		t.Errorf("%d sources are remembered, want %d at most", most, maxItemPaces)

@@ -65,9 +65,9 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// hesitant is how long a client must not have continued the exchange before its session can be
-// displaced. It is longer than watchTick, in which progress is detected.
-const hesitant = 500 * time.Millisecond
+// minHandshakeStall is how long a client must not have continued the exchange before its session
+// can be displaced. It is longer than watchTick, in which progress is detected.
+const minHandshakeStall = 500 * time.Millisecond
 
-// displaced is how long a pingpong must have been silent before its session can be displaced.
-const displaced = time.Second
+// minSilence is how long a pingpong must have been silent before its session can be displaced.
+const minSilence = time.Second

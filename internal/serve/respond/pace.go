@@ -50,7 +50,7 @@ func sources(peer netip.Addr) []source {
 // buckets are incomplete.
 type paces struct {
 	accepted, closed pace.Bucket
-	of               map[source]pace.Bucket // at most maxPaces entries
+	bySource         map[source]pace.Bucket // at most maxPaces entries
 	// spent is called when a source has taken its last token, with the time until its bucket is
 	// full.
 	spent func(s source, refill time.Duration)
@@ -60,21 +60,21 @@ type paces struct {
 // the last 500 ms, at most 600, and networks accepted in the last 150 ms, at most 250.
 const maxPaces = 1024
 
-// enter counts a client that was accepted at now. It returns whether to serve the client, and how
+// admit counts a client that was accepted at now. It returns whether to serve the client, and how
 // long to wait before the next one is accepted.
-func (p *paces) enter(peer netip.Addr, now time.Time) (served bool, wait time.Duration) {
+func (p *paces) admit(peer netip.Addr, now time.Time) (served bool, wait time.Duration) {
 	from := sources(peer)
 	for _, s := range from {
-		if bucket := p.of[s]; bucket.Wait(s.rate(), now, 1) > 0 {
+		if bucket := p.bySource[s]; bucket.Wait(s.rate(), now, 1) > 0 {
 			p.closed.Take(allClosedAtOnce, now, 1)
 			return false, p.closed.Wait(allClosedAtOnce, now, 1)
 		}
 	}
-	forget(p.of, maxPaces, now)
+	forget(p.bySource, maxPaces, now)
 	for _, s := range from {
-		bucket := p.of[s]
+		bucket := p.bySource[s]
 		bucket.Take(s.rate(), now, 1)
-		p.of[s] = bucket
+		p.bySource[s] = bucket
 		if bucket.Wait(s.rate(), now, 1) > 0 {
 			p.spent(s, bucket.Refill(now))
 		}

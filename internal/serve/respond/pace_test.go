@@ -171,10 +171,10 @@ func TestOneSourceDoesNotKeepOthersWaiting(t *testing.T) {
 }
 
 func TestClientsThatComeNowAndThenDoNotWait(t *testing.T) {
-	p := paces{of: map[source]pace.Bucket{}, spent: func(s source, _ time.Duration) { t.Fatalf("%v is held", s) }}
+	p := paces{bySource: map[source]pace.Bucket{}, spent: func(s source, _ time.Duration) { t.Fatalf("%v is held", s) }}
 	now := time.Unix(1, 0)
 	for i := range 1000 {
-		served, wait := p.enter(netip.MustParseAddr("2001:db8::7"), now)
+		served, wait := p.admit(netip.MustParseAddr("2001:db8::7"), now)
 		if !served || wait > 0 {
 			t.Fatalf("client %d is served: %v; the next one waits for %v", i, served, wait)
 		}
@@ -184,20 +184,20 @@ func TestClientsThatComeNowAndThenDoNotWait(t *testing.T) {
 
 func TestASourceThatHasSpentItsPaceIsHeldUntilNothingIsMissing(t *testing.T) {
 	held := map[source]time.Duration{}
-	p := paces{of: map[source]pace.Bucket{}, spent: func(s source, d time.Duration) { held[s] = d }}
+	p := paces{bySource: map[source]pace.Bucket{}, spent: func(s source, d time.Duration) { held[s] = d }}
 	now, addr := time.Unix(1, 0), netip.MustParseAddr("2001:db8::7")
 	for i := range addressClients.Burst {
 		if len(held) > 0 {
 			t.Fatalf("after %d clients %v is held", i, held)
 		}
-		p.enter(addr, now)
+		p.admit(addr, now)
 	}
 	want := 500 * time.Millisecond
 	if d := held[source{addr, 128}]; len(held) != 1 || d != want {
 		t.Errorf("after %d clients %v is held, want the address for %v", addressClients.Burst, held, want)
 	}
 	for i := range networkClients.Burst - addressClients.Burst {
-		p.enter(numbered("2001:db8::8", i), now)
+		p.admit(numbered("2001:db8::8", i), now)
 	}
 	want = 150 * time.Millisecond
 	if d := held[source{netip.MustParseAddr("2001:db8::"), 64}]; len(held) != 2 || d != want {
@@ -207,19 +207,19 @@ func TestASourceThatHasSpentItsPaceIsHeldUntilNothingIsMissing(t *testing.T) {
 
 // The number of remembered sources is limited.
 func TestTheMemoryOfSourcesIsBounded(t *testing.T) {
-	p := paces{of: map[source]pace.Bucket{}, spent: func(source, time.Duration) {}}
+	p := paces{bySource: map[source]pace.Bucket{}, spent: func(source, time.Duration) {}}
 	now, most := time.Unix(1, 0), 0
 	for i := range 100_000 {
 		var addr [16]byte
 		binary.BigEndian.PutUint32(addr[:], 0x20010db8)
 		binary.BigEndian.PutUint32(addr[4:], uint32(i/2))
 		binary.BigEndian.PutUint32(addr[12:], uint32(i))
-		served, wait := p.enter(netip.AddrFrom16(addr), now)
+		served, wait := p.admit(netip.AddrFrom16(addr), now)
 		if !served {
 			t.Fatalf("client %d is refused", i)
 		}
 		now = now.Add(max(wait, 0))
-		most = max(most, len(p.of))
+		most = max(most, len(p.bySource))
 	}
 	if most > maxPaces {
 		t.Errorf("%d sources are remembered, want %d at most", most, maxPaces)

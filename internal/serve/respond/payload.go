@@ -28,7 +28,7 @@ const checkDepth = 16
 // pattern is a repeated payload, and its complement, which is the initial contents of memory: a
 // byte that was never written differs from the expected one in every bit.
 type pattern struct {
-	room           int // length of a receive in bytes
+	recvLen        int // length of a receive in bytes
 	payload, blank []byte
 }
 
@@ -37,8 +37,8 @@ func newPattern(l *Limits) *pattern {
 	if len(l.Payload) == 0 {
 		return nil
 	}
-	p := &pattern{room: int(l.Memory/uint64(checkDepth*l.QPs)) &^ (payloadStep - 1)}
-	n := max(p.room, chunk)
+	p := &pattern{recvLen: int(l.Memory/uint64(checkDepth*l.QPs)) &^ (payloadStep - 1)}
+	n := max(p.recvLen, chunk)
 	p.payload = bytes.Repeat(l.Payload, n/len(l.Payload))
 	p.blank = make([]byte, n)
 	for i, b := range p.payload {
@@ -52,10 +52,10 @@ func newPattern(l *Limits) *pattern {
 // by the goroutine that handles completions, and after that has ended.
 type check struct {
 	*pattern
-	count   *counters
-	mem     *blankMemory
-	answers *verbs.MR // region of the payload: right messages are sent back from it
-	buf     []byte
+	count     *counters
+	mem       *blankMemory
+	payloadMR *verbs.MR // region of the payload: right messages are sent back from it
+	buf       []byte
 
 	messages, right uint64 // right: bytes
 	wrong           *wrong
@@ -104,21 +104,21 @@ func (c *check) each(off, n uint64, f func(at uint64, piece []byte)) error {
 	return nil
 }
 
-func (c *check) counted(right uint64) {
+func (c *check) countRight(right uint64) {
 	c.right += right
 	c.count.checkedBytes.Add(right)
 }
 
 // offset returns the offset of the slot of a receive.
-func (c *check) offset(queue, slot int) int { return (queue*checkDepth + slot) * c.room }
+func (c *check) offset(queue, slot int) int { return (queue*checkDepth + slot) * c.recvLen }
 
-// message compares a received message and makes its whole slot blank again, since a lost packet
-// can leave a gap anywhere. It costs as much as copying the message from the packets.
-func (c *check) message(queue, slot int, length uint32) error {
+// checkMessage compares a received message and makes its whole slot blank again, since a lost
+// packet can leave a gap anywhere. It costs as much as copying the message from the packets.
+func (c *check) checkMessage(queue, slot int, length uint32) error {
 	begin := uint64(c.offset(queue, slot))
 	err := c.each(begin, uint64(length), func(at uint64, piece []byte) {
 		if bytes.Equal(piece, c.payload[:len(piece)]) {
-			c.counted(uint64(len(piece)))
+			c.countRight(uint64(len(piece)))
 			return
 		}
 		c.compare(fmt.Sprintf("message %d", c.messages+1), at-begin, piece, false)
@@ -127,7 +127,7 @@ func (c *check) message(queue, slot int, length uint32) error {
 	case err != nil:
 		return err
 	case c.wrong != nil:
-		return &ended{wrongPayload, c.wrong}
+		return &earlyEnd{wrongPayload, c.wrong}
 	}
 	c.messages++
 	c.count.checkedMessages.Add(1)
@@ -148,12 +148,12 @@ func (c *check) compare(where string, at uint64, piece []byte, blank bool) {
 			c.wrong.bytes++
 		}
 	}
-	c.counted(right)
+	c.countRight(right)
 }
 
-// rest compares what WRITEs left in the memory; message has made blank what SENDs left. Chunks
-// that were never written are blank and are not read.
-func (c *check) rest() error {
+// checkWritten compares what WRITEs left in the memory; checkMessage has made blank what SENDs
+// left. Chunks that were never written are blank and are not read.
+func (c *check) checkWritten() error {
 	var err error
 	if c.wrong == nil {
 		err = c.mem.eachFilled(func(off, n uint64) error {
@@ -165,7 +165,7 @@ func (c *check) rest() error {
 		})
 	}
 	if c.wrong != nil {
-		return &ended{wrongPayload, c.wrong}
+		return &earlyEnd{wrongPayload, c.wrong}
 	}
 	return err
 }
@@ -179,9 +179,9 @@ func (c *check) report(log *slog.Logger) {
 	log.Info("payload checked", "messages_checked", c.messages, "bytes_checked", c.right)
 }
 
-// takeRest handles the completions that were not polled when the session ended, and checks their
-// messages.
-func (s *session) takeRest() {
+// drainCompletions handles the completions that were not polled when the session ended, and checks
+// their messages.
+func (s *session) drainCompletions() {
 	if s.cq == nil {
 		return
 	}
@@ -192,7 +192,7 @@ func (s *session) takeRest() {
 			case wc[i].Status != verbs.WCSuccess:
 				_ = s.failed(q, &wc[i]) // run reports it
 			case s.check != nil && s.check.wrong == nil && wc[i].Opcode == verbs.WCRecv:
-				_ = s.check.message(q.index, slotOf(wc[i].WRID), wc[i].ByteLen) // rest reports it
+				_ = s.check.checkMessage(q.index, slotOf(wc[i].WRID), wc[i].ByteLen) // checkWritten reports it
 			}
 		}
 	}

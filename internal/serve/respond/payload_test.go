@@ -34,8 +34,8 @@ func checked(t *testing.T) (*check, *counters) {
 	t.Cleanup(func() { mem.Close() })
 	count := &counters{}
 	c := newPattern(&limits).newCheck(count, mem)
-	if c.room != 8<<10 {
-		t.Fatalf("rooms have %d bytes", c.room)
+	if c.recvLen != 8<<10 {
+		t.Fatalf("rooms have %d bytes", c.recvLen)
 	}
 	return c, count
 }
@@ -81,13 +81,13 @@ func TestEveryByteOfAMessageIsCompared(t *testing.T) {
 		k, count := checked(t)
 		put(t, k, at(k), max(int(c.length)&^1, 3))
 		c.spoil(k)
-		err := k.message(1, 3, c.length)
+		err := k.checkMessage(1, 3, c.length)
 		if c.want != "" {
-			var e *ended
+			var e *earlyEnd
 			if !errors.As(err, &e) || e.why != wrongPayload || err.Error() != c.want {
 				t.Errorf("%s: %v\nwant %s", c.name, err, c.want)
 			}
-			if rest := k.rest(); rest == nil || rest.Error() != c.want {
+			if rest := k.checkWritten(); rest == nil || rest.Error() != c.want {
 				t.Errorf("%s: at the end: %v", c.name, rest)
 			}
 			if n := count.checkedMessages.Load(); n != 0 {
@@ -99,7 +99,7 @@ func TestEveryByteOfAMessageIsCompared(t *testing.T) {
 			k.messages != 1 || k.right != uint64(c.length) {
 			t.Errorf("%s: %v, %d messages and %d bytes are right", c.name, err, k.messages, k.right)
 		}
-		if err := k.message(1, 3, c.length); (err == nil) != (c.length == 0) {
+		if err := k.checkMessage(1, 3, c.length); (err == nil) != (c.length == 0) {
 			t.Errorf("%s: the same room again, in which nothing came: %v", c.name, err)
 		}
 	}
@@ -107,19 +107,19 @@ func TestEveryByteOfAMessageIsCompared(t *testing.T) {
 
 func TestMemoryThatWasWrittenIsLookedThroughAtTheEnd(t *testing.T) {
 	c, _ := checked(t)
-	if err := c.rest(); err != nil || c.right != 0 {
+	if err := c.checkWritten(); err != nil || c.right != 0 {
 		t.Errorf("before anything came: %v, %d bytes", err, c.right)
 	}
 	put(t, c, 64, 10)
 	put(t, c, 128, 100_000)
-	if err := c.rest(); err != nil || c.right != 100_010 {
+	if err := c.checkWritten(); err != nil || c.right != 100_010 {
 		t.Errorf("of two writes: %v, %d bytes are right", err, c.right)
 	}
 	c, count := checked(t)
 	put(t, c, 0, 256<<10)
 	poke(t, c, 70_000, 0)
 	poke(t, c, 200_001, 1)
-	if err := c.rest(); err == nil || err.Error() != "byte 70000 of the memory is 0x00, want 0x04" ||
+	if err := c.checkWritten(); err == nil || err.Error() != "byte 70000 of the memory is 0x00, want 0x04" ||
 		c.wrong.bytes != 2 {
 		t.Errorf("of two wrong bytes: %v, %+v", err, c.wrong)
 	}
@@ -150,11 +150,11 @@ func TestRoomsOfReceivesAreApart(t *testing.T) {
 					t.Fatalf("of %d bytes: room %d of queue pair %d is at %d, the one before ends at %d", memory,
 						slot, q, off, end)
 				}
-				end = c.offset(q, slot) + c.room
+				end = c.offset(q, slot) + c.recvLen
 			}
 		}
-		if c.room < payloadStep || uint64(end) > memory {
-			t.Errorf("of %d bytes: rooms of %d, the last ends at %d", memory, c.room, end)
+		if c.recvLen < payloadStep || uint64(end) > memory {
+			t.Errorf("of %d bytes: rooms of %d, the last ends at %d", memory, c.recvLen, end)
 		}
 	}
 }
@@ -165,9 +165,9 @@ func TestWhatCameBeforeTheEndIsLookedAt(t *testing.T) {
 	for first, want := range map[byte]string{4: "", 5: "byte 0 of message 1 is 0x05, want 0x04"} {
 		responding(t, Limits{Memory: 64 << 10, QPs: 1, Payload: []byte(eight)}, both, func(r *rig) {
 			s := r.untaken([]byte{first, 3, 2, 1}, verbs.WCSuccess)
-			s.takeRest()
+			s.drainCompletions()
 			wrong := s.close()
-			r.r.leave(s)
+			r.r.removeSession(s)
 			if want == "" && (wrong != nil || s.check.messages != 1) || want != "" &&
 				(wrong == nil || wrong.Error() != want) {
 				r.Errorf("%d messages are right, %v, want %q", s.check.messages, wrong, want)
@@ -181,13 +181,13 @@ func TestWhatCameBeforeTheEndIsLookedAt(t *testing.T) {
 func TestWhatEndedAClientIsToldAfterItHungUp(t *testing.T) {
 	responding(t, Limits{Memory: 4096}, both, func(r *rig) {
 		s := r.untaken(make([]byte, 5000), verbs.WCRemInvReqErr)
-		s.takeRest()
+		s.drainCompletions()
 		if err := s.close(); err != nil {
 			r.Error(err)
 		}
-		r.r.leave(s)
-		if s.broken == nil || !strings.Contains(s.broken.Error(), "a message of more than 4096 bytes came") {
-			r.Errorf("the session ended with %v", s.broken)
+		r.r.removeSession(s)
+		if s.wcErr == nil || !strings.Contains(s.wcErr.Error(), "a message of more than 4096 bytes came") {
+			r.Errorf("the session ended with %v", s.wcErr)
 		}
 	})
 }
@@ -219,9 +219,9 @@ func (r *rig) untaken(payload []byte, want verbs.WCStatus) *session {
 	must(s.open())
 	room := s.mr.SGE(0, s.mr.Len())
 	if s.check != nil {
-		room = s.check.answers.SGE(0, s.check.room)
+		room = s.check.payloadMR.SGE(0, s.check.recvLen)
 	}
-	served, err := s.connect(&peerOf{info: client, mtu: 1024, reads: 1, room: room})
+	served, err := s.connect(&clientEnd{info: client, mtu: 1024, reads: 1, buffer: room})
 	must(err)
 	attr := verbs.DefaultConnAttr()
 	attr.PathMTU = 1024

@@ -11,16 +11,16 @@ func (s *session) perftest() error {
 	if err := s.open(); err != nil {
 		return err
 	}
-	s.working.Go(s.watch)
+	s.working.Go(s.watchProgress)
 	s.working.Go(func() { s.cancel(failure(failed, s.traffic())) })
-	p := &perftestEnd{session: s, byPeer: map[uint32]*queue{}, told: map[*queue]int{}}
+	p := &perftestEnd{session: s, byPeer: map[uint32]*queue{}, keyCount: map[*queue]int{}}
 	if err := wire.Answer(&wire.Lines{Conn: s.conn, R: s.in, ItemTime: s.r.limits.Hello}, p); err != nil {
 		return failure(badItem, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.qps) > 0 && s.answers() == 0 {
-		return &ended{nothing, s.errNothing()} // clients of UC and UD are satisfied when they have sent
+	if len(s.qps) > 0 && s.sentPackets() == 0 {
+		return &earlyEnd{noPacket, s.errNothing()} // clients of UC and UD are satisfied when they have sent
 	}
 	return nil
 }
@@ -28,11 +28,11 @@ func (s *session) perftest() error {
 // perftestEnd is the server side of the exchange of a session.
 type perftestEnd struct {
 	*session
-	mtu    verbs.MTU
-	byPeer map[uint32]*queue // by the client's number
-	told   map[*queue]int    // number of times the client sent the key
-	count  int               // items so far; each field of a report is one
-	pace   pace.Bucket       // of items
+	mtu       verbs.MTU
+	byPeer    map[uint32]*queue // by the client's number
+	keyCount  map[*queue]int    // number of times the client sent the key
+	itemCount int               // items so far; each field of a report is one
+	pace      pace.Bucket       // of items
 }
 
 func (p *perftestEnd) MTU() uint8 { return uint8(p.here.MTU.Enum()) }
@@ -46,11 +46,11 @@ func (p *perftestEnd) PeerMTU(enum uint8) error {
 // PeerReport ignores the client's results.
 func (p *perftestEnd) PeerReport(wire.Report) {}
 
-// room returns the buffer of messages: all of the memory, or, if each has its own slot, the
+// buffer returns the buffer of messages: all of the memory, or, if each has its own slot, the
 // region that answers are sent from.
-func (p *perftestEnd) room() verbs.SGE {
+func (p *perftestEnd) buffer() verbs.SGE {
 	if p.check != nil {
-		return p.check.answers.SGE(0, p.check.room)
+		return p.check.payloadMR.SGE(0, p.check.recvLen)
 	}
 	return p.mr.SGE(0, p.mr.Len())
 }
@@ -62,17 +62,17 @@ func (p *perftestEnd) Key(peer wire.Key) (wire.Key, error) {
 	reads := min(int(peer.OutReads), p.dev.Attr().MaxQPRdAtom)
 	if q == nil {
 		var err error
-		q, err = p.connect(&peerOf{
+		q, err = p.connect(&clientEnd{
 			info: verbs.ConnInfo{QPN: verbs.QPN(peer.QPN), PSN: verbs.PSN(peer.PSN), GID: peer.GID},
-			mtu:  p.mtu, reads: uint8(reads), room: p.room(), turn: turn{how: open},
+			mtu:  p.mtu, reads: uint8(reads), buffer: p.buffer(), reply: replyState{mode: noMessage},
 		})
 		if err != nil {
 			return wire.Key{}, err
 		}
 		p.byPeer[peer.QPN] = q
 	}
-	if p.told[q] < 2 {
-		p.told[q]++
+	if p.keyCount[q] < 2 {
+		p.keyCount[q]++
 		p.items.Add(1)
 	}
 	return wire.Key{

@@ -20,14 +20,14 @@ func (s *session) pingpong() error {
 	if err := s.open(); err != nil {
 		return err
 	}
-	s.working.Go(s.watch)
+	s.working.Go(s.watchProgress)
 	limit := time.Now().Add(s.r.limits.Quiet)
 	s.conn.SetDeadline(limit)
 	if err := wire.Answer(s.conn, s.in, moreTime, limit, s.connectAll); err != nil {
 		return failure(badItem, err)
 	}
 	// The tools close the TCP connection here; the queue pairs show when they end.
-	s.parted.Store(true)
+	s.exchangeEnded.Store(true)
 	s.items.Add(1)
 	return s.traffic()
 }
@@ -36,9 +36,9 @@ func (s *session) pingpong() error {
 func (s *session) connectAll(remote []wire.Dest) (local []wire.Dest, err error) {
 	each := s.mr.Len() / max(1, len(remote)) &^ 0xfff
 	for i, d := range remote {
-		q, err := s.connect(&peerOf{
+		q, err := s.connect(&clientEnd{
 			info: verbs.ConnInfo{QPN: verbs.QPN(d.QPN), PSN: verbs.PSN(d.PSN), GID: d.GID},
-			mtu:  pingpongMTU, reads: 1, room: s.mr.SGE(i*each, each), turn: turn{how: echo},
+			mtu:  pingpongMTU, reads: 1, buffer: s.mr.SGE(i*each, each), reply: replyState{mode: replyEach},
 		})
 		if err != nil {
 			return nil, err

@@ -16,8 +16,8 @@ type queue struct {
 	psn    verbs.PSN
 	gid    verbs.GIDEntry
 	remote verbs.ConnInfo
-	room   verbs.SGE // buffer in which messages arrive, and from which they are sent back
-	turn   turn
+	buffer verbs.SGE // buffer in which messages arrive, and from which they are sent back
+	reply  replyState
 	sent   int // sends that have not completed
 }
 
@@ -25,25 +25,25 @@ type queue struct {
 // receive is retransmitted.
 const (
 	recvDepth = 128
-	sendDepth = unanswered + 1
+	sendDepth = maxUnackedReplies + 1
 )
 
-// peerOf is the client's end of a queue pair.
-type peerOf struct {
+// clientEnd is the client's end of a queue pair.
+type clientEnd struct {
 	info verbs.ConnInfo
 	mtu  verbs.MTU
 	// reads is the number of READs and atomics that the peer may have outstanding.
-	reads uint8
-	room  verbs.SGE
-	turn  turn
+	reads  uint8
+	buffer verbs.SGE
+	reply  replyState
 }
 
 // connect creates a queue pair, connects it to p and posts its receives.
-func (s *session) connect(p *peerOf) (*queue, error) {
+func (s *session) connect(p *clientEnd) (*queue, error) {
 	if len(s.qps) >= s.r.limits.QPs {
-		return nil, &ended{refused, fmt.Errorf("limit of %d queue pairs: use a smaller -q", len(s.qps))}
+		return nil, &earlyEnd{refusedQP, fmt.Errorf("limit of %d queue pairs: use a smaller -q", len(s.qps))}
 	}
-	q := &queue{index: len(s.qps), remote: p.info, room: p.room, turn: p.turn, psn: verbs.RandomPSN()}
+	q := &queue{index: len(s.qps), remote: p.info, buffer: p.buffer, reply: p.reply, psn: verbs.RandomPSN()}
 	var err error
 	if q.gid, err = s.gidFor(p.info.GID); err != nil {
 		return nil, err
@@ -53,23 +53,23 @@ func (s *session) connect(p *peerOf) (*queue, error) {
 		depth = checkDepth
 	}
 	if err = s.cq.Resize((depth + sendDepth) * (len(s.qps) + 1)); err != nil {
-		return nil, &ended{refused, err}
+		return nil, &earlyEnd{refusedQP, err}
 	}
 	q.QP, err = s.pd.CreateQP(verbs.QPInitAttr{SendCQ: s.cq, Cap: verbs.QPCap{
 		MaxSendWR: sendDepth, MaxRecvWR: depth, MaxSendSGE: 1, MaxRecvSGE: 1,
 	}})
 	if err != nil {
-		return nil, &ended{refused, err}
+		return nil, &earlyEnd{refusedQP, err}
 	}
 	s.mu.Lock()
 	s.qps = append(s.qps, q)
-	s.since = time.Now()
+	s.lastConnect = time.Now()
 	s.mu.Unlock()
 	attr := verbs.DefaultConnAttr()
 	attr.PathMTU, attr.MaxRdAtomic, attr.MaxDestRdAtomic = p.mtu, 1, p.reads
 	attr.Access = s.access() &^ verbs.LocalWrite
 	if err := q.Connect(verbs.ConnInfo{QPN: q.QPN(), PSN: q.psn, GID: q.gid.GID}, p.info, attr); err != nil {
-		return nil, &ended{refused, err}
+		return nil, &earlyEnd{refusedQP, err}
 	}
 	for slot := range depth {
 		if err := s.receive(q, slot); err != nil {
@@ -91,26 +91,26 @@ func slotOf(id uint64) int  { return int(id &^ sendID / slotID) }
 
 // receive posts a receive. If payload is not checked, all receives share one buffer.
 func (s *session) receive(q *queue, slot int) error {
-	room := q.room
+	room := q.buffer
 	if s.check != nil {
-		room = s.mr.SGE(s.check.offset(q.index, slot), s.check.room)
+		room = s.mr.SGE(s.check.offset(q.index, slot), s.check.recvLen)
 	}
 	if err := q.PostRecv(&verbs.RecvWR{ID: uint64(slot)*slotID | uint64(q.index),
 		SGList: []verbs.SGE{room}}); err != nil {
-		return &ended{failed, err}
+		return &earlyEnd{failed, err}
 	}
 	return nil
 }
 
-// answer sends the last message back.
-func (s *session) answer(q *queue, length uint32) error {
-	room := q.room
+// sendReply sends the last message back.
+func (s *session) sendReply(q *queue, length uint32) error {
+	room := q.buffer
 	room.Length = length
 	q.sent++
 	err := q.PostSend(&verbs.SendWR{ID: sendID | uint64(q.index), Opcode: verbs.WRSend, Flags: verbs.Signaled,
 		SGList: []verbs.SGE{room}})
 	if err != nil {
-		return &ended{failed, err}
+		return &earlyEnd{failed, err}
 	}
 	return nil
 }
@@ -124,18 +124,18 @@ func (s *session) traffic() error {
 			return err
 		}
 		for i := range wc[:n] {
-			if err := s.take(&wc[i]); err != nil {
+			if err := s.handleCompletion(&wc[i]); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// wait waits for completions, and meanwhile takes the turns that are due.
+// wait waits for completions, and meanwhile sends the replies that are due.
 func (s *session) wait(wc []verbs.WC) (int, error) {
 	for {
 		ctx, cancel := s.ctx, context.CancelFunc(func() {})
-		due := s.due()
+		due := s.nextReplyTime()
 		if !due.IsZero() {
 			ctx, cancel = context.WithDeadline(s.ctx, due)
 		}
@@ -144,7 +144,7 @@ func (s *session) wait(wc []verbs.WC) (int, error) {
 		if err == nil || due.IsZero() || s.ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 			return n, err
 		}
-		if err := s.takeTurns(time.Now()); err != nil {
+		if err := s.sendDueReplies(time.Now()); err != nil {
 			return 0, err
 		}
 	}
@@ -156,8 +156,8 @@ func (s *session) queueAt(i int) *queue {
 	return s.qps[i]
 }
 
-// take handles one completion.
-func (s *session) take(wc *verbs.WC) error {
+// handleCompletion handles one completion.
+func (s *session) handleCompletion(wc *verbs.WC) error {
 	q := s.queueAt(queueOf(wc.WRID))
 	switch {
 	case wc.Status != verbs.WCSuccess:
@@ -168,11 +168,11 @@ func (s *session) take(wc *verbs.WC) error {
 	}
 	slot := slotOf(wc.WRID)
 	if s.check != nil && wc.Opcode == verbs.WCRecv { // a WRITE with immediate data is not in the slot
-		if err := s.check.message(q.index, slot, wc.ByteLen); err != nil {
+		if err := s.check.checkMessage(q.index, slot, wc.ByteLen); err != nil {
 			return err
 		}
 	}
-	if err := s.arrived(q, wc.ByteLen); err != nil {
+	if err := s.handleMessage(q, wc.ByteLen); err != nil {
 		return err
 	}
 	return s.receive(q, slot)
@@ -180,10 +180,10 @@ func (s *session) take(wc *verbs.WC) error {
 
 // failed returns the error of a session with the failed completion wc.
 func (s *session) failed(q *queue, wc *verbs.WC) error {
-	if s.broken == nil {
-		s.broken = &ended{failed, s.explain(q, wc)}
+	if s.wcErr == nil {
+		s.wcErr = &earlyEnd{failed, s.explain(q, wc)}
 	}
-	return s.broken
+	return s.wcErr
 }
 
 // explain describes a failed completion.
@@ -194,7 +194,7 @@ func (s *session) explain(q *queue, wc *verbs.WC) error {
 	case wc.Status == verbs.WCLocLenErr:
 		return fmt.Errorf(
 			"%w: a message of more than %d bytes came, give sessions more memory or the client a smaller -s", what,
-			q.room.Length)
+			q.buffer.Length)
 	case wc.Status == verbs.WCRetryExcErr:
 		return fmt.Errorf("%w: the client is gone", what)
 	case c.ErrorNAKsSent > 0 && s.check != nil:
@@ -202,7 +202,7 @@ func (s *session) explain(q *queue, wc *verbs.WC) error {
 	case c.ErrorNAKsSent > 0 && s.kind == Perftest:
 		return fmt.Errorf("%w: the client's request was refused, for example because it exceeds the %d bytes of a session: use a smaller -s or raise --session-memory", what, s.mr.Len())
 	case c.ErrorNAKsSent > 0:
-		return fmt.Errorf("%w: the client was refused, as is one whose path MTU (-m) is not %d or whose message is longer than %d bytes", what, pingpongMTU, q.room.Length)
+		return fmt.Errorf("%w: the client was refused, as is one whose path MTU (-m) is not %d or whose message is longer than %d bytes", what, pingpongMTU, q.buffer.Length)
 	}
 	return what
 }

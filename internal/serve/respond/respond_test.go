@@ -393,7 +393,7 @@ func TestClientsThatDoNotGoOnMakeRoomForOthers(t *testing.T) {
 			r.Error("a client is served before another had the time to say something")
 		}
 		c.Close()
-		time.Sleep(hesitant + watchTick)
+		time.Sleep(minHandshakeStall + watchTick)
 		for i := range 2 {
 			c := r.call("192.0.2.2", deviceAddr)
 			defer c.Close()

@@ -41,7 +41,7 @@ func New(devices func() []*verbs.Device, limits Limits, log *slog.Logger) *Respo
 	return &Responder{
 		devices: devices, limits: limits, pattern: newPattern(&limits), log: log, hostAddrs: exchange.HostAddrs,
 		memory: &shares{total: limits.TotalMemory, hosts: map[netip.Addr]uint64{}}, sessions: map[*session]struct{}{},
-		items: itemPaces{of: map[source]pace.Bucket{}},
+		items: itemPaces{bySource: map[source]pace.Bucket{}},
 	}
 }
 
@@ -54,7 +54,7 @@ func (r *Responder) Serve(ctx context.Context, l net.Listener, answered ...Kind)
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	h := newHolder(l)
 	defer h.close()
-	p := paces{of: map[source]pace.Bucket{}, spent: h.hold}
+	p := paces{bySource: map[source]pace.Bucket{}, spent: h.hold}
 	for {
 		conn, err := l.Accept()
 		switch {
@@ -67,7 +67,7 @@ func (r *Responder) Serve(ctx context.Context, l net.Listener, answered ...Kind)
 			}
 			continue
 		}
-		served, wait := p.enter(exchange.Address(conn.RemoteAddr()), time.Now())
+		served, wait := p.admit(exchange.Address(conn.RemoteAddr()), time.Now())
 		if served {
 			r.accept(ctx, conn, answered)
 		} else {
@@ -104,7 +104,7 @@ func (r *Responder) accept(ctx context.Context, conn net.Conn, answered []Kind) 
 	}
 	s.answered = answered
 	r.running.Go(func() {
-		defer r.leave(s)
+		defer r.removeSession(s)
 		s.run()
 	})
 }
@@ -133,12 +133,12 @@ func (r *Responder) admit(ctx context.Context, conn net.Conn) (*session, reason,
 	}
 	switch {
 	case s.dev == nil:
-		return s, notHere, fmt.Errorf("%v is not an address of a device", local)
+		return s, noDevice, fmt.Errorf("%v is not an address of a device", local)
 	case !s.dev.Admits(peer):
 		return s, notAdmitted, fmt.Errorf("not among the peers of device %s", s.dev.Name())
 	}
 	for {
-		old, err := r.enter(s)
+		old, err := r.addSession(s)
 		if err != nil {
 			return s, tooMany, err
 		}
@@ -151,12 +151,12 @@ func (r *Responder) admit(ctx context.Context, conn net.Conn) (*session, reason,
 }
 
 // errDisplaced is the error of a session that is displaced by another client: see idle and
-// hesitates.
+// handshakeStalled.
 var errDisplaced = errors.New("displaced by another client while idle")
 
-// enter adds s to the sessions. At a limit it returns a session that can be displaced, or an
+// addSession adds s to the sessions. At a limit it returns a session that can be displaced, or an
 // error.
-func (r *Responder) enter(s *session) (old *session, err error) {
+func (r *Responder) addSession(s *session) (old *session, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.draining {
@@ -187,7 +187,7 @@ func (r *Responder) enter(s *session) (old *session, err error) {
 		return nil, nil
 	}
 	for o := range r.sessions {
-		if makesRoom(o) && (o.idle() || o.hesitates()) {
+		if makesRoom(o) && (o.idle() || o.handshakeStalled()) {
 			return o, nil
 		}
 	}
@@ -203,8 +203,8 @@ func networkOf(peer netip.Addr) quota.Network {
 	return quota.NetworkOf(peer)
 }
 
-// leave removes a session that has ended.
-func (r *Responder) leave(s *session) {
+// removeSession removes a session that has ended.
+func (r *Responder) removeSession(s *session) {
 	r.mu.Lock()
 	delete(r.sessions, s)
 	r.mu.Unlock()
@@ -232,7 +232,7 @@ func (r *Responder) Drain(ctx context.Context) error {
 		r.running.Wait()
 		close(over)
 	}()
-	tick := time.NewTicker(displaced / 4)
+	tick := time.NewTicker(minSilence / 4)
 	defer tick.Stop()
 	for {
 		r.endSessions((*session).idle, func(s *session) { s.cancel(nil) })

@@ -39,37 +39,38 @@ type session struct {
 	mr  *verbs.MR
 
 	check *check // nil: payload is not checked
-	// broken is the error of the first failed completion. The goroutine that handles completions
+	// wcErr is the error of the first failed completion. The goroutine that handles completions
 	// sets it; it is read after that has ended.
-	broken error
+	wcErr error
 
-	mu      sync.Mutex
-	qps     []*queue  // guarded by mu
-	since   time.Time // connection of the latest queue pair; guarded by mu
-	moved   time.Time // latest item, or latest packet; guarded by mu
-	packets uint64    // packets sent so far; guarded by mu
+	mu           sync.Mutex
+	qps          []*queue  // guarded by mu
+	lastConnect  time.Time // connection of the latest queue pair; guarded by mu
+	lastProgress time.Time // latest item, or latest packet; guarded by mu
+	packets      uint64    // packets sent so far; guarded by mu
 
-	items  atomic.Uint64 // of the exchange
-	parted atomic.Bool   // the exchange of a pingpong has ended
+	items         atomic.Uint64 // of the exchange
+	exchangeEnded atomic.Bool   // the exchange of a pingpong has ended
 }
 
-// ended is the error of a session that ended early.
-type ended struct {
+// earlyEnd is the error of a session that ended early.
+type earlyEnd struct {
 	why reason
 	err error
 }
 
-func (e *ended) Error() string { return e.err.Error() }
-func (e *ended) Unwrap() error { return e.err }
+func (e *earlyEnd) Error() string { return e.err.Error() }
+func (e *earlyEnd) Unwrap() error { return e.err }
 
 func newSession(ctx context.Context, r *Responder, conn net.Conn, peer netip.Addr) *session {
-	s := &session{r: r, conn: conn, in: bufio.NewReader(conn), peer: peer, over: make(chan struct{}), moved: time.Now()}
+	s := &session{r: r, conn: conn, in: bufio.NewReader(conn), peer: peer, over: make(chan struct{}),
+		lastProgress: time.Now()}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	return s
 }
 
 // end ends the session with a reason. Later reasons are ignored.
-func (s *session) end(why reason, err error) { s.cancel(&ended{why, err}) }
+func (s *session) end(why reason, err error) { s.cancel(&earlyEnd{why, err}) }
 
 // run runs the session from the client's first byte to the end.
 func (s *session) run() {
@@ -82,12 +83,12 @@ func (s *session) run() {
 	s.cancel(nil)
 	s.working.Wait()
 	s.conn.Close()
-	s.takeRest()
+	s.drainCompletions()
 	// A client whose request was rejected may have closed the connection before the completion
 	// was polled.
-	var e *ended
-	if errors.As(err, &e) && e.why == hungUp && s.broken != nil {
-		err = s.broken
+	var e *earlyEnd
+	if errors.As(err, &e) && e.why == hungUp && s.wcErr != nil {
+		err = s.wcErr
 	}
 	// A wrong byte explains more than how the client ended.
 	if wrong := s.close(); wrong != nil {
@@ -99,30 +100,30 @@ func (s *session) run() {
 // converse identifies the client and answers it.
 func (s *session) converse() error {
 	s.conn.SetDeadline(time.Now().Add(s.r.limits.Hello))
-	first, err := s.in.Peek(tellLen)
+	first, err := s.in.Peek(prefixLen)
 	if err != nil {
 		return failure(hungUp, err)
 	}
-	if s.kind, err = tell(first); err != nil {
-		return &ended{unknown, err}
+	if s.kind, err = identify(first); err != nil {
+		return &earlyEnd{unknownTool, err}
 	}
 	allowed := false
 	for _, k := range s.answered {
 		allowed = allowed || k == s.kind
 	}
 	if !allowed {
-		return &ended{switchedOff, fmt.Errorf("%v is not answered on this port", s.kind)}
+		return &earlyEnd{switchedOff, fmt.Errorf("%v is not answered on this port", s.kind)}
 	}
 	s.r.count.sessions[s.kind].Add(1)
-	s.peers = s.rule()
+	s.peers = s.allowedPeers()
 	if s.kind == Pingpong {
 		return s.pingpong()
 	}
 	return s.perftest()
 }
 
-// rule returns the GIDs that the client may use.
-func (s *session) rule() exchange.Peers {
+// allowedPeers returns the GIDs that the client may use.
+func (s *session) allowedPeers() exchange.Peers {
 	ends := []netip.Addr{s.peer}
 	for _, g := range s.dev.GIDs() {
 		ends = append(ends, g.Addr)
@@ -137,17 +138,17 @@ func (s *session) rule() exchange.Peers {
 // failure returns the error of a session that err ended; why is the reason unless err implies
 // another.
 func failure(why reason, err error) error {
-	var e *ended
+	var e *earlyEnd
 	var timeout net.Error
 	switch {
 	case errors.As(err, &e):
 		return err
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return &ended{slow, err}
+		return &earlyEnd{itemTimeout, err}
 	case errors.Is(err, exchange.ErrPeerClosed):
-		return &ended{hungUp, err}
+		return &earlyEnd{hungUp, err}
 	}
-	return &ended{why, err}
+	return &earlyEnd{why, err}
 }
 
 // conclude counts and logs how the session ended.
@@ -156,7 +157,7 @@ func (s *session) conclude(err error) {
 	if s.check != nil {
 		s.check.report(log)
 	}
-	var e *ended
+	var e *earlyEnd
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
 		s.r.count.ended[s.kind].Add(1)
@@ -191,7 +192,7 @@ func (s *session) open() error {
 	n := s.r.limits.Memory
 	var err error
 	if s.mem, err = newTouched(n, s.peer, s.r.memory, func(err error) { s.end(noMemory, err) }); err != nil {
-		return &ended{noMemory, err}
+		return &earlyEnd{noMemory, err}
 	}
 	mem := mr.Memory(s.mem)
 	if s.kind == Perftest && s.r.pattern != nil {
@@ -201,15 +202,15 @@ func (s *session) open() error {
 	s.pd = s.dev.AllocPD()
 	// Perftest requires whole pages.
 	if s.mr, err = s.pd.RegMemory(mem, s.access(), verbs.WithRandomIOVA()); err != nil {
-		return &ended{refused, err}
+		return &earlyEnd{refusedQP, err}
 	}
 	if s.check != nil {
-		if s.check.answers, err = s.pd.RegMR(s.check.payload, 0); err != nil {
-			return &ended{refused, err}
+		if s.check.payloadMR, err = s.pd.RegMR(s.check.payload, 0); err != nil {
+			return &earlyEnd{refusedQP, err}
 		}
 	}
 	if s.cq, err = s.dev.CreateCQ(1); err != nil {
-		return &ended{refused, err}
+		return &earlyEnd{refusedQP, err}
 	}
 	return nil
 }
@@ -227,9 +228,9 @@ func (s *session) close() (wrong error) {
 		_ = s.mr.Dereg()
 	}
 	if s.check != nil {
-		wrong = s.check.rest()
-		if s.check.answers != nil {
-			_ = s.check.answers.Dereg()
+		wrong = s.check.checkWritten()
+		if s.check.payloadMR != nil {
+			_ = s.check.payloadMR.Dereg()
 		}
 	}
 	if s.mem != nil {
@@ -263,7 +264,7 @@ func (s *session) gidFor(peer verbs.GID) (verbs.GIDEntry, error) {
 		wrong = s.peers.Check(s.peer, peer, s.peer.Zone())
 	}
 	if wrong == nil {
-		return verbs.GIDEntry{}, &ended{refused, fmt.Errorf(
+		return verbs.GIDEntry{}, &earlyEnd{refusedQP, fmt.Errorf(
 			"the client uses GID %v, and device %s has none of that kind: choose another at the client, with -g or -x",
 			peer, s.dev.Name())}
 	}
@@ -273,5 +274,5 @@ func (s *session) gidFor(peer verbs.GID) (verbs.GIDEntry, error) {
 			"%w: choose the GID of that address at the client, with -g or -x, or allow the other with --foreign-gids",
 			wrong)
 	}
-	return verbs.GIDEntry{}, &ended{foreignGID, wrong}
+	return verbs.GIDEntry{}, &earlyEnd{foreignGID, wrong}
 }

@@ -18,8 +18,8 @@ type shares struct {
 	hosts map[netip.Addr]uint64 // part of used per host, without zero entries; guarded by mu
 }
 
-// take allocates n bytes for a host, or returns why it cannot.
-func (s *shares) take(host netip.Addr, n uint64) error {
+// acquire allocates n bytes for a host, or returns why it cannot.
+func (s *shares) acquire(host netip.Addr, n uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	has := s.hosts[host]
@@ -39,8 +39,8 @@ func (s *shares) take(host netip.Addr, n uint64) error {
 	return nil
 }
 
-// give returns n bytes of a host.
-func (s *shares) give(host netip.Addr, n uint64) {
+// release returns n bytes of a host.
+func (s *shares) release(host netip.Addr, n uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used -= n

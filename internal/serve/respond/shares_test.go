@@ -17,7 +17,7 @@ func TestMemoryIsShared(t *testing.T) {
 	s := &shares{total: 100, hosts: map[netip.Addr]uint64{}}
 	host := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}) }
 	fill := func(i int) (n uint64) {
-		for s.take(host(i), 1) == nil {
+		for s.acquire(host(i), 1) == nil {
 			n++
 		}
 		return n
@@ -30,12 +30,12 @@ func TestMemoryIsShared(t *testing.T) {
 	if s.inUse() != 100 {
 		t.Errorf("%d are in use", s.inUse())
 	}
-	s.give(host(0), 50)
+	s.release(host(0), 50)
 	if got := fill(3); got != 7 { // its share is a third of 50 now, and it has 9
 		t.Errorf("beside two others host 3 gets %d more, want 7", got)
 	}
 	for i := range 4 {
-		s.give(host(i), s.hosts[host(i)])
+		s.release(host(i), s.hosts[host(i)])
 	}
 	if len(s.hosts) != 0 || s.inUse() != 0 {
 		t.Errorf("%v, %d in use", s.hosts, s.inUse())

@@ -56,11 +56,11 @@ func (t *touched) touch(off, n uint64) error {
 
 // takePiece counts a piece of n bytes, once: shards may touch it concurrently.
 func (t *touched) takePiece(i, n uint64) error {
-	if err := t.shares.take(t.host, n); err != nil {
+	if err := t.shares.acquire(t.host, n); err != nil {
 		return err
 	}
 	if t.pieces[i].Swap(true) {
-		t.shares.give(t.host, n)
+		t.shares.release(t.host, n)
 		return nil
 	}
 	t.taken.Add(n)
@@ -70,7 +70,7 @@ func (t *touched) takePiece(i, n uint64) error {
 // Close releases the memory, which must not be used afterwards.
 func (t *touched) Close() error {
 	err := t.mem.Close()
-	t.shares.give(t.host, t.taken.Swap(0))
+	t.shares.release(t.host, t.taken.Swap(0))
 	return err
 }
 

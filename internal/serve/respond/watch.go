@@ -18,11 +18,11 @@ func (s *session) errNothing() error {
 	return errors.New("nothing came over a reliable connection: ib_write_lat, -c UC and -c UD are not served; ib_write_bw, ib_read_bw, ib_send_bw, ib_atomic_bw, ib_read_lat, ib_send_lat and ib_atomic_lat with -c RC are")
 }
 
-// watch ends the session when it makes no progress.
-func (s *session) watch() {
+// watchProgress ends the session when it makes no progress.
+func (s *session) watchProgress() {
 	begun := time.Now()
 	s.mu.Lock()
-	s.moved = begun
+	s.lastProgress = begun
 	s.mu.Unlock()
 	tick := time.NewTicker(watchTick)
 	defer tick.Stop()
@@ -33,49 +33,49 @@ func (s *session) watch() {
 		case <-tick.C:
 		}
 		items := s.items.Load()
-		if s.look(time.Now(), begun, items != seen) {
+		if s.checkTimeouts(time.Now(), begun, items != seen) {
 			return
 		}
 		seen = items
 	}
 }
 
-// look ends the session if a timeout has expired. item reports that the client has continued the
-// exchange, which does not extend the wait for the first packet beyond Quiet since the start of
-// the session.
-func (s *session) look(now, begun time.Time, item bool) (over bool) {
+// checkTimeouts ends the session if a timeout has expired. item reports that the client has
+// continued the exchange, which does not extend the wait for the first packet beyond Quiet since
+// the start of the session.
+func (s *session) checkTimeouts(now, begun time.Time, item bool) (over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	packets := s.answers()
+	packets := s.sentPackets()
 	if packets != s.packets || item {
-		s.moved = now
+		s.lastProgress = now
 	}
 	s.packets = packets
-	quiet := now.Sub(s.moved)
+	quiet := now.Sub(s.lastProgress)
 	limit := s.r.limits.Quiet
-	if s.parted.Load() {
+	if s.exchangeEnded.Load() {
 		limit = s.r.limits.Over
 	}
 	none := packets == 0 && len(s.qps) > 0
 	late := now.Sub(begun) >= s.r.limits.Quiet
 	switch {
-	case none && (late || now.Sub(s.since) >= s.r.limits.First && quiet >= s.r.limits.First):
-		s.end(nothing, s.errNothing())
+	case none && (late || now.Sub(s.lastConnect) >= s.r.limits.First && quiet >= s.r.limits.First):
+		s.end(noPacket, s.errNothing())
 	case packets == 0 && late:
-		s.end(silent, errSilent)
+		s.end(noProgress, errSilent)
 	case quiet < limit:
 		return false
-	case s.parted.Load() && packets > 0:
+	case s.exchangeEnded.Load() && packets > 0:
 		s.cancel(nil) // normal end of a pingpong
 	default:
-		s.end(silent, errSilent)
+		s.end(noProgress, errSilent)
 	}
 	return true
 }
 
-// answers returns the number of sent packets. A reliable connection answers what arrives; packets
-// of other services are dropped. The caller holds s.mu.
-func (s *session) answers() (n uint64) {
+// sentPackets returns the number of sent packets. A reliable connection answers what arrives;
+// packets of other services are dropped. The caller holds s.mu.
+func (s *session) sentPackets() (n uint64) {
 	for _, q := range s.qps {
 		n += q.Counters().SentPackets
 	}
@@ -86,12 +86,13 @@ func (s *session) answers() (n uint64) {
 func (s *session) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.parted.Load() && s.packets > 0 && time.Since(s.moved) >= displaced
+	return s.exchangeEnded.Load() && s.packets > 0 && time.Since(s.lastProgress) >= minSilence
 }
 
-// hesitates reports whether the client has no queue pair yet, and does not continue the exchange.
-func (s *session) hesitates() bool {
+// handshakeStalled reports whether the client has no queue pair yet, and does not continue the
+// exchange.
+func (s *session) handshakeStalled() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.qps) == 0 && time.Since(s.moved) >= hesitant
+	return len(s.qps) == 0 && time.Since(s.lastProgress) >= minHandshakeStall
 }

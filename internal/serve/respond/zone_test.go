@@ -70,7 +70,7 @@ func TestALinkLocalClientIsAnsweredOnItsOwnLink(t *testing.T) {
 			gid: "2001:db8::1", foreign: all, why: foreignGID},
 		{name: "the loopback address from there", tcp: "fe80::1%eth1", called: "2001:db8::1", gid: "::1", foreign: all,
 			why: foreignGID},
-		{name: "no GID of that kind", tcp: "192.0.2.2", called: "2001:db8::1", gid: "192.0.2.2", why: refused},
+		{name: "no GID of that kind", tcp: "192.0.2.2", called: "2001:db8::1", gid: "192.0.2.2", why: refusedQP},
 	} {
 		r := alone(d, Limits{ForeignGIDs: c.foreign})
 		s := newSession(t.Context(), r, nil, netip.MustParseAddr(c.tcp))
@@ -80,9 +80,9 @@ func TestALinkLocalClientIsAnsweredOnItsOwnLink(t *testing.T) {
 				s.here = g
 			}
 		}
-		s.peers = s.rule()
+		s.peers = s.allowedPeers()
 		got, err := s.gidFor(gid(c.gid))
-		var e *ended
+		var e *earlyEnd
 		switch {
 		case c.want != "" && (err != nil || got.Addr.String() != c.want):
 			t.Errorf("%s: %v answers, want %s: %v", c.name, got.Addr, c.want, err)

@@ -132,9 +132,9 @@ func (ch *Channel) dismiss(w *waiter) bool {
 	return at >= 0
 }
 
-// withdraw removes the queued events that of selects, and destroys the identifiers that the
+// removeEvents removes the queued events that of selects, and destroys the identifiers that the
 // program would have learned of. The caller holds mu.
-func (ch *Channel) withdraw(of func(*event) bool) {
+func (ch *Channel) removeEvents(of func(*event) bool) {
 	var lost []*ident
 	ch.queue = slices.DeleteFunc(ch.queue, func(e *event) bool {
 		if !of(e) {

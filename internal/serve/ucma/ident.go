@@ -146,7 +146,7 @@ func (i *ident) destroy() {
 	}
 	i.release()
 	if i.queued > 0 || i.uid == 0 {
-		i.ch.withdraw(func(e *event) bool { return e.of == i || e.fresh == i })
+		i.ch.removeEvents(func(e *event) bool { return e.of == i || e.fresh == i })
 	}
 }
 

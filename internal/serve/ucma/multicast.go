@@ -88,5 +88,5 @@ func (i *ident) leave(g *group) {
 	delete(i.groups, g.num)
 	delete(i.server.ids, g.num)
 	i.ch.groups--
-	i.ch.withdraw(func(e *event) bool { return e.group == g })
+	i.ch.removeEvents(func(e *event) bool { return e.group == g })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/internal/host/ringfile"
 )
 
-// An Accounted is a [Space] with the program and the user that its context is counted for:
+// An Accounted is a [CallerMemory] with the program and the user that its context is counted for:
 // contexts with equal programs share the limits of a program, those with equal users the limits
 // of a user. Any other space is its own program. A nil user means all programs.
 type Accounted interface {
@@ -34,7 +34,7 @@ type account struct {
 }
 
 // openAccount returns the account for a new context; close returns it.
-func (s *Server) openAccount(space Space, f *ringfile.File) *account {
+func (s *Server) openAccount(space CallerMemory, f *ringfile.File) *account {
 	var program, user any
 	if a, ok := space.(Accounted); ok {
 		program, user = a.Account()
@@ -83,7 +83,7 @@ func (t *accounts) close(a *account) {
 func (t *accounts) take(a *account, r resource, n int64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch k := kinds[r]; {
+	switch k := resourceInfo[r]; {
 	case a.used[r]+n > a.limits[r]:
 		return fmt.Errorf("the program has %d %s, the limit is %d: %w", a.used[r], k.name, a.limits[r], k.program)
 	case a.user.used[r]+n > a.user.limits[r]:

@@ -15,7 +15,7 @@ import (
 // concurrent use; calls of the program are executed one at a time.
 type Context struct {
 	server *Server
-	space  Space
+	space  CallerMemory
 	file   *ringfile.File
 	verbs  *verbs.Context
 	bell   chan struct{} // capacity 1; never closed
@@ -57,7 +57,7 @@ type Context struct {
 	ports, device source // of events of the port and of the device
 }
 
-func newContext(s *Server, space Space, f *ringfile.File, a *account) *Context {
+func newContext(s *Server, space CallerMemory, f *ringfile.File, a *account) *Context {
 	c := &Context{
 		server: s, space: space, file: f, account: a, verbs: s.dev.OpenContext(contextLimits),
 		bell: make(chan struct{}, 1), done: make(chan struct{}), channels: map[*eventFile]struct{}{},

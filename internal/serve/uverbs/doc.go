@@ -4,8 +4,8 @@
 //
 // The calls are those of package uapi, with the errors of drivers/infiniband/core/uverbs_*.c and
 // the driver data of rxe (drivers/infiniband/sw/rxe). A [Server] serves one device; [Server.Open]
-// returns a [Context] per open file, whose Ioctl executes a call. [Space] and [Caller] abstract
-// how calls get here.
+// returns a [Context] per open file, whose Ioctl executes a call. [CallerMemory] and [Caller]
+// abstract how calls get here.
 //
 // Programs are not trusted. Their arguments are checked before use; they can cause errors only of
 // their own calls and their own objects.

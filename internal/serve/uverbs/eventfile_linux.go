@@ -83,7 +83,7 @@ func (e *eventFile) push(r record) {
 	}
 	e.queue.push(r)
 	r.from.queued[r.kind]++
-	w.enter(e)
+	w.addPending(e)
 	w.mu.Unlock()
 	w.rouse()
 }
@@ -93,7 +93,7 @@ func (e *eventFile) resume() {
 	w := e.writer
 	w.mu.Lock()
 	e.full, e.reported = false, true
-	w.enter(e)
+	w.addPending(e)
 	w.mu.Unlock()
 	w.rouse()
 }
@@ -112,7 +112,7 @@ func (e *eventFile) close() {
 	w := e.writer
 	w.mu.Lock()
 	e.ended = true
-	w.enter(e)
+	w.addPending(e)
 	w.mu.Unlock()
 	w.rouse()
 }
@@ -297,7 +297,7 @@ func (e *eventFile) remove(s *source) (read uint32) {
 	e.unqueue(others)
 	e.await(false) // there is space
 	w.mu.Lock()
-	w.enter(e)
+	w.addPending(e)
 	w.mu.Unlock()
 	return s.read
 }

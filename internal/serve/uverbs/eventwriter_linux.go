@@ -29,9 +29,9 @@ func newEventWriter(done chan struct{}, ended func()) *eventWriter {
 	return w
 }
 
-// enter adds a file that has something to do; the caller then calls rouse. The caller holds the
-// lock.
-func (w *eventWriter) enter(e *eventFile) {
+// addPending adds a file that has something to do; the caller then calls rouse. The caller holds
+// the lock.
+func (w *eventWriter) addPending(e *eventFile) {
 	if e.ready {
 		return
 	}
@@ -77,7 +77,7 @@ func (w *eventWriter) run() {
 			task()
 		case e != nil:
 			if e.flush(b) {
-				w.again(e)
+				w.requeue(e)
 			}
 		case over:
 			return
@@ -104,11 +104,11 @@ func (w *eventWriter) take() (task func(), e *eventFile, over bool) {
 	return nil, e, w.over
 }
 
-// again adds a file that has more to write than one batch.
-func (w *eventWriter) again(e *eventFile) {
+// requeue adds a file that has more to write than one batch.
+func (w *eventWriter) requeue(e *eventFile) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if e.queue.len() > 0 && !e.full {
-		w.enter(e)
+		w.addPending(e)
 	}
 }

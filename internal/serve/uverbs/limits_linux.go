@@ -62,18 +62,18 @@ const (
 	// memory.
 	userRings = 3.0 / 4
 	// userContexts and userEventFiles are parts of the limit of descriptors of this process
-	// (RLIMIT_NOFILE). The number of contexts is also limited by mostContexts.
+	// (RLIMIT_NOFILE). The number of contexts is also limited by maxContexts.
 	userContexts   = 1.0 / 16
 	userEventFiles = 1.0 / 4
 	unlimited      = 1 << 62
 
 	// A context may block two threads of this process, which is limited to 10,000
 	// (runtime/debug.SetMaxThreads).
-	mostContexts = 1 << 10
+	maxContexts = 1 << 10
 )
 
-// kinds holds the names of the resources, and the errors of their limits.
-var kinds = [numResources]struct {
+// resourceInfo holds the names of the resources, and the errors of their limits.
+var resourceInfo = [numResources]struct {
 	name          string
 	program, user uapi.Errno
 }{
@@ -117,7 +117,7 @@ func (s *Server) userLimits(known bool, f *ringfile.File) amounts {
 	}
 	var d unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &d) == nil {
-		l[contexts], l[eventFiles] = min(part(userContexts, d.Cur), mostContexts), part(userEventFiles, d.Cur)
+		l[contexts], l[eventFiles] = min(part(userContexts, d.Cur), maxContexts), part(userEventFiles, d.Cur)
 	}
 	if size, err := f.Capacity(); err == nil {
 		l[ringBytes] = part(userRings, size)

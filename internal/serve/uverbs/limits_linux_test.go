@@ -120,7 +120,7 @@ func TestWhatAProgramHasIsCountedUntilItEnds(t *testing.T) {
 	begin := s.counted(nil)
 	for _, r := range []resource{contexts, eventFiles, ringBytes, numPDs, numCQs, numQPs, numMRs} {
 		if begin[r] == 0 {
-			t.Errorf("no %s are counted", kinds[r].name)
+			t.Errorf("no %s are counted", resourceInfo[r].name)
 		}
 	}
 	pd := run[uapi.AllocPDResp](a.program, uapi.CmdAllocPD, uapi.AllocPD{}).PDHandle

@@ -17,10 +17,10 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A Space is the memory of a program. Its methods are safe for concurrent use. A Space that
-// implements io.Closer is closed with its context. A method Owner() string names its program; see
-// [verbs.Device.Owner]. See also [Accounted].
-type Space interface {
+// A CallerMemory is the memory of a program. Its methods are safe for concurrent use. A
+// CallerMemory that implements io.Closer is closed with its context. A method Owner() string names
+// its program; see [verbs.Device.Owner]. See also [Accounted].
+type CallerMemory interface {
 	// Read fills p with the bytes at addr, or fails.
 	Read(p []byte, addr uint64) error
 	// Write stores p at addr, or fails.
@@ -99,7 +99,7 @@ func (s *Server) Close() error {
 // Open answers open(2) of the device file: it creates a context, whose file the program gets. It
 // owns space, also when it fails. It may wait for the end of contexts that the program has
 // closed.
-func (s *Server) Open(space Space) (*Context, error) {
+func (s *Server) Open(space CallerMemory) (*Context, error) {
 	f, err := ringfile.New("")
 	if err != nil {
 		return nil, errors.Join(err, closeSpace(space))
@@ -138,7 +138,7 @@ func (s *Server) OnPortEvent(f func()) {
 	s.onPort = f
 }
 
-func closeSpace(s Space) error {
+func closeSpace(s CallerMemory) error {
 	if c, ok := s.(io.Closer); ok {
 		return c.Close()
 	}

@@ -23,7 +23,7 @@ func (e *end) allocKeys() {
 	e.must(err)
 	e.window, err = e.node.keys.AllocWindow(e.node.pd, mr.WindowType2)
 	e.must(err)
-	access, wire := counts(e.spec.Zero.Fast, allAccess&^mr.MWBind, scenario.MemBase)
+	access, wire := keyBase(e.spec.Zero.Fast, allAccess&^mr.MWBind, scenario.MemBase)
 	e.node.open[e.fast.Key()] = &keyModel{wire: wire, at: scenario.MemBase, length: scenario.MemSize, access: access}
 }
 
@@ -49,17 +49,17 @@ func (e *end) keyWork(a *scenario.Act, wr *qp.SendWR) {
 	case a.Key == scenario.KeyShared && a.Imm%8 == 1 && e.node.shared.Bound():
 		wr.Opcode, wr.Imm = qp.WRLocalInv, e.node.shared.RKey() // must fail
 	case a.Key == scenario.KeyShared:
-		e.bindsShared(a, wr)
+		e.makeBindShared(a, wr)
 	case e.window.Bound():
 		wr.Opcode, wr.Imm = qp.WRLocalInv, e.window.RKey()
 	default:
-		e.bindsWindow(wr)
+		e.makeBindWindow(wr)
 	}
 }
 
-// bindsWindow makes wr bind the type 2 window to all of the region that the peer uses. The window
-// gets a new key if its old one led elsewhere.
-func (e *end) bindsWindow(wr *qp.SendWR) {
+// makeBindWindow makes wr bind the type 2 window to all of the region that the peer uses. The
+// window gets a new key if its old one led elsewhere.
+func (e *end) makeBindWindow(wr *qp.SendWR) {
 	n, o := e.node, keyModel{wire: scenario.MemBase, at: scenario.MemBase, length: scenario.MemSize}
 	b := &mr.Bind{Key: e.window.RKey(), NewKey: e.window.RKey()}
 	if e.remote != nil {
@@ -67,7 +67,7 @@ func (e *end) bindsWindow(wr *qp.SendWR) {
 		b.LKey = e.remote.LKey()
 	}
 	b.Addr, b.Length, o.owner = o.wire, o.length, e
-	b.Access, o.wire = counts(e.spec.Zero.Window, windowAccess, o.wire)
+	b.Access, o.wire = keyBase(e.spec.Zero.Window, windowAccess, o.wire)
 	o.access = b.Access
 	for was := n.open[b.NewKey]; was != nil && *was != o; was = n.open[b.NewKey] {
 		b.NewKey = mr.IncRKey(b.NewKey)
@@ -76,9 +76,9 @@ func (e *end) bindsWindow(wr *qp.SendWR) {
 	wr.Bind = b
 }
 
-// bindsShared makes wr bind the type 1 window, or unbind it if a.Match is set. Each binding has a
-// new key.
-func (e *end) bindsShared(a *scenario.Act, wr *qp.SendWR) {
+// makeBindShared makes wr bind the type 1 window, or unbind it if a.Match is set. Each binding has
+// a new key.
+func (e *end) makeBindShared(a *scenario.Act, wr *qp.SendWR) {
 	n := e.node
 	n.binds++
 	b := &mr.Bind{Key: n.shared.RKey(), Access: windowAccess}
@@ -96,10 +96,10 @@ func (e *end) bindsShared(a *scenario.Act, wr *qp.SendWR) {
 	wr.Bind = b
 }
 
-// offered returns the R_Key by which e's peer requests what a describes: that of the
+// remoteKey returns the R_Key by which e's peer requests what a describes: that of the
 // fast-registration memory region or a window if a selects it and it is valid now, else that of the
 // region.
-func (e *end) offered(a *scenario.Act) uint32 {
+func (e *end) remoteKey(a *scenario.Act) uint32 {
 	switch {
 	case a.Wrong == scenario.WrongRKey:
 		return noKey
@@ -116,9 +116,9 @@ func (e *end) offered(a *scenario.Act) uint32 {
 	return noKey
 }
 
-// invalidates makes wr, a SEND with invalidate, name a valid key of the peer, or turns it into a
+// makeInvalidate makes wr, a SEND with invalidate, name a valid key of the peer, or turns it into a
 // SEND if there is none. The peer must refuse to invalidate a type 1 window.
-func (e *end) invalidates(a *scenario.Act, wr *qp.SendWR) {
+func (e *end) makeInvalidate(a *scenario.Act, wr *qp.SendWR) {
 	switch {
 	case a.Key == scenario.KeyShared && a.Imm%4 == 0 && e.node.shared.Bound():
 		wr.Imm = e.node.shared.RKey()

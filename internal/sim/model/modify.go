@@ -144,7 +144,7 @@ func (e *end) act(a *scenario.Act) {
 	case scenario.ActLimit:
 		e.limit(int(a.Imm))
 	case scenario.ActForgeResponse:
-		e.ghost(a)
+		e.deliverForgedResponse(a)
 		return
 	case scenario.ActDeregister:
 		e.deregister(&e.remote)
@@ -155,7 +155,7 @@ func (e *end) act(a *scenario.Act) {
 	case scenario.ActResize:
 		e.cq.resize(int(a.Imm))
 	case scenario.ActReregisterLocal:
-		e.repin(a.Add)
+		e.reregisterLocal(a.Add)
 	case scenario.ActDeregisterLocal:
 		e.deregister(&e.local)
 	}

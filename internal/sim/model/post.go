@@ -15,13 +15,13 @@ const noKey = 0
 // post posts the work request that a describes, if the state permits and the queue has space.
 func (e *end) post(a *scenario.Act) {
 	wr := qp.SendWR{ID: e.nextID, Opcode: a.Op, Flags: a.Flags, Imm: a.Imm}
-	wr.RKey = e.peer().offered(a)
+	wr.RKey = e.peer().remoteKey(a)
 	wr.RemoteAddr = e.peer().node.wire(wr.RKey, a.Remote)
 	switch a.Op {
 	case qp.WRRegMR, qp.WRBindMW:
 		e.keyWork(a, &wr)
 	case qp.WRSendInv:
-		e.peer().invalidates(a, &wr)
+		e.peer().makeInvalidate(a, &wr)
 	}
 	s := &sent{act: a, id: wr.ID, op: wr.Opcode, length: a.Length(), rkey: wr.RKey, remote: wr.RemoteAddr,
 		bind: wr.Bind, imm: wr.Imm}

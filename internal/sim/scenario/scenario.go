@@ -97,8 +97,8 @@ const (
 	ActReregisterLocal                // give the region that the queue pair itself uses another key
 )
 
-var actNames = [...]string{"post", "error", "reset", "reconnect", "revive", "drain", "resume", "deregister", "unpin",
-	"ghost", "rise", "limit", "reregister", "resize", "join", "repin"}
+var actNames = [...]string{"post", "error", "reset", "reconnect", "reconnect-if-down", "drain", "resume", "deregister",
+	"deregister-local", "forge-response", "to-rts", "limit", "reregister", "resize", "join", "reregister-local"}
 
 // String returns the name of k.
 func (k ActKind) String() string { return actNames[k] }

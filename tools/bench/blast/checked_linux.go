@@ -104,7 +104,7 @@ func (s *bursts) full(window uint32) bool {
 	return s.next.Diff(s.acked)+int32(s.count()) > int32(window)
 }
 
-// await waits for acknowledgements or requests. After patience it considers all sent packets
+// await waits for acknowledgements or requests. After recvTimeout it considers all sent packets
 // lost.
 func (s *bursts) await(fd int) error {
 	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&s.acks)), acksPerCall,
@@ -139,7 +139,7 @@ func (s *bursts) acknowledge(psn bth.PSN) {
 
 // sendChecked sends packets with ICRC until over returns true. fd is a socket of [Config.dial].
 func sendChecked(fd int, c Config, over func() bool) error {
-	tv := unix.NsecToTimeval(patience.Nanoseconds())
+	tv := unix.NsecToTimeval(recvTimeout.Nanoseconds())
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
 		return fmt.Errorf("SO_RCVTIMEO of a UDP socket: %w", err)
 	}

@@ -23,7 +23,7 @@ func aligned(n int) []byte { return make([]byte, n+skew)[skew:] }
 
 // processor processes the packets that a checker receives.
 type processor interface {
-	take(n int)          // takes n received trains, none after patience
+	take(n int)          // takes n received trains, none after recvTimeout
 	answer(fd int) error // answers what was taken
 }
 
@@ -62,14 +62,14 @@ func newChecker(c Config) *checker {
 func (k *checker) processor(fd int) (processor, error) {
 	switch {
 	case k.c.Requests:
-		return newRequester(fd, k)
+		return newReader(fd, k)
 	case k.c.reliable():
 		return newLossyReceiver(k), nil
 	}
 	return k, nil
 }
 
-// receive receives trains from a socket and returns their number, 0 after patience.
+// receive receives trains from a socket and returns their number, 0 after recvTimeout.
 func (k *checker) receive(fd int) (int, error) {
 	at := uintptr(unsafe.Pointer(&k.msgs))
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), at, checkedBatch, unix.MSG_DONTWAIT, 0, 0)

@@ -18,7 +18,7 @@ type receiver struct {
 // nothing arrives.
 const (
 	receiveBuffer = 32 << 20
-	patience      = 100 * time.Millisecond
+	recvTimeout   = 100 * time.Millisecond
 )
 
 func listen(at netip.Addr) (*receiver, error) {
@@ -44,7 +44,7 @@ func (r *receiver) configure(sa unix.Sockaddr) error {
 	if err := unix.SetsockoptInt(r.fd, unix.SOL_UDP, unix.UDP_GRO, 1); err != nil {
 		return err
 	}
-	tv := unix.NsecToTimeval(patience.Nanoseconds())
+	tv := unix.NsecToTimeval(recvTimeout.Nanoseconds())
 	if err := unix.SetsockoptTimeval(r.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
 		return err
 	}

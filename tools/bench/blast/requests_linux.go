@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// pair is the number of packets that a request asks for, as many as gorxe's READ requests on
-	// a link with segmentation offload.
-	pair = 2
+	// packetsPerRequest is the number of packets that a request asks for, as many as gorxe's
+	// READ requests on a link with segmentation offload.
+	packetsPerRequest = 2
 	// requestTrains is the maximum number of trains of requests that one call sends: those for
 	// two batches of the longest trains.
 	requestTrains = checkedBatch
@@ -20,10 +20,10 @@ const (
 	requestRoom = maxTrain * packets.RequestLen
 )
 
-// requester is the receiver of the responses of a READ. It does not acknowledge packets: for each
+// reader is the receiver of the responses of a READ. It does not acknowledge packets: for each
 // two that have arrived it requests two more, a window ahead. The sender sends the first window
 // without a request.
-type requester struct {
+type reader struct {
 	*checker
 	requested bth.PSN // PSN of the first packet that was not requested yet
 	requests  []byte
@@ -31,12 +31,12 @@ type requester struct {
 	msgs      [requestTrains]message
 }
 
-// newRequester returns a requester that sends its requests in trains from fd.
-func newRequester(fd int, k *checker) (*requester, error) {
+// newReader returns a reader that sends its requests in trains from fd.
+func newReader(fd int, k *checker) (*reader, error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_SEGMENT, packets.RequestLen); err != nil {
 		return nil, fmt.Errorf("UDP_SEGMENT of %d bytes: %w", packets.RequestLen, err)
 	}
-	q := &requester{checker: k, requested: bth.PSN(0).Add(k.c.window())}
+	q := &reader{checker: k, requested: bth.PSN(0).Add(k.c.window())}
 	for range requestTrains * maxTrain {
 		q.requests = append(q.requests, packets.New(bth.RCReadRequest, packets.RequestLen)...)
 	}
@@ -48,11 +48,11 @@ func newRequester(fd int, k *checker) (*requester, error) {
 	return q, nil
 }
 
-// take checks the packets of n trains and copies their payload. After patience it makes the last
+// take checks the packets of n trains and copies their payload. After recvTimeout it makes the last
 // request due again, because it may be lost, and the sender may wait for it.
-func (q *requester) take(n int) {
+func (q *reader) take(n int) {
 	if n == 0 {
-		q.requested = q.requested.Sub(pair)
+		q.requested = q.requested.Sub(packetsPerRequest)
 		return
 	}
 	q.checker.take(n)
@@ -60,25 +60,25 @@ func (q *requester) take(n int) {
 
 // fill makes the requests that are due and returns their number. If there are more than one call
 // sends, it leaves out the first ones: a later request implies them.
-func (q *requester) fill() int {
+func (q *reader) fill() int {
 	end := q.next.Add(q.c.window())
-	if left := end.Diff(q.requested) - pair*requestTrains*maxTrain; left > 0 {
+	if left := end.Diff(q.requested) - packetsPerRequest*requestTrains*maxTrain; left > 0 {
 		q.requested = q.requested.Add(uint32(left))
 	}
 	n := 0
-	for ; end.Diff(q.requested) >= pair; n++ {
+	for ; end.Diff(q.requested) >= packetsPerRequest; n++ {
 		packets.SealRequest(q.requests[n*packets.RequestLen:][:packets.RequestLen], q.requested, bth.RETH{
 			VA:     uint64(q.requested) * uint64(q.c.payload()),
-			DMALen: uint32(pair * q.c.payload()),
+			DMALen: uint32(packetsPerRequest * q.c.payload()),
 		})
-		q.requested = q.requested.Add(pair)
+		q.requested = q.requested.Add(packetsPerRequest)
 	}
 	return n
 }
 
 // answer sends the requests that are due in one call. Requests that the kernel does not accept are
 // lost.
-func (q *requester) answer(fd int) error {
+func (q *reader) answer(fd int) error {
 	n := q.fill()
 	if n == 0 {
 		return nil

@@ -17,15 +17,15 @@ func TestRequestsFollowWhatArrives(t *testing.T) {
 	const room = requestTrains * maxTrain
 	for _, tt := range []struct {
 		name      string
-		arrived   []uint32 // packets so far at the end of each batch; 0: nothing for patience
+		arrived   []uint32 // packets so far at the end of each batch; 0: nothing for recvTimeout
 		requests  []int    // per batch
 		requested uint32   // packets in addition to the window
 	}{
 		{"an odd packet is carried over", []uint32{15, 30, 31, 32}, []int{7, 8, 0, 1}, 32},
-		{"after patience the last request is repeated", []uint32{15, 0, 0, 16}, []int{7, 1, 1, 1}, 16},
+		{"after the timeout the last request is repeated", []uint32{15, 0, 0, 16}, []int{7, 1, 1, 1}, 16},
 		{"of too many the first are left out", []uint32{1, 5*room + 1}, []int{0, room}, 5*room + 1},
 	} {
-		q := openRequester(t, c)
+		q := openReader(t, c)
 		for i, n := range tt.arrived {
 			if n == 0 {
 				q.take(0)
@@ -42,14 +42,14 @@ func TestRequestsFollowWhatArrives(t *testing.T) {
 	}
 }
 
-func openRequester(t *testing.T, c Config) *requester {
+func openReader(t *testing.T, c Config) *reader {
 	t.Helper()
 	r, err := listen(netip.MustParseAddr("127.0.0.1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.close)
-	q, err := newRequester(r.fd, newChecker(c))
+	q, err := newReader(r.fd, newChecker(c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func openRequester(t *testing.T, c Config) *requester {
 
 func TestTheSenderTakesTheRequestsOfATrain(t *testing.T) {
 	c := Config{Segment: 4112, ICRC: true, Requests: true}
-	q := openRequester(t, c)
+	q := openReader(t, c)
 	q.next = bth.PSN(0).Add(101)
 	train := q.requests[:q.fill()*packets.RequestLen]
 	wrong := slices.Clone(train)
@@ -109,7 +109,7 @@ func TestRequestsOverLoopback(t *testing.T) {
 	if err := r.answerFirst(); err != nil {
 		t.Fatal(err)
 	}
-	q, err := newRequester(r.fd, newChecker(c))
+	q, err := newReader(r.fd, newChecker(c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestRequestsOverLoopback(t *testing.T) {
 }
 
 func TestRequestsDoNotAllocate(t *testing.T) {
-	q := openRequester(t, Config{Segment: 4112, ICRC: true, Requests: true})
+	q := openReader(t, Config{Segment: 4112, ICRC: true, Requests: true})
 	s := newBursts(q.c)
 	if n := testing.AllocsPerRun(100, func() {
 		q.next = q.next.Add(120)

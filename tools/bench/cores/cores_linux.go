@@ -8,24 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// First returns the core of each end: those in asked, otherwise the first two that this process
+// PerEnd returns the core of each end: those in asked, otherwise the first two that this process
 // may use.
-func First(asked []int) ([]int, error) {
-	may, err := usable()
+func PerEnd(asked []int) ([]int, error) {
+	allowed, err := usable()
 	if err != nil {
 		return nil, err
 	}
-	return may.first(asked)
+	return allowed.perEnd(asked)
 }
 
-// OfEnds returns the cores of each end: perEnd consecutive ones, starting with that of [First].
-// If an end has several, the ends share none.
-func OfEnds(asked []int, perEnd int) ([2][]int, error) {
+// RangesPerEnd returns the cores of each end: perEnd consecutive ones, starting with that of
+// [PerEnd]. If an end has several, the ends share none.
+func RangesPerEnd(asked []int, perEnd int) ([2][]int, error) {
 	may, err := usable()
 	if err != nil {
 		return [2][]int{}, err
 	}
-	return may.ofEnds(asked, perEnd)
+	return may.rangesPerEnd(asked, perEnd)
 }
 
 // list has the cores that this process may use, in ascending order.
@@ -44,21 +44,21 @@ func usable() (out list, err error) {
 	return out, nil
 }
 
-func (may list) check(c int) error {
-	if !slices.Contains(may, c) {
+func (allowed list) check(c int) error {
+	if !slices.Contains(allowed, c) {
 		return fmt.Errorf("core %d may not be used: see taskset -p %d", c, os.Getpid())
 	}
 	return nil
 }
 
-func (may list) first(asked []int) ([]int, error) {
+func (allowed list) perEnd(asked []int) ([]int, error) {
 	for _, c := range asked {
-		if err := may.check(c); err != nil {
+		if err := allowed.check(c); err != nil {
 			return nil, err
 		}
 	}
 	out := asked
-	for _, c := range may {
+	for _, c := range allowed {
 		if len(out) < 2 && (len(out) == 0 || out[0] != c) {
 			out = append(out, c)
 		}
@@ -69,21 +69,21 @@ func (may list) first(asked []int) ([]int, error) {
 	return out, nil
 }
 
-func (may list) ofEnds(asked []int, perEnd int) (out [2][]int, err error) {
+func (allowed list) rangesPerEnd(asked []int, perEnd int) (out [2][]int, err error) {
 	if len(asked) == 0 && perEnd > 1 {
-		if len(may) < 2*perEnd {
+		if len(allowed) < 2*perEnd {
 			return out, fmt.Errorf("two ends of %d cores take %d, and this process may use %d",
-				perEnd, 2*perEnd, len(may))
+				perEnd, 2*perEnd, len(allowed))
 		}
-		asked = []int{may[0], may[perEnd]}
+		asked = []int{allowed[0], allowed[perEnd]}
 	}
-	first, err := may.first(asked)
+	first, err := allowed.perEnd(asked)
 	if err != nil {
 		return out, err
 	}
 	for end := range out {
 		for c := first[end]; c < first[end]+perEnd; c++ {
-			if err := may.check(c); err != nil {
+			if err := allowed.check(c); err != nil {
 				return out, err
 			}
 			if end == 1 && perEnd > 1 && slices.Contains(out[0], c) {

@@ -8,16 +8,16 @@ import (
 )
 
 func TestAnEndHasTheCoreThatIsAskedForOrTheFirstOne(t *testing.T) {
-	all, err := First(nil)
+	all, err := PerEnd(nil)
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%v, %v", all, err)
 	}
 	asked := []int{all[1], all[0]}
-	if got, err := First(asked); err != nil || !slices.Equal(got, asked) {
+	if got, err := PerEnd(asked); err != nil || !slices.Equal(got, asked) {
 		t.Errorf("%v, %v; want %v", got, err, asked)
 	}
 	for _, c := range []int{-1, 1023, 1 << 20} {
-		if _, err := First([]int{c, all[0]}); err == nil || !strings.Contains(err.Error(), "may not be used") {
+		if _, err := PerEnd([]int{c, all[0]}); err == nil || !strings.Contains(err.Error(), "may not be used") {
 			t.Errorf("core %d: %v", c, err)
 		}
 	}
@@ -43,7 +43,7 @@ func TestEndsWithSeveralCoresShareNone(t *testing.T) {
 		{"in a gap", list{0, 1, 4, 5, 6}, nil, 2, [2][]int{{0, 1}, {4, 5}}, ""},
 		{"over a gap", list{0, 1, 4, 5}, []int{1, 4}, 2, [2][]int{}, "core 2 may not be used"},
 	} {
-		got, err := tt.may.ofEnds(tt.asked, tt.perEnd)
+		got, err := tt.may.rangesPerEnd(tt.asked, tt.perEnd)
 		if tt.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%s: %v, %v; want %q", tt.name, got, err, tt.err)

@@ -55,11 +55,11 @@ type Control struct {
 
 // Programs configures the socket through which 'gorxe run' uses the devices.
 type Programs struct {
-	Enabled bool
-	Socket  string        // "" means one next to the control socket
-	Mode    fs.FileMode   // of the socket
-	Group   string        // group of the socket, a name or a number; "" keeps that of the process
-	Idle    time.Duration // time without a program after which the daemon stops; 0 means never
+	Enabled     bool
+	Socket      string        // "" means one next to the control socket
+	Mode        fs.FileMode   // of the socket
+	Group       string        // group of the socket, a name or a number; "" keeps that of the process
+	IdleTimeout time.Duration // time without a program after which the daemon stops; 0 means never
 }
 
 // Metrics configures the metrics for Prometheus.

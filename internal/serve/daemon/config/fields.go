@@ -75,7 +75,7 @@ var sections = []section{
 			}},
 		{"idle", "programs-idle", "time without a 'gorxe run' after which the daemon stops (0s: never)",
 			func(c *Config) Value {
-				return duration(&c.Programs.Idle, 0)
+				return duration(&c.Programs.IdleTimeout, 0)
 			}},
 	}},
 	{"metrics", "metrics for Prometheus", []field[Config]{

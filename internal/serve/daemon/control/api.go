@@ -120,19 +120,19 @@ type QP struct {
 
 // MR is an element of the response of GET /v1/mrs, {"mrs": [...]}: a region or a window.
 type MR struct {
-	Device  string `json:"device"`
-	Number  uint64 `json:"number"`
-	Kind    string `json:"kind"` // "region", "fast", "window1", "window2"
-	Key     string `json:"key"`  // L_Key and R_Key, in hexadecimal; it gives access to the memory
-	PD      uint32 `json:"pd"`
-	Opens   bool   `json:"opens_memory"`
-	Address string `json:"address"` // in hexadecimal
-	Length  uint64 `json:"length"`
-	Access  string `json:"access"`
-	Windows int    `json:"windows"`    // bound to it
-	Parent  string `json:"parent_key"` // of a bound window
-	QPN     uint32 `json:"qpn"`        // of a bound window of type 2
-	Program string `json:"program"`    // as that of a QP
+	Device      string `json:"device"`
+	Number      uint64 `json:"number"`
+	Kind        string `json:"kind"` // "region", "fast", "window1", "window2"
+	Key         string `json:"key"`  // L_Key and R_Key, in hexadecimal; it gives access to the memory
+	PD          uint32 `json:"pd"`
+	OpensMemory bool   `json:"opens_memory"`
+	Address     string `json:"address"` // in hexadecimal
+	Length      uint64 `json:"length"`
+	Access      string `json:"access"`
+	Windows     int    `json:"windows"`    // bound to it
+	Parent      string `json:"parent_key"` // of a bound window
+	QPN         uint32 `json:"qpn"`        // of a bound window of type 2
+	Program     string `json:"program"`    // as that of a QP
 }
 
 // CQ is an element of the response of GET /v1/cqs, {"cqs": [...]}.

@@ -117,7 +117,7 @@ func (s *Server) mrs(w http.ResponseWriter, r *http.Request) error {
 	return eachOf(s, w, r, "mrs", (*verbs.Device).MRs, func(d *verbs.Device, i *verbs.MRInfo) (MR, bool) {
 		m := MR{
 			Device: d.Name(), Program: d.Owner(i.PD), Number: i.Number,
-			Kind: i.Kind.String(), Key: hexKey(i.Key), PD: i.PD, Opens: i.Valid,
+			Kind: i.Kind.String(), Key: hexKey(i.Key), PD: i.PD, OpensMemory: i.Valid,
 			Address: fmt.Sprintf("%#x", i.IOVA), Length: i.Length, Access: accessText(i.Access),
 			Windows: i.Windows, QPN: i.QPN,
 		}

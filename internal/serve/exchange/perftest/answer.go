@@ -63,11 +63,11 @@ type answerer struct {
 	buf [KeyLen]byte
 }
 
-// MostItems returns a number of items that no client with qps queue pairs exceeds, including the
+// MaxItems returns a number of items that no client with qps queue pairs exceeds, including the
 // opening and the fields of reports. A client sends the key of each queue pair twice. In
 // addition, the longest tests (-a -b) have two syncs and a report for each of 23 sizes: 161
 // items.
-func MostItems(qps int) int { return 4*qps + 256 }
+func MaxItems(qps int) int { return 4*qps + 256 }
 
 // begin waits for an item. From its first byte on, the item has a timeout.
 func (a *answerer) begin() error {
@@ -137,24 +137,24 @@ func (a *answerer) mtu() error {
 	return exchange.WriteItem(a, "path MTU", AppendMTU(nil, mine))
 }
 
-// tellLen is the number of bytes that identify an item. A key is text with a colon after four
+// prefixLen is the number of bytes that identify an item. A key is text with a colon after four
 // digits, "done" is text without one, and a report starts with the most significant bytes of a
 // message size.
-const tellLen = len(Done)
+const prefixLen = len(Done)
 
 // errNoItem does not quote the received bytes, which may be part of a key.
 var errNoItem = errors.New("what came begins neither a key nor a report: is the peer perftest?")
 
 // item answers a key, a report, or "done".
 func (a *answerer) item() (done bool, err error) {
-	tell, err := a.R.Peek(tellLen)
+	tell, err := a.R.Peek(prefixLen)
 	switch {
 	case err != nil:
-		_, err = a.read("item", tellLen)
+		_, err = a.read("item", prefixLen)
 		return false, err
 	case string(tell) == Done:
 		return true, a.finish()
-	case tell[tellLen-1] == ':':
+	case tell[prefixLen-1] == ':':
 		return false, a.key()
 	case tell[0] == 0:
 		return false, a.report()

@@ -93,7 +93,7 @@ func TestNoTestHasAsManyItemsAsAreTooMany(t *testing.T) {
 						items++
 					}
 				}
-				if most := MostItems(qps); items*4 > most*3 {
+				if most := MaxItems(qps); items*4 > most*3 {
 					t.Errorf("%v %+v has %d items, and %d are too many", test, p, items, most)
 				}
 			}

@@ -52,7 +52,7 @@ func drive(d *driver, steps []Step) error {
 }
 
 type driver struct {
-	line      line
+	line      lineConn
 	role      exchange.Role
 	end       End
 	peerCycle uint32
@@ -68,7 +68,7 @@ func (d *driver) step(s Step) error {
 		return d.word(s)
 	case MTUItem:
 		return d.mtu()
-	case KeyItem, KeyAgainItem, SyncItem, CloseItem:
+	case KeyItem, KeyRepeatItem, SyncItem, CloseItem:
 		return d.key(s)
 	case GateItem:
 		return d.gate(s)
@@ -171,7 +171,7 @@ var errKeyChanged = errors.New("the peer's key has changed: it uses another -q o
 func (d *driver) key(s Step) error {
 	peer, err := d.tradeKey(s.String(), d.end.Key(s.QP))
 	if err != nil {
-		if s.Kind == CloseItem && d.role == exchange.Server && notTaken(err) {
+		if s.Kind == CloseItem && d.role == exchange.Server && peerLeftDuringSend(err) {
 			return nil
 		}
 		return err
@@ -181,8 +181,8 @@ func (d *driver) key(s Step) error {
 	}
 	d.peerKeys[s.QP] = peer
 	switch s.Kind {
-	case KeyItem, KeyAgainItem:
-		return d.end.PeerKey(s.QP, peer, s.Kind == KeyAgainItem)
+	case KeyItem, KeyRepeatItem:
+		return d.end.PeerKey(s.QP, peer, s.Kind == KeyRepeatItem)
 	case CloseItem:
 		if d.line.saysDone(DoneWait) {
 			// Stock tools send it unprompted and do not read it. An end that closes the
@@ -194,9 +194,10 @@ func (d *driver) key(s Step) error {
 	return nil
 }
 
-// notTaken reports whether an item was sent to a peer that has disconnected. A client disconnects
-// when it has the answer to its last item, whose acknowledgement may be lost with rdma_cm.
-func notTaken(err error) bool {
+// peerLeftDuringSend reports whether an item was sent to a peer that has disconnected. A client
+// disconnects when it has the answer to its last item, whose acknowledgement may be lost with
+// rdma_cm.
+func peerLeftDuringSend(err error) bool {
 	var e *exchange.ItemError
 	return errors.As(err, &e) && e.Op == "send" && errors.Is(err, exchange.ErrPeerClosed)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
-// line transfers the items of an exchange, and encodes keys in its form.
-type line interface {
+// lineConn transfers the items of an exchange, and encodes keys in its form.
+type lineConn interface {
 	write(item string, b []byte) error
 	read(item string, b []byte) error // fills b
 	keyLen() int

@@ -53,16 +53,16 @@ type Kind uint8
 // must precede the next item.
 const (
 	// Wire.
-	VersionItem  Kind = iota
-	CycleItem         // page size: memory that small messages cycle through
-	LineItem          // cache line size: the stride of that cycle
-	MTUItem           // path MTU
-	KeyItem           // key of queue pair QP
-	KeyAgainItem      // key of queue pair QP again, for the report of the connected ends
-	GateItem          // empty key, before or after rdma_cm connects the queue pairs
-	SyncItem          // key of queue pair 0, only to synchronize
-	ReportItem        // result of the run, five fields
-	CloseItem         // SyncItem, then over TCP "done" without waiting
+	VersionItem   Kind = iota
+	CycleItem          // page size: memory that small messages cycle through
+	LineItem           // cache line size: the stride of that cycle
+	MTUItem            // path MTU
+	KeyItem            // key of queue pair QP
+	KeyRepeatItem      // key of queue pair QP again, for the report of the connected ends
+	GateItem           // empty key, before or after rdma_cm connects the queue pairs
+	SyncItem           // key of queue pair 0, only to synchronize
+	ReportItem         // result of the run, five fields
+	CloseItem          // SyncItem, then over TCP "done" without waiting
 
 	// Local.
 	Listen       // from here on a client may connect its queue pairs
@@ -83,14 +83,14 @@ func (k Kind) String() string {
 // Step is one step of a test.
 type Step struct {
 	Kind Kind
-	QP   int    // KeyItem, KeyAgainItem
+	QP   int    // KeyItem, KeyRepeatItem
 	Size uint64 // PostReceives, Run: bytes per message
 }
 
 // String names the step.
 func (s Step) String() string {
 	switch s.Kind {
-	case KeyItem, KeyAgainItem:
+	case KeyItem, KeyRepeatItem:
 		return fmt.Sprintf("%v of QP %d", s.Kind, s.QP)
 	case Run, PostReceives:
 		return fmt.Sprintf("%v (%d bytes)", s.Kind, s.Size)
@@ -142,14 +142,14 @@ func Script(t Test, p Params) []Step {
 		s.keys(KeyItem, p.QPs)
 		s.add(connect...)
 		s.add(SyncItem)
-		s.keys(KeyAgainItem, p.QPs)
+		s.keys(KeyRepeatItem, p.QPs)
 	default:
 		if t.Latency() {
 			s.add(SyncItem)
 		}
 		s.keys(KeyItem, p.QPs)
 		s.add(connect...)
-		s.keys(KeyAgainItem, p.QPs)
+		s.keys(KeyRepeatItem, p.QPs)
 		s.add(SyncItem)
 	}
 	switch {

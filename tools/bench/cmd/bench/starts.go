@@ -28,7 +28,7 @@ func runStarts(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if fs.NArg() == 0 {
 		return errors.New("starts: name the program, behind the flags")
 	}
-	s, err := bench.TimeStarts(ctx, fs.Args(), *during, *anyStatus)
+	s, err := bench.TimeRuns(ctx, fs.Args(), *during, *anyStatus)
 	if err != nil {
 		return fmt.Errorf("starts: %w", err)
 	}

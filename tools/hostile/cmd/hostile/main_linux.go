@@ -115,7 +115,7 @@ func chooseCores(text string) (out [2]int, err error) {
 	if len(asked) > 2 {
 		return out, fmt.Errorf("%d cores: give the victim's, and that of the good peer and the flooder", len(asked))
 	}
-	got, err := cores.First(asked)
+	got, err := cores.PerEnd(asked)
 	if err != nil {
 		return out, err
 	}

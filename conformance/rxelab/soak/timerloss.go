@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// forgotten detects queue pairs of rxe that have an incomplete message but no retransmission timer.
+// timerLoss detects queue pairs of rxe that have an incomplete message but no retransmission timer.
 // That happens if rxe retransmits a message and, between two of its packets, receives an ACK of the
 // message's last PSN. Since not all packets have been retransmitted, rxe takes the ACK for one of a
 // part of the message and does not complete the message (rxe_comp.c, COMPST_WRITE_SEND). Since no
 // PSN is unacknowledged, rxe does not restart the timer either (COMPST_EXIT). If the ACK of the
 // remaining packets is lost, the message never completes.
-type forgotten struct {
+type timerLoss struct {
 	mu      sync.Mutex
 	streams streams[repeatedStream] // guarded by mu
 }
@@ -30,7 +30,7 @@ const (
 )
 
 // request processes a packet that rxe sent, from the BTH on.
-func (f *forgotten) request(at time.Time, packet []byte) {
+func (f *timerLoss) request(at time.Time, packet []byte) {
 	_, key, psn, ok := requestOf(packet)
 	if !ok {
 		return
@@ -49,7 +49,7 @@ func (f *forgotten) request(at time.Time, packet []byte) {
 
 // response processes a packet that rxe received. It finds the stream by the PSN: two streams
 // rarely have the same one.
-func (f *forgotten) response(packet []byte) {
+func (f *timerLoss) response(packet []byte) {
 	if len(packet) < bthLen+aethLen || packet[0] != acknowledge || packet[bthLen]&syndromeMask != 0 {
 		return
 	}
@@ -65,7 +65,7 @@ func (f *forgotten) response(packet []byte) {
 
 // any reports whether a queue pair whose traffic began at or after since may have an incomplete
 // message but no timer.
-func (f *forgotten) any(since time.Time) bool {
+func (f *timerLoss) any(since time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, s := range f.streams {

@@ -36,7 +36,7 @@ type rpingCounts struct {
 	busyPeer     uint64 // rejected: limit of a host, or of an IPv6 /64
 }
 
-func newPingers() *rpingClients {
+func newRpingClients() *rpingClients {
 	return &rpingClients{clients: quota.New(maxPingers, maxPingersOfHost)}
 }
 

@@ -27,7 +27,7 @@ func TestConnectionsThatRxeLeavesWithoutATimer(t *testing.T) {
 			{0xffffff, writeFirst}, {0, ack}, {0, writeLast}}, true},
 		"a response while a READ is asked for again": {[]sent{{5, read}, {5, 0x10}, {5, read}}, false},
 	} {
-		var f forgotten
+		var f timerLoss
 		for i, p := range c.sent {
 			b := append(sent{p.psn & mask24, p.opcode}.bth(), byte(p.psn>>24), 0, 0, 0)
 			f.request(time.Unix(100, int64(i)), b)
@@ -43,7 +43,7 @@ func TestConnectionsThatRxeLeavesWithoutATimer(t *testing.T) {
 }
 
 func TestOldStreamsAreForgotten(t *testing.T) {
-	var f forgotten
+	var f timerLoss
 	for q := range uint32(10 * maxStreams) {
 		b := sent{5, sendFirst}.bth()
 		binary.BigEndian.PutUint32(b[4:], q)

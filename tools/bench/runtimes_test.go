@@ -13,15 +13,15 @@ func TestProgramsAreStartedAtLeastSomeTimes(t *testing.T) {
 			t.Skipf("%s is not installed", name)
 		}
 	}
-	s, err := TimeStarts(t.Context(), []string{"true"}, 0, false)
-	if err != nil || s.Count != leastStarts || s.Median <= 0 {
+	s, err := TimeRuns(t.Context(), []string{"true"}, 0, false)
+	if err != nil || s.Count != minRuns || s.Median <= 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	s, err = TimeStarts(t.Context(), []string{"true"}, 50*time.Millisecond, false)
-	if err != nil || s.Count < leastStarts {
+	s, err = TimeRuns(t.Context(), []string{"true"}, 50*time.Millisecond, false)
+	if err != nil || s.Count < minRuns {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if s, err := TimeStarts(t.Context(), []string{"false"}, 0, true); err != nil || s.Count != leastStarts {
+	if s, err := TimeRuns(t.Context(), []string{"false"}, 0, true); err != nil || s.Count != minRuns {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -34,7 +34,7 @@ func TestAProgramThatFailsHasNoTime(t *testing.T) {
 		argv string
 		any  bool
 	}{{t.Context(), "false", false}, {t.Context(), "/nowhere/program", true}, {ended, "true", true}} {
-		if s, err := TimeStarts(tt.ctx, []string{tt.argv}, 0, tt.any); err == nil {
+		if s, err := TimeRuns(tt.ctx, []string{tt.argv}, 0, tt.any); err == nil {
 			t.Errorf("%s: %+v", tt.argv, s)
 		}
 	}

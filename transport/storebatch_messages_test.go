@@ -250,7 +250,7 @@ func TestUnreliableMessagesAreStoredAtTheirEnd(t *testing.T) {
 
 func TestASingleGatherStoresEachMessageAtItsEnd(t *testing.T) {
 	s := newScript(t, nil)
-	s.gather.PerMessage = true
+	s.storeBatch.PerMessage = true
 	m := vectoredAt600000(t, s)
 	s.run(`
 		recv id=1 len=64 lkey=far at=0x600000

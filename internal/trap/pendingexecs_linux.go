@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// executing tracks the threads that may be executing another program: those whose execve was
+// pendingExecs tracks the threads that may be executing another program: those whose execve was
 // trapped, until their next call. An execve may block in the kernel for a long time if its paths
 // and arguments are in memory that blocks. The other threads of the process keep running
 // meanwhile.
-type executing struct {
+type pendingExecs struct {
 	mu      sync.Mutex
 	threads map[int]struct{}
 	pruneAt int // size of threads at which begin removes the threads that have ended
@@ -25,7 +25,7 @@ type executing struct {
 const minExecuting = 1024
 
 // begin records that tid is about to continue with an execve.
-func (x *executing) begin(tid int) {
+func (x *pendingExecs) begin(tid int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.threads == nil {
@@ -43,14 +43,14 @@ func (x *executing) begin(tid int) {
 }
 
 // ended records that tid has made a call, so its execve has ended.
-func (x *executing) ended(tid int) {
+func (x *pendingExecs) ended(tid int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.threads, tid)
 }
 
 // within reports whether a thread of process pid other than tid may be executing another program.
-func (x *executing) within(pid, tid int) bool {
+func (x *pendingExecs) within(pid, tid int) bool {
 	x.mu.Lock()
 	none := len(x.threads) == 0
 	x.mu.Unlock()
@@ -81,4 +81,4 @@ func (x *executing) within(pid, tid int) bool {
 // program. In that case [Handler.Exec] may have been called before this call arrived. A handler
 // that records the caller's process before it calls Executing learns of each execve, either here
 // or from Exec.
-func (c *Call) Executing() bool { return c.s.executing.within(c.proc.PID, c.TID()) }
+func (c *Call) Executing() bool { return c.s.pendingExecs.within(c.proc.PID, c.TID()) }

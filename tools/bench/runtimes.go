@@ -9,35 +9,35 @@ import (
 	"time"
 )
 
-// Starts are times from the start of a program to its end.
-type Starts struct {
+// RunTimes are times from the start of a program to its end.
+type RunTimes struct {
 	Count  int     `json:"count"`
 	Median float64 `json:"median_ms"`
 }
 
-// leastStarts is the minimum number of starts.
-const leastStarts = 5
+// minRuns is the minimum number of starts.
+const minRuns = 5
 
-// TimeStarts starts a program repeatedly, each time after the previous one has ended, for the
-// given time and at least leastStarts times. A failure of the program is an error unless
+// TimeRuns starts a program repeatedly, each time after the previous one has ended, for the
+// given time and at least minRuns times. A failure of the program is an error unless
 // anyStatus is set.
-func TimeStarts(ctx context.Context, argv []string, during time.Duration, anyStatus bool) (Starts, error) {
+func TimeRuns(ctx context.Context, argv []string, during time.Duration, anyStatus bool) (RunTimes, error) {
 	var times []float64
-	for begin := time.Now(); len(times) < leastStarts || time.Since(begin) < during; {
+	for begin := time.Now(); len(times) < minRuns || time.Since(begin) < during; {
 		started := time.Now()
 		err := exec.CommandContext(ctx, argv[0], argv[1:]...).Run()
 		took := time.Since(started)
 		var exit *exec.ExitError
 		switch {
 		case ctx.Err() != nil:
-			return Starts{}, context.Cause(ctx)
+			return RunTimes{}, context.Cause(ctx)
 		case anyStatus && errors.As(err, &exit):
 		case err != nil:
-			return Starts{}, fmt.Errorf("%s: %w", argv[0], err)
+			return RunTimes{}, fmt.Errorf("%s: %w", argv[0], err)
 		}
 		times = append(times, float64(took)/float64(time.Millisecond))
 	}
-	return Starts{Count: len(times), Median: spread(times).Median}, nil
+	return RunTimes{Count: len(times), Median: spread(times).Median}, nil
 }
 
 // parseStarts parses the JSON output of the starts command.
@@ -45,7 +45,7 @@ func parseStarts(m Metric, out []byte) (Measured, error) {
 	if m != StartUp {
 		return Measured{}, wrongMetric("the start of a program", m)
 	}
-	var s Starts
+	var s RunTimes
 	if err := json.Unmarshal(out, &s); err != nil {
 		return Measured{}, fmt.Errorf("the times of a program's starts: %w", err)
 	}

@@ -96,8 +96,8 @@ func TestPacketsAreStoredInLongPieces(t *testing.T) {
 			far := [2]*vectored{newVectored(mem[0]), newVectored(mem[1])}
 			w := newPumpOver(1024, far[0], far[1])
 			for i := range w.rc {
-				w.gather[i] = &Gather{}
-				w.rc[i].ShareGather(w.gather[i])
+				w.storeBatch[i] = &StoreBatch{}
+				w.rc[i].ShareStoreBatch(w.storeBatch[i])
 			}
 			from, to := 0, 1
 			if c.op == qp.WRRead {
@@ -124,8 +124,8 @@ func TestAtMost64KiBAreHeldBack(t *testing.T) {
 	const k = 1 << 10
 	far := [2]*vectored{newVectored(make([]byte, 1<<20)), newVectored(make([]byte, 1<<20))}
 	w := newPumpOver(4096, far[0], far[1])
-	w.gather[1] = &Gather{}
-	w.rc[1].ShareGather(w.gather[1])
+	w.storeBatch[1] = &StoreBatch{}
+	w.rc[1].ShareStoreBatch(w.storeBatch[1])
 	if n := w.message(qp.WRSend, 160*k, &qp.SendWR{}, &qp.RecvWR{}, make([]qp.WC, 4)); n == 0 {
 		t.Fatal("no completion")
 	}
@@ -279,8 +279,8 @@ func (h *holder) completions() qp.CompletionSink { return nil }
 
 func (h *holder) storeFailed(psn bth.PSN, _ []heldMessage) { h.failed = append(h.failed, psn) }
 
-// holding returns a Gather, two adjacent regions of vectored memory, and two queue pairs.
-func holding(t *testing.T) (g *Gather, regions [2]*mr.Region, mem [2]*vectored, owners [2]*holder) {
+// holding returns a StoreBatch, two adjacent regions of vectored memory, and two queue pairs.
+func holding(t *testing.T) (g *StoreBatch, regions [2]*mr.Region, mem [2]*vectored, owners [2]*holder) {
 	t.Helper()
 	keys, pd := mr.NewTable([32]byte{1}, 4), &mr.PD{}
 	for i := range regions {
@@ -290,7 +290,7 @@ func holding(t *testing.T) (g *Gather, regions [2]*mr.Region, mem [2]*vectored, 
 			t.Fatal(err)
 		}
 	}
-	return &Gather{}, regions, mem, owners
+	return &StoreBatch{}, regions, mem, owners
 }
 
 // One call stores pieces of one queue pair and one region only.
@@ -369,7 +369,7 @@ func TestMemoryThatOrdersTheEndOfAMessageTakesAllOfItsLastPacket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := new(Gather).store(new(holder), 0, r, 0x1000, make([]byte, 100), true); err != nil {
+	if err := new(StoreBatch).store(new(holder), 0, r, 0x1000, make([]byte, 100), true); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"final 100"}; !slices.Equal(m.calls, want) {

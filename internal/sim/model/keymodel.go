@@ -62,9 +62,9 @@ func (o *keyModel) covers(a *scenario.Act) bool {
 	return a.Remote >= o.at && n <= o.length && a.Remote-o.at <= o.length-n
 }
 
-// counts returns the access flags and the first address of a key, for a zero-based key or one
+// keyBase returns the access flags and the first address of a key, for a zero-based key or one
 // based at addr.
-func counts(fromZero bool, access mr.Access, addr uint64) (mr.Access, uint64) {
+func keyBase(fromZero bool, access mr.Access, addr uint64) (mr.Access, uint64) {
 	if fromZero {
 		return access | mr.ZeroBased, 0
 	}
@@ -74,25 +74,25 @@ func counts(fromZero bool, access mr.Access, addr uint64) (mr.Access, uint64) {
 // register registers those of the end's two regions that do not exist.
 func (e *end) register() {
 	if e.local == nil {
-		e.local = e.registers(mr.LocalWrite, e.spec.Zero.Local)
+		e.local = e.registerRegion(mr.LocalWrite, e.spec.Zero.Local)
 	}
 	if e.remote == nil {
-		e.remote = e.registers(allAccess, e.spec.Zero.Region)
+		e.remote = e.registerRegion(allAccess, e.spec.Zero.Region)
 	}
 }
 
-func (e *end) registers(access mr.Access, fromZero bool) *mr.Region {
+func (e *end) registerRegion(access mr.Access, fromZero bool) *mr.Region {
 	n := e.node
-	access, wire := counts(fromZero, access, scenario.MemBase)
+	access, wire := keyBase(fromZero, access, scenario.MemBase)
 	r, err := n.keys.Register(n.pd, n.mem.mr(0), wire, scenario.MemSize, access)
 	e.must(err)
 	n.open[r.RKey()] = &keyModel{wire: wire, at: scenario.MemBase, length: scenario.MemSize, access: access}
 	return r
 }
 
-// repin re-registers the region that e itself uses with another key and another IOVA. Requests
-// posted with the former key and not yet executed must fail.
-func (e *end) repin(by uint64) {
+// reregisterLocal re-registers the region that e itself uses with another key and another IOVA.
+// Requests posted with the former key and not yet executed must fail.
+func (e *end) reregisterLocal(by uint64) {
 	n := e.node
 	if e.local == nil {
 		return
@@ -143,7 +143,7 @@ func (e *end) reregister(a *scenario.Act) {
 	key, stays := e.remote.RKey(), e.watched()
 	o := *n.open[key]
 	q := mr.Rereg{Change: mr.ChangeAccess, PD: n.pd}
-	q.Access, _ = counts(e.spec.Zero.Region, allAccess&^withheld[a.Imm%uint32(len(withheld))], 0)
+	q.Access, _ = keyBase(e.spec.Zero.Region, allAccess&^withheld[a.Imm%uint32(len(withheld))], 0)
 	if a.Match {
 		o.at = scenario.MemBase + a.Add
 		o.length = scenario.MemSize - a.Add

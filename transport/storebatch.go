@@ -12,28 +12,28 @@ import (
 // WRITE after all others, one message after the other.
 
 const (
-	// maxGather is the maximum number of bytes held back, the same as that of one read: see
+	// maxStoreBatch is the maximum number of bytes held back, the same as that of one read: see
 	// maxStage.
-	maxGather = 64 << 10
+	maxStoreBatch = 64 << 10
 	// maxPieces is the maximum number of pieces held back.
 	maxPieces = 128
 )
 
-// A Gather holds back payloads for [mr.Vectored] memory, so that one call stores up to 64 KiB: of
-// one message, or of successive messages of one half of a reliable connection. The queue pairs of
-// a shard share one. The completion of a message is held back with its data, and completions keep
-// the order of the messages.
+// A StoreBatch holds back payloads for [mr.Vectored] memory, so that one call stores up to 64 KiB:
+// of one message, or of successive messages of one half of a reliable connection. The queue pairs
+// of a shard share one. The completion of a message is held back with its data, and completions
+// keep the order of the messages.
 //
 // Payloads are borrowed: Settle must be called before they are reused; before anything is
 // transmitted, because an acknowledgement says that the data is stored; and before a key is
-// invalidated. On a nil Gather all methods work without holding anything back.
-type Gather struct {
+// invalidated. On a nil StoreBatch all methods work without holding anything back.
+type StoreBatch struct {
 	// PerMessage stores each message at its end, before the next one.
 	PerMessage bool
 
-	owner    gatherOwner // owner of what is held back
-	region   *mr.Region  // region of all pieces
-	size     uint64      // bytes in pieces, up to maxGather
+	owner    storeOwner // owner of what is held back
+	region   *mr.Region // region of all pieces
+	size     uint64     // bytes in pieces, up to maxStoreBatch
 	pieces   []mr.Piece
 	messages []heldMessage // complete messages, oldest first
 	psn      bth.PSN       // PSN of the first held-back packet of the message in progress
@@ -48,8 +48,8 @@ type heldMessage struct {
 	wc    qp.WC
 }
 
-// A gatherOwner is a machine, or half of one, whose payloads are held back.
-type gatherOwner interface {
+// A storeOwner is a machine, or half of one, whose payloads are held back.
+type storeOwner interface {
 	// storeFailed reports that held-back data could not be stored although its packets were
 	// accepted. psn is the PSN of the first held-back packet of the message that failed. lost are
 	// the complete messages from that one on; it is empty if the message in progress failed.
@@ -63,7 +63,7 @@ type gatherOwner interface {
 func (c *core) base() *core { return c }
 
 // complete returns the number of pieces that belong to complete messages.
-func (g *Gather) complete() int {
+func (g *StoreBatch) complete() int {
 	if n := len(g.messages); n > 0 {
 		return g.messages[n-1].end
 	}
@@ -71,7 +71,7 @@ func (g *Gather) complete() int {
 }
 
 // Settle stores what is held back.
-func (g *Gather) Settle() {
+func (g *StoreBatch) Settle() {
 	if g != nil && len(g.pieces) > 0 {
 		_ = g.settle() // storeFailed has reported the error to the owner
 	}
@@ -79,7 +79,7 @@ func (g *Gather) Settle() {
 
 // settle stores what is held back; there must be something. An error has been reported to the
 // owner.
-func (g *Gather) settle() error {
+func (g *StoreBatch) settle() error {
 	o, psn, messages := g.owner, g.psn, g.messages
 	// g is reset before the owner learns of an error, because storeFailed calls drop.
 	n, err := g.region.WritePieces(g.pieces)
@@ -104,7 +104,7 @@ func (g *Gather) settle() error {
 // settleOther stores what the other half of connection c holds back, before one half processes a
 // packet (request: the responder). If that fails, the queue pair fails before the packet, not in
 // the middle of it.
-func (g *Gather) settleOther(c *RC, request bool) {
+func (g *StoreBatch) settleOther(c *RC, request bool) {
 	if !g.holds(&c.core) {
 		return
 	}
@@ -115,7 +115,7 @@ func (g *Gather) settleOther(c *RC, request bool) {
 
 // drop discards what is held back of the message in progress of c, which ends in an error: the
 // program may own the memory again. Complete messages are stored.
-func (g *Gather) drop(c *core) {
+func (g *StoreBatch) drop(c *core) {
 	if !g.holds(c) {
 		return
 	}
@@ -129,23 +129,23 @@ func (g *Gather) drop(c *core) {
 }
 
 // forget discards all that is held back of c.
-func (g *Gather) forget(c *core) {
+func (g *StoreBatch) forget(c *core) {
 	if g.holds(c) {
 		g.reset()
 	}
 }
 
 // holds reports whether something of c is held back, by either half of it.
-func (g *Gather) holds(c *core) bool { return g != nil && len(g.pieces) > 0 && g.owner.base() == c }
+func (g *StoreBatch) holds(c *core) bool { return g != nil && len(g.pieces) > 0 && g.owner.base() == c }
 
 // truncate discards the pieces from index n on.
-func (g *Gather) truncate(n int) {
+func (g *StoreBatch) truncate(n int) {
 	clear(g.pieces[n:])
 	g.pieces = g.pieces[:n]
 }
 
 // reset discards everything.
-func (g *Gather) reset() {
+func (g *StoreBatch) reset() {
 	g.truncate(0)
 	g.owner, g.region, g.size, g.messages = nil, nil, 0, g.messages[:0]
 }
@@ -153,7 +153,7 @@ func (g *Gather) reset() {
 // put stores b or holds it back. final means that its bytes become visible after all others. An
 // error concerns b, or data of the same owner that was held back before and that storeFailed has
 // reported.
-func (g *Gather) put(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint64, b []byte, final bool) error {
+func (g *StoreBatch) put(o storeOwner, psn bth.PSN, region *mr.Region, addr uint64, b []byte, final bool) error {
 	if g == nil {
 		return write(region, addr, b, final)
 	}
@@ -168,7 +168,7 @@ func (g *Gather) put(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint64,
 		}
 		return write(region, addr, b, final)
 	}
-	if len(g.pieces) > 0 && (!same || g.region != region || g.size+n > maxGather || len(g.pieces) == maxPieces) {
+	if len(g.pieces) > 0 && (!same || g.region != region || g.size+n > maxStoreBatch || len(g.pieces) == maxPieces) {
 		if err := g.settle(); err != nil && same {
 			return err
 		}
@@ -192,7 +192,7 @@ func write(region *mr.Region, addr uint64, b []byte, final bool) error {
 
 // end marks the end of a message of o. It stores what is held back of o, except messages of a
 // reliable connection, for which finish follows.
-func (g *Gather) end(o gatherOwner) error {
+func (g *StoreBatch) end(o storeOwner) error {
 	if g == nil || len(g.pieces) == 0 || g.owner != o {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (g *Gather) end(o gatherOwner) error {
 
 // finish completes a message of o and returns its record, or nil if this message and all earlier
 // ones are stored. A message without pieces is lost if the one before it is.
-func (g *Gather) finish(o gatherOwner) *heldMessage {
+func (g *StoreBatch) finish(o storeOwner) *heldMessage {
 	if g == nil || len(g.pieces) == 0 || g.owner != o {
 		return nil
 	}
@@ -214,7 +214,7 @@ func (g *Gather) finish(o gatherOwner) *heldMessage {
 
 // store writes the payload of an RDMA WRITE to region at addr. final means that it is the end of
 // the message, whose last bytes become visible last: programs poll for them.
-func (g *Gather) store(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint64, b []byte, final bool) error {
+func (g *StoreBatch) store(o storeOwner, psn bth.PSN, region *mr.Region, addr uint64, b []byte, final bool) error {
 	if !final {
 		return g.put(o, psn, region, addr, b, false)
 	}
@@ -238,7 +238,7 @@ func (g *Gather) store(o gatherOwner, psn bth.PSN, region *mr.Region, addr uint6
 // scatter copies b to offset off of the message described by sg. ends means that it is the end of
 // the message. A completion tells the program that the data is there, so the order in which bytes
 // become visible does not matter. Bytes outside of the message are never touched.
-func (g *Gather) scatter(o gatherOwner, psn bth.PSN, sg []qp.Segment, off uint64, b []byte, ends bool) mr.Fault {
+func (g *StoreBatch) scatter(o storeOwner, psn bth.PSN, sg []qp.Segment, off uint64, b []byte, ends bool) mr.Fault {
 	for i := range sg {
 		if len(b) == 0 {
 			break
@@ -267,7 +267,7 @@ func (g *Gather) scatter(o gatherOwner, psn bth.PSN, sg []qp.Segment, off uint64
 	return mr.OK
 }
 
-// respondingRC and requestingRC are the two halves of an RC as gatherOwners.
+// respondingRC and requestingRC are the two halves of an RC as storeOwners.
 type (
 	respondingRC RC
 	requestingRC RC

@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// ghosts are responses that no peer sent.
-var ghosts = []bth.Packet{
+// forgedResponses are responses that no peer sent.
+var forgedResponses = []bth.Packet{
 	{Opcode: bth.RCAck, AETH: bth.AETH{Syndrome: bth.AckUnlimited}},
 	{Opcode: bth.RCAck, AETH: bth.AETH{Syndrome: bth.NakPSNSequence}},
 	{Opcode: bth.RCAck, AETH: bth.AETH{Syndrome: bth.NakRemoteAccess}},
@@ -17,10 +17,10 @@ var ghosts = []bth.Packet{
 	{Opcode: bth.RCAtomicAck, AETH: bth.AETH{Syndrome: bth.AckUnlimited}},
 }
 
-// ghost delivers a response with a PSN just outside those that e awaits.
-func (e *end) ghost(a *scenario.Act) {
+// deliverForgedResponse delivers a response with a PSN just outside those that e awaits.
+func (e *end) deliverForgedResponse(a *scenario.Act) {
 	r := &e.requester
-	p := ghosts[a.Imm%uint32(len(ghosts))]
+	p := forgedResponses[a.Imm%uint32(len(forgedResponses))]
 	far := a.Imm >> 16 & 3
 	p.PSN = e.psn.Add(uint32(r.next) + far)
 	if a.Imm>>24&1 != 0 {
@@ -28,7 +28,7 @@ func (e *end) ghost(a *scenario.Act) {
 	}
 	p.PKey, p.DestQP, p.MigReq = 0xffff, e.qp.Num, true
 	b := packet.NewBatch(1)
-	f := b.Next()
+	f := b.AppendFrame()
 	f.Path = &e.peer().path
 	f.Header = p.AppendHeaders(f.Header)
 	d := &delivery{from: e.peer(), epoch: e.conn.epoch, to: e.node}

@@ -12,7 +12,7 @@ import (
 // A rejection goes to the source address of the request, which may be forged.
 func TestOnlySoManyClientsAreToldThatThereIsNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, host := newPingers(), netip.MustParseAddr("192.0.2.66")
+		p, host := newRpingClients(), netip.MustParseAddr("192.0.2.66")
 		told := func(requests int) (n int) {
 			for range requests {
 				place, answered := p.enter(host, func() {})
