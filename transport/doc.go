@@ -50,7 +50,8 @@
 //	core.go                  state and frames common to all machines; send queue of UC and UD
 //	complete.go              completions, flushing and resetting of the queues
 //	congestion.go, share.go  congestion window of a queue pair; limit of several together
-//	storebatch.go, payload.go storing of received payload; reading of payload to be sent
+//	storebatch.go            storing of received payload
+//	payload.go               reading of payload to be sent
 //	config.go, counters.go   Config; Counters, Progress, Verdict and NAK codes
 //
 // # The life of a WRITE
