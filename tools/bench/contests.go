@@ -23,6 +23,10 @@ const (
 	floorBytes   = "bare loop, ICRC and copy"
 	floorCopies  = "bare loop, ICRC and two copies"
 	floorReads   = "bare loop, requests and two copies"
+	floorLink    = "bare loop, socket as a link's"
+	floorOne     = "bare loop, 1 region"
+	floorMany    = "bare loop, 1,000 regions"
+	floorTiny    = "bare loop, 96-byte packets"
 	floorClean   = "bare loop, no loss"
 	floorSome    = "bare loop, 0.1 % lost"
 	floorMuch    = "bare loop, 1 % lost"
@@ -58,7 +62,8 @@ func Contests(links []Link, others ...Build) []Contest {
 			"transport. Its figure is of payload, as those of gorxe are. With two copies the sender copies each payload before it computes the ICRC, " +
 			"as the responder of a READ must: the memory may change until the kernel has read it, and the requester would wait for its timer. " +
 			"With requests it is the limit of a READ: instead of the acknowledgements, the receiver sends a READ request for each two packets, " +
-			"as gorxe does where the host segments trains, and the sender checks the ICRC of each request.",
+			"as gorxe does where the host segments trains, and the sender checks the ICRC of each request. With the socket of a link the sender " +
+			"uses its socket as gorxe does, which has one for all peers: unconnected, so that each train takes a route lookup, and registered with epoll.",
 		Contenders: []Contender{
 			{Name: rivalTCP, Tool: "iperf3"},
 			{Name: rivalCubic, Tool: "iperf3", Args: []string{"-C", "cubic"}},
@@ -67,9 +72,11 @@ func Contests(links []Link, others ...Build) []Contest {
 			{Name: floorBytes, Tool: "blast", Args: []string{"--segment", segment, "--icrc"}},
 			{Name: floorCopies, Tool: "blast", Args: []string{"--segment", segment, "--icrc", "--copied"}},
 			{Name: floorReads, Tool: "blast", Args: []string{"--segment", segment, "--icrc", "--copied", "--requests"}},
+			{Name: floorLink, Tool: "blast", Args: []string{"--segment", segment, "--icrc", "--as-link"}},
 		},
 	}
-	bw.Ratios = append(bw.Ratios, Ratio{Of: floorCopies, To: floorBytes}, Ratio{Of: floorReads, To: floorBytes})
+	bw.Ratios = append(bw.Ratios, Ratio{Of: floorCopies, To: floorBytes}, Ratio{Of: floorReads, To: floorBytes},
+		Ratio{Of: floorLink, To: floorBytes})
 	lat := Contest{
 		Name: "latency", Title: "Latency", Metric: Latency,
 		About: "Half the round trip of an 8-byte message, on average, which is what qperf tells. Sleeping: both ends wait in the kernel, as qperf's do. Polling: both " +
@@ -85,13 +92,26 @@ func Contests(links []Link, others ...Build) []Contest {
 	}
 	rate := Contest{
 		Name: "rate", Title: "Message rate", Metric: MessageRate,
-		About:      "WRITEs of 64 bytes, 1,024 outstanding, posted one by one or in lists of 64. The limit counts segments that arrived.",
-		Contenders: []Contender{{Name: rivalPackets, Tool: "blast", Args: []string{"--segment", tinySegment}}},
+		About: "WRITEs of 64 bytes, 1,024 outstanding, posted one by one or in lists of 64. The limit counts segments that arrived. " +
+			"The bare loop has packets of the same length: it gathers BTH, payload and ICRC of each and checks the ICRC of those that " +
+			"arrive, without work requests and completions.",
+		Contenders: []Contender{
+			{Name: rivalPackets, Tool: "blast", Args: []string{"--segment", tinySegment}},
+			{Name: floorTiny, Tool: "blast", Args: []string{"--segment", tinySegment, "--icrc"}},
+		},
+		Ratios: []Ratio{{Of: floorTiny, To: rivalPackets}},
 	}
 	many := Contest{
 		Name: "many", Title: "A thousand queue pairs", Metric: Bandwidth,
 		About: "WRITEs of 64 KiB on one queue pair and on 1,000 that are all active. The busy neighbour is a process that " +
-			"computes without a pause on the server's core: it leaves the server about half of it.",
+			"computes without a pause on the server's core: it leaves the server about half of it. Each queue pair has memory of " +
+			"its own, 64 KiB at each end, as in perftest. The bare loop shows what that costs alone: its packets go through one " +
+			"region of 64 KiB, which stays in the processor's cache, or through 1,000.",
+		Contenders: []Contender{
+			{Name: floorOne, Tool: "blast", Args: []string{"--segment", segment, "--icrc"}},
+			{Name: floorMany, Tool: "blast", Args: []string{"--segment", segment, "--icrc", "--regions", "1000"}},
+		},
+		Ratios: []Ratio{{Of: floorMany, To: floorOne}},
 	}
 	loss := Contest{
 		Name: "loss", Title: "Goodput under loss", Metric: Bandwidth,
@@ -130,7 +150,7 @@ func Contests(links []Link, others ...Build) []Contest {
 			Ratio{Of: send, To: floorBytes, MinTarget: 0.85},
 			Ratio{Of: short, To: write, MinTarget: 0.8}, Ratio{Of: read, To: write, MinTarget: 0.85},
 			Ratio{Of: send, To: write, MinTarget: 0.8}, Ratio{Of: read, To: floorCopies},
-			Ratio{Of: read, To: floorReads})
+			Ratio{Of: read, To: floorReads}, Ratio{Of: write, To: floorLink}, Ratio{Of: send, To: floorLink})
 
 		sleeping := gorxe(&lat, "SEND, sleeping", "send_lat", "-s", "8", "--events", "--spin", "0s")
 		spinning := gorxe(&lat, "SEND, by default", "send_lat", "-s", "8", "--events")
@@ -148,7 +168,8 @@ func Contests(links []Link, others ...Build) []Contest {
 		four := gorxe(&rate, "4 QPs, lists", "write_bw", "-s", "64", "-t", "1024", "-l", "64", "-q", "4")
 		rate.Ratios = append(rate.Ratios, Ratio{Of: single, MinTarget: 1},
 			Ratio{Of: single, To: rivalPackets, MinTarget: 0.25},
-			Ratio{Of: lists, To: rivalPackets, MinTarget: 0.25}, Ratio{Of: four, To: lists, MinTarget: 1})
+			Ratio{Of: lists, To: rivalPackets, MinTarget: 0.25}, Ratio{Of: four, To: lists, MinTarget: 1},
+			Ratio{Of: single, To: floorTiny}, Ratio{Of: lists, To: floorTiny})
 
 		one := gorxe(&many, "1 QP", "write_bw", "-s", "65536", "-m", "4096")
 		thousand := gorxe(&many, "1,000 QPs", "write_bw", "-s", "65536", "-m", "4096", "-q", "1000", "-t", "4")

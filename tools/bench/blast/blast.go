@@ -31,6 +31,12 @@ type Config struct {
 	Lead    int  `json:"lead"`    // of a single datagram before each train; 0: none
 	ICRC    bool `json:"icrc"`    // datagrams are packets with BTH and ICRC
 	Copied  bool `json:"copied"`  // the sender copies each payload before it computes the ICRC
+	// Regions is the number of regions, each of one message, that the packets go through at both
+	// ends, as those of as many queue pairs; 0 means 1.
+	Regions int `json:"regions"`
+	// AsLink makes the sender use its socket as gorxe's udp link does: unconnected, registered with
+	// epoll, and with the segment length as a control message.
+	AsLink bool `json:"as_link"`
 	// Requests replaces the acknowledgements by a READ request for each two packets.
 	Requests bool `json:"requests"`
 	// Reliable makes the sender send lost packets again. Both ends poll. Result has each packet
@@ -75,6 +81,13 @@ func (c Config) check() error {
 			c.Segment, c.Lead, packets.Overhead)
 	case c.Copied && !c.ICRC:
 		return fmt.Errorf("payloads that are copied without an ICRC: choose packets with ICRC")
+	case (c.Regions > 1 || c.AsLink) && !c.ICRC:
+		return fmt.Errorf("%d regions, or a link's socket, for packets without an ICRC: choose packets with ICRC",
+			c.Regions)
+	case c.Regions < 0 || c.Regions > maxRegions:
+		return fmt.Errorf("%d regions: choose 0 to %d", c.Regions, maxRegions)
+	case c.AsLink && (c.reliable() || c.Requests):
+		return fmt.Errorf("a link's socket for a loop with losses or requests: choose packets with ICRC alone")
 	case c.Requests && !c.ICRC:
 		return fmt.Errorf("READ requests for packets without an ICRC: choose packets with ICRC")
 	case !(c.Lose >= 0 && c.Lose < 1): // NaN too

@@ -37,7 +37,9 @@ func TestBothEndsKnowWhatArrived(t *testing.T) {
 		{Segment: 17, ICRC: true}, {Segment: MaxSegment, ICRC: true}, {Segment: 4112, ICRC: true, Copied: true},
 		{Segment: 17, ICRC: true, Requests: true}, {Segment: 4112, ICRC: true, Copied: true, Requests: true},
 		{Segment: 4112, ICRC: true, Reliable: true}, {Segment: 4112, ICRC: true, Lose: 0.01},
-		{Segment: MaxSegment, ICRC: true, Lose: 0.2}} {
+		{Segment: MaxSegment, ICRC: true, Lose: 0.2},
+		{Segment: 96, ICRC: true}, {Segment: 4112, ICRC: true, Regions: 1000},
+		{Segment: 4112, ICRC: true, AsLink: true}, {Segment: MaxSegment, ICRC: true, AsLink: true}} {
 		c.Time = 20 * time.Millisecond
 		conn, l := connect(t)
 		type outcome struct {
@@ -115,7 +117,12 @@ func TestAReceiverRefusesWhatCannotBeSent(t *testing.T) {
 		{Segment: 4112, ICRC: true, Lose: 1, Time: 1}, {Segment: 4112, ICRC: true, Lose: -0.1, Time: 1},
 		{Segment: 4112, ICRC: true, Lose: math.NaN(), Time: 1},
 		{Segment: 4112, ICRC: true, Copied: true, Lose: 0.1, Time: 1},
-		{Segment: 4112, ICRC: true, Requests: true, Lose: 0.1, Time: 1}} {
+		{Segment: 4112, ICRC: true, Requests: true, Lose: 0.1, Time: 1},
+		{Segment: 4112, Regions: 2, Time: 1}, {Segment: 4112, AsLink: true, Time: 1},
+		{Segment: 4112, ICRC: true, Regions: -1, Time: 1},
+		{Segment: 4112, ICRC: true, Regions: maxRegions + 1, Time: 1},
+		{Segment: 4112, ICRC: true, AsLink: true, Requests: true, Time: 1},
+		{Segment: 4112, ICRC: true, AsLink: true, Lose: 0.1, Time: 1}} {
 		if err := c.check(); err == nil {
 			t.Errorf("%+v is taken", c)
 		}
@@ -146,6 +153,64 @@ func TestAPeerThatSpeaksNonsenseIsAnError(t *testing.T) {
 	}()
 	if _, err := Receive(l); err == nil || !strings.Contains(err.Error(), "0 bytes") {
 		t.Errorf("a sender of nothing: %v", err)
+	}
+}
+
+// A datagram of a socket that is used as a link's goes to the peer, cut into segments, although the
+// socket is not connected and has no segment length of its own.
+func TestTheSocketOfALinkSendsTrains(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		r, err := listen(netip.MustParseAddr(host))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.close()
+		c := Config{Segment: 4112, ICRC: true, AsLink: true, Time: 1}
+		fd, err := c.dial(netip.MustParseAddr(host), uint16(r.port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		_, peer := sockaddr(netip.MustParseAddr(host), uint16(r.port))
+		u, err := c.asLink(fd, peer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer u.close()
+		s := newBursts(c)
+		s.msgs = s.msgs[:1]
+		u.address(s.msgs)
+		s.fill()
+		if err := s.send(fd); err != nil {
+			t.Fatal(err)
+		}
+		k := newChecker(c)
+		for k.good < uint64(s.count()) {
+			n, err := k.receive(r.fd)
+			if err != nil || n == 0 || k.wrong > 0 {
+				t.Fatalf("%s: %d right packets, %d wrong ones, then %v", host, k.good, k.wrong, err)
+			}
+			k.take(n)
+		}
+		events := make([]unix.EpollEvent, 1)
+		if n, err := unix.EpollWait(u.epoll, events, 0); n != 1 || events[0].Events&unix.EPOLLOUT == 0 {
+			t.Errorf("%s: epoll reports %d events, %v", host, n, err)
+		}
+	}
+}
+
+// Packets go through all regions in turn.
+func TestRegionsAreUsedInTurn(t *testing.T) {
+	c := Config{Segment: 4112, ICRC: true, Regions: 3, Time: 1}
+	region := c.region()
+	if len(region) != 3*regionBytes {
+		t.Fatalf("%d bytes for 3 regions of %d", len(region), regionBytes)
+	}
+	for psn, place := range map[bth.PSN]int{0: 0, 16: 1, 47: 2, 48: 0} {
+		at := &c.place(region, psn)[0]
+		if want := &region[place*regionBytes+int(psn)%16*4096]; at != want {
+			t.Errorf("PSN %d is not in region %d", psn, place)
+		}
 	}
 }
 

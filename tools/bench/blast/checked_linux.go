@@ -2,6 +2,7 @@ package blast
 
 import (
 	"fmt"
+	"net/netip"
 	"unsafe"
 
 	"github.com/gorxe/gorxe/bth"
@@ -137,8 +138,9 @@ func (s *bursts) acknowledge(psn bth.PSN) {
 	}
 }
 
-// sendChecked sends packets with ICRC until over returns true. fd is a socket of [Config.dial].
-func sendChecked(fd int, c Config, over func() bool) error {
+// sendChecked sends packets with ICRC to the receiver at to until over returns true. fd is a socket
+// of [Config.dial].
+func sendChecked(fd int, to netip.AddrPort, c Config, over func() bool) error {
 	tv := unix.NsecToTimeval(recvTimeout.Nanoseconds())
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
 		return fmt.Errorf("SO_RCVTIMEO of a UDP socket: %w", err)
@@ -149,6 +151,15 @@ func sendChecked(fd int, c Config, over func() bool) error {
 		}
 	}
 	s := newBursts(c)
+	if c.AsLink {
+		_, peer := sockaddr(to.Addr(), to.Port())
+		u, err := c.asLink(fd, peer)
+		if err != nil {
+			return err
+		}
+		defer u.close()
+		u.address(s.msgs)
+	}
 	for !over() {
 		s.fill()
 		for s.full(c.window()) && !over() {

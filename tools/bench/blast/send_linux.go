@@ -9,11 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dial returns a socket that sends to port of to, in trains if c has any.
+// dial returns a socket that is connected to port of to and sends trains if c has any. With
+// Config.AsLink it is neither: see [Config.asLink].
 func (c Config) dial(to netip.Addr, port uint16) (fd int, err error) {
 	family, sa := sockaddr(to, port)
 	if fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, fmt.Errorf("opening a UDP socket: %w", err)
+	}
+	if c.AsLink {
+		return fd, nil
 	}
 	if err = unix.Connect(fd, sa); err != nil {
 		err = fmt.Errorf("connecting a UDP socket to %v: %w", to, err)
@@ -46,7 +50,7 @@ func sendUntil(to netip.Addr, port uint16, c Config, done <-chan error) error {
 	case c.reliable():
 		err = sendLossy(fd, c, over.Load)
 	case c.ICRC:
-		err = sendChecked(fd, c, over.Load)
+		err = sendChecked(fd, netip.AddrPortFrom(to, port), c, over.Load)
 	default:
 		err = c.sendBare(fd, over.Load)
 	}

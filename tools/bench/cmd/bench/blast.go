@@ -29,6 +29,8 @@ func runBlast(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	fs.BoolVar(&cfg.ICRC, "icrc", false,
 		"datagrams are packets of a RoCE end: gathered from pieces, with an ICRC that is checked, copied and acknowledged")
 	fs.BoolVar(&cfg.Copied, "copied", false, "the sender copies each payload first, as the responder of a READ does")
+	fs.IntVar(&cfg.Regions, "regions", 1, "`number` of regions of 64 KiB that packets go through at both ends")
+	fs.BoolVar(&cfg.AsLink, "as-link", false, "the sender uses its socket as gorxe's udp link does")
 	fs.BoolVar(&cfg.Requests, "requests", false,
 		"the receiver sends a READ request for each two packets instead of acknowledgements")
 	fs.BoolVar(&cfg.Reliable, "reliable", false,

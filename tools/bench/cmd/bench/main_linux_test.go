@@ -67,7 +67,7 @@ func needNamespaces(t *testing.T, said string) {
 func TestBenchMeasuresAndReports(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
-	c := command(t, dir, "-links", "udp", "-rounds", "1", "-time", "1", "-run", "rate/(bare|.*: 1 QP$)", "-json",
+	c := command(t, dir, "-links", "udp", "-rounds", "1", "-time", "1", "-run", "rate/(bare UDP|.*: 1 QP$)", "-json",
 		"r.json", "-doc", "report.md")
 	if out, err := c.CombinedOutput(); err != nil {
 		needNamespaces(t, string(out))
@@ -223,7 +223,7 @@ func TestBenchLeavesNothingBehind(t *testing.T) {
 	for _, sig := range []os.Signal{unix.SIGINT, unix.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
-			endBench(t, sig, "-rounds", "100", "-time", "1", "-run", "rate/bare")
+			endBench(t, sig, "-rounds", "100", "-time", "1", "-run", "rate/bare UDP")
 			endBench(t, sig, "-rounds", "25", "-time", "1", "-run", "rate/.*udp: 1 QP$",
 				"-beside", "same=gorxe", "-slice", "20ms")
 		})

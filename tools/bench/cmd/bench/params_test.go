@@ -55,6 +55,7 @@ func TestListNamesEveryContender(t *testing.T) {
   bandwidth/bare loop, ICRC and copy
   bandwidth/bare loop, ICRC and two copies
   bandwidth/bare loop, requests and two copies
+  bandwidth/bare loop, socket as a link's
   bandwidth/gorxe udp: WRITE
   bandwidth/gorxe udp: READ
   bandwidth/gorxe udp: WRITE of 8 KiB
