@@ -156,17 +156,17 @@ func (a *Analyzer) connected() {
 	}
 }
 
-// end passes the remaining messages of c, and then c, to the callbacks. cut reports whether c is
-// evicted.
-func (a *Analyzer) end(c *conn, cut bool) {
-	c.Evicted = cut
+// end passes the remaining messages of c, and then c, to the callbacks. evicted reports whether
+// c is removed because of the limit on flows.
+func (a *Analyzer) end(c *conn, evicted bool) {
+	c.Evicted = evicted
 	a.cms.forget(c)
 	for i := range c.dir {
 		st := &c.dir[i]
 		if c.Service == bth.ServiceRC {
-			a.giveUp(st, c.whyOpen(st), cut)
+			a.giveUp(st, c.whyOpen(st), evicted)
 		} else {
-			a.giveUp(st, "", cut)
+			a.giveUp(st, "", evicted)
 		}
 		a.use.records -= len(st.recs)
 		st.recs = nil

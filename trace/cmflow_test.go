@@ -4,7 +4,7 @@ import "testing"
 
 const setup = `
 			a REQ comm=1 qpn=0x11 psn=500
-				= REQ: connection request to TCP port 7000 with QP 0x000011, path MTU 1024, expects PSN 500 first
+				= REQ: connection request to rdma_cm port 7000 (port space TCP) with QP 0x000011, path MTU 1024, expects PSN 500 first
 				role cm flow=1 again=false
 			b REP comm=2 peer=1 qpn=0x22 psn=100
 				= REP: accepts with QP 0x000022, expects PSN 100 first
@@ -109,9 +109,9 @@ func TestTheConnectionManagerTellsWhoTalksToWhom(t *testing.T) {
 				! cm_retry SIDR_REQ is retransmitted 4s after frame 1: no response in that time`},
 		{"a datagram service is asked for by SIDR", `
 			a SIDR_REQ comm=5
-				= SIDR_REQ: requests the datagram queue pair of UDP port 7000
+				= SIDR_REQ: requests the datagram queue pair of rdma_cm port 7000 (port space UDP)
 			b SIDR_REP comm=5 qpn=0x33
-				= SIDR_REP: UDP port 7000 has QP 0x000033, Q_Key 0x0
+				= SIDR_REP: rdma_cm port 7000 (port space UDP) has QP 0x000033, Q_Key 0x0
 			flow 1 service=UD ends=10.0.0.1/0x1-10.0.0.2/0x1`},
 	})
 }

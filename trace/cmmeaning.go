@@ -20,7 +20,7 @@ func (a *Analyzer) sayMAD(e *exchange) {
 	switch m.Attribute {
 	case mad.AttrREQ:
 		r := &m.REQ
-		l.s(": connection request to ").s(r.ServiceID.String()).s(" with QP ").qpn(r.LocalQPN)
+		l.s(": connection request to ").s(ServiceName(r.ServiceID)).s(" with QP ").qpn(r.LocalQPN)
 		if r.PathMTU >= 1 && r.PathMTU <= 5 {
 			l.s(", path MTU ").n(128 << r.PathMTU)
 		}
@@ -41,11 +41,11 @@ func (a *Analyzer) sayMAD(e *exchange) {
 	case mad.AttrDREP:
 		l.s(": disconnected")
 	case mad.AttrSIDRREQ:
-		l.s(": requests the datagram queue pair of ").s(m.SIDRREQ.ServiceID.String())
+		l.s(": requests the datagram queue pair of ").s(ServiceName(m.SIDRREQ.ServiceID))
 	case mad.AttrSIDRREP:
 		r := &m.SIDRREP
 		if r.Status == mad.SIDRSuccess {
-			l.s(": ").s(r.ServiceID.String()).s(" has QP ").qpn(r.QPN).s(", Q_Key ").hex(uint64(r.QKey))
+			l.s(": ").s(ServiceName(r.ServiceID)).s(" has QP ").qpn(r.QPN).s(", Q_Key ").hex(uint64(r.QKey))
 		} else {
 			l.s(": ").s(r.Status.String())
 		}
@@ -53,6 +53,15 @@ func (a *Analyzer) sayMAD(e *exchange) {
 	if e == nil && m.Attribute != mad.AttrSIDRREQ && m.Attribute != mad.AttrSIDRREP {
 		l.s(" (connection not in the capture)")
 	}
+}
+
+// ServiceName returns the port that id represents, such as "rdma_cm port 7174 (port space TCP)", or
+// its number. The port is one of RDMA_PS_TCP or RDMA_PS_UDP, not of TCP or UDP.
+func ServiceName(id mad.ServiceID) string {
+	if space, port, ok := id.IP(); ok {
+		return fmt.Sprintf("rdma_cm port %d (port space %s)", port, space)
+	}
+	return id.String()
 }
 
 // seenBefore detects a retransmitted CM message of e.

@@ -34,7 +34,8 @@ type direction struct {
 	port    uint16 // UDP source port
 	packets int
 	service bth.Service
-	tries   int // acknowledgements that matched several directions equally
+	// ambiguous is the number of acknowledgements that matched several directions equally well.
+	ambiguous int
 }
 
 type directionKey struct {
@@ -48,17 +49,18 @@ type hostPair struct{ src, dst netip.Addr }
 
 func (w hostPair) back() hostPair { return hostPair{w.dst, w.src} }
 
-// table holds the active flows.
+// table holds the conversations that are being followed: each is a conn with the directions seen
+// so far. Outputs show a conn as a flow.
 type table struct {
-	limit          int
+	limit          int // maximum of count
 	directions     map[directionKey]*direction
 	unpaired       map[hostPair][]*direction // directions that are not paired
-	recent         [2]*direction
-	newest, oldest *conn
+	recent         [2]*direction             // latest results of find, the latest first
+	newest, oldest *conn                     // by the latest packet
 	count          int
-	number         int
-	evicted        uint64
-	end            func(c *conn, cut bool)
+	number         int                         // of the latest flow
+	evicted        uint64                      // flows evicted because of the limit
+	end            func(c *conn, evicted bool) // called when a flow ends or is evicted
 }
 
 // maxUnpaired limits the unpaired directions per hostPair that pair searches.
@@ -121,9 +123,9 @@ func (t *table) attach(key directionKey, c *conn, from int) *direction {
 	return h
 }
 
-// drop ends c and removes it.
-func (t *table) drop(c *conn, cut bool) {
-	t.end(c, cut)
+// drop ends c and removes it; evicted reports whether it is removed because of the limit on flows.
+func (t *table) drop(c *conn, evicted bool) {
+	t.end(c, evicted)
 	for _, h := range c.directions {
 		t.forget(h)
 	}

@@ -118,7 +118,7 @@ func TestLengthsThatLie(t *testing.T) {
 			a SEND_ONLY psn=6 nom
 			a SEND_ONLY psn=7 nom
 			a SEND_ONLY psn=8 nom
-				! no_migreq 10.0.0.1 never sets MigReq (neither does Linux rxe)...
+				! no_migreq 10.0.0.1 has not set MigReq in its first 8 packets (Linux rxe never sets it)...
 			a SEND_ONLY psn=9 nom`},
 	})
 }

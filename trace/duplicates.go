@@ -183,13 +183,16 @@ func (a *Analyzer) timedOut(st *stream, s bth.PSN, r *record) string {
 	case st.readAt(s) != nil && st.readAt(s).high != st.readAt(s).first:
 		return fmt.Sprintf("the request is retransmitted from PSN %d on, %s after frame %d, although responses were captured: they were lost or reordered after the capture point, or the requester's timer expired",
 			s, lasting(a.since(r.at)), r.latest)
+	case st.exact && s.Diff(st.una) < 0:
+		return fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired, although the PSN was acknowledged: the acknowledgement was lost after the capture point, or late",
+			s, lasting(a.since(r.at)), r.latest)
 	case s.Diff(st.expected) < 0:
 		text := fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired, although the capture has no gap up to PSN %d",
 			s, lasting(a.since(r.at)), r.latest, st.expected.Sub(1))
 		if m := st.at(st.expected); m != nil && m.missed > m.latest {
 			return text + fmt.Sprintf("; the next PSN is missing since frame %d, without a NAK so far", m.missed)
 		}
-		return text + ": the packets or their acknowledgement were lost or late"
+		return text + ": packets were lost after the capture point, or the acknowledgement was lost or late"
 	}
 	return fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired", s,
 		lasting(a.since(r.at)), r.latest)

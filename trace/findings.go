@@ -57,10 +57,19 @@ const (
 	CMRejected         Kind = "cm_rejected"
 	NotGoBackN         Kind = "responder_breaks_go_back_n" // a responder acknowledges what it cannot have received
 	InconsistentLength Kind = "pad_or_length"              // payload and headers contradict each other
-	NeverMigReq        Kind = "no_migreq"                  // a peer never sets MigReq; APM may read that as migration
+	NeverMigReq        Kind = "no_migreq"                  // no MigReq in the first packets of a host
 	PSNReused          Kind = "misnumbered"                // one PSN for two different packets
 	Unanswered         Kind = "unanswered"                 // the capture or the connection ends before a response
 )
+
+// Kinds returns all kinds of findings.
+func Kinds() []Kind {
+	return []Kind{
+		WrongICRC, RxeICRC, Malformed, Gap, Duplicate, Reordered, SequenceNAK, ErrorNAK, RNRNAK, AfterNAK, KeptEarly,
+		AfterTimeout, AfterRNR, ImpliedNAK, ReadAgain, AtomicReplay, AckCoalesced, NoCredit, ECNMarked, Congestion,
+		CMRetry, CMRejected, NotGoBackN, InconsistentLength, NeverMigReq, PSNReused, Unanswered,
+	}
+}
 
 // note adds a finding to the current packet.
 func (a *Analyzer) note(k Kind, l Level, text string, frames ...int) {

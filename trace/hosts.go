@@ -19,7 +19,7 @@ type host struct {
 
 const (
 	maxHosts  = 4096
-	migReqAny = 8 // packets without MigReq after which an address counts as never setting it
+	migReqAny = 8 // packets without MigReq after which an address is noted
 )
 
 // host returns the state of the current packet's source, or nil if there are too many.
@@ -46,7 +46,7 @@ func (a *Analyzer) trusted() bool {
 	return true
 }
 
-// checkMigReq notes an address that never sets MigReq, once.
+// checkMigReq notes an address that has not set MigReq in its first migReqAny packets.
 func (a *Analyzer) checkMigReq(h *host) {
 	p := a.p
 	if h == nil || p.Err != nil || !a.good || a.info.Service == bth.ServiceCNP {
@@ -60,7 +60,7 @@ func (a *Analyzer) checkMigReq(h *host) {
 		return
 	}
 	if h.packets++; h.packets == migReqAny {
-		a.note(NeverMigReq, Info, fmt.Sprintf("%s never sets MigReq (neither does Linux rxe); most RNICs do, because a queue pair starts in path migration state MIGRATED", p.Src.Addr()), h.first, p.Number)
+		a.note(NeverMigReq, Info, fmt.Sprintf("%s has not set MigReq in its first %d packets (Linux rxe never sets it); most RNICs do, because a queue pair starts in path migration state MIGRATED", p.Src.Addr(), migReqAny), h.first, p.Number)
 	}
 }
 

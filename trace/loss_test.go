@@ -178,7 +178,15 @@ func TestLossesAndWhatTheyLeadTo(t *testing.T) {
 			+67ms
 			a SEND_ONLY psn=5 len=9 ack
 				= SEND #1 of 9 bytes, retransmitted after a timeout, AckReq
-				! again_after_timeout PSN 5 is retransmitted 68ms after frame 1 without a NAK: the requester's timer expired, although the capture has no gap up to PSN 5: the packets or their acknowledgement were lost or late
+				! again_after_timeout PSN 5 is retransmitted 68ms after frame 1 without a NAK: the requester's timer expired, although the capture has no gap up to PSN 5: packets were lost after the capture point, or the acknowledgement was lost or late
+			b ACKNOWLEDGE psn=5
+			flow 1 timeouts=1 again=1`},
+		{"the acknowledgement was captured, but the requester did not receive it in time", `
+			a SEND_ONLY psn=5 len=9 ack
+			b ACKNOWLEDGE psn=5
+			+67ms
+			a SEND_ONLY psn=5 len=9 ack
+				! again_after_timeout PSN 5 is retransmitted ... the requester's timer expired, although the PSN was acknowledged: the acknowledgement was lost after the capture point, or late
 			b ACKNOWLEDGE psn=5
 			flow 1 timeouts=1 again=1`},
 		{"the last packet was lost, and only the timer can tell", `

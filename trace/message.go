@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"slices"
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
@@ -95,14 +96,15 @@ func (a *Analyzer) finish(w *work) {
 }
 
 // giveUp finishes all open messages of st. RC messages fail with the reason why, unless it is "".
-func (a *Analyzer) giveUp(st *stream, why string, cut bool) {
+// evicted is the value of Message.Evicted.
+func (a *Analyzer) giveUp(st *stream, why string, evicted bool) {
 	q := &st.works
 	for i := range q.n {
 		if w := q.get(i); !w.over {
 			if w.m.Failed == "" && w.m.Flow.Service == bth.ServiceRC {
 				w.m.Failed = why
 			}
-			w.m.Evicted = cut
+			w.m.Evicted = evicted
 			a.finish(w)
 		}
 	}
@@ -125,6 +127,17 @@ func verb(info *bth.OpcodeInfo) string {
 		return "WRITE with immediate"
 	}
 	return verbs[info.Op]
+}
+
+// Verbs returns the verbs that a [Message] can have.
+func Verbs() []string {
+	var all []string
+	for o := range bth.Opcodes() {
+		if i := o.Info(); i.Request() && !slices.Contains(all, verb(i)) {
+			all = append(all, verb(i))
+		}
+	}
+	return all
 }
 
 var verbs = [...]string{

@@ -85,7 +85,7 @@ func (a *Analyzer) pair(h *direction) *conn {
 		return h.conn
 	}
 	if ties > 0 {
-		if h.tries++; h.tries < maxAmbiguous {
+		if h.ambiguous++; h.ambiguous < maxAmbiguous {
 			return h.conn
 		}
 	}

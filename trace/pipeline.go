@@ -149,8 +149,8 @@ func (p *Pipeline) Counts() Counts { return p.decoder.Counts }
 // Shown returns the number of selected packets.
 func (p *Pipeline) Shown() uint64 { return p.shown }
 
-// Missing returns the number of packets that gorxe's own comments report as missing from its
-// trace.
+// Missing returns the number of packets that are missing from the capture according to the frame
+// comments in it, which gorxe writes into its own traces; see [MissingNote].
 func (p *Pipeline) Missing() uint64 { return p.missing }
 
 // each calls f for the outputs that implement T, until one fails.

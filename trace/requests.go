@@ -238,8 +238,8 @@ func (a *Analyzer) span(c *conn, w *work) uint32 {
 	return n
 }
 
-// take adds the current packet to its message. known reports whether a packet without a record
-// was counted before.
+// take adds the current packet, whose record is r, to its message. known reports whether the packet
+// was counted before, even if r is new because the old record was replaced.
 func (a *Analyzer) take(c *conn, st *stream, w *work, r *record, known bool) {
 	p, m := a.p, w.m
 	first := r.times == 0 && !known

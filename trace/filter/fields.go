@@ -41,6 +41,15 @@ func Fields() []Field {
 	return out
 }
 
+// findingNames returns the values of the field finding.
+func findingNames() []string {
+	var names []string
+	for _, k := range trace.Kinds() {
+		names = append(names, string(k))
+	}
+	return names
+}
+
 func one(v uint64) numbers { return numbers{[4]uint64{v}, 1} }
 
 func onlyIf(is bool, v uint64) numbers {

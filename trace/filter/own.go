@@ -22,10 +22,10 @@ var own = []field{
 	{names: []string{"addr"}, what: "address of either end", example: "198.18.0.2", addrs: addrOf(0, true, true)},
 	{names: []string{"src"}, what: "address of the sender", example: "198.18.0.2", addrs: addrOf(0, true, false)},
 	{names: []string{"dst"}, what: "address of the receiver", example: "fd00::/8", addrs: addrOf(0, false, true)},
-	{names: []string{"opcode", "infiniband.bth.opcode"}, what: "by number or name", example: "RC_ACKNOWLEDGE", bits: 8,
+	{names: []string{"opcode", "infiniband.bth.opcode"}, what: "opcode of the packet in its BTH, by number or name", example: "RC_ACKNOWLEDGE", bits: 8,
 		called:  named(opcodeNames),
 		numbers: inBTH(func(b *bth.Packet) uint64 { return uint64(b.Opcode) })},
-	{names: []string{"op"}, what: "operation: send, write, read, read_response, ack, ...", example: "write", bits: 8,
+	{names: []string{"op"}, what: "operation of the packet: send, write, read, read_response, ack, ...", example: "write", bits: 8,
 		called:  named(operationNames),
 		numbers: inBTH(func(b *bth.Packet) uint64 { return uint64(b.Opcode.Info().Op) })},
 	{names: []string{"service"}, what: "rc, uc, ud or cnp", example: "rc", bits: 8, called: named(serviceNames),
@@ -53,16 +53,18 @@ var own = []field{
 			}
 			return one(uint64(p.Message.Number))
 		}},
-	{names: []string{"verb"}, what: "of the message", example: "WRITE",
+	{names: []string{"verb"}, what: "verb of its message; for an acknowledgement, of the message it answers", example: "WRITE",
+		known: trace.Verbs(),
 		texts: func(p *trace.Packet, want string) (is, some bool) {
 			if p.Message == nil {
 				return false, false
 			}
 			return strings.EqualFold(p.Message.Verb, want), true
 		}},
-	{names: []string{"finding"}, what: "packets with this finding", example: "again_after_timeout", texts: finding},
+	{names: []string{"finding"}, what: "packets with this finding", example: "again_after_timeout",
+		known: findingNames(), texts: finding},
 
-	{names: []string{"error"}, what: "wrong ICRCs, broken packets, NAKs, rejections, findings that are errors",
+	{names: []string{"error"}, what: "wrong ICRCs, broken packets, all NAKs, rejections, findings that are errors",
 		is: isError},
 	{names: []string{"warning"}, what: "errors and warnings", is: func(p *trace.Packet) bool {
 		return isError(p) || level(p) >= int(trace.Warning)
@@ -79,7 +81,7 @@ var own = []field{
 		})},
 	{names: []string{"ack"}, what: "acknowledgements and NAKs",
 		is: role(trace.Ack, func(i *bth.OpcodeInfo) bool { return i.Op == bth.OpAck })},
-	{names: []string{"datagram"}, what: "packets of an unreliable service (UC or UD)",
+	{names: []string{"unreliable", "datagram"}, what: "packets of an unreliable service (UC or UD)",
 		is: role(trace.Datagram, func(i *bth.OpcodeInfo) bool {
 			return i.Service == bth.ServiceUC || i.Service == bth.ServiceUD
 		})},

@@ -30,6 +30,7 @@ type field struct {
 	bits   int                         // width of the number
 	around bool                        // ranges may wrap around
 	called func(string) (uint64, bool) // maps names to numbers
+	known  []string                    // all values of texts
 }
 
 // numbers are the values of a field in a packet, in an array to avoid allocation.
@@ -49,7 +50,12 @@ func (f *field) parse(text string) (value, error) {
 	case f.addrs != nil:
 		return parseAddr(text)
 	case f.texts != nil:
-		return value{text: strings.ToLower(text)}, nil
+		for _, k := range f.known {
+			if strings.EqualFold(k, text) {
+				return value{text: k}, nil
+			}
+		}
+		return value{}, fmt.Errorf("%q is unknown; the values are %s", text, strings.Join(f.known, ", "))
 	}
 	low, high, isRange := strings.Cut(text, "..")
 	if isRange && low == "" || isRange && high == "" {

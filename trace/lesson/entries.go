@@ -12,6 +12,14 @@ import (
 // events, the basics, CM messages, requests, and encoding.
 var entries = slices.Concat(exceptional, basic, managing, asking, made)
 
+// whenPostponed are the lessons, by key, whose condition holds for the first packet of a message
+// only. If such a lesson does not fit at that packet, it is returned for a packet with this
+// condition, so that it can appear although the capture has no second message.
+var whenPostponed = map[string]condition{
+	"packets": decoded(part),
+	"reth":    op(bth.OpWrite, bth.OpReadRequest, bth.OpReadResponse, bth.OpFlush, bth.OpAtomicWrite),
+}
+
 var managing = []entry{
 	{Lesson{"req", "REQ: connection request",
 		"Before two queue pairs can communicate, each side needs the other's queue pair number and first " +
@@ -24,9 +32,9 @@ var managing = []entry{
 			"first PSN that it expects, like TCP's SYN-ACK.",
 		"IBA table 110"}, message(mad.AttrREP)},
 	{Lesson{"rtu", "RTU: ready to use",
-		"The third message: both sides may send. Data may arrive before it, so the passive side treats the " +
-			"first request for its queue pair as an RTU.",
-		"IBA table 111"}, message(mad.AttrRTU)},
+		"The third message: both sides may send. Data may arrive before it: the passive side may then treat " +
+			"the connection as established, or repeat its REP to request the RTU, as gorxe does.",
+		"IBA table 111, 12.9.7.2"}, message(mad.AttrRTU)},
 	{Lesson{"mra", "MRA: wait",
 		"MRA is message receipt acknowledgement: the message arrived, but the answer will take longer than " +
 			"agreed, for example because a program has to decide. The other side waits for the time in the MRA " +
@@ -57,8 +65,8 @@ var basic = []entry{
 		"IBA annex A17"}, anyPacket},
 	{Lesson{"queue_pair", "Queue pairs",
 		"Programs communicate through queue pairs: each has a send queue of work requests and a receive " +
-			"queue of buffers. A packet contains only the number of the destination queue pair; gorxe finds the " +
-			"sender's from the packets of the other direction.",
+			"queue of buffers. A packet of a connection contains only the number of the destination queue pair; " +
+			"gorxe finds the sender's from the packets of the other direction. A datagram contains both numbers.",
 		"IBA 9.2"}, anyPacket},
 }
 
@@ -100,7 +108,7 @@ var asking = []entry{
 		"IBA annex A19"}, op(bth.OpAtomicWrite)},
 	{Lesson{"ack", "Acknowledgement",
 		"The responder has received every packet up to and including this PSN; a TCP ACK names the next byte " +
-			"instead. The acknowledgement of its last packet completes a SEND or WRITE: the requester's program " +
+			"instead. A SEND or WRITE is complete when its last packet is acknowledged: the requester's program " +
 			"gets a completion and may reuse its buffer.",
 		"IBA 9.7.5.1"}, ack(bth.Syndrome.IsAck)},
 	{Lesson{"nak", "NAK",
@@ -110,7 +118,8 @@ var asking = []entry{
 	{Lesson{"completion", "From work request to completion",
 		"A program posts a work request; the NIC sends it as a message and, after the acknowledgement, gives " +
 			"the program a work completion. The latency shown here is the time from the message's first packet " +
-			"to its acknowledgement.",
+			"to its acknowledgement. Numbers such as #2 count the messages of a flow, those of both directions " +
+			"together.",
 		"IBA 9.7.5.1"}, completed},
 	{Lesson{"uc", "Unreliable connection",
 		"A connection without acknowledgements and retransmissions. If a packet is missing, the receiver " +
@@ -136,19 +145,19 @@ var made = []entry{
 			"request. A receiver executes requests in the order of their PSNs.",
 		"IBA 9.7"}, anyPacket},
 	{Lesson{"reth", "Address, key and length",
-		"The RETH (RDMA extended transport header) is part of the first packet of a WRITE and of a READ " +
-			"request. The program that owns the memory gave the R_Key to the requester; it permits access to one " +
-			"memory region, for certain operations.",
+		"The RETH (RDMA extended transport header) has the address of the remote memory, its length and its " +
+			"key (R_Key). It is part of the first packet of a WRITE and of a READ request. The program that owns " +
+			"the memory gave the key to the requester; it permits certain operations on one memory region.",
 		"IBA 9.3"}, header(bth.HasRETH)},
 	{Lesson{"packets", "Messages of several packets",
-		"A message longer than the path MTU is sent as several packets, FIRST, MIDDLE and LAST; a shorter " +
-			"one as ONLY. Every packet but the last carries exactly one path MTU (256, 512, 1024, 2048 or 4096 " +
+		"A message longer than the path MTU is sent as several packets, FIRST, MIDDLE and LAST; any other as " +
+			"ONLY. Every packet except the last carries exactly one path MTU (256, 512, 1024, 2048 or 4096 " +
 			"bytes), so no packet needs an offset.",
 		"IBA 9.2, 9.7.4.1"}, decoded(first)},
 	{Lesson{"ack_req", "AckReq",
 		"The requester sets this bit to ask for an acknowledgement: in the last packet of a message, and in " +
-			"some packets of a long one, so that its window does not fill up. Packets without the bit need no " +
-			"acknowledgement.",
+			"some packets of a long one, so that the requester's window does not fill up. Packets without the " +
+			"bit need no acknowledgement.",
 		"IBA 9.7.5.1"}, decoded(func(p *trace.Packet) bool { return p.BTH.AckReq && p.Role == trace.Request })},
 	{Lesson{"aeth", "Syndrome and MSN",
 		"Each acknowledgement has an AETH (ACK extended transport header). Its first byte is the syndrome: " +

@@ -19,13 +19,13 @@ var exceptional = []entry{
 			"It is sent once per gap: if the NAK or the retransmission is lost, the requester retransmits " +
 			"only when its timer expires.",
 		"IBA 9.7.5.2"}, finding(trace.SequenceNAK)},
-	{Lesson{"again_after_nak", "Go-back-N",
+	{Lesson{"again_after_nak", "Retransmission after a NAK: go-back-N",
 		"After a sequence NAK the requester retransmits all packets from the missing PSN on, even those that " +
 			"had arrived. " +
 			"TCP with selective acknowledgements would retransmit one segment. With go-back-N the receiver " +
 			"needs no memory for packets out of order, but a loss costs a whole window. " +
-			"If the responder has shown that it keeps packets after a gap, a requester may retransmit only " +
-			"the missing packet, as gorxe does; then this is a single packet.",
+			"gorxe retransmits only the missing packet at first; it goes back if the answer acknowledges no " +
+			"later packet, and at once if the responder is Linux rxe.",
 		"IBA 9.7.5.2"}, finding(trace.AfterNAK)},
 	{Lesson{"kept_early", "Selective repair",
 		"The acknowledgement covers packets that arrived after the gap and were not retransmitted: this " +
@@ -43,7 +43,7 @@ var exceptional = []entry{
 		"IBA 9.7.6.1.3"}, finding(trace.AfterTimeout)},
 	{Lesson{"rnr_nak", "RNR NAK: receiver not ready",
 		"A SEND needs a receive that the other program has posted, and none is left. " +
-			"The sender must wait for the time in the NAK (one of 32, 10 µs to 655 ms) before it " +
+			"The sender must wait for the time in the NAK (one of 32 values from 10 µs to 655 ms) before it " +
 			"retransmits. TCP would close its window instead.",
 		"IBA 9.7.5.2.8"}, finding(trace.RNRNAK)},
 	{Lesson{"again_after_rnr", "Retry after an RNR NAK",
@@ -81,8 +81,9 @@ var exceptional = []entry{
 	{Lesson{"nak_error", "A NAK that ends the connection",
 		"The responder cannot execute the request: the key, the address range, the access rights or the " +
 			"request itself is wrong. " +
-			"The queue pairs of both ends enter the error state, all posted work requests complete with " +
-			"WR_FLUSH_ERR, and the program must connect again.",
+			"It completes with an error such as REM_ACCESS_ERR, later requests and the posted receives with " +
+			"WR_FLUSH_ERR. " +
+			"The queue pairs of both ends enter the error state, and the program must connect again.",
 		"IBA 9.7.5.2"}, finding(trace.ErrorNAK)},
 	{Lesson{"remote_access", "Remote access error",
 		"A network card checks each remote access: does the key exist, does it belong to the protection " +
@@ -138,9 +139,10 @@ var exceptional = []entry{
 		"A responder that follows the rules cannot have received what it acknowledges here. Usually the " +
 			"capture missed packets that did arrive.",
 		"IBA 9.7"}, finding(trace.NotGoBackN)},
-	{Lesson{"no_migreq", "MigReq",
-		"The bit belongs to automatic path migration, with which a connection moves to another port. A queue " +
-			"pair without an alternate path is in the state migrated, in which this bit is 1; most RNICs set it " +
+	{Lesson{"no_migreq", "A host without MigReq",
+		"The sender of this packet has not set the MigReq bit in its first packets. " +
+			"The bit belongs to automatic path migration, with which a connection moves to another port. A queue " +
+			"pair without an alternate path is in the state migrated, in which the bit is 1; most RNICs set it " +
 			"in all packets. Linux rxe never sets it, and ignores it.",
 		"IBA 9.2"}, finding(trace.NeverMigReq)},
 	{Lesson{"cm_retry", "Messages of the connection manager are repeated",

@@ -12,45 +12,72 @@ import (
 type Lesson struct {
 	Key   string // stable identifier
 	Title string
-	Text  string // two or three sentences
+	Text  string // up to four sentences
 	Rule  string // source, such as "IBA 9.7.5.2"
 }
 
 // entry is a lesson and the condition for the packets that it explains.
 type entry struct {
 	Lesson
-	shown func(p *trace.Packet) bool
+	explains condition
 }
 
-// DefaultLimit is the default limit on the lessons that a [Teacher] returns for one packet.
-// Remaining lessons are returned for a later packet.
+// DefaultLimit is the default limit on the lessons that a [Teacher] returns for one packet. Each
+// further lesson is postponed to a later packet that it explains.
 const DefaultLimit = 3
 
-// Teacher returns every lesson once.
+// Teacher returns each lesson at most once.
 type Teacher struct {
-	most int
-	left []entry
+	limit int // lessons per packet
+	left  []untaught
 }
 
-// NewTeacher returns a Teacher with all lessons left. most is the maximum number of lessons per
-// packet; 0 means [DefaultLimit].
-func NewTeacher(most int) *Teacher {
-	if most <= 0 {
-		most = DefaultLimit
+// untaught is a lesson that has not been returned.
+type untaught struct {
+	entry
+	postponed bool // it explains an earlier packet, which had the maximum number of lessons
+}
+
+// matches reports whether the lesson can be returned for p.
+func (l *untaught) matches(p *trace.Packet) bool {
+	if l.explains(p) {
+		return true
 	}
-	return &Teacher{most: most, left: slices.Clone(entries)}
+	if !l.postponed {
+		return false
+	}
+	also := whenPostponed[l.Key]
+	return also != nil && also(p)
 }
 
-// Teach returns the lessons for which p is the first example, most important first. p must have
-// been processed by an Analyzer.
+// NewTeacher returns a Teacher with all lessons left. limit is the maximum number of lessons per
+// packet; 0 means [DefaultLimit].
+func NewTeacher(limit int) *Teacher {
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	t := &Teacher{limit: limit, left: make([]untaught, len(entries))}
+	for i, e := range entries {
+		t.left[i].entry = e
+	}
+	return t
+}
+
+// Teach returns the lessons for which p is the first example, and those postponed from earlier
+// packets for which p is a further example, most important first. p must have been processed by an
+// Analyzer.
 func (t *Teacher) Teach(p *trace.Packet) []Lesson {
 	var out []Lesson
-	for i := 0; i < len(t.left) && len(out) < t.most; {
-		if t.left[i].shown(p) {
-			out = append(out, t.left[i].Lesson)
-			t.left = slices.Delete(t.left, i, i+1)
-		} else {
+	for i := 0; i < len(t.left); {
+		switch l := &t.left[i]; {
+		case !l.matches(p):
 			i++
+		case len(out) == t.limit:
+			l.postponed = true
+			i++
+		default:
+			out = append(out, l.Lesson)
+			t.left = slices.Delete(t.left, i, i+1)
 		}
 	}
 	return out

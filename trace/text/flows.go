@@ -41,8 +41,8 @@ func (t *Flows) Flow(f *trace.Flow) error {
 	}
 	parts = append(parts, throughput(f))
 	if r := f.RTT; r.Count > 0 {
-		parts = append(parts, fmt.Sprintf("RTT min %s avg %s max %s of %d", short(r.Min),
-			short(r.Sum/time.Duration(r.Count)), short(r.Max), r.Count))
+		parts = append(parts, fmt.Sprintf("RTT min %s avg %s max %s of %s", short(r.Min),
+			short(r.Sum/time.Duration(r.Count)), short(r.Max), count(r.Count, "sample")))
 	}
 	if f.Window > 0 {
 		parts = append(parts, "max in flight "+count(f.Window, "packet"))
@@ -66,7 +66,7 @@ func (t *Flows) began(f *trace.Flow) []string {
 	}
 	s := "CM"
 	if m.ServiceID != 0 {
-		s += " to " + mad.ServiceID(m.ServiceID).String()
+		s += " to " + trace.ServiceName(mad.ServiceID(m.ServiceID))
 	}
 	switch {
 	case m.Rejected != "":

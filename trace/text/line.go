@@ -229,7 +229,7 @@ func (w *Writer) mad(m *mad.Message) {
 	switch m.Attribute {
 	case mad.AttrREQ:
 		w.s(" to ")
-		w.s(m.REQ.ServiceID.String())
+		w.s(trace.ServiceName(m.REQ.ServiceID))
 		w.s(" for QP ")
 		w.qpn(m.REQ.LocalQPN)
 	case mad.AttrREP:
@@ -240,7 +240,7 @@ func (w *Writer) mad(m *mad.Message) {
 		w.s(m.REJ.Reason.String())
 	case mad.AttrSIDRREQ:
 		w.s(" to ")
-		w.s(m.SIDRREQ.ServiceID.String())
+		w.s(trace.ServiceName(m.SIDRREQ.ServiceID))
 	case mad.AttrSIDRREP:
 		w.s(": ")
 		w.s(m.SIDRREP.Status.String())

@@ -70,18 +70,20 @@ request.
 	fs := c.Flags()
 	fs.SortFlags = false
 	p.live.add(fs)
-	fs.BoolVarP(&p.verbose, "verbose", "v", false, "every header field, by its name in the IBA")
+	fs.BoolVarP(&p.verbose, "verbose", "v", false,
+		"every header field, by its name in the InfiniBand specification (IBA)")
 	fs.BoolVar(&p.hex, "hex", false, "every header field, with its bytes")
 	fs.BoolVar(&p.payload, "payload", false, "the bytes of the payload")
 	fs.BoolVar(&p.messages, "messages", false,
 		"one line per message instead: verb, size, packets, latency, retransmissions")
 	fs.BoolVar(&p.flows, "flows", false,
 		"one line per connection: how it began, MTU, throughput, round trips, losses, errors")
-	fs.BoolVar(&p.explain, "explain", false, "say what each thing is for, at the first packet that shows it")
+	fs.BoolVar(&p.explain, "explain", false,
+		"say what each thing is for, at the first packet that shows it (at most three at a packet; others follow)")
 	fs.StringVar(&p.pcapng, "pcapng", "",
 		"write the frames to `FILE`, with their meaning as packet comments, which Wireshark shows")
 	fs.BoolVar(&p.json, "json", false,
-		"one JSON object per line: packets, messages and connections, or those that are asked for")
+		"one JSON object per line: packets, messages and connections; with --messages or --flows only these")
 	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`; the page loads nothing from the network")
 	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` matches")
 	return c
@@ -112,24 +114,47 @@ func (p *params) check() error {
 	return nil
 }
 
-// filterHelp returns help on the fields of filters.
+// filterHelp returns help on the fields of filters and the values of finding.
 func filterHelp() string {
 	var b strings.Builder
 	b.WriteString(
 		"A filter compares fields (qp 0x11, psn >= 5, opcode in {4, 17}) and combines that with and, or, not and\n" +
 			"parentheses. Fields:\n")
-	shark := 0
+	var shark, findings []string
 	for _, f := range filter.Fields() {
 		if f.Wireshark {
-			shark++
+			shark = append(shark, f.Names[0])
 			continue
 		}
 		fmt.Fprintf(&b, "  %-10s %-20s %s\n", f.Names[0], f.Example, f.What)
 	}
-	fmt.Fprintf(&b,
-		"and %d of Wireshark's display filters, such as infiniband.bth.opcode == 10, infiniband.aeth.msn, ip.addr.",
-		shark)
-	return b.String()
+	b.WriteString("The values of finding:\n")
+	for _, k := range trace.Kinds() {
+		findings = append(findings, string(k))
+	}
+	writeList(&b, findings)
+	b.WriteString("Further fields, named as in Wireshark (as are infiniband.bth.opcode, infiniband.bth.psn and frame.number):\n")
+	writeList(&b, shark)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// helpWidth is the maximum length of a line of writeList.
+const helpWidth = 100
+
+// writeList writes words in indented lines.
+func writeList(b *strings.Builder, words []string) {
+	line := " "
+	for i, w := range words {
+		if i < len(words)-1 {
+			w += ","
+		}
+		if len(line)+1+len(w) > helpWidth {
+			fmt.Fprintln(b, line)
+			line = " "
+		}
+		line += " " + w
+	}
+	fmt.Fprintln(b, line)
 }
 
 // run reads a capture and writes the requested outputs.

@@ -126,6 +126,8 @@ func TestTraceSaysWhatIsWrong(t *testing.T) {
 		{"two files", "trace a b", nil, 2, 0, `takes one file; unexpected argument "b"`},
 		{"filter", "trace --filter qpx==1", nil, 2, 0,
 			`gorxe: --filter, at character 1: unknown field "qpx", did you mean "qp"?`},
+		{"finding", "trace --filter finding==nosuch", nil, 2, 0,
+			`gorxe: --filter, at character 10: finding: "nosuch" is unknown; the values are icrc_wrong, `},
 		{"nothing chosen", "trace --filter psn==99", captured, 0, 0, "the filter matches none of 3 packets"},
 		{"nothing there", "trace", captureOf(t), 0, 0, "no RoCEv2 packets in 0 frames"},
 		{"something else", "trace --filter frame==1", other, 0, 0, "the filter matches none of 2 packets"},

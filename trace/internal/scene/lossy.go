@@ -72,7 +72,7 @@ func (s *Script) connect(f *trace.Flow) {
 		RNRRetryCount: 7}
 	begin := s.now
 	s.cm(f, 0, &mad.Message{Attribute: mad.AttrREQ, REQ: req},
-		"asks for a connection to TCP port 7174: QPN 0x000011, first PSN 900, path MTU 1024")
+		"asks for a connection to rdma_cm port 7174: QPN 0x000011, first PSN 900, path MTU 1024")
 	s.After(80 * time.Microsecond)
 	s.cm(f, 1, &mad.Message{Attribute: mad.AttrREP, REP: rep}, "accepts: QPN 0x00002a, first PSN 100")
 	s.cm(f, 0, &mad.Message{Attribute: mad.AttrRTU, RTU: mad.RTU{LocalCommID: 0x0a01, RemoteCommID: 0x0b01}},

@@ -8,15 +8,16 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-type shown = func(p *trace.Packet) bool
+// condition reports whether p is one of the packets that a lesson explains.
+type condition = func(p *trace.Packet) bool
 
 // decoded returns f restricted to packets that could be decoded.
-func decoded(f shown) shown {
+func decoded(f condition) condition {
 	return func(p *trace.Packet) bool { return p.Err == nil && f(p) }
 }
 
 // op matches packets of the given operations, except on UD.
-func op(ops ...bth.Operation) shown {
+func op(ops ...bth.Operation) condition {
 	return decoded(func(p *trace.Packet) bool {
 		i := p.BTH.Opcode.Info()
 		return i.Service != bth.ServiceUD && slices.Contains(ops, i.Op)
@@ -24,35 +25,41 @@ func op(ops ...bth.Operation) shown {
 }
 
 // header matches packets with one of the extension headers in h.
-func header(h bth.Headers) shown {
+func header(h bth.Headers) condition {
 	return decoded(func(p *trace.Packet) bool { return p.BTH.Opcode.Info().Headers&h != 0 })
 }
 
-func service(s bth.Service) shown {
+// service matches packets of s, except CM messages.
+func service(s bth.Service) condition {
 	return decoded(func(p *trace.Packet) bool { return p.BTH.Opcode.Info().Service == s && p.MAD == nil })
 }
 
 // message matches CM messages with one of the given attributes.
-func message(a ...mad.Attribute) shown {
+func message(a ...mad.Attribute) condition {
 	return decoded(func(p *trace.Packet) bool { return p.MAD != nil && slices.Contains(a, p.MAD.Attribute) })
 }
 
 // finding matches packets with a finding of one of the kinds.
-func finding(kinds ...trace.Kind) shown {
+func finding(kinds ...trace.Kind) condition {
 	return func(p *trace.Packet) bool {
 		return slices.ContainsFunc(p.Findings, func(f trace.Finding) bool { return slices.Contains(kinds, f.Kind) })
 	}
 }
 
 // ack matches acknowledgements whose syndrome satisfies f.
-func ack(f func(bth.Syndrome) bool) shown {
+func ack(f func(bth.Syndrome) bool) condition {
 	return decoded(func(p *trace.Packet) bool { return p.BTH.Opcode.Info().Op == bth.OpAck && f(p.BTH.AETH.Syndrome) })
 }
 
+// part matches a packet of a message of several packets.
+func part(p *trace.Packet) bool { return p.BTH.Opcode.Info().Pos != bth.Only }
+
 func anyPacket(p *trace.Packet) bool { return p.Err == nil }
 
+// first matches the first packet of several of a message.
 func first(p *trace.Packet) bool { return p.BTH.Opcode.Info().Pos == bth.First }
 
+// completed matches the acknowledgement that completes a message.
 func completed(p *trace.Packet) bool {
 	return p.Role == trace.Ack && p.Message != nil && p.Message.Done && p.Message.Frames[1] == p.Number
 }
