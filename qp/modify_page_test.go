@@ -11,31 +11,73 @@ import (
 
 const statesHead = `# States of a queue pair
 
-What each change of state needs and takes besides IBV_QP_STATE, as ` + "`QP.Modify`" + ` checks it. The table is that of IBA 11.2.5.2
-in the form the Linux kernel checks it; ` + "`go test ./qp -update`" + ` writes this page from the one in ` + "`qp/modify_table.go`" + `.
-From every state there is a way to RESET and to ERR without any attribute. A refused change leaves the queue pair as it
-was, and its error names one attribute and says why: it is missing, is not allowed there, is out of range, or the queue
-pair is still draining. IBV_QP_ALT_PATH is in the table and refused: RoCE has no alternate paths.
+A queue pair (QP) is always in one of seven states, which ` + "`QP.Modify`" + ` (` + "`ibv_modify_qp`" + `) and errors change:
+
+| state | meaning |
+|---|---|
+| RESET | created; nothing can be posted |
+| INIT | receives can be posted |
+| RTR | ready to receive |
+| RTS | ready to send |
+| SQD | send queue drained: requests that were started finish, no other is started |
+| SQE | send queue error (UC, UD, GSI): receiving continues |
+| ERR | all requests are flushed |
+
+A request is *flushed* when it completes with WR_FLUSH_ERR without being executed. (A send request that was sent but not
+acknowledged is flushed too; the peer may have executed it.) The GSI queue pair is number 1, that of the connection
+manager. An SRQ is a shared receive queue.
+
+## Changes of state
+
+The table lists the attributes that each change needs (required) and takes (optional) besides IBV_QP_STATE. It is that of
+IBA 11.2.5.2 as the Linux kernel checks it. From every state there is a way to RESET and to ERR without any attribute. A
+refused change leaves the queue pair as it was, and its error names one attribute and says why: it is missing, is not
+allowed there, is out of range, or the queue pair is still draining. ` + "`go test ./qp -update`" + ` generates the table from
+` + "`qp/modify_table.go`" + `.
+
+| attribute | meaning |
+|---|---|
+| ACCESS_FLAGS | operations that the peer may use: WRITE, READ, atomics |
+| ALT_PATH | alternate path; in the table, as in Linux, but gorxe refuses it: RoCE has none |
+| AV | address vector: the path to the peer, with its GID |
+| CUR_STATE | state in which the caller expects the queue pair; the change is refused if it is in another |
+| DEST_QPN | number of the peer's queue pair |
+| EN_SQD_ASYNC_NOTIFY | raise the event SQ_DRAINED when the send queue is drained |
+| MAX_DEST_RD_ATOMIC, MAX_QP_RD_ATOMIC | maximum number of outstanding READs and atomics as responder, as requester |
+| MIN_RNR_TIMER | delay that the RNR NAKs of this end ask for |
+| PATH_MIG_STATE | state of path migration; only MIGRATED is supported |
+| PATH_MTU | largest payload of a packet |
+| PKEY_INDEX, PORT | index of the P_Key (only 0), port of the device (only 1) |
+| QKEY | Q_Key that arriving datagrams must have |
+| RETRY_CNT, RNR_RETRY | number of retries after a timeout, after an RNR NAK |
+| RQ_PSN, SQ_PSN | first PSN that this end expects from the peer, first PSN that it sends |
+| TIMEOUT | acknowledgement timeout: 4.096 µs times 2^TIMEOUT |
 
 | type | from | to | required | optional |
 |---|---|---|---|---|
 `
 
 const statesTail = `
+RC never enters SQE; its row is Linux's.
+
 ## What happens in a state
 
-| state | sends | receives | left by the machine for |
+| state | send requests | receive requests | automatic change to |
 |---|---|---|---|
-| RESET | cannot be posted | cannot be posted | |
-| INIT | cannot be posted | can be posted; packets are dropped | |
-| RTR | cannot be posted | are filled; COMM_EST at the first request (RC, UC) | ERR |
-| RTS | leave | are filled | ERR; SQE after a send that failed (UC, UD) |
-| SQD | those that were started finish, then SQ_DRAINED if it was asked for; the others wait for RTS | are filled | ERR |
+| RESET | cannot be posted | cannot be posted | none |
+| INIT | cannot be posted | can be posted; arriving packets are dropped | ERR |
+| RTR | cannot be posted | are filled; event COMM_EST at the first request of the peer (RC, UC) | ERR |
+| RTS | are sent | are filled | ERR; SQE after a send that failed (UC, UD, GSI) |
+| SQD | those that were started finish, then event SQ_DRAINED if EN_SQD_ASYNC_NOTIFY was set; the others wait for RTS | are filled | ERR; SQE after a send that failed (UC) |
 | SQE | are flushed | are filled | ERR |
-| ERR | are flushed | are flushed; those of an SRQ stay there, and QP_LAST_WQE_REACHED tells | |
+| ERR | are flushed | are flushed; those of an SRQ stay in it, and the event QP_LAST_WQE_REACHED says that the queue pair takes no more of them | none |
 
-A queue pair goes to ERR with QP_ACCESS_ERR, QP_REQ_ERR or QP_FATAL where no completion tells of the reason: a request of
-the peer reached for memory it may not, was not valid, or met a fault on this side (RC); or a completion was lost.
+If a queue pair goes to ERR and no completion reports the reason, an event does:
+
+- QP_ACCESS_ERR (RC): a request of the peer had no right to access the memory.
+- QP_REQ_ERR (RC): a request of the peer was not valid.
+- QP_FATAL: a request of the peer failed because of an error at this end (RC), or a completion was lost because its
+  completion queue was full. The latter is the only way from INIT to ERR.
 `
 
 // docs/qp-states.md must match the table.
