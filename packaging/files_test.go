@@ -276,7 +276,7 @@ func TestTheFilesAgree(t *testing.T) {
 
 // The example configurations are valid, also with their commented-out settings.
 func TestTheExampleConfigurationsAreAccepted(t *testing.T) {
-	commented := regexp.MustCompile(`(?m)^# (\[\[device\]\]|\w+ = .*)$`)
+	commented := regexp.MustCompile(`(?m)^# (\[\[device\]\]|\[programs\]|\w+ = .*)$`)
 	for name, text := range map[string]string{"gorxe.toml": read(t, "systemd/gorxe.toml"),
 		"daemonset.yaml": daemonSetFile(t).config} {
 		whole := commented.ReplaceAllString(text, "$1")
