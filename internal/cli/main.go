@@ -42,8 +42,8 @@ var commands = append([]app.Command{
 	rpingcmd.Command, regioncmd.Command, daemoncmd.Command, runcmd.StartCommand, tracecmd.Command,
 }, daemoncmd.InspectCommands...)
 
-// findControl returns a client of the daemon at a socket. An empty socket selects the daemon of
-// this user or of root.
+// findControl returns a client of the daemon at a socket. An empty socket selects the one
+// that [control.FindSocket] finds.
 func findControl(socket string) *control.Client {
 	if socket == "" {
 		var err error

@@ -34,20 +34,26 @@ type DeviceFlags struct {
 func (f *DeviceFlags) Add(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.Interface, "ib-dev", "d", "",
 		"network interface or local `address` to use (default: the address that the TCP connection uses)")
-	fs.IntVarP(&f.ibPort, "ib-port", "i", 1, "`port` of the device; there is one")
+	fs.IntVarP(&f.ibPort, "ib-port", "i", 1, "`port` of the device: 1, the only one")
 	addLinkFlag(fs, &f.Link)
 	addSpinFlag(fs, &f.Spin)
 	addShardsFlag(fs, &f.shards)
-	fs.StringVar(&f.Faults, "fault", "",
-		"inject faults into outgoing packets: a `list` such as drop=1%,reorder=5%,seed=7")
+	addFaultFlag(fs, &f.Faults)
 	fs.StringVar(&f.losses, "fault-in", "",
-		"inject faults into incoming packets: a `list` as that of --fault, without delay and jitter")
+		"inject faults into incoming packets: a `list` as for --fault, except delay and jitter")
+}
+
+// addFaultFlag defines --fault, the faults of outgoing packets.
+func addFaultFlag(fs *pflag.FlagSet, list *string) {
+	fs.StringVar(list, "fault", "",
+		"inject faults into outgoing packets: a `list` such as drop=1%,delay=2ms; faults: "+fault.Spec)
 }
 
 // addLinkFlag defines --link, which selects how a device sends and receives packets.
 func addLinkFlag(fs *pflag.FlagSet, kind *string) {
 	fs.StringVar(kind, "link", "udp",
-		"`kind` of link: udp, raw (needs CAP_NET_RAW), xdp (needs root) or auto (the best that works)")
+		"`kind` of link: udp, raw (needs CAP_NET_RAW), xdp (also needs CAP_NET_ADMIN, CAP_BPF and CAP_IPC_LOCK) "+
+			"or auto (the best that works)")
 }
 
 // addSpinFlag defines --spin, a trade-off between latency and processor time.
@@ -59,7 +65,14 @@ func addSpinFlag(fs *pflag.FlagSet, d *time.Duration) {
 // addShardsFlag defines --shards, the number of processors that serve connections.
 func addShardsFlag(fs *pflag.FlagSet, n *int) {
 	fs.IntVar(n, "shards", 0,
-		"`number` of shards, 1 to 64; they divide the connections, and each uses one processor at a time (default: half the processors)")
+		"`number` of shards, 1 to 64; they divide the connections, and each uses one processor at a time "+
+			"(default: half the processors, at most 8)")
+}
+
+// Managed returns the flags for a command whose connections rdma_cm makes.
+func (f *DeviceFlags) Managed() *ManagedFlags {
+	return &ManagedFlags{Interface: f.Interface, Link: f.Link, Spin: f.Spin, shards: f.shards, Faults: f.Faults,
+		losses: f.losses, Trace: f.Trace}
 }
 
 // Check returns a usage error for the first flag with an invalid value.

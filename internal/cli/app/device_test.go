@@ -51,6 +51,18 @@ func TestAGIDIndexChoosesAmongTheInterfacesAddresses(t *testing.T) {
 	}
 }
 
+// rdma_cm makes the connections of perf -R on the device that the same flags describe.
+func TestManagedFlagsDescribeTheSameDevice(t *testing.T) {
+	f := DeviceFlags{ibPort: 1, Link: "raw", Spin: 1, shards: 3, Faults: "drop=1%", losses: "drop=2%", Trace: "file"}
+	if got := *f.Managed().flags(); got != f {
+		t.Errorf("got %+v, want %+v", got, f)
+	}
+	f.Interface = "eth7"
+	if got := f.Managed().Interface; got != "eth7" {
+		t.Errorf("the device is on %q", got)
+	}
+}
+
 func TestADeviceIsOpenedWhereTheConnectionIs(t *testing.T) {
 	pipes := pipe.NewNet()
 	a := &App{Open: func(cfg verbs.Config) (*verbs.Device, error) {

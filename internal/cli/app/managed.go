@@ -23,18 +23,19 @@ type ManagedFlags struct {
 	Link      string
 	Spin      time.Duration
 	shards    int
-	Faults    string
+	Faults    string // faults of outgoing packets
+	losses    string // faults of incoming packets; Add has no flag for them
 	Trace     string
 }
 
 // Add defines the flags on fs.
 func (f *ManagedFlags) Add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.Interface, "ib-dev", "", "network interface or local `address` to use (default: the one that routes to the server; for a server, every address of the host)")
+	fs.StringVar(&f.Interface, "ib-dev", "", "network interface or local `address` to use "+
+		"(default for a client: the address that routes to the server; for a server: every address of the host)")
 	addLinkFlag(fs, &f.Link)
 	addSpinFlag(fs, &f.Spin)
 	addShardsFlag(fs, &f.shards)
-	fs.StringVar(&f.Faults, "fault", "",
-		"inject faults into outgoing packets: a `list` such as drop=1%,reorder=5%,seed=7")
+	addFaultFlag(fs, &f.Faults)
 	AddTraceFlag(fs, &f.Trace)
 }
 
@@ -43,9 +44,19 @@ func (f *ManagedFlags) Check() error {
 	return f.flags().Check()
 }
 
+// CheckSource returns a usage error if the client selects its device twice: by --ib-dev and by
+// source, the value of another flag.
+func (f *ManagedFlags) CheckSource(flag, source string) error {
+	if f.Interface != "" && source != "" {
+		return Usagef("--ib-dev %s and %s %s both select the device: omit one of them", f.Interface, flag, source)
+	}
+	return nil
+}
+
 // flags returns the equivalent DeviceFlags.
 func (f *ManagedFlags) flags() *DeviceFlags {
-	return &DeviceFlags{ibPort: 1, Link: f.Link, Spin: f.Spin, shards: f.shards, Faults: f.Faults, Trace: f.Trace}
+	return &DeviceFlags{ibPort: 1, Link: f.Link, Spin: f.Spin, shards: f.shards, Faults: f.Faults,
+		losses: f.losses, Trace: f.Trace}
 }
 
 // OpenToDial opens the device for a server at host, on the local address source or, if source is

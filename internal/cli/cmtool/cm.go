@@ -52,9 +52,14 @@ func Command(a *app.App) *cobra.Command {
 ends them. The client reports the connection rate. The other end may be gorxe
 or a tool of librdmacm: ucmatose, rdma_server, rdma_client, cmtime, and with "-P udp
 -p 7174" udaddy, which asks for datagram queue pairs instead. Give both ends the same
-number of connections and messages, and the same size. cmtime of rdma-core 52 to 58 needs
---step: it connects and disconnects three times, first one connection and then twice the
-number of -n, and sends no messages. Its TCP connection has the port of -p and is IPv4 only.`,
+number of connections and messages, and the same size.
+
+cmtime of rdma-core 52 to 58 needs --step. It makes and ends connections in three rounds (one
+connection, then -n, then -n again) and sends no messages. Both ends also connect over TCP,
+to the port of -p, IPv4 only.
+
+Each end needs a local address whose UDP port 4791 no other process uses: -b or --ib-dev
+selects it.`,
 		Example: `  gorxe cm -s -b 127.0.0.1                      server
   gorxe cm -c 127.0.0.1 -b 127.0.0.2 -n 100     client on the same host, with 100 connections
   gorxe cm -s -b 127.0.0.1 -n 0 -C 0            server until it is stopped, without messages
@@ -81,14 +86,15 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	fs.BoolVarP(&p.server, "server", "s", false, "wait for connections")
 	fs.StringVarP(&p.host, "client", "c", "", "connect to `host`")
-	fs.StringVarP(&p.bind, "bind", "b", "", "local `address` to listen on or to connect from")
+	fs.StringVarP(&p.bind, "bind", "b", "", "local `address`: server: to listen on; client: to use, as --ib-dev")
 	fs.Uint16VarP(&p.port, "port", "p", defaultPort, "`port` to listen on or connect to")
 	fs.StringVarP(&p.space, "port-space", "P", "tcp", "port `space`: tcp for connections, udp for datagram queue pairs")
 	fs.IntVarP(&p.conns, "connections", "n", 1,
 		"`number` of connections; 0 at a server: unlimited, until it is stopped")
 	fs.IntVarP(&p.seconds, "duration", "D", 0,
-		"client: connect and disconnect for this number of `seconds`, -j connections at a time")
-	fs.IntVarP(&p.parallel, "parallel", "j", 64, "`number` of concurrent connections")
+		"client: connect and disconnect for this number of `seconds`, -j connections at a time; instead of -n")
+	fs.IntVarP(&p.parallel, "parallel", "j", 64,
+		"client: maximum `number` of connections that are being made at a time")
 	fs.BoolVar(&p.step, "step", false, "synchronize with cmtime of rdma-core 52 to 58 over a TCP connection")
 	fs.IntVarP(&p.count, "count", "C", 10, "`number` of messages each way on each connection")
 	app.AddSize(fs, &p.size, "size", "S", 100, "`bytes` per message; K and M mean 2^10 and 2^20")
@@ -113,11 +119,19 @@ func (p *params) check() error {
 	if p.seconds > 0 && (p.server || p.space == "udp") {
 		return app.Usagef("-D %d: -D is for clients; give the server -n 0", p.seconds)
 	}
+	if p.seconds > 0 && p.conns != 1 {
+		return app.Usagef("-n %d: with -D the time limits the number of connections: omit -n", p.conns)
+	}
 	if p.conns == 0 && p.space == "udp" {
 		return app.Usagef("-n 0: with -P udp a server needs the number of queue pairs")
 	}
 	if p.step && (p.space == "udp" || p.seconds > 0 || p.conns == 0 || p.count > 0) {
-		return app.Usagef("--step: cmtime makes so many connections as -n says, over which it sends nothing: omit -C, -D, -P udp and -n 0")
+		return app.Usagef("--step: cmtime makes as many connections as -n says and sends nothing over them: omit -C, -D, -P udp and -n 0")
+	}
+	if !p.server {
+		if err := p.device.CheckSource("-b", p.bind); err != nil {
+			return err
+		}
 	}
 	return p.device.Check()
 }

@@ -3,6 +3,7 @@ package cmtool
 import (
 	"context"
 	"regexp"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +45,7 @@ func TestLoopsOfTheConnectionManagerAreForClientsOfConnections(t *testing.T) {
 	for line, want := range map[string]string{
 		"cm -s -D 1":                   "-n 0",
 		"cm -c 127.66.0.1 -D 1 -P udp": "-n 0",
+		"cm -c 127.66.0.1 -D 1 -n 5":   "omit -n",
 		"cm -s -n 0 -P udp":            "-P udp",
 		"cm -c 127.66.0.1 -n 0":        "-n 0: must be 1 to",
 	} {
@@ -51,5 +53,13 @@ func TestLoopsOfTheConnectionManagerAreForClientsOfConnections(t *testing.T) {
 		if r.Code != app.ExitUsage || !regexp.MustCompile(regexp.QuoteMeta(want)).MatchString(r.Stderr.String()) {
 			t.Errorf("%s: %v", line, r)
 		}
+	}
+}
+
+func TestAClientSelectsItsDeviceOnce(t *testing.T) {
+	r := newWorld().Run(t.Context(), "cm -c 127.66.0.1 -b 127.66.0.2 --ib-dev 127.66.0.3")
+	want := "--ib-dev 127.66.0.3 and -b 127.66.0.2 both select the device: omit one of them"
+	if r.Code != app.ExitUsage || !strings.Contains(r.Stderr.String(), want) {
+		t.Errorf("want %q: %v", want, r)
 	}
 }

@@ -20,16 +20,24 @@ func Command(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "daemon",
 		Short: "Run gorxe as this host's RNIC until stopped",
-		Long: `Opens one or several devices and runs until SIGTERM or SIGINT, which closes
-connections in an orderly way; a second one ends it immediately. With neither a file nor
-flags, it opens one device, on the interface of the default route.
+		Long: `Opens one or several devices and runs until SIGTERM or SIGINT. Then it ends rdma_cm
+connections and the objects of programs, and waits for up to --drain for the peers' answers
+and for perftest and pingpong sessions to end. A second signal ends it immediately.
 
-Every option of the file is also a flag, which overrides the file. The first --device
-or --region replaces all devices or regions of the file.`,
+Without a device in the file or flags, it opens one on the interface of the default route;
+without a default route, one on every interface that is up and has an address; without such
+an interface, one on 127.0.0.1.
+
+Every option of the file is also a flag, which overrides the file. If --device is given, the
+devices of the file are ignored; likewise --region.
+
+docs/operations.md describes all options.`,
 		Example: `  gorxe daemon                                     the default device
   gorxe daemon --device eth1 --metrics-listen :9481
-  gorxe daemon -c /etc/gorxe.toml
-  gorxe daemon -c /etc/gorxe.toml --check          what it would do, or all that is wrong`,
+  gorxe daemon --device interface=eth1,link=auto,gids=v4,mtu=1024
+  gorxe daemon --region name=scratch,size=1MiB,access=read,access=write
+  gorxe daemon -c /etc/gorxe/gorxe.toml
+  gorxe daemon -c /etc/gorxe/gorxe.toml --check    what it would do, or the mistakes in the file`,
 		Args: app.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			plan, err := plan(c.Context(), a, file, &flags)
@@ -52,7 +60,8 @@ or --region replaces all devices or regions of the file.`,
 	fs := c.Flags()
 	fs.SortFlags = false
 	fs.StringVarP(&file, "config", "c", "", "TOML `file` to read")
-	fs.BoolVar(&check, "check", false, "print what the daemon would do, or all errors, and exit")
+	fs.BoolVar(&check, "check", false,
+		"print what the daemon would do, or the mistakes in file and flags (up to 100), and exit")
 	flags.Add(fs)
 	return c
 }

@@ -31,12 +31,12 @@ func Command(a *app.App) *cobra.Command {
 		Use:   "demo [ACT...]",
 		Short: "Watch two software RNICs talk, packet by packet",
 		Long: `Creates two RDMA devices on this host, A and B, connects them, and lets A WRITE to, READ from
-and SEND to B, first over a good link, then over one that loses packets. Every line with an
-arrow is a packet that was sent. ACT is write, read, atomic, send, rnr or loss; the default is
-write, read, send and loss.
+and SEND to B over a link without loss, then WRITE over a link that loses packets. Every line
+with an arrow is a packet that was sent, or several similar ones in succession. ACT is write,
+read, atomic, send, rnr or loss; the default is write, read, send and loss.
 
 --trace writes the packets that A sends and receives, as a capture at A's end of the link would:
-it contains the packets of A that the link loses, but not those of B.`,
+it contains the packets of A that the link loses, but not the packets of B that the link loses.`,
 		Example: `  gorxe demo                   over UDP port 4791 of 127.0.0.1 and 127.0.0.2
   gorxe demo --link pipe       in memory: needs no port, works on every system
   gorxe demo --loss 20         a much worse link

@@ -28,6 +28,9 @@ type params struct {
 	json    bool
 }
 
+// trafficFlags are the flags of a device that only matter when it sends and receives.
+var trafficFlags = []string{"spin", "shards", "fault", "fault-in"}
+
 // Command makes the command 'gorxe devinfo'.
 func Command(a *app.App) *cobra.Command {
 	p := &params{}
@@ -44,7 +47,12 @@ interface, as with rdma_rxe; a device that is open has one of its own each time,
   gorxe devinfo -v -d eth0      GID table and limits of a device on eth0
   gorxe devinfo -v -d 127.0.0.1 --json`,
 		Args: app.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
+			for _, name := range trafficFlags {
+				if c.Flags().Changed(name) {
+					return app.Usagef("--%s has no effect on what devinfo prints: omit it", name)
+				}
+			}
 			if err := p.device.Check(); err != nil {
 				return err
 			}
@@ -55,6 +63,9 @@ interface, as with rdma_rxe; a device that is open has one of its own each time,
 	fs.SortFlags = false
 	p.device.Add(fs)
 	fs.Lookup("ib-dev").Usage = "network interface or local `address` (default: every interface)"
+	for _, name := range trafficFlags {
+		fs.Lookup(name).Hidden = true
+	}
 	fs.BoolVarP(&p.verbose, "verbose", "v", false, "all attributes, limits and the GID table")
 	fs.BoolVarP(&p.list, "list", "l", false, "only the names of the interfaces")
 	fs.BoolVar(&p.json, "json", false, "print all of it as JSON")

@@ -47,6 +47,15 @@ func TestDevinfoJSON(t *testing.T) {
 	}
 }
 
+func TestFlagsWithoutEffectAreRefused(t *testing.T) {
+	for _, flag := range []string{"--spin=0s", "--shards=2", "--fault=drop=1%", "--fault-in=drop=1%"} {
+		r := newWorld().Run(t.Context(), "devinfo -d 127.66.0.1 "+flag)
+		if r.Code != app.ExitUsage || !strings.Contains(r.Stderr.String(), "has no effect on what devinfo prints") {
+			t.Errorf("%s: %v", flag, r)
+		}
+	}
+}
+
 func TestDevinfoListsInterfaces(t *testing.T) {
 	names, err := usableInterfaces()
 	if err != nil {

@@ -14,7 +14,8 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	lat := p.test.Latency()
 	p.device.Add(fs)
 	app.AddTraceFlag(fs, &p.device.Trace)
-	fs.IntVarP(&p.gidIndex, "gid-index", "x", -1, "GID `index` of this end (default: the first IPv4 GID)")
+	fs.IntVarP(&p.gidIndex, "gid-index", "x", -1,
+		"GID `index` of this end (default: the first IPv4 GID, else the first that is not link-local)")
 	session.AddForeignGIDsFlag(fs, &p.foreign)
 	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "TCP `port` to listen on or connect to")
 	types := "connection `type`: RC or UC"
@@ -63,7 +64,7 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 		fs.IntVarP(&p.outs, "outs", "o", 0,
 			"`number` of READs in flight per queue pair (default: what the device allows)")
 	default:
-		fs.IntVarP(&p.inline, "inline_size", "I", 0, "send messages of up to so many `bytes` inline")
+		fs.IntVarP(&p.inline, "inline_size", "I", 0, "send messages of up to this number of `bytes` inline")
 	}
 	fs.Uint8VarP(&p.timeout, "qp-timeout", "u", 14, "acknowledgement timeout: 4.096 µs times 2^`exponent`, up to 31")
 	fs.IntVarP(&p.sl, "sl", "S", 0, "service `level`; no effect without a VLAN")

@@ -20,8 +20,7 @@ import (
 func runManaged(ctx context.Context, a *app.App, p *params, out *printer) (err error) {
 	c := &managedConns{}
 	s := &session.Session{Role: exchange.Server}
-	flags := &app.ManagedFlags{Interface: p.device.Interface, Link: p.device.Link, Spin: p.device.Spin,
-		Faults: p.device.Faults, Trace: p.device.Trace}
+	flags := p.device.Managed()
 	if p.host != "" {
 		s.Role = exchange.Client
 		s.Device, c.remote, err = a.OpenToDial(ctx, flags, "", p.host, p.port)

@@ -104,7 +104,8 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	p.device.Add(fs)
 	app.AddTraceFlag(fs, &p.device.Trace)
-	fs.IntVarP(&p.gidIndex, "gid-idx", "g", -1, "GID `index` of this end (default: the first IPv4 GID)")
+	fs.IntVarP(&p.gidIndex, "gid-idx", "g", -1,
+		"GID `index` of this end (default: the first IPv4 GID, else the first that is not link-local)")
 	session.AddForeignGIDsFlag(fs, &p.foreign)
 	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "TCP `port` to listen on or connect to")
 	if p.service == verbs.UD {
@@ -117,9 +118,9 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	fs.IntVarP(&p.rxDepth, "rx-depth", "r", 500, "`number` of receives to keep posted")
 	if p.shared {
 		fs.IntVarP(&p.qps, "num-qp", "q", 16, "`number` of queue pairs")
-		fs.BoolVarP(&p.chk, "chk", "c", false, "check one byte per page received, as stock peers do")
+		fs.BoolVarP(&p.chk, "chk", "c", false, "check one byte per page received, as ibv_srq_pingpong does")
 	} else {
-		fs.BoolVarP(&p.chk, "chk", "c", false, "check every byte received (stock peers: one byte per page)")
+		fs.BoolVarP(&p.chk, "chk", "c", false, "check every byte received ("+p.tool()+": one byte per page)")
 	}
 	fs.IntVarP(&p.sl, "sl", "l", 0, "service `level`; no effect without a VLAN")
 	fs.BoolP("events", "e", false, "accepted and ignored: this end always sleeps when it waits long")

@@ -25,8 +25,17 @@ type flags struct {
 }
 
 func (f *flags) add(fs *pflag.FlagSet) {
-	fs.StringVarP(&f.source, "source", "I", "", "local `address` to use (default: the one that routes to the server)")
+	fs.StringVarP(&f.source, "source", "I", "", "local `address` to use, as --ib-dev")
 	f.device.Add(fs)
+	fs.Lookup("ib-dev").Usage = "network interface or local `address` to use (default: the address that routes to HOST)"
+}
+
+// check returns a usage error for the first flag with an invalid value.
+func (f *flags) check() error {
+	if err := f.device.CheckSource("-I", f.source); err != nil {
+		return err
+	}
+	return f.device.Check()
 }
 
 // Command makes the command 'gorxe region'.
@@ -64,7 +73,7 @@ func lsCommand(a *app.App) *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.device.Check(); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
 			dev, to, err := a.OpenToDial(c.Context(), &f.device, f.source, args[0], region.Port)
@@ -123,7 +132,7 @@ func withRegion(a *app.App, c *cobra.Command, f *flags, arg string,
 	if err != nil {
 		return err
 	}
-	if err := f.device.Check(); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
 	ctx := c.Context()

@@ -276,3 +276,13 @@ func TestTooMuchToWatch(t *testing.T) {
 		}
 	})
 }
+
+func TestADeviceIsSelectedOnce(t *testing.T) {
+	for _, line := range []string{"ls 192.0.2.1", "read 192.0.2.1/scratch"} {
+		r := newWorld().Run(t.Context(), "region "+line+" -I 192.0.2.2 --ib-dev 192.0.2.3")
+		want := "--ib-dev 192.0.2.3 and -I 192.0.2.2 both select the device: omit one of them"
+		if r.Code != app.ExitUsage || !strings.Contains(r.Stderr.String(), want) {
+			t.Errorf("%s: want %q: %v", line, want, r)
+		}
+	}
+}

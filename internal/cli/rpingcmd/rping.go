@@ -37,9 +37,12 @@ func Command(a *app.App) *cobra.Command {
 		Use:   "rping -s|-c [flags]",
 		Short: "Ping by RDMA READ and WRITE over rdma_cm, as rping does",
 		Long: `The server reads the memory that the client advertises and writes the data back. The other
-end may be gorxe or rping of rdma-core; flags are those of rping.`,
+end may be gorxe or rping of rdma-core; flags are those of rping.
+
+Each end needs a local address whose UDP port 4791 no other process uses. -a selects it for a
+server and -I for a client; --ib-dev does for both.`,
 		Example: `  gorxe rping -s -a 127.0.0.1                 server
-  gorxe rping -c -a 127.0.0.1 -I 127.0.0.2 -C 10 -V    client on the same host
+  gorxe rping -c -a 127.0.0.1 -I 127.0.0.2 -C 10 -V    client on the same host, at another address
   gorxe rping -c -a 192.0.2.7 -C 100 -v      against "rping -s" on 192.0.2.7`,
 		Args: app.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -58,7 +61,7 @@ end may be gorxe or rping of rdma-core; flags are those of rping.`,
 	fs.BoolVarP(&p.client, "client", "c", false, "ping a server")
 	fs.StringVarP(&p.addr, "address", "a", "",
 		"server: `address` to listen on (default: all); client: address of the server")
-	fs.StringVarP(&p.source, "source", "I", "", "local `address` of the client")
+	fs.StringVarP(&p.source, "source", "I", "", "client: local `address` to use, as --ib-dev")
 	fs.Uint16VarP(&p.port, "port", "p", rping.Port, "`port`")
 	fs.Uint64VarP(&p.count, "count", "C", 0, "`number` of pings (0: unlimited)")
 	app.AddSize(fs, &p.size, "size", "S", rping.DefaultSize, "`bytes` of a ping, 23 to 65535")
@@ -80,6 +83,12 @@ func (p *params) check() error {
 		return app.Usagef("-c needs the server's address: -a ADDRESS")
 	}
 	if err := app.CheckRanges(app.InRange("-S", p.size, rping.MinSize, rping.MaxSize)); err != nil {
+		return err
+	}
+	if p.server && p.source != "" {
+		return app.Usagef("-I %s: -I is for the client; -a selects the address of the server", p.source)
+	}
+	if err := p.device.CheckSource("-I", p.source); err != nil {
 		return err
 	}
 	return p.device.Check()

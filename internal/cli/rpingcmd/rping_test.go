@@ -66,6 +66,9 @@ func TestRpingSaysWhatIsWrong(t *testing.T) {
 		"rping -s -S 22":          "-S 22: must be 23 to 65535",
 		"rping -s extra":          "takes no argument",
 		"rping -s --fault drop=2": "--fault",
+		"rping -s -I 127.66.0.2":  "-a selects the address of the server",
+		"rping -c -a 127.66.0.1 -I 127.66.0.2 --ib-dev 127.66.0.3": "--ib-dev 127.66.0.3 and -I 127.66.0.2 both " +
+			"select the device: omit one of them",
 		"rping -c -a 127.66.0.1 -I 127.66.0.2 -C 1":  "no listener",
 		"rping -c -a 127.66.0.9 -I 127.66.0.2 -C 1":  "does not answer",
 		"rping -c -a 127.66.0.1:x -I 127.66.0.2":     "the port",

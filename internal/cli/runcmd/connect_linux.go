@@ -100,7 +100,7 @@ func interfaceOf(a *app.App, name string) (string, error) {
 }
 
 // sockets returns the programs sockets of daemons that users have started: that of this user,
-// unless other users can write to its directory (own is false), and that of root.
+// unless other users can write to its directory (own is false), and [control.SystemPrograms].
 func sockets(own bool) []string {
 	mine := control.ProgramsSocket(control.DefaultSocket())
 	if !own || mine == control.SystemPrograms {

@@ -42,11 +42,12 @@ Everything that the program starts uses the same device: 'gorxe run -- bash' giv
 which every RDMA program finds it. Programs that use librdmacm (rping, perftest's -R) connect by an
 address of the device.
 
-A daemon owns the device, so that several commands share it. The command uses the first of these:
-the daemon of --socket or $GORXE_SOCKET, a running 'gorxe daemon' of this user, a running one of
-root that this user may connect to, or one that it starts, which stops after its last program. With
---no-daemon, or a flag of the device such as --link, the command opens a device of its own; UDP
-port 4791 of its addresses must be free.
+A daemon owns the device, so that several commands share it. The command uses the first of these
+that has the device of -d: the daemon of --socket or $GORXE_SOCKET, the 'gorxe daemon' of this
+user, the one with the socket /run/gorxe/programs.sock (of root or of the packaged service) if this
+user can open it, or one that it starts, which stops after its last program. Without -d, the
+program gets the first device of the daemon. With --no-daemon, or a flag of the device such as
+--link, the command opens a device of its own; UDP port 4791 of its addresses must be free.
 
 The exit status is the program's. Set-user-ID bits have no effect, and 32-bit programs find no
 device.`,
@@ -76,13 +77,14 @@ device.`,
 	fs.SortFlags = false
 	fs.SetInterspersed(false) // flags after the program belong to the program
 	p.device.Add(fs)
-	fs.Lookup("ib-dev").Usage = "network interface or local `address` of the device, or its name " +
-		"(default: the interface of the default route)"
+	fs.Lookup("ib-dev").Usage = "network interface or local `address` of the device, or its name in the daemon " +
+		"(default: the first device of the daemon; for a device that is opened, the interface of the default route)"
 	fs.BoolVar(&p.device.Loopback, "loopback", true,
 		"exchange packets between queue pairs of the device in memory instead of through the host's network stack")
 	fs.StringVar(&p.name, "name", "rxe0", "`name` of the device for programs; it must begin with rxe")
 	fs.StringVar(&p.socket, "socket", "",
-		"use the device of the daemon with this `path` of its programs socket (default: $"+socketVariable+")")
+		"`path` of the daemon's programs socket, programs.sock; no other daemon is tried (default: $"+
+			socketVariable+")")
 	fs.BoolVar(&p.alone, "no-daemon", false, "open a device for this command alone")
 	fs.DurationVar(&p.idle, "daemon-idle", 10*time.Second,
 		"`duration` for which a started daemon keeps running after its last program")

@@ -18,7 +18,9 @@ type ForeignGIDs []netip.Prefix
 
 // AddForeignGIDsFlag adds the flag --foreign-gids, for peers whose TCP and RDMA addresses differ.
 func AddForeignGIDsFlag(fs *pflag.FlagSet, f *ForeignGIDs) {
-	fs.Var(f, "foreign-gids", "accept peer GIDs in these `networks`, such as 192.0.2.0/24 or 2001:db8::7 (default: the address of its TCP connection)")
+	fs.Var(f, "foreign-gids",
+		"`networks` and addresses, such as 192.0.2.0/24 or 2001:db8::7, that the peer may name as its GID, "+
+			"in addition to the address of its TCP connection")
 }
 
 // Set adds networks and addresses, separated by commas.

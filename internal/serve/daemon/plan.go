@@ -202,7 +202,7 @@ func (p *Plan) Print(w io.Writer) {
 		fmt.Fprintf(w, "trace: %s and, when that has %s, %[1]s.1\n", p.Trace.File, config.Size(p.Trace.Size))
 	}
 	fmt.Fprintf(w, "log: %s and above, as %s\n", strings.ToLower(p.Log.Level.String()), p.Log.Format)
-	fmt.Fprintf(w, "stop: drain for up to %v to end\n", p.Drain)
+	fmt.Fprintf(w, "stop: wait up to %v for peers and sessions\n", p.Drain)
 }
 
 func (p *Plan) idleText() string {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/gorxe/gorxe/internal/serve/region"
 	"github.com/gorxe/gorxe/mr"
@@ -36,7 +37,7 @@ func service(name, port, what string, of func(*Config) *Service, more ...field[C
 // sections are the tables that occur once in a file.
 var sections = []section{
 	{"", "", []field[Config]{
-		{"drain", "drain", "maximum `duration` to end connections when the daemon stops",
+		{"drain", "drain", "time for peers to answer and for perftest and pingpong sessions to end when the daemon stops: a `duration`",
 			func(c *Config) Value { return duration(&c.Drain, 0) }},
 	}},
 	{"log", "what is logged to standard error", []field[Config]{
@@ -45,31 +46,31 @@ var sections = []section{
 		{"format", "log-format", "`format` of the log",
 			func(c *Config) Value { return choice(&c.Log.Format, "text", "json") }},
 	}},
-	{"control", "the Unix socket of the control API", []field[Config]{
-		{"socket", "control-socket", "`path` of the socket; default: control.sock in $RUNTIME_DIRECTORY, else in /run/gorxe for root and in $XDG_RUNTIME_DIR/gorxe for other users", func(c *Config) Value {
+	{"control", "the control socket, through which 'gorxe status' and others inspect the daemon", []field[Config]{
+		{"socket", "control-socket", "`path` of the control socket, through which 'gorxe status' and others inspect the daemon; default: control.sock in $RUNTIME_DIRECTORY, else /run/gorxe for root, else $XDG_RUNTIME_DIR/gorxe, else /tmp/gorxe-UID", func(c *Config) Value {
 			return text(&c.Control.Socket, "a path", nil)
 		}},
-		{"mode", "control-mode", "`mode` of the socket; write permission gives full control", func(c *Config) Value {
+		{"mode", "control-mode", "`mode` of the control socket; users with write permission see everything, including memory keys, and can change the log level", func(c *Config) Value {
 			return mode(&c.Control.Mode)
 		}},
-		{"group", "control-group", "`group` of the socket, a name or a number; default: the user's own group",
+		{"group", "control-group", "`group` of the control socket, a name or a number; default: the user's own group",
 			func(c *Config) Value {
 				return text(&c.Control.Group, "a group", nil)
 			}},
 	}},
-	{"programs", "the Unix socket through which 'gorxe run' runs programs on the devices; Linux only", []field[Config]{
+	{"programs", "the programs socket, through which 'gorxe run' uses the devices; Linux only", []field[Config]{
 		{"enabled", "programs", "serve 'gorxe run' of the users that can connect", func(c *Config) Value {
 			return switched(&c.Programs.Enabled)
 		}},
-		{"socket", "programs-socket", "`path` of the socket; default: programs.sock in the directory of control.sock",
+		{"socket", "programs-socket", "`path` of the programs socket, through which 'gorxe run' uses the devices; default: beside the control socket, programs.sock for control.sock and NAME.programs for another NAME",
 			func(c *Config) Value {
 				return text(&c.Programs.Socket, "a path", nil)
 			}},
-		{"mode", "programs-mode", "`mode` of the socket; write permission lets a user use the devices",
+		{"mode", "programs-mode", "`mode` of the programs socket; users with write permission can use the devices",
 			func(c *Config) Value {
 				return mode(&c.Programs.Mode)
 			}},
-		{"group", "programs-group", "`group` of the socket, a name or a number; default: the user's own group",
+		{"group", "programs-group", "`group` of the programs socket, a name or a number; default: the user's own group",
 			func(c *Config) Value {
 				return text(&c.Programs.Group, "a group", nil)
 			}},
@@ -108,7 +109,8 @@ var sections = []section{
 			"`file` of the payload (--payload_file_path) that all perftest clients write and send; the daemon checks it; default: no check", func(c *Config) Value {
 				return text(&c.Payload, "a path", nil)
 			}}),
-	service("pingpong", "a TCP port", "pingpong clients (ibv_rc_pingpong and the others)",
+	service("pingpong", "a TCP port, which may be that of perftest",
+		"pingpong clients (ibv_rc_pingpong and the others)",
 		func(c *Config) *Service { return &c.Pingpong }),
 	{"service.region", "exported regions", []field[Config]{
 		{"port", "region-port", "`port` that 'gorxe region' connects to: an rdma_cm port", func(c *Config) Value {
@@ -135,13 +137,13 @@ var deviceFields = []field[Device]{
 	{"address", "", "a local address to use instead of all those of an interface", func(d *Device) Value {
 		return text(&d.Address, "an IP address of this host", isAddr)
 	}},
-	{"link", "", "kind of link; raw needs the capability CAP_NET_RAW, xdp needs root, and auto is the best that works",
+	{"link", "", "kind of link; raw needs the capability CAP_NET_RAW, xdp also CAP_NET_ADMIN, CAP_BPF and CAP_IPC_LOCK, and auto is the best that works",
 		func(d *Device) Value { return choice(&d.Link, links.Kinds()...) }},
 	{"spin", "", "how long to busy-poll for more packets before sleeping", func(d *Device) Value {
 		return duration(&d.Spin, verbs.MaxSpin)
 	}},
 	{"shards", "", "number of shards; each serves its connections on one processor at a time", func(d *Device) Value {
-		return number(&d.Shards, 1, verbs.MaxShards, "half the processors")
+		return number(&d.Shards, 1, verbs.MaxShards, "half the processors, at most 8")
 	}},
 	{"loopback", "",
 		"exchange packets between queue pairs of the device in memory instead of through the host's network stack",
@@ -152,9 +154,9 @@ var deviceFields = []field[Device]{
 		func(d *Device) Value { return choices(&d.GIDs, "v4", "v6") }},
 	{"mtu", "", "largest path MTU", func(d *Device) Value { return mtu(&d.MTU) }},
 	{"max_qp", "", "maximum number of queue pairs",
-		func(d *Device) Value { return number(&d.MaxQP, 1, verbs.MaxQP, "the maximum") }},
+		func(d *Device) Value { return number(&d.MaxQP, 1, verbs.MaxQP, strconv.Itoa(verbs.MaxQP)) }},
 	{"max_mr", "", "maximum number of memory regions",
-		func(d *Device) Value { return number(&d.MaxMR, 1, mr.MaxRegions, "524288") }},
+		func(d *Device) Value { return number(&d.MaxMR, 1, mr.MaxRegions, strconv.Itoa(mr.DefaultMaxRegions)) }},
 	{"peers", "", "networks and addresses that may communicate with the device; default: all",
 		func(d *Device) Value { return prefixes(&d.Peers) }},
 }
