@@ -191,11 +191,10 @@ func (m *Manager) keep(now Time, c *conn, msg *mad.Message) error {
 	return nil
 }
 
-// reject sends a REJ. Its values always fit.
+// reject sends a REJ. All callers give values that fit their fields.
 func (m *Manager) reject(to Peer, tid uint64, rej *mad.REJ) {
 	m.out.Attribute, m.out.TransactionID, m.out.REJ = mad.AttrREJ, tid, *rej
-	// send fails only for values that do not fit their fields; these fit.
-	_, _ = m.send(to, &m.out)
+	_, _ = m.send(to, &m.out) // send fails only for values that do not fit their fields
 }
 
 // acknowledge sends an MRA to a peer that repeats its message: the program takes longer.

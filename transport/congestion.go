@@ -7,8 +7,8 @@ package transport
 // size.
 
 // A Congestion controls how many PSNs one requester may have outstanding and when it may send.
-// Each queue pair has its own. It has no clock, is called under the lock of the queue pair, and
-// must not block. PSNs are counted as in the send queue: one for each packet of a SEND or WRITE,
+// Each queue pair has its own. It has no clock. Its methods are called one at a time and must not
+// block. PSNs are counted as in the send queue: one for each packet of a SEND or WRITE,
 // one for each response packet of a READ.
 type Congestion interface {
 	// Start resets the control: the queue pair has entered RTS.

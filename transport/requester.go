@@ -5,7 +5,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// requester is the half that sends requests. Its PSNs always satisfy una <= send <= next: those
+// requester is the part of an RC that sends requests. Its PSNs always satisfy una <= send <= next: those
 // before una are acknowledged, [una, next) were sent at least once, and send is the next to send.
 // It is below next only after going back (go-back-N).
 //
@@ -134,9 +134,10 @@ func (c *RC) spendRetry() bool {
 	return true
 }
 
-// spendRetryOnNAK is spendRetry for a sequence NAK or an implied NAK. A NAK between a timeout and
-// progress costs nothing: it may report the loss for which the timeout has paid. Retransmission
-// still ends by timeouts, because a NAK is obeyed only once before progress.
+// spendRetryOnNAK is spendRetry for a sequence NAK or an implied NAK. After a timeout, and until
+// una advances, a NAK takes no retry: the timeout may have taken one for the same loss. The retries
+// still run out, because only the first NAK in that time causes a retransmission; after it, the
+// timer expires again.
 func (c *RC) spendRetryOnNAK() bool { return c.req.backoff > 0 || c.spendRetry() }
 
 // progressed is called when una has advanced by n: it restores the retry budgets, lets the window

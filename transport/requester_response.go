@@ -162,8 +162,9 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 }
 
 // errorNAK fails the request at psn (IBA 9.7.5.2): the status is that of the NAK code, and all
-// later requests are flushed. Earlier requests were executed; but if the data of a READ among them
-// was lost, it cannot be requested again, so that READ fails instead.
+// later requests are flushed. Earlier requests were executed. But if the data of a READ among them
+// was lost, it cannot be requested again: the READ then fails with that status, and the request at
+// psn is flushed.
 func (c *RC) errorNAK(now Time, psn bth.PSN, s bth.Syndrome) Verdict {
 	c.count.ErrorNAKsTaken++
 	c.acknowledge(now, psn)

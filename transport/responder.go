@@ -20,7 +20,7 @@ import (
 //
 // After a failed check, the PSN of the packet stays the expected one.
 
-// responder is the half of an RC that executes requests.
+// responder is the part of an RC that executes requests.
 type responder struct {
 	expected      bth.PSN // PSN of the next request to execute
 	msn           uint32  // number of messages executed, modulo 2^24 (IBA 9.7.7)
