@@ -15,7 +15,7 @@ func (m *Manager) request(now Time, from Peer, msg *mad.Message, raw []byte) Ver
 		peerQPN: r.LocalQPN, peerGUID: r.LocalCAGUID,
 		lifetime:     mad.PacketLifeTime(r.Primary.LocalACKTimeout),
 		retries:      r.MaxCMRetries,
-		timewaitTime: restTime(r.Primary.LocalACKTimeout),
+		timewaitTime: timewaitTime(r.Primary.LocalACKTimeout),
 		digest:       sha256.Sum256(raw),
 	}
 	c.reply = replyTime(c.lifetime, r.LocalCMResponseTimeout)

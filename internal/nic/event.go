@@ -253,9 +253,9 @@ type lostCQs struct {
 	cqs []*CQ // guarded by mu
 }
 
-// lostCompletion records that c was full, or in error, when a completion was added. The machine
-// that completed is not done, so failUsers handles the consequences later. A shard's lock is
-// held.
+// lostCompletion records that c was full, or in error, when a completion was added. failUsers
+// handles the consequences later, because the call of the machine that added it has not returned. A
+// shard's lock is held.
 func (d *Device) lostCompletion(c *CQ) {
 	for _, s := range d.shards {
 		s.lost.add(c)

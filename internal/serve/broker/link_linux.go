@@ -14,9 +14,9 @@ import (
 
 // A link is one end of a connection. One goroutine receives; any may send.
 type link struct {
-	conn     *net.UnixConn
-	server   bool          // this end is the server
-	patience time.Duration // timeout of a send
+	conn        *net.UnixConn
+	server      bool // this end is the server
+	sendTimeout time.Duration
 
 	sending sync.Mutex
 	out     []byte // guarded by sending
@@ -28,14 +28,14 @@ type link struct {
 // connection.
 const network = "unixpacket"
 
-func newLink(conn *net.UnixConn, server bool, patience time.Duration) *link {
+func newLink(conn *net.UnixConn, server bool, sendTimeout time.Duration) *link {
 	longest := maxFrame
 	if server {
 		longest = headerSize + MaxWrite
 	}
 	// One byte more than the longest message detects a longer one.
 	return &link{
-		conn: conn, server: server, patience: patience,
+		conn: conn, server: server, sendTimeout: sendTimeout,
 		in: make([]byte, longest+1), oob: make([]byte, unix.CmsgSpace(4*maxFiles)),
 	}
 }
@@ -50,13 +50,13 @@ func (l *link) send(f *frame, files ...int) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()
 	l.out = f.appendTo(l.out[:0])
-	if err := l.conn.SetWriteDeadline(time.Now().Add(l.patience)); err != nil {
+	if err := l.conn.SetWriteDeadline(time.Now().Add(l.sendTimeout)); err != nil {
 		return err
 	}
 	n, _, err := l.conn.WriteMsgUnix(l.out, oob, nil)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("broker: write timeout (%v): the peer does not read", l.patience)
+		return fmt.Errorf("broker: write timeout (%v): the peer does not read", l.sendTimeout)
 	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET): // as in receive, which may run later
 		return fmt.Errorf("%w: %w", io.EOF, err)
 	case err != nil:
