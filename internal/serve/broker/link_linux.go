@@ -41,7 +41,7 @@ func newLink(conn *net.UnixConn, server bool, sendTimeout time.Duration) *link {
 }
 
 // send sends a message with duplicates of the descriptors files. After an error the connection is
-// unusable; if the other side has closed it, the error wraps io.EOF and the kernel's error.
+// unusable; if the other end has closed it, the error wraps io.EOF and the kernel's error.
 func (l *link) send(f *frame, files ...int) error {
 	var oob []byte
 	if len(files) > 0 {
@@ -72,7 +72,7 @@ func (l *link) send(f *frame, files ...int) error {
 func (l *link) receive() (frame, []int, error) {
 	n, oobn, flags, _, err := l.conn.ReadMsgUnix(l.in, l.oob)
 	if errors.Is(err, unix.ECONNRESET) {
-		// The other side closed the socket with unread data. Its earlier messages follow this
+		// The other end closed the socket with unread data. Its earlier messages follow this
 		// error.
 		n, oobn, flags, _, err = l.conn.ReadMsgUnix(l.in, l.oob)
 	}
@@ -111,7 +111,7 @@ func descriptors(oob []byte) (files []int, err error) {
 	return files, nil
 }
 
-// closeAll closes descriptors that the other side has sent. Closing a file of a FUSE file system,
+// closeAll closes descriptors that the other end has sent. Closing a file of a FUSE file system,
 // or a socket that lingers, can block for as long as the sender wants, so only a goroutine that
 // works for the sender may call it.
 func closeAll(files []int) {
