@@ -225,7 +225,7 @@ func (c *RC) Close() {
 // before Receive if other queue pairs may look keys up concurrently: the caller stops them first.
 //
 // Only a packet that is executed makes it return true, with a key that its sender may invalidate.
-// Otherwise a peer could stop the other queue pairs as often as it likes.
+// Otherwise a peer could stop the other queue pairs with packets of any kind.
 func (c *RC) Invalidates(p *bth.Packet) bool {
 	r := &c.rsp
 	if !c.mayReceive() || r.reply.kind == replyError || p.PSN != r.expected {

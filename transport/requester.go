@@ -26,7 +26,7 @@ type requester struct {
 
 	retryCnt, rnrRetry uint8 // retry_cnt and rnr_retry of the queue pair, 0 to 7
 	retries, rnrTries  uint8 // remainder of them since the last progress
-	nakObeyed          bool  // a NAK was obeyed, and una has not advanced since
+	actedOnNAK         bool  // a NAK was acted on, and una has not advanced since
 	backoff            uint8 // timeouts since the last progress, 0 to retry_cnt
 
 	repairs
@@ -152,7 +152,7 @@ func (c *RC) progressed(now Time, n uint32) {
 	r.probes = 0
 	// The budgets count retries without progress.
 	r.retries, r.rnrTries = r.retryCnt, r.rnrRetry
-	r.nakObeyed = false
+	r.actedOnNAK = false
 	r.backoff = 0
 	r.rnrWaiting = false
 	// After going back, una may advance past send: the peer had received those packets, and they
@@ -202,8 +202,8 @@ func (c *RC) ackTimeout(now Time) {
 	r.cc.OnTimeout(now, r.outstanding())
 	r.applyWindow()
 	c.goBack()
-	// The next NAK is obeyed.
-	r.nakObeyed = false
+	// The next NAK is acted on.
+	r.actedOnNAK = false
 }
 
 // A cursor is the position in the send queue of a packet to be sent.
@@ -282,7 +282,7 @@ func (c *RC) onAck(now Time, n uint32) {
 	r.applyWindow()
 }
 
-// onNAK tells the congestion control of a NAK that is obeyed. repeated is the number of PSNs that
+// onNAK tells the congestion control of a NAK that is acted on. repeated is the number of PSNs that
 // are sent again.
 func (r *requester) onNAK(now Time, kind LossKind, repeated uint32) {
 	r.cc.OnLoss(now, Loss{kind, r.outstanding(), repeated})

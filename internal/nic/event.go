@@ -129,9 +129,8 @@ func (ev *AsyncEvent) key() eventKey {
 	return eventKey{nil, ev.Type}
 }
 
-// Event waits for the next asynchronous event. If there is none, it returns the cause of ctx, or
-// [ErrClosed] once the device is closed. Several goroutines may wait; each event is returned to
-// one.
+// Event waits for the next asynchronous event. If ctx ends first, it returns the cause of ctx; once
+// the device is closed, [ErrClosed]. Several goroutines may wait; each event is returned to one.
 func (d *Device) Event(ctx context.Context) (AsyncEvent, error) { return d.events.await(ctx) }
 
 // await implements Event.
@@ -178,8 +177,8 @@ func (d *Device) NewEventReader() *EventReader {
 	return r
 }
 
-// Event waits for the next event. If there is none, it returns the cause of ctx, or [ErrClosed]
-// once the reader or the device is closed.
+// Event waits for the next event. If ctx ends first, it returns the cause of ctx; once the reader or
+// the device is closed, [ErrClosed].
 func (r *EventReader) Event(ctx context.Context) (AsyncEvent, error) { return r.await(ctx) }
 
 // Close ends the reader. Closing again does nothing.

@@ -65,8 +65,8 @@ var notIgnored = bit(syscall.SIGILL) | bit(syscall.SIGTRAP) | bit(syscall.SIGBUS
 	1<<(32-1) | 1<<(33-1) | 1<<(34-1)
 
 // ignoreSignals makes this process ignore the signals that would end it. A program that is
-// started later does not inherit that: the Go runtime resets the signals that it handles, as it
-// believes, to their default in a child.
+// started later does not inherit that: this function bypasses the Go runtime, which therefore
+// resets these signals to their default in a child, like those that it handles.
 func ignoreSignals() {
 	skip := notIgnored
 	for _, s := range stops {
