@@ -106,8 +106,8 @@ func (r *defaultCongestion) OnAck(_ Time, a Ack) {
 	r.sinceNAK += a.PSNs
 }
 
-// A NAK causes all outstanding packets to be sent again, so a peer that acknowledges one packet
-// with each NAK gets a whole window for it. Occasional loss does not change the window. It is
+// A NAK may cause all outstanding packets to be sent again, so a peer that acknowledges one packet
+// with each NAK may get a whole window for it. Occasional loss does not change the window. It is
 // halved when maxVainNAKs NAKs in a row each find at most 1/vainFraction of what is outstanding
 // acknowledged since the NAK before.
 const (
