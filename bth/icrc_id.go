@@ -13,7 +13,6 @@ import "math/bits"
 //
 // The IPv4 flags are not solved for: every RoCEv2 packet over IPv4 has only "don't fragment"
 // set (CA17-7), and a receiver drops any other (CA17-24).
-// fragment" alone (CA17-7), and one that does not shall be dropped (CA17-24).
 func SolveID(h *Header4, b []byte) (id uint16, ok bool) {
 	if len(b) < BTHLen+ICRCLen {
 		return 0, false

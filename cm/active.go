@@ -15,7 +15,7 @@ func (m *Manager) Connect(now Time, peer Peer, req *mad.REQ) (mad.CommID, error)
 	c := &conn{
 		local: id, peer: peer, tid: m.transaction(id), localQPN: req.LocalQPN, lifetime: lifetime,
 		reply: mad.ReplyTimeout(lifetime, req.RemoteCMResponseTimeout), retries: req.MaxCMRetries,
-		timewaitTime: restTime(req.Primary.LocalACKTimeout),
+		timewaitTime: timewaitTime(req.Primary.LocalACKTimeout),
 	}
 	c.asked(req.ServiceID, req.PrivateData)
 	m.out.Attribute, m.out.TransactionID, m.out.REQ = mad.AttrREQ, c.tid, *req

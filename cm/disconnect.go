@@ -74,11 +74,11 @@ func (m *Manager) Cancel(now Time, id mad.CommID) error {
 	return nil
 }
 
-// restNow moves a connection to TIMEWAIT, where it answers a peer that repeats messages and keeps
-// its communication IDs reserved. The peer may reuse its queue pair at once if it tolerates
-// packets still in flight; Linux accepts that too. A DREQ is answered with the DREP of
-// transaction tid.
-func (m *Manager) restNow(now Time, c *conn, tid uint64) {
+// enterTimewait moves a connection to TIMEWAIT, where it answers a peer that repeats messages and
+// keeps its communication IDs reserved. The peer may reuse its queue pair at once if it tolerates
+// packets still in flight; Linux accepts that too. The answer to a repeated DREQ is a DREP with
+// transaction ID tid.
+func (m *Manager) enterTimewait(now Time, c *conn, tid uint64) {
 	m.settle(c)
 	m.forgetQPN(c)
 	c.state = StateTimewait
@@ -106,9 +106,9 @@ func (m *Manager) remember(c *conn, t Time) {
 	m.setTimer(c, t)
 }
 
-// maxRest limits the time that a peer can request: 4.3 s, twice what Linux requests.
-const maxRest mad.Timeout = 20
+// maxTimewait limits the time in TIMEWAIT that a peer can request: 4.3 s, twice what Linux requests.
+const maxTimewait mad.Timeout = 20
 
-// restTime returns how long packets of a connection may be in flight after its end, in
+// timewaitTime returns how long packets of a connection may be in flight after its end, in
 // nanoseconds: the local ACK timeout, as in Linux.
-func restTime(localACK mad.Timeout) int64 { return min(localACK, maxRest).Nanoseconds() }
+func timewaitTime(localACK mad.Timeout) int64 { return min(localACK, maxTimewait).Nanoseconds() }

@@ -15,7 +15,7 @@ func (m *Manager) request(now Time, from Peer, msg *mad.Message, raw []byte) Ver
 		peerQPN: r.LocalQPN, peerGUID: r.LocalCAGUID,
 		lifetime:     mad.PacketLifeTime(r.Primary.LocalACKTimeout),
 		retries:      r.MaxCMRetries,
-		timewaitTime: restTime(r.Primary.LocalACKTimeout),
+		timewaitTime: timewaitTime(r.Primary.LocalACKTimeout),
 		digest:       sha256.Sum256(raw),
 	}
 	c.reply = replyTime(c.lifetime, r.LocalCMResponseTimeout)
@@ -126,8 +126,9 @@ func (m *Manager) Reject(id mad.CommID, reason mad.RejectReason, ari, private []
 // CommEst reports that a packet arrived for the queue pair of a connection. In ESTABLISHED it
 // means that the peer has the RTU that this side sent. In REP_SENT the peer's RTU is late or
 // lost; unless it arrives, the REP is repeated to request it. The packet does not establish the
-// connection, although IBA 12.9.7.2 permits that: it contains only the queue pair number of 24
-// bits, and anyone can send one with the address of a forged REQ.
+// connection, although IBA 12.9.7.2 permits that: of the connection it proves only the 24-bit queue
+// pair number, and a host that can forge the source address of a REQ can forge that of such a
+// packet too.
 func (m *Manager) CommEst(now Time, id mad.CommID) {
 	c := m.conns[id]
 	switch {

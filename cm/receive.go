@@ -59,7 +59,7 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 		if c.state == StateREPSent {
 			kind = Rejected
 		}
-		m.restNow(now, c, c.tid)
+		m.enterTimewait(now, c, c.tid)
 		m.queueEvent(c, kind).REJ = clone(&msg.REJ)
 	case ready:
 		return m.established(now, c)
@@ -68,17 +68,17 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 			return VerdictWrongQPN
 		}
 		c.remote, c.remoteKnown = msg.DREQ.LocalCommID, true
-		m.restNow(now, c, msg.TransactionID)
+		m.enterTimewait(now, c, msg.TransactionID)
 		m.resend(c)
 		m.queueEvent(c, Disconnected).DREQ = cloneDREQ(&msg.DREQ)
 	case released:
-		m.restNow(now, c, msg.TransactionID)
+		m.enterTimewait(now, c, msg.TransactionID)
 		m.queueEvent(c, Disconnected)
 	case denied:
 		if !c.answersProbe(now, msg) {
 			return VerdictOutOfPlace
 		}
-		m.restNow(now, c, c.tid)
+		m.enterTimewait(now, c, c.tid)
 		m.queueEvent(c, Disconnected)
 	case resolved:
 		r := msg.SIDRREP
@@ -123,7 +123,7 @@ func (m *Manager) expire(now Time, c *conn) {
 func (m *Manager) giveUp(now Time, c *conn) {
 	switch c.state {
 	case StateDREQSent:
-		m.restNow(now, c, c.tid)
+		m.enterTimewait(now, c, c.tid)
 		m.queueEvent(c, Disconnected)
 	case StateSIDRREQSent:
 		m.queueEvent(c, Unreachable)
@@ -140,7 +140,7 @@ func (m *Manager) giveUp(now Time, c *conn) {
 func (m *Manager) quit(now Time, c *conn) {
 	if c.state == StateREPSent {
 		m.release(c)
-		m.restNow(now, c, c.tid)
+		m.enterTimewait(now, c, c.tid)
 		return
 	}
 	rej := mad.REJ{
@@ -191,11 +191,10 @@ func (m *Manager) keep(now Time, c *conn, msg *mad.Message) error {
 	return nil
 }
 
-// reject sends a REJ. Its values always fit.
+// reject sends a REJ. All callers give values that fit their fields.
 func (m *Manager) reject(to Peer, tid uint64, rej *mad.REJ) {
 	m.out.Attribute, m.out.TransactionID, m.out.REJ = mad.AttrREJ, tid, *rej
-	// send fails only for values that do not fit their fields; these fit.
-	_, _ = m.send(to, &m.out)
+	_, _ = m.send(to, &m.out) // send fails only for values that do not fit their fields
 }
 
 // acknowledge sends an MRA to a peer that repeats its message: the program takes longer.

@@ -139,8 +139,9 @@ func (r *Region) Write(addr uint64, src []byte) error {
 // Vectored reports whether the region supports [Region.WritePieces].
 func (r *Region) Vectored() bool { return r.vectored != nil }
 
-// WritePieces stores pieces as specified in [Vectored], with addresses in Off, which it
-// changes. The region must be Vectored. Errors are those of [Region.Read].
+// WritePieces stores pieces as specified in [Vectored]. Off of each piece is an address of the
+// region; WritePieces replaces it by the offset in the memory. The region must be Vectored. Errors
+// are those of [Region.Read].
 func (r *Region) WritePieces(pieces []Piece) (stored int, err error) {
 	for i := range pieces {
 		p := &pieces[i]

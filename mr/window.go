@@ -125,7 +125,7 @@ func (t *Table) Bind(pd *PD, qpn uint32, b *Bind) error {
 		if err := parent.checkBindTarget(pd, b); err != nil {
 			return err
 		}
-		r = parent.bindPart(w, b)
+		r = parent.boundRegion(w, b)
 		parent.windows++
 	}
 	t.unbind(w)
@@ -187,8 +187,9 @@ func (r *Region) checkBindTarget(pd *PD, b *Bind) error {
 	return nil
 }
 
-// bindPart returns the region that the key of the bound window resolves to.
-func (r *Region) bindPart(w *Window, b *Bind) *Region {
+// boundRegion returns a new region for the part of r that b binds window w to. The table resolves
+// the key of the window to it.
+func (r *Region) boundRegion(w *Window, b *Bind) *Region {
 	off := b.Addr - r.iova
 	p := &Region{
 		iova: b.Addr, length: b.Length, pd: r.pd, access: b.Access, key: b.NewKey,

@@ -12,9 +12,10 @@ type Batch struct {
 	// train, so that the values that Prepare sets stay correct when frames are dropped,
 	// duplicated or reordered. Reset clears it.
 	NoTrains bool
-	// Trains says that the link to send the batch with has segmentation offload ([Caps.GSO]):
-	// frames of equal length to one destination leave in one call. Reset keeps it.
-	Trains bool
+	// LinkHasGSO says that the link to send the batch with has segmentation offload ([Caps.GSO]):
+	// it sends frames of equal length to one destination as one datagram. The owner of the batch
+	// sets it for the code that fills the batch. Reset keeps it.
+	LinkHasGSO bool
 
 	frames []Frame
 	n      int

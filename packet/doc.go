@@ -9,8 +9,8 @@
 //
 // Features that only some links have are interfaces of their own: [Shared], [Splitter] and
 // [PendingReporter] for receiving, [Joiner] for multicast, [Holder] for next hops, [StateWatcher],
-// [Resizable], [Loopback] and [StatsReporter]. For each of them, a function of this package accepts
-// any Link.
+// [Resizable], [Loopback] and [StatsReporter]. For each of them except Resizable, this package has
+// functions that accept any Link.
 //
 // The package does not interpret the content of a frame. It knows only what is needed to seal
 // one: the RoCEv2 invariant CRC covers the UDP source port and, over IPv4, the identification

@@ -2,13 +2,16 @@ package packet
 
 import "net/netip"
 
-// Holder is a link that caches next hops. Decorators forward the calls. All methods may be
-// called at any time and do not block.
+// Holder is a link that caches next hops and favours those of held destinations. Decorators
+// forward the calls. All methods may be called at any time and do not block.
 type Holder interface {
 	// ResolveSoon announces that frames will be sent to dst soon, so that the link can resolve
 	// the next hop in advance.
 	ResolveSoon(dst netip.Addr)
-	// Hold marks dst as a live peer, until Release is called the same number of times.
+	// Hold marks dst as a peer that has answered, until Release is called the same number of
+	// times. The link keeps its next hop cached, and has a separate limit for frames to held
+	// destinations whose link-layer address is unknown, so that frames to other absent hosts
+	// cannot use it up.
 	Hold(dst netip.Addr)
 	Release(dst netip.Addr)
 }

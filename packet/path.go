@@ -13,8 +13,7 @@ const DefaultHopLimit = 64
 type Path struct {
 	// Src is the local address, Dst the remote one, both of the same family and not
 	// IPv4-mapped. Dst may have a zone; a link-local Dst without zone is in the zone of the
-	// link. A link always sends from its own address; Src is informational, and for links with
-	// several addresses.
+	// link. The links of this module ignore Src: they send from their own address.
 	Src, Dst netip.Addr
 	// TrafficClass is the IPv4 ToS or IPv6 traffic class: DSCP in the upper six bits, ECN in
 	// the lower two.

@@ -5,7 +5,7 @@ import "sync"
 // Shared is a link from which several goroutines receive in turn with one [RecvBatch],
 // protected by a mutex: one of them waits for frames, the others poll. Frames are processed in
 // order as long as each goroutine processes its frames before it unlocks the mutex. [SharedOf]
-// returns whether a link supports this.
+// returns a link as Shared if it supports this.
 type Shared interface {
 	// RecvLocked is Recv that waits without mu and takes frames with mu held. It returns with
 	// mu held if and only if there is no error. Only one goroutine at a time may call it,

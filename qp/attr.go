@@ -30,7 +30,7 @@ type Attr struct {
 
 	MinRNRTimer uint8 // 5-bit timer code of the RNR NAKs that it sends
 	Timeout     uint8 // ACK timeout 4.096 µs * 2^Timeout; 0 means infinite
-	RetryCnt    uint8 // number of retries after a timeout; 7 means infinite on rxe
+	RetryCnt    uint8 // number of retries after a timeout, 0 to 7; 7 is not infinite, unlike on rxe
 	RNRRetry    uint8 // number of retries after an RNR NAK; 7 means infinite
 
 	SQDAsyncNotify bool // raise SQ_DRAINED when the send queue is drained

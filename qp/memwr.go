@@ -6,8 +6,9 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// Flush is the range that a WRFlush flushes: Length bytes at RemoteAddr, or the whole region of
-// RKey, in which case address and length are ignored (IBA annex A19).
+// Flush has the parameters of a WRFlush. With Level FlushRange it flushes Length bytes at
+// SendWR.RemoteAddr, with FlushRegion the whole region of SendWR.RKey; address and length are then
+// ignored (IBA annex A19).
 type Flush struct {
 	Length uint32 // bytes, up to 2^31
 	Type   FlushType
@@ -47,8 +48,8 @@ const (
 )
 
 // LocalWork holds the parameters of a work request that changes the key table.
-type LocalWork struct { // parameters of WRBindMW
-	Bind mr.Bind    // parameters of WRRegMR
+type LocalWork struct {
+	Bind mr.Bind    // of a WRBindMW
 	Reg  mr.FastReg // of a WRRegMR
 }
 

@@ -61,7 +61,7 @@ func (q *QP) CheckModify(a *Attr, mask AttrMask) error {
 	if mask&AttrState != 0 {
 		e.To = a.State
 	}
-	if e.checkTransition(a, mask) || e.checkDraining(q, mask) || e.checkValues(a, mask) {
+	if e.refuseTransition(a, mask) || e.refuseWhileDraining(q, mask) || e.refuseValues(a, mask) {
 		return &e
 	}
 	return nil
@@ -86,7 +86,9 @@ func (e *ModifyError) fail(attr AttrMask, format string, args ...any) bool {
 	return true
 }
 
-func (e *ModifyError) checkTransition(a *Attr, mask AttrMask) bool {
+// refuseTransition refuses transitions and attributes that the table does not permit for the
+// current state. It reports whether it refused.
+func (e *ModifyError) refuseTransition(a *Attr, mask AttrMask) bool {
 	if mask&AttrState != 0 && !a.State.Valid() {
 		return e.fail(AttrState, "is out of range: %d, it must be 0 (RESET) to 6 (ERR)", uint8(a.State))
 	}
@@ -110,9 +112,9 @@ func (e *ModifyError) checkTransition(a *Attr, mask AttrMask) bool {
 	return false
 }
 
-// checkDraining rejects changes of a queue pair in SQD until its started work is complete (IBA
-// 10.3.1.5), except transitions to RESET or ERR.
-func (e *ModifyError) checkDraining(q *QP, mask AttrMask) bool {
+// refuseWhileDraining refuses changes of a queue pair in SQD until its started work is complete
+// (IBA 10.3.1.5), except transitions to RESET or ERR. It reports whether it refused.
+func (e *ModifyError) refuseWhileDraining(q *QP, mask AttrMask) bool {
 	if q.SQDraining() && e.To != RESET && e.To != ERR {
 		return e.fail(lowest(mask), "cannot change yet: the send queue is still draining; wait for its completions")
 	}

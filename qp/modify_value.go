@@ -1,7 +1,8 @@
 package qp
 
-// checkValues checks the ranges of the attributes that mask selects.
-func (e *ModifyError) checkValues(a *Attr, mask AttrMask) bool {
+// refuseValues refuses values out of range among the attributes that mask selects. It reports
+// whether it refused.
+func (e *ModifyError) refuseValues(a *Attr, mask AttrMask) bool {
 	for _, r := range []struct {
 		attr        AttrMask
 		name        string

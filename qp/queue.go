@@ -57,8 +57,8 @@ func messageLength(queue string, sg []SGE, maxSGE int) (uint64, error) {
 	return n, nil
 }
 
-// withLen returns s with length n. If s is too small, it allocates limit elements at once, so that
-// a slot allocates at most once.
+// withLen returns s with length n. If s is too small, it returns a new slice for limit elements:
+// the slice of each queue slot is thus allocated at most once.
 func withLen[T any](s []T, n, limit int) []T {
 	if n <= cap(s) {
 		return s[:n]

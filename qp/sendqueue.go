@@ -150,8 +150,8 @@ func (q *SendQueue) Pop() {
 	q.ring.head++
 }
 
-// Reset removes all requests without completions, as the RESET state requires, also from the
-// source.
+// Reset removes all requests, also from the source, and generates no completions, as the RESET
+// state requires.
 func (q *SendQueue) Reset() {
 	for q.Len() > 0 {
 		q.Retire()

@@ -154,8 +154,9 @@ func (c *RC) Posted() {
 	}
 }
 
-// received completes the receive being filled with success.
-func (c *core) received(p *bth.Packet, info *bth.OpcodeInfo, op qp.WCOpcode, n uint64) {
+// completeWithSuccess completes the receive being filled, with status success. p is the last packet
+// of its message and n the length of the message in bytes.
+func (c *core) completeWithSuccess(p *bth.Packet, info *bth.OpcodeInfo, op qp.WCOpcode, n uint64) {
 	c.completeReceive(success(p, info, op, n))
 }
 

@@ -7,8 +7,8 @@ package transport
 // size.
 
 // A Congestion controls how many PSNs one requester may have outstanding and when it may send.
-// Each queue pair has its own. It has no clock, is called under the lock of the queue pair, and
-// must not block. PSNs are counted as in the send queue: one for each packet of a SEND or WRITE,
+// Each queue pair has its own. It has no clock. Its methods are called one at a time and must not
+// block. PSNs are counted as in the send queue: one for each packet of a SEND or WRITE,
 // one for each response packet of a READ.
 type Congestion interface {
 	// Start resets the control: the queue pair has entered RTS.
@@ -106,8 +106,8 @@ func (r *defaultCongestion) OnAck(_ Time, a Ack) {
 	r.sinceNAK += a.PSNs
 }
 
-// A NAK causes all outstanding packets to be sent again, so a peer that acknowledges one packet
-// with each NAK gets a whole window for it. Occasional loss does not change the window. It is
+// A NAK may cause all outstanding packets to be sent again, so a peer that acknowledges one packet
+// with each NAK may get a whole window for it. Occasional loss does not change the window. It is
 // halved when maxVainNAKs NAKs in a row each find at most 1/vainFraction of what is outstanding
 // acknowledged since the NAK before.
 const (

@@ -16,7 +16,7 @@ type Counters struct {
 	Probes            uint64 // packets sent again because an answer was overdue, before the timeout
 	ImpliedNAKs       uint64 // responses that showed that a READ or atomic response was lost
 	SequenceNAKsSent  uint64 // NAKs for a gap, once for each
-	SequenceNAKsTaken uint64 // received, also those that are not obeyed
+	SequenceNAKsTaken uint64 // received, also those that cause nothing
 	RNRNAKsSent       uint64 // requests without a receive
 	RNRNAKsTaken      uint64
 	ErrorNAKsSent     uint64

@@ -92,9 +92,9 @@ func (l *EarlyPool) takeRing(span uint32) ([]*earlyPacket, []uint64) {
 }
 
 // giveRing returns an empty ring to the pool.
-func (l *EarlyPool) giveRing(ring []*earlyPacket, present []uint64) {
+func (l *EarlyPool) giveRing(ring []*earlyPacket, used []uint64) {
 	if len(l.rings) < earlyRings {
-		l.rings = append(l.rings, earlyRing{ring, present})
+		l.rings = append(l.rings, earlyRing{ring, used})
 	}
 }
 
@@ -173,14 +173,14 @@ func (e *early) next(psn bth.PSN) *earlyPacket {
 	return e.ring[word*64+bits.TrailingZeros64(set)]
 }
 
-// remove returns k to the pool, unless clear has done so.
+// remove removes k from e and returns it to the pool, unless clear has done so.
 func (e *early) remove(k *earlyPacket) {
 	if e.kept > 0 && e.ring[e.slot(k.packet.PSN)] == k {
 		e.give(e.slot(k.packet.PSN))
 	}
 }
 
-// give returns the packet in a slot to the pool.
+// give removes the packet in slot at, returns it to the pool, and the ring too if it is empty.
 func (e *early) give(at int) {
 	k := e.ring[at]
 	e.ring[at] = nil
@@ -225,7 +225,7 @@ func (c *RC) Close() {
 // before Receive if other queue pairs may look keys up concurrently: the caller stops them first.
 //
 // Only a packet that is executed makes it return true, with a key that its sender may invalidate.
-// Otherwise a peer could stop the other queue pairs as often as it likes.
+// Otherwise a peer could stop the other queue pairs with packets of any kind.
 func (c *RC) Invalidates(p *bth.Packet) bool {
 	r := &c.rsp
 	if !c.mayReceive() || r.reply.kind == replyError || p.PSN != r.expected {

@@ -100,9 +100,9 @@ func (c *RC) setPath(mtu uint32) {
 // Receive processes one packet for this queue pair. p is borrowed for the call. So is its payload,
 // but after [RC.ShareStoreBatch] until the next [StoreBatch.Settle].
 //
-// The opcode decides which half gets the packet. FECN and BECN of a request have no effect
-// (IBA CA17-29). A packet with an opcode of another service, or one that the state does not permit,
-// is dropped without a NAK, as in Linux rxe.
+// The opcode decides whether the requester or the responder gets the packet. FECN and BECN of a
+// request have no effect (IBA CA17-29). A packet with an opcode of another service, or one that the
+// state does not permit, is dropped without a NAK, as in Linux rxe.
 func (c *RC) Receive(now Time, p *bth.Packet) Verdict {
 	c.count.ReceivedPackets++
 	info := p.Opcode.Info()

@@ -5,7 +5,7 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// requester is the half that sends requests. Its PSNs always satisfy una <= send <= next: those
+// requester is the part of an RC that sends requests. Its PSNs always satisfy una <= send <= next: those
 // before una are acknowledged, [una, next) were sent at least once, and send is the next to send.
 // It is below next only after going back (go-back-N).
 //
@@ -26,7 +26,7 @@ type requester struct {
 
 	retryCnt, rnrRetry uint8 // retry_cnt and rnr_retry of the queue pair, 0 to 7
 	retries, rnrTries  uint8 // remainder of them since the last progress
-	nakObeyed          bool  // a NAK was obeyed, and una has not advanced since
+	actedOnNAK         bool  // a NAK was acted on, and una has not advanced since
 	backoff            uint8 // timeouts since the last progress, 0 to retry_cnt
 
 	repairs
@@ -134,9 +134,10 @@ func (c *RC) spendRetry() bool {
 	return true
 }
 
-// spendRetryOnNAK is spendRetry for a sequence NAK or an implied NAK. A NAK between a timeout and
-// progress costs nothing: it may report the loss for which the timeout has paid. Retransmission
-// still ends by timeouts, because a NAK is obeyed only once before progress.
+// spendRetryOnNAK is spendRetry for a sequence NAK or an implied NAK. After a timeout, and until
+// una advances, a NAK takes no retry: the timeout may have taken one for the same loss. The retries
+// still run out, because only the first NAK in that time causes a retransmission; after it, the
+// timer expires again.
 func (c *RC) spendRetryOnNAK() bool { return c.req.backoff > 0 || c.spendRetry() }
 
 // progressed is called when una has advanced by n: it restores the retry budgets, lets the window
@@ -151,7 +152,7 @@ func (c *RC) progressed(now Time, n uint32) {
 	r.probes = 0
 	// The budgets count retries without progress.
 	r.retries, r.rnrTries = r.retryCnt, r.rnrRetry
-	r.nakObeyed = false
+	r.actedOnNAK = false
 	r.backoff = 0
 	r.rnrWaiting = false
 	// After going back, una may advance past send: the peer had received those packets, and they
@@ -201,8 +202,8 @@ func (c *RC) ackTimeout(now Time) {
 	r.cc.OnTimeout(now, r.outstanding())
 	r.applyWindow()
 	c.goBack()
-	// The next NAK is obeyed.
-	r.nakObeyed = false
+	// The next NAK is acted on.
+	r.actedOnNAK = false
 }
 
 // A cursor is the position in the send queue of a packet to be sent.
@@ -281,7 +282,7 @@ func (c *RC) onAck(now Time, n uint32) {
 	r.applyWindow()
 }
 
-// onNAK tells the congestion control of a NAK that is obeyed. repeated is the number of PSNs that
+// onNAK tells the congestion control of a NAK that is acted on. repeated is the number of PSNs that
 // are sent again.
 func (r *requester) onNAK(now Time, kind LossKind, repeated uint32) {
 	r.cc.OnLoss(now, Loss{kind, r.outstanding(), repeated})

@@ -99,21 +99,21 @@ func (c *RC) ack(now Time, psn bth.PSN) Verdict {
 // as one retry.
 func (c *RC) impliedNAK(now Time) Verdict {
 	// Every response behind the lost one arrives here, until the requested one does.
-	if c.req.nakObeyed {
+	if c.req.actedOnNAK {
 		return OutOfSequence
 	}
 	c.count.ImpliedNAKs++
 	if c.spendRetryOnNAK() {
 		c.req.onNAK(now, LossSequence, c.req.outstanding())
 		c.goBack()
-		c.req.nakObeyed = true
+		c.req.actedOnNAK = true
 	}
 	return OutOfSequence
 }
 
 // sequenceNAK processes NAK PSN sequence error: the peer has executed all requests before psn and
-// expects psn (IBA 9.7.5.2). It is obeyed once before una advances again: a further NAK until then
-// names the same packet.
+// expects psn (IBA 9.7.5.2). Only the first NAK before una advances again causes a retransmission:
+// further ones until then name the same packet.
 func (c *RC) sequenceNAK(now Time, psn bth.PSN) Verdict {
 	r := &c.req
 	c.count.SequenceNAKsTaken++
@@ -121,12 +121,12 @@ func (c *RC) sequenceNAK(now Time, psn bth.PSN) Verdict {
 	c.acknowledge(now, psn)
 	vain := r.takeVainRepair()
 	// A NAK while una is about to be sent again costs nothing: the retransmission answers it.
-	if r.rnrWaiting || r.nakObeyed || r.send == r.una {
+	if r.rnrWaiting || r.actedOnNAK || r.send == r.una {
 		return SequenceNAK
 	}
 	if c.spendRetryOnNAK() {
 		c.repairOrGoBack(now, vain)
-		r.nakObeyed = true
+		r.actedOnNAK = true
 	}
 	return SequenceNAK
 }
@@ -162,8 +162,9 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 }
 
 // errorNAK fails the request at psn (IBA 9.7.5.2): the status is that of the NAK code, and all
-// later requests are flushed. Earlier requests were executed; but if the data of a READ among them
-// was lost, it cannot be requested again, so that READ fails instead.
+// later requests are flushed. Earlier requests were executed. But if the data of a READ among them
+// was lost, it cannot be requested again: the READ then fails with that status, and the request at
+// psn is flushed.
 func (c *RC) errorNAK(now Time, psn bth.PSN, s bth.Syndrome) Verdict {
 	c.count.ErrorNAKsTaken++
 	c.acknowledge(now, psn)

@@ -24,7 +24,7 @@ import (
 const maxVainRepairs = 3
 
 // repairs is what a requester knows about early packets at its peer, and the state of the current
-// repair. A NAK is obeyed once before una advances, so at most one NAK is being repaired.
+// repair. Only the first NAK before una advances is acted on, so at most one NAK is being repaired.
 type repairs struct {
 	vainRepairsLeft uint8 // remainder of maxVainRepairs
 	peerKeepsEarly  bool  // the peer has kept early packets on this connection
@@ -140,7 +140,7 @@ type rttEstimator struct {
 // sample is being taken. It does not while a packet is missing, because the answer would take
 // longer. One sample per round trip is enough (RFC 6298, section 3).
 func (r *requester) startSample(now Time, psn bth.PSN) {
-	if r.peerKeepsEarly && !r.sampling && !r.nakObeyed && r.probes == 0 {
+	if r.peerKeepsEarly && !r.sampling && !r.actedOnNAK && r.probes == 0 {
 		r.sampling, r.samplePSN, r.sampleAt = true, psn, now
 	}
 }

@@ -97,7 +97,7 @@ func (c *RC) sendQueued(x *transmission) {
 		}
 		// The chunks are chosen at the first transmission. Retransmissions must have the same.
 		if at.packet == 0 && r.send == r.next {
-			w.Chunk = c.chunkOf(w, x.dst.Trains)
+			w.Chunk = c.chunkOf(w, x.dst.LinkHasGSO)
 		}
 		took := c.emit(x, w, at)
 		if took == 0 {
@@ -114,7 +114,7 @@ func (c *RC) held(w *qp.SendWQE) bool {
 }
 
 // emit appends the packet of w at a position to the batch and returns the number of PSNs used, 0
-// if it cannot be sent. It changes neither r.send nor r.repair.
+// if it cannot be sent. It changes neither c.req.send nor c.req.repair.
 func (c *RC) emit(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	switch {
 	case w.Opcode == qp.WRRead:

@@ -95,10 +95,11 @@ func (r *resources) remove(i int) {
 	r.len--
 }
 
-// claim returns the oldest of the limit resources of g for a new request. It returns nil if the
-// responses of the old request have not all been sent: the peer has more requests outstanding than
-// it may. If they are being sent again, the new request shows that the peer has received them, so
-// that job ends. A peer with at most limit requests outstanding does not repeat older ones.
+// claim returns the oldest resource of g, which has limit of them, for a new request. If the
+// responses to the old request are still being sent for the first time, claim returns nil: the peer
+// has more than limit requests outstanding. If they are being sent again, claim removes that job:
+// the new request shows that the peer has received them, because a peer with at most limit requests
+// outstanding does not repeat older ones.
 func (r *resources) claim(g *ring, limit int) *resource {
 	r.resize(g, limit)
 	res := &g.slots[g.write]

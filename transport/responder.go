@@ -20,7 +20,7 @@ import (
 //
 // After a failed check, the PSN of the packet stays the expected one.
 
-// responder is the half of an RC that executes requests.
+// responder is the part of an RC that executes requests.
 type responder struct {
 	expected      bth.PSN // PSN of the next request to execute
 	msn           uint32  // number of messages executed, modulo 2^24 (IBA 9.7.7)
@@ -36,9 +36,10 @@ type responder struct {
 	early early
 
 	ackHeld  bool // Transmit sends the pending ACK behind requests
-	hold     bool // responses of READs requested often are held back
+	// Of responses to READs that the peer requests often (see RC.HoldReplays).
+	hold     bool // they are held back
 	held     bool // the last Transmit held some back
-	repeated int  // number of them that the last Transmit appended
+	repeated int  // number of packets of them that the last Transmit appended
 }
 
 // nakKind is the reason of a NAK that requests a packet.

@@ -150,12 +150,12 @@ func TestPaceFollowsAnswers(t *testing.T) {
 	if r.srtt != 80_000 || r.rttvar != 57_500 {
 		t.Errorf("after an earlier one %d and %d, want 80000 and 57500", r.srtt, r.rttvar)
 	}
-	r.nakObeyed = true
+	r.actedOnNAK = true
 	answer(1, 10_000)
 	if r.srtt != 80_000 {
 		t.Error("time was taken while something is missing")
 	}
-	r.nakObeyed, r.probes = false, 1
+	r.actedOnNAK, r.probes = false, 1
 	answer(1, 10_000)
 	if r.srtt != 80_000 {
 		t.Error("time was taken while a probe is out")

@@ -115,7 +115,7 @@ func TestRequesterTimesOut(t *testing.T) {
 			< ACKNOWLEDGE psn=100
 			wc 1 SUCCESS SEND
 			advance 1000h`},
-		{"a NAK after a timeout is obeyed, also when one was obeyed before it",
+		{"a NAK after a timeout is acted on, also when one was acted on before it",
 			func(a *qp.Attr, _ *Config) { a.RetryCnt = 7 }, `
 			post send id=1 len=1
 			> SEND_ONLY psn=100 len=1 ack

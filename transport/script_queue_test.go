@@ -50,7 +50,7 @@ func (s *script) queueStep(verb, rest string) bool {
 			s.fatalf("there are %d", got)
 		}
 	case "trains":
-		s.batch.Trains = true
+		s.batch.LinkHasGSO = true
 	case "share":
 		s.rc.(*RC).Join(NewShare(int(f.num("limit")), int(f.num("turn"))))
 	case "others":

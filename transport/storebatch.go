@@ -20,15 +20,15 @@ const (
 )
 
 // A StoreBatch holds back payloads for [mr.Vectored] memory, so that one call stores up to 64 KiB:
-// of one message, or of successive messages of one half of a reliable connection. The queue pairs
-// of a shard share one. The completion of a message is held back with its data, and completions
-// keep the order of the messages.
+// of one message, or of successive messages to the responder or to the requester of one RC. All
+// queue pairs whose calls the caller serializes can share one. The completion of a message is held
+// back with its data, and completions keep the order of the messages.
 //
 // Payloads are borrowed: Settle must be called before they are reused; before anything is
 // transmitted, because an acknowledgement says that the data is stored; and before a key is
 // invalidated. On a nil StoreBatch all methods work without holding anything back.
 type StoreBatch struct {
-	// PerMessage stores each message at its end, before the next one.
+	// PerMessage stores each message when it is complete, not together with later ones.
 	PerMessage bool
 
 	owner    storeOwner // owner of what is held back
@@ -48,7 +48,7 @@ type heldMessage struct {
 	wc    qp.WC
 }
 
-// A storeOwner is a machine, or half of one, whose payloads are held back.
+// A storeOwner is the receiver of held-back payloads: a UC, or the responder or requester of an RC.
 type storeOwner interface {
 	// storeFailed reports that held-back data could not be stored although its packets were
 	// accepted. psn is the PSN of the first held-back packet of the message that failed. lost are
@@ -101,9 +101,9 @@ func (g *StoreBatch) settle() error {
 	return err
 }
 
-// settleOther stores what the other half of connection c holds back, before one half processes a
-// packet (request: the responder). If that fails, the queue pair fails before the packet, not in
-// the middle of it.
+// settleOther is called before the responder (request is true) or the requester of connection c
+// processes a packet, and stores what is held back of the other one. If that fails, the queue pair
+// fails before the packet, not in the middle of it.
 func (g *StoreBatch) settleOther(c *RC, request bool) {
 	if !g.holds(&c.core) {
 		return
@@ -135,7 +135,7 @@ func (g *StoreBatch) forget(c *core) {
 	}
 }
 
-// holds reports whether something of c is held back, by either half of it.
+// holds reports whether something is held back of c, its responder or its requester.
 func (g *StoreBatch) holds(c *core) bool { return g != nil && len(g.pieces) > 0 && g.owner.base() == c }
 
 // truncate discards the pieces from index n on.
@@ -267,7 +267,7 @@ func (g *StoreBatch) scatter(o storeOwner, psn bth.PSN, sg []qp.Segment, off uin
 	return mr.OK
 }
 
-// respondingRC and requestingRC are the two halves of an RC as storeOwners.
+// respondingRC and requestingRC are the responder and the requester of an RC as storeOwners.
 type (
 	respondingRC RC
 	requestingRC RC

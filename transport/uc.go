@@ -101,7 +101,8 @@ func (c *UC) local(w *qp.SendWQE) bool {
 	return true
 }
 
-// sendPacket sends the next packet of w and reports whether there was room.
+// sendPacket sends the next packet of w and reports whether it did: not if the batch has no room, or
+// if the payload cannot be read, which fails w.
 func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
 	i := distance(w.FirstPSN, c.next)
 	off := uint64(i) * uint64(c.mtu)
@@ -233,7 +234,7 @@ func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		}
 		c.receivedBytes += uint64(len(p.Payload))
 		if info.Ends() {
-			c.received(p, info, qp.WCRecv, c.receivedBytes)
+			c.completeWithSuccess(p, info, qp.WCRecv, c.receivedBytes)
 		}
 		return Accepted
 	}
@@ -253,7 +254,7 @@ func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return v
 	}
 	if imm {
-		c.received(p, info, qp.WCRecvWriteImm, c.length)
+		c.completeWithSuccess(p, info, qp.WCRecvWriteImm, c.length)
 	}
 	return Accepted
 }

@@ -258,7 +258,7 @@ func (c *Conn) wait(ctx context.Context) error {
 var errOver = errors.New("the queue pair was closed before the connection was established")
 
 // FatalError means that a connection ended because its queue pair failed: a work request
-// completed with an error, or a request of the peer was invalid. It is [ErrUnreachable] if the
+// completed with an error, or a request of the peer was invalid. It wraps [ErrUnreachable] if the
 // peer did not answer.
 type FatalError struct {
 	// Status is the status of the failed completion, or [WCSuccess] if there was none.

@@ -20,13 +20,13 @@ type ContextLimits struct {
 	MaxMW  int
 }
 
-// Context owns the objects of one client of a device, as struct ib_ucontext in the Linux kernel
-// owns those of one process; [Context.Close] destroys them all. Objects of different contexts
-// cannot be combined. The methods of [Device] that create objects use the device's own context,
-// which has no limits.
+// Context owns the objects of one user of a device, such as a program, as struct ib_ucontext in the
+// Linux kernel owns those of one process; [Context.Close] destroys them all. Objects of different
+// contexts cannot be combined. The methods of [Device] that create objects use the device's own
+// context, which has no limits.
 type Context struct {
 	dev    *Device
-	client *nic.Client      // nil for the device's own context
+	user   *nic.User        // nil for the device's own context
 	limits [objectKinds]int // 0 means no limit
 	owner  atomic.Pointer[string]
 
@@ -68,9 +68,9 @@ type owned struct {
 	end  func() error // destroys the object
 }
 
-// OpenContext creates a context for one client.
+// OpenContext creates a context for one user of the device.
 func (d *Device) OpenContext(limits ContextLimits) *Context {
-	c := &Context{dev: d, client: d.nic.NewClient(), limits: [objectKinds]int{
+	c := &Context{dev: d, user: d.nic.NewUser(), limits: [objectKinds]int{
 		objectPD: limits.MaxPD, objectCQ: limits.MaxCQ, objectSRQ: limits.MaxSRQ, objectQP: limits.MaxQP,
 		objectMR: limits.MaxMR, objectMW: limits.MaxMW,
 	}}
@@ -168,11 +168,11 @@ func (o *owned) ended(err error) error {
 	return err
 }
 
-// SetOwner names the client of the context in diagnostics; see [Device.Owner]. It applies to
+// SetOwner names the user of the context in diagnostics; see [Device.Owner]. It applies to
 // protection domains that are allocated later.
 func (c *Context) SetOwner(name string) { c.owner.Store(&name) }
 
-// Owner returns the name of the client that a protection domain belongs to. pd is its [PD.ID],
+// Owner returns the name of the user that a protection domain belongs to. pd is its [PD.ID],
 // which [QPInfo] and [MRInfo] contain. The name is empty for domains of contexts without a name.
 func (d *Device) Owner(pd uint32) string {
 	if name, ok := d.owners.Load(pd); ok {
@@ -181,7 +181,7 @@ func (d *Device) Owner(pd uint32) string {
 	return ""
 }
 
-// own records the name of the client for a new domain.
+// own records the name of the user for a new domain.
 func (c *Context) own(pd uint32) {
 	if name := c.owner.Load(); name != nil {
 		c.dev.owners.Store(pd, *name)

@@ -69,10 +69,10 @@ type Config struct {
 	// program with few queue pairs, or on two processors, gains nothing from several shards. With
 	// an Observer there is one shard; with a Seed, one is the default.
 	Shards int
-	// Loopback lets connected queue pairs of the device that are each other's peers, and in the
-	// same shard, exchange packets in memory instead of through the host's network stack, where a
-	// capture on an interface could see them. A [packet.Tap] in Wrap sees them as outgoing. If
-	// Wrap injects faults, they use the link.
+	// Loopback lets connected queue pairs of the device that are each other's peers exchange
+	// packets in memory instead of through the host's network stack, where a capture on an
+	// interface could see them. A [packet.Tap] in Wrap sees them as outgoing. If Wrap injects
+	// faults, they use the link.
 	Loopback bool
 	// Transport sets windows and acknowledgement policy. The zero value suits most programs.
 	Transport TransportConfig

@@ -14,7 +14,7 @@
 // to memory for a limited time.
 //
 // [Device.Dial] and [Device.Listen] connect queue pairs through the connection manager, as rdma_cm
-// does. A [Context] groups the objects of one client, limits their number and closes them
+// does. A [Context] groups the objects of one user, limits their number and closes them
 // together.
 //
 // All types are safe for concurrent use. The memory that a work request names belongs to the

@@ -29,9 +29,10 @@ func (e AsyncEvent) String() string {
 	return e.Type.String()
 }
 
-// Event waits for the next asynchronous event of the device, as ibv_get_async_event. Without one
-// it returns the cause of ctx, or [ErrClosed]. Several goroutines may wait; each event goes to
-// one of them. [Device.NewEventReader] reads independently of them. Events are not acknowledged.
+// Event waits for the next asynchronous event of the device, as ibv_get_async_event. If ctx ends
+// first, it returns the cause of ctx; if the device is closed, [ErrClosed]. Several goroutines may
+// wait; each event goes to one of them. [Device.NewEventReader] reads independently of them. Events
+// are not acknowledged.
 //
 // Events need not be read. An unread event stands for all of its type about the same object, in
 // the position of the latest; closing an object removes its events. The memory of unread events

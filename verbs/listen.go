@@ -101,8 +101,8 @@ func (d *Device) listen(ps PortSpace, local netip.AddrPort, backlog int, handle 
 // address that Listen got.
 func (l *Listener) Addr() netip.AddrPort { return l.local }
 
-// Next waits for a request. Without one it returns the cause of ctx, or [ErrClosed] once the
-// listener or the device is closed.
+// Next returns the next request, waiting for it if there is none. If ctx ends first, Next returns
+// its cause; once the listener or the device is closed, [ErrClosed].
 func (l *Listener) Next(ctx context.Context) (*ConnRequest, error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, fmt.Errorf("wait for a request: %w", err)

@@ -94,9 +94,8 @@ func (q *QP) BindMW(w *MW, info BindInfo) (rkey uint32, err error) {
 	return rkey, nil
 }
 
-// FastMR is a region whose memory work requests register and invalidate: a WRRegMR registers it,
-// a WRLocalInv or a peer's SEND with invalidate invalidates it, without waiting and at the cost
-// of a work request.
+// FastMR is a region that gets its memory by a work request, WRRegMR, and loses it by WRLocalInv or
+// by a peer's SEND with invalidate. Each registration costs a work request, and no call waits.
 type FastMR struct {
 	owned
 	region *mr.FastRegion

@@ -51,7 +51,7 @@ func (p *PD) CreateQP(init QPInitAttr) (*QP, error) {
 	}
 	create := nic.QPInit{
 		Type: init.Type, PD: p.pd, SendCQ: init.SendCQ.cq, RecvCQ: init.RecvCQ.cq,
-		Client: p.ctx.client, Cap: init.Cap, SigAll: init.SigAll, Sends: init.Sends, Receives: init.Receives,
+		User: p.ctx.user, Cap: init.Cap, SigAll: init.SigAll, Sends: init.Sends, Receives: init.Receives,
 	}
 	if init.SRQ != nil {
 		create.SRQ = init.SRQ.srq

@@ -37,7 +37,7 @@ func (p *PD) CreateSRQ(init SRQInitAttr) (*SRQ, error) {
 	}
 	out := &SRQ{}
 	err := p.ctx.add(objectSRQ, &out.owned, out.Close, func() error {
-		s, err := p.ctx.dev.nic.CreateSRQ(p.ctx.client, p.pd, SRQAttr(init))
+		s, err := p.ctx.dev.nic.CreateSRQ(p.ctx.user, p.pd, SRQAttr(init))
 		if err != nil {
 			return err
 		}

@@ -109,8 +109,8 @@ func (ch *CompChannel) drop(c *CQ) {
 	c.events, c.nextEvent = 0, nil
 }
 
-// Wait waits for the next event and returns its CQ. If there is none, it returns the cause of ctx,
-// or [ErrClosed] once the channel or the device is closed.
+// Wait waits for the next event and returns its CQ. If ctx ends first, it returns the cause of ctx;
+// once the channel or the device is closed, [ErrClosed].
 func (ch *CompChannel) Wait(ctx context.Context) (*CQ, error) {
 	for {
 		c, over := ch.pop()

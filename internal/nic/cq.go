@@ -127,8 +127,8 @@ func (c *CQ) poll(dst []qp.WC) int {
 }
 
 // Wait is Poll that waits, without using the processor, until there is at least one completion. If
-// there is none, it returns the cause of ctx, [ErrCQOverflow], or [ErrClosed] once the CQ is
-// closed.
+// ctx ends first, it returns the cause of ctx; once the CQ has overflowed, [ErrCQOverflow]; once it
+// is closed, [ErrClosed].
 func (c *CQ) Wait(ctx context.Context, dst []qp.WC) (int, error) {
 	if len(dst) == 0 {
 		return 0, errors.New("waiting for completions needs room for at least one")

@@ -39,7 +39,7 @@ func newDatagramEnd(t testing.TB, seed uint64, links ...packet.Link) *end {
 func (e *end) newDatagramQP(qkey uint32) *QP {
 	e.t.Helper()
 	q, err := e.dev.CreateQP(QPInit{
-		Type: qp.UD, PD: e.pd, SendCQ: e.cq, RecvCQ: e.cq, Client: e.dev.NewClient(),
+		Type: qp.UD, PD: e.pd, SendCQ: e.cq, RecvCQ: e.cq, User: e.dev.NewUser(),
 		Cap: qp.Cap{MaxSendWR: 64, MaxRecvWR: 64, MaxSendSGE: 2, MaxRecvSGE: 2},
 	})
 	if err != nil {

@@ -249,8 +249,8 @@ func (d *Device) PortActive() bool {
 const fatalFailures = 10
 
 // failed handles an error of Link.Recv, the failures-th in a row, and reports whether to keep
-// receiving. Permanent failures raise DEVICE_FATAL: a link that was closed by other code, and a
-// link that fails repeatedly, from which the receiver still tries to receive.
+// receiving. It raises DEVICE_FATAL, and returns false, if other code has closed the link. It also
+// raises DEVICE_FATAL, but returns true, at the fatalFailures-th error in a row.
 func (d *Device) failed(failures int, err error) bool {
 	over := errors.Is(err, net.ErrClosed)
 	if over && d.ending.Load() {

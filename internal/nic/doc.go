@@ -89,8 +89,8 @@
 //
 // A device has one or several shards. A queue pair belongs to one shard for its whole life: shard
 // index = QPN mod number of shards. The shard is drawn at random, with two exceptions: the
-// datagram queue pairs of a [Client], and its SRQs with their queue pairs, share one shard, and
-// queue pair 1 and the datagram queue pairs and SRQs without a client are in shard 0. A
+// datagram queue pairs of a [User], and its SRQs with their queue pairs, share one shard, and
+// queue pair 1 and the datagram queue pairs and SRQs without a user are in shard 0. A
 // multicast group has one receiving goroutine, which passes each packet to every shard with
 // members of the group. A link that supports it ([packet.Split]) has one receive queue per shard,
 // into which the kernel steers packets; the goroutine of a queue takes the lock of its own shard.

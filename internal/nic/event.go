@@ -129,9 +129,8 @@ func (ev *AsyncEvent) key() eventKey {
 	return eventKey{nil, ev.Type}
 }
 
-// Event waits for the next asynchronous event. If there is none, it returns the cause of ctx, or
-// [ErrClosed] once the device is closed. Several goroutines may wait; each event is returned to
-// one.
+// Event waits for the next asynchronous event. If ctx ends first, it returns the cause of ctx; once
+// the device is closed, [ErrClosed]. Several goroutines may wait; each event is returned to one.
 func (d *Device) Event(ctx context.Context) (AsyncEvent, error) { return d.events.await(ctx) }
 
 // await implements Event.
@@ -178,8 +177,8 @@ func (d *Device) NewEventReader() *EventReader {
 	return r
 }
 
-// Event waits for the next event. If there is none, it returns the cause of ctx, or [ErrClosed]
-// once the reader or the device is closed.
+// Event waits for the next event. If ctx ends first, it returns the cause of ctx; once the reader or
+// the device is closed, [ErrClosed].
 func (r *EventReader) Event(ctx context.Context) (AsyncEvent, error) { return r.await(ctx) }
 
 // Close ends the reader. Closing again does nothing.
@@ -253,9 +252,9 @@ type lostCQs struct {
 	cqs []*CQ // guarded by mu
 }
 
-// lostCompletion records that c was full, or in error, when a completion was added. The machine
-// that completed is not done, so failUsers handles the consequences later. A shard's lock is
-// held.
+// lostCompletion records that c was full, or in error, when a completion was added. failUsers
+// handles the consequences later, because the call of the machine that added it has not returned. A
+// shard's lock is held.
 func (d *Device) lostCompletion(c *CQ) {
 	for _, s := range d.shards {
 		s.lost.add(c)

@@ -15,8 +15,8 @@ import (
 )
 
 // inbox receives from one link, from one receive queue of a link, or from one multicast group. Its
-// goroutine (run) receives and, if shared is set, also callers that poll a completion queue
-// (drive): the goroutine that holds mu.
+// goroutine receives (run). If shared is set, callers that poll a completion queue receive too
+// (drive): one goroutine at a time, the one that holds mu.
 type inbox struct {
 	*gid
 	shard *shard        // shard that most packets of this receiver belong to; others get theirs after it
@@ -335,7 +335,9 @@ func (in *inbox) icrcRight(f *packet.Received) bool {
 	return ok
 }
 
-// receive passes a packet that arrived by out's link to its queue pair. The lock is held.
+// receive passes packet a to its queue pair. out is the shard's outbox of the GID table entry at
+// which the packet arrived; a connected queue pair accepts only packets of its own entry. The lock
+// is held.
 func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 	q := s.qps.Get(a.packet.DestQP)
 	switch {

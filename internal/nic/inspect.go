@@ -46,7 +46,7 @@ type QPInfo struct {
 	Counters                 transport.Counters
 }
 
-// ListQPs describes up to len(dst) queue pairs with numbers above after, and returns how many.
+// ListQPs describes up to len(dst) queue pairs whose Number is above after, and returns how many.
 // Those of a shard whose memory stalls are left out.
 func (d *Device) ListQPs(after uint64, dst []QPInfo) int {
 	last := d.made.Load() // a later one may be in a shard that was already examined

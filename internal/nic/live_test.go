@@ -53,7 +53,7 @@ func (l *liveLink) live(memory []byte) {
 	l.memory, l.sent, l.wrong = memory, map[bth.Opcode]int{}, map[bth.Opcode]int{}
 }
 
-// livePair is a pair with liveLinks.
+// livePair is newPair over links of type liveLink.
 func livePair(t *testing.T, r retry) (a, b *end, links []*liveLink) {
 	t.Helper()
 	a, b = newPair(t, 8192, r, func(l packet.Link) packet.Link {

@@ -3,6 +3,7 @@ package nic
 import (
 	"errors"
 	"net/netip"
+	"time"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/packet"
@@ -25,9 +26,9 @@ import (
 
 var errNotHere = errors.New("the address of the peer is no longer one of this device")
 
-// loopTime limits the time that the lock is held for one flush of loopback outboxes, because
-// memory of programs may be slow at either end.
-const loopTime = transport.Time(1e6)
+// maxLoopFlush limits the time that the lock is held for one flush of loopback outboxes, because
+// the memory of either program may be slow.
+const maxLoopFlush = transport.Time(time.Millisecond)
 
 // outboxFor returns the outbox of s for entry index of the GID table and a queue pair whose peer is
 // at dst: that of the link, or the loopback outbox if dst is an address of the device.
@@ -53,7 +54,7 @@ func (s *shard) loopbackAt(addr netip.Addr) *outbox {
 // flushLoops is flushSome for the loopback outboxes. Delivery by one can make queue pairs of
 // others ready, so all share one budget of bytes.
 func (s *shard) flushLoops(now transport.Time, bytes int, all bool, most transport.Time) {
-	most = min(most, loopTime)
+	most = min(most, maxLoopFlush)
 	for i, idle, at := 0, 0, now; bytes > 0 && idle < len(s.loops) && at-now <= most; i++ {
 		o := s.loops[i%len(s.loops)]
 		if !o.has(all) {

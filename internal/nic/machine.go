@@ -66,8 +66,8 @@ type datagramMachine interface {
 	ReceiveFrom(now transport.Time, p *bth.Packet, grh *transport.GRH) transport.Verdict
 }
 
-// newMachine returns the machine for q's type. The queue pairs of a shard share the pools of
-// early and of gathered packets.
+// newMachine returns the machine for q's type. The queue pairs of a shard share its EarlyPool and
+// its StoreBatch.
 func (s *shard) newMachine(q *qp.QP) (machine, error) {
 	d := s.dev
 	switch q.Type {

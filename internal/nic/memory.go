@@ -150,10 +150,10 @@ type mutex struct {
 	timedOut atomic.Bool // a lockWithin timed out, and no goroutine that it started has had the lock since
 }
 
-// lockWithin locks m and returns true, or returns false if that takes longer than patience. After
-// a timeout, further calls return false without waiting until the goroutine of the first one gets
+// lockWithin locks m and returns true, or returns false if that takes longer than limit. After a
+// timeout, further calls return false without waiting, until the goroutine of the first one has had
 // the lock.
-func (m *mutex) lockWithin(patience time.Duration) bool {
+func (m *mutex) lockWithin(limit time.Duration) bool {
 	for range lockTries {
 		switch {
 		case m.TryLock():
@@ -175,7 +175,7 @@ func (m *mutex) lockWithin(patience time.Duration) bool {
 		m.timedOut.Store(false)
 		m.Unlock()
 	}()
-	late := time.NewTimer(patience)
+	late := time.NewTimer(limit)
 	defer late.Stop()
 	select {
 	case <-got:

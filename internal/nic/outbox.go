@@ -62,7 +62,7 @@ func (o *outbox) connect(s *shard) {
 	if n := max(o.caps.Batch, minBatch); o.batch == nil || o.batch.Cap() != n {
 		o.batch = packet.NewBatch(n)
 	}
-	o.batch.Trains = o.caps.GSO && !o.loops
+	o.batch.LinkHasGSO = o.caps.GSO && !o.loops
 	for _, q := range s.qps.All {
 		if q.out == o && q.peerSeen {
 			packet.Hold(o.link, q.path.Dst)

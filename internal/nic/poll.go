@@ -14,7 +14,8 @@ import (
 // goroutines keep waiting meanwhile, so a device is also served while its program does not poll.
 
 // otherTurns is the number of successive polls of a CQ of which one goes to the next inbox in turn,
-// and all others to the hot inbox (see poller). The receiving goroutines serve all inboxes as well.
+// and all others to the last active one (see poller). The receiving goroutines serve all inboxes
+// too.
 const otherTurns = 16
 
 // pollable is the list of the inboxes that pollers may receive from.
@@ -56,12 +57,12 @@ func (p *poller) next(list []*inbox) *inbox {
 	if len(list) == 0 {
 		return nil
 	}
-	n, hot := p.turns.Add(1), p.lastActive.Load()
+	n, last := p.turns.Add(1), p.lastActive.Load()
 	switch {
-	case hot == nil:
+	case last == nil:
 		return list[int(n)%len(list)]
 	case n%otherTurns != 0:
-		return hot
+		return last
 	}
 	return list[int(n/otherTurns)%len(list)]
 }

@@ -21,7 +21,7 @@ type QP struct {
 	machine           machine
 	sent              sentNotifier     // machine, if it is a sentNotifier
 	keyed             invalidator      // machine, if it is an invalidator
-	reads             responseSource   // machine, if it is an answerer
+	reads             responseSource   // machine, if it is a responseSource
 	acks              ackHolder        // machine, if it is an ackHolder
 	shares            sharer           // machine, if it is a sharer
 	dgram             datagramMachine  // machine, if it is a datagramMachine
@@ -52,7 +52,7 @@ type QP struct {
 
 	ackHold
 
-	client *Client      // client that the queue pair belongs to, nil: none
+	user   *User        // user that the queue pair belongs to, nil: none
 	share  *windowShare // share that the machine is a member of, nil: none
 	waiter
 
@@ -69,7 +69,7 @@ type QPInit struct {
 	PD             *mr.PD
 	SendCQ, RecvCQ *CQ
 	SRQ            *SRQ    // nil: the queue pair has its own receive queue, or Receives
-	Client         *Client // for type UD, for the SRQ, and for a shared source of receives; nil: none
+	User           *User   // for type UD, for the SRQ, and for a shared source of receives; nil: none
 	Cap            qp.Cap
 	SigAll         bool
 
@@ -91,7 +91,7 @@ func (i *QPInit) sendDepth() int {
 // to d and that the sizes are within the device's limits.
 func (d *Device) CreateQP(init QPInit) (*QP, error) {
 	s := d.shardFor(&init)
-	q := &QP{shard: s, client: init.Client, sendCQ: init.SendCQ, recvCQ: init.RecvCQ, srq: init.SRQ, slot: noSlot}
+	q := &QP{shard: s, user: init.User, sendCQ: init.SendCQ, recvCQ: init.RecvCQ, srq: init.SRQ, slot: noSlot}
 	q.attr = qp.QP{
 		Type: init.Type, SigAll: init.SigAll, PD: init.PD, Cap: init.Cap,
 		SQ:     qp.NewSendQueue(init.sendDepth(), init.Cap.MaxSendSGE, init.SigAll),

@@ -20,7 +20,7 @@ import (
 // most one turn of a queue pair.
 type turns struct {
 	fresh readyList // have credit in this round
-	begun readyList // are in their turn, which only the pump continues
+	begun readyList // have begun a turn that the pump continues
 	spent readyList // have used up their credit and wait for the next round
 	round uint32
 	left  int // queue pairs in spent that have their turn before the round ends

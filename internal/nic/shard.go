@@ -119,7 +119,7 @@ func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transpor
 	}
 	s.flushLoops(now, bytes, all, most)
 	if all {
-		s.refillUnled(bytes)
+		s.refillWithoutOutbox(bytes)
 	}
 	if s.noOutbox.head != nil {
 		s.wakePump()

@@ -14,7 +14,7 @@ import (
 const MaxShards = 64
 
 // shard0 returns the shard of queue pair 1 and of the datagram queue pairs and shared receive
-// queues without a client. State that may be read with the lock of any shard is read with that of
+// queues without a user. State that may be read with the lock of any shard is read with that of
 // shard 0.
 func (d *Device) shard0() *shard { return d.shards[0] }
 
@@ -26,9 +26,9 @@ func (d *Device) shardOf(n bth.QPN) *shard {
 	return d.shards[int(n)%len(d.shards)]
 }
 
-// shardFor chooses the shard of a new queue pair: that of its shared receive queue or its client,
+// shardFor chooses the shard of a new queue pair: that of its shared receive queue or its user,
 // otherwise a random one. The queue pairs of a shared source of receives call it under the lock
-// of one shard, that of their client, which must therefore be their shard.
+// of one shard, that of their user, which must therefore be their shard.
 func (d *Device) shardFor(init *QPInit) *shard {
 	switch {
 	case init.SRQ != nil:
@@ -36,7 +36,7 @@ func (d *Device) shardFor(init *QPInit) *shard {
 	case init.Type == qp.GSI:
 		return d.shard0()
 	case init.Type == qp.UD, init.Receives != nil && init.Receives.Shared():
-		return d.shardOfClient(init.Client)
+		return d.shardOfUser(init.User)
 	}
 	return d.drawShard()
 }
@@ -173,20 +173,20 @@ func (s *shard) withKeysExclusive(f func()) bool {
 	return all
 }
 
-// Client is a user of a device. Its datagram queue pairs with their multicasts, and its shared
-// receive queues with their queue pairs, are in one shard, so they can delay only clients of the
-// same shard.
-type Client struct{ shard *shard }
+// User is a user of a device, for package verbs a Context. Its datagram queue pairs with their
+// multicasts, and its shared receive queues with their queue pairs, are in one shard, so they can
+// delay only users of the same shard.
+type User struct{ shard *shard }
 
-// NewClient returns a client with a random shard. A client need not be closed.
-func (d *Device) NewClient() *Client { return &Client{d.drawShard()} }
+// NewUser returns a user with a random shard. It need not be closed.
+func (d *Device) NewUser() *User { return &User{d.drawShard()} }
 
-// shardOfClient returns the client's shard, shard 0 for nil.
-func (d *Device) shardOfClient(c *Client) *shard {
-	if c == nil {
+// shardOfUser returns the user's shard, shard 0 for nil.
+func (d *Device) shardOfUser(u *User) *shard {
+	if u == nil {
 		return d.shard0()
 	}
-	return c.shard
+	return u.shard
 }
 
 // A receiver gets packets for queue pairs of other shards if its link has a single receive queue,

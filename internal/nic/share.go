@@ -7,8 +7,8 @@ import (
 )
 
 // A host has one receive buffer for all packets that arrive at its address, so the reliable
-// connections of one client towards one address share a limit on outstanding packets. Connections
-// of different clients do not share: a program whose peers do not answer delays only its own
+// connections of one user towards one address share a limit on outstanding packets. Connections
+// of different users do not share: a program whose peers do not answer delays only its own
 // connections.
 const (
 	// shareWindow is the limit in PSNs, 8 MiB of the longest packets: a quarter of the receive
@@ -24,11 +24,11 @@ const (
 
 // shareKey identifies the connections that share a window.
 type shareKey struct {
-	client *Client
+	user *User
 	peer   netip.Addr
 }
 
-// windowShare is the shared window of the connections of one client towards one address, and the
+// windowShare is the shared window of the connections of one user towards one address, and the
 // list of those that wait for space in it. The shard's lock guards it. Queue pairs without a
 // share have a nil windowShare.
 type windowShare struct {
@@ -52,7 +52,7 @@ func (q *QP) joinShare(out *outbox) {
 		return
 	}
 	var now *windowShare
-	s, key := q.shard, shareKey{q.client, q.path.Dst}
+	s, key := q.shard, shareKey{q.user, q.path.Dst}
 	if out != nil && !out.loops {
 		if now = s.shares[key]; now == nil {
 			limit := max(shareWindow/len(s.dev.shards), leastShare)

@@ -14,11 +14,11 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// newQPOf is newQP for a client, connected to a queue pair at addrB that does not answer.
-func (e *end) newQPOf(client *Client) *QP {
+// newQPOf is newQP for a user, connected to a queue pair at addrB that does not answer.
+func (e *end) newQPOf(user *User) *QP {
 	e.t.Helper()
 	q, err := e.dev.CreateQP(QPInit{
-		Type: qp.RC, PD: e.pd, SendCQ: e.cq, RecvCQ: e.cq, Client: client,
+		Type: qp.RC, PD: e.pd, SendCQ: e.cq, RecvCQ: e.cq, User: user,
 		Cap: qp.Cap{MaxSendWR: 64, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1},
 	})
 	if err != nil {
@@ -41,12 +41,12 @@ func (e *end) flood(q *QP, n int) {
 
 // The connections of a program towards one address share a limit, and those of other programs are
 // not affected.
-func TestConnectionsOfAClientTowardsOneAddressShare(t *testing.T) {
+func TestConnectionsOfAUserTowardsOneAddressShare(t *testing.T) {
 	oneShard(t)
 	synctest.Test(t, func(t *testing.T) {
 		e := newEnd(t, 1, openLink(t, pipe.NewNet(), addrA), 256<<10)
 		defer closeAll(t, e)
-		x, y := e.dev.NewClient(), e.dev.NewClient()
+		x, y := e.dev.NewUser(), e.dev.NewUser()
 		var ofX []*QP
 		for range 20 {
 			q := e.newQPOf(x)
@@ -64,7 +64,7 @@ func TestConnectionsOfAClientTowardsOneAddressShare(t *testing.T) {
 			return n
 		}
 		if got := sent(ofX...); got != shareWindow {
-			t.Errorf("%d PSNs of the first client are outstanding, want %d", got, shareWindow)
+			t.Errorf("%d PSNs of the first user are outstanding, want %d", got, shareWindow)
 		}
 		last := ofX[len(ofX)-1]
 		if got := sent(last); got != 0 {
@@ -74,7 +74,7 @@ func TestConnectionsOfAClientTowardsOneAddressShare(t *testing.T) {
 		e.flood(other, 1)
 		synctest.Wait()
 		if got := sent(other); got != 128 {
-			t.Errorf("the queue pair of the other client has sent %d packets, want a window of 128", got)
+			t.Errorf("the queue pair of the other user has sent %d packets, want a window of 128", got)
 		}
 		// A closed connection makes space for those that wait.
 		ofX[0].Close()

@@ -19,10 +19,10 @@ type SRQ struct {
 	closed bool
 }
 
-// CreateSRQ creates a shared receive queue of a client, nil for none. The caller has checked that
+// CreateSRQ creates a shared receive queue of a user, nil for none. The caller has checked that
 // the sizes are within the device's limits.
-func (d *Device) CreateSRQ(client *Client, pd *mr.PD, a qp.SRQAttr) (*SRQ, error) {
-	s := &SRQ{shard: d.shardOfClient(client), queue: qp.NewSRQ(pd, a.MaxWR, a.MaxSGE)}
+func (d *Device) CreateSRQ(user *User, pd *mr.PD, a qp.SRQAttr) (*SRQ, error) {
+	s := &SRQ{shard: d.shardOfUser(user), queue: qp.NewSRQ(pd, a.MaxWR, a.MaxSGE)}
 	s.queue.Events = (*srqSink)(s)
 	if err := s.queue.Modify(a, qp.SRQLimit); err != nil {
 		return nil, err

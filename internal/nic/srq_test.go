@@ -16,7 +16,7 @@ func sharing(t *testing.T, n int, a qp.SRQAttr) (ends [2]*end, senders, receiver
 	t.Helper()
 	net := pipe.NewNet()
 	ends = [2]*end{newEnd(t, 1, openLink(t, net, addrA), 1<<16), newEnd(t, 2, openLink(t, net, addrB), 1<<16)}
-	s, err := ends[1].dev.CreateSRQ(ends[1].dev.NewClient(), ends[1].pd, a)
+	s, err := ends[1].dev.CreateSRQ(ends[1].dev.NewUser(), ends[1].pd, a)
 	if err != nil {
 		t.Fatal(err)
 	}

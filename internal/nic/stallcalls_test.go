@@ -45,7 +45,7 @@ func TestCallsThatConcernNoQueuePairDoNotWaitForMemoryThatStalls(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"NewClient":      func() { d.NewClient() },
+		"NewUser":      func() { d.NewUser() },
 		"NewEventReader": func() { d.NewEventReader().Close() },
 		"LookKeys":       func() { d.ListKeys(0, make([]mr.KeyInfo, 8)) },
 		"LookCQs":        func() { d.ListCQs(0, make([]CQInfo, 8)) },
@@ -62,7 +62,7 @@ func TestALookTellsOfTheShardsWhoseMemoryDoesNotStall(t *testing.T) {
 	s := newStall(t, lastShard)
 	d := s.dev.dev
 	for _, shard := range []*shard{d.shards[lastShard], d.shard0()} {
-		if _, err := d.CreateSRQ(&Client{shard}, s.dev.pd, qp.SRQAttr{MaxWR: 4, MaxSGE: 1}); err != nil {
+		if _, err := d.CreateSRQ(&User{shard}, s.dev.pd, qp.SRQAttr{MaxWR: 4, MaxSGE: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -93,18 +93,18 @@ func onWritten(d Descriptors, c call) []rule {
 	}, c)
 }
 
-// onWindows returns the rules of a call that is trapped on a descriptor of a window, from the
-// number that from returns up to the last one of the window.
-func onWindows(d Descriptors, from func(window) int, c call, tests ...test) (out []rule) {
+// onWindows returns the rules of a call that is trapped on the descriptors of each window from
+// lowest(window) up to the last one of the window.
+func onWindows(d Descriptors, lowest func(window) int, c call, tests ...test) (out []rule) {
 	add := func(first, last test) {
 		out = append(out, rule{c, append([]test{first, last}, tests...), notify})
 	}
 	for _, w := range []window{d.preferred(), windowBelow(loweredLimit)} {
-		add(test{cond: bpf.JumpGreaterOrEqual, val: uint32(from(w))},
+		add(test{cond: bpf.JumpGreaterOrEqual, val: uint32(lowest(w))},
 			test{cond: bpf.JumpLessOrEqual, val: uint32(w.hi)})
 	}
 	const inBlock = selectLimit - 1
-	add(test{cond: bpf.JumpGreaterOrEqual, val: uint32(from(windowBelow(selectLimit))), mask: inBlock},
+	add(test{cond: bpf.JumpGreaterOrEqual, val: uint32(lowest(windowBelow(selectLimit))), mask: inBlock},
 		test{cond: bpf.JumpLessOrEqual, val: math.MaxInt32})
 	return out
 }

@@ -21,15 +21,15 @@ type pendingExecs struct {
 	pruneAt int // size of threads at which begin removes the threads that have ended
 }
 
-// minExecuting is the minimum of pruneAt.
-const minExecuting = 1024
+// minPruneAt is the minimum of pruneAt.
+const minPruneAt = 1024
 
 // begin records that tid is about to continue with an execve.
 func (x *pendingExecs) begin(tid int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.threads == nil {
-		x.threads, x.pruneAt = map[int]struct{}{}, minExecuting
+		x.threads, x.pruneAt = map[int]struct{}{}, minPruneAt
 	}
 	if len(x.threads) >= x.pruneAt {
 		for t := range x.threads {
@@ -37,7 +37,7 @@ func (x *pendingExecs) begin(tid int) {
 				delete(x.threads, t)
 			}
 		}
-		x.pruneAt = max(minExecuting, 2*len(x.threads))
+		x.pruneAt = max(minPruneAt, 2*len(x.threads))
 	}
 	x.threads[tid] = struct{}{}
 }

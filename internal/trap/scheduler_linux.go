@@ -24,8 +24,9 @@ type scheduler struct {
 	mu   sync.Mutex
 	idle int // workers that wait for a notification
 	busy int // calls that are being answered
-	// blocked is the number of busy calls that access memory of a program outside the handler's
-	// methods.
+	// blocked is the number of busy calls between leave and resume: they access memory of their
+	// program outside the handler's methods, and may wait there for a page of it without limit. The
+	// end of the server does not wait for them.
 	blocked int
 	groups  map[int]*group // groups with calls, by thread group ID
 	ready   []*group       // groups with queued calls that wait only for a free worker

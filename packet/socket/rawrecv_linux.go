@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// frameBuffer is the size of the longest train that the kernel may deliver, with headers and
-// vnetHeader.
+// frameBuffer is the size of the longest train that the kernel may deliver, with all headers.
 const frameBuffer = 64<<10 + 64
 
 // rawSocket is a packet socket with its receive state. It receives with recvmmsg, like a UDP
@@ -124,7 +123,7 @@ func isHost(src netip.Addr) bool {
 	return !src.IsMulticast() && !src.IsUnspecified() && src != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
-// decodeFrame decodes b, a vnetHeader and a frame from a packet socket. typ is the ARPHRD_ type
+// decodeFrame decodes b, a vnet header and a frame from a packet socket. typ is the ARPHRD_ type
 // of the interface. segment is the segment length of a train, else 0.
 func decodeFrame(b []byte, typ uint16) (msg packet.Received, segment int, err error) {
 	if len(b) < vnetLen {

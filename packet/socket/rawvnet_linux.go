@@ -2,7 +2,7 @@ package socket
 
 import "encoding/binary"
 
-// A vnetHeader is struct virtio_net_hdr of linux/virtio_net.h, in host byte order. It precedes a
+// The vnet header is struct virtio_net_hdr of linux/virtio_net.h, in host byte order. It precedes a
 // frame on a packet socket with PACKET_VNET_HDR. It tells whether the frame is a train, and what
 // remains to be done for its checksum.
 //
@@ -20,7 +20,7 @@ const (
 	vnetECN           = 0x80 // VIRTIO_NET_HDR_GSO_ECN
 )
 
-// putTrain fills in the vnetHeader of a train. headers is the length of the headers up to and
+// putTrain fills in the vnet header of a train. headers is the length of the headers up to and
 // including UDP, size the UDP payload per segment. The device completes the checksum of each
 // segment.
 func putTrain(vnet []byte, headers, size int) {

@@ -15,32 +15,37 @@ import (
 // exist, and hosts disappear: without a limit, datagrams for them fill the buffer and block all
 // others.
 //
-// A frame to such a neighbour is passed to the kernel if little of the buffer is in use, for
-// whatever destination: an eighth if the neighbour is missing, a quarter if it is not yet known
-// whether it is. Beyond that, each missing neighbour gets one frame per second, which triggers
-// neighbour discovery, as long as the frames sent so, within the time that the kernel keeps them,
-// take less than another eighth of the buffer. Held destinations, those of queue pairs that have
-// heard from their peers, have a quarter of their own instead. A reachable peer can therefore
-// always be resolved, despite absent hosts, a flood that names many of them, or a buffer full of
-// datagrams for known neighbours.
+// A frame is passed to the kernel if its neighbour is known to be reachable. Otherwise the bytes
+// in use of the whole buffer, for all destinations and with this frame, decide:
+//
+//   - If the neighbour is known to be missing, they may be an eighth of the buffer.
+//   - If its state is not known yet, they may be a quarter.
+//   - Beyond that, a missing neighbour gets one frame per second, which triggers neighbour
+//     discovery. The frames sent by this rule have budgets of their own, for each period of
+//     kernelHoldTime: an eighth of the buffer for all destinations that are not held (others), a
+//     quarter for held ones (held; see [packet.Holder]).
+//
+// A reachable peer can therefore always be resolved, despite absent hosts, a flood that names many
+// of them, or a buffer full of datagrams for known neighbours.
 type waiting struct {
-	size     int         // send buffer size in bytes
-	building int         // bytes of the admitted messages being built to neighbours not known to be reachable
-	looks    pace.Bucket // limits how often Send waits for the state of a neighbour
-	others   asking
-	held     asking
+	size       int         // send buffer size in bytes
+	building   int         // bytes of the admitted messages being built to neighbours not known to be reachable
+	stateWaits pace.Bucket // limits how often Send waits for the state of a neighbour
+	others     discoveryBudget
+	held       discoveryBudget
 }
 
-// asking limits the frames sent to trigger neighbour discovery, in units of askingUnit bytes.
-type asking struct {
+// discoveryBudget limits the frames sent to trigger neighbour discovery, in units of discoveryUnit
+// bytes.
+type discoveryBudget struct {
 	rate  pace.Rate
 	spent pace.Bucket
 }
 
 const (
-	askingUnit = 256
-	// kept is how long the kernel keeps datagrams for a neighbour that does not answer.
-	kept = 3 * time.Second
+	discoveryUnit = 256
+	// kernelHoldTime is how long the kernel keeps datagrams for a neighbour that does not answer.
+	kernelHoldTime = 3 * time.Second
 )
 
 // init sets the limits for a send buffer of size bytes.
@@ -50,16 +55,16 @@ func (w *waiting) init(size int) {
 	w.held.init(size / 4)
 }
 
-// init sets the limit to the given number of bytes per kept.
-func (a *asking) init(bytes int) {
-	n := max(bytes/askingUnit, 1)
-	a.rate = pace.Rate{Burst: n, Interval: kept / time.Duration(n)}
+// init sets the budget to the given number of bytes per kernelHoldTime.
+func (a *discoveryBudget) init(bytes int) {
+	n := max(bytes/discoveryUnit, 1)
+	a.rate = pace.Rate{Burst: n, Interval: kernelHoldTime / time.Duration(n)}
 }
 
 // admits reports whether a frame that takes n bytes of the buffer may be sent to trigger
 // discovery of dst's next hop. If so, it counts the frame.
-func (a *asking) admits(hops nextHops, dst netip.Addr, n int) bool {
-	now, units := time.Now(), min((n+askingUnit-1)/askingUnit, a.rate.Burst)
+func (a *discoveryBudget) admits(hops nextHops, dst netip.Addr, n int) bool {
+	now, units := time.Now(), min((n+discoveryUnit-1)/discoveryUnit, a.rate.Burst)
 	if a.spent.Wait(a.rate, now, units) > 0 || !hops.Due(dst, now) {
 		return false
 	}
@@ -67,12 +72,12 @@ func (a *asking) admits(hops nextHops, dst netip.Addr, n int) bool {
 	return true
 }
 
-// looks limits how often Send waits for the state of a neighbour. With longestLook it limits the
-// waiting to a twentieth of the time, even under a flood of forged addresses. A wait usually
-// takes about 50 µs.
-var looks = pace.Rate{Burst: 50, Interval: 20 * time.Millisecond}
+// stateWaitRate limits how often Send waits for the state of a neighbour: 50 times at once, and
+// then once in 20 ms. With maxStateWait, the maximum of one wait, it limits the waiting to a
+// twentieth of the time, even under a flood of forged addresses. A wait usually takes about 50 µs.
+var stateWaitRate = pace.Rate{Burst: 50, Interval: 20 * time.Millisecond}
 
-const longestLook = time.Millisecond
+const maxStateWait = time.Millisecond
 
 // bufferOverhead is the maximum in bytes that the kernel charges to the send buffer for a
 // datagram, on top of twice its length: the sk_buff, and the rounding of short lengths by
@@ -93,8 +98,8 @@ func (l *udp) admits(dst netip.Addr, frames, bytes int) bool {
 		return true
 	}
 	missing, followed := l.hops.Missing(dst)
-	if !followed && t.waiting.looks.TryTake(looks, time.Now()) {
-		l.hops.Await(dst, longestLook)
+	if !followed && t.waiting.stateWaits.TryTake(stateWaitRate, time.Now()) {
+		l.hops.Await(dst, maxStateWait)
 		missing, followed = l.hops.Missing(dst)
 	}
 	if followed && !missing {

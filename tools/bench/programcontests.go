@@ -28,17 +28,18 @@ func (c *Contest) enter(others []Build, what string, d Contender) string {
 	return name
 }
 
-// ways are the owners of a program's device, as names, with the tools for perftest and for
-// starts.
-var ways = []struct{ name, perftest, start string }{
+// deviceOwners are the processes that may have the device of a program under gorxe run: one that
+// gorxe run starts, or a gorxe daemon. Each has a name for the reports, and the tools of the
+// contests with perftest and with starts of programs.
+var deviceOwners = []struct{ name, perftest, start string }{
 	{"run", "run", "start-run"},
 	{"run, daemon", "run-daemon", "start-run-daemon"},
 }
 
-// enterWays adds a perftest program under gorxe run, once per entry of ways, and returns the
-// names.
+// enterWays adds a perftest program under gorxe run, once for each entry of deviceOwners, and returns
+// the names.
 func (c *Contest) enterWays(others []Build, what string, args ...string) (names []string) {
-	for _, w := range ways {
+	for _, w := range deviceOwners {
 		name := c.enter(others, w.name+": "+perftestPrograms+args[0]+what, Contender{Tool: w.perftest, Args: args})
 		names = append(names, name)
 	}
@@ -172,7 +173,7 @@ func startTimes(others []Build) Contest {
 	}
 	for _, program := range []string{"true", "ibv_devices"} {
 		c.Contenders = append(c.Contenders, Contender{Name: program, Tool: "start", Args: []string{program}})
-		for _, w := range ways {
+		for _, w := range deviceOwners {
 			name := c.enter(others, w.name+": "+program, Contender{Tool: w.start, Args: []string{program}})
 			c.Ratios = append(c.Ratios, Ratio{Of: name, To: program, Difference: true, MaxTarget: 20})
 		}

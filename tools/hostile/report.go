@@ -175,7 +175,7 @@ func moved(before, after map[string]uint64, n int) map[string]uint64 {
 	}
 	var all []gain
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		if d := after[name] - before[name]; d > 0 && after[name] > before[name] && !dull(name) {
+		if d := after[name] - before[name]; d > 0 && after[name] > before[name] && !alwaysIncreases(name) {
 			all = append(all, gain{name, d})
 		}
 	}
@@ -195,8 +195,8 @@ func moved(before, after map[string]uint64, n int) map[string]uint64 {
 	return out
 }
 
-// dull reports whether a counter increases in any case.
-func dull(name string) bool {
+// alwaysIncreases reports whether a counter increases also without hostile packets.
+func alwaysIncreases(name string) bool {
 	switch name {
 	case "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "sent_pkts", "rcvd_pkts", "verdict_accepted":
 		return true

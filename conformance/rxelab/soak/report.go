@@ -31,7 +31,7 @@ type Report struct {
 	Packets    int                // number of captured packets, including Bad
 	Bad        int
 	Missed     int              // frames that the kernel dropped because tcpdump was too slow
-	Samples    [][]leaks.Sample // of each daemon, one for each lull
+	Samples    [][]leaks.Sample // of each daemon, one for each pause
 	Counters   []leaks.Gauges   // of each daemon, at the end
 	Complaints []string         // complaints of the kernel
 	Wrong      []string         // the first failures
@@ -119,7 +119,7 @@ func (r *Report) capture(sum *icrc.Summary, missed int) {
 	}
 }
 
-// sample stores the resource use of a daemon in a lull, and returns a description.
+// sample stores the resource use of a daemon in a pause, and returns a description.
 func (r *Report) sample(index int, g leaks.Gauges) string {
 	for len(r.Samples) <= index {
 		r.Samples, r.Counters = append(r.Samples, nil), append(r.Counters, nil)

@@ -28,8 +28,8 @@ type server struct {
 const (
 	metricsAddr = "127.0.0.1:9481"
 	drainTime   = 40 * time.Second // for a daemon to stop
-	lullTime    = 3 * time.Minute  // for a daemon to detect that its clients are dead
-	lullPoll    = 2 * time.Second
+	idleTimeout = 3 * time.Minute  // for a daemon to detect that its clients are dead
+	idlePoll    = 2 * time.Second
 )
 
 // open applies the loss to a lane and starts its daemon and its capture.
@@ -79,7 +79,7 @@ func (h *server) gauges(ctx context.Context) (leaks.Gauges, error) {
 // memory use.
 func (s *job) awaitIdle(ctx context.Context) error {
 	for _, h := range s.hosts {
-		late := time.Now().Add(lullTime)
+		late := time.Now().Add(idleTimeout)
 		for {
 			g, err := h.gauges(ctx)
 			if err != nil {
@@ -91,13 +91,13 @@ func (s *job) awaitIdle(ctx context.Context) error {
 				break
 			}
 			if time.Now().After(late) {
-				s.fail("lane %d, %v after the last client, the daemon still holds %s", h.Index, lullTime, rest)
+				s.fail("lane %d, %v after the last client, the daemon still holds %s", h.Index, idleTimeout, rest)
 				break
 			}
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case <-time.After(lullPoll):
+			case <-time.After(idlePoll):
 			}
 		}
 		s.mu.Lock()

@@ -1,5 +1,5 @@
 // Package soak runs unmodified clients against gorxe daemon for a long time, over links that lose
-// packets, and kills some of them. In the lulls between rounds of traffic it checks that the
+// packets, and kills some of them. In the pauses between rounds of traffic it checks that the
 // daemons hold nothing for clients that have gone. [Run] returns a [Report].
 package soak
 
@@ -23,8 +23,8 @@ import (
 // Options configure a soak test.
 type Options struct {
 	Suite   string        // kernel, by Debian release
-	Traffic time.Duration // total time of traffic, without boot and lulls
-	Round   time.Duration // time of traffic between two lulls
+	Traffic time.Duration // total time of traffic, without boot and pauses
+	Round   time.Duration // time of traffic between two pauses
 	Clients int           // number of concurrent clients of each lane
 	Kill    float64       // fraction of the clients that is killed
 	Seed    uint64        // seed of the choice of clients
@@ -36,7 +36,7 @@ var loss = cell.Condition{Name: "loss 1 %", Direction: cell.BothWays, Netem: []s
 
 // job is one machine with a daemon on each of its lanes.
 //
-// The traffic comes in rounds. In the lull after each round there are no clients, and a daemon
+// The traffic comes in rounds. In the pause after each round there are no clients, and a daemon
 // must return to what it held before the first client, however the clients ended; its memory use
 // is then measured.
 type job struct {

@@ -17,8 +17,8 @@ const beyond = 4096
 // qkey is the Q_Key of datagrams.
 const qkey = 0x11111111
 
-// patience is the maximum wait for a completion.
-const patience = 60 * time.Second
+// completionTimeout is the maximum wait for a completion.
+const completionTimeout = 60 * time.Second
 
 // Config selects what to run.
 type Config struct {
@@ -112,7 +112,7 @@ func (e *end) connect(peer info) error {
 }
 
 func (e *end) completion(ctx context.Context) (verbs.WC, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no completion within %v", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, completionTimeout, fmt.Errorf("no completion within %v", completionTimeout))
 	defer cancel()
 	var wc [1]verbs.WC
 	if _, err := e.cq.Wait(ctx, wc[:]); err != nil {

@@ -43,12 +43,12 @@ type neighbour struct {
 func (t *Hops) look(dst netip.Addr, d *destination) {
 	r, l, err := t.way(dst)
 	if err != nil || r.Type != Unicast || !l.ethernet || !l.neighbours {
-		t.lead(d, hopKey{})
+		t.setNeighbour(d, hopKey{})
 		d.hop.Store(nil)
 		d.missing.Store(false)
 		return
 	}
-	t.lead(d, hopKey{r.Index, r.NextHop().WithZone("")})
+	t.setNeighbour(d, hopKey{r.Index, r.NextHop().WithZone("")})
 	d.draft = Hop{Index: r.Index, MTU: min(r.MTU, l.mtu), Src: l.mac}
 	n := neighbour{hopKey: d.neighbour}
 	if e, err := t.kernel.entry(&r); err == nil {
@@ -57,8 +57,8 @@ func (t *Hops) look(dst netip.Addr, d *destination) {
 	d.hear(n)
 }
 
-// lead makes n the neighbour of d. An invalid n stands for none.
-func (t *Hops) lead(d *destination, n hopKey) {
+// setNeighbour makes n the neighbour of d. An invalid n means that there is none.
+func (t *Hops) setNeighbour(d *destination, n hopKey) {
 	if d.neighbour == n {
 		return
 	}

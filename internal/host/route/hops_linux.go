@@ -328,7 +328,7 @@ func (t *Hops) evict() bool {
 // forget removes dst. The caller holds mu.
 func (t *Hops) forget(dst netip.Addr) {
 	d := t.dsts[dst]
-	t.lead(d, hopKey{})
+	t.setNeighbour(d, hopKey{})
 	delete(t.dsts, dst)
 	t.last.CompareAndSwap(d, nil)
 }

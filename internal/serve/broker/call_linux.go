@@ -164,5 +164,5 @@ func (x *call) Opened() (out []Object) {
 	return out
 }
 
-// isClosed reports whether err means that this side has closed the connection.
+// isClosed reports whether err means that this end has closed the connection.
 func isClosed(err error) bool { return errors.Is(err, net.ErrClosed) }

@@ -351,12 +351,12 @@ func (c *Client) Exec(process uint32) error {
 	return nil
 }
 
-// Ping returns when the server has answered, when the connection has ended, or after patience. A
+// Ping returns when the server has answered, when the connection has ended, or after timeout. A
 // killed server closes its descriptors one after the other, so a program can notice that on one
 // of them and end before the connection ends. [Client.Start] must have been called.
-func (c *Client) Ping(patience time.Duration) {
+func (c *Client) Ping(timeout time.Duration) {
 	const nobody = 0
-	late := time.NewTimer(patience)
+	late := time.NewTimer(timeout)
 	defer late.Stop()
 	select {
 	case <-c.exec(nobody):

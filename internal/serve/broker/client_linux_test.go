@@ -29,7 +29,7 @@ func TestAClientWhoseServerDoesNotReadSaysSo(t *testing.T) {
 	a, b := pair(t)
 	defer b.Close()
 	c := newClient(a)
-	c.link.patience = time.Millisecond
+	c.link.sendTimeout = time.Millisecond
 	c.Start(quiet{})
 	for ended := false; !ended; {
 		c.Exit(1)

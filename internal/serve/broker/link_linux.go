@@ -14,9 +14,9 @@ import (
 
 // A link is one end of a connection. One goroutine receives; any may send.
 type link struct {
-	conn     *net.UnixConn
-	server   bool          // this end is the server
-	patience time.Duration // timeout of a send
+	conn        *net.UnixConn
+	server      bool // this end is the server
+	sendTimeout time.Duration
 
 	sending sync.Mutex
 	out     []byte // guarded by sending
@@ -28,20 +28,20 @@ type link struct {
 // connection.
 const network = "unixpacket"
 
-func newLink(conn *net.UnixConn, server bool, patience time.Duration) *link {
+func newLink(conn *net.UnixConn, server bool, sendTimeout time.Duration) *link {
 	longest := maxFrame
 	if server {
 		longest = headerSize + MaxWrite
 	}
 	// One byte more than the longest message detects a longer one.
 	return &link{
-		conn: conn, server: server, patience: patience,
+		conn: conn, server: server, sendTimeout: sendTimeout,
 		in: make([]byte, longest+1), oob: make([]byte, unix.CmsgSpace(4*maxFiles)),
 	}
 }
 
 // send sends a message with duplicates of the descriptors files. After an error the connection is
-// unusable; if the other side has closed it, the error wraps io.EOF and the kernel's error.
+// unusable; if the other end has closed it, the error wraps io.EOF and the kernel's error.
 func (l *link) send(f *frame, files ...int) error {
 	var oob []byte
 	if len(files) > 0 {
@@ -50,13 +50,13 @@ func (l *link) send(f *frame, files ...int) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()
 	l.out = f.appendTo(l.out[:0])
-	if err := l.conn.SetWriteDeadline(time.Now().Add(l.patience)); err != nil {
+	if err := l.conn.SetWriteDeadline(time.Now().Add(l.sendTimeout)); err != nil {
 		return err
 	}
 	n, _, err := l.conn.WriteMsgUnix(l.out, oob, nil)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("broker: write timeout (%v): the peer does not read", l.patience)
+		return fmt.Errorf("broker: write timeout (%v): the peer does not read", l.sendTimeout)
 	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET): // as in receive, which may run later
 		return fmt.Errorf("%w: %w", io.EOF, err)
 	case err != nil:
@@ -72,7 +72,7 @@ func (l *link) send(f *frame, files ...int) error {
 func (l *link) receive() (frame, []int, error) {
 	n, oobn, flags, _, err := l.conn.ReadMsgUnix(l.in, l.oob)
 	if errors.Is(err, unix.ECONNRESET) {
-		// The other side closed the socket with unread data. Its earlier messages follow this
+		// The other end closed the socket with unread data. Its earlier messages follow this
 		// error.
 		n, oobn, flags, _, err = l.conn.ReadMsgUnix(l.in, l.oob)
 	}
@@ -111,7 +111,7 @@ func descriptors(oob []byte) (files []int, err error) {
 	return files, nil
 }
 
-// closeAll closes descriptors that the other side has sent. Closing a file of a FUSE file system,
+// closeAll closes descriptors that the other end has sent. Closing a file of a FUSE file system,
 // or a socket that lingers, can block for as long as the sender wants, so only a goroutine that
 // works for the sender may call it.
 func closeAll(files []int) {

@@ -247,7 +247,8 @@ func (s *Server) Programs() (out []Program) {
 	return out
 }
 
-// errnoOf returns the error number in err for the program, EIO if there is none.
+// errnoOf returns the error number that the program gets for err: 0 for nil, EIO if err wraps no
+// number.
 func errnoOf(err error) uint32 {
 	var ours uapi.Errno
 	var system unix.Errno

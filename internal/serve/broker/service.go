@@ -19,7 +19,7 @@ const (
 // A Service answers the calls on one device file of a device. Its methods are called
 // concurrently.
 type Service interface {
-	// Open answers open(2). It owns the space, also when it fails, and closes it when the object
+	// Open answers open(2). It takes ownership of s, also if it fails, and closes s when the object
 	// has ended. The error wraps a [uapi.Errno].
 	Open(s CallerMemory) (Object, error)
 }

@@ -78,8 +78,9 @@ func verify(files []int, from sender) (_ *program, err error) {
 }
 
 // openOwn returns a pidfd of the process with the directory dir if pid is also its number in the
-// PID namespace of this process, else nil: /proc/PID must then be the same directory. It is
-// compared after the pidfd is opened, because an existing process keeps its PID.
+// PID namespace of this process, else nil: /proc/PID must then be the same directory. The
+// directories are compared after pidfd_open(2): a process that has the PID then has had it since
+// before.
 func openOwn(pid, dir int) *os.File {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -46,7 +46,8 @@ type Options struct {
 
 	Open   func(verbs.Config) (*verbs.Device, error)
 	Socket func(path string, mode fs.FileMode, gid int) (net.Listener, error)
-	// Programs opens the socket for 'gorxe run'. If Socket is set, the default is no such socket.
+	// Programs opens the socket for 'gorxe run'. If it is nil and Socket is set, there is no such
+	// socket.
 	Programs func(path string, mode fs.FileMode, gid int) (net.Listener, error)
 	TCP      func(addr string) (net.Listener, error)
 	Notify   func(state string) error

@@ -195,7 +195,7 @@ func (f *flooded) under(messages uint32) (pinged int) {
 		// include those that wait for the program, in a backlog of 128 and the additional shares.
 		h, half := f.has(), f.halfOpen()
 		// A client uses two goroutines.
-		if most := 2*maxPingersOfHost + 1; h.goroutines > f.idle+2*most || h.qps > most || h.cqs > most ||
+		if most := 2*maxRpingClientsOfHost + 1; h.goroutines > f.idle+2*most || h.qps > most || h.cqs > most ||
 			h.mrs > 3*most || half > most+2*128 {
 			f.t.Errorf("while it lasts: %+v, %d half-open", h, half)
 		}

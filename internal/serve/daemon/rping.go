@@ -69,7 +69,7 @@ func (p *Rping) accept(ctx context.Context, d *Daemon, l *verbs.Listener, s *rpi
 			refuse := r.Ignore
 			if answered {
 				d.PeerLog().Debug("refused: too many clients", "service", "rping", "peer", r.Remote().String(),
-					"most", maxPingers, "most_of_a_host", maxPingersOfHost)
+					"most", maxRpingClients, "most_of_a_host", maxRpingClientsOfHost)
 				refuse = func() error { return r.Reject(nil) }
 			}
 			// The error is ignored: it means that the client has given up.

@@ -94,7 +94,7 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		attacker := rawcm.New(link, pingsAt.Addr())
-		for i := range uint32(maxPingersOfHost + 1) {
+		for i := range uint32(maxRpingClientsOfHost + 1) {
 			m := attacker.REQ(i+1, pingsAt.Port())
 			m.REQ.MaxCMRetries, m.REQ.LocalCMResponseTimeout = 15, 31
 			if err := errors.Join(attacker.Put(m), attacker.Flush()); err != nil {
@@ -102,7 +102,7 @@ func TestForgedRequestsUnderAnAddressDoNotKeepItsOwnerOut(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		if n := r.opened[0].Counters()["cm_rx_msgs_req"]; n != maxPingersOfHost+1 {
+		if n := r.opened[0].Counters()["cm_rx_msgs_req"]; n != maxRpingClientsOfHost+1 {
 			t.Fatalf("%d requests have come", n)
 		}
 		if err := link.Close(); err != nil {

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// maxPingers is the maximum number of rping clients of a device at a time; each uses 64 KiB.
-	maxPingers = 256
-	// maxPingersOfHost is the maximum per host; the hosts of an IPv6 /64 have three quarters of
+	// maxRpingClients is the maximum number of rping clients of a device at a time; each uses 64 KiB.
+	maxRpingClients = 256
+	// maxRpingClientsOfHost is the maximum per host; the hosts of an IPv6 /64 have three quarters of
 	// all. A client has a place from its request on, but another may take it until the connection
 	// is established: see package quota.
-	maxPingersOfHost = 64
+	maxRpingClientsOfHost = 64
 )
 
 // rpingClients holds the rping clients of a device.
@@ -37,7 +37,7 @@ type rpingCounts struct {
 }
 
 func newRpingClients() *rpingClients {
-	return &rpingClients{clients: quota.New(maxPingers, maxPingersOfHost)}
+	return &rpingClients{clients: quota.New(maxRpingClients, maxRpingClientsOfHost)}
 }
 
 // enter reserves a place for a client of host, nil if there is none; answered is then false if

@@ -26,7 +26,7 @@ func TestOnlySoManyClientsAreToldThatThereIsNoPlace(t *testing.T) {
 			return n
 		}
 		var all []*quota.Client
-		for range maxPingersOfHost {
+		for range maxRpingClientsOfHost {
 			place, _ := p.enter(host, func() {})
 			if place == nil {
 				t.Fatal("there is no place")

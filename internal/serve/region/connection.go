@@ -173,7 +173,7 @@ func (s *Server) enter(x *exported, peer netip.Addr) (*place, Refusal) {
 	if at.Client == nil {
 		at.giveUp(nil)
 		if why.Soon {
-			return nil, later
+			return nil, noAnswer
 		}
 		return nil, Busy
 	}
@@ -199,13 +199,13 @@ func (s *Server) leave(x *exported, at *place) {
 	s.conns.Done()
 }
 
-// later is the refusal of a request that is not answered: its sender repeats it, when there may
-// be a place. It is never sent.
-const later Refusal = 0xff
+// noAnswer means that a request is not answered: its sender repeats it, and then there may be a
+// place. It is never sent.
+const noAnswer Refusal = 0xff
 
 func (s *Server) refuse(r *verbs.ConnRequest, why Refusal, text error) {
 	s.mu.Lock()
-	answered := why != later && s.clients.MayAnswer(time.Now())
+	answered := why != noAnswer && s.clients.MayAnswer(time.Now())
 	s.mu.Unlock()
 	if !answered {
 		// The error is ignored: it means that the client has given up.
@@ -235,7 +235,7 @@ func (s *Server) connect(r *verbs.ConnRequest, x *exported, at *place) {
 		s.count(&s.counts.Unanswered)
 		why := Busy
 		if errors.Is(context.Cause(at.asking), quota.ErrEvicted) {
-			why = later
+			why = noAnswer
 		}
 		s.refuse(r, why, context.Cause(at.asking))
 		return

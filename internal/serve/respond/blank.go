@@ -16,8 +16,8 @@ const chunk = 32 << 10
 // write to it: a client that only connects costs neither pages nor the time to fill them.
 //
 // It implements [mr.Memory] but not [mr.AtomicMemory], which requires that words are stored at once
-// for programs that read them: no program reads this memory, and when payload is checked, CmpSwap
-// and FetchAdd are rejected.
+// for programs that read them: no program reads this memory, and when payload is checked, atomics
+// are rejected.
 //
 // Shards call ReadAt and WriteAt concurrently, each under its own lock. WriteAt acquires mu after
 // that lock, only for the first write to a chunk, and the lock of [shares] after mu. ReadAt

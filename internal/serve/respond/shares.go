@@ -6,10 +6,11 @@ import (
 	"sync"
 )
 
-// shares is the memory of all sessions. Half of it is available to any host. The other half is
-// divided into equal shares of the hosts that have memory, which shrink with their number; a host
-// that has none gets a piece. One host therefore cannot exclude others. It is called under locks
-// of the data path, and acquires only its own.
+// shares is the memory of all sessions. A request of a host is granted as long as at most half of
+// the total is in use. Beyond that, a host may have total/2/n, where n is the number of hosts that
+// have memory, itself included; but the first request of a host that has none is granted as long as
+// there is memory. One host therefore cannot exclude others. It is called under locks of the data
+// path, and acquires only its own.
 type shares struct {
 	total uint64
 

@@ -44,22 +44,22 @@ func (i *ident) connEvent(e *verbs.CMEvent) {
 		}
 		i.state = disconnected
 		i.event(uapi.UCMEventDisconnected, 0, nil)
-		i.rest = time.AfterFunc(i.restTime(), i.rested)
+		i.timewait = time.AfterFunc(i.timewaitTime(), i.endTimewait)
 	case cm.Resolved:
 		i.resolved(e.SIDRREP)
 	}
 }
 
-// maxRest limits the timewait that a peer's REQ requests: 4.3 s.
-const maxRest mad.Timeout = 20
+// maxTimewait limits the timewait that a peer's REQ requests: 4.3 s.
+const maxTimewait mad.Timeout = 20
 
-// restTime returns how long packets of the connection may be in flight after its end.
-func (i *ident) restTime() time.Duration {
-	return time.Duration(min(mad.Timeout(i.param.attr.Timeout), maxRest).Nanoseconds())
+// timewaitTime returns how long packets of the connection may be in flight after its end.
+func (i *ident) timewaitTime() time.Duration {
+	return time.Duration(min(mad.Timeout(i.param.attr.Timeout), maxTimewait).Nanoseconds())
 }
 
-// rested ends the timewait.
-func (i *ident) rested() {
+// endTimewait ends the timewait.
+func (i *ident) endTimewait() {
 	i.server.mu.Lock()
 	defer i.server.mu.Unlock()
 	if !i.dead {

@@ -57,7 +57,7 @@ type ident struct {
 	conn      *verbs.CommID
 	qp        *verbs.QP // named by the program for the connection, nil if it is not its own
 	param     connParam
-	rest      *time.Timer       // ends the timewait
+	timewait  *time.Timer       // ends the timewait
 	groups    map[uint32]*group // nil if there is none
 }
 
@@ -141,8 +141,8 @@ func (i *ident) destroy() {
 	if i.conn != nil {
 		i.conn.Close()
 	}
-	if i.rest != nil {
-		i.rest.Stop()
+	if i.timewait != nil {
+		i.timewait.Stop()
 	}
 	i.release()
 	if i.queued > 0 || i.uid == 0 {

@@ -26,7 +26,7 @@ type connParam struct {
 	peerQPN verbs.QPN
 	peerPSN verbs.PSN // first PSN that this end sends
 
-	// peerRNRRetry is the RNR retry count of the peer, as this end has sent it.
+	// peerRNRRetry is the RNR retry count that this end has sent for the peer to use.
 	peerRNRRetry uint8
 }
 

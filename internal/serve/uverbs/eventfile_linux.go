@@ -117,7 +117,7 @@ func (e *eventFile) close() {
 	w.rouse()
 }
 
-// Ended reports whether the file is closed on this side, so that it delivers no more records. See
+// Ended reports whether the file is closed at this end, so that it delivers no more records. See
 // [Caller.Install].
 func (e *eventFile) Ended() bool {
 	w := e.writer

@@ -10,8 +10,8 @@ type eventWriter struct {
 	wake chan struct{} // capacity 1
 	done chan struct{} // closed when the context starts to end
 
-	// mu guards the following fields, and parts of the files. It is held only briefly, because
-	// pushes run under locks of the device.
+	// mu guards the following fields, those of each eventFile that say so, and source.queued. It is
+	// held only briefly, because pushes run under locks of the device.
 	mu sync.Mutex
 	// Files that have something to do, in order.
 	first, last *eventFile

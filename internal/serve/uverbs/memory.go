@@ -62,7 +62,9 @@ const (
 	ignoredRights = uapi.AccessOptionalRange | uint32(uapi.AccessHugeTLB)
 )
 
-// rightsOf converts the access flags of a program, which have the same values.
+// rightsOf checks the access flags of a program and returns them as access rights, which have the
+// same bits. It clears ignoredRights, and fails for unknown flags and combinations that verbs
+// forbid.
 func rightsOf(flags uint32) (mr.Access, error) {
 	flags &^= ignoredRights
 	if flags&uint32(uapi.AccessOnDemand) != 0 {

@@ -96,9 +96,9 @@ func (s *Server) Close() error {
 	return errors.Join(append(errs, s.watcher.Close(), s.hangups.Close())...)
 }
 
-// Open answers open(2) of the device file: it creates a context, whose file the program gets. It
-// owns space, also when it fails. It may wait for the end of contexts that the program has
-// closed.
+// Open answers open(2) of the device file: it creates a context. The program gets a duplicate of
+// the context's file as its descriptor. Open takes ownership of space, the memory of the program,
+// also if it fails. It may wait for the end of contexts that the program has closed.
 func (s *Server) Open(space CallerMemory) (*Context, error) {
 	f, err := ringfile.New("")
 	if err != nil {

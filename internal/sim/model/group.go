@@ -30,8 +30,8 @@ func (net *Network) newGroup(i int, spec *scenario.GroupSpec) {
 	net.groups = append(net.groups, g)
 }
 
-// way returns the address handle with which e sends to the group.
-func (g *group) way(e *end) *transport.AH {
+// addressHandle returns the address handle with which e sends to the group.
+func (g *group) addressHandle(e *end) *transport.AH {
 	path := packet.Path{Src: e.node.addr(g.addr.Is6()), Dst: g.addr}
 	return transport.NewAH(e.node.pd, qp.AddressVector{DGID: qp.GIDFromAddr(g.addr)}, 0, path, e.conn.spec.MTU, nil)
 }

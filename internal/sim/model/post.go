@@ -50,7 +50,7 @@ func (e *end) post(a *scenario.Act) {
 		wr.AH, wr.RemoteQPN, wr.RemoteQKey = e.ah, e.peer().qp.Num, qkey
 		if a.Group > 0 {
 			s.group = e.net.groups[a.Group-1]
-			wr.AH, wr.RemoteQPN = s.group.way(e), bth.MulticastQPN
+			wr.AH, wr.RemoteQPN = s.group.addressHandle(e), bth.MulticastQPN
 		}
 		if a.Wrong == scenario.WrongQKey {
 			wr.RemoteQKey++

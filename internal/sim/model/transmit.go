@@ -55,7 +55,7 @@ func (e *end) transmit() {
 	net := e.net
 	ends := e.endings()
 	e.worked = e.cause == "" && e.broken == ""
-	net.batch.Trains = e.spec.Trains
+	net.batch.LinkHasGSO = e.spec.Trains
 	limit := 1 + net.RNG.IntN(net.batch.Cap())
 	more := e.m.Transmit(net.Now, &e.path, net.batch, limit)
 	l := net.Link(e.node.index, e.peer().node.index)

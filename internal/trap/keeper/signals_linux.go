@@ -56,18 +56,19 @@ func ignoreInProgram(ignored uint64) {
 // inherits that they are ignored.
 var stops = []syscall.Signal{syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU}
 
-// needed are the signals that the keeper's Go runtime or the kernel's faults use, or that cannot
-// be ignored.
-var needed = bit(syscall.SIGILL) | bit(syscall.SIGTRAP) | bit(syscall.SIGBUS) | bit(syscall.SIGFPE) |
+// notIgnored are the signals that ignoreSignals leaves unchanged: those of processor faults, those
+// that the Go runtime uses or sets up for C libraries (32 to 34), SIGCHLD, SIGCONT, and SIGKILL and
+// SIGSTOP, which cannot be ignored.
+var notIgnored = bit(syscall.SIGILL) | bit(syscall.SIGTRAP) | bit(syscall.SIGBUS) | bit(syscall.SIGFPE) |
 	bit(syscall.SIGSEGV) | bit(syscall.SIGSTKFLT) | bit(syscall.SIGSYS) | bit(syscall.SIGURG) |
 	bit(syscall.SIGKILL) | bit(syscall.SIGSTOP) | bit(syscall.SIGCHLD) | bit(syscall.SIGCONT) |
 	1<<(32-1) | 1<<(33-1) | 1<<(34-1)
 
 // ignoreSignals makes this process ignore the signals that would end it. A program that is
-// started later does not inherit that: the Go runtime resets the signals that it handles, as it
-// believes, to their default in a child.
+// started later does not inherit that: this function bypasses the Go runtime, which therefore
+// resets these signals to their default in a child, like those that it handles.
 func ignoreSignals() {
-	skip := needed
+	skip := notIgnored
 	for _, s := range stops {
 		skip |= bit(s)
 	}

@@ -128,8 +128,8 @@ func half(ns int64) float64 { return float64(ns) / 2 / float64(time.Microsecond)
 
 // Time limits of an end.
 const (
-	patience = 200 * time.Millisecond // without a datagram: the client retransmits its message
-	limit    = 10 * time.Second       // without progress: the measurement has failed
+	recvTimeout = 200 * time.Millisecond // without a datagram: the client retransmits its message
+	limit       = 10 * time.Second       // without progress: the measurement has failed
 )
 
 // Messages that the ends exchange over TCP, as lines of JSON.

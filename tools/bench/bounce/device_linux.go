@@ -82,7 +82,7 @@ func (d *device) run() error {
 			idle = 0
 		}
 		if err == nil && quiet {
-			idle += patience
+			idle += recvTimeout
 			err = d.repair(idle)
 		}
 		if err != nil {
@@ -102,7 +102,7 @@ func (d *device) turn() (quiet bool, err error) {
 		ok, err := d.datagram(0)
 		return !ok, err
 	}
-	n, err := pollRaw(d.waits, patience)
+	n, err := pollRaw(d.waits, recvTimeout)
 	if err != nil || n == 0 {
 		return true, err
 	}
@@ -198,7 +198,7 @@ func (d *device) sendMessage(n uint64) error {
 	return sendRaw(d.udp, messageWord(n))
 }
 
-// repair is called after patience without a datagram: it checks whether the peer or the program
+// repair is called after recvTimeout without a datagram: it checks whether the peer or the program
 // has ended, and retransmits an unanswered message. idle is the time without progress.
 func (d *device) repair(idle time.Duration) error {
 	looks := []unix.PollFd{{Fd: int32(d.peer), Events: unix.POLLIN | unix.POLLRDHUP}}

@@ -185,7 +185,7 @@ func (e *end) bind() (err error) {
 }
 
 // connect connects the UDP socket to a port of the peer. If the device waits by receiving, a
-// receive times out after patience.
+// receive times out after recvTimeout.
 func (e *end) connect(port int, w Way) error {
 	if port < 1 || port > 65535 {
 		return fmt.Errorf("the peer's UDP port is %d, which there is not", port)
@@ -202,7 +202,7 @@ func (e *end) connect(port int, w Way) error {
 	if !w.alone() {
 		return nil
 	}
-	tv := unix.NsecToTimeval(patience.Nanoseconds())
+	tv := unix.NsecToTimeval(recvTimeout.Nanoseconds())
 	if err := unix.SetsockoptTimeval(e.udp, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
 		return fmt.Errorf("SO_RCVTIMEO of a UDP socket: %w", err)
 	}

@@ -14,7 +14,7 @@ type exchange struct {
 const ackBit = 1
 
 // overWord is the content of a datagram by which a client that is done makes the server check its
-// TCP connection at once instead of after patience. Message numbers begin with 1.
+// TCP connection at once instead of after recvTimeout. Message numbers begin with 1.
 const overWord = 0
 
 // messageWord and ackWord return the content of a datagram.

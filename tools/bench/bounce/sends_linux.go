@@ -121,13 +121,13 @@ func (d *device) reply(o outcome) error {
 // looks is the number of receive attempts of a polling end between two checks of the clock.
 const looks = 1000
 
-// await receives a datagram and returns its length, 0 if none arrives within patience. A polling
+// await receives a datagram and returns its length, 0 if none arrives within recvTimeout. A polling
 // end does not wait in the kernel.
 func (d *device) await() (int, error) {
 	if d.way != SendsPolling {
 		return recvBytes(d.udp, d.sends.in[:], 0)
 	}
-	for began := time.Now(); time.Since(began) < patience; {
+	for began := time.Now(); time.Since(began) < recvTimeout; {
 		for range looks {
 			if n, err := recvBytes(d.udp, d.sends.in[:], unix.MSG_DONTWAIT); n > 0 || err != nil {
 				return n, err

@@ -62,7 +62,7 @@ func TestAClientOfSendsRepairsLosses(t *testing.T) {
 			if err := json.Unmarshal([]byte(client.line(t)), &r); err != nil {
 				t.Fatal(err)
 			}
-			if r.Resent < 2 || r.Average < float64(patience.Microseconds())/2 {
+			if r.Resent < 2 || r.Average < float64(recvTimeout.Microseconds())/2 {
 				t.Errorf("%+v", r)
 			}
 		})

@@ -57,16 +57,16 @@ func (f *flags) runRivals(ctx context.Context, out io.Writer) error {
 	if f.doc == "" {
 		return nil
 	}
-	if n := report.DisturbedSamples(); n*noisy > len(report.Samples) {
+	if n := report.DisturbedSamples(); n*minPerDisturbed > len(report.Samples) {
 		return fmt.Errorf("%d of %d measurements were disturbed, by other programs or other guests of the hypervisor: %s is not written; it can be, with: go run ./tools/bench/cmd/bench -render %s -doc %s",
 			n, len(report.Samples), f.doc, f.results, f.doc)
 	}
 	return report.WriteFiles(strings.TrimSuffix(f.doc, filepath.Ext(f.doc))+".json", f.doc)
 }
 
-// noisy is the divisor for the maximum part of disturbed measurements in a report that is
-// written.
-const noisy = 10
+// minPerDisturbed is the minimum number of measurements for each disturbed one: with more disturbed
+// ones, the report is not written.
+const minPerDisturbed = 10
 
 func listRivals(r *rival.Options, out io.Writer) error {
 	contests, err := r.Contests()

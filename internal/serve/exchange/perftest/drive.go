@@ -23,7 +23,7 @@ type End interface {
 	MTU() uint8                         // path MTU number 1..5 of this end
 	PeerMTU(enum uint8) error
 	Key(qp int) Key
-	PeerKey(qp int, k Key, again bool) error
+	PeerKey(qp int, k Key, again bool) error // again: the key of a KeyRepeatItem
 	Report() Report
 	PeerReport(r Report) error
 	Act(s Step) error // a local step
