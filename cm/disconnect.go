@@ -106,7 +106,8 @@ func (m *Manager) remember(c *conn, t Time) {
 	m.setTimer(c, t)
 }
 
-// maxTimewait limits the time in TIMEWAIT that a peer can request: 4.3 s, twice what Linux requests.
+// maxTimewait limits the time in TIMEWAIT that a peer can request: 4.3 s, twice what Linux
+// requests.
 const maxTimewait mad.Timeout = 20
 
 // timewaitTime returns how long packets of a connection may be in flight after its end, in

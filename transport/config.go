@@ -7,8 +7,8 @@ type Time int64
 // default.
 type Config struct {
 	// Window is the initial congestion window in PSNs, READ responses included. Default 128, or
-	// MaxWindow if that is smaller; range 1 to 2^22. It is also the maximum towards Linux rxe, which
-	// itself uses 128 (RXE_MAX_UNACKED_PSNS).
+	// MaxWindow if that is smaller; range 1 to 2^22. It is also the maximum towards Linux rxe,
+	// which itself uses 128 (RXE_MAX_UNACKED_PSNS).
 	//
 	// A local ACK timeout sets the window to half of the outstanding PSNs, at least 1. Each
 	// acknowledgement lets it grow again by the number of PSNs acknowledged, up to Window. The
@@ -22,22 +22,23 @@ type Config struct {
 	// Two cases exceed the window. A READ request may ask for a chunk (see ReadChunk) larger than
 	// the window when nothing else is outstanding. And while one missing packet is sent again to a
 	// peer that keeps the packets behind it, SENDs and WRITEs may use twice the window. As a
-	// responder, the queue pair keeps packets up to twice its maximum window ahead of a missing one.
+	// responder, the queue pair keeps packets up to twice its maximum window ahead of a missing
+	// one.
 	Window int
 	// MaxWindow is the maximum congestion window in PSNs towards a peer that is not Linux rxe. 0
 	// means Window if that is set, else 1,024. Range 1 to 2^22.
 	//
-	// A window of Window or more grows only after all of it was outstanding: until the first loss, by
-	// the number of PSNs acknowledged; later, by one step for each four windows acknowledged. A step
-	// is a quarter of Window.
+	// A window of Window or more grows only after all of it was outstanding: until the first loss,
+	// by the number of PSNs acknowledged; later, by one step for each four windows acknowledged. A
+	// step is a quarter of Window.
 	//
 	// If NAKs cause more than half a step to be sent again while one window is acknowledged, the
 	// window is set to 0.7 times its size, rounded down to whole steps, but at least to Window. RNR
 	// NAKs do not count.
 	MaxWindow int
-	// WindowBytes limits the initial window in bytes of payload, so that a window of large
-	// packets fits into the receiver's socket buffer. One packet is always allowed. Default 256 KiB,
-	// or MaxWindowBytes if that is smaller.
+	// WindowBytes limits the initial window in bytes of payload, so that a window of large packets
+	// fits into the receiver's socket buffer. One packet is always allowed. Default 256 KiB, or
+	// MaxWindowBytes if that is smaller.
 	WindowBytes int
 	// MaxWindowBytes limits MaxWindow in the same way. 0 means WindowBytes if that is set, else 1
 	// MiB.

@@ -103,9 +103,9 @@
 //	acknowledged |    outstanding  | to be sent again | never sent
 //
 // send equals next unless the requester has gone back. The IBA recovers from loss by go-back-N:
-// after a timeout, an RNR NAK, or an implied NAK, the requester retransmits all packets from una on.
-// An implied NAK is any response beyond a READ or atomic whose data has not arrived (IBA 9.7.5.1.2):
-// a responder cannot tell that a response was lost.
+// after a timeout, an RNR NAK, or an implied NAK, the requester retransmits all packets from una
+// on. An implied NAK is any response beyond a READ or atomic whose data has not arrived (IBA
+// 9.7.5.1.2): a responder cannot tell that a response was lost.
 //
 // A sequence NAK names one missing packet. A responder of this package keeps the packets that
 // arrive after a gap (early packets), so they need no retransmission. The requester first

@@ -5,9 +5,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// requester is the part of an RC that sends requests. Its PSNs always satisfy una <= send <= next: those
-// before una are acknowledged, [una, next) were sent at least once, and send is the next to send.
-// It is below next only after going back (go-back-N).
+// requester is the part of an RC that sends requests. Its PSNs always satisfy una <= send <= next:
+// those before una are acknowledged, [una, next) were sent at least once, and send is the next to
+// send. It is below next only after going back (go-back-N).
 //
 // una belongs to the work request at the head of the send queue, send to request number cur. PSNs
 // have 24 bits and wrap, and comparisons are modulo 2^24 (IBA 9.7.1).

@@ -35,7 +35,7 @@ type responder struct {
 	reads resources
 	early early
 
-	ackHeld  bool // Transmit sends the pending ACK behind requests
+	ackHeld bool // Transmit sends the pending ACK behind requests
 	// Of responses to READs that the peer requests often (see RC.HoldReplays).
 	hold     bool // they are held back
 	held     bool // the last Transmit held some back

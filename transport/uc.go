@@ -101,8 +101,8 @@ func (c *UC) local(w *qp.SendWQE) bool {
 	return true
 }
 
-// sendPacket sends the next packet of w and reports whether it did: not if the batch has no room, or
-// if the payload cannot be read, which fails w.
+// sendPacket sends the next packet of w and reports whether it did: not if the batch has no room,
+// or if the payload cannot be read, which fails w.
 func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
 	i := distance(w.FirstPSN, c.next)
 	off := uint64(i) * uint64(c.mtu)

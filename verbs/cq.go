@@ -81,8 +81,8 @@ func (c *Context) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 // sooner and with less work than one that waits. Responses are sent as by [QP.PostSend].
 func (c *CQ) Poll(wc []WC) int { return c.cq.Poll(wc) }
 
-// Wait is Poll that blocks until there is at least one completion. If ctx ends first, it returns the
-// cause of ctx; if the queue has overflowed, [ErrCQOverflow]; if it is closed, [ErrClosed].
+// Wait is Poll that blocks until there is at least one completion. If ctx ends first, it returns
+// the cause of ctx; if the queue has overflowed, [ErrCQOverflow]; if it is closed, [ErrClosed].
 func (c *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 	if err := checkContext(ctx); err != nil {
 		return 0, fmt.Errorf("wait for completions: %w", err)
@@ -137,8 +137,8 @@ func (c *Context) CreateCompChannel() (*CompChannel, error) {
 
 // Wait returns the queue of the next event, oldest first, as ibv_get_cq_event. There is one event
 // for each [CQ.ReqNotify] whose condition occurred. If ctx ends first, Wait returns the cause of
-// ctx; if the channel or the device is closed, [ErrClosed]. Events are not acknowledged: a queue can
-// be closed at any time, which removes its events.
+// ctx; if the channel or the device is closed, [ErrClosed]. Events are not acknowledged: a queue
+// can be closed at any time, which removes its events.
 func (ch *CompChannel) Wait(ctx context.Context) (*CQ, error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, fmt.Errorf("wait on the completion channel: %w", err)

@@ -61,9 +61,9 @@ func (q *QP) refill() (got bool) {
 // doorbell will ring for them.
 func (q *QP) fetches() bool { return q.sourceMayHaveMore && q.attr.SQ.Len() < q.attr.SQ.Depth() }
 
-// refillWithoutOutbox gives a turn to the queue pairs that have no outbox and only flush the requests
-// in their sources: they have no path, or no datagram that can be sent. It returns the charge in
-// bytes. The lock is held.
+// refillWithoutOutbox gives a turn to the queue pairs that have no outbox and only flush the
+// requests in their sources: they have no path, or no datagram that can be sent. It returns the
+// charge in bytes. The lock is held.
 func (s *shard) refillWithoutOutbox(most int) (bytes int) {
 	before := s.fetched
 	for n := s.noOutbox.len; n > 0 && bytes < most; n-- {

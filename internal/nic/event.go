@@ -177,8 +177,8 @@ func (d *Device) NewEventReader() *EventReader {
 	return r
 }
 
-// Event waits for the next event. If ctx ends first, it returns the cause of ctx; once the reader or
-// the device is closed, [ErrClosed].
+// Event waits for the next event. If ctx ends first, it returns the cause of ctx; once the reader
+// or the device is closed, [ErrClosed].
 func (r *EventReader) Event(ctx context.Context) (AsyncEvent, error) { return r.await(ctx) }
 
 // Close ends the reader. Closing again does nothing.

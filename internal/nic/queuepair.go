@@ -52,8 +52,8 @@ type QP struct {
 
 	ackHold
 
-	user   *User        // user that the queue pair belongs to, nil: none
-	share  *windowShare // share that the machine is a member of, nil: none
+	user  *User        // user that the queue pair belongs to, nil: none
+	share *windowShare // share that the machine is a member of, nil: none
 	waiter
 
 	// Position in the shard's timers.
@@ -68,8 +68,8 @@ type QPInit struct {
 	Type           qp.Type
 	PD             *mr.PD
 	SendCQ, RecvCQ *CQ
-	SRQ            *SRQ    // nil: the queue pair has its own receive queue, or Receives
-	User           *User   // for type UD, for the SRQ, and for a shared source of receives; nil: none
+	SRQ            *SRQ  // nil: the queue pair has its own receive queue, or Receives
+	User           *User // for type UD, for the SRQ, and for a shared source of receives; nil: none
 	Cap            qp.Cap
 	SigAll         bool
 

@@ -25,7 +25,7 @@ const (
 // shareKey identifies the connections that share a window.
 type shareKey struct {
 	user *User
-	peer   netip.Addr
+	peer netip.Addr
 }
 
 // windowShare is the shared window of the connections of one user towards one address, and the

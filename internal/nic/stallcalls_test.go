@@ -45,7 +45,7 @@ func TestCallsThatConcernNoQueuePairDoNotWaitForMemoryThatStalls(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"NewUser":      func() { d.NewUser() },
+		"NewUser":        func() { d.NewUser() },
 		"NewEventReader": func() { d.NewEventReader().Close() },
 		"LookKeys":       func() { d.ListKeys(0, make([]mr.KeyInfo, 8)) },
 		"LookCQs":        func() { d.ListCQs(0, make([]CQInfo, 8)) },

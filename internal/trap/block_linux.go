@@ -18,8 +18,8 @@ import (
 // A parked call is a call that waits for an event or in the scheduler's queue.
 type parked struct {
 	call *Call
-	// queued marks a call that no worker has begun. The kernel can make it again, but it must not
-	// fail. interrupted is unused then.
+	// queued marks a call that no worker has begun. On a signal the kernel may restart it, but it
+	// must not fail with EINTR. interrupted is unused then.
 	queued      bool
 	interrupted func(error)
 }

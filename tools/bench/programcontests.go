@@ -36,8 +36,8 @@ var deviceOwners = []struct{ name, perftest, start string }{
 	{"run, daemon", "run-daemon", "start-run-daemon"},
 }
 
-// enterWays adds a perftest program under gorxe run, once for each entry of deviceOwners, and returns
-// the names.
+// enterWays adds a perftest program under gorxe run, once for each entry of deviceOwners, and
+// returns the names.
 func (c *Contest) enterWays(others []Build, what string, args ...string) (names []string) {
 	for _, w := range deviceOwners {
 		name := c.enter(others, w.name+": "+perftestPrograms+args[0]+what, Contender{Tool: w.perftest, Args: args})

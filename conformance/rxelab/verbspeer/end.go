@@ -112,7 +112,8 @@ func (e *end) connect(peer info) error {
 }
 
 func (e *end) completion(ctx context.Context) (verbs.WC, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, completionTimeout, fmt.Errorf("no completion within %v", completionTimeout))
+	late := fmt.Errorf("no completion within %v", completionTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, completionTimeout, late)
 	defer cancel()
 	var wc [1]verbs.WC
 	if _, err := e.cq.Wait(ctx, wc[:]); err != nil {

@@ -12,11 +12,12 @@ import (
 )
 
 const (
-	// maxRpingClients is the maximum number of rping clients of a device at a time; each uses 64 KiB.
+	// maxRpingClients is the maximum number of rping clients of a device at a time; each uses 64
+	// KiB.
 	maxRpingClients = 256
-	// maxRpingClientsOfHost is the maximum per host; the hosts of an IPv6 /64 have three quarters of
-	// all. A client has a place from its request on, but another may take it until the connection
-	// is established: see package quota.
+	// maxRpingClientsOfHost is the maximum per host; the hosts of an IPv6 /64 have three quarters
+	// of all. A client has a place from its request on, but another may take it until the
+	// connection is established: see package quota.
 	maxRpingClientsOfHost = 64
 )
 
