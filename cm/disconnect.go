@@ -111,5 +111,5 @@ func (m *Manager) remember(c *conn, t Time) {
 const maxTimewait mad.Timeout = 20
 
 // timewaitTime returns how long packets of a connection may be in flight after its end, in
-// nanoseconds: the local ACK timeout, as in Linux.
+// nanoseconds: the local ACK timeout, as in Linux, but at most maxTimewait.
 func timewaitTime(localACK mad.Timeout) int64 { return min(localACK, maxTimewait).Nanoseconds() }

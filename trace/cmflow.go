@@ -70,7 +70,7 @@ func (a *Analyzer) managed() {
 	}
 	a.table.touch(e.c)
 	p.Flow = e.c.Flow
-	a.seenBefore(e)
+	a.countTransmission(e)
 	switch m := p.MAD; m.Attribute {
 	case mad.AttrREP:
 		a.replied(e)

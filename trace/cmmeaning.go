@@ -64,8 +64,9 @@ func ServiceName(id mad.ServiceID) string {
 	return id.String()
 }
 
-// seenBefore detects a retransmitted CM message of e.
-func (a *Analyzer) seenBefore(e *exchange) {
+// countTransmission records the CM message of the packet. If the exchange e has had it before, it
+// marks the packet as retransmitted and adds the finding cm_retry.
+func (a *Analyzer) countTransmission(e *exchange) {
 	p := a.p
 	attr := p.MAD.Attribute
 	s := &e.times[attr-mad.AttrREQ]

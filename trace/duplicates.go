@@ -122,8 +122,9 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	switch {
 	case asked && n.syndrome.IsRNR():
 		b.kind, b.cause = AfterRNR, n.frame
-		text = fmt.Sprintf("PSN %d is retransmitted %s after the RNR NAK in frame %d, which requires a wait of %s", s,
-			lasting(a.since(n.at)), n.frame, lasting(bth.RNRDelay(n.syndrome.RNRTimer())))
+		text = fmt.Sprintf(
+			"PSN %d is retransmitted %s after the RNR NAK in frame %d, which requires a wait of at least %s",
+			s, lasting(a.since(n.at)), n.frame, lasting(bth.RNRDelay(n.syndrome.RNRTimer())))
 	case asked:
 		b.kind, b.cause = AfterNAK, n.frame
 		text = fmt.Sprintf("PSN %d is retransmitted because of the sequence NAK in frame %d", s, n.frame)

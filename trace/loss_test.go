@@ -304,7 +304,7 @@ func TestReceiversThatAreNotReady(t *testing.T) {
 				! rnr_nak no receive is posted for the SEND of frame 1: the requester must wait 640µs before it retries
 			+4ms
 			a SEND_ONLY psn=5 len=9 ack
-				! again_after_rnr PSN 5 is retransmitted 5ms after the RNR NAK in frame 3, which requires a wait of 640µs
+				! again_after_rnr PSN 5 is retransmitted 5ms after the RNR NAK in frame 3, which requires a wait of at least 640µs
 			a SEND_ONLY psn=6 len=9 ack
 				! again_after_rnr PSN 6 is retransmitted, too...
 			b ACKNOWLEDGE psn=6
@@ -320,7 +320,7 @@ func TestReceiversThatAreNotReady(t *testing.T) {
 				! nak_sequence PSN 5 is not lost: the responder was not ready for it in frame 3...
 			+655ms
 			a SEND_ONLY psn=5 len=9 ack
-				! again_after_rnr PSN 5 is retransmitted 657ms after the RNR NAK in frame 3, which requires a wait of 655ms`},
+				! again_after_rnr PSN 5 is retransmitted 657ms after the RNR NAK in frame 3, which requires a wait of at least 655ms`},
 		{"a receiver that never gets ready", `
 			a SEND_ONLY psn=5 len=9 ack
 			b ACKNOWLEDGE psn=5 syn=rnr1

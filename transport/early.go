@@ -77,8 +77,8 @@ func (l *EarlyPool) give(e *earlyPacket) {
 	}
 }
 
-// takeRing lends an empty ring with slots for span PSNs.
-func (l *EarlyPool) takeRing(span uint32) ([]*earlyPacket, []uint64) {
+// takeRing lends an empty ring with slots for span PSNs, and the bitmap of its used slots.
+func (l *EarlyPool) takeRing(span uint32) (ring []*earlyPacket, used []uint64) {
 	size := max(64, 1<<bits.Len32(span-1))
 	for i, r := range l.rings {
 		if len(r.ring) == size {

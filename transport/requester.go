@@ -43,8 +43,9 @@ type requester struct {
 // value: 7 means seven retries. Linux rxe takes 7 for no limit there too.
 const infiniteRNR = 7
 
-// start resets the requester: the queue pair enters RTS. Only the congestion control and the
-// share stay.
+// start resets the requester: the queue pair enters RTS. psn is that of the first packet, head the
+// number of the oldest work request in the send queue. Only the congestion control and the
+// membership in a [Share] stay.
 func (r *requester) start(psn bth.PSN, head uint32, limits WindowLimits, retryCnt, rnrRetry uint8) {
 	*r = requester{
 		una: psn, send: psn, next: psn, started: true, cur: head, cc: r.cc,

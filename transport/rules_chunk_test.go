@@ -17,6 +17,7 @@ func TestWritesAndReadsForSegmentationOffload(t *testing.T) {
 			wc 9 SUCCESS RDMA_WRITE
 `
 	four := func(a *qp.Attr, c *Config) { c.Window = 4 }
+	filled := func(a *qp.Attr, c *Config) { a.MaxRdAtomic, c.Window = 4, 8 }
 	whole := func(a *qp.Attr, c *Config) { c.Window = 16 }
 	runScenarios(t, []scenario{
 		{"a long WRITE is a message for each packet, each with its own RETH, and one completion", nil, heard + `
@@ -89,6 +90,12 @@ func TestWritesAndReadsForSegmentationOffload(t *testing.T) {
 			< RDMA_READ_RESPONSE_LAST psn=102 len=256
 			< RDMA_READ_RESPONSE_ONLY psn=103 len=188
 			wc 1 SUCCESS RDMA_READ`},
+		{"and where max_rd_atomic of them just fill the window", filled, heard + `
+			post read id=1 len=900
+			> RDMA_READ_REQUEST psn=101 va=0x40000 dma=512 ack
+			> RDMA_READ_REQUEST psn=103 va=0x40200 dma=388 ack
+			modify ERR
+			wc 1 WR_FLUSH_ERR`},
 		{"and for half a window where it is", whole, heard + `
 			post read id=1 len=2560
 			> RDMA_READ_REQUEST psn=101 va=0x40000 dma=2048 ack

@@ -19,9 +19,9 @@ const GSIQKey = 0x8001_0000
 // bit, such as that of QP1. Linux rxe does not know this rule.
 const privilegedQKeyBit = 1 << 31
 
-// UD is a queue pair of unreliable datagrams (IBA 9.8.3), or QP1, which is one. Each message is
-// one packet, goes to the destination in its work request, and may come from any sender that
-// knows the Q_Key. There are no acknowledgements.
+// UD is a queue pair of unreliable datagrams (IBA 9.8.3). QP1, the queue pair of the connection
+// manager, is one too. Each message is one packet, goes to the destination in its work request, and
+// may come from any sender that knows the Q_Key. There are no acknowledgements.
 type UD struct {
 	unreliable
 }

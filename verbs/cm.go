@@ -214,7 +214,8 @@ func (d *Device) nothingListens(ctx context.Context, local, remote netip.Addr) <
 	return said
 }
 
-// abandonRequest abandons a request that no socket can answer. It returns an error if the peer has
+// abandonRequest abandons a connection request because the peer's host reports that UDP port 4791
+// is closed. id returns its communication ID. abandonRequest returns an error if the peer has
 // answered.
 func (c *connections) abandonRequest(id func() mad.CommID) error {
 	return c.gsi.Do(func(_ cm.Time, m *cm.Manager) error {

@@ -263,7 +263,8 @@ var errOver = errors.New("the queue pair was closed before the connection was es
 type FatalError struct {
 	// Status is the status of the failed completion, or [WCSuccess] if there was none.
 	Status WCStatus
-	// Event is the event of the peer's invalid request if there was no completion.
+	// Event is the asynchronous event that an invalid request of the peer caused, if Status is
+	// WCSuccess.
 	Event EventType
 }
 

@@ -19,7 +19,7 @@ type REQ struct {
 	LocalQPN    bth.QPN
 	// ResponderResources is the number of READs and atomics that the sender accepts at a time,
 	// InitiatorDepth the number that it wants to have outstanding. The receiver answers with its
-	// own values, each at most the opposite one of the sender.
+	// own values: its InitiatorDepth is at most the sender's ResponderResources, and the reverse.
 	ResponderResources, InitiatorDepth uint8
 	LocalEECN, RemoteEECN              uint32 // 24 bits, reliable datagrams only
 	// RemoteCMResponseTimeout is the time in which the receiver must answer, without the packet

@@ -111,8 +111,15 @@ func TestAHeldAcknowledgementLeaves(t *testing.T) {
 				a.post(a.send(1, 8)...)
 				b.polled(1)
 				wantCalls(t, link, "a message came")
+				held := b.dev.shard0().heldACKs
+				if !held.waiting() {
+					t.Error("no acknowledgement waits")
+				}
 				release(b)
 				wantCalls(t, link, when, alone)
+				if held.waiting() {
+					t.Error("an acknowledgement waits after it was sent")
+				}
 				if !a.polled(1) {
 					t.Error("the message is not complete")
 				}

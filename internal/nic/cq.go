@@ -99,9 +99,9 @@ func (c *CQ) Depth() int {
 	return c.store.Depth()
 }
 
-// Poll moves up to len(dst) completions to dst and returns their number: 0 if another process takes
-// the completions from the store. It does not wait. If there is none, it receives a batch of
-// packets if one has arrived (Device.drive). The caller must hold no lock of the device.
+// Poll moves up to len(dst) completions to dst and returns their number, which is always 0 for a CQ
+// whose completions another process takes. It does not wait. If there is none, it receives a batch
+// of packets if one has arrived (Device.drive). The caller must hold no lock of the device.
 func (c *CQ) Poll(dst []qp.WC) int {
 	n := c.poll(dst)
 	if n > 0 || len(dst) == 0 {

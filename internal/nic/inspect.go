@@ -47,7 +47,7 @@ type QPInfo struct {
 }
 
 // ListQPs describes up to len(dst) queue pairs whose Number is above after, and returns how many.
-// Those of a shard whose memory stalls are left out.
+// Those of a shard whose lock is held by a slow memory access are left out.
 func (d *Device) ListQPs(after uint64, dst []QPInfo) int {
 	last := d.made.Load() // a later one may be in a shard that was already examined
 	if len(d.shards) == 1 {

@@ -67,8 +67,8 @@ func (s *shard) flushLoops(now transport.Time, bytes int, all bool, most transpo
 	}
 }
 
-// deliverLocally passes the frames of the batch, which may not be empty, to their queue pairs and
-// empties the batch. The entry has a link.
+// deliverLocally passes the frames of the batch to their queue pairs and empties the batch, which
+// must not be empty before. The GID of the outbox must have a link.
 func (o *outbox) deliverLocally(s *shard, now transport.Time) {
 	b := o.batch
 	if packet.SeesLoops(o.link) {

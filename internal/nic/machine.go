@@ -103,8 +103,8 @@ type Observer interface {
 	Changed(q bth.QPN, from, to qp.State)
 }
 
-// observe makes o, if it is not nil, observe the completions of q: observedCQs replace its CQs.
-// enter wraps the machine.
+// observe makes o, if it is not nil, observe the completions of q: observedCQs replace its CQs. For
+// the changes of its state, enter wraps its machine in an observed.
 func (q *QP) observe(o Observer) {
 	if o == nil {
 		return

@@ -43,10 +43,11 @@ type group struct {
 }
 
 // AttachMulticast makes q, of type UD, receive datagrams that are sent to the group gid with its
-// Q_Key. The device joins the group at the IP level when its first queue pair is attached: once,
-// by the first link of the group's address family, because all its addresses are those of one
-// port. When that link is removed, another one joins in its place; if there is none, the next
-// link that is added and can. Datagrams sent meanwhile are missed. Attaching again does nothing.
+// Q_Key. The device joins the group at the IP level when its first queue pair is attached: once, by
+// the first link of the group's address family, because all addresses of the device are those of
+// one port. When that link is removed, another one joins in its place; if there is none, the next
+// link of this family that is added joins. Datagrams sent meanwhile are missed. Attaching again
+// does nothing.
 func (q *QP) AttachMulticast(gid qp.GID) error {
 	addr, s, d := gid.Addr(), q.shard, q.shard.dev
 	if q.attr.Type != qp.UD {

@@ -311,8 +311,8 @@ type seeds [seedSlots]struct {
 	seed        uint32 // for identification 0
 }
 
-// seedSlots is a power of two. Packet lengths are multiples of four; different lengths use
-// different slots, as far as possible.
+// seedSlots is the number of ICRC seeds that are cached, a power of two. Packet lengths are
+// multiples of four; different lengths use different slots, as far as possible.
 const seedSlots = 16
 
 // of returns the seed of a packet with the given header fields; n is the length of the UDP

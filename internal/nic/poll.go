@@ -48,8 +48,10 @@ func (p *pollable) remove(w *attachedLink) {
 
 // poller selects the inbox that a poll of one CQ receives from.
 type poller struct {
-	lastActive atomic.Pointer[inbox] // inbox of the last completions found by polling, or else of packets; nil: none
-	turns      atomic.Uint32         // number of calls of next
+	// lastActive is the inbox in which polling last found a completion or, if it never did, a
+	// packet; nil: none.
+	lastActive atomic.Pointer[inbox]
+	turns      atomic.Uint32 // number of calls of next
 }
 
 // next returns the inbox to receive from, nil if there is none.

@@ -27,7 +27,7 @@ type Played struct {
 	Beside time.Duration    // processor time of processes of the ground, such as the busy neighbour
 }
 
-// namespaces is a ground on this host.
+// namespaces is a [Ground] in network namespaces of this host.
 type namespaces struct{ *ground }
 
 func (n namespaces) Describe(m *Machine) {

@@ -55,7 +55,8 @@ type rowData struct {
 	Times          *histogram.Times
 }
 
-// Tail returns the 99th percentile of a contender's messages divided by their median.
+// Tail returns the 99th percentile of the times of a contender's messages divided by
+// the median.
 func (d rowData) Tail() float64 { return d.Times.Percentile(99) / d.Times.Percentile(50) }
 
 // answer is the result of a ratio.

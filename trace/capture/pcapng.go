@@ -39,7 +39,7 @@ const (
 	optName        = 2  // of an interface
 	optResolution  = 9  // of the timestamps of an interface
 	optOffset      = 14 // of the timestamps of an interface, in seconds
-	optPacketFlags = 2
+	optPacketFlags = 2  // of a packet; each type of block numbers its options
 )
 
 // pcapng is the pcapng format, sections of blocks: draft-ietf-opsawg-pcapng.

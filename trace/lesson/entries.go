@@ -12,9 +12,10 @@ import (
 // events, the basics, CM messages, requests, and encoding.
 var entries = slices.Concat(exceptional, basic, managing, asking, made)
 
-// whenPostponed are the lessons, by key, whose condition holds for the first packet of a message
-// only. If such a lesson does not fit at that packet, it is returned for a packet with this
-// condition, so that it can appear although the capture has no second message.
+// whenPostponed has, by key, the lessons whose own condition holds for the first packet of a
+// message only, each with a second, wider condition. If such a lesson does not fit at the first
+// packet, it is returned for a later packet that meets the second condition, so that it can appear
+// although the capture has no second message.
 var whenPostponed = map[string]condition{
 	"packets": decoded(part),
 	"reth":    op(bth.OpWrite, bth.OpReadRequest, bth.OpReadResponse, bth.OpFlush, bth.OpAtomicWrite),
@@ -66,7 +67,8 @@ var basic = []entry{
 	{Lesson{"queue_pair", "Queue pairs",
 		"Programs communicate through queue pairs: each has a send queue of work requests and a receive " +
 			"queue of buffers. A packet of a connection contains only the number of the destination queue pair; " +
-			"gorxe finds the sender's from the packets of the other direction. A datagram contains both numbers.",
+			"gorxe finds the sender's from the packets of the other direction. A packet of the unreliable " +
+			"datagram service (UD), which has no connections, contains both numbers.",
 		"IBA 9.2"}, anyPacket},
 }
 
@@ -153,7 +155,7 @@ var made = []entry{
 		"A message longer than the path MTU is sent as several packets, FIRST, MIDDLE and LAST; any other as " +
 			"ONLY. Every packet except the last carries exactly one path MTU (256, 512, 1024, 2048 or 4096 " +
 			"bytes), so no packet needs an offset.",
-		"IBA 9.2, 9.7.4.1"}, decoded(first)},
+		"IBA 9.2, 9.7.4.1.6"}, decoded(first)},
 	{Lesson{"ack_req", "AckReq",
 		"The requester sets this bit to ask for an acknowledgement: in the last packet of a message, and in " +
 			"some packets of a long one, so that the requester's window does not fill up. Packets without the " +

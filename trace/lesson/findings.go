@@ -81,8 +81,8 @@ var exceptional = []entry{
 	{Lesson{"nak_error", "A NAK that ends the connection",
 		"The responder cannot execute the request: the key, the address range, the access rights or the " +
 			"request itself is wrong. " +
-			"It completes with an error such as REM_ACCESS_ERR, later requests and the posted receives with " +
-			"WR_FLUSH_ERR. " +
+			"The request completes with an error such as REM_ACCESS_ERR; later requests and the posted receives " +
+			"complete with WR_FLUSH_ERR. " +
 			"The queue pairs of both ends enter the error state, and the program must connect again.",
 		"IBA 9.7.5.2"}, finding(trace.ErrorNAK)},
 	{Lesson{"remote_access", "Remote access error",
@@ -130,7 +130,7 @@ var exceptional = []entry{
 			"have to agree. " +
 			"If they do not, the responder answers with a NAK for an invalid request. The usual cause is " +
 			"that the two ends have different path MTUs.",
-		"IBA 9.7.4.1"}, finding(trace.InconsistentLength)},
+		"IBA 9.7.4.1.6"}, finding(trace.InconsistentLength)},
 	{Lesson{"misnumbered", "One PSN for two packets",
 		"A retransmission must equal the original, because the receiver may have executed the original. A " +
 			"different packet means that the sender miscounted, or that two senders use one queue pair number.",
@@ -141,9 +141,9 @@ var exceptional = []entry{
 		"IBA 9.7"}, finding(trace.NotGoBackN)},
 	{Lesson{"no_migreq", "A host without MigReq",
 		"The sender of this packet has not set the MigReq bit in its first packets. " +
-			"The bit belongs to automatic path migration, with which a connection moves to another port. A queue " +
-			"pair without an alternate path is in the state migrated, in which the bit is 1; most RNICs set it " +
-			"in all packets. Linux rxe never sets it, and ignores it.",
+			"The bit belongs to automatic path migration, with which a connection moves to another port. It is 1 " +
+			"in the state named migrated. A queue pair that never had another path is in this state, too, so " +
+			"most RNICs set the bit in all packets. Linux rxe never sets it, and ignores it.",
 		"IBA 9.2"}, finding(trace.NeverMigReq)},
 	{Lesson{"cm_retry", "Messages of the connection manager are repeated",
 		"The connection manager uses datagrams, which may be lost. The REQ contains the time in which each " +

@@ -52,11 +52,12 @@ func Command(a *app.App) *cobra.Command {
 ends them. The client reports the connection rate. The other end may be gorxe
 or a tool of librdmacm: ucmatose, rdma_server, rdma_client, cmtime, and with "-P udp
 -p 7174" udaddy, which asks for datagram queue pairs instead. Give both ends the same
-number of connections and messages, and the same size.
+number of connections and messages, and the same size; a server with -n 0 accepts any number
+of connections.
 
-cmtime of rdma-core 52 to 58 needs --step. It makes and ends connections in three rounds (one
-connection, then -n, then -n again) and sends no messages. Both ends also connect over TCP,
-to the port of -p, IPv4 only.
+cmtime of rdma-core 52 to 58 needs --step. Then both ends make and end connections in three
+rounds (one connection, then the number of -n, then this number again) and send no messages.
+They also connect over TCP, to the port of -p, IPv4 only.
 
 Each end needs a local address whose UDP port 4791 no other process uses: -b or --ib-dev
 selects it.`,

@@ -39,7 +39,7 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	fs.IntVarP(&p.iters, "iters", "n", iters, "`number` of messages per queue pair, at least 5")
 	fs.IntVarP(&p.duration, "duration", "D", 0, "run for this number of `seconds` instead of a number of messages")
 	fs.IntVarP(&p.margin, "margin", "f", -1,
-		"with -D, exclude the first and the last `seconds` (default: a quarter of -D)")
+		"with -D, exclude this number of `seconds` at the beginning and at the end (default: a quarter of -D)")
 	fs.IntVarP(&p.mtu, "mtu", "m", 0, "path MTU in `bytes`: 256, 512, 1024, 2048 or 4096 (default: the largest)")
 	depth := 128
 	if lat {

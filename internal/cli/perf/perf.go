@@ -19,8 +19,8 @@ func Command(a *app.App) *cobra.Command {
 		Short: "Measure bandwidth or latency, as perftest's ib_* tools do",
 		Long: `Measures bandwidth or latency between two ends, each of which may be gorxe or the tool of
 perftest with the same name: "gorxe perf write_bw" speaks to ib_write_bw. Start the server
-without a host, then the client with the server's. Give both ends the same parameters: the
-tools do not exchange them.`,
+without HOST, then the client with the server as HOST. Give both ends the same parameters:
+the tools do not exchange them.`,
 		Args: app.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

@@ -27,7 +27,8 @@ func (f *liveFlags) add(fs *pflag.FlagSet) {
 		"capture on a network `interface` until interrupted (needs CAP_NET_RAW)")
 	fs.BoolVar(&f.daemon, "daemon", false, "see the packets of a running 'gorxe daemon' until interrupted")
 	fs.StringVar(&f.socket, "socket", "",
-		"with --daemon: `path` of its control socket (default: this user's, one that 'gorxe run' started, or that of the system)")
+		"with --daemon: `path` of its control socket (default: the first that exists of: this user's; "+
+			"that of a daemon that 'gorxe run' started; the system's)")
 	fs.StringVar(&f.peer, "peer", "", "with --daemon: only packets to and from an `address`")
 }
 

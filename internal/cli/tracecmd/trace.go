@@ -133,7 +133,8 @@ func filterHelp() string {
 		findings = append(findings, string(k))
 	}
 	writeList(&b, findings)
-	b.WriteString("Further fields, named as in Wireshark (as are infiniband.bth.opcode, infiniband.bth.psn and frame.number):\n")
+	b.WriteString("Further fields, named as in Wireshark (infiniband.bth.opcode, infiniband.bth.psn and frame.number " +
+		"are other names of opcode, psn and frame):\n")
 	writeList(&b, shark)
 	return strings.TrimSuffix(b.String(), "\n")
 }

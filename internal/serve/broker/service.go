@@ -56,8 +56,8 @@ type Call struct {
 	NonBlock bool
 	Cmd      uint32 // command of an ioctl
 	Arg      uint64 // argument of an ioctl; address of the written data
-	Data     []byte // written data, up to [MaxWrite] bytes
-	Size     uint64 // number of bytes to write
+	Data     []byte // first bytes of the written data, up to [MaxWrite]
+	Size     uint64 // number of bytes that the program writes
 }
 
 // A Caller is the thread of a program whose call is answered; see [uverbs.Caller].

@@ -97,7 +97,7 @@ var sections = []section{
 		}},
 	}},
 	service("rping", "an rdma_cm port", "rping clients", func(c *Config) *Service { return &c.Rping }),
-	service("perftest", "a TCP port", "perftest clients (ib_write_bw and the others)",
+	service("perftest", "a TCP port", "perftest clients over RC, except ib_write_lat and -R",
 		func(c *Config) *Service { return &c.Perftest },
 		field[Config]{"memory", "session-memory",
 			"`memory` of one perftest or pingpong client; also its maximum message size", func(c *Config) Value {
@@ -110,7 +110,7 @@ var sections = []section{
 				return text(&c.Payload, "a path", nil)
 			}}),
 	service("pingpong", "a TCP port, which may be that of perftest",
-		"pingpong clients (ibv_rc_pingpong and the others)",
+		"ibv_rc_pingpong and ibv_srq_pingpong clients",
 		func(c *Config) *Service { return &c.Pingpong }),
 	{"service.region", "exported regions", []field[Config]{
 		{"port", "region-port", "`port` that 'gorxe region' connects to: an rdma_cm port", func(c *Config) Value {
