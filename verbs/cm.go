@@ -72,7 +72,7 @@ func (e *NotListeningError) Is(target error) bool {
 // RejectError means that the peer rejected or abandoned a connection.
 type RejectError struct {
 	Reason      RejectReason
-	PrivateData []byte // of the peer's program, with [RejectConsumerDefined]; 148 bytes, or 136 of a datagram service
+	PrivateData []byte // of the peer's program, if Reason is [mad.RejectConsumerDefined]; 148 bytes, or 136 of a datagram service
 }
 
 // Error describes the reason.
@@ -106,8 +106,8 @@ func DefaultConnParam() ConnParam {
 
 // connections is the connection manager of a device with the objects that its events belong to.
 //
-// mu guards the maps, and the fields of connections and listeners that name it. It is acquired
-// after the manager's lock; no lock of the device is acquired while it is held.
+// mu guards the maps, Listener.queue and ConnRequest.waits. It is acquired after the manager's
+// lock; no lock of the device is acquired while mu is held.
 type connections struct {
 	dev  *Device
 	open sync.Once
@@ -179,14 +179,15 @@ func (c *connections) event(e *cm.Event) {
 	}
 }
 
-// enter routes the events of id to to. The caller holds the manager's lock, so that no event
-// precedes it.
+// enter makes to the receiver of the events of id. The caller holds the manager's lock, so that no
+// event of id occurs before.
 func (c *connections) enter(id mad.CommID, to cmEventSink) {
 	c.mu.Lock()
 	c.conns[id] = to
 	c.mu.Unlock()
 }
 
+// forget removes the receiver of the events of id.
 func (c *connections) forget(id mad.CommID) {
 	c.mu.Lock()
 	delete(c.conns, id)
