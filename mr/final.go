@@ -140,8 +140,8 @@ func loadByte(b []byte, off uint64) byte {
 	return w[off-start]
 }
 
-// wordAt returns offset and width of the widest aligned word inside b that contains b[off]:
-// width is 8 or 4, or 1 if there is none. Store and load must choose the same word, because the
+// wordAt returns offset and width of the widest aligned word inside b that contains b[off]: width
+// is 8 or 4, or 1 if there is no such word. Store and load must choose the same word, because the
 // race detector synchronizes goroutines by the address of the word they share.
 func wordAt(b []byte, off uint64) (start, width uint64) {
 	for width = 8; width >= 4; width /= 2 {

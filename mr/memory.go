@@ -40,10 +40,10 @@ type Vectored interface {
 type Piece struct {
 	Off  uint64 // offset of the first byte
 	Data []byte
-	// Final bytes, at most [FinalBytes] of them, become visible after all earlier pieces and
-	// before all later ones, and among themselves in the order of [Region.WriteFinal]. The
-	// pieces between two final ones become visible in any order, except that the later one of
-	// two overlapping pieces wins.
+	// Final marks the last bytes of a message, at most [FinalBytes]. They become visible after all
+	// earlier pieces and before all later ones, and among themselves in the order of
+	// [Region.WriteFinal]. The pieces between two final ones become visible in any order, except
+	// that the later one of two overlapping pieces wins.
 	Final bool
 }
 

@@ -21,7 +21,7 @@ type SendWQE struct {
 	RemoteQPN  bth.QPN
 	RemoteQKey uint32
 	Flush      Flush
-	Local      *LocalWork // parameters of WRBindMW and WRRegMR; unused by other opcodes, kept for the next request in the slot
+	Local      *LocalWork // parameters of WRBindMW and WRRegMR; unused by other opcodes, kept for reuse of the slot
 	Flags      SendFlags
 	Opcode     WROpcode
 
@@ -29,7 +29,7 @@ type SendWQE struct {
 	Started    bool     // the requester has started the request: FirstPSN and Packets are valid
 	FirstPSN   bth.PSN  // PSN of the first packet
 	Packets    uint32   // number of PSNs that the request uses
-	Chunk      uint32   // number of PSNs of each READ request or WRITE message that carries the request; Packets if there is one
+	Chunk      uint32   // number of PSNs of each message that the request is split into; Packets if it is not split
 }
 
 // SendQueue holds send work requests in order, from posting until completion. They are numbered

@@ -29,8 +29,8 @@ type CommParam struct {
 // Events report the progress. The active end of a connection gets Replied and answers with SendRTU
 // or SendREJ; the passive end gets Established. The last event of a connection is Disconnected,
 // Rejected or Unreachable. A request for a datagram queue pair gets Resolved or Unreachable. The
-// goroutine of the connection manager calls the program's function handle with each event. handle
-// must not block; it may call the methods, which are safe for concurrent use.
+// goroutine of the connection manager passes each event to the program's function handle, which
+// must not block; the function may call the methods, which are safe for concurrent use.
 type CommID struct {
 	cm     *connections
 	handle func(*CMEvent)

@@ -219,7 +219,7 @@ func newSIDRREQ(local, remote netip.AddrPort, private []byte) (*mad.SIDRREQ, err
 	}, nil
 }
 
-// sidrRequest waits for the answer to a SIDR_REQ; nil means that there was none.
+// sidrRequest waits for the answer to a SIDR_REQ. answer receives nil if the peer did not answer.
 type sidrRequest struct{ answer chan *mad.SIDRREP }
 
 func (w *sidrRequest) event(e *cm.Event) { w.answer <- e.SIDRREP }

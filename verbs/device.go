@@ -242,7 +242,7 @@ func (d *Device) NetDev() string { return *d.netdev.Load() }
 
 func (d *Device) setNetDev(name string) { d.netdev.Store(&name) }
 
-// NodeGUID returns the GUID of the device; it is different after each Open.
+// NodeGUID returns the GUID of the device. Without Config.Seed it is different after each Open.
 func (d *Device) NodeGUID() uint64 { return d.nic.GUID() }
 
 // Admits reports whether Config.Peers admits a host.

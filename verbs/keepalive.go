@@ -11,11 +11,12 @@ import (
 // connection over which this end sends nothing would not detect that. A peer killed on Linux
 // notifies this end once, and that packet may be lost.
 //
-// While nothing is outstanding, KeepAlive posts an empty RDMA WRITE once per period every; it
-// needs no memory, and the peer's program does not see it. The peer is gone when the retries are
-// exhausted, or when work has been outstanding for four periods, and at least a second, without a
-// packet from the peer: with every = 500 ms, at most 2.5 s after its death, regardless of the
-// retry timeout. If this host is too busy to process arrived packets, KeepAlive waits up to 10 s.
+// While nothing is outstanding, KeepAlive posts an empty RDMA WRITE in each period of length every;
+// the WRITE needs no memory, and the peer's program does not see it. The peer is gone when the
+// retries are exhausted, or when work has been outstanding for four periods, and at least a second,
+// without a packet from the peer: with every = 500 ms, at most 2.5 s after its death, regardless of
+// the retry timeout. If this host is too busy to process arrived packets, KeepAlive waits up to 10
+// s.
 //
 // KeepAlive returns nil when either end has ended the connection, the cause of ctx, or an error
 // that is [ErrUnreachable] when the peer is gone; the connection has then ended. Any other

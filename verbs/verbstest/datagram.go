@@ -91,8 +91,8 @@ func (n *Node) Join(group verbs.GID, off int) {
 	n.Recv(off, 1000)
 }
 
-// Heard waits for one datagram, which must contain the first size bytes of from's buffer and come
-// from its queue pair.
+// Heard waits for one datagram, which must contain the first size bytes of the buffer of from and
+// come from the queue pair of from.
 func (n *Node) Heard(from *Node, size int) {
 	n.Helper()
 	var wc [1]verbs.WC

@@ -10,8 +10,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Until waits up to a minute until is returns true. It calls is after each event of the device.
-// what names the condition in the error.
+// Until waits up to a minute until the condition is() is true. It checks the condition after each
+// event of the device. what names the condition in the error.
 func (n *Node) Until(what string, is func() bool) {
 	n.Helper()
 	ctx, cancel := context.WithTimeoutCause(n.Context(), time.Minute, errors.New("a minute has passed"))
