@@ -36,7 +36,7 @@ type foldConstants struct {
 	low     [2]uint64 // masks of the lower 32 bits of each half
 
 	by128 [2]uint64 // as by256, 128 bytes ahead
-	shift [32]byte // VPSHUFB masks: the mask at offset n moves the first n of 16 bytes to the end, after zeros
+	shift [32]byte  // VPSHUFB masks: the mask at offset n moves the first n of 16 bytes to the end, after zeros
 }
 
 var folds = &foldConstants{

@@ -19,7 +19,7 @@ type Attr struct {
 	RQPSN    bth.PSN // first PSN expected from the peer
 	SQPSN    bth.PSN // first PSN to send
 	DestQPN  bth.QPN
-	Access   mr.Access // access rights of the peer; only RemoteWrite, RemoteRead and RemoteAtomic are used
+	Access   mr.Access // access rights of the peer; only the remote and flush rights are used
 	AV       AddressVector
 
 	PKeyIndex uint16
@@ -41,7 +41,7 @@ type Attr struct {
 type AddressVector struct {
 	DGID         GID
 	FlowLabel    uint32 // 20 bits
-	SGIDIndex    uint8 // index of the local address in the GID table
+	SGIDIndex    uint8  // index of the local address in the GID table
 	TrafficClass uint8
 	HopLimit     uint8
 }

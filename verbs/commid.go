@@ -16,7 +16,7 @@ type CMEvent = cm.Event
 // pair itself.
 type CommParam struct {
 	QPN         QPN
-	PSN         PSN // first PSN that the peer sends: RQPSN of the queue pair
+	PSN         PSN  // first PSN that the peer sends: RQPSN of the queue pair
 	SRQ         bool // the queue pair uses a shared receive queue
 	FlowControl bool // end-to-end flow control
 	ConnParam

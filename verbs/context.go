@@ -26,8 +26,8 @@ type ContextLimits struct {
 // context, which has no limits.
 type Context struct {
 	dev    *Device
-	user   *nic.User        // nil for the device's own context
-	limits [objectKinds]int // 0 means no limit
+	user   *nic.User              // nil for the device's own context
+	limits [objectKinds]int       // 0 means no limit
 	owner  atomic.Pointer[string] // name of the user, nil without a name
 
 	// creating is read-locked while an object is created, so that Close sees every object created

@@ -101,14 +101,14 @@ type Device struct {
 	maxQP   int
 	maxMR   int
 	skipped atomic.Pointer[[]error] // see Skipped
-	pds     atomic.Uint32 // ID of the latest protection domain
-	owners  sync.Map // names of clients (string) by PD ID (uint32)
-	ctx     *Context // context of objects that methods of Device create
+	pds     atomic.Uint32           // ID of the latest protection domain
+	owners  sync.Map                // names of clients (string) by PD ID (uint32)
+	ctx     *Context                // context of objects that methods of Device create
 
 	onHost      bool // opened by Config.Device, so its addresses are those of the host
 	choices     chosenLinks
 	connections connections
-	watching    func() // stops watchPort or the hostlinks.Follower
+	watching    func()    // stops watchPort or the hostlinks.Follower
 	closing     sync.Once // calls watching
 }
 

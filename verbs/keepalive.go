@@ -75,9 +75,9 @@ const (
 
 // quietness measures how long work has been outstanding without a packet from the peer.
 type quietness struct {
-	packets uint64 // number received when the quiet time began
+	packets uint64    // number received when the quiet time began
 	since   time.Time // start of the quiet time
-	ticks   int // number of ticks since then
+	ticks   int       // number of ticks since then
 }
 
 // tooLong reports at a tick whether the peer is gone. idle means that no work is outstanding;

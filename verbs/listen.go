@@ -21,8 +21,8 @@ type Listener struct {
 	handle func(*ConnRequest)
 
 	queue  []*ConnRequest // guarded by cm.mu
-	wakeup chan struct{} // wakes a waiting Next
-	done   chan struct{} // closed with the listener
+	wakeup chan struct{}  // wakes a waiting Next
+	done   chan struct{}  // closed with the listener
 }
 
 // defaultBacklog is the default number of requests that wait for the program.
@@ -39,8 +39,8 @@ func (d *Device) Listen(ps PortSpace, local netip.AddrPort, backlog int) (*Liste
 }
 
 // ListenFunc is [Device.Listen] with a callback in place of [Listener.Next]. The goroutine of the
-// connection manager calls handle, which must not block; it may answer at once or later, from
-// another goroutine.
+// connection manager calls handle, which must not block; the request may be answered in handle or
+// later, in another goroutine.
 func (d *Device) ListenFunc(
 	ps PortSpace, local netip.AddrPort, backlog int, handle func(*ConnRequest),
 ) (*Listener, error) {
