@@ -20,9 +20,9 @@ func newIDs(secret [32]byte) idSequence { return idSequence{order: prp.New(secre
 // Tweaks of the permutation; each tweak selects an independent permutation.
 const (
 	idTweak          = iota // communication IDs
-	transactionTweak // upper half of a connection's transaction ID
-	probeTweak       // one half of the transaction IDs of probes
-	probeTweak2      // the other half
+	transactionTweak        // upper half of a connection's transaction ID
+	probeTweak              // one half of the transaction IDs of probes
+	probeTweak2             // the other half
 )
 
 // next returns the next ID.

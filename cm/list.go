@@ -12,9 +12,9 @@ type listKind uint8
 
 const (
 	ofTimewait     listKind = iota // see timewait
-	ofAnswered              // connections in REP_SENT, of all addresses
-	ofAnsweredPeer          // connections in REP_SENT, of one address
-	ofWaitingPeer           // requests not answered by the program, of one address
+	ofAnswered                     // connections in REP_SENT, of all addresses
+	ofAnsweredPeer                 // connections in REP_SENT, of one address
+	ofWaitingPeer                  // requests not answered by the program, of one address
 
 	numLists = iota
 )

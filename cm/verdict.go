@@ -10,22 +10,22 @@ type Verdict uint8
 
 const (
 	VerdictTaken             Verdict = iota // accepted
-	VerdictDuplicate                 // received before; answered again if its sender waits for an answer
-	VerdictMalformed                 // see Counters.Malformed
-	VerdictUnsupported               // LAP and APR: alternate paths
-	VerdictUnknownConnection         // belongs to no connection of this side
-	VerdictWrongPeer                 // belongs to a connection, but comes from another address
-	VerdictWrongQPN                  // DREQ for another queue pair
-	VerdictOutOfPlace                // not valid in this state
-	VerdictNotAllowed                // rejected or dropped: see Config.Allow
-	VerdictNoListener                // rejected: no listener
-	VerdictRefused                   // rejected: no program could accept it, see mad.REQ.Check
-	VerdictStale                     // REQ or REP rejected, RTU dropped: another connection uses the peer's queue pair
-	VerdictSuspect                   // dropped for the same reason; a probe for the other connection was sent
-	VerdictBacklog                   // dropped: too many requests wait for the program
-	VerdictBacklogPeer               // dropped: the backlog is full, and the peer has its share of it
-	VerdictHalfOpenPeer              // dropped: too many half-open connections of the peer, none in REP_SENT
-	VerdictHalfOpen                  // dropped: too many half-open connections, none that the peer may displace
+	VerdictDuplicate                        // received before; answered again if its sender waits for an answer
+	VerdictMalformed                        // see Counters.Malformed
+	VerdictUnsupported                      // LAP and APR: alternate paths
+	VerdictUnknownConnection                // belongs to no connection of this side
+	VerdictWrongPeer                        // belongs to a connection, but comes from another address
+	VerdictWrongQPN                         // DREQ for another queue pair
+	VerdictOutOfPlace                       // not valid in this state
+	VerdictNotAllowed                       // rejected or dropped: see Config.Allow
+	VerdictNoListener                       // rejected: no listener
+	VerdictRefused                          // rejected: no program could accept it, see mad.REQ.Check
+	VerdictStale                            // REQ or REP rejected, RTU dropped: another connection uses the peer's queue pair
+	VerdictSuspect                          // dropped for the same reason; a probe for the other connection was sent
+	VerdictBacklog                          // dropped: too many requests wait for the program
+	VerdictBacklogPeer                      // dropped: the backlog is full, and the peer has its share of it
+	VerdictHalfOpenPeer                     // dropped: too many half-open connections of the peer, none in REP_SENT
+	VerdictHalfOpen                         // dropped: too many half-open connections, none that the peer may displace
 
 	// NumVerdicts is the number of verdicts.
 	NumVerdicts = int(iota)
