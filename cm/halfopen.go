@@ -7,7 +7,7 @@ import "github.com/gorxe/gorxe/qp"
 // ID, while it waits for the program.
 type halfOpen struct {
 	count    int
-	waiting  list // connections that the program has not answered; not used for all addresses
+	waiting  list // connections that the program has not answered; unused in Manager.half
 	answered list // connections in REP_SENT, in the order of the program's answers
 }
 

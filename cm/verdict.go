@@ -20,7 +20,7 @@ const (
 	VerdictNotAllowed                       // rejected or dropped: see Config.Allow
 	VerdictNoListener                       // rejected: no listener
 	VerdictRefused                          // rejected: no program could accept it, see mad.REQ.Check
-	VerdictStale                            // REQ or REP rejected, RTU dropped: another connection uses the peer's queue pair
+	VerdictStale                            // rejected (RTU: dropped): another connection uses the peer's queue pair
 	VerdictSuspect                          // dropped for the same reason; a probe for the other connection was sent
 	VerdictBacklog                          // dropped: too many requests wait for the program
 	VerdictBacklogPeer                      // dropped: the backlog is full, and the peer has its share of it

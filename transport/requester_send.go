@@ -222,8 +222,8 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	last := at.packet == w.Packets-1
 	begins, ends := at.packet%w.Chunk == 0, last || (at.packet+1)%w.Chunk == 0
 	p := c.packetOf(requestOps[w.Opcode].pick(begins, ends), at.psn)
-	// The last packet of a message needs an ACK so that the work request completes; a packet that
-	// uses up the window or the share, so that more can be sent.
+	// The last packet of a message needs an ACK so that the work request completes. A packet that
+	// uses up the window or the share needs an ACK so that more can be sent.
 	p.AckReq = last || at.repair || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery || x.left == 1 && r.shareIsUsed()
 	c.requestHeaders(p, w, last)
 	if w.Chunk < w.Packets {

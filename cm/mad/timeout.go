@@ -36,9 +36,9 @@ func MRATimeout(service, packetLifeTime Timeout) int64 {
 
 // LocalACKTimeout returns the local ACK timeout of a queue pair: the sum of the time that the other
 // port takes to acknowledge (ackDelay) and of the packet life time in each direction. The sum of
-// two codes lies between codes. Like Linux, LocalACKTimeout rounds the sum up if the shorter time
-// is at least half of the longer one, else down to the longer one. With Linux as the active side, a
-// connection stays in TIMEWAIT for this time.
+// the two times may lie between the times of two codes. Like Linux, LocalACKTimeout rounds the sum
+// up if the shorter time is at least half of the longer one, else down to the longer one. With
+// Linux as the active side, a connection stays in TIMEWAIT for this time.
 func LocalACKTimeout(ackDelay, packetLifeTime Timeout) Timeout {
 	ackDelay, roundTrip := min(ackDelay, MaxTimeout), min(packetLifeTime, MaxTimeout)+1
 	long, short := max(ackDelay, roundTrip), min(ackDelay, roundTrip)
