@@ -11,7 +11,7 @@ const probeTime = Time(10e9)
 const staleProbes = 3
 
 // probe probes whether the peer of an established connection still has it, because a REQ, a REP or
-// an RTU uses its queue pair for another connection. Either the peer has lost the connection
+// an RTU uses the peer's queue pair for another connection. Either the peer has lost the connection
 // without notice, or an attacker has sent that message (RFC 5961 section 4 answers a SYN in the
 // same way). asked is false if no probe was sent: c is not established, or staleProbes probes were
 // sent before.

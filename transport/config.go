@@ -62,7 +62,7 @@ type Config struct {
 	// ProbeAfter is the minimum time without an answer, in nanoseconds, after which the oldest
 	// unacknowledged packet is sent again as a probe, before the local ACK timeout and without
 	// spending a retry. Only a peer that has shown that it keeps early packets is probed. The time
-	// is longer if RTT samples are. Default 200,000 (200 µs).
+	// is longer if the RTT samples require it. Default 200,000 (200 µs).
 	ProbeAfter Time
 	// Congestion returns the congestion control of a new queue pair. If it is nil or returns nil,
 	// the queue pair follows the rules at Window and MaxWindow.

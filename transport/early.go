@@ -7,7 +7,7 @@ import (
 )
 
 // This file keeps early request packets, whose PSN is ahead of the expected one. The IBA lets a
-// responder drop them and wait for go-back-N (IBA 9.7.4.1.2). To keep them is invisible on the
+// responder drop them and wait for go-back-N (IBA 9.7.4.1.2). Keeping them is invisible on the
 // wire, except that fewer packets are sent again: they are executed in PSN order, and acknowledged
 // only after that.
 

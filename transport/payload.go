@@ -121,10 +121,10 @@ type readSource struct {
 }
 
 // readAhead returns how many bytes to read, from the first byte of the message on, so that the read
-// contains the one-packet messages that this call may send next; 0 if there are none. These
-// messages were posted, or requested, before this call, so their buffers do not change during the
-// call. A message of more than one packet does not need this: ahead of attach covers the rest of
-// it.
+// also contains the one-packet messages that this call may send next. 0 means that only the message
+// itself is read. These messages were posted, or requested, before this call, so their buffers do
+// not change during the call. A message of more than one packet does not need this: ahead of attach
+// covers the rest of it.
 func (x *transmission) readAhead() uint64 {
 	switch {
 	case x.source.sends != nil:

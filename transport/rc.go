@@ -195,8 +195,8 @@ func (c *RC) mayHoldACK() bool {
 func (c *RC) HasResponses() bool { return c.rsp.reads.len > 0 }
 
 // HoldReplays sets whether Transmit holds back the responses of READs that the peer requests often.
-// Of such a READ, with n responses, at least 2 × n + 128 packets were sent again. Packets behind
-// them in PSN order wait with them; requests of this end do not.
+// Of such a READ, with n responses, at least 2 × n + 128 packets were sent again. Responses and
+// acknowledgements behind them in PSN order wait too; requests of this end do not.
 func (c *RC) HoldReplays(hold bool) { c.rsp.hold = hold }
 
 // Replayed returns how many response packets of READs that the peer requests often (see

@@ -293,7 +293,7 @@ func (r *requester) onNAK(now Time, kind LossKind, repeated uint32) {
 
 // receiveCNP processes a congestion notification packet: a switch has marked a packet that this end
 // sent, and the peer reports it (IBA A17.9.3). The PSN of a CNP is not checked, and the 16 bytes
-// behind its BTH are ignored.
+// behind its BTH are ignored (figure 6).
 func (c *RC) receiveCNP(now Time) Verdict {
 	if !c.req.started {
 		return WrongState

@@ -30,7 +30,7 @@ type repairs struct {
 	vainRepairsLeft uint8 // remainder of maxVainRepairs
 	peerKeepsEarly  bool  // the peer has kept early packets on this connection
 
-	repair          span    // PSNs to be sent again, before all others
+	repair          span    // PSNs to be sent again, before any other packet
 	repairingForNAK bool    // the repair answers a NAK: the peer has received packets behind it
 	repairEnd       bth.PSN // PSN behind the repaired packet, if repairingForNAK
 

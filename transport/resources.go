@@ -22,8 +22,8 @@ type resource struct {
 	region     *mr.Region // region of a READ, nil if length is 0
 	value      uint64     // original value that an atomic returns
 	msn        uint32     // MSN of its responses
-	sent       uint32     // READ responses sent at least once, from the first on
-	resent     uint32     // READ responses sent again
+	sent       uint32     // number of READ responses sent at least once
+	resent     uint32     // number of times that READ responses were sent again
 	valid      bool       // in use
 	busy       bool       // a job sends its responses
 }
