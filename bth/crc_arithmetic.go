@@ -6,6 +6,7 @@ import "hash/crc32"
 // [crc32.IEEE], as in the ICRC: bit 31 is the coefficient of x^0, bit 0 that of x^31.
 // updateFolded and SolveID get their constants from here.
 
+// polyOne is the polynomial 1.
 const polyOne uint32 = 1 << 31
 
 // mulPoly returns a*b modulo the generator.
@@ -37,11 +38,11 @@ func powX(n int) uint32 {
 	return p
 }
 
-// Inverse powers: inverseLow[i] is x^(-8*i), inverseHigh[i] is x^(-8*i*inverseStep).
-// divideByPower needs one multiplication for a packet of any path MTU up to 4096, and two for
-// the longest UDP datagram.
+// inverseStep is the length of inverseLow. With this length, divideByPower needs one multiplication
+// for a packet of any path MTU up to 4096, and two for a longer UDP datagram.
 const inverseStep = 8192
 
+// Inverse powers: inverseLow[i] is x^(-8*i), inverseHigh[i] is x^(-8*i*inverseStep).
 var inverseLow, inverseHigh = makeInverses()
 
 func makeInverses() (*[inverseStep]uint32, *[1<<16/inverseStep + 1]uint32) {

@@ -26,17 +26,17 @@ const vpclmulqdq = 1 << 10
 // Polynomials Using PCLMULQDQ Instruction" (Intel 2009), for the reflected form.
 // crc_fold_amd64.s contains the offsets of the fields.
 type foldConstants struct {
-	// Multipliers of the first and last 8 bytes of a 16-byte value, which move it 256 and 64
-	// bytes ahead.
+	// Multipliers that move a 16-byte value 256 or 64 bytes ahead: one for its first 8 bytes, one
+	// for its last 8 bytes.
 	by256, by64 [2]uint64
-	toLast      [4][2]uint64 // 48, 32 and 16 bytes ahead: moves the first three quarters of a block onto the last
+	toLast      [4][2]uint64 // likewise 48, 32 and 16: move the first three quarters of a block onto the last
 
 	to64    [2]uint64 // first half: multiplier that reduces 96 bits to 64
 	barrett [2]uint64 // generator, and x^64 divided by it
 	low     [2]uint64 // masks of the lower 32 bits of each half
 
-	by128 [2]uint64
-	shift [32]byte // VPSHUFB masks: the 16 bytes from offset n on move the first n bytes to the end, after zeros
+	by128 [2]uint64 // as by256, 128 bytes ahead
+	shift [32]byte  // VPSHUFB masks: the mask at offset n moves the first n of 16 bytes to the end, after zeros
 }
 
 var folds = &foldConstants{
@@ -52,20 +52,21 @@ var folds = &foldConstants{
 	},
 }
 
+// moveConstants returns the multipliers that move a 16-byte value ahead by the number of bytes.
 func moveConstants(bytes int) [2]uint64 {
 	bits := 8 * bytes
 	return [2]uint64{uint64(powX(bits+32)) << 1, uint64(powX(bits-32)) << 1}
 }
 
-// foldWords512 returns the CRC register after the h bytes at head, with the bits of set set in
-// the second word, and the n bytes at p, starting from reg. h and n are multiples of 4. lead is
-// the number of the bytes at p that its first block contains, with h 4 to 64; n - lead is a
-// multiple of 64.
+// foldWords512 continues the CRC register reg with the h bytes at head and the n bytes at p, and
+// returns the result. It computes with the bits of set as ones in the second 4-byte word of head. h
+// and n are multiples of 4. The first block of 64 bytes contains head and the first lead bytes at
+// p: h + lead is 4 to 64, and n - lead is a multiple of 64.
 //
 //go:noescape
 func foldWords512(by *foldConstants, reg, set uint32, head *byte, h int, p *byte, lead, n int) uint32
 
-// foldWords256 returns the CRC register after the n bytes at p, starting from reg. n is a
+// foldWords256 continues the CRC register reg with the n bytes at p, and returns the result. n is a
 // multiple of 4, at least 16. It is for processors without AVX-512.
 //
 //go:noescape
@@ -74,9 +75,9 @@ func foldWords256(by *foldConstants, reg uint32, p *byte, n int) uint32
 // updateFolded is [crc32.Update] with the IEEE table, for at least 16 bytes. It requires
 // canFold.
 //
-// With AVX-512 the standard library uses a single accumulator of 64 bytes and waits for the
-// result of each multiplication; four accumulators keep four multiplications in flight. Without
-// AVX-512 it multiplies 16 bytes at a time, foldWords256 32.
+// With AVX-512 the standard library uses a single accumulator of 64 bytes and waits for the result
+// of each multiplication; foldWords512 keeps four multiplications in flight with four accumulators.
+// Without AVX-512 it multiplies 16 bytes at a time, foldWords256 32.
 func updateFolded(crc uint32, b []byte) uint32 {
 	n := len(b) &^ 3
 	reg := ^crc
@@ -89,7 +90,8 @@ func updateFolded(crc uint32, b []byte) uint32 {
 }
 
 // updateFoldedHeaders is ICRCStartWith without tables: it reads the headers, at least a BTH, as
-// part of the first block. It reports false, and does nothing, if they do not fit.
+// part of the first block of 64 bytes. It returns false if it cannot: without AVX-512, if the
+// headers do not fit in the block, or if headers and b are too short.
 func updateFoldedHeaders(crc uint32, headers, b []byte) (uint32, bool) {
 	n := len(b) &^ 3
 	lead := n & 60

@@ -40,7 +40,8 @@ func updateSmall(crc uint32, b []byte) uint32 {
 	return ^crc
 }
 
-// updateEight returns the register after the eight bytes of v, least significant byte first.
+// updateEight returns the CRC register reg after the eight bytes of v, least significant byte
+// first.
 func updateEight(reg uint32, v uint64) uint32 {
 	t := slicing
 	lo, hi := reg^uint32(v), uint32(v>>32)
@@ -48,7 +49,7 @@ func updateEight(reg uint32, v uint64) uint32 {
 		t[3][byte(hi)] ^ t[2][byte(hi>>8)] ^ t[1][byte(hi>>16)] ^ t[0][hi>>24]
 }
 
-// updateFour returns the register after the four bytes of v, least significant byte first.
+// updateFour returns the CRC register reg after the four bytes of v, least significant byte first.
 func updateFour(reg, v uint32) uint32 {
 	t := slicing
 	v ^= reg

@@ -21,9 +21,8 @@ func (p *Packet) Decode(b []byte) error {
 	return p.decodePayload(b[info.HeaderLen:], info)
 }
 
-// DecodeParts is [Packet.Decode] for an outgoing frame before sealing, which has neither pad
-// nor ICRC. headers starts with the BTH. If payload is empty, the payload is the rest of
-// headers.
+// DecodeParts is [Packet.Decode] for an outgoing packet to which pad and ICRC have not been added
+// yet. headers starts with the BTH; if payload is empty, headers contains the payload too.
 func (p *Packet) DecodeParts(headers, payload []byte) error {
 	info, err := p.decodeHeaders(headers)
 	if err != nil {
@@ -136,7 +135,8 @@ func (p *Packet) decodePayload(b []byte, info *OpcodeInfo) error {
 	return p.setPayload(b[:n-int(p.Pad)], info)
 }
 
-// setPayload sets p.Payload to b, the payload without pad.
+// setPayload sets p.Payload to b, the payload without pad. It checks the length of an ATOMIC WRITE
+// and the type of the syndrome.
 func (p *Packet) setPayload(b []byte, info *OpcodeInfo) error {
 	switch {
 	case len(b) != 8 && info.Op == OpAtomicWrite:

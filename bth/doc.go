@@ -32,9 +32,8 @@
 //	v := bth.ICRC(seed, packet)                   // BTH .. pad
 //	packet = bth.AppendICRC(packet, v)            // least significant byte first
 //
-// [ICRCStart] and [ICRCContinue] compute the second step over a packet in several buffers.
-// [SeedIP] computes the seed from a whole IP datagram, as a capture or a raw socket provides
-// it.
+// [ICRCStart] and [ICRCContinue] compute the ICRC of a packet in several buffers. [SeedIP] computes
+// the seed from a whole IP datagram, as a capture or a raw socket provides it.
 //
 // The ICRC covers the IPv4 identification, which a UDP socket does not report. [SolveID]
 // computes it: the CRC is linear, so the 16 unknown bits follow from the difference between the

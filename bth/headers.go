@@ -42,6 +42,7 @@ const (
 	MaxPacketLen = MaxHeaderLen + MaxPayload + ICRCLen
 )
 
+// headerKinds describes the headers, indexed by the bit number of their constant.
 var headerKinds = [...]struct {
 	name string
 	len  int

@@ -68,9 +68,9 @@ func update(state uint32, b []byte) uint32 {
 	return updateStandard(state, b)
 }
 
-// updateStandard is update for at least 64 bytes with the standard library, which processes
-// blocks of 16 bytes and the remainder byte by byte. updateSmall, at four or eight bytes at a
-// time, therefore processes the remainder, here the first bytes.
+// updateStandard is update for at least 64 bytes with the standard library, which processes blocks
+// of 16 bytes and the remainder byte by byte. The remainder, here the first bytes, is therefore
+// left to updateSmall, which processes four or eight bytes at a time.
 func updateStandard(state uint32, b []byte) uint32 {
 	lead := len(b) % 16
 	return crc32.Update(updateSmall(state, b[:lead]), crc32.IEEETable, b[lead:])

@@ -23,9 +23,9 @@ func SolveID(h *Header4, b []byte) (id uint16, ok bool) {
 	return SolveIDFrom(0, v, ReadICRC(b), len(b))
 }
 
-// SolveIDFrom is [SolveID] for a caller that has already computed the ICRC with a guessed
-// identification; it makes no second pass over the packet. computed is that ICRC, wire the
-// received one, and n the length of the UDP payload in bytes, including the ICRC.
+// SolveIDFrom is [SolveID] for a caller that has already computed the ICRC with the identification
+// guess; it makes no second pass over the packet. computed is the computed ICRC, wire the received
+// ICRC, and n the length of the UDP payload in bytes, including the ICRC.
 func SolveIDFrom(guess uint16, computed, wire uint32, n int) (id uint16, ok bool) {
 	if computed == wire {
 		return guess, true

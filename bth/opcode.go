@@ -60,16 +60,16 @@ const (
 // CNP is the congestion notification packet (IBA A17.9.3, figure 6).
 const CNP Opcode = 0x81
 
-// Info returns what the opcode means. It never returns nil: for an opcode
-// RoCEv2 does not carry, Valid is false, Headers is empty and HeaderLen that
-// of the bare BTH. The entry is shared and must not be written.
+// Info returns the entry of the opcode in the opcode table, never nil. For an opcode that RoCEv2
+// does not carry, Valid is false, Headers is empty and HeaderLen is BTHLen. The entry is shared and
+// must not be written.
 func (o Opcode) Info() *OpcodeInfo { return &opcodes[o] }
 
 // Valid reports whether RoCEv2 carries the opcode.
 func (o Opcode) Valid() bool { return opcodes[o].Valid }
 
-// String returns the opcode's IBA name, such as "RC_SEND_FIRST", or
-// "OPCODE_0x15" for one RoCEv2 does not carry.
+// String returns the opcode's IBA name, such as "RC_SEND_FIRST", or "OPCODE_0x15" for an opcode
+// that RoCEv2 does not carry.
 func (o Opcode) String() string { return opcodes[o].Name }
 
 // Opcodes yields every valid opcode in ascending order.

@@ -1,12 +1,12 @@
 package bth
 
 // Packet is one RoCEv2 packet: the BTH, the extension headers and the payload. The field of an
-// extension header is valid only if the [Headers] of the opcode contain it. Decode leaves the
-// other fields unchanged, so that a Packet can be reused without clearing it.
+// extension header is valid only if the [Headers] of the opcode contain that header. Decode leaves
+// the other fields unchanged, so that a Packet can be reused without clearing it.
 type Packet struct {
 	Opcode    Opcode
 	Solicited bool   // SE: the responder raises a solicited event
-	MigReq    bool   // M: migration state
+	MigReq    bool   // M: set in the path migration state migrated
 	Pad       uint8  // pad bytes after the payload, 0 to 3
 	Version   uint8  // transport header version, always 0
 	PKey      uint16 // partition key

@@ -48,6 +48,7 @@ func (s Syndrome) IsReserved() bool {
 	return !s.typeDefined() || s.IsNak() && s > NakInvalidRD
 }
 
+// typeDefined reports whether the upper three bits of s have a defined value.
 func (s Syndrome) typeDefined() bool {
 	return s&0x80 == 0 && s&syndromeType != 0x40
 }

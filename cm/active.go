@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Connect sends a REQ to a peer. The caller sets all fields except LocalCommID and LocalCAGUID.
-// An unanswered REQ is retransmitted up to MaxCMRetries times, each time after the remote
-// response timeout and two packet life times. The event Replied follows, or one that ends the
-// connection.
+// Connect sends a REQ to a peer and returns the communication ID of the new connection. The caller
+// sets all fields except LocalCommID and LocalCAGUID. An unanswered REQ is retransmitted up to
+// MaxCMRetries times, each time after the remote response timeout and two packet life times. The
+// event Replied follows, or an event that ends the connection.
 func (m *Manager) Connect(now Time, peer Peer, req *mad.REQ) (mad.CommID, error) {
 	id := m.newID()
 	lifetime := mad.PacketLifeTime(req.Primary.LocalACKTimeout)
@@ -29,12 +29,13 @@ func (m *Manager) Connect(now Time, peer Peer, req *mad.REQ) (mad.CommID, error)
 }
 
 // transaction returns the transaction ID of the messages that this side sends as requests of a
-// connection. Only the connection's own messages reveal the upper half.
+// connection. Its upper half cannot be predicted; only messages of the connection contain it.
 func (m *Manager) transaction(id mad.CommID) uint64 {
 	return m.ids.transaction(id)<<32 | uint64(id)
 }
 
-// reply handles the REP to a REQ.
+// reply handles the REP to a REQ. A REP with a queue pair that belongs to another connection is
+// rejected as stale.
 func (m *Manager) reply(now Time, c *conn, msg *mad.Message) Verdict {
 	r := &msg.REP
 	c.remote, c.remoteKnown, c.peerQPN, c.peerGUID = r.LocalCommID, true, r.LocalQPN, r.LocalCAGUID
@@ -57,8 +58,9 @@ func (m *Manager) reply(now Time, c *conn, msg *mad.Message) Verdict {
 	return VerdictTaken
 }
 
-// Established answers a REP with RTU: the caller's queue pair is ready to receive. The RTU is
-// repeated until CommEst reports a packet of the peer; see repeatRTU.
+// Established answers a REP with an RTU; the caller's queue pair must be ready to receive. private
+// is the private data of the RTU. The RTU is repeated until CommEst reports a packet of the peer;
+// see repeatRTU.
 func (m *Manager) Established(now Time, id mad.CommID, private []byte) error {
 	c, err := m.lookup(id, "Established", StateREPRcvd)
 	if err != nil {

@@ -3,18 +3,19 @@ package cm
 import "math/bits"
 
 // backOff starts to repeat the REP of a connection in REP_SENT with doubling intervals, up to the
-// time at which 15 retries at equal intervals would end. A REQ may carry the address of a third
-// party, to which a REP for every retry would be sent: with the backoff, a REQ causes at most
-// five REPs and one DREQ, each of the length of the REQ. A peer that misses all of them repeats
-// its REQ, and each of those is answered.
+// time at which all retries that the REQ permits (up to 15) would end at equal intervals. A REQ may
+// have the forged address of a third party, which would get a REP for every retry. With the
+// backoff, a REQ causes at most five REPs and one DREQ, each of the length of the REQ. A peer that
+// misses all of them repeats its REQ, and each repeated REQ is answered.
 func (m *Manager) backOff(now Time, c *conn) {
 	c.gap = c.reply
-	// Number of intervals 1, 2, 4 ... times reply that fit into the remaining time.
+	// Number of intervals, of 1, 2, 4 ... times c.reply, that fit into the remaining time.
 	c.left = uint8(max(bits.Len64(uint64(max(c.until-now, 0)/Time(c.reply)))-1, 0))
 	m.setTimer(c, c.nextREP(now))
 }
 
-// nextREP returns when the REP is due again, or when the connection is given up.
+// nextREP returns the time at which the REP is sent again or, after the last retransmission, the
+// time at which the connection is given up.
 func (c *conn) nextREP(now Time) Time {
 	if c.left == 0 {
 		return max(c.until, now)
@@ -22,13 +23,13 @@ func (c *conn) nextREP(now Time) Time {
 	return now + Time(c.gap)
 }
 
-// firstRTU is the divisor of the response timeout that gives the first interval of repeated RTUs.
+// firstRTU divides the response timeout: the quotient is the time before the first repeated RTU.
 const firstRTU = 8
 
 // repeatRTU sends the RTU of a connection again, with doubling intervals: an RTU is not
 // acknowledged, and a peer that repeats its REP to get the RTU does so only a few times. Linux
-// sends it once, and once per REP. The repetition ends when the peer sends a packet (CommEst), or
-// has given up.
+// sends the RTU once, and again for each REP. The repetition ends when the peer sends a packet
+// (CommEst), or when the peer no longer waits (until).
 func (m *Manager) repeatRTU(now Time, c *conn) {
 	if now >= c.until {
 		m.stop(c)

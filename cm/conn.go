@@ -18,9 +18,9 @@ type conn struct {
 	since        Time
 	active       bool          // this side sent the REQ or SIDR_REQ
 	service      mad.ServiceID // requested service
-	source       uint16        // port of the requesting side, 0 if unknown
+	source       uint16        // source port in the IP header of the request, 0 if it has none
 	peer         Peer
-	tid          uint64 // of the REQ or SIDR_REQ, returned by the answers to it
+	tid          uint64 // transaction ID of the REQ or SIDR_REQ and of the answers to it
 	localQPN     bth.QPN
 	peerQPN      bth.QPN
 	peerGUID     mad.GUID
@@ -31,28 +31,29 @@ type conn struct {
 	timewaitTime int64       // duration of TIMEWAIT in ns
 	gap          int64       // ns between the last REP or RTU and the next
 	mraBudget    Time        // remaining time by which MRAs may extend the wait for the RTU
-	sawPacket    bool        // a packet arrived for its queue pair: the peer has sent its RTU
-	until        Time        // end of the wait for an answer to the REP, at this side or at the peer
+	sawPacket    bool        // in REP_SENT: a packet arrived for the queue pair, so the RTU is late or lost
+	until        Time        // time at which the passive side (this side or the peer) stops waiting for the RTU
 	probes       uint8       // DREQs sent to probe whether the peer still knows the connection
 	probe        uint64      // transaction ID of the probes, 0 before the first
-	probeEnd     Time        // time from which an answer to the probe is ignored
-	backlogOf    *listener   // listener whose backlog includes it, nil once the program has answered
-	halfOpen     bool        // counted as half-open
+	probeEnd     Time        // time from which on an answer to the probes is ignored
+	backlogOf    *listener   // listener whose backlog includes the request, nil once the program has answered
+	halfOpen     bool        // counted in Manager.half and Manager.peers
 
 	// sent is the message to retransmit on a timeout or a duplicate; it is valid if has is true.
 	sent [mad.Len]byte
 	has  bool
 
-	deadline  Time
-	heapIndex int // index in the timers, -1 if none
+	deadline  Time // expiry of the timer
+	heapIndex int  // index in Manager.timers, -1 if the timer does not run
 
-	// digest is that of the received REQ or SIDR_REQ: see Manager.requests.
+	// digest is the digest of the whole received REQ or SIDR_REQ: see requestID.
 	digest [sha256.Size]byte
 
 	links [numLists]links
 }
 
-// asked records the requested service, and the port of the requesting side.
+// asked records the requested service, and the source port in the IP header with which the private
+// data of the request may begin.
 func (c *conn) asked(service mad.ServiceID, private []byte) {
 	c.service = service
 	var h mad.IPHeader
@@ -80,12 +81,13 @@ func (c *conn) remoteID() remoteID { return remoteID{c.peer.GID, c.peerGUID, c.r
 
 func (c *conn) remoteQPN() remoteQPN { return remoteQPN{c.peer.GID, c.peerGUID, c.peerQPN} }
 
-// requestID identifies a request before its sender is proven: by the address and a digest of the
-// whole message. A communication ID is not enough. Linux numbers its connections consecutively,
+// requestID identifies a request before its sender is proven, by the address and a digest of the
+// whole message. An RTU proves the sender: it shows that the sender has received the REP, and so
+// owns the address. A communication ID is not enough. Linux numbers its connections consecutively,
 // so an attacker that has seen one ID can send a REQ with the next ID and the same address; that
 // REQ must neither pass for the REQ of the address's owner nor exclude it. Several requests may
-// contain the same queue pair or communication ID of the peer: until one is proven, they are only
-// in the table of requests.
+// contain the same queue pair or communication ID of the peer; until the RTU for one of them
+// arrives, they are only in Manager.requests.
 type requestID struct {
 	from   Peer
 	digest [sha256.Size]byte
@@ -118,10 +120,11 @@ func (h *timers) Pop() any {
 	return c
 }
 
-// timewait lists the connections in TIMEWAIT, oldest first.
+// timewait lists the connections in TIMEWAIT and the answered requests for a service ID, oldest
+// first.
 type timewait struct {
 	list
-	peers map[qp.GID]int // number per peer, without zero entries
+	peers map[qp.GID]int // number of them per peer, without zero entries
 }
 
 func (l *timewait) add(c *conn) {

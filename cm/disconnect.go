@@ -2,8 +2,8 @@ package cm
 
 import "github.com/gorxe/gorxe/cm/mad"
 
-// Disconnect sends a DREQ. The event Disconnected follows its answer, or the last retransmission
-// without an answer.
+// Disconnect sends a DREQ with the given private data. The event Disconnected follows when the peer
+// has answered, or when the last retransmission has timed out.
 func (m *Manager) Disconnect(now Time, id mad.CommID, private []byte) error {
 	c, err := m.lookup(id, "Disconnect", StateEstablished, StateREPSent)
 	if err != nil {
@@ -13,7 +13,7 @@ func (m *Manager) Disconnect(now Time, id mad.CommID, private []byte) error {
 	m.out.DREQ = mad.DREQ{LocalCommID: c.local, RemoteCommID: c.remote, RemoteQPN: c.peerQPN, PrivateData: private}
 	c.reply, c.retries = replyTime(c.lifetime, 0), dreqRetries
 	if c.state == StateREPSent {
-		// Nothing proves that the peer is at its address: see backOff.
+		// Nothing proves that the peer is at its address, so the DREQ is not repeated: see backOff.
 		c.retries = 0
 	}
 	if err := m.keep(now, c, &m.out); err != nil {
@@ -25,7 +25,7 @@ func (m *Manager) Disconnect(now Time, id mad.CommID, private []byte) error {
 }
 
 // AbandonRequest ends a request that the peer has not answered, without an event and without a
-// message to the peer: the peer's host has reported that no program there can answer.
+// message to the peer: the caller knows from the peer's host that no program there can answer.
 func (m *Manager) AbandonRequest(id mad.CommID) error {
 	c, err := m.lookup(id, "AbandonRequest", StateREQSent, StateSIDRREQSent)
 	if err != nil {
@@ -35,8 +35,8 @@ func (m *Manager) AbandonRequest(id mad.CommID) error {
 	return nil
 }
 
-// Ignore removes a request as if it had been lost: the peer repeats it, which is then a new
-// request, until its retries are exhausted.
+// Ignore removes a request of a peer without answering it, as if it had been lost. The peer repeats
+// the request until its retries are exhausted; each copy is a new request.
 func (m *Manager) Ignore(id mad.CommID) error {
 	c, err := m.lookup(id, "Ignore", StateREQRcvd, StateSIDRREQRcvd)
 	if err != nil {
@@ -47,13 +47,13 @@ func (m *Manager) Ignore(id mad.CommID) error {
 	return nil
 }
 
-// A connection manager answers a DREQ without asking the program, so the DREQ needs a shorter
-// timeout and fewer retransmissions than a REQ.
+// dreqRetries is the maximum number of retransmissions of a DREQ. The peer answers a DREQ without
+// asking its program, so a DREQ needs a shorter timeout and fewer retransmissions than a REQ.
 const dreqRetries = 7
 
-// replyTime returns the response timeout in nanoseconds for a peer that chose the codes itself:
-// at least 0.5 s and at most 8.6 s, so that the peer can neither cause a burst of retransmissions
-// nor keep a connection half-open for hours.
+// replyTime returns the response timeout in nanoseconds for codes that the peer chose. It is at
+// least 0.5 s and at most 8.6 s, so that the peer can neither cause a burst of retransmissions nor
+// keep a connection half-open for hours.
 func replyTime(lifetime, response mad.Timeout) int64 {
 	return min(max(mad.ReplyTimeout(lifetime, response), 500e6), mad.Timeout(21).Nanoseconds())
 }
@@ -75,9 +75,9 @@ func (m *Manager) Cancel(now Time, id mad.CommID) error {
 }
 
 // enterTimewait moves a connection to TIMEWAIT, where it answers a peer that repeats messages and
-// keeps its communication IDs reserved. The peer may reuse its queue pair at once if it tolerates
-// packets still in flight; Linux accepts that too. The answer to a repeated DREQ is a DREP with
-// transaction ID tid.
+// keeps its communication IDs reserved. The peer may use its queue pair for a new connection at
+// once, as with Linux; packets of this connection may then still be in flight. The answer to a
+// repeated DREQ is a DREP with transaction ID tid.
 func (m *Manager) enterTimewait(now Time, c *conn, tid uint64) {
 	m.settle(c)
 	m.forgetQPN(c)
@@ -90,8 +90,9 @@ func (m *Manager) enterTimewait(now Time, c *conn, tid uint64) {
 	m.remember(c, now+Time(c.timewaitTime))
 }
 
-// remember keeps an ended connection until t, or until its entry is needed. A peer at its own
-// limit does not evict the entries of others.
+// remember keeps an ended connection until t, or until a newer one needs its place. If the peer is
+// at its own limit (MaxTimewaitPeer), the connection is removed at once, so that one peer cannot
+// evict the entries of others.
 func (m *Manager) remember(c *conn, t Time) {
 	if m.timewait.peers[c.peer.GID] >= m.cfg.MaxTimewaitPeer {
 		m.counters.Forgotten++

@@ -2,8 +2,8 @@
 // that two RDMA hosts exchange before and after they connect queue pairs.
 //
 // The CM sends management datagrams (MADs) of 256 bytes between the queue pairs 1 of two hosts.
-// They are not acknowledged: a side that gets no answer retransmits its message. Each side names
-// a connection by its own communication ID.
+// They are not acknowledged: a side that gets no answer retransmits its message. Each side assigns
+// its own communication ID to a connection.
 //
 //	active       passive
 //	REQ    --->          queue pair, PSN, path, service ID, private data
@@ -22,6 +22,6 @@
 // The package has no clock, no goroutine, no lock and no I/O: the caller serializes all calls of
 // a Manager.
 //
-// The tables in the comments are those of chapter 12 of the InfiniBand Architecture
-// Specification, Volume 1 (IBA). Facts about Linux refer to its ib_cm and rdma_cm.
+// Table numbers in comments refer to chapter 12 of the InfiniBand Architecture Specification,
+// Volume 1 (IBA). Facts about Linux refer to its ib_cm and rdma_cm.
 package cm

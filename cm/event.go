@@ -31,11 +31,11 @@ func (k EventKind) String() string {
 	return "event " + strconv.Itoa(int(k))
 }
 
-// An Event reports what happened to a connection. Only the message of its kind is set; the event
-// owns its private data.
+// An Event reports what happened to a connection. Of the messages, only the one that belongs to
+// Kind is set. The receiver of the event owns that message and its private data.
 type Event struct {
 	Kind     EventKind
-	ID       mad.CommID
+	ID       mad.CommID // local communication ID
 	Peer     Peer
 	Listener ListenerID // of Requested and SIDRRequested
 
@@ -51,6 +51,8 @@ type Event struct {
 // Receive without taking events lets it grow.
 func (m *Manager) Events() int { return len(m.events.items) - m.events.head }
 
+// queueEvent queues an event of c and returns a pointer to it, through which the caller sets the
+// message.
 func (m *Manager) queueEvent(c *conn, kind EventKind) *Event {
 	m.events.put(Event{Kind: kind, ID: c.local, Peer: c.peer})
 	return &m.events.items[len(m.events.items)-1]

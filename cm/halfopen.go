@@ -2,13 +2,13 @@ package cm
 
 import "github.com/gorxe/gorxe/qp"
 
-// halfOpen holds the half-open connections, of all addresses or of one: those that wait for the
-// program's answer or for the peer's RTU, and the requests for a service ID that wait for the
-// program.
+// halfOpen holds the half-open connections of all addresses or of one address. A connection is
+// half-open while it waits for the program's answer or for the peer's RTU; a request for a service
+// ID, while it waits for the program.
 type halfOpen struct {
 	count    int
-	waiting  list // of one address: those that the program has not answered
-	answered list // those in REP_SENT, in the order of the answers
+	waiting  list // connections that the program has not answered; unused in Manager.half
+	answered list // connections in REP_SENT, in the order of the program's answers
 }
 
 // open counts a connection as half-open, and as waiting for the program at l.
@@ -26,7 +26,7 @@ func (m *Manager) open(c *conn, l *listener) {
 	p.waiting.add(c)
 }
 
-// answered removes a request from the backlog.
+// answered removes a request from the backlog of its listener, if the request is still there.
 func (m *Manager) answered(c *conn) {
 	if l := c.backlogOf; l != nil {
 		m.peers[c.peer.GID].waiting.remove(c)
@@ -36,8 +36,8 @@ func (m *Manager) answered(c *conn) {
 	}
 }
 
-// waitForRTU removes a request that the program has accepted from the backlog. Another request
-// may displace it from then on.
+// waitForRTU moves a request that the program has accepted from the backlog to the connections in
+// REP_SENT. From then on, another request may displace it.
 func (m *Manager) waitForRTU(c *conn) {
 	m.answered(c)
 	m.half.answered.add(c)
@@ -60,11 +60,12 @@ func (m *Manager) settle(c *conn) {
 	}
 }
 
-// makeRoom checks the limits of half-open connections for one more of a peer. At a limit it
-// displaces the connection in REP_SENT that was answered first: one of the peer, or, at the limit
-// of all, one of any peer if this one has less than its share. Requests that the program has not
-// answered are never displaced: the program answers a certain number per second, whichever are
-// dropped.
+// makeRoom checks the limits of half-open connections for one more connection of a peer. It returns
+// VerdictTaken, or the verdict with which the new request is dropped. At a limit, it displaces the
+// connection in REP_SENT that was answered first: a connection of the same peer; or, at the total
+// limit, of any peer if this peer has less than its share. Requests that the program has not
+// answered are never displaced: displacing them would not make the program answer more requests per
+// second.
 //
 // Without displacement, 1,024 REQs that carry a victim's address would lock the victim out until
 // their REPs are given up, up to 137 s. With it, the victim's connection ends only if N further
@@ -80,8 +81,8 @@ func (m *Manager) settle(c *conn) {
 //	100 ms        8,960
 //
 // The oldest is displaced, not a random one as in some SYN queues. At a rate of p packets per
-// second a random choice hits the victim with probability 1-exp(-pR/N): 10 % at a tenth of the
-// rate above, at which the oldest is never the victim's. Above that rate a random choice is
+// second a random choice hits the victim with probability 1-exp(-pR/N): 10 % at a tenth of the rate
+// above, where displacing the oldest never hits the victim. Above that rate a random choice is
 // better: the victim keeps 37 % of its connections at that rate, 14 % at twice the rate.
 func (m *Manager) makeRoom(now Time, from Peer) Verdict {
 	p := m.peers[from.GID]

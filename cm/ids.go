@@ -6,8 +6,9 @@ import (
 )
 
 // idSequence generates communication IDs as a keyed permutation of a counter: an ID recurs only
-// after all other 2^32, and without the secret the next one cannot be predicted from earlier
-// ones. Every peer sees IDs, and a message that ends a connection contains one.
+// after all other 2^32, and without the secret the next one cannot be predicted from earlier ones.
+// That matters because every peer sees IDs, and a message can end a connection only if it contains
+// the right ID.
 type idSequence struct {
 	order  *prp.Permutation
 	n      uint32 // counter of IDs
@@ -16,12 +17,12 @@ type idSequence struct {
 
 func newIDs(secret [32]byte) idSequence { return idSequence{order: prp.New(secret)} }
 
-// Tweaks of the permutation.
+// Tweaks of the permutation; each tweak selects an independent permutation.
 const (
-	idTweak          = iota
-	transactionTweak // upper half of a connection's transaction ID
-	probeTweak       // one half of the transaction IDs of probes
-	probeTweak2      // the other half
+	idTweak          = iota // communication IDs
+	transactionTweak        // upper half of a connection's transaction ID
+	probeTweak              // one half of the transaction IDs of probes
+	probeTweak2             // the other half
 )
 
 // next returns the next ID.

@@ -16,8 +16,8 @@ type ConnInfo struct {
 	QPN, PeerQPN bth.QPN // 0 until they are known
 	Active       bool    // this side sent the request
 	Service      mad.ServiceID
-	SourcePort   uint16 // of the requesting side, 0 if the request has no IP header
-	RetriesLeft  uint8  // remaining retransmissions of the last message, if it is unanswered
+	SourcePort   uint16 // in the mad.IPHeader of the request, 0 if it has none
+	RetriesLeft  uint8  // remaining retransmissions of an unanswered message, else 0
 }
 
 // All iterates over the connections and requests, in no order. The manager must not be used

@@ -11,10 +11,10 @@ type list struct {
 type listKind uint8
 
 const (
-	ofTimewait     listKind = iota
-	ofAnswered              // in REP_SENT, of all addresses
-	ofAnsweredPeer          // in REP_SENT, of one address
-	ofWaitingPeer           // not answered by the program, of one address
+	ofTimewait     listKind = iota // see timewait
+	ofAnswered                     // connections in REP_SENT, of all addresses
+	ofAnsweredPeer                 // connections in REP_SENT, of one address
+	ofWaitingPeer                  // requests not answered by the program, of one address
 
 	numLists = iota
 )
@@ -22,7 +22,7 @@ const (
 // links are a connection's neighbours on a list.
 type links struct {
 	before, after *conn
-	on            bool
+	on            bool // the connection is on the list
 }
 
 func (l *list) add(c *conn) {
@@ -37,7 +37,7 @@ func (l *list) add(c *conn) {
 	l.n++
 }
 
-// remove removes c from the list and reports whether it was on it.
+// remove removes c from the list and reports whether c was on the list.
 func (l *list) remove(c *conn) bool {
 	at := &c.links[l.of]
 	if !at.on {

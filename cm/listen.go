@@ -19,20 +19,21 @@ type place struct {
 	gid     int // entry of the GID table, or AnyGID
 }
 
+// listener is an open listener and its backlog.
 type listener struct {
 	id      ListenerID
 	at      place
 	backlog int
 	waiting int            // requests that the program has not answered
-	peers   map[qp.GID]int // waiting per peer, without zero entries
+	peers   map[qp.GID]int // number of waiting requests per peer, without zero entries
 }
 
 // Listen receives requests for a service: REQs in the port space TCP, SIDR_REQs in the port space
 // UDP, otherwise both. gid is the entry of the GID table to listen at, or [AnyGID]; a listener at
-// an entry takes precedence over one at any. Up to backlog requests, at least 1, may wait for the
-// program, and up to as many again of peers that have less than their share: the backlog divided
-// by the number of waiting peers, at least 1. One peer therefore cannot exclude others. Requests
-// beyond that are dropped; their senders retry.
+// an entry takes precedence over a listener at AnyGID. Up to backlog requests (at least 1) may wait
+// for the program. The same number of further requests may wait if their peers have less than their
+// share: the backlog divided by the number of peers with waiting requests, at least 1. One peer
+// therefore cannot exclude others. All other requests are dropped; their senders retry.
 func (m *Manager) Listen(service mad.ServiceID, gid, backlog int) (ListenerID, error) {
 	at := place{service, max(gid, AnyGID)}
 	if m.listeners[at] != nil {
@@ -61,7 +62,9 @@ func (m *Manager) listening(service mad.ServiceID, gid uint8) *listener {
 	return m.listeners[place{service, AnyGID}]
 }
 
-// admit checks whether one more request of a peer fits, and makes room for it: see makeRoom.
+// admit checks the backlog of l and the limits of half-open connections for one more request of a
+// peer. It returns VerdictTaken, or the verdict with which the request is dropped. At a limit, it
+// may displace another connection: see makeRoom.
 func (m *Manager) admit(now Time, l *listener, from Peer) Verdict {
 	switch {
 	case l.waiting >= 2*l.backlog:
@@ -72,11 +75,11 @@ func (m *Manager) admit(now Time, l *listener, from Peer) Verdict {
 	return m.makeRoom(now, from)
 }
 
-// share returns the number of requests that one peer may have waiting when the backlog is full. A
-// peer without a waiting request may always send one.
+// share returns the number of requests that one peer may have waiting when the backlog is full. It
+// is at least 1, for peers without a waiting request.
 func (l *listener) share() int { return max(l.backlog/len(l.peers), 1) }
 
-// Len returns the number of connections in each state.
+// Len returns the number of connections in each state, indexed by State.
 func (m *Manager) Len() (n [numStates]int) {
 	for _, c := range m.conns {
 		n[c.state]++

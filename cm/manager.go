@@ -11,43 +11,45 @@ import (
 // Time is a time in nanoseconds of the caller's monotonic clock.
 type Time int64
 
-// Peer is the port that a MAD comes from or goes to, and the local port.
+// Peer is the remote port that a MAD comes from or goes to, and the local port.
 type Peer struct {
-	SGIDIndex uint8 // entry of the GID table at which MADs are sent and received
-	GID       qp.GID
+	SGIDIndex uint8  // index of the local port's entry in the GID table
+	GID       qp.GID // GID of the remote port
 }
 
 // Config configures a [Manager]. Zero limits mean the defaults.
 type Config struct {
-	// CAGUID identifies this instance globally: peers take a new connection with the same GUID
-	// and queue pair number for the old one.
+	// CAGUID identifies this manager globally. It must be unique: a peer rejects a REQ as stale if
+	// the peer already has a connection with the same GUID and queue pair number.
 	CAGUID mad.GUID
 	// Secret is the key of the communication IDs, which must be unpredictable: 32 bytes of
 	// crypto/rand. Two managers with the same secret use the same IDs.
 	Secret [32]byte
-	// MaxHalfOpen and MaxHalfOpenPeer limit the number of requests that wait for the program's
-	// answer or for the peer's RTU, in total and per address. At a limit, a new request displaces
-	// the one that has waited longest for its RTU, which ends with the event Unreachable: one of
-	// the same address, or, at the total limit, of any address if this one has less than its
-	// share, which is the limit divided by the number of addresses. If there is none, the new
-	// request is dropped; the peer retransmits its REQ. Defaults: 4,096 and 1,024.
+	// MaxHalfOpen and MaxHalfOpenPeer limit the number of half-open requests, which wait for the
+	// program's answer or for the peer's RTU, in total and per peer address. At a limit, a new
+	// request displaces the request that has waited longest for its RTU; that request ends with the
+	// event Unreachable. It is a request of the same address; or, at the total limit, a request of
+	// any address if the new request's address has less than its share, the limit divided by the
+	// number of addresses. If no request waits for its RTU, the new request is dropped; the peer
+	// retransmits its REQ. Defaults: 4,096 and 1,024.
 	MaxHalfOpen, MaxHalfOpenPeer int
 	// MaxTimewait and MaxTimewaitPeer limit the number of ended connections and answered requests
-	// for a service ID that are kept, in total and per address; defaults: 65,536 and 16,384. At
-	// the total limit the oldest are removed. Beyond the limit of an address, entries are removed
-	// at once: a repeated DREQ is then answered as one of an unknown connection, and a repeated
+	// for a service ID that are kept, in total and per address; defaults: 65,536 and 16,384. At the
+	// total limit the oldest are removed. Further entries of an address at its limit are removed at
+	// once: a repeated DREQ is then answered as one of an unknown connection, and a repeated
 	// SIDR_REQ is a new request to the program.
 	MaxTimewait, MaxTimewaitPeer int
-	// Allow reports whether a peer may send requests; nil allows all. A REQ or SIDR_REQ of
-	// another peer is rejected as if by the program; its other messages are dropped.
+	// Allow reports whether a peer may send requests; nil allows all. A REQ or SIDR_REQ of a peer
+	// that is not allowed is rejected as if by the program; other messages of that peer are
+	// dropped.
 	Allow func(qp.GID) bool
-	// Local returns an entry of the GID table and the path MTU of its link; ok is false if there
-	// is none. The manager uses it to reject REQs that fail [mad.REQ.Check], without keeping
-	// state. If it is nil, the program checks REQs. It must not call the manager.
+	// Local returns the GID at an index of the GID table and the path MTU of its link; ok is false
+	// if there is no such entry. The manager uses it to reject REQs that fail [mad.REQ.Check],
+	// without keeping state. If it is nil, the program checks REQs. It must not call the manager.
 	Local func(sgidIndex uint8) (gid qp.GID, mtu qp.MTU, ok bool)
-	// RequestTimeout is how long in nanoseconds a request may wait for the program's answer after
-	// the last message of the peer, and the maximum time for which MRAs make this side wait;
-	// default 90 s.
+	// RequestTimeout limits two waits, in nanoseconds: the wait of a request for the program's
+	// answer, from the peer's last message on, and the wait of this side for a peer that has sent
+	// an MRA. Default 90 s.
 	RequestTimeout int64
 }
 
@@ -72,25 +74,25 @@ func (c *Config) defaults() {
 // with [Manager.NextSend] and [Manager.NextEvent] until there are none, and calls
 // [Manager.Timeout] at the time that [Manager.NextTimeout] returns.
 //
-// A connection is identified by its local communication ID. It ends with exactly one event of
-// kind Rejected, Unreachable or Disconnected, unless the program ended it by Reject or Cancel.
-// The program may then reuse its queue pair, but not the queue pair's number while the peer may
-// remember it, which is a few seconds.
+// A connection is identified by its local communication ID. It ends with exactly one event of kind
+// Rejected, Unreachable or Disconnected, unless the program ended it by Reject or Cancel. The
+// program may then reset or destroy its queue pair, but must not use the queue pair's number for
+// another connection for a few seconds, while the peer may remember it.
 type Manager struct {
 	cfg          Config
 	ids          idSequence
 	listeners    map[place]*listener
-	places       map[ListenerID]place // of listeners
+	places       map[ListenerID]place // address of each listener
 	nextListener ListenerID
 	conns        map[mad.CommID]*conn
-	requests     map[requestID]*conn // requests of peers that are not proven yet: see requestID
-	byID         map[remoteID]*conn  // all others whose remote ID is known
-	byQPN        map[remoteQPN]*conn // of byID, those that have not ended
+	requests     map[requestID]*conn // requests whose sender is not proven yet: see requestID
+	byID         map[remoteID]*conn  // all other connections whose remote ID is known
+	byQPN        map[remoteQPN]*conn // connections in byID that have not ended
 	timers       timers
-	half         halfOpen
+	half         halfOpen             // of all addresses
 	peers        map[qp.GID]*halfOpen // per address, without empty entries
 	timewait     timewait
-	in, out      mad.Message // scratch
+	in, out      mad.Message // scratch: message being decoded, message being encoded
 	sends        queue[Outgoing]
 	events       queue[Event]
 	counters     Counters
@@ -114,7 +116,7 @@ func New(cfg Config) *Manager {
 	}
 }
 
-// Receive processes a MAD that arrived at queue pair 1. It does not retain b.
+// Receive processes the MAD b, which arrived at queue pair 1. It does not retain b.
 func (m *Manager) Receive(now Time, from Peer, b []byte) Verdict {
 	if err := m.in.Decode(b); err != nil {
 		m.counters.Malformed[mad.ReasonOf(err)]++
@@ -177,7 +179,8 @@ func (m *Manager) answerUnknown(from Peer, msg *mad.Message) Verdict {
 	return VerdictUnknownConnection
 }
 
-// rejectNotAllowed rejects the requests of a peer that Config.Allow does not allow.
+// rejectNotAllowed handles a message of a peer that Config.Allow does not allow: it rejects
+// requests and drops other messages.
 func (m *Manager) rejectNotAllowed(from Peer, msg *mad.Message) Verdict {
 	switch msg.Attribute {
 	case mad.AttrREQ:
@@ -205,17 +208,17 @@ func (m *Manager) Timeout(now Time) {
 	}
 }
 
-// NextSend takes the next MAD to send, oldest first.
+// NextSend moves the oldest MAD to be sent from the queue to o, and returns false if there is none.
 func (m *Manager) NextSend(o *Outgoing) bool { return m.sends.take(o) }
 
-// NextEvent takes the next event, oldest first.
+// NextEvent moves the oldest event from the queue to e, and returns false if there is none.
 func (m *Manager) NextEvent(e *Event) bool { return m.events.take(e) }
 
 // Counters returns the counters of the manager, which continue to change.
 func (m *Manager) Counters() *Counters { return &m.counters }
 
-// send encodes and queues a message, and returns its bytes. Values of the manager always fit;
-// values of the program are checked where they are passed in.
+// send encodes and queues a message, and returns its bytes. It fails if a value does not fit its
+// field: values of the program may not fit, values of the manager always do.
 func (m *Manager) send(to Peer, msg *mad.Message) (sent [mad.Len]byte, err error) {
 	o := Outgoing{Peer: to}
 	if err := msg.Encode(&o.MAD); err != nil {
@@ -226,7 +229,8 @@ func (m *Manager) send(to Peer, msg *mad.Message) (sent [mad.Len]byte, err error
 	return o.MAD, nil
 }
 
-// lookup returns the program's connection if it is in one of the states.
+// lookup returns the connection with this ID if it is in one of the states. If not, the error
+// contains call, the name of the method that was called.
 func (m *Manager) lookup(id mad.CommID, call string, states ...State) (*conn, error) {
 	c := m.conns[id]
 	if c == nil {
@@ -249,7 +253,7 @@ func (m *Manager) newID() mad.CommID {
 	}
 }
 
-// add stores a connection in state s.
+// add adds a connection, in state s.
 func (m *Manager) add(now Time, c *conn, s State) {
 	c.state, c.since, c.heapIndex = s, now, -1
 	c.active = s == StateREQSent || s == StateSIDRREQSent
@@ -298,6 +302,7 @@ func (m *Manager) setTimer(c *conn, t Time) {
 	}
 }
 
+// stop stops the connection's timer if it runs.
 func (m *Manager) stop(c *conn) {
 	if c.heapIndex >= 0 {
 		heap.Remove(&m.timers, c.heapIndex)

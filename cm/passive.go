@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// request handles a REQ, whose bytes are raw.
+// request handles a REQ. raw is the whole MAD.
 func (m *Manager) request(now Time, from Peer, msg *mad.Message, raw []byte) Verdict {
 	r := &msg.REQ
 	c := &conn{
@@ -74,8 +74,9 @@ func (m *Manager) acceptable(from Peer, msg *mad.Message) bool {
 	return false
 }
 
-// known returns the connection of which a peer's request is a copy, or that has its communication
-// ID. Until a request is proven, only an exact copy belongs to it: two different requests are two
+// known returns the connection that a peer's REQ belongs to, or nil for a new request. Before the
+// RTU (see requestID), only an exact copy of its REQ belongs to a connection; after it, every REQ
+// with its communication ID. Two different REQs with one communication ID are therefore two
 // connections, and the RTU shows which of them is the peer's.
 func (m *Manager) known(request *conn) *conn {
 	if c := m.requests[request.requestID()]; c != nil {
@@ -84,9 +85,9 @@ func (m *Manager) known(request *conn) *conn {
 	return m.byID[request.remoteID()]
 }
 
-// Accept answers a request with REP. The caller sets LocalQPN, StartingPSN, the resources, the
-// RNR retry count, SRQ, flow control and private data; Accept sets the rest. The event
-// Established follows, or one that ends the connection.
+// Accept answers a request with REP. The caller sets LocalQPN, StartingPSN, the resources, the RNR
+// retry count, SRQ, flow control and private data; Accept sets the rest. The event Established
+// follows, or an event that ends the connection.
 func (m *Manager) Accept(now Time, id mad.CommID, rep *mad.REP) error {
 	c, err := m.lookup(id, "Accept", StateREQRcvd)
 	if err != nil {
@@ -105,7 +106,8 @@ func (m *Manager) Accept(now Time, id mad.CommID, rep *mad.REP) error {
 	return nil
 }
 
-// Reject rejects a request, or a reply, and ends the connection without an event.
+// Reject answers a REQ or a REP with a REJ and ends the connection without an event. ari is the
+// additional reject information, private the private data of the REJ.
 func (m *Manager) Reject(id mad.CommID, reason mad.RejectReason, ari, private []byte) error {
 	c, err := m.lookup(id, "Reject", StateREQRcvd, StateREPRcvd)
 	if err != nil {
@@ -123,10 +125,10 @@ func (m *Manager) Reject(id mad.CommID, reason mad.RejectReason, ari, private []
 	return nil
 }
 
-// CommEst reports that a packet arrived for the queue pair of a connection. In ESTABLISHED it
-// means that the peer has the RTU that this side sent. In REP_SENT the peer's RTU is late or
-// lost; unless it arrives, the REP is repeated to request it. The packet does not establish the
-// connection, although IBA 12.9.7.2 permits that: of the connection it proves only the 24-bit queue
+// CommEst reports that a packet arrived for the queue pair of a connection. In ESTABLISHED it means
+// that the peer has the RTU that this side sent. In REP_SENT the peer's RTU is late or lost; unless
+// it arrives, the REP is repeated to request it. The packet does not establish the connection,
+// although IBA 12.9.7.2 permits that: the packet proves only that its sender knows the 24-bit queue
 // pair number, and a host that can forge the source address of a REQ can forge that of such a
 // packet too.
 func (m *Manager) CommEst(now Time, id mad.CommID) {
@@ -146,10 +148,9 @@ func (m *Manager) CommEst(now Time, id mad.CommID) {
 // rtuLate is how long data may overtake an RTU, in nanoseconds.
 const rtuLate = Time(10e6)
 
-// established handles an RTU. The peer's queue pair belongs to the connection that was proven
-// first: an RTU for another one is dropped, and a probe asks the peer for the first. If the peer
-// no longer has that, its answer ends it, and the RTU for the repeated REP finds the queue pair
-// free.
+// established handles an RTU. If another connection already uses the peer's queue pair, the RTU is
+// dropped, and a probe asks the peer whether it still has the other connection. If it does not, its
+// answer ends the other connection, and the RTU that answers the next repeated REP is accepted.
 func (m *Manager) established(now Time, c *conn) Verdict {
 	if other := m.byQPN[c.remoteQPN()]; other != nil {
 		if m.probe(now, other) {
@@ -169,10 +170,10 @@ func (m *Manager) established(now Time, c *conn) Verdict {
 	return VerdictTaken
 }
 
-// rejected returns the connection that a REJ refers to. A peer that abandons its REQ knows only
-// its own communication ID, and sends its GUID: by these and the transaction ID of the REQ it
-// identifies a request that this side has not accepted. Once a REP was sent or received, a REJ
-// must contain both communication IDs.
+// rejected returns the connection that a REJ refers to, or nil. A peer that abandons its REQ knows
+// only its own communication ID. Its REJ contains this ID and its GUID; together with the
+// transaction ID of the REQ, they identify a request that this side has not accepted. Once a REP
+// was sent or received, a REJ must contain both communication IDs.
 func (m *Manager) rejected(from Peer, msg *mad.Message) *conn {
 	r := &msg.REJ
 	if r.Reason == mad.RejectTimeout && len(r.ARI) >= 8 {
@@ -184,8 +185,8 @@ func (m *Manager) rejected(from Peer, msg *mad.Message) *conn {
 	return m.conns[r.RemoteCommID]
 }
 
-// unaccepted returns a request that the program has not answered, nil if there is none. It
-// searches all requests of the address, whose number the backlogs limit.
+// unaccepted returns the request with this remote ID and transaction ID if the program has not
+// answered it, else nil. It searches all requests of the address, whose number the backlogs limit.
 func (m *Manager) unaccepted(id remoteID, tid uint64) *conn {
 	p := m.peers[id.gid]
 	if p == nil {

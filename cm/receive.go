@@ -7,7 +7,8 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
-// react does what the table of reactions specifies.
+// react processes a message of connection c: it does what the table reactions specifies for the
+// state of c.
 func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 	switch reactions[c.state][msg.Attribute.Index()] {
 	case ignored:
@@ -134,9 +135,9 @@ func (m *Manager) giveUp(now Time, c *conn) {
 	}
 }
 
-// quit ends a connection that is not established with a REJ that means that this side no longer
-// waits. The peer may know the connection only by the GUID in the REJ. After a REP, quit sends a
-// DREQ instead: the peer may be established, and then accepts no REJ.
+// quit ends a connection that is not established. It sends a REJ with the reason timeout. The REJ
+// contains the GUID, because the peer may not know the communication ID of this side. After a REP,
+// quit sends a DREQ instead: the peer may be in ESTABLISHED, where it accepts no REJ.
 func (m *Manager) quit(now Time, c *conn) {
 	if c.state == StateREPSent {
 		m.release(c)
@@ -161,7 +162,7 @@ func (m *Manager) sendDREQ(c *conn, tid uint64, qpn bth.QPN) {
 	_, _ = m.send(c.peer, &m.out)
 }
 
-// answers returns which message of the peer a REJ of the connection answers.
+// answers returns the type of the message that a REJ or MRA of this side answers.
 func (c *conn) answers() mad.MessageType {
 	switch c.state {
 	case StateREQRcvd:
@@ -180,7 +181,7 @@ func (m *Manager) resend(c *conn) mad.Attribute {
 	return a
 }
 
-// keep sends msg and retransmits it until it is answered.
+// keep sends msg and makes the timer retransmit it, up to c.retries times, until it is answered.
 func (m *Manager) keep(now Time, c *conn, msg *mad.Message) error {
 	sent, err := m.send(c.peer, msg)
 	if err != nil {
@@ -197,7 +198,8 @@ func (m *Manager) reject(to Peer, tid uint64, rej *mad.REJ) {
 	_, _ = m.send(to, &m.out) // send fails only for values that do not fit their fields
 }
 
-// acknowledge sends an MRA to a peer that repeats its message: the program takes longer.
+// acknowledge sends an MRA to a peer that repeats its message, because the program has not answered
+// yet. The wait for the program starts anew.
 func (m *Manager) acknowledge(now Time, c *conn, msg *mad.Message) {
 	m.setTimer(c, now+Time(m.cfg.RequestTimeout))
 	m.out.Attribute, m.out.TransactionID = mad.AttrMRA, msg.TransactionID
@@ -206,7 +208,7 @@ func (m *Manager) acknowledge(now Time, c *conn, msg *mad.Message) {
 	_, _ = m.send(c.peer, &m.out)
 }
 
-// mraServiceTimeout is the code that Linux rdma_cm uses: 69 s.
+// mraServiceTimeout is the service timeout in MRAs, 69 s as in Linux rdma_cm.
 const mraServiceTimeout mad.Timeout = 24
 
 func clone(r *mad.REJ) *mad.REJ {

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// Resolve requests the queue pair of a service from a peer, with retries as [Manager.Connect]:
-// the request is retransmitted after wait nanoseconds. The event Resolved or Unreachable follows.
+// Resolve requests the queue pair of a service from a peer and returns the communication ID of the
+// request. An unanswered SIDR_REQ is retransmitted every wait nanoseconds, up to retries times. The
+// event Resolved or Unreachable follows.
 func (m *Manager) Resolve(now Time, peer Peer, req *mad.SIDRREQ, wait int64, retries uint8) (mad.CommID, error) {
 	id := m.newID()
 	c := &conn{local: id, peer: peer, tid: m.transaction(id), reply: wait, retries: retries}
@@ -22,7 +23,7 @@ func (m *Manager) Resolve(now Time, peer Peer, req *mad.SIDRREQ, wait int64, ret
 	return id, nil
 }
 
-// sidrRequest handles a SIDR_REQ, whose bytes are raw.
+// sidrRequest handles a SIDR_REQ. raw is the whole MAD.
 func (m *Manager) sidrRequest(now Time, from Peer, msg *mad.Message, raw []byte) Verdict {
 	r := &msg.SIDRREQ
 	c := &conn{remote: r.RequestID, remoteKnown: true, peer: from, tid: msg.TransactionID, digest: sha256.Sum256(raw)}

@@ -10,10 +10,11 @@ const probeTime = Time(10e9)
 // use its queue pair for another connection. The next such message is rejected without a probe.
 const staleProbes = 3
 
-// probe probes whether the peer of an established connection still has it, because a REQ, a REP
-// or an RTU uses its queue pair for another connection. Either the peer has lost the connection
+// probe probes whether the peer of an established connection still has it, because a REQ, a REP or
+// an RTU uses the peer's queue pair for another connection. Either the peer has lost the connection
 // without notice, or an attacker has sent that message (RFC 5961 section 4 answers a SYN in the
-// same way).
+// same way). asked is false if no probe was sent: c is not established, or staleProbes probes were
+// sent before.
 //
 // The probe is a DREQ with both communication IDs, an unpredictable transaction ID, and queue
 // pair number 0, which no connection has. A peer that has the connection drops the DREQ, because
@@ -36,7 +37,8 @@ func (m *Manager) probe(now Time, c *conn) (asked bool) {
 	return true
 }
 
-// answersProbe reports whether msg answers a probe of the connection: the peer does not have it.
+// answersProbe reports whether msg answers a probe of the connection, which means that the peer
+// does not have the connection.
 func (c *conn) answersProbe(now Time, msg *mad.Message) bool {
 	return c.probe != 0 && msg.TransactionID == c.probe && now < c.probeEnd
 }

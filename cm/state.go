@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// State is the state of a connection or of a request for a service ID, with the names of Linux. A
-// side that waits longer because of an MRA does not change its state.
+// State is the state of a connection or of a request for a service ID, with the names of Linux. An
+// MRA, which makes a side wait longer, does not change the state.
 type State uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	StateREQRcvd                  // passive: waits for the program
 	StateREPRcvd                  // active: waits for the program
 	StateREPSent                  // passive: waits for RTU
-	StateEstablished              // both sides
+	StateEstablished              // connected
 	StateDREQSent                 // waits for DREP
 	StateTimewait                 // ended: answers messages still in flight
 	StateSIDRREQSent              // waits for SIDR_REP
@@ -59,9 +59,10 @@ const (
 )
 
 // reactions defines the effect of each message in each state. Linux differs: it drops a duplicate
-// REQ in REQ_RCVD unless the program requested the MRA, and one in REP_SENT; it accepts no DREQ
-// in REQ_SENT (one that has overtaken its REP) and REP_RCVD, but a REJ in ESTABLISHED; it does
-// not answer an RTU in TIMEWAIT; and it ends a connection as stale without a probe.
+// REQ in REP_SENT, and in REQ_RCVD unless the program requested the MRA; it accepts no DREQ in
+// REQ_SENT (where the DREQ has overtaken the REP) and REP_RCVD, but it accepts a REJ in
+// ESTABLISHED; it does not answer an RTU in TIMEWAIT; and it ends a connection as stale without a
+// probe.
 var reactions = [numStates][numMessages]reaction{
 	StateREQSent:     {iMRA: longer, iREJ: refused, iREP: replied, iDREQ: release},
 	StateREQRcvd:     {iREQ: mra, iREJ: refused},

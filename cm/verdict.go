@@ -9,23 +9,23 @@ import (
 type Verdict uint8
 
 const (
-	VerdictTaken             Verdict = iota
-	VerdictDuplicate                 // received before; answered again if its sender waits for an answer
-	VerdictMalformed                 // see Counters.Malformed
-	VerdictUnsupported               // LAP and APR: alternate paths
-	VerdictUnknownConnection         // belongs to no connection of this side
-	VerdictWrongPeer                 // belongs to a connection, but comes from another address
-	VerdictWrongQPN                  // DREQ for another queue pair
-	VerdictOutOfPlace                // not valid in this state
-	VerdictNotAllowed                // rejected or dropped: see Config.Allow
-	VerdictNoListener                // rejected: no listener
-	VerdictRefused                   // rejected: no program could accept it, see mad.REQ.Check
-	VerdictStale                     // rejected, or an RTU dropped: the peer's queue pair belongs to another connection
-	VerdictSuspect                   // dropped: likewise, and a probe was sent for that connection
-	VerdictBacklog                   // dropped: too many requests wait for the program
-	VerdictBacklogPeer               // dropped: the backlog is full, and the peer has its share of it
-	VerdictHalfOpenPeer              // dropped: too many half-open connections of the peer, none in REP_SENT
-	VerdictHalfOpen                  // dropped: too many half-open connections, none that the peer may displace
+	VerdictTaken             Verdict = iota // accepted
+	VerdictDuplicate                        // received before; answered again if its sender waits for an answer
+	VerdictMalformed                        // see Counters.Malformed
+	VerdictUnsupported                      // LAP and APR: alternate paths
+	VerdictUnknownConnection                // belongs to no connection of this side
+	VerdictWrongPeer                        // belongs to a connection, but comes from another address
+	VerdictWrongQPN                         // DREQ for another queue pair
+	VerdictOutOfPlace                       // not valid in this state
+	VerdictNotAllowed                       // rejected or dropped: see Config.Allow
+	VerdictNoListener                       // rejected: no listener
+	VerdictRefused                          // rejected: no program could accept it, see mad.REQ.Check
+	VerdictStale                            // rejected (RTU: dropped): another connection uses the peer's queue pair
+	VerdictSuspect                          // dropped for the same reason; a probe for the other connection was sent
+	VerdictBacklog                          // dropped: too many requests wait for the program
+	VerdictBacklogPeer                      // dropped: the backlog is full, and the peer has its share of it
+	VerdictHalfOpenPeer                     // dropped: too many half-open connections of the peer, none in REP_SENT
+	VerdictHalfOpen                         // dropped: too many half-open connections, none that the peer may displace
 
 	// NumVerdicts is the number of verdicts.
 	NumVerdicts = int(iota)
@@ -85,10 +85,10 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 	f("cm_ignored", c.Ignored)
 }
 
-// CountBadAddress counts a request that is rejected because of an error of [mad.IPHeader.Decode],
-// [mad.IPHeader.Check], [mad.IPHeader.CheckSender] or [mad.REQ.CheckSender]. The program decodes
-// the IP header, which not every service has; the manager checks the REQ itself if it has
-// Config.Local.
+// CountBadAddress counts a request that the caller rejects because of err, an error of
+// [mad.IPHeader.Decode], [mad.IPHeader.Check], [mad.IPHeader.CheckSender] or [mad.REQ.CheckSender].
+// The caller decodes the IP header, because not every service has one. If Config.Local is set, the
+// manager calls and counts REQ.CheckSender itself.
 func (c *Counters) CountBadAddress(err error) { c.Malformed[mad.ReasonOf(err)]++ }
 
 func (c *Counters) verdict(v Verdict) Verdict {

@@ -27,8 +27,8 @@ func (t *Table) GuardAtomics(l Locker) { t.atomics = l }
 // If the memory is addressable or [AtomicMemory], and the 8 bytes are 8-byte aligned in memory, the
 // operation is atomic with respect to programs that access the memory through sync/atomic.
 // Otherwise it is atomic only with respect to CompareSwap, FetchAdd and WriteAtomic on all regions
-// of the table ([Table.GuardAtomics]): a write by anything else between its read and its write is
-// lost, which IBA 9.4.5 permits.
+// of the table ([Table.GuardAtomics]): any other write between the read and the write of the
+// operation is lost, which IBA 9.4.5 permits.
 //
 // The caller checks that addr is a multiple of 8 (IBA 9.4.5). CompareSwap works even if the memory
 // at addr is not 8-byte aligned, as with a region whose addresses are not those of its memory. The
@@ -73,14 +73,14 @@ func (r *Region) update(addr uint64, f func(uint64) uint64) (old uint64, err err
 	return r.updateGuarded(addr, f)
 }
 
-// updateGuarded is update under the table's lock. It unlocks even if the memory panics.
+// updateGuarded is update under the table's lock. It unlocks even if a method of the memory panics.
 func (r *Region) updateGuarded(addr uint64, f func(uint64) uint64) (old uint64, err error) {
 	if r.atomics != nil {
 		r.atomics.Lock()
 		defer r.atomics.Unlock()
 	}
 	var b [atomicSize]byte
-	if r.addressable { // by LoadUint64 and WriteFinal, because others may write at the same time
+	if r.addressable { // use LoadUint64 and WriteFinal, because programs may write at the same time
 		binary.NativeEndian.PutUint64(b[:], r.LoadUint64(addr))
 	} else if err := r.Read(b[:], addr); err != nil {
 		return 0, err
@@ -90,9 +90,9 @@ func (r *Region) updateGuarded(addr uint64, f func(uint64) uint64) (old uint64, 
 	return old, r.WriteFinal(addr, b[:])
 }
 
-// WriteAtomic stores the 8 bytes of b at addr. The store is a single one under the conditions
-// of [Region.CompareSwap]; otherwise it is [Region.WriteFinal], atomic with respect to
-// CompareSwap and FetchAdd.
+// WriteAtomic stores the 8 bytes of b at addr: by a single store under the conditions of
+// [Region.CompareSwap], otherwise by [Region.WriteFinal], atomic with respect to CompareSwap and
+// FetchAdd.
 func (r *Region) WriteAtomic(addr uint64, b *[atomicSize]byte) error {
 	if fault := r.checkRange(addr, atomicSize); fault != OK {
 		return r.accessError("write", fault, addr, atomicSize)

@@ -3,7 +3,7 @@ package mr
 // AtomicMemory is Memory that is not addressable but that programs access directly, for example
 // through a mapping of the same file. It gives the guarantees that [Region] gives for addressable
 // memory: the last byte of a message becomes visible last, and an aligned word is read and written
-// by a single access. Each method does what the method of Region with the same name does, at an
+// by a single access. Each method does what the method of Region that its comment names does, at an
 // offset instead of an address. The range is always within the memory. CompareSwapAt, FetchAddAt
 // and StoreUint64At must be atomic with respect to each other at any offset: the caller does not
 // hold the lock of the table.

@@ -7,12 +7,12 @@
 // this process, which is [Addressable] and needs no copy, and memory accessed by offset, such
 // as memory of another process or memory that may be unmapped at any time.
 //
-// A [Window] provides a key for a part of a region. A [FastRegion] provides a key for memory
-// that work requests register and invalidate. Both keys resolve to a Region too, for a window
-// with a part of the bytes of its parent, so checks, copies and atomics do not distinguish
-// windows from regions. Each Bind, REG_MR and Reregister creates a new Region, which costs one
-// small allocation; the former one, which a WRITE in progress or a READ that may be repeated can
-// still point to, rejects all accesses for good, as does the Region of an invalidated key.
+// A [Window] provides a key for a part of a region. A [FastRegion] provides a key for memory that
+// work requests register and invalidate. Both keys resolve to a Region too (that of a window to a
+// part of the bytes of its parent), so checks, copies and atomics do not distinguish windows from
+// regions. Each Bind, REG_MR and Reregister creates a new Region, which costs one small allocation.
+// A WRITE in progress or a READ that may be repeated can still point to the previous Region, which
+// rejects all accesses from then on, as does the Region of an invalidated key.
 //
 // Programs wait for data by polling the last byte of a buffer. [Region.WriteFinal] therefore
 // makes the end of a message visible last, and [Region.LoadByte] polls without a data race.

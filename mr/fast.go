@@ -3,11 +3,11 @@ package mr
 import "fmt"
 
 // FastRegion is a fast-registration memory region (IBA 10.6.4). [Table.AllocFast] creates one.
-// REG_MR registers memory under its key; LOCAL_INV, or a SEND with invalidate of the peer, ends
-// the registration. Both can be repeated any number of times.
+// REG_MR registers memory under its key; LOCAL_INV, or a SEND with invalidate of the peer, ends the
+// registration. The key can be registered and invalidated any number of times.
 type FastRegion struct {
 	pd     *PD
-	max    uint64
+	max    uint64 // maximum length in bytes
 	key    uint32
 	region *Region // nil while not registered
 }
@@ -73,8 +73,8 @@ func (t *Table) FreeFast(f *FastRegion) error {
 }
 
 // RegisterFast executes a REG_MR on a queue pair of domain pd. In addition to the rules of
-// [Table.Register], the region must not be registered, must belong to pd, and must allow a
-// region of q.Length bytes. After an error nothing has changed.
+// [Table.Register], the region must not be registered, must belong to pd, and its maximum length
+// must be at least q.Length. After an error nothing has changed.
 func (t *Table) RegisterFast(pd *PD, q *FastReg) error {
 	f := t.entry(q.Key).fast
 	switch {

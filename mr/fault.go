@@ -21,7 +21,7 @@ const (
 	Gone
 	// WindowKey: a work request uses the key of a memory window for local memory.
 	WindowKey
-	// WrongQP: the memory window is bound to another queue pair.
+	// WrongQP: the memory window is bound on another queue pair.
 	WrongQP
 
 	numFaults

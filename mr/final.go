@@ -48,9 +48,9 @@ func (r *Region) WriteFinal(addr uint64, src []byte) error {
 }
 
 // LoadByte reads the byte at addr so that a goroutine may poll for data that WriteFinal writes
-// concurrently: once it returns a byte of the last word of the message, the goroutine may read
-// the whole message with plain loads. It returns 0 if addr is out of bounds, the region is no
-// longer valid, or the memory cannot be read.
+// concurrently: once LoadByte returns a byte that WriteFinal stored in the last word, the goroutine
+// may read the whole message with plain loads. It returns 0 if addr is out of bounds, the region is
+// no longer valid, or the memory cannot be read.
 //
 // Bytes that no aligned word inside the region contains are loaded plainly. There are up to
 // three of them at each end of a region that does not start or end at a multiple of 4.
@@ -125,6 +125,7 @@ func storeOrdered(b []byte, off uint64, src []byte) {
 	}
 }
 
+// loadByte returns b[off]. It loads the same word that storeOrdered stores.
 func loadByte(b []byte, off uint64) byte {
 	start, width := wordAt(b, off)
 	var w [8]byte
@@ -139,8 +140,8 @@ func loadByte(b []byte, off uint64) byte {
 	return w[off-start]
 }
 
-// wordAt returns offset and width of the widest aligned word inside b that contains b[off]:
-// width is 8 or 4, or 1 if there is none. Store and load must choose the same word, because the
+// wordAt returns offset and width of the widest aligned word inside b that contains b[off]: width
+// is 8 or 4, or 1 if there is no such word. Store and load must choose the same word, because the
 // race detector synchronizes goroutines by the address of the word they share.
 func wordAt(b []byte, off uint64) (start, width uint64) {
 	for width = 8; width >= 4; width /= 2 {
@@ -152,6 +153,7 @@ func wordAt(b []byte, off uint64) (start, width uint64) {
 	return off, 1
 }
 
+// merge64 stores src in w after the first skip bytes. The other bytes of w keep their values.
 func merge64(w *uint64, skip uint64, src []byte) {
 	var b [8]byte
 	if len(src) == 8 {
@@ -168,6 +170,7 @@ func merge64(w *uint64, skip uint64, src []byte) {
 	}
 }
 
+// merge32 is merge64 for a word of 4 bytes.
 func merge32(w *uint32, skip uint64, src []byte) {
 	var b [4]byte
 	for {
@@ -180,6 +183,7 @@ func merge32(w *uint32, skip uint64, src []byte) {
 	}
 }
 
+// address returns the address of b[off].
 func address(b []byte, off uint64) uintptr { return uintptr(unsafe.Pointer(&b[off])) }
 
 func word64(b []byte, off uint64) *uint64 { return (*uint64)(unsafe.Pointer(&b[off : off+8][0])) }

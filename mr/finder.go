@@ -5,7 +5,7 @@ package mr
 // of [Table.Lookup] apply.
 type Finder struct {
 	*Table
-	last *entry // entry of the last key found; the zero entry once its index is free
+	last *entry // entry of the last key found; cleared when its index becomes free
 }
 
 // Lookup is [Table.Lookup].
@@ -16,6 +16,7 @@ func (f *Finder) Lookup(key uint32) *Region {
 	return f.search(key)
 }
 
+// search is Lookup in the table; it caches the entry.
 func (f *Finder) search(key uint32) *Region {
 	e := f.find(key)
 	if e == nil {

@@ -17,7 +17,7 @@ func (k KeyKind) String() string {
 
 // KeyInfo describes one key of a table.
 type KeyInfo struct {
-	Number uint64 // position in the order of allocation; a key that gets new memory or rights may keep it
+	Number uint64 // position in the order of allocation; a Bind, a REG_MR or new rights do not change it
 	Kind   KeyKind
 	Key    uint32
 	PD     uint32 // ID of the protection domain
@@ -27,14 +27,14 @@ type KeyInfo struct {
 	IOVA    uint64 // address of the first byte
 	Length  uint64 // in bytes; maximum length if a fast-registration memory region has no memory
 	Access  Access
-	Windows int    // number of windows bound to it
-	Parent  uint32 // key of the region that a bound window belongs to
-	QPN     uint32 // queue pair that a bound window of type 2 belongs to
+	Windows int    // number of windows bound to the region
+	Parent  uint32 // key of the region that a window is bound to, else 0
+	QPN     uint32 // queue pair that a window of type 2 is bound on, else 0
 }
 
-// List stores in dst the keys with a Number above after, in ascending order of Number, until
-// dst is full. It returns how many it stored. Keys that are allocated or freed between two
-// calls do not change the Number of others.
+// List stores in dst the keys with a Number above after, in ascending order of Number, until dst is
+// full. It returns the number of stored keys. Keys that are allocated or freed between two calls do
+// not change the Number of others.
 func (t *Table) List(after uint64, dst []KeyInfo) (n int) {
 	t.order.After(after, func(number uint64, index uint32) bool {
 		if n == len(dst) {

@@ -4,10 +4,9 @@ import "fmt"
 
 // Invalidate executes a LOCAL_INV on a queue pair of domain pd: the window of type 2 or the
 // fast-registration memory region with that key no longer gives access to memory. As in Linux rxe,
-// the request fails for a region created by [Table.Register], for a window of type 1, and for a
-// fast-registration memory region to which windows are bound; an unregistered fast-registration
-// memory region stays unregistered. An unbound window is an error. After an error nothing has
-// changed.
+// the request fails for a region created by [Table.Register], for a window that is unbound or of
+// type 1, and for a fast-registration memory region to which windows are bound. For an unregistered
+// fast-registration memory region it does nothing. After an error nothing has changed.
 func (t *Table) Invalidate(pd *PD, key uint32) error {
 	return t.invalidate(pd, key, func(*Window) bool { return true })
 }
@@ -26,6 +25,7 @@ func (t *Table) WouldInvalidateRemote(pd *PD, qpn, key uint32) bool {
 	return err == nil && (w != nil || f.region != nil)
 }
 
+// invalidate is Invalidate; mayUnbind reports whether the request may unbind a window.
 func (t *Table) invalidate(pd *PD, key uint32, mayUnbind func(*Window) bool) error {
 	w, f, err := t.findInvalidation(pd, key, mayUnbind)
 	switch {
@@ -39,8 +39,8 @@ func (t *Table) invalidate(pd *PD, key uint32, mayUnbind func(*Window) bool) err
 	return nil
 }
 
-// findInvalidation returns the window or the fast-registration memory region that an invalidation
-// of key applies to, or the error of a rejected invalidation.
+// findInvalidation returns the object that an invalidation of key applies to, either a window or a
+// fast-registration memory region, or the error of a rejected invalidation.
 func (t *Table) findInvalidation(pd *PD, key uint32, mayUnbind func(*Window) bool) (*Window, *FastRegion, error) {
 	e := t.entry(key)
 	switch w, f := e.window, e.fast; {
@@ -55,6 +55,8 @@ func (t *Table) findInvalidation(pd *PD, key uint32, mayUnbind func(*Window) boo
 	return nil, nil, fmt.Errorf("mr: invalidate: no object has key %#08x", key)
 }
 
+// mayInvalidate returns an error if a request on a queue pair of domain pd may not invalidate the
+// window.
 func (w *Window) mayInvalidate(pd *PD, mayUnbind func(*Window) bool) error {
 	switch {
 	case w.pd != pd:
@@ -70,6 +72,8 @@ func (w *Window) mayInvalidate(pd *PD, mayUnbind func(*Window) bool) error {
 	return nil
 }
 
+// mayInvalidate returns an error if a request on a queue pair of domain pd may not invalidate the
+// region.
 func (f *FastRegion) mayInvalidate(pd *PD) error {
 	if f.pd != pd {
 		return fmt.Errorf("mr: invalidate: region %#08x is not in the protection domain of the queue pair", f.key)

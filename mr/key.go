@@ -21,9 +21,9 @@ const variantTweak = 1 << 32
 // earlier keys knows only that the next key is none of them. If it knows all keys of a pass, it
 // also knows which 16th of the indexes contains the next one.
 type keySequence struct {
-	order *prp.Permutation
-	walk  prp.Walk
-	next  uint64
+	order *prp.Permutation // order of the variants of an index
+	walk  prp.Walk         // passes over the indexes
+	next  uint64           // position of the next key in the walk
 }
 
 func newKeySequence(secret [32]byte) keySequence {
@@ -31,7 +31,7 @@ func newKeySequence(secret [32]byte) keySequence {
 	return keySequence{order: order, walk: prp.NewWalk(order)}
 }
 
-// key returns the next key of the walk.
+// key returns the next key of the sequence.
 func (s *keySequence) key() uint32 {
 	index, lap := s.walk.At(s.next)
 	s.next++

@@ -6,10 +6,10 @@ import "fmt"
 // its start.
 //
 // A device calls the methods from several goroutines at once, also for overlapping bytes: its
-// shards serve peers concurrently, and local work requests run between them. Only the two calls
-// of a guarded atomic do not interleave with those of another ([Table.GuardAtomics]). The
-// caller holds the lock of a shard, so a method must not call the device; while a method
-// blocks, all queue pairs of that shard wait.
+// shards serve peers and execute work requests concurrently. Only the read and the write of an
+// atomic do not interleave with those of another atomic ([Table.GuardAtomics]). The caller holds
+// the lock of a shard, so a method must not call the device; while a method blocks, all queue pairs
+// of that shard wait.
 type Memory interface {
 	// Size returns the number of bytes, which must not change while a region uses the memory.
 	Size() uint64
@@ -40,10 +40,10 @@ type Vectored interface {
 type Piece struct {
 	Off  uint64 // offset of the first byte
 	Data []byte
-	// Final bytes, at most [FinalBytes] of them, become visible after all earlier pieces and
-	// before all later ones, and among themselves in the order of [Region.WriteFinal]. The
-	// pieces between two final ones become visible in any order, except that the later one of
-	// two overlapping pieces wins.
+	// Final marks the last bytes of a message, at most [FinalBytes]. They become visible after all
+	// earlier pieces and before all later ones, and among themselves in the order of
+	// [Region.WriteFinal]. The pieces between two final ones become visible in any order, except
+	// that the later one of two overlapping pieces wins.
 	Final bool
 }
 

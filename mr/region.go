@@ -5,12 +5,12 @@ package mr
 // to. A region that is no longer valid never becomes valid again: a new registration or binding
 // creates another Region, so that accesses through a stale pointer stay rejected.
 type Region struct {
-	bytes        []byte
+	bytes        []byte // the region's bytes, nil if the memory is not addressable
 	iova, length uint64
 	pd           *PD
 	mem          Memory
-	atomicMem    AtomicMemory // mem as AtomicMemory, nil if it is not
-	vectored     Vectored     // mem as Vectored, nil if it is not or is addressable
+	atomicMem    AtomicMemory // mem as AtomicMemory, nil if mem is not AtomicMemory or is addressable
+	vectored     Vectored     // mem as Vectored, nil if mem is not Vectored or is addressable
 	atomics      Locker       // lock of the table, see GuardAtomics
 	window       *Window      // window of this binding; nil for a registered region
 	parent       *Region      // region that the window is bound to
@@ -45,10 +45,10 @@ func (r *Region) RKey() uint32 { return r.key }
 // Valid reports whether the region is still registered, or the window still bound.
 func (r *Region) Valid() bool { return r != nil && r.valid }
 
-// Check checks whether a work request on a queue pair of domain pd may access length bytes at
-// addr with the rights in need (0 for a local read). An access of length 0 is in bounds at any
-// address. Check returns [BadKey] if r is nil, so the result of Lookup can be checked directly,
-// and [WindowKey] if r is a window, whose key is for remote access only.
+// Check returns [OK] if a work request on a queue pair of domain pd may access length bytes at addr
+// with the rights in need (0 for a local read), otherwise the reason why not. An access of length 0
+// is in bounds at any address. Check returns [BadKey] if r is nil, so the result of Lookup can be
+// checked directly, and [WindowKey] if r is a window, whose key is for remote access only.
 func (r *Region) Check(pd *PD, addr, length uint64, need Access) Fault {
 	if r != nil && r.window != nil {
 		return WindowKey
@@ -65,6 +65,7 @@ func (r *Region) CheckRemote(pd *PD, qpn uint32, addr, length uint64, need Acces
 	return r.check(pd, addr, length, need)
 }
 
+// check is Check without the rules for windows.
 func (r *Region) check(pd *PD, addr, length uint64, need Access) Fault {
 	switch {
 	case r == nil:
@@ -81,8 +82,8 @@ func (r *Region) check(pd *PD, addr, length uint64, need Access) Fault {
 	return OK
 }
 
-// contains compares offsets, not sums, so it cannot overflow: an address below the region gives
-// an offset beyond any length.
+// contains reports whether the n bytes at addr are inside the region. It compares offsets, not
+// sums, so it cannot overflow.
 func (r *Region) contains(addr, n uint64) bool {
 	off := addr - r.iova
 	return n == 0 || addr >= r.iova && off < r.length && n <= r.length-off
@@ -164,6 +165,7 @@ func (r *Region) WritePieces(pieces []Piece) (stored int, err error) {
 // memOffset returns the offset in mem of the byte at addr.
 func (r *Region) memOffset(addr uint64) uint64 { return addr - r.iova + r.base }
 
+// checkRange returns OK if the region is valid and contains the n bytes at addr.
 func (r *Region) checkRange(addr, n uint64) Fault {
 	switch {
 	case !r.valid:
@@ -179,7 +181,7 @@ func (r *Region) accessError(op string, f Fault, addr, n uint64) error {
 }
 
 // invalidate invalidates the region. It drops the memory, so that a stale pointer to the region
-// does not keep it alive.
+// does not keep the memory alive.
 func (r *Region) invalidate() {
 	r.valid = false
 	r.bytes, r.mem, r.atomicMem, r.vectored = nil, nil, nil, nil

@@ -31,7 +31,7 @@ type entry struct {
 	region *Region
 	window *Window
 	fast   *FastRegion
-	number uint64 // key in Table.order
+	number uint64 // number of the index in Table.order
 }
 
 // insert stores e under the index of key, which must be free.
@@ -104,7 +104,8 @@ func (t *Table) fullError(op string) error {
 	return fmt.Errorf("mr: %s: all %d regions are in use; deregister one", op, t.max)
 }
 
-// newRegion checks the rules of registration and returns a region without a key.
+// newRegion checks the rules of registration and returns a region without a key. op names the
+// operation in errors.
 func (t *Table) newRegion(op string, pd *PD, mem Memory, iova, length uint64, access Access) (*Region, error) {
 	if pd == nil {
 		return nil, fmt.Errorf("mr: %s: no protection domain given", op)
@@ -198,8 +199,8 @@ func (r *Region) checkNoWindows(op string) error {
 	return nil
 }
 
-// Lookup returns the region with this key, or nil. A stale key gives nil: its index is reused
-// only after 15/16 of the others, with another variant. The key of a bound window resolves to
+// Lookup returns the region with this key, or nil. A stale key gives nil: its index is reused only
+// after 15/16 of the other indexes, and with another variant. The key of a bound window resolves to
 // the window's part of its region.
 func (t *Table) Lookup(key uint32) *Region {
 	if e := t.find(key); e != nil {

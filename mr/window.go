@@ -56,8 +56,8 @@ type Bind struct {
 	Access Access // remote access rights, and ZeroBased for addresses from 0 on
 }
 
-// IncRKey returns key with its low byte incremented, the part that the owner of the window
-// selects. It is ibv_inc_rkey.
+// IncRKey returns key with its low byte incremented, as ibv_inc_rkey. The owner of the window
+// selects the low byte.
 func IncRKey(key uint32) uint32 { return key&^(1<<variantBits-1) | uint32(uint8(key)+1) }
 
 // AllocWindow creates an unbound memory window.
@@ -188,7 +188,7 @@ func (r *Region) checkBindTarget(pd *PD, b *Bind) error {
 }
 
 // boundRegion returns a new region for the part of r that b binds window w to. The table resolves
-// the key of the window to it.
+// the key of the window to the new region.
 func (r *Region) boundRegion(w *Window, b *Bind) *Region {
 	off := b.Addr - r.iova
 	p := &Region{
@@ -228,7 +228,7 @@ func (t *Table) link(w *Window) {
 	t.bound[w.qpn] = w
 }
 
-// unlink removes w from that list.
+// unlink removes w from the list of windows bound on its queue pair.
 func (t *Table) unlink(w *Window) {
 	if w.next != nil {
 		w.next.prev = w.prev

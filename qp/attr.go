@@ -19,7 +19,7 @@ type Attr struct {
 	RQPSN    bth.PSN // first PSN expected from the peer
 	SQPSN    bth.PSN // first PSN to send
 	DestQPN  bth.QPN
-	Access   mr.Access // access rights of the peer; only RemoteWrite, RemoteRead and RemoteAtomic are used
+	Access   mr.Access // access rights of the peer; only the remote and flush rights are used
 	AV       AddressVector
 
 	PKeyIndex uint16
@@ -28,7 +28,7 @@ type Attr struct {
 	MaxRdAtomic     uint8 // maximum number of outstanding READs and atomics as requester
 	MaxDestRdAtomic uint8 // maximum number of outstanding READs and atomics as responder
 
-	MinRNRTimer uint8 // 5-bit timer code of the RNR NAKs that it sends
+	MinRNRTimer uint8 // 5-bit timer code of the RNR NAKs that the queue pair sends
 	Timeout     uint8 // ACK timeout 4.096 µs * 2^Timeout; 0 means infinite
 	RetryCnt    uint8 // number of retries after a timeout, 0 to 7; 7 is not infinite, unlike on rxe
 	RNRRetry    uint8 // number of retries after an RNR NAK; 7 means infinite
@@ -41,7 +41,7 @@ type Attr struct {
 type AddressVector struct {
 	DGID         GID
 	FlowLabel    uint32 // 20 bits
-	SGIDIndex    uint8
+	SGIDIndex    uint8  // index of the local address in the GID table
 	TrafficClass uint8
 	HopLimit     uint8
 }

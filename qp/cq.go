@@ -27,8 +27,8 @@ func (c *CQ) Overflowed() bool { return c.overflowed }
 // Complete is [CQ.Push] without the result, for a queue that is only polled.
 func (c *CQ) Complete(wc *WC) { c.Push(wc) }
 
-// Push appends a copy of wc, unless the queue is full or has overflowed before. It reports
-// whether wc satisfies a request of [CQ.Arm] for a notification; a lost completion does too.
+// Push appends a copy of wc, unless the queue is full or has overflowed before. It reports whether
+// wc, appended or not, satisfies a request of [CQ.Arm] for a notification.
 func (c *CQ) Push(wc *WC) (notify bool) {
 	if notify = c.armed.due(wc); notify {
 		c.armed = noticeNone

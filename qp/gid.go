@@ -26,8 +26,8 @@ func (g GID) Addr() netip.Addr { return netip.AddrFrom16(g).Unmap() }
 // IsZero reports whether g is the zero GID.
 func (g GID) IsZero() bool { return g == GID{} }
 
-// String returns the GID as inet_ntop formats it, and so ibv_devinfo and the pingpong tools:
-// "fe80::5054:ff:fe12:3456", "::ffff:192.0.2.1".
+// String returns the GID in the format of inet_ntop, which ibv_devinfo and the pingpong tools
+// print: "fe80::5054:ff:fe12:3456", "::ffff:192.0.2.1".
 func (g GID) String() string {
 	// netip and inet_ntop differ in IPv4-compatible addresses.
 	if head, tail := binary.BigEndian.Uint64(g[:8]), binary.BigEndian.Uint64(g[8:]); head == 0 &&

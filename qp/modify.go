@@ -121,4 +121,5 @@ func (e *ModifyError) refuseWhileDraining(q *QP, mask AttrMask) bool {
 	return false
 }
 
+// lowest returns the attribute of m with the lowest bit.
 func lowest(m AttrMask) AttrMask { return 1 << bits.TrailingZeros32(uint32(m)) }

@@ -100,8 +100,8 @@ func (q *QP) checkDestination(wr *SendWR) error {
 	return nil
 }
 
-// CheckPostRecv returns an error if a receive request cannot be posted now. It can in every
-// state except RESET, unless the queue pair uses an SRQ. In ERR the request will be flushed.
+// CheckPostRecv returns an error if a receive request cannot be posted now: in RESET, or if the
+// queue pair uses an SRQ. In ERR the request will be flushed.
 func (q *QP) CheckPostRecv() error {
 	if q.Recv.Shared() {
 		return fmt.Errorf("qp: %w: the queue pair takes its receives from a shared receive queue; post them there",

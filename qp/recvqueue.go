@@ -83,7 +83,7 @@ func (q *RecvQueue) PD() *mr.PD { return q.pd }
 // Shared returns false: only one queue pair uses the queue.
 func (q *RecvQueue) Shared() bool { return false }
 
-// Reset removes all requests without completions, as the RESET state requires.
+// Reset removes all requests and generates no completions, as the RESET state requires.
 func (q *RecvQueue) Reset() { q.ring.head = q.ring.tail }
 
 // resize sets the depth, which must not be less than Len. It shrinks the ring to that depth.

@@ -18,6 +18,6 @@ type RecvSource interface {
 	Len() int
 	// Depth returns the capacity in receives.
 	Depth() int
-	// Reset removes all receives without completions, as the RESET state requires.
+	// Reset removes all receives and generates no completions, as the RESET state requires.
 	Reset()
 }

@@ -43,6 +43,7 @@ func (r *ring[T]) shrink(depth int) bool {
 	return true
 }
 
+// move moves the items to a new array of slots, a power of two.
 func (r *ring[T]) move(slots int) {
 	moved := ring[T]{make([]T, slots), r.head, r.tail}
 	for i := r.head; i != r.tail; i++ {

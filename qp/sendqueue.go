@@ -21,15 +21,15 @@ type SendWQE struct {
 	RemoteQPN  bth.QPN
 	RemoteQKey uint32
 	Flush      Flush
-	Local      *LocalWork // parameters of WRBindMW and WRRegMR; other opcodes keep it only for reuse
+	Local      *LocalWork // parameters of WRBindMW and WRRegMR; unused by other opcodes, kept for reuse of the slot
 	Flags      SendFlags
 	Opcode     WROpcode
 
 	FailStatus WCStatus // if not WCSuccess, the request fails with it when its turn comes
-	Started    bool     // FirstPSN and Packets are valid
+	Started    bool     // the requester has started the request: FirstPSN and Packets are valid
 	FirstPSN   bth.PSN  // PSN of the first packet
 	Packets    uint32   // number of PSNs that the request uses
-	Chunk      uint32   // number of PSNs of each READ request or WRITE message it is sent as; Packets: one
+	Chunk      uint32   // number of PSNs of each message that the request is split into; Packets if it is not split
 }
 
 // SendQueue holds send work requests in order, from posting until completion. They are numbered
@@ -51,8 +51,8 @@ func NewSendQueue(depth, maxSGE int, sigAll bool) *SendQueue {
 	return &SendQueue{depth: min(max(depth, 0), MaxDepth), maxSGE: max(maxSGE, 0), sigAll: sigAll}
 }
 
-// atomicBytes is the operand size of ATOMIC_WRITE. A request may carry it inline whatever the
-// inline limit, as ibv_wr_atomic_write requires.
+// atomicBytes is the operand size of ATOMIC_WRITE. A request may carry the operand inline even if
+// the inline limit is lower, as ibv_wr_atomic_write requires.
 const atomicBytes = 8
 
 // SetMaxInline sets the maximum inline data of a request in bytes; it is 0 in a new queue.
@@ -108,6 +108,7 @@ func (q *SendQueue) Push(wr *SendWR) error {
 	return nil
 }
 
+// check returns the length of the message in bytes, or why the queue rejects the request.
 func (q *SendQueue) check(wr *SendWR) (uint64, error) {
 	if q.Len() >= q.depth {
 		if q.full == nil {

@@ -10,8 +10,8 @@ type SendSource interface {
 	// Retire reports that the n oldest fetched requests are complete and frees their places. It
 	// is called before the completion of a request is generated.
 	Retire(n int)
-	// Reset removes all requests without completions, both fetched and not yet fetched, as the
-	// RESET state requires.
+	// Reset removes all requests, fetched or not, and generates no completions, as the RESET state
+	// requires.
 	Reset()
 }
 
@@ -31,8 +31,8 @@ func (q *SendQueue) SetSource(src SendSource) { q.source = src }
 // HasSource reports whether requests come from a source: the program must then not call Push.
 func (q *SendQueue) HasSource() bool { return q.source != nil }
 
-// Retire reports the completion of the oldest request to the source, if there is one. Pop
-// follows.
+// Retire reports the completion of the oldest request to the source, if there is one. The caller
+// calls Pop next.
 func (q *SendQueue) Retire() {
 	if q.source != nil {
 		q.source.Retire(1)

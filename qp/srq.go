@@ -18,7 +18,7 @@ type SRQ struct {
 // SRQAttr holds the attributes of an SRQ. It is ibv_srq_attr.
 type SRQAttr struct {
 	MaxWR  int // capacity in receives
-	MaxSGE int // maximum number of SGEs of a receive; Modify does not change it
+	MaxSGE int // maximum number of SGEs of a receive; Modify ignores it
 	Limit  int // SRQ_LIMIT_REACHED is raised below this number of receives; 0 disarms it
 }
 
@@ -50,7 +50,7 @@ func (s *SRQ) PD() *mr.PD { return s.queue.PD() }
 // Shared returns true.
 func (s *SRQ) Shared() bool { return true }
 
-// Reset removes all receives without completions.
+// Reset removes all receives and generates no completions.
 func (s *SRQ) Reset() { s.queue.Reset() }
 
 // Query returns the attributes. Limit is 0 after the event was raised.

@@ -64,7 +64,7 @@ type SendWR struct {
 	RKey       uint32
 
 	CompareAdd uint64 // WRCmpSwap: value to compare; WRFetchAdd: value to add
-	Swap       uint64
+	Swap       uint64 // WRCmpSwap: value to store
 
 	Flush Flush       // for WRFlush, with RemoteAddr and RKey
 	Bind  *mr.Bind    // for WRBindMW
@@ -92,6 +92,7 @@ type wrOpcode struct {
 	length uint32 // exact message length in bytes with wrExact
 }
 
+// typeSet is a set of queue pair types: bit t is set for type t.
 type typeSet uint8
 
 func types(ts ...Type) (s typeSet) {

@@ -48,7 +48,8 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 		return c.impliedNAK(now)
 	}
 	w := c.qp.SQ.At(c.qp.SQ.Head())
-	// A response of the wrong kind for this PSN is ignored; the timer repeats the request.
+	// A response of the wrong kind for this PSN is ignored; the request at this PSN is sent again
+	// after the local ACK timeout.
 	if !isAtomic(w) {
 		return BadResponse
 	}
@@ -71,8 +72,9 @@ func (c *RC) atomicAck(now Time, p *bth.Packet) Verdict {
 	return Accepted
 }
 
-// atomicBytes is the operand size of an atomic in bytes; its address must be a multiple of it
-// (IBA 9.4.5). The address counts, not the location in memory.
+// atomicBytes is the operand size of an atomic in bytes; its address must be a multiple of it (IBA
+// 9.4.5). That applies to the address in the request, not to the location in the memory of this
+// process.
 const atomicBytes = 8
 
 // takeAtomic executes a compare and swap or a fetch and add. Its resource keeps the original value:
@@ -110,9 +112,10 @@ func (c *RC) takeAtomic(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return Accepted
 }
 
-// queueResponse advances the responder past a request whose response uses n PSNs. It stores v in
-// res and queues the response. The MSN is incremented when the request is executed, before the
-// response is sent (IBA C9-148), and every AETH of the response has this MSN.
+// queueResponse advances the responder past a request whose response uses n PSNs. It stores v, the
+// content of the resource, in res and queues the response. The MSN is incremented when the request
+// is executed, before the response is sent (IBA C9-148), and every AETH of the response has this
+// MSN.
 func (c *RC) queueResponse(p *bth.Packet, res *resource, v resource, n uint32) {
 	r := &c.rsp
 	// A READ occupies the PSNs of all its responses (IBA 9.4.4).

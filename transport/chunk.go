@@ -5,27 +5,28 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// A long WRITE or READ need not be one message on the wire. A responder cannot tell several
-// WRITEs or READs with consecutive PSNs and addresses from shorter work requests. SendWQE.Chunk
-// is the number of PSNs of each, for two reasons:
+// A long WRITE or READ need not be one message on the wire. A responder cannot tell several WRITEs
+// or READs with consecutive PSNs and addresses from shorter work requests. A work request is
+// therefore sent as messages of SendWQE.Chunk PSNs each, for two reasons:
 //
 //   - READ responses have no flow control of their own, so one READ request asks for at most
 //     Config.ReadChunk of them.
-//   - Segmentation offload sends packets of equal length in one call. The FIRST packet of a
-//     message has a RETH or AETH that a MIDDLE packet does not have, so each message of several
-//     packets ends a train. WRITE ONLY packets, each with a RETH, have equal lengths, and so do
-//     the READ responses FIRST and LAST, both with an AETH.
+//   - Segmentation offload sends a train, packets of equal length, in one call. The FIRST packet
+//     of a message has a RETH or AETH that a MIDDLE packet does not have, so each message of
+//     several packets ends a train. WRITE ONLY packets, each with a RETH, have equal lengths, and
+//     so do the READ responses FIRST and LAST, both with an AETH.
 //
-// Linux rxe gets whole messages: between two virtual machines it receives WRITEs of one packet
-// each at 0.8 times the rate of whole ones.
+// Linux rxe gets whole messages: between two virtual machines it receives WRITEs of one packet each
+// at 0.8 times the rate of longer messages.
 
-// readPair is the number of responses to a READ request all of whose responses have equal lengths:
-// FIRST and LAST, each with an AETH.
+// readPair is the number of responses to a READ request that has only the responses FIRST and LAST,
+// which have equal lengths because both have an AETH.
 const readPair = 2
 
-// chunkOf returns the number of PSNs of each READ request or WRITE message that w is sent as.
-// trains reports whether the link has segmentation offload. A WRITE with immediate data and a SEND
-// stay whole, because the completion of their receive has the length of one message.
+// chunkOf returns the value of SendWQE.Chunk for w: the number of PSNs of each READ request or
+// WRITE message that w is sent as. trains reports whether the link has segmentation offload. A
+// WRITE with immediate data and a SEND stay whole, because the completion of their receive has the
+// length of one message.
 func (c *RC) chunkOf(w *qp.SendWQE, trains bool) uint32 {
 	trains = trains && c.peer == peerRNIC
 	switch {

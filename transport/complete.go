@@ -6,7 +6,7 @@ import (
 )
 
 // This file ends work requests: with a completion, with WR_FLUSH_ERR, or without a trace in RESET.
-// A completion follows the order of its queue (IBA 10.8.3) and is generated after the data is
+// Completions have the order of the queue (IBA 10.8.3). A completion is generated after the data is
 // stored.
 
 // completeHead removes the oldest send work request. A successful one generates a completion only
@@ -18,8 +18,8 @@ func (c *core) completeHead(status qp.WCStatus) {
 	c.qp.SQ.Retire()
 	tells := status != qp.WCSuccess || w.Flags&qp.Signaled != 0 || c.qp.SigAll
 	if m := c.heldHead(); m != nil {
-		// The completion waits for the data. If the data cannot be stored, there is one even for an
-		// unsignaled request.
+		// The completion waits for the data. If the data cannot be stored, even an unsignaled
+		// request gets a completion.
 		m.tells, m.wc = tells, c.sendWC(w, status)
 	} else if tells {
 		c.wc = c.sendWC(w, status)
@@ -76,11 +76,10 @@ func (c *RC) flush() {
 	c.account()
 }
 
-// flushQueues completes all queued work requests with WR_FLUSH_ERR (IBA 10.3.1). The receives of
-// a shared source remain for other queue pairs: only the one already taken is flushed, and
+// flushQueues completes all queued work requests with WR_FLUSH_ERR (IBA 10.3.1). The receives of a
+// shared queue (SRQ) remain for other queue pairs: only the receive already taken is flushed, and
 // QP_LAST_WQE_REACHED reports that no further completion follows. Receives that another process
-// posts to its source during the call are flushed by the next call, so that the process cannot
-// prolong this one.
+// posts during the call are flushed by the next call, so that the process cannot prolong this call.
 func (c *core) flushQueues() {
 	c.storeBatch.drop(c)
 	c.flushSends()
@@ -124,14 +123,15 @@ func (c *core) takeReceive() bool {
 	return c.hasRecv
 }
 
-// completeReceive completes the receive being filled. wc has the fields particular to this
-// completion.
+// completeReceive completes the receive being filled. endReceive adds the fields of wc that all
+// completions have.
 func (c *core) completeReceive(wc qp.WC) {
 	c.endReceive(wc)
 	c.qp.RecvCQ.Complete(&c.wc)
 }
 
-// endReceive ends the receive being filled and leaves its completion in c.wc.
+// endReceive ends the receive being filled and leaves its completion in c.wc: wc with the ID of the
+// receive, the queue pair number and other fields that all completions have.
 func (c *core) endReceive(wc qp.WC) {
 	c.hasRecv = false
 	c.wc = wc

@@ -62,7 +62,7 @@ type Config struct {
 	// ProbeAfter is the minimum time without an answer, in nanoseconds, after which the oldest
 	// unacknowledged packet is sent again as a probe, before the local ACK timeout and without
 	// spending a retry. Only a peer that has shown that it keeps early packets is probed. The time
-	// is longer if RTT samples are. Default 200,000 (200 µs).
+	// is longer if the RTT samples require it. Default 200,000 (200 µs).
 	ProbeAfter Time
 	// Congestion returns the congestion control of a new queue pair. If it is nil or returns nil,
 	// the queue pair follows the rules at Window and MaxWindow.
@@ -97,9 +97,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// withMax fills in a size and its maximum, whose defaults are n and most. If only one of the two is
-// set, the other one follows it: a maximum below the default size reduces the size, and a size is
-// its own maximum.
+// withMax fills in a size and its maximum, whose defaults are n and most, and returns both. If only
+// the maximum is set, the size is its default, but at most the maximum. If only the size is set,
+// the maximum equals it. A maximum below the size is raised to the size.
 func withMax(size, maxSize, n, most int) (int, int) {
 	switch {
 	case size <= 0 && maxSize <= 0:

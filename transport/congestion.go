@@ -19,7 +19,8 @@ type Congestion interface {
 	OnAck(now Time, a Ack)
 	// OnLoss reports a NAK after which packets are sent again.
 	OnLoss(now Time, l Loss)
-	// OnTimeout reports that the local ACK timer has expired with that many PSNs outstanding.
+	// OnTimeout reports that the local ACK timer has expired; outstanding is the number of PSNs
+	// that are outstanding.
 	OnTimeout(now Time, outstanding uint32)
 	// OnCNP reports that the peer has sent a congestion notification packet (IBA A17.9.3). A
 	// channel adapter with congestion management sends more slowly after it (IBA CA17-45) and
@@ -40,7 +41,7 @@ type WindowLimits struct{ Initial, Max uint32 }
 type Ack struct {
 	PSNs        uint32 // number of PSNs that are no longer outstanding
 	Limited     bool   // the whole window was outstanding at some time since the last Ack
-	PeerHasRoom bool   // for more than the initial window; false for Linux rxe
+	PeerHasRoom bool   // the peer may have room for more than the initial window: it is not Linux rxe
 }
 
 // A LossKind is the way in which the peer reported a loss.
@@ -68,11 +69,11 @@ type defaultCongestion struct {
 	sawLoss bool   // a loss occurred: the window grows slowly
 	acked   uint32 // PSNs acknowledged since the window last grew slowly
 
-	round    uint32 // PSNs acknowledged since the round began; it ends after a window of them
+	round    uint32 // PSNs acknowledged in this round, which ends when a whole window is acknowledged
 	repeated uint32 // PSNs sent again in this round
 
 	sinceNAK uint32 // PSNs acknowledged since the last NAK
-	vainNAKs uint8  // NAKs in a row that found hardly anything acknowledged
+	vainNAKs uint8  // NAKs in a row with hardly anything acknowledged before each, up to maxVainNAKs
 }
 
 func (r *defaultCongestion) Start(l WindowLimits) {
@@ -82,10 +83,10 @@ func (r *defaultCongestion) Start(l WindowLimits) {
 func (r *defaultCongestion) OnSend(Time, uint32) {}
 
 // OnAck opens the window by the number of PSNs acknowledged, up to the initial window, as in slow
-// start (RFC 5681, section 3.1). A window that was full, towards a peer with room for more, grows
-// beyond: while goroutines at both ends sleep and are woken, more than the 128 PSNs of Linux rxe
-// are in flight. A window that was not full does not grow, because its size was not tested
-// (RFC 9002, section 7.8).
+// start (RFC 5681, section 3.1). Towards a peer that has room for more, a window that was full
+// grows beyond its initial size: while goroutines at both ends sleep and are woken, more than the
+// 128 PSNs of Linux rxe are in flight. A window that was not full does not grow, because its size
+// was not tested (RFC 9002, section 7.8).
 func (r *defaultCongestion) OnAck(_ Time, a Ack) {
 	if r.round += a.PSNs; r.round >= r.window {
 		r.round, r.repeated = 0, 0
@@ -107,20 +108,20 @@ func (r *defaultCongestion) OnAck(_ Time, a Ack) {
 }
 
 // A NAK may cause all outstanding packets to be sent again, so a peer that acknowledges one packet
-// with each NAK may get a whole window for it. Occasional loss does not change the window. It is
-// halved when maxVainNAKs NAKs in a row each find at most 1/vainFraction of what is outstanding
-// acknowledged since the NAK before.
+// with each NAK may get a whole window for each packet. Occasional loss does not change the window.
+// The window is halved when maxVainNAKs NAKs in a row each find at most 1/vainFraction of what is
+// outstanding acknowledged since the NAK before.
 const (
 	maxVainNAKs  = 8
 	vainFraction = 4
 )
 
 // OnLoss reduces a window beyond the initial one to 0.7 times its size, as CUBIC does (RFC 9438,
-// section 4.6), if more than half a step is sent again in one round. Then the peer receives, but
-// may have room for less: after a step beyond the room there is, a round loses a step. If fewer
-// packets were lost, the cause was not the size of the window; BBR tolerates a part of a round too
-// (draft-ietf-ccwg-bbr, BBRLossThresh). A single RNR NAK does not change the window: the packet was
-// not lost.
+// section 4.6), if more than half a step is sent again in one round. The peer then still receives,
+// but may have less room than the window: if the window is one step larger than that room, each
+// round loses a step. If fewer packets were lost, the cause was not the size of the window; BBR
+// tolerates a part of a round too (draft-ietf-ccwg-bbr, BBRLossThresh). A single RNR NAK does not
+// change the window: the packet was not lost.
 func (r *defaultCongestion) OnLoss(_ Time, l Loss) {
 	if vain := vainFraction*r.sinceNAK <= l.Outstanding; !vain {
 		r.vainNAKs = 0
@@ -148,8 +149,8 @@ func (r *defaultCongestion) OnLoss(_ Time, l Loss) {
 // window continues from half.
 func (r *defaultCongestion) OnTimeout(_ Time, outstanding uint32) { r.halve(outstanding) }
 
-// halve sets the window to half of the outstanding PSNs, at least 1. What is outstanding counts and
-// not the window: a window that was not full says nothing about the path.
+// halve sets the window to half of the outstanding PSNs, at least 1. The outstanding PSNs are
+// halved, and not the window, because a window that was not full says nothing about the path.
 func (r *defaultCongestion) halve(outstanding uint32) {
 	r.window, r.sawLoss = max(1, outstanding/2), true
 }
@@ -163,7 +164,7 @@ func (r *defaultCongestion) Window() uint32 { return r.window }
 // NotBefore returns 0: the window is the only limit, and packets are not paced.
 func (r *defaultCongestion) NotBefore() Time { return 0 }
 
-// step returns the amount by which a window beyond the initial one changes: 64 KiB in packets of
-// the largest size. Most long messages are multiples of that, and a message that the window
-// splits costs the host another datagram.
+// step returns the number of PSNs by which a window beyond the initial one changes: with the
+// default Config, 64 KiB of payload in packets of the largest size. Most long messages are
+// multiples of 64 KiB, and a message that the window splits costs the host another datagram.
 func (r *defaultCongestion) step() uint32 { return max(1, r.Initial/4) }

@@ -12,7 +12,8 @@ import (
 // two services without acknowledgements (unreliable).
 
 // defaultPKey is the P_Key of every packet sent: full member of the default partition. It is the
-// only one, as in Linux rxe. The caller of Receive drops packets of other partitions (IBA A17.4.7).
+// only P_Key, as in Linux rxe. The caller of Receive drops packets of other partitions (IBA
+// A17.4.7).
 const defaultPKey = 0xffff
 
 // core is the part that the machines of all service types have in common.
@@ -23,7 +24,7 @@ type core struct {
 	state qp.State // state as of the last Modified, or ERR or SQE after a failure
 	mtu   uint32   // path MTU in bytes
 
-	storeBatch *StoreBatch // that of the shard, may be nil
+	storeBatch *StoreBatch // see ShareStoreBatch; nil if there is none
 
 	recv    qp.RecvWQE // receive being filled
 	hasRecv bool       // recv is taken from the queue and not completed
@@ -41,7 +42,8 @@ type core struct {
 func (c *core) Counters() *Counters { return &c.count }
 
 // ShareStoreBatch makes the machine hold back payloads for [mr.Vectored] memory in g. It must be
-// called before the first packet. Without it, each payload is stored by a call of its own.
+// called before the first packet. Without a StoreBatch, each payload is stored by a call of its
+// own.
 func (c *core) ShareStoreBatch(g *StoreBatch) { c.storeBatch = g }
 
 // packetOf returns the scratch packet with the BTH fields that all packets have. Extension headers
@@ -62,13 +64,13 @@ func (c *core) packetOf(op bth.Opcode, psn bth.PSN) *bth.Packet {
 
 // transmission is the state of one call of Transmit.
 type transmission struct {
-	core *core
-	now  Time
-	path *packet.Path // path of the frames
-	dst  *packet.Batch
-	left int  // frames that may still be appended
-	full bool // a packet could be sent, but there was no room for its frame
-	stage
+	core   *core
+	now    Time
+	path   *packet.Path // path of the frames
+	dst    *packet.Batch
+	left   int        // frames that may still be appended
+	full   bool       // a packet could be sent, but there was no room for its frame
+	stage             // staging buffer of this call
 	source readSource // message that the payload is read from
 }
 
@@ -102,8 +104,9 @@ func (x *transmission) frame(p *bth.Packet, payload uint64) *packet.Frame {
 	return f
 }
 
-// takeState sets c.state to the state of the queue pair and returns the previous one. SQ_DRAINED is
-// due only if the program requested it for this transition to SQD.
+// takeState sets c.state to the state of the queue pair and returns the previous one. If the state
+// has changed, takeState also sets draining: SQ_DRAINED must be raised in SQD if the program
+// requested it for this transition.
 func (c *core) takeState() (was qp.State) {
 	was, c.state = c.state, c.qp.State()
 	if c.state != was {
@@ -117,7 +120,7 @@ func (c *core) takeState() (was qp.State) {
 // call drained at the end of each method that may complete work.
 func (c *core) drained() {
 	if c.draining && !c.qp.SQDraining() {
-		c.storeBatch.Settle() // their completions may be held back
+		c.storeBatch.Settle() // completions of the last requests may be held back
 		c.draining = false
 		if c.state == qp.SQD {
 			c.qp.Raise(qp.EventSQDrained)
@@ -127,7 +130,7 @@ func (c *core) drained() {
 
 // raiseCommEst raises COMM_EST at the first request that arrives in RTR. The request proves that
 // the connection is established, even if the RTU of the connection manager is late or lost. A
-// responder executes it in RTR, before the program has moved the queue pair to RTS.
+// responder executes requests in RTR, before the program has moved the queue pair to RTS.
 func (c *core) raiseCommEst() {
 	if c.state == qp.RTR && !c.established {
 		c.established = true
@@ -215,7 +218,7 @@ func (c *unreliable) NextTimeout() (Time, bool) { return 0, false }
 func (c *unreliable) Timeout(Time) {}
 
 // Sent completes the work requests whose last packet has left (IBA 9.8), and reports whether
-// Transmit has something to do: a request that waits, or in SQD one that was started before.
+// Transmit has something to do: a queued request or, in SQD, a request that was started before.
 func (c *unreliable) Sent(Time) (more bool) {
 	for c.maySend() && c.qp.SQ.Head() != c.sent {
 		c.completeHead(qp.WCSuccess)

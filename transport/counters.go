@@ -15,26 +15,27 @@ type Counters struct {
 	Timeouts          uint64 // local ACK timeouts
 	Probes            uint64 // packets sent again because an answer was overdue, before the timeout
 	ImpliedNAKs       uint64 // responses that showed that a READ or atomic response was lost
-	SequenceNAKsSent  uint64 // NAKs for a gap, once for each
-	SequenceNAKsTaken uint64 // received, also those that cause nothing
-	RNRNAKsSent       uint64 // requests without a receive
-	RNRNAKsTaken      uint64
-	ErrorNAKsSent     uint64
-	ErrorNAKsTaken    uint64
+	SequenceNAKsSent  uint64 // sequence NAKs sent, one for each gap
+	SequenceNAKsTaken uint64 // sequence NAKs received, with or without effect
+	RNRNAKsSent       uint64 // RNR NAKs sent: there was no receive
+	RNRNAKsTaken      uint64 // RNR NAKs received
+	ErrorNAKsSent     uint64 // other NAKs sent, which refuse a request
+	ErrorNAKsTaken    uint64 // other NAKs received
 	DuplicateRequests uint64
 	OutOfSequence     uint64 // requests ahead of the expected PSN
 	EarlyKept         uint64 // requests kept until the missing packets before them arrived
 	EarlyDropped      uint64 // early requests dropped: too far ahead, already kept, or no room
 	RetryExceeded     uint64 // queue pairs failed with RETRY_EXC_ERR
 	RNRRetryExceeded  uint64 // queue pairs failed with RNR_RETRY_EXC_ERR
-	ReadsReplayed     uint64 // duplicates of READs, atomics and the like that are answered again
-	ReplaysRefused    uint64 // such duplicates that are not, because it was done too often
+	ReadsReplayed     uint64 // duplicates of requests with responses of their own, answered again
+	ReplaysRefused    uint64 // such duplicates not answered: too many responses were sent again
 	QKeyViolations    uint64 // datagrams with a wrong Q_Key
 	OversizeDatagrams uint64 // datagrams longer than the path MTU, which are not sent
 	CNPsTaken         uint64 // congestion notification packets received
 }
 
-// counterTable has each counter with its name, in the order of [Counters.Each].
+// counterTable has the name of each counter and a function that returns the field, in the order of
+// [Counters.Each].
 var counterTable = [...]struct {
 	name string
 	of   func(*Counters) *uint64
@@ -132,7 +133,7 @@ const (
 	Accepted           Verdict = iota // executed, or advanced the requester
 	Duplicate                         // a request executed before, or a response no longer expected
 	OutOfSequence                     // a request or READ response ahead of the expected PSN
-	NoReceive                         // a SEND or WRITE with immediate data without a receive: RNR NAK
+	NoReceive                         // no receive for a SEND or for a WRITE with immediate data
 	RNRWait                           // the peer had no receive: the requester waits
 	SequenceNAK                       // the peer missed a packet: the requester sends it again
 	RemoteError                       // the peer refused a request: the queue pair is in ERR
@@ -185,8 +186,8 @@ type fatalNAK struct {
 	status qp.WCStatus // status of the work request at the requester (IBA table 58)
 }
 
-// fatalNAKs is indexed by the difference of the code to that of PSN sequence error, which ends
-// nothing.
+// fatalNAKs is indexed by the NAK code minus that of PSN sequence error, a NAK that does not end
+// the connection.
 var fatalNAKs = [...]fatalNAK{
 	bth.NakInvalidRequest - bth.NakPSNSequence:    {InvalidRequest, qp.EventQPReqErr, qp.WCRemInvReqErr},
 	bth.NakRemoteAccess - bth.NakPSNSequence:      {AccessRefused, qp.EventQPAccessErr, qp.WCRemAccessErr},

@@ -6,22 +6,23 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// This file keeps request packets that arrive before an earlier one. The IBA lets a responder drop
-// them and wait for go-back-N (IBA 9.7.4.1.2). To keep them is invisible on the wire, except that
-// fewer packets are sent again: they are executed in PSN order, and acknowledged only after that.
+// This file keeps early request packets, whose PSN is ahead of the expected one. The IBA lets a
+// responder drop them and wait for go-back-N (IBA 9.7.4.1.2). Keeping them is invisible on the
+// wire, except that fewer packets are sent again: they are executed in PSN order, and acknowledged
+// only after that.
 
 // EarlyPool lends the memory in which responders keep request packets that arrive ahead of the
 // expected PSN. Queue pairs that share a pool share its limits: when the gaps of one peer fill
 // it, early packets of the others are dropped too, and their requesters send them again. All of
 // them must be driven by one goroutine at a time.
 type EarlyPool struct {
-	free  *earlyPacket
-	spare int         // length of free
-	lent  int         // packets that are lent, 0 to earlyLimit
-	rings []earlyRing // rings that no responder uses
+	free  *earlyPacket // list of free packets
+	spare int          // length of free
+	lent  int          // packets that are lent, 0 to earlyLimit
+	rings []earlyRing  // rings that no responder uses
 }
 
-// earlyRing is the memory of the fields ring and used of an early.
+// earlyRing is a ring and its bitmap, as in the fields ring and used of early.
 type earlyRing struct {
 	ring []*earlyPacket
 	used []uint64
@@ -46,7 +47,7 @@ const (
 // earlyPacket is an early request packet with a copy of its payload.
 type earlyPacket struct {
 	packet  bth.Packet
-	next    *earlyPacket
+	next    *earlyPacket // in the list of free packets
 	payload [earlyPayload]byte
 }
 
@@ -116,8 +117,8 @@ type early struct {
 const earlySpan = 2 * earlyLimit
 
 // keep stores a copy of p and reports whether it did: not if a packet with its PSN is kept already
-// or if there is no room. All kept PSNs that are still ahead are within span of each other, at most
-// earlySpan. The copy is necessary because the payload of a received packet is borrowed.
+// or if there is no room. Any two kept PSNs that are still ahead are less than span apart; span is
+// at most earlySpan. The copy is necessary because the payload of a received packet is borrowed.
 func (e *early) keep(p *bth.Packet, span uint32) bool {
 	if e.pool == nil {
 		e.pool = new(EarlyPool)
@@ -157,8 +158,8 @@ func (e *early) keep(p *bth.Packet, span uint32) bool {
 // slot returns the slot of psn.
 func (e *early) slot(psn bth.PSN) int { return int(uint32(psn)) & (len(e.ring) - 1) }
 
-// next returns the kept packet with the lowest PSN from psn on, or, if there is none, the first
-// of those before psn. It returns nil if none is kept.
+// next returns the kept packet with the lowest PSN from psn on, or, if there is none, the first of
+// those before psn. It returns nil if no packet is kept.
 func (e *early) next(psn bth.PSN) *earlyPacket {
 	if e.kept == 0 {
 		return nil
@@ -180,7 +181,8 @@ func (e *early) remove(k *earlyPacket) {
 	}
 }
 
-// give removes the packet in slot at, returns it to the pool, and the ring too if it is empty.
+// give removes the packet in slot at and returns it to the pool. If no packet is left, the ring
+// returns to the pool too.
 func (e *early) give(at int) {
 	k := e.ring[at]
 	e.ring[at] = nil
@@ -221,11 +223,12 @@ func (c *RC) Close() {
 	c.rsp.early.clear()
 }
 
-// Invalidates reports whether Receive of p would invalidate a key. It must be called immediately
-// before Receive if other queue pairs may look keys up concurrently: the caller stops them first.
+// Invalidates reports whether Receive of p would invalidate a key. If other queue pairs may look up
+// keys concurrently, the caller calls it immediately before Receive, and stops them first if it
+// returns true.
 //
-// Only a packet that is executed makes it return true, with a key that its sender may invalidate.
-// Otherwise a peer could stop the other queue pairs with packets of any kind.
+// It returns true only for packets that Receive will execute, with a key that their sender may
+// invalidate. Otherwise a peer could stop the other queue pairs with packets of any kind.
 func (c *RC) Invalidates(p *bth.Packet) bool {
 	r := &c.rsp
 	if !c.mayReceive() || r.reply.kind == replyError || p.PSN != r.expected {
@@ -235,7 +238,8 @@ func (c *RC) Invalidates(p *bth.Packet) bool {
 		if !info.Starts() || c.qp.Recv.Len() > 0 {
 			return true
 		}
-		// Another process may post a receive between this call and Receive, which must not find it.
+		// Another process may post a receive between this call and Receive; Receive must not find
+		// that receive.
 		r.noReceive = true
 		return false
 	}
@@ -243,8 +247,8 @@ func (c *RC) Invalidates(p *bth.Packet) bool {
 }
 
 // earlyInvalidates reports whether one of the kept packets that follow p without a gap invalidates
-// a key. Execution, of p too, stops at the first FLUSH without a resource, which becomes free
-// only when a response is sent.
+// a key. Execution stops at the first FLUSH, p included, for which there is no resource: a resource
+// becomes free only when a response is sent.
 func (c *RC) earlyInvalidates(p *bth.Packet) bool {
 	reads := &c.rsp.reads
 	slots := -1 // free resources for FLUSHes; counted at the first FLUSH
@@ -269,7 +273,7 @@ func (c *RC) earlyInvalidates(p *bth.Packet) bool {
 	}
 }
 
-// mayInvalidate reports whether the key of p is one that its sender may invalidate.
+// mayInvalidate reports whether the sender of p may invalidate the key in p.
 func (c *RC) mayInvalidate(p *bth.Packet) bool {
 	return c.keys.WouldInvalidateRemote(c.qp.PD, uint32(c.qp.Num), p.InvalidateRKey)
 }
@@ -288,19 +292,19 @@ func (c *RC) span(p *bth.Packet) uint32 {
 func invalidates(p *bth.Packet) bool { return p.Opcode.Info().Headers&bth.HasIETH != 0 }
 
 // receiveEarly processes a request whose PSN is ahead of the expected one: an earlier packet is
-// missing (IBA 9.7.4.1.2). It requests the missing packet and keeps this one, up to two windows
-// ahead, which is as far as a requester of this package sends during a repair. The IBA permits a
-// responder to drop it, as Linux rxe does; the requester then sends it again.
+// missing (IBA 9.7.4.1.2). It requests the missing packet and keeps p, up to two windows ahead,
+// which is as far as a requester of this package sends during a repair. The IBA permits a responder
+// to drop p, as Linux rxe does; the requester then sends p again.
 //
-// A requester of Linux rxe sends everything again in any case, so nothing of it is kept. The same
-// holds for packets that follow a message without a receive, because all of them are sent again
-// after the RNR NAK.
+// A requester of Linux rxe sends everything again in any case, so none of its packets is kept. The
+// same holds for packets that follow a message without a receive, because all of them are sent
+// again after the RNR NAK.
 func (c *RC) receiveEarly(p *bth.Packet) Verdict {
 	r := &c.rsp
 	c.count.OutOfSequence++
 	c.requestMissing()
-	// The limit keeps every slot of the ring for one PSN, and it bounds the memory that a peer can
-	// occupy by sending far ahead.
+	// Within span, no two PSNs have the same slot of the ring. span also limits the memory that a
+	// peer can occupy by sending far ahead.
 	span := min(2*c.maxWindow, earlySpan)
 	near := distance(r.expected, p.PSN) < span
 	switch {
@@ -315,8 +319,9 @@ func (c *RC) receiveEarly(p *bth.Packet) Verdict {
 }
 
 // executeEarly executes kept packets in PSN order up to the next gap and requests the missing
-// packet at once. One acknowledgement covers all of them. A packet that cannot be executed ends it
-// as if it had just arrived, and the packets behind it are dropped: the requester sends them again.
+// packet at once. One acknowledgement covers all of them. A packet that cannot be executed is
+// answered as if it had just arrived, and the packets behind it are dropped: the requester sends
+// them again.
 func (c *RC) executeEarly() {
 	// The StoreBatch borrows the payload of kept packets, whose memory goes back to the pool.
 	defer c.storeBatch.Settle()
@@ -329,8 +334,9 @@ func (c *RC) executeEarly() {
 		}
 		v := Accepted
 		if d == 0 {
-			// An ACK is due even if the kept packets have no AckReq. The requester waits for that
-			// of the repaired packet, and a PSN beyond that packet shows it that others were kept.
+			// An ACK is due even if the kept packets have no AckReq. The requester waits for the
+			// ACK of the repaired packet, and a later PSN in this ACK shows that the packets behind
+			// it were kept.
 			k.packet.AckReq = true
 			v = c.perform(&k.packet, k.packet.Opcode.Info())
 		}

@@ -33,8 +33,8 @@ func (c *RC) sendFlush(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 // ([bth.ICRCRxeFlush]).
 const SealRxeFlushICRC = 1
 
-// flushSeal returns the Seal of a FLUSH. Linux rxe silently drops a FLUSH with the ICRC of the
-// IBA, and RNICs drop one with that of rxe. Packets of rxe are recognized by MigReq, which it
+// flushSeal returns the Seal of a FLUSH. Linux rxe silently drops a FLUSH with the ICRC of the IBA,
+// and RNICs drop a FLUSH with the ICRC of rxe. Packets of rxe are recognized by MigReq, which rxe
 // never sets. Until a packet has arrived, the two ICRCs alternate from retry to retry.
 func (c *RC) flushSeal() uint8 {
 	r := &c.req
@@ -60,7 +60,7 @@ func (c *RC) sendAtomicWrite(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 // emptyResponse processes the response to the FLUSH or ATOMIC WRITE at the head of the queue: a
 // READ response without data (IBA A19).
 func (c *RC) emptyResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
-	// The response is the ONLY packet of a READ response without payload, from Linux rxe too.
+	// The response must be an ONLY packet, as it is from Linux rxe too.
 	if info.Pos != bth.Only {
 		c.fail(qp.WCBadRespErr)
 		return BadResponse
@@ -74,13 +74,13 @@ func (c *RC) emptyResponse(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdic
 }
 
 // flushSlots is the maximum number of FLUSHes whose responses are pending. The ends do not
-// negotiate it; a FLUSH above it is treated as lost, so that the requester sends it again once a
-// response has left.
+// negotiate it; a FLUSH above this number is treated as lost, so that the requester sends it again
+// once a response has left.
 const flushSlots = 16
 
-// takeFlush executes a FLUSH (IBA A19). Requests are executed in order, so all that the peer wrote
-// before it is in memory. The right depends on the type: to make data persistent and to make it
-// visible are separate rights of the queue pair and of the region.
+// takeFlush executes a FLUSH (IBA A19). Requests are executed in order, so everything that the peer
+// wrote before the FLUSH is in memory. The required right depends on the type of the FLUSH: making
+// data persistent and making it visible are separate rights of the queue pair and of the region.
 func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	typ, level := qp.FlushType(p.FETH.Type), qp.FlushLevel(p.FETH.Level)
 	need, h := typ.Access(), p.RETH
@@ -88,7 +88,8 @@ func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}
 	if c.peer == peerRxe && h.VA == 0 {
-		// Linux rxe sends a FLUSH again with address 0. Its range was a part of the region.
+		// Linux rxe sends a FLUSH again with address 0, so its range is unknown. It is a part of
+		// the region, so the whole region is flushed.
 		level = qp.FlushRegion
 	}
 	if level == qp.FlushRegion {

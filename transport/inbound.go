@@ -24,7 +24,7 @@ type inbound struct {
 // invalid request.
 const maxMessage = 1 << 31
 
-// begins starts a message.
+// begins starts a message of operation op.
 func (m *inbound) begins(op bth.Operation) { m.op, m.receivedBytes = op, 0 }
 
 // continues reports whether a packet that does not start a message continues this one: MIDDLE and
@@ -48,8 +48,8 @@ func (c *core) beginWrite(m *inbound, h bth.RETH) bth.Syndrome {
 }
 
 // writeFits reports whether n bytes are a valid payload of a packet of a WRITE: all that is left of
-// the DMA length in the last packet, less in the others (IBA 9.7.4.1.6). So the packets of a WRITE
-// cannot write beyond the range that was checked with its RETH.
+// the DMA length in the last packet (ends), less in the others (IBA 9.7.4.1.6). So the packets of a
+// WRITE cannot write beyond the range that was checked with its RETH.
 func (m *inbound) writeFits(n int, ends bool) bool {
 	left := m.length - m.receivedBytes
 	if ends {
@@ -63,15 +63,15 @@ func (m *inbound) writeFits(n int, ends bool) bool {
 //
 // Memory that fails is answered with NAK remote operational error, whatever the operation: key,
 // rights and bounds were right. Linux rxe, whose pages are pinned, has no such case and answers
-// remote access error. A UC drops the message. A work request of this end completes with
-// LOC_PROT_ERR. Only this queue pair enters ERR.
+// remote access error. The RC then enters ERR; other queue pairs that use the region do not. A UC
+// only drops the message.
 func (m *inbound) write(g *StoreBatch, o storeOwner, p *bth.Packet, ends bool) bth.Syndrome {
 	payload := p.Payload
 	if len(payload) == 0 {
 		return noNAK
 	}
-	// The region may have been deregistered since the packet with the RETH; its key is checked only
-	// there.
+	// The region may have been deregistered since the packet with the RETH, the only packet whose
+	// key is checked.
 	if !m.region.Valid() {
 		return bth.NakRemoteAccess
 	}

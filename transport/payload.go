@@ -11,9 +11,9 @@ import (
 // pointer is borrowed without a copy. Other memory is read into a staging buffer, with one call for
 // as many packets as possible.
 
-// payload appends n bytes at offset off of w's message to f. It returns false if a region is gone
-// or cannot be read. ahead is the number of bytes, n included, that this packet and the next ones
-// of this call can carry.
+// payload appends n bytes at offset off of w's message to f. It returns false if a region was
+// deregistered or cannot be read. ahead is the number of bytes, n included, that this packet and
+// the next packets of this call can carry.
 func (x *transmission) payload(f *packet.Frame, w *qp.SendWQE, off, n, ahead uint64) bool {
 	if w.Flags&qp.Inline == 0 {
 		return x.gather(f, w.SG, off, n, ahead)
@@ -24,8 +24,9 @@ func (x *transmission) payload(f *packet.Frame, w *qp.SendWQE, off, n, ahead uin
 	return true
 }
 
-// gather appends n bytes at offset off of the message to f, without a copy if the memory is
-// addressable. It returns false if a region is gone or cannot be read.
+// gather appends n bytes at offset off of the message to f, without a copy if this process can
+// access the memory by pointer. It returns false if a region was deregistered or cannot be read.
+// ahead is as in payload.
 func (x *transmission) gather(f *packet.Frame, sg []qp.Segment, off, n, ahead uint64) bool {
 	for i := range sg {
 		if n == 0 {
@@ -48,13 +49,14 @@ func (x *transmission) gather(f *packet.Frame, sg []qp.Segment, off, n, ahead ui
 	return n == 0
 }
 
-// attach appends n bytes of a region at addr to f. It returns false if the region is gone or cannot
-// be read: a region may be deregistered between posting and sending. ahead is as in payload.
+// attach appends n bytes of a region at addr to f. It returns false if the region cannot be read or
+// was deregistered, which may happen between posting and sending. ahead is as in payload.
 func (x *transmission) attach(f *packet.Frame, region *mr.Region, addr, n, ahead uint64) bool {
 	if region == nil || !region.Valid() {
 		return false
 	}
-	// Addressable memory is borrowed; otherwise an earlier read of this call may contain the bytes.
+	// Memory with a pointer is borrowed. For other memory, an earlier read of this call may contain
+	// the bytes.
 	b := region.View(addr, n)
 	if b == nil {
 		b = x.stage.bytes(region, addr, n)
@@ -69,11 +71,12 @@ func (x *transmission) attach(f *packet.Frame, region *mr.Region, addr, n, ahead
 	return true
 }
 
-// maxStage is the maximum read, in bytes, of memory that this process cannot access by pointer: 64
-// KiB. One call costs as much as copying some thousand bytes.
+// maxStage is the maximum length in bytes of one read of memory that this process cannot access by
+// pointer: 64 KiB. One call costs as much as copying some thousand bytes.
 const maxStage = 64 << 10
 
-// stage is a staging buffer: bytes of such memory, read for the packets of one call of Transmit.
+// stage is a staging buffer: bytes of memory that this process cannot access by pointer, read for
+// the packets of one call of Transmit.
 type stage struct {
 	region *mr.Region
 	addr   uint64 // address of the first byte of read in region
@@ -89,8 +92,8 @@ func (s *stage) bytes(region *mr.Region, addr, n uint64) []byte {
 	return s.read[off : off+n : off+n]
 }
 
-// maxReadAhead is the maximum read, in bytes, for several messages. Up to about a page, reading the
-// bytes between them costs nothing.
+// maxReadAhead is the maximum length in bytes of one read for several messages. Up to about a page,
+// reading the bytes between the messages costs nothing.
 const maxReadAhead = 4 << 10
 
 // An extent is a range of memory that is read in one call, with the messages in it.
@@ -98,7 +101,8 @@ type extent struct {
 	first, end uint64 // first address, and address behind the last
 }
 
-// extend extends e by n bytes at addr, or returns false if they are too far away.
+// extend extends e by n bytes at addr. It returns false if e would then exceed maxReadAhead or if
+// addr is before e.
 func (e *extent) extend(addr, n uint64) bool {
 	off := addr - e.first // wraps to a huge value if addr < e.first
 	if off > maxReadAhead || n > maxReadAhead-off {
@@ -108,18 +112,19 @@ func (e *extent) extend(addr, n uint64) bool {
 	return true
 }
 
-// readSource is the message that payload is read from: request index of a send queue, or the READ
-// of the first job. The zero value means that reading beyond the message is not worthwhile.
+// readSource is the message that payload is read from: work request number index of sends, or the
+// READ of the first job in reads. The zero value means that only the message itself is read.
 type readSource struct {
 	sends *qp.SendQueue
 	index uint32
 	reads *resources
 }
 
-// readAhead returns the length in bytes of the read, from the first byte of the message on, that is
-// worth its cost: up to the end of the one-packet messages that this call may send next. They were
-// posted, or requested, before this call, so their buffers do not change during it. A message of
-// more than one packet does not need this: ahead of attach covers the rest of it.
+// readAhead returns how many bytes to read, from the first byte of the message on, so that the read
+// also contains the one-packet messages that this call may send next. 0 means that only the message
+// itself is read. These messages were posted, or requested, before this call, so their buffers do
+// not change during the call. A message of more than one packet does not need this: ahead of attach
+// covers the rest of it.
 func (x *transmission) readAhead() uint64 {
 	switch {
 	case x.source.sends != nil:
@@ -164,8 +169,8 @@ func (x *transmission) readAheadReads() uint64 {
 	return e.end - e.first
 }
 
-// singleExtent returns the location of the data of w, if it is one segment and is sent in one
-// packet.
+// singleExtent returns the local key and the location of the data of w; ok is false unless the data
+// is one segment and is sent in one packet.
 func (x *transmission) singleExtent(w *qp.SendWQE) (key uint32, e extent, ok bool) {
 	if len(w.SG) != 1 || w.Length > uint64(x.core.mtu) || w.Flags&(qp.Inline|qp.Fence) != 0 ||
 		requestOps[w.Opcode] == nil {
@@ -176,7 +181,8 @@ func (x *transmission) singleExtent(w *qp.SendWQE) (key uint32, e extent, ok boo
 }
 
 // fill reads ahead bytes of the region at addr, at least n and at most maxStage, and returns the
-// first n. If that fails it reads only n bytes; if that fails too, it returns nil.
+// first n. If the read fails, fill reads only n bytes; if that fails too, it returns nil. f owns
+// the memory.
 func (s *stage) fill(f *packet.Frame, region *mr.Region, addr, n, ahead uint64) []byte {
 	b := f.Alloc(int(max(n, min(ahead, maxStage))))
 	// The bytes ahead may lie in a page that the program has unmapped; those of this packet must be
@@ -191,8 +197,8 @@ func (s *stage) fill(f *packet.Frame, region *mr.Region, addr, n, ahead uint64) 
 }
 
 // resolve looks up the region of every segment and checks access. Segments of length 0 need no key
-// (IBA 10.6.7.2.3). A region must belong to pd, contain the segment and permit need; reading needs
-// no right.
+// (IBA 10.6.7.2.3). A region must belong to pd, contain the segment and grant the access right
+// need; need is 0 for reading, which needs no right.
 func resolve(keys *mr.Finder, pd *mr.PD, sg []qp.Segment, need mr.Access) mr.Fault {
 	for i := range sg {
 		s := &sg[i]
@@ -210,7 +216,7 @@ func resolve(keys *mr.Finder, pd *mr.PD, sg []qp.Segment, need mr.Access) mr.Fau
 	return mr.OK
 }
 
-// scatter is [StoreBatch.scatter] for a message of one packet, without holding back.
+// scatter is [StoreBatch.scatter] for a message of one packet, which is stored at once.
 func scatter(sg []qp.Segment, off uint64, b []byte) mr.Fault {
 	return (*StoreBatch)(nil).scatter(nil, 0, sg, off, b, true)
 }

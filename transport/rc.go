@@ -45,7 +45,7 @@ func NewRC(q *qp.QP, keys *mr.Table, cfg *Config) *RC {
 
 // Modified applies the current state and attributes of the queue pair (IBA 10.3.1). RTR starts the
 // responder at rq_psn, and RTS the requester at sq_psn. ERR flushes both queues. RESET empties them
-// and resets the machine, which keeps only its congestion control, its share and its pool.
+// and resets the machine, which keeps only its congestion control, its [Share] and its [EarlyPool].
 func (c *RC) Modified(now Time) {
 	was := c.takeState()
 	a := &c.qp.Attr
@@ -63,7 +63,7 @@ func (c *RC) Modified(now Time) {
 			c.rsp.start(a.RQPSN)
 		}
 	case qp.RTS:
-		// RTS after SQD continues with the PSNs and requests of before.
+		// RTS after SQD continues with the PSNs and requests that the requester had.
 		if was == qp.RTR {
 			c.req.start(a.SQPSN, c.qp.SQ.Head(), WindowLimits{c.window, c.maxWindow}, a.RetryCnt, a.RNRRetry)
 		}
@@ -97,8 +97,8 @@ func (c *RC) setPath(mtu uint32) {
 	}
 }
 
-// Receive processes one packet for this queue pair. p is borrowed for the call. So is its payload,
-// but after [RC.ShareStoreBatch] until the next [StoreBatch.Settle].
+// Receive processes one packet for this queue pair. p and its payload are borrowed for the call;
+// after [RC.ShareStoreBatch], the payload is borrowed until the next [StoreBatch.Settle].
 //
 // The opcode decides whether the requester or the responder gets the packet. FECN and BECN of a
 // request have no effect (IBA CA17-29). A packet with an opcode of another service, or one that the
@@ -140,8 +140,8 @@ func (c *RC) mayReceive() bool { return c.state == qp.RTR || c.state == qp.RTS |
 // Transmit appends to dst at most limit packets that may be sent now. It reports whether more can
 // be sent at once, except responses that [RC.HoldReplays] holds back. The Header and Payload of
 // each frame are complete and Trailer has the pad bytes; the caller adds the ICRC. Payload is
-// borrowed from memory regions until dst is reset. Local work requests may take such a region
-// away, so they are executed only while dst is empty.
+// borrowed from memory regions until dst is reset. Local work requests may invalidate such a
+// region, so they are executed only while dst is empty.
 func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int) (more bool) {
 	x := transmission{core: &c.core, now: now, path: path, dst: dst, left: limit}
 	if dst.Len() == 0 && c.maySend() && c.rsp.reply.kind != replyError {
@@ -183,8 +183,8 @@ func (c *RC) HoldACK() bool {
 	return true
 }
 
-// mayHoldACK reports whether the responder has only an ACK of SENDs to send. It may follow
-// requests, because the IBA orders responses only among themselves (IBA 9.7.5.1).
+// mayHoldACK reports whether the responder has only an ACK of SENDs to send. Such an ACK may be
+// sent behind requests, because the IBA orders responses only among themselves (IBA 9.7.5.1).
 func (c *RC) mayHoldACK() bool {
 	r := &c.rsp
 	return r.reply.kind == replyACK && r.op == bth.OpSend && !r.inside && r.reads.len == 0 && c.maySend()
@@ -194,13 +194,13 @@ func (c *RC) mayHoldACK() bool {
 // send.
 func (c *RC) HasResponses() bool { return c.rsp.reads.len > 0 }
 
-// HoldReplays sets whether Transmit holds back the responses of READs that the peer requests
-// often: at least twice as many packets were sent again as the READ has responses, and 128 more.
-// Packets behind them in PSN order wait with them; requests of this end do not.
+// HoldReplays sets whether Transmit holds back the responses of READs that the peer requests often.
+// Of such a READ, with n responses, at least 2 × n + 128 packets were sent again. Responses and
+// acknowledgements behind them in PSN order wait too; requests of this end do not.
 func (c *RC) HoldReplays(hold bool) { c.rsp.hold = hold }
 
-// Replayed returns the number of packets of such responses that the last Transmit appended, and
-// whether it held some back.
+// Replayed returns how many response packets of READs that the peer requests often (see
+// [RC.HoldReplays]) the last Transmit appended, and whether it held some back.
 func (c *RC) Replayed() (packets int, held bool) { return c.rsp.repeated, c.rsp.held }
 
 // NextTimeout returns the time at which Timeout must be called, or false for never. It is the

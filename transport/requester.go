@@ -6,19 +6,19 @@ import (
 )
 
 // requester is the part of an RC that sends requests. Its PSNs always satisfy una <= send <= next:
-// those before una are acknowledged, [una, next) were sent at least once, and send is the next to
-// send. It is below next only after going back (go-back-N).
+// those before una are acknowledged, [una, next) were sent at least once, and send is the next PSN
+// to send. send is below next only after going back (go-back-N).
 //
-// una belongs to the work request at the head of the send queue, send to request number cur. PSNs
-// have 24 bits and wrap, and comparisons are modulo 2^24 (IBA 9.7.1).
+// una belongs to the work request at the head of the send queue, and send to the work request with
+// number cur. PSNs have 24 bits and wrap, and comparisons are modulo 2^24 (IBA 9.7.1).
 type requester struct {
 	una, send, next bth.PSN
 	cur             uint32
 	started         bool // the PSNs are valid: the queue pair has reached RTS
 
 	cc        Congestion
-	window    uint32 // PSNs that may be outstanding, as cc says
-	limited   bool   // the whole window was outstanding since the last OnAck of cc
+	window    uint32 // PSNs that may be outstanding: the window of cc
+	limited   bool   // the whole window was outstanding at some time since the last OnAck of cc
 	notBefore Time   // NotBefore of cc while packets wait for it, else 0
 
 	reads    int // READ and atomic requests sent whose responses are not complete, 0 to max_rd_atomic
@@ -40,7 +40,7 @@ type requester struct {
 }
 
 // infiniteRNR is the value of rnr_retry that means no limit (IBA 9.7.5.2.8). retry_cnt has no such
-// value: 7 means seven retries. Linux rxe takes 7 for no limit there too.
+// value: 7 means seven retries. Linux rxe takes 7 for no limit in retry_cnt too.
 const infiniteRNR = 7
 
 // start resets the requester: the queue pair enters RTS. psn is that of the first packet, head the
@@ -107,10 +107,10 @@ func waitsForData(w *qp.SendWQE) bool { return w.Opcode == qp.WRRead || isAtomic
 func isAtomic(w *qp.SendWQE) bool { return w.Opcode == qp.WRCmpSwap || w.Opcode == qp.WRFetchAdd }
 
 // goBack makes sending continue at una, the oldest unacknowledged PSN, also in the middle of a
-// message. It follows a timeout, an RNR NAK, an implied NAK, a repair in vain, and, from a peer
-// that does not keep early packets, a sequence NAK. The timer starts with the first packet sent:
-// the rest of the old time does not apply to the retransmission. A request that is repeated keeps
-// its PSNs, because the responder must recognize it as a duplicate if it has executed it.
+// message. goBack is called after a timeout, an RNR NAK, an implied NAK, a repair in vain and, if
+// the peer does not keep early packets, a sequence NAK. The local ACK timer starts anew with the
+// first packet sent. A request that is repeated keeps its PSNs, because the responder must
+// recognize it as a duplicate if it has executed it.
 func (c *RC) goBack() {
 	r := &c.req
 	r.armed = false
@@ -122,9 +122,9 @@ func (c *RC) goBack() {
 	r.repairingForNAK, r.wentBackForNAK, r.sampling = false, false, false
 }
 
-// spendRetry takes one retry from the budget of retry_cnt. If none is left, it fails the queue pair
-// with RETRY_EXC_ERR and returns false (IBA 9.7.6.1.3). So the first transmission may be followed
-// by retry_cnt others without progress.
+// spendRetry takes one retry from the budget of retry_cnt and returns true. If no retry is left, it
+// fails the queue pair with RETRY_EXC_ERR and returns false (IBA 9.7.6.1.3). So the first
+// transmission may be followed by retry_cnt retransmissions without progress.
 func (c *RC) spendRetry() bool {
 	if c.req.retries == 0 {
 		c.count.RetryExceeded++
@@ -135,15 +135,15 @@ func (c *RC) spendRetry() bool {
 	return true
 }
 
-// spendRetryOnNAK is spendRetry for a sequence NAK or an implied NAK. After a timeout, and until
-// una advances, a NAK takes no retry: the timeout may have taken one for the same loss. The retries
-// still run out, because only the first NAK in that time causes a retransmission; after it, the
+// spendRetryOnNAK is spendRetry for a sequence NAK or an implied NAK. After a timeout, a NAK takes
+// no retry until una advances, because the timeout may have taken a retry for the same loss. The
+// retries still run out: in that time, only the first NAK causes a retransmission, and then the
 // timer expires again.
 func (c *RC) spendRetryOnNAK() bool { return c.req.backoff > 0 || c.spendRetry() }
 
-// progressed is called when una has advanced by n: it restores the retry budgets, lets the window
-// grow, and restarts the timer for what is still outstanding. The timer thus measures the time
-// since the last progress and not the age of a packet.
+// progressed is called when una has advanced by n PSNs. It restores the retry budgets, lets the
+// window grow, and restarts the timer for what is still outstanding. The timer thus measures the
+// time since the last progress and not the age of a packet.
 func (c *RC) progressed(now Time, n uint32) {
 	r := &c.req
 	c.onAck(now, n)
@@ -215,13 +215,14 @@ type cursor struct {
 	repair bool   // retransmission out of order: sending of new packets continues at r.send
 }
 
-// span is the range of PSNs from first up to but not including end. It is empty if they are
-// equal.
+// span is the range of PSNs from first up to but not including end. It is empty if first equals
+// end.
 type span struct{ first, end bth.PSN }
 
 func (s span) empty() bool { return s.first == s.end }
 
-// locate returns the position of psn, which must have been sent and not acknowledged.
+// locate returns the position of psn and its work request. psn must have been sent and not
+// acknowledged.
 func (c *RC) locate(psn bth.PSN) (at cursor, w *qp.SendWQE) {
 	at = cursor{psn: psn, index: c.qp.SQ.Head()}
 	for {
@@ -248,8 +249,8 @@ func (r *requester) windowLeft(psn bth.PSN) uint32 {
 const maxOutstanding = 1<<23 - 1
 
 // sendWindowLeft returns how many packets of SENDs and WRITEs from psn on may be sent. During a
-// repair, a peer that keeps early packets has those behind the gap, so they are not in flight any
-// more, and as many again may be sent.
+// repair, a peer that keeps early packets has the packets behind the gap, so they are not in flight
+// any more, and twice the window may be sent.
 func (r *requester) sendWindowLeft(psn bth.PSN) uint32 {
 	used, most := distance(r.una, psn), r.window
 	if r.repairingForNAK && r.peerKeepsEarly {
@@ -291,8 +292,8 @@ func (r *requester) onNAK(now Time, kind LossKind, repeated uint32) {
 }
 
 // receiveCNP processes a congestion notification packet: a switch has marked a packet that this end
-// sent, and the peer reports it (IBA A17.9.3). The CNP has no PSN that must be checked, and the 16
-// bytes behind its BTH are ignored (figure 6).
+// sent, and the peer reports it (IBA A17.9.3). The PSN of a CNP is not checked, and the 16 bytes
+// behind its BTH are ignored (figure 6).
 func (c *RC) receiveCNP(now Time) Verdict {
 	if !c.req.started {
 		return WrongState

@@ -3,12 +3,12 @@ package transport
 import "github.com/gorxe/gorxe/qp"
 
 // This file executes the work requests that send nothing: invalidation of a local key, binding of a
-// memory window, registration of a fast-register region. They change the key table in their turn of
+// memory window, registration of a fast-register region. They change the key table in the order of
 // the send queue, so that a request posted behind one of them may use the new key.
 
-// executeLocal executes local work requests that are next in the send queue. No payload may be
-// borrowed: the requests complete at once, and the program may then write to memory to which they
-// have ended a peer's access.
+// executeLocal executes local work requests that are next in the send queue. The batch must not
+// borrow payload: the requests complete at once, and then the program may write to memory whose key
+// they have invalidated.
 func (c *RC) executeLocal() {
 	r, sq := &c.req, c.qp.SQ
 	for r.repair.empty() && r.cur != sq.Tail() {
@@ -18,13 +18,13 @@ func (c *RC) executeLocal() {
 	}
 }
 
-// local executes the local work request at cur and reports whether the next request may begin. It
-// uses no PSN. It stays in the queue, as done, until all earlier requests are complete, and going
-// back skips it.
+// local executes the local work request at cur and reports whether the next request may begin. The
+// request uses no PSN. It stays in the queue, marked as started with 0 packets, until all earlier
+// requests are complete, and going back skips it.
 //
-// A LOCAL_INV waits for all earlier requests, which may need the key: the local invalidate fence of
-// IBA 10.6.5.1, here always as in Linux rxe. A request that fails is tried again until it is the
-// oldest, so that completions keep their order.
+// A LOCAL_INV waits for all earlier requests, which may need the key. This is the local invalidate
+// fence of IBA 10.6.5.1; it applies to every LOCAL_INV, as in Linux rxe. A request that fails is
+// tried again until it is the oldest, so that completions keep their order.
 func (c *RC) local(w *qp.SendWQE) bool {
 	r := &c.req
 	if w.Opcode == qp.WRLocalInv && r.cur != c.qp.SQ.Head() {
@@ -62,8 +62,8 @@ func (c *core) execute(w *qp.SendWQE) qp.WCStatus {
 	return qp.WCSuccess
 }
 
-// finishHead completes the oldest work request with success, and the finished local ones behind
-// it.
+// finishHead completes the oldest work request with success, and the finished local work requests
+// behind it.
 func (c *RC) finishHead() {
 	c.completeHead(qp.WCSuccess)
 	c.retire()

@@ -10,9 +10,10 @@ import (
 // requests before its PSN, or implies a NAK of a READ or atomic among them whose data is missing
 // (IBA 9.7.5.1.2). Then comes its meaning for the request that has this PSN.
 
-// response processes a response. A PSN before una is a duplicate, and one that was never sent a
-// ghost: both are ignored. Credits and MSN in the AETH are ignored, as in Linux rxe: this package
-// uses no end-to-end flow control, so a SEND without a receive costs an RNR NAK.
+// response processes a response. A response with a PSN before una is a duplicate; a response with a
+// PSN that was never sent is a ghost. Both are ignored. Credits and MSN in the AETH are ignored, as
+// in Linux rxe: this package uses no end-to-end flow control, so a SEND without a receive costs an
+// RNR NAK.
 func (c *RC) response(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.req
 	if !r.started {
@@ -82,7 +83,7 @@ func (c *RC) acknowledge(now Time, end bth.PSN) bool {
 }
 
 // ack processes an ACK, which acknowledges all PSNs up to psn. If it passes a READ or an atomic
-// without its data, it is an implied NAK of that request (IBA 9.7.5.1.2).
+// whose data has not arrived, it is an implied NAK of that request (IBA 9.7.5.1.2).
 func (c *RC) ack(now Time, psn bth.PSN) Verdict {
 	if !c.acknowledge(now, psn.Add(1)) {
 		return c.impliedNAK(now)
@@ -94,11 +95,11 @@ func (c *RC) ack(now Time, psn bth.PSN) Verdict {
 	return Accepted
 }
 
-// impliedNAK goes back to the oldest READ or atomic whose data is missing, once before una advances
-// again. The packets that follow the loss each imply the same NAK, so only the first of them counts
-// as one retry.
+// impliedNAK goes back to the oldest READ or atomic whose data is missing, but only once until una
+// advances. Each response that follows the loss implies the same NAK; only the first of them takes
+// a retry.
 func (c *RC) impliedNAK(now Time) Verdict {
-	// Every response behind the lost one arrives here, until the requested one does.
+	// Each response behind the lost response leads here, until the retransmitted response arrives.
 	if c.req.actedOnNAK {
 		return OutOfSequence
 	}
@@ -112,8 +113,8 @@ func (c *RC) impliedNAK(now Time) Verdict {
 }
 
 // sequenceNAK processes NAK PSN sequence error: the peer has executed all requests before psn and
-// expects psn (IBA 9.7.5.2). Only the first NAK before una advances again causes a retransmission:
-// further ones until then name the same packet.
+// expects psn (IBA 9.7.5.2). Only the first NAK causes a retransmission until una advances: further
+// NAKs name the same packet.
 func (c *RC) sequenceNAK(now Time, psn bth.PSN) Verdict {
 	r := &c.req
 	c.count.SequenceNAKsTaken++
@@ -132,8 +133,8 @@ func (c *RC) sequenceNAK(now Time, psn bth.PSN) Verdict {
 }
 
 // rnrNAK processes an RNR NAK: the peer had no receive for psn. The requester waits for the time
-// of the timer code and then goes back to psn, up to rnr_retry times (IBA 9.7.5.2.8). Only the
-// timer, or an acknowledgement of psn, ends the wait.
+// that the timer code means and then goes back to psn, up to rnr_retry times (IBA 9.7.5.2.8). Only
+// the timer, or an acknowledgement of psn, ends the wait.
 func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 	r := &c.req
 	c.count.RNRNAKsTaken++
@@ -162,9 +163,9 @@ func (c *RC) rnrNAK(now Time, psn bth.PSN, code uint8) Verdict {
 }
 
 // errorNAK fails the request at psn (IBA 9.7.5.2): the status is that of the NAK code, and all
-// later requests are flushed. Earlier requests were executed. But if the data of a READ among them
-// was lost, it cannot be requested again: the READ then fails with that status, and the request at
-// psn is flushed.
+// later requests are flushed. Earlier requests were executed. But if data of an earlier READ was
+// lost, it cannot be requested again: the READ then fails with the status, and the request at psn
+// is flushed.
 func (c *RC) errorNAK(now Time, psn bth.PSN, s bth.Syndrome) Verdict {
 	c.count.ErrorNAKsTaken++
 	c.acknowledge(now, psn)

@@ -6,11 +6,11 @@ import (
 )
 
 // Go-back-N sends all outstanding packets again. That is a waste if the peer keeps the packets
-// behind a gap: it needs only the missing one. The peer shows whether it keeps them. The
-// requester sends only the packet that the NAK names (a repair) and continues with new packets;
-// the answer covers the packets behind the gap, or it does not. After maxVainRepairs repairs in
-// vain in a row, the requester goes back after each NAK, until an acknowledgement covers packets
-// that it has not sent again.
+// behind a gap: it needs only the missing one. The peer shows whether it keeps them. The requester
+// sends only the packet that the NAK names (a repair) and continues with new packets. If the answer
+// covers only the repaired packet and not the packets behind the gap, the repair was in vain. After
+// maxVainRepairs repairs in vain in a row, the requester goes back after each NAK, until an
+// acknowledgement covers packets that were not sent again.
 //
 // The IBA neither requires nor forbids this: a responder may acknowledge what it has executed at
 // any time, and it treats a packet sent twice as a duplicate. Linux rxe does not keep early
@@ -23,21 +23,22 @@ import (
 // packets in a row.
 const maxVainRepairs = 3
 
-// repairs is what a requester knows about early packets at its peer, and the state of the current
-// repair. Only the first NAK before una advances is acted on, so at most one NAK is being repaired.
+// repairs is the state of the current repair and what a requester knows about the peer: whether it
+// keeps early packets. Only the first NAK before una advances is acted on, so at most one NAK is
+// being repaired.
 type repairs struct {
 	vainRepairsLeft uint8 // remainder of maxVainRepairs
 	peerKeepsEarly  bool  // the peer has kept early packets on this connection
 
-	repair          span    // PSNs to be sent again, before all others
+	repair          span    // PSNs to be sent again, before any other packet
 	repairingForNAK bool    // the repair answers a NAK: the peer has received packets behind it
 	repairEnd       bth.PSN // PSN behind the repaired packet, if repairingForNAK
 
-	wentBackForNAK bool // after a sequence NAK, until una advances; never for Linux rxe
+	wentBackForNAK bool // went back after a sequence NAK, and una has not advanced; never for Linux rxe
 }
 
 // repairOrGoBack does what a sequence NAK for una requests. vain means that the last repair was in
-// vain: then everything is sent again.
+// vain; in that case everything is sent again.
 func (c *RC) repairOrGoBack(now Time, vain bool) {
 	r := &c.req
 	if vain || r.vainRepairsLeft == 0 || c.peer == peerRxe {
@@ -98,15 +99,15 @@ func (r *requester) takeVainRepair() bool {
 	return true
 }
 
-// sendRepair sends the packets that are to be sent again, and reports whether there was room for
-// all.
+// sendRepair sends the packets that are to be sent again, and reports whether it has sent all of
+// them.
 func (c *RC) sendRepair(x *transmission) bool {
 	r := &c.req
 	for !r.repair.empty() {
 		at, w := c.locate(r.repair.first)
 		at.repair = true
 		took := c.emit(x, w, at)
-		if took == 0 || !r.started { // the queue pair fails if the memory is gone
+		if took == 0 || !r.started { // no room, or the queue pair failed because the memory was deregistered
 			return false
 		}
 		r.repair.first = r.repair.first.Add(took)
@@ -129,7 +130,7 @@ type rttEstimator struct {
 	srtt, rttvar Time    // smoothed RTT and its variation
 	sampling     bool    // an RTT sample is being taken
 	samplePSN    bth.PSN // PSN of its packet, which was sent once
-	sampleAt     Time    // time at which that was sent
+	sampleAt     Time    // time at which that packet was sent
 
 	probeAt            Time  // time of the next probe, 0 for none
 	probes             uint8 // probes since the last progress
@@ -137,7 +138,7 @@ type rttEstimator struct {
 }
 
 // startSample starts an RTT sample with a packet that has AckReq, if the peer may be probed and no
-// sample is being taken. It does not while a packet is missing, because the answer would take
+// sample is being taken. It starts none while a packet is missing, because the answer would take
 // longer. One sample per round trip is enough (RFC 6298, section 3).
 func (r *requester) startSample(now Time, psn bth.PSN) {
 	if r.peerKeepsEarly && !r.sampling && !r.actedOnNAK && r.probes == 0 {
@@ -163,11 +164,11 @@ func (r *requester) endSample(now Time) {
 	r.rttvar += (max(off, -off) - r.rttvar) / 4
 }
 
-// scheduleProbe schedules the next probe. The first follows after the retransmission timeout of
-// RFC 6298, SRTT + 4 RTTVAR, but at least Config.ProbeAfter. Each further one follows after twice
-// the time before (rule 5.5). RFC 6298 recommends a minimum of one second; ProbeAfter replaces it,
-// because a probe is one packet and does not reduce the window. There is none after the local ACK
-// timeout.
+// scheduleProbe schedules the next probe. The first follows after the retransmission timeout of RFC
+// 6298, SRTT + 4 RTTVAR, but at least Config.ProbeAfter. The time doubles for each further probe
+// (rule 5.5). RFC 6298 recommends a minimum of one second; ProbeAfter replaces it, because a probe
+// is one packet and does not reduce the window. A probe that would be due after the local ACK
+// timeout is not scheduled.
 func (c *RC) scheduleProbe(now Time) {
 	r := &c.req
 	r.probeAt = 0

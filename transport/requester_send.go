@@ -58,8 +58,8 @@ func (c *RC) send(x *transmission) {
 	}
 }
 
-// sendQueued sends repairs and then queued requests. The caller has checked that the requester
-// may send. If the queue pair fails, it returns at once.
+// sendQueued sends repairs and then queued requests. The caller has checked that the requester may
+// send. If the queue pair fails, sendQueued returns at once.
 func (c *RC) sendQueued(x *transmission) {
 	r := &c.req
 	sq := c.qp.SQ
@@ -113,8 +113,8 @@ func (c *RC) held(w *qp.SendWQE) bool {
 	return c.state == qp.SQD || w.Flags&qp.Fence != 0 && c.req.reads > 0
 }
 
-// emit appends the packet of w at a position to the batch and returns the number of PSNs used, 0
-// if it cannot be sent. It changes neither c.req.send nor c.req.repair.
+// emit appends the packet of w at a position to the batch and returns the number of PSNs used, 0 if
+// the packet cannot be sent. It changes neither c.req.send nor c.req.repair.
 func (c *RC) emit(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	switch {
 	case w.Opcode == qp.WRRead:
@@ -130,11 +130,11 @@ func (c *RC) emit(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 }
 
 // readSlot reports whether a READ or atomic may be sent: fewer than max_rd_atomic are outstanding,
-// or it is repaired and thus one of those. The responder has resources for that many and may refuse
-// the next one with NAK invalid request (IBA 9.4.4, 9.4.5).
+// or it is a repair, so it is one of those outstanding. The responder has resources for
+// max_rd_atomic of them and may refuse a further one with NAK invalid request (IBA 9.4.4, 9.4.5).
 func (c *RC) readSlot(at cursor) bool { return at.repair || c.req.reads < int(c.qp.Attr.MaxRdAtomic) }
 
-// takeReadSlot counts a READ or atomic that is sent.
+// takeReadSlot counts a READ or atomic that is sent, unless it is a repair.
 func (r *requester) takeReadSlot(at cursor) {
 	if !at.repair {
 		r.reads++
@@ -163,14 +163,15 @@ func (c *RC) sent(now Time, n uint32) {
 	}
 }
 
-// startWQE assigns PSNs to w, from psn on, and looks up its regions. Local faults are found here,
-// before any packet of the message is sent: LOC_QP_OP_ERR for a request that the queue pair does
-// not permit, LOC_PROT_ERR for a local key, range or right.
+// startWQE assigns PSNs to w, from psn on, and looks up its regions. It returns success, or the
+// status with which w fails. Local faults are found here, before any packet of the message is sent:
+// LOC_QP_OP_ERR for a request that the queue pair does not permit, LOC_PROT_ERR for a local key,
+// range or right.
 func (c *core) startWQE(w *qp.SendWQE, psn bth.PSN) qp.WCStatus {
 	if w.FailStatus != qp.WCSuccess {
 		return w.FailStatus
 	}
-	// With max_rd_atomic 0 it could never be sent.
+	// With max_rd_atomic 0, w could never be sent.
 	if usesReadSlot(w) && c.qp.Attr.MaxRdAtomic == 0 {
 		return qp.WCLocQPOpErr
 	}
@@ -221,8 +222,8 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	last := at.packet == w.Packets-1
 	begins, ends := at.packet%w.Chunk == 0, last || (at.packet+1)%w.Chunk == 0
 	p := c.packetOf(requestOps[w.Opcode].pick(begins, ends), at.psn)
-	// The last packet of a message needs an ACK to complete, and the one that uses up the window or
-	// the share needs one to send more.
+	// The last packet of a message needs an ACK so that the work request completes. A packet that
+	// uses up the window or the share needs an ACK so that more can be sent.
 	p.AckReq = last || at.repair || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery || x.left == 1 && r.shareIsUsed()
 	c.requestHeaders(p, w, last)
 	if w.Chunk < w.Packets {
@@ -273,7 +274,7 @@ func (c *core) requestHeaders(p *bth.Packet, w *qp.SendWQE, last bool) {
 }
 
 // sendRead sends the READ request for a chunk, or for the rest of it from the position on. It
-// returns the number of PSNs that the responses use, 0 if it cannot be sent.
+// returns the number of PSNs that the responses use, 0 if the request cannot be sent.
 //
 // A repeated READ request may ask for the missing end only. Its PSN, address and length must then
 // name exactly a part of the first request, so that late responses to either have equal PSNs and

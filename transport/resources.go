@@ -7,7 +7,7 @@ import (
 
 // This file keeps the requests that have a response of their own. A READ, an atomic, a FLUSH or an
 // ATOMIC WRITE whose response was lost arrives again, as a duplicate. A READ can be executed again;
-// an atomic must not, so its result is stored. The number of resources is negotiated when the
+// an atomic must not be, so its result is stored. The number of resources is negotiated when the
 // connection is made: max_dest_rd_atomic of this end is the maximum for max_rd_atomic of the peer.
 // FLUSHes have resources of their own.
 
@@ -22,10 +22,10 @@ type resource struct {
 	region     *mr.Region // region of a READ, nil if length is 0
 	value      uint64     // original value that an atomic returns
 	msn        uint32     // MSN of its responses
-	sent       uint32     // READ responses sent at least once, from the first on
-	resent     uint32     // READ responses sent again
+	sent       uint32     // number of READ responses sent at least once
+	resent     uint32     // number of times that READ responses were sent again
 	valid      bool       // in use
-	busy       bool       // a job has it
+	busy       bool       // a job sends its responses
 }
 
 // job is a request whose responses are being sent. Each call of Transmit continues it where the
@@ -47,15 +47,15 @@ type job struct {
 type resources struct {
 	ring    ring  // resources of READs, atomics and ATOMIC WRITEs: max_dest_rd_atomic
 	flushes ring  // resources of FLUSHes, which max_dest_rd_atomic does not limit
-	jobs    []job // a ring too, of one job for each resource
-	first   int   // index in jobs of the first job
+	jobs    []job // circular buffer with room for one job per resource
+	first   int   // index in jobs of the first job: that with the lowest PSN
 	len     int   // number of jobs
 }
 
-// ring is a set of resources; a new request gets the oldest.
+// ring is a circular buffer of resources; a new request gets the oldest resource.
 type ring struct {
 	slots []resource
-	write int // index of the oldest
+	write int // index of the oldest resource
 }
 
 // reset makes all resources free and removes all jobs.
@@ -83,7 +83,7 @@ func (r *resources) drop() {
 	r.len = 0
 }
 
-// remove removes job i. That of the first job, nearly always it, takes constant time.
+// remove removes job i. The time is constant for the first job, which is the usual case.
 func (r *resources) remove(i int) {
 	r.job(i).res.busy = false
 	for ; i > 0; i-- {
@@ -95,11 +95,11 @@ func (r *resources) remove(i int) {
 	r.len--
 }
 
-// claim returns the oldest resource of g, which has limit of them, for a new request. If the
-// responses to the old request are still being sent for the first time, claim returns nil: the peer
-// has more than limit requests outstanding. If they are being sent again, claim removes that job:
-// the new request shows that the peer has received them, because a peer with at most limit requests
-// outstanding does not repeat older ones.
+// claim returns the oldest resource of g for a new request. limit is the number of resources that g
+// must have. If the responses to the old request are still being sent for the first time, claim
+// returns nil: the peer has more than limit requests outstanding. If they are being sent again,
+// claim removes the job that sends them: the new request shows that the peer has received them,
+// because a peer with at most limit requests outstanding does not repeat older ones.
 func (r *resources) claim(g *ring, limit int) *resource {
 	r.resize(g, limit)
 	res := &g.slots[g.write]
@@ -113,7 +113,7 @@ func (r *resources) claim(g *ring, limit int) *resource {
 	return res
 }
 
-// free returns how many resources claim can return in a row.
+// free returns how many resources claim can return in a row with this limit.
 func (r *resources) free(g *ring, limit int) int {
 	r.resize(g, limit)
 	for n := range limit {
@@ -157,7 +157,7 @@ func (r *resources) resize(g *ring, n int) {
 	r.jobs, r.first = jobs, 0
 }
 
-// at returns the resource of the response with this PSN, or nil.
+// at returns the resource that has a response with this PSN, or nil.
 func (r *resources) at(psn bth.PSN) *resource {
 	for _, slots := range [...][]resource{r.ring.slots, r.flushes.slots} {
 		for i := range slots {
@@ -183,8 +183,8 @@ func (r *resources) find(res *resource) int {
 	return -1
 }
 
-// insert adds a job in PSN order. Responses must be sent in that order; for those of duplicates,
-// see IBA C9-110: one with an earlier PSN interrupts an answer that has begun.
+// insert adds a job in PSN order. Responses must be sent in that order. A duplicate with an earlier
+// PSN therefore interrupts an answer that has begun (IBA C9-110).
 func (r *resources) insert(j job) {
 	i := r.len
 	for r.len++; i > 0 && j.next.Before(r.job(i-1).next); i-- {
@@ -194,9 +194,9 @@ func (r *resources) insert(j job) {
 	j.res.busy = true
 }
 
-// matches reports whether duplicate request p names the same memory as the first one, off bytes
-// into it. A repeated READ may name the end of its first range only, with the PSN that belongs to
-// it (IBA 9.4.4).
+// matches reports whether duplicate request p names the memory of the request that res stores,
+// beginning off bytes into its range. A repeated READ may name only the end of the range, with the
+// PSN of the first response to that end (IBA 9.4.4).
 func (res *resource) matches(p *bth.Packet, off uint64) bool {
 	switch res.op {
 	case bth.OpCmpSwap, bth.OpFetchAdd:
@@ -212,15 +212,16 @@ func (res *resource) matches(p *bth.Packet, off uint64) bool {
 func (res *resource) invalidated() bool { return res.length > 0 && !res.region.Valid() }
 
 // A duplicate READ request of about 60 bytes can cause a response of 2 GiB, so the cost of
-// duplicates is limited: the responses of a READ are sent again up to maxResent times, those of a
-// short one some more. A requester with retry_cnt 7 to which nothing gets through requests seven
-// times more. One that loses 1 % of the responses sends one request for each loss, which is
-// answered in part only. Where packets are reordered at random, each response may need several
-// requests.
+// duplicates is limited. For a READ of n responses, up to maxResent × (n + shortReadPackets)
+// packets are sent again; after holdAfterResent × (n + shortReadPackets) packets, they may wait for
+// other traffic. A requester with retry_cnt 7 that receives no response requests all of them seven
+// times more. A requester that loses 1 % of the responses sends one request for each loss, and each
+// is answered from the lost response on. Where packets are reordered at random, each response may
+// need several requests.
 const (
 	holdAfterResent  = 2
 	maxResent        = 16
-	shortReadPackets = 64 // packets
+	shortReadPackets = 64
 )
 
 // oftenReplayed reports whether so many responses of a READ were sent again that the rest may wait
@@ -230,12 +231,13 @@ func (res *resource) oftenReplayed() bool { return res.wasResent(holdAfterResent
 // replayLimitReached reports whether the responses of a READ are not sent again any more.
 func (res *resource) replayLimitReached() bool { return res.wasResent(maxResent) }
 
-// wasResent reports whether the responses were sent again the given number of times.
+// wasResent reports whether times × (n + shortReadPackets) packets of a READ of n responses were
+// sent again.
 func (res *resource) wasResent(times uint64) bool {
 	return uint64(res.resent) >= times*uint64(distance(res.first, res.end)+shortReadPackets)
 }
 
-// countSent counts response k, where 0 is the first of the READ.
+// countSent counts response k as sent or as sent again; the first response has k = 0.
 func (res *resource) countSent(k uint32) {
 	if k < res.sent {
 		res.resent++
@@ -251,9 +253,11 @@ func (j *job) alreadySent(psn bth.PSN) bool {
 	return j.next != j.from && distance(j.res.first, psn) < distance(j.res.first, j.next)
 }
 
-// repeat restarts j at psn if the requester has received the beginning of the answer and misses
-// what was sent since. A copy of the request that j answers, or of an earlier one, does not
-// interrupt j, since frequent copies would prevent its end: it is answered when j is complete.
+// repeat handles a duplicate request with PSN psn while j answers the same READ. It restarts j at
+// psn if the requester has received the beginning of the answer and misses what was sent since. A
+// copy of the request that j answers, or of an earlier request, does not interrupt j, because
+// frequent copies would prevent its end: the copy is answered when j is complete. resume is as in
+// job.
 func (j *job) repeat(psn bth.PSN, resume bool) {
 	first := j.res.first
 	switch {
@@ -264,7 +268,8 @@ func (j *job) repeat(psn bth.PSN, resume bool) {
 	}
 }
 
-// startAt makes psn the next response of j and the first of its answer.
+// startAt makes psn the PSN of the next response of j, which is the first of its answer. resume is
+// as in job.
 func (j *job) startAt(psn bth.PSN, resume bool) {
 	j.from, j.next, j.begun, j.resume = psn, psn, false, resume
 }

@@ -37,9 +37,9 @@ type responder struct {
 
 	ackHeld bool // Transmit sends the pending ACK behind requests
 	// Of responses to READs that the peer requests often (see RC.HoldReplays).
-	hold     bool // they are held back
+	hold     bool // Transmit holds them back
 	held     bool // the last Transmit held some back
-	repeated int  // number of packets of them that the last Transmit appended
+	repeated int  // number of their packets that the last Transmit appended
 }
 
 // nakKind is the reason of a NAK that requests a packet.
@@ -86,7 +86,8 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	}
 	c.raiseCommEst()
 	v := c.perform(p, info)
-	// The packet may have closed a gap. If it was refused, the requester sends the kept ones again.
+	// The packet may have closed a gap. If it was refused, the requester sends the kept packets
+	// again.
 	if r.early.kept > 0 {
 		if v == Accepted {
 			c.executeEarly()
@@ -97,8 +98,8 @@ func (c *RC) request(now Time, p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return v
 }
 
-// perform executes the packet at expected. SENDs, WRITEs and atomics take effect in the order in
-// which they were posted (IBA 9.5); a READ is only queued, and its memory is read when its
+// perform executes p, whose PSN is the expected one. SENDs, WRITEs and atomics take effect in the
+// order in which they were posted (IBA 9.5); a READ is only queued, and its memory is read when its
 // responses are sent.
 func (c *RC) perform(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if !c.inOrder(p, info) {
@@ -129,7 +130,7 @@ func (c *RC) perform(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 
 // requestMissing requests the packet at expected with a sequence NAK, once until that packet
 // arrives (IBA 9.7.4.1.2): the packets that follow a gap in one window all show the same loss.
-// After an RNR NAK there is none, because the requester goes back in any case.
+// After an RNR NAK, no sequence NAK is sent, because the requester goes back in any case.
 func (c *RC) requestMissing() {
 	r := &c.rsp
 	if r.nak == nakNone {
@@ -139,9 +140,8 @@ func (c *RC) requestMissing() {
 	}
 }
 
-// inOrder reports whether the opcode of the packet may follow that of the one before
-// (IBA 9.7.4.1.3) and its payload has a length that its position in the message permits
-// (IBA 9.7.4.1.6).
+// inOrder reports whether the opcode of p may follow that of the packet before (IBA 9.7.4.1.3) and
+// the payload of p has a length that the position of p in the message permits (IBA 9.7.4.1.6).
 func (c *RC) inOrder(p *bth.Packet, info *bth.OpcodeInfo) bool {
 	r := &c.rsp
 	// A message must end before the next one starts (IBA 9.7.4.1.3).
@@ -151,7 +151,7 @@ func (c *RC) inOrder(p *bth.Packet, info *bth.OpcodeInfo) bool {
 	return r.continues(info.Op) && payloadFits(info.Pos, len(p.Payload), c.mtu)
 }
 
-// executed advances past the packet at expected and acknowledges it if it has AckReq. The MSN
+// executed makes the PSN behind p the expected one and queues an ACK if p has AckReq. The MSN
 // counts messages, so only their last packet increments it (IBA 9.7.7).
 func (c *RC) executed(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
@@ -185,7 +185,7 @@ func (c *RC) queueErrorNAK(s bth.Syndrome, status qp.WCStatus) Verdict {
 	r := &c.rsp
 	c.storeBatch.drop(&c.core)
 	if r.reply.kind == replyError {
-		return fatal(r.reply.syndrome).verdict // drop stored an earlier message, and that failed
+		return fatal(r.reply.syndrome).verdict // drop has tried to store an earlier message and failed
 	}
 	told := c.hasRecv && status != qp.WCSuccess
 	if told {
@@ -208,8 +208,8 @@ func (c *RC) queueRNRNAK() Verdict {
 	return NoReceive
 }
 
-// takeSend executes a packet of a SEND. Its first packet takes a receive; without one, RNR NAK is
-// the answer and the packet stays expected (IBA 9.7.5.2.8).
+// takeSend executes a packet of a SEND. Its first packet takes a receive. If there is no receive,
+// the answer is an RNR NAK, and the PSN of the packet stays the expected one (IBA 9.7.5.2.8).
 func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	if info.Starts() {
@@ -232,7 +232,7 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		return c.queueErrorNAK(bth.NakRemoteOperational, qp.WCLocProtErr)
 	}
 	r.receivedBytes += uint64(len(p.Payload))
-	// The data must be stored before the key is invalidated, since it may be a key to the same
+	// The data must be stored before the key is invalidated, since the key may be one to the same
 	// memory. A key that the sender may not invalidate gets NAK remote access error. Linux rxe
 	// acknowledges such a SEND and fails at its own end only.
 	if info.Headers&bth.HasIETH != 0 && !c.storeHeld() {
@@ -254,8 +254,8 @@ func (c *RC) storeHeld() bool {
 	return c.rsp.reply.kind != replyError
 }
 
-// endMessage ends a message. If receives, c.wc is the completion of its receive, which is generated
-// when the message is stored.
+// endMessage ends a message. If receives is true, the message has a receive, and its completion
+// c.wc is generated when the message is stored.
 func (c *RC) endMessage(receives bool) {
 	if m := c.storeBatch.finish((*respondingRC)(c)); m != nil {
 		m.msn, m.tells, m.wc = c.rsp.msn, receives, c.wc

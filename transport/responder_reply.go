@@ -16,7 +16,7 @@ const (
 	replyNone  replyKind = iota
 	replyACK             // ACK of all PSNs up to psn
 	replyNAK             // sequence or RNR NAK at psn, which acknowledges all earlier PSNs
-	replyError           // error NAK at psn; the queue pair enters ERR when it is sent
+	replyError           // error NAK at psn; the queue pair enters ERR when the NAK is sent
 )
 
 // reply is the pending ACK or NAK. There is at most one: acknowledgements are cumulative, so a
@@ -31,8 +31,8 @@ type reply struct {
 // busy reports whether the responder has something to send.
 func (r *responder) busy() bool { return r.reply.kind != replyNone || r.reads.len > 0 }
 
-// reply sends responses and the pending ACK or NAK in PSN order (IBA 9.7.5.1). A requester takes a
-// response ahead of the expected PSN for the loss of those before it (IBA 9.7.5.1.2).
+// reply sends responses and the pending ACK or NAK in PSN order (IBA 9.7.5.1). To a requester, a
+// response ahead of the PSN that it expects means that earlier responses were lost (IBA 9.7.5.1.2).
 func (c *RC) reply(x *transmission) {
 	r := &c.rsp
 	for {
@@ -106,7 +106,7 @@ func (c *RC) sendAck(x *transmission, psn bth.PSN, syndrome bth.Syndrome) bool {
 func (c *RC) takeRead(p *bth.Packet) Verdict {
 	r := &c.rsp
 	limit := int(c.qp.Attr.MaxDestRdAtomic)
-	// A queue pair without remote read, and a READ longer than 2^31 bytes (IBA C9-94).
+	// Remote READs are not permitted, or the READ is longer than 2^31 bytes (IBA C9-94).
 	if c.qp.Attr.Access&mr.RemoteRead == 0 || limit == 0 || uint64(p.RETH.DMALen) > maxMessage {
 		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}
@@ -117,8 +117,8 @@ func (c *RC) takeRead(p *bth.Packet) Verdict {
 			return c.queueErrorNAK(bth.NakRemoteAccess, qp.WCSuccess)
 		}
 	}
-	// The peer has more than max_dest_rd_atomic requests outstanding, which it has agreed not to do
-	// (IBA 9.4.4). Linux rxe overwrites its oldest resource instead.
+	// Without a free resource, the peer has more than max_dest_rd_atomic requests outstanding,
+	// which it has agreed not to do (IBA 9.4.4). Linux rxe overwrites its oldest resource instead.
 	res := r.reads.claim(&r.reads.ring, limit)
 	if res == nil {
 		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
@@ -151,12 +151,12 @@ func (c *RC) duplicate(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 
 // replay answers a duplicate with a response of its own: a READ from the PSN of the duplicate on,
 // the others without executing them again (IBA 9.7.5.1; for a FLUSH oA19-14 and oA19-15). A
-// duplicate without a resource, or that names other memory, is dropped: a NAK would end a
-// connection because of a late copy.
+// duplicate that has no resource or names other memory is dropped, because a NAK would end the
+// connection, and the duplicate may only be a late copy.
 func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	rs := &c.rsp.reads
 	res := rs.at(p.PSN)
-	// The resource has been given to a later request, so the peer must have received the response.
+	// If the resource has been given to a later request, the peer must have received the response.
 	if res == nil || res.op != info.Op {
 		return UnknownDuplicate
 	}
@@ -165,7 +165,7 @@ func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if !res.matches(p, uint64(k)*uint64(c.mtu)) {
 		return UnknownDuplicate
 	}
-	// A response that is still to be sent answers the duplicate too.
+	// A response that is still to be sent answers the duplicate too, so nothing is added.
 	at := rs.find(res)
 	if at >= 0 && !rs.job(at).alreadySent(p.PSN) {
 		return Duplicate

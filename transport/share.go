@@ -7,7 +7,7 @@ package transport
 // A requester without room in the share stops ([RC.Blocked]), and its caller calls Transmit again
 // when there is room. Only new requests wait for the share, not acknowledgements, NAKs, responses
 // and repairs. A requester with nothing outstanding sends one packet or READ request after
-// shareWait in any case: what others have outstanding may never be acknowledged.
+// shareWait in any case, because the PSNs of the others may never be acknowledged.
 //
 // All members of a share must be driven by one goroutine at a time.
 type Share struct {
@@ -99,9 +99,10 @@ func (r *requester) shareLeft(now Time) uint32 {
 	return 0
 }
 
-// shareAdmits reports whether the share has room for a request of n PSNs at a position; if not,
-// it marks the requester as blocked. Repairs need no room. A READ request cannot be made smaller,
-// so one is allowed if nothing else is outstanding.
+// shareAdmits reports whether the share has room for a request of n PSNs at a position; if not, it
+// marks the requester as blocked. Repairs need no room. A READ request cannot be made smaller, so a
+// requester with nothing outstanding may send one if no other member has PSNs outstanding, or if
+// the requester is overdue.
 func (r *requester) shareAdmits(now Time, at cursor, n uint32) bool {
 	switch {
 	case at.repair, n <= r.shareLeft(now):
@@ -122,8 +123,8 @@ func (r *requester) overdue(now Time) bool {
 // has AckReq, because they may use up the share before the next packet is sent.
 func (r *requester) shareIsUsed() bool { return r.share != nil && r.share.members > 1 }
 
-// noteBlocked updates blockedSince at the end of a Transmit that began with was PSNs outstanding.
-// The wait restarts if the number has changed: something was sent.
+// noteBlocked updates blockedSince at the end of a Transmit. was is the number of outstanding PSNs
+// at its beginning. If the number has changed, something was sent, and the wait starts anew.
 func (r *requester) noteBlocked(now Time, was uint32) {
 	switch {
 	case !r.blocked:

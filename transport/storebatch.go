@@ -12,8 +12,8 @@ import (
 // WRITE after all others, one message after the other.
 
 const (
-	// maxStoreBatch is the maximum number of bytes held back, the same as that of one read: see
-	// maxStage.
+	// maxStoreBatch is the maximum number of bytes held back. It equals maxStage, the maximum
+	// length of one read.
 	maxStoreBatch = 64 << 10
 	// maxPieces is the maximum number of pieces held back.
 	maxPieces = 128
@@ -77,8 +77,8 @@ func (g *StoreBatch) Settle() {
 	}
 }
 
-// settle stores what is held back; there must be something. An error has been reported to the
-// owner.
+// settle stores what is held back; there must be something. storeFailed has already reported the
+// returned error to the owner.
 func (g *StoreBatch) settle() error {
 	o, psn, messages := g.owner, g.psn, g.messages
 	// g is reset before the owner learns of an error, because storeFailed calls drop.
@@ -101,9 +101,9 @@ func (g *StoreBatch) settle() error {
 	return err
 }
 
-// settleOther is called before the responder (request is true) or the requester of connection c
-// processes a packet, and stores what is held back of the other one. If that fails, the queue pair
-// fails before the packet, not in the middle of it.
+// settleOther is called before the responder (request is true) or the requester (request is false)
+// of c processes a packet. It stores what is held back of the other of the two. If that fails, the
+// queue pair fails before the packet, not in the middle of it.
 func (g *StoreBatch) settleOther(c *RC, request bool) {
 	if !g.holds(&c.core) {
 		return
@@ -113,8 +113,8 @@ func (g *StoreBatch) settleOther(c *RC, request bool) {
 	}
 }
 
-// drop discards what is held back of the message in progress of c, which ends in an error: the
-// program may own the memory again. Complete messages are stored.
+// drop discards what is held back of the message in progress of c, which ends in an error: from now
+// on the program may own the memory again. Complete messages are stored.
 func (g *StoreBatch) drop(c *core) {
 	if !g.holds(c) {
 		return
@@ -135,7 +135,7 @@ func (g *StoreBatch) forget(c *core) {
 	}
 }
 
-// holds reports whether something is held back of c, its responder or its requester.
+// holds reports whether something is held back of c: of its responder or of its requester.
 func (g *StoreBatch) holds(c *core) bool { return g != nil && len(g.pieces) > 0 && g.owner.base() == c }
 
 // truncate discards the pieces from index n on.
@@ -150,16 +150,16 @@ func (g *StoreBatch) reset() {
 	g.owner, g.region, g.size, g.messages = nil, nil, 0, g.messages[:0]
 }
 
-// put stores b or holds it back. final means that its bytes become visible after all others. An
-// error concerns b, or data of the same owner that was held back before and that storeFailed has
-// reported.
+// put stores b or holds it back. psn is the PSN of its packet. final means that the bytes of b
+// become visible after all others. An error concerns b, or data of the same owner that was held
+// back before and that storeFailed has reported.
 func (g *StoreBatch) put(o storeOwner, psn bth.PSN, region *mr.Region, addr uint64, b []byte, final bool) error {
 	if g == nil {
 		return write(region, addr, b, final)
 	}
 	n, same := uint64(len(b)), g.owner == o
-	// Other memory is written at once, but after what the owner has held back: messages are stored
-	// in order.
+	// Memory that is not Vectored is written at once, but after the data that is held back of the
+	// same owner: messages are stored in order.
 	if !region.Vectored() {
 		if same {
 			if err := g.settle(); err != nil {
@@ -203,7 +203,7 @@ func (g *StoreBatch) end(o storeOwner) error {
 }
 
 // finish completes a message of o and returns its record, or nil if this message and all earlier
-// ones are stored. A message without pieces is lost if the one before it is.
+// ones are stored. A message without pieces is lost if the message before it is lost.
 func (g *StoreBatch) finish(o storeOwner) *heldMessage {
 	if g == nil || len(g.pieces) == 0 || g.owner != o {
 		return nil
@@ -212,8 +212,8 @@ func (g *StoreBatch) finish(o storeOwner) *heldMessage {
 	return &g.messages[len(g.messages)-1]
 }
 
-// store writes the payload of an RDMA WRITE to region at addr. final means that it is the end of
-// the message, whose last bytes become visible last: programs poll for them.
+// store writes the payload of an RDMA WRITE to region at addr. final means that b is the end of the
+// message, whose last bytes become visible last.
 func (g *StoreBatch) store(o storeOwner, psn bth.PSN, region *mr.Region, addr uint64, b []byte, final bool) error {
 	if !final {
 		return g.put(o, psn, region, addr, b, false)
@@ -235,9 +235,11 @@ func (g *StoreBatch) store(o storeOwner, psn bth.PSN, region *mr.Region, addr ui
 	return g.end(o)
 }
 
-// scatter copies b to offset off of the message described by sg. ends means that it is the end of
-// the message. A completion tells the program that the data is there, so the order in which bytes
-// become visible does not matter. Bytes outside of the message are never touched.
+// scatter copies b to offset off of the message described by sg. ends means that b is the end of
+// the message. The result is mr.OutOfBounds if the segments are too short, and mr.Gone if a region
+// was deregistered or could not be written. A completion tells the program that the data is there,
+// so the order in which bytes become visible does not matter. Bytes outside of the message are
+// never touched.
 func (g *StoreBatch) scatter(o storeOwner, psn bth.PSN, sg []qp.Segment, off uint64, b []byte, ends bool) mr.Fault {
 	for i := range sg {
 		if len(b) == 0 {
@@ -300,8 +302,8 @@ func (o *respondingRC) storeFailed(psn bth.PSN, lost []heldMessage) {
 
 func (o *requestingRC) completions() qp.CompletionSink { return o.qp.SendCQ }
 
-// storeFailed fails the first READ that could not be stored: the first lost message, or the oldest
-// request, which is not complete before its last response is stored.
+// storeFailed fails the first READ that could not be stored: the first lost message or, if there is
+// none, the oldest work request, whose READ is in progress.
 func (o *requestingRC) storeFailed(_ bth.PSN, lost []heldMessage) {
 	c := (*RC)(o)
 	if len(lost) == 0 {

@@ -25,7 +25,7 @@ type UC struct {
 func NewUC(q *qp.QP, keys *mr.Table) *UC { return &UC{unreliable: newUnreliable(q, keys)} }
 
 // Modified applies the current state and attributes of the queue pair. RTR sets the PSN that the
-// responder expects, RTS that of the first packet sent.
+// responder expects, RTS the PSN of the first packet sent.
 func (c *UC) Modified(Time) {
 	was := c.takeState()
 	c.mtu = uint32(c.qp.Attr.PathMTU)
@@ -36,7 +36,7 @@ func (c *UC) Modified(Time) {
 		c.inside = false
 	case c.state == qp.RTR && was != qp.RTR:
 		c.expected, c.inside = c.qp.Attr.RQPSN, false
-	// RTS after SQD or SQE continues with the PSN of before.
+	// RTS after SQD or SQE continues with the next PSN.
 	case c.state == qp.RTS && was == qp.RTR:
 		c.next = c.qp.Attr.SQPSN
 		c.restart()
@@ -75,7 +75,8 @@ func (c *UC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 	return x.full
 }
 
-// start assigns PSNs to w if UC supports its opcode.
+// start is startWQE for UC, which supports fewer opcodes. It returns success, or the status with
+// which w fails.
 func (c *UC) start(w *qp.SendWQE) qp.WCStatus {
 	if !w.Opcode.Allowed(qp.UC) {
 		return qp.WCLocQPOpErr
@@ -101,8 +102,8 @@ func (c *UC) local(w *qp.SendWQE) bool {
 	return true
 }
 
-// sendPacket sends the next packet of w and reports whether it did: not if the batch has no room,
-// or if the payload cannot be read, which fails w.
+// sendPacket sends the next packet of w. It returns false if the batch has no room, or if the
+// payload cannot be read, which fails w.
 func (c *UC) sendPacket(x *transmission, w *qp.SendWQE) bool {
 	i := distance(w.FirstPSN, c.next)
 	off := uint64(i) * uint64(c.mtu)
@@ -192,7 +193,8 @@ func (c *UC) begin(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return c.verdictOf(c.beginWrite(&c.inbound, p.RETH))
 }
 
-// verdictOf returns the verdict on a packet that a reliable connection would answer with this NAK.
+// verdictOf returns the verdict on a packet that an RC would answer with this NAK; Accepted for
+// noNAK.
 func (c *UC) verdictOf(nak bth.Syndrome) Verdict {
 	if nak == noNAK {
 		return Accepted
@@ -200,9 +202,9 @@ func (c *UC) verdictOf(nak bth.Syndrome) Verdict {
 	return fatal(nak).verdict
 }
 
-// takeCheckedReceive takes a receive, unless one is held already, and checks its memory. A receive
-// with invalid memory completes with LOC_PROT_ERR and puts the queue pair into ERR. Without a
-// receive, the message is dropped: UC has no RNR NAK.
+// takeCheckedReceive takes a receive, unless c has one from a dropped message, and checks its
+// memory. A receive with invalid memory completes with LOC_PROT_ERR and puts the queue pair into
+// ERR. Without a receive, the message is dropped: UC has no RNR NAK.
 func (c *UC) takeCheckedReceive() Verdict {
 	// The receive of a dropped message serves this one.
 	if c.hasRecv {
@@ -220,8 +222,8 @@ func (c *UC) takeCheckedReceive() Verdict {
 }
 
 // store stores the payload of a packet of the message in progress. A WRITE may have stored its
-// first packets when a later one is dropped; a program can rely only on the completion of its
-// immediate data.
+// first packets when a later one is dropped; a program can rely only on the completion of a WRITE
+// with immediate data.
 func (c *UC) store(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	// FIRST and MIDDLE have exactly the path MTU (IBA 9.8.2.1). A message that fails here or below
 	// is dropped as a whole, and its receive serves the next one.

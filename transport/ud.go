@@ -36,7 +36,7 @@ func (c *UD) Modified(Time) {
 	case c.state == qp.RESET:
 		c.reset()
 		c.restart()
-	// RTS after SQD or SQE continues with the PSN of before.
+	// RTS after SQD or SQE continues with the next PSN.
 	case c.state == qp.RTS && was == qp.RTR:
 		c.next = c.qp.Attr.SQPSN
 		c.restart()
@@ -46,8 +46,8 @@ func (c *UD) Modified(Time) {
 	c.drained()
 }
 
-// Link returns the index of the link for the next datagram, or false if there is none to send. A
-// datagram that will fail because it has no address handle may use any link.
+// Link returns the index of the link for the next datagram, or false if there is none to send. For
+// a datagram that will fail because it has no address handle, the index is 0.
 func (c *UD) Link() (int, bool) {
 	if c.state != qp.RTS || c.cur == c.qp.SQ.Tail() {
 		return 0, false
@@ -90,9 +90,9 @@ func (c *UD) Transmit(now Time, _ *packet.Path, dst *packet.Batch, limit int) (m
 // udOps has the opcode of each kind of work request, 0 for those that UD does not support.
 var udOps = [256]bth.Opcode{qp.WRSend: bth.UDSendOnly, qp.WRSendImm: bth.UDSendOnlyImm}
 
-// sendDatagram sends the packet of w and reports whether w is finished, also without a packet. The
-// DETH has the Q_Key and the number of this queue pair, to which the receiver may reply
-// (IBA 9.3.2).
+// sendDatagram sends the packet of w. It returns true if the packet was appended, or if w succeeds
+// without a packet, and false if there is no room or w fails. The DETH has the Q_Key and the number
+// of this queue pair, to which the receiver may reply (IBA 9.3.2).
 func (c *UD) sendDatagram(x *transmission, w *qp.SendWQE, ah *AH) bool {
 	if w.Length > uint64(ah.mtu) {
 		// The work request completes with success and no packet is sent (IBA C10-93.1.1), as in
@@ -166,14 +166,14 @@ func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 		c.count.QKeyViolations++
 		return BadQKey
 	}
-	// A receive is left over from a datagram that was too long for it.
+	// hasRecv is true if an earlier datagram was too long for the receive that it took.
 	if !c.hasRecv && !c.takeReceive() {
 		return NoReceive
 	}
 	if resolve(&c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
 		return c.failReceive()
 	}
-	// The network header takes 40 bytes of the receive in any case, even if the link reports none.
+	// The network header takes 40 bytes of the receive in any case, even if the header is unknown.
 	n := GRHLen + uint64(len(p.Payload))
 	if n > c.recv.Length {
 		return c.tooLong()
@@ -193,9 +193,9 @@ func (c *UD) ReceiveFrom(_ Time, p *bth.Packet, grh *GRH) Verdict {
 	return Accepted
 }
 
-// tooLong drops a datagram that is longer than the receive. As in Linux rxe, the receive serves
-// the next datagram, except that one from a shared source, which other queue pairs would miss,
-// completes with an error. The queue pair keeps its state.
+// tooLong drops a datagram that is longer than the receive. As in Linux rxe, the receive serves the
+// next datagram, except that a receive from an SRQ, which other queue pairs would miss, completes
+// with an error. The queue pair keeps its state.
 func (c *UD) tooLong() Verdict {
 	if c.qp.Recv.Shared() {
 		c.completeReceive(qp.WC{Status: qp.WCRemInvReqErr})
@@ -219,11 +219,12 @@ type AH struct {
 	path   packet.Path
 	link   int    // index of the link
 	mtu    uint32 // maximum payload of a datagram in bytes
-	ref    any    // referenced as long as the handle
+	ref    any    // kept from garbage collection by the handle
 }
 
-// NewAH returns the handle for a vector whose path leads over the link with the given index. mtu
-// is the maximum payload of a datagram in bytes. The handle keeps a reference to keep.
+// NewAH returns the handle for a vector whose path leads over the link with the given index. mtu is
+// the maximum payload of a datagram in bytes. keep is any value that must live as long as the
+// handle, or nil.
 func NewAH(pd *mr.PD, vector qp.AddressVector, link int, path packet.Path, mtu qp.MTU, keep any) *AH {
 	return &AH{pd: pd, vector: vector, path: path, link: link, mtu: uint32(mtu), ref: keep}
 }
@@ -236,7 +237,8 @@ func (a *AH) PD() *mr.PD {
 	return a.pd
 }
 
-// Vector returns the address vector that the handle was created from.
+// Vector returns the address vector that the handle was created from; the zero vector for a nil
+// handle.
 func (a *AH) Vector() qp.AddressVector {
 	if a == nil {
 		return qp.AddressVector{}
@@ -244,7 +246,7 @@ func (a *AH) Vector() qp.AddressVector {
 	return a.vector
 }
 
-// Multicast reports whether the destination is a multicast group.
+// Multicast reports whether the destination is a multicast group; false for a nil handle.
 func (a *AH) Multicast() bool { return a != nil && a.path.Dst.IsMulticast() }
 
 // GRHLen is the length in bytes of the network header before the payload in a receive of a
@@ -311,11 +313,11 @@ func sum16(h []byte) uint16 {
 
 var errNoGRH = errors.New("the first 40 bytes of the receive are not the network header of a datagram")
 
-// Origin returns the source address, the destination address and the traffic class of the
-// datagram with this header. A header from [GRH.Set] begins with zeros for IPv4 and with the
-// version for IPv6, so the two cannot be confused. ibv_init_ah_from_wc must look for an IPv4
-// header first, because RNICs may leave any bytes before one; an IPv6 sender can choose addresses
-// that look like one.
+// Origin returns the source address, the destination address and the traffic class of the datagram
+// with this header. A header from [GRH.Set] begins with zeros for IPv4 and with the version for
+// IPv6, so the two cannot be confused. ibv_init_ah_from_wc must look for an IPv4 header first,
+// because RNICs may leave any bytes before an IPv4 header; an IPv6 sender can choose addresses that
+// look like an IPv4 header.
 func (g *GRH) Origin() (src, dst netip.Addr, trafficClass uint8, err error) {
 	h := g[ip4At:]
 	switch {

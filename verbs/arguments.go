@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// Errors of nil arguments. No call panics on one: arguments are checked before a lock is taken.
+// Errors of nil arguments. No call panics on a nil argument: arguments are checked before a lock is
+// taken.
 var (
 	errNilContext = errors.New("the context is nil: give one, such as context.Background()")
 	errNilWR      = errors.New("the work request is nil: remove it, or pass one")
@@ -44,8 +45,8 @@ func apply[O any, F ~func(*O)](options *O, opts []F) error {
 	return nil
 }
 
-// postable returns the requests before the first one that is invalid regardless of the queue, and
-// the error of that one; nil if there is none.
+// postable returns the requests before the first invalid one and the error of the invalid request,
+// or all requests and nil. It checks only what does not depend on the queue.
 func postable(wrs []*SendWR) ([]*SendWR, error) {
 	for i, wr := range wrs {
 		switch {
@@ -70,7 +71,8 @@ func postableRecvs(wrs []*RecvWR) ([]*RecvWR, error) {
 }
 
 // posted returns the error of a post in which the queue accepted n requests. err is the error of
-// the queue; if it is nil, refused is the error of the request after them.
+// the queue. refused is the error that postable returned for the request after the accepted ones;
+// it applies if err is nil.
 func posted(n int, err, refused error) error {
 	if err == nil {
 		err = refused

@@ -43,7 +43,7 @@ const (
 	AcceptPrivateLen = mad.REPPrivateLen                       // Accept: 196
 	RejectPrivateLen = mad.REJPrivateLen                       // Reject: 148
 	DialUDPrivateLen = mad.SIDRREQPrivateLen - mad.IPHeaderLen // DialUD: 180
-	UDPrivateLen     = mad.SIDRREPPrivateLen                   // AcceptUD and RejectUD: 136
+	UDPrivateLen     = mad.SIDRREPPrivateLen                   // AcceptUD, and Reject for datagrams: 136
 )
 
 // Errors of connections, for errors.Is.
@@ -72,7 +72,7 @@ func (e *NotListeningError) Is(target error) bool {
 // RejectError means that the peer rejected or abandoned a connection.
 type RejectError struct {
 	Reason      RejectReason
-	PrivateData []byte // of the peer's program, with [RejectConsumerDefined]; 148 bytes, or 136 of a datagram service
+	PrivateData []byte // 148 bytes, 136 for datagrams; set by the peer's program if Reason is 28 (consumer reject)
 }
 
 // Error describes the reason.
@@ -106,8 +106,8 @@ func DefaultConnParam() ConnParam {
 
 // connections is the connection manager of a device with the objects that its events belong to.
 //
-// mu guards the maps, and the fields of connections and listeners that name it. It is acquired
-// after the manager's lock; no lock of the device is acquired while it is held.
+// mu guards the maps, Listener.queue and ConnRequest.waits. It is acquired after the manager's
+// lock; no lock of the device is acquired while mu is held.
 type connections struct {
 	dev  *Device
 	open sync.Once
@@ -179,14 +179,15 @@ func (c *connections) event(e *cm.Event) {
 	}
 }
 
-// enter routes the events of id to to. The caller holds the manager's lock, so that no event
-// precedes it.
+// enter registers to as the receiver of the events of id. The caller holds the manager's lock, so
+// that no event of id occurs before.
 func (c *connections) enter(id mad.CommID, to cmEventSink) {
 	c.mu.Lock()
 	c.conns[id] = to
 	c.mu.Unlock()
 }
 
+// forget removes the receiver of the events of id.
 func (c *connections) forget(id mad.CommID) {
 	c.mu.Lock()
 	delete(c.conns, id)
@@ -200,7 +201,8 @@ func (c *connections) cancel(id mad.CommID) {
 }
 
 // nothingListens returns a channel that is closed when the peer's host reports that no socket can
-// answer a request. It returns nil if the device's links are not those of a host.
+// answer a request. The channel is nil if the device's links are not those of a host. ctx ends the
+// probing.
 func (d *Device) nothingListens(ctx context.Context, local, remote netip.Addr) <-chan struct{} {
 	if !d.onHost {
 		return nil
@@ -230,10 +232,10 @@ func (c *connections) abandonRequest(id func() mad.CommID) error {
 // EphemeralPort returns a random port of the dynamic range, 49152 to 65535 (RFC 6335, section 6).
 func EphemeralPort() uint16 { return uint16(49152 + rand.IntN(1<<14)) }
 
-// ResolveAddr returns the entry of the GID table from which remote is reached, and waits until
-// the host has resolved the next hop, as rdma_resolve_addr. If from is valid, the entry must have
-// that address. On links that are not the host's, such as a pipe, it returns the first entry of
-// the same family, scope and zone.
+// ResolveAddr returns the entry of the GID table from which remote is reached, and waits until the
+// host has resolved the next hop, as rdma_resolve_addr. If from is valid, the entry must have that
+// address. On links that are not the host's, such as a pipe, it returns the first entry whose
+// address has the family, scope and zone of remote.
 func (d *Device) ResolveAddr(ctx context.Context, from, remote netip.Addr) (GIDEntry, error) {
 	remote = remote.Unmap()
 	gids := d.GIDs()
@@ -270,9 +272,9 @@ func (d *Device) ResolveAddr(ctx context.Context, from, remote netip.Addr) (GIDE
 	return GIDEntry{}, fmt.Errorf("the source address %v is not an address of %s", r.Src, d.name)
 }
 
-// Drain ends the connections of the connection manager in order: it closes the listeners,
-// disconnects every connection, and returns when the peers have answered. If ctx ends first, it
-// returns the cause of ctx.
+// Drain ends all connections of the connection manager: it closes the listeners, disconnects every
+// connection, and returns when the peers have answered. If ctx ends first, it returns the cause of
+// ctx.
 func (d *Device) Drain(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return fmt.Errorf("drain: %w", err)

@@ -16,9 +16,9 @@ type CMEvent = cm.Event
 // pair itself.
 type CommParam struct {
 	QPN         QPN
-	PSN         PSN // first PSN that the peer sends: RQPSN of the queue pair
-	SRQ         bool
-	FlowControl bool
+	PSN         PSN  // first PSN that the peer sends: RQPSN of the queue pair
+	SRQ         bool // the queue pair uses a shared receive queue
+	FlowControl bool // end-to-end flow control
 	ConnParam
 }
 
@@ -26,10 +26,11 @@ type CommParam struct {
 // modifies its queue pair itself, as struct ib_cm_id in the Linux kernel. All other programs use
 // [Device.Dial] and [ConnRequest.Accept].
 //
-// Events report the progress. The active end gets Replied, which it answers with SendRTU or
-// SendREJ, or Resolved; the passive end gets Established; the last event at both is Disconnected,
-// Rejected or Unreachable. The goroutine of the connection manager calls the function for events,
-// which must not block; it may call the methods, which are safe for concurrent use.
+// Events report the progress. The active end of a connection gets Replied and answers with SendRTU
+// or SendREJ; the passive end gets Established. The last event of a connection is Disconnected,
+// Rejected or Unreachable. A request for a datagram queue pair gets Resolved or Unreachable. The
+// goroutine of the connection manager passes each event to the program's function handle, which
+// must not block; the function may call the methods, which are safe for concurrent use.
 type CommID struct {
 	cm     *connections
 	handle func(*CMEvent)
@@ -41,8 +42,8 @@ type CommID struct {
 }
 
 // SendREQ requests a connection from the program that listens at remote. from is an entry of the
-// GID table that [Device.ResolveAddr] returned, port the port of this end. A path MTU of 0 means
-// that of the entry.
+// GID table that [Device.ResolveAddr] returned, port the port of this end; handle receives the
+// events (see [CommID]). A path MTU of 0 means that of the entry.
 func (d *Device) SendREQ(
 	from GIDEntry, port uint16, remote netip.AddrPort, p CommParam, handle func(*CMEvent),
 ) (*CommID, error) {
@@ -65,8 +66,8 @@ func (d *Device) SendREQ(
 	return c, nil
 }
 
-// SendSIDRREQ requests a datagram queue pair from the program that listens at remote; see
-// SendREQ.
+// SendSIDRREQ requests a datagram queue pair from the program that listens at remote. private is
+// data for that program, up to [DialUDPrivateLen] bytes; for the other parameters see SendREQ.
 func (d *Device) SendSIDRREQ(
 	from GIDEntry, port uint16, remote netip.AddrPort, private []byte, handle func(*CMEvent),
 ) (*CommID, error) {
@@ -96,7 +97,9 @@ func (d *Device) newCommID(from GIDEntry, remote netip.AddrPort, handle func(*CM
 	return &CommID{cm: m, handle: handle, peer: cm.Peer{SGIDIndex: uint8(from.Index), GID: gidOf(remote.Addr())}}, nil
 }
 
-// entered stores the communication ID of a request. The caller holds the manager's lock.
+// entered takes the results of [cm.Manager.Connect] or [cm.Manager.Resolve]: if err is nil, it
+// stores the communication ID and routes its events to c. It returns err. The caller holds the
+// manager's lock.
 func (c *CommID) entered(id mad.CommID, err error) error {
 	if err == nil {
 		c.id = id
@@ -124,7 +127,8 @@ func (c *CommID) event(e *CMEvent) {
 	c.handle(e)
 }
 
-// PathMTU returns the path MTU of the last REQ. It is final with the event Replied.
+// PathMTU returns the path MTU of the last REQ that the active end sent. It no longer changes after
+// the event Replied.
 func (c *CommID) PathMTU() MTU { return qp.MTUFromEnum(int(c.req.PathMTU)) }
 
 // SendRTU answers a REP: the queue pair is ready.
@@ -167,9 +171,9 @@ func (c *CommID) Watch(q *QP) error {
 	})
 }
 
-// Close ends the CommID in any state, as ib_destroy_cm_id, and notifies a peer that knows of it.
-// An event may still be running in another goroutine; no event starts afterwards. Closing it
-// again has no effect.
+// Close ends the CommID in any state, as ib_destroy_cm_id, and notifies the peer if it knows the
+// connection. An event may still be running in another goroutine; no event starts afterwards.
+// Closing it again has no effect.
 func (c *CommID) Close() {
 	// The error is ignored: it means that the device is closed, or that the connection has ended.
 	_ = c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
@@ -182,8 +186,8 @@ func (c *CommID) Close() {
 	})
 }
 
-// SendREP accepts the request for a queue pair that the program has moved to RTR. The events
-// Established or Disconnected, Rejected or Unreachable follow.
+// SendREP accepts the request for a queue pair that the program has moved to RTR. The event
+// Established follows, or Disconnected, Rejected or Unreachable.
 func (r *ConnRequest) SendREP(p CommParam, handle func(*CMEvent)) (*CommID, error) {
 	if r.req == nil {
 		return nil, fmt.Errorf("REP to %v: the peer asks for a datagram queue pair: use SendSIDRREP", r.remote)
@@ -217,6 +221,6 @@ func (r *ConnRequest) SendREJ(reason RejectReason, private []byte) error {
 // GIDIndex returns the index of the GID table entry at which the request arrived.
 func (r *ConnRequest) GIDIndex() int { return int(r.peer.SGIDIndex) }
 
-// REQ returns the message, or nil for a request for a datagram queue pair. It must not be
+// REQ returns the peer's REQ, or nil for a request for a datagram queue pair. It must not be
 // modified.
 func (r *ConnRequest) REQ() *mad.REQ { return r.req }

@@ -21,7 +21,7 @@ type Conn struct {
 	local, remote netip.AddrPort
 	index         int // index of the local address in the GID table
 	attr          ConnAttr
-	req           *mad.REQ // REQ of an end that dials, until the peer has answered
+	req           *mad.REQ // REQ of an end that dials; nil at the other end
 	peer          cm.Peer  // peer of req
 
 	ready chan struct{} // closed when the connection is established or has failed
@@ -31,7 +31,7 @@ type Conn struct {
 	established bool   // guarded by mu
 	leaving     bool   // guarded by mu: Disconnect was called
 	err         error  // guarded by mu: why the connection ended
-	private     []byte // guarded by mu until ready is closed
+	private     []byte // written before ready is closed
 	psn         PSN    // first PSN that the peer sends
 }
 
@@ -86,7 +86,8 @@ func (c *Conn) Disconnect(ctx context.Context) error {
 	}
 }
 
-// startDisconnect moves the queue pair to ERR and disconnects.
+// startDisconnect moves the queue pair to ERR and sends a DREQ; it does not wait for the answer.
+// Only the first call has an effect.
 func (c *Conn) startDisconnect() {
 	c.mu.Lock()
 	first := !c.leaving
@@ -102,12 +103,12 @@ func (c *Conn) startDisconnect() {
 	c.fail()
 	err := c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Disconnect(now, c.id, nil) })
 	if err != nil {
-		// It is not established, or has already ended.
+		// The connection is not established, or has already ended.
 		c.end(nil)
 		c.cancel()
 	}
 	if over {
-		// It failed before. No other path releases the queue pair.
+		// The connection had failed before. No other path releases the queue pair.
 		c.qp.conn.CompareAndSwap(c, nil)
 	}
 }
@@ -155,8 +156,8 @@ func (c *Conn) begin() {
 	}
 }
 
-// cancel abandons a connection that is not established. After end, no REQ is sent. If the peer's
-// answer has established the connection meanwhile, cancel disconnects it.
+// cancel abandons a connection that is not established. The caller has called end, so no other REQ
+// is sent. If the peer's answer has established the connection meanwhile, cancel disconnects it.
 func (c *Conn) cancel() {
 	var id mad.CommID
 	// The error is ignored: it means that the connection has already ended.
@@ -186,8 +187,8 @@ func (c *Conn) isDone() bool {
 	}
 }
 
-// end marks the connection as ended. err is why; nil, and any error after Disconnect, is no
-// error.
+// end marks the connection as ended. err is the reason, nil if it is no error; it is ignored after
+// Disconnect.
 func (c *Conn) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,7 +219,7 @@ func (c *Conn) finish(err error) {
 	close(c.over)
 }
 
-// wait returns when the connection is established, or why it is not.
+// wait waits until the connection is established, or returns why it is not.
 func (c *Conn) wait(ctx context.Context) error {
 	var nobody <-chan struct{}
 	if c.req != nil {

@@ -94,8 +94,8 @@ func (q *QP) Connect(local, remote ConnInfo, attr ConnAttr) error {
 }
 
 // Init moves a queue pair of type RC or UC from RESET to INIT, where receives can be posted but
-// nothing is received yet. In INIT it changes the rights of the peer. [Device.Dial] and
-// [ConnRequest.Accept] replace these rights by those of their parameters.
+// nothing is received yet. For a queue pair in INIT, it changes the rights of the peer.
+// [Device.Dial] and [ConnRequest.Accept] replace these rights by those of their parameters.
 func (q *QP) Init(access Access) error {
 	needs, _, _ := qp.Requirements(q.qp.Type(), RESET, INIT)
 	return q.Modify(&QPAttr{State: INIT, Port: 1, Access: access}, needs|AttrState)

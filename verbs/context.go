@@ -26,9 +26,9 @@ type ContextLimits struct {
 // context, which has no limits.
 type Context struct {
 	dev    *Device
-	user   *nic.User        // nil for the device's own context
-	limits [objectKinds]int // 0 means no limit
-	owner  atomic.Pointer[string]
+	user   *nic.User              // nil for the device's own context
+	limits [objectKinds]int       // 0 means no limit
+	owner  atomic.Pointer[string] // name of the user, nil without a name
 
 	// creating is read-locked while an object is created, so that Close sees every object created
 	// before it and none is created after it.
@@ -103,6 +103,7 @@ func (c *Context) Close() error {
 	return errors.Join(errs...)
 }
 
+// all returns the objects of kind k.
 func (c *Context) all(k objectKind) []*owned {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,6 +140,7 @@ func (c *Context) whileOpen(f func() error) error {
 	return f()
 }
 
+// enter registers the object in the context. It fails if the limit of its kind is reached.
 func (c *Context) enter(o *owned) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -106,8 +106,8 @@ func (c *CQ) ReqNotify(solicitedOnly bool) error { return c.cq.ReqNotify(solicit
 func (c *CQ) Close() error { return c.ended(c.cq.Close()) }
 
 // CompChannel is a completion channel, as ibv_comp_channel: one goroutine waits on it for many
-// completion queues. A program with one goroutine per queue needs none: [CQ.Wait] does the same
-// in one call.
+// completion queues. A program with one goroutine per queue needs no channel: [CQ.Wait] does the
+// same in one call.
 type CompChannel struct {
 	owned
 	ch *nic.CompChannel
@@ -137,7 +137,7 @@ func (c *Context) CreateCompChannel() (*CompChannel, error) {
 
 // Wait returns the queue of the next event, oldest first, as ibv_get_cq_event. There is one event
 // for each [CQ.ReqNotify] whose condition occurred. If ctx ends first, Wait returns the cause of
-// ctx; if the channel or the device is closed, [ErrClosed]. Events are not acknowledged: a queue
+// ctx; if the channel or the device is closed, [ErrClosed]. Events need no acknowledgement: a queue
 // can be closed at any time, which removes its events.
 func (ch *CompChannel) Wait(ctx context.Context) (*CQ, error) {
 	if err := checkContext(ctx); err != nil {

@@ -64,8 +64,8 @@ func (p *PD) CreateAHFromWC(wc *WC, buf []byte) (*AH, error) {
 }
 
 // StartDatagrams moves a queue pair of type UD from RESET through INIT and RTR to RTS, where it
-// sends and receives datagrams. It receives those that carry its Q_Key qkey, from any sender. psn
-// is the first PSN that it sends; receivers ignore it.
+// sends and receives datagrams. It receives datagrams with the Q_Key qkey from any sender. psn is
+// the first PSN that it sends; receivers ignore the PSN.
 func (q *QP) StartDatagrams(qkey uint32, psn PSN) error {
 	for from, to := range []QPState{INIT, RTR, RTS} {
 		// The states up to RTS and their numbers are consecutive.
@@ -102,15 +102,14 @@ func MulticastGID(group netip.Addr) (GID, error) {
 
 // AttachMulticast attaches a queue pair of type UD to a multicast group, as ibv_attach_mcast. It
 // also joins the group on the host's network, so that switches forward datagrams of other hosts.
-// This needs no privilege. A sender need not be attached: a send request uses an AH with the
+// Joining needs no privilege. A sender need not be attached: a send request uses an AH with the
 // group's GID, and [MulticastQPN].
 //
 // Each attached queue pair receives one copy of a datagram with its Q_Key; so do those of other
-// devices on the same host. A queue pair does not receive its own datagrams, but other queue
-// pairs of its device do. The group is joined at the first address of the device of the group's
-// family, and again at another one when that address is removed; device and caller must be in the
-// same network namespace. A device joins up to 8192 groups, and up to 56 queue pairs can be
-// attached to each, as on rxe.
+// devices on the same host. A queue pair does not receive its own datagrams, but other queue pairs
+// of its device do. The device joins the group at its first address of the group's family and, when
+// that address is removed, at another one; device and caller must be in the same network namespace.
+// A device joins up to 8192 groups, and up to 56 queue pairs can be attached to each, as on rxe.
 func (q *QP) AttachMulticast(group GID) error { return q.qp.AttachMulticast(group) }
 
 // DetachMulticast detaches the queue pair from a group, as ibv_detach_mcast. Closing the queue
@@ -129,10 +128,10 @@ type UDPeer struct {
 // is retried 15 times.
 const sidrTimeout = int64(4096 << 20)
 
-// DialUD requests the datagram queue pair of a program that listens at remote in the port space
-// UDP of rdma_cm, by SIDR. The address handle belongs to the domain. An error is a [*RejectError]
-// for a negative status of the answer, a [*NotListeningError], [ErrUnreachable], or the cause of
-// ctx.
+// DialUD requests the datagram queue pair of a program that listens at remote in the port space UDP
+// of rdma_cm, by SIDR. private is data for that program, up to [DialUDPrivateLen] bytes. The
+// address handle of the result belongs to the domain. An error is a [*RejectError] for a negative
+// status of the answer, a [*NotListeningError], [ErrUnreachable], or the cause of ctx.
 func (p *PD) DialUD(ctx context.Context, remote netip.AddrPort, private []byte) (*UDPeer, error) {
 	u, err := p.dialUD(ctx, remote, private)
 	if err != nil {
@@ -220,12 +219,13 @@ func newSIDRREQ(local, remote netip.AddrPort, private []byte) (*mad.SIDRREQ, err
 	}, nil
 }
 
-// sidrRequest waits for the answer to a SIDR_REQ; nil means that there was none.
+// sidrRequest waits for the answer to a SIDR_REQ. answer receives nil if the peer did not answer.
 type sidrRequest struct{ answer chan *mad.SIDRREP }
 
 func (w *sidrRequest) event(e *cm.Event) { w.answer <- e.SIDRREP }
 
-// sidrError converts the status of a negative SIDR_REP to a REJ reason.
+// sidrError returns the RejectError of a negative SIDR_REP. Its reason is the REJ reason that
+// corresponds to the status.
 func sidrError(r *mad.SIDRREP) error {
 	e := &RejectError{Reason: mad.RejectConsumerDefined, PrivateData: r.PrivateData}
 	switch r.Status {

@@ -56,29 +56,29 @@ type Config struct {
 	// MaxQP and MaxMR limit the number of queue pairs and regions at a time; 0 means 1,048,560
 	// and 524,288.
 	MaxQP, MaxMR int
-	// Spin is how long a receiver busy-polls for more packets before it sleeps: 0 means 50 µs, a
-	// negative value disables it, the maximum is 1 ms. A receiver polls only while most packets
-	// arrive within that time, so an idle device uses no processor time. Polling improves latency
-	// and message rate, most of all in virtual machines. Disable it to save processor time on a
-	// busy but slow link.
+	// Spin is how long a receiving goroutine busy-polls for more packets before it sleeps: 0 means
+	// 50 µs, a negative value disables busy-polling, the maximum is 1 ms. The goroutine polls only
+	// while most packets arrive within that time, so an idle device uses no processor time. Polling
+	// improves latency and message rate, most of all in virtual machines. Disable it to save
+	// processor time on a busy but slow link.
 	Spin time.Duration
-	// Shards is the number of shards that the connected queue pairs are divided into; each is
-	// served by one processor at a time: 1 to [MaxShards]; 0 means half the number of processors,
-	// up to 8. On udp links, each shard receives from a queue of its own. The shard of a queue
-	// pair is random, so two busy queue pairs may share a processor while another is idle. A
-	// program with few queue pairs, or on two processors, gains nothing from several shards. With
-	// an Observer there is one shard; with a Seed, one is the default.
+	// Shards is the number of shards, 1 to [MaxShards], into which the connected queue pairs are
+	// divided; one processor at a time serves a shard. 0 means half the number of processors, up to
+	// 8. On udp links, each shard receives from a queue of its own. The shard of a queue pair is
+	// random, so two busy queue pairs may share a processor while another is idle. A program with
+	// few queue pairs, or on two processors, gains nothing from several shards. With an Observer
+	// there is one shard; with a Seed, one is the default.
 	Shards int
 	// Loopback lets connected queue pairs of the device that are each other's peers exchange
 	// packets in memory instead of through the host's network stack, where a capture on an
 	// interface could see them. A [packet.Tap] in Wrap sees them as outgoing. If Wrap injects
-	// faults, they use the link.
+	// faults, these queue pairs use the link.
 	Loopback bool
 	// Transport sets windows and acknowledgement policy. The zero value suits most programs.
 	Transport TransportConfig
 	// Seed makes queue pair numbers, keys and the GUID repeatable, for tests only. A peer that
 	// knows the seed can compute all of them, including the keys of memory; the GUID, which every
-	// peer receives, confirms a guess. 0 draws each from crypto/rand, independently of the
+	// peer receives, confirms a guess. 0 draws each value from crypto/rand, independently of the
 	// others.
 	Seed uint64
 	// ConnManager starts the connection manager with the device, so that it answers requests even
@@ -97,19 +97,19 @@ type Device struct {
 	nic     *nic.Device
 	name    string
 	log     *slog.Logger
-	netdev  atomic.Pointer[string]
+	netdev  atomic.Pointer[string] // see NetDev
 	maxQP   int
 	maxMR   int
-	skipped atomic.Pointer[[]error]
-	pds     atomic.Uint32
-	owners  sync.Map // names of clients (string) by PD ID (uint32)
-	ctx     *Context // context of objects that methods of Device create
+	skipped atomic.Pointer[[]error] // see Skipped
+	pds     atomic.Uint32           // ID of the latest protection domain
+	owners  sync.Map                // names of clients (string) by PD ID (uint32)
+	ctx     *Context                // context of objects that methods of Device create
 
 	onHost      bool // opened by Config.Device, so its addresses are those of the host
 	choices     chosenLinks
 	connections connections
-	watching    func() // stops watchPort or the hostlinks.Follower
-	closing     sync.Once
+	watching    func()    // stops watchPort or the hostlinks.Follower
+	closing     sync.Once // calls watching
 }
 
 // Open starts a device. The error names the interface or address that cannot be used, and why.
@@ -180,18 +180,20 @@ const MaxShards = nic.MaxShards
 // defaultMaxShards is the maximum of the default of Config.Shards.
 const defaultMaxShards = 8
 
+// shards returns the number of shards that cfg selects.
 func shards(cfg *Config) int {
 	switch {
 	case cfg.Observer != nil:
 		return 1
 	case cfg.Shards <= 0 && cfg.Seed != 0:
-		return 1 // numbers depend on the number of shards, and must be the same on every host
+		return 1 // queue pair numbers depend on the number of shards, and must be the same on every host
 	case cfg.Shards <= 0:
 		return min(max(runtime.GOMAXPROCS(0)/2, 1), defaultMaxShards)
 	}
 	return min(cfg.Shards, MaxShards)
 }
 
+// spin returns the busy-poll time for a Config.Spin of d, 0 for none.
 func spin(d time.Duration) time.Duration {
 	switch {
 	case d < 0:
@@ -240,7 +242,7 @@ func (d *Device) NetDev() string { return *d.netdev.Load() }
 
 func (d *Device) setNetDev(name string) { d.netdev.Store(&name) }
 
-// NodeGUID returns the GUID of the device; it is different after each Open.
+// NodeGUID returns the GUID of the device. Without Config.Seed it is different after each Open.
 func (d *Device) NodeGUID() uint64 { return d.nic.GUID() }
 
 // Admits reports whether Config.Peers admits a host.
@@ -250,11 +252,11 @@ func (d *Device) Admits(peer netip.Addr) bool { return d.nic.Admits(peer) }
 // explains more than RETRY_EXC_ERR why a peer cannot be reached.
 func (d *Device) SendError() error { return d.nic.SendError() }
 
-// Counters returns all counters of the device by name: packets and bytes, dropped packets by
-// reason ("drop_..."), what the transport did with the others ("verdict_..."), the transport's
-// counters, named as the hardware counters of rxe, those of the links ("link_..."), and, once it
-// has started, those of the connection manager ("cm_..."), named as in Linux where it has the
-// same counter.
+// Counters returns all counters of the device by name: packets and bytes, dropped packets by reason
+// ("drop_..."), what the transport did with the others ("verdict_..."), the transport's counters,
+// named as the hardware counters of rxe, those of the links ("link_..."), and those of the
+// connection manager ("cm_...") once it has started, named as in Linux where Linux has the same
+// counter.
 func (d *Device) Counters() map[string]uint64 {
 	m := make(map[string]uint64)
 	each := func(name string, value uint64) { m[name] = value }

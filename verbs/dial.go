@@ -22,9 +22,9 @@ const (
 // in the port space TCP of rdma_cm, which Linux, RNICs and gorxe implement. Receives that the
 // peer may use at once must be posted before, in INIT (see [QP.Init]).
 //
-// An error is a [*RejectError], a [*NotListeningError], [ErrUnreachable] after about 26 s, the
-// cause of ctx, or names the wrong value. After an error the queue pair is in ERR, unless it was
-// never used.
+// The error is a [*RejectError], a [*NotListeningError], [ErrUnreachable] after about 26 s, or the
+// cause of ctx; any other error names the wrong value. After an error the queue pair is in ERR if
+// Dial sent a REQ, otherwise in RESET or INIT.
 func (d *Device) Dial(ctx context.Context, remote netip.AddrPort, q *QP, p ConnParam) (*Conn, error) {
 	c, err := d.dial(ctx, remote, q, &p)
 	if err != nil {
@@ -100,8 +100,8 @@ func (c *Conn) ask() error {
 	})
 }
 
-// retryWithSmallerMTU sends the REQ again if a REJ names a smaller path MTU. It runs in the
-// manager's goroutine.
+// retryWithSmallerMTU sends the REQ again if a REJ names a smaller path MTU, and reports whether it
+// did. It runs in the manager's goroutine.
 func (c *Conn) retryWithSmallerMTU(r *mad.REJ) bool {
 	if c.req == nil || !lowerMTU(c.req, r) {
 		return false
@@ -110,7 +110,8 @@ func (c *Conn) retryWithSmallerMTU(r *mad.REJ) bool {
 	return c.ask() == nil
 }
 
-// lowerMTU sets the path MTU of a REQ to the one that a REJ names, if that is smaller.
+// lowerMTU sets the path MTU of a REQ to the one that a REJ names, if that is smaller, and reports
+// whether it did.
 func lowerMTU(req *mad.REQ, r *mad.REJ) bool {
 	if r.Reason != mad.RejectInvalidMTU || len(r.ARI) < 1 || r.ARI[0] >= req.PathMTU {
 		return false

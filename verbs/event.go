@@ -31,12 +31,12 @@ func (e AsyncEvent) String() string {
 
 // Event waits for the next asynchronous event of the device, as ibv_get_async_event. If ctx ends
 // first, it returns the cause of ctx; if the device is closed, [ErrClosed]. Several goroutines may
-// wait; each event goes to one of them. [Device.NewEventReader] reads independently of them. Events
-// are not acknowledged.
+// wait; each event goes to one of them. An [EventReader] gets all events independently of them.
+// Events need no acknowledgement.
 //
-// Events need not be read. An unread event stands for all of its type about the same object, in
-// the position of the latest; closing an object removes its events. The memory of unread events
-// is therefore bounded by that of the objects.
+// Events need not be read. Unread events of one type about the same object are merged into one,
+// which has the position of the latest; closing an object removes its events. The memory of unread
+// events is therefore bounded by that of the objects.
 func (d *Device) Event(ctx context.Context) (AsyncEvent, error) {
 	if err := checkContext(ctx); err != nil {
 		return AsyncEvent{}, fmt.Errorf("wait for an event: %w", err)
@@ -66,6 +66,7 @@ func (r *EventReader) Event(ctx context.Context) (AsyncEvent, error) {
 // Close closes the reader. Closing it again has no effect.
 func (r *EventReader) Close() { r.reader.Close() }
 
+// eventOf converts e, or returns err if it is not nil.
 func eventOf(e nic.AsyncEvent, err error) (AsyncEvent, error) {
 	if err != nil {
 		return AsyncEvent{}, err

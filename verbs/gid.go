@@ -23,11 +23,11 @@ type GIDEntry struct {
 // GIDs returns the entries of the GID table whose addresses the device has now, by index.
 //
 // With [Config.Follow], addresses come and go; each change raises an [EventGIDChange]. An address
-// keeps its index while it is absent. Connections over it continue if the address returns before
-// their retries are exhausted, and otherwise end with RETRY_EXC_ERR; datagrams are lost; new
-// connections over it fail. When all 256 indices are in use, the one whose address has been
-// absent longest is reused, if no queue pair and no address handle uses it. A changed MTU applies
-// to later connections.
+// keeps its index while it is absent. Connections over an absent address continue if the address
+// returns before their retries are exhausted, and otherwise end with RETRY_EXC_ERR; its datagrams
+// are lost, and new connections fail. When all 256 indices are in use, the one whose address has
+// been absent longest is reused, if no queue pair and no address handle uses it. A changed MTU
+// applies to later connections.
 func (d *Device) GIDs() []GIDEntry {
 	var out []GIDEntry
 	netdev := d.NetDev()

@@ -26,7 +26,7 @@ type QPInfo struct {
 	RemoteQPN QPN
 	PathMTU   MTU
 
-	SendPSN     PSN    // PSN of the next packet that was never sent
+	SendPSN     PSN    // PSN of the next new packet, not a retransmission
 	AckPSN      PSN    // oldest PSN that is sent and not acknowledged; SendPSN if there is none
 	RecvPSN     PSN    // PSN expected from the peer
 	Window      uint32 // packets that may be unacknowledged at present; 0 for UC and UD
@@ -37,9 +37,9 @@ type QPInfo struct {
 	Early       int    // request packets held until an earlier one arrives
 
 	SendQueue, SendDepth int    // work requests in the queue, and its depth
-	RecvQueue, RecvDepth int    // likewise; of the SRQ, if it has one
-	SRQ                  uint64 // number of its SRQ, 0 if none
-	SendCQ, RecvCQ       uint64 // numbers of its CQs
+	RecvQueue, RecvDepth int    // likewise for receives; of the SRQ, if the queue pair has one
+	SRQ                  uint64 // number of the queue pair's SRQ, 0 if none
+	SendCQ, RecvCQ       uint64 // numbers of the queue pair's CQs
 	Counters             QPCounters
 }
 
@@ -65,7 +65,7 @@ type MRInfo = mr.KeyInfo
 type CQInfo struct {
 	Number     uint64
 	Len, Depth int  // completions to be polled, and the depth
-	Users      int  // send and receive queues that complete into it
+	Users      int  // send and receive queues that complete into the CQ
 	Waiting    int  // goroutines in [CQ.Wait]
 	Channel    bool // created with [OnChannel]
 	Overflowed bool
@@ -77,24 +77,25 @@ type SRQInfo struct {
 	PD         uint32 // see [PD.ID]
 	Len, Depth int    // receives in the queue, and its depth
 	Limit      int    // armed limit of [EventSRQLimitReached], 0 if none
-	Users      int    // queue pairs that use it
+	Users      int    // queue pairs that use the SRQ
 }
 
 // GroupInfo describes a multicast group; see [Device.Groups].
 type GroupInfo struct {
 	Addr    netip.Addr
-	Members []QPN // queue pairs attached to it
+	Members []QPN // queue pairs attached to the group
 }
 
-// lookSlice is the number of objects described at a time, while the data path waits.
+// lookSlice is the number of objects described in one call of package nic, during which the data
+// path waits.
 const lookSlice = 64
 
-// QPs returns descriptions of the device's queue pairs in the order of creation, for diagnostics
-// of a running program. It holds the lock of the data path for 64 of them at a time, never while
-// the caller processes one. Each description is consistent, but they are not of the same moment.
-// A queue pair that exists during the whole iteration occurs once; one that is created or closed
-// meanwhile, at most once. If the memory of a queue pair stalls for a second, the queue pairs of
-// its shard are omitted.
+// QPs returns descriptions of the device's queue pairs in the order of creation, for diagnostics of
+// a running program. It holds the lock of the data path for 64 of them at a time, never while the
+// caller processes one. Each description is consistent, but they are not of the same moment. A
+// queue pair that exists during the whole iteration occurs once; one that is created or closed
+// meanwhile, at most once. If an access to slow memory holds the lock of a shard for more than a
+// second, the queue pairs of the shard are omitted.
 func (d *Device) QPs() iter.Seq[QPInfo] {
 	return look(d.nic.ListQPs, func(i *nic.QPInfo) (uint64, QPInfo) { return i.Number, QPInfo(*i) })
 }
@@ -114,8 +115,8 @@ func (d *Device) SRQs() iter.Seq[SRQInfo] {
 	return look(d.nic.ListSRQs, func(i *nic.SRQInfo) (uint64, SRQInfo) { return i.Number, SRQInfo(*i) })
 }
 
-// look iterates over the objects that f describes, lookSlice at a time. tell returns the number
-// and the public form of each.
+// look iterates over the objects that f describes, lookSlice at a time. tell returns the number and
+// the public form of an object.
 func look[E, T any](f func(after uint64, dst []E) int, tell func(*E) (uint64, T)) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		some := make([]E, lookSlice)
@@ -131,7 +132,7 @@ func look[E, T any](f func(after uint64, dst []E) int, tell func(*E) (uint64, T)
 	}
 }
 
-// Groups describes the multicast groups that queue pairs of the device are attached to, by
+// Groups describes the multicast groups that queue pairs of the device are attached to, ordered by
 // address. The list of groups is of one moment; the members of each group are of another.
 func (d *Device) Groups() []GroupInfo {
 	groups := d.nic.ListGroups()
@@ -149,7 +150,7 @@ type ListenerInfo struct {
 	Local     netip.AddrPort
 }
 
-// Listeners describes the open listeners, by port.
+// Listeners describes the open listeners, ordered by port.
 func (d *Device) Listeners() []ListenerInfo {
 	c := &d.connections
 	c.mu.Lock()
@@ -171,7 +172,7 @@ type CMInfo struct {
 	LocalID, RemoteID uint32 // communication IDs; RemoteID is 0 until it is known
 	State             string // name in Linux, such as "ESTABLISHED"
 	PortSpace         PortSpace
-	Local, Remote     netip.AddrPort // port 0 if it is not known
+	Local, Remote     netip.AddrPort // port 0 if the port is not known
 	QPN, RemoteQPN    QPN            // 0 until they are known
 	Age               time.Duration
 }

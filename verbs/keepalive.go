@@ -11,11 +11,12 @@ import (
 // connection over which this end sends nothing would not detect that. A peer killed on Linux
 // notifies this end once, and that packet may be lost.
 //
-// While nothing is outstanding, KeepAlive posts an empty RDMA WRITE once per period every; it
-// needs no memory, and the peer's program does not see it. The peer is gone when the retries are
-// exhausted, or when work has been outstanding for four periods, and at least a second, without a
-// packet from the peer: with every = 500 ms, at most 2.5 s after its death, regardless of the
-// retry timeout. If this host is too busy to process arrived packets, KeepAlive waits up to 10 s.
+// While nothing is outstanding, KeepAlive posts an empty RDMA WRITE in each period of length every;
+// the WRITE needs no memory, and the peer's program does not see it. The peer is gone when the
+// retries are exhausted, or when work has been outstanding for four periods, and at least a second,
+// without a packet from the peer: with every = 500 ms, at most 2.5 s after its death, regardless of
+// the retry timeout. If this host is too busy to process arrived packets, KeepAlive waits up to 10
+// s.
 //
 // KeepAlive returns nil when either end has ended the connection, the cause of ctx, or an error
 // that is [ErrUnreachable] when the peer is gone; the connection has then ended. Any other
@@ -67,21 +68,21 @@ func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
 
 // How long a peer may be quiet while work is outstanding.
 const (
-	quietTicks  = 4
+	quietTicks  = 4 // periods of KeepAlive, and at least quietTime
 	quietTime   = time.Second
 	quietBehind = 10 * time.Second // while this end has not processed all arrived packets, as on a busy host
 )
 
 // quietness measures how long work has been outstanding without a packet from the peer.
 type quietness struct {
-	packets uint64 // received when it began
-	since   time.Time
-	ticks   int
+	packets uint64    // number received when the quiet time began
+	since   time.Time // start of the quiet time
+	ticks   int       // number of ticks since then
 }
 
-// tooLong is called at every tick with whether no work was outstanding and the number of packets
-// received. It reports whether the peer is gone. While behind returns true, packets of the peer
-// may be waiting in the host.
+// tooLong reports at a tick whether the peer is gone. idle means that no work is outstanding;
+// packets is the number of packets received from the peer so far. behind reports whether packets of
+// the peer may be waiting in the host.
 func (q *quietness) tooLong(idle bool, packets uint64, behind func() bool) bool {
 	if idle || packets != q.packets {
 		*q = quietness{packets: packets, since: time.Now()}

@@ -111,10 +111,10 @@ type PortAttr struct {
 	LinkLayer   string // "Ethernet"
 }
 
-// PortAttr returns the attributes of the device's port. On Linux, its state is that of the
-// network interface if Config.Device opened the device, otherwise that of the links that report
-// it (see [packet.StateWatcher]). Without an address it is down. [EventPortErr] and
-// [EventPortActive] report changes.
+// PortAttr returns the attributes of the device's port. On Linux, its state is that of the network
+// interface if Config.Device opened the device, otherwise that of the links that report it (see
+// [packet.StateWatcher]). Without an address the port is down. [EventPortErr] and [EventPortActive]
+// report changes.
 func (d *Device) PortAttr() PortAttr {
 	gids := d.nic.GIDs()
 	active := qp.MaxMTU

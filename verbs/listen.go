@@ -21,25 +21,26 @@ type Listener struct {
 	handle func(*ConnRequest)
 
 	queue  []*ConnRequest // guarded by cm.mu
-	wakeup chan struct{}
-	done   chan struct{} // closed with the listener
+	wakeup chan struct{}  // wakes a waiting Next
+	done   chan struct{}  // closed with the listener
 }
 
 // defaultBacklog is the default number of requests that wait for the program.
 const defaultBacklog = 128
 
 // Listen receives requests at a port of the port space TCP, for connections, or UDP, for datagram
-// queue pairs. An invalid or unspecified address means all addresses of the device, port 0 any
-// free port. Up to backlog requests, 0 means 128, wait for the program's answer. If some peers
-// fill the backlog, up to as many again of other peers wait, each up to its share. Requests
-// beyond that are dropped and counted; their senders retry.
+// queue pairs. An invalid or unspecified address means all addresses of the device, port 0 any free
+// port. Up to backlog requests, 0 means 128, wait for the program's answer. If some peers fill the
+// backlog, up to as many requests again of other peers wait, from each peer up to backlog divided
+// by the number of waiting peers. Requests beyond that are dropped and counted; their senders
+// retry.
 func (d *Device) Listen(ps PortSpace, local netip.AddrPort, backlog int) (*Listener, error) {
 	return d.ListenFunc(ps, local, backlog, nil)
 }
 
 // ListenFunc is [Device.Listen] with a callback in place of [Listener.Next]. The goroutine of the
-// connection manager calls handle, which must not block; it may answer at once or later, from
-// another goroutine.
+// connection manager calls handle, which must not block; the request may be answered in handle or
+// later, in another goroutine.
 func (d *Device) ListenFunc(
 	ps PortSpace, local netip.AddrPort, backlog int, handle func(*ConnRequest),
 ) (*Listener, error) {
@@ -97,8 +98,8 @@ func (d *Device) listen(ps PortSpace, local netip.AddrPort, backlog int, handle 
 	return l, nil
 }
 
-// Addr returns the address and port of the listener. All addresses are "::", or the unspecified
-// address that Listen got.
+// Addr returns the address and port of the listener. For a listener at all addresses it is "::", or
+// the unspecified address that Listen got.
 func (l *Listener) Addr() netip.AddrPort { return l.local }
 
 // Next returns the next request, waiting for it if there is none. If ctx ends first, Next returns
@@ -123,6 +124,7 @@ func (l *Listener) Next(ctx context.Context) (*ConnRequest, error) {
 	}
 }
 
+// take removes and returns the oldest waiting request, nil if there is none.
 func (l *Listener) take() *ConnRequest {
 	l.cm.mu.Lock()
 	defer l.cm.mu.Unlock()
@@ -137,6 +139,7 @@ func (l *Listener) take() *ConnRequest {
 	return r
 }
 
+// wake wakes one waiting Next.
 func (l *Listener) wake() {
 	select {
 	case l.wakeup <- struct{}{}:
@@ -192,8 +195,8 @@ func (r *ConnRequest) event(*cm.Event) {
 	r.leave()
 }
 
-// request passes an incoming request to its listener, unless no program could accept it. It runs
-// in the manager's goroutine.
+// request passes an incoming request to its listener, or rejects it if no program could accept it.
+// It runs in the manager's goroutine.
 func (c *connections) request(e *cm.Event) {
 	r := &ConnRequest{cm: c, id: e.ID, peer: e.Peer, req: e.REQ, sidr: e.SIDRREQ}
 	if reason, distrust := r.check(); reason != 0 {

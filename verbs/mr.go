@@ -103,9 +103,9 @@ func (p *PD) register(mem Memory, iova, length uint64, access Access, opts []MRO
 // pageMask is the mask of the offset in a page.
 const pageMask = 1<<12 - 1
 
-// randomIOVA returns an address in the lower half of the address space with a random page: 51
-// bits. A peer that does not know the address hits a byte of a region of n bytes with probability
-// n/2^63. Up to 2^63 bytes fit after the address.
+// randomIOVA returns an address in the lower half of the address space with a random page number of
+// 51 bits and the offset of inPage in its page. A peer that does not know the address hits a byte
+// of a region of n bytes with probability n/2^63. Up to 2^63 bytes fit after the address.
 func randomIOVA(inPage uint64) uint64 { return random64()>>1&^pageMask | inPage&pageMask }
 
 // Addr returns the address of the region's first byte, as peers and work requests name it.
@@ -178,7 +178,7 @@ func ReregPD(p *PD) ReregOption {
 	}
 }
 
-// ReregBuf replaces the region's buffer and uses the addresses of the new one, unless the region
+// ReregBuf replaces the region's buffer and uses the addresses of the new buffer, unless the region
 // is zero-based (IBV_REREG_MR_CHANGE_TRANSLATION).
 func ReregBuf(buf []byte) ReregOption {
 	return func(r *rereg) {

@@ -95,13 +95,14 @@ func (q *QP) BindMW(w *MW, info BindInfo) (rkey uint32, err error) {
 }
 
 // FastMR is a region that gets its memory by a work request, WRRegMR, and loses it by WRLocalInv or
-// by a peer's SEND with invalidate. Each registration costs a work request, and no call waits.
+// by a peer's SEND with invalidate. A registration is a work request instead of a call that waits.
 type FastMR struct {
 	owned
 	region *mr.FastRegion
 }
 
-// AllocFastMR allocates a fast-registration memory region of up to maxLen bytes without memory.
+// AllocFastMR allocates a fast-registration memory region that has no memory yet. maxLen is its
+// maximum length in bytes.
 func (p *PD) AllocFastMR(maxLen uint64) (*FastMR, error) {
 	f := &FastMR{}
 	err := p.ctx.add(objectMR, &f.owned, f.Dereg, func() (err error) {

@@ -18,9 +18,9 @@ type QPInitAttr struct {
 	Cap    QPCap // zero means 128 work requests of 4 SGEs in each queue, no inline data
 	SigAll bool  // generate a completion for every send work request, not only Signaled ones
 
-	// Sends and Receives are queues that another process fills, in place of PostSend and
-	// PostRecv: the queue pair fetches from them, see [QP.Doorbell]. If they are nil, requests
-	// are posted. A queue pair with Receives has no SRQ.
+	// Sends and Receives are queues that another process fills, in place of PostSend and PostRecv:
+	// the queue pair fetches from them, see [QP.Doorbell]. If they are nil, requests are posted by
+	// PostSend and PostRecv. A queue pair with Receives has no SRQ.
 	Sends    SendSource
 	Receives RecvSource
 }
@@ -31,7 +31,7 @@ var defaultCap = QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 4, MaxRecvSGE
 type QP struct {
 	owned
 	qp   *nic.QP
-	conn atomic.Pointer[Conn] // connection that uses it, nil if none
+	conn atomic.Pointer[Conn] // connection that uses the queue pair, nil if none
 }
 
 // CreateQP creates a queue pair in RESET. Connect it with [QP.Connect], prepare it for datagrams

@@ -22,7 +22,7 @@ type ConnRequest struct {
 	local, remote netip.AddrPort
 	private       []byte
 
-	waits *Listener // listener whose queue holds it, nil once it is removed; guarded by cm.mu
+	waits *Listener // listener whose queue holds the request, else nil; guarded by cm.mu
 }
 
 // Local and Remote return the addresses and ports of the two ends.
@@ -90,7 +90,8 @@ func (r *ConnRequest) check() (reason RejectReason, distrust error) {
 	return 0, nil
 }
 
-// zoneFor returns the zone of a link-local peer: that of the local address.
+// zoneFor returns the zone of a link-local peer, which is that of the local address; "" for other
+// peers.
 func zoneFor(peer, local netip.Addr) string {
 	if peer.IsLinkLocalUnicast() {
 		return local.Zone()
@@ -199,11 +200,12 @@ func (r *ConnRequest) Ignore() error {
 	return nil
 }
 
+// refuse rejects the request. private is data for the peer's program.
 func (r *ConnRequest) refuse(reason RejectReason, private []byte) error {
 	return r.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return r.decline(now, m, reason, private) })
 }
 
-// decline is refuse for a caller that already holds the manager.
+// decline is refuse for a caller that already holds the manager's lock.
 func (r *ConnRequest) decline(now cm.Time, m *cm.Manager, reason RejectReason, private []byte) error {
 	if r.req == nil {
 		return m.Answer(now, r.id, &mad.SIDRREP{Status: mad.SIDRReject, ServiceID: r.sidr.ServiceID,

@@ -10,7 +10,7 @@ import (
 type SRQInitAttr struct {
 	MaxWR  int // depth of the queue in receives, 1 to 2^20
 	MaxSGE int // SGEs per receive, 0 to 27
-	Limit  int // arms EventSRQLimitReached, see SRQ.Modify; 0 does not
+	Limit  int // arms EventSRQLimitReached, see SRQ.Modify; 0 does not arm it
 }
 
 // SRQ is a shared receive queue: its queue pairs take receives from it as messages arrive, so
@@ -59,9 +59,9 @@ func (s *SRQ) PostRecv(wrs ...*RecvWR) error {
 }
 
 // Modify changes the attributes that mask names, as ibv_modify_srq; after an error nothing has
-// changed. SRQMaxWR resizes the queue, at least to the receives in it and to an armed limit.
-// SRQLimit arms [EventSRQLimitReached], which is raised once, when a message takes a receive and
-// leaves fewer than Limit in the queue. A Limit of 0 disarms it.
+// changed. SRQMaxWR resizes the queue, but not below the number of receives in it or an armed
+// limit. SRQLimit arms [EventSRQLimitReached], which is raised once, when a message takes a receive
+// and leaves fewer than Limit in the queue. A Limit of 0 disarms it.
 func (s *SRQ) Modify(attr SRQAttr, mask SRQAttrMask) error {
 	return s.srq.Modify(attr, mask)
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// kinds are the extension headers in wire order.
+// kinds are the extension headers in wire order, each with the function that makes its layer from
+// the decoded packet.
 var kinds = []struct {
 	header bth.Headers
 	layer  func(*bth.Packet, layers.BaseLayer) gopacket.Layer

@@ -4,8 +4,8 @@
 //
 //	import _ "github.com/gorxe/gorxe/bth/layers"
 //
-// The package does not split a datagram into which segmentation offload of the sender put
-// several packets; package trace does.
+// A capture on a sender with segmentation offload can contain several packets in one datagram. This
+// package does not split such a datagram; package trace does.
 package layers
 
 import (
@@ -34,8 +34,8 @@ var (
 	LayerTypeICRC         = register(1801, "ICRC", nil)
 )
 
-// register registers a layer type. Only the BTH has a decoder: the opcode in the BTH determines
-// which extension headers follow, so they cannot be decoded on their own.
+// register registers a layer type. f is its decoder; only the BTH has one, because the opcode in
+// the BTH determines which extension headers follow.
 func register(number int, name string, f gopacket.DecodeFunc) gopacket.LayerType {
 	m := gopacket.LayerTypeMetadata{Name: name, Decoder: gopacket.DecodeUnknown}
 	if f != nil {
@@ -83,7 +83,7 @@ func decode(data []byte, p gopacket.PacketBuilder) error {
 // BTH is the base transport header. Packet contains the extension headers too, so that a
 // DecodingLayerParser needs no other layer of this package.
 type BTH struct {
-	layers.BaseLayer // Payload is that of the packet, without extension headers, pad and ICRC
+	layers.BaseLayer // its Payload is the payload of the packet, without extension headers, pad and ICRC
 	Packet           bth.Packet
 	ICRC             uint32 // sent least significant byte first
 }

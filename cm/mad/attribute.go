@@ -22,7 +22,7 @@ const (
 var attributeNames = [...]string{"REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP",
 	"LAP", "APR"}
 
-// Valid reports whether the attribute is a message of the CM.
+// Valid reports whether the attribute is that of a CM message.
 func (a Attribute) Valid() bool { return a >= AttrREQ && a <= AttrAPR }
 
 // String returns the message's name, such as "SIDR_REQ".

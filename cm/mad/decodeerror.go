@@ -51,9 +51,8 @@ func (r Reason) String() string {
 }
 
 // DecodeError is the error of [Message.Decode], [IPHeader.Decode], [IPHeader.Check],
-// [IPHeader.CheckSender] and [REQ.CheckSender]. There is one preallocated value per reason, so
-// that hostile messages cause no allocation. [Explain] returns the same verdict with the values
-// that led to it.
+// [IPHeader.CheckSender] and [REQ.CheckSender]. There is one preallocated value per reason, so that
+// hostile messages cause no allocation. [Explain] returns the same error with the rejected values.
 type DecodeError struct {
 	Reason Reason
 }

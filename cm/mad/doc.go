@@ -13,7 +13,7 @@
 //
 // The package has no clock, no goroutine, no lock and no I/O.
 //
-// The tables in the comments are those of chapter 12 of the InfiniBand Architecture
-// Specification, Volume 1 (IBA); the IP CM service is its annex A11. Facts about Linux refer to
-// its ib_cm and rdma_cm.
+// Table numbers in comments refer to chapter 12 of the InfiniBand Architecture Specification,
+// Volume 1 (IBA); the IP CM service is its annex A11. Facts about Linux refer to its ib_cm and
+// rdma_cm.
 package mad

@@ -8,7 +8,7 @@ import (
 // FieldError is the error of [Message.Encode] for a value that does not fit its field.
 type FieldError struct {
 	Message    Attribute
-	Field      string // name of the field, or of the length that it contains
+	Field      string // such as "LocalQPN" or "length of ARI"
 	Value, Max uint64
 }
 
@@ -25,6 +25,7 @@ type encoder struct {
 	err     error
 }
 
+// fits reports whether v is at most limit. If not, it records the error.
 func (e *encoder) fits(field string, v, limit uint64) bool {
 	if v > limit && e.err == nil {
 		e.err = &FieldError{Message: e.message, Field: field, Value: v, Max: limit}
@@ -44,14 +45,14 @@ func (e *encoder) u24(at int, field string, v uint32) {
 	}
 }
 
-// bits writes width bits of a byte, above its shift lowest bits.
+// bits writes v, of width bits, into the byte at offset at, above the lowest shift bits.
 func (e *encoder) bits(at, shift, width int, field string, v uint8) {
 	if e.fits(field, uint64(v), 1<<width-1) {
 		e.data[at] |= v << shift
 	}
 }
 
-// flag writes one bit.
+// flag writes v into bit shift of the byte at offset at; bit 0 is the lowest.
 func (e *encoder) flag(at, shift int, v bool) {
 	if v {
 		e.data[at] |= 1 << shift
@@ -74,5 +75,5 @@ const max24 = 1<<24 - 1
 
 func u24(b []byte) uint32 { return binary.BigEndian.Uint32(b) >> 8 }
 
-// rest returns the bytes from at to the end of the MAD, without copying.
+// rest returns the bytes from offset at to the end of the MAD, without copying.
 func rest(d *[dataLen]byte, at int) []byte { return d[at:dataLen:dataLen] }

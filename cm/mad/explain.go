@@ -2,9 +2,8 @@ package mad
 
 import "fmt"
 
-// Explain returns why [Message.Decode] rejects b, with the values that led to it, for display. It
-// returns nil if Decode accepts b. The error wraps the [*DecodeError]. Unlike Decode, it
-// allocates.
+// Explain returns the error of [Message.Decode] for b, with the rejected values, for display. It
+// returns nil if Decode accepts b. The error wraps the [*DecodeError]. Unlike Decode, it allocates.
 func Explain(b []byte) error {
 	var m Message
 	err := m.Decode(b)
@@ -28,6 +27,7 @@ func Explain(b []byte) error {
 	}
 }
 
+// infoLength returns the length field of the additional information in a REJ or SIDR_REP.
 func infoLength(a Attribute, data []byte) int {
 	if a == AttrREJ {
 		return int(data[rejInfoLengthAt] >> 1)

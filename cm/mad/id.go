@@ -3,7 +3,8 @@ package mad
 import "fmt"
 
 // CommID is a communication ID: the number that one side assigns to a connection, or to a request
-// for a service ID. In a message, the sender's is the local one.
+// for a service ID. In a message, the local ID is that of the sender of the message, the remote ID
+// that of its receiver.
 type CommID uint32
 
 // GUID identifies a channel adapter. Together with a communication ID or a queue pair number of
@@ -21,7 +22,7 @@ type MessageType uint8
 const (
 	MessageREQ   MessageType = 0
 	MessageREP   MessageType = 1
-	MessageOther MessageType = 2 // REJ: none, for example after a timeout; MRA: LAP
+	MessageOther MessageType = 2 // in a REJ: no message, for example after a timeout; in an MRA: LAP
 )
 
 // String returns the message's name.

@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// IPHeaderLen is the length in bytes of the header before a program's own private data in a REQ
-// or a SIDR_REQ of rdma_cm; 56 and 180 bytes remain.
+// IPHeaderLen is the length in bytes of the header before a program's own private data in a REQ or
+// a SIDR_REQ of rdma_cm. It leaves 56 bytes of a REQ's private data, and 180 of a SIDR_REQ's.
 const IPHeaderLen = 36
 
 // IPHeader is the header that identifies the sender of a request (IBA annex A11). The destination
@@ -86,11 +86,10 @@ func (h *IPHeader) Check() error {
 	return nil
 }
 
-// CheckSender rejects a source address that is not that of the GID from which the message came.
-// On RoCE the two are equal, whether the header contains an IPv4 address as such or IPv4-mapped;
-// zones are part of neither. Linux does not compare them but only consults the routing table, so
-// its peers can claim the address of any host behind the same route. The error is a
-// [*DecodeError].
+// CheckSender rejects a source address other than that of peer, the GID that the message came from.
+// The IPv4-mapped form of an IPv4 address is the same address; zones are ignored. Linux does not
+// compare the two but only consults the routing table, so its peers can claim the address of any
+// host behind the same route. The error is a [*DecodeError].
 func (h *IPHeader) CheckSender(peer qp.GID) error {
 	if h.Source.As16() != peer {
 		return refuse(ReasonIPSender)
@@ -98,6 +97,7 @@ func (h *IPHeader) CheckSender(peer qp.GID) error {
 	return nil
 }
 
+// reachable reports whether a is neither broadcast, loopback nor unspecified.
 func reachable(a netip.Addr) bool {
 	switch {
 	case !a.IsValid() || a.IsUnspecified() || a.IsLoopback():

@@ -46,9 +46,9 @@ type Message struct {
 // additional information alias b. For LAP and APR it decodes only the header.
 //
 // The error is a [*DecodeError]; Decode does not allocate. The header fields are set unless the
-// reason is [ReasonLength]. Reserved bits, and the status, which a MAD of method Send does not
-// have, are ignored. Decode accepts values without a meaning in the IBA, such as a path MTU of 9;
-// the connection manager rejects them.
+// reason is [ReasonLength]. Reserved bits are ignored, and so is the status field, which has no
+// meaning with method Send. Decode accepts values without a meaning in the IBA, such as a path MTU
+// of 9; the connection manager rejects them.
 func (m *Message) Decode(b []byte) error {
 	if len(b) != Len {
 		return refuse(ReasonLength)
@@ -95,8 +95,8 @@ func (m *Message) Decode(b []byte) error {
 // Encode writes the MAD into b, with zero reserved bits and private data padded with zeros. b
 // must not be the buffer that the private data aliases.
 //
-// A value that does not fit its field results in a [*FieldError], an attribute other than those
-// of the messages in m in another error; b is then all zeros.
+// If a value does not fit its field, the error is a [*FieldError]. An attribute for which m has no
+// field, such as that of LAP, is another error. After an error, b is all zeros.
 func (m *Message) Encode(b *[Len]byte) error {
 	clear(b[:])
 	e := encoder{data: (*[dataLen]byte)(b[HeaderLen:]), message: m.Attribute}
@@ -133,8 +133,8 @@ func (m *Message) Encode(b *[Len]byte) error {
 	return nil
 }
 
-// AnswersRequest reports whether the message returns the transaction ID of the REQ or SIDR_REQ
-// that it answers. Linux copies it into all such messages (drivers/infiniband/core/cm.c).
+// AnswersRequest reports whether the message contains the transaction ID of the REQ or SIDR_REQ
+// that it answers. Linux copies the ID into all such messages (drivers/infiniband/core/cm.c).
 func (m *Message) AnswersRequest() bool {
 	switch m.Attribute {
 	case AttrMRA, AttrREJ, AttrREP, AttrSIDRREP:
@@ -143,7 +143,8 @@ func (m *Message) AnswersRequest() bool {
 	return false
 }
 
-// CommIDs returns the communication IDs in the message, the receiver's and the sender's.
+// CommIDs returns the communication IDs in the message, the receiver's and the sender's. An ID that
+// the message does not have is 0; for REQ and SIDR_REQ, both are 0.
 func (m *Message) CommIDs() (receiver, sender CommID) {
 	switch m.Attribute {
 	case AttrMRA:

@@ -9,7 +9,7 @@ const MRAPrivateLen = 222
 // timeout (IBA table 107).
 type MRA struct {
 	LocalCommID, RemoteCommID CommID
-	MessageMRAed              MessageType // 2 bits
+	MessageMRAed              MessageType // message that the MRA answers, 2 bits
 	ServiceTimeout            Timeout     // time until the answer; see [MRATimeout]
 	PrivateData               []byte
 }

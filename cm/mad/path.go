@@ -6,9 +6,9 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Path is a path between two ports as a REQ describes it; local is the side of the sender. On
-// RoCE the GIDs, the flow label, the traffic class and the hop limit are those of the IP header,
-// and Linux does not check the LIDs, the rate, the SL and SubnetLocal.
+// Path is a path between two ports as a REQ describes it. Local fields are those of the sender of
+// the REQ. On RoCE the GIDs, the flow label, the traffic class and the hop limit are those of the
+// IP header, and Linux does not check the LIDs, the rate, the SL and SubnetLocal.
 type Path struct {
 	LocalLID, RemoteLID uint16 // InfiniBand only; on RoCE Linux sends 0xffff with a hop limit above 1
 	LocalGID, RemoteGID qp.GID
@@ -25,8 +25,9 @@ type Path struct {
 // only whether the local LID is 0.
 func (p *Path) IsZero() bool { return *p == Path{} }
 
-// FlowLabel returns the flow label that Linux rdma_cm uses for a path between two ports, so that
-// connections are distributed over the paths of a network. An IPv6 program may request another.
+// FlowLabel returns the flow label that Linux rdma_cm computes from the source and destination port
+// of a connection, so that connections are distributed over the paths of a network. A program that
+// uses IPv6 may choose another one.
 func FlowLabel(source, destination uint16) uint32 {
 	return (uint32(source)*31 + uint32(destination)) & maxFlowLabel
 }

@@ -16,10 +16,10 @@ type REJ struct {
 	// LocalCommID is 0 if the sender has assigned none, RemoteCommID is 0 if the sender does not
 	// know the receiver's.
 	LocalCommID, RemoteCommID CommID
-	MessageRejected           MessageType // 2 bits
+	MessageRejected           MessageType // message that the REJ answers, 2 bits
 	Reason                    RejectReason
-	// ARI is additional reject information, up to 72 bytes: for some reasons the value that would
-	// be accepted, such as a GID.
+	// ARI is additional reject information, up to 72 bytes. With some values of Reason, ARI is the
+	// value that would be accepted, such as a GID.
 	ARI         []byte
 	PrivateData []byte
 }

@@ -25,7 +25,7 @@ func (ps PortSpace) String() string {
 	return fmt.Sprintf("port space 0x%04x", uint16(ps))
 }
 
-// IPServiceID returns the service ID of a port (IBA annex A11).
+// IPServiceID returns the service ID of a port of rdma_cm (IBA annex A11).
 func IPServiceID(ps PortSpace, port uint16) ServiceID {
 	return ServiceID(ps)<<16 | ServiceID(port)
 }
@@ -48,7 +48,8 @@ func (s ServiceID) String() string {
 	return fmt.Sprintf("0x%016x", uint64(s))
 }
 
-// Connects reports whether REQs connect to the service: it is false in the UDP port space.
+// Connects reports whether clients connect to the service by REQ. It is false in the UDP port
+// space, where SIDR_REQs are used.
 func (s ServiceID) Connects() bool {
 	ps, _, ok := s.IP()
 	return !ok || ps != PortSpaceUDP

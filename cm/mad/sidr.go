@@ -38,7 +38,7 @@ func (r *SIDRREQ) encode(e *encoder) {
 	e.privateData(16, r.PrivateData)
 }
 
-// SIDRREP answers a SIDR_REQ (IBA table 120). The queue pair and its Q_Key are valid with status
+// SIDRREP answers a SIDR_REQ (IBA table 120). QPN and QKey are valid only with status
 // [SIDRSuccess].
 type SIDRREP struct {
 	RequestID CommID
@@ -47,7 +47,8 @@ type SIDRREP struct {
 	QPN       bth.QPN
 	ServiceID ServiceID
 	QKey      uint32
-	// AdditionalInformation, up to 72 bytes, names the right CM with status [SIDRRedirect].
+	// AdditionalInformation, up to 72 bytes, names the CM to ask instead if the status is
+	// [SIDRRedirect].
 	AdditionalInformation []byte
 	PrivateData           []byte
 }

@@ -28,17 +28,17 @@ func ReplyTimeout(packetLifeTime, remoteCMResponse Timeout) int64 {
 	return 2*packetLifeTime.Nanoseconds() + remoteCMResponse.Nanoseconds()
 }
 
-// MRATimeout returns how long to wait for an answer after an MRA, in nanoseconds: its service
-// timeout, and one packet life time in each direction.
+// MRATimeout returns how long to wait for an answer after an MRA, in nanoseconds: the service
+// timeout of the MRA, and one packet life time in each direction.
 func MRATimeout(service, packetLifeTime Timeout) int64 {
 	return 2*packetLifeTime.Nanoseconds() + service.Nanoseconds()
 }
 
-// LocalACKTimeout returns the local ACK timeout of a queue pair: the time that the other port
-// takes to acknowledge, and the packet life time in each direction. Like Linux, it does not
-// always round up, which would double the longer of the two regardless of the other: it rounds up
-// if the shorter is at least half of the longer. A connection of Linux's active side stays in
-// TIMEWAIT for this time.
+// LocalACKTimeout returns the local ACK timeout of a queue pair: the sum of the time that the other
+// port takes to acknowledge (ackDelay) and of the packet life time in each direction. The sum of
+// the two times may lie between the times of two codes. Like Linux, LocalACKTimeout rounds the sum
+// up if the shorter time is at least half of the longer one, else down to the longer one. With
+// Linux as the active side, a connection stays in TIMEWAIT for this time.
 func LocalACKTimeout(ackDelay, packetLifeTime Timeout) Timeout {
 	ackDelay, roundTrip := min(ackDelay, MaxTimeout), min(packetLifeTime, MaxTimeout)+1
 	long, short := max(ackDelay, roundTrip), min(ackDelay, roundTrip)

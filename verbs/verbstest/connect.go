@@ -28,13 +28,13 @@ func (n *Node) At(port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(n.Device.GIDs()[0].Addr, port)
 }
 
-// Dialed holds the results of a Dial in its own goroutine.
+// Dialed holds the results of [Node.Dial].
 type Dialed struct {
 	Conn *verbs.Conn
 	Err  error
 }
 
-// Dial starts to connect n's queue pair.
+// Dial connects n's queue pair in a goroutine of its own, and returns the channel for the results.
 func (n *Node) Dial(ctx context.Context, to netip.AddrPort, p verbs.ConnParam) <-chan Dialed {
 	out := make(chan Dialed, 1)
 	go func() {
@@ -54,7 +54,7 @@ func (n *Node) Next(l *verbs.Listener) *verbs.ConnRequest {
 	return r
 }
 
-// ConnectByCM connects the queue pairs of two nodes through rdma_cm.
+// ConnectByCM connects the queue pairs of two nodes through rdma_cm; a dials.
 func ConnectByCM(t testing.TB, a, b *Node) (atA, atB *verbs.Conn) {
 	t.Helper()
 	l := b.ListenAt(verbs.PortSpaceTCP, 0)
@@ -70,7 +70,8 @@ func ConnectByCM(t testing.TB, a, b *Node) (atA, atB *verbs.Conn) {
 	return d.Conn, atB
 }
 
-// MoreDial starts to connect another queue pair of n.
+// MoreDial connects a new queue pair of n in a goroutine of its own, and returns the channel for
+// the error.
 func (n *Node) MoreDial(t *testing.T, to netip.AddrPort) <-chan error {
 	q, _ := n.NewQP()
 	out := make(chan error, 1)

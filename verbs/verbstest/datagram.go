@@ -18,7 +18,7 @@ func OpenDatagram(t testing.TB, cfg verbs.Config, size int) *Node {
 	return n
 }
 
-// NewDatagramQP returns another UD queue pair of n in RTS.
+// NewDatagramQP returns another UD queue pair of n in RTS, whose first PSN is 5.
 func (n *Node) NewDatagramQP(qkey uint32) *verbs.QP {
 	n.Helper()
 	q, err := n.PD.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: n.CQ, Cap: Cap})
@@ -91,7 +91,8 @@ func (n *Node) Join(group verbs.GID, off int) {
 	n.Recv(off, 1000)
 }
 
-// Heard waits for one datagram, which must be of size bytes from the other's queue pair.
+// Heard waits for one datagram, which must contain the first size bytes of the buffer of from and
+// come from the queue pair of from.
 func (n *Node) Heard(from *Node, size int) {
 	n.Helper()
 	var wc [1]verbs.WC

@@ -10,7 +10,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Until waits until the condition is true. It checks it after each event of the device.
+// Until waits up to a minute until the condition is() is true. It checks the condition after each
+// event of the device. what names the condition in the error.
 func (n *Node) Until(what string, is func() bool) {
 	n.Helper()
 	ctx, cancel := context.WithTimeoutCause(n.Context(), time.Minute, errors.New("a minute has passed"))
@@ -44,7 +45,7 @@ func (n *Node) Port(state string) func() bool {
 	return func() bool { return n.Device.PortAttr().State == state }
 }
 
-// Writes posts a WRITE of n's whole buffer, filled from seed, to the other's.
+// Writes posts a WRITE of n's whole buffer, filled from seed, to the buffer of to.
 func (n *Node) Writes(to *Node, seed byte) {
 	n.Helper()
 	for i := range n.Buf {

@@ -13,11 +13,12 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// udpAddrs are loopback addresses that only one package uses, because tests of different packages
-// run in parallel.
+// udpAddrs are loopback addresses that only the tests of package verbs use, because tests of
+// different packages run in parallel.
 var udpAddrs = [2]string{"127.55.4.1", "127.55.4.2"}
 
-// PipeLinks returns two links on a network in memory.
+// PipeLinks returns the configurations of two devices, each with one link on the same network in
+// memory.
 func PipeLinks(t testing.TB) [2]verbs.Config {
 	t.Helper()
 	n := pipe.NewNet()
@@ -32,7 +33,8 @@ func PipeLinks(t testing.TB) [2]verbs.Config {
 	return out
 }
 
-// UDPDevices returns two loopback addresses; only the tests of package verbs may use them.
+// UDPDevices returns the configurations of two devices on loopback addresses. Only the tests of
+// package verbs may use these addresses.
 func UDPDevices(t testing.TB) [2]verbs.Config {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -50,13 +52,13 @@ type Node struct {
 	MR     *verbs.MR
 	Buf    []byte
 	QP     *verbs.QP
-	Info   verbs.ConnInfo
+	Info   verbs.ConnInfo // of QP
 }
 
 // Cap holds the capacities of the queue pairs of nodes.
 var Cap = verbs.QPCap{MaxSendWR: 256, MaxRecvWR: 256, MaxSendSGE: 2, MaxRecvSGE: 2}
 
-// Open opens a device that ends with the test, with a buffer of size bytes.
+// Open opens a node with a buffer of size bytes. Its device is closed at the end of the test.
 func Open(t testing.TB, cfg verbs.Config, size int) *Node {
 	t.Helper()
 	n := &Node{TB: t, Buf: make([]byte, size)}
@@ -87,7 +89,7 @@ func Open(t testing.TB, cfg verbs.Config, size int) *Node {
 	return n
 }
 
-// NewQP returns another RC queue pair of n in RESET.
+// NewQP returns another RC queue pair of n in RESET, and its ConnInfo.
 func (n *Node) NewQP() (*verbs.QP, verbs.ConnInfo) {
 	n.Helper()
 	q, err := n.PD.CreateQP(verbs.QPInitAttr{SendCQ: n.CQ, Cap: Cap})
@@ -118,7 +120,8 @@ func ConnectQPs(t testing.TB, a, b *verbs.QP, ai, bi verbs.ConnInfo) {
 	}
 }
 
-// Wait waits for count completions, which must be successful.
+// Wait waits for count completions, which must be successful. wc is the buffer for them; it may be
+// shorter.
 func (n *Node) Wait(count int, wc []verbs.WC) {
 	for count > 0 {
 		k, err := n.CQ.Wait(n.Context(), wc[:min(count, len(wc))])
