@@ -27,8 +27,7 @@ type Contest struct {
 	Loss float64 `json:"loss,omitempty"`
 	// OneHost puts both ends on the server's host, each on the core of its end.
 	OneHost bool `json:"one_host,omitempty"`
-	// Messages is the number of messages of a latency test per second, 0: as in the other
-	// contests.
+	// Messages is the number of messages of a latency test per second; 0: Options.Messages.
 	Messages   int         `json:"messages,omitempty"`
 	Contenders []Contender `json:"contenders"`
 	Ratios     []Ratio     `json:"ratios,omitempty"`
@@ -49,7 +48,7 @@ type Contender struct {
 	Build string `json:"build,omitempty"`
 }
 
-// tool returns the tool of an end.
+// tool returns the tool of an end, nil if there is no tool of that name.
 func (d *Contender) tool(end int) *tool {
 	if end == Server && d.Server != "" {
 		return tools[d.Server]
@@ -63,8 +62,8 @@ type Ratio struct {
 	To string `json:"to,omitempty"`
 	// Difference subtracts the value of To instead of dividing by it.
 	Difference bool `json:"difference,omitempty"`
-	// Tail asks for the 99th percentile of the single messages of Of divided by their median.
-	// There is no To.
+	// Tail asks for the 99th percentile of the message times of Of divided by their median. To
+	// is empty.
 	Tail      bool    `json:"tail,omitempty"`
 	MinTarget float64 `json:"at_least,omitempty"` // target, 0: none
 	MaxTarget float64 `json:"at_most,omitempty"`

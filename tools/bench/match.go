@@ -134,7 +134,8 @@ func (m *match) ready(ctx context.Context, server *process) error {
 	}
 }
 
-// end ends a server. A server of one client ends by itself after a successful client.
+// end ends a server. well means that the client succeeded: then a server of one client must end by
+// itself within partLimit.
 func (m *match) end(server *process, well bool) error {
 	if well && !m.stays {
 		select {

@@ -55,7 +55,7 @@ type runner struct {
 	began  time.Time
 	report *Report
 	out    map[[2]int]bool // contest and contender that were left out
-	done   int
+	done   int             // number of jobs so far
 }
 
 // Measure makes all measurements on a ground.
@@ -215,7 +215,8 @@ func (r *runner) profile(c *Contest, who *Contender, round int) string {
 	return filepath.Join(r.Profiles, fmt.Sprintf("%s-%s-%d", c.Name, unfit.ReplaceAllString(who.Name, "-"), round+1))
 }
 
-// readLoad reads what the machine has done so far; values that are not available are 0.
+// readLoad returns the processor time that the machine has used since it was booted, and the load
+// average of the last minute. Values that are not available are 0.
 func readLoad() (t ticks, average float64) {
 	if text, err := os.ReadFile("/proc/stat"); err == nil {
 		// It fails on systems other than Linux.

@@ -52,8 +52,8 @@ func (c *Contest) Pairs() {
 	c.Only(func(_, contender string) bool { return slices.Contains(in, contender) })
 }
 
-// InTurn keeps the ratios that can be measured in slices of time, those of contenders that may be
-// stopped now and then, and their contenders.
+// InTurn keeps the ratios whose contenders may both be stopped now and then, so that they can be
+// measured in slices of time, and these contenders.
 func (c *Contest) InTurn() {
 	var in []string
 	c.Ratios = slices.DeleteFunc(c.Ratios, func(r Ratio) bool {
@@ -67,6 +67,7 @@ func (c *Contest) InTurn() {
 	c.Only(func(_, contender string) bool { return slices.Contains(in, contender) })
 }
 
+// unsliced reports whether the contender cannot be measured in slices of time.
 func (d *Contender) unsliced() bool { return d.tool(Server).notPausable || d.tool(Client).notPausable }
 
 // RunInSlices measures the ratios of the contests, after [Contest.Pairs] or [Contest.InTurn], in

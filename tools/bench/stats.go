@@ -65,8 +65,8 @@ func (r *Report) ratios(c *Contest, q Ratio) []float64 {
 	return out
 }
 
-// tails returns the 99th percentile of a contender's messages divided by their median, for each
-// round.
+// tails returns, for each round, the 99th percentile of a contender's message times divided by
+// their median.
 func (r *Report) tails(c *Contest, contender string) []float64 {
 	var out []float64
 	for _, s := range r.of(c, contender) {
@@ -86,7 +86,7 @@ func values(samples []*Sample) []float64 {
 	return out
 }
 
-// cutOnce is strings.Cut for a separator that occurs exactly once.
+// cutOnce is strings.Cut, with ok false unless sep occurs exactly once.
 func cutOnce(s, sep string) (before, after string, ok bool) {
 	if strings.Count(s, sep) != 1 {
 		return s, "", false
