@@ -10,10 +10,11 @@ import (
 // losses decides at random which of the packets that arrive are lost.
 type losses struct {
 	random *rand.PCG
-	below  uint64 // random numbers of lost packets
+	below  uint64 // a packet is lost if its random number is below this
 }
 
-// newLosses returns the losses of an end. They are the same in every run.
+// newLosses returns the losses of an end. part is the fraction of packets that are lost; end
+// selects the random sequence, which is the same in every run.
 func newLosses(part float64, end uint64) losses {
 	return losses{random: rand.NewPCG(1, end), below: uint64(part * (1 << 64))}
 }
@@ -28,7 +29,7 @@ type arrivals struct {
 	ring     []uint64 // a bit for each of them, at its PSN modulo the number of bits
 }
 
-// arrival is what a packet is to the receiver.
+// arrival classifies a received packet by its PSN.
 type arrival int
 
 const (
@@ -53,7 +54,7 @@ func (a *arrivals) bit(psn bth.PSN) (*uint64, uint64) {
 	return &a.ring[i/64], 1 << (i % 64)
 }
 
-// take records a packet.
+// take records a packet and returns its class.
 func (a *arrivals) take(psn bth.PSN) arrival {
 	ahead := psn.Diff(a.expected)
 	switch {

@@ -11,7 +11,7 @@
 // each two packets instead of the acknowledgements.
 //
 // With [Config.Lose] it measures the limit of a reliable end: both ends lose packets, and the
-// sender repairs one gap per round trip, as the NAKs of the receiver name it. [Config.Reliable] is
+// sender repairs one gap per round trip: that which the NAK of the receiver names. [Config.Reliable] is
 // the same loop without losses.
 package blast
 
@@ -39,8 +39,8 @@ type Config struct {
 	AsLink bool `json:"as_link"`
 	// Requests replaces the acknowledgements by a READ request for each two packets.
 	Requests bool `json:"requests"`
-	// Reliable makes the sender send lost packets again. Both ends poll. Result has each packet
-	// once.
+	// Reliable makes the sender send lost packets again. Both ends poll. Result counts each
+	// packet once.
 	Reliable bool `json:"reliable"`
 	// Lose is the fraction of arriving packets and acknowledgements that each end loses, 0 to
 	// less than 1. If it is not 0, the loop is reliable.
