@@ -45,10 +45,10 @@ func (c Cell) ID() string {
 		Slug(c.Workload.Params.String()), "gorxe-" + c.Role.String(), c.Family.String()}, "/")
 }
 
-// Time limits for a slow and busy machine: a fixed part, and a part for every packet. The latter
-// is larger under loss: a lost last packet costs a timeout of 67 ms. It is largest if rxe reads:
-// rxe detects a missing response only by its timer, and then requests the whole rest of the READ
-// again.
+// Time limits for a slow and busy machine: a fixed part, and a part for every packet. The part for
+// every packet is larger under loss: a lost last packet costs a timeout of 67 ms. It is largest if
+// rxe reads: rxe detects a missing response only by its timer, and then requests the whole rest of
+// the READ again.
 const (
 	TimeoutBase    = 40 * time.Second
 	PacketClean    = 6 * time.Millisecond
@@ -69,8 +69,7 @@ func (c Cell) Timeout() time.Duration {
 	return c.StartTime() + time.Duration(c.Workload.Packets())*each
 }
 
-// StartTime returns the part of the time limit in which programs must start. Python needs long
-// for that.
+// StartTime returns the part of the time limit in which programs must start. Python starts slowly.
 func (c Cell) StartTime() time.Duration {
 	switch {
 	case c.Workload.Tool.Kind == Operation:

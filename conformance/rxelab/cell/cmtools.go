@@ -21,20 +21,21 @@ func segments(size int) int { return max(1, (size+portMTU-1)/portMTU) }
 // DREP.
 const handshake = 5
 
-// pinged counts for each ping two announcements and two replies, a READ request, and the data in
-// both directions.
+// pinged returns the number of packets of an rping run: for each ping two announcements and two
+// replies, a READ request, and the data in both directions.
 func pinged(p Params) int { return handshake + p.Iters*(5+2*segments(p.Size)) }
 
-// exchanged counts the messages in both directions of all connections.
+// exchanged returns the number of packets of all connections with messages in both directions.
 func exchanged(p Params) int {
 	return max(1, p.Conns) * (handshake + 2*p.Iters*segments(p.Size))
 }
 
-// stepped counts the connections of cmtime with its synchronization: one to warm up, and all of
-// them twice.
+// stepped counts the packets of the connections of cmtime with its synchronization: one connection
+// to warm up, and all connections twice.
 func stepped(p Params) int { return handshake * (1 + 2*max(1, p.Conns)) }
 
-// looked counts SIDR_REQ, SIDR_REP and the messages in both directions of all queue pairs.
+// looked returns the number of packets of all datagram queue pairs: SIDR_REQ, SIDR_REP and the
+// messages in both directions.
 func looked(p Params) int { return max(1, p.Conns) * (2 + 2*p.Iters) }
 
 // talking returns a tool of rdma_cm with the programs of the kernel's release. It runs only

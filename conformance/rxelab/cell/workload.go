@@ -22,12 +22,10 @@ type Tool struct {
 	Kind     Kind
 	Runs     []Params // parameters of its runs; nil: those of its kind
 	Reads    bool     // the client sends READ requests
-	// IPv6TCP reports whether the client can reach its server over IPv6; otherwise only RDMA uses
-	// IPv6.
+	// IPv6TCP is set if the TCP connection of the tool can use IPv6. Otherwise only RDMA uses IPv6.
 	IPv6TCP bool
 	CM      bool // the connection manager connects the ends, not TCP
-	// CMTool holds the command lines and output of a tool of rdma_cm; nil: those of the other
-	// tools.
+	// Talk has the command lines and the expected output of a tool of rdma_cm; nil: another tool.
 	Talk    *CMTool
 	Loses   bool // lost packets are not retransmitted
 	OneWay  bool // the client does not wait for the receiver

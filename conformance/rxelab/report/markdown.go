@@ -60,7 +60,7 @@ func (r *Report) Markdown(w io.Writer) error {
 		r.Level, r.Started.UTC().Format("2006-01-02 15:04 MST"), r.Duration.Round(time.Second), r.Host)
 	e.Printf("%s", r.group().Intro())
 	e.Printf("In IPv6 cells the RoCEv2 packets are IPv6; the tool's own TCP connection is IPv4 if the tool supports only that (perftest).\n"+
-		"tcpdump captures at rxe's interface, up to %d frames of a cell. In all cells together, it missed %d frames because it was too slow.\n\n",
+		"tcpdump captures at rxe's interface, up to %d frames of a cell. In all cells together, it missed %d frames.\n\n",
 		r.CaptureLimit, all.dropped)
 	e.Printf("The first table of each kernel counts cells by condition and tool. In the tables of cells, the number after \"ok\" is the\n" +
 		"number of RoCEv2 packets checked. It can exceed the number of frames, because a frame contains several packets if they are\n" +

@@ -8,8 +8,9 @@ import (
 )
 
 // linkSocket is how the sender of a loop with [Config.AsLink] uses its socket. gorxe's udp link has
-// one socket for all peers, so the socket is not connected, and the Go runtime registers the socket with
-// epoll: the kernel then also wakes an epoll instance for each train sent and each acknowledgement.
+// one socket for all peers, so the socket is not connected, and the Go runtime registers the socket
+// with epoll: the kernel then also wakes an epoll instance for each train sent and each
+// acknowledgement.
 type linkSocket struct {
 	epoll int
 	peer  unix.RawSockaddrInet6

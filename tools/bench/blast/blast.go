@@ -11,8 +11,8 @@
 // each two packets instead of the acknowledgements.
 //
 // With [Config.Lose] it measures the limit of a reliable end: both ends lose packets, and the
-// sender repairs one gap per round trip: that which the NAK of the receiver names. [Config.Reliable] is
-// the same loop without losses.
+// sender repairs one gap per round trip: that which the NAK of the receiver names.
+// [Config.Reliable] is the same loop without losses.
 package blast
 
 import (
