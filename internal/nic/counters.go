@@ -56,7 +56,7 @@ type counters struct {
 	timeoutsPutOff               uint64
 	verdicts                     [transport.NumVerdicts]uint64
 	closedQPs                    transport.Counters // sum of closed queue pairs
-	addedUpTo                    uint64             // number of the last queue pair added by the running addUp; 0: none runs
+	addedUpTo                    uint64             // last queue pair added by the running addUp, 0: none runs
 	closedSince                  transport.Counters // sum of queue pairs closed after addUp added them
 	lastRefusal                  error              // latest error of Link.Send
 	refused, loggedRefusal       transport.Time // time of lastRefusal, and time of the latest log message about one

@@ -34,8 +34,8 @@ type QPInfo struct {
 	RemoteQPN bth.QPN
 	PathMTU   qp.MTU
 
-	// The fields up to Early are those of [transport.Progress]. Queue lengths and depths are in work
-	// requests.
+	// Up to Early, the fields are those of [transport.Progress]. Queue lengths and depths are in
+	// work requests.
 	SendPSN, AckPSN, RecvPSN bth.PSN
 	Window                   uint32
 	Reads                    int

@@ -17,8 +17,9 @@ const (
 	// shareTurn is the number of PSNs that must be free before a blocked connection sends, and
 	// the number that it is expected to use: four trains of the longest packets.
 	shareTurn = 64
-	// leastShare is the part of a shard of a device with many: with less than some turns, waiting
-	// connections would not find a whole one free before all others are acknowledged, or never.
+	// leastShare is the minimum limit of one shard: a few turns. With less, the shareTurn PSNs that
+	// a waiting connection needs would be free only after all packets of the others are
+	// acknowledged, or never.
 	leastShare = 4 * shareTurn
 )
 
@@ -45,8 +46,8 @@ type waiter struct {
 	before, after *QP
 }
 
-// joinShare makes q a member of the share for its path, by outbox out, and ends its former
-// membership.
+// joinShare makes q a member of the share of its user and peer, of none if out is nil or for
+// loopback, and ends q's former membership.
 func (q *QP) joinShare(out *outbox) {
 	if q.shares == nil {
 		return
