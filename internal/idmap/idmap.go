@@ -141,8 +141,8 @@ func (m *Map[K, V]) Delete(id K) {
 	for t.slots[free].tag.Load() != uint32(id)+1 {
 		free = (free + 1) & mask
 	}
-	// A free slot ends every probe, so later values are moved into it unless their home slot is
-	// behind it.
+	// A free slot ends every probe, so later values are moved into it unless their home slot comes
+	// after it.
 	for i := (free + 1) & mask; ; i = (i + 1) & mask {
 		s := &t.slots[i]
 		tag := s.tag.Load()

@@ -39,8 +39,8 @@ const (
 	// shortMessage is the maximum payload, in bytes, of a message whose acknowledgement is held.
 	shortMessage = 1024
 	// shortestHeld is the minimum local ACK timeout, as a code (12: 16.8 ms), of a connection whose
-	// acknowledgements are held. It is compared with the timeout of this end; the one of the peer
-	// is usually the same.
+	// acknowledgements are held. It is compared with the timeout of this end; the timeout of the
+	// peer is usually the same.
 	shortestHeld = 12
 	// maxHeldACKs is the maximum number of queue pairs of a shard with a held acknowledgement.
 	maxHeldACKs = 16
@@ -54,7 +54,7 @@ type heldACKs struct {
 	few    bool        // the current batch has few frames
 	polled bool        // a poller processes the current batch
 	timer  *time.Timer // its channel is read by the shard's pump
-	armed  bool
+	armed  bool        // timer runs
 }
 
 // ackHold is the part of a QP that belongs to heldACKs.

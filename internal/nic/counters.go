@@ -59,7 +59,7 @@ type counters struct {
 	addedUpTo                    uint64             // last queue pair added by the running addUp, 0: none runs
 	closedSince                  transport.Counters // sum of queue pairs closed after addUp added them
 	lastRefusal                  error              // latest error of Link.Send
-	refused, loggedRefusal       transport.Time // time of lastRefusal, and time of the latest log message about one
+	refused, loggedRefusal       transport.Time     // time of lastRefusal, and time of the latest log message about one
 }
 
 // refused records an error of Link.Send. The frames that were not sent are lost, as if dropped by

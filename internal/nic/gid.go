@@ -241,8 +241,8 @@ func (q *QP) registerSender() {
 }
 
 // onFirstAccepted handles the first packet that q has accepted from its peer: from now on the link
-// keeps state for the peer (packet.Hold). Before, the address of the peer may be that of a forged
-// connection request.
+// keeps state for the peer (packet.Hold). Before that, the address of the peer may come from a
+// forged connection request.
 func (q *QP) onFirstAccepted() {
 	q.peerSeen = true
 	packet.Hold(q.out.link, q.path.Dst)

@@ -37,9 +37,9 @@ type inbox struct {
 	count   received  // counts of this batch, not yet added to the shard's
 	full    uint64    // packets of the previous batch that were dropped because another shard was busy
 
-	// Bit masks of the other shards, by index, for which the batch has packets: strays if any of
-	// them is from the peer of its queue pair or of a multicast group, datagrams if any is for a
-	// datagram queue pair.
+	// Bit masks of the other shards, by index, for which the batch has packets: strays for packets
+	// from the peer of their queue pair and for multicasts, datagrams for packets to datagram queue
+	// pairs.
 	strays, datagrams uint64
 }
 
@@ -249,8 +249,8 @@ func (in *inbox) hand(s *shard, good []arrival) {
 	s.flushFresh(now)
 }
 
-// heldLong reports whether other goroutines should get the lock before packet i is processed; The
-// lock has been held since the time since.
+// heldLong reports whether other goroutines should get the lock before packet i is processed; since
+// is the time when the lock was taken.
 func (s *shard) heldLong(i int, since transport.Time) bool {
 	return i%handPackets == handPackets-1 && s.dev.now()-since > handTime
 }
@@ -307,7 +307,7 @@ func (in *inbox) check() (n int) {
 
 // The only entry of the P_Key table is 0xffff, full member of the default partition. Two P_Keys
 // match if their low 15 bits are equal and at least one of them is that of a full member (IBA
-// 10.9.3); the P_Key of the device always is one.
+// 10.9.3), as the P_Key of the device is.
 const (
 	defaultPartition = 0x7fff
 	fullMember       = 0x8000

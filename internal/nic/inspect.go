@@ -26,7 +26,7 @@ type QPInfo struct {
 	QPN       bth.QPN
 	Type      qp.Type
 	State     qp.State
-	PD        uint32
+	PD        uint32        // ID of the protection domain
 	Age       time.Duration // time since creation
 	GIDIndex  int           // -1 without an address vector
 	Local     netip.Addr    // invalid without an address vector
@@ -117,8 +117,8 @@ func (d *Device) ListKeys(after uint64, dst []mr.KeyInfo) int {
 type CQInfo struct {
 	Number     uint64
 	Len, Depth int
-	Users      int // send and receive queues that complete here
-	Waiting    int // goroutines in Wait
+	Users      int  // send and receive queues that complete here
+	Waiting    int  // goroutines in Wait
 	Channel    bool // created on a completion channel
 	Overflowed bool
 }
@@ -147,7 +147,7 @@ func (d *Device) ListCQs(after uint64, dst []CQInfo) (n int) {
 // SRQInfo describes a shared receive queue.
 type SRQInfo struct {
 	Number     uint64
-	PD         uint32
+	PD         uint32 // ID of the protection domain
 	Len, Depth int
 	Limit      int // limit armed for SRQ_LIMIT_REACHED, 0: none
 	Users      int // queue pairs

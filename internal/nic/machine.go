@@ -104,7 +104,7 @@ type Observer interface {
 	Changed(q bth.QPN, from, to qp.State)
 }
 
-// observe makes o, if it is not nil, observe the completions of q, by replacing q's CQs by
+// observe makes o, if it is not nil, observe the completions of q: it replaces q's CQs by
 // observedCQs. The changes of q's state are observed through its machine, which shard.enter wraps
 // in an observed.
 func (q *QP) observe(o Observer) {
@@ -202,7 +202,7 @@ type observedCQ struct {
 	qp.CompletionSink
 	q     *QP
 	o     Observer
-	sends bool // q's CQ for sends; otherwise that for receives
+	sends bool // CQ of q's sends, not of its receives
 }
 
 func (c *observedCQ) Complete(wc *qp.WC) {

@@ -24,7 +24,7 @@ const (
 // after the lock of a shard.
 type groups struct {
 	mu     sync.Mutex
-	joined map[netip.Addr]*group // guarded by mu; nil at first
+	joined map[netip.Addr]*group // groups with members, nil at first; guarded by mu
 	left   packet.Stats          // sum of the counters of ended memberships; guarded by mu
 }
 

@@ -203,8 +203,8 @@ func (s *shard) transmit(q *QP, now transport.Time, dst *packet.Batch, limit int
 	return more, true
 }
 
-// postponed is the delay after which a queue pair tries again that could not change keys, or was
-// not allowed to repeat responses.
+// postponed is the delay before the next try of a queue pair that could not change keys, or was not
+// allowed to repeat responses.
 const postponed = transport.Time(10 * time.Millisecond)
 
 // postpone makes q ready again after the delay postponed.
@@ -213,8 +213,8 @@ func (s *shard) postpone(q *QP, now transport.Time) {
 	s.timers.at(q, now, now+postponed)
 }
 
-// serves reports whether q's next frame is sent by o. For a datagram queue pair, the next datagram
-// decides.
+// serves reports whether q's next frame is sent by o: the next datagram of a datagram queue pair
+// may be for another entry.
 func (o *outbox) serves(q *QP) bool {
 	if q.dgram == nil {
 		return true

@@ -58,9 +58,9 @@ type QP struct {
 
 	// Position in the shard's timers.
 	sooner, later *QP
-	slot          int16 // in the timer wheel, noSlot: none
-	wake          transport.Time
-	late          putOff // state of a timeout that was put off
+	slot          int16          // in the timer wheel, noSlot: none
+	wake          transport.Time // deadline in the timer wheel
+	late          putOff         // state of a timeout that was put off
 }
 
 // QPInit has the parameters of a new queue pair.

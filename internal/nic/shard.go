@@ -35,13 +35,13 @@ type shard struct {
 	timers      timers
 	count       counters
 	sums        sums
-	members     map[netip.Addr][]*QP // queue pairs of the shard by the multicast groups they are attached to
-	early       transport.EarlyPool
-	shares      map[shareKey]*windowShare
+	members     map[netip.Addr][]*QP      // queue pairs of the shard by the multicast groups they are attached to
+	early       transport.EarlyPool       // shared by the machines of RC queue pairs
+	shares      map[shareKey]*windowShare // shares with members
 	heldACKs    *heldACKs
-	storeBatch  transport.StoreBatch
+	storeBatch  transport.StoreBatch // shared by the machines
 	lost        lostCQs
-	held        held
+	held        held // datagrams from receivers of other shards
 
 	backloggedUntil transport.Time // end of the time during which backlogged returns true
 

@@ -270,7 +270,7 @@ const maxHeld = 64
 type held struct {
 	mu      sync.Mutex // guards list and running
 	list    []deferredDatagram
-	running bool                // deliverHeld runs
+	running bool               // deliverHeld runs
 	spare   []deferredDatagram // list of the round before, guarded by the shard's lock
 }
 

@@ -31,8 +31,7 @@ func newTimers() timers {
 	return t
 }
 
-// at ensures that q's deadline is checked at the given deadline or earlier; the check may be up to
-// one tick of the wheel late.
+// at ensures that expire examines q no later than one tick of the wheel after deadline.
 func (t *timers) at(q *QP, now, deadline transport.Time) {
 	switch {
 	case q.slot == noSlot:
@@ -164,7 +163,7 @@ func (s *shard) putOff(q *QP, now transport.Time, look *behindCache) bool {
 // Deadlines are rounded up to ticks, so none expires early, and none is more than one tick late.
 type wheel struct {
 	at    uint64 // current tick; no deadline is earlier
-	count int
+	count int    // number of deadlines
 	rings [wheelRings]ring
 }
 

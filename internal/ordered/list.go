@@ -8,7 +8,7 @@ import "slices"
 type List[T any] struct {
 	entries []entry[T] // in ascending order of number
 	last    uint64     // number of the last item added
-	empty   int // number of entries whose items were removed
+	empty   int        // number of entries whose items were removed
 }
 
 type entry[T any] struct {

@@ -17,7 +17,7 @@ const (
 	partTweak = 0xfe << 56 // combined with lap and part
 )
 
-// Walk enumerates the 24-bit numbers in laps. Each lap contains every number once; each has a
+// Walk enumerates the 24-bit numbers in laps. Each lap contains every number once, each lap in a
 // different order. The numbers are divided into 16 parts, whose order is the same in every lap, so
 // that a number does not recur soon. A peer that has seen a whole lap can therefore predict the
 // part of the next number, but nothing else.

@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Device  string                                     // interface or address to follow
 	Open    func(addr netip.Addr) (packet.Link, error) // opens a link on an address of the host
-	Removed func(addr netip.Addr)                      // called when a link is closed
+	Removed func(addr netip.Addr)                      // called before the link of an address is closed
 	Wrap    func(packet.Link) packet.Link              // decorates each link; nil: no decoration
 	Admit   func(netip.Addr) bool                      // selects the addresses to use; nil: all
 	NetDev  func(name string)                          // receives the name of the interface, "" if there is none
@@ -41,10 +41,10 @@ type Follower struct {
 	netns  *netdev.Namespace
 
 	// Owned by the goroutine, and by New before it starts.
-	state netdev.State // last state of the host
-	links map[netip.Addr]*followed
-	retry bool          // read the state of the host again after wait even without a notification
-	wait  time.Duration // delay before the next retry
+	state netdev.State             // last state of the host
+	links map[netip.Addr]*followed // links by address
+	retry bool                     // read the state of the host again after wait even without a notification
+	wait  time.Duration            // delay before the next retry
 
 	stop, stopped chan struct{}
 }
@@ -57,7 +57,7 @@ type followed struct {
 }
 
 // An address that could not be used is tried again after firstWait, and then at doubling intervals
-// up to longestWait, unless a kernel message will report the end of the reason.
+// up to longestWait, unless the kernel reports when the reason ends.
 const (
 	firstWait   = 50 * time.Millisecond
 	longestWait = 10 * time.Second
