@@ -111,7 +111,7 @@ func (s *shard) holdACK(q *QP, now transport.Time, a *arrival) bool {
 	return true
 }
 
-// remove removes q from the list if it is in it.
+// remove removes q from the list if q is held.
 func (h *heldACKs) remove(q *QP) {
 	if !q.held {
 		return

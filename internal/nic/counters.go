@@ -215,7 +215,7 @@ func (c *counters) left(q *QP) {
 }
 
 // linkStats reports the counters of the links and of the group memberships. link_rx_queue_full is
-// the one to check when packets are lost on a host that sends to itself.
+// the counter to check when packets are lost on a host that sends to itself.
 func (d *Device) linkStats(f func(name string, value uint64)) {
 	sum := d.groups.stats()
 	d.mu.Lock()

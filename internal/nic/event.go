@@ -85,7 +85,7 @@ func (e *events) forget(object any) {
 	}
 }
 
-// close ends the queue and those of its readers. Closing again does nothing.
+// close ends the queue and the queues of its readers. Closing again does nothing.
 func (e *events) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -310,9 +310,9 @@ func (d *Device) route(av *qp.AddressVector, group bool) (*gid, packet.Path, err
 	}, nil
 }
 
-// HopLimit returns the hop limit of the IP header for that of an address vector: 0 and 1 mean
-// [packet.DefaultHopLimit]. The kernel uses the hop limit of the route instead, so tools such as
-// ibv_rc_pingpong set 1 or 0.
+// HopLimit returns the hop limit of the IP header for av, the hop limit of an address vector: 0 and
+// 1 mean [packet.DefaultHopLimit]. The kernel uses the hop limit of the route instead, so tools
+// such as ibv_rc_pingpong set 1 or 0.
 func HopLimit(av uint8) uint8 {
 	if av <= 1 {
 		return packet.DefaultHopLimit

@@ -134,8 +134,8 @@ func (in *inbox) yieldForAnswers() {
 	}
 }
 
-// ended reports whether err is that of a receiver that the device itself closed while the device
-// stays open: the link was removed or the group left.
+// ended reports whether err results from closing the receiver while the device stays open: the
+// device has removed the link or left the group.
 func (in *inbox) ended(err error) bool {
 	if !errors.Is(err, net.ErrClosed) {
 		return false

@@ -153,8 +153,8 @@ type SRQInfo struct {
 	Users      int // queue pairs
 }
 
-// ListSRQs describes shared receive queues with numbers above after. For those of a shard whose
-// memory stalls it sets only the number and the protection domain.
+// ListSRQs describes shared receive queues with numbers above after. If the memory of a queue's
+// shard stalls, it sets only the number and the protection domain.
 func (d *Device) ListSRQs(after uint64, dst []SRQInfo) int {
 	list := make([]*SRQ, 0, len(dst))
 	d.mu.Lock()

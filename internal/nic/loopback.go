@@ -22,7 +22,8 @@ import (
 // be the peer.
 //
 // Machines work as they do over a link, so a queue pair may use loopback while its peer uses the
-// link. That happens if the address of one was added to the device after the other was connected.
+// link. That happens if the address of one queue pair was added to the device after the other queue
+// pair was connected.
 
 var errNotHere = errors.New("the address of the peer is no longer one of this device")
 
@@ -31,7 +32,8 @@ var errNotHere = errors.New("the address of the peer is no longer one of this de
 const maxLoopFlush = transport.Time(time.Millisecond)
 
 // outboxFor returns the outbox of s for entry index of the GID table and a queue pair whose peer is
-// at dst: that of the link, or the loopback outbox if dst is an address of the device.
+// at dst: the loopback outbox if dst is an address of the device and the link permits loopback,
+// otherwise the outbox of the link.
 func (s *shard) outboxFor(index int, dst netip.Addr) *outbox {
 	if s.dev.loopback && packet.LoopsBack(s.out[index].link) {
 		if s.loopbackAt(dst.WithZone("")) != nil {

@@ -29,8 +29,8 @@ type sentNotifier interface {
 	Sent(now transport.Time) (more bool)
 }
 
-// An invalidator is a machine whose peer can invalidate keys. Invalidates reports whether
-// receiving p may invalidate one.
+// An invalidator is a machine whose peer can invalidate keys. Invalidates reports whether receiving
+// p may invalidate a key.
 type invalidator interface {
 	Invalidates(p *bth.Packet) bool
 }

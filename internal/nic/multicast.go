@@ -36,7 +36,7 @@ type groups struct {
 // program of its host has joined.
 type group struct {
 	addr    netip.Addr
-	members []*QP           // guarded by groups.mu; those of each shard are also in shard.members
+	members []*QP           // guarded by groups.mu; the members of each shard are also in shard.members
 	shards  atomic.Uint64   // bit mask of the shards with members; changed with groups.mu held
 	via     *gid            // GID whose link has joined the group, nil: none; guarded by groups.mu
 	from    packet.Receiver // membership of the link, nil: none; guarded by groups.mu

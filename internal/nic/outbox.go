@@ -52,7 +52,7 @@ type outbox struct {
 
 	turns // the ready queue pairs
 
-	awaitingSent []*QP // queue pairs in the batch whose requests complete once it is sent
+	awaitingSent []*QP // queue pairs in the batch whose requests complete once the batch is sent
 }
 
 // ends has the QPNs of the queue pairs that a frame comes from and goes to.

@@ -66,7 +66,7 @@ func (t *turns) single() bool {
 		(q.reads == nil || !q.reads.HasResponses())
 }
 
-// push makes q ready if it is not.
+// push makes q ready, unless it is ready already.
 func (t *turns) push(q *QP) {
 	if q.list != nil {
 		return

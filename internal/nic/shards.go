@@ -26,9 +26,9 @@ func (d *Device) shardOf(n bth.QPN) *shard {
 	return d.shards[int(n)%len(d.shards)]
 }
 
-// shardFor chooses the shard of a new queue pair: that of its shared receive queue or its user,
-// otherwise a random one. Queue pairs that share a source of receives must be in one shard, the one
-// of their user, because its lock guards the source.
+// shardFor chooses the shard of a new queue pair: the shard of its shared receive queue or its
+// user, otherwise a random one. Queue pairs that share a source of receives must be in one shard,
+// the one of their user, because its lock guards the source.
 func (d *Device) shardFor(init *QPInit) *shard {
 	switch {
 	case init.SRQ != nil:

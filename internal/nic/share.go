@@ -85,8 +85,8 @@ func (q *QP) joinShare(out *outbox) {
 	}
 }
 
-// update updates the list after q's machine has transmitted: q is in it if and only if it is
-// blocked.
+// update updates the list after q's machine has transmitted: q is in the list if and only if its
+// machine is blocked.
 func (w *windowShare) update(q *QP) {
 	if w != nil && q.granted {
 		q.granted = false
@@ -107,7 +107,7 @@ func (w *windowShare) update(q *QP) {
 	}
 }
 
-// remove removes q from the list if it is in it.
+// remove removes q from the list if q is queued.
 func (w *windowShare) remove(q *QP) {
 	if !q.queued {
 		return

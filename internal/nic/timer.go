@@ -72,10 +72,10 @@ func (t *timers) remove(q *QP) {
 	}
 }
 
-// A timeout means that no answer has arrived. On a host that is short of processors the answer
-// may have arrived without having been processed: the receiving goroutine was not woken yet, or
-// was not scheduled since it took the answer from the link. So a timeout that is due while the
-// link's receiver is behind is put off, and takes effect only if it is still due
+// A timeout means that no answer has arrived. On a host that is short of processors the answer may
+// have arrived without having been processed: the receiving goroutine was not woken yet, or was not
+// scheduled since it took the answer from the link. So a timeout that is due while the link's
+// receiver is behind is put off. It takes effect only if it is still due
 //
 //   - when the receiver has caught up, or
 //   - when enough was received since to include all packets that were waiting, so that endless

@@ -211,7 +211,7 @@ func (d *Device) UpdateLink(index int) error {
 	return nil
 }
 
-// addLink adds a link to those that Close closes; it returns false if Close has begun.
+// addLink adds a link to the links that Close closes; it returns false if Close has begun.
 func (d *Device) addLink(l packet.Link) (*attachedLink, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -24,8 +24,8 @@ const Grace = 100 * time.Millisecond
 // that a service accepts in vain, each of which takes some 60 to 100 µs of a processor.
 var evictionRate = pace.Rate{Burst: 128, Interval: time.Millisecond}
 
-// Answers returns the rate at which a service answers the requests that it rejects. It ignores
-// the others: their senders retransmit them, and a third party whose address was forged
+// Answers returns the maximum rate at which a service answers requests that it rejects. Beyond this
+// rate it ignores them: their senders retransmit them, and a third party whose address was forged
 // receives fewer answers.
 func Answers() pace.Rate { return pace.Rate{Burst: 128, Interval: 10 * time.Millisecond} }
 
@@ -167,7 +167,7 @@ func (p *Clients) remove(place *Client) {
 	}
 }
 
-// settle removes the place from those that can be evicted.
+// settle removes the place from the places that can be evicted.
 func (p *Clients) settle(place *Client) {
 	if i := slices.Index(p.pending, place); i >= 0 {
 		p.pending = slices.Delete(p.pending, i, i+1)

@@ -202,7 +202,7 @@ func (g *Agent) repost(wcs []qp.WC) {
 		if wc.Opcode != qp.WCRecv || wc.Status == qp.WCWRFlushErr {
 			continue
 		}
-		// The header is the one that the device wrote on arrival.
+		// The device wrote this header on arrival.
 		if src, _, _, err := (*transport.GRH)(g.room(wc.WRID)).Origin(); err == nil {
 			senders[known] = src
 			known++
