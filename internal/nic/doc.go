@@ -71,9 +71,10 @@
 //   - portState.mu guards the inputs of the port's state.
 //   - Locks under which no other lock is taken: senders.mu (permitted sender of each queue pair),
 //     lostCQs.mu (one per shard: the CQs that overflowed), crossing.Queue.mu (one per shard: frames
-//     from other shards by loopback; the sender holds its own shard.mu, the receiver the shard.mu of the
-//     queue's shard) and draw.mu (random shard numbers). The exception is events.mu (asynchronous
-//     events that were not read yet), under which the events.mu of each EventReader is taken.
+//     from other shards by loopback; the sender holds its own shard.mu, the receiver the shard.mu
+//     of the queue's shard) and draw.mu (random shard numbers). The exception is events.mu
+//     (asynchronous events that were not read yet), under which the events.mu of each EventReader
+//     is taken.
 //
 // A link is called with shard.mu held for Prepare, Send, Pending, Caps and the methods of
 // [packet.Holder] and [packet.Loopback] only; a membership in a group also for Close. CreateAH
