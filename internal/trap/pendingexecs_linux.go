@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pendingExecs tracks the threads that may be executing another program. A thread is such from its
-// trapped execve until its next trapped call. An execve may block in the kernel for a long time if
-// its paths and arguments are in memory that blocks. The other threads of the process keep running
-// meanwhile.
+// pendingExecs tracks the threads that may be executing another program. A thread is in threads
+// from its trapped execve until its next trapped call. An execve may block in the kernel for a long
+// time if its paths and arguments are in memory that blocks. The other threads of the process keep
+// running meanwhile.
 type pendingExecs struct {
 	mu      sync.Mutex
 	threads map[int]struct{}

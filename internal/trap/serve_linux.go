@@ -265,7 +265,7 @@ func (s *Server) finish() {
 
 // Done returns a channel that is closed when no process has the filter any more and Exit was called
 // for each process, or after Close. No method of the handler is called after that. Until then the
-// programs need this process: without it, nobody answers their trapped calls.
+// programs need this process: without it, their trapped calls are not answered.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Close stops the server. Calls that are trapped later wait until their process is killed. A

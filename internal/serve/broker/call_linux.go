@@ -112,7 +112,8 @@ func (c *session) enter(o *object) (uint32, error) {
 	return n, nil
 }
 
-// install lets the client install f, the object with a number, and returns the program's descriptor.
+// install lets the client install f as the object with a number, and returns the descriptor of the
+// program.
 func (x *call) install(f *os.File, number uint32) (fd int, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -291,8 +291,8 @@ func (c *Client) number() uint32 {
 
 // Open opens a device file for a process, whose number the caller chooses from 1 up. dir is the
 // directory of the process in /proc; mem and maps are files in it, opened while the thread of the
-// program was waiting. They remain open. Open returns the file for the program and the number of
-// the object.
+// program was waiting. Open does not close these files. It returns the file for the program and the
+// number of the object.
 func (c *Client) Open(process uint32, file File, dir, mem, maps *os.File) (*os.File, uint32, error) {
 	answer := make(chan opened, 1)
 	c.mu.Lock()

@@ -19,7 +19,9 @@ type open struct {
 	// events are the event files installed in programs, by their inodes: a program refers to them
 	// by descriptors.
 	events map[trap.Inode]any
-	room   int // number of event files at which add removes the ended ones: twice those that stayed last time
+	// room is the number of event files at which add removes the ended ones: twice the number that
+	// remained the last time.
+	room int
 }
 
 // minRoom is the minimum of room.
@@ -101,7 +103,7 @@ func (h *Host) leave(ctx *uverbs.Context) {
 	h.unuse(o.process)
 }
 
-// opened reports whether ctx is of an open of the device by the process id.
+// opened reports whether ctx belongs to an open of the device by the process id.
 func (h *Host) opened(ctx *uverbs.Context, id trap.ProcID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

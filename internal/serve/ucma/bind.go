@@ -37,8 +37,9 @@ func (r *request) bind(id uint32, at netip.AddrPort, known bool, family uint16) 
 }
 
 // bind moves an identifier from IDLE to ADDR_BOUND with an address of the device or an unspecified
-// address. A loopback address that no device has means all addresses of its family, as in the
-// kernel (cma_any_addr): programs bind to "localhost" to find a device. The caller holds mu.
+// address. A loopback address that is not an address of the device means all addresses of its
+// family, as in the kernel (cma_any_addr): programs bind to "localhost" to find a device. The
+// caller holds mu.
 func (i *ident) bind(at netip.AddrPort) error {
 	g, ok := i.server.entry(at.Addr())
 	switch a := at.Addr(); {

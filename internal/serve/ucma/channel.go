@@ -32,8 +32,8 @@ type Channel struct {
 	// The following fields are guarded by Server.mu.
 	closed  bool
 	ids     map[uint32]*ident
-	groups  int      // number of multicast groups of the identifiers
-	queue   []*event // oldest first
+	groups  int       // number of multicast groups of the identifiers
+	queue   []*event  // oldest first
 	waiters []*waiter // threads that wait in GET_EVENT, oldest first
 }
 

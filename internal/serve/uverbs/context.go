@@ -30,8 +30,9 @@ type Context struct {
 	closing  sync.Once
 	closeErr error // error of Close
 
-	// uses counts who needs the account: the two goroutines and, until Close, the context. So a
-	// context whose goroutine is blocked by the program stays within the program's limits.
+	// uses is the number of users of the account: the two goroutines and, until Close, the context.
+	// So a context counts against the program's limits as long as the program blocks one of its
+	// goroutines.
 	uses atomic.Int32
 
 	// ahs is read when a queue pair fetches requests, under the lock of the queue pair's shard.

@@ -16,7 +16,7 @@ type eventWriter struct {
 	// List of the files for which flush is to be called, linked by eventFile.next.
 	first, last *eventFile
 	tasks       []func() // functions that do has added
-	over        bool // stop was called
+	over        bool     // stop was called
 }
 
 // newEventWriter starts a writer. After stop, the writer ends and calls ended.

@@ -26,7 +26,7 @@ func init() {
 type keeper struct {
 	socket    int // to the supervisor
 	config    *Config
-	inherited []int // descriptors from 3 up that the program inherits
+	inherited []int         // descriptors from 3 up that the program inherits
 	program   int           // PID
 	allEnded  chan struct{} // closed when the program and all its descendants have ended
 	reported  chan struct{} // closed when watch has handled the end of the supervisor
