@@ -78,8 +78,8 @@ type Call struct {
 }
 
 // ParseHeader parses and checks the header of a call, the first IoctlHdrSize bytes of its argument.
-// Its Length is the number of bytes that ParseCall needs. The error is EINVAL for a wrong length,
-// EPROTONOSUPPORT for a reserved field other than 0, EFAULT for a short b.
+// IoctlHdr.Length is the number of bytes that ParseCall needs. The error is EINVAL for a wrong
+// length, EPROTONOSUPPORT for a reserved field other than 0, EFAULT for a short b.
 func ParseHeader(b []byte) (IoctlHdr, error) {
 	var h IoctlHdr
 	if len(b) < IoctlHdrSize {

@@ -50,8 +50,7 @@ func (i *ident) connEvent(e *verbs.CMEvent) {
 	}
 }
 
-// maxTimewait is the maximum timewait that a peer's REQ can request: 4.096 µs × 2^20, which is 4.3
-// s.
+// maxTimewait is the maximum timewait that a peer's REQ can request: 4.3 s.
 const maxTimewait mad.Timeout = 20
 
 // timewaitTime returns how long packets of the connection may be in flight after its end: the local

@@ -56,7 +56,7 @@ type Server struct {
 }
 
 // New returns a server for dev. From then on, dev answers connection requests of peers, even if no
-// program listens. It must be closed before the device.
+// program listens. The server must be closed before the device.
 func New(dev *verbs.Device) (*Server, error) {
 	if err := dev.StartConnManager(); err != nil {
 		return nil, err

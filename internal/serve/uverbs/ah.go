@@ -59,7 +59,7 @@ func (c *command) createAH() (any, error) {
 	return uapi.CreateAHResp{AHHandle: n}, nil
 }
 
-// destroyAH destroys an address handle. First it makes the queue pairs fetch posted datagrams: a
+// destroyAH destroys an address handle. First it makes the UD queue pairs fetch posted datagrams: a
 // program may destroy the handle right after posting, because in the kernel the datagrams have been
 // sent when the write of the doorbell returns.
 func (c *Context) destroyAH(handle uint32) error {

@@ -31,8 +31,8 @@ const (
 	doorbellHandle = 16 // offset of qp_handle
 )
 
-// fewQPs is the maximum number of queue pairs that a doorbell makes fetch without a look at the
-// handles in the doorbells, because that costs less than reading them.
+// fewQPs is the number of queue pairs up to which all of them fetch at each doorbell, which costs
+// less than reading the handles in the doorbells.
 const fewQPs = 2
 
 func (b *bells) add(handle uint32, q *verbs.QP) {
@@ -62,11 +62,11 @@ type refusal struct {
 	done   chan struct{} // closed when the order is executed
 }
 
-// setReady records whether q is in RTS or a later state. While none is, doorbells are refused and
-// posts fail with EINVAL; in the kernel, posts to each queue pair before RTS fail (rxe_post_send of
-// drivers/infiniband/sw/rxe/rxe_verbs.c). Doorbells can be refused only for all queue pairs of the
-// context. If one of them is in RTS, a post to another queue pair before RTS succeeds, and the
-// request stays in its ring. The caller holds the context's lock.
+// setReady records whether q is in RTS or a later state. While no queue pair of the context is,
+// doorbells are refused and posts fail with EINVAL; in the kernel, posts to each queue pair before
+// RTS fail (rxe_post_send of drivers/infiniband/sw/rxe/rxe_verbs.c). Doorbells can be refused only
+// for all queue pairs of the context. If one of them is in RTS, a post to another queue pair before
+// RTS succeeds, and the request stays in its ring. The caller holds the context's lock.
 func (c *Context) setReady(q *queuePair, ready bool) {
 	if q.ready == ready {
 		return

@@ -31,12 +31,12 @@ type record struct {
 	kind qp.EventType
 }
 
-// maxUnread is the number of unread records in the pipe, and of records that wait for the pipe,
-// from which on redundant records are dropped. A record is redundant if the program has not yet
-// read an equal record. Further records are therefore limited by the number of the program's
-// objects. The kernel has no such limit. But a completion queue has one event per notification
-// request, and a program that makes a thousand requests without reading an event does not count
-// events.
+// maxUnread limits the unread records in the pipe of an event file and, separately, the records
+// that wait for the pipe: from this number on, redundant records are dropped. A record is redundant
+// if the program has not yet read an equal record. Further records are therefore limited by the
+// number of the program's objects. The kernel has no such limit. But a completion queue has one
+// event per notification request, and a program that makes a thousand requests without reading an
+// event does not count events.
 const maxUnread = 1024
 
 // eventFile is a file from which a program reads records of fixed size: a completion channel or
