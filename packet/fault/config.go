@@ -44,7 +44,7 @@ const ecnCE = 3
 type frameFaults struct {
 	drop, duplicate, reorder, corrupt, mark bool
 	span                                    int           // for reorder: frames that overtake it
-	bit                                     float64       // for corrupt: position in the frame, 0 to 1
+	bit                                     float64       // for corrupt: position in frame, 0 to 1
 	delay                                   time.Duration // delay and jitter
 }
 

@@ -49,7 +49,7 @@ func (s *rawSocket) Recv(rb *packet.RecvBatch) error {
 }
 
 // took processes the result of a receive call: it converts received messages to frames, or returns
-// the error of the call. Neither is possible: then rb.Frames stays empty.
+// the error of the call. If the call returned neither, rb.Frames stays empty.
 func (s *rawSocket) took(rb *packet.RecvBatch, st *udpRecv) error {
 	switch {
 	case st.got > 0:
