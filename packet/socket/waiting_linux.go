@@ -23,10 +23,10 @@ import (
 //   - Beyond that, a missing neighbour gets one frame per second, which triggers neighbour
 //     discovery. The frames sent by this rule have budgets of their own, for each period of
 //     kernelHoldTime: an eighth of the buffer for all destinations that are not held (others), a
-//     quarter for held ones (held; see [packet.Holder]).
+//     quarter for held destinations (held; see [packet.Holder]).
 //
 // The kernel can therefore always resolve a reachable peer, despite absent hosts, a flood of
-// packets from many forged addresses, or a buffer full of datagrams for known neighbours.
+// packets from many forged addresses, or a buffer full of datagrams for neighbours that are known.
 type waiting struct {
 	size       int         // send buffer size in bytes
 	building   int         // bytes of messages being built to neighbours not known to be reachable

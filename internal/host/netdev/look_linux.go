@@ -134,9 +134,9 @@ func (s *State) add(a *netlink.Addr) {
 	}
 }
 
-// flawOf returns why an address with the flags IFA_F_ flags should not be used, or nil. An IPv6
-// address is usable once duplicate address detection has finished. A deprecated address is for
-// existing connections only (RFC 4862, 5.5.4).
+// flawOf returns why an address with these flags (IFA_F_DADFAILED and others) should not be used,
+// or nil. An IPv6 address is usable once duplicate address detection has finished. A deprecated
+// address is for existing connections only (RFC 4862, 5.5.4).
 func flawOf(flags int) error {
 	switch {
 	case flags&unix.IFA_F_DADFAILED != 0:

@@ -13,16 +13,16 @@
 // opened; a process that received the descriptors needs none.
 //
 // process_vm_readv and process_vm_writev copy large buffers about twice as fast (BenchmarkCopy),
-// and many small ones in one call, but take a PID. An execve can follow any check that the PID
-// still names the address space, before the copy starts, and no later check tells which address
-// space was read: the old one may live on in a process that shares it. So direct copies are made
-// only between AllowDirect and EndDirect, for a supervisor that learns of each execve before it
-// happens, for example because it traps execve by seccomp. The PID cannot be reused while the
-// process has not ended: the pidfd is polled before each write and after each read. Between the
-// poll and the write the process could end and the kernel could cycle through all PIDs; the
-// kernel would then check the rights of this process, so AllowDirect requires a process with the
-// same rights. A program that bypasses the filter to execute another program (32-bit calls) can
-// only redirect accesses to that program.
+// and many small ones in one call, but take a PID. After any check that the PID still names the
+// address space, an execve can happen before the copy starts. No later check tells which address
+// space was read, because the old one may still exist in a process that shares it. So direct copies
+// are made only between AllowDirect and EndDirect, for a supervisor that learns of each execve
+// before it happens, for example because it traps execve by seccomp. The PID cannot be reused while
+// the process has not ended: the pidfd is polled before each write and after each read. Between the
+// poll and the write the process could end and the kernel could cycle through all PIDs; the kernel
+// would then check the rights of this process, so AllowDirect requires a process with the same
+// rights. A program that bypasses the filter to execute another program (32-bit calls) can only
+// redirect accesses to that program.
 //
 // Direct copies respect page protection, and fail for pages that were protected later. An access
 // that direct copies did not complete is made through /proc/PID/mem.
@@ -42,12 +42,12 @@
 //
 // WriteFinalAt stores the last 8 bytes of a message in later system calls than the rest.
 // WritePieces stores a final piece in a later system call or in a separate iovec of
-// process_vm_writev. The kernel drops its reference to a page after each copy with a fully
-// ordered atomic operation, for each remote iovec before it pins the page of the next
-// (process_vm_rw_core of mm/process_vm_access.c), so calls and iovecs become visible in order on
-// every architecture. A piece of 1, 2, 4 or 8 bytes at its natural alignment is one copy of the
-// kernel. On amd64 no partial store of a value was observed, but the kernel does not guarantee a
-// single store.
+// process_vm_writev. After each copy the kernel drops its reference to the page with a fully
+// ordered atomic operation. With several remote iovecs it does so before it pins the page of the
+// next iovec (process_vm_rw_core of mm/process_vm_access.c). So calls and iovecs become visible in
+// order on every architecture. A piece of 1, 2, 4 or 8 bytes at its natural alignment is one copy
+// of the kernel. On amd64 no partial store of a value was observed, but the kernel does not
+// guarantee a single store.
 //
 // Atomics are a read and a write under the lock of an [Atomics], so they are atomic with respect
 // to each other through all regions of the AddressSpaces that share it (IBV_ATOMIC_HCA), but

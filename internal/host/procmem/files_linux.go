@@ -58,8 +58,8 @@ func openAt(dir int, name string, flags int) (*os.File, error) {
 	}
 }
 
-// validate refuses files that are not in a proc file system or lack the rights. A descriptor
-// passed by mistake, such as a pipe, could block an access or receive data.
+// validate refuses files that are not in a proc file system or were opened without the required
+// access. A descriptor passed by mistake, such as a pipe, could block an access or receive data.
 func (f *Files) validate() error {
 	if f.Mem == nil || f.Maps == nil {
 		return errors.New("procmem: both Mem and Maps are required; open them with OpenFiles")
