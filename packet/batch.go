@@ -8,9 +8,9 @@ type Batch struct {
 	// frames from Sent on must be prepared and sealed again. To send all frames again, set Sent
 	// to 0.
 	Sent int
-	// NoTrains makes Prepare send every frame as a datagram of its own, never as a segment of a
-	// train, so that the values that Prepare sets stay correct when frames are dropped,
-	// duplicated or reordered. Reset clears it.
+	// NoTrains makes Prepare send every frame as a separate datagram, never as a segment of a
+	// train, so that the values that Prepare sets stay correct when frames are dropped, duplicated
+	// or reordered. Reset clears it.
 	NoTrains bool
 	// LinkHasGSO means that the link that will send the batch has segmentation offload
 	// ([Caps.GSO]): it passes frames of equal length to one destination to the host together. The

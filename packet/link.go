@@ -57,7 +57,7 @@ type Resizable interface {
 	SetMTU(mtu int)
 }
 
-// Stats counts the operations of a link since it was opened. Frames are those of the caller,
+// Stats counts the operations of a link since it was opened. It counts the frames of the caller,
 // not the messages of system calls.
 type Stats struct {
 	TxFrames, TxBytes uint64 // sent to the network; bytes of UDP payload

@@ -78,7 +78,7 @@ func (o *Observer) Sending(q bth.QPN, f *packet.Frame, wr *qp.SendWQE) {
 	}
 	o.r.mu.Lock()
 	defer o.r.mu.Unlock()
-	if len(o.r.outgoing) >= maxLeaving { // entries of packets that the link rejected are never removed
+	if len(o.r.outgoing) >= maxLeaving { // entries of rejected packets remain
 		clear(o.r.outgoing)
 	}
 	o.r.outgoing[k] = outgoing{q, o.note}
@@ -127,7 +127,8 @@ func (o *Observer) Receiving(_ bth.QPN, p *bth.Packet) {
 func (o *Observer) Received(bth.QPN) { o.receiving = false }
 
 // Completed notes the completion wc of queue pair q. wr is its send work request, nil for a
-// receive. It ignores completions of flushed requests that were never started.
+// receive. It ignores WR_FLUSH_ERR completions of receives and of send work requests that were
+// never started.
 func (o *Observer) Completed(q bth.QPN, wc *qp.WC, wr *qp.SendWQE) {
 	switch {
 	case wc.Status == qp.WCWRFlushErr && (wr == nil || !wr.Started):

@@ -20,8 +20,8 @@ type Recent struct {
 	lost     uint64 // frames larger than half the limit
 }
 
-// NewRecent returns a Recent that keeps the latest frames: at most limit bytes, and at least half
-// as many once so much was recorded.
+// NewRecent returns a Recent that keeps the latest frames, between limit/2 and limit bytes in
+// total, or all frames while they have fewer bytes.
 func NewRecent(limit int) *Recent { return &Recent{limit: limit / 2, old: &buffer{}, now: &buffer{}} }
 
 // Wrap returns l with a tap: r keeps its packets. name is the interface name in the capture; ""

@@ -22,7 +22,7 @@ type CompletionRing struct {
 	mem        memory
 	newBuffer  NewBuffer
 	producer   uint32 // index of the next slot to fill
-	room       int    // slots that were free at the last load of the consumer index, less those filled since
+	room       int    // slots known to be free: the program may have freed more
 	overflowed bool
 	armed      atomic.Uint32 // a notice
 	encoded    [wcSize]byte  // buffer for the completion of a Push

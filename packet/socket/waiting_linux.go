@@ -26,7 +26,7 @@ import (
 //     quarter for held destinations (held; see [packet.Holder]).
 //
 // The kernel can therefore always resolve a reachable peer, despite absent hosts, a flood of
-// packets from many forged addresses, or a buffer full of datagrams for neighbours that are known.
+// packets from many forged addresses, or a buffer full of datagrams for known neighbours.
 type waiting struct {
 	size       int         // send buffer size in bytes
 	building   int         // bytes of messages being built to neighbours not known to be reachable

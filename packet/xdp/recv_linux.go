@@ -61,7 +61,7 @@ func (l *link) Recv(rb *packet.RecvBatch) error {
 }
 
 // finishRecv processes the result of a read: it appends the frames to rb, which may be none, or
-// returns the error: err, or that of the UDP socket.
+// returns the error: err, or the error of the UDP socket.
 func (l *link) finishRecv(rb *packet.RecvBatch, s *recvState, err error) error {
 	if err == nil {
 		err = s.err

@@ -30,9 +30,9 @@ import (
 // of multicast groups, packets to this host itself or over another interface, the first packet to a
 // host whose Ethernet address is unknown, and incoming packets that have VLAN tags or IP options or
 // are fragments. A VLAN tag that the driver removes from the frame, as network cards and veth pairs
-// do with rx-vlan-offload, is invisible: the frame is received like an untagged frame. Outgoing
-// frames therefore look like those of [socket.ListenUDP]: they have the same source port, DF and
-// identification 0. They have no UDP checksum.
+// do with rx-vlan-offload, is invisible: the frame is received like an untagged frame. Because both
+// sockets send frames of the link, frames sent by XDP have the same header fields as those of
+// [socket.ListenUDP]: the source port, DF and identification 0. They have no UDP checksum.
 //
 // At a path MTU of 4096, frames are longer than a buffer; kernels from 6.6 on support frames in
 // several buffers. Otherwise the MTU of the link is at most 3314 bytes, even if the interface has a

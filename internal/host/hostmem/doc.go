@@ -23,11 +23,11 @@
 // # Files
 //
 // The mapping refers to the file, not to its name: a file that is deleted, or replaced by another
-// one of the same name, stays in use until [Memory.Close]; a new registration of the name finds
+// file of the same name, stays in use until [Memory.Close]; a new registration of the name finds
 // the new file.
 //
 // An access may wait for the disk: to read a page that is not in memory, for write-back at the
 // first write of a page, and in a FLUSH to persistence (msync) until it is done. FLUSH to global
-// visibility does nothing, because written bytes are visible at once. During that time all queue
-// pairs of the same shard wait, and so do operations that need all shards.
+// visibility does nothing, because written bytes are visible at once. While an access waits for the
+// disk, all queue pairs of the same shard wait, and so do operations that need all shards.
 package hostmem

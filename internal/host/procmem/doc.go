@@ -69,7 +69,7 @@
 // each access faults them in. A page of a file system in user space lets the program delay an
 // access without limit, and the caller's goroutine waits as long: only SIGKILL ends the system
 // call, and the end of the program does not end it either if another process serves the file
-// system. Any user may mount one in a user namespace.
+// system. Any user may mount such a file system in a user namespace.
 //
 // A page of a userfaultfd makes an access through /proc/PID/mem fail with EIO, because the kernel
 // makes it without FAULT_FLAG_ALLOW_RETRY. A direct copy waits for such a page, but only if the

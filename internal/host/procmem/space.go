@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// AddressSpace is the address space that a process had when its files were opened. Its methods
-// and those of its regions are safe for concurrent use.
+// AddressSpace is the address space that a process had when its files were opened. Its methods and
+// the methods of its regions are safe for concurrent use.
 type AddressSpace struct {
 	pid    int
 	files  Files

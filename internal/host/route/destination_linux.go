@@ -14,8 +14,8 @@ type destination struct {
 	missing atomic.Bool         // the next hop is a neighbour without a link-layer address
 	used    atomic.Bool         // find was called for it since the last sweep
 	held    atomic.Bool         // held by Hold; Hops.held has the count
-	// lastProvoked is the last time at which Due returned true since the neighbour is missing, as
-	// Unix time in ns; 0: never.
+	// lastProvoked is the last time at which Due returned true since the neighbour became missing,
+	// as Unix time in ns; 0: never.
 	lastProvoked atomic.Int64
 	// confirm makes To return nil once, so that the next packet is sent by a socket. Without this
 	// the kernel would use the neighbour too rarely to notice that it is gone.
@@ -93,7 +93,7 @@ func (t *Hops) way(dst netip.Addr) (Route, link, error) {
 	return look(t.kernel, dst, t.src, out)
 }
 
-// hear applies the state of a neighbour to all destinations that it is the next hop of.
+// hear applies the state of a neighbour to all destinations whose next hop it is.
 func (t *Hops) hear(n neighbour) {
 	for d := range t.via[n.hopKey] {
 		d.hear(n)

@@ -23,7 +23,7 @@ type query struct {
 
 type answer struct {
 	typ      Type
-	src      netip.Addr // source address; the zero Addr if it is that of the query
+	src      netip.Addr // source address; the zero Addr if the query had a source address
 	gateway  netip.Addr
 	index    int
 	mtu      int   // in bytes; 0 if the route has none

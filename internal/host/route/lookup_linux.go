@@ -50,8 +50,7 @@ func (h *host) configuredMTU(dst netip.Addr, msg *nl.RtMsg, parts []nl.NetlinkRe
 	if err != nil {
 		return 0
 	}
-	// parseRoute returns an error only for the type of the route, which the first query has already
-	// reported.
+	// An error is about the type of the route, which the first query has already reported.
 	a, _ := parseRoute(m, dst)
 	return a.mtu
 }

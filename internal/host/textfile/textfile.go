@@ -4,7 +4,7 @@
 // program to end does not end that wait. So [Read] opens a file without blocking and refuses
 // anything except a regular file. Streams that the program was started with are read until their
 // end, or until the context ends: /dev/stdin, and paths such as /dev/fd/63, into which a shell
-// turns <(...).
+// turns the <(...) of a command line.
 package textfile
 
 import (

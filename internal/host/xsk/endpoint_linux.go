@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Endpoint is one address of an interface. It receives the frames to this address, which no other
-// endpoint and not the host receives.
+// Endpoint is one address of an interface. It alone receives the frames to this address; the host
+// does not receive them.
 type Endpoint struct {
 	ifc     *Interface
 	addr    netip.Addr
