@@ -168,7 +168,8 @@ func (l *link) put(lane *xsk.Lane, f *packet.Frame, hop *route.Hop) (int, error)
 }
 
 // flushLane sends the frames put into the lane since the last flush, and sets b.Sent to i. put is
-// the number of these frames, bytes their total length; they directly precede frame i of b.
+// the number of these frames, bytes their total length; they directly precede frame i of b. If put
+// is 0, flushLane does nothing.
 func (l *link) flushLane(lane *xsk.Lane, b *packet.Batch, i, put, bytes int, refused **packet.SendError) error {
 	if put == 0 {
 		return nil
