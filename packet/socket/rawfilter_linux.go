@@ -43,7 +43,7 @@ func (c *filterCode) want(value uint32, load ...bpf.Instruction) {
 // dropLater is the placeholder for the distance of a jump to the last instruction.
 const dropLater = 0xff
 
-// finish appends the final instructions, resolves the jumps to the last one and assembles the
+// finish appends the instructions that accept and drop, resolves the jumps and assembles the
 // program.
 func (c filterCode) finish() ([]bpf.RawInstruction, error) {
 	c = append(c, bpf.RetConstant{Val: passWholeFrame}, bpf.RetConstant{Val: 0})

@@ -30,13 +30,13 @@
 // # Permissions
 //
 // The kernel accesses /proc/PID/mem with FOLL_FORCE: a write to a private read-only page succeeds
-// on a copy of that page, and a page without PROT_READ can be read. [AddressSpace.Region]
-// therefore checks the permissions in /proc/PID/maps, as ibv_reg_mr does when it pins pages. As
-// with pinned pages, a later mprotect has no effect on the region, except where the kernel
-// restricts FOLL_FORCE (proc_mem.force_override, Linux 6.12): there such accesses fail. A later
-// munmap makes accesses fail ([Inaccessible]); a later mmap at the same addresses brings other
-// pages of the same program into the region, where an RNIC keeps the old pages. After fork the
-// region stays with the parent's pages.
+// on a copy of that page, and a page without PROT_READ can be read. [AddressSpace.Region] therefore
+// checks the permissions in /proc/PID/maps, as ibv_reg_mr does when it pins pages. As with pinned
+// pages, a later mprotect has no effect on the region, except where the kernel restricts FOLL_FORCE
+// (proc_mem.force_override, Linux 6.12): there such accesses fail. A later munmap makes accesses
+// fail ([Inaccessible]); a later mmap at the same addresses makes other pages of the program part
+// of the region, whereas an RNIC would keep the old pages. After fork the region stays with the
+// parent's pages.
 //
 // # Order and atomicity
 //

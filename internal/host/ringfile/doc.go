@@ -1,5 +1,5 @@
 // Package ringfile makes the file through which a program in another process shares queues with
-// this one. The program maps a [Ring] from the [File], and a write to the file is a doorbell,
+// this process. The program maps a [Ring] from the [File], and a write to the file is a doorbell,
 // which a [Watcher] reports.
 //
 // The file is the program's descriptor of a verbs device, so it must be mappable at the offsets

@@ -72,7 +72,7 @@ func linkOfZone(k kernel, zone string) (link, error) {
 	return l, err
 }
 
-// needsZone reports whether a is unique on one link only.
+// needsZone reports whether a is unique only on its link, so that it needs a zone.
 func needsZone(a netip.Addr) bool {
 	return a.Is6() && (a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || a.IsInterfaceLocalMulticast())
 }
@@ -103,7 +103,8 @@ func look(k kernel, dst, src netip.Addr, out link) (Route, link, error) {
 		Gateway: scoped(a.gateway, l.name), MTU: a.mtu, HopLimit: a.hopLimit,
 	}
 	if !src.IsValid() {
-		// The interface of a local destination is often not the one that has the address.
+		// l, the interface of the route to a local destination, is often not the interface that has
+		// the address.
 		r.Src = scoped(a.src, cmp.Or(dst.Zone(), l.name))
 	}
 	if r.MTU == 0 && dst.Is6() {

@@ -105,7 +105,8 @@ func (e *Endpoint) drain() {
 	}
 }
 
-// FDs returns the descriptors to poll: one is readable while Recv has frames to return.
+// FDs returns the descriptors to poll: at least one of them is readable while Recv has frames to
+// return.
 func (e *Endpoint) FDs() []int {
 	var fds []int
 	for _, s := range e.sockets {
