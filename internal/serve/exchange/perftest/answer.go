@@ -17,10 +17,11 @@ type Responder interface {
 	// returns an error.
 	Items(n int) error
 	MTU() uint8 // path MTU number 1..5 of this end
-	// PeerMTU gets the smaller of the path MTU numbers of both ends. Key gets each key of the
-	// client, and returns the key of the queue pair connected to the client's. The client sends the
-	// key of each queue pair several times: when it connects, and when it synchronizes with the
-	// other end.
+	// PeerMTU gets the smaller of the path MTU numbers of both ends.
+	PeerMTU(enum uint8) error
+	// Key gets each key of the client, and returns the key of the queue pair connected to the
+	// client's. The client sends the key of each queue pair several times: when it connects, and
+	// when it synchronizes with the other end.
 	Key(peer Key) (Key, error)
 	PeerReport(r Report)
 }
