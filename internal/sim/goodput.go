@@ -18,10 +18,10 @@ type Bulk struct {
 	Total   int // bytes
 	Depth   int // outstanding messages
 	Window  int // PSNs
-	Loss    float64
+	Loss    float64       // probability that a link drops a packet
 	Rate    float64       // bytes per nanosecond
 	Delay   scenario.Time // one-way
-	Timeout uint8
+	Timeout uint8 // local ACK timeout: 4.096 µs times 2^Timeout
 	Runs    int // number of runs, each with its own losses
 }
 
