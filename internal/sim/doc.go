@@ -8,8 +8,8 @@
 // machine, against package model, a model of what the InfiniBand Architecture requires:
 //
 //   - every outgoing packet is the one that its work request requires: PSN, opcode, headers and
-//     payload, within the window; after a loss, the requester goes back to the oldest unacknowledged
-//     PSN, or retransmits this packet alone if the peer keeps packets after a gap;
+//     payload, within the window; after a loss, the requester goes back to the oldest
+//     unacknowledged PSN, or retransmits this packet alone if the peer keeps packets after a gap;
 //   - every incoming packet changes exactly the bytes of memory that it must, once;
 //   - every work request completes exactly once, in order, with the correct status, in the step
 //     that receives the last response it needs;

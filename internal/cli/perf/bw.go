@@ -48,8 +48,8 @@ type bandwidthRun struct {
 	// started allows sending: the server of a bidirectional SEND test waits for the first
 	// message.
 	started       bool
-	posted, acked uint64 // numbers of messages of all queue pairs
-	received      uint64 // likewise
+	posted, acked uint64          // numbers of messages of all queue pairs
+	received      uint64          // likewise
 	peak          bool            // measure the peak bandwidth
 	postedAt      []time.Duration // by message, over all queue pairs
 	ackedAt       []time.Duration

@@ -133,7 +133,7 @@ type sent struct {
 	signaled   bool
 	first, end int64 // PSNs [first, end), counted from the first of the epoch
 
-	split    bool // a WRITE that is sent as a message for each packet
+	split    bool   // a WRITE that is sent as a message for each packet
 	executed bool   // whether the peer has executed all packets of the request
 	old      uint64 // value that an atomic found
 }

@@ -13,7 +13,7 @@ import (
 // pace models the round-trip time estimate (RFC 6298) and the probe timer derived from it.
 type pace struct {
 	srtt, rttvar scenario.Time
-	timing       bool // whether a packet is being timed
+	timing       bool  // whether a packet is being timed
 	timed        int64 // PSN of that packet
 	timedAt      scenario.Time
 

@@ -15,12 +15,12 @@ import (
 type requester struct {
 	una, cursor, next    int64         // oldest unacknowledged, next to be sent, highest ever sent + 1
 	window               int64         // maximum number of unacknowledged PSNs
-	windowFull, lossSeen bool          // windowFull: the window was full since it last grew; lossSeen: a loss in this epoch
+	windowFull, lossSeen bool          // the window was full since it last grew; a loss in this epoch
 	grown                int64         // PSNs acknowledged since the window last grew, after a loss
-	round, repeated      int64         // PSNs acknowledged, and sent again, in this round; a round ends with a window of PSNs acknowledged
+	round, repeated      int64         // PSNs acknowledged, PSNs sent again, since a window was acknowledged
 	sinceNAK             int64         // PSNs acknowledged since the last NAK
 	idleNAKs             int           // consecutive NAKs without progress; see onNAK
-	reactedToNAK         bool          // whether a NAK was reacted to since una last advanced
+	reactedToNAK         bool          // to a NAK since una last advanced
 	waiting              bool          // an RNR timer runs
 	rnrUntil             scenario.Time // time at which the RNR timer ends
 

@@ -125,8 +125,8 @@ type MR struct {
 	Kind        string `json:"kind"` // "region", "fast", "window1", "window2"
 	Key         string `json:"key"`  // L_Key and R_Key, in hexadecimal; it gives access to the memory
 	PD          uint32 `json:"pd"`
-	OpensMemory bool   `json:"opens_memory"` // false for a window that is not bound and a fast-registration region that is not registered
-	Address     string `json:"address"` // in hexadecimal
+	OpensMemory bool   `json:"opens_memory"` // false for an unbound window or an unregistered fast region
+	Address     string `json:"address"`      // in hexadecimal
 	Length      uint64 `json:"length"`
 	Access      string `json:"access"`
 	Windows     int    `json:"windows"`    // number of windows bound to the region
