@@ -46,8 +46,9 @@ A daemon owns the device, so that several commands share it. The command uses th
 that has the device of -d: the daemon of --socket or $GORXE_SOCKET, the 'gorxe daemon' of this
 user, the one with the socket /run/gorxe/programs.sock (of root or of the packaged service) if this
 user can open it, or a daemon that the command starts and that stops after its last program.
-Without -d, the program gets the first device of the daemon. With --no-daemon, or a flag of the device such as
---link, the command opens a device of its own; UDP port 4791 of its addresses must be free.
+Without -d, the program gets the first device of the daemon. With --no-daemon, or a flag of the
+device such as --link, the command opens a device of its own; UDP port 4791 of its addresses
+must be free.
 
 The exit status is the program's. Set-user-ID bits have no effect, and 32-bit programs find no
 device.`,
