@@ -19,7 +19,7 @@ A queue pair (QP) is always in one of seven states, which ` + "`QP.Modify`" + ` 
 | INIT | receives can be posted |
 | RTR | ready to receive |
 | RTS | ready to send |
-| SQD | send queue drained: requests that were started finish, no other is started |
+| SQD | send queue drained: requests that were started finish, no others are started |
 | SQE | send queue error (UC, UD, GSI): receiving continues |
 | ERR | all requests are flushed |
 
@@ -29,8 +29,8 @@ manager. An SRQ is a shared receive queue.
 
 ## Changes of state
 
-The table lists the attributes that each change needs (required) and takes (optional) besides IBV_QP_STATE. It is that of
-IBA 11.2.5.2 as the Linux kernel checks it. From every state there is a way to RESET and to ERR without any attribute. A
+The table lists the attributes that each change needs (required) and takes (optional) besides IBV_QP_STATE. It follows
+IBA 11.2.5.2, as the Linux kernel checks it. Changes to RESET and to ERR are possible from every state, without attributes. A
 refused change leaves the queue pair as it was, and its error names one attribute and says why: it is missing, is not
 allowed there, is out of range, or the queue pair is still draining. ` + "`go test ./qp -update`" + ` generates the table from
 ` + "`qp/modify_table.go`" + `.
@@ -40,15 +40,15 @@ allowed there, is out of range, or the queue pair is still draining. ` + "`go te
 | ACCESS_FLAGS | operations that the peer may use: WRITE, READ, atomics |
 | ALT_PATH | alternate path; in the table, as in Linux, but gorxe refuses it: RoCE has none |
 | AV | address vector: the path to the peer, with its GID |
-| CUR_STATE | state in which the caller expects the queue pair; the change is refused if it is in another |
+| CUR_STATE | state in which the caller expects the queue pair; the change is refused if the queue pair is in another state |
 | DEST_QPN | number of the peer's queue pair |
 | EN_SQD_ASYNC_NOTIFY | raise the event SQ_DRAINED when the send queue is drained |
-| MAX_DEST_RD_ATOMIC, MAX_QP_RD_ATOMIC | maximum number of outstanding READs and atomics as responder, as requester |
+| MAX_DEST_RD_ATOMIC, MAX_QP_RD_ATOMIC | maximum number of outstanding READs and atomics of the peer, of this end |
 | MIN_RNR_TIMER | delay that the RNR NAKs of this end ask for |
 | PATH_MIG_STATE | state of path migration; only MIGRATED is supported |
 | PATH_MTU | largest payload of a packet |
-| PKEY_INDEX, PORT | index of the P_Key (only 0), port of the device (only 1) |
-| QKEY | Q_Key that arriving datagrams must have |
+| PKEY_INDEX, PORT | index of the P_Key, the partition key (only 0), port of the device (only 1) |
+| QKEY | Q_Key (queue key) that received datagrams must have |
 | RETRY_CNT, RNR_RETRY | number of retries after a timeout, after an RNR NAK |
 | RQ_PSN, SQ_PSN | first PSN that this end expects from the peer, first PSN that it sends |
 | TIMEOUT | acknowledgement timeout: 4.096 µs times 2^TIMEOUT |
@@ -58,7 +58,7 @@ allowed there, is out of range, or the queue pair is still draining. ` + "`go te
 `
 
 const statesTail = `
-RC never enters SQE; its row is Linux's.
+RC never enters SQE; the row is in the table because Linux has it.
 
 ## What happens in a state
 
@@ -70,9 +70,9 @@ RC never enters SQE; its row is Linux's.
 | RTS | are sent | are filled | ERR; SQE after a send that failed (UC, UD, GSI) |
 | SQD | those that were started finish, then event SQ_DRAINED if EN_SQD_ASYNC_NOTIFY was set; the others wait for RTS | are filled | ERR; SQE after a send that failed (UC) |
 | SQE | are flushed | are filled | ERR |
-| ERR | are flushed | are flushed; those of an SRQ stay in it, and the event QP_LAST_WQE_REACHED says that the queue pair takes no more of them | none |
+| ERR | are flushed | are flushed; those of an SRQ stay in it, and the event QP_LAST_WQE_REACHED reports that the queue pair takes no more of them | none |
 
-If a queue pair goes to ERR and no completion reports the reason, an event does:
+If a queue pair goes to ERR and no completion reports the reason, an asynchronous event does:
 
 - QP_ACCESS_ERR (RC): a request of the peer had no right to access the memory.
 - QP_REQ_ERR (RC): a request of the peer was not valid.

@@ -17,17 +17,18 @@ const goodputDoc = "../../docs/goodput.md"
 
 const goodputHead = `# Goodput against loss and window
 
-What one reliable connection carries in the simulated world of ` + "`internal/sim`" + `, in Gbit/s of message bytes. The clock is
-virtual, so the numbers depend on nothing but the transport: a line that changes is a change of behaviour.
-` + "`go test ./internal/sim -run Goodput`" + ` computes the tables and fails when they differ from these; ` + "`-update`" + ` writes them.
+The throughput of message bytes of one reliable connection in the simulation ` + "`internal/sim`" + `, in Gbit/s. The clock of the
+simulation is virtual, so the numbers depend only on the transport: a changed number means changed behaviour.
+` + "`go test ./internal/sim -run Goodput`" + ` computes the tables and fails if they differ from this page; ` + "`-update`" + ` writes it.
 
-- Link: 10 Gbit/s of IP, 10 µs each way (20 µs round trip, 25 kB in flight), every packet lost alike in both directions.
+- Link: 10 Gbit/s of IP, 10 µs each way (20 µs round trip, 25 kB in flight). Each packet is lost with the same probability,
+  in both directions.
 - Path MTU 1024, messages of 32 KiB, 16 of them outstanding, 16 MiB in all, max_rd_atomic 16.
-- Timeout code 10 (4.2 ms), retry count 7. A queue pair gets its turn to send 0 to 2 µs after it has something to say.
-- Each cell is the mean of several runs, which differ in what is lost: 1 without loss, then 2, 6, 20 and 9. The first half of
-  them and the second differ at 1 % by at most 3 % for WRITE and SEND and by up to 20 % for READ, at 5 % by up to 30 %: the few
-  losses that only a timeout mends decide it.
-- Window in PSNs, without a limit in bytes; the default of ` + "`transport.Config`" + ` is 128.
+- Acknowledgement timeout code 10 (4.2 ms), retry count 7. A queue pair sends 0 to 2 µs after it has something to send.
+- Each cell is the mean of several runs, in which different packets are lost: 1 run without loss, then 2, 6, 20 and 9 runs
+  (at 5 %). The means of the first and the second half of the runs differ, at 1 % loss by up to 3 % for WRITE and SEND and
+  by up to 20 % for READ, at 5 % loss by up to 30 %. The reason is the few losses that only a timeout repairs.
+- The window is the maximum number of outstanding PSNs, without a limit in bytes; the default of ` + "`transport.Config`" + ` is 128.
 `
 
 // mean returns the mean of rates, in Gbit/s.

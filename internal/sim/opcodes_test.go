@@ -29,13 +29,16 @@ const opcodeHead = `# Opcodes
 
 Every opcode of RoCEv2 and what gorxe does with it.
 
-- **sent**, **received**: two machines of package ` + "`transport`" + ` are connected, every verb is posted with messages of one and of
-  three packets, and the packets they send and accept are noted.
-- **simulation**: the opcode was on the wire of the simulated world (` + "`internal/sim`" + `), where each packet is held against a model.
-- **Linux rxe**: kernels with which it was exchanged, and in which direction: → from gorxe to rxe, ← from rxe to gorxe. This
-  column comes from ` + "`docs/opcodes-interop.json`" + `, which has only what captures and results show.
+- **sent**, **received**: the opcode was sent, or received and accepted, by two connected state machines of package
+  ` + "`transport`" + `, for which every operation was posted with messages of one and of three packets.
+- **simulation**: a packet with the opcode was sent in the simulation (` + "`internal/sim`" + `), which checks each packet against a
+  model.
+- **Linux rxe**: kernels whose rxe exchanged packets with the opcode with gorxe: → from gorxe to rxe, ← from rxe to gorxe.
+  This column comes from ` + "`docs/opcodes-interop.json`" + `, which contains only opcodes that captures and test results show.
 
-` + "`go test ./internal/sim -run Opcodes`" + ` computes the table and fails when it differs from this one; ` + "`-update`" + ` writes it.
+CNP (congestion notification packet) is part of RoCEv2's congestion control, which gorxe does not have.
+
+` + "`go test ./internal/sim -run Opcodes`" + ` computes the table and fails if it differs from this page; ` + "`-update`" + ` writes it.
 
 | opcode | | sent | received | simulation | Linux rxe |
 |---|---|---|---|---|---|

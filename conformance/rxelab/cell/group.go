@@ -27,22 +27,22 @@ var groups = map[Group]struct {
 			"size in bytes; `-a` tests every power of two from 2 to 8388608.\n\n"},
 	Verbs: {verbsTools, "Interoperation with Linux rdma_rxe: other services and operations", "docs/interop-verbs.md",
 		"A cell is one test of an unmodified tool against gorxe, or of [verbs_peer.py](../conformance/rxelab/verbspeer/verbs_peer.py), which\n" +
-			"uses rdma-core's Python bindings for what no tool does. A cell passes if both ends complete the test and report success, the\n" +
+			"uses rdma-core's Python bindings to test what no tool tests. A cell passes if both ends complete the test and report success, the\n" +
 			"pingpongs (`-c`) and verbs_peer.py find no wrong data, and every captured RoCEv2 packet of both ends has the right ICRC.\n\n" +
 			"UC and UD do not retransmit. Their tools run without loss; tests of single packets also run with reordering. `ib_write_bw -c UC`\n" +
 			"ends in every condition. Tests of requests that the other end must refuse (`-refused`) run where the refusal arrives. FLUSH and\n" +
 			"ATOMIC WRITE need Linux 6.2. They run without loss, because rxe retransmits them with address 0 and does not answer a\n" +
 			"retransmitted FLUSH. perftest sends inline only on RNICs that it knows: with `-I`, only gorxe sends inline.\n\n"},
 	CM: {cmTools, "Interoperation with Linux rdma_rxe: connections of rdma_cm", "docs/interop-cm.md",
-		"A cell is one test against gorxe of an unmodified tool of rdma-core's librdmacm, or of perftest with `-R`, each of the kernel's\n" +
-			"Debian release. Only cmtime is bookworm's on both kernels; trixie's, which synchronizes over an IPv4 TCP connection, is called\n" +
-			"\"cmtime, in step\". A cell passes if both ends complete the test and report success, a complete capture has at least the\n" +
+		"A cell is one test of an unmodified tool against gorxe: a tool of rdma-core's librdmacm, or perftest with `-R`, from the kernel's\n" +
+			"Debian release. Exception: \"cmtime\" is bookworm's on both kernels; trixie's cmtime, which synchronizes over an IPv4 TCP connection,\n" +
+			"is called \"cmtime, in step\". A cell passes if both ends complete the test and report success, a complete capture has at least the\n" +
 			"packets that the test needs, and every captured RoCEv2 packet of both ends has the right ICRC.\n\n" +
-			"No listener: the server listens on another port; the client must be refused and the server must continue. Dead host: with gorxe\n" +
-			"as the server, it is killed before the client starts; with gorxe as the client, no host has the address. No cell has loss: a\n" +
+			"No listener: the server listens on another port; the client must be refused and the server must continue. Dead host: if gorxe is\n" +
+			"the server, it is killed before the client starts; if gorxe is the client, no host has the server's address. No cell has loss: a\n" +
 			"program that ends sends DREQ once, and a peer that misses it waits forever.\n\n"},
 	Alone: {daemonTools, "Interoperation with Linux rdma_rxe: clients of gorxe daemon", "docs/interop-daemon.md",
-		"A cell is one test of an unmodified client, of the kernel's Debian release, against a host that runs `gorxe daemon` with its\n" +
+		"A cell is one test of an unmodified client, from the kernel's Debian release, against a host that runs `gorxe daemon` with its\n" +
 			"defaults and nothing else. A cell passes if the client completes the test and reports success, the daemon continues, a complete\n" +
 			"capture has at least the packets that the test needs, and every captured RoCEv2 packet of both ends has the right ICRC.\n\n"},
 	Links: {linkTools(), "Interoperation with Linux rdma_rxe: links raw and xdp", "docs/interop-links.md",
@@ -52,7 +52,7 @@ var groups = map[Group]struct {
 			"Linux 6.1, veth passes no frame longer than a page to xdp, which excludes path MTU 4096.\n\n"},
 	Programs: {programTools(), "Interoperation with Linux rdma_rxe: programs under gorxe run",
 		"docs/interop-programs.md",
-		"A cell is one test of an unmodified program at both ends: one end uses rxe, the other one gorxe, under\n" +
+		"A cell is one test of an unmodified program at both ends. One end uses rxe, the other end uses gorxe, under\n" +
 			"`gorxe run`. Both ends have the programs of the kernel's Debian release; the table below names them.\n" +
 			"A cell passes if both ends complete the test and report success, the tools that check the data\n" +
 			"(pingpongs with `-c`, verbs_peer.py) find no wrong data, and every captured RoCEv2 packet of both ends\n" +

@@ -60,7 +60,7 @@ func (r *Report) Markdown(w io.Writer) error {
 		r.Level, r.Started.UTC().Format("2006-01-02 15:04 MST"), r.Duration.Round(time.Second), r.Host)
 	e.Printf("%s", r.group().Intro())
 	e.Printf("In IPv6 cells the RoCEv2 packets are IPv6; the tool's own TCP connection is IPv4 if the tool supports only that (perftest).\n"+
-		"tcpdump captures at rxe's interface, up to %d frames of a cell. It missed %d frames.\n\n",
+		"tcpdump captures at rxe's interface, up to %d frames of a cell. In all cells together, it missed %d frames because it was too slow.\n\n",
 		r.CaptureLimit, all.dropped)
 	e.Printf("The first table of each kernel counts cells by condition and tool. In the tables of cells, the number after \"ok\" is the\n" +
 		"number of RoCEv2 packets checked. It can exceed the number of frames, because a frame contains several packets if they are\n" +
@@ -171,12 +171,12 @@ const retryCauses = "A failure contains the last lines of each end that failed. 
 	"- `Failed status 9` (remote invalid request): rxe, on a busy machine, retransmitted a SEND or WRITE with PSNs one too\n" +
 	"  high. gorxe must refuse that. It ends with LOC_LEN_ERR, with WR_FLUSH_ERR or because its peer closed the connection.\n" +
 	"- `killed after its time limit`, `i/o timeout`, `nothing comes from the peer`: an end waited for a packet that never\n" +
-	"  came. Either rxe had lost the timer of a READ or of a message, or a message of UC was lost.\n" +
+	"  came. Either rxe did not restart the timer of a READ or of a message, or a message of UC was lost.\n" +
 	"- `RETRY_EXC_ERR`: the other end answered none of the retries. Not analysed further: the emulated machine may have been\n" +
 	"  too busy, or rxe may have waited without a timer.\n" +
 	"- `Failed to connect RDMA CM events` and a segmentation fault (perftest with `-R`): the client connected before its\n" +
 	"  server listened for the queue pair.\n" +
-	"- `the conversation with the virtual machine has ended`: the virtual machine was lost, whatever the test.\n" +
+	"- `the conversation with the virtual machine has ended`: the virtual machine stopped, independently of the test.\n" +
 	"- Other messages, such as `peer closed the connection`, `still running 3s after` or `Couldn't read remote address`,\n" +
 	"  follow from the failure of the other end.\n" +
 	"\n"

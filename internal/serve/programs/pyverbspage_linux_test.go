@@ -9,11 +9,11 @@ import (
 
 const pyverbsHead = `# rdma-core's tests on rxe and on gorxe
 
-rdma-core tests devices with Python programs, which Debian has in ` + "`python3-pyverbs`" + `. Here
-[run.py](../internal/serve/programs/testdata/pyverbs/run.py) runs all of them: in the lab on Linux rxe
-(` + "`make interop-rdma-core`" + `), and under the filter of ` + "`gorxe run`" + ` on gorxe, with a device of its own
-and through a daemon (` + "`go test -run 'RDMACore|Trixie' ./internal/serve/programs`" + `). A test of rdma_cm takes
-its address from sysfs, where rxe's device has none; run.py gives it one.
+rdma-core tests devices with Python programs, which Debian has in ` + "`python3-pyverbs`" + `.
+[run.py](../internal/serve/programs/testdata/pyverbs/run.py) runs all of them on two devices: on Linux rxe, in the lab
+(` + "`make interop-rdma-core`" + `), and on gorxe, as programs under ` + "`gorxe run`" + `, both with ` + "`--no-daemon`" + ` and through a daemon
+(` + "`go test -run 'RDMACore|Trixie' ./internal/serve/programs`" + `). The tests of rdma_cm look up their address in sysfs, where
+the device of rxe has none; run.py passes an address instead.
 
 ` + "`go test -run PageOfRDMACore ./internal/serve/programs -update`" + ` writes this page from the tables in
 [testdata/pyverbs](../internal/serve/programs/testdata/pyverbs).
@@ -21,7 +21,7 @@ its address from sysfs, where rxe's device has none; run.py gives it one.
 `
 
 const pyverbsTail = `
-Tests that pass nowhere are skipped: gorxe's reasons are in
+Tests that pass neither on rxe nor on gorxe are skipped; the reasons on gorxe are in
 [skip.txt](../internal/serve/programs/testdata/pyverbs/skip.txt).
 `
 
