@@ -132,8 +132,8 @@ func filterHelp() string {
 	for _, k := range trace.Kinds() {
 		fmt.Fprintf(&b, "  %-27s %s\n", k, kindMeanings[k])
 	}
-	b.WriteString("Further fields, named as in Wireshark (infiniband.bth.opcode, infiniband.bth.psn and frame.number\n" +
-		"are other names of opcode, psn and frame):\n")
+	b.WriteString("Further fields, named as in Wireshark (infiniband.bth.opcode, infiniband.bth.psn and\n" +
+		"frame.number are other names of opcode, psn and frame):\n")
 	writeList(&b, shark)
 	return strings.TrimSuffix(b.String(), "\n")
 }
