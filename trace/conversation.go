@@ -18,7 +18,7 @@ type conn struct {
 	asked      int      // number of SIDR_REQs so far
 
 	cm           *exchange // nil if the capture shows no CM exchange
-	ce           [2]int    // by end: latest frame that it sent with ECN CE, 0: none
+	ce           [2]int    // for each end, the latest frame that it sent with ECN CE; 0: none
 	newer, older *conn     // list in order of the latest packet
 	gapped       bool      // no packet since the latest call of Gap
 }

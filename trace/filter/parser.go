@@ -32,8 +32,8 @@ func (p *parser) errorAt(at int, format string, args ...any) error {
 	return fmt.Errorf("filter, at character %d: %s", at+1, fmt.Sprintf(format, args...))
 }
 
-// or parses an expression: operands of or, which and parses; these consist of operands of and,
-// which not parses.
+// or parses one or more operands with the operator or between them; method and parses each operand,
+// and method not the operands of and.
 func (p *parser) or() (matcher, error) {
 	left, err := p.and()
 	for err == nil && p.is(punct, "||") {

@@ -280,7 +280,7 @@ func (w *Writer) faults(p *trace.Packet) {
 }
 
 // findings writes one line for each warning and error, and with Options.Fields for each info. It
-// omits findings that faults or the meaning shows.
+// omits wrong ICRCs and malformed packets, which line has written already.
 func (w *Writer) findings(p *trace.Packet) {
 	for i := range p.Findings {
 		f := &p.Findings[i]
