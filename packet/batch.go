@@ -8,13 +8,13 @@ type Batch struct {
 	// frames from Sent on must be prepared and sealed again. To send all frames again, set Sent
 	// to 0.
 	Sent int
-	// NoTrains makes Prepare send every frame as a datagram of its own, never as a segment of a
-	// train, so that the values that Prepare sets stay correct when frames are dropped,
-	// duplicated or reordered. Reset clears it.
+	// NoTrains makes Prepare send every frame as a separate datagram, never as a segment of a
+	// train, so that the values that Prepare sets stay correct when frames are dropped, duplicated
+	// or reordered. Reset clears it.
 	NoTrains bool
-	// LinkHasGSO says that the link to send the batch with has segmentation offload ([Caps.GSO]):
-	// it sends frames of equal length to one destination as one datagram. The owner of the batch
-	// sets it for the code that fills the batch. Reset keeps it.
+	// LinkHasGSO means that the link that will send the batch has segmentation offload
+	// ([Caps.GSO]): it passes frames of equal length to one destination to the host together. The
+	// owner of the batch sets it for the code that fills the batch. Reset keeps it.
 	LinkHasGSO bool
 
 	frames []Frame
@@ -78,7 +78,7 @@ const arenaChunk = 64 << 10
 type arena struct {
 	chunks [][]byte
 	cur    int // index of the chunk in use
-	off    int // offset of its first free byte
+	off    int // offset of the first free byte in that chunk
 }
 
 func (a *arena) alloc(n int) []byte { return a.take(n, 0) }
@@ -102,7 +102,7 @@ func (a *arena) take(n, gap int) []byte {
 	return a.chunks[a.cur][start:a.off:a.off]
 }
 
-// next selects a chunk with space for n bytes.
+// next selects the next chunk with space for n bytes, or appends a new chunk.
 func (a *arena) next(n int) {
 	for a.off = 0; a.cur < len(a.chunks); {
 		if a.cur++; a.cur < len(a.chunks) && n <= len(a.chunks[a.cur]) {

@@ -12,9 +12,9 @@
 // [Resizable], [Loopback] and [StatsReporter]. For each of them except Resizable, this package has
 // functions that accept any Link.
 //
-// The package does not interpret the content of a frame. It knows only what is needed to seal
-// one: the RoCEv2 invariant CRC covers the UDP source port and, over IPv4, the identification
-// and flags of the IP header. A frame is therefore sent in three steps:
+// The package does not interpret the content of a frame. It knows only what the caller needs to
+// seal a frame: the RoCEv2 invariant CRC (ICRC) covers the UDP source port and, over IPv4, the
+// identification and flags of the IP header. A frame is therefore sent in three steps:
 //
 //	link.Prepare(batch) // decides SrcPort, ID and FlagsFragment of every frame
 //	                    // the caller seals: appends pad and ICRC to Trailer

@@ -3,8 +3,8 @@ package packet
 const (
 	// HeaderRoom is the capacity of Frame.Header without an allocation, in bytes.
 	HeaderRoom = 80
-	// TrailerRoom is the capacity of Frame.Trailer without an allocation, in bytes: 3 of pad, 4
-	// of ICRC.
+	// TrailerRoom is the capacity of Frame.Trailer without an allocation, in bytes: up to 3 of pad,
+	// 4 of ICRC.
 	TrailerRoom = 8
 	// DontFragment is the DF bit in Frame.FlagsFragment.
 	DontFragment = 0x4000
@@ -13,7 +13,7 @@ const (
 // Frame is one outgoing datagram, in pieces that the link gathers: Header, Payload, Trailer.
 // Frames belong to a [Batch]; [Batch.AppendFrame] returns one.
 type Frame struct {
-	// Path is borrowed until Send returns.
+	// Path is where the frame goes. It is borrowed until Send returns.
 	Path *Path
 	// Header is empty at first, with capacity HeaderRoom: append to it.
 	Header []byte

@@ -8,7 +8,7 @@ import (
 
 // Receiver receives frames. Every Link is a Receiver.
 type Receiver interface {
-	// Recv is that of [Link].
+	// Recv works like Recv of [Link].
 	Recv(rb *RecvBatch) error
 	// Close closes the receiver and wakes all goroutines waiting in Recv. Closing again does
 	// nothing.
@@ -19,10 +19,10 @@ type Receiver interface {
 // from a group requires membership and a Receiver of its own: the link does not receive frames
 // sent to the group.
 type Joiner interface {
-	// Join makes the network device of the link a member of group. The Receiver receives the
-	// frames sent to group from then on, including those of this host, with group as Dst.
-	// Membership lasts until the Receiver is closed, even after the link is. Every Join, on
-	// whatever link, receives a copy of each frame.
+	// Join makes the network device of the link a member of group. From then on the Receiver
+	// receives the frames sent to group, also by this host, with group as Dst. Membership lasts
+	// until the Receiver is closed, even if the link is closed earlier. If a group is joined
+	// several times, on the same or different links, each Receiver gets a copy of each frame.
 	Join(group netip.Addr) (Receiver, error)
 }
 

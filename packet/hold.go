@@ -2,16 +2,16 @@ package packet
 
 import "net/netip"
 
-// Holder is a link that caches next hops and favours those of held destinations. Decorators
-// forward the calls. All methods may be called at any time and do not block.
+// Holder is a link that caches next hops and favours held destinations: those between Hold and
+// Release. Decorators forward the calls. All methods may be called at any time and do not block.
 type Holder interface {
 	// ResolveSoon announces that frames will be sent to dst soon, so that the link can resolve
 	// the next hop in advance.
 	ResolveSoon(dst netip.Addr)
-	// Hold marks dst as a peer that has answered, until Release is called the same number of
-	// times. The link keeps its next hop cached, and has a separate limit for frames to held
-	// destinations whose link-layer address is unknown, so that frames to other absent hosts
-	// cannot use it up.
+	// Hold marks dst as a peer that has answered, until Release is called the same number of times.
+	// The link keeps the next hop of dst cached. It has a separate limit for frames to held
+	// destinations whose link-layer address is unknown; frames to other absent hosts do not count
+	// towards this limit.
 	Hold(dst netip.Addr)
 	Release(dst netip.Addr)
 }
@@ -37,11 +37,11 @@ func Release(l Link, dst netip.Addr) {
 	}
 }
 
-// ResolveSoon calls that of the wrapped link.
+// ResolveSoon calls ResolveSoon of the wrapped link.
 func (t *tap) ResolveSoon(dst netip.Addr) { ResolveSoon(t.Link, dst) }
 
-// Hold calls that of the wrapped link.
+// Hold calls Hold of the wrapped link.
 func (t *tap) Hold(dst netip.Addr) { Hold(t.Link, dst) }
 
-// Release calls that of the wrapped link.
+// Release calls Release of the wrapped link.
 func (t *tap) Release(dst netip.Addr) { Release(t.Link, dst) }

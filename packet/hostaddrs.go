@@ -42,7 +42,7 @@ func HostAddrs(device string) (addrs []netip.Addr, mtu int, ifname string, err e
 	return addrs, ifc.MTU, ifc.Name, nil
 }
 
-// hostAddr finds the interface with address addr.
+// hostAddr returns the results of HostAddrs for the address addr; ifs are all interfaces.
 func hostAddr(addr netip.Addr, ifs []net.Interface) ([]netip.Addr, int, string, error) {
 	var have []string
 	for i := range ifs {
@@ -103,7 +103,8 @@ func interfaceAddrs(ifc *net.Interface) ([]interfaceAddr, error) {
 	return out, nil
 }
 
-// gidRank returns the position of a in the order of HostAddrs.
+// gidRank returns the rank of a in the order of HostAddrs; addresses of equal rank keep the order
+// of the system.
 func gidRank(a netip.Addr) int {
 	switch {
 	case a.Is6() && a.IsLinkLocalUnicast():

@@ -15,10 +15,11 @@ type Caps struct {
 	MTU int
 	// Batch is the number of frames per call that the link handles best.
 	Batch int
-	// ReportsHeader means that received frames have HeaderSeen set, except those of an IPv4 train
-	// after its first.
+	// ReportsHeader means that HeaderSeen is set in received frames, except in the second and later
+	// frames of an IPv4 segment train.
 	ReportsHeader bool
-	// GSO means that the link sends frames of equal size to one path together.
+	// GSO means that the link has segmentation offload: it passes frames of equal size to one path
+	// to the host together, as a segment train.
 	GSO bool
 	// Detail is further information for display; usually "".
 	Detail string
@@ -48,19 +49,19 @@ type Link interface {
 	Close() error
 }
 
-// Resizable is a link to which the MTU of its network device can be reported when it has
-// changed since the link was opened, such as those of package socket. Decorators do not forward
-// it: it is for the code that opened the link.
+// Resizable is a link that accepts a new MTU after the MTU of its network device has changed, such
+// as the links of package socket. Decorators do not forward SetMTU: only the code that opened the
+// link calls it.
 type Resizable interface {
 	// SetMTU sets the MTU that Caps returns, in bytes. It may be called at any time.
 	SetMTU(mtu int)
 }
 
-// Stats counts the operations of a link since it was opened. Frames are those of the caller,
+// Stats counts the operations of a link since it was opened. It counts the frames of the caller,
 // not the messages of system calls.
 type Stats struct {
 	TxFrames, TxBytes uint64 // sent to the network; bytes of UDP payload
-	TxCalls           uint64 // calls into the host (system calls) for them
+	TxCalls           uint64 // calls into the host (system calls) to send them
 	TxRefused         uint64 // frames that the host rejected
 	// TxNoNeighbour counts frames that were dropped because the link-layer address of their
 	// next hop is unknown. The kernel would queue them for about 3 s in the send buffer that
@@ -91,8 +92,8 @@ func (s *Stats) Add(o Stats) {
 	s.RxMalformed += o.RxMalformed
 }
 
-// StatsReporter is a link with counters. All links of this module have them; decorators return
-// those of the wrapped link.
+// StatsReporter is a link with counters. All links of this module have counters; decorators return
+// the counts of the wrapped link.
 type StatsReporter interface{ Stats() Stats }
 
 // ErrReprepare is returned by Send if the host rejects the segmentation that Prepare chose,
@@ -108,7 +109,8 @@ var ErrTooLong = errors.New("frame longer than the MTU of the path")
 // link's.
 var ErrAddressFamily = errors.New("destination is not of the link's address family")
 
-// SendError is the error of a Send that completed, but some of whose frames the host rejected.
+// SendError is the error of a Send that processed the whole batch, but the host rejected some
+// frames.
 type SendError struct {
 	Refused int   // number of rejected frames
 	Frame   int   // index in the batch of the first rejected frame
@@ -124,8 +126,8 @@ func (e *SendError) Error() string {
 
 func (e *SendError) Unwrap() error { return e.Err }
 
-// Refuse records that the n frames of b from i on were rejected with err. It returns the
-// record, a new one if e is nil.
+// Refuse records that the n frames of b from i on were rejected with err. It returns e, or a new
+// SendError if e is nil.
 func (e *SendError) Refuse(b *Batch, i, n int, err error) *SendError {
 	if e == nil {
 		f := b.At(i)
@@ -146,7 +148,7 @@ func (e *SendError) ErrorOrNil() error {
 	return e
 }
 
-// StatsOf returns the counts of l, zeros if l is not [StatsReporter].
+// StatsOf returns the counts of l, all zero if l is not a [StatsReporter].
 func StatsOf(l any) Stats {
 	if c, ok := l.(StatsReporter); ok {
 		return c.Stats()

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Queue is one of several receive queues of a link. The frames it returns are those of the
-// link, which also counts them.
+// Queue is one of several receive queues of a link. The counters of the link include the frames of
+// its queues.
 type Queue interface {
 	Shared
 	PendingReporter
@@ -14,8 +14,8 @@ type Queue interface {
 
 // Splitter is a link that can receive through several queues.
 type Splitter interface {
-	// Split is the function [Split] for this link. The error is [errors.ErrUnsupported] if the
-	// host does not support it.
+	// Split does the work of the function [Split] for this link. The error is
+	// [errors.ErrUnsupported] if the host does not support it.
 	Split(n int) ([]Queue, error)
 }
 

@@ -12,9 +12,9 @@ type Received struct {
 	Src, Dst netip.Addr
 	// SrcPort is the UDP source port.
 	SrcPort uint16
-	// HeaderSeen means that the link saw the IP header, so that ID and FlagsFragment are those
-	// of the packet. Otherwise they are the first guess: the values that senders commonly use
-	// for the frame's position in a segment train.
+	// HeaderSeen means that the link saw the IP header, so that ID and FlagsFragment are the values
+	// of the packet. Otherwise ID and FlagsFragment are a guess: the values that senders commonly
+	// use for the frame's position in a segment train.
 	HeaderSeen        bool
 	ID, FlagsFragment uint16
 	// TrafficClass is the IPv4 ToS or IPv6 traffic class, HopLimit the TTL or hop limit; 0 if

@@ -7,12 +7,12 @@ import "sync"
 // order as long as each goroutine processes its frames before it unlocks the mutex. [SharedOf]
 // returns a link as Shared if it supports this.
 type Shared interface {
-	// RecvLocked is Recv that waits without mu and takes frames with mu held. It returns with
-	// mu held if and only if there is no error. Only one goroutine at a time may call it,
-	// always with the same rb and mu.
+	// RecvLocked is Recv for a caller that does not hold mu: it waits for frames, locks mu and
+	// takes the frames. It returns with mu locked if and only if the error is nil. Only one
+	// goroutine at a time may call it, always with the same rb and mu.
 	RecvLocked(rb *RecvBatch, mu *sync.Mutex) error
-	// TryRecv sets rb.Frames to the frames that have arrived, possibly none. It does not block.
-	// The caller holds the mutex. After Close it returns an error that wraps net.ErrClosed.
+	// TryRecv sets rb.Frames to the frames that have arrived, possibly none. It does not block. The
+	// caller holds mu of RecvLocked. After Close it returns an error that wraps net.ErrClosed.
 	TryRecv(rb *RecvBatch) error
 }
 

@@ -17,5 +17,5 @@ func WatchState(l Link, changed func(up bool)) {
 	changed(true)
 }
 
-// WatchState calls that of the wrapped link.
+// WatchState calls WatchState of the wrapped link.
 func (t *tap) WatchState(changed func(up bool)) { WatchState(t.Link, changed) }

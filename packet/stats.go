@@ -10,15 +10,15 @@ type Counters struct {
 	RxFrames, RxBytes, RxCalls, RxDropped, RxMalformed atomic.Uint64
 }
 
-// AddTx counts frames and their bytes that were sent with the given number of calls into the
-// host.
+// AddTx counts sent frames, their total bytes of UDP payload, and the calls into the host that sent
+// them.
 func (s *Counters) AddTx(calls, frames, bytes int) {
 	s.TxCalls.Add(uint64(calls))
 	s.TxFrames.Add(uint64(frames))
 	s.TxBytes.Add(uint64(bytes))
 }
 
-// AddRx counts the frames of one receive call and their bytes.
+// AddRx counts one receive call, its frames and their total bytes of UDP payload.
 func (s *Counters) AddRx(frames, bytes int) {
 	s.RxCalls.Add(1)
 	s.RxFrames.Add(uint64(frames))

@@ -35,17 +35,16 @@ type TapFrame struct {
 	TrafficClass, HopLimit uint8
 }
 
-// Tap returns l with see called for every sent and received frame. The calls do not overlap and
-// are in causal order: a response is never seen before its request. An outgoing frame is seen
-// after Send has processed it, including a frame that the host rejected. see must not use the
-// link.
+// Tap returns l with see called for every sent and received frame. The calls do not overlap and are
+// in causal order: a response is never seen before its request. An outgoing frame is seen after
+// Send has processed it, even if the host rejected the frame. see must not use the link.
 func Tap(l Link, see func(Direction, TapFrame)) Link {
 	return &tap{Link: l, see: see, src: l.Local().WithZone("")}
 }
 
-// TapWhile is [Tap] that calls see only while on is set, which may change at any time. While it
-// is not set, the only cost is one load of on per batch. The tap does not appear in the name of
-// the link.
+// TapWhile is like [Tap], but calls see only while on is true. The caller may change on at any
+// time. While on is false, the only cost is one load of on per batch. The tap does not appear in
+// the name of the link.
 func TapWhile(l Link, on *atomic.Bool, see func(Direction, TapFrame)) Link {
 	return &tap{Link: l, see: see, src: l.Local().WithZone(""), on: on}
 }

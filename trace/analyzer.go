@@ -21,8 +21,9 @@ type Options struct {
 	// Message is called once for every message: when it completes, fails or is evicted, or by
 	// Finish.
 	Message func(*Message)
-	// Flow is called once for every flow: when it is evicted or replaced, or by Finish in order
-	// of number.
+	// Flow is called once for every flow: when it is evicted, when a new flow replaces it, or by
+	// Finish, which calls it in order of Flow.Number. It is not called for a flow that is merged
+	// into another, because the two turn out to be the directions of one connection.
 	Flow func(*Flow)
 }
 
@@ -42,11 +43,11 @@ type Analyzer struct {
 	line  line
 	use   budget
 
-	p    *Packet // packet being processed
-	info *bth.OpcodeInfo
-	at   int64 // Time of p in nanoseconds, or noTime
-	size int   // payload bytes of p on the wire
-	good bool  // p's ICRC gives no reason for the receiver to drop it
+	p    *Packet         // packet being processed
+	info *bth.OpcodeInfo // of p
+	at   int64           // Time of p in nanoseconds, or noTime
+	size int             // payload bytes of p on the wire
+	good bool            // p's ICRC gives no reason for the receiver to drop it
 
 	notes notes // comments of the frame of p
 }
@@ -176,8 +177,8 @@ func (a *Analyzer) end(c *conn, evicted bool) {
 	}
 }
 
-// whyOpen returns why messages of st have no response, or "" if the capture ends before a
-// response.
+// whyOpen returns why messages of st have no response, or "" if the capture ends before a response.
+// If the last responses were RNR NAKs, whyOpen also sets c.Err.
 func (c *conn) whyOpen(st *stream) string {
 	switch {
 	case st.refused:

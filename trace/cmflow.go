@@ -19,15 +19,15 @@ type commKey struct {
 // exchange is what the capture shows of the CM messages of one connection.
 type exchange struct {
 	c     *conn
-	keys  []commKey
-	qpn   bth.QPN // queue pair of the active side
-	times [int(mad.AttrAPR-mad.AttrREQ) + 1]sighting
-	rep   bool // REP was seen: both queue pairs are known
+	keys  []commKey                                  // keys of the exchange in exchanges
+	qpn   bth.QPN                                    // queue pair of the active side
+	times [int(mad.AttrAPR-mad.AttrREQ) + 1]sighting // by attribute, from AttrREQ
+	rep   bool                                       // REP was seen: both queue pairs are known
 }
 
-// sighting is the latest message of one attribute.
+// sighting is the latest message of an attribute.
 type sighting struct {
-	count int
+	count int // number of messages of the attribute so far
 	frame int
 	at    time.Time
 	src   netip.Addr
@@ -43,6 +43,7 @@ func (x *exchanges) put(key commKey, e *exchange) {
 	}
 }
 
+// forget removes the exchange of c, if it has one.
 func (x exchanges) forget(c *conn) {
 	if c.cm == nil {
 		return
@@ -88,7 +89,8 @@ func (a *Analyzer) managed() {
 	a.sayMAD(e)
 }
 
-// exchangeOf returns the exchange that m belongs to, or nil.
+// exchangeOf returns the exchange that the current CM message m belongs to, a new one if necessary.
+// It returns nil for messages without an exchange.
 func (a *Analyzer) exchangeOf(m *mad.Message) *exchange {
 	src, dst := a.p.Src.Addr(), a.p.Dst.Addr()
 	local, remote := ids(m)
@@ -122,7 +124,7 @@ func (a *Analyzer) exchangeOf(m *mad.Message) *exchange {
 	return nil
 }
 
-// ids returns the communication IDs in m: the sender's and the receiver's.
+// ids returns the communication IDs in m: the sender's and the receiver's. 0 means that m has none.
 func ids(m *mad.Message) (local, remote mad.CommID) {
 	switch m.Attribute {
 	case mad.AttrREQ:
@@ -143,6 +145,7 @@ func ids(m *mad.Message) (local, remote mad.CommID) {
 	return 0, 0
 }
 
+// exchange returns a new exchange for c.
 func (a *Analyzer) exchange(c *conn) *exchange {
 	e := &exchange{c: c}
 	c.cm = e
@@ -177,8 +180,8 @@ func (a *Analyzer) asked(r *mad.REQ) *exchange {
 	return e
 }
 
-// know makes key the direction of c that its end from sends, starting with psn. Until both
-// directions are known, the other one may be matched by packets instead of a CM message.
+// know adds the direction key to c, which end from sends and whose first PSN is psn. While the
+// other direction is unknown, it can be found by a CM message or by pair.
 func (a *Analyzer) know(c *conn, key directionKey, from int, psn bth.PSN) {
 	h := a.table.attach(key, c, from)
 	h.service = c.Service

@@ -55,8 +55,8 @@ func (a *Analyzer) sayMAD(e *exchange) {
 	}
 }
 
-// ServiceName returns the port that id represents, such as "rdma_cm port 7174 (port space TCP)", or
-// its number. The port is one of RDMA_PS_TCP or RDMA_PS_UDP, not of TCP or UDP.
+// ServiceName returns the port that id contains, such as "rdma_cm port 7174 (port space TCP)", or
+// id as a number. The port is one of RDMA_PS_TCP or RDMA_PS_UDP, not of TCP or UDP.
 func ServiceName(id mad.ServiceID) string {
 	if space, port, ok := id.IP(); ok {
 		return fmt.Sprintf("rdma_cm port %d (port space %s)", port, space)
@@ -89,7 +89,8 @@ func (a *Analyzer) countTransmission(e *exchange) {
 	s.frame, s.at, s.src = p.Number, p.Time, p.Src.Addr()
 }
 
-// resolves detects a retransmitted SIDR_REQ, among the latest maxAsking between the two hosts.
+// resolves records the current SIDR_REQ. If the request ID is among the latest maxAsking of c, it
+// marks the packet as retransmitted and adds the finding cm_retry.
 func (a *Analyzer) resolves(c *conn, id mad.CommID) {
 	p := a.p
 	now := asking{id: id, sighting: sighting{frame: p.Number, at: p.Time, src: p.Src.Addr()}}
@@ -144,7 +145,8 @@ func (a *Analyzer) rejected(e *exchange) {
 	a.note(CMRejected, Error, text, frames...)
 }
 
-// ari describes the additional reject information of r, if its reason defines one.
+// ari returns the additional reject information of r as a text that begins with a comma, or "" if
+// the reason of r defines none.
 func (a *Analyzer) ari(r *mad.REJ) string {
 	switch {
 	case r.Reason == mad.RejectInvalidGID && len(r.ARI) == 16:

@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// Prefixes of the frame comments in gorxe's own traces. The [Analyzer] sets Message.WR and
-// Message.WC from them.
+// Parts of the frame comments in gorxe's own traces, from which the [Analyzer] sets Message.WR and
+// Message.WC.
 const (
 	requestNote    = "work request: "
 	completionNote = "completion of PSN "
@@ -21,13 +21,12 @@ func RequestNote(wr string) string { return requestNote + wr }
 
 // SplitNote returns the frame comment that names the work request of a packet of a WRITE that is
 // sent as one WRITE ONLY message per packet. bytes is the length of the work request and first the
-// PSN of its first packet. Nothing in the packets themselves distinguishes it from several work
-// requests.
+// PSN of its first packet. Without the comment, such a WRITE looks like several work requests.
 func SplitNote(wr string, bytes uint64, first bth.PSN) string {
 	return fmt.Sprintf("%s%s%s%d, %d bytes in all", requestNote, wr, splitNote, uint32(first), bytes)
 }
 
-// split parses a [SplitNote].
+// split parses the [SplitNote] of the frame; ok is false if the frame has none.
 func (n *notes) split() (bytes uint64, first bth.PSN, ok bool) {
 	_, text, ok := strings.Cut(n.request, splitNote)
 	if !ok {
@@ -49,8 +48,8 @@ func CompletionNote(first bth.PSN, wc string) string {
 	return fmt.Sprintf("%s%d: %s", completionNote, uint32(first), wc)
 }
 
-// notes are the parsed comments of a frame. They are parsed once per frame, which may have
-// thousands of packets.
+// notes are the parsed comments of a frame. They are parsed once, for the frame's first packet: a
+// frame may have thousands of packets.
 type notes struct {
 	frame       int    // frame number; 0: the current packet has no comments
 	missing     bool   // packets are missing before the frame
@@ -58,13 +57,14 @@ type notes struct {
 	completions []completion
 }
 
+// completion is a parsed [CompletionNote].
 type completion struct {
-	first bth.PSN
+	first bth.PSN // PSN of the work request's first packet
 	wc    string
 }
 
-// readNotes parses the comments of the current packet's frame, unless an earlier packet of it
-// did.
+// readNotes parses the comments of the current packet's frame, unless it did so for an earlier
+// packet of the frame.
 func (a *Analyzer) readNotes() {
 	p, n := a.p, &a.notes
 	if p.Part > 1 && p.Number == n.frame {
@@ -99,8 +99,8 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:maxNote-len(more)], "") + more
 }
 
-// noted sets WC of the messages of c that complete according to the comments of the current
-// packet, which end from sent.
+// noted sets Message.WC of the messages of c that are complete according to the comments of the
+// current packet. End from of c sent the packet.
 func (a *Analyzer) noted(c *conn, from int) {
 	for _, n := range a.notes.completions {
 		// The packet is a response to the request, or a later packet of the same end.
@@ -114,7 +114,8 @@ func (a *Analyzer) noted(c *conn, from int) {
 	a.notes.completions = nil // apply them once per frame
 }
 
-// requested sets WR of the current packet's message, if the frame has a comment with it.
+// requested sets Message.WR of the current packet's message, if a comment of its frame names the
+// work request and the frame has only this packet.
 func (a *Analyzer) requested() {
 	if wr := a.notes.request; wr != "" && a.p.Message != nil && a.p.Parts == 1 {
 		a.p.Message.WR = wr

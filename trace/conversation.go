@@ -11,54 +11,56 @@ import (
 // separately: outputs and messages may keep it without keeping the rest.
 type conn struct {
 	*Flow
-	// dir[i] are the requests that Ends[i] sends, and their state.
+	// dir[i] is the state of the requests that Ends[i] sends.
 	dir        [2]stream
 	directions []*direction
-	asking     []asking // latest SIDR_REQs, a ring; only for queue pairs 1
-	asked      int
+	asking     []asking // latest SIDR_REQs, a ring; only for datagrams between queue pairs 1
+	asked      int      // number of SIDR_REQs so far
 
-	cm           *exchange
-	ce           [2]int // latest frame from end i with ECN CE
-	newer, older *conn  // list in order of the latest packet
-	gapped       bool   // no packet since the latest gap
+	cm           *exchange // nil if the capture shows no CM exchange
+	ce           [2]int    // for each end, the latest frame that it sent with ECN CE; 0: none
+	newer, older *conn     // list in order of the latest packet
+	gapped       bool      // no packet since the latest call of Gap
 }
 
 // direction is one direction of a conversation. A BTH identifies only the destination queue pair,
-// so directions are matched by pair.
+// so Analyzer.pair has to find the two directions of a connection.
 type direction struct {
 	key  directionKey
 	conn *conn
-	from int // index in conn.Ends of the sender
+	from int // index in conn.Ends of the end that sends it
 	// paired reports whether the other direction is known.
 	paired  bool
-	port    uint16 // UDP source port
+	port    uint16 // UDP source port of the latest packet
 	packets int
 	service bth.Service
-	// ambiguous is the number of acknowledgements that matched several directions equally well.
+	// ambiguous is the number of packets of this direction that matched several other directions
+	// equally well.
 	ambiguous int
 }
 
 type directionKey struct {
 	src, dst netip.Addr
-	to       bth.QPN
-	by       bth.QPN // source queue pair, for datagrams only
+	to       bth.QPN // destination queue pair
+	by       bth.QPN // source queue pair with datagramMark, for datagrams only
 }
 
 // hostPair is the source and the destination host of a direction.
 type hostPair struct{ src, dst netip.Addr }
 
+// back returns the pair of the opposite direction.
 func (w hostPair) back() hostPair { return hostPair{w.dst, w.src} }
 
-// table holds the conversations that are being followed: each is a conn with the directions seen
+// table holds the conversations that are being followed: a conn for each, and the directions seen
 // so far. Outputs show a conn as a flow.
 type table struct {
 	limit          int // maximum of count
 	directions     map[directionKey]*direction
-	unpaired       map[hostPair][]*direction // directions that are not paired
-	recent         [2]*direction             // latest results of find, the latest first
-	newest, oldest *conn                     // by the latest packet
-	count          int
-	number         int                         // of the latest flow
+	unpaired       map[hostPair][]*direction   // directions that are not paired
+	recent         [2]*direction               // the two latest results of find, the latest first
+	newest, oldest *conn                       // ends of the list in order of the latest packet
+	count          int                         // number of conns
+	number         int                         // Number of the latest flow
 	evicted        uint64                      // flows evicted because of the limit
 	end            func(c *conn, evicted bool) // called when a flow ends or is evicted
 }
@@ -94,7 +96,8 @@ func (t *table) find(key directionKey) *direction {
 	return h
 }
 
-// add creates a conn whose first packet is p. At the limit it evicts the oldest.
+// add creates a conn whose first packet is p. At the limit it evicts the conn that has been silent
+// for longest.
 func (t *table) add(service bth.Service, p *Packet) *conn {
 	if t.count >= t.limit {
 		t.evicted++
@@ -107,8 +110,8 @@ func (t *table) add(service bth.Service, p *Packet) *conn {
 	return c
 }
 
-// attach makes key the direction of c that end from sends. It ends another conversation that had
-// the key.
+// attach adds the direction key to c, as the one that end from sends, and returns it. If another
+// conversation has the key, that conversation ends.
 func (t *table) attach(key directionKey, c *conn, from int) *direction {
 	if old := t.directions[key]; old != nil {
 		if old.conn == c {
@@ -133,6 +136,7 @@ func (t *table) drop(c *conn, evicted bool) {
 	t.count--
 }
 
+// forget removes h from all lookups.
 func (t *table) forget(h *direction) {
 	delete(t.directions, h.key)
 	t.removeUnpaired(h)
@@ -143,7 +147,8 @@ func (t *table) forget(h *direction) {
 	}
 }
 
-// addUnpaired adds h to the unpaired directions of its hostPair, and drops the oldest at the limit.
+// addUnpaired adds h to the unpaired directions of its hostPair. At the limit it removes the oldest
+// of them.
 func (t *table) addUnpaired(h *direction) {
 	w := hostPair{h.key.src, h.key.dst}
 	l := t.unpaired[w]

@@ -35,8 +35,8 @@ func (a *Analyzer) datagram() {
 	}
 }
 
-// between returns the flow of datagrams between queue pair by of the packet's source and its
-// destination queue pair, and the end that sent the packet.
+// between returns the flow of datagrams between two queue pairs: number by at the current packet's
+// source, and its destination queue pair. from is the end that sent the packet.
 func (a *Analyzer) between(by bth.QPN) (c *conn, from int) {
 	p := a.p
 	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, by: by | datagramMark}
@@ -62,7 +62,7 @@ func (a *Analyzer) between(by bth.QPN) (c *conn, from int) {
 // directionKey.by.
 const datagramMark bth.QPN = 1 << 24
 
-// notified processes a CNP: a switch marked packets of the queue pair that it is addressed to.
+// notified processes a CNP: a switch marked packets of the CNP's destination queue pair.
 func (a *Analyzer) notified() {
 	p := a.p
 	p.Role = CNP

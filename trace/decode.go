@@ -189,6 +189,7 @@ const (
 	// NumSkips is the number of reasons.
 	NumSkips = int(iota)
 
+	// taken is no reason: network found an IP datagram, or parse a UDP datagram to port 4791.
 	taken = Skip(NumSkips)
 )
 

@@ -10,7 +10,7 @@ import (
 )
 
 // onSkippedPSNs handles a request with PSN s whose predecessors are missing: they were lost, the
-// capture missed them, or the requester skipped what was acknowledged in the meantime.
+// capture missed them, or the requester skipped PSNs that were acknowledged in the meantime.
 func (a *Analyzer) onSkippedPSNs(c *conn, st *stream, s bth.PSN) {
 	from := st.latestEnd
 	if b := &st.back; b.on && !b.goBackN && s.Diff(b.from) >= 0 {
@@ -86,19 +86,19 @@ func (a *Analyzer) isNetworkDuplicate(c *conn, st *stream, s bth.PSN) bool {
 }
 
 const (
-	// fewIDs is the highest IP identification that a sender with segmentation offload may reuse.
+	// fewIDs is the highest IP identification that does not identify a packet: senders with
+	// segmentation offload use low numbers repeatedly.
 	fewIDs = 64
-	// copyTime is the maximum delay of a network duplicate, if IP identifications do not identify
-	// it. A requester's timer takes longer.
+	// copyTime is the maximum delay of a network duplicate, if its IP identification does not tell.
+	// A requester's timer takes longer.
 	copyTime = 20 * time.Microsecond
-	// promptly is the maximum time within which a requester reacts to a NAK, if no RTT is known.
+	// promptly is the time that a requester needs to react to a NAK, in addition to the RTT.
 	promptly = time.Millisecond
-	// overtaken is the maximum delay of a reordered packet, if IP identifications do not identify
-	// it.
+	// overtaken is the maximum delay of a reordered packet, if its IP identification does not tell.
 	overtaken = 100 * time.Microsecond
 )
 
-// goBack processes the first packet of a retransmission and determines its cause.
+// goBack processes the first packet, with PSN s, of a retransmission and determines the cause.
 func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	p, n, r := a.p, &st.nak, st.at(s)
 	if !st.exact && s.Diff(st.una) < 0 {
@@ -161,7 +161,8 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 }
 
 // reactionTime returns the maximum time in nanoseconds within which a requester reacts to the NAK
-// n, based on the RTTs of c. A late NAK gets a short time, because requesters mostly ignore it.
+// n, based on the RTTs of c; without an RTT there is no limit. A late NAK gets a short time,
+// because requesters mostly ignore it.
 func (n *nak) reactionTime(c *conn) int64 {
 	switch rtt := int64(c.RTT.Max); {
 	case n.late:
@@ -173,7 +174,8 @@ func (n *nak) reactionTime(c *conn) int64 {
 	}
 }
 
-// timedOut describes a retransmission that no NAK requested.
+// timedOut describes a retransmission from PSN s on that no NAK requested. r is the record of s, or
+// nil.
 func (a *Analyzer) timedOut(st *stream, s bth.PSN, r *record) string {
 	switch {
 	case r == nil || r.latest == 0:
@@ -207,7 +209,7 @@ func (st *stream) readAt(psn bth.PSN) *work {
 	return nil
 }
 
-// repeated marks the current packet, which belongs to w, as retransmitted, if again is set.
+// repeated marks the current packet of w, whose record is r, as retransmitted, if again is set.
 func (a *Analyzer) repeated(c *conn, st *stream, w *work, r *record, again bool) {
 	p := a.p
 	if !again {
@@ -228,7 +230,7 @@ func (a *Analyzer) repeated(c *conn, st *stream, w *work, r *record, again bool)
 	}
 }
 
-// readAgain notes a retransmitted request for a READ or the rest of one.
+// readAgain notes a retransmitted request for all or the rest of the READ w.
 func (a *Analyzer) readAgain(w *work) {
 	p := a.p
 	off := p.BTH.PSN.Diff(w.first)

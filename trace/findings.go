@@ -42,12 +42,12 @@ const (
 	SequenceNAK        Kind = "nak_sequence"    // a responder requests a missing PSN
 	ErrorNAK           Kind = "nak_error"       // a responder refuses a request; the text has address, length and key
 	RNRNAK             Kind = "rnr_nak"         // no receive was posted
-	AfterNAK           Kind = "again_after_nak" // retransmitted after a sequence NAK
+	AfterNAK           Kind = "again_after_nak" // a retransmission that a sequence NAK requested
 	KeptEarly          Kind = "kept_early"      // a responder had kept packets after a gap
 	AfterTimeout       Kind = "again_after_timeout"
 	AfterRNR           Kind = "again_after_rnr"
-	ImpliedNAK         Kind = "implied_nak"     // a later response shows that one was lost
-	ReadAgain          Kind = "read_again"      // a READ, or the rest of one, is requested again
+	ImpliedNAK         Kind = "implied_nak"     // a later response shows that an earlier one was lost
+	ReadAgain          Kind = "read_again"      // a READ, or the rest of a READ, is requested again
 	AtomicReplay       Kind = "atomic_replayed" // a duplicate atomic is answered with the saved result
 	AckCoalesced       Kind = "ack_coalesced"   // one acknowledgement for several requests
 	NoCredit           Kind = "no_credit"       // the requester has no credit to send
@@ -71,7 +71,7 @@ func Kinds() []Kind {
 	}
 }
 
-// note adds a finding to the current packet.
+// note adds a finding to the current packet. frames are those of Finding.Frames.
 func (a *Analyzer) note(k Kind, l Level, text string, frames ...int) {
 	a.p.Findings = append(a.p.Findings, Finding{Kind: k, Level: l, Text: text, Frames: frames})
 }
@@ -100,7 +100,8 @@ func (a *Analyzer) checkPacket() {
 	a.checkMigReq(a.host())
 }
 
-// malformed handles a packet that cannot be decoded. It does not change the state of its flow.
+// malformed handles a packet that cannot be decoded. It changes nothing of the packet's flow except
+// totals.
 func (a *Analyzer) malformed() {
 	p := a.p
 	kind := Malformed
@@ -131,7 +132,8 @@ var padReasons = map[bth.Reason]bool{
 	bth.ReasonAtomicWriteLength: true, bth.ReasonOversize: true,
 }
 
-// learnMTU derives the path MTU from the length of a packet that is not the last of its message.
+// learnMTU derives the path MTU from the length of the current packet, unless it is the last of its
+// message, or notes that the two contradict each other.
 func (a *Analyzer) learnMTU(c *conn) {
 	if a.info.Pos == bth.Last || a.info.Pos == bth.Only {
 		return
@@ -153,7 +155,8 @@ func (a *Analyzer) learnMTU(c *conn) {
 		fmt.Sprintf("%s carries %d bytes, but the path MTU is %d", a.info.Name, a.size, c.MTU), a.p.Number)
 }
 
-// checkLengths compares the length of a WRITE according to its RETH with the received payload.
+// checkLengths compares the current packet's length with the path MTU and, in a WRITE, the payload
+// so far with the length in the RETH.
 func (a *Analyzer) checkLengths(c *conn, w *work) {
 	p := a.p
 	switch {
@@ -183,7 +186,7 @@ func (a *Analyzer) checkRead(w *work) {
 	}
 }
 
-// compare notes two different packets with the same PSN.
+// compare notes that the current packet differs from the packet with the same PSN in r.
 func (a *Analyzer) compare(r *record) {
 	if r.times == 0 || r.op == a.p.BTH.Opcode && int(r.size) == a.size || a.info.Op == bth.OpReadRequest &&
 		r.op == bth.RCReadRequest {

@@ -12,31 +12,32 @@ import (
 type Flow struct {
 	Number  int // from 1, in order of the first packets
 	Service bth.Service
-	// Ends are the two queue pairs. The first is the one that sends requests first in the
-	// capture.
+	// Ends are the two queue pairs. The first one sent the REQ, or, if the capture has no CM
+	// exchange, the first request or datagram.
 	Ends  [2]End
-	First int // frame number of the first packet
-	Begin time.Time
-	Last  time.Time
+	First int       // frame number of the first packet
+	Begin time.Time // time of the first packet
+	Last  time.Time // time of the latest packet
 
-	// CM is not nil if the capture shows the CM exchange.
+	// CM summarizes the CM exchange that established the connection; nil if the capture does not
+	// show it.
 	CM *Managed
 	// BeganBefore reports whether the connection began before the capture.
 	BeganBefore bool
-	// MTU is the path MTU in bytes, 0 if unknown. MTUExact reports whether the CM specified it;
+	// MTU is the path MTU in bytes, 0 if unknown. MTUExact reports whether the REQ specified it;
 	// otherwise it is derived from packet lengths.
 	MTU      int
 	MTUExact bool
 
 	Packets, Bytes   uint64 // on the wire, from BTH to ICRC
 	Payload          uint64 // bytes delivered in requests and READ responses, without retransmissions
-	Messages         uint64
+	Messages         uint64 // of both ends
 	Again            uint64 // retransmitted packets
 	Lost             uint64 // packets that the capture shows as missing
-	NAKs, RNRs, CNPs uint64
-	Timeouts         uint64 // retransmissions that no NAK requested
-	Window           int    // maximum number of packets in flight, of either end
-	RTT              RTT    // from a request with AckReq to its acknowledgement
+	NAKs, RNRs, CNPs uint64 // NAKs are without RNR NAKs
+	Timeouts         uint64 // times that an end began to retransmit without a NAK
+	Window           int    // maximum number of packets in flight, the larger of both ends
+	RTT              RTT    // from a READ, an atomic or a request with AckReq to its first response
 	Err              string // why the connection failed; empty if it did not
 
 	// Evicted reports whether the flow was evicted before its end, because of the limit on flows.
@@ -74,18 +75,20 @@ func (r *RTT) add(ns int64) {
 // Managed summarizes the CM exchange of a flow.
 type Managed struct {
 	ServiceID uint64
-	Port      uint16 // from the service ID of rdma_cm; 0 for others
-	Requested time.Time
-	SetupTime time.Duration // from the first REQ to the RTU
-	Retries   int
-	Rejected  string // reason of the REJ, as text
-	Ended     bool   // a DREP was seen
+	Port      uint16        // port in the ServiceID of rdma_cm; 0 for other services
+	Requested time.Time     // time of the first REQ
+	SetupTime time.Duration // from the first REQ to the RTU; 0 if unknown
+	Retries   int           // retransmitted CM messages
+	Rejected  string        // reason of the REJ, as text; "" without a REJ
+	Ended     bool          // a DREP was seen
 }
 
-// noTime represents an unknown packet time in nanoseconds: the capture has none, or one that does
-// not fit into 63 bits of nanoseconds since 1970. Differences with it are meaningless.
+// noTime is the result of nanoseconds for an unknown time: the capture has no time for the packet,
+// or a time that does not fit into 63 bits of nanoseconds since 1970. It must not be used in a
+// subtraction.
 const noTime = math.MinInt64
 
+// nanoseconds returns t in nanoseconds since 1970, or noTime.
 func nanoseconds(t time.Time) int64 {
 	if s := t.Unix(); s < 0 || s >= math.MaxInt64/int64(time.Second) {
 		return noTime
@@ -101,7 +104,8 @@ func (a *Analyzer) since(at int64) int64 {
 	return a.at - at
 }
 
-// roundTrip adds the time from at to the current packet as an RTT sample of c, if known.
+// roundTrip adds the time from at to the current packet as an RTT sample of c, if both times are
+// known.
 func (a *Analyzer) roundTrip(c *conn, at int64) {
 	if a.at != noTime && at != noTime {
 		c.RTT.add(a.at - at)

@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// hosts is what is known about the source addresses.
+// hosts are the states of the source addresses.
 type hosts map[netip.Addr]*host
 
 type host struct {
@@ -19,10 +19,11 @@ type host struct {
 
 const (
 	maxHosts  = 4096
-	migReqAny = 8 // packets without MigReq after which an address is noted
+	migReqAny = 8 // packets without MigReq after which NeverMigReq is noted
 )
 
-// host returns the state of the current packet's source, or nil if there are too many.
+// host returns the state of the current packet's source, or nil if it is new and there are maxHosts
+// already.
 func (a *Analyzer) host() *host {
 	h := a.hosts[a.p.Src.Addr()]
 	if h == nil && len(a.hosts) < maxHosts {
@@ -46,7 +47,8 @@ func (a *Analyzer) trusted() bool {
 	return true
 }
 
-// checkMigReq notes an address that has not set MigReq in its first migReqAny packets.
+// checkMigReq updates h, the source of the current packet. It notes a source that has not set
+// MigReq in its first migReqAny packets.
 func (a *Analyzer) checkMigReq(h *host) {
 	p := a.p
 	if h == nil || p.Err != nil || !a.good || a.info.Service == bth.ServiceCNP {
@@ -65,8 +67,8 @@ func (a *Analyzer) checkMigReq(h *host) {
 }
 
 // analyseWrongICRC handles a packet with a wrong ICRC, which the receiver drops and whose headers
-// may be corrupt. It returns true only for a request with exactly the next PSN, which is then
-// analysed as sent and lost.
+// may be corrupt. It returns true only for a request with exactly the next PSN: the caller analyses
+// this one as a request that was sent and lost.
 func (a *Analyzer) analyseWrongICRC() bool {
 	p := a.p
 	h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP})

@@ -42,7 +42,8 @@ type datagram struct {
 // them.
 var errFragment = errors.New("first fragment of an IP datagram: not reassembled; RoCEv2 packets must not be fragmented")
 
-// parse parses the IP and UDP headers in b. wire is the length of the IP datagram on the wire.
+// parse parses the IP and UDP headers in b. wire is the length of the IP datagram on the wire. The
+// result is taken for a datagram to port 4791, with fault set if its headers are wrong.
 func (d *datagram) parse(b []byte, wire int) Skip {
 	d.fault, d.odd = nil, false
 	switch {
@@ -136,8 +137,8 @@ func (d *datagram) parse6(b []byte, wire int) Skip {
 	return taken
 }
 
-// upper6 skips the IPv6 extension headers. It returns the offset of the UDP header, and whether
-// the datagram is the first of several fragments.
+// upper6 skips the IPv6 extension headers. If skip is taken, at is the offset of the UDP header and
+// first reports whether the datagram is the first of several fragments.
 func upper6(b []byte, wire int) (at int, first bool, skip Skip) {
 	next, at := b[6], bth.IPv6HeaderLen
 	for range maxExtensions {

@@ -17,8 +17,8 @@ const (
 	typeIPv6 = 0x86dd
 )
 
-// network locates the IP datagram in a frame: it returns its offset, or the reason why there is
-// none. dir is the direction according to the link header.
+// network locates the IP datagram in a frame. at is its offset if skip is taken; otherwise skip is
+// the reason why there is none. dir is the direction according to the link header.
 func network(f *capture.Frame) (at int, dir capture.Direction, skip Skip) {
 	b := f.Data
 	be := binary.BigEndian

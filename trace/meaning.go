@@ -7,10 +7,10 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// line builds the meaning of a packet.
+// line builds the meaning of a packet. Its methods append to b and return the line.
 type line struct {
 	b     []byte
-	quiet bool
+	quiet bool // append nothing
 }
 
 func (l *line) reset() { l.b = l.b[:0] }
@@ -126,7 +126,8 @@ func isOrAre[N int | int32](n N) string {
 	return "are"
 }
 
-// sayRequest appends what the current request packet does.
+// sayRequest appends what the current request packet, of w, does. again reports whether its PSN is
+// older than the newest one.
 func (a *Analyzer) sayRequest(c *conn, st *stream, w *work, r *record, again bool) {
 	l, p := &a.line, a.p
 	if l.quiet {
@@ -160,13 +161,14 @@ func (a *Analyzer) sayRequest(c *conn, st *stream, w *work, r *record, again boo
 	}
 }
 
+// repetitions is what sayRequest appends to a retransmitted request, by cause.
 var repetitions = map[Kind]string{
 	AfterNAK: ", retransmitted after a sequence NAK", AfterTimeout: ", retransmitted after a timeout",
 	AfterRNR:   ", retransmitted after an RNR NAK",
 	ImpliedNAK: ", retransmitted after an implied NAK",
 }
 
-// sayAsked appends what a request with its own response asks for.
+// sayAsked appends what a request asks for whose response is more than an acknowledgement.
 func (a *Analyzer) sayAsked(w *work) {
 	l, b := &a.line, &a.p.BTH
 	switch w.op {
@@ -218,7 +220,7 @@ func (a *Analyzer) sayPart(w *work) {
 	}
 }
 
-// sayResponse appends which part of the response to w the current packet is.
+// sayResponse appends which part of the response to w the current packet, with PSN s, is.
 func (a *Analyzer) sayResponse(w *work, s bth.PSN) {
 	l := &a.line
 	if l.quiet {
@@ -251,7 +253,8 @@ func (a *Analyzer) sayResponse(w *work, s bth.PSN) {
 // answersNow reports whether the current packet completes w.
 func (a *Analyzer) answersNow(w *work) bool { return w.m.Done && w.m.End.Equal(a.p.Time) }
 
-// sayAck appends what an acknowledgement up to PSN s covers: messages from index first on.
+// sayAck appends what an acknowledgement up to PSN s covers. first is the index in st.works of the
+// oldest message that was not over before.
 func (a *Analyzer) sayAck(st *stream, s bth.PSN, first int) {
 	l := &a.line
 	if l.quiet {

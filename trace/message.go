@@ -18,17 +18,18 @@ type Message struct {
 	Last   bth.PSN // PSN of its last packet; final if Done, or if a RETH specified the length
 	// Bytes is the length: for WRITE and READ from the RETH, for SEND the payload so far.
 	Bytes   uint64
-	Packets int // request packets, or response packets of a READ
+	Packets int // request packets, or response packets of a READ; without retransmissions
 	Again   int // retransmitted packets
 	Begin   time.Time
 	End     time.Time // time of the acknowledgement or of the last response
 	Frames  [2]int    // numbers of its first and last frame
 	Done    bool      // acknowledged or answered
 	Failed  string    // why it failed, or ""
-	Partial bool      // the capture begins in the middle of it
+	Partial bool      // its first packet was not captured
 	Evicted bool      // evicted before its end, because of the limit on messages or flows
 
-	// WR and WC are the work request and its completion, from the comments in gorxe's own traces.
+	// WR and WC describe the work request and its completion, as the comments in gorxe's own traces
+	// do; empty in other captures.
 	WR, WC string
 
 	chosen bool // a Pipeline selected a packet of it
@@ -43,13 +44,13 @@ func (m *Message) Latency() time.Duration {
 	return elapsed(m.Begin, m.End)
 }
 
-// HasLatency reports whether the message was answered and the capture's timestamps tell its
-// latency. They do not if they are missing or go back.
+// HasLatency reports whether the message was answered and its latency is known. The latency is
+// unknown if timestamps are missing or go back.
 func (m *Message) HasLatency() bool {
 	return m.Latency() > 0 || m.Done && !m.End.IsZero() && m.End.Equal(m.Begin)
 }
 
-// arrived completes a UC message after its last packet; there is no response.
+// arrived completes the UC message w if the current packet is its last one; UC has no responses.
 func (a *Analyzer) arrived(st *stream, w *work) {
 	if w.over || !a.info.Ends() {
 		return
@@ -62,7 +63,8 @@ func (a *Analyzer) arrived(st *stream, w *work) {
 	a.advance(st)
 }
 
-// bound evicts the oldest messages while there are too many.
+// bound evicts the oldest open messages of st while it has more than Options.Outstanding, or more
+// than minWorks when all streams together have more than totalWorks.
 func (a *Analyzer) bound(st *stream) {
 	q := &st.works
 	for n := q.n - q.done; n > a.o.Outstanding || n > minWorks && a.use.works > totalWorks; n = q.n - q.done {
@@ -75,7 +77,9 @@ func (a *Analyzer) bound(st *stream) {
 	}
 }
 
-// advance moves done past messages that are over, and drops those that are over beyond kept.
+// advance moves the counter works.done past messages that are over. It then forgets the oldest of
+// these: at most kept remain, and none while all streams together have more than totalWorks
+// messages.
 func (a *Analyzer) advance(st *stream) {
 	q := &st.works
 	for q.done < q.n && q.get(q.done).over {
@@ -140,6 +144,7 @@ func Verbs() []string {
 	return all
 }
 
+// verbs are the verbs by operation, without the variants that function verb adds.
 var verbs = [...]string{
 	bth.OpSend: "SEND", bth.OpWrite: "WRITE", bth.OpReadRequest: "READ", bth.OpCmpSwap: "CAS", bth.OpFetchAdd: "FAA",
 	bth.OpFlush: "FLUSH", bth.OpAtomicWrite: "ATOMIC WRITE", bth.OpCNP: "CNP",

@@ -95,7 +95,7 @@ func (a *Analyzer) rnrNAK(c *conn, st *stream, s bth.PSN) {
 	a.line.s(": no receive is posted; retry after ").s(wait)
 }
 
-// nth describes the n-th RNR NAK in a row, "" for the first.
+// nth describes the n-th RNR NAK in a row. It returns "" for the first.
 func nth(n int) string {
 	if n < 2 {
 		return ""
@@ -169,20 +169,21 @@ func refusal(syn bth.Syndrome, w *work) string {
 type keys map[keyOf]reached
 
 type keyOf struct {
-	host netip.Addr
+	host netip.Addr // host of the memory
 	key  uint32
 }
 
+// reached is what an R_Key has successfully been used for.
 type reached struct {
 	from, to uint64 // address range of all successful accesses
-	ops      uint16 // bit set of operations
+	ops      uint16 // bit set of bth.Operations
 	frame    int    // frame of the latest response
 }
 
 // maxKeys limits the number of remembered keys. At the limit all are forgotten.
 const maxKeys = 4096
 
-// reached records that the current packet answered w.
+// reached records that the current packet completed w successfully.
 func (a *Analyzer) reached(w *work) {
 	if !w.reth && !w.dataOp() || w.total == 0 {
 		return
@@ -204,7 +205,8 @@ func (a *Analyzer) reached(w *work) {
 
 func (w *work) key() keyOf { return keyOf{w.m.Flow.Ends[1-w.m.From].Addr, w.rkey} }
 
-// hint explains a refusal of w with syn from the history of its key.
+// hint explains the error NAK syn for w from the earlier uses of its R_Key. It returns "" if they
+// explain nothing.
 func (a *Analyzer) hint(syn bth.Syndrome, w *work) string {
 	if syn != bth.NakRemoteAccess || !w.reth && !w.dataOp() {
 		return ""

@@ -12,9 +12,11 @@ import (
 // Packet is one RoCEv2 packet of a capture. The [Decoder] sets the fields before Flow, the
 // contents of the packet; the [Analyzer] sets the others, its meaning.
 type Packet struct {
-	Frame       *capture.Frame // valid as long as Bytes
-	Number      int            // frame number
-	Part, Parts int            // index from 1, and number of packets in the frame; see splitter
+	Frame  *capture.Frame // valid as long as Bytes
+	Number int            // frame number
+	// Part is the index of the packet in its frame, from 1, and Parts the number of packets in
+	// the frame. Frames with several packets are the result of segmentation offload.
+	Part, Parts int
 	Time        time.Time
 	Direction   capture.Direction
 	Src, Dst    netip.AddrPort
@@ -33,8 +35,8 @@ type Packet struct {
 
 	Flow     *Flow
 	Role     Role
-	Message  *Message // nil for packets without a message, and acknowledgements of several
-	Again    bool     // retransmission of a PSN or CM message that was seen, or missing, before
+	Message  *Message // nil if the packet belongs to no message, or acknowledges several
+	Again    bool     // PSN or CM message that was captured, or noticed as missing, before
 	Meaning  string   // one line: what the packet does in its conversation
 	Findings []Finding
 }
@@ -60,10 +62,11 @@ type IP struct {
 // CE reports whether a switch marked the packet as Congestion Experienced (RFC 3168).
 func (i IP) CE() bool { return i.TrafficClass&3 == 3 }
 
-// ICRC is the invariant CRC of a packet and its expected value.
+// ICRC is the invariant CRC of a packet and the result of its check. On the wire, the least
+// significant byte is first.
 type ICRC struct {
 	Verdict    Verdict
-	Wire, Want uint32 // least significant byte first on the wire; Want is valid unless the capture is incomplete
+	Wire, Want uint32 // value in the packet and right value; both 0 if not captured completely
 }
 
 // Verdict is the result of an ICRC check.

@@ -11,7 +11,8 @@ func sortByNumber(all []*conn) {
 	slices.SortFunc(all, func(x, y *conn) int { return cmp.Compare(x.Number, y.Number) })
 }
 
-// half returns the direction that the current packet belongs to.
+// half returns the direction that the current packet belongs to. It begins a conversation if the
+// direction is new.
 func (a *Analyzer) half() *direction {
 	p := a.p
 	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}
@@ -52,8 +53,8 @@ const (
 	fitsRange  = 1 // the PSN awaits a response
 )
 
-// maxAmbiguous limits the acknowledgements of a direction that match several others equally well.
-// At the limit, the first match is taken.
+// maxAmbiguous limits the packets of a direction that match several others equally well. At the
+// limit, the first match is taken.
 const maxAmbiguous = 16
 
 // A BTH has only the destination queue pair number. Messages of the connection manager name both
@@ -61,8 +62,8 @@ const maxAmbiguous = 16
 // UDP source port that Linux derives from both queue pair numbers weighs more; for an unreliable
 // connection it is the only criterion.
 
-// pair returns the conversation of h. If its other direction is unknown, pair tries to find it
-// with the current packet.
+// pair returns the conversation of h. If the other direction is unknown, pair tries to find it with
+// the current packet.
 func (a *Analyzer) pair(h *direction) *conn {
 	if h.paired {
 		return h.conn
@@ -92,7 +93,8 @@ func (a *Analyzer) pair(h *direction) *conn {
 	return a.join(h, best)
 }
 
-// fit returns how well the current packet, of h, matches the direction o; 0 means not at all.
+// fit returns the points of o as the other direction of the current packet, which belongs to h. 0
+// means that o cannot be the other direction.
 func (a *Analyzer) fit(h, o *direction) int {
 	points := 0
 	if derivedPort(h.key.to, o.key.to) == h.port && h.port == o.port {
@@ -109,8 +111,7 @@ func (a *Analyzer) fit(h, o *direction) int {
 	}
 	s := a.p.BTH.PSN
 	if !a.info.Response() {
-		// The requests of h continue after what o acknowledged before the capture saw any of
-		// them.
+		// o has acknowledged requests, none of which was captured: this one continues after them.
 		if st := &o.conn.dir[1-o.from]; st.onlyAcks && s.Diff(st.una) >= 0 && s.Diff(st.una) < maxInFlight {
 			return points + fitsRange
 		}
@@ -141,8 +142,8 @@ func (a *Analyzer) fit(h, o *direction) int {
 	return points + fitsRange
 }
 
-// maxInFlight is the assumed maximum number of packets in flight when a capture begins within a
-// conversation.
+// maxInFlight is the assumed maximum number of packets that are in flight when a capture begins in
+// the middle of a conversation.
 const maxInFlight = 1024
 
 // derivedPort returns the UDP source port that Linux derives from both queue pair numbers for a
@@ -155,14 +156,15 @@ func derivedPort(x, y bth.QPN) uint16 {
 	return uint16(0xc000 | (fl&0x3fff ^ fl>>14))
 }
 
-// join merges two directions into one conversation. The one with the lower number keeps its flow.
+// join merges the directions h and o into one conversation and returns it. The flow with the lower
+// number is kept.
 func (a *Analyzer) join(h, o *direction) *conn {
 	keep, other := h, o
 	if o.conn.Number < h.conn.Number {
 		keep, other = o, h
 	}
 	c, d := keep.conn, other.conn
-	// The end that keep goes to sends other.
+	// The end that receives keep sends other.
 	from := 1 - keep.from
 	c.Ends[from].Addr = other.key.src
 	c.Ends[1-from].QPN = other.key.to

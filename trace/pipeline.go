@@ -46,7 +46,7 @@ type Pipeline struct {
 	Filter interface{ Match(*Packet) bool }
 	// Outputs receive the selected packets, in this order. Outputs may be appended before Run.
 	Outputs []Output
-	// Options configure the Analyzer. Its callbacks are called before the outputs, also for
+	// Options configure the Analyzer. Their callbacks are called before the outputs, also for
 	// messages and flows without a selected packet.
 	Options Options
 
@@ -54,9 +54,9 @@ type Pipeline struct {
 	analyzer *Analyzer
 	frame    capture.Frame
 	ended    endings
-	shown    uint64
-	missing  uint64
-	err      error // first error of an output
+	shown    uint64 // result of Shown
+	missing  uint64 // result of Missing
+	err      error  // first error of an output
 }
 
 // OutputError wraps the error of an Output.
@@ -137,7 +137,8 @@ func (p *Pipeline) show(k *Packet) {
 	}
 }
 
-// Flush makes the outputs write what they buffer. A Source calls it before it blocks.
+// Flush makes the outputs write what they buffer, and returns the first error. A Source may call it
+// before it blocks.
 func (p *Pipeline) Flush() error {
 	each(p, flusher.Flush)
 	return p.err
@@ -203,7 +204,7 @@ func (e *endings) choose(k *Packet) {
 	}
 }
 
-// tellEnded passes the messages and flows that have ended since the last call to the outputs.
+// tellEnded passes to the outputs the messages and flows that have ended since its last call.
 func (p *Pipeline) tellEnded() {
 	e := &p.ended
 	for _, m := range e.messages {

@@ -6,7 +6,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// response processes a response that is more than an acknowledgement, to a request of c's end to.
+// response processes a READ response or the response to an atomic. End to of c sent the request.
 func (a *Analyzer) response(c *conn, to int) {
 	p, st := a.p, &c.dir[to]
 	s := p.BTH.PSN
@@ -37,7 +37,8 @@ func (a *Analyzer) response(c *conn, to int) {
 	a.advance(st)
 }
 
-// reach returns the newest READ if s can be one of its responses, whose number is not yet known.
+// reach returns the newest READ if its number of responses is not yet known and one of them can
+// have PSN s; otherwise nil.
 func (st *stream) reach(s bth.PSN) *work {
 	w := st.works.newest()
 	if w == nil || w.whole || w.op != bth.OpReadRequest || s.Diff(w.first) < 0 ||
@@ -125,6 +126,7 @@ func (a *Analyzer) learnSpan(c *conn, st *stream, w *work) {
 	}
 }
 
+// later returns the newer of two PSNs.
 func later(x, y bth.PSN) bth.PSN {
 	if y.Diff(x) > 0 {
 		return y

@@ -4,10 +4,11 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// maxPSNDistance is a PSN distance that two packets of one conversation cannot have.
+// maxPSNDistance is the maximum distance of two PSNs of one conversation. A packet beyond it shows
+// that the connection began anew.
 const maxPSNDistance = 1 << 17
 
-// request processes a request packet of c's end from, or a UC packet.
+// request processes a packet that end from of c sent: a request, or a UC packet.
 func (a *Analyzer) request(c *conn, from int) {
 	p, st := a.p, &c.dir[from]
 	s := p.BTH.PSN
@@ -74,8 +75,8 @@ func (a *Analyzer) onForgottenDuplicate(c *conn, st *stream, s bth.PSN) {
 	a.line.s(verb(a.info)).s(" with PSN ").psn(s).s(", retransmitted although its message was acknowledged before")
 }
 
-// enter starts st at PSN s if it is not open, or if s is too far from the current PSNs to belong
-// to it.
+// enter starts st at PSN s if st is not open, or if s is too far from its PSNs to belong to the
+// same conversation.
 func (a *Analyzer) enter(c *conn, st *stream, s bth.PSN) {
 	switch d := s.Diff(st.next); {
 	case !st.open, d > maxPSNDistance, d < -maxPSNDistance:
@@ -94,8 +95,8 @@ func (a *Analyzer) enter(c *conn, st *stream, s bth.PSN) {
 	}
 }
 
-// settleRead determines the end of a READ with an unknown number of responses from the PSN of the
-// next request.
+// settleRead determines the end of the newest READ, if its number of responses is unknown, from the
+// PSN s of the next request.
 func (st *stream) settleRead(c *conn, s bth.PSN) {
 	w := st.works.newest()
 	if w == nil || w.whole || w.op != bth.OpReadRequest || s.Diff(w.end) < 0 {
@@ -113,7 +114,7 @@ func (st *stream) settleRead(c *conn, s bth.PSN) {
 	}
 }
 
-// grow sets the number of PSNs of w to n.
+// grow sets the number of PSNs of w to n, and moves the PSNs of st that equal the old end of w.
 func (st *stream) grow(c *conn, w *work, n uint32) {
 	was := w.end
 	w.end, w.whole = w.first.Add(n), true
@@ -127,7 +128,8 @@ func (st *stream) grow(c *conn, w *work, n uint32) {
 	c.Window = max(c.Window, int(st.next.Diff(st.una)))
 }
 
-// workOf returns the message that the current packet belongs to.
+// workOf returns the message that the current packet, with PSN s, belongs to. It creates a new
+// message if necessary.
 func (a *Analyzer) workOf(c *conn, from int, st *stream, s bth.PSN) *work {
 	w := st.works.newest()
 	if w == nil || s.Diff(w.first) < 0 {
@@ -210,8 +212,8 @@ func (a *Analyzer) createSplit(w *work) {
 // maxSpan is the maximum number of PSNs of a message: 2^31 bytes at the smallest path MTU.
 const maxSpan = 1 << 23
 
-// packets returns the number of PSNs of n bytes. ok is false if that depends on an unknown path
-// MTU.
+// packets returns the number of PSNs of n bytes. ok is false if the number depends on the path MTU
+// and mtu is 0 (unknown).
 func packets(n uint64, mtu int) (count uint32, ok bool) {
 	switch {
 	case mtu > 0:
@@ -222,7 +224,8 @@ func packets(n uint64, mtu int) (count uint32, ok bool) {
 	return 1, false
 }
 
-// span returns the number of PSNs that the current packet, of w, takes.
+// span returns the number of PSNs that the current packet takes: those of all responses for a READ
+// request, otherwise 1. If the packet is the first of the READ w, span sets the end of w.
 func (a *Analyzer) span(c *conn, w *work) uint32 {
 	if a.info.Op != bth.OpReadRequest {
 		return 1
@@ -285,7 +288,8 @@ func (a *Analyzer) ends(w *work) bool {
 	return a.info.Ends()
 }
 
-// deliver advances the responder's expected PSN if the current packet has it.
+// deliver updates the responder for the current packet, which takes the PSNs in [s, end): if the
+// responder expects s, or for UC, it advances the expected PSN and counts the payload.
 func (a *Analyzer) deliver(c *conn, st *stream, s, end bth.PSN) {
 	if c.Service == bth.ServiceUC {
 		st.expected = end

@@ -6,8 +6,9 @@ import (
 	"github.com/gorxe/gorxe/bth"
 )
 
-// meet opens st before the PSN s of a response, if the capture has no request yet. strange
-// reports whether s is beyond the newest request.
+// meet prepares st for a response with PSN s. If the capture has no request so far, st begins with
+// the oldest unacknowledged PSN una. strange reports whether s is beyond the newest captured
+// request.
 func (a *Analyzer) meet(st *stream, s, una bth.PSN) (strange bool) {
 	d := s.Diff(st.next)
 	switch {
@@ -24,7 +25,7 @@ func (a *Analyzer) meet(st *stream, s, una bth.PSN) (strange bool) {
 	return false
 }
 
-// acknowledgement processes an ACK, NAK or RNR NAK for the requests of c's end to.
+// acknowledgement processes an ACK, NAK or RNR NAK for requests that end to of c sent.
 func (a *Analyzer) acknowledgement(c *conn, to int) {
 	p, st := a.p, &c.dir[to]
 	s, syn := p.BTH.PSN, p.BTH.AETH.Syndrome
@@ -98,9 +99,9 @@ func (a *Analyzer) ack(c *conn, st *stream, s bth.PSN) {
 	a.advance(st)
 }
 
-// beyond handles an acknowledgement up to end, beyond the PSNs that arrived in order: the
-// responder has kept packets after a gap, or acknowledges packets that the capture shows as
-// missing.
+// beyond handles an acknowledgement of all PSNs before end. If end is beyond the PSNs that arrived
+// in order, the responder has kept packets after a gap, or it acknowledges packets that the capture
+// shows as missing.
 func (a *Analyzer) beyond(c *conn, st *stream, end bth.PSN) {
 	if end.Diff(st.expected) <= 0 {
 		return
@@ -114,7 +115,7 @@ func (a *Analyzer) beyond(c *conn, st *stream, end bth.PSN) {
 		b.end = b.until
 	}
 	if !st.exact || !st.whole && st.una.Diff(st.began) < maxInFlight {
-		return // it may have arrived before the capture began
+		return // the packet may have been sent before the capture began
 	}
 	for n := 0; was != end && n < minRecords; n++ {
 		if r := st.at(was); r != nil && r.missed > r.latest {
@@ -127,7 +128,8 @@ func (a *Analyzer) beyond(c *conn, st *stream, end bth.PSN) {
 	}
 }
 
-// early counts the payload of the PSNs in [from, end) that arrived out of order and were kept.
+// early counts the payload of the PSNs in [from, end), which arrived out of order and which the
+// responder kept.
 func (a *Analyzer) early(c *conn, st *stream, from, end bth.PSN) {
 	if st.countedEnd.Diff(from) > 0 {
 		from = st.countedEnd
@@ -199,19 +201,20 @@ func (a *Analyzer) impliedBy(c *conn, st *stream, w *work) {
 		w.resp, what, w.m.Frames[0]), w.m.Frames[0], a.p.Number)
 }
 
-// creditCounts maps credit codes 0 to 30 to counts.
+// creditCounts maps credit codes 0 to 30 to numbers of requests.
 var creditCounts = [...]int{0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536,
 	2048, 3072, 4096, 6144, 8192,
 	12288, 16384, 24576, 32768}
 
-// sayCredit appends how many more requests the responder's credits permit, if it limits them.
+// sayCredit appends how many more requests the credits in the current acknowledgement permit, if
+// they limit the requests.
 func (a *Analyzer) sayCredit() {
 	if code := int(a.p.BTH.AETH.Syndrome.Credits()); code < len(creditCounts) {
 		a.line.s(", credits for ").n(creditCounts[code]).s(" more")
 	}
 }
 
-// credit notes that the responder has no credits left.
+// credit notes an acknowledgement that gives no credits, unless the one before gave none either.
 func (a *Analyzer) credit(st *stream) {
 	if a.p.BTH.AETH.Syndrome.Credits() != 0 {
 		st.noCreditSince = 0

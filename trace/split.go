@@ -27,8 +27,8 @@ type splitter struct {
 	searches int // consecutive failed searches
 }
 
-// size returns the length of the packets of d, except the last. It is d.n if d is one packet, and
-// 0 if d has several and their length is unknown. v is the ICRC check of d as one packet.
+// size returns the length that all packets of d have except the last. It is d.n if d is one packet,
+// and 0 if d has several packets of unknown length. v is the ICRC check of d as one packet.
 func (s *splitter) size(d *datagram, v ICRC) int {
 	n := d.n
 	if v.Verdict == Right || v.Verdict == RightAsRxe || n < 2*minPacket || len(d.payload) < bth.BTHLen {
@@ -58,8 +58,8 @@ func (s *splitter) size(d *datagram, v ICRC) int {
 	return n
 }
 
-// candidate returns the i-th likely length: the last successful one, then full packets of the
-// first opcode.
+// candidate returns the i-th likely length. The first is the last successful one; the others are
+// those of a packet with the first opcode and one path MTU of payload.
 func (s *splitter) candidate(i int, op *bth.OpcodeInfo) int {
 	if i == 0 {
 		return s.last
@@ -69,8 +69,8 @@ func (s *splitter) candidate(i int, op *bth.OpcodeInfo) int {
 
 const candidates = 1 + len(pathMTUs)
 
-// likely tries the candidates: first those with which the first packet is right, then the one
-// with which most later packets are right.
+// likely returns a candidate with which the first packet has a right ICRC; else the one with which
+// most later packets have; else 0.
 func (s *splitter) likely(d *datagram, op *bth.OpcodeInfo) int {
 	for i := range candidates {
 		if size := s.candidate(i, op); d.fits(size) && d.packetRight(0, size) {
@@ -96,8 +96,8 @@ func (s *splitter) likely(d *datagram, op *bth.OpcodeInfo) int {
 	return best
 }
 
-// search tries all lengths with each of the first three packets, so it still works if up to two
-// are corrupt.
+// search returns a length with which one of the first three packets has a right ICRC, so up to two
+// may be corrupt; else 0.
 func search(d *datagram) int {
 	for at := range 3 {
 		for size := minPacket; size <= min(bth.MaxPacketLen, d.n-minPacket); size += 4 {
@@ -148,8 +148,8 @@ func plausible(d *datagram, op *bth.OpcodeInfo) bool {
 	return true
 }
 
-// guess returns a likely length with which all packets have consistent headers, for datagrams
-// whose ICRCs are all wrong or not captured.
+// guess returns a candidate with which all packets have consistent headers, for datagrams whose
+// ICRCs are all wrong or not captured; 0 if there is none.
 func (s *splitter) guess(d *datagram, op *bth.OpcodeInfo) int {
 	for i := range candidates {
 		if size := s.candidate(i, op); d.fits(size) && d.headersFit(size) {

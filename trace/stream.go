@@ -2,70 +2,73 @@ package trace
 
 import "github.com/gorxe/gorxe/bth"
 
-// stream is the state of the requests of one end of a connection: of the requester, and of its
-// responder if it received what was captured.
+// stream is the state of the requests that one end of a connection sends: that of the requester,
+// and that of the responder under the assumption that it received what was captured.
 //
-// If the capture may have missed packets, a finding names both explanations: a broken rule, or a
-// packet that was not captured. The stream then continues from the response.
+// A response that contradicts the responder's state has two explanations, and the finding names
+// both: the responder broke a rule, or the capture missed packets. The stream then continues with
+// the state that the response implies.
 type stream struct {
 	open     bool // PSNs are known
-	onlyAcks bool // known from responses only, no request seen
+	onlyAcks bool // PSNs are known from responses only: no request was captured
 	exact    bool // una is certain, from the CM or an acknowledgement
 	whole    bool // captured from its first packet
 
 	began      bth.PSN // PSN of the first captured request
 	una        bth.PSN // oldest unacknowledged PSN
 	expected   bth.PSN // PSN that the responder expects
-	latestEnd  bth.PSN // PSN after the latest packet
-	next       bth.PSN // PSN after the newest packet
-	countedEnd bth.PSN // PSN after the newest packet whose payload was counted
+	latestEnd  bth.PSN // PSN after the packet that was captured last
+	next       bth.PSN // PSN after the packet with the newest PSN
+	countedEnd bth.PSN // PSN after the newest packet whose payload Flow.Payload contains
 
-	recs  []record
+	recs  []record // by PSN modulo the length, a power of two
 	works works
 
-	back          goingBack
+	back          goingBack // latest retransmission
 	nak           nak
 	implied       implied
 	id            uint16 // IP identification of the latest request
-	acked         int    // frame of the latest acknowledgement
+	acked         int    // frame of the latest acknowledgement, 0: none
 	acks          int    // repetitions of the latest acknowledgement
 	rnrs          int    // consecutive RNR NAKs
 	refused       bool   // failed with an error NAK
 	noCreditSince int64  // time since which the requester is limited to one request by lack of credit, 0: not limited
 }
 
-// record is the state of one request packet.
+// record is the state of one request packet. A sighting is a capture of the packet or of a
+// retransmission.
 type record struct {
 	psn    bth.PSN
-	used   bool
-	ackReq bool
+	used   bool // the slot contains a record
+	ackReq bool // of the latest sighting, as are id and at
 	op     bth.Opcode
-	size   uint16
-	id     uint16
-	times  int   // times seen
-	first  int   // frame of the first and of the latest sighting
-	latest int   //
-	missed int   // frame that showed it to be missing, 0: none
-	at     int64 // time of the latest sighting
+	size   uint16 // payload bytes
+	id     uint16 // IP identification
+	times  int    // number of sightings
+	first  int    // frame of the first sighting
+	latest int    // frame of the latest sighting, 0: none
+	missed int    // frame that showed it to be missing, 0: none
+	at     int64  // time
 }
 
-// goingBack is a retransmission: from a PSN to where the requester was before.
+// goingBack is a retransmission: the requester goes back to an earlier PSN and continues from
+// there.
 type goingBack struct {
-	on      bool
-	kind    Kind
-	until   bth.PSN
-	from    bth.PSN // PSN that the requester had reached
+	on      bool    // still going on
+	kind    Kind    // finding that tells its cause: AfterNAK, AfterRNR, ImpliedNAK or AfterTimeout
+	until   bth.PSN // PSN from which on packets are new
+	from    bth.PSN // PSN that the requester would have sent next if it had not gone back
 	goBackN bool    // it contains a packet that nothing requested: go-back-N, not a repair of single packets
 	end     bth.PSN // PSN after its packets so far
 	frame   int     // frame of its first packet
 	cause   int     // frame that caused it, 0: none
 }
 
-// nak is the latest NAK or RNR NAK, until the requester goes back.
+// nak is the latest NAK or RNR NAK.
 type nak struct {
-	fresh    bool
-	late     bool // the requested packet was retransmitted before the NAK
-	psn      bth.PSN
+	fresh    bool    // the requester has not gone back since
+	late     bool    // the requested packet was retransmitted before the NAK
+	psn      bth.PSN // requested PSN
 	syndrome bth.Syndrome
 	frame    int
 	at       int64
@@ -73,20 +76,20 @@ type nak struct {
 
 // implied is an implied NAK: a response that shows that an earlier one is missing.
 type implied struct {
-	fresh bool
+	fresh bool    // the requester has not gone back since
 	psn   bth.PSN // PSN of the missing response
-	frame int
+	frame int     // frame of the response that shows this
 }
 
 const (
-	minRecords   = 32
-	maxRecords   = 4096
-	totalRecords = 1 << 19 // of all streams, beyond minRecords of each
-	minWorks     = 16      // guaranteed to each stream
-	totalWorks   = 1 << 16 // of all streams, beyond minWorks of each
+	minRecords   = 32      // records that each stream may have in any case
+	maxRecords   = 4096    // maximum for a stream
+	totalRecords = 1 << 19 // maximum for all streams together, if some have more than minRecords
+	minWorks     = 16      // messages that each stream may have in any case
+	totalWorks   = 1 << 16 // maximum for all streams together, if some have more than minWorks
 )
 
-// budget is the usage of all streams of an Analyzer.
+// budget is the number of records and of works that all streams of an Analyzer have.
 type budget struct{ records, works int }
 
 // start opens the stream with psn as its first PSN.
@@ -108,7 +111,7 @@ func (s *stream) at(psn bth.PSN) *record {
 	return nil
 }
 
-// slot returns the record of psn. It replaces the record of another PSN in the same place.
+// slot returns the record of psn. A new record replaces that of another PSN in the same place.
 func (s *stream) slot(psn bth.PSN, b *budget) *record {
 	s.room(psn, b)
 	r := &s.recs[int(psn)&(len(s.recs)-1)]
@@ -144,7 +147,7 @@ type work struct {
 	first bth.PSN
 	end   bth.PSN // PSN after its last packet, as far as known
 	op    bth.Operation
-	open  bool // its last packet was not seen
+	open  bool // its last packet was not captured so far
 	whole bool // end is final
 	split bool // a WRITE sent as one WRITE ONLY message per packet, as a SplitNote says
 	over  bool // answered, failed or evicted
@@ -153,14 +156,14 @@ type work struct {
 	got     uint64 // payload bytes received, without duplicates
 	va      uint64
 	rkey    uint32
-	reth    bool
-	resp    bth.PSN // PSN of the next response
-	high    bth.PSN // PSN after the newest response
-	value   uint64  // original value returned by an atomic
+	reth    bool    // its first packet had a RETH
+	resp    bth.PSN // PSN of the next response in order
+	high    bth.PSN // PSN after the captured response with the newest PSN
+	value   uint64  // original value in the latest response to an atomic
 	compare uint64  // of a compare and swap
 	swap    uint64  // of a compare and swap
-	answers int
-	request int // frame of the latest request packet
+	answers int     // number of responses to an atomic
+	request int     // frame of the latest request packet
 }
 
 // dataOp reports whether the response carries data that the requester needs.
@@ -168,7 +171,8 @@ func (w *work) dataOp() bool {
 	return w.op == bth.OpReadRequest || w.op == bth.OpCmpSwap || w.op == bth.OpFetchAdd
 }
 
-// answerOp returns the operation of the response to w: OpAck, or that of a response of its own.
+// answerOp returns the operation of the packets that respond to w: OpAck, OpReadResponse or
+// OpAtomicAck.
 func (w *work) answerOp() bth.Operation {
 	switch w.op {
 	case bth.OpReadRequest, bth.OpFlush, bth.OpAtomicWrite:
@@ -195,6 +199,7 @@ const kept = 64
 // smallRing is the length up to which a ring is never shrunk.
 const smallRing = 2 * kept
 
+// get returns the i-th message, 0 for the oldest.
 func (q *works) get(i int) *work { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
 
 func (q *works) newest() *work {
@@ -212,6 +217,7 @@ func (q *works) find(psn bth.PSN) *work {
 	return nil
 }
 
+// index returns the argument of get for the message that psn belongs to, or -1.
 func (q *works) index(psn bth.PSN) int {
 	lo, hi := 0, q.n
 	for lo < hi {
@@ -262,6 +268,7 @@ func (q *works) resize(n int) {
 	q.ring, q.head = ring, 0
 }
 
+// adopt makes all messages those of f, sent by end from.
 func (q *works) adopt(f *Flow, from int) {
 	for i := range q.n {
 		q.get(i).m.Flow, q.get(i).m.From = f, from

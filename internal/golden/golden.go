@@ -23,7 +23,7 @@ func Check(t testing.TB, name, got string) {
 	CheckFile(t, filepath.Join("testdata", filepath.FromSlash(name)), got)
 }
 
-// CheckFile is Check for any path.
+// CheckFile is like Check for the file with the given path.
 func CheckFile(t testing.TB, path, got string) {
 	t.Helper()
 	want, err := os.ReadFile(path)

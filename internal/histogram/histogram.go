@@ -10,8 +10,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Bucket is one bucket: Count times are greater than UpTo of the previous bucket and at most UpTo.
-// Its JSON form is [UpTo, Count].
+// Bucket is one bucket of a histogram. Count is the number of times (latencies) that are greater
+// than UpTo of the previous bucket and at most UpTo. Its JSON form is [UpTo, Count].
 type Bucket struct {
 	UpTo  float64 // µs
 	Count int64
@@ -45,8 +45,8 @@ type Times struct{ hist *hdrhistogram.Histogram }
 // New returns an empty histogram.
 func New() *Times { return &Times{hdrhistogram.New(1, time.Minute.Nanoseconds(), 2)} }
 
-// Add counts a time in microseconds count times. Times out of range are counted as the nearest
-// limit.
+// Add counts count messages with a latency of us microseconds. A latency out of range is counted as
+// the nearest limit.
 func (t *Times) Add(us float64, count int64) {
 	ns := int64(math.Round(us * 1e3))
 	// The only error is a time out of range.

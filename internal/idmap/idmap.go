@@ -15,19 +15,20 @@ import (
 // Get and Has may run concurrently with one goroutine that calls Put for new numbers. All other
 // combinations of calls, including Put for a number that has a value, must not overlap.
 type Map[K ~uint32, V any] struct {
-	table atomic.Pointer[table[V]] // nil if empty at first
+	table atomic.Pointer[table[V]] // nil until the first Put
 	len   int
 }
 
-// table is the slots of a map. Their number is a power of two; at least a quarter of them is
+// table has the slots of a map. Their number is a power of two, and at least a quarter of them is
 // free.
 type table[V any] struct {
 	slots []slot[V]
 	shift uint32 // shift that turns a 32-bit product into a slot index
 }
 
-// slot holds one value (linear probing: if the home slot is occupied, the next free one). Put
-// stores the value before the tag, so that a reader that sees the tag can read the value.
+// slot holds one value. A value is in its home slot or, if that was occupied, in the next free slot
+// (linear probing). Put stores the value before the tag, so that a reader that sees the tag can
+// read the value.
 type slot[V any] struct {
 	tag   atomic.Uint32 // number plus 1; 0 if the slot is free
 	value V
@@ -117,7 +118,7 @@ func (t *table[V]) grown() *table[V] {
 	return out
 }
 
-// add stores a value in the first free slot from its home on.
+// add stores a value in the first free slot from its home slot on.
 func (t *table[V]) add(tag uint32, v V) {
 	mask := uint32(len(t.slots) - 1)
 	i := t.home(tag - 1)
@@ -140,7 +141,8 @@ func (m *Map[K, V]) Delete(id K) {
 	for t.slots[free].tag.Load() != uint32(id)+1 {
 		free = (free + 1) & mask
 	}
-	// Move later values up where their home permits, because a free slot ends every probe.
+	// A free slot ends every probe, so later values are moved into it unless their home slot comes
+	// after it.
 	for i := (free + 1) & mask; ; i = (i + 1) & mask {
 		s := &t.slots[i]
 		tag := s.tag.Load()

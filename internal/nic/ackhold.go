@@ -15,27 +15,32 @@ import (
 //
 //   - behind the next request that is posted on the queue pair,
 //   - when a program polls an empty CQ: it has not answered yet,
-//   - by the receiving goroutine: after other goroutines have run once, before it waits for
-//     packets; and while it busy-polls, after holdSpinning,
-//   - when another message arrives first, which a peer that waits for an answer does not send,
-//   - when the queue pair is modified or closed, or the device is closed, and
-//   - if a poller has received the message and does none of this, by a timer that all queue pairs
-//     of the shard share, after at most 1.5 times holdTimer. The next holdPause messages of that
-//     queue pair are then acknowledged at once.
+//   - by the receiving goroutine before it waits for packets, after it has yielded once to other
+//     goroutines; while it busy-polls, after holdSpinning,
+//   - when the queue pair is modified or closed, or the device is closed,
+//   - when another message arrives: the peer does not wait for an answer, or
+//   - if a poller received the message and none of this happens, by a timer that all queue pairs of
+//     the shard share, after at most 1.5 times holdTimer.
+//
+// In the last two cases, the next holdPause messages of the queue pair are acknowledged at once.
 const (
-	// holdSpinning is longer than a program takes to wake up and answer.
+	// holdSpinning is the time after which a receiver that busy-polls sends a held acknowledgement:
+	// more than a program needs to wake up and answer.
 	holdSpinning = 20 * transport.Time(time.Microsecond)
-	// holdTimer is the interval of the timer, which releases acknowledgements held for half of
-	// it.
+	// holdTimer is the interval of the timer. When it fires, it releases acknowledgements that have
+	// been held for at least half of the interval.
 	holdTimer = 2 * time.Millisecond
+	// holdPause is the number of messages acknowledged at once after an acknowledgement was held in
+	// vain.
 	holdPause = 64
-	// fewFrames is the maximum number of frames in a batch whose messages may be held: a message
-	// and an acknowledgement from each of two peers.
+	// fewFrames is the maximum number of frames in a received batch whose acknowledgements may be
+	// held: a message and an acknowledgement from each of two peers.
 	fewFrames = 4
 	// shortMessage is the maximum payload, in bytes, of a message whose acknowledgement is held.
 	shortMessage = 1024
-	// shortestHeld is the code of the shortest local ACK timeout, 16.8 ms, of a connection whose
-	// acknowledgements are held: the peer's timeout is usually the same.
+	// shortestHeld is the minimum local ACK timeout, as a code (12: 16.8 ms), of a connection whose
+	// acknowledgements are held. It is compared with the timeout of this end; the timeout of the
+	// peer is usually the same.
 	shortestHeld = 12
 	// maxHeldACKs is the maximum number of queue pairs of a shard with a held acknowledgement.
 	maxHeldACKs = 16
@@ -49,12 +54,12 @@ type heldACKs struct {
 	few    bool        // the current batch has few frames
 	polled bool        // a poller processes the current batch
 	timer  *time.Timer // its channel is read by the shard's pump
-	armed  bool
+	armed  bool        // timer runs
 }
 
 // ackHold is the part of a QP that belongs to heldACKs.
 type ackHold struct {
-	held      bool           // in the list
+	held      bool           // in heldACKs.list
 	heldSince transport.Time // valid while held is set
 	holdPause int            // number of messages to acknowledge at once
 }
@@ -68,8 +73,9 @@ func newHeldACKs() *heldACKs {
 // waiting reports whether an acknowledgement is held. No lock is needed.
 func (h *heldACKs) waiting() bool { return h.any.Load() }
 
-// holdACK holds the acknowledgement of the message that a ends and reports whether it did: q then
-// need not become ready.
+// holdACK is called after q has processed packet a. It holds the acknowledgement if the conditions
+// above permit, and reports whether the only packet that q has to send is a held acknowledgement: q
+// then need not become ready.
 func (s *shard) holdACK(q *QP, now transport.Time, a *arrival) bool {
 	h := s.heldACKs
 	if q.held {
@@ -105,7 +111,7 @@ func (s *shard) holdACK(q *QP, now transport.Time, a *arrival) bool {
 	return true
 }
 
-// remove removes q from the list if it is in it.
+// remove removes q from the list if q is held.
 func (h *heldACKs) remove(q *QP) {
 	if !q.held {
 		return
@@ -165,8 +171,8 @@ func (s *shard) sendOverdueACKs() {
 }
 
 // releaseACKs makes the queue pairs ready whose acknowledgement has been held for at least the
-// duration least, and reports whether there are any. late means that their programs do not answer
-// soon.
+// duration least, and reports whether there are any. If late is set, it also makes their next
+// holdPause messages be acknowledged at once.
 func (s *shard) releaseACKs(now, least transport.Time, late bool) (any bool) {
 	h := s.heldACKs
 	for i := len(h.list) - 1; i >= 0; i-- {
@@ -184,9 +190,9 @@ func (s *shard) releaseACKs(now, least transport.Time, late bool) (any bool) {
 	return any
 }
 
-// sendHeldACKs sends the held acknowledgements of all shards before the device's links are
-// closed, except of a shard whose lock is taken, possibly by a goroutine that waits for buffer
-// space in a link.
+// sendHeldACKs sends the held acknowledgements of all shards before the device's links are closed.
+// It leaves out a shard whose lock is taken, possibly by a goroutine that waits for buffer space in
+// a link.
 func (d *Device) sendHeldACKs() {
 	for _, s := range d.shards {
 		if s.heldACKs.waiting() && s.tryLock() {

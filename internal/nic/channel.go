@@ -12,8 +12,9 @@ import (
 // CompChannel is a completion channel: it reports which of its CQs have got a completion for which
 // a notification was requested.
 //
-// It is a list of the CQs with events, each with their number, so its memory does not grow and
-// adding an event does not allocate. A reader parks on token, like a waiter of a CQ.
+// It has a list of the CQs with events, and each CQ has the number of its events. So its memory
+// does not grow and adding an event does not allocate. A reader blocks on token, like a waiter of a
+// CQ.
 type CompChannel struct {
 	dev *Device
 
@@ -47,8 +48,7 @@ func (ch *CompChannel) CreateCQ(depth int) (*CQ, error) {
 	return c, nil
 }
 
-// add adds an event of c. The lock of c is not held: that of the channel is taken alone or with a
-// shard's lock held.
+// add adds an event of c. The caller does not hold the lock of c; it may hold a shard's lock.
 func (ch *CompChannel) add(c *CQ) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -67,8 +67,8 @@ func (ch *CompChannel) push(c *CQ) {
 	ch.tail = c
 }
 
-// pop removes one event, that of the CQ that has waited longest, and returns the CQ, nil if there
-// is no event. over means that there will be no more.
+// pop removes one event of the CQ that has waited longest and returns this CQ, nil if there is no
+// event. over is true if the channel is closed and no event is left.
 func (ch *CompChannel) pop() (c *CQ, over bool) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -86,7 +86,8 @@ func (ch *CompChannel) pop() (c *CQ, over bool) {
 	return c, false
 }
 
-// drop removes c, which is closed, and its events.
+// drop removes the events of c, a CQ of the channel that is closed, and no longer counts c as in
+// use.
 func (ch *CompChannel) drop(c *CQ) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -160,7 +161,7 @@ var errNoChannel = errors.New(
 // ReqNotify requests one event on the channel for the next completion that is added or, with
 // solicitedOnly, for the next one that is in error or is a receive whose sender requested the
 // event. Completions that are already in the queue do not count: poll after the request. A request
-// for solicited completions does not replace one for any completion.
+// for solicited completions does not replace a pending request for any completion.
 func (c *CQ) ReqNotify(solicitedOnly bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ const (
 	dropICRC         = iota // the ICRC is wrong
 	dropPKey                // not in the default partition
 	dropNotAdmitted         // the sender is not among Config.Peers
-	dropStranger            // not from the queue pair's peer, or not to its address
+	dropStranger            // the source is not the queue pair's peer, or the destination is not its address
 	dropUnknownQPN          // no queue pair has the number
 	dropOwnMulticast        // multicast that came back to the queue pair that sent it
 	dropShare               // for queue pair 1: the sender has used up its share of the receives
@@ -28,11 +28,11 @@ var dropNames = [numDrops]string{
 	dropOwnMulticast: "own_multicast", dropShare: "gsi_share", dropBusy: "shard_busy",
 }
 
-// received has the counters of received packets. A receiver counts each batch without a lock, and
-// adds the result to the shard's counters under its lock.
+// received holds the counters of received packets. A receiver counts a batch in a copy of its own
+// without a lock, and adds the copy to the shard's counters when it has the shard's lock.
 type received struct {
 	frames, bytes uint64
-	marked        uint64 // passed all checks, with the ECN field set to congestion experienced (CE)
+	marked        uint64 // packets that passed inbox.check with ECN codepoint congestion experienced (CE)
 	malformed     [bth.NumReasons]uint64
 	drops         [numDrops]uint64
 }
@@ -55,15 +55,15 @@ type counters struct {
 	txFrames, txBytes, txRefused uint64
 	timeoutsPutOff               uint64
 	verdicts                     [transport.NumVerdicts]uint64
-	closedQPs                    transport.Counters // of closed queue pairs
-	addedUpTo                    uint64             // last queue pair added by addUp, 0: not running
-	closedSince                  transport.Counters // of queue pairs that closed after addUp had added them
-	lastRefusal                  error
-	refused, loggedRefusal       transport.Time // times of the last and the last logged refusal
+	closedQPs                    transport.Counters // sum of closed queue pairs
+	addedUpTo                    uint64             // last queue pair added by the running addUp, 0: none runs
+	closedSince                  transport.Counters // sum of queue pairs closed after addUp added them
+	lastRefusal                  error              // latest error of Link.Send
+	refused, loggedRefusal       transport.Time     // time of lastRefusal, and time of the latest log message about one
 }
 
-// refused records an error of Link.Send. The rejected frames are lost as on a wire; a
-// retransmission is sent, or rejected again.
+// refused records an error of Link.Send. The frames that were not sent are lost, as if dropped by
+// the network; connections retransmit them.
 func (d *Device) refused(s *shard, now transport.Time, err error) {
 	if errors.Is(err, net.ErrClosed) {
 		return
@@ -76,7 +76,7 @@ func (d *Device) refused(s *shard, now transport.Time, err error) {
 	d.lost(s, now, n, err)
 }
 
-// lost records that n frames were not sent, and the reason.
+// lost records that n frames were not sent, and the reason err.
 func (d *Device) lost(s *shard, now transport.Time, n int, err error) {
 	c := &s.count
 	c.txRefused += uint64(n)
@@ -108,10 +108,10 @@ func (d *Device) SendError() error {
 
 // Counters calls f with the name and value of every counter of the device, in a fixed order:
 // packets and bytes of UDP payload; timeouts that were put off because the link's receiver was
-// behind; packets that a switch marked for congestion (named like mlx5's counter); packets
-// dropped by the device, by reason ("drop_"); verdicts of the transport on all others
-// ("verdict_"); the counters of the transport, named like rxe's hardware counters where they are
-// the same; and those of the links ("link_").
+// behind; packets that a switch marked for congestion (named like mlx5's counter); packets dropped
+// by the device, by reason ("drop_"); verdicts of the transport on all other packets ("verdict_");
+// the counters of the transport, named like rxe's hardware counters where they are the same; and
+// those of the links ("link_").
 func (d *Device) Counters(f func(name string, value uint64)) {
 	c, own := d.addUp()
 	f("rx_packets", c.frames)
@@ -135,10 +135,10 @@ func (d *Device) Counters(f func(name string, value uint64)) {
 	d.linkStats(f)
 }
 
-// addUp returns the sum of the shards' counters, and that of the counters of all existing and
-// closed queue pairs. It holds a shard's lock for a limited number of queue pairs at a time. Each
-// contribution is that of some moment during the call, so sums never decrease from call to call;
-// a shard whose memory stalls contributes its previous values.
+// addUp returns c, the sum of the shards' counters, and sum, the sum of the counters of all queue
+// pairs, existing and closed. It holds a shard's lock for a limited number of queue pairs at a
+// time. The values of each shard and queue pair are those of some moment during the call, so sums
+// never decrease from call to call; a shard whose memory stalls contributes its previous values.
 func (d *Device) addUp() (c counters, sum transport.Counters) {
 	d.adding.Lock()
 	defer d.adding.Unlock()
@@ -150,12 +150,14 @@ func (d *Device) addUp() (c counters, sum transport.Counters) {
 	return c, sum
 }
 
-// sums are the sums of a shard's counters, guarded by Device.adding.
+// sums are the sums of a shard's counters, guarded by Device.adding. last is complete. next is the
+// partial sum of a call of addUp that could not lock the shard because its memory stalled,
+// otherwise zero; the next call continues it.
 type sums struct {
-	last, next total // next is incomplete, because the memory of the shard stalled, or zero
+	last, next total
 }
 
-// total is a sum of a shard's own counters and of those of its queue pairs.
+// total has a shard's own counters and the sum of the counters of its queue pairs.
 type total struct {
 	own counters
 	qps transport.Counters
@@ -202,7 +204,8 @@ func (c *counters) add(o *counters) {
 	}
 }
 
-// left keeps the counters of q, which is being closed. The lock is held.
+// left adds the counters of q, which is being closed, to those of the closed queue pairs. The lock
+// is held.
 func (c *counters) left(q *QP) {
 	if q.number <= c.addedUpTo {
 		c.closedSince.Add(q.machine.Counters())
@@ -212,7 +215,7 @@ func (c *counters) left(q *QP) {
 }
 
 // linkStats reports the counters of the links and of the group memberships. link_rx_queue_full is
-// the one to check when packets are lost on a host that sends to itself.
+// the counter to check when packets are lost on a host that sends to itself.
 func (d *Device) linkStats(f func(name string, value uint64)) {
 	sum := d.groups.stats()
 	d.mu.Lock()

@@ -24,9 +24,9 @@ var (
 // shard's lock held, pollers take only the CQ's own lock: the order is shard before CQ, and a
 // goroutine that holds a CQ's lock takes no other lock.
 //
-// A waiter parks on token. A completion sends the token only if a goroutine waits: whenever the
-// queue is not empty and there is a waiter, the token is available, or a waiter has received it and
-// has not polled yet.
+// A waiter, a goroutine in Wait, blocks on token. A completion sends the token only if there is a
+// waiter. Invariant: if the queue is not empty and there is a waiter, the token is available, or a
+// waiter has received it and has not polled yet.
 type CQ struct {
 	Owner any // for the caller; set before the first event
 
@@ -39,13 +39,13 @@ type CQ struct {
 	users  int  // guarded by mu: send and receive queues that complete here
 	closed bool // guarded by mu
 
-	number  uint64 // in Device.cqs
+	number  uint64 // key in Device.cqs
 	dev     *Device
 	channel *CompChannel // nil: created without one
 	told    atomic.Bool  // CQ_ERR was raised
 
-	events    int // on channel, guarded by its lock
-	nextEvent *CQ // likewise
+	events    int // unread events on channel; guarded by channel.mu
+	nextEvent *CQ // next in the list of channel; guarded by channel.mu
 
 	poller poller
 
@@ -100,8 +100,9 @@ func (c *CQ) Depth() int {
 }
 
 // Poll moves up to len(dst) completions to dst and returns their number, which is always 0 for a CQ
-// whose completions another process takes. It does not wait. If there is none, it receives a batch
-// of packets if one has arrived (Device.drive). The caller must hold no lock of the device.
+// whose completions another process takes. It does not wait. If there are no completions, it
+// receives and processes a batch of packets, if one has arrived (Device.drive), and looks again.
+// The caller must hold no lock of the device.
 func (c *CQ) Poll(dst []qp.WC) int {
 	n := c.poll(dst)
 	if n > 0 || len(dst) == 0 {
@@ -126,9 +127,9 @@ func (c *CQ) poll(dst []qp.WC) int {
 	return c.queue.Poll(dst)
 }
 
-// Wait is Poll that waits, without using the processor, until there is at least one completion. If
-// ctx ends first, it returns the cause of ctx; once the CQ has overflowed, [ErrCQOverflow]; once it
-// is closed, [ErrClosed].
+// Wait waits, without busy-polling, until there is at least one completion, moves up to len(dst)
+// completions to dst and returns their number. If ctx ends first, it returns the cause of ctx; once
+// the CQ has overflowed, [ErrCQOverflow]; once the CQ is closed, [ErrClosed].
 func (c *CQ) Wait(ctx context.Context, dst []qp.WC) (int, error) {
 	if len(dst) == 0 {
 		return 0, errors.New("waiting for completions needs room for at least one")
@@ -163,9 +164,10 @@ func (c *CQ) Wait(ctx context.Context, dst []qp.WC) (int, error) {
 	}
 }
 
-// take polls. If waited is set, it removes the caller from the number of waiters. If wait is set
-// and there is neither a completion nor an error, it adds the caller. The error is [ErrCQOverflow],
-// or [ErrClosed] once the CQ is closed.
+// take moves up to len(dst) completions to dst and returns their number. waited says that the
+// caller is counted as a waiter: take removes it from the count. wait says that the caller is going
+// to wait: take adds it to the count if there is neither a completion nor an error. The error is
+// [ErrCQOverflow], or [ErrClosed] once the CQ is closed.
 func (c *CQ) take(dst []qp.WC, waited, wait bool) (n int, err error) {
 	c.mu.Lock()
 	if waited {
@@ -189,7 +191,7 @@ func (c *CQ) take(dst []qp.WC, waited, wait bool) (n int, err error) {
 	return n, err
 }
 
-// hold adds a queue that completes into c to the users.
+// hold counts a send or receive queue that completes into c as a user of c.
 func (c *CQ) hold() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -247,8 +249,9 @@ func (d *Device) CreateCQ(depth int) (*CQ, error) {
 }
 
 // CreateCQOver creates a queue whose completions go to a store from which another process takes
-// them. notify is called whenever the store reports that the process has requested a notification.
-// It is called with the lock of a shard held, so it must not block or call the device.
+// them. notify is called after a completion if the store reports that the process has requested a
+// notification. It is called with the lock of a shard held, so it must not block or call the
+// device.
 func (d *Device) CreateCQOver(store qp.CompletionStore, notify func()) (*CQ, error) {
 	c := newCQ(d, 1)
 	c.store, c.queue, c.notify = store, nil, notify

@@ -37,7 +37,7 @@ type Config struct {
 	MTU           qp.MTU         // largest path MTU; 0: the largest of each link
 	Peers         []netip.Prefix // hosts that may send to the device; none: all hosts
 	Shards        int            // number of shards, each with its own lock; 0: one
-	Loopback      bool           // connected queue pairs of the device bypass the link: see loopback.go
+	Loopback      bool           // connected queue pairs of the device need no link between them: see loopback.go
 	Spin          time.Duration  // how long a receiver busy-polls before it sleeps, 0: never (see spin)
 	Logger        *slog.Logger   // nil: no log
 	Observer      Observer       // nil: none
@@ -76,11 +76,11 @@ type Device struct {
 
 	events     *events
 	port       portState
-	portProbes atomic.Uint64 // datagrams sent from sockets of their own to probe for a listener
+	portProbes atomic.Uint64 // datagrams that CountPortProbe has counted
 	ending     atomic.Bool   // Close has begun, so links may report that they are closed; set with mu held
 
 	linking    sync.Mutex // serializes adding and removing links and joining groups
-	departures uint64     // removed links; guarded by linking
+	departures uint64     // number of removed links; guarded by linking
 	adding     sync.Mutex // serializes addUp
 
 	mu        sync.Mutex
@@ -88,7 +88,7 @@ type Device struct {
 	cqOver    bool               // no more CQs are accepted; guarded by mu
 	srqs      ordered.List[*SRQ] // guarded by mu
 	links     []*attachedLink    // guarded by mu
-	leftLinks packet.Stats       // sums of removed links; guarded by mu
+	leftLinks packet.Stats       // sum of the counters of removed links; guarded by mu
 
 	closing  sync.Once
 	closeErr error
@@ -165,8 +165,8 @@ func (d *Device) Go(f func()) { d.running.Go(f) }
 // Closing reports whether Close has begun. Links may then report that they are closed.
 func (d *Device) Closing() bool { return d.ending.Load() }
 
-// CountPortProbe counts a datagram that was sent, from a socket of its own, to find out whether a
-// host listens on the RoCEv2 port.
+// CountPortProbe counts a datagram that was sent, not by a link but from a separate socket, to find
+// out whether a host listens on the RoCEv2 port.
 func (d *Device) CountPortProbe() { d.portProbes.Add(1) }
 
 // Admits reports whether a host may send to the device (Config.Peers). Packets of other hosts are
@@ -174,8 +174,8 @@ func (d *Device) CountPortProbe() { d.portProbes.Add(1) }
 // answers. Address vectors of connections to such hosts are rejected.
 func (d *Device) Admits(peer netip.Addr) bool { return d.peers.Has(peer) }
 
-// GUID returns the node GUID, a locally administered EUI-64 that differs for each device: a
-// connection manager's peer tells instances apart by it.
+// GUID returns the node GUID, a locally administered EUI-64 that differs for each device:
+// connection managers of peers distinguish instances of a host by it.
 func (d *Device) GUID() uint64 { return d.guid }
 
 // Done returns a channel that is closed when the device is closed.
@@ -248,9 +248,10 @@ func (d *Device) PortActive() bool {
 // DEVICE_FATAL: with the pauses between them, about one second.
 const fatalFailures = 10
 
-// failed handles an error of Link.Recv, the failures-th in a row, and reports whether to keep
-// receiving. It raises DEVICE_FATAL, and returns false, if other code has closed the link. It also
-// raises DEVICE_FATAL, but returns true, at the fatalFailures-th error in a row.
+// failed handles err, an error of Link.Recv; failures is the number of consecutive errors. It
+// reports whether to keep receiving: true unless the link is closed. It raises DEVICE_FATAL at the
+// fatalFailures-th consecutive error, and if the link is closed although Device.Close has not
+// begun.
 func (d *Device) failed(failures int, err error) bool {
 	over := errors.Is(err, net.ErrClosed)
 	if over && d.ending.Load() {
@@ -266,8 +267,8 @@ func (d *Device) failed(failures int, err error) bool {
 	return !over
 }
 
-// secrets derives values that peers must not be able to guess, one secret per use, none of which
-// reveals another: from crypto/rand, or from a seed that is not 0.
+// secrets generates values that peers must not be able to guess, a separate one for each use, none
+// of which reveals another: from crypto/rand or, if seed is not 0, from seed.
 type secrets struct{ seed uint64 }
 
 func (s secrets) of(use string) (secret [32]byte) {
@@ -293,10 +294,10 @@ const (
 	lastQPN  = bth.MulticastQPN - 1
 )
 
-// qpns assigns queue pair numbers in an order that depends on the secret, so no peer can compute
-// the number of another's connection from its own. A number is reused after at least 15/16 of the
-// others: a peer keeps the number of a closed connection in its TIME-WAIT state for seconds and
-// rejects it until then.
+// qpns assigns queue pair numbers in an order that depends on a secret, so a peer cannot compute
+// the numbers of other connections from the number of its own. A number is reused after at least
+// 15/16 of all numbers: a peer keeps the number of a closed connection in TIME-WAIT for seconds and
+// rejects new connections with this number meanwhile.
 type qpns struct {
 	walk prp.Walk
 	next uint64
@@ -304,8 +305,8 @@ type qpns struct {
 
 func newQPNs(secret [32]byte) qpns { return qpns{walk: prp.NewWalk(prp.New(secret))} }
 
-// take returns the next number for which used returns false. The caller ensures that there is
-// one.
+// take returns the next number for which used returns false. The caller ensures that there is such
+// a number.
 func (a *qpns) take(used func(bth.QPN) bool) bth.QPN {
 	for {
 		number, _ := a.walk.At(a.next)

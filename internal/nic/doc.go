@@ -48,21 +48,22 @@
 //     shards' indexes. Batches are sent with it held, so the packets of a queue pair leave in the
 //     order in which they were made, and payload that is borrowed from a memory region is
 //     borrowed only while it is held.
-//   - shard.keying is the shard's part of the right to use the key table, if there are several
-//     shards: one suffices to look keys up, a work request that changes keys takes all of them.
-//     Taken with shard.mu held (shard.lock takes both); shard.withKeysExclusive takes those of
-//     other shards, without their mu.
-//   - held.mu (one per shard) guards the queue of datagrams that wait for a busy shard. The
-//     receiver of another shard takes it alone, the goroutine that delivers the datagrams with
-//     shard.mu held, to take the queue over.
+//   - shard.keying protects the key table, if there are several shards: look-ups need the keying
+//     of the caller's shard, a work request that changes keys needs the keying of all shards.
+//     Taken with shard.mu held (shard.lock takes both); shard.withKeysExclusive takes the keying
+//     of other shards without their mu.
+//   - held.mu (one per shard) guards the queue of datagrams that wait for a busy shard. A
+//     receiver of another shard takes it without a shard.mu; the goroutine that delivers the
+//     datagrams takes it with shard.mu held, to empty the queue.
 //   - Device.changing serializes changes of the key table. Calls that only add a key take it
 //     without a shard's lock.
 //   - groups.mu guards the multicast groups and their members. Taken with the shard.mu of a member,
 //     or alone by readers.
 //   - Device.table guards the GID table for readers that hold no shard.mu. Writers take it with
 //     linking and every shard.mu held.
-//   - Device.atomics serializes atomics of several shards on memory that needs two calls for one
-//     ([mr.Table.GuardAtomics]). Taken by machines, before locks of the memory itself.
+//   - Device.atomics serializes atomics of several shards on memory that is accessed in two calls,
+//     a read and a write ([mr.Table.GuardAtomics]). Taken by machines, before locks of the memory
+//     itself.
 //   - CompChannel.mu guards the list of CQs with events. Taken with shard.mu held by machines,
 //     alone by readers.
 //   - Device.mu guards the lists of CQs, SRQs and links.
@@ -70,9 +71,10 @@
 //   - portState.mu guards the inputs of the port's state.
 //   - Locks under which no other lock is taken: senders.mu (permitted sender of each queue pair),
 //     lostCQs.mu (one per shard: the CQs that overflowed), crossing.Queue.mu (one per shard: frames
-//     from other shards by loopback; the sender holds its own shard.mu, the receiver that of the
-//     queue's shard) and draw.mu (random shard numbers). The exception is events.mu (asynchronous
-//     events that were not read yet), under which the events.mu of each EventReader is taken.
+//     from other shards by loopback; the sender holds its own shard.mu, the receiver the shard.mu
+//     of the queue's shard) and draw.mu (random shard numbers). The exception is events.mu
+//     (asynchronous events that were not read yet), under which the events.mu of each EventReader
+//     is taken.
 //
 // A link is called with shard.mu held for Prepare, Send, Pending, Caps and the methods of
 // [packet.Holder] and [packet.Loopback] only; a membership in a group also for Close. CreateAH
@@ -88,14 +90,14 @@
 // # Shards
 //
 // A device has one or several shards. A queue pair belongs to one shard for its whole life: shard
-// index = QPN mod number of shards. The shard is drawn at random, with two exceptions: the
-// datagram queue pairs of a [User], and its SRQs with their queue pairs, share one shard, and
-// queue pair 1 and the datagram queue pairs and SRQs without a user are in shard 0. A
-// multicast group has one receiving goroutine, which passes each packet to every shard with
-// members of the group. A link that supports it ([packet.Split]) has one receive queue per shard,
-// into which the kernel steers packets; the goroutine of a queue takes the lock of its own shard.
-// Packets for other shards, which arrive in trains or by a link with a single queue, are passed
-// on: the goroutine takes the lock of one shard after the other.
+// index = QPN mod number of shards. The shard is drawn at random, with two exceptions: the datagram
+// queue pairs of a [User], and its SRQs with their queue pairs, share one shard, and queue pair 1
+// and the datagram queue pairs and SRQs without a user are in shard 0. A multicast group has one
+// receiving goroutine, which passes each packet to every shard with members of the group. A link
+// that supports it ([packet.Split]) has one receive queue per shard, into which the kernel steers
+// packets; the goroutine of a queue takes the lock of its own shard. Packets for other shards,
+// which arrive in trains (see outbox.transmit) or by a link with a single queue, are passed on: the
+// goroutine takes the lock of one shard after the other.
 //
 // Between a packet and its queue pair no lock is taken that another shard takes, except when keys
 // change and for atomics on memory that is not in this process or not aligned. The key table
@@ -114,16 +116,16 @@
 //
 // A machine accesses memory with shard.mu and shard.keying held, and an access to a program's
 // memory can block for as long as that program likes (a page of a FUSE file, for example).
-// Meanwhile the queue pairs of the shard wait, calls on them, and calls that remove a key. These
-// do not wait (see type mutex):
+// Meanwhile these wait: the queue pairs of the shard, calls on them, and calls that remove a key.
+// The following do not wait (see type mutex):
 //
-//   - Calls that concern no queue pair, because they take no lock of a shard: the GID table has
-//     Device.table.
-//   - Queries of the device (ListQPs), which leave the shard out, and Counters, which returns the
-//     shard's previous values. Both give up after queryLockTimeout.
-//   - Other shards, when a call needs the locks of all shards: it holds none of them while it
-//     waits. A work request that changes keys is retried later, and a packet that removes a key
-//     is dropped.
+//   - Calls that concern no queue pair: they take no lock of a shard. To read the GID table they
+//     take Device.table.
+//   - Queries of the device. Each waits for queryLockTimeout; then ListQPs leaves the shard out,
+//     and Counters returns the shard's previous values.
+//   - Other shards, when a call needs the locks of all shards: after dataLockTimeout, the call
+//     releases their locks and waits without them. A work request that changes keys is retried
+//     later, and a packet that removes a key is dropped.
 //   - Receivers of other shards: they drop packets for the shard.
 //
 // There is one exception: while a machine processes a packet that removes a key, or executes a work

@@ -29,14 +29,14 @@ const (
 	// chargePerRequest is the charge for a request fetched from a source, in bytes of frames:
 	// requests that need no frame, such as binds, take time too.
 	chargePerRequest = 256
-	// fetchedDepth is the maximum number of a source's requests in the send queue, one turn of
-	// them: more would be executed, or flushed, without releasing the lock. The others stay in
-	// the source, whose size the program determines.
+	// fetchedDepth is the maximum size of the send queue of a queue pair with a source: the
+	// requests of one turn. If more were in the queue, all of them could be executed, or flushed,
+	// without releasing the lock. The others stay in the source, whose size the program determines.
 	fetchedDepth = turnBytes / chargePerRequest
 )
 
-// refill fetches sends while the send queue has space, and reports whether there were any. The
-// lock is held.
+// refill fetches send requests from the source while the send queue has space, and reports whether
+// it fetched any. The lock is held.
 func (q *QP) refill() (got bool) {
 	sq := q.attr.SQ
 	if !sq.HasSource() {
@@ -61,9 +61,9 @@ func (q *QP) refill() (got bool) {
 // doorbell will ring for them.
 func (q *QP) fetches() bool { return q.sourceMayHaveMore && q.attr.SQ.Len() < q.attr.SQ.Depth() }
 
-// refillWithoutOutbox gives a turn to the queue pairs that have no outbox and only flush the
-// requests in their sources: they have no path, or no datagram that can be sent. It returns the
-// charge in bytes. The lock is held.
+// refillWithoutOutbox gives a turn to the queue pairs in noOutbox, until the charge reaches most
+// bytes. They only flush the requests in their sources: they have no path, or no datagram that can
+// be sent. It returns the charge in bytes. The lock is held.
 func (s *shard) refillWithoutOutbox(most int) (bytes int) {
 	before := s.fetched
 	for n := s.noOutbox.len; n > 0 && bytes < most; n-- {
@@ -81,17 +81,17 @@ func (q *QP) OnFirstPacket(f func()) {
 	q.first = f
 }
 
-// ShareReceives limits each sender to its share of the free receives of a datagram queue pair;
-// see [admit.FairShare]. receives is their number. The owner calls ReceivesRead when they are
-// free again.
+// ShareReceives limits each sender to its share of the free receives of a datagram queue pair; see
+// [admit.FairShare]. receives is the number of all its receives. The owner calls ReceivesRead for
+// each datagram that was read.
 func (q *QP) ShareReceives(receives int) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
 	q.fair = admit.NewFairShare(receives)
 }
 
-// ReceivesRead reports that one datagram of each of the senders was read, so they may send as
-// many more.
+// ReceivesRead records that one datagram was read for each entry of senders, so these senders may
+// send more. An address may occur several times.
 func (q *QP) ReceivesRead(senders []netip.Addr) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 // AsyncEvent is an event that no completion reports.
 type AsyncEvent struct {
 	Type qp.EventType
-	// The object of the event; all are nil or 0 for an event of the device.
+	// Object of the event: one of the following; all are nil or 0 for an event of the device.
 	QP   *QP
 	CQ   *CQ
 	SRQ  *SRQ
@@ -31,17 +31,16 @@ type eventKey struct {
 	typ    qp.EventType
 }
 
-// events is the queue of asynchronous events of a device. A slow or absent reader costs no
-// memory: an event that was not read yet replaces an earlier one of the same type and object, and
-// those of a closed object are dropped. So there are never more than a few events per existing
-// object.
+// events is the queue of asynchronous events of a device. A slow or absent reader costs no memory:
+// of several unread events of the same type and object only the latest is kept, and unread events
+// of a closed object are dropped. So there are never more than a few events per existing object.
 type events struct {
 	mu     sync.Mutex
 	queue  list.List                  // guarded by mu: AsyncEvents, oldest first
 	at     map[eventKey]*list.Element // guarded by mu: element of queue for each key
 	closed bool                       // guarded by mu
-	// readers have queues of their own with the same events. Guarded by mu; a reader's mu is
-	// taken after it.
+	// readers get the same events in separate queues. Guarded by mu; a reader's own mu is taken
+	// after it.
 	readers map[*EventReader]struct{}
 
 	token signal.Signal
@@ -86,7 +85,7 @@ func (e *events) forget(object any) {
 	}
 }
 
-// close ends the queue and those of its readers. Closing again does nothing.
+// close ends the queue and the queues of its readers. Closing again does nothing.
 func (e *events) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -100,7 +99,8 @@ func (e *events) close() {
 	}
 }
 
-// next removes and returns the oldest event. over means that there will be no more.
+// next removes and returns the oldest event; ok is false if there is none. over is true if the
+// queue is closed and no event is left.
 func (e *events) next() (ev AsyncEvent, ok, over bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -157,7 +157,7 @@ func (e *events) await(ctx context.Context) (AsyncEvent, error) {
 // [Device.Event]. Its methods are safe for concurrent use.
 type EventReader struct {
 	*events
-	of *events
+	of *events // queue of the device
 }
 
 // NewEventReader returns a reader of the events from now on. Its queue is bounded like that of
@@ -209,8 +209,8 @@ func (s *srqSink) Event(t qp.EventType) {
 // Failure is the reason for which a queue pair went to ERR without a call of Modify. The zero
 // Failure means that it did not.
 type Failure struct {
-	Status qp.WCStatus  // of the completion that reported the failure, otherwise qp.WCSuccess
-	Event  qp.EventType // of a rejected request of the peer, if there was no completion
+	Status qp.WCStatus  // status of the completion that reported the failure, otherwise qp.WCSuccess
+	Event  qp.EventType // asynchronous event that reported it, if Status is qp.WCSuccess
 }
 
 // None reports whether f is zero: the queue pair has not failed.
@@ -224,7 +224,7 @@ func (q *QP) Failure() Failure {
 	return q.failure
 }
 
-// failed records the first failure of q. The lock is held.
+// failed records f if it is the first failure of q since RESET. The lock is held.
 func (q *QP) failed(f Failure) {
 	if q.failure.None() {
 		if q.failure = f; q.onFailure != nil {
@@ -245,7 +245,7 @@ func failsQP(t qp.EventType) bool {
 	return t == qp.EventQPFatal || t == qp.EventQPReqErr || t == qp.EventQPAccessErr
 }
 
-// lostCQs are overflowed CQs whose queue pairs in one shard are yet to fail.
+// lostCQs are the overflowed CQs that failUsers of a shard has not yet handled.
 type lostCQs struct {
 	any atomic.Bool // cqs is not empty
 	mu  sync.Mutex
@@ -253,7 +253,7 @@ type lostCQs struct {
 }
 
 // lostCompletion records that c was full, or in error, when a completion was added. failUsers
-// handles the consequences later, because the call of the machine that added it has not returned. A
+// handles the consequences later, because the machine that added the completion is still running. A
 // shard's lock is held.
 func (d *Device) lostCompletion(c *CQ) {
 	for _, s := range d.shards {
@@ -305,8 +305,8 @@ func (s *shard) failUsers(now transport.Time) {
 	}
 }
 
-// usersOf returns the queue pairs that complete into c and can still fail, in the order of their
-// numbers.
+// usersOf returns the queue pairs that complete into c and are neither in RESET nor in ERR, in the
+// order of their numbers.
 func (s *shard) usersOf(c *CQ) []*QP {
 	var out []*QP
 	for _, q := range s.qps.All {
@@ -319,7 +319,8 @@ func (s *shard) usersOf(c *CQ) []*QP {
 	return out
 }
 
-// OnFailure makes q call f when it fails, with the lock of its shard held: f must not wait.
+// OnFailure makes q call f at its first failure since RESET, with the lock of q's shard held: f
+// must not wait.
 func (q *QP) OnFailure(f func()) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()

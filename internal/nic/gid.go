@@ -19,16 +19,16 @@ import (
 type gid struct {
 	index int
 	local netip.Addr // without zone
-	zone  string     // of a link-local address
+	zone  string     // zone of a link-local address
 	most  qp.MTU     // largest path MTU that the device offers, 0: any
 
 	// Changed with Device.linking, all shards' locks and Device.table held, read with any of
 	// them.
 	link      packet.Link    // nil while the address is absent
 	queues    []packet.Queue // receive queues of link, one per shard, or nil
-	wire      *attachedLink  // of link
-	caps      packet.Caps    // of link, or of the last one
-	mtu       qp.MTU         // largest path MTU of link, or of the last one
+	wire      *attachedLink  // attachedLink of link
+	caps      packet.Caps    // capabilities of link, or of the previous link
+	mtu       qp.MTU         // largest path MTU of link, or of the previous link
 	errAbsent error          // error for uses of the entry while its address is absent
 	removedAt uint64         // Device.departures when the address was removed: a larger number is later
 
@@ -42,8 +42,8 @@ type gid struct {
 // entry whose address is absent has none left.
 type lease struct{ of *gid }
 
-// newGID returns the entry of a link, without its index. most is the upper limit of the path MTU,
-// 0: none.
+// newGID returns an entry for l without index. most is the upper limit of the path MTU, 0: none. If
+// there are several shards, it splits l into one receive queue per shard if l supports that.
 func newGID(l packet.Link, most qp.MTU, shards int) (*gid, error) {
 	local, caps := l.Local(), l.Caps()
 	if !local.IsValid() {
@@ -76,8 +76,8 @@ func (g *gid) pathMTU(caps packet.Caps) (qp.MTU, error) {
 // addr returns the address with its zone.
 func (g *gid) addr() netip.Addr { return g.local.WithZone(g.zone) }
 
-// free reports whether the address of g is absent and nothing needs it back. All shards' locks and
-// table are held.
+// free reports whether another address may get the index of g: the address of g is absent, and no
+// queue pair or address handle refers to g. All shards' locks and table are held.
 func (d *Device) free(g *gid) bool {
 	for _, s := range d.shards {
 		if s.out[g.index].used() || d.loopback && s.loops[g.index].used() {
@@ -104,9 +104,9 @@ const maxGIDs = 256
 // smallestMTU is the smallest MTU of a network device that carries the smallest path MTU.
 const smallestMTU = int(qp.MinMTU) + 80
 
-// place returns the index for g in the table: the former one of its address, otherwise the next
-// unused one, otherwise that of the unused entry whose address has been absent for the longest
-// time. linking, all shards' locks and table are held.
+// place returns the index for g in the table: the former index of its address, otherwise a new
+// index, otherwise the index of the free entry (see free) whose address has been absent for the
+// longest time. linking, all shards' locks and table are held.
 func (d *Device) place(g *gid) (index int, err error) {
 	oldest := -1
 	for i, old := range d.gids {
@@ -146,8 +146,8 @@ func (d *Device) gidAt(index int) (*gid, error) {
 // errAbsent means that an address of the GID table is not present on this host.
 var errAbsent = errors.New("is away: this host does not have the address now")
 
-// setAbsent records that the address was removed. All locks that changes of the table need are
-// held.
+// setAbsent records that the address was removed; when is the value of removedAt. All locks that
+// changes of the table need are held.
 func (g *gid) setAbsent(when uint64) {
 	g.link, g.queues, g.wire, g.lease, g.removedAt = nil, nil, nil, nil, when
 	g.errAbsent = fmt.Errorf("GID %d (%v) %w", g.index, g.addr(), errAbsent)
@@ -240,15 +240,16 @@ func (q *QP) registerSender() {
 	}
 }
 
-// onFirstAccepted handles the first packet from q's peer: from now on the link keeps its state for
-// the peer. It does not do so earlier because requests for connections may have forged addresses.
+// onFirstAccepted handles the first packet that q has accepted from its peer: from now on the link
+// keeps state for the peer (packet.Hold). Before that, the address of the peer may come from a
+// forged connection request.
 func (q *QP) onFirstAccepted() {
 	q.peerSeen = true
 	packet.Hold(q.out.link, q.path.Dst)
 }
 
-// pathFor returns the outbox and the path that the queue pair will have with the attributes of a
-// that mask selects.
+// pathFor returns the outbox and the path that q will have once the attributes of a that mask
+// selects are set.
 func (q *QP) pathFor(a *qp.Attr, mask qp.AttrMask) (*outbox, packet.Path, error) {
 	out, path, mtu := q.out, q.path, q.attr.Attr.PathMTU
 	refuse := func(attr qp.AttrMask, format string, args ...any) error {
@@ -281,8 +282,9 @@ func (q *QP) pathFor(a *qp.Attr, mask qp.AttrMask) (*outbox, packet.Path, error)
 	return out, path, nil
 }
 
-// route returns the entry that an address vector refers to and the path to its peer, or, if group
-// is set, to a multicast group. A shard's lock or table is held.
+// route returns the entry that an address vector refers to and the path to its destination. If
+// group is set, that may be a multicast group, and a peer need not be admitted. A shard's lock or
+// table is held.
 func (d *Device) route(av *qp.AddressVector, group bool) (*gid, packet.Path, error) {
 	g, err := d.gidAt(int(av.SGIDIndex))
 	if err != nil {
@@ -308,9 +310,9 @@ func (d *Device) route(av *qp.AddressVector, group bool) (*gid, packet.Path, err
 	}, nil
 }
 
-// HopLimit returns the hop limit of the IP header for that of an address vector: 0 and 1 mean
-// [packet.DefaultHopLimit]. The kernel uses the route's and ignores that of an address vector;
-// tools such as ibv_rc_pingpong rely on that and set 1 or 0.
+// HopLimit returns the hop limit of the IP header for av, the hop limit of an address vector: 0 and
+// 1 mean [packet.DefaultHopLimit]. The kernel uses the hop limit of the route instead, so tools
+// such as ibv_rc_pingpong set 1 or 0.
 func HopLimit(av uint8) uint8 {
 	if av <= 1 {
 		return packet.DefaultHopLimit
@@ -337,9 +339,9 @@ func (d *Device) CreateAH(pd *mr.PD, av qp.AddressVector) (*transport.AH, error)
 	return transport.NewAH(pd, av, g.index, path, g.mtu, g.hold()), nil
 }
 
-// ReplyVector returns the address vector for a reply to a datagram with the given header, from
-// the address that it was sent to. If that is a multicast group, the reply is sent from the first
-// address of the same family and scope.
+// ReplyVector returns the address vector for a reply to a datagram with the given header. The reply
+// is sent from the destination address of the datagram. If that is a multicast group, the reply is
+// sent from the first address of the same family and scope.
 func (d *Device) ReplyVector(grh *transport.GRH) (qp.AddressVector, error) {
 	src, dst, class, err := grh.Origin()
 	if err != nil {
@@ -364,9 +366,9 @@ func (d *Device) ReplyVector(grh *transport.GRH) (qp.AddressVector, error) {
 }
 
 const (
-	// ecnBits of a traffic class describe what happened to one packet on its path (RFC 3168), so
-	// they are not copied to the reply.
+	// ecnBits is the mask of the ECN field in a traffic class. The field describes what happened to
+	// one packet on its path (RFC 3168), so it is not copied to the reply.
 	ecnBits = 3
-	// ecnCE is their value if a switch on the path was congested.
+	// ecnCE is the value of the ECN field if a switch on the path was congested.
 	ecnCE = 3
 )

@@ -19,16 +19,16 @@ import (
 // (drive): one goroutine at a time, the one that holds mu.
 type inbox struct {
 	*gid
-	shard *shard        // shard that most packets of this receiver belong to; others get theirs after it
+	shard *shard        // shard of most packets of the inbox; packets for other shards are processed after its own
 	wire  *attachedLink // link received from; for a multicast inbox, the link whose Join created it
 	from  packet.Receiver
 	to    netip.Addr // destination of its frames: the address of the link or of the group
 	group *group     // nil for a link
 
-	// If several goroutines may receive (see drive), shared is set and mu guards the fields below
-	// it.
+	// If several goroutines may receive (see drive), shared is set and the receiver holds mu, which
+	// guards the fields below mu.
 	shared  packet.Shared // nil: only run receives
-	polled  bool          // a poller processes the batch
+	polled  bool          // a poller, not run, processes the batch
 	spinner spinner
 	mu      sync.Mutex
 	rb      *packet.RecvBatch
@@ -37,8 +37,9 @@ type inbox struct {
 	count   received  // counts of this batch, not yet added to the shard's
 	full    uint64    // packets of the previous batch that were dropped because another shard was busy
 
-	// Bit masks of the other shards that packets of the batch are for: packets from the peer of
-	// their queue pair, and datagrams.
+	// Bit masks of the other shards, by index, for which the batch has packets: strays for packets
+	// from the peer of their queue pair and for multicasts, datagrams for packets to datagram queue
+	// pairs.
 	strays, datagrams uint64
 }
 
@@ -60,13 +61,14 @@ func newInbox(g *gid, s *shard) *inbox {
 	}
 }
 
-// newQueueInbox returns the inbox of one of several receive queues of g's link, the one for s.
+// newQueueInbox returns the inbox of from, the receive queue of g's link for shard s.
 func newQueueInbox(g *gid, s *shard, from packet.Queue) *inbox {
 	in := newInbox(g, s)
 	in.from, in.shared = nil, from
 	return in
 }
 
+// newGroupInbox returns the inbox of group g, which via's link has joined with the membership from.
 func newGroupInbox(via *gid, s *shard, from packet.Receiver, g *group) *inbox {
 	in := newInbox(via, s)
 	in.from, in.to, in.group, in.shared = from, g.addr, g, nil
@@ -101,7 +103,8 @@ func (in *inbox) over() {
 	defer in.mu.Unlock()
 }
 
-// turn waits for a batch and processes it, and those that arrive during the busy-poll after it.
+// turn waits for a batch, processes it, and processes the batches that arrive during the busy-poll
+// that follows.
 func (in *inbox) turn() error {
 	if in.shared == nil {
 		if err := in.from.Recv(in.rb); err != nil {
@@ -131,8 +134,8 @@ func (in *inbox) yieldForAnswers() {
 	}
 }
 
-// ended reports whether err is that of a receiver that the device itself closed while the device
-// stays open: the link was removed or the group left.
+// ended reports whether err results from closing the receiver while the device stays open: the
+// device has removed the link or left the group.
 func (in *inbox) ended(err error) bool {
 	if !errors.Is(err, net.ErrClosed) {
 		return false
@@ -189,7 +192,8 @@ func (in *inbox) deliver() bool {
 	return len(good) > 0
 }
 
-// lose returns the number of packets in good for s, whose memory stalls.
+// lose returns the number of packets in good for s. They are dropped, because the memory of s
+// stalls.
 func (in *inbox) lose(s *shard, good []arrival) (n uint64) {
 	for i := range good {
 		if in.group != nil || s.dev.shardOf(good[i].packet.DestQP) == s {
@@ -200,8 +204,8 @@ func (in *inbox) lose(s *shard, good []arrival) (n uint64) {
 }
 
 const (
-	// handTime is the time after which a receiver lets other goroutines have the lock: memory of a
-	// file may wait for a disk at each packet, and a batch may have thousands of packets.
+	// handTime is the time after which a receiver releases the lock for a moment: memory of a file
+	// may wait for a disk at each packet, and a batch may have thousands of packets.
 	handTime = transport.Time(time.Millisecond)
 	// handPackets is the number of packets processed between checks of the time.
 	handPackets = 16
@@ -246,13 +250,13 @@ func (in *inbox) hand(s *shard, good []arrival) {
 }
 
 // heldLong reports whether other goroutines should get the lock before packet i is processed; since
-// is the time from which on the lock has been held.
+// is the time when the lock was taken.
 func (s *shard) heldLong(i int, since transport.Time) bool {
 	return i%handPackets == handPackets-1 && s.dev.now()-since > handTime
 }
 
-// yieldLock lets other goroutines have the lock after packets have been received, and returns the
-// time after that.
+// yieldLock releases the lock for other goroutines between received packets, takes it again, and
+// returns the time then.
 func (s *shard) yieldLock(now transport.Time) transport.Time {
 	s.storeBatch.Settle()
 	s.flushFresh(now)
@@ -303,15 +307,15 @@ func (in *inbox) check() (n int) {
 
 // The only entry of the P_Key table is 0xffff, full member of the default partition. Two P_Keys
 // match if their low 15 bits are equal and at least one of them is that of a full member (IBA
-// 10.9.3); the device's own always is.
+// 10.9.3), as the P_Key of the device is.
 const (
 	defaultPartition = 0x7fff
 	fullMember       = 0x8000
 )
 
-// icrcRight checks the ICRC of a decoded frame. If the link did not see the IPv4 header, it tries
-// the identification that the link guesses; any other one for which the ICRC would be correct is
-// accepted too and stored in f.
+// icrcRight reports whether the ICRC of a decoded frame is correct. If the link did not see the
+// IPv4 header, the identification in f is a guess: icrcRight then also accepts any other
+// identification with which the ICRC is correct, and stores it in f.
 func (in *inbox) icrcRight(f *packet.Received) bool {
 	b := f.Data
 	end := len(b) - bth.ICRCLen
@@ -336,8 +340,8 @@ func (in *inbox) icrcRight(f *packet.Received) bool {
 }
 
 // receive passes packet a to its queue pair. out is the shard's outbox of the GID table entry at
-// which the packet arrived; a connected queue pair accepts only packets of its own entry. The lock
-// is held.
+// which the packet arrived; a connected queue pair accepts only packets that arrive at the entry it
+// uses. The lock is held.
 func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 	q := s.qps.Get(a.packet.DestQP)
 	switch {
@@ -371,8 +375,8 @@ func (s *shard) receive(now transport.Time, out *outbox, a *arrival) {
 	}
 }
 
-// receiveKeyed passes p to q's machine, with exclusive access to the keys if p may invalidate one.
-// taken is false if p cannot be received now because the memory of another shard stalls.
+// receiveKeyed passes p to q's machine, with exclusive access to the keys if p may invalidate a
+// key. taken is false if p cannot be received now because the memory of another shard stalls.
 func (s *shard) receiveKeyed(q *QP, now transport.Time, p *bth.Packet) (v transport.Verdict, taken bool) {
 	if q.keyed == nil || !q.keyed.Invalidates(p) {
 		return q.machine.Receive(now, p), true

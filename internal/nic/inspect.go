@@ -14,10 +14,11 @@ import (
 )
 
 // The List functions describe objects of the device. They fill the slice that the caller has
-// allocated, as far as it reaches: nothing is allocated under a lock that the data path needs. Each
-// object is described at one moment; objects may be created and closed meanwhile and between two
-// calls. Numbers ascend in order of creation and are never reused, so a caller that continues after
-// the last number it received sees exactly once every object that existed all the time.
+// allocated, as far as it reaches: nothing is allocated under a lock that the data path needs. The
+// data of one object are those of one moment; objects may be created and closed during a call and
+// between two calls. Numbers ascend in order of creation and are never reused, so a caller that
+// continues after the last number it received sees exactly once every object that existed all the
+// time.
 
 // QPInfo describes a queue pair.
 type QPInfo struct {
@@ -25,7 +26,7 @@ type QPInfo struct {
 	QPN       bth.QPN
 	Type      qp.Type
 	State     qp.State
-	PD        uint32
+	PD        uint32        // ID of the protection domain
 	Age       time.Duration // time since creation
 	GIDIndex  int           // -1 without an address vector
 	Local     netip.Addr    // invalid without an address vector
@@ -33,6 +34,8 @@ type QPInfo struct {
 	RemoteQPN bth.QPN
 	PathMTU   qp.MTU
 
+	// Up to Early, the fields are those of [transport.Progress]. Queue lengths and depths are in
+	// work requests.
 	SendPSN, AckPSN, RecvPSN bth.PSN
 	Window                   uint32
 	Reads                    int
@@ -42,14 +45,14 @@ type QPInfo struct {
 	SendQueue, SendDepth     int
 	RecvQueue, RecvDepth     int    // of the SRQ, if there is one
 	SRQ                      uint64 // number of the SRQ, 0: none
-	SendCQ, RecvCQ           uint64
+	SendCQ, RecvCQ           uint64 // numbers of the CQs
 	Counters                 transport.Counters
 }
 
 // ListQPs describes up to len(dst) queue pairs whose Number is above after, and returns how many.
 // Those of a shard whose lock is held by a slow memory access are left out.
 func (d *Device) ListQPs(after uint64, dst []QPInfo) int {
-	last := d.made.Load() // a later one may be in a shard that was already examined
+	last := d.made.Load() // later queue pairs may be in a shard that was already examined
 	if len(d.shards) == 1 {
 		return d.shard0().list(after, last, dst)
 	}
@@ -114,14 +117,14 @@ func (d *Device) ListKeys(after uint64, dst []mr.KeyInfo) int {
 type CQInfo struct {
 	Number     uint64
 	Len, Depth int
-	Users      int // send and receive queues that complete here
-	Waiting    int // goroutines in Wait
-	Channel    bool
+	Users      int  // send and receive queues that complete here
+	Waiting    int  // goroutines in Wait
+	Channel    bool // created on a completion channel
 	Overflowed bool
 }
 
-// ListCQs describes completion queues with numbers above after. The only lock of the data path
-// that it takes is that of one CQ after the other.
+// ListCQs describes completion queues with numbers above after. Of the locks of the data path, it
+// takes only those of the CQs, one after the other.
 func (d *Device) ListCQs(after uint64, dst []CQInfo) (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -144,14 +147,14 @@ func (d *Device) ListCQs(after uint64, dst []CQInfo) (n int) {
 // SRQInfo describes a shared receive queue.
 type SRQInfo struct {
 	Number     uint64
-	PD         uint32
+	PD         uint32 // ID of the protection domain
 	Len, Depth int
 	Limit      int // limit armed for SRQ_LIMIT_REACHED, 0: none
 	Users      int // queue pairs
 }
 
-// ListSRQs describes shared receive queues with numbers above after. For those of a shard whose
-// memory stalls it sets only the number and the protection domain.
+// ListSRQs describes shared receive queues with numbers above after. If the memory of a queue's
+// shard stalls, it sets only the number and the protection domain.
 func (d *Device) ListSRQs(after uint64, dst []SRQInfo) int {
 	list := make([]*SRQ, 0, len(dst))
 	d.mu.Lock()
@@ -181,8 +184,8 @@ type GroupInfo struct {
 	Members []bth.QPN
 }
 
-// ListGroups describes the multicast groups. The addresses are those of one moment, the members
-// of each group those of a later one.
+// ListGroups describes the multicast groups. All addresses are read at one moment and the members
+// of each group later; groups without members by then are left out.
 func (d *Device) ListGroups() []GroupInfo {
 	d.groups.mu.Lock()
 	list := slices.Collect(maps.Values(d.groups.joined))

@@ -22,7 +22,8 @@ import (
 // be the peer.
 //
 // Machines work as they do over a link, so a queue pair may use loopback while its peer uses the
-// link. That happens if the address of one was added to the device after the other was connected.
+// link. That happens if the address of one queue pair was added to the device after the other queue
+// pair was connected.
 
 var errNotHere = errors.New("the address of the peer is no longer one of this device")
 
@@ -31,7 +32,8 @@ var errNotHere = errors.New("the address of the peer is no longer one of this de
 const maxLoopFlush = transport.Time(time.Millisecond)
 
 // outboxFor returns the outbox of s for entry index of the GID table and a queue pair whose peer is
-// at dst: that of the link, or the loopback outbox if dst is an address of the device.
+// at dst: the loopback outbox if dst is an address of the device and the link permits loopback,
+// otherwise the outbox of the link.
 func (s *shard) outboxFor(index int, dst netip.Addr) *outbox {
 	if s.dev.loopback && packet.LoopsBack(s.out[index].link) {
 		if s.loopbackAt(dst.WithZone("")) != nil {
@@ -51,8 +53,8 @@ func (s *shard) loopbackAt(addr netip.Addr) *outbox {
 	return nil
 }
 
-// flushLoops is flushSome for the loopback outboxes. Delivery by one can make queue pairs of
-// others ready, so all share one budget of bytes.
+// flushLoops is flushSome for the loopback outboxes. Delivery from one outbox can make queue pairs
+// of other outboxes ready, so all outboxes share one budget of bytes.
 func (s *shard) flushLoops(now transport.Time, bytes int, all bool, most transport.Time) {
 	most = min(most, maxLoopFlush)
 	for i, idle, at := 0, 0, now; bytes > 0 && idle < len(s.loops) && at-now <= most; i++ {
@@ -68,7 +70,7 @@ func (s *shard) flushLoops(now transport.Time, bytes int, all bool, most transpo
 }
 
 // deliverLocally passes the frames of the batch to their queue pairs and empties the batch, which
-// must not be empty before. The GID of the outbox must have a link.
+// must not be empty when it is called. The GID of the outbox must have a link.
 func (o *outbox) deliverLocally(s *shard, now transport.Time) {
 	b := o.batch
 	if packet.SeesLoops(o.link) {
@@ -101,7 +103,8 @@ func (o *outbox) deliverLocally(s *shard, now transport.Time) {
 	b.Reset()
 }
 
-// receiveLooped passes frame i of o's batch to its queue pair.
+// receiveLooped passes frame i of o's batch to its queue pair; to is the outbox of the destination
+// address.
 func (s *shard) receiveLooped(now transport.Time, o, to *outbox, i int) {
 	a, b := &s.loopScratch, o.batch
 	a.src = o.local
@@ -121,7 +124,8 @@ func (s *shard) receiveLooped(now transport.Time, o, to *outbox, i int) {
 	s.receiveFrom(now, o.ends[i].from, to, a)
 }
 
-// decodeLooped decodes an unsealed frame of this device. It borrows the payload.
+// decodeLooped decodes f, a frame of this device without ICRC, into a, which borrows the payload.
+// It returns false, and counts the frame, if f is malformed.
 func (s *shard) decodeLooped(a *arrival, f *packet.Frame) bool {
 	if len(f.Payload) > 1 {
 		f.Flatten(0)
@@ -185,7 +189,7 @@ func (s *shard) receiveCrossed() {
 			continue
 		}
 		to := s.loops[f.To]
-		if to.link == nil { // it was removed meanwhile
+		if to.link == nil { // the link was removed meanwhile
 			s.dev.lost(s, now, 1, to.errAbsent)
 			continue
 		}

@@ -29,24 +29,24 @@ type sentNotifier interface {
 	Sent(now transport.Time) (more bool)
 }
 
-// An invalidator is a machine whose peer can invalidate keys. Invalidates reports whether
-// receiving p may invalidate one.
+// An invalidator is a machine whose peer can invalidate keys. Invalidates reports whether receiving
+// p may invalidate a key.
 type invalidator interface {
 	Invalidates(p *bth.Packet) bool
 }
 
-// A responseSource is a machine whose peer can request data. HasResponses reports whether
-// responses are left to send. While HoldReplays is set, responses that the peer has requested
-// repeatedly wait. Replayed returns how many packets of such responses the last Transmit
-// appended, and whether it held some back.
+// A responseSource is a machine whose peer can request data. HasResponses reports whether responses
+// are left to send. After HoldReplays(true), responses that the peer has requested repeatedly wait
+// until HoldReplays(false). Replayed returns how many packets of such responses the last Transmit
+// appended, and whether Transmit held any back.
 type responseSource interface {
 	HasResponses() bool
 	HoldReplays(hold bool)
 	Replayed() (packets int, held bool)
 }
 
-// An ackHolder is a machine whose acknowledgements can be delayed. HoldACK reports whether it has
-// only an acknowledgement to send and that may wait for a moment.
+// An ackHolder is a machine whose acknowledgements can be delayed. HoldACK reports whether the
+// machine has nothing to send but an acknowledgement that may wait for a moment.
 type ackHolder interface {
 	HoldACK() bool
 }
@@ -59,8 +59,9 @@ type sharer interface {
 	Blocked() bool
 }
 
-// A datagramMachine has no peer: each request is sent by the link that Link returns, and packets
-// are received from any host, with their network header.
+// A datagramMachine has no peer. Link returns the index in the GID table for the next datagram; ok
+// is false if there is no datagram to send. Packets are received from any host, with their network
+// header.
 type datagramMachine interface {
 	Link() (index int, ok bool)
 	ReceiveFrom(now transport.Time, p *bth.Packet, grh *transport.GRH) transport.Verdict
@@ -103,8 +104,9 @@ type Observer interface {
 	Changed(q bth.QPN, from, to qp.State)
 }
 
-// observe makes o, if it is not nil, observe the completions of q: observedCQs replace its CQs. For
-// the changes of its state, enter wraps its machine in an observed.
+// observe makes o, if it is not nil, observe the completions of q: it replaces q's CQs by
+// observedCQs. The changes of q's state are observed through its machine, which shard.enter wraps
+// in an observed.
 func (q *QP) observe(o Observer) {
 	if o == nil {
 		return
@@ -175,7 +177,8 @@ func (m *observedDatagrams) ReceiveFrom(now transport.Time, p *bth.Packet, grh *
 	return v
 }
 
-// cause returns the work request of a request packet, nil for other packets.
+// cause returns the work request of the request packet with the given header, nil for other
+// packets.
 func (m *observed) cause(header []byte) *qp.SendWQE {
 	if len(header) < bth.BTHLen || !bth.Opcode(header[0]).Info().Request() {
 		return nil
@@ -199,7 +202,7 @@ type observedCQ struct {
 	qp.CompletionSink
 	q     *QP
 	o     Observer
-	sends bool
+	sends bool // CQ of q's sends, not of its receives
 }
 
 func (c *observedCQ) Complete(wc *qp.WC) {

@@ -22,7 +22,7 @@ func (d *Device) unlockKeys() {
 	d.unlockAll()
 }
 
-// Register adds memory to the key table; see [mr.Table.Register]. No shard waits for it.
+// Register adds memory to the key table; see [mr.Table.Register]. It delays no shard.
 func (d *Device) Register(pd *mr.PD, mem mr.Memory, iova, length uint64, access mr.Access) (*mr.Region, error) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -102,8 +102,8 @@ func (d *Device) FastKey(f *mr.FastRegion) (key uint32, registered bool) {
 	return f.Key(), f.Registered()
 }
 
-// PostBind posts wr, a bind of the type 1 window w under the next key, and returns that key.
-// Queued binds of the same window that have not started are taken into account.
+// PostBind posts wr, which binds the type 1 window w under its next key, and returns that key. If
+// binds of the window are queued and not started, the key is the one after theirs.
 func (q *QP) PostBind(w *mr.Window, wr *qp.SendWR) (key uint32, err error) {
 	s := q.shard
 	s.lock()
@@ -139,20 +139,20 @@ const (
 	// queryLockTimeout limits the wait of a query of the device, which then returns incomplete
 	// data.
 	queryLockTimeout = time.Second
-	// lockTries is the number of attempts of lockWithin before it blocks, which costs two
-	// goroutine switches.
+	// lockTries is the number of times that lockWithin tries to lock before it starts a goroutine
+	// that waits, which costs two goroutine switches.
 	lockTries = 64
 )
 
 // mutex is a sync.Mutex that can be locked with a time limit.
 type mutex struct {
 	sync.Mutex
-	timedOut atomic.Bool // a lockWithin timed out, and no goroutine that it started has had the lock since
+	timedOut atomic.Bool // a lockWithin timed out, and its goroutine still waits for the lock
 }
 
 // lockWithin locks m and returns true, or returns false if that takes longer than limit. After a
-// timeout, further calls return false without waiting, until the goroutine of the first one has had
-// the lock.
+// timeout, further calls that find m locked return false without waiting, until the goroutine that
+// the first call started has had the lock.
 func (m *mutex) lockWithin(limit time.Duration) bool {
 	for range lockTries {
 		switch {
@@ -191,7 +191,7 @@ func (m *mutex) lockWithin(limit time.Duration) bool {
 	return true
 }
 
-// await returns when the lock was free for a moment.
+// await waits until m is free, without keeping it locked.
 func (m *mutex) await() {
 	m.Lock()
 	defer m.Unlock()

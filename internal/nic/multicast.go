@@ -24,8 +24,8 @@ const (
 // after the lock of a shard.
 type groups struct {
 	mu     sync.Mutex
-	joined map[netip.Addr]*group // guarded by mu; nil at first
-	left   packet.Stats          // of ended memberships; guarded by mu
+	joined map[netip.Addr]*group // groups with members, nil at first; guarded by mu
+	left   packet.Stats          // sum of the counters of ended memberships; guarded by mu
 }
 
 // group is a multicast group. One inbox receives its packets and passes each to the shards that
@@ -36,18 +36,18 @@ type groups struct {
 // program of its host has joined.
 type group struct {
 	addr    netip.Addr
-	members []*QP           // guarded by groups.mu; those of each shard are also in shard.members
+	members []*QP           // guarded by groups.mu; the members of each shard are also in shard.members
 	shards  atomic.Uint64   // bit mask of the shards with members; changed with groups.mu held
 	via     *gid            // GID whose link has joined the group, nil: none; guarded by groups.mu
 	from    packet.Receiver // membership of the link, nil: none; guarded by groups.mu
 }
 
-// AttachMulticast makes q, of type UD, receive datagrams that are sent to the group gid with its
-// Q_Key. The device joins the group at the IP level when its first queue pair is attached: once, by
-// the first link of the group's address family, because all addresses of the device are those of
-// one port. When that link is removed, another one joins in its place; if there is none, the next
-// link of this family that is added joins. Datagrams sent meanwhile are missed. Attaching again
-// does nothing.
+// AttachMulticast makes q, of type UD, receive datagrams that are sent to the group gid with the
+// Q_Key of q. The device joins the group at the IP level when its first queue pair is attached:
+// once, by the first link of the group's address family, because all addresses of the device are
+// those of one port. When that link is removed, another one joins in its place; if there is none,
+// the next link of this family that is added joins. Datagrams sent meanwhile are missed. Attaching
+// again does nothing.
 func (q *QP) AttachMulticast(gid qp.GID) error {
 	addr, s, d := gid.Addr(), q.shard, q.shard.dev
 	if q.attr.Type != qp.UD {
@@ -90,7 +90,8 @@ func (g *group) receive(d *Device, via *gid, from packet.Receiver) {
 	d.running.Go(newGroupInbox(via, d.shard0(), from, g).run)
 }
 
-// attach adds q to a group that the device has members of; known is false if it has none.
+// attach adds q to the group addr if the group has members in the device; known reports whether it
+// has.
 func (a *groups) attach(q *QP, addr netip.Addr) (known bool, err error) {
 	q.shard.mu.Lock()
 	defer q.shard.mu.Unlock()
@@ -167,8 +168,8 @@ func (a *groups) leaveAll(q *QP) {
 	}
 }
 
-// leave removes q, a member, from a group, and the device too if q was the last. The lock of its
-// shard is held.
+// leave removes q, a member, from the group addr. If q was the last member, the device leaves the
+// group. The lock of q's shard is held.
 func (a *groups) leave(q *QP, addr netip.Addr) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -185,7 +186,7 @@ func (a *groups) leave(q *QP, addr netip.Addr) {
 	}
 }
 
-// leaveIP ends g's membership if it has one. The lock of the groups is held.
+// leaveIP ends the membership of a link in g, if there is one. The lock of the groups is held.
 func (a *groups) leaveIP(d *Device, g *group) {
 	if g.from == nil {
 		return
@@ -199,7 +200,7 @@ func (a *groups) leaveIP(d *Device, g *group) {
 	g.via, g.from = nil, nil
 }
 
-// partAll ends the memberships that were joined by via's link.
+// partAll ends all memberships of via's link.
 func (a *groups) partAll(d *Device, via *gid) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -256,8 +257,8 @@ func (d *Device) rejoin() {
 	}
 }
 
-// rejoined starts to receive from a group, unless the group has no members any more or the device
-// is closed.
+// rejoined starts to receive from a group and returns true. It returns false if the group has no
+// members any more or the device is closed.
 func (d *Device) rejoined(g *group, via *gid, from packet.Receiver) bool {
 	s := d.shard0()
 	s.mu.Lock()

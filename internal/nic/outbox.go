@@ -14,22 +14,23 @@ import (
 const (
 	// minBatch is the minimum capacity of a batch, in frames.
 	minBatch = 128
-	// flushBytes limits what is sent by one link before the lock is released, in bytes as frames
-	// are charged. With a quarter of it, a peer receives smaller batches and answers with more
+	// flushBytes limits what one outbox sends before the lock is released, in bytes as charged by
+	// outbox.transmit. With a quarter of it, a peer receives smaller batches and answers with more
 	// ACKs.
 	flushBytes = 1 << 20
-	// pumpTime limits the time that the pump holds the lock beyond one batch: memory of a file
-	// may wait for a disk at each page.
+	// pumpTime is the time after which the pump begins no further batch before it releases the
+	// lock: memory of a file may wait for a disk at each page.
 	pumpTime = transport.Time(time.Millisecond)
-	// backlogFlushBytes is the limit for the pump of a shard with a backlog (shard.backlogged): in
-	// between, the receiver gets the lock and takes packets as fast as they arrive.
+	// backlogFlushBytes is used instead of flushBytes by the pump of a shard with a backlog
+	// (shard.backlogged), so that the receiver gets the lock more often and takes packets as fast
+	// as they arrive.
 	backlogFlushBytes = 64 << 10
-	// backlogFrames is the number of frames in a received batch from which the shard has a backlog:
+	// backlogFrames is the minimum number of frames in a received batch that indicates a backlog:
 	// half of what the UDP link receives at once.
 	backlogFrames = 32
-	// backlogTime is the maximum duration of that state. On a single processor, if other goroutines
-	// always run, the runtime checks only every 10 ms whether there are packets for a sleeping
-	// receiver.
+	// backlogTime is the time for which the shard has a backlog after such a batch. On a single
+	// processor, if other goroutines always run, the runtime checks only every 10 ms whether there
+	// are packets for a sleeping receiver.
 	backlogTime = transport.Time(20 * time.Millisecond)
 	// maxFlattened is the maximum length in bytes of a frame whose pieces are copied into one: for
 	// short pieces a copy is faster than gathering by the kernel.
@@ -41,17 +42,17 @@ const (
 type outbox struct {
 	*gid
 	batch   *packet.Batch
-	pending packet.PendingReporter // the link, or the shard's queue of it, if it is one; nil without a link
+	pending packet.PendingReporter // the link or the shard's queue of it, if that is a PendingReporter; else nil
 	seeds   seeds
-	batches atomic.Uint64 // batches delivered from the link, or the shard's queue of it
+	batches atomic.Uint64 // number of batches received from the link, or from the shard's queue of it
 	users   int           // connected queue pairs that use the outbox
-	rxFrom  *outbox       // outbox whose batches may contain packets for the shard: this one, or shard 0's
-	loops   bool          // peers of its queue pairs are in the device and get frames without the link
+	rxFrom  *outbox       // outbox whose batches counts packets for this shard: this one, or shard 0's
+	loops   bool          // a loopback outbox: the peers of its queue pairs are in the device
 	ends    []ends        // source and destination of the frames in the batch, if loops is set
 
 	turns // the ready queue pairs
 
-	awaitingSent []*QP // queue pairs in the batch whose requests complete once it is sent
+	awaitingSent []*QP // queue pairs in the batch whose requests complete once the batch is sent
 }
 
 // ends has the QPNs of the queue pairs that a frame comes from and goes to.
@@ -84,20 +85,20 @@ func (o *outbox) connect(s *shard) {
 // only a minimal batch.
 func (o *outbox) disconnect() { o.pending, o.batch = nil, packet.NewBatch(1) }
 
-// used reports whether a queue pair needs o to remain.
+// used reports whether a queue pair uses o.
 func (o *outbox) used() bool { return o.users > 0 || !o.empty() }
 
-// behind reports whether the link has packets that may not have been processed. It is a system
+// behind reports whether the link has packets that may not have been processed. It makes a system
 // call.
 func (o *outbox) behind() bool { return o.pending != nil && o.pending.Pending() }
 
-// transmit fills one batch from the ready queue pairs, all or only the fresh ones, up to a budget
-// in bytes as frames are charged, and sends it. It returns the charge, at least minCharge, so
-// that every call uses up some of the budget.
+// transmit fills one batch with frames of the ready queue pairs, of all or only of the fresh ones,
+// until their charge reaches budget bytes, and sends the batch. It returns the charge, at least
+// minCharge, so that every call uses up some of the budget.
 //
 // On a link with segmentation offload, frames of equal length to one peer are sent as one UDP GSO
-// datagram. Such a train has packets of one queue pair only, because the kernel steers it to a
-// receive queue by its first packet.
+// datagram. Such a train has packets of one queue pair only, because the receiving kernel steers
+// the whole train to a receive queue by its first packet.
 func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (bytes int) {
 	before := s.fetched
 	for stuck := false; !o.batch.Full() && !stuck && bytes < budget &&
@@ -188,9 +189,9 @@ func (o *outbox) chargeOf(had int) (bytes int) {
 	return bytes
 }
 
-// transmit lets q's machine append to dst, which must be empty if q may change keys, because no
-// payload may be borrowed then. sent is false if the machine could not run because the memory of
-// another shard stalls.
+// transmit lets q's machine append up to limit frames to dst, which must be empty if q may change
+// keys, because no payload may be borrowed then. more reports whether the machine has more to send.
+// sent is false if the machine could not run because the memory of another shard stalls.
 func (s *shard) transmit(q *QP, now transport.Time, dst *packet.Batch, limit int) (more, sent bool) {
 	if !q.mayChangeKeys {
 		return q.machine.Transmit(now, &q.path, dst, limit), true
@@ -202,8 +203,8 @@ func (s *shard) transmit(q *QP, now transport.Time, dst *packet.Batch, limit int
 	return more, true
 }
 
-// postponed is the delay of a queue pair that could not change keys, or may not repeat responses
-// now.
+// postponed is the delay before the next try of a queue pair that could not change keys, or was not
+// allowed to repeat responses.
 const postponed = transport.Time(10 * time.Millisecond)
 
 // postpone makes q ready again after the delay postponed.
@@ -212,7 +213,8 @@ func (s *shard) postpone(q *QP, now transport.Time) {
 	s.timers.at(q, now, now+postponed)
 }
 
-// serves returns false for a queue pair whose next datagram is sent by another link.
+// serves reports whether q's next frame is sent by o: the next datagram of a datagram queue pair
+// may be for another entry.
 func (o *outbox) serves(q *QP) bool {
 	if q.dgram == nil {
 		return true
@@ -285,12 +287,12 @@ func (o *outbox) seal(f *packet.Frame) {
 	appendICRC(f, state)
 }
 
-// sealJoined is seal for a frame whose bytes are contiguous: one pass computes the ICRC.
+// sealJoined is seal for a frame whose bytes are contiguous, in all: one pass computes the ICRC.
 func (o *outbox) sealJoined(f *packet.Frame, all []byte) {
 	appendICRC(f, bth.ICRC(o.seed(f, len(all)), all))
 }
 
-// seed returns the seed of the ICRC of f, which has n bytes without it.
+// seed returns the seed of the ICRC of f; n is the length of f without the ICRC.
 func (o *outbox) seed(f *packet.Frame, n int) uint32 {
 	return o.seeds.of(o.local, f.Path.Dst, f.SrcPort, f.ID, f.FlagsFragment, n+bth.ICRCLen)
 }

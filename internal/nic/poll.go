@@ -13,14 +13,14 @@ import (
 // the caller's goroutine, so no wake-up lies between a packet and its completion. The receiving
 // goroutines keep waiting meanwhile, so a device is also served while its program does not poll.
 
-// otherTurns is the number of successive polls of a CQ of which one goes to the next inbox in turn,
-// and all others to the last active one (see poller). The receiving goroutines serve all inboxes
-// too.
+// otherTurns is the interval, in polls of one CQ, at which a poll receives from the next inbox in
+// turn; all other polls receive from the last active one (see poller). The receiving goroutines
+// serve all inboxes too.
 const otherTurns = 16
 
 // pollable is the list of the inboxes that pollers may receive from.
 type pollable struct {
-	list atomic.Pointer[[]*inbox] // a change stores a new list, with all locks held
+	list atomic.Pointer[[]*inbox] // a change stores a new list, with all shards' locks held
 }
 
 func (p *pollable) all() []*inbox {
@@ -30,7 +30,7 @@ func (p *pollable) all() []*inbox {
 	return nil
 }
 
-// add lets pollers receive from in, if several goroutines can. All locks are held.
+// add lets pollers receive from in, if several goroutines can. All shards' locks are held.
 func (p *pollable) add(in *inbox) {
 	if in.shared == nil {
 		return
@@ -39,8 +39,8 @@ func (p *pollable) add(in *inbox) {
 	p.list.Store(&list)
 }
 
-// remove removes the inboxes of w. A poller that holds one finds its link closed. All locks are
-// held.
+// remove removes the inboxes of w. A poller that still has one of them finds the link closed. All
+// shards' locks are held.
 func (p *pollable) remove(w *attachedLink) {
 	list := slices.DeleteFunc(slices.Clone(p.all()), func(in *inbox) bool { return in.wire == w })
 	p.list.Store(&list)
@@ -104,9 +104,10 @@ func (d *Device) drive(p *poller) *inbox {
 // goroutines between polls.
 //
 // Busy-polling pays only if the next batch usually arrives during it. After each busy-poll in vain,
-// the receiver sleeps without busy-polling for a number of batches: twice as many as after the one
-// before, up to maxPause. A success ends that. So a link with sparse traffic costs one busy-poll
-// per maxPause batches, and a link without traffic costs nothing.
+// the receiver sleeps without busy-polling for a number of batches: twice as many as after the
+// previous one, up to maxPause. A busy-poll that finds a batch resets the number. So a link with
+// sparse traffic costs one busy-poll per maxPause batches, and a link without traffic costs
+// nothing.
 const maxPause = 64
 
 // maxPollerMisses is the number of times that pollers find the inbox taken before its goroutine
@@ -114,8 +115,8 @@ const maxPause = 64
 // polls once and then waits does not replace the busy-poll.
 const maxPollerMisses = 16
 
-// leastTry is less than the duration of one poll. It limits a busy-poll during which the clock does
-// not advance, as in tests with a clock of their own.
+// leastTry is the minimum duration that each attempt of a busy-poll counts, less than it takes. It
+// ends a busy-poll during which the clock does not advance, as in tests with a clock of their own.
 const leastTry = 100 * time.Nanosecond
 
 // lateTimer is the maximum delay of a timer while all goroutines of the process sleep: the runtime
@@ -150,9 +151,9 @@ func (s *spinner) missed() {
 	s.pause = s.length
 }
 
-// enough reports whether a busy-poll without a batch may end after the duration looked: after
-// maxSpin, except while a timeout of the shard is nearer than lateTimer. Then it ends after maxSpin
-// + lateTimer, because the runtime's timer could be late.
+// enough reports whether a busy-poll that has found no batch for the duration looked may end: after
+// maxSpin, except while a timeout of the shard is nearer than lateTimer. Then the busy-poll ends
+// after maxSpin + lateTimer, because the runtime's timer could be late.
 func (in *inbox) enough(now transport.Time, looked time.Duration) bool {
 	if looked < in.spinner.maxSpin || looked >= in.spinner.maxSpin+lateTimer {
 		return looked >= in.spinner.maxSpin

@@ -38,11 +38,11 @@ type QP struct {
 	first             func()         // called when the first packet arrives, then set to nil
 	failure           Failure        // first failure since RESET
 	onFailure         func()         // called when failure is set; may be nil
-	number            uint64         // position in shard.inOrder
+	number            uint64         // key in shard.inOrder
 	made              transport.Time // creation time
 
-	// The path to the peer, set with the address vector. Of these, a datagram queue pair has only
-	// out, the outbox of its next datagram.
+	// The path to the peer, set with the address vector. A datagram queue pair has only out, the
+	// outbox of its next datagram.
 	out      *outbox     // nil: none
 	path     packet.Path // frames in flight point to it
 	remote   netip.Addr  // path.Dst without its zone
@@ -58,9 +58,9 @@ type QP struct {
 
 	// Position in the shard's timers.
 	sooner, later *QP
-	slot          int16 // noSlot: none
-	wake          transport.Time
-	late          putOff // state of a timeout that was put off
+	slot          int16          // in the timer wheel, noSlot: none
+	wake          transport.Time // deadline in the timer wheel
+	late          putOff         // state of a timeout that was put off
 }
 
 // QPInit has the parameters of a new queue pair.
@@ -69,7 +69,7 @@ type QPInit struct {
 	PD             *mr.PD
 	SendCQ, RecvCQ *CQ
 	SRQ            *SRQ  // nil: the queue pair has its own receive queue, or Receives
-	User           *User // for type UD, for the SRQ, and for a shared source of receives; nil: none
+	User           *User // user that the queue pair and its SRQ belong to, nil: none
 	Cap            qp.Cap
 	SigAll         bool
 
@@ -168,7 +168,7 @@ func (s *shard) enter(q *QP) error {
 	return nil
 }
 
-// holdQueues adds q to the user counts of its CQs and its SRQ; after an error, of none.
+// holdQueues counts q as a user of its CQs and its SRQ. After an error, it is counted nowhere.
 func (q *QP) holdQueues() error {
 	if err := q.sendCQ.hold(); err != nil {
 		return fmt.Errorf("the send CQ: %w", err)
@@ -315,8 +315,8 @@ func (q *QP) Query() (qp.Attr, qp.Cap) {
 const pipelined = 8
 
 // PostSend queues the work requests and, unless many are outstanding, sends in the caller's
-// goroutine what may be sent now. It returns the number of requests queued; after an error, the
-// request at that index was rejected and later ones were not examined.
+// goroutine what may be sent now. It returns the number n of requests queued; after an error,
+// wrs[n] was rejected and later requests were not examined.
 func (q *QP) PostSend(wrs []*qp.SendWR) (n int, err error) {
 	q.shard.lock()
 	defer q.shard.unlock()
@@ -352,7 +352,7 @@ func (q *QP) postSend(wrs []*qp.SendWR) (n int, err error) {
 	return n, err
 }
 
-// begin sends the posted requests, or leaves that to the pump if the queue pair was busy.
+// begin sends the posted requests or, if busy is set, leaves that to the pump.
 func (q *QP) begin(busy bool) {
 	s := q.shard
 	s.markReady(q)

@@ -15,13 +15,13 @@ import (
 // ready for use.
 //
 // After packets were received, the receiving goroutine transmits for the queue pairs of the fresh
-// list, and for one that is the only one ready and has no READ to answer (shard.continuesTurn). The
-// pump transmits for all others, so requests of a peer keep the receiver from other packets for at
-// most one turn of a queue pair.
+// list, and for a queue pair that is the only one ready and has no READ to answer
+// (shard.continuesTurn). The pump transmits for all others, so requests of a peer keep the receiver
+// from other packets for at most one turn of a queue pair.
 type turns struct {
-	fresh readyList // have credit in this round
-	begun readyList // have begun a turn that the pump continues
-	spent readyList // have used up their credit and wait for the next round
+	fresh readyList // queue pairs with credit in this round
+	begun readyList // queue pairs that have begun a turn; only the pump continues it
+	spent readyList // queue pairs without credit, which wait for the next round
 	round uint32
 	left  int // queue pairs in spent that have their turn before the round ends
 	repeats
@@ -42,7 +42,7 @@ type turn struct {
 	list   *readyList // list that contains the queue pair, nil: none
 	next   *QP        // next in list
 	round  uint32     // round that credit belongs to
-	credit int        // bytes that it may still send in the round; negative if it has sent more
+	credit int        // charge, in bytes, left for the round; negative if more was sent
 }
 
 // empty reports whether no queue pair is ready.
@@ -53,10 +53,10 @@ func (t *turns) empty() bool {
 // has reports whether pop(all) would return a queue pair.
 func (t *turns) has(all bool) bool { return t.fresh.head != nil || all && !t.empty() }
 
-// single reports whether only one queue pair is ready and it has only requests to send. It does not
-// delay other queue pairs, and its program limits what it posts, whereas a peer may request READ
-// responses without end. A queue pair that may change keys does not qualify: it keeps all shards
-// waiting.
+// single reports whether only one queue pair is ready and it has only requests to send. Such a
+// queue pair does not delay others, and its program limits what it posts, whereas a peer may
+// request READ responses without end. A queue pair that may change keys does not qualify: it keeps
+// all shards waiting.
 func (t *turns) single() bool {
 	q := t.spent.head
 	if q == nil {
@@ -66,7 +66,7 @@ func (t *turns) single() bool {
 		(q.reads == nil || !q.reads.HasResponses())
 }
 
-// push makes q ready if it is not.
+// push makes q ready, unless it is ready already.
 func (t *turns) push(q *QP) {
 	if q.list != nil {
 		return
@@ -84,8 +84,8 @@ func (t *turns) push(q *QP) {
 	}
 }
 
-// pop removes and returns the queue pair whose turn it is, nil if there is none: of all lists, or
-// only of the fresh list.
+// pop removes and returns the queue pair whose turn it is, of all lists or only of the fresh list;
+// nil if there is none.
 func (t *turns) pop(all bool) *QP {
 	if q := t.fresh.pop(); q != nil || !all {
 		return q
@@ -110,7 +110,7 @@ func (t *turns) pop(all bool) *QP {
 }
 
 // requeue makes q, which was popped and has more to send, ready again: next if it has credit, after
-// the others if it has none or is stuck.
+// the others if it has none or is stuck, that is, has appended no frame.
 func (t *turns) requeue(q *QP, stuck bool) {
 	switch {
 	case q.list != nil:
@@ -148,18 +148,19 @@ func (t *turn) frames(longest, budget int) int {
 // pairs has many turns.
 //
 // The limit, 31.25 MB/s (repeatRate), applies to all queue pairs of one GID and shard together,
-// while another of them sends something else. Packets that follow a held-back response in PSN
-// order wait with it; the queue pair's own requests do not.
+// while another queue pair of them sends something else than repeated responses. Packets that
+// follow a held-back response in PSN order wait with it; the queue pair's own requests do not.
 type repeats struct {
 	bucket       pace.Bucket    // of bytes
-	lastRepeater bth.QPN        // queue pair that has repeated last
-	othersSentAt transport.Time // last time that another queue pair sent something else, 0: never
+	lastRepeater bth.QPN        // queue pair that was the last to repeat responses
+	othersSentAt transport.Time // last time that another queue pair sent other packets, 0: never
 }
 
 // repeatRate is the limit for all queue pairs of an outbox together, in bytes.
 var repeatRate = pace.Rate{Burst: turnBytes, Interval: 32 * time.Nanosecond}
 
-// othersActive reports whether another queue pair has sent something else recently.
+// othersActive reports whether a queue pair other than lastRepeater has recently sent packets other
+// than repeated responses.
 func (r *repeats) othersActive(now transport.Time) bool {
 	return r.othersSentAt != 0 && now-r.othersSentAt <= postponed
 }
@@ -169,9 +170,9 @@ func (r *repeats) mayRepeat(now transport.Time) bool {
 	return !r.othersActive(now) || r.bucket.Wait(repeatRate, time.Unix(0, int64(now)), 1) <= 0
 }
 
-// sent records that q has sent packets, of which repeated were responses requested repeatedly;
-// those are charged as packets of maximum length. Other packets of the queue pair that has
-// repeated last do not start the limit, so it does not limit itself.
+// sent records that q has sent packets. repeated is the number of repeated responses among them,
+// which are charged as packets of maximum length. Other packets of lastRepeater do not start the
+// limit, so a queue pair does not limit itself.
 func (r *repeats) sent(q *QP, now transport.Time, packets, repeated int) {
 	if packets > repeated && q.attr.Num != r.lastRepeater {
 		r.othersSentAt = now

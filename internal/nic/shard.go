@@ -21,13 +21,13 @@ type shard struct {
 	multi bool // the device has more than one shard
 
 	mu          mutex
-	keying      mutex // part of the right to look keys up: see lock
+	keying      mutex // held to look keys up: see lock
 	closed      bool
 	qps         idmap.Map[bth.QPN, *QP]
 	inOrder     ordered.List[*QP] // the queue pairs in qps in order of creation
 	qpns        qpns
 	out         []*outbox      // outbox of each entry of the GID table, same index; never empty
-	loops       []*outbox      // the same for peers in the device; empty without Config.Loopback
+	loops       []*outbox      // loopback outbox of each entry; empty without Config.Loopback
 	loopScratch arrival        // scratch of deliverLocally and receiveCrossed
 	crossing    crossing.Queue // frames from other shards by loopback
 	noOutbox    readyList      // queue pairs without an outbox whose sources have requests to flush
@@ -35,13 +35,13 @@ type shard struct {
 	timers      timers
 	count       counters
 	sums        sums
-	members     map[netip.Addr][]*QP // queue pairs of the shard by the multicast groups they are attached to
-	early       transport.EarlyPool
-	shares      map[shareKey]*windowShare
+	members     map[netip.Addr][]*QP      // queue pairs of the shard by the multicast groups they are attached to
+	early       transport.EarlyPool       // shared by the machines of RC queue pairs
+	shares      map[shareKey]*windowShare // shares with members
 	heldACKs    *heldACKs
-	storeBatch  transport.StoreBatch
+	storeBatch  transport.StoreBatch // shared by the machines
 	lost        lostCQs
-	held        held
+	held        held // datagrams from receivers of other shards
 
 	backloggedUntil transport.Time // end of the time during which backlogged returns true
 
@@ -100,9 +100,9 @@ func (s *shard) flush(now transport.Time) { s.flushSome(now, flushBytes, true, m
 // acknowledgement of a stream costs more than its transmissions take from other queue pairs.
 func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushBytes, false, math.MaxInt64) }
 
-// flushSome sends up to bytes, as frames are charged, by each outbox: of all queue pairs, or only
-// of the fresh ones and one for which continuesTurn is true. It begins no batch after the duration
-// most.
+// flushSome transmits for the ready queue pairs, for all or only for the fresh ones and one for
+// which continuesTurn is true, up to a charge of bytes by each outbox. It begins no batch after the
+// duration most.
 func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transport.Time) {
 	s.failUsers(now)
 	for _, o := range s.out {
@@ -131,8 +131,9 @@ func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transpor
 	s.failUsers(now)
 }
 
-// continuesTurn reports whether the receiver may transmit more than one turn of o's queue pair: if
-// it is the only one ready, for at most pumpTime, and while few packets wait.
+// continuesTurn reports whether the receiver may transmit more than one turn of o's queue pair:
+// only if it is the only queue pair ready, for at most pumpTime, and while few packets wait to be
+// received.
 func (s *shard) continuesTurn(o *outbox, now transport.Time) bool {
 	return o.single() && !s.backlogged(now) && allEmpty(s.out, o) && allEmpty(s.loops, o) && s.dev.now()-now <= pumpTime
 }
@@ -214,8 +215,8 @@ func (s *shard) pump() {
 		}
 		s.flushSome(now, bytes, true, pumpTime)
 		s.unlock()
-		// Goroutines that waited for the lock go first: a received ACK is worth more than another
-		// burst.
+		// Goroutines that waited for the lock go first: a received ACK is processed before more is
+		// sent.
 		runtime.Gosched()
 	}
 }

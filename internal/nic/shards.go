@@ -26,9 +26,9 @@ func (d *Device) shardOf(n bth.QPN) *shard {
 	return d.shards[int(n)%len(d.shards)]
 }
 
-// shardFor chooses the shard of a new queue pair: that of its shared receive queue or its user,
-// otherwise a random one. The queue pairs of a shared source of receives call it under the lock
-// of one shard, that of their user, which must therefore be their shard.
+// shardFor chooses the shard of a new queue pair: the shard of its shared receive queue or its
+// user, otherwise a random one. Queue pairs that share a source of receives must be in one shard,
+// the one of their user, because its lock guards the source.
 func (d *Device) shardFor(init *QPInit) *shard {
 	switch {
 	case init.SRQ != nil:
@@ -41,13 +41,15 @@ func (d *Device) shardFor(init *QPInit) *shard {
 	return d.drawShard()
 }
 
-// drawShard returns a random shard, independent of the existing queue pairs. Any rule that
-// balances shards reveals all log2(n) bits of a queue pair's shard to a client that creates queue
-// pairs before and after it. With the shards that have the fewest, a client with equally many in
-// each creates n - 1 more; the shard that got none has the other one. With the better of two
-// random shards, the client finds 98 % with 16 connections if n is 2, and 99 % with 64 if n is 8.
-// The price of the random draw is balance: N busy connections occupy n(1 - (1 - 1/n)^N) shards on
-// average, 5.25 of 8 if N is 8 and 7.9 if N is 32. See SECURITY.md.
+// drawShard returns a random shard, independent of the existing queue pairs. Any rule that balances
+// the n shards would reveal the shard of a queue pair, all log2(n) bits of it, to a client that
+// creates queue pairs before and after that queue pair is created. If the rule chose a shard with
+// the fewest queue pairs, a client with equally many in each shard would create n - 1 more; the
+// shard that gets none of them has the other client's queue pair. If the rule chose the better of
+// two random shards, the client would find the shard with a probability of 98 % by 16 connections
+// for n = 2, and of 99 % by 64 connections for n = 8. The price of the random draw is balance: N
+// busy connections occupy n(1 - (1 - 1/n)^N) shards on average: of 8 shards, 5.25 for N = 8 and 7.9
+// for N = 32. See SECURITY.md.
 func (d *Device) drawShard() *shard {
 	if len(d.shards) == 1 {
 		return d.shard0()
@@ -71,8 +73,8 @@ func (d *draw) next(n int) int {
 	return d.random.IntN(n)
 }
 
-// lockAll takes the lock of every shard: no machine runs, no packet is processed and none is
-// being sent. While it waits for a shard whose memory stalls, it does not hold the locks of the
+// lockAll takes the lock of every shard: no machine runs, no packet is processed and none is being
+// sent. If the memory of a shard stalls, it waits for that shard without holding the locks of the
 // others.
 func (d *Device) lockAll() {
 	if !d.shard0().multi {
@@ -108,7 +110,7 @@ func (s *shard) lock() {
 	}
 }
 
-// tryLock is lock if neither lock is held; otherwise it returns false.
+// tryLock is lock without waiting: it returns false if one of the locks is taken.
 func (s *shard) tryLock() bool {
 	if !s.mu.TryLock() {
 		return false
@@ -120,7 +122,8 @@ func (s *shard) tryLock() bool {
 	return true
 }
 
-// lockWithTimeout is lock with a time limit: it returns false if memory of the shard stalls.
+// lockWithTimeout is lock with the time limit dataLockTimeout: it returns false if memory of the
+// shard stalls.
 func (s *shard) lockWithTimeout() bool {
 	if !s.mu.lockWithin(dataLockTimeout) {
 		return false
@@ -173,7 +176,7 @@ func (s *shard) withKeysExclusive(f func()) bool {
 	return all
 }
 
-// User is a user of a device, for package verbs a Context. Its datagram queue pairs with their
+// User is a user of a device: in package verbs, a Context. Its datagram queue pairs with their
 // multicasts, and its shared receive queues with their queue pairs, are in one shard, so they can
 // delay only users of the same shard.
 type User struct{ shard *shard }
@@ -232,8 +235,9 @@ func (n *senders) get(q bth.QPN) (s sender, ok bool) {
 	return s, ok
 }
 
-// stray records the shard of a packet that is not for the receiver's shard, and reports whether
-// to process the packet. It counts the packets that the queue pair would drop.
+// stray reports whether to process the packet. If the packet is for another shard, it records this
+// shard in strays or datagrams; if the queue pair there would drop the packet, it counts the packet
+// as dropped and returns false.
 func (in *inbox) stray(a *arrival) bool {
 	if !in.shard.multi || in.group != nil {
 		return true
@@ -258,6 +262,7 @@ func (in *inbox) stray(a *arrival) bool {
 	return true
 }
 
+// maxHeld is the maximum number of datagrams in a held queue.
 const maxHeld = 64
 
 // held is a queue of datagrams for a shard whose lock was taken when they arrived. While it is
@@ -265,7 +270,7 @@ const maxHeld = 64
 type held struct {
 	mu      sync.Mutex // guards list and running
 	list    []deferredDatagram
-	running bool
+	running bool               // deliverHeld runs
 	spare   []deferredDatagram // list of the round before, guarded by the shard's lock
 }
 
@@ -308,7 +313,7 @@ func (in *inbox) holdDatagrams(s *shard, good []arrival) (dropped uint64) {
 	return dropped
 }
 
-// deliverHeld passes held datagrams to their queue pairs until there are none.
+// deliverHeld passes the datagrams in s.held to their queue pairs until there are none.
 func (s *shard) deliverHeld() {
 	for {
 		s.lock()
@@ -320,8 +325,8 @@ func (s *shard) deliverHeld() {
 	}
 }
 
-// receiveHeld is one round of deliverHeld with the lock held. It returns false if there was no
-// datagram.
+// receiveHeld is one round of deliverHeld: it passes on the datagrams that are in s.held now, and
+// returns false if there are none. The shard's lock is held.
 func (s *shard) receiveHeld() bool {
 	list := s.takeHeld()
 	if len(list) == 0 {
@@ -338,9 +343,9 @@ func (s *shard) receiveHeld() bool {
 	return true
 }
 
-// takeHeld empties the queue of datagrams and returns what was in it, nothing if the shard is
-// closed. Receivers can queue others while these are processed, which may take as long as the
-// memory of a program stalls.
+// takeHeld empties the queue of datagrams and returns its contents, nil if the shard is closed.
+// Receivers can queue others while these are processed, which may take as long as the memory of a
+// program stalls.
 func (s *shard) takeHeld() []deferredDatagram {
 	h := &s.held
 	h.mu.Lock()

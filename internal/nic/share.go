@@ -17,8 +17,9 @@ const (
 	// shareTurn is the number of PSNs that must be free before a blocked connection sends, and
 	// the number that it is expected to use: four trains of the longest packets.
 	shareTurn = 64
-	// leastShare is the part of a shard of a device with many: with less than some turns, waiting
-	// connections would not find a whole one free before all others are acknowledged, or never.
+	// leastShare is the minimum limit of one shard: a few turns. With less, the shareTurn PSNs that
+	// a waiting connection needs would be free only after all packets of the others are
+	// acknowledged, or never.
 	leastShare = 4 * shareTurn
 )
 
@@ -45,8 +46,8 @@ type waiter struct {
 	before, after *QP
 }
 
-// joinShare makes q a member of the share for its path, by outbox out, and ends its former
-// membership.
+// joinShare makes q a member of the share of its user and peer, of none if out is nil or for
+// loopback, and ends q's former membership.
 func (q *QP) joinShare(out *outbox) {
 	if q.shares == nil {
 		return
@@ -84,8 +85,8 @@ func (q *QP) joinShare(out *outbox) {
 	}
 }
 
-// update updates the list after q's machine has transmitted: q is in it if and only if it is
-// blocked.
+// update updates the list after q's machine has transmitted: q is in the list if and only if its
+// machine is blocked.
 func (w *windowShare) update(q *QP) {
 	if w != nil && q.granted {
 		q.granted = false
@@ -106,7 +107,7 @@ func (w *windowShare) update(q *QP) {
 	}
 }
 
-// remove removes q from the list if it is in it.
+// remove removes q from the list if q is queued.
 func (w *windowShare) remove(q *QP) {
 	if !q.queued {
 		return

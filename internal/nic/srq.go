@@ -61,8 +61,8 @@ func (s *SRQ) hold() error {
 	return nil
 }
 
-// PostRecv queues receive work requests and returns their number; after an error, the request at
-// that index was rejected and later ones were not examined.
+// PostRecv queues receive work requests and returns the number n of requests queued; after an
+// error, wrs[n] was rejected and later requests were not examined.
 func (s *SRQ) PostRecv(wrs []*qp.RecvWR) (n int, err error) {
 	s.shard.mu.Lock()
 	defer s.shard.mu.Unlock()

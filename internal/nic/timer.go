@@ -31,8 +31,7 @@ func newTimers() timers {
 	return t
 }
 
-// at ensures that q's deadline is checked at deadline or earlier, at most one tick of the wheel
-// late.
+// at ensures that expire examines q no later than one tick of the wheel after deadline.
 func (t *timers) at(q *QP, now, deadline transport.Time) {
 	switch {
 	case q.slot == noSlot:
@@ -73,10 +72,10 @@ func (t *timers) remove(q *QP) {
 	}
 }
 
-// A timeout means that no answer has arrived. On a host that is short of processors the answer
-// may have arrived without having been processed: the receiving goroutine was not woken yet, or
-// was not scheduled since it took the answer from the link. So a timeout that is due while the
-// link's receiver is behind is put off, and takes effect only if it is still due
+// A timeout means that no answer has arrived. On a host that is short of processors the answer may
+// have arrived without having been processed: the receiving goroutine was not woken yet, or was not
+// scheduled since it took the answer from the link. So a timeout that is due while the link's
+// receiver is behind is put off. It takes effect only if it is still due
 //
 //   - when the receiver has caught up, or
 //   - when enough was received since to include all packets that were waiting, so that endless
@@ -85,23 +84,23 @@ func (t *timers) remove(q *QP) {
 //     occasions on which the pump ran and slept, not time: while a process is stopped for a
 //     second, its receiver cannot run either.
 const (
-	// firstPutOff is the first delay of a timeout. Each further one is twice as long, so that
+	// firstPutOff is the first delay of a timeout. Each further delay is twice as long, so that
 	// many queue pairs do not keep the pump from yielding to the receiver.
 	firstPutOff = transport.Time(time.Millisecond)
 	// maxPutOffs is the maximum number of delays, 1023 ms in all.
 	maxPutOffs = 10
-	// putOffBatches is the number of batches that is enough. 64 full batches of a UDP link, 512
-	// KiB each, are the receive buffer that it requests by default; 64 batches of short datagrams
-	// may be less than such a buffer holds.
+	// putOffBatches is the number of received batches after which a timeout is not put off again.
+	// 64 full batches of a UDP link, 512 KiB each, are as much as the receive buffer that it
+	// requests by default; 64 batches of short datagrams may be less than such a buffer holds.
 	putOffBatches = 64
 )
 
 // putOff is the state of a timeout that is put off. The shard's lock guards it.
 type putOff struct {
-	due   transport.Time // when it was due, which distinguishes it from the machine's next timeout
-	until transport.Time
-	times int
-	last  uint64 // value of outbox.batches from which on it is not put off again
+	due   transport.Time // deadline of the machine, which identifies the timeout
+	until transport.Time // end of the current delay
+	times int            // number of delays so far
+	last  uint64         // value of outbox.batches from which on it is not put off again
 }
 
 // behindCache caches, within one round of the pump, whether the receiver of a link is behind: the
@@ -126,8 +125,8 @@ func (q *QP) ReceiverBehind() bool {
 	return q.out != nil && q.out.behind()
 }
 
-// deadline returns when q's machine needs its timeout, or the time until which that is put off.
-// The lock is held.
+// deadline returns the time of the next timeout of q's machine, or the time until which this
+// timeout is put off; false if there is none. The lock is held.
 func (q *QP) deadline() (transport.Time, bool) {
 	at, ok := q.machine.NextTimeout()
 	if at == q.late.due {
@@ -136,7 +135,8 @@ func (q *QP) deadline() (transport.Time, bool) {
 	return at, ok
 }
 
-// putOff puts off q's timeout, which is due, and reports whether it did. The lock is held.
+// putOff puts off q's timeout, which is due, if the receiver is behind and the conditions above
+// permit, and reports whether it did. The lock is held.
 func (s *shard) putOff(q *QP, now transport.Time, look *behindCache) bool {
 	if q.out == nil || !look.isBehind(q.out) {
 		return false
@@ -163,7 +163,7 @@ func (s *shard) putOff(q *QP, now transport.Time, look *behindCache) bool {
 // Deadlines are rounded up to ticks, so none expires early, and none is more than one tick late.
 type wheel struct {
 	at    uint64 // current tick; no deadline is earlier
-	count int
+	count int    // number of deadlines
 	rings [wheelRings]ring
 }
 
@@ -242,8 +242,8 @@ func (w *wheel) next() transport.Time {
 	return timeOf(r.first[i])
 }
 
-// soonest returns the slot of the earliest deadline: lower rings come first, and in a ring the
-// slots from the current tick on.
+// soonest returns the ring and the index of the slot with the earliest deadline; r is nil if there
+// is none. Lower rings come first, and in a ring the slots from the current tick on.
 func (w *wheel) soonest() (r *ring, i int) {
 	for n := range w.rings {
 		if r := &w.rings[n]; r.used != 0 {

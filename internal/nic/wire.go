@@ -112,7 +112,7 @@ func (d *Device) connect(g *gid, w *attachedLink) {
 	}
 }
 
-// withOut returns out with o at the index of its entry, at most one past the end.
+// withOut returns out with o at the index of o's entry, which is at most len(out).
 func withOut(out []*outbox, o *outbox) []*outbox {
 	if o.index < len(out) {
 		out[o.index] = o
@@ -121,7 +121,7 @@ func withOut(out []*outbox, o *outbox) []*outbox {
 	return append(out, o)
 }
 
-// receive starts in's goroutine. All locks are held.
+// receive starts in's goroutine. All shards' locks are held.
 func (d *Device) receive(in *inbox) {
 	d.pollable.add(in)
 	in.wire.receivers.Add(1)
@@ -129,10 +129,11 @@ func (d *Device) receive(in *inbox) {
 }
 
 // RemoveLink removes the link with the given index from the device and closes it. It returns when
-// nothing of the link is left. The index remains reserved for the address, which may come back.
-// While the address is absent, packets of its queue pairs are lost and counted (tx_refused,
-// Device.SendError), and retries run; datagrams complete and are lost. If a link returns before
-// the retries are used up, it serves the queue pairs again.
+// no goroutine uses the link any more. The index remains reserved for the address, which may come
+// back, until the GID table is full and nothing refers to the entry. While the address is absent,
+// packets of its queue pairs are lost and counted (tx_refused, Device.SendError), and retries run;
+// datagrams complete and are lost. If a link returns before the retries are used up, it serves the
+// queue pairs again.
 func (d *Device) RemoveLink(index int) error {
 	d.linking.Lock()
 	defer d.linking.Unlock()
@@ -150,8 +151,8 @@ func (d *Device) RemoveLink(index int) error {
 	return err
 }
 
-// takeLink removes a link from the table and ends the group memberships that were joined by it.
-// Once it returns, nothing is sent by the link. linking is held.
+// takeLink removes a link from the table and ends its memberships in multicast groups. Once it
+// returns, nothing is sent by the link. linking is held.
 func (d *Device) takeLink(index int) (*attachedLink, error) {
 	d.lockAll()
 	defer d.unlockAll()
@@ -182,8 +183,8 @@ func (d *Device) takeLink(index int) (*attachedLink, error) {
 }
 
 // UpdateLink reads the capabilities of the link with the given index again, after a change of its
-// MTU. Queue pairs and address handles keep their path MTU; if that no longer fits, the host
-// rejects their packets and the retries of connections run out.
+// MTU. Queue pairs and address handles keep their path MTU; if the path MTU no longer fits the
+// link, the host rejects their packets and the retries of connections run out.
 func (d *Device) UpdateLink(index int) error {
 	d.linking.Lock()
 	defer d.linking.Unlock()
@@ -210,7 +211,7 @@ func (d *Device) UpdateLink(index int) error {
 	return nil
 }
 
-// addLink adds a link to those that Close closes; it returns false if Close has begun.
+// addLink adds a link to the links that Close closes; it returns false if Close has begun.
 func (d *Device) addLink(l packet.Link) (*attachedLink, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

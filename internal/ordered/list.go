@@ -7,13 +7,13 @@ import "slices"
 // List holds items by number. The zero List is empty. It has no lock.
 type List[T any] struct {
 	entries []entry[T] // in ascending order of number
-	last    uint64
-	empty   int // number of entries whose items were removed
+	last    uint64     // number of the last item added
+	empty   int        // number of entries whose items were removed
 }
 
 type entry[T any] struct {
 	number uint64
-	taken  bool
+	taken  bool // the item was not removed
 	item   T
 }
 

@@ -27,7 +27,8 @@ func New(secret [32]byte) *Permutation {
 	return &Permutation{block: block}
 }
 
-// Map returns the image of x. Both are numbers of bits bits; bits is even and at most 32.
+// Map returns the image of x under the permutation for bits and tweak. Both are numbers of bits
+// bits; bits is even and at most 32.
 func (p *Permutation) Map(bits uint8, tweak uint64, x uint32) uint32 {
 	half, mask := p.begin(bits, tweak)
 	left, right := x>>half&mask, x&mask
@@ -47,7 +48,8 @@ func (p *Permutation) Unmap(bits uint8, tweak uint64, x uint32) uint32 {
 	return left<<half | right
 }
 
-// begin sets the part of the round function's input that is the same in all rounds.
+// begin sets the part of the round function's input that is the same in all rounds. It returns the
+// width of half a number and the mask of that width.
 func (p *Permutation) begin(bits uint8, tweak uint64) (half uint8, mask uint32) {
 	binary.LittleEndian.PutUint64(p.in[:], tweak)
 	p.in[8] = bits

@@ -17,8 +17,8 @@ const (
 	partTweak = 0xfe << 56 // combined with lap and part
 )
 
-// Walk enumerates the 24-bit numbers in laps. Each lap contains every number once, in an order
-// of its own. The numbers are divided into 16 parts, whose order is the same in every lap, so
+// Walk enumerates the 24-bit numbers in laps. Each lap contains every number once, each lap in a
+// different order. The numbers are divided into 16 parts, whose order is the same in every lap, so
 // that a number does not recur soon. A peer that has seen a whole lap can therefore predict the
 // part of the next number, but nothing else.
 type Walk struct {
@@ -26,7 +26,7 @@ type Walk struct {
 	bits, partBits uint8
 }
 
-// NewWalk returns the walk of the secret of order.
+// NewWalk returns the walk that the secret of order determines.
 func NewWalk(order *Permutation) Walk { return Walk{order, Bits, partBits} }
 
 // At returns the number at a step, and its lap. Steps and laps start at 0.

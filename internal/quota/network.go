@@ -15,8 +15,8 @@ type Network struct {
 // networkBits is the prefix length of a Network: the smallest IPv6 network that a host may own.
 const networkBits = 64
 
-// NetworkOf returns the /64 network of an address; for a link-local address that of its link,
-// on which each neighbour can use any number of addresses. It returns the zero Network for
+// NetworkOf returns the /64 network of an address; for a link-local address, the network of its
+// link, on which each neighbour can use any number of addresses. It returns the zero Network for
 // IPv4.
 func NetworkOf(addr netip.Addr) Network {
 	if !addr.Is6() || addr.Is4In6() {

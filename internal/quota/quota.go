@@ -24,8 +24,8 @@ const Grace = 100 * time.Millisecond
 // that a service accepts in vain, each of which takes some 60 to 100 µs of a processor.
 var evictionRate = pace.Rate{Burst: 128, Interval: time.Millisecond}
 
-// Answers returns the rate at which a service answers the requests that it rejects. It ignores
-// the others: their senders retransmit them, and a third party whose address was forged
+// Answers returns the maximum rate at which a service answers requests that it rejects. Beyond this
+// rate it ignores them: their senders retransmit them, and a third party whose address was forged
 // receives fewer answers.
 func Answers() pace.Rate { return pace.Rate{Burst: 128, Interval: 10 * time.Millisecond} }
 
@@ -39,18 +39,18 @@ type Clients struct {
 	hosts                  map[netip.Addr]int // clients by host; no zero counts
 	networks               map[Network]int    // clients by network; no zero counts
 	pending                []*Client          // clients that are not connected, oldest first
-	answers                pace.Bucket        // rate Answers
-	taken                  pace.Bucket        // rate evictionRate
+	answers                pace.Bucket        // bucket of MayAnswer
+	taken                  pace.Bucket        // bucket of evictions
 }
 
-// Client is the place of one client.
+// Client is the place of one client, which counts towards the limits.
 type Client struct {
 	host    netip.Addr
 	network Network
 	since   time.Time
 	onEvict func()
 	evicted bool          // another client has the place
-	evictee *Client       // place of the client that this one evicted, nil if none
+	evictee *Client       // client that this one has evicted and not yet waited for; nil: none
 	left    chan struct{} // closed by Leave
 }
 
@@ -63,7 +63,7 @@ func (p *Client) Wait() {
 }
 
 // New returns Clients for up to all clients in total and ofHost clients of each host. The hosts of
-// a network together may have three quarters of all, but at least ofHost.
+// an IPv6 network together may have three quarters of all, or ofHost if that is more.
 func New(all, ofHost int) *Clients {
 	return &Clients{
 		all: all, ofNetwork: max(all*3/4, ofHost), ofHost: ofHost,
@@ -88,18 +88,18 @@ const (
 // Refusal is the reason why a client got no place; the zero value means that it got one.
 type Refusal struct {
 	Bound Bound // limit that was reached
-	// Soon is set if clients within the limit are not connected yet. The service must then not
-	// answer the request: its sender retransmits it and may get a place, while an answer would
-	// end the attempt.
+	// Soon is set if a client that counts towards the limit is not connected yet, so a place may be
+	// free soon. The service must then not answer the request: its sender retransmits it and may
+	// get a place, while an answer would end the attempt.
 	Soon bool
 }
 
 // MayAnswer reports whether to answer a rejected request now, and counts the answer.
 func (p *Clients) MayAnswer(now time.Time) bool { return p.answers.TryTake(Answers(), now) }
 
-// Enter adds a client of host. onEvict is called if another client evicts it before it is
-// connected. The evicting client waits until the evicted one has left, so that the limits are
-// never exceeded.
+// Enter adds a client of host. giveUp is called if another client evicts the new one before it is
+// connected. The evicting client must call Wait, which returns when the evicted client has left, so
+// that the limits are never exceeded.
 func (p *Clients) Enter(now time.Time, host netip.Addr, giveUp func()) (*Client, Refusal) {
 	place := &Client{host: host, network: NetworkOf(host), since: now, onEvict: giveUp, left: make(chan struct{})}
 	if bound, within := p.reached(place); bound != NoBound {
@@ -125,7 +125,7 @@ func (p *Clients) Enter(now time.Time, host netip.Addr, giveUp func()) (*Client,
 }
 
 // reached returns the limit that has no space for n, and a filter for the clients that count
-// towards it.
+// towards this limit; NoBound and nil if there is space.
 func (p *Clients) reached(n *Client) (_ Bound, within func(*Client) bool) {
 	switch {
 	case p.hosts[n.host] >= p.ofHost:
@@ -167,7 +167,7 @@ func (p *Clients) remove(place *Client) {
 	}
 }
 
-// settle removes the place from those that can be evicted.
+// settle removes the place from the places that can be evicted.
 func (p *Clients) settle(place *Client) {
 	if i := slices.Index(p.pending, place); i >= 0 {
 		p.pending = slices.Delete(p.pending, i, i+1)

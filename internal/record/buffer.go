@@ -20,18 +20,18 @@ type entry struct {
 	dir      packet.Direction
 	frame    packet.TapFrame // frame without its Data, which is in buffer.data
 	off, len int             // offset and length of the data in bytes
-	lost     uint64          // number of frames dropped before this one
-	qpn      bth.QPN         // queue pair that sent it; set by an Observer
-	taken    bool            // an Observer has reported that the queue pair processes it
+	lost     uint64          // number of frames dropped between the previous entry and this one
+	qpn      bth.QPN         // queue pair that sent the frame; set by an Observer
+	taken    bool            // an Observer has reported that the queue pair processes the frame
 	notes    []string        // notes of an Observer
 }
 
-// entryCost is the cost of an entry without its data against the limit of add, about its size in
-// bytes.
+// entryCost is the number of bytes that an entry without its data counts towards the limit of add,
+// about its size in memory.
 const entryCost = 200
 
-// since moves the entries from time at on, and the newest in any case, to another buffer. It
-// returns true if the buffer is empty or all entries are older than at.
+// since moves the entries that are not older than at, and in any case the newest entry, to the
+// buffer to. old is true if the buffer is empty or all its entries are older than at.
 func (b *buffer) since(at time.Time, to *buffer) (old bool) {
 	n := max(0, len(b.entries)-1)
 	old = n == len(b.entries) || b.entries[n].at.Before(at)
@@ -49,8 +49,8 @@ func (b *buffer) since(at time.Time, to *buffer) (old bool) {
 	return old
 }
 
-// add copies e with its data. It returns false, without a copy, if the buffer would exceed limit
-// bytes.
+// add copies e and its data into the buffer. It returns false, and copies nothing, if the buffer
+// would exceed limit bytes.
 func (b *buffer) add(limit int, e *entry) bool {
 	if (len(b.entries)+1)*entryCost+len(b.data)+len(e.frame.Data) > limit {
 		return false

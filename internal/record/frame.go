@@ -14,7 +14,7 @@ type framer struct {
 	data  []byte
 }
 
-// make returns the frame of e and a comment on it.
+// make returns the frame of e, whose data is in b, and a comment on the frame, "" for none.
 func (m *framer) make(b *buffer, e *entry) (f *capture.Frame, comment string) {
 	payload, t := b.data[e.off:e.off+e.len], &e.frame
 	h := encap.Header{
@@ -46,9 +46,9 @@ func (m *framer) make(b *buffer, e *entry) (f *capture.Frame, comment string) {
 	return &m.frame, comment
 }
 
-// identification returns the IPv4 identification of a received datagram whose IPv4 header the
-// link did not see: the one with which its ICRC is correct or, if there is none, the link's
-// guess.
+// identification returns the IPv4 identification of a received datagram whose IPv4 header the link
+// did not see: the identification with which the ICRC is correct or, if there is none, the link's
+// guess. b is the UDP payload.
 func identification(f *packet.TapFrame, b []byte) uint16 {
 	end := len(b) - bth.ICRCLen
 	if end < bth.BTHLen {
@@ -65,8 +65,8 @@ func identification(f *packet.TapFrame, b []byte) uint16 {
 	}
 	id, ok := bth.SolveIDFrom(f.ID, got, want, len(b))
 	if !ok && bth.IsFlush(b) {
-		// rxe computes the CRC of a FLUSH over the packet twice, so end more bytes follow the
-		// identification.
+		// rxe computes the CRC of a FLUSH over the bytes b[:end] twice, so end more bytes follow
+		// the identification.
 		id, ok = bth.SolveIDFrom(f.ID, bth.ICRCRxeFlush(seed, b[:end]), want, len(b)+end)
 	}
 	if !ok {

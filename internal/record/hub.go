@@ -19,8 +19,8 @@ type Hub struct {
 	all       atomic.Pointer[[]*Recorder] // immutable copy of recorders
 }
 
-// Wrap returns l with its packets recorded by the current recorders, with name as the interface
-// name; "" selects the address of l.
+// Wrap returns l with a tap: the recorders of the hub record its packets. name is the interface
+// name in the capture; "" selects the address of l.
 func (h *Hub) Wrap(name string, l packet.Link) packet.Link {
 	name = cmp.Or(name, l.Local().String())
 	return packet.TapWhile(l, &h.on, func(dir packet.Direction, f packet.TapFrame) {

@@ -10,16 +10,16 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// hold is the time for which a frame waits for notes before it is written, unless much is to be
-// written. It is long enough for a host that is short of processors. The newest frame waits for
-// the next one.
+// hold is the time for which a frame waits for notes before it is written, unless the buffer is
+// more than half full. It is long enough even if the host's processors are overloaded. The newest
+// frame waits until another frame is recorded.
 const hold = 50 * time.Millisecond
 
-// Bounds of pending notes.
+// Limits on memory and on search time.
 const (
 	maxNotes   = 64 // notes of one frame
 	maxLeaving = 4096
-	maxBack    = 1024 // entries that are searched
+	maxBack    = 1024 // entries that latest yields
 )
 
 // key identifies a recent packet: opcode, destination QP and PSN.
@@ -42,14 +42,14 @@ type outgoing struct {
 }
 
 // Observer annotates the frames of a Recorder with their work requests, with the completions that
-// they caused, and with the state changes of queue pairs. It serves one device: see the Observer
-// of the device's Config.
+// they caused, and with the state changes of queue pairs. It serves one device: set it as the
+// Observer of the device's Config.
 type Observer struct {
 	r         *Recorder
 	receiving bool
 	current   key
 
-	// The latest work request.
+	// The work request of the latest call of Sending, and its note.
 	qpn   bth.QPN
 	first bth.PSN
 	id    uint64
@@ -66,7 +66,7 @@ func (r *Recorder) Observer() *Observer {
 	return &Observer{r: r}
 }
 
-// Sending notes the work request of a packet.
+// Sending notes that queue pair q is about to send f, a packet of the work request wr.
 func (o *Observer) Sending(q bth.QPN, f *packet.Frame, wr *qp.SendWQE) {
 	k, ok := keyOf(f.Header)
 	if !ok {
@@ -78,7 +78,7 @@ func (o *Observer) Sending(q bth.QPN, f *packet.Frame, wr *qp.SendWQE) {
 	}
 	o.r.mu.Lock()
 	defer o.r.mu.Unlock()
-	if len(o.r.outgoing) >= maxLeaving { // packets that the link rejected never reach see, so their entries stay
+	if len(o.r.outgoing) >= maxLeaving { // entries of rejected packets remain
 		clear(o.r.outgoing)
 	}
 	o.r.outgoing[k] = outgoing{q, o.note}
@@ -99,14 +99,14 @@ func requestText(wr *qp.SendWQE) string {
 	return text
 }
 
-// Receiving sets the packet that causes the following notes.
+// Receiving sets p as the packet that causes the following notes, until Received.
 func (o *Observer) Receiving(_ bth.QPN, p *bth.Packet) {
 	o.receiving = true
 	q := p.DestQP
 	o.current = key{byte(p.Opcode), byte(q >> 16), byte(q >> 8), byte(q), byte(p.PSN >> 16),
 		byte(p.PSN >> 8), byte(p.PSN)}
 
-	// Of several identical packets, select the first that was not taken yet.
+	// Of several identical packets, select the oldest that was not taken yet.
 	o.r.mu.Lock()
 	defer o.r.mu.Unlock()
 	var first *entry
@@ -126,7 +126,9 @@ func (o *Observer) Receiving(_ bth.QPN, p *bth.Packet) {
 // Received ends the effect of Receiving.
 func (o *Observer) Received(bth.QPN) { o.receiving = false }
 
-// Completed notes a completion, except that of a work request that never caused a packet.
+// Completed notes the completion wc of queue pair q. wr is its send work request, nil for a
+// receive. It ignores WR_FLUSH_ERR completions of receives and of send work requests that were
+// never started.
 func (o *Observer) Completed(q bth.QPN, wc *qp.WC, wr *qp.SendWQE) {
 	switch {
 	case wc.Status == qp.WCWRFlushErr && (wr == nil || !wr.Started):
@@ -150,15 +152,15 @@ func (o *Observer) Changed(q bth.QPN, from, to qp.State) {
 	o.annotate(q, fmt.Sprintf("queue pair %#06x: %v to %v", uint32(q), from, to))
 }
 
-// add adds a note, up to maxNotes.
+// add adds a note, unless the entry has maxNotes notes.
 func (e *entry) add(text string) {
 	if len(e.notes) < maxNotes {
 		e.notes = append(e.notes, text)
 	}
 }
 
-// tellSent adds a note to the outgoing packet of q with that PSN. It returns false if the packet
-// is already written.
+// tellSent adds a note to the latest packet that q sent with the PSN psn. It returns false if that
+// packet is not in the buffer any more.
 func (o *Observer) tellSent(q bth.QPN, psn bth.PSN, text string) bool {
 	r := o.r
 	r.mu.Lock()
@@ -172,7 +174,8 @@ func (o *Observer) tellSent(q bth.QPN, psn bth.PSN, text string) bool {
 	return false
 }
 
-// latest yields the latest entries, newest first. The caller holds r.mu.
+// latest yields the latest entries, up to maxBack, newest first, and their keys. The caller holds
+// r.mu.
 func (r *Recorder) latest(yield func(*entry, key) bool) {
 	all := r.filling.entries
 	for i := len(all) - 1; i >= max(0, len(all)-maxBack); i-- {
@@ -185,8 +188,8 @@ func (r *Recorder) latest(yield func(*entry, key) bool) {
 }
 
 // annotate adds a note to the frame that Receiving selected or, if there is none, to the latest
-// frame of the queue pair. If that frame is already written, it uses the latest frame of the
-// buffer, or the next one if the buffer is empty.
+// frame of the queue pair. If that frame is not in the buffer any more, it uses the latest frame in
+// the buffer, or the next frame if the buffer is empty.
 func (o *Observer) annotate(q bth.QPN, text string) {
 	r := o.r
 	r.mu.Lock()
@@ -211,7 +214,7 @@ func (o *Observer) annotate(q bth.QPN, text string) {
 	}
 }
 
-// note adds the notes that are known for an outgoing frame, and the pending ones, to e. The
+// note adds the pending notes to e and, if e is an outgoing frame, the note of Sending for it. The
 // caller holds r.mu.
 func (r *Recorder) note(e *entry) {
 	if r.outgoing == nil {

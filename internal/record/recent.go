@@ -20,12 +20,12 @@ type Recent struct {
 	lost     uint64 // frames larger than half the limit
 }
 
-// NewRecent returns a Recent that keeps at most limit bytes of frames, and at least the latest
-// half of that.
+// NewRecent returns a Recent that keeps the latest frames, between limit/2 and limit bytes in
+// total, or all frames while they have fewer bytes.
 func NewRecent(limit int) *Recent { return &Recent{limit: limit / 2, old: &buffer{}, now: &buffer{}} }
 
-// Wrap returns l with its packets kept, with name as the interface name; "" selects the address
-// of l.
+// Wrap returns l with a tap: r keeps its packets. name is the interface name in the capture; ""
+// selects the address of l.
 func (r *Recent) Wrap(name string, l packet.Link) packet.Link {
 	name = cmp.Or(name, l.Local().String())
 	return packet.Tap(l, func(dir packet.Direction, f packet.TapFrame) { r.see(name, dir, &f) })

@@ -43,7 +43,7 @@ type Recorder struct {
 
 	mu       sync.Mutex
 	filling  *buffer
-	lost     uint64 // frames dropped since the last one in the buffer
+	lost     uint64 // frames dropped since the last frame was added
 	stats    Stats
 	closed   bool
 	closing  chan struct{}    // closed when closed is set
@@ -65,8 +65,8 @@ type Stats struct {
 	Refused uint64 // dropped: the file has its maximum length, or a write failed
 }
 
-// New returns a Recorder that writes to w, without delay. An error of w ends the recording: see
-// [Recorder.Close].
+// New returns a Recorder that writes to w. It writes the header at once, and frames as soon as
+// possible. After an error of w all frames are dropped: see [Recorder.Close].
 func New(w io.Writer, o Options) *Recorder {
 	r := newRecorder(o)
 	r.out = r.writer(w)
@@ -108,15 +108,15 @@ func (r *Recorder) writer(w io.Writer) *pcapng.Writer {
 	return pcapng.NewWriter(w, pcapng.Options{Application: r.o.Application, Description: description})
 }
 
-// Wrap returns l with its packets recorded, with name as the interface name; "" selects the
-// address of l. If several links are nested, the trace shows what a link around this one does to
-// outgoing frames, but not what one inside does.
+// Wrap returns l with a tap: r records its packets. name is the interface name in the capture; ""
+// selects the address of l. If links are nested, such as fault links, the capture shows the effect
+// of links around the returned link on outgoing frames, but not the effect of links inside it.
 func (r *Recorder) Wrap(name string, l packet.Link) packet.Link {
 	name = cmp.Or(name, l.Local().String())
 	return packet.Tap(l, func(dir packet.Direction, f packet.TapFrame) { r.see(name, dir, &f) })
 }
 
-// see is called by the taps. It allocates only while the buffer grows.
+// see records the frame f; the taps call it. It allocates only while the buffer grows.
 func (r *Recorder) see(name string, dir packet.Direction, f *packet.TapFrame) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +179,7 @@ func (r *Recorder) run() {
 	r.failed(r.closes())
 }
 
-// failed stores the first error and reports it.
+// failed stores err if it is the first error, and reports it to Options.Failed. err may be nil.
 func (r *Recorder) failed(err error) {
 	if err == nil || r.err != nil {
 		return
@@ -190,8 +190,9 @@ func (r *Recorder) failed(err error) {
 	}
 }
 
-// take takes the frames to write and makes spare the buffer to fill. Frames that an Observer may
-// still annotate stay.
+// take returns the buffer with the frames to write and makes spare, which is empty, the buffer to
+// fill. Frames that an Observer may still annotate move to spare. closed reports whether the
+// recorder is closed.
 func (r *Recorder) take(spare *buffer) (full *buffer, closed bool) {
 	r.mu.Lock()
 	holds := r.outgoing != nil && !r.closed
@@ -215,7 +216,8 @@ func (r *Recorder) take(spare *buffer) (full *buffer, closed bool) {
 	return full, r.closed
 }
 
-// write writes a frame and reports whether it did: the file may be full or have failed.
+// write writes the frame of e, whose data is in b. It returns false if the file has its maximum
+// length or a write has failed.
 func (r *Recorder) write(b *buffer, e *entry) bool {
 	f, comment := r.frame.make(b, e)
 	f.Comments = e.notes

@@ -22,13 +22,13 @@ type CompletionRing struct {
 	mem        memory
 	newBuffer  NewBuffer
 	producer   uint32 // index of the next slot to fill
-	room       int    // slots that the last load of the consumer index showed to be free
+	room       int    // slots known to be free: the program may have freed more
 	overflowed bool
 	armed      atomic.Uint32 // a notice
 	encoded    [wcSize]byte  // buffer for the completion of a Push
 }
 
-// notice is the kind of completion that the program requested a notification for (IBA
+// notice is the kind of completion for which the program has requested a notification (IBA
 // 11.4.2.2).
 type notice = uint32
 
@@ -53,8 +53,9 @@ func NewCompletionRing(g Geometry, buf []byte, newBuffer NewBuffer) (*Completion
 	return r, nil
 }
 
-// Push appends a copy of wc. A full ring overflows: it accepts no more completions. notify
-// reports that wc satisfies a request for a notification; a lost completion does too.
+// Push appends a copy of wc. If the ring is full, it overflows: wc is lost and the ring accepts no
+// more completions. notify reports whether wc satisfies the request for a notification, which ends
+// the request; a lost completion satisfies it too.
 func (r *CompletionRing) Push(wc *qp.WC) (notify bool) {
 	r.store(wc)
 	for {

@@ -17,7 +17,7 @@ type inRing struct {
 }
 
 // filled loads the producer index and returns the number of filled slots from next on. An index
-// among the held slots, which no correct program stores, is treated as next.
+// among the held slots, which no correct program stores, counts as no filled slot.
 func (in *inRing) filled() int {
 	p := in.mem.producer.Load() & in.mem.geo.mask()
 	return max(in.mem.distance(in.freed, p)-in.held, 0)
@@ -42,7 +42,7 @@ func (in *inRing) fetch(dst []byte) (got bool) {
 	return true
 }
 
-// release frees the n oldest held slots for the program, at most all of them.
+// release frees the n oldest held slots for the program, or all held slots if n is larger.
 func (in *inRing) release(n int) {
 	n = max(min(n, in.held), 0)
 	in.freed = in.mem.advance(in.freed, n)
@@ -50,7 +50,7 @@ func (in *inRing) release(n int) {
 	in.publish()
 }
 
-// publish stores the consumer index.
+// publish stores the consumer index in the buffer, for the program.
 func (in *inRing) publish() {
 	if in.mem.lost.Load() {
 		return

@@ -17,7 +17,8 @@ const (
 	headerSize   = 384 // offset of the first slot
 )
 
-// bufferAlign is the alignment of a buffer in bytes: that of the 64-bit fields in its slots.
+// bufferAlign is the necessary alignment of a buffer in bytes, because its slots have 64-bit
+// fields.
 const bufferAlign = 8
 
 // memory is the buffer of a ring. Every access to it has this form:
@@ -32,9 +33,9 @@ type memory struct {
 	lost     atomic.Bool // an access faulted
 }
 
-// format initializes buf as a ring of layout g: it writes the header and sets both indexes to
-// 0. It ignores bytes of buf beyond g.Size. The program must not see buf yet. g must not be the
-// zero value; callers ensure this, because its elements are too small for any ring.
+// format initializes buf as a ring of layout g: it writes the header and sets both indexes to 0. It
+// ignores bytes of buf beyond g.Size. The program must not see buf yet. g must not be the zero
+// value; callers exclude it, because its elements are too small for any ring.
 func (m *memory) format(g Geometry, buf []byte) error {
 	switch {
 	case len(buf) < g.size:

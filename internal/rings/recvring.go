@@ -35,7 +35,7 @@ func RecvElemSize(maxSGE int) int { return recvHeader + maxSGE*sgeSize }
 type RecvRing struct {
 	in     inRing
 	cfg    RecvConfig
-	limit  int    // 0 while not armed
+	limit  int    // armed limit for SRQ_LIMIT_REACHED, 0 if not armed
 	copied []byte // private copy of the slot being decoded
 }
 
@@ -57,9 +57,10 @@ func NewRecvRing(g Geometry, buf []byte, cfg RecvConfig) (*RecvRing, error) {
 	return r, nil
 }
 
-// Take copies the next receive to dst and frees its slot. A receive with more SGEs than
-// cfg.MaxSGE, or longer than [qp.MaxMessage] bytes, is returned with its ID and one SGE with an
-// invalid key: a message completes it with LOC_PROT_ERR, a flush with WR_FLUSH_ERR.
+// Take copies the next receive to dst and frees its slot. A receive with more SGEs than cfg.MaxSGE,
+// or longer than [qp.MaxMessage] bytes, is returned with its ID and one SGE with an invalid key: a
+// message completes it with LOC_PROT_ERR, a flush with WR_FLUSH_ERR. Take returns false if there is
+// no receive.
 func (r *RecvRing) Take(dst *qp.RecvWQE) bool {
 	if !r.in.fetch(r.copied) {
 		return false
@@ -76,7 +77,8 @@ func (r *RecvRing) Take(dst *qp.RecvWQE) bool {
 // invalidSGE is an SGE that always fails the key check: [mr.Table] never allocates key 0.
 var invalidSGE = qp.Segment{Length: 1}
 
-// decodeSG decodes the SGEs to dst, and reports whether they are within the limits.
+// decodeSG decodes the SGEs to dst, and reports whether their number and total length are within
+// the limits.
 func (r *RecvRing) decodeSG(dst *qp.RecvWQE) bool {
 	n := host.Uint32(r.copied[recvDMA+dmaNumSGE:])
 	if uint64(n) > uint64(r.cfg.MaxSGE) {
@@ -107,7 +109,7 @@ func (r *RecvRing) Len() int { return r.in.waiting() }
 // Depth returns the capacity in receives.
 func (r *RecvRing) Depth() int { return r.in.mem.geo.Depth() }
 
-// Reset removes all receives without completions.
+// Reset removes all receives and generates no completions.
 func (r *RecvRing) Reset() { r.in.clear() }
 
 // Lost reports whether an access to the buffer has faulted. After that the ring is empty. Lost

@@ -10,10 +10,10 @@ import (
 // so a caller that must map memory does it earlier and only returns the buffer here.
 type NewBuffer func(g Geometry) ([]byte, error)
 
-// moveTo moves m to a new buffer of layout g. It copies the n elements from index from on to
-// the first slots and sets the indexes accordingly. After an error nothing has changed. The
-// program uses the old buffer until it is told of the new one; librxe does not post or poll
-// meanwhile.
+// moveTo moves m to a new buffer of layout g. It copies the n elements from index from on to the
+// first slots and sets the indexes accordingly. After an error nothing has changed. provide returns
+// the new buffer. The program uses the old buffer until the caller reports the new one; librxe does
+// not post or poll meanwhile.
 func (m *memory) moveTo(g Geometry, provide NewBuffer, from uint32, n int) error {
 	switch {
 	case m.lost.Load():

@@ -14,9 +14,8 @@ type SendConfig struct {
 	SigAll    bool
 	Datagram  bool // queue pair type UD: SENDs have an address handle
 
-	// AH returns the address handle with a number that was returned to the program on creation
-	// of the handle; false if there is none. It is called during Fetch, only if Datagram is
-	// set.
+	// AH returns the address handle with number num, which the program received when it created the
+	// handle; false if there is none. It is called during Fetch, only if Datagram is set.
 	AH func(num uint32) (qp.AH, bool)
 }
 
@@ -73,7 +72,8 @@ func (r *SendRing) Fetch(wr *qp.SendWR) qp.FetchStatus {
 // Retire frees the n oldest fetched slots for the program.
 func (r *SendRing) Retire(n int) { r.in.release(n) }
 
-// Reset removes all requests without completions, fetched or not, as the RESET state requires.
+// Reset removes all requests, fetched or not, and generates no completions, as the RESET state
+// requires.
 func (r *SendRing) Reset() { r.in.clear() }
 
 // Len returns the number of requests that were posted and not fetched.

@@ -93,7 +93,7 @@ type source uint8
 const (
 	sourceSG    source = iota // SGEs, or inline data with the flag Inline
 	sourceNone                // no data: SGEs are ignored, as in Linux
-	sourceEight               // 8 bytes instead of the first SGE
+	sourceEight               // 8 bytes, in place of the first SGE
 )
 
 // A sendForm describes which fields of an element are valid for an opcode.
@@ -146,7 +146,8 @@ func (r *SendRing) decode(wr *qp.SendWR) bool {
 	return r.decodeTarget(wr, form.target) && r.decodeData(wr, form.source)
 }
 
-// decodeTarget decodes the target of the request, and reports whether it exists.
+// decodeTarget decodes the target of the request. It returns false if the address handle does not
+// exist.
 func (r *SendRing) decodeTarget(wr *qp.SendWR, t target) bool {
 	e := r.copied
 	switch t {
@@ -181,7 +182,8 @@ func (r *SendRing) decodeTarget(wr *qp.SendWR, t target) bool {
 	return true
 }
 
-// decodeData decodes the data of the request, and reports whether they are within the limits.
+// decodeData decodes the SGEs or inline data of the request, and reports whether their number or
+// length is within the limits.
 func (r *SendRing) decodeData(wr *qp.SendWR, s source) bool {
 	dma, data := r.copied[sendDMA:sendHeader], r.copied[sendHeader:]
 	switch {

@@ -6,8 +6,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Query returns the attributes of a shared receive queue. Limit is 0 after the event was
-// raised.
+// Query returns the attributes of a shared receive queue. Limit is 0 if SRQ_LIMIT_REACHED is not
+// armed or was raised.
 func (r *RecvRing) Query() qp.SRQAttr {
 	return qp.SRQAttr{MaxWR: r.Depth(), MaxSGE: r.cfg.MaxSGE, Limit: r.limit}
 }
@@ -16,7 +16,7 @@ func (r *RecvRing) Query() qp.SRQAttr {
 // changes nothing.
 //
 // SRQMaxWR moves the receives to a new buffer of at least MaxWR receives, as
-// [CompletionRing.Resize] does. It must not be less than the number of posted receives or an
+// [CompletionRing.Resize] does. MaxWR must not be less than the number of posted receives or an
 // armed limit. SRQLimit arms the event SRQ_LIMIT_REACHED by the rules of [qp.SRQ.Modify].
 func (r *RecvRing) Modify(a qp.SRQAttr, mask qp.SRQAttrMask) error {
 	if !r.cfg.Shared {

@@ -3,13 +3,13 @@
 // run. The simulation runs the machines of package transport in one goroutine, over real packets
 // with a real ICRC.
 //
-// Package scenario generates a scenario from a seed: the connections, the posted work requests,
-// the link faults. [Run] plays it in package world and checks every step against package model, a
-// model of what the InfiniBand Architecture requires:
+// Package scenario generates a scenario from a seed: the connections, the posted work requests, the
+// link faults. [Run] plays it in package world and checks every step, that is every call of a
+// machine, against package model, a model of what the InfiniBand Architecture requires:
 //
 //   - every outgoing packet is the one that its work request requires: PSN, opcode, headers and
-//     payload, within the window; after a go-back from the oldest unacknowledged PSN, or that
-//     packet alone if the peer keeps packets after a gap;
+//     payload, within the window; after a loss, the requester goes back to the oldest
+//     unacknowledged PSN, or retransmits this packet alone if the peer keeps packets after a gap;
 //   - every incoming packet changes exactly the bytes of memory that it must, once;
 //   - every work request completes exactly once, in order, with the correct status, in the step
 //     that receives the last response it needs;

@@ -14,15 +14,15 @@ import (
 type Bulk struct {
 	Op      qp.WROpcode
 	MTU     qp.MTU
-	Message int // bytes
-	Total   int // bytes
-	Depth   int // outstanding messages
-	Window  int // PSNs
-	Loss    float64
+	Message int           // bytes
+	Total   int           // bytes
+	Depth   int           // outstanding messages
+	Window  int           // PSNs
+	Loss    float64       // probability that a link drops a packet
 	Rate    float64       // bytes per nanosecond
 	Delay   scenario.Time // one-way
-	Timeout uint8
-	Runs    int // number of runs, each with its own losses
+	Timeout uint8         // local ACK timeout: 4.096 µs times 2^Timeout
+	Runs    int           // number of runs, each with its own losses
 }
 
 // Goodput plays b and returns the goodput of each run, in message bytes per nanosecond.

@@ -36,7 +36,7 @@ type shrinker struct {
 
 func (s *shrinker) size() int { return len(s.best.Acts) + len(s.result.Faults) }
 
-// try runs sc, and keeps it as the best scenario if it fails.
+// try runs sc, and keeps it as the best scenario if it fails. It reports whether it did.
 func (s *shrinker) try(sc *scenario.Scenario) bool {
 	if s.left <= 0 {
 		return false

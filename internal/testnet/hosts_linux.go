@@ -66,7 +66,7 @@ func (h *Hosts) Plug(t testing.TB) {
 	In(t, h.Right, func() error { return awaitCarrier(t.Context()) })
 }
 
-// Cut removes the cable, and with it the interface of both hosts.
+// Cut removes the cable, and with it the interfaces of both hosts.
 func (h *Hosts) Cut(t testing.TB) {
 	t.Helper()
 	OnInterface(t, h.Left, netlink.LinkDel)
@@ -105,7 +105,8 @@ func bringUp(mtu int, addrs []string) error {
 	return netlink.LinkSetUp(link)
 }
 
-// awaitCarrier waits until the interface is operational, shortly after both ends are up.
+// awaitCarrier waits until the interface of the calling thread's namespace is operational, which it
+// is shortly after both ends are up.
 func awaitCarrier(ctx context.Context) error {
 	for ctx.Err() == nil {
 		link, err := netlink.LinkByName(Interface)
@@ -117,7 +118,7 @@ func awaitCarrier(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// newNamespace makes a namespace and leaves the thread in its own.
+// newNamespace makes a namespace and leaves the calling thread in its original namespace.
 func newNamespace() (netns.NsHandle, error) {
 	runtime.LockOSThread()
 	home, err := netns.Get()
@@ -133,8 +134,8 @@ func newNamespace() (netns.NsHandle, error) {
 	return ns, goHome(home)
 }
 
-// goHome returns the thread to its namespace. A thread that cannot return stays locked and ends
-// with its goroutine.
+// goHome returns the calling thread to the namespace home and unlocks it. A thread that cannot
+// return stays locked and ends with its goroutine.
 func goHome(home netns.NsHandle) error {
 	err := netns.Set(home)
 	if err == nil {
@@ -143,8 +144,8 @@ func goHome(home netns.NsHandle) error {
 	return err
 }
 
-// In runs f with its thread in ns. Sockets that f opens stay in ns. If f ends the test, its
-// thread ends too.
+// In calls f with the calling thread in ns. Sockets that f opens stay in ns. If f ends the test,
+// the thread ends too.
 func In(t testing.TB, ns netns.NsHandle, f func() error) {
 	t.Helper()
 	runtime.LockOSThread()

@@ -31,7 +31,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends every Accept and Dial.
+// Close ends every running and later Accept and Dial with an error.
 func (l *Listener) Close() error {
 	l.close.Do(func() { close(l.over) })
 	return nil
@@ -43,10 +43,10 @@ func (l *Listener) Closed() <-chan struct{} { return l.over }
 // Addr returns the address of a Unix socket "memory".
 func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
 
-// Give passes a connection to a caller of Accept.
+// Give waits for a caller of Accept and passes it the connection c.
 func (l *Listener) Give(c net.Conn) { l.calls <- c }
 
-// Dial connects when a caller of Accept is ready.
+// Dial waits for a caller of Accept and returns a connection to it.
 func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 	a, b := net.Pipe()
 	select {

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TooBig makes the host from send an ICMP message to victim, an address of the host to, which
-// says that its RoCEv2 packets to dst exceed the path MTU. That need not be true. TooBig returns
-// when the kernel of to has learned mtu. A socket of to must be bound to port 4791.
+// TooBig makes the host from send an ICMP message to victim, an address of the host to. The message
+// claims, true or not, that RoCEv2 packets from victim to dst exceed the path MTU, which is mtu.
+// TooBig returns when the kernel of to has learned mtu. A socket of to must be bound to port 4791.
 func TooBig(t testing.TB, from, to netns.NsHandle, victim, dst netip.Addr, mtu int) {
 	t.Helper()
 	In(t, from, func() error { return sendTooBig(victim, dst, mtu) })

@@ -18,8 +18,8 @@ import (
 // A parked call is a call that waits for an event or in the scheduler's queue.
 type parked struct {
 	call *Call
-	// queued marks a call that no worker has begun. On a signal the kernel may restart it, but it
-	// must not fail with EINTR. interrupted is unused then.
+	// queued is true for a call in the scheduler's queue: no worker has begun to answer it. After a
+	// signal the kernel may restart such a call, but it must not fail with EINTR.
 	queued      bool
 	interrupted func(error)
 }
@@ -27,12 +27,12 @@ type parked struct {
 // waiting watches the callers of parked calls for signals. The kernel reports no event for a
 // signal that becomes pending in another process, so waiting polls /proc.
 type waiting struct {
-	every time.Duration
+	every time.Duration // interval of the polls
 	wake  chan struct{} // capacity 1
 
 	mu    sync.Mutex
 	calls map[*parked]struct{}
-	ended bool // no caller waits any more; add reports ErrGone
+	ended bool // the server has ended; add reports ErrGone
 }
 
 func (w *waiting) add(p *parked) {
@@ -117,24 +117,24 @@ func (w *waiting) notify(p *parked, cause error) {
 	}
 }
 
-// A verdict tells how a call may be interrupted.
+// A verdict tells how a call of a thread may be interrupted.
 type verdict = uint32
 
 const (
-	mayWait    verdict = iota // no signal
-	mayRestart                // ERESTARTSYS: the kernel has marked this thread
-	mayFail                   // EINTR: a signal is pending, but possibly for another thread
+	mayWait    verdict = iota // not at all: the thread has no signal to handle
+	mayRestart                // with ERESTARTSYS: the kernel has marked this thread
+	mayFail                   // with EINTR: a signal is pending, but possibly for another thread
 )
 
 // interruption returns how a blocked call of the thread tid may be interrupted. proc is the path
 // of /proc.
 //
-// ERESTARTSYS is correct only if the kernel has marked this very thread (TIF_SIGPENDING);
-// otherwise the program sees it as an errno. The kernel marks a thread in three cases: the signal
-// is for the thread; the signal is for the process, and the thread is the leader or the only one
-// that does not block it (complete_signal in kernel/signal.c prefers the leader); the process is
-// being stopped, which the state T of other threads shows. The mark stays until the thread
-// returns from its call, so a verdict stays valid.
+// ERESTARTSYS is correct only if the kernel has marked this very thread (TIF_SIGPENDING); otherwise
+// the program sees ERESTARTSYS as an errno. The kernel marks a thread in three cases: the signal is
+// for the thread; the signal is for the process, and the thread is the leader or the only one that
+// does not block it (complete_signal in kernel/signal.c prefers the leader); the process is being
+// stopped, which the state T of other threads shows. The mark stays until the thread returns from
+// its call, so a verdict stays valid.
 func interruption(proc string, tid int) verdict {
 	st, ok := signalState(fmt.Sprintf("%s/%d/status", proc, tid))
 	switch {
@@ -164,9 +164,9 @@ func interruption(proc string, tid int) verdict {
 	return othersBlock(task, tid, mine)
 }
 
-// stopped reports whether the process is being stopped and only waits for this thread: another
-// thread is in state T. It examines at most 16 threads, so it may miss a stop if these wait for
-// an answer too.
+// stopped reports whether a process is being stopped, that is, a thread other than tid is in state
+// T. dir is the directory /proc/PID/task. stopped examines at most 16 threads, so it misses a stop
+// if all of these wait for an answer.
 func stopped(dir string, tid int) bool {
 	threads, err := os.ReadDir(dir)
 	if err != nil {
@@ -183,8 +183,8 @@ func stopped(dir string, tid int) bool {
 	return false
 }
 
-// othersBlock returns mayRestart if all threads in dir other than tid block the signals,
-// otherwise mayFail.
+// othersBlock returns mayRestart if all threads other than tid block the signals, mayFail if one
+// does not, and mayWait if dir, the directory /proc/PID/task, cannot be read.
 func othersBlock(dir string, tid int, signals uint64) verdict {
 	threads, err := os.ReadDir(dir)
 	if err != nil {
@@ -209,6 +209,7 @@ type signals struct {
 	thread, process, blocked uint64 // pending for the thread, pending for the process, blocked
 }
 
+// signalState reads the file status of a thread. It returns false if the thread has ended.
 func signalState(path string) (signals, bool) {
 	text, err := os.ReadFile(path)
 	if err != nil {

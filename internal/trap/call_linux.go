@@ -84,9 +84,9 @@ func (c *Call) take() bool {
 // An FD is a descriptor to install in the program of a caller.
 type FD struct {
 	File        int    // descriptor of this process to duplicate
-	Object      Object // object of calls on it; nil: the kernel handles them
-	Slot        Slot   // number to install it on; ReplyFD to an open uses the slot of the device instead
-	CloseOnExec bool   // FD_CLOEXEC; ReplyFD to an open uses O_CLOEXEC of the open instead
+	Object      Object // object that calls on the descriptor concern; nil: the kernel handles the calls
+	Slot        Slot   // selects the number in the program; ReplyFD to an open uses Device.Slot instead
+	CloseOnExec bool   // FD_CLOEXEC; ReplyFD to an open uses the open's O_CLOEXEC instead
 }
 
 // InstallFD installs a descriptor in the caller and returns its number; the call still waits for
@@ -96,9 +96,9 @@ func (c *Call) InstallFD(f FD) (int, error) {
 	return c.install(f, 0)
 }
 
-// ReplyFD installs a descriptor in the caller and makes the call return its number. If that
-// fails, the call fails with the same errno, for example EMFILE if no number is free, and ReplyFD
-// returns it.
+// ReplyFD installs a descriptor in the caller and makes the call return its number. If that fails,
+// the call fails with the same errno, for example EMFILE if no number is free, and ReplyFD returns
+// that errno.
 func (c *Call) ReplyFD(f FD) error {
 	if c.open != nil {
 		f.Slot, f.CloseOnExec = c.open.Slot, c.exec
@@ -120,6 +120,7 @@ func (c *Call) ReplyFD(f FD) error {
 	return err
 }
 
+// install installs f in the caller and returns its number. flags are SECCOMP_ADDFD_FLAG_*.
 func (c *Call) install(f FD, flags uint32) (int, error) {
 	undo, err := c.s.objects.add(f.File, f.Object, c.open)
 	if err != nil {
@@ -142,11 +143,11 @@ func (c *Call) install(f FD, flags uint32) (int, error) {
 }
 
 // OnInterrupt requests a call of f, on a goroutine of the server, when the caller has a signal to
-// handle ([ErrInterrupted]) or was killed, or when the server closes ([ErrGone]). f must not
-// block. It is called at most once, about Config.SignalPoll after the signal, and never after an
-// answer; an answer that another goroutine gives at the same time takes precedence. After
-// ErrInterrupted, the handler cancels the operation and answers with ReplyInterrupted: the caller
-// cannot run its signal handlers before. OnInterrupt may be called once per call.
+// handle ([ErrInterrupted]) or was killed, or when the server closes ([ErrGone]). f must not block.
+// It is called at most once, about Config.SignalPoll after the signal, and never after an answer;
+// an answer that another goroutine gives at the same time takes precedence. After ErrInterrupted,
+// the handler cancels the operation and answers with ReplyInterrupted: the caller runs its signal
+// handlers only after the answer. OnInterrupt may be called once per call.
 func (c *Call) OnInterrupt(f func(error)) {
 	p := &parked{call: c, interrupted: f}
 	c.parked.Store(p)

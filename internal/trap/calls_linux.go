@@ -42,8 +42,8 @@ const (
 // absent is the number of a call that an architecture does not have.
 const absent = -1
 
-// callTable maps each call to its name, its numbers and its arguments. dir and path are the
-// indexes of the arguments that name a file, or absent.
+// callTable holds the name of each call, its number on each architecture, and the indexes of two
+// arguments: dir of the directory descriptor, path of the address of the path. absent: none.
 var callTable = [...]struct {
 	name         string
 	amd64, arm64 int32
@@ -96,11 +96,11 @@ func native() arch {
 	return archAMD64
 }
 
-// A foreignCall is a call of another ABI that a program can make.
+// A foreignCall is a system call of another ABI, by its AUDIT_ARCH value and number.
 type foreignCall struct{ audit, nr uint32 }
 
 // foreignExecs returns the calls of other ABIs by which a program of ar can execute another
-// program: on amd64 those of i386 (int 0x80) and of x32.
+// program: on amd64 execve and execveat of i386 (int 0x80) and of x32.
 func (ar arch) foreignExecs() []foreignCall {
 	if ar != archAMD64 {
 		return nil
@@ -112,7 +112,8 @@ func (ar arch) foreignExecs() []foreignCall {
 	}
 }
 
-// executes reports whether a call executes another program.
+// executes reports whether a call executes another program. audit is the AUDIT_ARCH value of the
+// call, nr its number.
 func (ar arch) executes(audit, nr uint32) bool {
 	if audit == ar.audit && (nr == uint32(ar.number(callExecve)) || nr == uint32(ar.number(callExecveat))) {
 		return true

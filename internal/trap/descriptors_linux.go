@@ -9,43 +9,44 @@ import (
 )
 
 const (
-	// reservedDescriptors is the number of descriptor numbers in a window.
+	// reservedDescriptors is how many descriptor numbers a window has.
 	reservedDescriptors = 64
 	// selectLimit is FD_SETSIZE: select(2) cannot handle descriptors from this number up. It is a
 	// power of two.
 	selectLimit = 1024
-	// loweredLimit is the soft limit that the lower spare window suits.
+	// loweredLimit is the end of the lower spare window (192 to 255), for programs that lower their
+	// soft limit below 1024.
 	loweredLimit = 256
-	// channelDescriptors is the part of a window that belongs to [SlotChannel].
+	// channelDescriptors is how many numbers of a window belong to [SlotChannel].
 	channelDescriptors = reservedDescriptors * 3 / 8
 )
 
-// Descriptors holds the descriptor numbers that are reserved for objects in the programs. They
-// are part of the filter, so [Serve] needs the same ones as [Start].
+// Descriptors holds the descriptor numbers that are reserved for objects in the programs. The
+// filter contains these numbers, so [Serve] needs the same Descriptors as [Start].
 //
-// A program that has its own files on these numbers, or that has changed its limit, gets spare
-// numbers: 192 to 255, and the last 64 of each 1024. The fewer numbers are spare, the fewer file
-// operations of a program with thousands of descriptors are trapped.
+// A program that has its own files on these numbers, or that has changed its limit, gets numbers of
+// the spare windows: 192 to 255, and the last 64 of each 1024. More spare numbers would trap more
+// file operations of a program with thousands of descriptors.
 type Descriptors struct {
-	Lo, Hi int // first and last number of the window that is used first
-	// Channel is the first number of [SlotChannel] in that window; the numbers from Lo to below
-	// it belong to [SlotControl].
+	Lo, Hi int // first and last number of the preferred window, which is used first
+	// Channel is the first number of [SlotChannel] in the preferred window; the numbers from Lo to
+	// Channel-1 belong to [SlotControl].
 	Channel int
-	// WriteLo is the first number whose write is trapped: Channel, or Lo to trap doorbells on
-	// control descriptors too. Spare windows follow it.
+	// WriteLo is the first number on which write is trapped: Channel, or Lo to trap doorbells on
+	// control descriptors too. In spare windows the same slots are trapped.
 	WriteLo int
 }
 
 // DescriptorsFor returns the numbers to reserve in programs with this soft RLIMIT_NOFILE: the
-// highest 64 below 1024, 256 or 192, whichever is the largest that the limit allows. Below 192 it
-// returns the highest 64 below the limit, below 128 the upper half. A limit below 32 is
-// [ErrFewDescriptors].
+// highest 64 below 1024, 256 or 192, whichever is the largest that the limit allows. For a limit
+// below 192 they are the highest 64 below the limit; for a limit below 128, the upper half of the
+// numbers below it. A limit below 32 is [ErrFewDescriptors].
 func DescriptorsFor(limit uint64) (Descriptors, error) {
 	if limit < 32 {
 		return Descriptors{}, fmt.Errorf("%w: it is %d", ErrFewDescriptors, limit)
 	}
 	top := int(min(limit, selectLimit))
-	// A limit between two of these would split a window.
+	// With a limit between two of these, the numbers below it would overlap a spare window.
 	for _, t := range []int{selectLimit, loweredLimit, loweredLimit - reservedDescriptors} {
 		if top >= t {
 			top = t
@@ -58,8 +59,8 @@ func DescriptorsFor(limit uint64) (Descriptors, error) {
 	return d, nil
 }
 
-// A window is a range of reserved numbers: those from lo to below channel belong to
-// [SlotControl], those from channel to hi to [SlotChannel].
+// A window is a range of reserved numbers: lo to channel-1 belong to [SlotControl], channel to hi
+// to [SlotChannel].
 type window struct{ lo, channel, hi int }
 
 // windowBelow returns the window whose numbers end below top.
@@ -67,7 +68,7 @@ func windowBelow(top int) window {
 	return window{top - reservedDescriptors, top - channelDescriptors, top - 1}
 }
 
-// slot returns the first and the last number of s.
+// slot returns the first and the last number of s in the window.
 func (w window) slot(s Slot) (lo, hi int) {
 	if s == SlotControl {
 		return w.lo, w.channel - 1

@@ -18,12 +18,12 @@
 // # Blocking calls
 //
 // An access to memory of a program can block for an unlimited time: the page may belong to a file
-// system in user space or to userfaultfd. So can a [Handler] method that makes such an access.
-// Therefore each call has its own goroutine while it is answered, and one more goroutine receives
-// notifications. Config.Workers bounds the calls of all processes, Config.PerProcess those of
-// one; further calls are queued. The package holds no lock that two processes share during an
-// access to memory or the installation of a descriptor. A Handler must do the same: for a call
-// that waits for an event, its method returns, and the call is answered later.
+// system in user space or to userfaultfd. A [Handler] method that makes such an access can block
+// too. Therefore each call has its own goroutine while it is answered, and one more goroutine
+// receives notifications. Config.Workers bounds the calls of all processes, Config.PerProcess those
+// of one; further calls are queued. The package holds no lock that two processes share during an
+// access to memory or the installation of a descriptor. A Handler must do the same: for a call that
+// waits for an event, its method returns, and the call is answered later.
 //
 // # Signals
 //
@@ -40,8 +40,8 @@
 //     kernel: Ctrl-C ends it.
 //   - A queued call, which has had no effect yet, is ended with ERESTARTNOINTR, so the kernel
 //     always restarts it after the signal's handler.
-//   - All other calls are short and end before the signal's handler runs. SIGKILL ends one that is
-//     blocked by the memory of its program, as it ends a system call of the kernel in such an
+//   - All other calls are short and end before the signal's handler runs. SIGKILL ends a call that
+//     is blocked by the memory of its program, as it ends a system call of the kernel in such an
 //     access.
 //
 // A signal that arrives before the notification is received ends the call with ERESTARTSYS in the

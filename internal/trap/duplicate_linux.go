@@ -5,8 +5,9 @@ package trap
 import "golang.org/x/sys/unix"
 
 // duplicate answers dup, or fcntl with F_DUPFD or F_DUPFD_CLOEXEC, of a reserved descriptor with
-// another reserved number, at least least: fstat on the duplicate must be trapped too, because
-// ibv_import_device examines it. If that is not possible, the kernel answers the call.
+// another reserved number, the first free one from least up: fstat on the duplicate must be trapped
+// too, because ibv_import_device calls it. If no reserved number can be used, the kernel answers
+// the call.
 func (s *Server) duplicate(c *Call, least int, closeOnExec bool) {
 	fd := int(int32(c.Arg(0)))
 	var st unix.Stat_t
@@ -33,7 +34,7 @@ func (s *Server) duplicate(c *Call, least int, closeOnExec bool) {
 }
 
 // fetch returns a duplicate, in this process, of descriptor fd of the caller. It returns EBADF if
-// the descriptor is not open for the file st.
+// the descriptor does not refer to the file with the attributes st.
 func (s *Server) fetch(c *Call, fd int, st *unix.Stat_t) (int, error) {
 	pidfd, err := unix.PidfdOpen(c.proc.PID, 0)
 	if err != nil {

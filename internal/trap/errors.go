@@ -23,7 +23,7 @@ var (
 	// its children.
 	ErrForeignMemory = errors.New("trap: this process may not access its children; " +
 		"check /proc/sys/kernel/yama/ptrace_scope (2 needs CAP_SYS_PTRACE) and that /proc is mounted")
-	// ErrFewDescriptors reports that the soft limit of descriptors is too low to reserve some.
+	// ErrFewDescriptors reports that the soft limit of descriptors is too low to reserve numbers.
 	ErrFewDescriptors = errors.New("trap: the soft limit of open files (ulimit -n) is below 32")
 
 	// ErrKeeper reports that the keeper of a program was killed, and with it the program and its

@@ -17,7 +17,7 @@ const verbsIoctl = 0xc0181b01
 // netlinkRDMA is the netlink family NETLINK_RDMA (include/uapi/linux/netlink.h).
 const netlinkRDMA = 20
 
-// fdcwd is the low half of an argument AT_FDCWD.
+// fdcwd holds the low 32 bits of an argument AT_FDCWD.
 const fdcwd = 0xffffff9c
 
 // Actions of the filter. refuse fails the call without a notification.
@@ -44,9 +44,9 @@ type rule struct {
 	action uint32
 }
 
-// rules returns the trap set. AT_EMPTY_PATH makes newfstatat and statx an fstat, which is trapped
-// only for reserved descriptors; with AT_FDCWD they are trapped, because the path is probably not
-// empty.
+// rules returns the rules for all trapped calls. AT_EMPTY_PATH makes newfstatat and statx an fstat,
+// which is trapped only for reserved descriptors. With AT_EMPTY_PATH and AT_FDCWD, both are trapped
+// too, because the path is probably not empty.
 func rules(d Descriptors) []rule {
 	var (
 		cwd        = test{arg: 0, cond: bpf.JumpEqual, val: fdcwd}
@@ -83,7 +83,8 @@ func onReserved(d Descriptors, c call, tests ...test) []rule {
 	return onWindows(d, func(w window) int { return w.lo }, c, tests...)
 }
 
-// onWritten returns the rules of a call that is trapped on a descriptor whose writes are trapped.
+// onWritten returns the rules of a call that is trapped on the descriptors that Descriptors.WriteLo
+// selects.
 func onWritten(d Descriptors, c call) []rule {
 	return onWindows(d, func(w window) int {
 		if d.WriteLo == d.Lo {
@@ -103,7 +104,7 @@ func onWindows(d Descriptors, lowest func(window) int, c call, tests ...test) (o
 		add(test{cond: bpf.JumpGreaterOrEqual, val: uint32(lowest(w))},
 			test{cond: bpf.JumpLessOrEqual, val: uint32(w.hi)})
 	}
-	const inBlock = selectLimit - 1
+	const inBlock = selectLimit - 1 // mask for the place of a number in its block of 1024
 	add(test{cond: bpf.JumpGreaterOrEqual, val: uint32(lowest(windowBelow(selectLimit))), mask: inBlock},
 		test{cond: bpf.JumpLessOrEqual, val: math.MaxInt32})
 	return out
@@ -152,7 +153,7 @@ func filter(a arch, rules []rule) []bpf.Instruction {
 	return append(prog, bpf.RetConstant{Val: allow})
 }
 
-// ruleBody returns the tests and the action of r. A test that fails skips the rest.
+// ruleBody returns the tests and the action of r. A test that fails skips the rest of the rule.
 func ruleBody(r rule) []bpf.Instruction {
 	var body []bpf.Instruction
 	for _, t := range slices.Backward(r.tests) {

@@ -13,9 +13,9 @@ type ProcID struct {
 	Start uint64 // clock ticks after boot, field 22 of /proc/PID/stat
 }
 
-// An Attr is what fstat of an object reports in place of the attributes of the real file.
+// An Attr holds the attributes that fstat of an object reports in place of those of the real file.
 type Attr struct {
-	Mode         uint32 // type and permissions; 0: those of the file
+	Mode         uint32 // type and permissions; 0: all attributes are those of the file
 	Major, Minor uint32 // device number
 }
 
@@ -30,14 +30,14 @@ type Handler interface {
 	// dup, fork or SCM_RIGHTS.
 	Ioctl(c *Call, o Object, cmd uint32, arg uint64)
 	// Write is called for a write of size bytes to a reserved descriptor of o. data holds at most
-	// the first Config.MaxWrite bytes; the handler may keep it. The answer is the number of
-	// bytes.
+	// the first Config.MaxWrite bytes; the handler may keep data. The answer is the number of bytes
+	// written.
 	Write(c *Call, o Object, data []byte, size uint64)
-	// Stat may change the result of fstat on o. a holds the attributes of the device that o was
-	// opened as, or zero. Stat must not block.
+	// Stat may change the result of fstat on o. a holds the attributes of the device whose open
+	// created o, or zero if no open did. Stat must not block.
 	Stat(o Object, a *Attr)
-	// Exec is called before a process executes another program, if it has made a call on a device
-	// or an object. The handler must call Call.Continue exactly once, before Exec returns or
+	// Exec is called before a process that has made a call on a device or an object executes
+	// another program. The handler must call Call.Continue exactly once, before Exec returns or
 	// later; the kernel then executes the program. The execution may fail: the old program then
 	// continues.
 	Exec(c *Call, p ProcID)

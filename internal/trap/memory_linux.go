@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	pageSize  = 4096 // smallest of both architectures; bounds only the first read
-	firstRead = 256  // bytes of a path to read first; nearly all paths are shorter
+	pageSize  = 4096 // smallest page of both architectures; no read of a path crosses its end
+	firstRead = 256  // maximum size of the first read of a path; nearly all paths are shorter
 	maxPath   = 4096 // PATH_MAX, including the terminating zero
 )
 
@@ -55,8 +55,9 @@ func copyVM(tid int, addr uint64, p []byte, write bool) (int, error) {
 	return unix.ProcessVMReadv(tid, local, remote, 0)
 }
 
-// copyFile copies through /proc/TID/mem. That file ignores the protection of private pages, so a
-// write may change memory of the program for which the kernel would return EFAULT.
+// copyFile copies through /proc/TID/mem. Writes to that file ignore the protection of private
+// pages, so copyFile may change memory of the program for which process_vm_writev would return
+// EFAULT.
 func copyFile(tid int, addr uint64, p []byte, write bool) (int, error) {
 	how, call := unix.O_RDONLY, unix.Pread
 	if write {
@@ -112,9 +113,9 @@ func readPath(tid int, addr uint64, buf *[maxPath]byte) ([]byte, error) {
 	return nil, unix.ENAMETOOLONG
 }
 
-// access calls f, which accesses memory of the caller, for a worker outside the handler's
-// methods. f can block for an unlimited time, so the end of the server does not wait for it:
-// access then returns ErrGone.
+// access calls f, which accesses memory of the caller. A worker uses it for accesses outside the
+// handler's methods. f can block for an unlimited time, so the end of the server does not wait for
+// f; after that end, access returns ErrGone.
 func (c *Call) access(f func() error) error {
 	c.s.sched.leave()
 	err := f()

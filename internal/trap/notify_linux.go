@@ -118,7 +118,8 @@ func (l *listener) addFD(a *addFD) (int, error) {
 	return n, goneError(err)
 }
 
-// setSyncWakeUp requests wake-ups on the same processor. Kernels before Linux 6.6 ignore it.
+// setSyncWakeUp makes the kernel wake callers on the processor of the answering thread. Kernels
+// before Linux 6.6 ignore the request.
 func (l *listener) setSyncWakeUp() {
 	const flags = unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP // passed by value
 	_, _, _ = unix.RawSyscall(unix.SYS_IOCTL, uintptr(l.fd), ioctlSetFlags, flags)
@@ -141,7 +142,7 @@ const (
 	eventNoPrograms               // no task has the filter any more
 )
 
-// newsOf returns the meaning of the events of the listener. EPOLLERR alone means nothing: the
+// newsOf returns the meaning of epoll events of the listener. EPOLLERR alone means nothing: the
 // kernel also returns it when a signal arrives while it waits for a lock of the filter
 // (seccomp_notify_poll).
 func newsOf(events uint32) listenerEvent {
@@ -154,9 +155,9 @@ func newsOf(events uint32) listenerEvent {
 	return eventNone
 }
 
-// receive waits for a call. It returns a nil call if its caller is gone, and false at the end of
-// the server. Only one worker at a time waits for the listener and receives from it, so
-// listener.receive never blocks.
+// receive waits for a call. It returns a nil call and true if none could be received, mostly
+// because the caller was killed. ok is false at the end of the server. Only one worker at a time
+// waits for the listener and receives from it, so listener.receive never blocks.
 func (s *Server) receive(buf *scratch) (c *Call, ok bool) {
 	var found listenerEvent
 	var failed error

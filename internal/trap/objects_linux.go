@@ -9,20 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An owned is an object and the device that it was opened as, nil if no open created it.
+// An owned is an object and the device whose open created the object; nil if no open did.
 type owned struct {
 	object Object
 	device *Device
 }
 
-// objects finds objects by the inode of their files, so the descriptor number and the process of
-// a call do not matter.
+// objects finds objects by the inode of their files. So it finds the object of a call with any
+// descriptor number and in any process.
 type objects struct {
 	mu sync.RWMutex
 	m  map[Inode]owned
 }
 
-// add associates the file of fd with obj until undo or forget.
+// add associates the file of fd, a descriptor of this process, with obj. undo restores the previous
+// association of the file. Without an object, add does nothing.
 func (o *objects) add(fd int, obj Object, d *Device) (undo func(), err error) {
 	if obj == nil {
 		return func() {}, nil
@@ -91,7 +92,8 @@ func (s *Server) find(c *Call, fd int, st *unix.Stat_t) (owned, bool) {
 	return o, ok
 }
 
-// installReserved installs a descriptor on a free number of a slot, at least least.
+// installReserved installs a descriptor on a free number of a slot that is not less than least. It
+// returns EMFILE if there is none.
 func (s *Server) installReserved(c *Call, a *addFD, slot Slot, least int) (int, error) {
 	defer s.installs.lock(c.group)()
 	for w := range s.cfg.Descriptors.windows() {
@@ -113,9 +115,10 @@ func (s *Server) installReserved(c *Call, a *addFD, slot Slot, least int) (int, 
 //
 // A lock for each process makes the check and the installation atomic with respect to our other
 // descriptors. It is not atomic with respect to the program: if the program opens or duplicates a
-// descriptor in between and gets that number, it loses that file. So windows that the program may
-// use itself are filled from the top, with the numbers that it would get last. The kernel closes
-// the lost file during the installation, which may block, so the lock is not shared by processes.
+// descriptor in between and gets that number, it loses that file. So spare windows, which the
+// program may use itself, are filled from the top: the program would get these numbers last. The
+// kernel closes the lost file during the installation, which may block, so the lock is not shared
+// by processes.
 func (s *Server) installWithin(c *Call, a *addFD, lo, hi int) (int, error) {
 	for i := range max(hi-lo+1, 0) {
 		n := hi - i

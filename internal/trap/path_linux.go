@@ -4,7 +4,7 @@ package trap
 
 // A resolver decides which paths belong to the tree. It examines only the text of a path: it does
 // not follow symbolic links of the host, so it does not recognize a path that reaches the tree
-// through one.
+// through such a link.
 type resolver struct {
 	roots []string // clean absolute paths without a trailing slash
 }
@@ -21,9 +21,9 @@ func (r *resolver) owned(p []byte) bool {
 }
 
 // resolve appends the clean form of the absolute path p to dst: without "//", "/." and a trailing
-// slash. dir reports whether the original text requires a directory. It returns nil if p is not
-// in the tree. ".." is resolved only inside the tree, which has no symbolic links; elsewhere its
-// meaning depends on links of the host, and a path that leaves the tree by ".." is not in the
+// slash. dir reports whether the original text requires a directory. resolve returns nil if p is
+// not in the tree. ".." is resolved only inside the tree, which has no symbolic links; elsewhere
+// its meaning depends on links of the host, and a path that leaves the tree by ".." is not in the
 // tree.
 func (r *resolver) resolve(dst, p []byte) (clean []byte, dir bool) {
 	if len(p) == 0 || p[0] != '/' {

@@ -56,8 +56,9 @@ func (s *Server) path(c *Call, k call, buf *scratch) {
 	}
 }
 
-// emptyPath answers a call with an empty path or a null pointer, which is invalid before Linux
-// 6.11. With AT_EMPTY_PATH such a call concerns the descriptor.
+// emptyPath answers a call whose path is empty or cannot be read; readable is true for an empty
+// path. With AT_EMPTY_PATH, a stat call with an empty path concerns the descriptor; so does one
+// with a null pointer, which is invalid before Linux 6.11.
 func (s *Server) emptyPath(c *Call, k call, readable bool) {
 	flags := -1
 	switch k {
@@ -80,7 +81,8 @@ func (s *Server) emptyPath(c *Call, k call, readable bool) {
 	s.fstat(c, fd, flags, -1, c.Arg(2))
 }
 
-// relative returns the absolute path of p if fd is a directory of the tree, otherwise p.
+// relative returns the absolute path of p if the caller's descriptor fd is a directory of the tree,
+// otherwise p.
 func (s *Server) relative(c *Call, fd int, p []byte) []byte {
 	link, err := s.procs.link(c, fd)
 	if err != nil {
@@ -142,7 +144,7 @@ func (s *Server) node(c *Call, k call, n *node) {
 	}
 }
 
-// open answers an open of an existing node.
+// open answers an open of an existing node. how holds the flags of open(2).
 func (s *Server) open(c *Call, n *node, how uint64) {
 	flags := int(uint32(how))
 	writes := flags&unix.O_ACCMODE != unix.O_RDONLY || flags&unix.O_TRUNC != 0

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pendingExecs tracks the threads that may be executing another program: those whose execve was
-// trapped, until their next call. An execve may block in the kernel for a long time if its paths
-// and arguments are in memory that blocks. The other threads of the process keep running
-// meanwhile.
+// pendingExecs tracks the threads that may be executing another program. A thread is in threads
+// from its trapped execve until its next trapped call. An execve may block in the kernel for a long
+// time if its paths and arguments are in memory that blocks. The other threads of the process keep
+// running meanwhile.
 type pendingExecs struct {
 	mu      sync.Mutex
 	threads map[int]struct{}
@@ -42,7 +42,7 @@ func (x *pendingExecs) begin(tid int) {
 	x.threads[tid] = struct{}{}
 }
 
-// ended records that tid has made a call, so its execve has ended.
+// ended records that tid has made another trapped call, so its execve has ended.
 func (x *pendingExecs) ended(tid int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -50,6 +50,7 @@ func (x *pendingExecs) ended(tid int) {
 }
 
 // within reports whether a thread of process pid other than tid may be executing another program.
+// It returns true if the threads of the process cannot be listed.
 func (x *pendingExecs) within(pid, tid int) bool {
 	x.mu.Lock()
 	none := len(x.threads) == 0

@@ -42,8 +42,8 @@ func allowAll() syscall.Errno {
 	return errno
 }
 
-// probeMemory checks Yama and /proc. Level 1 of ptrace_scope permits ancestors, level 2 only
-// CAP_SYS_PTRACE.
+// probeMemory checks Yama and /proc. Level 1 of ptrace_scope permits access by ancestors, level 2
+// only by processes with CAP_SYS_PTRACE, level 3 none.
 func probeMemory() error {
 	if _, err := os.Stat("/proc/self/mem"); err != nil {
 		return fmt.Errorf("%w (%w)", ErrForeignMemory, err)

@@ -18,7 +18,7 @@ type Process struct {
 	Descriptors Descriptors // reserved in the program
 
 	keeper int           // PID of the keeper
-	exited chan struct{} // closed when status is set
+	exited chan struct{} // closed when the program has ended and status is set
 	heard  chan struct{} // closed when no more messages of the keeper follow
 	reaped chan struct{} // closed when the keeper and all its descendants have ended
 
@@ -45,13 +45,13 @@ func (p *Process) listen(socket *os.File) {
 	}
 }
 
-// reap waits for the keeper until it has ended. If all is true, it then also waits for the other
-// children of this process until none is left. It also resumes a stopped keeper.
+// reap waits until the keeper has ended. If all is true, it then also waits for the other children
+// of this process until none is left. If the keeper is stopped, reap resumes it.
 //
-// changes has received SIGCHLD since before the start of the keeper. It reports that the keeper
-// was stopped, but may be late: the kernel may have chosen a thread for the signal that is
-// blocked in an access to memory of a program. Therefore the end of the keeper is also watched by
-// a pidfd.
+// changes has received SIGCHLD since before the start of the keeper. The kernel also sends SIGCHLD
+// when the keeper is stopped. The signal may be late, because the kernel may deliver it to a thread
+// that is blocked in an access to memory of a program. Therefore a pidfd also reports the end of
+// the keeper.
 func (p *Process) reap(all bool, changes chan os.Signal) {
 	defer signal.Stop(changes)
 	keeperOver := exitOf(p.keeper)

@@ -30,7 +30,7 @@ type procs struct {
 	threads map[int]*thread
 	watched map[ProcID]*os.File // pidfds
 	closed  bool
-	ends    sync.WaitGroup
+	ends    sync.WaitGroup // goroutines of watch
 }
 
 // stat reads the attributes of descriptor fd of a caller, with the flags of fstatat, and returns
@@ -44,7 +44,7 @@ func (ps *procs) stat(c *Call, fd, flags int, st *unix.Stat_t) (id ProcID, err e
 	return id, err
 }
 
-// link returns the path of descriptor fd of a caller, as seen by this process.
+// link returns the path of the file of a caller's descriptor fd, as seen by this process.
 func (ps *procs) link(c *Call, fd int) (string, error) {
 	name := "fd/" + strconv.Itoa(fd)
 	var buf [maxPath]byte
@@ -56,8 +56,8 @@ func (ps *procs) link(c *Call, fd int) (string, error) {
 	return string(buf[:max(n, 0)]), err
 }
 
-// with calls f with the thread of c. If f fails because the known thread of that number has
-// ended, with looks the thread up again and calls f once more.
+// with calls f with the thread of c. If f fails because the known thread has ended, another thread
+// now has that thread ID: with finds it and calls f once more.
 func (ps *procs) with(c *Call, f func(*thread) error) error {
 	tid := c.TID()
 	ps.mu.Lock()
@@ -143,7 +143,7 @@ func (ps *procs) unref(t *thread) {
 	}
 }
 
-// drop empties the table. The caller holds ps.mu.
+// drop empties ps.threads. The caller holds ps.mu.
 func (ps *procs) drop() {
 	for _, t := range ps.threads {
 		ps.unref(t)
@@ -230,7 +230,7 @@ func (ps *procs) watches(c *Call) (ProcID, bool, error) {
 }
 
 // awaitExit waits until the process of a pidfd has ended. It returns false if the pidfd is closed
-// before.
+// before that.
 func awaitExit(f *os.File) bool {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -22,11 +22,11 @@ type scheduler struct {
 	all, each int // maximum number of calls that are answered at a time: of all processes, of one process
 
 	mu   sync.Mutex
-	idle int // workers that wait for a notification
-	busy int // calls that are being answered
+	idle int // number of workers that wait for a notification
+	busy int // number of calls that are being answered
 	// blocked is the number of busy calls between leave and resume: they access memory of their
-	// program outside the handler's methods, and may wait there for a page of it without limit. The
-	// end of the server does not wait for them.
+	// program outside the handler's methods and may wait for a page of that memory without limit.
+	// The end of the server does not wait for them.
 	blocked int
 	groups  map[int]*group // groups with calls, by thread group ID
 	ready   []*group       // groups with queued calls that wait only for a free worker
@@ -81,7 +81,8 @@ func (s *scheduler) begin(c *Call) (now, more bool) {
 	return true, more
 }
 
-// free reports whether g may have one more call answered, apart from the limit for all processes.
+// free reports whether one more call of g may be answered. It does not check the limit for all
+// processes.
 func (s *scheduler) free(g *group) bool {
 	return g.busy == 0 || g.busy < s.each && s.busy < (s.all+1)/2
 }
@@ -123,7 +124,8 @@ func (s *scheduler) finish(c *Call) (next *Call, idle bool) {
 	return nil, true
 }
 
-// pop takes the next queued call that may be answered, nil if there is none.
+// pop removes the next call that may be answered from its queue and returns the call; nil if there
+// is none.
 func (s *scheduler) pop() *Call {
 	for len(s.ready) > 0 {
 		g := s.ready[0]

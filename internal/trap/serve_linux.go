@@ -19,7 +19,7 @@ type Config struct {
 	Handler     Handler
 	Tree        *Tree
 	Descriptors Descriptors // Process.Descriptors of the program
-	// Workers is the maximum number of calls that are answered at a time, 0: 256. Each has a
+	// Workers is the maximum number of calls that are answered at a time, 0: 256. Each call has a
 	// goroutine, and a thread while it accesses memory of its program.
 	Workers int
 	// PerProcess is the maximum number of calls of one process that are answered at a time, 0: 8.
@@ -180,7 +180,7 @@ func (s *Server) unqueue(c *Call, cause error) {
 	}
 }
 
-// wake ends the idle workers, and the busy ones after their call.
+// wake ends the idle workers at once and the others after the calls that they answer.
 func (s *Server) wake() {
 	s.calls.Stop() // must be first: finish closes s.calls after the end of the scheduler
 	s.sched.end()
@@ -263,9 +263,9 @@ func (s *Server) finish() {
 	close(s.done)
 }
 
-// Done returns a channel that is closed when no process has the filter any more and Exit was
-// called for each process, or after Close. No method of the handler is called after that. Before
-// it is closed, the end of this process harms the programs.
+// Done returns a channel that is closed when no process has the filter any more and Exit was called
+// for each process, or after Close. No method of the handler is called after that. Until then the
+// programs need this process: without it, their trapped calls are not answered.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Close stops the server. Calls that are trapped later wait until their process is killed. A

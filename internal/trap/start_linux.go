@@ -26,11 +26,12 @@ type Command struct {
 	// Files are standard input, output and error; nil: those of this process. The program
 	// inherits descriptors from 3 up that this process inherited without FD_CLOEXEC.
 	Files [3]*os.File
-	// Descriptors are the numbers to reserve; zero: DescriptorsFor the limit that the program
-	// will have.
+	// Descriptors are the numbers to reserve; zero: those that DescriptorsFor returns for the limit
+	// that the program will have.
 	Descriptors Descriptors
-	// Subreaper makes this process the subreaper of the program: it reaps all its children and
-	// kills all its descendants if the keeper is killed. The process must have no other children.
+	// Subreaper makes this process the subreaper of the program: this process reaps all its
+	// children and, if the keeper is killed, kills all its descendants. It must have no other
+	// children.
 	Subreaper bool
 }
 
@@ -133,8 +134,9 @@ func fork(c *Command, socket int, config *os.File) (*Process, error) {
 	return p, nil
 }
 
-// childFiles returns the descriptors of the keeper. Numbers from 3 up that the program inherits
-// keep their place; the descriptors of more fill the gaps. at holds their numbers.
+// childFiles returns the descriptors of the keeper. Descriptors from 3 up that the program inherits
+// keep their numbers; the descriptors in more get the numbers between. at holds the numbers of
+// more.
 func childFiles(c *Command, more ...int) (files []uintptr, at []int) {
 	files = []uintptr{0, 1, 2}
 	for i, f := range c.Files {
@@ -215,7 +217,8 @@ func writes(pid int) bool {
 	return err == nil && string(nr) == strconv.Itoa(unix.SYS_WRITE)
 }
 
-// receive receives a message of the keeper that carries a descriptor.
+// receive receives a message of the keeper that carries a descriptor, and returns its value and the
+// descriptor. If the message reports an error, receive returns that error.
 func receive(c *Command, socket int) (value uint32, fd int, err error) {
 	var p [8]byte
 	oob := make([]byte, unix.CmsgSpace(4))

@@ -19,8 +19,8 @@ func deviceAttr(d *Device) Attr {
 	return Attr{Mode: deviceMode, Major: d.Major, Minor: d.Minor}
 }
 
-// override overwrites attributes of the real file with a. unix.Stat_t and unix.Statx_t are the
-// kernel's structures on amd64 and arm64, which have only 64-bit system calls.
+// override replaces attributes of the real file by those of a, if a has any. unix.Stat_t and
+// unix.Statx_t are the kernel's structures on amd64 and arm64, which have only 64-bit system calls.
 func (a Attr) override(st *unix.Stat_t) {
 	if a.Mode != 0 {
 		st.Mode, st.Rdev = a.Mode, unix.Mkdev(a.Major, a.Minor)
@@ -35,7 +35,8 @@ func (a Attr) overrideX(st *unix.Statx_t) {
 	}
 }
 
-// replyStat writes the attributes of the file real, overridden by a, to the caller.
+// replyStat writes the attributes of the file real, overridden by a, to the caller's memory at out.
+// flags are those of fstatat(2).
 func (c *Call) replyStat(real string, flags int, a Attr, out uint64) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(unix.AT_FDCWD, real, &st, flags); err != nil {

@@ -15,7 +15,7 @@ const maxThreadGroups = 4096
 // threadGroups finds the thread group IDs of callers, usually with one short system call.
 type threadGroups struct {
 	mu    sync.Mutex
-	known map[int]int // by thread ID, without leaders; a thread may have ended
+	known map[int]int // thread group IDs by thread ID, without leaders; some threads may have ended
 }
 
 // of returns the thread group ID of a thread, 0 if the thread has ended.
@@ -53,7 +53,7 @@ type processLocks struct {
 
 type processLock struct {
 	sync.Mutex
-	users int // guarded by processLocks.mu
+	users int // goroutines that hold the lock or wait for it; guarded by processLocks.mu
 }
 
 // lock acquires the lock of a process. unlock releases it.

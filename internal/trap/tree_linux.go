@@ -22,10 +22,10 @@ type Device struct {
 	Slot         Slot // slot of the descriptors that an open returns
 }
 
-// A Tree holds the files that programs see below the paths that it owns. Any other path there
-// does not exist for them. Files and directories are rendered to a real directory, so programs
-// can read them and use openat, readdir and fstat natively. All methods are safe for concurrent
-// use; the next open sees a change.
+// A Tree owns some absolute paths and holds the files that programs see at and below them. For
+// programs, nothing else exists there. Files and directories are rendered to a real directory:
+// programs read them and use openat, readdir and fstat without the tree. All methods are safe for
+// concurrent use; the next open sees a change.
 type Tree struct {
 	resolver
 	rendered *ownedtemp.Dir
@@ -42,9 +42,9 @@ type node struct {
 	device *Device
 }
 
-// NewTree returns a tree that owns the given absolute paths and everything below them. It is
-// rendered to a new directory in dir. "" selects the first usable one of $XDG_RUNTIME_DIR,
-// /dev/shm and the directory of temporary files. Close removes the new directory.
+// NewTree returns a tree that owns the absolute paths own and everything below them. The tree is
+// rendered to a new directory in dir. "" selects the first usable one of $XDG_RUNTIME_DIR, /dev/shm
+// and the directory of temporary files. Close removes the new directory.
 func NewTree(dir string, own ...string) (*Tree, error) {
 	t := &Tree{nodes: map[string]*node{}}
 	for _, p := range own {

@@ -20,9 +20,9 @@ type Request struct {
 //   - EPROTONOSUPPORT: an unknown method, an unknown attribute with AttrMandatory
 //   - EOPNOTSUPP: an input longer than the known bytes whose rest is not zero
 //
-// An unknown attribute without AttrMandatory is ignored. Check examines only inputs that are
-// inline in the call; Decode makes the last check for those at an address. The caller looks up
-// handles.
+// An unknown attribute without AttrMandatory is ignored. Check examines the rest of an input only
+// if the input is inline in the call; for an input at an address, Decode does so. The caller of
+// Check looks up handles.
 func Check(c *Call, driver DriverID) (*Request, error) {
 	if c.DriverID != driver {
 		return nil, fmt.Errorf("call for %v, the device has %v: %w", c.DriverID, driver, EINVAL)
@@ -111,8 +111,8 @@ func (r *Request) present(id AttrID) (*Attr, error) {
 	return a, nil
 }
 
-// Uint returns an input of 1 to 8 bytes. The error is ENOENT if it is absent, EINVAL if it has
-// another length.
+// Uint returns the value of an input of 1 to 8 bytes. The error is ENOENT if the attribute is
+// absent, EINVAL if it has another length.
 func (r *Request) Uint(id AttrID) (uint64, error) {
 	a, err := r.present(id)
 	if err != nil {
@@ -124,8 +124,8 @@ func (r *Request) Uint(id AttrID) (uint64, error) {
 	return a.Data & (math.MaxUint64 >> (64 - 8*a.Len)), nil
 }
 
-// Const returns a number of at most most. The error is ENOENT if it is absent, EINVAL if it is
-// greater (_uverbs_get_const).
+// Const returns the value of an input, most being the largest that is allowed. The error is ENOENT
+// if the attribute is absent, EINVAL if the value is greater than most (_uverbs_get_const).
 func (r *Request) Const(id AttrID, most uint64) (uint64, error) {
 	v, err := r.Uint(id)
 	if err == nil && v > most {
@@ -134,8 +134,8 @@ func (r *Request) Const(id AttrID, most uint64) (uint64, error) {
 	return v, err
 }
 
-// Flags returns a set of bits, 0 if the attribute is absent. The error is EINVAL if a bit outside
-// allowed is set (uverbs_get_flags64).
+// Flags returns the value of an input that is a set of bits, 0 if the attribute is absent. The
+// error is EINVAL if a bit outside allowed is set (uverbs_get_flags64).
 func (r *Request) Flags(id AttrID, allowed uint64) (uint64, error) {
 	a := r.Attr(id)
 	if a == nil {
@@ -151,8 +151,8 @@ func (r *Request) Flags(id AttrID, allowed uint64) (uint64, error) {
 	return v, err
 }
 
-// Handle returns the handle of an object. The error is ENOENT if it is absent or exceeds 32 bits,
-// EINVAL if it is negative.
+// Handle returns the handle of an object. The error is ENOENT if the attribute is absent or the
+// handle exceeds 32 bits, EINVAL if the handle is negative.
 func (r *Request) Handle(id AttrID) (uint32, error) {
 	a, err := r.present(id)
 	switch {
@@ -166,8 +166,9 @@ func (r *Request) Handle(id AttrID) (uint32, error) {
 	return uint32(a.Data), nil
 }
 
-// FD returns a file descriptor, which may be negative. The error is ENOENT if it is absent,
-// EINVAL if it exceeds 32 bits (lookup_get_fd_uobject of drivers/infiniband/core/rdma_core.c).
+// FD returns a file descriptor, which may be negative. The error is ENOENT if the attribute is
+// absent, EINVAL if the descriptor exceeds 32 bits (lookup_get_fd_uobject of
+// drivers/infiniband/core/rdma_core.c).
 func (r *Request) FD(id AttrID) (int32, error) {
 	a, err := r.present(id)
 	if err != nil {

@@ -68,8 +68,8 @@ func Encode(v any) []byte {
 	return b
 }
 
-// Truncate returns the first room bytes of b, or all of b if it is shorter: what uverbs_copy_to
-// stores (drivers/infiniband/core/uverbs_ioctl.c).
+// Truncate returns the first room bytes of b, or all of b if it is shorter, as uverbs_copy_to
+// stores outputs (drivers/infiniband/core/uverbs_ioctl.c).
 func Truncate(b []byte, room int) []byte { return b[:min(len(b), max(room, 0))] }
 
 // Fit returns room bytes: b truncated or extended with zeros, as uverbs_copy_to_struct_or_zero

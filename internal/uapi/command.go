@@ -185,8 +185,8 @@ func FindCommand(cmd Command) (*CommandSpec, error) {
 }
 
 // CheckRoom checks the lengths in bytes of the request and of the response buffer. The error is
-// ENOSPC if one is too short. libibverbs probes for INVOKE_WRITE with a command that has neither
-// and expects ENOSPC.
+// ENOSPC if one is too short. libibverbs probes for INVOKE_WRITE with a command without a request
+// and a response buffer, and expects ENOSPC.
 func (s *CommandSpec) CheckRoom(in, out int) error {
 	if in < s.MinIn || out < s.MinOut {
 		return fmt.Errorf("%v with %d bytes and room for %d, the least are %d and %d: %w",

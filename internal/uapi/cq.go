@@ -75,16 +75,16 @@ type DestroyCQ struct {
 	Reserved uint32 `c:"reserved"`
 }
 
-// DestroyCQResp is the response to DESTROY_CQ, legacy and ioctl: the numbers of events that the
-// program has read (struct ib_uverbs_destroy_cq_resp).
+// DestroyCQResp is the response to the legacy command and to the ioctl method DESTROY_CQ: the
+// numbers of events that the program has read (struct ib_uverbs_destroy_cq_resp).
 type DestroyCQResp struct {
 	CompEventsReported  uint32 `c:"comp_events_reported"`
 	AsyncEventsReported uint32 `c:"async_events_reported"`
 }
 
-// WC is a work completion, also the element of a completion queue that rxe maps. Ex is immediate
-// data in network byte order with WCWithImm, or the invalidated R_Key in native byte order with
-// WCWithInv (struct ib_uverbs_wc).
+// WC is a work completion, which is also the element of the completion queues that rxe shares with
+// programs. Ex is immediate data in network byte order with WCWithImm, or the invalidated R_Key in
+// native byte order with WCWithInv (struct ib_uverbs_wc).
 type WC struct {
 	WRID         uint64  `c:"wr_id"`
 	Status       uint32  `c:"status"`

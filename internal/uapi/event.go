@@ -2,8 +2,8 @@ package uapi
 
 // This file defines the records that a program reads from its event files.
 
-// AsyncEventDesc is a record of an asynchronous event file. Element is the user_handle of the
-// queue, or the port number (struct ib_uverbs_async_event_desc).
+// AsyncEventDesc is a record of an asynchronous event file. Element is the user_handle of the queue
+// or queue pair, or the port number (struct ib_uverbs_async_event_desc).
 type AsyncEventDesc struct {
 	Element   uint64 `c:"element"`
 	EventType uint32 `c:"event_type"`

@@ -61,7 +61,8 @@ var ioctlConstants = []Constant{
 // Inline reports whether Data is the input itself and not its address.
 func (a *Attr) Inline() bool { return a.Len <= 8 }
 
-// Bytes returns the input of the attribute, up to 8 bytes. ok is false if it is at an address.
+// Bytes returns the input of the attribute, up to 8 bytes. ok is false if the input is at an
+// address.
 func (a *Attr) Bytes() (b []byte, ok bool) {
 	if !a.Inline() {
 		return nil, false
@@ -76,8 +77,8 @@ type Call struct {
 	Attrs    []Attr
 }
 
-// ParseHeader parses and checks the header of a call, the first IoctlHdrSize bytes of its
-// argument. Length is the number of bytes that ParseCall needs. The error is EINVAL for a wrong
+// ParseHeader parses and checks the header of a call, the first IoctlHdrSize bytes of its argument.
+// IoctlHdr.Length is the number of bytes that ParseCall needs. The error is EINVAL for a wrong
 // length, EPROTONOSUPPORT for a reserved field other than 0, EFAULT for a short b.
 func ParseHeader(b []byte) (IoctlHdr, error) {
 	var h IoctlHdr

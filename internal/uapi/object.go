@@ -48,7 +48,7 @@ var objects = names[Object]{headerIoctlCmds, []name[Object]{
 // String returns the kernel's name of the value.
 func (o Object) String() string { return objects.one(o) }
 
-// Method is a method of an object: the Object in the upper 16 bits, its method_id in the lower.
+// Method is a method of an object: the Object in the upper 16 bits, the method_id in the lower 16.
 type Method uint32
 
 // Methods that gorxe supports.
@@ -97,11 +97,12 @@ func (m Method) String() string {
 	return fmt.Sprintf("%v method %d", m.Object(), uint16(m))
 }
 
-// AttrID identifies an attribute of a method: the Method in the upper 32 of 48 bits, its attr_id
-// in the lower.
+// AttrID identifies an attribute of a method: the Method in the upper 32 of 48 bits, the attr_id in
+// the lower 16.
 type AttrID uint64
 
-// IDs of the attributes with driver data, the same in all methods that have them.
+// Attribute IDs of the input and output of the driver (UHW), the same in all methods that have
+// these attributes.
 const (
 	uhwInID  = 0x1000 // UVERBS_ATTR_UHW_IN
 	uhwOutID = 0x1001 // UVERBS_ATTR_UHW_OUT

@@ -165,14 +165,14 @@ type DestroyQP struct {
 	Reserved uint32 `c:"reserved"`
 }
 
-// DestroyQPResp is the response to DESTROY_QP, legacy and ioctl (struct
+// DestroyQPResp is the response to the legacy command and to the ioctl method DESTROY_QP (struct
 // ib_uverbs_destroy_qp_resp).
 type DestroyQPResp struct {
 	EventsReported uint32 `c:"events_reported"`
 }
 
 // QPAttr holds the attributes that INIT_QP_ATTR of rdma_cm returns. QPAttrMask selects the valid
-// ones (struct ib_uverbs_qp_attr).
+// attributes (struct ib_uverbs_qp_attr).
 type QPAttr struct {
 	QPAttrMask       uint32   `c:"qp_attr_mask"`
 	QPState          uint32   `c:"qp_state"`

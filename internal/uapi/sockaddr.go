@@ -20,15 +20,15 @@ type SockaddrIn6 [28]byte
 // SockaddrStorage is a __kernel_sockaddr_storage.
 type SockaddrStorage [128]byte
 
-// NewSockaddr returns an address and port as a sockaddr_in or sockaddr_in6. An invalid address
-// gives zeros. A zone must be a number; others are dropped.
+// NewSockaddr returns an address and port as a sockaddr_in or sockaddr_in6. For an invalid address,
+// all bytes are zero. A zone that is not a number is dropped.
 func NewSockaddr(a netip.AddrPort) SockaddrIn6 {
 	var s SockaddrIn6
 	putSockaddr(s[:], a)
 	return s
 }
 
-// NewSockaddrStorage is NewSockaddr in a SockaddrStorage.
+// NewSockaddrStorage is like NewSockaddr, but returns a SockaddrStorage.
 func NewSockaddrStorage(a netip.AddrPort) SockaddrStorage {
 	var s SockaddrStorage
 	putSockaddr(s[:], a)

@@ -101,61 +101,62 @@ func methodConstants() []Constant {
 }
 
 const (
+	// Values of the parameter need of the functions below, which return rules for attributes.
 	must     = true
 	optional = false
 
 	attrPrefix = "UVERBS_ATTR_" // prefix of the attribute names
 )
 
-// sized returns an input or output of least to most bytes.
+// sized returns the rule for an input or output of least to most bytes.
 func sized(kind Kind, id AttrID, name string, least, most int, need bool) AttrSpec {
 	return AttrSpec{
 		ID: id, Name: attrPrefix + name, Kind: kind, Min: least, Max: most, Mandatory: need,
 	}
 }
 
-// in returns an input of size bytes (UVERBS_ATTR_PTR_IN with UVERBS_ATTR_TYPE).
+// in returns the rule for an input of size bytes (UVERBS_ATTR_PTR_IN with UVERBS_ATTR_TYPE).
 func in(id AttrID, name string, size int, need bool) AttrSpec {
 	return sized(PtrIn, id, name, size, size, need)
 }
 
-// inAtLeast returns an input of at least least bytes (UVERBS_ATTR_MIN_SIZE).
+// inAtLeast returns the rule for an input of at least least bytes (UVERBS_ATTR_MIN_SIZE).
 func inAtLeast(id AttrID, name string, least int, need bool) AttrSpec {
 	return sized(PtrIn, id, name, least, MaxLen, need)
 }
 
-// out returns an output of size bytes.
+// out returns the rule for an output of size bytes.
 func out(id AttrID, name string, size int, need bool) AttrSpec {
 	return sized(PtrOut, id, name, size, size, need)
 }
 
-// outAtLeast returns an output of at least least bytes.
+// outAtLeast returns the rule for an output of at least least bytes.
 func outAtLeast(id AttrID, name string, least int, need bool) AttrSpec {
 	return sized(PtrOut, id, name, least, MaxLen, need)
 }
 
-// extensible returns s as a struct that may grow (UVERBS_ATTR_STRUCT).
+// extensible returns the rule s for a struct that may get more fields later (UVERBS_ATTR_STRUCT).
 func extensible(s AttrSpec) AttrSpec {
 	s.ZeroTail = true
 	return s
 }
 
-// constIn returns a number (UVERBS_ATTR_CONST_IN).
+// constIn returns the rule for a number (UVERBS_ATTR_CONST_IN).
 func constIn(id AttrID, name string, need bool) AttrSpec {
 	return sized(ConstIn, id, name, 8, 8, need)
 }
 
-// flagsIn returns a set of bits (UVERBS_ATTR_FLAGS_IN).
+// flagsIn returns the rule for a set of bits (UVERBS_ATTR_FLAGS_IN).
 func flagsIn(id AttrID, name string, need bool) AttrSpec {
 	return sized(FlagsIn, id, name, 4, 8, need)
 }
 
-// object returns a handle or descriptor of an object.
+// object returns the rule for a handle or descriptor of an object.
 func object(id AttrID, name string, kind Kind, o Object, need bool) AttrSpec {
 	return AttrSpec{ID: id, Name: attrPrefix + name, Kind: kind, Object: o, Mandatory: need}
 }
 
-// uhw appends the attributes with driver data (UVERBS_ATTR_UHW).
+// uhw appends the rules for the input and output of the driver to attrs (UVERBS_ATTR_UHW).
 func uhw(m Method, attrs ...AttrSpec) []AttrSpec {
 	return append(attrs,
 		inAtLeast(m.UHWIn(), "UHW_IN", 0, optional),

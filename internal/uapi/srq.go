@@ -65,7 +65,7 @@ type DestroySRQ struct {
 	Reserved  uint32 `c:"reserved"`
 }
 
-// DestroySRQResp is the response to DESTROY_SRQ, legacy and ioctl (struct
+// DestroySRQResp is the response to the legacy command and to the ioctl method DESTROY_SRQ (struct
 // ib_uverbs_destroy_srq_resp).
 type DestroySRQResp struct {
 	EventsReported uint32 `c:"events_reported"`

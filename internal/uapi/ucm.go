@@ -114,7 +114,7 @@ var ucmCommandSpecs = []UCMCommandSpec{
 	{UCMCmdJoinIPMcast, UCMJoinIPMcast{}, UCMCreateIDResp{}, 48, 4},
 	{UCMCmdLeaveMcast, UCMDestroyID{}, UCMDestroyIDResp{}, 16, 4},
 	{UCMCmdMigrateID, UCMMigrateID{}, UCMMigrateResp{}, 16, 4},
-	{UCMCmdQuery, UCMQuery{}, UCMQueryAddrResp{}, 16, 8}, // the shortest response of all options: PATH
+	{UCMCmdQuery, UCMQuery{}, UCMQueryAddrResp{}, 16, 8}, // 8: the response to QueryPath is the shortest
 	{UCMCmdBind, UCMBind{}, nil, 136, 0},
 	{UCMCmdResolveAddr, UCMResolveAddr{}, nil, 272, 0},
 	{UCMCmdJoinMcast, UCMJoinMcast{}, UCMCreateIDResp{}, 152, 4},

@@ -41,10 +41,10 @@ func DecodeEthernet(b []byte) (d Datagram, err error) {
 	return DecodeIP(b[EthernetLen:])
 }
 
-// DecodeIP decodes a packet that starts with the IP header. IPv4 options are skipped; packets
-// with IPv6 extension headers are ErrNotRoCE. The UDP checksum is not verified: it may be
-// absent or, in packets of this host, left to the network device to complete; the ICRC covers
-// more.
+// DecodeIP decodes a packet that starts with the IP header. IPv4 options are skipped; for packets
+// with IPv6 extension headers the error is ErrNotRoCE. The UDP checksum is not verified: it may be
+// absent or, in packets sent by this host, incomplete because the network device completes it. The
+// ICRC, which the caller verifies, covers more.
 func DecodeIP(b []byte) (Datagram, error) {
 	if len(b) == 0 {
 		return Datagram{}, ErrTruncated
@@ -101,7 +101,8 @@ func decode6(b []byte) (d Datagram, err error) {
 	return d, d.decodeUDP(b[IPv6Len:total])
 }
 
-// decodeUDP decodes b, the UDP datagram up to the end of the IP packet.
+// decodeUDP decodes the UDP header of b, which is the payload of the IP packet, and sets SrcPort
+// and Data.
 func (d *Datagram) decodeUDP(b []byte) error {
 	if len(b) < UDPLen {
 		return ErrTruncated

@@ -50,10 +50,10 @@ func (h *Header) Len() int {
 	return EthernetLen + IPv6Len + UDPLen
 }
 
-// Put writes the headers of a datagram with payload bytes of UDP payload to b, which has space
-// for Len bytes, and returns Len. The UDP checksum is 0, "none", as Linux rxe sends it over
-// IPv4 and IPv6: the ICRC covers more. (RFC 8200 permits this over IPv6 for receivers that
-// accept it, which those of RoCEv2 do.)
+// Put writes the headers of a datagram with payload bytes of UDP payload to b, which has space for
+// Len bytes, and returns Len. The UDP checksum is 0, "none", as Linux rxe sends it over IPv4 and
+// IPv6: the ICRC covers more. (Over IPv6, RFC 8200 permits checksum 0 if the receiver accepts it;
+// RoCEv2 receivers do.)
 func (h *Header) Put(b []byte, payload int) int {
 	n := h.Len()
 	b = b[:n]
@@ -97,8 +97,8 @@ func (h *Header) put6(b []byte, payload int) {
 	copy(b[24:], dst[:])
 }
 
-// PutPseudoChecksum writes the UDP checksum of a datagram that the network device completes:
-// the sum of the pseudo header. b is a header as Put left it. Segment trains need it.
+// PutPseudoChecksum writes the initial UDP checksum for a segment train, whose checksums the
+// network device completes: the sum of the pseudo header. b holds the headers that Put wrote.
 func PutPseudoChecksum(b []byte) {
 	udp := b[len(b)-UDPLen:]
 	first := EthernetLen + 8 // offset of the addresses, which are the last fields of an IP header

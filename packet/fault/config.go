@@ -2,9 +2,9 @@ package fault
 
 import "time"
 
-// Config selects the faults that a faulty link injects into the frames of one direction.
-// Probabilities are 0 to 1. The faults of a frame depend on Seed and the number of the frame
-// only: with equal seeds, equal sequences of frames get equal faults, and a change of one
+// Config selects the faults that a faulty link injects into the frames of one direction. Fields of
+// type float64 are probabilities, 0 to 1. The faults of a frame depend only on Seed and the number
+// of the frame: with equal seeds, equal sequences of frames get equal faults, and changing one
 // probability does not change which frames get the other faults.
 type Config struct {
 	Seed uint64
@@ -12,20 +12,20 @@ type Config struct {
 	Drop float64
 	// Duplicate sends the frame twice, the second copy directly after the first.
 	Duplicate float64
-	// Reorder delays the frame until 1 to ReorderSpan later frames were sent, or ReorderHold
-	// has passed.
+	// Reorder delays the frame until a random number of later frames, 1 to ReorderSpan, were sent,
+	// or ReorderHold has passed.
 	Reorder float64
-	// ReorderSpan is the maximum number of frames that overtake a reordered one; 0 means 4.
+	// ReorderSpan is the maximum number of later frames that overtake a reordered frame; 0 means 4.
 	ReorderSpan int
-	// ReorderHold is the maximum time that a reordered frame waits; 0 means 2 ms. On receive it
-	// is not used: a frame waits for the end of its batch at most.
+	// ReorderHold is the maximum time that a reordered frame waits; 0 means 2 ms. It is not used
+	// for incoming frames, which wait at most for the end of their batch.
 	ReorderHold time.Duration
 	// Corrupt flips one bit anywhere in the UDP payload.
 	Corrupt float64
 	// ECNMark sets the ECN field of the traffic class to CE (binary 11).
 	ECNMark float64
-	// Delay is added to every frame, plus a random time up to Jitter, which causes reordering.
-	// Not used on receive.
+	// Delay is added to every frame, plus a random time up to Jitter, which causes reordering. It
+	// is not used for incoming frames.
 	Delay, Jitter time.Duration
 }
 
@@ -43,9 +43,9 @@ const ecnCE = 3
 // frameFaults holds the faults of one frame.
 type frameFaults struct {
 	drop, duplicate, reorder, corrupt, mark bool
-	span                                    int           // number of frames that overtake it, if reorder
-	bit                                     float64       // position of the bit to flip, 0 to 1 of the frame
-	delay                                   time.Duration // total delay
+	span                                    int           // for reorder: frames that overtake it
+	bit                                     float64       // for corrupt: position in frame, 0 to 1
+	delay                                   time.Duration // delay and jitter
 }
 
 // faultSource draws the faults of successive frames.
@@ -72,8 +72,8 @@ func (f *faultSource) idle() bool {
 		c.Delay <= 0 && c.Jitter <= 0
 }
 
-// next returns the faults of the next frame. Each fault has a random value of its own, drawn or
-// not, so that one probability does not affect the other faults.
+// next returns the faults of the next frame. Each kind of fault has its own random value, even if
+// that value is not used, so that one probability does not affect the other faults.
 func (f *faultSource) next() (ft frameFaults) {
 	c := &f.cfg
 	f.count.Frames++
@@ -105,7 +105,8 @@ func (f *faultSource) next() (ft frameFaults) {
 	return ft
 }
 
-// happens reports whether a fault of the given probability happens, by random value n.
+// happens reports whether a fault of the given probability happens to this frame. n is the index of
+// the fault's random value.
 func (f *faultSource) happens(n int, probability float64) bool {
 	return probability > 0 && f.rnd.draw(n) < probability
 }

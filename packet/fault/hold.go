@@ -16,11 +16,11 @@ type held struct {
 	srcPort, id, flags uint16
 	seq                uint64 // number of the frame
 	due                time.Time
-	pass               int // number of later frames that still have to overtake it; 0: only due matters
+	pass               int // later frames that must still overtake this frame; 0: only due matters
 }
 
-// overtaken releases the delayed frames that enough frames have overtaken, now that frame seq was
-// sent.
+// overtaken updates the delayed frames after frame seq was sent: it releases those that enough
+// later frames have overtaken.
 func (l *Link) overtaken(seq uint64, refused **packet.SendError) error {
 	for i := 0; i < len(l.held); {
 		h := l.held[i]
@@ -40,7 +40,7 @@ func (l *Link) overtaken(seq uint64, refused **packet.SendError) error {
 	return nil
 }
 
-// hold copies f.
+// hold returns a copy of f, without seq, due and pass.
 func (l *Link) hold(f *packet.Frame) *held {
 	if len(l.free) == 0 {
 		l.free = append(l.free, new(held))
@@ -52,7 +52,7 @@ func (l *Link) hold(f *packet.Frame) *held {
 	return h
 }
 
-// insertHeld inserts h into l.held, after those with an equal or earlier due time.
+// insertHeld inserts h into l.held, after the frames with an equal or earlier due time.
 func (l *Link) insertHeld(h *held) {
 	i := len(l.held)
 	for i > 0 && l.held[i-1].due.After(h.due) {

@@ -14,8 +14,8 @@ import (
 //
 // A delayed, duplicated or changed frame is copied, so that Send borrows memory only until it
 // returns, as on any link. A delayed frame is never lost: it is sent after enough later frames,
-// after its delay, or by Flush, whichever is first. Time is that of package time, so a
-// testing/synctest bubble works. Close drops the frames that are still delayed.
+// after its delay, or by Flush, whichever is first. The clock is package time, so a Link works in a
+// testing/synctest bubble. Close drops the frames that are still delayed.
 type Link struct {
 	packet.Link // wrapped link
 
@@ -55,8 +55,8 @@ func NewBoth(l packet.Link, send, receive Config) *Link {
 	return &Link{Link: l, tx: newFaultSource(send, 0), rx: newFaultSource(receive, 1), out: packet.NewBatch(faultBatch)}
 }
 
-// Caps returns those of the wrapped link, without GSO if faults are configured for outgoing
-// frames.
+// Caps returns the capabilities of the wrapped link, without GSO if faults are configured for
+// outgoing frames.
 func (l *Link) Caps() packet.Caps {
 	c := l.Link.Caps()
 	c.Name = "fault(" + c.Name + ")"
@@ -87,15 +87,15 @@ func (l *Link) Counters() (sent, received Counters) {
 	return sent, received
 }
 
-// Prepare prepares every frame as a separate datagram, so that its header fields stay correct
-// whatever happens to the other frames.
+// Prepare prepares every frame as a separate datagram if faults are configured for outgoing frames,
+// so that its header fields stay correct whatever happens to the other frames.
 func (l *Link) Prepare(b *packet.Batch) {
 	b.NoTrains = b.NoTrains || !l.tx.idle()
 	l.Link.Prepare(b)
 }
 
-// Send returns a *SendError for frames that the wrapped link rejected. Its Frame is the index
-// of the first one in the sequence passed to the wrapped link.
+// Send returns a *SendError for frames that the wrapped link rejected. If faults are configured,
+// Frame of the SendError is an index in the batch that Send passed to the wrapped link, not in b.
 func (l *Link) Send(b *packet.Batch) error {
 	if l.tx.idle() {
 		return l.sendUnchanged(b)
@@ -124,7 +124,7 @@ func (l *Link) Send(b *packet.Batch) error {
 	return refused.ErrorOrNil()
 }
 
-// sendUnchanged sends frames without faults.
+// sendUnchanged sends and counts frames if no faults are configured.
 func (l *Link) sendUnchanged(b *packet.Batch) error {
 	before := b.Sent
 	err := l.Link.Send(b)

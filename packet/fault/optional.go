@@ -7,19 +7,19 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// ResolveSoon calls that of the wrapped link.
+// ResolveSoon calls ResolveSoon of the wrapped link.
 func (l *Link) ResolveSoon(dst netip.Addr) { packet.ResolveSoon(l.Link, dst) }
 
-// Hold calls that of the wrapped link.
+// Hold calls Hold of the wrapped link.
 func (l *Link) Hold(dst netip.Addr) { packet.Hold(l.Link, dst) }
 
-// Release calls that of the wrapped link.
+// Release calls Release of the wrapped link.
 func (l *Link) Release(dst netip.Addr) { packet.Release(l.Link, dst) }
 
-// Pending calls that of the wrapped link.
+// Pending calls Pending of the wrapped link.
 func (l *Link) Pending() bool { return packet.Pending(l.Link) }
 
-// WatchState calls that of the wrapped link.
+// WatchState calls WatchState of the wrapped link.
 func (l *Link) WatchState(changed func(up bool)) { packet.WatchState(l.Link, changed) }
 
 // Shared returns the wrapped link as Shared, with faults in incoming frames.

@@ -2,15 +2,15 @@ package fault
 
 import "math/bits"
 
-// drawsPerFrame is the number of random values that a frame has, whether or not they are used.
+// drawsPerFrame is the number of random values of each frame, used or not.
 const drawsPerFrame = 8
 
-// generator is the PCG of math/rand/v2, with the same values for the same seeds. Because its state
-// is a linear congruence, a value can be drawn without those before it: most frames need only one
-// of eight.
+// generator is the PCG of math/rand/v2, with the same values for the same seeds. Because it is a
+// linear congruential generator, it can compute a value without the values before it: most frames
+// need only one of eight.
 type generator struct {
 	state uint128
-	// steps[n] maps the state before a frame to that after n+1 draws.
+	// steps[n] maps the state before a frame to the state after n+1 draws.
 	steps [drawsPerFrame]linear
 }
 
@@ -19,7 +19,7 @@ type uint128 struct{ hi, lo uint64 }
 // linear is the map from x to mul*x + add.
 type linear struct{ mul, add uint128 }
 
-// step is one step of the PCG (math/rand/v2/pcg.go).
+// step maps the state of the PCG to its next state (math/rand/v2/pcg.go).
 var step = linear{
 	mul: uint128{2549297995355413924, 4865540595714422341},
 	add: uint128{6364136223846793005, 1442695040888963407},
@@ -35,7 +35,8 @@ func newGenerator(seed, stream uint64) generator {
 	return g
 }
 
-// draw returns value n of the frame, at least 0 and less than 1.
+// draw returns random value n of the current frame, at least 0 and less than 1. n is 0 to
+// drawsPerFrame-1.
 func (g *generator) draw(n int) float64 {
 	const cheapMul = 0xda942042e4dd58b5
 	s := g.steps[n].of(g.state)
@@ -46,7 +47,7 @@ func (g *generator) draw(n int) float64 {
 	return float64(x<<11>>11) / (1 << 53)
 }
 
-// nextFrame continues with the values of the next frame.
+// nextFrame advances to the random values of the next frame.
 func (g *generator) nextFrame() { g.state = g.steps[drawsPerFrame-1].of(g.state) }
 
 func (m *linear) of(x uint128) uint128 {

@@ -6,11 +6,11 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Recv receives frames of the wrapped link and applies the faults. A reordered frame waits for
-// other frames of its batch only. A duplicate shares Data with the first copy.
+// Recv receives frames from the wrapped link and applies the faults. A reordered frame waits only
+// for other frames of its batch. A duplicate shares Data with the first copy.
 func (l *Link) Recv(rb *packet.RecvBatch) error { return l.recv(l.Link, rb) }
 
-// Join joins group and applies the faults for incoming frames to those of the group.
+// Join joins group. The Receiver applies the faults for incoming frames to the frames of the group.
 func (l *Link) Join(group netip.Addr) (packet.Receiver, error) {
 	r, err := packet.Join(l.Link, group)
 	if err != nil {

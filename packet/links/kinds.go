@@ -13,16 +13,17 @@ import (
 	"github.com/gorxe/gorxe/packet/xdp"
 )
 
-// Auto is the kind for which [Choose] selects the link.
+// Auto is the name that makes [Listen] open the best kind of link; see [Choose].
 const Auto = "auto"
 
-// A kind is a kind of link that can be opened at an address of the host.
+// A kind describes a kind of link that can be opened at an address of the host.
 type kind struct {
 	name string // Caps.Name of the link
 	open func(addr netip.Addr) (packet.Link, error)
-	// best opens the link if it is better than the kinds before it.
+	// best opens the link for [Choose]. It fails if the link would not be better than the kinds
+	// before it in the list.
 	best      func(addr netip.Addr) (packet.Link, error)
-	advantage string // advantage of this kind over those before it
+	advantage string // advantage over the kinds before it in the list
 }
 
 // kinds are ordered by preference, the best last. The first one has the fewest requirements.
@@ -49,7 +50,7 @@ func Kinds() []string {
 	return append(out, Auto)
 }
 
-// KindList returns the names of the kinds as text.
+// KindList returns the names of the kinds as text: "udp, raw, xdp or auto".
 func KindList() string {
 	list := Kinds()
 	last := len(list) - 1
@@ -64,8 +65,8 @@ func CheckKind(kind string) error {
 	return fmt.Errorf("packet: no link of kind %q: choose %s", kind, KindList())
 }
 
-// Listen opens a link of a kind on addr with default options: "udp" and "" are
-// [socket.ListenUDP], "raw" is [socket.ListenRaw], "xdp" is [xdp.Listen] and [Auto] is
+// Listen opens a link of the given kind on addr with default options: "udp" and "" call
+// [socket.ListenUDP], "raw" calls [socket.ListenRaw], "xdp" calls [xdp.Listen] and [Auto] calls
 // [Choose].
 func Listen(kind string, addr netip.Addr) (packet.Link, error) {
 	if err := CheckKind(kind); err != nil {
@@ -99,11 +100,11 @@ func (c Choice) String() string {
 // Choose opens a link of the best kind on addr. It also returns its decision about each kind,
 // best first.
 //
-// The best kind is "xdp" if the network driver supports zero-copy and the path MTU is not
-// smaller than the interface permits; otherwise "raw" if the process has CAP_NET_RAW; otherwise
-// "udp". Without zero-copy, AF_XDP is slower than the other two: it passes every frame to the
-// kernel separately, while they send many at once. "raw" costs the same as "udp" and checks
-// every ICRC in full. If "xdp" is not selected, nothing is attached to the interface.
+// The best kind is "xdp" if the network driver supports zero-copy and the link has the largest path
+// MTU that the interface permits; otherwise "raw" if the process has CAP_NET_RAW; otherwise "udp".
+// Without zero-copy, AF_XDP is slower than the other two: it passes every frame to the kernel
+// separately, while they send many at once. "raw" costs the same as "udp" and checks every ICRC in
+// full. If "xdp" is not selected, nothing is attached to the interface.
 func Choose(addr netip.Addr) (packet.Link, []Choice, error) { return choose(addr, kinds) }
 
 func choose(addr netip.Addr, kinds []kind) (packet.Link, []Choice, error) {

@@ -30,7 +30,7 @@ var pattern = func() []byte {
 	return p
 }()
 
-// payload returns the payload of frame n.
+// payload returns the payload of frame n, size bytes.
 func payload(n uint32, size int) []byte {
 	off := int(n*977) % (len(pattern) / 2)
 	return pattern[off : off+size]
@@ -40,7 +40,7 @@ func payload(n uint32, size int) []byte {
 type end struct {
 	t     *testing.T
 	link  packet.Link
-	from  packet.Receiver // link, or a group that the link has joined
+	from  packet.Receiver // link, or the Receiver of a group that the link has joined
 	to    packet.Path
 	batch *packet.Batch
 	in    *packet.RecvBatch
@@ -77,7 +77,8 @@ func (e *end) put(path *packet.Path, size, pieces int) *packet.Frame {
 	return f
 }
 
-// flush sends the batch as a device does: prepare, seal, send, and repeat on ErrReprepare.
+// flush sends and empties the batch as a device does: it prepares, seals and sends the frames, and
+// repeats that after ErrReprepare.
 func (e *end) flush() error {
 	err := e.send()
 	e.batch.Reset()
@@ -122,7 +123,8 @@ func (e *end) recv() (*packet.Received, error) {
 	return f, nil
 }
 
-// expect receives a frame and checks that it is the next one and complete.
+// expect receives a frame and checks that it is the next frame of the suite, complete and
+// unchanged.
 func (e *end) expect() *packet.Received {
 	e.t.Helper()
 	f, err := e.recv()
@@ -136,7 +138,7 @@ func (e *end) expect() *packet.Received {
 	return f
 }
 
-// expectAll receives n frames.
+// expectAll calls expect n times.
 func (e *end) expectAll(n int) {
 	e.t.Helper()
 	for range n {
@@ -176,7 +178,8 @@ func preparedValues(d []byte) (port, id, flags uint16) {
 	return binary.BigEndian.Uint16(t), binary.BigEndian.Uint16(t[2:]), binary.BigEndian.Uint16(t[4:])
 }
 
-// watch closes the links of a test that hangs, so that the test fails at the blocked call.
+// watch closes the links if the test runs for a minute, so that a test that hangs fails at the
+// blocked call.
 func watch(t *testing.T, links ...packet.Link) {
 	timer := time.AfterFunc(time.Minute, func() {
 		for _, l := range links {

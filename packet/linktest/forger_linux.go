@@ -11,15 +11,15 @@ import (
 	mdpacket "github.com/mdlayher/packet"
 )
 
-// A Forger sends frames with arbitrary headers from the left host to the right.
+// A Forger sends frames with arbitrary headers from the left host to the right host.
 type Forger struct {
 	t    *testing.T
 	conn *mdpacket.Conn
 	h    encap.Header
 }
 
-// NewForger returns a Forger with source address src by default. It is closed at the end of the
-// test.
+// NewForger returns a Forger whose frames have the source address src unless Send changes it. The
+// Forger is closed at the end of the test.
 func NewForger(t *testing.T, hosts *testnet.Hosts, src netip.Addr) *Forger {
 	t.Helper()
 	f := &Forger{t: t}
@@ -47,7 +47,7 @@ func NewForger(t *testing.T, hosts *testnet.Hosts, src netip.Addr) *Forger {
 	return f
 }
 
-// Send sends text to dst; change may modify the header first.
+// Send sends a frame with payload text to dst. change, unless nil, may first modify the header.
 func (f *Forger) Send(dst netip.Addr, text string, change func(h *encap.Header)) {
 	f.t.Helper()
 	h := f.h

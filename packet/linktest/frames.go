@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// SendTo prepares and sends one frame for each text.
+// SendTo prepares and sends one frame for each text, with the text as payload.
 func SendTo(t testing.TB, from packet.Link, to netip.Addr, texts ...string) error {
 	t.Helper()
 	b := packet.NewBatch(len(texts))
@@ -22,7 +22,7 @@ func SendTo(t testing.TB, from packet.Link, to netip.Addr, texts ...string) erro
 	return from.Send(b)
 }
 
-// MustSend is SendTo that fails the test on error.
+// MustSend calls SendTo and fails the test on error.
 func MustSend(t testing.TB, from packet.Link, to netip.Addr, texts ...string) {
 	t.Helper()
 	if err := SendTo(t, from, to, texts...); err != nil {
@@ -30,7 +30,7 @@ func MustSend(t testing.TB, from packet.Link, to netip.Addr, texts ...string) {
 	}
 }
 
-// RecvTexts receives n frames, or a few more if the last Recv returns several.
+// RecvTexts returns the payloads of n frames, or of more if the last Recv returns several frames.
 func RecvTexts(t testing.TB, l packet.Link, n int) (texts []string) {
 	t.Helper()
 	rb := packet.NewRecvBatch(64)
@@ -45,7 +45,7 @@ func RecvTexts(t testing.TB, l packet.Link, n int) (texts []string) {
 	return texts
 }
 
-// Exchange sends one frame and returns it as received.
+// Exchange sends one frame with size bytes of payload and returns the frame that to received.
 func Exchange(t *testing.T, from, to packet.Link, size int) packet.Received {
 	t.Helper()
 	path := packet.Path{Src: from.Local(), Dst: to.Local()}

@@ -9,7 +9,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Groups of the suite, by address family.
+// Two multicast groups of each address family.
 var (
 	groups4 = [2]netip.Addr{netip.MustParseAddr("239.44.7.1"), netip.MustParseAddr("239.44.7.2")}
 	groups6 = [2]netip.Addr{netip.MustParseAddr("ff0e::44:7:1"), netip.MustParseAddr("ff0e::44:7:2")}
@@ -51,7 +51,7 @@ func (s *suite) group(t *testing.T) {
 	a, b := s.ends(t)
 	unicast, other := a.to, a.to
 	other.Dst = groupsOf(a.link)[1]
-	// Two members on the other host, and one on the sender's.
+	// Two members are on the other host, one is on the sender's host.
 	members := s.members(t, a, b.link, b.link, a.link)
 	a.to.TrafficClass, a.to.HopLimit = 0x2c, 3
 	for _, path := range []*packet.Path{&other, &a.to, &a.to, &unicast, &a.to, &other, &unicast, &a.to} {

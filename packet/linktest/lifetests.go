@@ -11,14 +11,15 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// announced compares the IP header on the wire with the values that Prepare set: the ICRC of a
-// sealed frame covers it.
+// announced compares the IP header on the wire with the values that Prepare set, because the ICRC
+// covers them.
 func (s *suite) announced(t *testing.T) {
 	a, b := s.ends(t)
 	s.checkAnnounced(t, a, b)
 }
 
-// checkAnnounced sends from a to a.to; b receives.
+// checkAnnounced sends frames from a to a.to, which b receives, and compares their headers as
+// announced does.
 func (s *suite) checkAnnounced(t *testing.T, a, b *end) {
 	var wire Wire
 	if s.wire != nil {
@@ -30,8 +31,8 @@ func (s *suite) checkAnnounced(t *testing.T, a, b *end) {
 	total, datagrams := 0, 0
 	for _, batch := range [][]struct{ size, frames int }{
 		{{100, 1}},
-		// A separate frame ends the train before it, and so does a frame longer than that
-		// train's.
+		// A frame that is not part of a train ends the train before it, as does a frame longer than
+		// those of the train.
 		{{700, 20}, {64, 1}, {128, 2}, {16, 3}},
 		{{1024, 40}},
 	} {
@@ -43,7 +44,7 @@ func (s *suite) checkAnnounced(t *testing.T, a, b *end) {
 			sent += run.frames
 		}
 		a.mustFlush()
-		// If the link sees headers, this checks them.
+		// If the link sees headers, expectAll checks them.
 		b.expectAll(sent)
 		for total += sent; wire != nil && len(seen) < total; {
 			ip, err := wire()
@@ -170,8 +171,8 @@ func (s *suite) noGoroutine(t *testing.T) {
 	t.Errorf("after Close there is still:\n%s", left)
 }
 
-// ours returns the stack of a goroutine that a link started, other than this one; "" if there
-// is none.
+// ours returns the stack of a goroutine of a link, other than the calling goroutine; "" if there is
+// none.
 func ours() string {
 	buf := make([]byte, 1<<20)
 	stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")

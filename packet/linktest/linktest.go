@@ -9,11 +9,12 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Open returns two links that reach each other and lose nothing while at most Window bytes are
-// in flight. The suite closes them. It calls Open once for every test.
+// Open returns two links that reach each other and lose no frame while at most Window bytes and
+// WindowFrames frames are in flight. The suite closes them. It calls Open once for every test.
 type Open func(t *testing.T) (a, b packet.Link)
 
-// Maximum that the suite has in flight, in bytes of UDP payload and in frames.
+// Window and WindowFrames are the maximum that the suite has in flight, in bytes of UDP payload and
+// in frames.
 const (
 	Window       = 96 << 10
 	WindowFrames = 256
@@ -49,7 +50,7 @@ type suite struct {
 	unwatched bool
 }
 
-// Run runs the suite.
+// Run runs the suite on the links that open returns.
 func Run(t *testing.T, open Open, options ...Option) {
 	s := &suite{open: open, at: func(_ *testing.T, _ packet.Link, do func()) { do() }}
 	for _, o := range options {

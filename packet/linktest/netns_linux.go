@@ -26,7 +26,8 @@ func NewNet(t testing.TB, mtu, segments int) *testnet.Hosts {
 	})
 }
 
-// AtHome makes the suite open further sockets in the namespace of the link.
+// AtHome makes the suite open further sockets in the network namespace of the link. left is the
+// address of the link in hosts.Left.
 func AtHome(hosts *testnet.Hosts, left string) Option {
 	return At(func(t *testing.T, l packet.Link, do func()) {
 		ns := hosts.Right
@@ -37,7 +38,7 @@ func AtHome(hosts *testnet.Hosts, left string) Option {
 	})
 }
 
-// Pairs are one address of each host, for every kind of address.
+// Pairs lists, for each kind of address, one address of the left and one of the right host.
 var Pairs = []struct{ Name, Left, Right string }{
 	{"IPv4", LeftIPv4, RightIPv4},
 	{"IPv6", LeftIPv6, RightIPv6},

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// pending tests what link b reports about its receiver.
+// pending tests the results of Pending of link b.
 func pending(t *testing.T, a, b *end) {
 	p, ok := b.link.(packet.PendingReporter)
 	if !ok {
@@ -47,7 +47,7 @@ func pending(t *testing.T, a, b *end) {
 	}
 }
 
-// until waits for ok. It fails with wrong after the time that a test may hang.
+// until waits until ok returns true. After a minute it fails the test with the message wrong.
 func until(t *testing.T, wrong string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); runtime.Gosched() {

@@ -8,7 +8,8 @@ import (
 	"github.com/gorxe/gorxe/packet/pipe"
 )
 
-// Pipes opens two links of one in-memory network, which configure may change first.
+// Pipes returns an Open that opens two links of a new in-memory network. configure, unless nil, may
+// change the network first.
 func Pipes(addrA, addrB string, configure func(*pipe.Net)) Open {
 	return func(t *testing.T) (a, b packet.Link) {
 		n := pipe.NewNet()
@@ -29,7 +30,7 @@ func OpenPipe(t testing.TB, n *pipe.Net, addr string) packet.Link {
 	return l
 }
 
-// Wrapped opens the links of open and decorates both.
+// Wrapped returns an Open that calls open and decorates both links.
 func Wrapped(open Open, wrap func(packet.Link) packet.Link) Open {
 	return func(t *testing.T) (a, b packet.Link) {
 		a, b = open(t)

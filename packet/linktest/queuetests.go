@@ -7,8 +7,8 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// queues tests a link that is split into several queues: each receives its own frames, complete
-// and in order. A link that cannot be split continues as before.
+// queues tests a link that is split into several queues: each receives its own frames, complete and
+// in order. A link that cannot be split must continue as before.
 func (s *suite) queues(t *testing.T, a, b *end) {
 	const several, frames = 3, 60
 	var all []packet.Queue

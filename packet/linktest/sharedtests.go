@@ -20,7 +20,7 @@ func shared(t *testing.T, e *end) packet.Shared {
 	return s
 }
 
-// tryRecv tests a receiver that does not wait.
+// tryRecv tests TryRecv.
 func tryRecv(t *testing.T, a, b *end) {
 	s := shared(t, b)
 	try := func() int {
@@ -61,8 +61,8 @@ func tryRecv(t *testing.T, a, b *end) {
 	}
 }
 
-// inTurn has one receiver that waits and another that polls: together they receive every frame,
-// in order.
+// inTurn tests that a receiver that waits and another that polls together receive every frame, in
+// order.
 func inTurn(t *testing.T, a, b *end) {
 	s := shared(t, b)
 	const rounds, each = 100, 8
@@ -125,7 +125,7 @@ func inTurn(t *testing.T, a, b *end) {
 	}
 }
 
-// aside tests that a waiting receiver takes nothing while another goroutine holds the mutex.
+// aside tests that a receiver that waits takes no frame while another goroutine holds the mutex.
 func aside(t *testing.T, a, b *end) {
 	s := shared(t, b)
 	var mu sync.Mutex

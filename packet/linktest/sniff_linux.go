@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sniff captures on network interface ifname of the calling thread's network namespace with a
-// packet socket, which requires CAP_NET_RAW: without it, the test is skipped.
+// Sniff captures packets on network interface ifname of the calling thread's network namespace with
+// a packet socket. This requires CAP_NET_RAW: without it, the test is skipped.
 func Sniff(t testing.TB, ifname string) Wire {
 	t.Helper()
 	ifc, err := net.InterfaceByName(ifname)
@@ -33,7 +33,8 @@ func Sniff(t testing.TB, ifname string) Wire {
 	}
 }
 
-// sniffBuffer is the receive buffer in bytes; packets of other programs count too.
+// sniffBuffer is the size of the receive buffer in bytes. The buffer also holds packets of other
+// programs.
 const sniffBuffer = 32 << 20
 
 func widen(t testing.TB, conn *mdpacket.Conn) {

@@ -61,7 +61,8 @@ func bigBatches(t *testing.T, a, b *end) {
 
 func bothDirections(t *testing.T, a, b *end) {
 	const rounds, each = 50, 16
-	// Both ends proceed in step, so that at most each frames are in flight in each direction.
+	// Each end sends each frames and then receives as many, so that at most each frames are in
+	// flight in each direction.
 	other := make(chan error)
 	go func() {
 		for range rounds {

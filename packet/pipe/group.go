@@ -7,7 +7,8 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// member is the membership of a link in a group: a link that only the network delivers to.
+// member is the Receiver of one Join: a link that is not in Net.links and gets only frames to the
+// group.
 type member struct{ link }
 
 // Join makes the link a member of group on its network.
@@ -39,7 +40,7 @@ func (m *member) Close() error {
 	return nil
 }
 
-// deliverToGroup delivers f to every member of the group f is sent to. It reports whether any
+// deliverToGroup delivers f to every member of the group that f is sent to. It reports whether any
 // member has an MTU large enough for f.
 func (n *Net) deliverToGroup(f *packet.Frame, src netip.Addr) bool {
 	n.mu.Lock()

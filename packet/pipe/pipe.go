@@ -14,14 +14,14 @@ import (
 const defaultQueue = 4096
 
 // Net is a network in memory: when Send returns, its frames are in the receive queue of the
-// destination link, in the order of the calls. It uses no clock and no goroutine, and a waiting
+// destination link, in the order of the calls. A Net uses no clock and no goroutine, and a waiting
 // Recv is durably blocked in the sense of testing/synctest.
 type Net struct {
 	// Queue is the capacity in frames of the receive queue of links opened from now on; 0 means
 	// 4096.
 	Queue int
-	// HideHeader makes links opened from now on behave like a UDP socket, with HeaderSeen
-	// false.
+	// HideHeader makes links opened from now on behave like a UDP socket: HeaderSeen of received
+	// frames is false.
 	HideHeader bool
 
 	mu     sync.Mutex
@@ -35,11 +35,11 @@ func NewNet() *Net {
 	return &Net{links: make(map[netip.Addr]*link), groups: make(map[netip.Addr][]*member)}
 }
 
-// Undelivered returns the number of frames that no link or group member received: their destination
-// does not exist or has too small an MTU.
+// Undelivered returns the number of frames that no link or group member received, because their
+// destination does not exist or its MTU is too small.
 func (n *Net) Undelivered() uint64 { return n.lost.Load() }
 
-// Open adds a link at addr. mtu is the MTU of its network device in bytes, including the IP
+// Open adds a link at addr. mtu is the maximum length of an IP packet in bytes, including the IP
 // header, 576 to 65535. An address can have only one open link at a time.
 func (n *Net) Open(addr netip.Addr, mtu int) (packet.Link, error) {
 	addr = addr.Unmap()
@@ -84,7 +84,7 @@ type link struct {
 	queue  []packet.Received // ring; Data of a free slot is a buffer to reuse
 	head   int               // index of the first used slot
 	used   int               // number of used slots
-	taken  bool              // the last Recv returned frames and no later call has looked for more
+	taken  bool              // frames were returned and no later receive found the queue empty
 	closed bool
 }
 
@@ -96,7 +96,7 @@ func (l *link) Local() netip.Addr { return l.addr }
 
 func (l *link) Stats() packet.Stats { return l.stats.Load() }
 
-// Prepare assigns consecutive IPv4 identifications, or 0 if the receiver does not see them.
+// Prepare assigns consecutive IPv4 identifications, or 0 if the network hides headers.
 func (l *link) Prepare(b *packet.Batch) {
 	for i := b.Sent; i < b.Len(); i++ {
 		f := b.At(i)
@@ -185,7 +185,8 @@ func (l *link) Recv(rb *packet.RecvBatch) error {
 	return l.take(rb)
 }
 
-// RecvLocked waits without mu, so the frames may be gone when it has locked mu.
+// RecvLocked waits without mu, so another goroutine may have taken the frames before RecvLocked has
+// locked mu: then it waits again.
 func (l *link) RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex) error {
 	for {
 		l.mu.Lock()
@@ -254,8 +255,8 @@ func (l *link) Pending() bool {
 	return !l.closed && (l.used > 0 || l.taken)
 }
 
-// recvState holds the buffers of the frames of a RecvBatch. take swaps them with those of the
-// queue.
+// recvState holds the buffers of the frames in a RecvBatch. take exchanges them for the buffers of
+// the queue.
 type recvState struct{ bufs [][]byte }
 
 func (l *link) Close() error {
@@ -267,7 +268,7 @@ func (l *link) Close() error {
 	return nil
 }
 
-// closeQueue closes the queue and reports whether it was open.
+// closeQueue closes the queue, wakes the receivers and reports whether the queue was open.
 func (l *link) closeQueue() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

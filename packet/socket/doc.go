@@ -6,8 +6,8 @@
 //   - [Companion] is such a UDP socket for a link of another package;
 //   - [PortProbe] detects a host on which nothing listens at the RoCEv2 port.
 //
-// Frames of equal size to one path are sent as a segment train (UDP_SEGMENT). A link bounds what
-// waits in its send buffer for neighbours that do not answer; see waiting.
+// Frames of equal size to one path are sent as a segment train (UDP_SEGMENT). A link limits the
+// bytes in its send buffer that wait for neighbours that do not answer; see waiting.
 //
 // Sending is serialized by the mu of udpTx or rawTx. The receive state is in the caller's
 // RecvBatch, so receivers with different batches need no lock; RecvLocked runs under the caller's

@@ -26,7 +26,7 @@ type PortProbe struct {
 	sent   atomic.Pointer[[]byte]
 }
 
-// OpenPortProbe opens a probe from the local address to the remote host.
+// OpenPortProbe opens a probe from the local address to the remote address, port [packet.Port].
 func OpenPortProbe(local, remote netip.Addr) (*PortProbe, error) {
 	p, err := openPortProbe(local, remote)
 	if err != nil {
@@ -67,12 +67,13 @@ func openPortProbe(local, remote netip.Addr) (*PortProbe, error) {
 	return p, nil
 }
 
-// SrcPort returns the source port. Outgoing datagrams have IPv4 identification 0 and DF.
+// SrcPort returns the source port of the probe's datagrams, which have IPv4 identification 0 and DF
+// set.
 func (p *PortProbe) SrcPort() uint16 {
 	return p.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port()
 }
 
-// Send sends b to the host and retains b for Refused.
+// Send sends b, a UDP payload, to the host. The probe retains b for Refused, so b must not change.
 func (p *PortProbe) Send(b []byte) error {
 	p.sent.Store(&b)
 	_, err := p.conn.WriteToUDPAddrPort(b, p.remote)
@@ -83,9 +84,9 @@ func (p *PortProbe) Send(b []byte) error {
 	return err
 }
 
-// Refused waits until the host reports port unreachable by ICMP. It ignores errors that quote
-// fewer than the first n bytes of the last sent datagram, or different bytes: these may be
-// forged. After Close it returns an error.
+// Refused waits until an ICMP error reports that the host's port is unreachable, and returns true.
+// It ignores ICMP errors that quote fewer than the first n bytes of the last sent payload, or
+// different bytes: these may be forged. After Close it returns an error.
 func (p *PortProbe) Refused(n int) (bool, error) {
 	var refused bool
 	// Buffers for the longest quote in an ICMP message of Linux, and for the extended error with
@@ -98,7 +99,7 @@ func (p *PortProbe) Refused(n int) (bool, error) {
 			case err == unix.EINTR:
 				continue
 			case err != nil:
-				return false // queue empty, or only the pending error of the next call
+				return false // the error queue is empty, or the socket has only a pending error
 			}
 			if refused = p.refuses(to, quoted[:m], control[:oob], n); refused {
 				return true
@@ -108,8 +109,9 @@ func (p *PortProbe) Refused(n int) (bool, error) {
 	return refused, err
 }
 
-// refuses reports whether an entry of the error queue is a port unreachable for the last
-// datagram.
+// refuses reports whether an entry of the error queue is an ICMP port unreachable for the last sent
+// datagram. to is the destination of the quoted datagram, control the ancillary data; n is as for
+// Refused.
 func (p *PortProbe) refuses(to unix.Sockaddr, quoted, control []byte, n int) bool {
 	sent := p.sent.Load()
 	if sent == nil || len(quoted) < n || len(quoted) > len(*sent) || !bytes.Equal(quoted, (*sent)[:len(quoted)]) {

@@ -12,20 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ListenRaw opens a link over a packet socket (packet(7)), which needs CAP_NET_RAW. It receives
-// the packets to addr port 4791 bypassing the host's IP stack and firewall, and sees their IP
+// ListenRaw opens a link over a packet socket (packet(7)), which needs CAP_NET_RAW. The link
+// receives packets to addr port 4791 past the host's IP stack and firewall, and sees their IP
 // headers. It sends complete Ethernet frames to destinations whose next hop the kernel has
 // resolved.
 //
 // A UDP socket on the same port keeps the kernel from answering with ICMP port unreachable, and
-// makes a second link at the address fail. It also sends everything that cannot be sent as an
-// Ethernet frame: to multicast groups and to this host, whose members and links would not receive
-// such a frame; to neighbours that the kernel has yet to resolve or to confirm; through tunnels;
-// and frames that must be rejected. It sends like the link of [ListenUDP], and with the same IPv4
-// identifications. Fragments are not received.
+// makes a second link at the address fail. The UDP socket also sends every packet that cannot be
+// sent as an Ethernet frame: packets to multicast groups and to this host, because members and
+// links on this host would not receive an Ethernet frame; packets to neighbours that the kernel has
+// not resolved or confirmed yet; packets through tunnels; and packets that the kernel must reject.
+// It sends like a [ListenUDP] link; all packets have the same IPv4 identifications as there.
+// Fragments are not received.
 //
-// Frames carry Path.FlowLabel. Their UDP checksum is 0, except for trains, whose segments are
-// checksummed by the kernel or the device.
+// Ethernet frames carry Path.FlowLabel. Their UDP checksum is 0, except for trains, whose segments
+// are checksummed by the kernel or the device.
 func ListenRaw(addr netip.Addr, opts RawOptions) (packet.Link, error) {
 	u, err := listenUDP(addr, UDPOptions{SendBuffer: opts.SendBuffer, NoGSO: opts.NoGSO}, true)
 	if err != nil {
@@ -38,7 +39,7 @@ func ListenRaw(addr netip.Addr, opts RawOptions) (packet.Link, error) {
 	return l, nil
 }
 
-// raw is a link over a packet socket, with a UDP socket.
+// raw is a link over a packet socket, with a UDP socket beside it; see ListenRaw.
 type raw struct {
 	udp    *udp
 	rx     rawSocket
@@ -69,10 +70,10 @@ func (l *raw) open(opts RawOptions) error {
 	return nil
 }
 
-// listenFrames opens a packet socket for packets to the address of u. Like the UDP socket it is
-// not bound to an interface, so it survives the removal of interfaces and receives from this host
-// through the loopback interface. There is one socket per address rather than per interface, so
-// the kernel demultiplexes.
+// listenFrames opens a packet socket for packets to the address of u. Like the UDP socket it is not
+// bound to an interface, so it survives the removal of interfaces and receives from this host
+// through the loopback interface. There is one socket per address rather than per interface, so the
+// filter in the kernel demultiplexes packets.
 func listenFrames(u *udp, opts RawOptions) (*mdpacket.Conn, error) {
 	filter, err := rawFilter(u.bare, interfacesOf(u), netOff)
 	if err != nil {
@@ -99,8 +100,8 @@ func configureFrames(fd int, opts RawOptions) error {
 	return setOptions(fd, []option{{"PACKET_VNET_HDR", unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1}})
 }
 
-// interfacesOf returns the interfaces that may receive datagrams to the address of u; none means
-// all.
+// interfacesOf returns the indexes of the interfaces that may receive datagrams to the address of
+// u; an empty result means all interfaces.
 func interfacesOf(u *udp) []int {
 	switch {
 	case u.bare.IsLoopback():
@@ -146,7 +147,7 @@ func (l *raw) Pending() bool { return l.rx.Pending() }
 // Join joins group with the UDP socket: the Receiver does not see IP headers.
 func (l *raw) Join(group netip.Addr) (packet.Receiver, error) { return l.udp.Join(group) }
 
-// Prepare does not know yet which socket will send a frame; its values are valid for both.
+// Prepare sets values that are valid whichever socket sends the frame.
 func (l *raw) Prepare(b *packet.Batch) { l.udp.Prepare(b) }
 
 func (l *raw) Recv(rb *packet.RecvBatch) error { return l.rx.Recv(rb) }

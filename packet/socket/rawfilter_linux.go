@@ -30,19 +30,21 @@ func etherType(a netip.Addr) int {
 	return encap.EtherTypeIPv6
 }
 
-// filterCode is a program all of whose tests jump to its end if they fail, which drops the
+// filterCode is a BPF program. A test that fails jumps to the last instruction, which drops the
 // packet.
 type filterCode []bpf.Instruction
 
-// want appends a test that drops the packet unless load loads value.
+// want appends a test: the packet is dropped unless the accumulator equals value after the
+// instructions load.
 func (c *filterCode) want(value uint32, load ...bpf.Instruction) {
 	*c = append(append(*c, load...), bpf.JumpIf{Cond: bpf.JumpEqual, Val: value, SkipFalse: dropLater})
 }
 
-// dropLater is a placeholder for a jump to the end.
+// dropLater is the placeholder for the distance of a jump to the last instruction.
 const dropLater = 0xff
 
-// finish resolves the jumps to the end and assembles the program.
+// finish appends the instructions that accept and drop, resolves the jumps and assembles the
+// program.
 func (c filterCode) finish() ([]bpf.RawInstruction, error) {
 	c = append(c, bpf.RetConstant{Val: passWholeFrame}, bpf.RetConstant{Val: 0})
 	for i, in := range c {
@@ -54,12 +56,13 @@ func (c filterCode) finish() ([]bpf.RawInstruction, error) {
 	return bpf.Assemble(c)
 }
 
-// rawFilter returns a socket filter that accepts UDP datagrams to addr port 4791 that are for
-// this host and arrived through one of the interfaces, or any if there are none. Offsets are
-// relative to at.
+// rawFilter returns a socket filter that accepts UDP datagrams to addr port 4791 that are for this
+// host and arrived through one of the interfaces, or through any interface if interfaces is empty.
+// at is the offset of the IP header in the packet.
 func rawFilter(addr netip.Addr, interfaces []int, at uint32) ([]bpf.RawInstruction, error) {
 	var c filterCode
-	// Other types are not for this host: promiscuous mode captured them, or this host sends them.
+	// Packets of other types are not for this host: promiscuous mode captured them, or this host
+	// sends them.
 	c.want(packetHost, bpf.LoadAbsolute{Off: adPacketType, Size: 4})
 	if n := len(interfaces); n > 0 {
 		c = append(c, bpf.LoadAbsolute{Off: adInterface, Size: 4})
@@ -71,7 +74,7 @@ func rawFilter(addr netip.Addr, interfaces []int, at uint32) ([]bpf.RawInstructi
 	return append(c, datagramFilter(addr, at)...).finish()
 }
 
-// datagramFilter tests only the IP and UDP headers.
+// datagramFilter returns the tests of the IP and UDP headers: a UDP datagram to addr port 4791.
 func datagramFilter(addr netip.Addr, at uint32) (c filterCode) {
 	const dstPort = 2 // in the UDP header
 	if addr.Is4() {

@@ -17,15 +17,15 @@ import (
 const frameBuffer = 64<<10 + 64
 
 // rawSocket is a packet socket with its receive state. It receives with recvmmsg, like a UDP
-// socket. A packet ring would save little: TPACKET_V3 delivers blocks of packets late, and
-// TPACKET_V2 needs slots as long as the longest train, so that few packets fill it. See
+// socket. A packet ring would save little: TPACKET_V3 delivers packets late, in blocks, and
+// TPACKET_V2 needs slots as long as the longest train, so that few packets fill the ring. See
 // docs/decisions/raw-link.md for the measurement.
 type rawSocket struct {
 	udpSocket
 	closed atomic.Bool
 }
 
-// bufferKind returns the buffers for frames with Ethernet, IP and UDP headers.
+// bufferKind returns the kind of buffer for frames with vnet, Ethernet, IP and UDP headers.
 func (s *rawSocket) bufferKind() bufferKind {
 	ip := encap.IPv6Len
 	if s.bare.Is4() {
@@ -48,7 +48,8 @@ func (s *rawSocket) Recv(rb *packet.RecvBatch) error {
 	return nil
 }
 
-// took processes the result of a receive call: messages, an error, or nothing.
+// took processes the result of a receive call: it converts received messages to frames, or returns
+// the error of the call. If the call returned neither, rb.Frames stays empty.
 func (s *rawSocket) took(rb *packet.RecvBatch, st *udpRecv) error {
 	switch {
 	case st.got > 0:
@@ -59,7 +60,7 @@ func (s *rawSocket) took(rb *packet.RecvBatch, st *udpRecv) error {
 	return nil
 }
 
-// rawConnError wraps err with the link's name; after Close the error wraps net.ErrClosed.
+// rawConnError adds the link's name to err; after Close the returned error wraps net.ErrClosed.
 func (s *rawSocket) rawConnError(err error) error {
 	if err != nil && s.closed.Load() {
 		err = net.ErrClosed
@@ -104,27 +105,27 @@ func (s *rawSocket) takeFrames(rb *packet.RecvBatch, st *udpRecv) {
 	st.adapt(total)
 }
 
-// forged reports whether msg is a packet from another host with this host's source address; see
-// [Forged].
+// forged reports whether msg, which arrived through the interface with the given index, has an
+// invalid source address; see [Forged].
 func (s *rawSocket) forged(msg *packet.Received, index int32) bool {
 	return Forged(msg.Src, s.bare, index)
 }
 
-// Forged reports whether a packet has a source address that it cannot legitimately have: it
-// arrived through the interface with the given index, addressed to ours. The kernel's IP stack
-// drops such packets, but packet sockets bypass it.
+// Forged reports whether src is not a valid source address of a packet that arrived through the
+// interface with the given index, addressed to ours. The kernel's IP stack drops packets with such
+// a source, but packet sockets bypass the IP stack.
 func Forged(src, ours netip.Addr, index int32) bool {
 	return index != loopbackIndex && (src == ours || src.IsLoopback()) || !isHost(src)
 }
 
 // isHost reports whether src can be the address of a host on any network. The kernel's IP stack
-// drops packets with other sources, too (RFC 1122, 3.2.1.3; RFC 4291, 2.5.2 and 2.7).
+// drops packets from other addresses (RFC 1122, 3.2.1.3; RFC 4291, 2.5.2 and 2.7).
 func isHost(src netip.Addr) bool {
 	return !src.IsMulticast() && !src.IsUnspecified() && src != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
-// decodeFrame decodes b, a vnet header and a frame from a packet socket. typ is the ARPHRD_ type
-// of the interface. segment is the segment length of a train, else 0.
+// decodeFrame decodes b, a vnet header and a frame from a packet socket. typ is the ARPHRD_ type of
+// the interface. segment is the UDP payload per segment in bytes if the frame is a train, else 0.
 func decodeFrame(b []byte, typ uint16) (msg packet.Received, segment int, err error) {
 	if len(b) < vnetLen {
 		return msg, 0, encap.ErrTruncated

@@ -49,8 +49,9 @@ func (l *raw) Send(b *packet.Batch) error {
 	return refused.ErrorOrNil()
 }
 
-// build builds messages of the frames from b.Sent on. It stops after sendMessages, or, with
-// t.viaUDP set, at a frame for the UDP socket. stop is the first frame without a message.
+// build builds messages of the frames from b.Sent on. It stops after sendMessages messages, or at a
+// frame for the UDP socket, and then sets t.viaUDP. stop is the index of the first frame without a
+// message.
 func (l *raw) build(b *packet.Batch) (stop int) {
 	t := &l.tx
 	t.count, t.next, t.calls, t.viaUDP = 0, 0, 0, false
@@ -75,7 +76,7 @@ func (l *raw) build(b *packet.Batch) (stop int) {
 	return i
 }
 
-// restFrom returns the end of the frames for the UDP socket that start at frame i.
+// restFrom returns the index after the run of frames for the UDP socket that starts at frame i.
 func (l *raw) restFrom(b *packet.Batch, i int) int {
 	for i += trainAt(b, i); i < b.Len(); {
 		n := trainAt(b, i)
@@ -105,7 +106,7 @@ func (l *raw) hop(b *packet.Batch, i, n int) *route.Hop {
 }
 
 // fitsOne reports whether the n frames from frame i on fit in one message: they have at most
-// maxPieces, and equal lengths, except that the last may be shorter.
+// maxPieces pieces, and equal lengths, except that the last frame may be shorter.
 func fitsOne(b *packet.Batch, i, n int) bool {
 	first, pieces := b.At(i).Len(), 1
 	for k := range n {
@@ -118,7 +119,7 @@ func fitsOne(b *packet.Batch, i, n int) bool {
 	return pieces <= maxPieces
 }
 
-// message builds a message of the n frames from frame i on.
+// message builds the next message, of the n frames from frame i on, to the next hop hop.
 func (l *raw) message(b *packet.Batch, i, n int, hop *route.Hop) {
 	t := &l.tx
 	f := b.At(i)
@@ -176,7 +177,7 @@ func (l *raw) flush(b *packet.Batch, refused **packet.SendError) error {
 		m := &t.meta[t.next]
 		if m.frames > 1 && refusesTrain(t.errno) {
 			// The kernel does not support UDP trains on packet sockets. The UDP socket can still
-			// send them as prepared.
+			// send the trains as prepared.
 			l.trains.Store(false)
 			return nil
 		}

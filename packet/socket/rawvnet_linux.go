@@ -3,12 +3,12 @@ package socket
 import "encoding/binary"
 
 // The vnet header is struct virtio_net_hdr of linux/virtio_net.h, in host byte order. It precedes a
-// frame on a packet socket with PACKET_VNET_HDR. It tells whether the frame is a train, and what
-// remains to be done for its checksum.
+// frame on a packet socket with PACKET_VNET_HDR. It tells whether the frame is a train, and how its
+// checksum must be completed.
 //
-// A train is one frame with this header (Linux 6.2). The device segments it, or nothing does if
-// the receiver is on this host. Of a received train only the first IPv4 identification was in a
-// header; those of the other segments are guessed and solved, as for the udp link.
+// A train is one frame with this header (Linux 6.2). The device segments the train; a train to a
+// receiver on this host is not segmented. In a received train only the first IPv4 identification
+// was in a header. The identifications of the other segments are guessed, as for the udp link.
 const (
 	vnetLen = 10
 
@@ -20,9 +20,9 @@ const (
 	vnetECN           = 0x80 // VIRTIO_NET_HDR_GSO_ECN
 )
 
-// putTrain fills in the vnet header of a train. headers is the length of the headers up to and
-// including UDP, size the UDP payload per segment. The device completes the checksum of each
-// segment.
+// putTrain fills in the vnet header of a train. headers is the total length of the headers up to
+// and including UDP, size the UDP payload per segment, both in bytes. The device completes the
+// checksum of each segment.
 func putTrain(vnet []byte, headers, size int) {
 	const udpLen, checksumAt = 8, 6
 	vnet[vnetFlags], vnet[vnetGSOType] = vnetNeedsChecksum, gsoUDPL4

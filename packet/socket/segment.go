@@ -5,15 +5,17 @@ import "github.com/gorxe/gorxe/packet"
 const (
 	// maxSegments is the maximum number of segments of a train on all kernels with UDP_SEGMENT.
 	maxSegments = 64
-	// maxTrain is the maximum UDP payload of a train in bytes. With all headers a train then
-	// stays below 64 KiB, the limit of devices; above it the kernel segments in software.
+	// maxTrain is the maximum UDP payload of a train in bytes. With all headers a train of this
+	// size is below 64 KiB, the limit of devices; longer trains are segmented by the kernel in
+	// software.
 	maxTrain = 65536 - 256
 	// maxPieces is the maximum number of pieces that the kernel gathers into one message
 	// (IOV_MAX).
 	maxPieces = 1024
 )
 
-// piecesOf returns the maximum number of pieces of f after sealing.
+// piecesOf returns the maximum number of pieces of f after sealing: header, payload pieces,
+// trailer.
 func piecesOf(f *packet.Frame) int { return 2 + len(f.Payload) }
 
 // flatten replaces the payload of f by one contiguous copy in the batch's memory.
@@ -30,11 +32,11 @@ func flatten(f *packet.Frame) {
 	f.Payload = append(f.Payload[:0], flat)
 }
 
-// trainFrom returns how many frames of b, from frame i on, can be sent as one segment train. They
-// have the same path and therefore the same queue pair: a receiver with several queues delivers a
-// train to that of its first frame. They have the same length, except that the last may be
-// shorter. maxLen is the maximum UDP payload of a segment. The pad and ICRC that sealing may
-// append are accounted for.
+// trainFrom returns how many frames of b, from frame i on, can be sent as one segment train. These
+// frames have the same *Path and therefore the same queue pair: a receiver with several queues
+// delivers a whole train to the queue of its first frame. They have the same length, except that
+// the last may be shorter. maxLen is the maximum UDP payload of a segment in bytes, including pad
+// and ICRC, which sealing appends later.
 func trainFrom(b *packet.Batch, i, maxLen int) int {
 	first := b.At(i)
 	size := first.Len()
@@ -66,10 +68,10 @@ func trainFrom(b *packet.Batch, i, maxLen int) int {
 // trainAt returns the number of frames in the train that starts at frame i, as set by Prepare.
 func trainAt(b *packet.Batch, i int) int { return min(max(b.At(i).Train, 1), b.Len()-i) }
 
-// appendSegments appends the frames of the message msg to dst: segments of size bytes, the last
-// perhaps shorter. size 0 means that msg is one frame. Over IPv4 the segments get consecutive
-// identifications, as senders assign them; only that of msg was received, so HeaderSeen is false
-// for the others.
+// appendSegments appends the frames of the message msg to dst: segments of size bytes of UDP
+// payload; the last may be shorter. size 0 means that msg is one frame. Over IPv4 the segments get
+// consecutive identifications, as senders assign them. Only the identification of the first segment
+// was in a header, so HeaderSeen is false for the other segments.
 func appendSegments(dst []packet.Received, msg packet.Received, size int) []packet.Received {
 	if size <= 0 || size >= len(msg.Data) {
 		return append(dst, msg)

@@ -15,7 +15,7 @@ import (
 // limits how long other goroutines wait for a lock of the sender.
 const sendWait = time.Second
 
-// sendQueue is the messages of one system call and their progress.
+// sendQueue holds the messages of one sendmmsg call and counts how many were sent.
 type sendQueue struct {
 	sendmmsg func(fd uintptr, msgs []mmsghdr) (int, unix.Errno)
 	deadline func(time.Time) error // SetWriteDeadline of the socket
@@ -24,7 +24,7 @@ type sendQueue struct {
 	msgs        []mmsghdr
 	meta        []sendMeta
 	count, next int        // messages built, messages processed
-	calls       int        // system calls since calls was last counted
+	calls       int        // system calls that Stats does not count yet
 	errno       unix.Errno // why message next was rejected
 	full, waits bool       // the buffer is full; writeReady waits for space
 }
@@ -55,14 +55,15 @@ func (t *sendQueue) writeReady(fd uintptr) bool {
 	return true
 }
 
-// push sends messages from next on, up to the first that is rejected. It waits for buffer space
-// for up to sendWait, and then returns full.
+// push sends the messages from next on, up to the first message that the kernel rejects. It waits
+// up to sendWait for buffer space, and then returns full = true.
 func (t *sendQueue) push(conn syscall.RawConn) (full bool, err error) {
 	t.errno, t.full, t.waits = 0, false, false
 	if err := conn.Write(t.write); err != nil || !t.full {
 		return false, err
 	}
-	// Setting a deadline takes longer than sending a datagram, and there nearly always is space.
+	// A deadline is set only now, because setting it takes longer than sending a datagram, and
+	// nearly always there is space.
 	if err := t.deadline(time.Now().Add(sendWait)); err != nil {
 		return false, err
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// lock returns the receive state of rb for receivers that share mu.
+// lock returns the receive state of rb for receivers that share mu. It locks mu only while it
+// prepares the state.
 func (p *udpPending) lock(rb *packet.RecvBatch, kind bufferKind, mu *sync.Mutex) *udpRecv {
 	mu.Lock()
 	defer mu.Unlock()
@@ -17,7 +18,7 @@ func (p *udpPending) lock(rb *packet.RecvBatch, kind bufferKind, mu *sync.Mutex)
 	return s
 }
 
-// readLocked is readReady with the mutex held. If it returns true, it keeps the mutex.
+// readLocked locks the mutex and calls readReady. If it returns true, the mutex stays locked.
 func (s *udpRecv) readLocked(fd uintptr) bool {
 	s.mu.Lock()
 	s.arm()
@@ -28,15 +29,16 @@ func (s *udpRecv) readLocked(fd uintptr) bool {
 	return false
 }
 
-// readNow is readReady for callers that do not wait.
+// readNow calls readReady for callers that do not wait; the caller holds the mutex.
 func (s *udpRecv) readNow(fd uintptr) {
 	s.arm()
 	s.readReady(fd)
 }
 
-// RecvLocked waits with read, which returns true with mu locked, and calls took until it has
-// produced frames. took gets the error of waiting, and runs with mu locked in any case.
-// RecvLocked returns with mu locked if and only if the error is nil.
+// RecvLocked implements [packet.Shared] for a link that receives through conn. It repeats two steps
+// until rb has frames: conn waits until read returns true, with mu locked, and took processes the
+// result. err of took is the error of waiting; took always runs with mu locked. RecvLocked returns
+// with mu locked if and only if the error is nil.
 func RecvLocked(rb *packet.RecvBatch, mu *sync.Mutex, conn syscall.RawConn, read func(fd uintptr) bool,
 	took func(err error) error) error {
 	for {

@@ -20,23 +20,24 @@ import (
 // Default sizes of the socket buffers, in bytes.
 const (
 	defaultReceiveBuffer = 32 << 20
-	// Data in the send buffer is ahead of the turns of all queue pairs: on a link of 400 Mbit/s
-	// this buffer holds 40 ms, because the kernel counts twice the length. An eighth of it is
-	// enough for the first trains to a host whose link-layer address is not known yet.
+	// A queue pair's next frame waits for all data in the send buffer. On a link of 400 Mbit/s this
+	// buffer holds the data of 40 ms, because the kernel charges each datagram with twice its
+	// length or more. An eighth of it is enough for the first trains to a host whose link-layer
+	// address is not known yet.
 	defaultSendBuffer = 1 << 20
 )
 
 // ListenUDP opens a link over an ordinary UDP socket on addr port 4791; it needs no privilege.
 //
 // The IPv4 identification of outgoing datagrams is known, because the socket is not connected and
-// disables fragmentation (IP_PMTUDISC_PROBE): Linux then sends DF and identification 0, and
-// numbers the segments of a UDP_SEGMENT train 0, 1, 2, ... Incoming datagrams have no IP header
-// (HeaderSeen is false). Outgoing datagrams have UDP checksums (UDP_SEGMENT requires them);
-// incoming ones may lack them, over IPv6 too.
+// disables fragmentation (IP_PMTUDISC_PROBE): Linux then sends DF and identification 0, and numbers
+// the segments of a UDP_SEGMENT train from 0. The socket does not return the IP headers of incoming
+// datagrams (HeaderSeen is false). Outgoing datagrams have UDP checksums (UDP_SEGMENT requires
+// them); incoming ones may lack them, over IPv6 too.
 //
-// The maximum frame length is the MTU of the interface. The link ignores ICMP messages that
-// report a smaller path MTU, because any host can forge them: IP_PMTUDISC_DO would reject longer
-// frames for ten minutes.
+// The maximum frame length is the MTU of the interface. The link ignores ICMP messages that report
+// a smaller path MTU, because any host can forge them. (With IP_PMTUDISC_DO, the kernel would
+// reject longer frames for ten minutes.)
 //
 // The host selects the flow label; Path.FlowLabel is ignored. A link-local addr needs its zone.
 // Few frames are sent to neighbours with an unknown link-layer address; see
@@ -49,7 +50,8 @@ func ListenUDP(addr netip.Addr, opts UDPOptions) (packet.Link, error) {
 	return &udpQueues{udp: l}, nil
 }
 
-// listenUDP opens a UDP link. A deaf link only sends: datagrams to its port are dropped.
+// listenUDP opens a UDP link. If deaf is true, the link only sends: the kernel drops datagrams to
+// its port.
 func listenUDP(addr netip.Addr, opts UDPOptions, deaf bool) (*udp, error) {
 	addr = addr.Unmap()
 	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
@@ -92,7 +94,7 @@ func listenUDP(addr netip.Addr, opts UDPOptions, deaf bool) (*udp, error) {
 	return l, nil
 }
 
-// watchHops is [route.WatchHops].
+// watchHops calls [route.WatchHops] and returns the result as nextHops.
 func watchHops(addr netip.Addr) (nextHops, error) {
 	h, err := route.WatchHops(addr)
 	if err != nil {
@@ -102,8 +104,8 @@ func watchHops(addr netip.Addr) (nextHops, error) {
 }
 
 // sendBuffer returns the size of the send buffer in bytes, as the kernel counts it. By default that
-// is 2 MiB, 17 ms of a link of 1 Gbit/s and 168 ms of one of 100 Mbit/s; without CAP_NET_ADMIN it
-// is 416 KiB (net.core.wmem_max), 3.4 ms and 34 ms.
+// is 2 MiB, the data of 17 ms at 1 Gbit/s or 168 ms at 100 Mbit/s. Without CAP_NET_ADMIN it is 416
+// KiB (net.core.wmem_max), the data of 3.4 ms or 34 ms.
 func (l *udp) sendBuffer() (size int, err error) {
 	err = withFD(l.raw, func(fd int) (err error) {
 		if size, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil {
@@ -138,7 +140,7 @@ type udpSocket struct {
 	pending    udpPending
 }
 
-// use sets conn as the socket of s. It closes conn on error.
+// use makes conn, a *net.UDPConn, the socket of s. On error it closes conn.
 func (s *udpSocket) use(conn net.PacketConn) (err error) {
 	s.conn = conn
 	if s.raw, err = conn.(*net.UDPConn).SyscallConn(); err != nil {
@@ -157,10 +159,10 @@ func (s *udpSocket) Close() error {
 	return nil
 }
 
-// udp is a UDP link: one socket, plus one for each joined group.
+// udp is a UDP link: one socket. Each Join opens another socket.
 type udp struct {
 	udpSocket
-	network, host string // in the form of package net
+	network, host string // arguments of package net: "udp4" or "udp6", and the address
 	scope         uint32 // interface index of a link-local addr, else 0
 	ifname        string // network interface of addr, "" if unknown
 	mtu           atomic.Int32
@@ -221,11 +223,10 @@ type gsoState = int32
 const (
 	gsoOff   gsoState = iota
 	gsoOn             // trains are sent, not known to be rejected
-	gsoTrial          // a train was rejected: whether its first frame alone is accepted decides
+	gsoTrial          // a train was rejected; a single frame will show why: see tried
 )
 
-// configure sets the socket options. It runs before bind, so before the first datagram can
-// arrive.
+// configure sets the socket options. It runs before bind, so no datagram can arrive earlier.
 func (l *udp) configure(fd int, opts UDPOptions) error {
 	setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, opts.SendBuffer, defaultSendBuffer)
 	must := []option{
@@ -276,7 +277,7 @@ func dropAll(fd int) error {
 	return nil
 }
 
-// receive sets the receive options.
+// receive sets the socket options for receiving.
 func (s *udpSocket) receive(fd int, opts UDPOptions) error {
 	setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, opts.ReceiveBuffer, defaultReceiveBuffer)
 	must := []option{
@@ -317,8 +318,9 @@ func setOptions(fd int, options []option) error {
 	return nil
 }
 
-// setBuffer sets a buffer size beyond the host's limit, which needs CAP_NET_ADMIN, or else up to
-// the limit.
+// setBuffer sets a socket buffer to size bytes, or to otherwise if size is not positive. The option
+// force exceeds the host's limit, which needs CAP_NET_ADMIN; without it, plain sets at most the
+// limit.
 func setBuffer(fd, force, plain, size, otherwise int) {
 	if size <= 0 {
 		size = otherwise
@@ -328,7 +330,7 @@ func setBuffer(fd, force, plain, size, otherwise int) {
 	}
 }
 
-// listenError explains why a socket could not be opened.
+// listenError returns err, the error of opening a socket at addr, with an explanation of the cause.
 func listenError(addr netip.Addr, err error) error {
 	at := netip.AddrPortFrom(addr, packet.Port)
 	switch {

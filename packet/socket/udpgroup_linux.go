@@ -11,11 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Join makes the network interface of the link's address a member of group, which needs no
-// privilege. A socket that is bound to a host address does not receive multicast, so the Receiver
-// is a separate socket, bound to the group. All such sockets of a host share the address
-// (SO_REUSEADDR), and each receives a copy. The calling thread must be in the network namespace
-// in which the link was opened. On the loopback interface Linux has no route to IPv6 groups.
+// Join makes the network interface of the link's address a member of group. It needs no privilege.
+// A socket that is bound to a host address does not receive multicast, so the Receiver is a
+// separate socket, bound to the group. All group sockets of a host share the address
+// (SO_REUSEADDR), and each receives a copy of every datagram. The calling thread must be in the
+// network namespace in which the link was opened. On the loopback interface Linux has no route to
+// IPv6 groups.
 func (l *udp) Join(group netip.Addr) (packet.Receiver, error) {
 	group, err := packet.CheckGroup(l.addr, group)
 	if err != nil {
@@ -40,7 +41,8 @@ func (l *udp) Join(group netip.Addr) (packet.Receiver, error) {
 	return s, nil
 }
 
-// listenGroup opens a group socket. Package net would bind it to all host addresses.
+// listenGroup opens a socket bound to the group s.addr. Package net would bind it to all host
+// addresses.
 func (s *udpSocket) listenGroup(ifindex int, opts UDPOptions) (net.PacketConn, error) {
 	family := unix.AF_INET
 	if s.addr.Is6() {
@@ -78,9 +80,9 @@ func (s *udpSocket) bindGroup(fd, ifindex int) error {
 	return nil
 }
 
-// join adds the membership, and restricts the socket to datagrams of this interface's membership:
-// without IP_MULTICAST_ALL=0 it would also receive those of other sockets' memberships on other
-// interfaces.
+// join makes the interface ifindex a member of the group s.addr. It also sets IP_MULTICAST_ALL=0:
+// otherwise the socket would also receive datagrams to the group that arrive through other
+// interfaces because of other sockets' memberships.
 func (s *udpSocket) join(fd, ifindex int) error {
 	var err error
 	if s.addr.Is4() {

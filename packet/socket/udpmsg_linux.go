@@ -22,8 +22,8 @@ type sockaddr = unix.RawSockaddrInet6
 // requires.
 type control [16]uint64
 
-// sendmmsg and recvmmsg are nonblocking, so they are raw system calls: with others, the Go
-// scheduler hands the P to another thread if they take longer than 20 µs, as batches do.
+// sendmmsg and recvmmsg are nonblocking, so they are raw system calls. Batches take longer than 20
+// µs; in an ordinary system call of that length the Go scheduler hands the P to another thread.
 func sendmmsg(fd uintptr, msgs []mmsghdr) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(unsafe.SliceData(msgs))),
 		uintptr(len(msgs)), unix.MSG_DONTWAIT, 0, 0)
@@ -36,7 +36,8 @@ func recvmmsg(fd uintptr, msgs []mmsghdr) (int, unix.Errno) {
 	return int(n), errno
 }
 
-// putSockaddr writes the address a and port [packet.Port] to sa and returns its length.
+// putSockaddr writes the address a and port [packet.Port] to sa and returns the length of sa in
+// bytes. scope is the interface index of a link-local IPv6 address, else 0.
 func putSockaddr(sa *sockaddr, a netip.Addr, scope uint32) uint32 {
 	if a.Is4() {
 		sa4 := (*unix.RawSockaddrInet4)(unsafe.Pointer(sa))
@@ -49,7 +50,7 @@ func putSockaddr(sa *sockaddr, a netip.Addr, scope uint32) uint32 {
 	return unix.SizeofSockaddrInet6
 }
 
-// getSockaddr returns the address that the kernel wrote to sa.
+// getSockaddr returns the address and the port that the kernel wrote to sa.
 func getSockaddr(sa *sockaddr) (netip.Addr, uint16) {
 	if sa.Family == unix.AF_INET {
 		sa4 := (*unix.RawSockaddrInet4)(unsafe.Pointer(sa))
@@ -58,7 +59,7 @@ func getSockaddr(sa *sockaddr) (netip.Addr, uint16) {
 	return netip.AddrFrom16(sa.Addr), getPort(&sa.Port)
 }
 
-// putPort and getPort convert between a port and network byte order.
+// putPort and getPort write and read a port in network byte order.
 func putPort(p *uint16, port uint16) {
 	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(p))[:], port)
 }
@@ -69,8 +70,8 @@ func (c *control) bytes() []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(c)), int(unsafe.Sizeof(*c)))
 }
 
-// put writes a control message with a value of size bytes, 2 or 4, at offset off and returns the
-// offset after it.
+// put writes a control message with a value of size bytes, 2 or 4, at offset off, and returns the
+// offset of the next control message.
 func (c *control) put(off int, level, typ int32, value uint32, size int) int {
 	b := c.bytes()
 	h := (*unix.Cmsghdr)(unsafe.Pointer(&b[off]))
@@ -93,7 +94,7 @@ type ancillary struct {
 	dropped      uint32 // datagrams dropped so far because the receive buffer was full; 0: not reported
 }
 
-// parse parses the first n bytes of c.
+// parse returns the ancillary data in the first n bytes of c.
 func (c *control) parse(n int) (a ancillary) {
 	for b := c.bytes()[:n]; len(b) >= unix.SizeofCmsghdr; {
 		h, data, rest, err := unix.ParseOneSocketControlMessage(b)

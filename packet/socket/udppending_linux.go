@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// udpPending is the state of Pending for a socket.
+// udpPending is the state of the method Pending for a socket.
 type udpPending struct {
-	// taking is set before a call that may receive datagrams, and cleared by a call that found
-	// none. It thus also covers datagrams in a call that has returned, but whose goroutine is not
-	// running yet.
+	// taking is set before a system call that may receive datagrams, and cleared after a call that
+	// found none. So it is also set while a call has returned datagrams and the goroutine has not
+	// resumed yet.
 	taking atomic.Bool
 
 	mu    sync.Mutex // guards the fields below
@@ -27,7 +27,7 @@ func (s *udpSocket) Pending() bool {
 	if p.look == nil {
 		p.look = p.poll
 	}
-	// Poll the queue first: everything received before the poll was received with taking set.
+	// Poll the queue first: every datagram received before the poll was received with taking set.
 	if s.raw.Control(p.look) != nil {
 		return false
 	}

@@ -14,12 +14,12 @@ type udpQueues struct {
 	more []*udpSocket
 }
 
-// Split opens more sockets on l's address. The kernel selects one by queue pair number
-// (SO_REUSEPORT with a BPF program). Packets that a device merged into a train go to the queue of
-// the first.
+// Split opens n-1 more sockets on l's address. The kernel selects the socket by queue pair number
+// (SO_REUSEPORT with a BPF program). If a device merged packets into a train, all go to the queue
+// of the first packet.
 //
-// SO_REUSEPORT is set after the first socket is bound, so that another owner of the port,
-// including another gorxe, was detected.
+// SO_REUSEPORT is set after the first socket is bound, because with SO_REUSEPORT bind would not
+// fail if another socket, such as that of another gorxe, had the port.
 func (l *udpQueues) Split(n int) (queues []packet.Queue, err error) {
 	defer func() {
 		if err != nil {
@@ -54,8 +54,8 @@ func (l *udpQueues) Split(n int) (queues []packet.Queue, err error) {
 }
 
 // steer makes the sockets of fd's reuseport group receive by queue pair number mod n. The BPF
-// program sees the UDP payload; if that is too short, the result is 0, the kernel's value for a
-// failed load.
+// program sees the UDP payload. If the payload is too short, the kernel's result is 0, and queue 0
+// gets the datagram.
 func steer(fd, n int) error {
 	const flagsAndQPN, number = 4, 1<<24 - 1 // offset of the BTH word with DestQP, and the mask of DestQP
 	program := []unix.SockFilter{

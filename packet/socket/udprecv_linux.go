@@ -19,15 +19,15 @@ const (
 	// RecvBatch that receives trains, and how long the response to the first frame waits for the
 	// last frame. Throughput is the same from 128 KiB up.
 	recvBytes = 512 << 10
-	// recvFirst is the number of messages that the first Recv asks for, recvLeast the minimum for
-	// all.
+	// recvFirst is the number of messages that the first Recv requests, recvLeast the minimum for
+	// every Recv.
 	recvFirst, recvLeast = 8, 4
 )
 
 // bufferKind describes the buffers of a socket.
 type bufferKind struct {
 	size  int // bytes
-	heads int // bytes before the UDP payload
+	heads int // bytes of headers before the UDP payload
 }
 
 // make returns a buffer in which data after a BTH (12 bytes), or after BTH and RETH (28), is
@@ -38,7 +38,7 @@ func (k bufferKind) make() []byte {
 	return make([]byte, k.size+skew)[skew:]
 }
 
-// udpRecv is the receive state of a RecvBatch that is used with the links of this package.
+// udpRecv is the State of a RecvBatch for the links of this package.
 type udpRecv struct {
 	msgs  []mmsghdr
 	names []sockaddr
@@ -71,7 +71,8 @@ func newUDPRecv(capacity int, kind bufferKind) *udpRecv {
 	return s
 }
 
-// buffers returns the receive state of rb for buffers of the given kind, and empties rb.Frames.
+// buffers returns the receive state of rb, with buffers of the given kind, for the socket of p. It
+// also empties rb.Frames.
 func (p *udpPending) buffers(rb *packet.RecvBatch, kind bufferKind) *udpRecv {
 	s, ok := rb.State.(*udpRecv)
 	if !ok || s.kind != kind {
@@ -83,7 +84,7 @@ func (p *udpPending) buffers(rb *packet.RecvBatch, kind bufferKind) *udpRecv {
 	return s
 }
 
-// bufferKind returns the buffers for the longest message that the socket may receive.
+// bufferKind returns the kind of buffer for the longest message that the socket may receive.
 func (l *udpSocket) bufferKind() bufferKind {
 	if l.gro {
 		return bufferKind{size: trainBuffer}
@@ -105,7 +106,8 @@ func (l *udpSocket) Recv(rb *packet.RecvBatch) error {
 	return nil
 }
 
-// handle processes the result of a receive call: messages, an error, or nothing.
+// handle processes the result of a receive call: it converts received messages to frames, or
+// returns the error of the call. If the call returned neither, rb.Frames stays empty.
 func (l *udpSocket) handle(rb *packet.RecvBatch, s *udpRecv) error {
 	switch {
 	case s.got > 0:
@@ -116,7 +118,8 @@ func (l *udpSocket) handle(rb *packet.RecvBatch, s *udpRecv) error {
 	return nil
 }
 
-// arm prepares the messages for the next call: those that the last call used, and new ones.
+// arm prepares the messages for the next call: it resets the messages that the last call filled,
+// and prepares more if want has grown.
 func (s *udpRecv) arm() {
 	used := min(s.got, s.want)
 	s.got, s.errno = 0, 0
@@ -189,8 +192,8 @@ func (l *udpSocket) appendFrames(rb *packet.RecvBatch, s *udpRecv) {
 	s.adapt(total)
 }
 
-// adapt sets the number of messages for the next call: it doubles while all are used, within
-// recvBytes.
+// adapt sets the number of messages for the next call: it doubles the number if the last call,
+// which received total bytes, filled all messages, within the limit of recvBytes.
 func (s *udpRecv) adapt(total int) {
 	if s.got == s.want {
 		s.want = min(2*s.want, len(s.msgs))
@@ -200,7 +203,7 @@ func (s *udpRecv) adapt(total int) {
 }
 
 // pendingError reports whether errno is an error of an earlier datagram, such as an ICMP error,
-// that the kernel reports on the next call. It needs no further handling.
+// that the kernel reports on the next call. Receivers ignore it.
 func pendingError(errno unix.Errno) bool {
 	switch errno {
 	case unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EHOSTDOWN, unix.ENETDOWN,

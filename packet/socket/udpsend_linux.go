@@ -25,9 +25,9 @@ type udpTx struct {
 	iov   []unix.Iovec
 
 	waiting waiting
-	reached netip.Addr // destination among the messages being built whose next hop is known
+	reached netip.Addr // last destination that admits found reachable for the messages being built
 
-	// A gsoTrial ends with a single frame to this destination, of this length; see tried.
+	// A gsoTrial ends when a single frame of this length is sent to this destination; see tried.
 	trialDst netip.Addr
 	trialLen int
 }
@@ -35,7 +35,7 @@ type udpTx struct {
 // sendMeta describes a message.
 type sendMeta struct {
 	first, frames int // frame range in the batch
-	dropped       int // further frames of the train that are dropped for lack of a neighbour
+	dropped       int // frames after these that are dropped, because the neighbour is unknown
 	bytes         int // UDP payload
 	size          int // UDP payload of the first frame
 	iov, pieces   int // start and count in the iov of udpTx or rawTx
@@ -50,8 +50,8 @@ func (t *udpTx) init(send func(uintptr, []mmsghdr) (int, unix.Errno), deadline f
 	t.ctl = make([]control, sendMessages)
 }
 
-// Prepare joins consecutive frames of equal length and path into trains, whose segments have IPv4
-// identifications 0, 1, 2, ... A single frame has 0.
+// Prepare joins consecutive frames of equal length and path into trains, whose segments have the
+// IPv4 identifications 0, 1, 2 and so on. A single frame has identification 0.
 func (l *udp) Prepare(b *packet.Batch) {
 	trains := l.gso.Load() == gsoOn && !b.NoTrains
 	df := uint16(0)
@@ -84,7 +84,8 @@ func (l *udp) Send(b *packet.Batch) error {
 	return refused.ErrorOrNil()
 }
 
-// send sends the frames from b.Sent up to end, which must not be inside a train.
+// send sends the frames from b.Sent up to, but not including, frame end. end must not be inside a
+// train.
 func (l *udp) send(b *packet.Batch, end int, refused **packet.SendError) error {
 	t := &l.tx
 	t.mu.Lock()
@@ -112,8 +113,8 @@ func (l *udp) send(b *packet.Batch, end int, refused **packet.SendError) error {
 }
 
 // build builds messages of the frames from b.Sent to end, up to the first frame that cannot be
-// sent. The error is that of this frame; bad is the number of frames to skip if no message was
-// built, 0 to stop.
+// sent. err is the error of this frame. bad is the number of frames that the caller skips because
+// of err if no message was built; 0 means that the caller returns err.
 func (l *udp) build(b *packet.Batch, end int) (bad int, err error) {
 	t := &l.tx
 	t.count, t.next, t.calls, t.reached, t.waiting.building = 0, 0, 0, netip.Addr{}, 0
@@ -212,15 +213,15 @@ func (l *udp) message(b *packet.Batch, i, n int) error {
 	return nil
 }
 
-// gather appends the pieces of f to t.iov and returns their length. The message starts at
-// t.iov[from].
+// gather appends the pieces of f to t.iov and returns their total length in bytes. The message
+// starts at t.iov[from].
 func (t *udpTx) gather(f *packet.Frame, from int) (n int) {
 	t.iov, n = appendPieces(t.iov, from, f)
 	return n
 }
 
-// appendPieces appends the pieces of f to iov and returns their length. The message starts at
-// iov[from].
+// appendPieces appends the pieces of f to iov and returns it with their total length in bytes. The
+// message starts at iov[from].
 func appendPieces(iov []unix.Iovec, from int, f *packet.Frame) ([]unix.Iovec, int) {
 	iov = appendPiece(iov, from, f.Header)
 	n := len(f.Header) + len(f.Trailer)
@@ -231,8 +232,8 @@ func appendPieces(iov []unix.Iovec, from int, f *packet.Frame) ([]unix.Iovec, in
 	return appendPiece(iov, from, f.Trailer), n
 }
 
-// appendPiece appends p to iov. If p is adjacent in memory to the last piece of its message, it
-// extends that piece.
+// appendPiece appends p to iov. If p directly follows the last piece of the message in memory,
+// appendPiece extends that piece instead. The message starts at iov[from].
 func appendPiece(iov []unix.Iovec, from int, p []byte) []unix.Iovec {
 	if len(p) == 0 {
 		return iov
@@ -303,7 +304,7 @@ func (l *udp) skip(b *packet.Batch, m *sendMeta) {
 	}
 }
 
-// tries reports whether a trial of GSO waits for a frame to dst.
+// tries reports whether a gsoTrial waits for a frame to dst.
 func (l *udp) tries(dst netip.Addr) bool {
 	if l.gso.Load() != gsoTrial {
 		return false
@@ -313,9 +314,9 @@ func (l *udp) tries(dst netip.Addr) bool {
 	return l.tx.trialDst == dst
 }
 
-// tried ends a trial of GSO if message m is what it waits for: a single frame like those of the
-// rejected train. If the kernel accepted it, the host rejects trains; otherwise it rejected the
-// frames themselves.
+// tried ends a gsoTrial if message m is a single frame with the destination and length of the
+// rejected train's frames. went tells whether the kernel accepted m. If so, the host rejects
+// trains; otherwise it rejects the frames themselves, and trains stay enabled.
 func (l *udp) tried(b *packet.Batch, m *sendMeta, went bool) {
 	t := &l.tx
 	if l.gso.Load() != gsoTrial || m.frames != 1 || m.size != t.trialLen || b.At(m.first).Path.Dst != t.trialDst {
@@ -337,7 +338,8 @@ func refusesTrain(errno unix.Errno) bool {
 	return false
 }
 
-// RefusalOf returns the error for a message that the kernel rejected with errno.
+// RefusalOf returns the error for a message that the kernel rejected with errno: errno, or
+// [packet.ErrTooLong] with it for EMSGSIZE.
 func RefusalOf(errno unix.Errno) error {
 	if errno == unix.EMSGSIZE {
 		return errTooLong

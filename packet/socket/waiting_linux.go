@@ -15,21 +15,21 @@ import (
 // exist, and hosts disappear: without a limit, datagrams for them fill the buffer and block all
 // others.
 //
-// A frame is passed to the kernel if its neighbour is known to be reachable. Otherwise the bytes
-// in use of the whole buffer, for all destinations and with this frame, decide:
+// A frame is passed to the kernel if its neighbour is known to be reachable. Otherwise the number
+// of bytes in use in the whole buffer decides, for all destinations and including this frame:
 //
 //   - If the neighbour is known to be missing, they may be an eighth of the buffer.
 //   - If its state is not known yet, they may be a quarter.
 //   - Beyond that, a missing neighbour gets one frame per second, which triggers neighbour
 //     discovery. The frames sent by this rule have budgets of their own, for each period of
 //     kernelHoldTime: an eighth of the buffer for all destinations that are not held (others), a
-//     quarter for held ones (held; see [packet.Holder]).
+//     quarter for held destinations (held; see [packet.Holder]).
 //
-// A reachable peer can therefore always be resolved, despite absent hosts, a flood that names many
-// of them, or a buffer full of datagrams for known neighbours.
+// The kernel can therefore always resolve a reachable peer, despite absent hosts, a flood of
+// packets from many forged addresses, or a buffer full of datagrams for known neighbours.
 type waiting struct {
 	size       int         // send buffer size in bytes
-	building   int         // bytes of the admitted messages being built to neighbours not known to be reachable
+	building   int         // bytes of messages being built to neighbours not known to be reachable
 	stateWaits pace.Bucket // limits how often Send waits for the state of a neighbour
 	others     discoveryBudget
 	held       discoveryBudget
@@ -61,8 +61,8 @@ func (a *discoveryBudget) init(bytes int) {
 	a.rate = pace.Rate{Burst: n, Interval: kernelHoldTime / time.Duration(n)}
 }
 
-// admits reports whether a frame that takes n bytes of the buffer may be sent to trigger
-// discovery of dst's next hop. If so, it counts the frame.
+// admits reports whether a frame that takes n bytes of the buffer may be sent to trigger discovery
+// of dst's next hop. If so, it subtracts the frame from the budget.
 func (a *discoveryBudget) admits(hops nextHops, dst netip.Addr, n int) bool {
 	now, units := time.Now(), min((n+discoveryUnit-1)/discoveryUnit, a.rate.Burst)
 	if a.spent.Wait(a.rate, now, units) > 0 || !hops.Due(dst, now) {
@@ -72,23 +72,23 @@ func (a *discoveryBudget) admits(hops nextHops, dst netip.Addr, n int) bool {
 	return true
 }
 
-// stateWaitRate limits how often Send waits for the state of a neighbour: 50 times at once, and
-// then once in 20 ms. With maxStateWait, the maximum of one wait, it limits the waiting to a
-// twentieth of the time, even under a flood of forged addresses. A wait usually takes about 50 µs.
+// stateWaitRate limits how often Send waits for the state of a neighbour: a burst of 50 waits, then
+// one per 20 ms. As one wait takes at most maxStateWait, Send waits at most a twentieth of the
+// time, even under a flood of forged addresses. A wait usually takes about 50 µs.
 var stateWaitRate = pace.Rate{Burst: 50, Interval: 20 * time.Millisecond}
 
 const maxStateWait = time.Millisecond
 
-// bufferOverhead is the maximum in bytes that the kernel charges to the send buffer for a
-// datagram, on top of twice its length: the sk_buff, and the rounding of short lengths by
+// bufferOverhead is the maximum number of bytes that the kernel charges to the send buffer for a
+// datagram in addition to twice its length: the sk_buff, and the rounding of short lengths by
 // kmalloc.
 const bufferOverhead = 1024
 
 // errNoNeighbour is the error of a frame that must not be sent before its next hop is known.
 var errNoNeighbour = errors.New("packet: the link-layer address of the next hop is not known")
 
-// admits reports whether frames to dst may be passed to the kernel now. If so, it counts their
-// bytes.
+// admits reports whether frames to dst may be passed to the kernel now; bytes is their total UDP
+// payload. If so, it adds what they take of the send buffer to waiting.building.
 func (l *udp) admits(dst netip.Addr, frames, bytes int) bool {
 	if l.hops == nil || dst.IsMulticast() {
 		return true
@@ -124,7 +124,8 @@ func (l *udp) admits(dst netip.Addr, frames, bytes int) bool {
 	return true
 }
 
-// taken returns the bytes of the send buffer in use, as the kernel counts them.
+// taken returns the bytes in use in the send buffer, as the kernel counts them; 0 if the link is
+// closed.
 func (l *udp) taken() (n int) {
 	// If the link is closed, the next send reports it.
 	_ = withFD(l.raw, func(fd int) error {

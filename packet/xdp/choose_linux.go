@@ -19,8 +19,9 @@ const longestFrame = 4096 + 80
 // error without changing the interface.
 //
 // AF_XDP transfers single frames, the other links trains of up to 64 KiB, so xdp is the fastest
-// link only where the driver does not copy. The kernel is queried first (Linux 6.3 and later),
-// because attaching a program resets the queues of many network cards.
+// link only if the driver does not copy frames. ListenZeroCopy first asks the kernel whether the
+// driver supports zero-copy (Linux 6.3 and later), because attaching a program resets the queues of
+// many network cards.
 func ListenZeroCopy(addr netip.Addr) (packet.Link, error) {
 	_, mtu, ifname, err := packet.HostAddrs(addr.String())
 	if err != nil {

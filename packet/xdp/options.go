@@ -1,7 +1,7 @@
 package xdp
 
-// Options are the options of [Listen]. The zero value selects the best mode that kernel and
-// driver support. All links on a network interface use the options of the first one opened.
+// Options are the options of [Listen]. The zero value selects the best mode that kernel and driver
+// support. All links on a network interface use the options of the link that was opened first.
 type Options struct {
 	// Generic attaches the XDP program in generic mode even if the driver supports native mode.
 	Generic bool

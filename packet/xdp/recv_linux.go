@@ -11,8 +11,8 @@ import (
 	"github.com/gorxe/gorxe/packet/socket"
 )
 
-// socketTurn is the maximum number of successive receives from AF_XDP before the UDP socket is
-// polled too.
+// socketTurn is the number of receive calls in which the UDP socket is polled at least once, even
+// if AF_XDP always has frames.
 const socketTurn = 64
 
 // recvState is the State of a RecvBatch used with xdp links.
@@ -60,7 +60,8 @@ func (l *link) Recv(rb *packet.RecvBatch) error {
 	return nil
 }
 
-// finishRecv stores the result of a read in rb: frames, an error, or nothing.
+// finishRecv processes the result of a read: it appends the frames to rb, which may be none, or
+// returns the error: err, or the error of the UDP socket.
 func (l *link) finishRecv(rb *packet.RecvBatch, s *recvState, err error) error {
 	if err == nil {
 		err = s.err
@@ -78,8 +79,8 @@ func (l *link) finishRecv(rb *packet.RecvBatch, s *recvState, err error) error {
 	return nil
 }
 
-// readReady receives the available frames. It returns false if there are none, to wait for
-// more.
+// readReady receives the available frames. It returns false if there are none: the runtime then
+// waits until ready is readable.
 func (s *recvState) readReady(uintptr) bool {
 	s.err, s.socket.Frames = nil, s.socket.Frames[:0]
 	s.link.end.Recv(s.held, s.most)

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Send sends the batch in runs: of frames for the UDP socket, or of frames for one lane.
+// Send sends the batch in runs of successive frames: each run is for the UDP socket or for one
+// lane.
 func (l *link) Send(b *packet.Batch) error {
 	var refused *packet.SendError
 	for b.Sent < b.Len() {
@@ -38,12 +39,12 @@ func (l *link) Send(b *packet.Batch) error {
 	return refused.ErrorOrNil()
 }
 
-// tooLong reports whether the frame exceeds the MTU of the link. The UDP socket might accept it
-// anyway.
+// tooLong reports whether the frame exceeds the MTU of the link. Send checks this, because the UDP
+// socket may have a larger MTU.
 func (l *link) tooLong(f *packet.Frame) bool { return f.Len() > l.MTU()-packet.HeaderLen(l.addr) }
 
-// hop returns the next hop of a frame. It returns nil if the UDP socket must send the frame;
-// the socket then also reports errors of the path.
+// hop returns the next hop of a frame. It returns nil if the UDP socket must send the frame; the
+// UDP socket also rejects frames with an invalid path.
 func (l *link) hop(f *packet.Frame) *route.Hop {
 	if f.Path == nil || f.Path.Dst.Is4() != l.addr.Is4() || f.Path.Dst.IsMulticast() {
 		return nil
@@ -54,7 +55,7 @@ func (l *link) hop(f *packet.Frame) *route.Hop {
 	return nil
 }
 
-// sendBySocket sends the first frame and the following ones that have no next hop either.
+// sendBySocket sends the frame at b.Sent and the following frames that have no next hop either.
 func (l *link) sendBySocket(b *packet.Batch, refused **packet.SendError) error {
 	end := b.Sent + 1
 	for end < b.Len() && !l.tooLong(b.At(end)) && l.hop(b.At(end)) == nil {
@@ -63,8 +64,8 @@ func (l *link) sendBySocket(b *packet.Batch, refused **packet.SendError) error {
 	return l.SendUpTo(b, end, refused)
 }
 
-// laneOf selects the lane of a destination. Equal destinations have equal lanes, which keeps
-// their frames in order.
+// laneOf returns the lane of a destination. A destination always has the same lane, which keeps its
+// frames in order.
 func (l *link) laneOf(dst netip.Addr) *xsk.Lane {
 	a := dst.As16()
 	h := uint32(2166136261) // FNV-1a
@@ -74,7 +75,8 @@ func (l *link) laneOf(dst netip.Addr) *xsk.Lane {
 	return l.end.Lane(h)
 }
 
-// sendByLane sends the first frame and the following ones of the same lane.
+// sendByLane sends the frame at b.Sent, whose next hop is hop, and the following frames of the same
+// lane.
 func (l *link) sendByLane(b *packet.Batch, hop *route.Hop, refused **packet.SendError) error {
 	lane := l.laneOf(b.At(b.Sent).Path.Dst)
 	if err := lane.Lock(); err != nil {
@@ -120,7 +122,8 @@ func (l *link) sendByLane(b *packet.Batch, hop *route.Hop, refused **packet.Send
 // errNoRoom is the error of put if the lane has no free slot.
 var errNoRoom = errors.New("no room")
 
-// wait waits briefly for a free slot. If none will become free, it returns false and sets why.
+// wait flushes the lane and waits briefly for a free slot. It returns false and sets why if the
+// lane or the link fails.
 func (l *link) wait(lane *xsk.Lane, why *error) bool {
 	if _, err := lane.Flush(); err != nil {
 		*why = laneError(err)
@@ -134,7 +137,7 @@ func (l *link) wait(lane *xsk.Lane, why *error) bool {
 	return true
 }
 
-// laneError translates the error of a flush to that of the rejected frames.
+// laneError translates err, the error of a flush, to the error that Send reports for the frames.
 func laneError(err error) error {
 	var errno unix.Errno
 	if errors.As(err, &errno) {
@@ -143,7 +146,8 @@ func laneError(err error) error {
 	return err
 }
 
-// put writes a frame to a lane. It returns the length of the frame in bytes, including headers.
+// put writes a frame to a lane. It returns the length of the frame in bytes, including headers, or
+// 0 and an error.
 func (l *link) put(lane *xsk.Lane, f *packet.Frame, hop *route.Hop) (int, error) {
 	payload := f.Len()
 	if l.tooLong(f) || payload > hop.MTU-packet.HeaderLen(l.addr) {
@@ -163,8 +167,9 @@ func (l *link) put(lane *xsk.Lane, f *packet.Frame, hop *route.Hop) (int, error)
 	return n, nil
 }
 
-// flushLane sends the frames put into the lane since the last flush: the last put frames before
-// frame i that were not rejected.
+// flushLane sends the frames put into the lane since the last flush, and sets b.Sent to i. put is
+// the number of these frames, bytes their total length; they directly precede frame i of b. If put
+// is 0, flushLane does nothing.
 func (l *link) flushLane(lane *xsk.Lane, b *packet.Batch, i, put, bytes int, refused **packet.SendError) error {
 	if put == 0 {
 		return nil

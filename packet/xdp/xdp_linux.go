@@ -21,25 +21,25 @@ import (
 // requires root (CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, and CAP_IPC_LOCK or 20 MiB of ulimit -l
 // for each receive queue) and Linux 5.9.
 //
-// An XDP program on the interface redirects packets to UDP port 4791 of addr past the IP stack
-// of the host, and passes all others to the host. All xdp links of a process on an interface
-// share the program; Listen fails if the interface has another one. The program is detached
+// An XDP program on the interface redirects packets to UDP port 4791 of addr past the IP stack of
+// the host, and passes all other packets to the host. All xdp links of a process on an interface
+// share the program; Listen fails if the interface has another XDP program. The program is detached
 // when the last link is closed or the process ends, for whatever reason.
 //
-// In addition, a UDP socket owns the port and carries the packets that XDP does not: those of
-// multicast groups, those to this host itself or over another interface, the first packet to a
-// host whose Ethernet address is unknown, and incoming ones with VLAN tags, fragments or IP
-// options. A VLAN tag that the driver removes from the frame, as network cards and veth pairs
-// do with rx-vlan-offload, is invisible: the frame is received like one without a tag. Outgoing
-// frames therefore look like those of [socket.ListenUDP]: they have the same source port, DF
-// and identification 0. They have no UDP checksum.
+// In addition, a UDP socket owns the port and carries the packets that XDP does not carry: packets
+// of multicast groups, packets to this host itself or over another interface, the first packet to a
+// host whose Ethernet address is unknown, and incoming packets that have VLAN tags or IP options or
+// are fragments. A VLAN tag that the driver removes from the frame, as network cards and veth pairs
+// do with rx-vlan-offload, is invisible: the frame is received like an untagged frame. Because both
+// sockets send frames of the link, frames sent by XDP have the same header fields as those of
+// [socket.ListenUDP]: the source port, DF and identification 0. They have no UDP checksum.
 //
 // At a path MTU of 4096, frames are longer than a buffer; kernels from 6.6 on support frames in
-// several buffers. Otherwise the MTU of the link is 3314 bytes, whatever that of the interface:
-// this gives a path MTU of 2048.
+// several buffers. Otherwise the MTU of the link is at most 3314 bytes, even if the interface has a
+// larger MTU: this gives a path MTU of 2048.
 func Listen(addr netip.Addr, opts Options) (packet.Link, error) {
-	// The program would see trains only after segmentation, and coalesced datagrams in generic
-	// mode.
+	// No GSO: trains are segmented before the program sees them. No GRO: in generic mode the
+	// program would see coalesced datagrams.
 	beside, err := socket.ListenCompanion(addr, socket.UDPOptions{NoGSO: true, NoGRO: true})
 	if err != nil {
 		return nil, err
@@ -56,12 +56,12 @@ type link struct {
 	socket.Companion
 	addr    netip.Addr    // local address
 	bare    netip.Addr    // addr without zone
-	index   int           // of the network interface
-	end     *xsk.Endpoint // of addr
+	index   int           // index of the network interface
+	end     *xsk.Endpoint // AF_XDP sockets for addr
 	detail  string        // Mode of end, for Caps
 	ready   *os.File      // epoll file, readable while any socket has frames
 	conn    syscall.RawConn
-	dropped atomic.Uint64 // endpoint's count at Close
+	dropped atomic.Uint64 // Dropped of end at Close
 	closing sync.Mutex
 	closed  atomic.Bool
 }
@@ -92,7 +92,7 @@ func (l *link) open(opts Options) (err error) {
 	return nil
 }
 
-// watch opens ready and conn.
+// watch opens ready and conn, and registers all sockets with the epoll instance of ready.
 func (l *link) watch() error {
 	all, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -123,24 +123,24 @@ func (l *link) watch() error {
 	return nil
 }
 
-// Caps has ReportsHeader set, as AF_XDP sees headers; frames of the UDP socket have HeaderSeen
+// Caps sets ReportsHeader because AF_XDP sees headers; frames of the UDP socket have HeaderSeen
 // false.
 func (l *link) Caps() packet.Caps {
 	return packet.Caps{Name: "xdp", MTU: l.MTU(), Batch: 64, ReportsHeader: true, Detail: l.detail}
 }
 
-// SetMTU implements [packet.Resizable]. It limits mtu to the maximum frame length.
+// SetMTU implements [packet.Resizable]. It limits mtu to the maximum frame that AF_XDP accepts.
 func (l *link) SetMTU(mtu int) { l.Companion.SetMTU(min(mtu, l.end.MaxFrame()-encap.EthernetLen)) }
 
 // Stats returns the counts of all sockets.
 func (l *link) Stats() packet.Stats {
 	s := l.Companion.Stats()
-	// A closed endpoint has no count any more.
+	// After Close, Dropped returns 0.
 	s.RxDropped += max(l.dropped.Load(), l.end.Dropped())
 	return s
 }
 
-// Pending checks all sockets.
+// Pending reports whether any socket may have unprocessed frames.
 func (l *link) Pending() bool { return !l.closed.Load() && (l.end.Pending() || l.Companion.Pending()) }
 
 func (l *link) Close() error {

@@ -4,8 +4,8 @@ import "time"
 
 // Frame is one frame of a capture.
 type Frame struct {
-	Number    int // from 1
-	Time      time.Time
+	Number    int       // from 1
+	Time      time.Time // zero if the file has none
 	Link      LinkType
 	Direction Direction
 	Interface string // name; empty if unknown

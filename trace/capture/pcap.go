@@ -15,7 +15,7 @@ const (
 type pcapMagic struct {
 	magic [4]byte
 	order order
-	unit  time.Duration // of the fractional part of timestamps
+	unit  time.Duration // unit of the second field of timestamps
 }
 
 var pcapMagics = []pcapMagic{

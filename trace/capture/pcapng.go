@@ -32,7 +32,7 @@ const (
 	maxComments   = 1024 // per frame: a block has space for 250,000; gorxe's traces have a few per packet
 )
 
-// Options that are read.
+// Codes of the options that are read.
 const (
 	optEnd         = 0
 	optComment     = 1
@@ -53,7 +53,7 @@ type pcapng struct {
 // interfaceBlock describes a capture interface of the current section.
 type interfaceBlock struct {
 	link      LinkType
-	snap      uint32
+	snap      uint32 // maximum length of captured frames in bytes; 0: no limit
 	name      string
 	perSecond uint64 // timestamp units
 	offset    int64  // added to timestamps, in seconds
@@ -82,7 +82,7 @@ func (p *pcapng) next(f *Frame) (at int64, err error) {
 	}
 }
 
-// block reads a block. body is nil for blocks that are not needed.
+// block reads a block and returns its type and body. body is empty for types that are not needed.
 func (p *pcapng) block() (kind uint32, body []byte, err error) {
 	b, err := p.src.take(8)
 	if err == io.EOF {
@@ -126,7 +126,7 @@ func (p *pcapng) block() (kind uint32, body []byte, err error) {
 	return kind, b[:end], nil
 }
 
-// takeOrder peeks at the byte order of a new section.
+// takeOrder sets the byte order from the header of a section, without consuming the header.
 func (p *pcapng) takeOrder() error {
 	b, err := p.src.r.Peek(12)
 	if len(b) < 12 {
@@ -144,6 +144,7 @@ func (p *pcapng) takeOrder() error {
 	return nil
 }
 
+// begin begins a section; b is the body of its header block.
 func (p *pcapng) begin(b []byte) error {
 	if len(b) < sectionLen {
 		return tooShort("the header of a section", len(b), sectionLen)
@@ -155,6 +156,7 @@ func (p *pcapng) begin(b []byte) error {
 	return nil
 }
 
+// addInterface adds the interface that an interface description block with body b describes.
 func (p *pcapng) addInterface(b []byte) error {
 	if len(b) < interfaceLen {
 		return tooShort("the description of an interface", len(b), interfaceLen)

@@ -42,6 +42,7 @@ func (s *source) skip(n int64) error {
 	return err
 }
 
+// release discards the bytes that the last take returned.
 func (s *source) release() {
 	_, _ = s.r.Discard(s.held) // cannot fail: the bytes are buffered
 	s.held = 0

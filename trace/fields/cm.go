@@ -8,7 +8,8 @@ import (
 	"github.com/gorxe/gorxe/cm/mad"
 )
 
-// cmField is a field of a CM message, with its offset after the common MAD header.
+// cmField is a field of a CM message. at is its offset after the common MAD header and n its
+// length, in bytes.
 type cmField struct {
 	at, n int
 	name  string
@@ -163,7 +164,8 @@ func (l *list) management(at int) bool {
 	return true
 }
 
-// private appends the private data, and the rdma_cm IP header at its start for IP services.
+// private appends the private data, which is at offset at. For services of IP it first appends the
+// fields of the rdma_cm IP header, with which this data begins.
 func (l *list) private(m *mad.Message, at int, data []byte) {
 	var service mad.ServiceID
 	switch m.Attribute {
@@ -184,6 +186,7 @@ func (l *list) private(m *mad.Message, at int, data []byte) {
 	l.add(at, len(data), PrivateData, "%d bytes", len(data))
 }
 
+// plain formats the value of a cmField.
 func plain(v any) string {
 	switch v := v.(type) {
 	case bool:

@@ -13,9 +13,9 @@ import (
 type Field struct {
 	Header string // such as "BTH"; IP and UDP are first
 	Name   string // name, with the abbreviation in parentheses
-	// Offset and Len locate the bytes of the field in the packet, from the start of the BTH;
-	// fields of less than a byte share it. Len is 0 if Packet.Bytes does not contain the field:
-	// in IP and UDP headers, and if it was not captured.
+	// Offset and Len locate the bytes of the field in the packet, from the start of the BTH. Fields
+	// of less than a byte have Len 1 and share the byte with others. Len is 0 if Packet.Bytes does
+	// not contain the field: in IP and UDP headers, and if it was not captured.
 	Offset, Len int
 	Value       string // formatted
 }
@@ -27,9 +27,9 @@ const (
 	PrivateData = "PrivateData"
 )
 
-// Append appends the fields of p to dst, in wire order. For a packet that could not be decoded it
-// appends those that could. Values of payload and CM private data are their lengths, not their
-// bytes.
+// Append appends the fields of p to dst, in wire order. For a packet that could not be decoded, it
+// appends the fields that can be read nevertheless. Values of payload and CM private data are their
+// lengths, not their bytes.
 func Append(dst []Field, p *trace.Packet) []Field {
 	l := list{dst: dst, p: p}
 	l.around()
@@ -62,6 +62,7 @@ func (l *list) add(at, n int, name, format string, v ...any) {
 		Value: fmt.Sprintf(format, v...)})
 }
 
+// flag appends a field of one bit.
 func (l *list) flag(at int, name string, set bool) {
 	v := 0
 	if set {
@@ -91,6 +92,7 @@ func (l *list) around() {
 // ecnNames are the ECN code points (RFC 3168).
 var ecnNames = [4]string{"not ECN-capable", "ECN-capable, ECT(1)", "ECN-capable, ECT(0)", "congestion experienced"}
 
+// outer appends a field that is outside Packet.Bytes.
 func (l *list) outer(name, format string, v ...any) {
 	l.dst = append(l.dst, Field{Header: l.header, Name: name, Value: fmt.Sprintf(format, v...)})
 }
@@ -167,6 +169,7 @@ func (l *list) extensions(h bth.Headers) {
 	}
 }
 
+// oneOf returns the name with index v, or "reserved".
 func oneOf(v uint8, names ...string) string {
 	if int(v) < len(names) {
 		return names[v]

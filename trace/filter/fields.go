@@ -52,6 +52,7 @@ func findingNames() []string {
 
 func one(v uint64) numbers { return numbers{[4]uint64{v}, 1} }
 
+// onlyIf returns the value v if is is true, otherwise no value.
 func onlyIf(is bool, v uint64) numbers {
 	if !is {
 		return numbers{}
@@ -65,19 +66,23 @@ func whole(p *trace.Packet) bool {
 	return info.Valid && p.BTH.Version == 0 && len(p.Bytes) >= info.HeaderLen
 }
 
+// has reports whether p has one of the headers in h and all its headers could be decoded.
 func has(p *trace.Packet, h bth.Headers) bool {
 	return p.BTH.Opcode.Info().Headers&h != 0 && whole(p)
 }
 
-// inBTH returns a getter for a BTH field, which every packet with a captured BTH has.
+// inBTH returns a getter for a BTH field. It returns no value for packets whose BTH was not
+// captured.
 func inBTH(get func(*bth.Packet) uint64) func(*trace.Packet) numbers {
 	return func(p *trace.Packet) numbers { return onlyIf(len(p.Bytes) >= bth.BTHLen, get(&p.BTH)) }
 }
 
+// inHeader returns a getter for a field of the header h.
 func inHeader(h bth.Headers, get func(*bth.Packet) uint64) func(*trace.Packet) numbers {
 	return func(p *trace.Packet) numbers { return onlyIf(has(p, h), get(&p.BTH)) }
 }
 
+// inMAD returns a getter for a field of CM messages with attribute a; 0 means any.
 func inMAD(a mad.Attribute, get func(*mad.Message) uint64) func(*trace.Packet) numbers {
 	return func(p *trace.Packet) numbers {
 		if p.MAD == nil || a != 0 && p.MAD.Attribute != a {
@@ -108,6 +113,8 @@ func queuePairs(p *trace.Packet) (n numbers) {
 	return n
 }
 
+// addrOf returns a getter for the source address, the destination address or both; only for packets
+// of the given IP version unless version is 0.
 func addrOf(version uint8, src, dst bool) func(*trace.Packet) addrs {
 	return func(p *trace.Packet) (a addrs) {
 		if version != 0 && p.IP.Version != version {
@@ -183,7 +190,8 @@ func isNAK(p *trace.Packet) bool {
 	return has(p, bth.HasAETH) && (p.BTH.AETH.Syndrome.IsNak() || p.BTH.AETH.Syndrome.IsRNR())
 }
 
-// isError reports whether p has an error: of its own, or a finding.
+// isError reports whether p cannot be decoded, has a wrong ICRC, is a NAK, RNR NAK or REJ, or has a
+// finding of level Error.
 func isError(p *trace.Packet) bool {
 	return p.Err != nil || p.ICRC.Verdict == trace.Wrong || isNAK(p) || level(p) >= int(trace.Error) ||
 		p.MAD != nil && p.MAD.Attribute == mad.AttrREJ
@@ -198,6 +206,7 @@ func level(p *trace.Packet) int {
 	return worst
 }
 
+// finding reports whether p has a finding of the kind want, and whether it has any (some).
 func finding(p *trace.Packet, want string) (is, some bool) {
 	for i := range p.Findings {
 		if strings.EqualFold(string(p.Findings[i].Kind), want) {

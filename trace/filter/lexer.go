@@ -42,6 +42,7 @@ var words = map[string]token{
 	"in": {kind: operator, text: "in"},
 }
 
+// next returns the next token. A character that begins no token is a word by itself.
 func (l *lexer) next() token {
 	for l.at < len(l.text) && strings.IndexByte(" \t\r\n", l.text[l.at]) >= 0 {
 		l.at++
@@ -76,6 +77,7 @@ func (l *lexer) next() token {
 	return token{word, text, from}
 }
 
+// isWord reports whether c may be part of a word: a name, number, address or range.
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_.:/-%", c) >= 0
 }

@@ -30,7 +30,7 @@ var own = []field{
 		numbers: inBTH(func(b *bth.Packet) uint64 { return uint64(b.Opcode.Info().Op) })},
 	{names: []string{"service"}, what: "rc, uc, ud or cnp", example: "rc", bits: 8, called: named(serviceNames),
 		numbers: inBTH(func(b *bth.Packet) uint64 { return uint64(b.Opcode.Info().Service) })},
-	{names: []string{"psn", "infiniband.bth.psn"}, what: "ranges may wrap: 16777200..15", example: "100..200", bits: 24,
+	{names: []string{"psn", "infiniband.bth.psn"}, what: "packet sequence number; ranges may wrap: 16777200..15", example: "100..200", bits: 24,
 		around:  true,
 		numbers: inBTH(func(b *bth.Packet) uint64 { return uint64(b.PSN) })},
 	{names: []string{"frame", "frame.number"}, what: "number of the frame", example: "12..20", bits: 64,
@@ -53,7 +53,7 @@ var own = []field{
 			}
 			return one(uint64(p.Message.Number))
 		}},
-	{names: []string{"verb"}, what: "verb of its message; for an acknowledgement, of the message it answers", example: "WRITE",
+	{names: []string{"verb"}, what: "verb of the message that the packet belongs to or acknowledges", example: "WRITE",
 		known: trace.Verbs(),
 		texts: func(p *trace.Packet, want string) (is, some bool) {
 			if p.Message == nil {
@@ -71,11 +71,11 @@ var own = []field{
 	}},
 	{names: []string{"nak"}, what: "NAKs and RNR NAKs", is: isNAK},
 	{names: []string{"again"}, what: "retransmitted packets", is: func(p *trace.Packet) bool { return p.Again }},
-	{names: []string{"ackreq"}, what: "asks for an acknowledgement",
+	{names: []string{"ackreq"}, what: "packets that ask for an acknowledgement",
 		is: func(p *trace.Packet) bool { return p.BTH.AckReq }},
 	{names: []string{"request"}, what: "requests on a reliable connection",
 		is: role(trace.Request, func(i *bth.OpcodeInfo) bool { return i.Service == bth.ServiceRC && i.Request() })},
-	{names: []string{"response"}, what: "of a READ or an atomic",
+	{names: []string{"response"}, what: "responses to a READ or an atomic",
 		is: role(trace.Response, func(i *bth.OpcodeInfo) bool {
 			return i.Op == bth.OpReadResponse || i.Op == bth.OpAtomicAck
 		})},
@@ -89,8 +89,8 @@ var own = []field{
 		is: func(p *trace.Packet) bool { return p.MAD != nil }},
 	{names: []string{"cnp"}, what: "congestion notifications",
 		is: func(p *trace.Packet) bool { return p.BTH.Opcode == bth.CNP }},
-	{names: []string{"inbound"}, what: "received by the capturing host",
+	{names: []string{"inbound"}, what: "packets received by the capturing host",
 		is: func(p *trace.Packet) bool { return p.Direction == capture.Inbound }},
-	{names: []string{"outbound"}, what: "sent by the capturing host",
+	{names: []string{"outbound"}, what: "packets sent by the capturing host",
 		is: func(p *trace.Packet) bool { return p.Direction == capture.Outbound }},
 }

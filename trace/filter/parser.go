@@ -32,6 +32,8 @@ func (p *parser) errorAt(at int, format string, args ...any) error {
 	return fmt.Errorf("filter, at character %d: %s", at+1, fmt.Sprintf(format, args...))
 }
 
+// or parses one or more operands with the operator or between them; method and parses each operand,
+// and method not the operands of and.
 func (p *parser) or() (matcher, error) {
 	left, err := p.and()
 	for err == nil && p.is(punct, "||") {
@@ -56,6 +58,7 @@ func (p *parser) and() (matcher, error) {
 	return left, err
 }
 
+// not parses a comparison, an expression in parentheses, or one of these after not.
 func (p *parser) not() (matcher, error) {
 	if p.depth++; p.depth > maxDepth {
 		return nil, p.errorf("more than %d parentheses inside each other", maxDepth)
@@ -90,6 +93,7 @@ func name(t token) string {
 	return fmt.Sprintf("there is %q", t.text)
 }
 
+// comparison parses a field, followed by an operator and a value if the field takes them.
 func (p *parser) comparison() (matcher, error) {
 	if p.tok.kind != word {
 		return nil, p.errorf("%s where a field is expected, such as qp, psn, opcode or error", name(p.tok))

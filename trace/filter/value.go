@@ -25,15 +25,16 @@ type field struct {
 	is      func(*trace.Packet) bool
 	numbers func(*trace.Packet) numbers
 	addrs   func(*trace.Packet) addrs
-	texts   func(p *trace.Packet, want string) (is, some bool)
+	// texts reports whether the value of the field is want, and whether p has the field (some).
+	texts func(p *trace.Packet, want string) (is, some bool)
 
-	bits   int                         // width of the number
+	bits   int                         // width of the numbers
 	around bool                        // ranges may wrap around
 	called func(string) (uint64, bool) // maps names to numbers
 	known  []string                    // all values of texts
 }
 
-// numbers are the values of a field in a packet, in an array to avoid allocation.
+// numbers are the n values of a field in a packet, in an array to avoid allocation.
 type numbers struct {
 	v [4]uint64
 	n int
@@ -134,6 +135,7 @@ func (f *field) present() matcher {
 	}
 }
 
+// compare returns a matcher for packets that satisfy "f op v". op is not in.
 func (f *field) compare(op string, v value) matcher {
 	switch op {
 	case "==":

@@ -27,6 +27,7 @@ func withHeader(h bth.Headers) func(*trace.Packet) bool {
 	return func(p *trace.Packet) bool { return has(p, h) }
 }
 
+// memory returns a getter for a field that is in the RETH or in the AtomicETH.
 func memory(reth, atomic func(*bth.Packet) uint64) func(*trace.Packet) numbers {
 	return func(p *trace.Packet) numbers {
 		switch {

@@ -28,14 +28,14 @@ type flow struct {
 	Service string       `json:"s"`
 	Ends    [2][2]string `json:"e"` // address, queue pair
 	Line    []string     `json:"l"` // most important facts, a few words each
-	Facts   [][2]string  `json:"k"`
+	Facts   [][2]string  `json:"k"` // all facts, as name and value
 	Err     string       `json:"x,omitempty"`
 }
 
 type message struct {
 	Number int         `json:"n"`
 	Verb   string      `json:"v"`
-	Facts  [][2]string `json:"k"`
+	Facts  [][2]string `json:"k"` // name and value
 	Failed string      `json:"x,omitempty"`
 	Frames [2]int      `json:"f"`
 }
@@ -124,6 +124,7 @@ func flowOf(f *trace.Flow) flow {
 	return o
 }
 
+// manage calls fact for what is known about the CM exchange.
 func manage(m *trace.Managed, fact func(name, value string)) {
 	service := hex(m.ServiceID, 16)
 	if m.Port != 0 {

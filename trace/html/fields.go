@@ -14,7 +14,8 @@ type group struct {
 	Fields [][2]string `json:"f"`
 }
 
-// columns are the headers that every packet has. The page has their fields as numbers.
+// columns are the headers that function headers leaves out: packet has their fields as numbers, or
+// has none of them (MAD).
 var columns = map[string]bool{"IP": true, "UDP": true, "BTH": true, "MAD": true, fields.Payload: true,
 	fields.ICRC: true}
 

@@ -123,6 +123,7 @@ func (p *Page) WriteTo(w io.Writer) (int64, error) {
 	return c.n, err
 }
 
+// counter counts the bytes that it writes.
 type counter struct {
 	w io.Writer
 	n int64
@@ -140,6 +141,7 @@ type table[T comparable] struct {
 	index map[T]int
 }
 
+// of returns the index of v, which it adds if it is new.
 func (t *table[T]) of(v T) int {
 	if i, ok := t.index[v]; ok {
 		return i

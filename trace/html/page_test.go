@@ -236,9 +236,9 @@ func testConnections(t *testing.T, b context.Context) {
 	equal(p, "of one", p.text("#count"), js[string](p, "'%d packets'", n))
 	equal(p, "rows that say whose they are", js[int](p, "document.querySelectorAll('.of').length"), 0)
 	equal(p, "right", p.text("#end-1"), "198.51.100.2QP 0x000201")
-	equal(p, "plot", p.text("#plot-title"), "PSN of what 192.0.2.1 asks")
+	equal(p, "plot", p.text("#plot-title"), "Requests from 192.0.2.1: PSN over time")
 	p.click("#plot-axis")
-	equal(p, "plot", p.text("#plot-title"), "PSN of what 192.0.2.1 asks, packet by packet")
+	equal(p, "plot", p.text("#plot-title"), "Requests from 192.0.2.1: PSN by packet")
 }
 
 func testHostile(t *testing.T, b context.Context) {

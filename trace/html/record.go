@@ -53,6 +53,7 @@ type finding struct {
 	Frames []int      `json:"f,omitempty"`
 }
 
+// record converts k and adds its shared values to the tables.
 func (p *Page) record(k *trace.Packet) packet {
 	r := packet{
 		Frame: k.Number, Time: k.Time.Sub(p.begin).Nanoseconds(), Dir: k.Direction.String(),
@@ -142,9 +143,9 @@ var shorter = strings.NewReplacer(
 	"_", " ",
 )
 
-// from returns the end of its flow that sent a packet, 0 or 1. Addresses alone do not tell if
-// both ends have the same, and packets to queue pair 1 do not name the queue pairs of the
-// connection.
+// from returns the index in k.Flow.Ends of the end that sent k. Addresses alone do not tell if both
+// ends have the same address, and packets to queue pair 1 do not name the queue pairs of the
+// connection. Without a flow, the end with the lower address is 0.
 func from(k *trace.Packet) int {
 	if k.Flow == nil {
 		return number(k.Src.Addr().Compare(k.Dst.Addr()) > 0)

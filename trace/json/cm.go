@@ -45,6 +45,8 @@ type cmMessage struct {
 	PrivateData hexBytes `json:"private_data,omitempty"`
 }
 
+// madOf returns the JSON object of m, with private data only if private is set. Its helpers req,
+// rep and sidrREP set the members of their message and return its private data.
 func madOf(m *mad.Message, private bool) *cmMessage {
 	o := &cmMessage{Attribute: m.Attribute.String(), AttributeID: uint16(m.Attribute),
 		TransactionID: hex64(m.TransactionID)}

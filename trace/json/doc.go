@@ -8,5 +8,5 @@
 // identify (addresses, keys, operands of atomics, CRCs) are strings of hexadecimal digits,
 // because many JSON parsers round values that do not fit into a float64.
 //
-// A member that does not apply is absent. So is a false member, unless the schema requires it.
+// A member that does not apply or is false is absent, unless the schema requires it.
 package json

@@ -69,7 +69,7 @@ type ieth struct {
 	RKey hex32 `json:"rkey"`
 }
 
-// headersOf returns the headers of p; only the BTH unless whole is set.
+// headersOf returns all headers of p if whole is set, otherwise only the BTH.
 func headersOf(p *bth.Packet, whole bool) *headers {
 	o := &headers{BTH: &bthObject{
 		Opcode: uint8(p.Opcode), Name: p.Opcode.String(),

@@ -66,6 +66,7 @@ type finding struct {
 	Frames []int      `json:"frames,omitempty"`
 }
 
+// packetOf returns the JSON object of p, with payload and private data only if payload is set.
 func packetOf(p *trace.Packet, payload bool) *packet {
 	o := &packet{
 		Type: "packet", Frame: p.Number, Time: instant(p.Time), Direction: p.Direction.String(), Len: p.Len,

@@ -8,7 +8,7 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// condition reports whether p is one of the packets that a lesson explains.
+// condition reports whether a lesson explains p.
 type condition = func(p *trace.Packet) bool
 
 // decoded returns f restricted to packets that could be decoded.
@@ -51,12 +51,13 @@ func ack(f func(bth.Syndrome) bool) condition {
 	return decoded(func(p *trace.Packet) bool { return p.BTH.Opcode.Info().Op == bth.OpAck && f(p.BTH.AETH.Syndrome) })
 }
 
-// part matches a packet of a message of several packets.
+// part matches packets of messages of several packets.
 func part(p *trace.Packet) bool { return p.BTH.Opcode.Info().Pos != bth.Only }
 
+// anyPacket matches packets that could be decoded.
 func anyPacket(p *trace.Packet) bool { return p.Err == nil }
 
-// first matches the first packet of several of a message.
+// first matches the first packet of messages of several packets.
 func first(p *trace.Packet) bool { return p.BTH.Opcode.Info().Pos == bth.First }
 
 // completed matches the acknowledgement that completes a message.

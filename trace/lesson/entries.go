@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// entries are all lessons, in order of priority for packets that match several: exceptional
-// events, the basics, CM messages, requests, and encoding.
+// entries are all lessons. For a packet that several lessons explain, this is their order of
+// priority: exceptional events, the basics, CM messages, requests and responses, encoding.
 var entries = slices.Concat(exceptional, basic, managing, asking, made)
 
 // whenPostponed has, by key, the lessons whose own condition holds for the first packet of a
@@ -92,7 +92,7 @@ var asking = []entry{
 			"request reserved, in order; the last one completes the READ.",
 		"IBA 9.4.4"}, op(bth.OpReadResponse)},
 	{Lesson{"atomic", "Atomic operations",
-		"The responder compares and swaps eight bytes of the other program's memory, or adds to them, in one " +
+		"The responder compares and swaps eight bytes of its program's memory, or adds to them, in one " +
 			"step, and returns the previous value. Programs use atomics for locks and counters. The address must " +
 			"be a multiple of eight.",
 		"IBA 9.4.5"}, op(bth.OpCmpSwap, bth.OpFetchAdd)},
@@ -129,7 +129,7 @@ var asking = []entry{
 		"IBA 9.2"}, service(bth.ServiceUC)},
 	{Lesson{"ud", "Unreliable datagram",
 		"Each message is one packet and may go to any queue pair. The packet contains the sender's queue " +
-			"pair number and a Q_Key, which must equal that of the receiver. Programs must split longer messages.",
+			"pair number and a Q_Key, which must equal that of the receiving one. Programs must split longer messages.",
 		"IBA 9.3"}, service(bth.ServiceUD)},
 	{Lesson{"multicast", "Multicast",
 		"A datagram to queue pair 0xffffff is delivered to every queue pair that is attached to the " +
@@ -164,7 +164,7 @@ var made = []entry{
 	{Lesson{"aeth", "Syndrome and MSN",
 		"Each acknowledgement has an AETH (ACK extended transport header). Its first byte is the syndrome: " +
 			"ACK with a number of credits, RNR NAK with a waiting time, or NAK with a reason. The other three " +
-			"are the MSN (message sequence number), which counts the messages that the responder has completed.",
+			"bytes are the MSN (message sequence number), which counts the messages that the responder has completed.",
 		"IBA 9.7.5"}, header(bth.HasAETH)},
 	{Lesson{"immediate", "Immediate data",
 		"The receiving program gets these four bytes in its completion. A WRITE with immediate data notifies " +
@@ -176,7 +176,7 @@ var made = []entry{
 		"IBA 9.3"}, header(bth.HasIETH)},
 	{Lesson{"solicited", "Solicited events",
 		"The receiving program may sleep until a message with this bit arrives, and then handle the earlier " +
-			"ones as well.",
+			"messages as well.",
 		"IBA 9.2.3"}, decoded(func(p *trace.Packet) bool { return p.BTH.Solicited })},
 	{Lesson{"pad", "Pad",
 		"The payload is padded to a multiple of four bytes; the pad count is the number of pad bytes. The " +

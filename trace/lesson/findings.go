@@ -20,11 +20,11 @@ var exceptional = []entry{
 			"only when its timer expires.",
 		"IBA 9.7.5.2"}, finding(trace.SequenceNAK)},
 	{Lesson{"again_after_nak", "Retransmission after a NAK: go-back-N",
-		"After a sequence NAK the requester retransmits all packets from the missing PSN on, even those that " +
+		"The rule of the IBA: the requester retransmits all packets from the missing PSN on, even those that " +
 			"had arrived. " +
-			"TCP with selective acknowledgements would retransmit one segment. With go-back-N the receiver " +
-			"needs no memory for packets out of order, but a loss costs a whole window. " +
-			"gorxe retransmits only the missing packet at first; it goes back if the answer acknowledges no " +
+			"So the receiver needs no memory for packets out of order, but a loss costs a whole window; TCP " +
+			"with selective acknowledgements would retransmit one segment. " +
+			"gorxe retransmits only the missing packet at first. It goes back if the answer acknowledges no " +
 			"later packet, and at once if the responder is Linux rxe.",
 		"IBA 9.7.5.2"}, finding(trace.AfterNAK)},
 	{Lesson{"kept_early", "Selective repair",
@@ -59,8 +59,8 @@ var exceptional = []entry{
 		"IBA 9.7.5.1.2"}, finding(trace.ImpliedNAK)},
 	{Lesson{"read_again", "The rest of a READ",
 		"Responses are not acknowledged, so the requester must detect a missing one. " +
-			"It sends a READ request for the remaining data, with the PSN, address and length of the first " +
-			"missing response on. " +
+			"It sends a READ request for the remaining data, with the PSN and address of the first missing " +
+			"response. " +
 			"The responder reads its memory again.",
 		"IBA 9.7.5.1"}, finding(trace.ReadAgain)},
 	{Lesson{"atomic_replayed", "An atomic is executed once",
@@ -86,15 +86,15 @@ var exceptional = []entry{
 			"The queue pairs of both ends enter the error state, and the program must connect again.",
 		"IBA 9.7.5.2"}, finding(trace.ErrorNAK)},
 	{Lesson{"remote_access", "Remote access error",
-		"A network card checks each remote access: does the key exist, does it belong to the protection " +
-			"domain of this queue pair, do address and length lie within its memory, and does it permit this " +
-			"operation? " +
+		"A network card checks each remote access: does the key exist, does it belong to the same group " +
+			"(protection domain) as this queue pair, do address and length lie within its memory, and does it " +
+			"permit this operation? " +
 			"The NAK does not tell which check failed.",
 		"IBA 9.7.5.2"}, ack(func(s bth.Syndrome) bool { return s == bth.NakRemoteAccess })},
 	{Lesson{"ack_coalesced", "One acknowledgement for several messages",
 		"An acknowledgement covers all packets up to its PSN, so a responder may wait a little and " +
 			"acknowledge several messages at once. " +
-			"It saves packets; each of the requests still gets its own completion.",
+			"This saves packets; each of the requests still gets its own completion.",
 		"IBA 9.7.5.1"}, finding(trace.AckCoalesced)},
 	{Lesson{"no_credit", "End-to-end credits",
 		"The syndrome of an acknowledgement can contain credits: the number of SENDs for which receives are " +
@@ -136,14 +136,16 @@ var exceptional = []entry{
 			"different packet means that the sender miscounted, or that two senders use one queue pair number.",
 		"IBA 9.7"}, finding(trace.PSNReused)},
 	{Lesson{"responder_breaks_go_back_n", "Impossible response",
-		"A responder that follows the rules cannot have received what it acknowledges here. Usually the " +
-			"capture missed packets that did arrive.",
+		"According to this capture, the responder cannot have received what it acknowledges here. Usually " +
+			"the capture missed packets that did arrive.",
 		"IBA 9.7"}, finding(trace.NotGoBackN)},
 	{Lesson{"no_migreq", "A host without MigReq",
-		"The sender of this packet has not set the MigReq bit in its first packets. " +
-			"The bit belongs to automatic path migration, with which a connection moves to another port. It is 1 " +
-			"in the state named migrated. A queue pair that never had another path is in this state, too, so " +
-			"most RNICs set the bit in all packets. Linux rxe never sets it, and ignores it.",
+		"The sender of this packet has not set the MigReq bit in its first packets (other hosts in the " +
+			"capture may not set it either). " +
+			"The bit belongs to automatic path migration, with which a connection moves to another path, such as " +
+			"the other port of the network card. " +
+			"It is 1 in the state named migrated, in which a queue pair without another path always is; so most " +
+			"RNICs set it in all packets. Linux rxe never sets it, and ignores it.",
 		"IBA 9.2"}, finding(trace.NeverMigReq)},
 	{Lesson{"cm_retry", "Messages of the connection manager are repeated",
 		"The connection manager uses datagrams, which may be lost. The REQ contains the time in which each " +

@@ -28,17 +28,18 @@ const DefaultLimit = 3
 
 // Teacher returns each lesson at most once.
 type Teacher struct {
-	limit int // lessons per packet
-	left  []untaught
+	limit int        // maximum number of lessons for a packet
+	left  []untaught // in order of priority
 }
 
 // untaught is a lesson that has not been returned.
 type untaught struct {
 	entry
-	postponed bool // it explains an earlier packet, which had the maximum number of lessons
+	postponed bool // it explains an earlier packet, for which the maximum number of other lessons was returned
 }
 
-// matches reports whether the lesson can be returned for p.
+// matches reports whether l can be returned for p: it explains p, or it was postponed and p meets
+// the condition in whenPostponed.
 func (l *untaught) matches(p *trace.Packet) bool {
 	if l.explains(p) {
 		return true
@@ -63,9 +64,8 @@ func NewTeacher(limit int) *Teacher {
 	return t
 }
 
-// Teach returns the lessons for which p is the first example, and those postponed from earlier
-// packets for which p is a further example, most important first. p must have been processed by an
-// Analyzer.
+// Teach returns the lessons for which p is the first example, and postponed lessons for which p is
+// a further example, most important first. p must have been processed by an Analyzer.
 func (t *Teacher) Teach(p *trace.Packet) []Lesson {
 	var out []Lesson
 	for i := 0; i < len(t.left); {

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	maxFrame  = 1 << 18 // bytes
-	maxOOB    = 256
+	maxFrame  = 1 << 18  // bytes
+	maxOOB    = 256      // bytes of control messages, which contain the receive time
 	queueSize = 16 << 20 // socket receive buffer in bytes
 )
 
@@ -35,7 +35,7 @@ type Capture struct {
 	idle     func()
 	frames   int
 	closed   atomic.Bool
-	missed   atomic.Uint64
+	missed   atomic.Uint64 // result of Dropped
 }
 
 // Open starts a capture on the network interface name. If idle is not nil, it is called each time
@@ -68,6 +68,7 @@ func Open(name string, idle func()) (*Capture, error) {
 	return c, nil
 }
 
+// prepare enables receive timestamps and enlarges the receive buffer.
 func (c *Capture) prepare() (err error) {
 	if c.raw, err = c.conn.SyscallConn(); err != nil {
 		return err
@@ -123,7 +124,8 @@ func (c *Capture) Next(f *capture.Frame) error {
 	}
 }
 
-// receive waits for a frame. n is its length, which may exceed the buffer.
+// receive waits for a frame. n is its length, which may exceed that of buf; oobn is the length of
+// the control messages in oob.
 func (c *Capture) receive() (n, oobn int, from unix.Sockaddr, err error) {
 	rerr := c.raw.Read(func(fd uintptr) bool {
 		n, oobn, _, from, err = unix.Recvmsg(int(fd), c.buf, c.oob, unix.MSG_DONTWAIT|unix.MSG_TRUNC)
@@ -159,8 +161,8 @@ func timestamp(oob []byte) time.Time {
 	return time.Now()
 }
 
-// Dropped returns the number of frames that the kernel has dropped so far, or until Close, because
-// they were not read in time.
+// Dropped returns the number of frames that the kernel has dropped because they were not read in
+// time. After Close it is the number until Close.
 func (c *Capture) Dropped() uint64 {
 	// PACKET_STATISTICS resets the kernel's counters.
 	if s, err := c.conn.Stats(); err == nil {

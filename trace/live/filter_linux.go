@@ -15,13 +15,13 @@ const (
 const (
 	rocePort  = 4791
 	ipv6Len   = 40
-	wholeData = 1<<31 - 1
+	wholeData = 1<<31 - 1 // filter result: capture all bytes of the packet
 )
 
-// filterFor returns a socket filter that accepts UDP datagrams to port 4791 over IPv4 and over IPv6
-// without extension headers, and of fragmented IPv4 datagrams the first fragment. Offsets are
-// relative to at. On a loopback interface every packet is seen twice, outgoing and incoming; the
-// filter accepts only the incoming one.
+// filterFor returns a socket filter that accepts UDP datagrams to port 4791 over IPv4, and over
+// IPv6 without extension headers. Of a fragmented IPv4 datagram it accepts the first fragment. at
+// is the offset of the IP header. On a loopback interface every packet is seen twice, outgoing and
+// incoming; the filter accepts only the incoming one.
 func filterFor(at uint32, loopback bool) ([]bpf.RawInstruction, error) {
 	var c []bpf.Instruction
 	if loopback {

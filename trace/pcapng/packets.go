@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
-// Packets writes the frames of packets with comments: the meaning of each packet and its
-// findings. It is an output of a [trace.Pipeline].
+// Packets writes the frames of packets. It adds comments to them: the meaning of each packet and
+// its findings. It is an output of a [trace.Pipeline].
 //
 // Comments and findings refer to frames by their numbers in the capture. These equal the numbers
 // in the written file if every frame is written; other frames get a comment with their original
@@ -18,8 +18,8 @@ type Packets struct {
 	w       *Writer
 	written int
 	frame   capture.Frame // current frame, not yet written
-	data    []byte
-	notes   []string
+	data    []byte        // buffer of frame.Data
+	notes   []string      // comments to add to frame
 }
 
 // NewPackets returns a Packets that writes to w.

@@ -14,7 +14,7 @@ const (
 	nameWidth = 51
 )
 
-// details writes the fields of a packet, one per line, with Options.Hex also their bytes.
+// details writes the fields of a packet, one per line; with Options.Hex also the bytes of each.
 func (w *Writer) details(p *trace.Packet) {
 	comments := p.Comments
 	if p.Part > 1 && p.Number == w.commented { // write the comments once per frame, which may have thousands of packets
@@ -76,6 +76,7 @@ func (w *Writer) field(p *trace.Packet, f *fields.Field, inGroup bool) {
 	w.b = append(w.b, '\n')
 }
 
+// fill appends spaces until the text since offset from has width columns. The text must be ASCII.
 func (w *Writer) fill(from, width int) {
 	for len(w.b)-from < width {
 		w.b = append(w.b, ' ')

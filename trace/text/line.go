@@ -97,7 +97,7 @@ func (w *Writer) time(p *trace.Packet) {
 	w.right(from, timeWidth)
 }
 
-// right aligns the text since offset from to the right of a column.
+// right moves the text since offset from to the right edge of a column that is width wide.
 func (w *Writer) right(from, width int) {
 	n := width - (len(w.b) - from)
 	if n <= 0 {
@@ -279,7 +279,8 @@ func (w *Writer) faults(p *trace.Packet) {
 	}
 }
 
-// findings writes one line for each warning and error, and with Options.Fields for each info.
+// findings writes one line for each warning and error, and with Options.Fields for each info. It
+// omits wrong ICRCs and malformed packets, which line has written already.
 func (w *Writer) findings(p *trace.Packet) {
 	for i := range p.Findings {
 		f := &p.Findings[i]

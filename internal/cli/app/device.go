@@ -69,7 +69,7 @@ func addShardsFlag(fs *pflag.FlagSet, n *int) {
 			"(default: half the processors, at most 8)")
 }
 
-// Managed returns the flags for a command whose connections rdma_cm makes.
+// Managed returns the values of f for a command whose connections rdma_cm makes.
 func (f *DeviceFlags) Managed() *ManagedFlags {
 	return &ManagedFlags{Interface: f.Interface, Link: f.Link, Spin: f.Spin, shards: f.shards, Faults: f.Faults,
 		losses: f.losses, Trace: f.Trace}

@@ -47,7 +47,7 @@ func (a *App) StartRecording(path string) error {
 }
 
 // recorded makes the links of cfg record to the trace of the command, if it has one. The trace
-// shows packets before the faults of cfg are applied to them.
+// shows outgoing packets before, and incoming packets after the faults of cfg.
 func (a *App) recorded(cfg *verbs.Config, path string) error {
 	if err := a.StartRecording(path); err != nil || a.Recording == nil {
 		return err
@@ -77,7 +77,7 @@ func (a *App) endRecording(err error) error {
 			Plural(int(s.Lost), "packet"))
 	}
 	switch {
-	// An interrupt of the command is not an error of its own.
+	// An interrupt is not part of the message.
 	case cerr != nil && errors.Is(err, context.Canceled):
 		return &FinalError{fmt.Errorf("--trace: %s is incomplete: %w", a.Recording.path, cerr)}
 	case cerr != nil:

@@ -26,7 +26,8 @@ func NewMemorySocket() *testnet.Listener {
 	return l
 }
 
-// host returns a host with an interface eth0 at 192.0.2.1, the default, and the addresses of w.
+// host returns a host whose default device is on 192.0.2.1. Every address belongs to its interface
+// eth0.
 func (w *World) host() daemon.Host {
 	return daemon.Host{
 		Suggest: func() []string { return []string{"192.0.2.1"} },
@@ -41,8 +42,8 @@ func (w *World) host() daemon.Host {
 	}
 }
 
-// StartWith is StartWords with a control socket: a daemon listens on it, other commands connect
-// to it.
+// StartWith is StartWords with a control socket: a daemon listens on it, other commands connect to
+// it. ready, if not nil, gets the states that the daemon reports to the service manager.
 func (w *World) StartWith(ctx context.Context, socket *testnet.Listener, ready func(string) error,
 	args ...string) *Run {
 	r := &Run{Done: make(chan struct{})}
@@ -71,7 +72,7 @@ func (w *World) Look(t *testing.T, socket *testnet.Listener, line string) *Run {
 	return r
 }
 
-// WithDaemon runs f while the daemon of line runs in the world that in makes.
+// WithDaemon runs f while the command line line, a daemon, runs in the world that in makes.
 func WithDaemon(t *testing.T, in func() *World, line string, f func(t *testing.T, w *World, s *testnet.Listener)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -184,8 +184,8 @@ func (r *Run) String() string {
 	return fmt.Sprintf("exit code %d\nstdout:\n%sstderr:\n%s", r.Code, r.Stdout.String(), r.Stderr.String())
 }
 
-// Pair runs a server and a client to their ends, in a synctest bubble in which no goroutine may
-// be left over.
+// Pair runs the command lines of a server and a client to their ends, in a world that w makes and a
+// synctest bubble in which no goroutine may be left over.
 func Pair(t *testing.T, w func() *World, server, client string) (s, c *Run) {
 	t.Helper()
 	recent := recordtest.Keep(t)
@@ -220,7 +220,8 @@ func MustSucceed(t *testing.T, line string, runs ...*Run) {
 // the largest ones.
 func TooLong(line string) bool { return race.Enabled && strings.Contains(line, " -a") }
 
-// ManagedPair runs a server and, as soon as it listens, a client to their ends.
+// ManagedPair is Pair for commands that connect by rdma_cm: the client starts as soon as the server
+// listens.
 func ManagedPair(t *testing.T, w func() *World, server, client string) (s, c *Run) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,7 +1,8 @@
 // Package cmtool implements 'gorxe cm': tests of the connection manager that interoperate with
-// ucmatose, udaddy and cmtime. One run is an end. It makes connections (connections), runs a loop
-// of them (loop, serve), keeps step with cmtime (runSynced), or exchanges datagrams (datagrams).
-// end.mu guards the connections that were made.
+// ucmatose, udaddy and cmtime. A run is one end of a test, of type end. Its methods make a number
+// of connections (connections), make and end connections repeatedly (loop, serve), synchronize with
+// cmtime (runSynced), or exchange datagrams (datagrams). end.mu guards the connections that were
+// made.
 package cmtool
 
 import (
@@ -53,7 +54,8 @@ ends them. The client reports the connection rate. The other end may be gorxe
 or a tool of librdmacm: ucmatose, rdma_server, rdma_client, cmtime, and with "-P udp
 -p 7174" udaddy, which asks for datagram queue pairs instead. Give both ends the same
 number of connections and messages, and the same size; a server with -n 0 accepts any number
-of connections.
+of connections. Some flags differ from those of ucmatose: -s makes the server (there "-s HOST"
+makes the client), -c HOST the client, and -n is the number of connections (there -c).
 
 cmtime of rdma-core 52 to 58 needs --step. Then both ends make and end connections in three
 rounds (one connection, then the number of -n, then this number again) and send no messages.

@@ -11,7 +11,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// earlyEnds detects connections that end before a server has accepted all that it expects. If
+// earlyEnds detects connections that end before a server has accepted all n that it expects. If
 // messages are to be exchanged, such an end is an error. Without messages, the peer may be done,
 // and another client may follow.
 type earlyEnds struct {
@@ -28,7 +28,8 @@ func newEarlyEnds(e *end, n int) *earlyEnds {
 	return &earlyEnds{end: e, n: n, all: make(chan struct{}), idle: make(chan struct{}, 1)}
 }
 
-// next waits for a request. If all connections so far have ended, it waits only for nextWait.
+// next waits for a connection request. If all connections so far have ended, it waits only for
+// nextWait.
 func (s *earlyEnds) next(ctx context.Context, l *verbs.Listener) (*verbs.ConnRequest, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -150,8 +150,8 @@ func (c *connection) send(address func(*verbs.SendWR)) error {
 	return nil
 }
 
-// complete waits until the given numbers of messages have been sent and received. It calls first
-// with the first received message.
+// complete waits until the given numbers of messages have been sent and received. It calls first,
+// if not nil, with the completion of the first received message.
 func (c *connection) complete(ctx context.Context, e *end, sent, received int, first func(*verbs.WC) error) error {
 	var wc [16]verbs.WC
 	for c.sent < sent || c.received < received {

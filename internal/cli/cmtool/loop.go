@@ -138,8 +138,8 @@ func (e *end) exchangeOne(ctx context.Context, c *connection) error {
 	return nil
 }
 
-// close releases what prepare made. The only possible error is that an object is in use, and none
-// is.
+// close releases what prepare made. The calls fail only for objects in use, and these are not in
+// use.
 func (c *connection) close() {
 	_ = c.qp.Close()
 	_ = c.mr.Dereg()

@@ -19,7 +19,8 @@ func (e *end) printMade(all time.Duration) {
 }
 
 // printTimes prints the rate of n connections and the distribution of their setup times. did is
-// added after their number.
+// added after their number. all is the total time, and shown the total time as it is printed; at
+// returns a percentile of the setup times.
 func (e *end) printTimes(did string, n int, all, shown time.Duration, at func(percent float64) time.Duration) {
 	fmt.Fprintf(e.out, "%s%s in %v, %.0f/s; setup time min %v, median %v, p99 %v, max %v\n",
 		app.Plural(n, e.params.unit()), did, shown, float64(n)/max(all.Seconds(), 1e-9), at(0), at(50), at(99), at(100))

@@ -11,9 +11,10 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Which end disconnects: the server of ucmatose, rdma_server and rdma_client; the client of
-// cmtime. So with messages this server disconnects. Without messages it first waits serverWait
-// for the client to do so. The client waits at most clientWait for the server.
+// With ucmatose, rdma_server and rdma_client the server disconnects, with cmtime the client. So
+// with messages our server disconnects, and our client waits up to clientWait for that. Without
+// messages our client disconnects, and our server waits up to serverWait for that. After this time
+// the waiting end disconnects too.
 const (
 	serverWait   = 2 * time.Second // without messages
 	clientWait   = 5 * time.Second // with messages

@@ -23,9 +23,9 @@ type round struct {
 	conns int
 }
 
-// rounds returns the rounds of cmtime. In the last one cmtime has no queue pairs and sends
-// made-up numbers from 1000 on. Here every connection has a queue pair, because nothing is sent
-// over it.
+// rounds returns the rounds of cmtime. In the last round cmtime has no queue pairs and sends
+// invented queue pair numbers from 1000 on. This end has a queue pair for each connection in all
+// rounds; nothing is sent over it.
 func (p *params) rounds() []round {
 	return []round{{"to warm up", 1}, {"with queue pairs", p.conns},
 		{"with made-up queue pair numbers of cmtime", p.conns}}
@@ -38,8 +38,8 @@ func (e *end) runSynced(ctx context.Context) error {
 	line, err := &stepLine{role: exchange.Client}, error(nil)
 	if e.params.server {
 		line.role = exchange.Server
-		// A client with the TCP connection may request the others at once, so the port must be
-		// open before.
+		// A client may request the rdma_cm connections as soon as it has the TCP connection, so
+		// their port must be open before.
 		if l, err = e.open(); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (e *end) round(ctx context.Context, line *stepLine, l *verbs.Listener, titl
 	return err
 }
 
-// part disconnects on the client, and waits for the end of the connection on the server.
+// part disconnects if this end is the client; a server waits until the client has done so.
 func (e *end) part(ctx context.Context, c *connection) error {
 	defer e.progress.Add(1)
 	if !e.params.server {
@@ -131,8 +131,8 @@ func (e *end) forget() int {
 	return len(made)
 }
 
-// meetStep waits for the client's TCP connection. When it announces that it listens, both ports
-// are open.
+// meetStep waits for the client's TCP connection. When it announces that it listens, the ports of
+// TCP and of rdma_cm are open.
 func (e *end) meetStep(ctx context.Context, l *verbs.Listener) (net.Conn, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var asking sync.WaitGroup

@@ -26,7 +26,7 @@ type flags struct {
 
 func (f *flags) add(fs *pflag.FlagSet, device bool) {
 	fs.SortFlags = false
-	fs.StringVar(&f.socket, "socket", "", "`path` of the daemon's control socket (default: that of this user, of a daemon that 'gorxe run' started, or /run/gorxe/control.sock)")
+	fs.StringVar(&f.socket, "socket", "", "`path` of the daemon's control socket (default: the first that exists of: this user's; that of a daemon that 'gorxe run' started; /run/gorxe/control.sock)")
 	fs.BoolVar(&f.json, "json", false, "print the daemon's response as JSON")
 	if device {
 		fs.StringVarP(&f.device, "device", "d", "", "`name` of a device (default: all)")

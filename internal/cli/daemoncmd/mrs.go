@@ -19,8 +19,8 @@ import (
 func mrsCommand(a *app.App) *cobra.Command {
 	var f flags
 	c := inspectCommand("mrs", "Show the daemon's memory regions and windows",
-		`Shows the memory regions and windows of a running 'gorxe daemon', oldest first. Anyone
-who knows a key and is connected can use it: keep this output secret.`,
+		`Shows the memory regions and windows of a running 'gorxe daemon', oldest first. A
+connected peer that knows a key can access the memory: keep this output secret.`,
 		`  gorxe mrs
   gorxe mrs -d eth0 --json`, func(ctx context.Context) error {
 			return ask(ctx, a, &f, "/v1/mrs", f.query(), printMRs)
@@ -75,9 +75,9 @@ func statsCommand(a *app.App) *cobra.Command {
 	var f flags
 	var all bool
 	c := inspectCommand("stats", "Show the daemon's counters",
-		`Shows what the devices of a running 'gorxe daemon' have counted since they were opened, and without
--d also those of its built-in server. Counters that Linux rxe has among its hw_counters have the same
-names.`,
+		`Shows the counters of the devices of a running 'gorxe daemon', from 0 when they were opened, and
+without -d also those of its built-in server. Counters that Linux rxe has among its hw_counters have
+the same names.`,
 		`  gorxe stats
   gorxe stats --all -d eth0`, func(ctx context.Context) error {
 			return ask(ctx, a, &f, "/v1/stats", f.query(),

@@ -23,8 +23,8 @@ func qpsCommand(a *app.App) *cobra.Command {
 	c := inspectCommand("qps", "Show the daemon's queue pairs",
 		`Shows the queue pairs of a running 'gorxe daemon', oldest first.
 
-UNACKED are packets that were sent and not acknowledged, SENDQ and RECVQ work requests in the
-queues and how many they hold, RETRY the remaining retries, RESENT retransmitted packets.`,
+UNACKED are packets that were sent and not acknowledged, SENDQ and RECVQ the work requests in a
+queue and its depth, RETRY the remaining retries, RESENT retransmitted packets.`,
 		`  gorxe qps
   gorxe qps --watch --state RTS
   gorxe qps --json | jq '.qps[] | select(.unacknowledged_packets > 0)'`, func(ctx context.Context) error {
@@ -45,8 +45,8 @@ queues and how many they hold, RETRY the remaining retries, RESENT retransmitted
 		})
 	fs := c.Flags()
 	f.add(fs, true)
-	fs.StringVar(&typ, "type", "", "only those of a `type`: RC, UC, UD or GSI")
-	fs.StringVar(&state, "state", "", "only those in a `state`, such as RTS or ERR")
+	fs.StringVar(&typ, "type", "", "only queue pairs of a `type`: RC, UC, UD or GSI")
+	fs.StringVar(&state, "state", "", "only queue pairs in a `state`, such as RTS or ERR")
 	fs.BoolVarP(&watch, "watch", "w", false, "repeat until interrupted")
 	fs.DurationVar(&interval, "interval", time.Second, "`duration` between two lists of --watch")
 	return c

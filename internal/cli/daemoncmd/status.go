@@ -19,7 +19,7 @@ import (
 func statusCommand(a *app.App) *cobra.Command {
 	var f flags
 	c := inspectCommand("status", "Show the daemon, its devices and their GIDs",
-		`Shows what a running 'gorxe daemon' is and does.`,
+		`Shows the version, services, devices, GIDs, regions and programs of a running 'gorxe daemon'.`,
 		`  gorxe status
   gorxe status --json`, func(ctx context.Context) error {
 			return ask(ctx, a, &f, "/v1/status", nil, printStatus)

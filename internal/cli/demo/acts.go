@@ -28,7 +28,7 @@ type demo struct {
 // act is one part of the demonstration.
 type act struct {
 	name      string
-	byDefault bool // runs by default
+	byDefault bool // runs if the command names no act
 	play      func(*demo, context.Context) error
 }
 
@@ -87,10 +87,11 @@ const (
 	demoWriteSize = 6000
 	demoReadSize  = 3500
 	demoMessages  = 8
-	demoDetails   = 2 // number of messages with losses that are shown packet by packet
-	demoLines     = 15
+	demoDetails   = 2  // number of messages with losses that are shown packet by packet
+	demoLines     = 15 // maximum number of lines with packets per message
 )
 
+// va are the addresses of both ends' memory.
 var va = [2]uint64{0xa0000, 0xb0000}
 
 func (d *demo) printf(format string, args ...any) { fmt.Fprintf(d.Stdout, format, args...) }
@@ -137,7 +138,7 @@ func (d *demo) close() {
 	}
 }
 
-// fill fills b with data that depends only on the seed and salt.
+// fill fills b with data that depends only on the seed and on salt.
 func (d *demo) fill(b []byte, salt uint64) {
 	var key [32]byte
 	key[0], key[1] = byte(salt), byte(d.params.seed)
@@ -242,6 +243,7 @@ func same(what string, got, want []byte) error {
 	return nil
 }
 
+// farewell prints commands to try next.
 func (d *demo) farewell() {
 	d.printf("\n%s\n", d.style.Bold("Try next:"))
 	for _, l := range [][2]string{

@@ -15,7 +15,7 @@ const minRun = 3
 // their PSN.
 func renderPackets(events []event, s app.Style) []string {
 	var lines []string
-	answered := true // a NAK causes A's retransmission; otherwise its timer does
+	answered := true // a NAK causes the next retransmission; false: a timer does
 	repeats := false // A is retransmitting
 	for i := 0; i < len(events); {
 		e := &events[i]
@@ -55,6 +55,7 @@ func alike(e, f *event, n int) bool {
 		f.lost == e.lost && f.again == e.again && f.p.AckReq == e.p.AckReq && f.p.PSN == e.p.PSN.Add(uint32(n))
 }
 
+// device returns the name of device i.
 func device(i int) string { return string(rune('A' + i)) }
 
 // packetLine describes n packets that start with e.

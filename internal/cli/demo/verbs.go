@@ -26,8 +26,8 @@ func (d *demo) actRead(ctx context.Context) error {
 	return d.move(ctx, verbs.WRRead, "the READ", "A", a.buf[:demoReadSize], b.buf[:demoReadSize])
 }
 
-// move does a WRITE or READ between the start of both ends' memory and compares the memory of
-// whose with want.
+// move does a WRITE or READ (op) of len(want) bytes between the starts of both ends' memory. It
+// then compares got, the bytes in the memory of device whose, with want.
 func (d *demo) move(ctx context.Context, op verbs.WROpcode, what, whose string, got, want []byte) error {
 	a, b := &d.ends[0], &d.ends[1]
 	wc, err := d.one(ctx, &verbs.SendWR{
@@ -174,6 +174,7 @@ func (d *demo) actLoss(ctx context.Context) error {
 	return nil
 }
 
+// eventful reports whether a packet was lost or retransmitted.
 func eventful(events []event) bool {
 	for i := range events {
 		if events[i].lost || events[i].again {

@@ -12,21 +12,21 @@ import (
 
 // wire observes every packet between the two devices.
 //
-// Each device's link has these layers, from the top: the lock; a tap for what the device sends;
-// the fault, when it is on; a tap for what passes it; the link. Both devices share the lock, so a
-// response is never seen before its request.
+// Each device's link has these layers, from the top: the lock; a tap for what the device sends; the
+// fault, when it is on; a tap for what the fault lets pass; the link. Both devices share the lock,
+// so a response is never seen before its request.
 type wire struct {
 	mu      sync.Mutex
 	through map[string]int // packets that passed the fault and were not yet seen by the upper tap
 	events  []event
-	highest [2]psnMark // last new request of each device
-	bad     atomic.Bool
+	highest [2]psnMark  // last new request of each device
+	bad     atomic.Bool // the fault is on
 	total   count
-	refused chan struct{} // closed when B has sent an RNR NAK; nil: not waited for
+	refused chan struct{} // closed at the next RNR NAK; nil: nothing waits for it
 
 	// Used by burstLink, by device.
 	arrived sync.Cond
-	waiting [2]int // number of frames
+	waiting [2]int // number of frames that passed the fault and were not received
 	closed  [2]bool
 }
 
@@ -36,7 +36,7 @@ func newWire() *wire {
 	return w
 }
 
-// event is one packet.
+// event is one packet that a device sent.
 type event struct {
 	from  int // 0: A, 1: B
 	p     bth.Packet
@@ -45,6 +45,7 @@ type event struct {
 	again bool // retransmitted request
 }
 
+// count contains numbers of packets.
 type count struct{ sent, lost, again int }
 
 func (c *count) add(e *event) {
@@ -57,6 +58,7 @@ func (c *count) add(e *event) {
 	}
 }
 
+// psnMark is a PSN, valid if set.
 type psnMark struct {
 	psn bth.PSN
 	set bool
@@ -74,9 +76,9 @@ func (l lockedLink) Send(b *packet.Batch) error {
 	return l.Link.Send(b)
 }
 
-// burstLink delivers frames only when no device is sending, so that a burst is received in one
-// batch. The batches that a receiver sees decide how many acknowledgements it sends: without
-// burstLink, two runs would differ.
+// burstLink delivers frames only while no device is sending (it takes the lock), so that a burst is
+// received in one batch. The batches that a receiver sees decide how many acknowledgements it
+// sends: without burstLink, two runs would differ.
 type burstLink struct {
 	packet.Link
 	wire *wire
@@ -113,6 +115,7 @@ type switchedLink struct {
 	bad    *atomic.Bool
 }
 
+// now returns the link to use: the one with the fault, if it is on.
 func (l switchedLink) now() packet.Link {
 	if l.bad.Load() {
 		return l.faulty
@@ -123,7 +126,7 @@ func (l switchedLink) now() packet.Link {
 func (l switchedLink) Prepare(b *packet.Batch)    { l.now().Prepare(b) }
 func (l switchedLink) Send(b *packet.Batch) error { return l.now().Send(b) }
 
-// tap wraps the link of device i.
+// tap wraps the link l of device i in the layers of wire; cfg configures the fault.
 func (w *wire) tap(i int, l packet.Link, cfg fault.Config) packet.Link {
 	below := packet.Tap(l, func(dir packet.Direction, f packet.TapFrame) {
 		if dir == packet.Outgoing {

@@ -39,10 +39,10 @@ func Command(a *app.App) *cobra.Command {
 		Short: "Print what a device is and can do, as ibv_devinfo does",
 		Long: `Prints a gorxe device's attributes in the layout of ibv_devinfo: one device for every
 network interface that could carry one, or the one that -d names, under the name of the
-interface. Nothing is sent and no port is opened, so a daemon may use the interface; only
---link raw, xdp and auto open links, to see whether that works. node_guid is that of the
-interface, as with rdma_rxe; a device that is open has one of its own each time, which
-'gorxe status' shows.`,
+interface. Nothing is sent and no port is opened, so a daemon may be using the interface; only
+--link raw, xdp and auto open links, to see whether that works. node_guid is derived from the
+interface, as with rdma_rxe. A device that a daemon opens has a random node_guid instead, a new
+one at each start; 'gorxe status' shows it.`,
 		Example: `  gorxe devinfo                 every interface
   gorxe devinfo -v -d eth0      GID table and limits of a device on eth0
   gorxe devinfo -v -d 127.0.0.1 --json`,
@@ -68,11 +68,11 @@ interface, as with rdma_rxe; a device that is open has one of its own each time,
 	}
 	fs.BoolVarP(&p.verbose, "verbose", "v", false, "all attributes, limits and the GID table")
 	fs.BoolVarP(&p.list, "list", "l", false, "only the names of the interfaces")
-	fs.BoolVar(&p.json, "json", false, "print all of it as JSON")
+	fs.BoolVar(&p.json, "json", false, "print all attributes, limits and the GID table as JSON")
 	return c
 }
 
-// run prints the devices that p selects. Without -d it skips interfaces that cannot carry one.
+// run prints the devices that p selects. Without -d it skips interfaces that cannot carry a device.
 func run(a *app.App, p *params) error {
 	names := []string{p.device.Interface}
 	if p.device.Interface == "" {
@@ -209,9 +209,9 @@ func inspect(a *app.App, name string, f *app.DeviceFlags) (deviceInfo, error) {
 // memoryLink is the kind of links in memory.
 const memoryLink = "pipe"
 
-// openToLook opens a device with the same attributes as one on the addresses of an interface. It
-// opens real links only of kinds that do not work everywhere, unless another program uses the
-// port, which it returns in inUse; all other links are in memory.
+// openToLook opens a device with the same attributes as one on the addresses of an interface. For
+// --link udp, which works everywhere, its links are in memory. For the other kinds it opens real
+// links; if another program uses their port, the links are in memory too, and inUse is the error.
 func openToLook(a *app.App, name, link string, addrs []netip.Addr, mtu int) (dev *verbs.Device,
 	inUse error, err error) {
 	if link != "" && link != "udp" {
@@ -235,8 +235,8 @@ func openToLook(a *app.App, name, link string, addrs []netip.Addr, mtu int) (dev
 }
 
 // interfaceGUID returns the node GUID that rdma_rxe gives the device of an interface: its MAC
-// address as a modified EUI-64, with an inverted universal/local bit (RFC 4291, appendix A). An
-// interface without a MAC address counts as one of zeros.
+// address as a modified EUI-64, with an inverted universal/local bit (RFC 4291, appendix A). For an
+// interface without a MAC address it uses a MAC address of zeros.
 func interfaceGUID(name string) uint64 {
 	mac := make(net.HardwareAddr, 6)
 	if i, err := net.InterfaceByName(name); err == nil && len(i.HardwareAddr) == len(mac) {

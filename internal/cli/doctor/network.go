@@ -92,7 +92,7 @@ func port(name string, addrs, taken []netip.Addr, daemonRuns bool) Finding {
 	}
 }
 
-// conflict reports whether a socket bound to taken prevents another from binding addr.
+// conflict reports whether a socket bound to taken prevents another socket from binding addr.
 func conflict(taken, addr netip.Addr) bool {
 	switch {
 	case taken == addr:

@@ -48,8 +48,8 @@ type bandwidthRun struct {
 	// started allows sending: the server of a bidirectional SEND test waits for the first
 	// message.
 	started       bool
-	posted, acked uint64
-	received      uint64
+	posted, acked uint64          // numbers of messages of all queue pairs
+	received      uint64          // likewise
 	peak          bool            // measure the peak bandwidth
 	postedAt      []time.Duration // by message, over all queue pairs
 	ackedAt       []time.Duration
@@ -109,7 +109,7 @@ func (r *bandwidthRun) done() bool {
 	return (!r.sends || r.acked >= total) && (!r.receives || r.received >= total)
 }
 
-// wait waits for completions. With -D it also returns, with none, when the time is over.
+// wait waits for completions. With -D it returns 0 when the time is over.
 func (r *bandwidthRun) wait(ctx context.Context, wc []verbs.WC) (int, error) {
 	n, err := r.cq.Next(r.clock.limit(ctx), wc)
 	if err != nil && ctx.Err() == nil && r.clock.over() {

@@ -61,8 +61,8 @@ func (r *latencyRun) post() error {
 	return r.qp.PostSend(&r.wr)
 }
 
-// completion waits for one completion of the wanted kind. With -D it returns false when the time
-// is over.
+// completion waits for a completion of a receive, or of a send, and returns true. With -D it
+// returns false when the time is over.
 func (r *latencyRun) completion(ctx context.Context, receive bool) (bool, error) {
 	if receive && r.pending > 0 {
 		r.pending--
@@ -137,8 +137,8 @@ func (e *end) fetchLatency(ctx context.Context, size uint64) error {
 	return nil
 }
 
-// messageLatency exchanges messages that consume a receive. The client starts with SENDs, the
-// server with WRITEs.
+// messageLatency exchanges messages that consume a receive. With SENDs the client starts, with
+// WRITEs the server.
 func (e *end) messageLatency(ctx context.Context, size uint64) error {
 	r := e.newLatencyRun(size)
 	defer r.clock.stop()

@@ -158,8 +158,8 @@ func (c *managedConns) connectOne(e *end, q *verbs.QP, param verbs.ConnParam) (*
 	}
 }
 
-// end disconnects from both ends: in perftest 4.5 the client disconnects, in 25.01 the server,
-// and the other end waits for it.
+// end disconnects, whether this end is the client or the server: in perftest 4.5 the client
+// disconnects, in 25.01 the server, and the other end waits for that.
 func (c *managedConns) end(ctx context.Context, qps []*verbs.QP) {
 	session.Linger(ctx, append(qps, c.control.qp)...)
 	ctx, cancel := context.WithTimeout(ctx, session.DisconnectTimeout)

@@ -9,9 +9,9 @@ import (
 )
 
 // The buffer has perftest's layout, because the peer is told addresses in it: for n queue pairs
-// first n halves to send or read from, then n halves to be written to or read by the peer. A half
-// holds the largest message, and at least one page. Messages of up to half a page use successive
-// cache lines of that page.
+// first n halves for this end's messages, then n halves that the peer writes or reads, or that
+// receive. A half holds the largest message, and at least one page. Messages of up to half a page
+// use successive cache lines of that page.
 
 // roundUp returns the smallest multiple of step that is at least n, and at least step.
 func roundUp(n, step uint64) uint64 { return max(step, (n+step-1)/step*step) }
@@ -22,8 +22,8 @@ func (e *end) half() uint64 { return e.params.unit(e.cycle) }
 // halfOffset returns the offset of the half that the peer of queue pair qp writes or reads.
 func (e *end) halfOffset(qp int) uint64 { return uint64(len(e.qps)+qp) * e.half() }
 
-// receiveOffset returns the offset of the half for receives of queue pair qp. These halves are
-// aligned.
+// receiveOffset returns the offset of the half for receives of queue pair qp. These halves start at
+// multiples of the cache line.
 func (e *end) receiveOffset(qp int) uint64 {
 	return uint64(len(e.qps)+qp) * roundUp(e.half(), e.cacheLine)
 }
@@ -104,7 +104,7 @@ func (e *end) connect() error {
 	attr.PathMTU, attr.Timeout, attr.TrafficClass, attr.Access = e.PathMTU, p.timeout, p.trafficClass, p.access()
 	attr.MaxDestRdAtomic = uint8(e.outReads())
 	for i, q := range e.qps {
-		// This device cannot have more outstanding.
+		// This device cannot have more requests outstanding.
 		attr.MaxRdAtomic = uint8(min(int(q.remote.OutReads), e.Device.Attr().MaxQPInitRdAtom))
 		err := q.Connect(
 			verbs.ConnInfo{QPN: q.QPN(), PSN: q.psn, GID: e.GID.GID},
@@ -178,7 +178,8 @@ func (e *end) refill(i int, size, n uint64) error {
 // postBatch is the maximum number of work requests in one call.
 const postBatch = 32
 
-// walker yields the addresses of consecutive messages in one half of a buffer.
+// walker yields the addresses, or offsets, of consecutive messages in one half of a buffer. With
+// span 0 all messages are at base.
 type walker struct {
 	base, step, span uint64
 	at               uint64

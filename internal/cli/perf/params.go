@@ -29,7 +29,7 @@ type params struct {
 	host         string
 	managed      bool // rdma_cm makes the connections
 	sizeText     string
-	sizeAsked    bool
+	sizeAsked    bool   // -s was given
 	size         uint64 // size of the largest message in bytes
 	all          bool
 	iters        int
@@ -73,10 +73,10 @@ const (
 	maxCQMod   = 1024
 	allMax     = 8 << 20 // largest size of -a
 	rxDepth    = 512
-	// maxUCDepth is the maximum number of receives that are posted by default.
+	// maxUCDepth is the maximum number of receives that are posted by default with UC and UD.
 	maxUCDepth  = 16000
 	atomicSize  = 8     // in bytes
-	cqModLimit  = 8192  // above this size every message completes visibly
+	cqModLimit  = 8192  // above this size every message is signaled
 	peakLimit   = 20000 // above this number of iterations the peak is not computed
 	latencyTail = 2     // number of slowest results that are excluded
 	memoryLimit = 16 << 30
@@ -223,8 +223,7 @@ func (p *params) checkDuration(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// completePosting sets how many messages are posted at a time and how many of them complete
-// visibly.
+// completePosting sets how many messages are posted at a time and how many of them are signaled.
 func (p *params) completePosting(fs *pflag.FlagSet) error {
 	asked := fs.Changed("cq-mod")
 	if p.size > cqModLimit && !p.all && !asked && p.service != verbs.UD {

@@ -19,8 +19,9 @@ func Command(a *app.App) *cobra.Command {
 		Short: "Measure bandwidth or latency, as perftest's ib_* tools do",
 		Long: `Measures bandwidth or latency between two ends, each of which may be gorxe or the tool of
 perftest with the same name: "gorxe perf write_bw" speaks to ib_write_bw. Start the server
-without HOST, then the client with the server as HOST. Give both ends the same parameters:
-the tools do not exchange them.`,
+without a host argument, then the client with the server's address as host argument
+("gorxe perf write_bw 192.0.2.7"). Give both ends the same parameters: the tools do not
+exchange them.`,
 		Args: app.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -58,7 +59,7 @@ func testCommand(a *app.App, t wire.Test) *cobra.Command {
 		Use:   fmt.Sprintf("%v [flags] [host]", t),
 		Short: fmt.Sprintf("%s %s, as ib_%v", words, what, t),
 		Long: fmt.Sprintf(`Measures the %s of %s. The other end may be gorxe or perftest's ib_%v;
-flags are those of ib_%v. Give both ends the same ones.`, what, words, t, t),
+flags are those of ib_%v. Give both ends the same parameters.`, what, words, t, t),
 		Example: fmt.Sprintf(`  gorxe perf %[1]v -d 127.0.0.1                server
   gorxe perf %[1]v -d 127.0.0.2 127.0.0.1      client on the same host
   gorxe perf %[1]v %-27s %s`, t, example, hint),

@@ -21,7 +21,7 @@ type printer struct {
 	params  *params
 	role    exchange.Role
 	dev     *verbs.Device
-	table   bool // the head of the table is printed
+	table   bool // the head of the table has been printed
 	results []perfJSON
 	below   error // error of the first limit that was not reached
 }
@@ -144,7 +144,7 @@ func (o *printer) row(columns []column, cells ...string) {
 	o.printf("%s\n", strings.TrimRight(b.String(), " "))
 }
 
-// afterRun prints the results that this end has after a run without the peer's report.
+// afterRun prints the results of a run, if they do not need a report of the peer.
 func (o *printer) afterRun(r result) {
 	p := o.params
 	switch {
@@ -277,8 +277,8 @@ type latencyJSON struct {
 	P999    float64 `json:"p99_9,omitempty"`
 	TPS     float64 `json:"exchanges_per_second,omitempty"`
 
-	// Histogram holds pairs of an upper bound in µs, exclusive of the pairs before, and a number
-	// of messages.
+	// Histogram holds pairs of an upper bound in µs and the number of messages between the previous
+	// upper bound and this one.
 	Histogram []histogram.Bucket `json:"histogram,omitempty"`
 }
 

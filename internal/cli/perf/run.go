@@ -39,8 +39,8 @@ type line interface {
 	drive(role exchange.Role, steps []wire.Step, end wire.End) error
 	// noDeadline ends the timeout of the exchange.
 	noDeadline(ctx context.Context)
-	// watch returns a context that is done peerGrace after the peer has closed the connection.
-	// stop must be called before any other use of the line.
+	// watch returns a context that is done peerGrace after the peer has closed the connection, and
+	// a function that cancels it. stop must be called before any other use of the line.
 	watch(parent context.Context) (ctx context.Context, cancel context.CancelCauseFunc, stop func())
 	// awaitClose ends a test that has no closing exchange.
 	awaitClose(e *end)

@@ -25,8 +25,8 @@ type watchedConn struct {
 
 func (c *watchedConn) Read(b []byte) (int, error) { return c.r.Read(b) }
 
-// watch returns a context that is done peerGrace after the peer has closed the connection. Data
-// from the peer stays buffered. stop must be called before any other use of the connection.
+// watch implements line. Data from the peer stays buffered. stop must be called before any other
+// use of the connection.
 func (c *watchedConn) watch(parent context.Context) (ctx context.Context, cancel context.CancelCauseFunc, stop func()) {
 	ctx, cancel = context.WithCancelCause(parent)
 	done := make(chan struct{})
@@ -67,7 +67,8 @@ func (c *watchedConn) awaitClose(*end) {
 	}
 }
 
-// noDeadline removes the deadline of the connection, unless ctx is done, which sets one.
+// noDeadline removes the deadline of the connection, unless ctx is done: then reads and writes
+// still fail at once.
 func (c *watchedConn) noDeadline(ctx context.Context) {
 	c.SetDeadline(time.Time{})
 	if ctx.Err() != nil {

@@ -11,14 +11,15 @@ import (
 
 // Content of messages in ibv_rc_pingpong and ibv_uc_pingpong: the buffer is filled with fillByte.
 // With -c the client sets the first byte of every page to 0 before the first message, and the
-// server checks these bytes after the last one. A tool receives into the buffer that it sends
-// from, so it returns what the peer has sent in its next message.
+// server checks these bytes after the last one. A tool receives into the buffer that it sends from,
+// so its next message contains what the peer has sent.
 const (
 	fillByte = 0x7b
 	pageSize = 4096
 )
 
-// fillStock fills b like the initial buffer of a stock tool.
+// fillStock fills b like the initial buffer of a stock tool; with chk, like that of a client with
+// -c.
 func fillStock(b []byte, chk bool) {
 	for i := range b {
 		b[i] = fillByte

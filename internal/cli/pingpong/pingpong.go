@@ -28,9 +28,9 @@ type kind struct {
 var kinds = []kind{
 	{name: "rc", service: verbs.RC, over: "a reliable connection"},
 	{name: "uc", service: verbs.UC, over: "an unreliable connection", note: `
-A message that is lost is not sent again: it ends the run after some seconds of silence.`},
+A lost message is not sent again: the run then fails after at least two seconds of silence.`},
 	{name: "ud", service: verbs.UD, over: "datagrams", note: `
-A message that is lost is not sent again: it ends the run after some seconds of silence.`},
+A lost message is not sent again: the run then fails after at least two seconds of silence.`},
 	{name: "srq", service: verbs.RC, shared: true, over: "reliable connections that share a receive queue", note: `
 -n counts the messages of all connections together.`},
 }
@@ -81,7 +81,7 @@ func kindCommand(a *app.App, k kind) *cobra.Command {
 	c := &cobra.Command{
 		Use:   k.name + " [flags] [host]",
 		Short: fmt.Sprintf("Over %s, as %s does", k.over, p.tool()),
-		Long: fmt.Sprintf(`Sends messages to and fro over %[1]s. Without a host it waits for a
+		Long: fmt.Sprintf(`Sends messages to and fro over %[1]s. Without a host argument it waits for a
 client. The other end may be gorxe or %[2]s of rdma-core; flags are those of
 %[2]s. Give both ends the same %[4]s.%[3]s`, k.over, p.tool(), k.note, same),
 		Example: fmt.Sprintf(`  gorxe pingpong %[1]s -d 127.0.0.1                server

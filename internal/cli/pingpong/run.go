@@ -60,8 +60,8 @@ type end struct {
 	ah     *verbs.AH // address handle of the peer, for datagrams
 	remote wire.Dest
 	send   []byte // the next message, after space for a header
-	// recv holds received messages, after their header. Without -c it is send, as in the original
-	// tool.
+	// recv holds received messages, after their header. Without -c it is the same buffer as send,
+	// as in the original tool.
 	recv     []byte
 	sendMR   *verbs.MR
 	recvMR   *verbs.MR

@@ -42,7 +42,7 @@ type srqQP struct {
 	index            int
 	psn              verbs.PSN
 	remote           wire.Dest
-	sending, waiting bool
+	sending, waiting bool // waits for the completion of its send, or for the peer's message
 }
 
 // srqRecvID marks the work request IDs of receives, whose other bits are the slot. The ID of a

@@ -107,9 +107,9 @@ func (e *end) traffic(ctx context.Context) error {
 // partedNote is printed if the peer left before its last acknowledgement arrived.
 const partedNote = "the peer left before its acknowledgement of the last message arrived"
 
-// partedWell reports whether wc is the last send, unacknowledged, after everything else
-// succeeded. The stock tool leaves as soon as it has all messages and all acknowledgements; if
-// its own last acknowledgement is lost, it is not repeated. A peer that lacks the last message
+// partedWell reports whether wc is the last send, unacknowledged, after everything else succeeded.
+// The stock tool leaves as soon as it has all messages and all acknowledgements; if the last
+// acknowledgement that it sent is lost, it does not repeat it. A peer that lacks the last message
 // stays and receives the retransmission.
 func (e *end) partedWell(wc *verbs.WC, sent, received int) bool {
 	return wc.WRID == pingpongSend && wc.Status == verbs.WCRetryExcErr && received == e.params.iters &&

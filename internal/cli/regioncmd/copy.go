@@ -21,8 +21,8 @@ func readCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "read HOST/NAME",
 		Short: "Read a region, or a part of it",
-		Long: `Reads a region, or a part of it, to standard output or a file. What is not UTF-8 text
-is not written to a terminal unless -o - is given.`,
+		Long: `Reads a region, or a part of it, to standard output or a file. Data that is not
+UTF-8 text is not written to a terminal unless -o - is given.`,
 		Example: `  gorxe region read 192.0.2.7/scratch -o scratch.img
   gorxe region read 192.0.2.7/scratch --offset 4K --length 16 | hexdump -C`,
 		Args: oneRegion(0),
@@ -52,7 +52,7 @@ is not written to a terminal unless -o - is given.`,
 	fs := c.Flags()
 	fs.SortFlags = false
 	at.add(fs)
-	fs.StringVarP(&out, "output", "o", "", "write to a `file`; - is standard output, whatever it is")
+	fs.StringVarP(&out, "output", "o", "", "write to a `file`; - is standard output, even if it is a terminal")
 	f.add(fs)
 	return c
 }
@@ -72,8 +72,9 @@ func writeCommand(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "write HOST/NAME [FILE]",
 		Short: "Write to a region",
-		Long: `Writes a file, or standard input without one or with -, to a region. A file that does not fit
-is refused; of standard input, what fits is written. Data from a pipe is written as it arrives.`,
+		Long: `Writes FILE to a region, or standard input without FILE or if FILE is -. A file that does not
+fit is refused; of standard input, what fits is written. Data from a pipe is written as it
+arrives.`,
 		Example: `  gorxe region write 192.0.2.7/scratch scratch.img
   echo hello | gorxe region write 192.0.2.7/scratch --offset 4K`,
 		Args: oneRegion(1),

@@ -90,7 +90,7 @@ func lsCommand(a *app.App) *cobra.Command {
 	}
 	fs := c.Flags()
 	fs.SortFlags = false
-	fs.BoolVar(&asJSON, "json", false, "print what the server says, as JSON")
+	fs.BoolVar(&asJSON, "json", false, "print the list as JSON")
 	f.add(fs)
 	return c
 }

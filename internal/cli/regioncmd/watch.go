@@ -79,7 +79,7 @@ func watch(ctx context.Context, a *app.App, r *region.Conn, at *byteRange, inter
 			continue
 		case <-r.Done():
 			if ctx.Err() != nil {
-				return nil // the interrupt ended an operation, and that the connection
+				return nil // the interrupt ended an operation, which ended the connection
 			}
 			return region.ErrEnded
 		case <-ctx.Done():

@@ -40,7 +40,7 @@ func Command(a *app.App) *cobra.Command {
 end may be gorxe or rping of rdma-core; flags are those of rping.
 
 Each end needs a local address whose UDP port 4791 no other process uses. -a selects it for a
-server and -I for a client; --ib-dev does for both.`,
+server and -I for a client; --ib-dev selects it for either.`,
 		Example: `  gorxe rping -s -a 127.0.0.1                 server
   gorxe rping -c -a 127.0.0.1 -I 127.0.0.2 -C 10 -V    client on the same host, at another address
   gorxe rping -c -a 192.0.2.7 -C 100 -v      against "rping -s" on 192.0.2.7`,
@@ -116,7 +116,7 @@ func serve(ctx context.Context, a *app.App, p *params) error {
 		}
 		return s.Serve(ctx, r)
 	}
-	// A client may request up to this size.
+	// With -P each client may use any size.
 	s.Size = rping.MaxSize
 	var serving sync.WaitGroup
 	defer serving.Wait()

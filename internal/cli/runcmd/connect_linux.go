@@ -109,8 +109,8 @@ func sockets(own bool) []string {
 	return []string{mine, control.SystemPrograms}
 }
 
-// elsewhere reports whether an error means that there is no daemon, or that it has another
-// device.
+// elsewhere reports whether an error means that there is no daemon, or that the daemon does not
+// have the requested device.
 func elsewhere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, broker.ErrGone) ||
 		errors.Is(err, unix.ENODEV)
@@ -189,8 +189,8 @@ func (s *starter) ending() bool {
 	return err == nil
 }
 
-// lock prevents two gorxe run from starting a daemon at the same time. The lock file is in a
-// directory of this user alone.
+// lock prevents two processes of gorxe run from starting a daemon at the same time. The lock file
+// is in a directory of this user alone.
 func (s *starter) lock(ctx context.Context) (unlock func(), err error) {
 	f, err := os.OpenFile(s.file("start", ".lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {

@@ -18,7 +18,7 @@ type params struct {
 	device app.DeviceFlags
 	name   string
 	socket string
-	alone  bool
+	alone  bool // open a device for this command alone
 	idle   time.Duration
 }
 
@@ -39,15 +39,16 @@ provides. It needs no kernel module and no privileges, only the rxe provider of 
 distributions install with libibverbs (Debian: ibverbs-providers).
 
 Everything that the program starts uses the same device: 'gorxe run -- bash' gives a shell in
-which every RDMA program finds it. Programs that use librdmacm (rping, perftest's -R) connect by an
-address of the device.
+which every RDMA program finds it. With programs that use librdmacm (rping, perftest's -R), give the
+client an address of the server's device.
 
 A daemon owns the device, so that several commands share it. The command uses the first of these
 that has the device of -d: the daemon of --socket or $GORXE_SOCKET, the 'gorxe daemon' of this
 user, the one with the socket /run/gorxe/programs.sock (of root or of the packaged service) if this
-user can open it, or one that it starts, which stops after its last program. Without -d, the
-program gets the first device of the daemon. With --no-daemon, or a flag of the device such as
---link, the command opens a device of its own; UDP port 4791 of its addresses must be free.
+user can open it, or a daemon that the command starts and that stops after its last program.
+Without -d, the program gets the first device of the daemon. With --no-daemon, or a flag of the
+device such as --link, the command opens a device of its own; UDP port 4791 of its addresses
+must be free.
 
 The exit status is the program's. Set-user-ID bits have no effect, and 32-bit programs find no
 device.`,

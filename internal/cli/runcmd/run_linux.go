@@ -93,7 +93,7 @@ func openHost(ctx context.Context, a *app.App, p *params) (host *programs.Host, 
 
 // serve starts the program and answers its calls.
 func serve(host *programs.Host, c trap.Command) (status syscall.WaitStatus, err error) {
-	// The terminal also sends its signals to the program; others are sent to this process only.
+	// Signals of the terminal also reach the program; other signals are sent to this process only.
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // ignored under nohup

@@ -13,14 +13,14 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// ExchangeTimeout bounds the exchange before the traffic. Stock tools pause for up to a second in
-// it.
+// ExchangeTimeout bounds the exchange before the traffic. Stock tools pause for up to a second
+// during the exchange.
 const ExchangeTimeout = 30 * time.Second
 
 // Meeting describes how one end of a tool finds its device and its peer.
 type Meeting struct {
 	Device      *app.DeviceFlags
-	GIDIndex    int    // negative: the one that perftest would select
+	GIDIndex    int    // negative: the entry that perftest would select
 	GIDFlag     string // flag that selects the GID
 	MTU         int    // path MTU in bytes; 0: the largest
 	Host        string // empty: wait for a client
@@ -43,8 +43,9 @@ type Session struct {
 	stopWatch func() // nil before the connection exists
 }
 
-// Meet opens the device and the TCP connection to the peer. The end of ctx interrupts it;
-// ExchangeTimeout limits it. Errors that the flags alone cause are reported before it connects.
+// Meet opens the device and the TCP connection to the peer. The end of ctx interrupts the use of
+// the connection; ExchangeTimeout limits it. Errors that the flags alone cause are reported before
+// Meet connects.
 func Meet(ctx context.Context, a *app.App, m *Meeting) (*Session, error) {
 	s := &Session{foreign: m.ForeignGIDs}
 	if err := s.begin(ctx, a, m); err != nil {

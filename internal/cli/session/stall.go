@@ -46,11 +46,11 @@ const (
 	// SilenceLimit is the maximum time without progress and without a packet, if other means
 	// detect that the peer is gone.
 	SilenceLimit  = 30 * time.Second
-	silenceInTurn = 2 * time.Second
+	silenceInTurn = 2 * time.Second // while it is the peer's turn to send
 )
 
-// SilenceFor returns the maximum silence of a peer of which only its next message shows that it
-// is alive. The peer may have to fill or to check a message of size bytes first.
+// SilenceFor returns the maximum silence of a peer whose next message is the only sign that it is
+// alive. The peer may have to fill or to check a message of size bytes first.
 func SilenceFor(size int) time.Duration {
 	const bytesPerSecond = 100 << 20
 	return silenceInTurn + time.Duration(size)*time.Second/bytesPerSecond

@@ -16,8 +16,8 @@ import (
 
 // output is a kind of output of 'gorxe trace'.
 type output struct {
-	asked  func(*params) bool
-	stdout bool // writes to standard output; only the first requested one of these is used
+	asked  func(*params) bool // reports whether the flags request it
+	stdout bool               // writes to standard output; only the first requested one of these is used
 	open   func(*app.App, *params, *files) ([]trace.Output, finish, error)
 }
 

@@ -79,7 +79,7 @@ request.
 	fs.BoolVar(&p.flows, "flows", false,
 		"one line per connection: how it began, MTU, throughput, round trips, losses, errors")
 	fs.BoolVar(&p.explain, "explain", false,
-		"say what each thing is for, at the first packet that shows it (at most three at a packet; others follow)")
+		"explain each concept at the first packet that shows it (up to three per packet, the others later)")
 	fs.StringVar(&p.pcapng, "pcapng", "",
 		"write the frames to `FILE`, with their meaning as packet comments, which Wireshark shows")
 	fs.BoolVar(&p.json, "json", false,
@@ -118,9 +118,9 @@ func (p *params) check() error {
 func filterHelp() string {
 	var b strings.Builder
 	b.WriteString(
-		"A filter compares fields (qp 0x11, psn >= 5, opcode in {4, 17}) and combines that with and, or, not and\n" +
-			"parentheses. Fields:\n")
-	var shark, findings []string
+		"A filter compares fields with values (qp 0x11, psn >= 5, opcode in {4, 17}); some fields have no\n" +
+			"value (error). Comparisons are combined with and, or, not and parentheses. Fields:\n")
+	var shark []string
 	for _, f := range filter.Fields() {
 		if f.Wireshark {
 			shark = append(shark, f.Names[0])
@@ -130,13 +130,43 @@ func filterHelp() string {
 	}
 	b.WriteString("The values of finding:\n")
 	for _, k := range trace.Kinds() {
-		findings = append(findings, string(k))
+		fmt.Fprintf(&b, "  %-27s %s\n", k, kindMeanings[k])
 	}
-	writeList(&b, findings)
-	b.WriteString("Further fields, named as in Wireshark (infiniband.bth.opcode, infiniband.bth.psn and frame.number " +
-		"are other names of opcode, psn and frame):\n")
+	b.WriteString("Further fields, named as in Wireshark (infiniband.bth.opcode, infiniband.bth.psn and\n" +
+		"frame.number are other names of opcode, psn and frame):\n")
 	writeList(&b, shark)
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// kindMeanings has the meaning of each finding in a few words.
+var kindMeanings = map[trace.Kind]string{
+	trace.WrongICRC:          "wrong invariant CRC",
+	trace.RxeICRC:            "ICRC as Linux rxe computes it",
+	trace.Malformed:          "packet that cannot be decoded",
+	trace.Gap:                "missing PSN",
+	trace.Duplicate:          "repeated packet, although nothing was lost",
+	trace.Reordered:          "packet that arrived out of order",
+	trace.SequenceNAK:        "responder requests a missing PSN",
+	trace.ErrorNAK:           "responder refuses a request",
+	trace.RNRNAK:             "responder has no receive posted",
+	trace.AfterNAK:           "retransmission after a sequence NAK",
+	trace.KeptEarly:          "responder had kept packets after a gap",
+	trace.AfterTimeout:       "retransmission after a timeout",
+	trace.AfterRNR:           "retransmission after an RNR NAK",
+	trace.ImpliedNAK:         "later response shows that one is missing",
+	trace.ReadAgain:          "READ, or its rest, requested again",
+	trace.AtomicReplay:       "repeated atomic, answered with the saved result",
+	trace.AckCoalesced:       "one acknowledgement for several messages",
+	trace.NoCredit:           "responder gives no credits",
+	trace.ECNMarked:          "packet marked by a congested switch",
+	trace.Congestion:         "congestion notification packet",
+	trace.CMRetry:            "retransmitted message of the connection manager",
+	trace.CMRejected:         "rejected connection",
+	trace.NotGoBackN:         "impossible response, or incomplete capture",
+	trace.InconsistentLength: "contradictory lengths",
+	trace.NeverMigReq:        "host that does not set MigReq",
+	trace.PSNReused:          "one PSN for two different packets",
+	trace.Unanswered:         "connection ends before the response",
 }
 
 // helpWidth is the maximum length of a line of writeList.
@@ -298,13 +328,13 @@ func (f *flushing) Read(b []byte) (int, error) {
 	return f.r.Read(b)
 }
 
-// interruptGrace is the time for which a pipe is read after an interrupt: its writer is usually
-// interrupted too, and still has to write its last frames.
+// interruptGrace is the time for which a pipe is read after an interrupt: the program that writes
+// to the pipe is usually interrupted too, and still has to write its last frames.
 const interruptGrace = time.Second
 
-// untilSilent reads the pipe in to its end, or for interruptGrace after an interrupt. If the pipe
-// supports no deadline, as is usual for standard input, a blocked read is left behind; the
-// outputs have what arrived before.
+// untilSilent calls read, which reads the pipe in to its end. After an interrupt it waits for
+// interruptGrace at most. If the pipe supports no deadline, as is usual for standard input, a
+// blocked read is left behind; the outputs have what arrived before.
 func untilSilent(ctx context.Context, in io.Reader, read func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() { done <- read(context.WithoutCancel(ctx)) }()
@@ -323,7 +353,7 @@ func untilSilent(ctx context.Context, in io.Reader, read func(context.Context) e
 	return ctx.Err()
 }
 
-// printSummary prints on stderr what was left out, and why nothing was shown.
+// printSummary prints on stderr what was left out, and why no packet was shown if there was none.
 func printSummary(a *app.App, name string, t *tracing) {
 	c := t.Counts()
 	if c.Packets == 0 {

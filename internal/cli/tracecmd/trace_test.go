@@ -18,6 +18,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
+	"github.com/gorxe/gorxe/trace"
 )
 
 // captureOf returns a pcap of packets between two hosts, one per frame.
@@ -227,4 +228,15 @@ func TestTraceEndsWhenItIsInterruptedAndAPipeIsSilent(t *testing.T) {
 		}
 		in.Close()
 	})
+}
+
+func TestHelpExplainsEveryFinding(t *testing.T) {
+	for _, k := range trace.Kinds() {
+		if kindMeanings[k] == "" {
+			t.Errorf("%s is not explained", k)
+		}
+	}
+	if len(kindMeanings) != len(trace.Kinds()) {
+		t.Errorf("%d explanations for %d findings", len(kindMeanings), len(trace.Kinds()))
+	}
 }

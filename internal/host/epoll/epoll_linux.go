@@ -33,7 +33,7 @@ func New() (*Instance, error) {
 	return i, nil
 }
 
-// Control is epoll_ctl(2).
+// Control calls epoll_ctl(2) for the instance.
 func (i *Instance) Control(op, fd int, event unix.EpollEvent) error {
 	var err error
 	if closed := i.conn.Control(func(epoll uintptr) {
@@ -70,7 +70,7 @@ func (i *Instance) Wait(events []unix.EpollEvent, take func([]unix.EpollEvent) (
 	return errors.Join(err, failed)
 }
 
-// Stop ends all present and future Waits.
+// Stop ends all running and later calls of Wait.
 func (i *Instance) Stop() { _ = i.file.SetReadDeadline(time.Unix(1, 0)) } // fails after Close
 
 // Close stops the instance and releases it.

@@ -1,3 +1,3 @@
-// Package hangup watches the write ends of pipes. A [Watcher] reports a pipe whose last reader
-// has closed it or has ended and, on request, a full pipe that is writable again.
+// Package hangup watches the write ends of pipes. A [Watcher] reports when the last reader of a
+// pipe has closed it or has ended and, on request, when a full pipe is writable again.
 package hangup

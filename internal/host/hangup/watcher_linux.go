@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Watcher watches the write ends of pipes. It reports a pipe whose read end is closed and, on
-// request, a pipe that is writable again. One goroutine waits for all pipes, so the functions
-// that it calls must not block. All methods are safe for concurrent use.
+// A Watcher watches the write ends of pipes. It reports when the read end of a pipe is closed and,
+// on request, when the pipe is writable. One goroutine waits for all pipes and calls the functions
+// of Add, so they must not block. All methods are safe for concurrent use.
 type Watcher struct {
 	epoll *epoll.Instance
 	done  chan struct{}
@@ -41,8 +41,8 @@ func New() (*Watcher, error) {
 }
 
 // Add registers the pipe with the write end fd until Remove. The goroutine of the watcher calls
-// hungUp once, when the read end is closed, and room, which may be nil, when the pipe is writable
-// after AwaitRoom.
+// hungUp once, when the read end is closed. It calls room, which may be nil, once for each
+// AwaitRoom, when the pipe is writable.
 func (w *Watcher) Add(fd int, hungUp, room func()) (*Watch, error) {
 	w.mu.Lock()
 	w.last++
@@ -56,7 +56,8 @@ func (w *Watcher) Add(fd int, hungUp, room func()) (*Watch, error) {
 	return p, nil
 }
 
-// arm requests one report of events. The end of the readers is always reported.
+// arm requests one report of the given epoll events. A hang-up is always reported. op is the
+// operation of epoll_ctl(2).
 func (p *Watch) arm(op int, events uint32) error {
 	return p.watcher.epoll.Control(op, p.fd,
 		unix.EpollEvent{Events: unix.EPOLLONESHOT | events, Fd: int32(p.id), Pad: int32(p.id >> 32)})
@@ -65,7 +66,7 @@ func (p *Watch) arm(op int, events uint32) error {
 // AwaitRoom requests one call of room.
 func (p *Watch) AwaitRoom() error { return p.arm(unix.EPOLL_CTL_MOD, unix.EPOLLOUT) }
 
-// AwaitEnd cancels AwaitRoom. It is for calls by room that need no further call.
+// AwaitEnd cancels AwaitRoom; only the closing of the read end is then reported.
 func (p *Watch) AwaitEnd() error { return p.arm(unix.EPOLL_CTL_MOD, 0) }
 
 // Remove ends the reports of the pipe. A call of its functions may still be running.

@@ -29,7 +29,8 @@ func (m *Memory) WriteAt(p []byte, off uint64) (err error) {
 	return m.words.Write(off, p)
 }
 
-// WriteFinalAt stores p at off, the last bytes last; see [mr.Region.WriteFinal].
+// WriteFinalAt stores p at off so that the last bytes of p become visible last; see
+// [mr.Region.WriteFinal].
 func (m *Memory) WriteFinalAt(p []byte, off uint64) (err error) {
 	n := uint64(len(p))
 	if err := m.enterWrite(off, n); err != nil {
@@ -93,10 +94,9 @@ func (m *Memory) LoadUint64At(off uint64) (v uint64, err error) {
 	return m.words.LoadUint64(off), nil
 }
 
-// Flush flushes n bytes at off: with persist, it writes them to the file's disk, as msync does.
-// Without persist there is nothing to do, because writes are visible to everything at once.
-// Shared and anonymous memory do not survive a restart of the host, so nothing is done for them
-// either.
+// Flush flushes n bytes at off. With persist, it writes the bytes of a file to its disk, as msync
+// does. It does nothing for shared and anonymous memory, which do not survive a restart of the
+// host. It also does nothing without persist, because writes are visible at once.
 func (m *Memory) Flush(off, n uint64, persist bool) (err error) {
 	if err := m.enter(off, n); err != nil {
 		return err

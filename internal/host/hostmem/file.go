@@ -8,18 +8,18 @@ import (
 
 // FileOptions configure how a file or shared memory is opened.
 type FileOptions struct {
-	// Size is the number of bytes to map from the start of the file, at least 1; 0: all of an
-	// existing file. A file that is shorter is refused, not extended.
+	// Size is the number of bytes to map from the start of the file; 0 maps the whole of an
+	// existing file. A shorter file is an error; it is not extended.
 	Size uint64
 	// ReadOnly opens the file for reading only. A region on it must be registered without
 	// LOCAL_WRITE.
 	ReadOnly bool
-	// Create creates the file with Size zero bytes if it does not exist. Its disk space is
-	// allocated immediately where the file system supports that, so that no later write fails
-	// with a full disk. Holes of an existing file are not allocated until they are written.
+	// Create creates the file with Size zero bytes if it does not exist. The disk space of the new
+	// file is allocated immediately if the file system supports that, so that no later write fails
+	// because the disk is full. Holes of an existing file are allocated when they are written.
 	Create bool
 	// Mode is the permission bits of a file that is created, regardless of the umask; 0: 0600. An
-	// existing file keeps its own.
+	// existing file keeps its mode.
 	Mode fs.FileMode
 }
 
@@ -41,7 +41,7 @@ const (
 	maxNameLen = 255
 )
 
-// sharedPath returns the path of the file that shm_open opens for name.
+// sharedPath returns the path of the file that shm_open(3) opens for name.
 func sharedPath(name string) (string, error) {
 	n := strings.TrimPrefix(name, "/")
 	if n == "" || n == "." || n == ".." || len(n) > maxNameLen || strings.ContainsAny(n, "/\x00") {

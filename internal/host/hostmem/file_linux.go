@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File maps a regular file. It refuses a path whose last element is a symbolic link, because
-// anyone who can write to the directory could redirect it to another file.
+// File maps a regular file. It refuses a path whose last element is a symbolic link, because anyone
+// who can write to the directory could redirect the link to another file.
 func File(path string, o FileOptions) (*Memory, error) {
 	if err := o.validate(path); err != nil {
 		return nil, err
@@ -28,8 +28,9 @@ func File(path string, o FileOptions) (*Memory, error) {
 	return m, nil
 }
 
-// Shared maps POSIX shared memory: the object that shm_open opens for the same name. An object
-// that it creates persists, as with shm_open, until the host restarts or the object is removed.
+// Shared maps POSIX shared memory: the object that shm_open opens for the same name. As with
+// shm_open, an object that Shared creates persists until the host restarts or the object is
+// removed.
 func Shared(name string, o FileOptions) (*Memory, error) {
 	path, err := sharedPath(name)
 	if err != nil {
@@ -40,7 +41,7 @@ func Shared(name string, o FileOptions) (*Memory, error) {
 
 const defaultMode fs.FileMode = 0o600
 
-// openFlags prevent side effects of an open until the file is known to be regular.
+// openFlags prevent side effects of opening a file that is not regular.
 const openFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY
 
 // open opens the file, and creates it if it does not exist and o.Create is set.
@@ -65,7 +66,7 @@ func (o *FileOptions) open(path string) (*os.File, error) {
 	return nil, fmt.Errorf("%s is created and removed repeatedly", path)
 }
 
-// create creates the file with its size. If that fails, it leaves no file.
+// create creates the file with o.Size bytes. If that fails, it removes the file.
 func (o *FileOptions) create(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, openFlags|os.O_RDWR|os.O_CREATE|os.O_EXCL, defaultMode)
 	if err != nil {
@@ -168,7 +169,7 @@ func mapAnonymous(size int) ([]byte, error) {
 	return unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 }
 
-// Mappable returns an error if the process cannot map size more bytes of a file into its address
+// Mappable returns an error if the process cannot map another size bytes of a file into its address
 // space.
 func Mappable(size uint64) error {
 	if err := checkMappable("a file", size); err != nil {
@@ -183,14 +184,14 @@ func Mappable(size uint64) error {
 
 func unmap(b []byte) error { return unix.Munmap(b) }
 
-// sizeNow returns the size of the file. It uses lseek, at half the cost of fstat; nothing uses
-// the file's offset.
+// sizeNow returns the size of the file. It uses lseek, which costs half as much as fstat. It may
+// move the file's offset, because nothing uses the offset.
 func sizeNow(fd int) (uint64, error) {
 	n, err := unix.Seek(fd, 0, unix.SEEK_END)
 	return uint64(n), err
 }
 
-// sync writes the pages that hold n bytes at off to disk.
+// sync writes the pages that contain the n bytes at off to disk.
 func (m *Memory) sync(off, n uint64) error {
 	start := off &^ uint64(os.Getpagesize()-1)
 	err := unix.Msync(m.mapping()[start:off+n], unix.MS_SYNC)

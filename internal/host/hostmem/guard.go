@@ -27,7 +27,7 @@ func (m *Memory) enter(off, n uint64) error {
 	}
 }
 
-// enterWrite is enter for an access that changes bytes.
+// enterWrite calls enter for an access that changes bytes; read-only memory is an error.
 func (m *Memory) enterWrite(off, n uint64) error {
 	if m.readOnly {
 		return fmt.Errorf("hostmem: %s: %w: it was opened for reading only", m.name, os.ErrPermission)
@@ -35,12 +35,12 @@ func (m *Memory) enterWrite(off, n uint64) error {
 	return m.enter(off, n)
 }
 
-// leave ends an access. It must be deferred directly, because it recovers: a fault inside the
-// mapping becomes an error.
+// leave ends an access. It must be deferred directly, because it calls recover: a fault inside the
+// mapping becomes an error in *err. panics is the result of debug.SetPanicOnFault.
 //
-// Not every access beyond the end of a file faults: the rest of its last page is mapped but
-// belongs to no file. So leave checks the file size after each access; bytes that are inside the
-// file then were also inside during the access.
+// Not every access beyond the end of a file faults: the rest of the last page is mapped but not
+// part of the file. So leave checks the file size after each access. Bytes that are inside the file
+// at that time were also inside during the access.
 func (m *Memory) leave(panics bool, off, n uint64, err *error) {
 	debug.SetPanicOnFault(panics)
 	r := recover()
@@ -69,7 +69,8 @@ func (m *Memory) faulted(r any) bool {
 	return f.Addr() >= start && uint64(f.Addr()-start) < m.size
 }
 
-// reaches reports whether the file has at least end bytes now. It is true for anonymous memory.
+// reaches reports whether the file now has at least end bytes. For anonymous memory it returns
+// true.
 func (m *Memory) reaches(end uint64) bool {
 	if m.file == nil {
 		return true
@@ -78,12 +79,12 @@ func (m *Memory) reaches(end uint64) bool {
 	return err == nil && size >= end
 }
 
-// lost returns the error of a failed access and stores it for [Memory.Err].
+// lost returns the error of a failed access of n bytes at off, and stores it for [Memory.Err].
 func (m *Memory) lost(off, n uint64) error {
 	return m.keep(fmt.Errorf("hostmem: %s: %w: %d bytes at offset %d: %s", m.name, ErrLost, n, off, m.diagnosis(off+n)))
 }
 
-// keep stores err for [Memory.Err].
+// keep stores err for [Memory.Err] and returns err.
 func (m *Memory) keep(err error) error {
 	m.fault.Store(&err)
 	return err

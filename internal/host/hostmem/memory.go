@@ -17,8 +17,8 @@ import (
 var ErrLost = errors.New("bytes not accessible")
 
 // Memory is a range of host memory. It implements [mr.AtomicMemory], [mr.Flusher] and
-// [mr.ReadOnly]. It does not implement [mr.Addressable]: bytes are always copied, under guard. Its
-// methods are safe for concurrent use.
+// [mr.ReadOnly]. It does not implement [mr.Addressable]: bytes are always copied, by methods that
+// catch faults. Its methods are safe for concurrent use.
 type Memory struct {
 	name     string
 	start    unsafe.Pointer // not a slice: printing a Memory must not read through it
@@ -33,8 +33,8 @@ type Memory struct {
 	fault  atomic.Pointer[error]
 }
 
-// unaligned serializes atomics at offsets that are not a multiple of 8. All memory shares it,
-// because two Memory values may map the same file.
+// unaligned serializes atomics at offsets that are not a multiple of 8. All Memory values share
+// this mutex, because two of them may map the same file.
 var unaligned sync.Mutex
 
 // newMemory takes ownership of the mapping and the file.
@@ -72,10 +72,10 @@ func Anonymous(size uint64) (*Memory, error) {
 	return newMemory(name, b, nil, false)
 }
 
-// mapping returns the whole memory. Accesses to it must be guarded.
+// mapping returns the whole memory. Access it only between enter and leave.
 func (m *Memory) mapping() []byte { return unsafe.Slice((*byte)(m.start), m.size) }
 
-// checkMappable returns an error if no process can map size bytes.
+// checkMappable returns an error if size is 0 or no process can map size bytes.
 func checkMappable(name string, size uint64) error {
 	if size == 0 {
 		return fmt.Errorf("hostmem: %s: size 0; give the size in bytes", name)
@@ -106,8 +106,8 @@ func (m *Memory) Err() error {
 	return nil
 }
 
-// Close unmaps the memory when the running accesses have ended; later ones are refused. Regions
-// on it must be deregistered first. A file and its content persist.
+// Close unmaps the memory when the running accesses have ended; later accesses fail. Regions on the
+// memory must be deregistered first. A file and its content persist.
 func (m *Memory) Close() error {
 	if m.closed.Swap(true) {
 		return nil

@@ -52,5 +52,5 @@ func sizeNow(int) (uint64, error) { return 0, errors.ErrUnsupported }
 
 func (m *Memory) sync(uint64, uint64) error { return nil }
 
-// Mappable returns an error if no process can map size bytes of a file.
+// Mappable returns an error if size is 0 or no process can map size bytes of a file.
 func Mappable(size uint64) error { return checkMappable("a file", size) }

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WatchCarrier calls changed with the state of a network interface and after every change, until
-// stop is called. stop waits for the last call of changed to return. An interface is up when it
-// is administratively up and has a carrier, the condition under which rxe reports its port as
-// active. If the host does not report changes, changed is not called.
+// WatchCarrier calls changed with the state of the network interface name, once at first and again
+// after every change, until stop is called. stop waits for the last call of changed to return. An
+// interface is up when it is administratively up and has a carrier, the condition under which rxe
+// reports its port as active. If the host does not report changes, changed is not called.
 func WatchCarrier(name string, changed func(up bool)) (stop func()) {
 	none := func() {}
 	s, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK)
@@ -60,15 +60,17 @@ func running(i *net.Interface) bool {
 	return i.Flags&up == up
 }
 
-// interfaceState returns whether the interface with the given index is up after a message of
-// rtnetlink(7). ok is false for a message about something else.
+// interfaceState returns the state of the interface with the given index according to a message of
+// rtnetlink(7). typ is the message type, data the message without its header. ok is false if the
+// message is not about this interface.
 func interfaceState(typ uint16, data []byte, index int) (up, ok bool) {
 	if len(data) < unix.SizeofIfInfomsg || typ != unix.RTM_NEWLINK && typ != unix.RTM_DELLINK {
 		return false, false
 	}
 	info := nl.DeserializeIfInfomsg(data)
 	if info.Family != unix.AF_UNSPEC {
-		// A bridge reports on its ports: the interface has left a bridge and still exists.
+		// This is a message of a bridge about its port: the interface has left the bridge and still
+		// exists.
 		return false, false
 	}
 	const carrier = unix.IFF_UP | unix.IFF_LOWER_UP

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxLooks is the maximum number of tries of a query that a concurrent change interrupts.
+// maxLooks is the maximum number of attempts of a query if concurrent changes interrupt each
+// attempt.
 const maxLooks = 10
 
 // Look returns the current state of the interface or address. The calling thread must be in the
@@ -117,8 +118,8 @@ func prefixOf(a *netlink.Addr) (netip.Prefix, bool) {
 	return netip.PrefixFrom(addr, ones), ok
 }
 
-// add adds an address of the interface unless it is already there: the kernel lists an address
-// with two peers twice.
+// add adds an address to Addrs unless it is already there: the kernel lists an address with two
+// peers twice.
 func (s *State) add(a *netlink.Addr) {
 	prefix, ok := prefixOf(a)
 	if !ok {
@@ -133,9 +134,9 @@ func (s *State) add(a *netlink.Addr) {
 	}
 }
 
-// flawOf returns why an address should not be used, from its flags IFA_F_, or nil. An IPv6 address
-// is usable once duplicate address detection has finished. New connections do not use a deprecated
-// address, which remains while it is in use (RFC 4862, 5.5.4).
+// flawOf returns why an address with these flags (IFA_F_DADFAILED and others) should not be used,
+// or nil. An IPv6 address is usable once duplicate address detection has finished. A deprecated
+// address is for existing connections only (RFC 4862, 5.5.4).
 func flawOf(flags int) error {
 	switch {
 	case flags&unix.IFA_F_DADFAILED != 0:

@@ -20,10 +20,10 @@ func Here() (*Namespace, error) {
 	return &Namespace{ns}, nil
 }
 
-// Go calls f in a new goroutine that is locked to a thread in the namespace. If the thread could
-// not enter the namespace, which takes CAP_SYS_ADMIN from another namespace, Go passes the error
-// to f. The thread ends with the goroutine. It is therefore never the main thread, which does not
-// end, and whose namespace the host shows as that of the process (/proc/PID/net).
+// Go calls f in a new goroutine that is locked to a thread in the namespace. If the thread cannot
+// enter the namespace, Go passes the error to f; entering from another namespace requires
+// CAP_SYS_ADMIN. The thread ends with the goroutine. Go therefore never uses the main thread, which
+// does not end, and whose namespace appears as that of the process (/proc/PID/net).
 func (n *Namespace) Go(f func(err error)) { n.start(f, make(chan struct{})) }
 
 func (n *Namespace) start(f func(err error), locked chan struct{}) {
@@ -42,7 +42,7 @@ func (n *Namespace) start(f func(err error), locked chan struct{}) {
 	}()
 }
 
-// enter moves the thread of the calling goroutine into the namespace.
+// enter moves the calling thread into the namespace.
 func (n *Namespace) enter() error {
 	at, err := netns.Get()
 	if err != nil {

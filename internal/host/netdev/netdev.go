@@ -18,14 +18,14 @@ type State struct {
 	Generation uint64
 	MTU        int    // in bytes
 	SetUp      bool   // administratively up (IFF_UP)
-	Carrier    bool   // up and able to send (IFF_LOWER_UP)
+	Carrier    bool   // up and has a carrier (IFF_LOWER_UP)
 	Addrs      []Addr // in the order in which Linux lists them as GIDs: IPv6 link-local, IPv4, other IPv6
 }
 
 // Addr is an address of an interface.
 type Addr struct {
 	Addr     netip.Addr // with a zone if link-local
-	Unusable error      // why new connections should not use it; nil: no reason
+	Unusable error      // why new connections should not use the address; nil if they may
 }
 
 // Reasons not to use an address. [ErrTentative] and [ErrDeprecated] do not apply to an address
@@ -36,7 +36,7 @@ var (
 	ErrDeprecated = errors.New("it is deprecated: its preferred lifetime is over")
 )
 
-// gidRank returns the position of an address in the order of a GID table.
+// gidRank returns the rank of an address in the order of a GID table.
 func gidRank(a netip.Addr) int {
 	switch {
 	case a.Is6() && a.IsLinkLocalUnicast():

@@ -14,8 +14,8 @@ import (
 )
 
 // A Watcher signals when the state of an interface or an address may have changed. [Watcher.Look]
-// queries the state: messages of rtnetlink(7) only trigger a query, so a lost message does no
-// harm.
+// queries the state: messages of rtnetlink(7) only trigger a query. The loss of messages also
+// triggers a query.
 type Watcher struct {
 	name    string     // interface name; "" if an address is watched
 	addr    netip.Addr // watched address; invalid if an interface is watched
@@ -23,13 +23,13 @@ type Watcher struct {
 	changes chan struct{}
 	over    chan struct{}
 
-	index     atomic.Int64  // index of the interface that the last Look found, 0 if none
+	index     atomic.Int64  // interface index that the last Look found, 0 if none
 	looking   atomic.Bool   // a Look is running: every message is relevant
 	deletions atomic.Uint64 // number of deletions of the interface
 }
 
-// Watch watches an interface, given by name, or an address, given as text, in the network
-// namespace of the calling thread. It need not exist yet.
+// Watch watches an interface, given by name, or an address, given as text, in the network namespace
+// of the calling thread. The interface or address need not exist yet.
 func Watch(device string) (*Watcher, error) {
 	w := newWatcher(device)
 	var err error
@@ -64,7 +64,8 @@ func (w *Watcher) Close() {
 	<-w.over
 }
 
-// maxFailures is the number of consecutive receive errors after which the watcher stops.
+// maxFailures is the number of consecutive receive errors after which the watcher stops reporting
+// changes.
 const maxFailures = 100
 
 // listen receives messages until the socket is closed.
@@ -111,7 +112,7 @@ func (w *Watcher) concerns(typ uint16, data []byte) bool {
 		}
 		info := nl.DeserializeIfInfomsg(data)
 		if info.Family != unix.AF_UNSPEC {
-			// A bridge reports on its ports: DELLINK says that the interface has left the bridge.
+			// This is a message of a bridge about its port: the interface has left the bridge.
 			return false
 		}
 		ours := w.name != "" && nameOf(data) == w.name
@@ -123,8 +124,8 @@ func (w *Watcher) concerns(typ uint16, data []byte) bool {
 	return false
 }
 
-// isIndex reports whether i is the index of the interface. It is true for any i while that is
-// unknown.
+// isIndex reports whether i may be the index of the interface. While that index is unknown, it
+// returns true for any i.
 func (w *Watcher) isIndex(i int64) bool {
 	known := w.index.Load()
 	return known == 0 || known == i || w.looking.Load()

@@ -9,8 +9,8 @@ import (
 )
 
 // ID returns the number of the network namespace of this process, such as "4026531840": the inode
-// that 'readlink /proc/self/ns/net' prints. The number is unique while a process is in the
-// namespace. On systems without network namespaces it returns "".
+// that 'readlink /proc/self/ns/net' prints. No two existing namespaces have the same number. On
+// systems without network namespaces it returns "".
 //
 // Source: namespaces(7).
 func ID() (string, error) {

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Dir is a temporary directory of this process.
+// A Dir is a temporary directory of this process. It is locked until Close.
 type Dir struct {
 	Path string
 	lock *os.File
 }
 
-// Make makes a directory in place whose name begins with prefix. It also removes the directories
-// with this prefix whose process has ended.
+// Make makes a directory in the directory place; its name begins with prefix. Make also removes
+// directories with this prefix that ended processes have left there.
 //
-// A directory is locked while it is in use. Between its creation and its locking another process
-// may take it for a stale one and remove it; Make then makes another one.
+// A directory is locked while it is in use. Before the new directory is locked, another process may
+// mistake it for a directory left behind and remove it; Make then makes another one.
 func Make(place, prefix string) (*Dir, error) {
 	place, err := filepath.EvalSymlinks(place)
 	if err != nil {

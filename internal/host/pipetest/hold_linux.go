@@ -1,4 +1,4 @@
-// Package pipetest lets tests do to a pipe what a hostile program can do to its end of one.
+// Package pipetest lets tests do what a hostile program can do to its end of a pipe.
 package pipetest
 
 import (
@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hold holds the kernel's lock of a pipe, as a program can: it splices the pipe to a full socket.
-// pipe is the read end, and the pipe must not be empty. The lock is held until free is called or
-// the test ends.
+// Hold holds the kernel's lock of a pipe, as a program can, by splicing the pipe to a full socket.
+// pipe is the read end; the pipe must not be empty. The lock is held until free is called or the
+// test ends.
 func Hold(t testing.TB, pipe int) (free func()) {
 	t.Helper()
 	s, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -40,7 +40,8 @@ func Hold(t testing.TB, pipe int) (free func()) {
 		_, _ = unix.Splice(pipe, nil, s[0], nil, 4096, 0) // fails when free closes the socket
 		unix.Close(s[0])
 	}()
-	// The pipe is not empty, so the call can only wait for the socket.
+	// Wait until the thread is in splice. The pipe is not empty, so splice can only wait for the
+	// socket.
 	in := fmt.Sprintf("/proc/self/task/%d/syscall", <-tid)
 	for late := time.Now().Add(time.Minute); ; runtime.Gosched() {
 		b, err := os.ReadFile(in)

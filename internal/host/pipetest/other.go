@@ -1,5 +1,5 @@
 //go:build !linux
 
-// Package pipetest lets tests do to a pipe what a hostile program can do to its end of one. It
-// needs Linux.
+// Package pipetest lets tests do what a hostile program can do to its end of a pipe. It needs
+// Linux.
 package pipetest

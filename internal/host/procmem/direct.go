@@ -45,8 +45,8 @@ func (s *AddressSpace) AllowDirect(pid int) error {
 	return nil
 }
 
-// EndDirect ends direct copies and waits for the running ones. It waits as long as the memory of
-// the process can delay a copy.
+// EndDirect forbids direct copies and waits until the running copies end. The process can delay a
+// copy without limit: see "Faults" in the package comment.
 func (s *AddressSpace) EndDirect() {
 	s.direct.mu.Lock()
 	defer s.direct.mu.Unlock()

@@ -20,8 +20,8 @@ func ownerOf(f *os.File) (int, error) {
 // directFrom is the length in bytes from which a direct copy is faster.
 const directFrom = 4 << 10
 
-// directRuns is the number of separate ranges in memory from which a direct copy is faster: it
-// takes two system calls, other copies take one for each range.
+// directRuns is the number of separate memory ranges from which a direct copy is faster: it takes
+// two system calls for all ranges together, other copies take one for each range.
 const directRuns = 4
 
 // one copies p from or to the memory at addr and reports whether all of p was copied. If not, a
@@ -38,9 +38,10 @@ func (d *direct) one(write bool, p []byte, addr uint64) bool {
 	return d.copy(write, v) == len(p)
 }
 
-// write stores pieces in order, with offsets relative to base, at most as many as one system call
-// takes. It returns the number stored. A part of the next piece may also be stored. The kernel
-// copies the ranges in order: see "Order and atomicity" in the package comment.
+// write stores pieces in order, with offsets relative to base, up to the number that fits in one
+// system call. It returns the number of stored pieces, 0 if a direct copy is not possible or not
+// faster. A part of the next piece may also be stored. The kernel copies the ranges in order: see
+// "Order and atomicity" in the package comment.
 func (d *direct) write(pieces []mr.Piece, base uint64) (stored int) {
 	if len(pieces) < directRuns && sizeOf(pieces) < directFrom || !d.begin() {
 		return 0
@@ -80,11 +81,11 @@ func (d *direct) begin() bool {
 	return true
 }
 
-// copy copies between v and the memory and returns the number of bytes copied, from the start on.
-// The caller holds d.mu for reading.
+// copy copies between the buffers and the memory ranges of v, and returns the number of bytes
+// copied, from the start of v on. The caller holds d.mu for reading.
 //
-// A process that has not ended keeps its PID. copy checks that after a read, whose result it can
-// discard, but before a write, which it could not undo.
+// A process that has not ended keeps its PID. copy checks whether the process has ended: after a
+// read, because it can discard the result, but before a write, which it cannot undo.
 func (d *direct) copy(write bool, v *vectors) int {
 	if write && ended(d.pidfd) {
 		return 0

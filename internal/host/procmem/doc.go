@@ -13,16 +13,16 @@
 // opened; a process that received the descriptors needs none.
 //
 // process_vm_readv and process_vm_writev copy large buffers about twice as fast (BenchmarkCopy),
-// and many small ones in one call, but take a PID. An execve can follow any check that the PID
-// still names the address space, before the copy starts, and no later check tells which address
-// space was read: the old one may live on in a process that shares it. So direct copies are made
-// only between AllowDirect and EndDirect, for a supervisor that learns of each execve before it
-// happens, for example because it traps execve by seccomp. The PID cannot be reused while the
-// process has not ended: the pidfd is polled before each write and after each read. Between the
-// poll and the write the process could end and the kernel could cycle through all PIDs; the
-// kernel would then check the rights of this process, so AllowDirect requires a process with the
-// same rights. A program that bypasses the filter to execute another program (32-bit calls) can
-// only redirect accesses to that program.
+// and many small ones in one call, but take a PID. After any check that the PID still names the
+// address space, an execve can happen before the copy starts. No later check tells which address
+// space was read, because the old one may still exist in a process that shares it. So direct copies
+// are made only between AllowDirect and EndDirect, for a supervisor that learns of each execve
+// before it happens, for example because it traps execve by seccomp. The PID cannot be reused while
+// the process has not ended: the pidfd is polled before each write and after each read. Between the
+// poll and the write the process could end and the kernel could cycle through all PIDs; the kernel
+// would then check the rights of this process, so AllowDirect requires a process with the same
+// rights. A program that bypasses the filter to execute another program (32-bit calls) can only
+// redirect accesses to that program.
 //
 // Direct copies respect page protection, and fail for pages that were protected later. An access
 // that direct copies did not complete is made through /proc/PID/mem.
@@ -30,24 +30,24 @@
 // # Permissions
 //
 // The kernel accesses /proc/PID/mem with FOLL_FORCE: a write to a private read-only page succeeds
-// on a copy of that page, and a page without PROT_READ can be read. [AddressSpace.Region]
-// therefore checks the permissions in /proc/PID/maps, as ibv_reg_mr does when it pins pages. As
-// with pinned pages, a later mprotect has no effect on the region, except where the kernel
-// restricts FOLL_FORCE (proc_mem.force_override, Linux 6.12): there such accesses fail. A later
-// munmap makes accesses fail ([Inaccessible]); a later mmap at the same addresses brings other
-// pages of the same program into the region, where an RNIC keeps the old pages. After fork the
-// region stays with the parent's pages.
+// on a copy of that page, and a page without PROT_READ can be read. [AddressSpace.Region] therefore
+// checks the permissions in /proc/PID/maps, as ibv_reg_mr does when it pins pages. As with pinned
+// pages, a later mprotect has no effect on the region, except where the kernel restricts FOLL_FORCE
+// (proc_mem.force_override, Linux 6.12): there such accesses fail. A later munmap makes accesses
+// fail ([Inaccessible]); a later mmap at the same addresses makes other pages of the program part
+// of the region, whereas an RNIC would keep the old pages. After fork the region stays with the
+// parent's pages.
 //
 // # Order and atomicity
 //
 // WriteFinalAt stores the last 8 bytes of a message in later system calls than the rest.
 // WritePieces stores a final piece in a later system call or in a separate iovec of
-// process_vm_writev. The kernel drops its reference to a page after each copy with a fully
-// ordered atomic operation, for each remote iovec before it pins the page of the next
-// (process_vm_rw_core of mm/process_vm_access.c), so calls and iovecs become visible in order on
-// every architecture. A piece of 1, 2, 4 or 8 bytes at its natural alignment is one copy of the
-// kernel. On amd64 no partial store of a value was observed, but the kernel does not guarantee a
-// single store.
+// process_vm_writev. After each copy the kernel drops its reference to the page with a fully
+// ordered atomic operation. With several remote iovecs it does so before it pins the page of the
+// next iovec (process_vm_rw_core of mm/process_vm_access.c). So calls and iovecs become visible in
+// order on every architecture. A piece of 1, 2, 4 or 8 bytes at its natural alignment is one copy
+// of the kernel. On amd64 no partial store of a value was observed, but the kernel does not
+// guarantee a single store.
 //
 // Atomics are a read and a write under the lock of an [Atomics], so they are atomic with respect
 // to each other through all regions of the AddressSpaces that share it (IBV_ATOMIC_HCA), but
@@ -69,7 +69,7 @@
 // each access faults them in. A page of a file system in user space lets the program delay an
 // access without limit, and the caller's goroutine waits as long: only SIGKILL ends the system
 // call, and the end of the program does not end it either if another process serves the file
-// system. Any user may mount one in a user namespace.
+// system. Any user may mount such a file system in a user namespace.
 //
 // A page of a userfaultfd makes an access through /proc/PID/mem fail with EIO, because the kernel
 // makes it without FAULT_FLAG_ALLOW_RETRY. A direct copy waits for such a page, but only if the

@@ -11,8 +11,8 @@ type Files struct {
 	// opens both while the program waits for an answer and then checks that the notification is
 	// still valid (SECCOMP_IOCTL_NOTIF_ID_VALID): this excludes an execve between the two.
 	Maps *os.File
-	// Pidfd is a pidfd of the process, or nil. [AddressSpace.State] needs it to tell a process
-	// that has ended from one that has executed another program.
+	// Pidfd is a pidfd of the process, or nil. [AddressSpace.State] needs it to distinguish a
+	// process that has ended from a process that has executed another program.
 	Pidfd *os.File
 }
 

@@ -11,9 +11,8 @@ import (
 
 // OpenFiles opens the files of a process. pid may also be a thread ID; Pidfd is nil then, and on
 // Linux before 5.3. The caller needs the right to trace the process (ptrace(2),
-// PTRACE_MODE_ATTACH_FSCREDS): the same user with a dumpable process and, with Yama's
-// ptrace_scope 1, a descendant; or CAP_SYS_PTRACE. The error wraps that of open and names the
-// PID.
+// PTRACE_MODE_ATTACH_FSCREDS): the same user with a dumpable process and, with Yama's ptrace_scope
+// 1, a descendant; or CAP_SYS_PTRACE. The error wraps the error of open and contains the PID.
 func OpenFiles(pid int) (*Files, error) {
 	// All files are opened relative to one descriptor of the directory, which refers to the
 	// process and not to its PID: a reused PID gives ESRCH.
@@ -58,8 +57,8 @@ func openAt(dir int, name string, flags int) (*os.File, error) {
 	}
 }
 
-// validate refuses files that are not in a proc file system or lack the rights. A descriptor
-// passed by mistake, such as a pipe, could block an access or receive data.
+// validate refuses files that are not in a proc file system or were opened without the required
+// access. A descriptor passed by mistake, such as a pipe, could block an access or receive data.
 func (f *Files) validate() error {
 	if f.Mem == nil || f.Maps == nil {
 		return errors.New("procmem: both Mem and Maps are required; open them with OpenFiles")

@@ -51,7 +51,8 @@ func (m *mapsReader) next() (mapping, error) {
 	return v, nil
 }
 
-// parseMapping parses the start of a line, such as "7f0000000000-7f0000001000 rw-p ".
+// parseMapping parses the start of a line, such as "7f0000000000-7f0000001000 rw-p ". ok is false
+// if the format is wrong.
 func parseMapping(line []byte) (v mapping, ok bool) {
 	addrs, rest, ok := bytes.Cut(line, []byte{' '})
 	if !ok {
@@ -84,10 +85,10 @@ func (m *mapsReader) above(addr uint64) (mapping, error) {
 	}
 }
 
-// checkMaps checks that [addr, end) is mapped without a gap, readable and, with write, writable.
-// It returns end, or the first address that violates that and the Kind of the fault; with
-// [System], err is the error of above. above returns the first mapping that ends above an
-// address, or io.EOF.
+// checkMaps checks that [addr, end) is mapped without a gap, readable and, with write, writable. If
+// not, it returns the first address that fails the check and the Kind of the fault, otherwise end
+// and 0. If the Kind is [System], err is the error of above. above returns the first mapping that
+// ends above an address, or io.EOF.
 func checkMaps(above func(addr uint64) (mapping, error), addr, end uint64, write bool) (at uint64, k Kind, err error) {
 	for at = addr; at < end; {
 		v, err := above(at)

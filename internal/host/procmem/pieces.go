@@ -6,7 +6,8 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// stageSize is the size of a staging buffer in bytes: what the transport stores in one call.
+// stageSize is the size of a staging buffer in bytes: the maximum that the transport stores in one
+// call.
 const stageSize = 64 << 10
 
 // stages are the staging buffers. pwritev needs none, but on /proc/PID/mem the kernel repeats the
@@ -14,8 +15,8 @@ const stageSize = 64 << 10
 // µs copied together, in pieces of 4 KiB 14 µs and 11 µs (Linux 6.18).
 var stages = sync.Pool{New: func() any { return new([stageSize]byte) }}
 
-// writePieces stores the pieces in order, with offsets relative to base, and returns the number
-// stored.
+// writePieces stores the pieces in order, with offsets relative to base, and returns the number of
+// stored pieces.
 func (s *AddressSpace) writePieces(pieces []mr.Piece, base uint64) (stored int, err error) {
 	for direct := true; stored < len(pieces); {
 		rest := pieces[stored:]
@@ -24,7 +25,7 @@ func (s *AddressSpace) writePieces(pieces []mr.Piece, base uint64) (stored int, 
 				stored += n
 				continue
 			}
-			direct = false // what direct cannot store, writeRun may be able to
+			direct = false // if direct cannot store a piece, writeRun may
 		}
 		n, err := s.writeRun(rest, base)
 		stored += n
@@ -35,8 +36,8 @@ func (s *AddressSpace) writePieces(pieces []mr.Piece, base uint64) (stored int, 
 	return stored, nil
 }
 
-// writeRun stores the first piece and those that the same call can store, and returns the number
-// stored.
+// writeRun stores the first piece and the next pieces that the same system call can store, with
+// offsets relative to base. It returns the number of stored pieces.
 func (s *AddressSpace) writeRun(pieces []mr.Piece, base uint64) (stored int, err error) {
 	first, at := &pieces[0], base+pieces[0].Off
 	if first.Final {
@@ -70,8 +71,9 @@ func (s *AddressSpace) writeRun(pieces []mr.Piece, base uint64) (stored int, err
 	return stored, err
 }
 
-// run returns the number of leading pieces that are not final and are contiguous in memory, and
-// their total size: one piece, or several of at most limit bytes in total.
+// run returns the number of leading pieces that writeRun can store together, and their total size
+// in bytes: one piece, or several that are contiguous in memory, not final, and at most limit bytes
+// in total.
 func run(pieces []mr.Piece, limit uint64) (n int, size uint64) {
 	for n < len(pieces) {
 		p := &pieces[n]

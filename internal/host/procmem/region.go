@@ -62,8 +62,8 @@ func (r *Region) WriteAt(p []byte, off uint64) error {
 }
 
 // WritePieces stores the pieces in order, with as few system calls as [mr.Vectored] permits, and
-// returns the number stored. After an error, parts of the next piece and of those after it up to
-// the next final one may also be stored.
+// returns the number stored. After an error, parts of the following pieces, up to the next final
+// piece, may also be stored.
 func (r *Region) WritePieces(pieces []mr.Piece) (stored int, err error) {
 	for i := range pieces {
 		if off, n := pieces[i].Off, uint64(len(pieces[i].Data)); off > r.size || n > r.size-off {

@@ -29,8 +29,9 @@ func (s *AddressSpace) Region(addr, length uint64, access mr.Access) (*Region, e
 	return &Region{space: s, addr: addr, size: length, readOnly: !write}, nil
 }
 
-// check makes the checks of Region. After maps it reads the first byte through mem, which detects
-// pages that maps lists but that cannot be accessed, and an address space that is gone.
+// check makes the checks of Region. After the check of /proc/PID/maps it reads the first byte
+// through /proc/PID/mem: this detects pages that are listed in maps but cannot be accessed, and an
+// address space that is gone.
 func (s *AddressSpace) check(addr, length uint64, write bool) error {
 	end := addr + length
 	if length == 0 || end < addr {
@@ -52,9 +53,9 @@ func (s *AddressSpace) check(addr, length uint64, write bool) error {
 	return nil
 }
 
-// lookUp calls checkMaps with the maps of the process. It queries the kernel once for each
-// mapping of the range; a kernel without such queries gives it the text of all mappings up to the
-// end of the range.
+// lookUp calls checkMaps with the maps of the process. It queries the kernel once for each mapping
+// of the range. If the kernel does not support such queries, lookUp reads the text of all mappings
+// up to the end of the range.
 func (s *AddressSpace) lookUp(addr, end uint64, write bool) (at uint64, k Kind, err error) {
 	if !s.textMaps.Load() {
 		at, k, err = checkMaps(func(addr uint64) (mapping, error) { return queryMaps(s.files.Maps, addr) },

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// AddressSpace is the address space that a process had when its files were opened. Its methods
-// and those of its regions are safe for concurrent use.
+// AddressSpace is the address space that a process had when its files were opened. Its methods and
+// the methods of its regions are safe for concurrent use.
 type AddressSpace struct {
 	pid    int
 	files  Files
@@ -22,15 +22,15 @@ type AddressSpace struct {
 	closed atomic.Bool
 }
 
-// Atomics holds the lock that makes atomics atomic with respect to each other. AddressSpaces made
-// by [NewWith] share one: those of all contexts of a program do, because two of them may be the
-// same address space, which nothing can detect. The zero value is ready for use.
+// Atomics holds the lock that makes atomics atomic with respect to each other. AddressSpaces that
+// [NewWith] makes may share an Atomics. Those of all verbs contexts of a program do, because two of
+// them may be the same address space, which cannot be detected. The zero value is ready for use.
 type Atomics struct {
 	mu   sync.Mutex       // held during an atomic
 	word [atomicSize]byte // guarded by mu
 }
 
-// New is [NewWith] with new Atomics.
+// New calls [NewWith] with new Atomics.
 func New(pid int, f *Files) (*AddressSpace, error) { return NewWith(pid, f, &Atomics{}) }
 
 // NewWith makes an AddressSpace. It takes ownership of the files, even if it fails. pid is used
@@ -57,8 +57,8 @@ func NewWith(pid int, f *Files, a *Atomics) (*AddressSpace, error) {
 // PID returns the PID of the process, as given to [New] or [NewWith].
 func (s *AddressSpace) PID() int { return s.pid }
 
-// Close refuses further regions. The files are closed when all regions are closed and no access
-// runs; Close returns the error of closing them if that happens in this call.
+// After Close no more regions can be made. The files are closed when all regions are closed and no
+// access runs. If Close itself closes the files, it returns the error of that.
 func (s *AddressSpace) Close() error {
 	if s.closed.Swap(true) {
 		return nil

@@ -44,7 +44,7 @@ func (s *AddressSpace) access(o op, write bool, p []byte, addr uint64) error {
 	return err
 }
 
-// move reads or writes all of p at addr for an operation o.
+// move reads or writes all of p at addr. o is the operation for the error.
 func (s *AddressSpace) move(o op, write bool, p []byte, addr uint64) error {
 	if s.direct.one(write, p, addr) {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/mr"
 )
 
-// maxVectors is the maximum number of buffers, and of ranges in memory, in one call: enough for
-// 64 messages, each with an end at any address.
+// maxVectors is the maximum number of buffers, and of memory ranges, in one call: enough for 64
+// messages, whatever the alignment of their last bytes.
 const maxVectors = 64 * (1 + endPieces)
 
 // endPieces is the maximum number of aligned pieces in which the last bytes of a message are
@@ -26,13 +26,13 @@ type vectors struct {
 
 var vectorPool = sync.Pool{New: func() any { return new(vectors) }}
 
-// start begins a new range in memory.
+// start begins a new memory range at addr.
 func (v *vectors) start(addr uint64) {
 	v.remote[v.remotes] = unix.RemoteIovec{Base: uintptr(addr)}
 	v.remotes++
 }
 
-// add appends p to the current range.
+// add appends the buffer p, which is copied from or to the next bytes of the current memory range.
 func (v *vectors) add(p []byte) {
 	if len(p) == 0 {
 		return
@@ -44,7 +44,7 @@ func (v *vectors) add(p []byte) {
 	v.size += len(p)
 }
 
-// places returns the number of ranges in memory.
+// places returns the number of memory ranges.
 func (v *vectors) places() int { return v.remotes }
 
 // take adds leading pieces, with offsets relative to base, and returns how many fit. Each aligned

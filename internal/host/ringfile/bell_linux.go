@@ -18,35 +18,37 @@ const MaxDoorbells = 2048
 // bell is the doorbell area of the file. It has two halves: the program writes to one while this
 // process reads the other.
 //
-// Threads of the program write concurrently, so the bytes at one offset alone mean little: the
-// next write may overwrite them before they are read. But all threads write through one open file
-// description, whose position the kernel advances under a lock (f_pos_lock, which it takes for
-// regular files with more than one reference; this process has one). So writes follow one another
-// without a gap, and a single lseek relative to the current position both moves the position to
-// the other half and returns where the last write ended. The bytes from the first write to that
-// end are complete, and later writes go to the other half.
+// Threads of the program write concurrently, so the bytes at one offset alone mean little: the next
+// write may overwrite them before they are read. But all threads write through one open file
+// description, whose position the kernel advances under a lock. (The kernel takes this lock,
+// f_pos_lock, for regular files with more than one reference; this process holds a second
+// reference.) So writes follow one another without a gap, and a single lseek relative to the
+// current position both moves the position to the other half and returns where the last write
+// ended. The bytes from the first write to that end are complete, and later writes go to the other
+// half.
 //
-// More bytes than a half holds are not complete, and may also overwrite bytes that are being read
-// from the other half: then the next turn is not complete either. The same holds if the program
-// moves the position itself to an offset that no write could have reached.
+// If the program writes more bytes than a half holds, the bytes are not complete. They may also
+// overwrite bytes that are being read from the other half: then the next turn is not complete
+// either. The same holds if the program moves the position itself to an offset that no write could
+// have reached.
 type bell struct {
 	program syscall.RawConn // open file description of the program
 	half    int64           // half to which the program writes, 0 or 1
 	start   int64           // position of the first write to that half
-	unknown bool            // a write may have landed elsewhere
+	unknown bool            // a write may have gone to an unknown offset
 	refused bool            // the position is refusedAt
 
 	turning func(fd uintptr) // b.turn, allocated once
-	// Results of turn: range that was written since the previous turn, and whether it is all that
-	// was written.
+	// Results of turn: from and n are the offset and length of the bytes written since the previous
+	// turn; complete means that they are all the bytes written.
 	from, n  int64
 	complete bool
 }
 
-// origin returns the offset of a half.
+// origin returns the file offset of half 0 or 1.
 func origin(half int64) int64 { return DoorbellOffset + half*MaxDoorbells }
 
-// init starts with the first half.
+// init moves the position of program to the first half.
 func (b *bell) init(program syscall.RawConn) (err error) {
 	b.program, b.turning = program, b.turn
 	if e := program.Control(func(fd uintptr) { err = b.begin(fd) }); e != nil {
@@ -80,8 +82,8 @@ func (b *bell) accept(fd uintptr) error {
 	return b.begin(fd)
 }
 
-// maxBacklog is the distance in bytes beyond which the position must have been moved by the
-// program.
+// maxBacklog is a number of bytes that the program cannot have written since the previous turn: if
+// the position advanced further, the program has moved it.
 const maxBacklog = 1 << 30
 
 // turn moves the position to the other half: to its start plus the number of bytes written to the
@@ -97,17 +99,19 @@ func (b *bell) turn(fd uintptr) {
 	b.complete = err == nil && !b.unknown && b.n >= 0 && b.from+b.n <= origin(b.half)+MaxDoorbells
 	b.half, b.start, b.unknown = 1-b.half, pos, false
 	if err != nil || b.n < 0 || b.n > maxBacklog {
-		// A write before the next call may land anywhere. Its own report leads to the next turn.
+		// A write before the position is set again may go to any offset. The report of this write
+		// leads to the next turn.
 		b.unknown = true
 		_ = b.begin(fd) // after an error the next turn is not complete either
 	}
 }
 
-// Doorbells returns what the program has written since the previous call, in p, which must have
-// [MaxDoorbells] bytes, and whether that is complete. It also frees the area for new doorbells,
-// so that doorbells take no more memory of the file; with a nil p it does only that. What the
-// program writes meanwhile is returned by the next call, for which [Events.Doorbell] is called.
-// Calls must not overlap. A call takes as long as a write of the program that is in progress.
+// Doorbells reads the bytes that the program has written since the previous call into p, which must
+// have [MaxDoorbells] bytes, and returns them. If bytes were lost, written is nil and complete is
+// false. Doorbells also frees the area for new doorbells, so that doorbells take no more memory of
+// the file; with a nil p it does only that. The next call returns the bytes that the program writes
+// during this call; [Events.Doorbell] is called for them. Calls must not overlap. A call waits for
+// a write of the program that is in progress.
 func (f *File) Doorbells(p []byte) (written []byte, complete bool) {
 	b := &f.bell
 	// Control fails after Drop.
@@ -121,10 +125,10 @@ func (f *File) Doorbells(p []byte) (written []byte, complete bool) {
 	return written, true
 }
 
-// RefuseDoorbells makes writes of the program fail with EINVAL (refuse), or allows them again. It
-// returns an error if the file system does not support that, and after [File.Drop]. Calls must
-// not overlap with each other or with those of [File.Doorbells], and take as long as a write of
-// the program that is in progress.
+// RefuseDoorbells makes writes of the program fail with EINVAL if refuse is true, and allows them
+// again if it is false. It returns an error if the file system does not support that, and after
+// [File.Drop]. Calls must not overlap with each other or with calls of [File.Doorbells]. A call
+// waits for a write of the program that is in progress.
 func (f *File) RefuseDoorbells(refuse bool) error {
 	b := &f.bell
 	if refuse == b.refused {

@@ -1,11 +1,11 @@
 // Package ringfile makes the file through which a program in another process shares queues with
-// this one. The program maps a [Ring] from the [File], and a write to the file is a doorbell,
+// this process. The program maps a [Ring] from the [File], and a write to the file is a doorbell,
 // which a [Watcher] reports.
 //
 // The file is the program's descriptor of a verbs device, so it must be mappable at the offsets
 // that the program is given, and write(2) on it must be cheap. A regular file on tmpfs has both
-// properties: the write ends in the page cache, and inotify reports it. Files of memfd_create
-// report nothing.
+// properties: the write ends in the page cache, and inotify reports it. inotify does not report
+// writes to files of memfd_create.
 //
 // The program may truncate the file, after which an access to a ring faults, fill it, or write
 // anywhere: package internal/rings reads and writes the rings safely.

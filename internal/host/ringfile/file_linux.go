@@ -30,8 +30,8 @@ type File struct {
 	program *os.File        // open file description of the program; nil after Drop
 	end     int64           // offset beyond the rings
 	used    int64           // bytes of rings that are in use
-	backed  int64           // bytes of these that have memory, unless the program has removed it
-	free    map[int][]int64 // offsets of free parts, by their length
+	backed  int64           // bytes of used for which memory was allocated
+	free    map[int][]int64 // offsets of free parts, by their length in bytes
 }
 
 // New makes a file in dir, which should be on tmpfs. "" selects the first usable one of
@@ -84,8 +84,8 @@ func (f *File) Program(use func(fd int) error) error {
 	return use(int(f.program.Fd()))
 }
 
-// Drop closes this process's duplicate of the program's descriptor. Only after that can the
-// [Watcher] detect that the program has closed its own.
+// Drop closes this process's duplicate of the program's descriptor. Only then can the [Watcher]
+// detect that the program has closed its descriptors.
 func (f *File) Drop() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

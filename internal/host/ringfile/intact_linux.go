@@ -17,14 +17,14 @@ var (
 )
 
 // Intact returns an error if the program has punched holes into the rings, truncated the file, or
-// stored too much in it. No program that uses libibverbs does. While a hole is being punched over
-// a ring, an access to the ring waits (shmem_fault of mm/shmem.c), about a second for each GiB of
-// the hole. The check costs one fstat(2): it compares the size of the memory, so it does not
-// detect a hole that is filled again.
+// stored too much in it. Programs that use only libibverbs do none of this. While a hole is being
+// punched over a ring, an access to the ring waits (shmem_fault of mm/shmem.c), about a second for
+// each GiB of the hole. The check costs one fstat(2): it compares the size of the memory, so it
+// does not detect a hole that is filled again.
 func (f *File) Intact() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	info, err := f.own.Stat() // not by the descriptor: Close may be called meanwhile
+	info, err := f.own.Stat() // not fstat with f.own.Fd(): Close may run concurrently
 	if err != nil {
 		return nil // the file is closed
 	}

@@ -62,7 +62,7 @@ func allocate(fd int, offset, size int64) error {
 	return nil
 }
 
-// reserve returns the offset of a part that no ring uses.
+// reserve returns the file offset of size bytes that no ring uses.
 func (f *File) reserve(size int) (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +79,7 @@ func (f *File) reserve(size int) (int64, error) {
 	return offset, nil
 }
 
-// release frees a part and its memory.
+// release returns the size bytes at offset to f.free and frees their memory.
 func (f *File) release(offset int64, size int) {
 	// If this fails, the memory stays allocated until the file is closed.
 	_ = unix.Fallocate(int(f.own.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, int64(size))

@@ -13,8 +13,8 @@ import (
 // Events are the callbacks of a [Watcher]. They run in its goroutine and must not block for long.
 type Events interface {
 	// Doorbell is called after the program has written to the file, once for several writes that
-	// are close together. Each call requires a later call of [File.Doorbells], by any goroutine;
-	// one may serve several.
+	// are close together. After a call of Doorbell, some goroutine must call [File.Doorbells]. One
+	// such call may follow several calls of Doorbell.
 	Doorbell()
 	// Released is called once, when the last descriptor of the program is closed after
 	// [File.Drop].
@@ -49,7 +49,7 @@ func NewWatcher() (*Watcher, error) {
 
 // Add starts the reports of f.
 func (w *Watcher) Add(f *File, e Events) error {
-	w.mu.Lock() // until the watch is known: its first event may arrive immediately
+	w.mu.Lock() // held until files has the watch, because its first event may arrive immediately
 	defer w.mu.Unlock()
 	var wd int
 	err := w.control(func(fd int) (err error) {

@@ -19,15 +19,14 @@ type changes struct {
 	buf  []byte
 }
 
-// subscribe subscribes to the messages about one neighbour. Many callers may wait at the same
-// time; with the library's socket each would hold 64 KiB of stack and be woken for every
-// neighbour.
+// subscribe subscribes to the messages about one neighbour. Many callers may wait at the same time.
+// With package nl's socket, each would need 64 KiB of stack and be woken for every neighbour.
 func subscribe(neighbour netip.Addr) (*changes, error) {
 	return subscribeTo(only(neighbour), 4096, unix.RTNLGRP_NEIGH)
 }
 
-// subscribeTo subscribes to the messages of groups that filter passes, all if filter is empty.
-// room is the size of the receive buffer in bytes.
+// subscribeTo subscribes to the messages of the given rtnetlink groups; a filter that is not empty
+// selects among them. room is the size of the receive buffer in bytes.
 func subscribeTo(filter []unix.SockFilter, room int, groups ...uint32) (*changes, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -55,7 +54,8 @@ func subscribeTo(filter []unix.SockFilter, room int, groups ...uint32) (*changes
 	return c, nil
 }
 
-// only returns a socket filter that passes the messages about one address, on any interface.
+// only returns a socket filter that passes the messages about one neighbour address, on any
+// interface.
 func only(neighbour netip.Addr) []unix.SockFilter {
 	const (
 		drop, pass = 0, 1<<31 - 1
@@ -82,7 +82,7 @@ func only(neighbour netip.Addr) []unix.SockFilter {
 	return append(code, unix.SockFilter{Code: unix.BPF_RET, K: pass}, unix.SockFilter{Code: unix.BPF_RET, K: drop})
 }
 
-// close closes the socket. It also ends a receive.
+// close closes the socket. A waiting receive returns an error.
 func (c *changes) close() { c.file.Close() }
 
 // receive waits for messages. They are valid until the next call.

@@ -10,15 +10,15 @@ import (
 // destination is the state of one destination.
 type destination struct {
 	addr    netip.Addr
-	hop     atomic.Pointer[Hop] // nil: there is none, or it is not known
+	hop     atomic.Pointer[Hop] // next hop; nil if there is none or it is not known
 	missing atomic.Bool         // the next hop is a neighbour without a link-layer address
-	used    atomic.Bool         // since the last sweep
+	used    atomic.Bool         // find was called for it since the last sweep
 	held    atomic.Bool         // held by Hold; Hops.held has the count
-	// lastProvoked is the time of the last packet that Due let through while the neighbour is
-	// missing, Unix time in ns, or 0.
+	// lastProvoked is the last time at which Due returned true since the neighbour became missing,
+	// as Unix time in ns; 0: never.
 	lastProvoked atomic.Int64
-	// confirm requests that one packet is sent by a socket: otherwise the kernel uses the
-	// neighbour too rarely to notice that it is gone.
+	// confirm makes To return nil once, so that the next packet is sent by a socket. Without this
+	// the kernel would use the neighbour too rarely to notice that it is gone.
 	confirm atomic.Bool
 
 	// Only run uses these fields.
@@ -57,7 +57,7 @@ func (t *Hops) look(dst netip.Addr, d *destination) {
 	d.hear(n)
 }
 
-// setNeighbour makes n the neighbour of d. An invalid n means that there is none.
+// setNeighbour makes n the neighbour of d. If n.addr is not valid, d has no neighbour.
 func (t *Hops) setNeighbour(d *destination, n hopKey) {
 	if d.neighbour == n {
 		return
@@ -93,7 +93,7 @@ func (t *Hops) way(dst netip.Addr) (Route, link, error) {
 	return look(t.kernel, dst, t.src, out)
 }
 
-// hear applies the state of a neighbour to its destinations.
+// hear applies the state of a neighbour to all destinations whose next hop it is.
 func (t *Hops) hear(n neighbour) {
 	for d := range t.via[n.hopKey] {
 		d.hear(n)

@@ -54,7 +54,7 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 // A SourceError reports that none of the requested addresses can be the source of packets to Dst.
 type SourceError struct {
 	Dst     netip.Addr
-	Refused []Refusal // empty if no address was offered
+	Refused []Refusal // empty if Options.Sources is empty
 }
 
 // A Refusal is the reason why Addr cannot be the source.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// defaultHopLimit is used on hosts that do not report theirs.
+// defaultHopLimit is the hop limit on hosts that do not report their default.
 const defaultHopLimit = 64
 
 func find(k kernel, dst netip.Addr, o Options) (Route, link, error) {
@@ -28,8 +28,8 @@ func find(k kernel, dst netip.Addr, o Options) (Route, link, error) {
 	return choose(k, dst, sources, out)
 }
 
-// outgoing returns the interface that packets to dst must leave by. Its index is 0 if any may be
-// used.
+// outgoing returns the interface through which packets to dst must be sent; its index is 0 if any
+// interface may be used. name is the requested interface, "" for any.
 func outgoing(k kernel, dst netip.Addr, name string, sources []candidate) (link, error) {
 	var out link
 	var err error
@@ -59,8 +59,8 @@ func outgoing(k kernel, dst netip.Addr, name string, sources []candidate) (link,
 	return out, nil
 }
 
-// linkOfZone returns the interface of a zone. The zone is its name or, if no interface has that
-// name, its index.
+// linkOfZone returns the interface of a zone. zone is the name of the interface or, if no interface
+// has that name, an index.
 func linkOfZone(k kernel, zone string) (link, error) {
 	l, err := k.link(zone, 0)
 	if err == nil {
@@ -72,12 +72,12 @@ func linkOfZone(k kernel, zone string) (link, error) {
 	return l, err
 }
 
-// needsZone reports whether a is unique on one link only.
+// needsZone reports whether a is unique only on its link, so that it needs a zone.
 func needsZone(a netip.Addr) bool {
 	return a.Is6() && (a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || a.IsInterfaceLocalMulticast())
 }
 
-// scoped returns a with the zone that it has in a [Route].
+// scoped returns a as in a [Route]: with zone if a needs a zone, else without.
 func scoped(a netip.Addr, zone string) netip.Addr {
 	if !needsZone(a) {
 		zone = ""
@@ -85,7 +85,8 @@ func scoped(a netip.Addr, zone string) netip.Addr {
 	return a.WithZone(zone)
 }
 
-// look finds one route. src may be the zero Addr and is not checked.
+// look returns the route to dst and its interface. src is the source address, which look does not
+// check; the zero Addr leaves it to the kernel. out is the interface to use; index 0 means any.
 func look(k kernel, dst, src netip.Addr, out link) (Route, link, error) {
 	a, err := ask(k, dst, src, out)
 	if err != nil {
@@ -102,7 +103,8 @@ func look(k kernel, dst, src netip.Addr, out link) (Route, link, error) {
 		Gateway: scoped(a.gateway, l.name), MTU: a.mtu, HopLimit: a.hopLimit,
 	}
 	if !src.IsValid() {
-		// The interface of a local destination is often not the one that has the address.
+		// l, the interface of the route to a local destination, is often not the interface that has
+		// the address.
 		r.Src = scoped(a.src, cmp.Or(dst.Zone(), l.name))
 	}
 	if r.MTU == 0 && dst.Is6() {
@@ -119,11 +121,11 @@ func look(k kernel, dst, src netip.Addr, out link) (Route, link, error) {
 	return r, l, nil
 }
 
-// ask queries one route. src may be the zero Addr.
+// ask queries the kernel for one route, with the parameters of look.
 func ask(k kernel, dst, src netip.Addr, out link) (answer, error) {
 	a, err := k.lookup(query{dst: dst.WithZone(""), src: src.WithZone(""), index: out.index})
 	if err == nil && out.index != 0 && a.index != out.index && a.typ != Local {
-		// For IPv6 the kernel takes the interface as a hint only.
+		// For IPv6 the kernel may choose another interface than the requested one.
 		err = &UnreachableError{Kind: NoRoute, Err: syscall.ENETUNREACH}
 	}
 	if u, ok := err.(*UnreachableError); ok {

@@ -61,7 +61,8 @@ func (t *Hops) lookAgain() {
 	}
 }
 
-// newsOf parses a message about a neighbour.
+// newsOf parses a message about a neighbour. ok is false if the message is about something else or
+// not valid.
 func newsOf(m *syscall.NetlinkMessage) (n neighbour, ok bool) {
 	if len(m.Data) < unix.SizeofNdMsg || m.Data[0] != unix.AF_INET && m.Data[0] != unix.AF_INET6 {
 		return n, false // for example a bridge's message about its ports

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// maxHops bounds the number of cached destinations: peers can make a host answer to addresses
-	// of their choice.
+	// maxHops is the maximum number of cached destinations. It is needed because peers can make a
+	// host answer to addresses of their choice.
 	maxHops = 16384
 	// fewHops is the number of destinations that are cached even if unused.
 	fewHops = 1024
 	// evictFrom is the number of destinations that evict examines.
 	evictFrom = 32
-	// provokeEvery is the interval at which a packet makes the kernel solicit a missing
-	// neighbour, the same as that of the kernel's own solicitations (retrans_time_ms, see
+	// provokeEvery is the minimum time between two packets that make the kernel solicit a missing
+	// neighbour. The kernel repeats its solicitations at the same interval (retrans_time_ms, see
 	// arp(7)).
 	provokeEvery = time.Second
 	// sweepEvery is the interval after which an unused destination beyond fewHops is removed, and
@@ -34,17 +34,17 @@ const (
 	lookShare = 20
 )
 
-// newDestinations limits the rate of adding destinations: each takes several queries to the
-// kernel, and senders can forge addresses. Packets to destinations beyond it are sent by a
-// socket.
+// newDestinations limits the rate of adding destinations: each takes several queries to the kernel,
+// and senders can forge addresses. Destinations above this rate are not added, and packets to them
+// are sent by a socket.
 var newDestinations = pace.Rate{Burst: 1000, Interval: 2 * time.Millisecond}
 
 // Hops caches the next hops of destinations to which packets are sent from one address, and
 // follows rtnetlink(7) as routes, interfaces and neighbours change.
 //
-// It never solicits a neighbour itself. A caller that gets no next hop sends by a socket: the
-// kernel then queues the packet while it resolves the neighbour, or rejects it with the reason,
-// and reports the result, which Hops receives.
+// Hops never solicits a neighbour. A caller that gets no next hop sends by a socket. The kernel
+// then queues the packet while it resolves the neighbour, or rejects the packet with the reason.
+// Hops receives the result over rtnetlink.
 //
 // The goroutine run is the only writer of the cache. All methods are safe for concurrent use.
 type Hops struct {
@@ -76,11 +76,11 @@ type Hops struct {
 
 type hopKernel interface {
 	kernel
-	// entry returns the kernel's entry for r's next hop; its state is 0 if there is none.
+	// entry returns the kernel's neighbour entry for r's next hop; its state is 0 if there is none.
 	entry(r *Route) (netlink.Neigh, error)
 }
 
-// request requests that a destination is followed.
+// request asks run to follow a destination: to cache its next hop and to keep it current.
 type request struct {
 	dst  netip.Addr
 	done chan<- struct{} // closed when the destination is followed; may be nil
@@ -145,15 +145,16 @@ func (t *Hops) To(dst netip.Addr) *Hop {
 	return d.hop.Load()
 }
 
-// Missing reports whether a packet to dst would wait in the host for the link-layer address of
-// the next hop, and whether dst is followed; missing is false if it is not. It does not block and
-// does not allocate.
+// Missing reports whether a packet to dst would wait in the host for the link-layer address of the
+// next hop, and whether dst is followed. If dst is not followed, missing is false. It does not
+// block and does not allocate.
 func (t *Hops) Missing(dst netip.Addr) (missing, followed bool) {
 	d := t.find(dst)
 	return d != nil && d.missing.Load(), d != nil
 }
 
-// ResolveSoon starts to follow dst, unless too many requests are pending. It does not block.
+// ResolveSoon starts to follow dst, unless too many requests are pending or newDestinations is
+// exceeded. It does not block.
 func (t *Hops) ResolveSoon(dst netip.Addr) { t.find(dst) }
 
 // Await starts to follow dst and waits until it is followed, at most for limit.
@@ -179,8 +180,9 @@ func (t *Hops) Held(dst netip.Addr) bool {
 	return d != nil && d.held.Load()
 }
 
-// Due reports whether a packet to dst, which is missing, should make the kernel solicit the
-// neighbour again. It records the time, so further calls within provokeEvery return false.
+// Due reports whether a packet to dst, whose neighbour is missing, should make the kernel solicit
+// the neighbour again. If it returns true, it records now, so further calls within provokeEvery
+// return false.
 func (t *Hops) Due(dst netip.Addr, now time.Time) bool {
 	d := t.find(dst)
 	if d == nil {
@@ -190,8 +192,8 @@ func (t *Hops) Due(dst netip.Addr, now time.Time) bool {
 	return now.UnixNano()-last >= int64(provokeEvery) && d.lastProvoked.CompareAndSwap(last, now.UnixNano())
 }
 
-// Hold starts to follow dst and protects it from eviction until Release is called as often. It
-// does not block.
+// Hold starts to follow dst and protects it from eviction until Release is called as often as Hold.
+// It does not block.
 func (t *Hops) Hold(dst netip.Addr) { t.addHolds(dst, 1) }
 
 // Release undoes one Hold. It does not block.
@@ -229,7 +231,8 @@ func (t *Hops) hold() {
 	}
 }
 
-// find returns the state of dst. If dst is not followed, find requests it and returns nil.
+// find returns the state of dst. If dst is not followed, find asks run to follow it and returns
+// nil.
 func (t *Hops) find(dst netip.Addr) *destination {
 	d := t.last.Load()
 	if d == nil || d.addr != dst {
@@ -299,8 +302,9 @@ func (t *Hops) add(dst netip.Addr) {
 	t.dsts[dst] = d
 }
 
-// evict removes a destination that is not held and reports whether it found one. It prefers one
-// that is missing or unused. The iteration of a Go map starts at a random element.
+// evict removes a destination that is not held and reports whether it found one among up to
+// evictFrom destinations. It prefers a destination whose neighbour is missing or that is unused.
+// The destinations are random, because the iteration of a Go map starts at a random element.
 func (t *Hops) evict() bool {
 	var victim netip.Addr
 	n := 0
@@ -325,7 +329,7 @@ func (t *Hops) evict() bool {
 	return true
 }
 
-// forget removes dst. The caller holds mu.
+// forget removes dst from the cache. The caller holds mu.
 func (t *Hops) forget(dst netip.Addr) {
 	d := t.dsts[dst]
 	t.setNeighbour(d, hopKey{})

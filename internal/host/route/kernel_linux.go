@@ -30,7 +30,7 @@ func (h *host) close() {
 	}
 }
 
-// ask sends a query that has one answer, of type want.
+// ask sends a query of type typ and returns its only answer, of type want, without the header.
 func (h *host) ask(typ int, want uint16, parts ...nl.NetlinkRequestData) ([]byte, error) {
 	req := nl.NewNetlinkRequest(typ, 0)
 	req.Sockets = h.sockets
@@ -47,8 +47,8 @@ func (h *host) ask(typ int, want uint16, parts ...nl.NetlinkRequestData) ([]byte
 	return answers[0], nil
 }
 
-// attributes calls each for the attributes of an answer, which follow a header of the given
-// length.
+// attributes calls each for each attribute of the answer m. The attributes follow a header of the
+// given length in bytes.
 func attributes(m []byte, header int, each func(typ uint16, value []byte)) error {
 	if len(m) < header {
 		return io.ErrUnexpectedEOF

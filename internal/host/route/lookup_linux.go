@@ -40,17 +40,17 @@ func (h *host) lookup(q query) (answer, error) {
 	return a, err
 }
 
-// configuredMTU returns the MTU in the routing table entry, 0 if it has none. It excludes what
-// the kernel has learned from ICMP: any host can send an ICMP message that claims a path MTU of
-// 552 bytes (RFC 5927, section 7), and the kernel believes it if it quotes the addresses and port
-// 4791, which are known.
+// configuredMTU returns the MTU in the routing table entry, 0 if it has none. It excludes the path
+// MTU that the kernel has learned from ICMP. Any host can send an ICMP message that claims a path
+// MTU of 552 bytes (RFC 5927, section 7), and the kernel believes the message if it quotes the
+// addresses and port 4791, which are known.
 func (h *host) configuredMTU(dst netip.Addr, msg *nl.RtMsg, parts []nl.NetlinkRequestData) int {
 	msg.Flags |= unix.RTM_F_FIB_MATCH
 	m, err := h.ask(unix.RTM_GETROUTE, unix.RTM_NEWROUTE, parts...)
 	if err != nil {
 		return 0
 	}
-	// The only possible error is the type of the route, which is already known.
+	// An error is about the type of the route, which the first query has already reported.
 	a, _ := parseRoute(m, dst)
 	return a.mtu
 }
@@ -79,7 +79,7 @@ func parseRoute(m []byte, dst netip.Addr) (answer, error) {
 			a.src, _ = netip.AddrFromSlice(value)
 		case unix.RTA_GATEWAY:
 			a.gateway, _ = netip.AddrFromSlice(value)
-		// a gateway of another address family; the kernel puts it before RTA_GATEWAY
+		// a gateway of another address family; this attribute precedes RTA_GATEWAY
 		case unix.RTA_VIA:
 			if len(value) > 2 {
 				a.gateway, _ = netip.AddrFromSlice(value[2:])

@@ -72,7 +72,7 @@ func lookupAddrPort(ctx context.Context, r resolver, s string, defaultPort uint1
 	return out, nil
 }
 
-// rank returns the sort key of an address.
+// rank returns the sort key of an address: 0 for the preferred IP version, 1 for the other.
 func (p Preference) rank(a netip.Addr) int {
 	if p == IPv4First && a.Is6() || p == IPv6First && a.Is4() {
 		return 1
@@ -111,7 +111,8 @@ func splitPort(s string, defaultPort uint16) (host string, port uint16, err erro
 	return host, port, nil
 }
 
-// bracketed checks a host that was in brackets.
+// bracketed returns its arguments, or an error if host, which was in brackets, is not an IPv6
+// address.
 func bracketed(host string, port uint16) (string, uint16, error) {
 	if a, err := netip.ParseAddr(host); err != nil || !a.Is6() {
 		return "", 0, fmt.Errorf("%q in brackets is no IPv6 address", host)

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// known are the states in which the address of an entry is used, confirmed or not, as Linux'
-// rdma_cm does.
+// known are the states in which the link-layer address of a neighbour entry is used, even if it is
+// not confirmed, as Linux' rdma_cm does.
 const known = netlink.NUD_PERMANENT | netlink.NUD_NOARP | netlink.NUD_REACHABLE |
 	netlink.NUD_PROBE | netlink.NUD_STALE | netlink.NUD_DELAY
 
@@ -29,7 +29,7 @@ func (h *host) neighbour(ctx context.Context, r *Route) (net.HardwareAddr, error
 	return slices.Clone(mac), err // cloned because it is part of a large buffer
 }
 
-// entry returns the kernel's entry for the next hop. Its state is 0 if there is none.
+// entry returns the kernel's neighbour entry for r's next hop. Its state is 0 if there is none.
 func (h *host) entry(r *Route) (netlink.Neigh, error) {
 	hop := r.NextHop().WithZone("")
 	msg := &netlink.Ndmsg{Family: unix.AF_INET, Index: uint32(r.Index)}
@@ -50,7 +50,8 @@ func (h *host) entry(r *Route) (netlink.Neigh, error) {
 	return *n, nil
 }
 
-// awaitNeighbour makes the kernel resolve the next hop and waits for the result.
+// awaitNeighbour makes the kernel resolve r's next hop, waits for the result and returns the
+// link-layer address.
 func (h *host) awaitNeighbour(ctx context.Context, r *Route) (net.HardwareAddr, error) {
 	told, err := subscribe(r.NextHop().WithZone(""))
 	if err != nil {
@@ -95,8 +96,8 @@ func (h *host) awaitNeighbour(ctx context.Context, r *Route) (net.HardwareAddr, 
 	}
 }
 
-// decision waits until the entry for the next hop is known, failed or deleted. The state of a
-// deleted entry is 0.
+// decision waits until the neighbour entry of r's next hop is in a known state, failed or deleted,
+// and returns the entry. The state of a deleted entry is 0.
 func (h *host) decision(told *changes, r *Route) (netlink.Neigh, error) {
 	hop := r.NextHop().WithZone("")
 	for {
@@ -120,8 +121,8 @@ func (h *host) decision(told *changes, r *Route) (netlink.Neigh, error) {
 	}
 }
 
-// entryOf parses a message and returns the entry for the given neighbour if it is known, failed
-// or deleted.
+// entryOf parses a message. It returns the entry and true if the entry is for the given neighbour
+// and is in a known state, failed or deleted (state 0).
 func entryOf(m syscall.NetlinkMessage, hop netip.Addr, index int) (netlink.Neigh, bool) {
 	typ := m.Header.Type
 	if typ != unix.RTM_NEWNEIGH && typ != unix.RTM_DELNEIGH || len(m.Data) < unix.SizeofNdMsg {

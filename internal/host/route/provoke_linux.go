@@ -13,8 +13,8 @@ import (
 const discard = 9
 
 // provoke makes the kernel resolve r's next hop. It sends a datagram to the next hop itself,
-// which selects the right one if several gateways share the traffic, and one to the destination,
-// for a gateway to which the host has no route.
+// because a datagram to the destination could take another gateway if several share the traffic. It
+// sends another datagram to the destination, because the host may have no route to the gateway.
 func (h *host) provoke(r *Route) error {
 	err := sendEmpty(r.NextHop(), r.Src, r.Index)
 	if r.Gateway.IsValid() {
@@ -28,8 +28,8 @@ func (h *host) provoke(r *Route) error {
 	return err
 }
 
-// sendEmpty sends an empty datagram that does not leave the link. src is ignored if its address
-// family differs from that of dst.
+// sendEmpty sends an empty datagram with hop limit 1 through the interface with the given index.
+// src is ignored if its address family differs from that of dst.
 func sendEmpty(dst, src netip.Addr, index int) error {
 	family, level, hops := unix.AF_INET, unix.IPPROTO_IP, unix.IP_TTL
 	var to unix.Sockaddr

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// sockets answers queries with connected UDP sockets, which work on every system. They give the
-// source address, and from it the interface, but no gateway, hop limit or route MTU.
+// sockets answers queries with connected UDP sockets, which work on every system. They report the
+// source address, which determines the interface, but no gateway, hop limit or route MTU.
 type sockets struct{}
 
 func (sockets) link(name string, index int) (link, error) {
@@ -62,8 +62,8 @@ func (sockets) lookup(q query) (answer, error) {
 	return a, nil
 }
 
-// udpAddr returns nil for the zero Addr. A link-local a gets the interface with the given index
-// as zone.
+// udpAddr returns a and port as a UDPAddr, nil for the zero Addr. The zone of a link-local a is the
+// interface with the given index.
 func udpAddr(a netip.Addr, port uint16, index int) *net.UDPAddr {
 	if !a.IsValid() {
 		return nil
@@ -74,8 +74,8 @@ func udpAddr(a netip.Addr, port uint16, index int) *net.UDPAddr {
 	return net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, port))
 }
 
-// owner returns the index of the interface that has an address, 0 if none has. If several have
-// it, owner prefers the one with the given index.
+// owner returns the index of the interface that has the address a, 0 if no interface has it. If
+// several have it, owner prefers the interface with the given index.
 func owner(a netip.Addr, index int) (int, error) {
 	ifs, err := net.Interfaces()
 	if err != nil {

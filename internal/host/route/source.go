@@ -10,7 +10,7 @@ import (
 
 // A candidate is a possible source address.
 type candidate struct {
-	addr netip.Addr // as in a Route
+	addr netip.Addr // with or without zone, as in a Route
 	link link       // interface of the zone; index 0 if there is no zone
 	err  error      // why the address cannot be used; nil if it can
 }
@@ -45,7 +45,7 @@ func onlyZone(cs []candidate) link {
 	return out
 }
 
-// choose returns a route from one of the candidates.
+// choose returns a route to dst whose source is one of the candidates.
 func choose(k kernel, dst netip.Addr, cs []candidate, out link) (Route, link, error) {
 	usual, noRoute := ask(k, dst, netip.Addr{}, out)
 	if i := slices.IndexFunc(cs, func(c candidate) bool { return c.is(usual.src, usual.index) }); i >= 0 {
@@ -83,12 +83,12 @@ func choose(k kernel, dst netip.Addr, cs []candidate, out link) (Route, link, er
 	return Route{}, link{}, refusals
 }
 
-// is reports whether c is src on the interface with the given index.
+// is reports whether c is usable and is the address src on the interface with the given index.
 func (c *candidate) is(src netip.Addr, index int) bool {
 	return c.err == nil && src.IsValid() && c.addr.WithZone("") == src && (c.link.index == 0 || c.link.index == index)
 }
 
-// from looks up a route from src.
+// from returns the route to dst with source address src.
 func from(k kernel, dst, src netip.Addr, out link) (Route, link, error) {
 	r, l, err := look(k, dst, src, out)
 	if err == nil && needsZone(src) && r.Gateway.IsValid() {
@@ -124,7 +124,7 @@ func (c *candidate) unfit(k kernel, dst netip.Addr, out link, local bool) error 
 	return nil
 }
 
-// nearer returns an order of candidates as sources for dst.
+// nearer returns a comparison function that sorts the better source addresses for dst first.
 func nearer(dst netip.Addr) func(a, b candidate) int {
 	far := func(c candidate) int {
 		if c.addr.IsLinkLocalUnicast() == dst.IsLinkLocalUnicast() {

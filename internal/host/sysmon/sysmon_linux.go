@@ -1,6 +1,6 @@
 // Package sysmon makes the monitor thread of the Go runtime (sysmon) wake up rarely if the process
-// has one P (GOMAXPROCS is 1). When a program that imports it starts, the package's init function
-// executes the program again with the GODEBUG setting for that; the program calls nothing. See
+// has one P (GOMAXPROCS is 1). A program only has to import the package: when the program starts,
+// the package's init function executes it again with the necessary GODEBUG setting. See
 // docs/decisions/sysmon.md for the reasons.
 package sysmon
 
@@ -15,19 +15,19 @@ import (
 // variable is the environment variable that the runtime reads when it starts.
 const variable = "GODEBUG"
 
-// setting keeps the monitor thread out of the sleep from which system calls wake it, because it
-// must print the state of the scheduler at an interval. The interval in milliseconds is the
-// longest possible one and starts with the host.
+// setting makes the monitor thread print the state of the scheduler at an interval, here the
+// longest possible one, in milliseconds, counted from the start of the host. A monitor thread with
+// this task never enters the sleep from which system calls wake it.
 const (
 	tracing = "schedtrace="
 	setting = tracing + "2147483647"
 )
 
-// longestUptime is the maximum uptime of the host in seconds, one day less than setting: after
-// setting, the runtime would print the state immediately.
+// longestUptime is the maximum uptime of the host in seconds, one day less than the interval of
+// setting: on a host with a longer uptime, the runtime would print the state immediately.
 const longestUptime = math.MaxInt32/1000 - 24*60*60
 
-// commands are the subcommands with a device, whose threads sleep and wake up for each message.
+// commands are the subcommands that run a device: its threads sleep and wake up for each message.
 var commands = []string{"run", "daemon", "perf"}
 
 // init runs before the init functions of most packages, which would otherwise run twice. So this
@@ -58,7 +58,7 @@ func init() {
 	_ = syscall.Exec(path, os.Args, append([]string{variable + "=" + value + setting}, os.Environ()...))
 }
 
-// cut returns the value of the variable without setting, or false if setting is not at its end.
+// cut returns value without setting at its end. is is false if value does not end with setting.
 func cut(value string) (before string, is bool) {
 	n := len(value) - len(setting)
 	if n < 0 || value[n:] != setting {

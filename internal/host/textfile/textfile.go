@@ -2,8 +2,9 @@
 //
 // A path may be a FIFO. A blocking open of a FIFO waits for a writer, and a signal that asks the
 // program to end does not end that wait. So [Read] opens a file without blocking and refuses
-// anything except a regular file. Streams that the program was started with (/dev/stdin, and
-// /dev/fd/63 as a shell makes it of <(...)) are read until their end, or until the context ends.
+// anything except a regular file. Streams that the program was started with are read until their
+// end, or until the context ends: /dev/stdin, and paths such as /dev/fd/63, into which a shell
+// turns the <(...) of a command line.
 package textfile
 
 import (
@@ -17,8 +18,8 @@ import (
 	"time"
 )
 
-// Read returns the content of a file, but at most limit+1 bytes, so the caller can detect that it
-// is too long. The end of ctx ends the wait for a stream.
+// Read returns the content of a file, but at most limit+1 bytes, so the caller can detect a file of
+// more than limit bytes. The end of ctx ends the wait for a stream.
 func Read(ctx context.Context, path string, limit int) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {
@@ -52,7 +53,7 @@ func isStream(path string) bool {
 	return path == "/dev/stdin" || dir == "/dev/fd" || dir == "/proc/self/fd"
 }
 
-// kindOf returns a description of a file that is not regular.
+// kindOf returns a description of the kind of a file that is not regular.
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():

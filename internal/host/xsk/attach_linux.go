@@ -23,8 +23,9 @@ var modes = []struct {
 // ErrOccupied is the error for an interface that has an XDP program of another owner.
 var ErrOccupied = errors.New("another XDP program is attached")
 
-// attach attaches the program of the first of tables that the interface accepts, in the best
-// mode. The error contains every rejected attempt.
+// attach attaches the first program of tables that the interface accepts, in the best mode that it
+// accepts; if generic is set, only in generic mode. mode is the name of this mode. The error
+// contains every rejected attempt.
 func attach(ifindex int, tables []*table, generic bool) (hook link.Link, t *table, mode string, err error) {
 	var refused []error
 	for _, m := range modes {
@@ -46,7 +47,8 @@ func attach(ifindex int, tables []*table, generic bool) (hook link.Link, t *tabl
 	return nil, nil, "", fmt.Errorf("the interface accepts no XDP program: %w", errors.Join(refused...))
 }
 
-// occupant describes the program attached to an interface, as far as the kernel reports it.
+// occupant describes the program attached to an interface, for an error text; "" if the kernel does
+// not report it.
 func occupant(ifindex int) string {
 	l, err := netlink.LinkByIndex(ifindex)
 	if err != nil || l.Attrs().Xdp == nil || l.Attrs().Xdp.ProgId == 0 {

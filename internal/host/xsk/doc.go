@@ -2,11 +2,11 @@
 // sockets.
 //
 // An [Interface] holds what all addresses of a network interface share: an XDP program that
-// redirects packets for these addresses and passes all others to the IP stack of the host, and
-// for each receive queue of the interface an area of memory (UMEM) that the kernel fills and
-// reads. An [Endpoint] is one address. It has a socket for each queue; all sockets of a queue
-// share its UMEM. The XDP program selects the endpoint of a packet, so user space never
-// forwards frames between endpoints.
+// redirects packets for these addresses and passes all other packets to the IP stack of the host,
+// and for each receive queue of the interface an area of memory (UMEM) that the kernel fills and
+// reads. An [Endpoint] is one address. It has a socket for each queue; all sockets of a queue share
+// its UMEM. The XDP program selects the endpoint of a packet, so user space never forwards frames
+// between endpoints.
 //
 // The program is attached by a BPF link: when the last endpoint is closed, or the process ends
 // for whatever reason, the kernel detaches it.

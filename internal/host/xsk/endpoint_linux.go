@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Endpoint is one address of an interface. Only it receives the frames to this address.
+// Endpoint is one address of an interface. It alone receives the frames to this address; the host
+// does not receive them.
 type Endpoint struct {
 	ifc     *Interface
 	addr    netip.Addr
@@ -18,11 +19,11 @@ type Endpoint struct {
 
 	receiving     sync.Mutex // guards the following fields and the receive rings; held briefly
 	nextQueue     int        // index of the queue that Recv polls first
-	taking        bool       // Recv returned frames and has not been called again to find none
+	taking        bool       // Recv returned frames and no later Recv has found none
 	droppedBefore uint64     // frames that the sockets dropped before this endpoint used them
 }
 
-// endpoint creates an endpoint for addr. The lock of interfaces is held.
+// endpoint creates an endpoint for addr. The caller holds the lock of interfaces.
 func (i *Interface) endpoint(addr netip.Addr) (*Endpoint, error) {
 	n := 0
 	for i.used[n] {
@@ -66,7 +67,8 @@ func (e *Endpoint) Close() error {
 	}
 	i := e.ifc
 	err := i.table.leave(e.addr)
-	// From here on no goroutine can enter the sockets: wait for those that are inside.
+	// From here on no goroutine starts to use the sockets: wait for the goroutines that are using
+	// them.
 	pass(&e.receiving)
 	for _, q := range i.queues {
 		pass(&q.sending)
@@ -103,7 +105,8 @@ func (e *Endpoint) drain() {
 	}
 }
 
-// FDs returns the descriptors to poll: one is readable while Recv has frames to return.
+// FDs returns the descriptors to poll: at least one of them is readable while Recv has frames to
+// return.
 func (e *Endpoint) FDs() []int {
 	var fds []int
 	for _, s := range e.sockets {
@@ -123,8 +126,8 @@ func (e *Endpoint) MaxFrame() int {
 	return OneBuffer
 }
 
-// Dropped returns the number of frames for the endpoint that the kernel dropped for lack of
-// space.
+// Dropped returns the number of frames for the endpoint that the kernel dropped for lack of space;
+// 0 after Close.
 func (e *Endpoint) Dropped() uint64 {
 	e.receiving.Lock()
 	defer e.receiving.Unlock()

@@ -20,8 +20,8 @@ type Features struct {
 	ZeroCopyBuffers int
 }
 
-// ErrNoFeatureReport is the error for a kernel that does not report driver features, as those
-// before 6.3.
+// ErrNoFeatureReport is the error for a kernel that does not report driver features: Linux before
+// 6.3.
 var ErrNoFeatureReport = errors.New("the kernel does not report the XDP features of drivers")
 
 // Constants of linux/netdev.h.
@@ -34,8 +34,8 @@ const (
 	featureBasic, featureRedirect, featureZeroCopy = 1, 2, 8 // NETDEV_XDP_ACT_...
 )
 
-// genlHeader is struct genlmsghdr: command, version, and two reserved bytes, which must be 0.
-// The type of package nl serializes these two from whatever follows it in memory.
+// genlHeader is struct genlmsghdr: command, version, and two reserved bytes, which must be 0. The
+// type of package nl would serialize the reserved bytes from the memory that follows it.
 type genlHeader [nl.SizeofGenlmsg]byte
 
 func (h genlHeader) Len() int          { return len(h) }

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options are the options for opening an interface. Those of its first endpoint apply to all.
+// Options are the options for opening an interface. The options of its first endpoint apply to all
+// its endpoints.
 type Options struct {
 	Port    uint16 // UDP destination port
 	Generic bool   // attach in generic mode even if the driver supports native mode
@@ -168,7 +169,8 @@ func (i *Interface) attach(o Options, queues int) error {
 	return err
 }
 
-// openQueues creates the active queues of the interface, up to most.
+// openQueues creates the active queues of the interface, up to most queues. If several is set, a
+// frame may consist of several chunks.
 func (i *Interface) openQueues(o Options, most int, several bool) error {
 	for n := range most {
 		q, err := newQueue(n, most, several)
@@ -190,8 +192,8 @@ func (i *Interface) openQueues(o Options, most int, several bool) error {
 }
 
 func (i *Interface) bindQueue(q *queue, o Options) error {
-	// The kernel rejects binding a socket without rings. No endpoint leads to this receive
-	// ring, so it stays empty.
+	// The kernel rejects binding a socket without rings. The program redirects no frames to this
+	// receive ring, so it stays empty.
 	err := unix.SetsockoptInt(q.owner.fd, unix.SOL_XDP, unix.XDP_RX_RING, 1)
 	// The kernel releases a closed socket asynchronously.
 	for end := time.Now().Add(maxReleaseWait); err == nil; time.Sleep(time.Millisecond) {

@@ -44,9 +44,9 @@ const keyLen = 16
 
 // instructions returns the program. It redirects a frame with these properties: Ethernet; IPv4
 // without options that is not a fragment, or IPv6 without extension headers; UDP to port;
-// destination address in addrs. The frame goes to the socket in sockets at the value of the
-// address plus the number of the receive queue. If there is no socket, the program returns
-// missing; it passes all other frames to the host.
+// destination address in addrs. addrs maps the address to an index: the frame goes to the socket in
+// sockets at this index plus the number of the receive queue. If there is no socket, the program
+// returns missing; it passes all other frames to the host.
 func instructions(addrs, sockets *ebpf.Map, port uint16, queues int, missing int64) asm.Instructions {
 	const (
 		ctx  = asm.R6

@@ -31,7 +31,8 @@ const (
 	txSlotsAll, minTxSlots, maxTxSlots    = 1024, 128, 512
 )
 
-// perQueue returns the number for one of n queues.
+// perQueue returns the number of chunks or slots of each of n queues: all is the total, least and
+// most are the limits of one queue.
 func perQueue(all, least, most, n int) int {
 	for all/n < most && most > least {
 		most /= 2
@@ -138,8 +139,8 @@ func (q *queue) setRings() error {
 	return nil
 }
 
-// bind binds the owner socket, for frames of several chunks if the slots are that large. The
-// driver selects zero-copy if it can, unless copying is set.
+// bind binds the owner socket. It requests frames of several chunks if a slot has several chunks.
+// The driver selects zero-copy if it can, unless copying is set.
 func (q *queue) bind(ifindex int, copying bool) error {
 	flags := uint16(unix.XDP_USE_NEED_WAKEUP)
 	if q.slotLen > chunkLen {
@@ -173,8 +174,8 @@ func (q *queue) socket(ifindex int) (*socket, error) {
 	return s, nil
 }
 
-// rxRing and txRing return the sizes of a socket's rings, each large enough for all chunks or
-// slots.
+// rxRing and txRing return the sizes of a socket's rings in entries, each large enough for all
+// chunks or slots.
 func (q *queue) rxRing() int { return q.rxChunks }
 func (q *queue) txRing() int { return q.txSlots * q.slotLen / chunkLen }
 
@@ -207,8 +208,8 @@ func (q *queue) lend(n int) {
 	q.onLoan += n
 }
 
-// close closes the owner, after all other sockets. The memory is unmapped once no loan refers
-// to it.
+// close closes the owner; the other sockets of the queue must already be closed. The memory is
+// unmapped when no loan refers to it any more.
 func (q *queue) close() {
 	q.memory.Lock()
 	defer q.memory.Unlock()
@@ -229,7 +230,8 @@ func (q *queue) unmap() {
 // slotAt returns the offset of slot i in the memory.
 func (q *queue) slotAt(i uint32) int { return q.rxChunks*chunkLen + int(i)*q.slotLen }
 
-// reap frees the slots that were sent, and reports whether there were any. sending is held.
+// reap frees the slots whose frames were sent, and reports whether there were any. The caller holds
+// sending.
 func (q *queue) reap() bool {
 	n := q.done.ready(1)
 	for range n {

@@ -45,8 +45,8 @@ func (l *loan) end() {
 	l.queue, l.chunks, l.gathered = nil, l.chunks[:0], l.gathered[:0]
 }
 
-// Recv receives up to most frames from one queue. It does not wait, so there may be none. After
-// Close there are none.
+// Recv sets h.Frames to up to most frames from one queue. It does not wait, so h.Frames may be
+// empty; after Close it always is.
 func (e *Endpoint) Recv(h *Held, most int) {
 	h.Release()
 	e.receiving.Lock()
@@ -67,8 +67,8 @@ func (e *Endpoint) Recv(h *Held, most int) {
 	e.taking = false
 }
 
-// Pending reports whether received frames may be unprocessed: they wait for Recv, or Recv has
-// returned some and has not been called again to find no more.
+// Pending reports whether received frames may be unprocessed: frames wait for Recv, or Recv
+// returned frames and no later Recv has found none.
 func (e *Endpoint) Pending() bool {
 	e.receiving.Lock()
 	defer e.receiving.Unlock()
@@ -103,7 +103,8 @@ func (h *Held) take(s *socket, q *queue, most int) bool {
 	return true
 }
 
-// pieces returns the number of entries of the next frame, 0 if its last one is not ready.
+// pieces returns the number of ring entries of the next frame, 0 if its last entry is not ready.
+// ready is the number of ready entries.
 func pieces(s *socket, ready int) int {
 	for i := range ready {
 		if s.rxDesc[s.rx.peek(i)].Options&unix.XDP_PKT_CONTD == 0 {
@@ -113,7 +114,8 @@ func pieces(s *socket, ready int) int {
 	return 0
 }
 
-// frame takes the n entries of a frame from the ring, and returns the frame in one piece.
+// frame takes the n entries of a frame from the receive ring of s, and returns the frame in one
+// piece.
 func (l *loan) frame(s *socket, mem []byte, n int) []byte {
 	first := len(l.chunks)
 	d := s.rxDesc[s.rx.get()]

@@ -2,7 +2,7 @@ package xsk
 
 import "sync/atomic"
 
-// A ring is shared with the kernel: an array of entries, and an index for each side. Indexes
+// A ring is an array of entries that we share with the kernel, with an index for each side. Indexes
 // wrap at 2^32 and are masked to the ring size, a power of two, to find an entry. The writer
 // publishes entries by storing its index; the reader frees them by storing its own.
 //
@@ -27,7 +27,7 @@ func (r *producer) room(want int) int {
 	return int(size - (r.next - r.seen))
 }
 
-// put returns the index of the next entry to write. There must be a free one.
+// put returns the index of the next entry to write. There must be a free entry.
 func (r *producer) put() uint32 {
 	at := r.next & r.mask
 	r.next++
@@ -60,7 +60,7 @@ func (r *consumer) ready(want int) int {
 	return int(r.seen - r.next)
 }
 
-// get returns the index of the next entry to read. One must be ready.
+// get returns the index of the next entry to read. An entry must be ready.
 func (r *consumer) get() uint32 {
 	at := r.next & r.mask
 	r.next++

@@ -59,9 +59,9 @@ func (l *Lane) Put(n int) []byte {
 	return q.mem[at : at+n : at+q.slotLen]
 }
 
-// Flush passes the frames put so far to the kernel and, in copy mode, waits until it has taken
-// all of them. calls is the number of system calls. After an error of the kernel, some entries
-// remain in the ring, and the kernel takes them later or never.
+// Flush passes the frames put so far to the kernel and, in copy mode, waits until it has taken all
+// of them. calls is the number of system calls. After an error of the kernel, some frames remain in
+// the ring, and the kernel takes them later or never.
 func (l *Lane) Flush() (calls int, err error) {
 	s := l.socket
 	s.tx.publish()
@@ -103,9 +103,9 @@ func (l *Lane) Flush() (calls int, err error) {
 	return calls, nil
 }
 
-// Pauses of Wait increase from minWait to maxWait: the kernel does not report
-// everything that frees space, and polling without a pause takes the processor from the work
-// that frees it.
+// The pauses of Wait increase from minWait to maxWait. The kernel does not report every event that
+// frees space, and polling without a pause would take processor time from the work that frees
+// space.
 const (
 	minWait = 20 * time.Microsecond
 	maxWait = time.Millisecond

@@ -111,7 +111,7 @@ func (s *socket) dropped() uint64 {
 }
 
 // kick makes the kernel process the send ring. kick and wake do not block, so they bypass the
-// scheduler (RawSyscall): it would hand the P to another thread if a call took longer than 20
+// scheduler (RawSyscall), which would hand the P to another thread if a call took longer than 20
 // µs.
 func (s *socket) kick() unix.Errno {
 	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(s.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
@@ -123,8 +123,8 @@ func (s *socket) wake() {
 	_, _, _ = unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(s.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
 }
 
-// getsockopt reads a socket option into value, whose size may differ from that of the kernel's
-// version.
+// getsockopt reads a socket option into value, whose size may differ from the size of the kernel's
+// structure.
 func getsockopt[T any](fd, option int, value *T) error {
 	size := uint32(unsafe.Sizeof(*value))
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_XDP, uintptr(option),

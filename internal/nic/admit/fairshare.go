@@ -2,12 +2,13 @@ package admit
 
 import "net/netip"
 
-// FairShare decides which datagrams a queue pair accepts when it is short of receives. Half of
-// the receives are open to any sender. Beyond that, a sender may have its share, that half
-// divided by the number of senders, unread. So a sender that sends more than is read loses its
-// own datagrams and not those of others. It is not safe for concurrent use.
+// FairShare decides which datagrams a queue pair accepts when it is short of receives. While fewer
+// than half of the receives are in use, it accepts datagrams of any sender. Beyond that, it accepts
+// a datagram only if its sender has fewer unread datagrams than that half divided by the number of
+// senders with unread datagrams, or none. So a sender that sends faster than its datagrams are read
+// loses its own datagrams, not those of others. FairShare is not safe for concurrent use.
 type FairShare struct {
-	half   int
+	half   int                // half of the receives, at least 1
 	unread int                // datagrams accepted and not read yet
 	of     map[netip.Addr]int // unread datagrams by sender; no entry is 0
 }
@@ -17,7 +18,7 @@ func NewFairShare(receives int) *FairShare {
 	return &FairShare{half: max(receives/2, 1), of: map[netip.Addr]int{}}
 }
 
-// Admits reports whether the sender may have one more unread datagram.
+// Admits reports whether to accept another datagram of src.
 func (s *FairShare) Admits(src netip.Addr) bool {
 	if s.unread < s.half {
 		return true
@@ -25,13 +26,13 @@ func (s *FairShare) Admits(src netip.Addr) bool {
 	return s.of[src] < max(s.half/len(s.of), 1)
 }
 
-// Take counts an accepted datagram of the sender.
+// Take counts an accepted datagram of src.
 func (s *FairShare) Take(src netip.Addr) {
 	s.unread++
 	s.of[src]++
 }
 
-// Read counts a datagram of the sender that was read.
+// Read counts a datagram of src that was read.
 func (s *FairShare) Read(src netip.Addr) {
 	n := s.of[src]
 	if n == 0 {

@@ -19,7 +19,7 @@ func NewHosts(prefixes []netip.Prefix) (h Hosts) {
 		h = append(h, addressRange{p.Masked().Addr(), lastOf(p)})
 	}
 	slices.SortFunc(h, func(x, y addressRange) int {
-		return cmp.Or(x.first.Compare(y.first), y.last.Compare(x.last)) // the longer first
+		return cmp.Or(x.first.Compare(y.first), y.last.Compare(x.last)) // longer ranges first
 	})
 	merged := h[:0]
 	for _, r := range h {

@@ -1,5 +1,5 @@
-// Package crossing implements the queue of loopback frames from the shards of a device to one of
-// them.
+// Package crossing implements the queue in which one shard of a device receives loopback frames
+// from the other shards.
 package crossing
 
 import (
@@ -10,9 +10,9 @@ import (
 	"github.com/gorxe/gorxe/packet"
 )
 
-// Queue holds the frames from queue pairs of other shards to those of one shard until the latter
-// receives them. Frames are copied, because a frame borrows memory of the sender, whose lock the
-// receiver does not hold. The zero value is an empty queue.
+// Queue holds the frames that queue pairs of other shards have sent to queue pairs of one shard,
+// until this shard receives them. Frames are copied, because a frame borrows memory of the sender,
+// and the receiver does not hold the sender's lock. The zero value is an empty queue.
 type Queue struct {
 	mu      sync.Mutex
 	waiting Frames // guarded by mu
@@ -29,20 +29,21 @@ type Frames struct {
 type Frame struct {
 	From       bth.QPN    // queue pair that sent it
 	Src        netip.Addr // address that it was sent from
-	To         int        // entry of the GID table with the destination address
-	begin, end int        // header and payload in the data of the list
+	To         int        // index of the destination address in the GID table
+	begin, end int        // position of header and payload in Frames.data
 }
 
 const (
-	// Limit is the maximum size of the frames in a queue, in bytes. A queue may keep twice as
-	// much memory.
+	// Limit is the maximum size of the frames in a queue, in bytes. A queue may keep twice as much
+	// memory, for the waiting and the taken frames.
 	Limit = 4 << 20
 	// copyAlign is the alignment, in bytes, at which long copies of payload are fast.
 	copyAlign = 16
 )
 
-// Put appends a copy of f without padding and ICRC. It returns false if there is no space: the
-// frame is lost, as on a socket whose buffer is full. Any goroutine may call it.
+// Put appends a copy of f without padding and ICRC; from, src and to are as in [Frame]. It returns
+// false if there is no space: the frame is lost, as on a socket whose buffer is full. Any goroutine
+// may call it.
 func (q *Queue) Put(f *packet.Frame, from bth.QPN, src netip.Addr, to int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -62,6 +63,7 @@ func (q *Queue) Put(f *packet.Frame, from bth.QPN, src netip.Addr, to int) bool 
 	return true
 }
 
+// gap has the bytes that Put inserts before a header to align the payload.
 var gap [copyAlign]byte
 
 // Take returns the waiting frames, which remain valid until the next Take. Only one goroutine at

@@ -46,26 +46,26 @@ type Agent struct {
 	mu      sync.Mutex
 	manager *cm.Manager // guarded by mu
 	unsent  uint64      // MADs that could not be posted; guarded by mu
-	foreign uint64      // datagrams that were not sent by a queue pair 1; guarded by mu
+	foreign uint64      // dropped datagrams: not from a queue pair 1, or not answerable; guarded by mu
 	wr      qp.SendWR   // scratch; guarded by mu
 	out     cm.Outgoing // scratch; guarded by mu
 
-	lastUnsent transport.Time // time of the last log message about them, 0: never; guarded by mu
+	lastUnsent transport.Time // time of the latest log message about unsent MADs, 0: never; guarded by mu
 
 	arrived arrivals
 	kick    signal.Signal // wakes the goroutine that serves timeouts and events
-	taken   signal.Signal // wakes the receiving goroutine: events were taken
+	taken   signal.Signal // wakes the receiving goroutine: the program has taken an event
 }
 
 // maxEvents is the maximum number of events that wait for the program. While there are more, the
-// agent does not read queue pair 1, and messages that find no receive are dropped and counted: a
-// peer that repeatedly requests connections and gives up leaves events behind, but no half-open
-// connections that a limit could count.
+// agent does not read queue pair 1, and messages that find no receive are dropped and counted. The
+// limit on half-open connections does not replace this one: a peer that repeatedly requests
+// connections and gives up causes events but leaves no half-open connections.
 const maxEvents = 4096
 
 const (
 	// gsiDepth is the number of MADs that can wait for the receiving goroutine (see
-	// [nic.QP.ShareReceives]), half of it if all come from one peer.
+	// [nic.QP.ShareReceives]), or half as many if all come from one peer.
 	gsiDepth = 1024
 	// gsiSendDepth is the number of MADs that can wait to be sent.
 	gsiSendDepth = 512
@@ -73,11 +73,11 @@ const (
 	gsiBatch = 64
 )
 
-// gsiReads is the rate at which MADs are read: 5,000 per second and processor, and gsiDepth at
-// once. A REQ costs about 20 µs of processor time, including a rejection by the program, so a
-// flood takes a tenth of a processor. MADs beyond that find no receive and cost a tenth as much;
-// admit.FairShare drops those of the hosts that send most. A connection takes three MADs at each
-// end.
+// gsiReads is the rate at which MADs are read: 5,000 per second and processor, in bursts of up to
+// gsiDepth. A REQ costs about 20 µs of processor time, including a rejection by the program, so a
+// flood takes a tenth of a processor. MADs beyond this rate find no receive and cost a tenth as
+// much; admit.FairShare drops those of the hosts that send most. A connection takes three MADs at
+// each end.
 func gsiReads() pace.Rate {
 	return pace.Rate{Burst: gsiDepth, Interval: 200 * time.Microsecond / time.Duration(runtime.GOMAXPROCS(0))}
 }
@@ -202,7 +202,7 @@ func (g *Agent) repost(wcs []qp.WC) {
 		if wc.Opcode != qp.WCRecv || wc.Status == qp.WCWRFlushErr {
 			continue
 		}
-		// The header is the one that the device wrote on arrival.
+		// The device wrote this header on arrival.
 		if src, _, _, err := (*transport.GRH)(g.room(wc.WRID)).Origin(); err == nil {
 			senders[known] = src
 			known++
@@ -211,7 +211,7 @@ func (g *Agent) repost(wcs []qp.WC) {
 		n++
 	}
 	g.qp.ReceivesRead(senders[:known])
-	// It fails once the device closes, and then the next Wait fails too.
+	// PostRecv fails once the device closes, and then the next Wait fails too.
 	_, _ = g.qp.PostRecv(wrs[:n])
 }
 
@@ -261,7 +261,7 @@ func (g *Agent) serve() {
 	}
 }
 
-// next removes the oldest event and stores it in e.
+// next removes the oldest event and stores it in e; it returns false if there is none.
 func (g *Agent) next(e *cm.Event) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -303,19 +303,18 @@ func (g *Agent) Conns() []cm.ConnInfo {
 	return list
 }
 
-// Now returns the time on the clock of the results of Conns.
+// Now returns the current time on the clock of [cm.ConnInfo] times.
 func (g *Agent) Now() cm.Time { return g.now() }
 
 func (g *Agent) now() cm.Time { return cm.Time(g.dev.Now()) }
 
-// done sends the manager's messages and wakes the other goroutine for timeouts and events. g.mu
-// is held.
+// done sends the manager's messages and wakes serve for timeouts and events. g.mu is held.
 func (g *Agent) done() {
 	g.send()
 	g.kick.Wake()
 }
 
-// send posts the manager's MADs. One that cannot be posted is lost like any other datagram.
+// send posts the manager's MADs. A MAD that cannot be posted is lost, as any datagram can be.
 func (g *Agent) send() {
 	for g.manager.NextSend(&g.out) {
 		ah, err := g.dev.CreateAH(g.pd,
@@ -333,8 +332,8 @@ func (g *Agent) send() {
 	}
 }
 
-// lost records a message that was not sent. It logs at most one per logInterval, because peers
-// choose the addresses that messages are sent to. g.mu is held.
+// lost records a message that was not sent. It logs at most one message per logInterval, because
+// peers choose the addresses that messages are sent to. g.mu is held.
 func (g *Agent) lost(err error) {
 	g.unsent++
 	if now := g.dev.Now(); g.lastUnsent == 0 || now-g.lastUnsent >= logInterval {

@@ -16,20 +16,21 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// firstProbe is the delay after which a host that has not answered a request is probed for a
-// RoCEv2 listener. Each further delay is twice as long, because hosts limit the rate of ICMP
-// errors (RFC 1812, 4.3.2.8), which may also be lost.
+// firstProbe is the delay after which a host that has not answered a request is probed for a RoCEv2
+// listener. The probe is repeated, because it or the ICMP error may be lost: first after the same
+// delay, then at doubling intervals, because hosts limit the rate of ICMP errors (RFC 1812,
+// 4.3.2.8).
 const firstProbe = 200 * time.Millisecond
 
 // NothingListens waits until remote reports by ICMP that UDP port 4791 is closed, and returns
 // true. It returns false when ctx is done, or if it cannot probe. d counts the probes that were
 // sent.
 //
-// A probe is a datagram to queue pair 1 that every RoCEv2 listener accepts, including hardware:
-// an RTU for no connection, which is not answered. It has a random transaction ID, and only an
-// ICMP error that quotes the ID is accepted. If a host quotes too little of the datagram to
-// include it, the request waits for its own timeout. The probe works for every kind of link,
-// because it has a socket of its own.
+// A probe is a datagram to queue pair 1 that every RoCEv2 listener accepts, including hardware: an
+// RTU for no connection, which is not answered. It has a random transaction ID, and only an ICMP
+// error that quotes the ID is accepted. If a host quotes too little of the datagram to include the
+// ID, the request waits for its own timeout. The probe works for every kind of link, because it is
+// not sent by a link but from a separate socket.
 func NothingListens(ctx context.Context, d *nic.Device, local, remote netip.Addr) bool {
 	timer := time.NewTimer(firstProbe)
 	defer timer.Stop()
@@ -55,8 +56,8 @@ func NothingListens(ctx context.Context, d *nic.Device, local, remote netip.Addr
 		done <- refused
 	}()
 	for wait := firstProbe; ; wait *= 2 {
-		// If it cannot be sent now, for example while the neighbour is being resolved, it may be
-		// sent later.
+		// A probe that cannot be sent now, for example while the neighbour is being resolved, is
+		// tried again.
 		if probe.Send(datagram) == nil {
 			d.CountPortProbe()
 		}
@@ -80,7 +81,7 @@ func probePacket(local, remote netip.Addr, srcPort uint16) []byte {
 	_, _ = rand.Read(tid[:])
 	m := mad.Message{Attribute: mad.AttrRTU, TransactionID: binary.NativeEndian.Uint64(tid[:])}
 	var b [mad.Len]byte
-	// Encode fails for values that do not fit their fields; an RTU has none.
+	// Encode fails for values that do not fit their fields; an RTU has no such values.
 	_ = m.Encode(&b)
 	p := bth.Packet{
 		Opcode: bth.UDSendOnly, PKey: 0xffff, DestQP: bth.GSI, DETH: bth.DETH{QKey: transport.GSIQKey, SrcQP: bth.GSI},

@@ -22,11 +22,11 @@ import (
 type Config struct {
 	Device  string                                     // interface or address to follow
 	Open    func(addr netip.Addr) (packet.Link, error) // opens a link on an address of the host
-	Removed func(addr netip.Addr)                      // called when a link is closed
+	Removed func(addr netip.Addr)                      // called before the link of an address is closed
 	Wrap    func(packet.Link) packet.Link              // decorates each link; nil: no decoration
-	Admit   func(netip.Addr) bool                      // nil admits all addresses
-	NetDev  func(name string)                          // reports the name of the interface, "" if none
-	LeftOut func(why []error)                          // reports all reasons why addresses are unused
+	Admit   func(netip.Addr) bool                      // selects the addresses to use; nil: all
+	NetDev  func(name string)                          // receives the name of the interface, "" if there is none
+	LeftOut func(why []error)                          // receives the reasons why addresses are unused, one per address
 	Log     *slog.Logger
 }
 
@@ -41,23 +41,23 @@ type Follower struct {
 	netns  *netdev.Namespace
 
 	// Owned by the goroutine, and by New before it starts.
-	state netdev.State // last state of the host
-	links map[netip.Addr]*followed
-	retry bool          // the host is read again after wait even if nothing changes
-	wait  time.Duration // delay until then
+	state netdev.State             // last state of the host
+	links map[netip.Addr]*followed // links by address
+	retry bool                     // read the state of the host again after wait even without a notification
+	wait  time.Duration            // delay before the next retry
 
 	stop, stopped chan struct{}
 }
 
 // followed is a link that the follower has opened.
 type followed struct {
-	index int         // in the GID table
+	index int         // index in the GID table
 	link  packet.Link // without decorators
-	mtu   int         // of the interface
+	mtu   int         // MTU of the interface when it was last passed to the link
 }
 
-// If an address could not be used for a reason whose end no kernel message reports, it is tried
-// again after firstWait, and then at doubling intervals up to longestWait.
+// An address that could not be used is tried again after firstWait, and then at doubling intervals
+// up to longestWait, unless the kernel reports when the reason ends.
 const (
 	firstWait   = 50 * time.Millisecond
 	longestWait = 10 * time.Second
@@ -157,14 +157,14 @@ func (f *Follower) Close() {
 }
 
 // End ends the goroutine and releases the Follower's resources. The engine must be closed before,
-// so that calls of it by the goroutine return.
+// so that the goroutine's calls on it return.
 func (f *Follower) End() {
 	close(f.stop)
 	<-f.stopped
 	f.Close()
 }
 
-// readHost returns the state of the interface with the admitted addresses.
+// readHost returns the state of the interface, with only the admitted addresses.
 func (f *Follower) readHost() (netdev.State, error) {
 	state, err := f.watch.Look()
 	if f.cfg.Admit != nil {
@@ -222,8 +222,7 @@ func (f *Follower) update() {
 // errDown means that the interface is down.
 var errDown = errors.New("its interface is down")
 
-// refusal returns the reason for which an address of the interface cannot be used now, otherwise
-// nil.
+// refusal returns the reason why an address of the interface cannot be used now, nil if it can.
 func (f *Follower) refusal(a *netdev.Addr) error {
 	switch {
 	case !f.state.SetUp:
@@ -240,7 +239,7 @@ func (f *Follower) tooSmall() error {
 	return fmt.Errorf("the MTU of %s is %d bytes, which no path MTU fits", f.state.Name, f.state.MTU)
 }
 
-// lost returns the reason for which an address in use cannot be used any longer, otherwise nil.
+// lost returns the reason why an address in use cannot be used any longer, nil if it can.
 // Connections over a deprecated address remain (RFC 4862, 5.5.4).
 func (f *Follower) lost(addr netip.Addr) error {
 	for _, a := range f.state.Addrs {
@@ -295,7 +294,7 @@ func (f *Follower) add(addr netip.Addr) error {
 	return nil
 }
 
-// resize passes the MTU of the interface to a link if it has changed.
+// resize passes the MTU of the interface to a link if the MTU has changed.
 func (f *Follower) resize(addr netip.Addr, l *followed) {
 	r, ok := l.link.(packet.Resizable)
 	if !ok || l.mtu == f.state.MTU {

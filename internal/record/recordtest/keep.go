@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/internal/record"
 )
 
-// kept is the number of bytes of a test's latest packets to keep.
+// kept is the maximum number of bytes of packets to keep for a test.
 const kept = 1 << 20
 
 // Keep returns a Recent for the packets of a test. If the test fails, Keep writes them to a file
@@ -25,7 +25,8 @@ func Keep(t testing.TB) *record.Recent {
 	return r
 }
 
-// leave writes a file and returns its name, or the text of an error.
+// leave writes the packets to a temporary file and returns the name of the file, or the text of an
+// error.
 func leave(test string, r *record.Recent) string {
 	f, err := os.CreateTemp("", "gorxe-"+strings.Map(letter, test)+"-*.pcapng")
 	if err != nil {

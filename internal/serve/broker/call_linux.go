@@ -11,12 +11,12 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// A call is one call of a program in progress. It is the [Caller] for its object.
+// A call is one call of a program in progress. It is the [Caller] that [Object.Call] gets.
 type call struct {
 	session *session
 	number  uint32
-	object  uint32
-	process uint32 // process that makes the call
+	object  uint32 // number of the object
+	process uint32 // number of the process that makes the call
 	ctx     context.Context
 	stop    func()     // cancels ctx
 	answers chan frame // answers to questions; capacity 1
@@ -40,7 +40,8 @@ func (x *call) run(o *object, what Call) {
 	c.send(&frame{kind: kindReply, call: x.number, errno: errnoOf(err), arg: uint64(result)})
 }
 
-// ask sends a question to the client and waits for an answer of kind want.
+// ask sends a question to the client, with the descriptors files, and waits for an answer of kind
+// want.
 func (x *call) ask(f *frame, want kind, files ...int) (frame, error) {
 	c := x.session
 	c.mu.Lock()
@@ -92,7 +93,7 @@ func (x *call) Install(f *os.File, o any) (int, error) {
 		_, there := c.objects[number]
 		delete(c.objects, number)
 		c.mu.Unlock()
-		if there { // otherwise its owner has ended and has returned it
+		if there { // otherwise the owner has ended, and forget has released the unit
 			c.server.quota.release(Installed, c.from.uid, &c.counts)
 		}
 	}
@@ -111,6 +112,8 @@ func (c *session) enter(o *object) (uint32, error) {
 	return n, nil
 }
 
+// install lets the client install f as the object with a number, and returns the descriptor of the
+// program.
 func (x *call) install(f *os.File, number uint32) (fd int, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

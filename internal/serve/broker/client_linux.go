@@ -14,19 +14,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handshake is the timeout of the first answer of the server, and of each message that it must
-// read.
+// handshake is the timeout for the first answer of the server, and for the server to read each
+// message.
 const handshake = 10 * time.Second
 
 // A Thread is a thread of a program whose call a [Client] forwards. Goroutines of the client call
 // its methods.
 type Thread interface {
-	// Install gives the program a duplicate of f and returns its descriptor number there. Find
-	// must return object for every duplicate of it.
+	// Install gives the program a duplicate of f and returns its descriptor number there. From then
+	// on, Find must return object for this descriptor and its duplicates.
 	Install(f *os.File, object uint32, closeOnExec bool) (fd int, err error)
 	// Find returns the object of the program's descriptor fd, 0 if there is none.
 	Find(fd int32) (object uint32)
-	// Answer ends the call with errno if it is not 0, else with the result. It is called once,
+	// Answer ends the call: with errno if errno is not 0, else with the result. It is called once,
 	// and must not block.
 	Answer(result int64, errno unix.Errno)
 }
@@ -203,7 +203,7 @@ func (c *Client) next(e Events) error {
 			closeAll(files)
 			return fmt.Errorf("broker: %v of unknown call %d", f.kind, f.call)
 		}
-		// It may take long, and the answers to other calls follow.
+		// The thread may take long, which must not delay the answers to other calls.
 		if f.kind == kindFind {
 			go c.find(t, f.call, f.arg)
 		} else {
@@ -266,8 +266,8 @@ func (c *Client) install(t Thread, f frame, file *os.File) {
 	c.send(a)
 }
 
-// send sends a message. An error ends the connection. If the server has closed it, the receiver
-// notices that.
+// send sends a message. An error ends the connection. If the server has closed the connection, the
+// receiver notices that.
 func (c *Client) send(f *frame, files ...int) {
 	err := c.link.send(f, files...)
 	if err == nil || errors.Is(err, io.EOF) || isClosed(err) {
@@ -289,9 +289,10 @@ func (c *Client) number() uint32 {
 	}
 }
 
-// Open opens a device file for a process, which the client numbers from 1. dir is the directory
-// of the process in /proc; mem and maps are files in it, opened while the caller was waiting. The
-// client keeps its descriptors. The result is the file for the program.
+// Open opens a device file for a process, whose number the caller chooses from 1 up. dir is the
+// directory of the process in /proc; mem and maps are files in it, opened while the thread of the
+// program was waiting. Open does not close these files. It returns the file for the program and the
+// number of the object.
 func (c *Client) Open(process uint32, file File, dir, mem, maps *os.File) (*os.File, uint32, error) {
 	answer := make(chan opened, 1)
 	c.mu.Lock()
@@ -342,8 +343,8 @@ func (c *Client) Call(object, process uint32, what Call, t Thread) (interrupt fu
 }
 
 // Exec reports that a process is about to execute another program. It returns when the server no
-// longer copies the memory of the process by its PID, or when the connection has ended. The error
-// is that of a server that is too busy.
+// longer copies the memory of the process by its PID, or when the connection has ended. It returns
+// an error only if the server has too many calls in progress.
 func (c *Client) Exec(process uint32) error {
 	if errno := <-c.exec(process); errno != 0 && errno != unix.EIO {
 		return errno
@@ -364,7 +365,7 @@ func (c *Client) Ping(timeout time.Duration) {
 	}
 }
 
-// exec sends EXEC. The answer is EIO if the connection has ended.
+// exec sends EXEC and returns a channel that receives the answer.
 func (c *Client) exec(process uint32) execution {
 	answer := make(execution, 1)
 	c.mu.Lock()

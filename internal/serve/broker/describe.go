@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// A Description holds what programs can learn of a device without opening it. Its methods are
-// those of [verbs.Device] that return the same.
+// A Description holds what programs can learn of a device without opening it. Its methods return
+// the same as the methods of [verbs.Device] with these names.
 type Description struct {
 	DeviceName string
 	Interface  string
@@ -26,10 +26,10 @@ func Describe(d *verbs.Device) Description {
 // Attr returns the attributes of the device.
 func (d *Description) Attr() verbs.DeviceAttr { return d.DeviceAttr }
 
-// PortAttr returns the attributes of its port.
+// PortAttr returns the attributes of the device's port.
 func (d *Description) PortAttr() verbs.PortAttr { return d.Port }
 
-// GIDs returns the entries of its GID table.
+// GIDs returns the entries of the device's GID table.
 func (d *Description) GIDs() []verbs.GIDEntry { return d.GIDTable }
 
 // is reports whether name names the device: its own name, that of its interface, one of its
@@ -51,7 +51,8 @@ type hello struct {
 	Request
 }
 
-// encode returns the data of a message. JSON can represent all values of the types.
+// encode returns v as the data of a message. JSON can represent all values of the types that are
+// passed.
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -84,8 +84,8 @@ const (
 // A rule defines the contents of a kind of message.
 type rule struct {
 	name               string
-	fromServer         bool
-	fields             field
+	fromServer         bool   // the server sends it, not the client
+	fields             field  // fields that may be other than 0
 	flags              uint16 // permitted flags
 	minData, maxData   int
 	minFiles, maxFiles int

@@ -40,7 +40,7 @@ type Bound struct{ Client, User, All int }
 type Limits [numResources]Bound
 
 // DefaultLimits returns limits for a process with the given limit of open descriptors
-// (RLIMIT_NOFILE). Programs of all clients use at most three quarters of them.
+// (RLIMIT_NOFILE). All clients together use at most three quarters of these descriptors.
 func DefaultLimits(descriptors uint64) Limits {
 	l := Limits{
 		Clients:   {1, 64, 256},
@@ -81,7 +81,7 @@ type quota struct {
 
 func newQuota(l Limits) *quota { return &quota{limits: l, users: map[uint32]*counts{}} }
 
-// acquire acquires one unit of a resource for a client of a user; client holds the client's counts.
+// acquire acquires one unit of a resource for a client of a user. client holds the client's counts.
 // The error wraps the error number for the program.
 func (q *quota) acquire(r Resource, user uint32, client *counts) error {
 	q.mu.Lock()

@@ -67,8 +67,9 @@ func (l *link) send(f *frame, files ...int) error {
 	return nil
 }
 
-// receive waits for a message. Its data are valid until the next call; the caller owns its
-// descriptors. After an error there are none. io.EOF is the end of the connection.
+// receive waits for a message. The data of the message are valid until the next call; the caller
+// owns the descriptors. With an error, receive returns no descriptors. The error is io.EOF at the
+// end of the connection.
 func (l *link) receive() (frame, []int, error) {
 	n, oobn, flags, _, err := l.conn.ReadMsgUnix(l.in, l.oob)
 	if errors.Is(err, unix.ECONNRESET) {
@@ -98,7 +99,8 @@ func (l *link) receive() (frame, []int, error) {
 	return f, files, nil
 }
 
-// descriptors returns the descriptors in the control messages of oob, also with an error.
+// descriptors returns the descriptors in the control messages of oob. With an error, it returns
+// those found.
 func descriptors(oob []byte) (files []int, err error) {
 	all, err := unix.ParseSocketControlMessage(oob)
 	for i := range all {

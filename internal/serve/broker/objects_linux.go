@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An object is what a client can refer to by number: an open device file, or a file that a call
-// on one installed.
+// An object is what a client can refer to by number: an open device file, or a file that a call on
+// a device file has installed.
 type object struct {
 	value  any    // Object of an open device file, or the installed value
 	opened Object // nil for an installed file
-	// released reports that RELEASE was received; guarded by the session's mu.
+	// released is true once RELEASE was received or open has failed; guarded by the session's mu.
 	released bool
-	owner    uint32 // device file on which it was installed; 0 for device files
+	owner    uint32 // number of the device file whose call installed it; 0 for device files
 
 	// Of device files:
-	process uint32 // process that opened it
+	process uint32 // number of the process that opened it
 	of      *process
 	space   *space
 	program string // for display; see [CallerMemory]
@@ -33,7 +33,7 @@ func (c *session) open(f *frame, files []int) {
 		c.send(&frame{kind: kindReply, call: f.call, errno: errnoOf(err)})
 		return
 	}
-	own := -1 // a duplicate, because sending may block and use holds a lock of the file
+	own := -1 // a duplicate: sending may block, and Program calls its argument with a lock of the file held
 	err = o.Program(func(fd int) (err error) {
 		own, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		return err
@@ -62,7 +62,8 @@ func (c *session) openFile(f *frame, files []int) (number uint32, _ Object, err 
 	number = c.number()
 	c.mu.Unlock()
 	s, p, err := c.openSpace(f.process, files, func() {
-		// Before the client is notified, because it may then open another.
+		// Release the unit before the client is notified, because the client may then open another
+		// device file.
 		quota.release(Contexts, c.from.uid, &c.counts)
 		c.forget(number)
 	})

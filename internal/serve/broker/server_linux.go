@@ -27,12 +27,12 @@ type Config struct {
 	// Patience is the timeout of a client's first message, of reading a message, and of answering
 	// a question; 0 means 10 s.
 	Patience time.Duration
-	// Idle is how long the server may have no client before it calls OnIdle, once; 0 means
-	// forever. From then on it accepts no client. The first client has at least Patience to
-	// connect.
+	// Idle is how long the server may have no client before it calls OnIdle, once; 0 means forever.
+	// From then on the server accepts no client. The first client has at least Patience to connect.
 	Idle   time.Duration
 	OnIdle func()
-	// After calls f in its own goroutine after d, unless it is stopped; nil means time.AfterFunc.
+	// After calls f in its own goroutine after d, unless stop is called before; nil means
+	// time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
 
@@ -142,7 +142,7 @@ func senderOf(conn *net.UnixConn) (from sender, err error) {
 	return sender{cred.Uid}, nil
 }
 
-// enter adds a client, unless the server is closed.
+// enter adds a client. It returns false if the server is closed.
 func (s *Server) enter(c *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

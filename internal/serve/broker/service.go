@@ -38,8 +38,8 @@ type CallerMemory interface {
 type Object interface {
 	// Program calls use with the descriptor of which the program is to get a duplicate.
 	Program(use func(fd int) error) error
-	// Call answers a call. It may block until ctx ends, when the call is interrupted or its
-	// program has ended. The error wraps a [uapi.Errno].
+	// Call answers a call. It may block until ctx ends: when the caller has a signal or has ended,
+	// or when the client disconnects. The error wraps a [uapi.Errno].
 	Call(ctx context.Context, from Caller, c Call) (result int64, err error)
 	// Drop reports that the process that opened the file has ended. Other processes may still
 	// have its descriptor.
@@ -57,7 +57,7 @@ type Call struct {
 	Cmd      uint32 // command of an ioctl
 	Arg      uint64 // argument of an ioctl; address of the written data
 	Data     []byte // first bytes of the written data, up to [MaxWrite]
-	Size     uint64 // number of bytes that the program writes
+	Size     uint64 // number of bytes that the program asks to write; may exceed len(Data)
 }
 
 // A Caller is the thread of a program whose call is answered; see [uverbs.Caller].

@@ -12,12 +12,12 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// A session is a connection of a server, from its start to its end.
+// A session serves one client of a server, until the connection ends.
 type session struct {
 	server *Server
 	link   *link
 	from   sender
-	counts counts        // guarded by the quota's mu
+	counts counts        // of the client; guarded by the quota's mu
 	over   chan struct{} // closed when the connection has ended
 	news   chan struct{} // capacity 1: the description has changed
 
@@ -34,8 +34,8 @@ type session struct {
 	calls     map[uint32]*call    // in progress, by the client's numbers
 }
 
-// run serves the client until its connection ends, and then ends all its objects. The error is
-// that of a client that violated a rule.
+// run serves the client until its connection ends, and then ends all its objects. The error is nil
+// if the connection was closed, and not nil if the client violated a rule.
 func (c *session) run() error {
 	err := c.greet()
 	for err == nil {
@@ -204,8 +204,8 @@ func (c *session) exit(process uint32) {
 	}
 }
 
-// exec answers EXEC when direct copies of the memory of the process have ended. The process can
-// delay their end.
+// exec answers EXEC when the copies of the process's memory by PID have ended. The process can
+// delay that.
 func (c *session) exec(f *frame) {
 	if err := c.server.quota.acquire(Calls, c.from.uid, &c.counts); err != nil {
 		c.send(&frame{kind: kindReply, call: f.call, errno: errnoOf(err)})
@@ -311,7 +311,8 @@ func (c *session) begin(f *frame) error {
 	return nil
 }
 
-// enterCall adds a new call on an object. It returns nil for a number that is in use.
+// enterCall adds a new call on an object. It returns nil, without an error, if the number of the
+// call is in use.
 func (c *session) enterCall(f *frame) (*call, *object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 
 // process is the state of a process with open device files.
 type process struct {
-	users int // opens in progress and objects; guarded by the session's mu
+	users int // number of opens in progress and of objects; guarded by the session's mu
 	// atomics makes RDMA atomics through all contexts of the process atomic with respect to each
 	// other. It remains the same after execve: later contexts belong to another address space, to
 	// which sharing the lock does no harm.
@@ -35,7 +35,7 @@ func (c *session) hold(number uint32) (*process, error) {
 	return p, nil
 }
 
-// leave removes a user that hold added.
+// leave removes a user that hold added; the process is removed with its last user.
 func (c *session) leave(number uint32, p *process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,8 +61,8 @@ type space struct {
 	err   error // error of Close
 }
 
-// openSpace returns the memory that the descriptors of OPEN refer to, and the process with one
-// more user. ended is called when the memory is closed.
+// openSpace returns the memory that the descriptors of OPEN refer to, and the process with the
+// client's number, to which it adds a user. ended is called when the memory is closed.
 func (c *session) openSpace(number uint32, files []int, ended func()) (*space, *process, error) {
 	verified, err := verify(files, c.from)
 	if err != nil {

@@ -41,8 +41,8 @@ type program struct {
 // directory, which must be in a proc file system; the lookup crosses no mount and follows no
 // link. Below /proc, only the directories of processes and threads have an entry "mem".
 //
-// The file must belong to the sender, unless the sender is root: the kernel has then checked the
-// right to open it, and a user cannot pass on a descriptor that leaked from another user.
+// mem and maps must belong to the sender, unless the sender is root. So the kernel has checked that
+// the sender may open them, and a user cannot pass on a descriptor that leaked from another user.
 //
 // Calls on files of a FUSE file system may block for as long as its owner wants: the caller works
 // only for this sender.
@@ -79,8 +79,8 @@ func verify(files []int, from sender) (_ *program, err error) {
 
 // openOwn returns a pidfd of the process with the directory dir if pid is also its number in the
 // PID namespace of this process, else nil: /proc/PID must then be the same directory. The
-// directories are compared after pidfd_open(2): a process that has the PID then has had it since
-// before.
+// directories are compared after pidfd_open(2): if they are equal, the process still has the PID,
+// so the pidfd refers to this process.
 func openOwn(pid, dir int) *os.File {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

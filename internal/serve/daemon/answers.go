@@ -14,8 +14,9 @@ import (
 
 // Rate limits of requests for the metrics. Gathering them acquires the locks of the data path, so
 // one answer serves all requests within answerAge; each request costs about 50 µs in addition. A
-// request over the rate waits, as do later requests on its connection; all connections of a host
-// therefore wait at most 1.6 s, and those of all hosts together at most 0.32 s.
+// request over the rate waits, as do later requests on its connection. The number of connections is
+// limited, so a request waits at most 1.6 s because of its host's rate, and at most 0.32 s because
+// of that of all hosts.
 const answerAge = 100 * time.Millisecond
 
 var (
@@ -23,12 +24,12 @@ var (
 	allRequests  = pace.Rate{Burst: 200, Interval: 5 * time.Millisecond}
 )
 
-// maxRequestPaces exceeds the number of hosts whose buckets can be incomplete: a bucket is full
+// maxRequestPaces exceeds the number of hosts whose buckets can be less than full: a bucket is full
 // at most 3.6 s after a request; 920 requests are answered in that time, and 64 wait.
 const maxRequestPaces = 1024
 
-// requestPaces holds the bucket of all hosts together, and those of the hosts whose buckets are
-// incomplete.
+// requestPaces holds the bucket of all hosts together, and those of the hosts whose buckets are not
+// full.
 type requestPaces struct {
 	mu  sync.Mutex
 	all pace.Bucket                // guarded by mu

@@ -70,7 +70,7 @@ func (w *writer) Write(addr uint64, p []byte) error { return w.CallerMemory.Writ
 // NonBlocking implements [ucma.Caller].
 func (w *writer) NonBlocking() bool { return w.call.NonBlock }
 
-// OnInterrupt implements [ucma.Caller]. ctx ends with the call at the latest.
+// OnInterrupt implements [ucma.Caller]. interrupt ends with the call at the latest.
 func (w *writer) OnInterrupt(f func()) { context.AfterFunc(w.interrupt, f) }
 
 // Channel implements [ucma.Caller].

@@ -28,8 +28,8 @@ const (
 	draining = "draining"
 )
 
-// A Part is a service on the devices of a daemon, such as the built-in server. While it drains, the
-// devices disconnect their connections.
+// A Part is a service on the devices of a daemon, such as the built-in server. While parts drain,
+// the devices disconnect their connections.
 type Part interface {
 	// Start starts the part and returns; ctx ends when the daemon has drained. After an error the
 	// part must not leave anything behind.
@@ -188,7 +188,7 @@ func (d *Daemon) tell(state string) {
 	}
 }
 
-// drain ends connections and parts concurrently, within the time that the plan permits.
+// drain drains devices and parts concurrently, within the time that the plan permits.
 func (d *Daemon) drain(parts []Part) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.plan.Drain)
 	defer cancel()

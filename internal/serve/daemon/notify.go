@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// notify sends a state to the service manager if that requested it, as sd_notify(3): one datagram
-// to the Unix socket named by $NOTIFY_SOCKET, in which "@" means the zero byte of an abstract
-// address.
+// notify sends a state to the service manager, if the manager requested that, as sd_notify(3) does:
+// one datagram to the Unix socket named by $NOTIFY_SOCKET, in which "@" means the zero byte of an
+// abstract address.
 func notify(state string) error {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {

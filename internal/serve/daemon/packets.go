@@ -96,7 +96,7 @@ func (p *packets) stream(ctx context.Context, w io.Writer, peer netip.Addr) erro
 	return r.Close()
 }
 
-// failing is a writer that reports its first error by closing a channel. It must be used by one
+// failing is a writer that closes the channel failed at its first error. It must be used by one
 // goroutine.
 type failing struct {
 	io.Writer

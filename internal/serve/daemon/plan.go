@@ -35,7 +35,7 @@ type Plan struct {
 
 // Place is the network location of a device.
 type Place struct {
-	Addrs     []netip.Addr // its GIDs at present
+	Addrs     []netip.Addr // present addresses that become GIDs
 	Interface string
 	MTU       int   // of the interface
 	Missing   error // why there are no GIDs; the device waits for them

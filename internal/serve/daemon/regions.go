@@ -30,7 +30,7 @@ type exports struct {
 	listener *verbs.Listener
 }
 
-// Start opens the memories, and exports them on every device.
+// Start opens the memory of each region, and exports it on every device.
 func (p *Regions) Start(ctx context.Context, d *Daemon) error {
 	plan := d.Plan()
 	if len(plan.Regions) == 0 {
@@ -96,7 +96,7 @@ func (p *Regions) open(r *config.Region) (region.Export, error) {
 	return region.Export{Name: r.Name, Kind: r.Kind, Memory: m, Access: access, Peers: r.Peers}, nil
 }
 
-// Drain ends all connections and closes the memories.
+// Drain ends all connections and closes the memory of the regions.
 func (p *Regions) Drain(ctx context.Context) error {
 	p.mu.Lock()
 	all, memories := p.exports, p.memories

@@ -15,9 +15,9 @@ const (
 	// maxRpingClients is the maximum number of rping clients of a device at a time; each uses 64
 	// KiB.
 	maxRpingClients = 256
-	// maxRpingClientsOfHost is the maximum per host; the hosts of an IPv6 /64 have three quarters
-	// of all. A client has a place from its request on, but another may take it until the
-	// connection is established: see package quota.
+	// maxRpingClientsOfHost is the maximum per host. The hosts of an IPv6 /64 together have at most
+	// three quarters of maxRpingClients. A client has a place from its request on; until its
+	// connection is established, another client may take the place: see package quota.
 	maxRpingClientsOfHost = 64
 )
 
@@ -41,8 +41,9 @@ func newRpingClients() *rpingClients {
 	return &rpingClients{clients: quota.New(maxRpingClients, maxRpingClientsOfHost)}
 }
 
-// enter reserves a place for a client of host, nil if there is none; answered is then false if
-// the request should be ignored. giveUp is called if another client takes the place.
+// enter reserves a place for a client of host. Without a free place it returns nil, and answered
+// reports whether to reject the request; otherwise the caller ignores it. giveUp is called if
+// another client takes the place.
 func (p *rpingClients) enter(host netip.Addr, giveUp func()) (place *quota.Client, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +58,7 @@ func (p *rpingClients) enter(host netip.Addr, giveUp func()) (place *quota.Clien
 	return place, place != nil || !refusal.Soon && p.clients.MayAnswer(now)
 }
 
-// connected keeps the place of a connected client. It returns false if another client has it.
+// connected keeps the place of a connected client. It returns false if another client has taken it.
 func (p *rpingClients) connected(place *quota.Client) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,7 +20,7 @@ const (
 // boundedListener closes connections beyond the limits as soon as they are accepted.
 type boundedListener struct {
 	net.Listener
-	all, ofHost int
+	all, ofHost int // limits
 
 	mu    sync.Mutex
 	open  int                // guarded by mu
@@ -46,8 +46,8 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// hostOf returns the host of a connection: an address, or the first one of the IPv6 network that
-// one host can own.
+// hostOf returns the address that stands for the host of addr: addr itself, or the first address of
+// the IPv6 network that one host can own.
 func hostOf(addr netip.Addr) netip.Addr {
 	if n := quota.NetworkOf(addr); n.IsValid() {
 		return n.Addr

@@ -10,9 +10,9 @@ import (
 const loopback = "127.0.0.1"
 
 // suggest returns the interfaces or the address of the default devices: the interface of the
-// default route, because other hosts know the host by its address. Without a default route, every
-// interface that is up, is not the loopback and has an address; if there is none, the loopback
-// address.
+// default route, because other hosts usually know an address of this interface. Without a default
+// route, they are all interfaces that are up, have an address and are not the loopback; if there is
+// none, the loopback address.
 func suggest() []string {
 	ifs, err := net.Interfaces()
 	if err != nil {

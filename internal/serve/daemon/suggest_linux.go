@@ -8,8 +8,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// defaultRoutes returns the interfaces of the host's default routes, IPv4 before IPv6, in order
-// of preference.
+// defaultRoutes returns the interfaces of the host's default routes, IPv4 before IPv6, each in
+// order of preference.
 func defaultRoutes() (names []string) {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		routes, err := netlink.RouteList(nil, family)

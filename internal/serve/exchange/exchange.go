@@ -21,7 +21,7 @@ import (
 // Port is the default TCP port of ibv_*_pingpong and perftest.
 const Port = 18515
 
-// Role is the end of the TCP connection. In both tools it also determines which end sends first.
+// Role is the end of the TCP connection. It also determines which end sends first.
 type Role uint8
 
 // The two ends: the server listens, the client connects to a given host.

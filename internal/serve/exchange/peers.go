@@ -8,8 +8,8 @@ import (
 )
 
 // Peers is the rule for the GID that the other end of an exchange may use: it must be the address
-// of its TCP connection, which the handshake has proven. Otherwise a client could direct the
-// traffic of this end at a third host. An end on this host may use any address of this host.
+// of that end's TCP connection, which TCP's handshake has proven. Otherwise a client could direct
+// the traffic of this end at a third host. An end on this host may use any address of this host.
 type Peers struct {
 	// Foreign are the networks of addresses that an end may use although its TCP connection has
 	// another address: a host can use different addresses for TCP and RDMA.
@@ -45,7 +45,7 @@ func (e *PeerError) Error() string {
 }
 
 // Check returns a *PeerError unless the end whose TCP connection has the address tcp may use gid.
-// zone is the zone of the address from which packets are sent to gid, if that is link-local: the
+// zone is the zone of the address from which packets are sent to gid, if gid is link-local: the
 // same address belongs to different hosts on different links.
 func (p *Peers) Check(tcp netip.Addr, gid [16]byte, zone string) error {
 	tcp, a := tcp.Unmap(), scoped(netip.AddrFrom16(gid).Unmap(), zone)
@@ -91,9 +91,9 @@ func (p *Peers) own(a netip.Addr) bool {
 	return a.IsLoopback() || slices.ContainsFunc(p.Own, func(o HostAddr) bool { return o.Addr == a })
 }
 
-// broadcast reports whether a is the limited broadcast address, or the first or the last address
-// of a network of this host: Linux treats both as broadcast addresses, the first until version
-// 5.14.
+// broadcast reports whether a is the limited broadcast address, or the first or the last address of
+// a network of this host: Linux treats the last as a broadcast address, and until version 5.14 also
+// the first.
 func (p *Peers) broadcast(a netip.Addr) bool {
 	return a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) || slices.ContainsFunc(p.Own, func(h HostAddr) bool {
 		o := netip.PrefixFrom(h.Addr, h.Bits)
@@ -108,8 +108,8 @@ func (p *Peers) broadcast(a netip.Addr) bool {
 	})
 }
 
-// HostAddrs returns the addresses of this host that are not link-local, and the link-local ones
-// of the links with the given zones. It omits those that the system does not report.
+// HostAddrs returns the addresses of this host that are not link-local, and the link-local ones of
+// the links with the given zones. It omits addresses that the system does not report.
 func HostAddrs(zones ...string) (all []HostAddr) {
 	add := func(addrs []net.Addr, zone string) {
 		for _, a := range addrs {
@@ -135,8 +135,8 @@ func HostAddrs(zones ...string) (all []HostAddr) {
 	return all
 }
 
-// Address returns the IP address of one end of a TCP connection, with the zone if it is
-// link-local; the zero Addr for other connections.
+// Address returns the IP address of one end of a TCP connection, with the zone if it is link-local.
+// It returns the zero Addr for other connections.
 func Address(a net.Addr) netip.Addr {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {

@@ -21,8 +21,8 @@ import (
 // A Host presents one device to programs, and answers their calls: in this process, or by a
 // daemon. All methods are safe for concurrent use.
 type Host struct {
-	// remote answers the calls if a daemon owns the device; if it is nil, server and the fields
-	// after it are used.
+	// remote forwards the calls if a daemon owns the device. If remote is nil, server and cm answer
+	// them.
 	remote *remote
 	log    *slog.Logger
 	server *uverbs.Server
@@ -31,9 +31,9 @@ type Host struct {
 
 	mu        sync.Mutex                   // guards the following fields
 	opens     map[*uverbs.Context]*open    // until the context is closed
-	processes map[trap.ProcID]*process     // running processes that have opened the device, or are opening it
+	processes map[trap.ProcID]*process     // running processes that have opened a device file, or are opening one
 	channels  map[trap.Inode]*ucma.Channel // of rdma_cm, by the inodes of their files
-	cmOpen    int                          // channels of rdma_cm, including those without a file yet
+	cmOpen    int                          // number of channels of rdma_cm, including those without a file yet
 }
 
 // NewHost returns a host for dev, which programs see under the given name. The name must start
@@ -184,7 +184,7 @@ func (h *handler) Exit(id trap.ProcID) {
 	delete(h.processes, id)
 	h.mu.Unlock()
 	for _, c := range contexts {
-		_ = c.File().Drop() // from then on it ends with its last descriptor
+		_ = c.File().Drop() // from then on the context ends with its last descriptor
 	}
 }
 

@@ -12,14 +12,15 @@ import (
 // Limits of channels of rdma_cm, each of which uses one descriptor of this process. Package
 // uverbs has the limits of verbs.
 const (
-	// Each also uses one descriptor of the program, which is usually limited to 1024. librdmacm
-	// opens one for each event channel, and one for each synchronous identifier (rdma_create_ep).
+	// Each channel also uses one descriptor of the program, which is usually limited to 1024
+	// descriptors. librdmacm opens one for each event channel, and one for each synchronous
+	// identifier (rdma_create_ep).
 	processChannels = 1 << 10
-	// Part of this process's limit of descriptors that the channels of all processes may use.
+	// The part of this process's limit of descriptors that the channels of all processes may use.
 	channelDescriptors = 1.0 / 8
 )
 
-// takeChannel counts one more channel of a process; giveChannel undoes it. The error names the
+// takeChannel counts one more channel of a process; giveChannel reverts that. The error names the
 // exceeded limit.
 func (h *Host) takeChannel(id trap.ProcID) (*process, error) {
 	most := 128 // an eighth of the usual limit

@@ -11,19 +11,20 @@ import (
 )
 
 // open is the state of an open of the device until the context is closed. A child of the process
-// that opened the device may keep it open, but makes no calls on it. The lock of the Host guards
-// it.
+// that opened the device may keep the file open, but cannot make calls on it. The lock of the Host
+// guards it.
 type open struct {
 	process *process // process that opened the device
 	space   *space   // its memory at that time
 	// events are the event files installed in programs, by their inodes: a program refers to them
 	// by descriptors.
 	events map[trap.Inode]any
-	room   int // number of event files at which ended ones are removed
+	// room is the number of event files at which add removes the ended ones: twice the number that
+	// remained the last time.
+	room int
 }
 
-// minRoom is the minimum of room. Ended event files beyond it are kept only up to the number of
-// others.
+// minRoom is the minimum of room.
 const minRoom = 16
 
 // add adds an event file.
@@ -40,11 +41,11 @@ func hasEnded(file any) bool {
 	return ok && e.Ended()
 }
 
-// process is the state of a process with opens of the device. The lock of the Host guards it,
-// except atomics.
+// process is the state of a process that has opened a device file, or is opening one. The lock of
+// the Host guards it, except atomics.
 type process struct {
 	id       trap.ProcID
-	uses     int // contexts, and opens in progress
+	uses     int // number of contexts, of channels and of opens in progress
 	contexts map[*uverbs.Context]struct{}
 	channels int // of rdma_cm
 	// atomics makes RDMA atomics through all contexts of the process atomic with respect to each
@@ -53,7 +54,8 @@ type process struct {
 	atomics procmem.Atomics
 }
 
-// hold returns the process with the given ID and adds a user, for [Host.enter] or [Host.release].
+// hold returns the process with the given ID and increments uses. Host.release, or Host.leave after
+// Host.enter, decrements uses.
 func (h *Host) hold(id trap.ProcID) *process {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,14 +68,14 @@ func (h *Host) hold(id trap.ProcID) *process {
 	return p
 }
 
-// release removes a user that hold added.
+// release decrements uses.
 func (h *Host) release(p *process) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.unuse(p)
 }
 
-// unuse removes a user of p. The caller holds the lock.
+// unuse decrements uses. At zero it removes p. The caller holds the lock.
 func (h *Host) unuse(p *process) {
 	if p.uses--; p.uses == 0 && h.processes[p.id] == p {
 		delete(h.processes, p.id)
@@ -101,7 +103,7 @@ func (h *Host) leave(ctx *uverbs.Context) {
 	h.unuse(o.process)
 }
 
-// opened reports whether a process has opened the device as ctx.
+// opened reports whether ctx belongs to an open of the device by the process id.
 func (h *Host) opened(ctx *uverbs.Context, id trap.ProcID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

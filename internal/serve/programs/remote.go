@@ -28,7 +28,7 @@ type remote struct {
 	processes map[trap.ProcID]uint32 // numbers by which the daemon knows them
 	last      uint32
 	// objects are the files installed in programs, by their inodes: a program refers to them by
-	// descriptors. An inode may be that of an earlier file.
+	// descriptors. An entry may be of a file that has been closed.
 	objects map[trap.Inode]uint32
 }
 
@@ -53,11 +53,12 @@ func NewRemoteHost(c *broker.Client, name string, log *slog.Logger) (*Host, erro
 	return &Host{log: log, remote: r, tree: tree}, nil
 }
 
-// farewell is the time in which a daemon must answer to prove that it has not ended before the
-// programs.
+// farewell is the timeout of the last ping, which a daemon does not answer if it has ended before
+// the programs.
 const farewell = time.Second
 
-// close disconnects. Afterwards the client knows whether the daemon has ended.
+// close disconnects. It pings first: afterwards the client knows whether the daemon has ended
+// before that.
 func (r *remote) close() error {
 	r.client.Ping(farewell)
 	err := r.client.Close()
@@ -201,7 +202,7 @@ func (r *remote) call(c *trap.Call, o trap.Object, what broker.Call) {
 	}
 	t := &thread{remote: r, call: c}
 	interrupt := r.client.Call(uint32(object), r.process(c.Proc()), what, t)
-	if what.Write { // only these block: a thread that waits for an event handles signals
+	if what.Write { // only writes block: a thread that waits for an event must be able to handle signals
 		c.OnInterrupt(func(error) {
 			t.interrupted.Store(true)
 			go interrupt()

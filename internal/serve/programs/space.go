@@ -37,7 +37,7 @@ func openSpace(c *trap.Call, p *process) (*space, error) {
 
 // openMemory opens the files of a caller's memory. If the first thread of its process has ended,
 // that thread has no memory any more (ESRCH, or EACCES because its files belong to root).
-// openMemory then opens the files of the calling thread, and pid is its number.
+// openMemory then opens the files of the calling thread, and pid is its thread ID.
 func openMemory(c *trap.Call) (pid int, files *procmem.Files, err error) {
 	pid = c.Proc().PID
 	if files, err = procmem.OpenFiles(pid); err != nil && c.TID() != pid {

@@ -27,8 +27,8 @@ const (
 	cmFile    = deviceFiles + "/rdma_cm"
 )
 
-// Numbers of the device files, those of the first device in Linux; there that of rdma_cm is
-// dynamic.
+// Numbers of the device files. Those of uverbs0 are the same as in Linux, where the minor number of
+// rdma_cm is dynamic.
 const (
 	verbsMajor = 231
 	verbsMinor = 192
@@ -65,8 +65,8 @@ func newDeviceTree(name string) (*trap.Tree, error) {
 	return t, nil
 }
 
-// files returns the sysfs attributes that rdma-core reads of a device, by their paths
-// (libibverbs/sysfs.c, device.c; providers/rxe).
+// files returns the sysfs attributes that rdma-core reads of a device, by path (libibverbs/sysfs.c,
+// device.c; providers/rxe).
 func files(dev described, name string) map[string]string {
 	attr, port := dev.Attr(), dev.PortAttr()
 	d, p := classDevices+"/"+name, classDevices+"/"+name+"/ports/1"

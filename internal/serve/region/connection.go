@@ -50,8 +50,8 @@ func (s *Server) count(which *uint64) {
 	s.mu.Unlock()
 }
 
-// Serve answers the requests to l until ctx ends, with its cause, or l or the device closes,
-// which is not an error. Connections continue until [Server.Close].
+// Serve answers the requests to l. It returns nil when l or the device is closed, and the cause of
+// ctx when ctx ends. Connections continue until [Server.Close].
 func (s *Server) Serve(ctx context.Context, l *verbs.Listener) error {
 	for {
 		r, err := l.Next(ctx)
@@ -65,7 +65,7 @@ func (s *Server) Serve(ctx context.Context, l *verbs.Listener) error {
 	}
 }
 
-// take answers one request; it sends a rejection at once.
+// take answers one request: it rejects it at once, or accepts it in a new goroutine.
 func (s *Server) take(r *verbs.ConnRequest) {
 	// The GID that packets come from is authoritative, not the address in the request.
 	peer := r.RemoteGID().Addr()
@@ -95,7 +95,7 @@ func (s *Server) take(r *verbs.ConnRequest) {
 	}()
 }
 
-// find returns the region with a name if the host may use it.
+// find returns the region with a name if the host may use it, else why not.
 func (s *Server) find(name string, peer netip.Addr) (*exported, Refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *Server) takeDirectory(r *verbs.ConnRequest, peer netip.Addr) {
 	}()
 }
 
-// place is the place of a connection in the limit of connections.
+// place is one of the limited places for connections.
 type place struct {
 	*quota.Client
 	// asking ends when the server no longer waits for its connections, or another request takes
@@ -153,7 +153,7 @@ type place struct {
 	giveUp context.CancelCauseFunc
 }
 
-// enter reserves a place for a connection, if there is one.
+// enter reserves a place for a connection of peer to x, or returns why there is none.
 func (s *Server) enter(x *exported, peer netip.Addr) (*place, Refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +183,7 @@ func (s *Server) enter(x *exported, peer netip.Addr) (*place, Refusal) {
 }
 
 // connected keeps a place for its established connection. It returns false if another request has
-// the place.
+// taken the place.
 func (s *Server) connected(at *place) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,8 +199,8 @@ func (s *Server) leave(x *exported, at *place) {
 	s.conns.Done()
 }
 
-// noAnswer means that a request is not answered: its sender repeats it, and then there may be a
-// place. It is never sent.
+// noAnswer means that a request is not answered: the client repeats the request, and then there may
+// be a place. This value is never sent.
 const noAnswer Refusal = 0xff
 
 func (s *Server) refuse(r *verbs.ConnRequest, why Refusal, text error) {
@@ -250,7 +250,7 @@ func (s *Server) connect(r *verbs.ConnRequest, x *exported, at *place) {
 		s.fail(r, err)
 		return
 	}
-	// The queue pair that used it is closed by then.
+	// The queue pair that uses cq is closed before.
 	defer func() { _ = cq.Close() }()
 	q, err := x.pd.CreateQP(verbs.QPInitAttr{SendCQ: cq, Cap: verbs.QPCap{MaxSendWR: serverDepth}})
 	if err != nil {

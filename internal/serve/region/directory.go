@@ -26,8 +26,8 @@ type Entry struct {
 // maxDirectory is the maximum length of a directory that a client reads, in bytes.
 const maxDirectory = 16 << 20
 
-// Limits of the contents of a directory of that length: short entries use many times the memory
-// of their text.
+// Limits of the contents of a directory of maxDirectory bytes: short entries use many times the
+// memory of their text.
 const (
 	maxEntries   = 1 << 16
 	maxEntryText = 4 << 10 // bytes

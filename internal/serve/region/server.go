@@ -44,8 +44,8 @@ type Server struct {
 	dev  *verbs.Device
 	opts Options
 
-	// working ends when the server stops: connections are then disconnected in order. hurry ends
-	// when the server no longer waits for that.
+	// working ends when the server stops, which disconnects the connections. hurry ends when the
+	// server no longer waits for the answers of the peers.
 	working, hurry context.Context
 	stop, rush     context.CancelFunc
 
@@ -147,8 +147,8 @@ func (s *Server) Unexport(name string) error {
 	return x.unexport()
 }
 
-// Close ends all regions and connections, and notifies the peers. It returns when their
-// connections have ended, after a few seconds without an answer, or with the cause of ctx. The
+// Close ends all regions and connections, and notifies the peers. It returns when all peers have
+// answered, after a few seconds without an answer, or with the cause of ctx when ctx ends. The
 // device then no longer accesses the memory.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
@@ -192,7 +192,8 @@ func (s *Server) Regions() []Info {
 	return out
 }
 
-// directory returns the directory for a host, as its own region.
+// directory returns a directory of the regions in of, registered as a region that is not among the
+// server's.
 func (s *Server) directory(of []Info) (*exported, error) {
 	d := Directory{Regions: []Entry{}}
 	for i := range of {

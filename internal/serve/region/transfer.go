@@ -8,9 +8,9 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// Read reads n bytes at off into w, by several READs at a time. The bytes of one piece are of one
-// moment, those of the whole are not. After an error other than of its arguments, the connection
-// is unusable.
+// Read reads n bytes at off into w, by several READs at a time. The bytes are not a snapshot:
+// others may write to the region meanwhile. After an error that is not about the arguments, the
+// connection is unusable.
 func (c *Conn) Read(ctx context.Context, w io.Writer, off, n uint64) error {
 	if err := c.check(Read, off, n); err != nil {
 		return err
@@ -46,9 +46,10 @@ func (c *Conn) read(ctx context.Context, w io.Writer, off, n uint64) error {
 	return nil
 }
 
-// Write writes the data of r, until io.EOF, at off, and returns the number of bytes that have
-// arrived. Pieces are sent as r returns them. Data past the end of the region is an error; what
-// fits is written. After an error other than of its arguments, the connection is unusable.
+// Write writes the data of r at off, until io.EOF, and returns the number of bytes that have
+// arrived. It sends what a call of r.Read has returned before it calls r.Read again. Data past the
+// end of the region is an error; what fits is written. After an error that is not about the
+// arguments, the connection is unusable.
 func (c *Conn) Write(ctx context.Context, r io.Reader, off uint64) (n uint64, err error) {
 	if err := c.check(Write, off, 0); err != nil {
 		return 0, err
@@ -128,7 +129,8 @@ func (c *Conn) fill(ctx context.Context, r io.Reader, p []byte) (int, error) {
 	}
 }
 
-// post posts the work request of the piece at an offset of the buffer.
+// post posts a work request for size bytes, between the offset place of buf and the offset at of
+// the region.
 func (c *Conn) post(op verbs.WROpcode, place, size int, at uint64) error {
 	return c.qp.PostSend(&verbs.SendWR{
 		Opcode: op, Flags: verbs.Signaled, SGList: []verbs.SGE{c.mr.SGE(place, size)}, RemoteAddr: c.addr + at,

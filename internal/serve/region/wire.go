@@ -167,8 +167,8 @@ func parseReply(p []byte) (l location, err error) {
 // A Refusal is the reason why a server rejects a request.
 type Refusal uint8
 
-// Refusals, with their values on the wire. 0 is not used: it is the private data of programs that
-// send none.
+// Refusals, with their values on the wire. 0 is not used: a program that sends no private data
+// seems to send zeros.
 const (
 	NoRegion   Refusal = 1 // no such region, or not for this client
 	Busy       Refusal = 2 // limit of connections, in total or of this host

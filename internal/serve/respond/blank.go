@@ -35,8 +35,8 @@ type blankMemory struct {
 
 var _ mr.Memory = (*blankMemory)(nil)
 
-// newBlankMemory returns mem, to which nothing has been written yet, as memory that reads as
-// blank.
+// newBlankMemory returns memory that stores in mem, to which nothing has been written yet. Until it
+// is written, it reads as the complement of the payload.
 func newBlankMemory(mem mr.Memory, blank []byte) *blankMemory {
 	return &blankMemory{mem: mem, blank: blank, filled: make([]atomic.Bool, (mem.Size()+chunk-1)/chunk)}
 }
@@ -44,7 +44,7 @@ func newBlankMemory(mem mr.Memory, blank []byte) *blankMemory {
 // Size implements [mr.Memory], as do ReadAt and WriteAt.
 func (b *blankMemory) Size() uint64 { return b.mem.Size() }
 
-// outside reports whether n bytes at off are not all inside the memory. mem rejects those.
+// outside reports whether n bytes at off are not all inside the memory. mem rejects such a range.
 func (b *blankMemory) outside(off, n uint64) bool {
 	size := b.mem.Size()
 	return off >= size || n > size-off
@@ -99,7 +99,7 @@ func (b *blankMemory) fill(i uint64) error {
 	return nil
 }
 
-// place returns the offset and the length of chunk i. The last one may be shorter than the
+// place returns the offset and the length of chunk i. The last chunk may be shorter than the
 // others.
 func (b *blankMemory) place(i uint64) (off, n uint64) {
 	off = i * chunk

@@ -20,8 +20,8 @@ type holder struct {
 	closed bool                 // guarded by mu
 }
 
-// maxHeld exceeds the number of sources that can be held at a time: each has since been accepted
-// as often as its burst allows.
+// maxHeld exceeds the number of sources that can be held at a time: a source is held only after its
+// whole burst was accepted, and allClients limits the accepted clients of all sources.
 const maxHeld = 32
 
 // Listen returns a TCP listener on which Serve can drop connection requests by source. It
@@ -42,7 +42,7 @@ func newHolder(l net.Listener) *holder {
 	return h
 }
 
-// hold drops the requests of s for the time d.
+// hold drops the connection requests of s for the time d.
 func (h *holder) hold(s source, d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,7 +53,8 @@ func (h *holder) hold(s source, d time.Duration) {
 	h.update()
 }
 
-// update installs the filter for the sources that are held. The caller holds mu.
+// update installs the filter for the sources whose time has not ended, and sets the timer. The
+// caller holds mu.
 func (h *holder) update() {
 	now := time.Now()
 	var all []source

@@ -12,7 +12,7 @@ import (
 )
 
 // holdBack makes a listening socket drop the connection requests of the sources from, and of no
-// others. Some kernels require a capability for that, such as 6.18.
+// others. Some kernels, such as 6.18, require a capability for that.
 func holdBack(socket syscall.RawConn, from []source) error {
 	raw, err := bpf.Assemble(holdFilter(from))
 	if err != nil {
@@ -37,22 +37,23 @@ func holdBack(socket syscall.RawConn, from []source) error {
 	return err
 }
 
-// Offsets in classic BPF of Linux (linux/filter.h): the IP header, and the index of the interface
-// that received the packet.
+// Offsets from which classic BPF of Linux (linux/filter.h) loads the IP header, and the index of
+// the interface that received the packet.
 const (
 	netOff      = 1<<32 - 0x100000
 	adInterface = 1<<32 - 0x1000 + 8
 )
 
-// holdFilter returns a filter for a TCP socket, which sees segments from the TCP header on.
-// Connections that the socket accepts inherit it: it passes everything except SYNs, which they do
-// not receive.
+// holdFilter returns a filter for a listening TCP socket. It drops the SYNs of the sources and
+// passes everything else. It sees a segment from the TCP header on. Accepted connections inherit
+// the filter, but receive no SYNs.
 func holdFilter(from []source) []bpf.Instruction {
 	const flagsAt, syn, ack = 13, 0x02, 0x10
 	pass, drop := bpf.RetConstant{Val: 1<<32 - 1}, bpf.RetConstant{Val: 0}
 	var v4, v6 []bpf.Instruction
 	for _, s := range from {
-		// A word of the address that differs jumps past the remaining tests.
+		// If a word of the address differs, the program jumps past the remaining tests and the
+		// drop.
 		var tests []bpf.Instruction
 		want := func(at, value uint32) {
 			tests = append(tests, bpf.LoadAbsolute{Off: at, Size: 4}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: value})

@@ -23,13 +23,14 @@ var (
 	sessionItems = pace.Rate{Burst: 256, Interval: 10 * time.Millisecond}
 )
 
-// maxItemPaces exceeds the number of sources whose buckets can be incomplete: the bucket of an
+// maxItemPaces exceeds the number of sources whose buckets can be less than full: the bucket of an
 // address or a network is full after 1,100 ms without an item. At most 1,200 clients are accepted
-// in that time, and 64 were there before: 2,600 addresses and networks.
+// in that time, and 64 have sessions from before; with an address and a network each, these are at
+// most 2,600 sources.
 const maxItemPaces = 4096
 
 // itemPaces holds the bucket of all sessions together, and those of the sources whose buckets are
-// incomplete. They outlive sessions: a client that reconnects finds the same bucket.
+// not full. They outlive sessions: a client that reconnects finds the same bucket.
 type itemPaces struct {
 	mu       sync.Mutex
 	all      pace.Bucket            // guarded by mu
@@ -37,8 +38,8 @@ type itemPaces struct {
 }
 
 // take takes n items of a client from the buckets, and returns how long the client must wait for
-// them. A session waits for its items before it takes more, so it extends the wait of others by
-// at most the five items of a report.
+// them. A session waits for its items before it takes more, so it extends the wait of other
+// sessions by at most the five items of a report.
 func (p *itemPaces) take(peer netip.Addr, now time.Time, n int) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,8 +57,8 @@ func (p *itemPaces) take(peer netip.Addr, now time.Time, n int) (wait time.Durat
 	return max(wait, p.all.Wait(allItems, now, 0))
 }
 
-// Items waits until n more items of the session may be read. It ends a session with more items
-// than any perftest client sends.
+// Items implements [perftest.Responder]: it waits until n more items of the session may be read. It
+// ends a session with more items than any perftest client sends.
 func (p *perftestEnd) Items(n int) error {
 	p.itemCount += n
 	if most := perftest.MaxItems(len(p.byPeer)); p.itemCount > most {

@@ -5,25 +5,26 @@ import (
 	"time"
 )
 
-// Limits configures what clients may use and must send. Zero values mean the defaults.
+// Limits configures what clients may use and must send. A zero value means the default, which the
+// comment of the field gives after the colon.
 type Limits struct {
-	Sessions int // at a time, in total: 64
-	PerPeer  int // at a time, of one address: 16
-	// PerNetwork is the number of sessions at a time of one IPv6 /64 (of one link, if link-local)
-	// or of 127.0.0.0/8: 3/4 of Sessions, or PerPeer if that is more.
+	Sessions int // maximum at a time, in total: 64
+	PerPeer  int // maximum at a time, of one address: 16
+	// PerNetwork is the maximum number of sessions at a time of one IPv6 /64 (of one link, if
+	// link-local) or of 127.0.0.0/8: 3/4 of Sessions, or PerPeer if that is more.
 	PerNetwork int
-	QPs        int    // of one session: 64
-	Memory     uint64 // of one session, in bytes, and the maximum message: 64 MiB
-	// TotalMemory is the memory that all sessions have written to, in bytes: 1 GiB, and at least
-	// that of two sessions.
+	QPs        int    // maximum of one session: 64
+	Memory     uint64 // of one session, in bytes; also the maximum message: 64 MiB
+	// TotalMemory is the maximum memory that all sessions together have written to, in bytes: 1
+	// GiB, or twice Memory if that is more.
 	TotalMemory uint64
 
-	Hello time.Duration // timeout of the first item, and of each started item: 5 s
-	First time.Duration // from the connection of a queue pair to its first packet: 10 s
-	// Quiet is the time without progress of perftest, and from the first bytes to the first
-	// packet: 30 s.
+	Hello time.Duration // timeout of the first item, and of the rest of an item that has begun: 5 s
+	First time.Duration // maximum time from the connection of a queue pair to its first packet: 10 s
+	// Quiet is the maximum time without progress of perftest, and from the first bytes of any
+	// client to its first packet: 30 s.
 	Quiet time.Duration
-	Over  time.Duration // without a packet, of a pingpong: 10 s
+	Over  time.Duration // time without a packet after which a pingpong has ended: 10 s
 
 	// ForeignGIDs are the networks of GIDs that a client may use although its TCP connection
 	// comes from another address.
@@ -65,9 +66,9 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// minHandshakeStall is how long a client must not have continued the exchange before its session
-// can be displaced. It is longer than watchTick, in which progress is detected.
+// minHandshakeStall is the time without an item after which the session of a client that has no
+// queue pair yet can be displaced. It is longer than watchTick, in which progress is detected.
 const minHandshakeStall = 500 * time.Millisecond
 
-// minSilence is how long a pingpong must have been silent before its session can be displaced.
+// minSilence is the time without a packet after which the session of a pingpong can be displaced.
 const minSilence = time.Second

@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/internal/quota"
 )
 
-// Rate limits of accepted and closed connections. A TCP connection costs the host some sixty
-// times as much as a packet. The rate of all clients keeps a flood of connections from taking the
+// Rate limits of accepted and closed connections. A TCP connection costs the host about sixty times
+// as much as a packet. The rate of all clients keeps a flood of connections from taking the
 // processor time of existing queue pairs: connections beyond it wait in the kernel, which drops
 // them when its queue is full. The rates of an address and of a network leave the rest to others:
 // connections beyond them are closed at once, which costs less than serving them, and has its own
@@ -21,7 +21,7 @@ var (
 	allClosedAtOnce = pace.Rate{Burst: 1000, Interval: 100 * time.Microsecond}
 )
 
-// source is an address or a network that clients come from, with the zone if it is link-local.
+// source is an address or a network of clients. A link-local addr has a zone.
 type source struct {
 	addr netip.Addr
 	bits int
@@ -47,7 +47,7 @@ func sources(peer netip.Addr) []source {
 }
 
 // paces holds the buckets of a listener: those of all its clients, and those of the sources whose
-// buckets are incomplete.
+// buckets are not full.
 type paces struct {
 	accepted, closed pace.Bucket
 	bySource         map[source]pace.Bucket // at most maxPaces entries
@@ -56,8 +56,9 @@ type paces struct {
 	spent func(s source, refill time.Duration)
 }
 
-// maxPaces exceeds the number of sources whose buckets can be incomplete: addresses accepted in
-// the last 500 ms, at most 600, and networks accepted in the last 150 ms, at most 250.
+// maxPaces exceeds the number of sources whose buckets can be less than full: addresses with a
+// client accepted in the last 500 ms, at most 600, and networks with a client accepted in the last
+// 150 ms, at most 250.
 const maxPaces = 1024
 
 // admit counts a client that was accepted at now. It returns whether to serve the client, and how
@@ -83,7 +84,7 @@ func (p *paces) admit(peer netip.Addr, now time.Time) (served bool, wait time.Du
 	return true, p.accepted.Wait(allClients, now, 1)
 }
 
-// forget removes complete buckets if there is no space for two more sources among most.
+// forget removes full buckets if of, with at most most entries, has no space for two more sources.
 func forget(of map[source]pace.Bucket, most int, now time.Time) {
 	if len(of) < most-1 {
 		return

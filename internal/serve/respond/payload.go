@@ -9,8 +9,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// payloadStep is the cache line of perftest, in bytes: its messages start at multiples of it, at
-// both ends.
+// payloadStep is the cache line size of perftest in bytes. Its messages start at multiples of this
+// size, at both ends.
 const payloadStep = 64
 
 // CheckPayload returns an error if p cannot be searched for in the memory of sessions.
@@ -21,8 +21,9 @@ func CheckPayload(p []byte) error {
 	return nil
 }
 
-// checkDepth is the number of receives of a queue pair when each has its own slot: enough for a
-// client that does not wait, and few enough for messages of 64 KiB in the default memory.
+// checkDepth is the number of receives of a queue pair when payload is checked and each receive has
+// its own slot of memory: enough for a client that does not wait, and few enough for messages of 64
+// KiB in the default memory.
 const checkDepth = 16
 
 // pattern is a repeated payload, and its complement, which is the initial contents of memory: a
@@ -47,17 +48,17 @@ func newPattern(l *Limits) *pattern {
 	return p
 }
 
-// check searches for the payload in a session's memory. Slots start at multiples of payloadStep,
-// as do messages, so the expected byte at an offset does not depend on the queue pair. It is used
-// by the goroutine that handles completions, and after that has ended.
+// check searches for the payload in a session's memory. Slots start at multiples of payloadStep, as
+// do messages, so the expected byte at an offset does not depend on the queue pair. It is used by
+// the goroutine that handles completions, and by run after that goroutine has ended.
 type check struct {
 	*pattern
 	count     *counters
 	mem       *blankMemory
-	payloadMR *verbs.MR // region of the payload: right messages are sent back from it
+	payloadMR *verbs.MR // region of the payload: the answer to a right message is sent from it
 	buf       []byte
 
-	messages, right uint64 // right: bytes
+	messages, right uint64 // right messages, and right bytes
 	wrong           *wrong
 }
 
@@ -92,7 +93,7 @@ func (c *check) clear(off, n uint64) error {
 	return nil
 }
 
-// each calls f with the chunks of n bytes at off.
+// each reads the n bytes at off and calls f with each chunk of them. f must not retain the chunk.
 func (c *check) each(off, n uint64, f func(at uint64, piece []byte)) error {
 	for end := off + n; off < end; off += chunk {
 		piece := c.buf[:min(chunk, end-off)]
@@ -109,7 +110,7 @@ func (c *check) countRight(right uint64) {
 	c.count.checkedBytes.Add(right)
 }
 
-// offset returns the offset of the slot of a receive.
+// offset returns the offset in memory of a slot of queue pair number queue.
 func (c *check) offset(queue, slot int) int { return (queue*checkDepth + slot) * c.recvLen }
 
 // checkMessage compares a received message and makes its whole slot blank again, since a lost
@@ -134,7 +135,8 @@ func (c *check) checkMessage(queue, slot int, length uint32) error {
 	return c.clear(begin, uint64(length))
 }
 
-// compare counts the right and the wrong bytes of a chunk; with blank, blank bytes are neither.
+// compare counts the right and the wrong bytes of piece, which is at offset at of where. With
+// blank, bytes that were never written are neither right nor wrong.
 func (c *check) compare(where string, at uint64, piece []byte, blank bool) {
 	right := uint64(0)
 	for i, got := range piece {
@@ -151,8 +153,8 @@ func (c *check) compare(where string, at uint64, piece []byte, blank bool) {
 	c.countRight(right)
 }
 
-// checkWritten compares what WRITEs left in the memory; checkMessage has made blank what SENDs
-// left. Chunks that were never written are blank and are not read.
+// checkWritten compares the memory that WRITEs have written; checkMessage has made the slots of
+// SENDs blank. Chunks that were never written are not read.
 func (c *check) checkWritten() error {
 	var err error
 	if c.wrong == nil {

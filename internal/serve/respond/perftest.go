@@ -29,8 +29,8 @@ func (s *session) perftest() error {
 type perftestEnd struct {
 	*session
 	mtu       verbs.MTU
-	byPeer    map[uint32]*queue // by the client's number
-	keyCount  map[*queue]int    // number of times the client sent the key
+	byPeer    map[uint32]*queue // by the client's QPN
+	keyCount  map[*queue]int    // number of times the client sent the key of the queue pair
 	itemCount int               // items so far; each field of a report is one
 	pace      pace.Bucket       // of items
 }
@@ -46,8 +46,8 @@ func (p *perftestEnd) PeerMTU(enum uint8) error {
 // PeerReport ignores the client's results.
 func (p *perftestEnd) PeerReport(wire.Report) {}
 
-// buffer returns the buffer of messages: all of the memory, or, if each has its own slot, the
-// region that answers are sent from.
+// buffer returns the buffer of messages: all of the memory, or, if payload is checked and each
+// message has its own slot, the region that answers are sent from.
 func (p *perftestEnd) buffer() verbs.SGE {
 	if p.check != nil {
 		return p.check.payloadMR.SGE(0, p.check.recvLen)
@@ -55,8 +55,9 @@ func (p *perftestEnd) buffer() verbs.SGE {
 	return p.mr.SGE(0, p.mr.Len())
 }
 
-// Key answers a new key with that of a queue pair that is ready for it. A client sends each key
-// twice before the test; both count as progress. Further progress is shown by packets.
+// Key answers a key with that of the queue pair connected to the client's; for a new key it creates
+// and connects one. A client sends each key twice before the test; both count as progress. After
+// that only packets count.
 func (p *perftestEnd) Key(peer wire.Key) (wire.Key, error) {
 	q := p.byPeer[peer.QPN]
 	reads := min(int(peer.OutReads), p.dev.Attr().MaxQPRdAtom)

@@ -7,12 +7,13 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// pingpongMTU is the default path MTU of ibv_*_pingpong; the tools do not announce that of -m.
-// The packets of a message of several packets must have that size; a message of one packet is
-// valid with every -m.
+// pingpongMTU is the default path MTU of ibv_*_pingpong; the tools do not announce the value of -m.
+// The packets of a message of several packets must have that size; a message of one packet is valid
+// with every -m.
 const pingpongMTU = verbs.MTU(1024)
 
-// moreTime is the timeout of the next part of ibv_srq_pingpong after its first address.
+// moreTime is the time in which ibv_srq_pingpong must send its second address after the first;
+// ibv_rc_pingpong sends only one.
 const moreTime = 200 * time.Millisecond
 
 // pingpong answers ibv_rc_pingpong or ibv_srq_pingpong.

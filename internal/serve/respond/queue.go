@@ -28,7 +28,7 @@ const (
 	sendDepth = maxUnackedReplies + 1
 )
 
-// clientEnd is the client's end of a queue pair.
+// clientEnd describes the queue pair of a client, and how the queue pair of this end serves it.
 type clientEnd struct {
 	info verbs.ConnInfo
 	mtu  verbs.MTU
@@ -38,7 +38,7 @@ type clientEnd struct {
 	reply  replyState
 }
 
-// connect creates a queue pair, connects it to p and posts its receives.
+// connect creates a queue pair, connects it to that of p and posts its receives.
 func (s *session) connect(p *clientEnd) (*queue, error) {
 	if len(s.qps) >= s.r.limits.QPs {
 		return nil, &earlyEnd{refusedQP, fmt.Errorf("limit of %d queue pairs: use a smaller -q", len(s.qps))}
@@ -131,7 +131,8 @@ func (s *session) traffic() error {
 	}
 }
 
-// wait waits for completions, and meanwhile sends the replies that are due.
+// wait waits for completions, stores them in wc and returns their number. Meanwhile it sends the
+// replies that are due.
 func (s *session) wait(wc []verbs.WC) (int, error) {
 	for {
 		ctx, cancel := s.ctx, context.CancelFunc(func() {})
@@ -178,7 +179,8 @@ func (s *session) handleCompletion(wc *verbs.WC) error {
 	return s.receive(q, slot)
 }
 
-// failed returns the error of a session with the failed completion wc.
+// failed returns the error of the session's first failed completion, which is wc if there was none
+// before.
 func (s *session) failed(q *queue, wc *verbs.WC) error {
 	if s.wcErr == nil {
 		s.wcErr = &earlyEnd{failed, s.explain(q, wc)}

@@ -14,8 +14,8 @@ type replyMode uint8
 const (
 	replyEach replyMode = iota // sends each message back
 	noMessage                  // no message received yet
-	// undecided: one message received. Another one within secondMessageWait means that the client
-	// does not wait for an answer.
+	// undecided: one message received. A second message within secondMessageWait means that the
+	// client does not wait for an answer.
 	undecided
 	replyNone // receives without answering
 )
@@ -26,11 +26,11 @@ const secondMessageWait = 10 * time.Millisecond
 
 // maxUnackedReplies is the maximum number of outstanding answers. The next message shows that the
 // client has the previous answer, but the acknowledgements of both may be lost; it is practically
-// impossible that so many in a row are lost. A client that sends more does not wait for answers,
-// and has posted no receives.
+// impossible that those of this number of messages in a row are lost. A client that sends more does
+// not wait for answers, and has posted no receives.
 const maxUnackedReplies = 16
 
-// handleMessage handles a message.
+// handleMessage answers a received message of length bytes if the client waits for an answer.
 func (s *session) handleMessage(q *queue, length uint32) error {
 	t := &q.reply
 	switch t.mode {

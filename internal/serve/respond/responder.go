@@ -48,8 +48,8 @@ func New(devices func() []*verbs.Device, limits Limits, log *slog.Logger) *Respo
 // acceptPause is the pause after a failed accept.
 const acceptPause = 100 * time.Millisecond
 
-// Serve answers the clients of the tools answered that connect to l, until l is closed or ctx
-// ends. Its sessions may continue.
+// Serve answers the clients that connect to l and use one of the tools in answered, until l is
+// closed or ctx ends. The sessions may continue after it returns.
 func (r *Responder) Serve(ctx context.Context, l net.Listener, answered ...Kind) error {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	h := newHolder(l)
@@ -109,19 +109,20 @@ func (r *Responder) accept(ctx context.Context, conn net.Conn, answered []Kind) 
 	})
 }
 
-// turnAway closes the connection of a client that connects too fast with a reset, which leaves no
-// state in the kernel.
+// turnAway resets the connection of a client that connects too fast. A reset leaves no state in the
+// kernel.
 func (r *Responder) turnAway(conn net.Conn) {
 	r.count.why[tooFast].Add(1)
 	r.log.Debug("client refused", "peer", conn.RemoteAddr(), "reason", "it connects too fast")
 	if t, ok := conn.(*net.TCPConn); ok {
-		// If this fails, it is closed without a reset.
+		// If this fails, the connection is closed without a reset.
 		_ = t.SetLinger(0)
 	}
 	conn.Close()
 }
 
-// admit creates the session of a client, if the limits permit it.
+// admit creates the session of a client and adds it to the sessions. If the limits do not permit
+// that, it returns why; the caller must cancel the session then too.
 func (r *Responder) admit(ctx context.Context, conn net.Conn) (*session, reason, error) {
 	local, peer := exchange.Address(conn.LocalAddr()), exchange.Address(conn.RemoteAddr())
 	s := newSession(ctx, r, conn, peer)
@@ -154,8 +155,8 @@ func (r *Responder) admit(ctx context.Context, conn net.Conn) (*session, reason,
 // handshakeStalled.
 var errDisplaced = errors.New("displaced by another client while idle")
 
-// addSession adds s to the sessions. At a limit it returns a session that can be displaced, or an
-// error.
+// addSession adds s to the sessions. At a limit it returns instead a session that can be displaced,
+// or an error if there is none.
 func (r *Responder) addSession(s *session) (old *session, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,7 +196,7 @@ func (r *Responder) addSession(s *session) (old *session, err error) {
 }
 
 // networkOf returns the network of a peer that one host or user can own: an IPv6 /64, or the
-// loopback addresses. Other addresses have none.
+// loopback addresses. It is invalid for other addresses.
 func networkOf(peer netip.Addr) quota.Network {
 	if peer.Is4() && peer.IsLoopback() {
 		return quota.Network{Addr: netip.AddrFrom4([4]byte{127}), Bits: 8}
@@ -252,7 +253,7 @@ func (r *Responder) Drain(ctx context.Context) error {
 	}
 }
 
-// endSessions ends the sessions that which selects.
+// endSessions calls end with each session that which selects, and returns their number.
 func (r *Responder) endSessions(which func(*session) bool, end func(*session)) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

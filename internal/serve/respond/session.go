@@ -40,16 +40,16 @@ type session struct {
 
 	check *check // nil: payload is not checked
 	// wcErr is the error of the first failed completion. The goroutine that handles completions
-	// sets it; it is read after that has ended.
+	// sets it; it is read after that goroutine has ended.
 	wcErr error
 
 	mu           sync.Mutex
 	qps          []*queue  // guarded by mu
-	lastConnect  time.Time // connection of the latest queue pair; guarded by mu
-	lastProgress time.Time // latest item, or latest packet; guarded by mu
+	lastConnect  time.Time // time of the latest connection of a queue pair; guarded by mu
+	lastProgress time.Time // time of the latest item or packet; guarded by mu
 	packets      uint64    // packets sent so far; guarded by mu
 
-	items         atomic.Uint64 // of the exchange
+	items         atomic.Uint64 // items of the exchange so far that count as progress
 	exchangeEnded atomic.Bool   // the exchange of a pingpong has ended
 }
 
@@ -135,8 +135,8 @@ func (s *session) allowedPeers() exchange.Peers {
 	return p
 }
 
-// failure returns the error of a session that err ended; why is the reason unless err implies
-// another.
+// failure returns err as the *earlyEnd of the session that it ended; why is the reason unless err
+// implies another.
 func failure(why reason, err error) error {
 	var e *earlyEnd
 	var timeout net.Error
@@ -166,7 +166,7 @@ func (s *session) conclude(err error) {
 		s.r.count.why[e.why].Add(1)
 		level := slog.LevelInfo
 		if e.why == displacedBy || e.why == hungUp && s.pd == nil {
-			level = slog.LevelDebug // it was over, or had not started: a port scan
+			level = slog.LevelDebug // the test was over, or had not started, as with a port scan
 		}
 		log.Log(context.Background(), level, "session ended early", "reason", err)
 	default:
@@ -215,8 +215,8 @@ func (s *session) open() error {
 	return nil
 }
 
-// close releases everything, and compares the written memory once no peer can access it. The
-// calls fail only for objects in use; these are not.
+// close releases everything, and compares the written memory once no peer can access it. The calls
+// fail only for objects in use, and these are not in use.
 func (s *session) close() (wrong error) {
 	for _, q := range s.qps {
 		_ = q.Close()
@@ -239,9 +239,10 @@ func (s *session) close() (wrong error) {
 	return wrong
 }
 
-// gidFor returns the GID for the connection to a peer's: the address that the client connected to
-// if it is of the same kind, else the first that is. A link-local peer is reached on the link of
-// the TCP connection.
+// gidFor returns the local GID for a connection to the GID peer. It is of the same kind (IPv4, IPv6
+// or link-local): the address that the client connected to over TCP if possible, else the first GID
+// of the device that the client may connect to. A link-local peer is reached on the link of the TCP
+// connection.
 func (s *session) gidFor(peer verbs.GID) (verbs.GIDEntry, error) {
 	p := peer.Addr()
 	like := func(g verbs.GIDEntry) bool {

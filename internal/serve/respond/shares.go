@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// shares is the memory of all sessions. A request of a host is granted as long as at most half of
-// the total is in use. Beyond that, a host may have total/2/n, where n is the number of hosts that
-// have memory, itself included; but the first request of a host that has none is granted as long as
-// there is memory. One host therefore cannot exclude others. It is called under locks of the data
-// path, and acquires only its own.
+// shares divides the memory of all sessions between the hosts of the clients. A request of a host
+// is granted as long as at most half of the total is in use. Beyond that, a host may have
+// total/2/n, where n is the number of hosts that have memory, itself included; but the first
+// request of a host that has none is granted as long as there is memory. One host therefore cannot
+// exclude others. Its methods are called under locks of the data path, and acquire only mu.
 type shares struct {
 	total uint64
 

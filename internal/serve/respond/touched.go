@@ -21,12 +21,12 @@ type touched struct {
 	shares *shares
 	beyond func(error) // called with the error of a piece that cannot be allocated
 	pieces []atomic.Bool
-	taken  atomic.Uint64 // bytes
+	taken  atomic.Uint64 // bytes of the counted pieces
 }
 
 var _ mr.AtomicMemory = (*touched)(nil)
 
-// newTouched returns size zero bytes, none of which is counted yet.
+// newTouched returns size zero bytes for a session of host. No piece is counted yet.
 func newTouched(size uint64, host netip.Addr, s *shares, beyond func(error)) (*touched, error) {
 	mem, err := hostmem.Anonymous(size)
 	if err != nil {
@@ -54,7 +54,7 @@ func (t *touched) touch(off, n uint64) error {
 	return nil
 }
 
-// takePiece counts a piece of n bytes, once: shards may touch it concurrently.
+// takePiece counts piece i, of n bytes, once: shards may touch it concurrently.
 func (t *touched) takePiece(i, n uint64) error {
 	if err := t.shares.acquire(t.host, n); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (t *touched) CompareSwapAt(off, compare, swap uint64) (uint64, error) {
 	return t.mem.CompareSwapAt(off, compare, swap)
 }
 
-// FetchAddAt adds to the value at off.
+// FetchAddAt adds add to the value at off.
 func (t *touched) FetchAddAt(off, add uint64) (uint64, error) {
 	if err := t.touch(off, wordBytes); err != nil {
 		return 0, err
@@ -115,7 +115,7 @@ func (t *touched) FetchAddAt(off, add uint64) (uint64, error) {
 	return t.mem.FetchAddAt(off, add)
 }
 
-// StoreUint64At stores v at off at once.
+// StoreUint64At stores v at off in a single access.
 func (t *touched) StoreUint64At(off, v uint64) error {
 	if err := t.touch(off, wordBytes); err != nil {
 		return err

@@ -40,9 +40,9 @@ func (s *session) watchProgress() {
 	}
 }
 
-// checkTimeouts ends the session if a timeout has expired. item reports that the client has
-// continued the exchange, which does not extend the wait for the first packet beyond Quiet since
-// the start of the session.
+// checkTimeouts ends the session if a timeout has expired, and reports whether it did. item reports
+// that the client has continued the exchange; that is progress, but does not extend the wait for
+// the first packet beyond Quiet since begun.
 func (s *session) checkTimeouts(now, begun time.Time, item bool) (over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,8 +73,9 @@ func (s *session) checkTimeouts(now, begun time.Time, item bool) (over bool) {
 	return true
 }
 
-// sentPackets returns the number of sent packets. A reliable connection answers what arrives;
-// packets of other services are dropped. The caller holds s.mu.
+// sentPackets returns the number of packets that the queue pairs have sent. It shows whether
+// packets arrive: a reliable connection acknowledges or answers them. Packets of other services are
+// dropped. The caller holds s.mu.
 func (s *session) sentPackets() (n uint64) {
 	for _, q := range s.qps {
 		n += q.Counters().SentPackets
@@ -82,15 +83,16 @@ func (s *session) sentPackets() (n uint64) {
 	return n
 }
 
-// idle reports whether the session is a pingpong that has probably ended.
+// idle reports whether the session is a pingpong that has probably ended: no packet arrived for
+// minSilence.
 func (s *session) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.exchangeEnded.Load() && s.packets > 0 && time.Since(s.lastProgress) >= minSilence
 }
 
-// handshakeStalled reports whether the client has no queue pair yet, and does not continue the
-// exchange.
+// handshakeStalled reports whether the client has no queue pair yet and has sent no item for
+// minHandshakeStall.
 func (s *session) handshakeStalled() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,8 @@ type Client struct {
 	// KeepAlive is the interval in which a silent server is checked; 0 disables it. See
 	// [verbs.Conn.KeepAlive].
 	KeepAlive time.Duration
-	// Ping, if not nil, is called with the text that returned. It must not retain it.
+	// Ping, if not nil, is called with the text that returned. The function must not retain the
+	// text.
 	Ping func(text []byte)
 }
 

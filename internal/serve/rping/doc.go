@@ -1,5 +1,5 @@
-// Package rping implements the protocol of rdma-core's rping: the client names a buffer, which
-// the server READs, then another, to which the server WRITEs the text.
+// Package rping implements the protocol of rdma-core's rping: the client names a buffer, which the
+// server READs, then a second buffer, to which the server WRITEs the text.
 //
 //	client                                    server
 //	SEND {address, key, size} of the source

@@ -10,7 +10,7 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// errOver is the error of a wait that ends with the connection.
+// errOver is the error of a wait that ended because the connection has ended.
 var errOver = errors.New("the connection is over")
 
 // endpoint is one end's queue pair with its buffers.
@@ -81,7 +81,7 @@ func param() verbs.ConnParam {
 	return p
 }
 
-// close releases everything. The calls fail only for objects in use; these are not.
+// close releases everything. The calls fail only for objects in use, and these are not in use.
 func (e *endpoint) close() {
 	if e.qp != nil {
 		_ = e.qp.Close()

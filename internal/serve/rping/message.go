@@ -5,7 +5,7 @@ import "encoding/binary"
 // messageLen is the length of every SEND.
 const messageLen = 16
 
-// buffer is the buffer that a SEND names.
+// buffer is the contents of a SEND: a buffer of its sender.
 type buffer struct {
 	addr uint64
 	rkey uint32

@@ -21,15 +21,16 @@ type Server struct {
 	// Connected, if not nil, is called when a client is connected. If it returns false, the
 	// connection ends at once.
 	Connected func() bool
-	// Ping, if not nil, is called with the text of each ping. It must not retain it.
+	// Ping, if not nil, is called with the text of each ping. The function must not retain the
+	// text.
 	Ping func(text []byte)
 }
 
 // ErrNotConnected means that a client requested a connection and did not complete it.
 var ErrNotConnected = errors.New("connection not established")
 
-// Serve accepts a request and answers pings until the peer disconnects, which is not an error, or
-// ctx ends.
+// Serve accepts a request and answers pings. It returns nil when the peer disconnects between two
+// pings, and an error if ctx ends before.
 func (s *Server) Serve(ctx context.Context, r *verbs.ConnRequest) error {
 	size := s.Size
 	if size == 0 {
@@ -93,7 +94,8 @@ func (s *Server) answer(ctx context.Context, e *endpoint, mr *verbs.MR, buf []by
 	return e.sendMessage(ctx, &buffer{})
 }
 
-// exchange reads the ping and writes it back.
+// exchange READs the ping, receives the message with the sink, and WRITEs the text of the ping
+// there.
 func (s *Server) exchange(ctx context.Context, e *endpoint, mr *verbs.MR, ping []byte, source, sink *buffer) error {
 	err := e.do(ctx, &verbs.SendWR{
 		Opcode: verbs.WRRead, SGList: []verbs.SGE{mr.SGE(0, len(ping))}, RemoteAddr: source.addr, RKey: source.rkey,
@@ -111,7 +113,7 @@ func (s *Server) exchange(ctx context.Context, e *endpoint, mr *verbs.MR, ping [
 	if err := e.message(ctx, sink); err != nil {
 		return err
 	}
-	// With its final zero, if there is one.
+	// The text with its final zero, if there is one.
 	n := min(len(said)+1, len(ping))
 	return e.do(ctx, &verbs.SendWR{
 		Opcode: verbs.WRWrite, SGList: []verbs.SGE{mr.SGE(0, n)}, RemoteAddr: sink.addr, RKey: sink.rkey,

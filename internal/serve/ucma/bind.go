@@ -19,7 +19,8 @@ func (r *request) bindAddr(q *uapi.UCMBind) (any, error) {
 	return nil, r.bind(q.ID, a, ok, q.Addr.Family())
 }
 
-// bind assigns an address to an identifier: one of the device, or one that means all of them.
+// bind assigns the address at to an identifier. known is false if the address is neither IPv4 nor
+// IPv6; family is its address family.
 func (r *request) bind(id uint32, at netip.AddrPort, known bool, family uint16) error {
 	i, err := r.ch.find(id)
 	if err != nil {
@@ -35,9 +36,10 @@ func (r *request) bind(id uint32, at netip.AddrPort, known bool, family uint16) 
 	return i.bind(at)
 }
 
-// bind moves an identifier from IDLE to ADDR_BOUND. A loopback address that is not one of the
-// device means all addresses of its family, as in the kernel (cma_any_addr): programs bind to
-// "localhost" to find a device. The caller holds mu.
+// bind moves an identifier from IDLE to ADDR_BOUND with an address of the device or an unspecified
+// address. A loopback address that is not an address of the device means all addresses of its
+// family, as in the kernel (cma_any_addr): programs bind to "localhost" to find a device. The
+// caller holds mu.
 func (i *ident) bind(at netip.AddrPort) error {
 	g, ok := i.server.entry(at.Addr())
 	switch a := at.Addr(); {

@@ -18,12 +18,12 @@ import (
 // A Channel is an open rdma_cm device of a program (struct ucma_file): the program writes
 // commands to it, and it is readable while an event is queued.
 //
-// The program has the read end of a pipe and the channel only the write end, so the channel
-// notices when the last duplicate is closed.
+// The program has the read end of a pipe and the channel only the write end, so the channel notices
+// when the program's last duplicate of the read end is closed.
 type Channel struct {
 	server  *Server
 	level   level         // of the pipe
-	theirs  *os.File      // read end, until Program
+	theirs  *os.File      // read end, closed by Program
 	watch   *hangup.Watch // nil if there is none
 	onClose func(*Channel)
 	// resolves holds a token for each address of the channel that is being resolved.
@@ -32,9 +32,9 @@ type Channel struct {
 	// The following fields are guarded by Server.mu.
 	closed  bool
 	ids     map[uint32]*ident
-	groups  int      // multicast groups of its identifiers
-	queue   []*event // oldest first
-	waiters []*waiter
+	groups  int       // number of multicast groups of the identifiers
+	queue   []*event  // oldest first
+	waiters []*waiter // threads that wait in GET_EVENT, oldest first
 }
 
 // Open answers open(2) of the device file. onClose, if not nil, is called once when the channel
@@ -86,7 +86,7 @@ func (ch *Channel) Program(give func(fd int) error) error {
 }
 
 // Close ends the channel and its identifiers. A thread that is waiting for an event continues to
-// wait, as in the kernel, where it keeps the file open. Closing it again has no effect.
+// wait, as in the kernel, where such a thread keeps the file open. Closing it again has no effect.
 func (ch *Channel) Close() error {
 	s := ch.server
 	s.mu.Lock()
@@ -120,7 +120,7 @@ func (ch *Channel) Close() error {
 // holds mu.
 func (ch *Channel) signal() { ch.level.set(len(ch.queue) > 0) }
 
-// find returns the identifier of this channel with a number.
+// find returns the identifier of this channel with the number n. The caller holds mu.
 func (ch *Channel) find(n uint32) (*ident, error) {
 	switch i := ch.server.ids[n]; {
 	case i == nil:

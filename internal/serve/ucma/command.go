@@ -22,7 +22,7 @@ type Caller interface {
 	// Channel returns the channel of descriptor fd of the caller's process, nil if it is no
 	// channel.
 	Channel(fd int32) *Channel
-	// QP returns the queue pair of the caller's process with a number, nil if there is none.
+	// QP returns the queue pair of the caller's process with the number n, nil if there is none.
 	QP(n verbs.QPN) *verbs.QP
 }
 
@@ -31,7 +31,7 @@ type request struct {
 	ch     *Channel
 	caller Caller
 	call   uapi.UCMCall
-	done   func(error)
+	done   func(error) // see Channel.Write
 
 	// Values that a command needs from the program besides the request, fetched before the lock
 	// is acquired.
@@ -39,7 +39,7 @@ type request struct {
 	channel *Channel  // named by MIGRATE_ID
 	qp      *verbs.QP // named by CONNECT or ACCEPT
 
-	response uint64 // address
+	response uint64 // address of the program's buffer for the response
 	undo     func() // reverts the command if the response cannot be stored; called with the lock held
 }
 
@@ -88,7 +88,7 @@ func decode[Q any](r *request) (*Q, error) {
 	return &q, uapi.Decode(uapi.Truncate(r.call.Req, uapi.SizeOf(q)), &q)
 }
 
-// with adapts a function to a command by decoding the request.
+// with returns command.run for f, which takes the decoded request Q.
 func with[Q any](f func(*request, *Q) (any, error)) func(*request) (any, error) {
 	return func(r *request) (any, error) {
 		q, err := decode[Q](r)
@@ -100,7 +100,8 @@ func with[Q any](f func(*request, *Q) (any, error)) func(*request) (any, error) 
 }
 
 // Write answers write(2) of b. done is called once, perhaps later and in another goroutine: with
-// nil for len(b), or with an error that wraps a [uapi.Errno] or is [ErrInterrupted].
+// nil if write(2) returns len(b), otherwise with an error that wraps a [uapi.Errno] or is
+// [ErrInterrupted].
 func (ch *Channel) Write(caller Caller, b []byte, done func(error)) {
 	call, err := uapi.ParseUCM(b)
 	if err != nil {
@@ -127,6 +128,7 @@ func (ch *Channel) Write(caller Caller, b []byte, done func(error)) {
 	r.end(err)
 }
 
+// end ends the command with the result err.
 func (r *request) end(err error) {
 	if err != nil && err != ErrInterrupted {
 		err = fmt.Errorf("%v: %w", r.call.Spec.Command, err)
@@ -184,7 +186,8 @@ func (r *request) respond(v any) error {
 func connectParam(q *uapi.UCMConnect) *uapi.UCMConnParam { return &q.ConnParam }
 func acceptParam(q *uapi.UCMAccept) *uapi.UCMConnParam   { return &q.ConnParam }
 
-// fetchQP fetches the queue pair that the parameters of a connection name.
+// fetchQP returns command.fetch for a request Q with parameters of a connection, which param
+// returns: it fetches the queue pair that they name.
 func fetchQP[Q any](param func(*Q) *uapi.UCMConnParam) func(*request) error {
 	return func(r *request) error {
 		q, err := decode[Q](r)

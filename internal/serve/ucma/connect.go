@@ -17,10 +17,10 @@ func (i *ident) datagrams() bool { return i.ps == verbs.PortSpaceUDP }
 // maxRetry is the maximum retry count of a REQ, 3 bits.
 const maxRetry = 7
 
-// private returns the private data of a program.
+// private returns the private data in the parameters of a program.
 func private(p *uapi.UCMConnParam) []byte { return slices.Clone(p.PrivateData[:p.PrivateDataLen]) }
 
-// commParam returns the parameters for the peer.
+// commParam converts the parameters of a program to those for package verbs.
 func (i *ident) commParam(p *uapi.UCMConnParam) verbs.CommParam {
 	return verbs.CommParam{
 		QPN: verbs.QPN(p.QPNum & psnMask), PSN: i.param.psn, SRQ: p.SRQ != 0, FlowControl: p.FlowControl != 0,
@@ -85,7 +85,8 @@ func (r *request) accept(q *uapi.UCMAccept) (any, error) {
 	return nil, errnoFor(i.conn.SendRTU(), uapi.EINVAL)
 }
 
-// answer accepts the request of a peer. The caller holds mu, so that its events follow.
+// answer accepts the request of a peer. The caller holds mu, so events of the connection are
+// handled after answer.
 func (i *ident) answer(uid uint64, p *uapi.UCMConnParam, qp *verbs.QP) error {
 	if i.datagrams() {
 		var qpn verbs.QPN
@@ -115,14 +116,14 @@ func (i *ident) answer(uid uint64, p *uapi.UCMConnParam, qp *verbs.QP) error {
 	i.uid, i.asked, i.conn, i.qp = uid, nil, conn, qp
 	if qp != nil {
 		_ = conn.Watch(qp) // if it fails, the peer's RTU is repeated later
-		// The program moved its queue pair to RTS before its RNR retry count was known. If it is
-		// in ERR, Modify fails, and the timer does not matter.
+		// The program moved its queue pair to RTS before the RNR retry count was known. If the
+		// queue pair is in ERR, Modify fails, and the timer does not matter.
 		_ = qp.Modify(&verbs.QPAttr{MinRNRTimer: i.param.minRNRTimer()}, verbs.AttrMinRNRTimer)
 	}
 	return nil
 }
 
-// rejectReasons are the reasons that a program may use.
+// rejectReasons maps the reasons that a program may pass to those of the REJ.
 var rejectReasons = map[uint8]mad.RejectReason{
 	0:                                mad.RejectConsumerDefined,
 	uint8(mad.RejectConsumerDefined): mad.RejectConsumerDefined,

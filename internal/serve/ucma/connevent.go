@@ -11,8 +11,8 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// handler returns the function for the events of the connection that the identifier is about to
-// have.
+// handler returns the function that handles the events of the identifier's connection, which is
+// created afterwards.
 func (i *ident) handler() func(*verbs.CMEvent) {
 	return func(e *verbs.CMEvent) {
 		i.server.mu.Lock()
@@ -23,7 +23,7 @@ func (i *ident) handler() func(*verbs.CMEvent) {
 	}
 }
 
-// connEvent converts an event of the connection manager to one of rdma_cm (cma_ib_handler,
+// connEvent converts an event of the connection manager to an event of rdma_cm (cma_ib_handler,
 // cma_sidr_rep_handler). The caller holds mu.
 func (i *ident) connEvent(e *verbs.CMEvent) {
 	switch e.Kind {
@@ -50,15 +50,16 @@ func (i *ident) connEvent(e *verbs.CMEvent) {
 	}
 }
 
-// maxTimewait limits the timewait that a peer's REQ requests: 4.3 s.
+// maxTimewait is the maximum timewait that a peer's REQ can request: 4.3 s.
 const maxTimewait mad.Timeout = 20
 
-// timewaitTime returns how long packets of the connection may be in flight after its end.
+// timewaitTime returns how long packets of the connection may be in flight after its end: the local
+// ACK timeout, but at most maxTimewait.
 func (i *ident) timewaitTime() time.Duration {
 	return time.Duration(min(mad.Timeout(i.param.attr.Timeout), maxTimewait).Nanoseconds())
 }
 
-// endTimewait ends the timewait.
+// endTimewait reports the end of the timewait to the program.
 func (i *ident) endTimewait() {
 	i.server.mu.Lock()
 	defer i.server.mu.Unlock()
@@ -96,8 +97,8 @@ func datagramParam(b []byte) uapi.UCMUDParam {
 	return p
 }
 
-// replyParam returns the parameters of a REP as seen from this end: the initiator depth is what
-// the peer accepts.
+// replyParam returns the parameters of a REP as seen from this end: InitiatorDepth is the number of
+// requests that the peer accepts.
 func replyParam(m *mad.REP) uapi.UCMConnParam {
 	p := withData(m.PrivateData)
 	p.QPNum, p.ResponderResources, p.InitiatorDepth = uint32(m.LocalQPN), m.InitiatorDepth, m.ResponderResources
@@ -105,8 +106,8 @@ func replyParam(m *mad.REP) uapi.UCMConnParam {
 	return p
 }
 
-// requestParam returns the parameters of a REQ, likewise. data is the program's part of the
-// private data.
+// requestParam returns the parameters of a REQ as seen from this end. data is the program's part of
+// the private data.
 func requestParam(m *mad.REQ, data []byte) uapi.UCMConnParam {
 	p := withData(data)
 	p.QPNum, p.ResponderResources, p.InitiatorDepth = uint32(m.LocalQPN), m.InitiatorDepth, m.ResponderResources

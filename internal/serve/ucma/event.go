@@ -12,8 +12,8 @@ import (
 
 // An event is queued in a channel until the program fetches it.
 type event struct {
-	of    *ident // identifier that counts it; for a connection request that of the listener
-	fresh *ident // identifier that is new to the program, nil if there is none
+	of    *ident // identifier that counts the event; for a connection request, that of the listener
+	fresh *ident // new identifier of a connection request, nil for other events
 	group *group // of a multicast event
 	resp  uapi.UCMEventResp
 }
@@ -25,7 +25,8 @@ type waiter struct{ r *request }
 // EINTR or is restarted.
 var ErrInterrupted = errors.New("ucma: interrupted by a signal")
 
-// push delivers an event to a waiting thread of the channel, or queues it. The caller holds mu.
+// push delivers an event to a waiting thread of the channel, or queues the event. The caller holds
+// mu.
 func (ch *Channel) push(e *event) {
 	if ch.closed {
 		return
@@ -71,7 +72,7 @@ func (ch *Channel) deliver(r *request, e *event) {
 	if err != nil {
 		s := ch.server
 		s.mu.Lock()
-		// Its identifier may have been moved to another channel, or may have ended.
+		// The event's identifier may have been moved to another channel, or may have ended.
 		if now := e.of.ch; !e.of.dead && !now.closed {
 			e.count(-1)
 			e.of.queued++
@@ -120,7 +121,8 @@ func (r *request) getEvent() {
 	})
 }
 
-// dismiss ends a wait, unless an event is being delivered to it.
+// dismiss ends the wait of a thread and returns true. If an event is being delivered to the thread,
+// dismiss returns false.
 func (ch *Channel) dismiss(w *waiter) bool {
 	s := ch.server
 	s.mu.Lock()
@@ -132,8 +134,8 @@ func (ch *Channel) dismiss(w *waiter) bool {
 	return at >= 0
 }
 
-// removeEvents removes the queued events that of selects, and destroys the identifiers that the
-// program would have learned of. The caller holds mu.
+// removeEvents removes the queued events for which of returns true, and destroys the new
+// identifiers of removed connection requests. The caller holds mu.
 func (ch *Channel) removeEvents(of func(*event) bool) {
 	var lost []*ident
 	ch.queue = slices.DeleteFunc(ch.queue, func(e *event) bool {

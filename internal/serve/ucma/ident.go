@@ -36,14 +36,14 @@ func (s state) String() string { return stateNames[s] }
 type ident struct {
 	server  *Server
 	num     uint32
-	uid     uint64 // program's value; 0 until it has accepted the request that created the identifier
+	uid     uint64 // the program's value for it; 0 until the program accepts the request that created it
 	ch      *Channel
 	ps      verbs.PortSpace
 	ib      bool // of the port space IB, whose addresses are rejected
 	state   state
 	dead    bool
-	fetched uint32 // events that the program has fetched
-	queued  int    // events that are queued
+	fetched uint32 // number of events that the program has fetched
+	queued  int    // number of queued events
 
 	local, remote netip.AddrPort
 	placed        bool           // in Server.ports
@@ -55,13 +55,13 @@ type ident struct {
 	listener  *verbs.Listener
 	asked     *verbs.ConnRequest // request of a peer that waits for the program's answer
 	conn      *verbs.CommID
-	qp        *verbs.QP // named by the program for the connection, nil if it is not its own
+	qp        *verbs.QP // named by the program for the connection, nil if the program has no such queue pair
 	param     connParam
 	timewait  *time.Timer       // ends the timewait
 	groups    map[uint32]*group // nil if there is none
 }
 
-// newIdent creates an identifier of ch. The caller holds mu.
+// newIdent creates an identifier of ch; uid is 0 for a connection request. The caller holds mu.
 func (ch *Channel) newIdent(uid uint64, ps verbs.PortSpace) (*ident, error) {
 	if err := ch.full(); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (r *request) destroyID(q *uapi.UCMDestroyID) (any, error) {
 	return uapi.UCMDestroyIDResp{EventsReported: i.fetched}, nil
 }
 
-// destroy ends an identifier and everything it owns, and notifies a peer that knows of it. The
+// destroy ends an identifier and everything it owns, and notifies the peer of its connection. The
 // caller holds mu.
 func (i *ident) destroy() {
 	if i.dead {
@@ -163,8 +163,8 @@ func (i *ident) event(kind uapi.UCMEvent, status int32, set func(*uapi.UCMEventR
 	i.ch.push(e)
 }
 
-// crowded returns an error if a limit of queued events is reached, so that a command must not add
-// one.
+// crowded returns an error if a limit of queued events is reached. The command must then fail,
+// because it would add an event.
 func (i *ident) crowded() error {
 	if i.queued >= maxQueued || len(i.ch.queue) >= maxEvents || i.server.queued >= i.server.allEvents {
 		return fmt.Errorf("%d events of the identifier, %d of the channel and %d of the device wait: %w",

@@ -42,7 +42,7 @@ func (l *level) start() {
 	}
 }
 
-// settle returns when the pipe has the requested level.
+// settle gives the pipe the requested level, or closes it after close, before it returns.
 func (l *level) settle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -37,8 +37,8 @@ func (r *request) migrate(q *uapi.UCMMigrateID) (any, error) {
 	return uapi.UCMMigrateResp{EventsReported: i.fetched}, nil
 }
 
-// move moves an identifier, and those of requests that its program has not learned of. The caller
-// holds mu.
+// move moves an identifier to another channel, with its queued events and the new identifiers of
+// its queued connection requests. The caller holds mu.
 func (i *ident) move(to *Channel) {
 	from := i.ch
 	from.pass(i, to)
@@ -61,7 +61,7 @@ func (i *ident) move(to *Channel) {
 	to.serve()
 }
 
-// pass moves an identifier to another channel.
+// pass moves an identifier to the table of another channel, without its events.
 func (ch *Channel) pass(i *ident, to *Channel) {
 	delete(ch.ids, i.num)
 	to.ids[i.num] = i

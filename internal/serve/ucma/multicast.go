@@ -14,7 +14,7 @@ import (
 // attaches its queue pair itself.
 type group struct {
 	num     uint32
-	fetched uint32 // events that the program has fetched
+	fetched uint32 // number of events that the program has fetched
 }
 
 func (r *request) joinIP(q *uapi.UCMJoinIPMcast) (any, error) {
@@ -27,7 +27,8 @@ func (r *request) join(q *uapi.UCMJoinMcast) (any, error) {
 	return r.joinGroup(q.ID, q.Response, q.UID, a.Addr(), ok)
 }
 
-// joinGroup joins a group: an event reports its address handle attributes.
+// joinGroup joins the group a. An event reports the attributes for an address handle of the group.
+// known is false if a is neither IPv4 nor IPv6.
 func (r *request) joinGroup(id uint32, response, uid uint64, a netip.Addr, known bool) (any, error) {
 	i, err := r.ch.find(id)
 	if err != nil {
@@ -80,7 +81,7 @@ func (r *request) leave(q *uapi.UCMDestroyID) (any, error) {
 	return uapi.UCMDestroyIDResp{EventsReported: g.fetched}, nil
 }
 
-// leave ends the membership. The caller holds mu.
+// leave ends the membership in g. The caller holds mu.
 func (i *ident) leave(g *group) {
 	if i.groups[g.num] == nil {
 		return

@@ -14,11 +14,11 @@ type options struct {
 	tos       uint8
 	reuseAddr bool
 	afOnly    bool
-	timeout   uint8 // code of the local ACK timeout
+	timeout   uint8 // code n of the local ACK timeout, 4.096 µs × 2^n
 	timed     bool  // timeout is set
 }
 
-// defaultTimeout is the code of the local ACK timeout of rdma_cm: 0.5 s.
+// defaultTimeout is the code of rdma_cm's default local ACK timeout: 0.5 s.
 const defaultTimeout = packetLifeTime + 1
 
 func (o *options) ackTimeout() uint8 {

@@ -45,8 +45,8 @@ func (i *ident) bindPort(at netip.AddrPort) error {
 	return nil
 }
 
-// conflict returns an error if another identifier at the port conflicts (cma_check_port of the
-// kernel).
+// conflict returns an error if at conflicts with the address of another identifier on the same port
+// (cma_check_port of the kernel).
 func (i *ident) conflict(at netip.AddrPort) error {
 	for _, o := range i.server.ports[portKey{i.ps, at.Port()}] {
 		mine, theirs := at.Addr(), o.local.Addr()
@@ -75,7 +75,7 @@ func (i *ident) release() {
 	}
 }
 
-// entry returns the entry of the GID table with an address.
+// entry returns the entry of the GID table with the address a, and false if there is none.
 func (s *Server) entry(a netip.Addr) (verbs.GIDEntry, bool) {
 	a = a.Unmap().WithZone("")
 	for _, g := range s.dev.GIDs() {
@@ -86,7 +86,7 @@ func (s *Server) entry(a netip.Addr) (verbs.GIDEntry, bool) {
 	return verbs.GIDEntry{}, false
 }
 
-// sockaddr returns the form of an address for programs, in which the zone is an interface index.
+// sockaddr converts an address to the form for programs, in which the zone is an interface index.
 func sockaddr(a netip.AddrPort) netip.AddrPort {
 	if zone := a.Addr().Zone(); zone != "" {
 		if i, err := net.InterfaceByName(zone); err == nil {

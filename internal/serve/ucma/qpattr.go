@@ -40,9 +40,9 @@ const (
 // unlimitedRetry is the RNR retry count without a limit.
 const unlimitedRetry = 7
 
-// minRNRTimer returns the code of the delay that RNR NAKs request from the peer. The kernel's is
-// 655 ms: with a limited retry count, a program may need that long to post a receive. Otherwise
-// 640 µs reduces the delay of the peer.
+// minRNRTimer returns the code of the delay that RNR NAKs request from the peer. The kernel
+// requests 655 ms (code 0). So does minRNRTimer if the peer's retry count is limited: a program may
+// need that long to post a receive. Without a limit, 640 µs reduces the delay of the peer.
 func (p *connParam) minRNRTimer() uint8 {
 	if p.peerRNRRetry == unlimitedRetry {
 		return verbs.DefaultConnAttr().MinRNRTimer
@@ -106,8 +106,8 @@ func (r *request) initQPAttr(q *uapi.UCMInitQPAttr) (any, error) {
 	return nil, fmt.Errorf("attributes for %v while the identifier is in state %v: %w", to, i.state, uapi.EINVAL)
 }
 
-// initAttr returns the attributes for INIT. The rights follow from the connection; before it
-// there are none.
+// initAttr returns the attributes for INIT. The access rights are those that the connection needs;
+// before the parameters of the connection are known, there are none.
 func (i *ident) initAttr() uapi.QPAttr {
 	a := uapi.QPAttr{QPState: uint32(uapi.QPSInit), PortNum: port}
 	mask := uapi.QPMaskState | uapi.QPMaskPKeyIndex | uapi.QPMaskPort
@@ -152,7 +152,7 @@ func (i *ident) rtsAttr() uapi.QPAttr {
 	}
 }
 
-// vector returns the form of an address vector for programs.
+// vector converts an address vector to the form for programs.
 func vector(v verbs.AddressVector) uapi.AHAttr {
 	return uapi.AHAttr{
 		GRH: uapi.GlobalRoute{

@@ -82,7 +82,7 @@ func (r *request) query(q *uapi.UCMQuery) (any, error) {
 	}
 	r.response = q.Response
 	if uapi.QueryOption(q.Option) != uapi.QueryAddr {
-		// librdmacm uses the others only if AF_IB is supported.
+		// librdmacm uses the other options only if AF_IB is supported.
 		return nil, fmt.Errorf("query of %v: %w", uapi.QueryOption(q.Option), uapi.EINVAL)
 	}
 	resp := uapi.UCMQueryAddrResp{

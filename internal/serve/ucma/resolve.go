@@ -29,7 +29,9 @@ func (r *request) resolveAddr(q *uapi.UCMResolveAddr) (any, error) {
 	return nil, r.resolve(q.ID, from, to, ok, q.TimeoutMs)
 }
 
-// resolve starts to resolve the route to an address. An event reports the result.
+// resolve starts to resolve the route from an address (invalid: any) to another address. known is
+// false if the second address is neither IPv4 nor IPv6. timeout is in ms. An event reports the
+// result.
 func (r *request) resolve(id uint32, from, to netip.AddrPort, known bool, timeout uint32) error {
 	i, err := r.ch.find(id)
 	if err != nil {
@@ -70,8 +72,8 @@ func (r *request) resolve(id uint32, from, to netip.AddrPort, known bool, timeou
 	return nil
 }
 
-// find resolves the route to an address. It does not hold the lock while it waits for the host.
-// turns limits the resolutions of the channel.
+// find resolves the route from source (invalid: any) to an address. It does not hold the lock while
+// it waits for the host. turns is Channel.resolves.
 func (i *ident) find(ctx context.Context, cancel func(), turns chan struct{}, source, to netip.Addr) {
 	var g verbs.GIDEntry
 	err := inTurn(ctx, turns, func() error {
@@ -90,7 +92,8 @@ func (i *ident) find(ctx context.Context, cancel func(), turns chan struct{}, so
 }
 
 // groupEntry returns the entry of the GID table from which datagrams to a group are sent: that of
-// the identifier, or the first of its family, where the device joins groups.
+// the identifier or, if it has none, the first entry of the group's family, whose link joins
+// groups.
 func (s *Server) groupEntry(i *ident, group netip.Addr) (verbs.GIDEntry, error) {
 	if i.device {
 		return i.gid, nil
@@ -118,7 +121,8 @@ func (i *ident) found(g verbs.GIDEntry, err error) {
 	i.event(uapi.UCMEventAddrResolved, 0, nil)
 }
 
-// inTurn calls f when there is space for its token, unless ctx ends first.
+// inTurn calls f as soon as turns has space for a token, and removes the token afterwards. If ctx
+// ends first, it does not call f.
 func inTurn(ctx context.Context, turns chan struct{}, f func() error) error {
 	select {
 	case turns <- struct{}{}:

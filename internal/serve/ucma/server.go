@@ -47,16 +47,16 @@ type Server struct {
 
 	mu       sync.Mutex
 	channels map[*Channel]struct{} // nil once closed
-	ids      map[uint32]*ident     // by their numbers, and by those of their groups
-	last     uint32                // number of the last identifier
-	queued   int                   // events in the queues of all channels
+	ids      map[uint32]*ident     // by the numbers of the identifiers and of their groups
+	last     uint32                // number of the last identifier or group
+	queued   int                   // number of events in the queues of all channels
 	// Limits of all channels together; constant.
 	allIDs, allEvents int
 	ports             map[portKey][]*ident
 }
 
-// New returns a server for dev, whose peers are answered from then on, even if no program
-// listens. It must be closed before the device.
+// New returns a server for dev. From then on, dev answers connection requests of peers, even if no
+// program listens. The server must be closed before the device.
 func New(dev *verbs.Device) (*Server, error) {
 	if err := dev.StartConnManager(); err != nil {
 		return nil, err
@@ -100,8 +100,8 @@ func (s *Server) number(i *ident) uint32 {
 	}
 }
 
-// errnoFor wraps an error of package verbs with the error number of the kernel for its most
-// common cause.
+// errnoFor wraps err, an error of package verbs, with e, the error number that the kernel returns
+// for the most common cause. It returns nil for nil.
 func errnoFor(err error, e uapi.Errno) error {
 	if err == nil {
 		return nil

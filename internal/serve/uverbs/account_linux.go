@@ -8,9 +8,10 @@ import (
 	"github.com/gorxe/gorxe/internal/host/ringfile"
 )
 
-// An Accounted is a [CallerMemory] with the program and the user that its context is counted for:
-// contexts with equal programs share the limits of a program, those with equal users the limits
-// of a user. Any other space is its own program. A nil user means all programs.
+// An Accounted is a [CallerMemory] that names the program and the user of its context: contexts
+// with equal programs share the limits of a program, contexts with equal users the limits of a
+// user. Both values must be comparable. A nil user stands for the one user of all programs. A
+// CallerMemory that is no Accounted is a program of its own, with a nil user.
 type Accounted interface {
 	Account() (program, user any)
 }
@@ -19,21 +20,21 @@ type Accounted interface {
 // use.
 type accounts struct {
 	mu    sync.Mutex
-	all   map[any]*account // guarded by mu, as are the accounts
-	users map[any]*account
+	all   map[any]*account // by program; guarded by mu, as are the accounts
+	users map[any]*account // by user
 }
 
-// An account is that of a program or of a user.
+// An account counts the resources of a program or of a user.
 type account struct {
-	key    any
+	key    any // program or user; nil for a program that shares its account with no other context
 	limits amounts
 	used   amounts
-	refs   int           // contexts
+	refs   int           // number of contexts
 	user   *account      // nil for a user's account
 	ended  chan struct{} // closed when the next context ends; nil if no call waits for it
 }
 
-// openAccount returns the account for a new context; close returns it.
+// openAccount returns the account of the program for a new context. accounts.close releases it.
 func (s *Server) openAccount(space CallerMemory, f *ringfile.File) *account {
 	var program, user any
 	if a, ok := space.(Accounted); ok {
@@ -62,6 +63,7 @@ func (s *Server) openAccount(space CallerMemory, f *ringfile.File) *account {
 	return a
 }
 
+// close releases the account of a context that has ended.
 func (t *accounts) close(a *account) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,12 +97,12 @@ func (t *accounts) take(a *account, r resource, n int64) error {
 	return nil
 }
 
-// endPatience is how long an open waits for the end of a context that the program may have
-// closed: it ends some time after the program's close(2) has returned.
+// endPatience is how long an open waits, at the limit, for the end of a context that the program
+// may have closed: a context ends only some time after the program's close(2) has returned.
 const endPatience = time.Second
 
-// takeContext acquires one context. At a limit it waits for the end of another one of the
-// program.
+// takeContext acquires one context. At a limit it waits up to endPatience for the end of another
+// context of the program.
 func (t *accounts) takeContext(a *account) error {
 	err := t.take(a, contexts, 1)
 	if err == nil {
@@ -126,7 +128,7 @@ func (t *accounts) takeContext(a *account) error {
 	}
 }
 
-// give releases n units.
+// give releases n units of a resource.
 func (t *accounts) give(a *account, r resource, n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,13 +145,13 @@ func (c *Context) take(r resource, n int64) error {
 	return err
 }
 
-// give releases n units. The caller holds the context's lock.
+// give releases n units of a resource of the context. The caller holds the context's lock.
 func (c *Context) give(r resource, n int64) {
 	c.taken[r] -= n
 	c.server.accounts.give(c.account, r, n)
 }
 
-// unuse removes a user of the account. The last one releases all resources.
+// unuse decrements uses. At zero it releases all resources of the context.
 func (c *Context) unuse() {
 	if c.uses.Add(-1) > 0 {
 		return

@@ -23,7 +23,7 @@ func vectorOf(a uapi.AHAttr) (verbs.AddressVector, error) {
 	}, nil
 }
 
-// destOf returns the form of a vector for programs.
+// destOf converts an address vector to the form that programs read.
 func destOf(v verbs.AddressVector) uapi.QPDest {
 	return uapi.QPDest{
 		DGID: v.DGID, FlowLabel: v.FlowLabel, SGIDIndex: v.SGIDIndex, HopLimit: v.HopLimit,
@@ -59,8 +59,9 @@ func (c *command) createAH() (any, error) {
 	return uapi.CreateAHResp{AHHandle: n}, nil
 }
 
-// destroyAH destroys an address handle. A program may do so as soon as it has posted datagrams:
-// in the kernel they have been sent when the write of the doorbell returns.
+// destroyAH destroys an address handle. First it makes the UD queue pairs fetch posted datagrams: a
+// program may destroy the handle right after posting, because in the kernel the datagrams have been
+// sent when the write of the doorbell returns.
 func (c *Context) destroyAH(handle uint32) error {
 	for _, q := range c.qps.all {
 		if q.datagrams {

@@ -70,7 +70,8 @@ func invokeWrite(r *request) error {
 	return r.outputFit(uapi.AttrCoreOut, uapi.Encode(resp))
 }
 
-// creates returns a command that creates an object of a limited kind.
+// creates returns a command that executes create and counts the new object against the limit of
+// kind.
 func creates(kind resource, create func(*command) (any, error)) func(*command) (any, error) {
 	return func(c *command) (any, error) {
 		if err := c.ctx.take(kind, 1); err != nil {
@@ -84,7 +85,7 @@ func creates(kind resource, create func(*command) (any, error)) func(*command) (
 	}
 }
 
-// destroys returns a command that destroys the object whose handle is in its request.
+// destroys returns a command that destroys the object whose handle is in its request Q.
 func destroys[Q any](kind resource, handle func(Q) uint32,
 	destroy func(*Context, uint32) error) func(*command) (any, error) {
 	return func(c *command) (any, error) {
@@ -100,8 +101,8 @@ func destroys[Q any](kind resource, handle func(Q) uint32,
 	}
 }
 
-// errnoFor wraps an error of package verbs with the error number of the kernel for its most
-// common cause.
+// errnoFor wraps err, an error of package verbs, with e, the error number that the kernel returns
+// for the most common cause. It returns nil for nil.
 func errnoFor(err error, e uapi.Errno) error {
 	if err == nil {
 		return nil

@@ -18,7 +18,7 @@ type Context struct {
 	space  CallerMemory
 	file   *ringfile.File
 	verbs  *verbs.Context
-	bell   chan struct{} // capacity 1; never closed
+	bell   chan struct{} // a doorbell is pending; capacity 1, never closed
 	done   chan struct{} // closed when Close starts
 	bells  bells
 	// refusals are orders for the goroutine that answers doorbells: only that goroutine may
@@ -30,11 +30,12 @@ type Context struct {
 	closing  sync.Once
 	closeErr error // error of Close
 
-	// uses is the number of users of the account: the two goroutines and, until Close, the
-	// context. A program that blocks a goroutine does not get another context for it.
+	// uses is the number of users of the account: the two goroutines and, until Close, the context.
+	// So a context counts against the program's limits as long as the program blocks one of its
+	// goroutines.
 	uses atomic.Int32
 
-	// ahs is read when a queue pair fetches requests, under the lock of its shard.
+	// ahs is read when a queue pair fetches requests, under the lock of the queue pair's shard.
 	ahs ahTable
 
 	mu       sync.Mutex // guards the following fields
@@ -71,8 +72,8 @@ func newContext(s *Server, space CallerMemory, f *ringfile.File, a *account) *Co
 	}
 	c.uses.Store(3)
 	c.events = newEventWriter(c.done, c.unuse)
-	// No code waits for the two goroutines, because the program can block them, this one by a
-	// write that does not end (see ringfile.File.Doorbells). Closed queue pairs fetch nothing.
+	// No code waits for the two goroutines, because the program can block them: answerDoorbells by
+	// a write that does not end (see ringfile.File.Doorbells). Closed queue pairs fetch nothing.
 	go c.answerDoorbells()
 	return c
 }
@@ -150,7 +151,7 @@ func (c *Context) close() error {
 	return err
 }
 
-// closeObjects releases the resources of objects other than those of the device.
+// closeObjects releases what objects hold outside the device: rings, memory, event files.
 func (c *Context) closeObjects() error {
 	var errs []error
 	c.mu.Lock()
@@ -175,6 +176,6 @@ func (c *Context) closeObjects() error {
 	if e := c.async.Load(); e != nil {
 		e.close()
 	}
-	c.events.stop() // not waited for: the program can delay it
+	c.events.stop() // does not wait for the writer, which the program can delay
 	return errors.Join(errs...)
 }

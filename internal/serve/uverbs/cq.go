@@ -16,11 +16,11 @@ type cq struct {
 	cq      *verbs.CQ
 	store   *rings.CompletionRing
 	ring    *ring
-	next    *ring      // for Resize
+	next    *ring      // new ring during Resize
 	channel *eventFile // nil if there is none
 	comp    source     // of completion events
 	async   source
-	users   int // queue pairs
+	users   int // number of queue pairs that use the queue
 }
 
 func (q *cq) closeRing() error { return q.ring.Close() }
@@ -170,8 +170,8 @@ func (c *command) resizeCQ() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Completions of requests posted before the call count, even if their doorbells are still
-	// pending.
+	// Resize must count the completions of requests that were posted before the call, even if their
+	// doorbells are still pending.
 	for _, user := range c.ctx.qps.all {
 		if user.sendCQ == q {
 			_ = user.qp.Doorbell() // a queue pair that cannot send completes nothing

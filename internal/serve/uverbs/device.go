@@ -100,7 +100,7 @@ func gidTableLen(a verbs.PortAttr) int {
 	return min(max(a.GIDTableLen+1, minGIDTable), maxGIDTable)
 }
 
-// gidEntry returns the form of an entry for programs.
+// gidEntry converts an entry of the GID table to the form that programs read.
 func gidEntry(g verbs.GIDEntry) uapi.GIDEntry {
 	e := uapi.GIDEntry{GID: g.GID, GIDIndex: uint32(g.Index), PortNum: port, GIDType: uint32(uapi.GIDTypeRoCEv2)}
 	if i, err := net.InterfaceByName(g.NetDev); err == nil {

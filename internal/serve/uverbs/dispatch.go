@@ -60,8 +60,8 @@ func (s *Server) open() []*Context {
 	return slices.Collect(maps.Keys(s.contexts))
 }
 
-// routes maps the queues of the device to their programs. It needs no lock of a context: a call
-// of a program may hold that for as long as the program delays an access to its memory.
+// routes maps the queues of the device to their programs. It does not need the lock of a context,
+// which a call of the program may hold for as long as the program delays an access to its memory.
 type routes struct {
 	mu  sync.Mutex
 	all map[any]route // by *verbs.QP or *verbs.CQ; guarded by mu
@@ -70,7 +70,7 @@ type routes struct {
 // A route is the context and the event source of a queue.
 type route struct {
 	ctx  *Context
-	from *source
+	from *source // of the queue's events
 }
 
 // add routes the events of a queue to its program.

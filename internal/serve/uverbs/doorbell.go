@@ -12,16 +12,16 @@ import (
 	"github.com/gorxe/gorxe/verbs"
 )
 
-// bells maps the doorbells of a program to queue pairs. It has its own lock, because a call of
-// the program may hold that of the context for as long as the program delays an access to its
+// bells maps the doorbells of a program to queue pairs. It has its own lock, because a call of the
+// program may hold the lock of the context for as long as the program delays an access to its
 // memory.
 type bells struct {
 	mu  sync.Mutex
 	qps map[uint32]*verbs.QP // by handle; guarded by mu
 
-	// Of the goroutine that answers doorbells.
+	// Used only by the goroutine that answers doorbells.
 	buf  [ringfile.MaxDoorbells]byte
-	rung []*verbs.QP
+	rung []*verbs.QP // queue pairs to make fetch
 }
 
 // A doorbell is the command POST_SEND as librxe writes it: struct ib_uverbs_cmd_hdr and struct
@@ -31,8 +31,8 @@ const (
 	doorbellHandle = 16 // offset of qp_handle
 )
 
-// fewQPs is the number of queue pairs up to which all are polled, which costs less than reading
-// the doorbells.
+// fewQPs is the number of queue pairs up to which all of them fetch at each doorbell, which costs
+// less than reading the handles in the doorbells.
 const fewQPs = 2
 
 func (b *bells) add(handle uint32, q *verbs.QP) {
@@ -59,14 +59,14 @@ func (b *bells) few() bool {
 // A refusal is an order to refuse doorbells, or to accept them again.
 type refusal struct {
 	refuse bool
-	done   chan struct{} // closed when it is done
+	done   chan struct{} // closed when the order is executed
 }
 
 // setReady records whether q is in RTS or a later state. While no queue pair of the context is,
-// doorbells are refused: a post fails with EINVAL, as one to any queue pair before RTS does in
-// the kernel (rxe_post_send of drivers/infiniband/sw/rxe/rxe_verbs.c). All queue pairs share the
-// position of doorbells, so a post to one before RTS succeeds if another one is in RTS, and stays
-// in its ring. The caller holds the context's lock.
+// doorbells are refused and posts fail with EINVAL; in the kernel, posts to each queue pair before
+// RTS fail (rxe_post_send of drivers/infiniband/sw/rxe/rxe_verbs.c). Doorbells can be refused only
+// for all queue pairs of the context. If one of them is in RTS, a post to another queue pair before
+// RTS succeeds, and the request stays in its ring. The caller holds the context's lock.
 func (c *Context) setReady(q *queuePair, ready bool) {
 	if q.ready == ready {
 		return
@@ -83,8 +83,8 @@ func (c *Context) setReady(q *queuePair, ready bool) {
 	}
 }
 
-// refuseDoorbells makes doorbells fail, or accepts them again, before it returns. While the
-// context is open, it waits for a write of the program that is in progress.
+// refuseDoorbells makes doorbells fail, or accepts them again. It returns when that is done or the
+// context ends; a write of the program in progress can delay it.
 func (c *Context) refuseDoorbells(refuse bool) {
 	r := refusal{refuse, make(chan struct{})}
 	select {
@@ -122,8 +122,8 @@ func (b *bells) answer(f *ringfile.File) {
 	clear(b.rung) // so that it retains no queue pairs
 }
 
-// named adds the queue pairs that doorbells name to rung, once each. It returns false if a
-// doorbell is unknown. The caller holds the lock.
+// named adds the queue pairs that the doorbells in written name to rung, once each. It returns
+// false if written contains anything else. The caller holds the lock.
 func (b *bells) named(written []byte) bool {
 	for ; len(written) >= doorbellSize; written = written[doorbellSize:] {
 		if uapi.Command(binary.NativeEndian.Uint32(written)) != uapi.CmdPostSend {

@@ -37,11 +37,12 @@ func (c *command) createCompChannel() (any, error) {
 	return uapi.CreateCompChannelResp{FD: uint32(fd)}, nil
 }
 
-// newEventFile creates an event file and the end for the program.
+// newEventFile returns a new event file for records of size bytes, and the end of its pipe for the
+// program.
 func (c *Context) newEventFile(size int) (*eventFile, *os.File, error) {
 	err := c.take(eventFiles, 1)
 	if err != nil {
-		// The program may have closed some whose hangup is not reported yet.
+		// The program may have closed event files whose hangup is not reported yet.
 		c.dropClosed()
 		err = c.take(eventFiles, 1)
 	}

@@ -11,31 +11,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A source is an object that raises events. When a program destroys it, the program waits until
-// it has acknowledged as many events as the kernel reports as delivered, so only events that were
-// read count.
+// A source is an object that raises events. When a program destroys the object, libibverbs waits
+// until the program has acknowledged as many events as the response reports. So the response must
+// report the events that the program has read, and no others.
 type source struct {
 	handle uint64 // user_handle
 
-	// queued counts the records by kind that are not in the pipe. The eventWriter's lock guards it.
+	// queued is the number of records, by kind, that are not in the pipe yet. The eventWriter's
+	// lock guards it.
 	queued [qp.NumEventTypes]uint32
-	// Of the writer's goroutine.
+	// Used only by the writer's goroutine.
 	unread [qp.NumEventTypes]uint32 // records by kind that are in the pipe, as far as known
 	read   uint32                   // events that the program has read
 }
 
-// A record is an event. kind is that of an asynchronous event, and 0 in a completion channel.
+// A record is an event. kind is the type of an asynchronous event, 0 in a completion channel.
 type record struct {
 	from *source
 	kind qp.EventType
 }
 
-// maxUnread is the number of records in the pipe that an event file keeps for a program that does
-// not read, and the number that may wait for the pipe. Beyond it a record is dropped while the
-// program has not read an equal one, which tells it the same. The number of further records is
-// therefore limited by the objects of the program. The kernel has no limit, but a completion
-// queue has one event per notification request, and a program that makes a thousand of them
-// without reading an event does not count events.
+// maxUnread limits the unread records in the pipe of an event file and, separately, the records
+// that wait for the pipe: from this number on, redundant records are dropped. A record is redundant
+// if the program has not yet read an equal record. Further records are therefore limited by the
+// number of the program's objects. The kernel has no such limit. But a completion queue has one
+// event per notification request, and a program that makes a thousand requests without reading an
+// event does not count events.
 const maxUnread = 1024
 
 // eventFile is a file from which a program reads records of fixed size: a completion channel or
@@ -43,20 +44,20 @@ const maxUnread = 1024
 // be counted and withdrawn. Its eventWriter makes all system calls on it.
 type eventFile struct {
 	writer *eventWriter
-	size   int
+	size   int // of a record, in bytes
 
 	// Guarded by the writer's lock.
 	queue    fifo // records that are not in the pipe
-	full     bool // the pipe is full; resume is called when it is not
+	full     bool // the pipe is full; resume is called when it has space again
 	reported bool // watch has reported space, and reports nothing until it is armed again
 	ended    bool
 	watch    *hangup.Watch // nil if there is none
 	ready    bool          // in the list of the writer
 	next     *eventFile    // next in that list
 
-	// Of the writer's goroutine. fd does not change before close.
+	// Used only by the writer's goroutine. fd does not change before close.
 	fd     int  // write end, non-blocking, -1 once closed; the program has the only read end
-	unread fifo // written to the pipe, perhaps read since
+	unread fifo // records written to the pipe; the program may have read some of them
 }
 
 // newEventFile returns a file with records of size bytes, and the end for the program.
@@ -126,8 +127,8 @@ func (e *eventFile) Ended() bool {
 	return e.ended
 }
 
-// withdraw removes the records of a source that the program has not read, and returns how many it
-// has read; 0 if the context ends before that is known.
+// withdraw removes the records of a source that the program has not read, and returns the number
+// that it has read; 0 if the context ends before that is known.
 func (e *eventFile) withdraw(s *source) uint32 {
 	read := make(chan uint32, 1)
 	e.writer.do(func() { read <- e.remove(s) })
@@ -159,8 +160,8 @@ func (e *eventFile) flush(b []byte) (more bool) {
 	n := 0
 	for ; n < batch && !e.full && e.queue.len() > 0; n++ {
 		all[n] = e.queue.pop()
-		// From now on an equal record is not redundant: this one may be read before the event of
-		// that one.
+		// From now on, an equal record is not redundant: the program may read this record before
+		// the event of that one happens.
 		all[n].from.queued[all[n].kind]--
 	}
 	idle := n == 0 && e.reported
@@ -174,7 +175,7 @@ func (e *eventFile) flush(b []byte) (more bool) {
 	return false
 }
 
-// keep returns the records that are to be written.
+// keep returns the records without the redundant ones; see maxUnread.
 func (e *eventFile) keep(all []record) []record {
 	if e.unread.len()+len(all) <= maxUnread {
 		return all
@@ -230,7 +231,8 @@ func (e *eventFile) unqueue(all []record) {
 	}
 }
 
-// await requests a call of resume when the pipe has space, or no call.
+// await requests a call of resume when the pipe has space, if room is true, and otherwise cancels
+// the request.
 func (e *eventFile) await(room bool) {
 	w := e.writer
 	w.mu.Lock()
@@ -249,7 +251,7 @@ func (e *eventFile) await(room bool) {
 	}
 }
 
-// settle counts what the program has read since the last call.
+// settle counts the records that the program has read since the last call.
 func (e *eventFile) settle() {
 	if n, err := unix.IoctlGetInt(e.fd, unix.TIOCINQ); err == nil {
 		e.left(n / e.size)
@@ -265,7 +267,7 @@ func (e *eventFile) left(n int) {
 	}
 }
 
-// remove implements withdraw.
+// remove implements withdraw in the writer's goroutine.
 func (e *eventFile) remove(s *source) (read uint32) {
 	w := e.writer
 	w.mu.Lock()
@@ -322,7 +324,7 @@ func (e *eventFile) drain() (n int, err error) {
 	}
 }
 
-// end closes the descriptor.
+// end closes the descriptor after close.
 func (e *eventFile) end() {
 	if e.fd < 0 {
 		return

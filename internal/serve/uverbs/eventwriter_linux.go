@@ -3,9 +3,9 @@ package uverbs
 import "sync"
 
 // An eventWriter makes the system calls on the event files of one context, in its own goroutine.
-// Each of them may block for as long as the program wants, which can hold the lock of a pipe: it
-// can splice the pipe to a full socket, or read it into memory whose page faults it handles
-// itself. Only events of this program are then delayed.
+// Each call may block for as long as the program wants, because the program can hold the lock of a
+// pipe: it can splice the pipe to a full socket, or read from the pipe into memory whose page
+// faults it handles itself. Only events of this program are then delayed.
 type eventWriter struct {
 	wake chan struct{} // capacity 1
 	done chan struct{} // closed when the context starts to end
@@ -13,13 +13,13 @@ type eventWriter struct {
 	// mu guards the following fields, those of each eventFile that say so, and source.queued. It is
 	// held only briefly, because pushes run under locks of the device.
 	mu sync.Mutex
-	// Files that have something to do, in order.
+	// List of the files for which flush is to be called, linked by eventFile.next.
 	first, last *eventFile
-	tasks       []func()
-	over        bool // nothing is added any more
+	tasks       []func() // functions that do has added
+	over        bool     // stop was called
 }
 
-// newEventWriter starts a writer, which stop ends. It then calls ended.
+// newEventWriter starts a writer. After stop, the writer ends and calls ended.
 func newEventWriter(done chan struct{}, ended func()) *eventWriter {
 	w := &eventWriter{wake: make(chan struct{}, 1), done: done}
 	go func() {
@@ -29,8 +29,7 @@ func newEventWriter(done chan struct{}, ended func()) *eventWriter {
 	return w
 }
 
-// addPending adds a file that has something to do; the caller then calls rouse. The caller holds
-// the lock.
+// addPending requests a call of e.flush; the caller then calls rouse. The caller holds the lock.
 func (w *eventWriter) addPending(e *eventFile) {
 	if e.ready {
 		return
@@ -52,7 +51,7 @@ func (w *eventWriter) rouse() {
 	}
 }
 
-// do makes the goroutine call f, or not at all if the context ends first.
+// do makes the goroutine call f, unless the context ends first.
 func (w *eventWriter) do(f func()) {
 	w.mu.Lock()
 	w.tasks = append(w.tasks, f)
@@ -60,7 +59,7 @@ func (w *eventWriter) do(f func()) {
 	w.rouse()
 }
 
-// stop ends the goroutine after it has closed the files that were ended.
+// stop makes the goroutine end after it has closed the files for which eventFile.close was called.
 func (w *eventWriter) stop() {
 	w.mu.Lock()
 	w.over = true
@@ -87,7 +86,7 @@ func (w *eventWriter) run() {
 	}
 }
 
-// take returns the next thing to do, tasks first.
+// take returns the next task or, without a task, the next file to flush. over is true after stop.
 func (w *eventWriter) take() (task func(), e *eventFile, over bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -2,15 +2,15 @@ package uverbs
 
 import "time"
 
-// guardInterval is the interval in which guard checks the files of contexts. It limits how much a
-// program can store in a file before the context ends, and so how long a hole that it punches
-// delays an access to its rings, under a lock that queue pairs of other programs need: some
-// tenths of a second.
+// guardInterval is the interval in which guard checks the files of contexts. A program that punches
+// holes into its file delays accesses to its rings, under a lock that queue pairs of other programs
+// need; the delay grows with the amount of data in the file. The interval limits the data that a
+// program can store before its context ends, and so the delay to some tenths of a second.
 const guardInterval = 100 * time.Millisecond
 
-// guard checks the files of contexts with a known user, while there are any, and ends the
-// contexts whose programs remove memory from their rings. If all programs belong to one user,
-// they harm only that user.
+// guard checks the files of contexts with a known user, while there are such contexts, and ends
+// those whose programs remove memory from their rings. Other contexts are not checked: their
+// programs belong to one user and can harm only that user.
 func (s *Server) guard(tick <-chan time.Time) {
 	for range tick {
 		if !s.guardOnce() {
@@ -19,7 +19,7 @@ func (s *Server) guard(tick <-chan time.Time) {
 	}
 }
 
-// guardOnce reports whether there are contexts to check.
+// guardOnce checks each file once and reports whether there are still contexts to check.
 func (s *Server) guardOnce() bool {
 	for _, c := range s.open() {
 		if c.account.user.key != nil && c.file.Intact() != nil {

@@ -100,6 +100,7 @@ func (c *Context) read(p []byte, addr uint64) error {
 	return nil
 }
 
+// write stores p in the program's memory.
 func (c *Context) write(p []byte, addr uint64) error {
 	if err := c.space.Write(p, addr); err != nil {
 		return fmt.Errorf("writing %d bytes at %#x of the program: %w: %w", len(p), addr, uapi.EFAULT, err)
@@ -129,8 +130,8 @@ func input[T any](r *request, id uapi.AttrID) (v T, err error) {
 	return uapi.DecodeAs[T](b)
 }
 
-// output stores a structure for the program, truncated to its space. An absent attribute is not
-// an error: the table of methods defines the mandatory ones.
+// output stores a structure in the program's buffer for it, truncated to the buffer's length. An
+// absent attribute is not an error: the table of methods defines the mandatory ones.
 func (r *request) output(id uapi.AttrID, v any) error {
 	i := r.Index(id)
 	if i < 0 {
@@ -143,7 +144,8 @@ func (r *request) output(id uapi.AttrID, v any) error {
 	return r.store(r.Call.MarkOutput(i))
 }
 
-// outputFit is output with the remaining space of the program filled with zeros.
+// outputFit is like output for the encoded structure b, and fills the rest of the buffer with
+// zeros.
 func (r *request) outputFit(id uapi.AttrID, b []byte) error {
 	i := r.Index(id)
 	if i < 0 {
@@ -161,12 +163,13 @@ func (r *request) handle(id uapi.AttrID, h uint32) error {
 	return r.store(r.Call.StoreHandle(r.Index(id), h))
 }
 
-// store writes a change of the argument.
+// store writes a change of the call's argument to the program.
 func (r *request) store(p uapi.Patch) error {
 	return r.ctx.write(p.Bytes, r.addr+uint64(p.Offset))
 }
 
-// creator returns a method that creates an object of a limited kind.
+// creator returns a method that executes create and counts the new object against the limit of
+// kind.
 func creator(kind resource, create func(*request) error) func(*request) error {
 	return func(r *request) error {
 		if err := r.ctx.take(kind, 1); err != nil {

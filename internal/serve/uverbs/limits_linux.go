@@ -33,8 +33,8 @@ const (
 	// Each context has up to five descriptors of this process: its file twice, the events, and
 	// the program's memory. Programs have one context per device and library.
 	programContexts = 1 << 9
-	// Each has one descriptor of this process, and one of the program, which is usually limited
-	// to 1024.
+	// Each event file has one descriptor of this process, and one of the program, which is usually
+	// limited to 1024 descriptors.
 	programEventFiles = 1 << 10
 	// The rings of 16,384 queue pairs with 256 requests of 512 bytes in each queue. The kernel
 	// limits only memory.
@@ -48,8 +48,8 @@ const (
 	programAHs       = 1 << 16
 )
 
-// contextLimits are the same limits for one context of the device; programs see them in its
-// attributes.
+// contextLimits are the same limits for one [verbs.Context]; programs see them as attributes of the
+// device.
 var contextLimits = verbs.ContextLimits{
 	MaxPD: programPDs, MaxCQ: programCQs, MaxSRQ: programSRQs, MaxQP: programQPs, MaxMR: programMRs, MaxMW: programMWs,
 }
@@ -67,12 +67,13 @@ const (
 	userEventFiles = 1.0 / 4
 	unlimited      = 1 << 62
 
-	// A context may block two threads of this process, which is limited to 10,000
+	// A context may block two threads of this process, which is limited to 10,000 threads
 	// (runtime/debug.SetMaxThreads).
 	maxContexts = 1 << 10
 )
 
-// resourceInfo holds the names of the resources, and the errors of their limits.
+// resourceInfo holds the names of the resources, and the errors at the limits of a program and of a
+// user.
 var resourceInfo = [numResources]struct {
 	name          string
 	program, user uapi.Errno
@@ -99,8 +100,8 @@ var programLimits = amounts{
 	numAHs: programAHs,
 }
 
-// userLimits returns the limits of all programs of one user; known is false if all programs
-// belong to one user. f is on the file system of the rings.
+// userLimits returns the limits of all programs of one user; known is false if all programs belong
+// to one user. f is a file on the file system of the rings.
 func (s *Server) userLimits(known bool, f *ringfile.File) amounts {
 	l := amounts{}
 	for r := range l {

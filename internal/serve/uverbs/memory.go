@@ -15,7 +15,7 @@ import (
 // pd is a protection domain of a program.
 type pd struct {
 	verbs *verbs.PD
-	users int // shared receive queues
+	users int // number of shared receive queues of the domain
 }
 
 func (c *command) allocPD() (any, error) {
@@ -63,8 +63,8 @@ const (
 )
 
 // rightsOf checks the access flags of a program and returns them as access rights, which have the
-// same bits. It clears ignoredRights, and fails for unknown flags and combinations that verbs
-// forbid.
+// same bits. It clears ignoredRights, and fails for unknown flags and for combinations that
+// ib_check_mr_access of the kernel forbids.
 func rightsOf(flags uint32) (mr.Access, error) {
 	flags &^= ignoredRights
 	if flags&uint32(uapi.AccessOnDemand) != 0 {

@@ -22,7 +22,7 @@ type queuePair struct {
 	srq            *srq
 	cap            uapi.QPCap
 	sigAll         bool
-	datagrams      bool // its requests use address handles
+	datagrams      bool // type UD: the requests use address handles
 	ready          bool // in RTS or a later state; see Context.setReady
 	async          source
 }
@@ -65,7 +65,7 @@ func createQP(r *request) error {
 	return nil
 }
 
-// qpSpec holds the other parameters of a queue pair.
+// qpSpec holds the parameters of a new queue pair that queuePair does not hold.
 type qpSpec struct {
 	typ verbs.QPType
 	pd  *pd
@@ -128,8 +128,8 @@ func object[T any](r *request, id uapi.AttrID, kind uapi.Object, t *table[T]) (o
 	return t.get(kind, h)
 }
 
-// checkCap applies the device's limits (rxe_qp_chk_cap of drivers/infiniband/sw/rxe/rxe_qp.c),
-// and raises the SGEs and the inline data to what the elements can hold, as rxe does.
+// checkCap applies the device's limits (rxe_qp_chk_cap of drivers/infiniband/sw/rxe/rxe_qp.c), and
+// raises MaxSendSGE and MaxInlineData to what an element of the send queue can hold, as rxe does.
 func (c *Context) checkCap(p *uapi.QPCap) error {
 	a := c.server.dev.Attr()
 	for _, f := range []struct {
@@ -207,7 +207,7 @@ func (c *Context) makeReceives(q *queuePair, spec qpSpec) (*rings.RecvRing, erro
 	return rings.NewRecvRing(g, ring.Bytes, rings.RecvConfig{PD: spec.pd.verbs.Domain(), MaxSGE: sge})
 }
 
-// QP returns the queue pair of the program with a number, nil if there is none.
+// QP returns the queue pair of the context with the number n, nil if there is none.
 func (c *Context) QP(n verbs.QPN) *verbs.QP {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,7 +239,8 @@ func (c *Context) dropQP(handle uint32) (resp uapi.DestroyQPResp, err error) {
 		return resp, err
 	}
 	// The doorbell of the last requests may still be pending, and a posted datagram must be sent:
-	// the kernel has sent it when the write returns. Close returns the same error.
+	// in the kernel it has been sent when the write of the doorbell returns. The error is ignored,
+	// because Close returns it too.
 	_ = q.qp.Doorbell()
 	if err := q.qp.Close(); err != nil {
 		return resp, errnoFor(err, uapi.EBUSY)
@@ -278,10 +279,11 @@ func (c *command) modifyQPEx() (any, error) {
 	return resp, c.ctx.modify(&m.Base, uapi.QPMaskLegacy)
 }
 
-// ignoredMask are attributes without a meaning on RoCE: an alternate path requires path
-// migration.
+// ignoredMask holds the attributes that modify ignores: the capacities of a queue pair are fixed,
+// and there is no path migration.
 const ignoredMask = uapi.QPMaskCap | uapi.QPMaskPathMigState
 
+// modify executes MODIFY_QP. known is the mask of the attributes that the command permits.
 func (c *Context) modify(m *uapi.ModifyQP, known uapi.QPMask) error {
 	q, err := c.qps.get(uapi.ObjectQP, m.QPHandle)
 	if err != nil {
@@ -326,10 +328,10 @@ func (c *Context) modify(m *uapi.ModifyQP, known uapi.QPMask) error {
 	return errnoFor(q.qp.Doorbell(), uapi.EINVAL)
 }
 
-// psnMask is the mask of a PSN, 24 bits; programs pass more.
+// psnMask is the mask of a PSN, 24 bits; programs pass more bits.
 const psnMask = 1<<24 - 1
 
-// mtuOf returns the path MTU of a value of enum ib_mtu.
+// mtuOf returns the path MTU of a value of enum ib_mtu, and false for an invalid value.
 func mtuOf(enum uint8) (verbs.MTU, bool) {
 	m := verbs.MTU(128 << min(enum, 5))
 	return m, enum >= uint8(uapi.MTU256) && enum <= uint8(uapi.MTU4096)

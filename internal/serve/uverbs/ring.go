@@ -8,14 +8,14 @@ import (
 	"github.com/gorxe/gorxe/internal/uapi"
 )
 
-// A ring is memory that a context shares with its program; its account counts it.
+// A ring is memory that a context shares with its program. The context's account counts its size.
 type ring struct {
 	*ringfile.Ring
 	ctx *Context
 }
 
-// newRing maps a ring and returns its geometry, which the program needs to map it too. The caller
-// holds the context's lock.
+// newRing maps a new ring of at least depth elements of elem bytes. The caller holds the context's
+// lock.
 func (c *Context) newRing(depth, elem int) (rings.Geometry, *ring, error) {
 	g, err := rings.NewGeometry(depth, elem, c.server.page)
 	if err != nil {

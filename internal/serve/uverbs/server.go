@@ -18,8 +18,8 @@ import (
 )
 
 // A CallerMemory is the memory of a program. Its methods are safe for concurrent use. A
-// CallerMemory that implements io.Closer is closed with its context. A method Owner() string names
-// its program; see [verbs.Device.Owner]. See also [Accounted].
+// CallerMemory that implements io.Closer is closed with its context. An optional method Owner()
+// string names its program; see [verbs.Device.Owner]. See also [Accounted].
 type CallerMemory interface {
 	// Read fills p with the bytes at addr, or fails.
 	Read(p []byte, addr uint64) error
@@ -33,9 +33,9 @@ type CallerMemory interface {
 
 // A Caller is the thread of a program whose call is answered.
 type Caller interface {
-	// Install gives the program a duplicate of f and returns its descriptor number there. Object
-	// returns o for every duplicate of it. If o has a method Ended() bool, it may be removed once
-	// that returns true.
+	// Install gives the program a duplicate of f and returns its descriptor number there. From then
+	// on, Object returns o for this descriptor and its duplicates. If o has a method Ended() bool,
+	// Object may return nil once Ended returns true.
 	Install(f *os.File, o any) (fd int, err error)
 	// Object returns the value installed with the descriptor fd of the program, nil for any other
 	// descriptor.

@@ -19,13 +19,13 @@ import (
 type srq struct {
 	ctx   *Context
 	pd    *pd
-	users int // queue pairs
+	users int // number of queue pairs that use the queue
 	async source
 	ring  *ring
 
 	mu      sync.Mutex
 	receive *rings.RecvRing // guarded by mu
-	next    *ring           // for a resize; guarded by mu
+	next    *ring           // new ring during a resize; guarded by mu
 }
 
 // Take implements [qp.RecvSource].
@@ -175,7 +175,8 @@ func (c *command) modifySRQ() (any, error) {
 	return nil, s.resize(a, mask, drv.MmapInfoAddr)
 }
 
-// resize moves the queue to a ring of another depth and passes its location to the program.
+// resize moves the queue to a ring of another depth and stores its location at address tell of the
+// program.
 func (s *srq) resize(a qp.SRQAttr, mask qp.SRQAttrMask, tell uint64) error {
 	if most := s.ctx.server.dev.Attr().MaxSRQWR; a.MaxWR < 1 || a.MaxWR > most {
 		return fmt.Errorf("max_wr is %d, it must be 1 to %d: %w", a.MaxWR, most, uapi.EINVAL)

@@ -45,7 +45,7 @@ func (d *delivery) Arrive(f *world.Frame) {
 		if e.qp.Type != qp.RC {
 			return // only TIME-WAIT protects unreliable queue pairs from old packets
 		}
-		e.conn.flow.Faults++ // its PSN may be ahead of the expected one and cause a NAK
+		e.conn.flow.Faults++ // the PSN of an old packet may be ahead of the expected one and cause a NAK
 	}
 	var st step
 	want, judged := transport.Accepted, true

@@ -5,8 +5,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// completions is a CQ with its model. The CQ holds completions in order, up to its depth. The
-// first completion that finds it full and all later ones are lost; no other is.
+// completions is a CQ with its model. The CQ holds completions in order, up to its depth. The first
+// completion that finds it full and all later ones are lost; no others are.
 type completions struct {
 	net        *Network
 	spec       scenario.CQSpec

@@ -63,7 +63,7 @@ type end struct {
 	m             machine
 	cq            *completions
 	made          made
-	local, remote *mr.Region // regions that this end uses itself, that its peer uses
+	local, remote *mr.Region // the region that this end uses itself, and the region that its peer uses
 	fast          *mr.FastRegion
 	window        *mr.Window
 	gone          []uint32 // keys that this step must invalidate
@@ -123,7 +123,7 @@ type sent struct {
 	data       []byte // data of an inline request, else nil
 	length     uint64
 	rkey       uint32
-	remote     uint64 // remote address as rkey counts it
+	remote     uint64 // remote address, in the address range of rkey
 	bind       *mr.Bind
 	group      *group // group that a datagram goes to, or nil
 	imm        uint32 // immediate data, or a key to invalidate
@@ -133,8 +133,8 @@ type sent struct {
 	signaled   bool
 	first, end int64 // PSNs [first, end), counted from the first of the epoch
 
-	split    bool // a WRITE that is sent as a message for each packet
-	executed bool
+	split    bool   // a WRITE that is sent as a message for each packet
+	executed bool   // whether the peer has executed all packets of the request
 	old      uint64 // value that an atomic found
 }
 
@@ -154,7 +154,8 @@ type receives struct {
 	raised, due int // number of SRQ_LIMIT_REACHED events raised and due in this step
 }
 
-// take makes the oldest receive the held one, unless one is held. It reports whether one is held.
+// take makes the oldest posted receive the held receive, unless there is a held receive. It reports
+// whether there is one now.
 func (e *end) take() bool {
 	if e.held == nil && len(e.recvs.list) > 0 {
 		r := e.recvs

@@ -38,8 +38,8 @@ func (e *end) notAfterLast(wc *qp.WC, index int) {
 	}
 }
 
-// communicates records that e received a request that it executes, or would execute if it could.
-// In RTR, the first one makes COMM_EST due.
+// communicates records that e received a request packet that is in order, whether e can execute it
+// or not. In RTR, the first such packet makes COMM_EST due.
 func (e *end) communicates() {
 	if v := &e.events; e.state() == qp.RTR && !v.established {
 		v.established = true

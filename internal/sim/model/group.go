@@ -36,7 +36,7 @@ func (g *group) addressHandle(e *end) *transport.AH {
 	return transport.NewAH(e.node.pd, qp.AddressVector{DGID: qp.GIDFromAddr(g.addr)}, 0, path, e.conn.spec.MTU, nil)
 }
 
-// joins adds e to the group, or removes it.
+// joins adds e to the group, or removes it if it is a member.
 func (g *group) joins(e *end) {
 	if i := slices.Index(g.members, e); i >= 0 {
 		g.members = slices.Delete(g.members, i, i+1)

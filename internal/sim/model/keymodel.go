@@ -15,7 +15,7 @@ const allAccess = mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtom
 // A keyModel is the model of a key: the memory to which the key leads and the access that it
 // grants. Only the access can change: a translation change gives the region another key.
 type keyModel struct {
-	wire, at, length uint64 // address by which it is named, address in node memory, length in bytes
+	wire, at, length uint64 // first address as requests name it, the same in node memory, length in bytes
 	access           mr.Access
 	owner            *end   // queue pair to which a type 2 window is bound, else nil
 	parent           uint32 // key of the region to which the type 1 window is bound, else 0

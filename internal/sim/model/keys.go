@@ -27,7 +27,7 @@ func (e *end) allocKeys() {
 	e.node.open[e.fast.Key()] = &keyModel{wire: wire, at: scenario.MemBase, length: scenario.MemSize, access: access}
 }
 
-// freeKeys frees them.
+// freeKeys frees what allocKeys has allocated.
 func (e *end) freeKeys() {
 	e.must(e.node.keys.DeallocWindow(e.window))
 	e.must(e.node.keys.FreeFast(e.fast))
@@ -96,9 +96,9 @@ func (e *end) makeBindShared(a *scenario.Act, wr *qp.SendWR) {
 	wr.Bind = b
 }
 
-// remoteKey returns the R_Key by which e's peer requests what a describes: that of the
-// fast-registration memory region or a window if a selects it and it is valid now, else that of the
-// region.
+// remoteKey returns the R_Key of e's node that e's peer uses in the request that a describes: that
+// of the fast-registration memory region or a window if a selects it and it is valid now, else that
+// of the region.
 func (e *end) remoteKey(a *scenario.Act) uint32 {
 	switch {
 	case a.Wrong == scenario.WrongRKey:
@@ -136,7 +136,7 @@ func (e *end) mayInvalidate(key uint32) bool {
 	return key == e.fast.Key() || key == e.window.RKey() && e.window.Bound() && !slices.Contains(e.gone, key)
 }
 
-// unjustKey returns why a local operation on keys must not fail, or "" if it may.
+// unjustKey returns why a local operation on keys must not fail with status, or "" if it may.
 func (e *end) unjustKey(s *sent, status qp.WCStatus) string {
 	switch {
 	case s.op == qp.WRRegMR && status == qp.WCLocQPOpErr && e.fast.Registered(),
@@ -184,7 +184,7 @@ func (e *end) workedOnKeys(s *sent) {
 }
 
 // endings returns the queued LOCAL_INVs of valid keys, except of the type 1 window, whose key
-// ends by the next bind.
+// becomes invalid by the next bind.
 func (e *end) endings() (waiting []*sent) {
 	for _, s := range e.sends[e.oldest:] {
 		if s.op == qp.WRLocalInv && s.imm>>8 != e.node.shared.RKey()>>8 && e.node.keys.Lookup(s.imm) != nil {

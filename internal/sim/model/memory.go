@@ -107,8 +107,8 @@ func (m *memory) same() error {
 	return nil
 }
 
-// scattered appends to dst where data goes that starts at offset off of the message that sg
-// describes. ok is false if data does not fit.
+// scattered appends to dst the changes of memory when data, the part of a message from offset off
+// on, is stored in sg. ok is false if data does not fit.
 func scattered(dst []span, sg []qp.SGE, off uint64, data []byte) (out []span, ok bool) {
 	for _, s := range sg {
 		if len(data) == 0 {

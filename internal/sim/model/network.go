@@ -21,7 +21,7 @@ type Network struct {
 	nodes  []*node
 	conns  []*conn
 	groups []*group
-	shares map[[2]int]*share // of a node towards another
+	shares map[[2]int]*share // share of a node towards another, by their indexes
 	batch  *packet.Batch
 	qpn    bth.QPN
 }

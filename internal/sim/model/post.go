@@ -102,7 +102,8 @@ func flushOf(a *scenario.Act) qp.Flush {
 	return f
 }
 
-// keyed returns sg with the local key filled in.
+// keyed returns sg with the key of e's local region, or noKey if wrong is set or there is no
+// region.
 func (e *end) keyed(sg []qp.SGE, wrong bool) []qp.SGE {
 	sg = slices.Clone(sg)
 	for i := range sg {

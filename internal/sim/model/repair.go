@@ -13,8 +13,8 @@ import (
 // pace models the round-trip time estimate (RFC 6298) and the probe timer derived from it.
 type pace struct {
 	srtt, rttvar scenario.Time
-	timing       bool // whether a packet is being timed
-	timed        int64
+	timing       bool  // whether a packet is being timed
+	timed        int64 // PSN of that packet
 	timedAt      scenario.Time
 
 	probeAt scenario.Time // time of the next probe, 0: never
@@ -72,7 +72,8 @@ func (e *end) probe() {
 	e.plan()
 }
 
-// onSequenceNAK reacts to a sequence NAK for una, once until una advances.
+// onSequenceNAK reacts to a sequence NAK for una, once until una advances. vain reports that the
+// previous repair was in vain: see inVain.
 func (e *end) onSequenceNAK(st *step, vain bool) {
 	r := &e.requester
 	if r.reactedToNAK {
@@ -109,7 +110,7 @@ func (r *requester) maxUnacked(op qp.WROpcode) int64 {
 }
 
 // inVain reports whether a repair advanced una exactly past the repaired packet, so the peer had
-// kept nothing after it.
+// kept nothing after it. If so, inVain counts it.
 func (r *requester) inVain() bool {
 	if !r.repairingForNAK || r.una != r.repaired {
 		return false

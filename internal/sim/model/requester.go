@@ -15,12 +15,12 @@ import (
 type requester struct {
 	una, cursor, next    int64         // oldest unacknowledged, next to be sent, highest ever sent + 1
 	window               int64         // maximum number of unacknowledged PSNs
-	windowFull, lossSeen bool          // windowFull is reset when the window grows
+	windowFull, lossSeen bool          // the window was full since it last grew; a loss in this epoch
 	grown                int64         // PSNs acknowledged since the window last grew, after a loss
-	round, repeated      int64         // PSNs acknowledged and sent again since a window was last acknowledged
+	round, repeated      int64         // PSNs acknowledged, PSNs sent again, since a window was acknowledged
 	sinceNAK             int64         // PSNs acknowledged since the last NAK
 	idleNAKs             int           // consecutive NAKs without progress; see onNAK
-	reactedToNAK         bool          // reset when una advances
+	reactedToNAK         bool          // to a NAK since una last advanced
 	waiting              bool          // an RNR timer runs
 	rnrUntil             scenario.Time // time at which the RNR timer ends
 
@@ -49,8 +49,8 @@ type requester struct {
 // onTimeout sets the window to half of the outstanding PSNs, after the local ACK timeout.
 func (r *requester) onTimeout() { r.window, r.lossSeen = max(1, (r.cursor-r.una)/2), true }
 
-// onNAK updates the window after a NAK: eight in a row with hardly any progress between them
-// halve it.
+// onNAK updates the window after a NAK: eight NAKs in a row with hardly any progress between them
+// count as a timeout.
 func (r *requester) onNAK() {
 	if r.idleNAKs++; 4*r.sinceNAK > r.cursor-r.una {
 		r.idleNAKs = 0
@@ -61,8 +61,9 @@ func (r *requester) onNAK() {
 	r.sinceNAK = 0
 }
 
-// onLoss reduces a window that has grown to 0.7 times its size, but not below its initial size,
-// when more than half a step has been sent again in a round. After this loss, it is again PSNs.
+// onLoss reduces the window to 0.7 times its size, but not below its initial size, when more than
+// half a step of PSNs has been sent again in a round. again is the number of PSNs that are sent
+// again because of this loss.
 func (e *end) onLoss(again int64) {
 	r := &e.requester
 	r.onNAK()
@@ -236,8 +237,8 @@ func (e *end) index(s *sent) int {
 	return i
 }
 
-// asksForAck checks that AckReq is set in the packet that fills the window, in the last of each
-// message, and in every AckEvery-th: without AckReq the peer need not acknowledge.
+// asksForAck checks that AckReq is set in the packet that fills the window, in the last packet of
+// each message, and in every AckEvery-th packet: without AckReq the peer need not acknowledge.
 func (e *end) asksForAck(p *bth.Packet, s *sent, seq, n int64) {
 	r := &e.requester
 	r.sinceAck++

@@ -105,7 +105,7 @@ func (e *end) keep(p *bth.Packet, seq int64) {
 	}
 }
 
-// catchUp executes the kept packets up to the next gap. The last one is acknowledged.
+// catchUp executes the kept packets up to the next gap, as if each requested an acknowledgement.
 func (e *end) catchUp(st *step) {
 	r := &e.responder
 	for p := r.early[r.expected]; p != nil; p = r.early[r.expected] {
@@ -129,7 +129,7 @@ func (r *responder) report() {
 	}
 }
 
-// executed advances the model past a packet.
+// executed advances the model past packet p of request s, which was executed.
 func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
 	r := &e.responder
 	n := int64(1)
@@ -154,7 +154,7 @@ func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
 	s.executed = s.executed || r.expected >= s.end
 }
 
-// refuse makes an error NAK due.
+// refuse makes an error NAK due and returns v.
 func (e *end) refuse(s bth.Syndrome, v transport.Verdict) transport.Verdict {
 	e.responder.refused = s
 	return v

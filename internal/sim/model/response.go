@@ -74,7 +74,7 @@ func (e *end) implied(st *step) {
 	}
 }
 
-// again uses a retry and goes back.
+// again uses a retry and, if one was left, goes back.
 func (e *end) again(st *step) {
 	if e.tries(st) {
 		e.requester.goBack()

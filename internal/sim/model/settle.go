@@ -41,8 +41,8 @@ func (e *end) isComplete(s *sent) bool {
 	return s.end <= e.requester.una && (s.done || !s.op.IsLocal())
 }
 
-// retire drops unsignaled requests that are complete, up to the request of next, the next
-// completion.
+// retire drops unsignaled requests that are complete, up to the request of next, which is the next
+// completion, or nil if there is none.
 func (e *end) retire(next *qp.WC) {
 	for s := e.head(); s != nil && !s.signaled && (next == nil || next.WRID != s.id) &&
 		(e.isComplete(s) || e.vanished(s)); s = e.head() {

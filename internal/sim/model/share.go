@@ -6,7 +6,8 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// share is what the reliable connections of a node towards another have outstanding together.
+// share is a [transport.Share] with its members: it limits the PSNs that the reliable connections
+// of a node towards another have outstanding together.
 type share struct {
 	*transport.Share
 	limit int64
@@ -45,7 +46,7 @@ func (s *share) outstanding() (n int64) {
 	return n
 }
 
-// resume gives the members that wait for room a turn, once there is some.
+// resume gives the members that wait for their share a turn, once turn PSNs are free.
 func (s *share) resume() {
 	if s == nil || s.Left() < s.turn {
 		return
@@ -57,9 +58,9 @@ func (s *share) resume() {
 	}
 }
 
-// shares checks that the n PSNs that were just sent fit the share. Beyond it, one packet may be
-// sent if nothing else of the connection is outstanding and it has waited for shareWait, and a READ
-// request of any length also if the other members have nothing outstanding.
+// shares checks that the n PSNs that were just sent fit the share. Beyond the share, a connection
+// may send one packet if it has nothing else outstanding and has waited for shareWait. It may send
+// a READ request of any length also if the other members have nothing outstanding.
 func (e *end) shares(n int64, read bool) {
 	r := &e.requester
 	sent := r.sentAt
@@ -75,13 +76,13 @@ func (e *end) shares(n int64, read bool) {
 	e.fail("%d PSNs are outstanding towards the node, the share is %d", e.share.outstanding(), e.share.limit)
 }
 
-// waitsForShare reports whether the machine waits for room with nothing outstanding.
+// waitsForShare reports whether the machine waits for its share with nothing outstanding.
 func (e *end) waitsForShare() bool {
 	m, ok := e.m.(*transport.RC)
 	return ok && m.Blocked() && e.requester.cursor == e.requester.una
 }
 
-// blockedUntil returns the timeout of the machine, which waits for room with nothing outstanding,
+// blockedUntil returns the timeout of a machine that waits for its share with nothing outstanding,
 // and checks that it is within shareWait.
 func (e *end) blockedUntil() scenario.Time {
 	at, _ := e.m.NextTimeout()
@@ -92,7 +93,8 @@ func (e *end) blockedUntil() scenario.Time {
 }
 
 // endsTurn checks that the last request of a turn that ended at its limit asks for an
-// acknowledgement if the share has other members: until then, they cannot use its PSNs.
+// acknowledgement if the share has other members: until the acknowledgement arrives, they cannot
+// use the PSNs of the turn.
 func (e *end) endsTurn(limit int) {
 	if e.share == nil || len(e.share.ends) < 2 || e.net.batch.Len() < limit {
 		return

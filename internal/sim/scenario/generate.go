@@ -7,9 +7,8 @@ import (
 	"github.com/gorxe/gorxe/qp"
 )
 
-// Generate returns the scenario of a seed. It adds to the scenario of [Simple], from a random
-// source of its own, so that the scenario of Simple for a seed stays the same when Generate
-// changes.
+// Generate returns the scenario of a seed. It adds to the scenario of [Simple] with a separate
+// random source, so that the scenario of Simple for a seed stays the same when Generate changes.
 func Generate(seed uint64) *Scenario {
 	g := &generator{r: rand.New(rand.NewPCG(seed, 0x6d6f7265)), sc: Simple(seed)}
 	if g.one(3) {

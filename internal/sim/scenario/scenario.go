@@ -148,7 +148,8 @@ type Act struct {
 	Key    Key // key that names the remote memory
 	// Add is the addend of a fetch-and-add or the swap value of a compare-and-swap. If Match is
 	// set, a compare-and-swap compares with the value that the reference memory holds when it is
-	// posted.
+	// posted. ActReregister, ActReregisterLocal, FLUSHes and binds use Add and Match in other ways:
+	// see package model.
 	Add   uint64
 	Match bool
 	Group int // multicast group that a datagram is sent to, from 1 on; 0: the peer

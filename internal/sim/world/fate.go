@@ -10,13 +10,13 @@ type fate struct {
 	drop, duplicate, corrupt bool
 	late, again              scenario.Time // extra delay of the frame, of its duplicate
 	bits                     [3]uint32
-	flips                    int
+	flips                    int // number of bits that are flipped, whose positions are in bits
 }
 
 func (f *fate) any() bool { return f.drop || f.duplicate || f.corrupt || f.late > 0 }
 
-// draw draws the fate of a frame from the seed and the frame's identity only, so the faults of
-// one frame do not depend on whether others are suppressed.
+// draw draws the fate of a frame from the seed and the frame's identity only, so the faults of one
+// frame do not depend on whether those of other frames are suppressed.
 func draw(f *scenario.Faults, seed uint64, id scenario.FaultID) fate {
 	r := rand.New(rand.NewPCG(seed, uint64(id.Link)<<32|uint64(id.Frame)))
 	var ft fate

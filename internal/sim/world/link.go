@@ -8,7 +8,7 @@ import (
 // Frame is one datagram in transit, from the IP header to the ICRC.
 type Frame struct {
 	Raw     []byte
-	Damaged bool
+	Damaged bool // a link has flipped bits
 	Flow    *Flow
 	To      Receiver
 	Copies  *int // if not nil, incremented for each duplicate that a link makes

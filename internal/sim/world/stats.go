@@ -17,7 +17,7 @@ type Stats struct {
 	Kept, Probes    uint64 // out-of-order requests that responders kept, probes that requesters sent
 	Overflows, Lost uint64 // CQs that overflowed, completions that they lost
 	Packets, Bytes  uint64 // sent, including IP headers
-	Steps           uint64
+	Steps           uint64 // events of the world
 	// Packets that links affected, and corrupt packets that nodes detected.
 	Dropped, Unreachable, Duplicated, Delayed, Corrupted, Caught uint64
 	Virtual                                                      scenario.Time

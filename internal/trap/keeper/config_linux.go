@@ -12,7 +12,8 @@ type Config struct {
 	Ignored uint64   // signals that the program begins with ignored: bit n-1 for signal n
 }
 
-// Encode returns the content of the file: the signals, then each field with its length before it.
+// Encode returns the content of the file: Ignored, then the filter, the path and each argument,
+// each with its length before it.
 func (c *Config) Encode() []byte {
 	out := appendNumber(nil, c.Ignored, 8)
 	out = appendField(out, c.Filter)

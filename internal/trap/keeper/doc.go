@@ -1,12 +1,12 @@
 // Package keeper is the parent process of a program that runs under a seccomp filter with a
 // listener.
 //
-// The keeper is a process between the supervisor, which answers the trapped calls, and the
-// program. It outlives the supervisor: if the supervisor is killed, nothing answers trapped calls
-// any more, so the keeper reports that on the program's standard error and kills the program and
-// all its descendants. The keeper is their subreaper, so they all stay its descendants and the
-// supervisor's, whose right to open their memory depends on that (Yama). See
-// docs/decisions/keeper.md.
+// The keeper is a process between the supervisor, which answers the trapped calls, and the program.
+// It outlives the supervisor: if the supervisor is killed, nothing answers trapped calls any more,
+// so the keeper reports that on the program's standard error and kills the program and all its
+// descendants. The keeper is the subreaper of these descendants, so all of them stay descendants of
+// the keeper and of the supervisor. The supervisor must be their ancestor to open their memory
+// (Yama). See docs/decisions/keeper.md.
 //
 // The supervisor starts its own executable with [Name] as argv[0] and passes a [Config] in a
 // file. The keeper reports each step to the supervisor with a [Message] on a socket.
@@ -19,9 +19,9 @@
 // # Start
 //
 // The leader thread of the keeper installs the filter on itself and forks the program, which
-// inherits it. Other threads have no filter. The leader makes no trapped call while the
-// supervisor does not answer yet: the first trapped call is the execve of the program. The leader
-// must not end, because its end sends the program the signal of PR_SET_PDEATHSIG.
+// inherits the filter. Other threads of the keeper have no filter. The leader makes no trapped call
+// while the supervisor does not answer yet: the first trapped call is the execve of the program.
+// The leader must not end, because its end sends the program the signal of PR_SET_PDEATHSIG.
 //
 // # Signals
 //

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Name is argv[0] of the keeper. argv[1] and argv[2] are the descriptor numbers of its end of the
-// socket and of the file with the configuration.
+// Name is argv[0] of the keeper. argv[1] is the descriptor number of the keeper's end of the
+// socket, argv[2] that of the file with the configuration.
 const Name = "gorxe-keeper"
 
 func init() {
@@ -24,10 +24,10 @@ func init() {
 
 // A keeper holds the state of the keeper process of one program.
 type keeper struct {
-	socket    int
+	socket    int // to the supervisor
 	config    *Config
-	inherited []int // descriptors from 3 up that the program inherits
-	program   int
+	inherited []int         // descriptors from 3 up that the program inherits
+	program   int           // PID
 	allEnded  chan struct{} // closed when the program and all its descendants have ended
 	reported  chan struct{} // closed when watch has handled the end of the supervisor
 }
@@ -78,8 +78,9 @@ func readConfig(number string) (*Config, error) {
 	return decode(text)
 }
 
-// start installs the filter and starts the program. After the installation this thread must make
-// no trapped call until the supervisor answers: it only forks, waits and uses the socket.
+// start installs the filter and starts the program. It returns false after it has reported an error
+// to the supervisor. After the installation this thread must make no trapped call until the
+// supervisor answers: it only forks, waits and uses the socket.
 func (k *keeper) start() bool {
 	var pidfd int
 	k.inherited = Inherited()
@@ -107,7 +108,7 @@ func (k *keeper) start() bool {
 	return true
 }
 
-// reap waits for the program and its orphans until none is left.
+// reap waits for the program and its orphaned descendants until none is left.
 func (k *keeper) reap() {
 	for {
 		var status syscall.WaitStatus
@@ -123,7 +124,7 @@ func (k *keeper) reap() {
 }
 
 // abandoned reports whether the supervisor ends within ms milliseconds; -1: no limit. The
-// supervisor sends nothing, so the socket becomes readable only at its end.
+// supervisor sends nothing, so the socket becomes readable only when the supervisor ends.
 func (k *keeper) abandoned(ms int) bool {
 	n, err := poll([]pollFD{{fd: int32(k.socket), events: pollIn}}, ms)
 	return n > 0 && err == nil

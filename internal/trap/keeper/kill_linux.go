@@ -22,8 +22,8 @@ func KillUntil(over <-chan struct{}) {
 	}
 }
 
-// KillDescendants kills all descendants of this process until none is alive. The next scan finds
-// processes that are forked meanwhile.
+// KillDescendants kills all descendants of this process. It scans /proc until none is alive: each
+// scan also finds processes that were forked meanwhile.
 func KillDescendants() error {
 	for {
 		all, err := descendants(os.Getpid())
@@ -54,7 +54,7 @@ func KillDescendants() error {
 // A process identifies a process of /proc.
 type process struct {
 	pid   int
-	start string // start time: it tells a later process of that number apart
+	start string // start time, which differs in a later process with the same PID
 }
 
 // kill kills the process and returns its pidfd. It returns ESRCH if the process has ended.
@@ -84,7 +84,7 @@ const (
 	StatStart  = 22 - 3 // start time
 )
 
-// descendants returns the processes below root that are not zombies.
+// descendants returns the descendants of the process root that are not zombies.
 func descendants(root int) ([]process, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {

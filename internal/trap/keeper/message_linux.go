@@ -11,9 +11,9 @@ type Kind byte
 // descriptor. The keeper ends after an error.
 const (
 	Listener Kind = 'l' // descriptor of the filter's listener
-	Filter   Kind = 'f' // error: errno of seccomp(2)
+	Filter   Kind = 'f' // error: errno of prctl(2) or seccomp(2)
 	Exec     Kind = 'x' // error: errno of fork or execve
-	Usage    Kind = 'u' // error: errno of anything before
+	Usage    Kind = 'u' // error before the installation of the filter: errno
 	Started  Kind = 's' // PID of the program, with its pidfd
 	Ended    Kind = 'e' // wait status of the program
 )
@@ -22,7 +22,7 @@ const (
 // keeper was killed.
 type Message struct {
 	Kind  Kind
-	Value uint32
+	Value uint32 // meaning as described for the kinds; 0 with Listener
 }
 
 // MessageSize is the length of a message. The socket preserves message boundaries.

@@ -20,11 +20,11 @@ const sigIgn = 1
 const lastSignal = 64
 
 // Ignored returns the signals that this process ignores: bit n-1 for signal n. The Go runtime has
-// already replaced the inherited disposition of most signals with its own handlers. Of the
-// signals that end a process, only SIGHUP, SIGINT and those that the runtime does not handle are
-// still ignored if they were inherited so. A shell without job control ignores both SIGINT and
-// SIGQUIT in background commands (POSIX, "Asynchronous Lists"), so Ignored reports SIGQUIT if
-// SIGINT is ignored.
+// already replaced the inherited disposition of most signals with its own handlers. Of the signals
+// that end a process, only SIGHUP, SIGINT and those that the runtime does not handle are still
+// ignored if this process was started with them ignored. A shell without job control ignores both
+// SIGINT and SIGQUIT in background commands (POSIX, "Asynchronous Lists"), so Ignored reports
+// SIGQUIT if SIGINT is ignored.
 func Ignored() uint64 {
 	var out uint64
 	for n := range lastSignal {
@@ -43,7 +43,7 @@ func Ignored() uint64 {
 
 func bit(s syscall.Signal) uint64 { return 1 << (s - 1) }
 
-// ignoreInProgram makes the program begin with these signals ignored.
+// ignoreInProgram makes the program begin with these signals ignored: bit n-1 for signal n.
 func ignoreInProgram(ignored uint64) {
 	for n := range lastSignal {
 		if ignored&(1<<n) != 0 {

@@ -39,9 +39,9 @@ func errnoOf(err error) syscall.Errno {
 	return syscall.EIO
 }
 
-// Install installs a filter with a listener on the calling thread; it cannot be removed. It sets
-// no_new_privs: set-user-ID programs then gain no privileges, which allows an unprivileged user
-// to install a filter.
+// Install installs a filter with a listener on the calling thread and returns the listener. A
+// filter cannot be removed. Install also sets no_new_privs: set-user-ID programs then gain no
+// privileges, and an unprivileged user may install a filter.
 func Install(filter []byte) (listener int, errno syscall.Errno) {
 	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
 		return -1, errno
@@ -56,6 +56,7 @@ func Install(filter []byte) (listener int, errno syscall.Errno) {
 	return int(fd), errno
 }
 
+// adoptOrphans makes this process the subreaper of its descendants.
 func adoptOrphans() error {
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prSetSubreaper, 1, 0, 0, 0, 0)
 	return errnoOrNil(errno)

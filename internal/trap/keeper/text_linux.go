@@ -2,8 +2,8 @@
 
 package keeper
 
-// These functions replace ones of bytes, strings and strconv, which are initialized after the
-// keeper's init function.
+// These functions replace functions of packages bytes, strings and strconv, which are initialized
+// after the keeper's init function.
 
 // decimal returns n, which must not be negative, as text.
 func decimal(n int) string {

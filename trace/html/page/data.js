@@ -56,7 +56,7 @@ function instant(p) {
   const ns = data.begin[1] + p.t;
   const whole = Math.floor(ns / 1e9);
   const date = new Date((data.begin[0] + whole) * 1e3);
-  if (isNaN(date)) return 'not known';
+  if (isNaN(date)) return 'unknown';
   return date.toISOString().slice(0, 19).replace('T', ' ') + '.' + String(ns - whole * 1e9).padStart(9, '0');
 }
 

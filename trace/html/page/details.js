@@ -44,12 +44,12 @@ const details = (() => {
         make('h2', null, 'Frame ' + p.n + ': ' + labelOf(p)),
         make('button', { type: 'button', class: 'close', 'aria-label': 'Close', onclick: () => close() }, '×')),
       make('div', { class: 'chips' }, ...chips),
-      make('p', { class: 'meaning' }, p.x || p.g || 'Nothing more is known of this packet.'),
+      make('p', { class: 'meaning' }, p.x || p.g || 'Nothing more is known about this packet.'),
     ];
     for (const f of p.q) {
       const level = levels[f.l];
       parts.push(make('div', { class: 'finding ' + level },
-        make('p', null, make('strong', null, (level === 'info' ? 'To know' : level === 'error' ? 'Error' : 'Warning') + ': '), f.t),
+        make('p', null, make('strong', null, (level === 'info' ? 'Info' : level === 'error' ? 'Error' : 'Warning') + ': '), f.t),
         frames((f.f || []).filter(n => n !== p.n), go)));
     }
     const copies = [];
@@ -71,8 +71,8 @@ const details = (() => {
       const next = packets.find(k => k.i > p.i && k.le);
       if (next) parts.push(make('div', { class: 'links' }, make('button', { type: 'button', class: 'link', onclick: () => go(next.i) }, 'next lesson: frame ' + next.n)));
     }
-    parts.push(make('h3', null, 'Time'), facts([['Captured', instant(p) + ' UTC'], ['After the first', seconds(p.t) + ' s'],
-      ['After the one before', p.i ? lasted(p.t - packets[p.i - 1].t) : 'it is the first']]));
+    parts.push(make('h3', null, 'Time'), facts([['Captured', instant(p) + ' UTC'], ['After the first packet', seconds(p.t) + ' s'],
+      ['After the previous packet', p.i ? lasted(p.t - packets[p.i - 1].t) : 'first packet']]));
     for (const [name, list] of fieldsOf(p)) parts.push(make('h3', null, name), facts(list));
     pane.replaceChildren(...parts);
     pane.scrollTop = 0;

@@ -42,7 +42,7 @@ function apply() {
   const { fits, bad } = parse($('filter').value);
   const problems = $('problems').getAttribute('aria-pressed') === 'true', again = $('again').getAttribute('aria-pressed') === 'true';
   const list = packets.filter(p => (flow < 0 || p.f === flow) && (!problems || p.level > 1) && (!again || p.a) && fits(p));
-  $('none').textContent = packets.length ? 'No packet fits.' : 'There are no packets.';
+  $('none').textContent = packets.length ? 'No packet matches.' : 'There are no packets.';
   ladder.set(list, flow < 0 && flows.length > 1);
   plot.set(list, flow);
   const whole = flow < 0 ? packets.length : packets.reduce((n, p) => n + (p.f === flow), 0);

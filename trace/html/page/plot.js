@@ -59,7 +59,7 @@ const plot = (() => {
     box.y0 -= (box.y1 - box.y0) / 20; // so that no point is on an edge
     box.y1 += (box.y1 - box.y0) / 20;
     const ends = flow < 0 ? null : flows[flow].e;
-    $('plot-title').textContent = (flow < 0 ? 'PSN from the first of each connection' : 'PSN of what ' + ends[side][0] + ' asks') + (byTime ? '' : ', packet by packet');
+    $('plot-title').textContent = (flow < 0 ? 'All connections: PSN minus the first PSN' : 'Requests from ' + ends[side][0] + ': PSN') + (byTime ? ' over time' : ' by packet');
     $('plot-axis').textContent = byTime ? 'by packet' : 'by time';
     $('plot-side').hidden = sides.length < 2;
     $('plot-side').textContent = 'other end';
@@ -235,7 +235,7 @@ const plot = (() => {
     tip.hidden = i < 0;
     if (i < 0) return;
     const p = packets[i], x = e.clientX - canvas.parentElement.getBoundingClientRect().left;
-    tip.textContent = '#' + p.n + '  ' + labelOf(p) + ' ' + psnOf(p) + ', ' + seconds(p.t) + ' s: ' + (p.g || 'no meaning known');
+    tip.textContent = '#' + p.n + '  ' + labelOf(p) + ' ' + psnOf(p) + ', ' + seconds(p.t) + ' s: ' + (p.g || 'meaning unknown');
     tip.style.top = canvas.offsetTop + pad.top + 'px';
     tip.style.left = (x > width / 2 ? x - tip.offsetWidth - 16 : x + 16) + 'px';
   });

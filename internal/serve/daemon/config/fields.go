@@ -13,7 +13,7 @@ import (
 // A field is an option: a key in a table of the file, and its meaning.
 type field[T any] struct {
 	key   string
-	flag  string // "" in the tables that have a flag of their own
+	flag  string // "" in a table that is described by one flag: device and region
 	usage string // description; the first word in backquotes names the value
 	value func(*T) Value
 }
@@ -21,7 +21,7 @@ type field[T any] struct {
 // A section is a table of the file with its keys.
 type section struct {
 	name   string // "" is the top of the file
-	about  string
+	about  string // description
 	fields []field[Config]
 }
 

@@ -57,7 +57,7 @@ type optionFlag struct {
 	field *field[Config]
 }
 
-// Explains marks a flag whose errors of Set need no addition.
+// Explains marks a flag whose Set returns errors that say what is allowed.
 func (v *optionFlag) Explains() {}
 
 func (v *optionFlag) Set(text string) error {
@@ -132,7 +132,7 @@ func (f *Flags) Apply(c *Config) error {
 	lists := map[string]bool{}
 	for _, g := range f.given {
 		v := g.value(c)
-		// The first value replaces the file's, later ones are added.
+		// The first value replaces the list of the file; later values are added.
 		if list, ok := v.(interface{ clear() }); ok && !lists[g.key] {
 			list.clear()
 			lists[g.key] = true
@@ -151,7 +151,8 @@ func (f *Flags) Apply(c *Config) error {
 		func(r *Region, at string) { r.At = at })
 }
 
-// replace replaces to with what the texts describe, if there are any.
+// replace replaces the tables in to with those that the texts of a flag describe, unless there are
+// no texts. at stores the position of a table in it.
 func replace[T any](texts []string, flag string, to *[]T, v *spec[T], at func(*T, string)) error {
 	if len(texts) == 0 {
 		return nil

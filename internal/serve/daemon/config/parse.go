@@ -79,7 +79,7 @@ type reader struct {
 	more     int     // problems beyond those
 }
 
-// found is a problem in a line.
+// found is a problem and its line.
 type found struct {
 	line int
 	text string
@@ -232,7 +232,8 @@ func (r *reader) set(path string, to Value, v any) {
 
 const noKind = kind(255)
 
-// textOf returns a scalar value in the form that a flag has.
+// textOf returns a scalar value as the text that a flag would have, and its type. The type is
+// noKind if v is not a string, an integer or a boolean.
 func textOf(v any) (string, kind) {
 	switch v := v.(type) {
 	case string:

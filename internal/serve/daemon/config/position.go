@@ -85,16 +85,16 @@ func (w *walker) inside(path string, n *unstable.Node) {
 	}
 }
 
-// maxLevels is the maximum nesting of a key with its value: parts of the key, lists and tables.
-// No valid file has more, and some thousands take the parser seconds, and their paths gigabytes.
+// maxLevels is the maximum nesting of a key with its value: parts of the key, lists and tables. No
+// valid file has more. Thousands of levels take the parser seconds, and their paths gigabytes.
 const maxLevels = 32
 
 // maxKeys is the maximum number of keys in a file, counting each part of a dotted key. The parser
 // compares each key with the earlier ones: 60,000 tables take it seconds.
 const maxKeys = 10_000
 
-// tooMuch returns the line of the first key that exceeds maxLevels, alone or with its value, or
-// maxKeys, and a description. It ignores syntax errors, which the parser reports.
+// tooMuch returns the line and a description of the first key that exceeds maxLevels, alone or with
+// its value, or maxKeys; "" if there is none. It ignores syntax errors, which the parser reports.
 func tooMuch(data []byte) (line int, what string) {
 	var p unstable.Parser
 	p.Reset(data)
@@ -116,8 +116,8 @@ func tooMuch(data []byte) (line int, what string) {
 	return 0, ""
 }
 
-// fits reports whether a key with its value, or a value, has at most left levels. It adds the
-// number of their keys to keys.
+// fits reports whether n, a table header, a key with its value or a value, has at most left levels.
+// It adds the number of keys in n to keys.
 func fits(n *unstable.Node, left int, keys *int) bool {
 	if n.Kind == unstable.Table || n.Kind == unstable.ArrayTable || n.Kind == unstable.KeyValue {
 		for it := n.Key(); it.Next(); {

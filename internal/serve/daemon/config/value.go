@@ -60,7 +60,7 @@ func (a about) refuse(text string) error {
 	return fmt.Errorf("invalid value %q: use %s", text, a.allow)
 }
 
-// option is a value that one text sets.
+// option is a [Value] that is not a list: each text replaces the previous one.
 type option[T any] struct {
 	about
 	to    *T
@@ -78,7 +78,7 @@ func (o option[T]) Set(s string) error {
 	return nil
 }
 
-// list is a value to which each text adds an element.
+// list is a [Value] to which each text adds an element.
 type list[T comparable] struct {
 	about
 	once  bool // duplicates are not added
@@ -149,7 +149,8 @@ func parsePrefix(s string) (netip.Prefix, bool) {
 	return netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()), err == nil && a.Zone() == ""
 }
 
-// number returns an integer value; if zero is set, 0 is allowed and means that.
+// number returns an integer value from least to most. If zero is not "", 0 is also allowed and
+// means what zero says.
 func number(to *int, least, most int, zero string) Value {
 	allow := fmt.Sprintf("%d to %d", least, most)
 	if zero != "" {

@@ -125,11 +125,11 @@ type MR struct {
 	Kind        string `json:"kind"` // "region", "fast", "window1", "window2"
 	Key         string `json:"key"`  // L_Key and R_Key, in hexadecimal; it gives access to the memory
 	PD          uint32 `json:"pd"`
-	OpensMemory bool   `json:"opens_memory"`
-	Address     string `json:"address"` // in hexadecimal
+	OpensMemory bool   `json:"opens_memory"` // false for an unbound window or an unregistered fast region
+	Address     string `json:"address"`      // in hexadecimal
 	Length      uint64 `json:"length"`
 	Access      string `json:"access"`
-	Windows     int    `json:"windows"`    // bound to it
+	Windows     int    `json:"windows"`    // number of windows bound to the region
 	Parent      string `json:"parent_key"` // of a bound window
 	QPN         uint32 `json:"qpn"`        // of a bound window of type 2
 	Program     string `json:"program"`    // as that of a QP

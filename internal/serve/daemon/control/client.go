@@ -49,8 +49,8 @@ func (c *Client) Put(ctx context.Context, path string, v any) error {
 	return c.do(ctx, http.MethodPut, path, nil, text, nil)
 }
 
-// Stream requests a path whose response continues until ctx or the daemon ends. The caller closes
-// it.
+// Stream requests a path whose response continues until ctx or the daemon ends. It returns the
+// body, which the caller closes.
 func (c *Client) Stream(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
 	resp, err := c.ask(ctx, http.MethodGet, path, query, nil)
 	if err != nil {

@@ -44,7 +44,8 @@ func list[T any](w http.ResponseWriter, name string, items iter.Seq[T]) error {
 	return nil
 }
 
-// each sends the items that of returns for every selected device, except those that tell drops.
+// each sends the list name: what tell returns for each item that of returns for a selected device.
+// tell gets the name of the device and returns false to omit the item.
 func each[I, T any](s *Server, w http.ResponseWriter, r *http.Request, name string, of func(*verbs.Device) iter.Seq[I],
 	tell func(string, *I) (T, bool)) error {
 	return eachOf(s, w, r, name, of, func(d *verbs.Device, i *I) (T, bool) { return tell(d.Name(), i) })

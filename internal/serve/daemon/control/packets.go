@@ -10,7 +10,7 @@ import (
 // ErrBusy means that a limit of concurrent requests is reached.
 var ErrBusy = errors.New("try again later")
 
-// packetsTimeout is the write timeout of a stream.
+// packetsTimeout is the timeout of each write to a stream.
 const packetsTimeout = time.Minute
 
 // packets streams a capture until the client disconnects or the daemon stops.
@@ -43,7 +43,7 @@ func (s *Server) packets(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// pieces flushes each write.
+// pieces is a response that flushes each write.
 type pieces struct {
 	http.ResponseWriter
 	c     *http.ResponseController

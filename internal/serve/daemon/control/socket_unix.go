@@ -38,7 +38,7 @@ func (k *socketKind) lock(path string) (unlock func(), err error) {
 	return nil, fmt.Errorf("other daemons are just starting at %s", path)
 }
 
-// lockTries is the number of tries, one per concurrent start.
+// lockTries is the maximum number of tries. Each concurrent start of a daemon can cost one.
 const lockTries = 100
 
 // lockFile opens and locks the file at path, and creates it if it does not exist. It does not
@@ -92,8 +92,8 @@ func isAt(f *os.File, path string) (bool, error) {
 	return err == nil && os.SameFile(i, there), err
 }
 
-// private returns an error unless only this user can write in a directory: it may be in one in
-// which everyone can create files.
+// private returns an error unless dir is a directory in which only this user can write. Its parent
+// can be a directory such as /tmp, in which everyone can create files.
 func private(dir string) error {
 	i, err := os.Lstat(dir)
 	if err != nil {

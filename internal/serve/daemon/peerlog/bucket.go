@@ -7,7 +7,7 @@ import (
 	"github.com/gorxe/gorxe/internal/pace"
 )
 
-// Rates of the lines of a message.
+// Rates of the log lines with the same message: of one host, and of all hosts together.
 var (
 	ofHost = pace.Rate{Burst: 10, Interval: time.Second}
 	ofAll  = pace.Rate{Burst: 100, Interval: 100 * time.Millisecond}
@@ -19,11 +19,11 @@ type key struct {
 	host    netip.Addr
 }
 
-// generation is the minimum number of recently used buckets of hosts that are kept. There are two
-// generations.
+// generation is the number of buckets in one generation. The current and the previous generation
+// are kept, so at least this number of the most recently used buckets.
 const generation = 1024
 
-// buckets holds the buckets of hosts.
+// buckets holds the buckets of hosts: now is the current generation, old the previous one.
 type buckets struct{ now, old map[key]*pace.Bucket }
 
 // get returns the bucket of a key. Buckets that were not used recently are discarded.

@@ -35,7 +35,7 @@ type Limiter struct {
 type window struct {
 	lines  uint64
 	of     map[string]uint64 // by message
-	latest netip.Addr        // last host
+	latest netip.Addr        // host of the last line
 	level  slog.Level        // highest
 }
 
@@ -54,7 +54,8 @@ func (l *Limiter) Suppressed() uint64 {
 	return l.suppressed
 }
 
-// Close reports the lines suppressed since the last report. Later ones are not reported.
+// Close reports the lines suppressed since the last report. Lines suppressed later are not
+// reported.
 func (l *Limiter) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +63,8 @@ func (l *Limiter) Close() {
 	l.report()
 }
 
-// admit takes a token for a line, or counts the line as suppressed.
+// admit takes a token for a line about host and returns true. If there is no token, it counts the
+// line as suppressed and returns false.
 func (l *Limiter) admit(r *slog.Record, host netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +73,7 @@ func (l *Limiter) admit(r *slog.Record, host netip.Addr) bool {
 		all = new(pace.Bucket)
 		l.all[r.Message] = all
 	}
-	// The host's bucket first: a host without tokens takes none from the others.
+	// The host's bucket first: a host without tokens takes none from the bucket of all hosts.
 	if l.hosts.get(key{r.Message, host}).TryTake(ofHost, r.Time) && all.TryTake(ofAll, r.Time) {
 		return true
 	}

@@ -10,17 +10,18 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
-// Responder is the state of a server that knows neither the test of its client nor its
-// parameters.
+// Responder is a server that knows neither the test of its client nor the parameters of the test.
+// [Answer] calls it.
 type Responder interface {
 	// Items is called before n items of the client are read. It blocks until they may be read, or
 	// returns an error.
 	Items(n int) error
 	MTU() uint8 // path MTU number 1..5 of this end
+	// PeerMTU gets the smaller of the path MTU numbers of both ends.
 	PeerMTU(enum uint8) error
-	// Key gets each key of the client, and returns that of the queue pair that answers it. The
-	// client sends the key of each queue pair several times: when it connects, and when it
-	// synchronizes with the other end.
+	// Key gets each key of the client, and returns the key of the queue pair connected to the
+	// client's. The client sends the key of each queue pair several times: when it connects, and
+	// when it synchronizes with the other end.
 	Key(peer Key) (Key, error)
 	PeerReport(r Report)
 }
@@ -29,14 +30,14 @@ type Responder interface {
 type Lines struct {
 	net.Conn
 	R *bufio.Reader
-	// ItemTime is the timeout of an item that has started.
+	// ItemTime is the timeout of the rest of an item whose first byte has arrived.
 	ItemTime time.Duration
 }
 
-// Answer answers each item of a client of any test: the type of an item can be recognized, and
-// its answer is an item of the same type. It therefore serves every test in which the server does
+// Answer answers each item of a client of any test: the type of an item can be recognized, and its
+// answer is an item of the same type. It therefore serves every test in which the server does
 // nothing by itself between items. It returns nil when the client has sent "done", and an error
-// with exchange.ErrPeerClosed if it disconnected before.
+// that wraps exchange.ErrPeerClosed if the client disconnected before.
 func Answer(l *Lines, r Responder) error {
 	a := &answerer{Lines: l, to: r}
 	for _, item := range []func() error{a.version, a.word, a.word, a.mtu} {
@@ -145,7 +146,7 @@ const prefixLen = len(Done)
 // errNoItem does not quote the received bytes, which may be part of a key.
 var errNoItem = errors.New("what came begins neither a key nor a report: is the peer perftest?")
 
-// item answers a key, a report, or "done".
+// item answers a key, a report, or "done", and reports whether it was "done".
 func (a *answerer) item() (done bool, err error) {
 	tell, err := a.R.Peek(prefixLen)
 	switch {

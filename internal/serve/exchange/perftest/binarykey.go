@@ -5,8 +5,8 @@ import "encoding/binary"
 // BinaryKeyLen is the size of a Key in an exchange over rdma_cm: that of the C struct.
 const BinaryKeyLen = 56
 
-// Offsets of its fields. Bytes 20 to 23 align the address; the peer ignores them and the last
-// word, a GID index.
+// Offsets of the fields in the C struct. Bytes 20 to 23 align the address; the peer ignores them
+// and the last word, a GID index.
 const (
 	keyLIDAt      = 0
 	keyOutReadsAt = 4

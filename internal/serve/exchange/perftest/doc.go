@@ -8,9 +8,9 @@
 // started with the same ones.
 //
 // The exchange runs over TCP or, with -R, over a connection of rdma_cm, which then also connects
-// the queue pairs of the test. There an item is a SEND, and keys are binary. Every test starts
-// with the same items and a gate; the client connects its queue pairs to the port of the
-// exchange, and a second gate follows.
+// the queue pairs of the test. With -R an item is a SEND, and keys are binary. Every test starts
+// with the same items and a gate, which is an empty key; the client connects its queue pairs to the
+// port of the exchange, and a second gate follows.
 //
 // [Script] returns the steps as data, the codecs convert items to bytes, and [Drive] and
 // [DriveManaged] perform a script over a connection. [Answer] is a server that recognizes the

@@ -15,7 +15,7 @@ const MaxWord = 1 << 20
 // DoneWait is the timeout of the last step, the exchange of "done".
 const DoneWait = time.Second
 
-// End is one end of a test. Drive gets from it the values to send, and passes it those of the
+// End is one end of a test. Drive gets from it the values to send, and passes it the values of the
 // peer.
 type End interface {
 	Words() (cycle, line uint32)        // page and cache line size of this end
@@ -185,18 +185,18 @@ func (d *driver) key(s Step) error {
 		return d.end.PeerKey(s.QP, peer, s.Kind == KeyRepeatItem)
 	case CloseItem:
 		if d.line.saysDone(DoneWait) {
-			// Stock tools send it unprompted and do not read it. An end that closes the
-			// connection with it unread would send a reset, and the peer's own send would fail.
-			// The test is over, so errors are ignored.
+			// Stock tools send "done" unprompted and do not read the peer's. An end that closes the
+			// connection before it has read the peer's would send a reset, and the peer's send
+			// would fail. The test is over, so errors are ignored.
 			d.trade("done", []byte(Done), d.buf[:len(Done)])
 		}
 	}
 	return nil
 }
 
-// peerLeftDuringSend reports whether an item was sent to a peer that has disconnected. A client
-// disconnects when it has the answer to its last item, whose acknowledgement may be lost with
-// rdma_cm.
+// peerLeftDuringSend reports whether err means that the peer disconnected while an item was sent. A
+// client disconnects when it has the answer to its last item; with rdma_cm, the acknowledgement of
+// this answer may be lost.
 func peerLeftDuringSend(err error) bool {
 	var e *exchange.ItemError
 	return errors.As(err, &e) && e.Op == "send" && errors.Is(err, exchange.ErrPeerClosed)

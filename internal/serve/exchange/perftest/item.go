@@ -20,16 +20,16 @@ const (
 // Done is what each end sends after the closing Key: the C string "done" with its NUL.
 const Done = "done\x00"
 
-// Version is the version that a tool announces, such as "6.06". It has perftest's own numbering,
-// which differs from that of its package.
+// Version is the version that a tool announces, such as "6.06". The numbering differs from that of
+// the package perftest.
 type Version string
 
 // Announced is the version that gorxe announces: that of the release whose order of exchanges
 // Script implements. A peer that receives 6.28 or more also requires a C struct whose layout
-// depends on the build of perftest; one that receives less than 5.70 rejects it.
+// depends on the build of perftest; a peer that receives less than 5.70 rejects the version.
 const Announced Version = "6.06"
 
-// OldestPeer is the first version with this exchange.
+// OldestPeer is the lowest version of a peer with this exchange.
 const OldestPeer = 5.70
 
 // AppendVersion appends the wire form: NUL-padded text. A longer version is truncated.
@@ -76,8 +76,8 @@ func (v Version) Number() float64 {
 // AppendWord appends a page or cache line size: 32 bits, big endian.
 func AppendWord(dst []byte, v uint32) []byte { return binary.BigEndian.AppendUint32(dst, v) }
 
-// DecodeWord decodes a size. The limit prevents a peer from making this end register excessive
-// memory.
+// DecodeWord decodes a size, which must be 1 to limit bytes. The limit prevents a peer from making
+// this end register excessive memory.
 func DecodeWord(b []byte, limit uint32) (uint32, error) {
 	if len(b) != WordLen {
 		return 0, fmt.Errorf("size of %d bytes, want %d", len(b), WordLen)

@@ -8,14 +8,15 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
-// lineConn transfers the items of an exchange, and encodes keys in its form.
+// lineConn transfers the items of an exchange, and encodes keys as its kind of connection requires.
 type lineConn interface {
 	write(item string, b []byte) error
 	read(item string, b []byte) error // fills b
 	keyLen() int
 	appendKey(dst []byte, k *Key) []byte
 	decodeKey(k *Key, b []byte) error
-	// saysDone reports whether the exchange ends with "done", and sets the timeout of the rest.
+	// saysDone reports whether the exchange ends with "done", and sets the timeout of this last
+	// item.
 	saysDone(wait time.Duration) bool
 }
 
@@ -23,8 +24,8 @@ type tcpLine struct{ conn net.Conn }
 
 func (l *tcpLine) write(item string, b []byte) error { return exchange.WriteItem(l.conn, item, b) }
 
-// read reads one item. A key without GID is shorter, so that waiting for its rest would block;
-// read detects it.
+// read reads one item. A key without GID is shorter, so waiting for KeyLen bytes would block; read
+// detects such a key.
 func (l *tcpLine) read(item string, in []byte) error {
 	if len(in) != KeyLen {
 		return exchange.ReadItem(l.conn, item, in)

@@ -62,7 +62,7 @@ const (
 	GateItem           // empty key, before or after rdma_cm connects the queue pairs
 	SyncItem           // key of queue pair 0, only to synchronize
 	ReportItem         // result of the run, five fields
-	CloseItem          // SyncItem, then over TCP "done" without waiting
+	CloseItem          // like SyncItem; over TCP, "done" follows
 
 	// Local.
 	Listen       // from here on a client may connect its queue pairs
@@ -207,7 +207,8 @@ func (s *script) runs(p Params) {
 	}
 }
 
-// received adds traffic that needs receives: both ends post them before it starts.
+// received adds traffic that needs receives: both ends post them before the traffic of each size
+// starts.
 func (s *script) received(p Params) {
 	for _, size := range p.Sizes {
 		s.sized(PostReceives, size)

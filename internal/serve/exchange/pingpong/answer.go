@@ -10,10 +10,11 @@ import (
 	"github.com/gorxe/gorxe/internal/serve/exchange"
 )
 
-// Answer performs the exchange of a server that serves both pingpongs: a client that continues
-// after one address, within pause, is ibv_srq_pingpong, which sends SRQRecords addresses. connect
-// gets the addresses of the peer's queue pairs, and returns as many of this end. r reads from
-// conn, whose deadline the caller sets; after the pause the read deadline is set to limit.
+// Answer performs the exchange of a server for ibv_srq_pingpong and the other pingpongs. A client
+// that sends more within pause after its first address is ibv_srq_pingpong, which sends SRQRecords
+// addresses; the others send one. connect gets the addresses of the peer's queue pairs, and returns
+// the same number of addresses of this end. r reads from conn, whose deadline the caller sets;
+// after the pause the read deadline is set to limit.
 func Answer(conn net.Conn, r *bufio.Reader, pause time.Duration, limit time.Time,
 	connect func(remote []Dest) (local []Dest, err error)) error {
 	in := &reading{conn, r}
@@ -49,7 +50,7 @@ func Answer(conn net.Conn, r *bufio.Reader, pause time.Duration, limit time.Time
 	return exchange.ReadItem(in, "done", make([]byte, len(Done)))
 }
 
-// reading is a connection from which r has read ahead.
+// reading is a connection whose input r has buffered.
 type reading struct {
 	net.Conn
 	r *bufio.Reader

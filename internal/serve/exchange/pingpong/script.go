@@ -32,8 +32,8 @@ func Script(role exchange.Role) []Step {
 	return []Step{ReceiveDest, Connect, SendDest, ReceiveDone}
 }
 
-// SRQRecords is the number of addresses that each end of ibv_srq_pingpong sends; those of
-// nonexistent queue pairs are 0.
+// SRQRecords is the number of addresses that each end of ibv_srq_pingpong sends; a zero Dest stands
+// for a queue pair that does not exist.
 const SRQRecords = 256
 
 // Drive performs the exchange of one end over conn and returns the peer's addresses, as many as

@@ -36,9 +36,9 @@ type soak struct {
 func main() {
 	duration := flag.Duration("duration", time.Minute, "`duration` to play")
 	first := flag.Uint64("seed", uint64(time.Now().UnixNano())>>16, "first seed")
-	goal := flag.Uint64("conversations", 0, "stop earlier, after so many conversations")
-	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "seeds played at a time")
-	dir := flag.String("dir", os.TempDir(), "where captures of failures go")
+	goal := flag.Uint64("conversations", 0, "stop earlier, after this `number` of conversations")
+	workers := flag.Int("workers", runtime.GOMAXPROCS(0), "`number` of seeds played at a time")
+	dir := flag.String("dir", os.TempDir(), "`directory` for captures of failures")
 	flag.Parse()
 
 	begin := time.Now()

@@ -23,7 +23,8 @@ func main() {
 	fmt.Println("memory was registered")
 }
 
-// look is run by threads of its own.
+// look opens the device, registers memory and releases both. Each goroutine in it has its own
+// thread.
 func look() {
 	var n C.int
 	list := C.ibv_get_device_list(&n)
