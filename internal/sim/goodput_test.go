@@ -21,8 +21,8 @@ The throughput of message bytes of one reliable connection in the simulation ` +
 simulation is virtual, so the numbers depend only on the transport: a changed number means changed behaviour.
 ` + "`go test ./internal/sim -run Goodput`" + ` computes the tables and fails if they differ from this page; ` + "`-update`" + ` writes it.
 
-- Link: 10 Gbit/s of IP, 10 µs each way (20 µs round trip, 25 kB in flight). Each packet is lost with the same probability,
-  in both directions.
+- Link: 10 Gbit/s of IP, 10 µs each way (20 µs round trip, 25 kB in flight). Each packet is lost with the same
+  probability, in both directions.
 - Path MTU 1024, messages of 32 KiB, 16 of them outstanding, 16 MiB in all, max_rd_atomic 16.
 - Acknowledgement timeout code 10 (4.2 ms), retry count 7. A queue pair sends 0 to 2 µs after it has something to send.
 - Each cell is the mean of several runs, in which different packets are lost: 1 run without loss, then 2, 6, 20 and 9 runs

@@ -33,8 +33,8 @@ Every opcode of RoCEv2 and what gorxe does with it.
   ` + "`transport`" + `, for which every operation was posted with messages of one and of three packets.
 - **simulation**: a packet with the opcode was sent in the simulation (` + "`internal/sim`" + `), which checks each packet against a
   model.
-- **Linux rxe**: kernels whose rxe exchanged packets with the opcode with gorxe: → from gorxe to rxe, ← from rxe to gorxe.
-  This column comes from ` + "`docs/opcodes-interop.json`" + `, which contains only opcodes that captures and test results show.
+- **Linux rxe**: kernels whose rxe exchanged packets with this opcode with gorxe: → from gorxe to rxe, ← from rxe to
+  gorxe. This column comes from ` + "`docs/opcodes-interop.json`" + `, which contains only opcodes that captures and test results show.
 
 CNP (congestion notification packet) is part of RoCEv2's congestion control, which gorxe does not have.
 
