@@ -136,8 +136,8 @@ func (m *Manager) giveUp(now Time, c *conn) {
 }
 
 // quit ends a connection that is not established. It sends a REJ with the reason timeout. The REJ
-// contains the GUID, because the peer may not know the communication ID of this side. After a REP,
-// quit sends a DREQ instead: the peer may be in ESTABLISHED, where it accepts no REJ.
+// contains the GUID of this side, because the peer may not know the communication ID of this side.
+// After a REP, quit sends a DREQ instead: the peer may be in ESTABLISHED, where it accepts no REJ.
 func (m *Manager) quit(now Time, c *conn) {
 	if c.state == StateREPSent {
 		m.release(c)

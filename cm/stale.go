@@ -6,8 +6,8 @@ import "github.com/gorxe/gorxe/cm/mad"
 // same transaction ID, in nanoseconds.
 const probeTime = Time(10e9)
 
-// staleProbes is the maximum number of probes of an established connection because of messages that
-// use its queue pair for another connection. The next such message is rejected without a probe.
+// staleProbes is how many times an established connection is probed when messages claim its queue
+// pair for another connection. A later REQ or REP that does is rejected without a probe.
 const staleProbes = 3
 
 // probe probes whether the peer of an established connection still has it, because a REQ, a REP or

@@ -17,9 +17,10 @@ const variantTweak = 1 << 32
 // indexes 256 times; each pass gives an index a variant that it has not had before. Between two
 // uses of an index, at least 15/16 of the other indexes are used.
 //
-// Keyed permutations (AES-256) determine the orders of indexes and variants. A peer that knows
-// earlier keys knows only that the next key is none of them. If it knows all keys of a pass, it
-// also knows which 16th of the indexes contains the next one.
+// Keyed permutations (AES-256) determine the orders of indexes and variants. A peer that knows keys
+// of the current pass knows that the next key has none of their indexes; if it knows all keys of a
+// pass, it knows which 16th of the indexes contains the next one. It does not know the variant that
+// an index gets, except that it is none of those it had.
 type keySequence struct {
 	order *prp.Permutation // order of the variants of an index
 	walk  prp.Walk         // passes over the indexes

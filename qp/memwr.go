@@ -53,7 +53,8 @@ type LocalWork struct {
 	Reg  mr.FastReg // of a WRRegMR
 }
 
-// keepLocal copies the key table parameters of wr to w.
+// keepLocal copies the parameters of wr that change the key table to w: those of the binding of a
+// memory window or of a fast registration.
 func (w *SendWQE) keepLocal(wr *SendWR) {
 	if wr.Bind == nil && wr.Reg == nil {
 		return

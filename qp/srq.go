@@ -58,10 +58,10 @@ func (s *SRQ) Query() SRQAttr {
 	return SRQAttr{MaxWR: s.queue.depth, MaxSGE: s.queue.maxSGE, Limit: s.limit}
 }
 
-// Modify changes the attributes that mask selects. On error it changes nothing. MaxWR resizes
-// the queue, but not below the number of receives in it or an armed limit. Limit arms the
-// event, as in Linux: the event is raised once, when a message takes a receive and leaves fewer
-// than Limit; 0 disarms it. Arming a limit above the number of receives therefore raises the
+// Modify changes the attributes that mask selects. On error it changes nothing. MaxWR resizes the
+// queue, but not below the number of receives in it or an armed limit. Limit arms the event
+// SRQ_LIMIT_REACHED, as in Linux: it is raised once, when a message takes a receive and leaves
+// fewer than Limit; 0 disarms it. Arming a limit above the number of receives therefore raises the
 // event with the next message.
 func (s *SRQ) Modify(a SRQAttr, mask SRQAttrMask) error {
 	depth, limit := s.queue.depth, s.limit

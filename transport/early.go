@@ -117,8 +117,8 @@ type early struct {
 const earlySpan = 2 * earlyLimit
 
 // keep stores a copy of p and reports whether it did: not if a packet with its PSN is kept already
-// or if there is no room. Any two kept PSNs that are still ahead are less than span apart; span is
-// at most earlySpan. The copy is necessary because the payload of a received packet is borrowed.
+// or if there is no room. The PSN of p is less than span ahead of the expected one, and span is at
+// most earlySpan. The copy is necessary because the payload of a received packet is borrowed.
 func (e *early) keep(p *bth.Packet, span uint32) bool {
 	if e.pool == nil {
 		e.pool = new(EarlyPool)

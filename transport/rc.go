@@ -236,8 +236,8 @@ func (c *RC) NextTimeout() (Time, bool) {
 }
 
 // Timeout handles the timers that have expired at now. It may be called early or late. If the local
-// ACK timeout and a probe are both due, only the timeout is handled, because going back repeats the
-// packet of the probe too.
+// ACK timeout and a probe are both due, only the timeout is handled, because it retransmits
+// the packet that the probe would repeat, too.
 func (c *RC) Timeout(now Time) {
 	r := &c.req
 	// The wait was the minimum that the responder asked for (IBA 9.7.5.2.8); the next Transmit

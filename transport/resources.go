@@ -29,7 +29,7 @@ type resource struct {
 }
 
 // job is a request whose responses are being sent. Each call of Transmit continues it where the
-// last one stopped for lack of frames.
+// last one stopped because the batch had no room for further frames.
 type job struct {
 	res    *resource
 	from   bth.PSN // PSN of the first response of this answer

@@ -186,8 +186,8 @@ func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 }
 
 // startsInMiddle reports whether the answer to a duplicate READ that starts at psn begins with
-// MIDDLE or LAST. RNICs always begin it with FIRST or ONLY. Linux rxe takes that for an error if
-// the READ began before psn and puts its queue pair into ERR.
+// MIDDLE or LAST. An RNIC always begins it with FIRST or ONLY. A requester of Linux rxe whose
+// READ began before psn takes such an answer for an error, and its queue pair enters ERR.
 func (c *RC) startsInMiddle(res *resource, psn bth.PSN) bool {
 	return psn != res.first && c.peer == peerRxe
 }

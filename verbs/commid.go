@@ -186,7 +186,8 @@ func (c *CommID) Close() {
 	})
 }
 
-// SendREP accepts the request for a queue pair that the program has moved to RTR. The event
+// SendREP accepts the request with a queue pair of the program, which the program has moved to RTR.
+// The event
 // Established follows, or Disconnected, Rejected or Unreachable.
 func (r *ConnRequest) SendREP(p CommParam, handle func(*CMEvent)) (*CommID, error) {
 	if r.req == nil {

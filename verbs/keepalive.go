@@ -68,8 +68,8 @@ func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
 
 // How long a peer may be quiet while work is outstanding.
 const (
-	quietTicks  = 4 // periods of KeepAlive, and at least quietTime
-	quietTime   = time.Second
+	quietTicks  = 4                // number of periods of KeepAlive
+	quietTime   = time.Second      // minimum, if the periods are shorter
 	quietBehind = 10 * time.Second // while this end has not processed all arrived packets, as on a busy host
 )
 

@@ -57,9 +57,9 @@ func (q *QP) refill() (got bool) {
 	return true
 }
 
-// fetches reports whether the source may have more requests that now fit into the send queue: no
-// doorbell will ring for them.
-func (q *QP) fetches() bool { return q.sourceMayHaveMore && q.attr.SQ.Len() < q.attr.SQ.Depth() }
+// mustFetch reports whether the source may have more requests that now fit into the send queue. The
+// device must fetch them itself, because the program has rung the doorbell for them already.
+func (q *QP) mustFetch() bool { return q.sourceMayHaveMore && q.attr.SQ.Len() < q.attr.SQ.Depth() }
 
 // refillWithoutOutbox gives a turn to the queue pairs in noOutbox, until the charge reaches most
 // bytes. They only flush the requests in their sources: they have no path, or no datagram that can

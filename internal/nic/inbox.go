@@ -178,7 +178,7 @@ func (in *inbox) deliver() bool {
 		if s.lockWithTimeout() {
 			in.hand(s, good)
 		} else {
-			in.full += in.lose(s, good)
+			in.full += in.countFor(s, good)
 		}
 	}
 	for left := in.datagrams &^ in.strays; left != 0; left &= left - 1 {
@@ -192,9 +192,9 @@ func (in *inbox) deliver() bool {
 	return len(good) > 0
 }
 
-// lose returns the number of packets in good for s. They are dropped, because the memory of s
-// stalls.
-func (in *inbox) lose(s *shard, good []arrival) (n uint64) {
+// countFor returns how many packets of good are for s. The caller drops them if the lock of s is
+// held by a slow memory access.
+func (in *inbox) countFor(s *shard, good []arrival) (n uint64) {
 	for i := range good {
 		if in.group != nil || s.dev.shardOf(good[i].packet.DestQP) == s {
 			n++

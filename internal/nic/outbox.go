@@ -147,7 +147,7 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 			s.postpone(q, now)
 			bytes += minCharge // a peer may have many such queue pairs
 		}
-		if more || q.fetches() {
+		if more || q.mustFetch() {
 			// The machine took back a frame that turned out to be impossible, or its requests
 			// needed no frames: asking it again at once must not become a loop.
 			stuck = o.batch.Len() == had

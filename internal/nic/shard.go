@@ -37,7 +37,7 @@ type shard struct {
 	sums        sums
 	members     map[netip.Addr][]*QP      // queue pairs of the shard by the multicast groups they are attached to
 	early       transport.EarlyPool       // shared by the machines of RC queue pairs
-	shares      map[shareKey]*windowShare // shares with members
+	shares      map[shareKey]*windowShare // windows that several queue pairs share; only those that a queue pair uses
 	heldACKs    *heldACKs
 	storeBatch  transport.StoreBatch // shared by the machines
 	lost        lostCQs
@@ -85,7 +85,7 @@ func (s *shard) markReady(q *QP) {
 	switch {
 	case leads:
 		q.out.push(q)
-	case q.fetches():
+	case q.mustFetch():
 		s.noOutbox.push(q)
 	}
 }

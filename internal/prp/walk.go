@@ -20,7 +20,8 @@ const (
 // Walk enumerates the 24-bit numbers in laps. Each lap contains every number once, each lap in a
 // different order. The numbers are divided into 16 parts, whose order is the same in every lap, so
 // that a number does not recur soon. A peer that has seen a whole lap can therefore predict the
-// part of the next number, but nothing else.
+// part of the next number. One that has seen a part of the lap knows that the next number is none
+// of those.
 type Walk struct {
 	order          *Permutation
 	bits, partBits uint8

@@ -54,6 +54,11 @@ func ack(f func(bth.Syndrome) bool) condition {
 // part matches packets of messages of several packets.
 func part(p *trace.Packet) bool { return p.BTH.Opcode.Info().Pos != bth.Only }
 
+// connected matches packets of connections.
+func connected(p *trace.Packet) bool {
+	return p.Err == nil && p.MAD == nil && p.BTH.Opcode.Info().Service != bth.ServiceUD
+}
+
 // anyPacket matches packets that could be decoded.
 func anyPacket(p *trace.Packet) bool { return p.Err == nil }
 

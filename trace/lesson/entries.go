@@ -76,7 +76,7 @@ var asking = []entry{
 	{Lesson{"write", "RDMA WRITE",
 		"The sender names an address in the memory of the other program. The remote NIC checks the key and " +
 			"stores the data there; " +
-			"the other program does not run and is not notified.",
+			"the other program does not run and is not notified, unless the WRITE has immediate data.",
 		"IBA 9.4"}, op(bth.OpWrite)},
 	{Lesson{"send", "SEND",
 		"The sender does not choose where the data goes. The other program has posted receive buffers; each " +
@@ -145,7 +145,7 @@ var made = []entry{
 		"The packet sequence number (PSN) counts packets, where TCP counts bytes. It has 24 bits. Each " +
 			"direction starts at a number that both sides agreed on; the response to a READ uses the PSNs of its " +
 			"request. A receiver executes requests in the order of their PSNs.",
-		"IBA 9.7"}, anyPacket},
+		"IBA 9.7"}, connected},
 	{Lesson{"reth", "Address, key and length",
 		"The RETH (RDMA extended transport header) has the address of the remote memory, its length and its " +
 			"key (R_Key). It is part of the first packet of a WRITE and of a READ request. The program that owns " +

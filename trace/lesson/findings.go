@@ -144,8 +144,8 @@ var exceptional = []entry{
 			"capture may not set it either). " +
 			"The bit belongs to automatic path migration, with which a connection moves to another path, such as " +
 			"the other port of the network card. " +
-			"It is 1 in the state named migrated, in which a queue pair without another path always is; so most " +
-			"RNICs set it in all packets. Linux rxe never sets it, and ignores it.",
+			"A queue pair without another path is always in the state named migrated, and the bit is 1 in that " +
+			"state; so most RNICs set it in all packets. Linux rxe never sets it, and ignores it.",
 		"IBA 9.2"}, finding(trace.NeverMigReq)},
 	{Lesson{"cm_retry", "Messages of the connection manager are repeated",
 		"The connection manager uses datagrams, which may be lost. The REQ contains the time in which each " +

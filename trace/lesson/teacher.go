@@ -35,7 +35,7 @@ type Teacher struct {
 // untaught is a lesson that has not been returned.
 type untaught struct {
 	entry
-	postponed bool // it explains an earlier packet, for which the maximum number of other lessons was returned
+	postponed bool // it explains an earlier packet, which had the maximum number of lessons already
 }
 
 // matches reports whether l can be returned for p: it explains p, or it was postponed and p meets
@@ -64,8 +64,8 @@ func NewTeacher(limit int) *Teacher {
 	return t
 }
 
-// Teach returns the lessons for which p is the first example, and postponed lessons for which p is
-// a further example, most important first. p must have been processed by an Analyzer.
+// Teach returns the lessons for which p is the first example, and the postponed lessons that match
+// p, most important first. p must have been processed by an Analyzer.
 func (t *Teacher) Teach(p *trace.Packet) []Lesson {
 	var out []Lesson
 	for i := 0; i < len(t.left); {

@@ -55,7 +55,7 @@ it contains the packets of A that the link loses, but not the packets of B that 
 	fs.SortFlags = false
 	fs.StringVar(&p.link, "link", defaultLink(), "udp or pipe: real sockets, or a `network` in memory")
 	fs.Uint64Var(&p.seed, "seed", 1, "decides QPNs, PSNs, keys, data and which packets are lost")
-	fs.Float64Var(&p.loss, "loss", 5, "`percent` of the packets that the bad link loses")
+	fs.Float64Var(&p.loss, "loss", 5, "loss rate of the bad link, in `percent` of the packets")
 	app.AddTraceFlag(fs, &p.trace)
 	return c
 }

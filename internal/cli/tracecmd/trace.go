@@ -162,7 +162,7 @@ var kindMeanings = map[trace.Kind]string{
 	trace.Congestion:         "congestion notification packet",
 	trace.CMRetry:            "retransmitted message of the connection manager",
 	trace.CMRejected:         "rejected connection",
-	trace.NotGoBackN:         "impossible response, or incomplete capture",
+	trace.NotGoBackN:         "acknowledges what cannot have arrived, or incomplete capture",
 	trace.InconsistentLength: "contradictory lengths",
 	trace.NeverMigReq:        "host that does not set MigReq",
 	trace.PSNReused:          "one PSN for two different packets",

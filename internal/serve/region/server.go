@@ -20,7 +20,7 @@ import (
 // Export is a region to be exported.
 type Export struct {
 	Name   string
-	Kind   string    // word for display, with the characters of a name
+	Kind   string    // word for display, such as "file"; only characters that a name may have
 	Memory mr.Memory // owned by the caller, which closes it after [Server.Unexport] or [Server.Close]
 	Access Access
 	Peers  []netip.Prefix // hosts that may use it; default: all peers that the device allows
