@@ -53,8 +53,8 @@ type LocalWork struct {
 	Reg  mr.FastReg // of a WRRegMR
 }
 
-// keepLocal copies the key table parameters of wr to w.
-func (w *SendWQE) keepLocal(wr *SendWR) {
+// copyLocal copies the key table parameters of wr to w.
+func (w *SendWQE) copyLocal(wr *SendWR) {
 	if wr.Bind == nil && wr.Reg == nil {
 		return
 	}
