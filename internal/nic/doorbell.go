@@ -57,16 +57,16 @@ func (q *QP) refill() (got bool) {
 	return true
 }
 
-// fetches reports whether the source may have more requests that now fit into the send queue: no
+// mayRefill reports whether the source may have more requests that now fit into the send queue: no
 // doorbell will ring for them.
-func (q *QP) fetches() bool { return q.sourceMayHaveMore && q.attr.SQ.Len() < q.attr.SQ.Depth() }
+func (q *QP) mayRefill() bool { return q.sourceMayHaveMore && q.attr.SQ.Len() < q.attr.SQ.Depth() }
 
-// refillWithoutOutbox gives a turn to the queue pairs in noOutbox, until the charge reaches most
-// bytes. They only flush the requests in their sources: they have no path, or no datagram that can
-// be sent. It returns the charge in bytes. The lock is held.
-func (s *shard) refillWithoutOutbox(most int) (bytes int) {
+// refillWithoutOutbox gives a turn to the queue pairs in noOutbox, until the charge reaches
+// maxCharge bytes. They only flush the requests in their sources: they have no path, or no datagram
+// that can be sent. It returns the charge in bytes. The lock is held.
+func (s *shard) refillWithoutOutbox(maxCharge int) (bytes int) {
 	before := s.fetched
-	for n := s.noOutbox.len; n > 0 && bytes < most; n-- {
+	for n := s.noOutbox.len; n > 0 && bytes < maxCharge; n-- {
 		s.markReady(s.noOutbox.pop())
 		bytes = (s.fetched - before) * chargePerRequest
 	}

@@ -172,29 +172,29 @@ func (in *inbox) deliver() bool {
 		in.strays = in.group.shards.Load() &^ (1 << in.shard.index)
 	}
 	in.shard.lock()
-	in.hand(in.shard, good)
+	in.receiveBatch(in.shard, good)
 	for left := in.strays; left != 0; left &= left - 1 {
 		s := in.shard.dev.shards[bits.TrailingZeros64(left)]
 		if s.lockWithTimeout() {
-			in.hand(s, good)
+			in.receiveBatch(s, good)
 		} else {
-			in.full += in.lose(s, good)
+			in.full += in.countLost(s, good)
 		}
 	}
 	for left := in.datagrams &^ in.strays; left != 0; left &= left - 1 {
 		s := in.shard.dev.shards[bits.TrailingZeros64(left)]
 		if s.tryLock() {
-			in.hand(s, good)
+			in.receiveBatch(s, good)
 		} else {
-			in.full += in.holdDatagrams(s, good)
+			in.full += in.deferDatagrams(s, good)
 		}
 	}
 	return len(good) > 0
 }
 
-// lose returns the number of packets in good for s. They are dropped, because the memory of s
+// countLost returns the number of packets in good for s. They are dropped, because the memory of s
 // stalls.
-func (in *inbox) lose(s *shard, good []arrival) (n uint64) {
+func (in *inbox) countLost(s *shard, good []arrival) (n uint64) {
 	for i := range good {
 		if in.group != nil || s.dev.shardOf(good[i].packet.DestQP) == s {
 			n++
@@ -211,9 +211,9 @@ const (
 	handPackets = 16
 )
 
-// hand passes the packets of good that are for s to s, and releases the lock of s, which the caller
-// has taken.
-func (in *inbox) hand(s *shard, good []arrival) {
+// receiveBatch passes the packets of good that are for s to s, and releases the lock of s, which
+// the caller has taken.
+func (in *inbox) receiveBatch(s *shard, good []arrival) {
 	defer s.unlock()
 	if s == in.shard {
 		s.count.received.add(&in.count)
@@ -297,7 +297,7 @@ func (in *inbox) check() (n int) {
 			if a.packet.Opcode.Info().Service == bth.ServiceUD {
 				a.grh.Set(f)
 			}
-			if in.stray(a) {
+			if in.admit(a) {
 				n++
 			}
 		}
