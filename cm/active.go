@@ -14,14 +14,14 @@ func (m *Manager) Connect(now Time, peer Peer, req *mad.REQ) (mad.CommID, error)
 	lifetime := mad.PacketLifeTime(req.Primary.LocalACKTimeout)
 	c := &conn{
 		local: id, peer: peer, tid: m.transaction(id), localQPN: req.LocalQPN, lifetime: lifetime,
-		reply: mad.ReplyTimeout(lifetime, req.RemoteCMResponseTimeout), retries: req.MaxCMRetries,
+		responseTimeout: mad.ReplyTimeout(lifetime, req.RemoteCMResponseTimeout), retries: req.MaxCMRetries,
 		timewaitTime: timewaitTime(req.Primary.LocalACKTimeout),
 	}
-	c.asked(req.ServiceID, req.PrivateData)
+	c.setService(req.ServiceID, req.PrivateData)
 	m.out.Attribute, m.out.TransactionID, m.out.REQ = mad.AttrREQ, c.tid, *req
 	m.out.REQ.LocalCommID, m.out.REQ.LocalCAGUID = id, m.cfg.CAGUID
 	m.add(now, c, StateREQSent)
-	if err := m.keep(now, c, &m.out); err != nil {
+	if err := m.sendRepeated(now, c, &m.out); err != nil {
 		m.remove(c)
 		return 0, err
 	}
@@ -72,9 +72,9 @@ func (m *Manager) Established(now Time, id mad.CommID, private []byte) error {
 	if err != nil {
 		return err
 	}
-	c.state, c.sent, c.has = StateEstablished, sent, true
-	c.until = now + Time(c.reply)*(Time(c.retries)+1)
-	c.gap = c.reply / firstRTU
-	m.setTimer(c, now+Time(c.gap))
+	c.state, c.sent, c.hasSent = StateEstablished, sent, true
+	c.until = now + Time(c.responseTimeout)*(Time(c.retries)+1)
+	c.interval = c.responseTimeout / firstRTU
+	m.setTimer(c, now+Time(c.interval))
 	return nil
 }

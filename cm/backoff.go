@@ -8,19 +8,20 @@ import "math/bits"
 // backoff, a REQ causes at most five REPs and one DREQ, each of the length of the REQ. A peer that
 // misses all of them repeats its REQ, and each repeated REQ is answered.
 func (m *Manager) backOff(now Time, c *conn) {
-	c.gap = c.reply
-	// Number of intervals, of 1, 2, 4 ... times c.reply, that fit into the remaining time.
-	c.left = uint8(max(bits.Len64(uint64(max(c.until-now, 0)/Time(c.reply)))-1, 0))
+	c.interval = c.responseTimeout
+	// Number of intervals, of 1, 2, 4 ... times c.responseTimeout, that fit into the remaining
+	// time.
+	c.retriesLeft = uint8(max(bits.Len64(uint64(max(c.until-now, 0)/Time(c.responseTimeout)))-1, 0))
 	m.setTimer(c, c.nextREP(now))
 }
 
 // nextREP returns the time at which the REP is sent again or, after the last retransmission, the
 // time at which the connection is given up.
 func (c *conn) nextREP(now Time) Time {
-	if c.left == 0 {
+	if c.retriesLeft == 0 {
 		return max(c.until, now)
 	}
-	return now + Time(c.gap)
+	return now + Time(c.interval)
 }
 
 // firstRTU divides the response timeout: the quotient is the time before the first repeated RTU.
@@ -36,6 +37,6 @@ func (m *Manager) repeatRTU(now Time, c *conn) {
 		return
 	}
 	m.counters.Retries[m.resend(c).Index()]++
-	c.gap *= 2
-	m.setTimer(c, now+Time(c.gap))
+	c.interval *= 2
+	m.setTimer(c, now+Time(c.interval))
 }

@@ -11,37 +11,38 @@ import (
 // A conn is a connection, or a request for a service ID, from its first message until it is
 // removed.
 type conn struct {
-	local        mad.CommID
-	remote       mad.CommID
-	remoteKnown  bool // remote is valid
-	state        State
-	since        Time
-	active       bool          // this side sent the REQ or SIDR_REQ
-	service      mad.ServiceID // requested service
-	source       uint16        // source port in the IP header of the request, 0 if it has none
-	peer         Peer
-	tid          uint64 // transaction ID of the REQ or SIDR_REQ and of the answers to it
-	localQPN     bth.QPN
-	peerQPN      bth.QPN
-	peerGUID     mad.GUID
-	lifetime     mad.Timeout // packet life time
-	reply        int64       // response timeout of the last message in ns
-	retries      uint8       // maximum number of retransmissions of a message
-	left         uint8       // remaining retransmissions of the last message
-	timewaitTime int64       // duration of TIMEWAIT in ns
-	gap          int64       // ns between the last REP or RTU and the next
-	mraBudget    Time        // remaining time by which MRAs may extend the wait for the RTU
-	sawPacket    bool        // in REP_SENT: a packet arrived for the queue pair, so the RTU is late or lost
-	until        Time        // time at which the passive side (this side or the peer) stops waiting for the RTU
-	probes       uint8       // DREQs sent to probe whether the peer still knows the connection
-	probe        uint64      // transaction ID of the probes, 0 before the first
-	probeEnd     Time        // time from which on an answer to the probes is ignored
-	backlogOf    *listener   // listener whose backlog includes the request, nil once the program has answered
-	halfOpen     bool        // counted in Manager.half and Manager.peers
+	local           mad.CommID
+	remote          mad.CommID
+	remoteKnown     bool // remote is valid
+	state           State
+	since           Time
+	active          bool          // this side sent the REQ or SIDR_REQ
+	service         mad.ServiceID // requested service
+	source          uint16        // source port in the IP header of the request, 0 if it has none
+	peer            Peer
+	tid             uint64 // transaction ID of the REQ or SIDR_REQ and of the answers to it
+	localQPN        bth.QPN
+	peerQPN         bth.QPN
+	peerGUID        mad.GUID
+	lifetime        mad.Timeout // packet life time
+	responseTimeout int64       // response timeout of the last message in ns
+	retries         uint8       // maximum number of retransmissions of a message
+	retriesLeft     uint8       // remaining retransmissions of the last message
+	timewaitTime    int64       // duration of TIMEWAIT in ns
+	interval        int64       // ns between the last REP or RTU and the next
+	mraBudget       Time        // remaining time by which MRAs may extend the wait for the RTU
+	sawPacket       bool        // in REP_SENT: a packet arrived for the queue pair, so the RTU is late or lost
+	until           Time        // time at which the passive side (this side or the peer) stops waiting for the RTU
+	probes          uint8       // DREQs sent to probe whether the peer still knows the connection
+	probe           uint64      // transaction ID of the probes, 0 before the first
+	probeEnd        Time        // time from which on an answer to the probes is ignored
+	backlogOf       *listener   // listener whose backlog includes the request, nil once the program has answered
+	halfOpen        bool        // counted in Manager.half and Manager.peers
 
-	// sent is the message to retransmit on a timeout or a duplicate; it is valid if has is true.
-	sent [mad.Len]byte
-	has  bool
+	// sent is the message to retransmit on a timeout or a duplicate; it is valid if hasSent is
+	// true.
+	sent    [mad.Len]byte
+	hasSent bool
 
 	deadline  Time // expiry of the timer
 	heapIndex int  // index in Manager.timers, -1 if the timer does not run
@@ -52,9 +53,9 @@ type conn struct {
 	links [numLists]links
 }
 
-// asked records the requested service, and the source port in the IP header with which the private
-// data of the request may begin.
-func (c *conn) asked(service mad.ServiceID, private []byte) {
+// setService records the requested service, and the source port in the IP header with which the
+// private data of the request may begin.
+func (c *conn) setService(service mad.ServiceID, private []byte) {
 	c.service = service
 	var h mad.IPHeader
 	if _, err := h.Decode(private); err == nil {

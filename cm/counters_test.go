@@ -65,16 +65,16 @@ func TestEverythingThatArrivesIsCountedByMessageAndVerdict(t *testing.T) {
 
 func TestQueuesGiveBackTheMemoryOfABurst(t *testing.T) {
 	var q queue[int]
-	for i := range 10 * keep {
+	for i := range 10 * maxSpare {
 		q.put(i)
 	}
 	var v int
-	for i := range 10 * keep {
+	for i := range 10 * maxSpare {
 		if !q.take(&v) || v != i {
 			t.Fatalf("item %d is %d", i, v)
 		}
 	}
-	if q.take(&v) || cap(q.items) > keep {
+	if q.take(&v) || cap(q.items) > maxSpare {
 		t.Errorf("an empty queue holds on to memory for %d items", cap(q.items))
 	}
 }

@@ -11,15 +11,15 @@ func (m *Manager) Disconnect(now Time, id mad.CommID, private []byte) error {
 	}
 	m.out.Attribute, m.out.TransactionID = mad.AttrDREQ, m.transaction(id)
 	m.out.DREQ = mad.DREQ{LocalCommID: c.local, RemoteCommID: c.remote, RemoteQPN: c.peerQPN, PrivateData: private}
-	c.reply, c.retries = replyTime(c.lifetime, 0), dreqRetries
+	c.responseTimeout, c.retries = replyTime(c.lifetime, 0), dreqRetries
 	if c.state == StateREPSent {
 		// Nothing proves that the peer is at its address, so the DREQ is not repeated: see backOff.
 		c.retries = 0
 	}
-	if err := m.keep(now, c, &m.out); err != nil {
+	if err := m.sendRepeated(now, c, &m.out); err != nil {
 		return err
 	}
-	m.settle(c)
+	m.endHalfOpen(c)
 	c.state = StateDREQSent
 	return nil
 }
@@ -70,7 +70,7 @@ func (m *Manager) Cancel(now Time, id mad.CommID) error {
 		m.remove(c)
 		return nil
 	}
-	m.quit(now, c)
+	m.abandon(now, c)
 	return nil
 }
 
@@ -79,14 +79,14 @@ func (m *Manager) Cancel(now Time, id mad.CommID) error {
 // once, as with Linux; packets of this connection may then still be in flight. The answer to a
 // repeated DREQ is a DREP with transaction ID tid.
 func (m *Manager) enterTimewait(now Time, c *conn, tid uint64) {
-	m.settle(c)
+	m.endHalfOpen(c)
 	m.forgetQPN(c)
 	c.state = StateTimewait
 	m.out.Attribute, m.out.TransactionID = mad.AttrDREP, tid
 	m.out.DREP = mad.DREP{LocalCommID: c.local, RemoteCommID: c.remote}
 	// Encode fails only for values that do not fit their fields; a DREP has none.
 	_ = m.out.Encode(&c.sent)
-	c.has = true
+	c.hasSent = true
 	m.remember(c, now+Time(c.timewaitTime))
 }
 

@@ -11,8 +11,8 @@ type halfOpen struct {
 	answered list // connections in REP_SENT, in the order of the program's answers
 }
 
-// open counts a connection as half-open, and as waiting for the program at l.
-func (m *Manager) open(c *conn, l *listener) {
+// beginHalfOpen counts a connection as half-open, and as waiting for the program at l.
+func (m *Manager) beginHalfOpen(c *conn, l *listener) {
 	c.halfOpen, c.backlogOf = true, l
 	l.waiting++
 	l.peers[c.peer.GID]++
@@ -26,8 +26,8 @@ func (m *Manager) open(c *conn, l *listener) {
 	p.waiting.add(c)
 }
 
-// answered removes a request from the backlog of its listener, if the request is still there.
-func (m *Manager) answered(c *conn) {
+// leaveBacklog removes a request from the backlog of its listener, if the request is still there.
+func (m *Manager) leaveBacklog(c *conn) {
 	if l := c.backlogOf; l != nil {
 		m.peers[c.peer.GID].waiting.remove(c)
 		l.waiting--
@@ -39,14 +39,14 @@ func (m *Manager) answered(c *conn) {
 // waitForRTU moves a request that the program has accepted from the backlog to the connections in
 // REP_SENT. From then on, another request may displace it.
 func (m *Manager) waitForRTU(c *conn) {
-	m.answered(c)
+	m.leaveBacklog(c)
 	m.half.answered.add(c)
 	m.peers[c.peer.GID].answered.add(c)
 }
 
-// settle ends the half-open state of a connection.
-func (m *Manager) settle(c *conn) {
-	m.answered(c)
+// endHalfOpen ends the half-open state of a connection.
+func (m *Manager) endHalfOpen(c *conn) {
+	m.leaveBacklog(c)
 	if !c.halfOpen {
 		return
 	}

@@ -31,7 +31,7 @@ func (m *Manager) All() iter.Seq[ConnInfo] {
 			}
 			i.Active, i.Service, i.SourcePort = c.active, c.service, c.source
 			if c.state.waitsForPeer() {
-				i.RetriesLeft = c.left
+				i.RetriesLeft = c.retriesLeft
 			}
 			if !yield(i) {
 				return

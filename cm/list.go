@@ -22,12 +22,12 @@ const (
 // links are a connection's neighbours on a list.
 type links struct {
 	before, after *conn
-	on            bool // the connection is on the list
+	listed        bool // the connection is on the list
 }
 
 func (l *list) add(c *conn) {
 	at := &c.links[l.of]
-	at.on, at.before = true, l.last
+	at.listed, at.before = true, l.last
 	if l.last == nil {
 		l.first = c
 	} else {
@@ -40,7 +40,7 @@ func (l *list) add(c *conn) {
 // remove removes c from the list and reports whether c was on the list.
 func (l *list) remove(c *conn) bool {
 	at := &c.links[l.of]
-	if !at.on {
+	if !at.listed {
 		return false
 	}
 	if at.before == nil {

@@ -13,8 +13,8 @@ type ListenerID uint32
 // AnyGID makes a listener receive requests that arrive at any entry of the GID table.
 const AnyGID = -1
 
-// place is the address of a listener.
-type place struct {
+// listenAddr is the address of a listener.
+type listenAddr struct {
 	service mad.ServiceID
 	gid     int // entry of the GID table, or AnyGID
 }
@@ -22,7 +22,7 @@ type place struct {
 // listener is an open listener and its backlog.
 type listener struct {
 	id      ListenerID
-	at      place
+	addr    listenAddr
 	backlog int
 	waiting int            // requests that the program has not answered
 	peers   map[qp.GID]int // number of waiting requests per peer, without zero entries
@@ -35,31 +35,31 @@ type listener struct {
 // share: the backlog divided by the number of peers with waiting requests, at least 1. One peer
 // therefore cannot exclude others. All other requests are dropped; their senders retry.
 func (m *Manager) Listen(service mad.ServiceID, gid, backlog int) (ListenerID, error) {
-	at := place{service, max(gid, AnyGID)}
-	if m.listeners[at] != nil {
+	addr := listenAddr{service, max(gid, AnyGID)}
+	if m.listeners[addr] != nil {
 		return 0, fmt.Errorf("cm: %v is in use by another listener", service)
 	}
 	m.nextListener++
-	m.listeners[at] = &listener{id: m.nextListener, at: at, backlog: max(backlog, 1), peers: map[qp.GID]int{}}
-	m.places[m.nextListener] = at
+	m.listeners[addr] = &listener{id: m.nextListener, addr: addr, backlog: max(backlog, 1), peers: map[qp.GID]int{}}
+	m.listenAddrs[m.nextListener] = addr
 	return m.nextListener, nil
 }
 
 // StopListening closes a listener. Requests that wait for the program remain.
 func (m *Manager) StopListening(id ListenerID) {
-	if at, open := m.places[id]; open {
-		delete(m.places, id)
-		delete(m.listeners, at)
+	if addr, open := m.listenAddrs[id]; open {
+		delete(m.listenAddrs, id)
+		delete(m.listeners, addr)
 	}
 }
 
 // listening returns the listener for a service at an entry of the GID table, nil if there is
 // none.
 func (m *Manager) listening(service mad.ServiceID, gid uint8) *listener {
-	if l := m.listeners[place{service, int(gid)}]; l != nil {
+	if l := m.listeners[listenAddr{service, int(gid)}]; l != nil {
 		return l
 	}
-	return m.listeners[place{service, AnyGID}]
+	return m.listeners[listenAddr{service, AnyGID}]
 }
 
 // admit checks the backlog of l and the limits of half-open connections for one more request of a

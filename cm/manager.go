@@ -81,8 +81,8 @@ func (c *Config) defaults() {
 type Manager struct {
 	cfg          Config
 	ids          idSequence
-	listeners    map[place]*listener
-	places       map[ListenerID]place // address of each listener
+	listeners    map[listenAddr]*listener
+	listenAddrs  map[ListenerID]listenAddr // address of each listener
 	nextListener ListenerID
 	conns        map[mad.CommID]*conn
 	requests     map[requestID]*conn // requests whose sender is not proven yet: see requestID
@@ -108,7 +108,8 @@ type Outgoing struct {
 func New(cfg Config) *Manager {
 	cfg.defaults()
 	return &Manager{
-		cfg: cfg, ids: newIDs(cfg.Secret), listeners: map[place]*listener{}, places: map[ListenerID]place{},
+		cfg: cfg, ids: newIDs(cfg.Secret),
+		listeners: map[listenAddr]*listener{}, listenAddrs: map[ListenerID]listenAddr{},
 		conns:    map[mad.CommID]*conn{},
 		requests: map[requestID]*conn{}, byID: map[remoteID]*conn{}, byQPN: map[remoteQPN]*conn{},
 		peers: map[qp.GID]*halfOpen{},
@@ -145,7 +146,7 @@ func (m *Manager) receive(now Time, from Peer, msg *mad.Message, raw []byte) Ver
 	local, remote := msg.CommIDs()
 	c := m.conns[local]
 	if msg.Attribute == mad.AttrREJ {
-		c = m.rejected(from, msg)
+		c = m.rejectedConn(from, msg)
 	}
 	switch {
 	case c == nil:
@@ -263,7 +264,7 @@ func (m *Manager) add(now Time, c *conn, s State) {
 // remove removes a connection from all tables.
 func (m *Manager) remove(c *conn) {
 	m.stop(c)
-	m.settle(c)
+	m.endHalfOpen(c)
 	m.timewait.remove(c)
 	delete(m.conns, c.local)
 	m.forgetRemote(c)

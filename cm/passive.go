@@ -18,8 +18,8 @@ func (m *Manager) request(now Time, from Peer, msg *mad.Message, raw []byte) Ver
 		timewaitTime: timewaitTime(r.Primary.LocalACKTimeout),
 		digest:       sha256.Sum256(raw),
 	}
-	c.reply = replyTime(c.lifetime, r.LocalCMResponseTimeout)
-	if known := m.known(c); known != nil {
+	c.responseTimeout = replyTime(c.lifetime, r.LocalCMResponseTimeout)
+	if known := m.connOf(c); known != nil {
 		return m.react(now, known, msg)
 	}
 	rej := mad.REJ{RemoteCommID: r.LocalCommID}
@@ -43,10 +43,10 @@ func (m *Manager) request(now Time, from Peer, msg *mad.Message, raw []byte) Ver
 	if v := m.admit(now, l, from); v != VerdictTaken {
 		return v
 	}
-	c.asked(r.ServiceID, r.PrivateData)
+	c.setService(r.ServiceID, r.PrivateData)
 	c.local = m.newID()
 	m.add(now, c, StateREQRcvd)
-	m.open(c, l)
+	m.beginHalfOpen(c, l)
 	m.requests[c.requestID()] = c
 	m.setTimer(c, now+Time(m.cfg.RequestTimeout))
 	e := m.queueEvent(c, Requested)
@@ -74,11 +74,11 @@ func (m *Manager) acceptable(from Peer, msg *mad.Message) bool {
 	return false
 }
 
-// known returns the connection that a peer's REQ belongs to, or nil for a new request. Before the
+// connOf returns the connection that a peer's REQ belongs to, or nil for a new request. Before the
 // RTU (see requestID), only an exact copy of its REQ belongs to a connection; after it, every REQ
 // with its communication ID. Two different REQs with one communication ID are therefore two
 // connections, and the RTU shows which of them is the peer's.
-func (m *Manager) known(request *conn) *conn {
+func (m *Manager) connOf(request *conn) *conn {
 	if c := m.requests[request.requestID()]; c != nil {
 		return c
 	}
@@ -95,12 +95,12 @@ func (m *Manager) Accept(now Time, id mad.CommID, rep *mad.REP) error {
 	}
 	m.out.Attribute, m.out.TransactionID, m.out.REP = mad.AttrREP, c.tid, *rep
 	m.out.REP.LocalCommID, m.out.REP.RemoteCommID, m.out.REP.LocalCAGUID = c.local, c.remote, m.cfg.CAGUID
-	if err := m.keep(now, c, &m.out); err != nil {
+	if err := m.sendRepeated(now, c, &m.out); err != nil {
 		return err
 	}
 	m.waitForRTU(c)
 	c.localQPN, c.state = rep.LocalQPN, StateREPSent
-	c.until = now + Time(c.reply)*(Time(c.retries)+1)
+	c.until = now + Time(c.responseTimeout)*(Time(c.retries)+1)
 	c.mraBudget = Time(m.cfg.RequestTimeout)
 	m.backOff(now, c)
 	return nil
@@ -137,7 +137,7 @@ func (m *Manager) CommEst(now Time, id mad.CommID) {
 	case c == nil:
 	case c.state == StateREPSent:
 		c.sawPacket = true
-		if c.left > 0 {
+		if c.retriesLeft > 0 {
 			m.setTimer(c, min(c.deadline, now+rtuLate))
 		}
 	case c.state == StateEstablished:
@@ -164,30 +164,31 @@ func (m *Manager) established(now Time, c *conn) Verdict {
 	m.forgetRequest(c)
 	m.byID[c.remoteID()], m.byQPN[c.remoteQPN()] = c, c
 	m.stop(c)
-	m.settle(c)
-	c.state, c.has = StateEstablished, false
+	m.endHalfOpen(c)
+	c.state, c.hasSent = StateEstablished, false
 	m.queueEvent(c, Established)
 	return VerdictTaken
 }
 
-// rejected returns the connection that a REJ refers to, or nil. A peer that abandons its REQ knows
-// only its own communication ID. Its REJ contains this ID and its GUID; together with the
+// rejectedConn returns the connection that a REJ refers to, or nil. A peer that abandons its REQ
+// knows only its own communication ID. Its REJ contains this ID and its GUID; together with the
 // transaction ID of the REQ, they identify a request that this side has not accepted. Once a REP
 // was sent or received, a REJ must contain both communication IDs.
-func (m *Manager) rejected(from Peer, msg *mad.Message) *conn {
+func (m *Manager) rejectedConn(from Peer, msg *mad.Message) *conn {
 	r := &msg.REJ
 	if r.Reason == mad.RejectTimeout && len(r.ARI) >= 8 {
 		id := remoteID{from.GID, mad.GUID(binary.BigEndian.Uint64(r.ARI)), r.LocalCommID}
-		if c := m.unaccepted(id, msg.TransactionID); c != nil {
+		if c := m.unacceptedRequest(id, msg.TransactionID); c != nil {
 			return c
 		}
 	}
 	return m.conns[r.RemoteCommID]
 }
 
-// unaccepted returns the request with this remote ID and transaction ID if the program has not
-// answered it, else nil. It searches all requests of the address, whose number the backlogs limit.
-func (m *Manager) unaccepted(id remoteID, tid uint64) *conn {
+// unacceptedRequest returns the request with this remote ID and transaction ID if the program has
+// not answered it, else nil. It searches all requests of the address, whose number the backlogs
+// limit.
+func (m *Manager) unacceptedRequest(id remoteID, tid uint64) *conn {
 	p := m.peers[id.gid]
 	if p == nil {
 		return nil

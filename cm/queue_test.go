@@ -22,20 +22,20 @@ func TestQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 	}
 }
 
-// The waiting items are moved to the front only once those taken are at least keep and more than
-// half: fewer items are moved than taken.
+// The waiting items are moved to the front only once those taken are at least maxSpare and more
+// than half: fewer items are moved than taken.
 func TestAQueueMovesItsItemsOnceMoreThanHalfAndKeepAreTaken(t *testing.T) {
 	for _, tt := range []struct {
 		put, take int
 		moves     bool
 	}{
-		{keep, keep - 1, false},
-		{keep + 1, keep, true},
-		{2*keep - 1, keep, true},
-		{2 * keep, keep, false},
-		{2 * keep, keep + 1, true},
-		{4 * keep, 2 * keep, false},
-		{4 * keep, 2*keep + 1, true},
+		{maxSpare, maxSpare - 1, false},
+		{maxSpare + 1, maxSpare, true},
+		{2*maxSpare - 1, maxSpare, true},
+		{2 * maxSpare, maxSpare, false},
+		{2 * maxSpare, maxSpare + 1, true},
+		{4 * maxSpare, 2 * maxSpare, false},
+		{4 * maxSpare, 2*maxSpare + 1, true},
 	} {
 		var q queue[int]
 		for i := range tt.put {

@@ -13,8 +13,8 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 	switch reactions[c.state][msg.Attribute.Index()] {
 	case ignored:
 		return VerdictDuplicate
-	case again:
-		if !c.has {
+	case retransmit:
+		if !c.hasSent {
 			return VerdictOutOfPlace
 		}
 		m.resend(c)
@@ -23,17 +23,17 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 		}
 		return VerdictDuplicate
 	case mra:
-		m.acknowledge(now, c, msg)
+		m.sendMRA(now, c, msg)
 		return VerdictDuplicate
 	case stale:
 		m.reject(c.peer, msg.TransactionID, &mad.REJ{RemoteCommID: c.remote, Reason: mad.RejectStaleConn})
 		return VerdictStale
-	case over:
+	case disconnectAgain:
 		m.release(c)
 		return VerdictDuplicate
 	case replied:
 		return m.reply(now, c, msg)
-	case longer:
+	case extend:
 		wait := Time(min(mad.MRATimeout(msg.MRA.ServiceTimeout, c.lifetime), m.cfg.RequestTimeout))
 		if c.state == StateREPSent {
 			// All MRAs together extend the wait by at most RequestTimeout, so that a peer cannot
@@ -44,7 +44,7 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 				return VerdictDuplicate
 			}
 			c.until += wait
-			c.left = max(c.left, 1)
+			c.retriesLeft = max(c.retriesLeft, 1)
 			if c.sawPacket {
 				// The data overtook the MRA: the RTU was sent, and the repeated REP continues to
 				// request it.
@@ -55,7 +55,7 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 	case refused:
 		m.queueEvent(c, Rejected).REJ = clone(&msg.REJ)
 		m.remove(c)
-	case lost:
+	case toTimewait:
 		kind := Disconnected
 		if c.state == StateREPSent {
 			kind = Rejected
@@ -75,7 +75,7 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 	case released:
 		m.enterTimewait(now, c, msg.TransactionID)
 		m.queueEvent(c, Disconnected)
-	case denied:
+	case probeAnswer:
 		if !c.answersProbe(now, msg) {
 			return VerdictOutOfPlace
 		}
@@ -105,18 +105,18 @@ func (m *Manager) expire(now Time, c *conn) {
 		m.queueEvent(c, Unreachable)
 		m.remove(c)
 	default:
-		if c.left == 0 {
+		if c.retriesLeft == 0 {
 			m.giveUp(now, c)
 			return
 		}
-		c.left--
+		c.retriesLeft--
 		m.counters.Retries[m.resend(c).Index()]++
 		if c.state == StateREPSent {
-			c.gap *= 2
+			c.interval *= 2
 			m.setTimer(c, c.nextREP(now))
 			return
 		}
-		m.setTimer(c, now+Time(c.reply))
+		m.setTimer(c, now+Time(c.responseTimeout))
 	}
 }
 
@@ -131,14 +131,14 @@ func (m *Manager) giveUp(now Time, c *conn) {
 		m.remove(c)
 	default:
 		m.queueEvent(c, Unreachable)
-		m.quit(now, c)
+		m.abandon(now, c)
 	}
 }
 
-// quit ends a connection that is not established. It sends a REJ with the reason timeout. The REJ
+// abandon ends a connection that is not established. It sends a REJ with the reason timeout. The REJ
 // contains the GUID of this side, because the peer may not know the communication ID of this side.
-// After a REP, quit sends a DREQ instead: the peer may be in ESTABLISHED, where it accepts no REJ.
-func (m *Manager) quit(now Time, c *conn) {
+// After a REP, abandon sends a DREQ instead: the peer may be in ESTABLISHED, where it accepts no REJ.
+func (m *Manager) abandon(now Time, c *conn) {
 	if c.state == StateREPSent {
 		m.release(c)
 		m.enterTimewait(now, c, c.tid)
@@ -181,14 +181,15 @@ func (m *Manager) resend(c *conn) mad.Attribute {
 	return a
 }
 
-// keep sends msg and makes the timer retransmit it, up to c.retries times, until it is answered.
-func (m *Manager) keep(now Time, c *conn, msg *mad.Message) error {
+// sendRepeated sends msg and makes the timer retransmit it, up to c.retries times, until it is
+// answered.
+func (m *Manager) sendRepeated(now Time, c *conn, msg *mad.Message) error {
 	sent, err := m.send(c.peer, msg)
 	if err != nil {
 		return err
 	}
-	c.sent, c.has, c.left = sent, true, c.retries
-	m.setTimer(c, now+Time(c.reply))
+	c.sent, c.hasSent, c.retriesLeft = sent, true, c.retries
+	m.setTimer(c, now+Time(c.responseTimeout))
 	return nil
 }
 
@@ -198,9 +199,9 @@ func (m *Manager) reject(to Peer, tid uint64, rej *mad.REJ) {
 	_, _ = m.send(to, &m.out) // send fails only for values that do not fit their fields
 }
 
-// acknowledge sends an MRA to a peer that repeats its message, because the program has not answered
+// sendMRA sends an MRA to a peer that repeats its message, because the program has not answered
 // yet. The wait for the program starts anew.
-func (m *Manager) acknowledge(now Time, c *conn, msg *mad.Message) {
+func (m *Manager) sendMRA(now Time, c *conn, msg *mad.Message) {
 	m.setTimer(c, now+Time(m.cfg.RequestTimeout))
 	m.out.Attribute, m.out.TransactionID = mad.AttrMRA, msg.TransactionID
 	m.out.MRA = mad.MRA{LocalCommID: c.local, RemoteCommID: c.remote, MessageMRAed: c.answers(),

@@ -446,7 +446,7 @@ func (m *Manager) invariants() error {
 			unanswered++
 			waiting[c.backlogOf]++
 		}
-		if c.links[ofTimewait].on {
+		if c.links[ofTimewait].listed {
 			resting++
 		}
 		if c.heapIndex >= 0 {
@@ -457,7 +457,7 @@ func (m *Manager) invariants() error {
 		} else if c.state != StateEstablished {
 			return fmt.Errorf("connection %#x in state %v has no deadline", id, c.state)
 		}
-		if rests := c.links[ofTimewait].on; c.state == StateTimewait != rests && c.state != StateSIDRREPSent {
+		if rests := c.links[ofTimewait].listed; c.state == StateTimewait != rests && c.state != StateSIDRREPSent {
 			return fmt.Errorf("connection %#x in state %v: resting is %v", id, c.state, rests)
 		}
 	}
@@ -548,7 +548,7 @@ func (l *list) check(may func(*conn) bool) error {
 	n := 0
 	var before *conn
 	for c := l.first; c != nil; before, c = c, c.links[l.of].after {
-		if at := c.links[l.of]; !at.on || at.before != before || !may(c) {
+		if at := c.links[l.of]; !at.listed || at.before != before || !may(c) {
 			return fmt.Errorf("connection %#x in state %v has no place on it", c.local, c.state)
 		}
 		n++

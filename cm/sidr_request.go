@@ -11,12 +11,12 @@ import (
 // event Resolved or Unreachable follows.
 func (m *Manager) Resolve(now Time, peer Peer, req *mad.SIDRREQ, wait int64, retries uint8) (mad.CommID, error) {
 	id := m.newID()
-	c := &conn{local: id, peer: peer, tid: m.transaction(id), reply: wait, retries: retries}
-	c.asked(req.ServiceID, req.PrivateData)
+	c := &conn{local: id, peer: peer, tid: m.transaction(id), responseTimeout: wait, retries: retries}
+	c.setService(req.ServiceID, req.PrivateData)
 	m.out.Attribute, m.out.TransactionID, m.out.SIDRREQ = mad.AttrSIDRREQ, c.tid, *req
 	m.out.SIDRREQ.RequestID = id
 	m.add(now, c, StateSIDRREQSent)
-	if err := m.keep(now, c, &m.out); err != nil {
+	if err := m.sendRepeated(now, c, &m.out); err != nil {
 		m.remove(c)
 		return 0, err
 	}
@@ -38,10 +38,10 @@ func (m *Manager) sidrRequest(now Time, from Peer, msg *mad.Message, raw []byte)
 	if v := m.admit(now, l, from); v != VerdictTaken {
 		return v
 	}
-	c.asked(r.ServiceID, r.PrivateData)
+	c.setService(r.ServiceID, r.PrivateData)
 	c.local = m.newID()
 	m.add(now, c, StateSIDRREQRcvd)
-	m.open(c, l)
+	m.beginHalfOpen(c, l)
 	m.requests[c.requestID()] = c
 	m.setTimer(c, now+Time(m.cfg.RequestTimeout))
 	req := *r
@@ -71,8 +71,8 @@ func (m *Manager) Answer(now Time, id mad.CommID, rep *mad.SIDRREP) error {
 	if err != nil {
 		return err
 	}
-	m.settle(c)
-	c.state, c.sent, c.has = StateSIDRREPSent, sent, true
+	m.endHalfOpen(c)
+	c.state, c.sent, c.hasSent = StateSIDRREPSent, sent, true
 	m.remember(c, now+Time(sidrKept))
 	return nil
 }

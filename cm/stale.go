@@ -13,7 +13,7 @@ const staleProbes = 3
 // probe probes whether the peer of an established connection still has it, because a REQ, a REP or
 // an RTU uses the peer's queue pair for another connection. Either the peer has lost the connection
 // without notice, or an attacker has sent that message (RFC 5961 section 4 answers a SYN in the
-// same way). asked is false if no probe was sent: c is not established, or staleProbes probes were
+// same way). sent is false if no probe was sent: c is not established, or staleProbes probes were
 // sent before.
 //
 // The probe is a DREQ with both communication IDs, an unpredictable transaction ID, and queue
@@ -22,7 +22,7 @@ const staleProbes = 3
 // that does not have it answers with DREP, which ends the connection here. Meanwhile the REQ or
 // RTU is dropped; it is accepted when its sender repeats it. One of every four messages that find
 // the connection still present is rejected; an RTU cannot be rejected and is dropped.
-func (m *Manager) probe(now Time, c *conn) (asked bool) {
+func (m *Manager) probe(now Time, c *conn) (sent bool) {
 	if c.state != StateEstablished {
 		return false
 	}

@@ -41,21 +41,21 @@ func (s State) String() string {
 type reaction uint8
 
 const (
-	outOfPlace reaction = iota // dropped
-	ignored                    // duplicate that needs no answer
-	again                      // duplicate: retransmit the last message
-	mra                        // duplicate, the program has not answered: MRA
-	stale                      // REQ of an ended connection: REJ
-	over                       // RTU of an ended connection: DREQ
-	replied                    // REP: the program decides
-	longer                     // MRA: extend the deadline
-	refused                    // REJ: the connection ends
-	lost                       // REJ for a queue pair that may be in use: TIMEWAIT
-	ready                      // RTU: established
-	release                    // DREQ: DREP and TIMEWAIT
-	released                   // DREP: TIMEWAIT
-	denied                     // DREP: the peer does not have the connection, if it answers a probe
-	resolved                   // SIDR_REP: the request ends
+	outOfPlace      reaction = iota // dropped
+	ignored                         // duplicate that needs no answer
+	retransmit                      // duplicate: retransmit the last message
+	mra                             // duplicate, the program has not answered: MRA
+	stale                           // REQ of an ended connection: REJ
+	disconnectAgain                 // RTU of an ended connection: DREQ
+	replied                         // REP: the program decides
+	extend                          // MRA: extend the deadline
+	refused                         // REJ: the connection ends
+	toTimewait                      // REJ for a queue pair that may be in use: TIMEWAIT
+	ready                           // RTU: established
+	release                         // DREQ: DREP and TIMEWAIT
+	released                        // DREP: TIMEWAIT
+	probeAnswer                     // DREP: the peer does not have the connection, if it answers a probe
+	resolved                        // SIDR_REP: the request ends
 )
 
 // reactions defines the effect of each message in each state. Linux differs: it drops a duplicate
@@ -64,16 +64,16 @@ const (
 // ESTABLISHED; it does not answer an RTU in TIMEWAIT; and it ends a connection as stale without a
 // probe.
 var reactions = [numStates][numMessages]reaction{
-	StateREQSent:     {iMRA: longer, iREJ: refused, iREP: replied, iDREQ: release},
+	StateREQSent:     {iMRA: extend, iREJ: refused, iREP: replied, iDREQ: release},
 	StateREQRcvd:     {iREQ: mra, iREJ: refused},
 	StateREPRcvd:     {iREP: mra, iREJ: refused, iDREQ: release},
-	StateREPSent:     {iREQ: again, iMRA: longer, iREJ: lost, iRTU: ready, iDREQ: release},
-	StateEstablished: {iREQ: ignored, iREP: again, iRTU: ignored, iDREQ: release, iDREP: denied},
-	StateDREQSent:    {iREJ: lost, iDREQ: release, iDREP: released},
-	StateTimewait:    {iREQ: stale, iREP: ignored, iRTU: over, iDREQ: again, iDREP: ignored},
+	StateREPSent:     {iREQ: retransmit, iMRA: extend, iREJ: toTimewait, iRTU: ready, iDREQ: release},
+	StateEstablished: {iREQ: ignored, iREP: retransmit, iRTU: ignored, iDREQ: release, iDREP: probeAnswer},
+	StateDREQSent:    {iREJ: toTimewait, iDREQ: release, iDREP: released},
+	StateTimewait:    {iREQ: stale, iREP: ignored, iRTU: disconnectAgain, iDREQ: retransmit, iDREP: ignored},
 	StateSIDRREQSent: {iSIDRREP: resolved},
 	StateSIDRREQRcvd: {iSIDRREQ: ignored},
-	StateSIDRREPSent: {iSIDRREQ: again},
+	StateSIDRREPSent: {iSIDRREQ: retransmit},
 }
 
 // Indexes of messages in tables: the attribute minus that of REQ.

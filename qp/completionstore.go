@@ -19,19 +19,19 @@ type CompletionStore interface {
 	Resize(depth int) error
 }
 
-// notice is the kind of completion that the program requested a notification for (IBA
+// notifyKind is the kind of completion that the program requested a notification for (IBA
 // 11.4.2.2).
-type notice uint8
+type notifyKind uint8
 
 const (
-	noticeNone      notice = iota
-	noticeSolicited        // the next solicited receive, or completion in error
-	noticeNext             // the next completion
+	notifyNone      notifyKind = iota
+	notifySolicited            // the next solicited receive, or completion in error
+	notifyNext                 // the next completion
 )
 
 // due reports whether wc satisfies the request.
-func (n notice) due(wc *WC) bool {
-	return n == noticeNext || n == noticeSolicited && (wc.Solicited || wc.Status != WCSuccess)
+func (n notifyKind) due(wc *WC) bool {
+	return n == notifyNext || n == notifySolicited && (wc.Solicited || wc.Status != WCSuccess)
 }
 
 // Arm requests a notification of the next completion or, with solicitedOnly, of the next
@@ -41,8 +41,8 @@ func (n notice) due(wc *WC) bool {
 func (c *CQ) Arm(solicitedOnly bool) {
 	switch {
 	case !solicitedOnly:
-		c.armed = noticeNext
-	case c.armed == noticeNone:
-		c.armed = noticeSolicited
+		c.armed = notifyNext
+	case c.armed == notifyNone:
+		c.armed = notifySolicited
 	}
 }

@@ -7,7 +7,7 @@ type CQ struct {
 	ring       ring[WC]
 	depth      int
 	overflowed bool
-	armed      notice
+	armed      notifyKind
 }
 
 // NewCQ returns a queue for depth completions; depth is limited to the range 1 to [MaxDepth].
@@ -31,7 +31,7 @@ func (c *CQ) Complete(wc *WC) { c.Push(wc) }
 // wc, appended or not, satisfies a request of [CQ.Arm] for a notification.
 func (c *CQ) Push(wc *WC) (notify bool) {
 	if notify = c.armed.due(wc); notify {
-		c.armed = noticeNone
+		c.armed = notifyNone
 	}
 	if c.overflowed || c.Len() == c.depth {
 		c.overflowed = true

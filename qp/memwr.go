@@ -53,9 +53,9 @@ type LocalWork struct {
 	Reg  mr.FastReg // of a WRRegMR
 }
 
-// keepLocal copies the parameters of wr that change the key table to w: those of the binding of a
+// copyLocal copies the parameters of wr that change the key table to w: those of the binding of a
 // memory window or of a fast registration.
-func (w *SendWQE) keepLocal(wr *SendWR) {
+func (w *SendWQE) copyLocal(wr *SendWR) {
 	if wr.Bind == nil && wr.Reg == nil {
 		return
 	}

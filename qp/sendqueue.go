@@ -93,7 +93,7 @@ func (q *SendQueue) Push(wr *SendWR) error {
 	w.CompareAdd, w.Swap = wr.CompareAdd, wr.Swap
 	w.AH, w.RemoteQPN, w.RemoteQKey = wr.AH, wr.RemoteQPN, wr.RemoteQKey
 	w.Flush = wr.Flush
-	w.keepLocal(wr)
+	w.copyLocal(wr)
 	w.FailStatus, w.Started, w.FirstPSN, w.Packets, w.Chunk = WCSuccess, false, 0, 0, 0
 	w.SG = withLen(w.SG, len(wr.SGList), q.maxSGE)
 	for i, s := range wr.SGList {

@@ -94,7 +94,7 @@ func (c *RC) takeAtomic(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if region == nil {
 		return c.queueErrorNAK(bth.NakRemoteAccess, qp.WCSuccess)
 	}
-	res := r.reads.claim(&r.reads.ring, limit)
+	res := r.resources.claim(&r.resources.ring, limit)
 	if res == nil {
 		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}
@@ -124,7 +124,7 @@ func (c *RC) queueResponse(p *bth.Packet, res *resource, v resource, n uint32) {
 	r.msn = (r.msn + 1) & 0xffffff
 	v.first, v.end, v.msn, v.valid = p.PSN, r.expected, r.msn, true
 	*res = v
-	r.reads.insert(job{res: res, from: p.PSN, next: p.PSN})
+	r.resources.insert(job{res: res, from: p.PSN, next: p.PSN})
 }
 
 // sendAtomicAck sends the response of the first job, an atomic, and reports whether there was
@@ -136,6 +136,6 @@ func (c *RC) sendAtomicAck(x *transmission, res *resource) bool {
 	if x.frame(p, 0) == nil {
 		return false
 	}
-	c.rsp.reads.remove(0)
+	c.rsp.resources.remove(0)
 	return true
 }

@@ -16,12 +16,12 @@ func (c *core) completeHead(status qp.WCStatus) {
 	// The slot must be free before the program sees the completion, because it may post another
 	// request at once.
 	c.qp.SQ.Retire()
-	tells := status != qp.WCSuccess || w.Flags&qp.Signaled != 0 || c.qp.SigAll
+	completes := status != qp.WCSuccess || w.Flags&qp.Signaled != 0 || c.qp.SigAll
 	if m := c.heldHead(); m != nil {
 		// The completion waits for the data. If the data cannot be stored, even an unsignaled
 		// request gets a completion.
-		m.tells, m.wc = tells, c.sendWC(w, status)
-	} else if tells {
+		m.completes, m.wc = completes, c.sendWC(w, status)
+	} else if completes {
 		c.wc = c.sendWC(w, status)
 		c.qp.SendCQ.Complete(&c.wc)
 	}

@@ -64,27 +64,27 @@ func (c *core) packetOf(op bth.Opcode, psn bth.PSN) *bth.Packet {
 
 // transmission is the state of one call of Transmit.
 type transmission struct {
-	core   *core
-	now    Time
-	path   *packet.Path // path of the frames
-	dst    *packet.Batch
-	left   int        // frames that may still be appended
-	full   bool       // a packet could be sent, but there was no room for its frame
-	stage             // staging buffer of this call
-	source readSource // message that the payload is read from
+	core       *core
+	now        Time
+	path       *packet.Path // path of the frames
+	dst        *packet.Batch
+	framesLeft int        // frames that may still be appended
+	full       bool       // a packet could be sent, but there was no room for its frame
+	stage                 // staging buffer of this call
+	source     readSource // message that the payload is read from
 }
 
 // bytesAhead returns how many of the remaining bytes of a message, left, this call of Transmit can
 // still send: in the packet whose frame was just taken and in the frames that may be appended.
 func (x *transmission) bytesAhead(left uint64, mtu uint32) uint64 {
-	return min(left, uint64(x.left+1)*uint64(mtu))
+	return min(left, uint64(x.framesLeft+1)*uint64(mtu))
 }
 
 // frame returns the next frame, with the header of p, or nil if there is no room. payload is the
 // length of the payload in bytes. Up to 3 pad bytes, which the pad count in the BTH states, extend
 // the payload to a multiple of 4 bytes (IBA 9.2).
 func (x *transmission) frame(p *bth.Packet, payload uint64) *packet.Frame {
-	if x.left == 0 {
+	if x.framesLeft == 0 {
 		x.full = true
 		return nil
 	}
@@ -93,7 +93,7 @@ func (x *transmission) frame(p *bth.Packet, payload uint64) *packet.Frame {
 		x.full = true
 		return nil
 	}
-	x.left--
+	x.framesLeft--
 	x.core.count.SentPackets++
 	p.Pad = uint8(-payload & 3)
 	f.Path = x.path

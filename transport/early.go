@@ -250,7 +250,7 @@ func (c *RC) Invalidates(p *bth.Packet) bool {
 // a key. Execution stops at the first FLUSH, p included, for which there is no resource: a resource
 // becomes free only when a response is sent.
 func (c *RC) earlyInvalidates(p *bth.Packet) bool {
-	reads := &c.rsp.reads
+	reads := &c.rsp.resources
 	slots := -1 // free resources for FLUSHes; counted at the first FLUSH
 	for psn := p.PSN; ; {
 		if p.Opcode.Info().Op == bth.OpFlush {

@@ -101,7 +101,7 @@ func (c *RC) takeFlush(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	}
 	// Without a resource, a FLUSH is requested again by a sequence NAK instead of refused: the
 	// number was not negotiated, so the peer has broken no rule.
-	reads := &c.rsp.reads
+	reads := &c.rsp.resources
 	res := reads.claim(&reads.flushes, flushSlots)
 	if res == nil {
 		c.count.OutOfSequence++
@@ -136,7 +136,7 @@ func (c *RC) takeAtomicWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	if region == nil {
 		return c.queueErrorNAK(bth.NakRemoteAccess, qp.WCSuccess)
 	}
-	reads := &c.rsp.reads
+	reads := &c.rsp.resources
 	res := reads.claim(&reads.ring, limit)
 	if res == nil {
 		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)

@@ -228,7 +228,7 @@ func (b *bench) refusedAndStays() map[bth.PSN]bool {
 	if b.c == nil {
 		return nil
 	}
-	rs, psns := &b.c.rsp.reads, map[bth.PSN]bool{}
+	rs, psns := &b.c.rsp.resources, map[bth.PSN]bool{}
 	for i := range rs.len {
 		if j := rs.job(i); j.replay && j.res.invalidated() {
 			psns[j.next] = true
@@ -283,7 +283,7 @@ func (b *bench) check() {
 	if b.c == nil {
 		return
 	}
-	r, rs := &b.c.req, &b.c.rsp.reads
+	r, rs := &b.c.req, &b.c.rsp.resources
 	if r.started && distance(r.una, r.send) > distance(r.una, r.next) {
 		b.fail("una %d, send %d, next %d", r.una, r.send, r.next)
 	}

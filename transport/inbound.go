@@ -24,8 +24,8 @@ type inbound struct {
 // invalid request.
 const maxMessage = 1 << 31
 
-// begins starts a message of operation op.
-func (m *inbound) begins(op bth.Operation) { m.op, m.receivedBytes = op, 0 }
+// startMessage starts a message of operation op.
+func (m *inbound) startMessage(op bth.Operation) { m.op, m.receivedBytes = op, 0 }
 
 // continues reports whether a packet that does not start a message continues this one: MIDDLE and
 // LAST must follow FIRST or MIDDLE of the same operation (IBA 9.7.4.1.3; for UC C9-167).

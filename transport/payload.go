@@ -80,16 +80,16 @@ const maxStage = 64 << 10
 type stage struct {
 	region *mr.Region
 	addr   uint64 // address of the first byte of read in region
-	read   []byte // content of region from addr on
+	data   []byte // content of region from addr on
 }
 
 // bytes returns n bytes of the region at addr, or nil if the stage does not contain them.
 func (s *stage) bytes(region *mr.Region, addr, n uint64) []byte {
-	off, have := addr-s.addr, uint64(len(s.read)) // off wraps to a huge value if addr < s.addr
+	off, have := addr-s.addr, uint64(len(s.data)) // off wraps to a huge value if addr < s.addr
 	if s.region != region || off >= have || n > have-off {
 		return nil
 	}
-	return s.read[off : off+n : off+n]
+	return s.data[off : off+n : off+n]
 }
 
 // maxReadAhead is the maximum length in bytes of one read for several messages. Up to about a page,
@@ -142,7 +142,7 @@ func (x *transmission) readAheadSends() uint64 {
 	if !ok {
 		return 0
 	}
-	for i, left := x.source.index+1, x.left; left > 0 && i != sq.Tail(); i, left = i+1, left-1 {
+	for i, left := x.source.index+1, x.framesLeft; left > 0 && i != sq.Tail(); i, left = i+1, left-1 {
 		k, next, ok := x.singleExtent(sq.At(i))
 		if !ok || k != key || !e.extend(next.first, next.end-next.first) {
 			break
@@ -159,7 +159,7 @@ func (x *transmission) readAheadReads() uint64 {
 		return 0
 	}
 	e := extent{res.va, res.va + res.length}
-	for i := 1; i < min(r.len, x.left+1); i++ {
+	for i := 1; i < min(r.len, x.framesLeft+1); i++ {
 		next := r.job(i).res
 		if next.op != bth.OpReadRequest || next.region != res.region || next.length > mtu ||
 			!e.extend(next.va, next.length) {

@@ -70,7 +70,7 @@ func (c *RC) Modified(now Time) {
 	// These attributes can be changed in SQD.
 	case qp.SQD:
 		c.req.setRetryBudgets(a.RetryCnt, a.RNRRetry)
-		c.rsp.reads.resize(&c.rsp.reads.ring, int(a.MaxDestRdAtomic))
+		c.rsp.resources.resize(&c.rsp.resources.ring, int(a.MaxDestRdAtomic))
 	case qp.ERR:
 		if was != qp.ERR {
 			c.flush()
@@ -143,7 +143,7 @@ func (c *RC) mayReceive() bool { return c.state == qp.RTR || c.state == qp.RTS |
 // borrowed from memory regions until dst is reset. Local work requests may invalidate such a
 // region, so they are executed only while dst is empty.
 func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int) (more bool) {
-	x := transmission{core: &c.core, now: now, path: path, dst: dst, left: limit}
+	x := transmission{core: &c.core, now: now, path: path, dst: dst, framesLeft: limit}
 	if dst.Len() == 0 && c.maySend() && c.rsp.reply.kind != replyError {
 		c.executeLocal()
 	}
@@ -154,18 +154,18 @@ func (c *RC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int)
 		// A long READ response must not starve the requests of this end: they get a quarter of the
 		// frames.
 		if c.req.hasWork(c) {
-			x.left = max(1, limit*3/4)
+			x.framesLeft = max(1, limit*3/4)
 		}
-		held := limit - x.left
-		c.reply(&x)
-		x.left += held // the part reserved for requests
+		held := limit - x.framesLeft
+		c.sendReplies(&x)
+		x.framesLeft += held // the part reserved for requests
 	}
 	if c.maySend() {
 		c.send(&x)
 		c.account()
 	}
 	if behind {
-		c.reply(&x)
+		c.sendReplies(&x)
 	}
 	c.drained()
 	return c.rsp.busy() && !c.rsp.held || x.full
@@ -187,12 +187,12 @@ func (c *RC) HoldACK() bool {
 // sent behind requests, because the IBA orders responses only among themselves (IBA 9.7.5.1).
 func (c *RC) mayHoldACK() bool {
 	r := &c.rsp
-	return r.reply.kind == replyACK && r.op == bth.OpSend && !r.inside && r.reads.len == 0 && c.maySend()
+	return r.reply.kind == replyACK && r.op == bth.OpSend && !r.inside && r.resources.len == 0 && c.maySend()
 }
 
 // HasResponses reports whether responses of READs, atomics, FLUSHes or ATOMIC WRITEs are left to
 // send.
-func (c *RC) HasResponses() bool { return c.rsp.reads.len > 0 }
+func (c *RC) HasResponses() bool { return c.rsp.resources.len > 0 }
 
 // HoldReplays sets whether Transmit holds back the responses of READs that the peer requests often.
 // Of such a READ, with n responses, at least 2 × n + 128 packets were sent again. Responses and

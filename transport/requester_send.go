@@ -224,7 +224,7 @@ func (c *RC) sendPacket(x *transmission, w *qp.SendWQE, at cursor) uint32 {
 	p := c.packetOf(requestOps[w.Opcode].pick(begins, ends), at.psn)
 	// The last packet of a message needs an ACK so that the work request completes. A packet that
 	// uses up the window or the share needs an ACK so that more can be sent.
-	p.AckReq = last || at.repair || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery || x.left == 1 && r.shareIsUsed()
+	p.AckReq = last || at.repair || room == 1 || r.sinceAck+1 >= c.cfg.AckEvery || x.framesLeft == 1 && r.shareIsUsed()
 	c.requestHeaders(p, w, last)
 	if w.Chunk < w.Packets {
 		p.RETH = c.chunkRETH(w, at.packet, w.Chunk)

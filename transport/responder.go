@@ -31,9 +31,9 @@ type responder struct {
 
 	inbound
 
-	reply reply
-	reads resources
-	early early
+	reply     reply
+	resources resources
+	early     early
 
 	ackHeld bool // Transmit sends the pending ACK behind requests
 	// Of responses to READs that the peer requests often (see RC.HoldReplays).
@@ -55,14 +55,14 @@ const (
 func (r *responder) start(psn bth.PSN) {
 	// The PSNs of kept packets belong to the connection before.
 	r.early.clear()
-	*r = responder{expected: psn, started: true, reads: r.reads, early: r.early}
-	r.reads.reset()
+	*r = responder{expected: psn, started: true, resources: r.resources, early: r.early}
+	r.resources.reset()
 }
 
 // halt drops what is in progress, except a pending error NAK.
 func (r *responder) halt() {
 	r.inside = false
-	r.reads.drop()
+	r.resources.drop()
 	r.early.clear()
 	if r.reply.kind != replyError {
 		r.reply.kind = replyNone
@@ -187,12 +187,12 @@ func (c *RC) queueErrorNAK(s bth.Syndrome, status qp.WCStatus) Verdict {
 	if r.reply.kind == replyError {
 		return fatal(r.reply.syndrome).verdict // drop has tried to store an earlier message and failed
 	}
-	told := c.hasRecv && status != qp.WCSuccess
-	if told {
+	reported := c.hasRecv && status != qp.WCSuccess
+	if reported {
 		c.completeReceive(qp.WC{Status: status})
 	}
 	c.count.ErrorNAKsSent++
-	r.reply = reply{kind: replyError, psn: r.expected, syndrome: s, errReported: told}
+	r.reply = reply{kind: replyError, psn: r.expected, syndrome: s, errReported: reported}
 	return fatal(s).verdict
 }
 
@@ -217,7 +217,7 @@ func (c *RC) takeSend(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 		if r.noReceive = false; !found {
 			return c.queueRNRNAK()
 		}
-		r.begins(info.Op)
+		r.startMessage(info.Op)
 		// Invalid memory in a receive is a fault of this end: NAK remote operational error.
 		if resolve(&c.keys, c.qp.Recv.PD(), c.recv.SG, mr.LocalWrite) != mr.OK {
 			return c.queueErrorNAK(bth.NakRemoteOperational, qp.WCLocProtErr)
@@ -258,7 +258,7 @@ func (c *RC) storeHeld() bool {
 // c.wc is generated when the message is stored.
 func (c *RC) endMessage(receives bool) {
 	if m := c.storeBatch.finish((*respondingRC)(c)); m != nil {
-		m.msn, m.tells, m.wc = c.rsp.msn, receives, c.wc
+		m.msn, m.completes, m.wc = c.rsp.msn, receives, c.wc
 	} else if receives {
 		c.qp.RecvCQ.Complete(&c.wc)
 	}
@@ -270,7 +270,7 @@ func (c *RC) endMessage(receives bool) {
 func (c *RC) takeWrite(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	r := &c.rsp
 	if info.Headers&bth.HasRETH != 0 {
-		r.begins(info.Op)
+		r.startMessage(info.Op)
 		if nak := c.beginWrite(&r.inbound, p.RETH); nak != noNAK {
 			return c.queueErrorNAK(nak, qp.WCSuccess)
 		}

@@ -29,17 +29,18 @@ type reply struct {
 }
 
 // busy reports whether the responder has something to send.
-func (r *responder) busy() bool { return r.reply.kind != replyNone || r.reads.len > 0 }
+func (r *responder) busy() bool { return r.reply.kind != replyNone || r.resources.len > 0 }
 
-// reply sends responses and the pending ACK or NAK in PSN order (IBA 9.7.5.1). To a requester, a
-// response ahead of the PSN that it expects means that earlier responses were lost (IBA 9.7.5.1.2).
-func (c *RC) reply(x *transmission) {
+// sendReplies sends responses and the pending ACK or NAK in PSN order (IBA 9.7.5.1). To a
+// requester, a response ahead of the PSN that it expects means that earlier responses were lost
+// (IBA 9.7.5.1.2).
+func (c *RC) sendReplies(x *transmission) {
 	r := &c.rsp
 	for {
 		owed := r.reply.kind != replyNone
 		// An ACK or NAK acknowledges all earlier PSNs, so the responses up to its PSN go first.
-		if r.reads.len > 0 {
-			j := r.reads.job(0)
+		if r.resources.len > 0 {
+			j := r.resources.job(0)
 			if !owed || j.next.Before(r.reply.psn) || j.next == r.reply.psn {
 				if r.hold && j.res.oftenReplayed() {
 					r.held = true
@@ -119,7 +120,7 @@ func (c *RC) takeRead(p *bth.Packet) Verdict {
 	}
 	// Without a free resource, the peer has more than max_dest_rd_atomic requests outstanding,
 	// which it has agreed not to do (IBA 9.4.4). Linux rxe overwrites its oldest resource instead.
-	res := r.reads.claim(&r.reads.ring, limit)
+	res := r.resources.claim(&r.resources.ring, limit)
 	if res == nil {
 		return c.queueErrorNAK(bth.NakInvalidRequest, qp.WCSuccess)
 	}
@@ -154,7 +155,7 @@ func (c *RC) duplicate(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 // duplicate that has no resource or names other memory is dropped, because a NAK would end the
 // connection, and the duplicate may only be a late copy.
 func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
-	rs := &c.rsp.reads
+	rs := &c.rsp.resources
 	res := rs.at(p.PSN)
 	// If the resource has been given to a later request, the peer must have received the response.
 	if res == nil || res.op != info.Op {
@@ -206,7 +207,7 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 	}
 	// The memory of a new READ was deregistered before all of it was sent: a NAK ends the response.
 	if res.invalidated() {
-		c.rsp.reads.drop()
+		c.rsp.resources.drop()
 		c.count.ErrorNAKsSent++
 		c.rsp.reply = reply{kind: replyError, psn: j.next, syndrome: bth.NakRemoteAccess}
 		return true
@@ -226,10 +227,10 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 	if f == nil {
 		return false
 	}
-	x.source = readSource{reads: &c.rsp.reads}
+	x.source = readSource{reads: &c.rsp.resources}
 	if n > 0 && !x.attach(f, res.region, res.va+off, n, x.bytesAhead(res.length-off, c.mtu)) {
 		x.dst.Drop()
-		c.rsp.reads.drop()
+		c.rsp.resources.drop()
 		c.count.ErrorNAKsSent++
 		c.rsp.reply = reply{kind: replyError, psn: j.next, syndrome: bth.NakRemoteOperational}
 		return true
@@ -248,7 +249,7 @@ func (c *RC) sendResponse(x *transmission, j *job) bool {
 		j.replay, j.replayAgain = true, false
 		j.startAt(j.replayFrom, c.startsInMiddle(res, j.replayFrom))
 	case ends:
-		c.rsp.reads.remove(0)
+		c.rsp.resources.remove(0)
 	}
 	return true
 }
@@ -263,7 +264,7 @@ func (c *RC) refuseReplay(x *transmission, j *job) bool {
 		return false
 	}
 	c.count.ErrorNAKsSent++
-	c.rsp.reads.remove(0)
+	c.rsp.resources.remove(0)
 	return true
 }
 

@@ -41,11 +41,11 @@ type StoreBatch struct {
 
 // heldMessage is a complete message that is held back.
 type heldMessage struct {
-	end   int     // index in pieces behind its last piece
-	psn   bth.PSN // PSN of its first held-back packet, at the responder
-	msn   uint32  // MSN before the message, at the responder
-	tells bool    // wc becomes a completion when the message is stored
-	wc    qp.WC
+	end       int     // index in pieces behind its last piece
+	psn       bth.PSN // PSN of its first held-back packet, at the responder
+	msn       uint32  // MSN before the message, at the responder
+	completes bool    // wc becomes a completion when the message is stored
+	wc        qp.WC
 }
 
 // A storeOwner is the receiver of held-back payloads: a UC, or the responder or requester of an RC.
@@ -91,7 +91,7 @@ func (g *StoreBatch) settle() error {
 			return err
 		}
 		// The data of m is stored, so its completion may be seen now.
-		if m.tells {
+		if m.completes {
 			o.completions().Complete(&m.wc)
 		}
 	}
@@ -291,13 +291,13 @@ func (o *respondingRC) storeFailed(psn bth.PSN, lost []heldMessage) {
 	}
 	c.rsp.msn = lost[0].msn
 	for i := range lost {
-		if m := &lost[i]; m.tells {
+		if m := &lost[i]; m.completes {
 			m.wc = qp.WC{WRID: m.wc.WRID, Status: lostStatus(i), Opcode: qp.WCRecv, QPN: m.wc.QPN, SrcQP: m.wc.SrcQP}
 			c.qp.RecvCQ.Complete(&m.wc)
 		}
 	}
 	c.queueErrorNAK(bth.NakRemoteOperational, qp.WCSuccess)
-	c.rsp.reply.errReported = lost[0].tells
+	c.rsp.reply.errReported = lost[0].completes
 }
 
 func (o *requestingRC) completions() qp.CompletionSink { return o.qp.SendCQ }

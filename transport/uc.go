@@ -49,7 +49,7 @@ func (c *UC) Modified(Time) {
 // Transmit is like [RC.Transmit]. The work requests in dst complete in [UC.Sent], which must be
 // called after dst was sent: only then may the program reuse its buffers.
 func (c *UC) Transmit(now Time, path *packet.Path, dst *packet.Batch, limit int) (more bool) {
-	x := transmission{core: &c.core, now: now, path: path, dst: dst, left: limit}
+	x := transmission{core: &c.core, now: now, path: path, dst: dst, framesLeft: limit}
 	sq := c.qp.SQ
 	for c.maySend() && c.cur != sq.Tail() {
 		w := sq.At(c.cur)
@@ -167,7 +167,7 @@ func (c *UC) Receive(_ Time, p *bth.Packet) Verdict {
 		c.storeBatch.drop(&c.core)
 	}
 	if info.Starts() {
-		c.begins(info.Op)
+		c.startMessage(info.Op)
 		if v := c.begin(p, info); v != Accepted {
 			c.inside = false
 			return v

@@ -62,7 +62,7 @@ func (c *UD) Link() (int, bool) {
 // returns. The path of each is that of its address handle; the path argument is ignored. Work
 // requests complete in [UD.Sent], as after [UC.Transmit].
 func (c *UD) Transmit(now Time, _ *packet.Path, dst *packet.Batch, limit int) (more bool) {
-	x := transmission{core: &c.core, now: now, dst: dst, left: limit}
+	x := transmission{core: &c.core, now: now, dst: dst, framesLeft: limit}
 	link, _ := c.Link()
 	for c.state == qp.RTS && c.cur != c.qp.SQ.Tail() {
 		w := c.qp.SQ.At(c.cur)

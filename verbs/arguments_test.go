@@ -140,8 +140,8 @@ func TestAcceptUDRefusesNilAndTheRequestStays(t *testing.T) {
 	go func() { dialed <- nilErr(a.PD.DialUD(t.Context(), b.At(7), nil)) }()
 	r := b.Next(l)
 	verbstest.MustFail(t, r.AcceptUD(nil, nil), "queue pair is nil")
-	verbstest.MustFail(t, r.AcceptUD(a.Datagrams(1), nil), "another device")
-	if err := r.AcceptUD(b.Datagrams(1), nil); err != nil {
+	verbstest.MustFail(t, r.AcceptUD(a.NewDatagramQP(1), nil), "another device")
+	if err := r.AcceptUD(b.NewDatagramQP(1), nil); err != nil {
 		t.Error(err)
 	}
 	if err := <-dialed; err != nil {

@@ -215,7 +215,7 @@ func TestADatagramQueuePairIsFound(t *testing.T) {
 	overLinks(t, func(t *testing.T, cfg [2]verbs.Config) {
 		a, b := verbstest.Open(t, cfg[0], 100), verbstest.Open(t, cfg[1], 100)
 		l := b.ListenAt(verbs.PortSpaceUDP, 7)
-		client, server := a.Datagrams(verbs.UDPQKey), b.Datagrams(verbs.UDPQKey+1)
+		client, server := a.NewDatagramQP(verbs.UDPQKey), b.NewDatagramQP(verbs.UDPQKey+1)
 		type found struct {
 			peer *verbs.UDPeer
 			err  error
@@ -494,7 +494,7 @@ func TestAListenerThatClosesRefusesWhatWaits(t *testing.T) {
 	}
 	out := a.Dial(t.Context(), b.At(l.Addr().Port()), verbs.DefaultConnParam())
 	r := b.Next(l)
-	waiting := a.MoreDial(t, b.At(l.Addr().Port()))
+	waiting := a.DialNewQP(t, b.At(l.Addr().Port()))
 	// When the first is taken, the second waits in the queue or is in flight.
 	for range 2 {
 		if err := l.Close(); err != nil {
@@ -520,7 +520,7 @@ func TestAListenerThatClosesRefusesWhatWaits(t *testing.T) {
 func TestWhatCannotBeDialedIsRefusedAtOnce(t *testing.T) {
 	cfg := verbstest.PipeLinks(t)
 	a, b := verbstest.Open(t, cfg[0], 64), verbstest.Open(t, cfg[1], 64)
-	ud := a.Datagrams(1)
+	ud := a.NewDatagramQP(1)
 	long := verbs.DefaultConnParam()
 	long.PrivateData = make([]byte, verbs.DialPrivateLen+1)
 	reads := verbs.DefaultConnParam()
@@ -607,7 +607,7 @@ func TestProgramsCannotSpeakToQueuePair1(t *testing.T) {
 	cfg := verbstest.PipeLinks(t)
 	cfg[1].ConnManager = true
 	a, b := verbstest.Open(t, cfg[0], 256), verbstest.Open(t, cfg[1], 64)
-	q := a.Datagrams(1)
+	q := a.NewDatagramQP(1)
 	ah, err := a.PD.CreateAH(verbs.AddressVector{DGID: b.Device.GIDs()[0].GID})
 	if err != nil {
 		t.Fatal(err)

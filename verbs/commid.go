@@ -60,7 +60,7 @@ func (d *Device) SendREQ(
 		return nil, err
 	}
 	c.req = req
-	if err := c.ask(); err != nil {
+	if err := c.sendREQ(); err != nil {
 		return nil, fmt.Errorf("REQ to %v: %w", remote, err)
 	}
 	return c, nil
@@ -81,7 +81,7 @@ func (d *Device) SendSIDRREQ(
 	}
 	err = c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
 		id, err := m.Resolve(now, c.peer, req, sidrTimeout, cmRetries)
-		return c.entered(id, err)
+		return c.storeID(id, err)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("SIDR_REQ to %v: %w", remote, err)
@@ -97,10 +97,10 @@ func (d *Device) newCommID(from GIDEntry, remote netip.AddrPort, handle func(*CM
 	return &CommID{cm: m, handle: handle, peer: cm.Peer{SGIDIndex: uint8(from.Index), GID: gidOf(remote.Addr())}}, nil
 }
 
-// entered takes the results of [cm.Manager.Connect] or [cm.Manager.Resolve]: if err is nil, it
+// storeID takes the results of [cm.Manager.Connect] or [cm.Manager.Resolve]: if err is nil, it
 // stores the communication ID and routes its events to c. It returns err. The caller holds the
 // manager's lock.
-func (c *CommID) entered(id mad.CommID, err error) error {
+func (c *CommID) storeID(id mad.CommID, err error) error {
 	if err == nil {
 		c.id = id
 		c.cm.enter(id, c)
@@ -108,20 +108,20 @@ func (c *CommID) entered(id mad.CommID, err error) error {
 	return err
 }
 
-// ask sends the REQ.
-func (c *CommID) ask() error {
+// sendREQ sends the REQ.
+func (c *CommID) sendREQ() error {
 	return c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
 		if c.closed {
 			return errOver
 		}
-		return c.entered(m.Connect(now, c.peer, c.req))
+		return c.storeID(m.Connect(now, c.peer, c.req))
 	})
 }
 
 // event passes an event to the program. It handles a REJ that names a smaller path MTU itself, by
 // sending the REQ again with that MTU.
 func (c *CommID) event(e *CMEvent) {
-	if e.Kind == cm.Rejected && c.req != nil && lowerMTU(c.req, e.REJ) && c.ask() == nil {
+	if e.Kind == cm.Rejected && c.req != nil && lowerMTU(c.req, e.REJ) && c.sendREQ() == nil {
 		return
 	}
 	c.handle(e)

@@ -27,12 +27,12 @@ type Conn struct {
 	ready chan struct{} // closed when the connection is established or has failed
 	over  chan struct{} // closed when the connection has ended
 
-	mu          sync.Mutex
-	established bool   // guarded by mu
-	leaving     bool   // guarded by mu: Disconnect was called
-	err         error  // guarded by mu: why the connection ended
-	private     []byte // written before ready is closed
-	psn         PSN    // first PSN that the peer sends
+	mu            sync.Mutex
+	established   bool   // guarded by mu
+	disconnecting bool   // guarded by mu: Disconnect was called
+	err           error  // guarded by mu: why the connection ended
+	private       []byte // written before ready is closed
+	psn           PSN    // first PSN that the peer sends
 }
 
 // QP returns the connection's queue pair.
@@ -59,7 +59,7 @@ func (c *Conn) Done() <-chan struct{} { return c.over }
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err == nil && !c.leaving && !c.isDone() {
+	if c.err == nil && !c.disconnecting && !c.hasEnded() {
 		return c.failure()
 	}
 	return c.err
@@ -90,17 +90,17 @@ func (c *Conn) Disconnect(ctx context.Context) error {
 // Only the first call has an effect.
 func (c *Conn) startDisconnect() {
 	c.mu.Lock()
-	first := !c.leaving
+	first := !c.disconnecting
 	if first && c.err == nil {
 		c.err = c.failure()
 	}
-	c.leaving = true
-	over := c.isDone()
+	c.disconnecting = true
+	over := c.hasEnded()
 	c.mu.Unlock()
 	if !first {
 		return
 	}
-	c.fail()
+	c.moveToERR()
 	err := c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error { return m.Disconnect(now, c.id, nil) })
 	if err != nil {
 		// The connection is not established, or has already ended.
@@ -113,8 +113,9 @@ func (c *Conn) startDisconnect() {
 	}
 }
 
-// fail moves the queue pair to ERR. The error is ignored: it means that the queue pair is closed.
-func (c *Conn) fail() {
+// moveToERR moves the queue pair to ERR. The error is ignored: it means that the queue pair is
+// closed.
+func (c *Conn) moveToERR() {
 	_ = c.qp.Modify(&QPAttr{State: ERR}, AttrState)
 }
 
@@ -150,7 +151,7 @@ func (c *Conn) begin() {
 	if !c.established && c.err == nil {
 		c.established = true
 		close(c.ready)
-		if err := c.failure(); err != nil && !c.leaving {
+		if err := c.failure(); err != nil && !c.disconnecting {
 			c.finish(err)
 		}
 	}
@@ -170,15 +171,15 @@ func (c *Conn) cancel() {
 	c.cm.forget(id)
 }
 
-// isOver reports whether the connection has ended or is being disconnected.
-func (c *Conn) isOver() bool {
+// isEnding reports whether the connection has ended or is being disconnected.
+func (c *Conn) isEnding() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.isDone() || c.leaving
+	return c.hasEnded() || c.disconnecting
 }
 
-// isDone reports whether the connection has ended.
-func (c *Conn) isDone() bool {
+// hasEnded reports whether the connection has ended.
+func (c *Conn) hasEnded() bool {
 	select {
 	case <-c.over:
 		return true
@@ -192,7 +193,7 @@ func (c *Conn) isDone() bool {
 func (c *Conn) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.isDone() {
+	if c.hasEnded() {
 		return
 	}
 	c.finish(err)
@@ -203,10 +204,10 @@ func (c *Conn) end(err error) {
 // failure is why the connection ended, even if the peer has disconnected since. The caller holds
 // mu.
 func (c *Conn) finish(err error) {
-	if c.isDone() {
+	if c.hasEnded() {
 		return
 	}
-	if c.err == nil && !c.leaving {
+	if c.err == nil && !c.disconnecting {
 		if failed := c.failure(); failed != nil && c.established {
 			err = failed
 		}
@@ -215,24 +216,24 @@ func (c *Conn) finish(err error) {
 	if !c.established {
 		close(c.ready)
 	}
-	c.fail()
+	c.moveToERR()
 	close(c.over)
 }
 
 // wait waits until the connection is established, or returns why it is not.
 func (c *Conn) wait(ctx context.Context) error {
-	var nobody <-chan struct{}
+	var hostRefused <-chan struct{}
 	if c.req != nil {
-		asking, stop := context.WithCancel(ctx)
+		probeCtx, stop := context.WithCancel(ctx)
 		defer stop()
-		nobody = c.cm.dev.nothingListens(asking, c.local.Addr(), c.remote.Addr())
+		hostRefused = c.cm.dev.nothingListens(probeCtx, c.local.Addr(), c.remote.Addr())
 	}
 	for done := false; !done; {
 		done = true
 		select {
 		case <-c.ready:
-		case <-nobody:
-			nobody = nil
+		case <-hostRefused:
+			hostRefused = nil
 			// A peer that has answered has a socket after all.
 			if done = c.cm.abandonRequest(func() mad.CommID { return c.id }) == nil; done {
 				c.end(&NotListeningError{Host: c.remote.Addr()})
@@ -294,13 +295,13 @@ func (c *Conn) failure() error {
 	return &FatalError{Status: f.Status, Event: f.Event}
 }
 
-// failed ends the connection if its queue pair has failed. The peer is not notified before this
+// onFailure ends the connection if its queue pair has failed. The peer is not notified before this
 // end disconnects or closes the queue pair: a DREQ could overtake the NAK, which tells the peer
 // more.
-func (c *Conn) failed() {
+func (c *Conn) onFailure() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.failure(); err != nil && c.established && !c.leaving {
+	if err := c.failure(); err != nil && c.established && !c.disconnecting {
 		c.finish(err)
 	}
 }

@@ -63,9 +63,9 @@ var objectNames = [objectKinds]string{
 
 // owned is the part of every object that links it to its context.
 type owned struct {
-	ctx  *Context
-	kind objectKind
-	end  func() error // destroys the object
+	ctx     *Context
+	kind    objectKind
+	destroy func() error // destroys the object
 }
 
 // OpenContext creates a context for one user of the device.
@@ -95,7 +95,7 @@ func (c *Context) Close() error {
 	var errs []error
 	for k := range objectKinds {
 		for _, o := range c.all(k) {
-			if err := o.end(); err != nil {
+			if err := o.destroy(); err != nil {
 				errs = append(errs, err)
 			}
 		}
@@ -114,16 +114,16 @@ func (c *Context) all(k objectKind) []*owned {
 	return all
 }
 
-// add creates an object with create and registers it in the context. end, which Close calls,
-// destroys the object and must deregister it.
-func (c *Context) add(k objectKind, o *owned, end, create func() error) error {
+// add creates an object with create and registers it in the context. destroy, which Close
+// calls, destroys the object and must deregister it.
+func (c *Context) add(k objectKind, o *owned, destroy, create func() error) error {
 	return c.whileOpen(func() error {
-		*o = owned{ctx: c, kind: k, end: end}
+		*o = owned{ctx: c, kind: k, destroy: destroy}
 		if err := c.enter(o); err != nil {
 			return err
 		}
 		if err := create(); err != nil {
-			o.giveUp()
+			o.deregister()
 			return err
 		}
 		return nil
@@ -155,17 +155,17 @@ func (c *Context) enter(o *owned) error {
 	return nil
 }
 
-// giveUp removes the object from its context. Repeating it has no effect.
-func (o *owned) giveUp() {
+// deregister removes the object from its context. Repeating it has no effect.
+func (o *owned) deregister() {
 	o.ctx.mu.Lock()
 	delete(o.ctx.objects[o.kind], o)
 	o.ctx.mu.Unlock()
 }
 
-// ended removes the object from its context if err is nil. It returns err.
-func (o *owned) ended(err error) error {
+// deregisterUnless removes the object from its context if err is nil. It returns err.
+func (o *owned) deregisterUnless(err error) error {
 	if err == nil {
-		o.giveUp()
+		o.deregister()
 	}
 	return err
 }
@@ -183,8 +183,8 @@ func (d *Device) Owner(pd uint32) string {
 	return ""
 }
 
-// own records the name of the user for a new domain.
-func (c *Context) own(pd uint32) {
+// recordOwner records the name of the user for a new domain.
+func (c *Context) recordOwner(pd uint32) {
 	if name := c.owner.Load(); name != nil {
 		c.dev.owners.Store(pd, *name)
 	}

@@ -142,9 +142,9 @@ func TestAContextHasNoMoreObjectsThanItsLimits(t *testing.T) {
 		"all 1 memory windows": func() error { return second(full.pd.AllocMW(verbs.MWType1)) },
 	}
 	for want, create := range more {
-		verbstest.Says(t, create(), want, "of the context are in use")
+		verbstest.MustMention(t, create(), want, "of the context are in use")
 	}
-	verbstest.Says(t, second(full.pd.AllocFastMR(64)), "all 2 memory regions")
+	verbstest.MustMention(t, second(full.pd.AllocFastMR(64)), "all 2 memory regions")
 	// An object that was destroyed makes space for one other.
 	for range 2 {
 		_ = full.mr.Dereg()
@@ -152,13 +152,13 @@ func TestAContextHasNoMoreObjectsThanItsLimits(t *testing.T) {
 	if err := more["all 2 memory regions"](); err != nil {
 		t.Error(err)
 	}
-	verbstest.Says(t, more["all 2 memory regions"](), "all 2 memory regions")
+	verbstest.MustMention(t, more["all 2 memory regions"](), "all 2 memory regions")
 	// An object that could not be created uses none.
 	if err := full.qp.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		verbstest.Says(t, second(full.pd.CreateQP(verbs.QPInitAttr{SendCQ: full.cq,
+		verbstest.MustMention(t, second(full.pd.CreateQP(verbs.QPInitAttr{SendCQ: full.cq,
 			Cap: verbs.QPCap{MaxSendWR: -1}})), "MaxSendWR")
 	}
 	if err := more["all 1 queue pairs"](); err != nil {
@@ -198,7 +198,7 @@ func TestObjectsOfTwoContextsAreNotCombined(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s of another context is taken", what)
 		} else {
-			verbstest.Says(t, err, "context")
+			verbstest.MustMention(t, err, "context")
 		}
 	}
 }

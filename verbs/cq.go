@@ -103,7 +103,7 @@ func (c *CQ) Depth() int { return c.cq.Depth() }
 func (c *CQ) ReqNotify(solicitedOnly bool) error { return c.cq.ReqNotify(solicitedOnly) }
 
 // Close destroys the queue and ends every Wait. It fails while queue pairs use the queue.
-func (c *CQ) Close() error { return c.ended(c.cq.Close()) }
+func (c *CQ) Close() error { return c.deregisterUnless(c.cq.Close()) }
 
 // CompChannel is a completion channel, as ibv_comp_channel: one goroutine waits on it for many
 // completion queues. A program with one goroutine per queue needs no channel: [CQ.Wait] does the
@@ -151,7 +151,7 @@ func (ch *CompChannel) Wait(ctx context.Context) (*CQ, error) {
 }
 
 // Close ends every Wait. It fails while queues are attached to the channel.
-func (ch *CompChannel) Close() error { return ch.ended(ch.ch.Close()) }
+func (ch *CompChannel) Close() error { return ch.deregisterUnless(ch.ch.Close()) }
 
 // CreateCQOver creates a completion queue that delivers its completions to store, from which
 // another process takes them: [CQ.Poll] finds nothing. The device calls notify when the store

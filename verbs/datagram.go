@@ -180,9 +180,9 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 	if err != nil {
 		return nil, err
 	}
-	asking, stop := context.WithCancel(ctx)
+	probeCtx, stop := context.WithCancel(ctx)
 	defer stop()
-	nobody := d.nothingListens(asking, g.Addr, remote.Addr())
+	hostRefused := d.nothingListens(probeCtx, g.Addr, remote.Addr())
 	for {
 		select {
 		case r := <-w.answer:
@@ -193,8 +193,8 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 				return nil, sidrError(r)
 			}
 			return &UDPeer{AH: ah, QPN: r.QPN, QKey: r.QKey, PrivateData: r.PrivateData}, nil
-		case <-nobody:
-			nobody = nil
+		case <-hostRefused:
+			hostRefused = nil
 			if m.abandonRequest(func() mad.CommID { return id }) == nil {
 				return nil, &NotListeningError{Host: remote.Addr()}
 			}

@@ -38,7 +38,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			if err == nil {
 				d.Close()
 			}
-			verbstest.Says(t, err, c.words...)
+			verbstest.MustMention(t, err, c.words...)
 		})
 	}
 }
@@ -57,7 +57,7 @@ func TestGIDTable(t *testing.T) {
 		t.Errorf("GID table (-want +got):\n%s", d)
 	}
 	_, err := d.GID(3)
-	verbstest.Says(t, err, "3", "0 (::ffff:192.0.2.1)", "1 (2001:db8::1)", "2 (fe80::1)")
+	verbstest.MustMention(t, err, "3", "0 (::ffff:192.0.2.1)", "1 (2001:db8::1)", "2 (fe80::1)")
 }
 
 // As rxe: the largest of 256 to 4096 that is at most the netdev's MTU - 80.
@@ -106,13 +106,13 @@ func TestCreateSaysWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := pd.CreateQP(c.init)
-			verbstest.Says(t, err, c.words...)
+			verbstest.MustMention(t, err, c.words...)
 		})
 	}
 	_, err = d.CreateCQ(0)
-	verbstest.Says(t, err, "depth 0")
+	verbstest.MustMention(t, err, "depth 0")
 	_, err = pd.RegMR(make([]byte, 8), verbs.RemoteWrite)
-	verbstest.Says(t, err, "LOCAL_WRITE")
+	verbstest.MustMention(t, err, "LOCAL_WRITE")
 	if err := cq.Close(); err != nil {
 		t.Errorf("closing the CQ after failed CreateQPs: %v", err)
 	}
@@ -127,7 +127,7 @@ func TestMaxQP(t *testing.T) {
 	x := verbstest.Open(t, verbs.Config{Links: []packet.Link{l}, MaxQP: 2}, 4096)
 	second, _ := x.NewQP()
 	_, err = x.PD.CreateQP(verbs.QPInitAttr{SendCQ: x.CQ})
-	verbstest.Says(t, err, "2 queue pairs", "MaxQP")
+	verbstest.MustMention(t, err, "2 queue pairs", "MaxQP")
 	if err := second.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 			local, attr := x.Info, verbs.DefaultConnAttr()
 			remote := verbs.ConnInfo{QPN: 77, GID: verbs.GID{10: 0xff, 11: 0xff, 12: 192, 14: 2, 15: 2}, MTU: 1024}
 			c.change(&local, &remote, &attr)
-			verbstest.Says(t, x.QP.Connect(local, remote, attr), c.words...)
+			verbstest.MustMention(t, x.QP.Connect(local, remote, attr), c.words...)
 		})
 	}
 }
@@ -186,11 +186,11 @@ func TestPostErrors(t *testing.T) {
 	if !errors.As(err, &post) || post.Index != 1 {
 		t.Errorf("the error is %v, want a PostError for index 1", err)
 	}
-	verbstest.Says(t, err, "work request 1", "3 SGEs", "2")
+	verbstest.MustMention(t, err, "work request 1", "3 SGEs", "2")
 
 	fresh, _ := a.NewQP()
-	verbstest.Says(t, fresh.PostSend(wr), "RESET", "RTS")
-	verbstest.Says(t, fresh.PostRecv(&verbs.RecvWR{}), "RESET", "INIT")
+	verbstest.MustMention(t, fresh.PostSend(wr), "RESET", "RTS")
+	verbstest.MustMention(t, fresh.PostRecv(&verbs.RecvWR{}), "RESET", "INIT")
 }
 
 func TestAfterClose(t *testing.T) {
@@ -246,7 +246,7 @@ func TestRegions(t *testing.T) {
 	if err := at.Dereg(); err != nil {
 		t.Error(err)
 	}
-	verbstest.Says(t, at.Dereg(), "not registered")
+	verbstest.MustMention(t, at.Dereg(), "not registered")
 	if _, err := pd.RegMemory(nil, 0); err == nil {
 		t.Error("registering nothing succeeded")
 	}

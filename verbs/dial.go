@@ -74,7 +74,7 @@ func (d *Device) dial(ctx context.Context, remote netip.AddrPort, q *QP, p *Conn
 		return nil, err
 	}
 	c.req, c.peer = req, cm.Peer{SGIDIndex: uint8(g.Index), GID: req.Primary.RemoteGID}
-	if err := c.ask(); err != nil {
+	if err := c.sendREQ(); err != nil {
 		q.conn.CompareAndSwap(c, nil)
 		return nil, err
 	}
@@ -84,10 +84,10 @@ func (d *Device) dial(ctx context.Context, remote netip.AddrPort, q *QP, p *Conn
 	return c, nil
 }
 
-// ask sends the REQ.
-func (c *Conn) ask() error {
+// sendREQ sends the REQ.
+func (c *Conn) sendREQ() error {
 	return c.cm.gsi.Do(func(now cm.Time, m *cm.Manager) error {
-		if c.isOver() {
+		if c.isEnding() {
 			return errOver
 		}
 		id, err := m.Connect(now, c.peer, c.req)
@@ -107,7 +107,7 @@ func (c *Conn) retryWithSmallerMTU(r *mad.REJ) bool {
 		return false
 	}
 	c.attr.PathMTU = qp.MTUFromEnum(int(c.req.PathMTU))
-	return c.ask() == nil
+	return c.sendREQ() == nil
 }
 
 // lowerMTU sets the path MTU of a REQ to the one that a REJ names, if that is smaller, and reports

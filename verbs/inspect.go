@@ -86,9 +86,9 @@ type GroupInfo struct {
 	Members []QPN // queue pairs attached to the group
 }
 
-// lookSlice is the number of objects described in one call of package nic, during which the data
-// path waits.
-const lookSlice = 64
+// describeBatch is the number of objects described in one call of package nic, during which the
+// data path waits.
+const describeBatch = 64
 
 // QPs returns descriptions of the device's queue pairs in the order of creation, for diagnostics of
 // a running program. It holds the lock of the data path for 64 of them at a time, never while the
@@ -97,34 +97,34 @@ const lookSlice = 64
 // meanwhile, at most once. If an access to slow memory holds the lock of a shard for more than a
 // second, the queue pairs of the shard are omitted.
 func (d *Device) QPs() iter.Seq[QPInfo] {
-	return look(d.nic.ListQPs, func(i *nic.QPInfo) (uint64, QPInfo) { return i.Number, QPInfo(*i) })
+	return describeAll(d.nic.ListQPs, func(i *nic.QPInfo) (uint64, QPInfo) { return i.Number, QPInfo(*i) })
 }
 
 // MRs returns descriptions of the device's memory regions and windows, as [Device.QPs].
 func (d *Device) MRs() iter.Seq[MRInfo] {
-	return look(d.nic.ListKeys, func(i *MRInfo) (uint64, MRInfo) { return i.Number, *i })
+	return describeAll(d.nic.ListKeys, func(i *MRInfo) (uint64, MRInfo) { return i.Number, *i })
 }
 
 // CQs returns descriptions of the device's completion queues, as [Device.QPs].
 func (d *Device) CQs() iter.Seq[CQInfo] {
-	return look(d.nic.ListCQs, func(i *nic.CQInfo) (uint64, CQInfo) { return i.Number, CQInfo(*i) })
+	return describeAll(d.nic.ListCQs, func(i *nic.CQInfo) (uint64, CQInfo) { return i.Number, CQInfo(*i) })
 }
 
 // SRQs returns descriptions of the device's shared receive queues, as [Device.QPs].
 func (d *Device) SRQs() iter.Seq[SRQInfo] {
-	return look(d.nic.ListSRQs, func(i *nic.SRQInfo) (uint64, SRQInfo) { return i.Number, SRQInfo(*i) })
+	return describeAll(d.nic.ListSRQs, func(i *nic.SRQInfo) (uint64, SRQInfo) { return i.Number, SRQInfo(*i) })
 }
 
-// look iterates over the objects that f describes, lookSlice at a time. tell returns the number and
-// the public form of an object.
-func look[E, T any](f func(after uint64, dst []E) int, tell func(*E) (uint64, T)) iter.Seq[T] {
+// describeAll iterates over the objects that f describes, describeBatch at a time. convert returns
+// the number and the public form of an object.
+func describeAll[E, T any](f func(after uint64, dst []E) int, convert func(*E) (uint64, T)) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		some := make([]E, lookSlice)
-		for n, after := len(some), uint64(0); n == len(some); {
-			n = f(after, some)
-			for i := range some[:n] {
+		batch := make([]E, describeBatch)
+		for n, after := len(batch), uint64(0); n == len(batch); {
+			n = f(after, batch)
+			for i := range batch[:n] {
 				var info T
-				if after, info = tell(&some[i]); !yield(info) {
+				if after, info = convert(&batch[i]); !yield(info) {
 					return
 				}
 			}

@@ -37,14 +37,14 @@ func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
 	for {
 		select {
 		case <-c.over:
-			return c.lost()
+			return c.endReason()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
 		if c.qp.State() == ERR {
-			if c.isOver() {
-				return c.lost()
+			if c.isEnding() {
+				return c.endReason()
 			}
 			// Done closes shortly after the failure.
 			err := c.failure()
@@ -95,9 +95,9 @@ func (q *quietness) tooLong(idle bool, packets uint64, behind func() bool) bool 
 	return q.ticks >= quietTicks && time.Since(q.since) >= quietTime
 }
 
-// lost returns why KeepAlive ends on a connection that has ended: nil unless its queue pair
+// endReason returns why KeepAlive ends on a connection that has ended: nil unless its queue pair
 // failed. In that case it notifies the peer.
-func (c *Conn) lost() error {
+func (c *Conn) endReason() error {
 	var fatal *FatalError
 	if err := c.Err(); errors.As(err, &fatal) {
 		c.startDisconnect()

@@ -36,7 +36,7 @@ func (d *Device) links(cfg *Config) ([]packet.Link, *hostlinks.Follower, error) 
 		follower, links, err := hostlinks.New(hostlinks.Config{
 			Device: cfg.Device, Wrap: cfg.Wrap, Admit: cfg.Admit, Log: d.log,
 			Open:    func(addr netip.Addr) (packet.Link, error) { return d.openLink(cfg.Link, addr) },
-			Removed: d.choices.forget, NetDev: d.setNetDev, LeftOut: d.leftOut,
+			Removed: d.choices.forget, NetDev: d.setNetDev, LeftOut: d.setSkipped,
 		})
 		return links, follower, err
 	}
@@ -81,7 +81,7 @@ func (d *Device) linksOn(cfg *Config) ([]packet.Link, error) {
 	if len(links) == 0 {
 		return nil, fmt.Errorf("no address of %s can be used: %w", device, errors.Join(left...))
 	}
-	d.leftOut(left)
+	d.setSkipped(left)
 	return links, nil
 }
 
@@ -185,11 +185,11 @@ func (d *Device) Skipped() []error {
 	return nil
 }
 
-// leftOut stores why addresses are omitted, and logs the reasons that are new.
-func (d *Device) leftOut(why []error) {
-	said := d.Skipped()
+// setSkipped stores why addresses are omitted, and logs the reasons that are new.
+func (d *Device) setSkipped(why []error) {
+	logged := d.Skipped()
 	for _, err := range why {
-		if !slices.ContainsFunc(said, func(old error) bool { return old.Error() == err.Error() }) {
+		if !slices.ContainsFunc(logged, func(old error) bool { return old.Error() == err.Error() }) {
 			d.log.Warn("address skipped", "device", d.name, "error", err)
 		}
 	}

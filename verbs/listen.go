@@ -199,11 +199,11 @@ func (r *ConnRequest) event(*cm.Event) {
 // It runs in the manager's goroutine.
 func (c *connections) request(e *cm.Event) {
 	r := &ConnRequest{cm: c, id: e.ID, peer: e.Peer, req: e.REQ, sidr: e.SIDRREQ}
-	if reason, distrust := r.check(); reason != 0 {
+	if reason, addrErr := r.check(); reason != 0 {
 		// The error is ignored: it means that the sender has given up.
 		_ = c.gsi.Do(func(now cm.Time, m *cm.Manager) error {
-			if distrust != nil {
-				m.Counters().CountBadAddress(distrust)
+			if addrErr != nil {
+				m.Counters().CountBadAddress(addrErr)
 			}
 			return r.decline(now, m, reason, nil)
 		})

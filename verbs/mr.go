@@ -149,7 +149,7 @@ func (m *MR) LoadUint64(off int) uint64 {
 // that still uses the region completes with an error. Dereg fails if memory windows are bound to
 // the region.
 func (m *MR) Dereg() error {
-	return m.ended(m.ctx.dev.nic.Deregister(m.region.Load()))
+	return m.deregisterUnless(m.ctx.dev.nic.Deregister(m.region.Load()))
 }
 
 // A ReregOption is a change that [MR.Rereg] makes.

@@ -57,7 +57,7 @@ func (w *MW) Bind(m *MR, addr, length uint64, access Access) *Bind {
 }
 
 // Dealloc deallocates the window. When it returns, no peer accesses memory through it.
-func (w *MW) Dealloc() error { return w.ended(w.ctx.dev.nic.DeallocWindow(w.window)) }
+func (w *MW) Dealloc() error { return w.deregisterUnless(w.ctx.dev.nic.DeallocWindow(w.window)) }
 
 // BindInfo holds the parameters of [QP.BindMW], as ibv_mw_bind.
 type BindInfo struct {
@@ -144,7 +144,7 @@ func (f *FastMR) Reg(buf []byte, access Access) *FastReg {
 
 // Dereg deallocates the region, registered or not. When it returns, no access to memory through
 // it is possible. It fails if memory windows are bound to the region.
-func (f *FastMR) Dereg() error { return f.ended(f.ctx.dev.nic.FreeFast(f.region)) }
+func (f *FastMR) Dereg() error { return f.deregisterUnless(f.ctx.dev.nic.FreeFast(f.region)) }
 
 // IncRKey returns key with its low byte incremented, as ibv_inc_rkey. The low byte belongs to the
 // owner of a window or a fast-registration memory region.

@@ -20,7 +20,7 @@ func (c *Context) AllocPD() (*PD, error) {
 	p := &PD{}
 	err := c.add(objectPD, &p.owned, p.Dealloc, func() error {
 		p.pd = &mr.PD{ID: c.dev.pds.Add(1)}
-		c.own(p.pd.ID)
+		c.recordOwner(p.pd.ID)
 		return nil
 	})
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *PD) Dealloc() error {
 	if err == nil {
 		p.ctx.dev.owners.Delete(p.pd.ID)
 	}
-	return p.ended(err)
+	return p.deregisterUnless(err)
 }
 
 // Domain returns the domain as a value of package mr, for the [RecvSource] of a queue pair.

@@ -174,7 +174,7 @@ func (q *QP) join(c *Conn) error {
 	if !q.conn.CompareAndSwap(nil, c) {
 		return fmt.Errorf("queue pair %#06x belongs to another connection", uint32(q.QPN()))
 	}
-	c.cm.gsi.OnFailure(q.qp, c.failed)
+	c.cm.gsi.OnFailure(q.qp, c.onFailure)
 	return nil
 }
 
@@ -186,7 +186,7 @@ func (q *QP) Close() error {
 		c.startDisconnect()
 	}
 	q.qp.Close()
-	q.giveUp()
+	q.deregister()
 	return nil
 }
 

@@ -253,7 +253,7 @@ func TestRegionOfAReadOnlyFile(t *testing.T) {
 	}
 	t.Cleanup(func() { ro.Close() })
 	_, err = x.b.PD.RegMemory(ro, exported)
-	verbstest.Says(t, err, "LOCAL_WRITE", "read")
+	verbstest.MustMention(t, err, "LOCAL_WRITE", "read")
 	if x.region, err = x.b.PD.RegMemory(ro, verbs.RemoteRead); err != nil {
 		t.Fatal(err)
 	}

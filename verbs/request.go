@@ -54,9 +54,9 @@ func (r *ConnRequest) Peer() ConnAttr {
 }
 
 // check decodes the addresses and ports of the two ends, which are in the private data. A reason
-// other than 0 means that no program can accept the request; distrust is then the error in the
+// other than 0 means that no program can accept the request; addrErr is then the error in the
 // addresses, if that is the cause.
-func (r *ConnRequest) check() (reason RejectReason, distrust error) {
+func (r *ConnRequest) check() (reason RejectReason, addrErr error) {
 	g, err := r.cm.dev.GID(int(r.peer.SGIDIndex))
 	if err != nil {
 		return mad.RejectInvalidGID, nil

@@ -169,9 +169,9 @@ func TestSourcesAndStoresThatCannotBeUsedAreRefused(t *testing.T) {
 	}
 	defer srq.Close()
 	_, err = n.PD.CreateQP(verbs.QPInitAttr{SendCQ: n.CQ, SRQ: srq, Receives: &receives{pd: n.PD.Domain()}})
-	verbstest.Says(t, err, "both a source of receives and a shared receive queue")
+	verbstest.MustMention(t, err, "both a source of receives and a shared receive queue")
 	_, err = n.PD.CreateQP(verbs.QPInitAttr{SendCQ: n.CQ, Receives: &receives{}})
-	verbstest.Says(t, err, "no protection domain")
+	verbstest.MustMention(t, err, "no protection domain")
 }
 
 // pipeConfigs returns two links in memory, for devices with several shards.

@@ -71,4 +71,4 @@ func (s *SRQ) Query() SRQAttr { return s.srq.Query() }
 
 // Close destroys the queue; receives in it get no completion. It fails while queue pairs use the
 // queue.
-func (s *SRQ) Close() error { return s.ended(s.srq.Close()) }
+func (s *SRQ) Close() error { return s.deregisterUnless(s.srq.Close()) }

@@ -26,7 +26,7 @@ func TestSRQSizesAreThoseOfTheDevice(t *testing.T) {
 	} {
 		s, err := pd.CreateSRQ(c.init)
 		if c.word != "" {
-			verbstest.Says(t, err, c.word, "shared receive queue")
+			verbstest.MustMention(t, err, c.word, "shared receive queue")
 			continue
 		}
 		if err != nil {
@@ -53,7 +53,7 @@ func TestQueuePairTakesNoSRQOfAnotherDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = a.AllocPD().CreateQP(verbs.QPInitAttr{SendCQ: cq, SRQ: s})
-	verbstest.Says(t, err, "shared receive queue is on another device")
+	verbstest.MustMention(t, err, "shared receive queue is on another device")
 }
 
 func TestPostToAQueuePairWithAnSRQIsRefused(t *testing.T) {
@@ -74,8 +74,8 @@ func TestPostToAQueuePairWithAnSRQIsRefused(t *testing.T) {
 	if _, cap := q.Query(); cap.MaxRecvWR != 0 || cap.MaxRecvSGE != 0 || cap.MaxSendWR != verbstest.Cap.MaxSendWR {
 		t.Errorf("sizes %+v", cap)
 	}
-	verbstest.Says(t, q.PostRecv(&verbs.RecvWR{}), "shared receive queue; post them there")
-	verbstest.Says(t, s.Close(), "close its queue pairs first")
+	verbstest.MustMention(t, q.PostRecv(&verbs.RecvWR{}), "shared receive queue; post them there")
+	verbstest.MustMention(t, s.Close(), "close its queue pairs first")
 	var e *verbs.PostError
 	if err := s.PostRecv(&verbs.RecvWR{}, &verbs.RecvWR{}); !errors.As(err, &e) || e.Index != 1 {
 		t.Errorf("the second post to an SRQ of one: %v", err)

@@ -93,16 +93,16 @@ func TestDatagramCallsSayWhatIsWrong(t *testing.T) {
 	cfg := verbstest.PipeLinks(t)
 	a, b := verbstest.OpenDatagram(t, cfg[0], 8192), verbstest.Open(t, cfg[1], 64)
 	_, err := a.PD.CreateQP(verbs.QPInitAttr{Type: 1, SendCQ: a.CQ})
-	verbstest.Says(t, err, "GSI", "UD")
-	verbstest.Says(t, b.QP.StartDatagrams(1, 1), "RC", "UD")
+	verbstest.MustMention(t, err, "GSI", "UD")
+	verbstest.MustMention(t, b.QP.StartDatagrams(1, 1), "RC", "UD")
 	_, err = a.PD.CreateAH(verbs.AddressVector{})
-	verbstest.Says(t, err, "address handle", "not the GID of a peer")
+	verbstest.MustMention(t, err, "address handle", "not the GID of a peer")
 	_, err = a.PD.CreateAHFromWC(&verbs.WC{}, a.Buf)
-	verbstest.Says(t, err, "GRH")
+	verbstest.MustMention(t, err, "GRH")
 	_, err = a.PD.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, a.Buf[:39])
-	verbstest.Says(t, err, "39 bytes", "40")
+	verbstest.MustMention(t, err, "39 bytes", "40")
 	_, err = a.PD.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, a.Buf)
-	verbstest.Says(t, err, "not the network header")
+	verbstest.MustMention(t, err, "not the network header")
 
 	wr := a.Datagram(a, 1)
 	for _, c := range []struct {
@@ -117,7 +117,7 @@ func TestDatagramCallsSayWhatIsWrong(t *testing.T) {
 		bad := *wr
 		c.change(&bad)
 		err := a.QP.PostSend(&bad)
-		verbstest.Says(t, err, c.words...)
+		verbstest.MustMention(t, err, c.words...)
 		if _, ok := errors.AsType[*verbs.PostError](err); !ok {
 			t.Errorf("%v is not a PostError", err)
 		}

@@ -45,7 +45,7 @@ func TestUDPPortInUse(t *testing.T) {
 	if err == nil {
 		d.Close()
 	}
-	verbstest.Says(t, err, "127.55.4.1", "4791", "in use")
+	verbstest.MustMention(t, err, "127.55.4.1", "4791", "in use")
 }
 
 func TestUDPCloseLeavesNoGoroutine(t *testing.T) {

@@ -204,9 +204,9 @@ func (c *counters) add(o *counters) {
 	}
 }
 
-// left adds the counters of q, which is being closed, to those of the closed queue pairs. The lock
-// is held.
-func (c *counters) left(q *QP) {
+// addClosed adds the counters of q, which is being closed, to those of the closed queue pairs. The
+// lock is held.
+func (c *counters) addClosed(q *QP) {
 	if q.number <= c.addedUpTo {
 		c.closedSince.Add(q.machine.Counters())
 	} else {

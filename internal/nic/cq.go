@@ -39,10 +39,10 @@ type CQ struct {
 	users  int  // guarded by mu: send and receive queues that complete here
 	closed bool // guarded by mu
 
-	number  uint64 // key in Device.cqs
-	dev     *Device
-	channel *CompChannel // nil: created without one
-	told    atomic.Bool  // CQ_ERR was raised
+	number    uint64 // key in Device.cqs
+	dev       *Device
+	channel   *CompChannel // nil: created without one
+	errRaised atomic.Bool  // CQ_ERR was raised
 
 	events    int // unread events on channel; guarded by channel.mu
 	nextEvent *CQ // next in the list of channel; guarded by channel.mu

@@ -52,7 +52,7 @@
 //     of the caller's shard, a work request that changes keys needs the keying of all shards.
 //     Taken with shard.mu held (shard.lock takes both); shard.withKeysExclusive takes the keying
 //     of other shards without their mu.
-//   - held.mu (one per shard) guards the queue of datagrams that wait for a busy shard. A
+//   - deferredQueue.mu (one per shard) guards the queue of datagrams that wait for a busy shard. A
 //     receiver of another shard takes it without a shard.mu; the goroutine that delivers the
 //     datagrams takes it with shard.mu held, to empty the queue.
 //   - Device.changing serializes changes of the key table. Calls that only add a key take it

@@ -61,12 +61,12 @@ func (q *QP) refill() (got bool) {
 // device must fetch them itself, because the program has rung the doorbell for them already.
 func (q *QP) mustFetch() bool { return q.sourceMayHaveMore && q.attr.SQ.Len() < q.attr.SQ.Depth() }
 
-// refillWithoutOutbox gives a turn to the queue pairs in noOutbox, until the charge reaches most
-// bytes. They only flush the requests in their sources: they have no path, or no datagram that can
-// be sent. It returns the charge in bytes. The lock is held.
-func (s *shard) refillWithoutOutbox(most int) (bytes int) {
+// refillWithoutOutbox gives a turn to the queue pairs in noOutbox, until the charge reaches
+// maxCharge bytes. They only flush the requests in their sources: they have no path, or no datagram
+// that can be sent. It returns the charge in bytes. The lock is held.
+func (s *shard) refillWithoutOutbox(maxCharge int) (bytes int) {
 	before := s.fetched
-	for n := s.noOutbox.len; n > 0 && bytes < most; n-- {
+	for n := s.noOutbox.len; n > 0 && bytes < maxCharge; n-- {
 		s.markReady(s.noOutbox.pop())
 		bytes = (s.fetched - before) * chargePerRequest
 	}

@@ -293,7 +293,7 @@ func (l *lostCQs) take() *CQ {
 // whose receive completion was lost. The lock is held.
 func (s *shard) failUsers(now transport.Time) {
 	for c := s.lost.take(); c != nil; c = s.lost.take() {
-		if !c.told.Swap(true) {
+		if !c.errRaised.Swap(true) {
 			s.dev.events.raise(AsyncEvent{Type: qp.EventCQErr, CQ: c})
 		}
 		for _, q := range s.usersOf(c) {

@@ -17,10 +17,10 @@ import (
 // has the address. The address does not change: if another address gets the entry's index, that
 // is another gid.
 type gid struct {
-	index int
-	local netip.Addr // without zone
-	zone  string     // zone of a link-local address
-	most  qp.MTU     // largest path MTU that the device offers, 0: any
+	index  int
+	local  netip.Addr // without zone
+	zone   string     // zone of a link-local address
+	maxMTU qp.MTU     // largest path MTU that the device offers, 0: any
 
 	// Changed with Device.linking, all shards' locks and Device.table held, read with any of
 	// them.
@@ -42,14 +42,14 @@ type gid struct {
 // entry whose address is absent has none left.
 type lease struct{ of *gid }
 
-// newGID returns an entry for l without index. most is the upper limit of the path MTU, 0: none. If
-// there are several shards, it splits l into one receive queue per shard if l supports that.
-func newGID(l packet.Link, most qp.MTU, shards int) (*gid, error) {
+// newGID returns an entry for l without index. maxMTU is the upper limit of the path MTU, 0: none.
+// If there are several shards, it splits l into one receive queue per shard if l supports that.
+func newGID(l packet.Link, maxMTU qp.MTU, shards int) (*gid, error) {
 	local, caps := l.Local(), l.Caps()
 	if !local.IsValid() {
 		return nil, fmt.Errorf("the link (%s) has no local address", caps.Name)
 	}
-	g := &gid{link: l, caps: caps, most: most, local: local.WithZone("").Unmap(), zone: local.Zone()}
+	g := &gid{link: l, caps: caps, maxMTU: maxMTU, local: local.WithZone("").Unmap(), zone: local.Zone()}
 	var err error
 	if g.mtu, err = g.pathMTU(caps); err != nil || shards == 1 {
 		return g, err
@@ -67,8 +67,8 @@ func (g *gid) pathMTU(caps packet.Caps) (qp.MTU, error) {
 	if !mtu.Valid() {
 		return 0, fmt.Errorf("the MTU of %v is %d bytes: RoCE needs at least %d", g.addr(), caps.MTU, smallestMTU)
 	}
-	if g.most > 0 {
-		mtu = min(mtu, g.most)
+	if g.maxMTU > 0 {
+		mtu = min(mtu, g.maxMTU)
 	}
 	return mtu, nil
 }

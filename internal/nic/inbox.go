@@ -172,11 +172,11 @@ func (in *inbox) deliver() bool {
 		in.strays = in.group.shards.Load() &^ (1 << in.shard.index)
 	}
 	in.shard.lock()
-	in.hand(in.shard, good)
+	in.receiveBatch(in.shard, good)
 	for left := in.strays; left != 0; left &= left - 1 {
 		s := in.shard.dev.shards[bits.TrailingZeros64(left)]
 		if s.lockWithTimeout() {
-			in.hand(s, good)
+			in.receiveBatch(s, good)
 		} else {
 			in.full += in.countFor(s, good)
 		}
@@ -184,9 +184,9 @@ func (in *inbox) deliver() bool {
 	for left := in.datagrams &^ in.strays; left != 0; left &= left - 1 {
 		s := in.shard.dev.shards[bits.TrailingZeros64(left)]
 		if s.tryLock() {
-			in.hand(s, good)
+			in.receiveBatch(s, good)
 		} else {
-			in.full += in.holdDatagrams(s, good)
+			in.full += in.deferDatagrams(s, good)
 		}
 	}
 	return len(good) > 0
@@ -211,9 +211,9 @@ const (
 	handPackets = 16
 )
 
-// hand passes the packets of good that are for s to s, and releases the lock of s, which the caller
-// has taken.
-func (in *inbox) hand(s *shard, good []arrival) {
+// receiveBatch passes the packets of good that are for s to s, and releases the lock of s, which
+// the caller has taken.
+func (in *inbox) receiveBatch(s *shard, good []arrival) {
 	defer s.unlock()
 	if s == in.shard {
 		s.count.received.add(&in.count)
@@ -297,7 +297,7 @@ func (in *inbox) check() (n int) {
 			if a.packet.Opcode.Info().Service == bth.ServiceUD {
 				a.grh.Set(f)
 			}
-			if in.stray(a) {
+			if in.admit(a) {
 				n++
 			}
 		}

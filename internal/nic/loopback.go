@@ -55,9 +55,9 @@ func (s *shard) loopbackAt(addr netip.Addr) *outbox {
 
 // flushLoops is flushSome for the loopback outboxes. Delivery from one outbox can make queue pairs
 // of other outboxes ready, so all outboxes share one budget of bytes.
-func (s *shard) flushLoops(now transport.Time, bytes int, all bool, most transport.Time) {
-	most = min(most, maxLoopFlush)
-	for i, idle, at := 0, 0, now; bytes > 0 && idle < len(s.loops) && at-now <= most; i++ {
+func (s *shard) flushLoops(now transport.Time, bytes int, all bool, maxTime transport.Time) {
+	maxTime = min(maxTime, maxLoopFlush)
+	for i, idle, at := 0, 0, now; bytes > 0 && idle < len(s.loops) && at-now <= maxTime; i++ {
 		o := s.loops[i%len(s.loops)]
 		if !o.has(all) {
 			idle++
@@ -74,7 +74,7 @@ func (s *shard) flushLoops(now transport.Time, bytes int, all bool, most transpo
 func (o *outbox) deliverLocally(s *shard, now transport.Time) {
 	b := o.batch
 	if packet.SeesLoops(o.link) {
-		o.show(b)
+		o.traceLooped(b)
 	}
 	var dst netip.Addr
 	var to *outbox
@@ -141,8 +141,8 @@ func (s *shard) decodeLooped(a *arrival, f *packet.Frame) bool {
 	return err == nil
 }
 
-// show passes the frames of b to a trace on the link, as they would be on the wire.
-func (o *outbox) show(b *packet.Batch) {
+// traceLooped passes the frames of b to a trace on the link, as they would be on the wire.
+func (o *outbox) traceLooped(b *packet.Batch) {
 	for i := range b.Len() {
 		f := b.At(i)
 		f.SrcPort, f.ID, f.FlagsFragment = packet.Port, 0, 0

@@ -200,8 +200,8 @@ func (a *groups) leaveIP(d *Device, g *group) {
 	g.via, g.from = nil, nil
 }
 
-// partAll ends all memberships of via's link.
-func (a *groups) partAll(d *Device, via *gid) {
+// leaveAllOf ends all memberships of via's link.
+func (a *groups) leaveAllOf(d *Device, via *gid) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, g := range a.joined {
@@ -247,7 +247,7 @@ func (d *Device) rejoin() {
 			failed, why = failed+1, err
 			continue
 		}
-		if !d.rejoined(g, via, from) {
+		if !d.startReceiving(g, via, from) {
 			why = errors.Join(why, from.Close())
 		}
 	}
@@ -257,9 +257,9 @@ func (d *Device) rejoin() {
 	}
 }
 
-// rejoined starts to receive from a group and returns true. It returns false if the group has no
-// members any more or the device is closed.
-func (d *Device) rejoined(g *group, via *gid, from packet.Receiver) bool {
+// startReceiving starts to receive from a group and returns true. It returns false if the group has
+// no members any more or the device is closed.
+func (d *Device) startReceiving(g *group, via *gid, from packet.Receiver) bool {
 	s := d.shard0()
 	s.mu.Lock()
 	defer s.mu.Unlock()

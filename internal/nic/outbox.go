@@ -127,7 +127,7 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 			s.postpone(q, now)
 			continue
 		}
-		if q.sent != nil {
+		if q.notifier != nil {
 			o.awaitingSent = append(o.awaitingSent, q)
 		}
 		q.share.update(q)
@@ -142,7 +142,7 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 		if answers {
 			repeated, held = q.reads.Replayed()
 		}
-		o.sent(q, now, o.batch.Len()-had, repeated)
+		o.recordSent(q, now, o.batch.Len()-had, repeated)
 		if held {
 			s.postpone(q, now)
 			bytes += minCharge // a peer may have many such queue pairs
@@ -164,7 +164,7 @@ func (o *outbox) transmit(s *shard, now transport.Time, budget int, all bool) (b
 		o.ends = o.ends[:0]
 	}
 	for _, q := range o.awaitingSent {
-		if q.sent.Sent(now) || q.refill() {
+		if q.notifier.Sent(now) || q.refill() {
 			s.markReady(q)
 		}
 	}

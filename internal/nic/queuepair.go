@@ -19,7 +19,7 @@ type QP struct {
 
 	shard             *shard
 	machine           machine
-	sent              sentNotifier     // machine, if it is a sentNotifier
+	notifier          sentNotifier     // machine, if it is a sentNotifier
 	keyed             invalidator      // machine, if it is an invalidator
 	reads             responseSource   // machine, if it is a responseSource
 	acks              ackHolder        // machine, if it is an ackHolder
@@ -60,7 +60,7 @@ type QP struct {
 	sooner, later *QP
 	slot          int16          // in the timer wheel, noSlot: none
 	wake          transport.Time // deadline in the timer wheel
-	late          putOff         // state of a timeout that was put off
+	delayed       delayedTimeout // state of a timeout that was put off
 }
 
 // QPInit has the parameters of a new queue pair.
@@ -149,7 +149,7 @@ func (s *shard) enter(q *QP) error {
 	if q.machine = m; d.observer != nil {
 		q.machine = &observed{machine: m, q: q, o: d.observer, state: q.attr.State()}
 	}
-	q.sent, _ = m.(sentNotifier)
+	q.notifier, _ = m.(sentNotifier)
 	q.keyed, _ = m.(invalidator)
 	q.reads, _ = m.(responseSource)
 	q.shares, _ = m.(sharer)
@@ -242,7 +242,7 @@ func (q *QP) close() {
 	if s.multi {
 		s.dev.senders.remove(q.attr.Num)
 	}
-	s.count.left(q)
+	s.count.addClosed(q)
 	q.sendCQ.release()
 	q.recvCQ.release()
 	q.attr.PD.Release()

@@ -170,10 +170,10 @@ func (r *repeats) mayRepeat(now transport.Time) bool {
 	return !r.othersActive(now) || r.bucket.Wait(repeatRate, time.Unix(0, int64(now)), 1) <= 0
 }
 
-// sent records that q has sent packets. repeated is the number of repeated responses among them,
-// which are charged as packets of maximum length. Other packets of lastRepeater do not start the
-// limit, so a queue pair does not limit itself.
-func (r *repeats) sent(q *QP, now transport.Time, packets, repeated int) {
+// recordSent records that q has sent packets. repeated is the number of repeated responses among
+// them, which are charged as packets of maximum length. Other packets of lastRepeater do not start
+// the limit, so a queue pair does not limit itself.
+func (r *repeats) recordSent(q *QP, now transport.Time, packets, repeated int) {
 	if packets > repeated && q.attr.Num != r.lastRepeater {
 		r.othersSentAt = now
 	}

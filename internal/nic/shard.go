@@ -41,7 +41,7 @@ type shard struct {
 	heldACKs    *heldACKs
 	storeBatch  transport.StoreBatch // shared by the machines
 	lost        lostCQs
-	held        held // datagrams from receivers of other shards
+	deferred    deferredQueue // datagrams from receivers of other shards
 
 	backloggedUntil transport.Time // end of the time during which backlogged returns true
 
@@ -102,8 +102,8 @@ func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushBytes, fa
 
 // flushSome transmits for the ready queue pairs, for all or only for the fresh ones and one for
 // which continuesTurn is true, up to a charge of bytes by each outbox. It begins no batch after the
-// duration most.
-func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transport.Time) {
+// duration maxTime.
+func (s *shard) flushSome(now transport.Time, bytes int, all bool, maxTime transport.Time) {
 	s.failUsers(now)
 	for _, o := range s.out {
 		for budget := bytes; budget > 0; {
@@ -112,12 +112,12 @@ func (s *shard) flushSome(now transport.Time, bytes int, all bool, most transpor
 				break
 			}
 			budget -= o.transmit(s, now, budget, all)
-			if s.dev.now()-now > most {
+			if s.dev.now()-now > maxTime {
 				break
 			}
 		}
 	}
-	s.flushLoops(now, bytes, all, most)
+	s.flushLoops(now, bytes, all, maxTime)
 	if all {
 		s.refillWithoutOutbox(bytes)
 	}
@@ -169,11 +169,11 @@ func (s *shard) wakeAt(q *QP, now transport.Time) {
 
 // expire serves the queue pairs whose deadline has passed. The lock is held.
 func (s *shard) expire(now transport.Time) {
-	var look behindCache
+	var cache behindCache
 	for q := s.timers.due(now); q != nil; q = s.timers.due(now) {
 		at, ok := q.deadline()
 		if ok && at <= now {
-			if !s.putOff(q, now, &look) {
+			if !s.putOff(q, now, &cache) {
 				q.machine.Timeout(now)
 				q.share.resume()
 				s.markReady(q)

@@ -235,10 +235,10 @@ func (n *senders) get(q bth.QPN) (s sender, ok bool) {
 	return s, ok
 }
 
-// stray reports whether to process the packet. If the packet is for another shard, it records this
+// admit reports whether to process the packet. If the packet is for another shard, it records this
 // shard in strays or datagrams; if the queue pair there would drop the packet, it counts the packet
 // as dropped and returns false.
-func (in *inbox) stray(a *arrival) bool {
+func (in *inbox) admit(a *arrival) bool {
 	if !in.shard.multi || in.group != nil {
 		return true
 	}
@@ -262,15 +262,15 @@ func (in *inbox) stray(a *arrival) bool {
 	return true
 }
 
-// maxHeld is the maximum number of datagrams in a held queue.
-const maxHeld = 64
+// maxDeferred is the maximum number of datagrams in a deferredQueue.
+const maxDeferred = 64
 
-// held is a queue of datagrams for a shard whose lock was taken when they arrived. While it is
-// not empty, a goroutine passes them to their queue pairs.
-type held struct {
+// deferredQueue is a queue of datagrams for a shard whose lock was taken when they arrived. While
+// it is not empty, a goroutine passes them to their queue pairs.
+type deferredQueue struct {
 	mu      sync.Mutex // guards list and running
 	list    []deferredDatagram
-	running bool               // deliverHeld runs
+	running bool               // deliverDeferred runs
 	spare   []deferredDatagram // list of the round before, guarded by the shard's lock
 }
 
@@ -281,10 +281,10 @@ type deferredDatagram struct {
 	payload []byte
 }
 
-// holdDatagrams queues the datagrams of good that are for s, as far as there is space, and
+// deferDatagrams queues the datagrams of good that are for s, as far as there is space, and
 // returns the number of those dropped.
-func (in *inbox) holdDatagrams(s *shard, good []arrival) (dropped uint64) {
-	h := &s.held
+func (in *inbox) deferDatagrams(s *shard, good []arrival) (dropped uint64) {
+	h := &s.deferred
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	d := s.dev
@@ -293,12 +293,12 @@ func (in *inbox) holdDatagrams(s *shard, good []arrival) (dropped uint64) {
 		if d.shardOf(a.packet.DestQP) != s {
 			continue
 		}
-		if len(h.list) == maxHeld {
+		if len(h.list) == maxDeferred {
 			dropped++
 			continue
 		}
 		if cap(h.list) == 0 {
-			h.list = make([]deferredDatagram, 0, maxHeld)
+			h.list = make([]deferredDatagram, 0, maxDeferred)
 		}
 		h.list = h.list[:len(h.list)+1]
 		k := &h.list[len(h.list)-1]
@@ -308,16 +308,16 @@ func (in *inbox) holdDatagrams(s *shard, good []arrival) (dropped uint64) {
 	}
 	if !h.running && len(h.list) > 0 {
 		h.running = true
-		d.running.Go(s.deliverHeld)
+		d.running.Go(s.deliverDeferred)
 	}
 	return dropped
 }
 
-// deliverHeld passes the datagrams in s.held to their queue pairs until there are none.
-func (s *shard) deliverHeld() {
+// deliverDeferred passes the datagrams in s.deferred to their queue pairs until there are none.
+func (s *shard) deliverDeferred() {
 	for {
 		s.lock()
-		if !s.receiveHeld() {
+		if !s.receiveDeferred() {
 			s.unlock()
 			return
 		}
@@ -325,10 +325,10 @@ func (s *shard) deliverHeld() {
 	}
 }
 
-// receiveHeld is one round of deliverHeld: it passes on the datagrams that are in s.held now, and
-// returns false if there are none. The shard's lock is held.
-func (s *shard) receiveHeld() bool {
-	list := s.takeHeld()
+// receiveDeferred is one round of deliverDeferred: it passes on the datagrams that are in
+// s.deferred now, and returns false if there are none. The shard's lock is held.
+func (s *shard) receiveDeferred() bool {
+	list := s.takeDeferred()
 	if len(list) == 0 {
 		return false
 	}
@@ -337,17 +337,17 @@ func (s *shard) receiveHeld() bool {
 		k := &list[i]
 		s.receive(now, s.out[k.link], &k.arrival)
 	}
-	s.held.spare = list[:0]
+	s.deferred.spare = list[:0]
 	s.storeBatch.Settle()
 	s.flushFresh(now)
 	return true
 }
 
-// takeHeld empties the queue of datagrams and returns its contents, nil if the shard is closed.
+// takeDeferred empties the queue of datagrams and returns its contents, nil if the shard is closed.
 // Receivers can queue others while these are processed, which may take as long as the memory of a
 // program stalls.
-func (s *shard) takeHeld() []deferredDatagram {
-	h := &s.held
+func (s *shard) takeDeferred() []deferredDatagram {
+	h := &s.deferred
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.list) == 0 || s.closed {

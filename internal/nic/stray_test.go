@@ -66,7 +66,7 @@ func TestPacketsThatNoQueuePairTakesLeadToNoOtherShard(t *testing.T) {
 		{"for an unknown number", unknown, addrB, false, dropUnknownQPN, 0},
 	} {
 		in.count, in.strays, in.datagrams = received{}, 0, 0
-		if taken := in.stray(arrivalFor(c.to, c.src)); taken != c.taken || in.strays != c.strays || in.datagrams != 0 {
+		if taken := in.admit(arrivalFor(c.to, c.src)); taken != c.taken || in.strays != c.strays || in.datagrams != 0 {
 			t.Errorf("%s: taken %v, shards %b and %b", c.name, taken, in.strays, in.datagrams)
 		}
 		if c.drop >= 0 && in.count.drops[c.drop] != 1 {
@@ -83,11 +83,11 @@ func TestDatagramsAreHeldForAShardThatIsBusy(t *testing.T) {
 	home, other := m.dev.shard0(), m.dev.shards[1]
 	in := newInbox(other.out[0].gid, other)
 	a := arrivalFor(q.Num(), addrB)
-	if !in.stray(a) || in.strays != 0 || in.datagrams != 1 {
+	if !in.admit(a) || in.strays != 0 || in.datagrams != 1 {
 		t.Fatalf("shards %b and %b", in.strays, in.datagrams)
 	}
 	var good []arrival
-	for range maxHeld + 6 {
+	for range maxDeferred + 6 {
 		good = append(good, *a)
 	}
 	taken := func() (n uint64) {
@@ -103,17 +103,17 @@ func TestDatagramsAreHeldForAShardThatIsBusy(t *testing.T) {
 	if home.tryLock() {
 		t.Fatal("the lock is free")
 	}
-	if n := in.holdDatagrams(home, good); n != 6 {
+	if n := in.deferDatagrams(home, good); n != 6 {
 		t.Errorf("%d datagrams found no room", n)
 	}
 	good[0].packet.Payload[0] = '?' // it is borrowed from the receiver
-	for i := range home.held.list {
-		if p := string(home.held.list[i].packet.Payload); p != "payload" {
+	for i := range home.deferred.list {
+		if p := string(home.deferred.list[i].packet.Payload); p != "payload" {
 			t.Errorf("datagram %d holds %q", i, p)
 		}
 	}
 	home.unlock()
-	for taken()-before < maxHeld {
+	for taken()-before < maxDeferred {
 		runtime.Gosched()
 	}
 }
@@ -145,7 +145,7 @@ func TestAReceiverDoesNotWaitForDatagramsThatAnotherShardReceives(t *testing.T) 
 	s.unlock()
 	one := []arrival{{packet: bth.Packet{DestQP: q.Num()}}}
 	for range 3 {
-		if n := in.holdDatagrams(s, one); n != 0 {
+		if n := in.deferDatagrams(s, one); n != 0 {
 			t.Errorf("%d datagrams found no room", n)
 		}
 		if len(b.entered) == 0 {

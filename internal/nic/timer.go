@@ -95,8 +95,8 @@ const (
 	putOffBatches = 64
 )
 
-// putOff is the state of a timeout that is put off. The shard's lock guards it.
-type putOff struct {
+// delayedTimeout is the state of a timeout that is put off. The shard's lock guards it.
+type delayedTimeout struct {
 	due   transport.Time // deadline of the machine, which identifies the timeout
 	until transport.Time // end of the current delay
 	times int            // number of delays so far
@@ -129,21 +129,21 @@ func (q *QP) ReceiverBehind() bool {
 // timeout is put off; false if there is none. The lock is held.
 func (q *QP) deadline() (transport.Time, bool) {
 	at, ok := q.machine.NextTimeout()
-	if at == q.late.due {
-		at = max(at, q.late.until)
+	if at == q.delayed.due {
+		at = max(at, q.delayed.until)
 	}
 	return at, ok
 }
 
 // putOff puts off q's timeout, which is due, if the receiver is behind and the conditions above
 // permit, and reports whether it did. The lock is held.
-func (s *shard) putOff(q *QP, now transport.Time, look *behindCache) bool {
-	if q.out == nil || !look.isBehind(q.out) {
+func (s *shard) putOff(q *QP, now transport.Time, cache *behindCache) bool {
+	if q.out == nil || !cache.isBehind(q.out) {
 		return false
 	}
-	l := &q.late
+	l := &q.delayed
 	if due, _ := q.machine.NextTimeout(); l.due != due {
-		*l = putOff{due: due, last: q.out.rxFrom.batches.Load() + putOffBatches}
+		*l = delayedTimeout{due: due, last: q.out.rxFrom.batches.Load() + putOffBatches}
 		s.count.timeoutsPutOff++
 	}
 	if l.times == maxPutOffs || q.out.rxFrom.batches.Load() >= l.last {

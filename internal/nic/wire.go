@@ -93,14 +93,14 @@ func (d *Device) connect(g *gid, w *attachedLink) {
 	g.wire, g.errAbsent = w, nil
 	for _, s := range d.shards {
 		if isNew {
-			s.out = withOut(s.out, &outbox{gid: g})
+			s.out = setEntry(s.out, &outbox{gid: g})
 		}
 		s.out[g.index].connect(s)
 		if !d.loopback {
 			continue
 		}
 		if isNew {
-			s.loops = withOut(s.loops, &outbox{gid: g, loops: true})
+			s.loops = setEntry(s.loops, &outbox{gid: g, loops: true})
 		}
 		s.loops[g.index].connect(s)
 	}
@@ -112,8 +112,8 @@ func (d *Device) connect(g *gid, w *attachedLink) {
 	}
 }
 
-// withOut returns out with o at the index of o's entry, which is at most len(out).
-func withOut(out []*outbox, o *outbox) []*outbox {
+// setEntry returns out with o at the index of o's entry, which is at most len(out).
+func setEntry(out []*outbox, o *outbox) []*outbox {
 	if o.index < len(out) {
 		out[o.index] = o
 		return out
@@ -178,7 +178,7 @@ func (d *Device) takeLink(index int) (*attachedLink, error) {
 	d.pollable.remove(w)
 	d.events.raise(AsyncEvent{Type: qp.EventGIDChange, Port: port})
 	d.port.linksChanged(d, -1)
-	d.groups.partAll(d, g)
+	d.groups.leaveAllOf(d, g)
 	return w, nil
 }
 

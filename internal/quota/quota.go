@@ -40,7 +40,7 @@ type Clients struct {
 	networks               map[Network]int    // clients by network; no zero counts
 	pending                []*Client          // clients that are not connected, oldest first
 	answers                pace.Bucket        // bucket of MayAnswer
-	taken                  pace.Bucket        // bucket of evictions
+	evictions              pace.Bucket        // bucket of evictions
 }
 
 // Client is the place of one client, which counts towards the limits.
@@ -97,18 +97,18 @@ type Refusal struct {
 // MayAnswer reports whether to answer a rejected request now, and counts the answer.
 func (p *Clients) MayAnswer(now time.Time) bool { return p.answers.TryTake(Answers(), now) }
 
-// Enter adds a client of host. giveUp is called if another client evicts the new one before it is
+// Enter adds a client of host. onEvict is called if another client evicts the new one before it is
 // connected. The evicting client must call Wait, which returns when the evicted client has left, so
 // that the limits are never exceeded.
-func (p *Clients) Enter(now time.Time, host netip.Addr, giveUp func()) (*Client, Refusal) {
-	place := &Client{host: host, network: NetworkOf(host), since: now, onEvict: giveUp, left: make(chan struct{})}
+func (p *Clients) Enter(now time.Time, host netip.Addr, onEvict func()) (*Client, Refusal) {
+	place := &Client{host: host, network: NetworkOf(host), since: now, onEvict: onEvict, left: make(chan struct{})}
 	if bound, within := p.reached(place); bound != NoBound {
 		i := slices.IndexFunc(p.pending, within)
 		if i < 0 {
 			return nil, Refusal{Bound: bound}
 		}
 		other := p.pending[i]
-		if now.Sub(other.since) < Grace || !p.taken.TryTake(evictionRate, now) {
+		if now.Sub(other.since) < Grace || !p.evictions.TryTake(evictionRate, now) {
 			return nil, Refusal{bound, true}
 		}
 		p.remove(other)

@@ -112,7 +112,7 @@ func TestFollowingAnAddressInUse(t *testing.T) {
 	if err == nil {
 		d.Close()
 	}
-	verbstest.Says(t, err, "127.55.14.1", "4791", "in use")
+	verbstest.MustMention(t, err, "127.55.14.1", "4791", "in use")
 }
 
 // The name identifies the interface, not the interface that had the name before.
@@ -227,7 +227,7 @@ func TestGroupsAreJoinedAgainWhenTheInterfaceIs(t *testing.T) {
 		if err := a.QP.PostSend(a.GroupSend(group, 14)); err != nil {
 			t.Fatal(err)
 		}
-		b.Heard(a, 14)
+		b.WaitDatagram(a, 14)
 	}
 }
 
@@ -265,8 +265,8 @@ func TestAListenerWaitsForAddresses(t *testing.T) {
 		if err := <-accepted; err != nil {
 			t.Fatal(err)
 		}
-		a.Writes(b, byte(round))
-		a.Written(b)
+		a.PostWrite(b, byte(round))
+		a.WaitWrite(b)
 		delAddr(t, hosts.Right, addr)
 		b.Until("the address to go", b.Lacks(text))
 	}

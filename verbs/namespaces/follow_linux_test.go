@@ -117,13 +117,13 @@ func TestTrafficGoesOnWhenAnAddressComesBack(t *testing.T) {
 				index, addr := end.GIDOf(end.addr), addrOf(t, end.addr+family.prefix, unix.IFA_F_NODAD)
 				delAddr(t, end.ns, addr)
 				end.Until("the address to go", end.Lacks(end.addr))
-				a.Writes(b, byte(round+1))
+				a.PostWrite(b, byte(round+1))
 				addAddr(t, end.ns, addr)
 				end.Until("the address to come back", end.Has(end.addr))
 				if got := end.GIDOf(end.addr); got != index {
 					t.Errorf("the address came back as GID %d, it was GID %d", got, index)
 				}
-				a.Written(b)
+				a.WaitWrite(b)
 			}
 			if a.QP.Counters().Retransmitted == 0 {
 				t.Error("nothing was sent again: no address was away")
@@ -142,8 +142,8 @@ func TestTrafficGoesOnWhenTheInterfaceIsMadeAgain(t *testing.T) {
 	connectOver(t, a, b, "198.18.57.1", "198.18.57.2")
 	index := a.GIDOf("198.18.57.1")
 	for round := range 2 {
-		a.Writes(b, byte(2*round))
-		a.Written(b)
+		a.PostWrite(b, byte(2*round))
+		a.WaitWrite(b)
 		hosts.Cut(t)
 		for _, n := range []*verbstest.Node{a, b} {
 			n.Until("the end of the interface",
@@ -152,7 +152,7 @@ func TestTrafficGoesOnWhenTheInterfaceIsMadeAgain(t *testing.T) {
 				t.Errorf("the port is %s without an interface", s)
 			}
 		}
-		a.Writes(b, byte(2*round+1))
+		a.PostWrite(b, byte(2*round+1))
 		hosts.Plug(t)
 		a.Until("the address", a.Has("198.18.57.1"))
 		a.Until("the port", a.Port("PORT_ACTIVE"))
@@ -160,7 +160,7 @@ func TestTrafficGoesOnWhenTheInterfaceIsMadeAgain(t *testing.T) {
 		if got := a.GIDOf("198.18.57.1"); got != index {
 			t.Errorf("the address came back as GID %d, it was GID %d", got, index)
 		}
-		a.Written(b)
+		a.WaitWrite(b)
 		if got := b.Device.NetDev(); got != testnet.Interface {
 			t.Errorf("the interface is %q, want %s", got, testnet.Interface)
 		}
@@ -211,8 +211,8 @@ func TestPortAndMTUFollowTheInterface(t *testing.T) {
 	if attr, _ := a.QP.Query(); attr.PathMTU != 1024 {
 		t.Errorf("the path MTU is %d, was 1024", attr.PathMTU)
 	}
-	a.Writes(b, 7)
-	a.Written(b)
+	a.PostWrite(b, 7)
+	a.WaitWrite(b)
 }
 
 // A device that follows one address has no other, and follows it to another interface.
@@ -238,8 +238,8 @@ func TestAnAddressIsFollowedFromInterfaceToInterface(t *testing.T) {
 	if got := a.Device.GIDs(); len(got) != 1 || got[0].Index != 0 || got[0].NetDev != "bridge57" {
 		t.Errorf("the GIDs are %+v", got)
 	}
-	a.Writes(b, 3)
-	a.Written(b)
+	a.PostWrite(b, 3)
+	a.WaitWrite(b)
 }
 
 func TestOnlyAddressesThatCanBeUsedAreFollowed(t *testing.T) {

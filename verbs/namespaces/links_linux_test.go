@@ -46,18 +46,18 @@ func TestTrafficInFramesGoesOnWhenTheInterfaceIsMadeAgain(t *testing.T) {
 				n.Until("the port", n.Port("PORT_ACTIVE"))
 			}
 			connectOver(t, a, b, "198.18.57.1", "198.18.57.2")
-			a.Writes(b, 1)
-			a.Written(b)
+			a.PostWrite(b, 1)
+			a.WaitWrite(b)
 			hosts.Cut(t)
 			for _, n := range []*verbstest.Node{a, b} {
 				n.Until("the end of the interface", func() bool { return len(n.Device.GIDs()) == 0 })
 			}
-			a.Writes(b, 2)
+			a.PostWrite(b, 2)
 			hosts.Plug(t)
 			for _, n := range []*verbstest.Node{a, b} {
 				n.Until("the port", n.Port("PORT_ACTIVE"))
 			}
-			a.Written(b)
+			a.WaitWrite(b)
 		})
 	}
 }

@@ -47,8 +47,8 @@ func TestMulticastCrossesHosts(t *testing.T) {
 			if err := a.Device.SendError(); err != nil {
 				t.Fatal(err)
 			}
-			b.Heard(a, 14)
-			c.Heard(a, 14)
+			b.WaitDatagram(a, 14)
+			c.WaitDatagram(a, 14)
 			ah, err := b.PD.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, b.Buf)
 			if err != nil {
 				t.Fatal(err)

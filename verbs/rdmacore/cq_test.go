@@ -71,5 +71,5 @@ func createCQsOn(t *testing.T, d *verbs.Device, opts ...verbs.CQOption) {
 func refuseCQs(t *testing.T) {
 	d := verbstest.OpenPipe(t, 1500, "192.0.2.1")
 	_, err := d.CreateCQ(d.Attr().MaxCQE + 1)
-	verbstest.Says(t, err, "depth", "1 to")
+	verbstest.MustMention(t, err, "depth", "1 to")
 }

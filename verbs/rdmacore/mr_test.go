@@ -12,7 +12,7 @@ var rdmaCoreMR = map[string]func(*testing.T){
 		pd := verbstest.OpenPipe(t, 1500, "192.0.2.1").AllocPD()
 		for _, access := range []verbs.Access{verbs.RemoteWrite, verbs.RemoteAtomic} {
 			_, err := pd.RegMR(make([]byte, 4096), access)
-			verbstest.Says(t, err, access.String(), "LOCAL_WRITE")
+			verbstest.MustMention(t, err, access.String(), "LOCAL_WRITE")
 		}
 	},
 	"test_mr_rereg_addr": func(t *testing.T) {
@@ -96,7 +96,7 @@ var rdmaCoreMR = map[string]func(*testing.T){
 	},
 	"test_reg_mw_wrong_type": func(t *testing.T) {
 		_, err := verbstest.OpenPipe(t, 1500, "192.0.2.1").AllocPD().AllocMW(3)
-		verbstest.Says(t, err, "type 3")
+		verbstest.MustMention(t, err, "type 3")
 	},
 }
 

@@ -301,7 +301,7 @@ func (p *player) refused(err error, words ...string) {
 	if !errors.As(err, &post) {
 		p.Fatalf("the error is %v, want a PostError", err)
 	}
-	verbstest.Says(p.T, err, words...)
+	verbstest.MustMention(p.T, err, words...)
 }
 
 // restate moves both queue pairs from ERR through RESET back to RTS.

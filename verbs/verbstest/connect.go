@@ -70,9 +70,9 @@ func ConnectByCM(t testing.TB, a, b *Node) (atA, atB *verbs.Conn) {
 	return d.Conn, atB
 }
 
-// MoreDial connects a new queue pair of n in a goroutine of its own, and returns the channel for
+// DialNewQP connects a new queue pair of n in a goroutine of its own, and returns the channel for
 // the error.
-func (n *Node) MoreDial(t *testing.T, to netip.AddrPort) <-chan error {
+func (n *Node) DialNewQP(t *testing.T, to netip.AddrPort) <-chan error {
 	q, _ := n.NewQP()
 	out := make(chan error, 1)
 	go func() {

@@ -56,19 +56,6 @@ func (n *Node) Recv(off, size int) {
 	}
 }
 
-// Datagrams returns another UD queue pair of n, whose first PSN is 1.
-func (n *Node) Datagrams(qkey uint32) *verbs.QP {
-	n.Helper()
-	q, err := n.PD.CreateQP(verbs.QPInitAttr{Type: verbs.UD, SendCQ: n.CQ, Cap: Cap})
-	if err != nil {
-		n.Fatal(err)
-	}
-	if err := q.StartDatagrams(qkey, 1); err != nil {
-		n.Fatal(err)
-	}
-	return q
-}
-
 // GroupSend returns a send of the first size bytes of n's buffer to a group.
 func (n *Node) GroupSend(group verbs.GID, size int) *verbs.SendWR {
 	n.Helper()
@@ -91,9 +78,9 @@ func (n *Node) Join(group verbs.GID, off int) {
 	n.Recv(off, 1000)
 }
 
-// Heard waits for one datagram, which must contain the first size bytes of the buffer of from and
-// come from the queue pair of from.
-func (n *Node) Heard(from *Node, size int) {
+// WaitDatagram waits for one datagram, which must contain the first size bytes of the buffer of
+// from and come from the queue pair of from.
+func (n *Node) WaitDatagram(from *Node, size int) {
 	n.Helper()
 	var wc [1]verbs.WC
 	n.Wait(1, wc[:])

@@ -29,8 +29,8 @@ func OpenPipe(t *testing.T, mtu int, addrs ...string) *verbs.Device {
 	return d
 }
 
-// Says fails the test unless err is an error of one line that contains all words.
-func Says(t *testing.T, err error, words ...string) {
+// MustMention fails the test unless err is an error of one line that contains all words.
+func MustMention(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("no error, want one that says %q", words)

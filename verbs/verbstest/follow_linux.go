@@ -45,8 +45,8 @@ func (n *Node) Port(state string) func() bool {
 	return func() bool { return n.Device.PortAttr().State == state }
 }
 
-// Writes posts a WRITE of n's whole buffer, filled from seed, to the buffer of to.
-func (n *Node) Writes(to *Node, seed byte) {
+// PostWrite posts a WRITE of n's whole buffer, filled from seed, to the buffer of to.
+func (n *Node) PostWrite(to *Node, seed byte) {
 	n.Helper()
 	for i := range n.Buf {
 		n.Buf[i] = seed + byte(i>>8) + byte(i)
@@ -55,8 +55,8 @@ func (n *Node) Writes(to *Node, seed byte) {
 	n.Post(n.OneSided(verbs.WRWrite, to, len(n.Buf)))
 }
 
-// Written waits for the WRITE that Writes posted, and compares the buffers.
-func (n *Node) Written(to *Node) {
+// WaitWrite waits for the WRITE that PostWrite posted, and compares the buffers.
+func (n *Node) WaitWrite(to *Node) {
 	n.Helper()
 	n.Wait(1, make([]verbs.WC, 1))
 	n.Fence()

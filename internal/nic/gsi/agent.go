@@ -52,9 +52,9 @@ type Agent struct {
 
 	lastUnsent transport.Time // time of the latest log message about unsent MADs, 0: never; guarded by mu
 
-	arrived arrivals
-	kick    signal.Signal // wakes the goroutine that serves timeouts and events
-	taken   signal.Signal // wakes the receiving goroutine: the program has taken an event
+	arrived   arrivals
+	wakeServe signal.Signal // wakes the goroutine that serves timeouts and events
+	taken     signal.Signal // wakes the receiving goroutine: the program has taken an event
 }
 
 // maxEvents is the maximum number of events that wait for the program. While there are more, the
@@ -92,9 +92,9 @@ const bufferLen = transport.GRHLen + mad.Len
 func Open(d *nic.Device, cfg cm.Config, handle func(*cm.Event)) (*Agent, error) {
 	g := &Agent{
 		dev: d, pd: &mr.PD{}, mem: make([]byte, gsiDepth*bufferLen), handle: handle,
-		manager: cm.New(cfg), kick: signal.New(), taken: signal.New(),
+		manager: cm.New(cfg), wakeServe: signal.New(), taken: signal.New(),
 	}
-	g.arrived.kick = g.kick
+	g.arrived.wakeServe = g.wakeServe
 	if err := g.open(); err != nil {
 		return nil, fmt.Errorf("connection manager: %w", err)
 	}
@@ -165,7 +165,7 @@ func (g *Agent) receive(ctx context.Context) {
 		reads.Take(rate, time.Now(), n)
 		g.mu.Lock()
 		for i := range wcs[:n] {
-			g.take(&wcs[i])
+			g.handleCompletion(&wcs[i])
 		}
 		g.repost(wcs[:n])
 		g.done()
@@ -182,15 +182,15 @@ func (g *Agent) receive(ctx context.Context) {
 	}
 }
 
-// take passes a received message to the manager. g.mu is held.
-func (g *Agent) take(wc *qp.WC) {
+// handleCompletion passes a received message to the manager. g.mu is held.
+func (g *Agent) handleCompletion(wc *qp.WC) {
 	if wc.Opcode == qp.WCRecv && wc.Status == qp.WCSuccess {
-		g.receiveMAD(wc, g.room(wc.WRID))
+		g.receiveMAD(wc, g.buffer(wc.WRID))
 	}
 }
 
-// room returns the buffer of receive i.
-func (g *Agent) room(i uint64) []byte { return g.mem[i*bufferLen:][:bufferLen] }
+// buffer returns the buffer of receive i.
+func (g *Agent) buffer(i uint64) []byte { return g.mem[i*bufferLen:][:bufferLen] }
 
 // repost reposts the receives that were read and lets their senders send more.
 func (g *Agent) repost(wcs []qp.WC) {
@@ -203,7 +203,7 @@ func (g *Agent) repost(wcs []qp.WC) {
 			continue
 		}
 		// The device wrote this header on arrival.
-		if src, _, _, err := (*transport.GRH)(g.room(wc.WRID)).Origin(); err == nil {
+		if src, _, _, err := (*transport.GRH)(g.buffer(wc.WRID)).Origin(); err == nil {
 			senders[known] = src
 			known++
 		}
@@ -234,7 +234,7 @@ func (g *Agent) serve() {
 		case <-g.dev.Done():
 			return
 		case <-timer.C:
-		case <-g.kick:
+		case <-g.wakeServe:
 		}
 		g.mu.Lock()
 		for _, id := range g.arrived.take() {
@@ -311,7 +311,7 @@ func (g *Agent) now() cm.Time { return cm.Time(g.dev.Now()) }
 // done sends the manager's messages and wakes serve for timeouts and events. g.mu is held.
 func (g *Agent) done() {
 	g.send()
-	g.kick.Wake()
+	g.wakeServe.Wake()
 }
 
 // send posts the manager's MADs. A MAD that cannot be posted is lost, as any datagram can be.
@@ -358,17 +358,17 @@ func (g *Agent) OnFailure(q *nic.QP, call func()) {
 // arrivals has the connections whose queue pairs have received their first packet, and the calls
 // of OnFailure.
 type arrivals struct {
-	mu    sync.Mutex
-	ids   []mad.CommID
-	calls []func() // of queue pairs that have failed
-	kick  signal.Signal
+	mu        sync.Mutex
+	ids       []mad.CommID
+	calls     []func() // of queue pairs that have failed
+	wakeServe signal.Signal
 }
 
 func (a *arrivals) add(id mad.CommID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ids = append(a.ids, id)
-	a.kick.Wake()
+	a.wakeServe.Wake()
 }
 
 func (a *arrivals) take() []mad.CommID {
@@ -384,7 +384,7 @@ func (a *arrivals) later(call func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.calls = append(a.calls, call)
-	a.kick.Wake()
+	a.wakeServe.Wake()
 }
 
 // takeCalls removes and returns the pending calls.

@@ -96,7 +96,7 @@ func (f *Follower) first() (links []packet.Link, err error) {
 	f.cfg.NetDev(f.state.Name)
 	var left []error
 	for _, a := range f.state.Addrs {
-		if err = f.refusal(&a); err == nil {
+		if err = f.whyUnusable(&a); err == nil {
 			var l packet.Link
 			if l, err = f.cfg.Open(a.Addr); err == nil {
 				f.links[a.Addr] = &followed{index: len(links), link: l, mtu: l.Caps().MTU}
@@ -194,7 +194,7 @@ func (f *Follower) sync() {
 func (f *Follower) update() {
 	f.retry = false
 	for addr := range f.links {
-		if why := f.lost(addr); why != nil {
+		if why := f.whyLost(addr); why != nil {
 			f.remove(addr, why)
 		}
 	}
@@ -206,7 +206,7 @@ func (f *Follower) update() {
 		if f.links[a.Addr] != nil {
 			continue
 		}
-		err := f.refusal(&a)
+		err := f.whyUnusable(&a)
 		if err == nil {
 			err = f.add(a.Addr)
 			f.retry = f.retry || err != nil
@@ -222,8 +222,8 @@ func (f *Follower) update() {
 // errDown means that the interface is down.
 var errDown = errors.New("its interface is down")
 
-// refusal returns the reason why an address of the interface cannot be used now, nil if it can.
-func (f *Follower) refusal(a *netdev.Addr) error {
+// whyUnusable returns the reason why an address of the interface cannot be used now, nil if it can.
+func (f *Follower) whyUnusable(a *netdev.Addr) error {
 	switch {
 	case !f.state.SetUp:
 		return fmt.Errorf("%v: %w", a.Addr, errDown)
@@ -239,9 +239,9 @@ func (f *Follower) tooSmall() error {
 	return fmt.Errorf("the MTU of %s is %d bytes, which no path MTU fits", f.state.Name, f.state.MTU)
 }
 
-// lost returns the reason why an address in use cannot be used any longer, nil if it can.
+// whyLost returns the reason why an address in use cannot be used any longer, nil if it can.
 // Connections over a deprecated address remain (RFC 4862, 5.5.4).
-func (f *Follower) lost(addr netip.Addr) error {
+func (f *Follower) whyLost(addr netip.Addr) error {
 	for _, a := range f.state.Addrs {
 		switch {
 		case a.Addr != addr:

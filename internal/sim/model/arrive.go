@@ -63,13 +63,13 @@ func (d *delivery) Arrive(f *world.Frame) {
 		st, want = e.arrived(&p, info, stale)
 	}
 	if net.Violation == nil {
-		e.takes(f.Raw, &p, st, want, judged)
+		e.receive(f.Raw, &p, st, want, judged)
 	}
 }
 
-// takes passes a packet to e's machine and settles the step. If judged is set, the verdict must
+// receive passes a packet to e's machine and settles the step. If judged is set, the verdict must
 // be want.
-func (e *end) takes(raw []byte, p *bth.Packet, st step, want transport.Verdict, judged bool) {
+func (e *end) receive(raw []byte, p *bth.Packet, st step, want transport.Verdict, judged bool) {
 	var got transport.Verdict
 	if ud, ok := e.m.(*transport.UD); ok {
 		got = ud.ReceiveFrom(e.net.Now, p, header(raw))

@@ -42,7 +42,7 @@ func (e *end) emittedUD(p *bth.Packet, info *bth.OpcodeInfo) {
 		e.fail("%s is number %d, the next to be sent is %d", info.Name, seq, r.cursor)
 		return
 	}
-	e.begins(s)
+	e.checkBegin(s)
 	r.cursor++
 	want := bth.DETH{QKey: qkey, SrcQP: e.qp.Num}
 	if s.act.Wrong == scenario.WrongQKey {
@@ -51,7 +51,7 @@ func (e *end) emittedUD(p *bth.Packet, info *bth.OpcodeInfo) {
 	if p.DETH != want || p.AckReq || e.oversize(s) {
 		e.fail("%s of %d bytes with %+v, want %+v", info.Name, len(p.Payload), p.DETH, want)
 	}
-	e.asked(p, info, s, seq)
+	e.checkRequest(p, info, s, seq)
 }
 
 // arrivedUD applies an incoming datagram to the model. Datagrams may arrive in any order and more

@@ -53,17 +53,17 @@ var affiliated = map[bth.Syndrome]qp.EventType{
 	bth.NakRemoteOperational: qp.EventQPFatal,
 }
 
-// refusal records that e sent an error NAK, which ends the connection. told reports whether a
+// sentErrorNAK records that e sent an error NAK, which ends the connection. told reports whether a
 // completion reports the error.
-func (e *end) refusal(s bth.Syndrome, told bool) {
+func (e *end) sentErrorNAK(s bth.Syndrome, told bool) {
 	if e.cause = "the error NAK that it sent"; !told {
 		e.events.due = append(e.events.due, affiliated[s])
 	}
 }
 
-// begins checks that s may begin. In SQD at most one request may, the one that was waiting for
+// checkBegin checks that s may begin. In SQD at most one request may, the one that was waiting for
 // window space when the queue pair entered SQD, and none after the queue has drained.
-func (e *end) begins(s *sent) {
+func (e *end) checkBegin(s *sent) {
 	s.split = e.qp.Type == qp.RC && s.op == qp.WRWrite && e.spec.Trains && e.heard
 	if e.state() != qp.SQD {
 		return
@@ -74,8 +74,8 @@ func (e *end) begins(s *sent) {
 	e.events.begun++
 }
 
-// happened compares the events of a step with those that were due.
-func (e *end) happened() {
+// checkEvents compares the events of a step with those that were due.
+func (e *end) checkEvents() {
 	v, state := &e.events, e.state()
 	if state == qp.ERR && e.recvs.srq != nil && !v.last {
 		v.last = true

@@ -99,6 +99,6 @@ func (d *delivery) arriveGroup(raw []byte, p *bth.Packet) {
 		if want == transport.Accepted {
 			net.Stats.Multicasts++
 		}
-		m.takes(raw, p, st, want, true)
+		m.receive(raw, p, st, want, true)
 	}
 }

@@ -15,25 +15,25 @@ const allAccess = mr.LocalWrite | mr.RemoteWrite | mr.RemoteRead | mr.RemoteAtom
 // A keyModel is the model of a key: the memory to which the key leads and the access that it
 // grants. Only the access can change: a translation change gives the region another key.
 type keyModel struct {
-	wire, at, length uint64 // first address as requests name it, the same in node memory, length in bytes
-	access           mr.Access
-	owner            *end   // queue pair to which a type 2 window is bound, else nil
-	parent           uint32 // key of the region to which the type 1 window is bound, else 0
+	named, at, length uint64 // first address as requests name it, the same in node memory, length in bytes
+	access            mr.Access
+	owner             *end   // queue pair to which a type 2 window is bound, else nil
+	parent            uint32 // key of the region to which the type 1 window is bound, else 0
 }
 
-// wire returns the address by which key names the node memory address at.
-func (n *node) wire(key uint32, at uint64) uint64 {
+// namedAddr returns the address by which key names the node memory address at.
+func (n *node) namedAddr(key uint32, at uint64) uint64 {
 	if o := n.open[key]; o != nil {
-		return at - o.at + o.wire
+		return at - o.at + o.named
 	}
 	return at
 }
 
-// wired returns sg with its addresses translated by wire.
-func (n *node) wired(sg []qp.SGE) []qp.SGE {
+// namedSGEs returns sg with its addresses translated by namedAddr.
+func (n *node) namedSGEs(sg []qp.SGE) []qp.SGE {
 	out := make([]qp.SGE, len(sg))
 	for i, s := range sg {
-		out[i] = qp.SGE{Addr: n.wire(s.LKey, s.Addr), Length: s.Length, LKey: s.LKey}
+		out[i] = qp.SGE{Addr: n.namedAddr(s.LKey, s.Addr), Length: s.Length, LKey: s.LKey}
 	}
 	return out
 }
@@ -53,7 +53,7 @@ func (e *end) granted(rkey uint32, addr, n uint64, need mr.Access) *mr.Region {
 }
 
 func (o *keyModel) holds(addr, n uint64) bool {
-	return addr >= o.wire && n <= o.length && addr-o.wire <= o.length-n
+	return addr >= o.named && n <= o.length && addr-o.named <= o.length-n
 }
 
 // covers reports whether the key leads to all memory that a requests.
@@ -83,10 +83,10 @@ func (e *end) register() {
 
 func (e *end) registerRegion(access mr.Access, fromZero bool) *mr.Region {
 	n := e.node
-	access, wire := keyBase(fromZero, access, scenario.MemBase)
-	r, err := n.keys.Register(n.pd, n.mem.mr(0), wire, scenario.MemSize, access)
+	access, named := keyBase(fromZero, access, scenario.MemBase)
+	r, err := n.keys.Register(n.pd, n.mem.mr(0), named, scenario.MemSize, access)
 	e.must(err)
-	n.open[r.RKey()] = &keyModel{wire: wire, at: scenario.MemBase, length: scenario.MemSize, access: access}
+	n.open[r.RKey()] = &keyModel{named: named, at: scenario.MemBase, length: scenario.MemSize, access: access}
 	return r
 }
 
@@ -98,9 +98,9 @@ func (e *end) reregisterLocal(by uint64) {
 		return
 	}
 	delete(n.open, e.local.LKey())
-	o := &keyModel{wire: scenario.MemBase + by, at: scenario.MemBase, length: scenario.MemSize, access: mr.LocalWrite}
+	o := &keyModel{named: scenario.MemBase + by, at: scenario.MemBase, length: scenario.MemSize, access: mr.LocalWrite}
 	r, err := n.keys.Reregister(e.local, &mr.Rereg{
-		Change: mr.ChangeTranslation | mr.ChangeAccess, Memory: n.mem.mr(0), IOVA: o.wire, Length: o.length,
+		Change: mr.ChangeTranslation | mr.ChangeAccess, Memory: n.mem.mr(0), IOVA: o.named, Length: o.length,
 		Access: o.access,
 	})
 	if e.must(err); err == nil {
@@ -148,7 +148,7 @@ func (e *end) reregister(a *scenario.Act) {
 		o.at = scenario.MemBase + a.Add
 		o.length = scenario.MemSize - a.Add
 		q.Change |= mr.ChangeTranslation
-		q.Memory, q.IOVA, q.Length = n.mem.mr(a.Add), o.wire, o.length
+		q.Memory, q.IOVA, q.Length = n.mem.mr(a.Add), o.named, o.length
 	}
 	o.access = q.Access
 	r, err := n.keys.Reregister(e.remote, &q)

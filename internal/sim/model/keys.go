@@ -23,8 +23,8 @@ func (e *end) allocKeys() {
 	e.must(err)
 	e.window, err = e.node.keys.AllocWindow(e.node.pd, mr.WindowType2)
 	e.must(err)
-	access, wire := keyBase(e.spec.Zero.Fast, allAccess&^mr.MWBind, scenario.MemBase)
-	e.node.open[e.fast.Key()] = &keyModel{wire: wire, at: scenario.MemBase, length: scenario.MemSize, access: access}
+	access, named := keyBase(e.spec.Zero.Fast, allAccess&^mr.MWBind, scenario.MemBase)
+	e.node.open[e.fast.Key()] = &keyModel{named: named, at: scenario.MemBase, length: scenario.MemSize, access: access}
 }
 
 // freeKeys frees what allocKeys has allocated.
@@ -43,7 +43,7 @@ func (e *end) keyWork(a *scenario.Act, wr *qp.SendWR) {
 	case wr.Opcode == qp.WRRegMR:
 		o := e.node.open[e.fast.Key()]
 		wr.Reg = &mr.FastReg{
-			Key: e.fast.Key(), NewKey: e.fast.Key(), Memory: e.node.mem.mr(0), IOVA: o.wire, Length: o.length,
+			Key: e.fast.Key(), NewKey: e.fast.Key(), Memory: e.node.mem.mr(0), IOVA: o.named, Length: o.length,
 			Access: o.access,
 		}
 	case a.Key == scenario.KeyShared && a.Imm%8 == 1 && e.node.shared.Bound():
@@ -60,14 +60,14 @@ func (e *end) keyWork(a *scenario.Act, wr *qp.SendWR) {
 // makeBindWindow makes wr bind the type 2 window to all of the region that the peer uses. The
 // window gets a new key if its old one led elsewhere.
 func (e *end) makeBindWindow(wr *qp.SendWR) {
-	n, o := e.node, keyModel{wire: scenario.MemBase, at: scenario.MemBase, length: scenario.MemSize}
+	n, o := e.node, keyModel{named: scenario.MemBase, at: scenario.MemBase, length: scenario.MemSize}
 	b := &mr.Bind{Key: e.window.RKey(), NewKey: e.window.RKey()}
 	if e.remote != nil {
 		o = *n.open[e.remote.RKey()]
 		b.LKey = e.remote.LKey()
 	}
-	b.Addr, b.Length, o.owner = o.wire, o.length, e
-	b.Access, o.wire = keyBase(e.spec.Zero.Window, windowAccess, o.wire)
+	b.Addr, b.Length, o.owner = o.named, o.length, e
+	b.Access, o.named = keyBase(e.spec.Zero.Window, windowAccess, o.named)
 	o.access = b.Access
 	for was := n.open[b.NewKey]; was != nil && *was != o; was = n.open[b.NewKey] {
 		b.NewKey = mr.IncRKey(b.NewKey)
@@ -90,9 +90,9 @@ func (e *end) makeBindShared(a *scenario.Act, wr *qp.SendWR) {
 		b.LKey = e.remote.LKey()
 	}
 	if !a.Match {
-		b.Addr, b.Length = n.wire(b.LKey, a.Remote), a.Add
+		b.Addr, b.Length = n.namedAddr(b.LKey, a.Remote), a.Add
 	}
-	n.open[b.NewKey] = &keyModel{wire: b.Addr, at: a.Remote, length: b.Length, access: b.Access, parent: b.LKey}
+	n.open[b.NewKey] = &keyModel{named: b.Addr, at: a.Remote, length: b.Length, access: b.Access, parent: b.LKey}
 	wr.Bind = b
 }
 
@@ -136,8 +136,9 @@ func (e *end) mayInvalidate(key uint32) bool {
 	return key == e.fast.Key() || key == e.window.RKey() && e.window.Bound() && !slices.Contains(e.gone, key)
 }
 
-// unjustKey returns why a local operation on keys must not fail with status, or "" if it may.
-func (e *end) unjustKey(s *sent, status qp.WCStatus) string {
+// whyWrongKeyStatus returns why a local operation on keys must not fail with status, or "" if it
+// may.
+func (e *end) whyWrongKeyStatus(s *sent, status qp.WCStatus) string {
 	switch {
 	case s.op == qp.WRRegMR && status == qp.WCLocQPOpErr && e.fast.Registered(),
 		s.op == qp.WRBindMW && status == qp.WCMWBindErr && e.refusesBind(s.bind),

@@ -16,7 +16,7 @@ const noKey = 0
 func (e *end) post(a *scenario.Act) {
 	wr := qp.SendWR{ID: e.nextID, Opcode: a.Op, Flags: a.Flags, Imm: a.Imm}
 	wr.RKey = e.peer().remoteKey(a)
-	wr.RemoteAddr = e.peer().node.wire(wr.RKey, a.Remote)
+	wr.RemoteAddr = e.peer().node.namedAddr(wr.RKey, a.Remote)
 	switch a.Op {
 	case qp.WRRegMR, qp.WRBindMW:
 		e.keyWork(a, &wr)
@@ -31,7 +31,7 @@ func (e *end) post(a *scenario.Act) {
 		wr.Flags |= qp.Inline
 		wr.InlineData = s.data
 	} else {
-		wr.SGList = e.node.wired(s.sg)
+		wr.SGList = e.node.namedSGEs(s.sg)
 	}
 	switch a.Op {
 	case qp.WRFetchAdd:
@@ -135,7 +135,7 @@ func (e *end) postReceive(a *scenario.Act) {
 		p.room += uint64(s.Length)
 	}
 	queue := e.qp.Recv.(interface{ Push(*qp.RecvWR) error })
-	if err := queue.Push(&qp.RecvWR{ID: p.id, SGList: e.node.wired(p.sg)}); err != nil {
+	if err := queue.Push(&qp.RecvWR{ID: p.id, SGList: e.node.namedSGEs(p.sg)}); err != nil {
 		e.fail("receive %d is refused: %v", p.id&^recvID, err)
 		return
 	}

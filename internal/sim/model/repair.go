@@ -103,7 +103,7 @@ func (e *end) onSequenceNAK(st *step, vain bool) {
 // being repaired the window doubles, except for READs, atomics and FLUSHes: the packets sent after
 // the lost one are no longer in transit.
 func (r *requester) maxUnacked(op qp.WROpcode) int64 {
-	if r.repairingForNAK && r.proven && (!answers(op) || op == qp.WRAtomicWrite) {
+	if r.repairingForNAK && r.proven && (!hasResponse(op) || op == qp.WRAtomicWrite) {
 		return 2 * r.window
 	}
 	return r.window
@@ -131,5 +131,5 @@ func (e *end) repairs(p *bth.Packet, info *bth.OpcodeInfo, s *sent, seq int64) {
 	if !r.armed {
 		e.arm()
 	}
-	e.asked(p, info, s, seq)
+	e.checkRequest(p, info, s, seq)
 }

@@ -51,7 +51,7 @@ func (e *end) replied(p *bth.Packet, info *bth.OpcodeInfo) {
 func (e *end) refusing(s bth.Syndrome, seq int64) {
 	r := &e.responder
 	if r.refused == s && seq == r.expected {
-		e.refusal(s, r.told)
+		e.sentErrorNAK(s, r.told)
 		return
 	}
 	if s == bth.NakRemoteAccess || s == bth.NakRemoteOperational {
@@ -60,7 +60,7 @@ func (e *end) refusing(s bth.Syndrome, seq int64) {
 				continue
 			}
 			if a.sent < a.end {
-				e.refusal(s, false)
+				e.sentErrorNAK(s, false)
 				r.refused = s
 			}
 			return

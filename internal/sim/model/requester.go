@@ -148,8 +148,8 @@ func waitsForData(op qp.WROpcode) bool {
 // usesSlot reports whether max_rd_atomic limits op.
 func usesSlot(op qp.WROpcode) bool { return waitsForData(op) || op == qp.WRAtomicWrite }
 
-// answers reports whether op has its own response.
-func answers(op qp.WROpcode) bool { return usesSlot(op) || op == qp.WRFlush }
+// hasResponse reports whether op has its own response.
+func hasResponse(op qp.WROpcode) bool { return usesSlot(op) || op == qp.WRFlush }
 
 // place returns the position of the packet at seq in the message of s.
 func place(s *sent, seq int64) bth.Position {
@@ -207,7 +207,7 @@ func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 	}
 	if r.cursor > r.next {
 		if s.first == seq {
-			e.begins(s)
+			e.checkBegin(s)
 		}
 		if s.first == seq && s.act.Flags&qp.Fence != 0 && slices.ContainsFunc(e.sends[:e.index(s)], func(o *sent) bool {
 			return usesSlot(o.op) && o.end > r.una
@@ -228,7 +228,7 @@ func (e *end) emitted(p *bth.Packet, info *bth.OpcodeInfo) {
 	}
 	e.shares(n, s.op == qp.WRRead)
 	e.asksForAck(p, s, seq, n)
-	e.asked(p, info, s, seq)
+	e.checkRequest(p, info, s, seq)
 }
 
 // index returns the index of s in e.sends.
@@ -254,8 +254,8 @@ func (e *end) asksForAck(p *bth.Packet, s *sent, seq, n int64) {
 	}
 }
 
-// asked checks the content of a request packet against its work request.
-func (e *end) asked(p *bth.Packet, info *bth.OpcodeInfo, s *sent, seq int64) {
+// checkRequest checks the content of a request packet against its work request.
+func (e *end) checkRequest(p *bth.Packet, info *bth.OpcodeInfo, s *sent, seq int64) {
 	ends := seq == s.end-1
 	wantPos := place(s, seq)
 	if s.op == qp.WRRead {

@@ -138,13 +138,13 @@ func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
 	}
 	r.expected += n
 	r.owesNAK, r.unready = false, false
-	if p.AckReq && !answers(s.op) {
+	if p.AckReq && !hasResponse(s.op) {
 		r.owesACK = true
 	}
 	if s.op == qp.WRRead || s.split || seq == s.end-1 {
 		r.msn = (r.msn + 1) & 0xffffff
 	}
-	if answers(s.op) {
+	if hasResponse(s.op) {
 		if len(r.reads) > 200 {
 			r.reads = r.reads[:copy(r.reads, r.reads[100:])]
 		}

@@ -83,13 +83,13 @@ func (e *end) sendDone(wc *qp.WC, st *step) {
 		e.fail("request %d, a %v, was executed and answered, and completes with %s", s.id, s.op, wc.Status.Name())
 		return
 	}
-	if why := e.unjust(s, wc.Status, st); why != "" {
+	if why := e.whyWrongStatus(s, wc.Status, st); why != "" {
 		e.fail("request %d, a %v, completes with %s: %s", s.id, s.op, wc.Status.Name(), why)
 	}
 }
 
-// unjust returns why s must not complete with this error, or "" if it may.
-func (e *end) unjust(s *sent, status qp.WCStatus, st *step) string {
+// whyWrongStatus returns why s must not complete with this error, or "" if it may.
+func (e *end) whyWrongStatus(s *sent, status qp.WCStatus, st *step) string {
 	if status == qp.WCWRFlushErr {
 		if e.cause == "" && e.broken == "" {
 			return "nothing has brought the queue pair into ERR or SQE"
@@ -118,7 +118,7 @@ func (e *end) unjust(s *sent, status qp.WCStatus, st *step) string {
 			return "the network has not failed as often"
 		}
 	case s.op.IsLocal():
-		return e.unjustKey(s, status)
+		return e.whyWrongKeyStatus(s, status)
 	case status == qp.WCLocProtErr:
 		if e.pinned(s.sg) || s.data != nil {
 			return "its local keys are good"
@@ -199,5 +199,5 @@ func (e *end) atRest(st *step) {
 	if m, ok := e.m.(*transport.RC); ok && e.state() == qp.RTS && int64(m.Progress().Window) != e.requester.window {
 		e.fail("%d PSNs may be unacknowledged, %d should", m.Progress().Window, e.requester.window)
 	}
-	e.happened()
+	e.checkEvents()
 }

@@ -18,13 +18,13 @@ func (e *end) emittedUC(p *bth.Packet, info *bth.OpcodeInfo) {
 		return
 	}
 	if seq == s.first {
-		e.begins(s)
+		e.checkBegin(s)
 	}
 	r.cursor++
 	if p.AckReq {
 		e.fail("%s asks for an acknowledgement", info.Name)
 	}
-	e.asked(p, info, s, seq)
+	e.checkRequest(p, info, s, seq)
 }
 
 // arrivedUC applies a packet of an unreliable connection to the model. After a gap the rest of
