@@ -171,7 +171,9 @@ func TestOneSourceDoesNotKeepOthersWaiting(t *testing.T) {
 }
 
 func TestClientsThatComeNowAndThenDoNotWait(t *testing.T) {
-	p := paces{bySource: map[source]pace.Bucket{}, spent: func(s source, _ time.Duration) { t.Fatalf("%v is dropped", s) }}
+	p := paces{bySource: map[source]pace.Bucket{}, spent: func(s source, _ time.Duration) {
+		t.Fatalf("%v is dropped", s)
+	}}
 	now := time.Unix(1, 0)
 	for i := range 1000 {
 		served, wait := p.admit(netip.MustParseAddr("2001:db8::7"), now)
@@ -201,7 +203,8 @@ func TestASourceThatHasSpentItsPaceIsDroppedUntilNothingIsMissing(t *testing.T) 
 	}
 	want = 150 * time.Millisecond
 	if d := dropped[source{netip.MustParseAddr("2001:db8::"), 64}]; len(dropped) != 2 || d != want {
-		t.Errorf("after %d clients of a network %v is dropped, want the network for %v", networkClients.Burst, dropped, want)
+		t.Errorf("after %d clients of a network %v is dropped, want the network for %v", networkClients.Burst,
+			dropped, want)
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// synFilter makes the kernel drop the connection requests (SYN) of sources that have exhausted their
-// rate, if the kernel supports that: they then cost nothing, and do not fill the queue in which
-// others wait. A client whose SYN was dropped retransmits it, in Linux after a second.
+// synFilter makes the kernel drop the connection requests (SYN) of sources that have exhausted
+// their rate, if the kernel supports that: they then cost nothing, and do not fill the queue in
+// which others wait. A client whose SYN was dropped retransmits it, in Linux after a second.
 type synFilter struct {
 	socket syscall.RawConn // of the listener; nil disables the filter
 

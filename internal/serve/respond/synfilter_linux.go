@@ -44,9 +44,9 @@ const (
 	adInterface = 1<<32 - 0x1000 + 8
 )
 
-// synFilterProgram returns a filter for a listening TCP socket. It drops the SYNs of the sources and
-// passes everything else. It sees a segment from the TCP header on. Accepted connections inherit
-// the filter, but receive no SYNs.
+// synFilterProgram returns a filter for a listening TCP socket. It drops the SYNs of the sources
+// and passes everything else. It sees a segment from the TCP header on. Accepted connections
+// inherit the filter, but receive no SYNs.
 func synFilterProgram(from []source) []bpf.Instruction {
 	const flagsAt, syn, ack = 13, 0x02, 0x10
 	pass, drop := bpf.RetConstant{Val: 1<<32 - 1}, bpf.RetConstant{Val: 0}
