@@ -11,8 +11,8 @@ func sortByNumber(all []*conn) {
 	slices.SortFunc(all, func(x, y *conn) int { return cmp.Compare(x.Number, y.Number) })
 }
 
-// packetDirection returns the direction that the current packet belongs to. It begins a conversation
-// if the direction is new.
+// packetDirection returns the direction that the current packet belongs to. It begins a
+// conversation if the direction is new.
 func (a *Analyzer) packetDirection() *direction {
 	p := a.p
 	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}
