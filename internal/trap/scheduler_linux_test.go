@@ -156,8 +156,8 @@ func TestAnInstallationInOneProcessDoesNotWaitForThatInAnother(t *testing.T) {
 	}()
 	first()
 	<-next
-	if len(locks.held) != 0 {
-		t.Errorf("%d locks that are not held are kept", len(locks.held))
+	if len(locks.locks) != 0 {
+		t.Errorf("%d locks that are not held are kept", len(locks.locks))
 	}
 }
 
