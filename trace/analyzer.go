@@ -133,11 +133,11 @@ func (a *Analyzer) analyse() {
 // connected processes a packet of an RC or UC connection.
 func (a *Analyzer) connected() {
 	p := a.p
-	h := a.half()
+	h := a.packetDirection()
 	c := a.pair(h)
 	p.Flow = c.Flow
 	end := h.from
-	a.noted(c, end)
+	a.setCompletions(c, end)
 	if p.IP.CE() {
 		c.ce[end] = p.Number
 	}
@@ -165,9 +165,9 @@ func (a *Analyzer) end(c *conn, evicted bool) {
 	for i := range c.dir {
 		st := &c.dir[i]
 		if c.Service == bth.ServiceRC {
-			a.giveUp(st, c.whyOpen(st), evicted)
+			a.finishOpen(st, c.whyOpen(st), evicted)
 		} else {
-			a.giveUp(st, "", evicted)
+			a.finishOpen(st, "", evicted)
 		}
 		a.use.records -= len(st.recs)
 		st.recs = nil

@@ -13,45 +13,46 @@ func (a *Analyzer) sayMAD(e *exchange) {
 	if l.quiet {
 		return
 	}
-	l.s(m.Attribute.String())
+	l.text(m.Attribute.String())
 	if a.p.Again {
-		l.s(", retransmitted")
+		l.text(", retransmitted")
 	}
 	switch m.Attribute {
 	case mad.AttrREQ:
 		r := &m.REQ
-		l.s(": connection request to ").s(ServiceName(r.ServiceID)).s(" with QP ").qpn(r.LocalQPN)
+		l.text(": connection request to ").text(ServiceName(r.ServiceID)).text(" with QP ").qpn(r.LocalQPN)
 		if r.PathMTU >= 1 && r.PathMTU <= 5 {
-			l.s(", path MTU ").n(128 << r.PathMTU)
+			l.text(", path MTU ").int(128 << r.PathMTU)
 		}
-		l.s(", expects PSN ").psn(r.StartingPSN).s(" first")
+		l.text(", expects PSN ").psn(r.StartingPSN).text(" first")
 	case mad.AttrREP:
-		l.s(": accepts with QP ").qpn(m.REP.LocalQPN).s(", expects PSN ").psn(m.REP.StartingPSN).s(" first")
+		l.text(": accepts with QP ").qpn(m.REP.LocalQPN).text(", expects PSN ").psn(m.REP.StartingPSN).text(" first")
 	case mad.AttrRTU:
-		l.s(": connection established")
+		l.text(": connection established")
 		if e != nil && e.c.CM.SetupTime > 0 {
-			l.s(", ").s(lasting(int64(e.c.CM.SetupTime))).s(" after the first REQ")
+			l.text(", ").text(lasting(int64(e.c.CM.SetupTime))).text(" after the first REQ")
 		}
 	case mad.AttrREJ:
-		l.s(": rejects ").s(m.REJ.MessageRejected.String()).s(", ").s(m.REJ.Reason.String()).s(a.ari(&m.REJ))
+		l.text(": rejects ").text(m.REJ.MessageRejected.String()).
+			text(", ").text(m.REJ.Reason.String()).text(a.ari(&m.REJ))
 	case mad.AttrMRA:
-		l.s(": has ").s(m.MRA.MessageMRAed.String()).s(", and needs more time to answer")
+		l.text(": has ").text(m.MRA.MessageMRAed.String()).text(", and needs more time to answer")
 	case mad.AttrDREQ:
-		l.s(": disconnect request for QP ").qpn(m.DREQ.RemoteQPN)
+		l.text(": disconnect request for QP ").qpn(m.DREQ.RemoteQPN)
 	case mad.AttrDREP:
-		l.s(": disconnected")
+		l.text(": disconnected")
 	case mad.AttrSIDRREQ:
-		l.s(": requests the datagram queue pair of ").s(ServiceName(m.SIDRREQ.ServiceID))
+		l.text(": requests the datagram queue pair of ").text(ServiceName(m.SIDRREQ.ServiceID))
 	case mad.AttrSIDRREP:
 		r := &m.SIDRREP
 		if r.Status == mad.SIDRSuccess {
-			l.s(": ").s(ServiceName(r.ServiceID)).s(" has QP ").qpn(r.QPN).s(", Q_Key ").hex(uint64(r.QKey))
+			l.text(": ").text(ServiceName(r.ServiceID)).text(" has QP ").qpn(r.QPN).text(", Q_Key ").hex(uint64(r.QKey))
 		} else {
-			l.s(": ").s(r.Status.String())
+			l.text(": ").text(r.Status.String())
 		}
 	}
 	if e == nil && m.Attribute != mad.AttrSIDRREQ && m.Attribute != mad.AttrSIDRREP {
-		l.s(" (connection not in the capture)")
+		l.text(" (connection not in the capture)")
 	}
 }
 
@@ -89,13 +90,13 @@ func (a *Analyzer) countTransmission(e *exchange) {
 	s.frame, s.at, s.src = p.Number, p.Time, p.Src.Addr()
 }
 
-// resolves records the current SIDR_REQ. If the request ID is among the latest maxAsking of c, it
+// resolves records the current SIDR_REQ. If the request ID is among the latest maxSIDRREQs of c, it
 // marks the packet as retransmitted and adds the finding cm_retry.
 func (a *Analyzer) resolves(c *conn, id mad.CommID) {
 	p := a.p
-	now := asking{id: id, sighting: sighting{frame: p.Number, at: p.Time, src: p.Src.Addr()}}
-	for i := range c.asking {
-		if s := &c.asking[i]; s.frame > 0 && s.id == id && s.src == now.src {
+	now := sidrREQ{id: id, sighting: sighting{frame: p.Number, at: p.Time, src: p.Src.Addr()}}
+	for i := range c.sidrREQs {
+		if s := &c.sidrREQs[i]; s.frame > 0 && s.id == id && s.src == now.src {
 			p.Again = true
 			c.Again++
 			a.note(CMRetry, Warning,
@@ -105,19 +106,19 @@ func (a *Analyzer) resolves(c *conn, id mad.CommID) {
 			return
 		}
 	}
-	if len(c.asking) < maxAsking {
-		c.asking = append(c.asking, now)
+	if len(c.sidrREQs) < maxSIDRREQs {
+		c.sidrREQs = append(c.sidrREQs, now)
 	} else {
-		c.asking[c.asked%maxAsking] = now
+		c.sidrREQs[c.sidrCount%maxSIDRREQs] = now
 	}
-	c.asked++
+	c.sidrCount++
 }
 
-// maxAsking is the number of SIDR_REQs that are remembered per pair of hosts.
-const maxAsking = 8
+// maxSIDRREQs is the number of SIDR_REQs that are remembered per pair of hosts.
+const maxSIDRREQs = 8
 
-// asking is a remembered SIDR_REQ.
-type asking struct {
+// sidrREQ is a remembered SIDR_REQ.
+type sidrREQ struct {
 	id mad.CommID
 	sighting
 }

@@ -99,9 +99,9 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:maxNote-len(more)], "") + more
 }
 
-// noted sets Message.WC of the messages of c that are complete according to the comments of the
-// current packet. End from of c sent the packet.
-func (a *Analyzer) noted(c *conn, from int) {
+// setCompletions sets Message.WC of the messages of c that are complete according to the comments
+// of the current packet. End from of c sent the packet.
+func (a *Analyzer) setCompletions(c *conn, from int) {
 	for _, n := range a.notes.completions {
 		// The packet is a response to the request, or a later packet of the same end.
 		for _, end := range [2]int{1 - from, from} {
@@ -114,9 +114,9 @@ func (a *Analyzer) noted(c *conn, from int) {
 	a.notes.completions = nil // apply them once per frame
 }
 
-// requested sets Message.WR of the current packet's message, if a comment of its frame names the
+// setRequest sets Message.WR of the current packet's message, if a comment of its frame names the
 // work request and the frame has only this packet.
-func (a *Analyzer) requested() {
+func (a *Analyzer) setRequest() {
 	if wr := a.notes.request; wr != "" && a.p.Message != nil && a.p.Parts == 1 {
 		a.p.Message.WR = wr
 	}
@@ -162,7 +162,7 @@ func (a *Analyzer) Gap() {
 	for ; c != nil && !c.gapped; c = c.newer {
 		for i := range c.dir {
 			st := &c.dir[i]
-			a.giveUp(st, "", false)
+			a.finishOpen(st, "", false)
 			clear(st.recs)
 			*st = stream{recs: st.recs, works: st.works}
 		}

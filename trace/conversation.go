@@ -14,8 +14,8 @@ type conn struct {
 	// dir[i] is the state of the requests that Ends[i] sends.
 	dir        [2]stream
 	directions []*direction
-	asking     []asking // latest SIDR_REQs, a ring; only for datagrams between queue pairs 1
-	asked      int      // number of SIDR_REQs so far
+	sidrREQs   []sidrREQ // latest SIDR_REQs, a ring; only for datagrams between queue pairs 1
+	sidrCount  int       // number of SIDR_REQs so far
 
 	cm           *exchange // nil if the capture shows no CM exchange
 	ce           [2]int    // for each end, the latest frame that it sent with ECN CE; 0: none

@@ -21,14 +21,14 @@ func (a *Analyzer) datagram() {
 	}
 	p.Message = m
 	l := &a.line
-	l.message(m).s(" of ").n(a.size).s(" bytes, a datagram from QP ").qpn(p.BTH.DETH.SrcQP).s(" to ")
+	l.message(m).text(" of ").int(a.size).text(" bytes, a datagram from QP ").qpn(p.BTH.DETH.SrcQP).text(" to ")
 	if p.BTH.DestQP == bth.MulticastQPN {
-		l.s("the members of a multicast group")
+		l.text("the members of a multicast group")
 	} else {
-		l.s("QP ").qpn(p.BTH.DestQP)
+		l.text("QP ").qpn(p.BTH.DestQP)
 	}
 	if a.info.Headers&bth.HasImmDt != 0 {
-		l.s(", immediate ").hex(uint64(p.BTH.Imm))
+		l.text(", immediate ").hex(uint64(p.BTH.Imm))
 	}
 	if a.o.Message != nil {
 		a.o.Message(m)
@@ -84,5 +84,5 @@ func (a *Analyzer) notified() {
 		frames = []int{ce, p.Number}
 	}
 	a.note(Congestion, Warning, fmt.Sprintf(text, uint32(p.BTH.DestQP)), frames...)
-	a.line.s("tells QP ").qpn(p.BTH.DestQP).s(" to reduce its rate: a switch marked its packets")
+	a.line.text("tells QP ").qpn(p.BTH.DestQP).text(" to reduce its rate: a switch marked its packets")
 }

@@ -60,7 +60,7 @@ func (a *Analyzer) missing(c *conn, st *stream, from, s bth.PSN) {
 func (a *Analyzer) isNetworkDuplicate(c *conn, st *stream, s bth.PSN) bool {
 	r := st.at(s)
 	seen := r != nil && r.times > 0
-	numbered := a.p.IP.ID > fewIDs && st.id > fewIDs
+	numbered := a.p.IP.ID > maxReusedID && st.id > maxReusedID
 	unreliable := c.Service == bth.ServiceUC
 	switch {
 	case seen && (unreliable || numbered && a.p.IP.ID == r.id || !numbered && s.Add(1) == st.latestEnd &&
@@ -86,14 +86,14 @@ func (a *Analyzer) isNetworkDuplicate(c *conn, st *stream, s bth.PSN) bool {
 }
 
 const (
-	// fewIDs is the highest IP identification that does not identify a packet: senders with
+	// maxReusedID is the highest IP identification that does not identify a packet: senders with
 	// segmentation offload use low numbers repeatedly.
-	fewIDs = 64
+	maxReusedID = 64
 	// copyTime is the maximum delay of a network duplicate, if its IP identification does not tell.
 	// A requester's timer takes longer.
 	copyTime = 20 * time.Microsecond
-	// promptly is the time that a requester needs to react to a NAK, in addition to the RTT.
-	promptly = time.Millisecond
+	// reactionMargin is the time that a requester needs to react to a NAK, in addition to the RTT.
+	reactionMargin = time.Millisecond
 	// overtaken is the maximum delay of a reordered packet, if its IP identification does not tell.
 	overtaken = 100 * time.Microsecond
 )
@@ -166,11 +166,11 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 func (n *nak) reactionTime(c *conn) int64 {
 	switch rtt := int64(c.RTT.Max); {
 	case n.late:
-		return max(rtt, int64(promptly))
+		return max(rtt, int64(reactionMargin))
 	case c.RTT.Count == 0:
 		return math.MaxInt64
 	default:
-		return 4*rtt + int64(promptly)
+		return 4*rtt + int64(reactionMargin)
 	}
 }
 

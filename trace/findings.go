@@ -117,7 +117,7 @@ func (a *Analyzer) malformed() {
 		level = Warning
 	}
 	a.note(kind, level, text, p.Number)
-	a.line.s("cannot be decoded: ").s(text)
+	a.line.text("cannot be decoded: ").text(text)
 	if h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}); h != nil {
 		p.Flow = h.conn.Flow
 		p.Flow.Packets++

@@ -43,7 +43,7 @@ type Flow struct {
 	// Evicted reports whether the flow was evicted before its end, because of the limit on flows.
 	Evicted bool
 
-	chosen bool // a Pipeline selected a packet of this flow, or of one that was merged into it
+	selected bool // a Pipeline selected a packet of this flow, or of one that was merged into it
 }
 
 // End is a queue pair.

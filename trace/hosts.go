@@ -18,8 +18,8 @@ type host struct {
 }
 
 const (
-	maxHosts  = 4096
-	migReqAny = 8 // packets without MigReq after which NeverMigReq is noted
+	maxHosts      = 4096
+	migReqPackets = 8 // packets without MigReq after which NeverMigReq is noted
 )
 
 // host returns the state of the current packet's source, or nil if it is new and there are maxHosts
@@ -48,7 +48,7 @@ func (a *Analyzer) trusted() bool {
 }
 
 // checkMigReq updates h, the source of the current packet. It notes a source that has not set
-// MigReq in its first migReqAny packets.
+// MigReq in its first migReqPackets packets.
 func (a *Analyzer) checkMigReq(h *host) {
 	p := a.p
 	if h == nil || p.Err != nil || !a.good || a.info.Service == bth.ServiceCNP {
@@ -58,11 +58,11 @@ func (a *Analyzer) checkMigReq(h *host) {
 	if p.BTH.MigReq {
 		h.migReq = true
 	}
-	if h.migReq || h.packets >= migReqAny {
+	if h.migReq || h.packets >= migReqPackets {
 		return
 	}
-	if h.packets++; h.packets == migReqAny {
-		a.note(NeverMigReq, Info, fmt.Sprintf("%s has not set MigReq in its first %d packets (Linux rxe never sets it); most RNICs do, because a queue pair starts in path migration state MIGRATED", p.Src.Addr(), migReqAny), h.first, p.Number)
+	if h.packets++; h.packets == migReqPackets {
+		a.note(NeverMigReq, Info, fmt.Sprintf("%s has not set MigReq in its first %d packets (Linux rxe never sets it); most RNICs do, because a queue pair starts in path migration state MIGRATED", p.Src.Addr(), migReqPackets), h.first, p.Number)
 	}
 }
 
@@ -79,6 +79,6 @@ func (a *Analyzer) analyseWrongICRC() bool {
 			return true
 		}
 	}
-	a.line.op(a.info).s(" with PSN ").psn(p.BTH.PSN).s(", wrong ICRC: dropped by the receiver")
+	a.line.op(a.info).text(" with PSN ").psn(p.BTH.PSN).text(", wrong ICRC: dropped by the receiver")
 	return false
 }

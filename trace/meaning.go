@@ -15,23 +15,23 @@ type line struct {
 
 func (l *line) reset() { l.b = l.b[:0] }
 
-func (l *line) s(s string) *line {
+func (l *line) text(s string) *line {
 	if !l.quiet {
 		l.b = append(l.b, s...)
 	}
 	return l
 }
 
-func (l *line) u(n uint64) *line {
+func (l *line) uint(n uint64) *line {
 	if !l.quiet {
 		l.b = strconv.AppendUint(l.b, n, 10)
 	}
 	return l
 }
 
-func (l *line) n(n int) *line { return l.u(uint64(max(0, n))) }
+func (l *line) int(n int) *line { return l.uint(uint64(max(0, n))) }
 
-func (l *line) psn(p bth.PSN) *line { return l.u(uint64(p)) }
+func (l *line) psn(p bth.PSN) *line { return l.uint(uint64(p)) }
 
 func (l *line) hex(n uint64) *line {
 	if !l.quiet {
@@ -53,19 +53,19 @@ func (l *line) qpn(q bth.QPN) *line {
 }
 
 // message appends the name of m, such as "WRITE #3".
-func (l *line) message(m *Message) *line { return l.s(m.Verb).s(" #").n(m.Number) }
+func (l *line) message(m *Message) *line { return l.text(m.Verb).text(" #").int(m.Number) }
 
 // op appends the name of the operation, such as "READ response".
 func (l *line) op(info *bth.OpcodeInfo) *line {
 	switch info.Op {
 	case bth.OpReadResponse:
-		return l.s("READ response")
+		return l.text("READ response")
 	case bth.OpAtomicAck:
-		return l.s("ATOMIC Acknowledge")
+		return l.text("ATOMIC Acknowledge")
 	case bth.OpAck:
-		return l.s("acknowledgement")
+		return l.text("acknowledgement")
 	}
-	return l.s(verb(info))
+	return l.text(verb(info))
 }
 
 // latency appends the latency of m, if known.
@@ -74,7 +74,7 @@ func (l *line) latency(m *Message) *line {
 		return l
 	}
 	l.b = appendLasting(append(l.b, ", "...), int64(m.Latency()))
-	return l.s(" latency")
+	return l.text(" latency")
 }
 
 // lasting formats a duration of ns nanoseconds with three significant digits.
@@ -143,21 +143,21 @@ func (a *Analyzer) sayRequest(c *conn, st *stream, w *work, r *record, again boo
 	}
 	switch {
 	case again && st.back.on:
-		l.s(repetitions[st.back.kind])
+		l.text(repetitions[st.back.kind])
 	case p.Again:
-		l.s(", network duplicate")
+		l.text(", network duplicate")
 	}
 	if p.BTH.Solicited {
-		l.s(", solicited")
+		l.text(", solicited")
 	}
 	if a.info.Headers&bth.HasImmDt != 0 {
-		l.s(", immediate ").hex(uint64(p.BTH.Imm))
+		l.text(", immediate ").hex(uint64(p.BTH.Imm))
 	}
 	if a.info.Headers&bth.HasIETH != 0 {
-		l.s(", invalidates key ").hex(uint64(p.BTH.InvalidateRKey))
+		l.text(", invalidates key ").hex(uint64(p.BTH.InvalidateRKey))
 	}
 	if p.BTH.AckReq && a.info.Service == bth.ServiceRC && w.answerOp() == bth.OpAck {
-		l.s(", AckReq")
+		l.text(", AckReq")
 	}
 }
 
@@ -173,20 +173,21 @@ func (a *Analyzer) sayAsked(w *work) {
 	l, b := &a.line, &a.p.BTH
 	switch w.op {
 	case bth.OpReadRequest:
-		l.s(" asks for ").u(uint64(b.RETH.DMALen)).s(" bytes at ").hex(b.RETH.VA).s(", key ").hex(uint64(b.RETH.RKey))
+		l.text(" asks for ").uint(uint64(b.RETH.DMALen)).text(" bytes at ").hex(b.RETH.VA).
+			text(", key ").hex(uint64(b.RETH.RKey))
 		if n := int(w.end.Diff(b.PSN)); w.whole && n > 1 {
-			l.s(", in ").n(n).s(" responses")
+			l.text(", in ").int(n).text(" responses")
 		}
 	case bth.OpCmpSwap:
-		l.s(" stores ").hex(b.AtomicETH.SwapAdd).s(" at ").hex(w.va).s(", key ").hex(uint64(w.rkey)).
-			s(", if it finds ").hex(b.AtomicETH.Compare)
+		l.text(" stores ").hex(b.AtomicETH.SwapAdd).text(" at ").hex(w.va).text(", key ").hex(uint64(w.rkey)).
+			text(", if it finds ").hex(b.AtomicETH.Compare)
 	case bth.OpFetchAdd:
-		l.s(" adds ").hex(b.AtomicETH.SwapAdd).s(" at ").hex(w.va).s(", key ").hex(uint64(w.rkey))
+		l.text(" adds ").hex(b.AtomicETH.SwapAdd).text(" at ").hex(w.va).text(", key ").hex(uint64(w.rkey))
 	case bth.OpFlush:
-		l.s(" asks for ").u(uint64(b.RETH.DMALen)).s(" bytes at ").hex(b.RETH.VA).
-			s(", key ").hex(uint64(b.RETH.RKey)).s(" to be flushed")
+		l.text(" asks for ").uint(uint64(b.RETH.DMALen)).text(" bytes at ").hex(b.RETH.VA).
+			text(", key ").hex(uint64(b.RETH.RKey)).text(" to be flushed")
 	case bth.OpAtomicWrite:
-		l.s(" writes 8 bytes atomically at ").hex(b.RETH.VA).s(", key ").hex(uint64(b.RETH.RKey))
+		l.text(" writes 8 bytes atomically at ").hex(b.RETH.VA).text(", key ").hex(uint64(b.RETH.RKey))
 	}
 }
 
@@ -196,27 +197,27 @@ func (a *Analyzer) sayPart(w *work) {
 	reth := a.info.Headers&bth.HasRETH != 0
 	switch {
 	case a.info.Pos == bth.Only && !w.split:
-		l.s(" of ").n(a.size).s(" bytes")
+		l.text(" of ").int(a.size).text(" bytes")
 	case w.m.Partial:
-		l.s(", which began before the capture: ").n(a.size).s(" bytes")
+		l.text(", which began before the capture: ").int(a.size).text(" bytes")
 	default:
-		l.s(", packet ").n(int(b.PSN.Diff(w.first)) + 1)
+		l.text(", packet ").int(int(b.PSN.Diff(w.first)) + 1)
 		if w.whole {
-			l.s(" of ").n(int(w.end.Diff(w.first)))
+			l.text(" of ").int(int(w.end.Diff(w.first)))
 		}
 		if !reth {
-			l.s(": ").n(a.size).s(" bytes")
+			l.text(": ").int(a.size).text(" bytes")
 		}
 	}
 	if reth {
 		if a.info.Pos != bth.Only || w.split {
-			l.s(": ").n(a.size)
+			l.text(": ").int(a.size)
 			if !w.split {
-				l.s(" of ").u(uint64(b.RETH.DMALen))
+				l.text(" of ").uint(uint64(b.RETH.DMALen))
 			}
-			l.s(" bytes")
+			l.text(" bytes")
 		}
-		l.s(" to ").hex(b.RETH.VA).s(", key ").hex(uint64(b.RETH.RKey))
+		l.text(" to ").hex(b.RETH.VA).text(", key ").hex(uint64(b.RETH.RKey))
 	}
 }
 
@@ -228,22 +229,22 @@ func (a *Analyzer) sayResponse(w *work, s bth.PSN) {
 	}
 	l.message(w.m)
 	if w.op != bth.OpReadRequest {
-		if l.s(" completed"); a.answersNow(w) {
+		if l.text(" completed"); a.answersNow(w) {
 			l.latency(w.m)
 		}
 		return
 	}
 	if w.whole && w.end == w.first.Add(1) {
-		l.s(" completed: ").n(a.size).s(" bytes")
+		l.text(" completed: ").int(a.size).text(" bytes")
 	} else {
-		l.s(": response ").n(int(s.Diff(w.first)) + 1)
+		l.text(": response ").int(int(s.Diff(w.first)) + 1)
 		if w.whole {
-			l.s(" of ").n(int(w.end.Diff(w.first)))
+			l.text(" of ").int(int(w.end.Diff(w.first)))
 		}
-		l.s(", ").n(a.size).s(" bytes")
+		l.text(", ").int(a.size).text(" bytes")
 	}
 	if a.p.Again {
-		l.s(", retransmitted")
+		l.text(", retransmitted")
 	}
 	if w.over && s.Add(1) == w.end && a.answersNow(w) {
 		l.latency(w.m)
@@ -266,7 +267,7 @@ func (a *Analyzer) sayAck(st *stream, s bth.PSN, first int) {
 		w := q.get(i)
 		if !w.m.Done || s.Diff(w.end) < -1 {
 			if w.first.Diff(s) <= 0 && one == nil {
-				l.s("acknowledges ").message(w.m).s(" up to packet ").n(int(s.Diff(w.first)) + 1)
+				l.text("acknowledges ").message(w.m).text(" up to packet ").int(int(s.Diff(w.first)) + 1)
 				return
 			}
 			break
@@ -278,10 +279,10 @@ func (a *Analyzer) sayAck(st *stream, s bth.PSN, first int) {
 	}
 	switch {
 	case one == nil:
-		l.s("acknowledges up to PSN ").psn(s)
+		l.text("acknowledges up to PSN ").psn(s)
 	case one == last:
-		l.s("acknowledges ").message(one).latency(one)
+		l.text("acknowledges ").message(one).latency(one)
 	default:
-		l.s("acknowledges ").message(one).s(" to ").message(last)
+		l.text("acknowledges ").message(one).text(" to ").message(last)
 	}
 }

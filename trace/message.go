@@ -32,7 +32,7 @@ type Message struct {
 	// do; empty in other captures.
 	WR, WC string
 
-	chosen bool // a Pipeline selected a packet of it
+	selected bool // a Pipeline selected a packet of it
 }
 
 // Latency returns the time from the first packet to the last response, 0 if unknown; see
@@ -99,9 +99,9 @@ func (a *Analyzer) finish(w *work) {
 	}
 }
 
-// giveUp finishes all open messages of st. RC messages fail with the reason why, unless it is "".
-// evicted is the value of Message.Evicted.
-func (a *Analyzer) giveUp(st *stream, why string, evicted bool) {
+// finishOpen finishes all open messages of st. RC messages fail with the reason why, unless it is
+// "". evicted is the value of Message.Evicted.
+func (a *Analyzer) finishOpen(st *stream, why string, evicted bool) {
 	q := &st.works
 	for i := range q.n {
 		if w := q.get(i); !w.over {

@@ -14,7 +14,7 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 	if st.exact && s.Diff(st.una) < 0 {
 		a.note(NotGoBackN, Warning, fmt.Sprintf("NAK for PSN %d, which was acknowledged in frame %d: the packets were reordered, or the responder is faulty", s, st.acked),
 			st.acked, p.Number)
-		a.line.s("requests PSN ").psn(s).s(", which was acknowledged before")
+		a.line.text("requests PSN ").psn(s).text(", which was acknowledged before")
 		return
 	}
 	a.acknowledgeBefore(c, st, s)
@@ -22,7 +22,7 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 		a.note(SequenceNAK, Info, fmt.Sprintf(
 			"PSN %d is not lost: the responder was not ready for it in frame %d and requests its retransmission because a later PSN arrived, as Linux rxe does; the RNR timer continues",
 			s, n.frame), n.frame, p.Number)
-		a.line.s("requests the retransmission of PSN ").psn(s).s(", for which it was not ready")
+		a.line.text("requests the retransmission of PSN ").psn(s).text(", for which it was not ready")
 		if w := st.works.find(s); w != nil {
 			p.Message = w.m
 		}
@@ -53,12 +53,12 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 		frames = []int{r.latest, p.Number}
 	}
 	a.note(SequenceNAK, Warning, text+"; all earlier PSNs are acknowledged", frames...)
-	a.line.s("requests PSN ").psn(s)
+	a.line.text("requests PSN ").psn(s)
 	if w := st.works.find(s); w != nil {
 		p.Message = w.m
-		a.line.s(", packet ").n(int(s.Diff(w.first)) + 1).s(" of ").message(w.m)
+		a.line.text(", packet ").int(int(s.Diff(w.first)) + 1).text(" of ").message(w.m)
 	}
-	a.line.s(": it is missing at the responder")
+	a.line.text(": it is missing at the responder")
 }
 
 // acknowledgeBefore acknowledges the PSNs before s, for a NAK of s.
@@ -83,16 +83,16 @@ func (a *Analyzer) rnrNAK(c *conn, st *stream, s bth.PSN) {
 	st.rnrs++
 	wait := lasting(bth.RNRDelay(p.BTH.AETH.Syndrome.RNRTimer()))
 	what, frames := fmt.Sprintf("PSN %d", s), []int{p.Number}
-	a.line.s("not ready for PSN ").psn(s)
+	a.line.text("not ready for PSN ").psn(s)
 	if w := st.works.find(s); w != nil {
 		p.Message = w.m
 		what = fmt.Sprintf("the %s of frame %d", w.m.Verb, w.request)
 		frames = []int{w.request, p.Number}
-		a.line.s(", ").message(w.m)
+		a.line.text(", ").message(w.m)
 	}
 	a.note(RNRNAK, Warning, fmt.Sprintf("no receive is posted for %s: the requester must wait %s before it retries%s",
 		what, wait, nth(st.rnrs)), frames...)
-	a.line.s(": no receive is posted; retry after ").s(wait)
+	a.line.text(": no receive is posted; retry after ").text(wait)
 }
 
 // nth describes the n-th RNR NAK in a row. It returns "" for the first.
@@ -115,9 +115,9 @@ func (a *Analyzer) errorNAK(c *conn, st *stream, s bth.PSN) {
 	st.refused = true
 	text, hint, frames := fmt.Sprintf("refuses PSN %d: %s", s, syn), "", []int{p.Number}
 	if w := st.works.find(s); w == nil {
-		a.line.s("refuses a request that is not in the capture")
+		a.line.text("refuses a request that is not in the capture")
 	} else {
-		a.line.s("refuses ").message(w.m).s(": ").s(syn.String())
+		a.line.text("refuses ").message(w.m).text(": ").text(syn.String())
 		p.Message = w.m
 		text = fmt.Sprintf("refuses the %s of frame %d with %s%s: %s", w.m.Verb, w.m.Frames[0], syn, w.where(),
 			refusal(syn, w))
@@ -166,15 +166,15 @@ func refusal(syn bth.Syndrome, w *work) string {
 
 // keys records the ranges and operations that each R_Key has successfully been used for. An error
 // NAK for a key is explained by comparison with them.
-type keys map[keyOf]reached
+type keys map[keyOf]keyUse
 
 type keyOf struct {
 	host netip.Addr // host of the memory
 	key  uint32
 }
 
-// reached is what an R_Key has successfully been used for.
-type reached struct {
+// keyUse is what an R_Key has successfully been used for.
+type keyUse struct {
 	from, to uint64 // address range of all successful accesses
 	ops      uint16 // bit set of bth.Operations
 	frame    int    // frame of the latest response
@@ -183,8 +183,8 @@ type reached struct {
 // maxKeys limits the number of remembered keys. At the limit all are forgotten.
 const maxKeys = 4096
 
-// reached records that the current packet completed w successfully.
-func (a *Analyzer) reached(w *work) {
+// recordKeyUse records that the current packet completed w successfully.
+func (a *Analyzer) recordKeyUse(w *work) {
 	if !w.reth && !w.dataOp() || w.total == 0 {
 		return
 	}
@@ -197,7 +197,7 @@ func (a *Analyzer) reached(w *work) {
 		if len(a.keys) >= maxKeys {
 			clear(a.keys)
 		}
-		r = reached{from: w.va, to: w.va + w.total}
+		r = keyUse{from: w.va, to: w.va + w.total}
 	}
 	r.from, r.to, r.ops, r.frame = min(r.from, w.va), max(r.to, w.va+w.total), r.ops|1<<w.op, a.p.Number
 	a.keys[k] = r

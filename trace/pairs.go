@@ -11,9 +11,9 @@ func sortByNumber(all []*conn) {
 	slices.SortFunc(all, func(x, y *conn) int { return cmp.Compare(x.Number, y.Number) })
 }
 
-// half returns the direction that the current packet belongs to. It begins a conversation if the
-// direction is new.
-func (a *Analyzer) half() *direction {
+// packetDirection returns the direction that the current packet belongs to. It begins a
+// conversation if the direction is new.
+func (a *Analyzer) packetDirection() *direction {
 	p := a.p
 	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}
 	h := a.table.find(key)
@@ -192,19 +192,19 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 			j = 1 - i
 		}
 		if d.dir[i].open && (!c.dir[j].open || c.dir[j].onlyAcks && !d.dir[i].onlyAcks) {
-			a.giveUp(&c.dir[j], "", false)
+			a.finishOpen(&c.dir[j], "", false)
 			a.use.records -= len(c.dir[j].recs)
 			c.dir[j] = d.dir[i]
 			c.dir[j].works.adopt(c.Flow, j)
 		} else {
-			a.giveUp(&d.dir[i], "the connection began anew", false)
+			a.finishOpen(&d.dir[i], "the connection began anew", false)
 			a.use.records -= len(d.dir[i].recs)
 		}
 		d.dir[i] = stream{} // moved or released: d must not release it again
 		c.ce[j] = max(c.ce[j], d.ce[i])
 	}
 	f, g := c.Flow, d.Flow
-	f.chosen = f.chosen || g.chosen
+	f.selected = f.selected || g.selected
 	f.Packets += g.Packets
 	f.Bytes += g.Bytes
 	f.Payload += g.Payload

@@ -131,7 +131,7 @@ func (p *Pipeline) packet(k *Packet) {
 
 func (p *Pipeline) show(k *Packet) {
 	p.shown++
-	p.ended.choose(k)
+	p.ended.markSelected(k)
 	for _, o := range p.Outputs {
 		p.failed(o.Packet(k))
 	}
@@ -193,14 +193,14 @@ func (e *endings) flow(f *Flow) {
 	}
 }
 
-// choose marks the message and flow of k as selected. A message that ended before k is not
+// markSelected marks the message and flow of k as selected. A message that ended before k is not
 // reported again.
-func (e *endings) choose(k *Packet) {
+func (e *endings) markSelected(k *Packet) {
 	if k.Message != nil {
-		k.Message.chosen = true
+		k.Message.selected = true
 	}
 	if k.Flow != nil {
-		k.Flow.chosen = true
+		k.Flow.selected = true
 	}
 }
 
@@ -208,12 +208,12 @@ func (e *endings) choose(k *Packet) {
 func (p *Pipeline) tellEnded() {
 	e := &p.ended
 	for _, m := range e.messages {
-		if m.chosen {
+		if m.selected {
 			each(p, func(o messageOutput) error { return o.Message(m) })
 		}
 	}
 	for _, f := range e.flows {
-		if f.chosen {
+		if f.selected {
 			each(p, func(o flowOutput) error { return o.Flow(f) })
 		}
 	}

@@ -16,7 +16,7 @@ func (a *Analyzer) response(c *conn, to int) {
 		w = st.reach(s)
 	}
 	if w == nil || w.answerOp() != a.info.Op {
-		a.line.op(a.info).s(" to a request that is not in the capture")
+		a.line.op(a.info).text(" to a request that is not in the capture")
 		if !st.onlyAcks && s.Diff(st.began) >= 0 {
 			a.note(NotGoBackN, Warning, fmt.Sprintf(
 				"response to PSN %d without a captured request: the capture missed it, or the responder is faulty",
@@ -167,11 +167,11 @@ func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
 	a.line.message(w.m)
 	switch {
 	case w.op == bth.OpFetchAdd:
-		a.line.s(" completed: the value before the addition was ").hex(found)
+		a.line.text(" completed: the value before the addition was ").hex(found)
 	case found == w.compare:
-		a.line.s(" found ").hex(found).s(" and stored ").hex(w.swap)
+		a.line.text(" found ").hex(found).text(" and stored ").hex(w.swap)
 	default:
-		a.line.s(" found ").hex(found).s(", not ").hex(w.compare).s(", and stored nothing")
+		a.line.text(" found ").hex(found).text(", not ").hex(w.compare).text(", and stored nothing")
 	}
 	a.line.latency(w.m)
 }

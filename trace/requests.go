@@ -58,7 +58,7 @@ func (a *Analyzer) request(c *conn, from int) {
 	}
 	st.id = p.IP.ID
 	p.Message = w.m
-	a.requested()
+	a.setRequest()
 	a.sayRequest(c, st, w, r, again)
 	if a.info.Service == bth.ServiceUC {
 		a.arrived(st, w)
@@ -72,7 +72,8 @@ func (a *Analyzer) onForgottenDuplicate(c *conn, st *stream, s bth.PSN) {
 	a.p.Again = true
 	c.Again++
 	st.latestEnd = s.Add(1)
-	a.line.s(verb(a.info)).s(" with PSN ").psn(s).s(", retransmitted although its message was acknowledged before")
+	a.line.text(verb(a.info)).text(" with PSN ").psn(s).
+		text(", retransmitted although its message was acknowledged before")
 }
 
 // enter starts st at PSN s if st is not open, or if s is too far from its PSNs to belong to the
@@ -83,7 +84,7 @@ func (a *Analyzer) enter(c *conn, st *stream, s bth.PSN) {
 		if st.open && !c.MTUExact {
 			c.MTU = 0
 		}
-		a.giveUp(st, "the connection began anew", false)
+		a.finishOpen(st, "the connection began anew", false)
 		st.start(s)
 	case st.onlyAcks:
 		st.onlyAcks = false

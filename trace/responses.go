@@ -37,7 +37,7 @@ func (a *Analyzer) acknowledgement(c *conn, to int) {
 		a.note(NotGoBackN, Warning, fmt.Sprintf(
 			"response to PSN %d, but the newest captured request is PSN %d: the capture missed requests, or the responder is faulty", s, st.next.Sub(1)), p.Number)
 		if s.Diff(st.next) > maxInFlight {
-			a.line.s("answers PSN ").psn(s).s(", without a request")
+			a.line.text("answers PSN ").psn(s).text(", without a request")
 			return
 		}
 		st.expected, st.latestEnd, st.next, st.countedEnd = end, end, end, end
@@ -59,14 +59,14 @@ func (a *Analyzer) ack(c *conn, st *stream, s bth.PSN) {
 	p, end := a.p, s.Add(1)
 	a.credit(st)
 	if st.onlyAcks {
-		a.line.s("acknowledges up to PSN ").psn(s)
+		a.line.text("acknowledges up to PSN ").psn(s)
 		return
 	}
 	if st.exact && end.Diff(st.una) <= 0 {
 		st.acks++
-		a.line.s("acknowledges up to PSN ").psn(s).s(", which was acknowledged before")
+		a.line.text("acknowledges up to PSN ").psn(s).text(", which was acknowledged before")
 		if end == st.una {
-			a.line.s(": response to a duplicate")
+			a.line.text(": response to a duplicate")
 		}
 		if w := st.works.find(s); w != nil {
 			p.Message = w.m
@@ -84,7 +84,8 @@ func (a *Analyzer) ack(c *conn, st *stream, s bth.PSN) {
 		p.Message = w.m
 	}
 	if missing != nil {
-		a.line.s("acknowledges up to PSN ").psn(s).s(", beyond ").message(missing.m).s(", whose response is missing")
+		a.line.text("acknowledges up to PSN ").psn(s).
+			text(", beyond ").message(missing.m).text(", whose response is missing")
 	} else {
 		a.sayAck(st, s, first)
 	}
@@ -180,7 +181,7 @@ func (a *Analyzer) complete(c *conn, st *stream, end bth.PSN) (missing *work, do
 // answered completes a message successfully.
 func (a *Analyzer) answered(w *work) {
 	w.m.Done, w.m.End = true, a.p.Time
-	a.reached(w)
+	a.recordKeyUse(w)
 	w.m.Frames[1] = max(w.m.Frames[1], a.p.Number)
 	a.finish(w)
 }
@@ -210,7 +211,7 @@ var creditCounts = [...]int{0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128
 // they limit the requests.
 func (a *Analyzer) sayCredit() {
 	if code := int(a.p.BTH.AETH.Syndrome.Credits()); code < len(creditCounts) {
-		a.line.s(", credits for ").n(creditCounts[code]).s(" more")
+		a.line.text(", credits for ").int(creditCounts[code]).text(" more")
 	}
 }
 

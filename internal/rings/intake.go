@@ -9,18 +9,18 @@ import "runtime/debug"
 // Private fields change only after the buffer accesses that they depend on, so that they are
 // correct even after a fault.
 type inRing struct {
-	mem   memory
-	freed uint32 // index of the oldest held slot: the consumer index
-	next  uint32 // index of the next slot to fetch
-	held  int    // number of slots from freed to next
-	ready int    // filled slots from next on, by the last load of the producer index
+	mem    memory
+	oldest uint32 // index of the oldest held slot: the consumer index
+	next   uint32 // index of the next slot to fetch
+	held   int    // number of slots from oldest to next
+	ready  int    // filled slots from next on, by the last load of the producer index
 }
 
 // filled loads the producer index and returns the number of filled slots from next on. An index
 // among the held slots, which no correct program stores, counts as no filled slot.
 func (in *inRing) filled() int {
 	p := in.mem.producer.Load() & in.mem.geo.mask()
-	return max(in.mem.distance(in.freed, p)-in.held, 0)
+	return max(in.mem.distance(in.oldest, p)-in.held, 0)
 }
 
 // fetch copies the first len(dst) bytes of the next slot to dst; len(dst) is at most the slot
@@ -45,7 +45,7 @@ func (in *inRing) fetch(dst []byte) (got bool) {
 // release frees the n oldest held slots for the program, or all held slots if n is larger.
 func (in *inRing) release(n int) {
 	n = max(min(n, in.held), 0)
-	in.freed = in.mem.advance(in.freed, n)
+	in.oldest = in.mem.advance(in.oldest, n)
 	in.held -= n
 	in.publish()
 }
@@ -56,7 +56,7 @@ func (in *inRing) publish() {
 		return
 	}
 	defer in.mem.endAccess(debug.SetPanicOnFault(true))
-	in.mem.consumer.Store(in.freed)
+	in.mem.consumer.Store(in.oldest)
 }
 
 // waiting returns the current number of filled slots that were not fetched.
@@ -75,7 +75,7 @@ func (in *inRing) clear() {
 		return
 	}
 	defer in.mem.endAccess(debug.SetPanicOnFault(true))
-	in.freed = in.mem.producer.Load() & in.mem.geo.mask()
-	in.next = in.freed
-	in.mem.consumer.Store(in.freed)
+	in.oldest = in.mem.producer.Load() & in.mem.geo.mask()
+	in.next = in.oldest
+	in.mem.consumer.Store(in.oldest)
 }

@@ -59,7 +59,7 @@ func (r *RecvRing) resize(g Geometry) error {
 	if err := in.mem.moveTo(g, r.cfg.NewBuffer, in.next, n); err != nil {
 		return err
 	}
-	in.freed, in.next, in.held, in.ready = 0, 0, 0, n
+	in.oldest, in.next, in.held, in.ready = 0, 0, 0, n
 	return nil
 }
 

@@ -59,7 +59,7 @@ func rules(d Descriptors) []rule {
 		ofRDMA     = test{arg: 2, cond: bpf.JumpEqual, val: netlinkRDMA}
 	)
 	return slices.Concat(
-		onWritten(d, callWrite),
+		onWriteLo(d, callWrite),
 		on(callIoctl, verbs),
 		onReserved(d, callFstat),
 		on(callNewfstatat, statPath), onReserved(d, callNewfstatat), on(callNewfstatat, cwd),
@@ -83,9 +83,9 @@ func onReserved(d Descriptors, c call, tests ...test) []rule {
 	return onWindows(d, func(w window) int { return w.lo }, c, tests...)
 }
 
-// onWritten returns the rules of a call that is trapped on the descriptors that Descriptors.WriteLo
+// onWriteLo returns the rules of a call that is trapped on the descriptors that Descriptors.WriteLo
 // selects.
-func onWritten(d Descriptors, c call) []rule {
+func onWriteLo(d Descriptors, c call) []rule {
 	return onWindows(d, func(w window) int {
 		if d.WriteLo == d.Lo {
 			return w.lo

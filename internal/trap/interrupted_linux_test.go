@@ -74,7 +74,7 @@ func TestOnlyAHangUpSaysThatNoProgramIsLeft(t *testing.T) {
 		unix.EPOLLHUP | unix.EPOLLERR:   eventNoPrograms,
 		unix.EPOLLIN | unix.EPOLLRDNORM: eventCall,
 	} {
-		if got := newsOf(events); got != want {
+		if got := eventOf(events); got != want {
 			t.Errorf("events %#x: %d, want %d", events, got, want)
 		}
 	}

@@ -142,10 +142,10 @@ const (
 	eventNoPrograms               // no task has the filter any more
 )
 
-// newsOf returns the meaning of epoll events of the listener. EPOLLERR alone means nothing: the
+// eventOf returns the meaning of epoll events of the listener. EPOLLERR alone means nothing: the
 // kernel also returns it when a signal arrives while it waits for a lock of the filter
 // (seccomp_notify_poll).
-func newsOf(events uint32) listenerEvent {
+func eventOf(events uint32) listenerEvent {
 	switch {
 	case events&unix.EPOLLIN != 0:
 		return eventCall
@@ -163,7 +163,7 @@ func (s *Server) receive(buf *scratch) (c *Call, ok bool) {
 	var failed error
 	c = &Call{s: s}
 	err := s.calls.Wait(buf.events[:], func(events []unix.EpollEvent) bool {
-		if found = newsOf(events[0].Events); found == eventCall {
+		if found = eventOf(events[0].Events); found == eventCall {
 			failed = s.listener.receive(&c.n)
 		}
 		return found != eventNone
@@ -179,7 +179,7 @@ func (s *Server) receive(buf *scratch) (c *Call, ok bool) {
 		return nil, false
 	}
 	s.received.Add(1)
-	s.pendingExecs.ended(c.TID())
+	s.pendingExecs.end(c.TID())
 	c.group = s.groups.of(c.TID())
 	return c, true
 }

@@ -42,8 +42,8 @@ func (x *pendingExecs) begin(tid int) {
 	x.threads[tid] = struct{}{}
 }
 
-// ended records that tid has made another trapped call, so its execve has ended.
-func (x *pendingExecs) ended(tid int) {
+// end records that tid has made another trapped call, so its execve has ended.
+func (x *pendingExecs) end(tid int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.threads, tid)

@@ -165,8 +165,8 @@ func (s *scheduler) withdraw(c *Call) bool {
 	return true
 }
 
-// waits reports whether a call is queued.
-func (s *scheduler) waits(c *Call) bool {
+// isQueued reports whether a call is queued.
+func (s *scheduler) isQueued(c *Call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return c.queued

@@ -24,8 +24,9 @@ func newTimetable(t *testing.T, all, each int) *timetable {
 func (x *timetable) begin(process int, answered bool) *Call {
 	x.t.Helper()
 	c := &Call{group: process}
-	if now, _ := x.s.begin(c); now != answered || x.s.waits(c) == answered {
-		x.t.Fatalf("call of process %d: answered %v, queued %v, want answered %v", process, now, x.s.waits(c), answered)
+	now, _ := x.s.begin(c)
+	if queued := x.s.isQueued(c); now != answered || queued == answered {
+		x.t.Fatalf("call of process %d: answered %v, queued %v, want answered %v", process, now, queued, answered)
 	}
 	return c
 }
@@ -126,7 +127,7 @@ func TestTheEndWaitsForCallsExceptAccessesToMemory(t *testing.T) {
 	queued := x.begin(1, false)
 	x.s.leave()
 	x.s.end()
-	if x.quiet() || x.s.waits(queued) {
+	if x.quiet() || x.s.isQueued(queued) {
 		t.Error("the end drops queued calls and waits for others")
 	}
 	x.s.retire()
@@ -155,8 +156,8 @@ func TestAnInstallationInOneProcessDoesNotWaitForThatInAnother(t *testing.T) {
 	}()
 	first()
 	<-next
-	if len(locks.held) != 0 {
-		t.Errorf("%d locks that are not held are kept", len(locks.held))
+	if len(locks.locks) != 0 {
+		t.Errorf("%d locks that are not held are kept", len(locks.locks))
 	}
 }
 

@@ -80,7 +80,7 @@ func Serve(l *os.File, cfg Config) (*Server, error) {
 	s.procs.threads, s.procs.watched = map[int]*thread{}, map[ProcID]*os.File{}
 	s.waiting.every, s.waiting.wake = cfg.SignalPoll, make(chan struct{}, 1)
 	s.waiting.calls = map[*parked]struct{}{}
-	if err := s.descriptors(l); err != nil {
+	if err := s.openDescriptors(l); err != nil {
 		s.closeDescriptors()
 		return nil, fmt.Errorf("trap: serve: %w", err)
 	}
@@ -97,10 +97,10 @@ func Serve(l *os.File, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// descriptors duplicates the listener and opens the epoll instance of the workers. The listener
+// openDescriptors duplicates the listener and opens the epoll instance of the workers. The listener
 // is not registered with the runtime's poller, which takes EPOLLERR for a persistent error (see
-// [newsOf]).
-func (s *Server) descriptors(l *os.File) (err error) {
+// [eventOf]).
+func (s *Server) openDescriptors(l *os.File) (err error) {
 	raw, err := l.SyscallConn()
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *Server) Received() uint64 { return s.received.Load() }
 // queue watches the caller of a queued call for signals.
 func (s *Server) queue(c *Call) {
 	s.waiting.add(c.wait)
-	if !s.sched.waits(c) {
+	if !s.sched.isQueued(c) {
 		s.waiting.remove(c.wait)
 	}
 }

@@ -47,8 +47,8 @@ func inGroup(id, tid int) bool { return unix.Tgkill(id, tid, 0) != unix.ESRCH }
 
 // processLocks holds one lock for each process, by thread group ID.
 type processLocks struct {
-	mu   sync.Mutex
-	held map[int]*processLock
+	mu    sync.Mutex
+	locks map[int]*processLock
 }
 
 type processLock struct {
@@ -59,13 +59,13 @@ type processLock struct {
 // lock acquires the lock of a process. unlock releases it.
 func (p *processLocks) lock(id int) (unlock func()) {
 	p.mu.Lock()
-	if p.held == nil {
-		p.held = map[int]*processLock{}
+	if p.locks == nil {
+		p.locks = map[int]*processLock{}
 	}
-	l := p.held[id]
+	l := p.locks[id]
 	if l == nil {
 		l = &processLock{}
-		p.held[id] = l
+		p.locks[id] = l
 	}
 	l.users++
 	p.mu.Unlock()
@@ -75,7 +75,7 @@ func (p *processLocks) lock(id int) (unlock func()) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if l.users--; l.users == 0 {
-			delete(p.held, id)
+			delete(p.locks, id)
 		}
 	}
 }

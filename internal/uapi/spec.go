@@ -101,7 +101,7 @@ func methodConstants() []Constant {
 }
 
 const (
-	// Values of the parameter need of the functions below, which return rules for attributes.
+	// Values of the parameter mandatory of the functions below, which return rules for attributes.
 	must     = true
 	optional = false
 
@@ -109,30 +109,30 @@ const (
 )
 
 // sized returns the rule for an input or output of least to most bytes.
-func sized(kind Kind, id AttrID, name string, least, most int, need bool) AttrSpec {
+func sized(kind Kind, id AttrID, name string, least, most int, mandatory bool) AttrSpec {
 	return AttrSpec{
-		ID: id, Name: attrPrefix + name, Kind: kind, Min: least, Max: most, Mandatory: need,
+		ID: id, Name: attrPrefix + name, Kind: kind, Min: least, Max: most, Mandatory: mandatory,
 	}
 }
 
 // in returns the rule for an input of size bytes (UVERBS_ATTR_PTR_IN with UVERBS_ATTR_TYPE).
-func in(id AttrID, name string, size int, need bool) AttrSpec {
-	return sized(PtrIn, id, name, size, size, need)
+func in(id AttrID, name string, size int, mandatory bool) AttrSpec {
+	return sized(PtrIn, id, name, size, size, mandatory)
 }
 
 // inAtLeast returns the rule for an input of at least least bytes (UVERBS_ATTR_MIN_SIZE).
-func inAtLeast(id AttrID, name string, least int, need bool) AttrSpec {
-	return sized(PtrIn, id, name, least, MaxLen, need)
+func inAtLeast(id AttrID, name string, least int, mandatory bool) AttrSpec {
+	return sized(PtrIn, id, name, least, MaxLen, mandatory)
 }
 
 // out returns the rule for an output of size bytes.
-func out(id AttrID, name string, size int, need bool) AttrSpec {
-	return sized(PtrOut, id, name, size, size, need)
+func out(id AttrID, name string, size int, mandatory bool) AttrSpec {
+	return sized(PtrOut, id, name, size, size, mandatory)
 }
 
 // outAtLeast returns the rule for an output of at least least bytes.
-func outAtLeast(id AttrID, name string, least int, need bool) AttrSpec {
-	return sized(PtrOut, id, name, least, MaxLen, need)
+func outAtLeast(id AttrID, name string, least int, mandatory bool) AttrSpec {
+	return sized(PtrOut, id, name, least, MaxLen, mandatory)
 }
 
 // extensible returns the rule s for a struct that may get more fields later (UVERBS_ATTR_STRUCT).
@@ -142,18 +142,18 @@ func extensible(s AttrSpec) AttrSpec {
 }
 
 // constIn returns the rule for a number (UVERBS_ATTR_CONST_IN).
-func constIn(id AttrID, name string, need bool) AttrSpec {
-	return sized(ConstIn, id, name, 8, 8, need)
+func constIn(id AttrID, name string, mandatory bool) AttrSpec {
+	return sized(ConstIn, id, name, 8, 8, mandatory)
 }
 
 // flagsIn returns the rule for a set of bits (UVERBS_ATTR_FLAGS_IN).
-func flagsIn(id AttrID, name string, need bool) AttrSpec {
-	return sized(FlagsIn, id, name, 4, 8, need)
+func flagsIn(id AttrID, name string, mandatory bool) AttrSpec {
+	return sized(FlagsIn, id, name, 4, 8, mandatory)
 }
 
 // object returns the rule for a handle or descriptor of an object.
-func object(id AttrID, name string, kind Kind, o Object, need bool) AttrSpec {
-	return AttrSpec{ID: id, Name: attrPrefix + name, Kind: kind, Object: o, Mandatory: need}
+func object(id AttrID, name string, kind Kind, o Object, mandatory bool) AttrSpec {
+	return AttrSpec{ID: id, Name: attrPrefix + name, Kind: kind, Object: o, Mandatory: mandatory}
 }
 
 // uhw appends the rules for the input and output of the driver to attrs (UVERBS_ATTR_UHW).

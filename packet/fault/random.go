@@ -30,7 +30,7 @@ func newGenerator(seed, stream uint64) generator {
 	g.steps[0] = step
 	for n := 1; n < drawsPerFrame; n++ {
 		before := g.steps[n-1]
-		g.steps[n] = linear{mul: step.mul.times(before.mul), add: step.of(before.add)}
+		g.steps[n] = linear{mul: step.mul.times(before.mul), add: step.apply(before.add)}
 	}
 	return g
 }
@@ -39,7 +39,7 @@ func newGenerator(seed, stream uint64) generator {
 // drawsPerFrame-1.
 func (g *generator) draw(n int) float64 {
 	const cheapMul = 0xda942042e4dd58b5
-	s := g.steps[n].of(g.state)
+	s := g.steps[n].apply(g.state)
 	x := s.hi ^ s.hi>>32
 	x *= cheapMul
 	x ^= x >> 48
@@ -48,9 +48,9 @@ func (g *generator) draw(n int) float64 {
 }
 
 // nextFrame advances to the random values of the next frame.
-func (g *generator) nextFrame() { g.state = g.steps[drawsPerFrame-1].of(g.state) }
+func (g *generator) nextFrame() { g.state = g.steps[drawsPerFrame-1].apply(g.state) }
 
-func (m *linear) of(x uint128) uint128 {
+func (m *linear) apply(x uint128) uint128 {
 	p := m.mul.times(x)
 	lo, carry := bits.Add64(p.lo, m.add.lo, 0)
 	hi, _ := bits.Add64(p.hi, m.add.hi, carry)

@@ -31,7 +31,7 @@ func (s *rawSocket) bufferKind() bufferKind {
 	if s.bare.Is4() {
 		ip = encap.IPv4Len
 	}
-	return bufferKind{size: frameBuffer, heads: vnetLen + encap.EthernetLen + ip + encap.UDPLen}
+	return bufferKind{size: frameBuffer, headerLen: vnetLen + encap.EthernetLen + ip + encap.UDPLen}
 }
 
 func (s *rawSocket) Recv(rb *packet.RecvBatch) error {

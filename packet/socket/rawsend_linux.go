@@ -41,7 +41,7 @@ func (l *raw) Send(b *packet.Batch) error {
 			return err
 		}
 		if t.viaUDP && b.Sent == stop {
-			if err := l.udp.send(b, l.restFrom(b, stop), &refused); err != nil {
+			if err := l.udp.send(b, l.udpRunEnd(b, stop), &refused); err != nil {
 				return err
 			}
 		}
@@ -76,8 +76,8 @@ func (l *raw) build(b *packet.Batch) (stop int) {
 	return i
 }
 
-// restFrom returns the index after the run of frames for the UDP socket that starts at frame i.
-func (l *raw) restFrom(b *packet.Batch, i int) int {
+// udpRunEnd returns the index after the run of frames for the UDP socket that starts at frame i.
+func (l *raw) udpRunEnd(b *packet.Batch, i int) int {
 	for i += trainAt(b, i); i < b.Len(); {
 		n := trainAt(b, i)
 		if l.hop(b, i, n) != nil {

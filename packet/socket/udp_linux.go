@@ -50,14 +50,13 @@ func ListenUDP(addr netip.Addr, opts UDPOptions) (packet.Link, error) {
 	return &udpQueues{udp: l}, nil
 }
 
-// listenUDP opens a UDP link. If deaf is true, the link only sends: the kernel drops datagrams to
-// its port.
-func listenUDP(addr netip.Addr, opts UDPOptions, deaf bool) (*udp, error) {
+// listenUDP opens a UDP link. If sendOnly is true, the kernel drops datagrams to its port.
+func listenUDP(addr netip.Addr, opts UDPOptions, sendOnly bool) (*udp, error) {
 	addr = addr.Unmap()
 	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
 		return nil, fmt.Errorf("packet: udp: %v is no address of one interface: name a local unicast address", addr)
 	}
-	l := &udp{opts: opts, deaf: deaf, udpSocket: udpSocket{addr: addr, bare: addr.WithZone("")}}
+	l := &udp{opts: opts, sendOnly: sendOnly, udpSocket: udpSocket{addr: addr, bare: addr.WithZone("")}}
 	l.SetMTU(1500)
 	l.network, l.host = "udp4", addr.String()
 	if addr.Is6() {
@@ -84,7 +83,7 @@ func listenUDP(addr netip.Addr, opts UDPOptions, deaf bool) (*udp, error) {
 	}
 	l.tx.init(sendmmsg, l.conn.SetWriteDeadline)
 	size, err := l.sendBuffer()
-	if err == nil && (!addr.IsLoopback() || deaf) {
+	if err == nil && (!addr.IsLoopback() || sendOnly) {
 		l.tx.waiting.init(size)
 		l.hops, l.hopsErr = watchHops(addr)
 	}
@@ -167,7 +166,7 @@ type udp struct {
 	ifname        string // network interface of addr, "" if unknown
 	mtu           atomic.Int32
 	opts          UDPOptions
-	deaf          bool
+	sendOnly      bool
 	gso           atomic.Int32 // a gsoState
 	tx            udpTx
 	hops          nextHops // nil if there are no neighbours, or if they cannot be watched; hopsErr is the reason
@@ -256,7 +255,7 @@ func (l *udp) configure(fd int, opts UDPOptions) error {
 			l.gso.Store(gsoOn)
 		}
 	}
-	if l.deaf {
+	if l.sendOnly {
 		return dropAll(fd)
 	}
 	return l.receive(fd, opts)

@@ -26,15 +26,15 @@ const (
 
 // bufferKind describes the buffers of a socket.
 type bufferKind struct {
-	size  int // bytes
-	heads int // bytes of headers before the UDP payload
+	size      int // bytes
+	headerLen int // bytes of headers before the UDP payload
 }
 
 // make returns a buffer in which data after a BTH (12 bytes), or after BTH and RETH (28), is
 // 16-byte aligned, also in later segments of a train. Copies of a few kilobytes from unaligned
 // addresses take up to seven times as long (REP MOVSQ on Intel processors).
 func (k bufferKind) make() []byte {
-	skew := -(k.heads + bth.BTHLen) & 15
+	skew := -(k.headerLen + bth.BTHLen) & 15
 	return make([]byte, k.size+skew)[skew:]
 }
 

@@ -83,13 +83,14 @@ func TestRecvAsksForAsMuchAsComes(t *testing.T) {
 
 func TestAPayloadIsReceivedAtAMultipleOf16(t *testing.T) {
 	for _, k := range []bufferKind{
-		{size: trainBuffer}, {size: datagramBuffer}, {size: frameBuffer, heads: 52}, {size: frameBuffer, heads: 72},
+		{size: trainBuffer}, {size: datagramBuffer},
+		{size: frameBuffer, headerLen: 52}, {size: frameBuffer, headerLen: 72},
 	} {
 		b := k.make()
 		if len(b) != k.size {
 			t.Errorf("%+v: %d bytes", k, len(b))
 		}
-		payload := uintptr(unsafe.Pointer(unsafe.SliceData(b))) + uintptr(k.heads) + 12
+		payload := uintptr(unsafe.Pointer(unsafe.SliceData(b))) + uintptr(k.headerLen) + 12
 		if payload%16 != 0 {
 			t.Errorf("%+v: what follows a BTH begins at %#x", k, payload)
 		}

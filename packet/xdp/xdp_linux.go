@@ -40,13 +40,13 @@ import (
 func Listen(addr netip.Addr, opts Options) (packet.Link, error) {
 	// No GSO: trains are segmented before the program sees them. No GRO: in generic mode the
 	// program would see coalesced datagrams.
-	beside, err := socket.ListenCompanion(addr, socket.UDPOptions{NoGSO: true, NoGRO: true})
+	companion, err := socket.ListenCompanion(addr, socket.UDPOptions{NoGSO: true, NoGRO: true})
 	if err != nil {
 		return nil, err
 	}
-	l := &link{Companion: beside, addr: beside.Local(), bare: beside.Local().WithZone("")}
+	l := &link{Companion: companion, addr: companion.Local(), bare: companion.Local().WithZone("")}
 	if err := l.open(opts); err != nil {
-		return nil, errors.Join(fmt.Errorf("packet: xdp %v: %w", addr, err), beside.Close())
+		return nil, errors.Join(fmt.Errorf("packet: xdp %v: %w", addr, err), companion.Close())
 	}
 	return l, nil
 }

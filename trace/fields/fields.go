@@ -32,7 +32,7 @@ const (
 // lengths, not their bytes.
 func Append(dst []Field, p *trace.Packet) []Field {
 	l := list{dst: dst, p: p}
-	l.around()
+	l.ipAndUDP()
 	if len(p.Bytes) < bth.BTHLen {
 		return l.dst
 	}
@@ -71,29 +71,29 @@ func (l *list) flag(at int, name string, set bool) {
 	l.add(at, 1, name, "%d", v)
 }
 
-// around appends the IP and UDP fields.
-func (l *list) around() {
+// ipAndUDP appends the IP and UDP fields.
+func (l *list) ipAndUDP() {
 	p := l.p
 	l.header = "IP"
-	l.outer("Version", "%d", p.IP.Version)
-	l.outer("Source", "%v", p.Src.Addr())
-	l.outer("Destination", "%v", p.Dst.Addr())
-	l.outer("DSCP", "%d", p.IP.TrafficClass>>2)
-	l.outer("ECN", "%d (%s)", p.IP.TrafficClass&3, ecnNames[p.IP.TrafficClass&3])
-	l.outer("Hop Limit", "%d", p.IP.HopLimit)
+	l.outside("Version", "%d", p.IP.Version)
+	l.outside("Source", "%v", p.Src.Addr())
+	l.outside("Destination", "%v", p.Dst.Addr())
+	l.outside("DSCP", "%d", p.IP.TrafficClass>>2)
+	l.outside("ECN", "%d (%s)", p.IP.TrafficClass&3, ecnNames[p.IP.TrafficClass&3])
+	l.outside("Hop Limit", "%d", p.IP.HopLimit)
 	if p.IP.Version == 4 {
-		l.outer("Identification", "0x%04x", p.IP.ID)
+		l.outside("Identification", "0x%04x", p.IP.ID)
 	}
 	l.header = "UDP"
-	l.outer("Source Port", "%d", p.Src.Port())
-	l.outer("Destination Port", "%d", p.Dst.Port())
+	l.outside("Source Port", "%d", p.Src.Port())
+	l.outside("Destination Port", "%d", p.Dst.Port())
 }
 
 // ecnNames are the ECN code points (RFC 3168).
 var ecnNames = [4]string{"not ECN-capable", "ECN-capable, ECT(1)", "ECN-capable, ECT(0)", "congestion experienced"}
 
-// outer appends a field that is outside Packet.Bytes.
-func (l *list) outer(name, format string, v ...any) {
+// outside appends a field that is outside Packet.Bytes.
+func (l *list) outside(name, format string, v ...any) {
 	l.dst = append(l.dst, Field{Header: l.header, Name: name, Value: fmt.Sprintf(format, v...)})
 }
 

@@ -14,15 +14,15 @@ type group struct {
 	Fields [][2]string `json:"f"`
 }
 
-// columns are the headers that function headers leaves out: packet has their fields as numbers, or
-// has none of them (MAD).
-var columns = map[string]bool{"IP": true, "UDP": true, "BTH": true, "MAD": true, fields.Payload: true,
+// omittedHeaders are the headers that function headers leaves out: packet has their fields as
+// numbers, or has none of them (MAD).
+var omittedHeaders = map[string]bool{"IP": true, "UDP": true, "BTH": true, "MAD": true, fields.Payload: true,
 	fields.ICRC: true}
 
 // headers returns the other headers of a packet, in wire order.
 func headers(k *trace.Packet) (out []group) {
 	for _, f := range fields.Append(nil, k) {
-		if columns[f.Header] {
+		if omittedHeaders[f.Header] {
 			continue
 		}
 		if n := len(out); n == 0 || out[n-1].Name != f.Header {

@@ -10,7 +10,7 @@ import (
 
 // entries are all lessons. For a packet that several lessons explain, this is their order of
 // priority: exceptional events, the basics, CM messages, requests and responses, encoding.
-var entries = slices.Concat(exceptional, basic, managing, asking, made)
+var entries = slices.Concat(exceptionLessons, basicLessons, cmLessons, requestLessons, encodingLessons)
 
 // whenPostponed has, by key, the lessons whose own condition holds for the first packet of a
 // message only, each with a second, wider condition. If such a lesson does not fit at the first
@@ -21,7 +21,7 @@ var whenPostponed = map[string]condition{
 	"reth":    op(bth.OpWrite, bth.OpReadRequest, bth.OpReadResponse, bth.OpFlush, bth.OpAtomicWrite),
 }
 
-var managing = []entry{
+var cmLessons = []entry{
 	{Lesson{"req", "REQ: connection request",
 		"Before two queue pairs can communicate, each side needs the other's queue pair number and first " +
 			"PSN. The connection managers exchange them in datagrams between queue pair 1 of both hosts. " +
@@ -57,7 +57,7 @@ var managing = []entry{
 		"IBA 12"}, message(mad.AttrLAP, mad.AttrAPR)},
 }
 
-var basic = []entry{
+var basicLessons = []entry{
 	{Lesson{"roce", "RoCEv2",
 		"RDMA (remote direct memory access) copies data from the memory of one program to that of another; " +
 			"the network card does what the kernel does for TCP. RoCEv2 sends each packet in a UDP datagram to " +
@@ -72,7 +72,7 @@ var basic = []entry{
 		"IBA 9.2"}, anyPacket},
 }
 
-var asking = []entry{
+var requestLessons = []entry{
 	{Lesson{"write", "RDMA WRITE",
 		"The sender names an address in the memory of the other program. The remote NIC checks the key and " +
 			"stores the data there; " +
@@ -140,7 +140,7 @@ var asking = []entry{
 		"IBA A17.9.3"}, service(bth.ServiceCNP)},
 }
 
-var made = []entry{
+var encodingLessons = []entry{
 	{Lesson{"psn", "Packet sequence numbers",
 		"The packet sequence number (PSN) counts packets, where TCP counts bytes. It has 24 bits. Each " +
 			"direction starts at a number that both sides agreed on; the response to a READ uses the PSNs of its " +

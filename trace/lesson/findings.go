@@ -5,8 +5,8 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// exceptional are the lessons about exceptional events.
-var exceptional = []entry{
+// exceptionLessons are the lessons about exceptional events.
+var exceptionLessons = []entry{
 	{Lesson{"gap", "A missing packet",
 		"PSNs are consecutive, so a jump means that a packet is missing: lost before the capture point, or " +
 			"missed by the capture. " +

@@ -63,7 +63,7 @@ func TestEveryKindOfFindingHasItsLesson(t *testing.T) {
 		}
 		kinds = append(kinds, trace.Kind(kind))
 		p := &trace.Packet{Err: errors.New("any"), Findings: []trace.Finding{{Kind: trace.Kind(kind)}}}
-		if keys := taught(exceptional, p); !slices.Equal(keys, []string{kind}) {
+		if keys := taught(exceptionLessons, p); !slices.Equal(keys, []string{kind}) {
 			t.Errorf("%s has the lessons %q", kind, keys)
 		}
 		return true
@@ -78,20 +78,21 @@ func TestEveryKindOfFindingHasItsLesson(t *testing.T) {
 
 func TestEveryOpcodeAndMessageHasItsLesson(t *testing.T) {
 	for o := range bth.Opcodes() {
-		if len(taught(asking, &trace.Packet{BTH: bth.Packet{Opcode: o}})) == 0 {
+		if len(taught(requestLessons, &trace.Packet{BTH: bth.Packet{Opcode: o}})) == 0 {
 			t.Errorf("%s has none", o)
 		}
 	}
 	for a := mad.AttrREQ; a <= mad.AttrAPR; a++ {
 		p := &trace.Packet{BTH: bth.Packet{Opcode: bth.UDSendOnly}, MAD: &mad.Message{Attribute: a}}
-		if len(taught(managing, p)) != 1 || len(taught(asking, p)) != 0 {
-			t.Errorf("%s has %q, %q", a, taught(managing, p), taught(asking, p))
+		if len(taught(cmLessons, p)) != 1 || len(taught(requestLessons, p)) != 0 {
+			t.Errorf("%s has %q, %q", a, taught(cmLessons, p), taught(requestLessons, p))
 		}
 	}
 	for h := bth.HasDETH; h <= bth.HasIETH; h <<= 1 {
 		for o := range bth.Opcodes() {
 			if o.Info().Headers == h &&
-				len(taught(slices.Concat(asking, made), &trace.Packet{BTH: bth.Packet{Opcode: o}})) == 0 {
+				len(taught(slices.Concat(requestLessons, encodingLessons),
+					&trace.Packet{BTH: bth.Packet{Opcode: o}})) == 0 {
 				t.Errorf("%s has none", o)
 			}
 		}

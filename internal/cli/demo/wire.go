@@ -130,27 +130,27 @@ func (l switchedLink) Send(b *packet.Batch) error { return l.now().Send(b) }
 func (w *wire) tap(i int, l packet.Link, cfg fault.Config) packet.Link {
 	below := packet.Tap(l, func(dir packet.Direction, f packet.TapFrame) {
 		if dir == packet.Outgoing {
-			w.getsThrough(i, f.Data)
+			w.passed(i, f.Data)
 		}
 	})
 	middle := switchedLink{below, fault.New(below, cfg), &w.bad}
 	above := packet.Tap(middle, func(dir packet.Direction, f packet.TapFrame) {
 		if dir == packet.Outgoing {
-			w.sent(i, f.Data)
+			w.offered(i, f.Data)
 		}
 	})
 	return lockedLink{above, &w.mu}
 }
 
-// getsThrough records a packet of device i that the fault did not drop. The caller holds w.mu.
-func (w *wire) getsThrough(i int, data []byte) {
+// passed records a packet of device i that the fault did not drop. The caller holds w.mu.
+func (w *wire) passed(i int, data []byte) {
 	w.through[string(data)]++
 	w.waiting[1-i]++
 	w.arrived.Broadcast()
 }
 
-// sent records a packet of device i. The caller holds w.mu.
-func (w *wire) sent(i int, data []byte) {
+// offered records a packet of device i. The caller holds w.mu.
+func (w *wire) offered(i int, data []byte) {
 	e := event{from: i, lost: w.through[string(data)] == 0}
 	if !e.lost {
 		w.through[string(data)]--

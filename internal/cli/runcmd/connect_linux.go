@@ -54,7 +54,7 @@ func connect(ctx context.Context, a *app.App, p *params) (*broker.Client, error)
 			return c, nil
 		case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.ENODEV):
 			passed = append(passed, explain(path, err))
-		case !elsewhere(err):
+		case !hasNoDevice(err):
 			return nil, explain(path, err)
 		}
 	}
@@ -109,9 +109,9 @@ func sockets(own bool) []string {
 	return []string{mine, control.SystemPrograms}
 }
 
-// elsewhere reports whether an error means that there is no daemon, or that the daemon does not
+// hasNoDevice reports whether an error means that there is no daemon, or that the daemon does not
 // have the requested device.
-func elsewhere(err error) bool {
+func hasNoDevice(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, broker.ErrGone) ||
 		errors.Is(err, unix.ENODEV)
 }
@@ -145,7 +145,7 @@ func (s *starter) connect(ctx context.Context) (*broker.Client, error) {
 	defer cancel()
 	programs := control.ProgramsSocket(s.socket)
 	c, err := broker.Dial(ctx, programs, s.request)
-	if err == nil || !elsewhere(err) {
+	if err == nil || !hasNoDevice(err) {
 		return c, err
 	}
 	unlock, err := s.lock(ctx)
@@ -158,7 +158,7 @@ func (s *starter) connect(ctx context.Context) (*broker.Client, error) {
 		switch {
 		case err == nil:
 			return c, nil
-		case !elsewhere(err):
+		case !hasNoDevice(err):
 			return nil, explain(programs, err)
 		case s.ending():
 			// The previous daemon has not released the device yet.

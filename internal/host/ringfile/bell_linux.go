@@ -28,19 +28,19 @@ const MaxDoorbells = 2048
 // half.
 //
 // If the program writes more bytes than a half holds, the bytes are not complete. They may also
-// overwrite bytes that are being read from the other half: then the next turn is not complete
+// overwrite bytes that are being read from the other half: then the next switch is not complete
 // either. The same holds if the program moves the position itself to an offset that no write could
 // have reached.
 type bell struct {
-	program syscall.RawConn // open file description of the program
-	half    int64           // half to which the program writes, 0 or 1
-	start   int64           // position of the first write to that half
-	unknown bool            // a write may have gone to an unknown offset
-	refused bool            // the position is refusedAt
+	program       syscall.RawConn // open file description of the program
+	half          int64           // half to which the program writes, 0 or 1
+	start         int64           // position of the first write to that half
+	offsetUnknown bool            // a write may have gone to an unknown offset
+	refused       bool            // the position is refusedAt
 
-	turning func(fd uintptr) // b.turn, allocated once
-	// Results of turn: from and n are the offset and length of the bytes written since the previous
-	// turn; complete means that they are all the bytes written.
+	switchFunc func(fd uintptr) // b.switchHalf, allocated once
+	// Results of switchHalf: from and n are the offset and length of the bytes written since the
+	// previous switch; complete means that they are all the bytes written.
 	from, n  int64
 	complete bool
 }
@@ -50,7 +50,7 @@ func origin(half int64) int64 { return DoorbellOffset + half*MaxDoorbells }
 
 // init moves the position of program to the first half.
 func (b *bell) init(program syscall.RawConn) (err error) {
-	b.program, b.turning = program, b.turn
+	b.program, b.switchFunc = program, b.switchHalf
 	if e := program.Control(func(fd uintptr) { err = b.begin(fd) }); e != nil {
 		return e
 	}
@@ -75,20 +75,20 @@ func (b *bell) refuse(fd uintptr) error {
 	return err
 }
 
-// accept ends refuse. Doorbells from before refuse may not have been read, so the next turn is
+// accept ends refuse. Doorbells from before refuse may not have been read, so the next switch is
 // not complete.
 func (b *bell) accept(fd uintptr) error {
-	b.unknown = true
+	b.offsetUnknown = true
 	return b.begin(fd)
 }
 
-// maxBacklog is a number of bytes that the program cannot have written since the previous turn: if
-// the position advanced further, the program has moved it.
+// maxBacklog is a number of bytes that the program cannot have written since the previous switch:
+// if the position advanced further, the program has moved it.
 const maxBacklog = 1 << 30
 
-// turn moves the position to the other half: to its start plus the number of bytes written to the
-// current half. It does not change the position while doorbells are refused.
-func (b *bell) turn(fd uintptr) {
+// switchHalf moves the position to the other half: to its start plus the number of bytes written to
+// the current half. It does not change the position while doorbells are refused.
+func (b *bell) switchHalf(fd uintptr) {
 	if b.refused {
 		b.complete = false
 		return
@@ -96,13 +96,13 @@ func (b *bell) turn(fd uintptr) {
 	other := origin(1 - b.half)
 	pos, err := unix.Seek(int(fd), other-b.start, unix.SEEK_CUR)
 	b.from, b.n = b.start, pos-other
-	b.complete = err == nil && !b.unknown && b.n >= 0 && b.from+b.n <= origin(b.half)+MaxDoorbells
-	b.half, b.start, b.unknown = 1-b.half, pos, false
+	b.complete = err == nil && !b.offsetUnknown && b.n >= 0 && b.from+b.n <= origin(b.half)+MaxDoorbells
+	b.half, b.start, b.offsetUnknown = 1-b.half, pos, false
 	if err != nil || b.n < 0 || b.n > maxBacklog {
 		// A write before the position is set again may go to any offset. The report of this write
-		// leads to the next turn.
-		b.unknown = true
-		_ = b.begin(fd) // after an error the next turn is not complete either
+		// leads to the next switch.
+		b.offsetUnknown = true
+		_ = b.begin(fd) // after an error the next switch is not complete either
 	}
 }
 
@@ -115,7 +115,7 @@ func (b *bell) turn(fd uintptr) {
 func (f *File) Doorbells(p []byte) (written []byte, complete bool) {
 	b := &f.bell
 	// Control fails after Drop.
-	if err := b.program.Control(b.turning); err != nil || !b.complete || p == nil {
+	if err := b.program.Control(b.switchFunc); err != nil || !b.complete || p == nil {
 		return nil, false
 	}
 	written = p[:b.n]

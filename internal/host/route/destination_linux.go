@@ -41,7 +41,7 @@ type neighbour struct {
 
 // look queries the kernel for the route to dst and updates d.
 func (t *Hops) look(dst netip.Addr, d *destination) {
-	r, l, err := t.way(dst)
+	r, l, err := t.routeTo(dst)
 	if err != nil || r.Type != Unicast || !l.ethernet || !l.neighbours {
 		t.setNeighbour(d, hopKey{})
 		d.hop.Store(nil)
@@ -54,7 +54,7 @@ func (t *Hops) look(dst netip.Addr, d *destination) {
 	if e, err := t.kernel.entry(&r); err == nil {
 		n.setEntry(&e)
 	}
-	d.hear(n)
+	d.applyState(n)
 }
 
 // setNeighbour makes n the neighbour of d. If n.addr is not valid, d has no neighbour.
@@ -77,8 +77,8 @@ func (t *Hops) setNeighbour(d *destination, n hopKey) {
 	t.via[n][d] = struct{}{}
 }
 
-// way returns the route to dst and its interface.
-func (t *Hops) way(dst netip.Addr) (Route, link, error) {
+// routeTo returns the route to dst and its interface.
+func (t *Hops) routeTo(dst netip.Addr) (Route, link, error) {
 	var out link
 	if needsZone(dst) {
 		zone := dst.Zone()
@@ -93,14 +93,14 @@ func (t *Hops) way(dst netip.Addr) (Route, link, error) {
 	return look(t.kernel, dst, t.src, out)
 }
 
-// hear applies the state of a neighbour to all destinations whose next hop it is.
-func (t *Hops) hear(n neighbour) {
+// applyState applies the state of a neighbour to all destinations whose next hop it is.
+func (t *Hops) applyState(n neighbour) {
 	for d := range t.via[n.hopKey] {
-		d.hear(n)
+		d.applyState(n)
 	}
 }
 
-func (d *destination) hear(n neighbour) {
+func (d *destination) applyState(n neighbour) {
 	if n.state&known == 0 {
 		if !d.missing.Swap(true) {
 			d.lastProvoked.Store(0)

@@ -28,15 +28,15 @@ func (t *Hops) listen() {
 		}
 		failures = 0
 		for i := range messages {
-			if !t.tell(&messages[i]) {
+			if !t.forward(&messages[i]) {
 				return
 			}
 		}
 	}
 }
 
-// tell forwards one message and reports whether run still receives.
-func (t *Hops) tell(m *syscall.NetlinkMessage) bool {
+// forward passes one message to run and reports whether run still receives.
+func (t *Hops) forward(m *syscall.NetlinkMessage) bool {
 	if typ := m.Header.Type; typ != unix.RTM_NEWNEIGH && typ != unix.RTM_DELNEIGH {
 		t.lookAgain()
 		return true

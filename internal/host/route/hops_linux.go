@@ -275,7 +275,7 @@ func (t *Hops) run() {
 		case <-t.kick:
 			t.hold()
 		case n := <-t.news:
-			t.hear(n)
+			t.applyState(n)
 		case <-again:
 			began := time.Now()
 			t.lookAll()

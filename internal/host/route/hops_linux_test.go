@@ -391,9 +391,9 @@ func TestANeighbourIsMissingUntilTheKernelKnowsIt(t *testing.T) {
 			}
 		}
 		expect("at first", c.want)
-		h.hear(neighbour{hopKey: h.dsts[dst].neighbour, state: netlink.NUD_FAILED})
+		h.applyState(neighbour{hopKey: h.dsts[dst].neighbour, state: netlink.NUD_FAILED})
 		expect("after nobody answered", true)
-		h.hear(neighbour{hopKey: h.dsts[dst].neighbour, state: netlink.NUD_REACHABLE})
+		h.applyState(neighbour{hopKey: h.dsts[dst].neighbour, state: netlink.NUD_REACHABLE})
 		expect("after it answered", false)
 	}
 }

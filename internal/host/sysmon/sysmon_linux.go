@@ -37,7 +37,7 @@ func init() {
 		return
 	}
 	value := os.Getenv(variable)
-	if before, is := cut(value); is {
+	if before, found := cut(value); found {
 		restore(before)
 		return
 	}
@@ -58,8 +58,8 @@ func init() {
 	_ = syscall.Exec(path, os.Args, append([]string{variable + "=" + value + setting}, os.Environ()...))
 }
 
-// cut returns value without setting at its end. is is false if value does not end with setting.
-func cut(value string) (before string, is bool) {
+// cut returns value without setting at its end. found is false if value does not end with setting.
+func cut(value string) (before string, found bool) {
 	n := len(value) - len(setting)
 	if n < 0 || value[n:] != setting {
 		return value, false

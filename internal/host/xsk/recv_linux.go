@@ -121,25 +121,25 @@ func (l *loan) frame(s *socket, mem []byte, n int) []byte {
 	d := s.rxDesc[s.rx.get()]
 	l.chunks = append(l.chunks, d.Addr)
 	at, end := d.Addr, d.Addr+uint64(d.Len)
-	side := true // the frame so far is contiguous in mem
-	from := 0    // otherwise it starts at gathered[from]
+	contiguous := true // the frame so far is contiguous in mem
+	start := 0         // otherwise it starts at gathered[start]
 	for i := 1; i < n; i++ {
 		d := s.rxDesc[s.rx.get()]
 		l.chunks = append(l.chunks, d.Addr)
 		more := mem[d.Addr : d.Addr+uint64(d.Len)]
-		if side && d.Addr&^(chunkLen-1) == l.chunks[first+i-1]&^(chunkLen-1)+chunkLen {
+		if contiguous && d.Addr&^(chunkLen-1) == l.chunks[first+i-1]&^(chunkLen-1)+chunkLen {
 			// The next chunk in memory: move its data to close the small gap.
 			end += uint64(copy(mem[end:], more))
 			continue
 		}
-		if side {
-			side, from = false, len(l.gathered)
+		if contiguous {
+			contiguous, start = false, len(l.gathered)
 			l.gathered = append(l.gathered, mem[at:end]...)
 		}
 		l.gathered = append(l.gathered, more...)
 	}
-	if side {
+	if contiguous {
 		return mem[at:end:end]
 	}
-	return l.gathered[from:len(l.gathered):len(l.gathered)]
+	return l.gathered[start:len(l.gathered):len(l.gathered)]
 }

@@ -68,18 +68,18 @@ func bpfError(what string, err error) error {
 // key returns addr as a key of the map addrs.
 func key(addr netip.Addr) [keyLen]byte { return addr.WithZone("").As16() }
 
-// place returns the index of the first socket of endpoint i.
-func (t *table) place(i int) uint32 { return uint32(i * t.queues) }
+// firstSocket returns the index of the first socket of endpoint i.
+func (t *table) firstSocket(i int) uint32 { return uint32(i * t.queues) }
 
 // enter redirects frames for addr to endpoint i. It stores the sockets first, before the
 // program can look them up.
 func (t *table) enter(addr netip.Addr, i int, fds []int) error {
 	for q, fd := range fds {
-		if err := t.sockets.Put(t.place(i)+uint32(q), uint32(fd)); err != nil {
+		if err := t.sockets.Put(t.firstSocket(i)+uint32(q), uint32(fd)); err != nil {
 			return fmt.Errorf("adding the socket of queue %d to the XDP program's map: %w", q, err)
 		}
 	}
-	if err := t.addrs.Put(key(addr), t.place(i)); err != nil {
+	if err := t.addrs.Put(key(addr), t.firstSocket(i)); err != nil {
 		return fmt.Errorf("adding %v to the XDP program's map: %w", addr, err)
 	}
 	return nil

@@ -19,15 +19,15 @@ func Keep(t testing.TB) *record.Recent {
 	r := record.NewRecent(kept)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("its latest packets: gorxe trace %s", leave(t.Name(), r))
+			t.Logf("its latest packets: gorxe trace %s", writeFile(t.Name(), r))
 		}
 	})
 	return r
 }
 
-// leave writes the packets to a temporary file and returns the name of the file, or the text of an
-// error.
-func leave(test string, r *record.Recent) string {
+// writeFile writes the packets to a temporary file and returns the name of the file, or the text of
+// an error.
+func writeFile(test string, r *record.Recent) string {
 	f, err := os.CreateTemp("", "gorxe-"+strings.Map(letter, test)+"-*.pcapng")
 	if err != nil {
 		return err.Error()

@@ -100,7 +100,7 @@ func (s *Server) accept(conn *net.UnixConn) {
 	from, err := senderOf(conn)
 	c := &session{
 		server: s, link: newLink(conn, true, s.cfg.Patience), from: from,
-		over: make(chan struct{}), news: make(chan struct{}, 1),
+		over: make(chan struct{}), changed: make(chan struct{}, 1),
 		processes: map[uint32]*process{}, objects: map[uint32]*object{}, calls: map[uint32]*call{},
 	}
 	if err == nil {
@@ -218,7 +218,7 @@ func (s *Server) Close(ctx context.Context) error {
 // Changed notifies the clients of a device that its description has changed. It does not block.
 func (s *Server) Changed(device string) {
 	for _, c := range s.list() {
-		c.changed(device)
+		c.scheduleChanged(device)
 	}
 }
 

@@ -14,12 +14,12 @@ import (
 
 // A session serves one client of a server, until the connection ends.
 type session struct {
-	server *Server
-	link   *link
-	from   sender
-	counts counts        // of the client; guarded by the quota's mu
-	over   chan struct{} // closed when the connection has ended
-	news   chan struct{} // capacity 1: the description has changed
+	server  *Server
+	link    *link
+	from    sender
+	counts  counts        // of the client; guarded by the quota's mu
+	over    chan struct{} // closed when the connection has ended
+	changed chan struct{} // capacity 1: the description has changed
 
 	working sync.WaitGroup // calls and other goroutines
 
@@ -90,7 +90,7 @@ func (c *session) greet() error {
 	if err := c.link.send(&frame{kind: kindWelcome, data: encode(d.Describe())}); err != nil {
 		return err
 	}
-	c.working.Go(c.tellNews)
+	c.working.Go(c.sendChanges)
 	return nil
 }
 
@@ -112,8 +112,8 @@ func (s *Server) find(r Request) (*Device, error) {
 	return nil, fmt.Errorf("the daemon has no device %q, it has %q: %w", r.Device, have, uapi.ENODEV)
 }
 
-// changed schedules a notification of the client if its device is the one that has changed.
-func (c *session) changed(device string) {
+// scheduleChanged schedules a notification of the client if its device is the one that has changed.
+func (c *session) scheduleChanged(device string) {
 	c.mu.Lock()
 	d := c.device
 	c.mu.Unlock()
@@ -121,17 +121,17 @@ func (c *session) changed(device string) {
 		return
 	}
 	select {
-	case c.news <- struct{}{}:
+	case c.changed <- struct{}{}:
 	default: // already scheduled
 	}
 }
 
-func (c *session) tellNews() {
+func (c *session) sendChanges() {
 	for {
 		select {
 		case <-c.over:
 			return
-		case <-c.news:
+		case <-c.changed:
 			c.send(&frame{kind: kindChanged, data: encode(c.device.Describe())})
 		}
 	}

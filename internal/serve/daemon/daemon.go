@@ -139,13 +139,13 @@ func (d *Daemon) run(ctx context.Context) (err error) {
 		return err
 	}
 	d.packets = newPackets(d.opts.Version)
-	looking := d.serveControl(socket)
-	defer looking()
+	stopControl := d.serveControl(socket)
+	defer stopControl()
 	defer d.packets.end()
-	if err := d.keepPackets(); err != nil {
+	if err := d.startTrace(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.keptPackets()) }()
+	defer func() { err = errors.Join(err, d.closeTrace()) }()
 	defer func() { err = errors.Join(err, d.closeDevices()) }()
 	// Parts and connections outlive ctx until they are drained.
 	working, over := context.WithCancel(context.WithoutCancel(ctx))

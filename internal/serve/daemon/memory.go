@@ -40,9 +40,9 @@ func openFile(r *config.Region, o hostmem.FileOptions) (*hostmem.Memory, error) 
 	return hostmem.File(r.Path, o)
 }
 
-// lookAt returns whether the memory of a region must be created, or why it cannot be used; it
+// checkMemory returns whether the memory of a region must be created, or why it cannot be used; it
 // creates nothing. Mistakes that Check reports are ignored here.
-func lookAt(r *config.Region) (made bool, err error) {
+func checkMemory(r *config.Region) (made bool, err error) {
 	if r.Kind == "anonymous" {
 		return false, available(r.Size)
 	}

@@ -127,8 +127,8 @@ func keepPeer(peer netip.Addr) func(packet.Direction, packet.TapFrame) bool {
 	}
 }
 
-// keepPackets starts the trace file of the plan.
-func (d *Daemon) keepPackets() (err error) {
+// startTrace starts the trace file of the plan.
+func (d *Daemon) startTrace() (err error) {
 	t := &d.plan.Trace
 	if t.File == "" {
 		return nil
@@ -148,8 +148,8 @@ func (d *Daemon) keepPackets() (err error) {
 	return nil
 }
 
-// keptPackets closes the trace file.
-func (d *Daemon) keptPackets() error {
+// closeTrace closes the trace file.
+func (d *Daemon) closeTrace() error {
 	r := d.packets.file
 	if r == nil {
 		return nil

@@ -104,7 +104,7 @@ func MakePlan(ctx context.Context, c config.Config, h Host) (*Plan, error) {
 	}
 	for i := range p.Regions {
 		r := &p.Regions[i]
-		made, err := lookAt(r)
+		made, err := checkMemory(r)
 		if err != nil {
 			wrong = append(wrong, &config.Problem{At: r.At, Text: fmt.Sprintf("region %s: %v", r.Name, err)})
 		}

@@ -19,19 +19,19 @@ type open struct {
 	// events are the event files installed in programs, by their inodes: a program refers to them
 	// by descriptors.
 	events map[trap.Inode]any
-	// room is the number of event files at which add removes the ended ones: twice the number that
-	// remained the last time.
-	room int
+	// pruneAt is the number of event files at which add removes the ended ones: twice the number
+	// that remained the last time.
+	pruneAt int
 }
 
-// minRoom is the minimum of room.
-const minRoom = 16
+// minPruneAt is the minimum of pruneAt.
+const minPruneAt = 16
 
 // add adds an event file.
 func (o *open) add(i trap.Inode, file any) {
-	if len(o.events) >= o.room {
+	if len(o.events) >= o.pruneAt {
 		maps.DeleteFunc(o.events, func(_ trap.Inode, file any) bool { return hasEnded(file) })
-		o.room = max(minRoom, 2*len(o.events))
+		o.pruneAt = max(minPruneAt, 2*len(o.events))
 	}
 	o.events[i] = file
 }
@@ -86,7 +86,7 @@ func (h *Host) unuse(p *process) {
 func (h *Host) enter(ctx *uverbs.Context, p *process, s *space) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.opens[ctx] = &open{process: p, space: s, events: map[trap.Inode]any{}, room: minRoom}
+	h.opens[ctx] = &open{process: p, space: s, events: map[trap.Inode]any{}, pruneAt: minPruneAt}
 	p.contexts[ctx] = struct{}{}
 }
 

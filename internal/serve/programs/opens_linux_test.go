@@ -180,7 +180,7 @@ func TestEventFilesThatHaveEndedAreAtMostAsManyAsTheOthers(t *testing.T) {
 		o.add(trap.Inode{Dev: 1, Ino: uint64(live)}, eventFile(false))
 		for i := range 1000 {
 			o.add(trap.Inode{Dev: 2, Ino: uint64(i)}, eventFile(true))
-			if most := max(minRoom, 2*(live+1)) + 1; len(o.events) > most {
+			if most := max(minPruneAt, 2*(live+1)) + 1; len(o.events) > most {
 				t.Fatalf("%d event files are held, %d of them have not ended: want at most %d", len(o.events),
 					live+1, most)
 			}

@@ -104,7 +104,7 @@ func (r *remote) Open(c *trap.Call, d *trap.Device, flags int) {
 			_ = c.ReplyErrno(errnoOf(err)) // the caller may have been killed
 			return
 		}
-		err = r.know(f, object)
+		err = r.recordObject(f, object)
 		fd := int(f.Fd())
 		if err == nil && fileOf(d) == broker.CM {
 			// The flags are those of the open file description, which the program is about to
@@ -170,8 +170,8 @@ func (r *remote) process(id trap.ProcID) uint32 {
 	return n
 }
 
-// know records the object of an installed file.
-func (r *remote) know(f *os.File, object uint32) error {
+// recordObject records the object of an installed file.
+func (r *remote) recordObject(f *os.File, object uint32) error {
 	i, err := trap.InodeOf(int(f.Fd()))
 	if err != nil {
 		return err
@@ -252,7 +252,7 @@ type thread struct {
 
 // Install implements [broker.Thread].
 func (t *thread) Install(f *os.File, object uint32, closeOnExec bool) (int, error) {
-	if err := t.remote.know(f, object); err != nil {
+	if err := t.remote.recordObject(f, object); err != nil {
 		return 0, err
 	}
 	return t.call.InstallFD(trap.FD{File: int(f.Fd()), CloseOnExec: closeOnExec})

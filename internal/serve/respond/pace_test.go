@@ -171,7 +171,9 @@ func TestOneSourceDoesNotKeepOthersWaiting(t *testing.T) {
 }
 
 func TestClientsThatComeNowAndThenDoNotWait(t *testing.T) {
-	p := paces{bySource: map[source]pace.Bucket{}, spent: func(s source, _ time.Duration) { t.Fatalf("%v is held", s) }}
+	p := paces{bySource: map[source]pace.Bucket{}, spent: func(s source, _ time.Duration) {
+		t.Fatalf("%v is dropped", s)
+	}}
 	now := time.Unix(1, 0)
 	for i := range 1000 {
 		served, wait := p.admit(netip.MustParseAddr("2001:db8::7"), now)
@@ -182,26 +184,27 @@ func TestClientsThatComeNowAndThenDoNotWait(t *testing.T) {
 	}
 }
 
-func TestASourceThatHasSpentItsPaceIsHeldUntilNothingIsMissing(t *testing.T) {
-	held := map[source]time.Duration{}
-	p := paces{bySource: map[source]pace.Bucket{}, spent: func(s source, d time.Duration) { held[s] = d }}
+func TestASourceThatHasSpentItsPaceIsDroppedUntilNothingIsMissing(t *testing.T) {
+	dropped := map[source]time.Duration{}
+	p := paces{bySource: map[source]pace.Bucket{}, spent: func(s source, d time.Duration) { dropped[s] = d }}
 	now, addr := time.Unix(1, 0), netip.MustParseAddr("2001:db8::7")
 	for i := range addressClients.Burst {
-		if len(held) > 0 {
-			t.Fatalf("after %d clients %v is held", i, held)
+		if len(dropped) > 0 {
+			t.Fatalf("after %d clients %v is dropped", i, dropped)
 		}
 		p.admit(addr, now)
 	}
 	want := 500 * time.Millisecond
-	if d := held[source{addr, 128}]; len(held) != 1 || d != want {
-		t.Errorf("after %d clients %v is held, want the address for %v", addressClients.Burst, held, want)
+	if d := dropped[source{addr, 128}]; len(dropped) != 1 || d != want {
+		t.Errorf("after %d clients %v is dropped, want the address for %v", addressClients.Burst, dropped, want)
 	}
 	for i := range networkClients.Burst - addressClients.Burst {
 		p.admit(numbered("2001:db8::8", i), now)
 	}
 	want = 150 * time.Millisecond
-	if d := held[source{netip.MustParseAddr("2001:db8::"), 64}]; len(held) != 2 || d != want {
-		t.Errorf("after %d clients of a network %v is held, want the network for %v", networkClients.Burst, held, want)
+	if d := dropped[source{netip.MustParseAddr("2001:db8::"), 64}]; len(dropped) != 2 || d != want {
+		t.Errorf("after %d clients of a network %v is dropped, want the network for %v", networkClients.Burst,
+			dropped, want)
 	}
 }
 

@@ -52,9 +52,9 @@ const acceptPause = 100 * time.Millisecond
 // closed or ctx ends. The sessions may continue after it returns.
 func (r *Responder) Serve(ctx context.Context, l net.Listener, answered ...Kind) error {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
-	h := newHolder(l)
-	defer h.close()
-	p := paces{bySource: map[source]pace.Bucket{}, spent: h.hold}
+	f := newSYNFilter(l)
+	defer f.close()
+	p := paces{bySource: map[source]pace.Bucket{}, spent: f.drop}
 	for {
 		conn, err := l.Accept()
 		switch {

@@ -108,7 +108,7 @@ func (e *endpoint) sendMessage(ctx context.Context, b *buffer) error {
 func (e *endpoint) do(ctx context.Context, wr *verbs.SendWR) error {
 	wr.Flags |= verbs.Signaled
 	if err := e.qp.PostSend(wr); err != nil {
-		return e.whole(err)
+		return e.connErr(err)
 	}
 	for {
 		wc, err := e.next(ctx)
@@ -149,17 +149,17 @@ func (e *endpoint) next(ctx context.Context) (*verbs.WC, error) {
 	wc := &e.wc[0]
 	switch {
 	case wc.Status == verbs.WCWRFlushErr:
-		return nil, e.whole(errOver)
+		return nil, e.connErr(errOver)
 	case wc.Status != verbs.WCSuccess:
-		return nil, e.whole(fmt.Errorf("work request ended with %s: %v", wc.Status.Name(), wc.Status))
+		return nil, e.connErr(fmt.Errorf("work request ended with %s: %v", wc.Status.Name(), wc.Status))
 	case wc.Opcode >= verbs.WCRecv && wc.ByteLen != messageLen:
 		return nil, fmt.Errorf("a message of %d bytes came: those of rping have %d", wc.ByteLen, messageLen)
 	}
 	return wc, nil
 }
 
-// whole returns why the connection has ended, or err if it has not.
-func (e *endpoint) whole(err error) error {
+// connErr returns why the connection has ended, or err if it has not.
+func (e *endpoint) connErr(err error) error {
 	select {
 	case <-e.conn.Done():
 	default:

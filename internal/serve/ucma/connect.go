@@ -71,7 +71,7 @@ func (r *request) accept(q *uapi.UCMAccept) (any, error) {
 	}
 	p := &q.ConnParam
 	switch {
-	case i.asked != nil:
+	case i.peerRequest != nil:
 		return nil, i.answer(q.UID, p, r.qp)
 	case i.conn == nil || i.datagrams() || p.Valid != 0:
 		return nil, fmt.Errorf("identifier %d has no request that waits for an answer: %w", i.num, uapi.EINVAL)
@@ -94,10 +94,10 @@ func (i *ident) answer(uid uint64, p *uapi.UCMConnParam, qp *verbs.QP) error {
 		if p.Valid != 0 {
 			qpn, data = verbs.QPN(p.QPNum&psnMask), private(p)
 		}
-		if err := i.asked.SendSIDRREP(qpn, verbs.UDPQKey, data); err != nil {
+		if err := i.peerRequest.SendSIDRREP(qpn, verbs.UDPQKey, data); err != nil {
 			return errnoFor(err, uapi.EINVAL)
 		}
-		i.uid, i.asked = uid, nil
+		i.uid, i.peerRequest = uid, nil
 		return nil
 	}
 	if p.Valid == 0 {
@@ -107,13 +107,13 @@ func (i *ident) answer(uid uint64, p *uapi.UCMConnParam, qp *verbs.QP) error {
 	send := i.commParam(p)
 	send.MaxRdAtomic, send.MaxDestRdAtomic = min(p.InitiatorDepth, maxRdAtomic), min(p.ResponderResources, maxRdAtomic)
 	send.RNRRetry = min(p.RNRRetryCount, maxRetry)
-	conn, err := i.asked.SendREP(send, i.handler())
+	conn, err := i.peerRequest.SendREP(send, i.handler())
 	if err != nil {
 		return errnoFor(err, uapi.EINVAL)
 	}
 	a.MaxRdAtomic, a.MaxDestRdAtomic = send.MaxRdAtomic, send.MaxDestRdAtomic
 	i.param.peerRNRRetry = send.RNRRetry
-	i.uid, i.asked, i.conn, i.qp = uid, nil, conn, qp
+	i.uid, i.peerRequest, i.conn, i.qp = uid, nil, conn, qp
 	if qp != nil {
 		_ = conn.Watch(qp) // if it fails, the peer's RTU is repeated later
 		// The program moved its queue pair to RTS before the RNR retry count was known. If the
@@ -141,11 +141,11 @@ func (r *request) reject(q *uapi.UCMReject) (any, error) {
 	}
 	data := slices.Clone(q.PrivateData[:q.PrivateDataLen])
 	switch {
-	case i.asked != nil:
-		if err := i.asked.SendREJ(reason, data); err != nil {
+	case i.peerRequest != nil:
+		if err := i.peerRequest.SendREJ(reason, data); err != nil {
 			return nil, errnoFor(err, uapi.EINVAL)
 		}
-		i.asked = nil
+		i.peerRequest = nil
 		return nil, nil
 	case i.conn != nil && !i.datagrams():
 		return nil, errnoFor(i.conn.SendREJ(reason, data), uapi.EINVAL)

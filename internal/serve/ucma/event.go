@@ -12,10 +12,10 @@ import (
 
 // An event is queued in a channel until the program fetches it.
 type event struct {
-	of    *ident // identifier that counts the event; for a connection request, that of the listener
-	fresh *ident // new identifier of a connection request, nil for other events
-	group *group // of a multicast event
-	resp  uapi.UCMEventResp
+	owner    *ident // identifier that counts the event; for a connection request, that of the listener
+	newIdent *ident // new identifier of a connection request, nil for other events
+	group    *group // of a multicast event
+	resp     uapi.UCMEventResp
 }
 
 // A waiter is a thread of a program in GET_EVENT.
@@ -31,7 +31,7 @@ func (ch *Channel) push(e *event) {
 	if ch.closed {
 		return
 	}
-	e.of.queued++
+	e.owner.queued++
 	ch.server.queued++
 	ch.queue = append(ch.queue, e)
 	ch.serve()
@@ -52,7 +52,7 @@ func (ch *Channel) serve() {
 func (ch *Channel) take() *event {
 	e := ch.queue[0]
 	ch.queue[0], ch.queue = nil, ch.queue[1:]
-	e.of.queued--
+	e.owner.queued--
 	ch.server.queued--
 	e.count(1)
 	return e
@@ -60,7 +60,7 @@ func (ch *Channel) take() *event {
 
 // count adds n to the numbers of fetched events.
 func (e *event) count(n int) {
-	e.of.fetched += uint32(n)
+	e.owner.fetched += uint32(n)
 	if e.group != nil {
 		e.group.fetched += uint32(n)
 	}
@@ -73,9 +73,9 @@ func (ch *Channel) deliver(r *request, e *event) {
 		s := ch.server
 		s.mu.Lock()
 		// The event's identifier may have been moved to another channel, or may have ended.
-		if now := e.of.ch; !e.of.dead && !now.closed {
+		if now := e.owner.ch; !e.owner.dead && !now.closed {
 			e.count(-1)
-			e.of.queued++
+			e.owner.queued++
 			s.queued++
 			now.queue = slices.Insert(now.queue, 0, e)
 			now.serve()
@@ -142,10 +142,10 @@ func (ch *Channel) removeEvents(of func(*event) bool) {
 		if !of(e) {
 			return false
 		}
-		e.of.queued--
+		e.owner.queued--
 		ch.server.queued--
-		if e.fresh != nil {
-			lost = append(lost, e.fresh)
+		if e.newIdent != nil {
+			lost = append(lost, e.newIdent)
 		}
 		return true
 	})

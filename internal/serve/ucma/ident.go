@@ -46,19 +46,19 @@ type ident struct {
 	queued  int    // number of queued events
 
 	local, remote netip.AddrPort
-	placed        bool           // in Server.ports
+	portBound     bool           // in Server.ports
 	device        bool           // gid is valid
 	gid           verbs.GIDEntry // local entry of the GID table
 	options
 
-	resolving context.CancelFunc // cancels the resolution of an address; nil if there is none
-	listener  *verbs.Listener
-	asked     *verbs.ConnRequest // request of a peer that waits for the program's answer
-	conn      *verbs.CommID
-	qp        *verbs.QP // named by the program for the connection, nil if the program has no such queue pair
-	param     connParam
-	timewait  *time.Timer       // ends the timewait
-	groups    map[uint32]*group // nil if there is none
+	resolving   context.CancelFunc // cancels the resolution of an address; nil if there is none
+	listener    *verbs.Listener
+	peerRequest *verbs.ConnRequest // request of a peer that waits for the program's answer
+	conn        *verbs.CommID
+	qp          *verbs.QP // named by the program for the connection, nil if the program has no such queue pair
+	param       connParam
+	timewait    *time.Timer       // ends the timewait
+	groups      map[uint32]*group // nil if there is none
 }
 
 // newIdent creates an identifier of ch; uid is 0 for a connection request. The caller holds mu.
@@ -134,9 +134,9 @@ func (i *ident) destroy() {
 	if i.listener != nil {
 		_ = i.listener.Close() // no request waits in it
 	}
-	if i.asked != nil {
+	if i.peerRequest != nil {
 		// The error is ignored: it means that the sender has given up.
-		_ = i.asked.Reject(nil)
+		_ = i.peerRequest.Reject(nil)
 	}
 	if i.conn != nil {
 		i.conn.Close()
@@ -146,7 +146,7 @@ func (i *ident) destroy() {
 	}
 	i.release()
 	if i.queued > 0 || i.uid == 0 {
-		i.ch.removeEvents(func(e *event) bool { return e.of == i || e.fresh == i })
+		i.ch.removeEvents(func(e *event) bool { return e.owner == i || e.newIdent == i })
 	}
 }
 
@@ -156,7 +156,7 @@ func (i *ident) event(kind uapi.UCMEvent, status int32, set func(*uapi.UCMEventR
 	if i.uid == 0 {
 		return
 	}
-	e := &event{of: i, resp: uapi.UCMEventResp{UID: i.uid, ID: i.num, Event: uint32(kind), Status: uint32(status)}}
+	e := &event{owner: i, resp: uapi.UCMEventResp{UID: i.uid, ID: i.num, Event: uint32(kind), Status: uint32(status)}}
 	if set != nil {
 		set(&e.resp)
 	}

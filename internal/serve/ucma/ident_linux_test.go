@@ -77,7 +77,7 @@ func (c *channel) queueOf(id uint32) (out []*event) {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	for _, e := range c.ch.queue {
-		if e.of.num == id {
+		if e.owner.num == id {
 			out = append(out, e)
 		}
 	}

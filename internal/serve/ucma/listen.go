@@ -55,7 +55,7 @@ func (i *ident) requested(r *verbs.ConnRequest) {
 		return
 	}
 	fresh.take(r)
-	e := &event{of: i, fresh: fresh, resp: uapi.UCMEventResp{
+	e := &event{owner: i, newIdent: fresh, resp: uapi.UCMEventResp{
 		UID: i.uid, ID: fresh.num, Event: uint32(uapi.UCMEventConnectRequest),
 	}}
 	if fresh.datagrams() {
@@ -81,7 +81,7 @@ func (i *ident) serves(a netip.Addr) bool {
 
 // take assigns a request to the identifier.
 func (i *ident) take(r *verbs.ConnRequest) {
-	i.asked, i.state = r, connecting
+	i.peerRequest, i.state = r, connecting
 	i.local, i.remote = r.Local(), r.Remote()
 	i.gid, i.device = i.server.entry(r.Local().Addr())
 	if !i.datagrams() {

@@ -41,17 +41,17 @@ func (r *request) migrate(q *uapi.UCMMigrateID) (any, error) {
 // its queued connection requests. The caller holds mu.
 func (i *ident) move(to *Channel) {
 	from := i.ch
-	from.pass(i, to)
+	from.reassign(i, to)
 	stay := from.queue[:0]
 	var moved []*event
 	for _, e := range from.queue {
-		if e.of != i {
+		if e.owner != i {
 			stay = append(stay, e)
 			continue
 		}
 		moved = append(moved, e)
-		if e.fresh != nil {
-			from.pass(e.fresh, to)
+		if e.newIdent != nil {
+			from.reassign(e.newIdent, to)
 		}
 	}
 	clear(from.queue[len(stay):])
@@ -61,8 +61,8 @@ func (i *ident) move(to *Channel) {
 	to.serve()
 }
 
-// pass moves an identifier to the table of another channel, without its events.
-func (ch *Channel) pass(i *ident, to *Channel) {
+// reassign moves an identifier to the table of another channel, without its events.
+func (ch *Channel) reassign(i *ident, to *Channel) {
 	delete(ch.ids, i.num)
 	to.ids[i.num] = i
 	ch.groups -= len(i.groups)

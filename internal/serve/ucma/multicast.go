@@ -60,7 +60,9 @@ func (r *request) joinGroup(id uint32, response, uid uint64, a netip.Addr, known
 	p.AHAttr = vector(verbs.AddressVector{
 		DGID: gid, SGIDIndex: uint8(i.gid.Index), TrafficClass: i.tos, HopLimit: hopLimit,
 	})
-	e := &event{of: i, group: g, resp: uapi.UCMEventResp{UID: uid, ID: num, Event: uint32(uapi.UCMEventMulticastJoin)}}
+	e := &event{owner: i, group: g, resp: uapi.UCMEventResp{
+		UID: uid, ID: num, Event: uint32(uapi.UCMEventMulticastJoin),
+	}}
 	e.resp.SetUD(p)
 	i.ch.push(e)
 	r.response, r.undo = response, func() { i.leave(g) }

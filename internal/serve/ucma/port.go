@@ -41,7 +41,7 @@ func (i *ident) bindPort(at netip.AddrPort) error {
 	}
 	k := portKey{i.ps, at.Port()}
 	s.ports[k] = append(s.ports[k], i)
-	i.local, i.placed = at, true
+	i.local, i.portBound = at, true
 	return nil
 }
 
@@ -64,10 +64,10 @@ func (i *ident) conflict(at netip.AddrPort) error {
 
 // release releases the port. The caller holds mu.
 func (i *ident) release() {
-	if !i.placed {
+	if !i.portBound {
 		return
 	}
-	i.placed = false
+	i.portBound = false
 	s, k := i.server, portKey{i.ps, i.local.Port()}
 	s.ports[k] = slices.DeleteFunc(s.ports[k], func(o *ident) bool { return o == i })
 	if len(s.ports[k]) == 0 {

@@ -59,7 +59,7 @@ func (r *request) resolve(id uint32, from, to netip.AddrPort, known bool, timeou
 	}
 	i.state, i.remote = addrQuery, to
 	if to.Addr().IsMulticast() {
-		i.found(i.server.groupEntry(i, to.Addr()))
+		i.finishResolving(i.server.groupEntry(i, to.Addr()))
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), resolveTime(timeout), uapi.ETIMEDOUT)
@@ -68,13 +68,13 @@ func (r *request) resolve(id uint32, from, to netip.AddrPort, known bool, timeou
 	if i.device {
 		source = i.gid.Addr
 	}
-	go i.find(ctx, cancel, r.ch.resolves, source, to.Addr())
+	go i.resolveRoute(ctx, cancel, r.ch.resolves, source, to.Addr())
 	return nil
 }
 
-// find resolves the route from source (invalid: any) to an address. It does not hold the lock while
-// it waits for the host. turns is Channel.resolves.
-func (i *ident) find(ctx context.Context, cancel func(), turns chan struct{}, source, to netip.Addr) {
+// resolveRoute resolves the route from source (invalid: any) to an address. It does not hold the
+// lock while it waits for the host. turns is Channel.resolves.
+func (i *ident) resolveRoute(ctx context.Context, cancel func(), turns chan struct{}, source, to netip.Addr) {
 	var g verbs.GIDEntry
 	err := inTurn(ctx, turns, func() error {
 		return inTurn(ctx, i.server.resolves, func() (err error) {
@@ -87,7 +87,7 @@ func (i *ident) find(ctx context.Context, cancel func(), turns chan struct{}, so
 	defer i.server.mu.Unlock()
 	i.resolving = nil
 	if !i.dead {
-		i.found(g, err)
+		i.finishResolving(g, err)
 	}
 }
 
@@ -106,8 +106,8 @@ func (s *Server) groupEntry(i *ident, group netip.Addr) (verbs.GIDEntry, error) 
 	return verbs.GIDEntry{}, fmt.Errorf("the device has no address of the family of %v: %w", group, uapi.ENETUNREACH)
 }
 
-// found handles the result of a resolution. The caller holds mu.
-func (i *ident) found(g verbs.GIDEntry, err error) {
+// finishResolving handles the result of a resolution. The caller holds mu.
+func (i *ident) finishResolving(g verbs.GIDEntry, err error) {
 	if err != nil {
 		i.state = addrBound
 		i.event(uapi.UCMEventAddrError, failure(unreachable(err)), nil)

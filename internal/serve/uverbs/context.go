@@ -38,19 +38,19 @@ type Context struct {
 	// ahs is read when a queue pair fetches requests, under the lock of the queue pair's shard.
 	ahs ahTable
 
-	mu       sync.Mutex // guards the following fields
-	closed   bool
-	over     bool    // all objects have ended
-	taken    amounts // from the account
-	onClose  func()  // see OnClose
-	pds      table[*pd]
-	mrs      table[*region]
-	mws      table[*verbs.MW]
-	cqs      table[*cq]
-	qps      table[*queuePair]
-	ready    int // queue pairs in RTS or a later state
-	srqs     table[*srq]
-	channels map[*eventFile]struct{} // completion channels
+	mu           sync.Mutex // guards the following fields
+	closed       bool
+	objectsEnded bool    // all objects have ended
+	taken        amounts // from the account
+	onClose      func()  // see OnClose
+	pds          table[*pd]
+	mrs          table[*region]
+	mws          table[*verbs.MW]
+	cqs          table[*cq]
+	qps          table[*queuePair]
+	ready        int // queue pairs in RTS or a later state
+	srqs         table[*srq]
+	channels     map[*eventFile]struct{} // completion channels
 
 	// async is nil until the program requests it. It is set under mu, but also used under locks
 	// of the device.
@@ -116,10 +116,10 @@ func (c *Context) answerDoorbells() {
 // be reused.
 func (c *Context) OnClose(f func()) {
 	c.mu.Lock()
-	over := c.over
+	ended := c.objectsEnded
 	c.onClose = f
 	c.mu.Unlock()
-	if over {
+	if ended {
 		f()
 	}
 }
@@ -141,7 +141,7 @@ func (c *Context) close() error {
 	err := errors.Join(c.verbs.Close(), c.closeObjects()) // flushes queues, so before their rings are closed
 	c.mu.Lock()
 	f := c.onClose
-	c.over = true
+	c.objectsEnded = true
 	c.mu.Unlock()
 	if f != nil {
 		f()

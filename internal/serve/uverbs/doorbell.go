@@ -108,7 +108,7 @@ func (b *bells) answer(f *ringfile.File) {
 	written, complete := f.Doorbells(buf)
 	b.rung = b.rung[:0]
 	b.mu.Lock()
-	if !complete || !b.named(written) {
+	if !complete || !b.collect(written) {
 		b.rung = b.rung[:0]
 		for _, q := range b.qps {
 			b.rung = append(b.rung, q)
@@ -122,9 +122,9 @@ func (b *bells) answer(f *ringfile.File) {
 	clear(b.rung) // so that it retains no queue pairs
 }
 
-// named adds the queue pairs that the doorbells in written name to rung, once each. It returns
+// collect adds the queue pairs that the doorbells in written name to rung, once each. It returns
 // false if written contains anything else. The caller holds the lock.
-func (b *bells) named(written []byte) bool {
+func (b *bells) collect(written []byte) bool {
 	for ; len(written) >= doorbellSize; written = written[doorbellSize:] {
 		if uapi.Command(binary.NativeEndian.Uint32(written)) != uapi.CmdPostSend {
 			return false

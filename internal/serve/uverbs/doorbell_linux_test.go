@@ -36,7 +36,7 @@ func TestADoorbellIsForTheQueuePairThatItNames(t *testing.T) {
 		"a part of one":          {append(doorbell(1), 28), false, nil},
 	} {
 		b.rung = nil
-		if known := b.named(c.written); known != c.known || known && !slices.Equal(b.rung, c.want) {
+		if known := b.collect(c.written); known != c.known || known && !slices.Equal(b.rung, c.want) {
 			t.Errorf("%s: %v, %d queue pairs", name, known, len(b.rung))
 		}
 	}

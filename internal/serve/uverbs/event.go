@@ -95,7 +95,7 @@ func (r *request) install(e *eventFile, theirs *os.File) (int, error) {
 func (c *Context) dropChannel(e *eventFile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, open := c.channels[e]; open && !c.over {
+	if _, open := c.channels[e]; open && !c.objectsEnded {
 		delete(c.channels, e)
 		c.endEventFile(e)
 	}

@@ -254,12 +254,12 @@ func (e *eventFile) await(room bool) {
 // settle counts the records that the program has read since the last call.
 func (e *eventFile) settle() {
 	if n, err := unix.IoctlGetInt(e.fd, unix.TIOCINQ); err == nil {
-		e.left(n / e.size)
+		e.countRead(n / e.size)
 	}
 }
 
-// left counts all records except the newest n as read.
-func (e *eventFile) left(n int) {
+// countRead counts all records except the newest n as read.
+func (e *eventFile) countRead(n int) {
 	for e.unread.len() > n {
 		r := e.unread.pop()
 		r.from.unread[r.kind]--
@@ -287,7 +287,7 @@ func (e *eventFile) remove(s *source) (read uint32) {
 	if err != nil {
 		return s.read
 	}
-	e.left(taken)
+	e.countRead(taken)
 	e.unread.remove(s)
 	clear(s.unread[:])
 	var others []record

@@ -16,7 +16,7 @@ type eventWriter struct {
 	// List of the files for which flush is to be called, linked by eventFile.next.
 	first, last *eventFile
 	tasks       []func() // functions that do has added
-	over        bool     // stop was called
+	stopped     bool     // stop was called
 }
 
 // newEventWriter starts a writer. After stop, the writer ends and calls ended.
@@ -62,7 +62,7 @@ func (w *eventWriter) do(f func()) {
 // stop makes the goroutine end after it has closed the files for which eventFile.close was called.
 func (w *eventWriter) stop() {
 	w.mu.Lock()
-	w.over = true
+	w.stopped = true
 	w.mu.Unlock()
 	w.rouse()
 }
@@ -70,7 +70,7 @@ func (w *eventWriter) stop() {
 func (w *eventWriter) run() {
 	b := make([]byte, 0, batch*max(compRecord, asyncRecord))
 	for {
-		task, e, over := w.take()
+		task, e, stopped := w.take()
 		switch {
 		case task != nil:
 			task()
@@ -78,7 +78,7 @@ func (w *eventWriter) run() {
 			if e.flush(b) {
 				w.requeue(e)
 			}
-		case over:
+		case stopped:
 			return
 		default:
 			<-w.wake
@@ -86,8 +86,9 @@ func (w *eventWriter) run() {
 	}
 }
 
-// take returns the next task or, without a task, the next file to flush. over is true after stop.
-func (w *eventWriter) take() (task func(), e *eventFile, over bool) {
+// take returns the next task or, without a task, the next file to flush. stopped is true after
+// stop.
+func (w *eventWriter) take() (task func(), e *eventFile, stopped bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.tasks) > 0 {
@@ -100,7 +101,7 @@ func (w *eventWriter) take() (task func(), e *eventFile, over bool) {
 		}
 		e.ready, e.next = false, nil
 	}
-	return nil, e, w.over
+	return nil, e, w.stopped
 }
 
 // requeue adds a file that has more to write than one batch.

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// holdBack makes a listening socket drop the connection requests of the sources from, and of no
+// dropSYNs makes a listening socket drop the connection requests of the sources from, and of no
 // others. Some kernels, such as 6.18, require a capability for that.
-func holdBack(socket syscall.RawConn, from []source) error {
-	raw, err := bpf.Assemble(holdFilter(from))
+func dropSYNs(socket syscall.RawConn, from []source) error {
+	raw, err := bpf.Assemble(synFilterProgram(from))
 	if err != nil {
 		return err
 	}
@@ -44,10 +44,10 @@ const (
 	adInterface = 1<<32 - 0x1000 + 8
 )
 
-// holdFilter returns a filter for a listening TCP socket. It drops the SYNs of the sources and
-// passes everything else. It sees a segment from the TCP header on. Accepted connections inherit
-// the filter, but receive no SYNs.
-func holdFilter(from []source) []bpf.Instruction {
+// synFilterProgram returns a filter for a listening TCP socket. It drops the SYNs of the sources
+// and passes everything else. It sees a segment from the TCP header on. Accepted connections
+// inherit the filter, but receive no SYNs.
+func synFilterProgram(from []source) []bpf.Instruction {
 	const flagsAt, syn, ack = 13, 0x02, 0x10
 	pass, drop := bpf.RetConstant{Val: 1<<32 - 1}, bpf.RetConstant{Val: 0}
 	var v4, v6 []bpf.Instruction

@@ -58,8 +58,8 @@ func whole(addr string) source {
 	return source{a, a.BitLen()}
 }
 
-// Held sources do not reach the listener, and all others do.
-func TestOnlySourcesThatAreHeldAreDropped(t *testing.T) {
+// Sources in the filter do not reach the listener, and all others do.
+func TestOnlySourcesInTheFilterAreDropped(t *testing.T) {
 	hosts := testnet.Connect(t, testnet.Cable{
 		MTU:  1500,
 		Left: []string{"192.0.2.1/24", "2001:db8::1/32", "fe80::1/64"},
@@ -82,8 +82,8 @@ func TestOnlySourcesThatAreHeldAreDropped(t *testing.T) {
 	network := source{netip.MustParseAddr("2001:db8::"), 64}
 	link := func(zone string) source { return source{netip.MustParseAddr("fe80::" + zone), 64} }
 	for _, c := range []struct {
-		held []source
-		out  map[string]bool // clients whose requests are dropped
+		in  []source
+		out map[string]bool // clients whose requests are dropped
 	}{
 		{[]source{whole("192.0.2.2")}, map[string]bool{"192.0.2.2": true}},
 		{[]source{whole("2001:db8::2")}, map[string]bool{"2001:db8::2": true}},
@@ -99,8 +99,8 @@ func TestOnlySourcesThatAreHeldAreDropped(t *testing.T) {
 		{nil, nil},
 	} {
 		testnet.In(t, hosts.Left, func() error {
-			if err := holdBack(socket, c.held); err != nil && (len(c.held) > 0 || !errors.Is(err, syscall.ENOENT)) {
-				t.Errorf("%v: %v", c.held, err)
+			if err := dropSYNs(socket, c.in); err != nil && (len(c.in) > 0 || !errors.Is(err, syscall.ENOENT)) {
+				t.Errorf("%v: %v", c.in, err)
 			}
 			return nil
 		})
@@ -120,7 +120,7 @@ func TestOnlySourcesThatAreHeldAreDropped(t *testing.T) {
 			for _, client := range clients {
 				err := reaches(l, scoped(client.from), scoped(client.to))
 				if d := dropped(err); err != nil && !d || d != c.out[client.from] {
-					t.Errorf("while %v are held, %s: %v", c.held, client.from, err)
+					t.Errorf("while %v are in the filter, %s: %v", c.in, client.from, err)
 				}
 			}
 			return nil
@@ -128,8 +128,8 @@ func TestOnlySourcesThatAreHeldAreDropped(t *testing.T) {
 	}
 }
 
-// The maximum number of held sources fits into the filter.
-func TestEverySourceThatCanBeHeldFitsIntoTheFilter(t *testing.T) {
+// The maximum number of sources fits into the filter.
+func TestTheMaximumOfSourcesFitsIntoTheFilter(t *testing.T) {
 	l, err := Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -141,14 +141,14 @@ func TestEverySourceThatCanBeHeldFitsIntoTheFilter(t *testing.T) {
 	}
 	for _, first := range []string{"192.0.2.0", "2001:db8::", "fe80::"} {
 		var all []source
-		for i := range maxHeld {
+		for i := range maxDropped {
 			s := whole(numbered(first, i).String())
 			if s.addr.IsLinkLocalUnicast() {
 				s.addr = s.addr.WithZone("lo")
 			}
 			all = append(all, s)
 		}
-		if err := holdBack(socket, all); errors.Is(err, unix.EPERM) {
+		if err := dropSYNs(socket, all); errors.Is(err, unix.EPERM) {
 			t.Skip("this kernel lets nobody without capabilities filter a TCP socket")
 		} else if err != nil {
 			t.Errorf("%s: %v", first, err)
@@ -156,32 +156,32 @@ func TestEverySourceThatCanBeHeldFitsIntoTheFilter(t *testing.T) {
 	}
 }
 
-// mayHold skips a test if sources cannot be held.
-func mayHold(t *testing.T, l net.Listener) {
+// mayDrop skips a test if the kernel cannot filter SYNs.
+func mayDrop(t *testing.T, l net.Listener) {
 	t.Helper()
-	h := newHolder(l)
-	if err := holdBack(h.socket, []source{whole("127.84.6.99")}); errors.Is(err, unix.EPERM) {
+	f := newSYNFilter(l)
+	if err := dropSYNs(f.socket, []source{whole("127.84.6.99")}); errors.Is(err, unix.EPERM) {
 		t.Skip("this kernel lets nobody without capabilities filter a TCP socket")
 	}
-	h.update()
+	f.update()
 }
 
-func TestWhatIsHeldIsReleased(t *testing.T) {
+func TestDroppedSourcesAreReleased(t *testing.T) {
 	l, err := Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	from, to := netip.MustParseAddr("127.84.6.2"), netip.MustParseAddr("127.0.0.1")
-	h := newHolder(l)
-	defer h.close()
-	mayHold(t, l)
-	h.hold(whole("127.84.6.2"), time.Hour)
-	h.hold(whole("127.84.6.3"), time.Hour)
+	f := newSYNFilter(l)
+	defer f.close()
+	mayDrop(t, l)
+	f.drop(whole("127.84.6.2"), time.Hour)
+	f.drop(whole("127.84.6.3"), time.Hour)
 	if err := reaches(l, from, to); !dropped(err) {
-		t.Errorf("while it is held: %v", err)
+		t.Errorf("while it is in the filter: %v", err)
 	}
-	h.hold(whole("127.84.6.2"), time.Millisecond)
+	f.drop(whole("127.84.6.2"), time.Millisecond)
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 		err := reaches(l, from, to)
 		if err == nil {
@@ -192,7 +192,7 @@ func TestWhatIsHeldIsReleased(t *testing.T) {
 		}
 	}
 	if err := reaches(l, netip.MustParseAddr("127.84.6.3"), to); !dropped(err) {
-		t.Errorf("another one that is held: %v", err)
+		t.Errorf("another one in the filter: %v", err)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestAnAddressThatConnectsTooFastIsDroppedAndOthersAreServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	mayHold(t, l)
+	mayDrop(t, l)
 	r := New(func() []*verbs.Device { return nil }, Limits{}, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error)
