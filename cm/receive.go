@@ -135,9 +135,10 @@ func (m *Manager) giveUp(now Time, c *conn) {
 	}
 }
 
-// abandon ends a connection that is not established. It sends a REJ with the reason timeout. The REJ
-// contains the GUID of this side, because the peer may not know the communication ID of this side.
-// After a REP, abandon sends a DREQ instead: the peer may be in ESTABLISHED, where it accepts no REJ.
+// abandon ends a connection that is not established. It sends a REJ with the reason timeout. The
+// REJ contains the GUID of this side, because the peer may not know the communication ID of this
+// side. After a REP, abandon sends a DREQ instead: the peer may be in ESTABLISHED, where it accepts
+// no REJ.
 func (m *Manager) abandon(now Time, c *conn) {
 	if c.state == StateREPSent {
 		m.release(c)

@@ -144,6 +144,9 @@ func (p *PD) dialUD(ctx context.Context, remote netip.AddrPort, private []byte) 
 	if err := checkContext(ctx); err != nil {
 		return nil, err
 	}
+	if ctx.Err() != nil { // else a quick answer might come first
+		return nil, context.Cause(ctx)
+	}
 	if err := p.ctx.whileOpen(p.ctx.dev.checkOpen); err != nil {
 		return nil, err
 	}
