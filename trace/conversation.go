@@ -184,6 +184,7 @@ func (t *table) touch(c *conn) {
 	}
 }
 
+// link makes c the newest connection.
 func (t *table) link(c *conn) {
 	c.older, c.newer = t.newest, nil
 	if t.newest != nil {
@@ -195,6 +196,7 @@ func (t *table) link(c *conn) {
 	}
 }
 
+// unlink removes c from the list of connections in order of use.
 func (t *table) unlink(c *conn) {
 	if c.newer != nil {
 		c.newer.older = c.older

@@ -15,9 +15,10 @@ type Config struct {
 	// IBA does not require this. Without it, queue pairs that together overrun a slow receiver time
 	// out together, and each sends its whole window again until retry_cnt is spent.
 	//
-	// A NAK proves that the peer receives, so a single one does not reduce the window below Window.
-	// But eight NAKs in a row set it to half of the outstanding PSNs, as a timeout does, if hardly
-	// anything is acknowledged from one to the next: at most a quarter of what is outstanding.
+	// A NAK proves that the peer receives, so a single one does not reduce the window below this
+	// size. But eight NAKs in a row set it to half of the outstanding PSNs, as a timeout does, if
+	// hardly anything is acknowledged from one to the next: at most a quarter of what is
+	// outstanding.
 	//
 	// Two cases exceed the window. A READ request may ask for a chunk (see ReadChunk) larger than
 	// the window when nothing else is outstanding. And while one missing packet is sent again to a
@@ -28,9 +29,9 @@ type Config struct {
 	// MaxWindow is the maximum congestion window in PSNs towards a peer that is not Linux rxe. 0
 	// means Window if that is set, else 1,024. Range 1 to 2^22.
 	//
-	// A window of Window or more grows only after all of it was outstanding: until the first loss,
-	// by the number of PSNs acknowledged; later, by one step for each four windows acknowledged. A
-	// step is a quarter of Window.
+	// A congestion window of at least Window grows only after all of it was outstanding: until the
+	// first loss, by the number of PSNs acknowledged; later, by one step for each four windows
+	// acknowledged. A step is a quarter of Window.
 	//
 	// If NAKs cause more than half a step to be sent again while one window is acknowledged, the
 	// window is set to 0.7 times its size, rounded down to whole steps, but at least to Window. RNR
@@ -69,8 +70,8 @@ type Config struct {
 	Congestion func() Congestion
 }
 
-// DefaultConfig returns the values used for zero fields of a [Config]. ReadChunk and Congestion are
-// zero in it too.
+// DefaultConfig returns the values used for zero fields of a [Config]. It has no values for
+// ReadChunk and Congestion, whose zero has a meaning of its own.
 func DefaultConfig() Config {
 	return Config{
 		Window: 128, MaxWindow: 1024, WindowBytes: 256 << 10, MaxWindowBytes: 1 << 20,

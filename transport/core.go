@@ -74,8 +74,8 @@ type transmission struct {
 	source     readSource // message that the payload is read from
 }
 
-// bytesAhead returns how many of the remaining bytes of a message, left, this call of Transmit can
-// still send: in the packet whose frame was just taken and in the frames that may be appended.
+// bytesAhead returns how many bytes this call of Transmit can still send of a message that has left
+// bytes remaining: in the packet whose frame was just taken and in the frames that may be appended.
 func (x *transmission) bytesAhead(left uint64, mtu uint32) uint64 {
 	return min(left, uint64(x.framesLeft+1)*uint64(mtu))
 }

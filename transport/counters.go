@@ -27,7 +27,7 @@ type Counters struct {
 	EarlyDropped      uint64 // early requests dropped: too far ahead, already kept, or no room
 	RetryExceeded     uint64 // queue pairs failed with RETRY_EXC_ERR
 	RNRRetryExceeded  uint64 // queue pairs failed with RNR_RETRY_EXC_ERR
-	ReadsReplayed     uint64 // duplicates of requests with responses of their own, answered again
+	ReadsReplayed     uint64 // duplicates of READs, atomics, FLUSHes and ATOMIC WRITEs, answered again
 	ReplaysRefused    uint64 // such duplicates not answered: too many responses were sent again
 	QKeyViolations    uint64 // datagrams with a wrong Q_Key
 	OversizeDatagrams uint64 // datagrams longer than the path MTU, which are not sent

@@ -183,8 +183,9 @@ func (c *RC) HoldACK() bool {
 	return true
 }
 
-// mayHoldACK reports whether the responder has only an ACK of SENDs to send. Such an ACK may be
-// sent behind requests, because the IBA orders responses only among themselves (IBA 9.7.5.1).
+// mayHoldACK reports whether all that the responder has to send is an ACK of SENDs, in a state in
+// which requests may be sent. Such an ACK may wait and be sent behind requests, because the IBA
+// orders responses only among themselves (IBA 9.7.5.1).
 func (c *RC) mayHoldACK() bool {
 	r := &c.rsp
 	return r.reply.kind == replyACK && r.op == bth.OpSend && !r.inside && r.resources.len == 0 && c.maySend()
@@ -194,9 +195,9 @@ func (c *RC) mayHoldACK() bool {
 // send.
 func (c *RC) HasResponses() bool { return c.rsp.resources.len > 0 }
 
-// HoldReplays sets whether Transmit holds back the responses of READs that the peer requests often.
-// Of such a READ, with n responses, at least 2 × n + 128 packets were sent again. Responses and
-// acknowledgements behind them in PSN order wait too; requests of this end do not.
+// HoldReplays sets whether Transmit holds back the responses of READs that the peer requests often:
+// a READ with n responses is one if at least 2 × n + 128 of its packets were sent again. Responses
+// and acknowledgements behind them in PSN order wait too; requests of this end do not.
 func (c *RC) HoldReplays(hold bool) { c.rsp.hold = hold }
 
 // Replayed returns how many response packets of READs that the peer requests often (see

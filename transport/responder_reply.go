@@ -150,10 +150,10 @@ func (c *RC) duplicate(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	return UnknownDuplicate
 }
 
-// replay answers a duplicate with a response of its own: a READ from the PSN of the duplicate on,
-// the others without executing them again (IBA 9.7.5.1; for a FLUSH oA19-14 and oA19-15). A
-// duplicate that has no resource or names other memory is dropped, because a NAK would end the
-// connection, and the duplicate may only be a late copy.
+// replay answers a duplicate of a READ, atomic, FLUSH or ATOMIC WRITE: a READ from the PSN of the
+// duplicate on, the others with the saved response and without executing them again (IBA 9.7.5.1;
+// for a FLUSH oA19-14 and oA19-15). A duplicate that has no resource or names other memory is
+// dropped, because a NAK would end the connection, and the duplicate may only be a late copy.
 func (c *RC) replay(p *bth.Packet, info *bth.OpcodeInfo) Verdict {
 	rs := &c.rsp.resources
 	res := rs.at(p.PSN)

@@ -136,8 +136,8 @@ func (m *MR) LoadByte(off int) byte {
 	return m.region.Load().LoadByte(m.Addr() + uint64(off))
 }
 
-// LoadUint64 reads 8 bytes at offset off, a multiple of 8, in this host's byte order, as
-// [MR.LoadByte].
+// LoadUint64 reads 8 bytes at offset off, a multiple of 8, in this host's byte order.
+// As with [MR.LoadByte], peers may write meanwhile, and the result is 0 outside the region.
 func (m *MR) LoadUint64(off int) uint64 {
 	if off < 0 || off > m.Len()-8 {
 		return 0

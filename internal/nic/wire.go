@@ -112,7 +112,8 @@ func (d *Device) connect(g *gid, w *attachedLink) {
 	}
 }
 
-// setEntry returns out with o at the index of o's entry, which is at most len(out).
+// setEntry returns out with o at the index of o's entry in the GID table, which is at most
+// len(out).
 func setEntry(out []*outbox, o *outbox) []*outbox {
 	if o.index < len(out) {
 		out[o.index] = o

@@ -102,9 +102,9 @@ func watchHops(addr netip.Addr) (nextHops, error) {
 	return h, nil
 }
 
-// sendBuffer returns the size of the send buffer in bytes, as the kernel counts it. By default that
-// is 2 MiB, the data of 17 ms at 1 Gbit/s or 168 ms at 100 Mbit/s. Without CAP_NET_ADMIN it is 416
-// KiB (net.core.wmem_max), the data of 3.4 ms or 34 ms.
+// sendBuffer returns the size of the send buffer in bytes, as the kernel counts it. With
+// CAP_NET_ADMIN the default is 2 MiB, the data of 17 ms at 1 Gbit/s or 168 ms at 100 Mbit/s;
+// without it, 416 KiB (net.core.wmem_max), the data of 3.4 ms or 34 ms.
 func (l *udp) sendBuffer() (size int, err error) {
 	err = withFD(l.raw, func(fd int) (err error) {
 		if size, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil {

@@ -43,7 +43,7 @@ func Command(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "region",
 		Short: "Use memory that a 'gorxe daemon' exports by name",
-		Long: `Uses the regions that a 'gorxe daemon' exports, by RDMA READ and WRITE over rdma_cm. HOST is
+		Long: `Uses the regions that a 'gorxe daemon' exports, by RDMA READ and WRITE over rdma_cm. In HOST/NAME, HOST is
 a host name or an address, followed by :PORT if that is not 7175; put an IPv6 address with a
 port in brackets.`,
 		Example: `  gorxe region ls 192.0.2.7

@@ -62,7 +62,7 @@ server and -I for a client; --ib-dev selects it for either.`,
 	fs.StringVarP(&p.addr, "address", "a", "",
 		"server: `address` to listen on (default: all); client: address of the server")
 	fs.StringVarP(&p.source, "source", "I", "", "client: local `address` to use, the same as --ib-dev")
-	fs.Uint16VarP(&p.port, "port", "p", rping.Port, "rdma_cm `port`, not a port of TCP or UDP")
+	fs.Uint16VarP(&p.port, "port", "p", rping.Port, "`port` of rdma_cm; these ports are not those of TCP and UDP")
 	fs.Uint64VarP(&p.count, "count", "C", 0, "`number` of pings (0: unlimited)")
 	app.AddSize(fs, &p.size, "size", "S", rping.DefaultSize, "`bytes` of a ping, 23 to 65535")
 	fs.BoolVarP(&p.verbose, "verbose", "v", false, "print each ping")

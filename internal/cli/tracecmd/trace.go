@@ -141,7 +141,7 @@ func filterHelp() string {
 // kindMeanings has the meaning of each finding in a few words.
 var kindMeanings = map[trace.Kind]string{
 	trace.WrongICRC:          "wrong invariant CRC",
-	trace.RxeICRC:            "ICRC as Linux rxe computes it",
+	trace.RxeICRC:            "ICRC of a FLUSH as Linux rxe computes it (wrong)",
 	trace.Malformed:          "packet that cannot be decoded",
 	trace.Gap:                "missing PSN",
 	trace.Duplicate:          "repeated packet, although nothing was lost",
@@ -162,9 +162,9 @@ var kindMeanings = map[trace.Kind]string{
 	trace.Congestion:         "congestion notification packet",
 	trace.CMRetry:            "retransmitted message of the connection manager",
 	trace.CMRejected:         "rejected connection",
-	trace.NotGoBackN:         "acknowledges what cannot have arrived, or incomplete capture",
+	trace.NotGoBackN:         "responder acknowledges what it cannot have; or missing packets",
 	trace.InconsistentLength: "contradictory lengths",
-	trace.NeverMigReq:        "host that does not set MigReq",
+	trace.NeverMigReq:        "host whose packets lack the MigReq bit",
 	trace.PSNReused:          "one PSN for two different packets",
 	trace.Unanswered:         "connection ends before the response",
 }
