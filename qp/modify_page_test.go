@@ -77,7 +77,7 @@ If a queue pair goes to ERR and no completion reports the reason, an asynchronou
 - QP_ACCESS_ERR (RC): a request of the peer had no right to access the memory.
 - QP_REQ_ERR (RC): a request of the peer was not valid.
 - QP_FATAL: a request of the peer failed because of an error at this end (RC), or a completion was lost because its
-  completion queue was full. The latter is the only way from INIT to ERR.
+  completion queue was full. Only the latter moves a queue pair from INIT to ERR automatically.
 `
 
 // docs/qp-states.md must match the table.

@@ -159,7 +159,7 @@ func (s *splitter) guess(d *datagram, op *bth.OpcodeInfo) int {
 	return 0
 }
 
-// headersFit reports whether packets of size bytes all have a valid opcode and the same
+// headersFit reports whether all packets, each of length size, have a valid opcode and the same
 // destination queue pair. At least the BTH of the second must have been captured.
 func (d *datagram) headersFit(size int) bool {
 	first := d.payload

@@ -195,9 +195,9 @@ func (c *RC) mayHoldACK() bool {
 // send.
 func (c *RC) HasResponses() bool { return c.rsp.resources.len > 0 }
 
-// HoldReplays sets whether Transmit holds back the responses of READs that the peer requests often:
-// a READ with n responses is one if at least 2 × n + 128 of its packets were sent again. Responses
-// and acknowledgements behind them in PSN order wait too; requests of this end do not.
+// HoldReplays sets whether Transmit holds back the responses of READs that the peer requests often.
+// A READ with n responses counts as such if at least 2 × n + 128 of its packets were sent again.
+// Responses and acknowledgements behind them in PSN order wait too; requests of this end do not.
 func (c *RC) HoldReplays(hold bool) { c.rsp.hold = hold }
 
 // Replayed returns how many response packets of READs that the peer requests often (see

@@ -24,7 +24,8 @@ func (c *RC) executeLocal() {
 //
 // A LOCAL_INV waits for all earlier requests, which may need the key. This is the local invalidate
 // fence of IBA 10.6.5.1; it applies to every LOCAL_INV, as in Linux rxe. A request that fails is
-// tried again until it is the oldest, so that completions keep their order.
+// tried again until it is the oldest. Only then does it complete with the error, so that
+// completions keep their order.
 func (c *RC) local(w *qp.SendWQE) bool {
 	r := &c.req
 	if w.Opcode == qp.WRLocalInv && r.cur != c.qp.SQ.Head() {

@@ -213,11 +213,11 @@ func (res *resource) invalidated() bool { return res.length > 0 && !res.region.V
 
 // A duplicate READ request of about 60 bytes can cause a response of 2 GiB, so the cost of
 // duplicates is limited. For a READ of n responses, up to maxResent × (n + shortReadPackets)
-// packets are sent again; after holdAfterResent × (n + shortReadPackets) packets, they may wait for
-// other traffic. A requester with retry_cnt 7 that receives no response requests all of them seven
-// times more. A requester that loses 1 % of the responses sends one request for each loss, and each
-// is answered from the lost response on. Where packets are reordered at random, each response may
-// need several requests.
+// packets are sent again; after holdAfterResent × (n + shortReadPackets) of them, the rest may wait
+// for other traffic. A requester with retry_cnt 7 that receives no response requests the whole
+// response seven times more. A requester that loses 1 % of the responses sends one request for each
+// loss, and each is answered from the lost response on. Where packets are reordered at random, each
+// response may need several requests.
 const (
 	holdAfterResent  = 2
 	maxResent        = 16

@@ -152,7 +152,7 @@ func (g *StoreBatch) reset() {
 
 // put stores b or holds it back. psn is the PSN of its packet. final means that the bytes of b
 // become visible after all others. An error concerns b, or data of the same owner that was held
-// back before; then o.storeFailed has been called already.
+// back before; in the second case o.storeFailed has been called already.
 func (g *StoreBatch) put(o storeOwner, psn bth.PSN, region *mr.Region, addr uint64, b []byte, final bool) error {
 	if g == nil {
 		return write(region, addr, b, final)

@@ -8,8 +8,8 @@ import (
 )
 
 // KeepAlive detects a peer that is gone without notice: it was killed, or its host lost power. A
-// connection over which this end sends nothing would not detect that. A peer killed on Linux
-// notifies this end once, and that packet may be lost.
+// connection over which this end sends nothing would not detect that. If a program is killed,
+// Linux sends one DREQ, which may be lost.
 //
 // While nothing is outstanding, KeepAlive posts an empty RDMA WRITE in each period of length every;
 // the WRITE needs no memory, and the peer's program does not see it. The peer is gone when the

@@ -33,7 +33,7 @@ type gid struct {
 	removedAt uint64         // Device.departures when the address was removed: a larger number is later
 
 	// Guarded by Device.table.
-	lease     *lease // nil while the address is absent
+	lease     *lease // reference that keeps the index in use; nil while the address is absent
 	weakLease weak.Pointer[lease]
 }
 

@@ -22,7 +22,8 @@ func (l *Link) Pending() bool { return packet.Pending(l.Link) }
 // WatchState calls WatchState of the wrapped link.
 func (l *Link) WatchState(changed func(up bool)) { packet.WatchState(l.Link, changed) }
 
-// Shared returns the wrapped link as Shared, with faults in incoming frames.
+// Shared returns the [packet.Shared] of the wrapped link, with faults in incoming frames; nil if it
+// has none.
 func (l *Link) Shared() packet.Shared {
 	if below := packet.SharedOf(l.Link); below != nil {
 		return &sharedFault{l, below}

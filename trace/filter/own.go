@@ -33,7 +33,7 @@ var own = []field{
 	{names: []string{"psn", "infiniband.bth.psn"}, what: "packet sequence number; ranges may wrap: 16777200..15", example: "100..200", bits: 24,
 		around:  true,
 		numbers: inBTH(func(b *bth.Packet) uint64 { return uint64(b.PSN) })},
-	{names: []string{"frame", "frame.number"}, what: "number of the frame; its packets, if several, are N.1, N.2, …", example: "12..20", bits: 64,
+	{names: []string{"frame", "frame.number"}, what: "number of the frame; N.1, N.2, … if GSO merged several packets in it", example: "12..20", bits: 64,
 		numbers: func(p *trace.Packet) numbers { return one(uint64(p.Number)) }},
 	{names: []string{"len"}, what: "bytes from BTH to ICRC", example: "1040", bits: 64,
 		numbers: func(p *trace.Packet) numbers { return one(uint64(p.Len)) }},
@@ -64,7 +64,7 @@ var own = []field{
 	{names: []string{"finding"}, what: "packets with this finding", example: "again_after_timeout",
 		known: findingNames(), texts: finding},
 
-	{names: []string{"error"}, what: "wrong ICRCs, broken packets, NAKs, RNR NAKs, rejections, findings that are errors",
+	{names: []string{"error"}, what: "wrong ICRCs, broken packets, NAKs, RNR NAKs (shown as warnings), rejections, findings that are errors",
 		is: isError},
 	{names: []string{"warning"}, what: "errors and warnings", is: func(p *trace.Packet) bool {
 		return isError(p) || level(p) >= int(trace.Warning)

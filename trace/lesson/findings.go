@@ -140,8 +140,8 @@ var exceptionLessons = []entry{
 			"the capture missed packets that did arrive.",
 		"IBA 9.7"}, finding(trace.NotGoBackN)},
 	{Lesson{"no_migreq", "A host without MigReq",
-		"The sender of this packet has not set the MigReq bit in its first packets (other hosts in the " +
-			"capture may not set it either). " +
+		"The sender of this packet has not set the MigReq bit in its first packets (perhaps other hosts in " +
+			"the capture do not set it either). " +
 			"The bit belongs to automatic path migration, with which a connection moves to another path, such as " +
 			"the other port of the network card. " +
 			"A queue pair without another path is always in the state named migrated, and the bit is 1 in that " +

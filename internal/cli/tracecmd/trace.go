@@ -162,7 +162,7 @@ var kindMeanings = map[trace.Kind]string{
 	trace.Congestion:         "congestion notification packet",
 	trace.CMRetry:            "retransmitted message of the connection manager",
 	trace.CMRejected:         "rejected connection",
-	trace.NotGoBackN:         "responder acknowledges what it cannot have; or missing packets",
+	trace.NotGoBackN:         "acknowledges what cannot have arrived, or capture has gaps",
 	trace.InconsistentLength: "contradictory lengths",
 	trace.NeverMigReq:        "host whose packets lack the MigReq bit",
 	trace.PSNReused:          "one PSN for two different packets",

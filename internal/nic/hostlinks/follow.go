@@ -57,7 +57,7 @@ type followed struct {
 }
 
 // An address that could not be used is tried again after firstWait, and then at doubling intervals
-// up to longestWait, unless the kernel reports when the reason ends.
+// up to longestWait, unless the kernel reports an event when the reason ends.
 const (
 	firstWait   = 50 * time.Millisecond
 	longestWait = 10 * time.Second
