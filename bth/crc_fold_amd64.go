@@ -59,9 +59,10 @@ func moveConstants(bytes int) [2]uint64 {
 }
 
 // foldWords512 continues the CRC register reg with the h bytes at head and the n bytes at p, and
-// returns the result. It computes with the bits of set as ones in the second 4-byte word of head. h
-// and n are multiples of 4. The first block of 64 bytes contains head and the first lead bytes at
-// p: h + lead is 4 to 64, and n - lead is a multiple of 64.
+// returns the result. It ORs set into the second 4-byte word of head for the computation, because
+// the ICRC takes some header fields as all ones. h and n are multiples of 4. The first block of 64
+// bytes contains head and the first lead bytes at p: h + lead is 4 to 64, and n - lead is a
+// multiple of 64.
 //
 //go:noescape
 func foldWords512(by *foldConstants, reg, set uint32, head *byte, h int, p *byte, lead, n int) uint32

@@ -31,9 +31,9 @@ manager. An SRQ is a shared receive queue.
 
 The table lists the attributes that each change needs (required) and takes (optional) besides IBV_QP_STATE. It follows
 IBA 11.2.5.2, as the Linux kernel checks it. Changes to RESET and to ERR are possible from every state, without
-attributes. A refused change leaves the queue pair as it was, and its error names one attribute and says why: it is missing, is not
-allowed there, is out of range, or the queue pair is still draining. ` + "`go test ./qp -update`" + ` generates the table from
-` + "`qp/modify_table.go`" + `.
+attributes. A refused change leaves the queue pair as it was. Its error names an attribute that is missing, not allowed
+there or out of range, or says that the queue pair is still draining. ` + "`go test ./qp -update`" + ` generates the table
+from ` + "`qp/modify_table.go`" + `.
 
 | attribute | meaning |
 |---|---|

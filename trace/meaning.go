@@ -156,7 +156,7 @@ func (a *Analyzer) sayRequest(c *conn, st *stream, w *work, r *record, again boo
 	if a.info.Headers&bth.HasIETH != 0 {
 		l.text(", invalidates key ").hex(uint64(p.BTH.InvalidateRKey))
 	}
-	if p.BTH.AckReq && a.info.Service == bth.ServiceRC && w.answerOp() == bth.OpAck {
+	if p.BTH.AckReq && a.info.Service == bth.ServiceRC {
 		l.text(", AckReq")
 	}
 }

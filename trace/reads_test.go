@@ -6,14 +6,14 @@ func TestReads(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"a READ is answered by as many responses as the path MTU makes of it", `
 			a READ_REQUEST psn=10 dma=2500 va=0x5000 rkey=0x9 ack
-				= READ #1 asks for 2500 bytes at 0x5000, key 0x9
+				= READ #1 asks for 2500 bytes at 0x5000, key 0x9, AckReq
 			b READ_RESPONSE_FIRST psn=10 len=1024
 				= READ #1: response 1 of 3, 1024 bytes
 			b READ_RESPONSE_MIDDLE psn=11 len=1024
 			b READ_RESPONSE_LAST psn=12 len=452
 				= READ #1: response 3 of 3, 452 bytes, 3ms latency
 			a READ_REQUEST psn=13 dma=1025 ack
-				= READ #2 asks for 1025 bytes at 0x1000, key 0x77, in 2 responses
+				= READ #2 asks for 1025 bytes at 0x1000, key 0x77, in 2 responses, AckReq
 			message READ #1 done
 			flow 1 mtu=1024 payload=2500 rtts=1 window=3`},
 		{"the PSN of what follows tells the path MTU, too", `
@@ -24,7 +24,7 @@ func TestReads(t *testing.T) {
 			a READ_REQUEST psn=10 dma=569 ack
 			a SEND_ONLY psn=11 len=1 ack
 			a READ_REQUEST psn=12 dma=2048 ack
-				= READ #3 asks for 2048 bytes at 0x1000, key 0x77
+				= READ #3 asks for 2048 bytes at 0x1000, key 0x77, AckReq
 			b READ_RESPONSE_ONLY psn=12 len=2048
 				! implied_nak ...
 			flow 1 mtu=0`},
@@ -136,11 +136,11 @@ func TestAtomics(t *testing.T) {
 	runScenarios(t, []scenario{
 		{"an atomic tells what it found", `
 			a COMPARE_SWAP psn=11 cmp=5 add=6 va=0x8 rkey=0x7 ack
-				= CAS #1 stores 0x6 at 0x8, key 0x7, if it finds 0x5
+				= CAS #1 stores 0x6 at 0x8, key 0x7, if it finds 0x5, AckReq
 			b ATOMIC_ACKNOWLEDGE psn=11 value=5
 				= CAS #1 found 0x5 and stored 0x6, 1ms latency
 			a FETCH_ADD psn=12 add=3 ack
-				= FAA #2 adds 0x3 at 0x1000, key 0x77
+				= FAA #2 adds 0x3 at 0x1000, key 0x77, AckReq
 			b ATOMIC_ACKNOWLEDGE psn=12 value=6
 			message CAS #1 done
 			message FAA #2 done

@@ -119,7 +119,7 @@ func (c *UC) Progress() Progress {
 	return p
 }
 
-// Progress returns the PSN of the next packet. Received datagrams have no expected PSN.
+// Progress returns the PSN of the next packet to send. UC adds the expected PSN; UD has none.
 func (c *unreliable) Progress() Progress { return Progress{SendPSN: c.next, AckPSN: c.next} }
 
 // Verdict is the result of Receive for one packet. It is an index for counters and not an error:

@@ -31,7 +31,8 @@ func (c Companion) Conn() syscall.RawConn { return c.raw }
 // Counters returns the counters that Stats returns. The link adds its own frames to them.
 func (c Companion) Counters() *packet.Counters { return &c.stats }
 
-// HopsErr returns nil if [Companion.HopTo] may be called, else the reason why not.
+// HopsErr returns nil if the link can look up next hops ([Companion.HopTo] may be called only
+// then), else the error of opening the lookup.
 func (c Companion) HopsErr() error { return c.hopsErr }
 
 // HopTo returns the next hop to dst, nil if its link-layer address is not known.

@@ -12,10 +12,10 @@ import (
 // priority: exceptional events, the basics, CM messages, requests and responses, encoding.
 var entries = slices.Concat(exceptionLessons, basicLessons, cmLessons, requestLessons, encodingLessons)
 
-// whenPostponed has, by key, the lessons whose own condition holds for the first packet of a
-// message only, each with a second, wider condition. If such a lesson does not fit at the first
-// packet, it is returned for a later packet that meets the second condition, so that it can appear
-// although the capture has no second message.
+// whenPostponed has a second, wider condition for two lessons whose own condition holds only for
+// the first packet of a message. If the first packet already had the maximum number of lessons, the
+// lesson is returned for a later packet that meets the second condition; otherwise it would never
+// appear in a capture with a single message. The key is that of the lesson.
 var whenPostponed = map[string]condition{
 	"packets": decoded(part),
 	"reth":    op(bth.OpWrite, bth.OpReadRequest, bth.OpReadResponse, bth.OpFlush, bth.OpAtomicWrite),
@@ -157,9 +157,9 @@ var encodingLessons = []entry{
 			"bytes), so no packet needs an offset.",
 		"IBA 9.2, 9.7.4.1.6"}, decoded(first)},
 	{Lesson{"ack_req", "AckReq",
-		"The requester sets this bit to ask for an acknowledgement: in the last packet of a message, and in " +
-			"some packets of a long one, so that the requester's window does not fill up. Packets without the " +
-			"bit need no acknowledgement.",
+		"The requester sets this bit to ask for an acknowledgement: in the last or only packet of a message, and " +
+			"in some packets of a long one, so that the requester's window does not fill up. Other SEND and WRITE " +
+			"packets need no acknowledgement. A READ or an atomic is always answered, with the bit or without.",
 		"IBA 9.7.5.1"}, decoded(func(p *trace.Packet) bool { return p.BTH.AckReq && p.Role == trace.Request })},
 	{Lesson{"aeth", "Syndrome and MSN",
 		"Each acknowledgement has an AETH (ACK extended transport header). Its first byte is the syndrome: " +

@@ -33,7 +33,7 @@ type DeviceFlags struct {
 // Add defines the flags on fs.
 func (f *DeviceFlags) Add(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.Interface, "ib-dev", "d", "",
-		"network interface or local `address` to use (default: the address that the TCP connection uses)")
+		"network interface or local `address` to use (default: the one that reaches the peer)")
 	fs.IntVarP(&f.ibPort, "ib-port", "i", 1, "`port` of the device: 1, the only one")
 	addLinkFlag(fs, &f.Link)
 	addSpinFlag(fs, &f.Spin)

@@ -55,9 +55,9 @@ func (d *demo) actAtomic(ctx context.Context) error {
 		before, now uint64
 		text        string
 	}{
-		{verbs.SendWR{Opcode: verbs.WRFetchAdd, CompareAdd: added}, was, was + added, "%d was there, %d is."},
+		{verbs.SendWR{Opcode: verbs.WRFetchAdd, CompareAdd: added}, was, was + added, "%d was there, %d is now."},
 		{verbs.SendWR{Opcode: verbs.WRCmpSwap, CompareAdd: was + added, Swap: swapped}, was + added, swapped,
-			"%d was there, as A thought, and %d is."},
+			"%d was there, as expected, and %d is now."},
 	} {
 		step.wr.SGList, step.wr.RemoteAddr, step.wr.RKey = []verbs.SGE{a.mr.SGE(0, 8)}, b.mr.Addr(), b.mr.RKey()
 		wc, err := d.one(ctx, &step.wr)

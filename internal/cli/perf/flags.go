@@ -17,7 +17,7 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	fs.IntVarP(&p.gidIndex, "gid-index", "x", -1,
 		"GID `index` of this end (default: the first IPv4 GID, else the first that is not link-local)")
 	session.AddForeignGIDsFlag(fs, &p.foreign)
-	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "TCP `port` to listen on or connect to")
+	fs.Uint16VarP(&p.port, "port", "p", exchange.Port, "`port` to listen on or connect to: of TCP, with -R of rdma_cm")
 	types := "connection `type`: RC or UC"
 	if p.test.Send() {
 		types = "connection `type`: RC, UC or UD"
@@ -45,7 +45,8 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	if lat {
 		depth = 1
 	}
-	fs.IntVarP(&p.txDepth, "tx-depth", "t", depth, "`number` of messages in flight per queue pair")
+	fs.IntVarP(&p.txDepth, "tx-depth", "t", depth,
+		"`number` of work requests per queue pair that may be posted and not yet complete")
 	if p.test.Write() {
 		fs.BoolVar(&p.imm, "write_with_imm", false,
 			"WRITE with immediate data, which the other end waits for (perftest 24.01 and later)")
@@ -59,10 +60,10 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 	switch {
 	case p.test.Atomic():
 		fs.IntVarP(&p.outs, "outs", "o", 0,
-			"`number` of atomics in flight per queue pair (default: what the device allows)")
+			"`number` of atomics of a queue pair on the wire at a time, max_rd_atomic (default: what the device allows)")
 	case p.test.Fetches():
 		fs.IntVarP(&p.outs, "outs", "o", 0,
-			"`number` of READs in flight per queue pair (default: what the device allows)")
+			"`number` of READs of a queue pair on the wire at a time, max_rd_atomic (default: what the device allows)")
 	default:
 		fs.IntVarP(&p.inline, "inline_size", "I", 0, "send messages of up to this number of `bytes` inline")
 	}
