@@ -153,6 +153,7 @@ var kindMeanings = map[trace.Kind]string{
 	trace.KeptEarly:          "responder had kept packets after a gap",
 	trace.AfterTimeout:       "retransmission after a timeout",
 	trace.AfterRNR:           "retransmission after an RNR NAK",
+	trace.AfterUnknown:       "retransmission whose cause the capture does not show",
 	trace.ImpliedNAK:         "later response shows that one is missing",
 	trace.ReadAgain:          "READ, or its rest, requested again",
 	trace.AtomicReplay:       "repeated atomic, answered with the saved result",
