@@ -163,7 +163,7 @@ var kindMeanings = map[trace.Kind]string{
 	trace.Congestion:         "congestion notification packet",
 	trace.CMRetry:            "retransmitted message of the connection manager",
 	trace.CMRejected:         "rejected connection",
-	trace.NotGoBackN:         "acknowledges what cannot have arrived, or capture has gaps",
+	trace.NotGoBackN:         "responder acknowledges packets that cannot have arrived (or are missing from the capture)",
 	trace.InconsistentLength: "contradictory lengths",
 	trace.NeverMigReq:        "host whose packets lack the MigReq bit",
 	trace.PSNReused:          "one PSN for two different packets",
