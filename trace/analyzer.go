@@ -94,6 +94,20 @@ func (a *Analyzer) Add(p *Packet) {
 	a.p = nil
 }
 
+// addCopy sets the meaning and the flow of p, which is a copy; see [Packet.Copy].
+func (a *Analyzer) addCopy(p *Packet) {
+	p.Flow, p.Role, p.Message, p.Again, p.Meaning, p.Findings = nil, NoRole, nil, false, "", nil
+	p.Delivered, p.RTT, p.InFlight, p.Outstanding = 0, 0, 0, 0
+	if h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}); h != nil {
+		p.Flow = h.conn.Flow
+	}
+	if !a.line.quiet {
+		a.line.reset()
+		a.line.text("copy of frame ").int(p.Copy).text(", captured at another point")
+		p.Meaning = string(a.line.b)
+	}
+}
+
 // Finish passes the remaining messages and all flows to the callbacks of [Options]. The Analyzer
 // can be used again; flow numbers continue.
 func (a *Analyzer) Finish() {

@@ -33,6 +33,10 @@ type Packet struct {
 	// headers are invalid.
 	Doubtful bool
 
+	// Copy is the number of an earlier frame with the same packet, captured at another point, such
+	// as another interface of the host; 0 if there is none. Copies are not analysed.
+	Copy int
+
 	Flow     *Flow
 	Role     Role
 	Message  *Message // nil if the packet belongs to no message, or acknowledges several

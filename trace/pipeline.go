@@ -2,12 +2,14 @@ package trace
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/gorxe/gorxe/trace/capture"
+	"github.com/gorxe/gorxe/trace/internal/copies"
 )
 
 // Source is a source of frames. Next returns io.EOF after the last frame. [capture.Reader] and
@@ -46,6 +48,12 @@ type Pipeline struct {
 	Filter interface{ Match(*Packet) bool }
 	// Outputs receive the selected packets, in this order. Outputs may be appended before Run.
 	Outputs []Output
+	// Dedupe leaves out copies of packets; see Packet.Copy. Captures that were merged do not tell
+	// where each packet was captured, so with Dedupe a packet is also a copy if it has the same
+	// bytes and the same IP identification as an earlier one: within a second, or a millisecond if
+	// the sender does not number its datagrams. A packet that the network duplicated is left out,
+	// too.
+	Dedupe bool
 	// Options configure the Analyzer. Their callbacks are called before the outputs, also for
 	// messages and flows without a selected packet.
 	Options Options
@@ -54,6 +62,8 @@ type Pipeline struct {
 	analyzer *Analyzer
 	frame    capture.Frame
 	ended    endings
+	copies   copies.Table
+	copied   uint64 // result of Copies
 	shown    uint64 // result of Shown
 	missing  uint64 // result of Missing
 	err      error  // first error of an output
@@ -122,12 +132,40 @@ func (p *Pipeline) packet(k *Packet) {
 	if p.err != nil {
 		return
 	}
-	p.analyzer.Add(k)
+	if k.Copy = p.original(k); k.Copy == 0 {
+		p.analyzer.Add(k)
+	} else if p.copied++; p.Dedupe {
+		return
+	} else {
+		p.analyzer.addCopy(k)
+	}
 	if p.Filter == nil || p.Filter.Match(k) {
 		p.show(k)
 	}
 	p.tellEnded()
 }
+
+// original returns the frame of which k is a copy, or 0.
+func (p *Pipeline) original(k *Packet) int {
+	f := k.Frame
+	at := copies.Point{
+		Interface: f.InterfaceID, In: k.Direction == capture.Inbound, Out: k.Direction == capture.Outbound,
+	}
+	if f.Link == capture.LinkLinuxSLL2 && len(f.Data) >= sll2Len {
+		at.Interface = int(binary.BigEndian.Uint32(f.Data[4:]))
+	}
+	return p.copies.Original(&copies.Sighting{
+		Point: at, Src: k.Src.Addr(), Dst: k.Dst.Addr(), ID: k.IP.ID, Bytes: k.Bytes, Len: k.Len, Frame: k.Number,
+		Time: k.Time, Numbered: k.IP.ID > maxReusedID, AnyPoint: p.Dedupe || f.Link == capture.LinkLinuxSLL,
+	})
+}
+
+// Copies returns the number of packets that are copies; see Packet.Copy.
+func (p *Pipeline) Copies() uint64 { return p.copied }
+
+// Repeated returns the number of packets that would be copies with Dedupe. If it is near half of
+// the packets, the capture probably has each packet twice, and Dedupe is needed.
+func (p *Pipeline) Repeated() uint64 { return p.copies.Repeated }
 
 func (p *Pipeline) show(k *Packet) {
 	p.shown++

@@ -14,6 +14,7 @@ type packet struct {
 	Frame     int        `json:"frame"`
 	Part      int        `json:"part,omitempty"`
 	Parts     int        `json:"parts,omitempty"`
+	CopyOf    int        `json:"copy_of,omitempty"`
 	Time      *time.Time `json:"time,omitempty"`
 	Direction string     `json:"direction,omitempty"`
 	IP        ip         `json:"ip"`
@@ -70,7 +71,7 @@ type finding struct {
 func packetOf(p *trace.Packet, payload bool) *packet {
 	o := &packet{
 		Type: "packet", Frame: p.Number, Time: instant(p.Time), Direction: p.Direction.String(), Len: p.Len,
-		Doubt: p.Doubtful,
+		Doubt: p.Doubtful, CopyOf: p.Copy,
 		IP: ip{
 			Version: p.IP.Version, Src: p.Src.Addr().String(), Dst: p.Dst.Addr().String(),
 			TrafficClass: p.IP.TrafficClass, CE: p.IP.CE(), HopLimit: p.IP.HopLimit, ID: p.IP.ID,

@@ -240,3 +240,18 @@ func TestHelpExplainsEveryFinding(t *testing.T) {
 		t.Errorf("%d explanations for %d findings", len(kindMeanings), len(trace.Kinds()))
 	}
 }
+
+func TestTraceTellsOfCopies(t *testing.T) {
+	captured := aConversation(t)
+	twice := append(bytes.Clone(captured), captured[24:]...) // without the second header
+	for line, want := range map[string]string{
+		"trace --dedupe -": "standard input: left out 3 copies of packets\n",
+		"trace -":          "",
+	} {
+		w := newWorld()
+		w.Stdin = bytes.NewReader(twice)
+		if r := w.Run(t.Context(), line); r.Code != 0 || r.Stderr.String() != want {
+			t.Errorf("%s: %v", line, r)
+		}
+	}
+}
