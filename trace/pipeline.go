@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/trace/capture"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // Source is a source of frames. Next returns io.EOF after the last frame. [capture.Reader] and
@@ -21,6 +22,8 @@ type Source interface {
 //
 //	Begin(time.Time)              is called first, with the time of the first frame
 //	Frame(*capture.Frame) error   receives the frames without packets, unless there is a Filter
+//	Foreign(*Foreign) error       receives the packets of other fabric protocols, and pause frames,
+//	                              unless there is a Filter; before Frame, which gets their frames, too
 //	Message(*Message) error       receives each message with a selected packet when it ends
 //	Flow(*Flow) error             receives each flow with a selected packet when it ends
 //	Flush() error                 writes buffered output; see Pipeline.Flush
@@ -33,6 +36,7 @@ type Output interface {
 type (
 	beginner      interface{ Begin(time.Time) }
 	frameOutput   interface{ Frame(*capture.Frame) error }
+	foreignOutput interface{ Foreign(*Foreign) error }
 	messageOutput interface{ Message(*Message) error }
 	flowOutput    interface{ Flow(*Flow) error }
 	flusher       interface{ Flush() error }
@@ -77,6 +81,9 @@ func (p *Pipeline) Run(ctx context.Context, src Source) error {
 	p.ended.of = o
 	o.Message, o.Flow = p.ended.message, p.ended.flow
 	p.analyzer = NewAnalyzer(o)
+	if p.Filter == nil {
+		p.decoder.Foreign = p.foreign
+	}
 	err := p.read(ctx, src)
 	p.analyzer.Finish()
 	p.tellEnded()
@@ -129,6 +136,11 @@ func (p *Pipeline) packet(k *Packet) {
 	p.tellEnded()
 }
 
+// foreign passes f to the outputs.
+func (p *Pipeline) foreign(f *Foreign) {
+	each(p, func(o foreignOutput) error { return o.Foreign(f) })
+}
+
 func (p *Pipeline) show(k *Packet) {
 	p.shown++
 	p.ended.markSelected(k)
@@ -146,6 +158,9 @@ func (p *Pipeline) Flush() error {
 
 // Counts returns the totals of the Decoder.
 func (p *Pipeline) Counts() Counts { return p.decoder.Counts }
+
+// Protocols returns the protocols of the frames without packets; see [Decoder.Protocols].
+func (p *Pipeline) Protocols() []fabric.Count { return p.decoder.Protocols() }
 
 // Shown returns the number of selected packets.
 func (p *Pipeline) Shown() uint64 { return p.shown }
