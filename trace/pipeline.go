@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/trace/capture"
+	"github.com/gorxe/gorxe/trace/fabric"
 	"github.com/gorxe/gorxe/trace/internal/copies"
 )
 
@@ -23,6 +24,8 @@ type Source interface {
 //
 //	Begin(time.Time)              is called first, with the time of the first frame
 //	Frame(*capture.Frame) error   receives the frames without packets, unless there is a Filter
+//	Foreign(*Foreign) error       receives the packets of other fabric protocols, and pause frames,
+//	                              unless there is a Filter; before Frame, which gets their frames, too
 //	Message(*Message) error       receives each message with a selected packet when it ends
 //	Flow(*Flow) error             receives each flow with a selected packet when it ends
 //	Flush() error                 writes buffered output; see Pipeline.Flush
@@ -35,6 +38,7 @@ type Output interface {
 type (
 	beginner      interface{ Begin(time.Time) }
 	frameOutput   interface{ Frame(*capture.Frame) error }
+	foreignOutput interface{ Foreign(*Foreign) error }
 	messageOutput interface{ Message(*Message) error }
 	flowOutput    interface{ Flow(*Flow) error }
 	flusher       interface{ Flush() error }
@@ -87,6 +91,9 @@ func (p *Pipeline) Run(ctx context.Context, src Source) error {
 	p.ended.of = o
 	o.Message, o.Flow = p.ended.message, p.ended.flow
 	p.analyzer = NewAnalyzer(o)
+	if p.Filter == nil {
+		p.decoder.Foreign = p.foreign
+	}
 	err := p.read(ctx, src)
 	p.analyzer.Finish()
 	p.tellEnded()
@@ -151,7 +158,7 @@ func (p *Pipeline) original(k *Packet) int {
 	at := copies.Point{
 		Interface: f.InterfaceID, In: k.Direction == capture.Inbound, Out: k.Direction == capture.Outbound,
 	}
-	if f.Link == capture.LinkLinuxSLL2 && len(f.Data) >= sll2Len {
+	if f.Link == capture.LinkLinuxSLL2 && len(f.Data) >= 8 { // the interface index is after type and padding
 		at.Interface = int(binary.BigEndian.Uint32(f.Data[4:]))
 	}
 	return p.copies.Original(&copies.Sighting{
@@ -166,6 +173,11 @@ func (p *Pipeline) Copies() uint64 { return p.copied }
 // Repeated returns the number of packets that would be copies with Dedupe. If it is near half of
 // the packets, the capture probably has each packet twice, and Dedupe is needed.
 func (p *Pipeline) Repeated() uint64 { return p.copies.Repeated }
+
+// foreign passes f to the outputs.
+func (p *Pipeline) foreign(f *Foreign) {
+	each(p, func(o foreignOutput) error { return o.Foreign(f) })
+}
 
 func (p *Pipeline) show(k *Packet) {
 	p.shown++
@@ -184,6 +196,9 @@ func (p *Pipeline) Flush() error {
 
 // Counts returns the totals of the Decoder.
 func (p *Pipeline) Counts() Counts { return p.decoder.Counts }
+
+// Protocols returns the protocols of the frames without packets; see [Decoder.Protocols].
+func (p *Pipeline) Protocols() []fabric.Count { return p.decoder.Protocols() }
 
 // Shown returns the number of selected packets.
 func (p *Pipeline) Shown() uint64 { return p.shown }

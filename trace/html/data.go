@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // data is the JSON in the page.
@@ -71,7 +72,7 @@ func (p *Page) data() *data {
 func flowOf(f *trace.Flow) flow {
 	o := flow{Number: f.Number, Service: f.Service.String(), Err: f.Err, Line: []string{}, Facts: [][2]string{}}
 	for i, e := range f.Ends {
-		o.Ends[i] = [2]string{e.Addr.String(), "QP " + hex(e.QPN, 6)}
+		o.Ends[i] = [2]string{fabric.AddrText(e.Addr), "QP " + hex(e.QPN, 6)}
 		if e.QPN == 0 {
 			o.Ends[i][1] = "QP not known"
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // flow is the JSON object of a [trace.Flow].
@@ -75,7 +76,7 @@ func flowOf(f *trace.Flow) *flow {
 		Window: f.Window, Error: f.Err,
 	}
 	for i, e := range f.Ends {
-		o.Ends[i] = end{e.Addr.String(), e.QPN}
+		o.Ends[i] = end{fabric.AddrText(e.Addr), e.QPN}
 	}
 	if r := f.RTT; r.Count > 0 {
 		o.RTT = &rtt{r.Count, r.Min.Nanoseconds(), r.Max.Nanoseconds(), (r.Sum / time.Duration(r.Count)).Nanoseconds()}

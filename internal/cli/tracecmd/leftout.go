@@ -45,9 +45,10 @@ func printSummary(a *app.App, name string, t *tracing) {
 		fmt.Fprintf(a.Stderr, "%s: %s missing: they could not be written fast enough\n", name,
 			app.Plural(int(t.Missing()), "packet"))
 	}
+	printProtocols(a, name, t)
 	for s := range trace.Skip(trace.NumSkips) {
-		tells := c.Packets == 0 || s != trace.SkipOther && s != trace.SkipNotIP
-		if n := c.Skipped[s]; n > 0 && tells {
+		named := s == trace.SkipOther || s == trace.SkipNotIP || s == trace.SkipForeign || s == trace.SkipLinkType
+		if n := c.Skipped[s]; n > 0 && !named {
 			fmt.Fprintf(a.Stderr, "%s: left out %s %s\n", name, app.Plural(int(n), "frame"), s)
 		}
 	}

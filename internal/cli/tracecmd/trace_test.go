@@ -151,7 +151,7 @@ func TestTraceCountsWhatItLeavesOut(t *testing.T) {
 	w := newWorld()
 	w.Stdin = bytes.NewReader(captured)
 	r := w.Run(t.Context(), "trace")
-	want := "standard input: no RoCEv2 packets in 1 frame\nstandard input: left out 1 frame not UDP to port 4791\n"
+	want := "standard input: no RoCEv2 packets in 1 frame\nstandard input: 1 frame of other protocols: TCP 1\n"
 	if r.Code != 0 || r.Stderr.String() != want {
 		t.Errorf("%v", r)
 	}
