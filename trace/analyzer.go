@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // Options configure an [Analyzer]. The zero value is usable.
@@ -50,6 +51,8 @@ type Analyzer struct {
 	good bool            // p's ICRC gives no reason for the receiver to drop it
 
 	notes notes // comments of the frame of p
+
+	uppers ulp.Budget
 }
 
 // NewAnalyzer returns an Analyzer without state.
@@ -162,6 +165,7 @@ func (a *Analyzer) connected() {
 func (a *Analyzer) end(c *conn, evicted bool) {
 	c.Evicted = evicted
 	a.cms.forget(c)
+	c.dropUpper()
 	for i := range c.dir {
 		st := &c.dir[i]
 		if c.Service == bth.ServiceRC {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // conn is a flow with the state that the Analyzer needs to follow it. Flow is allocated
@@ -17,10 +18,12 @@ type conn struct {
 	sidrREQs   []sidrREQ // latest SIDR_REQs, a ring; only for datagrams between queue pairs 1
 	sidrCount  int       // number of SIDR_REQs so far
 
-	cm           *exchange // nil if the capture shows no CM exchange
-	ce           [2]int    // for each end, the latest frame that it sent with ECN CE; 0: none
-	newer, older *conn     // list in order of the latest packet
-	gapped       bool      // no packet since the latest call of Gap
+	cm           *exchange    // nil if the capture shows no CM exchange
+	ce           [2]int       // for each end, the latest frame that it sent with ECN CE; 0: none
+	newer, older *conn        // list in order of the latest packet
+	gapped       bool         // no packet since the latest call of Gap
+	upper        *ulp.Session // nil if the upper-layer protocol is unknown
+	probes       uint8        // SENDs that did not show the upper-layer protocol
 }
 
 // direction is one direction of a conversation. A BTH identifies only the destination queue pair,

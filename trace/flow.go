@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // Flow is a connection, or the datagrams between two queue pairs.
@@ -39,6 +40,10 @@ type Flow struct {
 	Window           int    // maximum number of packets in flight, the larger of both ends
 	RTT              RTT    // from a READ, an atomic or a request with AckReq to its first response
 	Err              string // why the connection failed; empty if it did not
+
+	// ULP is the upper-layer protocol: that of the port in the REQ, or that of a SEND that only one
+	// protocol has; see [ulp.FromREQ] and [ulp.FromSEND].
+	ULP ulp.Protocol
 
 	// Evicted reports whether the flow was evicted before its end, because of the limit on flows.
 	Evicted bool

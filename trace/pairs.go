@@ -203,6 +203,7 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 		d.dir[i] = stream{} // moved or released: d must not release it again
 		c.ce[j] = max(c.ce[j], d.ce[i])
 	}
+	a.absorbUpper(c, d, same)
 	f, g := c.Flow, d.Flow
 	f.selected = f.selected || g.selected
 	f.Packets += g.Packets
