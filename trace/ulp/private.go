@@ -55,7 +55,7 @@ func (p *PDU) nvmePrivate(x Exchange, r *reader) error {
 	case Request:
 		p.arg("QID", r.le(2, 2, "QID"))
 		p.arg("HRQSIZE", r.le(4, 2, "HRQSIZE"))
-		p.arg("HSQSIZE", r.le(6, 2, "HSQSIZE")+1) // a 0's based value
+		p.arg("HSQSIZE", r.le(6, 2, "HSQSIZE")) // a 0's based value
 		r.le(8, 2, "CNTLID")
 		if q, _ := p.Arg("HRQSIZE"); q == 0 {
 			return ErrHeader

@@ -29,7 +29,7 @@ type Role struct {
 func (u *Role) Append(b []byte) []byte {
 	if u.Transfer {
 		b = u.PDU.AppendName(append(b, "data of "...))
-		return appendInt(append(b, " in frame "...), u.Frame)
+		return appendInt(append(b, ", command in frame "...), u.Frame)
 	}
 	b = u.PDU.Append(b)
 	if u.Frame == 0 {

@@ -89,13 +89,13 @@ func (s *Session) setQueue(p *PDU) {
 
 // Sent describes a SEND.
 type Sent struct {
-	From       int    // end that sent it
-	Payload    []byte // its captured beginning
-	Length     int    // bytes, or UnknownLen
-	Message    int    // number of the message
-	Frame      int    // number of its first frame
+	From       int       // end that sent it
+	Payload    []byte    // its captured beginning
+	Length     int       // bytes, or UnknownLen
+	Message    int       // number of the message
+	Frame      int       // number of its first frame
 	At         time.Time // time of that frame; zero if unknown
-	Invalidate bool // it invalidates Key
+	Invalidate bool      // it invalidates Key
 	Key        uint32
 }
 
