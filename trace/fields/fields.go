@@ -29,8 +29,8 @@ const (
 
 // Append appends the fields of p to dst, in wire order. For a packet that could not be decoded, it
 // appends the fields that can be read nevertheless. Values of payload and CM private data are their
-// lengths, not their bytes; if the upper-layer protocol is known, its header fields are listed, too,
-// and overlap the payload or private data.
+// lengths, not their bytes; if the upper-layer protocol is known, its header fields are listed,
+// too, and overlap the payload or private data.
 func Append(dst []Field, p *trace.Packet) []Field {
 	l := list{dst: dst, p: p}
 	l.ipAndUDP()

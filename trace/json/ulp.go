@@ -9,7 +9,7 @@ type role struct {
 	Dialect     string   `json:"dialect,omitempty"`
 	Command     string   `json:"command,omitempty"`
 	Code        uint32   `json:"code"`
-	ID          *uint64  `json:"id,omitempty"`
+	ID          *hex64   `json:"id,omitempty"`
 	Length      *uint64  `json:"length,omitempty"`
 	Status      *status  `json:"status,omitempty"`
 	Args        []arg    `json:"args,omitempty"`
@@ -53,7 +53,7 @@ func roleOf(u *ulp.Role) *role {
 		o.Kind = "transfer"
 	}
 	if p.HasID {
-		o.ID = &p.ID
+		o.ID = new(hex64(p.ID))
 	}
 	if p.HasLength {
 		o.Length = &p.Length

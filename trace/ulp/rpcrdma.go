@@ -213,7 +213,7 @@ func (p *PDU) call(r *reader, at int) error {
 	p.program = uint32(r.be(at+4, 4, "prog"))
 	p.version = uint32(r.be(at+8, 4, "vers"))
 	p.Code = uint32(r.be(at+12, 4, "proc"))
-	at = r.auth(r.auth(at+16, "cred"), "verf")
+	at = r.auth(r.auth(at+16, "cred flavor", "cred length"), "verf flavor", "verf length")
 	if p.program != nfsProgram {
 		p.Command = "call"
 		p.arg("program", uint64(p.program))
@@ -228,12 +228,12 @@ func (p *PDU) call(r *reader, at int) error {
 
 // auth skips a credential or verifier and returns the offset after it, or one after the captured
 // bytes.
-func (r *reader) auth(at int, name string) int {
+func (r *reader) auth(at int, flavor, length string) int {
 	if !r.has(at + 8) {
 		return len(r.b) + 1
 	}
-	r.be(at, 4, name+" flavor")
-	n := r.be(at+4, 4, name+" length")
+	r.be(at, 4, flavor)
+	n := r.be(at+4, 4, length)
 	if n > maxAuthLen {
 		return len(r.b) + 1
 	}
@@ -250,7 +250,7 @@ func (p *PDU) reply(r *reader, at int) {
 		p.Status = Status{Known: true, Failed: true, Code: uint32(r.be(at+4, 4, "reject_stat")), Text: "MSG_DENIED"}
 		return
 	}
-	at = r.auth(at+4, "verf")
+	at = r.auth(at+4, "verf flavor", "verf length")
 	if !r.has(at + 4) {
 		return
 	}

@@ -86,7 +86,7 @@ func nfs(w *wire) {
 	c.sendInvalidating(1, 0x9101, msg(rpcRDMA(0x5002, 0, 0, nil, chunk, nil),
 		rpcReply(0x5002, 0, 0, 8192, 1, 8192)))
 	// NFSv3 WRITE: a read chunk.
-	c.send(0, msg(rpcRDMA(0x5003, 0, 104, []segment{{0x9103, 4096, 0x7c0000011000}}, nil, nil),
+	c.send(0, msg(rpcRDMA(0x5003, 0, 96, []segment{{0x9103, 4096, 0x7c0000011000}}, nil, nil),
 		rpcCall(0x5003, 3, 7, args(handle, []uint32{0, 0, 4096, 2, 4096})...)))
 	c.read(1, 0x7c0000011000, 0x9103, 4096)
 	w.after(300_000)
@@ -106,7 +106,7 @@ func nfs(w *wire) {
 		[]uint32{22}, handle, []uint32{25, 0, 0, 0, 0, 0, 8192, 4096, 9, 1, 0x18})...)))
 	c.write(1, 0x7c0000031000, 0x9106, 4096)
 	c.send(1, msg(rpcRDMA(0x5006, 0, 0, nil, chunk, nil), rpcReply(0x5006, args(
-		[]uint32{0, 0, 4, 53, 0, 1, 2, 3, 4, 17, 0, 0, 0, 0}, []uint32{22, 0, 25, 0, 1, 4096, 9, 0, 1, 0x18, 0})...)))
+		[]uint32{0, 0, 4, 53, 0, 1, 2, 3, 4, 17, 0, 0, 0, 0}, []uint32{22, 0, 25, 0, 1, 4096, 9, 0, 1, 0, 0})...)))
 	// A header with chunk lists that the server does not support.
 	c.send(0, msg(rpcRDMA(0x5007, 0, 8, []segment{{0x9107, 16, 0x7c0000041000}}, nil, nil),
 		rpcCall(0x5007, 3, 3, handle...)))
