@@ -62,7 +62,7 @@ func roleOf(u *ulp.Role) *role {
 		o.Status = &status{p.Status.Code, string(p.Status.Append(nil)), p.Status.Failed}
 	}
 	for _, a := range p.Args() {
-		o.Args = append(o.Args, arg(a))
+		o.Args = append(o.Args, arg{a.Name, a.Value})
 	}
 	for _, b := range p.Buffers() {
 		o.Buffers = append(o.Buffers, buffer{hex64(b.Address), hex32(b.Key), b.Length, uses[min(b.Use, ulp.ForRead)]})

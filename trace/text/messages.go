@@ -77,7 +77,11 @@ func (t *Messages) remarks(m *trace.Message) string {
 		r = append(r, t.paint.warn("no answer in the capture"))
 	}
 	if m.ULP != nil {
-		r = append(r, m.ULP.String())
+		role := m.ULP.String()
+		if m.ULP.PDU.Status.Failed {
+			role = t.paint.warn(role)
+		}
+		r = append(r, role)
 	}
 	if m.WR != "" {
 		r = append(r, Plain(m.WR))

@@ -68,9 +68,11 @@ func (p *PDU) nvmeArgs(r *reader) {
 		p.arg("KATO", r.le(48, 4, "Keep Alive Timeout (KATO)"))
 	case p.Dialect == "Fabrics" && (p.Code == 0x00 || p.Code == 0x04):
 		r.xbe(40, 1, "Attributes (ATTRIB)")
-		p.arg("offset", r.le(44, 4, "Offset (OFST)"))
+		offset := r.xle(44, 4, "Offset (OFST)")
+		r.means(nvmeProperties[offset])
+		p.hexArg("offset", offset)
 		if p.Code == 0x00 {
-			p.arg("value", r.le(48, 8, "Value (VALUE)"))
+			p.hexArg("value", r.xle(48, 8, "Value (VALUE)"))
 		}
 	case p.Dialect == "I/O" && nvmeHasLBA[p.Code]:
 		p.arg("LBA", r.le(40, 8, "Starting LBA (SLBA)"))

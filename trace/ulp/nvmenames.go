@@ -144,3 +144,8 @@ var nvmeCMStatus = map[uint32]string{
 	0x07: "Invalid IRD",
 	0x08: "Invalid ORD",
 }
+
+// nvmeProperties are the controller properties by offset (NVMe-oF 1.1, figure 31).
+var nvmeProperties = map[uint64]string{
+	0x00: "CAP", 0x08: "VS", 0x14: "CC", 0x1c: "CSTS", 0x20: "NSSR",
+}

@@ -76,6 +76,7 @@ func (s Status) Append(b []byte) []byte {
 type Arg struct {
 	Name  string
 	Value uint64
+	Hex   bool // shown in hexadecimal
 }
 
 // Use tells what the peer does with a remote buffer.
@@ -118,8 +119,14 @@ func (p *PDU) Arg(name string) (value uint64, ok bool) {
 
 func (p *PDU) arg(name string, value uint64) {
 	if p.numArgs < MaxArgs {
-		p.args[p.numArgs] = Arg{name, value}
+		p.args[p.numArgs] = Arg{Name: name, Value: value}
 		p.numArgs++
+	}
+}
+
+func (p *PDU) hexArg(name string, value uint64) {
+	if p.arg(name, value); p.numArgs > 0 {
+		p.args[p.numArgs-1].Hex = true
 	}
 }
 
@@ -186,7 +193,11 @@ func (p *PDU) Append(b []byte) []byte {
 	b = p.AppendName(b)
 	for _, a := range p.Args() {
 		b = append(append(append(b, ", "...), a.Name...), ' ')
-		b = strconv.AppendUint(b, a.Value, 10)
+		if a.Hex {
+			b = appendHex(b, a.Value)
+		} else {
+			b = strconv.AppendUint(b, a.Value, 10)
+		}
 	}
 	if p.HasLength {
 		b = append(strconv.AppendUint(append(b, ", "...), p.Length, 10), " bytes"...)

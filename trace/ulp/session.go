@@ -78,6 +78,9 @@ func FromSEND(from int, b []byte, n int, budget *Budget) *Session {
 	return NewSession(proto, from, budget)
 }
 
+// Outstanding returns the number of commands without a response.
+func (s *Session) Outstanding() int { return len(s.commands) }
+
 // Protocol returns the protocol.
 func (s *Session) Protocol() Protocol { return s.proto }
 
