@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // Options configure an [Analyzer]. The zero value is usable.
@@ -53,6 +54,8 @@ type Analyzer struct {
 
 	notes  notes        // comments of the frame of p
 	rivals []*direction // scratch of pair
+
+	uppers ulp.Budget
 }
 
 // NewAnalyzer returns an Analyzer without state.
@@ -194,6 +197,7 @@ func (a *Analyzer) connected() {
 func (a *Analyzer) end(c *conn, evicted bool) {
 	c.Evicted = evicted
 	a.cms.forget(c)
+	c.dropUpper()
 	for i := range c.dir {
 		st := &c.dir[i]
 		if c.Service == bth.ServiceRC {

@@ -224,6 +224,7 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 		c.ce[j] = max(c.ce[j], d.ce[i])
 		c.notified[j] = c.notified[j] || d.notified[i]
 	}
+	a.absorbUpper(c, d, same)
 	c.at, c.busy = max(c.at, d.at), c.busy || d.busy
 	f, g := c.Flow, d.Flow
 	f.selected = f.selected || g.selected

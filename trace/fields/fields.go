@@ -29,7 +29,8 @@ const (
 
 // Append appends the fields of p to dst, in wire order. For a packet that could not be decoded, it
 // appends the fields that can be read nevertheless. Values of payload and CM private data are their
-// lengths, not their bytes.
+// lengths, not their bytes; if the upper-layer protocol is known, its header fields are listed,
+// too, and overlap the payload or private data.
 func Append(dst []Field, p *trace.Packet) []Field {
 	l := list{dst: dst, p: p}
 	l.network()
@@ -171,6 +172,7 @@ func (l *list) rest(info *bth.OpcodeInfo) {
 		payload = 0
 	}
 	captured := func(at, n int) int { return max(0, min(at+n, len(p.Bytes))-at) }
+	l.upper(info.HeaderLen)
 	l.begin(Payload, info.HeaderLen)
 	if payload > 0 {
 		l.add(0, captured(l.at, payload), "Payload", "%s", count(payload))

@@ -6,6 +6,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // role returns a matcher for the role r. Packets without a role match if opcode accepts their
@@ -60,6 +61,14 @@ var own = []field{
 				return false, false
 			}
 			return strings.EqualFold(p.Message.Verb, want), true
+		}},
+	{names: []string{"ulp"}, what: "upper-layer protocol of the connection: " + strings.Join(ulp.Names(), ", "),
+		example: "nvme-of", known: ulp.Names(),
+		texts: func(p *trace.Packet, want string) (is, some bool) {
+			if p.Flow == nil || p.Flow.ULP == ulp.None {
+				return false, false
+			}
+			return strings.EqualFold(p.Flow.ULP.Name(), want), true
 		}},
 	{names: []string{"finding"}, what: "packets with this finding", example: "again_after_timeout",
 		known: findingNames(), texts: finding},

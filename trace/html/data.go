@@ -179,6 +179,9 @@ func messageOf(m *trace.Message) message {
 	if m.Partial {
 		fact("Begins", "before the capture")
 	}
+	if m.ULP != nil {
+		fact("Upper layer", m.ULP.String())
+	}
 	if m.WR != "" {
 		fact("Work request", m.WR)
 	}

@@ -18,6 +18,7 @@ type flow struct {
 	Begin      *time.Time `json:"begin,omitempty"`
 	Last       *time.Time `json:"last,omitempty"`
 	Managed    *managed   `json:"managed,omitempty"`
+	ULP        string     `json:"ulp,omitempty"`
 	Running    bool       `json:"running,omitempty"`
 	Cut        bool       `json:"cut,omitempty"`
 	MTU        int        `json:"mtu,omitempty"`
@@ -67,7 +68,7 @@ type managed struct {
 func flowOf(f *trace.Flow) *flow {
 	o := &flow{
 		Type: "flow", Flow: f.Number, Service: f.Service.String(), FirstFrame: f.First,
-		Begin: instant(f.Begin), Last: instant(f.Last), Running: f.BeganBefore,
+		Begin: instant(f.Begin), Last: instant(f.Last), Running: f.BeganBefore, ULP: f.ULP.Name(),
 		Cut: f.Evicted, MTU: f.MTU, MTUExact: f.MTUExact,
 		Packets: f.Packets, Bytes: f.Bytes, Payload: f.Payload, Messages: f.Messages,
 		Again: f.Again, Duplicates: f.Duplicates, LostBefore: f.LostBefore, LostBehind: f.LostBehind,

@@ -59,7 +59,8 @@ func (t *Messages) line(columns ...any) error {
 // Flush writes buffered output and returns the first error of the underlying writer.
 func (t *Messages) Flush() error { return t.w.Flush() }
 
-// remarks lists the problems of m, and its work request and completion.
+// remarks lists the problems of m, its role in the upper-layer protocol, and its work request and
+// completion.
 func (t *Messages) remarks(m *trace.Message) string {
 	var r []string
 	if m.Partial {
@@ -75,6 +76,13 @@ func (t *Messages) remarks(m *trace.Message) string {
 		r = append(r, t.paint.warn("evicted: too many messages or flows"))
 	case !m.Done && m.Flow.Service == bth.ServiceRC:
 		r = append(r, t.paint.warn("no answer in the capture"))
+	}
+	if m.ULP != nil {
+		role := m.ULP.String()
+		if m.ULP.PDU.Status.Failed {
+			role = t.paint.warn(role)
+		}
+		r = append(r, role)
 	}
 	if m.WR != "" {
 		r = append(r, Plain(m.WR))
