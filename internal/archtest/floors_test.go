@@ -30,6 +30,7 @@ var floors = []place{
 	{dir: "internal/trap", floor: 0},
 	{dir: "bth", floor: 0, pure: true},
 	{dir: "bth/layers", floor: 1},
+	{dir: "bth/gopacket/layers", floor: 1},
 	{dir: "mr", floor: 0, pure: true},
 	{dir: "packet", floor: 0},
 	{dir: "packet/encap", floor: 0},
