@@ -44,6 +44,9 @@ type Pipeline struct {
 	// Filter selects packets; nil selects all. The Analyzer also processes packets that are not
 	// selected.
 	Filter interface{ Match(*Packet) bool }
+	// Limit is the number of selected packets after which Run ends; 0 means no limit. Run does not
+	// process the rest of the frame.
+	Limit uint64
 	// Outputs receive the selected packets, in this order. Outputs may be appended before Run.
 	Outputs []Output
 	// Options configure the Analyzer. Their callbacks are called before the outputs, also for
@@ -97,7 +100,7 @@ func (p *Pipeline) read(ctx context.Context, src Source) error {
 		case err != nil:
 			return err
 		}
-		if p.take(); p.err != nil {
+		if p.take(); p.err != nil || p.full() {
 			return p.err
 		}
 	}
@@ -118,8 +121,11 @@ func (p *Pipeline) take() {
 	}
 }
 
+// full reports whether Limit is reached.
+func (p *Pipeline) full() bool { return p.Limit > 0 && p.shown >= p.Limit }
+
 func (p *Pipeline) packet(k *Packet) {
-	if p.err != nil {
+	if p.err != nil || p.full() {
 		return
 	}
 	p.analyzer.Add(k)

@@ -80,8 +80,13 @@ func (w *Writer) number(p *trace.Packet) {
 	w.right(from, numberWidth)
 }
 
-// time writes the time in seconds since the first packet.
+// time writes the time in the format of Options.Times. Relative is in seconds since the first
+// packet.
 func (w *Writer) time(p *trace.Packet) {
+	if w.o.Times != Relative {
+		w.otherTime(p.Time)
+		return
+	}
 	from := len(w.b)
 	d := p.Time.Sub(w.begin)
 	if d < 0 { // possible in captures of several interfaces

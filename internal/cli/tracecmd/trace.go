@@ -31,6 +31,7 @@ type params struct {
 	pcapng                   string // path of a file, or "-"
 	json                     bool
 	html                     string // path of a file
+	shown                    shownFlags
 }
 
 // Command makes the command 'gorxe trace'.
@@ -43,7 +44,7 @@ func Command(a *app.App) *cobra.Command {
 with -, and writes a line for each RoCEv2 packet. Payload may be private and is shown only on
 request.
 
-` + filterHelp(),
+` + filterHelp() + columnHelp(),
 		Example: `  gorxe trace capture.pcapng
   gorxe trace -v --filter 'psn 100..120 and qp 0x11' capture.pcapng
   gorxe trace --filter error capture.pcap.gz
@@ -86,11 +87,15 @@ request.
 		"one JSON object per line: packets, messages and connections; with --messages or --flows only these")
 	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`; the page loads nothing from the network")
 	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` matches")
+	p.shown.add(fs)
 	return c
 }
 
 // check rejects flags that have no effect on the requested output.
 func (p *params) check() error {
+	if err := p.shown.check(p); err != nil {
+		return err
+	}
 	instead := ""
 	switch {
 	case p.json:
@@ -195,6 +200,7 @@ func run(ctx context.Context, a *app.App, p *params) error {
 		return app.Usagef("--%v", err)
 	}
 	t := &tracing{}
+	t.Limit = uint64(p.shown.count)
 	if p.filter != "" {
 		t.Filter = chosen
 	}
