@@ -79,6 +79,7 @@ var floors = []place{
 	{dir: "internal/cli/app", floor: 9},
 	{dir: "internal/cli/clitest", floor: 10},
 	{dir: "internal/cli/session", floor: 10},
+	{dir: "internal/cli/sources", floor: 10},
 	// All families of commands have the same floor, so none imports another.
 	{dir: "internal/cli/cmtool", floor: 11},
 	{dir: "internal/cli/daemoncmd", floor: 11},
@@ -91,6 +92,8 @@ var floors = []place{
 	{dir: "internal/cli/rpingcmd", floor: 11},
 	{dir: "internal/cli/runcmd", floor: 11},
 	{dir: "internal/cli/tracecmd", floor: 11},
+	{dir: "internal/cli/topcmd", floor: 11},
+	{dir: "internal/cli/extcapcmd", floor: 11},
 	{dir: "internal/cli", floor: 12},
 	{dir: "tools/hostile", floor: 9},
 	{dir: "tools/hostile/cmd", floor: 10},

@@ -16,8 +16,9 @@ import (
 // packet returns a packet whose texts contain a quotation mark and control characters.
 func packet() *trace.Packet {
 	p := &trace.Packet{
-		Frame: &capture.Frame{Interface: "e\x1bth0", Length: 90, Data: make([]byte, 80)}, Number: 7, Time: time.Unix(5, 6),
-		Bytes: make([]byte, bth.BTHLen), Meaning: "says \"no\"\n", Flow: &trace.Flow{Number: 2},
+		Frame:  &capture.Frame{Interface: "e\x1bth0", Length: 90, Data: make([]byte, 80)},
+		Number: 7, Time: time.Unix(5, 6), Bytes: make([]byte, bth.BTHLen),
+		Meaning: "says \"no\"\n", Flow: &trace.Flow{Number: 2},
 		Findings: []trace.Finding{{Kind: trace.Gap}, {Kind: trace.Duplicate}},
 	}
 	p.BTH.DestQP, p.BTH.PSN = 0x11, 3
@@ -59,7 +60,8 @@ func TestALineHasTheValuesOfTheFields(t *testing.T) {
 		want        string
 	}{
 		{"numbers", "frame psn flow", columns.DefaultOptions(), []*trace.Packet{packet()}, "7\t3\t2\n"},
-		{"a field that the packet lacks", "psn verb frame", columns.DefaultOptions(), []*trace.Packet{packet()}, "3\t\t7\n"},
+		{"a field that the packet lacks", "psn verb frame", columns.DefaultOptions(), []*trace.Packet{packet()},
+			"3\t\t7\n"},
 		{"equal queue pairs once", "qp", columns.DefaultOptions(), []*trace.Packet{packet()}, "0x000011\n"},
 		{"several values", "finding", columns.DefaultOptions(), []*trace.Packet{packet()}, "gap,duplicate\n"},
 		{"fields without a value", "error warning cm", columns.DefaultOptions(), []*trace.Packet{packet()}, "\t\t\n"},
@@ -93,8 +95,8 @@ func TestEveryFieldHasANameThatIsFound(t *testing.T) {
 }
 
 func TestALineAllocatesNothing(t *testing.T) {
-	w, err := columns.New(failing{nil}, []string{"frame.number", "infiniband.bth.psn", "qp", "ip.src", "opcode", "finding"},
-		columns.DefaultOptions())
+	w, err := columns.New(failing{nil},
+		[]string{"frame.number", "infiniband.bth.psn", "qp", "ip.src", "opcode", "finding"}, columns.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +129,8 @@ func TestTheFirstErrorOfAWriterIsKept(t *testing.T) {
 }
 
 func TestInvalidOptionsAreRejected(t *testing.T) {
-	for _, text := range []string{"", "header", "header=x", "separator=", "separator=ab", "separator=\n", "separator=\x80",
-		"aggregator=", "occurrence=x", "quote=x", "bom=y"} {
+	for _, text := range []string{"", "header", "header=x", "separator=", "separator=ab", "separator=\n",
+		"separator=\x80", "aggregator=", "occurrence=x", "quote=x", "bom=y"} {
 		o := columns.DefaultOptions()
 		if err := o.Set(text); err == nil {
 			t.Errorf("%q is accepted: %+v", text, o)
@@ -137,7 +139,8 @@ func TestInvalidOptionsAreRejected(t *testing.T) {
 }
 
 func FuzzOptions(f *testing.F) {
-	for _, text := range []string{"header=y", "separator=,", "separator=/t", "occurrence=f", "aggregator=/s", "quote=d", "x"} {
+	for _, text := range []string{"header=y", "separator=,", "separator=/t", "occurrence=f", "aggregator=/s", "quote=d",
+		"x"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -44,8 +44,8 @@ func (o *Options) Set(text string) error {
 	case "quote":
 		o.Quote, err = choose(value, map[string]byte{"d": '"', "s": '\'', "n": 0})
 	default:
-		return fmt.Errorf("%q: the options are header=y|n, separator=CHARACTER, occurrence=f|l|a, aggregator=CHARACTER "+
-			"and quote=d|s|n", text)
+		return fmt.Errorf("%q: the options are header=y|n, separator=CHARACTER, occurrence=f|l|a, "+
+			"aggregator=CHARACTER and quote=d|s|n", text)
 	}
 	if err != nil {
 		return fmt.Errorf("%q: %w", text, err)

@@ -123,8 +123,9 @@ func TestOptionsHaveTheEffectTheyHaveInTshark(t *testing.T) {
 	names := []string{"frame.number", "udp.port", "infiniband.bth.psn", "infiniband.aeth.msn"}
 	path := rxetraffic.Unpack(t, "rcops")[0]
 	for _, options := range [][]string{
-		{"header=y"}, {"separator=,", "header=y"}, {"separator=/s"}, {"separator=/t"}, {"occurrence=f"}, {"occurrence=l"},
-		{"occurrence=a", "aggregator=;"}, {"quote=d"}, {"quote=s", "separator=,", "aggregator=/s"}, {"quote=n", "header=n"},
+		{"header=y"}, {"separator=,", "header=y"}, {"separator=/s"}, {"separator=/t"}, {"occurrence=f"},
+		{"occurrence=l"}, {"occurrence=a", "aggregator=;"}, {"quote=d"}, {"quote=s", "separator=,", "aggregator=/s"},
+		{"quote=n", "header=n"},
 	} {
 		o := columns.DefaultOptions()
 		var args []string

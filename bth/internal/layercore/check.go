@@ -13,8 +13,8 @@ type UDP struct {
 func (u UDP) whole() bool { return len(u.Payload) == int(u.Len)-bth.UDPHeaderLen }
 
 // Check4 reports whether the ICRC of a packet in IPv4 is correct. src and dst are addresses of 4
-// bytes, flags the upper 3 bits of the flags and fragment field, offset the others. headerLen is the
-// length of the IPv4 header in bytes. ok is false if the ICRC cannot be checked: the header has
+// bytes, flags the upper 3 bits of the flags and fragment field, offset the others. headerLen is
+// the length of the IPv4 header in bytes. ok is false if the ICRC cannot be checked: the header has
 // options, or the payload was not captured completely.
 func Check4(u UDP, src, dst []byte, id, flags, offset uint16, headerLen int) (right, ok bool) {
 	if headerLen != bth.IPv4HeaderLen || len(src) != 4 || len(dst) != 4 || !u.whole() {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/sources"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/filter"
@@ -23,7 +24,7 @@ import (
 // params are the parameters of 'gorxe trace'.
 type params struct {
 	source string // path of a file, "-", or empty
-	live   liveFlags
+	live   sources.Live
 	filter string
 
 	verbose, hex, payload    bool
@@ -59,7 +60,7 @@ request.
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			p.source = app.HostArg(args)
-			if err := p.live.check(p.source); err != nil {
+			if err := p.live.Check(p.source); err != nil {
 				return err
 			}
 			if err := p.check(); err != nil {
@@ -70,7 +71,7 @@ request.
 	}
 	fs := c.Flags()
 	fs.SortFlags = false
-	p.live.add(fs)
+	p.live.Add(fs)
 	fs.BoolVarP(&p.verbose, "verbose", "v", false,
 		"every header field, by its name in the InfiniBand specification (IBA)")
 	fs.BoolVar(&p.hex, "hex", false, "every header field, with its bytes")
@@ -204,11 +205,8 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	if p.filter != "" {
 		t.Filter = chosen
 	}
-	if p.live.iface != "" {
+	if p.live.Selected() {
 		return runLive(ctx, a, p, t)
-	}
-	if p.live.daemon {
-		return runDaemonTrace(ctx, a, p, t)
 	}
 	in, name, err := openCapture(ctx, a, p.source)
 	if err != nil {
