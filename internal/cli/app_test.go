@@ -19,7 +19,8 @@ func TestHelpTexts(t *testing.T) {
 		"pingpong srq", "rping", "perf", "perf write_bw", "perf read_bw", "perf send_bw",
 		"perf write_lat", "perf read_lat", "perf send_lat", "perf atomic_bw", "perf atomic_lat", "region", "region ls",
 		"region read", "region write", "region watch",
-		"completion", "help", "run", "daemon", "status", "qps", "mrs", "cms", "stats", "loglevel", "trace", "top",
+		"completion", "help", "run", "daemon", "status", "qps", "mrs", "cms", "stats", "loglevel", "trace",
+		"top", "extcap",
 	} {
 		t.Run(line, func(t *testing.T) {
 			r := newWorld().Run(t.Context(), line+" --help")

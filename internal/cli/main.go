@@ -12,6 +12,7 @@ import (
 	"github.com/gorxe/gorxe/internal/cli/demo"
 	"github.com/gorxe/gorxe/internal/cli/devinfo"
 	"github.com/gorxe/gorxe/internal/cli/doctor"
+	"github.com/gorxe/gorxe/internal/cli/extcapcmd"
 	"github.com/gorxe/gorxe/internal/cli/perf"
 	"github.com/gorxe/gorxe/internal/cli/pingpong"
 	"github.com/gorxe/gorxe/internal/cli/regioncmd"
@@ -40,7 +41,8 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // commands are the subcommands of the program.
 var commands = append([]app.Command{
 	cmtool.Command, demo.Command, doctor.Command, runcmd.Command, devinfo.Command, pingpong.Command, perf.Command,
-	rpingcmd.Command, regioncmd.Command, daemoncmd.Command, runcmd.StartCommand, tracecmd.Command, topcmd.Command,
+	rpingcmd.Command, regioncmd.Command, daemoncmd.Command, runcmd.StartCommand, tracecmd.Command,
+	topcmd.Command, extcapcmd.Command,
 }, daemoncmd.InspectCommands...)
 
 // findControl returns a client of the daemon at a socket. An empty socket selects the one
