@@ -27,6 +27,9 @@ type Options struct {
 	// Finish, which calls it in order of Flow.Number. It is not called for a flow that is merged
 	// into another, because the two turn out to be the directions of one connection.
 	Flow func(*Flow)
+	// Merged is called when the flow from is merged into another one, because the two turn out to
+	// be the directions of one connection. The totals of into then include those of from.
+	Merged func(into, from *Flow)
 }
 
 const (

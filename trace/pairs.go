@@ -197,6 +197,9 @@ func (a *Analyzer) join(h, o *direction) *conn {
 	}
 	a.table.unlink(d)
 	a.table.count--
+	if a.o.Merged != nil {
+		a.o.Merged(c.Flow, d.Flow)
+	}
 	if d.Packets == 0 && d.Number == a.table.number {
 		a.table.number-- // its number was never visible
 	}

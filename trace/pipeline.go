@@ -50,6 +50,9 @@ type Pipeline struct {
 	// Filter selects packets; nil selects all. The Analyzer also processes packets that are not
 	// selected.
 	Filter interface{ Match(*Packet) bool }
+	// Limit is the number of selected packets after which Run ends; 0 means no limit. Run does not
+	// process the rest of the frame.
+	Limit uint64
 	// Outputs receive the selected packets, in this order. Outputs may be appended before Run.
 	Outputs []Output
 	// Dedupe leaves out copies of packets; see Packet.Copy. Captures that were merged do not tell
@@ -114,7 +117,7 @@ func (p *Pipeline) read(ctx context.Context, src Source) error {
 		case err != nil:
 			return err
 		}
-		if p.take(); p.err != nil {
+		if p.take(); p.err != nil || p.full() {
 			return p.err
 		}
 	}
@@ -135,8 +138,11 @@ func (p *Pipeline) take() {
 	}
 }
 
+// full reports whether Limit is reached.
+func (p *Pipeline) full() bool { return p.Limit > 0 && p.shown >= p.Limit }
+
 func (p *Pipeline) packet(k *Packet) {
-	if p.err != nil {
+	if p.err != nil || p.full() {
 		return
 	}
 	if k.Copy = p.original(k); k.Copy == 0 {

@@ -73,7 +73,7 @@ var wireshark = []field{
 	number("udp.port", 16, inUDP(func(p *trace.Packet) numbers {
 		return numbers{[4]uint64{uint64(p.Src.Port()), uint64(p.Dst.Port())}, 2}
 	})),
-	number("ip.version", 4, inIP(4, func(*trace.Packet) uint64 { return 4 })),
+	number("ip.version", 4, inIP(0, func(p *trace.Packet) uint64 { return uint64(p.IP.Version) })), // IPv6 has it, too
 	number("ip.id", 16, inIP(4, func(p *trace.Packet) uint64 { return uint64(p.IP.ID) })),
 	number("ip.ttl", 8, inIP(4, func(p *trace.Packet) uint64 { return uint64(p.IP.HopLimit) })),
 	number("ip.dsfield", 8, inIP(4, func(p *trace.Packet) uint64 { return uint64(p.IP.TrafficClass) })),

@@ -81,11 +81,15 @@ func (w *Writer) number(p *trace.Packet) {
 	w.right(from, numberWidth)
 }
 
-// time writes the time in seconds since the first packet.
+// time writes the time of p in the format of Options.Times.
 func (w *Writer) time(p *trace.Packet) { w.instant(p.Time) }
 
-// instant writes t in seconds since the first packet.
+// instant writes t in the format of Options.Times. Relative is in seconds since the first packet.
 func (w *Writer) instant(t time.Time) {
+	if w.o.Times != Relative {
+		w.otherTime(t)
+		return
+	}
 	from := len(w.b)
 	d := t.Sub(w.begin)
 	if d < 0 { // possible in captures of several interfaces

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/sources"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/filter"
@@ -23,7 +24,7 @@ import (
 // params are the parameters of 'gorxe trace'.
 type params struct {
 	source string // path of a file, "-", or empty
-	live   liveFlags
+	live   sources.Live
 	filter string
 	dedupe bool
 
@@ -32,6 +33,7 @@ type params struct {
 	pcapng                   string // path of a file, or "-"
 	json                     bool
 	html                     string // path of a file
+	shown                    shownFlags
 }
 
 // Command makes the command 'gorxe trace'.
@@ -44,7 +46,7 @@ func Command(a *app.App) *cobra.Command {
 with -, and writes a line for each RoCEv2 packet. Payload may be private and is shown only on
 request.
 
-` + filterHelp(),
+` + filterHelp() + columnHelp(),
 		Example: `  gorxe trace capture.pcapng
   gorxe trace -v --filter 'psn 100..120 and qp 0x11' capture.pcapng
   gorxe trace --filter error capture.pcap.gz
@@ -59,7 +61,7 @@ request.
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			p.source = app.HostArg(args)
-			if err := p.live.check(p.source); err != nil {
+			if err := p.live.Check(p.source); err != nil {
 				return err
 			}
 			if err := p.check(); err != nil {
@@ -70,7 +72,7 @@ request.
 	}
 	fs := c.Flags()
 	fs.SortFlags = false
-	p.live.add(fs)
+	p.live.Add(fs)
 	fs.BoolVarP(&p.verbose, "verbose", "v", false,
 		"every header field, by its name in the InfiniBand specification (IBA)")
 	fs.BoolVar(&p.hex, "hex", false, "every header field, with its bytes")
@@ -89,11 +91,15 @@ request.
 	fs.BoolVar(&p.dedupe, "dedupe", false,
 		"leave out packets that an earlier frame has, too: captures of several interfaces, merged captures")
 	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` matches")
+	p.shown.add(fs)
 	return c
 }
 
 // check rejects flags that have no effect on the requested output.
 func (p *params) check() error {
+	if err := p.shown.check(p); err != nil {
+		return err
+	}
 	instead := ""
 	switch {
 	case p.json:
@@ -200,14 +206,12 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	}
 	t := &tracing{}
 	t.Dedupe = p.dedupe
+	t.Limit = uint64(p.shown.count)
 	if p.filter != "" {
 		t.Filter = chosen
 	}
-	if p.live.iface != "" {
+	if p.live.Selected() {
 		return runLive(ctx, a, p, t)
-	}
-	if p.live.daemon {
-		return runDaemonTrace(ctx, a, p, t)
 	}
 	in, name, err := openCapture(ctx, a, p.source)
 	if err != nil {
