@@ -22,9 +22,11 @@ import (
 
 // params are the parameters of 'gorxe trace'.
 type params struct {
-	source string // path of a file, "-", or empty
-	live   liveFlags
-	filter string
+	source  string   // path of the first file, "-", or empty
+	sources []string // paths of all files
+	many    manyFlags
+	live    liveFlags
+	filter  string
 
 	verbose, hex, payload    bool
 	messages, flows, explain bool
@@ -37,11 +39,13 @@ type params struct {
 func Command(a *app.App) *cobra.Command {
 	p := &params{}
 	c := &cobra.Command{
-		Use:   "trace [FILE|-]",
+		Use:   "trace [FILE...|-]",
 		Short: "Explain the RoCEv2 packets of a capture",
 		Long: `Reads a capture (pcap or pcapng, also in gzip) from FILE, or from standard input without FILE or
 with -, and writes a line for each RoCEv2 packet. Payload may be private and is shown only on
-request.
+request. Of several FILEs, the files of a rotated capture are read as one, in order of time. Two
+captures of the same traffic at different points are joined: the report says where each packet was
+lost, and how long packets took from one point to the other.
 
 ` + filterHelp(),
 		Example: `  gorxe trace capture.pcapng
@@ -49,16 +53,16 @@ request.
   gorxe trace --filter error capture.pcap.gz
   tcpdump -i eth0 -w - udp port 4791 | gorxe trace
   gorxe trace -i eth0 --flows
-  gorxe trace --daemon --filter warning`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return app.Usagef("%s takes one file; unexpected argument %q", c.CommandPath(), args[1])
-			}
-			return nil
-		},
+  gorxe trace --daemon --filter warning
+  gorxe trace --flows rotated_0*.pcapng
+  gorxe trace client.pcapng server.pcapng`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			p.source = app.HostArg(args)
+			p.source, p.sources = app.HostArg(args), args
 			if err := p.live.check(p.source); err != nil {
+				return err
+			}
+			if err := p.checkMany(); err != nil {
 				return err
 			}
 			if err := p.check(); err != nil {
@@ -70,6 +74,7 @@ request.
 	fs := c.Flags()
 	fs.SortFlags = false
 	p.live.add(fs)
+	p.many.add(fs)
 	fs.BoolVarP(&p.verbose, "verbose", "v", false,
 		"every header field, by its name in the InfiniBand specification (IBA)")
 	fs.BoolVar(&p.hex, "hex", false, "every header field, with its bytes")
@@ -203,6 +208,9 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	}
 	if p.live.daemon {
 		return runDaemonTrace(ctx, a, p, t)
+	}
+	if len(p.sources) > 1 {
+		return runMany(ctx, a, p, t)
 	}
 	in, name, err := openCapture(ctx, a, p.source)
 	if err != nil {
