@@ -66,7 +66,7 @@ func (p *params) checkJoin(why string) error {
 	}{
 		{p.filter != "", "--filter"}, {p.explain, "--explain"}, {p.verbose, "-v"}, {p.hex, "--hex"},
 		{p.payload, "--payload"}, {p.messages, "--messages"}, {p.flows, "--flows"}, {p.html != "", "--html"},
-		{p.pcapng != "", "--pcapng"},
+		{p.pcapng != "", "--pcapng"}, {p.why != "", "--why"},
 	} {
 		if f.set {
 			return app.Usagef("%s is for one capture: omit it, or read the captures as one with --concatenate (%s)",

@@ -26,6 +26,7 @@ type params struct {
 	sources []string // paths of all files
 	many    manyFlags
 	live    liveFlags
+	why     string // line of a log
 	filter  string
 
 	verbose, hex, payload    bool
@@ -55,7 +56,8 @@ lost, and how long packets took from one point to the other.
   gorxe trace -i eth0 --flows
   gorxe trace --daemon --filter warning
   gorxe trace --flows rotated_0*.pcapng
-  gorxe trace client.pcapng server.pcapng`,
+  gorxe trace client.pcapng server.pcapng
+  gorxe trace capture.pcapng --why 'Failed status 12: wr_id 0 syndrom 0x81'`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			p.source, p.sources = app.HostArg(args), args
@@ -63,6 +65,9 @@ lost, and how long packets took from one point to the other.
 				return err
 			}
 			if err := p.checkMany(); err != nil {
+				return err
+			}
+			if err := p.checkWhy(); err != nil {
 				return err
 			}
 			if err := p.check(); err != nil {
@@ -90,6 +95,8 @@ lost, and how long packets took from one point to the other.
 	fs.BoolVar(&p.json, "json", false,
 		"one JSON object per line: packets, messages and connections; with --messages or --flows only these")
 	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`; the page loads nothing from the network")
+	fs.StringVar(&p.why, "why", "",
+		"why a work request failed: the flow and the cause for a `line` of a log (NCCL, UCX, perftest, kernel, gorxe)")
 	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` matches")
 	return c
 }
