@@ -23,10 +23,10 @@
 //
 // The offset between both clocks and its drift are fitted to the packets with the smallest delay
 // in each direction, as in the convex hull method (Zhang, Liu and Xia, Clock Synchronization
-// Algorithms for Network Measurements, INFOCOM 2002). Two one-way delays cannot be separated from an
-// unknown offset: the fit assumes that the minimum delays of both directions are equal. The error of
-// the offset and of every delay is at most half of the smallest round trip between the two points,
-// which is reported. Delays above the minimum do not depend on the assumption.
+// Algorithms for Network Measurements, INFOCOM 2002). Two one-way delays cannot be separated from
+// an unknown offset: the fit assumes that the minimum delays of both directions are equal. The
+// error of the offset and of every delay is at most half of the smallest round trip between the two
+// points, which is reported. Delays above the minimum do not depend on the assumption.
 //
 // # State
 //

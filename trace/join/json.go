@@ -11,10 +11,10 @@ import (
 	"github.com/gorxe/gorxe/trace/text"
 )
 
-// WriteJSON writes r as one JSON object per line. The member "type" is capture (two objects), clock,
-// direction (in order of their first packets), loss (in order of time) or total (the last line).
-// Durations are in nanoseconds. Frames are arrays: the frame in capture A, and that in B; 0 means
-// none.
+// WriteJSON writes r as one JSON object per line. The member "type" is capture (two objects),
+// clock, direction (in order of their first packets), loss (in order of time) or total (the last
+// line). Durations are in nanoseconds. Frames are arrays: the frame in capture A, and that in B; 0
+// means none.
 func (r *Report) WriteJSON(w io.Writer) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	e := json.NewEncoder(b)
@@ -26,7 +26,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		}
 	}
 	c := &r.Clock
-	if err := e.Encode(jsonClock{"clock", c.Fitted, c.Offset, c.Drift, c.MinRTT, c.Bound, c.Unsteady, c.Samples}); err != nil {
+	if err := e.Encode(jsonClock{"clock", c.Fitted, c.Offset, c.Drift, c.MinRTT, c.Bound, c.Unsteady,
+		c.Samples}); err != nil {
 		return err
 	}
 	index := map[*Direction]int{}
@@ -38,7 +39,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	}
 	for i := range r.Losses {
 		l := &r.Losses[i]
-		if err := e.Encode(jsonLoss{"loss", l.Where.String(), index[l.Direction], l.Time, l.Class, l.PSN, l.Frames, l.Next,
+		if err := e.Encode(jsonLoss{"loss", l.Where.String(), index[l.Direction], l.Time, l.Class, l.PSN, l.Frames,
+			l.Next,
 			l.NAKs, l.Again, l.Timeout}); err != nil {
 			return err
 		}
@@ -84,7 +86,8 @@ type jsonCounts struct {
 }
 
 func jsonCountsOf(c *Counts) jsonCounts {
-	return jsonCounts{c.Both, c.Lost[Before], c.Lost[Between], c.Lost[Behind], c.Lost[Somewhere], c.Missed[0], c.Missed[1],
+	return jsonCounts{c.Both, c.Lost[Before], c.Lost[Between], c.Lost[Behind], c.Lost[Somewhere], c.Missed[0],
+		c.Missed[1],
 		c.Corrupt, c.Marked, c.Outside}
 }
 

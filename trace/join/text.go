@@ -28,7 +28,8 @@ func (r *Report) WriteText(w io.Writer) error {
 		fmt.Fprintln(b, "total      "+p)
 	}
 	if r.Unjudged > 0 {
-		fmt.Fprintf(b, "total      %s not judged: more than %d directions\n", count(r.Unjudged, "packet"), maxDirections)
+		fmt.Fprintf(b, "total      %s not judged: more than %d directions\n", count(r.Unjudged, "packet"),
+			maxDirections)
 	}
 	if r.Early > 0 {
 		fmt.Fprintf(b, "total      %s judged early: more than %d packets were waiting for the other capture\n",
@@ -62,11 +63,12 @@ func (r *Report) clockLines() []string {
 		lines[0] = fmt.Sprintf("B is behind A by %v ± %v, %s", -c.Offset, short(c.Bound), drift)
 	}
 	if c.Unsteady {
-		return append(lines, fmt.Sprintf("no straight line fits: a clock was stepped or slewed; delays are wrong by up to %v",
+		return append(lines, fmt.Sprintf("no straight line fits: a clock was stepped or slewed; delays are wrong by "+
+			"up to %v",
 			short(-c.MinRTT)))
 	}
-	return append(lines, fmt.Sprintf("minimum round trip between A and B %v; assumed: half of it in each direction, so "+
-		"every delay is accurate to ± %v", short(c.MinRTT), short(c.Bound)))
+	return append(lines, fmt.Sprintf("minimum round trip between A and B %v; assumed: half of it in each direction, "+
+		"so every delay is accurate to ± %v", short(c.MinRTT), short(c.Bound)))
 }
 
 // writeDirections writes the delays in both directions, and the lines of the directions.
