@@ -75,7 +75,10 @@ func TestACopyOfARealCapture(t *testing.T) {
 				t.Fatal(err)
 			}
 			random := rand.New(rand.NewPCG(5, uint64(len(a))))
-			b, packets, removed := copyOf(a, func(i int) bool { return i > 10 && i < len(a)-10 && random.IntN(20) == 0 })
+			b, packets, removed := copyOf(a, func(i int) bool {
+				return i > 10 && i < len(a)-10 &&
+					random.IntN(20) == 0
+			})
 			r, err := Join(t.Context(), &frames{a}, &frames{b}, Options{Offset: time.Minute})
 			if err != nil {
 				t.Fatal(err)

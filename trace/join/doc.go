@@ -10,8 +10,11 @@
 // A packet of one capture is the same as one of the other if its addresses, UDP source port, IP
 // identification, length and transport headers are equal, and its ICRC too if both captures have a
 // right one. Of several equal packets, which are retransmissions without an IP identification, the
-// one whose delay is closest to the smallest delay so far is taken. Unmatched packets wait for
-// [Options.Wait] of capture time, at most maxPending of them.
+// one whose time difference is closest to the offset of the clocks is taken. Unmatched packets wait
+// for [Options.Wait] of capture time, at most maxPending of them.
+//
+// A capture that has every packet twice, such as one of the interface "any", has the second copies
+// as packets that the other capture lacks.
 //
 // # Order of the capture points
 //

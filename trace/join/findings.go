@@ -84,8 +84,8 @@ func (j *joiner) timeout(i int, p *trace.Packet, d *direction) {
 	}
 }
 
-// readResent handles a READ request p whose PSN was missing before: the other missing PSNs of it are
-// those of its responses.
+// readResent handles a READ request p whose PSN was missing before: the other missing PSNs of it
+// are those of its responses.
 func (j *joiner) readResent(i int, p *trace.Packet, d *direction) {
 	m := p.Message
 	if p.BTH.Opcode.Info().Op != bth.OpReadRequest || m == nil {

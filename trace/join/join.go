@@ -299,18 +299,22 @@ func (j *joiner) finish() {
 	j.clock.solve()
 	r := j.report
 	r.Clock = j.clock.fit
+	var all [2]delays
 	for _, d := range j.ordered {
 		switch d.order() {
 		case aFirst:
 			d.First = "A"
+			all[0].merge(d.delays)
 		case bFirst:
 			d.First = "B"
+			all[1].merge(d.delays)
 		}
 		d.Delay = d.delays.summary()
 		r.Total.add(&d.Counts)
 	}
 	for i := range j.sides {
 		r.Captures[i].Counts = j.sides[i].decoder.Counts
+		r.Delays[i] = all[i].summary()
 	}
 	slices.SortStableFunc(r.Losses, func(x, y Loss) int {
 		return cmp.Or(x.Time.Compare(y.Time), cmp.Compare(x.PSN,
