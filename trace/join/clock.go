@@ -41,13 +41,14 @@ type Clock struct {
 	Fitted bool
 	// Offset is the time of capture B minus that of capture A, at the first matched packet.
 	Offset time.Duration
-	// Drift is the rate of the clock of B relative to that of A, minus 1, in parts per million; 0 if
-	// the captures are too short to measure it.
-	Drift float64
+	// Drift is the rate of the clock of B relative to that of A, minus 1, in parts per million.
+	// DriftKnown reports whether it was measured: the captures have minDrift or more in common.
+	Drift      float64
+	DriftKnown bool
 	// MinRTT is the sum of the minimum delays of both directions between the two capture points.
 	MinRTT time.Duration
-	// Bound is the maximum error of Offset and of delays: MinRTT/2, because the split of MinRTT into
-	// two equal delays is an assumption.
+	// Bound is the maximum error of Offset and of delays: MinRTT/2, because the split of MinRTT
+	// into two equal delays is an assumption.
 	Bound time.Duration
 	// Unsteady reports whether no straight line fits: a clock was stepped or slewed during the
 	// capture. MinRTT is negative then.
@@ -141,7 +142,7 @@ func (c *clock) solve() {
 		}
 	}
 	slope := 0.0
-	if weight > 0 {
+	if c.fit.DriftKnown = weight > 0; weight > 0 {
 		slope = slopes / weight
 	}
 	high, low := math.Inf(1), math.Inf(-1)

@@ -44,6 +44,21 @@ func (h *delays) add(d int64) {
 	}
 }
 
+// merge adds o, which may be nil, to h.
+func (h *delays) merge(o *delays) {
+	if o == nil || o.n == 0 {
+		return
+	}
+	if h.n == 0 || o.min < h.min {
+		h.min = o.min
+	}
+	h.max = max(h.max, o.max)
+	h.n += o.n
+	for i, n := range o.buckets {
+		h.buckets[i] += min(n, 1<<32-1-h.buckets[i])
+	}
+}
+
 // quantile returns the delay that the share q of all does not exceed.
 func (h *delays) quantile(q float64) int64 {
 	left := int64(q * float64(h.n))

@@ -16,7 +16,8 @@ import (
 
 // Limits of Detect.
 const (
-	// maxSample is the maximum number of RoCEv2 packets per sample. A sample takes 16 bytes a packet.
+	// maxSample is the maximum number of RoCEv2 packets per sample. A sample takes 16 bytes a
+	// packet.
 	maxSample = 1 << 18
 	// sampleMargin is the time before the first frame of the later capture at which the sample of
 	// the earlier one begins: the maximum error of both clocks that is expected.

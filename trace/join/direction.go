@@ -76,8 +76,8 @@ func (j *joiner) connect(d *direction, f *trace.Flow) {
 const maxInFlight = 1 << 14
 
 // answered returns the direction whose requests p, a response of d in the capture of side, answers.
-// It returns nil if the direction is unknown, or does not have the PSN: the Analyzer may have paired
-// d with another one.
+// It returns nil if the direction is unknown, or does not have the PSN: the Analyzer may have
+// paired d with another one.
 func (d *direction) answered(side int, p *trace.Packet) *direction {
 	b := d.back
 	if b == nil {

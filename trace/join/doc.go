@@ -10,8 +10,11 @@
 // A packet of one capture is the same as one of the other if its addresses, UDP source port, IP
 // identification, length and transport headers are equal, and its ICRC too if both captures have a
 // right one. Of several equal packets, which are retransmissions without an IP identification, the
-// one whose delay is closest to the smallest delay so far is taken. Unmatched packets wait for
-// [Options.Wait] of capture time, at most maxPending of them.
+// one whose time difference is closest to the offset of the clocks is taken. Unmatched packets wait
+// for [Options.Wait] of capture time, at most maxPending of them.
+//
+// A capture that has every packet twice, such as one of the interface "any", has the second copies
+// as packets that the other capture lacks.
 //
 // # Order of the capture points
 //
@@ -23,10 +26,10 @@
 //
 // The offset between both clocks and its drift are fitted to the packets with the smallest delay
 // in each direction, as in the convex hull method (Zhang, Liu and Xia, Clock Synchronization
-// Algorithms for Network Measurements, INFOCOM 2002). Two one-way delays cannot be separated from an
-// unknown offset: the fit assumes that the minimum delays of both directions are equal. The error of
-// the offset and of every delay is at most half of the smallest round trip between the two points,
-// which is reported. Delays above the minimum do not depend on the assumption.
+// Algorithms for Network Measurements, INFOCOM 2002). Two one-way delays cannot be separated from
+// an unknown offset: the fit assumes that the minimum delays of both directions are equal. The
+// error of the offset and of every delay is at most half of the smallest round trip between the two
+// points, which is reported. Delays above the minimum do not depend on the assumption.
 //
 // # State
 //

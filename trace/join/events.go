@@ -12,8 +12,8 @@ const (
 	maxEvents = 1 << 17
 	// maxLosses is the maximum number of losses in a Report.
 	maxLosses = 1 << 16
-	// maxHole is the maximum number of missing PSNs before one packet. More are a new connection, or
-	// a gap of the capture.
+	// maxHole is the maximum number of missing PSNs before one packet. More are a new connection,
+	// or a gap of the capture.
 	maxHole = 1024
 	// decideAfter is the number of [Options.Wait] after which an event is decided: retransmissions
 	// after a timeout come late.
@@ -95,7 +95,7 @@ func (j *joiner) decide(e *event) {
 	case bFirst:
 		first, last = 1, 0
 	case unknownOrder:
-		if e.only[0]+e.only[1]+e.holes[0]+e.holes[1] > 0 && !e.wrong {
+		if (e.only[0]+e.only[1] > 0 || e.holes[0] > 0 && e.holes[1] > 0) && !e.wrong {
 			j.lose(e, Somewhere)
 		}
 		return
@@ -116,7 +116,7 @@ func (j *joiner) decide(e *event) {
 	case e.holes[first] > 0:
 		j.lose(e, Before)
 	case e.holes[last] > 0:
-		j.lose(e, Between) // the packet itself left the window of waiting packets
+		// No packet: the first capture has none with this PSN. It belongs to a READ.
 	case e.naks[0]+e.naks[1] > 0:
 		e.only = e.sent
 		j.lose(e, Behind)

@@ -31,7 +31,8 @@ type nakKey struct {
 	psn      bth.PSN
 }
 
-// maxNAKs is the maximum number of NAKs whose connection is unknown. At the limit, all are forgotten.
+// maxNAKs is the maximum number of NAKs whose connection is unknown. At the limit, all are
+// forgotten.
 const maxNAKs = 1 << 14
 
 // nak processes a sequence NAK.
@@ -62,8 +63,8 @@ func (j *joiner) remember(e *event) {
 
 // timeout processes a retransmission of which the Analyzer found no NAK.
 func (j *joiner) timeout(i int, p *trace.Packet, d *direction) {
-	if n := d.expected(i, requests); n.known && n.PSN == p.BTH.PSN {
-		return // it continues the retransmission of the packet before
+	if n := d.expected(i, requests); n.known && p.BTH.PSN.Diff(n.PSN) >= 0 {
+		return // it continues the retransmission of earlier packets
 	}
 	e := j.event(eventKey{d, p.BTH.PSN, requests}, j.inA(j.at, i), func(e *event) bool { return e.again[i] > 0 })
 	e.again[i] = p.Number
@@ -79,6 +80,23 @@ func (j *joiner) timeout(i int, p *trace.Packet, d *direction) {
 		e.timeout = true
 		for s := range e.acked {
 			e.acked[s] = d.acked[s].known && d.acked[s].Diff(p.BTH.PSN) > 0
+		}
+	}
+}
+
+// readResent handles a READ request p whose PSN was missing before: the other missing PSNs of it
+// are those of its responses.
+func (j *joiner) readResent(i int, p *trace.Packet, d *direction) {
+	m := p.Message
+	if p.BTH.Opcode.Info().Op != bth.OpReadRequest || m == nil {
+		return
+	}
+	if e := j.events.byKey[eventKey{d, p.BTH.PSN, requests}]; e == nil || e.holes[i] == 0 {
+		return
+	}
+	for k := range min(maxHole, max(0, m.Last.Diff(p.BTH.PSN))) {
+		if e := j.events.byKey[eventKey{d, p.BTH.PSN.Add(uint32(k) + 1), requests}]; e != nil {
+			e.holes[i] = 0
 		}
 	}
 }

@@ -82,7 +82,7 @@ func Join(ctx context.Context, a, b trace.Source, o Options) (*Report, error) {
 		o: o, wait: int64(o.Wait), window: newWindow(), pairs: map[pairKey]*pair{}, report: &Report{},
 		directions: map[directionKey]*direction{}, events: events{byKey: map[eventKey]*event{}},
 		naks:  map[nakKey][2]int{},
-		again: [2]resent{{newMemory()}, {newMemory()}}, recent: newMemory(),
+		again: [2]resent{{&memory{}}, {&memory{}}}, recent: &memory{},
 	}
 	j.distance = func(e *entry) int64 {
 		tA, tB := e.at, j.at
@@ -178,6 +178,7 @@ func (j *joiner) packet(i int, p *trace.Packet) {
 	j.at = j.sides[i].now
 	c := classOf(p)
 	j.findings(i, p, d, c)
+	j.readResent(i, p, d)
 	d.follow(i, p, c)
 	if c == acks || c == responses {
 		if b := d.answered(i, p); b != nil {
@@ -298,18 +299,25 @@ func (j *joiner) finish() {
 	j.clock.solve()
 	r := j.report
 	r.Clock = j.clock.fit
+	var all [2]delays
 	for _, d := range j.ordered {
 		switch d.order() {
 		case aFirst:
 			d.First = "A"
+			all[0].merge(d.delays)
 		case bFirst:
 			d.First = "B"
+			all[1].merge(d.delays)
 		}
 		d.Delay = d.delays.summary()
 		r.Total.add(&d.Counts)
 	}
 	for i := range j.sides {
 		r.Captures[i].Counts = j.sides[i].decoder.Counts
+		r.Delays[i] = all[i].summary()
 	}
-	slices.SortStableFunc(r.Losses, func(x, y Loss) int { return cmp.Or(x.Time.Compare(y.Time), cmp.Compare(x.PSN, y.PSN)) })
+	slices.SortStableFunc(r.Losses, func(x, y Loss) int {
+		return cmp.Or(x.Time.Compare(y.Time), cmp.Compare(x.PSN,
+			y.PSN))
+	})
 }

@@ -134,6 +134,61 @@ func TestAsymmetryIsWithinTheBound(t *testing.T) {
 	}
 }
 
+// Delays and losses are the same if capture A is the one closer to the responder.
+func TestTheOrderOfTheFilesDoesNotMatter(t *testing.T) {
+	w := lossy()
+	w.run()
+	r, err := Join(t.Context(), &frames{w.frames[1]}, &frames{w.frames[0]}, Options{Offset: -3700 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := w.expected()
+	for i, l := range want { // the names of the captures change
+		want[i] = strings.NewReplacer("by_a", "by_b", "by_b", "by_a").Replace(l)
+	}
+	slices.Sort(want)
+	if got := told(w, r); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if r.Directions[0].First != "B" || r.Directions[1].First != "A" || r.Clock.Offset > -3699*time.Millisecond {
+		t.Errorf("first are %q and %q, clock %+v", r.Directions[0].First, r.Directions[1].First, r.Clock)
+	}
+}
+
+func TestASteppedClockIsReported(t *testing.T) {
+	w := newWorld()
+	w.connect(0x11, 0x22, 100, 4000, 30000)
+	w.run()
+	for i := range w.frames[1] {
+		if f := &w.frames[1][i]; i > len(w.frames[1])/2 {
+			f.Time = f.Time.Add(3 * time.Millisecond)
+		}
+	}
+	r, err := Join(t.Context(), &frames{w.frames[0]}, &frames{w.frames[1]}, Options{Offset: 3700 * time.Millisecond})
+	if err != nil || !r.Clock.Unsteady || r.Clock.Bound < time.Millisecond || len(r.Losses) > 0 {
+		t.Errorf("%+v, %d losses, %v", r.Clock, len(r.Losses), err)
+	}
+}
+
+// The headers of the packet are intact, but not its payload.
+func TestAPacketCorruptedBetweenThePointsIsCounted(t *testing.T) {
+	w := newWorld()
+	w.connect(0x11, 0x22, 100, 200, 3000)
+	w.run()
+	n := 0
+	for i := range w.frames[1] {
+		if f := &w.frames[1][i]; len(f.Data) > 100 && i > 50 && n == 0 {
+			f.Data = slices.Clone(f.Data)
+			f.Data[len(f.Data)-10]++
+			n++
+		}
+	}
+	r, err := Join(t.Context(), &frames{w.frames[0]}, &frames{w.frames[1]}, Options{Offset: 3700 * time.Millisecond})
+	if err != nil || r.Total.Corrupt != 1 || r.Total.Outside != 0 {
+		t.Errorf("%+v, %v", r.Total, err)
+	}
+}
+
 func TestACEMarkBetweenThePointsIsCounted(t *testing.T) {
 	w := newWorld()
 	w.fate = at(map[int]fate{20: marked, 70: marked}, nil)

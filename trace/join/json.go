@@ -11,10 +11,10 @@ import (
 	"github.com/gorxe/gorxe/trace/text"
 )
 
-// WriteJSON writes r as one JSON object per line. The member "type" is capture (two objects), clock,
-// direction (in order of their first packets), loss (in order of time) or total (the last line).
-// Durations are in nanoseconds. Frames are arrays: the frame in capture A, and that in B; 0 means
-// none.
+// WriteJSON writes r as one JSON object per line. The member "type" is capture (two objects),
+// clock, direction (in order of their first packets), loss (in order of time) or total (the last
+// line). Durations are in nanoseconds. Frames are arrays: the frame in capture A, and that in B; 0
+// means none.
 func (r *Report) WriteJSON(w io.Writer) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	e := json.NewEncoder(b)
@@ -25,8 +25,12 @@ func (r *Report) WriteJSON(w io.Writer) error {
 			return err
 		}
 	}
-	c := &r.Clock
-	if err := e.Encode(jsonClock{"clock", c.Fitted, c.Offset, c.Drift, c.MinRTT, c.Bound, c.Unsteady, c.Samples}); err != nil {
+	c, drift := &r.Clock, (*float64)(nil)
+	if c.DriftKnown {
+		drift = &c.Drift
+	}
+	if err := e.Encode(jsonClock{"clock", c.Fitted, c.Offset, drift, c.MinRTT, c.Bound, c.Unsteady,
+		c.Samples}); err != nil {
 		return err
 	}
 	index := map[*Direction]int{}
@@ -38,12 +42,14 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	}
 	for i := range r.Losses {
 		l := &r.Losses[i]
-		if err := e.Encode(jsonLoss{"loss", l.Where.String(), index[l.Direction], l.Time, l.Class, l.PSN, l.Frames, l.Next,
+		if err := e.Encode(jsonLoss{"loss", l.Where.String(), index[l.Direction], l.Time, l.Class, l.PSN, l.Frames,
+			l.Next,
 			l.NAKs, l.Again, l.Timeout}); err != nil {
 			return err
 		}
 	}
-	if err := e.Encode(jsonTotal{"total", jsonCountsOf(&r.Total), r.Omitted, r.Unjudged, r.Early}); err != nil {
+	if err := e.Encode(jsonTotal{"total", jsonCountsOf(&r.Total), jsonDelayOf(r.Delays[0]), jsonDelayOf(r.Delays[1]),
+		r.Omitted, r.Unjudged, r.Early}); err != nil {
 		return err
 	}
 	return b.Flush()
@@ -63,7 +69,7 @@ type jsonClock struct {
 	Type     string        `json:"type"`
 	Fitted   bool          `json:"fitted"`
 	Offset   time.Duration `json:"offset_ns"`
-	Drift    float64       `json:"drift_ppm"`
+	Drift    *float64      `json:"drift_ppm,omitempty"`
 	MinRTT   time.Duration `json:"min_rtt_ns"`
 	Bound    time.Duration `json:"bound_ns"`
 	Unsteady bool          `json:"unsteady"`
@@ -84,7 +90,8 @@ type jsonCounts struct {
 }
 
 func jsonCountsOf(c *Counts) jsonCounts {
-	return jsonCounts{c.Both, c.Lost[Before], c.Lost[Between], c.Lost[Behind], c.Lost[Somewhere], c.Missed[0], c.Missed[1],
+	return jsonCounts{c.Both, c.Lost[Before], c.Lost[Between], c.Lost[Behind], c.Lost[Somewhere], c.Missed[0],
+		c.Missed[1],
 		c.Corrupt, c.Marked, c.Outside}
 }
 
@@ -110,11 +117,16 @@ type jsonDelay struct {
 }
 
 func jsonDirectionOf(n int, d *Direction) *jsonDirection {
-	o := &jsonDirection{"direction", n, d.Src, d.SrcQPN, d.Dst, d.QPN, d.First, d.Hops, jsonCountsOf(&d.Counts), nil}
-	if d.Delay.Count > 0 {
-		o.Delay = &jsonDelay{d.Delay.Count, d.Delay.Min, d.Delay.P50, d.Delay.P99, d.Delay.Max}
+	return &jsonDirection{"direction", n, d.Src, d.SrcQPN, d.Dst, d.QPN, d.First, d.Hops, jsonCountsOf(&d.Counts),
+		jsonDelayOf(d.Delay)}
+}
+
+// jsonDelayOf returns nil without delays.
+func jsonDelayOf(d Delay) *jsonDelay {
+	if d.Count == 0 {
+		return nil
 	}
-	return o
+	return &jsonDelay{d.Count, d.Min, d.P50, d.P99, d.Max}
 }
 
 type jsonLoss struct {
@@ -134,9 +146,11 @@ type jsonLoss struct {
 type jsonTotal struct {
 	Type string `json:"type"`
 	jsonCounts
-	Omitted  uint64 `json:"omitted"`
-	Unjudged uint64 `json:"unjudged"`
-	Early    uint64 `json:"early"`
+	DelayAB  *jsonDelay `json:"delay_a_to_b,omitempty"`
+	DelayBA  *jsonDelay `json:"delay_b_to_a,omitempty"`
+	Omitted  uint64     `json:"omitted"`
+	Unjudged uint64     `json:"unjudged"`
+	Early    uint64     `json:"early"`
 }
 
 // optional returns nil for an unknown time, and for one that JSON cannot express.

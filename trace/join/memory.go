@@ -1,18 +1,16 @@
 package join
 
-// memorySlots is the number of packets that a memory holds. Each takes the slot of its hash, so that
-// a later packet with the same slot replaces it.
+// memorySlots is the number of packets that a memory holds. Each takes the slot of its hash, so
+// that a later packet with the same slot replaces it.
 const memorySlots = 1 << 16
 
 // memory remembers the frames of packets by direction and PSN, for a limited time.
-type memory struct{ slots []remembered }
+type memory struct{ slots []remembered } // nil until the first put
 
 type remembered struct {
 	eventKey
 	frames [2]int
 }
-
-func newMemory() *memory { return &memory{make([]remembered, memorySlots)} }
 
 func (m *memory) slot(k eventKey) *remembered {
 	h := hash(2).add(uint64(k.psn)<<40 | uint64(k.class)<<32 | uint64(k.dir.QPN)).addr(k.dir.Src)
@@ -20,12 +18,19 @@ func (m *memory) slot(k eventKey) *remembered {
 }
 
 // put remembers the frames of k.
-func (m *memory) put(k eventKey, frames [2]int) { *m.slot(k) = remembered{k, frames} }
+func (m *memory) put(k eventKey, frames [2]int) {
+	if m.slots == nil {
+		m.slots = make([]remembered, memorySlots)
+	}
+	*m.slot(k) = remembered{k, frames}
+}
 
 // find returns the frames of k, or zeros.
 func (m *memory) find(k eventKey) [2]int {
-	if s := m.slot(k); s.eventKey == k {
-		return s.frames
+	if m.slots != nil {
+		if s := m.slot(k); s.eventKey == k {
+			return s.frames
+		}
 	}
 	return [2]int{}
 }

@@ -17,6 +17,7 @@ type Report struct {
 	// Omitted is the number of losses beyond the limit on Losses. The totals include them.
 	Omitted uint64
 	Total   Counts
+	Delays  [2]Delay // of all packets from A to B, and from B to A
 	// Unjudged is the number of packets of directions beyond the limit on Directions.
 	Unjudged uint64
 	// Early is the number of packets that were judged before Options.Wait had passed, because too

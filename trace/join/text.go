@@ -2,9 +2,11 @@ package join
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,8 +14,11 @@ import (
 	"github.com/gorxe/gorxe/trace/text"
 )
 
-// WriteText writes r for people: the captures, their clocks, a line for each direction with packets
-// that are not in both captures, totals, and a line for each loss.
+// maxQuiet is the maximum number of directions without losses that WriteText lists.
+const maxQuiet = 32
+
+// WriteText writes r for people: the captures, their clocks, totals, a line for each direction, and
+// a line for each loss. Of more than 32 directions, it lists those with losses only, worst first.
 func (r *Report) WriteText(w io.Writer) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	for i, c := range r.Captures {
@@ -23,17 +28,27 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, l := range r.clockLines() {
 		fmt.Fprintln(b, "clock      "+l)
 	}
-	r.writeDirections(b)
+	for i, d := range r.Delays {
+		if d.Count > 0 {
+			fmt.Fprintf(b, "delay      %s %s\n", [2]string{"A → B", "B → A"}[i], d.text())
+		}
+	}
+	if x, y := r.Delays[0], r.Delays[1]; x.Count > 0 && y.Count > 0 {
+		fmt.Fprintf(b, "asymmetry  above the minimum, which is assumed to be equal: B → A minus A → B p50 %v p99 %v\n",
+			short(y.P50-y.Min-x.P50+x.Min), short(y.P99-y.Min-x.P99+x.Min))
+	}
 	for _, p := range r.Total.parts() {
 		fmt.Fprintln(b, "total      "+p)
 	}
 	if r.Unjudged > 0 {
-		fmt.Fprintf(b, "total      %s not judged: more than %d directions\n", count(r.Unjudged, "packet"), maxDirections)
+		fmt.Fprintf(b, "total      %s not judged: more than %d directions\n", count(r.Unjudged, "packet"),
+			maxDirections)
 	}
 	if r.Early > 0 {
 		fmt.Fprintf(b, "total      %s judged early: more than %d packets were waiting for the other capture\n",
 			count(r.Early, "packet"), maxPending)
 	}
+	r.writeDirections(b)
 	for i := range r.Losses {
 		r.writeLoss(b, &r.Losses[i])
 	}
@@ -54,7 +69,7 @@ func (r *Report) clockLines() []string {
 		return []string{"offset unknown: needs " + missing + "; no delays"}
 	}
 	drift := "drift not measured: the captures have less than " + minDrift.String() + " in common"
-	if c.Drift != 0 {
+	if c.DriftKnown {
 		drift = fmt.Sprintf("drift %+.3f ppm", c.Drift)
 	}
 	lines := []string{fmt.Sprintf("B is ahead of A by %v ± %v, %s", c.Offset, short(c.Bound), drift)}
@@ -62,19 +77,36 @@ func (r *Report) clockLines() []string {
 		lines[0] = fmt.Sprintf("B is behind A by %v ± %v, %s", -c.Offset, short(c.Bound), drift)
 	}
 	if c.Unsteady {
-		return append(lines, fmt.Sprintf("no straight line fits: a clock was stepped or slewed; delays are wrong by up to %v",
+		return append(lines, fmt.Sprintf("no straight line fits: a clock was stepped or slewed; delays are wrong by "+
+			"up to %v",
 			short(-c.MinRTT)))
 	}
-	return append(lines, fmt.Sprintf("minimum round trip between A and B %v; assumed: half of it in each direction, so "+
-		"every delay is accurate to ± %v", short(c.MinRTT), short(c.Bound)))
+	return append(lines, fmt.Sprintf("minimum round trip between A and B %v; assumed: half of it in each direction, "+
+		"so every delay is accurate to ± %v", short(c.MinRTT), short(c.Bound)))
 }
 
-// writeDirections writes the delays in both directions, and the lines of the directions.
+// lost returns the number of packets that did not simply pass both capture points.
+func (c *Counts) lost() (n uint64) {
+	for _, l := range c.Lost {
+		n += l
+	}
+	return n + c.Missed[0] + c.Missed[1] + c.Corrupt
+}
+
+// writeDirections writes the lines of the directions.
 func (r *Report) writeDirections(b *bufio.Writer) {
-	for _, d := range r.Directions {
+	shown := r.Directions
+	if len(shown) > maxQuiet {
+		shown = slices.DeleteFunc(slices.Clone(shown), func(d *Direction) bool { return d.Counts.lost() == 0 })
+		slices.SortStableFunc(shown, func(x, y *Direction) int { return cmp.Compare(y.Counts.lost(), x.Counts.lost()) })
+	}
+	if n := len(r.Directions) - len(shown); n > 0 {
+		fmt.Fprintf(b, "directions without a loss, not listed: %d\n", n)
+	}
+	for _, d := range shown {
 		parts := d.Counts.parts()
 		if d.Delay.Count > 0 {
-			parts = append(parts, d.Delay.text())
+			parts = append(parts, "delay "+d.Delay.text())
 		}
 		if d.Hops > 0 {
 			parts = append(parts, count(uint64(d.Hops), "router")+" between")
@@ -93,7 +125,7 @@ func (r *Report) writeDirections(b *bufio.Writer) {
 
 // text describes d.
 func (d Delay) text() string {
-	return fmt.Sprintf("delay min %v p50 %v p99 %v max %v (above min: p50 %v p99 %v)", short(d.Min), short(d.P50),
+	return fmt.Sprintf("min %v p50 %v p99 %v max %v (above min: p50 %v p99 %v)", short(d.Min), short(d.P50),
 		short(d.P99), short(d.Max), short(d.P50-d.Min), short(d.P99-d.Min))
 }
 

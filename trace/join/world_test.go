@@ -175,12 +175,14 @@ func (w *world) frame(from, n int, hop, tos byte, b bth.Packet) []byte {
 	var seed uint32
 	var ip []byte
 	if w.v6 {
-		seed = (&bth.Header6{Src: src.As16(), Dst: dst.As16(), SrcPort: uint16(port), DstPort: 4791, UDPLen: length}).Seed()
+		seed = (&bth.Header6{Src: src.As16(), Dst: dst.As16(), SrcPort: uint16(port), DstPort: 4791,
+			UDPLen: length}).Seed()
 		ip = append([]byte{0x60 | tos>>4, tos << 4, 0, 0, byte(length >> 8), byte(length), 17, hop}, src.AsSlice()...)
 	} else {
 		seed = (&bth.Header4{Src: src.As4(), Dst: dst.As4(), ID: id, FlagsFragment: 0x4000, SrcPort: uint16(port),
 			DstPort: 4791, UDPLen: length}).Seed()
-		ip = append([]byte{0x45, tos, byte((20 + length) >> 8), byte(20 + length), byte(id >> 8), byte(id), 0x40, 0, hop,
+		ip = append([]byte{0x45, tos, byte((20 + length) >> 8), byte(20 + length), byte(id >> 8), byte(id), 0x40, 0,
+			hop,
 			17, 0, 0}, src.AsSlice()...)
 	}
 	ip = append(ip, dst.AsSlice()...)

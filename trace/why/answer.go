@@ -16,8 +16,8 @@ import (
 // Answer is the result of a [Collector].
 type Answer struct {
 	Complaint Complaint
-	// Matches are the flows that the line can be about: those that explain it first, then in order of
-	// their numbers.
+	// Matches are the flows that the line can be about: those that explain it first, then in order
+	// of their numbers.
 	Matches []Match
 	Flows   int      // number of flows in the capture
 	Others  []string // the first flows that do not match, described
@@ -168,8 +168,8 @@ func (c *Complaint) wanted() string {
 
 // describe describes a flow.
 func describe(f *trace.Flow) string {
-	return fmt.Sprintf("flow %d, %s %s → %s, %d packets, frames from %d", f.Number, f.Service, end(f.Ends[0]), end(f.Ends[1]),
-		f.Packets, f.First)
+	return fmt.Sprintf("flow %d, %s %s → %s, %d packets, frames from %d", f.Number, f.Service, end(f.Ends[0]),
+		end(f.Ends[1]), f.Packets, f.First)
 }
 
 func end(e trace.End) string {

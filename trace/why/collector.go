@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxRecords is the maximum number of flows with a record. Flows that do not match the Complaint
-	// have none.
+	// maxRecords is the maximum number of flows with a record. Flows that do not match the
+	// Complaint have none.
 	maxRecords = 1 << 14
 	// maxKept is the maximum number of findings and of messages kept of a flow: the first ones.
 	maxKept = 16

@@ -32,7 +32,8 @@ func (e *explainer) explain(i int) {
 	case WRFlush, NoStatus:
 		e.earlier(i)
 	case LocLen, LocAccess, LocProt:
-		// The responder sends the NAK of its own error; at a requester, nothing of it is on the wire.
+		// The responder sends the NAK of its own error; at a requester, nothing of it is on the
+		// wire.
 		if e.refused(1-i, nil); e.m.Explained {
 			e.m.Cause = "the error is at the responder, and its NAK is in the capture: " + e.m.Cause
 			return
@@ -90,38 +91,41 @@ func (e *explainer) noResponse(i int) {
 		e.last(i)
 		return
 	case x.attempts.n == 0:
-		e.m.Cause = fmt.Sprintf("%s #%d has no response and was not retransmitted within the capture: the capture ends early, or the "+
-			"retransmissions were lost before the capture point", m.Verb, m.Number)
+		e.m.Cause = fmt.Sprintf("%s #%d has no response and was not retransmitted within the capture: the capture "+
+			"ends early, or the retransmissions were lost before the capture point", m.Verb, m.Number)
 		e.say("frame %d: %s #%d, PSN %d to %d", m.Frames[0], m.Verb, m.Number, m.First, m.Last)
 		e.last(1 - i)
 		return
 	}
 	e.m.Explained = m != nil || x.covered() && x.acks.n > 1 && x.acks.last > x.frames[0]
 	if m != nil {
-		e.say("frame %d: %s #%d, PSN %d to %d, the first request without a response", m.Frames[0], m.Verb, m.Number, m.First,
-			m.Last)
+		e.say("frame %d: %s #%d, PSN %d to %d, the first request without a response", m.Frames[0], m.Verb, m.Number,
+			m.First, m.Last)
 	} else if x.original > 0 {
 		e.say("frame %d: the request with PSN %d", x.original, x.stuck)
 	}
 	took := x.attempts.end.Sub(x.attempts.begin)
-	e.say("frames %s: PSN %d retransmitted %s within %s", list(x.frames, x.attempts.n), x.stuck, times(x.attempts.n), short(took))
+	e.say("frames %s: PSN %d retransmitted %s within %s", list(x.frames, x.attempts.n), x.stuck,
+		times(x.attempts.n), short(took))
 	switch {
 	case x.requested():
-		e.m.Cause = fmt.Sprintf("PSN %d was lost on each attempt: %s received later packets and requested it %s, so requests are "+
-			"lost, behind the capture point", x.stuck, peer, times(x.naks.n))
+		e.m.Cause = fmt.Sprintf("PSN %d was lost on each attempt: %s received later packets and requested it %s, so "+
+			"requests are lost, behind the capture point", x.stuck, peer, times(x.naks.n))
 		e.say("frame %d: the first NAK that requests PSN %d", x.naks.first, x.stuck)
 	case x.covered():
-		e.m.Cause = fmt.Sprintf("responses are lost: %s answered PSN %d %s, but %s retransmitted it: the responses were lost behind "+
-			"the capture point, or came after the timer had expired", peer, x.stuck, times(x.acks.n), end(e.r.flow.Ends[i]))
+		e.m.Cause = fmt.Sprintf("responses are lost: %s answered PSN %d %s, but %s retransmitted it: the responses "+
+			"were lost behind the capture point, or came after the timer had expired", peer, x.stuck, times(x.acks.n),
+			end(e.r.flow.Ends[i]))
 		e.say("frame %d: the first response that covers PSN %d", x.acks.first, x.stuck)
 	case e.r.ends[1-i].responses.n+e.r.ends[1-i].requests.n == 0:
-		e.m.Cause = fmt.Sprintf("no packet from %s was captured: it has no such queue pair, does not run, or cannot reach this point", peer)
+		e.m.Cause = fmt.Sprintf("no packet from %s was captured: it has no such queue pair, does not run, or cannot "+
+			"reach this point", peer)
 	case e.r.ends[1-i].requests.last > x.frames[0]:
 		e.m.Cause = fmt.Sprintf("%s still sends requests, but no response: requests in this direction are lost behind the capture point, "+
 			"for example by their size (path MTU)", peer)
 	default:
-		e.m.Cause = fmt.Sprintf("%s fell silent: requests pass the capture point and no response comes back; requests or responses "+
-			"are lost behind it, or the responder's queue pair is gone", peer)
+		e.m.Cause = fmt.Sprintf("%s fell silent: requests pass the capture point and no response comes back; "+
+			"requests or responses are lost behind it, or the responder's queue pair is gone", peer)
 	}
 	e.last(1 - i)
 	e.lateErrors()
@@ -144,7 +148,8 @@ func (e *explainer) notReady(i int) {
 	}
 	m := e.unanswered(i)
 	e.m.Explained = m != nil
-	e.m.Cause = fmt.Sprintf("%s had no receive posted: %s within %s", end(e.r.flow.Ends[1-i]), rnrs(n.n), short(n.end.Sub(n.begin)))
+	e.m.Cause = fmt.Sprintf("%s had no receive posted: %s within %s", end(e.r.flow.Ends[1-i]), rnrs(n.n),
+		short(n.end.Sub(n.begin)))
 	if m == nil {
 		e.m.Cause += ", but every message was received in the end"
 	} else {
@@ -195,10 +200,15 @@ func (e *explainer) about(k kept, syndromes []bth.Syndrome) bool {
 // of the flow.
 func (e *explainer) earlier(i int) {
 	f := e.r.flow
-	for _, x := range []func(){
-		func() { e.refused(i, nil) }, func() { e.refused(1-i, nil) }, func() { e.notReady(i) }, func() { e.noResponse(i) },
-		func() { e.notReady(1 - i) }, func() { e.noResponse(1 - i) },
-	} {
+	causes := []func(){
+		func() { e.refused(i, nil) },
+		func() { e.refused(1-i, nil) },
+		func() { e.notReady(i) },
+		func() { e.noResponse(i) },
+		func() { e.notReady(1 - i) },
+		func() { e.noResponse(1 - i) },
+	}
+	for _, x := range causes {
 		*e.m = Match{Flow: f}
 		if x(); e.m.Explained {
 			if e.c.Status == WRFlush {
@@ -225,7 +235,8 @@ func (e *explainer) earlier(i int) {
 
 // silent explains an error of end i of which nothing is on the wire.
 func (e *explainer) silent(i int) {
-	e.m.Cause = "an error of the local RNIC or program: nothing of it is on the wire, and the capture shows no NAK for it"
+	e.m.Cause = "an error of the local RNIC or program: nothing of it is on the wire, and the capture shows no NAK " +
+		"for it"
 	e.last(i)
 	e.last(1 - i)
 }

@@ -40,7 +40,8 @@ var formats = []Format{
 			"opcode=0 len=0 vendor err 129 (Send) localGid ::ffff:198.18.0.1 remoteGids::ffff:198.18.0.2 hca mlx5_1",
 		trigger: re(`Got completion from peer`),
 		fields: []*regexp.Regexp{
-			re(`with (?:status=|error )(?:(?P<name>IBV_WC_\w+)\()?(?P<status>\d+)`), re(`from peer (?P<socket>` + addr + `)[<\s]`),
+			re(`with (?:status=|error )(?:(?P<name>IBV_WC_\w+)\()?(?P<status>\d+)`), re(`from peer (?P<socket>` +
+				addr + `)[<\s]`),
 			re(`opcode[= ](?P<op>[A-Z_a-z]+|\d+)`), re(`localGid ?(?P<local>` + addr + `)`),
 			re(`remoteGids? ?(?P<remote>` + addr + `)`),
 		},
@@ -62,7 +63,8 @@ var formats = []Format{
 		Name: "NCCL", Source: "NCCL src/transport/net_ib.cc, ncclIbAsyncThreadMain",
 		Example: "NCCL WARN NET/IB : mlx5_1:1 async fatal event on QP: local access violation work queue error",
 		trigger: re(`(?:async fatal event on QP|Got async event) ?:`),
-		fields:  []*regexp.Regexp{re(`(?:on QP|event) ?: *(?P<event>[a-z ]*[a-z])`), re(`qp_num[= ](?P<qpn>\d+)`)}, noText: true,
+		fields:  []*regexp.Regexp{re(`(?:on QP|event) ?: *(?P<event>[a-z ]*[a-z])`), re(`qp_num[= ](?P<qpn>\d+)`)},
+		noText:  true,
 	},
 	{
 		Name: "UCX", Source: "UCX src/uct/ib/mlx5/ib_mlx5_log.c, uct_ib_mlx5_completion_with_err",
@@ -93,7 +95,8 @@ var formats = []Format{
 	{
 		Name: "perftest", Source: "perftest src/perftest_resources.h, NOTIFY_COMP_ERROR_SEND",
 		Example: " Failed status 12: wr_id 0 syndrom 0x81",
-		trigger: re(`Failed status \d+: wr_id`), fields: []*regexp.Regexp{re(`Failed status (?P<status>\d+)`)}, noText: true,
+		trigger: re(`Failed status \d+: wr_id`), fields: []*regexp.Regexp{re(`Failed status (?P<status>\d+)`)},
+		noText: true,
 	},
 	{
 		Name: "perftest or rdma-core", Source: "perftest src/perftest_communication.c; rdma-core libibverbs/examples",
@@ -101,7 +104,8 @@ var formats = []Format{
 		trigger: re(`(?:local|remote) address: +LID`),
 		fields: []*regexp.Regexp{
 			re(`local address:.*?QPN (?P<qpn>0x[0-9a-f]+)`), re(`remote address:.*?QPN (?P<rqpn>0x[0-9a-f]+)`),
-			re(`(?s)local address:.*?GID:? ?(?P<local>` + addr + `)`), re(`(?s)remote address:.*?GID:? ?(?P<remote>` + addr + `)`),
+			re(`(?s)local address:.*?GID:? ?(?P<local>` + addr + `)`),
+			re(`(?s)remote address:.*?GID:? ?(?P<remote>` + addr + `)`),
 		}, noText: true,
 	},
 	{
@@ -114,7 +118,8 @@ var formats = []Format{
 		Name: "Open MPI", Source: "Open MPI opal/mca/btl/openib/btl_openib_component.c, handle_wc",
 		Example: "[[51298,1],2][btl_openib_component.c:3496:handle_wc] from ib7 to: 3 error polling LP CQ with status " +
 			"RETRY EXCEEDED ERROR status number 12 for wr_id 217ce00 opcode 0  vendor error 129 qp_idx 0",
-		trigger: re(`error polling (?:LP|HP|\w+) CQ with status`), fields: []*regexp.Regexp{re(`status number (?P<status>\d+)`)},
+		trigger: re(`error polling (?:LP|HP|\w+) CQ with status`),
+		fields:  []*regexp.Regexp{re(`status number (?P<status>\d+)`)},
 	},
 	{
 		Name: "kernel NVMe-oF", Source: "Linux drivers/nvme/host/rdma.c and drivers/nvme/target/rdma.c",
@@ -131,8 +136,9 @@ var formats = []Format{
 		Name: "kernel mlx5", Source: "Linux drivers/infiniband/hw/mlx5/cq.c, dump_cqe: the last 16 bytes of struct mlx5_err_cqe",
 		Example: "[  408.380192] 00000030: 00 00 00 00 0f 00 81 15 0a 00 00 11 00 54 e8 e2",
 		trigger: re(`00000030:(?: [0-9a-f]{2}){16}`),
-		fields:  []*regexp.Regexp{re(`00000030:(?: [0-9a-f]{2}){7} (?P<synd>[0-9a-f]{2}) [0-9a-f]{2} (?P<qpx>(?:[0-9a-f]{2} ?){3})`)},
-		noText:  true,
+		fields: []*regexp.Regexp{re(`00000030:(?: [0-9a-f]{2}){7} (?P<synd>[0-9a-f]{2}) ` +
+			`[0-9a-f]{2} (?P<qpx>(?:[0-9a-f]{2} ?){3})`)},
+		noText: true,
 	},
 	{
 		Name: "kernel rxe", Source: "Linux drivers/infiniband/sw/rxe/rxe_resp.c: the responder refused a request",
@@ -160,7 +166,8 @@ var formats = []Format{
 			re(`(?i)\b(?:dest|remote|peer|d|r)_?qpn?(?:_?num)?[ =:#]+(?P<rqpn>0x[0-9a-f]+|\d+)`),
 			re(`(?i)\bqpn?(?:_?num)?[ =:#]+(?P<qpn>0x[0-9a-f]+|\d+)`),
 			re(`(?i)\b(?:local|src|source|sgid)[a-z_]*[ =:]+(?P<local>` + addr + `)`),
-			re(`(?i)\b(?:remote|dst|dest|peer|dgid|to)[a-z_]*[ =:]+(?P<remote>\d+\.\d+\.\d+\.\d+|` + addr + `:` + addr + `)`),
+			re(`(?i)\b(?:remote|dst|dest|peer|dgid|to)[a-z_]*[ =:]+(?P<remote>\d+\.\d+\.\d+\.\d+|` + addr + `:` +
+				addr + `)`),
 		},
 	},
 }

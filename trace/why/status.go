@@ -42,12 +42,15 @@ var statuses = []statusInfo{
 		"a message is longer than its buffers, or than the port allows: at the receiver, the posted receive is too short"},
 	2: {"LOC_QP_OP_ERR", []string{"local QP operation error", "local QP operation"},
 		"the RNIC found an inconsistency in the work request or the queue pair; nothing of it is on the wire"},
-	3: {"LOC_EEC_OP_ERR", []string{"local EE context operation error"}, "an error of a reliable datagram, which no RNIC has"},
+	3: {"LOC_EEC_OP_ERR", []string{"local EE context operation error"}, "an error of a reliable datagram, which no " +
+		"RNIC has"},
 	4: {"LOC_PROT_ERR", []string{"local protection error", "local protection"},
 		"the local buffers of the work request are not registered, or belong to another protection domain"},
-	5: {"WR_FLUSH_ERR", []string{"Work Request Flushed Error", "WR flushed because QP in error state", "WR flushed", "is flushed"},
+	5: {"WR_FLUSH_ERR", []string{"Work Request Flushed Error", "WR flushed because QP in error state", "WR flushed",
+		"is flushed"},
 		"the queue pair was already in the error state: the cause is an earlier error of it, or a disconnect"},
-	6: {"MW_BIND_ERR", []string{"memory management operation error", "memory bind operation error", "memory window bind"},
+	6: {"MW_BIND_ERR", []string{"memory management operation error", "memory bind operation error", "memory window " +
+		"bind"},
 		"a memory window or memory registration request failed; nothing of it is on the wire"},
 	7: {"BAD_RESP_ERR", []string{"bad response error", "bad response"},
 		"the responder sent a response that the requester did not expect"},
@@ -66,11 +69,15 @@ var statuses = []statusInfo{
 	13: {"RNR_RETRY_EXC_ERR", []string{"RNR retry counter exceeded", "receive-no-ready retry count exceeded",
 		"receiver not ready retry exceeded error", "RNR retry exceded error"},
 		"the responder had no receive posted each time, rnr_retry times; the requester gave up"},
-	14: {"LOC_RDD_VIOL_ERR", []string{"local RDD violation error"}, "an error of a reliable datagram, which no RNIC has"},
-	15: {"REM_INV_RD_REQ_ERR", []string{"remote invalid RD request"}, "an error of a reliable datagram, which no RNIC has"},
-	16: {"REM_ABORT_ERR", []string{"aborted error", "operation aborted", "remote side aborted"}, "the responder aborted the operation"},
+	14: {"LOC_RDD_VIOL_ERR", []string{"local RDD violation error"}, "an error of a reliable datagram, which no RNIC " +
+		"has"},
+	15: {"REM_INV_RD_REQ_ERR", []string{"remote invalid RD request"}, "an error of a reliable datagram, which no " +
+		"RNIC has"},
+	16: {"REM_ABORT_ERR", []string{"aborted error", "operation aborted", "remote side aborted"}, "the responder " +
+		"aborted the operation"},
 	17: {"INV_EECN_ERR", []string{"invalid EE context number"}, "an error of a reliable datagram, which no RNIC has"},
-	18: {"INV_EEC_STATE_ERR", []string{"invalid EE context state"}, "an error of a reliable datagram, which no RNIC has"},
+	18: {"INV_EEC_STATE_ERR", []string{"invalid EE context state"}, "an error of a reliable datagram, which no RNIC " +
+		"has"},
 	19: {"FATAL_ERR", []string{"fatal error"}, "the RNIC failed"},
 	20: {"RESP_TIMEOUT_ERR", []string{"response timeout error"}, "a response did not come in time"},
 	21: {"GENERAL_ERR", []string{"general error", "generic"}, "the driver reports another error"},

@@ -22,7 +22,8 @@ func (w *talk) send(from int, p bth.Packet) {
 	hosts := [2][4]byte{{198, 18, 0, 1}, {198, 18, 0, 2}}
 	src, dst := hosts[from], hosts[1-from]
 	id := len(w.frames) + 1000
-	h := bth.Header4{Src: src, Dst: dst, ID: uint16(id), FlagsFragment: 0x4000, SrcPort: uint16(50000 + from), DstPort: 4791}
+	h := bth.Header4{Src: src, Dst: dst, ID: uint16(id), FlagsFragment: 0x4000, SrcPort: uint16(50000 + from),
+		DstPort: 4791}
 	p.PKey, p.MigReq = 0xffff, true
 	if p.DestQP == 0 {
 		p.DestQP = [2]bth.QPN{0x22, 0x11}[from]
@@ -56,7 +57,8 @@ func (w *talk) answer(s bth.PSN, syn bth.Syndrome) {
 // other adds an exchange of the queue pairs without errors.
 func (w *talk) other(s bth.PSN) {
 	w.send(0, bth.Packet{Opcode: bth.RCSendOnly, DestQP: 0x44, PSN: s, AckReq: true, Payload: []byte("fine")})
-	w.send(1, bth.Packet{Opcode: bth.RCAck, DestQP: 0x33, PSN: s, AETH: bth.AETH{Syndrome: bth.AckUnlimited, MSN: uint32(s)}})
+	w.send(1, bth.Packet{Opcode: bth.RCAck, DestQP: 0x33, PSN: s, AETH: bth.AETH{Syndrome: bth.AckUnlimited,
+		MSN: uint32(s)}})
 }
 
 // talks has the conversations, by what goes wrong in them.

@@ -129,14 +129,15 @@ func relate(ctx context.Context, a *app.App, in []join.Input, forced bool) (bool
 		case forced:
 			return true, r, nil
 		case r.Same && len(in) > 2:
-			return false, r, fmt.Errorf("%s and %s have the same packets (%d in samples of %d): two captures can be joined; "+
-				"--concatenate reads more as one", in[i].Name, in[i+1].Name, r.Shared, r.Sample)
+			return false, r, fmt.Errorf("%s and %s have the same packets (%d in samples of %d): two captures can be "+
+				"joined; --concatenate reads more as one", in[i].Name, in[i+1].Name, r.Shared, r.Sample)
 		case r.Same:
 			fmt.Fprintf(a.Stderr, "%s and %s have the same packets (%d in samples of %d): they are joined\n",
 				in[i].Name, in[i+1].Name, r.Shared, r.Sample)
 			return true, r, nil
 		case r.Overlap:
-			fmt.Fprintf(a.Stderr, "%s and %s overlap in time, but not in packets (%d in samples of %d): they are read as one\n",
+			fmt.Fprintf(a.Stderr, "%s and %s overlap in time, but not in packets (%d in samples of %d): they are "+
+				"read as one\n",
 				in[i].Name, in[i+1].Name, r.Shared, r.Sample)
 		}
 	}
@@ -155,7 +156,8 @@ func runJoin(ctx context.Context, a *app.App, p *params, in []join.Input, r join
 		}
 		defer func() { err = errors.Join(err, src[i].Close()) }()
 	}
-	report, err := join.Join(ctx, src[0], src[1], join.Options{Names: [2]string{in[0].Name, in[1].Name}, Offset: r.Offset})
+	report, err := join.Join(ctx, src[0], src[1], join.Options{Names: [2]string{in[0].Name, in[1].Name},
+		Offset: r.Offset})
 	write := report.WriteText
 	if p.json {
 		write = report.WriteJSON

@@ -88,7 +88,8 @@ func twoCaptures(t *testing.T) (dir string) {
 		}
 	}
 	for name, b := range files {
-		if err := errors.Join(writers[name].Flush(), os.WriteFile(filepath.Join(dir, name+".pcapng"), b.Bytes(), 0o600)); err != nil {
+		if err := errors.Join(writers[name].Flush(), os.WriteFile(filepath.Join(dir, name+".pcapng"), b.Bytes(),
+			0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,21 +113,28 @@ func TestTraceOfSeveralFiles(t *testing.T) {
 			"request PSN 10: packet A:21, missing before B:21, NAK A:23 B:22, retransmitted A:24 B:23\n", "", 0},
 		{"JSON", "trace --json DIR/a.pcapng DIR/b.pcapng", 0,
 			`"type":"loss","where":"between"`, "they are joined", 7},
-		{"forced to one", "trace --concatenate --flows DIR/a.pcapng DIR/b.pcapng", 0, "flow 1", "frames 1 to 63: DIR/a.pcapng\n", 0},
+		{"forced to one", "trace --concatenate --flows DIR/a.pcapng DIR/b.pcapng", 0, "flow 1", "frames 1 to 63: " +
+			"DIR/a.pcapng\n", 0},
 		{"rotated", "trace --flows DIR/a0.pcapng DIR/a1.pcapng", 0, "63 packets",
 			"frames 1 to 30: DIR/a0.pcapng\nframes 31 to 63: DIR/a1.pcapng, its frames 1 to 33\n", 1},
-		{"rotated, in the other order", "trace DIR/a1.pcapng DIR/a0.pcapng", 0, "SEND #1 of 4 bytes", "frames 1 to 30: DIR/a0.pcapng\n", 0},
+		{"rotated, in the other order", "trace DIR/a1.pcapng DIR/a0.pcapng", 0, "SEND #1 of 4 bytes", "frames 1 to " +
+			"30: DIR/a0.pcapng\n", 0},
 		{"forced to join", "trace --join DIR/a0.pcapng DIR/a1.pcapng", 0, "while only one capture ran", "", 0},
 		{"a flag that has no meaning for a join", "trace --flows DIR/a.pcapng DIR/b.pcapng", app.ExitUsage, "",
 			"gorxe: --flows is for one capture: omit it, or read the captures as one with --concatenate " +
 				"(they have the same packets)\n", 0},
 		{"with --join", "trace --join --filter nak DIR/a.pcapng DIR/b.pcapng", app.ExitUsage, "",
-			"gorxe: --filter is for one capture: omit it, or read the captures as one with --concatenate (--join)\n", 0},
-		{"both flags", "trace --join --concatenate a b", app.ExitUsage, "", "gorxe: give --join or --concatenate, not both\n", 0},
+			"gorxe: --filter is for one capture: omit it, or read the captures as one with --concatenate " +
+				"(--join)\n", 0},
+		{"both flags", "trace --join --concatenate a b", app.ExitUsage, "", "gorxe: give --join or --concatenate, " +
+			"not both\n", 0},
 		{"join of one", "trace --join a", app.ExitUsage, "", "gorxe: --join takes two captures, not 1\n", 0},
-		{"one as several", "trace --concatenate a", app.ExitUsage, "", "gorxe: --concatenate takes several captures, not 1\n", 0},
-		{"standard input", "trace - a", app.ExitUsage, "", "gorxe: standard input cannot be one of several captures", 0},
-		{"an interface and files", "trace -i eth0 a b", app.ExitUsage, "", `gorxe: -i eth0 captures: leave the file "a" out`, 0},
+		{"one as several", "trace --concatenate a", app.ExitUsage, "", "gorxe: --concatenate takes several captures, " +
+			"not 1\n", 0},
+		{"standard input", "trace - a", app.ExitUsage, "", "gorxe: standard input cannot be one of several " +
+			"captures", 0},
+		{"an interface and files", "trace -i eth0 a b", app.ExitUsage, "",
+			`gorxe: -i eth0 captures: leave the file "a" out`, 0},
 		{"three captures of the same traffic", "trace DIR/a.pcapng DIR/b.pcapng DIR/a0.pcapng", 1, "",
 			"have the same packets (62 in samples of 62): two captures can be joined; --concatenate reads more as one\n", 0},
 		{"not a file", "trace DIR DIR/a.pcapng", app.ExitUsage, "", "is not a regular file", 0},
