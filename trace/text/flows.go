@@ -11,6 +11,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // Flows writes one line per connection: its ends, CM exchange, path MTU, throughput, RTT, losses,
@@ -32,6 +33,9 @@ func (t *Flows) Packet(*trace.Packet) error { return nil }
 func (t *Flows) Flow(f *trace.Flow) error {
 	parts := []string{fmt.Sprintf("flow %d", f.Number), f.Service.String(), end(f.Ends[0]) + arrow + end(f.Ends[1])}
 	parts = append(parts, t.began(f)...)
+	if f.ULP != ulp.None {
+		parts = append(parts, f.ULP.String())
+	}
 	if f.MTU > 0 {
 		how := "seen"
 		if f.MTUExact {
@@ -92,11 +96,14 @@ func throughput(f *trace.Flow) string {
 	if took <= 0 || took == math.MaxInt64 { // unknown times
 		return s
 	}
-	s += " in " + short(took)
-	if f.Payload == 0 {
-		return s
+	if f.Active <= 0 || f.Active > took || f.Payload == 0 {
+		return s + " in " + short(took)
 	}
-	return s + ": " + rate(float64(f.Payload)*8/took.Seconds())
+	s += " in " + short(f.Active) + ": " + rate(float64(f.Payload)*8/f.Active.Seconds())
+	if idle := took - f.Active; idle > took/10 {
+		s += ", idle " + short(idle)
+	}
+	return s
 }
 
 func size(n uint64) string {
@@ -129,8 +136,11 @@ func (t *Flows) troubles(f *trace.Flow) []string {
 		what string
 		rest string
 	}{
-		{f.Lost, "packet", " lost"}, {f.Again, "packet", " retransmitted"}, {f.Timeouts, "timeout", ""},
-		{f.NAKs, "NAK", ""}, {f.RNRs, "RNR NAK", ""}, {f.CNPs, "CNP", ""},
+		{f.LostBefore, "packet", " lost before the capture point"},
+		{f.LostBehind, "packet", " lost behind the capture point"}, {f.Again, "packet", " retransmitted"},
+		{f.Duplicates, "packet", " duplicated by the network"}, {f.Timeouts, "timeout", ""},
+		{f.Undecided, "retransmission", " of unknown cause"}, {f.NAKs, "NAK", ""}, {f.RNRs, "RNR NAK", ""},
+		{f.CE, "packet", " marked (ECN CE)"}, {f.CNPs, "CNP", ""},
 	} {
 		if x.n > 0 {
 			r = append(r, t.paint.warn(count(x.n, x.what)+x.rest))

@@ -124,7 +124,7 @@ func (r *idleReader) Read(b []byte) (int, error) {
 	return r.r.Read(b)
 }
 
-// untilEnd is a capture that ends when ctx is done, even in the middle of a frame.
+// untilEnd is a capture whose error after ctx is done means its end, even in the middle of a frame.
 type untilEnd struct {
 	trace.Source
 	ctx context.Context
