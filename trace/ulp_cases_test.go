@@ -149,7 +149,8 @@ func TestARejectionTellsTheStatusOfNVMe(t *testing.T) {
 	p.MAD = &mad.Message{Attribute: mad.AttrREQ, REQ: mad.REQ{LocalCommID: 5, LocalQPN: 21,
 		ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 4420), PrivateData: append(private, data...)}}
 	a.Add(p)
-	if want := "; NVMe-oF, QID 9, HRQSIZE 32, HSQSIZE 0"; !strings.HasSuffix(p.Meaning, want) || p.Flow.ULP != ulp.NVMe {
+	want := "; NVMe-oF, QID 9, HRQSIZE 32, HSQSIZE 0"
+	if !strings.HasSuffix(p.Meaning, want) || p.Flow.ULP != ulp.NVMe {
 		t.Errorf("the REQ means %q, want %q at its end", p.Meaning, want)
 	}
 	q := bare(2, bth.UDSendOnly, bth.GSI, 1)
