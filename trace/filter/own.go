@@ -73,7 +73,16 @@ var own = []field{
 	{names: []string{"finding"}, what: "packets with this finding", example: "again_after_timeout",
 		known: findingNames(), texts: finding},
 
-	{names: []string{"error"}, what: "wrong ICRCs, broken packets, NAKs, RNR NAKs (shown as warnings), rejections, findings that are errors",
+	{names: []string{"tunnel"}, what: "encapsulation: VXLAN, Geneve, GRE, ERSPAN II, MPLS, ...", example: "VXLAN",
+		known: tunnelNames(), texts: inTunnel},
+	{names: []string{"vni"}, what: "virtual network of a tunnel: VNI of VXLAN or Geneve, VSID of NVGRE", example: "100",
+		bits: 24, numbers: vnis},
+	{names: []string{"fabric"}, what: "network: RoCEv2, RoCEv1 or InfiniBand", example: "RoCEv1",
+		known: []string{"RoCEv2", "RoCEv1", "InfiniBand"},
+		texts: func(p *trace.Packet, want string) (is, some bool) { return p.Fabric.String() == want, true }},
+	{names: []string{"lid"}, what: "LID of either end (InfiniBand)", example: "5", bits: 16, numbers: lids},
+
+	{names: []string{"error"}, what: "wrong ICRCs, broken packets, NAKs, rejections and findings that are errors; also RNR NAKs, although they are shown as warnings",
 		is: isError},
 	{names: []string{"warning"}, what: "errors and warnings", is: func(p *trace.Packet) bool {
 		return isError(p) || level(p) >= int(trace.Warning)

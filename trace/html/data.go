@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // data is the JSON in the page.
@@ -71,7 +72,7 @@ func (p *Page) data() *data {
 func flowOf(f *trace.Flow) flow {
 	o := flow{Number: f.Number, Service: f.Service.String(), Err: f.Err, Line: []string{}, Facts: [][2]string{}}
 	for i, e := range f.Ends {
-		o.Ends[i] = [2]string{e.Addr.String(), "QP " + hex(e.QPN, 6)}
+		o.Ends[i] = [2]string{fabric.AddrText(e.Addr), "QP " + hex(e.QPN, 6)}
 		if e.QPN == 0 {
 			o.Ends[i][1] = "QP not known"
 		}
@@ -84,10 +85,13 @@ func flowOf(f *trace.Flow) flow {
 	}
 	count(f.Messages, "message", "messages")
 	count(f.Again, "packet retransmitted", "packets retransmitted")
-	count(f.Lost, "lost", "lost")
+	count(f.LostBefore, "lost before the capture point", "lost before the capture point")
+	count(f.LostBehind, "lost behind it", "lost behind it")
 	count(f.NAKs, "NAK", "NAKs")
 	count(f.RNRs, "RNR NAK", "RNR NAKs")
 	count(f.Timeouts, "timeout", "timeouts")
+	count(f.Undecided, "retransmission of unknown cause", "retransmissions of unknown cause")
+	count(f.CE, "packet with ECN CE", "packets with ECN CE")
 	count(f.CNPs, "CNP", "CNPs")
 
 	if f.MTU > 0 {
@@ -101,7 +105,10 @@ func flowOf(f *trace.Flow) flow {
 	fact("Payload", size(f.Payload))
 	if took := f.Last.Sub(f.Begin); took > 0 && took != math.MaxInt64 {
 		fact("Lasted", lasted(took))
-		fact("Goodput", fmt.Sprintf("%.3g Mbit/s", float64(f.Payload)*8e3/float64(took.Nanoseconds())))
+	}
+	if f.Active > 0 {
+		fact("Active", lasted(f.Active)+", with requests outstanding")
+		fact("Goodput", fmt.Sprintf("%.3g Mbit/s while active", float64(f.Payload)*8e3/float64(f.Active.Nanoseconds())))
 	}
 	if r := f.RTT; r.Count > 0 {
 		fact("Round trip", fmt.Sprintf("%s to %s, %s on average of %d", lasted(r.Min), lasted(r.Max),
@@ -111,7 +118,10 @@ func flowOf(f *trace.Flow) flow {
 		fact("Max in flight", amount(uint64(f.Window), "packet", "packets"))
 	}
 	fact("Retransmitted", strconv.FormatUint(f.Again, 10))
-	fact("Lost", strconv.FormatUint(f.Lost, 10))
+	fact("Lost", fmt.Sprintf("%d before the capture point, %d behind it", f.LostBefore, f.LostBehind))
+	if f.Duplicates > 0 {
+		fact("Duplicated by the network", strconv.FormatUint(f.Duplicates, 10))
+	}
 	if m := f.CM; m != nil {
 		manage(m, fact)
 	}

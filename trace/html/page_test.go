@@ -61,7 +61,7 @@ func testItRenders(t *testing.T, b context.Context) {
 	equal(p, "left", p.text("#end-0"), "192.0.2.1QP 0x000011")
 	equal(p, "right", p.text("#end-1"), "192.0.2.2QP 0x00002a")
 	equal(p, "selected", p.selected(), "Frame 1: CM REQ")
-	equal(p, "connection", p.text("#flow-line"), "RC connection 1 · remote access error in frame 20 · 4 messages · 3 packets retransmitted · 1 lost · 2 NAKs · 1 RNR NAK")
+	equal(p, "connection", p.text("#flow-line"), "RC connection 1 · remote access error in frame 20 · 4 messages · 3 packets retransmitted · 1 lost before the capture point · 2 NAKs · 1 RNR NAK")
 	for _, c := range []string{"request", "response", "again", "error"} {
 		p.until("%s(%q)", inked, c)
 	}

@@ -1,11 +1,13 @@
 package html
 
 import (
+	"net/netip"
 	"strings"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // packet is a packet as the page's script reads it. Shared values are indexes into tables. The
@@ -57,7 +59,7 @@ type finding struct {
 func (p *Page) record(k *trace.Packet) packet {
 	r := packet{
 		Frame: k.Number, Time: k.Time.Sub(p.begin).Nanoseconds(), Dir: k.Direction.String(),
-		Src: p.addrs.of(k.Src.String()), Dst: p.addrs.of(k.Dst.String()),
+		Src: p.addrs.of(endText(k.Src)), Dst: p.addrs.of(endText(k.Dst)),
 		IP:  [4]int{int(k.IP.Version), int(k.IP.TrafficClass), int(k.IP.HopLimit), int(k.IP.ID)},
 		Len: k.Len, Label: label(k), Flow: -1, From: from(k), Role: k.Role.String(), Message: -1,
 		Again: k.Again, Meaning: k.Meaning, Doubt: k.Doubtful,
@@ -167,3 +169,11 @@ func from(k *trace.Packet) int {
 }
 
 func number(b bool) int { return flag(b, 1) }
+
+// endText returns an end as text: without a port in RoCEv1 and InfiniBand.
+func endText(a netip.AddrPort) string {
+	if a.Port() == 0 {
+		return fabric.AddrText(a.Addr())
+	}
+	return a.String()
+}

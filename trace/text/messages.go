@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // Messages writes one line per message: begin, verb, size, packets, latency, retransmissions and
@@ -102,9 +103,9 @@ func frames(f [2]int) string {
 // end formats a queue pair.
 func end(e trace.End) string {
 	if e.QPN == 0 {
-		return e.Addr.String() + "/?"
+		return fabric.AddrText(e.Addr) + "/?"
 	}
-	return fmt.Sprintf("%s/0x%06x", e.Addr, uint32(e.QPN))
+	return fmt.Sprintf("%s/0x%06x", fabric.AddrText(e.Addr), uint32(e.QPN))
 }
 
 // count formats a number and a noun, whose plural has an s.

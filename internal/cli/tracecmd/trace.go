@@ -25,6 +25,7 @@ type params struct {
 	source string // path of a file, "-", or empty
 	live   liveFlags
 	filter string
+	dedupe bool
 
 	verbose, hex, payload    bool
 	messages, flows, explain bool
@@ -85,6 +86,8 @@ request.
 	fs.BoolVar(&p.json, "json", false,
 		"one JSON object per line: packets, messages and connections; with --messages or --flows only these")
 	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`; the page loads nothing from the network")
+	fs.BoolVar(&p.dedupe, "dedupe", false,
+		"leave out packets that an earlier frame has, too: captures of several interfaces, merged captures")
 	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` matches")
 	return c
 }
@@ -153,6 +156,7 @@ var kindMeanings = map[trace.Kind]string{
 	trace.KeptEarly:          "responder had kept packets after a gap",
 	trace.AfterTimeout:       "retransmission after a timeout",
 	trace.AfterRNR:           "retransmission after an RNR NAK",
+	trace.AfterUnknown:       "retransmission whose cause the capture does not show",
 	trace.ImpliedNAK:         "later response shows that one is missing",
 	trace.ReadAgain:          "READ, or its rest, requested again",
 	trace.AtomicReplay:       "repeated atomic, answered with the saved result",
@@ -162,7 +166,7 @@ var kindMeanings = map[trace.Kind]string{
 	trace.Congestion:         "congestion notification packet",
 	trace.CMRetry:            "retransmitted message of the connection manager",
 	trace.CMRejected:         "rejected connection",
-	trace.NotGoBackN:         "acknowledges what cannot have arrived, or capture has gaps",
+	trace.NotGoBackN:         "responder acknowledges packets that cannot have arrived (or are missing from the capture)",
 	trace.InconsistentLength: "contradictory lengths",
 	trace.NeverMigReq:        "host whose packets lack the MigReq bit",
 	trace.PSNReused:          "one PSN for two different packets",
@@ -195,6 +199,7 @@ func run(ctx context.Context, a *app.App, p *params) error {
 		return app.Usagef("--%v", err)
 	}
 	t := &tracing{}
+	t.Dedupe = p.dedupe
 	if p.filter != "" {
 		t.Filter = chosen
 	}
@@ -351,24 +356,4 @@ func untilSilent(ctx context.Context, in io.Reader, read func(context.Context) e
 		}
 	}
 	return ctx.Err()
-}
-
-// printSummary prints on stderr what was left out, and why no packet was shown if there was none.
-func printSummary(a *app.App, name string, t *tracing) {
-	c := t.Counts()
-	if c.Packets == 0 {
-		fmt.Fprintf(a.Stderr, "%s: no RoCEv2 packets in %s\n", name, app.Plural(int(c.Frames), "frame"))
-	} else if t.Shown() == 0 {
-		fmt.Fprintf(a.Stderr, "%s: the filter matches none of %s\n", name, app.Plural(int(c.Packets), "packet"))
-	}
-	if t.Missing() > 0 {
-		fmt.Fprintf(a.Stderr, "%s: %s missing: they could not be written fast enough\n", name,
-			app.Plural(int(t.Missing()), "packet"))
-	}
-	for s := range trace.Skip(trace.NumSkips) {
-		tells := c.Packets == 0 || s != trace.SkipOther && s != trace.SkipNotIP
-		if n := c.Skipped[s]; n > 0 && tells {
-			fmt.Fprintf(a.Stderr, "%s: left out %s %s\n", name, app.Plural(int(n), "frame"), s)
-		}
-	}
 }
