@@ -49,7 +49,7 @@ func (p *Pause) Time(class int, speed float64) time.Duration {
 // "PFC: pause class 3 for 65535 quanta (335.5µs at 100 Gbit/s), resume class 4".
 func (p *Pause) String() string {
 	if !p.PFC {
-		return "pause: " + action(p, 0, "all classes")
+		return "pause frame: " + action(p, 0, "all traffic")
 	}
 	var parts []string
 	for c := range classes {
