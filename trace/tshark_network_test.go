@@ -244,7 +244,8 @@ func TestTheFieldsOfRoCEv1AndInfiniBandAgreeWithTshark(t *testing.T) {
 }
 
 // foreigns returns the Foreigns of a capture that keep selects, as rows of table.
-func foreigns(t *testing.T, path string, keep func(*trace.Foreign) bool, row func(*trace.Foreign) []any) (rows [][]string) {
+func foreigns(t *testing.T, path string, keep func(*trace.Foreign) bool,
+	row func(*trace.Foreign) []any) (rows [][]string) {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
@@ -329,8 +330,8 @@ func iwarpRow(f *trace.Foreign) []any {
 	return append(row, "", "", "", "", "")
 }
 
-// tshark loses an FPDU boundary after a missing segment, so the comparison ends before, and it shows
-// an FPDU that spans segments at the last one.
+// tshark loses an FPDU boundary after a missing segment, so the comparison ends before, and it
+// shows an FPDU that spans segments at the last one.
 func TestTheFieldsOfIWARPAgreeWithTshark(t *testing.T) {
 	for _, tt := range []struct {
 		name, filter string
@@ -338,11 +339,16 @@ func TestTheFieldsOfIWARPAgreeWithTshark(t *testing.T) {
 	}{
 		{"specs/iwarp.pcap", "iwarp_ddp and frame.number < 8 and frame.number != 5",
 			func(f *trace.Foreign) bool { return f.Number < 8 && f.Number != 5 }},
-		{"specs/iwarp_nocrc.pcap", "iwarp_ddp and frame.number < 5", func(f *trace.Foreign) bool { return f.Number < 5 }},
+		{"iwarp/siw.pcap.gz", "iwarp_ddp and frame.number < 46", func(f *trace.Foreign) bool { return f.Number < 46 }},
+		{"iwarp/siw_crc.pcap.gz", "iwarp_ddp and frame.number < 45",
+			func(f *trace.Foreign) bool { return f.Number < 45 }},
+		{"specs/iwarp_nocrc.pcap", "iwarp_ddp and frame.number < 5",
+			func(f *trace.Foreign) bool { return f.Number < 5 }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := onDisk(t, tt.name)
-			got := foreigns(t, path, func(f *trace.Foreign) bool { return f.MPA.Kind == iwarp.FPDU && tt.keep(f) }, iwarpRow)
+			got := foreigns(t, path, func(f *trace.Foreign) bool { return f.MPA.Kind == iwarp.FPDU && tt.keep(f) },
+				iwarpRow)
 			sameRows(t, iwarpNames, got, table(t, path, tt.filter, "f", iwarpNames))
 		})
 	}

@@ -40,8 +40,9 @@ func Command(a *app.App) *cobra.Command {
 		Use:   "trace [FILE|-]",
 		Short: "Explain the RoCEv2 packets of a capture",
 		Long: `Reads a capture (pcap or pcapng, also in gzip) from FILE, or from standard input without FILE or
-with -, and writes a line for each RoCEv2 packet. Payload may be private and is shown only on
-request.
+with -, and writes a line for each RoCE or InfiniBand packet, also in tunnels (VXLAN, Geneve, GRE,
+ERSPAN, MPLS, IP-in-IP), and for each iWARP message, Ultra Ethernet packet and pause frame. Frames
+of other protocols are counted. Payload may be private and is shown only on request.
 
 ` + filterHelp(),
 		Example: `  gorxe trace capture.pcapng

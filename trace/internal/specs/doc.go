@@ -1,7 +1,7 @@
 // Package specs writes captures of protocols that no tool at hand produces, from their
 // specifications. It shares no code with the decoder: CRCs are computed bit by bit. Each file tells
-// its sources. The test of the package compares the captures with those in trace/testdata/specs, and
-// writes them with -update.
+// its sources. The test of the package compares the captures with those in trace/testdata/specs,
+// and writes them with -update.
 package specs
 
 import (

@@ -107,15 +107,18 @@ func mplsPseudowire() []byte {
 		outer(137, join(stack, roce2(5))))
 }
 
-// erspanSubheader: draft-foschiano-erspan-03, sections 4.3 and 4.4: type III with a platform-specific
-// subheader, with granularity 100 ns, VLAN 7, COS 3; and with an IP packet instead of a frame (FT 2).
+// erspanSubheader: draft-foschiano-erspan-03, sections 4.3 and 4.4: type III with a
+// platform-specific subheader, with granularity 100 ns, VLAN 7, COS 3; and with an IP packet
+// instead of a frame (FT 2).
 func erspanSubheader() []byte {
 	outer := func(b []byte) []byte {
-		return ether(0x0800, ipv4(47, []byte{10, 9, 0, 1}, []byte{10, 9, 0, 2}, join(uint16(0x1000), uint16(0x22eb), b)))
+		return ether(0x0800, ipv4(47, []byte{10, 9, 0, 1}, []byte{10, 9, 0, 2}, join(uint16(0x1000), uint16(0x22eb),
+			b)))
 	}
 	head := join(uint16(0x2007), uint16(3<<13|21))
 	return pcap(ethernet,
-		outer(join(uint32(1), head, uint32(123456), uint16(0), uint16(2<<4|1<<1|1), uint64(3)<<58, ether(0x0800, roce2(1)))),
+		outer(join(uint32(1), head, uint32(123456), uint16(0), uint16(2<<4|1<<1|1), uint64(3)<<58, ether(0x0800,
+			roce2(1)))),
 		outer(join(uint32(2), head, uint32(123457), uint16(0), uint16(2<<10|2<<4|1<<3|2<<1), roce2(2))))
 }
 

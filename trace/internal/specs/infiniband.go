@@ -22,8 +22,8 @@ func grh(src, dst, packet []byte) []byte {
 	return b
 }
 
-// local returns an InfiniBand packet (IBA 7.7): LRH, body and VCRC. global tells that the body begins
-// with a GRH; otherwise its last four bytes become the ICRC, over the LRH, too.
+// local returns an InfiniBand packet (IBA 7.7): LRH, body and VCRC. global tells that the body
+// begins with a GRH; otherwise its last four bytes become the ICRC, over the LRH, too.
 func local(vl, sl int, dlid, slid uint16, global bool, body []byte) []byte {
 	lnh := 2
 	if global {
@@ -91,7 +91,8 @@ func localPackets() [][]byte {
 	}
 	gids := [2][]byte{gid1, gid2}
 	for i, p := range packets {
-		frames = append(frames, local(0, 0, lids[1-from[i]], lids[from[i]], true, grh(gids[from[i]], gids[1-from[i]], p)))
+		frames = append(frames, local(0, 0, lids[1-from[i]], lids[from[i]], true, grh(gids[from[i]], gids[1-from[i]],
+			p)))
 	}
 	return frames
 }

@@ -18,8 +18,8 @@ func fpdu(crc bool, ulpdu []byte) []byte {
 	return b
 }
 
-// tagged and untagged return DDP segments (RFC 5041, section 4) with an RDMAP control byte (RFC 5040,
-// section 4.1).
+// tagged and untagged return DDP segments (RFC 5041, section 4) with an RDMAP control byte (RFC
+// 5040, section 4.1).
 func tagged(last bool, opcode int, stag uint32, offset uint64, payload []byte) []byte {
 	control := 0x81
 	if last {
@@ -58,7 +58,8 @@ func iwarpStream() []byte {
 	s.send(0, fpdu(true, untagged(3, 0, 0, 1, 0, pattern(33))))
 	s.send(0, fpdu(true, tagged(false, 0, 0x1234, 0x1000, pattern(64))))
 	again := s.frames[len(s.frames)-1]
-	s.send(0, join(fpdu(true, tagged(true, 0, 0x1234, 0x1040, pattern(61))), fpdu(true, untagged(5, 0, 0, 2, 0, pattern(5)))))
+	s.send(0, join(fpdu(true, tagged(true, 0, 0x1234, 0x1040, pattern(61))), fpdu(true, untagged(5, 0, 0, 2, 0,
+		pattern(5)))))
 	s.frames = append(s.frames, again)
 	s.send(0, fpdu(true, untagged(1, 0, 1, 1, 0,
 		join(uint32(0x5678), uint64(0x2000), uint32(100), uint32(0x9abc), uint64(0x3000)))))
