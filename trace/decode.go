@@ -12,8 +12,8 @@ import (
 	"github.com/gorxe/gorxe/trace/tunnel"
 )
 
-// Decoder finds the RoCE and InfiniBand packets in frames. The zero value is ready to use. In steady state it
-// allocates only for packets that cannot be decoded.
+// Decoder finds the RoCE and InfiniBand packets in frames. The zero value is ready to use. In
+// steady state it allocates only for packets that cannot be decoded.
 type Decoder struct {
 	Counts Counts
 
@@ -59,8 +59,8 @@ func (d *Decoder) Decode(f *capture.Frame, show func(*Packet)) {
 	}
 }
 
-// packets shows the packets at the place at, behind the link header. It returns taken, or the reason
-// why there are none.
+// packets shows the packets at the place at, behind the link header. It returns taken, or the
+// reason why there are none.
 func (d *Decoder) packets(f *capture.Frame, dir capture.Direction, at tunnel.Place, show func(*Packet)) Skip {
 	skip := SkipNotIP
 	if at.Type == tunnel.TypeIPv4 || at.Type == tunnel.TypeIPv6 {
@@ -163,7 +163,8 @@ func (d *Decoder) single(p *Packet) {
 		p.BTH.Payload = p.Bytes[p.BTH.Opcode.Info().HeaderLen : len(p.Bytes)-bth.ICRCLen-int(p.BTH.Pad)]
 	} else if why != nil {
 		err := bth.Explain(p.Bytes)
-		if p.Doubtful = p.Fabric == fabric.RoCEv2 && p.ICRC.Verdict != Right && p.ICRC.Verdict != RightAsRxe; p.Doubtful {
+		right := p.ICRC.Verdict == Right || p.ICRC.Verdict == RightAsRxe
+		if p.Doubtful = p.Fabric == fabric.RoCEv2 && !right; p.Doubtful {
 			err = fmt.Errorf("may not be RoCEv2: wrong ICRC, and %w", err)
 		}
 		p.Err = err
@@ -274,7 +275,8 @@ func skipOf(v tunnel.Verdict) Skip {
 }
 
 // Protocols returns the protocols of the frames that have no Packet, most frequent first, and the
-// number of their frames. Frames that are captured too short, broken, or fragments are not included.
+// number of their frames. Frames that are captured too short, broken, or fragments are not
+// included.
 func (d *Decoder) Protocols() []fabric.Count { return d.names.Counts() }
 
 // Counts are the totals of a [Decoder].

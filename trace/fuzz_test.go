@@ -8,6 +8,19 @@ import (
 	"github.com/gorxe/gorxe/trace/capture"
 )
 
+// ip4in returns an IPv4 datagram of the given protocol.
+func ip4in(protocol byte, b []byte) []byte {
+	d := ip4(nil, b)
+	d[9] = protocol
+	return d
+}
+
+// grh returns a global route header before a packet.
+func grh(packet []byte) []byte {
+	h := []byte{0x60, 0, 0, 0, 0, byte(len(packet)), 0x1b, 64}
+	return append(append(h, addr6[0].AsSlice()...), addr6[1].AsSlice()...)
+}
+
 // FuzzDecoder checks that each byte of a frame belongs to at most one packet, and that the fields
 // of the packets are consistent.
 func FuzzDecoder(f *testing.F) {
@@ -26,13 +39,25 @@ func FuzzDecoder(f *testing.F) {
 		{capture.LinkEthernet, ether(0x8100, append([]byte{0, 1, 0x86, 0xdd}, six...)), 0},
 		{capture.LinkIPv4, ip4([]byte{1, 1, 1, 1}, udp(many[:300])), 772},
 		{capture.LinkNull, append([]byte{2, 0, 0, 0}, ip4(nil, udp(one))...), 0},
+		{capture.LinkRaw, ip4in(4, ip4(nil, udp(one))), 0},
+		{capture.LinkEthernet, ether(0x8847, append([]byte{0, 1, 1, 64}, ip4(nil, udp(one))...)), 9},
+		{capture.LinkEthernet, ether(0x8915, append(grh(one), one...)), 0},
+		{capture.LinkInfiniBand, append([]byte{0, 2, 0, 5, 0, byte(2 + len(one)/4), 0, 9}, one...), 0},
+		{capture.LinkERF, append([]byte{8: 21, 15: 0}, append([]byte{0, 2, 0, 5, 0, byte(2 + len(one)/4), 0, 9},
+			one...)...), 0},
 		{capture.LinkLinuxSLL2, append([]byte{8, 0, 18: 0, 19: 0}, ip4(nil, udp(one))...), 0},
 	} {
 		f.Add(uint16(s.link), s.b, uint16(s.more))
 	}
 	f.Fuzz(func(t *testing.T, link uint16, b []byte, more uint16) {
 		frame := &capture.Frame{Number: 3, Link: capture.LinkType(link), Data: b, Length: len(b) + int(more)}
-		var d trace.Decoder
+		d := trace.Decoder{Foreign: func(f *trace.Foreign) {
+			if f.Meaning == "" || len(f.Outer) > 8 {
+				t.Fatalf("%+v", f)
+			}
+			f.Fields()
+			f.Ends()
+		}}
 		n, length := 0, 0
 		d.Decode(frame, func(p *trace.Packet) {
 			n++

@@ -143,8 +143,8 @@ func (d *Decoder) global(p *Packet, at tunnel.Place, show func(*Packet)) Skip {
 	return taken
 }
 
-// local decodes and shows the packet at at, from BTH to ICRC. seed is the running CRC of the headers
-// before it.
+// local decodes and shows the packet at at, from BTH to ICRC. seed is the running CRC of the
+// headers before it.
 func (d *Decoder) local(p *Packet, at tunnel.Place, seed uint32, show func(*Packet)) {
 	p.Bytes, p.Len = at.Data, at.Wire
 	if b := p.Bytes; len(b) == p.Len && len(b) >= bth.BTHLen+bth.ICRCLen {
@@ -197,7 +197,8 @@ func (d *Decoder) macControl(f *capture.Frame, dir capture.Direction, outer []tu
 }
 
 // ultraEthernet shows a UDP datagram to fabric.PortUET. It reports whether h is one.
-func (d *Decoder) ultraEthernet(f *capture.Frame, dir capture.Direction, outer []tunnel.Layer, h *tunnel.IPHeader) bool {
+func (d *Decoder) ultraEthernet(f *capture.Frame, dir capture.Direction, outer []tunnel.Layer,
+	h *tunnel.IPHeader) bool {
 	be := binary.BigEndian
 	b := h.Payload.Data
 	if len(b) < udpLen || be.Uint16(b[2:]) != fabric.PortUET {

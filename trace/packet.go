@@ -13,8 +13,8 @@ import (
 	"github.com/gorxe/gorxe/trace/tunnel"
 )
 
-// Packet is one RoCEv2, RoCEv1 or InfiniBand packet of a capture. The [Decoder] sets the fields before Flow, the
-// contents of the packet; the [Analyzer] sets the others, its meaning.
+// Packet is one RoCEv2, RoCEv1 or InfiniBand packet of a capture. The [Decoder] sets the fields
+// before Flow, the contents of the packet; the [Analyzer] sets the others, its meaning.
 type Packet struct {
 	Frame  *capture.Frame // valid as long as Bytes
 	Number int            // frame number

@@ -19,13 +19,13 @@ type Source interface {
 	Next(*capture.Frame) error
 }
 
-// Output receives the packets that a [Pipeline] selects, each valid during the call. An Output
-// may implement further methods:
+// Output receives the packets that a [Pipeline] selects, each valid during the call. An Output may
+// implement further methods:
 //
 //	Begin(time.Time)              is called first, with the time of the first frame
 //	Frame(*capture.Frame) error   receives the frames without packets, unless there is a Filter
 //	Foreign(*Foreign) error       receives the packets of other fabric protocols, and pause frames,
-//	                              unless there is a Filter; before Frame, which gets their frames, too
+//	                              unless there is a Filter; Frame receives their frames, too
 //	Message(*Message) error       receives each message with a selected packet when it ends
 //	Flow(*Flow) error             receives each flow with a selected packet when it ends
 //	Flush() error                 writes buffered output; see Pipeline.Flush

@@ -68,8 +68,9 @@ var linuxTunnels = []struct{ file, inside, outer string }{
 	{"erspan1", "inside4", "ERSPAN I, 10.9.0.1 → 10.9.0.2"},
 	{"erspan2", "inside4", "ERSPAN II session 5 VLAN 0 COS 0 index 123 sequence 0, 10.9.0.1 → 10.9.0.2"},
 	{"ip6erspan2", "inside6", "ERSPAN II session 8 VLAN 0 COS 0 index 9 sequence 0, fd09::1 → fd09::2"},
-	{"erspan3", "inside4", "ERSPAN III session 6 VLAN 0 COS 0 timestamp 2260514246 (100 µs) hardware 7 egress sequence 0, " +
-		"10.9.0.1 → 10.9.0.2"},
+	{"erspan3", "inside4",
+		"ERSPAN III session 6 VLAN 0 COS 0 timestamp 2260514246 (100 µs) hardware 7 egress sequence 0, " +
+			"10.9.0.1 → 10.9.0.2"},
 	{"ipip", "inside4", "IP-in-IP, 10.9.0.1 → 10.9.0.2"},
 	{"sit", "inside6", "IP-in-IP, 10.9.0.1 → 10.9.0.2"},
 	{"ip4ip6", "inside4", "IP-in-IP, fd09::1 → fd09::2"},
@@ -101,7 +102,8 @@ func TestAPacketThatAMirrorTruncatedIsCapturedShort(t *testing.T) {
 			w := want[i]
 			i++
 			if p.Err != nil || p.Len != len(w.bytes) || !strings.HasPrefix(w.bytes, string(p.Bytes)) {
-				t.Errorf("%s, frame %d: %d of %d bytes, want %d: %v", name, p.Number, len(p.Bytes), p.Len, len(w.bytes), p.Err)
+				t.Errorf("%s, frame %d: %d of %d bytes, want %d: %v", name, p.Number, len(p.Bytes), p.Len,
+					len(w.bytes), p.Err)
 			}
 			short := len(p.Bytes) < p.Len
 			if p.Outer[0].ERSPAN.Truncated != short || short != (p.ICRC.Verdict == trace.NotChecked) {
@@ -122,12 +124,13 @@ func TestAPacketThatAMirrorTruncatedIsCapturedShort(t *testing.T) {
 func TestAnOuterDatagramToTheRoCEPortWins(t *testing.T) {
 	n := 0
 	var d trace.Decoder
-	d.Decode(frameOf(append([]byte{8, 7: 0}, ether(0x0800, ip4(nil, udp(make([]byte, 100))))...)), func(p *trace.Packet) {
-		n++
-		if p.Outer != nil {
-			t.Errorf("encapsulated in %v", p.Outer)
-		}
-	})
+	d.Decode(frameOf(append([]byte{8, 7: 0}, ether(0x0800, ip4(nil, udp(make([]byte, 100))))...)),
+		func(p *trace.Packet) {
+			n++
+			if p.Outer != nil {
+				t.Errorf("encapsulated in %v", p.Outer)
+			}
+		})
 	if n != 1 {
 		t.Errorf("%d packets", n)
 	}

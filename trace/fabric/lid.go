@@ -6,8 +6,8 @@ import (
 	"net/netip"
 )
 
-// lidPrefix is the prefix of addresses that stand for LIDs: discard-only addresses (RFC 6666), which
-// no packet has.
+// lidPrefix is the prefix of addresses that stand for LIDs: discard-only addresses (RFC 6666),
+// which no packet has.
 var lidPrefix = [16]byte{0: 1}
 
 // LIDAddr returns the address that stands for a LID, in packets of InfiniBand without a GRH.
@@ -30,9 +30,14 @@ func LIDOf(a netip.Addr) (lid uint16, ok bool) {
 }
 
 // AddrText returns a as text: an IP address or GID, or a LID such as "LID 5".
-func AddrText(a netip.Addr) string { return string(AppendAddr(nil, a)) }
+func AddrText(a netip.Addr) string {
+	if lid, ok := LIDOf(a); ok {
+		return fmt.Sprintf("LID %d", lid)
+	}
+	return a.String()
+}
 
-// AppendAddr appends the text of AddrText to b.
+// AppendAddr appends the text of AddrText to b, nothing for the zero Addr.
 func AppendAddr(b []byte, a netip.Addr) []byte {
 	if lid, ok := LIDOf(a); ok {
 		return fmt.Appendf(b, "LID %d", lid)

@@ -68,8 +68,8 @@ type Count struct {
 	Frames uint64
 }
 
-// Counts returns the numbers of frames, most frequent protocol first. After 256 protocols, all others
-// are counted together, as "other protocols".
+// Counts returns the numbers of frames, most frequent protocol first. After 256 protocols, all
+// others are counted together, as "other protocols".
 func (c *Counter) Counts() []Count {
 	var all []Count
 	for p, n := range c.by {
@@ -129,7 +129,8 @@ var llcNames = map[uint32]string{0x42: "STP", 0xaa: "SNAP", 0xe0: "IPX", 0xf0: "
 // ipNames are names of IP protocols (IANA).
 var ipNames = map[uint32]string{
 	0: "IPv6 hop-by-hop options", 1: "ICMP", 2: "IGMP", 4: "IP-in-IP", 6: "TCP", 17: "UDP", 41: "IPv6 in IP",
-	47: "GRE", 50: "ESP", 51: "AH", 58: "ICMPv6", 59: "IPv6 without next header", 88: "EIGRP", 89: "OSPF", 103: "PIM", 112: "VRRP",
+	47: "GRE", 50: "ESP", 51: "AH", 58: "ICMPv6", 59: "IPv6 without next header", 88: "EIGRP", 89: "OSPF", 103: "PIM",
+	112: "VRRP",
 	115: "L2TP", 132: "SCTP", 136: "UDP-Lite", 137: "MPLS in IP", 253: "Ultra Ethernet or experiment (IP protocol 253)",
 }
 

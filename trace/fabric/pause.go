@@ -28,11 +28,11 @@ const (
 // 31B), which applies to all classes.
 type Pause struct {
 	PFC bool
-	// Classes are the priorities that the frame pauses or resumes: bit n is class n. 0xff for a pause
-	// frame.
+	// Classes are the priorities that the frame pauses or resumes: bit n is class n. 0xff for a
+	// pause frame.
 	Classes uint8
-	// Quanta are the pause times of the classes, in units of 512 bit times; 0 resumes the class. Those
-	// of classes that are not in Classes have no meaning.
+	// Quanta are the pause times of the classes, in units of 512 bit times; 0 resumes the class.
+	// Those of classes that are not in Classes have no meaning.
 	Quanta [classes]uint16
 }
 
@@ -49,7 +49,7 @@ func (p *Pause) Time(class int, speed float64) time.Duration {
 // "PFC: pause class 3 for 65535 quanta (335.5µs at 100 Gbit/s), resume class 4".
 func (p *Pause) String() string {
 	if !p.PFC {
-		return "pause: " + action(p, 0, "all classes")
+		return "pause frame: " + action(p, 0, "all traffic")
 	}
 	var parts []string
 	for c := range classes {
@@ -86,8 +86,8 @@ func (p *Pause) Fields() []Field {
 	return out
 }
 
-// Parse parses a MAC control frame from its opcode on. The verdict is Inside if it is a pause or PFC
-// frame, Plain for other opcodes, Cut or Broken.
+// Parse parses a MAC control frame from its opcode on. The verdict is Inside if it is a pause or
+// PFC frame, Plain for other opcodes, Cut or Broken.
 func (p *Pause) Parse(at tunnel.Place) tunnel.Verdict {
 	be := binary.BigEndian
 	b := at.Data

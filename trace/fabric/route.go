@@ -20,7 +20,8 @@ type LRH struct {
 	VCRC       VCRC
 }
 
-// VCRC is the variant CRC of a packet (IBA 7.8.2). On the wire, the least significant byte is first.
+// VCRC is the variant CRC of a packet (IBA 7.8.2). On the wire, the least significant byte is
+// first.
 type VCRC struct {
 	Captured   bool   // else Wire and Want are 0
 	Wire, Want uint16 // value in the packet and right value
@@ -52,8 +53,8 @@ const (
 	grhNextBTH = 0x1b
 )
 
-// Parse parses the LRH at at, and checks the VCRC. The verdict is Inside, Cut or Broken; rest is the
-// place after it, without the VCRC.
+// Parse parses the LRH at at, and checks the VCRC. The verdict is Inside, Cut or Broken; rest is
+// the place after it, without the VCRC.
 func (l *LRH) Parse(at tunnel.Place) (rest tunnel.Place, v tunnel.Verdict) {
 	be := binary.BigEndian
 	b := at.Data
@@ -71,8 +72,8 @@ func (l *LRH) Parse(at tunnel.Place) (rest tunnel.Place, v tunnel.Verdict) {
 	return tunnel.Place{Data: b[LRHLen:min(len(b), l.Len)], Wire: l.Len - LRHLen}, tunnel.Inside
 }
 
-// Parse parses the GRH at at. The verdict is Inside if a BTH follows, Cut or Broken; rest is the place
-// after it, without padding of the link.
+// Parse parses the GRH at at. The verdict is Inside if a BTH follows, Cut or Broken; rest is the
+// place after it, without padding of the link.
 func (g *GRH) Parse(at tunnel.Place) (rest tunnel.Place, v tunnel.Verdict) {
 	be := binary.BigEndian
 	b := at.Data
@@ -106,9 +107,9 @@ func (s *Seeder) Local(b []byte) uint32 {
 // ones is the running CRC of an LRH that is replaced with ones.
 var ones = crc32.ChecksumIEEE([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 
-// Global returns the running CRC of the GRH that b, of at least 40 bytes, begins with. The LRH, which
-// routers change and RoCEv1 lacks, is replaced with ones; traffic class, flow label and hop limit are
-// computed as ones (IBA 7.8.1).
+// Global returns the running CRC of the GRH that b, of at least 40 bytes, begins with. The LRH,
+// which routers change and RoCEv1 lacks, is replaced with ones; traffic class, flow label and hop
+// limit are computed as ones (IBA 7.8.1).
 func (s *Seeder) Global(b []byte) uint32 {
 	m := s.masked[:]
 	copy(m, b)

@@ -21,8 +21,8 @@ type UET struct {
 	// the packet ID. HasPSN is not set if the packet has none or it was not captured.
 	PSN    uint32
 	HasPSN bool
-	// SPDCID and DPDCID are the packet delivery contexts of sender and receiver, if HasPDC is set. A
-	// request with SYN has no DPDCID.
+	// SPDCID and DPDCID are the packet delivery contexts of sender and receiver, if HasPDC is set.
+	// A request with SYN has no DPDCID.
 	SPDCID, DPDCID uint16
 	HasPDC         bool
 	Retransmission bool

@@ -31,8 +31,8 @@ func (k Kind) String() string {
 // Message is an MPA start frame, an FPDU, or a segment without the beginning of one.
 type Message struct {
 	Kind Kind
-	// Len is the length on the wire in bytes: of the start frame with private data, of the ULPDU of an
-	// FPDU, of the TCP payload otherwise.
+	// Len is the length on the wire in bytes: of the start frame with private data, of the ULPDU of
+	// an FPDU, of the TCP payload otherwise.
 	Len   int
 	Start Start
 	ULPDU ULPDU
@@ -217,7 +217,8 @@ func (u *ULPDU) String() string {
 		fmt.Fprintf(&b, " %s error, type %d, code 0x%02x", oneOf(u.Term.Layer, layerNames[:]), u.Term.Type, u.Term.Code)
 		return b.String()
 	case u.Opcode == AtomicRequest:
-		fmt.Fprintf(&b, " %s STag 0x%08x offset 0x%x", oneOf(u.Atomic.Op, atomicNames[:]), u.Atomic.STag, u.Atomic.Offset)
+		fmt.Fprintf(&b, " %s STag 0x%08x offset 0x%x", oneOf(u.Atomic.Op, atomicNames[:]), u.Atomic.STag,
+			u.Atomic.Offset)
 		return b.String()
 	}
 	fmt.Fprintf(&b, ", %d bytes", u.Payload)

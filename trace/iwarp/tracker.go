@@ -111,8 +111,8 @@ func (t *Tracker) payload(c *conn, dir int, s *Segment, show func(*Message)) {
 // moveTo sets the next FPDU boundary.
 func (st *stream) moveTo(seq uint32) { st.synced, st.next, st.held = true, seq, 0 }
 
-// align returns the number of payload bytes of s before the next byte that st needs. A segment after
-// missing ones makes st lose the boundary.
+// align returns the number of payload bytes of s before the next byte that st needs. A segment
+// after missing ones makes st lose the boundary.
 func (st *stream) align(s *Segment) int {
 	if !st.synced {
 		return 0
@@ -198,8 +198,8 @@ func (c *conn) verdict(dir int, b []byte) CRC {
 }
 
 // resyncs reports whether b, with plausible headers at the beginning of a segment, begins with an
-// FPDU: its CRC is right; or CRCs are not used and it ends with the segment or before; or the end of
-// the segment was not captured (truncated), so that its headers must suffice.
+// FPDU: its CRC is right; or CRCs are not used and it ends with the segment or before; or the end
+// of the segment was not captured (truncated), so that its headers must suffice.
 func (c *conn) resyncs(dir int, b []byte, truncated bool) bool {
 	fits := fpduLen(int(binary.BigEndian.Uint16(b))) <= len(b)
 	switch c.verdict(dir, b) {

@@ -51,9 +51,9 @@ const MaxLabels = 8
 type Layer struct {
 	Kind     Kind
 	Src, Dst netip.Addr // addresses of the outer IP header; invalid for MPLS in an Ethernet frame
-	// ID identifies the virtual network or the session, if HasID is set: the VNI of VXLAN and Geneve
-	// (24 bits), the VSID of NVGRE (24 bits), the key of GRE (32 bits), the session of ERSPAN II and
-	// III (10 bits), the bottom label of MPLS (20 bits).
+	// ID identifies the virtual network or the session, if HasID is set: the VNI of VXLAN and
+	// Geneve (24 bits), the VSID of NVGRE (24 bits), the key of GRE (32 bits), the session of
+	// ERSPAN II and III (10 bits), the bottom label of MPLS (20 bits).
 	ID    uint32
 	HasID bool
 	Flow  uint8 // FlowID of NVGRE

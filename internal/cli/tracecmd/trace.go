@@ -46,10 +46,12 @@ func Command(a *app.App) *cobra.Command {
 		Use:   "trace [FILE...|-]",
 		Short: "Explain the RoCEv2 packets of a capture",
 		Long: `Reads a capture (pcap or pcapng, also in gzip) from FILE, or from standard input without FILE or
-with -, and writes a line for each RoCEv2 packet. Payload may be private and is shown only on
-request. Of several FILEs, the files of a rotated capture are read as one, in order of time. Two
-captures of the same traffic at different points are joined: the report says where each packet was
-lost, and how long packets took from one point to the other.
+with -, and writes a line for each RoCE or InfiniBand packet, also in tunnels (VXLAN, Geneve, GRE,
+ERSPAN, MPLS, IP-in-IP), and for each iWARP message, Ultra Ethernet packet and pause frame. Frames
+of other protocols are counted. Payload may be private and is shown only on request. Of several
+FILEs, the files of a rotated capture are read as one, in order of time. Two captures of the same
+traffic at different points are joined: the report says where each packet was lost, and how long
+packets took from one point to the other.
 
 ` + filterHelp() + columnHelp(),
 		Example: `  gorxe trace capture.pcapng
