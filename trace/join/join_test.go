@@ -245,7 +245,7 @@ func TestLossesOfManyConnections(t *testing.T) {
 // Where the Analyzer cannot pair both directions of all connections, the place of a loss is unknown
 // rather than wrong.
 func TestNoLossOfManyConnectionsIsReportedAtAWrongPlace(t *testing.T) {
-	w := losses(300)
+	w := losses(120) // more than the Analyzer pairs
 	r := w.join(t, Options{Offset: 3700 * time.Millisecond})
 	want := map[string]bool{}
 	for _, l := range w.expected() {
