@@ -245,7 +245,7 @@ func TestLossesOfManyConnections(t *testing.T) {
 // Where the Analyzer cannot pair both directions of all connections, the place of a loss is unknown
 // rather than wrong.
 func TestNoLossOfManyConnectionsIsReportedAtAWrongPlace(t *testing.T) {
-	w := losses(300)
+	w := losses(120) // more than the Analyzer pairs
 	r := w.join(t, Options{Offset: 3700 * time.Millisecond})
 	want := map[string]bool{}
 	for _, l := range w.expected() {
@@ -264,5 +264,60 @@ func TestNoLossOfManyConnectionsIsReportedAtAWrongPlace(t *testing.T) {
 	}
 	if wrong > 0 || right < len(want)*99/100 {
 		t.Errorf("of %d losses, %d are reported at the right place, %d at a wrong one", len(want), right, wrong)
+	}
+}
+
+// A READ request has one packet and several PSNs. If it is lost, one packet is.
+func TestALostREADRequestIsOnePacket(t *testing.T) {
+	for _, tt := range []struct {
+		fate
+		where string
+	}{{lostFirst, "before"}, {lostBetween, "between"}, {lostLast, "behind"}} {
+		t.Run(tt.where, func(t *testing.T) {
+			w := newWorld()
+			const lost = 5
+			sent := 0
+			w.fate = func(from, _ int, b *bth.Packet) fate {
+				if from == 0 {
+					if sent++; sent == lost {
+						return tt.fate
+					}
+				}
+				return arrives
+			}
+			read := func(s bth.PSN, got func()) {
+				w.send(0, bth.Packet{Opcode: bth.RCReadRequest, DestQP: 0x22, PSN: s,
+					RETH: bth.RETH{VA: 0x1000, RKey: 7, DMALen: 4 * 256}}, got)
+			}
+			answer := func(s bth.PSN) {
+				for i, op := range []bth.Opcode{bth.RCReadResponseFirst, bth.RCReadResponseMiddle,
+					bth.RCReadResponseMiddle,
+					bth.RCReadResponseLast} {
+					w.send(1, bth.Packet{Opcode: op, DestQP: 0x11, PSN: s.Add(uint32(i)), Payload: make([]byte, 256),
+						AETH: bth.AETH{Syndrome: bth.AckUnlimited}}, func() {})
+				}
+			}
+			for i := range 10 {
+				s := bth.PSN(100 + 4*i)
+				w.after(int64(i)*20_000, func() {
+					read(s, func() {
+						if i != lost {
+							answer(s)
+							return
+						}
+						w.send(1, bth.Packet{Opcode: bth.RCAck, DestQP: 0x11, PSN: s.Sub(4),
+							AETH: bth.AETH{Syndrome: bth.NakPSNSequence}}, func() {
+							read(s.Sub(4), func() { answer(s.Sub(4)) })
+							read(s, func() { answer(s) })
+						})
+					})
+				})
+			}
+			r := w.join(t, Options{Offset: 3700 * time.Millisecond})
+			want := []string{lossText(tt.where, 0, 100+4*(lost-1), "request")}
+			if got := told(w, r); !slices.Equal(got, want) {
+				t.Errorf("%q, want %q\n%+v", got, want, r.Losses)
+			}
+		})
 	}
 }

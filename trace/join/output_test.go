@@ -143,7 +143,7 @@ func TestMemoryOfTenThousandQueuePairs(t *testing.T) {
 		t.Skip("takes a minute with the race detector")
 	}
 	w, before, most := newWorld(), inUse(), uint64(0)
-	n := 300_000
+	n := 200_000
 	a := &endless{w: w, n: n, qps: 10_000, step: 1000, skip: func(int) bool { return false }}
 	b := &endless{w: w, n: n, qps: 10_000, step: 1000, late: 5000, skip: func(i int) bool {
 		if i == n-1 {
