@@ -77,13 +77,13 @@ func (d *Decoder) packets(f *capture.Frame, dir capture.Direction, at tunnel.Pla
 
 // roce2 shows the packets of d.datagram.
 func (d *Decoder) roce2(f *capture.Frame, dir capture.Direction, outer []tunnel.Layer, show func(*Packet)) {
-	p := &d.packet
-	*p = Packet{
-		Frame: f, Number: f.Number, Part: 1, Parts: 1, Time: f.Time, Direction: dir, Comments: f.Comments,
-		Src: d.datagram.src, Dst: d.datagram.dst, IP: d.datagram.ip, Len: d.datagram.n, Bytes: d.datagram.payload,
-		Outer: outer,
-	}
-	if g := &d.datagram; g.fault != nil {
+	p, g := &d.packet, &d.datagram
+	// Faster than a composite literal, which is built and then copied.
+	*p = Packet{}
+	p.Frame, p.Number, p.Part, p.Parts, p.Time, p.Direction = f, f.Number, 1, 1, f.Time, dir
+	p.Comments, p.Src, p.Dst, p.IP, p.Len, p.Bytes = f.Comments, g.src, g.dst, g.ip, g.n, g.payload
+	p.Outer = outer
+	if g.fault != nil {
 		d.broken(p, g.fault)
 		d.finish(p, show)
 	} else {

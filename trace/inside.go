@@ -18,7 +18,10 @@ import (
 func (d *Decoder) inside(f *capture.Frame, dir capture.Direction, at tunnel.Place, skip Skip,
 	show func(*Packet)) Skip {
 	for depth := 0; ; depth++ {
-		outer := d.outer[:depth:depth]
+		var outer []tunnel.Layer
+		if depth > 0 {
+			outer = d.outer[:depth:depth]
+		}
 		switch at.Type {
 		case tunnel.TypeRoCEv1:
 			return d.roce1(f, dir, outer, at, show)
@@ -157,7 +160,7 @@ func (d *Decoder) local(p *Packet, at tunnel.Place, seed uint32, show func(*Pack
 	d.finish(p, show)
 }
 
-// tell counts and shows a Foreign, of which set sets the contents.
+// tell shows a Foreign, of which set sets the contents.
 func (d *Decoder) tell(f *capture.Frame, dir capture.Direction, outer []tunnel.Layer, p fabric.Protocol,
 	set func(*Foreign)) {
 	if d.Foreign == nil {

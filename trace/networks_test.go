@@ -2,6 +2,7 @@ package trace_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -147,5 +148,19 @@ func TestMoreEncapsulationsThanTheLimitAreNotRemoved(t *testing.T) {
 	}
 	if got := decode(&d, &capture.Frame{Link: capture.LinkRaw, Data: b[20:], Length: len(b) - 20}); len(got) != 1 {
 		t.Errorf("in 8 encapsulations: %+v, %+v", got, d.Counts)
+	}
+}
+
+// siw often sends the CRC of an FPDU in a segment of its own.
+func TestTheCRCsOfSiwAreRight(t *testing.T) {
+	counts := map[string]int{}
+	foreigns(t, onDisk(t, "iwarp/siw_crc.pcap.gz"), func(f *trace.Foreign) bool {
+		counts[fmt.Sprintf("%v, CRC %v", f.MPA.Kind, f.MPA.CRC)]++
+		return false
+	}, nil)
+	want := map[string]int{"MPA request, CRC not checked": 2, "MPA reply, CRC not checked": 2, "FPDU, CRC right": 31,
+		"FPDU, CRC not checked": 5, "rest of an FPDU, CRC right": 5}
+	if !maps.Equal(counts, want) {
+		t.Errorf("%v, want %v", counts, want)
 	}
 }

@@ -28,6 +28,11 @@ func (m *Message) Fields() (out []fabric.Field) {
 		}
 		return out
 	case FPDU:
+	case Rest:
+		if m.CRC != NotChecked {
+			add("MPA", "CRC", "%s", m.CRC)
+		}
+		return out
 	default:
 		return nil
 	}

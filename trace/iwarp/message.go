@@ -36,7 +36,9 @@ type Message struct {
 	Len   int
 	Start Start
 	ULPDU ULPDU
-	CRC   CRC
+	// CRC is the result of the check of an FPDU; of Rest, the result for the FPDU that ends in it.
+	// A Rest before FPDUs of the same segment is shown only if that CRC is wrong.
+	CRC CRC
 }
 
 // Start holds the fields of an MPA request or reply frame (RFC 5044, section 7.1).
@@ -162,7 +164,7 @@ func (m *Message) String() string {
 	case FPDU:
 		return "iWARP " + m.ULPDU.String() + m.crc()
 	}
-	return fmt.Sprintf("iWARP %s, %d bytes", m.Kind, m.Len)
+	return fmt.Sprintf("iWARP %s, %d bytes%s", m.Kind, m.Len, m.crc())
 }
 
 func (m *Message) start() string {

@@ -46,6 +46,7 @@ type stream struct {
 	// head holds the first bytes of the FPDU at next, if a segment ended within its headers.
 	head [maxHeaders]byte
 	held int
+	open partial
 }
 
 // Segment processes a segment. It reports whether the connection is iWARP, and calls show for each
@@ -93,9 +94,12 @@ func (t *Tracker) payload(c *conn, dir int, s *Segment, show func(*Message)) {
 		}
 		b = b[min(len(b), m.Len):]
 	} else if skipped := st.align(s); skipped > 0 {
-		if skipped >= s.Len {
-			*m = Message{Kind: Rest, Len: s.Len}
+		v := c.rest(dir, s, skipped)
+		if skipped >= s.Len || v == Wrong {
+			*m = Message{Kind: Rest, Len: min(skipped, s.Len), CRC: v}
 			show(m)
+		}
+		if skipped >= s.Len {
 			return
 		}
 		b = b[min(len(b), skipped):]
@@ -151,7 +155,8 @@ func (t *Tracker) fpdus(c *conn, dir int, s *Segment, b []byte, show func(*Messa
 		}
 		m.decode(head)
 		if st.held == 0 {
-			m.CRC = c.verdict(dir, b)
+			m.CRC = c.verdict(dir, checkCRC(b))
+			st.open.begin(b, fpduLen(m.Len), seq, truncated)
 		}
 		show(m)
 		shown = true
@@ -181,10 +186,10 @@ func (st *stream) header(b []byte) []byte {
 	return st.head[:st.held+n]
 }
 
-// verdict checks the CRC of the FPDU that b begins with.
-func (c *conn) verdict(dir int, b []byte) CRC {
+// verdict returns the result of the CRC check v, which found a right or wrong CRC or none, if CRCs
+// are used.
+func (c *conn) verdict(dir int, v CRC) CRC {
 	st, peer := &c.dirs[dir], &c.dirs[1-dir]
-	v := checkCRC(b)
 	switch {
 	case v == Right:
 		st.usesCRC = true
@@ -202,7 +207,7 @@ func (c *conn) verdict(dir int, b []byte) CRC {
 // of the segment was not captured (truncated), so that its headers must suffice.
 func (c *conn) resyncs(dir int, b []byte, truncated bool) bool {
 	fits := fpduLen(int(binary.BigEndian.Uint16(b))) <= len(b)
-	switch c.verdict(dir, b) {
+	switch c.verdict(dir, checkCRC(b)) {
 	case Right:
 		return true
 	case Wrong:

@@ -63,6 +63,9 @@ func (w *world) feed(from int, b []byte, cut int) (known bool) {
 	w.next[from] += uint32(len(b))
 	return w.t.Segment(&s, func(m *iwarp.Message) {
 		text := fmt.Sprint(m.Kind)
+		if m.CRC != iwarp.NotChecked {
+			text += " " + m.CRC.String()
+		}
 		if m.Kind == iwarp.FPDU {
 			text = fmt.Sprintf("%v %d %v", m.ULPDU.Opcode, m.ULPDU.MSN, m.CRC)
 		}
@@ -94,8 +97,26 @@ func TestTheTrackerFollowsFPDUs(t *testing.T) {
 	}{
 		{"several in a segment", func(w *world) { w.open(true); w.feed(0, join(one, two, three), 0) },
 			[]string{"Send 1 right", "Send 2 right", "Send 3 right"}},
-		{"one in two segments", func(w *world) { w.open(true); w.feed(0, one[:50], 0); w.feed(0, join(one[50:], two), 0) },
+		{"one in two segments", func(w *world) {
+			w.open(true)
+			w.feed(0, one[:50], 0)
+			w.feed(0, join(one[50:], two),
+				0)
+		},
 			[]string{"Send 1 not checked", "Send 2 right"}},
+		{"one in three segments", func(w *world) {
+			w.open(true)
+			w.feed(0, one[:50], 0)
+			w.feed(0, one[50:len(one)-2], 0)
+			w.next[0] -= uint32(len(one) - 52)
+			w.feed(0, one[50:len(one)-2], 0) // again
+			w.feed(0, one[len(one)-2:], 0)
+		}, []string{"Send 1 not checked", "rest of an FPDU", "rest of an FPDU", "rest of an FPDU right"}},
+		{"wrong CRC in two segments", func(w *world) {
+			w.open(true)
+			w.feed(0, wrong[:30], 0)
+			w.feed(0, join(wrong[30:], two), 0)
+		}, []string{"Send 4 not checked", "rest of an FPDU wrong", "Send 2 right"}},
 		{"headers in five segments", func(w *world) {
 			w.open(true)
 			for _, cut := range [][2]int{{0, 1}, {1, 2}, {2, 9}, {9, 19}} {
@@ -104,7 +125,13 @@ func TestTheTrackerFollowsFPDUs(t *testing.T) {
 			w.feed(0, join(one[19:], two), 0)
 		}, []string{"rest of an FPDU", "rest of an FPDU", "rest of an FPDU", "rest of an FPDU", "Send 1 not checked",
 			"Send 2 right"}},
-		{"repeated segment", func(w *world) { w.open(true); w.feed(0, one, 0); w.next[0] -= uint32(len(one)); w.feed(0, one, 0) },
+		{"repeated segment", func(w *world) {
+			w.open(true)
+			w.feed(0, one,
+				0)
+			w.next[0] -= uint32(len(one))
+			w.feed(0, one, 0)
+		},
 			[]string{"Send 1 right", "rest of an FPDU"}},
 		{"missing segment", func(w *world) {
 			w.open(true)
@@ -113,7 +140,8 @@ func TestTheTrackerFollowsFPDUs(t *testing.T) {
 			w.feed(0, one[20:], 0)
 			w.feed(0, join(two, three), 0)
 		}, []string{"Send 1 right", "bytes of unknown FPDUs", "Send 2 right", "Send 3 right"}},
-		{"wrong CRC", func(w *world) { w.open(true); w.feed(0, join(wrong, two), 0) }, []string{"Send 4 wrong", "Send 2 right"}},
+		{"wrong CRC", func(w *world) { w.open(true); w.feed(0, join(wrong, two), 0) }, []string{"Send 4 wrong",
+			"Send 2 right"}},
 		{"without CRC", func(w *world) { w.open(false); w.feed(0, send(1, 5, false), 0) }, []string{"Send 1 not used"}},
 		{"missing segment without CRC", func(w *world) {
 			w.open(false)
@@ -124,7 +152,12 @@ func TestTheTrackerFollowsFPDUs(t *testing.T) {
 			[]string{"Send 2 right", "Send 3 right"}},
 		{"captured short", func(w *world) { w.open(true); w.feed(0, one, 90); w.feed(0, two, 0) },
 			[]string{"Send 1 not checked", "Send 2 right"}},
-		{"several captured short", func(w *world) { w.open(true); w.feed(0, join(one, two, three), 120); w.feed(0, two, 10) },
+		{"several captured short", func(w *world) {
+			w.open(true)
+			w.feed(0, join(one, two, three), 120)
+			w.feed(0,
+				two, 10)
+		},
 			[]string{"Send 1 not checked", "Send 2 not checked"}},
 		{"data behind the start frame", func(w *world) { w.feed(0, join(start(false, true, false), one), 0) },
 			[]string{"MPA request", "Send 1 right"}},
@@ -213,7 +246,8 @@ func FuzzTracker(f *testing.F) {
 			shown := 0
 			known := tr.Segment(&s, func(m *iwarp.Message) {
 				shown++
-				if m.String() == "" || m.Kind == iwarp.FPDU && (m.Len < 14 || m.ULPDU.Payload < 0 || len(m.Fields()) == 0) {
+				broken := m.Len < 14 || m.ULPDU.Payload < 0 || len(m.Fields()) == 0
+				if m.String() == "" || m.Kind == iwarp.FPDU && broken {
 					t.Fatalf("%+v", m)
 				}
 			})

@@ -16,6 +16,15 @@ const (
 // Inside, Cut or Broken; Plain if there is no EtherType because the link layer carries no IP; or
 // Unsupported. dir is the direction according to the link header.
 func OfFrame(f *capture.Frame) (p Place, dir capture.Direction, v Verdict) {
+	if f.Link == capture.LinkEthernet && len(f.Data) >= etherLen { // the most frequent case
+		kind := binary.BigEndian.Uint16(f.Data[12:])
+		p = Place{Type: kind, Data: f.Data[etherLen:], Wire: max(f.Length, len(f.Data)) - etherLen}
+		if !isVLAN(kind) {
+			return p, dir, Inside
+		}
+		p, v = VLANs(p)
+		return p, dir, v
+	}
 	p = Place{Data: f.Data, Wire: max(f.Length, len(f.Data))}
 	at, kind, dir, v := network(f)
 	if v != Inside {

@@ -139,9 +139,21 @@ func (p Place) within(at, total int, first bool) Place {
 	return q
 }
 
+// tunnel reports whether h has the protocol of a tunnel, or UDP, which may be one.
+func (h *IPHeader) tunnel() bool {
+	switch h.Protocol {
+	case protoIPv4, protoIPv6, protoGRE, protoMPLS, ProtoUDP:
+		return true
+	}
+	return false
+}
+
 func peelIP(p Place, l *Layer) (Place, Verdict) {
 	var h IPHeader
-	if v := ParseIP(p, &h); v != Inside {
+	switch v := ParseIP(p, &h); {
+	case v == Fragment && !h.tunnel():
+		return p, Plain
+	case v != Inside:
 		return p, v
 	}
 	*l = Layer{Src: h.Src, Dst: h.Dst}

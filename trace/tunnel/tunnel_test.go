@@ -121,6 +121,7 @@ func TestPeelRefuses(t *testing.T) {
 			frame)),
 			tunnel.Plain},
 		{"later fragment", 0x0800, set(ip4(47, join(be16(0), be16(0x0800), inner)), 7, 1), tunnel.Fragment},
+		{"later fragment of TCP", 0x0800, set(ip4(6, inner), 7, 1), tunnel.Plain},
 		{"IPv4 header of 16 bytes", 0x0800, set(ip4(4, inner), 0, 0x44), tunnel.Broken},
 		{"IP version 5", 0x0800, set(ip4(4, inner), 0, 0x55), tunnel.Broken},
 		{"GRE header that ends", 0x0800, ip4(47, []byte{0x20, 0, 8, 0}), tunnel.Broken},
