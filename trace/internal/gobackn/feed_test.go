@@ -37,9 +37,6 @@ func (f *feeder) packet(n int) *trace.Packet {
 		f.wire.RETH = bth.RETH{VA: va, RKey: 0x1234, DMALen: uint32(r.DMALen)}
 		f.wire.AtomicETH = bth.AtomicETH{VA: va &^ 7, RKey: 0x1234, SwapAdd: 1}
 	}
-	if r.Opcode == bth.CNP {
-		f.wire.Payload = f.data[:16]
-	}
 	f.buf = append(f.wire.Append(f.buf[:0]), 0, 0, 0, 0)
 	p := &f.p
 	*p = trace.Packet{

@@ -77,28 +77,28 @@ type side struct {
 // judge compares the Analyzer with the truth.
 type judge struct {
 	tally
-	r     *gobackn.Result
-	sides []side
-	show  func(string)
-	shown int
-	flows map[int]map[*trace.Flow]bool // by connection
-	final []*trace.Flow
-	conns map[int]int // flow number to connection
-	log   []string    // findings of each frame
+	r        *gobackn.Result
+	sides    []side
+	show     func(string)
+	shown    int
+	final    []*trace.Flow
+	messages []*trace.Message
+	log      []string // findings of each frame
 }
 
 func (j *judge) side(c *gobackn.Conn, end int) *side { return &j.sides[2*c.Number+end] }
 
 // run feeds the frames of r to an Analyzer and compares.
 func run(r *gobackn.Result, show func(string)) *judge {
-	j := &judge{r: r, sides: make([]side, 2*len(r.Conns)), show: show, flows: map[int]map[*trace.Flow]bool{}}
+	j := &judge{r: r, sides: make([]side, 2*len(r.Conns)), show: show}
 	for i := range j.sides {
 		j.sides[i] = side{seen: map[bth.PSN]int{}, answered: map[bth.PSN]int{}, judged: map[*gobackn.GoBack]bool{}}
 	}
 	j.frames, j.goBacks = len(r.Frames), len(r.GoBacks)
 	byNumber := map[int]*trace.Flow{}
 	a := trace.NewAnalyzer(trace.Options{Flows: 4 * len(r.Conns), NoMeaning: true,
-		Flow: func(f *trace.Flow) { byNumber[f.Number] = f }})
+		Flow:    func(f *trace.Flow) { byNumber[f.Number] = f },
+		Message: func(m *trace.Message) { j.messages = append(j.messages, m) }})
 	f := &feeder{r: r}
 	for i := range r.Frames {
 		p := f.packet(i + 1)
@@ -106,6 +106,7 @@ func run(r *gobackn.Result, show func(string)) *judge {
 		j.packet(&r.Frames[i], i+1, p)
 	}
 	a.Finish()
+	defer j.totals()
 	for _, f := range byNumber {
 		j.final = append(j.final, f)
 	}
@@ -240,14 +241,17 @@ func (j *judge) report(n int, what string) {
 	}
 	j.shown++
 	r := &j.r.Frames[n-1]
+	j.show(fmt.Sprintf("seed %d frame %d: %s\n%s", j.r.Config.Seed, n, what, j.dump(r.Conn, func(f *gobackn.Frame) bool {
+		return f.Requester() == r.Requester()
+	}, max(0, n-1500), n)))
+}
+
+// dump describes the frames of c in a range.
+func (j *judge) dump(c *gobackn.Conn, want func(*gobackn.Frame) bool, from, to int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d frame %d: %s\n", j.r.Config.Seed, n, what)
-	for i := max(0, n-1500); i < n && i < len(j.log); i++ {
+	for i := from; i < to && i < len(j.log); i++ {
 		f := &j.r.Frames[i]
-		if f.Conn != r.Conn || f.Requester() != r.Requester() {
-			continue
-		}
-		if n-i > 300 && len(j.r.Conns) == 1 {
+		if f.Conn != c || !want(f) {
 			continue
 		}
 		fmt.Fprintf(&b, "%6d %9.3fµs %d %s %d", i+1, float64(f.Time)/1000, f.From, f.Opcode, f.PSN)
@@ -274,7 +278,7 @@ func (j *judge) report(n int, what string) {
 		}
 		fmt.Fprintf(&b, "  %s\n", j.log[i])
 	}
-	j.show(b.String())
+	return b.String()
 }
 
 func newShow(t *testing.T) func(string) {

@@ -149,7 +149,7 @@ func (q *queuePair) data(p *Sent) {
 		return
 	}
 	m.got++
-	q.advance(p.PSN.Add(1))
+	q.advance(p.PSN.Add(1), p)
 }
 
 // acknowledge handles that p acknowledges all PSNs before psn. It returns false if READ or atomic
@@ -160,7 +160,7 @@ func (q *queuePair) acknowledge(psn bth.PSN, p *Sent) bool {
 			break
 		}
 		if missing := m.First.Add(uint32(m.got)); m.Verb.Data() && m.got < m.PSNs && missing.Diff(psn) < 0 {
-			q.advance(missing)
+			q.advance(missing, p)
 			if !q.implied {
 				q.implied = true
 				q.goBack(ImpliedNAK, p)
@@ -168,12 +168,12 @@ func (q *queuePair) acknowledge(psn bth.PSN, p *Sent) bool {
 			return false
 		}
 	}
-	q.advance(psn)
+	q.advance(psn, p)
 	return true
 }
 
-// advance moves una to psn.
-func (q *queuePair) advance(psn bth.PSN) {
+// advance moves una to psn, because of the response p.
+func (q *queuePair) advance(psn bth.PSN, p *Sent) {
 	if psn.Diff(q.una) <= 0 {
 		return
 	}
@@ -184,7 +184,7 @@ func (q *queuePair) advance(psn bth.PSN) {
 	}
 	all := q.messages()
 	for q.oldest < len(all) && all[q.oldest].End().Diff(psn) <= 0 {
-		all[q.oldest].Done = q.sim.now
+		all[q.oldest].Done, all[q.oldest].By = q.sim.now, p
 		q.oldest++
 	}
 	if q.una == q.newest {

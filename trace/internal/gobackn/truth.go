@@ -38,6 +38,7 @@ type Message struct {
 	PSNs  int
 	Len   int
 	Done  int64 // time of completion, 0: none
+	By    *Sent // response that completed it
 
 	got   int // PSNs answered with data, of a READ or atomic
 	index int

@@ -1,0 +1,221 @@
+package gobackn_test
+
+import (
+	"fmt"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/internal/gobackn"
+)
+
+// totals are the counters of a flow that the truth determines.
+type totals struct {
+	packets, again, duplicates, before, behind, naks, rnrs, cnps, ce uint64
+	window                                                           int
+	has                                                              [2]bool // packets from each end
+	first                                                            int     // frame
+}
+
+// truth returns what the counters of the flow of each connection should be.
+func truth(r *gobackn.Result) []totals {
+	all := make([]totals, len(r.Conns))
+	type view struct {
+		open, acked bool
+		una, high   bth.PSN
+		latest      map[bth.PSN]*gobackn.Sent
+		behind      map[*gobackn.Sent]bool
+		answered    map[bth.PSN]bool
+		responded   bool
+		newest      bth.PSN
+	}
+	views := make([]view, 2*len(r.Conns))
+	for i := range r.Frames {
+		f := &r.Frames[i]
+		t := &all[f.Conn.Number]
+		t.packets++
+		t.has[f.From] = true
+		if t.first == 0 {
+			t.first = i + 1
+		}
+		if f.CE {
+			t.ce++
+		}
+		if f.Copy {
+			t.duplicates++
+			continue
+		}
+		v := &views[2*f.Conn.Number+f.Requester()]
+		if v.latest == nil {
+			v.latest, v.behind = map[bth.PSN]*gobackn.Sent{}, map[*gobackn.Sent]bool{}
+			v.answered = map[bth.PSN]bool{}
+		}
+		switch {
+		case f.Opcode == bth.CNP:
+			t.cnps++
+			continue
+		case f.Request():
+			if v.open && f.PSN.Diff(v.high) < 0 {
+				t.again++
+			}
+			end := f.PSN.Add(1)
+			if f.Message.Verb == gobackn.Read {
+				end = f.Message.End()
+			}
+			for p := f.PSN; p != end; p = p.Add(1) {
+				v.latest[p] = f.Sent
+			}
+			if !v.open {
+				v.open, v.high = true, end
+				if !v.acked {
+					v.una = f.PSN
+				}
+			}
+			if end.Diff(v.high) > 0 {
+				v.high = end
+			}
+			t.window = max(t.window, int(v.high.Diff(v.una)))
+			continue
+		}
+		una := f.PSN.Add(1)
+		if f.Opcode != bth.RCAck {
+			if v.answered[f.PSN] || v.responded && f.PSN.Diff(v.newest) < 0 {
+				t.again++
+			}
+			v.answered[f.PSN] = true
+			if !v.responded || una.Diff(v.newest) > 0 {
+				v.responded, v.newest = true, una
+			}
+		}
+		switch s := f.AETH.Syndrome; {
+		case f.Opcode == bth.RCAck && s.IsRNR():
+			t.rnrs++
+			una = f.PSN
+		case f.Opcode == bth.RCAck && s.IsNak():
+			t.naks++
+			una = f.PSN
+			if l := v.latest[una]; l != nil && l.Lost() {
+				v.behind[l] = true
+			}
+		}
+		if !v.acked && !v.open || una.Diff(v.una) > 0 {
+			v.una = una
+		}
+		v.acked = true
+	}
+	for i := range views {
+		all[i/2].behind += uint64(len(views[i].behind))
+	}
+	// Packets lost before the capture point show if the next captured packet of the same attempt
+	// follows them.
+	type tail struct {
+		n  uint64
+		gb *gobackn.GoBack
+	}
+	tails := make([]tail, 2*len(r.Conns))
+	seen := make([]bool, 2*len(r.Conns))
+	for _, s := range r.Sent {
+		if s.Opcode == bth.CNP || !s.Request() {
+			continue
+		}
+		k := 2*s.Conn.Number + s.From
+		l := &tails[k]
+		if s.GoBack != l.gb && s.GoBack != nil {
+			l.n = 0
+		}
+		l.gb = s.GoBack
+		if s.Captured() == 0 {
+			l.n++
+			continue
+		}
+		if seen[k] {
+			all[s.Conn.Number].before += l.n
+		}
+		seen[k] = true
+		l.n = 0
+	}
+	return all
+}
+
+// totals compares the flows.
+func (j *judge) totals() {
+	want := truth(j.r)
+	type end struct {
+		addr string
+		qpn  bth.QPN
+	}
+	ends := map[end]int{}
+	for _, c := range j.r.Conns {
+		for _, e := range c.Ends {
+			ends[end{address(e.Host).String(), e.QPN}] = c.Number
+		}
+	}
+	count := make([]int, len(j.r.Conns))
+	for _, f := range j.final {
+		conn := -1
+		for _, e := range f.Ends {
+			if e.QPN == 0 {
+				continue
+			}
+			n, ok := ends[end{e.Addr.String(), e.QPN}]
+			switch {
+			case !ok:
+				j.note("flow of an unknown queue pair", 1)
+			case conn >= 0 && n != conn:
+				j.note("PAIRED WRONGLY", 1)
+				conn = -2
+			case conn != -2:
+				conn = n
+			}
+		}
+		if conn < 0 {
+			continue
+		}
+		w := &want[conn]
+		count[conn]++
+		if both := f.Ends[0].QPN != 0 && f.Ends[1].QPN != 0; !both {
+			if w.has[0] && w.has[1] {
+				j.note("not paired", 1)
+			}
+			continue
+		}
+		j.compare(f, w)
+	}
+	for n, c := range count {
+		if c > 1 {
+			j.note("several flows of a connection", 1)
+		} else if c == 0 && want[n].packets > 0 {
+			j.note("no flow of a connection", 1)
+		}
+	}
+}
+
+func (j *judge) compare(f *trace.Flow, w *totals) {
+	for _, c := range []struct {
+		name      string
+		got, want uint64
+	}{
+		{"packets", f.Packets, w.packets}, {"again", f.Again, w.again}, {"duplicates", f.Duplicates, w.duplicates},
+		{"lost before", f.LostBefore, w.before}, {"lost behind", f.LostBehind, w.behind}, {"NAKs", f.NAKs, w.naks},
+		{"RNRs", f.RNRs, w.rnrs}, {"CNPs", f.CNPs, w.cnps}, {"CE", f.CE, w.ce},
+		{"window", uint64(f.Window), uint64(w.window)},
+	} {
+		switch {
+		case c.got == c.want:
+			j.note("flow: "+c.name+" right", 1)
+		case c.got < c.want:
+			j.example(f, w, fmt.Sprintf("flow: %s too low", c.name), c.got, c.want)
+		default:
+			j.example(f, w, fmt.Sprintf("flow: %s too high", c.name), c.got, c.want)
+		}
+	}
+}
+
+// example reports a wrong counter with all packets of the flow.
+func (j *judge) example(f *trace.Flow, w *totals, what string, got, want uint64) {
+	j.note(what, 1)
+	if j.show == nil || j.bad[what] > 1 {
+		return
+	}
+	j.show(fmt.Sprintf("seed %d: %s: %d, truth %d\n%s", j.r.Config.Seed, what, got, want,
+		j.dump(j.r.Frames[w.first-1].Conn, func(*gobackn.Frame) bool { return true }, 0, len(j.r.Frames))))
+}
