@@ -18,7 +18,8 @@ func (a *Analyzer) request(c *conn, from int) {
 	again := s.Diff(st.next) < 0
 	inTurn := true
 	switch d := s.Diff(st.latestEnd); {
-	case (d > 0 || d == 0 && !st.back.goBackN) && again && st.nak.fresh && s == st.nak.psn:
+	case (d > 0 || d == 0 && !st.back.goBackN && !st.back.beganAfter(&st.nak)) && again && st.nak.fresh &&
+		s == st.nak.psn:
 		a.goBack(c, st, s) // a retransmission follows another
 	case d > 0:
 		a.onSkippedPSNs(c, st, s)
@@ -68,6 +69,10 @@ func (a *Analyzer) request(c *conn, from int) {
 	}
 	a.bound(st)
 }
+
+// beganAfter reports whether b is going on and began after n, with an older PSN. Its next packet
+// may have the PSN of n without answering n.
+func (b *goingBack) beganAfter(n *nak) bool { return b.on && n.frame < b.frame }
 
 // onForgottenDuplicate handles a packet of a message that was acknowledged too long ago to be
 // remembered.

@@ -26,6 +26,7 @@ type stream struct {
 
 	back          goingBack // latest retransmission
 	nak           nak
+	earlier       nak // NAK before nak, if the requester did not go back between the two
 	implied       implied
 	id            uint16 // IP identification of the latest request
 	acked         int    // frame of the latest acknowledgement, 0: none
@@ -81,6 +82,7 @@ type implied struct {
 	fresh bool    // the requester has not gone back since
 	psn   bth.PSN // PSN of the missing response
 	frame int     // frame of the response that shows this
+	at    int64   // time of that frame
 }
 
 const (

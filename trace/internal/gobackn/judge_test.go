@@ -241,19 +241,22 @@ func (j *judge) report(n int, what string) {
 	}
 	j.shown++
 	r := &j.r.Frames[n-1]
-	j.show(fmt.Sprintf("seed %d frame %d: %s\n%s", j.r.Config.Seed, n, what, j.dump(r.Conn, func(f *gobackn.Frame) bool {
-		return f.Requester() == r.Requester()
-	}, max(0, n-1500), n)))
+	mine := func(f *gobackn.Frame) bool { return f.Requester() == r.Requester() }
+	j.show(fmt.Sprintf("seed %d frame %d: %s\n%s", j.r.Config.Seed, n, what, j.dump(r.Conn, mine, max(0, n-1500), n)))
 }
+
+// maxLines limits the result of dump.
+const maxLines = 60
 
 // dump describes the frames of c in a range.
 func (j *judge) dump(c *gobackn.Conn, want func(*gobackn.Frame) bool, from, to int) string {
-	var b strings.Builder
+	var lines []string
 	for i := from; i < to && i < len(j.log); i++ {
 		f := &j.r.Frames[i]
 		if f.Conn != c || !want(f) {
 			continue
 		}
+		var b strings.Builder
 		fmt.Fprintf(&b, "%6d %9.3fµs %d %s %d", i+1, float64(f.Time)/1000, f.From, f.Opcode, f.PSN)
 		if f.Message != nil {
 			fmt.Fprintf(&b, " (%d+%d)", f.Message.First, f.Message.PSNs)
@@ -277,8 +280,9 @@ func (j *judge) dump(c *gobackn.Conn, want func(*gobackn.Frame) bool, from, to i
 			b.WriteString("]")
 		}
 		fmt.Fprintf(&b, "  %s\n", j.log[i])
+		lines = append(lines, b.String())
 	}
-	return b.String()
+	return strings.Join(lines[max(0, len(lines)-maxLines):], "")
 }
 
 func newShow(t *testing.T) func(string) {

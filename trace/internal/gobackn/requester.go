@@ -219,9 +219,10 @@ func (q *queuePair) goBack(c Cause, p *Sent) {
 		return
 	}
 	q.pending = true
+	missing := q.una
 	q.sim.after(q.sim.upTo(d.Reaction), func() {
 		q.pending = false
-		if !q.waiting {
+		if !q.waiting && q.una == missing { // otherwise it arrived in the meantime
 			q.begin(c, p)
 		}
 	})

@@ -180,6 +180,7 @@ func (j *judge) totals() {
 		}
 		j.compare(f, w)
 	}
+	j.compareMessages()
 	for n, c := range count {
 		if c > 1 {
 			j.note("several flows of a connection", 1)
@@ -218,4 +219,75 @@ func (j *judge) example(f *trace.Flow, w *totals, what string, got, want uint64)
 	}
 	j.show(fmt.Sprintf("seed %d: %s: %d, truth %d\n%s", j.r.Config.Seed, what, got, want,
 		j.dump(j.r.Frames[w.first-1].Conn, func(*gobackn.Frame) bool { return true }, 0, len(j.r.Frames))))
+}
+
+// compareMessages compares the messages of paired flows.
+func (j *judge) compareMessages() {
+	type key struct {
+		addr  string
+		qpn   bth.QPN // of the responder
+		first bth.PSN
+	}
+	got := map[key][]*trace.Message{}
+	for _, m := range j.messages {
+		e := m.Flow.Ends[1-m.From]
+		if m.Flow.Ends[0].QPN != 0 && m.Flow.Ends[1].QPN != 0 {
+			k := key{e.Addr.String(), e.QPN, m.First}
+			got[k] = append(got[k], m)
+		}
+	}
+	seen := map[*gobackn.Message]int{} // first frame of its first packet
+	for i := range j.r.Frames {
+		f := &j.r.Frames[i]
+		if m := f.Message; f.Request() && f.PSN == m.First && seen[m] == 0 {
+			seen[m] = i + 1
+		}
+	}
+	for _, c := range j.r.Conns {
+		for e := range c.Ends {
+			to := c.Ends[1-e]
+			for _, m := range c.Ends[e].Messages {
+				all := got[key{address(to.Host).String(), to.QPN, m.First}]
+				if seen[m] == 0 {
+					continue
+				}
+				j.compareMessage(c, e, m, all, seen[m])
+			}
+		}
+	}
+}
+
+func (j *judge) compareMessage(c *gobackn.Conn, e int, m *gobackn.Message, all []*trace.Message, first int) {
+	what := "message: right"
+	by := m.By.Captured()
+	switch {
+	case len(all) == 0:
+		what = "message: missing"
+	case len(all) > 1:
+		what = "message: several"
+	case !all[0].Done && by > 0:
+		what = "message: not done"
+	case by == 0 || m.By.Delivered == 0:
+		what = "message: answer not captured"
+	default:
+		d := all[0].End.Sub(began).Nanoseconds() - j.r.Frames[by-1].Time
+		switch {
+		case d > 0:
+			what = "message: done too late"
+		case d < 0:
+			what = "message: done early, by an answer that was lost"
+		case all[0].Bytes != uint64(m.Len):
+			what = "message: wrong length"
+		case all[0].Begin.Sub(began).Nanoseconds() != j.r.Frames[first-1].Time && !all[0].Partial:
+			what = "message: wrong begin"
+		}
+	}
+	j.note(what, 1)
+	const early = "message: done early, by an answer that was lost"
+	if what == "message: right" || what == early || j.show == nil || j.bad[what] > 1 {
+		return
+	}
+	mine := func(f *gobackn.Frame) bool { return f.Requester() == e }
+	j.show(fmt.Sprintf("seed %d: %s: first PSN %d, frame %d, answer in frame %d\n%s", j.r.Config.Seed, what, m.First,
+		first, by, j.dump(c, mine, max(0, first-600), max(by, first))))
 }
