@@ -119,7 +119,8 @@ func TestDirectionsFindEachOther(t *testing.T) {
 				! again_after_timeout ...
 			a SEND_LAST psn=8 len=2 ack
 			b ACKNOWLEDGE psn=8
-			flow 1 lost=1`},
+				! ack_coalesced one acknowledgement for 2 messages, up to PSN 8
+			flow 1 lost=1 messages=2`},
 		{"the end of a message was lost", `
 			a SEND_FIRST psn=5 len=256
 			a SEND_ONLY psn=8 len=2 ack

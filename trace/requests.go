@@ -155,7 +155,9 @@ func (st *stream) notLost(c *conn, from, end bth.PSN) {
 func (a *Analyzer) workOf(c *conn, from int, st *stream, s bth.PSN) *work {
 	w := st.works.newest()
 	if w == nil || s.Diff(w.first) < 0 {
-		w = st.works.find(s)
+		if w = st.works.find(s); w == nil {
+			w = a.workBetween(c, st, s)
+		}
 	} else if s.Diff(w.end) >= 0 {
 		if w.open && !a.info.Starts() && w.op == a.info.Op {
 			w.end = s.Add(1)
@@ -198,17 +200,24 @@ func (a *Analyzer) create(c *conn, from int, w *work) {
 	}
 	switch {
 	case a.info.Headers&bth.HasRETH != 0:
-		w.reth, w.total, w.va, w.rkey = true, uint64(b.RETH.DMALen), b.RETH.VA, b.RETH.RKey
-		w.m.Bytes = w.total
-		if n, ok := packets(w.total, c.MTU); ok && w.op == bth.OpWrite && n <= maxSpan {
-			w.end, w.whole = w.first.Add(n), true
-			w.m.Last = w.end.Sub(1)
-		}
+		a.useRETH(c, w)
 		a.createSplit(w)
 	case a.info.Headers&bth.HasAtomicETH != 0:
 		w.va, w.rkey = b.AtomicETH.VA, b.AtomicETH.RKey
 		w.compare, w.swap = b.AtomicETH.Compare, b.AtomicETH.SwapAdd
 		w.total, w.m.Bytes = 8, 8
+	}
+}
+
+// useRETH sets the length of w, and the end of a WRITE, from the RETH of the current packet, the
+// first of w.
+func (a *Analyzer) useRETH(c *conn, w *work) {
+	r := &a.p.BTH.RETH
+	w.reth, w.total, w.va, w.rkey = true, uint64(r.DMALen), r.VA, r.RKey
+	w.m.Bytes = w.total
+	if n, ok := packets(w.total, c.MTU); ok && w.op == bth.OpWrite && n <= maxSpan {
+		w.end, w.whole = w.first.Add(n), true
+		w.m.Last = w.end.Sub(1)
 	}
 }
 

@@ -153,8 +153,14 @@ func (a *Analyzer) complete(c *conn, st *stream, end bth.PSN) (missing *work, do
 	q := &st.works
 	for i := q.done; i < q.n; i++ {
 		w := q.get(i)
-		if w.first.Diff(end) >= 0 || w.open {
+		if w.first.Diff(end) >= 0 {
 			break
+		}
+		if w.open {
+			if i+1 == q.n || q.get(i+1).first.Diff(end) > 0 {
+				break
+			}
+			w.open, w.end = false, q.get(i+1).first // its last packet was not captured
 		}
 		if w.over {
 			continue

@@ -240,6 +240,25 @@ func (q *works) index(psn bth.PSN) int {
 	return lo - 1
 }
 
+// after returns the argument of get for the oldest message that begins after psn, n if there is
+// none.
+func (q *works) after(psn bth.PSN) int {
+	i := q.n
+	for i > 0 && q.get(i-1).first.Diff(psn) > 0 {
+		i--
+	}
+	return i
+}
+
+// remove removes the i-th message.
+func (q *works) remove(i int) {
+	for ; i < q.n-1; i++ {
+		*q.get(i) = *q.get(i + 1)
+	}
+	q.n--
+	*q.get(q.n) = work{}
+}
+
 // insert inserts a message that begins at psn, in PSN order, and returns it.
 func (q *works) insert(psn bth.PSN) *work {
 	if q.n == len(q.ring) {

@@ -236,11 +236,15 @@ func (j *judge) compareMessages() {
 			got[k] = append(got[k], m)
 		}
 	}
-	seen := map[*gobackn.Message]int{} // first frame of its first packet
+	earliest := map[*gobackn.Message]int{} // first frame
+	seen := map[*gobackn.Message]int{}     // the same, if its first packet was captured
 	for i := range j.r.Frames {
 		f := &j.r.Frames[i]
+		if m := f.Message; f.Request() && earliest[m] == 0 {
+			earliest[m] = i + 1
+		}
 		if m := f.Message; f.Request() && f.PSN == m.First && seen[m] == 0 {
-			seen[m] = i + 1
+			seen[m] = earliest[m]
 		}
 	}
 	for _, c := range j.r.Conns {
