@@ -73,7 +73,7 @@ func (a *Analyzer) isNetworkDuplicate(c *conn, st *stream, s bth.PSN) bool {
 		return true
 	case unreliable && (seen || r == nil || r.missed == 0):
 		return true
-	case seen || r == nil || r.missed == 0 || st.back.on || st.nak.fresh && st.nak.psn == s:
+	case seen || r == nil || r.missed == 0 || st.back.on || !numbered && st.nak.fresh && st.nak.psn == s:
 		return false
 	case unreliable, numbered && int16(a.p.IP.ID-st.id) < 0, !numbered && a.since(r.at) < int64(overtaken):
 		c.LostBefore -= min(c.LostBefore, 1)
@@ -101,7 +101,7 @@ const (
 
 // goBack processes the first packet, with PSN s, of a retransmission and determines the cause.
 func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
-	p, n, r := a.p, &st.nak, st.at(s)
+	p, n, r := a.p, st.nakFor(s), st.requestOf(s)
 	if !st.exact && s.Diff(st.una) < 0 {
 		st.una = s // the requester goes back to its oldest unacknowledged PSN
 	}
@@ -118,9 +118,18 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 				n.frame, lasting(a.since(n.at)))
 		}
 	}
-	implied := st.implied.fresh && st.readAt(st.implied.psn) == st.readAt(s) && st.readAt(s) != nil
+	implied := st.implied.fresh && st.impliedAt(s)
+	if implied && a.since(st.implied.at) > maxReaction(c) {
+		implied = false
+		unheard = fmt.Sprintf("; frame %d implied it %s earlier and was probably lost", st.implied.frame,
+			lasting(a.since(st.implied.at)))
+	}
 	var text string
 	switch {
+	case implied && (!asked || s != n.psn):
+		b.kind, b.cause = ImpliedNAK, st.implied.frame
+		text = fmt.Sprintf("the request is retransmitted from PSN %d on because frame %d implies that a response was lost (implied NAK)",
+			s, st.implied.frame)
 	case asked && n.syndrome.IsRNR():
 		b.kind, b.cause = AfterRNR, n.frame
 		text = fmt.Sprintf(
@@ -129,15 +138,11 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	case asked:
 		b.kind, b.cause = AfterNAK, n.frame
 		text = fmt.Sprintf("PSN %d is retransmitted because of the sequence NAK in frame %d", s, n.frame)
-	case implied:
-		b.kind, b.cause = ImpliedNAK, st.implied.frame
-		text = fmt.Sprintf("the request is retransmitted from PSN %d on because frame %d implies that a response was lost (implied NAK)",
-			s, st.implied.frame)
 	case a.unassigned(c):
 		b.kind = AfterUnknown
 		text = fmt.Sprintf("PSN %d is retransmitted; the cause is unknown, because the capture has responses of this host to several queue pairs and does not show which are for this one",
 			s)
-	case unheard == "" && r != nil && r.latest > 0 && r.missed <= r.latest && st.partlyAnswered(s):
+	case unheard == "" && r != nil && r.latest > 0 && r.missed <= r.latest && st.answeredBeyond(s):
 		b.kind = AfterUnknown
 		text = fmt.Sprintf("the request is retransmitted from PSN %d on, %s after frame %d, although responses were captured: they were lost or reordered after the capture point, or the requester's timer expired",
 			s, lasting(a.since(r.at)), r.latest)
@@ -154,7 +159,10 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	case AfterUnknown:
 		c.Undecided++
 	}
-	st.nak.fresh, st.implied.fresh = false, false
+	st.earlier.fresh, st.implied.fresh = false, false
+	if s.Diff(n.psn) >= 0 {
+		n.fresh = false // otherwise the requester may still react to it
+	}
 	st.back = b
 	if r != nil && r.times == 0 && b.kind != AfterTimeout && b.kind != AfterUnknown {
 		text += "; it was not captured before"
@@ -169,8 +177,12 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 		frames = []int{r.latest, p.Number}
 	}
 	a.note(b.kind, Warning, text, frames...)
-	if st.exact && st.una.Diff(s) < 0 {
-		a.missing(c, st, st.una, s)
+	from := st.una
+	if asked {
+		from = later(from, n.psn)
+	}
+	if st.exact && from.Diff(s) < 0 {
+		a.missing(c, st, from, s)
 	}
 }
 
@@ -182,18 +194,31 @@ func (a *Analyzer) unassigned(c *conn) bool {
 	return a.table.answered(c.directions[0].hosts().back())
 }
 
-// reactionTime returns the maximum time in nanoseconds within which a requester reacts to the NAK
-// n, based on the RTTs of c; without an RTT there is no limit. A late NAK gets a short time,
-// because requesters mostly ignore it.
-func (n *nak) reactionTime(c *conn) int64 {
-	switch rtt := int64(c.RTT.Max); {
-	case n.late:
-		return max(rtt, int64(reactionMargin))
-	case c.RTT.Count == 0:
-		return math.MaxInt64
-	default:
-		return 4*rtt + int64(reactionMargin)
+// nakFor returns the NAK that a retransmission from PSN s on may answer: the latest one, or the one
+// before it if the latest requests a newer PSN.
+func (st *stream) nakFor(s bth.PSN) *nak {
+	if st.earlier.fresh && s.Diff(st.earlier.psn) >= 0 && (!st.nak.fresh || s.Diff(st.nak.psn) < 0) {
+		return &st.earlier
 	}
+	return &st.nak
+}
+
+// reactionTime returns the maximum time in nanoseconds within which a requester reacts to the NAK
+// n. A late NAK gets a short time, because requesters mostly ignore it.
+func (n *nak) reactionTime(c *conn) int64 {
+	if n.late {
+		return max(int64(c.RTT.Max), int64(reactionMargin))
+	}
+	return maxReaction(c)
+}
+
+// maxReaction returns the maximum time in nanoseconds within which a requester reacts to a NAK or
+// an implied NAK, based on the RTTs of c; without an RTT there is no limit.
+func maxReaction(c *conn) int64 {
+	if c.RTT.Count == 0 {
+		return math.MaxInt64
+	}
+	return 4*int64(c.RTT.Max) + int64(reactionMargin)
 }
 
 // timedOut describes a retransmission from PSN s on that no NAK requested. r is the record of s, or
@@ -228,10 +253,36 @@ func (st *stream) readAt(psn bth.PSN) *work {
 	return nil
 }
 
-// partlyAnswered reports whether psn belongs to a READ or atomic of which a response was captured.
-func (st *stream) partlyAnswered(psn bth.PSN) bool {
-	w := st.readAt(psn)
-	return w != nil && w.high != w.first
+// impliedAt reports whether the latest implied NAK requests a retransmission from PSN s on, or from
+// one before it that was lost.
+func (st *stream) impliedAt(s bth.PSN) bool {
+	w, d := st.readAt(st.implied.psn), s.Diff(st.implied.psn)
+	return w != nil && (w == st.readAt(s) || d > 0 && d < minRecords)
+}
+
+// requestOf returns the record of the latest request for PSN s: within a READ, this may be a
+// request with an earlier PSN. It returns nil if no request was captured or noticed as missing.
+func (st *stream) requestOf(s bth.PSN) *record {
+	r := st.at(s)
+	w := st.readAt(s)
+	if w == nil || r != nil && (r.times > 0 || r.missed > 0) {
+		return r
+	}
+	for n := len(st.recs); n > 0 && s != w.first; n-- {
+		s = s.Sub(1)
+		if r := st.at(s); r != nil && r.times > 0 {
+			return r
+		}
+	}
+	return st.at(w.first)
+}
+
+// answeredBeyond reports whether s is a PSN of a READ or atomic, and both its response and a later
+// response were captured. If the requester received only the later one, it retransmits without
+// waiting for its timer.
+func (st *stream) answeredBeyond(s bth.PSN) bool {
+	w := st.readAt(s)
+	return w != nil && (w.high.Diff(s) > 1 || (w.high.Diff(s) == 1 || w.answers > 0) && st.una.Diff(s) > 1)
 }
 
 // repeated marks the current packet of w, whose record is r, as retransmitted, if again is set.

@@ -55,6 +55,78 @@ func (m *Message) HasLatency() bool {
 	return m.Latency() > 0 || m.Done && !m.End.IsZero() && m.End.Equal(m.Begin)
 }
 
+// workBetween returns the message of the current packet, a retransmission with PSN s that lies
+// before the newest message but in none of those known, or nil for a new message: the packet
+// extends the message before it, or one whose beginning was not captured so far.
+func (a *Analyzer) workBetween(c *conn, st *stream, s bth.PSN) *work {
+	q := &st.works
+	i := q.after(s)
+	var before *work
+	if i > 0 {
+		before = q.get(i - 1)
+	}
+	extends := before != nil && before.open && before.end == s && before.op == a.info.Op && !a.info.Starts()
+	switch begins := i < q.n && a.beginsBefore(c, q.get(i), s); {
+	case begins && extends:
+		before.end = s.Add(1)
+		a.unite(c, st, i-1)
+		return q.get(i - 1)
+	case extends:
+		before.end = s.Add(1)
+		return before
+	case begins:
+		w := q.get(i)
+		w.first, w.resp, w.high, w.m.First = s, s, s, s
+		if a.info.Pos == bth.First {
+			w.m.Partial = false
+			if a.info.Headers&bth.HasRETH != 0 {
+				a.useRETH(c, w)
+			}
+		}
+		return w
+	}
+	return nil
+}
+
+// beginsBefore reports whether the current packet, with PSN s, belongs to w, whose captured packets
+// have newer PSNs.
+func (a *Analyzer) beginsBefore(c *conn, w *work, s bth.PSN) bool {
+	if w.op != a.info.Op || !w.m.Partial || w.over || a.info.Pos != bth.First && a.info.Pos != bth.Middle {
+		return false
+	}
+	if s.Add(1) == w.first {
+		return true
+	}
+	if w.op != bth.OpWrite || a.info.Pos != bth.First {
+		return false // there may be the end of a message in between
+	}
+	n, ok := packets(uint64(a.p.BTH.RETH.DMALen), c.MTU)
+	return ok && n <= maxSpan && w.first.Diff(s) < int32(n)
+}
+
+// unite unites message i of st with the next one, the rest of it. The number of the rest, which was
+// captured first, is kept.
+func (a *Analyzer) unite(c *conn, st *stream, i int) {
+	q := &st.works
+	first, w := *q.get(i), q.get(i+1)
+	m := w.m
+	w.first, w.resp, w.high, w.got = first.first, first.first, first.first, w.got+first.got
+	m.First, m.Partial = first.first, first.m.Partial
+	m.Packets += first.m.Packets
+	m.Again += first.m.Again
+	if first.reth {
+		w.reth, w.total, w.va, w.rkey = true, first.total, first.va, first.rkey
+		m.Bytes = w.total
+	} else {
+		m.Bytes = w.got
+	}
+	if first.m.Number == int(c.Messages) {
+		c.Messages--
+	}
+	q.remove(i)
+	a.use.works--
+}
+
 // arrived completes the UC message w if the current packet is its last one; UC has no responses.
 func (a *Analyzer) arrived(st *stream, w *work) {
 	if w.over || !a.info.Ends() {

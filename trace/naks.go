@@ -30,6 +30,7 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 	}
 	got := st.expected
 	st.expected = s
+	st.earlier = st.nak
 	st.nak = nak{fresh: true, psn: s, syndrome: p.BTH.AETH.Syndrome, frame: p.Number, at: a.at}
 	text, frames := fmt.Sprintf("PSN %d is missing at the responder", s), []int{p.Number}
 	r := st.at(s)
@@ -83,6 +84,7 @@ func (a *Analyzer) rnrNAK(c *conn, st *stream, s bth.PSN) {
 	c.RNRs++
 	a.acknowledgeBefore(c, st, s)
 	st.expected = s
+	st.earlier = st.nak
 	st.nak = nak{fresh: true, psn: s, syndrome: p.BTH.AETH.Syndrome, frame: p.Number, at: a.at}
 	st.rnrs++
 	wait := lasting(bth.RNRDelay(p.BTH.AETH.Syndrome.RNRTimer()))

@@ -51,7 +51,7 @@ func (st *stream) reach(s bth.PSN) *work {
 // before handles what a response to w implies for earlier requests: they are acknowledged, or a
 // response was lost.
 func (a *Analyzer) before(c *conn, st *stream, w *work) {
-	if st.exact && w.first.Diff(st.una) <= 0 || w.over {
+	if st.exact && w.first.Diff(st.una) <= 0 {
 		return
 	}
 	a.beyond(c, st, w.first)
@@ -107,7 +107,16 @@ func (a *Analyzer) readResponse(c *conn, st *stream, w *work) {
 		a.checkRead(w)
 		a.answered(w)
 	}
+	st.skipAnswered()
 	a.sayResponse(w, s)
+}
+
+// skipAnswered moves una past READs and atomics whose responses were captured while an earlier
+// response was missing.
+func (st *stream) skipAnswered() {
+	for w := st.works.find(st.una); w != nil && w.over && w.dataOp() && w.first == st.una; w = st.works.find(st.una) {
+		st.una = w.end
+	}
 }
 
 // learnSpan determines the number of responses of a READ that was requested before the path MTU
@@ -139,14 +148,17 @@ func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
 	p := a.p
 	found := p.BTH.AtomicAck
 	w.answers++
+	if w.answers > 1 {
+		p.Again = true
+		c.Again++
+		w.m.Again++
+	}
 	switch {
 	case w.answers > 1 && found != w.value:
-		p.Again = true
 		a.note(AtomicReplay, Error, fmt.Sprintf(
 			"the duplicate %s of frame %d returned %#x and the first %#x: the responder executed it twice, or the memory changed in between",
 			w.m.Verb, w.m.Frames[0], found, w.value), w.m.Frames[0], p.Number)
 	case w.answers > 1:
-		p.Again = true
 		a.note(AtomicReplay, Info, fmt.Sprintf(
 			"the duplicate %s is answered with the saved result, %#x, and not executed a second time",
 			w.m.Verb, found), w.m.Frames[0], p.Number)
@@ -158,7 +170,10 @@ func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
 	if !w.over {
 		w.resp = w.end
 		a.answered(w)
-		st.una, st.exact = later(st.una, w.end), true
+		if !st.exact || w.first.Diff(st.una) <= 0 { // otherwise an earlier response is missing
+			st.una, st.exact = later(st.una, w.end), true
+			st.skipAnswered()
+		}
 		st.expected = later(st.expected, w.end)
 	}
 	a.line.message(w.m)

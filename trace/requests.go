@@ -16,9 +16,12 @@ func (a *Analyzer) request(c *conn, from int) {
 	a.enter(c, st, s)
 	a.learnMTU(c)
 	again := s.Diff(st.next) < 0
+	old := st.at(s)
+	missed := old != nil && old.times == 0 && old.missed > 0
 	inTurn := true
 	switch d := s.Diff(st.latestEnd); {
-	case (d > 0 || d == 0 && !st.back.goBackN) && again && st.nak.fresh && s == st.nak.psn:
+	case (d > 0 || d == 0 && !st.back.goBackN && !st.back.beganAfter(&st.nak)) && again && st.nak.fresh &&
+		s == st.nak.psn:
 		a.goBack(c, st, s) // a retransmission follows another
 	case d > 0:
 		a.onSkippedPSNs(c, st, s)
@@ -48,7 +51,7 @@ func (a *Analyzer) request(c *conn, from int) {
 	if inTurn && st.back.on {
 		st.back.end = end
 	}
-	a.take(c, st, w, r, again && r.missed == 0 && s.Diff(st.began) >= 0)
+	a.take(c, st, w, r, again && !missed && r.missed == 0 && s.Diff(st.began) >= 0)
 	a.deliver(c, st, s, end)
 	if inTurn {
 		st.latestEnd = end
@@ -69,6 +72,10 @@ func (a *Analyzer) request(c *conn, from int) {
 	}
 	a.bound(st)
 }
+
+// beganAfter reports whether b is going on and began after n, with an older PSN. Its next packet
+// may have the PSN of n without answering n.
+func (b *goingBack) beganAfter(n *nak) bool { return b.on && n.frame < b.frame }
 
 // onForgottenDuplicate handles a packet of a message that was acknowledged too long ago to be
 // remembered.
@@ -151,7 +158,9 @@ func (st *stream) notLost(c *conn, from, end bth.PSN) {
 func (a *Analyzer) workOf(c *conn, from int, st *stream, s bth.PSN) *work {
 	w := st.works.newest()
 	if w == nil || s.Diff(w.first) < 0 {
-		w = st.works.find(s)
+		if w = st.works.find(s); w == nil {
+			w = a.workBetween(c, st, s)
+		}
 	} else if s.Diff(w.end) >= 0 {
 		if w.open && !a.info.Starts() && w.op == a.info.Op {
 			w.end = s.Add(1)
@@ -194,17 +203,24 @@ func (a *Analyzer) create(c *conn, from int, w *work) {
 	}
 	switch {
 	case a.info.Headers&bth.HasRETH != 0:
-		w.reth, w.total, w.va, w.rkey = true, uint64(b.RETH.DMALen), b.RETH.VA, b.RETH.RKey
-		w.m.Bytes = w.total
-		if n, ok := packets(w.total, c.MTU); ok && w.op == bth.OpWrite && n <= maxSpan {
-			w.end, w.whole = w.first.Add(n), true
-			w.m.Last = w.end.Sub(1)
-		}
+		a.useRETH(c, w)
 		a.createSplit(w)
 	case a.info.Headers&bth.HasAtomicETH != 0:
 		w.va, w.rkey = b.AtomicETH.VA, b.AtomicETH.RKey
 		w.compare, w.swap = b.AtomicETH.Compare, b.AtomicETH.SwapAdd
 		w.total, w.m.Bytes = 8, 8
+	}
+}
+
+// useRETH sets the length of w, and the end of a WRITE, from the RETH of the current packet, the
+// first of w.
+func (a *Analyzer) useRETH(c *conn, w *work) {
+	r := &a.p.BTH.RETH
+	w.reth, w.total, w.va, w.rkey = true, uint64(r.DMALen), r.VA, r.RKey
+	w.m.Bytes = w.total
+	if n, ok := packets(w.total, c.MTU); ok && w.op == bth.OpWrite && n <= maxSpan {
+		w.end, w.whole = w.first.Add(n), true
+		w.m.Last = w.end.Sub(1)
 	}
 }
 

@@ -153,8 +153,14 @@ func (a *Analyzer) complete(c *conn, st *stream, end bth.PSN) (missing *work, do
 	q := &st.works
 	for i := q.done; i < q.n; i++ {
 		w := q.get(i)
-		if w.first.Diff(end) >= 0 || w.open {
+		if w.first.Diff(end) >= 0 {
 			break
+		}
+		if w.open {
+			if i+1 == q.n || q.get(i+1).first.Diff(end) > 0 {
+				break
+			}
+			w.open, w.end = false, q.get(i+1).first // its last packet was not captured
 		}
 		if w.over {
 			continue
@@ -189,10 +195,13 @@ func (a *Analyzer) answered(w *work) {
 // impliedBy notes that the current packet responds to a request after w, whose response is
 // missing.
 func (a *Analyzer) impliedBy(c *conn, st *stream, w *work) {
-	if st.implied.fresh && st.implied.psn == w.resp {
-		return
+	if i := &st.implied; i.fresh {
+		old := st.readAt(i.psn)
+		if i.psn == w.resp || old != nil && !old.over && old.resp == i.psn && i.psn.Before(w.resp) {
+			return // the requester retries from there on
+		}
 	}
-	st.implied = implied{fresh: true, psn: w.resp, frame: a.p.Number}
+	st.implied = implied{fresh: true, psn: w.resp, frame: a.p.Number, at: a.at}
 	what := "the response to the " + w.m.Verb
 	if w.resp != w.first {
 		what = fmt.Sprintf("response %d to the %s", w.resp.Diff(w.first)+1, w.m.Verb)

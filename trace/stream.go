@@ -26,6 +26,7 @@ type stream struct {
 
 	back          goingBack // latest retransmission
 	nak           nak
+	earlier       nak // NAK before nak, if the requester did not go back between the two
 	implied       implied
 	id            uint16 // IP identification of the latest request
 	acked         int    // frame of the latest acknowledgement, 0: none
@@ -81,6 +82,7 @@ type implied struct {
 	fresh bool    // the requester has not gone back since
 	psn   bth.PSN // PSN of the missing response
 	frame int     // frame of the response that shows this
+	at    int64   // time of that frame
 }
 
 const (
@@ -236,6 +238,25 @@ func (q *works) index(psn bth.PSN) int {
 		return -1
 	}
 	return lo - 1
+}
+
+// after returns the argument of get for the oldest message that begins after psn, n if there is
+// none.
+func (q *works) after(psn bth.PSN) int {
+	i := q.n
+	for i > 0 && q.get(i-1).first.Diff(psn) > 0 {
+		i--
+	}
+	return i
+}
+
+// remove removes the i-th message.
+func (q *works) remove(i int) {
+	for ; i < q.n-1; i++ {
+		*q.get(i) = *q.get(i + 1)
+	}
+	q.n--
+	*q.get(q.n) = work{}
 }
 
 // insert inserts a message that begins at psn, in PSN order, and returns it.
