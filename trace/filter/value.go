@@ -30,7 +30,7 @@ type field struct {
 
 	bits   int                         // width of the numbers
 	around bool                        // ranges may wrap around
-	called func(string) (uint64, bool) // maps names to numbers
+	called names                       // names of numbers
 	known  []string                    // all values of texts
 }
 
@@ -80,10 +80,8 @@ func (f *field) parse(text string) (value, error) {
 }
 
 func (f *field) number(text string) (uint64, error) {
-	if f.called != nil {
-		if n, ok := f.called(strings.ToLower(text)); ok {
-			return n, nil
-		}
+	if n, ok := f.called[squeeze(text)]; ok {
+		return n, nil
 	}
 	switch strings.ToLower(text) {
 	case "true":

@@ -94,7 +94,7 @@ func show(t *testing.T, browser context.Context, s screen, page string) *tab {
 	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(browser, 5*time.Minute)
+	ctx, cancel := context.WithTimeout(browser, time.Minute)
 	t.Cleanup(cancel)
 	ctx, end := chromedp.NewContext(ctx)
 	t.Cleanup(end)
@@ -155,7 +155,13 @@ func (p *tab) hear(ev any) {
 // quiet fails the test if the page logged anything.
 func (p *tab) quiet() {
 	p.Helper()
-	if p.Failed() || p.loud {
+	if p.loud {
+		return
+	}
+	if p.Failed() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.Log(strings.Join(p.noise, "\n"))
 		return
 	}
 	p.do(chromedp.Steps(void(`console.log(` + quote(mark) + `)`)))
