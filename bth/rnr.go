@@ -1,6 +1,7 @@
 package bth
 
-// rnrDelays is the RNR NAK timer field in units of 10 microseconds (IBA 9.7.5.2.8, table 45).
+// rnrDelays has the delay for each value of the RNR NAK timer field, in units of 10 microseconds
+// (IBA 9.7.5.2.8, table 45).
 var rnrDelays = [32]int32{
 	65536, 1, 2, 3, 4, 6, 8, 12,
 	16, 24, 32, 48, 64, 96, 128, 192,

@@ -12,7 +12,7 @@ import (
 type idSequence struct {
 	order  *prp.Permutation
 	n      uint32 // counter of IDs
-	probes uint32 // counter of transactions of probes
+	probes uint32 // counter of transactions of probes: DREQs that test whether the peer still has a connection
 }
 
 func newIDs(secret [32]byte) idSequence { return idSequence{order: prp.New(secret)} }

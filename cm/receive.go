@@ -29,7 +29,7 @@ func (m *Manager) react(now Time, c *conn, msg *mad.Message) Verdict {
 		m.reject(c.peer, msg.TransactionID, &mad.REJ{RemoteCommID: c.remote, Reason: mad.RejectStaleConn})
 		return VerdictStale
 	case disconnectAgain:
-		m.release(c)
+		m.sendDREQOnce(c)
 		return VerdictDuplicate
 	case replied:
 		return m.reply(now, c, msg)
@@ -141,7 +141,7 @@ func (m *Manager) giveUp(now Time, c *conn) {
 // no REJ.
 func (m *Manager) abandon(now Time, c *conn) {
 	if c.state == StateREPSent {
-		m.release(c)
+		m.sendDREQOnce(c)
 		m.enterTimewait(now, c, c.tid)
 		return
 	}
@@ -153,8 +153,8 @@ func (m *Manager) abandon(now Time, c *conn) {
 	m.remove(c)
 }
 
-// release sends a DREQ that is not retransmitted.
-func (m *Manager) release(c *conn) { m.sendDREQ(c, m.transaction(c.local), c.peerQPN) }
+// sendDREQOnce sends a DREQ that is not retransmitted. It does not change c.
+func (m *Manager) sendDREQOnce(c *conn) { m.sendDREQ(c, m.transaction(c.local), c.peerQPN) }
 
 func (m *Manager) sendDREQ(c *conn, tid uint64, qpn bth.QPN) {
 	m.out.Attribute, m.out.TransactionID = mad.AttrDREQ, tid

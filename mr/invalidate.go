@@ -25,7 +25,8 @@ func (t *Table) WouldInvalidateRemote(pd *PD, qpn, key uint32) bool {
 	return err == nil && (w != nil || f.region != nil)
 }
 
-// invalidate is Invalidate; mayUnbind reports whether the request may unbind a window.
+// invalidate implements Invalidate and InvalidateRemote; mayUnbind reports whether the request may
+// unbind a window.
 func (t *Table) invalidate(pd *PD, key uint32, mayUnbind func(*Window) bool) error {
 	w, f, err := t.findInvalidation(pd, key, mayUnbind)
 	switch {

@@ -150,8 +150,8 @@ type WC struct {
 	SL        uint8 // received datagram: [SLIPv4] or [SLIPv6], by its IP version
 }
 
-// Service levels of received datagrams. RoCE does not use the field; mlx5 RNICs put the L3
-// header type into it, UDP after IPv4 or IPv6, and UCX reads it.
+// Service levels of received datagrams. RoCE does not use the field; mlx5 RNICs put the types of
+// the headers into it (2: IPv4, 1: IPv6, 8: followed by UDP), and UCX reads it.
 const (
 	SLIPv4 = 8 | 2
 	SLIPv6 = 8 | 1

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/gorxe/gorxe/bth"
 )
@@ -46,10 +47,12 @@ type Analyzer struct {
 	p    *Packet         // packet being processed
 	info *bth.OpcodeInfo // of p
 	at   int64           // Time of p in nanoseconds, or noTime
+	last int64           // latest time of all packets, or noTime
 	size int             // payload bytes of p on the wire
 	good bool            // p's ICRC gives no reason for the receiver to drop it
 
-	notes notes // comments of the frame of p
+	notes  notes        // comments of the frame of p
+	rivals []*direction // scratch of pair
 }
 
 // NewAnalyzer returns an Analyzer without state.
@@ -60,7 +63,7 @@ func NewAnalyzer(o Options) *Analyzer {
 	if o.Outstanding <= 0 {
 		o.Outstanding = defaultOutstanding
 	}
-	a := &Analyzer{o: o}
+	a := &Analyzer{o: o, last: noTime}
 	a.table.init(o.Flows, a.end)
 	a.line.quiet = o.NoMeaning
 	return a
@@ -70,7 +73,9 @@ func NewAnalyzer(o Options) *Analyzer {
 // modify *Flow and *Message. Add keeps no reference to p.
 func (a *Analyzer) Add(p *Packet) {
 	p.Flow, p.Role, p.Message, p.Again, p.Meaning, p.Findings = nil, NoRole, nil, false, "", nil
+	p.Delivered, p.RTT, p.InFlight, p.Outstanding = 0, 0, 0, 0
 	a.p, a.info, a.at = p, p.BTH.Opcode.Info(), nanoseconds(p.Time)
+	a.last = max(a.last, a.at)
 	a.size = p.PayloadLen()
 	a.good = a.trusted()
 	a.line.reset()
@@ -112,6 +117,8 @@ func (a *Analyzer) analyse() {
 	}
 	switch s := a.info.Service; {
 	case !a.good && !a.analyseWrongICRC():
+	case a.info.Headers&bth.HasAETH != 0 && reservedType(p.BTH.AETH.Syndrome):
+		a.reservedSyndrome()
 	case s == bth.ServiceRC, s == bth.ServiceUC:
 		a.connected()
 	case s == bth.ServiceUD && p.MAD != nil:
@@ -138,9 +145,8 @@ func (a *Analyzer) connected() {
 	p.Flow = c.Flow
 	end := h.from
 	a.setCompletions(c, end)
-	if p.IP.CE() {
-		c.ce[end] = p.Number
-	}
+	a.countActive(c)
+	a.marked(c, end)
 	switch {
 	case a.info.Service == bth.ServiceUC:
 		p.Role = Datagram
@@ -155,6 +161,18 @@ func (a *Analyzer) connected() {
 		p.Role = Response
 		a.response(c, 1-end)
 	}
+	if !h.paired {
+		a.table.noteUnpaired(h, p.BTH.PSN)
+	}
+	if a.info.Service == bth.ServiceRC {
+		st := &c.dir[end]
+		if p.Role != Request {
+			st = &c.dir[1-end]
+		}
+		p.InFlight, p.Outstanding = max(0, int(st.next.Diff(st.una))), st.works.n-st.works.done
+		c.busy = p.InFlight > 0 || c.dir[0].outstanding() || c.dir[1].outstanding()
+	}
+	a.sayMarked()
 }
 
 // end passes the remaining messages of c, and then c, to the callbacks. evicted reports whether
@@ -165,7 +183,7 @@ func (a *Analyzer) end(c *conn, evicted bool) {
 	for i := range c.dir {
 		st := &c.dir[i]
 		if c.Service == bth.ServiceRC {
-			a.finishOpen(st, c.whyOpen(st), evicted)
+			a.finishOpen(st, a.whyOpen(c, st), evicted)
 		} else {
 			a.finishOpen(st, "", evicted)
 		}
@@ -178,11 +196,15 @@ func (a *Analyzer) end(c *conn, evicted bool) {
 }
 
 // whyOpen returns why messages of st have no response, or "" if the capture ends before a response.
-// If the last responses were RNR NAKs, whyOpen also sets c.Err.
-func (c *conn) whyOpen(st *stream) string {
+// If the last responses were RNR NAKs and the requester did not retry after the last one although
+// its RNR timer had expired, whyOpen also sets c.Err.
+func (a *Analyzer) whyOpen(c *conn, st *stream) string {
 	switch {
 	case st.refused:
 		return "the connection failed before it was answered"
+	case st.rnrs > 0 && !a.rnrExpired(st):
+		return fmt.Sprintf(
+			"the receiver was not ready %s; the capture ends before a retry is certainly due", times(st.rnrs))
 	case st.rnrs > 0:
 		why := fmt.Sprintf("the receiver was not ready %s; no retry in the capture", times(st.rnrs))
 		if c.Err == "" {
@@ -193,6 +215,20 @@ func (c *conn) whyOpen(st *stream) string {
 		return "the connection ended before it was answered"
 	}
 	return ""
+}
+
+// rnrReaction is the maximum time from the expiry of an RNR timer to the retry. Linux rxe waits for
+// the next tick of the kernel's timer, which takes up to 10 ms with CONFIG_HZ=100.
+const rnrReaction = 20 * time.Millisecond
+
+// rnrExpired reports whether the capture continued for long enough after the latest RNR NAK of st
+// that a retry would be in it.
+func (a *Analyzer) rnrExpired(st *stream) bool {
+	n := &st.nak
+	if a.last == noTime || n.at == noTime || !n.syndrome.IsRNR() {
+		return true
+	}
+	return a.last-n.at > bth.RNRDelay(n.syndrome.RNRTimer())+int64(rnrReaction)
 }
 
 func times(n int) string {

@@ -24,7 +24,7 @@ func ExampleAnalyzer() {
 	analyzer := trace.NewAnalyzer(trace.Options{
 		Flow: func(f *trace.Flow) {
 			fmt.Printf("%s, path MTU %d: %d packets, %d lost, %d retransmitted\n", f.Service, f.MTU, f.Packets,
-				f.Lost, f.Again)
+				f.LostBefore, f.Again)
 		},
 	})
 	var decoder trace.Decoder

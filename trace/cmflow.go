@@ -193,8 +193,7 @@ func (a *Analyzer) know(c *conn, key directionKey, from int, psn bth.PSN) {
 		return
 	}
 	for _, h := range c.directions {
-		h.paired = true
-		a.table.removeUnpaired(h)
+		a.table.setPaired(h)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/internal/near"
 )
 
 // conn is a flow with the state that the Analyzer needs to follow it. Flow is allocated
@@ -19,6 +20,9 @@ type conn struct {
 
 	cm           *exchange // nil if the capture shows no CM exchange
 	ce           [2]int    // for each end, the latest frame that it sent with ECN CE; 0: none
+	notified     [2]bool   // for each end, it has sent a CNP
+	at           int64     // time of the latest packet, except CM messages; noTime: none
+	busy         bool      // requests were outstanding after that packet
 	newer, older *conn     // list in order of the latest packet
 	gapped       bool      // no packet since the latest call of Gap
 }
@@ -34,10 +38,22 @@ type direction struct {
 	port    uint16 // UDP source port of the latest packet
 	packets int
 	service bth.Service
-	// ambiguous is the number of packets of this direction that matched several other directions
-	// equally well.
-	ambiguous int
+
+	// The following is used only until the direction is paired.
+	place     near.Place   // place in the unpairedSet
+	rivals    []*direction // directions that matched every ambiguous packet so far, at most maxRivals
+	ambiguous int          // number of packets that matched several directions equally well
 }
+
+// unpairedSet holds the directions from one host to another whose other direction is unknown. There
+// may be thousands.
+type unpairedSet = near.Set[*direction]
+
+// Place returns the place of h in an unpairedSet.
+func (h *direction) Place() *near.Place { return &h.place }
+
+// hosts returns the hosts of h.
+func (h *direction) hosts() hostPair { return hostPair{h.key.src, h.key.dst} }
 
 type directionKey struct {
 	src, dst netip.Addr
@@ -56,7 +72,7 @@ func (w hostPair) back() hostPair { return hostPair{w.dst, w.src} }
 type table struct {
 	limit          int // maximum of count
 	directions     map[directionKey]*direction
-	unpaired       map[hostPair][]*direction   // directions that are not paired
+	unpaired       map[hostPair]*unpairedSet   // directions that are not paired, by hosts
 	recent         [2]*direction               // the two latest results of find, the latest first
 	newest, oldest *conn                       // ends of the list in order of the latest packet
 	count          int                         // number of conns
@@ -65,16 +81,13 @@ type table struct {
 	end            func(c *conn, evicted bool) // called when a flow ends or is evicted
 }
 
-// maxUnpaired limits the unpaired directions per hostPair that pair searches.
-const maxUnpaired = 64
-
 func (t *table) init(limit int, end func(*conn, bool)) {
 	t.limit, t.end = limit, end
 	t.clear()
 }
 
 func (t *table) clear() {
-	t.directions, t.unpaired = map[directionKey]*direction{}, map[hostPair][]*direction{}
+	t.directions, t.unpaired = map[directionKey]*direction{}, map[hostPair]*unpairedSet{}
 	t.recent = [2]*direction{}
 	t.newest, t.oldest, t.count = nil, nil, 0
 }
@@ -104,7 +117,10 @@ func (t *table) add(service bth.Service, p *Packet) *conn {
 		t.drop(t.oldest, true)
 	}
 	t.number++
-	c := &conn{Flow: &Flow{Number: t.number, Service: service, First: p.Number, Begin: p.Time, Last: p.Time}}
+	c := &conn{
+		Flow: &Flow{Number: t.number, Service: service, First: p.Number, Begin: p.Time, Last: p.Time},
+		at:   noTime,
+	}
 	t.count++
 	t.link(c)
 	return c
@@ -147,32 +163,44 @@ func (t *table) forget(h *direction) {
 	}
 }
 
-// addUnpaired adds h to the unpaired directions of its hostPair. At the limit it removes the oldest
-// of them.
+// addUnpaired adds h to the unpaired directions.
 func (t *table) addUnpaired(h *direction) {
-	w := hostPair{h.key.src, h.key.dst}
-	l := t.unpaired[w]
-	if len(l) >= maxUnpaired {
-		l = slices.Delete(l, 0, 1)
+	s := t.unpaired[h.hosts()]
+	if s == nil {
+		s = &unpairedSet{}
+		t.unpaired[h.hosts()] = s
 	}
-	t.unpaired[w] = append(l, h)
+	s.Add(h)
 }
 
 // removeUnpaired removes h from the unpaired directions.
 func (t *table) removeUnpaired(h *direction) {
-	w := hostPair{h.key.src, h.key.dst}
-	l := t.unpaired[w]
-	for i, x := range l {
-		if x == h {
-			l = slices.Delete(l, i, i+1) // Delete clears the pointer beyond the end
-			if len(l) == 0 {
-				delete(t.unpaired, w)
-			} else {
-				t.unpaired[w] = l
-			}
-			return
-		}
+	s := t.unpaired[h.hosts()]
+	if s == nil {
+		return
 	}
+	if s.Remove(h); s.Len() == 0 {
+		delete(t.unpaired, h.hosts())
+	}
+}
+
+// setPaired marks h as paired.
+func (t *table) setPaired(h *direction) {
+	t.removeUnpaired(h)
+	h.paired, h.rivals, h.place = true, nil, near.Place{}
+}
+
+// noteUnpaired records a packet of h, which is unpaired.
+func (t *table) noteUnpaired(h *direction, psn bth.PSN) {
+	if s := t.unpaired[h.hosts()]; s != nil {
+		s.Note(h, h.port, psn)
+	}
+}
+
+// answered reports whether a direction of w has responses and is unpaired.
+func (t *table) answered(w hostPair) bool {
+	s := t.unpaired[w]
+	return s != nil && slices.ContainsFunc(s.All(), func(h *direction) bool { return h.conn.dir[1-h.from].open })
 }
 
 // touch makes c the conn with the latest packet.

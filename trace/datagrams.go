@@ -12,8 +12,10 @@ func (a *Analyzer) datagram() {
 	p.Role = Datagram
 	c, from := a.between(p.BTH.DETH.SrcQP)
 	p.Flow = c.Flow
+	a.countActive(c)
+	a.marked(c, from)
 	c.Messages++
-	c.Payload += uint64(a.size)
+	a.delivered(c, a.size)
 	m := &Message{
 		Number: int(c.Messages), Flow: c.Flow, From: from,
 		Verb: verb(a.info), Op: a.info.Op, First: p.BTH.PSN, Last: p.BTH.PSN,
@@ -30,6 +32,7 @@ func (a *Analyzer) datagram() {
 	if a.info.Headers&bth.HasImmDt != 0 {
 		l.text(", immediate ").hex(uint64(p.BTH.Imm))
 	}
+	a.sayMarked()
 	if a.o.Message != nil {
 		a.o.Message(m)
 	}
@@ -52,15 +55,36 @@ func (a *Analyzer) between(by bth.QPN) (c *conn, from int) {
 		h.service, h.paired = bth.ServiceUD, true
 	}
 	a.table.touch(h.conn)
-	if p.IP.CE() {
-		h.conn.ce[h.from] = p.Number
-	}
 	return h.conn, h.from
 }
 
 // datagramMark distinguishes datagrams from queue pair 0 from packets of a connection in
 // directionKey.by.
 const datagramMark bth.QPN = 1 << 24
+
+// A congested switch marks packets with ECN Congestion Experienced (RFC 3168), and their receiver
+// answers with CNPs (IBA A17.9). Both come by the hundred, so only the first in each direction of a
+// flow is a finding; Flow.CE and Flow.CNPs count all.
+
+// marked handles the ECN field of the current packet, which end from of c sent.
+func (a *Analyzer) marked(c *conn, from int) {
+	p := a.p
+	if !p.IP.CE() {
+		return
+	}
+	c.CE++
+	if c.ce[from] == 0 {
+		a.note(ECNMarked, Warning, "a switch marked this packet because of its queue length (ECN Congestion Experienced); the receiver should send a CNP; further marks in this direction are counted only", p.Number)
+	}
+	c.ce[from] = p.Number
+}
+
+// sayMarked appends the mark of the current packet.
+func (a *Analyzer) sayMarked() {
+	if a.p.IP.CE() {
+		a.line.text(", ECN CE")
+	}
+}
 
 // notified processes a CNP: a switch marked packets of the CNP's destination queue pair.
 func (a *Analyzer) notified() {
@@ -78,11 +102,14 @@ func (a *Analyzer) notified() {
 	a.table.touch(c)
 	p.Flow = c.Flow
 	c.CNPs++
-	text, frames := "packets of QP 0x%06x experience congestion: the sender must reduce its rate", []int{p.Number}
-	if ce := c.ce[1-h.from]; ce > 0 {
-		text += fmt.Sprintf(" (frame %d was marked)", ce)
-		frames = []int{ce, p.Number}
+	if !c.notified[h.from] {
+		c.notified[h.from] = true
+		text, frames := "packets of QP 0x%06x experience congestion: the sender must reduce its rate", []int{p.Number}
+		if ce := c.ce[1-h.from]; ce > 0 {
+			text += fmt.Sprintf(" (frame %d was marked)", ce)
+			frames = []int{ce, p.Number}
+		}
+		a.note(Congestion, Warning, fmt.Sprintf(text, uint32(p.BTH.DestQP)), frames...)
 	}
-	a.note(Congestion, Warning, fmt.Sprintf(text, uint32(p.BTH.DestQP)), frames...)
 	a.line.text("tells QP ").qpn(p.BTH.DestQP).text(" to reduce its rate: a switch marked its packets")
 }

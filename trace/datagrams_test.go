@@ -70,6 +70,19 @@ func TestCongestion(t *testing.T) {
 				role cnp flow=1 again=false
 				! cnp packets of QP 0x000011 experience congestion: the sender must reduce its rate (frame 1 was marked)
 			flow 1 cnps=1`},
+		{"marks and notifications are a finding once in each direction of a flow, and counted", `
+			a SEND_ONLY psn=1 len=6 ack ce
+				= SEND #1 of 6 bytes, AckReq, ECN CE
+				! ecn_ce ...
+			b ACKNOWLEDGE psn=1 ce
+				! ecn_ce ...
+			a SEND_ONLY psn=2 len=6 ack ce
+				= SEND #2 of 6 bytes, AckReq, ECN CE
+			b CNP
+				! cnp ...
+			b CNP
+				= tells QP 0x000011 to reduce its rate: a switch marked its packets
+			flow 1 cnps=2 ce=3`},
 		{"a notification alone", `
 			b CNP to=0x99
 				! cnp packets of QP 0x000099 experience congestion: the sender must reduce its rate

@@ -118,7 +118,10 @@ func (d *Decoder) single(p *Packet) {
 		d.cutShort(p)
 		return
 	}
-	if p.BTH.Decode(p.Bytes) != nil {
+	if why := p.BTH.Decode(p.Bytes); bth.ReasonOf(why) == bth.ReasonSyndrome {
+		// The Analyzer shows it: all fields are decoded, only the meaning of one is not defined.
+		p.BTH.Payload = p.Bytes[p.BTH.Opcode.Info().HeaderLen : len(p.Bytes)-bth.ICRCLen-int(p.BTH.Pad)]
+	} else if why != nil {
 		err := bth.Explain(p.Bytes)
 		if p.Doubtful = p.ICRC.Verdict != Right && p.ICRC.Verdict != RightAsRxe; p.Doubtful {
 			err = fmt.Errorf("may not be RoCEv2: wrong ICRC, and %w", err)

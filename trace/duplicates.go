@@ -31,7 +31,7 @@ func (a *Analyzer) missing(c *conn, st *stream, from, s bth.PSN) {
 	if n <= 0 {
 		return
 	}
-	c.Lost += uint64(n)
+	c.LostBefore += uint64(n)
 	frames := []int{a.p.Number}
 	if r := st.at(from.Sub(1)); r != nil && r.latest > 0 {
 		frames = []int{r.latest, a.p.Number}
@@ -66,6 +66,7 @@ func (a *Analyzer) isNetworkDuplicate(c *conn, st *stream, s bth.PSN) bool {
 	case seen && (unreliable || numbered && a.p.IP.ID == r.id || !numbered && s.Add(1) == st.latestEnd &&
 		a.since(r.at) < int64(copyTime)):
 		a.p.Again = true
+		c.Duplicates++
 		a.note(Duplicate, Warning, fmt.Sprintf(
 			"PSN %d was captured before, in frame %d: the network duplicated that packet", s, r.latest),
 			r.latest, a.p.Number)
@@ -75,7 +76,7 @@ func (a *Analyzer) isNetworkDuplicate(c *conn, st *stream, s bth.PSN) bool {
 	case seen || r == nil || r.missed == 0 || st.back.on || st.nak.fresh && st.nak.psn == s:
 		return false
 	case unreliable, numbered && int16(a.p.IP.ID-st.id) < 0, !numbered && a.since(r.at) < int64(overtaken):
-		c.Lost -= min(c.Lost, 1)
+		c.LostBefore -= min(c.LostBefore, 1)
 		a.note(Reordered, Warning, fmt.Sprintf(
 			"PSN %d arrives after frame %d, which was sent later: the network reordered them", s, r.missed),
 			r.missed, a.p.Number)
@@ -132,17 +133,30 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 		b.kind, b.cause = ImpliedNAK, st.implied.frame
 		text = fmt.Sprintf("the request is retransmitted from PSN %d on because frame %d implies that a response was lost (implied NAK)",
 			s, st.implied.frame)
+	case a.unassigned(c):
+		b.kind = AfterUnknown
+		text = fmt.Sprintf("PSN %d is retransmitted; the cause is unknown, because the capture has responses of this host to several queue pairs and does not show which are for this one",
+			s)
+	case unheard == "" && r != nil && r.latest > 0 && r.missed <= r.latest && st.partlyAnswered(s):
+		b.kind = AfterUnknown
+		text = fmt.Sprintf("the request is retransmitted from PSN %d on, %s after frame %d, although responses were captured: they were lost or reordered after the capture point, or the requester's timer expired",
+			s, lasting(a.since(r.at)), r.latest)
 	default:
 		b.kind = AfterTimeout
-		c.Timeouts++
 		text = a.timedOut(st, s, r)
 		if unheard != "" {
 			text = strings.Replace(text, " without a NAK", "", 1) + unheard
 		}
 	}
+	switch b.kind {
+	case AfterTimeout:
+		c.Timeouts++
+	case AfterUnknown:
+		c.Undecided++
+	}
 	st.nak.fresh, st.implied.fresh = false, false
 	st.back = b
-	if r != nil && r.times == 0 && b.kind != AfterTimeout {
+	if r != nil && r.times == 0 && b.kind != AfterTimeout && b.kind != AfterUnknown {
 		text += "; it was not captured before"
 	}
 	frames := []int{p.Number}
@@ -158,6 +172,14 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	if st.exact && st.una.Diff(s) < 0 {
 		a.missing(c, st, st.una, s)
 	}
+}
+
+// unassigned reports whether responses to c may be in the capture that could not be assigned to it.
+func (a *Analyzer) unassigned(c *conn) bool {
+	if len(c.directions) != 1 || c.directions[0].paired {
+		return false
+	}
+	return a.table.answered(c.directions[0].hosts().back())
 }
 
 // reactionTime returns the maximum time in nanoseconds within which a requester reacts to the NAK
@@ -183,9 +205,6 @@ func (a *Analyzer) timedOut(st *stream, s bth.PSN, r *record) string {
 	case r.missed > r.latest:
 		return fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired; it is missing since frame %d",
 			s, lasting(a.since(r.at)), r.latest, r.missed)
-	case st.readAt(s) != nil && st.readAt(s).high != st.readAt(s).first:
-		return fmt.Sprintf("the request is retransmitted from PSN %d on, %s after frame %d, although responses were captured: they were lost or reordered after the capture point, or the requester's timer expired",
-			s, lasting(a.since(r.at)), r.latest)
 	case st.exact && s.Diff(st.una) < 0:
 		return fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired, although the PSN was acknowledged: the acknowledgement was lost after the capture point, or late",
 			s, lasting(a.since(r.at)), r.latest)
@@ -207,6 +226,12 @@ func (st *stream) readAt(psn bth.PSN) *work {
 		return w
 	}
 	return nil
+}
+
+// partlyAnswered reports whether psn belongs to a READ or atomic of which a response was captured.
+func (st *stream) partlyAnswered(psn bth.PSN) bool {
+	w := st.readAt(psn)
+	return w != nil && w.high != w.first
 }
 
 // repeated marks the current packet of w, whose record is r, as retransmitted, if again is set.
@@ -242,7 +267,7 @@ func (a *Analyzer) readAgain(w *work) {
 			w.m.Frames[0], off+1, p.BTH.RETH.DMALen, p.BTH.RETH.VA)
 	}
 	a.note(ReadAgain, Warning, text, w.m.Frames[0], p.Number)
-	if at := p.BTH.PSN; at.Diff(w.resp) < 0 && at.Diff(w.first) >= 0 && !w.over {
-		w.resp = at
+	if at := p.BTH.PSN; at.Diff(w.resp) > 0 && at.Diff(w.end) < 0 && !w.over {
+		w.resp = at // the requester has the responses before it, which the capture missed
 	}
 }

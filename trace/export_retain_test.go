@@ -10,7 +10,8 @@ func (a *Analyzer) Rings() (n int) {
 
 // Stale returns the number of removed unpaired directions that are still referenced.
 func (a *Analyzer) Stale() (n int) {
-	for _, l := range a.table.unpaired {
+	for _, s := range a.table.unpaired {
+		l := s.All()
 		for _, h := range l[len(l):cap(l)] {
 			if h != nil {
 				n++

@@ -37,9 +37,9 @@ func (a *Analyzer) CheckBounds() error {
 		}
 	}
 	loose := 0
-	for _, l := range t.unpaired {
-		loose += len(l)
-		for _, h := range l {
+	for _, s := range t.unpaired {
+		loose += s.Len()
+		for _, h := range s.All() {
 			if t.directions[h.key] != h || h.paired {
 				return fmt.Errorf("a direction without a partner is not in the table, or has one")
 			}

@@ -50,6 +50,7 @@ const (
 	KeptEarly          Kind = "kept_early"      // a responder had kept packets after a gap
 	AfterTimeout       Kind = "again_after_timeout"
 	AfterRNR           Kind = "again_after_rnr"
+	AfterUnknown       Kind = "again_undecided" // a retransmission whose cause the capture does not show
 	ImpliedNAK         Kind = "implied_nak"     // a later response shows that an earlier one was lost
 	ReadAgain          Kind = "read_again"      // a READ, or the rest of a READ, is requested again
 	AtomicReplay       Kind = "atomic_replayed" // a duplicate atomic is answered with the saved result
@@ -70,8 +71,8 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		WrongICRC, RxeICRC, Malformed, Gap, Duplicate, Reordered, SequenceNAK, ErrorNAK, RNRNAK, AfterNAK, KeptEarly,
-		AfterTimeout, AfterRNR, ImpliedNAK, ReadAgain, AtomicReplay, AckCoalesced, NoCredit, ECNMarked, Congestion,
-		CMRetry, CMRejected, NotGoBackN, InconsistentLength, NeverMigReq, PSNReused, Unanswered,
+		AfterTimeout, AfterRNR, AfterUnknown, ImpliedNAK, ReadAgain, AtomicReplay, AckCoalesced, NoCredit, ECNMarked,
+		Congestion, CMRetry, CMRejected, NotGoBackN, InconsistentLength, NeverMigReq, PSNReused, Unanswered,
 	}
 }
 
@@ -105,9 +106,6 @@ func (a *Analyzer) checkPacket() {
 			"the ICRC is computed as Linux rxe does for a FLUSH, over the packet twice; other receivers drop it",
 			p.Number)
 	}
-	if p.IP.CE() {
-		a.note(ECNMarked, Warning, "a switch marked this packet because of its queue length (ECN Congestion Experienced); the receiver should send a CNP", p.Number)
-	}
 	a.checkMigReq(a.host())
 }
 
@@ -135,6 +133,25 @@ func (a *Analyzer) malformed() {
 		p.Flow.Bytes += uint64(p.Len)
 		p.Flow.Last = p.Time
 	}
+}
+
+// reservedType reports whether the type of a syndrome has no meaning (IBA 9.7.5.1).
+func reservedType(s bth.Syndrome) bool { return !s.IsAck() && !s.IsRNR() && !s.IsNak() }
+
+// reservedSyndrome handles a response whose syndrome has a reserved type. All fields of it are
+// known, but not what it answers.
+func (a *Analyzer) reservedSyndrome() {
+	p := a.p
+	p.Role = Response
+	if a.info.Op == bth.OpAck {
+		p.Role = Ack
+	}
+	h := a.packetDirection()
+	p.Flow = h.conn.Flow
+	a.note(Malformed, Error, fmt.Sprintf("AETH syndrome %#02x is of a reserved type: the packet answers nothing",
+		uint8(p.BTH.AETH.Syndrome)), p.Number)
+	a.line.op(a.info).text(" of PSN ").psn(p.BTH.PSN).text(" with reserved syndrome ").hex(uint64(p.BTH.AETH.Syndrome)).
+		text(", MSN ").int(int(p.BTH.AETH.MSN))
 }
 
 // padReasons are the decode errors of packets whose headers contradict their length.

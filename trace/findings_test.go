@@ -153,7 +153,7 @@ func TestWhatTheCaptureWithLossesAddsUpTo(t *testing.T) {
 	// All PSNs up to 9803765, the last before frame 463, arrived in order.
 	want := sums{Packets: 480, Lost: 13, Again: 227, NAKs: 4, Timeouts: 2, Messages: 14,
 		Payload: (9803766 - 9803614) * 4096}
-	if diff := cmp.Diff(want, sums{f.Packets, f.Lost, f.Again, f.NAKs, f.Timeouts, f.RNRs, f.Messages,
+	if diff := cmp.Diff(want, sums{f.Packets, f.LostBefore, f.Again, f.NAKs, f.Timeouts, f.RNRs, f.Messages,
 		f.Payload}); diff != "" {
 		t.Error(diff)
 	}
@@ -202,7 +202,7 @@ func TestEveryOperationOfRxe(t *testing.T) {
 		From, To int // queue pair numbers
 	}
 	const access, notReady = "NAK remote access error",
-		"the receiver was not ready 4 consecutive times; no retry in the capture"
+		"the receiver was not ready 4 consecutive times; the capture ends before a retry is certainly due"
 	want := []message{
 		{"WRITE", 4001, 4, [2]int{8, 12}, true, "", 0x34, 0x88},
 		{"WRITE with immediate", 3000, 3, [2]int{25, 28}, true, "", 0x35, 0x89},

@@ -33,12 +33,21 @@ type Flow struct {
 	Payload          uint64 // bytes delivered in requests and READ responses, without retransmissions
 	Messages         uint64 // of both ends
 	Again            uint64 // retransmitted packets
-	Lost             uint64 // packets that the capture shows as missing
+	Duplicates       uint64 // packets that the network duplicated
+	LostBefore       uint64 // packets that did not reach the capture point
+	LostBehind       uint64 // packets that passed the capture point and that a NAK reports missing
 	NAKs, RNRs, CNPs uint64 // NAKs are without RNR NAKs
-	Timeouts         uint64 // times that an end began to retransmit without a NAK
+	CE               uint64 // packets with ECN Congestion Experienced
+	Timeouts         uint64 // times that an end began to retransmit after a timeout
+	Undecided        uint64 // times that an end began to retransmit for a reason that the capture does not show
 	Window           int    // maximum number of packets in flight, the larger of both ends
 	RTT              RTT    // from a READ, an atomic or a request with AckReq to its first response
 	Err              string // why the connection failed; empty if it did not
+
+	// Active is the part of the time from Begin to Last in which requests were outstanding. For
+	// unreliable services, whose requests are not answered, it is the sum of the times between
+	// packets that are at most a millisecond apart. CM messages do not count.
+	Active time.Duration
 
 	// Evicted reports whether the flow was evicted before its end, because of the limit on flows.
 	Evicted bool
@@ -58,11 +67,12 @@ type RTT struct {
 	Min, Max, Sum time.Duration
 }
 
-// add adds a sample of ns nanoseconds, unless it is negative or the sum would overflow.
-func (r *RTT) add(ns int64) {
+// add adds a sample of ns nanoseconds, unless it is negative or the sum would overflow. It reports
+// whether it did.
+func (r *RTT) add(ns int64) bool {
 	d := time.Duration(ns)
 	if d < 0 || d > math.MaxInt64-r.Sum {
-		return // timestamps that go back or are unrealistic
+		return false // timestamps that go back or are unrealistic
 	}
 	if r.Count == 0 || d < r.Min {
 		r.Min = d
@@ -70,6 +80,7 @@ func (r *RTT) add(ns int64) {
 	r.Max = max(r.Max, d)
 	r.Sum += d
 	r.Count++
+	return true
 }
 
 // Managed summarizes the CM exchange of a flow.
@@ -107,9 +118,28 @@ func (a *Analyzer) since(at int64) int64 {
 // roundTrip adds the time from at to the current packet as an RTT sample of c, if both times are
 // known.
 func (a *Analyzer) roundTrip(c *conn, at int64) {
-	if a.at != noTime && at != noTime {
-		c.RTT.add(a.at - at)
+	if a.at != noTime && at != noTime && c.RTT.add(a.at-at) {
+		a.p.RTT = time.Duration(a.at - at)
 	}
+}
+
+// activeGap is the maximum time between two packets of an unreliable service that is part of
+// Flow.Active.
+const activeGap = time.Millisecond
+
+// countActive adds the time from the previous packet of c to the current one to Flow.Active, if
+// requests were outstanding.
+func (a *Analyzer) countActive(c *conn) {
+	if d := a.since(c.at); d > 0 && (c.busy || c.Service != bth.ServiceRC && d <= int64(activeGap)) {
+		c.Active += time.Duration(d)
+	}
+	c.at = a.at
+}
+
+// delivered counts n payload bytes of c that arrived in order for the first time.
+func (a *Analyzer) delivered(c *conn, n int) {
+	c.Payload += uint64(n)
+	a.p.Delivered += n
 }
 
 // elapsed returns to-from, or 0 if that is negative or either time is unknown.

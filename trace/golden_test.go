@@ -70,7 +70,7 @@ func describeFlow(f *trace.Flow) string {
 		s += " exactly"
 	}
 	s += fmt.Sprintf(", %d packets, %d bytes, payload %d, %d messages, again %d, lost %d, NAKs %d, RNRs %d, CNPs %d, timeouts %d, window %d, RTT %d %v %v %v",
-		f.Packets, f.Bytes, f.Payload, f.Messages, f.Again, f.Lost, f.NAKs, f.RNRs, f.CNPs, f.Timeouts, f.Window,
+		f.Packets, f.Bytes, f.Payload, f.Messages, f.Again, f.LostBefore, f.NAKs, f.RNRs, f.CNPs, f.Timeouts, f.Window,
 		f.RTT.Count, f.RTT.Min, f.RTT.Max, f.RTT.Sum)
 	if m := f.CM; m != nil {
 		s += fmt.Sprintf(", managed: service %#x port %d took %v retries %d rejected %q ended %v", m.ServiceID, m.Port,

@@ -173,6 +173,32 @@ func TestLossesAndWhatTheyLeadTo(t *testing.T) {
 				= SEND with PSN 99, retransmitted although its message was acknowledged before
 				! again_after_timeout ...
 			flow 1 messages=1 again=1`},
+		{"a lost READ request is one lost packet, although it takes the PSNs of its responses", `
+			a WRITE_FIRST psn=3 len=256 dma=257
+			a WRITE_LAST psn=4 len=1 ack
+			b ACKNOWLEDGE psn=4
+			a SEND_ONLY psn=9 len=9 ack
+				! gap PSNs 5 to 8 are missing before this packet: lost...
+			b ACKNOWLEDGE psn=5 syn=seq
+				! nak_sequence PSN 5 is missing at the responder: it was lost before frame 4,...
+			a READ_REQUEST psn=5 dma=1024
+				! again_after_nak ...
+				! read_again ...
+			flow 1 lost=1 behind=0`},
+		{"a packet that was captured before a NAK requests it was lost behind the capture point", `
+			a SEND_ONLY psn=5 len=9 ack
+			a SEND_ONLY psn=6 len=9 ack
+			b ACKNOWLEDGE psn=5 syn=seq
+				! nak_sequence PSN 5 is missing at the responder: frame 1 was captured and lost after the capture point;...
+			b ACKNOWLEDGE psn=5 syn=seq
+				! nak_sequence ...
+			a SEND_ONLY psn=5 len=9 ack
+				! again_after_nak ...
+			a SEND_ONLY psn=6 len=9 ack
+				! again_after_nak ...
+			b ACKNOWLEDGE psn=5 syn=seq
+				! nak_sequence ...
+			flow 1 lost=0 behind=2 naks=3`},
 		{"nobody asks, so it was the timer", `
 			a SEND_ONLY psn=5 len=9 ack
 			+67ms
@@ -329,8 +355,23 @@ func TestReceiversThatAreNotReady(t *testing.T) {
 				! again_after_rnr ...
 			b ACKNOWLEDGE psn=5 syn=rnr1
 				! rnr_nak ...(2nd RNR NAK in a row)
+			+100ms
+			a SEND_ONLY psn=5 len=9 ack to=0x99
 			flow 1 rnrs=2 err=the_receiver_was_not_ready_2_consecutive_times;_no_retry_in_the_capture
 			message SEND #1 failed: the receiver was not ready 2 consecutive times; no retry in the capture`},
+		{"a capture that ends within the wait of an RNR NAK shows no failure", `
+			a SEND_ONLY psn=5 len=9 ack
+			b ACKNOWLEDGE psn=5 syn=rnr1
+				! rnr_nak ...
+			flow 1 rnrs=1 err=
+			message SEND #1 failed: the receiver was not ready once; the capture ends before a retry is certainly due`},
+		{"a response with a syndrome of a reserved type answers nothing, and shows its fields", `
+			a SEND_ONLY psn=5 len=9 ack
+			b ACKNOWLEDGE psn=5 syn=0x45 msn=7
+				= acknowledgement of PSN 5 with reserved syndrome 0x45, MSN 7
+				! malformed AETH syndrome 0x45 is of a reserved type: the packet answers nothing
+			finish
+			message SEND #1 open`},
 		{"a responder without credit", `
 			a SEND_ONLY psn=5 len=9 ack
 			b ACKNOWLEDGE psn=5 syn=credit0

@@ -165,7 +165,7 @@ func (a *Analyzer) sayRequest(c *conn, st *stream, w *work, r *record, again boo
 var repetitions = map[Kind]string{
 	AfterNAK: ", retransmitted after a sequence NAK", AfterTimeout: ", retransmitted after a timeout",
 	AfterRNR:   ", retransmitted after an RNR NAK",
-	ImpliedNAK: ", retransmitted after an implied NAK",
+	ImpliedNAK: ", retransmitted after an implied NAK", AfterUnknown: ", retransmitted",
 }
 
 // sayAsked appends what a request asks for whose response is more than an acknowledgement.

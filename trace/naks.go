@@ -51,6 +51,10 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 	default:
 		text += fmt.Sprintf(": frame %d was captured and lost after the capture point", r.latest)
 		frames = []int{r.latest, p.Number}
+		if r.lostBehind != r.latest {
+			r.lostBehind = r.latest
+			c.LostBehind++
+		}
 	}
 	a.note(SequenceNAK, Warning, text+"; all earlier PSNs are acknowledged", frames...)
 	a.line.text("requests PSN ").psn(s)

@@ -39,6 +39,16 @@ type Packet struct {
 	Again    bool     // PSN or CM message that was captured, or noticed as missing, before
 	Meaning  string   // one line: what the packet does in its conversation
 	Findings []Finding
+
+	// Delivered is the number of payload bytes by which this packet increased Flow.Payload: bytes
+	// that arrived in order for the first time.
+	Delivered int
+	// RTT is the sample that this packet adds to Flow.RTT, 0 if none.
+	RTT time.Duration
+	// InFlight is the number of PSNs that the requester of this packet's requests has sent and that
+	// are not acknowledged after this packet, Outstanding the number of messages. Both are 0 for
+	// unreliable services.
+	InFlight, Outstanding int
 }
 
 // PayloadLen returns the payload length on the wire in bytes, without pad. Fewer may have been

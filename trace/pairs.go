@@ -53,14 +53,17 @@ const (
 	fitsRange  = 1 // the PSN awaits a response
 )
 
-// maxAmbiguous limits the packets of a direction that match several others equally well. At the
-// limit, the first match is taken.
-const maxAmbiguous = 16
+// maxRivals limits the directions that are remembered as equally good matches.
+const maxRivals = 32
 
 // A BTH has only the destination queue pair number. Messages of the connection manager name both
 // queue pairs. Without them a response is matched to the requests that await its PSN and kind. The
 // UDP source port that Linux derives from both queue pair numbers weighs more; for an unreliable
 // connection it is the only criterion.
+//
+// A packet may match several directions equally well, for example if all queue pairs begin with PSN
+// 0. Then those that match a later packet, too, remain, until one is left. If the directions are in
+// step, they stay unpaired, and causes that depend on the other direction are undecided.
 
 // pair returns the conversation of h. If the other direction is unknown, pair tries to find it with
 // the current packet.
@@ -68,29 +71,47 @@ func (a *Analyzer) pair(h *direction) *conn {
 	if h.paired {
 		return h.conn
 	}
-	var best *direction
-	points, ties := 0, 0
-	back := a.table.unpaired[hostPair{h.key.src, h.key.dst}.back()]
-	for _, o := range back {
+	points := 0
+	best := a.rivals[:0]
+	back := a.table.unpaired[h.hosts().back()]
+	if back == nil {
+		return h.conn
+	}
+	for o := range back.Find(h.port, a.p.BTH.PSN) {
 		if o.service != a.info.Service || o.conn == h.conn {
 			continue
 		}
 		switch n := a.fit(h, o); {
 		case n > points:
-			best, points, ties = o, n, 0
-		case n > 0 && n == points:
-			ties++
+			best, points = append(best[:0], o), n
+		case n > 0 && n == points && !slices.Contains(best, o) && len(best) <= maxRivals:
+			best = append(best, o)
 		}
 	}
-	if best == nil {
+	a.rivals = best
+	switch {
+	case len(best) == 0:
 		return h.conn
-	}
-	if ties > 0 {
-		if h.ambiguous++; h.ambiguous < maxAmbiguous {
+	case len(best) > 1:
+		if best = h.narrow(best); len(best) != 1 {
 			return h.conn
 		}
 	}
-	return a.join(h, best)
+	return a.join(h, best[0])
+}
+
+// narrow returns the directions of best that matched the earlier ambiguous packets of h, too, and
+// remembers them.
+func (h *direction) narrow(best []*direction) []*direction {
+	h.ambiguous++
+	if len(best) > maxRivals {
+		return h.rivals
+	}
+	if len(h.rivals) > 0 {
+		best = slices.DeleteFunc(slices.Clone(best), func(o *direction) bool { return !slices.Contains(h.rivals, o) })
+	}
+	h.rivals = append(h.rivals[:0], best...)
+	return h.rivals
 }
 
 // fit returns the points of o as the other direction of the current packet, which belongs to h. 0
@@ -172,8 +193,7 @@ func (a *Analyzer) join(h, o *direction) *conn {
 	other.conn, other.from = c, from
 	c.directions = append(c.directions, other)
 	for _, x := range [...]*direction{h, o} {
-		x.paired = true
-		a.table.removeUnpaired(x)
+		a.table.setPaired(x)
 	}
 	a.table.unlink(d)
 	a.table.count--
@@ -202,7 +222,9 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 		}
 		d.dir[i] = stream{} // moved or released: d must not release it again
 		c.ce[j] = max(c.ce[j], d.ce[i])
+		c.notified[j] = c.notified[j] || d.notified[i]
 	}
+	c.at, c.busy = max(c.at, d.at), c.busy || d.busy
 	f, g := c.Flow, d.Flow
 	f.selected = f.selected || g.selected
 	f.Packets += g.Packets
@@ -210,11 +232,16 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 	f.Payload += g.Payload
 	f.Messages += g.Messages
 	f.Again += g.Again
-	f.Lost += g.Lost
+	f.Duplicates += g.Duplicates
+	f.LostBefore += g.LostBefore
+	f.LostBehind += g.LostBehind
 	f.NAKs += g.NAKs
 	f.RNRs += g.RNRs
 	f.CNPs += g.CNPs
+	f.CE += g.CE
 	f.Timeouts += g.Timeouts
+	f.Undecided += g.Undecided
+	f.Active = max(f.Active, g.Active)
 	f.Window = max(f.Window, g.Window)
 	f.MTU = max(f.MTU, g.MTU)
 	f.Err = cmp.Or(f.Err, g.Err)

@@ -82,10 +82,10 @@ func (a *Analyzer) readResponse(c *conn, st *stream, w *work) {
 		m.Packets++
 		w.got += uint64(a.size)
 		if d == 0 || s == w.resp {
-			c.Payload += uint64(a.size)
+			a.delivered(c, a.size)
 		}
 		if d > 0 {
-			c.Lost += uint64(d)
+			c.LostBefore += uint64(d)
 			a.noteGap(w.high, int(d), fmt.Sprintf("%s of the responses to the READ of frame %d %s missing before this packet: lost before the capture point, or missed by the capture",
 				psns(w.high, s.Sub(1)), m.Frames[0], isOrAre(d)), m.Frames[0], p.Number)
 		}
@@ -150,9 +150,6 @@ func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
 		a.note(AtomicReplay, Info, fmt.Sprintf(
 			"the duplicate %s is answered with the saved result, %#x, and not executed a second time",
 			w.m.Verb, found), w.m.Frames[0], p.Number)
-	case w.m.Again > 0:
-		a.note(AtomicReplay, Info, fmt.Sprintf("the %s of frame %d was retransmitted; the responder executes it once and answers duplicates with the saved result",
-			w.m.Verb, w.m.Frames[0]), w.m.Frames[0], p.Number)
 	}
 	w.value = found
 	if r := st.at(w.first); r != nil && r.times == 1 && w.answers == 1 {

@@ -85,6 +85,31 @@ func TestReads(t *testing.T) {
 				= READ #2: response 4 of 4, 232 bytes, retransmitted, 7ms latency
 			message READ #2 done
 			flow 1 lost=1 timeouts=0`},
+		{"responses that passed count, although the READ is requested again", `
+			a READ_REQUEST psn=10 dma=1024
+			b READ_RESPONSE_FIRST psn=10 len=256
+			b READ_RESPONSE_MIDDLE psn=11 len=256
+			a SEND_ONLY psn=14 len=1 ack
+			a READ_REQUEST psn=10 dma=1024
+				= READ #1 asks for 1024 bytes at 0x1000, key 0x77, in 4 responses, retransmitted
+				! again_undecided the request is retransmitted from PSN 10 on, 4ms after frame 1, although responses were captured: they were lost or reordered after the capture point, or the requester's timer expired
+				! read_again ...
+			b READ_RESPONSE_MIDDLE psn=12 len=256
+			b READ_RESPONSE_LAST psn=13 len=256
+				= READ #1: response 4 of 4, 256 bytes, 6ms latency
+			b ACKNOWLEDGE psn=14
+			b READ_RESPONSE_FIRST psn=10 len=256
+				! duplicate response PSN 10 was captured before; its request was retransmitted
+			b READ_RESPONSE_MIDDLE psn=11 len=256
+				! duplicate ...
+			b READ_RESPONSE_MIDDLE psn=12 len=256
+				! duplicate ...
+			b READ_RESPONSE_LAST psn=13 len=256
+				! duplicate ...
+			a SEND_ONLY psn=15 len=1
+			message READ #1 done
+			message SEND #2 done
+			flow 1 lost=0 again=5 timeouts=0 undecided=1 window=4`},
 		{"a READ that is not answered is asked for again by the timer", `
 			a READ_REQUEST psn=11 dma=100 ack
 			+67ms
@@ -134,6 +159,13 @@ func TestReads(t *testing.T) {
 
 func TestAtomics(t *testing.T) {
 	runScenarios(t, []scenario{
+		{"the only answer to a retransmitted atomic replays nothing", `
+			a FETCH_ADD psn=11 add=3 ack
+			+67ms
+			a FETCH_ADD psn=11 add=3 ack
+				! again_after_timeout ...
+			b ATOMIC_ACKNOWLEDGE psn=11 value=5
+			message FAA #1 done`},
 		{"an atomic tells what it found", `
 			a COMPARE_SWAP psn=11 cmp=5 add=6 va=0x8 rkey=0x7 ack
 				= CAS #1 stores 0x6 at 0x8, key 0x7, if it finds 0x5, AckReq

@@ -40,6 +40,9 @@ func (a *Analyzer) request(c *conn, from int) {
 	n := a.span(c, w)
 	end := s.Add(n)
 	r := st.slot(s, &a.use)
+	if r.times == 0 && n > 1 {
+		st.notLost(c, s.Add(1), end)
+	}
 	a.compare(r)
 	a.repeated(c, st, w, r, again && inTurn)
 	if inTurn && st.back.on {
@@ -126,7 +129,20 @@ func (st *stream) grow(c *conn, w *work, n uint32) {
 			*x = w.end
 		}
 	}
+	st.notLost(c, w.first.Add(1), w.end)
 	c.Window = max(c.Window, int(st.next.Diff(st.una)))
+}
+
+// notLost corrects Flow.LostBefore for the PSNs in [from, end), which turn out to be those of the
+// responses to a READ: a gap that contained its request counted them as packets.
+func (st *stream) notLost(c *conn, from, end bth.PSN) {
+	for n := min(int(end.Diff(from)), len(st.recs)); n > 0; n-- {
+		if r := st.at(from); r != nil && r.times == 0 && r.missed > 0 {
+			c.LostBefore -= min(c.LostBefore, 1)
+			*r = record{}
+		}
+		from = from.Add(1)
+	}
 }
 
 // workOf returns the message that the current packet, with PSN s, belongs to. It creates a new
@@ -300,7 +316,7 @@ func (a *Analyzer) deliver(c *conn, st *stream, s, end bth.PSN) {
 		st.expected = end
 	}
 	if s.Diff(st.countedEnd) >= 0 {
-		c.Payload += uint64(a.size)
+		a.delivered(c, a.size)
 		st.countedEnd = end
 	}
 }

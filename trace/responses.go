@@ -137,7 +137,7 @@ func (a *Analyzer) early(c *conn, st *stream, from, end bth.PSN) {
 	}
 	for n := int(end.Diff(from)); n > 0 && n <= len(st.recs); n = int(end.Diff(from)) {
 		if r := st.at(from); r != nil && r.times > 0 {
-			c.Payload += uint64(r.size)
+			a.delivered(c, int(r.size))
 		}
 		from = from.Add(1)
 		st.countedEnd = from

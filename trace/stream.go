@@ -48,14 +48,16 @@ type record struct {
 	first  int    // frame of the first sighting
 	latest int    // frame of the latest sighting, 0: none
 	missed int    // frame that showed it to be missing, 0: none
-	at     int64  // time
+	// lostBehind is the latest frame of the packet that Flow.LostBehind counts, 0: none.
+	lostBehind int
+	at         int64 // time
 }
 
 // goingBack is a retransmission: the requester goes back to an earlier PSN and continues from
 // there.
 type goingBack struct {
 	on      bool    // still going on
-	kind    Kind    // finding that tells its cause: AfterNAK, AfterRNR, ImpliedNAK or AfterTimeout
+	kind    Kind    // finding that tells its cause: AfterNAK, AfterRNR, ImpliedNAK, AfterTimeout or AfterUnknown
 	until   bth.PSN // PSN from which on packets are new
 	from    bth.PSN // PSN that the requester would have sent next if it had not gone back
 	goBackN bool    // it contains a packet that nothing requested: go-back-N, not a repair of single packets
@@ -99,6 +101,9 @@ func (s *stream) start(psn bth.PSN) {
 	*s = stream{open: true, began: psn, una: psn, expected: psn, latestEnd: psn, next: psn, countedEnd: psn, recs: recs,
 		works: s.works}
 }
+
+// outstanding reports whether the requester has sent requests that are not acknowledged.
+func (s *stream) outstanding() bool { return s.open && s.next.Diff(s.una) > 0 }
 
 // at returns the record of psn, or nil.
 func (s *stream) at(psn bth.PSN) *record {

@@ -37,7 +37,7 @@ type Config struct {
 	MTU           qp.MTU         // largest path MTU; 0: the largest of each link
 	Peers         []netip.Prefix // hosts that may send to the device; none: all hosts
 	Shards        int            // number of shards, each with its own lock; 0: one
-	Loopback      bool           // connected queue pairs of the device need no link between them: see loopback.go
+	Loopback      bool           // two queue pairs connected to each other need no link: see loopback.go
 	Spin          time.Duration  // how long a receiver busy-polls before it sleeps, 0: never (see spin)
 	Logger        *slog.Logger   // nil: no log
 	Observer      Observer       // nil: none

@@ -10,12 +10,12 @@ import (
 	"github.com/gorxe/gorxe/transport"
 )
 
-// Two connected queue pairs of one device need no link between them. With Config.Loopback and
-// both in one shard, the goroutine that sends passes the frames of one queue pair to the machine
-// of the other, in order and without an intermediate copy: payload is copied from the sender's
-// region, or the buffer that it was read into, to the receiver's. Frames for another shard are
-// copied once and left to the pump of that shard (package crossing). Loopback frames have no
-// ICRC.
+// Two queue pairs of one device that are connected to each other need no link. With
+// Config.Loopback and both in one shard, the goroutine that sends passes the frames of one queue
+// pair to the machine of the other, in order and without an intermediate copy: payload is copied
+// from the sender's region, or the buffer that it was read into, to the receiver's. Frames for
+// another shard are copied once and left to the pump of that shard (package crossing). Loopback
+// frames have no ICRC.
 //
 // A packet does not contain its source QPN, so a queue pair accepts packets of every queue pair
 // at the address of its peer when they arrive by a link. By loopback the sender is known and must

@@ -97,7 +97,8 @@ func (s *shard) flush(now transport.Time) { s.flushSome(now, flushBytes, true, m
 // flushFresh is flush after packets were received. Queue pairs that have had their turn in this
 // round are left to the pump; otherwise the receiver would transmit for them as long as packets
 // arrive. The exception is a queue pair for which continuesTurn is true: waking the pump for each
-// acknowledgement of a stream costs more than its transmissions take from other queue pairs.
+// acknowledgement of a stream costs more than what the stream's transmissions take from other queue
+// pairs.
 func (s *shard) flushFresh(now transport.Time) { s.flushSome(now, flushBytes, false, math.MaxInt64) }
 
 // flushSome transmits for the ready queue pairs, for all or only for the fresh ones and one for

@@ -70,8 +70,8 @@ func (s *Server) Forget(obj Object) {
 	}
 }
 
-// Objects returns the number of files that are associated with an object.
-func (s *Server) Objects() int {
+// Files returns the number of files whose calls go to an Object.
+func (s *Server) Files() int {
 	s.objects.mu.RLock()
 	defer s.objects.mu.RUnlock()
 	return len(s.objects.m)
@@ -92,8 +92,8 @@ func (s *Server) find(c *Call, fd int, st *unix.Stat_t) (owned, bool) {
 	return o, ok
 }
 
-// installReserved installs a descriptor on a free number of a slot that is not less than least. It
-// returns EMFILE if there is none.
+// installReserved installs a descriptor on a free number, at least least, in the ranges of slot.
+// It returns EMFILE if there is none.
 func (s *Server) installReserved(c *Call, a *addFD, slot Slot, least int) (int, error) {
 	defer s.installs.lock(c.group)()
 	for w := range s.cfg.Descriptors.windows() {

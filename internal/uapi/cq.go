@@ -30,8 +30,8 @@ type CreateCQResp struct {
 	CQE      uint32 `c:"cqe"`
 }
 
-// ExCreateCQ is the request of the extended CREATE_CQ. Flags holds CQFlags (struct
-// ib_uverbs_ex_create_cq).
+// ExCreateCQ is the request of the extended CREATE_CQ (struct ib_uverbs_ex_create_cq). Flags holds
+// CQFlags.
 type ExCreateCQ struct {
 	UserHandle  uint64 `c:"user_handle"`
 	CQE         uint32 `c:"cqe"`

@@ -84,7 +84,7 @@ type link struct {
 	queue  []packet.Received // ring; Data of a free slot is a buffer to reuse
 	head   int               // index of the first used slot
 	used   int               // number of used slots
-	taken  bool              // frames were returned and no later receive found the queue empty
+	taken  bool              // the latest receive returned frames, which may still be in use; see Pending
 	closed bool
 }
 

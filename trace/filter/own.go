@@ -64,7 +64,7 @@ var own = []field{
 	{names: []string{"finding"}, what: "packets with this finding", example: "again_after_timeout",
 		known: findingNames(), texts: finding},
 
-	{names: []string{"error"}, what: "wrong ICRCs, broken packets, NAKs, RNR NAKs (shown as warnings), rejections, findings that are errors",
+	{names: []string{"error"}, what: "wrong ICRCs, broken packets, NAKs, rejections and findings that are errors; also RNR NAKs, although they are shown as warnings",
 		is: isError},
 	{names: []string{"warning"}, what: "errors and warnings", is: func(p *trace.Packet) bool {
 		return isError(p) || level(p) >= int(trace.Warning)

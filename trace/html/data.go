@@ -45,10 +45,13 @@ func flowOf(f *trace.Flow) flow {
 	}
 	count(f.Messages, "message", "messages")
 	count(f.Again, "packet retransmitted", "packets retransmitted")
-	count(f.Lost, "lost", "lost")
+	count(f.LostBefore, "lost before the capture point", "lost before the capture point")
+	count(f.LostBehind, "lost behind it", "lost behind it")
 	count(f.NAKs, "NAK", "NAKs")
 	count(f.RNRs, "RNR NAK", "RNR NAKs")
 	count(f.Timeouts, "timeout", "timeouts")
+	count(f.Undecided, "retransmission of unknown cause", "retransmissions of unknown cause")
+	count(f.CE, "packet with ECN CE", "packets with ECN CE")
 	count(f.CNPs, "CNP", "CNPs")
 
 	if f.MTU > 0 {
@@ -62,7 +65,10 @@ func flowOf(f *trace.Flow) flow {
 	fact("Payload", size(f.Payload))
 	if took := f.Last.Sub(f.Begin); took > 0 && took != math.MaxInt64 {
 		fact("Lasted", lasted(took))
-		fact("Goodput", fmt.Sprintf("%.3g Mbit/s", float64(f.Payload)*8e3/float64(took.Nanoseconds())))
+	}
+	if f.Active > 0 {
+		fact("Active", lasted(f.Active)+", with requests outstanding")
+		fact("Goodput", fmt.Sprintf("%.3g Mbit/s while active", float64(f.Payload)*8e3/float64(f.Active.Nanoseconds())))
 	}
 	if r := f.RTT; r.Count > 0 {
 		fact("Round trip", fmt.Sprintf("%s to %s, %s on average of %d", lasted(r.Min), lasted(r.Max),
@@ -72,7 +78,10 @@ func flowOf(f *trace.Flow) flow {
 		fact("Max in flight", amount(uint64(f.Window), "packet", "packets"))
 	}
 	fact("Retransmitted", strconv.FormatUint(f.Again, 10))
-	fact("Lost", strconv.FormatUint(f.Lost, 10))
+	fact("Lost", fmt.Sprintf("%d before the capture point, %d behind it", f.LostBefore, f.LostBehind))
+	if f.Duplicates > 0 {
+		fact("Duplicated by the network", strconv.FormatUint(f.Duplicates, 10))
+	}
 	if m := f.CM; m != nil {
 		manage(m, fact)
 	}
@@ -85,10 +94,10 @@ func flowOf(f *trace.Flow) flow {
 	return o
 }
 
-// badness returns a number that is higher the more time a flow lost: a failed one is worst, then
-// timeouts, NAKs, losses and retransmissions count, and least congestion notifications.
+// badness returns a number that is higher the more time a flow lost: a failed one is worst;
+// then count timeouts, NAKs, losses and retransmissions, and least congestion notifications.
 func badness(f *trace.Flow) uint64 {
-	n := 1000*f.Timeouts + 100*(f.NAKs+f.RNRs) + 10*(f.Lost+f.Again) + f.CNPs
+	n := 1000*(f.Timeouts+f.Undecided) + 100*(f.NAKs+f.RNRs) + 10*(f.LostBefore+f.LostBehind+f.Again) + f.CNPs
 	if f.Err != "" {
 		n += failedBadness
 	}

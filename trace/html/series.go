@@ -25,6 +25,8 @@ type collector struct {
 	flows  map[*trace.Flow]*series
 	points int // of all flows
 	limit  int // maximum number of points of a flow; 0: maxPoints
+
+	pending pending // of all flows
 }
 
 // series are sums and maxima over intervals of equal length that begin at the first packet. Only
@@ -33,8 +35,11 @@ type series struct {
 	interval time.Duration
 	points   []point // in order of index
 
-	last totals // of the flow, at its latest packet
+	pending [2]pending // by the end of the flow that requests
 }
+
+// pending is what an end of a flow waits for.
+type pending struct{ inFlight, outstanding int }
 
 // point is what happened in an interval.
 type point struct {
@@ -47,21 +52,24 @@ type point struct {
 	cnps      uint64
 	rttSum    time.Duration
 	rtts      uint64 // number of RTT samples
-}
-
-// totals are the totals of a flow whose differences are values of its points.
-type totals struct {
-	payload uint64
-	rtt     trace.RTT
+	// Maxima of the sum over all requesters of the series.
+	inFlight    int // packets that were not acknowledged
+	outstanding int // messages
 }
 
 // add adds k. begin is the time of the first packet.
 func (c *collector) add(k *trace.Packet, begin time.Time) {
 	at := max(0, k.Time.Sub(begin))
-	v := point{packets: 1, bytes: uint64(max(0, k.Len)), again: uint64(number(k.Again)), ce: uint64(number(k.IP.CE())),
-		cnps: uint64(number(k.Role == trace.CNP))}
+	v := point{packets: 1, bytes: uint64(max(0, k.Len)), delivered: uint64(max(0, k.Delivered)),
+		again: uint64(number(k.Again)), ce: uint64(number(k.IP.CE())), cnps: uint64(number(k.Role == trace.CNP))}
+	if k.RTT > 0 {
+		v.rttSum, v.rtts = k.RTT, 1
+	}
+	all := v
 	if s := c.flow(k.Flow); s != nil {
-		v.sample(s, k.Flow)
+		c.pend(s, k)
+		v.inFlight = s.pending[0].inFlight + s.pending[1].inFlight
+		v.outstanding = s.pending[0].outstanding + s.pending[1].outstanding
 		before := len(s.points)
 		s.add(at, v, c.limit)
 		c.points += len(s.points) - before
@@ -69,7 +77,24 @@ func (c *collector) add(k *trace.Packet, begin time.Time) {
 			c.halve()
 		}
 	}
-	c.total.add(at, v, maxPoints)
+	all.inFlight, all.outstanding = c.pending.inFlight, c.pending.outstanding
+	c.total.add(at, all, maxPoints)
+}
+
+// pend updates what the requester of k waits for.
+func (c *collector) pend(s *series, k *trace.Packet) {
+	end := from(k)
+	switch k.Role {
+	case trace.Request:
+	case trace.Response, trace.Ack:
+		end = 1 - end
+	default:
+		return
+	}
+	p := &s.pending[end]
+	c.pending.inFlight += k.InFlight - p.inFlight
+	c.pending.outstanding += k.Outstanding - p.outstanding
+	*p = pending{k.InFlight, k.Outstanding}
 }
 
 // flow returns the series of f; nil if there are too many.
@@ -99,18 +124,6 @@ func (c *collector) halve() {
 		}
 		c.points += len(s.points)
 	}
-}
-
-// sample sets the values of v that are differences of totals of the flow.
-func (v *point) sample(s *series, f *trace.Flow) {
-	now := totals{f.Payload, f.RTT}
-	if now.payload > s.last.payload {
-		v.delivered = now.payload - s.last.payload
-	}
-	if now.rtt.Count > s.last.rtt.Count {
-		v.rttSum, v.rtts = now.rtt.Sum-s.last.rtt.Sum, uint64(now.rtt.Count-s.last.rtt.Count)
-	}
-	s.last = now
 }
 
 // add adds v at the time at after the first packet. Packets whose time goes back are added to the
@@ -156,6 +169,8 @@ func (p *point) merge(v *point) {
 	p.cnps += v.cnps
 	p.rttSum += v.rttSum
 	p.rtts += v.rtts
+	p.inFlight = max(p.inFlight, v.inFlight)
+	p.outstanding = max(p.outstanding, v.outstanding)
 }
 
 // seriesData is a series in the page.
@@ -184,7 +199,7 @@ func (p *point) row() []int64 {
 		rtt = int64(p.rttSum) / int64(p.rtts)
 	}
 	r := []int64{p.index, int64(p.packets), int64(p.bytes), int64(p.delivered), int64(p.again), rtt, int64(p.ce),
-		int64(p.cnps)}
+		int64(p.cnps), int64(p.inFlight), int64(p.outstanding)}
 	for r[len(r)-1] == 0 && len(r) > 1 {
 		r = r[:len(r)-1]
 	}

@@ -26,11 +26,16 @@ type flow struct {
 	Payload    uint64     `json:"payload"`
 	Messages   uint64     `json:"messages"`
 	Again      uint64     `json:"again"`
-	Lost       uint64     `json:"lost"`
+	Duplicates uint64     `json:"duplicates"`
+	LostBefore uint64     `json:"lost_before"`
+	LostBehind uint64     `json:"lost_behind"`
 	NAKs       uint64     `json:"naks"`
 	RNRs       uint64     `json:"rnrs"`
 	CNPs       uint64     `json:"cnps"`
+	CE         uint64     `json:"ce"`
 	Timeouts   uint64     `json:"timeouts"`
+	Undecided  uint64     `json:"undecided"`
+	Active     int64      `json:"active_ns"`
 	Window     int        `json:"window"`
 	RTT        *rtt       `json:"rtt,omitempty"`
 	Error      string     `json:"error,omitempty"`
@@ -64,7 +69,9 @@ func flowOf(f *trace.Flow) *flow {
 		Begin: instant(f.Begin), Last: instant(f.Last), Running: f.BeganBefore,
 		Cut: f.Evicted, MTU: f.MTU, MTUExact: f.MTUExact,
 		Packets: f.Packets, Bytes: f.Bytes, Payload: f.Payload, Messages: f.Messages,
-		Again: f.Again, Lost: f.Lost, NAKs: f.NAKs, RNRs: f.RNRs, CNPs: f.CNPs, Timeouts: f.Timeouts,
+		Again: f.Again, Duplicates: f.Duplicates, LostBefore: f.LostBefore, LostBehind: f.LostBehind,
+		NAKs: f.NAKs, RNRs: f.RNRs, CNPs: f.CNPs, CE: f.CE, Timeouts: f.Timeouts, Undecided: f.Undecided,
+		Active: f.Active.Nanoseconds(),
 		Window: f.Window, Error: f.Err,
 	}
 	for i, e := range f.Ends {

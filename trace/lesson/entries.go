@@ -26,7 +26,8 @@ var cmLessons = []entry{
 		"Before two queue pairs can communicate, each side needs the other's queue pair number and first " +
 			"PSN. The connection managers exchange them in datagrams between queue pair 1 of both hosts. " +
 			"The REQ is like TCP's SYN: it contains a port (in the service ID), the sender's queue pair " +
-			"number, the first PSN that the sender expects, the path MTU and timeouts.",
+			"number, the first PSN that the sender expects, the path MTU and timeouts. The port is one of rdma_cm: " +
+			"the port spaces TCP and UDP are named after those protocols, but are separate from their ports.",
 		"IBA table 106; ports in annex A11"}, message(mad.AttrREQ)},
 	{Lesson{"rep", "REP: the answer",
 		"The other side has created a queue pair for the connection. The REP contains its number and the " +
@@ -148,8 +149,9 @@ var encodingLessons = []entry{
 		"IBA 9.7"}, connected},
 	{Lesson{"reth", "Address, key and length",
 		"The RETH (RDMA extended transport header) has the address of the remote memory, its length and its " +
-			"key (R_Key). It is part of the first packet of a WRITE and of a READ request. The program that owns " +
-			"the memory gave the key to the requester; it permits certain operations on one memory region.",
+			"key (R_Key). A READ request and the first packet of a WRITE have it; the later packets of a WRITE and the " +
+			"responses, where this note may appear, do not. The program that owns the memory gave the key to the " +
+			"requester; it permits certain operations on one memory region.",
 		"IBA 9.3"}, header(bth.HasRETH)},
 	{Lesson{"packets", "Messages of several packets",
 		"A message longer than the path MTU is sent as several packets, FIRST, MIDDLE and LAST; any other as " +
@@ -159,7 +161,8 @@ var encodingLessons = []entry{
 	{Lesson{"ack_req", "AckReq",
 		"The requester sets this bit to ask for an acknowledgement: in the last or only packet of a message, and " +
 			"in some packets of a long one, so that the requester's window does not fill up. Other SEND and WRITE " +
-			"packets need no acknowledgement. A READ or an atomic is always answered, with the bit or without.",
+			"packets need none of their own: an acknowledgement covers all packets before it. A READ or an atomic is " +
+			"always answered, with the bit or without.",
 		"IBA 9.7.5.1"}, decoded(func(p *trace.Packet) bool { return p.BTH.AckReq && p.Role == trace.Request })},
 	{Lesson{"aeth", "Syndrome and MSN",
 		"Each acknowledgement has an AETH (ACK extended transport header). Its first byte is the syndrome: " +

@@ -41,6 +41,11 @@ var exceptionLessons = []entry{
 			"Linux rxe does not restart its timer at every acknowledgement, so its timer may expire although " +
 			"nothing was lost.",
 		"IBA 9.7.6.1.3"}, finding(trace.AfterTimeout)},
+	{Lesson{"again_undecided", "A retransmission of unknown cause",
+		"The requester retransmits after a NAK, an RNR NAK, an implied NAK or a timeout. Which of them it was " +
+			"can be unknown: the responses may be missing in the capture or belong to another queue pair, or a " +
+			"READ is requested again although its responses passed the capture point.",
+		"IBA 9.7.6.1.3, 9.7.5.2"}, finding(trace.AfterUnknown)},
 	{Lesson{"rnr_nak", "RNR NAK: receiver not ready",
 		"A SEND needs a receive that the other program has posted, and none is left. " +
 			"The sender must wait for the time in the NAK (one of 32 values from 10 µs to 655 ms) before it " +

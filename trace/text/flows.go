@@ -92,11 +92,14 @@ func throughput(f *trace.Flow) string {
 	if took <= 0 || took == math.MaxInt64 { // unknown times
 		return s
 	}
-	s += " in " + short(took)
-	if f.Payload == 0 {
-		return s
+	if f.Active <= 0 || f.Active > took || f.Payload == 0 {
+		return s + " in " + short(took)
 	}
-	return s + ": " + rate(float64(f.Payload)*8/took.Seconds())
+	s += " in " + short(f.Active) + ": " + rate(float64(f.Payload)*8/f.Active.Seconds())
+	if idle := took - f.Active; idle > took/10 {
+		s += ", idle " + short(idle)
+	}
+	return s
 }
 
 func size(n uint64) string {
@@ -129,8 +132,11 @@ func (t *Flows) troubles(f *trace.Flow) []string {
 		what string
 		rest string
 	}{
-		{f.Lost, "packet", " lost"}, {f.Again, "packet", " retransmitted"}, {f.Timeouts, "timeout", ""},
-		{f.NAKs, "NAK", ""}, {f.RNRs, "RNR NAK", ""}, {f.CNPs, "CNP", ""},
+		{f.LostBefore, "packet", " lost before the capture point"},
+		{f.LostBehind, "packet", " lost behind the capture point"}, {f.Again, "packet", " retransmitted"},
+		{f.Duplicates, "packet", " duplicated by the network"}, {f.Timeouts, "timeout", ""},
+		{f.Undecided, "retransmission", " of unknown cause"}, {f.NAKs, "NAK", ""}, {f.RNRs, "RNR NAK", ""},
+		{f.CE, "packet", " marked (ECN CE)"}, {f.CNPs, "CNP", ""},
 	} {
 		if x.n > 0 {
 			r = append(r, t.paint.warn(count(x.n, x.what)+x.rest))

@@ -56,7 +56,7 @@ func content(t Tool) Tool {
 	return t
 }
 
-// atomics marks a tool with atomics.
+// atomics sets the runs of a tool of atomics, which have no size to choose.
 func atomics(runs []Params, t Tool) Tool {
 	t.Runs, t.Unsized = runs, true
 	return t

@@ -145,7 +145,7 @@ func (c *Config) processor() string {
 // processor lacks: they would not load.
 func (c *Config) modules() []string {
 	return slices.DeleteFunc(slices.Clone(c.Kernel.Modules), func(file string) bool {
-		_, name, _ := strings.Cut(filepath.Base(file), "-") // without the number of its order
+		_, name, _ := strings.Cut(filepath.Base(file), "-") // without the number that orders the modules for loading
 		return slices.Contains(c.Without, moduleUses[strings.TrimSuffix(name, ".ko")])
 	})
 }

@@ -24,7 +24,7 @@ type DeviceFlags struct {
 	Spin      time.Duration
 	shards    int
 	Faults    string // faults of outgoing packets
-	losses    string // faults of incoming packets
+	faultsIn  string // faults of incoming packets
 	Trace     string // path of a file for the packets
 	Follow    bool   // as in verbs.Config; set by the command
 	Loopback  bool   // as in verbs.Config; set by the command
@@ -39,7 +39,7 @@ func (f *DeviceFlags) Add(fs *pflag.FlagSet) {
 	addSpinFlag(fs, &f.Spin)
 	addShardsFlag(fs, &f.shards)
 	addFaultFlag(fs, &f.Faults)
-	fs.StringVar(&f.losses, "fault-in", "",
+	fs.StringVar(&f.faultsIn, "fault-in", "",
 		"inject faults into incoming packets: a `list` as for --fault, except delay and jitter")
 }
 
@@ -72,7 +72,7 @@ func addShardsFlag(fs *pflag.FlagSet, n *int) {
 // Managed returns the values of f for a command whose connections rdma_cm makes.
 func (f *DeviceFlags) Managed() *ManagedFlags {
 	return &ManagedFlags{Interface: f.Interface, Link: f.Link, Spin: f.Spin, shards: f.shards, Faults: f.Faults,
-		losses: f.losses, Trace: f.Trace}
+		faultsIn: f.faultsIn, Trace: f.Trace}
 }
 
 // Check returns a usage error for the first flag with an invalid value.
@@ -94,13 +94,13 @@ func (f *DeviceFlags) Check() error {
 			return Usagef("--fault: %v", err)
 		}
 	}
-	if f.losses != "" {
-		in, err := fault.Parse(f.losses)
+	if f.faultsIn != "" {
+		in, err := fault.Parse(f.faultsIn)
 		if err != nil {
 			return Usagef("--fault-in: %v", err)
 		}
 		if in.Delay != 0 || in.Jitter != 0 {
-			return Usagef("--fault-in %s: incoming packets cannot be delayed; delay the outgoing packets of the other end with --fault", f.losses)
+			return Usagef("--fault-in %s: incoming packets cannot be delayed; delay the outgoing packets of the other end with --fault", f.faultsIn)
 		}
 	}
 	return nil
@@ -115,9 +115,9 @@ func (f *DeviceFlags) config(device string) verbs.Config {
 	}
 	// Check has rejected invalid lists; an empty list means no faults.
 	faults, _ := fault.Parse(f.Faults)
-	losses, _ := fault.Parse(f.losses)
-	if none := (fault.Config{}); faults != none || losses != none {
-		cfg.Wrap = func(l packet.Link) packet.Link { return fault.NewBoth(l, faults, losses) }
+	in, _ := fault.Parse(f.faultsIn)
+	if none := (fault.Config{}); faults != none || in != none {
+		cfg.Wrap = func(l packet.Link) packet.Link { return fault.NewBoth(l, faults, in) }
 	}
 	return cfg
 }

@@ -53,7 +53,7 @@ func TestAGIDIndexChoosesAmongTheInterfacesAddresses(t *testing.T) {
 
 // rdma_cm makes the connections of perf -R on the device that the same flags describe.
 func TestManagedFlagsDescribeTheSameDevice(t *testing.T) {
-	f := DeviceFlags{ibPort: 1, Link: "raw", Spin: 1, shards: 3, Faults: "drop=1%", losses: "drop=2%", Trace: "file"}
+	f := DeviceFlags{ibPort: 1, Link: "raw", Spin: 1, shards: 3, Faults: "drop=1%", faultsIn: "drop=2%", Trace: "file"}
 	if got := *f.Managed().flags(); got != f {
 		t.Errorf("got %+v, want %+v", got, f)
 	}

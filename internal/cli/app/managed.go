@@ -24,7 +24,7 @@ type ManagedFlags struct {
 	Spin      time.Duration
 	shards    int
 	Faults    string // faults of outgoing packets
-	losses    string // faults of incoming packets; Add has no flag for them
+	faultsIn  string // faults of incoming packets; Add has no flag for them
 	Trace     string
 }
 
@@ -56,7 +56,7 @@ func (f *ManagedFlags) CheckSource(flag, source string) error {
 // flags returns the equivalent DeviceFlags.
 func (f *ManagedFlags) flags() *DeviceFlags {
 	return &DeviceFlags{ibPort: 1, Link: f.Link, Spin: f.Spin, shards: f.shards, Faults: f.Faults,
-		losses: f.losses, Trace: f.Trace}
+		faultsIn: f.faultsIn, Trace: f.Trace}
 }
 
 // OpenToDial opens the device for a server at host, on the local address source or, if source is

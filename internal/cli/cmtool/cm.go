@@ -51,11 +51,12 @@ func Command(a *app.App) *cobra.Command {
 		Short: "Connect and disconnect with rdma_cm, as ucmatose does",
 		Long: `Makes connections with the connection manager, sends messages both ways over each and
 ends them. The client reports the connection rate. The other end may be gorxe
-or a tool of librdmacm: ucmatose, rdma_server, rdma_client, cmtime, and with "-P udp
--p 7174" udaddy, which asks for datagram queue pairs instead. Give both ends the same
-number of connections and messages, and the same size; a server with -n 0 accepts any number
-of connections. Some flags differ from those of ucmatose: -s makes the server (there "-s HOST"
-makes the client), -c HOST the client, and -n is the number of connections (there -c).
+or a tool of librdmacm: ucmatose, rdma_server, rdma_client or cmtime. With -P udp both ends
+use datagram queue pairs instead of connections; with "-P udp -p 7174" the other end may be
+udaddy. Give both ends the same number of connections and messages, and the same size; a
+server with -n 0 accepts any number of connections. Some flags differ from those of ucmatose:
+-s makes the server (there "-s HOST" makes the client), -c HOST the client, and -n is the number
+of connections (there -c).
 
 cmtime of rdma-core 52 to 58 needs --step. Then both ends make and end connections in three
 rounds (one connection, then the number of -n, then this number again) and send no messages.

@@ -33,7 +33,8 @@ func Command(a *app.App) *cobra.Command {
 		Long: `Creates two RDMA devices on this host, A and B, connects them, and lets A WRITE to, READ from
 and SEND to B over a link without loss, then WRITE over a link that loses packets. Every line
 with an arrow is a packet that was sent, or several similar ones in succession. ACT is write,
-read, atomic, send, rnr or loss; the default is write, read, send and loss.
+read, atomic, send, rnr (a SEND before B has posted a receive: receiver not ready) or loss; the
+default is write, read, send and loss.
 
 --trace writes the packets that A sends and receives, as a capture at A's end of the link would:
 it contains the packets of A that the link loses, but not the packets of B that the link loses.`,

@@ -37,9 +37,9 @@ func Command(a *app.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "devinfo",
 		Short: "Print what a device is and can do, as ibv_devinfo does",
-		Long: `Prints a gorxe device's attributes in the layout of ibv_devinfo: one device for every
-network interface that could carry one, or the one that -d names, under the name of the
-interface. Nothing is sent and no port is opened, so a daemon may be using the interface; only
+		Long: `Prints a gorxe device's attributes in the layout of ibv_devinfo: one device, named
+like its interface, for every network interface that could carry one, or only for the one that
+-d names. Nothing is sent and no port is opened, so a daemon may be using the interface; only
 --link raw, xdp and auto open links, to see whether that works. node_guid is derived from the
 interface, as with rdma_rxe. A device that a daemon opens has a random node_guid instead, a new
 one at each start; 'gorxe status' shows it.`,

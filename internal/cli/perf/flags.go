@@ -78,12 +78,13 @@ func (p *params) addFlags(fs *pflag.FlagSet) {
 		fs.BoolVarP(&p.duplex, "bidirectional", "b", false, "both ends send")
 		fs.IntVarP(&p.postList, "post_list", "l", 1, "post this `number` of messages at a time")
 		fs.IntVarP(&p.cqMod, "cq-mod", "Q", 100,
-			"ask for a completion every `number` messages (default 100, or 1 above 8192 bytes)")
+			"`number` of messages per completion requested (default 100, or 1 above 8192 bytes)")
 		fs.BoolVarP(&p.noPeak, "noPeak", "N", false, "do not compute the peak bandwidth")
 		fs.BoolVar(&p.gbits, "report_gbits", false, "report in Gbit/s instead of MiB/s")
-		fs.Float64VarP(&p.limitBW, "limit_bw", "w", 0, "fail when the average bandwidth is below `value`")
+		fs.Float64VarP(&p.limitBW, "limit_bw", "w", 0,
+			"fail when the average bandwidth is below this `value`, in MiB/s, or Gbit/s with --report_gbits")
 		fs.Float64VarP(&p.limitRate, "limit_msgrate", "y", 0,
-			"fail when the message rate is below `value` million per second")
+			"fail when the message rate is below this `value`, in millions per second")
 	}
 	fs.BoolVarP(&p.events, "events", "e", false,
 		"sleep until there is a completion (default: poll briefly, then sleep)")

@@ -94,15 +94,17 @@ type queuePair struct {
 	recvPosted        uint64 // number of receives in the current run
 }
 
-// Page and cache line size in bytes that this end announces.
+// Page size (perftest's cycle) and cache line size in bytes that this end announces.
 const (
 	ownCycle     = 4096
 	ownCacheLine = 64
 )
 
-func (e *end) Words() (cycle, line uint32) { return ownCycle, ownCacheLine }
+func (e *end) Sizes() (cycle, line uint32) { return ownCycle, ownCacheLine }
 
-func (e *end) PeerWords(cycle, line uint32) error {
+// PeerSizes stores the sizes that both ends use: the larger of each end's page size (cycle) and
+// cache line size.
+func (e *end) PeerSizes(cycle, line uint32) error {
 	e.cycle, e.cacheLine = max(ownCycle, uint64(cycle)), max(ownCacheLine, uint64(line))
 	return nil
 }

@@ -42,13 +42,14 @@ Everything that the program starts uses the same device: 'gorxe run -- bash' giv
 which every RDMA program finds it. With programs that use librdmacm (rping, perftest's -R), give the
 client an address of the server's device.
 
-A daemon owns the device, so that several commands share it. The command uses the first of these
-that has the device of -d: the daemon of --socket or $GORXE_SOCKET, the 'gorxe daemon' of this
-user, the one with the socket /run/gorxe/programs.sock (of root or of the packaged service) if this
-user can open it, or a daemon that the command starts and that stops after its last program.
-Without -d, the program gets the first device of the daemon. With --no-daemon, or a flag of the
-device such as --link, the command opens a device of its own; UDP port 4791 of its addresses
-must be free.
+A daemon owns the device, so that several commands share it. With --socket or $GORXE_SOCKET, the
+command uses that daemon and no other. Otherwise it uses the first of these that has the device of
+-d: the 'gorxe daemon' of this user, the one with the socket /run/gorxe/programs.sock (of root or
+of the packaged service) if this user can open it, or a daemon that the command starts and that
+stops after its last program. Without -d, the program gets the first device of the daemon.
+
+With --no-daemon, or one of --link, --spin, --shards, --loopback, --fault and --fault-in, which
+imply it, the command opens a device of its own; UDP port 4791 of its addresses must be free.
 
 The exit status is the program's. Set-user-ID bits have no effect, and 32-bit programs find no
 device.`,
@@ -79,9 +80,10 @@ device.`,
 	fs.SetInterspersed(false) // flags after the program belong to the program
 	p.device.Add(fs)
 	fs.Lookup("ib-dev").Usage = "network interface or local `address` of the device, or its name in the daemon " +
-		"(default: the first device of the daemon; for a device that is opened, the interface of the default route)"
+		"(default: the first device of the daemon; if the command opens a device or starts a daemon, the interface of the default route)"
 	fs.BoolVar(&p.device.Loopback, "loopback", true,
-		"exchange packets between queue pairs of the device in memory instead of through the host's network stack")
+		"let queue pairs of the device that are connected to each other exchange packets in memory instead of through the "+
+			"host's network stack; datagram queue pairs always use the link")
 	fs.StringVar(&p.name, "name", "rxe0", "`name` of the device for programs; it must begin with rxe")
 	fs.StringVar(&p.socket, "socket", "",
 		"`path` of the daemon's programs socket, programs.sock; no other daemon is tried (default: $"+

@@ -103,7 +103,7 @@ func runDaemonTrace(ctx context.Context, a *app.App, p *params, t *tracing) erro
 	return nil
 }
 
-// untilEnd is a capture that ends when ctx is done, even in the middle of a frame.
+// untilEnd is a capture whose error after ctx is done means its end, even in the middle of a frame.
 type untilEnd struct {
 	trace.Source
 	ctx context.Context

@@ -67,8 +67,8 @@ func (e *Endpoint) Recv(h *Held, most int) {
 	e.taking = false
 }
 
-// Pending reports whether received frames may be unprocessed: frames wait for Recv, or Recv
-// returned frames and no later Recv has found none.
+// Pending reports whether received frames may be unprocessed: frames wait for Recv, or the latest
+// Recv returned frames, which may still be in use.
 func (e *Endpoint) Pending() bool {
 	e.receiving.Lock()
 	defer e.receiving.Unlock()

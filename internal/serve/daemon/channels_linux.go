@@ -70,7 +70,8 @@ func (w *writer) Write(addr uint64, p []byte) error { return w.CallerMemory.Writ
 // NonBlocking implements [ucma.Caller].
 func (w *writer) NonBlocking() bool { return w.call.NonBlock }
 
-// OnInterrupt implements [ucma.Caller]. interrupt ends with the call at the latest.
+// OnInterrupt implements [ucma.Caller]. The context w.interrupt is done when the call is
+// interrupted, at the latest when it ends, so f is called at the latest then.
 func (w *writer) OnInterrupt(f func()) { context.AfterFunc(w.interrupt, f) }
 
 // Channel implements [ucma.Caller].

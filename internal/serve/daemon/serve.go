@@ -57,7 +57,7 @@ func (d *Daemon) server(h http.Handler) *http.Server {
 // serveControl serves the control socket until stop is called.
 func (d *Daemon) serveControl(l net.Listener) (stop func()) {
 	return d.serve(l, d.server(&control.Server{
-		Status: d.status, Devices: d.Devices, Counters: d.counters, Parts: d.partCounters,
+		Status: d.status, Devices: d.Devices, Counters: d.counters, DaemonCounters: d.daemonCounters,
 		Packets: d.packets.stream, Level: &d.level, Log: d.log,
 	}))
 }
@@ -108,8 +108,8 @@ func (d *Daemon) registry() *prometheus.Registry {
 	r.MustRegister(
 		&metrics.Collector{
 			Devices: d.Devices, Counters: d.counters, Draining: func() bool { return d.state.Load() == draining },
-			Version: d.opts.Version,
-			Parts:   d.partCounters,
+			Version:        d.opts.Version,
+			DaemonCounters: d.daemonCounters,
 		},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -130,9 +130,9 @@ func (d *Daemon) counters(dev *verbs.Device) map[string]uint64 {
 	return all
 }
 
-// partCounters calls f with the counters of the daemon and its parts that do not belong to a
+// daemonCounters calls f with the counters of the daemon and its parts that do not belong to a
 // device.
-func (d *Daemon) partCounters(f func(name string, value uint64)) {
+func (d *Daemon) daemonCounters(f func(name string, value uint64)) {
 	f("log_lines_suppressed", d.peers.Suppressed())
 	d.packets.count(f)
 	for _, p := range d.opts.Parts {

@@ -135,8 +135,8 @@ func TestNothingIsHeldOfOpensThatTheProgramHasClosed(t *testing.T) {
 	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.processes) != 0 || p.srv.Objects() != 0 {
-		t.Errorf("%d processes and %d files are held after %d opens", len(h.processes), p.srv.Objects(), times)
+	if len(h.processes) != 0 || p.srv.Files() != 0 {
+		t.Errorf("%d processes and %d files are held after %d opens", len(h.processes), p.srv.Files(), times)
 	}
 }
 

@@ -71,8 +71,8 @@ func (c *Context) Ioctl(caller Caller, addr uint64) error {
 const usualCall = 256
 
 // readCall reads the argument. The program may change it meanwhile, so each byte is read once.
-// The first access reads beyond the header only within the same page, so it cannot fault where
-// the argument would not.
+// The first access reads beyond the header only within the same page, so it faults only if reading
+// the header alone would.
 func (c *Context) readCall(addr uint64) (*uapi.Call, error) {
 	page := uint64(os.Getpagesize())
 	arg := make([]byte, max(uapi.IoctlHdrSize, min(usualCall, page-addr%page)))

@@ -35,11 +35,11 @@ func (e *end) replied(p *bth.Packet, info *bth.OpcodeInfo) {
 		}
 		r.gap = false
 	case s.IsRNR():
-		if seq > r.expected || !r.notReady || s.RNRTimer() != e.spec.MinRNRTimer {
+		if seq > r.expected || !r.rnrDue || s.RNRTimer() != e.spec.MinRNRTimer {
 			e.fail("%v for %d, %d is expected; no receive was missing or the timer is not %d", s, seq, r.expected,
 				e.spec.MinRNRTimer)
 		}
-		r.notReady = false
+		r.rnrDue = false
 	default:
 		e.refusing(s, seq)
 	}

@@ -17,10 +17,10 @@ type responder struct {
 	refused  bth.Syndrome // error NAK that must be sent, 0: none
 	told     bool         // a completion reports the refused request
 	gap      bool         // a packet was out of order since the last sequence NAK
-	notReady bool         // a receive was missing since the last RNR NAK
+	rnrDue   bool         // a receive was missing since the last RNR NAK, so the machine may send one
 
-	early   map[int64]*bth.Packet // packets kept for later, by seq
-	unready bool                  // an RNR NAK was due since the last executed packet
+	early      map[int64]*bth.Packet // packets kept for later, by seq
+	refusedRNR bool                  // the packet at the expected PSN found no receive when it last arrived
 
 	owesNAK, owesACK bool  // responses due by the next turn to send
 	reported         int64 // one more than the expected PSN for which a NAK was last due
@@ -58,7 +58,7 @@ func (e *end) arrived(p *bth.Packet, info *bth.OpcodeInfo, stale bool) (st step,
 		}
 		return st, transport.Duplicate
 	case seq > r.expected:
-		r.gap = r.gap || !r.unready
+		r.gap = r.gap || !r.refusedRNR
 		r.report()
 		e.keep(p, seq)
 		return st, transport.OutOfSequence
@@ -84,7 +84,7 @@ func (e *end) performs(st *step, p *bth.Packet, seq int64) transport.Verdict {
 	}
 	clear(r.early)
 	if v == transport.NoReceive {
-		r.unready = true
+		r.refusedRNR = true
 		r.report()
 	}
 	r.told = r.refused != 0 && len(e.want) > wanted
@@ -94,7 +94,7 @@ func (e *end) performs(st *step, p *bth.Packet, seq int64) transport.Verdict {
 // keep stores a packet that is less than two windows ahead of the expected PSN.
 func (e *end) keep(p *bth.Packet, seq int64) {
 	r := &e.responder
-	if r.unready || seq-r.expected >= 2*e.maxWindow() {
+	if r.refusedRNR || seq-r.expected >= 2*e.maxWindow() {
 		return
 	}
 	if r.early == nil {
@@ -137,7 +137,7 @@ func (e *end) executed(p *bth.Packet, s *sent, seq int64) {
 		n = e.packets(uint64(p.RETH.DMALen))
 	}
 	r.expected += n
-	r.owesNAK, r.unready = false, false
+	r.owesNAK, r.refusedRNR = false, false
 	if p.AckReq && !hasResponse(s.op) {
 		r.owesACK = true
 	}
@@ -209,7 +209,7 @@ func (e *end) executeWrite(st *step, p *bth.Packet, s *sent, seq int64, off uint
 	}
 	imm := s.op == qp.WRWriteImm && seq == s.end-1
 	if imm && !e.take() {
-		e.responder.notReady = true
+		e.responder.rnrDue = true
 		return transport.NoReceive
 	}
 	if !granted {
@@ -248,7 +248,7 @@ func (e *end) executeAtomic(st *step, s *sent) transport.Verdict {
 func (e *end) executeSend(st *step, p *bth.Packet, s *sent, seq int64, off uint64) transport.Verdict {
 	if seq == s.first {
 		if !e.take() {
-			e.responder.notReady = true
+			e.responder.rnrDue = true
 			return transport.NoReceive
 		}
 	}

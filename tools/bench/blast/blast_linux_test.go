@@ -261,8 +261,8 @@ func gatheredCheckedAndCopied(t *testing.T, c Config) {
 	if err := k.answer(r.fd); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.await(fd); err != nil || s.acked != s.next {
-		t.Errorf("acknowledged up to %d of %d: %v", s.acked, s.next, err)
+	if err := s.await(fd); err != nil || s.settled != s.next {
+		t.Errorf("acknowledged up to %d of %d: %v", s.settled, s.next, err)
 	}
 }
 

@@ -31,11 +31,11 @@ type bursts struct {
 	stage  []byte // copies of the payloads of a call; nil if they are not copied
 	// edges has BTH and ICRC of each packet of a call. In a train the ICRC of a packet and the
 	// BTH of the next one are one piece.
-	edges []byte
-	iovs  []unix.Iovec // per packet: preceding edge, payload; then an ICRC
-	msgs  []message
-	next  bth.PSN // PSN of the next packet
-	acked bth.PSN // packets before this one have arrived or are lost
+	edges   []byte
+	iovs    []unix.Iovec // per packet: preceding edge, payload; then an ICRC
+	msgs    []message
+	next    bth.PSN // PSN of the next packet
+	settled bth.PSN // packets before this one have arrived or are lost
 
 	acks  [acksPerCall]message
 	words [acksPerCall][]byte // memory of acks
@@ -102,7 +102,7 @@ func (s *bursts) fill() {
 
 // full reports whether the packets of a call do not fit into a window.
 func (s *bursts) full(window uint32) bool {
-	return s.next.Diff(s.acked)+int32(s.count()) > int32(window)
+	return s.next.Diff(s.settled)+int32(s.count()) > int32(window)
 }
 
 // await waits for acknowledgements or requests. After recvTimeout it considers all sent packets
@@ -115,7 +115,7 @@ func (s *bursts) await(fd int) error {
 	case unix.EINTR, unix.ECONNREFUSED: // the receiver has ended; its result is on the way
 		return nil
 	case unix.EAGAIN:
-		s.acked = s.next
+		s.settled = s.next
 		return nil
 	default:
 		return fmt.Errorf("waiting for an acknowledgement: %w", errno)
@@ -131,10 +131,10 @@ func (s *bursts) await(fd int) error {
 	return nil
 }
 
-// acknowledge records that the packets before psn have arrived.
+// acknowledge records that the packets before psn have arrived or are lost.
 func (s *bursts) acknowledge(psn bth.PSN) {
-	if s.acked.Before(psn) && !s.next.Before(psn) {
-		s.acked = psn
+	if s.settled.Before(psn) && !s.next.Before(psn) {
+		s.settled = psn
 	}
 }
 

@@ -40,7 +40,7 @@ func TestAGapIsRepairedOnce(t *testing.T) {
 				t.Errorf("%s, step %d: due %v, %d packets; want %+v", tt.name, i, s.due(), s.limit(), p)
 			}
 			if s.due() {
-				s.repaired = s.acked.Add(1)
+				s.repaired = s.settled.Add(1)
 			}
 			if s.repaired != p.repaired {
 				t.Errorf("%s, step %d: repaired before %d, want %d", tt.name, i, s.repaired, p.repaired)
@@ -126,7 +126,7 @@ func TestRepairsDoNotAllocate(t *testing.T) {
 		for s.due() { // nothing listens: the test delivers the packet
 			err = errors.Join(err, s.send(fd, true, false))
 			b := append(k.room[:0], s.edge[:bth.BTHLen]...)
-			b = append(b, c.place(s.region, s.acked)...)
+			b = append(b, c.place(s.region, s.settled)...)
 			k.packet(append(b, s.edge[bth.BTHLen:]...))
 			k.next = k.expected
 			s.acknowledge(k.next, k.early > 0)

@@ -25,8 +25,8 @@ const (
 type lossySender struct {
 	*bursts
 	losses losses
-	gap    bool // the last acknowledgement was a NAK: the packet at acked is missing
-	// repaired is the PSN after the last packet that was sent again, or acked if that is later.
+	gap    bool // the last acknowledgement was a NAK: the packet at settled is missing
+	// repaired is the PSN after the last packet that was sent again, or settled if that is later.
 	repaired bth.PSN
 	heard    time.Time // time of the last acknowledgement or probe, or when the window was used up
 
@@ -96,7 +96,7 @@ func (s *lossySender) limit() uint32 {
 }
 
 // due reports whether a NAK asks for a packet that was not sent again yet.
-func (s *lossySender) due() bool { return s.gap && s.repaired == s.acked }
+func (s *lossySender) due() bool { return s.gap && s.repaired == s.settled }
 
 // poll takes the acknowledgements that have arrived.
 func (s *lossySender) poll(fd int) error {
@@ -125,23 +125,23 @@ func (s *lossySender) poll(fd int) error {
 // acknowledge records that the packets before psn have arrived and, if gap is true, that the one
 // at psn has not, but later ones have.
 func (s *lossySender) acknowledge(psn bth.PSN, gap bool) {
-	if psn.Before(s.acked) || s.next.Before(psn) {
+	if psn.Before(s.settled) || s.next.Before(psn) {
 		return
 	}
-	s.acked, s.gap = psn, gap
+	s.settled, s.gap = psn, gap
 	if s.repaired.Before(psn) {
 		s.repaired = psn
 	}
 }
 
-// send sends the packet at acked again if again is true, and then, in the same call, the packets
+// send sends the packet at settled again if again is true, and then, in the same call, the packets
 // of a call if all is true.
 func (s *lossySender) send(fd int, again, all bool) error {
 	msgs := s.out
 	if again {
 		header := s.edge[:bth.BTHLen]
-		packets.PutPSN(header, s.acked)
-		payload := s.c.place(s.region, s.acked)
+		packets.PutPSN(header, s.settled)
+		payload := s.c.place(s.region, s.settled)
 		s.iovs[1].Base = &payload[0]
 		bth.AppendICRC(header, bth.ICRCStartWith(s.seed, header, payload))
 	} else {
@@ -155,7 +155,7 @@ func (s *lossySender) send(fd int, again, all bool) error {
 		return refusal(err)
 	}
 	if again {
-		s.repaired = s.acked.Add(1)
+		s.repaired = s.settled.Add(1)
 		sent--
 	}
 	s.next = s.next.Add(uint32(sent) * uint32(s.c.train()))

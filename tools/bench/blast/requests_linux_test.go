@@ -76,8 +76,8 @@ func TestTheSenderTakesTheRequestsOfATrain(t *testing.T) {
 	} {
 		s := newBursts(c)
 		s.next = tt.sent
-		if s.takeRequests(tt.train); s.acked != tt.want {
-			t.Errorf("%s: %d packets have arrived, want %d", tt.name, s.acked, tt.want)
+		if s.takeRequests(tt.train); s.settled != tt.want {
+			t.Errorf("%s: %d packets have arrived, want %d", tt.name, s.settled, tt.want)
 		}
 	}
 }
@@ -126,10 +126,10 @@ func TestRequestsOverLoopback(t *testing.T) {
 	if err := q.answer(r.fd); err != nil {
 		t.Fatal(err)
 	}
-	for s.acked != s.next {
-		before := s.acked
-		if err := s.await(fd); err != nil || s.acked == before {
-			t.Fatalf("requests up to %d of %d: %v", s.acked, s.next, err)
+	for s.settled != s.next {
+		before := s.settled
+		if err := s.await(fd); err != nil || s.settled == before {
+			t.Fatalf("requests up to %d of %d: %v", s.settled, s.next, err)
 		}
 		if before == 0 && s.acks[0].len != requestRoom {
 			t.Errorf("a train of %d bytes, want %d", s.acks[0].len, requestRoom)
@@ -147,7 +147,7 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%v allocations for each batch", n)
 	}
-	if s.acked != s.next {
-		t.Errorf("%d of %d packets have arrived", s.acked, s.next)
+	if s.settled != s.next {
+		t.Errorf("%d of %d packets have arrived", s.settled, s.next)
 	}
 }

@@ -116,7 +116,7 @@ func (s *Script) lostWrite(f *trace.Flow) {
 	find(ack, trace.AckCoalesced, trace.Info, "One acknowledgement for four requests.", 4, 10)
 	again.Again, last.Again = true, true
 	m.Done, m.Again = true, 2
-	f.Again, f.Lost, f.NAKs = 2, 1, 1
+	f.Again, f.LostBefore, f.NAKs = 2, 1, 1
 	m.WR, m.WC = "wr_id 1 RDMA_WRITE 4096 bytes, signaled", "wr_id 1 success"
 }
 

@@ -146,7 +146,8 @@ var deviceFields = []field[Device]{
 		return number(&d.Shards, 1, verbs.MaxShards, "half the processors, at most 8")
 	}},
 	{"loopback", "",
-		"exchange packets between queue pairs of the device in memory instead of through the host's network stack",
+		"let queue pairs of the device that are connected to each other exchange packets in memory instead of through the " +
+			"host's network stack; datagram queue pairs always use the link",
 		func(d *Device) Value {
 			return switched(&d.Loopback)
 		}},

@@ -38,7 +38,8 @@ func (f *Flags) Add(fs *pflag.FlagSet) {
 		}
 	}
 	fs.Var(&spec[Device]{all: &f.devices, fields: deviceFields, def: defaultDevice, bare: bareDevice}, "device",
-		"a `device`: an interface or address, or "+specUsage(deviceFields)+
+		"a `device`: an interface or address, such as eth0, or keys separated by commas, or both, as in eth0,mtu=1024; keys: "+
+			specUsage(deviceFields)+
 			"; a list, such as gids=v4,gids=v6, repeats its key; give the flag again for another")
 	fs.Var(&spec[Region]{all: &f.regions, fields: regionFields, def: defaultRegion}, "region",
 		"a `region`: "+specUsage(regionFields)+

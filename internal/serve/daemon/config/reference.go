@@ -23,7 +23,7 @@ func Reference() string {
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("`[[device]]`, once for each device; the flag is `--device key=value,key=value`, or `--device eth0` for short:\n\n")
+	b.WriteString("`[[device]]`, once for each device; the flag is `--device key=value,key=value`. One of the elements may be an interface or address alone, as in `--device eth0,mtu=1024`:\n\n")
 	d := defaultDevice()
 	itemTable(&b, deviceFields, &d)
 	b.WriteString("`[[region]]`, once for each region; the flag is `--region key=value,key=value`:\n\n")

@@ -21,8 +21,10 @@ import (
 type Server struct {
 	Status   func() Status
 	Devices  func() []*verbs.Device
-	Counters func(*verbs.Device) map[string]uint64   // nil means those of the device only
-	Parts    func(f func(name string, value uint64)) // counters of the built-in server; nil if there are none
+	Counters func(*verbs.Device) map[string]uint64 // nil means those of the device only
+	// DaemonCounters calls f with the counters of the daemon and its built-in servers that belong
+	// to no device. nil means that there are none.
+	DaemonCounters func(f func(name string, value uint64))
 	// Packets writes the packets of the devices from now on as pcapng, until ctx ends: all, or
 	// those to and from one address. nil disables it.
 	Packets func(ctx context.Context, w io.Writer, peer netip.Addr) error
@@ -165,9 +167,9 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) error {
 	for _, d := range devices {
 		all = append(all, Stats{d.Name(), of(d)})
 	}
-	if s.Parts != nil && r.URL.Query().Get("device") == "" {
+	if s.DaemonCounters != nil && r.URL.Query().Get("device") == "" {
 		own := Stats{Counters: map[string]uint64{}}
-		s.Parts(func(name string, value uint64) { own.Counters[name] = value })
+		s.DaemonCounters(func(name string, value uint64) { own.Counters[name] = value })
 		all = append(all, own)
 	}
 	return answer(w, map[string]any{"stats": all})

@@ -144,7 +144,7 @@ func TestStatsAreTheCountersByName(t *testing.T) {
 
 func TestStatsOfAllDevicesHaveThoseOfTheDaemonItself(t *testing.T) {
 	serve(t, func(t *testing.T, s *Server) {
-		s.Parts = func(f func(name string, value uint64)) { f("respond_sessions_perftest", 2) }
+		s.DaemonCounters = func(f func(name string, value uint64)) { f("respond_sessions_perftest", 2) }
 		for target, want := range map[string][]string{"/v1/stats": {"gorxe0", "gorxe1", ""},
 			"/v1/stats?device=gorxe1": {"gorxe1"}} {
 			var got struct{ Stats []Stats }

@@ -19,7 +19,9 @@ type Collector struct {
 	Counters func(*verbs.Device) map[string]uint64 // nil means those of the device only
 	Draining func() bool
 	Version  string
-	Parts    func(f func(name string, value uint64)) // counters of the built-in server; nil if there are none
+	// DaemonCounters calls f with the counters of the daemon and its built-in servers that belong
+	// to no device. nil means that there are none.
+	DaemonCounters func(f func(name string, value uint64))
 }
 
 // Describe sends nothing, because the set of counters depends on the devices.
@@ -64,8 +66,8 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	set(info, 1, c.Version)
 	set(draining, truth(c.Draining()))
-	if c.Parts != nil {
-		c.Parts(func(name string, value uint64) { partCounter(name, value, ch) })
+	if c.DaemonCounters != nil {
+		c.DaemonCounters(func(name string, value uint64) { partCounter(name, value, ch) })
 	}
 	for _, d := range c.Devices() {
 		name, attr, p := d.Name(), d.Attr(), d.PortAttr()

@@ -58,7 +58,7 @@ func gather(t *testing.T, count int, cm bool) []*dto.MetricFamily {
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(
 		&Collector{Devices: func() []*verbs.Device { return []*verbs.Device{d} }, Draining: func() bool { return true },
-			Version: "v1", Parts: tracing(cm)},
+			Version: "v1", DaemonCounters: tracing(cm)},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return must(r.Gather())

@@ -18,8 +18,8 @@ const DoneWait = time.Second
 // End is one end of a test. Drive gets from it the values to send, and passes it the values of the
 // peer.
 type End interface {
-	Words() (cycle, line uint32)        // page and cache line size of this end
-	PeerWords(cycle, line uint32) error // after LineItem
+	Sizes() (cycle, line uint32)        // page size (cycle) and cache line size of this end
+	PeerSizes(cycle, line uint32) error // those of the peer, after LineItem
 	MTU() uint8                         // path MTU number 1..5 of this end
 	PeerMTU(enum uint8) error
 	Key(qp int) Key
@@ -132,7 +132,7 @@ func checkVersion(in []byte) error {
 }
 
 func (d *driver) word(s Step) error {
-	cycle, line := d.end.Words()
+	cycle, line := d.end.Sizes()
 	out := cycle
 	if s.Kind == LineItem {
 		out = line
@@ -149,7 +149,7 @@ func (d *driver) word(s Step) error {
 		d.peerCycle = v
 		return nil
 	}
-	return d.end.PeerWords(d.peerCycle, v)
+	return d.end.PeerSizes(d.peerCycle, v)
 }
 
 func (d *driver) mtu() error {

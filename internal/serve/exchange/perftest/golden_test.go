@@ -66,8 +66,8 @@ type fixed struct {
 	failAct             error
 }
 
-func (f *fixed) Words() (uint32, uint32)     { return f.cycle, f.line }
-func (f *fixed) PeerWords(c, l uint32) error { f.peerCycle, f.peerLine = c, l; return nil }
+func (f *fixed) Sizes() (uint32, uint32)     { return f.cycle, f.line }
+func (f *fixed) PeerSizes(c, l uint32) error { f.peerCycle, f.peerLine = c, l; return nil }
 func (f *fixed) MTU() uint8                  { return f.mtu }
 func (f *fixed) PeerMTU(e uint8) error       { f.peerMTU = e; return nil }
 func (f *fixed) Key(qp int) Key              { return f.keys[qp] }

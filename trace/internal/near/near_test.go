@@ -1,0 +1,73 @@
+package near_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/internal/near"
+)
+
+type value struct {
+	place near.Place
+	port  uint16
+	psns  []bth.PSN
+	in    bool
+}
+
+func (v *value) Place() *near.Place { return &v.place }
+
+// However values come, go and send, Find returns every one with the port, and every one with one of
+// its latest PSNs within 1024 of that of the packet.
+func TestFindReturnsAllWithThePortOrAPSNThatIsNear(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var set near.Set[*value]
+		values := make([]*value, 40)
+		for i := range values {
+			values[i] = &value{}
+		}
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			v := values[rapid.IntRange(0, len(values)-1).Draw(t, "value")]
+			if v.in && rapid.IntRange(0, 9).Draw(t, "leaves") == 0 {
+				set.Remove(v)
+				*v = value{}
+				continue
+			}
+			if !v.in {
+				set.Add(v)
+				v.in = true
+			}
+			v.port = rapid.Uint16Range(1, 4).Draw(t, "port")
+			psn := bth.PSN(rapid.Uint32Range(0, 1<<24-1).Draw(t, "PSN"))
+			set.Note(v, v.port, psn)
+			if v.psns = append(v.psns, psn); len(v.psns) > near.MaxBlocks {
+				v.psns = v.psns[1:]
+			}
+		}
+		port := rapid.Uint16Range(1, 4).Draw(t, "port of the packet")
+		psn := bth.PSN(rapid.Uint32Range(0, 1<<24-1).Draw(t, "PSN of the packet"))
+		for _, v := range values {
+			if v.in && len(v.psns) > 0 && rapid.Bool().Draw(t, "a PSN near this one") {
+				psn = v.psns[0].Add(uint32(rapid.IntRange(-1024, 1024).Draw(t, "distance")))
+			}
+		}
+		found := slices.Collect(set.Find(port, psn))
+		for i, v := range values {
+			isNear := slices.ContainsFunc(v.psns, func(x bth.PSN) bool {
+				d := x.Diff(psn)
+				return -1024 <= d && d <= 1024
+			})
+			if v.in && (v.port == port || isNear) && !slices.Contains(found, v) {
+				t.Fatalf("value %d is not found", i)
+			}
+			if !v.in && slices.Contains(found, v) {
+				t.Fatalf("value %d, which was removed, is found", i)
+			}
+		}
+		if set.Len() != len(set.All()) {
+			t.Fatal(set.Len(), len(set.All()))
+		}
+	})
+}
