@@ -41,6 +41,10 @@ type series struct {
 // pending is what an end of a flow waits for.
 type pending struct{ inFlight, outstanding int }
 
+func (p pending) plus(o pending) pending {
+	return pending{p.inFlight + o.inFlight, p.outstanding + o.outstanding}
+}
+
 // point is what happened in an interval.
 type point struct {
 	index     int64  // number of intervals before it
@@ -52,9 +56,10 @@ type point struct {
 	cnps      uint64
 	rttSum    time.Duration
 	rtts      uint64 // number of RTT samples
-	// Maxima of the sum over all requesters of the series.
-	inFlight    int // packets that were not acknowledged
-	outstanding int // messages
+
+	// Sums over all requesters of the series: the maximum in the interval and the value at its end.
+	inFlight, inFlightEnd       int // packets that were not acknowledged
+	outstanding, outstandingEnd int // messages
 }
 
 // add adds k. begin is the time of the first packet.
@@ -68,8 +73,7 @@ func (c *collector) add(k *trace.Packet, begin time.Time) {
 	all := v
 	if s := c.flow(k.Flow); s != nil {
 		c.pend(s, k)
-		v.inFlight = s.pending[0].inFlight + s.pending[1].inFlight
-		v.outstanding = s.pending[0].outstanding + s.pending[1].outstanding
+		v.wait(s.pending[0].plus(s.pending[1]))
 		before := len(s.points)
 		s.add(at, v, c.limit)
 		c.points += len(s.points) - before
@@ -77,8 +81,14 @@ func (c *collector) add(k *trace.Packet, begin time.Time) {
 			c.halve()
 		}
 	}
-	all.inFlight, all.outstanding = c.pending.inFlight, c.pending.outstanding
+	all.wait(c.pending)
 	c.total.add(at, all, maxPoints)
+}
+
+// wait sets what requesters wait for at the time of v.
+func (p *point) wait(w pending) {
+	p.inFlight, p.inFlightEnd = w.inFlight, w.inFlight
+	p.outstanding, p.outstandingEnd = w.outstanding, w.outstanding
 }
 
 // pend updates what the requester of k waits for.
@@ -171,6 +181,7 @@ func (p *point) merge(v *point) {
 	p.rtts += v.rtts
 	p.inFlight = max(p.inFlight, v.inFlight)
 	p.outstanding = max(p.outstanding, v.outstanding)
+	p.inFlightEnd, p.outstandingEnd = v.inFlightEnd, v.outstandingEnd
 }
 
 // seriesData is a series in the page.
@@ -199,7 +210,7 @@ func (p *point) row() []int64 {
 		rtt = int64(p.rttSum) / int64(p.rtts)
 	}
 	r := []int64{p.index, int64(p.packets), int64(p.bytes), int64(p.delivered), int64(p.again), rtt, int64(p.ce),
-		int64(p.cnps), int64(p.inFlight), int64(p.outstanding)}
+		int64(p.cnps), int64(p.inFlight), int64(p.outstanding), int64(p.inFlightEnd), int64(p.outstandingEnd)}
 	for r[len(r)-1] == 0 && len(r) > 1 {
 		r = r[:len(r)-1]
 	}

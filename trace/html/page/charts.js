@@ -4,18 +4,18 @@
 const charts = (() => {
   const box = $('charts'), tip = $('tip'), pad = { left: 58, right: 10, top: 18, bottom: 20 };
   // Positions in a row of a series: see point.row of the Go package.
-  const at = { index: 0, packets: 1, bytes: 2, delivered: 3, again: 4, rtt: 5, ce: 6, cnps: 7, flight: 8, outstanding: 9 };
+  const at = { index: 0, packets: 1, bytes: 2, delivered: 3, again: 4, rtt: 5, ce: 6, cnps: 7, flight: 8, outstanding: 9, flightEnd: 10, outstandingEnd: 11 };
   const of = name => row => row[at[name]] || 0;
   const perSecond = name => (row, s) => of(name)(row) * 8e9 / s.i;
   const bits = v => scaled(v, ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s', 'Tbit/s']);
   const whole = v => v.toLocaleString('en', { maximumFractionDigits: 1 });
 
-  // A line has a colour of the style sheet; get returns a value of a row. Between its points a chart
-  // that is sparse has no values, others have 0.
+  // A line has a colour of the style sheet; get returns a value of a row. In intervals without packets
+  // a chart that is sparse has no values, a line with end keeps that value, others have 0.
   const all = [
-    { id: 'rate', name: 'Throughput and goodput', unit: bits, lines: [{ name: 'throughput, BTH to ICRC', ink: 'request', get: perSecond('bytes') }, { name: 'goodput', ink: 'response', get: perSecond('delivered') }] },
-    { id: 'flight', name: 'Packets in flight, maximum', unit: whole, lines: [{ name: 'in flight', ink: 'request', get: of('flight') }] },
-    { id: 'outstanding', name: 'Outstanding requests, maximum', unit: whole, lines: [{ name: 'outstanding', ink: 'request', get: of('outstanding') }] },
+    { id: 'rate', name: 'Throughput and goodput', unit: bits, lines: [{ name: 'throughput (BTH to ICRC)', ink: 'request', get: perSecond('bytes') }, { name: 'goodput', ink: 'response', get: perSecond('delivered') }] },
+    { id: 'flight', name: 'Packets in flight, maximum', unit: whole, lines: [{ name: 'in flight', ink: 'request', get: of('flight'), end: of('flightEnd') }] },
+    { id: 'outstanding', name: 'Outstanding requests, maximum', unit: whole, lines: [{ name: 'outstanding', ink: 'request', get: of('outstanding'), end: of('outstandingEnd') }] },
     { id: 'again', name: 'Retransmitted packets', unit: whole, each: true, lines: [{ name: 'retransmitted', ink: 'again', get: of('again') }] },
     { id: 'rtt', name: 'Round trip, mean', unit: lasted, sparse: true, lines: [{ name: 'RTT', ink: 'response', get: of('rtt') }] },
     { id: 'cnp', name: 'Congestion notifications (CNP)', unit: whole, each: true, lines: [{ name: 'CNPs', ink: 'cnp', get: of('cnps') }] },
@@ -57,7 +57,7 @@ const charts = (() => {
     const from = w ? w.from : rows.length ? Math.min(rows[0][0] * s.i, finishes) : begins;
     const to = w ? w.to : rows.length ? Math.min((rows[rows.length - 1][0] + 1) * s.i, Math.max(finishes, 1)) : finishes;
     for (const c of shown) {
-      c.rows = s ? rows.filter(r => (r[0] + 1) * s.i >= from && r[0] * s.i <= to) : [];
+      c.rows = s ? during(rows, s.i, from, to) : [];
       c.every = s ? s.i : 0;
       c.top = c.rows.reduce((m, r) => Math.max(m, ...c.lines.map(l => l.get(r, s))), 0);
       c.box = { x0: from, x1: Math.max(to, from + 1), y1: c.top > 0 ? c.top * 1.1 : 1 };
@@ -67,6 +67,12 @@ const charts = (() => {
       c.canvas.setAttribute('aria-label', what + ', ' + who + ', ' + lasted(from) + ' to ' + lasted(to) + ': maximum ' + (c.top > 0 ? c.unit(c.top) : 'none'));
     }
     later();
+  }
+
+  // during returns the rows in an interval, and the row before it, whose values may last into it.
+  function during(rows, i, from, to) {
+    const first = rows.findIndex(r => (r[0] + 1) * i >= from), last = rows.findLastIndex(r => r[0] * i <= to);
+    return first < 0 ? rows.slice(-1) : rows.slice(Math.max(0, first - 1), last + 1);
   }
 
   function later() {
@@ -89,7 +95,17 @@ const charts = (() => {
     g.fillStyle = ink.text;
     g.textBaseline = 'alphabetic';
     g.textAlign = 'left';
-    g.fillText(c.title, pad.left, 12, width - pad.left - pad.right);
+    if (c.lines.length === 1) g.fillText(c.title, pad.left, 12, width - pad.left - pad.right);
+    else {
+      let x = pad.left;
+      for (const l of c.lines) {
+        g.fillStyle = ink[l.ink];
+        g.fillRect(x, 4, 8, 8);
+        g.fillStyle = ink.text;
+        g.fillText(l.name, x + 12, 12);
+        x += g.measureText(l.name).width + 28;
+      }
+    }
     g.strokeStyle = ink.edge;
     g.fillStyle = ink.quiet;
     g.lineWidth = 1;
@@ -134,16 +150,17 @@ const charts = (() => {
       return;
     }
     const path = new Path2D();
-    let next = -1;
+    let next = -1, idle = py(0);
     for (const r of c.rows) {
       const x0 = px(c, r[0] * s.i), x1 = Math.max(x0 + 1, px(c, (r[0] + 1) * s.i)), y = py(l.get(r, s));
       if (r[0] !== next) {
-        if (next >= 0) path.lineTo(px(c, next * s.i), py(0));
-        path.lineTo(x0, py(0));
+        if (next >= 0) path.lineTo(px(c, next * s.i), idle);
+        path.lineTo(x0, next >= 0 ? idle : py(0));
       }
       path.lineTo(x0, y);
       path.lineTo(x1, y);
       next = r[0] + 1;
+      if (l.end) idle = py(l.end(r, s));
     }
     path.lineTo(Math.max(px(c, next * s.i), px(c, c.rows[c.rows.length - 1][0] * s.i) + 1), py(0));
     g.globalAlpha = .18;

@@ -135,8 +135,8 @@ const ladder = (() => {
     },
     make('span', { class: 'time' }, isOpen ? '' : seconds(p.t)),
     make('span', { class: 'frame' }, isOpen ? '' : String(p.n)),
-    wire(p, [make('span', { class: 'sign' }, isOpen ? '▾ ' : '▸ '), make('b', null, name)], psn, size ? size.toLocaleString('en') + ' B' : ''),
-    make('span', { class: 'note' }, isOpen ? 'click to fold these packets' : 'packets in the middle of the message, to frame ' + z.n));
+    wire(p, [make('span', { class: 'sign' }, isOpen ? '▾ ' : '▸ '), make('b', null, name)], psn),
+    make('span', { class: 'note' }, isOpen ? 'click to fold these packets' : 'to frame ' + z.n + ', ' + many(size, 'byte', 'bytes') + ' of payload'));
   }
 
   function row(p, within) {

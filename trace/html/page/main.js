@@ -11,8 +11,8 @@ function summary() {
   $('summary').append(parts.join(' · '));
   if (errors) $('summary').append(' · ', make('b', null, many(errors, 'error', 'errors')));
   if (data.leftOut) {
-    $('summary').append(' · ', make('b', null, many(data.leftOut, 'more packet is not on this page', 'more packets are not on this page')),
-      ', which keeps those with warnings and errors, those around them, and the first others');
+    $('summary').append(' · ', make('b', { title: 'The page keeps packets with warnings and errors, those around them, and the first others.' },
+      many(data.leftOut, 'more packet is not on this page', 'more packets are not on this page')));
   }
 }
 

@@ -215,7 +215,7 @@ const plot = (() => {
   }
 
   canvas.addEventListener('pointermove', e => {
-    const i = nearest(e);
+    const i = e.buttons ? -1 : nearest(e);
     if (i !== hovered) {
       hovered = i;
       later();
