@@ -70,7 +70,7 @@ func (c *columns) runs(f filter.Field) []byte {
 		}
 	}
 	for _, e := range c.page.kept.list {
-		now = c.values(now[:0], f, c.page.restore(e))
+		now = c.values(now[:0], f, c.page.asSeen(e))
 		if n > 0 && string(now) == string(last) {
 			n++
 			continue

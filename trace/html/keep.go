@@ -45,6 +45,10 @@ type kept struct {
 	seq      int          // number of selected packets before this one
 	rank     rank
 	lessons  []int // indexes in lessons
+
+	// Values that filters used at the time of the packet: later packets may change them.
+	ends [2]trace.End // of the flow
+	verb string       // of the message
 }
 
 // selection keeps up to max packets. Of a larger capture it keeps the packets with findings and
@@ -118,6 +122,12 @@ func (s *selection) copyOf(k *trace.Packet) *kept {
 		n = len(k.Bytes) // the fields of the message are in it
 	}
 	*e = kept{packet: *k, captured: len(k.Bytes)}
+	if k.Flow != nil {
+		e.ends = k.Flow.Ends
+	}
+	if k.Message != nil {
+		e.verb = k.Message.Verb
+	}
 	p := &e.packet
 	p.Bytes = append(headers, k.Bytes[:min(n, len(k.Bytes))]...)
 	p.Frame, p.Comments, p.BTH.Payload = nil, nil, nil

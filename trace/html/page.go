@@ -26,8 +26,11 @@ type Page struct {
 	teacher *lesson.Teacher
 	lessons table[lesson.Lesson]
 	series  collector
+
 	scratch []byte // for restore
 	view    trace.Packet
+	flow    trace.Flow // for asSeen
+	message trace.Message
 }
 
 // New returns an empty page.
@@ -68,6 +71,21 @@ func (p *Page) restore(e *kept) *trace.Packet {
 	p.view.Bytes = p.scratch[:e.captured]
 	clear(p.view.Bytes[min(e.captured, copy(p.view.Bytes, e.packet.Bytes)):])
 	return &p.view
+}
+
+// asSeen returns what restore returns, with flow and message as filters saw them at the time of the
+// packet.
+func (p *Page) asSeen(e *kept) *trace.Packet {
+	k := p.restore(e)
+	if k.Flow != nil {
+		p.flow = trace.Flow{Number: k.Flow.Number, Ends: e.ends}
+		k.Flow = &p.flow
+	}
+	if k.Message != nil {
+		p.message = trace.Message{Number: k.Message.Number, Verb: e.verb}
+		k.Message = &p.message
+	}
+	return k
 }
 
 // WriteTo writes the page to w.

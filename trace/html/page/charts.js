@@ -59,7 +59,7 @@ const charts = (() => {
     for (const c of shown) {
       c.rows = s ? during(rows, s.i, from, to) : [];
       c.every = s ? s.i : 0;
-      c.top = c.rows.reduce((m, r) => Math.max(m, ...c.lines.map(l => l.get(r, s))), 0);
+      c.top = c.rows.reduce((m, r) => Math.max(m, ...c.lines.map(l => (r[0] + 1) * s.i >= from ? l.get(r, s) : l.end ? l.end(r, s) : 0)), 0);
       c.box = { x0: from, x1: Math.max(to, from + 1), y1: c.top > 0 ? c.top * 1.1 : 1 };
       const what = c.name + (c.each && s ? ' per ' + lasted(s.i) : '');
       const who = flow < 0 ? 'all connections' : 'connection ' + flows[flow].n;
@@ -162,7 +162,9 @@ const charts = (() => {
       next = r[0] + 1;
       if (l.end) idle = py(l.end(r, s));
     }
-    path.lineTo(Math.max(px(c, next * s.i), px(c, c.rows[c.rows.length - 1][0] * s.i) + 1), py(0));
+    if (l.end) path.lineTo(px(c, c.box.x1), idle);
+    else path.lineTo(Math.max(px(c, next * s.i), px(c, c.rows[c.rows.length - 1][0] * s.i) + 1), py(0));
+    if (l.end) path.lineTo(px(c, c.box.x1), py(0));
     g.globalAlpha = .18;
     g.fill(path);
     g.globalAlpha = 1;
