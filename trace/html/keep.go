@@ -68,11 +68,8 @@ type flowKind struct {
 	kind trace.Kind
 }
 
-// context is the context after a finding that is still missing.
-type context struct {
-	left int // number of packets
-	rank rank
-}
+// context is the number of packets after a finding whose ranks are still to be raised.
+type context struct{ near, nearAgain int }
 
 func newSelection(max int) selection {
 	return selection{max: max, counted: map[flowKind]uint8{}, contexts: map[*trace.Flow]context{}}
@@ -112,9 +109,11 @@ func (s *selection) add(k *trace.Packet, lessons []int) {
 
 // copyOf returns a copy of what a page shows of k.
 func (s *selection) copyOf(k *trace.Packet) *kept {
-	e := &kept{}
+	var e *kept
 	if n := len(s.free); n > 0 {
 		e, s.free = s.free[n-1], s.free[:n-1]
+	} else {
+		e = &kept{}
 	}
 	headers := e.packet.Bytes[:0]
 	n := maxHeaders
@@ -193,22 +192,27 @@ func (s *selection) count(key flowKind) rank {
 func (s *selection) after(e *kept, around rank) {
 	flow := e.packet.Flow
 	c, ok := s.contexts[flow]
-	if ok {
-		e.rank = max(e.rank, c.rank)
-		if c.left--; c.left == 0 {
-			delete(s.contexts, flow)
-			ok = false
-		} else {
-			s.contexts[flow] = c
-		}
-	}
-	if around == quiet || !ok && len(s.contexts) >= maxContexts {
+	if !ok && (around == quiet || len(s.contexts) >= maxContexts) {
 		return
 	}
-	if ok {
-		around = max(around, c.rank)
+	switch {
+	case c.near > 0:
+		e.rank = max(e.rank, near)
+	case c.nearAgain > 0:
+		e.rank = max(e.rank, nearAgain)
 	}
-	s.contexts[flow] = context{contextAfter, around}
+	c.near, c.nearAgain = max(0, c.near-1), max(0, c.nearAgain-1)
+	switch around {
+	case near:
+		c.near = contextAfter
+	case nearAgain:
+		c.nearAgain = contextAfter
+	}
+	if c == (context{}) {
+		delete(s.contexts, flow)
+	} else {
+		s.contexts[flow] = c
+	}
 }
 
 // before raises the ranks of the packets before e in its flow, and of those that its findings
