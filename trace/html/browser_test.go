@@ -94,7 +94,7 @@ func show(t *testing.T, browser context.Context, s screen, page string) *tab {
 	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(browser, time.Minute)
+	ctx, cancel := context.WithTimeout(browser, 5*time.Minute)
 	t.Cleanup(cancel)
 	ctx, end := chromedp.NewContext(ctx)
 	t.Cleanup(end)
@@ -275,7 +275,8 @@ func (p *tab) wheel(selector string, by float64, modifiers int64) {
 	p.Helper()
 	at := js[[]float64](p, `(() => { const r = document.querySelector(%q).getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, selector)
 	if _, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{
-		Type: input.DispatchMouseEventTypeMouseWheel, X: at[0], Y: at[1], DeltaY: by, Modifiers: modifiers,
+		Type: input.DispatchMouseEventTypeMouseWheel, X: at[0], Y: at[1],
+		DeltaX: 1e-3, DeltaY: by, Modifiers: modifiers,
 	}); err != nil {
 		p.Fatal(err)
 	}

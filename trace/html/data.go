@@ -16,8 +16,9 @@ type flow struct {
 	Line    []string     `json:"l"` // most important facts, a few words each
 	Facts   [][2]string  `json:"k"` // all facts, as name and value
 	Err     string       `json:"x,omitempty"`
-	Packets uint64       `json:"p"` // in the capture
-	Badness uint64       `json:"w"` // for the order of connections: the worst has the highest
+	Packets uint64       `json:"p"`           // in the capture
+	LeftOut int          `json:"o,omitempty"` // number of its packets left out after the last one on the page
+	Badness uint64       `json:"w"`           // for the order of connections: the worst has the highest
 }
 
 type message struct {

@@ -43,6 +43,7 @@ type kept struct {
 	packet   trace.Packet // Bytes has headers only; Frame, Comments and BTH.Payload are nil
 	captured int          // number of captured bytes, from BTH to ICRC
 	seq      int          // number of selected packets before this one
+	nth      int          // number of selected packets of its flow up to this one; 0: not counted
 	rank     rank
 	lessons  []int // indexes in lessons
 
@@ -82,10 +83,11 @@ func (s *selection) limit() int { return s.max + s.max/4 + 64 }
 // omitted returns the number of packets that are not kept.
 func (s *selection) omitted() int { return s.seen - min(len(s.list), s.max) }
 
-// add keeps a copy of k for now. lessons are the lessons that k demonstrates.
-func (s *selection) add(k *trace.Packet, lessons []int) {
+// add keeps a copy of k for now. k is the nth packet of its flow; lessons are the lessons that it
+// demonstrates.
+func (s *selection) add(k *trace.Packet, nth int, lessons []int) {
 	e := s.copyOf(k)
-	e.seq, e.lessons = s.seen, lessons
+	e.seq, e.nth, e.lessons = s.seen, nth, lessons
 	s.seen++
 	e.rank = s.rankOf(k)
 	around := quiet

@@ -53,8 +53,7 @@ func (p *Page) Packet(k *trace.Packet) error {
 	for _, l := range p.teacher.Teach(k) {
 		lessons = append(lessons, p.lessons.of(l))
 	}
-	p.kept.add(k, lessons)
-	p.series.add(k, p.begin)
+	p.kept.add(k, p.series.add(k, p.begin), lessons)
 	return nil
 }
 

@@ -36,6 +36,7 @@ type packet struct {
 	Findings []finding `json:"q,omitempty"`
 	Lessons  []int     `json:"le,omitempty"` // indexes in lessons
 	LeftOut  int       `json:"o,omitempty"`  // number of packets left out before it
+	OfFlow   int       `json:"fo,omitempty"` // number of those in the same flow
 }
 
 // BTH flags, in wire order.
@@ -97,6 +98,8 @@ func (p *Page) record(t *tables, i int) packet {
 	}
 	if k.Flow != nil {
 		r.Flow = t.flows.of(k.Flow)
+		r.OfFlow = max(0, e.nth-t.nth[k.Flow]-1)
+		t.nth[k.Flow] = e.nth
 	}
 	if k.Message != nil {
 		r.Message = t.messages.of(k.Message)

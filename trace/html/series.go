@@ -35,6 +35,7 @@ type series struct {
 	interval time.Duration
 	points   []point // in order of index
 
+	packets int        // number of packets
 	pending [2]pending // by the end of the flow that requests
 }
 
@@ -62,8 +63,9 @@ type point struct {
 	outstanding, outstandingEnd int // messages
 }
 
-// add adds k. begin is the time of the first packet.
-func (c *collector) add(k *trace.Packet, begin time.Time) {
+// add adds k. begin is the time of the first packet. It returns the number of packets of k's flow so
+// far, 0 if that is not counted.
+func (c *collector) add(k *trace.Packet, begin time.Time) (packets int) {
 	at := max(0, k.Time.Sub(begin))
 	v := point{packets: 1, bytes: uint64(max(0, k.Len)), delivered: uint64(max(0, k.Delivered)),
 		again: uint64(number(k.Again)), ce: uint64(number(k.IP.CE())), cnps: uint64(number(k.Role == trace.CNP))}
@@ -73,6 +75,8 @@ func (c *collector) add(k *trace.Packet, begin time.Time) {
 	all := v
 	if s := c.flow(k.Flow); s != nil {
 		c.pend(s, k)
+		s.packets++
+		packets = s.packets
 		v.wait(s.pending[0].plus(s.pending[1]))
 		before := len(s.points)
 		s.add(at, v, c.limit)
@@ -83,6 +87,7 @@ func (c *collector) add(k *trace.Packet, begin time.Time) {
 	}
 	all.wait(c.pending)
 	c.total.add(at, all, maxPoints)
+	return packets
 }
 
 // wait sets what requesters wait for at the time of v.

@@ -17,6 +17,8 @@ type tables struct {
 	opcodes  table[uint8]
 	flows    table[*trace.Flow]
 	messages table[*trace.Message]
+
+	nth map[*trace.Flow]int // kept.nth of the latest packet of each flow
 }
 
 // write writes the page. The data is written packet by packet, so that the memory for it does not
@@ -42,7 +44,7 @@ func (p *Page) write(w io.Writer) error {
 
 // data writes the JSON in the page. The script reads it.
 func (p *Page) data(j *jsonWriter) {
-	var t tables
+	t := tables{nth: map[*trace.Flow]int{}}
 	j.text("{")
 	j.member("title", p.opts.Title)
 	begin := [2]int64{} // seconds and nanoseconds since 1970
@@ -62,7 +64,13 @@ func (p *Page) data(j *jsonWriter) {
 		return [6]any{hexOf(uint8(o), 2), info.Name, short(o), info.Op.String(), info.Service.String(),
 			info.Pos == bth.Middle}
 	})
-	j.list("flows", len(t.flows.list), func(i int) any { return flowOf(t.flows.list[i]) })
+	j.list("flows", len(t.flows.list), func(i int) any {
+		f := flowOf(t.flows.list[i])
+		if s := p.series.flows[t.flows.list[i]]; s != nil {
+			f.LeftOut = s.packets - t.nth[t.flows.list[i]]
+		}
+		return f
+	})
 	j.list("messages", len(t.messages.list), func(i int) any { return messageOf(t.messages.list[i]) })
 	j.list("lessons", len(p.lessons.list), func(i int) any {
 		l := p.lessons.list[i]

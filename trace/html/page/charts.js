@@ -175,11 +175,12 @@ const charts = (() => {
   function point(c, e) {
     const s = series();
     if (!s) return;
-    const x = e.clientX - c.canvas.getBoundingClientRect().left, t = timeAt(c, x), index = Math.floor(t / s.i);
-    const row = c.rows.find(r => r[0] === index);
-    tip.hidden = !row;
-    if (!row) return;
-    tip.textContent = lasted(index * s.i) + ' to ' + lasted((index + 1) * s.i) + ': ' + c.lines.map(l => l.name + ' ' + (c.sparse && !l.get(row, s) ? 'none' : c.unit(l.get(row, s)))).join(', ');
+    const x = e.clientX - c.canvas.getBoundingClientRect().left, near = 40; // pixels
+    const far = r => Math.abs(px(c, (r[0] + .5) * s.i) - x);
+    const row = c.rows.reduce((best, r) => far(r) < (best ? far(best) : near) ? r : best, null);
+    tip.hidden = !row || e.buttons > 0;
+    if (tip.hidden) return;
+    tip.textContent = lasted(row[0] * s.i) + ' to ' + lasted((row[0] + 1) * s.i) + ': ' + c.lines.map(l => l.name + ' ' + (c.sparse && !l.get(row, s) ? 'none' : c.unit(l.get(row, s)))).join(', ');
     const host = tip.parentElement.getBoundingClientRect(), here = c.canvas.getBoundingClientRect();
     tip.style.top = here.top - host.top + pad.top + 'px';
     const left = e.clientX - host.left;

@@ -17,27 +17,33 @@ function worth(list) {
   return Math.max(100e3, 8 * (gaps[gaps.length >> 1] || 0));
 }
 
-// before[i] is the number of packets that were left out before packet i.
+// leftBefore[i] is the number of packets that were left out before packet i, leftOfFlow[i] the number
+// of those in its connection.
 const leftBefore = (() => {
   let n = 0;
   return packets.map(p => n += p.o || 0);
 })();
+const leftOfFlow = (() => {
+  const n = flows.map(() => 0);
+  return packets.map(p => p.f < 0 ? 0 : n[p.f] += p.fo || 0);
+})();
 const leftAfter = data.seen - packets.length - (packets.length ? leftBefore[packets.length - 1] : 0);
 
 // itemsOf returns the items of a list of packets. isOpen reports whether the run that begins with a
-// packet is open. ends reports whether the list reaches to the last packet of the page.
-function itemsOf(list, isOpen, ends) {
-  const out = [], least = worth(list);
-  let left = list.length ? leftBefore[list[0].i] - (list[0].i ? leftBefore[list[0].i - 1] : 0) : 0;
+// packet is open. of is the connection of the list; -1: several. ends reports whether the list
+// reaches to the last packet of the page, or of the connection.
+function itemsOf(list, isOpen, of, ends) {
+  const out = [], least = worth(list), before = of < 0 ? leftBefore : leftOfFlow, after = of < 0 ? leftAfter : flows[of].o || 0;
+  let left = list.length ? (of < 0 ? list[0].o : list[0].fo) || 0 : 0;
   for (let k = 0; k < list.length; k++) {
     const p = list[k];
     p.place = k + 1;
-    if (k) left = leftBefore[p.i] - leftBefore[list[k - 1].i];
+    if (k) left = before[p.i] - before[list[k - 1].i];
     if (left > 0) out.push({ left });
     else if (k && p.t - list[k - 1].t >= least) out.push({ pause: p.t - list[k - 1].t });
     for (const l of p.lost) out.push({ lost: l, of: p });
     let n = 1;
-    if (foldable(p)) while (k + n < list.length && foldsWith(p, list[k + n]) && leftBefore[list[k + n].i] === leftBefore[p.i] && list[k + n].t - list[k + n - 1].t < least) n++;
+    if (foldable(p)) while (k + n < list.length && foldsWith(p, list[k + n]) && before[list[k + n].i] === before[p.i] && list[k + n].t - list[k + n - 1].t < least) n++;
     if (n < leastFold) n = 1;
     if (n > 1) {
       const run = list.slice(k, k + n);
@@ -48,6 +54,6 @@ function itemsOf(list, isOpen, ends) {
       k += n - 1;
     } else out.push({ p });
   }
-  if (ends && leftAfter > 0) out.push({ left: leftAfter });
+  if (ends && after > 0) out.push({ left: after });
   return out;
 }

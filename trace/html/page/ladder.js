@@ -5,20 +5,21 @@ const ladder = (() => {
   const list = $('ladder'), scroll = $('scroll'), margin = 10;
   const scales = [.24, .42, .65, 1, 1.65, 2.4], normal = 3; // row heights, relative to the normal one
   let items = [], places = new Map(); // index in items by packet index
-  let shownPackets = [], several = false, ends = false, rows = new Map(), height = 34, zoom = normal, selected = null, redraw = 0, hover = () => {};
+  let shownPackets = [], flow = -1, several = false, ends = false, rows = new Map(), height = 34, zoom = normal, selected = null, redraw = 0, hover = () => {};
   const open = new Set(); // indexes of the first packets of open runs
 
-  // set sets the packets to show, whether they belong to several connections, and whether the list
-  // reaches to the end of the page.
-  function set(list_, several_, ends_) {
+  // set sets the packets to show, their connection (-1: several), and whether the list reaches to the
+  // last packet of the page or connection.
+  function set(list_, flow_, ends_) {
     shownPackets = list_;
-    several = several_;
+    flow = flow_;
+    several = flow < 0 && flows.length > 1;
     ends = ends_;
     arrange();
   }
 
   function arrange() {
-    items = itemsOf(shownPackets, p => open.has(p.i), ends);
+    items = itemsOf(shownPackets, p => open.has(p.i), flow, ends);
     places = new Map();
     items.forEach((item, k) => {
       if (item.p) places.set(item.p.i, k);

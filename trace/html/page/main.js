@@ -47,7 +47,8 @@ function apply() {
   const list = flow < 0 ? some : some.filter(p => p.f === flow);
   $('none').textContent = packets.length ? 'No packet matches.' : 'There are no packets.';
   connections.set(some, some.length === packets.length, flow);
-  ladder.set(list, flow < 0 && flows.length > 1, list.length > 0 && list[list.length - 1].i === packets.length - 1);
+  const last = packets.findLast(p => flow < 0 || p.f === flow);
+  ladder.set(list, flow, list.length > 0 && list[list.length - 1] === last);
   plot.set(list, flow);
   charts.set(flow);
   const whole = flow < 0 ? packets.length : packets.reduce((n, p) => n + (p.f === flow), 0);
