@@ -59,7 +59,8 @@ func ofList(packets []*trace.Packet) each {
 // incompletely, with a wrong ICRC, with large numbers, without BTH.
 func oddPackets() []*trace.Packet {
 	s := scene.New()
-	f := s.Flow(bth.ServiceRC, trace.End{Addr: longAddrs[0], QPN: 0xffffff}, trace.End{Addr: longAddrs[1], QPN: 0x800001})
+	f := s.Flow(bth.ServiceRC, trace.End{Addr: longAddrs[0], QPN: 0xffffff},
+		trace.End{Addr: longAddrs[1], QPN: 0x800001})
 	cut := s.Packet(f, 0, trace.Request, bth.Packet{Opcode: bth.RCWriteFirst, PSN: 5,
 		RETH: bth.RETH{VA: 1<<64 - 1, RKey: 1<<32 - 1, DMALen: 1<<32 - 1}, Payload: make([]byte, 1024)}, "")
 	cut.Bytes = cut.Bytes[:20]
@@ -118,11 +119,14 @@ func expressions(f filter.Field, packets each) []string {
 		for name := range f.Named {
 			values = append(values, name)
 		}
-		values = append(values, "0", "1", "true", "false", "0x1f", "007", "0b1_0", f.Example, fmt.Sprint(uint64(1)<<f.Bits-1),
+		values = append(values, "0", "1", "true", "false", "0x1f", "007", "0b1_0", f.Example,
+			fmt.Sprint(uint64(1)<<f.Bits-1),
 			fmt.Sprint(uint64(1)<<min(f.Bits, 63)))
 	case filter.Address:
-		values = append(values, "0.0.0.0/0", "::/0", "192.0.2.0/24", "2001:db8::/32", "2001:db8:ffff::/47", "::ffff:192.0.2.1",
-			"2001:DB8:1234:5678:9ABC:DEF0:1234:5678", "2001:db8::1%eth0", "1.2.3", "1.2.3.04", "1::2::3", "::1/129", "1.2.3.4/33",
+		values = append(values, "0.0.0.0/0", "::/0", "192.0.2.0/24", "2001:db8::/32", "2001:db8:ffff::/47",
+			"::ffff:192.0.2.1",
+			"2001:DB8:1234:5678:9ABC:DEF0:1234:5678", "2001:db8::1%eth0", "1.2.3", "1.2.3.04", "1::2::3",
+			"::1/129", "1.2.3.4/33",
 			"10.0.0.0/08", "::ffff:1.2.3.4/96", "x")
 	}
 	var out []string
@@ -138,15 +142,17 @@ func expressions(f filter.Field, packets each) []string {
 			}
 		}
 		if len(values) > 1 && f.Type != filter.Text {
-			out = append(out, fmt.Sprintf("%s in {%s, %s}", name, values[0], values[1]), name+" "+values[0]+".."+values[1],
-				name+" "+values[1]+".."+values[0], name+" > "+values[0]+".."+values[1], "("+name+" "+values[0]+" or error) and not again")
+			out = append(out, fmt.Sprintf("%s in {%s, %s}", name, values[0], values[1]),
+				name+" "+values[0]+".."+values[1],
+				name+" "+values[1]+".."+values[0], name+" > "+values[0]+".."+values[1],
+				"("+name+" "+values[0]+" or error) and not again")
 		}
 	}
 	return out
 }
 
-// matches returns the indexes of the packets that each expression of the command line matches; nil if
-// it is invalid.
+// matches returns the indexes of the packets that each expression of the command line matches; nil
+// if it is invalid.
 func matches(texts []string, packets each) [][]int {
 	filters, at := make([]*filter.Filter, len(texts)), make([][]int, len(texts))
 	for i, x := range texts {
@@ -166,7 +172,8 @@ func matches(texts []string, packets each) [][]int {
 	return at
 }
 
-// filterScript returns the files of the page's script that the filter needs, as a function of expressions.
+// filterScript returns the files of the page's script that the filter needs, as a function of
+// expressions.
 func filterScript(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -190,7 +197,8 @@ func filterScript(t *testing.T) string {
 // Each expression of the command line means the same on the page, for each field.
 func testFields(t *testing.T, b context.Context) {
 	sources := map[string]each{"odd": ofList(oddPackets()), "lossy": ofList(scene.Lossy().Packets)}
-	for _, name := range []string{"rcops", "rping_big", "ud_pingpong", "v6_write_bw_4096", "uc_pingpong", "loss_write"} {
+	for _, name := range []string{"rcops", "rping_big", "ud_pingpong", "v6_write_bw_4096", "uc_pingpong",
+		"loss_write"} {
 		sources[name] = ofFile(t, rxetraffic.Unpack(t, name)[0])
 	}
 	script := filterScript(t)
@@ -218,7 +226,8 @@ func testFields(t *testing.T, b context.Context) {
 				case want == nil && got[i] != nil:
 					t.Errorf("%s: the page accepts %q, the command line does not", name, x)
 				case want != nil && !slices.Equal(want, *got[i]):
-					t.Errorf("%s: %q matches %.60s on the page, %.60s on the command line", name, x, fmt.Sprint(*got[i]),
+					t.Errorf("%s: %q matches %.60s on the page, %.60s on the command line", name, x,
+						fmt.Sprint(*got[i]),
 						fmt.Sprint(want))
 				}
 			}

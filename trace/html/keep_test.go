@@ -11,8 +11,8 @@ import (
 	"github.com/gorxe/gorxe/trace/internal/scene"
 )
 
-// keptFrames returns the frames of the packets in a page, and checks that the page says how many are
-// missing before each.
+// keptFrames returns the frames of the packets in a page, and checks that the page says how many
+// are missing before each.
 func keptFrames(t *testing.T, max int, packets []*trace.Packet) map[int]bool {
 	t.Helper()
 	_, doc := dataOf(t, render(t, tracehtml.Options{Max: max}, packets))

@@ -38,6 +38,7 @@ func TestScreenshots(t *testing.T) {
 		"dark":        {dark(desktop), nothing},
 		"narrow":      {screen{width: 1024, height: 700, scale: 1}, nothing},
 		"readme":      {wide, func(p *tab) { p.press(kb.Home, "r") }},
+		"readme-dark": {dark(wide), func(p *tab) { p.press(kb.Home, "r") }},
 		"phone":       {mobile, nothing},
 		"phone-dark":  {dark(mobile), nothing},
 		"phone-sheet": {mobile, func(p *tab) { p.press(kb.Enter) }},

@@ -63,8 +63,8 @@ type point struct {
 	outstanding, outstandingEnd int // messages
 }
 
-// add adds k. begin is the time of the first packet. It returns the number of packets of k's flow so
-// far, 0 if that is not counted.
+// add adds k. begin is the time of the first packet. It returns the number of packets of k's flow
+// so far, 0 if that is not counted.
 func (c *collector) add(k *trace.Packet, begin time.Time) (packets int) {
 	at := max(0, k.Time.Sub(begin))
 	v := point{packets: 1, bytes: uint64(max(0, k.Len)), delivered: uint64(max(0, k.Delivered)),
