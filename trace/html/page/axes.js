@@ -57,7 +57,7 @@ function line(g, x0, y0, x1, y1) {
 function timeAxis(g, box, px, width, height, pad, format) {
   g.textBaseline = 'alphabetic';
   g.textAlign = 'center';
-  const distance = Math.max(box.least || 0, tick(box.x1 - box.x0, Math.max(1, (width - pad.left - pad.right) / 110)));
+  const distance = Math.max(box.least || 0, tick(box.x1 - box.x0, Math.max(1, (width - pad.left - pad.right) / (width < 320 ? 60 : 110))));
   for (const x of ticks(box.x0, box.x1, distance)) {
     line(g, px(x), height - pad.bottom, px(x), height - pad.bottom + 4);
     const text = format(x), half = g.measureText(text).width / 2;

@@ -13,7 +13,7 @@ const charts = (() => {
   // A line has a colour of the style sheet; get returns a value of a row. In intervals without packets
   // a chart that is sparse has no values, a line with end keeps that value, others have 0.
   const all = [
-    { id: 'rate', name: 'Throughput and goodput', unit: bits, lines: [{ name: 'throughput (BTH to ICRC)', ink: 'request', get: perSecond('bytes') }, { name: 'goodput', ink: 'response', get: perSecond('delivered') }] },
+    { id: 'rate', name: 'Throughput and goodput', unit: bits, lines: [{ name: 'throughput', ink: 'request', get: perSecond('bytes') }, { name: 'goodput', ink: 'response', get: perSecond('delivered') }] },
     { id: 'flight', name: 'Packets in flight, maximum', unit: whole, lines: [{ name: 'in flight', ink: 'request', get: of('flight'), end: of('flightEnd') }] },
     { id: 'outstanding', name: 'Outstanding requests, maximum', unit: whole, lines: [{ name: 'outstanding', ink: 'request', get: of('outstanding'), end: of('outstandingEnd') }] },
     { id: 'again', name: 'Retransmitted packets', unit: whole, each: true, lines: [{ name: 'retransmitted', ink: 'again', get: of('again') }] },
