@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // Options configure an [Analyzer]. The zero value is usable.
@@ -26,6 +27,9 @@ type Options struct {
 	// Finish, which calls it in order of Flow.Number. It is not called for a flow that is merged
 	// into another, because the two turn out to be the directions of one connection.
 	Flow func(*Flow)
+	// Merged is called when the flow from is merged into another one, because the two turn out to
+	// be the directions of one connection. The totals of into then include those of from.
+	Merged func(into, from *Flow)
 }
 
 const (
@@ -53,6 +57,8 @@ type Analyzer struct {
 
 	notes  notes        // comments of the frame of p
 	rivals []*direction // scratch of pair
+
+	uppers ulp.Budget
 }
 
 // NewAnalyzer returns an Analyzer without state.
@@ -92,6 +98,20 @@ func (a *Analyzer) Add(p *Packet) {
 		p.Meaning = string(a.line.b)
 	}
 	a.p = nil
+}
+
+// addCopy sets the meaning and the flow of p, which is a copy; see [Packet.Copy].
+func (a *Analyzer) addCopy(p *Packet) {
+	p.Flow, p.Role, p.Message, p.Again, p.Meaning, p.Findings = nil, NoRole, nil, false, "", nil
+	p.Delivered, p.RTT, p.InFlight, p.Outstanding = 0, 0, 0, 0
+	if h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}); h != nil {
+		p.Flow = h.conn.Flow
+	}
+	if !a.line.quiet {
+		a.line.reset()
+		a.line.text("copy of frame ").int(p.Copy).text(", captured at another point")
+		p.Meaning = string(a.line.b)
+	}
 }
 
 // Finish passes the remaining messages and all flows to the callbacks of [Options]. The Analyzer
@@ -180,6 +200,7 @@ func (a *Analyzer) connected() {
 func (a *Analyzer) end(c *conn, evicted bool) {
 	c.Evicted = evicted
 	a.cms.forget(c)
+	c.dropUpper()
 	for i := range c.dir {
 		st := &c.dir[i]
 		if c.Service == bth.ServiceRC {

@@ -175,6 +175,7 @@ func (a *Analyzer) asked(r *mad.REQ) *exchange {
 	e.qpn = r.LocalQPN
 	_, port, _ := r.ServiceID.IP()
 	*c.CM = Managed{ServiceID: uint64(r.ServiceID), Port: port, Requested: p.Time}
+	a.learnUpper(c, r)
 	a.cms.put(commKey{src, r.LocalCommID}, e)
 	a.know(c, directionKey{src: dst, dst: src, to: r.LocalQPN}, 1, r.StartingPSN)
 	return e

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/gorxe/gorxe/cm/mad"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // sayMAD writes the meaning of a CM message. e is nil if its exchange is not known.
@@ -54,6 +55,7 @@ func (a *Analyzer) sayMAD(e *exchange) {
 	if e == nil && m.Attribute != mad.AttrSIDRREQ && m.Attribute != mad.AttrSIDRREP {
 		l.text(" (connection not in the capture)")
 	}
+	a.sayUpper(e)
 }
 
 // ServiceName returns the port that id contains, such as "rdma_cm port 7174 (port space TCP)", or
@@ -180,4 +182,51 @@ func (a *Analyzer) unanswered(c *conn) {
 			}
 		}
 	}
+}
+
+// learnUpper determines the upper-layer protocol of c from its REQ.
+func (a *Analyzer) learnUpper(c *conn, r *mad.REQ) {
+	if space, port, ok := r.ServiceID.IP(); ok && space == mad.PortSpaceTCP {
+		a.setUpper(c, ulp.FromREQ(port, upperData(a.p.MAD), &a.uppers))
+	}
+}
+
+// upperData returns the private data of a REQ, REP or REJ without the IP addresses of a REQ.
+func upperData(m *mad.Message) []byte {
+	switch m.Attribute {
+	case mad.AttrREQ:
+		var h mad.IPHeader
+		if data, err := h.Decode(m.REQ.PrivateData); err == nil {
+			return data
+		}
+	case mad.AttrREP:
+		return m.REP.PrivateData
+	case mad.AttrREJ:
+		return m.REJ.PrivateData
+	}
+	return nil
+}
+
+// sayUpper appends the upper-layer protocol of a REQ, REP or REJ, and its private data.
+func (a *Analyzer) sayUpper(e *exchange) {
+	if e == nil || e.c.upper == nil || a.line.quiet {
+		return
+	}
+	x := ulp.Request
+	switch a.p.MAD.Attribute {
+	case mad.AttrREQ:
+	case mad.AttrREP:
+		x = ulp.Reply
+	case mad.AttrREJ:
+		x = ulp.Reject
+	default:
+		return
+	}
+	var p ulp.PDU
+	a.line.text("; ")
+	if p.DecodePrivate(e.c.ULP, x, upperData(a.p.MAD)) != nil {
+		a.line.text(e.c.ULP.String())
+		return
+	}
+	a.line.b = p.Append(a.line.b)
 }

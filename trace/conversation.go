@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace/internal/near"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // conn is a flow with the state that the Analyzer needs to follow it. Flow is allocated
@@ -18,13 +19,15 @@ type conn struct {
 	sidrREQs   []sidrREQ // latest SIDR_REQs, a ring; only for datagrams between queue pairs 1
 	sidrCount  int       // number of SIDR_REQs so far
 
-	cm           *exchange // nil if the capture shows no CM exchange
-	ce           [2]int    // for each end, the latest frame that it sent with ECN CE; 0: none
-	notified     [2]bool   // for each end, it has sent a CNP
-	at           int64     // time of the latest packet, except CM messages; noTime: none
-	busy         bool      // requests were outstanding after that packet
-	newer, older *conn     // list in order of the latest packet
-	gapped       bool      // no packet since the latest call of Gap
+	cm           *exchange    // nil if the capture shows no CM exchange
+	ce           [2]int       // for each end, the latest frame that it sent with ECN CE; 0: none
+	notified     [2]bool      // for each end, it has sent a CNP
+	at           int64        // time of the latest packet, except CM messages; noTime: none
+	busy         bool         // requests were outstanding after that packet
+	newer, older *conn        // list in order of the latest packet
+	gapped       bool         // no packet since the latest call of Gap
+	upper        *ulp.Session // nil if the upper-layer protocol is unknown
+	probes       uint8        // SENDs that did not show the upper-layer protocol
 }
 
 // direction is one direction of a conversation. A BTH identifies only the destination queue pair,

@@ -7,41 +7,81 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace/capture"
+	"github.com/gorxe/gorxe/trace/fabric"
+	"github.com/gorxe/gorxe/trace/iwarp"
+	"github.com/gorxe/gorxe/trace/tunnel"
 )
 
-// Decoder finds the RoCEv2 packets in frames. The zero value is ready to use. In steady state it
+// Decoder finds the RoCE and InfiniBand packets in frames. The zero value is ready to use. In steady state it
 // allocates only for packets that cannot be decoded.
 type Decoder struct {
 	Counts Counts
+
+	// Foreign receives the packets of other fabric protocols; nil only counts them. The Foreign is
+	// valid until it returns.
+	Foreign func(*Foreign)
 
 	datagram datagram
 	splitter splitter
 	packet   Packet
 	mad      mad.Message
+	outer    [tunnel.MaxDepth]tunnel.Layer
+	lrh      fabric.LRH
+	grh      fabric.GRH
+	seeder   fabric.Seeder
+	foreign  Foreign
+	iwarp    iwarp.Tracker
+	names    fabric.Counter
 }
 
-// Decode calls show for each RoCEv2 packet of f, in order. The Packet is valid until show
-// returns; the data that it points to is valid until the next frame.
+// Decode calls show for each RoCE or InfiniBand packet of f, in order, also in tunnels. The Packet
+// is valid until show returns; the data that it points to is valid until the next frame.
 //
 // RoCEv2 packets are UDP datagrams to port 4791. Other programs may use that port: if neither the
 // ICRC nor the headers are valid, the packet has Err and Doubtful set.
 func (d *Decoder) Decode(f *capture.Frame, show func(*Packet)) {
 	d.Counts.Frames++
-	at, dir, skip := network(f)
-	if skip == taken {
-		skip = d.datagram.parse(f.Data[at:], max(f.Length, len(f.Data))-at)
-	}
-	if skip != taken {
-		d.Counts.Skipped[skip]++
-		return
-	}
+	at, dir, v := tunnel.OfFrame(f)
 	if f.Direction != capture.Unknown {
 		dir = f.Direction
 	}
+	skip := skipOf(v)
+	switch v {
+	case tunnel.Inside:
+		skip = d.packets(f, dir, at, show)
+	case tunnel.Unsupported:
+		d.names.Add(fabric.ID{Space: fabric.LinkType, Number: uint32(f.Link)})
+	case tunnel.Plain:
+		d.names.Add(fabric.ID{Space: fabric.NoIP})
+	}
+	if skip != taken {
+		d.Counts.Skipped[skip]++
+	}
+}
+
+// packets shows the packets at the place at, behind the link header. It returns taken, or the reason
+// why there are none.
+func (d *Decoder) packets(f *capture.Frame, dir capture.Direction, at tunnel.Place, show func(*Packet)) Skip {
+	skip := SkipNotIP
+	if at.Type == tunnel.TypeIPv4 || at.Type == tunnel.TypeIPv6 {
+		skip = d.datagram.parse(at.Data, at.Wire)
+	}
+	switch skip {
+	case taken:
+		d.roce2(f, dir, nil, show)
+	case SkipOther, SkipNotIP:
+		return d.inside(f, dir, at, skip, show)
+	}
+	return skip
+}
+
+// roce2 shows the packets of d.datagram.
+func (d *Decoder) roce2(f *capture.Frame, dir capture.Direction, outer []tunnel.Layer, show func(*Packet)) {
 	p := &d.packet
 	*p = Packet{
 		Frame: f, Number: f.Number, Part: 1, Parts: 1, Time: f.Time, Direction: dir, Comments: f.Comments,
 		Src: d.datagram.src, Dst: d.datagram.dst, IP: d.datagram.ip, Len: d.datagram.n, Bytes: d.datagram.payload,
+		Outer: outer,
 	}
 	if g := &d.datagram; g.fault != nil {
 		d.broken(p, g.fault)
@@ -123,7 +163,7 @@ func (d *Decoder) single(p *Packet) {
 		p.BTH.Payload = p.Bytes[p.BTH.Opcode.Info().HeaderLen : len(p.Bytes)-bth.ICRCLen-int(p.BTH.Pad)]
 	} else if why != nil {
 		err := bth.Explain(p.Bytes)
-		if p.Doubtful = p.ICRC.Verdict != Right && p.ICRC.Verdict != RightAsRxe; p.Doubtful {
+		if p.Doubtful = p.Fabric == fabric.RoCEv2 && p.ICRC.Verdict != Right && p.ICRC.Verdict != RightAsRxe; p.Doubtful {
 			err = fmt.Errorf("may not be RoCEv2: wrong ICRC, and %w", err)
 		}
 		p.Err = err
@@ -159,9 +199,12 @@ func (d *Decoder) cutShort(p *Packet) {
 		p.Err = errCutHeaders
 	case p.BTH.Version != 0 || !info.Valid:
 		p.Err, p.Doubtful = fmt.Errorf("may not be RoCEv2: captured incompletely, and %w", err), true
+		if p.Fabric != fabric.RoCEv2 {
+			p.Err, p.Doubtful = fmt.Errorf("captured incompletely, and %w", err), false
+		}
 	case payload < int(p.BTH.Pad) || payload%4 != 0 || payload > bth.MaxPayload || payload > 0 && !info.Payload:
 		p.Err = fmt.Errorf("%s with %d bytes after its headers, pad count %d", p.BTH.Opcode, payload, p.BTH.Pad)
-		p.Doubtful = true
+		p.Doubtful = p.Fabric == fabric.RoCEv2
 	case len(p.Bytes) < info.HeaderLen:
 		p.Err = errCutHeaders
 	default:
@@ -175,16 +218,17 @@ func (d *Decoder) broken(p *Packet, why error) {
 	_ = p.BTH.Decode(p.Bytes)
 	p.BTH.Payload = nil
 	p.Err = why
-	p.Doubtful = len(p.Bytes) < bth.BTHLen || p.BTH.Version != 0 || !p.BTH.Opcode.Valid()
+	p.Doubtful = p.Fabric == fabric.RoCEv2 && (len(p.Bytes) < bth.BTHLen || p.BTH.Version != 0 || !p.BTH.Opcode.Valid())
 }
 
-// Skip is the reason why a frame has no RoCEv2 packet.
+// Skip is the reason why a frame has no RoCE or InfiniBand packet.
 type Skip uint8
 
 const (
 	SkipLinkType  Skip = iota // unsupported link type; see [capture.LinkType.Known]
-	SkipNotIP                 // ARP, LLDP and others
-	SkipOther                 // TCP, ICMP, UDP to other ports
+	SkipNotIP                 // ARP, LLDP and others; see [Decoder.Protocols]
+	SkipOther                 // TCP, ICMP, UDP to other ports; see [Decoder.Protocols]
+	SkipForeign               // a packet of another fabric protocol, or a pause frame; see [Foreign]
 	SkipFragment              // a fragment of an IP datagram other than the first, which has no UDP header
 	SkipCut                   // captured too short to tell
 	SkipMalformed             // ends within its headers, or has contradictory headers
@@ -192,14 +236,15 @@ const (
 	// NumSkips is the number of reasons.
 	NumSkips = int(iota)
 
-	// taken is no reason: network found an IP datagram, or parse a UDP datagram to port 4791.
+	// taken is no reason: network found a header, or parse a UDP datagram to port 4791.
 	taken = Skip(NumSkips)
 )
 
 var skipNames = [NumSkips]string{
 	SkipLinkType:  "with unsupported link type",
 	SkipNotIP:     "not IP",
-	SkipOther:     "not UDP to port 4791",
+	SkipOther:     "of other IP protocols",
+	SkipForeign:   "of other fabric protocols",
 	SkipFragment:  "fragments of IP datagrams",
 	SkipCut:       "captured too short to tell",
 	SkipMalformed: "with broken headers",
@@ -213,10 +258,29 @@ func (s Skip) String() string {
 	return "unknown"
 }
 
+// skipOf returns the reason for a verdict on the headers around a packet.
+func skipOf(v tunnel.Verdict) Skip {
+	switch v {
+	case tunnel.Unsupported:
+		return SkipLinkType
+	case tunnel.Cut:
+		return SkipCut
+	case tunnel.Broken:
+		return SkipMalformed
+	case tunnel.Fragment:
+		return SkipFragment
+	}
+	return SkipNotIP
+}
+
+// Protocols returns the protocols of the frames that have no Packet, most frequent first, and the
+// number of their frames. Frames that are captured too short, broken, or fragments are not included.
+func (d *Decoder) Protocols() []fabric.Count { return d.names.Counts() }
+
 // Counts are the totals of a [Decoder].
 type Counts struct {
 	Frames  uint64
-	Packets uint64 // RoCEv2 packets in them
+	Packets uint64 // RoCE and InfiniBand packets in them
 	Merged  uint64 // frames with several packets
 	Cut     uint64 // packets that were not captured completely
 	Wrong   uint64 // packets with a wrong ICRC

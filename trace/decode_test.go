@@ -114,6 +114,7 @@ func TestFramesWithoutPacketsAreCountedByReason(t *testing.T) {
 		{"port 4792", raw, set(good, 23, 0xb8), 0, trace.SkipOther},
 		{"from port 4791 to another", raw, set(good, 20, 0x12, 0xb7, 0x30, 0x39), 0, trace.SkipOther},
 		{"IPv6 with TCP", raw, set(six, 6, 6), 0, trace.SkipOther},
+		{"pause frame", eth, ether(0x8808, []byte{0, 1, 0xff, 0xff}), 0, trace.SkipForeign},
 		{"second fragment", raw, set(good, 6, 0, 1), 0, trace.SkipFragment},
 		{"second fragment of IPv6", raw, ip6(44, []byte{17, 0, 0, 8, 0, 0, 0, 1}, good[20:]), 0, trace.SkipFragment},
 		{"Ethernet header cut", eth, make([]byte, 13), 60, trace.SkipCut},

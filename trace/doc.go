@@ -17,7 +17,9 @@
 // any length can be streamed. The Analyzer follows up to 4,096 flows (at the limit, it evicts the
 // one silent for longest), 1,024 open messages per end of a flow and 65,536 in all, and the state
 // of 4,096 packets per direction and 524,288 in all. Evicted flows and messages have Evicted set.
-// Package capture reads files, package live a network interface. Packages text, json, pcapng and
+// Of the upper-layer protocols it follows 512 outstanding commands per flow and 32,768 in all.
+// Package ulp parses the headers of upper-layer protocols in SENDs: NVMe over Fabrics, iSER, SMB
+// Direct and NFS over RDMA. Package capture reads files, package live a network interface. Packages text, json, pcapng and
 // html write packets; package fields names their header fields, filter selects packets by an
 // expression, and lesson explains what they demonstrate.
 //

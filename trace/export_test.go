@@ -13,9 +13,12 @@ func (a *Analyzer) Kept() (records, messages int) { return a.use.records, a.use.
 // inconsistent.
 func (a *Analyzer) CheckBounds() error {
 	t := &a.table
-	records, held, conns := 0, 0, 0
+	records, held, conns, commands := 0, 0, 0, 0
 	for c := t.oldest; c != nil; c = c.newer {
 		conns++
+		if c.upper != nil {
+			commands += c.upper.Outstanding()
+		}
 		for i := range c.dir {
 			st := &c.dir[i]
 			records += len(st.recs)
@@ -59,6 +62,8 @@ func (a *Analyzer) CheckBounds() error {
 		return fmt.Errorf("%d directions, %d of them without a partner, in %d flows", len(t.directions), loose, conns)
 	case keys > 2*conns:
 		return fmt.Errorf("%d communication IDs in %d flows", keys, conns)
+	case commands != a.uppers.Commands():
+		return fmt.Errorf("%d commands, counted are %d", commands, a.uppers.Commands())
 	case records != a.use.records || held != a.use.works:
 		return fmt.Errorf("%d records and %d messages, counted are %d and %d", records, held,
 			a.use.records, a.use.works)
@@ -67,3 +72,6 @@ func (a *Analyzer) CheckBounds() error {
 	}
 	return nil
 }
+
+// Commands returns the number of commands of upper-layer protocols that the Analyzer remembers.
+func (a *Analyzer) Commands() int { return a.uppers.Commands() }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // Finding is a remarkable fact about a packet, with the frames that it is derived from.
@@ -95,7 +96,7 @@ func (a *Analyzer) checkPacket() {
 	case Wrong:
 		if a.good {
 			a.note(WrongICRC, Warning, fmt.Sprintf("ICRC %#08x, expected %#08x; no packet from %s had a correct one, so it may be computed after the capture point",
-				p.ICRC.Wire, p.ICRC.Want, p.Src.Addr()), p.Number)
+				p.ICRC.Wire, p.ICRC.Want, fabric.AddrText(p.Src.Addr())), p.Number)
 			break
 		}
 		a.note(WrongICRC, Error, fmt.Sprintf(

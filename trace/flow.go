@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // Flow is a connection, or the datagrams between two queue pairs.
@@ -48,6 +49,10 @@ type Flow struct {
 	// unreliable services, whose requests are not answered, it is the sum of the times between
 	// packets that are at most a millisecond apart. CM messages do not count.
 	Active time.Duration
+
+	// ULP is the upper-layer protocol: that of the port in the REQ, or that of a SEND that only one
+	// protocol has; see [ulp.FromREQ] and [ulp.FromSEND].
+	ULP ulp.Protocol
 
 	// Evicted reports whether the flow was evicted before its end, because of the limit on flows.
 	Evicted bool

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // hosts are the states of the source addresses.
@@ -62,7 +63,7 @@ func (a *Analyzer) checkMigReq(h *host) {
 		return
 	}
 	if h.packets++; h.packets == migReqPackets {
-		a.note(NeverMigReq, Info, fmt.Sprintf("%s has not set MigReq in its first %d packets (Linux rxe never sets it); most RNICs do, because a queue pair starts in path migration state MIGRATED", p.Src.Addr(), migReqPackets), h.first, p.Number)
+		a.note(NeverMigReq, Info, fmt.Sprintf("%s has not set MigReq in its first %d packets (Linux rxe never sets it); most RNICs do, because a queue pair starts in path migration state MIGRATED", fabric.AddrText(p.Src.Addr()), migReqPackets), h.first, p.Number)
 	}
 }
 

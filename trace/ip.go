@@ -17,6 +17,8 @@ const (
 	protoFragment = 44
 	protoAH       = 51
 
+	udpLen = bth.UDPHeaderLen
+
 	moreFragments4 = 0x2000
 	offset4        = 0x1fff
 	maxExtensions  = 16

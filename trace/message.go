@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // Message is the message of one work request.
@@ -31,6 +32,10 @@ type Message struct {
 	// WR and WC describe the work request and its completion, as the comments in gorxe's own traces
 	// do; empty in other captures.
 	WR, WC string
+
+	// ULP is its role in the upper-layer protocol of the connection; nil if that is unknown, or if
+	// the message has none that can be told.
+	ULP *ulp.Role
 
 	selected bool // a Pipeline selected a packet of it
 }
@@ -148,4 +153,86 @@ func Verbs() []string {
 var verbs = [...]string{
 	bth.OpSend: "SEND", bth.OpWrite: "WRITE", bth.OpReadRequest: "READ", bth.OpCmpSwap: "CAS", bth.OpFetchAdd: "FAA",
 	bth.OpFlush: "FLUSH", bth.OpAtomicWrite: "ATOMIC WRITE", bth.OpCNP: "CNP",
+}
+
+// maxProbes is the number of SENDs of a flow from which its upper-layer protocol is determined, if
+// no REQ tells it.
+const maxProbes = 16
+
+// upperLayer determines the role of w, whose current packet end from of c sent, in the upper-layer
+// protocol, and appends it to the meaning of the packet with its header or its RETH.
+func (a *Analyzer) upperLayer(c *conn, from int, w *work) {
+	reth := a.info.Headers&bth.HasRETH != 0
+	if c.upper == nil && c.probes >= maxProbes || !reth && (a.info.Op != bth.OpSend || !a.info.Starts()) ||
+		c.Service != bth.ServiceRC {
+		return
+	}
+	if w.m.ULP == nil && a.good {
+		if reth {
+			w.m.ULP = a.transfer(c, from)
+		} else {
+			w.m.ULP = a.header(c, from, w.m)
+		}
+	}
+	if w.m.ULP != nil && !a.line.quiet {
+		a.line.b = w.m.ULP.Append(append(a.line.b, "; "...))
+	}
+}
+
+// transfer returns the role of a WRITE or READ.
+func (a *Analyzer) transfer(c *conn, from int) *ulp.Role {
+	if c.upper == nil || a.info.Op != bth.OpWrite && a.info.Op != bth.OpReadRequest {
+		return nil
+	}
+	r := &a.p.BTH.RETH
+	return c.upper.Transfer(from, a.info.Op == bth.OpWrite, r.VA, uint64(r.DMALen), r.RKey)
+}
+
+// header returns the role of the SEND m, whose first packet is the current one.
+func (a *Analyzer) header(c *conn, from int, m *Message) *ulp.Role {
+	b := &a.p.BTH
+	x := ulp.Sent{From: from, Payload: b.Payload, Length: a.size, Message: m.Number, Frame: a.p.Number,
+		Invalidate: a.info.Headers&bth.HasIETH != 0, Key: b.InvalidateRKey}
+	if !a.info.Ends() {
+		x.Length = ulp.UnknownLen
+	}
+	if a.at != noTime {
+		x.At = a.p.Time
+	}
+	if c.upper == nil {
+		c.probes++
+		a.setUpper(c, ulp.FromSEND(from, x.Payload, x.Length, &a.uppers))
+	}
+	if c.upper == nil {
+		return nil
+	}
+	return c.upper.Send(&x)
+}
+
+// setUpper sets the session of c, unless s is nil.
+func (a *Analyzer) setUpper(c *conn, s *ulp.Session) {
+	if s != nil {
+		c.upper, c.ULP = s, s.Protocol()
+	}
+}
+
+// dropUpper closes the session of c, which ends.
+func (c *conn) dropUpper() {
+	if c.upper != nil {
+		c.upper.Close()
+		c.upper = nil
+	}
+}
+
+// absorbUpper moves the session of d to c, into which d is merged. same reports whether the ends of
+// both have the same order.
+func (a *Analyzer) absorbUpper(c, d *conn, same bool) {
+	if c.upper == nil && d.upper != nil {
+		if !same {
+			d.upper.SwapEnds()
+		}
+		a.setUpper(c, d.upper)
+		d.upper = nil
+	}
+	d.dropUpper()
 }

@@ -1,15 +1,19 @@
 package trace
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace/capture"
+	"github.com/gorxe/gorxe/trace/fabric"
+	"github.com/gorxe/gorxe/trace/iwarp"
+	"github.com/gorxe/gorxe/trace/tunnel"
 )
 
-// Packet is one RoCEv2 packet of a capture. The [Decoder] sets the fields before Flow, the
+// Packet is one RoCEv2, RoCEv1 or InfiniBand packet of a capture. The [Decoder] sets the fields before Flow, the
 // contents of the packet; the [Analyzer] sets the others, its meaning.
 type Packet struct {
 	Frame  *capture.Frame // valid as long as Bytes
@@ -22,6 +26,16 @@ type Packet struct {
 	Src, Dst    netip.AddrPort
 	IP          IP
 	Comments    []string // comments of the frame; see [capture.Frame]
+	// Outer are the encapsulations of the packet in its frame, outermost first; nil if there are
+	// none. Src, Dst and IP are those of the innermost IP header. Valid as long as the Packet.
+	Outer []tunnel.Layer
+
+	// Fabric is the network of the packet. In RoCEv1 and InfiniBand, Src and Dst are GIDs with port
+	// 0, and IP has the fields of the GRH, with Version 6. Packets of InfiniBand without a GRH have
+	// LIDs as addresses, see [fabric.LIDAddr], and a zero IP.
+	Fabric fabric.Kind
+	GRH    *fabric.GRH // of RoCEv1 and InfiniBand, nil without one; valid as long as the Packet
+	LRH    *fabric.LRH // of InfiniBand, nil in others; valid as long as the Packet
 
 	BTH   bth.Packet // Payload is valid as long as Bytes
 	Bytes []byte     // captured bytes from BTH to ICRC; valid until the next frame
@@ -32,6 +46,10 @@ type Packet struct {
 	// Doubtful reports whether a datagram to the RoCEv2 port may not be RoCEv2: its ICRC and its
 	// headers are invalid.
 	Doubtful bool
+
+	// Copy is the number of an earlier frame with the same packet, captured at another point, such
+	// as another interface of the host; 0 if there is none. Copies are not analysed.
+	Copy int
 
 	Flow     *Flow
 	Role     Role
@@ -109,3 +127,51 @@ const (
 func (r Role) String() string {
 	return [...]string{"", "request", "response", "ack", "datagram", "cm", "cnp"}[min(r, CNP)]
 }
+
+// Foreign is a packet of another fabric protocol, or a pause frame: it has no BTH and belongs to no
+// [Flow]. It is valid during the call that passes it.
+type Foreign struct {
+	Frame     *capture.Frame
+	Number    int // frame number
+	Time      time.Time
+	Direction capture.Direction
+	Protocol  fabric.Protocol
+	// Src and Dst are the ends; invalid in pause frames, which have MAC addresses only.
+	Src, Dst       netip.AddrPort
+	SrcMAC, DstMAC [6]byte // in pause frames, zero if the link header has none
+	Outer          []tunnel.Layer
+	Meaning        string // one line
+
+	// One of these is set, depending on the protocol.
+	Pause *Pause
+	UET   *fabric.UET
+	MPA   *iwarp.Message
+}
+
+// Ends returns the ends as text: IP addresses with ports, or MAC addresses.
+func (f *Foreign) Ends() (src, dst string) {
+	if f.Src.IsValid() {
+		return f.Src.String(), f.Dst.String()
+	}
+	return macText(f.SrcMAC), macText(f.DstMAC)
+}
+
+func macText(m [6]byte) string {
+	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+}
+
+// Fields returns the header fields, in wire order.
+func (f *Foreign) Fields() []fabric.Field {
+	switch {
+	case f.Pause != nil:
+		return f.Pause.Fields()
+	case f.UET != nil:
+		return f.UET.Fields()
+	case f.MPA != nil:
+		return f.MPA.Fields()
+	}
+	return nil
+}
+
+// Pause is a pause or PFC frame.
+type Pause = fabric.Pause

@@ -197,6 +197,9 @@ func (a *Analyzer) join(h, o *direction) *conn {
 	}
 	a.table.unlink(d)
 	a.table.count--
+	if a.o.Merged != nil {
+		a.o.Merged(c.Flow, d.Flow)
+	}
 	if d.Packets == 0 && d.Number == a.table.number {
 		a.table.number-- // its number was never visible
 	}
@@ -224,6 +227,7 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 		c.ce[j] = max(c.ce[j], d.ce[i])
 		c.notified[j] = c.notified[j] || d.notified[i]
 	}
+	a.absorbUpper(c, d, same)
 	c.at, c.busy = max(c.at, d.at), c.busy || d.busy
 	f, g := c.Flow, d.Flow
 	f.selected = f.selected || g.selected

@@ -2,12 +2,15 @@ package trace
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/gorxe/gorxe/trace/capture"
+	"github.com/gorxe/gorxe/trace/fabric"
+	"github.com/gorxe/gorxe/trace/internal/copies"
 )
 
 // Source is a source of frames. Next returns io.EOF after the last frame. [capture.Reader] and
@@ -21,6 +24,8 @@ type Source interface {
 //
 //	Begin(time.Time)              is called first, with the time of the first frame
 //	Frame(*capture.Frame) error   receives the frames without packets, unless there is a Filter
+//	Foreign(*Foreign) error       receives the packets of other fabric protocols, and pause frames,
+//	                              unless there is a Filter; before Frame, which gets their frames, too
 //	Message(*Message) error       receives each message with a selected packet when it ends
 //	Flow(*Flow) error             receives each flow with a selected packet when it ends
 //	Flush() error                 writes buffered output; see Pipeline.Flush
@@ -33,6 +38,7 @@ type Output interface {
 type (
 	beginner      interface{ Begin(time.Time) }
 	frameOutput   interface{ Frame(*capture.Frame) error }
+	foreignOutput interface{ Foreign(*Foreign) error }
 	messageOutput interface{ Message(*Message) error }
 	flowOutput    interface{ Flow(*Flow) error }
 	flusher       interface{ Flush() error }
@@ -44,8 +50,17 @@ type Pipeline struct {
 	// Filter selects packets; nil selects all. The Analyzer also processes packets that are not
 	// selected.
 	Filter interface{ Match(*Packet) bool }
+	// Limit is the number of selected packets after which Run ends; 0 means no limit. Run does not
+	// process the rest of the frame.
+	Limit uint64
 	// Outputs receive the selected packets, in this order. Outputs may be appended before Run.
 	Outputs []Output
+	// Dedupe leaves out copies of packets; see Packet.Copy. Captures that were merged do not tell
+	// where each packet was captured, so with Dedupe a packet is also a copy if it has the same
+	// bytes and the same IP identification as an earlier one: within a second, or a millisecond if
+	// the sender does not number its datagrams. A packet that the network duplicated is left out,
+	// too.
+	Dedupe bool
 	// Options configure the Analyzer. Their callbacks are called before the outputs, also for
 	// messages and flows without a selected packet.
 	Options Options
@@ -54,6 +69,8 @@ type Pipeline struct {
 	analyzer *Analyzer
 	frame    capture.Frame
 	ended    endings
+	copies   copies.Table
+	copied   uint64 // result of Copies
 	shown    uint64 // result of Shown
 	missing  uint64 // result of Missing
 	err      error  // first error of an output
@@ -77,6 +94,9 @@ func (p *Pipeline) Run(ctx context.Context, src Source) error {
 	p.ended.of = o
 	o.Message, o.Flow = p.ended.message, p.ended.flow
 	p.analyzer = NewAnalyzer(o)
+	if p.Filter == nil {
+		p.decoder.Foreign = p.foreign
+	}
 	err := p.read(ctx, src)
 	p.analyzer.Finish()
 	p.tellEnded()
@@ -97,7 +117,7 @@ func (p *Pipeline) read(ctx context.Context, src Source) error {
 		case err != nil:
 			return err
 		}
-		if p.take(); p.err != nil {
+		if p.take(); p.err != nil || p.full() {
 			return p.err
 		}
 	}
@@ -118,15 +138,51 @@ func (p *Pipeline) take() {
 	}
 }
 
+// full reports whether Limit is reached.
+func (p *Pipeline) full() bool { return p.Limit > 0 && p.shown >= p.Limit }
+
 func (p *Pipeline) packet(k *Packet) {
-	if p.err != nil {
+	if p.err != nil || p.full() {
 		return
 	}
-	p.analyzer.Add(k)
+	if k.Copy = p.original(k); k.Copy == 0 {
+		p.analyzer.Add(k)
+	} else if p.copied++; p.Dedupe {
+		return
+	} else {
+		p.analyzer.addCopy(k)
+	}
 	if p.Filter == nil || p.Filter.Match(k) {
 		p.show(k)
 	}
 	p.tellEnded()
+}
+
+// original returns the frame of which k is a copy, or 0.
+func (p *Pipeline) original(k *Packet) int {
+	f := k.Frame
+	at := copies.Point{
+		Interface: f.InterfaceID, In: k.Direction == capture.Inbound, Out: k.Direction == capture.Outbound,
+	}
+	if f.Link == capture.LinkLinuxSLL2 && len(f.Data) >= 8 { // the interface index is after type and padding
+		at.Interface = int(binary.BigEndian.Uint32(f.Data[4:]))
+	}
+	return p.copies.Original(&copies.Sighting{
+		Point: at, Src: k.Src.Addr(), Dst: k.Dst.Addr(), ID: k.IP.ID, Bytes: k.Bytes, Len: k.Len, Frame: k.Number,
+		Time: k.Time, Numbered: k.IP.ID > maxReusedID, AnyPoint: p.Dedupe || f.Link == capture.LinkLinuxSLL,
+	})
+}
+
+// Copies returns the number of packets that are copies; see Packet.Copy.
+func (p *Pipeline) Copies() uint64 { return p.copied }
+
+// Repeated returns the number of packets that would be copies with Dedupe. If it is near half of
+// the packets, the capture probably has each packet twice, and Dedupe is needed.
+func (p *Pipeline) Repeated() uint64 { return p.copies.Repeated }
+
+// foreign passes f to the outputs.
+func (p *Pipeline) foreign(f *Foreign) {
+	each(p, func(o foreignOutput) error { return o.Foreign(f) })
 }
 
 func (p *Pipeline) show(k *Packet) {
@@ -146,6 +202,9 @@ func (p *Pipeline) Flush() error {
 
 // Counts returns the totals of the Decoder.
 func (p *Pipeline) Counts() Counts { return p.decoder.Counts }
+
+// Protocols returns the protocols of the frames without packets; see [Decoder.Protocols].
+func (p *Pipeline) Protocols() []fabric.Count { return p.decoder.Protocols() }
 
 // Shown returns the number of selected packets.
 func (p *Pipeline) Shown() uint64 { return p.shown }

@@ -159,3 +159,25 @@ func TestPipelineEndsWithItsContext(t *testing.T) {
 		t.Errorf("%q", out.calls)
 	}
 }
+
+// Packets behind the limit change no totals: not even those of their flow.
+func TestALimitEndsThePipeline(t *testing.T) {
+	for _, tt := range []struct {
+		limit uint64
+		want  []string
+	}{
+		{0, []string{"begin 100", "packet 5", "frame 2", "packet 6", "message 1", "message 2", "flow 2", "flush"}},
+		{1, []string{"begin 100", "packet 5", "message 1", "flow 1", "flush"}},
+		{2, []string{"begin 100", "packet 5", "frame 2", "packet 6", "message 1", "message 2", "flow 2", "flush"}},
+	} {
+		r := &recorder{}
+		src := conversation()
+		p := trace.Pipeline{Limit: tt.limit, Outputs: []trace.Output{r}}
+		if err := p.Run(t.Context(), src); err != nil || !slices.Equal(r.calls, tt.want) {
+			t.Errorf("limit %d: %q, %v, want %q", tt.limit, r.calls, err, tt.want)
+		}
+		if tt.limit == 1 && len(src.frames) != 2 {
+			t.Errorf("limit 1: %d frames are left", len(src.frames))
+		}
+	}
+}

@@ -63,6 +63,7 @@ func (a *Analyzer) request(c *conn, from int) {
 	p.Message = w.m
 	a.setRequest()
 	a.sayRequest(c, st, w, r, again)
+	a.upperLayer(c, from, w)
 	if a.info.Service == bth.ServiceUC {
 		a.arrived(st, w)
 	}

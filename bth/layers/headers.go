@@ -5,25 +5,30 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/bth/internal/layercore"
 )
 
-// kinds are the extension headers in wire order, each with the function that makes its layer from
-// the decoded packet.
-var kinds = []struct {
-	header bth.Headers
-	layer  func(*bth.Packet, layers.BaseLayer) gopacket.Layer
-}{
-	{bth.HasDETH, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &DETH{b, p.DETH} }},
-	{bth.HasFETH, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &FETH{b, p.FETH} }},
-	{bth.HasRETH, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &RETH{b, p.RETH} }},
-	{bth.HasAtomicETH, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &AtomicETH{b, p.AtomicETH} }},
-	{bth.HasAETH, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &AETH{b, p.AETH} }},
-	{bth.HasAtomicAckETH, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer {
+// extension returns the layer of an extension header of p.
+func extension(k layercore.Kind, p *bth.Packet, b layers.BaseLayer) gopacket.Layer {
+	switch k {
+	case layercore.DETH:
+		return &DETH{b, p.DETH}
+	case layercore.FETH:
+		return &FETH{b, p.FETH}
+	case layercore.RETH:
+		return &RETH{b, p.RETH}
+	case layercore.AtomicETH:
+		return &AtomicETH{b, p.AtomicETH}
+	case layercore.AETH:
+		return &AETH{b, p.AETH}
+	case layercore.AtomicAckETH:
 		return &AtomicAckETH{b, p.AtomicAck}
-	}},
-	{bth.HasImmDt, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &ImmDt{b, p.Imm} }},
-	{bth.HasIETH, func(p *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &IETH{b, p.InvalidateRKey} }},
-	{bth.HasCNP, func(_ *bth.Packet, b layers.BaseLayer) gopacket.Layer { return &CNP{b} }},
+	case layercore.ImmDt:
+		return &ImmDt{b, p.Imm}
+	case layercore.IETH:
+		return &IETH{b, p.InvalidateRKey}
+	}
+	return &CNP{b}
 }
 
 // Layers of the extension headers. The Payload of each is the rest of the packet, including the
@@ -92,58 +97,50 @@ func (*ICRC) LayerType() gopacket.LayerType         { return LayerTypeICRC }
 
 // SerializeTo writes the header.
 func (l *DETH) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
-	return prepend(w, &bth.Packet{Opcode: bth.UDSendOnly, DETH: l.DETH}, bth.BTHLen, bth.DETHLen)
+	return prepend(w, layercore.AppendExtension(nil, layercore.DETH, bth.Packet{DETH: l.DETH}))
 }
 
 // SerializeTo writes the header.
 func (l *FETH) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
-	return prepend(w, &bth.Packet{Opcode: bth.RCFlush, FETH: l.FETH}, bth.BTHLen, bth.FETHLen)
+	return prepend(w, layercore.AppendExtension(nil, layercore.FETH, bth.Packet{FETH: l.FETH}))
 }
 
 // SerializeTo writes the header.
 func (l *RETH) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
-	return prepend(w, &bth.Packet{Opcode: bth.RCReadRequest, RETH: l.RETH}, bth.BTHLen, bth.RETHLen)
+	return prepend(w, layercore.AppendExtension(nil, layercore.RETH, bth.Packet{RETH: l.RETH}))
 }
 
 // SerializeTo writes the header.
 func (l *AtomicETH) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
-	return prepend(w, &bth.Packet{Opcode: bth.RCCmpSwap, AtomicETH: l.AtomicETH}, bth.BTHLen, bth.AtomicETHLen)
+	return prepend(w, layercore.AppendExtension(nil, layercore.AtomicETH, bth.Packet{AtomicETH: l.AtomicETH}))
 }
 
 // SerializeTo writes the header.
 func (l *AETH) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
-	return prepend(w, &bth.Packet{Opcode: bth.RCAck, AETH: l.AETH}, bth.BTHLen, bth.AETHLen)
+	return prepend(w, layercore.AppendExtension(nil, layercore.AETH, bth.Packet{AETH: l.AETH}))
 }
 
 // SerializeTo writes the header.
 func (l *AtomicAckETH) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
-	return prepend(w, &bth.Packet{Opcode: bth.RCAtomicAck, AtomicAck: l.Original},
-		bth.BTHLen+bth.AETHLen, bth.AtomicAckETHLen)
+	return prepend(w, layercore.AppendExtension(nil, layercore.AtomicAckETH, bth.Packet{AtomicAck: l.Original}))
 }
 
 // SerializeTo writes the header.
 func (l *ImmDt) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
-	return prepend(w, &bth.Packet{Opcode: bth.RCSendOnlyImm, Imm: l.Data}, bth.BTHLen, bth.ImmDtLen)
+	return prepend(w, layercore.AppendExtension(nil, layercore.ImmDt, bth.Packet{Imm: l.Data}))
 }
 
 // SerializeTo writes the header.
 func (l *IETH) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
-	return prepend(w, &bth.Packet{Opcode: bth.RCSendOnlyInv, InvalidateRKey: l.RKey}, bth.BTHLen, bth.IETHLen)
+	return prepend(w, layercore.AppendExtension(nil, layercore.IETH, bth.Packet{InvalidateRKey: l.RKey}))
 }
 
 // SerializeTo writes the reserved bytes, all zero.
-func (l *CNP) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
-	return prepend(w, &bth.Packet{Opcode: bth.CNP}, bth.BTHLen, bth.CNPReservedLen)
+func (*CNP) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
+	return prepend(w, layercore.AppendExtension(nil, layercore.CNP, bth.Packet{}))
 }
 
 // SerializeTo writes zeroed pad and Value, which [bth.ICRC] computes.
 func (l *ICRC) SerializeTo(w gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
-	pad := max(0, min(l.Pad, 3))
-	b, err := w.PrependBytes(pad + bth.ICRCLen)
-	if err != nil {
-		return err
-	}
-	clear(b[:pad])
-	copy(b[pad:], bth.AppendICRC(nil, l.Value))
-	return nil
+	return prepend(w, layercore.AppendTail(nil, l.Pad, l.Value))
 }

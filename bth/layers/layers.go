@@ -4,6 +4,8 @@
 //
 //	import _ "github.com/gorxe/gorxe/bth/layers"
 //
+// Package bth/gopacket/layers is the same for the fork github.com/gopacket/gopacket.
+//
 // A capture on a sender with segmentation offload can contain several packets in one datagram. This
 // package does not split such a datagram; package trace does.
 package layers
@@ -13,35 +15,36 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/bth/internal/layercore"
 )
 
 // Port is the UDP port of RoCEv2.
-const Port = 4791
+const Port = layercore.Port
 
 // Layer types. Their numbers are in the range that gopacket reserves for libraries (1000 to
 // 1999).
 var (
-	LayerTypeBTH          = register(1791, "BTH", decode)
-	LayerTypeDETH         = register(1792, "DETH", nil)
-	LayerTypeFETH         = register(1793, "FETH", nil)
-	LayerTypeRETH         = register(1794, "RETH", nil)
-	LayerTypeAtomicETH    = register(1795, "AtomicETH", nil)
-	LayerTypeAETH         = register(1796, "AETH", nil)
-	LayerTypeAtomicAckETH = register(1797, "AtomicAckETH", nil)
-	LayerTypeImmDt        = register(1798, "ImmDt", nil)
-	LayerTypeIETH         = register(1799, "IETH", nil)
-	LayerTypeCNP          = register(1800, "CNP", nil)
-	LayerTypeICRC         = register(1801, "ICRC", nil)
+	LayerTypeBTH          = register(layercore.BTH, decode)
+	LayerTypeDETH         = register(layercore.DETH, nil)
+	LayerTypeFETH         = register(layercore.FETH, nil)
+	LayerTypeRETH         = register(layercore.RETH, nil)
+	LayerTypeAtomicETH    = register(layercore.AtomicETH, nil)
+	LayerTypeAETH         = register(layercore.AETH, nil)
+	LayerTypeAtomicAckETH = register(layercore.AtomicAckETH, nil)
+	LayerTypeImmDt        = register(layercore.ImmDt, nil)
+	LayerTypeIETH         = register(layercore.IETH, nil)
+	LayerTypeCNP          = register(layercore.CNP, nil)
+	LayerTypeICRC         = register(layercore.ICRC, nil)
 )
 
 // register registers a layer type. f is its decoder; only the BTH has one, because the opcode in
 // the BTH determines which extension headers follow.
-func register(number int, name string, f gopacket.DecodeFunc) gopacket.LayerType {
-	m := gopacket.LayerTypeMetadata{Name: name, Decoder: gopacket.DecodeUnknown}
+func register(k layercore.Kind, f gopacket.DecodeFunc) gopacket.LayerType {
+	m := gopacket.LayerTypeMetadata{Name: k.String(), Decoder: gopacket.DecodeUnknown}
 	if f != nil {
 		m.Decoder = f
 	}
-	return gopacket.RegisterLayerType(number, m)
+	return gopacket.RegisterLayerType(k.Number(), m)
 }
 
 func init() { layers.RegisterUDPPortLayerType(Port, LayerTypeBTH) }
@@ -54,19 +57,9 @@ func decode(data []byte, p gopacket.PacketBuilder) error {
 		return err
 	}
 	p.AddLayer(b)
-	info := b.Packet.Opcode.Info()
-	if !info.Valid || b.Packet.Version != 0 || len(data) < info.HeaderLen {
-		return err
-	}
-	rest := data[bth.BTHLen:]
-	for _, k := range kinds {
-		if info.Headers&k.header == 0 {
-			continue
-		}
-		p.AddLayer(k.layer(&b.Packet, layers.BaseLayer{Contents: rest[:k.header.Len()],
-			Payload: rest[k.header.Len():]}))
-		rest = rest[k.header.Len():]
-	}
+	layercore.Extensions(&b.Packet, data, func(k layercore.Kind, contents, payload []byte) {
+		p.AddLayer(extension(k, &b.Packet, layers.BaseLayer{Contents: contents, Payload: payload}))
+	})
 	if err != nil {
 		return err
 	}
@@ -75,8 +68,8 @@ func decode(data []byte, p gopacket.PacketBuilder) error {
 		p.AddLayer(&payload)
 		p.SetApplicationLayer(&payload)
 	}
-	pad := int(b.Packet.Pad)
-	p.AddLayer(&ICRC{BaseLayer: layers.BaseLayer{Contents: data[len(data)-bth.ICRCLen-pad:]}, Pad: pad, Value: b.ICRC})
+	p.AddLayer(&ICRC{BaseLayer: layers.BaseLayer{Contents: layercore.Tail(&b.Packet, data)}, Pad: int(b.Packet.Pad),
+		Value: b.ICRC})
 	return nil
 }
 
@@ -101,33 +94,25 @@ func (b *BTH) NextLayerType() gopacket.LayerType {
 
 // DecodeFromBytes decodes a whole packet: data is the UDP payload.
 func (b *BTH) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
-	err := b.Packet.Decode(data)
-	b.BaseLayer = layers.BaseLayer{Contents: data[:min(len(data), bth.BTHLen)], Payload: b.Packet.Payload}
-	b.ICRC = 0
-	switch bth.ReasonOf(err) {
-	case bth.ReasonNone:
-		b.ICRC = bth.ReadICRC(data)
-	case bth.ReasonShortBTH, bth.ReasonShortHeader, bth.ReasonShortICRC:
+	icrc, cut, err := layercore.Decode(&b.Packet, data)
+	if cut {
 		df.SetTruncated()
 	}
+	b.ICRC = icrc
+	b.BaseLayer = layers.BaseLayer{Contents: data[:min(len(data), bth.BTHLen)], Payload: b.Packet.Payload}
 	return err
 }
 
 // SerializeTo writes the BTH alone, without the extension headers in Packet.
 func (b *BTH) SerializeTo(w gopacket.SerializeBuffer, o gopacket.SerializeOptions) error {
-	p := b.Packet
-	if o.FixLengths {
-		p.Pad = bth.PadFor(len(p.Payload))
-	}
-	return prepend(w, &p, 0, bth.BTHLen)
+	return prepend(w, layercore.AppendBTH(nil, b.Packet, o.FixLengths))
 }
 
-// prepend writes n bytes of the headers of p, starting at offset from.
-func prepend(w gopacket.SerializeBuffer, p *bth.Packet, from, n int) error {
-	b, err := w.PrependBytes(n)
-	if err != nil {
-		return err
+// prepend writes b before what w contains.
+func prepend(w gopacket.SerializeBuffer, b []byte) error {
+	to, err := w.PrependBytes(len(b))
+	if err == nil {
+		copy(to, b)
 	}
-	copy(b, p.AppendHeaders(nil)[from:from+n])
-	return nil
+	return err
 }

@@ -20,6 +20,7 @@ func TestHelpTexts(t *testing.T) {
 		"perf write_lat", "perf read_lat", "perf send_lat", "perf atomic_bw", "perf atomic_lat", "region", "region ls",
 		"region read", "region write", "region watch",
 		"completion", "help", "run", "daemon", "status", "qps", "mrs", "cms", "stats", "loglevel", "trace",
+		"top", "extcap",
 	} {
 		t.Run(line, func(t *testing.T) {
 			r := newWorld().Run(t.Context(), line+" --help")
@@ -38,7 +39,7 @@ func TestHelpTexts(t *testing.T) {
 // The peer (192.0.2.9) is not contacted.
 func TestWrongCommandLines(t *testing.T) {
 	for line, want := range map[string]string{
-		"foo":                                  `there is no command "foo" in gorxe; see 'gorxe --help'`,
+		"nosuch":                               `there is no command "nosuch" in gorxe; see 'gorxe --help'`,
 		"demmo":                                `there is no command "demmo" in gorxe, did you mean "demo"?; see 'gorxe --help'`,
 		"perf write_bv":                        `there is no command "write_bv" in gorxe perf, did you mean "write_bw"?; see 'gorxe perf --help'`,
 		"pingpong xrc":                         `there is no command "xrc" in gorxe pingpong, did you mean "rc"?; see 'gorxe pingpong --help'`,

@@ -12,11 +12,13 @@ import (
 	"github.com/gorxe/gorxe/internal/cli/demo"
 	"github.com/gorxe/gorxe/internal/cli/devinfo"
 	"github.com/gorxe/gorxe/internal/cli/doctor"
+	"github.com/gorxe/gorxe/internal/cli/extcapcmd"
 	"github.com/gorxe/gorxe/internal/cli/perf"
 	"github.com/gorxe/gorxe/internal/cli/pingpong"
 	"github.com/gorxe/gorxe/internal/cli/regioncmd"
 	"github.com/gorxe/gorxe/internal/cli/rpingcmd"
 	"github.com/gorxe/gorxe/internal/cli/runcmd"
+	"github.com/gorxe/gorxe/internal/cli/topcmd"
 	"github.com/gorxe/gorxe/internal/cli/tracecmd"
 	"github.com/gorxe/gorxe/internal/serve/daemon"
 	"github.com/gorxe/gorxe/internal/serve/daemon/control"
@@ -40,6 +42,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 var commands = append([]app.Command{
 	cmtool.Command, demo.Command, doctor.Command, runcmd.Command, devinfo.Command, pingpong.Command, perf.Command,
 	rpingcmd.Command, regioncmd.Command, daemoncmd.Command, runcmd.StartCommand, tracecmd.Command,
+	topcmd.Command, extcapcmd.Command,
 }, daemoncmd.InspectCommands...)
 
 // findControl returns a client of the daemon at a socket. An empty socket selects the one

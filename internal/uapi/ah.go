@@ -2,8 +2,8 @@ package uapi
 
 // This file defines address vectors, address handles and multicast groups.
 
-// GlobalRoute is a global routing header. FlowLabel is in native byte order (struct
-// ib_uverbs_global_route).
+// GlobalRoute is a global routing header (struct ib_uverbs_global_route). FlowLabel is in native
+// byte order.
 type GlobalRoute struct {
 	DGID         [16]byte `c:"dgid"`
 	FlowLabel    uint32   `c:"flow_label"`
@@ -26,8 +26,8 @@ type AHAttr struct {
 	Reserved    uint8       `c:"reserved"`
 }
 
-// QPDest is the address vector of MODIFY_QP and QUERY_QP. Its field order differs from that of
-// AHAttr (struct ib_uverbs_qp_dest).
+// QPDest is the address vector of MODIFY_QP and QUERY_QP (struct ib_uverbs_qp_dest). Its field
+// order differs from that of AHAttr.
 type QPDest struct {
 	DGID         [16]byte `c:"dgid"`
 	FlowLabel    uint32   `c:"flow_label"`

@@ -9,16 +9,16 @@ import "fmt"
 // ABIVersion is the content of /sys/class/infiniband_verbs/abi_version.
 const ABIVersion = 6
 
-// CmdHdr is the header of a legacy command that is written to the device file. Lengths are in
-// words of 4 bytes (struct ib_uverbs_cmd_hdr).
+// CmdHdr is the header of a legacy command that is written to the device file (struct
+// ib_uverbs_cmd_hdr). Lengths are in words of 4 bytes.
 type CmdHdr struct {
 	Command  uint32 `c:"command"`
 	InWords  uint16 `c:"in_words"`
 	OutWords uint16 `c:"out_words"`
 }
 
-// ExCmdHdr follows the CmdHdr of an extended command. Lengths are in words of 8 bytes (struct
-// ib_uverbs_ex_cmd_hdr).
+// ExCmdHdr follows the CmdHdr of an extended command (struct ib_uverbs_ex_cmd_hdr). Lengths are in
+// words of 8 bytes.
 type ExCmdHdr struct {
 	Response         uint64 `c:"response"`
 	ProviderInWords  uint16 `c:"provider_in_words"`

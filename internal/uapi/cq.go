@@ -13,8 +13,8 @@ type CreateCompChannelResp struct {
 	FD uint32 `c:"fd"`
 }
 
-// CreateCQ is the request of CREATE_CQ. CompChannel is a file descriptor, -1 for none (struct
-// ib_uverbs_create_cq).
+// CreateCQ is the request of CREATE_CQ (struct ib_uverbs_create_cq). CompChannel is a file
+// descriptor, -1 for none.
 type CreateCQ struct {
 	Response    uint64 `c:"response"`
 	UserHandle  uint64 `c:"user_handle"`
@@ -83,8 +83,8 @@ type DestroyCQResp struct {
 }
 
 // WC is a work completion, which is also the element of the completion queues that rxe shares with
-// programs. Ex is immediate data in network byte order with WCWithImm, or the invalidated R_Key in
-// native byte order with WCWithInv (struct ib_uverbs_wc).
+// programs (struct ib_uverbs_wc). Ex is immediate data in network byte order with WCWithImm, or the
+// invalidated R_Key in native byte order with WCWithInv.
 type WC struct {
 	WRID         uint64  `c:"wr_id"`
 	Status       uint32  `c:"status"`

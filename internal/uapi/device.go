@@ -8,8 +8,8 @@ type GetContext struct {
 	Response uint64 `c:"response"`
 }
 
-// GetContextResp is the response to the legacy GET_CONTEXT. AsyncFD is the asynchronous event
-// file (struct ib_uverbs_get_context_resp).
+// GetContextResp is the response to the legacy GET_CONTEXT (struct ib_uverbs_get_context_resp).
+// AsyncFD is the asynchronous event file.
 type GetContextResp struct {
 	AsyncFD        uint32 `c:"async_fd"`
 	NumCompVectors uint32 `c:"num_comp_vectors"`
@@ -20,9 +20,9 @@ type QueryDevice struct {
 	Response uint64 `c:"response"`
 }
 
-// QueryDeviceResp is the response to QUERY_DEVICE. NodeGUID and SysImageGUID are big-endian.
-// MaxMRSize is in bytes. LocalCAAckDelay is the exponent n of 4.096 µs x 2^n (struct
-// ib_uverbs_query_device_resp).
+// QueryDeviceResp is the response to QUERY_DEVICE (struct ib_uverbs_query_device_resp). NodeGUID
+// and SysImageGUID are big-endian. MaxMRSize is in bytes. LocalCAAckDelay is the exponent n of
+// 4.096 µs x 2^n.
 type QueryDeviceResp struct {
 	FWVer                 uint64   `c:"fw_ver"`
 	NodeGUID              [8]byte  `c:"node_guid"`
@@ -67,8 +67,8 @@ type QueryDeviceResp struct {
 	Reserved              [4]uint8 `c:"reserved"`
 }
 
-// ExQueryDevice is the request of the extended QUERY_DEVICE. The kernel rejects a CompMask or
-// Reserved other than 0 (struct ib_uverbs_ex_query_device).
+// ExQueryDevice is the request of the extended QUERY_DEVICE (struct ib_uverbs_ex_query_device). The
+// kernel rejects a CompMask or Reserved other than 0.
 type ExQueryDevice struct {
 	CompMask uint32 `c:"comp_mask"`
 	Reserved uint32 `c:"reserved"`
@@ -101,16 +101,17 @@ type TMCaps struct {
 	Reserved       uint32 `c:"reserved"`
 }
 
-// CQModerationCaps holds the limits of completion moderation. The period is in µs (struct
-// ib_uverbs_cq_moderation_caps).
+// CQModerationCaps holds the limits of completion moderation (struct ib_uverbs_cq_moderation_caps).
+// The period is in µs.
 type CQModerationCaps struct {
 	MaxCQModerationCount  uint16 `c:"max_cq_moderation_count"`
 	MaxCQModerationPeriod uint16 `c:"max_cq_moderation_period"`
 	Reserved              uint32 `c:"reserved"`
 }
 
-// ExQueryDeviceResp is the response to the extended QUERY_DEVICE. ResponseLength is the number of
-// bytes returned, up to 304. HCACoreClock is in kHz (struct ib_uverbs_ex_query_device_resp).
+// ExQueryDeviceResp is the response to the extended QUERY_DEVICE (struct
+// ib_uverbs_ex_query_device_resp). ResponseLength is the number of bytes returned, up to 304.
+// HCACoreClock is in kHz.
 type ExQueryDeviceResp struct {
 	Base             QueryDeviceResp  `c:"base"`
 	CompMask         uint32           `c:"comp_mask"`

@@ -2,16 +2,16 @@ package uapi
 
 // This file defines the records that a program reads from its event files.
 
-// AsyncEventDesc is a record of an asynchronous event file. Element is the user_handle of the queue
-// or queue pair, or the port number (struct ib_uverbs_async_event_desc).
+// AsyncEventDesc is a record of an asynchronous event file (struct ib_uverbs_async_event_desc).
+// Element is the user_handle of the queue or queue pair, or the port number.
 type AsyncEventDesc struct {
 	Element   uint64 `c:"element"`
 	EventType uint32 `c:"event_type"`
 	Reserved  uint32 `c:"reserved"`
 }
 
-// CompEventDesc is a record of a completion channel. CQHandle is the user_handle of the queue
-// (struct ib_uverbs_comp_event_desc).
+// CompEventDesc is a record of a completion channel (struct ib_uverbs_comp_event_desc). CQHandle is
+// the user_handle of the queue.
 type CompEventDesc struct {
 	CQHandle uint64 `c:"cq_handle"`
 }

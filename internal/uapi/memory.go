@@ -17,8 +17,8 @@ type DeallocPD struct {
 	PDHandle uint32 `c:"pd_handle"`
 }
 
-// RegMR is the request of REG_MR. Start and HCAVA are addresses with the same offset in a page.
-// Length is in bytes (struct ib_uverbs_reg_mr).
+// RegMR is the request of REG_MR (struct ib_uverbs_reg_mr). Start and HCAVA are addresses with the
+// same offset in a page. Length is in bytes.
 type RegMR struct {
 	Response    uint64 `c:"response"`
 	Start       uint64 `c:"start"`
@@ -35,7 +35,7 @@ type RegMRResp struct {
 	RKey     uint32 `c:"rkey"`
 }
 
-// ReregMR is the request of REREG_MR. Flags holds ReregFlags (struct ib_uverbs_rereg_mr).
+// ReregMR is the request of REREG_MR (struct ib_uverbs_rereg_mr). Flags holds ReregFlags.
 type ReregMR struct {
 	Response    uint64 `c:"response"`
 	MRHandle    uint32 `c:"mr_handle"`
@@ -77,7 +77,7 @@ type DeallocMW struct {
 	MWHandle uint32 `c:"mw_handle"`
 }
 
-// SGE is a scatter/gather element. Length is in bytes (struct ib_uverbs_sge).
+// SGE is a scatter/gather element (struct ib_uverbs_sge). Length is in bytes.
 type SGE struct {
 	Addr   uint64 `c:"addr"`
 	Length uint32 `c:"length"`

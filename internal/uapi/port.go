@@ -9,8 +9,8 @@ type QueryPort struct {
 	Reserved [7]uint8 `c:"reserved"`
 }
 
-// QueryPortResp is the response to the legacy QUERY_PORT. SubnetTimeout is the exponent n of
-// 4.096 µs x 2^n (struct ib_uverbs_query_port_resp).
+// QueryPortResp is the response to the legacy QUERY_PORT (struct ib_uverbs_query_port_resp).
+// SubnetTimeout is the exponent n of 4.096 µs x 2^n.
 type QueryPortResp struct {
 	PortCapFlags  uint32 `c:"port_cap_flags"`
 	MaxMsgSz      uint32 `c:"max_msg_sz"`
@@ -36,16 +36,17 @@ type QueryPortResp struct {
 	Reserved      uint8  `c:"reserved"`
 }
 
-// QueryPortRespEx is the response to the ioctl method QUERY_PORT. Headers newer than Linux 6.1
-// call the last four bytes of Reserved active_speed_ex (struct ib_uverbs_query_port_resp_ex).
+// QueryPortRespEx is the response to the ioctl method QUERY_PORT (struct
+// ib_uverbs_query_port_resp_ex). Headers newer than Linux 6.1 call the last four bytes of Reserved
+// active_speed_ex.
 type QueryPortRespEx struct {
 	LegacyResp    QueryPortResp `c:"legacy_resp"`
 	PortCapFlags2 uint16        `c:"port_cap_flags2"`
 	Reserved      [6]uint8      `c:"reserved"`
 }
 
-// GIDEntry is an entry of the GID table. NetdevIfindex is 0 if there is no network interface
-// (struct ib_uverbs_gid_entry).
+// GIDEntry is an entry of the GID table (struct ib_uverbs_gid_entry). NetdevIfindex is 0 if there
+// is no network interface.
 type GIDEntry struct {
 	GID           [16]byte `c:"gid"`
 	GIDIndex      uint32   `c:"gid_index"`

@@ -72,7 +72,7 @@ type ExCreateQPResp struct {
 	ResponseLength uint32       `c:"response_length"`
 }
 
-// QueryQP is the request of QUERY_QP. AttrMask holds QPMask bits (struct ib_uverbs_query_qp).
+// QueryQP is the request of QUERY_QP (struct ib_uverbs_query_qp). AttrMask holds QPMask bits.
 type QueryQP struct {
 	Response uint64 `c:"response"`
 	QPHandle uint32 `c:"qp_handle"`
@@ -113,8 +113,8 @@ type QueryQPResp struct {
 	Reserved        [5]uint8 `c:"reserved"`
 }
 
-// ModifyQP is the request of MODIFY_QP. AttrMask selects the valid fields (struct
-// ib_uverbs_modify_qp).
+// ModifyQP is the request of MODIFY_QP (struct ib_uverbs_modify_qp). AttrMask selects the valid
+// fields.
 type ModifyQP struct {
 	Dest             QPDest   `c:"dest"`
 	AltDest          QPDest   `c:"alt_dest"`
@@ -144,8 +144,8 @@ type ModifyQP struct {
 	Reserved         [2]uint8 `c:"reserved"`
 }
 
-// ExModifyQP is the request of the extended MODIFY_QP. RateLimit is in kbit/s (struct
-// ib_uverbs_ex_modify_qp).
+// ExModifyQP is the request of the extended MODIFY_QP (struct ib_uverbs_ex_modify_qp). RateLimit is
+// in kbit/s.
 type ExModifyQP struct {
 	Base      ModifyQP `c:"base"`
 	RateLimit uint32   `c:"rate_limit"`
@@ -171,8 +171,8 @@ type DestroyQPResp struct {
 	EventsReported uint32 `c:"events_reported"`
 }
 
-// QPAttr holds the attributes that INIT_QP_ATTR of rdma_cm returns. QPAttrMask selects the valid
-// attributes (struct ib_uverbs_qp_attr).
+// QPAttr holds the attributes that INIT_QP_ATTR of rdma_cm returns (struct ib_uverbs_qp_attr).
+// QPAttrMask selects the valid attributes.
 type QPAttr struct {
 	QPAttrMask       uint32   `c:"qp_attr_mask"`
 	QPState          uint32   `c:"qp_state"`

@@ -5,8 +5,8 @@ package uapi
 // is a header followed by elements of 1<<log2_elem_size bytes. An element of a completion queue
 // is a WC.
 
-// MMInfo is the location of a queue for mmap of the device file. Offset and Size are in bytes and
-// multiples of the page size (struct mminfo).
+// MMInfo is the location of a queue for mmap of the device file (struct mminfo). Offset and Size
+// are in bytes and multiples of the page size.
 type MMInfo struct {
 	Offset uint64 `c:"offset"`
 	Size   uint32 `c:"size"`
@@ -30,8 +30,8 @@ type RXEResizeCQResp struct {
 	MI MMInfo `c:"mi"`
 }
 
-// RXECreateQPResp is rxe's response to CREATE_QP. RQMI is zero with a shared receive queue
-// (struct rxe_create_qp_resp).
+// RXECreateQPResp is rxe's response to CREATE_QP (struct rxe_create_qp_resp). RQMI is zero with a
+// shared receive queue.
 type RXECreateQPResp struct {
 	RQMI MMInfo `c:"rq_mi"`
 	SQMI MMInfo `c:"sq_mi"`

@@ -34,8 +34,8 @@ type CreateSRQResp struct {
 	SRQN      uint32 `c:"srqn"`
 }
 
-// ModifySRQ is the request of MODIFY_SRQ. AttrMask holds SRQAttrMask bits (struct
-// ib_uverbs_modify_srq).
+// ModifySRQ is the request of MODIFY_SRQ (struct ib_uverbs_modify_srq). AttrMask holds SRQAttrMask
+// bits.
 type ModifySRQ struct {
 	SRQHandle uint32 `c:"srq_handle"`
 	AttrMask  uint32 `c:"attr_mask"`

@@ -11,8 +11,8 @@ const UCMABIVersion = 4
 // UCMCmdHdrSize is the size of a UCMCmdHdr in bytes.
 const UCMCmdHdrSize = 8
 
-// UCMCmdHdr is the header of a command. In is the number of bytes that follow it, Out the size of
-// the response buffer (struct rdma_ucm_cmd_hdr).
+// UCMCmdHdr is the header of a command (struct rdma_ucm_cmd_hdr). In is the number of bytes that
+// follow it, Out the size of the response buffer.
 type UCMCmdHdr struct {
 	Cmd uint32 `c:"cmd"`
 	In  uint16 `c:"in"`

@@ -5,8 +5,8 @@ package uapi
 // MaxPrivateData is the maximum length of private data in bytes.
 const MaxPrivateData = 256
 
-// UCMConnParam holds the parameters of a connection. The first PrivateDataLen bytes of
-// PrivateData are valid (struct rdma_ucm_conn_param).
+// UCMConnParam holds the parameters of a connection (struct rdma_ucm_conn_param). The first
+// PrivateDataLen bytes of PrivateData are valid.
 type UCMConnParam struct {
 	QPNum              uint32               `c:"qp_num"`
 	QKey               uint32               `c:"qkey"`
@@ -43,8 +43,8 @@ type UCMGetEvent struct {
 	Response uint64 `c:"response"`
 }
 
-// UCMEventResp is the response to GET_EVENT. Param is a UCMConnParam or a UCMUDParam: see Conn,
-// UD, SetConn and SetUD (struct rdma_ucm_event_resp).
+// UCMEventResp is the response to GET_EVENT (struct rdma_ucm_event_resp). Param is a UCMConnParam
+// or a UCMUDParam: see Conn, UD, SetConn and SetUD.
 type UCMEventResp struct {
 	UID      uint64             `c:"uid"`
 	ID       uint32             `c:"id"`

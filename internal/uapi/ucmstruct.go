@@ -2,7 +2,7 @@ package uapi
 
 // This file defines the requests and responses of rdma_cm's commands, except events.
 
-// UCMCreateID is the request of CREATE_ID. PS is a PortSpace (struct rdma_ucm_create_id).
+// UCMCreateID is the request of CREATE_ID (struct rdma_ucm_create_id). PS is a PortSpace.
 type UCMCreateID struct {
 	UID      uint64   `c:"uid"`
 	Response uint64   `c:"response"`
@@ -37,7 +37,7 @@ type UCMBindIP struct {
 	ID       uint32      `c:"id"`
 }
 
-// UCMBind is the request of BIND. AddrSize is in bytes (struct rdma_ucm_bind).
+// UCMBind is the request of BIND (struct rdma_ucm_bind). AddrSize is in bytes.
 type UCMBind struct {
 	ID       uint32          `c:"id"`
 	AddrSize uint16          `c:"addr_size"`
@@ -53,8 +53,8 @@ type UCMResolveIP struct {
 	TimeoutMs uint32      `c:"timeout_ms"`
 }
 
-// UCMResolveAddr is the request of RESOLVE_ADDR. SrcSize and DstSize are in bytes; SrcSize is 0
-// for any source (struct rdma_ucm_resolve_addr).
+// UCMResolveAddr is the request of RESOLVE_ADDR (struct rdma_ucm_resolve_addr). SrcSize and DstSize
+// are in bytes; SrcSize is 0 for any source.
 type UCMResolveAddr struct {
 	ID        uint32          `c:"id"`
 	TimeoutMs uint32          `c:"timeout_ms"`
@@ -71,16 +71,16 @@ type UCMResolveRoute struct {
 	TimeoutMs uint32 `c:"timeout_ms"`
 }
 
-// UCMQuery is the request of QUERY_ROUTE and QUERY. Option is a QueryOption (struct
-// rdma_ucm_query).
+// UCMQuery is the request of QUERY_ROUTE and QUERY (struct rdma_ucm_query). Option is a
+// QueryOption.
 type UCMQuery struct {
 	Response uint64 `c:"response"`
 	ID       uint32 `c:"id"`
 	Option   uint32 `c:"option"`
 }
 
-// UCMQueryRouteResp is the response to QUERY_ROUTE. NodeGUID is big-endian, zero before the ID is
-// bound to a device (struct rdma_ucm_query_route_resp).
+// UCMQueryRouteResp is the response to QUERY_ROUTE (struct rdma_ucm_query_route_resp). NodeGUID is
+// big-endian, zero before the ID is bound to a device.
 type UCMQueryRouteResp struct {
 	NodeGUID   [8]byte        `c:"node_guid"`
 	IBRoute    [2]UserPathRec `c:"ib_route"`
@@ -93,8 +93,8 @@ type UCMQueryRouteResp struct {
 	Reserved1  uint32         `c:"reserved1"`
 }
 
-// UCMQueryAddrResp is the response to QUERY with QueryAddr and QueryGID. NodeGUID is big-endian
-// (struct rdma_ucm_query_addr_resp).
+// UCMQueryAddrResp is the response to QUERY with QueryAddr and QueryGID (struct
+// rdma_ucm_query_addr_resp). NodeGUID is big-endian.
 type UCMQueryAddrResp struct {
 	NodeGUID   [8]byte         `c:"node_guid"`
 	PortNum    uint8           `c:"port_num"`
@@ -108,8 +108,8 @@ type UCMQueryAddrResp struct {
 	Reserved1  uint32          `c:"reserved1"`
 }
 
-// UCMQueryPathResp is the response to QUERY with QueryPath. NumPaths elements of PathRecData
-// follow (struct rdma_ucm_query_path_resp).
+// UCMQueryPathResp is the response to QUERY with QueryPath (struct rdma_ucm_query_path_resp).
+// NumPaths elements of PathRecData follow.
 type UCMQueryPathResp struct {
 	NumPaths uint32 `c:"num_paths"`
 	Reserved uint32 `c:"reserved"`
@@ -183,15 +183,15 @@ type UCMDisconnect struct {
 	ID uint32 `c:"id"`
 }
 
-// UCMInitQPAttr is the request of INIT_QP_ATTR. The response is a QPAttr (struct
-// rdma_ucm_init_qp_attr).
+// UCMInitQPAttr is the request of INIT_QP_ATTR (struct rdma_ucm_init_qp_attr). The response is a
+// QPAttr.
 type UCMInitQPAttr struct {
 	Response uint64 `c:"response"`
 	ID       uint32 `c:"id"`
 	QPState  uint32 `c:"qp_state"`
 }
 
-// UCMNotify is the request of NOTIFY. Event is an EventType (struct rdma_ucm_notify).
+// UCMNotify is the request of NOTIFY (struct rdma_ucm_notify). Event is an EventType.
 type UCMNotify struct {
 	ID    uint32 `c:"id"`
 	Event uint32 `c:"event"`
@@ -205,7 +205,7 @@ type UCMJoinIPMcast struct {
 	ID       uint32      `c:"id"`
 }
 
-// UCMJoinMcast is the request of JOIN_MCAST. AddrSize is in bytes (struct rdma_ucm_join_mcast).
+// UCMJoinMcast is the request of JOIN_MCAST (struct rdma_ucm_join_mcast). AddrSize is in bytes.
 type UCMJoinMcast struct {
 	Response  uint64          `c:"response"`
 	UID       uint64          `c:"uid"`
@@ -215,8 +215,8 @@ type UCMJoinMcast struct {
 	Addr      SockaddrStorage `c:"addr"`
 }
 
-// UCMSetOption is the request of SET_OPTION. OptVal is the address of OptLen bytes (struct
-// rdma_ucm_set_option).
+// UCMSetOption is the request of SET_OPTION (struct rdma_ucm_set_option). OptVal is the address of
+// OptLen bytes.
 type UCMSetOption struct {
 	OptVal  uint64 `c:"optval"`
 	ID      uint32 `c:"id"`
@@ -225,8 +225,8 @@ type UCMSetOption struct {
 	OptLen  uint32 `c:"optlen"`
 }
 
-// UCMMigrateID is the request of MIGRATE_ID. FD is the event channel that the ID leaves (struct
-// rdma_ucm_migrate_id).
+// UCMMigrateID is the request of MIGRATE_ID (struct rdma_ucm_migrate_id). FD is the event channel
+// that the ID leaves.
 type UCMMigrateID struct {
 	Response uint64 `c:"response"`
 	ID       uint32 `c:"id"`

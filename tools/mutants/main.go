@@ -17,7 +17,7 @@ import (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("mutants: ")
-	per := flag.Int("per", 0, "try at most so many mutants of a file, evenly spread over it; 0 is all")
+	per := flag.Int("per", 0, "maximum `number` of mutants to try of a file, evenly spread over it (0: all)")
 	files := flag.String("file", "", "only files with these `names`, separated by commas")
 	only := flag.String("kind", strings.Join(kinds, ","), "only mutants of these `kinds`")
 	match := flag.String("match", "", "only mutants whose line in the report matches this `pattern`, such as rc.go:83")

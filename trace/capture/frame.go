@@ -9,8 +9,10 @@ type Frame struct {
 	Link      LinkType
 	Direction Direction
 	Interface string // name; empty if unknown
-	Length    int    // bytes on the wire; more than len(Data) if truncated by the capture
-	Data      []byte // valid until the next frame is read
+	// InterfaceID is the number of the interface in a pcapng, from 1 in each section; 0 if unknown.
+	InterfaceID int
+	Length      int    // bytes on the wire; more than len(Data) if truncated by the capture
+	Data        []byte // valid until the next frame is read
 
 	// Comments are the comments on the frame. gorxe's own traces describe work requests and
 	// completions in them.

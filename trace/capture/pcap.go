@@ -60,7 +60,7 @@ func (p *pcap) next(f *Frame) (at int64, err error) {
 		return at, tooLong(captured)
 	}
 	f.Time = time.Unix(int64(seconds), int64(rest)*int64(p.kind.unit)).UTC()
-	f.Link, f.Direction, f.Interface, f.Comments = p.link, Unknown, "", nil
+	f.Link, f.Direction, f.Interface, f.InterfaceID, f.Comments = p.link, Unknown, "", 0, nil
 	if f.Data, err = p.src.take(int(captured)); err != nil {
 		return at, incomplete("a frame", len(f.Data), int(captured), err)
 	}

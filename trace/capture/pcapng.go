@@ -52,6 +52,7 @@ type pcapng struct {
 
 // interfaceBlock describes a capture interface of the current section.
 type interfaceBlock struct {
+	id        int // from 1
 	link      LinkType
 	snap      uint32 // maximum length of captured frames in bytes; 0: no limit
 	name      string
@@ -164,7 +165,7 @@ func (p *pcapng) addInterface(b []byte) error {
 	if len(p.ifaces) == maxInterfaces {
 		return fmt.Errorf("a section has more than %d interfaces", maxInterfaces)
 	}
-	i := interfaceBlock{link: LinkType(p.order.u16(b)), snap: p.order.u32(b[4:]), perSecond: 1e6}
+	i := interfaceBlock{id: len(p.ifaces) + 1, link: LinkType(p.order.u16(b)), snap: p.order.u32(b[4:]), perSecond: 1e6}
 	bad := error(nil)
 	err := p.options(b[interfaceLen:], func(code uint16, v []byte) {
 		switch {
@@ -250,7 +251,7 @@ func (p *pcapng) packet(f *Frame, kind uint32, b []byte) error {
 	f.Data = b[packetLen:][:captured]
 	f.Time = i.time(uint64(p.order.u32(b[4:]))<<32 | uint64(p.order.u32(b[8:])))
 	f.Length = max(int(min(p.order.u32(b[16:]), 1<<30)), len(f.Data))
-	f.Link, f.Interface, f.Direction, f.Comments = i.link, i.name, Unknown, nil
+	f.Link, f.Interface, f.InterfaceID, f.Direction, f.Comments = i.link, i.name, i.id, Unknown, nil
 	rest := b[packetLen:][min(len(b)-packetLen, int(captured+3)&^3):]
 	if len(rest) == 0 {
 		return nil
@@ -292,7 +293,7 @@ func (p *pcapng) simple(f *Frame, b []byte) error {
 	}
 	f.Data, f.Time = b[simpleLen:][:captured], time.Time{}
 	f.Length = max(int(min(length, 1<<30)), len(f.Data))
-	f.Link, f.Interface, f.Direction, f.Comments = i.link, i.name, Unknown, nil
+	f.Link, f.Interface, f.InterfaceID, f.Direction, f.Comments = i.link, i.name, i.id, Unknown, nil
 	return nil
 }
 

@@ -214,8 +214,8 @@ func sectionOf(o binary.AppendByteOrder, number int) (b []byte, ends []int, want
 		Direction: capture.Inbound})
 	add(3, words(o, 100), padded("simple"))
 	want = append(want, capture.Frame{Link: 1, Interface: "eth0", Length: 100, Data: padded("simple")})
-	for i := range want {
-		want[i].Number = number + i
+	for i, id := range []int{1, 2, 3, 1} {
+		want[i].Number, want[i].InterfaceID = number+i, id
 	}
 	return b, ends, want
 }

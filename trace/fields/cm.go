@@ -184,6 +184,7 @@ func (l *list) private(m *mad.Message, at int, data []byte) {
 		}
 	}
 	l.add(at, len(data), PrivateData, "%d bytes", len(data))
+	l.upperPrivate(m, l.at+at, data)
 }
 
 // plain formats the value of a cmField.

@@ -11,7 +11,7 @@ import (
 
 // Field is a header field, or a part of a packet without a header, such as the payload.
 type Field struct {
-	Header string // such as "BTH"; IP and UDP are first
+	Header string // such as "BTH"; encapsulations, IP and UDP are first
 	Name   string // name, with the abbreviation in parentheses
 	// Offset and Len locate the bytes of the field in the packet, from the start of the BTH. Fields
 	// of less than a byte have Len 1 and share the byte with others. Len is 0 if Packet.Bytes does
@@ -29,10 +29,11 @@ const (
 
 // Append appends the fields of p to dst, in wire order. For a packet that could not be decoded, it
 // appends the fields that can be read nevertheless. Values of payload and CM private data are their
-// lengths, not their bytes.
+// lengths, not their bytes; if the upper-layer protocol is known, its header fields are listed,
+// too, and overlap the payload or private data.
 func Append(dst []Field, p *trace.Packet) []Field {
 	l := list{dst: dst, p: p}
-	l.ipAndUDP()
+	l.network()
 	if len(p.Bytes) < bth.BTHLen {
 		return l.dst
 	}
@@ -69,24 +70,6 @@ func (l *list) flag(at int, name string, set bool) {
 		v = 1
 	}
 	l.add(at, 1, name, "%d", v)
-}
-
-// ipAndUDP appends the IP and UDP fields.
-func (l *list) ipAndUDP() {
-	p := l.p
-	l.header = "IP"
-	l.outside("Version", "%d", p.IP.Version)
-	l.outside("Source", "%v", p.Src.Addr())
-	l.outside("Destination", "%v", p.Dst.Addr())
-	l.outside("DSCP", "%d", p.IP.TrafficClass>>2)
-	l.outside("ECN", "%d (%s)", p.IP.TrafficClass&3, ecnNames[p.IP.TrafficClass&3])
-	l.outside("Hop Limit", "%d", p.IP.HopLimit)
-	if p.IP.Version == 4 {
-		l.outside("Identification", "0x%04x", p.IP.ID)
-	}
-	l.header = "UDP"
-	l.outside("Source Port", "%d", p.Src.Port())
-	l.outside("Destination Port", "%d", p.Dst.Port())
 }
 
 // ecnNames are the ECN code points (RFC 3168).
@@ -189,6 +172,7 @@ func (l *list) rest(info *bth.OpcodeInfo) {
 		payload = 0
 	}
 	captured := func(at, n int) int { return max(0, min(at+n, len(p.Bytes))-at) }
+	l.upper(info.HeaderLen)
 	l.begin(Payload, info.HeaderLen)
 	if payload > 0 {
 		l.add(0, captured(l.at, payload), "Payload", "%s", count(payload))

@@ -100,7 +100,7 @@ func queuePairs(p *trace.Packet) (n numbers) {
 // of the given IP version unless version is 0.
 func addrOf(version uint8, src, dst bool) func(*trace.Packet) addrs {
 	return func(p *trace.Packet) (a addrs) {
-		if version != 0 && p.IP.Version != version {
+		if version != 0 && (p.IP.Version != version || !isRoCEv2(p)) {
 			return a
 		}
 		if src {

@@ -6,6 +6,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // role returns a matcher for the role r. Packets without a role match if opcode accepts their
@@ -61,8 +62,25 @@ var own = []field{
 			}
 			return strings.EqualFold(p.Message.Verb, want), true
 		}},
+	{names: []string{"ulp"}, what: "upper-layer protocol of the connection: " + strings.Join(ulp.Names(), ", "),
+		example: "nvme-of", known: ulp.Names(),
+		texts: func(p *trace.Packet, want string) (is, some bool) {
+			if p.Flow == nil || p.Flow.ULP == ulp.None {
+				return false, false
+			}
+			return strings.EqualFold(p.Flow.ULP.Name(), want), true
+		}},
 	{names: []string{"finding"}, what: "packets with this finding", example: "again_after_timeout",
 		known: findingNames(), texts: finding},
+
+	{names: []string{"tunnel"}, what: "encapsulation: VXLAN, Geneve, GRE, ERSPAN II, MPLS, ...", example: "VXLAN",
+		known: tunnelNames(), texts: inTunnel},
+	{names: []string{"vni"}, what: "virtual network of a tunnel: VNI of VXLAN or Geneve, VSID of NVGRE", example: "100",
+		bits: 24, numbers: vnis},
+	{names: []string{"fabric"}, what: "network: RoCEv2, RoCEv1 or InfiniBand", example: "RoCEv1",
+		known: []string{"RoCEv2", "RoCEv1", "InfiniBand"},
+		texts: func(p *trace.Packet, want string) (is, some bool) { return p.Fabric.String() == want, true }},
+	{names: []string{"lid"}, what: "LID of either end (InfiniBand)", example: "5", bits: 16, numbers: lids},
 
 	{names: []string{"error"}, what: "wrong ICRCs, broken packets, NAKs, rejections and findings that are errors; also RNR NAKs, although they are shown as warnings",
 		is: isError},

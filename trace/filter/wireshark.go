@@ -9,11 +9,13 @@ import (
 )
 
 func isVersion(v uint8) func(*trace.Packet) bool {
-	return func(p *trace.Packet) bool { return p.IP.Version == v }
+	return func(p *trace.Packet) bool { return p.IP.Version == v && isRoCEv2(p) }
 }
 
 func inIP(version uint8, get func(*trace.Packet) uint64) func(*trace.Packet) numbers {
-	return func(p *trace.Packet) numbers { return onlyIf(version == 0 || p.IP.Version == version, get(p)) }
+	return func(p *trace.Packet) numbers {
+		return onlyIf(version == 0 || p.IP.Version == version && isRoCEv2(p), get(p))
+	}
 }
 
 func flag(b bool) uint64 {
@@ -55,7 +57,7 @@ var wireshark = []field{
 	{names: []string{"ipv6.dst"}, example: "fd00::1", addrs: addrOf(6, false, true)},
 	{names: []string{"ip"}, is: isVersion(4)},
 	{names: []string{"ipv6"}, is: isVersion(6)},
-	{names: []string{"udp"}, is: func(*trace.Packet) bool { return true }},
+	{names: []string{"udp"}, is: isRoCEv2},
 	{names: []string{"infiniband"}, is: func(p *trace.Packet) bool { return !p.Doubtful }},
 	{names: []string{"infiniband.bth"}, is: func(p *trace.Packet) bool { return len(p.Bytes) >= bth.BTHLen }},
 	{names: []string{"infiniband.deth"}, is: withHeader(bth.HasDETH)},
@@ -66,12 +68,12 @@ var wireshark = []field{
 	{names: []string{"infiniband.ieth"}, is: withHeader(bth.HasIETH)},
 	{names: []string{"infiniband.mad"}, is: func(p *trace.Packet) bool { return p.MAD != nil }},
 
-	number("udp.srcport", 16, func(p *trace.Packet) numbers { return one(uint64(p.Src.Port())) }),
-	number("udp.dstport", 16, func(p *trace.Packet) numbers { return one(uint64(p.Dst.Port())) }),
-	number("udp.port", 16, func(p *trace.Packet) numbers {
+	number("udp.srcport", 16, inUDP(func(p *trace.Packet) numbers { return one(uint64(p.Src.Port())) })),
+	number("udp.dstport", 16, inUDP(func(p *trace.Packet) numbers { return one(uint64(p.Dst.Port())) })),
+	number("udp.port", 16, inUDP(func(p *trace.Packet) numbers {
 		return numbers{[4]uint64{uint64(p.Src.Port()), uint64(p.Dst.Port())}, 2}
-	}),
-	number("ip.version", 4, inIP(4, func(*trace.Packet) uint64 { return 4 })),
+	})),
+	number("ip.version", 4, inIP(0, func(p *trace.Packet) uint64 { return uint64(p.IP.Version) })), // IPv6 has it, too
 	number("ip.id", 16, inIP(4, func(p *trace.Packet) uint64 { return uint64(p.IP.ID) })),
 	number("ip.ttl", 8, inIP(4, func(p *trace.Packet) uint64 { return uint64(p.IP.HopLimit) })),
 	number("ip.dsfield", 8, inIP(4, func(p *trace.Packet) uint64 { return uint64(p.IP.TrafficClass) })),

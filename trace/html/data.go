@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 type flow struct {
@@ -33,7 +34,7 @@ func flowOf(f *trace.Flow) flow {
 	o := flow{Number: f.Number, Service: f.Service.String(), Err: f.Err, Line: []string{}, Facts: [][2]string{},
 		Packets: f.Packets, Badness: badness(f)}
 	for i, e := range f.Ends {
-		o.Ends[i] = [2]string{e.Addr.String(), "QP " + hexOf(e.QPN, 6)}
+		o.Ends[i] = [2]string{fabric.AddrText(e.Addr), "QP " + hexOf(e.QPN, 6)}
 		if e.QPN == 0 {
 			o.Ends[i][1] = "QP not known"
 		}
@@ -154,6 +155,9 @@ func messageOf(m *trace.Message) message {
 	}
 	if m.Partial {
 		fact("Begins", "before the capture")
+	}
+	if m.ULP != nil {
+		fact("Upper layer", m.ULP.String())
 	}
 	if m.WR != "" {
 		fact("Work request", m.WR)

@@ -7,6 +7,8 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // rank is the importance of a packet for a page that cannot contain all.
@@ -49,7 +51,12 @@ type kept struct {
 
 	// Values that filters used at the time of the packet: later packets may change them.
 	ends [2]trace.End // of the flow
+	ulp  ulp.Protocol // of the flow
 	verb string       // of the message
+
+	headers []group // fields that need the payload, or nil: see headers
+	grh     fabric.GRH
+	lrh     fabric.LRH
 }
 
 // selection keeps up to max packets. Of a larger capture it keeps the packets with findings and
@@ -117,20 +124,31 @@ func (s *selection) copyOf(k *trace.Packet) *kept {
 	} else {
 		e = &kept{}
 	}
-	headers := e.packet.Bytes[:0]
+	bytes, outer := e.packet.Bytes[:0], e.packet.Outer[:0]
 	n := maxHeaders
 	if k.MAD != nil {
 		n = len(k.Bytes) // the fields of the message are in it
 	}
 	*e = kept{packet: *k, captured: len(k.Bytes)}
 	if k.Flow != nil {
-		e.ends = k.Flow.Ends
+		e.ends, e.ulp = k.Flow.Ends, k.Flow.ULP
 	}
 	if k.Message != nil {
 		e.verb = k.Message.Verb
+		if k.Message.ULP != nil && k.BTH.Opcode.Info().Starts() {
+			e.headers = headers(k)
+		}
 	}
 	p := &e.packet
-	p.Bytes = append(headers, k.Bytes[:min(n, len(k.Bytes))]...)
+	p.Bytes, p.Outer = append(bytes, k.Bytes[:min(n, len(k.Bytes))]...), append(outer, k.Outer...)
+	if k.GRH != nil {
+		e.grh = *k.GRH
+		p.GRH = &e.grh
+	}
+	if k.LRH != nil {
+		e.lrh = *k.LRH
+		p.LRH = &e.lrh
+	}
 	p.Frame, p.Comments, p.BTH.Payload = nil, nil, nil
 	p.MAD = cloneMAD(k.MAD)
 	p.Findings = slices.Clone(k.Findings)

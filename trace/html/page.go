@@ -77,7 +77,7 @@ func (p *Page) restore(e *kept) *trace.Packet {
 func (p *Page) asSeen(e *kept) *trace.Packet {
 	k := p.restore(e)
 	if k.Flow != nil {
-		p.flow = trace.Flow{Number: k.Flow.Number, Ends: e.ends}
+		p.flow = trace.Flow{Number: k.Flow.Number, Ends: e.ends, ULP: e.ulp}
 		k.Flow = &p.flow
 	}
 	if k.Message != nil {

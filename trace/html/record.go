@@ -1,11 +1,13 @@
 package html
 
 import (
+	"net/netip"
 	"strings"
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // packet is a packet as the page's script reads it. Shared values are indexes into tables. The
@@ -35,6 +37,7 @@ type packet struct {
 	Meaning  string    `json:"g,omitempty"`
 	Findings []finding `json:"q,omitempty"`
 	Lessons  []int     `json:"le,omitempty"` // indexes in lessons
+	Fabric   string    `json:"fb,omitempty"` // if it is not RoCEv2
 	LeftOut  int       `json:"o,omitempty"`  // number of packets left out before it
 	OfFlow   int       `json:"fo,omitempty"` // number of those in the same flow
 }
@@ -62,7 +65,7 @@ func (p *Page) record(t *tables, i int) packet {
 	k := p.restore(e)
 	r := packet{
 		Frame: k.Number, Time: k.Time.Sub(p.begin).Nanoseconds(), Dir: k.Direction.String(), LeftOut: e.seq,
-		Src: t.addrs.of(k.Src.String()), Dst: t.addrs.of(k.Dst.String()),
+		Src: t.addrs.of(endText(k.Src)), Dst: t.addrs.of(endText(k.Dst)),
 		IP:  [4]int{int(k.IP.Version), int(k.IP.TrafficClass), int(k.IP.HopLimit), int(k.IP.ID)},
 		Len: k.Len, Label: label(k), Flow: -1, From: from(k), Role: k.Role.String(), Message: -1,
 		Again: k.Again, Meaning: k.Meaning, Doubt: k.Doubtful, Lessons: e.lessons,
@@ -91,7 +94,12 @@ func (p *Page) record(t *tables, i int) packet {
 	if k.Err == nil {
 		r.Payload = k.PayloadLen()
 	}
-	r.Headers = headers(k)
+	if r.Headers = e.headers; r.Headers == nil {
+		r.Headers = headers(k)
+	}
+	if k.Fabric != fabric.RoCEv2 {
+		r.Fabric = k.Fabric.String()
+	}
 	r.ICRC = []string{k.ICRC.Verdict.String()}
 	if k.ICRC.Verdict != trace.NotChecked {
 		r.ICRC = append(r.ICRC, sentBytes(k.ICRC.Wire), sentBytes(k.ICRC.Want))
@@ -177,3 +185,11 @@ func from(k *trace.Packet) int {
 }
 
 func number(b bool) int { return flag(b, 1) }
+
+// endText returns an end as text: without a port in RoCEv1 and InfiniBand.
+func endText(a netip.AddrPort) string {
+	if a.Port() == 0 {
+		return fabric.AddrText(a.Addr())
+	}
+	return a.String()
+}

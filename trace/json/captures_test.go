@@ -18,6 +18,11 @@ func TestCapturesObeyTheSchema(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no captures in testdata: %v", err)
 	}
+	upper, err := filepath.Glob("../testdata/ulp/*.pcap")
+	if err != nil || len(upper) == 0 {
+		t.Fatalf("no captures in testdata/ulp: %v", err)
+	}
+	files = append(files, upper...)
 	s := schema(t)
 	for _, path := range append(files, rxetraffic.Unpack(t)...) {
 		t.Run(filepath.Base(path), func(t *testing.T) {

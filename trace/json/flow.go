@@ -5,6 +5,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // flow is the JSON object of a [trace.Flow].
@@ -17,6 +18,7 @@ type flow struct {
 	Begin      *time.Time `json:"begin,omitempty"`
 	Last       *time.Time `json:"last,omitempty"`
 	Managed    *managed   `json:"managed,omitempty"`
+	ULP        string     `json:"ulp,omitempty"`
 	Running    bool       `json:"running,omitempty"`
 	Cut        bool       `json:"cut,omitempty"`
 	MTU        int        `json:"mtu,omitempty"`
@@ -66,7 +68,7 @@ type managed struct {
 func flowOf(f *trace.Flow) *flow {
 	o := &flow{
 		Type: "flow", Flow: f.Number, Service: f.Service.String(), FirstFrame: f.First,
-		Begin: instant(f.Begin), Last: instant(f.Last), Running: f.BeganBefore,
+		Begin: instant(f.Begin), Last: instant(f.Last), Running: f.BeganBefore, ULP: f.ULP.Name(),
 		Cut: f.Evicted, MTU: f.MTU, MTUExact: f.MTUExact,
 		Packets: f.Packets, Bytes: f.Bytes, Payload: f.Payload, Messages: f.Messages,
 		Again: f.Again, Duplicates: f.Duplicates, LostBefore: f.LostBefore, LostBehind: f.LostBehind,
@@ -75,7 +77,7 @@ func flowOf(f *trace.Flow) *flow {
 		Window: f.Window, Error: f.Err,
 	}
 	for i, e := range f.Ends {
-		o.Ends[i] = end{e.Addr.String(), e.QPN}
+		o.Ends[i] = end{fabric.AddrText(e.Addr), e.QPN}
 	}
 	if r := f.RTT; r.Count > 0 {
 		o.RTT = &rtt{r.Count, r.Min.Nanoseconds(), r.Max.Nanoseconds(), (r.Sum / time.Duration(r.Count)).Nanoseconds()}

@@ -26,6 +26,7 @@ type message struct {
 	Done     bool       `json:"done"`
 	Failed   string     `json:"failed,omitempty"`
 	Partial  bool       `json:"partial,omitempty"`
+	ULP      *role      `json:"ulp,omitempty"`
 	WR       string     `json:"wr,omitempty"`
 	WC       string     `json:"wc,omitempty"`
 }
@@ -41,6 +42,9 @@ func messageOf(m *trace.Message) *message {
 	}
 	if m.Done {
 		o.LastPSN, o.End = &m.Last, instant(m.End)
+	}
+	if m.ULP != nil {
+		o.ULP = roleOf(m.ULP)
 	}
 	if m.HasLatency() {
 		o.Latency = new(m.Latency().Nanoseconds())

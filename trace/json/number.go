@@ -13,10 +13,12 @@ func (b hexBytes) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, b
 
 // Identifiers, written in hexadecimal with all digits.
 type (
+	hex16 uint16
 	hex32 uint32
 	hex64 uint64
 )
 
+func (n hex16) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "0x%04x", uint16(n)), nil }
 func (n hex32) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "0x%08x", uint32(n)), nil }
 func (n hex64) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "0x%016x", uint64(n)), nil }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // packet is the JSON object of a [trace.Packet].
@@ -14,10 +15,15 @@ type packet struct {
 	Frame     int        `json:"frame"`
 	Part      int        `json:"part,omitempty"`
 	Parts     int        `json:"parts,omitempty"`
+	CopyOf    int        `json:"copy_of,omitempty"`
 	Time      *time.Time `json:"time,omitempty"`
 	Direction string     `json:"direction,omitempty"`
 	IP        ip         `json:"ip"`
-	UDP       udp        `json:"udp"`
+	UDP       *udp       `json:"udp,omitempty"`
+	Fabric    string     `json:"fabric,omitempty"`
+	Tunnels   []layer    `json:"tunnels,omitempty"`
+	LRH       *lrh       `json:"lrh,omitempty"`
+	GRH       *grh       `json:"grh,omitempty"`
 	Len       int        `json:"len"`
 	Captured  *int       `json:"captured,omitempty"`
 	Error     string     `json:"error,omitempty"`
@@ -70,15 +76,15 @@ type finding struct {
 func packetOf(p *trace.Packet, payload bool) *packet {
 	o := &packet{
 		Type: "packet", Frame: p.Number, Time: instant(p.Time), Direction: p.Direction.String(), Len: p.Len,
-		Doubt: p.Doubtful,
+		Doubt: p.Doubtful, CopyOf: p.Copy,
 		IP: ip{
-			Version: p.IP.Version, Src: p.Src.Addr().String(), Dst: p.Dst.Addr().String(),
+			Version: p.IP.Version, Src: fabric.AddrText(p.Src.Addr()), Dst: fabric.AddrText(p.Dst.Addr()),
 			TrafficClass: p.IP.TrafficClass, CE: p.IP.CE(), HopLimit: p.IP.HopLimit, ID: p.IP.ID,
 		},
-		UDP:  udp{p.Src.Port(), p.Dst.Port()},
 		ICRC: icrcOf(p.ICRC),
 		Role: p.Role.String(), Again: p.Again, Meaning: p.Meaning,
 	}
+	o.network(p)
 	if p.Parts > 1 {
 		o.Part, o.Parts = p.Part, p.Parts
 	}

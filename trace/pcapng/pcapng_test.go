@@ -57,7 +57,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := append([]capture.Frame(nil), frames...)
-	for i := range want {
+	for i, id := range []int{1, 1, 2, 3} {
+		want[i].InterfaceID = id
 		want[i].Comments = append(append([]string(nil), want[i].Comments...), "one", "two \ufffd")
 	}
 	if diff := cmp.Diff(want, read(t, file.Bytes())); diff != "" {

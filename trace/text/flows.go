@@ -11,6 +11,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // Flows writes one line per connection: its ends, CM exchange, path MTU, throughput, RTT, losses,
@@ -32,6 +33,9 @@ func (t *Flows) Packet(*trace.Packet) error { return nil }
 func (t *Flows) Flow(f *trace.Flow) error {
 	parts := []string{fmt.Sprintf("flow %d", f.Number), f.Service.String(), end(f.Ends[0]) + arrow + end(f.Ends[1])}
 	parts = append(parts, t.began(f)...)
+	if f.ULP != ulp.None {
+		parts = append(parts, f.ULP.String())
+	}
 	if f.MTU > 0 {
 		how := "seen"
 		if f.MTUExact {

@@ -9,6 +9,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // Column widths. The address column grows to the longest pair so far.
@@ -80,10 +81,17 @@ func (w *Writer) number(p *trace.Packet) {
 	w.right(from, numberWidth)
 }
 
-// time writes the time in seconds since the first packet.
-func (w *Writer) time(p *trace.Packet) {
+// time writes the time of p in the format of Options.Times.
+func (w *Writer) time(p *trace.Packet) { w.instant(p.Time) }
+
+// instant writes t in the format of Options.Times. Relative is in seconds since the first packet.
+func (w *Writer) instant(t time.Time) {
+	if w.o.Times != Relative {
+		w.otherTime(t)
+		return
+	}
 	from := len(w.b)
-	d := p.Time.Sub(w.begin)
+	d := t.Sub(w.begin)
 	if d < 0 { // possible in captures of several interfaces
 		w.b = append(w.b, '-')
 		d = -max(d, -math.MaxInt64)
@@ -115,9 +123,9 @@ func (w *Writer) right(from, width int) {
 
 func (w *Writer) addresses(p *trace.Packet) {
 	from := len(w.b)
-	w.b = p.Src.Addr().AppendTo(w.b)
+	w.b = fabric.AppendAddr(w.b, p.Src.Addr())
 	w.s(arrow)
-	w.b = p.Dst.Addr().AppendTo(w.b)
+	w.b = fabric.AppendAddr(w.b, p.Dst.Addr())
 	used := len(w.b) - from
 	w.ends = max(w.ends, used)
 	for range w.ends - used {
@@ -263,6 +271,11 @@ func (w *Writer) faults(p *trace.Packet) {
 		w.s("  [ICRC ")
 		w.s(p.ICRC.Verdict.String())
 		w.s("]")
+		w.stop()
+	}
+	if p.LRH != nil && p.LRH.VCRC.Wrong() {
+		w.start(red)
+		w.s("  [VCRC wrong]")
 		w.stop()
 	}
 	if p.Err == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // Messages writes one line per message: begin, verb, size, packets, latency, retransmissions and
@@ -58,7 +59,8 @@ func (t *Messages) line(columns ...any) error {
 // Flush writes buffered output and returns the first error of the underlying writer.
 func (t *Messages) Flush() error { return t.w.Flush() }
 
-// remarks lists the problems of m, and its work request and completion.
+// remarks lists the problems of m, its role in the upper-layer protocol, and its work request and
+// completion.
 func (t *Messages) remarks(m *trace.Message) string {
 	var r []string
 	if m.Partial {
@@ -74,6 +76,13 @@ func (t *Messages) remarks(m *trace.Message) string {
 		r = append(r, t.paint.warn("evicted: too many messages or flows"))
 	case !m.Done && m.Flow.Service == bth.ServiceRC:
 		r = append(r, t.paint.warn("no answer in the capture"))
+	}
+	if m.ULP != nil {
+		role := m.ULP.String()
+		if m.ULP.PDU.Status.Failed {
+			role = t.paint.warn(role)
+		}
+		r = append(r, role)
 	}
 	if m.WR != "" {
 		r = append(r, Plain(m.WR))
@@ -94,9 +103,9 @@ func frames(f [2]int) string {
 // end formats a queue pair.
 func end(e trace.End) string {
 	if e.QPN == 0 {
-		return e.Addr.String() + "/?"
+		return fabric.AddrText(e.Addr) + "/?"
 	}
-	return fmt.Sprintf("%s/0x%06x", e.Addr, uint32(e.QPN))
+	return fmt.Sprintf("%s/0x%06x", fabric.AddrText(e.Addr), uint32(e.QPN))
 }
 
 // count formats a number and a noun, whose plural has an s.

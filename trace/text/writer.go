@@ -18,6 +18,7 @@ type Options struct {
 	Payload bool // bytes of the payload, which may be confidential
 	Explain bool // lessons at the first packet that demonstrates each
 	Colour  bool // terminal escape sequences
+	Times   Times
 }
 
 // Writer writes packets. It is an output of a [trace.Pipeline]. It buffers output until Flush or
@@ -28,7 +29,8 @@ type Writer struct {
 	b      []byte
 	begin  time.Time // time 0 of the time column
 	begun  bool
-	ends   int // width of the address column
+	latest time.Time // time of the latest packet, for Delta
+	ends   int       // width of the address column
 	fields []fields.Field
 	err    error
 

@@ -51,7 +51,7 @@ func (r *Options) Contests() ([]bench.Contest, error) {
 	}
 	all = slices.DeleteFunc(all, func(c bench.Contest) bool { return len(c.Contenders) == 0 })
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%q matches nobody who is measured", r.Only)
+		return nil, fmt.Errorf("%q matches no contender", r.Only)
 	}
 	return all, nil
 }
@@ -228,7 +228,7 @@ func (p *pairOfMachines) Prepare(ctx context.Context, j *bench.Job) error {
 	}
 	both.Wait()
 	if err := errors.Join(errs[:]...); err != nil {
-		err = fmt.Errorf("giving the interfaces to who is next: %w", err)
+		err = fmt.Errorf("giving the interfaces to the next contender: %w", err)
 		p.lost(err)
 		return err
 	}

@@ -118,8 +118,8 @@ func TestRivalsThatAreChosen(t *testing.T) {
 		t.Errorf("%+v, %v", contests, err)
 	}
 	for want, r := range map[string]Options{
-		"link":           {Links: []string{"wire"}},
-		"matches nobody": {Links: []string{"udp"}, Only: regexp.MustCompile("^apples/")},
+		"link":                 {Links: []string{"wire"}},
+		"matches no contender": {Links: []string{"udp"}, Only: regexp.MustCompile("^apples/")},
 	} {
 		if _, err := r.Contests(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -24,7 +24,7 @@ var wanted = [][]string{
 	{"ib_uverbs"}, {"rdma_ucm"}, {"rdma_rxe"},
 }
 
-// moduleUses are the processor features, by QEMU's names, that modules need.
+// moduleUses has the processor feature, by QEMU's name, that a module needs.
 var moduleUses = map[string]string{"crc32_pclmul": "pclmulqdq"}
 
 // moduleTree is the module directory of one kernel package.

@@ -31,6 +31,8 @@ const (
 // views lists the outputs of 'gorxe trace' that go to standard output.
 var views = []string{
 	"trace", "trace -v --hex --payload --explain",
+	"trace -t ad",
+	"trace -T fields -E header=y -E quote=d -e frame -e frame.time_delta_displayed -e qp -e meaning -e finding",
 	"trace --messages --flows", "trace --json --payload", "trace --pcapng -",
 	"trace --filter psn>5||error", "trace --json --filter not(qp==0x11)&&(nak||warning||infiniband.bth.opcode==17)",
 }

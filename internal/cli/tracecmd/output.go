@@ -29,6 +29,7 @@ var outputs = []output{
 	{asked: func(p *params) bool { return p.pcapng != "" }, open: openPcapng},
 	{asked: func(p *params) bool { return p.html != "" }, open: openHTML},
 	{asked: func(p *params) bool { return p.json }, stdout: true, open: openJSON},
+	{asked: func(p *params) bool { return p.shown.format == formatFields }, stdout: true, open: openColumns},
 	{asked: func(p *params) bool { return p.messages || p.flows }, stdout: true, open: openLines},
 	{asked: func(p *params) bool { return p.pcapng == "" && p.html == "" }, stdout: true, open: openText},
 }
@@ -77,6 +78,7 @@ func (t *tracing) finish() error {
 func openText(a *app.App, p *params, _ *files) ([]trace.Output, finish, error) {
 	return []trace.Output{text.NewWriter(a.Stdout, text.Options{
 		Fields: p.verbose, Hex: p.hex, Payload: p.payload, Explain: p.explain, Colour: app.NewStyle(a.Stdout).On,
+		Times: p.shown.times(),
 	})}, nil, nil
 }
 

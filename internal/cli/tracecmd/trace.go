@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/internal/cli/sources"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/filter"
@@ -23,14 +24,16 @@ import (
 // params are the parameters of 'gorxe trace'.
 type params struct {
 	source string // path of a file, "-", or empty
-	live   liveFlags
+	live   sources.Live
 	filter string
+	dedupe bool
 
 	verbose, hex, payload    bool
 	messages, flows, explain bool
 	pcapng                   string // path of a file, or "-"
 	json                     bool
 	html                     string // path of a file
+	shown                    shownFlags
 }
 
 // Command makes the command 'gorxe trace'.
@@ -43,7 +46,7 @@ func Command(a *app.App) *cobra.Command {
 with -, and writes a line for each RoCEv2 packet. Payload may be private and is shown only on
 request.
 
-` + filterHelp(),
+` + filterHelp() + columnHelp(),
 		Example: `  gorxe trace capture.pcapng
   gorxe trace -v --filter 'psn 100..120 and qp 0x11' capture.pcapng
   gorxe trace --filter error capture.pcap.gz
@@ -58,7 +61,7 @@ request.
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			p.source = app.HostArg(args)
-			if err := p.live.check(p.source); err != nil {
+			if err := p.live.Check(p.source); err != nil {
 				return err
 			}
 			if err := p.check(); err != nil {
@@ -69,7 +72,7 @@ request.
 	}
 	fs := c.Flags()
 	fs.SortFlags = false
-	p.live.add(fs)
+	p.live.Add(fs)
 	fs.BoolVarP(&p.verbose, "verbose", "v", false,
 		"every header field, by its name in the InfiniBand specification (IBA)")
 	fs.BoolVar(&p.hex, "hex", false, "every header field, with its bytes")
@@ -85,12 +88,18 @@ request.
 	fs.BoolVar(&p.json, "json", false,
 		"one JSON object per line: packets, messages and connections; with --messages or --flows only these")
 	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`; the page loads nothing from the network")
+	fs.BoolVar(&p.dedupe, "dedupe", false,
+		"leave out packets that an earlier frame has, too: captures of several interfaces, merged captures")
 	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` matches")
+	p.shown.add(fs)
 	return c
 }
 
 // check rejects flags that have no effect on the requested output.
 func (p *params) check() error {
+	if err := p.shown.check(p); err != nil {
+		return err
+	}
 	instead := ""
 	switch {
 	case p.json:
@@ -196,14 +205,13 @@ func run(ctx context.Context, a *app.App, p *params) error {
 		return app.Usagef("--%v", err)
 	}
 	t := &tracing{}
+	t.Dedupe = p.dedupe
+	t.Limit = uint64(p.shown.count)
 	if p.filter != "" {
 		t.Filter = chosen
 	}
-	if p.live.iface != "" {
+	if p.live.Selected() {
 		return runLive(ctx, a, p, t)
-	}
-	if p.live.daemon {
-		return runDaemonTrace(ctx, a, p, t)
 	}
 	in, name, err := openCapture(ctx, a, p.source)
 	if err != nil {
@@ -352,24 +360,4 @@ func untilSilent(ctx context.Context, in io.Reader, read func(context.Context) e
 		}
 	}
 	return ctx.Err()
-}
-
-// printSummary prints on stderr what was left out, and why no packet was shown if there was none.
-func printSummary(a *app.App, name string, t *tracing) {
-	c := t.Counts()
-	if c.Packets == 0 {
-		fmt.Fprintf(a.Stderr, "%s: no RoCEv2 packets in %s\n", name, app.Plural(int(c.Frames), "frame"))
-	} else if t.Shown() == 0 {
-		fmt.Fprintf(a.Stderr, "%s: the filter matches none of %s\n", name, app.Plural(int(c.Packets), "packet"))
-	}
-	if t.Missing() > 0 {
-		fmt.Fprintf(a.Stderr, "%s: %s missing: they could not be written fast enough\n", name,
-			app.Plural(int(t.Missing()), "packet"))
-	}
-	for s := range trace.Skip(trace.NumSkips) {
-		tells := c.Packets == 0 || s != trace.SkipOther && s != trace.SkipNotIP
-		if n := c.Skipped[s]; n > 0 && tells {
-			fmt.Fprintf(a.Stderr, "%s: left out %s %s\n", name, app.Plural(int(n), "frame"), s)
-		}
-	}
 }

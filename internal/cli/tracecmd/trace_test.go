@@ -151,7 +151,7 @@ func TestTraceCountsWhatItLeavesOut(t *testing.T) {
 	w := newWorld()
 	w.Stdin = bytes.NewReader(captured)
 	r := w.Run(t.Context(), "trace")
-	want := "standard input: no RoCEv2 packets in 1 frame\nstandard input: left out 1 frame not UDP to port 4791\n"
+	want := "standard input: no RoCEv2 packets in 1 frame\nstandard input: 1 frame of other protocols: TCP 1\n"
 	if r.Code != 0 || r.Stderr.String() != want {
 		t.Errorf("%v", r)
 	}
@@ -238,5 +238,20 @@ func TestHelpExplainsEveryFinding(t *testing.T) {
 	}
 	if len(kindMeanings) != len(trace.Kinds()) {
 		t.Errorf("%d explanations for %d findings", len(kindMeanings), len(trace.Kinds()))
+	}
+}
+
+func TestTraceTellsOfCopies(t *testing.T) {
+	captured := aConversation(t)
+	twice := append(bytes.Clone(captured), captured[24:]...) // without the second header
+	for line, want := range map[string]string{
+		"trace --dedupe -": "standard input: left out 3 copies of packets\n",
+		"trace -":          "",
+	} {
+		w := newWorld()
+		w.Stdin = bytes.NewReader(twice)
+		if r := w.Run(t.Context(), line); r.Code != 0 || r.Stderr.String() != want {
+			t.Errorf("%s: %v", line, r)
+		}
 	}
 }

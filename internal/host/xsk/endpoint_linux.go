@@ -19,7 +19,7 @@ type Endpoint struct {
 
 	receiving     sync.Mutex // guards the following fields and the receive rings; held briefly
 	nextQueue     int        // index of the queue that Recv polls first
-	taking        bool       // Recv returned frames and no later Recv has found none
+	taking        bool       // the latest Recv returned frames, which may still be in use
 	droppedBefore uint64     // frames that the sockets dropped before this endpoint used them
 }
 

@@ -17,8 +17,8 @@ type command struct {
 // driverOut stores the response of the driver.
 func (c *command) driverOut(v any) error { return c.output(uapi.MethodInvokeWrite.UHWOut(), v) }
 
-// commandHandlers are the supported legacy commands. A response is stored in CORE_OUT; nil means
-// none.
+// commandHandlers has a handler for each supported legacy command. A response is stored in
+// CORE_OUT; nil means none.
 var commandHandlers map[uapi.Command]func(*command) (response any, err error)
 
 func init() {

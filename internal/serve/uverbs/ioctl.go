@@ -17,7 +17,7 @@ type request struct {
 	addr   uint64 // address of the argument
 }
 
-// handlers are the supported methods; each requires the context's lock.
+// handlers has a handler for each supported method; each requires the context's lock.
 var handlers map[uapi.Method]func(*request) error
 
 func init() {

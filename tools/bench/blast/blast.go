@@ -96,7 +96,7 @@ func (c Config) check() error {
 		return fmt.Errorf(
 			"repairing losses without an ICRC, or with copies or requests: choose packets with ICRC alone")
 	case c.Time <= 0 || c.Warm < 0:
-		return fmt.Errorf("%v before %v that count: the first must not be negative, the second must be more than 0",
+		return fmt.Errorf("warm-up of %v before a measurement of %v: the first must not be negative, the second must be more than 0",
 			c.Warm, c.Time)
 	}
 	return nil

@@ -15,7 +15,8 @@ const details = (() => {
     const ip = [['Source', data.addrs[p.s]], ['Destination', data.addrs[p.e]], ['DSCP', tc >> 2], ['ECN', (tc & 3) + ' (' + ecn + ')', marked(p)],
       ['Hop Limit', hop]];
     if (version === 4) ip.push(['Identification', hex(id, 4)]);
-    out.push(['IPv' + version + ' and UDP', ip]);
+    if (p.fb) out.push([p.fb, ip.slice(0, 2)]); // its headers follow
+    else out.push(['IPv' + version + ' and UDP', ip]);
     if (p.b) {
       out.push(['BTH', [['OpCode', opcodeOf(p)[0] + ' ' + opcodeOf(p)[1]], ['Solicited Event (SE)', bit(p, SE)], ['MigReq (M)', bit(p, MIGREQ)],
         ['Pad Count (PadCnt)', p.b[2]], ['Header Version (TVer)', p.b[3], p.b[3] !== 0], ['Partition Key (P_Key)', hex(p.b[4], 4)],

@@ -18,9 +18,10 @@ import (
 // rivalFlags adds the flags of the comparison with rxe.
 func rivalFlags(fs *flag.FlagSet, f *flags) {
 	r := &f.rival
-	fs.IntVar(&r.Rounds, "rivals", 0, "instead of the matrix: measure gorxe beside rxe in two machines, each `number` times in turn; give one -kernel. -run chooses among contest/contender; -doc is for the report, with its chart and the measurements beside it, unless others disturbed too many")
-	fs.IntVar(&r.Seconds, "seconds", 3, "of -rivals: `seconds` that count of a measurement")
-	fs.IntVar(&r.Again, "again", 1, "of -rivals: measure up to so many `times` again what others disturbed")
+	fs.IntVar(&r.Rounds, "rivals", 0, "instead of the matrix: measure gorxe beside rxe in two machines, in turn; `number` of measurements of each; give one -kernel. -run chooses among contest/contender; -doc is for the report, with its chart and the measurements beside it, unless others disturbed too many")
+	fs.IntVar(&r.Seconds, "seconds", 3, "of -rivals: measured `seconds` of a measurement")
+	fs.IntVar(&r.Again, "again", 1,
+		"of -rivals: maximum `number` of repetitions of a measurement that other programs disturbed")
 	fs.StringVar(&f.links, "links", strings.Join(rival.Links(), ","),
 		"of -rivals: `links` of gorxe, separated by commas")
 	fs.StringVar(&r.Profiles, "profiles", "", "of -rivals: `directory` for CPU profiles of gorxe")

@@ -16,12 +16,12 @@ import (
 
 // soakFlags adds the flags of a soak test.
 func soakFlags(fs *flag.FlagSet, s *soak.Options) {
-	fs.DurationVar(&s.Traffic, "soak", 0, "instead of the matrix: `duration` for which clients come to gorxe daemon, with 1 % of the packets lost and some clients killed; give one -kernel")
+	fs.DurationVar(&s.Traffic, "soak", 0, "instead of the matrix: `duration` for which clients connect to gorxe daemon, with 1 % of the packets lost and some clients killed; give one -kernel")
 	fs.DurationVar(&s.Round, "round", 5*time.Minute,
-		"of a soak: `duration` after which all clients end and the daemon must hold nothing for them")
+		"of a soak: `duration` after which all clients end and the daemon must hold no objects for them")
 	fs.IntVar(&s.Clients, "clients", 3, "of a soak: `number` of clients of each lane at a time")
-	fs.Float64Var(&s.Kill, "kill", 0.25, "of a soak: the `part` of the clients that is killed in the middle")
-	fs.Uint64Var(&s.Seed, "seed", rand.Uint64(), "of a soak: `number` that decides who comes when (default: random)")
+	fs.Float64Var(&s.Kill, "kill", 0.25, "of a soak: `fraction` of the clients that are killed during their session")
+	fs.Uint64Var(&s.Seed, "seed", rand.Uint64(), "of a soak: `seed` of the choice of clients (default: random)")
 }
 
 // runSoak runs a soak test instead of the matrix.

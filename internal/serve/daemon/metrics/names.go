@@ -36,7 +36,7 @@ var families = []family{
 		"CM messages that are malformed, and requests whose IP header contradicts the packet, by reason.", "reason"),
 }
 
-// partFamilies are the counters of the built-in server and of the trace and log files. They belong
+// partFamilies are the counters of the built-in servers and of the trace and log files. They belong
 // to no device, because rejected clients have none.
 var partFamilies = []family{
 	partFamily("respond_sessions_", "responder_sessions",

@@ -30,8 +30,8 @@ func runBounce(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	port := fs.Uint("p", 18517, "TCP `port` on which the ends meet")
 	fs.StringVar((*string)(&cfg.Way), "way", string(bounce.Events),
 		"what device and program do for a message: datagrams, process, trap, events, polling, sends or sends-polling")
-	fs.IntVar(&cfg.Messages, "n", 10_000, "`messages` that count")
-	fs.IntVar(&cfg.Warm, "warm", 100, "`messages` before those that count")
+	fs.IntVar(&cfg.Messages, "n", 10_000, "number of measured `messages`")
+	fs.IntVar(&cfg.Warm, "warm", 100, "number of `messages` before the measured ones")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}

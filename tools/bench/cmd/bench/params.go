@@ -47,7 +47,7 @@ func parse(args []string, stderr io.Writer) (*params, error) {
 	fs.SetOutput(stderr)
 	fs.StringVar(&p.gorxe, "gorxe", filepath.Join("bin", "gorxe"), "`file` of the gorxe to measure")
 	fs.IntVar(&p.rounds, "rounds", 5, "`number` of measurements of each, 1 to 1000")
-	fs.IntVar(&p.seconds, "time", 2, "`seconds` that count of a measurement, 1 to 600")
+	fs.IntVar(&p.seconds, "time", 2, "measured `seconds` of a measurement, 1 to 600")
 	cores := fs.String("cores", "",
 		"two `cores`, for the server's and for the client's end, such as 0,1 (default: the first ones)")
 	fs.IntVar(&p.perEnd, "per-end", 1, "`number` of cores of each end, 1 to 64: that of -cores and those after it")
@@ -60,7 +60,8 @@ func parse(args []string, stderr io.Writer) (*params, error) {
 			return err
 		})
 	only := fs.String("run", "", "only what matches the regular `expression`; -list shows what there is")
-	fs.IntVar(&p.again, "again", 0, "measure up to so many `times` again what other programs disturbed, 0 to 1000")
+	fs.IntVar(&p.again, "again", 0,
+		"maximum `number` of repetitions of a measurement that other programs disturbed, 0 to 1000")
 	fs.DurationVar(&p.slice, "slice", 0, "measure both contenders of each ratio at once, or this build and "+
 		"the one of -beside, in turn for a `duration` of 1ms to 1s, and each round in both orders")
 	fs.StringVar(&p.profiles, "profiles", "", "`directory` for CPU profiles of both ends of gorxe perf")
