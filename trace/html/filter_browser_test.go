@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/gorxe/gorxe/internal/rxetraffic"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
+	"github.com/gorxe/gorxe/trace/fabric"
 	"github.com/gorxe/gorxe/trace/filter"
 	tracehtml "github.com/gorxe/gorxe/trace/html"
 	"github.com/gorxe/gorxe/trace/internal/scene"
@@ -81,6 +83,9 @@ func oddPackets() []*trace.Packet {
 		short.Bytes, short.Err, short.Flow = short.Bytes[:n], fmt.Errorf("cut"), nil
 		short.Doubtful = n == 0
 	}
+	lids := s.Packet(f, 0, trace.Request, bth.Packet{Opcode: bth.RCSendOnly, PSN: 9, Payload: make([]byte, 8)}, "")
+	lids.Fabric, lids.LRH, lids.IP = fabric.InfiniBand, &fabric.LRH{SLID: 5, DLID: 0xffff}, trace.IP{}
+	lids.Src, lids.Dst = netip.AddrPortFrom(fabric.LIDAddr(5), 0), netip.AddrPortFrom(fabric.LIDAddr(0xffff), 0)
 	mapped := s.Packet(f, 0, trace.NoRole, bth.Packet{Opcode: bth.UCSendOnlyImm, Imm: 1<<32 - 1, PSN: 10}, "")
 	mapped.Src = netip.MustParseAddrPort("[::ffff:192.0.2.1]:1")
 	return s.Packets
@@ -116,9 +121,8 @@ func expressions(f filter.Field, packets each) []string {
 			values = append(values, k)
 		}
 	case filter.Number:
-		for name := range f.Named {
-			values = append(values, name)
-		}
+		names := slices.Sorted(maps.Keys(f.Named))
+		values = append(values, names[:min(8, len(names))]...)
 		values = append(values, "0", "1", "true", "false", "0x1f", "007", "0b1_0", f.Example,
 			fmt.Sprint(uint64(1)<<f.Bits-1),
 			fmt.Sprint(uint64(1)<<min(f.Bits, 63)))
@@ -197,9 +201,11 @@ func filterScript(t *testing.T) string {
 // Each expression of the command line means the same on the page, for each field.
 func testFields(t *testing.T, b context.Context) {
 	sources := map[string]each{"odd": ofList(oddPackets()), "lossy": ofList(scene.Lossy().Packets)}
-	for _, name := range []string{"rcops", "rping_big", "ud_pingpong", "v6_write_bw_4096", "uc_pingpong",
-		"loss_write"} {
+	for _, name := range []string{"rcops", "rping_big", "ud_pingpong", "v6_write_bw_4096"} {
 		sources[name] = ofFile(t, rxetraffic.Unpack(t, name)[0])
+	}
+	for _, name := range []string{"tunnels/nested.pcap.gz", "ulp/nvme.pcap"} {
+		sources[name] = ofFile(t, "../testdata/"+name)
 	}
 	script := filterScript(t)
 	total := 0

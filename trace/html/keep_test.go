@@ -3,6 +3,7 @@ package html_test
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/gorxe/gorxe/bth"
@@ -49,6 +50,31 @@ func quietly(n int) *scene.Script {
 		s.Packet(s.Flows[i%2], 0, trace.Request, bth.Packet{Opcode: bth.RCWriteMiddle, PSN: bth.PSN(i)}, "")
 	}
 	return s
+}
+
+// Header fields of upper-layer protocols are in the payload, which the page does not keep.
+func TestAPageHasTheHeadersOfUpperLayerProtocols(t *testing.T) {
+	p := tracehtml.New(tracehtml.Options{Max: 10})
+	ofFile(t, "../testdata/ulp/nvme.pcap")(func(k *trace.Packet) {
+		if k.Message != nil && k.Message.ULP != nil {
+			add(t, p, k)
+		}
+	})
+	var b bytes.Buffer
+	if _, err := p.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	raw, doc := dataOf(t, b.String())
+	var groups []string
+	for _, k := range doc["packets"].([]any) {
+		list, _ := k.(map[string]any)["h"].([]any)
+		for _, g := range list {
+			groups = append(groups, g.(map[string]any)["n"].(string))
+		}
+	}
+	if !strings.Contains(strings.Join(groups, "\n"), "NVMe") || !strings.Contains(raw, "Upper layer") {
+		t.Errorf("the headers are %q", groups)
+	}
 }
 
 func warn(k *trace.Packet, kind trace.Kind, level trace.Level, frames ...int) {
