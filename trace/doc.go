@@ -18,10 +18,13 @@
 // one silent for longest), 1,024 open messages per end of a flow and 65,536 in all, and the state
 // of 4,096 packets per direction and 524,288 in all. Evicted flows and messages have Evicted set.
 // Of the upper-layer protocols it follows 512 outstanding commands per flow and 32,768 in all.
-// Package ulp parses the headers of upper-layer protocols in SENDs: NVMe over Fabrics, iSER, SMB
-// Direct and NFS over RDMA. Package capture reads files, package live a network interface. Packages text, json, pcapng and
-// html write packets; package fields names their header fields, filter selects packets by an
-// expression, and lesson explains what they demonstrate.
+//
+// Package capture reads files, package live a network interface. Packages text, columns, json,
+// pcapng and html write packets; package fields names their header fields, filter selects packets
+// by an expression, and lesson explains what they demonstrate. Package ulp parses the headers of
+// upper-layer protocols in SENDs: NVMe over Fabrics, iSER, SMB Direct and NFS over RDMA. Package
+// join reads several captures, as one or to tell where between two capture points packets were
+// lost, and why finds the flow and the cause for a line of a log.
 //
 // The packages use no goroutines and no locks. No type is safe for concurrent use, except where
 // its documentation says so.

@@ -30,7 +30,7 @@ type Source interface {
 //	Flow(*Flow) error             receives each flow with a selected packet when it ends
 //	Flush() error                 writes buffered output; see Pipeline.Flush
 //
-// The writers of packages text, json, pcapng and html are Outputs.
+// The writers of packages text, columns, json, pcapng and html are Outputs.
 type Output interface {
 	Packet(*Packet) error
 }

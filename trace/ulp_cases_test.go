@@ -2,10 +2,13 @@ package trace_test
 
 import (
 	"bytes"
+	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/cm/mad"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/ulp"
@@ -130,6 +133,33 @@ func TestAnEvictedFlowReleasesItsCommands(t *testing.T) {
 	a.Add(bare(1000, bth.RCSendOnly, 21, 0))
 	if n := a.Commands(); n != 0 {
 		t.Errorf("%d commands", n)
+	}
+}
+
+func TestARejectionTellsTheStatusOfNVMe(t *testing.T) {
+	a := trace.NewAnalyzer(trace.Options{})
+	private, err := (&mad.IPHeader{SourcePort: 1, Source: netip.MustParseAddr("10.0.0.1"),
+		Destination: netip.MustParseAddr("10.0.0.2")}).Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, 32)
+	data[2], data[4] = 9, 32
+	p := bare(1, bth.UDSendOnly, bth.GSI, 1)
+	p.MAD = &mad.Message{Attribute: mad.AttrREQ, REQ: mad.REQ{LocalCommID: 5, LocalQPN: 21,
+		ServiceID: mad.IPServiceID(mad.PortSpaceTCP, 4420), PrivateData: append(private, data...)}}
+	a.Add(p)
+	want := "; NVMe-oF, QID 9, HRQSIZE 32, HSQSIZE 0"
+	if !strings.HasSuffix(p.Meaning, want) || p.Flow.ULP != ulp.NVMe {
+		t.Errorf("the REQ means %q, want %q at its end", p.Meaning, want)
+	}
+	q := bare(2, bth.UDSendOnly, bth.GSI, 1)
+	q.Src, q.Dst = q.Dst, q.Src
+	q.MAD = &mad.Message{Attribute: mad.AttrREJ, REJ: mad.REJ{RemoteCommID: 5, Reason: mad.RejectConsumerDefined,
+		PrivateData: []byte{0, 0, 3, 0}}}
+	a.Add(q)
+	if want := "; NVMe-oF: Invalid QID"; !strings.HasSuffix(q.Meaning, want) {
+		t.Errorf("the REJ means %q, want %q at its end", q.Meaning, want)
 	}
 }
 

@@ -118,8 +118,8 @@ func TestULPFieldsAgreeWithTshark(t *testing.T) {
 							got = append(got, value)
 						}
 					}
-					// tshark copies the operation code of the command into the response, and shows RPC
-					// messages again that it fails to reassemble.
+					// tshark copies the operation code of the command into the response, and shows
+					// RPC messages again that it fails to reassemble.
 					list := strings.Split(want, ",")
 					if f.shark == "scsi_sbc.opcode" && u.PDU.Kind == ulp.Response {
 						continue
@@ -128,7 +128,8 @@ func TestULPFieldsAgreeWithTshark(t *testing.T) {
 						list = list[:min(len(got), len(list))]
 					}
 					if !sameList(got, list) {
-						t.Errorf("frame %d: %s, %s is %q, tshark says %s=%q", p.Number, f.header, f.name, got, f.shark, want)
+						t.Errorf("frame %d: %s, %s is %q, tshark says %s=%q", p.Number, f.header, f.name, got,
+							f.shark, want)
 					}
 					compared[i] += len(got)
 				}

@@ -19,7 +19,7 @@ func newShark(t *testing.T) *place {
 	}
 	p := newPlace(t)
 	p.env = append(p.env, "HOME="+p.dir, "XDG_CONFIG_HOME="+filepath.Join(p.dir, ".config"))
-	// The second folder is that of Wireshark 4.4 and later.
+	// The second folder is that of Wireshark 4.2 and later.
 	for _, folder := range []string{".config/wireshark/extcap", ".local/lib/wireshark/extcap"} {
 		folder = filepath.Join(p.dir, folder)
 		if err := os.MkdirAll(folder, 0o700); err != nil {

@@ -3,6 +3,7 @@ package columns_test
 import (
 	"bytes"
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/columns"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // packet returns a packet whose texts contain a quotation mark and control characters.
@@ -49,6 +51,9 @@ func TestALineHasTheValuesOfTheFields(t *testing.T) {
 	noTime.Time = time.Time{}
 	later.Time = time.Unix(6, 5)
 	earlier.Time = time.Unix(4, 7)
+	lids := packet()
+	lids.Src = netip.AddrPortFrom(fabric.LIDAddr(5), 0)
+	lids.Dst = netip.AddrPortFrom(fabric.LIDAddr(6), 0)
 	csv := columns.DefaultOptions()
 	csv.Quote, csv.Separator = '"', ','
 	headed := columns.DefaultOptions()
@@ -69,6 +74,9 @@ func TestALineHasTheValuesOfTheFields(t *testing.T) {
 			"e\ufffdth0\tsays \"no\" \n"},
 		{"quotation marks are doubled", "meaning frame", csv, []*trace.Packet{packet()},
 			"\"says \"\"no\"\" \",\"7\"\n"},
+		{"addresses that are not known", "src addr frame", columns.DefaultOptions(), []*trace.Packet{packet()},
+			"\t\t7\n"},
+		{"LIDs", "src dst ip.src", columns.DefaultOptions(), []*trace.Packet{lids}, "LID 5\tLID 6\t\n"},
 		{"lengths", "frame.len frame.cap_len", columns.DefaultOptions(), []*trace.Packet{packet()}, "90\t80\n"},
 		{"times", "frame.time_epoch frame.time_relative frame.time_delta_displayed", columns.DefaultOptions(),
 			[]*trace.Packet{packet(), later, earlier, noTime}, "5.000000006\t0.000000000\t0.000000000\n" +

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 )
 
 // Column formats the values that a field of expressions has in packets. The values of Wireshark's
@@ -47,8 +48,10 @@ func (c *Column) Append(b []byte, p *trace.Packet, add func(b []byte, index int)
 		}
 	case f.addrs != nil:
 		a := f.addrs(p)
-		for i := range a.n {
-			b = a.v[i].AppendTo(add(b, i))
+		for i, addr := range a.v[:a.n] {
+			if addr.IsValid() {
+				b = fabric.AppendAddr(add(b, i), addr)
+			}
 		}
 	case f.texts != nil:
 		n := 0

@@ -10,6 +10,7 @@ import (
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 	"github.com/gorxe/gorxe/trace/filter"
+	"github.com/gorxe/gorxe/trace/ulp"
 )
 
 // packetOf returns the packet that a Decoder would make of b.
@@ -46,7 +47,7 @@ func init() {
 	six.IP.Version, six.Direction = 6, capture.Inbound
 	wrong.ICRC.Verdict = trace.Wrong
 	cut.Bytes = cut.Bytes[:20]
-	writes.Flow = &trace.Flow{Number: 2, Ends: [2]trace.End{{QPN: 0x77}, {QPN: 0x11}}}
+	writes.Flow = &trace.Flow{Number: 2, ULP: ulp.NVMe, Ends: [2]trace.End{{QPN: 0x77}, {QPN: 0x11}}}
 	writes.Message = &trace.Message{Number: 3, Verb: "WRITE"}
 	writes.Again = true
 	writes.Findings = []trace.Finding{{Kind: trace.AfterTimeout, Level: trace.Warning}}
@@ -77,6 +78,8 @@ func TestExpressionsChoosePackets(t *testing.T) {
 		{"finding again_after_timeout", "writes"}, {"finding", "writes"},
 		{"finding == gap", ""}, {"finding != gap", "writes"},
 		{"flow 2", "writes"}, {"message == 3", "writes"},
+		{"ulp nvme-of", "writes"}, {"ulp == NVMe-oF", "writes"}, {"ulp iser", ""}, {"ulp", "writes"},
+		{"ulp != iser", "writes"},
 		{"verb write", "writes"}, {"flow", "writes"}, {"imm 9", "writes"},
 		{"infiniband.reth.va == 0x2000", "swaps"}, {"infiniband.reth.dmalen", "writes"},
 		{"infiniband.aeth.syndrome >= 32", "naks"},
@@ -132,6 +135,7 @@ func TestWrongExpressionsAreExplained(t *testing.T) {
 		{"finding == nosuch",
 			`at character 12: finding: "nosuch" is unknown; the values are icrc_wrong, icrc_of_rxe, malformed, gap, `},
 		{"finding in {gap, gaps}", `"gaps" is unknown`},
+		{"ulp nvme", `ulp: "nvme" is unknown; the values are nvme-of, iser, smb-direct, nfs-rdma`},
 		{"verb writ", `verb: "writ" is unknown; the values are SEND, `},
 		{"addr 1.2.3", `"1.2.3" is not an address`},
 		{"addr 1.2.3.4/40", "is not a network"},

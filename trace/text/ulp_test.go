@@ -52,7 +52,8 @@ func TestHeadersOfUpperLayerProtocols(t *testing.T) {
 		var upper []string
 		show := false
 		for _, l := range all {
-			if indent := len(l) - len(strings.TrimLeft(l, " ")); strings.Contains(l, "198.18.0.") && strings.Contains(l, "PSN") {
+			indent := len(l) - len(strings.TrimLeft(l, " "))
+			if strings.Contains(l, "198.18.0.") && strings.Contains(l, "PSN") {
 				upper = append(upper, l)
 				show = false
 			} else if header := strings.TrimSpace(l); indent > 30 && header != "" {
@@ -82,7 +83,8 @@ func TestNoNameInAPayloadIsShown(t *testing.T) {
 	for _, name := range ulpCaptures {
 		for _, o := range []func(*bytes.Buffer) trace.Output{messages, flows, allFields} {
 			out := ulpText(t, name, o)
-			for _, private := range []string{"iqn.", "InitiatorName", "example", "0x686f7374", "68 6f 73 74", "0x01020304", "01 02 03 04"} {
+			for _, private := range []string{"iqn.", "InitiatorName", "example", "0x686f7374", "68 6f 73 74",
+				"0x01020304", "01 02 03 04"} {
 				if strings.Contains(out, private) {
 					t.Errorf("%s: the output contains %q", name, private)
 				}

@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/trace/ulp"
 )
 
-// check decodes a SEND and checks what holds for any bytes: no panic, bounded results, texts without
-// control characters, and fields within the payload.
+// check decodes a SEND and checks what holds for any bytes: no panic, bounded results, texts
+// without control characters, and fields within the payload.
 func check(t *testing.T, proto ulp.Protocol, c ulp.Context, b []byte, n int) {
 	var p ulp.PDU
 	err := p.Decode(proto, c, b, n)

@@ -151,7 +151,7 @@ func (p *PDU) smb2(r *reader, at int, n uint64) error {
 	}
 	r.le(at+14, 2, "Credits")
 	r.xle(at+16, 4, "Flags")
-	r.le(at+20, 4, "NextCommand")
+	next := r.le(at+20, 4, "NextCommand")
 	p.ID, p.HasID = r.le(at+24, 8, "MessageId"), true
 	switch {
 	case p.ID == noMessageID, p.Code == smb2Cancel:
@@ -163,6 +163,9 @@ func (p *PDU) smb2(r *reader, at int, n uint64) error {
 		p.Kind = Response
 	default:
 		p.Kind = Command
+	}
+	if next != 0 { // only the first command of a compounded chain is followed
+		p.arg("next header at", next)
 	}
 	body := at + smb2HeaderLen
 	switch {

@@ -2,7 +2,6 @@ package topcmd
 
 import (
 	"fmt"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 	"github.com/gorxe/gorxe/trace/text"
 )
 
@@ -176,16 +176,16 @@ func cut(s string, width int) string {
 	return string([]rune(s)[:width])
 }
 
-// end returns the address and the queue pair of an end, without a queue pair that is not known.
+// end returns the address and the queue pair of an end; "?" is what is not known.
 func end(e trace.End) string {
-	a := "?"
-	if e.Addr != (netip.Addr{}) {
-		a = e.Addr.String()
+	addr, qpn := "?", "?"
+	if e.Addr.IsValid() {
+		addr = fabric.AddrText(e.Addr)
 	}
-	if e.QPN == 0 {
-		return a
+	if e.QPN != 0 {
+		qpn = fmt.Sprintf("0x%06x", uint32(e.QPN))
 	}
-	return fmt.Sprintf("%s/%#x", a, uint32(e.QPN))
+	return addr + "/" + qpn
 }
 
 func perSecond(n uint64, over time.Duration) float64 { return float64(n) / over.Seconds() }

@@ -109,3 +109,29 @@ func TestTraceSaysWhyItCannotCapture(t *testing.T) {
 		}
 	}
 }
+
+// It ends without an interrupt, and without another frame.
+func TestALiveCaptureEndsAfterTheNumberOfPackets(t *testing.T) {
+	in, err := capture.Open(bytes.NewReader(aConversation(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := &fakeLive{frames: make(chan capture.Frame, 10), idle: func() {}}
+		w := newWorld()
+		w.Live = func(string, func()) (app.LiveCapture, error) { return c, nil }
+		for range 2 {
+			var f capture.Frame
+			if err := in.Next(&f); err != nil {
+				t.Fatal(err)
+			}
+			f.Data = bytes.Clone(f.Data)
+			c.frames <- f
+		}
+		r := w.Start(t.Context(), "trace -i eth7 -c 2")
+		<-r.Done
+		if r.Code != 0 || strings.Count(r.Stdout.String(), "\n") != 2 {
+			t.Error(r)
+		}
+	})
+}

@@ -28,6 +28,7 @@ type finish func() error
 var outputs = []output{
 	{asked: func(p *params) bool { return p.pcapng != "" }, open: openPcapng},
 	{asked: func(p *params) bool { return p.html != "" }, open: openHTML},
+	{asked: func(p *params) bool { return p.why != "" }, stdout: true, open: openWhy},
 	{asked: func(p *params) bool { return p.json }, stdout: true, open: openJSON},
 	{asked: func(p *params) bool { return p.shown.format == formatFields }, stdout: true, open: openColumns},
 	{asked: func(p *params) bool { return p.messages || p.flows }, stdout: true, open: openLines},

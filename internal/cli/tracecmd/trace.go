@@ -23,10 +23,13 @@ import (
 
 // params are the parameters of 'gorxe trace'.
 type params struct {
-	source string // path of a file, "-", or empty
-	live   sources.Live
-	filter string
-	dedupe bool
+	source  string   // path of the first file, "-", or empty
+	sources []string // paths of all files
+	many    manyFlags
+	live    sources.Live
+	why     string // line of a log
+	filter  string
+	dedupe  bool
 
 	verbose, hex, payload    bool
 	messages, flows, explain bool
@@ -40,11 +43,13 @@ type params struct {
 func Command(a *app.App) *cobra.Command {
 	p := &params{}
 	c := &cobra.Command{
-		Use:   "trace [FILE|-]",
+		Use:   "trace [FILE...|-]",
 		Short: "Explain the RoCEv2 packets of a capture",
 		Long: `Reads a capture (pcap or pcapng, also in gzip) from FILE, or from standard input without FILE or
 with -, and writes a line for each RoCEv2 packet. Payload may be private and is shown only on
-request.
+request. Of several FILEs, the files of a rotated capture are read as one, in order of time. Two
+captures of the same traffic at different points are joined: the report says where each packet was
+lost, and how long packets took from one point to the other.
 
 ` + filterHelp() + columnHelp(),
 		Example: `  gorxe trace capture.pcapng
@@ -52,16 +57,20 @@ request.
   gorxe trace --filter error capture.pcap.gz
   tcpdump -i eth0 -w - udp port 4791 | gorxe trace
   gorxe trace -i eth0 --flows
-  gorxe trace --daemon --filter warning`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return app.Usagef("%s takes one file; unexpected argument %q", c.CommandPath(), args[1])
-			}
-			return nil
-		},
+  gorxe trace --daemon --filter warning
+  gorxe trace --flows rotated_0*.pcapng
+  gorxe trace client.pcapng server.pcapng
+  gorxe trace capture.pcapng --why 'Failed status 12: wr_id 0 syndrom 0x81'`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			p.source = app.HostArg(args)
+			p.source, p.sources = app.HostArg(args), args
 			if err := p.live.Check(p.source); err != nil {
+				return err
+			}
+			if err := p.checkMany(); err != nil {
+				return err
+			}
+			if err := p.checkWhy(); err != nil {
 				return err
 			}
 			if err := p.check(); err != nil {
@@ -73,6 +82,7 @@ request.
 	fs := c.Flags()
 	fs.SortFlags = false
 	p.live.Add(fs)
+	p.many.add(fs)
 	fs.BoolVarP(&p.verbose, "verbose", "v", false,
 		"every header field, by its name in the InfiniBand specification (IBA)")
 	fs.BoolVar(&p.hex, "hex", false, "every header field, with its bytes")
@@ -90,6 +100,8 @@ request.
 	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`; the page loads nothing from the network")
 	fs.BoolVar(&p.dedupe, "dedupe", false,
 		"leave out packets that an earlier frame has, too: captures of several interfaces, merged captures")
+	fs.StringVar(&p.why, "why", "",
+		"why a work request failed: the flow and the cause for a `line` of a log (NCCL, UCX, perftest, kernel, gorxe)")
 	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` matches")
 	p.shown.add(fs)
 	return c
@@ -212,6 +224,9 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	}
 	if p.live.Selected() {
 		return runLive(ctx, a, p, t)
+	}
+	if len(p.sources) > 1 {
+		return runMany(ctx, a, p, t)
 	}
 	in, name, err := openCapture(ctx, a, p.source)
 	if err != nil {

@@ -124,7 +124,7 @@ func TestTraceSaysWhatIsWrong(t *testing.T) {
 		{"no such file", "trace /nowhere/at/all", nil, 1, 0, "/nowhere/at/all"},
 		{"cut", "trace", captured[:len(captured)-5], 1, 2,
 			"standard input: frame 3, at byte 156: the file ends inside a frame"},
-		{"two files", "trace a b", nil, 2, 0, `takes one file; unexpected argument "b"`},
+		{"two files that do not exist", "trace a b", nil, 1, 0, "a: no such file"},
 		{"filter", "trace --filter qpx==1", nil, 2, 0,
 			`gorxe: --filter, at character 1: unknown field "qpx", did you mean "qp"?`},
 		{"finding", "trace --filter finding==nosuch", nil, 2, 0,

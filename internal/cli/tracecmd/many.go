@@ -1,0 +1,206 @@
+package tracecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/trace/join"
+)
+
+// manyFlags select how several captures are read.
+type manyFlags struct {
+	join, concatenate bool
+}
+
+func (f *manyFlags) add(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.join, "join", false,
+		"two captures have the same traffic at two points: where each loss happened, one-way delays\n"+
+			"(default: if they have the same packets)")
+	fs.BoolVar(&f.concatenate, "concatenate", false,
+		"several captures are one, in order of time (default: if they have different packets)")
+}
+
+// memoryLimit keeps the garbage collector from doubling the memory of a join.
+const memoryLimit = 200 << 20
+
+// checkMany checks the flags for the captures in p.sources.
+func (p *params) checkMany() error {
+	m, n := &p.many, len(p.sources)
+	switch {
+	case m.join && m.concatenate:
+		return app.Usagef("give --join or --concatenate, not both")
+	case n > 1 && p.live.Interface != "":
+		return app.Usagef("-i %s captures: leave the file %q out", p.live.Interface, p.sources[0])
+	case m.join && n != 2:
+		return app.Usagef("--join takes two captures, not %d", n)
+	case m.concatenate && n < 2:
+		return app.Usagef("--concatenate takes several captures, not %d", n)
+	}
+	if n > 1 {
+		for _, s := range p.sources {
+			if s == "-" {
+				return app.Usagef("standard input cannot be one of several captures: they are read more than once")
+			}
+		}
+	}
+	if m.join {
+		return p.checkJoin("--join")
+	}
+	return nil
+}
+
+// checkJoin rejects flags that have no effect on the report of a join. why is the reason for the
+// join.
+func (p *params) checkJoin(why string) error {
+	for _, f := range []struct {
+		set  bool
+		name string
+	}{
+		{p.filter != "", "--filter"}, {p.explain, "--explain"}, {p.verbose, "-v"}, {p.hex, "--hex"},
+		{p.payload, "--payload"}, {p.messages, "--messages"}, {p.flows, "--flows"}, {p.html != "", "--html"},
+		{p.pcapng != "", "--pcapng"}, {p.why != "", "--why"},
+	} {
+		if f.set {
+			return app.Usagef("%s is for one capture: omit it, or read the captures as one with --concatenate (%s)",
+				f.name, why)
+		}
+	}
+	return nil
+}
+
+// runMany reads several captures as one, or joins two.
+func runMany(ctx context.Context, a *app.App, p *params, t *tracing) error {
+	in, err := inputs(p.sources, &t.files)
+	if err != nil {
+		return err
+	}
+	joined, relation := p.many.join, join.Relation{}
+	if !p.many.concatenate {
+		if joined, relation, err = relate(ctx, a, in, joined); err != nil {
+			return err
+		}
+	}
+	if joined {
+		if err := p.checkJoin("they have the same packets"); err != nil {
+			return err
+		}
+		return runJoin(ctx, a, p, in, relation)
+	}
+	return runFiles(ctx, a, p, t, in)
+}
+
+// inputs returns the captures, which must be regular files.
+func inputs(names []string, used *files) ([]join.Input, error) {
+	var in []join.Input
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		info, err := f.Stat()
+		used.input(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() {
+			return nil, app.Usagef("%s is not a regular file: several captures are read more than once", name)
+		}
+		in = append(in, join.Input{Name: name, Open: func() (io.ReadCloser, error) { return os.Open(name) }})
+	}
+	return in, nil
+}
+
+// relate decides whether the captures are joined, and prints why. forced reports whether --join was
+// given.
+func relate(ctx context.Context, a *app.App, in []join.Input, forced bool) (bool, join.Relation, error) {
+	for i := range len(in) - 1 {
+		r, err := join.Detect(ctx, in[i], in[i+1])
+		switch {
+		case err != nil:
+			return false, r, err
+		case forced:
+			return true, r, nil
+		case r.Same && len(in) > 2:
+			return false, r, fmt.Errorf("%s and %s have the same packets (%d in samples of %d): two captures can be "+
+				"joined; --concatenate reads more as one", in[i].Name, in[i+1].Name, r.Shared, r.Sample)
+		case r.Same:
+			fmt.Fprintf(a.Stderr, "%s and %s have the same packets (%d in samples of %d): they are joined\n",
+				in[i].Name, in[i+1].Name, r.Shared, r.Sample)
+			return true, r, nil
+		case r.Overlap:
+			fmt.Fprintf(a.Stderr, "%s and %s overlap in time, but not in packets (%d in samples of %d): they are "+
+				"read as one\n",
+				in[i].Name, in[i+1].Name, r.Shared, r.Sample)
+		}
+	}
+	return false, join.Relation{}, nil
+}
+
+// runJoin writes the report of two captures of the same traffic.
+func runJoin(ctx context.Context, a *app.App, p *params, in []join.Input, r join.Relation) (err error) {
+	if _, chosen := os.LookupEnv("GOMEMLIMIT"); !chosen {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
+	}
+	var src [2]*join.Files
+	for i := range src {
+		if src[i], err = join.NewFiles(in[i : i+1]); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, src[i].Close()) }()
+	}
+	report, err := join.Join(ctx, src[0], src[1], join.Options{Names: [2]string{in[0].Name, in[1].Name},
+		Offset: r.Offset})
+	write := report.WriteText
+	if p.json {
+		write = report.WriteJSON
+	}
+	if e := write(a.Stdout); e != nil {
+		return fmt.Errorf("writing: %w", e)
+	}
+	return err
+}
+
+// maxListed is the maximum number of lines that list the captures of frames.
+const maxListed = 20
+
+// runFiles reads the captures as one.
+func runFiles(ctx context.Context, a *app.App, p *params, t *tracing, in []join.Input) error {
+	src, err := join.NewFiles(in)
+	if err != nil {
+		return err
+	}
+	if err := t.open(a, p); err != nil {
+		return errors.Join(err, src.Close())
+	}
+	if _, chosen := os.LookupEnv("GOGC"); !chosen {
+		defer debug.SetGCPercent(debug.SetGCPercent(400))
+	}
+	if err := errors.Join(t.run(ctx, src), src.Close()); err != nil {
+		return err
+	}
+	printSummary(a, fmt.Sprintf("%d captures", len(in)), t)
+	ranges, all := src.Ranges()
+	for i, r := range ranges {
+		if i == maxListed {
+			all = false
+			break
+		}
+		own := ""
+		if r.Own != r.First {
+			own = fmt.Sprintf(", its frames %d to %d", r.Own, r.Own+r.Last-r.First)
+		}
+		fmt.Fprintf(a.Stderr, "frames %d to %d: %s%s\n", r.First, r.Last, strings.ToValidUTF8(r.Name, "?"), own)
+	}
+	if !all {
+		fmt.Fprintln(a.Stderr, "further frames: not listed, the captures take turns often")
+	}
+	return nil
+}

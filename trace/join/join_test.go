@@ -1,0 +1,268 @@
+package join
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorxe/gorxe/bth"
+)
+
+func (w *world) join(t *testing.T, o Options) *Report {
+	t.Helper()
+	w.run()
+	r, err := Join(t.Context(), &frames{w.frames[0]}, &frames{w.frames[1]}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// at returns a fate for the n-th packets of each host.
+func at(x, y map[int]fate) func(int, int, *bth.Packet) fate {
+	return func(from, n int, _ *bth.Packet) fate {
+		if from == 0 {
+			return x[n]
+		}
+		return y[n]
+	}
+}
+
+func TestEachLossIsReportedWhereItHappened(t *testing.T) {
+	for _, tt := range []struct {
+		rule string
+		x, y map[int]fate
+	}{
+		{"nothing lost", nil, nil},
+		{"before A", map[int]fate{50: lostFirst}, nil},
+		{"between A and B", map[int]fate{50: lostBetween}, nil},
+		{"behind B", map[int]fate{50: lostLast}, nil},
+		{"three places", map[int]fate{50: lostFirst, 150: lostBetween, 250: lostLast}, nil},
+		{"two neighbours between", map[int]fate{50: lostBetween, 51: lostBetween}, nil},
+		{"two neighbours before", map[int]fate{50: lostFirst, 51: lostFirst}, nil},
+		{"an ACK between B and A", nil, map[int]fate{80: lostBetween}},
+		{"A has no record of a request", map[int]fate{60: unseenA}, nil},
+		{"B has no record of a request", map[int]fate{60: unseenB}, nil},
+		{"the last request between", map[int]fate{399: lostBetween}, nil},
+		{"the last request behind", map[int]fate{399: lostLast}, nil},
+		{"the last ACK between", nil, map[int]fate{399: lostBetween}},
+	} {
+		for _, variant := range []struct {
+			name string
+			set  func(*world)
+		}{
+			{"switched", func(*world) {}},
+			{"routed", func(w *world) { w.hops = [2]int{1, 1} }},
+			{"IPv6", func(w *world) { w.v6 = true }},
+			{"no IP identification", func(w *world) { w.noID = true }},
+		} {
+			t.Run(tt.rule+"/"+variant.name, func(t *testing.T) {
+				w := newWorld()
+				variant.set(w)
+				w.fate = at(tt.x, tt.y)
+				w.connect(0x11, 0x22, bth.MaxPSN-200, 400, 3000)
+				r := w.join(t, Options{Offset: 3700 * time.Millisecond})
+				if got, want := told(w, r), w.expected(); !slices.Equal(got, want) {
+					t.Errorf("reported %q\nwant %q\n%+v", got, want, r.Losses)
+				}
+				if r.Directions[0].First != "A" || r.Directions[1].First != "B" {
+					t.Errorf("first are %q and %q", r.Directions[0].First, r.Directions[1].First)
+				}
+				if h := r.Directions[0].Hops; h != w.hops[0] {
+					t.Errorf("%d hops", h)
+				}
+			})
+		}
+	}
+}
+
+func TestTheClocksAreFitted(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		offset time.Duration
+		drift  float64
+	}{
+		{"the same clock", 0, 0}, {"ahead", 3700 * time.Millisecond, 42}, {"behind", -250 * time.Microsecond, -80},
+		{"hours", 5 * time.Hour, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld()
+			w.clocks[1] = testClock{tt.offset, tt.drift}
+			random := rand.New(rand.NewPCG(1, 2))
+			w.jitter = func(int, int) int64 { return int64(random.ExpFloat64() * 3000) }
+			w.connect(0x11, 0x22, 100, 20000, 30000)
+			r := w.join(t, Options{Offset: tt.offset})
+			c := r.Clock
+			if !c.Fitted || c.Unsteady {
+				t.Fatalf("%+v", c)
+			}
+			// The first sample is after 500 ns; drift in that time is below a nanosecond.
+			if d := c.Offset - tt.offset; d.Abs() > 60*time.Nanosecond {
+				t.Errorf("offset is wrong by %v", d)
+			}
+			if d := c.Drift - tt.drift; math.Abs(d) > 0.2 {
+				t.Errorf("drift is %f, want %f", c.Drift, tt.drift)
+			}
+			if d := c.MinRTT - 8*time.Microsecond; d < -20 || d > 150 {
+				t.Errorf("minimum round trip %v, want 8µs", c.MinRTT)
+			}
+			if c.Bound != c.MinRTT/2 {
+				t.Errorf("bound %v", c.Bound)
+			}
+			for _, d := range r.Directions {
+				// 4 µs and an exponential delay of 3 µs: median 4+2.08 µs, p99 4+13.8 µs
+				if d.Delay.P50 < 5500*time.Nanosecond || d.Delay.P50 > 6800*time.Nanosecond ||
+					d.Delay.P99 < 15*time.Microsecond || d.Delay.P99 > 21*time.Microsecond {
+					t.Errorf("delays %+v", d.Delay)
+				}
+			}
+		})
+	}
+}
+
+// A constant asymmetry cannot be told from an offset: the error is below the bound.
+func TestAsymmetryIsWithinTheBound(t *testing.T) {
+	w := newWorld()
+	w.jitter = func(from, _ int) int64 { return int64(from) * 5000 }
+	w.connect(0x11, 0x22, 100, 5000, 30000)
+	r := w.join(t, Options{Offset: 3700 * time.Millisecond})
+	if err := (r.Clock.Offset - 3700*time.Millisecond).Abs(); err > r.Clock.Bound || err < 2*time.Microsecond {
+		t.Errorf("error %v, bound %v", err, r.Clock.Bound)
+	}
+}
+
+// Delays and losses are the same if capture A is the one closer to the responder.
+func TestTheOrderOfTheFilesDoesNotMatter(t *testing.T) {
+	w := lossy()
+	w.run()
+	r, err := Join(t.Context(), &frames{w.frames[1]}, &frames{w.frames[0]}, Options{Offset: -3700 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := w.expected()
+	for i, l := range want { // the names of the captures change
+		want[i] = strings.NewReplacer("by_a", "by_b", "by_b", "by_a").Replace(l)
+	}
+	slices.Sort(want)
+	if got := told(w, r); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if r.Directions[0].First != "B" || r.Directions[1].First != "A" || r.Clock.Offset > -3699*time.Millisecond {
+		t.Errorf("first are %q and %q, clock %+v", r.Directions[0].First, r.Directions[1].First, r.Clock)
+	}
+}
+
+func TestASteppedClockIsReported(t *testing.T) {
+	w := newWorld()
+	w.connect(0x11, 0x22, 100, 4000, 30000)
+	w.run()
+	for i := range w.frames[1] {
+		if f := &w.frames[1][i]; i > len(w.frames[1])/2 {
+			f.Time = f.Time.Add(3 * time.Millisecond)
+		}
+	}
+	r, err := Join(t.Context(), &frames{w.frames[0]}, &frames{w.frames[1]}, Options{Offset: 3700 * time.Millisecond})
+	if err != nil || !r.Clock.Unsteady || r.Clock.Bound < time.Millisecond || len(r.Losses) > 0 {
+		t.Errorf("%+v, %d losses, %v", r.Clock, len(r.Losses), err)
+	}
+}
+
+// The headers of the packet are intact, but not its payload.
+func TestAPacketCorruptedBetweenThePointsIsCounted(t *testing.T) {
+	w := newWorld()
+	w.connect(0x11, 0x22, 100, 200, 3000)
+	w.run()
+	n := 0
+	for i := range w.frames[1] {
+		if f := &w.frames[1][i]; len(f.Data) > 100 && i > 50 && n == 0 {
+			f.Data = slices.Clone(f.Data)
+			f.Data[len(f.Data)-10]++
+			n++
+		}
+	}
+	r, err := Join(t.Context(), &frames{w.frames[0]}, &frames{w.frames[1]}, Options{Offset: 3700 * time.Millisecond})
+	if err != nil || r.Total.Corrupt != 1 || r.Total.Outside != 0 {
+		t.Errorf("%+v, %v", r.Total, err)
+	}
+}
+
+func TestACEMarkBetweenThePointsIsCounted(t *testing.T) {
+	w := newWorld()
+	w.fate = at(map[int]fate{20: marked, 70: marked}, nil)
+	w.connect(0x11, 0x22, 100, 200, 3000)
+	r := w.join(t, Options{Offset: 3700 * time.Millisecond})
+	if r.Total.Marked != 2 || len(r.Losses) != 0 {
+		t.Errorf("%+v", r.Total)
+	}
+}
+
+// losses makes a world of connections that each lose about one request in 100, at one of the three
+// places, and never one before the previous loss is repaired.
+func losses(connections int) *world {
+	w := newWorld()
+	random := rand.New(rand.NewPCG(3, 4))
+	w.jitter = func(int, int) int64 { return int64(random.ExpFloat64() * 500) }
+	since := map[bth.QPN]int{}
+	w.fate = func(from, _ int, b *bth.Packet) fate {
+		if from == 1 {
+			return arrives
+		}
+		if since[b.DestQP]++; since[b.DestQP] < 60 || random.IntN(40) > 0 {
+			return arrives
+		}
+		since[b.DestQP] = 0
+		return lostFirst + fate(random.IntN(3))
+	}
+	for i := range connections {
+		w.connect(bth.QPN(0x100+i), bth.QPN(0x1000+7*i), bth.PSN(1000*i), 600, 50_000+int64(i)*17)
+	}
+	return w
+}
+
+// Each loss that the captures show is reported at its place, and nothing else is.
+func TestLossesOfManyConnections(t *testing.T) {
+	w := losses(50)
+	r := w.join(t, Options{Offset: 3700 * time.Millisecond})
+	got, want := told(w, r), w.expected()
+	if len(want) < 250 || !slices.Equal(got, want) {
+		t.Errorf("%d losses reported, %d happened", len(got), len(want))
+		for _, l := range want {
+			if !slices.Contains(got, l) {
+				t.Logf("not reported: %s", l)
+			}
+		}
+		for _, l := range got {
+			if !slices.Contains(want, l) {
+				t.Logf("did not happen: %s", l)
+			}
+		}
+	}
+}
+
+// Where the Analyzer cannot pair both directions of all connections, the place of a loss is unknown
+// rather than wrong.
+func TestNoLossOfManyConnectionsIsReportedAtAWrongPlace(t *testing.T) {
+	w := losses(300)
+	r := w.join(t, Options{Offset: 3700 * time.Millisecond})
+	want := map[string]bool{}
+	for _, l := range w.expected() {
+		want[l] = true
+	}
+	wrong, right := 0, 0
+	for _, l := range told(w, r) {
+		switch {
+		case want[l]:
+			right++
+		case !strings.HasPrefix(l, "unknown"):
+			if wrong++; wrong < 20 {
+				t.Logf("did not happen: %s", l)
+			}
+		}
+	}
+	if wrong > 0 || right < len(want)*99/100 {
+		t.Errorf("of %d losses, %d are reported at the right place, %d at a wrong one", len(want), right, wrong)
+	}
+}
