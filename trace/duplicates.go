@@ -52,7 +52,7 @@ func (a *Analyzer) missing(c *conn, st *stream, from, s bth.PSN) {
 	case from.Diff(st.next) < 0:
 		why = "the retransmission was lost, too, or missed by the capture"
 	}
-	a.note(Gap, Warning, fmt.Sprintf("%s %s missing before this packet: %s", what, isOrAre(n), why), frames...)
+	a.noteGap(from, n, fmt.Sprintf("%s %s missing before this packet: %s", what, isOrAre(n), why), frames...)
 }
 
 // isNetworkDuplicate reports whether a request with PSN s, which is older than the latest, is not a

@@ -17,6 +17,10 @@ type Finding struct {
 	// Frames are the frames that the finding is derived from. The frame of the packet itself is
 	// the last.
 	Frames []int
+	// PSN and PSNs are the first PSN and the number of PSNs that a Gap reports as missing; 0 in
+	// other findings.
+	PSN  bth.PSN
+	PSNs int
 }
 
 // Level is the severity of a finding.
@@ -76,6 +80,13 @@ func Kinds() []Kind {
 // note adds a finding to the current packet. frames are those of Finding.Frames.
 func (a *Analyzer) note(k Kind, l Level, text string, frames ...int) {
 	a.p.Findings = append(a.p.Findings, Finding{Kind: k, Level: l, Text: text, Frames: frames})
+}
+
+// noteGap adds a Gap of the n PSNs from psn on to the current packet.
+func (a *Analyzer) noteGap(psn bth.PSN, n int, text string, frames ...int) {
+	a.note(Gap, Warning, text, frames...)
+	f := &a.p.Findings[len(a.p.Findings)-1]
+	f.PSN, f.PSNs = psn, n
 }
 
 // checkPacket adds the findings that depend only on the packet itself.

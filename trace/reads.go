@@ -86,7 +86,7 @@ func (a *Analyzer) readResponse(c *conn, st *stream, w *work) {
 		}
 		if d > 0 {
 			c.LostBefore += uint64(d)
-			a.note(Gap, Warning, fmt.Sprintf("%s of the responses to the READ of frame %d %s missing before this packet: lost before the capture point, or missed by the capture",
+			a.noteGap(w.high, int(d), fmt.Sprintf("%s of the responses to the READ of frame %d %s missing before this packet: lost before the capture point, or missed by the capture",
 				psns(w.high, s.Sub(1)), m.Frames[0], isOrAre(d)), m.Frames[0], p.Number)
 		}
 		w.high = s.Add(1)

@@ -24,23 +24,6 @@ var index = func() map[string]*field {
 
 func fieldOf(name string) *field { return index[strings.ToLower(name)] }
 
-// Field describes a field of the expression language.
-type Field struct {
-	Names     []string // synonyms
-	What      string   // description; empty for Wireshark's fields
-	Example   string   // example value; empty for fields without a value
-	Wireshark bool     // only Wireshark has the field
-}
-
-// Fields returns all fields, gorxe's own first.
-func Fields() []Field {
-	out := make([]Field, len(fields))
-	for i, f := range fields {
-		out[i] = Field{Names: f.names, What: f.what, Example: f.example, Wireshark: i >= len(own)}
-	}
-	return out
-}
-
 // findingNames returns the values of the field finding.
 func findingNames() []string {
 	var names []string
@@ -132,13 +115,12 @@ func addrOf(version uint8, src, dst bool) func(*trace.Packet) addrs {
 	}
 }
 
-// named returns a lookup function for names of numbers. It ignores case, _, - and spaces.
-func named(names map[string]uint64) func(string) (uint64, bool) {
-	return func(s string) (uint64, bool) {
-		n, ok := names[squeeze(s)]
-		return n, ok
-	}
-}
+// names are names of numbers. The keys are results of squeeze, so that case, _, - and spaces do not
+// matter.
+type names map[string]uint64
+
+// named returns m as names.
+func named(m map[string]uint64) names { return m }
 
 func squeeze(s string) string {
 	return strings.Map(func(r rune) rune {

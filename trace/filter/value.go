@@ -28,10 +28,10 @@ type field struct {
 	// texts reports whether the value of the field is want, and whether p has the field (some).
 	texts func(p *trace.Packet, want string) (is, some bool)
 
-	bits   int                         // width of the numbers
-	around bool                        // ranges may wrap around
-	called func(string) (uint64, bool) // maps names to numbers
-	known  []string                    // all values of texts
+	bits   int      // width of the numbers
+	around bool     // ranges may wrap around
+	called names    // names of numbers
+	known  []string // all values of texts
 }
 
 // numbers are the n values of a field in a packet, in an array to avoid allocation.
@@ -80,10 +80,8 @@ func (f *field) parse(text string) (value, error) {
 }
 
 func (f *field) number(text string) (uint64, error) {
-	if f.called != nil {
-		if n, ok := f.called(strings.ToLower(text)); ok {
-			return n, nil
-		}
+	if n, ok := f.called[squeeze(text)]; ok {
+		return n, nil
 	}
 	switch strings.ToLower(text) {
 	case "true":

@@ -155,7 +155,13 @@ func (p *tab) hear(ev any) {
 // quiet fails the test if the page logged anything.
 func (p *tab) quiet() {
 	p.Helper()
-	if p.Failed() || p.loud {
+	if p.loud {
+		return
+	}
+	if p.Failed() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.Log(strings.Join(p.noise, "\n"))
 		return
 	}
 	p.do(chromedp.Steps(void(`console.log(` + quote(mark) + `)`)))
@@ -235,6 +241,45 @@ func (p *tab) toFilter() {
 func (p *tab) click(selector string) {
 	p.Helper()
 	p.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+}
+
+// metric chooses a plot.
+func (p *tab) metric(id string) {
+	p.Helper()
+	js[bool](p, `(() => { const m = document.getElementById('metric'); m.value = %q; m.dispatchEvent(new Event('change')); return m.value === %q; })()`, id, id)
+}
+
+// brush drags over a plot, between two parts of its width.
+func (p *tab) brush(selector string, from, to float64) {
+	p.Helper()
+	at := js[[]float64](p, `(() => { const r = document.querySelector(%q).getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()`, selector)
+	y := at[1] + at[3]/2
+	left := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMousePressed, X: at[0] + from*at[2], Y: y,
+		Button: input.MouseButtonLeft, Buttons: 1, ClickCount: 1}
+	for _, step := range []struct {
+		kind input.DispatchMouseEventType
+		part float64
+	}{
+		{input.DispatchMouseEventTypeMousePressed, from}, {input.DispatchMouseEventTypeMouseMoved, (from + to) / 2},
+		{input.DispatchMouseEventTypeMouseMoved, to}, {input.DispatchMouseEventTypeMouseReleased, to},
+	} {
+		left.Type, left.X = step.kind, at[0]+step.part*at[2]
+		if _, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, left); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+// wheel turns the wheel over the middle of an element; down is positive.
+func (p *tab) wheel(selector string, by float64, modifiers int64) {
+	p.Helper()
+	at := js[[]float64](p, `(() => { const r = document.querySelector(%q).getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, selector)
+	if _, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{
+		Type: input.DispatchMouseEventTypeMouseWheel, X: at[0], Y: at[1],
+		DeltaX: 1e-3, DeltaY: by, Modifiers: modifiers,
+	}); err != nil {
+		p.Fatal(err)
+	}
 }
 
 func (p *tab) text(selector string) string {

@@ -6,23 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/fabric"
 )
-
-// data is the JSON in the page.
-type data struct {
-	Title    string      `json:"title"`
-	Begin    [2]int64    `json:"begin"` // seconds and nanoseconds since 1970
-	LeftOut  int         `json:"leftOut"`
-	Addrs    []string    `json:"addrs"`
-	Opcodes  [][5]string `json:"opcodes"` // number, name, label, operation, service
-	Flows    []flow      `json:"flows"`
-	Messages []message   `json:"messages"`
-	Packets  []packet    `json:"packets"`
-	Lessons  [][3]string `json:"lessons"` // title, text, rule
-}
 
 type flow struct {
 	Number  int          `json:"n"`
@@ -31,6 +17,9 @@ type flow struct {
 	Line    []string     `json:"l"` // most important facts, a few words each
 	Facts   [][2]string  `json:"k"` // all facts, as name and value
 	Err     string       `json:"x,omitempty"`
+	Packets uint64       `json:"p"`           // in the capture
+	LeftOut int          `json:"o,omitempty"` // number of its packets left out after the last one on the page
+	Badness uint64       `json:"w"`           // for the order of connections: the worst has the highest
 }
 
 type message struct {
@@ -41,38 +30,11 @@ type message struct {
 	Frames [2]int      `json:"f"`
 }
 
-func (p *Page) data() *data {
-	d := &data{
-		Title: p.opts.Title, LeftOut: p.leftOut, Addrs: p.addrs.list, Packets: p.packets,
-		Opcodes: [][5]string{}, Flows: []flow{}, Messages: []message{}, Lessons: [][3]string{},
-	}
-	if d.Packets == nil {
-		d.Packets, d.Addrs = []packet{}, []string{}
-	}
-	if len(p.packets) > 0 {
-		d.Begin = [2]int64{p.begin.Unix(), int64(p.begin.Nanosecond())}
-	}
-	for _, o := range p.opcodes.list {
-		info := bth.Opcode(o).Info()
-		d.Opcodes = append(d.Opcodes,
-			[5]string{hex(o, 2), info.Name, short(bth.Opcode(o)), info.Op.String(), info.Service.String()})
-	}
-	for _, f := range p.flows.list {
-		d.Flows = append(d.Flows, flowOf(f))
-	}
-	for _, m := range p.messages.list {
-		d.Messages = append(d.Messages, messageOf(m))
-	}
-	for _, l := range p.lessons.list {
-		d.Lessons = append(d.Lessons, [3]string{l.Title, l.Text, l.Rule})
-	}
-	return d
-}
-
 func flowOf(f *trace.Flow) flow {
-	o := flow{Number: f.Number, Service: f.Service.String(), Err: f.Err, Line: []string{}, Facts: [][2]string{}}
+	o := flow{Number: f.Number, Service: f.Service.String(), Err: f.Err, Line: []string{}, Facts: [][2]string{},
+		Packets: f.Packets, Badness: badness(f)}
 	for i, e := range f.Ends {
-		o.Ends[i] = [2]string{fabric.AddrText(e.Addr), "QP " + hex(e.QPN, 6)}
+		o.Ends[i] = [2]string{fabric.AddrText(e.Addr), "QP " + hexOf(e.QPN, 6)}
 		if e.QPN == 0 {
 			o.Ends[i][1] = "QP not known"
 		}
@@ -134,9 +96,24 @@ func flowOf(f *trace.Flow) flow {
 	return o
 }
 
+// badness returns a number that is higher the more time a flow lost: a failed one is worst;
+// then count timeouts, NAKs, losses and retransmissions, and least congestion notifications.
+func badness(f *trace.Flow) uint64 {
+	n := 1000*(f.Timeouts+f.Undecided) + 100*(f.NAKs+f.RNRs) + 10*(f.LostBefore+f.LostBehind+f.Again) + f.CNPs
+	if f.Err != "" {
+		n += failedBadness
+	}
+	return min(n, maxBadness)
+}
+
+const (
+	failedBadness = 1 << 50   // more than any sum of the other terms
+	maxBadness    = 1<<53 - 1 // highest integer that JavaScript represents exactly
+)
+
 // manage calls fact for what is known about the CM exchange.
 func manage(m *trace.Managed, fact func(name, value string)) {
-	service := hex(m.ServiceID, 16)
+	service := hexOf(m.ServiceID, 16)
 	if m.Port != 0 {
 		service = fmt.Sprintf("port %d of rdma_cm", m.Port)
 	}

@@ -1,6 +1,7 @@
 // Package html writes a trace as a single HTML page that works offline: a ladder diagram of the
-// packets of each connection, their PSNs over time, and for the selected packet its meaning, with
-// a lesson at the first example of each concept.
+// packets of each connection, their PSNs, rates and round trips over time, the connections with the
+// worst first, and for the selected packet its meaning, with a lesson at the first example of each
+// concept. Its filter has the fields of package filter, with the same meaning.
 //
 //	p := html.New(html.Options{Title: "loss_write.pcap"})
 //	pipeline := trace.Pipeline{Outputs: []trace.Output{p}}
@@ -9,8 +10,10 @@
 //
 // # Contents of the page
 //
-// The page contains headers, meanings and findings, but no payload. It contains the first
-// [Options.Max] packets and states how many were left out.
+// The page contains headers, meanings and findings, but no payload. It contains up to [Options.Max]
+// packets: of a larger capture those with warnings and errors, those around them, and the first
+// others. It states where and how many packets were left out. The plots over time are of all
+// packets, in intervals whose length grows with the capture.
 //
 // # Security
 //

@@ -34,9 +34,9 @@ func headers(k *trace.Packet) (out []group) {
 	return out
 }
 
-func hex[T ~uint8 | ~uint16 | ~uint32 | ~uint64](v T, digits int) string {
+func hexOf[T ~uint8 | ~uint16 | ~uint32 | ~uint64](v T, digits int) string {
 	return fmt.Sprintf("0x%0*x", digits, uint64(v))
 }
 
 // sentBytes formats an ICRC in wire byte order, as Wireshark does.
-func sentBytes(icrc uint32) string { return hex(bits.ReverseBytes32(icrc), 8) }
+func sentBytes(icrc uint32) string { return hexOf(bits.ReverseBytes32(icrc), 8) }

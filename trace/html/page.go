@@ -1,20 +1,14 @@
 package html
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"embed"
-	"encoding/base64"
-	"html/template"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/lesson"
 )
 
-// DefaultMax is the default limit on the packets in a page. A packet takes about 300 bytes.
+// DefaultMax is the default limit on the packets in a page. A packet takes about 400 bytes.
 const DefaultMax = 20_000
 
 // Options configure a page. The zero value is usable.
@@ -27,16 +21,16 @@ type Options struct {
 type Page struct {
 	opts    Options
 	begin   time.Time
-	packets []packet
-	leftOut int
+	end     time.Duration // time of the latest packet after the first
+	kept    selection
 	teacher *lesson.Teacher
+	lessons table[lesson.Lesson]
+	series  collector
 
-	// Tables of values that packets share, in order of first appearance.
-	addrs    table[string]
-	opcodes  table[uint8]
-	flows    table[*trace.Flow]
-	messages table[*trace.Message]
-	lessons  table[lesson.Lesson]
+	scratch []byte // for restore
+	view    trace.Packet
+	flow    trace.Flow // for asSeen
+	message trace.Message
 }
 
 // New returns an empty page.
@@ -44,82 +38,59 @@ func New(opts Options) *Page {
 	if opts.Max <= 0 {
 		opts.Max = DefaultMax
 	}
-	return &Page{opts: opts, teacher: lesson.NewTeacher(0)}
+	return &Page{opts: opts, kept: newSelection(opts.Max), teacher: lesson.NewTeacher(0)}
 }
 
-// Packet adds a packet, unless the page is full; the error is always nil. It copies what is valid
-// only during the call. WriteTo reads k.Flow and k.Message again, when they are final.
+// Packet adds a packet; the error is always nil. If the packets exceed [Options.Max], the page
+// keeps those with warnings and errors, those around them, and the first others. Packet copies what
+// is valid only during the call. WriteTo reads k.Flow and k.Message again, when they are final.
 func (p *Page) Packet(k *trace.Packet) error {
-	if len(p.packets) >= p.opts.Max {
-		p.leftOut++
-		return nil
-	}
-	if len(p.packets) == 0 {
+	if p.kept.seen == 0 {
 		p.begin = k.Time
 	}
-	p.packets = append(p.packets, p.record(k))
+	p.end = max(p.end, k.Time.Sub(p.begin))
+	var lessons []int
+	for _, l := range p.teacher.Teach(k) {
+		lessons = append(lessons, p.lessons.of(l))
+	}
+	p.kept.add(k, p.series.add(k, p.begin), lessons)
 	return nil
 }
 
 // Omitted returns the number of packets that did not fit in the page.
-func (p *Page) Omitted() int { return p.leftOut }
+func (p *Page) Omitted() int { return p.kept.omitted() }
 
-//go:embed page
-var files embed.FS
-
-// scripts are the files of the script, in order.
-var scripts = []string{"data", "dom", "filter", "plot", "details", "ladder", "main"}
-
-// parts returns the template, style and script. They are loaded on first use.
-var parts = sync.OnceValue(func() (p struct {
-	page          *template.Template
-	style, script string
-}) {
-	p.page = template.Must(template.ParseFS(files, "page/page.html"))
-	p.style, p.script = read("style.css"), join(scripts)
-	return p
-})
-
-func read(name string) string {
-	b, err := files.ReadFile("page/" + name)
-	if err != nil {
-		panic(err) // embedded, so it cannot fail
+// restore returns the packet of e with as many bytes as were captured, as the packages fields and
+// filter expect. Bytes after the headers have no meaning. The packet is valid until the next call.
+func (p *Page) restore(e *kept) *trace.Packet {
+	if len(p.scratch) < e.captured {
+		p.scratch = make([]byte, e.captured)
 	}
-	return string(b)
+	p.view = e.packet
+	p.view.Bytes = p.scratch[:e.captured]
+	clear(p.view.Bytes[min(e.captured, copy(p.view.Bytes, e.packet.Bytes)):])
+	return &p.view
 }
 
-func join(names []string) string {
-	var b bytes.Buffer
-	b.WriteString("\n'use strict';\n(() => {\n")
-	for _, n := range names {
-		b.WriteString(read(n + ".js"))
+// asSeen returns what restore returns, with flow and message as filters saw them at the time of the
+// packet.
+func (p *Page) asSeen(e *kept) *trace.Packet {
+	k := p.restore(e)
+	if k.Flow != nil {
+		p.flow = trace.Flow{Number: k.Flow.Number, Ends: e.ends, ULP: e.ulp}
+		k.Flow = &p.flow
 	}
-	b.WriteString("})();\n")
-	return b.String()
-}
-
-// policy returns the Content Security Policy, which allows only the given script and style.
-func policy(script, style string) string {
-	return "default-src 'none'; script-src " + source(script) + "; style-src " + source(style) +
-		"; img-src data:; base-uri 'none'; form-action 'none'"
-}
-
-func source(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	if k.Message != nil {
+		p.message = trace.Message{Number: k.Message.Number, Verb: e.verb}
+		k.Message = &p.message
+	}
+	return k
 }
 
 // WriteTo writes the page to w.
 func (p *Page) WriteTo(w io.Writer) (int64, error) {
 	c := &counter{w: w}
-	parts := parts()
-	err := parts.page.Execute(c, map[string]any{
-		"Title":  p.opts.Title,
-		"Policy": policy(parts.script, parts.style),
-		"Style":  template.CSS(parts.style),
-		"Script": template.JS(parts.script),
-		"Data":   p.data(),
-	})
+	err := p.write(c)
 	return c.n, err
 }
 

@@ -60,6 +60,8 @@ func testItRenders(t *testing.T, b context.Context) {
 	equal(p, "count", p.text("#count"), "22 packets")
 	equal(p, "left", p.text("#end-0"), "192.0.2.1QP 0x000011")
 	equal(p, "right", p.text("#end-1"), "192.0.2.2QP 0x00002a")
+	equal(p, "selected is the first problem", p.selected(), "Frame 6: WRITE LAST")
+	p.press(kb.Home)
 	equal(p, "selected", p.selected(), "Frame 1: CM REQ")
 	equal(p, "connection", p.text("#flow-line"), "RC connection 1 · remote access error in frame 20 · 4 messages · 3 packets retransmitted · 1 lost before the capture point · 2 NAKs · 1 RNR NAK")
 	for _, c := range []string{"request", "response", "again", "error"} {
@@ -118,6 +120,7 @@ func testSelection(t *testing.T, b context.Context) {
 func testKeys(t *testing.T, b context.Context) {
 	p := open(t, b, desktop, "", scene.Lossy().Packets)
 	for _, c := range []struct{ key, want string }{
+		{kb.Home, "Frame 1: CM REQ"},
 		{kb.ArrowDown, "Frame 2: CM REP"},
 		{"j", "Frame 3: CM RTU"},
 		{kb.ArrowUp, "Frame 2: CM REP"},
@@ -196,11 +199,12 @@ func testFilter(t *testing.T, b context.Context) {
 			js[bool](p, "!document.getElementById('none').hidden"), c.n == 0)
 	}
 	for bad, why := range map[string]string{
-		"psn x": "x is no value for psn", "psn ==": "a value for psn is missing",
-		"nonsense == 1": "there is no field nonsense", "(cm": "a parenthesis is not closed",
-		"cm )": "there is ) too much", "and": "there is && where a word is expected",
-		"not": "a word is missing at the end", "psn 1..2..3": "1..2..3 is no value for psn",
-		"psn in 3": "{ is expected after in", "addr < 3": "addr cannot be compared so",
+		"psn x": `psn: "x" is not a number: write for example 100..200`, "psn ==": "the expression ends where a value for psn is expected, such as 100..200",
+		"nonsense == 1": `unknown field "nonsense"`, "(cm": "the expression ends where a parenthesis should be closed",
+		"cm )": `unexpected ")": combine comparisons with and, or`, "and": `there is "and" where a field is expected, such as qp, psn, opcode or error`,
+		"not": "the expression ends where a field is expected, such as qp, psn, opcode or error", "psn 1..2..3": `psn: "2..3" is not a number: write for example 100..200`,
+		"psn in 3": `there is "3" where { is expected: field in {1, 2, 5..9}`, "addr < 3": "addr can only be compared with == and !=",
+		"error == 1": "error takes no value", "qp 0x1000000": "qp: 0x1000000 is more than the field's 24 bits hold",
 	} {
 		js[bool](p, `(() => { const f = document.getElementById('filter'); f.value = %s; f.dispatchEvent(new Event('input')); return true; })()`, quote(bad))
 		p.until("document.getElementById('count').textContent === %q",
@@ -225,6 +229,7 @@ func testConnections(t *testing.T, b context.Context) {
 	p := open(t, b, desktop, "", s.Packets)
 	equal(p, "choices", js[int](p, "document.getElementById('flows').options.length"), 4)
 	equal(p, "chosen", js[string](p, "document.getElementById('flows').value"), "-1")
+	p.press(kb.Home)
 	equal(p, "whose packet", p.text("#p0 .of"), "flow 1")
 	n := 0
 	for _, k := range s.Packets {

@@ -37,6 +37,9 @@ type packet struct {
 	Meaning  string    `json:"g,omitempty"`
 	Findings []finding `json:"q,omitempty"`
 	Lessons  []int     `json:"le,omitempty"` // indexes in lessons
+	Fabric   string    `json:"fb,omitempty"` // if it is not RoCEv2
+	LeftOut  int       `json:"o,omitempty"`  // number of packets left out before it
+	OfFlow   int       `json:"fo,omitempty"` // number of those in the same flow
 }
 
 // BTH flags, in wire order.
@@ -53,19 +56,25 @@ type finding struct {
 	Level  int        `json:"l"`
 	Text   string     `json:"t"`
 	Frames []int      `json:"f,omitempty"`
+	PSNs   []int      `json:"p,omitempty"` // first PSN and number of PSNs that are missing
 }
 
-// record converts k and adds its shared values to the tables.
-func (p *Page) record(k *trace.Packet) packet {
+// record returns packet i of the page, and adds its shared values to the tables.
+func (p *Page) record(t *tables, i int) packet {
+	e := p.kept.list[i]
+	k := p.restore(e)
 	r := packet{
-		Frame: k.Number, Time: k.Time.Sub(p.begin).Nanoseconds(), Dir: k.Direction.String(),
-		Src: p.addrs.of(endText(k.Src)), Dst: p.addrs.of(endText(k.Dst)),
+		Frame: k.Number, Time: k.Time.Sub(p.begin).Nanoseconds(), Dir: k.Direction.String(), LeftOut: e.seq,
+		Src: t.addrs.of(endText(k.Src)), Dst: t.addrs.of(endText(k.Dst)),
 		IP:  [4]int{int(k.IP.Version), int(k.IP.TrafficClass), int(k.IP.HopLimit), int(k.IP.ID)},
 		Len: k.Len, Label: label(k), Flow: -1, From: from(k), Role: k.Role.String(), Message: -1,
-		Again: k.Again, Meaning: k.Meaning, Doubt: k.Doubtful,
+		Again: k.Again, Meaning: k.Meaning, Doubt: k.Doubtful, Lessons: e.lessons,
 	}
-	if len(k.Bytes) < k.Len {
-		r.Captured = len(k.Bytes)
+	if i > 0 {
+		r.LeftOut -= p.kept.list[i-1].seq + 1
+	}
+	if e.captured < k.Len {
+		r.Captured = e.captured
 	}
 	if k.Parts > 1 {
 		r.Part = []int{k.Part, k.Parts}
@@ -73,10 +82,10 @@ func (p *Page) record(k *trace.Packet) packet {
 	if k.Err != nil {
 		r.Err = k.Err.Error()
 	}
-	if k.Err == nil || len(k.Bytes) >= bth.BTHLen {
+	if k.Err == nil || e.captured >= bth.BTHLen {
 		b := &k.BTH
 		r.BTH = []int{
-			p.opcodes.of(uint8(b.Opcode)),
+			t.opcodes.of(uint8(b.Opcode)),
 			flag(b.Solicited, flagSE) | flag(b.MigReq, flagMigReq) | flag(b.FECN, flagFECN) | flag(b.BECN,
 				flagBECN) | flag(b.AckReq, flagAckReq),
 			int(b.Pad), int(b.Version), int(b.PKey), int(b.DestQP), int(b.PSN),
@@ -85,23 +94,30 @@ func (p *Page) record(k *trace.Packet) packet {
 	if k.Err == nil {
 		r.Payload = k.PayloadLen()
 	}
-	r.Headers = headers(k)
+	if r.Headers = e.headers; r.Headers == nil {
+		r.Headers = headers(k)
+	}
+	if k.Fabric != fabric.RoCEv2 {
+		r.Fabric = k.Fabric.String()
+	}
 	r.ICRC = []string{k.ICRC.Verdict.String()}
 	if k.ICRC.Verdict != trace.NotChecked {
 		r.ICRC = append(r.ICRC, sentBytes(k.ICRC.Wire), sentBytes(k.ICRC.Want))
 	}
 	if k.Flow != nil {
-		r.Flow = p.flows.of(k.Flow)
+		r.Flow = t.flows.of(k.Flow)
+		r.OfFlow = max(0, e.nth-t.nth[k.Flow]-1)
+		t.nth[k.Flow] = e.nth
 	}
 	if k.Message != nil {
-		r.Message = p.messages.of(k.Message)
+		r.Message = t.messages.of(k.Message)
 	}
 	for _, f := range k.Findings {
-		r.Findings = append(r.Findings,
-			finding{f.Kind, int(min(f.Level, trace.Error)), f.Text, append([]int(nil), f.Frames...)})
-	}
-	for _, l := range p.teacher.Teach(k) {
-		r.Lessons = append(r.Lessons, p.lessons.of(l))
+		o := finding{f.Kind, int(min(f.Level, trace.Error)), f.Text, f.Frames, nil}
+		if f.PSNs > 0 {
+			o.PSNs = []int{int(f.PSN), f.PSNs}
+		}
+		r.Findings = append(r.Findings, o)
 	}
 	return r
 }

@@ -149,7 +149,8 @@ func openHTML(a *app.App, p *params, s *files) ([]trace.Output, finish, error) {
 			return err
 		}
 		if n := page.Omitted(); n > 0 {
-			fmt.Fprintf(a.Stderr, "%s holds the first %s; %d more are left out: choose with --filter\n",
+			fmt.Fprintf(a.Stderr, 
+				"%s has %s, first those around warnings and errors; %d more are left out: choose with --filter\n",
 				p.html, app.Plural(html.DefaultMax, "packet"), n)
 		}
 		return nil

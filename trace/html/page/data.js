@@ -21,6 +21,8 @@ packets.forEach((p, i) => {
   p.i = i;
   p.w = p.w || 0;
   p.q = p.q || [];
+  p.lost = []; // missing PSNs before it: first PSN, number, text
+  p.gone = false; // it was captured, but did not arrive
   p.level = p.q.reduce((l, f) => Math.max(l, f.l + 1), 0);
   if (p.x || wrong(p)) p.level = 3;
   p.error = p.level === 3;
@@ -38,6 +40,37 @@ sent.clear();
 
 const byFrame = new Map();
 for (const p of packets) if (!byFrame.has(p.n)) byFrame.set(p.n, p.i);
+
+// inFrame returns the packet of a frame that satisfies test; undefined: there is none on the page.
+function inFrame(frame, test) {
+  for (let i = byFrame.has(frame) ? byFrame.get(frame) : packets.length; i < packets.length && packets[i].n === frame; i++) {
+    if (test(packets[i])) return packets[i];
+  }
+}
+
+// Packets that are missing, as the findings say: a gap is before the packet that shows it, unless
+// the network only reordered the packets; a NAK tells of a packet that was captured before it was lost.
+for (const p of packets) {
+  if (wrong(p) && p.q.some(f => f.k === 'icrc_wrong' && f.l === 2)) p.gone = true;
+  for (const f of p.q) {
+    if (f.p && f.p[1] > 0) p.lost.push({ psn: f.p[0], n: f.p[1], text: f.t });
+    if (f.k === 'nak_sequence' && f.l > 0) {
+      const lost = f.f && inFrame(f.f[0], q => q.i < p.i && q.f === p.f && q.r === 'request' && psnOf(q) === psnOf(p));
+      if (lost) lost.gone = true;
+    }
+    if (f.k === 'reordered') {
+      const gap = f.f && inFrame(f.f[0], q => q.f === p.f && q.lost.length > 0);
+      if (gap) gap.lost = gap.lost.flatMap(l => without(l, psnOf(p)));
+    }
+  }
+}
+
+// without returns what is left of missing PSNs without one of them.
+function without(l, psn) {
+  const k = (psn - l.psn + span) % span;
+  if (k >= l.n) return [l];
+  return [{ ...l, n: k }, { ...l, psn: (psn + 1) % span, n: l.n - k - 1 }].filter(m => m.n > 0);
+}
 
 // seconds formats a time since the first packet, with as many digits as fit the column.
 const digits = Math.min(6, Math.max(0, 8 - String(Math.floor(packets.reduce((t, p) => Math.max(t, p.t), 0) / 1e9)).length));

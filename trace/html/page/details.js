@@ -15,7 +15,8 @@ const details = (() => {
     const ip = [['Source', data.addrs[p.s]], ['Destination', data.addrs[p.e]], ['DSCP', tc >> 2], ['ECN', (tc & 3) + ' (' + ecn + ')', marked(p)],
       ['Hop Limit', hop]];
     if (version === 4) ip.push(['Identification', hex(id, 4)]);
-    out.push(['IPv' + version + ' and UDP', ip]);
+    if (p.fb) out.push([p.fb, ip.slice(0, 2)]); // its headers follow
+    else out.push(['IPv' + version + ' and UDP', ip]);
     if (p.b) {
       out.push(['BTH', [['OpCode', opcodeOf(p)[0] + ' ' + opcodeOf(p)[1]], ['Solicited Event (SE)', bit(p, SE)], ['MigReq (M)', bit(p, MIGREQ)],
         ['Pad Count (PadCnt)', p.b[2]], ['Header Version (TVer)', p.b[3], p.b[3] !== 0], ['Partition Key (P_Key)', hex(p.b[4], 4)],
@@ -30,10 +31,13 @@ const details = (() => {
     return out;
   }
 
-  function show(p, go, only) {
+  // show shows a packet. go goes to another one, only shows its message alone; unfold, unless null,
+  // shows the run in which the packet is folded.
+  function show(p, go, only, unfold) {
     const chips = [make('span', { class: 'chip ' + (p.r || '') }, p.r || 'no role')];
     if (p.d) chips.push(make('span', { class: 'chip' }, p.d === 'in' ? 'received' : 'sent'));
     if (p.a) chips.push(make('span', { class: 'chip again' }, 'retransmitted'));
+    if (p.gone) chips.push(make('span', { class: 'chip error' }, wrong(p) ? 'dropped by the receiver' : 'lost after the capture point'));
     if (wrong(p)) chips.push(make('span', { class: 'chip error' }, 'ICRC wrong'));
     if (marked(p)) chips.push(make('span', { class: 'chip warning' }, 'ECN CE'));
     if (p.u) chips.push(make('span', { class: 'chip error' }, 'perhaps not RoCEv2'));
@@ -57,6 +61,7 @@ const details = (() => {
     if (p.later >= 0) copies.push(make('button', { type: 'button', class: 'link', onclick: () => go(p.later) }, 'retransmitted in frame ' + packets[p.later].n));
     if (copies.length) parts.push(make('div', { class: 'links' }, ...copies));
 
+    if (unfold) parts.push(make('div', { class: 'links' }, make('button', { type: 'button', class: 'link', onclick: unfold }, 'show the packets of this run')));
     if (p.m >= 0) {
       const m = data.messages[p.m];
       parts.push(make('h3', null, 'Message ' + m.n + ': ' + m.v));

@@ -1,50 +1,9 @@
-// The packet filter. Its language is that of gorxe trace --filter, with its fields and some of
-// Wireshark's. In addition, words that are not fields are searched in names, meanings and
-// findings, and adjacent terms are combined with and.
+// The packet filter. Its language is that of gorxe trace --filter, with the same fields. In
+// addition, words that are not fields are searched in names, meanings and findings, and adjacent
+// terms are combined with and.
 
-const number = s => /^(0x[0-9a-f]+|\d+)$/i.test(s) ? Number(s) : NaN;
+const maxDepth = 200; // of parentheses and negations
 const squeeze = s => s.toLowerCase().replace(/[_\- ]/g, '');
-const address = i => data.addrs[i].replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
-const qpn = end => number(end[1].slice(3));
-const isNAK = p => p.r === 'ack' && /^(NAK|RNR NAK|reserved)/.test(p.lb || '');
-const operation = { write: 'rdmawrite', read: 'rdmareadrequest', readrequest: 'rdmareadrequest', readresponse: 'rdmareadresponse',
-  ack: 'acknowledge', atomicack: 'atomicacknowledge', cas: 'compareswap', faa: 'fetchadd' };
-
-// Fields: get returns the values of a packet; name converts a word to one of them.
-const of = (get, more) => ({ get: p => [].concat(get(p)), ...more });
-const inBTH = get => of(p => p.b ? get(p) : []);
-const flag = f => inBTH(p => p.b[1] & f ? 1 : 0);
-const psns = { ...inBTH(psnOf), around: true };
-const texts = get => ({ get: p => [].concat(get(p)), text: true });
-const flags = {
-  error: p => p.error || isNAK(p) || p.lb === 'CM REJ',
-  warning: p => p.level > 1 || flags.error(p),
-  nak: isNAK,
-  again: p => !!p.a,
-  ackreq: p => !!p.b && (p.b[1] & ACKREQ) !== 0,
-  request: p => p.r === 'request', response: p => p.r === 'response', ack: p => p.r === 'ack', datagram: p => p.r === 'datagram',
-  cm: p => p.r === 'cm', cnp: p => p.r === 'cnp',
-  inbound: p => p.d === 'in', outbound: p => p.d === 'out',
-  finding: p => p.q.length > 0,
-};
-const fields = {
-  qp: of(p => (p.b ? [p.b[5]] : []).concat(p.f < 0 ? [] : flows[p.f].e.map(qpn).filter(n => n > 0))),
-  addr: texts(p => [address(p.s), address(p.e)]), src: texts(p => address(p.s)), dst: texts(p => address(p.e)),
-  opcode: { ...inBTH(p => [number(opcodeOf(p)[0]), squeeze(opcodeOf(p)[1])]), name: squeeze },
-  op: { ...inBTH(p => squeeze(opcodeOf(p)[3])), name: s => operation[squeeze(s)] || squeeze(s) },
-  service: texts(p => p.b ? opcodeOf(p)[4] : []),
-  psn: psns,
-  frame: of(p => p.n),
-  len: of(p => p.l),
-  flow: of(p => p.f < 0 ? [] : flows[p.f].n),
-  message: of(p => p.m < 0 ? [] : data.messages[p.m].n),
-  verb: texts(p => p.m < 0 ? [] : data.messages[p.m].v),
-  finding: texts(p => p.q.map(f => f.k)),
-  'infiniband.bth.destqp': inBTH(p => p.b[5]), 'infiniband.bth.a': flag(ACKREQ), 'infiniband.bth.se': flag(SE),
-  'infiniband.bth.m': flag(MIGREQ), 'infiniband.bth.p_key': inBTH(p => p.b[4]), 'infiniband.bth.padcnt': inBTH(p => p.b[2]),
-};
-for (const [name, as] of [['qpn', 'qp'], ['infiniband.bth.opcode', 'opcode'], ['infiniband.bth.psn', 'psn'], ['frame.number', 'frame'],
-  ['ip.addr', 'addr'], ['ip.src', 'src'], ['ip.dst', 'dst'], ['ipv6.addr', 'addr'], ['ipv6.src', 'src'], ['ipv6.dst', 'dst']]) fields[name] = fields[as];
 
 const spoken = p => [labelOf(p), p.b ? opcodeOf(p)[1] : '', p.g || '', p.x || '', ...p.q.map(f => f.k + ' ' + f.t)].join('\n').toLowerCase();
 const look = text => {
@@ -52,18 +11,69 @@ const look = text => {
   return p => spoken(p).includes(text);
 };
 
-const operators = { eq: '==', ne: '!=', lt: '<', le: '<=', gt: '>', ge: '>=', '===': '==', '!==': '!=', and: '&&', or: '||', not: '!' };
-const compare = { '<': (a, b) => a < b, '<=': (a, b) => a <= b, '>': (a, b) => a > b, '>=': (a, b) => a >= b };
+const operators = { eq: '==', ne: '!=', lt: '<', le: '<=', gt: '>', ge: '>=', '===': '==', '!==': '!=', and: '&&', or: '||', not: '!', in: 'in' };
+const comparisons = ['==', '!=', '<', '<=', '>', '>=', 'in'];
+
+// parseNumber returns a number of any base of Go; null for other text.
+function parseNumber(text) {
+  if (!/^(0x(_?[0-9a-f])+|0b(_?[01])+|0o(_?[0-7])+|0(_?[0-7])*|[1-9](_?[0-9])*)$/i.test(text)) return null;
+  text = text.replace(/_/g, '');
+  const n = BigInt(/^0[0-7]+$/.test(text) ? '0o' + text : text);
+  return n < 1n << 64n ? shrink(n) : null;
+}
+
+// numberOf returns a value of a field. It throws if text is none.
+function numberOf(field, text) {
+  const word = text.toLowerCase(), name = squeeze(text);
+  if (field.m && Object.hasOwn(field.m, name)) return field.m[name];
+  if (word === 'true') return 1;
+  if (word === 'false') return 0;
+  const n = parseNumber(text);
+  if (n === null) throw new SyntaxError('"' + text + '" is not a number: write for example ' + field.e);
+  if (BigInt(n) >> BigInt(field.b)) throw new SyntaxError(text + " is more than the field's " + field.b + ' bits hold');
+  return n;
+}
+
+// valueOf returns the values of a field that text describes: test reports whether a value is one of
+// them; low and high are the ends of a range.
+function valueOf(field, text) {
+  if (field.t === types.address) {
+    const test = parseNetwork(text);
+    if (typeof test === 'string') throw new SyntaxError(test);
+    return { test };
+  }
+  if (field.t === types.text) {
+    const word = text.toLowerCase();
+    const known = field.k.find(k => k.toLowerCase() === word);
+    if (!known) throw new SyntaxError('"' + text + '" is unknown; the values are ' + field.k.join(', '));
+    return { test: v => v === known };
+  }
+  const at = text.indexOf('..');
+  const from = at < 0 ? text : text.slice(0, at), to = at < 0 ? text : text.slice(at + 2);
+  if (!from || !to) throw new SyntaxError('"' + text + '" is not a range: write both ends, such as 10..20');
+  const low = numberOf(field, from), high = numberOf(field, to);
+  if (low > high && !field.w) throw new SyntaxError('the range "' + text + '" is empty');
+  return { low, high, test: low <= high ? v => v >= low && v <= high : v => v >= low || v <= high };
+}
+
+function tokensOf(text) {
+  const out = [];
+  for (const [, sign, quoted, word] of text.matchAll(/(===|!==|==|!=|<=|>=|&&|\|\||[<>!(){},])|"([^"]*)"|([^\s"<>=!(){},&|]+|\S)/g)) {
+    const plain = sign || (word || '').toLowerCase();
+    if (Object.hasOwn(operators, plain)) out.push({ sign: operators[plain], text: sign || word });
+    else if (sign) out.push({ sign, text: sign });
+    else out.push({ word: quoted === undefined ? word : quoted, quoted: quoted !== undefined });
+  }
+  return out;
+}
 
 // parse returns the filter function of a text, or the reason why it is invalid.
 function parse(text) {
-  const tokens = [];
-  for (const [, sign, quoted, word] of text.matchAll(/(===|!==|==|!=|<=|>=|&&|\|\||[<>!(){},])|"([^"]*)"?|([^\s"<>=!(){},&|]+|\S)/g)) {
-    const s = sign || Object.hasOwn(operators, (word || '').toLowerCase()) || (word || '').toLowerCase() === 'in';
-    tokens.push(s ? { sign: operators[(sign || word).toLowerCase()] || (sign || word).toLowerCase() } : { word: quoted === undefined ? word : quoted, quoted: quoted !== undefined });
-  }
+  const tokens = tokensOf(text);
   let at = 0, depth = 0;
   const is = sign => at < tokens.length && tokens[at].sign === sign;
+  const isWord = () => at < tokens.length && tokens[at].word !== undefined;
+  const found = () => at < tokens.length ? 'there is "' + (isWord() ? tokens[at].word : tokens[at].text) + '"' : 'the expression ends';
   const fail = why => { throw new SyntaxError(why); };
 
   function or() {
@@ -77,7 +87,7 @@ function parse(text) {
   }
   function and() {
     let left = not();
-    while (is('&&') || is('!') || is('(') || at < tokens.length && tokens[at].word !== undefined) {
+    while (is('&&') || is('!') || is('(') || isWord()) {
       if (is('&&')) at++;
       const a = left, b = not();
       left = p => a(p) && b(p);
@@ -85,7 +95,7 @@ function parse(text) {
     return left;
   }
   function not() {
-    if (++depth > 200) fail('too many parentheses inside each other');
+    if (++depth > maxDepth) fail('more than ' + maxDepth + ' parentheses inside each other');
     let test;
     if (is('!')) {
       at++;
@@ -94,65 +104,65 @@ function parse(text) {
     } else if (is('(')) {
       at++;
       test = or();
-      if (!is(')')) fail('a parenthesis is not closed');
+      if (!is(')')) fail(found() + ' where a parenthesis should be closed');
       at++;
-    } else test = term();
+    } else test = comparison();
     depth--;
     return test;
   }
-  function term() {
-    const t = tokens[at];
-    if (!t || t.word === undefined) fail(t ? 'there is ' + t.sign + ' where a word is expected' : 'a word is missing at the end');
-    at++;
-    const name = t.word.toLowerCase(), next = tokens[at];
-    const valued = next && (next.word !== undefined || ['==', '!=', '<', '<=', '>', '>=', 'in'].includes(next.sign));
-    if (!t.quoted && Object.hasOwn(flags, name) && !(valued && Object.hasOwn(fields, name))) return flags[name];
-    if (t.quoted || !Object.hasOwn(fields, name)) {
-      if (next && /^([=<>]|!=|in$)/.test(next.sign || '')) fail('there is no field ' + t.word);
+  function comparison() {
+    if (!isWord()) fail(found() + ' where a field is expected, such as qp, psn, opcode or error');
+    const t = tokens[at++], field = t.quoted ? undefined : fieldNamed.get(t.word.toLowerCase());
+    const operator = at < tokens.length && comparisons.includes(tokens[at].sign) ? tokens[at].sign : '';
+    if (!field) {
+      if (operator) fail('unknown field "' + t.word + '"');
       return look(t.word);
     }
-    const f = fields[name];
-    if (!valued) return p => f.get(p).length > 0;
-    if (next.word !== undefined) return value(f, name);
-    at++;
-    if (next.sign === '==') return value(f, name);
-    if (next.sign === '!=') {
-      const test = value(f, name);
-      return p => f.get(p).length > 0 && !test(p);
+    const all = valuesOf(field), name = field.n[0];
+    if (field.t === types.flag) {
+      if (operator) fail(name + ' takes no value');
+      return p => all[p.i].length > 0;
     }
-    if (next.sign === 'in') return set(f, name);
-    const n = number((tokens[at] || {}).word || ''), than = compare[next.sign];
-    if (f.text || isNaN(n)) fail(name + ' cannot be compared so');
-    at++;
-    return p => f.get(p).some(v => than(v, n));
+    if (!operator && !isWord()) return p => all[p.i].length > 0;
+    if (operator && !['==', '!=', 'in'].includes(operator) && field.t !== types.number) fail(name + ' can only be compared with == and !=');
+    if (operator) at++;
+    if (operator === 'in') return set(field, all);
+    const v = value(field);
+    switch (operator) {
+      case '!=': return p => all[p.i].length > 0 && !all[p.i].some(v.test);
+      case '<': return p => all[p.i].some(n => n < v.low);
+      case '<=': return p => all[p.i].some(n => n <= v.high);
+      case '>': return p => all[p.i].some(n => n > v.high);
+      case '>=': return p => all[p.i].some(n => n >= v.low);
+    }
+    return p => all[p.i].some(v.test);
   }
-  function set(f, name) {
-    if (!is('{')) fail('{ is expected after in');
+  function set(field, all) {
+    if (!is('{')) fail(found() + ' where { is expected: field in {1, 2, 5..9}');
     at++;
     const tests = [];
-    while (!is('}')) {
-      tests.push(value(f, name));
+    do {
+      tests.push(value(field).test);
       if (is(',')) at++;
-    }
+      else if (is('}')) break;
+    } while (true);
     at++;
-    return p => tests.some(t => t(p));
+    return p => tests.some(t => all[p.i].some(t));
   }
-  function value(f, name) {
-    const t = tokens[at];
-    if (!t || t.word === undefined) fail('a value for ' + name + ' is missing');
-    at++;
-    if (f.text) return p => f.get(p).some(v => v.toLowerCase() === t.word.toLowerCase());
-    const [from, to, more] = t.word.split('..'), a = number(from), b = to === undefined ? a : number(to);
-    if (isNaN(a) && f.name) return p => f.get(p).includes(f.name(t.word));
-    if (isNaN(a) || isNaN(b) || more !== undefined) fail(t.word + ' is no value for ' + name);
-    if (a > b && f.around) return p => f.get(p).some(v => v >= a || v <= b);
-    return p => f.get(p).some(v => v >= a && v <= b);
+  function value(field) {
+    if (!isWord()) fail(found() + ' where a value for ' + field.n[0] + ' is expected, such as ' + field.e);
+    try {
+      return valueOf(field, tokens[at++].word);
+    } catch (e) {
+      if (e instanceof SyntaxError) e.message = field.n[0] + ': ' + e.message;
+      throw e;
+    }
   }
 
   if (!tokens.length) return { fits: () => true, bad: '' };
   try {
     const fits = or();
-    if (at < tokens.length) fail('there is ' + tokens[at].sign + ' too much');
+    if (at < tokens.length) fail('unexpected "' + tokens[at].text + '": combine comparisons with and, or');
     return { fits, bad: '' };
   } catch (e) {
     if (!(e instanceof SyntaxError)) throw e;

@@ -1,6 +1,6 @@
 // The page as a whole: selection and keyboard.
 
-const most = 300; // maximum number of connections in the list; others are reached by the filter
+const most = 300; // maximum number of connections in the select element; the list has all
 let flow = -1, selected = null, sheet = false, soon = 0;
 
 function summary() {
@@ -10,18 +10,20 @@ function summary() {
   if (warnings) parts.push(many(warnings, 'warning', 'warnings'));
   $('summary').append(parts.join(' · '));
   if (errors) $('summary').append(' · ', make('b', null, many(errors, 'error', 'errors')));
-  if (data.leftOut) $('summary').append(' · ', make('b', null, many(data.leftOut, 'more packet is not on this page', 'more packets are not on this page')));
+  if (data.leftOut) {
+    $('summary').append(' · ', make('b', { title: 'The page keeps packets with warnings and errors, those around them, and the first others.' },
+      many(data.leftOut, 'more packet is not on this page', 'more packets are not on this page')));
+  }
 }
 
+// choices fills the list of connections for the keyboard and phones, worst first.
 function choices() {
-  $('flows').hidden = flows.length < 2;
+  $('flows').hidden = $('list-open').hidden = flows.length < 2;
   const worst = flows.map(() => 0);
   for (const p of packets) if (p.f >= 0) worst[p.f] = Math.max(worst[p.f], p.level);
-  let order = flows.map((_, i) => i);
-  if (order.length > most) order = order.sort((a, b) => worst[b] - worst[a] || a - b).slice(0, most).sort((a, b) => a - b);
-  const sign = ['', '', '▲ ', '✕ '];
-  $('flows').append(make('option', { value: '-1' }, flows.length > most ? 'All ' + flows.length + ' connections; the list has ' + most : 'All connections'),
-    ...order.map(i => make('option', { value: String(i) }, sign[worst[i]] + nameOf(flows[i]))));
+  const order = connections.order().slice(0, most), sign = ['', '', '▲ ', '✕ '];
+  $('flows').append(make('option', { value: '-1' }, flows.length > most ? 'All ' + flows.length.toLocaleString('en') + ' connections; here the worst ' + most : 'All connections'),
+    ...order.map(i => make('option', { value: String(i) }, (flows[i].x ? sign[3] : sign[worst[i]]) + nameOf(flows[i]))));
 }
 
 function heads() {
@@ -37,17 +39,24 @@ function heads() {
   $('flow-facts').replaceChildren(...f.k.map(([name, value]) => make('div', null, make('dt', null, name), make('dd', null, value))));
 }
 
-// apply shows the packets that match the connection, the filter and the buttons.
+// apply shows the packets that match the connection, the interval, the filter and the buttons.
 function apply() {
   const { fits, bad } = parse($('filter').value);
   const problems = $('problems').getAttribute('aria-pressed') === 'true', again = $('again').getAttribute('aria-pressed') === 'true';
-  const list = packets.filter(p => (flow < 0 || p.f === flow) && (!problems || p.level > 1) && (!again || p.a) && fits(p));
+  const some = packets.filter(p => interval.has(p) && (!problems || p.level > 1) && (!again || p.a) && fits(p));
+  const list = flow < 0 ? some : some.filter(p => p.f === flow);
   $('none').textContent = packets.length ? 'No packet matches.' : 'There are no packets.';
-  ladder.set(list, flow < 0 && flows.length > 1);
+  connections.set(some, some.length === packets.length, flow);
+  const last = packets.findLast(p => flow < 0 || p.f === flow);
+  ladder.set(list, flow, list.length > 0 && list[list.length - 1] === last);
   plot.set(list, flow);
+  charts.set(flow);
   const whole = flow < 0 ? packets.length : packets.reduce((n, p) => n + (p.f === flow), 0);
   $('count').textContent = list.length === whole ? many(whole, 'packet', 'packets') : list.length.toLocaleString('en') + ' of ' + many(whole, 'packet', 'packets');
   if (bad) $('count').append(' · ', make('b', null, 'the filter is not understood: ' + bad));
+  const w = interval.get();
+  $('interval').hidden = !w;
+  if (w) $('interval').replaceChildren(lasted(w.from) + ' to ' + lasted(w.to), make('span', { 'aria-hidden': 'true' }, ' ×'));
   if (selected && ladder.has(selected)) select(selected, true);
   else if (list.length) {
     ladder.reset();
@@ -55,15 +64,27 @@ function apply() {
   } else select(null, false);
 }
 
-function select(p, into) {
+function select(p, into, centre) {
   selected = p;
-  if (p) details.show(p, go, only);
+  if (p) details.show(p, follow, only, ladder.isFolded(p) ? () => unfold(p) : null);
   else details.clear();
   if (p && sheet) details.open();
-  ladder.select(p, into);
+  ladder.select(p, into, centre);
   plot.select(p);
+  charts.select(p);
   clearTimeout(soon);
   if (p) soon = setTimeout(() => here('#frame-' + p.n), 400); // browsers limit the rate
+}
+
+// unfold shows the packets of a folded run.
+function unfold(p) {
+  if (ladder.unfold(p)) select(p, true);
+}
+
+// refold folds the run of the selected packet.
+function refold() {
+  const first = selected && ladder.refold(selected);
+  if (first) select(first, true);
 }
 
 function here(hash) {
@@ -74,17 +95,25 @@ function here(hash) {
   }
 }
 
-// go selects a packet. If the filter, buttons or connection hide it, go resets these.
+// go selects a packet. If the filter, buttons, interval or connection hide it, go resets these.
 function go(i) {
   const p = packets[i];
   if (!ladder.has(p)) {
     $('filter').value = '';
     for (const b of ['problems', 'again']) $(b).setAttribute('aria-pressed', 'false');
+    interval.clear();
     if (flow >= 0 && p.f !== flow) choose(p.f < 0 ? -1 : p.f);
     selected = p;
     apply();
   }
-  select(p, true);
+  ladder.unfold(p);
+  select(p, true, true);
+}
+
+// follow goes to a packet for a link, which shows its details on phones, too.
+function follow(i) {
+  sheet = true;
+  go(i);
 }
 
 function only(p) {
@@ -101,10 +130,8 @@ function choose(f) {
 }
 
 function step(by) {
-  const list = ladder.packets();
-  if (!list.length) return;
-  const at = selected ? selected.place - 1 : 0;
-  select(list[Math.min(list.length - 1, Math.max(0, at + by))], true);
+  const p = ladder.stop(by);
+  if (p) select(p, true);
 }
 
 // seek selects the next packet that satisfies test, wrapping around at the end.
@@ -119,6 +146,7 @@ function seek(by, test) {
 function clearFilter() {
   $('filter').value = '';
   for (const b of ['problems', 'again']) $(b).setAttribute('aria-pressed', 'false');
+  interval.clear();
   apply();
   $('ladder').focus({ preventScroll: true });
 }
@@ -131,7 +159,10 @@ const keys = {
   r: () => seek(1, p => p.a), R: () => seek(-1, p => p.a),
   l: () => seek(1, p => p.le), L: () => seek(-1, p => p.le),
   m: () => { if (selected && selected.m >= 0) only(selected); },
+  ArrowRight: () => { if (selected) unfold(selected); }, ArrowLeft: refold,
+  '+': () => ladder.scale(1), '=': () => ladder.scale(1), '-': () => ladder.scale(-1), 0: () => ladder.scale(0),
   Enter: () => {
+    if (selected && ladder.isFolded(selected)) return unfold(selected);
     sheet = true;
     select(selected, true);
     $('details').focus();
@@ -162,15 +193,19 @@ $('details').addEventListener('click', e => {
   if (e.target.closest('.close')) sheet = false;
 });
 $('ladder').addEventListener('click', e => {
-  const p = ladder.packetAt(e);
+  const run = ladder.runAt(e);
+  if (run) {
+    ladder.toggle(run);
+    return select(run, true);
+  }
+  const p = ladder.packetAt(e) || ladder.lostAt(e);
   if (!p) return;
   sheet = true;
   select(p, true);
 });
 ladder.onhover(i => plot.hover(i));
 plot.onpick(i => {
-  sheet = true;
-  select(packets[i], true);
+  follow(i);
   $('ladder').focus({ preventScroll: true });
 });
 
@@ -197,11 +232,37 @@ for (const b of ['problems', 'again']) {
     apply();
   });
 }
-$('flows').addEventListener('change', () => {
-  flow = Number($('flows').value);
-  heads();
+function show(f) {
+  choose(f);
   apply();
+}
+$('flows').addEventListener('change', () => show(Number($('flows').value)));
+connections.onpick(f => {
+  show(f);
+  if (phone.matches) connections.show(false);
 });
+interval.onchange(apply);
+$('interval').addEventListener('click', () => {
+  interval.clear();
+  $('ladder').focus({ preventScroll: true });
+});
+for (const [id, factor] of [['time-in', .5], ['time-out', 2]]) {
+  $(id).addEventListener('click', () => {
+    const w = interval.get() || { from: begins, to: finishes };
+    interval.zoom(selected && interval.has(selected) ? selected.t : (w.from + w.to) / 2, factor);
+  });
+}
+
+// metric shows the chosen plot.
+function metric() {
+  const id = $('metric').value, psn = id === 'psn';
+  for (const e of [$('plot'), $('plot-title'), document.querySelector('.legend'), $('plot-axis')]) e.hidden = !psn;
+  document.querySelector('.plot').classList.toggle('charted', !psn);
+  $('tip').hidden = true;
+  charts.choose(psn ? '' : id);
+}
+$('metric').append(make('option', { value: 'psn' }, 'PSN'), ...charts.names.map(([id, name]) => make('option', { value: id }, name)), make('option', { value: 'all' }, 'All over time'));
+$('metric').addEventListener('change', metric);
 $('help-open').addEventListener('click', () => $('help').showModal());
 $('help').addEventListener('click', e => {
   if (e.target === $('help') || e.target.closest('button')) $('help').close();
@@ -211,10 +272,27 @@ phone.addEventListener('change', () => {
   $('details').classList.remove('open');
 });
 
+// address goes to the frame that the fragment of the address names. It reports whether there is one.
+function address() {
+  const named = /^#frame-(\d+)$/.exec(location.hash);
+  if (!named || !byFrame.has(Number(named[1]))) return false;
+  follow(byFrame.get(Number(named[1])));
+  return true;
+}
+window.addEventListener('hashchange', address);
+
+$('all-fields').addEventListener('toggle', () => {
+  if (!$('fields').firstChild) $('fields').append(...columns.map(c => make('div', null, make('dt', null, make('code', null, c.n.join(', '))), make('dd', null, [c.d, c.e].filter(Boolean).join(': ')))));
+});
 summary();
+metric();
+connections.set(packets, true, -1);
 choices();
 choose(flows.length === 1 ? 0 : -1);
-const named = /^#frame-(\d+)$/.exec(location.hash);
 apply();
-if (named && byFrame.has(Number(named[1]))) go(byFrame.get(Number(named[1])));
+if (!address()) {
+  const problem = packets.find(p => p.level > 1);
+  if (problem) select(problem, true, true);
+}
 $('ladder').focus({ preventScroll: true });
+if (flows.length >= 10 && matchMedia('(min-width: 1400px)').matches) connections.show(true);

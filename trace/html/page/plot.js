@@ -2,14 +2,9 @@
 
 const plot = (() => {
   const canvas = $('plot'), under = document.createElement('canvas'), tip = $('tip'), pad = { left: 58, right: 10, top: 8, bottom: 20 };
-  const colours = ['request', 'response', 'ack', 'again', 'error', 'text', 'quiet', 'edge', 'mark', 'focus', 'datagram', 'cm', 'cnp'];
-  let ink = {}, points = [], steps = [], side = 0, sides = [0], byTime = true, shown = [], all = [], flow = -1, selected = null, hovered = -1;
+  const mostMissing = 16; // maximum number of points for the PSNs that one packet reports as missing
+  let points = [], missing = [], steps = [], side = 0, sides = [0], byTime = true, shown = [], all = [], flow = -1, selected = null, hovered = -1;
   let width = 0, height = 0, still = true, box = { x0: 0, x1: 1, y0: 0, y1: 1 }, redraw = 0;
-
-  function paint() {
-    const css = getComputedStyle(document.documentElement);
-    for (const c of colours) ink[c] = css.getPropertyValue('--' + c).trim();
-  }
 
   // asker returns the end to whose requests a packet's PSN refers; -1: none.
   const asker = p => !p.b || p.f < 0 || p.r === 'cm' || p.r === 'cnp' || !p.r ? -1 : p.r === 'response' || p.r === 'ack' ? 1 - p.w : p.w;
@@ -30,6 +25,7 @@ const plot = (() => {
     shown = all.filter(p => asker(p) === side);
     const base = new Map();
     points = [];
+    missing = [];
     steps = [];
     let high = -Infinity;
     shown.forEach((p, k) => {
@@ -50,10 +46,15 @@ const plot = (() => {
         }
       }
       points.push({ x, y, p });
+      for (const { psn: from, n } of p.lost) {
+        for (let j = 0; j < n && j < mostMissing; j++) missing.push({ x, y: y - ((psn - from - j) % span + span) % span });
+      }
     });
     box = points.reduce((b, q) => ({ x0: Math.min(b.x0, q.x), x1: Math.max(b.x1, q.x), y0: Math.min(b.y0, q.y), y1: Math.max(b.y1, q.y) }),
       { x0: Infinity, x1: -Infinity, y0: Infinity, y1: -Infinity });
     if (!points.length) box = { x0: 0, x1: 1, y0: 0, y1: 1 };
+    const w = interval.get();
+    if (w && byTime) [box.x0, box.x1] = [w.from, w.to];
     if (box.x1 === box.x0) box.x1 += Math.max(1, Math.abs(box.x0) / 1e6);
     if (box.y1 === box.y0) { box.y0 -= 1; box.y1 += 1; }
     box.y0 -= (box.y1 - box.y0) / 20; // so that no point is on an edge
@@ -85,14 +86,9 @@ const plot = (() => {
     const scale = devicePixelRatio || 1;
     width = canvas.clientWidth;
     height = canvas.clientHeight;
-    for (const c of [canvas, under]) {
-      if (c.width === Math.round(width * scale) && c.height === Math.round(height * scale)) continue;
-      c.width = Math.round(width * scale);
-      c.height = Math.round(height * scale);
-      still = false;
-    }
+    for (const c of [canvas, under]) if (fit(c, width, height)) still = false;
     if (!canvas.width || !canvas.height) return;
-    if (!still) drawStill(scale);
+    if (!still) drawStill();
     still = true;
     const g = canvas.getContext('2d');
     g.setTransform(1, 0, 0, 1, 0, 0);
@@ -117,11 +113,9 @@ const plot = (() => {
     }
   }
 
-  function drawStill(scale) {
-    const g = under.getContext('2d');
-    g.setTransform(scale, 0, 0, scale, 0, 0);
+  function drawStill() {
+    const g = pen(under);
     g.clearRect(0, 0, width, height);
-    g.font = '11px system-ui, sans-serif';
     axes(g);
     if (!points.length) {
       g.fillStyle = ink.quiet;
@@ -135,6 +129,13 @@ const plot = (() => {
         const loud = q.p.hue === 'error' || q.p.hue === 'again';
         if (loud === later && (q.p.r !== 'ack' || q.p.level > 1)) dot(g, q, 2.5);
       }
+    }
+    g.strokeStyle = ink.error;
+    g.lineWidth = 1.5;
+    for (const q of missing) {
+      g.beginPath();
+      g.arc(px(q.x), py(q.y), 3.5, 0, 7);
+      g.stroke();
     }
   }
 
@@ -179,41 +180,28 @@ const plot = (() => {
     g.stroke();
   }
 
-  // step returns a round distance of ticks such that about n fit in range.
-  function step(range, n) {
-    const raw = range / n, ten = 10 ** Math.floor(Math.log10(raw));
-    return [1, 2, 5, 10].find(m => m * ten >= raw) * ten;
-  }
-
   function axes(g) {
-    const most = 40; // maximum number of ticks
     g.strokeStyle = ink.edge;
     g.fillStyle = ink.quiet;
     g.lineWidth = 1;
-    const line = (x0, y0, x1, y1) => {
-      g.beginPath();
-      g.moveTo(Math.round(x0) + .5, Math.round(y0) + .5);
-      g.lineTo(Math.round(x1) + .5, Math.round(y1) + .5);
-      g.stroke();
-    };
     if (!points.length) return;
-    const dy = Math.max(1, step(box.y1 - box.y0, Math.max(1, (height - pad.top - pad.bottom) / 26)));
+    const dy = Math.max(1, tick(box.y1 - box.y0, Math.max(1, (height - pad.top - pad.bottom) / 26)));
     g.textAlign = 'right';
     g.textBaseline = 'middle';
-    for (let y = Math.ceil(Math.max(0, box.y0) / dy) * dy, n = 0; y <= box.y1 && n < most; y += dy, n++) {
-      line(pad.left, py(y), width - pad.right, py(y));
+    for (const y of ticks(Math.max(0, box.y0), box.y1, dy)) {
+      line(g, pad.left, py(y), width - pad.right, py(y));
       g.fillText(flow < 0 ? (y > 0 ? '+' : '') + y : String(((y % span) + span) % span), pad.left - 6, py(y));
     }
-    const dx = Math.max(byTime ? 0 : 1, step(box.x1 - box.x0, Math.max(1, (width - pad.left - pad.right) / 110)));
-    g.textBaseline = 'alphabetic';
-    for (let x = Math.ceil(box.x0 / dx) * dx, n = 0; x <= box.x1 && n < most; x += dx, n++) {
-      line(px(x), height - pad.bottom, px(x), height - pad.bottom + 4);
-      const text = byTime ? lasted(x) : String(x + 1), half = g.measureText(text).width / 2;
-      g.textAlign = 'center';
-      g.fillText(text, Math.min(px(x), width - half), height - 5);
-    }
-    line(pad.left, height - pad.bottom, width - pad.right, height - pad.bottom);
+    timeAxis(g, { ...box, least: byTime ? 0 : 1 }, px, width, height, pad, x => byTime ? lasted(x) : String(x + 1));
   }
+
+  // timeAt returns the time of a pixel; by packet, that of the packet there.
+  function timeAt(pixel) {
+    const x = box.x0 + (pixel - pad.left) / Math.max(1, width - pad.left - pad.right) * (box.x1 - box.x0);
+    if (byTime || !shown.length) return x;
+    return shown[Math.max(0, Math.min(shown.length - 1, Math.round(x)))].t;
+  }
+  const full = () => byTime || !shown.length ? { from: box.x0, to: box.x1 } : { from: shown[0].t, to: shown[shown.length - 1].t };
 
   // nearest returns the packet whose point is nearest, within 24 pixels; -1: none.
   function nearest(event) {
@@ -227,7 +215,7 @@ const plot = (() => {
   }
 
   canvas.addEventListener('pointermove', e => {
-    const i = nearest(e);
+    const i = e.buttons ? -1 : nearest(e);
     if (i !== hovered) {
       hovered = i;
       later();
@@ -252,11 +240,7 @@ const plot = (() => {
     side = 1 - side;
     lay();
   });
-  paint();
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-    paint();
-    anew();
-  });
+  repaints.push(anew);
   new ResizeObserver(later).observe(canvas);
 
   return {
@@ -264,7 +248,7 @@ const plot = (() => {
     select(p) { selected = p; later(); },
     hover(i) { if (i !== hovered) { hovered = i; later(); } },
     onpick(pick) {
-      canvas.addEventListener('click', e => {
+      gestures(canvas, timeAt, full, e => {
         const i = nearest(e);
         if (i >= 0) pick(i);
       });

@@ -94,6 +94,7 @@ func (s *Script) lostWrite(f *trace.Flow) {
 		s.Packet(f, 0, trace.Request, bth.Packet{Opcode: bth.RCWriteLast, PSN: 103, AckReq: true, Payload: part},
 			"packet 4 of 4 of the WRITE, asks for an acknowledgement"))
 	find(gap, trace.Gap, trace.Warning, "PSN 102 is missing: the packet before was 101.", 5, 6)
+	gap.Findings[0].PSN, gap.Findings[0].PSNs = 102, 1
 	s.After(9 * time.Microsecond)
 	nak := s.Packet(f, 1, trace.Ack,
 		bth.Packet{Opcode: bth.RCAck, PSN: 102, AETH: bth.AETH{Syndrome: bth.NakPSNSequence}},
