@@ -226,6 +226,7 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 	}
 	c.at, c.busy = max(c.at, d.at), c.busy || d.busy
 	f, g := c.Flow, d.Flow
+	g.merged, f.reported = f, f.reported.Plus(g.reported)
 	f.selected = f.selected || g.selected
 	f.Packets += g.Packets
 	f.Bytes += g.Bytes
