@@ -44,20 +44,25 @@ type cell struct {
 
 // Row summarizes the messages of one verb and one size class.
 type Row struct {
-	Verb string
+	Verb string `json:"verb"`
 	// MinBytes and MaxBytes are the limits of the size class, both inclusive: 0, 1, 2, 3 to 4, 5 to
 	// 8 and so on.
-	MinBytes, MaxBytes uint64
+	MinBytes uint64 `json:"min_bytes"`
+	MaxBytes uint64 `json:"max_bytes"`
 
-	Messages uint64
-	Bytes    uint64
-	Failed   uint64 // messages with Message.Failed
-	Open     uint64 // messages without a response in the capture, and those of unreliable services
-	Again    uint64 // retransmitted packets
+	Messages uint64 `json:"messages"`
+	Bytes    uint64 `json:"bytes"`
+	Failed   uint64 `json:"failed"` // messages with Message.Failed
+	// Open are the messages without a response in the capture, and those of unreliable services.
+	Open  uint64 `json:"open"`
+	Again uint64 `json:"again"` // retransmitted packets
 
 	// Count is the number of messages whose latency is known; the others describe these.
-	Count               uint64
-	P50, P99, P999, Max time.Duration
+	Count uint64        `json:"count"`
+	P50   time.Duration `json:"p50_ns"`
+	P99   time.Duration `json:"p99_ns"`
+	P999  time.Duration `json:"p99_9_ns"`
+	Max   time.Duration `json:"max_ns"`
 }
 
 // Bucket is one bucket of a histogram. Count is the number of latencies that are greater than UpTo
@@ -183,8 +188,11 @@ func (t *Table) Histogram(verb string, minBytes uint64) []Bucket {
 
 // Verb summarizes all messages of one verb.
 type Verb struct {
-	Verb                          string
-	Messages, Bytes, Failed, Open uint64
+	Verb     string `json:"verb"`
+	Messages uint64 `json:"messages"`
+	Bytes    uint64 `json:"bytes"`
+	Failed   uint64 `json:"failed"`
+	Open     uint64 `json:"open"`
 }
 
 // Verbs returns the mix of verbs, those with the most bytes first.

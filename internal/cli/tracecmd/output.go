@@ -28,6 +28,8 @@ type finish func() error
 var outputs = []output{
 	{asked: func(p *params) bool { return p.pcapng != "" }, open: openPcapng},
 	{asked: func(p *params) bool { return p.html != "" }, open: openHTML},
+	{asked: func(p *params) bool { return p.stats.kind() != "" }, stdout: true, open: openStatistics},
+	{asked: func(p *params) bool { return p.stats.csv }, stdout: true, open: openCSV},
 	{asked: func(p *params) bool { return p.json }, stdout: true, open: openJSON},
 	{asked: func(p *params) bool { return p.messages || p.flows }, stdout: true, open: openLines},
 	{asked: func(p *params) bool { return p.pcapng == "" && p.html == "" }, stdout: true, open: openText},
@@ -35,6 +37,7 @@ var outputs = []output{
 
 // open opens the outputs that p requests.
 func (t *tracing) open(a *app.App, p *params) error {
+	p.stats.configure(p, t)
 	var chosen []output
 	used := false // standard output is used
 	for _, o := range outputs {

@@ -31,6 +31,7 @@ type params struct {
 	pcapng                   string // path of a file, or "-"
 	json                     bool
 	html                     string // path of a file
+	stats                    statsFlags
 }
 
 // Command makes the command 'gorxe trace'.
@@ -80,6 +81,7 @@ request.
 		"one line per connection: how it began, MTU, throughput, round trips, losses, errors")
 	fs.BoolVar(&p.explain, "explain", false,
 		"explain each concept at the first packet that shows it (up to three per packet, the others later)")
+	p.stats.add(fs)
 	fs.StringVar(&p.pcapng, "pcapng", "",
 		"write the frames to `FILE`, with their meaning as packet comments, which Wireshark shows")
 	fs.BoolVar(&p.json, "json", false,
@@ -91,8 +93,12 @@ request.
 
 // check rejects flags that have no effect on the requested output.
 func (p *params) check() error {
-	instead := ""
+	if err := p.stats.check(p); err != nil {
+		return err
+	}
+	instead := p.stats.kind()
 	switch {
+	case instead != "":
 	case p.json:
 		instead = "--json"
 	case p.messages:
@@ -211,6 +217,7 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	}
 	defer in.Close()
 	t.files.input(in)
+	p.stats.choose(a, p, in, name)
 	// A trace has a small heap and much garbage: the default GOGC would cost a fifth of the time.
 	if _, chosen := os.LookupEnv("GOGC"); !chosen {
 		defer debug.SetGCPercent(debug.SetGCPercent(400))

@@ -1,0 +1,387 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/summary"
+)
+
+// SummaryOptions describe the text of a summary.
+type SummaryOptions struct {
+	Title  string // name of the capture; [Plain] is applied to it
+	Colour bool
+}
+
+// The summary fits a terminal.
+const (
+	screenColumns = 80
+	screenLines   = 40
+)
+
+// WriteSummary writes a summary of up to 40 lines of up to 80 columns.
+func WriteSummary(w io.Writer, r *summary.Report, o SummaryOptions) error {
+	s := &screen{SummaryOptions: o, paint: paint(o.Colour)}
+	s.head(r)
+	s.findings(r)
+	s.flows(r)
+	s.hosts(r)
+	s.pairs(r)
+	s.verbs(r)
+	s.congestion(r)
+	s.capture(r)
+	s.hint(r)
+	_, err := io.WriteString(w, s.text())
+	return err
+}
+
+// screen collects the sections of a summary.
+type screen struct {
+	SummaryOptions
+	paint    paint
+	sections [][]string
+}
+
+// section begins a section.
+func (s *screen) section(lines ...string) { s.sections = append(s.sections, lines) }
+
+// line adds a line to the section.
+func (s *screen) line(format string, args ...any) {
+	last := &s.sections[len(s.sections)-1]
+	*last = append(*last, strings.TrimRight(fit(fmt.Sprintf(format, args...), screenColumns), " "))
+}
+
+// title begins a section with a line of column headings.
+func (s *screen) title(format string, args ...any) {
+	s.section()
+	s.line(format, args...)
+	last := s.sections[len(s.sections)-1]
+	last[0] = s.paint.in(cyan, last[0])
+}
+
+// text returns the sections, separated by empty lines as far as there is room.
+func (s *screen) text() string {
+	lines := 0
+	for _, section := range s.sections {
+		lines += len(section)
+	}
+	var b strings.Builder
+	for i, section := range s.sections {
+		if i > 0 && lines < screenLines {
+			b.WriteByte('\n')
+			lines++
+		}
+		for _, l := range section {
+			b.WriteString(l + "\n")
+		}
+	}
+	return b.String()
+}
+
+// fit shortens s to n columns.
+func fit(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
+
+// fitAddr shortens an address to n columns; the first and last characters remain.
+func fitAddr(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	tail := n / 2
+	return s[:n-1-tail] + "…" + s[len(s)-tail:]
+}
+
+func (s *screen) head(r *summary.Report) {
+	t := &r.Totals
+	s.section()
+	what := count(t.Packets, "packet") + ", " + size(t.Bytes)
+	if t.Duration > 0 {
+		what += " in " + short(t.Duration)
+	}
+	s.line("%s%s", title(s.Title), what)
+	line := "goodput " + size(t.Payload)
+	if t.Duration > 0 && t.Payload > 0 {
+		line += ": " + rate(t.Goodput())
+	}
+	s.line("%s; %s in %s of %s", line, count(t.Messages, "message"), count(t.Flows, "flow"), count(t.Hosts, "host"))
+	if t.Errors+t.Warnings == 0 && t.Troubled == 0 {
+		s.line("nothing is wrong: no losses, no retransmissions, no NAKs, no congestion")
+		return
+	}
+	line = fmt.Sprintf("%s and %s; %d of %s with problems", count(t.Errors, "error"), count(t.Warnings, "warning"),
+		t.Troubled, count(t.Flows, "flow"))
+	if t.Failed > 0 {
+		line += fmt.Sprintf(", %d failed", t.Failed)
+	}
+	s.line("%s", line)
+	s.line("%s", totalEvents(&t.Events))
+}
+
+func title(s string) string {
+	if s == "" {
+		return ""
+	}
+	return fitAddr(Plain(s), 32) + ": "
+}
+
+// totalEvents lists the events that occurred.
+func totalEvents(e *summary.Events) string {
+	var parts []string
+	for _, x := range []struct {
+		n    int64
+		what string
+		rest string
+	}{
+		{e.LostBefore, "", "lost before the capture point"}, {e.LostBehind, "", "lost behind it"},
+		{e.Again, "", "retransmitted"}, {e.Timeouts, "timeout", ""}, {e.Undecided, "", "of unknown cause"},
+		{e.NAKs, "NAK", ""}, {e.RNRs, "RNR NAK", ""}, {e.CE, "", "CE"}, {e.CNPs, "CNP", ""},
+		{e.Duplicates, "", "duplicated"},
+	} {
+		switch {
+		case x.n == 0:
+		case x.what == "":
+			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.rest))
+		default:
+			parts = append(parts, count(uint64(max(x.n, 0)), x.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+const findingColumns = "%-5v %-26v %7v %5v %8v %-10v %v"
+
+func (s *screen) findings(r *summary.Report) {
+	const most = 6
+	wrong := slices.DeleteFunc(slices.Clone(r.Findings), func(f summary.Finding) bool { return f.Level == trace.Info })
+	if len(wrong) == 0 {
+		return
+	}
+	s.title(findingColumns, "level", "finding", "count", "flows", "in frame", "most in", "sent by")
+	for _, f := range wrong[:min(len(wrong), most)] {
+		level := "error"
+		if f.Level == trace.Warning {
+			level = "warn"
+		}
+		s.line(findingColumns, level, f.Kind, f.Count, f.Flows, f.FirstFrame, number(f.WorstFlow), fitAddr(f.WorstHost, 13))
+		s.colourLast(f.Level)
+	}
+	if n := len(wrong) - most; n > 0 {
+		s.line("  and %s: --summary --json lists them", count(n, "more kind"))
+	}
+}
+
+func number(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return "flow " + fmt.Sprint(n)
+}
+
+func (s *screen) colourLast(l trace.Level) {
+	last := s.sections[len(s.sections)-1]
+	i := len(last) - 1
+	if l == trace.Error {
+		last[i] = s.paint.fail(last[i])
+	} else {
+		last[i] = s.paint.warn(last[i])
+	}
+}
+
+func (s *screen) flows(r *summary.Report) {
+	const most = 3
+	if len(r.Flows) == 0 {
+		return
+	}
+	s.title("worst flows")
+	for _, f := range r.Flows[:min(len(r.Flows), most)] {
+		s.line("%6d %s  %s → %s", f.Flow, f.Service, summaryEnd(f.Ends[0]), summaryEnd(f.Ends[1]))
+		what := totalEvents(&f.Events)
+		if f.Err != "" {
+			what = strings.TrimSuffix("failed: "+f.Err+"; "+what, "; ")
+		}
+		s.line("       %s", what)
+	}
+}
+
+func summaryEnd(e summary.End) string {
+	qpn := "?"
+	if e.QPN != 0 {
+		qpn = fmt.Sprintf("0x%06x", uint32(e.QPN))
+	}
+	return fitAddr(e.Addr.String(), 24) + "/" + qpn
+}
+
+// worst returns the title of a list, whose first entries are the worst if there are problems.
+func worst(r *summary.Report, what string) string {
+	if r.Totals.Troubled == 0 {
+		return what
+	}
+	return "worst " + what
+}
+
+const hostColumns = "%-24s %5v %9v %6v %7v %6v %5v %5v %5v"
+
+func (s *screen) hosts(r *summary.Report) {
+	const most = 4
+	if len(r.Hosts) == 0 {
+		return
+	}
+	s.title(hostColumns, worst(r, "hosts"), "flows", "payload", "lost", "to it", "resent", "tmout", "NAKs", "CNPs")
+	for _, h := range r.Hosts[:min(len(r.Hosts), most)] {
+		s.line(hostColumns, fitAddr(h.Addr.String(), 24), h.Flows, size(h.Payload), h.Events.Lost(), h.LostTo,
+			h.Events.Again, h.Events.Timeouts, h.Events.NAKs+h.Events.RNRs, h.Events.CNPs)
+	}
+}
+
+const pairColumns = "%-35s %5v %10v %6v %7v %6v %5v"
+
+func (s *screen) pairs(r *summary.Report) {
+	const most = 3
+	if len(r.Pairs) == 0 {
+		return
+	}
+	s.title(pairColumns, worst(r, "pairs"), "flows", "payload", "lost", "resent", "tmout", "CNPs")
+	for _, p := range r.Pairs[:min(len(r.Pairs), most)] {
+		s.line(pairColumns, fitAddr(p.Src.String(), 16)+arrow+fitAddr(p.Dst.String(), 16), p.Flows, size(p.Payload),
+			p.Events.Lost(), p.Events.Again, p.Events.Timeouts, p.Events.CNPs)
+	}
+}
+
+const verbColumns = "%-20s %12s %9v %7v %8v %8v %8v"
+
+// verbs writes the mix of verbs, and the latencies of the most frequent sizes of each.
+func (s *screen) verbs(r *summary.Report) {
+	const most = 5
+	if len(r.Verbs) == 0 {
+		return
+	}
+	var parts []string
+	for _, v := range r.Verbs {
+		parts = append(parts, fmt.Sprintf("%s %d (%s)", v.Verb, v.Messages, size(v.Bytes)))
+	}
+	s.title("messages: %s", strings.Join(parts, ", "))
+	if len(r.Latency) == 0 || r.Latency[0].Count == 0 {
+		return
+	}
+	s.line(verbColumns, "  latency", "size up to", "messages", "p50", "p99", "p99.9", "max")
+	for _, l := range r.Latency[:min(len(r.Latency), most)] {
+		if l.Count > 0 {
+			s.line(verbColumns, "  "+l.Verb, binarySize(l.MaxBytes), l.Count, short(l.P50), short(l.P99), short(l.P999),
+				short(l.Max))
+		}
+	}
+}
+
+// binarySize formats the largest size of a class, a power of two.
+func binarySize(n uint64) string {
+	switch {
+	case n == 1<<64-1:
+		return "unlimited"
+	case n >= 1<<30:
+		return fmt.Sprintf("%d GiB", n>>30)
+	case n >= 1<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 1<<10:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+// congestion writes the DSCPs with marked packets or CNPs, and the pauses.
+func (s *screen) congestion(r *summary.Report) {
+	const most = 3
+	first := len(s.sections)
+	for _, d := range r.DSCPs {
+		if d.CE == 0 && d.CNPs == 0 || len(s.sections) > first && len(s.sections[first]) > most {
+			continue
+		}
+		if len(s.sections) == first {
+			s.title("congestion")
+		}
+		s.line("  DSCP %-2d  CE %s of %d packets, %s", d.DSCP, share(d.Share()), d.Packets, cnps(&d))
+	}
+	for _, p := range r.Pauses {
+		if len(s.sections) == first {
+			s.title("congestion")
+		}
+		if len(s.sections[first]) > most {
+			break
+		}
+		s.line("  %s: %s, %s in all, longest %s", pauseClass(p.Class), count(p.Frames, "pause frame"), short(p.Total),
+			short(p.Max))
+	}
+}
+
+// capture writes the quality of the capture.
+func (s *screen) capture(r *summary.Report) {
+	c := &r.Capture
+	var parts []string
+	add := func(n uint64, format string, args ...any) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	add(c.Missing, "%d packets missing", c.Missing)
+	add(c.Truncated, "%d truncated", c.Truncated)
+	add(c.WrongICRC, "%d wrong ICRCs", c.WrongICRC)
+	add(c.Failed, "%d undecodable", c.Failed)
+	add(uint64(max(r.Totals.Events.Duplicates, 0)), "%d duplicated packets", r.Totals.Events.Duplicates)
+	add(c.Untimed, "%d without time", c.Untimed)
+	add(c.Clock.Back, "clock back %s, by up to %s", count(c.Clock.Back, "time"), short(c.Clock.MaxBack))
+	add(c.Clock.Jumps, "%s, up to %s", count(c.Clock.Jumps, "jump"), short(c.Clock.MaxJump))
+	add(r.Totals.Evicted, "%d flows evicted", r.Totals.Evicted)
+	for reason := range trace.Skip(trace.NumSkips) {
+		add(c.Skipped[reason.String()], "%d %s", c.Skipped[reason.String()], reason)
+	}
+	if len(parts) == 0 {
+		parts = []string{"complete"}
+	}
+	s.title("capture: %s", count(c.Frames, "frame"))
+	const most = 4
+	lines := wrap(parts, screenColumns-2)
+	for _, l := range lines[:min(len(lines), most)] {
+		s.line("  %s", l)
+	}
+}
+
+// hint says how to see the packets of the worst finding.
+func (s *screen) hint(r *summary.Report) {
+	if len(r.Findings) == 0 || r.Findings[0].Level == trace.Info {
+		return
+	}
+	f := r.Findings[0]
+	s.section()
+	if f.WorstFlow == 0 {
+		s.line("packets: --filter 'finding==%s'", f.Kind)
+		return
+	}
+	s.line("packets: --filter 'finding==%s', --filter 'flow==%d'", f.Kind, f.WorstFlow)
+}
+
+// wrap joins parts with commas in lines of up to n columns.
+func wrap(parts []string, n int) []string {
+	var lines []string
+	line := ""
+	for i, p := range parts {
+		if i < len(parts)-1 {
+			p += ","
+		}
+		switch {
+		case line == "":
+			line = p
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(p) > n:
+			lines, line = append(lines, line), p
+		default:
+			line += " " + p
+		}
+	}
+	return append(lines, line)
+}
