@@ -23,14 +23,16 @@ const (
 	// packets and CNPs are forgotten.
 	maxFlows = 16384
 	numDSCPs = 64
+	// UnknownDSCP is the DSCP in the row of CNPs about packets that the capture does not have.
+	UnknownDSCP = -1
 )
 
 // Table measures the packets of a trace. It is an output of a [trace.Pipeline].
 type Table struct {
 	flows   map[*trace.Flow]*flow
-	latest  *trace.Flow // flow of the latest packet
-	state   *flow       // of latest
-	dscps   [numDSCPs]*Row
+	latest  *trace.Flow        // flow of the latest packet
+	state   *flow              // of latest
+	dscps   [numDSCPs + 1]*Row // the last one is for CNPs about packets of unknown DSCP
 	pauses  [numClasses]Pause
 	full    bool   // maxFlows flows have marked packets or CNPs
 	omitted uint64 // packets of flows that are not measured one by one
@@ -39,10 +41,9 @@ type Table struct {
 // flow is the state of a flow.
 type flow struct {
 	Row
-	begin time.Time
 	// For the requests and responses that each end sends: the DSCP of the latest packet, and the
 	// time of the first marked one since the previous CNP (zero: none).
-	dscp   [2]uint8
+	dscp   [2]int8
 	marked [2]time.Time
 }
 
@@ -130,7 +131,7 @@ func (t *Table) Packet(p *trace.Packet) error {
 		t.notification(p, f)
 		return nil
 	}
-	dscp := p.IP.TrafficClass >> 2
+	dscp := int8(p.IP.TrafficClass >> 2)
 	t.dscp(dscp, p.Time).add(p)
 	if f == nil {
 		t.omitted++
@@ -197,11 +198,16 @@ func (r *Row) seen(at time.Time) {
 	r.Duration = max(r.Duration, at.Sub(r.first))
 }
 
-func (t *Table) dscp(n uint8, at time.Time) *Row {
-	r := t.dscps[n&(numDSCPs-1)]
+// dscp returns the row of DSCP n, or of UnknownDSCP.
+func (t *Table) dscp(n int8, at time.Time) *Row {
+	i := int(n)
+	if n == UnknownDSCP {
+		i = numDSCPs
+	}
+	r := t.dscps[i]
 	if r == nil {
 		r = &Row{DSCP: int(n), CNPDSCP: -1, first: at}
-		t.dscps[n&(numDSCPs-1)] = r
+		t.dscps[i] = r
 	}
 	return r
 }
@@ -220,7 +226,7 @@ func (t *Table) flow(f *trace.Flow) *flow {
 			t.full = true
 			return nil
 		}
-		s = &flow{Row: Row{Flow: f, CNPDSCP: -1}}
+		s = &flow{Row: Row{Flow: f, DSCP: UnknownDSCP, CNPDSCP: -1}, dscp: [2]int8{UnknownDSCP, UnknownDSCP}}
 		t.flows[f] = s
 	}
 	t.latest, t.state = f, s
@@ -252,7 +258,7 @@ func (t *Table) Flows() []Row {
 		}
 		f = f.Current()
 		if merged[f] == nil {
-			merged[f] = &Row{Flow: f, CNPDSCP: -1}
+			merged[f] = &Row{Flow: f, DSCP: UnknownDSCP, CNPDSCP: -1}
 			rows = append(rows, merged[f])
 		}
 		merged[f].include(&s.Row)
@@ -290,7 +296,7 @@ func (r *Row) include(o *Row) {
 	r.Delay.Count += o.Delay.Count
 }
 
-// DSCPs returns the rows of the DSCPs that occur, in ascending order.
+// DSCPs returns the rows of the DSCPs that occur, in ascending order, UnknownDSCP last.
 func (t *Table) DSCPs() []Row {
 	var rows []Row
 	for _, r := range t.dscps {

@@ -104,6 +104,18 @@ func TestSharesAndRates(t *testing.T) {
 	}
 }
 
+func TestCNPsAboutPacketsThatWereNotCapturedHaveARowOfTheirOwn(t *testing.T) {
+	table := congestion.New()
+	packets(t, table, newFlow(1), 26, "bn", "a2", "bn")
+	var got [][2]int
+	for _, r := range table.DSCPs() {
+		got = append(got, [2]int{r.DSCP, int(r.CNPs)})
+	}
+	if diff := cmp.Diff([][2]int{{26, 1}, {congestion.UnknownDSCP, 1}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestFlowsAreSortedByCNPsAndQuietOnesAreLeftOut(t *testing.T) {
 	table := congestion.New()
 	packets(t, table, newFlow(1), 26, "a2", "a2")

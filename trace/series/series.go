@@ -62,7 +62,7 @@ type Collector struct {
 	interval time.Duration
 	begin    time.Time
 	begun    bool
-	lowest   int64 // smallest index of a row
+	lowest   int64 // smallest index of a row; greater than highest if there is none
 	highest  int64 // largest index of a row
 	count    int   // number of rows of all series
 	doubled  int   // number of times that the interval doubled
@@ -102,7 +102,7 @@ func New(o Options) *Collector {
 	o.Flows = min(o.Flows, maxTracked)
 	o.Interval = min(o.Interval, maxInterval)
 	return &Collector{o: o, interval: o.Interval, tracked: map[*trace.Flow]*track{},
-		limit: maxTracked}
+		limit: maxTracked, lowest: 1}
 }
 
 // Begin sets the begin of interval 0. The default is the time of the first packet.
@@ -145,7 +145,10 @@ func (c *Collector) index(t time.Time) (index int64, ok bool) {
 	}
 	for {
 		index = floor(d, c.interval)
-		lo, hi := min(c.lowest, index), max(c.highest, index)
+		lo, hi := index, index
+		if c.lowest <= c.highest {
+			lo, hi = min(c.lowest, index), max(c.highest, index)
+		}
 		if hi-lo < int64(c.o.Rows) {
 			c.lowest, c.highest = lo, hi
 			return index, true
@@ -184,7 +187,9 @@ func (c *Collector) double() bool {
 	}
 	c.interval *= 2
 	c.doubled++
-	c.lowest, c.highest = c.lowest>>1, c.highest>>1
+	if c.lowest <= c.highest {
+		c.lowest, c.highest = c.lowest>>1, c.highest>>1
+	}
 	c.count = 0
 	halve := func(rs *rows) {
 		rs.halve()

@@ -26,22 +26,22 @@ type Report struct {
 
 // Totals are sums over all selected packets and their flows.
 type Totals struct {
-	Begin    *time.Time    `json:"begin,omitempty"`     // time of the first packet; nil if unknown
-	Duration time.Duration `json:"duration_ns"`         // from the earliest to the latest packet
-	Packets  uint64        `json:"packets"`             // RoCEv2 packets
-	Bytes    uint64        `json:"bytes"`               // of these, from BTH to ICRC
-	Payload  uint64        `json:"payload"`             // delivered bytes
-	Flows    uint64        `json:"flows"`               //
-	Failed   uint64        `json:"failed_flows"`        // flows with Flow.Err
-	Troubled uint64        `json:"troubled_flows"`      // flows with losses, retransmissions, NAKs or CNPs
-	Evicted  uint64        `json:"evicted_flows"`       // flows with Flow.Evicted
-	Hosts    uint64        `json:"hosts"`               //
-	Pairs    uint64        `json:"pairs"`               // pairs of hosts
-	Messages uint64        `json:"messages"`            //
-	Errors   uint64        `json:"errors"`              // findings of level Error
-	Warnings uint64        `json:"warnings"`            // findings of level Warning
-	Events   Events        `json:"events"`              // sums over all packets
-	Omitted  uint64        `json:"omitted_flows_hosts"` // flows, hosts and pairs beyond the limits
+	Begin    *time.Time    `json:"begin,omitempty"` // time of the first packet; nil if unknown
+	Duration time.Duration `json:"duration_ns"`     // from the earliest to the latest packet
+	Packets  uint64        `json:"packets"`         // RoCEv2 packets
+	Bytes    uint64        `json:"bytes"`           // of these, from BTH to ICRC
+	Payload  uint64        `json:"payload"`         // delivered bytes
+	Flows    uint64        `json:"flows"`           //
+	Failed   uint64        `json:"failed_flows"`    // flows with Flow.Err
+	Troubled uint64        `json:"troubled_flows"`  // flows with losses, retransmissions, NAKs or CNPs
+	Evicted  uint64        `json:"evicted_flows"`   // flows with Flow.Evicted
+	Hosts    uint64        `json:"hosts"`           //
+	Pairs    uint64        `json:"pairs"`           // pairs of hosts
+	Messages uint64        `json:"messages"`        //
+	Errors   uint64        `json:"errors"`          // findings of level Error
+	Warnings uint64        `json:"warnings"`        // findings of level Warning
+	Events   Events        `json:"events"`          // sums over all packets
+	Omitted  uint64        `json:"omitted"`         // hosts and pairs beyond the limits
 }
 
 // Goodput returns the delivered payload in bits per second, 0 if the duration is unknown.
@@ -88,14 +88,14 @@ type Finding struct {
 
 // Flow is a flow with problems.
 type Flow struct {
-	Flow       int         `json:"flow"`
-	Service    bth.Service `json:"-"`
-	Ends       [2]End      `json:"ends"`
-	FirstFrame int         `json:"first_frame"`
-	Packets    uint64      `json:"packets"`
-	Payload    uint64      `json:"payload"`
-	Events     Events      `json:"events"`
-	Err        string      `json:"error,omitempty"`
+	Flow       int    `json:"flow"`
+	Service    string `json:"service"`
+	Ends       [2]End `json:"ends"`
+	FirstFrame int    `json:"first_frame"`
+	Packets    uint64 `json:"packets"`
+	Payload    uint64 `json:"payload"`
+	Events     Events `json:"events"`
+	Err        string `json:"error,omitempty"`
 }
 
 // End is a queue pair.

@@ -186,7 +186,7 @@ func (s *Summary) Flow(f *trace.Flow) error {
 	}
 	t.Troubled++
 	s.rank(Flow{
-		Flow: f.Number, Service: f.Service, FirstFrame: f.First, Packets: f.Packets, Payload: f.Payload, Events: e,
+		Flow: f.Number, Service: f.Service.String(), FirstFrame: f.First, Packets: f.Packets, Payload: f.Payload, Events: e,
 		Err: f.Err, Ends: [2]End{{f.Ends[0].Addr, f.Ends[0].QPN}, {f.Ends[1].Addr, f.Ends[1].QPN}},
 	})
 	return nil
@@ -230,10 +230,13 @@ func compareFlows(x, y Flow) int {
 // Report returns the report of all packets so far. counts and missing are those of the Pipeline.
 // Flows and messages are in it when they have ended.
 func (s *Summary) Report(counts trace.Counts, missing uint64) *Report {
+	// Lists without entries are not nil: their JSON form is [].
 	r := &Report{
-		Totals: s.totals, Findings: s.kinds.report(), Flows: slices.Clone(s.flows),
-		Verbs: s.latency.Verbs(), Latency: s.latency.Rows(), DSCPs: s.congestion.DSCPs(),
-		Pauses: s.congestion.Pauses(),
+		Totals: s.totals, Findings: s.kinds.report(), Flows: append([]Flow{}, s.flows...), Hosts: []Host{},
+		Pairs: []Pair{}, Verbs: append([]latency.Verb{}, s.latency.Verbs()...),
+		Latency: append([]latency.Row{}, s.latency.Rows()...),
+		DSCPs:   append([]congestion.Row{}, s.congestion.DSCPs()...),
+		Pauses:  append([]congestion.Pause{}, s.congestion.Pauses()...),
 	}
 	if !s.begin.IsZero() {
 		if y := s.begin.UTC().Year(); y >= 0 && y <= 9999 { // RFC 3339
@@ -271,7 +274,7 @@ func compareHosts(x, y Host) int {
 	ex, ey := x.Events, y.Events
 	ex.LostBefore += x.LostTo
 	ey.LostBefore += y.LostTo
-	return cmp.Or(cmp.Compare(y.Errors, x.Errors), ey.compare(&ex), cmp.Compare(y.Payload, x.Payload),
+	return cmp.Or(ey.compare(&ex), cmp.Compare(y.Errors, x.Errors), cmp.Compare(y.Payload, x.Payload),
 		x.Addr.Compare(y.Addr))
 }
 

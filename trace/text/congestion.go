@@ -29,7 +29,7 @@ func WriteCongestion(w io.Writer, t *congestion.Table, flows int) error {
 	if dscps := t.DSCPs(); len(dscps) > 0 {
 		fmt.Fprintf(b, congestionColumns, append([]any{"DSCP", "", ""}, head[1:]...)...)
 		for _, r := range dscps {
-			fmt.Fprintf(b, congestionColumns, append([]any{fmt.Sprint(r.DSCP), "", ""}, columns(&r)[1:]...)...)
+			fmt.Fprintf(b, congestionColumns, append([]any{dscpName(r.DSCP), "", ""}, columns(&r)[1:]...)...)
 		}
 	}
 	for _, p := range t.Pauses() {
@@ -46,9 +46,16 @@ func columns(r *congestion.Row) []any {
 		lo, mean, hi = short(d.Min), short(d.Mean()), short(d.Max)
 	}
 	return []any{
-		fmt.Sprint(r.DSCP), fmt.Sprint(r.Packets), fmt.Sprint(r.CE), share(r.Share()), fmt.Sprint(r.CNPs),
+		dscpName(r.DSCP), fmt.Sprint(r.Packets), fmt.Sprint(r.CE), share(r.Share()), fmt.Sprint(r.CNPs),
 		fmt.Sprintf("%.3g", r.Rate()), lo, mean, hi,
 	}
+}
+
+func dscpName(n int) string {
+	if n == congestion.UnknownDSCP {
+		return "?"
+	}
+	return fmt.Sprint(n)
 }
 
 // cnps describes the CNPs of a row.

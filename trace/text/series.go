@@ -70,7 +70,7 @@ func ceShare(r *series.Row) string {
 	if r.Events.CE == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.2g %%", 100*r.CEShare())
+	return fmt.Sprintf("%.3g %%", 100*r.CEShare())
 }
 
 // some formats n, and 0 as an empty string.

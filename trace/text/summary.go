@@ -122,7 +122,9 @@ func (s *screen) head(r *summary.Report) {
 		line += fmt.Sprintf(", %d failed", t.Failed)
 	}
 	s.line("%s", line)
-	s.line("%s", totalEvents(&t.Events))
+	for _, l := range wrap(totalEvents(&t.Events), screenColumns, 2) {
+		s.line("%s", l)
+	}
 }
 
 func title(s string) string {
@@ -133,12 +135,12 @@ func title(s string) string {
 }
 
 // totalEvents lists the events that occurred.
-func totalEvents(e *summary.Events) string {
+func totalEvents(e *summary.Events) []string {
 	var parts []string
 	for _, x := range []struct {
 		n    int64
-		what string
-		rest string
+		what string // noun
+		rest string // what follows the number if there is no noun
 	}{
 		{e.LostBefore, "", "lost before the capture point"}, {e.LostBehind, "", "lost behind it"},
 		{e.Again, "", "retransmitted"}, {e.Timeouts, "timeout", ""}, {e.Undecided, "", "of unknown cause"},
@@ -148,29 +150,47 @@ func totalEvents(e *summary.Events) string {
 		switch {
 		case x.n == 0:
 		case x.what == "":
-			parts = append(parts, fmt.Sprintf("%d %s", x.n, x.rest))
+			parts = append(parts, brief(x.n)+" "+x.rest)
+		case x.n == 1:
+			parts = append(parts, "1 "+x.what)
 		default:
-			parts = append(parts, count(uint64(max(x.n, 0)), x.what))
+			parts = append(parts, brief(x.n)+" "+x.what+"s")
 		}
 	}
-	return strings.Join(parts, ", ")
+	return parts
 }
 
-const findingColumns = "%-5v %-26v %7v %5v %8v %-10v %v"
+// brief formats n with up to six characters.
+func brief[N int64 | uint64](n N) string {
+	if n < 1_000_000 {
+		return fmt.Sprint(n)
+	}
+	x, unit := float64(n)/1e6, "M"
+	for _, next := range []string{"G", "T", "P", "E"} {
+		if x < 999.5 {
+			break
+		}
+		x, unit = x/1e3, next
+	}
+	return fmt.Sprintf("%.3g%s", x, unit)
+}
+
+const findingColumns = "%-5v %-26v %6v %5v %8v %6v  %v"
 
 func (s *screen) findings(r *summary.Report) {
-	const most = 6
+	const most = 5
 	wrong := slices.DeleteFunc(slices.Clone(r.Findings), func(f summary.Finding) bool { return f.Level == trace.Info })
 	if len(wrong) == 0 {
 		return
 	}
-	s.title(findingColumns, "level", "finding", "count", "flows", "in frame", "most in", "sent by")
+	s.title(findingColumns, "level", "finding", "count", "flows", "first in", "flow", "mostly from")
 	for _, f := range wrong[:min(len(wrong), most)] {
 		level := "error"
 		if f.Level == trace.Warning {
 			level = "warn"
 		}
-		s.line(findingColumns, level, f.Kind, f.Count, f.Flows, f.FirstFrame, number(f.WorstFlow), fitAddr(f.WorstHost, 13))
+		s.line(findingColumns, level, f.Kind, brief(f.Count), brief(f.Flows), f.FirstFrame, number(f.WorstFlow),
+			fitAddr(f.WorstHost, 17))
 		s.colourLast(f.Level)
 	}
 	if n := len(wrong) - most; n > 0 {
@@ -182,7 +202,7 @@ func number(n int) string {
 	if n == 0 {
 		return "-"
 	}
-	return "flow " + fmt.Sprint(n)
+	return fmt.Sprint(n)
 }
 
 func (s *screen) colourLast(l trace.Level) {
@@ -203,7 +223,7 @@ func (s *screen) flows(r *summary.Report) {
 	s.title("worst flows")
 	for _, f := range r.Flows[:min(len(r.Flows), most)] {
 		s.line("%6d %s  %s → %s", f.Flow, f.Service, summaryEnd(f.Ends[0]), summaryEnd(f.Ends[1]))
-		what := totalEvents(&f.Events)
+		what := strings.Join(totalEvents(&f.Events), ", ")
 		if f.Err != "" {
 			what = strings.TrimSuffix("failed: "+f.Err+"; "+what, "; ")
 		}
@@ -230,42 +250,43 @@ func worst(r *summary.Report, what string) string {
 const hostColumns = "%-24s %5v %9v %6v %7v %6v %5v %5v %5v"
 
 func (s *screen) hosts(r *summary.Report) {
-	const most = 4
+	const most = 3
 	if len(r.Hosts) == 0 {
 		return
 	}
 	s.title(hostColumns, worst(r, "hosts"), "flows", "payload", "lost", "to it", "resent", "tmout", "NAKs", "CNPs")
 	for _, h := range r.Hosts[:min(len(r.Hosts), most)] {
-		s.line(hostColumns, fitAddr(h.Addr.String(), 24), h.Flows, size(h.Payload), h.Events.Lost(), h.LostTo,
-			h.Events.Again, h.Events.Timeouts, h.Events.NAKs+h.Events.RNRs, h.Events.CNPs)
+		s.line(hostColumns, fitAddr(h.Addr.String(), 24), brief(h.Flows), size(h.Payload),
+			brief(h.Events.Lost()), brief(h.LostTo), brief(h.Events.Again), brief(h.Events.Timeouts),
+			brief(h.Events.NAKs+h.Events.RNRs), brief(h.Events.CNPs))
 	}
 }
 
 const pairColumns = "%-35s %5v %10v %6v %7v %6v %5v"
 
 func (s *screen) pairs(r *summary.Report) {
-	const most = 3
+	const most = 2
 	if len(r.Pairs) == 0 {
 		return
 	}
 	s.title(pairColumns, worst(r, "pairs"), "flows", "payload", "lost", "resent", "tmout", "CNPs")
 	for _, p := range r.Pairs[:min(len(r.Pairs), most)] {
-		s.line(pairColumns, fitAddr(p.Src.String(), 16)+arrow+fitAddr(p.Dst.String(), 16), p.Flows, size(p.Payload),
-			p.Events.Lost(), p.Events.Again, p.Events.Timeouts, p.Events.CNPs)
+		s.line(pairColumns, fitAddr(p.Src.String(), 16)+arrow+fitAddr(p.Dst.String(), 16), brief(p.Flows),
+			size(p.Payload), brief(p.Events.Lost()), brief(p.Events.Again), brief(p.Events.Timeouts), brief(p.Events.CNPs))
 	}
 }
 
-const verbColumns = "%-20s %12s %9v %7v %8v %8v %8v"
+const verbColumns = "%-22s %10s %9v %8v %8v %8v %8v"
 
 // verbs writes the mix of verbs, and the latencies of the most frequent sizes of each.
 func (s *screen) verbs(r *summary.Report) {
-	const most = 5
+	const most = 4
 	if len(r.Verbs) == 0 {
 		return
 	}
 	var parts []string
 	for _, v := range r.Verbs {
-		parts = append(parts, fmt.Sprintf("%s %d (%s)", v.Verb, v.Messages, size(v.Bytes)))
+		parts = append(parts, fmt.Sprintf("%s %s (%s)", v.Verb, brief(v.Messages), size(v.Bytes)))
 	}
 	s.title("messages: %s", strings.Join(parts, ", "))
 	if len(r.Latency) == 0 || r.Latency[0].Count == 0 {
@@ -274,7 +295,7 @@ func (s *screen) verbs(r *summary.Report) {
 	s.line(verbColumns, "  latency", "size up to", "messages", "p50", "p99", "p99.9", "max")
 	for _, l := range r.Latency[:min(len(r.Latency), most)] {
 		if l.Count > 0 {
-			s.line(verbColumns, "  "+l.Verb, binarySize(l.MaxBytes), l.Count, short(l.P50), short(l.P99), short(l.P999),
+			s.line(verbColumns, "  "+l.Verb, binarySize(l.MaxBytes), brief(l.Count), short(l.P50), short(l.P99), short(l.P999),
 				short(l.Max))
 		}
 	}
@@ -297,7 +318,7 @@ func binarySize(n uint64) string {
 
 // congestion writes the DSCPs with marked packets or CNPs, and the pauses.
 func (s *screen) congestion(r *summary.Report) {
-	const most = 3
+	const most = 2
 	first := len(s.sections)
 	for _, d := range r.DSCPs {
 		if d.CE == 0 && d.CNPs == 0 || len(s.sections) > first && len(s.sections[first]) > most {
@@ -306,7 +327,7 @@ func (s *screen) congestion(r *summary.Report) {
 		if len(s.sections) == first {
 			s.title("congestion")
 		}
-		s.line("  DSCP %-2d  CE %s of %d packets, %s", d.DSCP, share(d.Share()), d.Packets, cnps(&d))
+		s.line("  DSCP %-2s  CE %s of %s packets, %s", dscpName(d.DSCP), share(d.Share()), brief(d.Packets), cnps(&d))
 	}
 	for _, p := range r.Pauses {
 		if len(s.sections) == first {
@@ -329,25 +350,24 @@ func (s *screen) capture(r *summary.Report) {
 			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}
-	add(c.Missing, "%d packets missing", c.Missing)
-	add(c.Truncated, "%d truncated", c.Truncated)
-	add(c.WrongICRC, "%d wrong ICRCs", c.WrongICRC)
-	add(c.Failed, "%d undecodable", c.Failed)
-	add(uint64(max(r.Totals.Events.Duplicates, 0)), "%d duplicated packets", r.Totals.Events.Duplicates)
-	add(c.Untimed, "%d without time", c.Untimed)
+	add(c.Missing, "%s packets missing", brief(c.Missing))
+	add(c.Truncated, "%s truncated", brief(c.Truncated))
+	add(c.WrongICRC, "%s wrong ICRCs", brief(c.WrongICRC))
+	add(c.Failed, "%s undecodable", brief(c.Failed))
+	add(uint64(max(r.Totals.Events.Duplicates, 0)), "%s duplicated packets",
+		brief(r.Totals.Events.Duplicates))
+	add(c.Untimed, "%s without time", brief(c.Untimed))
 	add(c.Clock.Back, "clock back %s, by up to %s", count(c.Clock.Back, "time"), short(c.Clock.MaxBack))
 	add(c.Clock.Jumps, "%s, up to %s", count(c.Clock.Jumps, "jump"), short(c.Clock.MaxJump))
-	add(r.Totals.Evicted, "%d flows evicted", r.Totals.Evicted)
+	add(r.Totals.Evicted, "%s flows evicted", brief(r.Totals.Evicted))
 	for reason := range trace.Skip(trace.NumSkips) {
-		add(c.Skipped[reason.String()], "%d %s", c.Skipped[reason.String()], reason)
+		add(c.Skipped[reason.String()], "%s %s", brief(c.Skipped[reason.String()]), reason)
 	}
 	if len(parts) == 0 {
 		parts = []string{"complete"}
 	}
 	s.title("capture: %s", count(c.Frames, "frame"))
-	const most = 4
-	lines := wrap(parts, screenColumns-2)
-	for _, l := range lines[:min(len(lines), most)] {
+	for _, l := range wrap(parts, screenColumns-2, 3) {
 		s.line("  %s", l)
 	}
 }
@@ -366,8 +386,8 @@ func (s *screen) hint(r *summary.Report) {
 	s.line("packets: --filter 'finding==%s', --filter 'flow==%d'", f.Kind, f.WorstFlow)
 }
 
-// wrap joins parts with commas in lines of up to n columns.
-func wrap(parts []string, n int) []string {
+// wrap joins parts with commas in up to most lines of up to n columns.
+func wrap(parts []string, n, most int) []string {
 	var lines []string
 	line := ""
 	for i, p := range parts {
@@ -383,5 +403,10 @@ func wrap(parts []string, n int) []string {
 			line += " " + p
 		}
 	}
-	return append(lines, line)
+	lines = append(lines, line)
+	if len(lines) > most {
+		lines = lines[:most]
+		lines[most-1] = strings.TrimSuffix(lines[most-1], ",") + " …"
+	}
+	return lines
 }

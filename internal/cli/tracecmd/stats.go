@@ -33,8 +33,8 @@ func (f *statsFlags) add(fs *pflag.FlagSet) {
 			"20 MB on a terminal)")
 	fs.BoolVar(&f.packets, "packets", false, "one line per packet, also for files of more than 20 MB on a terminal")
 	fs.StringVar(&f.series, "series", "",
-		"numbers over time instead, of all packets and of the worst 16 connections: goodput, window, losses, RTT;\n"+
-			"every `INTERVAL`, such as 10ms, which doubles if there are too many; without INTERVAL, up to 256 rows")
+		"numbers over time instead, of all packets and of the worst 16 connections: goodput, window, losses, RTT; "+
+			"every `interval`, such as --series=10ms, which doubles as necessary; without one, up to 256 rows")
 	fs.Lookup("series").NoOptDefVal = seriesAuto
 	fs.BoolVar(&f.latency, "latency", false, "latencies by verb and size instead: p50, p99, p99.9, maximum, histogram")
 	fs.BoolVar(&f.congestion, "congestion", false,

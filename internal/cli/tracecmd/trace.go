@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -50,7 +49,9 @@ request.
   gorxe trace --filter error capture.pcap.gz
   tcpdump -i eth0 -w - udp port 4791 | gorxe trace
   gorxe trace -i eth0 --flows
-  gorxe trace --daemon --filter warning`,
+  gorxe trace --daemon --filter warning
+  gorxe trace --summary cluster.pcap
+  gorxe trace --csv --series=100ms cluster.pcap`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return app.Usagef("%s takes one file; unexpected argument %q", c.CommandPath(), args[1])
@@ -85,7 +86,7 @@ request.
 	fs.StringVar(&p.pcapng, "pcapng", "",
 		"write the frames to `FILE`, with their meaning as packet comments, which Wireshark shows")
 	fs.BoolVar(&p.json, "json", false,
-		"one JSON object per line: packets, messages and connections; with --messages or --flows only these")
+		"one JSON object per line: packets, messages and connections; with another view, such as --flows, only its rows")
 	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`; the page loads nothing from the network")
 	fs.StringVar(&p.filter, "filter", "", "only packets that the `expression` matches")
 	return c
@@ -218,10 +219,8 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	defer in.Close()
 	t.files.input(in)
 	p.stats.choose(a, p, in, name)
-	// A trace has a small heap and much garbage: the default GOGC would cost a fifth of the time.
-	if _, chosen := os.LookupEnv("GOGC"); !chosen {
-		defer debug.SetGCPercent(debug.SetGCPercent(400))
-	}
+	t.memory = startMemory()
+	defer t.memory.stop()
 	read := func(ctx context.Context) error {
 		r, err := capture.Open(&flushing{in, t})
 		if err != nil {
@@ -312,6 +311,7 @@ type tracing struct {
 	trace.Pipeline
 	files    files
 	finishes []finish
+	memory   *memory // nil in a live capture
 }
 
 // run runs the pipeline and finishes the outputs, even if reading fails.
@@ -333,6 +333,7 @@ func (f *flushing) Read(b []byte) (int, error) {
 	if err := f.t.Flush(); err != nil {
 		return 0, err
 	}
+	f.t.memory.adjust()
 	return f.r.Read(b)
 }
 
