@@ -20,8 +20,8 @@ func newFlow(number int) *trace.Flow {
 		{Addr: hostB.Addr(), QPN: 0x22}}}
 }
 
-// packets passes packets to a table. Each word is the sender, a or b, followed by the ECN bits (0 to
-// 3) of a data packet or by n for a CNP; between two packets is 1 µs.
+// packets passes packets to a table. Each word is the sender, a or b, followed by the ECN bits (0
+// to 3) of a data packet or by n for a CNP; between two packets is 1 µs.
 func packets(t *testing.T, table *congestion.Table, f *trace.Flow, dscp uint8, words ...string) {
 	t.Helper()
 	for i, w := range words {

@@ -2,9 +2,9 @@
 // with a line of column names and CRLF).
 //
 // The columns are the members of the JSON objects of package json, in the same order and with the
-// same names. Members of an object in an object are joined by underscores (rtt_min_ns), and those of
-// an array have an index (ends_0_addr). A member that is absent in JSON is an empty cell. Text has
-// the safe form of [text.Plain].
+// same names. Members of an object in an object are joined by underscores (rtt_min_ns), and those
+// of an array have an index (ends_0_addr). A member that is absent in JSON is an empty cell. Text
+// has the safe form of [text.Plain].
 package csv
 
 import (
@@ -143,7 +143,8 @@ func cells(b []string, x reflect.Value) []string {
 
 // omitted reports whether JSON omits the value x of f, a single cell.
 func omitted(f reflect.StructField, x reflect.Value) bool {
-	return strings.HasSuffix(f.Tag.Get("json"), ",omitempty") && x.Kind() != reflect.Pointer && isCell(f.Type) && x.IsZero()
+	return strings.HasSuffix(f.Tag.Get("json"), ",omitempty") && x.Kind() != reflect.Pointer && isCell(f.Type) &&
+		x.IsZero()
 }
 
 // cell formats a single value.

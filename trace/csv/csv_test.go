@@ -56,7 +56,8 @@ func TestCellsAreTheMembersOfTheJSONObjects(t *testing.T) {
 	ends := [2]trace.End{{Addr: netip.MustParseAddr("10.0.0.1"), QPN: 1}, {Addr: netip.MustParseAddr("10.0.0.2")}}
 	flow := &trace.Flow{Number: 3, Ends: ends, Begin: time.Unix(1, 5), RTT: trace.RTT{Count: 1, Sum: 2},
 		CM: &trace.Managed{ServiceID: 1 << 63, Rejected: `a "quoted", text`}}
-	done := &trace.Message{Number: 1, Flow: flow, Done: true, Begin: time.Unix(1, 0), End: time.Unix(1, 7), Frames: [2]int{4, 9}}
+	done := &trace.Message{Number: 1, Flow: flow, Done: true, Begin: time.Unix(1, 0), End: time.Unix(1, 7),
+		Frames: [2]int{4, 9}}
 	s := &series.Series{Kind: series.OneFlow, Flow: flow}
 	for _, tt := range []struct {
 		name string

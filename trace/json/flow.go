@@ -63,7 +63,8 @@ type managed struct {
 	Ended     bool       `json:"ended"`
 }
 
-// Flow returns the value whose JSON form [Writer.Flow] writes. Package csv takes its columns from it.
+// Flow returns the value whose JSON form [Writer.Flow] writes. Package csv takes its columns from
+// it.
 func Flow(f *trace.Flow) any { return flowOf(f) }
 
 func flowOf(f *trace.Flow) *flow {

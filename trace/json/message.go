@@ -30,8 +30,8 @@ type message struct {
 	WC       string     `json:"wc,omitempty"`
 }
 
-// Message returns the value whose JSON form [Writer.Message] writes. Package csv takes its columns from
-// it.
+// Message returns the value whose JSON form [Writer.Message] writes. Package csv takes its columns
+// from it.
 func Message(m *trace.Message) any { return messageOf(m) }
 
 func messageOf(m *trace.Message) *message {

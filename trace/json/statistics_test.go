@@ -86,7 +86,8 @@ func TestStatisticsObeyTheSchema(t *testing.T) {
 
 func TestStatisticsOfNothingObeyTheSchema(t *testing.T) {
 	var b bytes.Buffer
-	if err := json.NewWriter(&b).Object(json.Summary("", summary.New(summary.Options{}).Report(trace.Counts{}, 0))); err != nil {
+	r := summary.New(summary.Options{}).Report(trace.Counts{}, 0)
+	if err := json.NewWriter(&b).Object(json.Summary("", r)); err != nil {
 		t.Fatal(err)
 	}
 	validate(t, schema(t), b.Bytes())
@@ -99,7 +100,8 @@ func TestTheRowOfAFlowNamesItsEnds(t *testing.T) {
 	row := &series.Row{Index: 2, Packets: 1, Bytes: 125, RTT: trace.RTT{Count: 2, Min: 1, Max: 3, Sum: 4}}
 	s := &series.Series{Kind: series.OneFlow, Flow: flow, Since: 3}
 	for _, o := range []any{
-		json.SeriesRow(s, row, time.Second, time.Unix(1000, 0)), json.Congestion(congestion.Row{Flow: flow, CE: 1, Packets: 2}),
+		json.SeriesRow(s, row, time.Second, time.Unix(1000, 0)),
+		json.Congestion(congestion.Row{Flow: flow, CE: 1, Packets: 2}),
 	} {
 		if err := w.Object(o); err != nil {
 			t.Fatal(err)

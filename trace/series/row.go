@@ -18,13 +18,14 @@ type Row struct {
 	Capable   uint64 // packets of ECN-capable senders, without CNPs; switches can mark these
 	Events    trace.Events
 
-	// InFlight and Outstanding are the maxima of Packet.InFlight and Packet.Outstanding. In a series
-	// of several flows they are those of the flow with the largest value, not sums.
+	// InFlight and Outstanding are the maxima of Packet.InFlight and Packet.Outstanding. In a
+	// series of several flows they are those of the flow with the largest value, not sums.
 	InFlight, Outstanding int
 	RTT                   trace.RTT
 }
 
-// Lost returns the number of packets that were found to be lost, before or behind the capture point.
+// Lost returns the number of packets that were found to be lost, before or behind the capture
+// point.
 func (r *Row) Lost() int64 { return r.Events.LostBefore + r.Events.LostBehind }
 
 // CEShare returns the share of marked packets among all that can be marked, 0 to 1.

@@ -8,8 +8,8 @@ import (
 // rows are the rows of a series in order of Index.
 type rows []Row
 
-// at returns the row with the given index and whether it is new. Packets are mostly in order of time,
-// so it looks from the end.
+// at returns the row with the given index and whether it is new. Packets are mostly in order of
+// time, so it looks from the end.
 func (rs *rows) at(index int64) (r *Row, added bool) {
 	list := *rs
 	n := len(list)
@@ -75,8 +75,8 @@ func (rs *rows) include(o rows) {
 	*rs = merged
 }
 
-// settle takes a negative number of lost packets in the row with the given index from the rows before
-// it: they counted packets as lost that never existed.
+// settle takes a negative number of lost packets in the row with the given index from the rows
+// before it: they counted packets as lost that never existed.
 func (rs *rows) settle(index int64) {
 	list := *rs
 	i, _ := slices.BinarySearchFunc(list, index, func(r Row, x int64) int { return cmp.Compare(r.Index, x) })

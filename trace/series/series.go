@@ -12,7 +12,8 @@ import (
 
 // Options configure a [Collector]. The zero value is usable.
 type Options struct {
-	// Interval is the initial length of an interval, 0 for one microsecond. It doubles as necessary.
+	// Interval is the initial length of an interval, 0 for one microsecond. It doubles as
+	// necessary.
 	Interval time.Duration
 	// Rows is the maximum number of intervals; 0 means 256 if Interval is 0, and otherwise 65,536.
 	// With Interval 0 a capture of more than Rows microseconds has at least half as many intervals.
@@ -300,8 +301,8 @@ func (c *Collector) Untimed() uint64 { return c.untimed }
 // Rows returns the rows of all packets.
 func (c *Collector) Rows() []Row { return c.total }
 
-// Series returns the series of all packets, those of the worst flows, the worst first, and, if there
-// are more flows, that of the others.
+// Series returns the series of all packets, those of the worst flows, the worst first, and, if
+// there are more flows, that of the others.
 func (c *Collector) Series() []Series {
 	own := map[*trace.Flow]*track{}
 	for f, t := range c.tracked {

@@ -43,7 +43,8 @@ func TestARowHasTheNumbersOfItsInterval(t *testing.T) {
 	add(t, c, a, b, d)
 	want := []series.Row{
 		{Index: 0, Packets: 2, Bytes: 200, Delivered: 120, Capable: 2, InFlight: 7, Outstanding: 3, Events: a.Events,
-			RTT: trace.RTT{Count: 2, Min: 10 * time.Microsecond, Max: 30 * time.Microsecond, Sum: 40 * time.Microsecond}},
+			RTT: trace.RTT{Count: 2, Min: 10 * time.Microsecond, Max: 30 * time.Microsecond,
+				Sum: 40 * time.Microsecond}},
 		{Index: 3, Packets: 1, Bytes: 100, Delivered: 60},
 	}
 	if diff := cmp.Diff(want, c.Rows()); diff != "" {
@@ -52,8 +53,8 @@ func TestARowHasTheNumbersOfItsInterval(t *testing.T) {
 	r := &c.Rows()[0]
 	if r.Lost() != 4 || r.CEShare() != 0.5 || r.Goodput(time.Millisecond) != 960_000 ||
 		r.Throughput(time.Millisecond) != 1_600_000 || r.Goodput(0) != 0 {
-		t.Errorf("lost %d, CE share %v, goodput %v, throughput %v", r.Lost(), r.CEShare(), r.Goodput(time.Millisecond),
-			r.Throughput(time.Millisecond))
+		t.Errorf("lost %d, CE share %v, goodput %v, throughput %v", r.Lost(), r.CEShare(),
+			r.Goodput(time.Millisecond), r.Throughput(time.Millisecond))
 	}
 	all := c.Series()
 	if len(all) != 2 || all[0].Kind != series.Total || all[1].Kind != series.OneFlow || all[1].Flow != f ||

@@ -105,8 +105,8 @@ type End struct {
 }
 
 // Host is a host. Events are those of the packets that it sent or should have sent: its
-// retransmissions, the losses of its packets, its timeouts, the CE marks on its packets and the CNPs
-// that it received; NAKs and RNRs are those it received, too.
+// retransmissions, the losses of its packets, its timeouts, the CE marks on its packets and the
+// CNPs that it received; NAKs and RNRs are those it received, too.
 type Host struct {
 	Addr     netip.Addr `json:"addr"`
 	Flows    uint64     `json:"flows"`

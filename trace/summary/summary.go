@@ -186,8 +186,8 @@ func (s *Summary) Flow(f *trace.Flow) error {
 	}
 	t.Troubled++
 	s.rank(Flow{
-		Flow: f.Number, Service: f.Service.String(), FirstFrame: f.First, Packets: f.Packets, Payload: f.Payload, Events: e,
-		Err: f.Err, Ends: [2]End{{f.Ends[0].Addr, f.Ends[0].QPN}, {f.Ends[1].Addr, f.Ends[1].QPN}},
+		Flow: f.Number, Service: f.Service.String(), FirstFrame: f.First, Packets: f.Packets, Payload: f.Payload,
+		Events: e, Err: f.Err, Ends: [2]End{{f.Ends[0].Addr, f.Ends[0].QPN}, {f.Ends[1].Addr, f.Ends[1].QPN}},
 	})
 	return nil
 }

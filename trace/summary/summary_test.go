@@ -55,8 +55,8 @@ func TestFindingsAreSortedByLevelAndFrequency(t *testing.T) {
 	r := s.Report(trace.Counts{}, 0)
 	var got []string
 	for _, f := range r.Findings {
-		got = append(got, fmt.Sprintf("%s %s %d flows=%d frame=%d worst=%d/%d host=%s/%d %s", f.LevelName, f.Kind, f.Count,
-			f.Flows, f.FirstFrame, f.WorstFlow, f.WorstCount, f.WorstHost, f.HostCount, f.Text))
+		got = append(got, fmt.Sprintf("%s %s %d flows=%d frame=%d worst=%d/%d host=%s/%d %s", f.LevelName, f.Kind,
+			f.Count, f.Flows, f.FirstFrame, f.WorstFlow, f.WorstCount, f.WorstHost, f.HostCount, f.Text))
 	}
 	want := []string{
 		"error nak_error 1 flows=1 frame=7 worst=6/1 host=10.0.0.6/1 text of flow 6",
@@ -120,7 +120,8 @@ func TestTheWorstFlowsAndPairsAreFirst(t *testing.T) {
 		got = append(got, fmt.Sprint("flow ", f.Flow))
 	}
 	for _, p := range r.Pairs {
-		got = append(got, fmt.Sprintf("%s %s flows=%d failed=%d payload=%d", p.Src, p.Dst, p.Flows, p.Failed, p.Payload))
+		got = append(got, fmt.Sprintf("%s %s flows=%d failed=%d payload=%d", p.Src, p.Dst, p.Flows, p.Failed,
+			p.Payload))
 	}
 	want := []string{
 		"flow 5", "flow 3", "flow 2", "10.0.0.1 10.0.0.2 flows=3 failed=1 payload=30",
@@ -144,7 +145,8 @@ func TestStepsOfTheClockAreCounted(t *testing.T) {
 	s := summary.New(summary.Options{})
 	f := newFlow(1, 1, 2)
 	add(t, s, packet(f, 0, time.Second))
-	for _, at := range []time.Time{start, start.Add(20 * time.Second), {}, start.Add(30 * time.Second), start.Add(15 * time.Second)} {
+	after := func(s time.Duration) time.Time { return start.Add(s * time.Second) }
+	for _, at := range []time.Time{start, after(20), {}, after(30), after(15)} {
 		if err := s.Frame(&capture.Frame{Time: at}); err != nil {
 			t.Fatal(err)
 		}

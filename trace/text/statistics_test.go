@@ -88,8 +88,9 @@ func sick(addr func(i int) netip.Addr) *summary.Report {
 		if i < 5 {
 			f.Err = "NAK remote access error in frame 12345678, and a long explanation of what that means for the connection"
 		}
-		p := &trace.Packet{Flow: f, Number: 123_456_789, Part: 1, Time: start.Add(time.Duration(i%7) * 20 * time.Second),
-			Len: 4096, Delivered: 1 << 30, Src: netip.AddrPortFrom(addr(i), 1), Dst: netip.AddrPortFrom(addr(i+1), 4791),
+		p := &trace.Packet{Flow: f, Number: 123_456_789, Part: 1, Len: 4096, Delivered: 1 << 30,
+			Time: start.Add(time.Duration(i%7) * 20 * time.Second),
+			Src:  netip.AddrPortFrom(addr(i), 1), Dst: netip.AddrPortFrom(addr(i+1), 4791),
 			IP: trace.IP{TrafficClass: byte(i)<<2 | 3}}
 		p.Events = trace.Events{Again: 1 << 40, LostBefore: 1 << 40, LostBehind: 1 << 40, NAKs: 1 << 40, RNRs: 1 << 40,
 			CNPs: 1 << 40, CE: 1 << 40, Timeouts: 1 << 40, Undecided: 1 << 40, Duplicates: 1 << 40}
@@ -158,10 +159,12 @@ func TestCongestionHasFlowsDSCPsAndPauses(t *testing.T) {
 	c := congestion.New()
 	begin := time.Unix(1000, 0)
 	for i := range 3 {
-		f := &trace.Flow{Number: i + 1, Ends: [2]trace.End{{Addr: address4(0), QPN: 0x11}, {Addr: address4(1), QPN: 0x22}}}
+		f := &trace.Flow{Number: i + 1,
+			Ends: [2]trace.End{{Addr: address4(0), QPN: 0x11}, {Addr: address4(1), QPN: 0x22}}}
 		for j := range 10 * (i + 1) {
 			p := &trace.Packet{Flow: f, Time: begin.Add(time.Duration(j) * time.Microsecond), Role: trace.Request,
-				Src: netip.AddrPortFrom(address4(0), 1), Dst: netip.AddrPortFrom(address4(1), 1), IP: trace.IP{TrafficClass: 26<<2 | 2}}
+				Src: netip.AddrPortFrom(address4(0), 1), Dst: netip.AddrPortFrom(address4(1), 1),
+				IP: trace.IP{TrafficClass: 26<<2 | 2}}
 			switch j % 5 {
 			case 2:
 				p.IP.TrafficClass |= 1
@@ -185,8 +188,8 @@ func TestCongestionHasFlowsDSCPsAndPauses(t *testing.T) {
 
 func TestSeriesSayWhatTheyAreOf(t *testing.T) {
 	c := series.New(series.Options{Interval: 100 * time.Nanosecond, Flows: 1})
-	f := [2]*trace.Flow{{Number: 1, Ends: [2]trace.End{{Addr: address4(0)}, {Addr: address4(1)}}}, {Number: 2, Timeouts: 1}}
-	f[1].Ends = f[0].Ends
+	ends := [2]trace.End{{Addr: address4(0)}, {Addr: address4(1)}}
+	f := [2]*trace.Flow{{Number: 1, Ends: ends}, {Number: 2, Ends: ends, Timeouts: 1}}
 	for i := range 4 {
 		p := &trace.Packet{Flow: f[i%2], Time: time.Unix(1000, int64(i)*100), Len: 100, Delivered: 50, InFlight: i,
 			RTT: time.Duration(i) * time.Microsecond, IP: trace.IP{TrafficClass: 3},

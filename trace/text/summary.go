@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/summary"
@@ -16,12 +15,6 @@ type SummaryOptions struct {
 	Title  string // name of the capture; [Plain] is applied to it
 	Colour bool
 }
-
-// The summary fits a terminal.
-const (
-	screenColumns = 80
-	screenLines   = 40
-)
 
 // WriteSummary writes a summary of up to 40 lines of up to 80 columns.
 func WriteSummary(w io.Writer, r *summary.Report, o SummaryOptions) error {
@@ -37,66 +30,6 @@ func WriteSummary(w io.Writer, r *summary.Report, o SummaryOptions) error {
 	s.hint(r)
 	_, err := io.WriteString(w, s.text())
 	return err
-}
-
-// screen collects the sections of a summary.
-type screen struct {
-	SummaryOptions
-	paint    paint
-	sections [][]string
-}
-
-// section begins a section.
-func (s *screen) section(lines ...string) { s.sections = append(s.sections, lines) }
-
-// line adds a line to the section.
-func (s *screen) line(format string, args ...any) {
-	last := &s.sections[len(s.sections)-1]
-	*last = append(*last, strings.TrimRight(fit(fmt.Sprintf(format, args...), screenColumns), " "))
-}
-
-// title begins a section with a line of column headings.
-func (s *screen) title(format string, args ...any) {
-	s.section()
-	s.line(format, args...)
-	last := s.sections[len(s.sections)-1]
-	last[0] = s.paint.in(cyan, last[0])
-}
-
-// text returns the sections, separated by empty lines as far as there is room.
-func (s *screen) text() string {
-	lines := 0
-	for _, section := range s.sections {
-		lines += len(section)
-	}
-	var b strings.Builder
-	for i, section := range s.sections {
-		if i > 0 && lines < screenLines {
-			b.WriteByte('\n')
-			lines++
-		}
-		for _, l := range section {
-			b.WriteString(l + "\n")
-		}
-	}
-	return b.String()
-}
-
-// fit shortens s to n columns.
-func fit(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
-}
-
-// fitAddr shortens an address to n columns; the first and last characters remain.
-func fitAddr(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	tail := n / 2
-	return s[:n-1-tail] + "…" + s[len(s)-tail:]
 }
 
 func (s *screen) head(r *summary.Report) {
@@ -158,21 +91,6 @@ func totalEvents(e *summary.Events) []string {
 		}
 	}
 	return parts
-}
-
-// brief formats n with up to six characters.
-func brief[N int64 | uint64](n N) string {
-	if n < 1_000_000 {
-		return fmt.Sprint(n)
-	}
-	x, unit := float64(n)/1e6, "M"
-	for _, next := range []string{"G", "T", "P", "E"} {
-		if x < 999.5 {
-			break
-		}
-		x, unit = x/1e3, next
-	}
-	return fmt.Sprintf("%.3g%s", x, unit)
 }
 
 const findingColumns = "%-5v %-26v %6v %5v %8v %6v  %v"
@@ -272,7 +190,8 @@ func (s *screen) pairs(r *summary.Report) {
 	s.title(pairColumns, worst(r, "pairs"), "flows", "payload", "lost", "resent", "tmout", "CNPs")
 	for _, p := range r.Pairs[:min(len(r.Pairs), most)] {
 		s.line(pairColumns, fitAddr(p.Src.String(), 16)+arrow+fitAddr(p.Dst.String(), 16), brief(p.Flows),
-			size(p.Payload), brief(p.Events.Lost()), brief(p.Events.Again), brief(p.Events.Timeouts), brief(p.Events.CNPs))
+			size(p.Payload), brief(p.Events.Lost()), brief(p.Events.Again), brief(p.Events.Timeouts),
+			brief(p.Events.CNPs))
 	}
 }
 
@@ -295,8 +214,8 @@ func (s *screen) verbs(r *summary.Report) {
 	s.line(verbColumns, "  latency", "size up to", "messages", "p50", "p99", "p99.9", "max")
 	for _, l := range r.Latency[:min(len(r.Latency), most)] {
 		if l.Count > 0 {
-			s.line(verbColumns, "  "+l.Verb, binarySize(l.MaxBytes), brief(l.Count), short(l.P50), short(l.P99), short(l.P999),
-				short(l.Max))
+			s.line(verbColumns, "  "+l.Verb, binarySize(l.MaxBytes), brief(l.Count), short(l.P50), short(l.P99),
+				short(l.P999), short(l.Max))
 		}
 	}
 }
@@ -384,29 +303,4 @@ func (s *screen) hint(r *summary.Report) {
 		return
 	}
 	s.line("packets: --filter 'finding==%s', --filter 'flow==%d'", f.Kind, f.WorstFlow)
-}
-
-// wrap joins parts with commas in up to most lines of up to n columns.
-func wrap(parts []string, n, most int) []string {
-	var lines []string
-	line := ""
-	for i, p := range parts {
-		if i < len(parts)-1 {
-			p += ","
-		}
-		switch {
-		case line == "":
-			line = p
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(p) > n:
-			lines, line = append(lines, line), p
-		default:
-			line += " " + p
-		}
-	}
-	lines = append(lines, line)
-	if len(lines) > most {
-		lines = lines[:most]
-		lines[most-1] = strings.TrimSuffix(lines[most-1], ",") + " …"
-	}
-	return lines
 }

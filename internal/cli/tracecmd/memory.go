@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// gcPercent is the GOGC of a trace, which has a small live heap and much garbage: the default of
-	// 100 would cost a fifth of the time.
+	// gcPercent is the GOGC of a trace, which has a small live heap and much garbage: the default
+	// of 100 would cost a fifth of the time.
 	gcPercent = 400
 	// memoryLimit is the smallest GOMEMLIMIT of a trace in bytes: the garbage collector runs more
 	// often than gcPercent says when the Go runtime uses nearly as much.
@@ -47,8 +47,8 @@ func (m *memory) stop() {
 	}
 }
 
-// adjust raises the limit if the live heap has grown: near the limit the garbage collector would take
-// half of the time.
+// adjust raises the limit if the live heap has grown: near the limit the garbage collector would
+// take half of the time.
 func (m *memory) adjust() {
 	if m == nil || m.limit == 0 {
 		return

@@ -56,7 +56,8 @@ func (f *statsFlags) kinds() (all []string) {
 		set  bool
 		name string
 	}{
-		{f.summary, "--summary"}, {f.series != "", "--series"}, {f.latency, "--latency"}, {f.congestion, "--congestion"},
+		{f.summary, "--summary"}, {f.series != "", "--series"}, {f.latency, "--latency"},
+		{f.congestion, "--congestion"},
 	} {
 		if k.set {
 			all = append(all, k.name)
@@ -124,7 +125,8 @@ func (f *statsFlags) choose(a *app.App, p *params, in io.Reader, name string) {
 // statisticsFlows is the maximum number of flows that are followed for statistics at a time.
 const statisticsFlows = 16384
 
-// configure sets the options of the pipeline: statistics need more flows than lines, and no meanings.
+// configure sets the options of the pipeline: statistics need more flows than lines, and no
+// meanings.
 func (f *statsFlags) configure(p *params, t *tracing) {
 	f.pipeline = &t.Pipeline
 	lines := !p.messages && !p.flows && f.kind() == ""

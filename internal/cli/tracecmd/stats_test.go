@@ -39,7 +39,8 @@ func TestStatisticsReplaceTheLinesOfPackets(t *testing.T) {
 
 func TestStatisticsAsJSONAreAnObjectALine(t *testing.T) {
 	for _, tt := range []struct{ line, kind string }{
-		{"trace --json --summary", "summary"}, {"trace --json --series", "series"}, {"trace --json --latency", "latency"},
+		{"trace --json --summary", "summary"}, {"trace --json --series", "series"},
+		{"trace --json --latency", "latency"},
 		{"trace --json --congestion", "congestion"},
 	} {
 		w := newWorld()
@@ -88,7 +89,8 @@ func TestContradictoryStatisticsAreUsageErrors(t *testing.T) {
 		{"--packets --summary", "give only one of --summary, --packets"},
 		{"--packets --flows", "give only one of --flows, --packets"},
 		{"--csv --flows --messages", "give only one of --messages, --flows"},
-		{"--csv", "--csv needs --flows"}, {"--csv --summary", "--csv needs --flows"}, {"--csv --packets", "--csv needs --flows"},
+		{"--csv", "--csv needs --flows"}, {"--csv --summary", "--csv needs --flows"},
+		{"--csv --packets", "--csv needs --flows"},
 		{"--csv --json --flows", "give --csv or --json, not both"},
 		{"--series=fast", "--series=fast: give a time such as 10ms"}, {"--series=-1s", "give a time"},
 		{"--series=0s", "give a time"},
@@ -144,7 +146,8 @@ func TestASummaryIsTheDefaultForALargeFileOnATerminal(t *testing.T) {
 		summary     bool
 	}{
 		{"terminal", "", true, true}, {"no terminal", "", false, false}, {"lines", "--packets ", true, false},
-		{"filter", "--filter qp==0x11 ", true, false}, {"flows", "--flows ", true, false}, {"fields", "-v ", true, false},
+		{"filter", "--filter qp==0x11 ", true, false}, {"flows", "--flows ", true, false},
+		{"fields", "-v ", true, false},
 		{"JSON", "--json ", true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
