@@ -33,6 +33,8 @@ var views = []string{
 	"trace", "trace -v --hex --payload --explain",
 	"trace --messages --flows", "trace --json --payload", "trace --pcapng -",
 	"trace --filter psn>5||error", "trace --json --filter not(qp==0x11)&&(nak||warning||infiniband.bth.opcode==17)",
+	"trace --summary", "trace --summary --json", "trace --series", "trace --csv --series=1us", "trace --latency --json",
+	"trace --congestion", "trace --csv --congestion", "trace --csv --messages", "trace --csv --flows",
 }
 
 // FuzzTrace traces any capture with any of the outputs. For any content, the output is complete,
@@ -87,6 +89,8 @@ func checkView(t *testing.T, line string, b []byte, frames []capture.Frame, whol
 		checkJSON(t, line, r.Stdout.Bytes())
 	case strings.Contains(line, "--pcapng"):
 		checkPcapng(t, frames, r.Stdout.Bytes())
+	case strings.Contains(line, "--csv"): // lines end with CRLF (RFC 4180)
+		checkPlain(t, line, bytes.ReplaceAll(r.Stdout.Bytes(), []byte("\r\n"), []byte("\n")))
 	default:
 		checkPlain(t, line, r.Stdout.Bytes())
 	}
