@@ -88,7 +88,7 @@ func (a *Analyzer) Add(p *Packet) {
 		a.Gap()
 	}
 	a.analyse()
-	if p.Flow != nil {
+	if p.Flow != nil && p.Flow.changed() {
 		p.Events = p.Flow.events()
 	}
 	if !a.line.quiet {

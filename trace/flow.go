@@ -82,12 +82,18 @@ func (f *Flow) counters() Events {
 	}
 }
 
+// changed reports whether a counter of f differs from f.reported. It is called for every packet.
+func (f *Flow) changed() bool {
+	r := &f.reported
+	return int64(f.Again) != r.Again || int64(f.LostBefore) != r.LostBefore || int64(f.CE) != r.CE ||
+		int64(f.NAKs) != r.NAKs || int64(f.RNRs) != r.RNRs || int64(f.CNPs) != r.CNPs ||
+		int64(f.Duplicates) != r.Duplicates || int64(f.LostBehind) != r.LostBehind ||
+		int64(f.Timeouts) != r.Timeouts || int64(f.Undecided) != r.Undecided
+}
+
 // events returns the increase of the counters of f since the last call.
 func (f *Flow) events() Events {
 	now := f.counters()
-	if now == f.reported {
-		return Events{}
-	}
 	d := now.plus(f.reported, -1)
 	f.reported = now
 	return d
