@@ -79,7 +79,7 @@ func NewAnalyzer(o Options) *Analyzer {
 // modify *Flow and *Message. Add keeps no reference to p.
 func (a *Analyzer) Add(p *Packet) {
 	p.Flow, p.Role, p.Message, p.Again, p.Meaning, p.Findings = nil, NoRole, nil, false, "", nil
-	p.Delivered, p.RTT, p.InFlight, p.Outstanding = 0, 0, 0, 0
+	p.Delivered, p.RTT, p.InFlight, p.Outstanding, p.Events = 0, 0, 0, 0, Events{}
 	a.p, a.info, a.at = p, p.BTH.Opcode.Info(), nanoseconds(p.Time)
 	a.last = max(a.last, a.at)
 	a.size = p.PayloadLen()
@@ -94,6 +94,9 @@ func (a *Analyzer) Add(p *Packet) {
 		a.Gap()
 	}
 	a.analyse()
+	if p.Flow != nil && p.Flow.changed() {
+		p.Events = p.Flow.events()
+	}
 	if !a.line.quiet {
 		p.Meaning = string(a.line.b)
 	}

@@ -57,8 +57,65 @@ type Flow struct {
 	// Evicted reports whether the flow was evicted before its end, because of the limit on flows.
 	Evicted bool
 
-	selected bool // a Pipeline selected a packet of this flow, or of one that was merged into it
+	selected bool  // a Pipeline selected a packet of this flow, or of one that was merged into it
+	merged   *Flow // flow that this one was merged into, or nil
+	reported Events
 }
+
+// Events are the amounts by which a packet increased the counters of its flow that have the same
+// names. LostBefore is negative if the packet shows that packets counted as lost never existed.
+type Events struct {
+	Again, Duplicates, LostBefore, LostBehind int64
+	NAKs, RNRs, CNPs, CE, Timeouts, Undecided int64
+}
+
+// Current returns the flow that f was merged into because the two turned out to be the directions
+// of one connection, or f if it was not merged.
+func (f *Flow) Current() *Flow {
+	for f.merged != nil {
+		f = f.merged
+	}
+	return f
+}
+
+// counters returns the counters of f.
+func (f *Flow) counters() Events {
+	return Events{
+		Again: int64(f.Again), Duplicates: int64(f.Duplicates), LostBefore: int64(f.LostBefore),
+		LostBehind: int64(f.LostBehind), NAKs: int64(f.NAKs), RNRs: int64(f.RNRs), CNPs: int64(f.CNPs),
+		CE: int64(f.CE), Timeouts: int64(f.Timeouts), Undecided: int64(f.Undecided),
+	}
+}
+
+// changed reports whether a counter of f differs from f.reported. It is called for every packet.
+func (f *Flow) changed() bool {
+	r := &f.reported
+	return int64(f.Again) != r.Again || int64(f.LostBefore) != r.LostBefore || int64(f.CE) != r.CE ||
+		int64(f.NAKs) != r.NAKs || int64(f.RNRs) != r.RNRs || int64(f.CNPs) != r.CNPs ||
+		int64(f.Duplicates) != r.Duplicates || int64(f.LostBehind) != r.LostBehind ||
+		int64(f.Timeouts) != r.Timeouts || int64(f.Undecided) != r.Undecided
+}
+
+// events returns the increase of the counters of f since the last call.
+func (f *Flow) events() Events {
+	now := f.counters()
+	d := now.plus(f.reported, -1)
+	f.reported = now
+	return d
+}
+
+// plus returns e plus times*o.
+func (e Events) plus(o Events, times int64) Events {
+	return Events{
+		Again: e.Again + times*o.Again, Duplicates: e.Duplicates + times*o.Duplicates,
+		LostBefore: e.LostBefore + times*o.LostBefore, LostBehind: e.LostBehind + times*o.LostBehind,
+		NAKs: e.NAKs + times*o.NAKs, RNRs: e.RNRs + times*o.RNRs, CNPs: e.CNPs + times*o.CNPs,
+		CE: e.CE + times*o.CE, Timeouts: e.Timeouts + times*o.Timeouts, Undecided: e.Undecided + times*o.Undecided,
+	}
+}
+
+// Plus returns the sums of e and o.
+func (e Events) Plus(o Events) Events { return e.plus(o, 1) }
 
 // End is a queue pair.
 type End struct {

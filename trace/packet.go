@@ -67,6 +67,8 @@ type Packet struct {
 	// are not acknowledged after this packet, Outstanding the number of messages. Both are 0 for
 	// unreliable services.
 	InFlight, Outstanding int
+	// Events are what this packet adds to the counters of Flow.
+	Events Events
 }
 
 // PayloadLen returns the payload length on the wire in bytes, without pad. Fewer may have been

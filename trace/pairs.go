@@ -338,6 +338,7 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 	a.absorbUpper(c, d, same)
 	c.at, c.busy = max(c.at, d.at), c.busy || d.busy
 	f, g := c.Flow, d.Flow
+	g.merged, f.reported = f, f.reported.Plus(g.reported)
 	f.selected = f.selected || g.selected
 	f.Packets += g.Packets
 	f.Bytes += g.Bytes

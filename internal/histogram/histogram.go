@@ -69,3 +69,13 @@ func (t *Times) Bars() []Bucket {
 func (t *Times) Percentile(percent float64) float64 {
 	return float64(t.hist.ValueAtPercentile(percent)) / 1e3
 }
+
+// AddDuration counts one time.
+func (t *Times) AddDuration(d time.Duration) {
+	_ = t.hist.RecordValue(min(max(d.Nanoseconds(), 1), time.Minute.Nanoseconds()))
+}
+
+// DurationAt returns the time that percent (0 to 100) of the times do not exceed.
+func (t *Times) DurationAt(percent float64) time.Duration {
+	return time.Duration(t.hist.ValueAtPercentile(percent))
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -40,5 +41,18 @@ func TestABarIsAPairInJSON(t *testing.T) {
 		if err := new(Bucket).UnmarshalJSON([]byte(wrong)); err == nil {
 			t.Errorf("%s is taken", wrong)
 		}
+	}
+}
+
+func TestDurationsAreTimesInNanoseconds(t *testing.T) {
+	h := New()
+	h.AddDuration(-time.Second)
+	h.AddDuration(100 * time.Nanosecond)
+	h.AddDuration(time.Hour)
+	if got := h.DurationAt(50); got != 100 {
+		t.Errorf("the median is %v", got)
+	}
+	if lo, hi := h.DurationAt(0), h.DurationAt(100); lo != 1 || hi < time.Minute || hi > time.Minute+time.Second {
+		t.Errorf("from %v to %v", lo, hi)
 	}
 }

@@ -65,6 +65,10 @@ type managed struct {
 	Ended     bool       `json:"ended"`
 }
 
+// Flow returns the value whose JSON form [Writer.Flow] writes. Package csv takes its columns from
+// it.
+func Flow(f *trace.Flow) any { return flowOf(f) }
+
 func flowOf(f *trace.Flow) *flow {
 	o := &flow{
 		Type: "flow", Flow: f.Number, Service: f.Service.String(), FirstFrame: f.First,
@@ -79,9 +83,7 @@ func flowOf(f *trace.Flow) *flow {
 	for i, e := range f.Ends {
 		o.Ends[i] = end{fabric.AddrText(e.Addr), e.QPN}
 	}
-	if r := f.RTT; r.Count > 0 {
-		o.RTT = &rtt{r.Count, r.Min.Nanoseconds(), r.Max.Nanoseconds(), (r.Sum / time.Duration(r.Count)).Nanoseconds()}
-	}
+	o.RTT = rttOf(f.RTT)
 	if m := f.CM; m != nil {
 		o.Managed = &managed{hex64(m.ServiceID), m.Port, instant(m.Requested), m.SetupTime.Nanoseconds(), m.Retries,
 			m.Rejected, m.Ended}

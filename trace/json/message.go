@@ -31,6 +31,10 @@ type message struct {
 	WC       string     `json:"wc,omitempty"`
 }
 
+// Message returns the value whose JSON form [Writer.Message] writes. Package csv takes its columns
+// from it.
+func Message(m *trace.Message) any { return messageOf(m) }
+
 func messageOf(m *trace.Message) *message {
 	o := &message{
 		Type: "message", Message: m.Number, From: m.From, Verb: m.Verb, FirstPSN: m.First,

@@ -36,6 +36,10 @@ func (w *Writer) Message(m *trace.Message) error { return w.enc.Encode(messageOf
 // Flow writes a flow. Its contents are final if the capture ended.
 func (w *Writer) Flow(f *trace.Flow) error { return w.enc.Encode(flowOf(f)) }
 
+// Object writes v as one line. [Schema] describes the objects of packages series, latency,
+// congestion and summary.
+func (w *Writer) Object(v any) error { return w.enc.Encode(v) }
+
 // Flush flushes the underlying writer, if that has a Flush method like [bufio.Writer].
 func (w *Writer) Flush() error {
 	if f, ok := w.w.(interface{ Flush() error }); ok {

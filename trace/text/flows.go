@@ -114,8 +114,10 @@ func size(n uint64) string {
 		return fmt.Sprintf("%.4g kB", float64(n)/1e3)
 	case n < 10_000_000_000:
 		return fmt.Sprintf("%.4g MB", float64(n)/1e6)
+	case n < 10_000_000_000_000:
+		return fmt.Sprintf("%.4g GB", float64(n)/1e9)
 	}
-	return fmt.Sprintf("%.4g GB", float64(n)/1e9)
+	return fmt.Sprintf("%.4g TB", float64(n)/1e12)
 }
 
 func rate(bits float64) string {

@@ -35,6 +35,8 @@ var views = []string{
 	"trace -T fields -E header=y -E quote=d -e frame -e frame.time_delta_displayed -e qp -e meaning -e finding",
 	"trace --messages --flows", "trace --json --payload", "trace --pcapng -",
 	"trace --filter psn>5||error", "trace --json --filter not(qp==0x11)&&(nak||warning||infiniband.bth.opcode==17)",
+	"trace --summary", "trace --summary --json", "trace --series", "trace --csv --series=1us", "trace --latency --json",
+	"trace --congestion", "trace --csv --congestion", "trace --csv --messages", "trace --csv --flows",
 }
 
 // FuzzTrace traces any capture with any of the outputs. For any content, the output is complete,
@@ -89,6 +91,8 @@ func checkView(t *testing.T, line string, b []byte, frames []capture.Frame, whol
 		checkJSON(t, line, r.Stdout.Bytes())
 	case strings.Contains(line, "--pcapng"):
 		checkPcapng(t, frames, r.Stdout.Bytes())
+	case strings.Contains(line, "--csv"): // lines end with CRLF (RFC 4180)
+		checkPlain(t, line, bytes.ReplaceAll(r.Stdout.Bytes(), []byte("\r\n"), []byte("\n")))
 	default:
 		checkPlain(t, line, r.Stdout.Bytes())
 	}

@@ -28,8 +28,8 @@ func (f *manyFlags) add(fs *pflag.FlagSet) {
 		"several captures are one, in order of time (default: if they have different packets)")
 }
 
-// memoryLimit keeps the garbage collector from doubling the memory of a join.
-const memoryLimit = 200 << 20
+// joinMemory keeps the garbage collector from doubling the memory of a join.
+const joinMemory = 200 << 20
 
 // checkMany checks the flags for the captures in p.sources.
 func (p *params) checkMany() error {
@@ -147,7 +147,7 @@ func relate(ctx context.Context, a *app.App, in []join.Input, forced bool) (bool
 // runJoin writes the report of two captures of the same traffic.
 func runJoin(ctx context.Context, a *app.App, p *params, in []join.Input, r join.Relation) (err error) {
 	if _, chosen := os.LookupEnv("GOMEMLIMIT"); !chosen {
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(joinMemory))
 	}
 	var src [2]*join.Files
 	for i := range src {

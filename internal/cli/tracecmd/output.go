@@ -29,6 +29,8 @@ var outputs = []output{
 	{asked: func(p *params) bool { return p.pcapng != "" }, open: openPcapng},
 	{asked: func(p *params) bool { return p.html != "" }, open: openHTML},
 	{asked: func(p *params) bool { return p.why != "" }, stdout: true, open: openWhy},
+	{asked: func(p *params) bool { return p.stats.kind() != "" }, stdout: true, open: openStatistics},
+	{asked: func(p *params) bool { return p.stats.csv }, stdout: true, open: openCSV},
 	{asked: func(p *params) bool { return p.json }, stdout: true, open: openJSON},
 	{asked: func(p *params) bool { return p.shown.format == formatFields }, stdout: true, open: openColumns},
 	{asked: func(p *params) bool { return p.messages || p.flows }, stdout: true, open: openLines},
@@ -37,6 +39,7 @@ var outputs = []output{
 
 // open opens the outputs that p requests.
 func (t *tracing) open(a *app.App, p *params) error {
+	p.stats.configure(p, t)
 	var chosen []output
 	used := false // standard output is used
 	for _, o := range outputs {
@@ -149,7 +152,7 @@ func openHTML(a *app.App, p *params, s *files) ([]trace.Output, finish, error) {
 			return err
 		}
 		if n := page.Omitted(); n > 0 {
-			fmt.Fprintf(a.Stderr, 
+			fmt.Fprintf(a.Stderr,
 				"%s has %s, first those around warnings and errors; %d more are left out: choose with --filter\n",
 				p.html, app.Plural(html.DefaultMax, "packet"), n)
 		}

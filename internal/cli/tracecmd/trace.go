@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -37,6 +36,7 @@ type params struct {
 	json                     bool
 	html                     string // path of a file
 	shown                    shownFlags
+	stats                    statsFlags
 }
 
 // Command makes the command 'gorxe trace'.
@@ -62,7 +62,9 @@ packets took from one point to the other.
   gorxe trace --daemon --filter warning
   gorxe trace --flows rotated_0*.pcapng
   gorxe trace client.pcapng server.pcapng
-  gorxe trace capture.pcapng --why 'Failed status 12: wr_id 0 syndrom 0x81'`,
+  gorxe trace capture.pcapng --why 'Failed status 12: wr_id 0 syndrom 0x81'
+  gorxe trace --summary cluster.pcap
+  gorxe trace --csv --series=100ms cluster.pcap`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			p.source, p.sources = app.HostArg(args), args
@@ -95,10 +97,11 @@ packets took from one point to the other.
 		"one line per connection: how it began, MTU, throughput, round trips, losses, errors")
 	fs.BoolVar(&p.explain, "explain", false,
 		"explain each concept at the first packet that shows it (up to three per packet, the others later)")
+	p.stats.add(fs)
 	fs.StringVar(&p.pcapng, "pcapng", "",
 		"write the frames to `FILE`, with their meaning as packet comments, which Wireshark shows")
 	fs.BoolVar(&p.json, "json", false,
-		"one JSON object per line: packets, messages and connections; with --messages or --flows only these")
+		"one JSON object per line: packets, messages and connections; with another view, such as --flows, only its rows")
 	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`; the page loads nothing from the network")
 	fs.BoolVar(&p.dedupe, "dedupe", false,
 		"leave out packets that an earlier frame has, too: captures of several interfaces, merged captures")
@@ -114,8 +117,12 @@ func (p *params) check() error {
 	if err := p.shown.check(p); err != nil {
 		return err
 	}
-	instead := ""
+	if err := p.stats.check(p); err != nil {
+		return err
+	}
+	instead := p.stats.kind()
 	switch {
+	case instead != "":
 	case p.json:
 		instead = "--json"
 	case p.messages:
@@ -236,10 +243,9 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	}
 	defer in.Close()
 	t.files.input(in)
-	// A trace has a small heap and much garbage: the default GOGC would cost a fifth of the time.
-	if _, chosen := os.LookupEnv("GOGC"); !chosen {
-		defer debug.SetGCPercent(debug.SetGCPercent(400))
-	}
+	p.stats.choose(a, p, in, name)
+	t.memory = startMemory()
+	defer t.memory.stop()
 	read := func(ctx context.Context) error {
 		r, err := capture.Open(&flushing{in, t})
 		if err != nil {
@@ -330,6 +336,7 @@ type tracing struct {
 	trace.Pipeline
 	files    files
 	finishes []finish
+	memory   *memory // nil in a live capture
 }
 
 // run runs the pipeline and finishes the outputs, even if reading fails.
@@ -351,6 +358,7 @@ func (f *flushing) Read(b []byte) (int, error) {
 	if err := f.t.Flush(); err != nil {
 		return 0, err
 	}
+	f.t.memory.adjust()
 	return f.r.Read(b)
 }
 

@@ -1,0 +1,70 @@
+package tracecmd
+
+import (
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+const (
+	// gcPercent is the GOGC of a trace, which has a small live heap and much garbage: the default
+	// of 100 would cost a fifth of the time.
+	gcPercent = 400
+	// memoryLimit is the smallest GOMEMLIMIT of a trace in bytes: the garbage collector runs more
+	// often than gcPercent says when the Go runtime uses nearly as much.
+	memoryLimit = 52 << 20
+	// liveHeap is the metric of the live heap after the latest garbage collection.
+	liveHeap = "/gc/heap/live:bytes"
+)
+
+// memory adapts the garbage collector to the live heap of a trace. It leaves alone what the
+// environment sets. A nil memory does nothing.
+type memory struct {
+	restore []func()
+	limit   int64 // current GOMEMLIMIT; 0: set by the environment
+	sample  [1]metrics.Sample
+}
+
+// startMemory sets GOGC and GOMEMLIMIT until stop.
+func startMemory() *memory {
+	m := &memory{sample: [1]metrics.Sample{{Name: liveHeap}}}
+	if _, set := os.LookupEnv("GOGC"); !set {
+		percent := debug.SetGCPercent(gcPercent)
+		m.restore = append(m.restore, func() { debug.SetGCPercent(percent) })
+	}
+	if _, set := os.LookupEnv("GOMEMLIMIT"); !set {
+		limit := debug.SetMemoryLimit(memoryLimit)
+		m.restore = append(m.restore, func() { debug.SetMemoryLimit(limit) })
+		m.limit = memoryLimit
+	}
+	return m
+}
+
+// stop restores the previous settings.
+func (m *memory) stop() {
+	for _, f := range m.restore {
+		f()
+	}
+}
+
+// adjust raises the limit if the live heap has grown: near the limit the garbage collector would
+// take half of the time.
+func (m *memory) adjust() {
+	if m == nil || m.limit == 0 {
+		return
+	}
+	metrics.Read(m.sample[:])
+	if v := m.sample[0].Value; v.Kind() == metrics.KindUint64 {
+		if limit := limitFor(v.Uint64()); limit > m.limit {
+			m.limit = limit
+			debug.SetMemoryLimit(limit)
+		}
+	}
+}
+
+// limitFor returns the limit for a live heap of n bytes: room for garbage of half its size and, in
+// steps of 8 MiB, for the memory of the runtime itself.
+func limitFor(n uint64) int64 {
+	const step = 8 << 20
+	return max(memoryLimit, int64(min(n, 1<<50)+n/2)/step*step+2*step)
+}

@@ -1,0 +1,151 @@
+package tracecmd
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/gorxe/gorxe/trace"
+)
+
+// statsFlags select statistics, which replace the lines of packets.
+type statsFlags struct {
+	summary, latency, congestion bool
+	series                       string // "", seriesAuto or an interval
+	csv                          bool
+	packets                      bool // lines of packets also for a large file
+
+	interval time.Duration // of series; 0: adaptive
+	pipeline *trace.Pipeline
+}
+
+const seriesAuto = "auto"
+
+func (f *statsFlags) add(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.summary, "summary", false,
+		"one screen instead: what is wrong, where and how much (the default for files of more than "+
+			"20 MB on a terminal)")
+	fs.BoolVar(&f.packets, "packets", false, "one line per packet, also for files of more than 20 MB on a terminal")
+	fs.StringVar(&f.series, "series", "",
+		"numbers over time instead, of all packets and of the worst 16 connections: goodput, window, losses, RTT; "+
+			"every `interval`, such as --series=10ms, which doubles as necessary; without one, up to 256 rows")
+	fs.Lookup("series").NoOptDefVal = seriesAuto
+	fs.BoolVar(&f.latency, "latency", false, "latencies by verb and size instead: p50, p99, p99.9, maximum, histogram")
+	fs.BoolVar(&f.congestion, "congestion", false,
+		"ECN CE marks, CNPs and the delay between them instead, by connection and by DSCP")
+	fs.BoolVar(&f.csv, "csv", false,
+		"comma-separated values with a header line: with --flows, --messages, --series, --latency or --congestion")
+}
+
+// kind returns the flag of the selected statistics, or "".
+func (f *statsFlags) kind() string {
+	if all := f.kinds(); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+func (f *statsFlags) kinds() (all []string) {
+	for _, k := range []struct {
+		set  bool
+		name string
+	}{
+		{f.summary, "--summary"}, {f.series != "", "--series"}, {f.latency, "--latency"},
+		{f.congestion, "--congestion"},
+	} {
+		if k.set {
+			all = append(all, k.name)
+		}
+	}
+	return all
+}
+
+// check rejects contradictory flags.
+func (f *statsFlags) check(p *params) error {
+	all := f.kinds()
+	for _, k := range []struct {
+		set  bool
+		name string
+	}{{p.messages, "--messages"}, {p.flows, "--flows"}} {
+		if k.set && (len(all) > 0 || f.csv || f.packets) {
+			all = append(all, k.name)
+		}
+	}
+	if f.packets {
+		all = append(all, "--packets")
+	}
+	switch {
+	case len(all) > 1:
+		return app.Usagef("give only one of %s", strings.Join(all, ", "))
+	case f.csv && p.json:
+		return app.Usagef("give --csv or --json, not both")
+	case f.csv && (len(all) == 0 || f.summary || f.packets):
+		return app.Usagef("--csv needs --flows, --messages, --series, --latency or --congestion")
+	}
+	if f.series == "" || f.series == seriesAuto {
+		return nil
+	}
+	d, err := time.ParseDuration(f.series)
+	if err != nil || d <= 0 {
+		return app.Usagef("--series=%s: give a time such as 10ms or 1s", f.series)
+	}
+	f.interval = d
+	return nil
+}
+
+// largeFile is the size in bytes from which on a summary is the default on a terminal: text of more
+// than 100,000 lines.
+const largeFile = 20_000_000
+
+// choose selects the summary for a large file on a terminal if no flag says otherwise.
+func (f *statsFlags) choose(a *app.App, p *params, in io.Reader, name string) {
+	if f.kind() != "" || f.packets || p.json || p.messages || p.flows || p.verbose || p.hex || p.payload || p.explain ||
+		p.pcapng != "" || p.html != "" || p.filter != "" || p.why != "" || p.shown.format == formatFields || p.shown.count > 0 ||
+		a.Terminal == nil || !a.Terminal(a.Stdout) {
+		return
+	}
+	file, ok := in.(*os.File)
+	if !ok {
+		return
+	}
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() <= largeFile {
+		return
+	}
+	f.summary = true
+	fmt.Fprintf(a.Stderr, "%s has %d MB: a summary follows; for a line per packet give --packets or --filter\n", name,
+		info.Size()/1_000_000)
+}
+
+// statisticsFlows is the maximum number of flows that are followed for statistics at a time.
+const statisticsFlows = 16384
+
+// configure sets the options of the pipeline: statistics need more flows than lines, and no
+// meanings.
+func (f *statsFlags) configure(p *params, t *tracing) {
+	f.pipeline = &t.Pipeline
+	lines := !p.messages && !p.flows && f.kind() == ""
+	t.Options.NoMeaning = !lines && p.pcapng == "" && p.html == ""
+	if !lines && t.Options.Flows == 0 {
+		t.Options.Flows = statisticsFlows
+	}
+}
+
+// captureName returns the name of the capture in titles.
+func captureName(p *params) string {
+	switch {
+	case p.live.Interface != "":
+		return p.live.Interface
+	case p.live.Daemon:
+		return "the daemon"
+	case p.source == "" || p.source == "-":
+		return standardInput
+	}
+	return filepath.Base(p.source)
+}
