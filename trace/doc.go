@@ -28,8 +28,8 @@
 // Packages text, columns, json, pcapng and html write packets; package fields names their header
 // fields, filter selects packets by an expression, and lesson explains what they demonstrate.
 // Package ulp parses the headers of upper-layer protocols in SENDs: NVMe over Fabrics, iSER, SMB
-// Direct and NFS over RDMA. Package join reads several captures, as one or to tell where between two
-// capture points packets were lost, and why finds the flow and the cause for a line of a log.
+// Direct and NFS over RDMA. Package join reads several captures, as one or to tell where between
+// two capture points packets were lost, and why finds the flow and the cause for a line of a log.
 //
 // The packages use no goroutines and no locks. No type is safe for concurrent use, except where
 // its documentation says so.

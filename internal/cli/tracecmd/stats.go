@@ -106,8 +106,8 @@ const largeFile = 20_000_000
 // choose selects the summary for a large file on a terminal if no flag says otherwise.
 func (f *statsFlags) choose(a *app.App, p *params, in io.Reader, name string) {
 	if f.kind() != "" || f.packets || p.json || p.messages || p.flows || p.verbose || p.hex || p.payload || p.explain ||
-		p.pcapng != "" || p.html != "" || p.filter != "" || p.why != "" || p.shown.format == formatFields || p.shown.count > 0 ||
-		a.Terminal == nil || !a.Terminal(a.Stdout) {
+		p.pcapng != "" || p.html != "" || p.filter != "" || p.why != "" || p.shown.format == formatFields ||
+		p.shown.count > 0 || a.Terminal == nil || !a.Terminal(a.Stdout) {
 		return
 	}
 	file, ok := in.(*os.File)

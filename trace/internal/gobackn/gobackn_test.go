@@ -102,7 +102,8 @@ var sizeVariants = []struct {
 }{
 	{"rxe", gobackn.Config{Device: gobackn.Rxe, Ports: gobackn.OwnPorts, NotReady: 0.01, Before: loss(0.005),
 		Behind: loss(0.005)}},
-	{"nic", gobackn.Config{Device: gobackn.NIC, BothWays: true, NotReady: 0.01, Before: loss(0.005), Behind: loss(0.005)}},
+	{"nic", gobackn.Config{Device: gobackn.NIC, BothWays: true, NotReady: 0.01, Before: loss(0.005),
+		Behind: loss(0.005)}},
 	{"NCCL", gobackn.Config{Device: gobackn.NIC, ZeroPSN: true, Ports: gobackn.SamePorts, BothWays: true,
 		Before: loss(0.005), Behind: loss(0.005)}},
 	{"NCCL, derived ports", gobackn.Config{Device: gobackn.NIC, ZeroPSN: true, BothWays: true,
