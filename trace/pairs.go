@@ -17,7 +17,9 @@ func (a *Analyzer) packetDirection() *direction {
 	p := a.p
 	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}
 	h := a.table.find(key)
-	if h != nil && h.service != 0 && h.service != a.info.Service {
+	if h != nil && h.service == bth.ServiceCNP {
+		a.identify(h)
+	} else if h != nil && h.service != 0 && h.service != a.info.Service {
 		h = nil // the queue pair number was reused for another service
 	}
 	if h == nil {
@@ -43,6 +45,20 @@ func (a *Analyzer) begin(key directionKey) *direction {
 	h := a.table.attach(key, c, from)
 	a.table.addUnpaired(h)
 	return h
+}
+
+// identify makes the flow of h, of which only CNPs were captured so far, that of the connection that
+// the current packet belongs to.
+func (a *Analyzer) identify(h *direction) {
+	c := h.conn
+	c.Service = a.info.Service
+	if a.info.Response() {
+		h.from = 1
+		c.Ends[0], c.Ends[1] = c.Ends[1], c.Ends[0]
+		c.notified[0], c.notified[1] = c.notified[1], c.notified[0]
+	}
+	c.BeganBefore = !a.info.Starts() || a.info.Response()
+	a.table.addUnpaired(h)
 }
 
 // Points for how well two directions match.

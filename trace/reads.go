@@ -107,7 +107,16 @@ func (a *Analyzer) readResponse(c *conn, st *stream, w *work) {
 		a.checkRead(w)
 		a.answered(w)
 	}
+	st.skipAnswered()
 	a.sayResponse(w, s)
+}
+
+// skipAnswered moves una past READs and atomics whose responses were captured while an earlier
+// response was missing.
+func (st *stream) skipAnswered() {
+	for w := st.works.find(st.una); w != nil && w.over && w.dataOp() && w.first == st.una; w = st.works.find(st.una) {
+		st.una = w.end
+	}
 }
 
 // learnSpan determines the number of responses of a READ that was requested before the path MTU
@@ -158,7 +167,10 @@ func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
 	if !w.over {
 		w.resp = w.end
 		a.answered(w)
-		st.una, st.exact = later(st.una, w.end), true
+		if !st.exact || w.first.Diff(st.una) <= 0 { // otherwise an earlier response is missing
+			st.una, st.exact = later(st.una, w.end), true
+			st.skipAnswered()
+		}
 		st.expected = later(st.expected, w.end)
 	}
 	a.line.message(w.m)

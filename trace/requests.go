@@ -16,6 +16,8 @@ func (a *Analyzer) request(c *conn, from int) {
 	a.enter(c, st, s)
 	a.learnMTU(c)
 	again := s.Diff(st.next) < 0
+	old := st.at(s)
+	missed := old != nil && old.times == 0 && old.missed > 0
 	inTurn := true
 	switch d := s.Diff(st.latestEnd); {
 	case (d > 0 || d == 0 && !st.back.goBackN && !st.back.beganAfter(&st.nak)) && again && st.nak.fresh &&
@@ -49,7 +51,7 @@ func (a *Analyzer) request(c *conn, from int) {
 	if inTurn && st.back.on {
 		st.back.end = end
 	}
-	a.take(c, st, w, r, again && r.missed == 0 && s.Diff(st.began) >= 0)
+	a.take(c, st, w, r, again && !missed && r.missed == 0 && s.Diff(st.began) >= 0)
 	a.deliver(c, st, s, end)
 	if inTurn {
 		st.latestEnd = end

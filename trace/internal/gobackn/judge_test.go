@@ -150,7 +150,7 @@ func (j *judge) packet(r *gobackn.Frame, n int, p *trace.Packet) {
 	}
 	known := st.open && r.PSN.Diff(st.high) < 0 // captured before, or a later one
 	if !r.Copy {
-		if p.Again != known && st.open {
+		if p.Again != known && st.open && !r.Late { // a late packet is known, but may be no retransmission
 			j.report(n, fmt.Sprintf("again=%v, truth %v", p.Again, r.Again))
 		}
 		if g := r.GoBack; g != nil && !st.judged[g] {

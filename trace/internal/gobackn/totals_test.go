@@ -22,6 +22,8 @@ func truth(r *gobackn.Result) []totals {
 	type view struct {
 		open, acked bool
 		una, high   bth.PSN
+		got         map[*gobackn.Message]int // PSNs of READs and atomics answered in order
+		messages    []*gobackn.Message       // of the requester, without those that are acknowledged
 		latest      map[bth.PSN]*gobackn.Sent
 		behind      map[*gobackn.Sent]bool
 		answered    map[bth.PSN]bool
@@ -77,25 +79,51 @@ func truth(r *gobackn.Result) []totals {
 			continue
 		}
 		una := f.PSN.Add(1)
+		nak := f.Opcode == bth.RCAck && !f.AETH.Syndrome.IsAck()
+		if f.Opcode != bth.RCAck || nak {
+			una = f.PSN
+		}
 		if f.Opcode != bth.RCAck {
 			if v.answered[f.PSN] || v.responded && f.PSN.Diff(v.newest) < 0 {
 				t.again++
 			}
 			v.answered[f.PSN] = true
-			if !v.responded || una.Diff(v.newest) > 0 {
-				v.responded, v.newest = true, una
+			if !v.responded || f.PSN.Diff(v.newest) >= 0 {
+				v.responded, v.newest = true, f.PSN.Add(1)
 			}
 		}
 		switch s := f.AETH.Syndrome; {
 		case f.Opcode == bth.RCAck && s.IsRNR():
 			t.rnrs++
-			una = f.PSN
 		case f.Opcode == bth.RCAck && s.IsNak():
 			t.naks++
-			una = f.PSN
 			if l := v.latest[una]; l != nil && l.Lost() {
 				v.behind[l] = true
 			}
+		}
+		if v.messages == nil {
+			v.messages, v.got = f.Conn.Ends[f.Requester()].Messages, map[*gobackn.Message]int{}
+			for !v.open && len(v.messages) > 0 && v.messages[0].End().Diff(una) <= 0 {
+				v.messages = v.messages[1:] // before the capture
+			}
+		}
+		// A requester that received what was captured, in this order.
+		for len(v.messages) > 0 {
+			m := v.messages[0]
+			if m.Verb.Data() && f.Message == m && f.Opcode != bth.RCAck && f.PSN == m.First.Add(uint32(v.got[m])) {
+				v.got[m]++
+				una = f.PSN.Add(1)
+			}
+			if m.Verb.Data() && v.got[m] < m.PSNs {
+				if next := m.First.Add(uint32(v.got[m])); next.Diff(una) < 0 {
+					una = next
+				}
+				break
+			}
+			if m.End().Diff(una) > 0 {
+				break
+			}
+			v.messages = v.messages[1:]
 		}
 		if !v.acked && !v.open || una.Diff(v.una) > 0 {
 			v.una = una
@@ -105,35 +133,46 @@ func truth(r *gobackn.Result) []totals {
 	for i := range views {
 		all[i/2].behind += uint64(len(views[i].behind))
 	}
-	// Packets lost before the capture point show if the next captured packet of the same attempt
-	// follows them.
-	type tail struct {
-		n  uint64
-		gb *gobackn.GoBack
-	}
-	tails := make([]tail, 2*len(r.Conns))
-	seen := make([]bool, 2*len(r.Conns))
-	for _, s := range r.Sent {
-		if s.Opcode == bth.CNP || !s.Request() {
-			continue
-		}
-		k := 2*s.Conn.Number + s.From
-		l := &tails[k]
-		if s.GoBack != l.gb && s.GoBack != nil {
-			l.n = 0
-		}
-		l.gb = s.GoBack
-		if s.Captured() == 0 {
-			l.n++
-			continue
-		}
-		if seen[k] {
-			all[s.Conn.Number].before += l.n
-		}
-		seen[k] = true
-		l.n = 0
-	}
+	countLostBefore(r, all)
 	return all
+}
+
+// countLostBefore counts the packets that were lost before the capture point and that show as a gap:
+// the next captured packet of the same attempt has a newer PSN.
+func countLostBefore(r *gobackn.Result, all []totals) {
+	type tail struct {
+		psns []bth.PSN
+		gb   *gobackn.GoBack
+		seen bool
+	}
+	requests := make([]tail, 2*len(r.Conns))
+	responses := make([]tail, 2*len(r.Conns))
+	for _, s := range r.Sent {
+		if s.Opcode == bth.CNP {
+			continue
+		}
+		l := &requests[2*s.Conn.Number+s.From]
+		if !s.Request() {
+			l = &responses[2*s.Conn.Number+s.From]
+		} else if s.GoBack != l.gb {
+			if s.GoBack != nil {
+				l.psns = nil
+			}
+			l.gb = s.GoBack
+		}
+		if s.Captured() == 0 {
+			if s.Opcode != bth.RCAck {
+				l.psns = append(l.psns, s.PSN)
+			}
+			continue
+		}
+		for _, p := range l.psns {
+			if (l.seen || !s.Request()) && p.Before(s.PSN) && s.Opcode != bth.RCAck {
+				all[s.Conn.Number].before++
+			}
+		}
+		l.psns, l.seen = nil, true
+	}
 }
 
 // totals compares the flows.
