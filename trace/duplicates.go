@@ -73,7 +73,7 @@ func (a *Analyzer) isNetworkDuplicate(c *conn, st *stream, s bth.PSN) bool {
 		return true
 	case unreliable && (seen || r == nil || r.missed == 0):
 		return true
-	case seen || r == nil || r.missed == 0 || st.back.on || st.nak.fresh && st.nak.psn == s:
+	case seen || r == nil || r.missed == 0 || st.back.on || !numbered && st.nak.fresh && st.nak.psn == s:
 		return false
 	case unreliable, numbered && int16(a.p.IP.ID-st.id) < 0, !numbered && a.since(r.at) < int64(overtaken):
 		c.LostBefore -= min(c.LostBefore, 1)
@@ -118,7 +118,7 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 				n.frame, lasting(a.since(n.at)))
 		}
 	}
-	implied := st.implied.fresh && st.readAt(st.implied.psn) == st.readAt(s) && st.readAt(s) != nil
+	implied := st.implied.fresh && st.impliedAt(s)
 	if implied && a.since(st.implied.at) > maxReaction(c) {
 		implied = false
 		unheard = fmt.Sprintf("; frame %d implied it %s earlier and was probably lost", st.implied.frame,
@@ -126,6 +126,10 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	}
 	var text string
 	switch {
+	case implied && (!asked || s != n.psn):
+		b.kind, b.cause = ImpliedNAK, st.implied.frame
+		text = fmt.Sprintf("the request is retransmitted from PSN %d on because frame %d implies that a response was lost (implied NAK)",
+			s, st.implied.frame)
 	case asked && n.syndrome.IsRNR():
 		b.kind, b.cause = AfterRNR, n.frame
 		text = fmt.Sprintf(
@@ -134,10 +138,6 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	case asked:
 		b.kind, b.cause = AfterNAK, n.frame
 		text = fmt.Sprintf("PSN %d is retransmitted because of the sequence NAK in frame %d", s, n.frame)
-	case implied:
-		b.kind, b.cause = ImpliedNAK, st.implied.frame
-		text = fmt.Sprintf("the request is retransmitted from PSN %d on because frame %d implies that a response was lost (implied NAK)",
-			s, st.implied.frame)
 	case a.unassigned(c):
 		b.kind = AfterUnknown
 		text = fmt.Sprintf("PSN %d is retransmitted; the cause is unknown, because the capture has responses of this host to several queue pairs and does not show which are for this one",
@@ -251,6 +251,13 @@ func (st *stream) readAt(psn bth.PSN) *work {
 		return w
 	}
 	return nil
+}
+
+// impliedAt reports whether the latest implied NAK requests a retransmission from PSN s on, or from
+// one before it that was lost.
+func (st *stream) impliedAt(s bth.PSN) bool {
+	w, d := st.readAt(st.implied.psn), s.Diff(st.implied.psn)
+	return w != nil && (w == st.readAt(s) || d > 0 && d < minRecords)
 }
 
 // requestOf returns the record of the latest request for PSN s: within a READ, this may be a

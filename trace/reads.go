@@ -51,7 +51,7 @@ func (st *stream) reach(s bth.PSN) *work {
 // before handles what a response to w implies for earlier requests: they are acknowledged, or a
 // response was lost.
 func (a *Analyzer) before(c *conn, st *stream, w *work) {
-	if st.exact && w.first.Diff(st.una) <= 0 || w.over {
+	if st.exact && w.first.Diff(st.una) <= 0 {
 		return
 	}
 	a.beyond(c, st, w.first)
@@ -148,14 +148,17 @@ func (a *Analyzer) atomicAck(c *conn, st *stream, w *work) {
 	p := a.p
 	found := p.BTH.AtomicAck
 	w.answers++
+	if w.answers > 1 {
+		p.Again = true
+		c.Again++
+		w.m.Again++
+	}
 	switch {
 	case w.answers > 1 && found != w.value:
-		p.Again = true
 		a.note(AtomicReplay, Error, fmt.Sprintf(
 			"the duplicate %s of frame %d returned %#x and the first %#x: the responder executed it twice, or the memory changed in between",
 			w.m.Verb, w.m.Frames[0], found, w.value), w.m.Frames[0], p.Number)
 	case w.answers > 1:
-		p.Again = true
 		a.note(AtomicReplay, Info, fmt.Sprintf(
 			"the duplicate %s is answered with the saved result, %#x, and not executed a second time",
 			w.m.Verb, found), w.m.Frames[0], p.Number)

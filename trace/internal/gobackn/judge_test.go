@@ -211,6 +211,9 @@ func (j *judge) undecidable(r *gobackn.Frame, n int, st *side) (bool, string) {
 	if g.Cause == gobackn.ImpliedNAK && st.answered[g.To] > 0 {
 		return true, "the missing response was captured"
 	}
+	if g.Event != nil && st.crossed(g.Event.Captured(), n) {
+		return true, "another go-back crossed the event"
+	}
 	if r.Late || g.First != r.Sent {
 		return true, "its first packet was not captured first"
 	}
@@ -231,6 +234,16 @@ func (j *judge) undecidable(r *gobackn.Frame, n int, st *side) (bool, string) {
 		}
 	}
 	return false, "decidable"
+}
+
+// crossed reports whether another go-back began between the frames event and n.
+func (s *side) crossed(event, n int) bool {
+	for g := range s.judged {
+		if f := g.First.Captured(); f > event && f < n {
+			return true
+		}
+	}
+	return false
 }
 
 // report shows the packets of the connection around frame n.

@@ -41,8 +41,19 @@ func (q *queuePair) duplicate(p *Sent) {
 	case m.Verb.Data():
 		q.serve(p)
 	case p.AckReq || q.sim.Device.AckDuplicates:
-		q.ack(q.expected.Sub(1))
+		q.ack(q.executed(m))
 	}
+}
+
+// executed returns the newest executed PSN that an acknowledgement of the duplicate m may have: the
+// responses to later READs and atomics follow it.
+func (q *queuePair) executed(m *Message) bth.PSN {
+	for _, m := range q.peer.messages()[m.index:] {
+		if m.Verb.Data() && m.First.Before(q.expected) {
+			return m.First.Sub(1)
+		}
+	}
+	return q.expected.Sub(1)
 }
 
 func (q *queuePair) inOrder(p *Sent) {

@@ -141,7 +141,7 @@ func truth(r *gobackn.Result) []totals {
 // the next captured packet of the same attempt has a newer PSN.
 func countLostBefore(r *gobackn.Result, all []totals) {
 	type tail struct {
-		psns []bth.PSN
+		lost []*gobackn.Sent
 		gb   *gobackn.GoBack
 		seen bool
 	}
@@ -156,22 +156,22 @@ func countLostBefore(r *gobackn.Result, all []totals) {
 			l = &responses[2*s.Conn.Number+s.From]
 		} else if s.GoBack != l.gb {
 			if s.GoBack != nil {
-				l.psns = nil
+				l.lost = nil
 			}
 			l.gb = s.GoBack
 		}
 		if s.Captured() == 0 {
 			if s.Opcode != bth.RCAck {
-				l.psns = append(l.psns, s.PSN)
+				l.lost = append(l.lost, s)
 			}
 			continue
 		}
-		for _, p := range l.psns {
-			if (l.seen || !s.Request()) && p.Before(s.PSN) && s.Opcode != bth.RCAck {
+		for _, p := range l.lost {
+			if (s.Request() && l.seen || !s.Request() && s.Message == p.Message) && p.PSN.Before(s.PSN) {
 				all[s.Conn.Number].before++
 			}
 		}
-		l.psns, l.seen = nil, true
+		l.lost, l.seen = nil, true
 	}
 }
 
