@@ -43,6 +43,8 @@ type direction struct {
 	place     near.Place   // place in the unpairedSet
 	rivals    []*direction // directions that matched every ambiguous packet so far, at most maxRivals
 	ambiguous int          // number of packets that matched several directions equally well
+	alone     bool         // the latest packet matched no direction
+	aloneEnd  bth.PSN      // if alone, the PSN after that packet and the READ responses that continue it
 }
 
 // unpairedSet holds the directions from one host to another whose other direction is unknown. There

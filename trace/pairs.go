@@ -87,13 +87,19 @@ func (a *Analyzer) pair(h *direction) *conn {
 	if h.paired {
 		return h.conn
 	}
+	s := a.p.BTH.PSN
+	if h.alone && a.info.Op == bth.OpReadResponse && !a.info.Starts() && s == h.aloneEnd {
+		h.aloneEnd = s.Add(1)
+		return h.conn
+	}
+	h.alone = false
 	points := 0
 	best := a.rivals[:0]
 	back := a.table.unpaired[h.hosts().back()]
 	if back == nil {
 		return h.conn
 	}
-	for o := range back.Find(h.port, a.p.BTH.PSN) {
+	for o := range back.Find(h.port, s) {
 		if o.service != a.info.Service || o.conn == h.conn {
 			continue
 		}
@@ -107,13 +113,49 @@ func (a *Analyzer) pair(h *direction) *conn {
 	a.rivals = best
 	switch {
 	case len(best) == 0:
+		h.alone, h.aloneEnd = true, s.Add(1)
 		return h.conn
 	case len(best) > 1:
 		if best = h.narrow(best); len(best) != 1 {
 			return h.conn
 		}
+	case points < fitsExact && a.crowded(h, best[0], maxInFlight):
+		h.alone, h.aloneEnd = true, s.Add(1)
+		return h.conn
+	case points < fitsPort && a.info.Op == bth.OpAck && a.crowded(h, best[0], inStep):
+		if best = h.narrow(best); len(best) != 1 || h.ambiguous < 2 {
+			return h.conn
+		}
 	}
 	return a.join(h, best[0])
+}
+
+// inStep is the distance in which the PSNs of two connections are assumed to proceed in step, so
+// that one acknowledgement may match the wrong connection.
+const inStep = 64
+
+// crowded reports whether other unpaired directions between the hosts of h have PSNs at most near
+// away from that of the current packet, as in applications whose queue pairs all begin with PSN 0.
+// The range of a PSN then does not show that h and o belong together.
+func (a *Analyzer) crowded(h, o *direction, near int32) bool {
+	s := a.p.BTH.PSN
+	for _, w := range [...]hostPair{h.hosts(), h.hosts().back()} {
+		set := a.table.unpaired[w]
+		if set == nil {
+			continue
+		}
+		for x := range set.Find(h.port, s) {
+			if x == h || x == o || x.service != h.service || x.conn == h.conn || x.conn == o.conn {
+				continue
+			}
+			for i := range x.conn.dir {
+				if st := &x.conn.dir[i]; st.open && max(s.Diff(st.next), st.next.Diff(s)) < near {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // narrow returns the directions of best that matched the earlier ambiguous packets of h, too, and
@@ -148,8 +190,10 @@ func (a *Analyzer) fit(h, o *direction) int {
 	}
 	s := a.p.BTH.PSN
 	if !a.info.Response() {
-		// o has acknowledged requests, none of which was captured: this one continues after them.
-		if st := &o.conn.dir[1-o.from]; st.onlyAcks && s.Diff(st.una) >= 0 && s.Diff(st.una) < maxInFlight {
+		// o has acknowledged requests, none of which was captured: this one, the first of h,
+		// continues after them.
+		if st := &o.conn.dir[1-o.from]; st.onlyAcks && o.ambiguous == 0 && !h.conn.dir[h.from].open &&
+			s.Diff(st.una) >= 0 && s.Diff(st.una) < maxInFlight {
 			return points + fitsRange
 		}
 		if points >= fitsPort {
@@ -162,16 +206,26 @@ func (a *Analyzer) fit(h, o *direction) int {
 	if !st.exact {
 		oldest = st.una.Sub(maxInFlight) // sent before the capture began
 	}
-	if !st.open || st.onlyAcks || s.Diff(oldest) < 0 || s.Diff(st.next) >= 0 {
+	if !st.open || st.onlyAcks || s.Diff(oldest) < 0 {
 		return 0
 	}
-	r := st.at(s)
-	switch w := st.works.find(s); {
+	r, w := st.at(s), st.works.find(s)
+	if s.Diff(st.next) >= 0 {
+		if w = st.reach(s); w == nil || a.info.Op == bth.OpAck {
+			return 0
+		}
+	}
+	switch {
 	case a.info.Op == bth.OpAck:
 		if r != nil && r.ackReq {
 			points += fitsExact
 		}
 	case w == nil || w.answerOp() != a.info.Op:
+		return 0
+	case a.info.Starts() && (r == nil || r.times == 0):
+		// The first response to a request has its PSN; this one answers a request for the rest of a
+		// READ that was not captured.
+	case !a.info.Starts() && s == w.first:
 		return 0
 	default:
 		points += fitsExact

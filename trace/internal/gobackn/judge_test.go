@@ -77,20 +77,22 @@ type side struct {
 // judge compares the Analyzer with the truth.
 type judge struct {
 	tally
-	r        *gobackn.Result
-	sides    []side
-	show     func(string)
-	shown    int
-	final    []*trace.Flow
-	messages []*trace.Message
-	log      []string // findings of each frame
+	r     *gobackn.Result
+	sides []side
+	show  func(string)
+	shown int
+	final []*trace.Flow
+	// mispaired are the flows with queue pairs of two connections.
+	mispaired map[*trace.Flow]bool
+	messages  []*trace.Message
+	log       []string // findings of each frame
 }
 
 func (j *judge) side(c *gobackn.Conn, end int) *side { return &j.sides[2*c.Number+end] }
 
 // run feeds the frames of r to an Analyzer and compares.
 func run(r *gobackn.Result, show func(string)) *judge {
-	j := &judge{r: r, sides: make([]side, 2*len(r.Conns)), show: show}
+	j := &judge{r: r, sides: make([]side, 2*len(r.Conns)), show: show, mispaired: map[*trace.Flow]bool{}}
 	for i := range j.sides {
 		j.sides[i] = side{seen: map[bth.PSN]int{}, answered: map[bth.PSN]int{}, judged: map[*gobackn.GoBack]bool{}}
 	}
@@ -139,6 +141,14 @@ func (j *judge) packet(r *gobackn.Frame, n int, p *trace.Packet) {
 	}
 	if r.Opcode == bth.CNP {
 		return
+	}
+	if f := p.Flow; f != nil && f.Ends[0].QPN != 0 && f.Ends[1].QPN != 0 && !j.mispaired[f] {
+		x, y := r.Conn.Ends[0].QPN, r.Conn.Ends[1].QPN
+		if a, b := f.Ends[0].QPN, f.Ends[1].QPN; (a != x || b != y) && (a != y || b != x) {
+			j.mispaired[f] = true
+			j.report(n, fmt.Sprintf("queue pairs %#x and %#x paired wrongly, truth %#x and %#x", a, b, x, y)[:0]+"paired wrongly")
+			j.strangers(n, f)
+		}
 	}
 	st := j.side(r.Conn, r.Requester())
 	if !r.Request() {
@@ -296,6 +306,21 @@ func (j *judge) dump(c *gobackn.Conn, want func(*gobackn.Frame) bool, from, to i
 		lines = append(lines, b.String())
 	}
 	return strings.Join(lines[max(0, len(lines)-maxLines):], "")
+}
+
+// strangers shows the packets of the connections that f mixes.
+func (j *judge) strangers(n int, f *trace.Flow) {
+	if j.show == nil || j.bad["paired wrongly"] > 4 {
+		return
+	}
+	for _, c := range j.r.Conns {
+		for _, e := range c.Ends {
+			if e.QPN == f.Ends[0].QPN || e.QPN == f.Ends[1].QPN {
+				j.show(fmt.Sprintf("connection %d, ends %+v\n%s", c.Number, [2]string{fmt.Sprintf("%#x", c.Ends[0].QPN), fmt.Sprintf("%#x", c.Ends[1].QPN)}, j.dump(c, func(*gobackn.Frame) bool { return true }, max(0, n-400), n)))
+				break
+			}
+		}
+	}
 }
 
 func newShow(t *testing.T) func(string) {
