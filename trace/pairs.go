@@ -47,8 +47,8 @@ func (a *Analyzer) begin(key directionKey) *direction {
 	return h
 }
 
-// identify makes the flow of h, of which only CNPs were captured so far, that of the connection that
-// the current packet belongs to.
+// identify makes the flow of h, of which only CNPs were captured so far, that of the connection
+// that the current packet belongs to.
 func (a *Analyzer) identify(h *direction) {
 	c := h.conn
 	c.Service = a.info.Service
@@ -274,6 +274,40 @@ func (a *Analyzer) join(h, o *direction) *conn {
 	return c
 }
 
+// applyResponses completes the messages of st up to those that the responses in o, captured before
+// the directions were paired, answer.
+func (a *Analyzer) applyResponses(st, o *stream) {
+	if !o.open || !o.onlyAcks || !st.open || st.onlyAcks || o.una.Diff(st.una) <= 0 ||
+		o.una.Diff(st.una) > maxPSNDistance {
+		return
+	}
+	una, q := o.una, &st.works
+	for i := q.done; i < q.n; i++ {
+		w := q.get(i)
+		if w.first.Diff(una) >= 0 || w.open {
+			break
+		}
+		ends := w.end.Diff(una) <= 0 && (w.whole || w.op != bth.OpReadRequest)
+		if i+1 < q.n && q.get(i+1).first.Diff(una) <= 0 {
+			ends = true
+		}
+		switch {
+		case w.over:
+		case ends:
+			w.resp = w.end
+			a.answered(w)
+		case w.dataOp():
+			w.resp, w.high = una, una
+		}
+	}
+	if una.Diff(st.next) > 0 {
+		una = st.next // the number of responses to the newest READ is unknown
+	}
+	st.una, st.exact = una, true
+	st.expected = later(st.expected, una)
+	a.advance(st)
+}
+
 // absorb merges the state of d into c. same reports whether the ends of both have the same order.
 func (a *Analyzer) absorb(c, d *conn, same bool) {
 	for i := range d.dir {
@@ -282,13 +316,17 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 			j = 1 - i
 		}
 		if d.dir[i].open && (!c.dir[j].open || c.dir[j].onlyAcks && !d.dir[i].onlyAcks) {
+			responses := c.dir[j]
 			a.finishOpen(&c.dir[j], "", false)
 			a.use.records -= len(c.dir[j].recs)
 			c.dir[j] = d.dir[i]
 			c.dir[j].works.adopt(c.Flow, j)
+			a.applyResponses(&c.dir[j], &responses)
 		} else {
+			responses := d.dir[i]
 			a.finishOpen(&d.dir[i], "the connection began anew", false)
 			a.use.records -= len(d.dir[i].recs)
+			a.applyResponses(&c.dir[j], &responses)
 		}
 		d.dir[i] = stream{} // moved or released: d must not release it again
 		c.ce[j] = max(c.ce[j], d.ce[i])

@@ -23,7 +23,8 @@ func TestDirectionsFindEachOther(t *testing.T) {
 			b ACKNOWLEDGE psn=0 to=0x12
 			b ACKNOWLEDGE psn=1 to=0x12
 				role ack flow=2 again=false
-				! ack_coalesced ...
+			message SEND #1 done
+			message SEND #2 done
 			b ACKNOWLEDGE psn=0 to=0x11
 				role ack flow=1 again=false
 			flow 1 ends=10.0.0.1/0x11-10.0.0.2/0x21
@@ -74,6 +75,50 @@ func TestDirectionsFindEachOther(t *testing.T) {
 				role ack flow=1 again=false
 			message SEND #1 done
 			flow 1 ends=10.0.0.1/0x11-10.0.0.2/0x22 packets=6 messages=2`},
+		{"responses of a READ before the directions are paired are not missing", `
+			a READ_REQUEST psn=0 dma=3000 ack to=0x21
+			a READ_REQUEST psn=0 dma=2000 ack to=0x22
+			b READ_RESPONSE_FIRST psn=0 len=1024 to=0x11
+			b READ_RESPONSE_MIDDLE psn=1 len=1024 to=0x11
+			b READ_RESPONSE_FIRST psn=0 len=1024 to=0x12
+			b READ_RESPONSE_LAST psn=1 len=976 to=0x12
+			b READ_RESPONSE_LAST psn=2 len=952 to=0x11
+			a SEND_ONLY psn=2 len=1 ack to=0x22
+			a SEND_ONLY psn=3 len=1 ack to=0x21
+			b ACKNOWLEDGE psn=3 to=0x11
+				role ack flow=1 again=false
+			b ACKNOWLEDGE psn=2 to=0x12
+				role ack flow=2 again=false
+			message READ #1 done
+			message READ #1 done
+			message SEND #2 done
+			message SEND #2 done`},
+		{"one acknowledgement does not pair connections whose PSNs are in step", `
+			b ACKNOWLEDGE psn=19 to=0x11
+			a SEND_ONLY psn=0 len=1 ack to=0x22
+			a SEND_ONLY psn=0 len=1 ack to=0x23
+			b ACKNOWLEDGE psn=0 to=0x13
+			a SEND_ONLY psn=1 len=1 ack to=0x22
+			a SEND_ONLY psn=7 len=1 ack to=0x24
+				role request flow=5 again=false
+			b ACKNOWLEDGE psn=0 to=0x12
+			b ACKNOWLEDGE psn=1 to=0x12
+				role ack flow=2 again=false
+			flow 2 ends=10.0.0.1/0x12-10.0.0.2/0x22`},
+		{"a MIDDLE response does not answer a READ that begins with its PSN", `
+			a READ_REQUEST psn=26 dma=1024 ack to=0x22
+			b READ_RESPONSE_MIDDLE psn=26 len=256 to=0x11
+			b READ_RESPONSE_FIRST psn=26 len=256 to=0x12
+				role response flow=1 again=false
+			flow 1 ends=10.0.0.1/0x12-10.0.0.2/0x22`},
+		{"a CNP before the first response belongs to the connection", `
+			a SEND_ONLY psn=5 len=1 ack to=0x22 ce
+				! ecn_ce ...
+			b CNP to=0x11
+				! cnp ...
+			b ACKNOWLEDGE psn=5 to=0x11
+				role ack flow=1 again=false
+			flow 1 ends=10.0.0.1/0x11-10.0.0.2/0x22 cnps=1 ce=1`},
 		{"a capture of one direction alone", `
 			b ACKNOWLEDGE psn=5
 			b ACKNOWLEDGE psn=6

@@ -1,7 +1,9 @@
 package gobackn_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/gorxe/gorxe/trace/internal/gobackn"
 )
@@ -68,3 +70,41 @@ var variants = []struct {
 }
 
 func loss(p float64) gobackn.Segment { return gobackn.Segment{Loss: p} }
+
+// The number of connections changes which directions can be told apart.
+func TestCausesOfManyConnections(t *testing.T) {
+	for _, size := range []struct{ conns, hosts, messages int }{
+		{64, 2, 40}, {200, 2, 20}, {1000, 2, 8}, {5000, 16, 3},
+	} {
+		for _, v := range sizeVariants {
+			t.Run(fmt.Sprintf("%d connections, %s", size.conns, v.name), func(t *testing.T) {
+				c := v.config
+				c.Seed, c.Conns, c.Hosts, c.Messages = 1, size.conns, size.hosts, size.messages
+				c.Think = time.Duration(size.conns/size.hosts) * 2 * time.Microsecond
+				c.Timeout = 12
+				begin := time.Now()
+				r := gobackn.Run(c)
+				if !r.Idle {
+					t.Fatal("does not end")
+				}
+				simulated := time.Since(begin)
+				j := run(r, newShow(t))
+				t.Log(simulated, time.Since(begin))
+				t.Log(j.tally.String())
+			})
+		}
+	}
+}
+
+var sizeVariants = []struct {
+	name   string
+	config gobackn.Config
+}{
+	{"rxe", gobackn.Config{Device: gobackn.Rxe, Ports: gobackn.OwnPorts, NotReady: 0.01, Before: loss(0.005),
+		Behind: loss(0.005)}},
+	{"nic", gobackn.Config{Device: gobackn.NIC, BothWays: true, NotReady: 0.01, Before: loss(0.005), Behind: loss(0.005)}},
+	{"NCCL", gobackn.Config{Device: gobackn.NIC, ZeroPSN: true, Ports: gobackn.SamePorts, BothWays: true,
+		Before: loss(0.005), Behind: loss(0.005)}},
+	{"NCCL, derived ports", gobackn.Config{Device: gobackn.NIC, ZeroPSN: true, BothWays: true,
+		Before: loss(0.005), Behind: loss(0.005)}},
+}
