@@ -137,8 +137,8 @@ func truth(r *gobackn.Result) []totals {
 	return all
 }
 
-// countLostBefore counts the packets that were lost before the capture point and that show as a gap:
-// the next captured packet of the same attempt has a newer PSN.
+// countLostBefore counts the packets that were lost before the capture point and that show as a
+// gap: the next captured packet of the same attempt has a newer PSN.
 func countLostBefore(r *gobackn.Result, all []totals) {
 	type tail struct {
 		lost []*gobackn.Sent
