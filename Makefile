@@ -23,7 +23,7 @@ A          ?= HEAD~1
 B          ?= HEAD
 COUNT      ?= 6
 
-.PHONY: help build check lint cross programs frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-rdma-core interop-soak pairs bench bench-beside bench-vm gobench bench-compare fuzz cover mutants soak hostile kills
+.PHONY: help build check lint cross programs frameworks interop interop-core interop-verbs interop-cm interop-daemon interop-links interop-programs interop-rdma-core interop-soak pairs bench bench-beside bench-vm gobench bench-compare fuzz simulate cover mutants soak hostile kills
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -106,6 +106,9 @@ bench-compare: ## Go benchmarks of the revisions A and B, COUNT times in turn, a
 		done; \
 	done; \
 	go run $(BENCHSTAT) "$(A)=$$dir/a.txt" "$(B)=$$dir/b.txt"
+
+simulate: ## go-back-N traffic of 64 to 5,000 connections with known truth against gorxe trace's causes, pairs and counters
+	go test -count=1 -v ./trace/internal/gobackn -long | grep -E '^ *(---|gobackn_test)|go-backs|^FAIL|^ok'
 
 fuzz: ## every fuzz target whose name has FUZZ in it, for FUZZTIME each; ends with how often each ran
 	@counts=$$(mktemp); log=$$(mktemp); trap 'rm -f $$counts $$log' EXIT; \
