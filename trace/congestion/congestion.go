@@ -27,8 +27,15 @@ const (
 	UnknownDSCP = -1
 )
 
+// DefaultLinkSpeed is the default of Table.LinkSpeed: 100 Gbit/s.
+const DefaultLinkSpeed = 100e9
+
 // Table measures the packets of a trace. It is an output of a [trace.Pipeline].
 type Table struct {
+	// LinkSpeed is the speed of the links, in bits per second, with which the times of pause frames
+	// are computed: the frames have them in bit times. New sets it to DefaultLinkSpeed.
+	LinkSpeed float64
+
 	flows   map[*trace.Flow]*flow
 	latest  *trace.Flow        // flow of the latest packet
 	state   *flow              // of latest
@@ -116,7 +123,7 @@ func (r *Row) Rate() float64 {
 }
 
 // New returns an empty table.
-func New() *Table { return &Table{flows: map[*trace.Flow]*flow{}} }
+func New() *Table { return &Table{flows: map[*trace.Flow]*flow{}, LinkSpeed: DefaultLinkSpeed} }
 
 // Packet measures p.
 func (t *Table) Packet(p *trace.Packet) error {

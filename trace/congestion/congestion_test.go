@@ -192,3 +192,26 @@ func TestPausesAreCountedByClass(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestPauseFramesCountByClass(t *testing.T) {
+	table := congestion.New()
+	table.LinkSpeed = 512e6 // a quantum takes a microsecond
+	for _, p := range []*trace.Pause{
+		{PFC: true, Classes: 0b1001, Quanta: [8]uint16{0: 0, 3: 1000, 5: 9}},
+		{PFC: true, Classes: 0b1000, Quanta: [8]uint16{3: 500}},
+		{Classes: 0xff, Quanta: [8]uint16{7, 7, 7, 7, 7, 7, 7, 7}},
+		nil,
+	} {
+		if err := table.Foreign(&trace.Foreign{Pause: p}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []congestion.Pause{
+		{Class: 0, Resume: 1},
+		{Class: 3, Frames: 2, Total: 1500 * time.Microsecond, Max: time.Millisecond},
+		{Class: congestion.GlobalPause, Frames: 1, Total: 7 * time.Microsecond, Max: 7 * time.Microsecond},
+	}
+	if diff := cmp.Diff(want, table.Pauses()); diff != "" {
+		t.Error(diff)
+	}
+}

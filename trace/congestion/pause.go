@@ -1,6 +1,10 @@
 package congestion
 
-import "time"
+import (
+	"time"
+
+	"github.com/gorxe/gorxe/trace"
+)
 
 // GlobalPause is the class of the pause frames of IEEE 802.3 annex 31B, which pause all classes.
 const GlobalPause = 8
@@ -37,6 +41,23 @@ func (t *Table) AddPause(class int, d time.Duration) {
 	p.Frames++
 	p.Total += d
 	p.Max = max(p.Max, d)
+}
+
+// Foreign counts the classes of a pause or PFC frame; it ignores other packets.
+func (t *Table) Foreign(f *trace.Foreign) error {
+	p := f.Pause
+	switch {
+	case p == nil:
+	case !p.PFC:
+		t.AddPause(GlobalPause, p.Time(0, t.LinkSpeed))
+	default:
+		for class := range GlobalPause {
+			if p.Classes>>class&1 != 0 {
+				t.AddPause(class, p.Time(class, t.LinkSpeed))
+			}
+		}
+	}
+	return nil
 }
 
 // Pauses returns the classes with pause frames, in ascending order.

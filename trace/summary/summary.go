@@ -14,7 +14,8 @@ import (
 
 // Options configure a [Summary]. The zero value is usable.
 type Options struct {
-	Worst int // maximum length of the lists of a report; 0 means 20
+	Worst     int     // maximum length of the lists of a report; 0 means 20
+	LinkSpeed float64 // for pause times, in bits per second; 0 means congestion.DefaultLinkSpeed
 }
 
 const (
@@ -45,14 +46,24 @@ func New(o Options) *Summary {
 	if o.Worst <= 0 {
 		o.Worst = defaultWorst
 	}
-	return &Summary{
+	s := &Summary{
 		worst: o.Worst, latency: latency.New(), congestion: congestion.New(), kinds: newKinds(),
 		hosts: map[netip.Addr]*Host{}, pairs: map[hostPair]*Pair{},
 	}
+	if o.LinkSpeed > 0 {
+		s.congestion.LinkSpeed = o.LinkSpeed
+	}
+	return s
 }
 
 // AddPause counts a pause frame; see [congestion.Table.AddPause].
 func (s *Summary) AddPause(class int, d time.Duration) { s.congestion.AddPause(class, d) }
+
+// Foreign counts pause and PFC frames.
+func (s *Summary) Foreign(f *trace.Foreign) error {
+	s.time(f.Time)
+	return s.congestion.Foreign(f)
+}
 
 // Frame takes the time of a frame without packets.
 func (s *Summary) Frame(f *capture.Frame) error {

@@ -34,7 +34,7 @@ func openStatistics(a *app.App, p *params, _ *files) ([]trace.Output, finish, er
 }
 
 func openSummary(a *app.App, p *params) ([]trace.Output, finish, error) {
-	s := summary.New(summary.Options{})
+	s := summary.New(summary.Options{LinkSpeed: p.stats.speed})
 	coloured := app.NewStyle(a.Stdout).On
 	return []trace.Output{s}, func() error {
 		r := s.Report(p.stats.pipeline.Counts(), p.stats.pipeline.Missing())
@@ -86,6 +86,7 @@ func openLatency(a *app.App, p *params) ([]trace.Output, finish, error) {
 
 func openCongestion(a *app.App, p *params) ([]trace.Output, finish, error) {
 	t := congestion.New()
+	t.LinkSpeed = p.stats.speed
 	return []trace.Output{t}, func() error {
 		if !p.json && !p.stats.csv {
 			return text.WriteCongestion(a.Stdout, t, shownFlows)

@@ -3,8 +3,10 @@ package tracecmd
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,8 +22,10 @@ type statsFlags struct {
 	series                       string // "", seriesAuto or an interval
 	csv                          bool
 	packets                      bool // lines of packets also for a large file
+	linkSpeed                    string
 
 	interval time.Duration // of series; 0: adaptive
+	speed    float64       // bits per second
 	pipeline *trace.Pipeline
 }
 
@@ -39,6 +43,8 @@ func (f *statsFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.latency, "latency", false, "latencies by verb and size instead: p50, p99, p99.9, maximum, histogram")
 	fs.BoolVar(&f.congestion, "congestion", false,
 		"ECN CE marks, CNPs and the delay between them instead, by connection and by DSCP")
+	fs.StringVar(&f.linkSpeed, "link-speed", "100G",
+		"with --summary or --congestion: `speed` of the links in bits per second, for the times of pause frames")
 	fs.BoolVar(&f.csv, "csv", false,
 		"comma-separated values with a header line: with --flows, --messages, --series, --latency or --congestion")
 }
@@ -88,6 +94,10 @@ func (f *statsFlags) check(p *params) error {
 	case f.csv && (len(all) == 0 || f.summary || f.packets):
 		return app.Usagef("--csv needs --flows, --messages, --series, --latency or --congestion")
 	}
+	var err error
+	if f.speed, err = parseSpeed(f.linkSpeed); err != nil {
+		return err
+	}
 	if f.series == "" || f.series == seriesAuto {
 		return nil
 	}
@@ -97,6 +107,21 @@ func (f *statsFlags) check(p *params) error {
 	}
 	f.interval = d
 	return nil
+}
+
+// parseSpeed parses a number of bits per second with an optional suffix k, M, G or T.
+func parseSpeed(s string) (float64, error) {
+	number, unit := s, 1.0
+	for i, suffix := range []string{"k", "M", "G", "T"} {
+		if n, ok := strings.CutSuffix(s, suffix); ok {
+			number, unit = n, math.Pow10(3*(i+1))
+		}
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(v > 0) || v*unit > 1e15 {
+		return 0, app.Usagef("--link-speed %q: give a number of bits per second, such as 25G", s)
+	}
+	return v * unit, nil
 }
 
 // largeFile is the size in bytes from which on a summary is the default on a terminal: text of more
