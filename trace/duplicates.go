@@ -33,13 +33,13 @@ func (a *Analyzer) missing(c *conn, st *stream, from, s bth.PSN) {
 	}
 	c.LostBefore += uint64(n)
 	frames := []int{a.p.Number}
-	if r := st.at(from.Sub(1)); r != nil && r.latest > 0 {
-		frames = []int{r.latest, a.p.Number}
+	if r := st.at(from.Sub(1)); r != nil && r.latest() > 0 {
+		frames = []int{r.latest(), a.p.Number}
 	}
 	st.room(s, &a.use)
 	for i := max(0, n-len(st.recs)+1); i < n; i++ {
 		r := st.slot(from.Add(uint32(i)), &a.use)
-		r.missed = a.p.Number
+		r.setMissed(a.p.Number)
 		if r.times == 0 {
 			r.at = a.at
 		}
@@ -68,19 +68,19 @@ func (a *Analyzer) isNetworkDuplicate(c *conn, st *stream, s bth.PSN) bool {
 		a.p.Again = true
 		c.Duplicates++
 		a.note(Duplicate, Warning, fmt.Sprintf(
-			"PSN %d was captured before, in frame %d: the network duplicated that packet", s, r.latest),
-			r.latest, a.p.Number)
+			"PSN %d was captured before, in frame %d: the network duplicated that packet", s, r.latest()),
+			r.latest(), a.p.Number)
 		return true
-	case unreliable && (seen || r == nil || r.missed == 0):
+	case unreliable && (seen || r == nil || r.missed() == 0):
 		return true
-	case seen || r == nil || r.missed == 0 || st.back.on || !numbered && st.nak.fresh && st.nak.psn == s:
+	case seen || r == nil || r.missed() == 0 || st.back.on || !numbered && st.nak.fresh && st.nak.psn == s:
 		return false
 	case unreliable, numbered && int16(a.p.IP.ID-st.id) < 0, !numbered && a.since(r.at) < int64(overtaken):
 		c.LostBefore -= min(c.LostBefore, 1)
 		a.note(Reordered, Warning, fmt.Sprintf(
-			"PSN %d arrives after frame %d, which was sent later: the network reordered them", s, r.missed),
-			r.missed, a.p.Number)
-		r.missed = 0
+			"PSN %d arrives after frame %d, which was sent later: the network reordered them", s, r.missed()),
+			r.missed(), a.p.Number)
+		r.setMissed(0)
 		return true
 	}
 	return false
@@ -142,10 +142,10 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 		b.kind = AfterUnknown
 		text = fmt.Sprintf("PSN %d is retransmitted; the cause is unknown, because the capture has responses of this host to several queue pairs and does not show which are for this one",
 			s)
-	case unheard == "" && r != nil && r.latest > 0 && r.missed <= r.latest && st.answeredBeyond(s):
+	case unheard == "" && r != nil && r.latest() > 0 && r.missed() <= r.latest() && st.answeredBeyond(s):
 		b.kind = AfterUnknown
 		text = fmt.Sprintf("the request is retransmitted from PSN %d on, %s after frame %d, although responses were captured: they were lost or reordered after the capture point, or the requester's timer expired",
-			s, lasting(a.since(r.at)), r.latest)
+			s, lasting(a.since(r.at)), r.latest())
 	default:
 		b.kind = AfterTimeout
 		text = a.timedOut(st, s, r)
@@ -169,12 +169,12 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	}
 	frames := []int{p.Number}
 	switch {
-	case b.cause > 0 && r != nil && r.latest > 0 && r.latest < b.cause:
-		frames = []int{r.latest, b.cause, p.Number}
+	case b.cause > 0 && r != nil && r.latest() > 0 && r.latest() < b.cause:
+		frames = []int{r.latest(), b.cause, p.Number}
 	case b.cause > 0:
 		frames = []int{b.cause, p.Number}
-	case r != nil && r.latest > 0:
-		frames = []int{r.latest, p.Number}
+	case r != nil && r.latest() > 0:
+		frames = []int{r.latest(), p.Number}
 	}
 	a.note(b.kind, Warning, text, frames...)
 	from := st.una
@@ -225,24 +225,24 @@ func maxReaction(c *conn) int64 {
 // nil.
 func (a *Analyzer) timedOut(st *stream, s bth.PSN, r *record) string {
 	switch {
-	case r == nil || r.latest == 0:
+	case r == nil || r.latest() == 0:
 		return fmt.Sprintf("PSN %d is sent without a NAK after later packets: the requester's timer expired", s)
-	case r.missed > r.latest:
+	case r.missed() > r.latest():
 		return fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired; it is missing since frame %d",
-			s, lasting(a.since(r.at)), r.latest, r.missed)
+			s, lasting(a.since(r.at)), r.latest(), r.missed())
 	case st.exact && s.Diff(st.una) < 0:
 		return fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired, although the PSN was acknowledged: the acknowledgement was lost after the capture point, or late",
-			s, lasting(a.since(r.at)), r.latest)
+			s, lasting(a.since(r.at)), r.latest())
 	case s.Diff(st.expected) < 0:
 		text := fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired, although the capture has no gap up to PSN %d",
-			s, lasting(a.since(r.at)), r.latest, st.expected.Sub(1))
-		if m := st.at(st.expected); m != nil && m.missed > m.latest {
-			return text + fmt.Sprintf("; the next PSN is missing since frame %d, without a NAK so far", m.missed)
+			s, lasting(a.since(r.at)), r.latest(), st.expected.Sub(1))
+		if m := st.at(st.expected); m != nil && m.missed() > m.latest() {
+			return text + fmt.Sprintf("; the next PSN is missing since frame %d, without a NAK so far", m.missed())
 		}
 		return text + ": packets were lost after the capture point, or the acknowledgement was lost or late"
 	}
 	return fmt.Sprintf("PSN %d is retransmitted %s after frame %d without a NAK: the requester's timer expired", s,
-		lasting(a.since(r.at)), r.latest)
+		lasting(a.since(r.at)), r.latest())
 }
 
 // readAt returns the READ or atomic that psn belongs to, or nil.
@@ -265,7 +265,7 @@ func (st *stream) impliedAt(s bth.PSN) bool {
 func (st *stream) requestOf(s bth.PSN) *record {
 	r := st.at(s)
 	w := st.readAt(s)
-	if w == nil || r != nil && (r.times > 0 || r.missed > 0) {
+	if w == nil || r != nil && (r.times > 0 || r.missed() > 0) {
 		return r
 	}
 	for n := len(st.recs); n > 0 && s != w.first; n-- {
@@ -296,7 +296,7 @@ func (a *Analyzer) repeated(c *conn, st *stream, w *work, r *record, again bool)
 	w.m.Again++
 	if b := &st.back; b.on && b.frame != p.Number {
 		text := "PSN %d is retransmitted, too: the requester went back in frame %d (go-back-N)"
-		if r.times == 0 && r.missed > 0 {
+		if r.times == 0 && r.missed() > 0 {
 			text = "PSN %d, missing until now, is in the retransmission that began in frame %d"
 		}
 		a.note(b.kind, Info, fmt.Sprintf(text, p.BTH.PSN, b.frame), b.frame, p.Number)

@@ -222,5 +222,5 @@ func (a *Analyzer) compare(r *record) {
 		return
 	}
 	a.note(PSNReused, Error, fmt.Sprintf("PSN %d is used twice: %s with %d bytes in frame %d, %s with %d bytes here",
-		r.psn, r.op, r.size, r.latest, a.p.BTH.Opcode, a.size), r.latest, a.p.Number)
+		r.psn, r.op, r.size, r.latest(), a.p.BTH.Opcode, a.size), r.latest(), a.p.Number)
 }

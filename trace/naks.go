@@ -35,25 +35,25 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 	text, frames := fmt.Sprintf("PSN %d is missing at the responder", s), []int{p.Number}
 	r := st.at(s)
 	switch {
-	case r == nil || r.times == 0 && r.missed == 0:
+	case r == nil || r.times == 0 && r.missed() == 0:
 		text += ": it was not captured"
-	case r.missed > 0 && r.missed == r.latest:
-		text += fmt.Sprintf(": frame %d had a wrong ICRC, so it was dropped", r.latest)
-		frames = []int{r.latest, p.Number}
-	case r.missed > r.latest:
-		text += fmt.Sprintf(": it was lost before frame %d, which arrived instead", r.missed)
-		frames = []int{r.missed, p.Number}
-	case r.missed > 0:
+	case r.missed() > 0 && r.missed() == r.latest():
+		text += fmt.Sprintf(": frame %d had a wrong ICRC, so it was dropped", r.latest())
+		frames = []int{r.latest(), p.Number}
+	case r.missed() > r.latest():
+		text += fmt.Sprintf(": it was lost before frame %d, which arrived instead", r.missed())
+		frames = []int{r.missed(), p.Number}
+	case r.missed() > 0:
 		text += fmt.Sprintf(": it was lost before frame %d and retransmitted in frame %d before this NAK",
-			r.missed, r.latest)
-		frames = []int{r.missed, r.latest, p.Number}
+			r.missed(), r.latest())
+		frames = []int{r.missed(), r.latest(), p.Number}
 		st.nak.late = true
 		st.expected = later(got, s)
 	default:
-		text += fmt.Sprintf(": frame %d was captured and lost after the capture point", r.latest)
-		frames = []int{r.latest, p.Number}
-		if r.lostBehind != r.latest {
-			r.lostBehind = r.latest
+		text += fmt.Sprintf(": frame %d was captured and lost after the capture point", r.latest())
+		frames = []int{r.latest(), p.Number}
+		if !r.behind {
+			r.behind = true
 			c.LostBehind++
 		}
 	}

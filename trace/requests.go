@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"math"
+
 	"github.com/gorxe/gorxe/bth"
 )
 
@@ -17,7 +19,7 @@ func (a *Analyzer) request(c *conn, from int) {
 	a.learnMTU(c)
 	again := s.Diff(st.next) < 0
 	old := st.at(s)
-	missed := old != nil && old.times == 0 && old.missed > 0
+	missed := old != nil && old.times == 0 && old.missed() > 0
 	inTurn := true
 	switch d := s.Diff(st.latestEnd); {
 	case (d > 0 || d == 0 && !st.back.goBackN && !st.back.beganAfter(&st.nak)) && again && st.nak.fresh &&
@@ -51,7 +53,7 @@ func (a *Analyzer) request(c *conn, from int) {
 	if inTurn && st.back.on {
 		st.back.end = end
 	}
-	a.take(c, st, w, r, again && !missed && r.missed == 0 && s.Diff(st.began) >= 0)
+	a.take(c, st, w, r, again && !missed && r.missed() == 0 && s.Diff(st.began) >= 0)
 	a.deliver(c, st, s, end)
 	if inTurn {
 		st.latestEnd = end
@@ -145,7 +147,7 @@ func (st *stream) grow(c *conn, w *work, n uint32) {
 // responses to a READ: a gap that contained its request counted them as packets.
 func (st *stream) notLost(c *conn, from, end bth.PSN) {
 	for n := min(int(end.Diff(from)), len(st.recs)); n > 0; n-- {
-		if r := st.at(from); r != nil && r.times == 0 && r.missed > 0 {
+		if r := st.at(from); r != nil && r.times == 0 && r.missed() > 0 {
 			c.LostBefore -= min(c.LostBefore, 1)
 			*r = record{}
 		}
@@ -280,13 +282,16 @@ func (a *Analyzer) span(c *conn, w *work) uint32 {
 func (a *Analyzer) take(c *conn, st *stream, w *work, r *record, known bool) {
 	p, m := a.p, w.m
 	first := r.times == 0 && !known
-	r.times++
-	if r.times == 1 {
-		r.first, r.op, r.size = p.Number, p.BTH.Opcode, uint16(a.size)
+	if r.times < math.MaxUint8 {
+		r.times++
 	}
-	r.latest, r.at, r.id, r.ackReq = p.Number, a.at, p.IP.ID, p.BTH.AckReq
+	if r.times == 1 {
+		r.op, r.size = p.BTH.Opcode, uint16(a.size)
+	}
+	r.setLatest(p.Number)
+	r.at, r.id, r.ackReq = a.at, p.IP.ID, p.BTH.AckReq
 	if !a.good {
-		r.missed = p.Number
+		r.setMissed(p.Number)
 	}
 	m.Frames[1] = p.Number
 	w.request = p.Number

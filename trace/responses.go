@@ -119,10 +119,10 @@ func (a *Analyzer) beyond(c *conn, st *stream, end bth.PSN) {
 		return // the packet may have been sent before the capture began
 	}
 	for n := 0; was != end && n < minRecords; n++ {
-		if r := st.at(was); r != nil && r.missed > r.latest {
+		if r := st.at(was); r != nil && r.missed() > r.latest() {
 			a.note(NotGoBackN, Warning, fmt.Sprintf(
 				"PSN %d is acknowledged, but PSN %d was not captured before: the capture missed it, or the responder violates go-back-N", end.Sub(1), was),
-				r.missed, a.p.Number)
+				r.missed(), a.p.Number)
 			return
 		}
 		was = was.Add(1)

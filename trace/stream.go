@@ -45,14 +45,22 @@ type record struct {
 	op     bth.Opcode
 	size   uint16 // payload bytes
 	id     uint16 // IP identification
-	times  int    // number of sightings
-	first  int    // frame of the first sighting
-	latest int    // frame of the latest sighting, 0: none
-	missed int    // frame that showed it to be missing, 0: none
-	// lostBehind is the latest frame of the packet that Flow.LostBehind counts, 0: none.
-	lostBehind int
-	at         int64 // time
+	times  uint8  // number of sightings, at most 255
+	behind bool   // Flow.LostBehind counts the latest sighting
+	// Frame numbers modulo 2^32: of the latest sighting, and of the frame that showed the packet to
+	// be missing; 0: none.
+	latestFrame, missedFrame uint32
+	at                       int64 // time
 }
+
+// latest returns the frame of the latest sighting, 0 if there is none.
+func (r *record) latest() int { return int(r.latestFrame) }
+
+// missed returns the frame that showed the packet to be missing, 0 if there is none.
+func (r *record) missed() int { return int(r.missedFrame) }
+
+func (r *record) setLatest(frame int) { r.latestFrame, r.behind = uint32(frame), false }
+func (r *record) setMissed(frame int) { r.missedFrame = uint32(frame) }
 
 // goingBack is a retransmission: the requester goes back to an earlier PSN and continues from
 // there.
@@ -88,9 +96,9 @@ type implied struct {
 const (
 	minRecords   = 32      // records that each stream may have in any case
 	maxRecords   = 4096    // maximum for a stream
-	totalRecords = 1 << 19 // maximum for all streams together, if some have more than minRecords
+	totalRecords = 1 << 18 // maximum for all streams together, if some have more than minRecords
 	minWorks     = 16      // messages that each stream may have in any case
-	totalWorks   = 1 << 16 // maximum for all streams together, if some have more than minWorks
+	totalWorks   = 1 << 15 // maximum for all streams together, if some have more than minWorks
 )
 
 // budget is the number of records and of works that all streams of an Analyzer have.
