@@ -17,9 +17,10 @@
 // any length can be streamed. The Analyzer follows up to 4,096 flows (at the limit, it evicts the
 // one silent for longest), 1,024 open messages per end of a flow and 65,536 in all, and the state
 // of 4,096 packets per direction and 524,288 in all. Evicted flows and messages have Evicted set.
-// Package capture reads files, package live a network interface. Packages text, json, pcapng and
-// html write packets; package fields names their header fields, filter selects packets by an
-// expression, and lesson explains what they demonstrate.
+// Package capture reads files, package live a network interface. Packages text, json, csv, pcapng
+// and html write packets, messages and flows; package fields names their header fields, filter
+// selects packets by an expression, and lesson explains what they demonstrate. Packages summary,
+// series, latency and congestion compute statistics of a whole trace.
 //
 // The packages use no goroutines and no locks. No type is safe for concurrent use, except where
 // its documentation says so.
