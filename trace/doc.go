@@ -25,8 +25,9 @@
 //
 // Package capture reads files, package live a network interface. Package tunnel removes
 // encapsulations, package fabric decodes the headers of other networks, package iwarp iWARP.
-// Packages text, columns, json, pcapng and html write packets; package fields names their header
-// fields, filter selects packets by an expression, and lesson explains what they demonstrate.
+// Packages text, columns, json, csv, pcapng and html write packets, messages and flows; package
+// fields names their header fields, filter selects packets by an expression, and lesson explains
+// what they demonstrate. Packages summary, series, latency and congestion compute statistics.
 // Package ulp parses the headers of upper-layer protocols in SENDs: NVMe over Fabrics, iSER, SMB
 // Direct and NFS over RDMA. Package join reads several captures, as one or to tell where between
 // two capture points packets were lost, and why finds the flow and the cause for a line of a log.

@@ -113,3 +113,15 @@ func TestFlagsOutOfRangeAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParseSize checks that a size is positive and that its digits are in the text.
+func FuzzParseSize(f *testing.F) {
+	for _, s := range []string{"1", "10k", "5M", "10G", "0", "-1", "9223372036854775807G", "1e9", "", "k"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if n, err := parseSize(s); err == nil && n <= 0 {
+			t.Errorf("%q: %d", s, n)
+		}
+	})
+}

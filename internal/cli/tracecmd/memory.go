@@ -22,6 +22,7 @@ const (
 type memory struct {
 	restore []func()
 	limit   int64 // current GOMEMLIMIT; 0: set by the environment
+	calls   int   // of adjust
 	sample  [1]metrics.Sample
 }
 
@@ -47,10 +48,16 @@ func (m *memory) stop() {
 	}
 }
 
+// adjustEvery is the number of calls of adjust of which one reads the metric.
+const adjustEvery = 64
+
 // adjust raises the limit if the live heap has grown: near the limit the garbage collector would
 // take half of the time.
 func (m *memory) adjust() {
 	if m == nil || m.limit == 0 {
+		return
+	}
+	if m.calls++; m.calls%adjustEvery != 1 {
 		return
 	}
 	metrics.Read(m.sample[:])

@@ -348,6 +348,10 @@ func (t *tracing) run(ctx context.Context, src trace.Source) error {
 	return err
 }
 
+// readLen is the maximum number of bytes of a read: the frames are then still in the processor's
+// cache when they are decoded.
+const readLen = 64 << 10
+
 // flushing flushes the outputs before each read, which may block for a long time.
 type flushing struct {
 	r io.Reader
@@ -359,7 +363,7 @@ func (f *flushing) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	f.t.memory.adjust()
-	return f.r.Read(b)
+	return f.r.Read(b[:min(len(b), readLen)])
 }
 
 // interruptGrace is the time for which a pipe is read after an interrupt: the program that writes
