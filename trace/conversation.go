@@ -13,8 +13,9 @@ import (
 // separately: outputs and messages may keep it without keeping the rest.
 type conn struct {
 	*Flow
-	// dir[i] is the state of the requests that Ends[i] sends.
-	dir        [2]stream
+	// dir[i] is the state of the requests that Ends[i] sends; nil before the first one and the first
+	// response to one.
+	dir        [2]*stream
 	directions []*direction
 	sidrREQs   []sidrREQ // latest SIDR_REQs, a ring; only for datagrams between queue pairs 1
 	sidrCount  int       // number of SIDR_REQs so far
@@ -28,6 +29,25 @@ type conn struct {
 	gapped       bool         // no packet since the latest call of Gap
 	upper        *ulp.Session // nil if the upper-layer protocol is unknown
 	probes       uint8        // SENDs that did not show the upper-layer protocol
+}
+
+// side returns the state of the requests that end i sends.
+func (c *conn) side(i int) *stream {
+	if c.dir[i] == nil {
+		c.dir[i] = &stream{}
+	}
+	return c.dir[i]
+}
+
+// noStream is the state of requests before the first one.
+var noStream stream
+
+// seen returns side(i), or noStream, which must not be changed.
+func (c *conn) seen(i int) *stream {
+	if st := c.dir[i]; st != nil {
+		return st
+	}
+	return &noStream
 }
 
 // direction is one direction of a conversation. A BTH identifies only the destination queue pair,
@@ -205,7 +225,7 @@ func (t *table) noteUnpaired(h *direction, psn bth.PSN) {
 // answered reports whether a direction of w has responses and is unpaired.
 func (t *table) answered(w hostPair) bool {
 	s := t.unpaired[w]
-	return s != nil && slices.ContainsFunc(s.All(), func(h *direction) bool { return h.conn.dir[1-h.from].open })
+	return s != nil && slices.ContainsFunc(s.All(), func(h *direction) bool { return h.conn.seen(1 - h.from).open })
 }
 
 // touch makes c the conn with the latest packet.
