@@ -62,7 +62,11 @@ type direction struct {
 	packets int
 	service bth.Service
 
-	// The following is used only until the direction is paired.
+	*pairing // nil when the direction is paired
+}
+
+// pairing is the state of a direction whose other direction is unknown.
+type pairing struct {
 	place     near.Place   // place in the unpairedSet
 	rivals    []*direction // directions that matched every ambiguous packet so far, at most maxRivals
 	ambiguous int          // number of packets that matched several directions equally well
@@ -161,7 +165,7 @@ func (t *table) attach(key directionKey, c *conn, from int) *direction {
 		}
 		t.drop(old.conn, false)
 	}
-	h := &direction{key: key, conn: c, from: from}
+	h := &direction{key: key, conn: c, from: from, pairing: &pairing{}}
 	t.directions[key] = h
 	c.directions = append(c.directions, h)
 	return h
@@ -212,7 +216,7 @@ func (t *table) removeUnpaired(h *direction) {
 // setPaired marks h as paired.
 func (t *table) setPaired(h *direction) {
 	t.removeUnpaired(h)
-	h.paired, h.rivals, h.place = true, nil, near.Place{}
+	h.paired, h.pairing = true, nil
 }
 
 // noteUnpaired records a packet of h, which is unpaired.

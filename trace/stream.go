@@ -96,7 +96,7 @@ type implied struct {
 const (
 	minRecords   = 16      // records that each stream may have in any case
 	maxRecords   = 4096    // maximum for a stream
-	totalRecords = 1 << 18 // maximum for all streams together, if some have more than minRecords
+	totalRecords = 1 << 17 // maximum for all streams together, if some have more than minRecords
 	minWorks     = 16      // messages that each stream may have in any case
 	totalWorks   = 1 << 14 // maximum for all streams together, if some have more than minWorks
 )
@@ -201,6 +201,10 @@ func (w *work) answerOp() bth.Operation {
 	}
 	return bth.OpAck
 }
+
+// evicts reports whether s has more PSNs in flight than records, so that the state of some packets
+// is forgotten.
+func (s *stream) evicts() bool { return int(s.next.Diff(s.una)) > len(s.recs) }
 
 // works are the messages of one end in PSN order: those that await a response, and some that are
 // over.
