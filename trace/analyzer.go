@@ -10,7 +10,7 @@ import (
 
 // Options configure an [Analyzer]. The zero value is usable.
 type Options struct {
-	// Flows is the maximum number of flows that are followed at a time; 0 means 4096. At the
+	// Flows is the maximum number of flows that are followed at a time; 0 means 16,384. At the
 	// limit, a new flow evicts the one that has been silent for longest: it is passed to Flow
 	// with Evicted set, and later packets of it begin a new flow.
 	Flows int
@@ -33,7 +33,7 @@ type Options struct {
 }
 
 const (
-	defaultFlows       = 4096
+	defaultFlows       = 16384
 	defaultOutstanding = 1024
 )
 

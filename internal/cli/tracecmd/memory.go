@@ -12,7 +12,7 @@ const (
 	gcPercent = 400
 	// memoryLimit is the smallest GOMEMLIMIT of a trace in bytes: the garbage collector runs more
 	// often than gcPercent says when the Go runtime uses nearly as much.
-	memoryLimit = 50 << 20
+	memoryLimit = 46 << 20
 	// liveHeap is the metric of the live heap after the latest garbage collection.
 	liveHeap = "/gc/heap/live:bytes"
 )
