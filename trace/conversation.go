@@ -13,8 +13,8 @@ import (
 // separately: outputs and messages may keep it without keeping the rest.
 type conn struct {
 	*Flow
-	// dir[i] is the state of the requests that Ends[i] sends; nil before the first one and the first
-	// response to one.
+	// dir[i] is the state of the requests that Ends[i] sends; nil before the first one and the
+	// first response to one.
 	dir        [2]*stream
 	directions []*direction
 	sidrREQs   []sidrREQ // latest SIDR_REQs, a ring; only for datagrams between queue pairs 1

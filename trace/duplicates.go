@@ -146,6 +146,10 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 		b.kind = AfterUnknown
 		text = fmt.Sprintf("the request is retransmitted from PSN %d on, %s after frame %d, although responses were captured: they were lost or reordered after the capture point, or the requester's timer expired",
 			s, lasting(a.since(r.at)), r.latest())
+	case unheard == "" && a.forgot(st, s):
+		b.kind = AfterUnknown
+		text = fmt.Sprintf("PSN %d is retransmitted; the cause is unknown, because it was answered too long ago to be remembered",
+			s)
 	default:
 		b.kind = AfterTimeout
 		text = a.timedOut(st, s, r)
@@ -184,6 +188,16 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	if st.exact && from.Diff(s) < 0 {
 		a.missing(c, st, from, s)
 	}
+}
+
+// forgot reports whether the current packet, with PSN psn, requests a READ or atomic again that was
+// answered in the capture and is no longer remembered.
+func (a *Analyzer) forgot(st *stream, psn bth.PSN) bool {
+	switch a.info.Op {
+	case bth.OpReadRequest, bth.OpCmpSwap, bth.OpFetchAdd:
+		return st.exact && psn.Diff(st.una) < 0 && psn.Diff(st.began) >= 0 && st.works.find(psn) == nil
+	}
+	return false
 }
 
 // unassigned reports whether responses to c may be in the capture that could not be assigned to it.

@@ -95,8 +95,9 @@ type implied struct {
 
 const (
 	minRecords   = 16      // records that each stream may have in any case
+	usualRecords = 32      // records that each stream has if all together have less than three quarters of the maximum
 	maxRecords   = 4096    // maximum for a stream
-	totalRecords = 1 << 17 // maximum for all streams together, if some have more than minRecords
+	totalRecords = 1 << 18 // maximum for all streams together, if some have more than minRecords
 	minWorks     = 16      // messages that each stream may have in any case
 	totalWorks   = 1 << 14 // maximum for all streams together, if some have more than minWorks
 )
@@ -142,7 +143,14 @@ func (s *stream) slot(psn bth.PSN, b *budget) *record {
 
 // room grows the records to cover all PSNs from una to psn, within the limits.
 func (s *stream) room(psn bth.PSN, b *budget) {
-	n := max(len(s.recs), minRecords)
+	n := len(s.recs)
+	switch {
+	case n > 0:
+	case b.records < totalRecords*3/4:
+		n = usualRecords
+	default:
+		n = minRecords
+	}
 	for d := max(int(psn.Diff(s.una)), int(s.next.Diff(s.una))); n <= d && n < maxRecords &&
 		b.records+n <= totalRecords; {
 		n *= 2
@@ -202,9 +210,11 @@ func (w *work) answerOp() bth.Operation {
 	return bth.OpAck
 }
 
-// evicts reports whether s has more PSNs in flight than records, so that the state of some packets
-// is forgotten.
-func (s *stream) evicts() bool { return int(s.next.Diff(s.una)) > len(s.recs) }
+// evicts reports whether s has captured psn and has more PSNs in flight than records, so that the
+// state of some is forgotten.
+func (s *stream) evicts(psn bth.PSN) bool {
+	return int(s.next.Diff(s.una)) > len(s.recs) && psn.Diff(s.began) >= 0 && psn.Diff(s.next) < 0
+}
 
 // works are the messages of one end in PSN order: those that await a response, and some that are
 // over.

@@ -144,8 +144,8 @@ type Capture struct {
 	Untimed   uint64 `json:"untimed"`    // frames without a time
 	Clock     Clock  `json:"clock"`
 	Copies    uint64 `json:"copies"` // packets that were captured at several points, without the first
-	// Skipped are the frames without a RoCEv2 packet, by reason. Protocols are those of the frames that
-	// have none because they are of another protocol, most frequent first.
+	// Skipped are the frames without a RoCEv2 packet, by reason. Protocols are those of the frames
+	// that have none because they are of another protocol, most frequent first.
 	Skipped   map[string]uint64 `json:"skipped,omitempty"`
 	Protocols []fabric.Count    `json:"protocols,omitempty"`
 }

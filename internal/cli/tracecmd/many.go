@@ -66,7 +66,8 @@ func (p *params) checkJoin(why string) error {
 	}{
 		{p.filter != "", "--filter"}, {p.explain, "--explain"}, {p.verbose, "-v"}, {p.hex, "--hex"},
 		{p.payload, "--payload"}, {p.messages, "--messages"}, {p.flows, "--flows"}, {p.html != "", "--html"},
-		{p.pcapng != "", "--pcapng"}, {p.why != "", "--why"}, {p.stats.kind() != "", p.stats.kind()}, {p.stats.csv, "--csv"},
+		{p.pcapng != "", "--pcapng"}, {p.why != "", "--why"}, {p.stats.kind() != "", p.stats.kind()},
+		{p.stats.csv, "--csv"},
 		{p.shown.format == formatFields, "-T fields"}, {p.shown.count > 0, "-c"},
 	} {
 		if f.set {

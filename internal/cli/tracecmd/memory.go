@@ -69,9 +69,9 @@ func (m *memory) adjust() {
 	}
 }
 
-// limitFor returns the limit for a live heap of n bytes: room for garbage of a quarter of its size,
+// limitFor returns the limit for a live heap of n bytes: room for garbage of an eighth of its size,
 // and 10 MiB for the memory of the runtime itself.
 func limitFor(n uint64) int64 {
 	n = min(n, 1<<50)
-	return max(memoryLimit, int64(n+n/4+10<<20))
+	return max(memoryLimit, int64(n+n/8+10<<20))
 }

@@ -17,7 +17,8 @@ func (p *params) checkWhy() error {
 	}{
 		{p.filter != "", "--filter"}, {p.explain && p.html == "", "--explain"}, {p.verbose, "-v"}, {p.hex, "--hex"},
 		{p.payload, "--payload"}, {p.messages, "--messages"}, {p.flows, "--flows"}, {p.json, "--json"},
-		{p.pcapng == "-", "--pcapng -"}, {p.many.join, "--join"}, {p.stats.kind() != "", p.stats.kind()}, {p.stats.csv, "--csv"},
+		{p.pcapng == "-", "--pcapng -"}, {p.many.join, "--join"},
+		{p.stats.kind() != "", p.stats.kind()}, {p.stats.csv, "--csv"},
 		{p.shown.format == formatFields, "-T fields"},
 	} {
 		if f.set {

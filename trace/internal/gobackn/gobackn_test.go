@@ -141,8 +141,11 @@ func TestCausesOfManyConnections(t *testing.T) {
 		{200, 2, 20, []limits{{}, {}, {wrong: 5, pairs: 5, messages: 160}, {}}},
 		{1000, 2, 8, []limits{{doubtful: 1}, {wrong: 1, doubtful: 1},
 			{wrong: 34, undecided: 4, doubtful: 7, pairs: 80, messages: 1200}, {doubtful: 1}}},
-		{5000, 16, 3, []limits{{doubtful: 1, messages: 2}, {doubtful: 2},
-			{wrong: 6, undecided: 4, doubtful: 1, pairs: 16, messages: 100}, {wrong: 1, doubtful: 1}}},
+		// The Analyzer no longer remembers some READs that are requested again: it follows 16,384
+		// messages.
+		{5000, 16, 3, []limits{{doubtful: 1, messages: 2}, {doubtful: 2, undecided: 13},
+			{wrong: 6, undecided: 7, doubtful: 1, pairs: 16, messages: 100},
+			{wrong: 1, undecided: 7, doubtful: 1}}},
 	} {
 		for i, v := range sizeVariants {
 			if size.conns >= 1000 && (i != 1 || race.Enabled) && !*long {

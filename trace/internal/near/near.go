@@ -41,10 +41,11 @@ const (
 	// MaxBlocks is the number of blocks of 1024 PSNs that a value has at most: those of its latest
 	// packets.
 	MaxBlocks = 16
-	// MaxList is the number of values with one port, or with PSNs in one block, up to which Find
-	// returns them. More values are not told apart by it: all queue pairs have the same UDP source
-	// port, or all begin with the same PSN.
-	MaxList = 64
+	// MaxPort and MaxBlock are the numbers of values with one port, and with PSNs in one block, up
+	// to which Find returns them. More values are not told apart by it: all queue pairs have the
+	// same UDP source port, or all begin with the same PSN.
+	MaxPort  = 64
+	MaxBlock = 1024
 )
 
 // Len returns the number of values.
@@ -114,19 +115,19 @@ func (s *Set[T]) Note(v T, port uint16, psn bth.PSN) {
 
 // Find returns the values that a packet with a UDP source port and a PSN may belong to: all of a
 // small set; otherwise those with the port, and those with a packet whose PSN is at most 1024 away,
-// each unless there are more than MaxList. A value with both is returned twice.
+// each unless there are more than MaxPort or MaxBlock. A value with both is returned twice.
 func (s *Set[T]) Find(port uint16, psn bth.PSN) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if s.ports == nil {
 			each(s.all, yield)
 			return
 		}
-		if l := s.ports[port]; len(l) <= MaxList && !each(l, yield) {
+		if l := s.ports[port]; len(l) <= MaxPort && !each(l, yield) {
 			return
 		}
 		for n := -1; n <= 1; n++ {
 			l := s.psns[block((int(psn>>blockBits)+n+numBlocks)%numBlocks)]
-			if len(l) <= MaxList && !each(l, yield) {
+			if len(l) <= MaxBlock && !each(l, yield) {
 				return
 			}
 		}
