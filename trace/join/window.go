@@ -24,6 +24,7 @@ type entry struct {
 	class    class
 	hop, tos uint8 // hop limit; traffic class
 	wrong    bool  // wrong ICRC
+	again    bool  // retransmission
 
 	same       int32 // next entry with the same key
 	prev, next int32 // list in order of arrival; next is also the list of free entries

@@ -110,12 +110,16 @@ func (d *demo) open(links [2]packet.Link, recordings [2]*app.Recording) error {
 		if d.params.link == "pipe" {
 			link = burstLink{link, d.wire, i}
 		}
-		link = d.wire.tap(i, link, fault)
+		record := func(l packet.Link) packet.Link { return l }
+		r := recordings[i]
+		if r != nil {
+			record = func(l packet.Link) packet.Link { return r.Wrap(device(i), l) }
+		}
+		link = d.wire.tap(i, link, fault, record)
 		// Probes depend on response times, but each run must have the same packets.
 		unprobed := verbs.TransportConfig{ProbeAfter: 1 << 62}
 		cfg := verbs.Config{Name: device(i), Seed: d.params.seed*2 + uint64(i), Transport: unprobed}
-		if r := recordings[i]; r != nil {
-			link = r.Wrap(device(i), link)
+		if r != nil {
 			cfg.Observer = r.Observer()
 		}
 		cfg.Links = []packet.Link{link}
