@@ -72,7 +72,7 @@ func congestionScene(s *simulation) {
 // and host 15 uses a key that is no longer valid.
 func clusterScene(s *simulation) {
 	s.addHosts(20, 25)
-	s.hosts[7].loss = 12
+	s.hosts[7].loss = 20
 	// Each host WRITEs to the next one, as in a ring all-reduce.
 	for i := range 20 {
 		s.connect(1+i, 1+(i+1)%20, traffic{op: bth.OpWrite, length: 16 << 10, count: 8,
@@ -91,8 +91,8 @@ func clusterScene(s *simulation) {
 	s.connect(11, 12, traffic{op: bth.OpSend, length: 2000, count: 20, begin: 100 * microsecond,
 		every: 100 * microsecond, receives: 130 * microsecond})
 	for i := range 4 {
-		s.connect(1+i, 20, traffic{op: bth.OpWrite, length: 64 << 10, count: 5,
-			begin: int64(600+i) * microsecond, every: 40 * microsecond})
+		s.connect(1+i, 20, traffic{op: bth.OpWrite, length: 64 << 10, count: 6, hello: true,
+			begin: int64(570+i) * microsecond, every: 40 * microsecond})
 	}
 	s.connect(15, 16, traffic{op: bth.OpWrite, length: 4096, count: 12, begin: 300 * microsecond,
 		every: 100 * microsecond, badKey: 9})

@@ -39,14 +39,16 @@ type traffic struct {
 	count  int           // number of messages
 	begin  int64         // time of the first post, in nanoseconds
 	every  int64         // time between posts
+	// hello makes the first message helloLen bytes long.
+	hello bool
 	// receives is the time between the posts of receives; 0: a receive is always posted.
 	receives int64
 	// badKey is the number of the message from which on the key is wrong, 0: none.
 	badKey int
 }
 
-// sceneMessage is a message of a conn: its first PSN, and the PSN after it.
-type sceneMessage struct{ first, end int }
+// sceneMessage is a message of a conn: its first PSN, the PSN after it, and its length in bytes.
+type sceneMessage struct{ first, end, length int }
 
 const (
 	sceneWindow = 64 // maximum PSNs in flight
@@ -55,6 +57,7 @@ const (
 	ackTimer = 4096 << 9
 	rnrCode  = 10 // timer code of RNR NAKs: 320 µs (IBA table 45)
 	cnpClass = 48 << 2
+	helloLen = 64
 	goodKey  = 0x1e00
 	staleKey = 0x1d00
 )
@@ -64,8 +67,12 @@ func (c *conn) post() {
 	if c.failed {
 		return
 	}
-	n := (c.length + c.sim.mtu - 1) / c.sim.mtu
-	c.messages = append(c.messages, sceneMessage{c.end, c.end + n})
+	length := c.length
+	if c.hello && c.posts == 0 {
+		length = helloLen
+	}
+	n := (length + c.sim.mtu - 1) / c.sim.mtu
+	c.messages = append(c.messages, sceneMessage{c.end, c.end + n, length})
 	c.end += n
 	c.posts++
 	if c.posts < c.count {
@@ -100,7 +107,7 @@ func (c *conn) request() (p *flight, at int64) {
 	m := c.messages[number]
 	i := c.next - m.first
 	p = c.packet(c.from, bth.Packet{PSN: c.psn(c.next), DestQP: c.dstQP})
-	p.RETH = bth.RETH{VA: 0x7f0000000000, RKey: goodKey + uint32(c.dstQP), DMALen: uint32(c.length)}
+	p.RETH = bth.RETH{VA: 0x7f0000000000, RKey: goodKey + uint32(c.dstQP), DMALen: uint32(m.length)}
 	if c.badKey > 0 && number+1 >= c.badKey {
 		p.RETH.RKey = staleKey + uint32(c.dstQP)
 	}
@@ -109,7 +116,7 @@ func (c *conn) request() (p *flight, at int64) {
 		c.next = m.end
 	} else {
 		p.Opcode = requests[c.op][place(i, m.end-m.first)]
-		p.Payload = s.payload[:min(s.mtu, c.length-i*s.mtu)]
+		p.Payload = s.payload[:min(s.mtu, m.length-i*s.mtu)]
 		p.Pad = uint8(-len(p.Payload) & 3)
 		p.AckReq = c.next == m.end-1 || i%ackEvery == ackEvery-1
 		c.next++
@@ -188,8 +195,8 @@ func (c *conn) respond(op bth.Opcode, psn int, s bth.Syndrome) {
 	p := c.packet(c.to, bth.Packet{Opcode: op, PSN: c.psn(psn), DestQP: c.srcQP,
 		AETH: bth.AETH{Syndrome: s, MSN: uint32(c.done)}})
 	if op != bth.RCAck {
-		i := psn - c.messages[c.done-1].first
-		p.Payload = c.sim.payload[:min(c.sim.mtu, c.length-i*c.sim.mtu)]
+		m := c.messages[c.done-1]
+		p.Payload = c.sim.payload[:min(c.sim.mtu, m.length-(psn-m.first)*c.sim.mtu)]
 		p.Pad = uint8(-len(p.Payload) & 3)
 	}
 	h := c.sim.hosts[c.to]
