@@ -10,7 +10,7 @@ import (
 
 // Options configure an [Analyzer]. The zero value is usable.
 type Options struct {
-	// Flows is the maximum number of flows that are followed at a time; 0 means 4096. At the
+	// Flows is the maximum number of flows that are followed at a time; 0 means 16,384. At the
 	// limit, a new flow evicts the one that has been silent for longest: it is passed to Flow
 	// with Evicted set, and later packets of it begin a new flow.
 	Flows int
@@ -33,7 +33,7 @@ type Options struct {
 }
 
 const (
-	defaultFlows       = 4096
+	defaultFlows       = 16384
 	defaultOutstanding = 1024
 )
 
@@ -188,12 +188,12 @@ func (a *Analyzer) connected() {
 		a.table.noteUnpaired(h, p.BTH.PSN)
 	}
 	if a.info.Service == bth.ServiceRC {
-		st := &c.dir[end]
+		st := c.seen(end)
 		if p.Role != Request {
-			st = &c.dir[1-end]
+			st = c.seen(1 - end)
 		}
 		p.InFlight, p.Outstanding = max(0, int(st.next.Diff(st.una))), st.works.n-st.works.done
-		c.busy = p.InFlight > 0 || c.dir[0].outstanding() || c.dir[1].outstanding()
+		c.busy = p.InFlight > 0 || c.seen(0).outstanding() || c.seen(1).outstanding()
 	}
 	a.sayMarked()
 }
@@ -204,8 +204,10 @@ func (a *Analyzer) end(c *conn, evicted bool) {
 	c.Evicted = evicted
 	a.cms.forget(c)
 	c.dropUpper()
-	for i := range c.dir {
-		st := &c.dir[i]
+	for _, st := range c.dir {
+		if st == nil {
+			continue
+		}
 		if c.Service == bth.ServiceRC {
 			a.finishOpen(st, a.whyOpen(c, st), evicted)
 		} else {

@@ -186,8 +186,9 @@ func (a *Analyzer) asked(r *mad.REQ) *exchange {
 func (a *Analyzer) know(c *conn, key directionKey, from int, psn bth.PSN) {
 	h := a.table.attach(key, c, from)
 	h.service = c.Service
-	c.dir[from].start(psn)
-	c.dir[from].exact, c.dir[from].whole = true, true
+	st := c.side(from)
+	st.start(psn)
+	st.exact, st.whole = true, true
 	if c.Ends[0].QPN == 0 || c.Ends[1].QPN == 0 {
 		a.table.removeUnpaired(h)
 		a.table.addUnpaired(h)

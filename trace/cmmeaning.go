@@ -172,7 +172,7 @@ var rejectMeanings = map[mad.RejectReason]string{
 // unanswered notes the first message of each end that has no response when the connection ends.
 func (a *Analyzer) unanswered(c *conn) {
 	for i := range c.dir {
-		q := &c.dir[i].works
+		q := &c.seen(i).works
 		for j := q.done; j < q.n; j++ {
 			if w := q.get(j); !w.over {
 				a.note(Unanswered, Warning,

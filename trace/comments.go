@@ -105,7 +105,7 @@ func (a *Analyzer) setCompletions(c *conn, from int) {
 	for _, n := range a.notes.completions {
 		// The packet is a response to the request, or a later packet of the same end.
 		for _, end := range [2]int{1 - from, from} {
-			if w := c.dir[end].works.find(n.first); w != nil {
+			if w := c.seen(end).works.find(n.first); w != nil {
 				w.m.WC = n.wc
 				break
 			}
@@ -160,8 +160,10 @@ func (a *Analyzer) Gap() {
 		c = c.older
 	}
 	for ; c != nil && !c.gapped; c = c.newer {
-		for i := range c.dir {
-			st := &c.dir[i]
+		for _, st := range c.dir {
+			if st == nil {
+				continue
+			}
 			a.finishOpen(st, "", false)
 			clear(st.recs)
 			*st = stream{recs: st.recs, works: st.works}

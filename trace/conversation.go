@@ -13,8 +13,9 @@ import (
 // separately: outputs and messages may keep it without keeping the rest.
 type conn struct {
 	*Flow
-	// dir[i] is the state of the requests that Ends[i] sends.
-	dir        [2]stream
+	// dir[i] is the state of the requests that Ends[i] sends; nil before the first one and the first
+	// response to one.
+	dir        [2]*stream
 	directions []*direction
 	sidrREQs   []sidrREQ // latest SIDR_REQs, a ring; only for datagrams between queue pairs 1
 	sidrCount  int       // number of SIDR_REQs so far
@@ -30,6 +31,25 @@ type conn struct {
 	probes       uint8        // SENDs that did not show the upper-layer protocol
 }
 
+// side returns the state of the requests that end i sends.
+func (c *conn) side(i int) *stream {
+	if c.dir[i] == nil {
+		c.dir[i] = &stream{}
+	}
+	return c.dir[i]
+}
+
+// noStream is the state of requests before the first one.
+var noStream stream
+
+// seen returns side(i), or noStream, which must not be changed.
+func (c *conn) seen(i int) *stream {
+	if st := c.dir[i]; st != nil {
+		return st
+	}
+	return &noStream
+}
+
 // direction is one direction of a conversation. A BTH identifies only the destination queue pair,
 // so Analyzer.pair has to find the two directions of a connection.
 type direction struct {
@@ -42,7 +62,11 @@ type direction struct {
 	packets int
 	service bth.Service
 
-	// The following is used only until the direction is paired.
+	*pairing // nil when the direction is paired
+}
+
+// pairing is the state of a direction whose other direction is unknown.
+type pairing struct {
 	place     near.Place   // place in the unpairedSet
 	rivals    []*direction // directions that matched every ambiguous packet so far, at most maxRivals
 	ambiguous int          // number of packets that matched several directions equally well
@@ -141,7 +165,7 @@ func (t *table) attach(key directionKey, c *conn, from int) *direction {
 		}
 		t.drop(old.conn, false)
 	}
-	h := &direction{key: key, conn: c, from: from}
+	h := &direction{key: key, conn: c, from: from, pairing: &pairing{}}
 	t.directions[key] = h
 	c.directions = append(c.directions, h)
 	return h
@@ -192,7 +216,7 @@ func (t *table) removeUnpaired(h *direction) {
 // setPaired marks h as paired.
 func (t *table) setPaired(h *direction) {
 	t.removeUnpaired(h)
-	h.paired, h.rivals, h.place = true, nil, near.Place{}
+	h.paired, h.pairing = true, nil
 }
 
 // noteUnpaired records a packet of h, which is unpaired.
@@ -205,7 +229,7 @@ func (t *table) noteUnpaired(h *direction, psn bth.PSN) {
 // answered reports whether a direction of w has responses and is unpaired.
 func (t *table) answered(w hostPair) bool {
 	s := t.unpaired[w]
-	return s != nil && slices.ContainsFunc(s.All(), func(h *direction) bool { return h.conn.dir[1-h.from].open })
+	return s != nil && slices.ContainsFunc(s.All(), func(h *direction) bool { return h.conn.seen(1 - h.from).open })
 }
 
 // touch makes c the conn with the latest packet.

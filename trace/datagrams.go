@@ -52,7 +52,7 @@ func (a *Analyzer) between(by bth.QPN) (c *conn, from int) {
 			c.Ends = [2]End{{Addr: key.src, QPN: by}, {Addr: key.dst, QPN: key.to}}
 			h = a.table.attach(key, c, 0)
 		}
-		h.service, h.paired = bth.ServiceUD, true
+		h.service, h.paired, h.pairing = bth.ServiceUD, true, nil
 	}
 	a.table.touch(h.conn)
 	return h.conn, h.from

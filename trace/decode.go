@@ -274,6 +274,11 @@ func skipOf(v tunnel.Verdict) Skip {
 	return SkipNotIP
 }
 
+// Named reports whether [Decoder.Protocols] has the frames with the reason s by protocol.
+func (s Skip) Named() bool {
+	return s == SkipOther || s == SkipNotIP || s == SkipForeign || s == SkipLinkType
+}
+
 // Protocols returns the protocols of the frames that have no Packet, most frequent first, and the
 // number of their frames. Frames that are captured too short, broken, or fragments are not
 // included.

@@ -109,7 +109,7 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 	if st.back.on && !st.back.goBackN {
 		b.from = later(b.from, st.back.from)
 	}
-	asked := n.fresh && s.Diff(n.psn) >= 0 && s.Diff(n.psn) < minRecords
+	asked := n.fresh && s.Diff(n.psn) >= 0 && s.Diff(n.psn) < nearPSNs
 	unheard := ""
 	if asked && !n.syndrome.IsRNR() && a.since(n.at) > n.reactionTime(c) {
 		asked = false
@@ -257,7 +257,7 @@ func (st *stream) readAt(psn bth.PSN) *work {
 // one before it that was lost.
 func (st *stream) impliedAt(s bth.PSN) bool {
 	w, d := st.readAt(st.implied.psn), s.Diff(st.implied.psn)
-	return w != nil && (w == st.readAt(s) || d > 0 && d < minRecords)
+	return w != nil && (w == st.readAt(s) || d > 0 && d < nearPSNs)
 }
 
 // requestOf returns the record of the latest request for PSN s: within a READ, this may be a

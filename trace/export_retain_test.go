@@ -3,7 +3,7 @@ package trace
 // Rings returns the total capacity of the rings of all flows, in messages.
 func (a *Analyzer) Rings() (n int) {
 	for c := a.table.oldest; c != nil; c = c.newer {
-		n += len(c.dir[0].works.ring) + len(c.dir[1].works.ring)
+		n += len(c.seen(0).works.ring) + len(c.seen(1).works.ring)
 	}
 	return n
 }

@@ -20,7 +20,7 @@ func (a *Analyzer) CheckBounds() error {
 			commands += c.upper.Outstanding()
 		}
 		for i := range c.dir {
-			st := &c.dir[i]
+			st := c.seen(i)
 			records += len(st.recs)
 			held += st.works.n
 			if st.works.n-st.works.done > a.o.Outstanding || st.works.done > kept || len(st.recs) > maxRecords {

@@ -75,7 +75,7 @@ func (a *Analyzer) analyseWrongICRC() bool {
 	h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP})
 	if h != nil {
 		p.Flow = h.conn.Flow
-		if st := &h.conn.dir[h.from]; h.service == a.info.Service && a.info.Request() && st.open &&
+		if st := h.conn.seen(h.from); h.service == a.info.Service && a.info.Request() && st.open &&
 			p.BTH.PSN == st.latestEnd {
 			return true
 		}

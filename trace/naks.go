@@ -35,6 +35,8 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 	text, frames := fmt.Sprintf("PSN %d is missing at the responder", s), []int{p.Number}
 	r := st.at(s)
 	switch {
+	case r == nil && st.evicts():
+		text += ": whether it was captured is no longer known"
 	case r == nil || r.times == 0 && r.missed() == 0:
 		text += ": it was not captured"
 	case r.missed() > 0 && r.missed() == r.latest():

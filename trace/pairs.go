@@ -149,7 +149,7 @@ func (a *Analyzer) crowded(h, o *direction, near int32) bool {
 				continue
 			}
 			for i := range x.conn.dir {
-				if st := &x.conn.dir[i]; st.open && max(s.Diff(st.next), st.next.Diff(s)) < near {
+				if st := x.conn.seen(i); st.open && max(s.Diff(st.next), st.next.Diff(s)) < near {
 					return true
 				}
 			}
@@ -192,7 +192,7 @@ func (a *Analyzer) fit(h, o *direction) int {
 	if !a.info.Response() {
 		// o has acknowledged requests, none of which was captured: this one, the first of h,
 		// continues after them.
-		if st := &o.conn.dir[1-o.from]; st.onlyAcks && o.ambiguous == 0 && !h.conn.dir[h.from].open &&
+		if st := o.conn.seen(1 - o.from); st.onlyAcks && o.ambiguous == 0 && !h.conn.seen(h.from).open &&
 			s.Diff(st.una) >= 0 && s.Diff(st.una) < maxInFlight {
 			return points + fitsRange
 		}
@@ -201,7 +201,7 @@ func (a *Analyzer) fit(h, o *direction) int {
 		}
 		return 0
 	}
-	st := &o.conn.dir[o.from]
+	st := o.conn.seen(o.from)
 	oldest := st.una
 	if !st.exact {
 		oldest = st.una.Sub(maxInFlight) // sent before the capture began
@@ -311,6 +311,25 @@ func (a *Analyzer) applyResponses(st, o *stream) {
 	a.advance(st)
 }
 
+// absorbRequests makes st, of another connection, the state of the requests that end i of c sends,
+// if it is open and that of c has no request.
+func (a *Analyzer) absorbRequests(c *conn, i int, st *stream) {
+	own := c.side(i)
+	if !st.open || own.open && (!own.onlyAcks || st.onlyAcks) {
+		responses := *st
+		a.finishOpen(st, "the connection began anew", false)
+		a.use.records -= len(st.recs)
+		a.applyResponses(own, &responses)
+		return
+	}
+	responses := *own
+	a.finishOpen(own, "", false)
+	a.use.records -= len(own.recs)
+	c.dir[i] = st
+	st.works.adopt(c.Flow, i)
+	a.applyResponses(st, &responses)
+}
+
 // absorb merges the state of d into c. same reports whether the ends of both have the same order.
 func (a *Analyzer) absorb(c, d *conn, same bool) {
 	for i := range d.dir {
@@ -318,20 +337,10 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 		if !same {
 			j = 1 - i
 		}
-		if d.dir[i].open && (!c.dir[j].open || c.dir[j].onlyAcks && !d.dir[i].onlyAcks) {
-			responses := c.dir[j]
-			a.finishOpen(&c.dir[j], "", false)
-			a.use.records -= len(c.dir[j].recs)
-			c.dir[j] = d.dir[i]
-			c.dir[j].works.adopt(c.Flow, j)
-			a.applyResponses(&c.dir[j], &responses)
-		} else {
-			responses := d.dir[i]
-			a.finishOpen(&d.dir[i], "the connection began anew", false)
-			a.use.records -= len(d.dir[i].recs)
-			a.applyResponses(&c.dir[j], &responses)
+		if st := d.dir[i]; st != nil {
+			a.absorbRequests(c, j, st)
+			d.dir[i] = nil // moved or released: d must not release it again
 		}
-		d.dir[i] = stream{} // moved or released: d must not release it again
 		c.ce[j] = max(c.ce[j], d.ce[i])
 		c.notified[j] = c.notified[j] || d.notified[i]
 	}

@@ -8,7 +8,7 @@ import (
 
 // response processes a READ response or the response to an atomic. End to of c sent the request.
 func (a *Analyzer) response(c *conn, to int) {
-	p, st := a.p, &c.dir[to]
+	p, st := a.p, c.side(to)
 	s := p.BTH.PSN
 	strange := a.meet(st, s, s.Add(1))
 	w := st.works.find(s)

@@ -12,7 +12,7 @@ const maxPSNDistance = 1 << 17
 
 // request processes a packet that end from of c sent: a request, or a UC packet.
 func (a *Analyzer) request(c *conn, from int) {
-	p, st := a.p, &c.dir[from]
+	p, st := a.p, c.side(from)
 	s := p.BTH.PSN
 	st.settleRead(c, s)
 	a.enter(c, st, s)

@@ -27,7 +27,7 @@ func (a *Analyzer) meet(st *stream, s, una bth.PSN) (strange bool) {
 
 // acknowledgement processes an ACK, NAK or RNR NAK for requests that end to of c sent.
 func (a *Analyzer) acknowledgement(c *conn, to int) {
-	p, st := a.p, &c.dir[to]
+	p, st := a.p, c.side(to)
 	s, syn := p.BTH.PSN, p.BTH.AETH.Syndrome
 	end := s.Add(1)
 	if !syn.IsAck() {
@@ -118,7 +118,7 @@ func (a *Analyzer) beyond(c *conn, st *stream, end bth.PSN) {
 	if !st.exact || !st.whole && st.una.Diff(st.began) < maxInFlight {
 		return // the packet may have been sent before the capture began
 	}
-	for n := 0; was != end && n < minRecords; n++ {
+	for n := 0; was != end && n < nearPSNs; n++ {
 		if r := st.at(was); r != nil && r.missed() > r.latest() {
 			a.note(NotGoBackN, Warning, fmt.Sprintf(
 				"PSN %d is acknowledged, but PSN %d was not captured before: the capture missed it, or the responder violates go-back-N", end.Sub(1), was),

@@ -94,12 +94,16 @@ type implied struct {
 }
 
 const (
-	minRecords   = 32      // records that each stream may have in any case
+	minRecords   = 16      // records that each stream may have in any case
 	maxRecords   = 4096    // maximum for a stream
-	totalRecords = 1 << 18 // maximum for all streams together, if some have more than minRecords
+	totalRecords = 1 << 17 // maximum for all streams together, if some have more than minRecords
 	minWorks     = 16      // messages that each stream may have in any case
-	totalWorks   = 1 << 15 // maximum for all streams together, if some have more than minWorks
+	totalWorks   = 1 << 14 // maximum for all streams together, if some have more than minWorks
 )
+
+// nearPSNs is the number of PSNs after a requested one within which a retransmission is still taken
+// for the answer to the request: the packets before it were lost.
+const nearPSNs = 32
 
 // budget is the number of records and of works that all streams of an Analyzer have.
 type budget struct{ records, works int }
@@ -198,6 +202,10 @@ func (w *work) answerOp() bth.Operation {
 	return bth.OpAck
 }
 
+// evicts reports whether s has more PSNs in flight than records, so that the state of some packets
+// is forgotten.
+func (s *stream) evicts() bool { return int(s.next.Diff(s.una)) > len(s.recs) }
+
 // works are the messages of one end in PSN order: those that await a response, and some that are
 // over.
 type works struct {
@@ -270,7 +278,7 @@ func (q *works) remove(i int) {
 // insert inserts a message that begins at psn, in PSN order, and returns it.
 func (q *works) insert(psn bth.PSN) *work {
 	if q.n == len(q.ring) {
-		q.resize(max(8, 2*len(q.ring)))
+		q.resize(max(4, 2*len(q.ring)))
 	}
 	i := q.n
 	for ; i > 0 && q.get(i-1).first.Diff(psn) > 0; i-- {

@@ -64,8 +64,8 @@ func (c *Counter) Add(p ID) {
 
 // Count is the number of frames with a protocol.
 type Count struct {
-	Name   string // such as "TCP", "ARP", "UDP to port 53" or "iWARP"
-	Frames uint64
+	Name   string `json:"name"` // such as "TCP", "ARP", "UDP to port 53" or "iWARP"
+	Frames uint64 `json:"frames"`
 }
 
 // Counts returns the numbers of frames, most frequent protocol first. After 256 protocols, all

@@ -52,7 +52,7 @@ func statistics(t *testing.T, path string) []byte {
 	for _, p := range c.Pauses() {
 		all = append(all, json.Pause(p))
 	}
-	all = append(all, json.Summary(filepath.Base(path), n.Report(p.Counts(), p.Missing())))
+	all = append(all, json.Summary(filepath.Base(path), n.Report(summary.InputOf(&p))))
 	var b bytes.Buffer
 	w := json.NewWriter(&b)
 	for _, o := range all {
@@ -86,7 +86,7 @@ func TestStatisticsObeyTheSchema(t *testing.T) {
 
 func TestStatisticsOfNothingObeyTheSchema(t *testing.T) {
 	var b bytes.Buffer
-	r := summary.New(summary.Options{}).Report(trace.Counts{}, 0)
+	r := summary.New(summary.Options{}).Report(summary.Input{})
 	if err := json.NewWriter(&b).Object(json.Summary("", r)); err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 //	s := summary.New(summary.Options{})
 //	pipeline := trace.Pipeline{Outputs: []trace.Output{s}}
 //	err := pipeline.Run(ctx, capture)
-//	r := s.Report(pipeline.Counts(), pipeline.Missing())
+//	r := s.Report(summary.InputOf(&pipeline))
 //
 // A [Report] has the findings by kind, the flows, hosts and pairs of hosts with the most problems,
 // the mix of verbs with their latencies, the congestion by DSCP, and the quality of the capture.

@@ -7,6 +7,7 @@ import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/congestion"
+	"github.com/gorxe/gorxe/trace/fabric"
 	"github.com/gorxe/gorxe/trace/latency"
 )
 
@@ -142,8 +143,23 @@ type Capture struct {
 	Merged    uint64 `json:"merged"`     // frames with several packets (segmentation offload)
 	Untimed   uint64 `json:"untimed"`    // frames without a time
 	Clock     Clock  `json:"clock"`
-	// Skipped are the frames without a RoCEv2 packet, by reason.
-	Skipped map[string]uint64 `json:"skipped,omitempty"`
+	Copies    uint64 `json:"copies"` // packets that were captured at several points, without the first
+	// Skipped are the frames without a RoCEv2 packet, by reason. Protocols are those of the frames that
+	// have none because they are of another protocol, most frequent first.
+	Skipped   map[string]uint64 `json:"skipped,omitempty"`
+	Protocols []fabric.Count    `json:"protocols,omitempty"`
+}
+
+// Input is what a Pipeline has read.
+type Input struct {
+	trace.Counts
+	Missing, Copies uint64         // results of the methods of Pipeline with these names
+	Protocols       []fabric.Count // result of Pipeline.Protocols
+}
+
+// InputOf returns what p has read.
+func InputOf(p *trace.Pipeline) Input {
+	return Input{p.Counts(), p.Missing(), p.Copies(), p.Protocols()}
 }
 
 // Clock describes steps of the capture's clock. Small steps back come from captures that merge

@@ -238,9 +238,9 @@ func compareFlows(x, y Flow) int {
 	return cmp.Or(cmp.Compare(failed(&y), failed(&x)), y.Events.compare(&x.Events), cmp.Compare(x.Flow, y.Flow))
 }
 
-// Report returns the report of all packets so far. counts and missing are those of the Pipeline.
-// Flows and messages are in it when they have ended.
-func (s *Summary) Report(counts trace.Counts, missing uint64) *Report {
+// Report returns the report of all packets so far. read is what the Pipeline has read. Flows and
+// messages are in it when they have ended.
+func (s *Summary) Report(read Input) *Report {
 	// Lists without entries are not nil: their JSON form is [].
 	r := &Report{
 		Totals: s.totals, Findings: s.kinds.report(), Flows: append([]Flow{}, s.flows...), Hosts: []Host{},
@@ -267,10 +267,11 @@ func (s *Summary) Report(counts trace.Counts, missing uint64) *Report {
 	slices.SortFunc(r.Pairs, comparePairs)
 	r.Hosts, r.Pairs = r.Hosts[:min(len(r.Hosts), s.worst)], r.Pairs[:min(len(r.Pairs), s.worst)]
 	r.Capture = Capture{
-		Frames: counts.Frames, Missing: missing, Truncated: counts.Cut, WrongICRC: counts.Wrong,
-		Failed: counts.Failed, Merged: counts.Merged, Untimed: s.untimed, Clock: s.clock.Clock,
+		Frames: read.Frames, Missing: read.Missing, Copies: read.Copies, Truncated: read.Cut,
+		WrongICRC: read.Wrong, Failed: read.Failed, Merged: read.Merged, Untimed: s.untimed, Clock: s.clock.Clock,
+		Protocols: read.Protocols,
 	}
-	for i, n := range counts.Skipped {
+	for i, n := range read.Skipped {
 		if n > 0 {
 			if r.Capture.Skipped == nil {
 				r.Capture.Skipped = map[string]uint64{}

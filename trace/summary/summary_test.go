@@ -52,7 +52,7 @@ func TestFindingsAreSortedByLevelAndFrequency(t *testing.T) {
 	find(5, 0, trace.Gap, trace.Warning)
 	find(6, 0, trace.ErrorNAK, trace.Error)
 	find(7, 1, trace.AckCoalesced, trace.Info)
-	r := s.Report(trace.Counts{}, 0)
+	r := s.Report(summary.Input{})
 	var got []string
 	for _, f := range r.Findings {
 		got = append(got, fmt.Sprintf("%s %s %d flows=%d frame=%d worst=%d/%d host=%s/%d %s", f.LevelName, f.Kind,
@@ -83,7 +83,7 @@ func TestEventsBelongToTheHostWhosePacketsTheyAreAbout(t *testing.T) {
 	nak.Events = trace.Events{NAKs: 1, LostBehind: 4}
 	cnp.Role, cnp.Events = trace.CNP, trace.Events{CNPs: 1, RNRs: 1}
 	add(t, s, request, nak, cnp)
-	r := s.Report(trace.Counts{}, 0)
+	r := s.Report(summary.Input{})
 	want := []summary.Host{
 		{Addr: host(1), Events: summary.Events{Again: 5, LostBefore: 3, Timeouts: 1, CE: 2, Duplicates: 1, Undecided: 1,
 			LostBehind: 4, NAKs: 1, CNPs: 1, RNRs: 1}},
@@ -114,7 +114,7 @@ func TestTheWorstFlowsAndPairsAreFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := s.Report(trace.Counts{}, 0)
+	r := s.Report(summary.Input{})
 	var got []string
 	for _, f := range r.Flows {
 		got = append(got, fmt.Sprint("flow ", f.Flow))
@@ -158,7 +158,7 @@ func TestStepsOfTheClockAreCounted(t *testing.T) {
 		Clock:   summary.Clock{Back: 2, MaxBack: 15 * time.Second, Jumps: 1, MaxJump: 20 * time.Second},
 		Skipped: map[string]uint64{"not IP": 5},
 	}
-	if diff := cmp.Diff(want, s.Report(counts, 7).Capture); diff != "" {
+	if diff := cmp.Diff(want, s.Report(summary.Input{Counts: counts, Missing: 7}).Capture); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -169,12 +169,12 @@ func TestTotalsHaveTheTimeOfThePackets(t *testing.T) {
 	a, b, c := packet(f, 0, time.Second), packet(f, 0, 0), packet(f, 0, 2*time.Second)
 	a.Delivered = 1000
 	add(t, s, a, b, c)
-	x := s.Report(trace.Counts{}, 0).Totals
+	x := s.Report(summary.Input{}).Totals
 	if x.Begin == nil || !x.Begin.Equal(start) || x.Duration != 2*time.Second || x.Packets != 3 || x.Bytes != 300 ||
 		x.Goodput() != 4000 {
 		t.Errorf("%+v, goodput %v", x, x.Goodput())
 	}
-	empty := summary.New(summary.Options{}).Report(trace.Counts{}, 0)
+	empty := summary.New(summary.Options{}).Report(summary.Input{})
 	if empty.Totals.Begin != nil || empty.Totals.Goodput() != 0 {
 		t.Errorf("without packets: %+v", empty.Totals)
 	}
@@ -188,7 +188,7 @@ func TestHostsAndPairsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	x := s.Report(trace.Counts{}, 0).Totals
+	x := s.Report(summary.Input{}).Totals
 	if x.Hosts != 4096 || x.Pairs != 8192 || x.Omitted == 0 || x.Flows != n {
 		t.Errorf("%d hosts, %d pairs, %d omitted", x.Hosts, x.Pairs, x.Omitted)
 	}

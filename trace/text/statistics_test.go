@@ -55,7 +55,7 @@ func TestStatisticsOfCaptures(t *testing.T) {
 		s := summary.New(summary.Options{})
 		p := through(t, name, s)
 		golden.Check(t, base+"_summary.txt",
-			summaryText(t, s.Report(p.Counts(), p.Missing()), text.SummaryOptions{Title: name}))
+			summaryText(t, s.Report(summary.InputOf(p)), text.SummaryOptions{Title: name}))
 	}
 	var b bytes.Buffer
 	c := series.New(series.Options{Rows: 20})
@@ -109,7 +109,7 @@ func sick(addr func(i int) netip.Addr) *summary.Report {
 	for i := range counts.Skipped {
 		counts.Skipped[i] = 1 << 40
 	}
-	return s.Report(counts, 1<<40)
+	return s.Report(summary.Input{Counts: counts, Missing: 1 << 40})
 }
 
 func address4(i int) netip.Addr {
@@ -149,7 +149,7 @@ func TestASummaryFitsOneScreen(t *testing.T) {
 }
 
 func TestASummaryOfNothing(t *testing.T) {
-	got := summaryText(t, summary.New(summary.Options{}).Report(trace.Counts{}, 0), text.SummaryOptions{})
+	got := summaryText(t, summary.New(summary.Options{}).Report(summary.Input{}), text.SummaryOptions{})
 	if !strings.Contains(got, "0 packets") || strings.Contains(got, "worst") {
 		t.Errorf("%s", got)
 	}

@@ -260,6 +260,9 @@ func (s *screen) congestion(r *summary.Report) {
 	}
 }
 
+// maxProtocols is the number of protocols of other frames in the text.
+const maxProtocols = 6
+
 // capture writes the quality of the capture.
 func (s *screen) capture(r *summary.Report) {
 	c := &r.Capture
@@ -279,8 +282,18 @@ func (s *screen) capture(r *summary.Report) {
 	add(c.Clock.Back, "clock back %s, by up to %s", count(c.Clock.Back, "time"), short(c.Clock.MaxBack))
 	add(c.Clock.Jumps, "%s, up to %s", count(c.Clock.Jumps, "jump"), short(c.Clock.MaxJump))
 	add(r.Totals.Evicted, "%s flows evicted", brief(r.Totals.Evicted))
+	add(c.Copies, "%s captured at several points", count(c.Copies, "packet"))
 	for reason := range trace.Skip(trace.NumSkips) {
-		add(c.Skipped[reason.String()], "%s %s", brief(c.Skipped[reason.String()]), reason)
+		if !reason.Named() {
+			add(c.Skipped[reason.String()], "%s %s", brief(c.Skipped[reason.String()]), reason)
+		}
+	}
+	for i, p := range c.Protocols {
+		if i == maxProtocols {
+			add(1, "%s", count(uint64(len(c.Protocols)-i), "other protocol"))
+			break
+		}
+		add(p.Frames, "%s %s", brief(p.Frames), p.Name)
 	}
 	if len(parts) == 0 {
 		parts = []string{"complete"}

@@ -47,8 +47,7 @@ func printSummary(a *app.App, name string, t *tracing) {
 	}
 	printProtocols(a, name, t)
 	for s := range trace.Skip(trace.NumSkips) {
-		named := s == trace.SkipOther || s == trace.SkipNotIP || s == trace.SkipForeign || s == trace.SkipLinkType
-		if n := c.Skipped[s]; n > 0 && !named {
+		if n := c.Skipped[s]; n > 0 && !s.Named() {
 			fmt.Fprintf(a.Stderr, "%s: left out %s %s\n", name, app.Plural(int(n), "frame"), s)
 		}
 	}

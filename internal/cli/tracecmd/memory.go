@@ -12,7 +12,7 @@ const (
 	gcPercent = 400
 	// memoryLimit is the smallest GOMEMLIMIT of a trace in bytes: the garbage collector runs more
 	// often than gcPercent says when the Go runtime uses nearly as much.
-	memoryLimit = 52 << 20
+	memoryLimit = 46 << 20
 	// liveHeap is the metric of the live heap after the latest garbage collection.
 	liveHeap = "/gc/heap/live:bytes"
 )
@@ -69,9 +69,9 @@ func (m *memory) adjust() {
 	}
 }
 
-// limitFor returns the limit for a live heap of n bytes: room for garbage of half its size and, in
-// steps of 8 MiB, for the memory of the runtime itself.
+// limitFor returns the limit for a live heap of n bytes: room for garbage of a quarter of its size,
+// and 10 MiB for the memory of the runtime itself.
 func limitFor(n uint64) int64 {
-	const step = 8 << 20
-	return max(memoryLimit, int64(min(n, 1<<50)+n/2)/step*step+2*step)
+	n = min(n, 1<<50)
+	return max(memoryLimit, int64(n+n/4+10<<20))
 }

@@ -10,7 +10,7 @@ func TestTheMemoryLimitGrowsWithTheLiveHeap(t *testing.T) {
 	last := int64(0)
 	for _, n := range []uint64{0, 1 << 20, 20 << 20, 60 << 20, 1 << 30, 1 << 40} {
 		limit := limitFor(n)
-		if limit < last || limit < memoryLimit || uint64(limit) < n+n/2 {
+		if limit < last || limit < memoryLimit || uint64(limit) < n+n/4 {
 			t.Errorf("live heap %d: limit %d after %d", n, limit, last)
 		}
 		last = limit

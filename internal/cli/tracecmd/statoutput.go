@@ -37,7 +37,7 @@ func openSummary(a *app.App, p *params) ([]trace.Output, finish, error) {
 	s := summary.New(summary.Options{LinkSpeed: p.stats.speed})
 	coloured := app.NewStyle(a.Stdout).On
 	return []trace.Output{s}, func() error {
-		r := s.Report(p.stats.pipeline.Counts(), p.stats.pipeline.Missing())
+		r := s.Report(summary.InputOf(p.stats.pipeline))
 		if p.json {
 			return writeObjects(a.Stdout, json.Summary(captureName(p), r))
 		}

@@ -148,18 +148,11 @@ func (f *statsFlags) choose(a *app.App, p *params, in io.Reader, name string) {
 		info.Size()/1_000_000)
 }
 
-// statisticsFlows is the maximum number of flows that are followed for statistics at a time.
-const statisticsFlows = 16384
-
-// configure sets the options of the pipeline: statistics need more flows than lines, and no
-// meanings.
+// configure sets the options of the pipeline: statistics need no meanings.
 func (f *statsFlags) configure(p *params, t *tracing) {
 	f.pipeline = &t.Pipeline
 	lines := !p.messages && !p.flows && f.kind() == ""
 	t.Options.NoMeaning = !lines && p.pcapng == "" && p.html == ""
-	if !lines && t.Options.Flows == 0 {
-		t.Options.Flows = statisticsFlows
-	}
 }
 
 // captureName returns the name of the capture in titles.

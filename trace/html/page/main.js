@@ -29,7 +29,7 @@ function choices() {
 function heads() {
   const f = flow < 0 ? null : flows[flow];
   for (const k of [0, 1]) {
-    $('end-' + k).replaceChildren(f ? f.e[k][0] : k ? 'the other' : 'who asks first', make('small', null, f ? f.e[k][1] : k ? 'end' : 'in each connection'));
+    $('end-' + k).replaceChildren(f ? f.e[k][0] : k ? 'second end' : 'first end', make('small', null, f ? f.e[k][1] : 'of each connection'));
   }
   $('flow').hidden = !f;
   if (!f) return;
