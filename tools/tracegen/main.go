@@ -7,6 +7,9 @@
 // point, and answered with sequence NAKs and go-back-N, or repeated after a timeout. Some request
 // packets have an ECN mark, which is answered with a CNP. All ICRCs are right. The same flags
 // produce the same bytes.
+//
+// -scene writes a capture of docs/learn instead: a simulation of hosts that are connected to one
+// switch, with DCQCN, RNR NAKs and losses.
 package main
 
 import (

@@ -26,13 +26,18 @@ func writeScene(w io.Writer, name string) error {
 		return fmt.Errorf("-scene %s: choose %s", name,
 			strings.Join(slices.Sorted(maps.Keys(scenes)), " or "))
 	}
+	s := newSimulation(w)
+	build(s)
+	s.head()
+	s.run()
+	return s.err
+}
+
+// newSimulation returns a simulation without hosts that writes frames to w.
+func newSimulation(w io.Writer) *simulation {
 	g := &generator{params: params{mtu: 1024}, w: w, rand: rand.New(rand.NewPCG(1, 0))}
 	g.payload = make([]byte, g.mtu) // zeros: the capture is small when it is compressed
-	s := &simulation{generator: g}
-	build(s)
-	g.head()
-	s.run()
-	return g.err
+	return &simulation{generator: g}
 }
 
 // addHosts adds hosts up to number n. Their addresses are 10.0.0.1 to 10.0.0.n.

@@ -24,6 +24,9 @@ type conn struct {
 	ticking   bool  // an event for deadline is scheduled
 	failed    bool
 
+	// Truth about the connection, for tests.
+	lost, lostRequests, timeouts, notified uint64
+
 	// Responder.
 	expected   int
 	done       int // messages executed
@@ -211,6 +214,7 @@ func (c *conn) notify(p *flight) {
 		return
 	}
 	c.notifiedAt = s.now
+	c.notified++
 	n := c.packet(c.to, bth.Packet{Opcode: bth.CNP, DestQP: c.srcQP, BECN: true})
 	n.class = cnpClass
 	h := s.hosts[c.to]
@@ -269,6 +273,7 @@ func (c *conn) tick() {
 			c.tick()
 		default:
 			c.next, c.deadline = c.una, 0
+			c.timeouts++
 			c.sim.hosts[c.from].wake()
 		}
 	})

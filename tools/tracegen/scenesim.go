@@ -7,7 +7,8 @@ import (
 )
 
 // simulation is hosts that are connected to one switch, and the connections between them. Times
-// are in nanoseconds. It uses no floating point numbers, so that every machine gets the same frames.
+// are in nanoseconds. It uses no floating point numbers, so that the frames are the same on every
+// machine.
 type simulation struct {
 	*generator
 	speed  int64 // of every port, in Gbit/s
@@ -25,6 +26,14 @@ type flight struct {
 	from, to int // hosts
 	conn     *conn
 	class    byte // traffic class
+}
+
+// lose counts p as lost.
+func (p *flight) lose() {
+	p.conn.lost++
+	if p.Opcode.Info().Request() {
+		p.conn.lostRequests++
+	}
 }
 
 // event is a call of do at a time. n is the order of scheduling.
@@ -69,7 +78,7 @@ const (
 	propagation = 600
 	// markMin and markMax are queue lengths of a switch port in bytes: from markMin on, a packet is
 	// marked with a probability that rises to markMost percent at markMax; beyond, each is marked
-	// (RFC 3168 section 7, RED).
+	// (random early detection; ECN: RFC 3168 section 5).
 	markMin, markMax, markMost = 20_000, 80_000, 20
 )
 
@@ -86,6 +95,7 @@ func frameLen(p *bth.Packet) int {
 // the switch: frames have the ECN marks of the switch.
 func (s *simulation) cross(p *flight) {
 	if s.loses(p.from) {
+		p.lose()
 		return
 	}
 	s.at(s.now+propagation, func() {
@@ -100,9 +110,11 @@ func (s *simulation) cross(p *flight) {
 		s.at(leaves, func() {
 			s.generator.now = float64(s.now)
 			s.send(address(p.from), address(p.to), p.conn.port, p.class, &p.Packet)
-			if !s.loses(p.to) {
-				s.at(s.now+propagation, func() { s.hosts[p.to].receive(p) })
+			if s.loses(p.to) {
+				p.lose()
+				return
 			}
+			s.at(s.now+propagation, func() { s.hosts[p.to].receive(p) })
 		})
 	})
 }

@@ -58,7 +58,8 @@ type Clock struct {
 }
 
 // maxSlope is the maximum drift, as a ratio: clocks of hosts differ by up to 100 parts per million
-// and are slewed by up to 500 (RFC 5905 section 12). A steeper line comes from delays that vary.
+// and Linux slews by up to 500 (MAXFREQ in include/linux/timex.h). A steeper line comes from
+// delays that vary.
 const maxSlope = 1000e-6
 
 // minDrift is the shortest span of samples in which drift is measured.

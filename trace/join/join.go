@@ -195,7 +195,8 @@ func (j *joiner) packet(i int, p *trace.Packet) {
 		j.drop(j.window.first)
 	}
 	e := entry{key: key, at: j.at, dir: d, frame: p.Number, psn: p.BTH.PSN, side: uint8(i), class: c,
-		hop: p.IP.HopLimit, tos: p.IP.TrafficClass, wrong: p.ICRC.Verdict == trace.Wrong, again: p.Again}
+		hop: p.IP.HopLimit, tos: p.IP.TrafficClass, wrong: p.ICRC.Verdict == trace.Wrong, again: p.Again,
+		way: p.Direction}
 	if p.ICRC.Verdict == trace.Right {
 		e.icrc = p.ICRC.Wire
 	}
@@ -216,10 +217,12 @@ func (d *direction) covered(side int, p *trace.Packet, c class) {
 // match processes p, which the other capture has as e.
 func (j *joiner) match(i int, p *trace.Packet, d *direction, c class, e *entry) {
 	s := sample{tA: e.at, tB: j.at, fromX: d.fromX, known: true}
+	ways := [2]capture.Direction{e.way, p.Direction}
 	hops, tos, wrong, frames := [2]uint8{e.hop, p.IP.HopLimit}, [2]uint8{e.tos, p.IP.TrafficClass},
 		[2]bool{e.wrong, p.ICRC.Verdict == trace.Wrong}, [2]int{e.frame, p.Number}
 	if i == 0 {
 		s.tA, s.tB = s.tB, s.tA
+		slices.Reverse(ways[:])
 		slices.Reverse(hops[:])
 		slices.Reverse(tos[:])
 		slices.Reverse(wrong[:])
@@ -232,7 +235,7 @@ func (j *joiner) match(i int, p *trace.Packet, d *direction, c class, e *entry) 
 		j.again.put(eventKey{d, p.BTH.PSN, c}, frames)
 	}
 	if d.pair != nil {
-		d.pair.judge(s, hops[0], hops[1])
+		d.pair.judge(s, hops, ways)
 		j.settle(d.pair, s)
 	}
 	first, last := 0, 1
@@ -286,8 +289,8 @@ func (j *joiner) drop(i int32) {
 	at := j.inA(e.at, s)
 	o := &j.sides[1-s]
 	reach := int64(j.clock.fit.MinRTT)
-	// If both captures have an earlier packet of the direction, the other capture had begun; if they
-	// have a later one, it had not ended. The times alone do not tell: delays vary.
+	// If both captures have an earlier packet of the direction, the other capture had begun; if
+	// they have a later one, it had not ended. The times alone do not tell: delays vary.
 	begun, ended := d.earliest[s] > 0 && d.earliest[s] < e.frame, d.latest[s] < e.frame
 	switch t := saturatingSub(o.first, reach); {
 	case o.first == 0, !begun && at < j.inA(t, 1-s), ended && o.done && at > j.inA(o.last, 1-s):

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 func (w *world) join(t *testing.T, o Options) *Report {
@@ -123,6 +124,33 @@ func TestATimeoutThatOneLossExplainsIsNoOtherLoss(t *testing.T) {
 		}
 		if l.Frames[0] == 0 || l.Again[0] <= l.Frames[0] || l.Again[1] == 0 {
 			t.Errorf("timeout %v: %+v", time.Duration(wait), l)
+		}
+	}
+}
+
+// Without delays, round trips do not tell which capture point is first.
+func TestDirectionsOfFramesTellTheOrder(t *testing.T) {
+	for _, known := range [][2]bool{{true, true}, {true, false}, {false, true}} {
+		w := newWorld()
+		w.delays, w.clocks = [3]int64{500, 0, 700}, [2]testClock{}
+		w.fate = at(map[int]fate{50: lostBetween}, map[int]fate{80: lostBetween})
+		w.connect(0x11, 0x22, 100, 200, 3000)
+		w.run()
+		for i := range w.frames {
+			for k := range w.frames[i] {
+				f := &w.frames[i][k]
+				fromX := f.Data[15] == 1 // the last byte of the source address
+				if f.Direction = capture.Inbound; fromX == (i == 0) {
+					f.Direction = capture.Outbound
+				}
+				if !known[i] {
+					f.Direction = capture.Unknown
+				}
+			}
+		}
+		r, err := Join(t.Context(), &frames{w.frames[0]}, &frames{w.frames[1]}, Options{})
+		if got, want := told(w, r), w.expected(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v: reported %q\nwant %q\n%v", known, got, want, err)
 		}
 	}
 }

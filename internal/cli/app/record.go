@@ -80,8 +80,8 @@ func (a *App) recorded(cfg *verbs.Config, path string) error {
 	return nil
 }
 
-// endRecordings ends the traces of the command, whose error is err, and prints the number of packets
-// in each.
+// endRecordings ends the traces of the command, whose error is err, and prints the number of
+// packets in each.
 func (a *App) endRecordings(err error) error {
 	if a.Recording != nil {
 		err = a.endRecording(a.Recording, err)
