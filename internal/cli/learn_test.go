@@ -26,7 +26,9 @@ func TestTutorialsShowWhatTheirCommandsPrint(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(filepath.Base(doc), func(t *testing.T) {
-			t.Chdir(t.TempDir())
+			dir := t.TempDir()
+			copyCaptures(t, dir)
+			t.Chdir(dir)
 			for _, block := range consoleBlock.FindAllStringSubmatch(
 				strings.ReplaceAll(string(text), "\r\n", "\n"), -1) {
 				for _, step := range strings.Split("\n"+block[1], "\n$ ")[1:] {
@@ -39,6 +41,24 @@ func TestTutorialsShowWhatTheirCommandsPrint(t *testing.T) {
 				t.Error("it has no command 'gorxe trace'")
 			}
 		})
+	}
+}
+
+// copyCaptures copies the captures of docs/learn to dir, as the tutorials tell the reader to do.
+func copyCaptures(t *testing.T, dir string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join("..", "..", "docs", "learn", "*.pcap.gz"))
+	if err != nil || len(names) < 2 {
+		t.Fatalf("%d captures, %v", len(names), err)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -109,9 +129,11 @@ func shellWords(line string) (words []string) {
 }
 
 var (
-	someTime  = regexp.MustCompile(`\b\d+(\.\d+)?(ns|µs|ms|s)\b`)
+	someTime  = regexp.MustCompile(`-?\b\d+(\.\d+)?(ns|µs|ms|s)\b`)
 	someStamp = regexp.MustCompile(`\b\d+\.\d{6}\b`)
-	someRate  = regexp.MustCompile(` in \d\S*: [\d.]+ \S*bit/s`) // absent if no time has passed
+	someRate  = regexp.MustCompile(` in \d\S*: [\d.]+ \S*bit/s`)  // absent if no time has passed
+	someSign  = regexp.MustCompile(`B is (ahead of|behind) A by`) // of the difference of two clocks
+	someDrift = regexp.MustCompile(`drift (not measured: [^\n]*|\S+ ppm)`)
 	someSpace = regexp.MustCompile(`[ \t]+`)
 )
 
@@ -119,6 +141,8 @@ var (
 // of columns may depend on times.
 func timeless(text string) (lines []string) {
 	text = someRate.ReplaceAllString(text, "")
+	text = someDrift.ReplaceAllString(text, "drift")
+	text = someSign.ReplaceAllString(text, "B is ahead of A by")
 	text = someStamp.ReplaceAllString(text, "0.000000")
 	text = someTime.ReplaceAllString(text, "0s")
 	for line := range strings.Lines(text) {

@@ -111,13 +111,7 @@ func sourcePort(x, y bth.QPN) uint16 {
 // write writes a capture of at least n bytes, up to the end of a frame.
 func (g *generator) write(w io.Writer, n int64) error {
 	g.w = w
-	head := binary.LittleEndian.AppendUint32(nil, 0xa1b23c4d) // nanoseconds
-	head = binary.LittleEndian.AppendUint16(head, 2)
-	head = binary.LittleEndian.AppendUint16(head, 4)
-	head = append(head, make([]byte, 8)...)
-	head = binary.LittleEndian.AppendUint32(head, 1<<16)
-	head = binary.LittleEndian.AppendUint32(head, 1) // Ethernet
-	g.put(head)
+	g.head()
 	for g.err == nil && g.written < n {
 		p := &g.pairs[g.rand.IntN(len(g.pairs))]
 		for i := 1 + g.rand.IntN(burst); i > 0 && g.written < n && g.err == nil; i-- {

@@ -7,6 +7,9 @@
 // point, and answered with sequence NAKs and go-back-N, or repeated after a timeout. Some request
 // packets have an ECN mark, which is answered with a CNP. All ICRCs are right. The same flags
 // produce the same bytes.
+//
+// -scene writes a capture of docs/learn instead: a simulation of hosts that are connected to one
+// switch, with DCQCN, RNR NAKs and losses.
 package main
 
 import (
@@ -42,6 +45,7 @@ func run(args []string, out, messages io.Writer) error {
 	fs.Float64Var(&p.loss, "loss", p.loss, "`probability` that a request packet is lost")
 	fs.Float64Var(&p.mark, "ce", p.mark, "`probability` that a request packet has an ECN mark")
 	fs.Uint64Var(&p.seed, "seed", p.seed, "`number` that selects one of the possible captures")
+	scene := fs.String("scene", "", "write a small capture of docs/learn instead: congestion or cluster")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -56,7 +60,11 @@ func run(args []string, out, messages io.Writer) error {
 		return err
 	}
 	w := bufio.NewWriterSize(out, 1<<20)
-	err = errors.Join(newGenerator(p).write(w, n), w.Flush())
+	write := func() error { return newGenerator(p).write(w, n) }
+	if *scene != "" {
+		write = func() error { return writeScene(w, *scene) }
+	}
+	err = errors.Join(write(), w.Flush())
 	if errors.Is(err, syscall.EPIPE) {
 		return nil // the reader has enough
 	}

@@ -114,9 +114,10 @@ func (r *Row) Share() float64 {
 	return float64(r.CE) / float64(r.Packets)
 }
 
-// Rate returns the CNPs per second, 0 if the duration is unknown.
+// Rate returns the CNPs per second, 0 if the duration is unknown or the row has no packets: then
+// its duration is that between the CNPs.
 func (r *Row) Rate() float64 {
-	if r.Duration <= 0 {
+	if r.Duration <= 0 || r.Packets == 0 {
 		return 0
 	}
 	return float64(r.CNPs) / r.Duration.Seconds()

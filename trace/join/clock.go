@@ -42,7 +42,8 @@ type Clock struct {
 	// Offset is the time of capture B minus that of capture A, at the first matched packet.
 	Offset time.Duration
 	// Drift is the rate of the clock of B relative to that of A, minus 1, in parts per million.
-	// DriftKnown reports whether it was measured: the captures have minDrift or more in common.
+	// DriftKnown reports whether it was measured: the captures have minDrift or more in common, and
+	// delays vary so little that a line fits. Otherwise Drift is 0.
 	Drift      float64
 	DriftKnown bool
 	// MinRTT is the sum of the minimum delays of both directions between the two capture points.
@@ -55,6 +56,11 @@ type Clock struct {
 	Unsteady bool
 	Samples  [2]int // packets that passed A first, and packets that passed B first
 }
+
+// maxSlope is the maximum drift, as a ratio: clocks of hosts differ by up to 100 parts per million
+// and Linux slews by up to 500 (MAXFREQ in include/linux/timex.h). A steeper line comes from
+// delays that vary.
+const maxSlope = 1000e-6
 
 // minDrift is the shortest span of samples in which drift is measured.
 const minDrift = 10 * time.Millisecond
@@ -144,6 +150,9 @@ func (c *clock) solve() {
 	slope := 0.0
 	if c.fit.DriftKnown = weight > 0; weight > 0 {
 		slope = slopes / weight
+	}
+	if math.Abs(slope) > maxSlope {
+		slope, c.fit.DriftKnown = 0, false
 	}
 	high, low := math.Inf(1), math.Inf(-1)
 	for _, p := range up {

@@ -31,6 +31,26 @@ type direction struct {
 	read  [2]*trace.Message
 	acked [2]psn // first PSN that no response covers so far
 	naked [2]psn // PSN of the latest sequence NAK
+	// earliest and latest are the lowest and highest frame numbers, by capture, of packets that
+	// both captures have.
+	earliest, latest [2]int
+	lost             lostPSN // latest request that was lost before the second capture point
+}
+
+// lostPSN is a PSN and the time of its event in the clock of capture A.
+type lostPSN struct {
+	psn
+	at int64
+}
+
+// both notes that both captures have a packet of d, with these frame numbers.
+func (d *direction) both(frames [2]int) {
+	for s, n := range frames {
+		if d.earliest[s] == 0 {
+			d.earliest[s] = n
+		}
+		d.earliest[s], d.latest[s] = min(d.earliest[s], n), max(d.latest[s], n)
+	}
 }
 
 // psn is a PSN that may be unknown.

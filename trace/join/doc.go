@@ -19,8 +19,10 @@
 // # Order of the capture points
 //
 // A packet passes one capture point first. For two hosts, this is decided by the hop limit, which
-// routers decrement; else by round trips: the capture point closer to the requester sees a longer
-// time between a request and its response. The difference is independent of both clocks.
+// routers decrement, and by the directions in pcapng files: the sender's host has a packet as
+// outbound, the receiver's as inbound. Without these it is decided by round trips: the capture
+// point closer to the requester sees a longer time between a request and its response. The
+// difference is independent of both clocks.
 //
 // # Clocks
 //

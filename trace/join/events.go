@@ -39,6 +39,8 @@ type event struct {
 	again   [2]int // retransmission
 	wrong   bool   // the packet had a wrong ICRC
 	timeout bool
+	// until is set with timeout: the PSN after those that were sent before.
+	until bth.PSN
 	// acked is set with timeout: responses that cover the PSN were captured before.
 	acked [2]bool
 }
@@ -85,9 +87,12 @@ func (j *joiner) decideFirst() {
 // decide counts e at the place of its loss.
 func (j *joiner) decide(e *event) {
 	d := e.dir
-	for s := range e.again {
-		if e.again[s] == 0 {
-			e.again[s] = j.again[s].find(e.eventKey, e.only[s])
+	if e.again[0] == 0 || e.again[1] == 0 {
+		again := j.again.find(e.eventKey, e.only)
+		for s, n := range again {
+			if e.again[s] == 0 {
+				e.again[s] = n
+			}
 		}
 	}
 	first, last := 0, 1
@@ -127,12 +132,30 @@ func (j *joiner) decide(e *event) {
 		back := *e
 		back.eventKey = eventKey{d.back, e.psn, acks}
 		j.lose(&back, Behind)
+	case e.timeout && j.laterLost(e):
+		// The requester goes back to the oldest unacknowledged packet; a later one was lost.
 	case e.timeout && !d.acked[last].known:
 		j.lose(e, Somewhere) // the NAKs and ACKs of the connection were not found
 	case e.timeout:
 		e.only = e.sent
 		j.lose(e, Behind)
 	}
+}
+
+// laterLost reports whether a request was lost before the second capture point that was sent after
+// the packet of e, and before its retransmission.
+func (j *joiner) laterLost(e *event) bool {
+	d := e.dir
+	if l := &d.lost; l.known && l.Diff(e.psn) > 0 && l.Diff(e.until) < 0 && l.at < e.at {
+		return true
+	}
+	for k := range min(maxInFlight, max(0, e.until.Diff(e.psn))) {
+		v := j.events.byKey[eventKey{d, e.psn.Add(uint32(k)), requests}]
+		if v != nil && v != e && v.at < e.at && (v.only[0]+v.only[1] > 0 || v.holes[0]+v.holes[1] > 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // arrived reports whether the packet of e, which capture first has, was not lost: the responder
@@ -146,6 +169,9 @@ func (j *joiner) arrived(e *event, first int) bool {
 // lose counts e as a loss.
 func (j *joiner) lose(e *event, w Where) {
 	e.dir.Counts.Lost[w]++
+	if (w == Between || w == Before) && e.class == requests {
+		e.dir.lost = lostPSN{psn{e.psn, true}, e.at}
+	}
 	j.list(e, w)
 }
 

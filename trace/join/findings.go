@@ -78,6 +78,7 @@ func (j *joiner) timeout(i int, p *trace.Packet, d *direction) {
 	}
 	if !e.timeout {
 		e.timeout = true
+		e.until = d.next[i][requests].PSN
 		for s := range e.acked {
 			e.acked[s] = d.acked[s].known && d.acked[s].Diff(p.BTH.PSN) > 0
 		}

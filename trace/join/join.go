@@ -42,7 +42,7 @@ type joiner struct {
 	ordered    []*direction // in order of Report.Directions
 	events     events
 	naks       map[nakKey][2]int // frames
-	again      [2]resent
+	again      resent
 	recent     *memory // frames of matched packets
 	distance   func(*entry) int64
 	at         int64 // time of the current packet in its capture
@@ -81,8 +81,7 @@ func Join(ctx context.Context, a, b trace.Source, o Options) (*Report, error) {
 	j := &joiner{
 		o: o, wait: int64(o.Wait), window: newWindow(), pairs: map[pairKey]*pair{}, report: &Report{},
 		directions: map[directionKey]*direction{}, events: events{byKey: map[eventKey]*event{}},
-		naks:  map[nakKey][2]int{},
-		again: [2]resent{{&memory{}}, {&memory{}}}, recent: &memory{},
+		naks: map[nakKey][2]int{}, recent: &memory{},
 	}
 	j.distance = func(e *entry) int64 {
 		tA, tB := e.at, j.at
@@ -185,9 +184,6 @@ func (j *joiner) packet(i int, p *trace.Packet) {
 			b.covered(i, p, c)
 		}
 	}
-	if p.Again {
-		j.again[i].put(eventKey{d, p.BTH.PSN, c}, [2]int{p.Number})
-	}
 	key := keyOf(p)
 	if e := j.window.find(p, key, uint8(i), j.distance); e != none {
 		j.match(i, p, d, c, &j.window.all[e])
@@ -199,7 +195,8 @@ func (j *joiner) packet(i int, p *trace.Packet) {
 		j.drop(j.window.first)
 	}
 	e := entry{key: key, at: j.at, dir: d, frame: p.Number, psn: p.BTH.PSN, side: uint8(i), class: c,
-		hop: p.IP.HopLimit, tos: p.IP.TrafficClass, wrong: p.ICRC.Verdict == trace.Wrong}
+		hop: p.IP.HopLimit, tos: p.IP.TrafficClass, wrong: p.ICRC.Verdict == trace.Wrong, again: p.Again,
+		way: p.Direction}
 	if p.ICRC.Verdict == trace.Right {
 		e.icrc = p.ICRC.Wire
 	}
@@ -220,19 +217,25 @@ func (d *direction) covered(side int, p *trace.Packet, c class) {
 // match processes p, which the other capture has as e.
 func (j *joiner) match(i int, p *trace.Packet, d *direction, c class, e *entry) {
 	s := sample{tA: e.at, tB: j.at, fromX: d.fromX, known: true}
+	ways := [2]capture.Direction{e.way, p.Direction}
 	hops, tos, wrong, frames := [2]uint8{e.hop, p.IP.HopLimit}, [2]uint8{e.tos, p.IP.TrafficClass},
 		[2]bool{e.wrong, p.ICRC.Verdict == trace.Wrong}, [2]int{e.frame, p.Number}
 	if i == 0 {
 		s.tA, s.tB = s.tB, s.tA
+		slices.Reverse(ways[:])
 		slices.Reverse(hops[:])
 		slices.Reverse(tos[:])
 		slices.Reverse(wrong[:])
 		slices.Reverse(frames[:])
 	}
 	d.Counts.Both++
+	d.both(frames)
 	j.recent.put(eventKey{d, p.BTH.PSN, c}, frames)
+	if p.Again || e.again {
+		j.again.put(eventKey{d, p.BTH.PSN, c}, frames)
+	}
 	if d.pair != nil {
-		d.pair.judge(s, hops[0], hops[1])
+		d.pair.judge(s, hops, ways)
 		j.settle(d.pair, s)
 	}
 	first, last := 0, 1
@@ -278,16 +281,27 @@ func (j *joiner) drop(i int32) {
 	e := j.window.all[i]
 	j.window.remove(i)
 	d, s := e.dir, int(e.side)
+	if e.again {
+		frames := [2]int{}
+		frames[s] = e.frame
+		j.again.put(eventKey{d, e.psn, e.class}, frames)
+	}
 	at := j.inA(e.at, s)
 	o := &j.sides[1-s]
 	reach := int64(j.clock.fit.MinRTT)
+	// If both captures have an earlier packet of the direction, the other capture had begun; if
+	// they have a later one, it had not ended. The times alone do not tell: delays vary.
+	begun, ended := d.earliest[s] > 0 && d.earliest[s] < e.frame, d.latest[s] < e.frame
 	switch t := saturatingSub(o.first, reach); {
-	case o.first == 0, at < j.inA(t, 1-s), o.done && at > j.inA(o.last, 1-s):
+	case o.first == 0, !begun && at < j.inA(t, 1-s), ended && o.done && at > j.inA(o.last, 1-s):
 		d.Counts.Outside++
 		return
 	}
 	v := j.event(eventKey{d, e.psn, e.class}, at, func(v *event) bool { return v.only[s] > 0 })
 	v.only[s], v.wrong = e.frame, e.wrong
+	if at < v.at { // v began with the retransmission
+		v.at, v.again = at, [2]int{}
+	}
 }
 
 // finish decides all events and completes the report.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 func (w *world) join(t *testing.T, o Options) *Report {
@@ -76,6 +77,93 @@ func TestEachLossIsReportedWhereItHappened(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The first packets take longer than the smallest round trip between the points: the lost one
+// passed A before the first packet reached B.
+func TestALossInTheFirstBurstIsReported(t *testing.T) {
+	w := newWorld()
+	w.fate = at(map[int]fate{3: lostBetween}, nil)
+	w.jitter = func(from, n int) int64 {
+		if from == 0 && n < 16 {
+			return 300_000
+		}
+		return 0
+	}
+	w.connect(0x11, 0x22, 100, 400, 3000)
+	r := w.join(t, Options{Offset: 3700 * time.Millisecond})
+	if got, want := told(w, r), w.expected(); !slices.Equal(got, want) || r.Total.Outside > 0 {
+		t.Errorf("reported %q\nwant %q\n%+v", got, want, r.Total)
+	}
+}
+
+// The requester goes back to packets that arrived and were not acknowledged yet.
+func TestATimeoutThatOneLossExplainsIsNoOtherLoss(t *testing.T) {
+	for _, wait := range []int64{4_000_000, 1_500_000_000, 12_000_000_000} {
+		w := newWorld()
+		w.wait = wait
+		lost := false
+		w.fate = func(_, _ int, b *bth.Packet) fate {
+			if lost || b.DestQP != 0x22 || b.PSN != 499 {
+				return arrives
+			}
+			lost = true
+			return lostBetween
+		}
+		w.connect(0x11, 0x22, 100, 400, 3000).ackEvery = 4
+		w.connect(0x13, 0x24, 100, 20000, wait/10000)
+		r := w.join(t, Options{Offset: 3700 * time.Millisecond})
+		if got, want := told(w, r), w.expected(); !slices.Equal(got, want) {
+			t.Errorf("timeout %v: reported %q\nwant %q\n%+v", time.Duration(wait), got, want, r.Losses)
+			continue
+		}
+		l := r.Losses[0]
+		if wait > decideAfter*int64(time.Second) {
+			continue // the loss is decided before
+		}
+		if l.Frames[0] == 0 || l.Again[0] <= l.Frames[0] || l.Again[1] == 0 {
+			t.Errorf("timeout %v: %+v", time.Duration(wait), l)
+		}
+	}
+}
+
+// Without delays, round trips do not tell which capture point is first.
+func TestDirectionsOfFramesTellTheOrder(t *testing.T) {
+	for _, known := range [][2]bool{{true, true}, {true, false}, {false, true}} {
+		w := newWorld()
+		w.delays, w.clocks = [3]int64{500, 0, 700}, [2]testClock{}
+		w.fate = at(map[int]fate{50: lostBetween}, map[int]fate{80: lostBetween})
+		w.connect(0x11, 0x22, 100, 200, 3000)
+		w.run()
+		for i := range w.frames {
+			for k := range w.frames[i] {
+				f := &w.frames[i][k]
+				fromX := f.Data[15] == 1 // the last byte of the source address
+				if f.Direction = capture.Inbound; fromX == (i == 0) {
+					f.Direction = capture.Outbound
+				}
+				if !known[i] {
+					f.Direction = capture.Unknown
+				}
+			}
+		}
+		r, err := Join(t.Context(), &frames{w.frames[0]}, &frames{w.frames[1]}, Options{})
+		if got, want := told(w, r), w.expected(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v: reported %q\nwant %q\n%v", known, got, want, err)
+		}
+	}
+}
+
+func TestASteepLineIsNoDrift(t *testing.T) {
+	c := &clock{}
+	for _, s := range [][3]int64{{0, 1000, 900}, {25e6, 2e6, 1000}, {50e6, 3e6, 2e6}} {
+		c.add(s[0], s[0]+s[1], true)
+		c.add(s[0], s[0]-s[2], false)
+	}
+	c.solve()
+	if f := c.fit; f.DriftKnown || f.Drift != 0 || f.Unsteady || f.MinRTT != 1900 {
+		t.Errorf("%+v", f)
 	}
 }
 

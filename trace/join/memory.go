@@ -35,13 +35,25 @@ func (m *memory) find(k eventKey) [2]int {
 	return [2]int{}
 }
 
-// resent remembers the latest retransmissions in one capture.
-type resent struct{ *memory }
+// resent remembers the two latest retransmissions of a PSN: the frames of both captures.
+type resent struct{ latest, previous memory }
 
-// find returns the frame of a retransmission of k after the frame, or 0.
-func (r resent) find(k eventKey, after int) int {
-	if n := r.memory.find(k)[0]; n > after {
-		return n
+func (r *resent) put(k eventKey, frames [2]int) {
+	if r.latest.find(k) != frames {
+		r.previous.put(k, r.latest.find(k))
+		r.latest.put(k, frames)
 	}
-	return 0
+}
+
+// find returns the first known retransmission of k after the packet with these frames, or zeros.
+func (r *resent) find(k eventKey, after [2]int) [2]int {
+	for _, m := range []*memory{&r.previous, &r.latest} {
+		f := m.find(k)
+		for s := range f {
+			if f[s] > after[s] && (after[s] > 0 || after[1-s] == 0 || f[1-s] == 0) {
+				return f
+			}
+		}
+	}
+	return [2]int{}
 }

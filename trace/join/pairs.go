@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 const (
@@ -72,10 +73,20 @@ func (r *pair) vote(fromX, aFirst bool, weight int) {
 	}
 }
 
-// judge adds a sample. hopA and hopB are the hop limits of the packet in both captures.
-func (r *pair) judge(s sample, hopA, hopB uint8) {
-	if hopA != hopB {
-		r.vote(s.fromX, hopA > hopB, enough) // routers decrement it (RFC 791 3.2, RFC 8200 3)
+// judge adds a sample. hops and ways are the hop limits and directions of the frames in both
+// captures.
+func (r *pair) judge(s sample, hops [2]uint8, ways [2]capture.Direction) {
+	told := false
+	if hops[0] != hops[1] {
+		r.vote(s.fromX, hops[0] > hops[1], enough) // routers decrement it (RFC 791 3.2, RFC 8200 3)
+		told = true
+	}
+	if ways[0] != ways[1] { // the sender has it as outbound, the receiver as inbound
+		if aFirst := ways[0] == capture.Outbound || ways[1] == capture.Inbound; aFirst ||
+			ways[1] == capture.Outbound || ways[0] == capture.Inbound {
+			r.vote(s.fromX, aFirst, enough)
+			told = true
+		}
 	}
 	i := 0
 	if !s.fromX {
@@ -83,7 +94,7 @@ func (r *pair) judge(s sample, hopA, hopB uint8) {
 	}
 	r.last[i] = s
 	o := &r.last[1-i]
-	if !o.known || hopA != hopB {
+	if !o.known || told {
 		return
 	}
 	gap := s.tA - o.tA

@@ -68,7 +68,7 @@ func (r *Report) clockLines() []string {
 		}
 		return []string{"offset unknown: needs " + missing + "; no delays"}
 	}
-	drift := "drift not measured: the captures have less than " + minDrift.String() + " in common"
+	drift := "drift not measured: less than " + minDrift.String() + " in common, or too variable delays"
 	if c.DriftKnown {
 		drift = fmt.Sprintf("drift %+.3f ppm", c.Drift)
 	}

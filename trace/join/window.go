@@ -3,6 +3,7 @@ package join
 import (
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
 )
 
 // maxPending is the maximum number of packets that wait for their counterpart in the other
@@ -22,8 +23,10 @@ type entry struct {
 	icrc     uint32 // 0 unless the ICRC is right
 	side     uint8  // 0: capture A, 1: capture B
 	class    class
-	hop, tos uint8 // hop limit; traffic class
-	wrong    bool  // wrong ICRC
+	hop, tos uint8             // hop limit; traffic class
+	wrong    bool              // wrong ICRC
+	again    bool              // retransmission
+	way      capture.Direction // of the frame at the capturing host
 
 	same       int32 // next entry with the same key
 	prev, next int32 // list in order of arrival; next is also the list of free entries

@@ -199,6 +199,7 @@ type connection struct {
 	count      int // packets to send
 	base       bth.PSN
 	window     int
+	ackEvery   int // the responder acknowledges every n-th packet; 0: each
 	gap        int64
 	sending    bool
 	timer      int
@@ -262,6 +263,9 @@ func (c *connection) arrive(s bth.PSN) {
 		c.expected, c.asked = s.Add(1), false
 	default:
 		answer.PSN = c.expected.Sub(1)
+	}
+	if n := int(s.Diff(c.base)) + 1; c.ackEvery > 0 && n%c.ackEvery != 0 && answer.AETH.Syndrome.IsAck() {
+		return
 	}
 	c.w.send(1, answer, func() { c.acked(answer.PSN, answer.AETH.Syndrome) })
 }

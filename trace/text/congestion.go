@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/gorxe/gorxe/trace/congestion"
 )
@@ -47,7 +48,7 @@ func columns(r *congestion.Row) []any {
 	}
 	return []any{
 		dscpName(r.DSCP), fmt.Sprint(r.Packets), fmt.Sprint(r.CE), share(r.Share()), fmt.Sprint(r.CNPs),
-		fmt.Sprintf("%.3g", r.Rate()), lo, mean, hi,
+		perSecond(r), lo, mean, hi,
 	}
 }
 
@@ -62,12 +63,22 @@ func dscpName(n int) string {
 func cnps(r *congestion.Row) string {
 	s := count(r.CNPs, "CNP")
 	if r.Rate() > 0 {
-		s += fmt.Sprintf(" (%.3g/s)", r.Rate())
+		s += " (" + perSecond(r) + "/s)"
 	}
 	if r.Delay.Count > 0 {
 		s += ", " + short(r.Delay.Mean()) + " after CE"
 	}
 	return s
+}
+
+// perSecond formats the CNPs per second with up to three digits other than zeros.
+func perSecond(r *congestion.Row) string {
+	x := r.Rate()
+	if x < 1000 {
+		return fmt.Sprintf("%.3g", x)
+	}
+	digits := math.Pow10(int(math.Log10(x)) - 2)
+	return fmt.Sprintf("%.0f", math.Round(x/digits)*digits)
 }
 
 // share formats a share of 0 to 1 in percent.

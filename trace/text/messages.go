@@ -17,8 +17,8 @@ import (
 type Messages struct {
 	w     *bufio.Writer
 	paint paint
-	begin time.Time
-	begun bool
+	begin time.Time // time 0; zero until known
+	begun bool      // the headings are written
 }
 
 // NewMessages returns a Messages that writes to w, first a line of headings. coloured enables
@@ -32,10 +32,17 @@ const messageColumns = "%-8s %12s  %-21s %-43s %10s %7s %10s  %-13s %s"
 // Packet does nothing: Messages shows whole messages.
 func (t *Messages) Packet(*trace.Packet) error { return nil }
 
+// Begin sets the time of the first frame, which is time 0 of the lines. Without it, time 0 is the
+// begin of the flow of the first message.
+func (t *Messages) Begin(first time.Time) { t.begin = first }
+
 // Message writes the line of m.
 func (t *Messages) Message(m *trace.Message) error {
+	if t.begin.IsZero() {
+		t.begin = m.Flow.Begin
+	}
 	if !t.begun {
-		t.begin, t.begun = m.Flow.Begin, true
+		t.begun = true
 		if err := t.line("message", "time", "verb", "from → to", "bytes", "packets", "latency", "frames",
 			""); err != nil {
 			return err

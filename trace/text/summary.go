@@ -180,18 +180,18 @@ func (s *screen) hosts(r *summary.Report) {
 	}
 }
 
-const pairColumns = "%-35s %5v %10v %6v %7v %6v %5v"
+const pairColumns = "%-35s %5v %9v %4v %6v %5v %5v %4v"
 
 func (s *screen) pairs(r *summary.Report) {
 	const most = 2
 	if len(r.Pairs) == 0 {
 		return
 	}
-	s.title(pairColumns, worst(r, "pairs"), "flows", "payload", "lost", "resent", "tmout", "CNPs")
+	s.title(pairColumns, worst(r, "pairs"), "flows", "payload", "lost", "resent", "tmout", "NAKs", "CNPs")
 	for _, p := range r.Pairs[:min(len(r.Pairs), most)] {
 		s.line(pairColumns, fitAddr(p.Src.String(), 16)+arrow+fitAddr(p.Dst.String(), 16), brief(p.Flows),
 			size(p.Payload), brief(p.Events.Lost()), brief(p.Events.Again), brief(p.Events.Timeouts),
-			brief(p.Events.CNPs))
+			brief(p.Events.NAKs+p.Events.RNRs), brief(p.Events.CNPs))
 	}
 }
 

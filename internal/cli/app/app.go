@@ -41,6 +41,7 @@ type App struct {
 	Control   func(socket string) *control.Client                  // returns a client of the daemon at a socket
 	Live      func(iface string, idle func()) (LiveCapture, error) // starts a capture; idle is called before each wait
 	Recording *Recording                                           // trace of the command; nil without --trace
+	more      []*Recording                                         // further traces, of AddRecording
 	Commands  []Command                                            // subcommands, except version, help and completion
 }
 
@@ -53,7 +54,7 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	err := a.endRecording(root.ExecuteContext(ctx))
+	err := a.endRecordings(root.ExecuteContext(ctx))
 	if err == nil {
 		return 0
 	}

@@ -24,7 +24,7 @@ func AddTraceFlag(fs *pflag.FlagSet, path *string) {
 // Recording is the trace of a command.
 type Recording struct {
 	*record.Recorder
-	path string
+	flag, path string
 }
 
 // StartRecording starts the trace of the command in the file path. It does nothing if path is
@@ -33,17 +33,34 @@ func (a *App) StartRecording(path string) error {
 	if path == "" || a.Recording != nil {
 		return nil
 	}
+	r, err := a.createRecording("trace", path)
+	if err == nil {
+		a.Recording = r
+	}
+	return err
+}
+
+// AddRecording starts another trace in the file path, which flag names. The caller wraps the links
+// with it.
+func (a *App) AddRecording(flag, path string) (*Recording, error) {
+	r, err := a.createRecording(flag, path)
+	if err == nil {
+		a.more = append(a.more, r)
+	}
+	return r, err
+}
+
+func (a *App) createRecording(flag, path string) (*Recording, error) {
 	r, err := record.Create(path, record.Options{
 		Application: "gorxe " + BuildVersion(), MaxBytes: maxTrace,
 		Failed: func(err error) {
-			fmt.Fprintf(a.Stderr, "gorxe: --trace: %s: packets are no longer recorded\n", OneLine(err))
+			fmt.Fprintf(a.Stderr, "gorxe: --%s: %s: packets are no longer recorded\n", flag, OneLine(err))
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("--trace: %w", err)
+		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
-	a.Recording = &Recording{r, path}
-	return nil
+	return &Recording{r, flag, path}, nil
 }
 
 // recorded makes the links of cfg record to the trace of the command, if it has one. The trace
@@ -63,15 +80,22 @@ func (a *App) recorded(cfg *verbs.Config, path string) error {
 	return nil
 }
 
-// endRecording ends the trace of the command, whose error is err, and prints the number of
-// packets in it.
-func (a *App) endRecording(err error) error {
-	if a.Recording == nil {
-		return err
+// endRecordings ends the traces of the command, whose error is err, and prints the number of
+// packets in each.
+func (a *App) endRecordings(err error) error {
+	if a.Recording != nil {
+		err = a.endRecording(a.Recording, err)
 	}
-	cerr := a.Recording.Close()
-	s := a.Recording.Stats()
-	fmt.Fprintf(a.Stderr, "gorxe: %s in %s\n", Plural(int(s.Frames), "packet"), a.Recording.path)
+	for _, r := range a.more {
+		err = a.endRecording(r, err)
+	}
+	return err
+}
+
+func (a *App) endRecording(r *Recording, err error) error {
+	cerr := r.Close()
+	s := r.Stats()
+	fmt.Fprintf(a.Stderr, "gorxe: %s in %s\n", Plural(int(s.Frames), "packet"), r.path)
 	if s.Lost > 0 {
 		fmt.Fprintf(a.Stderr, "gorxe: %s not recorded: the file could not be written fast enough\n",
 			Plural(int(s.Lost), "packet"))
@@ -79,9 +103,9 @@ func (a *App) endRecording(err error) error {
 	switch {
 	// An interrupt is not part of the message.
 	case cerr != nil && errors.Is(err, context.Canceled):
-		return &FinalError{fmt.Errorf("--trace: %s is incomplete: %w", a.Recording.path, cerr)}
+		return &FinalError{fmt.Errorf("--%s: %s is incomplete: %w", r.flag, r.path, cerr)}
 	case cerr != nil:
-		return &FinalError{errors.Join(err, fmt.Errorf("--trace: %s is incomplete: %w", a.Recording.path, cerr))}
+		return &FinalError{errors.Join(err, fmt.Errorf("--%s: %s is incomplete: %w", r.flag, r.path, cerr))}
 	case s.Refused > 0:
 		fmt.Fprintf(a.Stderr, "gorxe: %s not recorded: the file has reached its limit of 1 GiB\n",
 			Plural(int(s.Refused), "packet"))

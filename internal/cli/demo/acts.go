@@ -101,21 +101,26 @@ func (d *demo) heading(text string) {
 	d.printf("\n%s\n", d.style.Bold(fmt.Sprintf("%d. %s", d.scene, text)))
 }
 
-// open opens the devices, which then own the links.
-func (d *demo) open(links [2]packet.Link) error {
+// open opens the devices, which then own the links. The recordings, if any, record at the ends of
+// the links.
+func (d *demo) open(links [2]packet.Link, recordings [2]*app.Recording) error {
 	for i := range links {
 		fault := fault.Config{Seed: d.params.seed*2 + uint64(i), Drop: d.params.loss / 100}
 		link := links[i]
 		if d.params.link == "pipe" {
 			link = burstLink{link, d.wire, i}
 		}
-		link = d.wire.tap(i, link, fault)
+		record := func(l packet.Link) packet.Link { return l }
+		r := recordings[i]
+		if r != nil {
+			record = func(l packet.Link) packet.Link { return r.Wrap(device(i), l) }
+		}
+		link = d.wire.tap(i, link, fault, record)
 		// Probes depend on response times, but each run must have the same packets.
 		unprobed := verbs.TransportConfig{ProbeAfter: 1 << 62}
 		cfg := verbs.Config{Name: device(i), Seed: d.params.seed*2 + uint64(i), Transport: unprobed}
-		if d.App.Recording != nil && i == 0 {
-			link = d.App.Recording.Wrap(device(i), link)
-			cfg.Observer = d.App.Recording.Observer()
+		if r != nil {
+			cfg.Observer = r.Observer()
 		}
 		cfg.Links = []packet.Link{link}
 		dev, err := d.App.Open(cfg)

@@ -21,6 +21,7 @@ type params struct {
 	seed  uint64
 	loss  float64
 	trace string
+	peer  string   // file of the trace at B's end
 	acts  []string // none: the default acts
 }
 
@@ -37,12 +38,14 @@ read, atomic, send, rnr (a SEND before B has posted a receive: receiver not read
 default is write, read, send and loss.
 
 --trace writes the packets that A sends and receives, as a capture at A's end of the link would:
-it contains the packets of A that the link loses, but not the packets of B that the link loses.`,
+it contains the packets of A that the link loses, but not the packets of B that the link loses.
+--trace-b writes the same for B's end. 'gorxe trace' joins both files.`,
 		Example: `  gorxe demo                   over UDP port 4791 of 127.0.0.1 and 127.0.0.2
   gorxe demo --link pipe       in memory: needs no port, works on every system
   gorxe demo --loss 20         a much worse link
   gorxe demo atomic rnr        two acts that the default does not include
-  gorxe demo --trace demo.pcapng && gorxe trace --explain demo.pcapng`,
+  gorxe demo --trace demo.pcapng && gorxe trace --explain demo.pcapng
+  gorxe demo --trace a.pcapng --trace-b b.pcapng loss && gorxe trace a.pcapng b.pcapng`,
 		ValidArgs: actNames(),
 		RunE: func(c *cobra.Command, args []string) error {
 			p.acts = args
@@ -58,6 +61,7 @@ it contains the packets of A that the link loses, but not the packets of B that 
 	fs.Uint64Var(&p.seed, "seed", 1, "decides QPNs, PSNs, keys, data and which packets are lost")
 	fs.Float64Var(&p.loss, "loss", 5, "loss rate of the bad link, in `percent` of the packets")
 	app.AddTraceFlag(fs, &p.trace)
+	fs.StringVar(&p.peer, "trace-b", "", "the same at B's end, to another `file`")
 	return c
 }
 
@@ -78,6 +82,9 @@ func (p *params) check() error {
 	}
 	if p.seed == 0 {
 		return app.Usagef("--seed 0: choose another number; the same one gives the same numbers and losses")
+	}
+	if p.peer != "" && p.peer == p.trace {
+		return app.Usagef("--trace and --trace-b name the same file")
 	}
 	return p.checkActs()
 }
@@ -112,13 +119,21 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	if err := a.StartRecording(p.trace); err != nil {
 		return err
 	}
+	var recordings [2]*app.Recording
+	recordings[0] = a.Recording
+	if p.peer != "" {
+		var err error
+		if recordings[1], err = a.AddRecording("trace-b", p.peer); err != nil {
+			return err
+		}
+	}
 	links, err := p.openLinks()
 	if err != nil {
 		return err
 	}
 	d := &demo{App: a, params: p, style: app.NewStyle(a.Stdout), wire: newWire()}
 	defer d.close()
-	if err := d.open(links); err != nil {
+	if err := d.open(links, recordings); err != nil {
 		return err
 	}
 	if err := d.connect(ctx); err != nil {

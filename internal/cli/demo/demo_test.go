@@ -1,6 +1,8 @@
 package demo
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,6 +11,9 @@ import (
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/clitest"
 	"github.com/gorxe/gorxe/internal/golden"
+	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/capture"
+	"github.com/gorxe/gorxe/trace/join"
 )
 
 func TestDemoIsTheSameForTheSameSeed(t *testing.T) {
@@ -70,6 +75,59 @@ func TestDemoWithoutLoss(t *testing.T) {
 			t.Error(text)
 		}
 	})
+}
+
+func TestBothEndsAreRecorded(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.pcapng"), filepath.Join(dir, "b.pcapng")
+	synctest.Test(t, func(t *testing.T) {
+		r := newWorld().Run(t.Context(), "demo --link pipe --loss 2 --seed 24 --trace "+a+" --trace-b "+b+" loss")
+		if r.Code != 0 {
+			t.Fatal(r)
+		}
+		for _, name := range []string{a, b} {
+			if want := "144 packets in " + name; !strings.Contains(r.Stderr.String(), want) {
+				t.Errorf("no %q in %s", want, r.Stderr.String())
+			}
+		}
+	})
+	var sources [2]trace.Source
+	for i, name := range []string{a, b} {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if sources[i], err = capture.Open(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := join.Join(t.Context(), sources[0], sources[1], join.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Losses) != 2 || report.Total.Both != 143 {
+		t.Errorf("%+v, %+v", report.Total, report.Losses)
+	}
+	for _, l := range report.Losses {
+		if l.Where != join.Between || l.PSN != 0xeee9d7 {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
+func TestBothEndsNeedTheirOwnFiles(t *testing.T) {
+	r := newWorld().Run(t.Context(), "demo --link pipe --trace same --trace-b same loss")
+	if r.Code != app.ExitUsage || !strings.Contains(r.Stderr.String(), "the same file") {
+		t.Error(r)
+	}
+}
+
+func TestATraceThatCannotBeWrittenIsNamed(t *testing.T) {
+	r := newWorld().Run(t.Context(), "demo --link pipe --trace-b "+filepath.Join(t.TempDir(), "no", "file")+" loss")
+	if r.Code != app.ExitFailure || !strings.Contains(r.Stderr.String(), "--trace-b") {
+		t.Error(r)
+	}
 }
 
 func TestColourOnlyWhereWanted(t *testing.T) {

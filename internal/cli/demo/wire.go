@@ -12,9 +12,9 @@ import (
 
 // wire observes every packet between the two devices.
 //
-// Each device's link has these layers, from the top: the lock; a tap for what the device sends; the
-// fault, when it is on; a tap for what the fault lets pass; the link. Both devices share the lock,
-// so a response is never seen before its request.
+// Each device's link has these layers, from the top: the lock; the recording, if any; a tap for
+// what the device sends; the fault, when it is on; a tap for what the fault lets pass; the link.
+// Both devices share the lock, so a response is never seen before its request.
 type wire struct {
 	mu      sync.Mutex
 	through map[string]int // packets that passed the fault and were not yet seen by the upper tap
@@ -126,8 +126,10 @@ func (l switchedLink) now() packet.Link {
 func (l switchedLink) Prepare(b *packet.Batch)    { l.now().Prepare(b) }
 func (l switchedLink) Send(b *packet.Batch) error { return l.now().Send(b) }
 
-// tap wraps the link l of device i in the layers of wire; cfg configures the fault.
-func (w *wire) tap(i int, l packet.Link, cfg fault.Config) packet.Link {
+// tap wraps the link l of device i in the layers of wire; cfg configures the fault, and record
+// wraps a link with the recording. The lock is around the recording, so that the time of a packet
+// is not after the time at which the other device receives it.
+func (w *wire) tap(i int, l packet.Link, cfg fault.Config, record func(packet.Link) packet.Link) packet.Link {
 	below := packet.Tap(l, func(dir packet.Direction, f packet.TapFrame) {
 		if dir == packet.Outgoing {
 			w.passed(i, f.Data)
@@ -139,7 +141,7 @@ func (w *wire) tap(i int, l packet.Link, cfg fault.Config) packet.Link {
 			w.offered(i, f.Data)
 		}
 	})
-	return lockedLink{above, &w.mu}
+	return lockedLink{record(above), &w.mu}
 }
 
 // passed records a packet of device i that the fault did not drop. The caller holds w.mu.
