@@ -148,8 +148,8 @@ func (a *Analyzer) goBack(c *conn, st *stream, s bth.PSN) {
 			s, lasting(a.since(r.at)), r.latest())
 	case unheard == "" && a.forgot(st, s):
 		b.kind = AfterUnknown
-		text = fmt.Sprintf("PSN %d is retransmitted; the cause is unknown, because it was answered too long ago to be remembered",
-			s)
+		text = fmt.Sprintf(
+			"PSN %d is retransmitted; the cause is unknown, because it was answered too long ago to be remembered", s)
 	default:
 		b.kind = AfterTimeout
 		text = a.timedOut(st, s, r)

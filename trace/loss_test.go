@@ -199,6 +199,19 @@ func TestLossesAndWhatTheyLeadTo(t *testing.T) {
 			b ACKNOWLEDGE psn=5 syn=seq
 				! nak_sequence ...
 			flow 1 lost=0 behind=2 naks=3`},
+		{"the time of a flow in which nothing is outstanding is idle", `
+			a SEND_ONLY psn=5 len=9 ack
+			+2ms
+			b ACKNOWLEDGE psn=5
+			+500ms
+			a SEND_ONLY psn=6 len=9 ack
+			b ACKNOWLEDGE psn=6
+			flow 1 active=4ms`},
+		{"packets that the network duplicated are counted", `
+			a SEND_ONLY psn=5 len=9 ack id=1001
+			a SEND_ONLY psn=5 len=9 ack id=1001
+				! duplicate PSN 5 was captured before, in frame 1: the network duplicated that packet
+			flow 1 duplicates=1 again=0`},
 		{"nobody asks, so it was the timer", `
 			a SEND_ONLY psn=5 len=9 ack
 			+67ms
