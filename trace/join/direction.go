@@ -111,6 +111,12 @@ func (d *direction) answered(side int, p *trace.Packet) *direction {
 	return b
 }
 
+// covers reports whether the capture of side has a response that covers PSN s.
+func (d *direction) covers(side int, s bth.PSN) bool {
+	a := d.acked[side]
+	return a.known && a.Diff(s) > 0
+}
+
 // order returns the order in which packets of d pass the capture points.
 func (d *direction) order() order { return d.pair.of(d.fromX) }
 

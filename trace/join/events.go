@@ -38,10 +38,12 @@ type event struct {
 	naks    [2]int // the responder requests the PSN
 	again   [2]int // retransmission
 	wrong   bool   // the packet had a wrong ICRC
+	resent  bool   // the packet that only one capture has is a retransmission
 	timeout bool
 	// until is set with timeout: the PSN after those that were sent before.
 	until bth.PSN
-	// acked is set with timeout: responses that cover the PSN were captured before.
+	// acked is set with timeout: responses that cover the PSN were captured before the
+	// retransmission.
 	acked [2]bool
 }
 
@@ -126,7 +128,8 @@ func (j *joiner) decide(e *event) {
 		e.only = e.sent
 		j.lose(e, Behind)
 	case e.timeout && e.acked[last] != e.acked[first]:
-		// The response was lost between the capture points and has an event of its own.
+		// The response was lost between the capture points and has an event of its own, or the
+		// timer expired before it arrived.
 	case e.timeout && e.acked[first] && d.back != nil:
 		// The response passed both capture points: it was lost behind them, or arrived late.
 		back := *e
@@ -159,10 +162,11 @@ func (j *joiner) laterLost(e *event) bool {
 }
 
 // arrived reports whether the packet of e, which capture first has, was not lost: the responder
-// acknowledged it, and it was not retransmitted.
+// acknowledged it, and it was not retransmitted. A retransmission is not needed if an earlier one
+// arrived, so an acknowledgement does not tell that it arrived.
 func (j *joiner) arrived(e *event, first int) bool {
 	a := e.dir.acked[first]
-	return e.class == requests && e.again[first] == 0 && e.naks[first] == 0 && e.holes[1-first] == 0 &&
+	return e.class == requests && !e.resent && e.again[first] == 0 && e.naks[first] == 0 && e.holes[1-first] == 0 &&
 		a.known && a.Diff(e.psn) > 0
 }
 

@@ -80,8 +80,14 @@ func (j *joiner) timeout(i int, p *trace.Packet, d *direction) {
 		e.timeout = true
 		e.until = d.next[i][requests].PSN
 		for s := range e.acked {
-			e.acked[s] = d.acked[s].known && d.acked[s].Diff(p.BTH.PSN) > 0
+			e.acked[s] = d.covers(s, p.BTH.PSN)
 		}
+	}
+	// The other capture point may have been passed by further packets when the retransmission
+	// passes it.
+	e.acked[i] = d.covers(i, p.BTH.PSN)
+	if n := d.next[i][requests].PSN; n.Diff(e.until) > 0 {
+		e.until = n
 	}
 }
 

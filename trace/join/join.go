@@ -298,7 +298,7 @@ func (j *joiner) drop(i int32) {
 		return
 	}
 	v := j.event(eventKey{d, e.psn, e.class}, at, func(v *event) bool { return v.only[s] > 0 })
-	v.only[s], v.wrong = e.frame, e.wrong
+	v.only[s], v.wrong, v.resent = e.frame, e.wrong, e.again
 	if at < v.at { // v began with the retransmission
 		v.at, v.again = at, [2]int{}
 	}

@@ -98,6 +98,32 @@ func TestALossInTheFirstBurstIsReported(t *testing.T) {
 	}
 }
 
+// The last request is so late that the requester sends it again.
+func TestATimerThatExpiresTooEarlyIsNoLoss(t *testing.T) {
+	w := newWorld()
+	w.jitter = func(from, n int) int64 {
+		if from == 0 && n >= 399 {
+			return map[int]int64{399: 6_000_000, 400: 3_000_000}[n]
+		}
+		return 0
+	}
+	w.connect(0x11, 0x22, 100, 400, 3000)
+	if r := w.join(t, Options{Offset: 3700 * time.Millisecond}); w.sent[0] != 401 || len(r.Losses) > 0 {
+		t.Errorf("%d requests sent, %+v", w.sent[0], r.Losses)
+	}
+}
+
+// The original of a lost retransmission has arrived.
+func TestALostRetransmissionIsALoss(t *testing.T) {
+	w := newWorld()
+	w.fate = at(map[int]fate{400: lostBetween}, map[int]fate{399: lostBetween})
+	w.connect(0x11, 0x22, 100, 400, 3000)
+	r := w.join(t, Options{Offset: 3700 * time.Millisecond})
+	if got, want := told(w, r), w.expected(); !slices.Equal(got, want) {
+		t.Errorf("reported %q\nwant %q\n%+v", got, want, r.Losses)
+	}
+}
+
 // The requester goes back to packets that arrived and were not acknowledged yet.
 func TestATimeoutThatOneLossExplainsIsNoOtherLoss(t *testing.T) {
 	for _, wait := range []int64{4_000_000, 1_500_000_000, 12_000_000_000} {
