@@ -107,8 +107,11 @@ bench-compare: ## Go benchmarks of the revisions A and B, COUNT times in turn, a
 	done; \
 	go run $(BENCHSTAT) "$(A)=$$dir/a.txt" "$(B)=$$dir/b.txt"
 
-simulate: ## go-back-N traffic of 64 to 5,000 connections with known truth against gorxe trace's causes, pairs and counters
-	go test -count=1 -v ./trace/internal/gobackn -long | grep -E '^ *(---|gobackn_test)|go-backs|^FAIL|^ok'
+simulate: ## gorxe trace's causes, pairs and counters against simulated traffic of 64 to 5,000 connections with known truth, and the memory of joins
+	@log=$$(mktemp); trap 'rm -f $$log' EXIT; rc=0; \
+	go test -count=1 -v ./trace/internal/gobackn -long >$$log 2>&1 || rc=$$?; \
+	go test -count=1 -v ./trace/join -run '^Test(StateIsBounded|MemoryOfTenThousandQueuePairs)$$' -long >>$$log 2>&1 || rc=$$?; \
+	grep -E '^ *(---|gobackn_test)|go-backs|in use|^FAIL|^ok' $$log; exit $$rc
 
 fuzz: ## every fuzz target whose name has FUZZ in it, for FUZZTIME each; ends with how often each ran
 	@counts=$$(mktemp); log=$$(mktemp); trap 'rm -f $$counts $$log' EXIT; \

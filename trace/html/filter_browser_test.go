@@ -201,10 +201,10 @@ func filterScript(t *testing.T) string {
 // Each expression of the command line means the same on the page, for each field.
 func testFields(t *testing.T, b context.Context) {
 	sources := map[string]each{"odd": ofList(oddPackets()), "lossy": ofList(scene.Lossy().Packets)}
-	for _, name := range []string{"rcops", "rping_big", "ud_pingpong", "v6_write_bw_4096"} {
+	for _, name := range []string{"rcops", "ud_pingpong"} {
 		sources[name] = ofFile(t, rxetraffic.Unpack(t, name)[0])
 	}
-	for _, name := range []string{"tunnels/nested.pcap.gz", "ulp/nvme.pcap"} {
+	for _, name := range []string{"tunnels/nested.pcap.gz", "tunnels/inside6.pcap.gz", "ulp/nvme.pcap"} {
 		sources[name] = ofFile(t, "../testdata/"+name)
 	}
 	script := filterScript(t)

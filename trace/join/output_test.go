@@ -3,6 +3,7 @@ package join
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"io"
 	"runtime"
 	"slices"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/internal/golden"
-	"github.com/gorxe/gorxe/internal/race"
 	"github.com/gorxe/gorxe/trace"
 	"github.com/gorxe/gorxe/trace/capture"
 )
@@ -98,6 +98,8 @@ func (e *endless) Next(f *capture.Frame) error {
 	return nil
 }
 
+var long = flag.Bool("long", false, "run the tests of the limits of memory")
+
 // inUse returns the memory in use after a collection, in MiB.
 func inUse() uint64 {
 	runtime.GC()
@@ -109,8 +111,8 @@ func inUse() uint64 {
 // Captures without any common packet, and with more queue pairs than the limits allow, take no more
 // memory than the limits do.
 func TestStateIsBounded(t *testing.T) {
-	if testing.Short() || race.Enabled {
-		t.Skip("takes a minute with the race detector")
+	if !*long {
+		t.Skip("takes long: make simulate runs it")
 	}
 	w, before, most := newWorld(), inUse(), uint64(0)
 	source := func(odd int) *endless {
@@ -139,8 +141,8 @@ func TestStateIsBounded(t *testing.T) {
 
 // Two captures with 10,000 queue pairs at a million packets per second, one in 1,000 lost.
 func TestMemoryOfTenThousandQueuePairs(t *testing.T) {
-	if testing.Short() || race.Enabled {
-		t.Skip("takes a minute with the race detector")
+	if !*long {
+		t.Skip("takes long: make simulate runs it")
 	}
 	w, before, most := newWorld(), inUse(), uint64(0)
 	n := 200_000

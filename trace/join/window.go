@@ -39,7 +39,6 @@ type window struct {
 	first, last int32            // ends of the list
 	free        int32
 	n           int
-	overflow    uint64 // entries that left because of maxPending
 }
 
 func newWindow() *window {

@@ -205,7 +205,6 @@ type connection struct {
 	timer      int
 	expected   bth.PSN
 	asked      bool // the responder has sent a NAK
-	done       bool
 }
 
 // connect starts a connection that sends n single-packet WRITEs.

@@ -115,10 +115,6 @@ func run(r *gobackn.Result, show func(string)) *judge {
 	return j
 }
 
-func has(p *trace.Packet, k trace.Kind) bool {
-	return slices.ContainsFunc(p.Findings, func(f trace.Finding) bool { return f.Kind == k })
-}
-
 // kind returns the finding that tells the cause of a retransmission, or "".
 func kind(p *trace.Packet) trace.Kind {
 	for _, f := range p.Findings {
