@@ -94,8 +94,12 @@ func (a *Analyzer) rnrNAK(c *conn, st *stream, s bth.PSN) {
 	a.line.text("not ready for PSN ").psn(s)
 	if w := st.works.find(s); w != nil {
 		p.Message = w.m
-		what = fmt.Sprintf("the %s of frame %d", w.m.Verb, w.request)
-		frames = []int{w.request, p.Number}
+		request := w.request
+		if r := st.at(s); r != nil && r.latest() > 0 {
+			request = r.latest()
+		}
+		what = fmt.Sprintf("the %s of frame %d", w.m.Verb, request)
+		frames = []int{request, p.Number}
 		a.line.text(", ").message(w.m)
 	}
 	a.note(RNRNAK, Warning, fmt.Sprintf("no receive is posted for %s: the requester must wait %s before it retries%s",
