@@ -41,3 +41,25 @@ func TestAMachineThatStandsStillIsStartedOnceMore(t *testing.T) {
 		}
 	}
 }
+
+func TestAMachineThatPanicsIsStartedOnceMore(t *testing.T) {
+	dir := t.TempDir()
+	starts, guest := filepath.Join(dir, "starts"), filepath.Join(dir, "guest")
+	emulator := "#!/bin/sh\necho start >> " + starts + `
+while [ "$1" != -serial ]; do shift; done
+echo "Kernel panic - not syncing: Fatal exception in interrupt" > "${2#file:}"
+`
+	for file, text := range map[string]string{filepath.Join(dir, Emulator): emulator, guest: "", starts: ""} {
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	v, err := Boot(t.Context(), Config{Kernel: &Kernel{Release: "6.x"}, Guest: guest})
+	if v != nil || err == nil || !strings.Contains(err.Error(), "boot of 6.x: kernel panic: ") {
+		t.Fatalf("%v, %v", v, err)
+	}
+	if b, err := os.ReadFile(starts); err != nil || strings.Count(string(b), "start") != 2 {
+		t.Errorf("started %q, %v", b, err)
+	}
+}

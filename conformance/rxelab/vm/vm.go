@@ -58,14 +58,17 @@ func Boot(ctx context.Context, c Config) (*VM, error) {
 	c.Memory = cmp.Or(c.Memory, 2048)
 	c.Boot = cmp.Or(c.Boot, 90*time.Second)
 	v, err := start(ctx, c)
-	// About one in hundreds of boots of an emulated kernel hangs.
-	if errors.Is(err, errNotReady) {
+	// About one in hundreds of boots of an emulated kernel hangs or panics.
+	if errors.Is(err, errNotReady) || errors.Is(err, errPanic) {
 		return start(ctx, c)
 	}
 	return v, err
 }
 
-var errNotReady = errors.New("not ready")
+var (
+	errNotReady = errors.New("not ready")
+	errPanic    = errors.New("kernel panic")
+)
 
 func start(ctx context.Context, c Config) (*VM, error) {
 	dir, err := os.MkdirTemp("", "rxelab-") // short: the path of the socket must fit in 108 bytes
@@ -76,6 +79,9 @@ func start(ctx context.Context, c Config) (*VM, error) {
 	if err := v.boot(ctx, c); err != nil {
 		serial := v.Serial()
 		_ = v.Close()
+		if strings.Contains(serial, "Kernel panic") {
+			err = fmt.Errorf("%w: %w", errPanic, err)
+		}
 		return nil, fmt.Errorf("boot of %s: %w%s%s", c.Kernel.Release, err, excerpt("QEMU", v.out.String()),
 			excerpt("console", serial))
 	}
