@@ -96,26 +96,9 @@ func (w *frames) Frame(f *capture.Frame) error {
 // openFIFO opens a FIFO or a file for writing, or fails when ctx is done: opening a FIFO waits for
 // a reader.
 func openFIFO(ctx context.Context, name string) (*os.File, error) {
-	type opened struct {
-		f   *os.File
-		err error
-	}
-	result := make(chan opened, 1)
-	go func() {
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		result <- opened{f, err}
-	}()
-	select {
-	case r := <-result:
-		return r.f, r.err
-	case <-ctx.Done():
-	}
-	go func() {
-		if r := <-result; r.err == nil {
-			r.f.Close()
-		}
-	}()
-	return nil, fmt.Errorf("%s: %w", name, ctx.Err())
+	return app.OpenUntil(ctx, name, func() (*os.File, error) {
+		return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	})
 }
 
 // maxAddresses is the maximum number of addresses whose owner an ofDevice keeps. Frames of further

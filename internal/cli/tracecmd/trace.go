@@ -281,35 +281,11 @@ func openCapture(ctx context.Context, a *app.App, source string) (io.ReadCloser,
 		}
 		return io.NopCloser(a.Stdin), standardInput, nil
 	}
-	f, err := openUntil(ctx, source)
+	f, err := app.OpenUntil(ctx, source, func() (*os.File, error) { return os.Open(source) })
 	if err != nil {
 		return nil, "", err
 	}
 	return f, source, nil
-}
-
-// openUntil opens a file, or fails when ctx is done: opening a FIFO waits for a writer.
-func openUntil(ctx context.Context, name string) (*os.File, error) {
-	type opened struct {
-		f   *os.File
-		err error
-	}
-	result := make(chan opened, 1)
-	go func() {
-		f, err := os.Open(name)
-		result <- opened{f, err}
-	}()
-	select {
-	case r := <-result:
-		return r.f, r.err
-	case <-ctx.Done():
-	}
-	go func() {
-		if r := <-result; r.err == nil {
-			r.f.Close()
-		}
-	}()
-	return nil, fmt.Errorf("%s: %w", name, ctx.Err())
 }
 
 // isPipe reports whether r is a file that is not regular, so that more data may arrive later.

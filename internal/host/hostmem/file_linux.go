@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File maps a regular file. It refuses a path whose last element is a symbolic link, because anyone
-// who can write to the directory could redirect the link to another file.
+// File maps a regular file. It refuses a path whose last element is a symbolic link, because any
+// user with write access to the directory could redirect the link to another file.
 func File(path string, o FileOptions) (*Memory, error) {
 	if err := o.validate(path); err != nil {
 		return nil, err
