@@ -59,7 +59,6 @@ type direction struct {
 	// paired reports whether the other direction is known.
 	paired  bool
 	port    uint16 // UDP source port of the latest packet
-	packets int
 	service bth.Service
 
 	*pairing // nil when the direction is paired

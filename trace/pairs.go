@@ -27,7 +27,6 @@ func (a *Analyzer) packetDirection() *direction {
 	}
 	h.service = a.info.Service
 	h.port = p.Src.Port()
-	h.packets++
 	a.table.touch(h.conn)
 	return h
 }
