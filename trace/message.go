@@ -158,6 +158,9 @@ func (a *Analyzer) bound(st *stream) {
 // these: at most kept remain, and none while all streams together have more than totalWorks
 // messages.
 func (a *Analyzer) advance(st *stream) {
+	if st.una != st.advancedTo {
+		st.advancedTo, st.advanced = st.una, a.at
+	}
 	q := &st.works
 	for q.done < q.n && q.get(q.done).over {
 		q.done++

@@ -38,7 +38,13 @@ type numbered struct {
 // sameFinding reports whether a finding may have another kind with less context: a retransmission
 // appears as new.
 func sameFinding(whole, now trace.Kind) bool {
-	return whole == now || whole == trace.AfterNAK && now == trace.AfterTimeout
+	switch whole {
+	case trace.AfterNAK:
+		return now == whole || now == trace.AfterTimeout || now == trace.AfterUnknown
+	case trace.AfterRNR, trace.AfterTimeout, trace.ImpliedNAK:
+		return now == whole || now == trace.AfterUnknown
+	}
+	return now == whole
 }
 
 func findingsFrom(t *testing.T, path string, from int) (out []numbered) {

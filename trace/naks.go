@@ -2,7 +2,9 @@ package trace
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
+	"time"
 
 	"github.com/gorxe/gorxe/bth"
 )
@@ -22,6 +24,7 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 		a.note(SequenceNAK, Info, fmt.Sprintf(
 			"PSN %d is not lost: the responder was not ready for it in frame %d and requests its retransmission because a later PSN arrived, as Linux rxe does; the RNR timer continues",
 			s, n.frame), n.frame, p.Number)
+		n.sequence = p.Number
 		a.line.text("requests the retransmission of PSN ").psn(s).text(", for which it was not ready")
 		if w := st.works.find(s); w != nil {
 			p.Message = w.m
@@ -32,6 +35,12 @@ func (a *Analyzer) sequenceNAK(c *conn, st *stream, s bth.PSN) {
 	st.expected = s
 	st.earlier = st.nak
 	st.nak = nak{fresh: true, psn: s, syndrome: p.BTH.AETH.Syndrome, frame: p.Number, at: a.at}
+	for _, from := range [...]bth.PSN{s.Add(1), st.latestEnd.Sub(1)} {
+		if r := st.at(from); r != nil && r.times > 0 {
+			st.nak.took = a.since(r.at)
+			break
+		}
+	}
 	text, frames := fmt.Sprintf("PSN %d is missing at the responder", s), []int{p.Number}
 	r := st.at(s)
 	switch {
@@ -237,4 +246,46 @@ func (a *Analyzer) hint(syn bth.Syndrome, w *work) string {
 	return fmt.Sprintf(
 		"; key %#x worked in frame %d, so it may have been invalidated since, or belong to another protection domain",
 		w.rkey, r.frame)
+}
+
+// nakFor returns the NAK that a retransmission from PSN s on may answer: the latest one, or the one
+// before it if the latest requests a newer PSN.
+func (st *stream) nakFor(s bth.PSN) *nak {
+	if st.earlier.fresh && s.Diff(st.earlier.psn) >= 0 && (!st.nak.fresh || s.Diff(st.nak.psn) < 0) {
+		return &st.earlier
+	}
+	return &st.nak
+}
+
+// reactionMargin is the time that a requester needs to react to a NAK, in addition to the RTT.
+const reactionMargin = time.Millisecond
+
+// reactionTime returns the maximum time in nanoseconds within which a requester reacts to the NAK
+// n. A late NAK gets a short time, because requesters mostly ignore it.
+func (n *nak) reactionTime(c *conn) int64 {
+	switch {
+	case n.late:
+		return max(int64(c.RTT.Max), int64(reactionMargin))
+	case c.RTT.Count == 0 && n.took > 0:
+		return 4*n.took + int64(reactionMargin)
+	}
+	return maxReaction(c)
+}
+
+// maxReaction returns the maximum time in nanoseconds within which a requester reacts to a NAK or
+// an implied NAK, based on the RTTs of c; without an RTT there is no limit.
+func maxReaction(c *conn) int64 {
+	if c.RTT.Count == 0 {
+		return math.MaxInt64
+	}
+	return 4*int64(c.RTT.Max) + int64(reactionMargin)
+}
+
+// quickReaction returns the time in nanoseconds within which most requesters react to a response,
+// based on the RTTs of c; without an RTT there is no limit.
+func quickReaction(c *conn) int64 {
+	if c.RTT.Count == 0 {
+		return math.MaxInt64
+	}
+	return 4 * int64(c.RTT.Max)
 }

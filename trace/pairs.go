@@ -98,11 +98,12 @@ func (a *Analyzer) pair(h *direction) *conn {
 	if back == nil {
 		return h.conn
 	}
+	shared := back.WithPort(h.port) > maxSamePort
 	for o := range back.Find(h.port, s) {
 		if o.service != a.info.Service || o.conn == h.conn {
 			continue
 		}
-		switch n := a.fit(h, o); {
+		switch n := a.fit(h, o, shared); {
 		case n > points:
 			best, points = append(best[:0], o), n
 		case n > 0 && n == points && !slices.Contains(best, o) && len(best) <= maxRivals:
@@ -171,11 +172,17 @@ func (h *direction) narrow(best []*direction) []*direction {
 	return h.rivals
 }
 
+// maxSamePort is the number of unpaired directions with one UDP source port up to which the port
+// shows that two directions belong together. One of many has two queue pair numbers from which
+// Linux would derive the port by chance.
+const maxSamePort = 8
+
 // fit returns the points of o as the other direction of the current packet, which belongs to h. 0
-// means that o cannot be the other direction.
-func (a *Analyzer) fit(h, o *direction) int {
+// means that o cannot be the other direction. shared reports whether more than maxSamePort
+// directions have the UDP source port of h.
+func (a *Analyzer) fit(h, o *direction, shared bool) int {
 	points := 0
-	if derivedPort(h.key.to, o.key.to) == h.port && h.port == o.port {
+	if !shared && derivedPort(h.key.to, o.key.to) == h.port && h.port == o.port {
 		points += fitsPort
 	}
 	if h.port == o.port {
@@ -192,7 +199,7 @@ func (a *Analyzer) fit(h, o *direction) int {
 		// o has acknowledged requests, none of which was captured: this one, the first of h,
 		// continues after them.
 		if st := o.conn.seen(1 - o.from); st.onlyAcks && o.ambiguous == 0 && !h.conn.seen(h.from).open &&
-			s.Diff(st.una) >= 0 && s.Diff(st.una) < maxInFlight {
+			s.Diff(st.una) >= 0 && s.Diff(st.una) < maxInFlight && (s > smallPSN || points >= fitsPort) {
 			return points + fitsRange
 		}
 		if points >= fitsPort {
@@ -235,6 +242,9 @@ func (a *Analyzer) fit(h, o *direction) int {
 // maxInFlight is the assumed maximum number of packets that are in flight when a capture begins in
 // the middle of a conversation.
 const maxInFlight = 1024
+
+// smallPSN is the PSN up to which connections that all began with PSN 0 are likely.
+const smallPSN = 1 << 16
 
 // derivedPort returns the UDP source port that Linux derives from both queue pair numbers for a
 // connection without a flow label.
@@ -279,8 +289,13 @@ func (a *Analyzer) join(h, o *direction) *conn {
 // applyResponses completes the messages of st up to those that the responses in o, captured before
 // the directions were paired, answer.
 func (a *Analyzer) applyResponses(st, o *stream) {
-	if !o.open || !o.onlyAcks || !st.open || st.onlyAcks || o.una.Diff(st.una) <= 0 ||
-		o.una.Diff(st.una) > maxPSNDistance {
+	if !o.open || !o.onlyAcks || !st.open || st.onlyAcks || o.una.Diff(st.una) > maxPSNDistance {
+		return
+	}
+	if n := &o.nak; n.fresh && st.nak.frame == 0 && n.frame > st.back.frame && n.psn.Diff(st.next) < 0 {
+		st.nak = *n
+	}
+	if o.una.Diff(st.una) <= 0 {
 		return
 	}
 	una, q := o.una, &st.works

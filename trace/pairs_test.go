@@ -51,16 +51,24 @@ func TestDirectionsFindEachOther(t *testing.T) {
 				role ack flow=1 again=false
 			flow 1 ends=10.0.0.1/0x11-10.0.0.2/0x21`},
 		{"a conversation that runs already begins with whatever comes", `
-			b ACKNOWLEDGE psn=49 to=0x11
-				= acknowledges up to PSN 49
-			a WRITE_MIDDLE psn=55 len=512
+			b ACKNOWLEDGE psn=800049 to=0x11
+				= acknowledges up to PSN 800049
+			a WRITE_MIDDLE psn=800055 len=512
 				= WRITE #1, which began before the capture: 512 bytes
 				role request flow=1 again=false
-			a WRITE_LAST psn=56 len=5 ack
-			b ACKNOWLEDGE psn=54
-				= acknowledges up to PSN 54
-			b ACKNOWLEDGE psn=56
+			a WRITE_LAST psn=800056 len=5 ack
+			b ACKNOWLEDGE psn=800054
+				= acknowledges up to PSN 800054
+			b ACKNOWLEDGE psn=800056
 				= acknowledges WRITE #1, 3ms latency
+			flow 1 ends=10.0.0.1/0x11-10.0.0.2/0x22 running=true mtu=512`},
+		{"a first request does not continue the acknowledgements of another queue pair if both may have begun with PSN 0", `
+			b ACKNOWLEDGE psn=49 to=0x11
+			a WRITE_MIDDLE psn=55 len=512
+				role request flow=2 again=false
+			a WRITE_LAST psn=56 len=5 ack
+			b ACKNOWLEDGE psn=56
+				role ack flow=1 again=false
 			flow 1 ends=10.0.0.1/0x11-10.0.0.2/0x22 running=true mtu=512`},
 		{"both ends ask before anybody answers", `
 			a SEND_MIDDLE psn=55 len=512

@@ -11,6 +11,7 @@ func (a *Analyzer) response(c *conn, to int) {
 	p, st := a.p, c.side(to)
 	s := p.BTH.PSN
 	strange := a.meet(st, s, s.Add(1))
+	st.heard = a.at
 	w := st.works.find(s)
 	if strange && w == nil {
 		w = st.reach(s)

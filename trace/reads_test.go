@@ -180,6 +180,7 @@ func TestAtomics(t *testing.T) {
 		{"a repeated atomic is answered from memory", `
 			a FETCH_ADD psn=12 add=3 ack
 			b ATOMIC_ACKNOWLEDGE psn=12 value=6
+			+50ms
 			a FETCH_ADD psn=12 add=3 ack
 				! again_after_timeout ...
 			b ATOMIC_ACKNOWLEDGE psn=12 value=6
@@ -188,6 +189,7 @@ func TestAtomics(t *testing.T) {
 		{"one that was executed twice finds something else", `
 			a FETCH_ADD psn=12 add=3 ack
 			b ATOMIC_ACKNOWLEDGE psn=12 value=6
+			+50ms
 			a FETCH_ADD psn=12 add=3 ack
 				! again_after_timeout ...
 			b ATOMIC_ACKNOWLEDGE psn=12 value=9

@@ -14,6 +14,7 @@ const maxPSNDistance = 1 << 17
 func (a *Analyzer) request(c *conn, from int) {
 	p, st := a.p, c.side(from)
 	s := p.BTH.PSN
+	a.settleRest(c, st, s)
 	st.settleRead(c, s)
 	a.enter(c, st, s)
 	a.learnMTU(c)
@@ -27,6 +28,8 @@ func (a *Analyzer) request(c *conn, from int) {
 		a.goBack(c, st, s) // a retransmission follows another
 	case d > 0:
 		a.onSkippedPSNs(c, st, s)
+	case d == 0 && again && st.back.on && a.since(st.back.at) > maxReaction(c):
+		a.goBack(c, st, s) // after that time it is no longer the same retransmission
 	case d == 0 && again:
 		st.back.goBackN = st.back.goBackN || !st.exact || s.Diff(st.una) > 0
 	case d < 0:
@@ -36,6 +39,7 @@ func (a *Analyzer) request(c *conn, from int) {
 		}
 	}
 	if !again {
+		a.missedResponse(c, st)
 		st.back.on = false
 	} else if st.exact && s.Diff(st.una) < 0 && st.works.find(s) == nil {
 		a.onForgottenDuplicate(c, st, s)
@@ -51,7 +55,7 @@ func (a *Analyzer) request(c *conn, from int) {
 	a.compare(r)
 	a.repeated(c, st, w, r, again && inTurn)
 	if inTurn && st.back.on {
-		st.back.end = end
+		st.back.end, st.back.at = end, a.at
 	}
 	a.take(c, st, w, r, again && !missed && r.missed() == 0 && s.Diff(st.began) >= 0)
 	a.deliver(c, st, s, end)
@@ -123,6 +127,26 @@ func (st *stream) settleRead(c *conn, s bth.PSN) {
 				c.MTU = max(c.MTU, int(mtu))
 			}
 			st.grow(c, w, uint32(n))
+			return
+		}
+	}
+}
+
+// settleRest determines the end of the newest READ, if its number of responses is unknown, when the
+// current packet, with PSN s, requests the rest of it again: the address tells the path MTU.
+func (a *Analyzer) settleRest(c *conn, st *stream, s bth.PSN) {
+	w := st.works.newest()
+	if w == nil || w.whole || w.op != bth.OpReadRequest || a.info.Op != bth.OpReadRequest {
+		return
+	}
+	r, n := &a.p.BTH.RETH, s.Diff(w.first)
+	if n <= 0 || r.RKey != w.rkey || r.VA <= w.va || r.VA+uint64(r.DMALen) != w.va+w.total {
+		return
+	}
+	for mtu := uint64(256); mtu <= bth.MaxPayload; mtu *= 2 {
+		if mtu*uint64(n) == r.VA-w.va {
+			c.MTU = max(c.MTU, int(mtu))
+			st.grow(c, w, uint32((w.total+mtu-1)/mtu))
 			return
 		}
 	}

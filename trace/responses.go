@@ -42,6 +42,7 @@ func (a *Analyzer) acknowledgement(c *conn, to int) {
 		}
 		st.expected, st.latestEnd, st.next, st.countedEnd = end, end, end, end
 	}
+	st.heard = a.at
 	switch {
 	case syn.IsAck():
 		a.ack(c, st, s)
@@ -170,7 +171,7 @@ func (a *Analyzer) complete(c *conn, st *stream, end bth.PSN) (missing *work, do
 		}
 		if w.dataOp() {
 			if end.Diff(w.first) > 0 {
-				st.una, st.exact = w.resp, true
+				st.una, st.exact, st.beyond = w.resp, true, end
 				return w, done
 			}
 			break

@@ -28,12 +28,17 @@ type stream struct {
 	nak           nak
 	earlier       nak // NAK before nak, if the requester did not go back between the two
 	implied       implied
-	id            uint16 // IP identification of the latest request
-	acked         int    // frame of the latest acknowledgement, 0: none
-	acks          int    // repetitions of the latest acknowledgement
-	rnrs          int    // consecutive RNR NAKs
-	refused       bool   // failed with an error NAK
-	noCreditSince int64  // time since which the requester is limited to one request by lack of credit, 0: not limited
+	id            uint16  // IP identification of the latest request
+	acked         int     // frame of the latest acknowledgement, 0: none
+	acks          int     // repetitions of the latest acknowledgement
+	rnrs          int     // consecutive RNR NAKs
+	timer         int64   // shortest time in nanoseconds after which a request timed out, 0: none did
+	heard         int64   // time of the latest response
+	advanced      int64   // time of the response that moved una to advancedTo
+	advancedTo    bth.PSN // una after the latest response
+	beyond        bth.PSN // PSN before which all is acknowledged, except the READ or atomic of implied
+	refused       bool    // failed with an error NAK
+	noCreditSince int64   // time since which the requester is limited to one request by lack of credit, 0: not limited
 }
 
 // record is the state of one request packet. A sighting is a capture of the packet or of a
@@ -72,6 +77,7 @@ type goingBack struct {
 	goBackN bool    // it contains a packet that nothing requested: go-back-N, not a repair of single packets
 	end     bth.PSN // PSN after its packets so far
 	frame   int     // frame of its first packet
+	at      int64   // time of its latest packet
 	cause   int     // frame that caused it, 0: none
 }
 
@@ -79,8 +85,12 @@ type goingBack struct {
 type nak struct {
 	fresh    bool    // the requester has not gone back since
 	late     bool    // the requested packet was retransmitted before the NAK
+	answered bool    // the requester went back to psn
+	passed   bool    // the requester went back to an earlier PSN
 	psn      bth.PSN // requested PSN
 	syndrome bth.Syndrome
+	sequence int   // frame of a sequence NAK that followed an RNR NAK, 0: none
+	took     int64 // nanoseconds from the request that it answers, 0: unknown
 	frame    int
 	at       int64
 }

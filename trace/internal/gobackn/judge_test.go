@@ -218,11 +218,17 @@ func (j *judge) undecidable(r *gobackn.Frame, n int, st *side) (bool, string) {
 	if g.Event != nil && g.Event.Captured() == 0 {
 		return true, "event not captured"
 	}
+	if j.r.Config.Start > 0 && g.Cause == gobackn.ImpliedNAK && st.seen[r.Message.First] == 0 {
+		return true, "the request was sent before the capture began"
+	}
 	if g.Cause == gobackn.ImpliedNAK && st.answered[g.To] > 0 {
 		return true, "the missing response was captured"
 	}
 	if g.Event != nil && st.crossed(g.Event.Captured(), n) {
 		return true, "another go-back crossed the event"
+	}
+	if j.missedData(r, g.To) {
+		return true, "the capture missed a response"
 	}
 	if r.Late || g.First != r.Sent {
 		return true, "its first packet was not captured first"
@@ -244,6 +250,21 @@ func (j *judge) undecidable(r *gobackn.Frame, n int, st *side) (bool, string) {
 		}
 	}
 	return false, "decidable"
+}
+
+// missedData reports whether the capture missed a READ or atomic response that the requester of r
+// received before. Then nothing shows that it was not lost.
+func (j *judge) missedData(r *gobackn.Frame, before bth.PSN) bool {
+	for _, s := range j.r.Sent {
+		if s.Time >= r.Time {
+			break
+		}
+		if s.Conn == r.Conn && s.Requester() == r.Requester() && !s.Request() && s.Opcode != bth.RCAck &&
+			s.Captured() == 0 && s.Passed && !s.Lost() && s.PSN.Diff(before) < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // crossed reports whether another go-back began between the frames event and n.

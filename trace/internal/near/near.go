@@ -134,6 +134,20 @@ func (s *Set[T]) Find(port uint16, psn bth.PSN) iter.Seq[T] {
 	}
 }
 
+// WithPort returns the number of values whose latest packet had a UDP source port.
+func (s *Set[T]) WithPort(port uint16) int {
+	if s.ports != nil {
+		return len(s.ports[port])
+	}
+	n := 0
+	for _, v := range s.all {
+		if v.Place().port == port {
+			n++
+		}
+	}
+	return n
+}
+
 func each[T any](l []T, yield func(T) bool) bool {
 	for _, v := range l {
 		if !yield(v) {

@@ -53,6 +53,15 @@ func TestFindReturnsAllWithThePortOrAPSNThatIsNear(t *testing.T) {
 				psn = v.psns[0].Add(uint32(rapid.IntRange(-1024, 1024).Draw(t, "distance")))
 			}
 		}
+		same := 0
+		for _, v := range values {
+			if v.in && v.port == port {
+				same++
+			}
+		}
+		if n := set.WithPort(port); n != same {
+			t.Fatalf("%d values have the port, WithPort returns %d", same, n)
+		}
 		found := slices.Collect(set.Find(port, psn))
 		for i, v := range values {
 			isNear := slices.ContainsFunc(v.psns, func(x bth.PSN) bool {
