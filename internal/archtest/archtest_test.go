@@ -135,7 +135,8 @@ func breach(dir, path string) string {
 
 // isTool reports whether dir is not part of the program gorxe.
 func isTool(dir string) bool {
-	return strings.HasPrefix(dir, "tools/") || dir == "conformance" || strings.HasPrefix(dir, "conformance/")
+	return strings.HasPrefix(dir, "tools/") || strings.HasPrefix(dir, "conformance/rxelab") ||
+		strings.HasPrefix(dir, "conformance/leaks")
 }
 
 func matches(patterns []string, path string) bool {

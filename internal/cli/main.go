@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/internal/cli/cmtool"
+	"github.com/gorxe/gorxe/internal/cli/conformcmd"
 	"github.com/gorxe/gorxe/internal/cli/daemoncmd"
 	"github.com/gorxe/gorxe/internal/cli/demo"
 	"github.com/gorxe/gorxe/internal/cli/devinfo"
@@ -40,7 +41,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // commands are the subcommands of the program.
 var commands = append([]app.Command{
-	cmtool.Command, demo.Command, doctor.Command, runcmd.Command, devinfo.Command, pingpong.Command, perf.Command,
+	cmtool.Command, conformcmd.Command, demo.Command, doctor.Command, runcmd.Command, devinfo.Command, pingpong.Command, perf.Command,
 	rpingcmd.Command, regioncmd.Command, daemoncmd.Command, runcmd.StartCommand, tracecmd.Command,
 	topcmd.Command, extcapcmd.Command,
 }, daemoncmd.InspectCommands...)

@@ -1,0 +1,21 @@
+package cases
+
+import (
+	"slices"
+
+	"github.com/gorxe/gorxe/conformance"
+)
+
+// All returns all cases in the order of the chapters.
+func All() []*conformance.Case {
+	var all []*conformance.Case
+	for _, chapter := range [][]conformance.Case{psn} {
+		for i := range chapter {
+			all = append(all, &chapter[i])
+		}
+	}
+	slices.SortStableFunc(all, func(x, y *conformance.Case) int {
+		return slices.Index(conformance.Chapters(), x.Chapter()) - slices.Index(conformance.Chapters(), y.Chapter())
+	})
+	return all
+}

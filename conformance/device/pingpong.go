@@ -1,0 +1,69 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/conformance"
+	"github.com/gorxe/gorxe/internal/serve/exchange"
+	"github.com/gorxe/gorxe/internal/serve/exchange/pingpong"
+)
+
+// Parameters of ibv_rc_pingpong, of which the defaults are 1000 iterations, messages of 4096 bytes
+// and 500 receives.
+const (
+	pingpongLen      = 4096
+	pingpongReceives = 500
+	pingpongMTU      = 1024
+)
+
+// openPingpong starts ibv_rc_pingpong and connects to it.
+func (s *Stock) openPingpong(ctx context.Context, local conformance.Local) (conformance.Peer, error) {
+	port := s.port()
+	p, err := s.start(fmt.Sprintf("ibv_rc_pingpong -p %d -m %d -s %d -n 1000000%s", port, pingpongMTU, pingpongLen,
+		s.deviceFlags("-g")))
+	if err != nil {
+		return nil, err
+	}
+	conn, err := s.dial(ctx, p, port)
+	if err != nil {
+		p.stop()
+		return nil, err
+	}
+	stop := exchange.Watch(ctx, conn)
+	defer stop()
+	remote, err := pingpong.Drive(conn, exchange.Client, []pingpong.Dest{{QPN: uint32(local.QPN),
+		PSN: uint32(local.PSN), GID: gid(local.Addr)}}, func([]pingpong.Dest) error { return nil })
+	if err != nil {
+		conn.Close()
+		p.stop()
+		return nil, err
+	}
+	return &connected{process: p, conn: conn, target: conformance.Target{
+		Addr: s.Addr, QPN: bth.QPN(remote[0].QPN), PSN: bth.PSN(remote[0].PSN), MTU: pingpongMTU,
+		Receives: pingpongReceives, ReceiveLen: pingpongLen,
+	}}, nil
+}
+
+// gid returns the GID of an address.
+func gid(a netip.Addr) [16]byte { return netip.AddrFrom16(a.As16()).As16() }
+
+// connected is a program with which the handshake is over.
+type connected struct {
+	*process
+	conn   net.Conn
+	target conformance.Target
+}
+
+func (c *connected) Target() conformance.Target { return c.target }
+func (c *connected) Go() error                  { return nil }
+func (c *connected) Output() string             { return c.output() }
+
+func (c *connected) Close() error {
+	err := c.conn.Close()
+	c.stop()
+	return err
+}

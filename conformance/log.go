@@ -1,0 +1,70 @@
+package conformance
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorxe/gorxe/conformance/wire"
+)
+
+// Log records the packets of a case. Its methods may be called by several goroutines.
+type Log struct {
+	mu      sync.Mutex
+	entries []Entry
+	notes   []string
+	dropped int
+}
+
+// Entry is a packet that the tester sent or received.
+type Entry struct {
+	At       time.Time
+	Sent     bool
+	Src, Dst netip.AddrPort
+	TOS, TTL uint8
+	Bytes    []byte // UDP payload
+	IP       []byte // the whole IP packet, if known
+	Notes    []string
+}
+
+// maxEntries limits the packets of a log. Later ones are counted only.
+const maxEntries = 1 << 16
+
+func (l *Log) note(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.notes = append(l.notes, text)
+}
+
+func (l *Log) add(e Entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.entries) >= maxEntries {
+		l.dropped++
+		return
+	}
+	e.Notes, l.notes = l.notes, nil
+	l.entries = append(l.entries, e)
+}
+
+func (l *Log) sent(at time.Time, src, dst netip.Addr, p *wire.Packet, payload []byte) {
+	port := p.SrcPort
+	if port == 0 {
+		port = wire.Port
+	}
+	l.add(Entry{At: at, Sent: true, Src: netip.AddrPortFrom(src, port), Dst: netip.AddrPortFrom(dst, wire.Port),
+		TOS: p.TOS, TTL: p.TTL, Bytes: payload})
+}
+
+func (l *Log) received(r *wire.Received) {
+	l.add(Entry{At: r.At, Src: r.Src, Dst: r.Dst, TOS: r.TOS, TTL: r.TTL, Bytes: r.Bytes, IP: r.IP})
+}
+
+// take returns the entries in order of time.
+func (l *Log) take() (entries []Entry, dropped int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	slices.SortStableFunc(l.entries, func(x, y Entry) int { return x.At.Compare(y.At) })
+	return l.entries, l.dropped
+}
