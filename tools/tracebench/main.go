@@ -125,8 +125,8 @@ func generate(file, size string, qps, seed int) error {
 	if err != nil {
 		return err
 	}
-	c := exec.Command("go", "run", "./tools/tracegen", "-size", size, "-qps", fmt.Sprint(qps), "-loss", "1e-4", "-ce", "1e-4",
-		"-seed", fmt.Sprint(seed))
+	c := exec.Command("go", "run", "./tools/tracegen", "-size", size, "-qps", fmt.Sprint(qps), "-loss", "1e-4",
+		"-ce", "1e-4", "-seed", fmt.Sprint(seed))
 	c.Stdout, c.Stderr = f, os.Stderr
 	return errors.Join(c.Run(), f.Close())
 }
