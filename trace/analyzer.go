@@ -40,15 +40,17 @@ const (
 // Analyzer explains each packet of a capture in its conversation. It processes packets in capture
 // order, without lookahead, and keeps state bounded by its [Options].
 type Analyzer struct {
-	o     Options
-	table table
-	cms   exchanges
-	hosts hosts
-	keys  keys
-	line  line
-	use   budget
+	o        Options
+	table    table
+	cms      exchanges
+	hosts    hosts
+	keys     keys
+	line     line
+	use      budget
+	overlays overlays
 
 	p    *Packet         // packet being processed
+	net  network         // virtual network of its flow
 	info *bth.OpcodeInfo // of p
 	at   int64           // Time of p in nanoseconds, or noTime
 	last int64           // latest time of all packets, or noTime
@@ -83,6 +85,9 @@ func (a *Analyzer) Add(p *Packet) {
 	a.p, a.info, a.at = p, p.BTH.Opcode.Info(), nanoseconds(p.Time)
 	a.last = max(a.last, a.at)
 	a.size = p.PayloadLen()
+	if a.net = 0; p.Outer != nil || a.overlays.paths != nil {
+		a.net = a.overlay(p)
+	}
 	a.good = a.trusted()
 	a.line.reset()
 	if len(p.Comments) > 0 {
@@ -107,7 +112,8 @@ func (a *Analyzer) Add(p *Packet) {
 func (a *Analyzer) addCopy(p *Packet) {
 	p.Flow, p.Role, p.Message, p.Again, p.Meaning, p.Findings = nil, NoRole, nil, false, "", nil
 	p.Delivered, p.RTT, p.InFlight, p.Outstanding = 0, 0, 0, 0
-	if h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}); h != nil {
+	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, net: a.overlay(p)}
+	if h := a.table.find(key); h != nil {
 		p.Flow = h.conn.Flow
 	}
 	if !a.line.quiet {

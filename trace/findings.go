@@ -128,7 +128,7 @@ func (a *Analyzer) malformed() {
 	}
 	a.note(kind, level, text, p.Number)
 	a.line.text("cannot be decoded: ").text(text)
-	if h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}); h != nil {
+	if h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, net: a.net}); h != nil {
 		p.Flow = h.conn.Flow
 		p.Flow.Packets++
 		p.Flow.Bytes += uint64(p.Len)

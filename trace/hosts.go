@@ -72,7 +72,7 @@ func (a *Analyzer) checkMigReq(h *host) {
 // this one as a request that was sent and lost.
 func (a *Analyzer) analyseWrongICRC() bool {
 	p := a.p
-	h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP})
+	h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, net: a.net})
 	if h != nil {
 		p.Flow = h.conn.Flow
 		if st := h.conn.seen(h.from); h.service == a.info.Service && a.info.Request() && st.open &&
