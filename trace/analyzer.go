@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/internal/overlay"
 	"github.com/gorxe/gorxe/trace/ulp"
 )
 
@@ -47,10 +48,10 @@ type Analyzer struct {
 	keys     keys
 	line     line
 	use      budget
-	overlays overlays
+	overlays overlay.Tracker
 
 	p    *Packet         // packet being processed
-	net  network         // virtual network of its flow
+	net  overlay.Network // virtual network of its flow
 	info *bth.OpcodeInfo // of p
 	at   int64           // Time of p in nanoseconds, or noTime
 	last int64           // latest time of all packets, or noTime
@@ -85,7 +86,7 @@ func (a *Analyzer) Add(p *Packet) {
 	a.p, a.info, a.at = p, p.BTH.Opcode.Info(), nanoseconds(p.Time)
 	a.last = max(a.last, a.at)
 	a.size = p.PayloadLen()
-	if a.net = 0; p.Outer != nil || a.overlays.paths != nil {
+	if a.net = 0; p.Outer != nil || a.overlays.Begun() {
 		a.net = a.overlay(p)
 	}
 	a.good = a.trusted()
@@ -121,6 +122,28 @@ func (a *Analyzer) addCopy(p *Packet) {
 		a.line.text("copy of frame ").int(p.Copy).text(", captured at another point")
 		p.Meaning = string(a.line.b)
 	}
+}
+
+// overlay returns the virtual network of the flow of p.
+func (a *Analyzer) overlay(p *Packet) overlay.Network {
+	own := overlay.Of(p.Outer)
+	if !a.overlays.Begun() {
+		if own == 0 {
+			return 0
+		}
+		a.overlays.Begin(func(yield func(overlay.Path) bool) {
+			for k := range a.table.directions {
+				if !yield(overlay.Path{Src: k.src, Dst: k.dst}) {
+					return
+				}
+			}
+		})
+	}
+	w := overlay.Path{Src: p.Src.Addr(), Dst: p.Dst.Addr()}
+	if p.Copy != 0 {
+		return a.overlays.OfCopy(w, own)
+	}
+	return a.overlays.Network(w, own)
 }
 
 // Finish passes the remaining messages and all flows to the callbacks of [Options]. The Analyzer

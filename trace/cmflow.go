@@ -6,14 +6,15 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/cm/mad"
+	"github.com/gorxe/gorxe/trace/internal/overlay"
 )
 
 // exchanges are the CM exchanges, indexed by the communication IDs of both sides.
 type exchanges map[commKey]*exchange
 
 type commKey struct {
-	addr netip.Addr // host that assigned the ID
-	net  network    // of the host
+	addr netip.Addr      // host that assigned the ID
+	net  overlay.Network // of the host
 	id   mad.CommID
 }
 

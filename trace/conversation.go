@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace/internal/near"
+	"github.com/gorxe/gorxe/trace/internal/overlay"
 	"github.com/gorxe/gorxe/trace/ulp"
 )
 
@@ -87,13 +88,13 @@ type directionKey struct {
 	src, dst netip.Addr
 	to       bth.QPN // destination queue pair
 	by       bth.QPN // source queue pair with datagramMark, for datagrams only
-	net      network
+	net      overlay.Network
 }
 
 // hostPair is the source and the destination host of a direction.
 type hostPair struct {
 	src, dst netip.Addr
-	net      network
+	net      overlay.Network
 }
 
 // back returns the pair of the opposite direction.
@@ -153,7 +154,7 @@ func (t *table) add(service bth.Service, p *Packet) *conn {
 		Flow: &Flow{Number: t.number, Service: service, First: p.Number, Begin: p.Time, Last: p.Time},
 		at:   noTime,
 	}
-	c.VNI, c.HasVNI = innerVNI(p.Outer)
+	c.VNI, c.HasVNI = overlay.VNI(p.Outer)
 	t.count++
 	t.link(c)
 	return c

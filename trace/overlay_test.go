@@ -46,7 +46,8 @@ func overlaid(t *testing.T, name string, in func(number int, p *trace.Packet) []
 func counts(flows []*trace.Flow) (all []string) {
 	for _, f := range flows {
 		all = append(all, fmt.Sprint(f.Service, f.Ends, f.Packets, f.Bytes, f.Payload, f.Messages, f.Again,
-			f.Duplicates, f.LostBefore, f.LostBehind, f.NAKs, f.RNRs, f.CNPs, f.Timeouts, f.Undecided, f.RTT, f.Err, f.Window, f.MTU))
+			f.Duplicates, f.LostBefore, f.LostBehind, f.NAKs, f.RNRs, f.CNPs, f.Timeouts, f.Undecided,
+			f.RTT, f.Err, f.Window, f.MTU))
 	}
 	slices.Sort(all)
 	return all
