@@ -13,6 +13,8 @@ type vlanTag struct {
 	protocol, control uint16 // TPID and TCI
 }
 
+var ne = binary.NativeEndian
+
 // Offsets in struct tpacket_auxdata of linux/if_packet.h.
 const (
 	auxTCI  = 16
@@ -25,7 +27,6 @@ const (
 // readControl reads the control messages of a frame: the kernel's receive time, or the current time
 // if there is none, and the VLAN tag.
 func readControl(oob []byte) (at time.Time, tag vlanTag) {
-	ne := binary.NativeEndian
 	for len(oob) > 0 {
 		h, data, rest, err := unix.ParseOneSocketControlMessage(oob)
 		if err != nil {

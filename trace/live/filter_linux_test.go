@@ -237,7 +237,7 @@ func testdata(t *testing.T) []string {
 	return all
 }
 
-func open(t *testing.T, name string) *capture.Reader {
+func open(t testing.TB, name string) *capture.Reader {
 	t.Helper()
 	b, err := os.ReadFile(name)
 	if err != nil {
