@@ -13,7 +13,8 @@ func TestAFlowInAVirtualNetworkShowsItsVNI(t *testing.T) {
 		flow trace.Flow
 		want string
 	}{
-		{trace.Flow{VNI: 100, HasVNI: true}, "  VNI 100  "}, {trace.Flow{HasVNI: true}, "  VNI 0  "}, {trace.Flow{}, ""},
+		{trace.Flow{VNI: 100, HasVNI: true}, "  VNI 100  "}, {trace.Flow{HasVNI: true}, "  VNI 0  "},
+		{trace.Flow{}, ""},
 	} {
 		var b strings.Builder
 		w := text.NewFlows(&b, false)
