@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/trace/internal/near"
+	"github.com/gorxe/gorxe/trace/internal/overlay"
 	"github.com/gorxe/gorxe/trace/ulp"
 )
 
@@ -81,19 +82,23 @@ type unpairedSet = near.Set[*direction]
 func (h *direction) Place() *near.Place { return &h.place }
 
 // hosts returns the hosts of h.
-func (h *direction) hosts() hostPair { return hostPair{h.key.src, h.key.dst} }
+func (h *direction) hosts() hostPair { return hostPair{h.key.src, h.key.dst, h.key.net} }
 
 type directionKey struct {
 	src, dst netip.Addr
 	to       bth.QPN // destination queue pair
 	by       bth.QPN // source queue pair with datagramMark, for datagrams only
+	net      overlay.Network
 }
 
 // hostPair is the source and the destination host of a direction.
-type hostPair struct{ src, dst netip.Addr }
+type hostPair struct {
+	src, dst netip.Addr
+	net      overlay.Network
+}
 
 // back returns the pair of the opposite direction.
-func (w hostPair) back() hostPair { return hostPair{w.dst, w.src} }
+func (w hostPair) back() hostPair { return hostPair{w.dst, w.src, w.net} }
 
 // table holds the conversations that are being followed: a conn for each, and the directions seen
 // so far. Outputs show a conn as a flow.
@@ -149,6 +154,7 @@ func (t *table) add(service bth.Service, p *Packet) *conn {
 		Flow: &Flow{Number: t.number, Service: service, First: p.Number, Begin: p.Time, Last: p.Time},
 		at:   noTime,
 	}
+	c.VNI, c.HasVNI = overlay.VNI(p.Outer)
 	t.count++
 	t.link(c)
 	return c

@@ -13,6 +13,9 @@
 // The Decoder sets the first part of a [Packet]; the Analyzer sets Flow, Role, Message, Again,
 // Meaning and Findings.
 //
+// Flows are told apart by the virtual network of the packets, too: virtual networks may use the
+// same addresses. See Flow.VNI.
+//
 // The Decoder finds packets in up to eight encapsulations (package tunnel). Packets of iWARP and
 // Ultra Ethernet, and pause frames, have no BTH: they become a [Foreign], which the Analyzer does
 // not process. Frames of all other protocols are counted by name; see [Decoder.Protocols].

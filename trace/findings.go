@@ -129,7 +129,7 @@ func (a *Analyzer) malformed() {
 	}
 	a.note(kind, level, text, p.Number)
 	a.line.text("cannot be decoded: ").text(text)
-	if h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}); h != nil {
+	if h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, net: a.net}); h != nil {
 		p.Flow = h.conn.Flow
 		p.Flow.Packets++
 		p.Flow.Bytes += uint64(p.Len)
@@ -290,7 +290,7 @@ func (a *Analyzer) checkMigReq(h *host) {
 // this one as a request that was sent and lost.
 func (a *Analyzer) analyseWrongICRC() bool {
 	p := a.p
-	h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP})
+	h := a.table.find(directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, net: a.net})
 	if h != nil {
 		p.Flow = h.conn.Flow
 		if st := h.conn.seen(h.from); h.service == a.info.Service && a.info.Request() && st.open &&

@@ -15,7 +15,7 @@ func sortByNumber(all []*conn) {
 // conversation if the direction is new.
 func (a *Analyzer) packetDirection() *direction {
 	p := a.p
-	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP}
+	key := directionKey{src: p.Src.Addr(), dst: p.Dst.Addr(), to: p.BTH.DestQP, net: a.net}
 	h := a.table.find(key)
 	if h != nil && h.service == bth.ServiceCNP {
 		a.identify(h)
@@ -381,6 +381,9 @@ func (a *Analyzer) absorb(c, d *conn, same bool) {
 	f.Window = max(f.Window, g.Window)
 	f.MTU = max(f.MTU, g.MTU)
 	f.Err = cmp.Or(f.Err, g.Err)
+	if !f.HasVNI {
+		f.VNI, f.HasVNI = g.VNI, g.HasVNI
+	}
 	if d.cm != nil && c.cm == nil {
 		c.cm, d.cm.c = d.cm, c
 	} else {

@@ -140,7 +140,11 @@ func (s *screen) flows(r *summary.Report) {
 	}
 	s.title("worst flows")
 	for _, f := range r.Flows[:min(len(r.Flows), most)] {
-		s.line("%6d %s  %s → %s", f.Flow, f.Service, summaryEnd(f.Ends[0]), summaryEnd(f.Ends[1]))
+		network := ""
+		if f.VNI != nil {
+			network = fmt.Sprintf("  VNI %d", *f.VNI)
+		}
+		s.line("%6d %s  %s → %s%s", f.Flow, f.Service, summaryEnd(f.Ends[0]), summaryEnd(f.Ends[1]), network)
 		what := strings.Join(totalEvents(&f.Events), ", ")
 		if f.Err != "" {
 			what = strings.TrimSuffix("failed: "+f.Err+"; "+what, "; ")
