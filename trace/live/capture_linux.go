@@ -73,6 +73,9 @@ func Open(name string, idle func()) (*Capture, error) {
 	if err := c.prepare(); err != nil {
 		return nil, errors.Join(fmt.Errorf("capturing on %s: %w", name, err), conn.Close())
 	}
+	if ethernet && !loopback {
+		_ = conn.SetPromiscuous(true) // until conn is closed; an interface that cannot still captures its own
+	}
 	return c, nil
 }
 

@@ -231,6 +231,32 @@ func TestFramesAreComplete(t *testing.T) {
 	})
 }
 
+// A port that a switch mirrors to receives frames to other hosts.
+func TestAnInterfaceIsPromiscuousDuringACapture(t *testing.T) {
+	h := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.0.1/24"}, Right: []string{"198.18.0.2/24"}})
+	testnet.In(t, h.Left, func() error {
+		promiscuous := func(want int) {
+			t.Helper()
+			link, err := netlink.LinkByName(testnet.Interface)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := link.Attrs().Promisc; got != want {
+				t.Errorf("promiscuity is %d, want %d", got, want)
+			}
+		}
+		promiscuous(0)
+		c, err := Open(testnet.Interface, nil)
+		if err != nil {
+			return err
+		}
+		promiscuous(1)
+		err = c.Close()
+		promiscuous(0)
+		return err
+	})
+}
+
 // A tunnel device has no Ethernet header.
 func TestAnInterfaceWithoutEthernetHeaders(t *testing.T) {
 	h := testnet.Connect(t, testnet.Cable{MTU: 1500, Left: []string{"198.18.0.1/24"}, Right: []string{"198.18.0.2/24"}})

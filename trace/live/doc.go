@@ -4,8 +4,8 @@
 //
 // On Ethernet and on the loopback, frames begin with the Ethernet header; a VLAN tag that the
 // kernel removed is put back. On other interfaces they begin with the IP header. With segmentation
-// offload, an outgoing frame contains several packets, which trace.Decoder separates. The interface
-// is not set to promiscuous mode.
+// offload, an outgoing frame contains several packets, which trace.Decoder separates. An Ethernet
+// interface is in promiscuous mode during the capture, so that it receives what a switch mirrors.
 //
 // # Filter
 //
