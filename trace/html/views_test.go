@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -196,8 +197,19 @@ func testInterval(t *testing.T, b context.Context) {
 		t.Errorf("the brush leaves packets from %d to %d µs", from, to)
 	}
 	n := p.text("#count")
+	js[bool](p, `(() => {
+		[...document.querySelectorAll('.row[role=option]:not(.fold)')].at(-1).click(); // the first ones leave the interval
+		window.kept = [document.querySelector('#details h2'), document.querySelector('.row[aria-selected=true]')];
+		return true;
+	})()`)
 	p.wheel("#plot", -100, 0)
 	p.until("document.getElementById('count').textContent !== %q", n)
+	equal(p, "elements of the selected packet are kept", js[bool](p, "window.kept.every(e => e.isConnected)"), true)
+	equal(p, "the number of the selected row", js[bool](p, `(() => {
+		const rows = [...document.querySelectorAll('.row[role=option]')];
+		return rows.every(e => e.getAttribute('aria-setsize') === document.getElementById('count').textContent.split(' ')[0]) &&
+			rows.every((e, i) => !i || Number(e.getAttribute('aria-posinset')) > Number(rows[i - 1].getAttribute('aria-posinset')));
+	})()`), true)
 	n = p.text("#count")
 	p.wheel("#plot", 100, 0)
 	p.until("document.getElementById('count').textContent !== %q", n)
@@ -437,12 +449,23 @@ func testLarge(t *testing.T, b context.Context) {
 	elements("scrolled")
 	measure("50 steps of scrolling the list", `for (let i = 1; i <= 50; i++) { document.getElementById('list-scroll').scrollTop = i * 1000; await frame(); }`)
 	elements("list scrolled")
-	measure("20 steps of the wheel over a plot", `for (let i = 0; i < 20; i++) {
-		const c = document.getElementById('plot'), r = c.getBoundingClientRect();
-		c.dispatchEvent(new WheelEvent('wheel', { deltaY: -100, clientX: r.x + r.width / 2, clientY: r.y + 50, cancelable: true }));
-		await frame();
-		await frame();
-	}`)
+	// A step takes from the frame that it is drawn in until the page is idle.
+	steps := js[[]float64](p, `(async () => {
+		const c = document.getElementById('plot'), r = c.getBoundingClientRect(), took = [];
+		const idle = () => new Promise(done => { const c = new MessageChannel(); c.port1.onmessage = done; c.port2.postMessage(0); });
+		for (let i = 0; i < 20; i++) {
+			let begin = 0;
+			requestAnimationFrame(() => { begin = performance.now(); });
+			c.dispatchEvent(new WheelEvent('wheel', { deltaY: i & 1 ? 100 : -100, clientX: r.x + r.width / 2, clientY: r.y + 50, cancelable: true }));
+			await new Promise(done => requestAnimationFrame(done));
+			await idle();
+			took.push(performance.now() - begin);
+		}
+		return took;
+	})()`)
+	slices.Sort(steps)
+	t.Logf("a step of the wheel over a plot: median %.1f ms, maximum %.1f ms", steps[len(steps)/2], steps[len(steps)-1])
+	p.wheel("#plot", -100, 0)
 	p.until(intervalShown)
 	p.click("#interval")
 	measure("a filter", `const f = document.getElementById('filter'); f.value = 'not psn 5 and addr 192.0.2.0/24 and len > 5'; f.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' })); await frame();`)

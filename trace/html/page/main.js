@@ -2,6 +2,7 @@
 
 const most = 300; // maximum number of connections in the select element; the list has all
 let flow = -1, selected = null, sheet = false, soon = 0;
+let matching = packets, invalid = ''; // packets that match filter and buttons; why the filter is invalid
 
 function summary() {
   const errors = packets.filter(p => p.error).length, warnings = packets.filter(p => p.level === 2).length;
@@ -22,7 +23,7 @@ function choices() {
   const worst = flows.map(() => 0);
   for (const p of packets) if (p.f >= 0) worst[p.f] = Math.max(worst[p.f], p.level);
   const order = connections.order().slice(0, most), sign = ['', '', '▲ ', '✕ '];
-  $('flows').append(make('option', { value: '-1' }, flows.length > most ? 'All ' + flows.length.toLocaleString('en') + ' connections; here the worst ' + most : 'All connections'),
+  $('flows').append(make('option', { value: '-1' }, flows.length > most ? 'All ' + grouped(flows.length) + ' connections; here the worst ' + most : 'All connections'),
     ...order.map(i => make('option', { value: String(i) }, (flows[i].x ? sign[3] : sign[worst[i]]) + nameOf(flows[i]))));
 }
 
@@ -39,21 +40,30 @@ function heads() {
   $('flow-facts').replaceChildren(...f.k.map(([name, value]) => make('div', null, make('dt', null, name), make('dd', null, value))));
 }
 
-// apply shows the packets that match the connection, the interval, the filter and the buttons.
+// apply shows the packets that match the filter, the buttons, the connection and the interval.
 function apply() {
   const { fits, bad } = parse($('filter').value);
   const problems = $('problems').getAttribute('aria-pressed') === 'true', again = $('again').getAttribute('aria-pressed') === 'true';
-  const some = packets.filter(p => interval.has(p) && (!problems || p.level > 1) && (!again || p.a) && fits(p));
-  const list = flow < 0 ? some : some.filter(p => p.f === flow);
+  matching = packets.filter(p => (!problems || p.level > 1) && (!again || p.a) && fits(p));
+  invalid = bad;
+  limit();
+}
+
+// limit shows the matching packets of the connection and the interval. It runs for each step of the
+// wheel over a plot, so it does not evaluate the filter.
+function limit() {
+  ladder.look();
+  connections.look();
+  const some = interval.of(matching), list = flow < 0 ? some : some.filter(p => p.f === flow);
   $('none').textContent = packets.length ? 'No packet matches.' : 'There are no packets.';
-  connections.set(some, some.length === packets.length, flow);
   const last = packets.findLast(p => flow < 0 || p.f === flow);
   ladder.set(list, flow, list.length > 0 && list[list.length - 1] === last);
+  connections.set(some, some.length === packets.length, flow);
   plot.set(list, flow);
   charts.set(flow);
   const whole = flow < 0 ? packets.length : packets.reduce((n, p) => n + (p.f === flow), 0);
-  $('count').textContent = list.length === whole ? many(whole, 'packet', 'packets') : list.length.toLocaleString('en') + ' of ' + many(whole, 'packet', 'packets');
-  if (bad) $('count').append(' · ', make('b', null, 'the filter is not understood: ' + bad));
+  $('count').textContent = list.length === whole ? many(whole, 'packet', 'packets') : grouped(list.length) + ' of ' + many(whole, 'packet', 'packets');
+  if (invalid) $('count').append(' · ', make('b', null, 'the filter is not understood: ' + invalid));
   const w = interval.get();
   $('interval').hidden = !w;
   if (w) $('interval').replaceChildren(lasted(w.from) + ' to ' + lasted(w.to), make('span', { 'aria-hidden': 'true' }, ' ×'));
@@ -241,7 +251,11 @@ connections.onpick(f => {
   show(f);
   if (phone.matches) connections.show(false);
 });
-interval.onchange(apply);
+interval.onchange(() => {
+  limit();
+  plot.now(); // in the same frame as the ladder
+  charts.now();
+});
 $('interval').addEventListener('click', () => {
   interval.clear();
   $('ladder').focus({ preventScroll: true });
