@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,8 @@ func TestTheViewsInABrowser(t *testing.T) {
 		"connections are listed with the worst first":            testList,
 		"a page says where packets were left out":                testLeftOut,
 		"links open the details on a phone":                      testPhoneLinks,
+		"several connections open at the worst problem":          testWorst,
+		"each kind of problem has a button that filters it":      testKinds,
 		"20,000 packets of 1,000 connections take few elements":  testLarge,
 		"every filter field means what it means in a --filter":   testFields,
 		"the plots and the list have names and work by keyboard": testViewKeys,
@@ -334,6 +337,57 @@ func testList(t *testing.T, b context.Context) {
 	p.click("#list-close")
 	equal(p, "closed", js[bool](p, "document.getElementById('list').hidden"), true)
 	equal(p, "focus", js[string](p, "document.activeElement.id"), "ladder")
+}
+
+func testWorst(t *testing.T, b context.Context) {
+	s := scene.Many(3000, 40)
+	f := s.Flows[20]
+	f.Timeouts += 9
+	of := func(n int) *trace.Packet { // the nth packet of f
+		for _, k := range s.Packets {
+			if k.Flow == f {
+				if n--; n == 0 {
+					return k
+				}
+			}
+		}
+		t.Fatal("the flow has too few packets")
+		return nil
+	}
+	mark, gap := of(2), of(5)
+	warn(mark, trace.ECNMarked, trace.Warning)
+	warn(gap, trace.Gap, trace.Warning)
+	frame := func(k *trace.Packet) string { return "Frame " + strconv.Itoa(k.Number) + ":" }
+	opens := func(what, at string) {
+		t.Helper()
+		if got := open(t, b, desktop, "", s.Packets).selected(); !strings.HasPrefix(got, at) {
+			t.Errorf("%s: it opens at %q, want %q", what, got, at)
+		}
+	}
+	opens("a loss in the worst connection", frame(gap))
+	other := s.Packets[len(s.Packets)-1]
+	warn(other, trace.ErrorNAK, trace.Error)
+	opens("an error in another connection", frame(other))
+}
+
+func testKinds(t *testing.T, b context.Context) {
+	s := quietly(5000)
+	warn(s.Packets[3999], trace.ErrorNAK, trace.Error)
+	for _, i := range []int{1000, 2000, 3000} {
+		warn(s.Packets[i], trace.Gap, trace.Warning)
+	}
+	p := show(t, b, desktop, render(t, tracehtml.Options{Max: 500}, s.Packets))
+	equal(p, "kinds", js[string](p, "[...document.querySelectorAll('#kinds button')].map(e => e.textContent).join()"),
+		"✕ 1 nak_error,▲ 3 gap")
+	p.click("#kinds .warning")
+	equal(p, "filter", js[string](p, "document.getElementById('filter').value"), "finding gap")
+	equal(p, "count", p.text("#count"), "3 of 500 packets")
+	equal(p, "pressed", js[string](p,
+		"[...document.querySelectorAll('#kinds button')].map(e => e.getAttribute('aria-pressed')).join()"), "false,true")
+	p.click("#kinds .warning")
+	equal(p, "count", p.text("#count"), "500 packets")
+	equal(p, "no kinds", js[bool](open(t, b, desktop, "", quietly(10).Packets), "document.getElementById('kinds').hidden"),
+		true)
 }
 
 func testViewKeys(t *testing.T, b context.Context) {

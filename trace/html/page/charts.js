@@ -98,9 +98,9 @@ const charts = (() => {
     g.fillStyle = ink.text;
     g.textBaseline = 'alphabetic';
     g.textAlign = 'left';
-    if (c.lines.length === 1) g.fillText(c.title, pad.left, 12, width - pad.left - pad.right);
+    if (c.lines.length === 1) g.fillText(c.title, 4, 12, width - 8);
     else {
-      let x = pad.left;
+      let x = 4;
       for (const l of c.lines) {
         g.fillStyle = ink[l.ink];
         g.fillRect(x, 4, 8, 8);

@@ -3,7 +3,7 @@
 
 const connections = (() => {
   const pane = $('list'), box = $('list-rows'), scroll = $('list-scroll'), margin = 5;
-  let order = [], counts = [], flow = -1, height = 52, rows = new Map(), view = null, pick = () => {}, at = 0;
+  let order = [], counts = [], whole = true, flow = -1, height = 52, rows = new Map(), view = null, pick = () => {}, at = 0;
 
   // worst returns a number that is higher the worse a connection is.
   const worst = (f, c, all) => (c.errors ? 2 ** 52 : 0) + (all ? f.w : c.warnings * 1000 + c.again);
@@ -24,6 +24,7 @@ const connections = (() => {
     order.unshift(-1);
     $('list-count').textContent = many(order.length - 1, 'connection', 'connections') + (order.length - 1 < flows.length ? ' of ' + grouped(flows.length) : '') + ', worst first';
     choose(chosen);
+    whole = all;
     clear();
     box.style.height = order.length * height + 'px';
     if (pane.hidden) return;
@@ -88,11 +89,15 @@ const connections = (() => {
   function row(i) {
     const f = flows[i], c = counts[i];
     const sign = f.x || c.errors ? make('span', { class: 'sign error' }, '✕ ') : c.warnings ? make('span', { class: 'sign warning' }, '▲ ') : null;
-    const facts = [many(c.packets, 'packet', 'packets')];
-    if (c.errors) facts.push(many(c.errors, 'error', 'errors'));
-    if (c.warnings) facts.push(many(c.warnings, 'warning', 'warnings'));
-    if (c.again) facts.push(grouped(c.again) + ' retransmitted');
-    return make('div', { class: 'connection', role: 'option', title: nameOf(f) + (f.x ? ' · ' + f.x : '') },
+    const facts = [];
+    if (whole) facts.push(...f.l, many(f.p, 'packet', 'packets')); // of the capture
+    else {
+      if (c.errors) facts.push(many(c.errors, 'error', 'errors'));
+      if (c.warnings) facts.push(many(c.warnings, 'warning', 'warnings'));
+      if (c.again) facts.push(grouped(c.again) + ' retransmitted');
+      facts.push(many(c.packets, 'packet', 'packets'));
+    }
+    return make('div', { class: 'connection', role: 'option', title: nameOf(f) + (f.x ? ' · ' + f.x : '') + '\n' + facts.join(' · ') },
       make('span', { class: 'who' }, sign, make('b', null, f.n + ' · ' + f.s), ' ' + f.e[0][0] + ' – ' + f.e[1][0]),
       make('span', { class: 'what' }, f.x ? make('span', { class: 'failed' }, f.x + ' · ') : null, facts.join(' · ')));
   }

@@ -17,14 +17,41 @@ function summary() {
   }
 }
 
+// problems offers the filter for each kind of warnings and errors. The numbers are of the capture.
+function problems() {
+  $('kinds').hidden = !data.kinds.length;
+  $('kinds').append(...data.kinds.map(k => {
+    const button = make('button', {
+      type: 'button', class: levels[k.l], 'aria-pressed': 'false', 'data-filter': 'finding ' + k.k, title: 'Show only these packets: finding ' + k.k,
+      onclick: () => {
+        const filter = button.dataset.filter;
+        $('filter').value = $('filter').value === filter ? '' : filter;
+        apply();
+      },
+    }, (k.l > 1 ? '✕ ' : '▲ ') + grouped(k.n) + ' ' + k.k);
+    return button;
+  }));
+}
+
+// worst returns the packet at which the page opens. Of one connection this is the first with a
+// problem, of several the first with the gravest problem, in the worst connection that has it.
+function worst() {
+  const grave = p => p.level < 2 ? 0 : p.error ? 3 : p.q.some(f => f.l > 0 && f.k !== 'ecn_ce' && f.k !== 'cnp') ? 2 : 1;
+  if (flows.length < 2) return packets.find(p => p.level > 1);
+  const gravest = packets.reduce((g, p) => Math.max(g, grave(p)), 1), all = packets.filter(p => grave(p) === gravest);
+  const of = connections.order().find(i => all.some(p => p.f === i));
+  return all.find(p => p.f === of) || all[0];
+}
+
 // choices fills the list of connections for the keyboard and phones, worst first.
 function choices() {
   $('flows').hidden = $('list-open').hidden = flows.length < 2;
   const worst = flows.map(() => 0);
   for (const p of packets) if (p.f >= 0) worst[p.f] = Math.max(worst[p.f], p.level);
   const order = connections.order().slice(0, most), sign = ['', '', '▲ ', '✕ '];
-  $('flows').append(make('option', { value: '-1' }, flows.length > most ? 'All ' + grouped(flows.length) + ' connections; here the worst ' + most : 'All connections'),
+  $('flows').append(make('option', { value: '-1' }, flows.length > most ? 'All ' + grouped(flows.length) + ' connections' : 'All connections'),
     ...order.map(i => make('option', { value: String(i) }, (flows[i].x ? sign[3] : sign[worst[i]]) + nameOf(flows[i]))));
+  if (flows.length > most) $('flows').append(make('option', { disabled: '' }, grouped(flows.length - most) + ' more are in the list'));
 }
 
 function heads() {
@@ -44,6 +71,7 @@ function heads() {
 function apply() {
   const { fits, bad } = parse($('filter').value);
   const problems = $('problems').getAttribute('aria-pressed') === 'true', again = $('again').getAttribute('aria-pressed') === 'true';
+  for (const b of $('kinds').children) b.setAttribute('aria-pressed', String($('filter').value === b.dataset.filter));
   matching = packets.filter(p => (!problems || p.level > 1) && (!again || p.a) && fits(p));
   invalid = bad;
   limit();
@@ -299,13 +327,14 @@ $('all-fields').addEventListener('toggle', () => {
   if (!$('fields').firstChild) $('fields').append(...columns.map(c => make('div', null, make('dt', null, make('code', null, c.n.join(', '))), make('dd', null, [c.d, c.e].filter(Boolean).join(': ')))));
 });
 summary();
+problems();
 metric();
 connections.set(packets, true, -1);
 choices();
 choose(flows.length === 1 ? 0 : -1);
 apply();
 if (!address()) {
-  const problem = packets.find(p => p.level > 1);
+  const problem = worst();
   if (problem) select(problem, true, true);
 }
 $('ladder').focus({ preventScroll: true });

@@ -115,7 +115,7 @@ const plot = (() => {
     if (!points.length) {
       g.fillStyle = ink.quiet;
       g.textAlign = 'center';
-      g.fillText('No PSNs here: only messages of the connection manager, or nothing.', width / 2, height / 2);
+      g.fillText(all.length ? 'no PSNs: only messages of the connection manager' : 'no packets', width / 2, height / 2);
       return;
     }
     stairs(g);
