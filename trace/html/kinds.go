@@ -8,8 +8,8 @@ import (
 	"github.com/gorxe/gorxe/trace"
 )
 
-// kinds counts the warnings and errors of a capture by their kind, so that the page can name those of
-// packets that were left out.
+// kinds counts the warnings and errors of a capture by their kind, including those of packets that
+// were left out of the page.
 type kinds map[trace.Kind]kind
 
 // kind is how often there were findings of a kind. Its fields are those of the page.

@@ -19,10 +19,10 @@ const (
 	minInterval = 10 * time.Microsecond
 )
 
-// collector collects what the plots over time show, of each flow and of all together. Unlike package
-// series, whose rows have one interval and the maxima of single flows, it has an interval for each
-// flow, so that a short flow has as many points as a long one, and sums what all requesters have in
-// flight, also in intervals without packets.
+// collector collects what the plots over time show, of each flow and of all together. Unlike
+// package series, whose rows have one interval and the maxima of single flows, it has an interval
+// for each flow, so that a short flow has as many points as a long one, and sums what all
+// requesters have in flight, also in intervals without packets.
 type collector struct {
 	total  series
 	flows  map[*trace.Flow]*series

@@ -377,17 +377,19 @@ func testKinds(t *testing.T, b context.Context) {
 		warn(s.Packets[i], trace.Gap, trace.Warning)
 	}
 	p := show(t, b, desktop, render(t, tracehtml.Options{Max: 500}, s.Packets))
-	equal(p, "kinds", js[string](p, "[...document.querySelectorAll('#kinds button')].map(e => e.textContent).join()"),
+	equal(p, "kinds", js[string](p,
+		"[...document.querySelectorAll('#kinds button')].map(e => e.textContent).join()"),
 		"✕ 1 nak_error,▲ 3 gap")
 	p.click("#kinds .warning")
 	equal(p, "filter", js[string](p, "document.getElementById('filter').value"), "finding gap")
 	equal(p, "count", p.text("#count"), "3 of 500 packets")
 	equal(p, "pressed", js[string](p,
-		"[...document.querySelectorAll('#kinds button')].map(e => e.getAttribute('aria-pressed')).join()"), "false,true")
+		"[...document.querySelectorAll('#kinds button')].map(e => e.getAttribute('aria-pressed')).join()"),
+		"false,true")
 	p.click("#kinds .warning")
 	equal(p, "count", p.text("#count"), "500 packets")
-	equal(p, "no kinds", js[bool](open(t, b, desktop, "", quietly(10).Packets), "document.getElementById('kinds').hidden"),
-		true)
+	p = open(t, b, desktop, "", quietly(10).Packets)
+	equal(p, "no kinds", js[bool](p, "document.getElementById('kinds').hidden"), true)
 }
 
 func testViewKeys(t *testing.T, b context.Context) {
