@@ -31,9 +31,10 @@ func (s kinds) add(k *trace.Packet) {
 	}
 }
 
-// list returns the kinds, those with errors first, then by their number.
+// list returns the kinds, those with errors first, then by their weight and number.
 func (s kinds) list() []kind {
 	return slices.SortedFunc(maps.Values(s), func(x, y kind) int {
-		return cmp.Or(cmp.Compare(y.Level, x.Level), cmp.Compare(y.Count, x.Count), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(y.Level, x.Level), cmp.Compare(y.Name.Weight(), x.Name.Weight()),
+			cmp.Compare(y.Count, x.Count), cmp.Compare(x.Name, y.Name))
 	})
 }
