@@ -56,7 +56,7 @@ func (p *Page) data(j *jsonWriter) {
 	j.member("end", p.end.Nanoseconds()) // of the last packet, after the first
 	j.member("leftOut", p.Omitted())
 
-	j.member("kinds", orEmpty(p.kinds.list()))
+	j.member("kinds", p.kinds.list())
 	j.list("packets", len(p.kept.list), func(i int) any { return p.record(&t, i) })
 	j.member("addrs", orEmpty(t.addrs.list))
 	j.list("opcodes", len(t.opcodes.list), func(i int) any { // number, name, label, operation, service, MIDDLE

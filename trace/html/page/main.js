@@ -5,7 +5,9 @@ let flow = -1, selected = null, sheet = false, soon = 0;
 let matching = packets, invalid = ''; // packets that match filter and buttons; why the filter is invalid
 
 function summary() {
-  const errors = packets.filter(p => p.error).length, warnings = packets.filter(p => p.level === 2).length;
+  // The findings of the capture, as in gorxe trace --summary. A wrong packet may have no finding.
+  const sum = level => data.kinds.reduce((n, k) => n + (k.l === level ? k.n : 0), 0);
+  const errors = Math.max(sum(2), packets.filter(p => p.error).length), warnings = sum(1);
   const parts = [many(packets.length, 'packet', 'packets'), many(flows.length, 'connection', 'connections')];
   if (packets.length > 1) parts.push(lasted(packets[packets.length - 1].t - packets[0].t));
   if (warnings) parts.push(many(warnings, 'warning', 'warnings'));
