@@ -100,7 +100,8 @@ func (k *kinds) report() []Finding {
 		all = append(all, *r)
 	}
 	slices.SortFunc(all, func(x, y Finding) int {
-		return cmp.Or(cmp.Compare(y.Level, x.Level), cmp.Compare(y.Count, x.Count), cmp.Compare(x.Kind, y.Kind))
+		return cmp.Or(cmp.Compare(y.Level, x.Level), cmp.Compare(y.Kind.Weight(), x.Kind.Weight()),
+			cmp.Compare(y.Count, x.Count), cmp.Compare(x.Kind, y.Kind))
 	})
 	return all
 }

@@ -31,10 +31,11 @@ type Match struct {
 	Explained bool
 	Cause     string   // one sentence
 	Evidence  []string // what the capture shows, in order of time
+	Frames    []int    // numbers of the frames that Evidence is about, in its order, each once
 }
 
-// maxMatches is the maximum number of matches in an Answer.
-const maxMatches = 64
+// MaxMatches is the maximum number of matches that are written, as text or JSON.
+const MaxMatches = 64
 
 // Answer returns the answer. It must be called after the Pipeline has run.
 func (c *Collector) Answer() *Answer {
@@ -93,7 +94,7 @@ func (a *Answer) WriteText(w io.Writer) error {
 	if shown == 0 {
 		shown = len(a.Matches)
 	}
-	for i := range a.Matches[:min(shown, maxMatches)] {
+	for i := range a.Matches[:min(shown, MaxMatches)] {
 		m := &a.Matches[i]
 		fmt.Fprintf(b, "flow      %s\n", describe(m.Flow))
 		fmt.Fprintf(b, "cause     %s\n", m.Cause)
@@ -101,7 +102,7 @@ func (a *Answer) WriteText(w io.Writer) error {
 			fmt.Fprintf(b, "          %s\n", text.Plain(e))
 		}
 	}
-	if n := shown - maxMatches; n > 0 {
+	if n := shown - MaxMatches; n > 0 {
 		fmt.Fprintf(b, "          further flows: %d\n", n)
 	}
 	if n := len(a.Matches) - shown; n > 0 {

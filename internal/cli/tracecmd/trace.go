@@ -102,7 +102,7 @@ packet was lost, and how long packets took from one point to the next.
 	fs.StringVar(&p.pcapng, "pcapng", "",
 		"write the frames to `FILE`, with their meaning as packet comments, which Wireshark shows")
 	fs.BoolVar(&p.json, "json", false,
-		"one JSON object per line: packets, messages and connections; with another view, such as --flows, only its rows")
+		"one JSON object per line: packets, messages and connections; with another view, such as --flows or --why, only its objects")
 	fs.StringVar(&p.html, "html", "", "write a page for a browser to `FILE`; the page loads nothing from the network")
 	fs.BoolVar(&p.dedupe, "dedupe", false,
 		"leave out packets that an earlier frame has, too: captures of several interfaces, merged captures")
