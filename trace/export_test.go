@@ -52,7 +52,8 @@ func (a *Analyzer) CheckBounds() error {
 			}
 		}
 		if responding != s.responding {
-			return fmt.Errorf("%d directions without a partner have responses, counted are %d", responding, s.responding)
+			return fmt.Errorf("%d directions without a partner have responses, counted are %d", responding,
+				s.responding)
 		}
 	}
 	keys := 0
