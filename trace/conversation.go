@@ -219,12 +219,17 @@ func (t *table) removeUnpaired(h *direction) {
 	if s == nil || h.pairing == nil {
 		return
 	}
-	if h.responds {
-		h.responds = false
-		s.responding--
-	}
+	t.silence(h)
 	if s.Remove(h); s.Len() == 0 {
 		delete(t.unpaired, h.hosts())
+	}
+}
+
+// silence forgets that h, if it is unpaired, has responses.
+func (t *table) silence(h *direction) {
+	if h.pairing != nil && h.responds {
+		h.responds = false
+		t.unpaired[h.hosts()].responding--
 	}
 }
 

@@ -22,8 +22,8 @@ const (
 	// maxFlows limits the flows that are measured one by one. At the limit, flows without marked
 	// packets and CNPs are forgotten.
 	maxFlows = 16384
-	// minForgotten is the number of flows that must be forgotten at the limit; if fewer are, the table
-	// is full when it reaches the limit again.
+	// minForgotten is the number of flows that must be forgotten at the limit; if fewer are, the
+	// table is full when it reaches the limit again.
 	minForgotten = maxFlows / 16
 	numDSCPs     = 64
 	// UnknownDSCP is the DSCP in the row of CNPs about packets that the capture does not have.
