@@ -4,8 +4,8 @@
 // The columns are the members of the JSON objects of package json, in the same order and with the
 // same names. Members of an object in an object are joined by underscores (rtt_min_ns), and those
 // of an array have an index (ends_0_addr). A member that is absent in JSON is an empty cell. Text
-// has the safe form of [text.Plain], with an apostrophe before it if it begins with a character that
-// begins a formula in spreadsheets: =, +, - or @.
+// has the safe form of [text.Plain], with an apostrophe before it if it begins with a character
+// that begins a formula in spreadsheets: =, +, - or @.
 package csv
 
 import (
