@@ -8,7 +8,7 @@ import (
 
 // maxPending is the maximum number of packets that wait for their counterpart in the other
 // capture. At the limit, the oldest is taken as one that only its capture has.
-const maxPending = 1 << 19
+const maxPending = 1 << 18
 
 // none is the index of no entry.
 const none = -1
