@@ -61,6 +61,8 @@ type Analyzer struct {
 	notes  notes        // comments of the frame of p
 	rivals []*direction // scratch of pair
 
+	searches int // directions that pair may examine now; see searchBurst
+
 	uppers ulp.Budget
 }
 
@@ -72,7 +74,7 @@ func NewAnalyzer(o Options) *Analyzer {
 	if o.Outstanding <= 0 {
 		o.Outstanding = defaultOutstanding
 	}
-	a := &Analyzer{o: o, last: noTime}
+	a := &Analyzer{o: o, last: noTime, searches: searchBurst}
 	a.table.init(o.Flows, a.end)
 	a.line.quiet = o.NoMeaning
 	return a
@@ -85,6 +87,7 @@ func (a *Analyzer) Add(p *Packet) {
 	p.Delivered, p.RTT, p.InFlight, p.Outstanding, p.Events = 0, 0, 0, 0, Events{}
 	a.p, a.info, a.at = p, p.BTH.Opcode.Info(), nanoseconds(p.Time)
 	a.last = max(a.last, a.at)
+	a.searches = min(a.searches+searchPerPacket, searchBurst)
 	a.size = p.PayloadLen()
 	if a.net = 0; p.Outer != nil || a.overlays.Begun() {
 		a.net = a.overlay(p)

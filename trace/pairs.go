@@ -71,6 +71,14 @@ const (
 // maxRivals limits the directions that are remembered as equally good matches.
 const maxRivals = 32
 
+// A search for the other direction of a packet examines up to a few thousand directions. The number
+// of all examined directions is limited, so that a capture in which most searches find nothing does
+// not take hours: once they exceed the limits, directions stay unpaired.
+const (
+	searchBurst     = 1 << 24 // directions that may be examined at any time
+	searchPerPacket = 64      // directions that may be examined in addition, per packet of the capture
+)
+
 // A BTH has only the destination queue pair number. Messages of the connection manager name both
 // queue pairs. Without them a response is matched to the requests that await its PSN and kind. The
 // UDP source port that Linux derives from both queue pair numbers weighs more; for an unreliable
@@ -95,11 +103,12 @@ func (a *Analyzer) pair(h *direction) *conn {
 	points := 0
 	best := a.rivals[:0]
 	back := a.table.unpaired[h.hosts().back()]
-	if back == nil {
+	if back == nil || a.searches <= 0 {
 		return h.conn
 	}
 	shared := back.WithPort(h.port) > maxSamePort
 	for o := range back.Find(h.port, s) {
+		a.searches--
 		if o.service != a.info.Service || o.conn == h.conn {
 			continue
 		}
@@ -145,6 +154,7 @@ func (a *Analyzer) crowded(h, o *direction, near int32) bool {
 			continue
 		}
 		for x := range set.Find(h.port, s) {
+			a.searches--
 			if x == h || x == o || x.service != h.service || x.conn == h.conn || x.conn == o.conn {
 				continue
 			}

@@ -9,7 +9,7 @@ import (
 const (
 	// maxEvents is the maximum number of events that are not decided yet. At the limit, the oldest
 	// is decided.
-	maxEvents = 1 << 17
+	maxEvents = 1 << 16
 	// maxLosses is the maximum number of losses in a Report.
 	maxLosses = 1 << 16
 	// maxHole is the maximum number of missing PSNs before one packet. More are a new connection,

@@ -151,6 +151,14 @@ func (j *joiner) readResent(i int, p *trace.Packet, d *direction) {
 	}
 }
 
+// Limits of the events that packets with missing packets before them may make: up to maxHole each,
+// but a capture in which most packets are missing has nothing to tell. Further holes are ignored,
+// like those of more than maxHole packets.
+const (
+	holeBurst     = 1 << 18 // events at any time
+	holePerPacket = 2       // events in addition, per packet of a capture
+)
+
 // hole makes events of the packets that are missing before p.
 func (j *joiner) hole(i int, p *trace.Packet, d *direction, c class) {
 	from := d.expected(i, c)
@@ -158,9 +166,10 @@ func (j *joiner) hole(i int, p *trace.Packet, d *direction, c class) {
 		from, d.naked[i] = n, psn{} // the first retransmission is missing
 	}
 	n := int(p.BTH.PSN.Diff(from.PSN))
-	if !from.known || n <= 0 || n > maxHole {
+	if !from.known || n <= 0 || n > maxHole || n > j.holes {
 		return
 	}
+	j.holes -= n
 	for k := range n {
 		e := j.event(eventKey{d, from.Add(uint32(k)), c}, j.inA(j.at, i),
 			func(e *event) bool { return e.holes[i] > 0 })

@@ -45,6 +45,7 @@ type joiner struct {
 	directions map[directionKey]*direction
 	ordered    []*direction // in order of Report.Directions
 	events     events
+	holes      int               // events that packets may make now; see holeBurst
 	naks       map[nakKey][2]int // frames
 	again      resent
 	recent     *memory // frames of matched packets
@@ -86,7 +87,7 @@ func Join(ctx context.Context, a, b trace.Source, o Options) (*Report, error) {
 	j := &joiner{
 		o: o, wait: int64(o.Wait), window: newWindow(), pairs: map[pairKey]*pair{}, report: &Report{},
 		directions: map[directionKey]*direction{}, events: events{byKey: map[eventKey]*event{}},
-		naks: map[nakKey][2]int{}, recent: &memory{},
+		naks: map[nakKey][2]int{}, recent: &memory{}, holes: holeBurst,
 	}
 	j.distance = func(e *entry) int64 {
 		tA, tB := e.at, j.at
@@ -184,6 +185,7 @@ func (j *joiner) packet(i int, p *trace.Packet) {
 		return
 	}
 	j.at = j.sides[i].now
+	j.holes = min(j.holes+holePerPacket, holeBurst)
 	c := classOf(p)
 	j.findings(i, p, d, c)
 	j.readResent(i, p, d)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/trace/fabric"
 	"github.com/gorxe/gorxe/trace/text"
 )
 
@@ -215,9 +216,9 @@ func framePair(f [2]int) string {
 // end formats a queue pair.
 func end(a netip.Addr, q bth.QPN) string {
 	if q == 0 {
-		return a.String() + "/?"
+		return fabric.AddrText(a) + "/?"
 	}
-	return fmt.Sprintf("%s/0x%06x", a, uint32(q))
+	return fmt.Sprintf("%s/0x%06x", fabric.AddrText(a), uint32(q))
 }
 
 // count formats a number and a noun, whose plural has an s.

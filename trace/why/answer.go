@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/trace"
+	"github.com/gorxe/gorxe/trace/fabric"
 	"github.com/gorxe/gorxe/trace/text"
 )
 
@@ -21,7 +22,7 @@ type Answer struct {
 	Matches []Match
 	Flows   int      // number of flows in the capture
 	Others  []string // the first flows that do not match, described
-	Omitted int      // flows that were not followed because there were too many
+	Omitted int      // packets of flows that were not followed because there were too many
 }
 
 // Match is a flow that matches a Complaint.
@@ -48,9 +49,8 @@ func (c *Collector) Answer() *Answer {
 			e.explain(end)
 		} else if e.explain(0); !m.Explained {
 			other := Match{Flow: r.flow}
-			if e.m = &other; true {
-				e.explain(1)
-			}
+			e.m = &other
+			e.explain(1)
 			if other.Explained {
 				m = other
 			}
@@ -97,7 +97,7 @@ func (a *Answer) WriteText(w io.Writer) error {
 	for i := range a.Matches[:min(shown, MaxMatches)] {
 		m := &a.Matches[i]
 		fmt.Fprintf(b, "flow      %s\n", describe(m.Flow))
-		fmt.Fprintf(b, "cause     %s\n", m.Cause)
+		fmt.Fprintf(b, "cause     %s\n", text.Plain(m.Cause))
 		for _, e := range m.Evidence {
 			fmt.Fprintf(b, "          %s\n", text.Plain(e))
 		}
@@ -175,9 +175,9 @@ func describe(f *trace.Flow) string {
 
 func end(e trace.End) string {
 	if e.QPN == 0 {
-		return e.Addr.String() + "/?"
+		return fabric.AddrText(e.Addr) + "/?"
 	}
-	return fmt.Sprintf("%s/0x%06x", e.Addr, uint32(e.QPN))
+	return fmt.Sprintf("%s/0x%06x", fabric.AddrText(e.Addr), uint32(e.QPN))
 }
 
 // list formats frame numbers, at most maxAttempts of n.

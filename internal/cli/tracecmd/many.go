@@ -7,12 +7,12 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/gorxe/gorxe/internal/cli/app"
 	"github.com/gorxe/gorxe/trace/join"
+	"github.com/gorxe/gorxe/trace/text"
 )
 
 // manyFlags select how several captures are read.
@@ -159,10 +159,10 @@ func relate(ctx context.Context, a *app.App, in []join.Input, forced bool) (join
 		switch {
 		case r.Same:
 			fmt.Fprintf(a.Stderr, "%s and %s have the same packets (%d in samples of %d): they are joined\n",
-				in[i].Name, in[i+1].Name, r.Shared, r.Sample)
+				text.Plain(in[i].Name), text.Plain(in[i+1].Name), r.Shared, r.Sample)
 		case r.Overlap:
 			fmt.Fprintf(a.Stderr, "%s and %s overlap in time, but not in packets (%d in samples of %d): they are "+
-				"read as one\n", in[i].Name, in[i+1].Name, r.Shared, r.Sample)
+				"read as one\n", text.Plain(in[i].Name), text.Plain(in[i+1].Name), r.Shared, r.Sample)
 		}
 	}
 	return same > 0, relations, nil
@@ -223,7 +223,7 @@ func runFiles(ctx context.Context, a *app.App, p *params, t *tracing, in []join.
 		if r.Own != r.First {
 			own = fmt.Sprintf(", its frames %d to %d", r.Own, r.Own+r.Last-r.First)
 		}
-		fmt.Fprintf(a.Stderr, "frames %d to %d: %s%s\n", r.First, r.Last, strings.ToValidUTF8(r.Name, "?"), own)
+		fmt.Fprintf(a.Stderr, "frames %d to %d: %s%s\n", r.First, r.Last, text.Plain(r.Name), own)
 	}
 	if !all {
 		fmt.Fprintln(a.Stderr, "further frames: not listed, the captures take turns often")

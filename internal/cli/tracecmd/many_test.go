@@ -189,3 +189,22 @@ func TestARotatedCaptureReadsLikeAWholeOne(t *testing.T) {
 		t.Errorf("code %d\n%s", r.Code, diff)
 	}
 }
+
+// A directory of captures may have been made by someone else.
+func TestNamesOfCapturesCannotControlTheTerminal(t *testing.T) {
+	dir := twoCaptures(t)
+	const evil = "\x1b[2J"
+	for _, name := range []string{"a", "b", "a0", "a1"} {
+		if err := os.Rename(filepath.Join(dir, name+".pcapng"), filepath.Join(dir, evil+name+".pcapng")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range []string{"E/a.pcapng E/b.pcapng", "--json E/a.pcapng E/b.pcapng", "E/a0.pcapng E/a1.pcapng",
+		"--summary E/a.pcapng", "--concatenate E/a.pcapng E/b.pcapng", "E/a.pcapng E/b.pcapng E/a0.pcapng",
+		"E/a.pcapng text"} {
+		r := newWorld().Run(t.Context(), "trace "+strings.ReplaceAll(line, "E/", dir+"/"+evil))
+		if out := r.Stdout.String() + r.Stderr.String(); strings.Contains(out, "\x1b") {
+			t.Errorf("%s: %q", line, out)
+		}
+	}
+}

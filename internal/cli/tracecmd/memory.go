@@ -69,9 +69,18 @@ func (m *memory) adjust() {
 	}
 }
 
+// manyFlows is the live heap in bytes that a capture with 10,000 connections does not reach. Beyond
+// it, time matters more than memory: with little room for garbage, each new flow of a capture in
+// which flows come and go would take a millisecond.
+const manyFlows = 56 << 20
+
 // limitFor returns the limit for a live heap of n bytes: room for garbage of an eighth of its size,
-// and 10 MiB for the memory of the runtime itself.
+// of half of its size beyond manyFlows, and 10 MiB for the memory of the runtime itself.
 func limitFor(n uint64) int64 {
 	n = min(n, 1<<50)
-	return max(memoryLimit, int64(n+n/8+10<<20))
+	room := n/8 + 10<<20
+	if n > manyFlows {
+		room = n/2 + 10<<20
+	}
+	return max(memoryLimit, int64(n+room))
 }

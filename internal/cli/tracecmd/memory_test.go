@@ -18,6 +18,9 @@ func TestTheMemoryLimitGrowsWithTheLiveHeap(t *testing.T) {
 	if limitFor(20<<20) != memoryLimit {
 		t.Errorf("a live heap of 20 MiB has a limit of %d", limitFor(20<<20))
 	}
+	if limit := limitFor(100 << 20); limit < 150<<20 {
+		t.Errorf("a live heap of 100 MiB has a limit of %d: the collector would run all the time", limit)
+	}
 }
 
 func TestTheGarbageCollectorIsRestored(t *testing.T) {
