@@ -169,9 +169,13 @@ type Copies struct {
 	table copies.Table
 }
 
-// Original returns the number of the frame of which k is a copy, or 0; see [Packet.Copy].
+// Original returns the number of the frame of which k is a copy, or 0; see [Packet.Copy]. A packet
+// without Frame is no copy.
 func (c *Copies) Original(k *Packet) int {
 	f := k.Frame
+	if f == nil {
+		return 0
+	}
 	at := copies.Point{
 		Interface: f.InterfaceID, In: k.Direction == capture.Inbound, Out: k.Direction == capture.Outbound,
 	}
