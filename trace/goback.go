@@ -173,8 +173,8 @@ const (
 const (
 	// minTimer is the shortest acknowledge timer in nanoseconds: 4.096 µs × 2 (IBA 9.7.6.1.3).
 	minTimer = 8192
-	// minUsualTimer is the time in nanoseconds that timers usually take at least, if no RTT is known:
-	// 4.096 µs × 2^3.
+	// minUsualTimer is the time in nanoseconds that timers usually take at least, for use if no RTT
+	// is known: 4.096 µs × 2^3.
 	minUsualTimer = 32768
 )
 

@@ -256,16 +256,6 @@ const maxInFlight = 1024
 // smallPSN is the PSN up to which connections that all began with PSN 0 are likely.
 const smallPSN = 1 << 16
 
-// derivedPort returns the UDP source port that Linux derives from both queue pair numbers for a
-// connection without a flow label.
-func derivedPort(x, y bth.QPN) uint16 {
-	v := uint64(x) * uint64(y)
-	v ^= v >> 20
-	v ^= v >> 40
-	fl := uint32(v & 0xfffff)
-	return uint16(0xc000 | (fl&0x3fff ^ fl>>14))
-}
-
 // join merges the directions h and o into one conversation and returns it. The flow with the lower
 // number is kept.
 func (a *Analyzer) join(h, o *direction) *conn {

@@ -100,7 +100,7 @@ var variants = []struct {
 		limits{messages: 13}},
 	{"early timeouts", gobackn.Config{Device: gobackn.NIC, Timeout: 3, Jitter: 0.5,
 		Before: loss(0.01), Behind: loss(0.01)},
-		limits{undecided: 1, doubtful: 9}},
+		limits{undecided: 2, doubtful: 9}},
 	{"ECN", gobackn.Config{Before: gobackn.Segment{CE: 0.02}, Behind: gobackn.Segment{CE: 0.02}}, limits{}},
 	{"copies before", gobackn.Config{Device: gobackn.NIC, Before: gobackn.Segment{Duplicate: 0.01}}, limits{}},
 	{"copies behind", gobackn.Config{Device: gobackn.NIC, Behind: gobackn.Segment{Duplicate: 0.01}}, limits{}},
