@@ -106,13 +106,12 @@ func (a *Analyzer) pair(h *direction) *conn {
 	if back == nil || a.searches <= 0 {
 		return h.conn
 	}
-	shared := back.WithPort(h.port) > maxSamePort
 	for o := range back.Find(h.port, s) {
 		a.searches--
 		if o.service != a.info.Service || o.conn == h.conn {
 			continue
 		}
-		switch n := a.fit(h, o, shared); {
+		switch n := a.fit(h, o, back); {
 		case n > points:
 			best, points = append(best[:0], o), n
 		case n > 0 && n == points && !slices.Contains(best, o) && len(best) <= maxRivals:
@@ -188,11 +187,10 @@ func (h *direction) narrow(best []*direction) []*direction {
 const maxSamePort = 8
 
 // fit returns the points of o as the other direction of the current packet, which belongs to h. 0
-// means that o cannot be the other direction. shared reports whether more than maxSamePort
-// directions have the UDP source port of h.
-func (a *Analyzer) fit(h, o *direction, shared bool) int {
+// means that o cannot be the other direction. back are all that can.
+func (a *Analyzer) fit(h, o *direction, back *unpairedSet) int {
 	points := 0
-	if !shared && derivedPort(h.key.to, o.key.to) == h.port && h.port == o.port {
+	if h.port == o.port && derivedPort(h.key.to, o.key.to) == h.port && back.WithPort(h.port) <= maxSamePort {
 		points += fitsPort
 	}
 	if h.port == o.port {

@@ -245,7 +245,11 @@ func run(ctx context.Context, a *app.App, p *params) error {
 	defer in.Close()
 	t.files.input(in)
 	p.stats.choose(a, p, in, name)
-	t.memory = startMemory()
+	room := int64(packetRoom)
+	if p.stats.kind() != "" || p.html != "" {
+		room = 0
+	}
+	t.memory = startMemory(room)
 	defer t.memory.stop()
 	read := func(ctx context.Context) error {
 		r, err := capture.Open(&flushing{in, t})
