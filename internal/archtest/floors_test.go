@@ -128,6 +128,7 @@ var floors = []place{
 	{dir: "tools/branches", only: []string{}},
 	{dir: "tools/columns", only: []string{}},
 	{dir: "tools/mutants", only: []string{}},
+	{dir: "tools/tracebench", only: []string{}},
 	{dir: "tools/tracegen", only: []string{"bth"}},
 	{dir: "internal/golden", only: []string{}},
 	{dir: "internal/race", only: []string{}},
