@@ -146,10 +146,16 @@ func (e *evidence) Frame(f *capture.Frame) error {
 	return e.pcapng.Frame(f)
 }
 
-// Packet adds a packet.
-func (e *evidence) Packet(p *trace.Packet) error {
-	if !e.keeps(p.Number) {
+// Packet adds a packet. Findings about the tester's own packets are left out: it leaves gaps and
+// resends on purpose.
+func (e *evidence) Packet(all *trace.Packet) error {
+	if !e.keeps(all.Number) {
 		return nil
+	}
+	own := *all
+	p := &own
+	if e.src.entries[p.Number-1].Sent {
+		p.Findings = nil
 	}
 	k := e.add(p.Frame)
 	k.Meaning = clean(p.Meaning, maxDetail)

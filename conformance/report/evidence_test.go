@@ -63,8 +63,11 @@ func TestACaptureOfAFailureHasItsPacketsWithComments(t *testing.T) {
 	if got := strings.Join(p.comments[0], "\n"); got != strings.Join(want, "\n") {
 		t.Error(got)
 	}
-	if !strings.Contains(strings.Join(p.comments[2], "\n"), "PSN 101 is missing") {
-		t.Errorf("%q", p.comments[2])
+	if strings.Contains(strings.Join(p.comments[2], "\n"), "PSN 101 is missing") {
+		t.Errorf("a gap that the tester left on purpose is a finding: %q", p.comments[2])
+	}
+	if !strings.Contains(strings.Join(p.comments[3], "\n"), "the responder violates go-back-N") {
+		t.Errorf("%q", p.comments[3])
 	}
 }
 

@@ -10,18 +10,22 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/conformance/report"
 	"github.com/gorxe/gorxe/internal/golden"
 )
 
-func schema(t *testing.T) *jsonschema.Schema {
+func schema(t *testing.T) *jsonschema.Schema { return schemaOf(t, "") }
+
+// schemaOf compiles a part of the schema.
+func schemaOf(t *testing.T, part string) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(report.Schema))
 	must(t, err)
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	must(t, c.AddResource("schema.json", doc))
-	s, err := c.Compile("schema.json")
+	s, err := c.Compile("schema.json" + part)
 	must(t, err)
 	return s
 }
@@ -132,5 +136,16 @@ func TestTextsOfAFileAreSafeToPrint(t *testing.T) {
 	must(t, err)
 	if c := r.Cases[0]; r.Device != "a\ufffd[31m" || c.Detail != "x\ufffd y" || c.Output != "a\nb\ufffd" {
 		t.Errorf("%+v", r)
+	}
+}
+
+func TestTheListOfCasesObeysTheSchema(t *testing.T) {
+	list := []*conformance.Case{aCase("psn/1", conformance.Shall), aCase("header/2", conformance.Should)}
+	list[1].Raw = true
+	var b bytes.Buffer
+	must(t, report.WriteList(&b, list))
+	err := valid(t, schemaOf(t, "#/$defs/list"), b.String())
+	if err != nil || !strings.Contains(b.String(), `"raw": true`) {
+		t.Errorf("%v\n%s", err, b.String())
 	}
 }

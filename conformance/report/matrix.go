@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gorxe/gorxe/conformance"
@@ -77,4 +78,26 @@ var meanings = [conformance.Verdicts]string{
 	"the device or its programs cannot do it",
 	"the tester could not do it here, for example without a raw link",
 	"the test did not take place as planned, or its repetition gave another result",
+}
+
+// Table returns the verdicts of reports as rows of a table; the first row is the header.
+func Table(reports ...*Report) [][]string {
+	head := []string{"case"}
+	last := []string{"rules kept"}
+	for _, r := range reports {
+		head = append(head, r.Device)
+		judged := r.Judged()
+		last = append(last, fmt.Sprintf("%d of %d", judged-r.Count(conformance.Fail)-r.Count(conformance.Warn), judged))
+	}
+	rows := [][]string{head}
+	for _, g := range matrix(reports) {
+		for _, x := range g.Rows {
+			row := []string{x.ID}
+			for _, c := range x.Cases {
+				row = append(row, verdictOf(c))
+			}
+			rows = append(rows, row)
+		}
+	}
+	return append(rows, last)
 }
