@@ -114,13 +114,3 @@ func (r *Report) Judged() int {
 	return len(r.Cases) - r.Count(conformance.Unsupported) - r.Count(conformance.NotRun) -
 		r.Count(conformance.Inconclusive)
 }
-
-// find returns the case with an ID, or nil.
-func (r *Report) find(id string) *Case {
-	for i := range r.Cases {
-		if r.Cases[i].ID == id {
-			return &r.Cases[i]
-		}
-	}
-	return nil
-}

@@ -170,6 +170,16 @@ func TestAnAbsentDeviceEndsTheRun(t *testing.T) {
 	}
 }
 
+func TestAUserIsAskedOnceWhoStartsNothing(t *testing.T) {
+	w := newWorld()
+	w.dev.broken = true
+	r := w.run(t.Context(), "192.0.2.7", "--local", "192.0.2.8")
+	if r.code != app.ExitFailure || strings.Count(r.stdout, "Rule ") != 1 {
+		t.Errorf("%+v", r)
+	}
+	has(t, r.stderr, "no packet came from the device in 1 case: the rest was not run")
+}
+
 func TestAnInterruptedRunReportsTheCasesThatEnded(t *testing.T) {
 	w := newWorld()
 	ctx, cancel := context.WithCancel(t.Context())

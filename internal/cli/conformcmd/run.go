@@ -82,9 +82,11 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 	}
 	runner := conformance.Runner{Link: link, Timeout: p.timeout, Silence: p.silence, Limit: caseLimit}
 	order := p.selected
+	watch := absence{limit: maxCases}
 	if p.device.Start == "" {
-		runner.Limit += p.wait
-		p.device.Ask = out.asker(p.wait)
+		runner.Limit = max(p.wait, caseLimit) // for the user and the case
+		watch.limit = 1
+		p.device.Ask = out.asker(runner.Limit)
 		// The user starts each program only once.
 		order = slices.Clone(order)
 		slices.SortStableFunc(order, func(x, y *conformance.Case) int { return int(x.Program) - int(y.Program) })
@@ -93,7 +95,6 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 	if c, ok := runner.Device.(io.Closer); ok {
 		defer c.Close()
 	}
-	watch := absence{}
 	runner.Done = func(x *conformance.Result) {
 		out.text.Result(x)
 		if stopped == "" && watch.absent(x) {
@@ -110,12 +111,14 @@ func (p *params) test(ctx context.Context, e *env, link wire.Link, out *screen) 
 
 // absence detects a device that is absent: none of the first cases got a packet.
 type absence struct {
+	limit    int // number of cases without a packet after which the device is absent
 	cases    int
 	programs map[conformance.Program]bool
 	present  bool
 }
 
 // A device is absent if it sent nothing in minCases cases with two programs, or in maxCases cases.
+// A user who starts no program is not asked a second time.
 const (
 	minCases = 3
 	maxCases = 6
@@ -138,5 +141,5 @@ func (a *absence) absent(x *conformance.Result) bool {
 	}
 	a.programs[x.Case.Program] = true
 	a.cases++
-	return a.cases >= maxCases || a.cases >= minCases && len(a.programs) > 1
+	return a.cases >= a.limit || a.cases >= minCases && len(a.programs) > 1
 }
