@@ -71,7 +71,7 @@ func TestACaptureOfAFailureHasItsPacketsWithComments(t *testing.T) {
 	}
 }
 
-func TestOnlyFailuresHavePacketsUnlessAllAreKept(t *testing.T) {
+func TestCasesThatPassHaveNoPacketsUnlessAllAreKept(t *testing.T) {
 	passed := failure("psn/1")
 	passed.Verdict = conformance.Pass
 	for _, keep := range []bool{false, true} {
@@ -79,6 +79,14 @@ func TestOnlyFailuresHavePacketsUnlessAllAreKept(t *testing.T) {
 		if c := r.Cases[0]; (len(c.Packets) > 0) != keep || (len(c.Pcapng) > 0) != keep || (c.Output != "") != keep {
 			t.Errorf("keep %v: %d packets", keep, len(c.Packets))
 		}
+	}
+}
+
+func TestInconclusiveCasesHavePackets(t *testing.T) {
+	x := failure("psn/1")
+	x.Verdict = conformance.Inconclusive
+	if r := report.New(header("A"), []*conformance.Result{x}, report.Options{}); len(r.Cases[0].Packets) != 4 {
+		t.Errorf("%d packets", len(r.Cases[0].Packets))
 	}
 }
 

@@ -57,7 +57,8 @@ func (c *Case) Key() string { return key(c.ID) }
 
 // Options configure New.
 type Options struct {
-	// KeepAll keeps the packets of all cases. Otherwise only failures and warnings have packets.
+	// KeepAll keeps the packets of all cases. Otherwise only failures, warnings and inconclusive
+	// cases have packets.
 	KeepAll bool
 }
 
@@ -87,7 +88,7 @@ func newCase(h Header, x *conformance.Result, o Options) Case {
 			c.Values = append(c.Values, newValue(v))
 		}
 	}
-	if o.KeepAll || bad(x.Verdict) {
+	if o.KeepAll || bad(x.Verdict) || x.Verdict == conformance.Inconclusive {
 		c.addEvidence(h, x)
 		c.Output = cleanLines(x.Output, maxOutput)
 	}

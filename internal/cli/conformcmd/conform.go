@@ -67,9 +67,10 @@ func (p *params) addFlags(c *cobra.Command) {
 	fs.DurationVar(&p.timeout, "timeout", time.Second, "`time` that an expected reply may take")
 	fs.DurationVar(&p.silence, "silence", 250*time.Millisecond, "`time` without a reply that counts as none")
 	fs.StringVar(&p.name, "name", "", "`name` of the device in reports (default: HOST)")
-	fs.BoolVar(&p.keepAll, "keep-all", false, "keep the packets of all cases, not only of failures")
+	fs.BoolVar(&p.keepAll, "keep-all", false,
+		"keep the packets of all cases, not only of failures and inconclusive cases")
 	fs.BoolVar(&p.json, "json", false, "print the report as JSON; progress goes to standard error")
-	fs.StringVar(&p.captures, "pcapng", "", "write the packets of each failure into this `folder`")
+	fs.StringVar(&p.captures, "pcapng", "", "write the packets of each case that has them into this `folder`")
 	p.files.add(fs)
 	fs.StringVar(&p.baseline, "baseline", "", "`file` with expected verdicts: only others are failures")
 	fs.StringVar(&p.newBaseline, "write-baseline", "",
