@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 
 	"github.com/gorxe/gorxe/conformance/wire"
@@ -14,7 +15,7 @@ import (
 
 // checkLink checks the flags that name addresses and the link.
 func (p *params) checkLink() error {
-	if p.link != "udp" && p.link != "raw" && p.link != "auto" {
+	if !slices.Contains(linkKinds, p.link) {
 		return app.Usagef("--link %q: choose udp, raw or auto", p.link)
 	}
 	for _, f := range []struct{ flag, value string }{{"--local", p.local}, {"--dut-addr", p.addr}} {

@@ -7,6 +7,7 @@ import (
 	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/conformance/report"
 	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/spf13/cobra"
 )
 
 // choose returns the cases that names select: IDs and chapters. Without names, it returns all.
@@ -41,6 +42,30 @@ func chapters(all []*conformance.Case) []string {
 	}
 	return list
 }
+
+// complete completes cases and chapters after HOST, and the values of flags.
+func (p *params) complete(c *cobra.Command, all []*conformance.Case) {
+	names := func() []cobra.Completion {
+		list := chapters(all)
+		for _, c := range all {
+			list = append(list, cobra.CompletionWithDesc(c.ID, c.Rule))
+		}
+		return list
+	}
+	c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) (
+		[]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return names(), cobra.ShellCompDirectiveNoFileComp
+	}
+	// The only possible error is that there is no such flag.
+	_ = c.RegisterFlagCompletionFunc("case", app.FixedCompletions(names))
+	_ = c.RegisterFlagCompletionFunc("link", app.FixedCompletions(func() []cobra.Completion { return linkKinds }))
+}
+
+// linkKinds are the values of --link.
+var linkKinds = []string{"udp", "raw", "auto"}
 
 // printList prints the selected cases. A first argument that selects none may be HOST.
 func (p *params) printList(a *app.App, all []*conformance.Case, args []string) error {

@@ -45,6 +45,7 @@ Exit status: 0 if no rule is violated (with --baseline: if every verdict is expe
 		},
 	}
 	p.addFlags(c)
+	p.complete(c, e.cases)
 	c.AddCommand(reportCommand(a))
 	return c
 }

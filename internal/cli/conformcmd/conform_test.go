@@ -14,6 +14,7 @@ import (
 	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/conformance/wire"
 	"github.com/gorxe/gorxe/internal/cli/app"
+	"github.com/spf13/cobra"
 )
 
 // start is a run of a device whose programs start by themselves, with short times.
@@ -249,6 +250,21 @@ rnr/1  observed  ib_write_bw  Rule rnr/1 holds.
 	must(t, json.Unmarshal([]byte(r.stdout), &list))
 	if len(list) != 6 || list[5].Program != "ucmatose -s" {
 		t.Errorf("%+v", list)
+	}
+}
+
+func TestShellsCompleteCases(t *testing.T) {
+	for words, want := range map[string]string{"192.0.2.7 p": "psn/2\tRule psn/2 holds.", "192.0.2.7 psn/1 r": "rnr\n",
+		"x --case u": "uc/1", "x --link r": "raw"} {
+		w := newWorld()
+		var out locked
+		a := &app.App{Stdout: &out, Stderr: &locked{},
+			Commands: []app.Command{func(a *app.App) *cobra.Command { return command(a, &w.env) }}}
+		a.Main(t.Context(), append([]string{"__complete", "conform"}, strings.Fields(words)...))
+		has(t, out.b.String(), want)
+		if strings.Contains(out.b.String(), "xdp") {
+			t.Error(out.b.String())
+		}
 	}
 }
 
