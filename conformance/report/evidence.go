@@ -28,8 +28,8 @@ type Packet struct {
 	Length  int     `json:"length"` // of the UDP payload in bytes
 	// Meaning is what the packet does according to gorxe trace, which knows nothing of the case.
 	Meaning  string   `json:"meaning,omitempty"`
-	Findings []string `json:"findings,omitempty"`
-	Notes    []string `json:"notes,omitempty"` // of the script, before the packet
+	Findings []string `json:"findings,omitempty"` // warnings and errors of gorxe trace
+	Notes    []string `json:"notes,omitempty"`    // of the script, before the packet
 }
 
 // Evidence has up to maxFrames packets and about maxBytes bytes of packets: half of them the first,
@@ -170,7 +170,7 @@ func (e *evidence) Packet(all *trace.Packet) error {
 			fmt.Sprintf("the ICRC is wrong: 0x%08x instead of 0x%08x", p.ICRC.Wire, p.ICRC.Want))
 	}
 	for _, f := range p.Findings {
-		if f.Kind != trace.WrongICRC && f.Kind != trace.Malformed {
+		if f.Level > trace.Info && f.Kind != trace.WrongICRC && f.Kind != trace.Malformed {
 			k.Findings = append(k.Findings, clean(f.Text, maxDetail))
 		}
 	}

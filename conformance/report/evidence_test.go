@@ -166,3 +166,18 @@ func TestALongCaseKeepsItsBeginningAndItsEnd(t *testing.T) {
 		t.Errorf("a capture of %d bytes with %d packets", len(c.Pcapng), len(c.Packets))
 	}
 }
+
+// The capture has all findings as comments.
+func TestLaddersHaveWarningsAndErrorsOnly(t *testing.T) {
+	x := failure("psn/1")
+	x.Packets = []conformance.Entry{entry(0, true, write(5)), entry(10, true, write(6)),
+		entry(20, false, ack(6, bth.AckUnlimited))}
+	c := report.New(header("A"), []*conformance.Result{x}, report.Options{}).Cases[0]
+	const info = "one acknowledgement for 2 messages, up to PSN 6"
+	if l := c.Ladder(); strings.Contains(l, info) {
+		t.Error(l)
+	}
+	if !bytes.Contains(c.Pcapng, []byte(info)) {
+		t.Error("the capture lacks a finding")
+	}
+}
