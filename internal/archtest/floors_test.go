@@ -121,7 +121,7 @@ var floors = []place{
 	{dir: "conformance", only: []string{"bth", "conformance/wire"}},
 	{dir: "conformance/device", only: []string{"bth", "conformance", "conformance/wire", "internal/serve/exchange"}},
 	{dir: "conformance/cases", only: []string{"bth", "conformance", "conformance/wire"}},
-	{dir: "conformance/report", only: []string{"conformance", "conformance/wire", "trace"}},
+	{dir: "conformance/report", only: []string{"bth", "conformance", "conformance/wire", "trace", "trace/capture"}},
 	{dir: "internal/rawcm", only: []string{"bth", "cm/mad", "packet", "qp", "transport"}},
 	{dir: "internal/serve/exchange", only: []string{}},
 	{dir: "internal/archtest", only: []string{}},
