@@ -22,6 +22,7 @@ type T struct {
 	// services are the programs that accept connections of rdma_cm.
 	services []Peer
 	detail   string // of a case that passes
+	others   string // see Lenient
 	values   []Value
 	output   string // of the programs
 }
@@ -39,6 +40,9 @@ func (t *T) end(v Verdict, format string, args ...any) {
 // Fail ends the case: the device violates the rule. The verdict depends on the level of the case.
 func (t *T) Fail(format string, args ...any) {
 	v := Fail
+	if t.others != "" {
+		t.Unclear("%s; %s", fmt.Sprintf(format, args...), t.others)
+	}
 	switch t.c.Level {
 	case Should:
 		v = Warn
@@ -47,6 +51,10 @@ func (t *T) Fail(format string, args ...any) {
 	}
 	t.end(v, format, args...)
 }
+
+// Lenient turns the failures that follow into unclear results, because respected implementations
+// differ: others says how.
+func (t *T) Lenient(others string) { t.others = others }
 
 // Unclear ends the case: the device does something that the specification does not forbid, or on
 // which respected implementations differ. The text should name the other behaviour.
@@ -92,6 +100,9 @@ func (t *T) Link() wire.Link { return t.run.Link }
 
 // Timeout returns the time that an expected reply may take.
 func (t *T) Timeout() time.Duration { return t.run.timeout() }
+
+// Silence returns the time without a reply that counts as none.
+func (t *T) Silence() time.Duration { return t.run.silence() }
 
 // Sleep waits, and ends the case if its time is over.
 func (t *T) Sleep(d time.Duration) {
