@@ -47,6 +47,9 @@ func (p *process) Ended() bool {
 	}
 }
 
+// Manual reports whether a person starts the program.
+func (p *process) Manual() bool { return p.cmd == nil }
+
 // command returns the command of a program that is a server.
 func (s *Stock) command(program conformance.Program, port uint16) (string, bool) {
 	if c, ok := services[program]; ok {
