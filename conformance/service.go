@@ -103,8 +103,10 @@ func (s *Service) Connect(setup ...Setup) *Conn {
 			return c
 		case m != nil && (m.Attribute() != cmsg.REJ || m.Get(cmsg.REJReason) != 8):
 			s.t.Inconclusive("%v does not accept a connection: it answers with %s", s.program, m.Describe())
-		case s.ended():
-			s.t.Inconclusive("%v ended before it accepted a connection: %s", s.program, s.peer.Output())
+		case errors.Is(s.ended(), ErrUnsupported):
+			s.t.Unsupported("%v: %v: %s", s.program, s.ended(), s.peer.Output())
+		case s.ended() != nil:
+			s.t.Inconclusive("%v ended before it accepted a connection: %v: %s", s.program, s.ended(), s.peer.Output())
 		case m == nil && time.Now().After(end):
 			s.t.Inconclusive("%v does not answer a REQ", s.program)
 		case time.Now().After(end):
@@ -126,10 +128,12 @@ func (s *Service) ask(req *cmsg.MAD) *MAD {
 	return nil
 }
 
-// ended reports whether the program has ended.
-func (s *Service) ended() bool {
-	e, ok := s.peer.(interface{ Ended() bool })
-	return ok && e.Ended()
+// ended returns nil while the program runs, as far as its Peer tells, then why it ended.
+func (s *Service) ended() error {
+	if e, ok := s.peer.(interface{ Ended() error }); ok {
+		return e.Ended()
+	}
+	return nil
 }
 
 // Attach sets the device's end of c to the queue pair that a REP names. The script then sends an
