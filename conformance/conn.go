@@ -22,6 +22,7 @@ type Conn struct {
 	t       *T
 	program Program
 	peer    Peer
+	cm      *cmConn // nil without rdma_cm
 	in      chan *wire.Received
 	flooded atomic.Bool
 	// requests are those that came while the script waited for a response.
@@ -99,36 +100,39 @@ func (c *Conn) Message(data []byte) *wire.Packet {
 }
 
 // Send sends p and returns the time.
-func (c *Conn) Send(p *wire.Packet) time.Time {
-	t := c.t
-	if p.NeedsRaw() && !t.run.Link.Raw() {
-		t.NotRun("%v", wire.ErrRaw)
-	}
-	at := time.Now()
-	b, err := t.run.send(c.Target.Addr, p)
-	if err != nil {
-		t.Inconclusive("sending: %v", err)
-	}
-	t.log.sent(at, t.run.Link.Local(), c.Target.Addr, p, b)
-	return at
-}
+func (c *Conn) Send(p *wire.Packet) time.Time { return c.t.send(c.Target.Addr, p) }
 
-// Next returns the next packet that came for c, or nil if none came within d.
+// Next returns the next packet that came for c. It returns nil if none came within d, or if the
+// device has ended the connection with a DREQ, which is answered.
 func (c *Conn) Next(d time.Duration) *wire.Received {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	select {
-	case r := <-c.in:
-		return r
-	case <-timer.C:
-		if c.flooded.Load() {
-			c.t.Inconclusive("the device floods the tester: more than %d packets waited", maxQueue)
+	for {
+		select {
+		case r := <-c.in:
+			return r
+		case r := <-c.strays():
+			c.cm.gsi.keep(r)
+		case <-timer.C:
+			if c.flooded.Load() {
+				c.t.Inconclusive("the device floods the tester: more than %d packets waited", maxQueue)
+			}
+			return nil
+		case <-c.t.ctx.Done():
+			c.t.Inconclusive("the time for one case is over: %v", context.Cause(c.t.ctx))
 		}
-		return nil
-	case <-c.t.ctx.Done():
-		c.t.Inconclusive("the time for one case is over: %v", context.Cause(c.t.ctx))
+		if c.cm.disconnected() && len(c.in) == 0 {
+			return nil
+		}
 	}
-	panic("unreachable")
+}
+
+// strays returns the channel of messages to queue pair 1 while c is connected with rdma_cm.
+func (c *Conn) strays() chan *wire.Received {
+	if c.cm == nil || c.cm.ended {
+		return nil
+	}
+	return c.t.run.strays
 }
 
 // Response returns the next response that came for c, or nil if none came within d. Requests of
@@ -152,19 +156,10 @@ func (c *Conn) Response(d time.Duration) *wire.Received {
 // Requests returns the requests of the device that Response kept.
 func (c *Conn) Requests() []*wire.Received { return c.requests }
 
-// Acknowledge answers a SEND or WRITE of the device as a responder does, if r asks for it.
+// Acknowledge answers a request of the device as a responder does: see [Conn.Serve].
 func (c *Conn) Acknowledge(r *wire.Received) {
-	if !r.Opcode.Valid() || r.Opcode.Info().Service != bth.ServiceRC {
-		return
-	}
-	if r.PSN == c.expected || c.msn == 0 && r.PSN == c.Target.PSN {
-		c.expected = r.PSN.Add(1)
-		if r.Opcode.Info().Ends() {
-			c.msn++
-		}
-	}
-	if r.AckReq {
-		c.Send(c.Ack(r.PSN, bth.Syndrome(0x1f)))
+	if r.Opcode.Info().Service == bth.ServiceRC {
+		c.Serve(r)
 	}
 }
 
