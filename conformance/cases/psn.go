@@ -216,6 +216,13 @@ var psn = []conformance.Case{
 			}
 		},
 	},
+	{
+		ID: "psn/15", Level: conformance.Shall, Program: conformance.ReadServer,
+		Rule:   "The NAK for a gap behind a READ comes after the data of the READ, with the PSN behind it.",
+		Source: "IBA 9.7.5.1: responses are in the order of the PSNs; 9.7.5.2.1",
+		Run: behindRead(1, func(c *conformance.Conn) *wire.Packet { return c.Read(0, 8) },
+			func(psn bth.PSN) conformance.Match { return conformance.NakOf(psn, bth.NakPSNSequence) }),
+	},
 }
 
 // lostMiddle returns a script: the second of three packets of a message is lost.

@@ -174,6 +174,12 @@ var receiverNotReady = []conformance.Case{
 			t.Observe("%d refusals for %d messages", refusals, len(all))
 		},
 	},
+	{
+		ID: "rnr/12", Level: conformance.Shall, Program: conformance.ReadServer,
+		Rule:   "The RNR NAK of a SEND behind a READ comes after the data of the READ.",
+		Source: "IBA 9.7.5.1: responses are in the order of the PSNs",
+		Run:    behindRead(0, func(c *conformance.Conn) *wire.Packet { return c.Message(nil) }, conformance.RNROf),
+	},
 }
 
 // rnrDelay returns the time that the RNR NAK r asks for.
