@@ -1,0 +1,246 @@
+package self
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gorxe/gorxe/conformance"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// endpoint is the device of a world. It implements conformance.Device.
+type endpoint struct{ w *world }
+
+// Open implements conformance.Device.
+func (e endpoint) Open(ctx context.Context, p conformance.Program, local conformance.Local) (conformance.Peer, error) {
+	s, ok := settingsOf(p)
+	if !ok {
+		return nil, conformance.ErrUnsupported
+	}
+	w := e.w
+	w.mu.Lock()
+	if len(w.flows) == 0 {
+		w.reset()
+	}
+	if w.hooks.tune != nil {
+		w.hooks.tune(&s)
+	}
+	w.mu.Unlock()
+	g := &program{w: w, settings: s, ctx: w.device.OpenContext(verbs.ContextLimits{})}
+	if err := g.open(local); err != nil {
+		return nil, errors.Join(err, g.ctx.Close())
+	}
+	g.flow = newFlow(local, g.target)
+	w.mu.Lock()
+	w.flows[g.target.QPN], w.local[local.QPN] = g.flow, g.flow
+	w.mu.Unlock()
+	// The program ends with Close, not with the context of the handshake.
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	g.stop, g.run = stop, run
+	if !s.sends {
+		g.wg.Go(func() { g.serve(run) })
+	}
+	return g, nil
+}
+
+// program is a program of the endpoint, connected to the tester. It implements conformance.Peer.
+type program struct {
+	settings
+	w      *world
+	ctx    *verbs.Context
+	pd     *verbs.PD
+	cq     *verbs.CQ
+	qp     *verbs.QP
+	mr     *verbs.MR
+	recv   *verbs.MR
+	target conformance.Target
+	flow   *flow
+	local  conformance.Local
+
+	run  context.Context
+	stop func()
+	wg   sync.WaitGroup
+	once sync.Once
+
+	mu  sync.Mutex // guards out
+	out bytes.Buffer
+}
+
+// queueDepth is the capacity of the queues of a program in work requests.
+const queueDepth = 512
+
+// open creates the objects of the program and connects them to the tester.
+func (g *program) open(local conformance.Local) (err error) {
+	g.local = local
+	if g.pd, err = g.ctx.AllocPD(); err != nil {
+		return err
+	}
+	if g.cq, err = g.ctx.CreateCQ(2 * queueDepth); err != nil {
+		return err
+	}
+	g.qp, err = g.pd.CreateQP(verbs.QPInitAttr{Type: g.kind, SendCQ: g.cq, Cap: verbs.QPCap{MaxSendWR: queueDepth,
+		MaxRecvWR: queueDepth, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	if err != nil {
+		return err
+	}
+	n := max(g.length+g.spare, uint64(g.clientLen), uint64(g.recvLen))
+	if g.mr, err = g.pd.RegMR(make([]byte, n), g.region|verbs.LocalWrite, verbs.WithRandomIOVA()); err != nil {
+		return err
+	}
+	mine, err := g.qp.Local(0, verbs.RandomPSN())
+	if err != nil {
+		return err
+	}
+	g.target = conformance.Target{Addr: deviceAddr, QPN: mine.QPN, PSN: mine.PSN, MTU: int(g.attr.PathMTU),
+		Receives: g.receives, ReceiveLen: g.recvLen}
+	if g.length > 0 {
+		g.target.RKey, g.target.VA, g.target.Length = g.mr.RKey(), g.mr.Addr(), g.length
+	}
+	if g.kind == verbs.UD {
+		g.target.QKey = g.qkey
+		err = g.qp.StartDatagrams(g.qkey, mine.PSN)
+	} else {
+		peer := verbs.ConnInfo{QPN: local.QPN, PSN: local.PSN, GID: verbs.GID(local.Addr.As16()), MTU: g.attr.PathMTU}
+		err = g.qp.Connect(mine, peer, g.attr)
+	}
+	if err != nil {
+		return err
+	}
+	return g.postReceives()
+}
+
+// postReceives posts the receives of the program, each with memory of its own.
+func (g *program) postReceives() (err error) {
+	if g.receives == 0 {
+		return nil
+	}
+	if g.recv, err = g.pd.RegMR(make([]byte, g.receives*g.slot()), verbs.LocalWrite); err != nil {
+		return err
+	}
+	for i := range g.receives {
+		if err := g.postReceive(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slot returns the length of a receive with the network header of a datagram.
+func (g *program) slot() int {
+	if g.kind == verbs.UD {
+		return g.recvLen + verbs.GRHLen
+	}
+	return g.recvLen
+}
+
+func (g *program) postReceive(i int) error {
+	return g.qp.PostRecv(&verbs.RecvWR{ID: uint64(i), SGList: []verbs.SGE{g.recv.SGE(i*g.slot(), g.slot())}})
+}
+
+// serve handles the completions of a server until the program ends.
+func (g *program) serve(ctx context.Context) {
+	var wc [16]verbs.WC
+	for {
+		n, err := g.cq.Wait(ctx, wc[:])
+		if err != nil {
+			return
+		}
+		for i := range wc[:n] {
+			if !g.completed(&wc[i]) {
+				return
+			}
+		}
+	}
+}
+
+// completed handles a completion. It returns false after an error, which ends a stock program.
+func (g *program) completed(wc *verbs.WC) bool {
+	if wc.Status != verbs.WCSuccess {
+		g.printf("Completion with error: %v\n", wc.Status)
+		return false
+	}
+	if wc.Opcode < verbs.WCRecv {
+		return true
+	}
+	if g.repost && g.postReceive(int(wc.WRID)) != nil {
+		return false
+	}
+	if g.echo {
+		return g.qp.PostSend(&verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.Signaled,
+			SGList: []verbs.SGE{g.mr.SGE(0, g.recvLen)}}) == nil
+	}
+	return true
+}
+
+func (g *program) printf(format string, args ...any) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.out.Len() < 64<<10 {
+		fmt.Fprintf(&g.out, format, args...)
+	}
+}
+
+// Target implements conformance.Peer.
+func (g *program) Target() conformance.Target { return g.target }
+
+// Output implements conformance.Peer.
+func (g *program) Output() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.out.String()
+}
+
+// Go implements conformance.Peer.
+func (g *program) Go() error {
+	if g.sends {
+		g.wg.Go(func() { g.send(g.run) })
+	}
+	return nil
+}
+
+// Close implements conformance.Peer.
+func (g *program) Close() error {
+	var err error
+	g.once.Do(func() {
+		g.stop()
+		g.wg.Wait()
+		err = g.ctx.Close()
+		g.w.mu.Lock()
+		delete(g.w.flows, g.target.QPN)
+		delete(g.w.local, g.local.QPN)
+		g.w.mu.Unlock()
+	})
+	return err
+}
+
+// clientDepth is the number of messages that a client has outstanding.
+const clientDepth = 16
+
+// send sends the messages of a client until the program ends or a message fails.
+func (g *program) send(ctx context.Context) {
+	wr := &verbs.SendWR{Opcode: g.client, Flags: verbs.Signaled, SGList: []verbs.SGE{g.mr.SGE(0, g.clientLen)},
+		RemoteAddr: g.local.VA, RKey: g.local.RKey}
+	var wc [16]verbs.WC
+	for free := clientDepth; ; {
+		for ; free > 0; free-- {
+			if err := g.qp.PostSend(wr); err != nil {
+				g.printf("post: %v\n", err)
+				return
+			}
+		}
+		n, err := g.cq.Wait(ctx, wc[:])
+		if err != nil {
+			return
+		}
+		for i := range wc[:n] {
+			if wc[i].Status != verbs.WCSuccess {
+				g.printf("Completion with error: %v\n", wc[i].Status)
+				return
+			}
+		}
+		free += n
+	}
+}

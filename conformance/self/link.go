@@ -1,0 +1,89 @@
+package self
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorxe/gorxe/conformance/wire"
+	"github.com/gorxe/gorxe/packet"
+)
+
+// link is the tester's end of a world. It behaves as a raw link.
+type link struct {
+	w  *world
+	id atomic.Uint32 // last IPv4 identification
+}
+
+func (*link) Local() netip.Addr { return testerAddr }
+func (*link) Raw() bool         { return true }
+func (*link) MTU() int          { return linkMTU }
+func (l *link) Close() error    { return l.w.close() }
+
+func (l *link) Send(dst netip.Addr, p *wire.Packet) ([]byte, error) {
+	port := p.SrcPort
+	if port == 0 {
+		port = wire.Port
+	}
+	ttl := p.TTL
+	if ttl == 0 {
+		ttl = 64
+	}
+	src := testerAddr
+	id := uint16(l.id.Add(1))
+	data := p.UDPPayload(src, dst, port, id)
+	f := frame{src: src, dst: dst, port: port, tos: p.TOS, ttl: ttl, id: id, flags: packet.DontFragment}
+	ip := f.ip(data)
+	if !p.NoChecksum {
+		putUDPSum(ip)
+	}
+	if p.Header != nil {
+		if ip = p.Header(ip); !p.KeepSum {
+			putIPSum(ip)
+		}
+	}
+	return data, l.w.fromTester(ip)
+}
+
+func (l *link) Recv(deadline time.Time) (*wire.Received, error) {
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	select {
+	case r := <-l.w.recv:
+		return r, nil
+	case <-timer.C:
+		return nil, wire.ErrTimeout
+	case <-l.w.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// putUDPSum writes the UDP checksum of an IPv4 packet with a header of 20 bytes.
+func putUDPSum(ip []byte) {
+	udp := ip[20:]
+	binary.BigEndian.PutUint16(udp[6:], 0)
+	sum := ^udpSum(ip, udp)
+	if sum == 0 {
+		sum = 0xffff
+	}
+	binary.BigEndian.PutUint16(udp[6:], sum)
+}
+
+// putIPSum writes the header checksum of an IPv4 packet, if it is long enough.
+func putIPSum(ip []byte) {
+	if len(ip) < 20 {
+		return
+	}
+	n := min(max(int(ip[0]&15)*4, 20), len(ip)) &^ 1
+	binary.BigEndian.PutUint16(ip[10:], 0)
+	var s uint32
+	for i := 0; i < n; i += 2 {
+		s += uint32(binary.BigEndian.Uint16(ip[i:]))
+	}
+	for s>>16 != 0 {
+		s = s>>16 + s&0xffff
+	}
+	binary.BigEndian.PutUint16(ip[10:], ^uint16(s))
+}

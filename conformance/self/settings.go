@@ -1,0 +1,81 @@
+package self
+
+import (
+	"github.com/gorxe/gorxe/conformance"
+	"github.com/gorxe/gorxe/verbs"
+)
+
+// settings describe the queue pair and the memory of a program.
+type settings struct {
+	program conformance.Program
+	kind    verbs.QPType
+	attr    verbs.ConnAttr // with the rights of the tester at the queue pair
+	region  verbs.Access   // rights of the tester at the region
+	length  uint64         // of the region that the tester is told, in bytes
+	// spare is the number of bytes of the region beyond length.
+	spare uint64
+
+	receives  int // receives that are posted
+	recvLen   int // length of a receive in bytes
+	repost    bool
+	echo      bool // each received message is answered with one
+	sends     bool // a client, which sends messages with the operation client
+	client    verbs.WROpcode
+	clientLen int // length of a message of a client
+	qkey      uint32
+}
+
+// Parameters of the stock programs, as package device starts them.
+const (
+	pathMTU      = verbs.MTU(1024)
+	regionLen    = 65536
+	datagramQKey = 0x11111111
+	// clientTimeout is the timeout code of perftest's clients (-u 10): 4.2 ms.
+	clientTimeout = 10
+)
+
+// settingsOf returns the settings of a program that connects without rdma_cm; ok is false for the
+// others.
+func settingsOf(p conformance.Program) (s settings, ok bool) {
+	s = settings{program: p, kind: verbs.RC, attr: verbs.DefaultConnAttr(), qkey: datagramQKey}
+	s.attr.PathMTU, s.attr.HopLimit = pathMTU, 64
+	s.attr.Access = 0
+	one := func(a verbs.Access, n uint64) {
+		s.attr.Access, s.region, s.length = a, a, n
+	}
+	receive := func(count, length int) { s.receives, s.recvLen, s.repost = count, length, true }
+	sender := func(op verbs.WROpcode, n int) {
+		s.sends, s.client, s.clientLen, s.attr.Timeout = true, op, n, clientTimeout
+	}
+	switch p {
+	case conformance.Pingpong:
+		receive(500, 4096)
+		s.echo, s.attr.HopLimit = true, 1
+	case conformance.WriteServer:
+		one(verbs.RemoteWrite, regionLen)
+	case conformance.ReadServer:
+		one(verbs.RemoteRead, regionLen)
+	case conformance.AtomicServer:
+		one(verbs.RemoteAtomic, 8)
+	case conformance.SendServer:
+		receive(128, 4096)
+	case conformance.UCWriteServer:
+		s.kind = verbs.UC
+		one(verbs.RemoteWrite, regionLen)
+	case conformance.UCSendServer:
+		s.kind = verbs.UC
+		receive(128, 4096)
+	case conformance.UDSendServer:
+		s.kind = verbs.UD
+		receive(128, 1024)
+	case conformance.WriteClient:
+		sender(verbs.WRWrite, regionLen)
+	case conformance.ReadClient:
+		sender(verbs.WRRead, regionLen)
+	case conformance.SendClient:
+		sender(verbs.WRSend, regionLen)
+	default:
+		return s, false
+	}
+	return s, true
+}
