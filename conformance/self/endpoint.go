@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/gorxe/gorxe/bth"
 	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/verbs"
 )
@@ -33,7 +34,7 @@ func (e endpoint) Open(ctx context.Context, p conformance.Program, local conform
 	if err := g.open(local); err != nil {
 		return nil, errors.Join(err, g.ctx.Close())
 	}
-	g.flow = newFlow(local, g.target)
+	g.flow = newFlow(local, g.target, services[s.kind])
 	w.mu.Lock()
 	w.flows[g.target.QPN], w.local[local.QPN] = g.flow, g.flow
 	w.mu.Unlock()
@@ -244,3 +245,6 @@ func (g *program) send(ctx context.Context) {
 		free += n
 	}
 }
+
+// services are the transport services of the types of queue pairs.
+var services = map[verbs.QPType]bth.Service{verbs.RC: bth.ServiceRC, verbs.UC: bth.ServiceUC, verbs.UD: bth.ServiceUD}

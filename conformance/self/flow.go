@@ -10,6 +10,7 @@ import (
 type flow struct {
 	local  conformance.Local
 	target conformance.Target
+	kind   bth.Service
 
 	next   bth.PSN            // next request that the endpoint expects
 	kept   map[bth.PSN]uint32 // requests beyond a gap, which the endpoint keeps: PSNs that each takes
@@ -17,8 +18,8 @@ type flow struct {
 	msn    uint32             // of the latest response
 }
 
-func newFlow(local conformance.Local, target conformance.Target) *flow {
-	return &flow{local: local, target: target, next: local.PSN, kept: map[bth.PSN]uint32{}}
+func newFlow(local conformance.Local, target conformance.Target, kind bth.Service) *flow {
+	return &flow{local: local, target: target, kind: kind, next: local.PSN, kept: map[bth.PSN]uint32{}}
 }
 
 // span returns the number of PSNs that a request takes: that of the response packets of a READ.

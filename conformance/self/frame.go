@@ -26,6 +26,7 @@ type frame struct {
 
 	// badIP is the error in the IP or UDP header of an incoming datagram, which the endpoint drops.
 	badIP error
+	noSum bool // the UDP checksum of an incoming datagram is 0
 	// badICRC means that the ICRC is wrong, or that deliver must make it wrong.
 	badICRC bool
 	// header changes the IP packet of an outgoing datagram; the IPv4 header checksum is not computed
@@ -176,6 +177,7 @@ func parseIP(ip []byte) *frame {
 	f := newFrame(d.Data)
 	f.src, f.dst, f.port, f.tos, f.ttl = d.Src, d.Dst, d.SrcPort, d.TrafficClass, d.HopLimit
 	f.id, f.flags, f.badIP = d.ID, d.FlagsFragment, err
+	f.noSum = err == nil && ip[26]|ip[27] == 0
 	f.checkICRC()
 	return f
 }
@@ -202,4 +204,14 @@ func udpSum(ip, udp []byte) uint16 {
 		s = s>>16 + s&0xffff
 	}
 	return uint16(s)
+}
+
+// reseal computes a new ICRC for f, after a change outside the packet.
+func (f *frame) reseal() { f.badICRC, f.icrcBad = false, true }
+
+// accept removes the error in the IP and UDP headers of f: the endpoint gets the datagram as if they
+// were right.
+func (f *frame) accept() {
+	f.badIP = nil
+	f.reseal()
 }

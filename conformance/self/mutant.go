@@ -24,7 +24,8 @@ type Mutant struct {
 // Mutants returns all mutants in the order of the chapters.
 func Mutants() []*Mutant {
 	var all []*Mutant
-	for _, chapter := range [][]Mutant{psnMutants} {
+	for _, chapter := range [][]Mutant{headerMutants, icrcMutants, psnMutants, duplicateMutants, responderMutants,
+		rnrMutants, atomicMutants} {
 		for i := range chapter {
 			all = append(all, &chapter[i])
 		}
@@ -52,6 +53,41 @@ func in(f func(w *world, f *frame)) func(*world) hooks {
 // out makes hooks that see outgoing datagrams only, without a state.
 func out(f func(w *world, f *frame)) func(*world) hooks {
 	return func(w *world) hooks { return hooks{out: func(x *frame) { f(w, x) }} }
+}
+
+// dropIn and dropOut make hooks that drop datagrams to and from the endpoint.
+func dropIn(pick func(f *frame) bool) func(*world) hooks {
+	return in(func(_ *world, f *frame) {
+		if pick(f) {
+			f.drop()
+		}
+	})
+}
+
+func dropOut(pick func(f *frame) bool) func(*world) hooks {
+	return out(func(_ *world, f *frame) {
+		if pick(f) {
+			f.drop()
+		}
+	})
+}
+
+// changeOut makes hooks that change the datagrams from the endpoint that pick selects.
+func changeOut(pick func(f *frame) bool, change func(f *frame)) func(*world) hooks {
+	return out(func(_ *world, f *frame) {
+		if pick(f) {
+			change(f)
+		}
+	})
+}
+
+// changeIn makes hooks that change the datagrams to the endpoint that pick selects.
+func changeIn(pick func(f *frame) bool, change func(f *frame)) func(*world) hooks {
+	return in(func(_ *world, f *frame) {
+		if pick(f) {
+			change(f)
+		}
+	})
 }
 
 // tune makes hooks that change the queue pairs of the endpoint's programs.

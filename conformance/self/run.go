@@ -19,6 +19,8 @@ type Options struct {
 	// All runs every case against every mutant. Otherwise a mutant runs its own cases, and one case
 	// of each unrelated chapter.
 	All bool
+	// Partial means that Mutants are not all: a case without a mutant is no error.
+	Partial bool
 	// Jobs is the number of worlds at a time; 0 means 8. Most of the time a world waits.
 	Jobs int
 	// Timeout and Silence are those of conformance.Runner; 0 means 300 ms and 25 ms. A result that is
@@ -75,8 +77,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	begin := time.Now()
 	s := &session{Options: o, plain: map[string]*conformance.Result{}, slots: make(chan struct{}, cmp.Or(o.Jobs, 8))}
 	s.steps = len(o.Cases) + len(o.Mutants)
-	r := &Report{Cases: make([]*Case, len(o.Cases)), Outcomes: make([]*Outcome, len(o.Mutants)),
-		Bare: bare(o.Cases, o.Mutants)}
+	r := &Report{Cases: make([]*Case, len(o.Cases)), Outcomes: make([]*Outcome, len(o.Mutants))}
+	if !o.Partial {
+		r.Bare = bare(o.Cases, o.Mutants)
+	}
 	var wg sync.WaitGroup
 	for i, c := range o.Cases {
 		wg.Go(func() {

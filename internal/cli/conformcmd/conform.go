@@ -48,5 +48,6 @@ func Command(a *app.App) *cobra.Command {
 	f.StringVar(&d.Name, "dut-device", "", "RDMA device of the programs")
 	f.IntVar(&d.GIDIndex, "dut-gid", -1, "GID index of the programs")
 	f.StringVar(&local, "local", "", "local address")
+	c.AddCommand(selfCommand(a))
 	return c
 }
