@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -106,7 +107,10 @@ func (c *Conn) Send(p *wire.Packet) time.Time {
 	}
 	at := time.Now()
 	b, err := t.run.send(c.Target.Addr, p)
-	if err != nil {
+	switch {
+	case errors.Is(err, wire.ErrUnsendable):
+		t.NotRun("%v", err)
+	case err != nil:
 		t.Inconclusive("sending: %v", err)
 	}
 	t.log.sent(at, t.run.Link.Local(), c.Target.Addr, p, b)
