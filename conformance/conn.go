@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -23,6 +22,7 @@ type Conn struct {
 	t       *T
 	program Program
 	peer    Peer
+	cm      *cmConn // nil without rdma_cm
 	in      chan *wire.Received
 	flooded atomic.Bool
 	// requests are those that came while the script waited for a response.
@@ -100,22 +100,7 @@ func (c *Conn) Message(data []byte) *wire.Packet {
 }
 
 // Send sends p and returns the time.
-func (c *Conn) Send(p *wire.Packet) time.Time {
-	t := c.t
-	if p.NeedsRaw() && !t.run.Link.Raw() {
-		t.NotRun("%v", wire.ErrRaw)
-	}
-	at := time.Now()
-	b, err := t.run.send(c.Target.Addr, p)
-	switch {
-	case errors.Is(err, wire.ErrUnsendable):
-		t.NotRun("%v", err)
-	case err != nil:
-		t.Inconclusive("sending: %v", err)
-	}
-	t.log.sent(at, t.run.Link.Local(), c.Target.Addr, p, b)
-	return at
-}
+func (c *Conn) Send(p *wire.Packet) time.Time { return c.t.send(c.Target.Addr, p) }
 
 // Next returns the next packet that came for c, or nil if none came within d.
 func (c *Conn) Next(d time.Duration) *wire.Received {

@@ -2,7 +2,6 @@ package device
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/netip"
 
@@ -22,25 +21,18 @@ const (
 
 // openPingpong starts ibv_rc_pingpong and connects to it.
 func (s *Stock) openPingpong(ctx context.Context, local conformance.Local) (conformance.Peer, error) {
-	port := s.port()
-	p, err := s.start(fmt.Sprintf("ibv_rc_pingpong -p %d -m %d -s %d -n 1000000%s", port, pingpongMTU, pingpongLen,
-		s.deviceFlags("-g")))
+	p, conn, err := s.open(ctx, conformance.Pingpong)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := s.dial(ctx, p, port)
-	if err != nil {
-		p.stop()
-		return nil, err
-	}
-	stop := exchange.Watch(ctx, conn)
+	stop := handshake(ctx, conn)
 	defer stop()
 	remote, err := pingpong.Drive(conn, exchange.Client, []pingpong.Dest{{QPN: uint32(local.QPN),
 		PSN: uint32(local.PSN), GID: gid(local.Addr)}}, func([]pingpong.Dest) error { return nil })
 	if err != nil {
 		conn.Close()
 		p.stop()
-		return nil, err
+		return nil, p.explain("the handshake failed", err)
 	}
 	return &connected{process: p, conn: conn, target: conformance.Target{
 		Addr: s.Addr, QPN: bth.QPN(remote[0].QPN), PSN: bth.PSN(remote[0].PSN), MTU: pingpongMTU,

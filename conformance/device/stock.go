@@ -35,8 +35,9 @@ type Stock struct {
 	// StartTime is the maximum time until a program accepts a connection; 0 means 10 seconds.
 	StartTime time.Duration
 
-	mu   sync.Mutex
-	next uint16
+	mu    sync.Mutex
+	next  uint16
+	ahead []*ahead
 }
 
 // ports is the number of TCP ports that are used in turn.
@@ -46,6 +47,10 @@ const ports = 64
 func (s *Stock) port() uint16 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.portLocked()
+}
+
+func (s *Stock) portLocked() uint16 {
 	p := s.Port
 	if p == 0 {
 		p = 18515
@@ -66,6 +71,10 @@ func (s *Stock) Open(ctx context.Context, p conformance.Program, local conforman
 	case conformance.WriteServer, conformance.ReadServer, conformance.AtomicServer, conformance.SendServer,
 		conformance.UCWriteServer, conformance.UCSendServer, conformance.UDSendServer:
 		return s.openPerftest(ctx, p, local)
+	case conformance.WriteClient, conformance.ReadClient, conformance.SendClient:
+		return s.openClient(ctx, p, local)
+	case conformance.RPing, conformance.CMServer:
+		return s.openService(ctx, p)
 	}
 	return nil, conformance.ErrUnsupported
 }
@@ -74,7 +83,8 @@ func (s *Stock) Open(ctx context.Context, p conformance.Program, local conforman
 type process struct {
 	mu     sync.Mutex // guards out
 	out    bytes.Buffer
-	cmd    *exec.Cmd
+	cmd    *exec.Cmd // nil if the user has started the program
+	port   uint16
 	ended  chan struct{}
 	result error // valid after ended
 }
@@ -143,14 +153,14 @@ func (p *process) stop() {
 // dialInterval is the time between two attempts to connect to a program that starts.
 const dialInterval = 20 * time.Millisecond
 
+// personTime is the time in which a person must start a program.
+const personTime = time.Hour
+
 // dial connects to the TCP port of a program that starts.
 func (s *Stock) dial(ctx context.Context, p *process, port uint16) (net.Conn, error) {
-	limit := s.StartTime
-	if limit == 0 {
-		limit = 10 * time.Second
-	}
+	limit := s.startTime()
 	if p.cmd == nil {
-		limit = time.Hour // a person starts it
+		limit = personTime
 	}
 	address := net.JoinHostPort(s.Host.String(), strconv.Itoa(int(port)))
 	for end := time.Now().Add(limit); ; {
@@ -167,7 +177,10 @@ func (s *Stock) dial(ctx context.Context, p *process, port uint16) (net.Conn, er
 			return nil, fmt.Errorf("%s: %w", address, context.Cause(ctx))
 		case <-p.ended:
 			wait.Stop()
-			return nil, fmt.Errorf("the program ended before it accepted a connection: %v: %s", p.result, lastLine(p.output()))
+			if p.result == nil {
+				return nil, p.explain("the program ended", errors.New("it accepted no connection"))
+			}
+			return nil, p.explain("the program ended before it accepted a connection", p.result)
 		case <-wait.C:
 		}
 		if time.Now().After(end) {

@@ -17,21 +17,25 @@ type endpoint struct{ w *world }
 
 // Open implements conformance.Device.
 func (e endpoint) Open(ctx context.Context, p conformance.Program, local conformance.Local) (conformance.Peer, error) {
-	s, ok := settingsOf(p)
+	w := e.w
+	if p == conformance.RPing || p == conformance.CMServer {
+		return w.openService(ctx, p)
+	}
+	s, ok := settingsOf(p, local)
 	if !ok {
 		return nil, conformance.ErrUnsupported
 	}
-	w := e.w
 	w.mu.Lock()
-	if len(w.flows) == 0 {
-		w.reset()
-	}
+	w.begin()
 	if w.hooks.tune != nil {
 		w.hooks.tune(&s)
 	}
 	w.mu.Unlock()
 	g := &program{w: w, settings: s, ctx: w.device.OpenContext(verbs.ContextLimits{})}
 	if err := g.open(local); err != nil {
+		w.mu.Lock()
+		w.programs--
+		w.mu.Unlock()
 		return nil, errors.Join(err, g.ctx.Close())
 	}
 	g.flow = newFlow(local, g.target, services[s.kind])
@@ -69,6 +73,9 @@ type program struct {
 	mu  sync.Mutex // guards out
 	out bytes.Buffer
 }
+
+// maxOutput is the maximum length of the output of a program in bytes.
+const maxOutput = 64 << 10
 
 // queueDepth is the capacity of the queues of a program in work requests.
 const queueDepth = 512
@@ -179,7 +186,7 @@ func (g *program) completed(wc *verbs.WC) bool {
 func (g *program) printf(format string, args ...any) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.out.Len() < 64<<10 {
+	if g.out.Len() < maxOutput {
 		fmt.Fprintf(&g.out, format, args...)
 	}
 }
@@ -212,38 +219,37 @@ func (g *program) Close() error {
 		g.w.mu.Lock()
 		delete(g.w.flows, g.target.QPN)
 		delete(g.w.local, g.local.QPN)
+		g.w.programs--
 		g.w.mu.Unlock()
 	})
 	return err
 }
 
-// clientDepth is the number of messages that a client has outstanding.
-const clientDepth = 16
-
-// send sends the messages of a client until the program ends or a message fails.
+// send sends the messages of a client.
 func (g *program) send(ctx context.Context) {
 	wr := &verbs.SendWR{Opcode: g.client, Flags: verbs.Signaled, SGList: []verbs.SGE{g.mr.SGE(0, g.clientLen)},
 		RemoteAddr: g.local.VA, RKey: g.local.RKey}
-	var wc [16]verbs.WC
-	for free := clientDepth; ; {
-		for ; free > 0; free-- {
-			if err := g.qp.PostSend(wr); err != nil {
-				g.printf("post: %v\n", err)
-				return
-			}
+	for range g.messages {
+		if err := g.qp.PostSend(wr); err != nil {
+			g.printf("Couldn't post send: %v\n", err)
+			return
 		}
+	}
+	var wc [16]verbs.WC
+	for left := g.messages; left > 0; {
 		n, err := g.cq.Wait(ctx, wc[:])
 		if err != nil {
 			return
 		}
 		for i := range wc[:n] {
 			if wc[i].Status != verbs.WCSuccess {
-				g.printf("Completion with error: %v\n", wc[i].Status)
+				g.printf("Completion with error at client\nFailed status %d: %v\n", wc[i].Status, wc[i].Status)
 				return
 			}
 		}
-		free += n
+		left -= n
 	}
+	g.printf("%d messages are complete\n", g.messages)
 }
 
 // services are the transport services of the types of queue pairs.

@@ -149,6 +149,7 @@ func (f *frame) ip(data []byte) []byte {
 var (
 	errOptions = errors.New("the IPv4 header has options")
 	errLength  = errors.New("the lengths of the IP and the UDP header differ")
+	errV1      = errors.New("the packet is a RoCEv1 frame")
 	errSum     = errors.New("the UDP checksum is wrong")
 )
 

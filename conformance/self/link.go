@@ -23,28 +23,15 @@ func (*link) MTU() int          { return linkMTU }
 func (l *link) Close() error    { return l.w.close() }
 
 func (l *link) Send(dst netip.Addr, p *wire.Packet) ([]byte, error) {
-	port := p.SrcPort
-	if port == 0 {
-		port = wire.Port
-	}
-	ttl := p.TTL
-	if ttl == 0 {
-		ttl = 64
-	}
-	src := testerAddr
 	id := uint16(l.id.Add(1))
-	data := p.UDPPayload(src, dst, port, id)
-	f := frame{src: src, dst: dst, port: port, tos: p.TOS, ttl: ttl, id: id, flags: packet.DontFragment}
-	ip := f.ip(data)
-	if !p.NoChecksum {
-		putUDPSum(ip)
+	ip, data := p.Encode(testerAddr, dst, id)
+	f := parseIP(ip)
+	if p.V1 {
+		f = newFrame(data)
+		f.src, f.port = p.Source(testerAddr)
+		f.dst, f.badIP, f.flags = dst, errV1, packet.DontFragment
 	}
-	if p.Header != nil {
-		if ip = p.Header(ip); !p.KeepSum {
-			putIPSum(ip)
-		}
-	}
-	return data, l.w.fromTester(ip)
+	return data, l.w.fromTester(f)
 }
 
 func (l *link) Recv(deadline time.Time) (*wire.Received, error) {
@@ -58,17 +45,6 @@ func (l *link) Recv(deadline time.Time) (*wire.Received, error) {
 	case <-l.w.done:
 		return nil, net.ErrClosed
 	}
-}
-
-// putUDPSum writes the UDP checksum of an IPv4 packet with a header of 20 bytes.
-func putUDPSum(ip []byte) {
-	udp := ip[20:]
-	binary.BigEndian.PutUint16(udp[6:], 0)
-	sum := ^udpSum(ip, udp)
-	if sum == 0 {
-		sum = 0xffff
-	}
-	binary.BigEndian.PutUint16(udp[6:], sum)
 }
 
 // putIPSum writes the header checksum of an IPv4 packet, if it is long enough.

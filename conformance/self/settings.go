@@ -27,16 +27,16 @@ type settings struct {
 
 // Parameters of the stock programs, as package device starts them.
 const (
-	pathMTU      = verbs.MTU(1024)
-	regionLen    = 65536
-	datagramQKey = 0x11111111
-	// clientTimeout is the timeout code of perftest's clients (-u 10): 4.2 ms.
-	clientTimeout = 10
+	pathMTU        = verbs.MTU(1024)
+	regionLen      = 65536
+	datagramQKey   = 0x11111111
+	clientLen      = 4096
+	clientMessages = 8
 )
 
 // settingsOf returns the settings of a program that connects without rdma_cm; ok is false for the
 // others.
-func settingsOf(p conformance.Program) (s settings, ok bool) {
+func settingsOf(p conformance.Program, local conformance.Local) (s settings, ok bool) {
 	s = settings{program: p, kind: verbs.RC, attr: verbs.DefaultConnAttr(), qkey: datagramQKey}
 	s.attr.PathMTU, s.attr.HopLimit = pathMTU, 64
 	s.attr.Access = 0
@@ -45,7 +45,8 @@ func settingsOf(p conformance.Program) (s settings, ok bool) {
 	}
 	receive := func(count, length int) { s.receives, s.recvLen, s.repost = count, length, true }
 	sender := func(op verbs.WROpcode, n int) {
-		s.sends, s.client, s.clientLen, s.attr.Timeout = true, op, n, clientTimeout
+		s.sends, s.client, s.clientLen, s.attr.Timeout = true, op, n, local.AckTimeout
+		s.messages, s.attr.MaxRdAtomic = clientMessages, min(s.attr.MaxRdAtomic, local.Reads)
 	}
 	switch p {
 	case conformance.Pingpong:
@@ -69,11 +70,11 @@ func settingsOf(p conformance.Program) (s settings, ok bool) {
 		s.kind = verbs.UD
 		receive(128, 1024)
 	case conformance.WriteClient:
-		sender(verbs.WRWrite, regionLen)
+		sender(verbs.WRWrite, clientLen)
 	case conformance.ReadClient:
-		sender(verbs.WRRead, regionLen)
+		sender(verbs.WRRead, clientLen)
 	case conformance.SendClient:
-		sender(verbs.WRSend, regionLen)
+		sender(verbs.WRSend, clientLen)
 	default:
 		return s, false
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/conformance/wire"
 	"github.com/gorxe/gorxe/packet"
 	"github.com/gorxe/gorxe/packet/pipe"
@@ -34,13 +35,16 @@ type world struct {
 
 	mu     sync.Mutex // guards what follows
 	closed bool
-	make   func(*world) hooks
-	hooks  hooks
-	batch  *packet.Batch
-	id     uint16
-	flows  map[bth.QPN]*flow // by queue pair of the endpoint
-	local  map[bth.QPN]*flow // by queue pair of the tester
-	timers map[*time.Timer]struct{}
+	// programs is the number of open programs.
+	programs int
+	make     func(*world) hooks
+	hooks    hooks
+	batch    *packet.Batch
+	id       uint16
+	flows    map[bth.QPN]*flow // by queue pair of the endpoint
+	local    map[bth.QPN]*flow // by queue pair of the tester
+	timers   map[*time.Timer]struct{}
+	asked    map[uint64]conformance.Local // queue pairs in REQs of the tester, by communication ID
 }
 
 // hooks are the faults of a mutant. All calls are serialized.
@@ -59,6 +63,7 @@ func newWorld(mutant func(*world) hooks) (*world, error) {
 		net: pipe.NewNet(), links: map[netip.Addr]packet.Link{}, recv: make(chan *wire.Received, receiveQueue),
 		done: make(chan struct{}), make: mutant, batch: packet.NewBatch(1), flows: map[bth.QPN]*flow{},
 		local: map[bth.QPN]*flow{}, timers: map[*time.Timer]struct{}{},
+		asked: map[uint64]conformance.Local{},
 	}
 	w.reset()
 	at, err := w.net.Open(deviceAddr, linkMTU)
@@ -88,6 +93,14 @@ func (w *world) reset() {
 	if w.make != nil {
 		w.hooks = w.make(w)
 	}
+}
+
+// begin counts a program that opens; the first one begins the mutant anew. w.mu is held.
+func (w *world) begin() {
+	if w.programs == 0 {
+		w.reset()
+	}
+	w.programs++
 }
 
 // close ends the world and waits for its goroutines.
@@ -126,6 +139,7 @@ func (w *world) fromDevice(l packet.Link) {
 			f.id, f.flags = r.ID, r.FlagsFragment
 			f.checkICRC()
 			if f.err == nil {
+				w.learn(f)
 				if f.flow = w.local[f.DestQP]; f.flow != nil {
 					f.flow.outgoing(f)
 				}
@@ -147,23 +161,26 @@ func (w *world) toTester(f *frame) {
 		return
 	}
 	data := f.encode()
-	ip := f.ip(data)
-	r := wire.NewReceived(time.Now(), netip.AddrPortFrom(f.src, f.port), netip.AddrPortFrom(f.dst, wire.Port), data, ip)
+	r := wire.Receive(f.ip(data))
+	if r == nil {
+		return
+	}
+	r.At = time.Now()
 	select {
 	case w.recv <- r:
 	default: // the tester reports a flood earlier
 	}
 }
 
-// fromTester passes an IP packet of the tester to the hook and on to the endpoint.
-func (w *world) fromTester(ip []byte) error {
-	f := parseIP(ip)
+// fromTester passes a datagram of the tester to the hook and on to the endpoint.
+func (w *world) fromTester(f *frame) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return net.ErrClosed
 	}
 	if f.err == nil {
+		w.learn(f)
 		f.flow = w.flows[f.DestQP]
 		if f.flow != nil && f.rcRequest() && f.badIP == nil && !f.badICRC && f.src == f.flow.local.Addr && f.Version == 0 {
 			f.flow.incoming(f)

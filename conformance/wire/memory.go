@@ -1,24 +1,37 @@
 package wire
 
-import (
-	"net/netip"
-	"time"
-)
+import "net/netip"
 
-// UDPPayload returns the UDP payload, from the BTH to the ICRC, that a link at src sends to dst for p.
-// port is the UDP source port and id the IPv4 identification of the datagram. It is for links in
-// memory.
-func (p *Packet) UDPPayload(src, dst netip.Addr, port, id uint16) []byte {
-	return p.payload(src, dst, port, id)
+// Encode returns the IP packet that a raw link at local sends to dst for p, or the payload of the
+// RoCEv1 frame, and the bytes from the BTH to the ICRC. id is the IPv4 identification. It is for
+// links in memory.
+func (p *Packet) Encode(local, dst netip.Addr, id uint16) (ip, payload []byte) {
+	src, port := p.source(local)
+	if p.V1 {
+		ip, payload = p.frameV1(src, dst)
+	} else {
+		payload = p.payload(src, dst, port, id)
+		ip = p.ipPacket(src, dst, port, id, payload)
+	}
+	if p.Header != nil {
+		ip = p.Header(ip)
+	}
+	if !p.KeepSum && !p.V1 {
+		fixIPv4(ip)
+	}
+	p.IP = ip
+	return ip, payload
 }
 
-// NewReceived returns the packet that a link receives: payload is the UDP payload and ip the whole
-// IP packet. It is for links in memory.
-func NewReceived(at time.Time, src, dst netip.AddrPort, payload, ip []byte) *Received {
-	r := &Received{At: at, Src: src, Dst: dst, Bytes: payload, IP: ip}
-	if len(ip) >= 20 && ip[0]>>4 == 4 {
-		r.TOS, r.TTL = ip[1], ip[8]
+// Source returns the source address and UDP port of p from a link at local.
+func (p *Packet) Source(local netip.Addr) (netip.Addr, uint16) { return p.source(local) }
+
+// Receive decodes an IP packet with a UDP datagram as a raw link does. It returns nil if there is
+// none. It is for links in memory.
+func Receive(ip []byte) *Received {
+	n, ok := ipHeader(ip)
+	if !ok {
+		return nil
 	}
-	r.decode()
-	return r
+	return receivedIP(ip, n)
 }

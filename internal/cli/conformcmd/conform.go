@@ -36,6 +36,7 @@ func Command(a *app.App) *cobra.Command {
 				return err
 			}
 			defer l.Close()
+			defer d.Close()
 			r := conformance.Runner{Device: &d, Link: l, Done: func(x *conformance.Result) {
 				fmt.Fprintf(a.Stdout, "%-12s %-14s %s %s (%.1fs)\n", x.Case.ID, x.Verdict, x.Case.Rule, x.Detail, x.Elapsed.Seconds())
 			}}
