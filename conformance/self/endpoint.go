@@ -60,7 +60,8 @@ type program struct {
 	cq     *verbs.CQ
 	qp     *verbs.QP
 	mr     *verbs.MR
-	recv   *verbs.MR
+	recv   *verbs.MR // memory of the receives
+	ah     *verbs.AH // of the tester, of a UD queue pair
 	target conformance.Target
 	flow   *flow
 	local  conformance.Local
@@ -109,6 +110,10 @@ func (g *program) open(local conformance.Local) (err error) {
 	}
 	if g.kind == verbs.UD {
 		g.target.QKey = g.qkey
+		g.ah, err = g.pd.CreateAH(verbs.AddressVector{DGID: verbs.GID(local.Addr.As16()), HopLimit: 1})
+		if err != nil {
+			return err
+		}
 		err = g.qp.StartDatagrams(g.qkey, mine.PSN)
 	} else {
 		peer := verbs.ConnInfo{QPN: local.QPN, PSN: local.PSN, GID: verbs.GID(local.Addr.As16()), MTU: g.attr.PathMTU}
@@ -125,7 +130,11 @@ func (g *program) postReceives() (err error) {
 	if g.receives == 0 {
 		return nil
 	}
-	if g.recv, err = g.pd.RegMR(make([]byte, g.receives*g.slot()), verbs.LocalWrite); err != nil {
+	slots := g.receives
+	if g.shared {
+		slots = 1
+	}
+	if g.recv, err = g.pd.RegMR(make([]byte, slots*g.slot()), verbs.LocalWrite); err != nil {
 		return err
 	}
 	for i := range g.receives {
@@ -145,7 +154,11 @@ func (g *program) slot() int {
 }
 
 func (g *program) postReceive(i int) error {
-	return g.qp.PostRecv(&verbs.RecvWR{ID: uint64(i), SGList: []verbs.SGE{g.recv.SGE(i*g.slot(), g.slot())}})
+	off := i * g.slot()
+	if g.shared {
+		off = 0
+	}
+	return g.qp.PostRecv(&verbs.RecvWR{ID: uint64(i), SGList: []verbs.SGE{g.recv.SGE(off, g.slot())}})
 }
 
 // serve handles the completions of a server until the program ends.
@@ -177,10 +190,18 @@ func (g *program) completed(wc *verbs.WC) bool {
 		return false
 	}
 	if g.echo {
-		return g.qp.PostSend(&verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.Signaled,
-			SGList: []verbs.SGE{g.mr.SGE(0, g.recvLen)}}) == nil
+		return g.answer() == nil
 	}
 	return true
+}
+
+// answer sends a message from the memory of the receives.
+func (g *program) answer() error {
+	wr := verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.Signaled, SGList: []verbs.SGE{g.recv.SGE(g.headLen, g.recvLen)}}
+	if g.kind == verbs.UD {
+		wr.AH, wr.RemoteQPN, wr.RemoteQKey = g.ah, g.local.QPN, g.qkey
+	}
+	return g.qp.PostSend(&wr)
 }
 
 func (g *program) printf(format string, args ...any) {

@@ -24,8 +24,9 @@ type Mutant struct {
 // Mutants returns all mutants in the order of the chapters.
 func Mutants() []*Mutant {
 	var all []*Mutant
-	for _, chapter := range [][]Mutant{headerMutants, icrcMutants, psnMutants, duplicateMutants, responderMutants,
-		rnrMutants, atomicMutants} {
+	for _, chapter := range [][]Mutant{headerMutants, icrcMutants, psnMutants, duplicateMutants,
+		responderMutants, requesterMutants,
+		rnrMutants, atomicMutants, ucMutants, udMutants, cmMutants, congestionMutants} {
 		for i := range chapter {
 			all = append(all, &chapter[i])
 		}

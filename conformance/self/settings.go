@@ -15,13 +15,16 @@ type settings struct {
 	// spare is the number of bytes of the region beyond length.
 	spare uint64
 
-	receives  int // receives that are posted
-	recvLen   int // length of a receive in bytes
+	receives  int  // receives that are posted
+	recvLen   int  // length of a receive in bytes
+	headLen   int  // bytes before the data of a datagram in a receive
+	shared    bool // all receives and the answers use the same memory
 	repost    bool
 	echo      bool // each received message is answered with one
 	sends     bool // a client, which sends messages with the operation client
 	client    verbs.WROpcode
 	clientLen int // length of a message of a client
+	messages  int // number of messages of a client
 	qkey      uint32
 }
 
@@ -51,7 +54,7 @@ func settingsOf(p conformance.Program, local conformance.Local) (s settings, ok 
 	switch p {
 	case conformance.Pingpong:
 		receive(500, 4096)
-		s.echo, s.attr.HopLimit = true, 1
+		s.echo, s.shared, s.attr.HopLimit = true, true, 1
 	case conformance.WriteServer:
 		one(verbs.RemoteWrite, regionLen)
 	case conformance.ReadServer:
@@ -67,7 +70,7 @@ func settingsOf(p conformance.Program, local conformance.Local) (s settings, ok 
 		s.kind = verbs.UC
 		receive(128, 4096)
 	case conformance.UDSendServer:
-		s.kind = verbs.UD
+		s.kind, s.headLen = verbs.UD, verbs.GRHLen
 		receive(128, 1024)
 	case conformance.WriteClient:
 		sender(verbs.WRWrite, clientLen)
