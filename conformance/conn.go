@@ -141,19 +141,10 @@ func (c *Conn) Response(d time.Duration) *wire.Received {
 // Requests returns the requests of the device that Response kept.
 func (c *Conn) Requests() []*wire.Received { return c.requests }
 
-// Acknowledge answers a SEND or WRITE of the device as a responder does, if r asks for it.
+// Acknowledge answers a request of the device as a responder does: see [Conn.Serve].
 func (c *Conn) Acknowledge(r *wire.Received) {
-	if !r.Opcode.Valid() || r.Opcode.Info().Service != bth.ServiceRC {
-		return
-	}
-	if r.PSN == c.expected || c.msn == 0 && r.PSN == c.Target.PSN {
-		c.expected = r.PSN.Add(1)
-		if r.Opcode.Info().Ends() {
-			c.msn++
-		}
-	}
-	if r.AckReq {
-		c.Send(c.Ack(r.PSN, bth.Syndrome(0x1f)))
+	if r.Opcode.Info().Service == bth.ServiceRC {
+		c.Serve(r)
 	}
 }
 

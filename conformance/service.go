@@ -67,7 +67,8 @@ func (s *Service) REQ(local Local) *cmsg.MAD {
 	return m
 }
 
-// Local returns a new queue pair of the tester.
+// Local returns a new queue pair of the tester. Its PSN becomes the first one of the device's
+// requests; the device chooses that of the tester's.
 func (s *Service) Local(setup ...Setup) Local {
 	local := s.t.run.newLocal()
 	for _, f := range setup {
@@ -102,7 +103,7 @@ func (s *Service) Connect(setup ...Setup) *Conn {
 		case m == nil && time.Now().After(end):
 			s.t.Inconclusive("%v does not answer a REQ", s.program)
 		case time.Now().After(end):
-			s.t.Inconclusive("%v does not listen at its port after %v", s.program, listenTime)
+			s.t.Inconclusive("%v does not listen at its port after %v: %s", s.program, listenTime, s.peer.Output())
 		}
 		s.t.Sleep(listenInterval)
 	}
@@ -132,8 +133,10 @@ func (s *Service) Attach(c *Conn, rep *MAD) {
 	c.cm = &cmConn{gsi: s.GSI, local: uint32(rep.Get(cmsg.RemoteID)), remote: uint32(rep.Get(cmsg.LocalID))}
 	c.Target = s.Target
 	c.Target.QPN = bth.QPN(rep.Get(cmsg.REPQPN))
-	c.Target.PSN = bth.PSN(rep.Get(cmsg.REPPSN))
-	c.expected = c.Target.PSN
+	// A REQ and a REP tell the first PSN of the other end's requests.
+	c.Target.PSN, c.expected = c.Local.PSN, c.Local.PSN
+	c.Local.PSN = bth.PSN(rep.Get(cmsg.REPPSN))
+	c.PSN = c.Local.PSN
 	c.Target.MTU = 1024
 }
 

@@ -11,7 +11,7 @@ import (
 // and the port.
 var services = map[conformance.Program]string{
 	// Persistent: each connection has a thread of its own.
-	conformance.RPing: "rping -s -P -v -a %v -p %d",
+	conformance.RPing: "rping -s -P -S 8192 -a %v -p %d",
 	// 64 connections, so that the program does not end before the case.
 	conformance.CMServer: "ucmatose -b %v -p %d -c 64 -C 1",
 }
