@@ -11,6 +11,7 @@ type flow struct {
 	local  conformance.Local
 	target conformance.Target
 	kind   bth.Service
+	cm     bool // connected with rdma_cm
 
 	next   bth.PSN            // next request that the endpoint expects
 	kept   map[bth.PSN]uint32 // requests beyond a gap, which the endpoint keeps: PSNs that each takes

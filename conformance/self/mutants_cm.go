@@ -109,7 +109,7 @@ var cmMutants = []Mutant{
 				if m, ok := f.mad(); ok && m.Attribute() == cmsg.RTU {
 					ready = true
 				}
-				if f.flow != nil && f.rcRequest() && !ready {
+				if f.flow != nil && f.flow.cm && f.rcRequest() && !ready {
 					f.drop()
 				}
 			}}

@@ -47,9 +47,9 @@ var congestionMutants = []Mutant{
 		hooks: notifies(func(g *frame) { g.PKey = 0x1234 }),
 	},
 	{
-		Name: "cnp-unasked", Breaks: "A CNP is sent for packets without a mark.",
+		Name: "cnp-unasked", Breaks: "A CNP is sent for packets with ECT that have no mark.",
 		hooks: in(func(w *world, f *frame) {
-			if g := w.cnpFor(f); g != nil {
+			if g := w.cnpFor(f); g != nil && (f.tos&3 == 1 || f.tos&3 == 2) {
 				w.toTester(g)
 			}
 		}),

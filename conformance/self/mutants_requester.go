@@ -16,7 +16,24 @@ var requesterMutants = []Mutant{
 	},
 	{
 		Name: "never-asks", Breaks: "AckReq is never set.",
+		Shows: "AckReq in 0 of",
 		hooks: changeOut((*frame).rcRequest, func(f *frame) { f.AckReq = false }),
+	},
+	{
+		Name: "obeys-credits", Breaks: "After an ACK without credits, one more message is sent.",
+		Shows: "1 of 7 messages came",
+		hooks: func(w *world) hooks {
+			// The first message and one more; clientLen is four packets.
+			const messages = 2 * clientLen / int(pathMTU)
+			credits := false
+			return requester(func(_ *world, h *history, f *frame, _ bool) {
+				if !credits && f.PSN.Diff(f.flow.target.PSN) >= messages {
+					f.drop()
+				}
+			}, func(_ *world, _ *history, f *frame) {
+				credits = credits || f.ack() && f.AETH.Syndrome.Credits() != 0
+			})(w)
+		},
 	},
 	{
 		Name: "resends-acked", Breaks: "Requests that are acknowledged are sent again.",

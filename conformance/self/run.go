@@ -21,9 +21,9 @@ type Options struct {
 	All bool
 	// Partial means that Mutants are not all: a case without a mutant is no error.
 	Partial bool
-	// Jobs is the number of worlds at a time; 0 means 8. Most of the time a world waits.
+	// Jobs is the number of worlds at a time; 0 means 16. Most of the time a world waits.
 	Jobs int
-	// Timeout and Silence are those of conformance.Runner; 0 means 300 ms and 25 ms. A result that is
+	// Timeout and Silence are those of conformance.Runner; 0 means 1 s and 25 ms. A result that is
 	// not the expected one is repeated with eight times as much, because a busy host may delay an
 	// answer.
 	Timeout, Silence time.Duration
@@ -75,7 +75,7 @@ func (r *Report) OK() bool {
 // of an endpoint that cannot be opened.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	begin := time.Now()
-	s := &session{Options: o, plain: map[string]*conformance.Result{}, slots: make(chan struct{}, cmp.Or(o.Jobs, 8))}
+	s := &session{Options: o, plain: map[string]*conformance.Result{}, slots: make(chan struct{}, cmp.Or(o.Jobs, 16))}
 	s.steps = len(o.Cases) + len(o.Mutants)
 	r := &Report{Cases: make([]*Case, len(o.Cases)), Outcomes: make([]*Outcome, len(o.Mutants))}
 	if !o.Partial {
@@ -208,7 +208,7 @@ func (s *session) judge(ctx context.Context, m *Mutant, c *conformance.Case,
 	wanted func(*conformance.Result) bool) *conformance.Result {
 	s.slots <- struct{}{}
 	defer func() { <-s.slots }()
-	timeout, silence := cmp.Or(s.Timeout, 300*time.Millisecond), cmp.Or(s.Silence, 25*time.Millisecond)
+	timeout, silence := cmp.Or(s.Timeout, time.Second), cmp.Or(s.Silence, 25*time.Millisecond)
 	x := s.once(ctx, m, c, timeout, silence)
 	if wanted != nil && !wanted(x) && ctx.Err() == nil {
 		x = s.once(ctx, m, c, patience*timeout, patience*silence)

@@ -40,11 +40,11 @@ func (w *world) openService(ctx context.Context, p conformance.Program) (conform
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	serve := s.accept
-	if p == conformance.RPing {
-		serve = s.ping
-	}
 	var err error
-	if s.pd, err = s.ctx.AllocPD(); err != nil {
+	if p == conformance.RPing {
+		// rping uses the context of the device, and closes its objects itself.
+		serve, s.pd = s.ping, w.device.AllocPD()
+	} else if s.pd, err = s.ctx.AllocPD(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.listener, err = w.device.Listen(verbs.PortSpaceTCP, netip.AddrPortFrom(deviceAddr, 0), 0)
@@ -172,6 +172,7 @@ func (w *world) learn(f *frame) {
 			MTU: int(pathMTU)}
 		if w.flows[target.QPN] == nil {
 			flow := newFlow(local, target, bth.ServiceRC)
+			flow.cm = true
 			w.flows[target.QPN], w.local[local.QPN] = flow, flow
 		}
 	}
