@@ -24,6 +24,7 @@ type T struct {
 	detail   string // of a case that passes
 	values   []Value
 	output   string // of the programs
+	second   wire.Link
 }
 
 // ended is the panic value that ends a script.
@@ -92,6 +93,9 @@ func (t *T) Link() wire.Link { return t.run.Link }
 
 // Timeout returns the time that an expected reply may take.
 func (t *T) Timeout() time.Duration { return t.run.timeout() }
+
+// Silence returns the time without a reply that counts as none.
+func (t *T) Silence() time.Duration { return t.run.silence() }
 
 // Sleep waits, and ends the case if its time is over.
 func (t *T) Sleep(d time.Duration) {
@@ -185,5 +189,8 @@ func (t *T) close() {
 	for _, p := range t.services {
 		p.Close()
 		t.output += p.Output()
+	}
+	if t.second != nil {
+		t.second.Close()
 	}
 }

@@ -13,22 +13,28 @@ import (
 
 // link is the tester's end of a world. It behaves as a raw link.
 type link struct {
-	w  *world
-	id atomic.Uint32 // last IPv4 identification
+	w     *world
+	local netip.Addr
+	id    atomic.Uint32 // last IPv4 identification
 }
 
-func (*link) Local() netip.Addr { return testerAddr }
-func (*link) Raw() bool         { return true }
-func (*link) MTU() int          { return linkMTU }
-func (l *link) Close() error    { return l.w.close() }
+func (l *link) Local() netip.Addr { return l.local }
+func (*link) Raw() bool           { return true }
+func (*link) MTU() int            { return linkMTU }
+
+// Close does nothing: the world closes its links.
+func (*link) Close() error { return nil }
+
+// Second returns a link at another address.
+func (l *link) Second() wire.Link { return &link{w: l.w, local: testerAddr2} }
 
 func (l *link) Send(dst netip.Addr, p *wire.Packet) ([]byte, error) {
 	id := uint16(l.id.Add(1))
-	ip, data := p.Encode(testerAddr, dst, id)
+	ip, data := p.Encode(l.local, dst, id)
 	f := parseIP(ip)
 	if p.V1 {
 		f = newFrame(data)
-		f.src, f.port = p.Source(testerAddr)
+		f.src, f.port = p.Source(l.local)
 		f.dst, f.badIP, f.flags = dst, errV1, packet.DontFragment
 	}
 	return data, l.w.fromTester(f)

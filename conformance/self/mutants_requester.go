@@ -24,7 +24,7 @@ var requesterMutants = []Mutant{
 		Shows: "1 of 7 messages came",
 		hooks: func(w *world) hooks {
 			// The first message and one more; clientLen is four packets.
-			const messages = 2 * clientLen / int(pathMTU)
+			const messages = 2 * clientLen / int32(pathMTU)
 			credits := false
 			return requester(func(_ *world, h *history, f *frame, _ bool) {
 				if !credits && f.PSN.Diff(f.flow.target.PSN) >= messages {

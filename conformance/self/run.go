@@ -235,7 +235,7 @@ func (s *session) once(ctx context.Context, m *Mutant, c *conformance.Case,
 			s.fail(err)
 		}
 	}()
-	r := conformance.Runner{Device: endpoint{w}, Link: &link{w: w}, Timeout: timeout, Silence: silence}
+	r := conformance.Runner{Device: endpoint{w}, Link: &link{w: w, local: testerAddr}, Timeout: timeout, Silence: silence}
 	all := r.Run(ctx, []*conformance.Case{c})
 	if len(all) == 0 {
 		x.Detail = fmt.Sprint(context.Cause(ctx))

@@ -48,6 +48,7 @@ func Command(a *app.App) *cobra.Command {
 	f.StringVar(&d.Start, "dut-start", "", "shell command that runs a program on the device")
 	f.StringVar(&d.Name, "dut-device", "", "RDMA device of the programs")
 	f.IntVar(&d.GIDIndex, "dut-gid", -1, "GID index of the programs")
+	f.Uint16Var(&d.Port, "dut-port", 0, "first TCP port of the programs' handshakes (default 18515)")
 	f.StringVar(&local, "local", "", "local address")
 	c.AddCommand(selfCommand(a))
 	return c
