@@ -13,7 +13,21 @@ var atomicMutants = []Mutant{
 	},
 	{
 		Name: "misaligned-access", Breaks: "An atomic at an address that is no multiple of 8 gets NAK remote access error.",
-		hooks: changeOut(syndrome(bth.NakInvalidRequest), answer(bth.NakRemoteAccess)),
+		hooks: func(*world) hooks {
+			odd := map[bth.PSN]bool{}
+			return hooks{
+				in: func(f *frame) {
+					if f.isAtomic() && f.AtomicETH.VA%8 != 0 && len(odd) < maxKept {
+						odd[f.PSN] = true
+					}
+				},
+				out: func(f *frame) {
+					if f.nak() && odd[f.PSN] {
+						f.AETH.Syndrome = bth.NakRemoteAccess
+					}
+				},
+			}
+		},
 	},
 	{
 		Name: "atomic-new-value", Breaks: "An atomic returns the value after it.",

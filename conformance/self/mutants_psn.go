@@ -133,6 +133,7 @@ var psnMutants = []Mutant{
 	},
 	{
 		Name: "reserved-credits", Breaks: "An acknowledgement has a credit code that is not defined.",
+		Shows: "credit code",
 		hooks: changeOut(func(f *frame) bool { return f.ack() }, func(f *frame) { f.AETH.Syndrome = 0x1e }),
 	},
 	{

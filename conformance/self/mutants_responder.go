@@ -2,6 +2,7 @@ package self
 
 import (
 	"github.com/gorxe/gorxe/bth"
+	"github.com/gorxe/gorxe/conformance"
 	"github.com/gorxe/gorxe/verbs"
 )
 
@@ -96,7 +97,7 @@ var responderMutants = []Mutant{
 	{
 		Name: "ignores-rights", Breaks: "A region permits every operation.",
 		hooks: tune(func(s *settings) {
-			if s.kind == verbs.RC && s.length > 0 {
+			if s.kind == verbs.RC && s.length > 0 && !s.sends {
 				const all = verbs.RemoteWrite | verbs.RemoteRead | verbs.RemoteAtomic
 				s.region |= all
 				s.attr.Access |= all
@@ -182,6 +183,19 @@ var responderMutants = []Mutant{
 		}),
 	},
 	{
+		Name: "few-reads", Breaks: "Only four READs are served at a time.",
+		Shows: "4 of 160 READs", hooks: tune(func(s *settings) { s.attr.MaxDestRdAtomic = 4 }),
+	},
+	{
+		Name: "refuses-last-byte", Breaks: "A WRITE that ends at the last byte of the region is refused.",
+		hooks: in(func(w *world, f *frame) {
+			if t := f.targetOf(); f.is(bth.OpWrite) && f.Opcode.Info().Starts() && t.Length > 0 &&
+				f.RETH.VA+uint64(f.RETH.DMALen) == t.VA+t.Length {
+				f.RETH.VA++
+			}
+		}),
+	},
+	{
 		Name: "imm-ignored", Breaks: "A request with immediate data is not answered.",
 		hooks: dropIn(func(f *frame) bool { return f.err == nil && f.Opcode.Info().Headers&bth.HasImmDt != 0 }),
 	},
@@ -193,4 +207,12 @@ var responderMutants = []Mutant{
 		Name: "solicited-ignored", Breaks: "A request with a solicited event is not answered.",
 		hooks: dropIn(func(f *frame) bool { return f.rcRequest() && f.Solicited }),
 	},
+}
+
+// targetOf returns the program of the endpoint that f belongs to.
+func (f *frame) targetOf() conformance.Target {
+	if f.flow == nil {
+		return conformance.Target{}
+	}
+	return f.flow.target
 }

@@ -62,6 +62,9 @@ func settingsOf(p conformance.Program, local conformance.Local) (s settings, ok 
 	case conformance.AtomicServer:
 		one(verbs.RemoteAtomic, 8)
 	case conformance.SendServer:
+		// ib_send_bw permits WRITE at the queue pair, but not to its memory.
+		one(0, regionLen)
+		s.attr.Access = verbs.RemoteWrite
 		receive(128, 4096)
 	case conformance.UCWriteServer:
 		s.kind = verbs.UC
