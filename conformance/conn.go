@@ -102,22 +102,37 @@ func (c *Conn) Message(data []byte) *wire.Packet {
 // Send sends p and returns the time.
 func (c *Conn) Send(p *wire.Packet) time.Time { return c.t.send(c.Target.Addr, p) }
 
-// Next returns the next packet that came for c, or nil if none came within d.
+// Next returns the next packet that came for c. It returns nil if none came within d, or if the
+// device has ended the connection with a DREQ, which is answered.
 func (c *Conn) Next(d time.Duration) *wire.Received {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	select {
-	case r := <-c.in:
-		return r
-	case <-timer.C:
-		if c.flooded.Load() {
-			c.t.Inconclusive("the device floods the tester: more than %d packets waited", maxQueue)
+	for {
+		select {
+		case r := <-c.in:
+			return r
+		case r := <-c.strays():
+			c.cm.gsi.keep(r)
+		case <-timer.C:
+			if c.flooded.Load() {
+				c.t.Inconclusive("the device floods the tester: more than %d packets waited", maxQueue)
+			}
+			return nil
+		case <-c.t.ctx.Done():
+			c.t.Inconclusive("the time for one case is over: %v", context.Cause(c.t.ctx))
 		}
-		return nil
-	case <-c.t.ctx.Done():
-		c.t.Inconclusive("the time for one case is over: %v", context.Cause(c.t.ctx))
+		if c.cm.disconnected() && len(c.in) == 0 {
+			return nil
+		}
 	}
-	panic("unreachable")
+}
+
+// strays returns the channel of messages to queue pair 1 while c is connected with rdma_cm.
+func (c *Conn) strays() chan *wire.Received {
+	if c.cm == nil || c.cm.ended {
+		return nil
+	}
+	return c.t.run.strays
 }
 
 // Response returns the next response that came for c, or nil if none came within d. Requests of

@@ -19,6 +19,8 @@ type GSI struct {
 	to  netip.Addr
 	psn bth.PSN
 	ids map[uint32]bool // communication IDs of the tester in this case
+	// kept are messages that came while the script waited for a packet of a connection.
+	kept []*MAD
 }
 
 // MAD is a message that came to queue pair 1.
@@ -65,6 +67,11 @@ func (g *GSI) SendPacket(p *wire.Packet) { g.t.send(g.to, p) }
 // if none came within d. A DREQ of another connection is answered, so that the device does not
 // repeat it.
 func (g *GSI) Next(d time.Duration) *MAD {
+	if len(g.kept) > 0 {
+		m := g.kept[0]
+		g.kept = g.kept[1:]
+		return m
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for {
@@ -103,6 +110,13 @@ func (g *GSI) mine(r *wire.Received) *MAD {
 	return nil
 }
 
+// keep keeps the message of r for Next.
+func (g *GSI) keep(r *wire.Received) {
+	if m := g.mine(r); m != nil && len(g.kept) < maxQueue {
+		g.kept = append(g.kept, m)
+	}
+}
+
 // Answer returns a message with the transaction ID and the communication IDs that answer m.
 func Answer(m *cmsg.MAD, a cmsg.Attribute) *cmsg.MAD {
 	answer := cmsg.New(a, m.Get(cmsg.TID))
@@ -114,7 +128,7 @@ func Answer(m *cmsg.MAD, a cmsg.Attribute) *cmsg.MAD {
 // Expect returns the next message, which must be of a kind; otherwise the case fails. MRAs before
 // it are skipped.
 func (g *GSI) Expect(a cmsg.Attribute, why string) *MAD {
-	m := g.reply()
+	m := g.Reply(g.t.Timeout())
 	switch {
 	case m == nil:
 		g.t.Fail("%s: %v was expected within %v, nothing came", why, a, g.t.Timeout())
@@ -150,9 +164,15 @@ func (g *GSI) Quiet(why string) {
 	}
 }
 
-// reply returns the next message that is no MRA, or nil if none came in time.
-func (g *GSI) reply() *MAD {
-	for end := time.Now().Add(g.t.Timeout()); ; {
+// Forget drops the messages that have come.
+func (g *GSI) Forget() {
+	for g.Next(0) != nil {
+	}
+}
+
+// Reply returns the next message that is no MRA, or nil if none came within d.
+func (g *GSI) Reply(d time.Duration) *MAD {
+	for end := time.Now().Add(d); ; {
 		if m := g.Next(time.Until(end)); m == nil || m.Attribute() != cmsg.MRA {
 			return m
 		}

@@ -113,7 +113,7 @@ func (s *Service) Connect(setup ...Setup) *Conn {
 func (s *Service) ask(req *cmsg.MAD) *MAD {
 	for range 2 {
 		s.Send(req)
-		if m := s.reply(); m != nil {
+		if m := s.Reply(s.t.Timeout()); m != nil {
 			return m
 		}
 	}
@@ -154,6 +154,22 @@ type cmConn struct {
 	gsi           *GSI
 	local, remote uint32
 	ended         bool
+}
+
+// disconnected reports whether a DREQ of the device for the connection has come, and answers it.
+func (c *cmConn) disconnected() bool {
+	if c == nil {
+		return false
+	}
+	for i, m := range c.gsi.kept {
+		if m.Attribute() == cmsg.DREQ && uint32(m.Get(cmsg.RemoteID)) == c.local {
+			c.gsi.kept = append(c.gsi.kept[:i:i], c.gsi.kept[i+1:]...)
+			c.ended = true
+			c.gsi.Send(Answer(&m.MAD, cmsg.DREP))
+			break
+		}
+	}
+	return c.ended
 }
 
 // DREQ returns a request to end the connection.

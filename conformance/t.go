@@ -22,6 +22,7 @@ type T struct {
 	// services are the programs that accept connections of rdma_cm.
 	services []Peer
 	detail   string // of a case that passes
+	others   string // see Lenient
 	values   []Value
 	output   string // of the programs
 	second   wire.Link
@@ -40,6 +41,9 @@ func (t *T) end(v Verdict, format string, args ...any) {
 // Fail ends the case: the device violates the rule. The verdict depends on the level of the case.
 func (t *T) Fail(format string, args ...any) {
 	v := Fail
+	if t.others != "" {
+		t.Unclear("%s; %s", fmt.Sprintf(format, args...), t.others)
+	}
 	switch t.c.Level {
 	case Should:
 		v = Warn
@@ -48,6 +52,10 @@ func (t *T) Fail(format string, args ...any) {
 	}
 	t.end(v, format, args...)
 }
+
+// Lenient turns the failures that follow into unclear results, because respected implementations
+// differ: others says how.
+func (t *T) Lenient(others string) { t.others = others }
 
 // Unclear ends the case: the device does something that the specification does not forbid, or on
 // which respected implementations differ. The text should name the other behaviour.

@@ -48,16 +48,19 @@ func writeBack(t *conformance.T, c *conformance.Conn, want []byte) {
 	binary.BigEndian.PutUint32(b[12:], uint32(len(want)))
 	c.Send(c.Message(b[:]))
 	c.PSN = c.PSN.Add(1)
+	// A device may send a WRITE as several messages.
 	var got []byte
-	for {
+	for next := c.Local.VA; len(got) < len(want); {
 		r := c.ExpectRequest(conformance.Op(bth.OpWrite))
 		if !c.Serve(r) {
 			continue
 		}
-		if got = append(got, r.Payload...); r.Opcode.Info().Ends() {
-			break
+		if r.Opcode.Info().Starts() && r.RETH.VA != next {
+			t.Fail("a WRITE to 0x%x came, after %d bytes at 0x%x", r.RETH.VA, len(got), c.Local.VA)
 		}
-		if len(got) > len(want)+4096 {
+		got = append(got, r.Payload...)
+		next += uint64(len(r.Payload))
+		if r.Opcode.Info().Ends() && r.AckReq {
 			break
 		}
 	}
@@ -176,8 +179,10 @@ var requesterRead = []conformance.Case{
 			}
 		},
 	},
-	wrong("requester/29", "A MIDDLE response where a FIRST is due does not become data of the READ.", "IBA 9.7.5.1.2; 9.9.2.4.3",
+	unclear(wrong("requester/29", "A MIDDLE response where a FIRST is due does not become data of the READ.",
+		"IBA 9.7.5.1.2; Linux rxe_comp.c, check_psn",
 		func(all []*wire.Packet) { all[0].Opcode = bth.RCReadResponseMiddle }),
+		"Linux rxe ends the queue pair, hfi1 looks at the PSN only"),
 	wrong("requester/30", "A LAST response where a FIRST is due does not complete the READ.", "IBA 9.7.5.1.2; 9.9.2.4.3",
 		func(all []*wire.Packet) { all[0].Opcode = bth.RCReadResponseLast }),
 	wrong("requester/31", "A FIRST response that is shorter than the path MTU is not taken.", "IBA C9-92; 9.7.5.1.2",
@@ -267,6 +272,13 @@ func impliedNAK(t *conformance.T, c *conformance.Conn, first *wire.Received, why
 		}
 	}
 	c.ServeUntil(first.PSN.Add(clientAll), "after "+why)
+}
+
+// unclear changes the verdict of a case that would fail to unclear: others says why.
+func unclear(c conformance.Case, others string) conformance.Case {
+	run := c.Run
+	c.Run = func(t *conformance.T) { t.Lenient(others); run(t) }
+	return c
 }
 
 // wrong returns the case that a wrong response to a READ does not complete it: the program must not

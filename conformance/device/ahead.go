@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"time"
 
@@ -51,7 +52,7 @@ func (s *Stock) Prepare(next []conformance.Program) {
 	}
 	s.ahead = keep
 	for _, a := range surplus {
-		go a.discard()
+		s.ending.Go(a.discard)
 	}
 }
 
@@ -63,7 +64,9 @@ func (s *Stock) begin(program conformance.Program) *ahead {
 	if !ok {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.startTime())
+	limit := s.startTime()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), limit,
+		fmt.Errorf("the program does not accept a connection within %v", limit))
 	a := &ahead{program: program, cancel: cancel, ready: make(chan struct{})}
 	go func() {
 		defer close(a.ready)
@@ -114,7 +117,7 @@ func (s *Stock) open(ctx context.Context, program conformance.Program) (p *proce
 	select {
 	case <-a.ready:
 	case <-ctx.Done():
-		go a.discard()
+		s.ending.Go(a.discard)
 		return nil, nil, context.Cause(ctx)
 	}
 	if a.err != nil {
@@ -151,8 +154,9 @@ func (s *Stock) Close() error {
 	s.ahead = nil
 	s.mu.Unlock()
 	for _, a := range all {
-		a.discard()
+		s.ending.Go(a.discard)
 	}
+	s.ending.Wait()
 	return nil
 }
 
@@ -164,13 +168,10 @@ func (s *Stock) startTime() time.Duration {
 	return s.StartTime
 }
 
-// handshakeTime limits a handshake after the program has accepted the connection. perftest waits
-// one second before it begins.
-const handshakeTime = 10 * time.Second
-
-// handshake limits the handshake over conn. The returned function must be called after it.
-func handshake(ctx context.Context, conn net.Conn) (stop func()) {
-	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+// handshake limits the handshake over conn to the time in which a program must start: perftest
+// waits one second before it begins. The returned function must be called after it.
+func (s *Stock) handshake(ctx context.Context, conn net.Conn) (stop func()) {
+	ctx, cancel := context.WithTimeout(ctx, s.startTime())
 	end := exchange.Watch(ctx, conn)
 	return func() {
 		end()

@@ -57,7 +57,7 @@ func (s *Stock) openClient(ctx context.Context, program conformance.Program,
 		p.stop()
 		return nil, err
 	}
-	stop := handshake(ctx, conn)
+	stop := s.handshake(ctx, conn)
 	defer stop()
 	e := &end{local: local}
 	before, last := clientSteps(t.test)
@@ -69,7 +69,7 @@ func (s *Stock) openClient(ctx context.Context, program conformance.Program,
 	return &client{connected{process: p, conn: conn, target: conformance.Target{
 		Addr: s.Addr, QPN: bth.QPN(e.peer.QPN), PSN: bth.PSN(e.peer.PSN), RKey: e.peer.RKey, VA: e.peer.VAddr,
 		MTU: perftestMTU, Length: ClientLen,
-	}}, last, e}, nil
+	}}, last, e, s.startTime()}, nil
 }
 
 // clientSteps returns the items of a test before its traffic: those before the last one, and the
@@ -87,11 +87,13 @@ type client struct {
 	connected
 	last perftest.Step
 	end  *end
+	// limit is the time that Go may take.
+	limit time.Duration
 }
 
 // Go answers the last item of the handshake.
 func (c *client) Go() error {
-	c.conn.SetDeadline(time.Now().Add(handshakeTime))
+	c.conn.SetDeadline(time.Now().Add(c.limit))
 	return perftest.Drive(c.conn, exchange.Server, []perftest.Step{c.last}, c.end)
 }
 

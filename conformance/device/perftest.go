@@ -42,7 +42,7 @@ func (s *Stock) openPerftest(ctx context.Context, program conformance.Program,
 	if err != nil {
 		return nil, err
 	}
-	stop := handshake(ctx, conn)
+	stop := s.handshake(ctx, conn)
 	defer stop()
 	end := &end{local: local}
 	steps := append(perftest.Opening(), perftest.Script(t.test, perftest.Params{Role: exchange.Client, QPs: 1,

@@ -25,7 +25,7 @@ func (s *Stock) openPingpong(ctx context.Context, local conformance.Local) (conf
 	if err != nil {
 		return nil, err
 	}
-	stop := handshake(ctx, conn)
+	stop := s.handshake(ctx, conn)
 	defer stop()
 	remote, err := pingpong.Drive(conn, exchange.Client, []pingpong.Dest{{QPN: uint32(local.QPN),
 		PSN: uint32(local.PSN), GID: gid(local.Addr)}}, func([]pingpong.Dest) error { return nil })

@@ -32,12 +32,15 @@ type Stock struct {
 	// Port is the first TCP port of the programs' handshakes; 0 means 18515. Each program gets the
 	// next one, so that a socket that is still in TIME_WAIT does not delay it.
 	Port uint16
-	// StartTime is the maximum time until a program accepts a connection; 0 means 10 seconds.
+	// StartTime is the maximum time until a program accepts a connection, and that of the handshake
+	// over it; 0 means 10 seconds.
 	StartTime time.Duration
 
 	mu    sync.Mutex
 	next  uint16
 	ahead []*ahead
+	// ending are the programs that were started ahead and are not needed.
+	ending sync.WaitGroup
 }
 
 // ports is the number of TCP ports that are used in turn.
